@@ -1,4 +1,5 @@
-/* macros.c - directions that the kept rules do not lead in, or only uphill. See propose.h. */
+/* macros.c - directions that the kept rules do not lead in, or not downhill all the way. See
+ * propose.h. */
 #include "gen/search.h"
 
 #include <string.h>
@@ -16,7 +17,7 @@ typedef struct {
     uint32_t *pending;
     uint32_t depth;
     uint32_t stamp;
-    bool downhill; /* Only to graphs that are no heavier. */
+    bool downhill; /* Only to graphs that are lighter. */
     bool literal;  /* Only by laws that fit as they are. */
 } walk;
 
@@ -25,7 +26,7 @@ static void follow_join(walk *w, const graft_gen_join *j)
     const graft_gen_search *find = w->find;
     const graft_gen_found *law = &find->laws[j->law];
     bool matched = law->alive && !law->is_lemma && (law->law.directions >> j->side & 1u) != 0;
-    bool lighter = weigh_graph(find, j->to) <= weigh_graph(find, j->from);
+    bool lighter = weigh_graph(find, j->to) < weigh_graph(find, j->from);
     bool allowed = (j->is_literal || !w->literal) && (lighter || !w->downhill);
     if (matched && allowed && w->stamps[j->to] != w->stamp) {
         w->stamps[j->to] = w->stamp;

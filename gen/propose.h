@@ -29,8 +29,9 @@
  * (nothing tells where to introduce split(concat(a, b)) for a and b). A dropped pair comes back, as
  * one direction, when the kept rules do not lead that way (two layers that share their input become
  * one layer and a split), or when it makes the graph lighter (fewer operators that run at
- * inference, then fewer operators) and they lead there only through a graph that is heavier in
- * between, which a search may not dare to enter.
+ * inference, then fewer operators) and they lead there only through a graph that is no lighter in
+ * between, which a search has no reason to enter: a gelu whose half stands last is no step away from
+ * one whose half stands first, but greedy search never takes that step.
  */
 #ifndef GRAFT_GEN_PROPOSE_H
 #define GRAFT_GEN_PROPOSE_H

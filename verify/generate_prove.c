@@ -394,7 +394,8 @@ static int compare_generality(const void *a, const void *b)
 }
 
 /* Which rules a rule may be derived from. One that saves operators must follow from others that
- * save some, so that a search which never looks past a loss reaches what it reaches. A small one
+ * save some, each where it is applied, so that a search which never looks past a loss, nor past what
+ * is neither gain nor loss, reaches what it reaches. A small one
  * that saves none is a step that a search can take: it must follow from such steps. Larger ones may
  * follow from any equations, read in either direction. */
 static const graft_rulebook *choose_book(const selector *s, const graft_lifted *r)
@@ -415,7 +416,7 @@ static bool follows_from_taken(const selector *s, graft_lifted *r)
     for (uint32_t i = 0; i < count && follows; i++) {
         graft_derivation *d = &r->derivations[r->derivation_count];
         follows = graft_derive(s->deriver, &r->rule, &r->check.instances[i], book,
-                               GRAFT_DERIVATION_STEPS, d);
+                               GRAFT_DERIVATION_STEPS, r->gain > 0, d);
         r->derivation_count += follows ? 1 : 0;
     }
     return follows;

@@ -347,9 +347,16 @@ static void test_implied(void **state)
     graft_rule rule;
     assert_null(graft_taso_import(env, env->unit, &rows[0].rule, &rule));
     graft_ruleset set = set_of(env, "matmul(matmul(a, b), c) = matmul(a, matmul(b, c))");
-    assert_string_equal(graft_taso_implied(env, env->unit, &set, &rule), "ours");
+    bool as_equations = true;
+    assert_string_equal(graft_taso_implied(env, env->unit, &set, &rule, &as_equations), "ours");
+    assert_false(as_equations);
     set = set_of(env, "matmul(a, matmul(b, c)) = matmul(matmul(a, b), c)");
-    assert_null(graft_taso_implied(env, env->unit, &set, &rule));
+    assert_string_equal(graft_taso_implied(env, env->unit, &set, &rule, &as_equations),
+                        "as equations: from the left by nothing, from the right by ours");
+    assert_true(as_equations);
+    set = set_of(env, "add(a, add(b, c)) = add(add(a, b), c)");
+    assert_null(graft_taso_implied(env, env->unit, &set, &rule, &as_equations));
+    assert_false(as_equations);
 }
 
 static void test_export(void **state)
@@ -378,8 +385,10 @@ static void test_export(void **state)
         assert_int_equal(count > 0, kinds[i].fits);
         for (uint32_t k = 0; k < count; k++) {
             graft_rule rule;
+            bool as_equations = true;
             assert_null(graft_taso_import(env, env->unit, &written[k], &rule));
-            assert_string_equal(graft_taso_implied(env, env->unit, &set, &rule), "ours");
+            assert_string_equal(graft_taso_implied(env, env->unit, &set, &rule, &as_equations),
+                                "ours");
         }
     }
 }

@@ -34,6 +34,7 @@ typedef struct {
     const char *by;  /* Implied: the rules of the set. */
     uint32_t trial;  /* Place in `trials`. */
     uint8_t found;   /* finding */
+    bool as_equations;
 } subject;
 
 typedef struct {
@@ -45,6 +46,7 @@ typedef struct {
     graft_trial *trials;
     uint32_t trial_count;
     uint32_t tally[FINDINGS];
+    uint32_t as_equations; /* Of those implied. */
 } inquiry;
 
 /* ------------------------------------------------------------------ inquiry */
@@ -84,7 +86,7 @@ static void judge_subject(inquiry *q, subject *s)
     if (trial->verdict == GRAFT_VERDICT_REFUTED) {
         s->found = FOUND_REFUTED;
     } else {
-        s->by = graft_taso_implied(q->env, q->env->life, q->set, &s->rule);
+        s->by = graft_taso_implied(q->env, q->env->life, q->set, &s->rule, &s->as_equations);
         s->found = s->by != NULL                                   ? FOUND_IMPLIED
                    : trial->verdict == GRAFT_VERDICT_PROVED        ? FOUND_NEW
                    : trial->verdict == GRAFT_VERDICT_WITHIN_BOUNDS ? FOUND_WITHIN
@@ -164,14 +166,16 @@ static void print_summary(const inquiry *q)
         for (uint32_t f = 0; f < FINDINGS; f++) {
             graft_json_integer(&json, finding_names[f], q->tally[f]);
         }
+        graft_json_integer(&json, "as-equations", q->as_equations);
         graft_json_end(&json, stdout);
         return;
     }
-    (void)printf("%u rules: %u implied by the set, %u the same on both sides, %u proved but not "
+    (void)printf("%u rules: %u implied by the set (%u of them as equations), %u the same on both "
+                 "sides, %u proved but not "
                  "implied, %u within bounds, %u refuted, %u unknown, %u not expressible\n",
-                 q->count, q->tally[FOUND_IMPLIED], q->tally[FOUND_SAME], q->tally[FOUND_NEW],
-                 q->tally[FOUND_WITHIN], q->tally[FOUND_REFUTED], q->tally[FOUND_UNKNOWN],
-                 q->tally[FOUND_FOREIGN]);
+                 q->count, q->tally[FOUND_IMPLIED], q->as_equations, q->tally[FOUND_SAME],
+                 q->tally[FOUND_NEW], q->tally[FOUND_WITHIN], q->tally[FOUND_REFUTED],
+                 q->tally[FOUND_UNKNOWN], q->tally[FOUND_FOREIGN]);
 }
 
 graft_status graft_taso_report(graft_env *env, const graft_ruleset *set, const char *path)
@@ -185,6 +189,7 @@ graft_status graft_taso_report(graft_env *env, const graft_ruleset *set, const c
     for (uint32_t i = 0; i < q.count; i++) {
         judge_subject(&q, &q.subjects[i]);
         q.tally[q.subjects[i].found]++;
+        q.as_equations += q.subjects[i].as_equations ? 1 : 0;
         graft_mark mark = graft_arena_mark(env->unit);
         if (env->json) {
             print_json(&q, i);

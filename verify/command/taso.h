@@ -20,10 +20,11 @@ const char *graft_taso_import(graft_env *env, graft_arena *arena, const graft_ta
                               graft_rule *rule);
 
 /* How `rule` follows from rules of the set, at each of some sample points: the names of those that
- * are applied one after the other at the first point (derive.h), in `arena`; NULL when it does not.
- */
+ * are applied one after the other at the first point, in `arena`; NULL when it does not. Where the
+ * engine does not lead from its source to its target, `*as_equations` is set and both sides lead to
+ * a third graph (graft_equate). */
 const char *graft_taso_implied(graft_env *env, graft_arena *arena, const graft_ruleset *set,
-                               const graft_rule *rule);
+                               const graft_rule *rule, bool *as_equations);
 
 /* Appends TASO's rules that a rule of ours contains: at each of `count` instances, with the
  * attributes that it has there, provided that TASO can say them and that what was written, read

@@ -2,10 +2,11 @@
 #include "verify/set/derive.h"
 
 #include "verify/set/plot.h"
+#include "verify/set/price.h"
 
 #include <string.h>
 
-enum { STATES_MOST = 256 };
+enum { STATES_MOST = 256, EQUATED_MOST = 2048 };
 
 void graft_rulebook_open(graft_rulebook *book, graft_arena *arena)
 {
@@ -38,113 +39,206 @@ typedef struct {
     uint32_t parent;
     uint32_t number; /* Of the rule that made it from its parent. */
     uint32_t depth;
+    uint32_t live; /* Operators that run at inference, where that counts. */
 } state;
 
 struct graft_deriver {
-    state states[STATES_MOST + 1]; /* The last one is where the next graph is tried. */
+    state *states; /* The last one is where the next graph is tried. */
+    uint32_t most;
     uint32_t count;
     uint64_t wanted;
+    const graft_deriver *meets; /* Its graphs are wanted too; NULL: there is none. */
+    graft_plot apart;           /* The graph at hand with nothing computed for two; see equate. */
     uint32_t steps;
-    uint32_t found; /* The state that is the target; STATES_MOST + 1 while there is none. */
+    bool downhill;    /* Each step must leave fewer operators that run at inference, */
+    uint32_t weights; /* where these variables, as bits, are weights. */
+    uint32_t found;   /* The state that is wanted; `most` + 1 while there is none. */
 };
 
-graft_deriver *graft_deriver_new(graft_arena *arena)
+static graft_deriver *new_deriver(graft_arena *arena, uint32_t most)
 {
     graft_deriver *d = GRAFT_NEW(arena, graft_deriver, 1);
-    for (uint32_t i = 0; i <= STATES_MOST; i++) {
+    d->most = most;
+    d->states = GRAFT_NEW(arena, state, most + 1);
+    for (uint32_t i = 0; i <= most; i++) {
         d->states[i].plot = graft_plot_new(arena);
     }
+    d->apart = graft_plot_new(arena);
     return d;
 }
 
-static bool is_known(const graft_deriver *d, uint64_t hash)
+graft_deriver *graft_deriver_new(graft_arena *arena) { return new_deriver(arena, STATES_MOST); }
+
+graft_deriver *graft_deriver_new_for_equations(graft_arena *arena)
 {
-    for (uint32_t i = 0; i < d->count; i++) {
-        if (d->states[i].hash == hash) {
-            return true;
-        }
-    }
-    return false;
+    return new_deriver(arena, EQUATED_MOST);
 }
 
-/* Applies one rule at one match of state `from`; keeps the result if it is new. */
-static void try_match(graft_deriver *d, uint32_t from, const graft_rule *rule, uint32_t number,
-                      const graft_match *match)
+static uint32_t find_state(const graft_deriver *d, uint64_t hash)
+{
+    uint32_t i = 0;
+    while (i < d->count && d->states[i].hash != hash) {
+        i++;
+    }
+    return i;
+}
+
+/* Operators that depend on more than weights; the order is up to date. */
+static uint32_t count_live(const graft_plot *plot, uint32_t weights)
+{
+    const graft_graph *g = &plot->graph;
+    uint32_t live = 0;
+    bool by_node[GRAFT_PLOT_NODES];
+    for (graft_index i = 0; i < plot->order.count; i++) {
+        graft_index n = plot->order.order[i];
+        by_node[n] = false;
+        for (uint32_t k = 0; k < g->nodes[n].input_count; k++) {
+            const graft_value *value = &g->values[graft_node_input(g, n, k)];
+            by_node[n] = by_node[n] || (value->kind == GRAFT_VALUE_COMPUTED
+                                            ? by_node[value->node]
+                                            : (weights >> value->source & 1u) == 0);
+        }
+        live += by_node[n] ? 1 : 0;
+    }
+    return live;
+}
+
+/* Applies one rule at one match in `plot`, which is state `from`; keeps the result if it is new. */
+static void try_match(graft_deriver *d, uint32_t from, const graft_plot *plot,
+                      const graft_rule *rule, uint32_t number, const graft_match *match)
 {
     const graft_apply_options options = {.weight_bytes_limit = UINT64_MAX};
-    const state *before = &d->states[from];
     state *next = &d->states[d->count];
-    if (graft_graph_copy(&next->plot.graph, &before->plot.graph) != GRAFT_OK ||
-        graft_apply(&next->plot.graph, rule, match, &before->plot.order, &options,
-                    next->plot.scratch, NULL) != GRAFT_OK) {
+    if (graft_graph_copy(&next->plot.graph, &plot->graph) != GRAFT_OK ||
+        graft_apply(&next->plot.graph, rule, match, &plot->order, &options, next->plot.scratch,
+                    NULL) != GRAFT_OK) {
         return;
     }
     next->hash = graft_plot_hash(&next->plot);
     next->parent = from;
     next->number = number;
-    next->depth = before->depth + 1;
-    if (next->hash == d->wanted) {
+    next->depth = d->states[from].depth + 1;
+    if (d->downhill && next->hash != 0) {
+        next->live = count_live(&next->plot, d->weights);
+        if (next->live >= d->states[from].live) {
+            return;
+        }
+    }
+    if (next->hash == d->wanted ||
+        (d->meets != NULL && find_state(d->meets, next->hash) < d->meets->count)) {
         d->found = d->count;
-    } else if (next->depth < d->steps && d->count < STATES_MOST && !is_known(d, next->hash)) {
+    } else if (next->depth < d->steps && d->count < d->most &&
+               find_state(d, next->hash) == d->count) {
         d->count++;
     }
 }
 
-static void expand(graft_deriver *d, uint32_t from, const graft_rulebook *book)
+/* Tries all rules in `plot`, which is state `from`. */
+static void expand(graft_deriver *d, uint32_t from, const graft_plot *plot,
+                   const graft_rulebook *book)
 {
-    const graft_plot *plot = &d->states[from].plot;
-    for (graft_index i = 0; i < plot->order.count && d->found > STATES_MOST; i++) {
+    for (graft_index i = 0; i < plot->order.count && d->found > d->most; i++) {
         graft_index n = plot->order.order[i];
         const struct graft_rulebook_page *page = &book->by_anchor[plot->graph.nodes[n].op];
-        for (uint32_t r = 0; r < page->count && d->found > STATES_MOST; r++) {
+        for (uint32_t r = 0; r < page->count && d->found > d->most; r++) {
             graft_matcher matcher;
             graft_match match;
             graft_matcher_start(&matcher, page->rules[r], &plot->graph, &plot->order, n);
-            while (d->found > STATES_MOST && graft_matcher_next(&matcher, &match)) {
-                try_match(d, from, page->rules[r], page->numbers[r], &match);
+            while (d->found > d->most && graft_matcher_next(&matcher, &match)) {
+                try_match(d, from, plot, page->rules[r], page->numbers[r], &match);
             }
         }
     }
 }
 
-/* Makes the source state 0 and notes what is wanted. */
-static bool start(graft_deriver *d, const graft_rule *rule, const graft_point *point)
+/* Makes one side of the rule state 0. */
+static bool start(graft_deriver *d, const graft_instance *instance, const graft_side *side,
+                  uint32_t steps)
 {
-    graft_instance instance;
     state *first = &d->states[0];
-    if (graft_instance_build(&instance, rule, point) != GRAFT_FIT_OK ||
-        !graft_plot_build(&first->plot, &instance, &instance.target)) {
-        return false;
-    }
-    d->wanted = graft_plot_hash(&first->plot);
-    if (!graft_plot_build(&first->plot, &instance, &instance.source)) {
+    d->steps = steps < GRAFT_DERIVATION_STEPS ? steps : GRAFT_DERIVATION_STEPS;
+    d->wanted = 0;
+    d->meets = NULL;
+    d->downhill = false;
+    d->found = d->most + 1;
+    d->count = 1;
+    if (!graft_plot_build(&first->plot, instance, side)) {
         return false;
     }
     first->hash = graft_plot_hash(&first->plot);
     first->depth = 0;
-    d->count = 1;
-    d->found = STATES_MOST + 1;
-    return d->wanted != 0 && first->hash != 0;
+    return first->hash != 0;
+}
+
+/* The rules that lead to a state. */
+static void trace(const graft_deriver *d, uint32_t to, graft_derivation *derivation)
+{
+    derivation->count = d->states[to].depth;
+    for (uint32_t s = to; d->states[s].depth > 0; s = d->states[s].parent) {
+        derivation->steps[d->states[s].depth - 1] = d->states[s].number;
+    }
 }
 
 bool graft_derive(graft_deriver *deriver, const graft_rule *rule, const graft_point *point,
-                  const graft_rulebook *book, uint32_t steps, graft_derivation *derivation)
+                  const graft_rulebook *book, uint32_t steps, bool downhill,
+                  graft_derivation *derivation)
 {
     graft_deriver *d = deriver;
-    d->steps = steps < GRAFT_DERIVATION_STEPS ? steps : GRAFT_DERIVATION_STEPS;
+    graft_instance instance;
     derivation->count = 0;
-    if (!start(d, rule, point)) {
+    if (graft_instance_build(&instance, rule, point) != GRAFT_FIT_OK ||
+        !start(d, &instance, &instance.target, steps)) {
         return false;
     }
-    for (uint32_t i = 0; i < d->count && d->found > STATES_MOST; i++) {
-        expand(d, i, book);
-    }
-    if (d->found > STATES_MOST) {
+    const uint64_t wanted = d->states[0].hash;
+    if (!start(d, &instance, &instance.source, steps)) {
         return false;
     }
-    derivation->count = d->states[d->found].depth;
-    for (uint32_t s = d->found; d->states[s].depth > 0; s = d->states[s].parent) {
-        derivation->steps[d->states[s].depth - 1] = d->states[s].number;
+    d->wanted = wanted;
+    d->downhill = downhill;
+    d->weights = graft_price_weights(rule);
+    d->states[0].live = count_live(&d->states[0].plot, d->weights);
+    for (uint32_t i = 0; i < d->count && d->found > d->most; i++) {
+        expand(d, i, &d->states[i].plot, book);
     }
+    if (d->found > d->most) {
+        return false;
+    }
+    trace(d, d->found, derivation);
+    return true;
+}
+
+/* As `expand`, also where inner values are computed for each of their readers. */
+static void expand_apart(graft_deriver *d, uint32_t from, const graft_rulebook *book)
+{
+    expand(d, from, &d->states[from].plot, book);
+    if (d->found > d->most && graft_plot_part(&d->apart, &d->states[from].plot)) {
+        expand(d, from, &d->apart, book);
+    }
+}
+
+bool graft_equate(graft_deriver *left, graft_deriver *right, const graft_rule *rule,
+                  const graft_point *point, const graft_rulebook *book, graft_derivation *from_left,
+                  graft_derivation *from_right)
+{
+    graft_instance instance;
+    if (graft_instance_build(&instance, rule, point) != GRAFT_FIT_OK ||
+        !start(left, &instance, &instance.source, GRAFT_DERIVATION_STEPS) ||
+        !start(right, &instance, &instance.target, GRAFT_DERIVATION_STEPS)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < left->count && left->states[i].depth + 1 < left->steps; i++) {
+        expand_apart(left, i, book);
+    }
+    right->meets = left;
+    right->found = find_state(left, right->states[0].hash) < left->count ? 0 : right->found;
+    for (uint32_t i = 0; i < right->count && right->found > right->most; i++) {
+        expand_apart(right, i, book);
+    }
+    if (right->found > right->most) {
+        return false;
+    }
+    trace(left, find_state(left, right->states[right->found].hash), from_left);
+    trace(right, right->found, from_right);
     return true;
 }

@@ -3,7 +3,8 @@
 
 #include <assert.h>
 
-static const graft_limits graph_limits = {.nodes = 40, .values = 96, .edges = 240, .outputs = 8};
+static const graft_limits graph_limits = {
+    .nodes = GRAFT_PLOT_NODES, .values = 96, .edges = 240, .outputs = 8};
 
 graft_plot graft_plot_new(graft_arena *arena)
 {
@@ -65,6 +66,52 @@ bool graft_plot_build(graft_plot *p, const graft_instance *instance, const graft
         }
     }
     return true;
+}
+
+/* ------------------------------------------------------------------ parting */
+
+/* Adds what computes value `v` of `from`: GRAFT_NONE when it does not fit. Graphs here are at most a
+ * few nodes deep. */
+static graft_index copy_term(graft_graph *to, const graft_graph *from, graft_index v)
+{
+    const graft_value *value = &from->values[v];
+    graft_index inputs[GRAFT_MAX_INPUTS];
+    graft_index n = value->node;
+    if (value->kind != GRAFT_VALUE_COMPUTED) {
+        return value->source; /* Inputs are numbered as in the rule. */
+    }
+    for (uint32_t k = 0; k < from->nodes[n].input_count; k++) {
+        inputs[k] = copy_term(to, from, graft_node_input(from, n, k));
+        if (inputs[k] == GRAFT_NONE) {
+            return GRAFT_NONE;
+        }
+    }
+    graft_index made = GRAFT_NONE;
+    return graft_graph_add_node(to, from->nodes[n].op, from->nodes[n].attrs, inputs, GRAFT_NONE,
+                                &made) == GRAFT_OK
+               ? graft_node_output(to, made, value->slot)
+               : GRAFT_NONE;
+}
+
+bool graft_plot_part(graft_plot *apart, const graft_plot *plot)
+{
+    const graft_graph *from = &plot->graph;
+    graft_graph *to = &apart->graph;
+    graft_graph_clear(to);
+    for (graft_index v = 0; v < from->value_end && from->values[v].kind == GRAFT_VALUE_INPUT; v++) {
+        graft_index input = GRAFT_NONE;
+        if (from->values[v].source != v ||
+            graft_graph_add_input(to, &from->values[v].shape, v, &input) != GRAFT_OK) {
+            return false;
+        }
+    }
+    for (graft_index i = 0; i < from->output_count; i++) {
+        graft_index v = copy_term(to, from, from->outputs[i]);
+        if (v == GRAFT_NONE || graft_graph_add_output(to, v) != GRAFT_OK) {
+            return false;
+        }
+    }
+    return to->node_end > plot->order.count && graft_plot_sort(apart);
 }
 
 /* ------------------------------------------------------------------ hashing */

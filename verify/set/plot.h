@@ -5,6 +5,8 @@
 
 #include "verify/instances/instance.h"
 
+enum { GRAFT_PLOT_NODES = 40 }; /* That fit into one. */
+
 /* A graph and the room to work on it. */
 typedef struct graft_plot {
     graft_graph graph;
@@ -21,6 +23,10 @@ graft_plot graft_plot_new(graft_arena *arena);
 bool graft_plot_build(graft_plot *p, const graft_instance *instance, const graft_side *side);
 /* Brings the order up to date; false when there is none. */
 bool graft_plot_sort(graft_plot *p);
+/* Makes `apart` what `plot`, whose order is up to date, computes, with a node of its own for each
+ * reading of an inner value, and sorts it. False when it does not fit, or no value has two readers.
+ */
+bool graft_plot_part(graft_plot *apart, const graft_plot *plot);
 /* Stands for what the outputs compute, whatever the order of commutative operands and however often
  * a subterm is written; brings the order up to date. 0 when there is none. */
 uint64_t graft_plot_hash(graft_plot *p);
