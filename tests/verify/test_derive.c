@@ -100,8 +100,9 @@ static void test_one_step(void **state)
     assert_false(derive(env, &book, "sub(sub(a, b), c) = sub(a, add(b, c))", 3, &d));
 }
 
-/* Three steps, each with an operator less; a step that saves none, in between; and one that saves
- * one only where a variable is a weight, which the rule does not ask for. */
+/* Three steps, each with an operator less; a step that saves none, in between; one that saves one
+ * where two variables are weights, as they are where that rule pays; and the same on the way of a
+ * rule that pays without weights. */
 static void test_downhill(void **state)
 {
     graft_env *env = *state;
@@ -118,6 +119,7 @@ static void test_downhill(void **state)
     assert_true(derive_downhill(env, &book, "relu(relu(relu(relu(a)))) = relu(a)"));
     assert_true(derive(env, &book, level, 2, &d));
     assert_false(derive_downhill(env, &book, level));
+    assert_true(derive_downhill(env, &book, "mul(mul(a, b), c) = mul(a, mul(b, c))"));
     assert_true(derive(env, &book, weight, 2, &d));
     assert_false(derive_downhill(env, &book, weight));
 }
