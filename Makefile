@@ -295,7 +295,7 @@ bench-%: $(GRAFT)
 # Each result is kept in out/eval and done anew only when what it rests on has changed. Costs are those that
 # are recorded in rules/costs: a database of its own keeps what was measured here out of it.
 # ROUNDS=21, on the very processor: graphs are run too, in turns.
-EVAL_DEVICE ?= intel-xeon-6-207-avx512
+EVAL_DEVICE ?= amd-epyc-25-17-avx512
 EVAL_MODELS := autoencoder,dscnn,resnet8,squeezenet,resnet18,mobilenetv1,mobilenetv2,resnet50,resnext50,inceptionv3,nasnet,bert,vit,nasrnn,lstm
 EVAL_POLICY := out/eval/policies/policy.graft
 # MODEL-SEED, each an agent of its own.
