@@ -30,8 +30,8 @@
  * one direction, when the kept rules do not lead that way (two layers that share their input become
  * one layer and a split), or when it makes the graph lighter (fewer operators that run at
  * inference, then fewer operators) and they lead there only through a graph that is no lighter in
- * between, which a search has no reason to enter: a gelu whose half stands last is no step away from
- * one whose half stands first, but greedy search never takes that step.
+ * between, which a search has no reason to enter: a gelu whose half stands last is a step away
+ * from one whose half stands first, and greedy search never takes that step.
  */
 #ifndef GRAFT_GEN_PROPOSE_H
 #define GRAFT_GEN_PROPOSE_H

@@ -394,10 +394,10 @@ static int compare_generality(const void *a, const void *b)
 }
 
 /* Which rules a rule may be derived from. One that saves operators must follow from others that
- * save some, each where it is applied, so that a search which never looks past a loss, nor past what
- * is neither gain nor loss, reaches what it reaches. A small one
- * that saves none is a step that a search can take: it must follow from such steps. Larger ones may
- * follow from any equations, read in either direction. */
+ * save some, each where it is applied, so that a search which never looks past a loss, nor past
+ * what is neither gain nor loss, reaches what it reaches. A small one that saves none is a step
+ * that a search can take: it must follow from such steps. Larger ones may follow from any
+ * equations, read in either direction. */
 static const graft_rulebook *choose_book(const selector *s, const graft_lifted *r)
 {
     bool small = r->rule.source.node_count <= SMALL && r->rule.target.node_count <= SMALL;

@@ -124,8 +124,8 @@ static void test_downhill(void **state)
     assert_false(derive_downhill(env, &book, weight));
 }
 
-/* What the engine does not do: a value that is read twice is computed twice, and the target leads to
- * the source. */
+/* What the engine does not do: a value that is read twice is computed twice, and the target leads
+ * to the source. */
 static void test_equations(void **state)
 {
     graft_env *env = *state;

@@ -115,10 +115,13 @@ static void try_match(graft_deriver *d, uint32_t from, const graft_plot *plot,
         return;
     }
     next->hash = graft_plot_hash(&next->plot);
+    if (next->hash == 0) {
+        return;
+    }
     next->parent = from;
     next->number = number;
     next->depth = d->states[from].depth + 1;
-    if (d->downhill && next->hash != 0) {
+    if (d->downhill) {
         next->live = count_live(&next->plot, d->weights);
         if (next->live >= d->states[from].live) {
             return;

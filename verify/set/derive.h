@@ -1,4 +1,4 @@
-/* derive.h - whether a rule follows from a few others, applied one after the other, or as equations.
+/* derive.h - whether a rule follows from a few others, one after the other, or as equations.
  *
  * Breadth first from the rule's source at one of its instances: every application of every rule of
  * the book by the engine itself, until the rule's target appears. A derivation is the list of rules
@@ -36,16 +36,17 @@ graft_deriver *graft_deriver_new_for_equations(graft_arena *arena);
 
 /* Looks for a derivation of `rule` at one of its points with at most `steps` applications; with
  * `downhill` each must leave fewer operators that run at inference, where those variables are
- * weights that make most of the rule (graft_price_weights). False when there is none within what the deriver looks at (a few hundred intermediate graphs). */
+ * weights that make most of the rule (graft_price_weights). False when there is none within what
+ * the deriver looks at (a few hundred intermediate graphs). */
 bool graft_derive(graft_deriver *deriver, const graft_rule *rule, const graft_point *point,
                   const graft_rulebook *book, uint32_t steps, bool downhill,
                   graft_derivation *derivation);
 
 /* Whether a rule follows from the book as equations: rules lead from its source and from its target
  * to the same graph, and they may also be applied where an inner value of theirs has other readers,
- * for which it is computed again. Both are true of what the graphs compute; the engine does neither.
- * False when the two sides do not meet within two steps from the left and three from the right, or
- * within what the derivers look at (two thousand graphs each). */
+ * for which it is computed again. Both are true of what the graphs compute; the engine does
+ * neither. False when the two sides do not meet within two steps from the left and three from the
+ * right, or within what the derivers look at (two thousand graphs each). */
 bool graft_equate(graft_deriver *left, graft_deriver *right, const graft_rule *rule,
                   const graft_point *point, const graft_rulebook *book, graft_derivation *from_left,
                   graft_derivation *from_right);

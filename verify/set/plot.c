@@ -70,15 +70,17 @@ bool graft_plot_build(graft_plot *p, const graft_instance *instance, const graft
 
 /* ------------------------------------------------------------------ parting */
 
-/* Adds what computes value `v` of `from`: GRAFT_NONE when it does not fit. Graphs here are at most a
- * few nodes deep. */
+/* Adds what computes value `v` of `from`: GRAFT_NONE when it does not fit. Graphs here are at most
+ * a few nodes deep. */
 static graft_index copy_term(graft_graph *to, const graft_graph *from, graft_index v)
 {
     const graft_value *value = &from->values[v];
     graft_index inputs[GRAFT_MAX_INPUTS];
     graft_index n = value->node;
-    if (value->kind != GRAFT_VALUE_COMPUTED) {
-        return value->source; /* Inputs are numbered as in the rule. */
+    if (value->kind != GRAFT_VALUE_COMPUTED) { /* Inputs are numbered as in the rule. */
+        bool there =
+            value->source < to->value_end && to->values[value->source].kind == GRAFT_VALUE_INPUT;
+        return there ? value->source : GRAFT_NONE;
     }
     for (uint32_t k = 0; k < from->nodes[n].input_count; k++) {
         inputs[k] = copy_term(to, from, graft_node_input(from, n, k));
