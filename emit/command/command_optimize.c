@@ -92,9 +92,7 @@ static graft_status search_by(graft_env *env, optimize_run *run, const char *nam
     }
     GRAFT_CHECK(graft_search_run(env, env->life, &run->session.environment, &run->session.settings,
                                  &choice, &run->found));
-    if (strcmp(name, "greedy") != 0) { /* Which ends where nothing is left for it to finish. */
-        GRAFT_CHECK(graft_search_finish(env, env->life, &run->session.environment, &run->found));
-    }
+    GRAFT_CHECK(graft_search_finish(env, env->life, &run->session.environment, &run->found));
 done:
     return status;
 }

@@ -43,9 +43,8 @@ static bool equate(graft_env *env, const graft_rulebook *book, const char *text,
                    graft_derivation *from_left, graft_derivation *from_right)
 {
     const graft_rule *rule = parse(env, text);
-    return graft_equate(graft_deriver_new_for_equations(env->life),
-                        graft_deriver_new_for_equations(env->life), rule, find_point(env, rule),
-                        book, from_left, from_right);
+    return graft_equate(graft_deriver_new(env->life), graft_deriver_new(env->life), rule,
+                        find_point(env, rule), book, from_left, from_right);
 }
 
 static graft_rulebook book_of(graft_env *env, const char *const *rules, uint32_t count)

@@ -167,6 +167,7 @@ static graft_status descend(graft_env *env, graft_environment *environment, bool
         }
     }
     graft_progress_finish(&progress);
+    found->at_rest = gains && !g.found && !found->cut;
 done:
     graft_arena_release(env->scratch, mark);
     return status;
@@ -215,6 +216,9 @@ graft_status graft_search_finish(graft_env *env, graft_arena *arena, graft_envir
     uint64_t start_ns = graft_clock_ns();
     bool worth = true;
     GRAFT_CHECK(graft_plan_replay(env, environment, found->steps, found->step_count, NULL));
+    if (found->at_rest) { /* From its graph, and from the first, the same would be found again. */
+        goto done;
+    }
     GRAFT_CHECK(graft_search_pays(env, environment, &environment->first, &environment->state,
                                   environment->first_ns - environment->cost_ns, &worth));
     if (!worth) {

@@ -19,6 +19,7 @@ typedef struct graft_plan_found {
     uint64_t dequeues;    /* Graphs expanded (backtracking and beam search). */
     double seconds;
     bool cut; /* The environment's deadline ended the search: it depends on the machine's speed. */
+    bool at_rest; /* Greedy search has looked at its graph and found nothing more. */
 } graft_plan_found;
 
 /* A search that is interrupted fails: what it found is not what its budget would have found. The

@@ -47,8 +47,8 @@ static bool follows(graft_env *env, const graft_rulebook *book, const graft_rule
 static bool follows_as_equations(graft_env *env, const graft_rulebook *book, const graft_rule *rule,
                                  const graft_domain *domain, graft_derivation first[2])
 {
-    graft_deriver *left = graft_deriver_new_for_equations(env->scratch);
-    graft_deriver *right = graft_deriver_new_for_equations(env->scratch);
+    graft_deriver *left = graft_deriver_new(env->scratch);
+    graft_deriver *right = graft_deriver_new(env->scratch);
     bool does = domain->count > 0;
     for (uint32_t i = 0; i < domain->count && does; i++) {
         graft_derivation sides[2] = {{.count = 0}};

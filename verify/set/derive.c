@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { STATES_MOST = 256, EQUATED_MOST = 2048 };
+enum { STATES_MOST = 256 };
 
 void graft_rulebook_open(graft_rulebook *book, graft_arena *arena)
 {
@@ -43,37 +43,28 @@ typedef struct {
 } state;
 
 struct graft_deriver {
-    state *states; /* The last one is where the next graph is tried. */
-    uint32_t most;
+    state states[STATES_MOST + 1]; /* The last one is where the next graph is tried. */
     uint32_t count;
     uint64_t wanted;
     const graft_deriver *meets; /* Its graphs are wanted too; NULL: there is none. */
-    graft_plot apart;           /* The graph at hand with nothing computed for two; see equate. */
+    graft_plot apart; /* The graph at hand with nothing computed for two; see graft_equate. */
     uint32_t steps;
     bool downhill;    /* Each step must leave fewer operators that run at inference, */
     uint32_t weights; /* where these variables, as bits, are weights. */
-    uint32_t found;   /* The state that is wanted; `most` + 1 while there is none. */
+    uint32_t found;   /* The state that is wanted; STATES_MOST + 1 while there is none. */
 };
 
-static graft_deriver *new_deriver(graft_arena *arena, uint32_t most)
+graft_deriver *graft_deriver_new(graft_arena *arena)
 {
     graft_deriver *d = GRAFT_NEW(arena, graft_deriver, 1);
-    d->most = most;
-    d->states = GRAFT_NEW(arena, state, most + 1);
-    for (uint32_t i = 0; i <= most; i++) {
+    for (uint32_t i = 0; i <= STATES_MOST; i++) {
         d->states[i].plot = graft_plot_new(arena);
     }
     d->apart = graft_plot_new(arena);
     return d;
 }
 
-graft_deriver *graft_deriver_new(graft_arena *arena) { return new_deriver(arena, STATES_MOST); }
-
-graft_deriver *graft_deriver_new_for_equations(graft_arena *arena)
-{
-    return new_deriver(arena, EQUATED_MOST);
-}
-
+/* The state of a graph; d->count when there is none. */
 static uint32_t find_state(const graft_deriver *d, uint64_t hash)
 {
     uint32_t i = 0;
@@ -130,7 +121,7 @@ static void try_match(graft_deriver *d, uint32_t from, const graft_plot *plot,
     if (next->hash == d->wanted ||
         (d->meets != NULL && find_state(d->meets, next->hash) < d->meets->count)) {
         d->found = d->count;
-    } else if (next->depth < d->steps && d->count < d->most &&
+    } else if (next->depth < d->steps && d->count < STATES_MOST &&
                find_state(d, next->hash) == d->count) {
         d->count++;
     }
@@ -140,14 +131,14 @@ static void try_match(graft_deriver *d, uint32_t from, const graft_plot *plot,
 static void expand(graft_deriver *d, uint32_t from, const graft_plot *plot,
                    const graft_rulebook *book)
 {
-    for (graft_index i = 0; i < plot->order.count && d->found > d->most; i++) {
+    for (graft_index i = 0; i < plot->order.count && d->found > STATES_MOST; i++) {
         graft_index n = plot->order.order[i];
         const struct graft_rulebook_page *page = &book->by_anchor[plot->graph.nodes[n].op];
-        for (uint32_t r = 0; r < page->count && d->found > d->most; r++) {
+        for (uint32_t r = 0; r < page->count && d->found > STATES_MOST; r++) {
             graft_matcher matcher;
             graft_match match;
             graft_matcher_start(&matcher, page->rules[r], &plot->graph, &plot->order, n);
-            while (d->found > d->most && graft_matcher_next(&matcher, &match)) {
+            while (d->found > STATES_MOST && graft_matcher_next(&matcher, &match)) {
                 try_match(d, from, plot, page->rules[r], page->numbers[r], &match);
             }
         }
@@ -163,7 +154,7 @@ static bool start(graft_deriver *d, const graft_instance *instance, const graft_
     d->wanted = 0;
     d->meets = NULL;
     d->downhill = false;
-    d->found = d->most + 1;
+    d->found = STATES_MOST + 1;
     d->count = 1;
     if (!graft_plot_build(&first->plot, instance, side)) {
         return false;
@@ -201,10 +192,10 @@ bool graft_derive(graft_deriver *deriver, const graft_rule *rule, const graft_po
     d->downhill = downhill;
     d->weights = graft_price_weights(rule);
     d->states[0].live = count_live(&d->states[0].plot, d->weights);
-    for (uint32_t i = 0; i < d->count && d->found > d->most; i++) {
+    for (uint32_t i = 0; i < d->count && d->found > STATES_MOST; i++) {
         expand(d, i, &d->states[i].plot, book);
     }
-    if (d->found > d->most) {
+    if (d->found > STATES_MOST) {
         return false;
     }
     trace(d, d->found, derivation);
@@ -215,7 +206,7 @@ bool graft_derive(graft_deriver *deriver, const graft_rule *rule, const graft_po
 static void expand_apart(graft_deriver *d, uint32_t from, const graft_rulebook *book)
 {
     expand(d, from, &d->states[from].plot, book);
-    if (d->found > d->most && graft_plot_part(&d->apart, &d->states[from].plot)) {
+    if (d->found > STATES_MOST && graft_plot_part(&d->apart, &d->states[from].plot)) {
         expand(d, from, &d->apart, book);
     }
 }
@@ -235,10 +226,10 @@ bool graft_equate(graft_deriver *left, graft_deriver *right, const graft_rule *r
     }
     right->meets = left;
     right->found = find_state(left, right->states[0].hash) < left->count ? 0 : right->found;
-    for (uint32_t i = 0; i < right->count && right->found > right->most; i++) {
+    for (uint32_t i = 0; i < right->count && right->found > STATES_MOST; i++) {
         expand_apart(right, i, book);
     }
-    if (right->found > right->most) {
+    if (right->found > STATES_MOST) {
         return false;
     }
     trace(left, find_state(left, right->states[right->found].hash), from_left);

@@ -29,10 +29,9 @@ typedef struct graft_derivation {
     uint32_t count;
 } graft_derivation;
 
-/* Room to search in, for many searches: of one side, and of each of two (graft_equate). */
+/* Room to search in, for many searches. */
 typedef struct graft_deriver graft_deriver;
 graft_deriver *graft_deriver_new(graft_arena *arena);
-graft_deriver *graft_deriver_new_for_equations(graft_arena *arena);
 
 /* Looks for a derivation of `rule` at one of its points with at most `steps` applications; with
  * `downhill` each must leave fewer operators that run at inference, where those variables are
@@ -46,7 +45,7 @@ bool graft_derive(graft_deriver *deriver, const graft_rule *rule, const graft_po
  * to the same graph, and they may also be applied where an inner value of theirs has other readers,
  * for which it is computed again. Both are true of what the graphs compute; the engine does
  * neither. False when the two sides do not meet within two steps from the left and three from the
- * right, or within what the derivers look at (two thousand graphs each). */
+ * right, or within what the derivers look at. */
 bool graft_equate(graft_deriver *left, graft_deriver *right, const graft_rule *rule,
                   const graft_point *point, const graft_rulebook *book, graft_derivation *from_left,
                   graft_derivation *from_right);
