@@ -115,6 +115,16 @@ static void find_sources(graft_changes *c, const graft_state *state)
     }
 }
 
+/* Whether a value has its producer still, which has not changed: what it lost, that node's inputs
+ * did. */
+static bool comes_alike(const graft_changes *c, const graft_graph *graph, graft_index v)
+{
+    const graft_value *now = &graph->values[v];
+    const graft_value *old = &c->before.values[v];
+    return now->kind == GRAFT_VALUE_COMPUTED && old->kind == GRAFT_VALUE_COMPUTED &&
+           now->node == old->node && !c->touched[now->node];
+}
+
 /* Whether value `v` depended on a node that has not changed and does not any more. */
 static bool has_lost(const graft_changes *c, const graft_graph *graph, graft_index v)
 {
@@ -144,7 +154,7 @@ static void find_lost(graft_changes *c, const graft_graph *graph)
         bool same = graph->nodes[n].op != GRAFT_OP_NONE && !c->touched[n];
         for (uint32_t k = 0; same && k < graph->nodes[n].input_count && !c->lost; k++) {
             graft_index v = graft_node_input(graph, n, k);
-            c->lost = v != GRAFT_NONE && has_lost(c, graph, v);
+            c->lost = v != GRAFT_NONE && !comes_alike(c, graph, v) && has_lost(c, graph, v);
         }
     }
 }
