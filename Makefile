@@ -334,7 +334,7 @@ bench-onnx: $(GRAFT) ## Time models that others made before and after, in onnxru
 # Likewise, devices with the same Python; SECONDS_EACH=N for measuring and searching. The table is in
 # docs/benchmarks.md.
 .PHONY: bench-runtimes
-bench-runtimes: $(GRAFT) ## Time models where they run: onnxruntime, XNNPACK, Graft's executor (ONLY=, SKIP=, COLUMNS=, AGAIN=1)
+bench-runtimes: $(GRAFT) $$(XNNPACK_DEVICE) ## Time models where they run: onnxruntime, XNNPACK, Graft's executor (ONLY=, SKIP=, COLUMNS=, AGAIN=1)
 	@pythons=$$(sh tests/foreign/python.sh $(FOREIGN)) && PATH=$(abspath $(FOREIGN))/venv/bin:$$PATH && \
 	    nice $${pythons% *} tests/foreign/runtimes.py $(GRAFT) $(FOREIGN) $${pythons#* } docs/benchmarks.md \
 	    $(if $(COLUMNS),--columns '$(COLUMNS)') $(if $(ONLY),--only $(ONLY)) $(if $(SKIP),--skip $(SKIP)) $(if $(AGAIN),--again) \
