@@ -4,4 +4,5 @@
 #pragma GCC diagnostic ignored "-Wanalyzer-null-dereference"
 #endif
 #define GRAFT_IMPLEMENTATION
+#define GRAFT_LARGE_GRAPHS
 #include "graft/graft.h"

@@ -121,6 +121,10 @@ typedef struct graft_graph {
     graft_value *values;
     graft_index *edges;
     graft_index *outputs; /* Value ids, in the model's order. */
+    /* No slot below these is free, where the engine is compiled with GRAFT_LARGE_GRAPHS: it then
+     * finds a free one without looking at all that are used. */
+    graft_index node_floor;
+    graft_index value_floor;
 } graft_graph;
 
 /* Bytes that graft_graph_init needs, any alignment of the buffer included. */

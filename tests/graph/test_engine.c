@@ -1,4 +1,5 @@
 /* The graph engine: building, order, hash, byte code, packing, matching, applying. */
+#include "graph/base/rng.h"
 #include "tests/support/build.h"
 
 #include <string.h>
@@ -154,6 +155,44 @@ static void test_opaque_is_const(void **state)
     graph->values[graft_node_output(graph, mixed, 0)].is_const = true;
     size_t bytes = graft_order_bytes(&graph->limits);
     assert_non_null(graft_graph_check(graph, graft_arena_alloc(env->unit, bytes), bytes));
+}
+
+/* Whatever was removed, what is added has the lowest numbers that are free: costs follow the order
+ * of nodes, and that their numbers. */
+static void test_lowest_slots_are_taken(void **state)
+{
+    enum { ROUNDS = 40, ADDED = 6 };
+    graft_env *env = *state;
+    graft_graph *graph = build_graph_within(env->life, (graft_limits){64, 64, 256, 64});
+    graft_rng rng;
+    graft_rng_seed(&rng, 7);
+    graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < ADDED; i++) {
+            graft_index node = 0;
+            graft_index value = 0;
+            while (node < graph->node_end && graph->nodes[node].op != GRAFT_OP_NONE) {
+                node++;
+            }
+            while (value < graph->value_end && graph->values[value].kind != GRAFT_VALUE_FREE) {
+                value++;
+            }
+            graft_index made = graft_rng_below(&rng, 4) == 0
+                                   ? build_weight(graph, build_shape(1, 4, 0, 0, 0), 0)
+                                   : build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
+            assert_int_equal(made, value);
+            if (graph->values[made].kind == GRAFT_VALUE_COMPUTED) {
+                assert_int_equal(graph->values[made].node, node);
+            }
+        }
+        graph->output_count = 0;
+        for (graft_index v = 0; v < graph->value_end; v++) {
+            if (graph->values[v].kind != GRAFT_VALUE_FREE && graft_rng_below(&rng, 3) > 0) {
+                assert_int_equal(graft_graph_add_output(graph, v), GRAFT_OK);
+            }
+        }
+        graft_graph_remove_dead(graph);
+    }
 }
 
 /* A table that is full of gaps is packed rather than refused. */
@@ -642,6 +681,7 @@ int main(void)
         CHECK_TEST(test_init_needs_bytes),
         CHECK_TEST(test_opaque_may_omit_inputs),
         CHECK_TEST(test_opaque_is_const),
+        CHECK_TEST(test_lowest_slots_are_taken),
         CHECK_TEST(test_edges_are_compacted),
         CHECK_TEST(test_order_puts_producers_first),
         CHECK_TEST(test_cycle_is_found),

@@ -80,12 +80,25 @@ graft_status graft_graph_init(graft_graph *graph, const graft_limits *limits, vo
     return GRAFT_OK;
 }
 
+/* Keeping count of used slots: text that firmware, whose graphs are small, does without. */
+#ifdef GRAFT_LARGE_GRAPHS
+#define SLOTS_FROM(floor)     (floor)
+#define USED_BELOW(floor, id) ((floor) = (graft_index)(id))
+#define FREE_AT(floor, id)    ((floor) = (id) < (floor) ? (graft_index)(id) : (floor))
+#else
+#define SLOTS_FROM(floor)     0
+#define USED_BELOW(floor, id) ((void)0)
+#define FREE_AT(floor, id)    ((void)0)
+#endif
+
 void graft_graph_clear(graft_graph *graph)
 {
     graph->node_end = 0;
     graph->value_end = 0;
     graph->edge_end = 0;
     graph->output_count = 0;
+    USED_BELOW(graph->node_floor, 0);
+    USED_BELOW(graph->value_floor, 0);
 }
 
 graft_status graft_graph_copy(graft_graph *to, const graft_graph *from)
@@ -103,6 +116,8 @@ graft_status graft_graph_copy(graft_graph *to, const graft_graph *from)
     to->edge_end = from->edge_end;
     to->output_count = from->output_count;
     to->dtype = from->dtype;
+    USED_BELOW(to->node_floor, 0);
+    USED_BELOW(to->value_floor, 0);
     return GRAFT_OK;
 }
 
@@ -140,22 +155,25 @@ graft_index graft_graph_active_count(const graft_graph *graph)
 /* ------------------------------------------------------------- free slots */
 
 /* The first free node slot. There is one: fits_new_node counted. The table's end moves in place_node. */
-static uint32_t find_free_node(const graft_graph *graph)
+static uint32_t find_free_node(graft_graph *graph)
 {
-    uint32_t n = 0;
+    uint32_t n = SLOTS_FROM(graph->node_floor);
     while (n < graph->node_end && graph->nodes[n].op != GRAFT_OP_NONE) {
         n++;
     }
+    USED_BELOW(graph->node_floor, n);
     return n;
 }
 
-static uint32_t find_free_value(const graft_graph *graph)
+static uint32_t find_free_value(graft_graph *graph)
 {
-    for (uint32_t v = 0; v < graph->value_end; v++) {
+    for (uint32_t v = SLOTS_FROM(graph->value_floor); v < graph->value_end; v++) {
         if (graph->values[v].kind == GRAFT_VALUE_FREE) {
+            USED_BELOW(graph->value_floor, v);
             return v;
         }
     }
+    USED_BELOW(graph->value_floor, graph->value_end);
     return graph->value_end < graph->limits.values ? graph->value_end : GRAFT_NONE;
 }
 
@@ -444,9 +462,12 @@ static bool node_used(const graft_graph *graph, uint32_t node)
 static void free_node(graft_graph *graph, uint32_t node)
 {
     for (uint32_t i = 0; i < graph->nodes[node].output_count; i++) {
-        graph->values[graft_node_output(graph, node, i)].kind = GRAFT_VALUE_FREE;
+        graft_index v = graft_node_output(graph, node, i);
+        graph->values[v].kind = GRAFT_VALUE_FREE;
+        FREE_AT(graph->value_floor, v);
     }
     graph->nodes[node].op = GRAFT_OP_NONE;
+    FREE_AT(graph->node_floor, node);
 }
 
 /* Lowers the ends of the tables past free slots, so that loops stay short. */
@@ -492,6 +513,7 @@ static void remove_unused_values(graft_graph *graph, graft_index *use_count, gra
         graft_value *value = &graph->values[pending[--depth]];
         if (value->kind == GRAFT_VALUE_WEIGHT) {
             value->kind = GRAFT_VALUE_FREE;
+            FREE_AT(graph->value_floor, pending[depth]);
         } else if (value->kind == GRAFT_VALUE_COMPUTED &&
                    outputs_unused(graph, value->node, use_count)) {
             uint32_t node = value->node;
@@ -517,6 +539,7 @@ void graft_graph_remove_dead(graft_graph *graph)
     for (uint32_t v = 0; v < graph->value_end; v++) {
         if (graph->values[v].kind == GRAFT_VALUE_WEIGHT && !value_used(graph, v)) {
             graph->values[v].kind = GRAFT_VALUE_FREE;
+            FREE_AT(graph->value_floor, v);
         }
     }
     trim_tables(graph);

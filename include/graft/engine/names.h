@@ -20,6 +20,8 @@
 #define ESTIMATE_RENAMED graft_own_ESTIMATE_RENAMED
 #pragma push_macro("FAULT")
 #undef FAULT
+#pragma push_macro("FREE_AT")
+#undef FREE_AT
 #pragma push_macro("FUNCTION")
 #undef FUNCTION
 #pragma push_macro("HASH_NODE")
@@ -46,8 +48,12 @@
 #undef PRICE_GUESSED
 #pragma push_macro("SHAPE_OF")
 #undef SHAPE_OF
+#pragma push_macro("SLOTS_FROM")
+#undef SLOTS_FROM
 #pragma push_macro("TANH_LIMIT")
 #undef TANH_LIMIT
+#pragma push_macro("USED_BELOW")
+#undef USED_BELOW
 #pragma push_macro("WORK_ALIKE")
 #undef WORK_ALIKE
 #define WORK_ALIKE graft_own_WORK_ALIKE

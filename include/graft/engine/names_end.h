@@ -15,6 +15,8 @@
 #pragma pop_macro("ESTIMATE_RENAMED")
 #undef FAULT
 #pragma pop_macro("FAULT")
+#undef FREE_AT
+#pragma pop_macro("FREE_AT")
 #undef FUNCTION
 #pragma pop_macro("FUNCTION")
 #undef HASH_NODE
@@ -41,8 +43,12 @@
 #pragma pop_macro("PRICE_GUESSED")
 #undef SHAPE_OF
 #pragma pop_macro("SHAPE_OF")
+#undef SLOTS_FROM
+#pragma pop_macro("SLOTS_FROM")
 #undef TANH_LIMIT
 #pragma pop_macro("TANH_LIMIT")
+#undef USED_BELOW
+#pragma pop_macro("USED_BELOW")
 #undef WORK_ALIKE
 #pragma pop_macro("WORK_ALIKE")
 #undef WORK_BOUNDS
