@@ -199,6 +199,13 @@ graft_status graft_file_check(graft_env *env, const char *path)
                         : GRAFT_FAIL(env, GRAFT_IO, "cannot write %s: %s", path, strerror(problem));
 }
 
+bool graft_file_is_same(const char *a, const char *b)
+{
+    struct stat first, second;
+    return strcmp(a, b) == 0 || (stat(a, &first) == 0 && stat(b, &second) == 0 &&
+                                 first.st_ino == second.st_ino && first.st_dev == second.st_dev);
+}
+
 /* --- Writing -----------------------------------------------------------------------------------
  */
 

@@ -16,6 +16,9 @@ const char *graft_file_cached(graft_env *env, const char *path);
 /* Whether graft_file_write could write there, without writing: GRAFT_IO, with the reason, when not.
  */
 GRAFT_MUST_USE graft_status graft_file_check(graft_env *env, const char *path);
+/* Whether both paths lead to one file, there or not yet there: by text, or by what the system says of
+ * files that exist. */
+bool graft_file_is_same(const char *a, const char *b);
 /* Replaces `path` atomically; creates the missing folders of its path. */
 GRAFT_MUST_USE graft_status graft_file_write(graft_env *env, const char *path, const void *data,
                                              size_t size);

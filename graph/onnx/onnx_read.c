@@ -46,7 +46,13 @@ static graft_status add_entry(graft_onnx_reader *reader, const char *name,
     return GRAFT_OK;
 }
 
-/* Notes the initializers that stay inputs. */
+/* The name of a sparse initializer is that of its values. */
+static const char *name_of_sparse(const Onnx__SparseTensorProto *sparse)
+{
+    return sparse->values == NULL ? "" : text_or_empty(sparse->values->name);
+}
+
+/* Notes the initializers that stay inputs, of both kinds. */
 static graft_status find_settable(graft_onnx_reader *reader, const Onnx__GraphProto *graph)
 {
     uint32_t count = 0;
@@ -60,8 +66,11 @@ static graft_status find_settable(graft_onnx_reader *reader, const Onnx__GraphPr
     for (size_t i = 0; i < graph->n_input; i++) {
         (void)graft_names_add(inputs, text_or_empty(graph->input[i]->name), 0);
     }
-    for (size_t i = 0; i < graph->n_initializer; i++) {
-        const char *name = text_or_empty(graph->initializer[i]->name);
+    for (size_t i = 0; i < graph->n_initializer + graph->n_sparse_initializer; i++) {
+        const char *name =
+            i < graph->n_initializer
+                ? text_or_empty(graph->initializer[i]->name)
+                : name_of_sparse(graph->sparse_initializer[i - graph->n_initializer]);
         if (graft_names_find(inputs, name) == GRAFT_NONE) {
             continue;
         }
@@ -105,8 +114,7 @@ static graft_status name_initializers(graft_onnx_reader *reader, const Onnx__Gra
             graft_onnx_add_weight(reader, &weight);
     }
     for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
-        const Onnx__TensorProto *values = graph->sparse_initializer[i]->values;
-        const char *name = values == NULL ? "" : text_or_empty(values->name);
+        const char *name = name_of_sparse(graph->sparse_initializer[i]);
         graft_model_weight weight = {.name = name,
                                      .shape = {.rank = GRAFT_RANK_UNKNOWN},
                                      .sparse = graph->sparse_initializer[i]};
@@ -114,6 +122,9 @@ static graft_status name_initializers(graft_onnx_reader *reader, const Onnx__Gra
             status = GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
                                 "%s: sparse initializer %zu has no name", reader->model->file, i);
             goto done;
+        }
+        if (is_settable(reader->onnx, name)) {
+            continue;
         }
         GRAFT_CHECK(add_entry(reader, name, GRAFT_ONNX_WEIGHT, i, 0));
         reader->onnx->entries[reader->onnx->entry_count - 1].weight =

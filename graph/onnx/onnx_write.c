@@ -623,8 +623,8 @@ static void list_initializers(graft_onnx_writer *writer, Onnx__GraphProto *graph
     graph->n_sparse_initializer = 0;
     graph->initializer = GRAFT_NEW(writer->arena, Onnx__TensorProto *,
                                    model->weight_count + writer->extra_count + from->n_initializer);
-    graph->sparse_initializer =
-        GRAFT_NEW(writer->arena, Onnx__SparseTensorProto *, model->weight_count);
+    graph->sparse_initializer = GRAFT_NEW(writer->arena, Onnx__SparseTensorProto *,
+                                          model->weight_count + from->n_sparse_initializer);
     for (uint32_t w = 0; w < model->weight_count; w++) {
         const graft_model_weight *weight = &model->weights[w];
         const char *name = writer->weight_names[w];
@@ -638,6 +638,12 @@ static void list_initializers(graft_onnx_writer *writer, Onnx__GraphProto *graph
     for (size_t i = 0; settable != NULL && i < from->n_initializer; i++) {
         if (graft_names_find(settable, text_or_empty(from->initializer[i]->name)) != GRAFT_NONE) {
             graph->initializer[graph->n_initializer++] = from->initializer[i];
+        }
+    }
+    for (size_t i = 0; settable != NULL && i < from->n_sparse_initializer; i++) {
+        const Onnx__TensorProto *values = from->sparse_initializer[i]->values;
+        if (graft_names_find(settable, text_or_empty(values->name)) != GRAFT_NONE) {
+            graph->sparse_initializer[graph->n_sparse_initializer++] = from->sparse_initializer[i];
         }
     }
     for (size_t i = 0; i < writer->extra_count; i++) {

@@ -210,7 +210,7 @@ static const write_row fused[] = {
      "node Gather s k -> d; node Unsqueeze d a -> e; node Concat m e -> f : axis=0;"
      "node Reshape i f -> y; output y",                                                                           "graft_f_0: 2\nReshape x graft_f_0 -> y\nout y"                     },
     {"a number that was computed is stored",
-     "input x 2; node Identity x -> i; weight a = 4; node Sqrt a -> b; node Mul i b -> y; output y", "b:\nMul x b -> y\nout y"                                            },
+     "input x 2; node Identity x -> i; weight a = 4; node Sqrt a -> b; node Mul i b -> y; output y",              "b:\nMul x b -> y\nout y"                                           },
     {"an output of a split that nothing reads",
      "opset 12; input x 6; node Identity x -> i; node Split i -> a b c : split=1,2,3; output a;"
      "output b",                                                                                                  "Split x -> a b c : split=1,2,3\nout a b"                           },
@@ -541,6 +541,34 @@ static void test_settable_weights(void **state)
     graft_env_clear(env);
 }
 
+/* The same of sparse ones. */
+static void test_settable_sparse(void **state)
+{
+    graft_env *env = *state;
+    for (uint32_t settable = 0; settable < 2; settable++) {
+        const graft_model_options options = {.settable = settable == 1, .keep_open = true};
+        graft_model *model = NULL;
+        Onnx__ModelProto *proto = onnx_text_message(
+            env->life, "opset 17; ir 8; input x 3; input w 3; weight w 1 = 2; weight i 1;"
+                       "node Mul x w -> y; output y");
+        Onnx__GraphProto *graph = proto->graph;
+        Onnx__SparseTensorProto *sparse = GRAFT_NEW(env->life, Onnx__SparseTensorProto, 1);
+        onnx__sparse_tensor_proto__init(sparse);
+        sparse->values = graph->initializer[0];
+        sparse->indices = graph->initializer[1];
+        graph->sparse_initializer = &sparse;
+        graph->n_sparse_initializer = 1;
+        graph->n_initializer = 0;
+        assert_int_equal(onnx_text_read(env, proto, &options, &model), GRAFT_OK);
+        assert_int_equal(model->input_count, settable == 1 ? 2 : 1);
+        const Onnx__ModelProto *out = written(env, model, &model->graph);
+        assert_int_equal(out->graph->n_sparse_initializer, 1);
+        assert_string_equal(out->graph->sparse_initializer[0]->values->name, "w");
+        out = written(env, model, variant_regenerated(env->unit, model));
+        assert_int_equal(out->graph->n_sparse_initializer, 1);
+    }
+}
+
 static void test_old_opsets(void **state)
 {
     graft_env *env = *state;
@@ -695,6 +723,7 @@ int main(void)
         CHECK_TEST(test_many_numbers),
         CHECK_TEST(test_fills_of_settings_are_stored),
         CHECK_TEST(test_settable_weights),
+        CHECK_TEST(test_settable_sparse),
         CHECK_TEST(test_old_opsets),
         CHECK_TEST(test_forms_of_old_opsets),
         CHECK_TEST(test_external_data),
