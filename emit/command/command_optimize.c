@@ -552,6 +552,11 @@ static graft_status judge_arguments(graft_env *env, optimize_run *run)
     GRAFT_CHECK(graft_file_check(env, run->out));
     if (run->report != NULL) {
         GRAFT_CHECK(graft_file_check(env, run->report));
+        if (graft_file_is_same(run->report, run->out) ||
+            graft_file_is_same(run->report, run->options.model)) {
+            return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: the report would take the model's place",
+                              run->report);
+        }
     }
 done:
     return status;
@@ -577,6 +582,16 @@ static graft_status check(graft_env *env, optimize_run *run)
         if (status != GRAFT_OK) {
             (void)remove(run->out); /* Nothing comes out that is not what was asked for. */
         }
+    }
+    return status;
+}
+
+/* A page that cannot be written takes the file with it, unless that has the model's place. */
+static graft_status report(graft_env *env, optimize_run *run)
+{
+    graft_status status = write_report(env, run);
+    if (status != GRAFT_OK && !graft_file_is_same(run->out, run->options.model)) {
+        (void)remove(run->out);
     }
     return status;
 }
@@ -624,7 +639,7 @@ static graft_status run_optimize(graft_env *env, void *choices)
     GRAFT_CHECK(rewrite(env, run));
     GRAFT_CHECK(write_confirmed(env, run));
     GRAFT_CHECK(check(env, run));
-    GRAFT_CHECK(write_report(env, run));
+    GRAFT_CHECK(report(env, run));
     if (run->steps) {
         print_steps(env, run);
     }

@@ -86,6 +86,10 @@ does_without_graphviz() {
 draws() { [ "$(get squeezenet 'data["layout"].count("graph 1 ")')" = 2 ]; }
 refuses() {
     error_is 2 "squeezenet.json" "$GRAFT" --quiet optimize dscnn "$FOLDER/z.onnx" --device $DEVICE --report "$FOLDER/squeezenet.json/x.html" &&
+        error_is 2 "No space left" "$GRAFT" --quiet optimize dscnn "$FOLDER/z.onnx" --device $DEVICE --report /dev/full &&
+        [ ! -e "$FOLDER/z.onnx" ] &&
+        error_is 2 "the model's place" "$GRAFT" --quiet optimize dscnn "$FOLDER/z.onnx" --device $DEVICE --report "$FOLDER/z.onnx" &&
+        [ ! -e "$FOLDER/z.onnx" ] &&
         error_is 2 "--simplify asks no costs" "$GRAFT" optimize dscnn "$FOLDER/z.onnx" --simplify --report "$FOLDER/z.html" &&
         error_is 2 "squeezenet.json" "$GRAFT" rules --html "$FOLDER/squeezenet.json/x.html" && [ ! -e "$FOLDER/z.onnx" ] && [ ! -e "$FOLDER/z.html" ]
 }
