@@ -1,6 +1,7 @@
 /* device_cpu_conv.c - convolutions through oneDNN, fused or not, in several layouts and algorithms.
  *
- *   direct    in the layouts of the signature (channels last or blocked), the library's favourites
+ *   direct    in the layouts of the signature (channels last or blocked), the library's favourites;
+ *             the only family of transposed convolutions, which are row-major as well
  *   binary    the same, with the residual as a second operand instead of a sum in place
  *   blocked   in the layout that the library likes best, operands converted at each run
  *   winograd  Winograd's algorithm, likewise: fewer multiplications, other rounding; without
@@ -43,17 +44,42 @@ static bool is_conv(uint32_t op)
     return op == GRAFT_OP_conv || op == GRAFT_OP_conv_bias || op == GRAFT_OP_conv_bias_add;
 }
 
+static bool is_transposed(const graft_kernel *kernel)
+{
+    return kernel->signature.op == GRAFT_OP_conv_transpose;
+}
+
+static bool has_bias(const graft_kernel *kernel)
+{
+    return kernel->signature.op != GRAFT_OP_conv && !is_transposed(kernel);
+}
+
 static int32_t activation_of(const graft_kernel *kernel)
 {
-    return kernel->signature.op == GRAFT_OP_conv
-               ? GRAFT_ACT_NONE
-               : kernel->signature.attrs[GRAFT_ATTR_conv_bias_activation];
+    return has_bias(kernel) ? kernel->signature.attrs[GRAFT_ATTR_conv_bias_activation]
+                            : GRAFT_ACT_NONE;
+}
+
+/* The library has the filter (I,O,kh,kw) of a transposed convolution as (O,I,kh,kw). */
+static void describe_turned(const graft_shape *f, bool any, dnnl_memory_desc_t *desc)
+{
+    const dnnl_dims_t dims = {f->dims[1], f->dims[0], f->dims[2], f->dims[3]};
+    const int64_t plane = dims[2] * dims[3];
+    const dnnl_dims_t steps = {plane, dims[0] * plane, dims[3], 1};
+    graft_program_describe_dims(4, dims, any, desc);
+    if (!any) {
+        (void)dnnl_memory_desc_init_by_strides(desc, 4, dims, dnnl_f32, steps);
+    }
 }
 
 /* The filter as (groups, O/groups, I/groups, kh, kw), or without the first when there is one group;
  * row-major data is the same in both. */
 static void describe_filter(const graft_kernel *kernel, bool any, dnnl_memory_desc_t *desc)
 {
+    if (is_transposed(kernel)) {
+        describe_turned(&kernel->signature.inputs[FILTER], any, desc);
+        return;
+    }
     const graft_shape *f = &kernel->signature.inputs[FILTER];
     int64_t groups = kernel->signature.attrs[GRAFT_ATTR_conv_groups];
     int64_t dims[5] = {groups, f->dims[0] / groups, f->dims[1], f->dims[2], f->dims[3]};
@@ -70,7 +96,7 @@ static void describe_forms(const graft_kernel *kernel, conv_forms *forms)
     graft_program_describe_output(kernel, 0, &forms->output);
     describe_filter(kernel, false, &forms->filter);
     memset(&forms->bias, 0, sizeof(forms->bias));
-    if (kernel->signature.op != GRAFT_OP_conv) {
+    if (has_bias(kernel)) {
         graft_program_describe_input(kernel, BIAS, &forms->bias);
     }
 }
@@ -95,13 +121,23 @@ static graft_status describe_conv(graft_env *env, const graft_kernel *kernel, co
     }
     dnnl_dims_t strides = {a[GRAFT_ATTR_conv_stride_h], a[GRAFT_ATTR_conv_stride_w]};
     dnnl_dims_t dilates = {a[GRAFT_ATTR_conv_dilation_h] - 1, a[GRAFT_ATTR_conv_dilation_w] - 1};
+    dnnl_dims_t none = {0};
     dnnl_dims_t before = {a[GRAFT_ATTR_conv_pad_top], a[GRAFT_ATTR_conv_pad_left]};
     dnnl_dims_t after = {a[GRAFT_ATTR_conv_pad_bottom], a[GRAFT_ATTR_conv_pad_right]};
+    if (is_transposed(kernel)) { /* Strides and paddings are the same attributes. */
+        after[0] -= a[GRAFT_ATTR_conv_transpose_extra_h];
+        after[1] -= a[GRAFT_ATTR_conv_transpose_extra_w];
+        return graft_program_status(env,
+                                    dnnl_dilated_deconvolution_forward_desc_init(
+                                        desc, dnnl_forward_inference, dnnl_deconvolution_direct,
+                                        &image, &filter, NULL, &output, strides, none, before,
+                                        after),
+                                    "describing a transposed convolution");
+    }
     dnnl_status_t result = dnnl_dilated_convolution_forward_desc_init(
         desc, dnnl_forward_inference,
         kind->winograd ? dnnl_convolution_winograd : dnnl_convolution_direct, &image, &filter,
-        kernel->signature.op == GRAFT_OP_conv ? NULL : &forms->bias, &output, strides, dilates,
-        before, after);
+        has_bias(kernel) ? &forms->bias : NULL, &output, strides, dilates, before, after);
     return graft_program_status(env, result, "describing a convolution");
 }
 
@@ -265,7 +301,7 @@ static graft_status build_conv(graft_env *env, graft_kernel *kernel, const conv_
     GRAFT_CHECK(graft_program_input(env, kernel, IMAGE, &forms->image, image, &args[0].operand));
     GRAFT_CHECK(graft_program_input(env, kernel, FILTER, &forms->filter, filter, &args[1].operand));
     args[2].operand = graft_program_output(kernel, &forms->output, output);
-    if (kernel->signature.op != GRAFT_OP_conv) {
+    if (has_bias(kernel)) {
         args[count].arg = DNNL_ARG_BIAS;
         GRAFT_CHECK(graft_program_input(env, kernel, BIAS, &forms->bias, &forms->bias,
                                         &args[count].operand));
@@ -308,7 +344,7 @@ static residual_mode mode_of(const graft_kernel *kernel)
 graft_status graft_cpu_open_conv_direct(graft_env *env, graft_kernel *kernel, uint32_t variant)
 {
     conv_kind kind = {.family = "direct", .residual = mode_of(kernel)};
-    if (!is_conv(kernel->signature.op) || variant >= DIRECT_VARIANTS) {
+    if ((!is_conv(kernel->signature.op) && !is_transposed(kernel)) || variant >= DIRECT_VARIANTS) {
         return GRAFT_UNSUPPORTED;
     }
     return open_conv(env, kernel, &kind, variant);

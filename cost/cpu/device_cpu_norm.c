@@ -1,7 +1,8 @@
-/* device_cpu_norm.c - layer normalisation, through oneDNN and in plain C.
+/* device_cpu_norm.c - normalisations: of layers through oneDNN, and all in plain C.
  *
- * Both read rows of the last axis. The plain one adds in eight lanes, as a vector unit does, and
- * makes two passes over a row that lies in the first-level cache after the first. */
+ * Rows are read three times, and lie in a cache after the first. Images with their channels last are
+ * read twice: the moments of all channels are added up chunk by chunk. */
+#include "cost/cpu/lanes.h"
 #include "cost/cpu/program.h"
 
 #include <math.h>
@@ -79,66 +80,173 @@ done:
 
 /* ------------------------------------------------------------------- plain */
 
-enum { LANES = 16 };
-
-static float add_lanes(const float *lanes)
+/* The first `width` elements. */
+LANES_INLINE lanes load_part(const float *from, int64_t width)
 {
+    lanes v = {0.0F};
+    memcpy(&v, from, (size_t)width * sizeof(float));
+    return v;
+}
+
+/* The sum of `count` vectors of `width` elements less the mean, or of the squares of that; `step`
+ * elements lead from one to the next. */
+LANES_INLINE lanes fold(const float *in, int64_t step, int64_t count, int64_t width, lanes mean,
+                        bool square)
+{
+    enum { AT_ONCE = 4 }; /* Sums that do not wait for one another. */
+    lanes sums[AT_ONCE] = {{0.0F}};
+    int64_t i = 0;
+    for (; i + AT_ONCE <= count; i += AT_ONCE) {
+        for (int64_t k = 0; k < AT_ONCE; k++) {
+            lanes d = load_part(in + (i + k) * step, width) - mean;
+            sums[k] = square ? lanes_fused(d, d, sums[k]) : sums[k] + d;
+        }
+    }
+    for (; i < count; i++) {
+        lanes d = load_part(in + i * step, width) - mean;
+        sums[0] = square ? lanes_fused(d, d, sums[0]) : sums[0] + d;
+    }
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+LANES_INLINE float fold_row(const float *in, int64_t count, float mean, bool square)
+{
+    lanes sums = fold(in, LANES, count / LANES, LANES, lanes_of(mean), square);
     float total = 0.0F;
+    for (int64_t i = count / LANES * LANES; i < count; i++) {
+        total += square ? (in[i] - mean) * (in[i] - mean) : in[i];
+    }
     for (int lane = 0; lane < LANES; lane++) {
-        total += lanes[lane];
+        total += sums[lane];
     }
     return total;
 }
 
-static float sum_row(const float *in, int64_t count)
-{
-    float lanes[LANES] = {0.0F};
-    int64_t i = 0;
-    for (; i + LANES <= count; i += LANES) {
-        for (int64_t lane = 0; lane < LANES; lane++) {
-            lanes[lane] += in[i + lane];
-        }
-    }
-    for (; i < count; i++) {
-        lanes[0] += in[i];
-    }
-    return add_lanes(lanes);
-}
-
-/* out = in - mean; the sum of its squares. */
-static float centre_row(const float *restrict in, float mean, int64_t count, float *restrict out)
-{
-    float lanes[LANES] = {0.0F};
-    int64_t i = 0;
-    for (; i + LANES <= count; i += LANES) {
-        for (int64_t lane = 0; lane < LANES; lane++) {
-            float d = in[i + lane] - mean;
-            out[i + lane] = d;
-            lanes[lane] += d * d;
-        }
-    }
-    for (; i < count; i++) {
-        out[i] = in[i] - mean;
-        lanes[0] += out[i] * out[i];
-    }
-    return add_lanes(lanes);
-}
-
-static void run_layer_norm(const graft_kernel *kernel)
+/* Rows of the last axis, or channels of row-major images. */
+static void run_rows(const graft_kernel *kernel)
 {
     const graft_signature *s = &kernel->signature;
-    int64_t columns = s->inputs[SCALE].dims[0];
-    int64_t rows = (int64_t)graft_shape_elements(&s->inputs[DATA]) / columns;
-    float epsilon = epsilon_of(kernel);
-    for (int64_t row = 0; row < rows; row++) {
+    const float *scale = kernel->in[SCALE];
+    const float *shift = kernel->in[SHIFT];
+    const int64_t vector = s->inputs[SCALE].dims[0];
+    const int64_t elements = (int64_t)graft_shape_elements(&s->inputs[DATA]);
+    const int64_t columns =
+        s->op == GRAFT_OP_instance_norm ? elements / (s->inputs[DATA].dims[0] * vector) : vector;
+    for (int64_t row = 0; row < elements / columns; row++) {
         const float *in = kernel->in[DATA] + row * columns;
         float *restrict out = kernel->out[0] + row * columns;
-        float mean = sum_row(in, columns) / (float)columns;
-        float variance = centre_row(in, mean, columns, out) / (float)columns;
-        float factor = 1.0F / sqrtf(variance + epsilon);
-        for (int64_t i = 0; i < columns; i++) {
-            out[i] = out[i] * factor * kernel->in[SCALE][i] + kernel->in[SHIFT][i];
+        float mean =
+            s->op == GRAFT_OP_rms_norm ? 0.0F : fold_row(in, columns, 0.0F, false) / (float)columns;
+        float variance = fold_row(in, columns, mean, true) / (float)columns;
+        float factor = 1.0F / sqrtf(variance + epsilon_of(kernel));
+        for (int64_t i = 0; i < columns && s->op == GRAFT_OP_layer_norm; i++) {
+            out[i] = (in[i] - mean) * factor * scale[i] + shift[i];
         }
+        for (int64_t i = 0; i < columns && s->op == GRAFT_OP_rms_norm; i++) {
+            out[i] = in[i] * factor * scale[i];
+        }
+        for (int64_t i = 0; i < columns && s->op == GRAFT_OP_instance_norm; i++) {
+            out[i] = (in[i] - mean) * (factor * scale[row % vector]) + shift[row % vector];
+        }
+    }
+}
+
+/* An image whose channels lie last, or a block of channels of one. */
+typedef struct {
+    const float *in;
+    float *out;
+    int64_t pixels;
+    int64_t channels;
+    float *means; /* (channels), and the sums of the squares less them. */
+    float *squares;
+} image;
+
+/* So many pixels as stay in the first-level cache between two visits. */
+static int64_t count_chunk(const image *m)
+{
+    enum { CHUNK = 4096, LEAST = 8 };
+    return m->channels * LEAST > CHUNK ? LEAST : CHUNK / m->channels;
+}
+
+/* Adds pixels [from, from + count) to the moments of `width` channels that are known of the pixels
+ * before (Chan, Golub and LeVeque 1979). */
+LANES_INLINE void add_moments(const image *m, int64_t channel, int64_t width, int64_t from,
+                              int64_t count)
+{
+    const float *in = m->in + from * m->channels + channel;
+    const float part = (float)count / (float)(from + count);
+    lanes mean = fold(in, m->channels, count, width, lanes_of(0.0F), false) / (float)count;
+    lanes squares = fold(in, m->channels, count, width, mean, true);
+    lanes before = load_part(m->means + channel, width);
+    lanes apart = mean - before;
+    before = from == 0 ? mean : before + apart * part;
+    squares += from == 0
+                   ? lanes_of(0.0F)
+                   : load_part(m->squares + channel, width) + apart * apart * (part * (float)from);
+    memcpy(m->means + channel, &before, (size_t)width * sizeof(float));
+    memcpy(m->squares + channel, &squares, (size_t)width * sizeof(float));
+}
+
+/* (in - mean) factor + shift for one chunk of pixels. */
+LANES_INLINE void finish(const image *m, int64_t channel, int64_t width, int64_t from,
+                         int64_t count, const float *factors, const float *shift)
+{
+    const lanes mean = load_part(m->means + channel, width);
+    const lanes factor = load_part(factors + channel, width);
+    const lanes plus = load_part(shift + channel, width);
+    for (int64_t p = from; p < from + count; p++) {
+        int64_t at = p * m->channels + channel;
+        lanes y = (load_part(m->in + at, width) - mean) * factor + plus;
+        memcpy(m->out + at, &y, (size_t)width * sizeof(float));
+    }
+}
+
+/* Both passes over an image, `scale` and `shift` being those of its channels. */
+static void normalise_image(const image *m, float epsilon, const float *scale, const float *shift)
+{
+    const int64_t chunk = count_chunk(m);
+    for (int pass = 0; pass < 2; pass++) {
+        for (int64_t from = 0; from < m->pixels; from += chunk) {
+            int64_t count = m->pixels - from < chunk ? m->pixels - from : chunk;
+            int64_t c = 0;
+            for (; c + LANES <= m->channels && pass == 0; c += LANES) {
+                add_moments(m, c, LANES, from, count);
+            }
+            for (; c + LANES <= m->channels; c += LANES) {
+                finish(m, c, LANES, from, count, m->squares, shift);
+            }
+            if (c < m->channels && pass == 0) {
+                add_moments(m, c, m->channels - c, from, count);
+            } else if (c < m->channels) {
+                finish(m, c, m->channels - c, from, count, m->squares, shift);
+            }
+        }
+        for (int64_t c = 0; c < m->channels && pass == 0; c++) { /* Factors, from here on. */
+            m->squares[c] = scale[c] / sqrtf(m->squares[c] / (float)m->pixels + epsilon);
+        }
+    }
+}
+
+/* Channels last, all of them or blocks. */
+static void run_images(const graft_kernel *kernel)
+{
+    const graft_signature *s = &kernel->signature;
+    const int32_t *dims = s->inputs[DATA].dims;
+    const int64_t pixels = (int64_t)dims[2] * dims[3];
+    const int64_t channels =
+        s->in_layouts[DATA] == GRAFT_LAYOUT_BLOCKED ? GRAFT_LAYOUT_BLOCK : dims[1];
+    float *moments = graft_program_place(kernel, 0);
+    for (int64_t i = 0; i < dims[0] * (dims[1] / channels); i++) {
+        const int64_t at = i * pixels * channels;
+        const int64_t first = i * channels % dims[1];
+        const image m = {.in = kernel->in[DATA] + at,
+                         .out = kernel->out[0] + at,
+                         .pixels = pixels,
+                         .channels = channels,
+                         .means = moments,
+                         .squares = moments + channels};
+        normalise_image(&m, epsilon_of(kernel), kernel->in[SCALE] + first,
+                        kernel->in[SHIFT] + first);
     }
 }
 
@@ -146,10 +254,15 @@ graft_status graft_cpu_open_plain_norm(graft_env *env, graft_kernel *kernel, uin
 {
     (void)env;
     const graft_signature *s = &kernel->signature;
-    if (s->op != GRAFT_OP_layer_norm || variant > 0 || !is_row_major(s)) {
+    const bool images = s->op == GRAFT_OP_instance_norm && s->in_layouts[DATA] == s->out_layouts[0];
+    if ((s->op != GRAFT_OP_layer_norm && s->op != GRAFT_OP_rms_norm && !images) || variant > 0 ||
+        (!images && !is_row_major(s))) {
         return GRAFT_UNSUPPORTED;
     }
     (void)snprintf(kernel->name, sizeof(kernel->name), "plain");
-    kernel->plain = run_layer_norm;
+    kernel->plain = s->in_layouts[DATA] == GRAFT_LAYOUT_ROW || !images ? run_rows : run_images;
+    if (kernel->plain == run_images) {
+        (void)graft_program_workspace(kernel, 2 * (size_t)s->inputs[DATA].dims[1]);
+    }
     return GRAFT_OK;
 }

@@ -1,4 +1,4 @@
-/* device_cpu_reduce.c - pooling, softmax, sums and maxima through oneDNN: operators that read many
+/* device_cpu_reduce.c - pooling, softmax, sums and extremes through oneDNN: operators that read many
  * elements for one. */
 #include "cost/cpu/program.h"
 
@@ -136,6 +136,7 @@ static dnnl_alg_kind_t find_reduction(uint32_t op)
     return op == GRAFT_OP_reduce_mean  ? dnnl_reduction_mean
            : op == GRAFT_OP_reduce_sum ? dnnl_reduction_sum
            : op == GRAFT_OP_reduce_max ? dnnl_reduction_max
+           : op == GRAFT_OP_reduce_min ? dnnl_reduction_min
                                        : dnnl_alg_kind_undef;
 }
 

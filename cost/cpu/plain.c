@@ -221,6 +221,28 @@ static inline void row_copy(const void *context, int64_t count, const int64_t *s
 }
 PLANE(copy)
 
+/* Every element so many times: v[0]. */
+static inline void row_repeat(const void *context, int64_t count, const int64_t *steps,
+                              float *const *pointers)
+{
+    const float *v = context;
+    float *restrict out = pointers[0];
+    const float *restrict in = pointers[1];
+    if (v[0] == 2.0F && steps[0] == 2 && steps[1] == 1) {
+        for (int64_t i = 0; i < count; i++) {
+            out[2 * i] = in[i];
+            out[2 * i + 1] = in[i];
+        }
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        for (int64_t k = 0; k < (int64_t)v[0]; k++) {
+            out[i * steps[0] + k] = in[i * steps[1]];
+        }
+    }
+}
+PLANE(repeat)
+
 static inline void row_fill(const void *context, int64_t count, const int64_t *steps,
                             float *const *pointers)
 {
@@ -292,34 +314,38 @@ static inline void row_sum(const void *context, int64_t count, const int64_t *st
 }
 PLANE(sum)
 
-/* The largest element of a row; where the output repeats, in lanes as above. */
-static inline void row_largest(const void *context, int64_t count, const int64_t *steps,
-                               float *const *pointers)
-{
-    enum { LANES = 8 };
-    float *out = pointers[0];
-    const float *in = pointers[1];
-    float lanes[LANES];
-    (void)context;
-    if (steps[0] != 0) {
-        for (int64_t i = 0; i < count; i++) {
-            float x = in[i * steps[1]];
-            out[i * steps[0]] = x > out[i * steps[0]] ? x : out[i * steps[0]];
-        }
-        return;
-    }
-    for (int64_t lane = 0; lane < LANES; lane++) {
-        lanes[lane] = out[0];
-    }
-    for (int64_t i = 0; i < count; i++) {
-        float x = in[i * steps[1]];
-        lanes[i % LANES] = x > lanes[i % LANES] ? x : lanes[i % LANES];
-    }
-    for (int64_t lane = 0; lane < LANES; lane++) {
-        out[0] = lanes[lane] > out[0] ? lanes[lane] : out[0];
-    }
-}
-PLANE(largest)
+/* The element of a row that is most by `than`; where the output repeats, in lanes as above. */
+#define MOST_ROW(name, than)                                                                       \
+    static inline void row_##name(const void *context, int64_t count, const int64_t *steps,        \
+                                  float *const *pointers)                                          \
+    {                                                                                              \
+        enum { LANES = 8 };                                                                        \
+        float *out = pointers[0];                                                                  \
+        const float *in = pointers[1];                                                             \
+        float lanes[LANES];                                                                        \
+        (void)context;                                                                             \
+        if (steps[0] != 0) {                                                                       \
+            for (int64_t i = 0; i < count; i++) {                                                  \
+                float x = in[i * steps[1]];                                                        \
+                out[i * steps[0]] = x than out[i * steps[0]] ? x : out[i * steps[0]];              \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t lane = 0; lane < LANES; lane++) {                                             \
+            lanes[lane] = out[0];                                                                  \
+        }                                                                                          \
+        for (int64_t i = 0; i < count; i++) {                                                      \
+            float x = in[i * steps[1]];                                                            \
+            lanes[i % LANES] = x than lanes[i % LANES] ? x : lanes[i % LANES];                     \
+        }                                                                                          \
+        for (int64_t lane = 0; lane < LANES; lane++) {                                             \
+            out[0] = lanes[lane] than out[0] ? lanes[lane] : out[0];                               \
+        }                                                                                          \
+    }                                                                                              \
+    PLANE(name)
+
+MOST_ROW(largest, >)
+MOST_ROW(smallest, <)
 
 /* ------------------------------------------------------------------- loops */
 
@@ -457,13 +483,76 @@ static void make_split(maker *m)
     make_copy(m, &m->kernel->outputs[1], 0, s->attrs[GRAFT_ATTR_split_at] * steps[axis], 1, 0);
 }
 
+/* Input 0 along an axis as its memory has it: `outer` times `size` times `inner` elements. */
+typedef struct {
+    int64_t outer;
+    int64_t size;
+    int64_t inner;
+} cut;
+
+static cut cut_along(const graft_signature *s, int32_t axis)
+{
+    const graft_shape *shape = &s->inputs[0];
+    const bool blocked = s->in_layouts[0] == GRAFT_LAYOUT_BLOCKED;
+    int64_t steps[GRAFT_MAX_RANK];
+    graft_layout_strides(shape, flat_layout(s->in_layouts[0]), steps);
+    cut c = {.size = shape->dims[axis],
+             .inner = steps[axis] * (blocked && axis > 1 ? GRAFT_LAYOUT_BLOCK : 1)};
+    c.outer = (int64_t)graft_shape_elements(shape) / (c.size * c.inner);
+    return c;
+}
+
+/* Copies `size` elements of the axis, each `times` behind one another, from `start` on by `step`. */
+static void make_cut(maker *m, int32_t size, int32_t times, int32_t start, int32_t step)
+{
+    const cut c = cut_along(&m->kernel->signature, m->kernel->signature.attrs[0]);
+    const bool apart = c.inner == 1 && times > 1; /* Rows of the output would be the times. */
+    const graft_shape shape = {
+        .rank = 4, .dims = {(int32_t)c.outer, size, apart ? 1 : times, (int32_t)c.inner}
+    };
+    const int64_t to[4] = {size * times * c.inner, times * c.inner, c.inner, 1};
+    const int64_t from[4] = {c.size * c.inner, step * c.inner, 0, 1};
+    memcpy(m->steps[0], to, sizeof(to));
+    memcpy(m->steps[1], from, sizeof(from));
+    plain_move *move = add_move(m, &shape, 2, 0, apart ? plane_repeat : plane_copy);
+    move->offsets[1] = start * c.inner;
+    move->values[0] = (float)times;
+}
+
 static void make_slice(maker *m)
 {
     const graft_signature *s = &m->kernel->signature;
-    int64_t steps[GRAFT_MAX_RANK];
-    input_steps(m, 0, steps);
-    make_copy(m, &m->kernel->outputs[0], 0,
-              s->attrs[GRAFT_ATTR_slice_start] * steps[s->attrs[GRAFT_ATTR_slice_axis]], 0, 0);
+    make_cut(m, m->kernel->outputs[0].dims[s->attrs[GRAFT_ATTR_slice_axis]], 1,
+             s->attrs[GRAFT_ATTR_slice_start],
+             s->op == GRAFT_OP_pick ? s->attrs[GRAFT_ATTR_pick_step] : 1);
+}
+
+/* Every slice of `inner` elements is the one before and what is added to it. */
+static void sum_along(const float *in, int64_t size, int64_t inner, bool exclusive,
+                      float *restrict out)
+{
+    float total = 0.0F;
+    for (int64_t i = 0; i < size && inner == 1; i++) {
+        out[i] = exclusive ? total : total + in[i];
+        total += in[i];
+    }
+    for (int64_t i = 0; i < size && inner > 1; i++, out += inner) {
+        const float *more = in + (i - exclusive) * inner;
+        for (int64_t k = 0; k < inner; k++) {
+            out[k] = i == 0 ? (exclusive ? 0.0F : more[k]) : out[k - inner] + more[k];
+        }
+    }
+}
+
+static void run_cumsum(const graft_kernel *kernel)
+{
+    const graft_signature *s = &kernel->signature;
+    const cut c = cut_along(s, s->attrs[GRAFT_ATTR_cumsum_axis]);
+    for (int64_t o = 0; o < c.outer; o++) {
+        int64_t at = o * c.size * c.inner;
+        sum_along(kernel->in[0] + at, c.size, c.inner, s->attrs[GRAFT_ATTR_cumsum_exclusive] == 1,
+                  kernel->out[0] + at);
+    }
 }
 
 static void make_fill(maker *m, const graft_shape *shape, int64_t to, float value)
@@ -620,8 +709,15 @@ static bool make_movement(maker *m)
         make_split(m);
         return true;
     case GRAFT_OP_slice:
+    case GRAFT_OP_pick:
         make_slice(m);
         return true;
+    case GRAFT_OP_repeat:
+        make_cut(m, s->inputs[0].dims[s->attrs[GRAFT_ATTR_repeat_axis]],
+                 s->attrs[GRAFT_ATTR_repeat_times], 0, 1);
+        return true;
+    case GRAFT_OP_cumsum:
+        return true; /* No move: run_cumsum. */
     case GRAFT_OP_pad:
         make_pad(m);
         return true;
@@ -648,6 +744,9 @@ static bool make_reductions(maker *m)
     case GRAFT_OP_reduce_max:
         (void)make_reduction(m, axes, -INFINITY, plane_largest);
         return true;
+    case GRAFT_OP_reduce_min:
+        (void)make_reduction(m, axes, INFINITY, plane_smallest);
+        return true;
     default:
         return false;
     }
@@ -667,7 +766,9 @@ static bool is_beyond(const graft_signature *s)
         alike = alike && s->in_layouts[k] == s->out_layouts[0];
     }
     const graft_op_info *info = graft_op(s->op);
-    bool piecewise = s->op == GRAFT_OP_concat || s->op == GRAFT_OP_split || s->op == GRAFT_OP_slice;
+    bool piecewise = s->op == GRAFT_OP_concat || s->op == GRAFT_OP_split ||
+                     s->op == GRAFT_OP_slice || s->op == GRAFT_OP_pick ||
+                     s->op == GRAFT_OP_repeat || s->op == GRAFT_OP_cumsum;
     bool flat = piecewise || (info != NULL && (info->flags & GRAFT_FLAG_ELEMENTWISE) != 0);
     return blocked && (!alike || !flat);
 }
@@ -691,6 +792,6 @@ graft_status graft_cpu_open_plain(graft_env *env, graft_kernel *kernel, uint32_t
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a kernel");
     }
     memcpy(kernel->state, &state, sizeof(state));
-    kernel->plain = run_moves;
+    kernel->plain = kernel->signature.op == GRAFT_OP_cumsum ? run_cumsum : run_moves;
     return GRAFT_OK;
 }

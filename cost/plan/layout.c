@@ -53,7 +53,8 @@ uint32_t graft_layout_canonical(const graft_shape *shape, uint32_t layout)
 
 typedef enum layout_rule {
     RULE_FOLLOW, /* All operands as one of them that is an image. */
-    RULE_CONV,   /* Channels last or blocked; row-major in where channels are too few to block. */
+    RULE_CONV,   /* Channels last or blocked; row-major in where channels are too few to block, in
+                    and out of transposed ones. */
     RULE_POOL,   /* Channels last or blocked. */
     RULE_ROW,    /* Row-major. */
     RULE_TO_ROW  /* Takes row-major or channels last, gives row-major. */
@@ -64,6 +65,17 @@ bool graft_layout_is_closed(const graft_node *node)
     return node->op == GRAFT_OP_OPAQUE && node->attrs[0] != GRAFT_LAYOUT_POINTWISE;
 }
 
+/* Whether a transposed convolution makes rows or columns that nothing reaches, a stride or more of
+ * them: libraries refuse these, and the body is row-major. */
+static bool goes_beyond(const graft_node *node)
+{
+    const int32_t *a = node->attrs;
+    return a[GRAFT_ATTR_conv_transpose_extra_h] - a[GRAFT_ATTR_conv_transpose_pad_bottom] >=
+               a[GRAFT_ATTR_conv_transpose_stride_h] ||
+           a[GRAFT_ATTR_conv_transpose_extra_w] - a[GRAFT_ATTR_conv_transpose_pad_right] >=
+               a[GRAFT_ATTR_conv_transpose_stride_w];
+}
+
 static layout_rule rule_of(const graft_node *node)
 {
     switch (node->op) {
@@ -71,6 +83,8 @@ static layout_rule rule_of(const graft_node *node)
     case GRAFT_OP_conv_bias:
     case GRAFT_OP_conv_bias_add:
         return RULE_CONV;
+    case GRAFT_OP_conv_transpose:
+        return goes_beyond(node) ? RULE_ROW : RULE_CONV;
     case GRAFT_OP_max_pool:
     case GRAFT_OP_avg_pool:
     case GRAFT_OP_global_avg_pool:
@@ -79,13 +93,7 @@ static layout_rule rule_of(const graft_node *node)
     case GRAFT_OP_matmul_bias:
     case GRAFT_OP_layer_norm:
     case GRAFT_OP_reshape:
-    case GRAFT_OP_reduce_min:
     case GRAFT_OP_rms_norm:
-    case GRAFT_OP_instance_norm:
-    case GRAFT_OP_cumsum:
-    case GRAFT_OP_repeat:
-    case GRAFT_OP_pick:
-    case GRAFT_OP_conv_transpose:
         return RULE_ROW;
     case GRAFT_OP_OPAQUE:
         return graft_layout_is_closed(node) ? RULE_ROW : RULE_FOLLOW;
@@ -132,6 +140,7 @@ static bool follows_blocked(const graft_graph *graph, graft_index node)
     bool whole_blocks = true;
     switch (n->op) {
     case GRAFT_OP_scale_shift:
+    case GRAFT_OP_instance_norm:
     case GRAFT_OP_OPAQUE:
         return graft_layout_fits(output_of(graph, node, 0), GRAFT_LAYOUT_BLOCKED);
     case GRAFT_OP_slice:
@@ -142,10 +151,19 @@ static bool follows_blocked(const graft_graph *graph, graft_index node)
         return n->attrs[GRAFT_ATTR_concat_axis] <= 1 && all_blocked(graph, node, false);
     case GRAFT_OP_split:
         return n->attrs[GRAFT_ATTR_split_axis] <= 1 && all_blocked(graph, node, false);
+    case GRAFT_OP_cumsum:
+    case GRAFT_OP_repeat:
+    case GRAFT_OP_pick: /* The axis is the first attribute. */
+        return n->attrs[0] != 1 && all_blocked(graph, node, false);
     default:
         return (graft_op(n->op)->flags & GRAFT_FLAG_ELEMENTWISE) != 0 &&
                all_blocked(graph, node, true);
     }
+}
+
+static int32_t groups_of(const graft_node *conv)
+{
+    return conv->op == GRAFT_OP_conv_transpose ? 1 : conv->attrs[GRAFT_ATTR_conv_groups];
 }
 
 /* Groups of less than a block make libraries fall back to reference code, but for depthwise ones.
@@ -154,7 +172,7 @@ static bool conv_blocks(const graft_graph *graph, graft_index node)
 {
     const graft_shape *image = &input_of(graph, node, 0)->shape;
     const graft_shape *output = output_of(graph, node, 0);
-    int32_t groups = graph->nodes[node].attrs[GRAFT_ATTR_conv_groups];
+    int32_t groups = groups_of(&graph->nodes[node]);
     bool depthwise = groups == image->dims[1] && groups == output->dims[1];
     return image->dims[1] % GRAFT_LAYOUT_BLOCK == 0 && output->dims[1] % GRAFT_LAYOUT_BLOCK == 0 &&
            (depthwise || (image->dims[1] / groups % GRAFT_LAYOUT_BLOCK == 0 &&
@@ -166,7 +184,7 @@ static bool conv_enters(const graft_graph *graph, graft_index node)
 {
     return input_of(graph, node, 0)->shape.dims[1] % GRAFT_LAYOUT_BLOCK != 0 &&
            output_of(graph, node, 0)->dims[1] % GRAFT_LAYOUT_BLOCK == 0 &&
-           graph->nodes[node].attrs[GRAFT_ATTR_conv_groups] == 1;
+           groups_of(&graph->nodes[node]) == 1;
 }
 
 /* The layouts that the operands can be had in: of the first image for which it makes a difference
@@ -293,9 +311,12 @@ uint32_t graft_layout_alternatives(const graft_graph *graph, graft_index node,
     case RULE_CONV:
     case RULE_POOL:
         list_choice(&l, GRAFT_LAYOUT_NHWC, GRAFT_LAYOUT_NHWC);
+        if (graph->nodes[node].op == GRAFT_OP_conv_transpose) {
+            list_choice(&l, GRAFT_LAYOUT_ROW, GRAFT_LAYOUT_ROW);
+        }
         if (rule == RULE_POOL ? all_blocked(graph, node, false) : conv_blocks(graph, node)) {
             list_choice(&l, GRAFT_LAYOUT_BLOCKED, GRAFT_LAYOUT_BLOCKED);
-        } else if (rule == RULE_CONV && conv_enters(graph, node)) {
+        } else if (rule == RULE_CONV && l.count == 1 && conv_enters(graph, node)) {
             list_choice(&l, GRAFT_LAYOUT_ROW, GRAFT_LAYOUT_BLOCKED);
         }
         break;
