@@ -558,6 +558,12 @@ static graft_status judge_arguments(graft_env *env, optimize_run *run)
                               run->report);
         }
     }
+    if (run->check_count > 0 && graft_file_is_same(run->out, run->options.model)) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                          "%s: a check that fails could not bring the model back: --check needs "
+                          "another file to write",
+                          run->out);
+    }
 done:
     return status;
 }

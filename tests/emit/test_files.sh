@@ -59,7 +59,10 @@ checks() {
     gives 0 "$GRAFT" --quiet optimize resnet8 "$FOLDER/c.onnx" --database "$COSTS" --check 3 &&
         grep -q '^checked on 3 random inputs: outputs agree, largest difference [0-9]' "$FOLDER/out" &&
         gives 0 "$GRAFT" --quiet optimize autoencoder "$FOLDER/c.onnx" --database "$COSTS" --check 2 --json &&
-        tail -n 1 "$FOLDER/out" | grep -q '"checks": 2, "difference": '
+        tail -n 1 "$FOLDER/out" | grep -q '"checks": 2, "difference": ' &&
+        cp "$FOLDER/x.onnx" "$FOLDER/place.onnx" &&
+        error_is 2 "needs another file" "$GRAFT" --quiet optimize "$FOLDER/place.onnx" "$FOLDER/place.onnx" --database "$COSTS" --check 1 &&
+        cmp "$FOLDER/x.onnx" "$FOLDER/place.onnx"
 }
 # Searches that would take minutes: what there is after a second is written, and it is said so.
 stops_in_time() { # ARGUMENT...
