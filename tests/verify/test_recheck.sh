@@ -2,7 +2,7 @@
 # Obligations in files: the same bytes every time, and what other solvers say of a sample of them.
 . tests/support/tap.sh
 
-export SAMPLE=20
+export SAMPLE=30
 SMT=$FOLDER/smt
 emit() { "$GRAFT" --quiet --threads "$1" verify --emit-smt "$2" --sample "$SAMPLE"; }
 checks_in() { awk -F '\t' 'NR > 1 { n += $5 } END { print n + 0 }' "$1/index.tsv"; }
@@ -30,7 +30,7 @@ agrees() {
     steps=$(grep -c '^(check-sat)$' verify/export/laws.smt2)
     grep -q ": $steps of $steps steps of the laws" "$FOLDER/out" || return 1
     open=$(sed -n 's/^.* theorems .* proved, \([0-9]*\) open; .*/\1/p' "$FOLDER/out")
-    [ "$open" -lt $((SAMPLE * 3 / 4)) ]
+    [ "$open" -lt $((SAMPLE / 2)) ]
 }
 # What was found is not asked again: the solver is gone, its name and version stay.
 remembers() {
@@ -77,6 +77,14 @@ notices_a_loss() {
         cp "$SMT"/*.smt2 "$FOLDER/loss" &&
         error_is 2 "not as many obligations" recheck "$FOLDER/loss" --solver "$1"
 }
+# z3 would go on behind what it cannot read, and say sat.
+notices_what_cannot_be_read() {
+    file=$(basename "$(grep -l '^(declare-fun x0 ' "$SMT"/*.theorem*.smt2 | head -n 1)")
+    mkdir "$FOLDER/lie4" &&
+        awk -F '\t' -v file="$file" 'NR == 1 || $4 == file' "$SMT/index.tsv" > "$FOLDER/lie4/index.tsv" &&
+        sed '/^(declare-fun x0 /d' "$SMT/$file" > "$FOLDER/lie4/$file" &&
+        error_is 2 "cannot read it" recheck "$FOLDER/lie4" --solver "$1"
+}
 
 check "a sample is written, with its index" writes_a_sample
 check "with one child the same" writes_the_same
@@ -96,6 +104,7 @@ for name in cvc5 z3; do
     fi
     check "a false theorem is found by $name" finds_a_lie_about_a_theorem "$solver"
     check "a lost claim is noticed" notices_a_loss "$solver"
+    check "a claim that $name cannot read is noticed" notices_what_cannot_be_read "$solver"
     rm -rf "$FOLDER"/lie* "$FOLDER/loss"
 done
 check "no folder" error_is 2 "--emit-smt needs a value" "$GRAFT" verify --emit-smt

@@ -171,6 +171,8 @@ static const struct {
      "where rank(a) = 2",                                                            false},
     {"[split#1(concat#1(a, b)).0, split#1(concat#1(a, b)).1] = [a, b] where rank(a) = 2", false},
     {"transpose(transpose(a, axis=[1, 0]), axis=[1, 0]) = a",                             false},
+    {"transpose#1(dequantise#2(a)) = dequantise#2(transpose#1(a)) where rank(a) = 2",     false},
+    {"transpose#1(quantise#2(a)) = quantise#2(transpose#1(a)) where rank(a) = 2",         false},
     {"add(matmul(a, b), matmul(c, d)) = matmul(concat(a, c, axis=1), concat(b, d, axis=0)) "
      "where rank(a) = 2 and rank(b) = 2",                                            true },
     {"matmul(add(a, b), c) = add(matmul(a, c), matmul(b, c)) "

@@ -43,6 +43,7 @@ KILLED_MOST = 3  # Obligations of one file; what is left of it is unknown then.
 
 RECURSIVE = re.compile(r"\(define-fun-rec (\w+) \(((?:\(\w+ Int\) ?)+)\) (Real|Bool) .*\)$", re.M)
 CHECK = "(check-sat)\n"
+UNREAD = re.compile(r"\(error .*(?:unknown constant|Parse Error).*")
 LAWS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "laws.smt2")
 
 
@@ -77,6 +78,9 @@ class Solver:
             child.kill()
             out, _ = child.communicate()
             killed = True
+        unread = UNREAD.search(out)
+        if unread:  # z3 goes on behind what it cannot read, and answers something else.
+            raise ValueError(f"{path or text.splitlines()[1]}: {self.name} cannot read it: {unread[0]}")
         return [a for a in out.split("\n") if a in ("sat", "unsat", "unknown")], int(killed)
 
     def from_stdin(self):

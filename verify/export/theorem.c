@@ -261,6 +261,8 @@ static void put_vocabulary(graft_buffer *out, const char *text)
         {"(fn_log ",     "(declare-fun fn_log (Real) Real)\n"                                                },
         {"(fn_sin ",     "(declare-fun fn_sin (Real) Real)\n"                                                },
         {"(fn_cos ",     "(declare-fun fn_cos (Real) Real)\n"                                                },
+        {"(fn_round ",   "(declare-fun fn_round (Real Real) Real)\n"                                         },
+        {"(fn_scaled ",  "(declare-fun fn_scaled (Real Real Real Real) Real)\n"                              },
     };
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strstr(text, words[i].use) != NULL) {
