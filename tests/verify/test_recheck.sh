@@ -2,7 +2,7 @@
 # Obligations in files: the same bytes every time, and what other solvers say of a sample of them.
 . tests/support/tap.sh
 
-export SAMPLE=30
+export SAMPLE=24
 SMT=$FOLDER/smt
 emit() { "$GRAFT" --quiet --threads "$1" verify --emit-smt "$2" --sample "$SAMPLE"; }
 checks_in() { awk -F '\t' 'NR > 1 { n += $5 } END { print n + 0 }' "$1/index.tsv"; }
