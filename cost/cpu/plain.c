@@ -537,7 +537,7 @@ static void sum_along(const float *in, int64_t size, int64_t inner, bool exclusi
         total += in[i];
     }
     for (int64_t i = 0; i < size && inner > 1; i++, out += inner) {
-        const float *more = in + (i - exclusive) * inner;
+        const float *more = in + (exclusive && i > 0 ? i - 1 : i) * inner;
         for (int64_t k = 0; k < inner; k++) {
             out[k] = i == 0 ? (exclusive ? 0.0F : more[k]) : out[k - inner] + more[k];
         }
