@@ -3,6 +3,7 @@
 
 #include "cost/database/recorded.h"
 #include "cost/database/shipped.h"
+#include "cost/device/backend.h"
 #include "cost/measure/confirm.h"
 #include "cost/plan/plan.h"
 #include "cost/plan/prepare.h"
@@ -747,6 +748,7 @@ static graft_status find_plan(graft_env *env, graft_cost *cost, graft_arena *are
                                   .copies = cost->copies,
                                   .unblocked = is_cudnn(cost),
                                   .fuses = fuses,
+                                  .integers = graft_device_head_at(cost->device)->integers,
                                   .model = cost->model};
     for (;;) {
         bool mine = pthread_mutex_trylock(&cost->memo_lock) == 0;
@@ -921,16 +923,17 @@ graft_status graft_cost_graph(graft_env *env, graft_cost *cost, const graft_grap
     return graft_cost_nodes(env, cost, graph, order, NULL, total);
 }
 
-/* Opaque nodes are no part of a plan's cost. */
+/* Opaque nodes are no part of a plan's cost, but for those in groups. */
 static graft_status add_opaque(graft_env *env, graft_cost *cost, const graft_graph *graph,
-                               const graft_order *order, double *ns)
+                               const graft_order *order, const graft_groups *groups, double *ns)
 {
     graft_status status = GRAFT_OK;
     for (graft_index i = 0; i < order->count; i++) {
         graft_step step = {.signature.op = GRAFT_OP_OPAQUE, .node = order->order[i]};
         const graft_cost_entry *entry = NULL;
         graft_cost_entry place;
-        if (graph->nodes[step.node].op == GRAFT_OP_OPAQUE && !graph->nodes[step.node].is_const) {
+        if (graph->nodes[step.node].op == GRAFT_OP_OPAQUE && !graph->nodes[step.node].is_const &&
+            graft_group_of(groups, step.node) == NULL) {
             describe_opaque(cost, graph, &step);
             GRAFT_CHECK(find_step(env, cost, graph, &step, &place, &entry));
             *ns += entry->median_ns;
@@ -954,7 +957,7 @@ graft_status graft_cost_price(graft_env *env, graft_cost *cost, const graft_grap
     }
     prepare_graph(env, cost, &graph, &order);
     GRAFT_CHECK(find_plan(env, cost, env->scratch, graph, order, &plan));
-    GRAFT_CHECK(add_opaque(env, cost, graph, order, &plan.ns));
+    GRAFT_CHECK(add_opaque(env, cost, graph, order, &plan.assignment.groups, &plan.ns));
     *ns = plan.ns;
 done:
     graft_arena_release(env->scratch, mark);

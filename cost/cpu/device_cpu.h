@@ -110,7 +110,8 @@ struct graft_kernel {
     graft_signature signature;
     graft_shape outputs[GRAFT_MAX_OUTPUTS];
     char name[GRAFT_KERNEL_NAME_BYTES];
-    bool dry; /* Only the name is wanted. */
+    bool dry;   /* Only the name is wanted. */
+    bool alone; /* Its primitives are its own: what they know is more than the signature says. */
     int thread_count;
     const float *constants[GRAFT_MAX_INPUTS];
 
@@ -167,6 +168,8 @@ graft_status graft_cpu_open_concat(graft_env *env, graft_kernel *kernel, uint32_
 graft_status graft_cpu_open_reorder(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_plain(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_body(graft_env *env, graft_kernel *kernel, uint32_t variant);
+graft_status graft_cpu_open_integers(graft_env *env, graft_kernel *kernel, uint32_t variant);
+graft_status graft_cpu_open_integer_sum(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_quantised(graft_env *env, graft_kernel *kernel, uint32_t variant);
 
 #endif

@@ -16,7 +16,8 @@ static bool is_product(uint32_t op)
 {
     return op == GRAFT_OP_conv || op == GRAFT_OP_conv_bias || op == GRAFT_OP_conv_bias_add ||
            op == GRAFT_OP_matmul || op == GRAFT_OP_matmul_bias || op == GRAFT_COST_ATTENTION ||
-           op == GRAFT_COST_MASKED_ATTENTION;
+           op == GRAFT_COST_MASKED_ATTENTION || op == GRAFT_COST_INTEGER_CONV ||
+           op == GRAFT_COST_INTEGER_MATMUL;
 }
 
 static void terms_of(const graft_cost_entry *point, double terms[TERMS])
@@ -148,6 +149,7 @@ static graft_roofline_line fit_class(graft_env *env, const graft_database *datab
         if (is_product(record->signature.op) == products &&
             record->signature.op != GRAFT_COST_FACTOR &&
             !graft_signature_is_quantised(&record->signature) && /* As slow as their loops. */
+            !graft_signature_is_integer(&record->signature) &&   /* Several times as fast. */
             record->entry.source == GRAFT_COST_MEASURED && strcmp(record->device, device) == 0 &&
             strcmp(record->library, library) == 0) {
             points[count++] = record->entry;

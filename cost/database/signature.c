@@ -1,6 +1,8 @@
 /* signature.c - building, hashing, printing and reading signatures (see signature.h). */
 #include "cost/database/signature.h"
 
+#include "cost/plan/integers.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -218,6 +220,11 @@ static void copy_shape(graft_shape *to, const graft_shape *from)
     to->dtype = priced_dtype(from);
 }
 
+void graft_signature_set_input(graft_signature *signature, uint32_t k, const graft_shape *shape)
+{
+    copy_shape(&signature->inputs[k], shape);
+}
+
 void graft_signature_of_node(const graft_graph *graph, graft_index node,
                              const graft_layout_choice *choice, bool in_place,
                              graft_signature *signature)
@@ -293,8 +300,21 @@ static uint32_t real_op(uint32_t op)
 {
     return op == GRAFT_COST_QUANTISED_CONV                            ? GRAFT_OP_conv
            : op == GRAFT_COST_QUANTISED_MATMUL                        ? GRAFT_OP_matmul
+           : op == GRAFT_COST_INTEGER_CONV                            ? GRAFT_OP_conv
+           : op == GRAFT_COST_INTEGER_MATMUL                          ? GRAFT_OP_matmul
+           : op == GRAFT_COST_INTEGER_ADD                             ? GRAFT_OP_add
            : op == GRAFT_COST_QUANTISE || op == GRAFT_COST_DEQUANTISE ? GRAFT_OP_identity
                                                                       : op;
+}
+
+static bool is_integer(uint32_t op)
+{
+    return op >= GRAFT_COST_INTEGER_ADD && op <= GRAFT_COST_INTEGER_MATMUL;
+}
+
+bool graft_signature_is_integer(const graft_signature *signature)
+{
+    return is_integer(signature->op);
 }
 
 static uint8_t count_inputs(uint32_t op)
@@ -302,6 +322,7 @@ static uint8_t count_inputs(uint32_t op)
     return op == GRAFT_COST_REORDER            ? 1
            : op == GRAFT_COST_QUANTISED_CONV   ? 2
            : op == GRAFT_COST_ATTENTION        ? 3
+           : is_integer(op)                    ? 3
            : op == GRAFT_COST_MASKED_ATTENTION ? 4
                                                : graft_op(real_op(op))->input_count;
 }
@@ -318,9 +339,35 @@ static const graft_attr_info *attr_of(const graft_signature *s, uint32_t i)
         {.name = "scale",  .kind = GRAFT_ATTR_FLOAT},
         {.name = "turned", .kind = GRAFT_ATTR_INT  },
     };
-    return !graft_signature_is_attention(s) ? graft_op_attr(real_op(s->op), i)
-           : i < 2                          ? &own[i]
-                                            : NULL;
+    static const graft_attr_info behind[] = {
+        {.name = "activation", .kind = GRAFT_ATTR_INT},
+        {.name = "result",     .kind = GRAFT_ATTR_INT},
+    };
+    const uint32_t count = is_integer(s->op) ? graft_op(real_op(s->op))->attr_count : UINT32_MAX;
+    return graft_signature_is_attention(s) ? (i < 2 ? &own[i] : NULL)
+           : i >= count                    ? (i < count + 2 ? &behind[i - count] : NULL)
+                                           : graft_op_attr(real_op(s->op), i);
+}
+
+int32_t graft_signature_activation(const graft_signature *signature)
+{
+    return signature->attrs[graft_op(real_op(signature->op))->attr_count];
+}
+
+uint32_t graft_signature_result(const graft_signature *signature)
+{
+    return (uint32_t)signature->attrs[graft_op(real_op(signature->op))->attr_count + 1U];
+}
+
+void graft_signature_set_integer(graft_signature *signature, uint32_t op, int32_t activation,
+                                 uint32_t result)
+{
+    const uint32_t count = graft_op(real_op(op))->attr_count;
+    signature->op = (uint8_t)op;
+    signature->attrs[count] = activation;
+    signature->attrs[count + 1U] = (int32_t)result;
+    signature->input_count = 3;
+    signature->output_count = 1;
 }
 
 bool graft_signature_of_opaque(const graft_opaque *opaque, graft_signature *signature)
@@ -385,6 +432,43 @@ static graft_status infer_quantised(const graft_signature *s, graft_shape *outpu
     return status;
 }
 
+/* Whether operands are what integers.h says, once they fit the real operator. */
+static bool is_integer_form(const graft_signature *s, const graft_shape *output)
+{
+    const graft_shape *in = s->inputs;
+    const uint32_t result = graft_signature_result(s);
+    const int32_t activation = graft_signature_activation(s);
+    const bool sums = s->op == GRAFT_COST_INTEGER_ADD;
+    bool typed = is_byte(&in[0]) && is_byte(&in[1]) && in[2].dtype == GRAFT_DTYPE_F32 &&
+                 (result == GRAFT_DTYPE_U8 || result == GRAFT_DTYPE_I8 ||
+                  (result == GRAFT_DTYPE_F32 && !sums)) &&
+                 activation >= GRAFT_ACT_NONE && activation <= GRAFT_ACT_RELU6;
+    bool sized = sums ? memcmp(in[0].dims, output->dims, sizeof(in[0].dims)) == 0 &&
+                            memcmp(in[1].dims, output->dims, sizeof(in[1].dims)) == 0
+                      : in[1].dtype == GRAFT_DTYPE_I8 &&
+                            (s->op == GRAFT_COST_INTEGER_CONV || in[1].rank == 2);
+    return typed && sized && graft_shape_elements(&in[2]) == graft_integers_numbers(s);
+}
+
+/* Likewise; the first two operands are those of the real operator. */
+static graft_status infer_integer(const graft_signature *s, graft_shape *output)
+{
+    graft_shape real[GRAFT_MAX_INPUTS];
+    int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+    memcpy(real, s->inputs, sizeof(real));
+    memcpy(attrs, s->attrs, graft_op(real_op(s->op))->attr_count * sizeof(attrs[0]));
+    real[0].dtype = GRAFT_DTYPE_F32;
+    real[1].dtype = GRAFT_DTYPE_F32;
+    graft_status status = graft_infer_shapes(real_op(s->op), attrs, real, output);
+    if (status == GRAFT_OK && !is_integer_form(s, output)) {
+        status = GRAFT_BAD_INPUT;
+    }
+    if (status == GRAFT_OK) {
+        output->dtype = (uint8_t)graft_signature_result(s);
+    }
+    return status;
+}
+
 static graft_status infer_attention(const graft_signature *s, graft_shape *output)
 {
     const graft_shape *mask = &s->inputs[3];
@@ -424,6 +508,9 @@ graft_status graft_signature_outputs(const graft_signature *signature,
     }
     if (graft_signature_is_quantised(signature)) {
         return infer_quantised(signature, &outputs[0]);
+    }
+    if (graft_signature_is_integer(signature)) {
+        return infer_integer(signature, &outputs[0]);
     }
     if (signature->op == GRAFT_COST_REORDER) {
         outputs[0] = signature->inputs[0];
@@ -470,8 +557,9 @@ uint64_t graft_signature_bytes(const graft_signature *signature)
 /* ------------------------------------------------------------------- print */
 
 static const char reorder_name[] = "reorder";
-/* From GRAFT_COST_MASKED_ATTENTION on. */
-static const char *const other_names[] = {"masked_attention", "attention",      "quantise",
+/* From GRAFT_COST_INTEGER_ADD on. */
+static const char *const other_names[] = {"integer_add",      "integer_conv",   "integer_matmul",
+                                          "masked_attention", "attention",      "quantise",
                                           "dequantise",       "quantised_conv", "quantised_matmul"};
 enum { OTHER_COUNT = sizeof(other_names) / sizeof(other_names[0]) };
 
@@ -492,8 +580,8 @@ static const char *const factor_names[GRAFT_COST_FACTORS] = {
 
 static void print_attrs(const graft_signature *s, graft_buffer *text)
 {
-    for (uint32_t i = 0; attr_of(s, i) != NULL; i++) {
-        const graft_attr_info *info = attr_of(s, i);
+    const graft_attr_info *info = attr_of(s, 0);
+    for (uint32_t i = 0; info != NULL; info = attr_of(s, ++i)) {
         graft_buffer_printf(text, "%s%s=", i == 0 ? "" : ", ", info->name);
         if (info->kind == GRAFT_ATTR_FLOAT) {
             graft_buffer_printf(text, "0x%08x", (uint32_t)s->attrs[i]);
@@ -523,9 +611,9 @@ const char *graft_signature_operator(const graft_signature *signature)
     const graft_op_info *info = graft_op(signature->op);
     return info != NULL                          ? info->name
            : signature->op == GRAFT_COST_REORDER ? reorder_name
-           : signature->op >= GRAFT_COST_MASKED_ATTENTION &&
-                   signature->op < GRAFT_COST_MASKED_ATTENTION + OTHER_COUNT
-               ? other_names[signature->op - GRAFT_COST_MASKED_ATTENTION]
+           : signature->op >= GRAFT_COST_INTEGER_ADD &&
+                   signature->op < GRAFT_COST_INTEGER_ADD + OTHER_COUNT
+               ? other_names[signature->op - GRAFT_COST_INTEGER_ADD]
                : "opaque";
 }
 
@@ -604,7 +692,7 @@ static graft_status read_op(reader *r, graft_signature *s)
     uint32_t op = take_word(r, reorder_name) ? GRAFT_COST_REORDER : GRAFT_OP_NONE;
     /* Before the rows of these names, which are lowered where costs are asked for (opaque.h). */
     for (uint32_t i = 0; i < OTHER_COUNT && op == GRAFT_OP_NONE; i++) {
-        op = take_word(r, other_names[i]) ? GRAFT_COST_MASKED_ATTENTION + i : GRAFT_OP_NONE;
+        op = take_word(r, other_names[i]) ? GRAFT_COST_INTEGER_ADD + i : GRAFT_OP_NONE;
     }
     for (uint32_t i = 1; i < GRAFT_OP_COUNT && op == GRAFT_OP_NONE; i++) {
         if (graft_op(i) != NULL && take_word(r, graft_op(i)->name)) {
@@ -626,8 +714,8 @@ static graft_status read_attrs(reader *r, graft_signature *s)
     if (!take(r, "(")) {
         return fail_at(r, "'('");
     }
-    for (uint32_t i = 0; attr_of(s, i) != NULL; i++) {
-        const graft_attr_info *info = attr_of(s, i);
+    const graft_attr_info *info = attr_of(s, 0);
+    for (uint32_t i = 0; info != NULL; info = attr_of(s, ++i)) {
         if ((i > 0 && !take(r, ", ")) || !take_word(r, info->name) || !take(r, "=")) {
             return fail_at(r, info->name);
         }

@@ -73,6 +73,15 @@ enum {
  * that is repeated over (b,h,s,t). attrs[0] is the scale, bit k of attrs[1] says that input k is given
  * as (b,rows,h,columns), K as (b,t,h,d). */
 enum { GRAFT_COST_MASKED_ATTENTION = 247, GRAFT_COST_ATTENTION = 248 };
+/* Sums and products of 8-bit integers, as some devices run them at once: groups of nodes as well
+ * (cost/plan/integers.h). Inputs 0 and 1 are the operands, row 2 holds scales and zero points. The
+ * attributes are those of `conv`, of `matmul` or none, then the activation and the type of the
+ * result. */
+enum {
+    GRAFT_COST_INTEGER_ADD = 244,
+    GRAFT_COST_INTEGER_CONV = 245,
+    GRAFT_COST_INTEGER_MATMUL = 246
+};
 /* The signature of no operator at all: a fitted factor, see calibration.h. attrs[0] says which; its
  * median is in thousandths, or in ns per step, its rounds are the graphs it was fitted to. Or what
  * the anchor takes, see anchor.h. */
@@ -109,6 +118,14 @@ void graft_signature_of_attention(const graft_graph *graph,
 /* Of an opaque node, GRAFT_DISTANCE_OWN. False when it is not a quantised operator. */
 bool graft_signature_of_opaque(const graft_opaque *opaque, graft_signature *signature);
 bool graft_signature_is_quantised(const graft_signature *signature);
+/* Whether it is a group of nodes on integers, and its activation and the type of its result. */
+bool graft_signature_is_integer(const graft_signature *signature);
+int32_t graft_signature_activation(const graft_signature *signature);
+uint32_t graft_signature_result(const graft_signature *signature);
+void graft_signature_set_input(graft_signature *signature, uint32_t k, const graft_shape *shape);
+/* Sets the operator and what stands behind its own attributes. */
+void graft_signature_set_integer(graft_signature *signature, uint32_t op, int32_t activation,
+                                 uint32_t result);
 /* The name of the operator; "opaque" for a step that nothing more is known of. */
 const char *graft_signature_operator(const graft_signature *signature);
 

@@ -65,7 +65,7 @@ typedef struct graft_backend {
 
 /* Changes when this header or a structure that it names does. */
 #define GRAFT_BACKEND_ABI                                                                          \
-    (1U << 24 | (uint32_t)sizeof(graft_backend) << 12 | (uint32_t)sizeof(graft_signature))
+    (2U << 24 | (uint32_t)sizeof(graft_backend) << 12 | (uint32_t)sizeof(graft_signature))
 
 typedef struct graft_device_head {
     const graft_backend *backend; /* NULL for a recorded device. */
@@ -73,6 +73,7 @@ typedef struct graft_device_head {
     char library[128];
     uint32_t thread_count;
     uint32_t number_bytes; /* With memory of its own: of a number there; 0: 4. */
+    bool integers;         /* It computes groups on integers (cost/plan/integers.h) as one. */
     const bool *has; /* By operator; NULL: there are primitives for all, but for what is fused. */
 } graft_device_head;
 

@@ -3,6 +3,7 @@
 
 #include "cost/device/backend.h"
 #include "cost/measure/clock.h"
+#include "cost/plan/integers.h"
 #include "cost/plan/memory.h"
 #include "graph/base/half.h"
 #include "graph/base/log.h"
@@ -192,20 +193,32 @@ static graft_status choose_implementation(graft_env *env, graft_cost *cost,
     return status;
 }
 
+/* Data of the const inputs of a step. */
+static void find_constants(const graft_executor *e, const graft_step *step,
+                           const float *constants[GRAFT_MAX_INPUTS])
+{
+    for (uint32_t k = 0; k < step->input_count; k++) {
+        uint32_t region = graft_step_input(&e->schedule, step, k);
+        constants[k] = region == GRAFT_REGION_NONE ? NULL : e->regions[region];
+    }
+    if (graft_signature_is_integer(&step->signature)) {
+        graft_integers_constants(e->arena, step->group, constants[2], constants);
+    }
+}
+
 static graft_status open_kernel(graft_env *env, graft_executor *e, graft_cost *cost, uint32_t i)
 {
     graft_status status = GRAFT_OK;
     const graft_step *step = &e->schedule.steps[i];
-    if (step->node != GRAFT_NONE && (e->graph->nodes[step->node].op == GRAFT_OP_OPAQUE ||
-                                     graft_opaque_is_byte(e->graph, step->node))) {
+    if (step->node != GRAFT_NONE && step->group == NULL &&
+        (e->graph->nodes[step->node].op == GRAFT_OP_OPAQUE ||
+         graft_opaque_is_byte(e->graph, step->node))) {
         (void)graft_opaque_find(e->model, e->graph, step->node, &e->opaques[i]); /* It was found. */
         return GRAFT_OK;
     }
     const float *constants[GRAFT_MAX_INPUTS] = {NULL};
     char name[GRAFT_KERNEL_NAME_BYTES] = "";
-    for (uint32_t k = 0; k < step->input_count; k++) {
-        constants[k] = e->regions[graft_step_input(&e->schedule, step, k)];
-    }
+    find_constants(e, step, constants);
     GRAFT_CHECK(choose_implementation(env, cost, &step->signature, name));
     status = graft_kernel_open(env, e->device, &step->signature, name[0] == '\0' ? NULL : name,
                                constants, &e->kernels[i]);
@@ -353,7 +366,8 @@ static graft_status bind_kernels(graft_env *env, graft_executor *e)
             continue;
         }
         for (uint32_t k = 0; k < step->input_count; k++) {
-            inputs[k] = e->regions[graft_step_input(&e->schedule, step, k)];
+            uint32_t region = graft_step_input(&e->schedule, step, k);
+            inputs[k] = region == GRAFT_REGION_NONE ? NULL : e->regions[region];
         }
         for (uint32_t k = 0; k < step->output_count; k++) {
             outputs[k] = e->regions[graft_step_output(&e->schedule, step, k)];

@@ -160,6 +160,24 @@ static bool is_disturbed(const graft_group *g, const graft_order *order, const b
     return disturbed;
 }
 
+void graft_group_add(graft_arena *arena, const graft_graph *graph, const graft_group *group,
+                     graft_groups *groups)
+{
+    if (groups->of == NULL) { /* Most graphs have none. */
+        groups->of = GRAFT_NEW(arena, uint32_t, graph->node_end);
+        groups->list = GRAFT_NEW(arena, graft_group, graph->node_end);
+    }
+    groups->list[groups->count++] = *group;
+    for (uint32_t k = 0; k < group->node_count; k++) {
+        groups->of[group->nodes[k]] = groups->count;
+    }
+}
+
+const graft_group *graft_group_of(const graft_groups *groups, graft_index node)
+{
+    return groups->of == NULL || groups->of[node] == 0 ? NULL : &groups->list[groups->of[node] - 1];
+}
+
 void graft_groups_find(graft_arena *arena, const graft_graph *graph, const graft_order *order,
                        const bool *overwrites, const graft_model *model, graft_groups *groups)
 {
@@ -167,16 +185,8 @@ void graft_groups_find(graft_arena *arena, const graft_graph *graph, const graft
     finder f = {.graph = graph, .order = order, .model = model, .group = &found};
     *groups = (graft_groups){.list = NULL};
     for (graft_index i = 0; i < order->count; i++) {
-        if (!match_group(&f, order->order[i]) || is_disturbed(&found, order, overwrites, i)) {
-            continue;
-        }
-        if (groups->of == NULL) { /* Most graphs have none. */
-            groups->of = GRAFT_NEW(arena, uint32_t, graph->node_end);
-            groups->list = GRAFT_NEW(arena, graft_group, order->count);
-        }
-        groups->list[groups->count++] = found;
-        for (uint32_t k = 0; k < found.node_count; k++) {
-            groups->of[found.nodes[k]] = groups->count;
+        if (match_group(&f, order->order[i]) && !is_disturbed(&found, order, overwrites, i)) {
+            graft_group_add(arena, graph, &found, groups);
         }
     }
 }

@@ -5,7 +5,8 @@
  * with scale and mask where they are. Transpositions that bring heads in front of rows, of what is
  * read here alone, belong to it, too: the device reads the tensors before them. It is priced by a
  * signature of its own (GRAFT_COST_ATTENTION) and is one step, that of its last node, where that
- * was measured and is cheaper than the nodes one by one: plan.c decides. */
+ * was measured and is cheaper than the nodes one by one: plan.c decides. And products and sums of
+ * integers, see integers.h, which are one step wherever the device has them. */
 #ifndef GRAFT_COST_GROUPS_H
 #define GRAFT_COST_GROUPS_H
 
@@ -14,11 +15,26 @@
 
 enum { GRAFT_GROUP_NODES = 8 };
 
+/* How numbers of 8 bits are meant: (q - zero) scale. */
+typedef struct graft_byte_scale {
+    float scale;
+    int32_t zero;
+} graft_byte_scale;
+
 typedef struct graft_group {
     graft_signature signature;
-    graft_index inputs[GRAFT_MAX_INPUTS]; /* Values, all row-major. */
+    graft_index inputs[GRAFT_MAX_INPUTS]; /* Values in the signature's layouts; GRAFT_NONE: none. */
     graft_index nodes[GRAFT_GROUP_NODES]; /* The last one first. */
     uint32_t node_count;
+    /* Of one on integers: its operands and result (1 and 0 where it is binary32), and weights with
+     * their scales as the model has them. */
+    graft_byte_scale in[2];
+    graft_byte_scale out;
+    const int8_t *weights;
+    const float *scales;
+    bool per_channel;
+    bool turned;     /* Weights lie as (columns, rows). */
+    bool whole_bias; /* The bias, inputs[2], is of int32, in units of the sums. */
 } graft_group;
 
 typedef struct graft_groups {
@@ -27,11 +43,16 @@ typedef struct graft_groups {
     uint32_t *of; /* By node: number of its group from 1 on, 0: none. NULL: there are no groups. */
 } graft_groups;
 
-/* All of a graph, in `arena`. The numbers that scale are weights of `model` (NULL: no group has
+/* All attention of a graph, in `arena`. The numbers that scale are weights of `model` (NULL: no group has
  * one). `overwrites`: see graft_schedule_overwrites; a group reads when its last node runs, so that
  * none is made around a node that overwrites something. */
 void graft_groups_find(graft_arena *arena, const graft_graph *graph, const graft_order *order,
                        const bool *overwrites, const graft_model *model, graft_groups *groups);
+/* Adds one, of nodes that are in none. */
+void graft_group_add(graft_arena *arena, const graft_graph *graph, const graft_group *group,
+                     graft_groups *groups);
+/* The group of a node; NULL: it is in none. */
+const graft_group *graft_group_of(const graft_groups *groups, graft_index node);
 
 /* What a signature of attention means, by the operators that it stands for, in floats: in `arena`. */
 void graft_group_run(graft_arena *arena, const graft_signature *signature, const float *const in[],

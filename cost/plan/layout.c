@@ -240,6 +240,12 @@ static void fill_choice(const graft_graph *graph, graft_index node, uint32_t in,
     }
 }
 
+void graft_layout_uniform(const graft_graph *graph, graft_index node, uint32_t layout,
+                          graft_layout_choice *choice)
+{
+    fill_choice(graph, node, layout, layout, choice);
+}
+
 /* Whether two choices mean the same order of elements of every operand. */
 static bool same_choice(const graft_graph *graph, graft_index node, const graft_layout_choice *a,
                         const graft_layout_choice *b)

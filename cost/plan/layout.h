@@ -65,6 +65,10 @@ uint32_t graft_layout_alternatives(const graft_graph *graph, graft_index node,
                                    const uint8_t *offered,
                                    graft_layout_choice choices[GRAFT_LAYOUT_COUNT]);
 
+/* Every image that is no weight in one layout, whether the operator can work so or not. */
+void graft_layout_uniform(const graft_graph *graph, graft_index node, uint32_t layout,
+                          graft_layout_choice *choice);
+
 /* Takes those with an operand in blocks out; returns how many are left, never none: the convention's
  * has no blocks. */
 uint32_t graft_layout_drop_blocked(graft_layout_choice *choices, uint32_t count);

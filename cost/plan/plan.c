@@ -2,6 +2,8 @@
 #include "cost/plan/plan.h"
 
 #include "cost/plan/elimination.h"
+#include "cost/plan/integers.h"
+#include "cost/plan/memo.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,13 +11,6 @@
 
 enum { NO_VARIABLE = UINT32_MAX, OPERANDS_MOST = GRAFT_MAX_INPUTS + GRAFT_MAX_OUTPUTS };
 enum { SHAPES_KEPT = 32 };
-
-/* Between layouts of one shape, canonical ones; NAN: not looked up yet. */
-typedef struct {
-    graft_shape shape;
-    uint8_t canonical[GRAFT_LAYOUT_COUNT];
-    double ns[GRAFT_LAYOUT_COUNT][GRAFT_LAYOUT_COUNT];
-} conversions;
 
 /* A state of a value: made in `made`, held in the layouts of `held` (bits). All canonical. */
 typedef struct {
@@ -37,32 +32,6 @@ typedef struct {
      * 0 and INFINITY where it ends here. */
     double tail[GRAFT_LAYOUT_COUNT][GRAFT_LAYOUT_COUNT];
 } value_plan;
-
-typedef struct {
-    graft_layout_choice choices[GRAFT_LAYOUT_COUNT];
-    double ns[GRAFT_LAYOUT_COUNT];
-    uint32_t count;
-    uint32_t carried; /* The input through which a chain goes, UINT32_MAX: none. */
-} node_plan;
-
-/* A node as it was seen last, and what was found out about it. */
-typedef struct {
-    graft_signature signature; /* Without layouts. */
-    uint8_t offered[GRAFT_MAX_INPUTS];
-    bool joins; /* It may be a view: graft_views. */
-    bool known;
-    node_plan plan;
-} node_memo;
-
-enum { MEMO_SHAPES = 64 };
-
-struct graft_plan_memo {
-    node_memo *nodes; /* By node. */
-    uint32_t node_capacity;
-    conversions shapes[MEMO_SHAPES];
-    uint8_t distances[MEMO_SHAPES];
-    uint32_t shape_count;
-};
 
 typedef struct {
     graft_arena *arena;
@@ -289,11 +258,33 @@ static void list_alternatives(planner *p, graft_index node)
     }
 }
 
+/* The group on integers that a node is in, or NULL. */
+static const graft_group *integers_of(const planner *p, graft_index node)
+{
+    const graft_group *group = graft_group_of(&p->plan->assignment.groups, node);
+    return group != NULL && graft_signature_is_integer(&group->signature) ? group : NULL;
+}
+
+/* All of a group has one layout, and its last node takes the time. */
+static void list_group(planner *p, graft_index node, const graft_group *group)
+{
+    node_plan *plan = &p->nodes[node];
+    bool measured = false;
+    plan->count = 1;
+    graft_layout_uniform(p->graph, node, group->signature.out_layouts[0], &plan->choices[0]);
+    plan->ns[0] = node == group->nodes[0] ? cost_of(p, &group->signature, &measured) : 0.0;
+}
+
 static void list_node(planner *p, graft_index node)
 {
     const graft_node *n = &p->graph->nodes[node];
     node_plan *plan = &p->nodes[node];
-    list_alternatives(p, node);
+    const graft_group *group = integers_of(p, node);
+    if (group != NULL) {
+        list_group(p, node, group);
+    } else {
+        list_alternatives(p, node);
+    }
     for (uint32_t k = 0; k < n->output_count; k++) {
         graft_index v = graft_node_output(p->graph, node, k);
         p->offered[v] = 0;
@@ -363,17 +354,27 @@ static double cost_parts(const planner *p, const graft_group *group)
     return ns;
 }
 
-/* Groups that were measured, and are cheaper than their nodes, cost what they do as wholes. */
+static void find_groups(planner *p, const graft_plan_request *request)
+{
+    graft_groups *groups = &p->plan->assignment.groups;
+    if (request->fuses != NULL) {
+        graft_groups_find(p->arena, p->graph, p->order, p->overwrites, request->model, groups);
+    }
+    if (request->integers && request->model != NULL) {
+        graft_integers_find(p->arena, p->graph, p->order, request->model, &p->distances, groups);
+    }
+}
+
+/* Attention that was measured, and is cheaper than its nodes, costs what it does as a whole. */
 static void choose_groups(planner *p, const graft_plan_request *request)
 {
     graft_groups *groups = &p->plan->assignment.groups;
-    if (request->fuses == NULL) {
-        return;
-    }
-    graft_groups_find(p->arena, p->graph, p->order, p->overwrites, request->model, groups);
     for (uint32_t i = 0; i < groups->count; i++) {
         const graft_group *group = &groups->list[i];
         bool measured = false;
+        if (graft_signature_is_integer(&group->signature)) {
+            continue;
+        }
         double ns = request->fuses(p->context, &group->signature)
                         ? cost_of(p, &group->signature, &measured)
                         : 0.0;
@@ -822,48 +823,11 @@ static void read_choices(planner *p)
     p->plan->ns = sum_plan(p, chosen);
 }
 
-/* -------------------------------------------------------------------- memo */
-
-graft_plan_memo *graft_plan_memo_new(void) { return calloc(1, sizeof(graft_plan_memo)); }
-
-void graft_plan_memo_free(graft_plan_memo *memo)
-{
-    if (memo != NULL) {
-        free(memo->nodes);
-        free(memo);
-    }
-}
-
-void graft_plan_memo_clear(graft_plan_memo *memo)
-{
-    if (memo != NULL) {
-        memo->shape_count = 0;
-        for (uint32_t i = 0; i < memo->node_capacity; i++) {
-            memo->nodes[i].known = false;
-        }
-    }
-}
-
-/* Whether the memo has room for the nodes of a graph. */
-static bool fit_memo(graft_plan_memo *memo, uint32_t node_count)
-{
-    if (node_count <= memo->node_capacity) {
-        return true;
-    }
-    node_memo *nodes = calloc(node_count, sizeof(nodes[0]));
-    if (nodes == NULL) {
-        return false;
-    }
-    free(memo->nodes);
-    memo->nodes = nodes;
-    memo->node_capacity = node_count;
-    return true;
-}
-
 void graft_plan_build(graft_arena *arena, const graft_plan_request *request, graft_plan *plan)
 {
     const graft_graph *graph = request->graph;
-    bool remembers = request->memo != NULL && fit_memo(request->memo, graph->limits.nodes);
+    bool remembers =
+        request->memo != NULL && graft_plan_memo_fit(request->memo, graph->limits.nodes);
     planner p = {.arena = arena,
                  .graph = graph,
                  .order = request->order,
@@ -885,6 +849,7 @@ void graft_plan_build(graft_arena *arena, const graft_plan_request *request, gra
     p.values = GRAFT_NEW(arena, value_plan, graph->value_end);
     p.nodes = GRAFT_NEW(arena, node_plan, graph->node_end);
     p.kept = GRAFT_NEW(arena, conversions, SHAPES_KEPT);
+    find_groups(&p, request);
     list_nodes(&p);
     choose_groups(&p, request);
     join_chains(&p);

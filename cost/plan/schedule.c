@@ -10,6 +10,7 @@
 #include <string.h>
 
 typedef struct {
+    graft_arena *arena;
     const graft_graph *graph;
     graft_schedule *schedule;
     const uint8_t *layouts;             /* By value: the layout it is made in. */
@@ -28,7 +29,8 @@ static void allocate(builder *b, graft_arena *arena)
     const graft_graph *graph = b->graph;
     uint32_t nodes = 0;
     uint32_t edges = 0;
-    uint32_t conversions = graph->output_count; /* At most: readings in another layout. */
+    /* At most: readings in another layout. */
+    uint32_t conversions = graph->output_count + GRAFT_MAX_INPUTS * b->groups->count;
     for (graft_index n = 0; n < graph->node_end; n++) {
         const graft_node *node = &graph->nodes[n];
         if (node->op == GRAFT_OP_NONE || node->is_const) {
@@ -200,6 +202,14 @@ static void convert_inputs(builder *b, graft_index node, const graft_layout_choi
     }
 }
 
+/* After a conversion, where one is needed. */
+static uint32_t obtain_input(builder *b, const graft_group *group, uint32_t k)
+{
+    return group->inputs[k] == GRAFT_NONE
+               ? GRAFT_REGION_NONE
+               : obtain_region(b, group->inputs[k], group->signature.in_layouts[k]);
+}
+
 /* All of it is the step of the last node. */
 static void add_group(builder *b, graft_index node, const graft_group *group)
 {
@@ -209,15 +219,18 @@ static void add_group(builder *b, graft_index node, const graft_group *group)
         return;
     }
     for (uint32_t k = 0; k < count; k++) {
-        (void)obtain_region(b, group->inputs[k], GRAFT_LAYOUT_ROW);
+        (void)obtain_input(b, group, k);
     }
     graft_step *step = add_step(b, node, count, 1);
+    graft_group *copy = GRAFT_NEW(b->arena, graft_group, 1);
+    *copy = *group;
+    step->group = copy;
     step->signature = group->signature;
     for (uint32_t k = 0; k < count; k++) {
-        read_region(b, step, k, obtain_region(b, group->inputs[k], GRAFT_LAYOUT_ROW));
+        read_region(b, step, k, obtain_input(b, group, k));
     }
     b->schedule->operands[step->first + count] =
-        add_region(b, output, GRAFT_REGION_PLANNED, GRAFT_LAYOUT_ROW);
+        add_region(b, output, GRAFT_REGION_PLANNED, group->signature.out_layouts[0]);
     b->schedule->step_count++;
 }
 
@@ -225,8 +238,9 @@ static void add_node(builder *b, graft_index node)
 {
     const graft_node *n = &b->graph->nodes[node];
     const graft_layout_choice *choice = &b->choices[node];
-    if (b->groups->of != NULL && b->groups->of[node] > 0) {
-        add_group(b, node, &b->groups->list[b->groups->of[node] - 1]);
+    const graft_group *group = graft_group_of(b->groups, node);
+    if (group != NULL) {
+        add_group(b, node, group);
         return;
     }
     if (graft_views_is_alias(n->op)) {
@@ -432,7 +446,8 @@ static uint64_t find_peak(graft_arena *arena, const graft_schedule *s)
 void graft_schedule_build_as(graft_arena *arena, const graft_graph *graph, const graft_order *order,
                              const graft_assignment *assignment, graft_schedule *schedule)
 {
-    builder b = {.graph = graph,
+    builder b = {.arena = arena,
+                 .graph = graph,
                  .schedule = schedule,
                  .layouts = assignment->layouts,
                  .choices = assignment->choices,

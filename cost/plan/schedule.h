@@ -35,6 +35,7 @@ typedef struct graft_region {
 
 typedef struct graft_step {
     graft_signature signature; /* Of an opaque node: only `op` is set. */
+    const graft_group *group;  /* Of which it is the step; NULL: it is a node's own. */
     graft_index node; /* GRAFT_NONE for a conversion of `regions[operands[first]].value`. */
     uint32_t first;   /* In `operands`: regions read, then regions written. */
     uint32_t input_count;
@@ -44,7 +45,8 @@ typedef struct graft_step {
 typedef struct graft_schedule {
     graft_step *steps;
     graft_region *regions;
-    uint32_t *operands; /* Regions; GRAFT_REGION_NONE for an omitted input of an opaque node. */
+    uint32_t *operands; /* Regions; GRAFT_REGION_NONE for an omitted input of an opaque node, and
+                           for constants of a group's own. */
     uint32_t *outputs;  /* Region of each output of the graph, row-major. */
     uint32_t step_count;
     uint32_t region_count;

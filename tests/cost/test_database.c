@@ -91,6 +91,35 @@ static void test_signature_text(void **state)
     }
 }
 
+#define INTEGERS(activation, result)                                                               \
+    "integer_matmul(activation=" #activation ", result=" #result ") "
+
+/* Groups on integers: see integers.h. */
+static void test_integer_text(void **state)
+{
+    graft_env *env = *state;
+    static const struct {
+        const char *text;
+        uint64_t flops;
+    } rows[] = {
+        {INTEGERS(1, 2) "u8[2,3]@row i8[3,4]@const f32[11]@const -> row own",                 48},
+        {"integer_conv(stride_h=1, stride_w=1, pad_top=0, pad_left=0, pad_bottom=0, pad_right=0, "
+         "dilation_h=1, dilation_w=1, groups=2, activation=2, result=1) i8[1,4,6,5]@nhwc "
+         "i8[8,2,3,3]@const f32[19]@const -> nhwc far",          2 * 8 * 12 * 2 * 9                           },
+        {"integer_add(activation=0, result=3) u8[2,3]@row i8[2,3]@row f32[7]@const -> row",          6},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        graft_signature s;
+        graft_buffer text = {.arena = env->scratch};
+        if (graft_signature_parse(env, rows[i].text, &s) != GRAFT_OK) {
+            fail_msg("%s", env->message);
+        }
+        graft_signature_print(&s, &text);
+        assert_string_equal(text.data, rows[i].text);
+        assert_int_equal(graft_signature_flops(&s), rows[i].flops);
+    }
+}
+
 static void test_signature_refusals(void **state)
 {
     graft_env *env = *state;
@@ -98,24 +127,34 @@ static void test_signature_refusals(void **state)
         const char *text;
         const char *part;
     } rows[] = {
-        {"",                                                     "the name of an operator"},
-        {"reluu() f32[3]@row -> row",                            "the name of an operator"},
-        {"relu( f32[3]@row -> row",                              "')'"                    },
-        {"relu() f32[3@row -> row",                              "']'"                    },
-        {"relu() f32[0]@row -> row",                             "at least 1"             },
-        {"relu() f32[3]@diagonal -> row",                        "a layout"               },
-        {"relu() f32[3]@row -> row ",                            "the end"                },
-        {"relu() f32[3]@nhwc -> nhwc",                           "do not fit"             },
-        {"relu() f32[99999999999]@row -> row",                   "a number"               },
-        {"matmul() f32[2,3]@row f32[2,3]@row -> row",            "do not fit"             },
-        {"softmax(axis=5) f32[2,3]@row -> row",                  "do not fit"             },
-        {"clip(low=0x00000000, high=6) f32[2]@row -> row extra", "the end"                },
-        {"relu() f32[1,1,1,1,1,1,1]@row -> row",                 "']'"                    },
-        {"relu() u8[3]@row -> row",                              "do not fit"             },
-        {"quantise() i8[3]@row -> row",                          "do not fit"             },
-        {"dequantise() f32[3]@row -> row",                       "do not fit"             },
-        {"quantised_matmul() f32[2,3]@row i8[3,4]@row -> row",   "do not fit"             },
-        {"quantised_matmul() i8[2,3]@row i8[2,4]@row -> row",    "do not fit"             },
+        {"",                                                       "the name of an operator"                                          },
+        {"reluu() f32[3]@row -> row",                              "the name of an operator"                                          },
+        {"relu( f32[3]@row -> row",                                "')'"                                                              },
+        {"relu() f32[3@row -> row",                                "']'"                                                              },
+        {"relu() f32[0]@row -> row",                               "at least 1"                                                       },
+        {"relu() f32[3]@diagonal -> row",                          "a layout"                                                         },
+        {"relu() f32[3]@row -> row ",                              "the end"                                                          },
+        {"relu() f32[3]@nhwc -> nhwc",                             "do not fit"                                                       },
+        {"relu() f32[99999999999]@row -> row",                     "a number"                                                         },
+        {"matmul() f32[2,3]@row f32[2,3]@row -> row",              "do not fit"                                                       },
+        {"softmax(axis=5) f32[2,3]@row -> row",                    "do not fit"                                                       },
+        {"clip(low=0x00000000, high=6) f32[2]@row -> row extra",   "the end"                                                          },
+        {"relu() f32[1,1,1,1,1,1,1]@row -> row",                   "']'"                                                              },
+        {"relu() u8[3]@row -> row",                                "do not fit"                                                       },
+        {"quantise() i8[3]@row -> row",                            "do not fit"                                                       },
+        {"dequantise() f32[3]@row -> row",                         "do not fit"                                                       },
+        {"quantised_matmul() f32[2,3]@row i8[3,4]@row -> row",     "do not fit"                                                       },
+        {"quantised_matmul() i8[2,3]@row i8[2,4]@row -> row",      "do not fit"                                                       },
+        {INTEGERS(1,                                               2) "u8[2,3]@row i8[3,4]@const f32[10]@const -> row",                 "do not fit"},
+        {INTEGERS(3,                                                        2) "u8[2,3]@row i8[3,4]@const f32[11]@const -> row",                                                                                                                  "do not fit"},
+        {INTEGERS(0,                                            5) "u8[2,3]@row i8[3,4]@const f32[11]@const -> row","do not fit"},
+        {INTEGERS(0,2) "u8[2,3]@row u8[3,4]@const f32[11]@const -> row",                    "do not fit"},
+        {INTEGERS(0,                                               2) "f32[2,3]@row i8[3,4]@const f32[11]@const -> row",                                                                                                      "do not fit"},
+        {INTEGERS(0,                                                        2) "u8[2,2,3]@row i8[2,3,4]@const f32[11]@const -> row",                                                                                                                  "do not fit"},
+        {"integer_add(activation=0, result=2) u8[2,3]@row u8[3]@row f32[7]@const -> row",
+         "do not fit"         },
+        {"integer_add(activation=0, result=1) u8[3]@row u8[3]@row f32[7]@const -> row",
+         "do not fit"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         graft_signature s;
@@ -375,6 +414,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(test_signature_text),
+        CHECK_TEST(test_integer_text),
         CHECK_TEST(test_signature_refusals),
         CHECK_TEST(test_round_trip),
         CHECK_TEST(test_damage),

@@ -3,8 +3,12 @@
     quantised.py small FOLDER          small models, each for one thing
     quantised.py compare BEFORE AFTER  the ONNX project's checker takes AFTER, and onnxruntime gives
                                        the same bits of both, with its own rewrites and without
+    quantised.py integers GRAFT FOLDER KIND  products of integers in Graft's executor: onnxruntime
+                                       gives the same bytes where scales are powers of two, else one
+                                       unit apart in few places
 """
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -75,6 +79,74 @@ def run(path, level, inputs):
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"]).run(None, inputs)
 
 
+KINDS = {  # operator, image or rows, filter or columns, attributes, what stands behind it
+    "pointwise": ("Conv", [1, 32, 7, 9], [48, 32, 1, 1], {}, "Relu"),
+    "stem": ("Conv", [1, 3, 21, 20], [16, 3, 5, 5], {"strides": [2, 2], "pads": [2, 1, 2, 1]}, "Clip"),
+    "depthwise": ("Conv", [2, 24, 9, 9], [24, 1, 3, 3], {"group": 24, "pads": [1, 1, 1, 1]}, None),
+    "grouped": ("Conv", [1, 16, 8, 8], [32, 8, 3, 3], {"group": 2, "dilations": [2, 2]}, "Relu"),
+    "gemm": ("Gemm", [5, 40], [24, 40], {"transB": 1}, "Relu"),
+    "matmul": ("MatMul", [2, 6, 31], [31, 17], {}, None),
+    "residual": ("Conv", [1, 16, 8, 8], [16, 16, 3, 3], {"pads": [1, 1, 1, 1]}, "Add"),
+    "qlinearconv": ("QLinearConv", [1, 16, 8, 8], [24, 16, 3, 3], {"pads": [0, 1, 1, 0]}, None),
+    "qlinearmatmul": ("QLinearMatMul", [6, 31], [31, 17], {}, None),
+}
+
+
+def product(path, kind, rng, powers):
+    """One product: of bytes with or without a sign, of a scale a filter, or one for all."""
+    op, left, right, attributes, behind = KINDS[kind]
+    types, turned = [(np.uint8, 256, 0), (np.int8, 256, -128)], op == "Gemm"
+    (x_type, _, x_least), (y_type, _, y_least) = types[rng.integers(2)], types[rng.integers(2)]
+    y_type, y_least = (x_type, x_least) if behind == "Add" or "QLinear" in op else (y_type, y_least)
+    is_conv, columns = "Conv" in op, right[0] if "Conv" in op or turned else right[1]
+    channels = columns if rng.integers(2) and op != "QLinearMatMul" else 1
+
+    def scale(count, exponent):
+        values = 2.0 ** rng.integers(exponent - 2, exponent, count)
+        return np.array(values if powers else values * rng.uniform(0.6, 1, count), np.float32)
+
+    xs, ys, ws = scale(1, -4)[0], scale(1, -3)[0], scale(channels, -6)
+    constants = {
+        "xs": np.array(xs), "xz": np.array(rng.integers(256) + x_least, x_type), "ys": np.array(ys),
+        "yz": np.array(rng.integers(256) + y_least, y_type), "ws": ws if channels > 1 else ws.reshape(()),
+        "wz": np.zeros(channels if channels > 1 else (), np.int8), "w": rng.integers(-127, 128, right).astype(np.int8),
+        "b": rng.integers(-3000, 3000, columns).astype(np.int32), "bs": (xs * np.broadcast_to(ws, columns)).astype(np.float32),
+        "bz": np.zeros(columns, np.int32), "low": np.array(0, np.float32), "high": np.array(6, np.float32)}
+    axis = {"axis": 0 if is_conv or turned else 1} if channels > 1 else {}
+    if "QLinear" in op:
+        nodes = [helper.make_node(op, ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"] + ["b"] * is_conv, ["y"], **attributes)]
+    else:
+        nodes = [helper.make_node("DequantizeLinear", ["x", "xs", "xz"], ["xf"]),
+                 helper.make_node("DequantizeLinear", ["w", "ws", "wz"], ["wf"], **axis),
+                 helper.make_node("DequantizeLinear", ["b", "bs", "bz"], ["bf"], axis=0),
+                 helper.make_node(op, ["xf", "wf"] + ["bf"] * (op != "MatMul"), ["t"], **attributes)]
+        if behind == "Add":  # The sum of what is dequantised twice.
+            nodes += [helper.make_node("QuantizeLinear", ["t", "ys", "yz"], ["tq"]),
+                      helper.make_node("DequantizeLinear", ["tq", "ys", "yz"], ["td"]), helper.make_node("Add", ["td", "xf"], ["u"])]
+        elif behind is not None:
+            nodes.append(helper.make_node(behind, ["t"] + ["low", "high"] * (behind == "Clip"), ["u"]))
+        nodes.append(helper.make_node("QuantizeLinear", ["t" if behind is None else "u", "ys", "yz"], ["y"]))
+    read = {name for node in nodes for name in node.input}
+    number = {np.uint8: TensorProto.UINT8, np.int8: TensorProto.INT8}
+    save(path, nodes, [("x", number[x_type], left)], [("y", number[y_type], None)],
+         {name: array for name, array in constants.items() if name in read})
+    return (rng.integers(0, 256, left) + x_least).astype(x_type)
+
+
+def integers(graft, folder, kind):
+    for draw in range(8):
+        rng, powers = np.random.default_rng(draw), draw % 2 == 0
+        path, inputs, outputs = (folder / f"{kind}{end}" for end in (".onnx", ".in.npz", ".out.npz"))
+        x = product(path, kind, rng, powers)
+        np.savez(inputs, x=x)
+        subprocess.run([graft, "--quiet", "--threads", "1", "run", path, "--inputs", inputs, "--outputs", outputs], check=True)
+        ours, (theirs,) = np.load(outputs)["y"].astype(int), run(path, OPTIONS.ORT_ENABLE_ALL, {"x": x})
+        apart = np.abs(ours - theirs)
+        print(kind, draw, x.dtype, theirs.dtype, "exact" if powers else "any", apart.max(), (apart > 0).mean(), len(np.unique(theirs)))
+        if len(np.unique(theirs)) < 4 or apart.max() > (0 if powers else 1) or (apart > 0).mean() > 0.01:
+            sys.exit(1)
+
+
 def compare(before, after):
     old, new = onnx.load(before), onnx.load(after)
     onnx.checker.check_model(new, full_check=True)
@@ -94,4 +166,5 @@ def compare(before, after):
 
 if __name__ == "__main__":
     what, *rest = sys.argv[1:]
-    sys.exit(small(Path(rest[0])) if what == "small" else compare(*rest))
+    sys.exit(small(Path(rest[0])) if what == "small" else compare(*rest) if what == "compare" else
+             integers(rest[0], Path(rest[1]), rest[2]))

@@ -27,6 +27,8 @@ runs() {
     gives 0 "$GRAFT" --quiet --threads 1 optimize "$FOLDER/$1.onnx" "$FOLDER/out.onnx" --check 2 --database "$FOLDER/x.costs" &&
         grep -q 'outputs agree' "$FOLDER/out"
 }
+# Bytes, against those of onnxruntime's integer kernels.
+integers() { "$python" tests/emit/quantised.py integers "$GRAFT" "$FOLDER" "$1"; }
 untouched() { optimize other --exact && cmp "$FOLDER/other.onnx" "$FOLDER/other.opt.onnx"; }
 
 if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") &&
@@ -43,6 +45,9 @@ if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") &&
     check "bytes are moved by the executor, too" runs moves-signed
     check "and without a sign" runs moves-unsigned
     check "copies of bytes between QLinearConv cancel" becomes qlinear Transpose 2 0
+    for kind in pointwise stem depthwise grouped gemm matmul residual qlinearconv qlinearmatmul; do
+        check "the executor multiplies integers: $kind" integers $kind
+    done
 else
     cat "$FOLDER/log"
     skip "models of 8 bits" "no onnxruntime here, or without its quantiser"

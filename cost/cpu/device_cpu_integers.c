@@ -1,0 +1,288 @@
+/* device_cpu_integers.c - products and sums of 8-bit integers (cost/plan/integers.h): products
+ * through oneDNN, which sums them in int32, takes each sum times its factor, applies the activation,
+ * adds the zero point, rounds and saturates in one pass; sums in a loop of ours.
+ *
+ * Only implementations that sum exactly: those for processors without VNNI add two products in 16
+ * bits first. What the library rounds is the sum with the zero point, halves to even; ONNX rounds before that, which
+ * differs for halves where the zero point is odd, so that a rounding stands before it then. */
+#include "cost/cpu/program.h"
+
+#include "cost/plan/integers.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEFT = 0, RIGHT = 1, NUMBERS = 2, SEARCH_LIMIT = 12 };
+
+typedef struct {
+    dnnl_memory_desc_t left; /* As the signature has them. */
+    dnnl_memory_desc_t right;
+    dnnl_memory_desc_t bias;
+    dnnl_memory_desc_t output;
+    union {
+        dnnl_convolution_desc_t conv;
+        dnnl_matmul_desc_t matmul;
+    } op;
+    const float *numbers;
+    dnnl_primitive_desc_t pd;
+} product;
+
+/* The filter or matrix as the library has it, in its own form or row-major. */
+static void describe_right(const graft_kernel *kernel, bool any, dnnl_memory_desc_t *desc)
+{
+    const graft_shape *f = &kernel->signature.inputs[RIGHT];
+    const int64_t groups = kernel->signature.attrs[GRAFT_ATTR_conv_groups];
+    int64_t dims[5] = {groups, f->dims[0] / (groups == 0 ? 1 : groups), f->dims[1], f->dims[2],
+                       f->dims[3]};
+    if (f->rank == 2) {
+        dims[0] = f->dims[0];
+        dims[1] = f->dims[1];
+        graft_program_describe_dims(2, dims, any, desc);
+    } else {
+        graft_program_describe_dims(groups == 1 ? 4 : 5, dims + (groups == 1), any, desc);
+    }
+    desc->data_type = dnnl_s8;
+}
+
+/* All rows of a matrix product at once. */
+static void describe_rows(const graft_shape *shape, dnnl_memory_desc_t *desc)
+{
+    graft_shape rows = {.rank = 2, .dtype = shape->dtype};
+    rows.dims[1] = shape->dims[shape->rank - 1];
+    rows.dims[0] = (int32_t)(graft_shape_elements(shape) / (uint64_t)rows.dims[1]);
+    graft_program_describe(&rows, GRAFT_LAYOUT_ROW, desc);
+}
+
+static graft_status describe_conv(graft_env *env, const graft_kernel *kernel, product *p)
+{
+    const int32_t *a = kernel->signature.attrs;
+    const int64_t channels = graft_integers_channels(&kernel->signature);
+    dnnl_dims_t strides = {a[GRAFT_ATTR_conv_stride_h], a[GRAFT_ATTR_conv_stride_w]};
+    dnnl_dims_t dilates = {a[GRAFT_ATTR_conv_dilation_h] - 1, a[GRAFT_ATTR_conv_dilation_w] - 1};
+    dnnl_dims_t before = {a[GRAFT_ATTR_conv_pad_top], a[GRAFT_ATTR_conv_pad_left]};
+    dnnl_dims_t after = {a[GRAFT_ATTR_conv_pad_bottom], a[GRAFT_ATTR_conv_pad_right]};
+    dnnl_memory_desc_t filter;
+    describe_right(kernel, true, &filter);
+    graft_program_describe_input(kernel, LEFT, &p->left);
+    graft_program_describe_output(kernel, 0, &p->output);
+    graft_program_describe_dims(1, &channels, false, &p->bias);
+    return graft_program_status(env,
+                                dnnl_dilated_convolution_forward_desc_init(
+                                    &p->op.conv, dnnl_forward_inference, dnnl_convolution_direct,
+                                    &p->left, &filter, &p->bias, &p->output, strides, dilates,
+                                    before, after),
+                                "describing a convolution");
+}
+
+static graft_status describe_matmul(graft_env *env, const graft_kernel *kernel, product *p)
+{
+    const int64_t bias[2] = {1, graft_integers_channels(&kernel->signature)};
+    dnnl_memory_desc_t matrix;
+    describe_right(kernel, true, &matrix);
+    describe_rows(&kernel->signature.inputs[LEFT], &p->left);
+    describe_rows(&kernel->outputs[0], &p->output);
+    graft_program_describe_dims(2, bias, false, &p->bias);
+    return graft_program_status(
+        env, dnnl_matmul_desc_init(&p->op.matmul, &p->left, &matrix, &p->bias, &p->output),
+        "describing a matrix product");
+}
+
+static graft_status set_zero(graft_env *env, program_attr *attr, int arg, float number)
+{
+    const int32_t zero = (int32_t)number;
+    return zero == 0 ? GRAFT_OK
+                     : graft_program_status(
+                           env, dnnl_primitive_attr_set_zero_points(attr->attr, arg, 1, 0, &zero),
+                           "zero points");
+}
+
+static graft_status add_function(graft_env *env, program_attr *attr, dnnl_alg_kind_t kind,
+                                 float alpha, float beta)
+{
+    return graft_program_status(
+        env, dnnl_post_ops_append_eltwise(attr->post_ops, 1.0F, kind, alpha, beta), "activation");
+}
+
+static graft_status describe_fusion(graft_env *env, const graft_kernel *kernel, const product *p,
+                                    program_attr *attr)
+{
+    graft_status status = GRAFT_OK;
+    const graft_signature *s = &kernel->signature;
+    const int32_t activation = graft_signature_activation(s);
+    const float *n = p->numbers;
+    GRAFT_CHECK(graft_program_status(
+        env,
+        dnnl_primitive_attr_set_output_scales(attr->attr, graft_integers_channels(s), 1 << 1,
+                                              n + GRAFT_PRODUCT_NUMBERS),
+        "scales"));
+    GRAFT_CHECK(set_zero(env, attr, DNNL_ARG_SRC, n[GRAFT_PRODUCT_ZERO]));
+    if (activation == GRAFT_ACT_RELU) {
+        GRAFT_CHECK(add_function(env, attr, dnnl_eltwise_relu, 0.0F, 0.0F));
+    } else if (activation == GRAFT_ACT_RELU6) {
+        GRAFT_CHECK(add_function(env, attr, dnnl_eltwise_clip, 0.0F, n[GRAFT_PRODUCT_MOST]));
+    }
+    if (graft_signature_result(s) != GRAFT_DTYPE_F32) {
+        GRAFT_CHECK(set_zero(env, attr, DNNL_ARG_DST, n[GRAFT_PRODUCT_RESULT_ZERO]));
+        if (fmodf(n[GRAFT_PRODUCT_RESULT_ZERO], 2.0F) != 0.0F) {
+            GRAFT_CHECK(add_function(env, attr, dnnl_eltwise_round, 0.0F, 0.0F));
+        }
+    }
+    GRAFT_CHECK(graft_program_attr_finish(env, attr));
+done:
+    return status;
+}
+
+/* Those for older processors saturate on newer ones, too. */
+static bool is_sound(const_dnnl_primitive_desc_t pd)
+{
+    const char *name = "";
+    (void)dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
+    return strstr(name, "avx2") == NULL && strstr(name, "sse41") == NULL;
+}
+
+/* The `variant`-th implementation that is sound. */
+static graft_status choose(graft_env *env, graft_kernel *kernel, uint32_t variant, product *p)
+{
+    graft_status status = GRAFT_OK;
+    program_attr attr;
+    graft_program_attr_open(&attr);
+    GRAFT_CHECK(kernel->signature.op == GRAFT_COST_INTEGER_CONV ? describe_conv(env, kernel, p)
+                                                                : describe_matmul(env, kernel, p));
+    GRAFT_CHECK(describe_fusion(env, kernel, p, &attr));
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < SEARCH_LIMIT; i++) {
+        GRAFT_CHECK(graft_program_choose(env, kernel, &p->op, &attr, i, &p->pd));
+        if (is_sound(p->pd) && seen++ == variant) {
+            goto done;
+        }
+        (void)dnnl_primitive_desc_destroy(p->pd);
+        p->pd = NULL;
+    }
+    status = GRAFT_UNSUPPORTED;
+done:
+    graft_program_attr_close(&attr);
+    return status;
+}
+
+static graft_status build(graft_env *env, graft_kernel *kernel, const product *p)
+{
+    graft_status status = GRAFT_OK;
+    program_arg args[4] = {{.arg = DNNL_ARG_SRC},
+                           {.arg = DNNL_ARG_WEIGHTS},
+                           {.arg = DNNL_ARG_BIAS},
+                           {.arg = DNNL_ARG_DST}};
+    dnnl_memory_desc_t right;
+    describe_right(kernel, false, &right);
+    GRAFT_CHECK(graft_program_input(env, kernel, LEFT, &p->left,
+                                    graft_program_query(p->pd, dnnl_query_src_md, 0),
+                                    &args[0].operand));
+    GRAFT_CHECK(graft_program_input(env, kernel, RIGHT, &right,
+                                    graft_program_query(p->pd, dnnl_query_weights_md, 0),
+                                    &args[1].operand));
+    GRAFT_CHECK(graft_program_fixed(env, kernel, &p->bias,
+                                    p->numbers + GRAFT_PRODUCT_NUMBERS +
+                                        graft_integers_channels(&kernel->signature),
+                                    &args[2].operand));
+    args[3].operand =
+        graft_program_output(kernel, &p->output, graft_program_query(p->pd, dnnl_query_dst_md, 0));
+    GRAFT_CHECK(graft_program_stage(env, kernel, p->pd, args, 4));
+    GRAFT_CHECK(graft_program_deliver(env, kernel, &p->output, args[3].operand));
+done:
+    return status;
+}
+
+/* Where only the name is wanted the numbers are not known: any will do that need all there is. */
+static const float *find_numbers(graft_env *env, const graft_kernel *kernel)
+{
+    const uint32_t count = graft_integers_numbers(&kernel->signature);
+    if (kernel->constants[NUMBERS] != NULL) {
+        return kernel->constants[NUMBERS];
+    }
+    float *numbers = GRAFT_NEW(env->scratch, float, count);
+    for (uint32_t i = 0; i < count; i++) {
+        numbers[i] = 1.0F;
+    }
+    return numbers;
+}
+
+graft_status graft_cpu_open_integers(graft_env *env, graft_kernel *kernel, uint32_t variant)
+{
+    graft_status status = GRAFT_OK;
+    const graft_signature *s = &kernel->signature;
+    product p = {.pd = NULL};
+    if (!graft_signature_is_integer(s) || s->op == GRAFT_COST_INTEGER_ADD) {
+        return GRAFT_UNSUPPORTED;
+    }
+    graft_mark mark = graft_arena_mark(env->scratch);
+    kernel->alone = true;
+    p.numbers = find_numbers(env, kernel);
+    GRAFT_CHECK(choose(env, kernel, variant, &p));
+    graft_program_name(kernel, "integers", p.pd);
+    if (!kernel->dry) {
+        GRAFT_CHECK(build(env, kernel, &p));
+    }
+done:
+    (void)dnnl_primitive_desc_destroy(p.pd);
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+/* --------------------------------------------------------------------- sums */
+
+/* Of one type and activation, which the compiler makes vectors of; rounded as quantised.c does. */
+static inline __attribute__((always_inline)) void sum_bytes(const graft_kernel *kernel,
+                                                            size_t count, bool sign, bool relu)
+{
+    const void *const in[2] = {kernel->in[LEFT], kernel->in[RIGHT]};
+    const float *n = kernel->in[NUMBERS];
+    const float floor = relu ? 0.0F : -HUGE_VALF;
+    const float least = sign ? -128.0F : 0.0F;
+    uint8_t *out = (uint8_t *)kernel->out[0];
+    for (size_t i = 0; i < count; i++) {
+        const int a = sign ? ((const int8_t *)in[0])[i] : ((const uint8_t *)in[0])[i];
+        const int b = sign ? ((const int8_t *)in[1])[i] : ((const uint8_t *)in[1])[i];
+        float x = ((float)a - n[1]) * n[0] + ((float)b - n[3]) * n[2];
+        x = x > floor ? x : floor;
+        x = rintf(x / n[4]) + n[5];
+        x = x > least ? x : least;
+        x = x < least + 255.0F ? x : least + 255.0F;
+        out[i] = (uint8_t)(int32_t)x;
+    }
+}
+
+static size_t count_of(const graft_kernel *kernel)
+{
+    return (size_t)graft_shape_elements(&kernel->outputs[0]);
+}
+
+static void run_unsigned(const graft_kernel *k) { sum_bytes(k, count_of(k), false, false); }
+static void run_unsigned_relu(const graft_kernel *k) { sum_bytes(k, count_of(k), false, true); }
+static void run_signed(const graft_kernel *k) { sum_bytes(k, count_of(k), true, false); }
+static void run_signed_relu(const graft_kernel *k) { sum_bytes(k, count_of(k), true, true); }
+
+static void run_any(const graft_kernel *kernel)
+{
+    const void *in[3] = {kernel->in[LEFT], kernel->in[RIGHT], kernel->in[NUMBERS]};
+    graft_integers_run(&kernel->signature, in, kernel->out[0]);
+}
+
+graft_status graft_cpu_open_integer_sum(graft_env *env, graft_kernel *kernel, uint32_t variant)
+{
+    static const plain_run runs[2][2] = {
+        {run_unsigned, run_unsigned_relu},
+        {run_signed,   run_signed_relu  }
+    };
+    const graft_signature *s = &kernel->signature;
+    (void)env;
+    if (s->op != GRAFT_COST_INTEGER_ADD || variant > 0) {
+        return GRAFT_UNSUPPORTED;
+    }
+    const uint32_t type = s->inputs[LEFT].dtype;
+    const int32_t activation = graft_signature_activation(s);
+    (void)snprintf(kernel->name, sizeof(kernel->name), "plain");
+    bool usual = s->inputs[RIGHT].dtype == type && graft_signature_result(s) == type &&
+                 activation <= GRAFT_ACT_RELU;
+    kernel->plain = usual ? runs[type == GRAFT_DTYPE_I8][activation == GRAFT_ACT_RELU] : run_any;
+    return GRAFT_OK;
+}
