@@ -183,6 +183,22 @@ static void test_better_forms_at_no_cost(void **state)
     assert_true(found.cost_ns == BLOCKS * 90.0 && f->environment.options.least_gain == 0);
 }
 
+/* A plan that is as long as an episode may be is gone on with, by as much again. */
+static void test_finishing_long_plans(void **state)
+{
+    graft_env *env = *state;
+    graft_environment *environment = &open_fixture(env)->environment;
+    graft_plan_found found;
+    environment->options.step_limit = 4;
+    assert_int_equal(graft_search_greedy(env, env->unit, environment, &found), GRAFT_OK);
+    assert_true(found.step_count == 4 && !found.at_rest);
+    assert_int_equal(graft_search_finish(env, env->unit, environment, &found), GRAFT_OK);
+    assert_int_equal(found.step_count, 8);
+    assert_int_equal(graft_search_finish(env, env->unit, environment, &found), GRAFT_OK);
+    assert_true(found.step_count == 3 * BLOCKS && found.cost_ns == BLOCKS * 60.0);
+    assert_int_equal(environment->options.step_limit, 4);
+}
+
 /* Other searches are held to the same, rewrite for rewrite. */
 static void test_small_gains_of_other_searches(void **state)
 {
@@ -464,6 +480,7 @@ int main(void)
         CHECK_TEST(test_masks_and_rewards),
         CHECK_TEST(test_small_gains_are_none),
         CHECK_TEST(test_better_forms_at_no_cost),
+        CHECK_TEST(test_finishing_long_plans),
         CHECK_TEST(test_small_gains_of_other_searches),
         CHECK_TEST(test_illegal_actions),
         CHECK_TEST(test_cost_limit_ends_episodes),

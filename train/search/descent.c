@@ -147,9 +147,11 @@ static graft_status descend(graft_env *env, graft_environment *environment, bool
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
     uint32_t start = 0;
+    const uint32_t first = found->step_count;
     glance g = {.found = true};
     graft_progress progress;
-    graft_progress_start(&progress, env, "greedy", "rewrites", environment->options.step_limit);
+    graft_progress_start(&progress, env, "greedy", "rewrites",
+                         environment->options.step_limit - first);
     graft_state_open(env->scratch, &environment->state.graph.limits, &g.trial);
     while (!environment->terminal && g.found && !graft_search_is_over(environment, found)) {
         GRAFT_CHECK(graft_search_go_on(env));
@@ -163,7 +165,7 @@ static graft_status descend(graft_env *env, graft_environment *environment, bool
         }
         if (g.found) {
             GRAFT_CHECK(take(env, environment, g.best, found));
-            graft_progress_update(&progress, environment->step_count, NULL);
+            graft_progress_update(&progress, found->step_count - first, NULL);
         }
     }
     graft_progress_finish(&progress);
@@ -187,16 +189,19 @@ done:
     return status;
 }
 
-/* Goes on from the graph of a plan, which becomes longer. */
+/* Goes on from the graph of a plan, which becomes longer by as many steps as an episode may have. */
 static graft_status extend(graft_env *env, graft_arena *arena, graft_environment *environment,
                            bool gains, graft_plan_found *found)
 {
-    graft_action *steps =
-        GRAFT_NEW(arena, graft_action, (size_t)found->step_count + environment->options.step_limit);
+    const uint32_t limit = environment->options.step_limit;
+    graft_action *steps = GRAFT_NEW(arena, graft_action, (size_t)found->step_count + limit);
     memcpy(steps, found->steps, found->step_count * sizeof(steps[0]));
     found->steps = steps;
     found->cost_ns = environment->cost_ns;
-    return descend(env, environment, gains, found);
+    environment->options.step_limit = found->step_count + limit;
+    graft_status status = descend(env, environment, gains, found);
+    environment->options.step_limit = limit;
+    return status;
 }
 
 graft_status graft_search_tidy(graft_env *env, graft_arena *arena, graft_environment *environment,
