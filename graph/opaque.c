@@ -2,6 +2,7 @@
 #include "graph/opaque.h"
 
 #include "graph/meaning/algebra_float.h"
+#include "graph/meaning/foreign.h"
 #include "graph/meaning/quantised.h"
 #include "graph/onnx/onnx.h"
 
@@ -41,13 +42,16 @@ static bool find_copy(graft_opaque *opaque)
            graft_shape_bytes(&opaque->in[0]) == graft_shape_bytes(&opaque->out);
 }
 
+static bool is_castable(uint32_t dtype)
+{
+    return is_whole(dtype) || dtype == GRAFT_DTYPE_BOOL || dtype == GRAFT_DTYPE_F32 ||
+           dtype == GRAFT_DTYPE_U8 || dtype == GRAFT_DTYPE_I8;
+}
+
 static bool find_cast(graft_opaque *opaque)
 {
-    uint32_t from = opaque->in[0].dtype;
-    uint32_t to = opaque->out.dtype;
     opaque->kind = GRAFT_OPAQUE_CAST;
-    return (is_whole(from) || from == GRAFT_DTYPE_BOOL || from == GRAFT_DTYPE_F32) &&
-           (to == GRAFT_DTYPE_F32 || to == GRAFT_DTYPE_I64) &&
+    return is_castable(opaque->in[0].dtype) && is_castable(opaque->out.dtype) &&
            graft_shape_elements(&opaque->in[0]) == graft_shape_elements(&opaque->out);
 }
 
@@ -69,8 +73,8 @@ static bool find_gather(const Onnx__NodeProto *proto, graft_opaque *opaque)
     uint64_t elements = graft_axes_count(&opaque->in[0], 0, opaque->axis) *
                         graft_axes_count(&opaque->in[0], opaque->axis + 1, opaque->in[0].rank) *
                         graft_shape_elements(&opaque->in[1]);
-    return opaque->in[0].dtype == GRAFT_DTYPE_F32 && opaque->out.dtype == GRAFT_DTYPE_F32 &&
-           is_whole(opaque->in[1].dtype) && elements == graft_shape_elements(&opaque->out);
+    return opaque->in[0].dtype == opaque->out.dtype && is_whole(opaque->in[1].dtype) &&
+           elements == graft_shape_elements(&opaque->out);
 }
 
 bool graft_opaque_describe(const Onnx__NodeProto *proto, const graft_graph *graph, graft_index node,
@@ -102,6 +106,7 @@ bool graft_opaque_describe(const Onnx__NodeProto *proto, const graft_graph *grap
     }
     return strcmp(proto->op_type, "Cast") == 0     ? find_cast(opaque)
            : strcmp(proto->op_type, "Gather") == 0 ? find_gather(proto, opaque)
+           : graft_foreign_find(proto, opaque)     ? graft_foreign_fits(opaque)
                                                    : graft_quantised_find(proto, opaque);
 }
 
@@ -174,6 +179,7 @@ bool graft_opaque_is_pointwise(const graft_opaque *opaque)
 {
     bool changes = opaque->kind == GRAFT_OPAQUE_QUANTISE || opaque->kind == GRAFT_OPAQUE_DEQUANTISE;
     return opaque->kind == GRAFT_OPAQUE_CAST ||
+           (opaque->kind == GRAFT_OPAQUE_FOREIGN && graft_foreign_is_pointwise(opaque)) ||
            (changes &&
             (opaque->op != 0 || graft_shape_elements(&opaque->in[1]) == 1)); /* One scale. */
 }
@@ -182,33 +188,68 @@ bool graft_opaque_is_pointwise(const graft_opaque *opaque)
 
 static int64_t whole_at(const void *data, uint32_t dtype, size_t i)
 {
-    return dtype == GRAFT_DTYPE_I64   ? ((const int64_t *)data)[i]
-           : dtype == GRAFT_DTYPE_I32 ? ((const int32_t *)data)[i]
-                                      : ((const uint8_t *)data)[i];
+    return dtype == GRAFT_DTYPE_I64    ? ((const int64_t *)data)[i]
+           : dtype == GRAFT_DTYPE_I32  ? ((const int32_t *)data)[i]
+           : dtype == GRAFT_DTYPE_I8   ? ((const int8_t *)data)[i]
+           : dtype == GRAFT_DTYPE_BOOL ? ((const uint8_t *)data)[i] != 0
+                                       : ((const uint8_t *)data)[i];
+}
+
+/* Cut off, within the range of int64. */
+static int64_t whole_of(float number)
+{
+    return number != number     ? 0
+           : number >= 0x1p63F  ? INT64_MAX
+           : number <= -0x1p63F ? INT64_MIN
+                                : (int64_t)number;
+}
+
+/* Narrower types have the last bits of what does not fit. */
+static void set_whole(void *data, uint32_t dtype, size_t i, int64_t number)
+{
+    switch (dtype) {
+    case GRAFT_DTYPE_I64:
+        ((int64_t *)data)[i] = number;
+        break;
+    case GRAFT_DTYPE_I32:
+        ((int32_t *)data)[i] = (int32_t)number;
+        break;
+    case GRAFT_DTYPE_BOOL:
+        ((uint8_t *)data)[i] = number != 0;
+        break;
+    default:
+        ((uint8_t *)data)[i] = (uint8_t)number;
+    }
 }
 
 static void run_cast(const graft_opaque *opaque, const void *in, void *out)
 {
     size_t count = (size_t)graft_shape_elements(&opaque->out);
     uint32_t from = opaque->in[0].dtype;
+    uint32_t to = opaque->out.dtype;
+    if (from == to) {
+        memcpy(out, in, (size_t)graft_shape_bytes(&opaque->out));
+        return;
+    }
     for (size_t i = 0; i < count; i++) {
-        if (from == GRAFT_DTYPE_F32 && opaque->out.dtype == GRAFT_DTYPE_F32) {
-            ((float *)out)[i] = ((const float *)in)[i];
-        } else if (from == GRAFT_DTYPE_F32) {
-            ((int64_t *)out)[i] = (int64_t)((const float *)in)[i];
-        } else if (opaque->out.dtype == GRAFT_DTYPE_F32) {
+        if (from == GRAFT_DTYPE_F32) {
+            float number = ((const float *)in)[i];
+            set_whole(out, to, i, to == GRAFT_DTYPE_BOOL ? number != 0.0F : whole_of(number));
+        } else if (to == GRAFT_DTYPE_F32) {
             ((float *)out)[i] = (float)whole_at(in, from, i);
         } else {
-            ((int64_t *)out)[i] = whole_at(in, from, i);
+            set_whole(out, to, i, whole_at(in, from, i));
         }
     }
 }
 
-static graft_status run_gather(graft_env *env, const graft_opaque *opaque, const float *table,
-                               const void *places, float *out)
+static graft_status run_gather(graft_env *env, const graft_opaque *opaque, const uint8_t *table,
+                               const void *places, uint8_t *out)
 {
     graft_blocks blocks = graft_blocks_of(&opaque->in[0], (int32_t)opaque->axis);
     size_t count = (size_t)graft_shape_elements(&opaque->in[1]);
+    size_t bytes = blocks.inner * (size_t)(graft_shape_bytes(&opaque->in[0]) /
+                                           graft_shape_elements(&opaque->in[0]));
     for (size_t outer = 0; outer < blocks.outer; outer++) {
         for (size_t i = 0; i < count; i++) {
             int64_t place = whole_at(places, opaque->in[1].dtype, i);
@@ -218,9 +259,8 @@ static graft_status run_gather(graft_env *env, const graft_opaque *opaque, const
                                   "place %" PRId64 " lies outside of a table of %zu rows", place,
                                   blocks.size);
             }
-            memcpy(out + (outer * count + i) * blocks.inner,
-                   table + (outer * blocks.size + (size_t)row) * blocks.inner,
-                   blocks.inner * sizeof(float));
+            memcpy(out + (outer * count + i) * bytes,
+                   table + (outer * blocks.size + (size_t)row) * bytes, bytes);
         }
     }
     return GRAFT_OK;
@@ -262,6 +302,8 @@ graft_status graft_opaque_run(graft_env *env, const graft_opaque *opaque, const 
     case GRAFT_OPAQUE_COPY:
         memcpy(out, in[0], (size_t)graft_shape_bytes(&opaque->out));
         return GRAFT_OK;
+    case GRAFT_OPAQUE_FOREIGN:
+        return graft_foreign_run(env, opaque, in, out);
     case GRAFT_OPAQUE_BYTES:
         run_bytes(env, opaque, in, out);
         return GRAFT_OK;

@@ -2,10 +2,12 @@
  * model's whole-number inputs and its binary32 tensors (tables of embeddings, masks), and the
  * quantised operators of 8-bit models.
  *
- *      Gather       rows of a binary32 table, places int64 or int32, negative ones from the end
- *      Cast         from int64, int32, bool or binary32 to binary32 or int64
+ *      Gather       rows of a table, places int64 or int32, negative ones from the end
+ *      Cast         between int64, int32, int8, uint8, bool and binary32; a fraction is cut off, what
+ *                   does not fit has no certain result, as in ONNX
  *      Unsqueeze, Squeeze, Reshape, Flatten, Identity      of any type: a copy
  *      QuantizeLinear, DequantizeLinear, QLinearConv, QLinearMatMul      see quantised.h
+ *      Where, Equal, Pad, Resize, LRN and others      see foreign.h
  *
  * Operators of operators.def that read or make numbers of 8 bits are run in the same way: rules see
  * them, kernels do not. Before a graph is planned they are made opaque in a copy (lowered). */
@@ -18,7 +20,8 @@ typedef enum graft_opaque_kind {
     GRAFT_OPAQUE_COPY,
     GRAFT_OPAQUE_CAST,
     GRAFT_OPAQUE_GATHER,
-    GRAFT_OPAQUE_BYTES, /* An operator on numbers of 8 bits that moves or chooses. */
+    GRAFT_OPAQUE_FOREIGN, /* See foreign.h. */
+    GRAFT_OPAQUE_BYTES,   /* An operator on numbers of 8 bits that moves or chooses. */
     GRAFT_OPAQUE_QUANTISE,
     GRAFT_OPAQUE_DEQUANTISE,
     GRAFT_OPAQUE_QUANTISED_CONV,
@@ -32,6 +35,7 @@ typedef struct graft_opaque {
     graft_opaque_kind kind;
     uint32_t axis;                            /* Of a gather; the one that scales run along. */
     uint32_t read_count;                      /* Inputs that are read: the first ones. */
+    uint32_t row;                             /* Of the table in foreign.c. */
     uint32_t op;                              /* In operators.def; 0: it is an opaque node. */
     int32_t attrs[GRAFT_MAX_ATTRS];           /* Of a convolution, as those of `conv`; of `op`. */
     graft_shape in[GRAFT_OPAQUE_INPUTS_MOST]; /* Rank GRAFT_RANK_UNKNOWN: not given. */

@@ -196,6 +196,9 @@ GRAFT_MUST_USE graft_status graft_onnx_build(graft_onnx_reader *reader);
  * is simple enough; rank unknown otherwise. */
 graft_shape graft_onnx_shape_of_opaque(graft_onnx_reader *reader, const Onnx__NodeProto *node,
                                        size_t k);
+/* Likewise of a node that is one of those of foreign.h (onnx_constant.c). */
+graft_shape graft_onnx_shape_of_foreign(graft_onnx_reader *reader, const Onnx__NodeProto *node);
+
 
 /* ---------------------------------------------------------- onnx_tensor.c */
 

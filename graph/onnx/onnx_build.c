@@ -407,6 +407,7 @@ static graft_status add_opaque(graft_onnx_reader *reader, uint32_t index,
     size_t input_count = node->n_input + group->captured_count;
     graft_index added = GRAFT_NONE;
     graft_opaque opaque;
+    graft_shape told;
     if (input_count > UINT16_MAX) {
         return GRAFT_FAIL(reader->env, GRAFT_UNSUPPORTED,
                           "%s: node %u '%s' (%s) reads more than 65535 values", reader->model->file,
@@ -426,7 +427,9 @@ static graft_status add_opaque(graft_onnx_reader *reader, uint32_t index,
         status = fail_node(reader, index, "does not fit the graph");
         goto done;
     }
-    if (graft_opaque_describe(node, &reader->model->graph, added, &opaque)) {
+    told = graft_onnx_shape_of_foreign(reader, node);
+    if ((told.rank == GRAFT_RANK_UNKNOWN || graft_shape_equal(&told, &shapes[0])) &&
+        graft_opaque_describe(node, &reader->model->graph, added, &opaque)) {
         graft_graph_set_repeatable(&reader->model->graph, added);
     }
     for (size_t k = 0; k < node->n_output; k++) {

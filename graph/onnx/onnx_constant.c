@@ -4,13 +4,16 @@
  * does for short lists of sizes is done here for tensors of any rank. Values of binary32 come from
  * the reference bodies. So does what only moves elements, of whatever type: the bodies run on the
  * places of the elements, which binary32 holds exactly below 2^24, and say which element goes
- * where. Whole numbers, truth values and comparisons are computed here.
+ * where. Arithmetic of whole numbers is done here, where results that runtimes differ on are refused;
+ * what is left runs by the loops that run it with a model (foreign.h).
  *
  * Growth is bounded: a result larger than 1 MiB and than what it is made of stays a node, and so
  * does everything once results of 64 MiB are held. */
 #include "graph/meaning/algebra_float.h"
+#include "graph/meaning/foreign.h"
 #include "graph/onnx/onnx.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { INPUTS_MOST = 64, RESULT_BYTES_MOST = 1 << 20, ALL_BYTES_MOST = 64 << 20 };
@@ -310,68 +313,29 @@ static bool mod_whole(int64_t a, int64_t b, int64_t *r)
     return a >= 0 && b > 0;
 }
 
-static bool equal_whole(int64_t a, int64_t b, int64_t *r) { return (*r = a == b, true); }
-static bool less_whole(int64_t a, int64_t b, int64_t *r) { return (*r = a < b, true); }
-static bool more_whole(int64_t a, int64_t b, int64_t *r) { return (*r = a > b, true); }
-static bool at_most_whole(int64_t a, int64_t b, int64_t *r) { return (*r = a <= b, true); }
-static bool at_least_whole(int64_t a, int64_t b, int64_t *r) { return (*r = a >= b, true); }
-static bool and_whole(int64_t a, int64_t b, int64_t *r) { return (*r = a != 0 && b != 0, true); }
-static bool or_whole(int64_t a, int64_t b, int64_t *r) { return (*r = a != 0 || b != 0, true); }
-static bool xor_whole(int64_t a, int64_t b, int64_t *r)
-{
-    return (*r = (a != 0) != (b != 0), true);
-}
-static bool not_whole(int64_t a, int64_t b, int64_t *r)
-{
-    (void)b;
-    *r = a == 0;
-    return true;
-}
-
-/* Comparisons of real numbers go by the order of the numbers: less, equal, more; nothing for NaN. */
-static bool compare_floats(const constant *c, size_t i, whole_function *function, int64_t *result)
-{
-    float a = ((const float *)c->in[0]->data)[stretched_place(c, 0, i)];
-    float b = ((const float *)c->in[1]->data)[stretched_place(c, 1, i)];
-    return a == a && b == b && function(a > b, a < b, result);
-}
-
 typedef struct {
     const char *op_type;
     whole_function *function;
-    bool compares; /* The result is a truth value, operands may be real. */
 } whole_row;
 
 static const whole_row whole_rows[] = {
-    {"Add",            add_whole,      false},
-    {"Sub",            sub_whole,      false},
-    {"Mul",            mul_whole,      false},
-    {"Div",            div_whole,      false},
-    {"Mod",            mod_whole,      false},
-    {"Equal",          equal_whole,    true },
-    {"Less",           less_whole,     true },
-    {"Greater",        more_whole,     true },
-    {"LessOrEqual",    at_most_whole,  true },
-    {"GreaterOrEqual", at_least_whole, true },
-    {"And",            and_whole,      false},
-    {"Or",             or_whole,       false},
-    {"Xor",            xor_whole,      false},
-    {"Not",            not_whole,      false},
+    {"Add", add_whole},
+    {"Sub", sub_whole},
+    {"Mul", mul_whole},
+    {"Div", div_whole},
+    {"Mod", mod_whole},
 };
 
 static bool run_whole(constant *c, const whole_row *row)
 {
     graft_shape shape;
     uint32_t dtype = c->in_count > 0 && c->in[0] != NULL ? c->in[0]->shape.dtype : 0;
-    bool floats = graft_dtype_is_real(dtype) && row->compares;
-    bool alike = c->in_count == 1 ||
-                 (c->in_count == 2 && c->in[1] != NULL && c->in[1]->shape.dtype == dtype);
-    if (!alike || (!is_whole(dtype) && !floats) || !stretch_shapes(c, &shape) ||
-        (c->in_count == 1) != (row->function == not_whole) || find_attribute(c, "axis") != NULL ||
-        int_attribute(c, "fmod", 0) != 0) {
+    bool alike = c->in_count == 2 && c->in[1] != NULL && c->in[1]->shape.dtype == dtype;
+    if (!alike || !is_whole(dtype) || dtype == GRAFT_DTYPE_BOOL || !stretch_shapes(c, &shape) ||
+        find_attribute(c, "axis") != NULL || int_attribute(c, "fmod", 0) != 0) {
         return false;
     }
-    shape.dtype = (uint8_t)(row->compares ? (uint32_t)GRAFT_DTYPE_BOOL : dtype);
+    shape.dtype = (uint8_t)dtype;
     if (!start_result(c, &shape)) {
         return false;
     }
@@ -379,35 +343,11 @@ static bool run_whole(constant *c, const whole_row *row)
     bool fine = true;
     for (size_t i = 0; i < count && fine; i++) {
         int64_t value = 0;
-        fine = floats ? compare_floats(c, i, row->function, &value)
-                      : row->function(whole_at(c->in[0], stretched_place(c, 0, i)),
-                                      whole_at(c->in[c->in_count - 1],
-                                               stretched_place(c, c->in_count - 1, i)),
-                                      &value);
-        fine = fine && set_whole(c, i, value);
+        fine = row->function(whole_at(c->in[0], stretched_place(c, 0, i)),
+                             whole_at(c->in[1], stretched_place(c, 1, i)), &value) &&
+               set_whole(c, i, value);
     }
     return fine;
-}
-
-static bool run_where(constant *c)
-{
-    graft_shape shape;
-    if (c->in_count != 3 || !stretch_shapes(c, &shape) ||
-        c->in[0]->shape.dtype != GRAFT_DTYPE_BOOL ||
-        c->in[1]->shape.dtype != c->in[2]->shape.dtype) {
-        return false;
-    }
-    shape.dtype = c->in[1]->shape.dtype;
-    if (!start_result(c, &shape)) {
-        return false;
-    }
-    size_t width = graft_onnx_held_bytes(shape.dtype);
-    for (size_t i = 0; i < c->out.data_bytes / width; i++) {
-        uint32_t k = whole_at(c->in[0], stretched_place(c, 0, i)) != 0 ? 1 : 2;
-        memcpy(c->data + i * width,
-               (const uint8_t *)c->in[k]->data + stretched_place(c, k, i) * width, width);
-    }
-    return true;
 }
 
 /* Between whole numbers, truth values and binary32. A fraction is cut off; what does not fit into
@@ -491,42 +431,6 @@ static bool run_constant_of_shape(constant *c)
         memcpy(c->data + i, value.data, width);
     }
     return true;
-}
-
-/* Of whole numbers. */
-static bool run_range(constant *c)
-{
-    int64_t bounds[3];
-    if (c->in_count != 3) {
-        return false;
-    }
-    for (uint32_t k = 0; k < 3; k++) {
-        if (c->in[k] == NULL || c->in[k]->shape.dtype != c->in[0]->shape.dtype ||
-            graft_shape_elements(&c->in[k]->shape) != 1 ||
-            c->in[k]->shape.dtype == GRAFT_DTYPE_BOOL || !is_whole(c->in[k]->shape.dtype)) {
-            return false;
-        }
-        bounds[k] = whole_at(c->in[k], 0);
-        if (bounds[k] > INT32_MAX || bounds[k] < INT32_MIN) {
-            return false;
-        }
-    }
-    int64_t step = bounds[2];
-    int64_t way = step > 0 ? bounds[1] - bounds[0] : bounds[0] - bounds[1];
-    int64_t size = step > 0 ? step : -step;
-    if (size == 0 || way <= 0 || (way + size - 1) / size > INT32_MAX) {
-        return false;
-    }
-    graft_shape shape = {.rank = 1, .dtype = c->in[0]->shape.dtype};
-    shape.dims[0] = (int32_t)((way + size - 1) / size);
-    if (!start_result(c, &shape)) {
-        return false;
-    }
-    bool fine = true;
-    for (int32_t i = 0; i < shape.dims[0] && fine; i++) {
-        fine = set_whole(c, (size_t)i, bounds[0] + i * step);
-    }
-    return fine;
 }
 
 /* Any places along an axis. */
@@ -708,14 +612,78 @@ static bool run_scatter(constant *c)
     return true;
 }
 
+/* ------------------------------------------------- by the loops that run it with a model */
+
+/* As an opaque node (opaque.h) whose inputs' elements are `data` as far as they are known. False
+ * when it is none of those of foreign.h, or its shape depends on what is not known. */
+static bool describe_foreign(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                             graft_opaque *opaque, const void **data)
+{
+    if (node->op_type == NULL || node->n_input > GRAFT_OPAQUE_INPUTS_MOST) {
+        return false;
+    }
+    for (uint32_t k = 0; k < GRAFT_OPAQUE_INPUTS_MOST; k++) {
+        const graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, k);
+        const graft_model_weight *known = entry == NULL ? NULL : find_known(reader, entry);
+        opaque->in[k] = entry == NULL ? (graft_shape){.rank = GRAFT_RANK_UNKNOWN}
+                                      : graft_onnx_shape_of_entry(reader, entry);
+        data[k] = known == NULL ? NULL : known->data;
+        if (known != NULL && graft_half_is(known->shape.dtype)) {
+            opaque->in[k].dtype = GRAFT_DTYPE_F32; /* As they are held. */
+        }
+    }
+    return graft_foreign_find(node, opaque) && graft_foreign_shape(opaque, data, &opaque->out);
+}
+
+graft_shape graft_onnx_shape_of_foreign(graft_onnx_reader *reader, const Onnx__NodeProto *node)
+{
+    const void *data[GRAFT_OPAQUE_INPUTS_MOST];
+    graft_opaque opaque = {.read_count = 0};
+    bool known = describe_foreign(reader, node, &opaque, data);
+    return known ? opaque.out : (graft_shape){.rank = GRAFT_RANK_UNKNOWN};
+}
+
+/* Runtimes round a range of fractions in different orders. */
+static bool is_fraction(const graft_opaque *opaque, const void *const *data)
+{
+    bool whole = true;
+    for (uint32_t k = 0; k < 3 && opaque->in[k].dtype == GRAFT_DTYPE_F32; k++) {
+        const float number = *(const float *)data[k];
+        whole = whole && number == truncf(number) && fabsf(number) < 0x1p24F;
+    }
+    return !whole;
+}
+
+static bool run_foreign(constant *c)
+{
+    const void *data[GRAFT_OPAQUE_INPUTS_MOST];
+    graft_opaque opaque = {.read_count = 0};
+    graft_env *env = c->reader->env;
+    if (!describe_foreign(c->reader, c->node, &opaque, data) ||
+        (strcmp(c->node->op_type, "Range") == 0 && is_fraction(&opaque, data))) {
+        return false;
+    }
+    graft_shape shape = opaque.out;
+    for (uint32_t k = 0; k < c->in_count && shape.dtype == GRAFT_DTYPE_F32; k++) {
+        const uint8_t dtype = c->in[k] == NULL ? 0 : c->in[k]->shape.dtype;
+        shape.dtype = graft_half_is(dtype) ? dtype : shape.dtype;
+    }
+    if (!start_result(c, &shape)) {
+        return false;
+    }
+    if (graft_foreign_run(env, &opaque, data, c->data) != GRAFT_OK) {
+        graft_env_clear(env);
+        return false;
+    }
+    return true;
+}
+
 static const struct {
     const char *op_type;
     bool (*run)(constant *c);
 } rows[] = {
-    {"Where",           run_where            },
     {"Cast",            run_cast             },
     {"ConstantOfShape", run_constant_of_shape},
-    {"Range",           run_range            },
     {"Gather",          run_gather           },
     {"Slice",           run_slice            },
     {"ScatterND",       run_scatter          },
@@ -734,7 +702,7 @@ static bool run_operator(constant *c)
             return run_whole(c, &whole_rows[i]);
         }
     }
-    return run_moves(c);
+    return run_moves(c) || run_foreign(c);
 }
 
 const graft_model_weight *graft_onnx_fold_constant(graft_onnx_reader *reader,

@@ -179,7 +179,8 @@ static graft_shape shape_of_operator(graft_onnx_reader *reader, const Onnx__Node
     if (quantises || strcmp(type, "DequantizeLinear") == 0) {
         return shape_of_quantised(reader, node, quantises);
     }
-    return keeps_shape(node) ? shape_of_input(reader, node, 0) : unknown_shape();
+    return keeps_shape(node) ? shape_of_input(reader, node, 0)
+                             : graft_onnx_shape_of_foreign(reader, node);
 }
 
 /* --------------------------------------------------------------- ONNX's own inference */

@@ -1,0 +1,37 @@
+/* foreign.h - operators of ONNX that only run: rules never see them, they have no row in
+ * operators.def and no kernel, but a model that has them among others can be run, and what they
+ * make of constants is worked out while it is read.
+ *
+ *      Abs Neg Sign                           of int32, int64 and binary32
+ *      Ceil Floor Round                       of binary32; halves to even
+ *      Equal Less Greater ... And Or Xor Not  of numbers of any of these types; of truth values
+ *      Add Sub Mul Div Mod Min Max            of int32 and int64, which wrap around
+ *      Where Expand Tile Pad Slice Transpose Concat    of elements of any type
+ *      Range                                  of int32, int64 and binary32
+ *      Resize Upsample LRN                    of binary32
+ *
+ * Operands are stretched as ONNX stretches them. Numbers that say how large a result is (pads,
+ * repeats, sizes) are read when the node is run, and must then give the size that it has. */
+#ifndef GRAFT_FOREIGN_H
+#define GRAFT_FOREIGN_H
+
+#include "graph/opaque.h"
+
+#include "graph/onnx/onnx.pb-c.h"
+
+/* Recognises such an operator, whose inputs' shapes and types are filled in: sets its kind, row,
+ * attributes and number of inputs. False for other operators, types and forms. */
+bool graft_foreign_find(const Onnx__NodeProto *node, graft_opaque *opaque);
+/* The shape of what it makes, of inputs whose elements are `in` as far as they are known, else
+ * NULL. False when they are needed and are not known, or do not fit. */
+bool graft_foreign_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape);
+/* Whether the shape that it has is the one that the shapes of its inputs give, or one of those that
+ * numbers may give. */
+bool graft_foreign_fits(const graft_opaque *opaque);
+bool graft_foreign_is_pointwise(const graft_opaque *opaque);
+/* Runs it, see graft_opaque_run. GRAFT_BAD_INPUT when numbers give another size, or a whole number
+ * is divided by 0. */
+GRAFT_MUST_USE graft_status graft_foreign_run(graft_env *env, const graft_opaque *opaque,
+                                              const void *const *in, void *out);
+
+#endif

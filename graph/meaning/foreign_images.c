@@ -1,0 +1,342 @@
+/* foreign_images.c - images of other sizes, and normalisation across channels (see foreign.h). */
+#include "graph/meaning/foreign_rows.h"
+
+#include "graph/meaning/algebra.h"
+
+#include <math.h>
+#include <string.h>
+
+/* -------------------------------------------------------------------------------- resizing */
+
+enum { MODE_NEAREST, MODE_LINEAR, MODE_CUBIC };
+enum {
+    PLACE_HALF_PIXEL,
+    PLACE_ASYMMETRIC,
+    PLACE_ALIGN_CORNERS,
+    PLACE_PYTORCH,
+    PLACE_TF_HALF_PIXEL
+};
+enum { ROUND_DOWN_HALF, ROUND_UP_HALF, ROUND_FLOOR, ROUND_CEIL };
+/* Where attributes lie, and which inputs the numbers are. */
+enum {
+    RESIZE_MODE = 1,
+    RESIZE_PLACE,
+    RESIZE_ROUND,
+    RESIZE_INSIDE,
+    RESIZE_CUBIC,
+    RESIZE_SCALES,
+    RESIZE_SIZES
+};
+enum { TAPS_MOST = 4 };
+
+bool graft_foreign_read_resize(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    static const char *const modes[] = {"nearest", "linear", "cubic", NULL};
+    static const char *const ways[] = {"half_pixel",           "asymmetric",
+                                       "align_corners",        "pytorch_half_pixel",
+                                       "tf_half_pixel_for_nn", NULL};
+    static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
+                                            "ceil", NULL};
+    const bool old = node->n_input == 2; /* Of opset 10: like Upsample, when it makes larger. */
+    opaque->attrs[RESIZE_MODE] = graft_foreign_choice(node, "mode", modes, MODE_NEAREST);
+    opaque->attrs[RESIZE_PLACE] =
+        graft_foreign_choice(node, "coordinate_transformation_mode", ways, PLACE_HALF_PIXEL);
+    opaque->attrs[RESIZE_ROUND] =
+        graft_foreign_choice(node, "nearest_mode", roundings, ROUND_DOWN_HALF);
+    opaque->attrs[RESIZE_INSIDE] = graft_foreign_int(node, "exclude_outside", 0) != 0;
+    opaque->attrs[RESIZE_CUBIC] = graft_foreign_float(node, "cubic_coeff_a", -0.75F);
+    opaque->attrs[RESIZE_SCALES] = 2;
+    opaque->attrs[RESIZE_SIZES] = 3;
+    return !old && opaque->attrs[RESIZE_MODE] >= 0 && opaque->attrs[RESIZE_PLACE] >= 0 &&
+           opaque->attrs[RESIZE_ROUND] >= 0 && opaque->in[0].dtype == GRAFT_DTYPE_F32 &&
+           graft_foreign_has(opaque, 2) != graft_foreign_has(opaque, 3);
+}
+
+bool graft_foreign_read_upsample(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    static const char *const modes[] = {"nearest", "linear", NULL};
+    opaque->attrs[RESIZE_MODE] = graft_foreign_choice(node, "mode", modes, MODE_NEAREST);
+    opaque->attrs[RESIZE_PLACE] = PLACE_ASYMMETRIC;
+    opaque->attrs[RESIZE_ROUND] = ROUND_FLOOR;
+    opaque->attrs[RESIZE_SCALES] = 1;
+    opaque->attrs[RESIZE_SIZES] = GRAFT_OPAQUE_INPUTS_MOST; /* None. */
+    return opaque->attrs[RESIZE_MODE] >= 0 && opaque->in[0].dtype == GRAFT_DTYPE_F32;
+}
+
+/* How much larger an axis becomes; 0 when it is not known. */
+static float scale_of(const graft_opaque *opaque, const void *const *in, uint32_t axis)
+{
+    const uint32_t scales = (uint32_t)opaque->attrs[RESIZE_SCALES];
+    const uint32_t sizes = (uint32_t)opaque->attrs[RESIZE_SIZES];
+    const graft_shape *from = &opaque->in[0];
+    if (graft_foreign_has(opaque, sizes)) {
+        return graft_foreign_list(opaque, in, sizes) != from->rank
+                   ? 0.0F
+                   : (float)graft_foreign_whole(opaque, in, sizes, axis) / (float)from->dims[axis];
+    }
+    const graft_shape *list = &opaque->in[scales];
+    return list->dtype == GRAFT_DTYPE_F32 && list->rank == 1 && list->dims[0] == from->rank &&
+                   in[scales] != NULL
+               ? ((const float *)in[scales])[axis]
+               : 0.0F;
+}
+
+bool graft_foreign_resize_shape(const graft_opaque *opaque, const void *const *in,
+                                graft_shape *shape)
+{
+    const uint32_t sizes = (uint32_t)opaque->attrs[RESIZE_SIZES];
+    bool fits = true;
+    *shape = opaque->in[0];
+    for (uint32_t i = 0; i < shape->rank && fits; i++) {
+        const float scale = scale_of(opaque, in, i);
+        const float size = floorf((float)shape->dims[i] * scale);
+        fits = scale > 0.0F && scale < 0x1p20F && size < 0x1p31F &&
+               graft_foreign_size(shape, i,
+                                  graft_foreign_has(opaque, sizes)
+                                      ? graft_foreign_whole(opaque, in, sizes, i)
+                                      : (int64_t)size);
+    }
+    return fits;
+}
+
+/* Where the middle of element `i` of an axis lay before. */
+static float place_before(const graft_opaque *opaque, float scale, int32_t from, int32_t to,
+                          int32_t i)
+{
+    const float x = (float)i;
+    switch (opaque->attrs[RESIZE_PLACE]) {
+    case PLACE_ASYMMETRIC:
+        return x / scale;
+    case PLACE_ALIGN_CORNERS:
+        return to == 1 ? 0.0F : x * (float)(from - 1) / (float)(to - 1);
+    case PLACE_PYTORCH:
+        return to == 1 ? 0.0F : (x + 0.5F) / scale - 0.5F;
+    case PLACE_TF_HALF_PIXEL:
+        return (x + 0.5F) / scale;
+    default:
+        return (x + 0.5F) / scale - 0.5F;
+    }
+}
+
+static float round_place(float place, int32_t way)
+{
+    switch (way) {
+    case ROUND_DOWN_HALF:
+        return ceilf(place - 0.5F);
+    case ROUND_UP_HALF:
+        return floorf(place + 0.5F);
+    case ROUND_FLOOR:
+        return floorf(place);
+    default:
+        return ceilf(place);
+    }
+}
+
+/* An element of an axis: the elements before that it is made of, by weights. */
+typedef struct {
+    int32_t at[TAPS_MOST];
+    float weight[TAPS_MOST];
+} taps;
+
+static float cubic_weight(float distance, float a)
+{
+    const float x = fabsf(distance);
+    return x <= 1.0F  ? ((a + 2.0F) * x - (a + 3.0F)) * x * x + 1.0F
+           : x < 2.0F ? ((a * x - 5.0F * a) * x + 8.0F * a) * x - 4.0F * a
+                      : 0.0F;
+}
+
+/* Elements outside are those of the edge, or weigh nothing. */
+static void find_taps(const graft_opaque *opaque, float place, int32_t size, uint32_t count,
+                      taps *t)
+{
+    const float first = floorf(place) - (float)(count / 2 - 1);
+    float sum = 0.0F;
+    for (uint32_t k = 0; k < count; k++) {
+        const float at = first + (float)k;
+        const bool outside = at < 0.0F || at > (float)(size - 1);
+        const float weight =
+            count == 2
+                ? (k == 0 ? 1.0F - (place - first) : place - first)
+                : cubic_weight(place - at, graft_foreign_number(opaque->attrs[RESIZE_CUBIC]));
+        t->at[k] = at < 0.0F ? 0 : at > (float)(size - 1) ? size - 1 : (int32_t)at;
+        t->weight[k] = outside && opaque->attrs[RESIZE_INSIDE] != 0 ? 0.0F : weight;
+        sum += t->weight[k];
+    }
+    for (uint32_t k = 0; k < count && opaque->attrs[RESIZE_INSIDE] != 0; k++) {
+        t->weight[k] /= sum;
+    }
+}
+
+static uint32_t taps_of(const graft_opaque *opaque)
+{
+    const int32_t mode = opaque->attrs[RESIZE_MODE];
+    return mode == MODE_NEAREST ? 1 : mode == MODE_LINEAR ? 2 : 4;
+}
+
+static taps *list_taps(graft_env *env, const graft_opaque *opaque, float scale, uint32_t axis)
+{
+    const int32_t from = opaque->in[0].dims[axis];
+    const int32_t to = opaque->out.dims[axis];
+    const uint32_t count = taps_of(opaque);
+    taps *all = GRAFT_NEW(env->scratch, taps, (size_t)to);
+    for (int32_t i = 0; i < to; i++) {
+        const float place = place_before(opaque, scale, from, to, i);
+        if (count > 1) {
+            find_taps(opaque, place, from, count, &all[i]);
+            continue;
+        }
+        const float nearest = round_place(place, opaque->attrs[RESIZE_ROUND]);
+        all[i].at[0] = nearest < 0.0F                ? 0
+                       : nearest > (float)(from - 1) ? from - 1
+                                                     : (int32_t)nearest;
+        all[i].weight[0] = 1.0F;
+    }
+    return all;
+}
+
+/* A row of an axis: `inner` elements that lie one behind the other, of `count` such rows. */
+static void mix_rows(const float *from, const taps *t, uint32_t count, size_t inner, float *out)
+{
+    const float *row[TAPS_MOST];
+    for (uint32_t k = 0; k < TAPS_MOST; k++) {
+        row[k] = from + (size_t)t->at[k < count ? k : 0] * inner;
+    }
+    if (count == 1) {
+        memcpy(out, row[0], inner * sizeof(out[0]));
+        return;
+    }
+    if (count == 2) {
+        for (size_t i = 0; i < inner; i++) {
+            out[i] = t->weight[0] * row[0][i] + t->weight[1] * row[1][i];
+        }
+        return;
+    }
+    for (size_t i = 0; i < inner; i++) {
+        out[i] = t->weight[0] * row[0][i] + t->weight[1] * row[1][i] + t->weight[2] * row[2][i] +
+                 t->weight[3] * row[3][i];
+    }
+}
+
+/* One axis; `shape` is that of `from` and becomes that of the result. */
+static float *resize_axis(graft_env *env, const graft_opaque *opaque, float scale, uint32_t axis,
+                          graft_shape *shape, const float *from, float *last)
+{
+    const taps *all = list_taps(env, opaque, scale, axis);
+    const size_t outer = graft_axes_count(shape, 0, axis);
+    const size_t inner = graft_axes_count(shape, axis + 1, shape->rank);
+    const size_t old = (size_t)shape->dims[axis];
+    shape->dims[axis] = opaque->out.dims[axis];
+    const size_t size = (size_t)shape->dims[axis];
+    float *out = last != NULL ? last : GRAFT_NEW(env->scratch, float, outer *size *inner);
+    for (size_t i = 0; i < outer; i++) {
+        for (size_t k = 0; k < size; k++) {
+            mix_rows(from + i * old * inner, &all[k], taps_of(opaque), inner,
+                     out + (i * size + k) * inner);
+        }
+    }
+    return out;
+}
+
+/* Axis by axis from the last, so that most is done on long rows. */
+graft_status graft_foreign_resize(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                                  void *out)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_shape shape = opaque->in[0];
+    const float *from = in[0];
+    uint32_t left = 0; /* Axes that change, as bits. */
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        const float scale = scale_of(opaque, in, i);
+        left |= scale != 1.0F || shape.dims[i] != opaque->out.dims[i] ? 1U << i : 0;
+    }
+    if (left == 0) {
+        memcpy(out, from, (size_t)graft_shape_bytes(&shape));
+    }
+    for (uint32_t i = shape.rank; i-- > 0;) {
+        if ((left >> i & 1U) != 0) {
+            left &= ~(1U << i);
+            from = resize_axis(env, opaque, scale_of(opaque, in, i), i, &shape, from,
+                               left == 0 ? out : NULL);
+        }
+    }
+    graft_arena_release(env->scratch, mark);
+    return GRAFT_OK;
+}
+
+/* ------------------------------------------------------------------------------------- LRN */
+
+enum { LRN_SIZE = 1, LRN_ALPHA, LRN_BETA, LRN_BIAS, LRN_BLOCK = 1024 };
+
+bool graft_foreign_read_lrn(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    const int64_t size = graft_foreign_int(node, "size", 0);
+    opaque->attrs[LRN_SIZE] = size < 1 || size > INT32_MAX ? 0 : (int32_t)size;
+    opaque->attrs[LRN_ALPHA] = graft_foreign_float(node, "alpha", 1e-4F);
+    opaque->attrs[LRN_BETA] = graft_foreign_float(node, "beta", 0.75F);
+    opaque->attrs[LRN_BIAS] = graft_foreign_float(node, "bias", 1.0F);
+    return opaque->attrs[LRN_SIZE] > 0;
+}
+
+bool graft_foreign_lrn_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+{
+    (void)in;
+    *shape = opaque->in[0];
+    return shape->dtype == GRAFT_DTYPE_F32 && shape->rank >= 2;
+}
+
+/* out = x / sums^beta; 0.75, which all networks have, without a power. */
+static void divide_by_power(const float *x, const float *sums, size_t count, float beta, float *out)
+{
+    if (beta == 0.75F) {
+        for (size_t i = 0; i < count; i++) {
+            const float root = sqrtf(sums[i]);
+            out[i] = x[i] / (root * sqrtf(root));
+        }
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        out[i] = x[i] / powf(sums[i], beta);
+    }
+}
+
+/* A piece of a channel, by squares of the channels around it, each `step` elements apart. */
+static void normalise(const graft_opaque *opaque, const float *x, const int64_t around[2],
+                      size_t step, size_t count, float *out)
+{
+    float sums[LRN_BLOCK] = {0.0F};
+    const float bias = graft_foreign_number(opaque->attrs[LRN_BIAS]);
+    const float factor =
+        graft_foreign_number(opaque->attrs[LRN_ALPHA]) / (float)opaque->attrs[LRN_SIZE];
+    for (int64_t c = around[0]; c <= around[1]; c++) {
+        const float *other = x + c * (int64_t)step;
+        for (size_t i = 0; i < count; i++) {
+            sums[i] += other[i] * other[i];
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        sums[i] = bias + factor * sums[i];
+    }
+    divide_by_power(x, sums, count, graft_foreign_number(opaque->attrs[LRN_BETA]), out);
+}
+
+graft_status graft_foreign_lrn(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                               void *out)
+{
+    (void)env;
+    const int64_t channels = opaque->out.dims[1];
+    const size_t step = graft_axes_count(&opaque->out, 2, opaque->out.rank);
+    const int64_t before = (opaque->attrs[LRN_SIZE] - 1) / 2;
+    const int64_t behind = opaque->attrs[LRN_SIZE] - 1 - before;
+    for (int64_t row = 0; row < channels * opaque->out.dims[0]; row++) {
+        const int64_t c = row % channels;
+        const int64_t around[2] = {c < before ? -c : -before,
+                                   channels - 1 - c < behind ? channels - 1 - c : behind};
+        const float *x = (const float *)in[0] + (size_t)row * step;
+        for (size_t i = 0; i < step; i += LRN_BLOCK) {
+            const size_t count = step - i < LRN_BLOCK ? step - i : LRN_BLOCK;
+            normalise(opaque, x + i, around, step, count, (float *)out + (size_t)row * step + i);
+        }
+    }
+    return GRAFT_OK;
+}

@@ -1,0 +1,413 @@
+/* foreign_numbers.c - functions of one or two numbers, choices and ranges (see foreign.h). */
+#include "graph/meaning/foreign_rows.h"
+
+#include "graph/meaning/algebra.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { OPERANDS_MOST = 3 };
+
+/* A row of the result and where its operands begin; an operand's step is 0 when it is one element.
+ */
+typedef struct {
+    const void *in[OPERANDS_MOST];
+    size_t step[OPERANDS_MOST];
+    void *out;
+    size_t count;
+    int32_t code;
+} span;
+
+/* False when a whole number is divided by 0. */
+typedef bool span_function(const span *s);
+
+/* ---------------------------------------------------------------------------- of a type */
+
+#define EACH(type, result, expression)                                                             \
+    for (size_t i = 0; i < s->count; i++) {                                                        \
+        const type x = a[i * p];                                                                   \
+        const type y = b[i * q];                                                                   \
+        ((result *)s->out)[i] = (result)(expression);                                              \
+    }                                                                                              \
+    break
+
+#define OPERANDS(type)                                                                             \
+    const type *const a = s->in[0];                                                                \
+    const type *const b = s->in[1];                                                                \
+    const size_t p = s->step[0];                                                                   \
+    const size_t q = s->step[1]
+
+/* Comparisons of numbers of a type. */
+#define COMPARISONS(name, type)                                                                    \
+    static bool compare_##name(const span *s)                                                      \
+    {                                                                                              \
+        OPERANDS(type);                                                                            \
+        switch (s->code) {                                                                         \
+        case GRAFT_FOREIGN_EQUAL:                                                                  \
+            EACH(type, uint8_t, x == y);                                                           \
+        case GRAFT_FOREIGN_LESS:                                                                   \
+            EACH(type, uint8_t, x < y);                                                            \
+        case GRAFT_FOREIGN_GREATER:                                                                \
+            EACH(type, uint8_t, x > y);                                                            \
+        case GRAFT_FOREIGN_AT_MOST:                                                                \
+            EACH(type, uint8_t, x <= y);                                                           \
+        default:                                                                                   \
+            EACH(type, uint8_t, x >= y);                                                           \
+        }                                                                                          \
+        return true;                                                                               \
+    }
+
+COMPARISONS(f32, float)
+COMPARISONS(i64, int64_t)
+COMPARISONS(i32, int32_t)
+COMPARISONS(u8, uint8_t)
+COMPARISONS(i8, int8_t)
+
+/* Whole numbers wrap around, as those without a sign do; quotients are cut off, remainders have the
+ * sign of the divisor. */
+#define WHOLE_NUMBERS(name, type, unsigned_type)                                                   \
+    static bool divide_##name(const span *s)                                                       \
+    {                                                                                              \
+        OPERANDS(type);                                                                            \
+        type *const out = s->out;                                                                  \
+        for (size_t i = 0; i < s->count; i++) {                                                    \
+            const type x = a[i * p];                                                               \
+            const type y = b[i * q];                                                               \
+            if (y == 0) {                                                                          \
+                return false;                                                                      \
+            }                                                                                      \
+            const type quotient = y == -1 ? (type)(0 - (unsigned_type)x) : (type)(x / y);          \
+            const type rest = y == -1 ? 0 : (type)(x % y);                                         \
+            out[i] = s->code == GRAFT_FOREIGN_DIV         ? quotient                               \
+                     : rest != 0 && (rest < 0) != (y < 0) ? (type)(rest + y)                       \
+                                                          : rest;                                  \
+        }                                                                                          \
+        return true;                                                                               \
+    }                                                                                              \
+    static bool combine_##name(const span *s)                                                      \
+    {                                                                                              \
+        OPERANDS(type);                                                                            \
+        switch (s->code) {                                                                         \
+        case GRAFT_FOREIGN_ADD:                                                                    \
+            EACH(type, type, (unsigned_type)x + (unsigned_type)y);                                 \
+        case GRAFT_FOREIGN_SUB:                                                                    \
+            EACH(type, type, (unsigned_type)x - (unsigned_type)y);                                 \
+        case GRAFT_FOREIGN_MUL:                                                                    \
+            EACH(type, type, (unsigned_type)x *(unsigned_type)y);                                  \
+        case GRAFT_FOREIGN_MIN:                                                                    \
+            EACH(type, type, x < y ? x : y);                                                       \
+        case GRAFT_FOREIGN_MAX:                                                                    \
+            EACH(type, type, x > y ? x : y);                                                       \
+        default:                                                                                   \
+            return divide_##name(s);                                                               \
+        }                                                                                          \
+        return true;                                                                               \
+    }                                                                                              \
+    static bool map_##name(const span *s)                                                          \
+    {                                                                                              \
+        const type *const a = s->in[0];                                                            \
+        const type *const b = a;                                                                   \
+        const size_t p = s->step[0];                                                               \
+        const size_t q = 0;                                                                        \
+        switch (s->code) {                                                                         \
+        case GRAFT_FOREIGN_ABS:                                                                    \
+            EACH(type, type, ((void)y, x < 0 ? 0 - (unsigned_type)x : (unsigned_type)x));          \
+        case GRAFT_FOREIGN_NEG:                                                                    \
+            EACH(type, type, ((void)y, 0 - (unsigned_type)x));                                     \
+        default:                                                                                   \
+            EACH(type, type, ((void)y, (x > 0) - (x < 0)));                                        \
+        }                                                                                          \
+        return true;                                                                               \
+    }
+
+WHOLE_NUMBERS(i64, int64_t, uint64_t)
+WHOLE_NUMBERS(i32, int32_t, uint32_t)
+
+static bool map_f32(const span *s)
+{
+    const float *const a = s->in[0];
+    const float *const b = a;
+    const size_t p = s->step[0];
+    const size_t q = 0;
+    switch (s->code) {
+    case GRAFT_FOREIGN_ABS:
+        EACH(float, float, ((void)y, fabsf(x)));
+    case GRAFT_FOREIGN_NEG:
+        EACH(float, float, ((void)y, -x));
+    case GRAFT_FOREIGN_SIGN: /* NaN stays. */
+        EACH(float, float, ((void)y, x > 0.0F ? 1.0F : x < 0.0F ? -1.0F : x != x ? x : 0.0F));
+    case GRAFT_FOREIGN_CEIL:
+        EACH(float, float, ((void)y, ceilf(x)));
+    case GRAFT_FOREIGN_FLOOR:
+        EACH(float, float, ((void)y, floorf(x)));
+    default:
+        EACH(float, float, ((void)y, rintf(x)));
+    }
+    return true;
+}
+
+static bool map_bool(const span *s)
+{
+    const uint8_t *const a = s->in[0];
+    for (size_t i = 0; i < s->count; i++) {
+        ((uint8_t *)s->out)[i] = a[i * s->step[0]] == 0;
+    }
+    return true;
+}
+
+static bool combine_bool(const span *s)
+{
+    OPERANDS(uint8_t);
+    switch (s->code) {
+    case GRAFT_FOREIGN_AND:
+        EACH(uint8_t, uint8_t, x != 0 && y != 0);
+    case GRAFT_FOREIGN_OR:
+        EACH(uint8_t, uint8_t, x != 0 || y != 0);
+    default:
+        EACH(uint8_t, uint8_t, (x != 0) != (y != 0));
+    }
+    return true;
+}
+
+/* Elements of a width. */
+#define CHOICES(width, type)                                                                       \
+    static bool choose_##width(const span *s)                                                      \
+    {                                                                                              \
+        const uint8_t *const c = s->in[0];                                                         \
+        const type *const a = s->in[1];                                                            \
+        const type *const b = s->in[2];                                                            \
+        const size_t p = s->step[1];                                                               \
+        const size_t q = s->step[2];                                                               \
+        const size_t r = s->step[0];                                                               \
+        for (size_t i = 0; i < s->count; i++) {                                                    \
+            const type x = a[i * p];                                                               \
+            const type y = b[i * q];                                                               \
+            ((type *)s->out)[i] = c[i * r] != 0 ? x : y;                                           \
+        }                                                                                          \
+        return true;                                                                               \
+    }
+
+CHOICES(1, uint8_t)
+CHOICES(4, uint32_t)
+CHOICES(8, uint64_t)
+
+/* --------------------------------------------------------------------------- which loop */
+
+static bool is_comparison(int32_t code)
+{
+    return code >= GRAFT_FOREIGN_EQUAL && code <= GRAFT_FOREIGN_AT_LEAST;
+}
+
+/* NULL: a type that the function is not of. */
+static span_function *function_of_one(int32_t code, uint32_t dtype)
+{
+    switch (dtype) {
+    case GRAFT_DTYPE_F32:
+        return code == GRAFT_FOREIGN_NOT ? NULL : map_f32;
+    case GRAFT_DTYPE_I64:
+        return code < GRAFT_FOREIGN_CEIL ? map_i64 : NULL;
+    case GRAFT_DTYPE_I32:
+        return code < GRAFT_FOREIGN_CEIL ? map_i32 : NULL;
+    case GRAFT_DTYPE_BOOL:
+        return code == GRAFT_FOREIGN_NOT ? map_bool : NULL;
+    default:
+        return NULL;
+    }
+}
+
+static span_function *function_of_two(int32_t code, uint32_t dtype)
+{
+    const bool compares = is_comparison(code);
+    switch (dtype) {
+    case GRAFT_DTYPE_F32:
+        return compares ? compare_f32 : NULL;
+    case GRAFT_DTYPE_I64:
+        return compares ? compare_i64 : code >= GRAFT_FOREIGN_ADD ? combine_i64 : NULL;
+    case GRAFT_DTYPE_I32:
+        return compares ? compare_i32 : code >= GRAFT_FOREIGN_ADD ? combine_i32 : NULL;
+    case GRAFT_DTYPE_I8:
+        return compares ? compare_i8 : NULL;
+    case GRAFT_DTYPE_U8:
+        return compares ? compare_u8 : NULL;
+    case GRAFT_DTYPE_BOOL:
+        return compares ? compare_u8 : code >= GRAFT_FOREIGN_ADD ? NULL : combine_bool;
+    default:
+        return NULL;
+    }
+}
+
+static span_function *function_of_width(uint64_t width)
+{
+    return width == 1 ? choose_1 : width == 4 ? choose_4 : width == 8 ? choose_8 : NULL;
+}
+
+static uint64_t width_of(uint32_t dtype)
+{
+    const graft_shape one = {.rank = 0, .dtype = (uint8_t)dtype};
+    return graft_shape_bytes(&one);
+}
+
+/* -------------------------------------------------------------------------------- shapes */
+
+/* The shape to which `count` inputs are stretched. */
+static bool stretch(const graft_opaque *opaque, uint32_t count, graft_shape *shape)
+{
+    bool fits = true;
+    for (uint32_t k = 0; k < count; k++) {
+        shape->rank = opaque->in[k].rank > shape->rank ? opaque->in[k].rank : shape->rank;
+    }
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        shape->dims[i] = 1;
+        for (uint32_t k = 0; k < count; k++) {
+            const graft_shape *in = &opaque->in[k];
+            const uint32_t missing = (uint32_t)shape->rank - in->rank;
+            const int32_t size = i < missing ? 1 : in->dims[i - missing];
+            fits = fits && (size == 1 || shape->dims[i] == 1 || size == shape->dims[i]);
+            shape->dims[i] = size == 1 ? shape->dims[i] : size;
+        }
+    }
+    return fits;
+}
+
+bool graft_foreign_one_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+{
+    (void)in;
+    *shape = opaque->in[0];
+    return function_of_one(opaque->attrs[0], shape->dtype) != NULL;
+}
+
+bool graft_foreign_two_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+{
+    (void)in;
+    const uint8_t dtype = opaque->in[0].dtype;
+    shape->dtype = is_comparison(opaque->attrs[0]) ? (uint8_t)GRAFT_DTYPE_BOOL : dtype;
+    return dtype == opaque->in[1].dtype && function_of_two(opaque->attrs[0], dtype) != NULL &&
+           stretch(opaque, 2, shape);
+}
+
+bool graft_foreign_where_shape(const graft_opaque *opaque, const void *const *in,
+                               graft_shape *shape)
+{
+    (void)in;
+    shape->dtype = opaque->in[1].dtype;
+    return opaque->in[0].dtype == GRAFT_DTYPE_BOOL && opaque->in[2].dtype == shape->dtype &&
+           function_of_width(width_of(shape->dtype)) != NULL && stretch(opaque, 3, shape);
+}
+
+/* ------------------------------------------------------------------------------- running */
+
+/* Whether an operand is one element, or lies as the result does. */
+static bool is_plain(const graft_shape *in, const graft_shape *out)
+{
+    return graft_shape_elements(in) == 1 || (graft_shape_elements(in) == graft_shape_elements(out));
+}
+
+/* By rows of the result; it is one when no operand is stretched but those of one element. */
+static graft_status run_spans(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                              void *out, span_function *function)
+{
+    const size_t width = (size_t)width_of(opaque->out.dtype);
+    const uint32_t count = opaque->read_count;
+    graft_view views[OPERANDS_MOST];
+    bool plain = true;
+    bool fine = true;
+    for (uint32_t k = 0; k < count; k++) {
+        plain = plain && is_plain(&opaque->in[k], &opaque->out);
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        const graft_shape *shape = &opaque->in[k];
+        views[k] = graft_view_broadcast(shape, shape->rank, &opaque->out, opaque->out.rank);
+        if (plain) {
+            views[k] = (graft_view){.sizes = {graft_count(&opaque->out)},
+                                    .steps = {graft_shape_elements(shape) == 1 ? 0 : 1},
+                                    .rank = 1};
+        }
+    }
+    span s = {.count = graft_view_columns(&views[0]), .code = opaque->attrs[0]};
+    for (size_t row = 0; row < graft_view_row_count(&views[0]) && fine; row++) {
+        for (uint32_t k = 0; k < count; k++) {
+            s.in[k] = (const uint8_t *)in[k] +
+                      graft_view_row(&views[k], row) * (size_t)width_of(opaque->in[k].dtype);
+            s.step[k] = graft_view_step(&views[k]);
+        }
+        s.out = (uint8_t *)out + row * s.count * width;
+        fine = function(&s);
+    }
+    return fine ? GRAFT_OK : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "a whole number is divided by 0");
+}
+
+graft_status graft_foreign_one(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                               void *out)
+{
+    return run_spans(env, opaque, in, out, function_of_one(opaque->attrs[0], opaque->in[0].dtype));
+}
+
+graft_status graft_foreign_two(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                               void *out)
+{
+    return run_spans(env, opaque, in, out, function_of_two(opaque->attrs[0], opaque->in[0].dtype));
+}
+
+graft_status graft_foreign_where(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                                 void *out)
+{
+    return run_spans(env, opaque, in, out, function_of_width(width_of(opaque->out.dtype)));
+}
+
+/* -------------------------------------------------------------------------------- ranges */
+
+/* Numbers of input `k`, one, of any type. */
+static double bound_of(const graft_opaque *opaque, const void *const *in, uint32_t k)
+{
+    float number = 0.0F;
+    if (opaque->in[k].dtype != GRAFT_DTYPE_F32) {
+        return (double)graft_foreign_whole(opaque, in, k, 0);
+    }
+    memcpy(&number, in[k], sizeof(number));
+    return (double)number;
+}
+
+/* Between bounds that binary64 holds exactly. */
+bool graft_foreign_range_shape(const graft_opaque *opaque, const void *const *in,
+                               graft_shape *shape)
+{
+    static const double most = 0x1p52;
+    const uint8_t dtype = opaque->in[0].dtype;
+    bool fits = dtype == GRAFT_DTYPE_F32 || dtype == GRAFT_DTYPE_I32 || dtype == GRAFT_DTYPE_I64;
+    double bounds[3] = {0.0, 0.0, 0.0};
+    for (uint32_t k = 0; k < 3 && fits; k++) {
+        fits = opaque->in[k].dtype == dtype && graft_shape_elements(&opaque->in[k]) == 1 &&
+               in[k] != NULL;
+        bounds[k] = fits ? bound_of(opaque, in, k) : 0.0;
+        fits = fits && bounds[k] >= -most && bounds[k] <= most;
+    }
+    if (!fits || bounds[2] == 0.0) {
+        return false;
+    }
+    const double count = ceil((bounds[1] - bounds[0]) / bounds[2]);
+    shape->rank = 1;
+    shape->dtype = dtype;
+    return count >= 1.0 && count <= (double)INT32_MAX &&
+           graft_foreign_size(shape, 0, (int64_t)count);
+}
+
+graft_status graft_foreign_range(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                                 void *out)
+{
+    (void)env;
+    for (int32_t i = 0; i < opaque->out.dims[0]; i++) {
+        if (opaque->out.dtype == GRAFT_DTYPE_F32) {
+            ((float *)out)[i] =
+                (float)bound_of(opaque, in, 0) + (float)i * (float)bound_of(opaque, in, 2);
+            continue;
+        }
+        const int64_t number =
+            graft_foreign_whole(opaque, in, 0, 0) + i * graft_foreign_whole(opaque, in, 2, 0);
+        if (opaque->out.dtype == GRAFT_DTYPE_I64) {
+            ((int64_t *)out)[i] = number;
+        } else {
+            ((int32_t *)out)[i] = (int32_t)number;
+        }
+    }
+    return GRAFT_OK;
+}

@@ -1,0 +1,459 @@
+/* foreign_places.c - operators that copy elements of any type from other places (see foreign.h).
+ *
+ * Each axis of the result is a list: how far the index along it moves in the input. An element lies
+ * where the sum over the axes says, and is a filling where one of them names no place. */
+#include "graph/meaning/foreign_rows.h"
+
+#include "graph/meaning/algebra.h"
+
+#include <string.h>
+
+/* Far enough below any sum of places. */
+static const int64_t nowhere = INT64_MIN / 16;
+
+typedef struct {
+    int64_t *at[GRAFT_MAX_RANK]; /* By axis of the result. */
+    size_t size[GRAFT_MAX_RANK];
+    uint32_t rank; /* At least 1. */
+    const void *from;
+    const void *fill;
+} places;
+
+static size_t width_of(const graft_opaque *opaque)
+{
+    return (size_t)(graft_shape_bytes(&opaque->out) / graft_shape_elements(&opaque->out));
+}
+
+/* Lists of the result's axes, to be filled. A scalar has one of one element. */
+static places new_places(graft_arena *scratch, const graft_shape *out, const void *from)
+{
+    static const uint64_t zero = 0;
+    places p = {.rank = out->rank == 0 ? 1 : out->rank, .from = from, .fill = &zero};
+    for (uint32_t i = 0; i < p.rank; i++) {
+        p.size[i] = out->rank == 0 ? 1 : (size_t)out->dims[i];
+        p.at[i] = GRAFT_NEW(scratch, int64_t, p.size[i]);
+    }
+    return p;
+}
+
+static int64_t step_of(const graft_shape *shape, uint32_t axis)
+{
+    return (int64_t)graft_axes_count(shape, axis + 1, shape->rank);
+}
+
+#define COPY_ROW(type)                                                                             \
+    for (size_t i = 0; i < count; i++) {                                                           \
+        const int64_t place = base + at[i];                                                        \
+        ((type *)out)[i] = place < 0 ? *(const type *)p->fill : ((const type *)p->from)[place];    \
+    }                                                                                              \
+    break
+
+static void copy_row(const places *p, int64_t base, size_t width, void *out)
+{
+    const int64_t *const at = p->at[p->rank - 1];
+    const size_t count = p->size[p->rank - 1];
+    switch (width) {
+    case 1:
+        COPY_ROW(uint8_t);
+    case 4:
+        COPY_ROW(uint32_t);
+    default:
+        COPY_ROW(uint64_t);
+    }
+}
+
+/* Whether the last axis is a piece of the input as it lies there. */
+static bool is_piece(const places *p)
+{
+    const int64_t *const at = p->at[p->rank - 1];
+    bool piece = at[0] >= 0;
+    for (size_t i = 1; i < p->size[p->rank - 1] && piece; i++) {
+        piece = at[i] == at[i - 1] + 1;
+    }
+    return piece;
+}
+
+static void copy_places(const places *p, size_t width, uint8_t *out)
+{
+    const size_t columns = p->size[p->rank - 1];
+    const bool piece = is_piece(p);
+    size_t rows = 1;
+    for (uint32_t i = 0; i + 1 < p->rank; i++) {
+        rows *= p->size[i];
+    }
+    for (size_t row = 0; row < rows; row++) {
+        int64_t base = 0;
+        size_t rest = row;
+        for (uint32_t i = p->rank - 1; i-- > 0;) {
+            base += p->at[i][rest % p->size[i]];
+            rest /= p->size[i];
+        }
+        if (piece && base >= 0) {
+            memcpy(out + row * columns * width,
+                   (const uint8_t *)p->from + (size_t)(base + p->at[p->rank - 1][0]) * width,
+                   columns * width);
+        } else {
+            copy_row(p, base, width, out + row * columns * width);
+        }
+    }
+}
+
+/* ---------------------------------------------------------------------- Expand and Tile */
+
+bool graft_foreign_expand_shape(const graft_opaque *opaque, const void *const *in,
+                                graft_shape *shape)
+{
+    const graft_shape *from = &opaque->in[0];
+    const uint32_t count = graft_foreign_list(opaque, in, 1);
+    bool fits = count <= GRAFT_MAX_RANK && opaque->in[1].rank == 1;
+    shape->rank = !fits || from->rank > count ? from->rank : (uint8_t)count;
+    shape->dtype = from->dtype;
+    for (uint32_t i = 0; i < shape->rank && fits; i++) {
+        const uint32_t missing = (uint32_t)shape->rank - from->rank;
+        const uint32_t absent = (uint32_t)shape->rank - count;
+        const int64_t old = i < missing ? 1 : from->dims[i - missing];
+        const int64_t wanted = i < absent ? 1 : graft_foreign_whole(opaque, in, 1, i - absent);
+        fits = (wanted == old || wanted == 1 || old == 1) &&
+               graft_foreign_size(shape, i, wanted == 1 ? old : wanted);
+    }
+    return fits;
+}
+
+/* An axis goes around along itself: any number of times, or on one place. */
+static graft_status run_around(graft_env *env, const graft_opaque *opaque, const void *from,
+                               void *out)
+{
+    const graft_shape *in = &opaque->in[0];
+    const uint32_t missing = (uint32_t)opaque->out.rank - in->rank;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    places p = new_places(env->scratch, &opaque->out, from);
+    for (uint32_t i = missing; i < opaque->out.rank; i++) {
+        const size_t size = (size_t)in->dims[i - missing];
+        const int64_t step = step_of(in, i - missing);
+        for (size_t k = 0; k < p.size[i]; k++) {
+            p.at[i][k] = (int64_t)(k % size) * step;
+        }
+    }
+    copy_places(&p, width_of(opaque), out);
+    graft_arena_release(env->scratch, mark);
+    return GRAFT_OK;
+}
+
+graft_status graft_foreign_expand(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                                  void *out)
+{
+    return run_around(env, opaque, in[0], out);
+}
+
+bool graft_foreign_tile_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+{
+    const graft_shape *from = &opaque->in[0];
+    bool fits = graft_foreign_list(opaque, in, 1) == from->rank;
+    *shape = *from;
+    for (uint32_t i = 0; i < from->rank && fits; i++) {
+        int64_t size = 0;
+        fits =
+            !__builtin_mul_overflow(graft_foreign_whole(opaque, in, 1, i), from->dims[i], &size) &&
+            graft_foreign_size(shape, i, size);
+    }
+    return fits;
+}
+
+graft_status graft_foreign_tile(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                                void *out)
+{
+    return run_around(env, opaque, in[0], out);
+}
+
+/* ---------------------------------------------------------------------------------- Pad */
+
+enum { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP };
+/* Up to opset 10 pads and the filling are attributes; as many as fit, of a tensor of rank 4. */
+enum { PAD_MODE = 1, PAD_RANK, PAD_VALUE, PAD_LIST, PAD_LIST_MOST = GRAFT_MAX_ATTRS - PAD_LIST };
+
+bool graft_foreign_read_pad(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    static const char *const modes[] = {"constant", "reflect", "edge", "wrap", NULL};
+    const Onnx__AttributeProto *pads = graft_foreign_attribute(node, "pads");
+    opaque->attrs[PAD_MODE] = graft_foreign_choice(node, "mode", modes, PAD_CONSTANT);
+    opaque->attrs[PAD_VALUE] = graft_foreign_float(node, "value", 0.0F);
+    if (opaque->attrs[PAD_MODE] < 0 || (pads == NULL) != (node->n_input > 1)) {
+        return false;
+    }
+    if (pads == NULL) {
+        return graft_foreign_attribute(node, "value") == NULL;
+    }
+    bool fits = pads->n_ints == 2U * opaque->in[0].rank && pads->n_ints <= PAD_LIST_MOST &&
+                opaque->in[0].dtype == GRAFT_DTYPE_F32;
+    opaque->attrs[PAD_RANK] = opaque->in[0].rank;
+    for (size_t i = 0; i < pads->n_ints && fits; i++) {
+        fits = pads->ints[i] >= INT32_MIN && pads->ints[i] <= INT32_MAX;
+        opaque->attrs[PAD_LIST + i] = (int32_t)pads->ints[i];
+    }
+    return fits;
+}
+
+/* What is added in front of an axis and behind it; false when it is not known. */
+static bool read_pads(const graft_opaque *opaque, const void *const *in,
+                      int64_t pads[2][GRAFT_MAX_RANK])
+{
+    const uint32_t rank = opaque->in[0].rank;
+    const bool listed = graft_foreign_has(opaque, 3);
+    const uint32_t axes = listed ? graft_foreign_list(opaque, in, 3) : rank;
+    memset(pads, 0, 2 * sizeof(pads[0]));
+    if (!graft_foreign_has(opaque, 1)) {
+        for (uint32_t i = 0; i < 2 * rank; i++) {
+            pads[i / rank][i % rank] = opaque->attrs[PAD_LIST + i];
+        }
+        return (uint32_t)opaque->attrs[PAD_RANK] == rank;
+    }
+    bool fits = axes <= rank && graft_foreign_list(opaque, in, 1) == 2 * axes;
+    for (uint32_t i = 0; i < axes && fits; i++) {
+        int64_t axis = listed ? graft_foreign_whole(opaque, in, 3, i) : i;
+        axis += axis < 0 ? rank : 0;
+        fits = axis >= 0 && axis < rank;
+        if (fits) {
+            pads[0][axis] = graft_foreign_whole(opaque, in, 1, i);
+            pads[1][axis] = graft_foreign_whole(opaque, in, 1, axes + i);
+        }
+    }
+    return fits;
+}
+
+/* A mirror has no place behind the other end, an edge and a mirror are not cut. */
+bool graft_foreign_pad_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+{
+    int64_t pads[2][GRAFT_MAX_RANK];
+    const graft_shape *from = &opaque->in[0];
+    const int32_t mode = opaque->attrs[PAD_MODE];
+    const bool filled =
+        !graft_foreign_has(opaque, 2) ||
+        (opaque->in[2].dtype == from->dtype && graft_shape_elements(&opaque->in[2]) == 1);
+    bool fits = filled && read_pads(opaque, in, pads);
+    *shape = *from;
+    for (uint32_t i = 0; i < from->rank && fits; i++) {
+        const int64_t most = mode == PAD_REFLECT ? from->dims[i] - 1 : INT32_MAX;
+        const int64_t least = mode == PAD_CONSTANT ? -(int64_t)from->dims[i] : 0;
+        fits = pads[0][i] >= least && pads[0][i] <= most && pads[1][i] >= least &&
+               pads[1][i] <= most &&
+               graft_foreign_size(shape, i, from->dims[i] + pads[0][i] + pads[1][i]);
+    }
+    return fits;
+}
+
+/* The index of an axis of `size` elements that stands at `index`, which may lie outside. */
+static int64_t padded_index(int64_t index, int64_t size, int32_t mode)
+{
+    if (index >= 0 && index < size) {
+        return index;
+    }
+    switch (mode) {
+    case PAD_REFLECT:
+        return index < 0 ? -index : 2 * (size - 1) - index;
+    case PAD_EDGE:
+        return index < 0 ? 0 : size - 1;
+    case PAD_WRAP:
+        return (index % size + size) % size;
+    default:
+        return nowhere;
+    }
+}
+
+graft_status graft_foreign_pad(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                               void *out)
+{
+    const graft_shape *from = &opaque->in[0];
+    int64_t pads[2][GRAFT_MAX_RANK];
+    graft_mark mark = graft_arena_mark(env->scratch);
+    places p = new_places(env->scratch, &opaque->out, in[0]);
+    (void)read_pads(opaque, in, pads); /* They gave the shape. */
+    p.fill = graft_foreign_has(opaque, 2)   ? in[2]
+             : graft_foreign_has(opaque, 1) ? p.fill
+                                            : &opaque->attrs[PAD_VALUE];
+    for (uint32_t i = 0; i < opaque->out.rank; i++) {
+        for (size_t k = 0; k < p.size[i]; k++) {
+            const int64_t index =
+                padded_index((int64_t)k - pads[0][i], from->dims[i], opaque->attrs[PAD_MODE]);
+            p.at[i][k] = index < 0 ? nowhere : index * step_of(from, i);
+        }
+    }
+    copy_places(&p, width_of(opaque), out);
+    graft_arena_release(env->scratch, mark);
+    return GRAFT_OK;
+}
+
+/* -------------------------------------------------------------------------------- Slice */
+
+bool graft_foreign_read_slice(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    (void)opaque;
+    return node->n_attribute == 0; /* Bounds are inputs since opset 10. */
+}
+
+/* What is taken of an axis. */
+typedef struct {
+    int64_t start;
+    int64_t step;
+    int64_t count;
+} taken;
+
+static bool take(const graft_opaque *opaque, const void *const *in, uint32_t i, int64_t size,
+                 taken *t)
+{
+    const int64_t step = graft_foreign_has(opaque, 4) ? graft_foreign_whole(opaque, in, 4, i) : 1;
+    const int64_t most = step > 0 ? size : size - 1;
+    const int64_t least = step > 0 ? 0 : -1;
+    int64_t start = graft_foreign_whole(opaque, in, 1, i);
+    int64_t end = graft_foreign_whole(opaque, in, 2, i);
+    if (step == 0 || step < -INT32_MAX || step > INT32_MAX) {
+        return false;
+    }
+    start += start < 0 ? size : 0;
+    end += end < 0 ? size : 0;
+    start = start < 0 ? 0 : start > most ? most : start;
+    end = end < least ? least : end > most ? most : end;
+    const int64_t way = step > 0 ? end - start : start - end;
+    const int64_t stride = step > 0 ? step : -step;
+    *t = (taken){start, step, way <= 0 ? 0 : (way + stride - 1) / stride};
+    return true;
+}
+
+/* Of each axis; false when the bounds make no sense or are not known. */
+static bool read_slice(const graft_opaque *opaque, const void *const *in, taken *axes)
+{
+    const graft_shape *from = &opaque->in[0];
+    const uint32_t count = graft_foreign_list(opaque, in, 1);
+    bool fits = count <= from->rank && graft_foreign_list(opaque, in, 2) == count;
+    for (uint32_t k = 3; k < 5; k++) {
+        fits =
+            fits && (!graft_foreign_has(opaque, k) || graft_foreign_list(opaque, in, k) == count);
+    }
+    for (uint32_t i = 0; i < from->rank; i++) {
+        axes[i] = (taken){0, 1, from->dims[i]};
+    }
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < count && fits; i++) {
+        int64_t axis = graft_foreign_has(opaque, 3) ? graft_foreign_whole(opaque, in, 3, i) : i;
+        axis += axis < 0 ? from->rank : 0;
+        fits = axis >= 0 && axis < from->rank && (seen >> axis & 1U) == 0 &&
+               take(opaque, in, i, from->dims[axis], &axes[axis]);
+        seen |= fits ? 1U << axis : 0;
+    }
+    return fits;
+}
+
+bool graft_foreign_slice_shape(const graft_opaque *opaque, const void *const *in,
+                               graft_shape *shape)
+{
+    taken axes[GRAFT_MAX_RANK];
+    bool fits = read_slice(opaque, in, axes);
+    *shape = opaque->in[0];
+    for (uint32_t i = 0; i < shape->rank && fits; i++) {
+        fits = graft_foreign_size(shape, i, axes[i].count);
+    }
+    return fits;
+}
+
+graft_status graft_foreign_slice(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                                 void *out)
+{
+    taken axes[GRAFT_MAX_RANK];
+    graft_mark mark = graft_arena_mark(env->scratch);
+    places p = new_places(env->scratch, &opaque->out, in[0]);
+    (void)read_slice(opaque, in, axes); /* It gave the shape. */
+    for (uint32_t i = 0; i < opaque->out.rank; i++) {
+        for (size_t k = 0; k < p.size[i]; k++) {
+            p.at[i][k] = (axes[i].start + (int64_t)k * axes[i].step) * step_of(&opaque->in[0], i);
+        }
+    }
+    copy_places(&p, width_of(opaque), out);
+    graft_arena_release(env->scratch, mark);
+    return GRAFT_OK;
+}
+
+/* ---------------------------------------------------------------- Transpose and Concat */
+
+bool graft_foreign_read_transpose(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    const Onnx__AttributeProto *order = graft_foreign_attribute(node, "perm");
+    const uint32_t rank = opaque->in[0].rank;
+    bool fits = order == NULL || order->n_ints == rank;
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < rank && fits; i++) {
+        const int64_t axis = order == NULL ? (int64_t)(rank - 1 - i) : order->ints[i];
+        fits = axis >= 0 && axis < rank && (seen >> axis & 1U) == 0;
+        seen |= fits ? 1U << axis : 0;
+        opaque->attrs[1 + i] = (int32_t)axis;
+    }
+    return fits;
+}
+
+bool graft_foreign_transpose_shape(const graft_opaque *opaque, const void *const *in,
+                                   graft_shape *shape)
+{
+    (void)in;
+    *shape = opaque->in[0];
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        shape->dims[i] = opaque->in[0].dims[opaque->attrs[1 + i]];
+    }
+    return true;
+}
+
+graft_status graft_foreign_transpose(graft_env *env, const graft_opaque *opaque,
+                                     const void *const *in, void *out)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    places p = new_places(env->scratch, &opaque->out, in[0]);
+    for (uint32_t i = 0; i < opaque->out.rank; i++) {
+        for (size_t k = 0; k < p.size[i]; k++) {
+            p.at[i][k] = (int64_t)k * step_of(&opaque->in[0], (uint32_t)opaque->attrs[1 + i]);
+        }
+    }
+    copy_places(&p, width_of(opaque), out);
+    graft_arena_release(env->scratch, mark);
+    return GRAFT_OK;
+}
+
+bool graft_foreign_read_concat(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    const int64_t axis = graft_foreign_int(node, "axis", 1);
+    bool given = axis >= -(int64_t)opaque->in[0].rank && axis < opaque->in[0].rank;
+    opaque->axis = given ? (uint32_t)(axis + (axis < 0 ? opaque->in[0].rank : 0)) : 0;
+    for (uint32_t k = 0; k < opaque->read_count; k++) {
+        given = given && graft_foreign_has(opaque, k);
+    }
+    return given;
+}
+
+bool graft_foreign_concat_shape(const graft_opaque *opaque, const void *const *in,
+                                graft_shape *shape)
+{
+    (void)in;
+    *shape = opaque->in[0];
+    bool fits = true;
+    int64_t size = shape->dims[opaque->axis];
+    for (uint32_t k = 1; k < opaque->read_count; k++) {
+        graft_shape other = opaque->in[k];
+        size += other.dims[opaque->axis];
+        other.dims[opaque->axis] = shape->dims[opaque->axis];
+        fits = fits && graft_shape_equal(&other, shape);
+    }
+    return fits && graft_foreign_size(shape, opaque->axis, size);
+}
+
+graft_status graft_foreign_concat(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                                  void *out)
+{
+    (void)env;
+    const size_t rows = graft_axes_count(&opaque->out, 0, opaque->axis);
+    const size_t width = (size_t)graft_shape_bytes(&opaque->out) / rows;
+    size_t at = 0;
+    for (uint32_t k = 0; k < opaque->read_count; k++) {
+        const size_t piece = (size_t)graft_shape_bytes(&opaque->in[k]) / rows;
+        for (size_t row = 0; row < rows; row++) {
+            memcpy((uint8_t *)out + row * width + at, (const uint8_t *)in[k] + row * piece, piece);
+        }
+        at += piece;
+    }
+    return GRAFT_OK;
+}
