@@ -28,7 +28,7 @@ typedef enum graft_opaque_kind {
     GRAFT_OPAQUE_QUANTISED_MATMUL
 } graft_opaque_kind;
 
-enum { GRAFT_OPAQUE_INPUTS_MOST = 9 };
+enum { GRAFT_OPAQUE_INPUTS_MOST = 9, GRAFT_OPAQUE_ATTRS_MOST = 16 };
 
 /* What an opaque node computes. */
 typedef struct graft_opaque {
@@ -37,7 +37,7 @@ typedef struct graft_opaque {
     uint32_t read_count;                      /* Inputs that are read: the first ones. */
     uint32_t row;                             /* Of the table in foreign.c. */
     uint32_t op;                              /* In operators.def; 0: it is an opaque node. */
-    int32_t attrs[GRAFT_MAX_ATTRS];           /* Of a convolution, as those of `conv`; of `op`. */
+    int32_t attrs[GRAFT_OPAQUE_ATTRS_MOST];   /* Of a convolution, as those of `conv`; of `op`. */
     graft_shape in[GRAFT_OPAQUE_INPUTS_MOST]; /* Rank GRAFT_RANK_UNKNOWN: not given. */
     graft_shape out;
 } graft_opaque;

@@ -377,7 +377,7 @@ bool graft_signature_of_opaque(const graft_opaque *opaque, graft_signature *sign
     }
     memset(signature, 0, sizeof(*signature));
     if (opaque->op == 0) { /* Scales do not matter. */
-        memcpy(signature->attrs, opaque->attrs, sizeof(opaque->attrs));
+        memcpy(signature->attrs, opaque->attrs, sizeof(signature->attrs));
     }
     signature->op = (uint8_t)(GRAFT_COST_QUANTISE + (opaque->kind - GRAFT_OPAQUE_QUANTISE));
     signature->input_count = count_inputs(signature->op);

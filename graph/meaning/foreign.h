@@ -9,6 +9,8 @@
  *      Where Expand Tile Pad Slice Transpose Concat    of elements of any type
  *      Range                                  of int32, int64 and binary32
  *      Resize Upsample LRN                    of binary32
+ *      Conv                                   of binary32, along one or two axes, with strides that
+ *                                             operators.def does not have; no large ones
  *
  * Operands are stretched as ONNX stretches them. Numbers that say how large a result is (pads,
  * repeats, sizes) are read when the node is run, and must then give the size that it has. */

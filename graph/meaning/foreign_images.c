@@ -340,3 +340,155 @@ graft_status graft_foreign_lrn(graft_env *env, const graft_opaque *opaque, const
     }
     return GRAFT_OK;
 }
+
+/* ------------------------------------------------------------------------------------ Conv */
+
+/* Of two axes; an image of one has another, of size 1, before it. */
+enum {
+    CONV_AXES = 2,
+    CONV_STRIDE = 1,
+    CONV_DILATION = 3,
+    CONV_BEFORE = 5,
+    CONV_AFTER = 7,
+    CONV_GROUPS = 9
+};
+/* Products of a node: of more, plain loops take longer than anybody waits. */
+static const uint64_t products_most = 1U << 28;
+
+/* An attribute with `sides` numbers an axis, each between `least` and 65535. */
+static bool read_axes(const Onnx__NodeProto *node, const char *name, uint32_t sides, int32_t least,
+                      uint32_t axes, int32_t *attrs)
+{
+    const Onnx__AttributeProto *attribute = graft_foreign_attribute(node, name);
+    bool fits = attribute == NULL || attribute->n_ints == (size_t)sides * axes;
+    for (uint32_t i = 0; i < sides * CONV_AXES; i++) {
+        attrs[i] = least;
+    }
+    for (uint32_t i = 0; attribute != NULL && fits && i < sides * axes; i++) {
+        const int64_t number = attribute->ints[i];
+        fits = number >= least && number <= UINT16_MAX;
+        attrs[i / axes * CONV_AXES + (CONV_AXES - axes) + i % axes] = (int32_t)number;
+    }
+    return fits;
+}
+
+bool graft_foreign_read_conv(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    static const char *const pads[] = {"NOTSET", "VALID", NULL};
+    const uint32_t rank = opaque->in[0].rank;
+    const int64_t groups = graft_foreign_int(node, "group", 1);
+    opaque->attrs[CONV_GROUPS] = groups >= 1 && groups <= INT32_MAX ? (int32_t)groups : 0;
+    return (rank == 3 || rank == 4) && opaque->in[1].rank == rank && groups >= 1 &&
+           graft_foreign_choice(node, "auto_pad", pads, 0) >= 0 &&
+           read_axes(node, "strides", 1, 1, rank - 2, opaque->attrs + CONV_STRIDE) &&
+           read_axes(node, "dilations", 1, 1, rank - 2, opaque->attrs + CONV_DILATION) &&
+           read_axes(node, "pads", 2, 0, rank - 2, opaque->attrs + CONV_BEFORE);
+}
+
+bool graft_foreign_conv_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+{
+    (void)in;
+    const graft_shape *x = &opaque->in[0];
+    const graft_shape *w = &opaque->in[1];
+    const int64_t groups = opaque->attrs[CONV_GROUPS];
+    bool fits = x->dtype == GRAFT_DTYPE_F32 && w->dtype == GRAFT_DTYPE_F32 && groups > 0 &&
+                w->dims[1] * groups == x->dims[1] && w->dims[0] % groups == 0 &&
+                (!graft_foreign_has(opaque, 2) ||
+                 (opaque->in[2].dtype == GRAFT_DTYPE_F32 && opaque->in[2].rank == 1 &&
+                  opaque->in[2].dims[0] == w->dims[0]));
+    *shape = *x;
+    shape->dims[1] = w->dims[0];
+    for (uint32_t i = 2; i < x->rank && fits; i++) {
+        const uint32_t a = i + CONV_AXES - x->rank;
+        const int64_t reach = ((int64_t)w->dims[i] - 1) * opaque->attrs[CONV_DILATION + a] + 1;
+        const int64_t way =
+            x->dims[i] + opaque->attrs[CONV_BEFORE + a] + opaque->attrs[CONV_AFTER + a] - reach;
+        fits = way >= 0 && graft_foreign_size(shape, i, way / opaque->attrs[CONV_STRIDE + a] + 1);
+    }
+    const uint64_t window = graft_shape_elements(w) / (uint64_t)w->dims[0];
+    return fits && graft_shape_elements(shape) <= products_most / window;
+}
+
+/* The places of a filter that lie inside of an axis, when its first lies at `start`. */
+typedef struct {
+    int64_t start;
+    int64_t step;
+    int64_t first;
+    int64_t end;
+} reach;
+
+static reach reach_of(const graft_opaque *opaque, uint32_t axis, int64_t size, int64_t filter,
+                      int64_t place)
+{
+    reach r = {.step = opaque->attrs[CONV_DILATION + axis]};
+    r.start = place * opaque->attrs[CONV_STRIDE + axis] - opaque->attrs[CONV_BEFORE + axis];
+    r.first = r.start >= 0 ? 0 : (-r.start + r.step - 1) / r.step;
+    r.end = r.start >= size ? 0 : (size - 1 - r.start) / r.step + 1;
+    r.end = r.end > filter ? filter : r.end;
+    return r;
+}
+
+/* Eight sums, which compilers make a vector of. */
+static float dot(const float *x, const float *w, int64_t count, int64_t step)
+{
+    float sums[8] = {0.0F};
+    float rest = 0.0F;
+    int64_t i = 0;
+    for (; step == 1 && i + 8 <= count; i += 8) {
+        for (int64_t k = 0; k < 8; k++) {
+            sums[k] += x[i + k] * w[i + k];
+        }
+    }
+    for (; i < count; i++) {
+        rest += x[i * step] * w[i];
+    }
+    return rest + ((sums[0] + sums[4]) + (sums[1] + sums[5])) +
+           ((sums[2] + sums[6]) + (sums[3] + sums[7]));
+}
+
+/* One element; `x` and `w` begin with the channels of the group and of the filter. */
+static float convolve(const float *x, const float *w, int64_t channels, const int64_t size[2],
+                      const int64_t filter[2], const reach r[2])
+{
+    float sum = 0.0F;
+    for (int64_t c = 0; c < channels; c++) {
+        for (int64_t k = r[0].first; k < r[0].end; k++) {
+            const float *row = x + (c * size[0] + r[0].start + k * r[0].step) * size[1];
+            if (r[1].first < r[1].end) {
+                sum += dot(row + r[1].start + r[1].first * r[1].step,
+                           w + (c * filter[0] + k) * filter[1] + r[1].first, r[1].end - r[1].first,
+                           r[1].step);
+            }
+        }
+    }
+    return sum;
+}
+
+graft_status graft_foreign_conv(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                                void *out)
+{
+    (void)env;
+    const graft_shape *x = &opaque->in[0];
+    const graft_shape *w = &opaque->in[1];
+    const graft_shape *y = &opaque->out;
+    const bool one = x->rank == 3;
+    const int64_t size[2] = {one ? 1 : x->dims[2], x->dims[x->rank - 1]};
+    const int64_t filter[2] = {one ? 1 : w->dims[2], w->dims[w->rank - 1]};
+    const int64_t outputs = y->dims[1];
+    const int64_t inner = (int64_t)graft_axes_count(y, 2, y->rank);
+    const int64_t width = y->dims[y->rank - 1];
+    const int64_t channels = w->dims[1];
+    for (int64_t i = 0; i < y->dims[0] * outputs * inner; i++) {
+        const int64_t o = i / inner % outputs;
+        const int64_t group = o / (outputs / opaque->attrs[CONV_GROUPS]);
+        const int64_t image = i / inner / outputs * x->dims[1] + group * channels;
+        const reach r[2] = {reach_of(opaque, 0, size[0], filter[0], i % inner / width),
+                            reach_of(opaque, 1, size[1], filter[1], i % width)};
+        const float bias = in[2] != NULL ? ((const float *)in[2])[o] : 0.0F;
+        ((float *)out)[i] = convolve((const float *)in[0] + image * size[0] * size[1],
+                                     (const float *)in[1] + o * channels * filter[0] * filter[1],
+                                     channels, size, filter, r) +
+                            bias;
+    }
+    return GRAFT_OK;
+}

@@ -168,8 +168,14 @@ graft_status graft_foreign_tile(graft_env *env, const graft_opaque *opaque, cons
 /* ---------------------------------------------------------------------------------- Pad */
 
 enum { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP };
-/* Up to opset 10 pads and the filling are attributes; as many as fit, of a tensor of rank 4. */
-enum { PAD_MODE = 1, PAD_RANK, PAD_VALUE, PAD_LIST, PAD_LIST_MOST = GRAFT_MAX_ATTRS - PAD_LIST };
+/* Up to opset 10 pads and the filling are attributes. */
+enum {
+    PAD_MODE = 1,
+    PAD_RANK,
+    PAD_VALUE,
+    PAD_LIST,
+    PAD_LIST_MOST = GRAFT_OPAQUE_ATTRS_MOST - PAD_LIST
+};
 
 bool graft_foreign_read_pad(const Onnx__NodeProto *node, graft_opaque *opaque)
 {

@@ -74,8 +74,9 @@ graft_foreign_runner graft_foreign_expand, graft_foreign_tile, graft_foreign_pad
     graft_foreign_slice, graft_foreign_transpose, graft_foreign_concat;
 
 /* foreign_images.c */
-graft_foreign_reader graft_foreign_read_resize, graft_foreign_read_upsample, graft_foreign_read_lrn;
-graft_foreign_shaper graft_foreign_resize_shape, graft_foreign_lrn_shape;
-graft_foreign_runner graft_foreign_resize, graft_foreign_lrn;
+graft_foreign_reader graft_foreign_read_resize, graft_foreign_read_upsample, graft_foreign_read_lrn,
+    graft_foreign_read_conv;
+graft_foreign_shaper graft_foreign_resize_shape, graft_foreign_lrn_shape, graft_foreign_conv_shape;
+graft_foreign_runner graft_foreign_resize, graft_foreign_lrn, graft_foreign_conv;
 
 #endif

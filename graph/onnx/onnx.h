@@ -156,6 +156,12 @@ GRAFT_MUST_USE graft_status graft_onnx_freeze(graft_env *env, graft_arena *arena
                                               const graft_onnx_source *source,
                                               const graft_model_options *options);
 
+/* -------------------------------------------------------- onnx_inline.c */
+
+/* Replaces each If whose condition `model`, a reading of the message, knows by the branch that it
+ * chooses; how many. The model is of no use then. What is made is in `arena`. */
+uint32_t graft_onnx_inline(graft_arena *arena, Onnx__ModelProto *proto, const graft_model *model);
+
 /* The entry of input `k` of a node; NULL when it is not given. */
 graft_onnx_entry *graft_onnx_input(const graft_onnx *onnx, const Onnx__NodeProto *node, size_t k);
 /* Number of the weight; grows the table. Data is borrowed. */

@@ -674,6 +674,46 @@ done:
     return status;
 }
 
+/* Whether there is an If that could be replaced. */
+static bool has_choice(const Onnx__ModelProto *proto)
+{
+    bool found = false;
+    for (size_t i = 0; proto->graph != NULL && i < proto->graph->n_node && !found; i++) {
+        found = strcmp(text_or_empty(proto->graph->node[i]->op_type), "If") == 0;
+    }
+    return found;
+}
+
+/* Reads until no condition is known any more. Sizes that stay open could decide otherwise. */
+static graft_status read_choices(graft_env *env, graft_arena *arena, const reading *how)
+{
+    graft_status status = GRAFT_OK;
+    graft_model *made = NULL;
+    uint32_t replaced = 0;
+    uint32_t count = 0;
+    const int verbosity = env->verbosity;
+    while (has_choice(how->source->proto)) {
+        env->verbosity = 0;
+        status = read_once(env, arena, how, &made);
+        env->verbosity = verbosity;
+        if (status != GRAFT_OK ||
+            (how->options != NULL && how->options->keep_open && made->size_count > 0)) {
+            goto done;
+        }
+        replaced = graft_onnx_inline(arena, how->source->proto, made);
+        count += replaced;
+        if (replaced == 0) {
+            break;
+        }
+    }
+    if (count > 0) {
+        graft_log(env, 1, "%s: %u If nodes have a known condition and become the branch it chooses",
+                  how->source->file, count);
+    }
+done:
+    return status;
+}
+
 graft_status graft_onnx_read_message(graft_env *env, graft_arena *arena,
                                      const graft_onnx_source *source,
                                      const graft_model_options *options, graft_model **model)
@@ -684,6 +724,7 @@ graft_status graft_onnx_read_message(graft_env *env, graft_arena *arena,
     const int verbosity = env->verbosity;
     const reading how = {.source = source, .options = options, .sample = open ? 1 : 0};
     GRAFT_CHECK(graft_onnx_freeze(env, arena, source, options));
+    GRAFT_CHECK(read_choices(env, arena, &how));
     env->verbosity = open ? 0 : verbosity;
     status = read_once(env, arena, &how, &made);
     env->verbosity = verbosity;
