@@ -81,20 +81,26 @@ static float scale_of(const graft_opaque *opaque, const void *const *in, uint32_
                : 0.0F;
 }
 
+/* Where the last element lies is not agreed on when a scale cuts it in two. */
+static bool is_agreed(const graft_opaque *opaque, float size, bool sized)
+{
+    return sized || opaque->attrs[RESIZE_PLACE] != PLACE_ALIGN_CORNERS || size == floorf(size);
+}
+
 bool graft_foreign_resize_shape(const graft_opaque *opaque, const void *const *in,
                                 graft_shape *shape)
 {
     const uint32_t sizes = (uint32_t)opaque->attrs[RESIZE_SIZES];
+    const bool sized = graft_foreign_has(opaque, sizes);
     bool fits = true;
     *shape = opaque->in[0];
     for (uint32_t i = 0; i < shape->rank && fits; i++) {
         const float scale = scale_of(opaque, in, i);
-        const float size = floorf((float)shape->dims[i] * scale);
-        fits = scale > 0.0F && scale < 0x1p20F && size < 0x1p31F &&
-               graft_foreign_size(shape, i,
-                                  graft_foreign_has(opaque, sizes)
-                                      ? graft_foreign_whole(opaque, in, sizes, i)
-                                      : (int64_t)size);
+        const float size = (float)shape->dims[i] * scale;
+        fits = scale > 0.0F && scale < 0x1p20F && size < 0x1p31F && is_agreed(opaque, size, sized);
+        fits = fits && graft_foreign_size(shape, i,
+                                          sized ? graft_foreign_whole(opaque, in, sizes, i)
+                                                : (int64_t)floorf(size));
     }
     return fits;
 }

@@ -428,8 +428,8 @@ static graft_status add_opaque(graft_onnx_reader *reader, uint32_t index,
         goto done;
     }
     told = graft_onnx_shape_of_foreign(reader, node);
-    if ((told.rank == GRAFT_RANK_UNKNOWN || graft_shape_equal(&told, &shapes[0])) &&
-        graft_opaque_describe(node, &reader->model->graph, added, &opaque)) {
+    if (graft_opaque_describe(node, &reader->model->graph, added, &opaque) &&
+        (opaque.kind != GRAFT_OPAQUE_FOREIGN || graft_shape_equal(&told, &shapes[0]))) {
         graft_graph_set_repeatable(&reader->model->graph, added);
     }
     for (size_t k = 0; k < node->n_output; k++) {

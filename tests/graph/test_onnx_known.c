@@ -74,7 +74,7 @@ static void test_constants(void **state)
         {"Xor",             5, 0},
         {"Where",           2, 0},
         {"ConstantOfShape", 2, 0},
-        {"Range",           1, 0},
+        {"Range",           2, 0},
         {"Gather",          4, 0},
         {"ScatterND",       1, 0},
         {"Slice",           7, 0},
@@ -86,6 +86,18 @@ static void test_constants(void **state)
         {"Unsqueeze",       5, 0},
         {"Relu",            1, 0},
         {"Sub",             3, 0},
+        {"Abs",             1, 0},
+        {"Neg",             1, 0},
+        {"Sign",            1, 0},
+        {"Ceil",            1, 0},
+        {"Floor",           1, 0},
+        {"Round",           1, 0},
+        {"Min",             1, 0},
+        {"Max",             1, 0},
+        {"Tile",            1, 0},
+        {"Pad",             1, 0},
+        {"Resize",          1, 0},
+        {"LRN",             1, 0},
     };
     enum { ROWS = sizeof(wanted) / sizeof(wanted[0]) };
     graft_env *env = *state;

@@ -123,7 +123,7 @@ static void check_product(operand *x, operand *w, operand *y, const int32_t *bia
     };
     const void *in[GRAFT_OPAQUE_INPUTS_MOST] = {x->bytes, x->scales, x->zeros, w->bytes, w->scales,
                                                 w->zeros, y->scales, y->zeros, bias};
-    memcpy(opaque.attrs, attrs, sizeof(opaque.attrs));
+    memcpy(opaque.attrs, attrs, sizeof(attrs[0]) * GRAFT_MAX_ATTRS);
     graft_quantised_run(&opaque, in, out);
     graft_shape shapes[2] = {x->shape, w->shape};
     graft_shape result;
