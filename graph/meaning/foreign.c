@@ -76,12 +76,12 @@ static const foreign_row rows[] = {
 static bool has_word(const char *list, const char *word)
 {
     const size_t size = strlen(word);
-    for (const char *at = strstr(list, word); at != NULL; at = strstr(at + 1, word)) {
-        if (size > 0 && (at == list || at[-1] == ' ') && (at[size] == ' ' || at[size] == '\0')) {
-            return true;
-        }
+    bool found = false;
+    for (const char *at = strstr(list, word); size > 0 && at != NULL && !found;) {
+        found = (at == list || at[-1] == ' ') && (at[size] == ' ' || at[size] == '\0');
+        at = strstr(at + 1, word);
     }
-    return false;
+    return found;
 }
 
 static bool has_known_attributes(const Onnx__NodeProto *node, const char *known)
@@ -155,7 +155,8 @@ graft_status graft_foreign_run(graft_env *env, const graft_opaque *opaque, const
     if (row->by_number &&
         (!graft_foreign_shape(opaque, in, &shape) || !graft_shape_equal(&shape, &opaque->out))) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                          "the numbers that a node (%s) reads do not give the size of its result",
+                          "the numbers that a node (%s) reads do not give the size of its result, "
+                          "or are such as implementations differ on",
                           row->op_type);
     }
     return row->run(env, opaque, in, out);

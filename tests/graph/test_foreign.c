@@ -1,0 +1,261 @@
+/* test_foreign.c - operators that only run, in forms that ONNX has no conformance case of: what
+ * they compute of inputs and, worked out while a model is read, of constants; what they refuse; and
+ * an If that becomes its branch. The numbers are onnxruntime's. */
+#include "graph/meaning/algebra_float.h"
+#include "graph/opaque.h"
+#include "tests/support/build.h"
+#include "tests/support/onnx_text.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct {
+    const char *name;
+    const char *model; /* Input x has elements 0, 1, 2...; output y is binary32. */
+    uint32_t count;
+    float outputs[12];
+} foreign_row;
+
+static const foreign_row rows[] = {
+    {"a choice of stretched operands",
+     "input x 2 3; weight w 3 = 7 8 9; weight h = 2.5; node Less x h -> c; node Where c x w -> y;"
+     "output y",                                                                              6,
+     {0, 1, 2, 7, 8, 9}                      },
+    {"numbers compared as whole ones",
+     "input x 4; ints a = 1 -1 2 3; node Cast x -> i : to=7; node GreaterOrEqual i a -> c;"
+     "node Cast c -> y : to=1; output y",                                                     4,
+     {0, 1, 1, 1}                            },
+    {"remainders have the sign of the divisor",
+     "input x 4; ints a = 3 -3 2 -2; node Cast x -> i : to=7; node Mod i a -> m;"
+     "node Cast m -> y : to=1; output y",                                                     4,
+     {0, -2, 0, -1}                          },
+    {"a mirror on both sides",
+     "input x 1 4; ints p = 0 2 0 3; node Pad x p -> y : mode=reflect; output y",             9,
+     {2, 1, 0, 1, 2, 3, 2, 1, 0}             },
+    {"a mirror by an attribute",
+     "opset 10; input x 1 3; node Pad x -> y : mode=reflect pads=0,1,0,0; output y",          4,
+     {1, 0, 1, 2}                            },
+    {"an edge along a listed axis",
+     "opset 18; input x 2 2; ints p = 1 0; ints a = -2; node Pad x p _ a -> y : mode=edge;"
+     "output y",                                                                              6,
+     {0, 1, 0, 1, 2, 3}                      },
+    {"around and around",
+     "opset 19; input x 3; ints p = 4 1; node Pad x p -> y : mode=wrap; output y",            8,
+     {2, 0, 1, 2, 0, 1, 2, 0}                },
+    {"a slice backwards",
+     "input x 2 4; ints s = -1; ints e = -9; ints a = 1; ints t = -2; node Slice x s e a t -> y;"
+     "output y",                                                                              4,
+     {3, 1, 7, 5}                            },
+    {"whole numbers moved",
+     "input x 2 3; ints a = 0; node Cast x -> i : to=6; node Transpose i -> t;"
+     "node Concat t t -> c : axis=1; node Gather c a -> g : axis=1; node Cast g -> y : to=1;"
+     "output y",                                                                              3,
+     {0, 1, 2}                               },
+    {"an image of twice the width",
+     "input x 1 1 2 2; weight s 4 = 1 1 1 2; node Resize x _ s -> y : mode=linear; output y", 8,
+     {0, 0.25F, 0.75F, 1, 2, 2.25F, 2.75F, 3}},
+    {"a window of strides longer than 64",
+     "input x 1 1 200; weight w 1 1 3 = 1 1 1; weight b 1 = 0.5;"
+     "node Conv x w b -> y : strides=70, pads=1,1; output y",                                 3,
+     {1.5F, 210.5F, 420.5F}                  },
+    {"a power of the sums",
+     "input x 1 3 1; node LRN x -> y : size=3 alpha=3.0 beta=1.0 bias=2.0; output y",         3,
+     {0, 1.0F / 7.0F, 2.0F / 7.0F}           },
+};
+
+static const float **place_values(graft_env *env, const graft_model *model)
+{
+    const graft_graph *graph = &model->graph;
+    const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        const graft_value *value = &graph->values[v];
+        if (value->kind == GRAFT_VALUE_WEIGHT) {
+            values[v] = model->weights[value->source].data;
+        } else if (value->kind == GRAFT_VALUE_INPUT) {
+            size_t count = (size_t)graft_shape_elements(&value->shape);
+            float *data = GRAFT_NEW(env->unit, float, count);
+            for (size_t i = 0; i < count; i++) {
+                data[i] = (float)i;
+            }
+            values[v] = data;
+        }
+    }
+    return values;
+}
+
+static void check_outputs(graft_env *env, const foreign_row *row, const graft_model *model)
+{
+    const graft_graph *graph = &model->graph;
+    graft_order order = build_order(env->unit, graph);
+    const float **values = place_values(env, model);
+    const graft_index y = graph->outputs[0];
+    assert_int_equal(graft_float_model(env, env->unit, model, graph, &order, values), GRAFT_OK);
+    assert_int_equal(graft_shape_elements(&graph->values[y].shape), row->count);
+    for (uint32_t i = 0; i < row->count; i++) {
+        assert_true(fabsf(values[y][i] - row->outputs[i]) <= 1e-6F * fabsf(row->outputs[i]));
+    }
+}
+
+static void test_inputs(void **state)
+{
+    graft_env *env = *state;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        print_message("# %s\n", rows[r].name);
+        const graft_model *model = onnx_text_model(env, rows[r].model);
+        assert_true(model->opaque_count > 0);
+        check_outputs(env, &rows[r], model);
+    }
+}
+
+/* The same with a weight for the input, which leaves nothing to run but weights. */
+static void test_constants(void **state)
+{
+    graft_env *env = *state;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        print_message("# %s\n", rows[r].name);
+        Onnx__ModelProto *proto = onnx_text_message(env->life, rows[r].model);
+        graft_model *model = NULL;
+        assert_int_equal(onnx_text_read(env, proto, NULL, &model), GRAFT_OK);
+        const graft_shape *shape = &model->inputs[0].shape;
+        const size_t count = (size_t)graft_shape_elements(shape);
+        float *data = GRAFT_NEW(env->life, float, count);
+        for (size_t i = 0; i < count; i++) {
+            data[i] = (float)i;
+        }
+        bool fits = true;
+        Onnx__GraphProto *graph = proto->graph;
+        Onnx__TensorProto **all =
+            GRAFT_NEW(env->life, Onnx__TensorProto *, graph->n_initializer + 1);
+        for (size_t i = 0; i < graph->n_initializer; i++) {
+            all[i + 1] = graph->initializer[i];
+        }
+        all[0] = graft_onnx_make_weight(env->life, "x", shape, data, &fits);
+        graph->initializer = all;
+        graph->n_initializer++;
+        graph->n_input = 0;
+        assert_int_equal(onnx_text_read(env, proto, NULL, &model), GRAFT_OK);
+        assert_int_equal(graft_graph_active_count(&model->graph), 0);
+        check_outputs(env, &rows[r], model);
+    }
+}
+
+static void check_refused(graft_env *env, const char *text, graft_status expected,
+                          const char *message)
+{
+    print_message("# %s\n", text);
+    const graft_model *model = onnx_text_model(env, text);
+    graft_order order = build_order(env->unit, &model->graph);
+    check_failed(
+        env,
+        graft_float_model(env, env->unit, model, &model->graph, &order, place_values(env, model)),
+        expected, message);
+}
+
+static void test_refusals(void **state)
+{
+    static const char numbers[] = "do not give the size of its result";
+    graft_env *env = *state;
+    check_refused(env,
+                  "input x 2; ints a = 1; node Cast x -> i : to=7; node Mod a i -> m;"
+                  "node Cast m -> y : to=1; output y",
+                  GRAFT_BAD_INPUT, "divided by 0");
+    /* What the file declares is another size, or a mirror that is too long. */
+    check_refused(env, "input x 1 4; ints p = 0 2 0 3; node Tile x p -> y; output y 1 8",
+                  GRAFT_BAD_INPUT, numbers);
+    check_refused(env,
+                  "input x 1 4; ints p = 0 4 0 0; node Pad x p -> y : mode=reflect; output y 1 8",
+                  GRAFT_BAD_INPUT, numbers);
+    check_refused(env,
+                  "input x 1 1 1 4; weight s 4 = 1 1 1 0.9; node Resize x _ s -> y : mode=linear "
+                  "coordinate_transformation_mode=align_corners; output y 1 1 1 3",
+                  GRAFT_BAD_INPUT, "implementations differ");
+    check_refused(env,
+                  "input x 4; node Equal x x -> c : axis=0; node Cast c -> y : to=1; output y 4",
+                  GRAFT_UNSUPPORTED, "is opaque");
+    check_refused(env,
+                  "input x 1 4; ints p = 0 1 0 1; node Pad x p -> y : mode=other; output y 1 6",
+                  GRAFT_UNSUPPORTED, "is opaque");
+}
+
+/* A constant whose declared shape is not the one it has is no weight: reading must not fail. */
+static void test_declared_otherwise(void **state)
+{
+    graft_env *env = *state;
+    graft_weights weights;
+    const graft_model *model =
+        onnx_text_model(env, "input x 4; weight a = 0.5; weight b = 2; weight d = 0.25;"
+                             "node Range a b d -> r; info r 4; node Add x r -> y; output y 4");
+    assert_int_equal(graft_graph_active_count(&model->graph), 2);
+    assert_int_equal(graft_model_fold_weights(env, env->unit, model, &model->graph, &weights),
+                     GRAFT_OK);
+}
+
+/* ---------------------------------------------------------------------------------- choices */
+
+static void check_graph(graft_env *env, const char *text, const graft_model_options *options,
+                        const char *expected)
+{
+    graft_model *model = NULL;
+    assert_int_equal(onnx_text_read(env, onnx_text_message(env->life, text), options, &model),
+                     GRAFT_OK);
+    assert_string_equal(onnx_text_print(env->unit, model, &model->graph), expected);
+}
+
+static void test_choices(void **state)
+{
+    graft_env *env = *state;
+    check_graph(env,
+                "input x 2; bools c = 1; graph t; node Relu x -> r; output r; end;"
+                "graph e; node Exp x -> r; output r; end;"
+                "node If c -> y : then_branch=@t else_branch=@e; node Sqrt y -> z; output z",
+                NULL, "y = relu(x)\nz = sqrt(y)\nout z");
+    check_graph(env,
+                "input x 2; bools c = 0; graph t; node Relu x -> r; output r; end;"
+                "graph e; node Exp x -> r; output r; end;"
+                "node If c -> y : then_branch=@t else_branch=@e; output y",
+                NULL, "y = exp(x)\nout y");
+    /* What is inside has names of its own; outputs may be of outside, or the same twice. */
+    check_graph(env,
+                "input x 2; bools c = 1; node Abs x -> r; graph t; weight w 2; node Add r w -> a;"
+                "node Mul a a -> m; output m; output r; output m; end;"
+                "node If c -> p q s : then_branch=@t else_branch=@t; node Add p q -> y; output y;"
+                "output s",
+                NULL,
+                "r = abs(x)\np/a = add(r, p/w)\np = mul(p/a, p/a)\nq = identity(r)\n"
+                "s = identity(p)\ny = add(p, q)\nout y s");
+    /* One in another, decided by a shape. */
+    check_graph(env,
+                "input x 2 3; scalar i = 1; scalar three = 3; node Shape x -> s;"
+                "node Gather s i -> d; node Equal d three -> c; graph u; node Relu x -> r;"
+                "output r; end; graph t; node Equal d d -> k;"
+                "node If k -> b : then_branch=@u else_branch=@u; node Exp b -> r; output r; end;"
+                "node If c -> y : then_branch=@t else_branch=@t; output y",
+                NULL, "y/b = relu(x)\ny = exp(y/b)\nout y");
+}
+
+/* At other sizes another branch may be chosen. */
+static void test_open_choices(void **state)
+{
+    static const char text[] =
+        "input x 2 N; scalar i = 1; scalar many = 4096; node Shape x -> s; node Gather s i -> d;"
+        "node Less d many -> c; graph t; node Relu x -> r; output r; end;"
+        "graph e; node Exp x -> r; output r; end;"
+        "node If c -> y : then_branch=@t else_branch=@e; output y";
+    const graft_model_options open = {.keep_open = true};
+    graft_env *env = *state;
+    graft_model *model = NULL;
+    check_graph(env, text, NULL, "y = relu(x)\nout y");
+    assert_int_equal(onnx_text_read(env, onnx_text_message(env->life, text), &open, &model),
+                     GRAFT_OK);
+    assert_non_null(strstr(onnx_text_print(env->unit, model, &model->graph), "y = If("));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_inputs),   CHECK_TEST(test_constants),
+        CHECK_TEST(test_refusals), CHECK_TEST(test_declared_otherwise),
+        CHECK_TEST(test_choices),  CHECK_TEST(test_open_choices),
+    };
+    return cmocka_run_group_tests_name("foreign", tests, NULL, NULL);
+}
