@@ -156,7 +156,8 @@ static float cubic_weight(float distance, float a)
 static void find_taps(const graft_opaque *opaque, float place, int32_t size, uint32_t count,
                       taps *t)
 {
-    const float first = floorf(place) - (float)(count / 2 - 1);
+    const uint32_t before = count / 2 - 1;
+    const float first = floorf(place) - (float)before;
     float sum = 0.0F;
     for (uint32_t k = 0; k < count; k++) {
         const float at = first + (float)k;
@@ -224,24 +225,30 @@ static void mix_rows(const float *from, const taps *t, uint32_t count, size_t in
     }
 }
 
-/* One axis; `shape` is that of `from` and becomes that of the result. */
-static float *resize_axis(graft_env *env, const graft_opaque *opaque, float scale, uint32_t axis,
-                          graft_shape *shape, const float *from, float *last)
+/* What has been resized so far. */
+typedef struct {
+    graft_shape shape;
+    const float *data;
+} image;
+
+/* One more axis; into `last` when it is the last one. */
+static void resize_axis(graft_env *env, const graft_opaque *opaque, float scale, uint32_t axis,
+                        image *of, float *last)
 {
     const taps *all = list_taps(env, opaque, scale, axis);
-    const size_t outer = graft_axes_count(shape, 0, axis);
-    const size_t inner = graft_axes_count(shape, axis + 1, shape->rank);
-    const size_t old = (size_t)shape->dims[axis];
-    shape->dims[axis] = opaque->out.dims[axis];
-    const size_t size = (size_t)shape->dims[axis];
+    const size_t outer = graft_axes_count(&of->shape, 0, axis);
+    const size_t inner = graft_axes_count(&of->shape, axis + 1, of->shape.rank);
+    const size_t old = (size_t)of->shape.dims[axis];
+    const size_t size = (size_t)opaque->out.dims[axis];
     float *out = last != NULL ? last : GRAFT_NEW(env->scratch, float, outer *size *inner);
     for (size_t i = 0; i < outer; i++) {
         for (size_t k = 0; k < size; k++) {
-            mix_rows(from + i * old * inner, &all[k], taps_of(opaque), inner,
+            mix_rows(of->data + i * old * inner, &all[k], taps_of(opaque), inner,
                      out + (i * size + k) * inner);
         }
     }
-    return out;
+    of->shape.dims[axis] = opaque->out.dims[axis];
+    of->data = out;
 }
 
 /* Axis by axis from the last, so that most is done on long rows. */
@@ -249,21 +256,19 @@ graft_status graft_foreign_resize(graft_env *env, const graft_opaque *opaque, co
                                   void *out)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
-    graft_shape shape = opaque->in[0];
-    const float *from = in[0];
+    image of = {.shape = opaque->in[0], .data = in[0]};
     uint32_t left = 0; /* Axes that change, as bits. */
-    for (uint32_t i = 0; i < shape.rank; i++) {
+    for (uint32_t i = 0; i < of.shape.rank; i++) {
         const float scale = scale_of(opaque, in, i);
-        left |= scale != 1.0F || shape.dims[i] != opaque->out.dims[i] ? 1U << i : 0;
+        left |= scale != 1.0F || of.shape.dims[i] != opaque->out.dims[i] ? 1U << i : 0;
     }
     if (left == 0) {
-        memcpy(out, from, (size_t)graft_shape_bytes(&shape));
+        memcpy(out, of.data, (size_t)graft_shape_bytes(&of.shape));
     }
-    for (uint32_t i = shape.rank; i-- > 0;) {
+    for (uint32_t i = of.shape.rank; i-- > 0;) {
         if ((left >> i & 1U) != 0) {
             left &= ~(1U << i);
-            from = resize_axis(env, opaque, scale_of(opaque, in, i), i, &shape, from,
-                               left == 0 ? out : NULL);
+            resize_axis(env, opaque, scale_of(opaque, in, i), i, &of, left == 0 ? out : NULL);
         }
     }
     graft_arena_release(env->scratch, mark);
@@ -487,11 +492,11 @@ graft_status graft_foreign_conv(graft_env *env, const graft_opaque *opaque, cons
     for (int64_t i = 0; i < y->dims[0] * outputs * inner; i++) {
         const int64_t o = i / inner % outputs;
         const int64_t group = o / (outputs / opaque->attrs[CONV_GROUPS]);
-        const int64_t image = i / inner / outputs * x->dims[1] + group * channels;
+        const int64_t first = i / inner / outputs * x->dims[1] + group * channels;
         const reach r[2] = {reach_of(opaque, 0, size[0], filter[0], i % inner / width),
                             reach_of(opaque, 1, size[1], filter[1], i % width)};
         const float bias = in[2] != NULL ? ((const float *)in[2])[o] : 0.0F;
-        ((float *)out)[i] = convolve((const float *)in[0] + image * size[0] * size[1],
+        ((float *)out)[i] = convolve((const float *)in[0] + first * size[0] * size[1],
                                      (const float *)in[1] + o * channels * filter[0] * filter[1],
                                      channels, size, filter, r) +
                             bias;

@@ -3,6 +3,7 @@
 
 #include "graph/meaning/algebra.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -302,13 +303,19 @@ static bool is_plain(const graft_shape *in, const graft_shape *out)
     return graft_shape_elements(in) == 1 || (graft_shape_elements(in) == graft_shape_elements(out));
 }
 
+/* How a loop runs. */
+typedef struct {
+    span_function *function;
+    uint32_t count; /* Operands. */
+} loop;
+
 /* By rows of the result; it is one when no operand is stretched but those of one element. */
 static graft_status run_spans(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                              void *out, span_function *function)
+                              void *out, loop l)
 {
     const size_t width = (size_t)width_of(opaque->out.dtype);
-    const uint32_t count = opaque->read_count;
-    graft_view views[OPERANDS_MOST];
+    const uint32_t count = l.count;
+    graft_view views[OPERANDS_MOST] = {{.rank = 1}};
     bool plain = true;
     bool fine = true;
     for (uint32_t k = 0; k < count; k++) {
@@ -323,6 +330,7 @@ static graft_status run_spans(graft_env *env, const graft_opaque *opaque, const 
                                     .rank = 1};
         }
     }
+    assert(l.function != NULL); /* Of a type that was looked at. */
     span s = {.count = graft_view_columns(&views[0]), .code = opaque->attrs[0]};
     for (size_t row = 0; row < graft_view_row_count(&views[0]) && fine; row++) {
         for (uint32_t k = 0; k < count; k++) {
@@ -331,7 +339,7 @@ static graft_status run_spans(graft_env *env, const graft_opaque *opaque, const 
             s.step[k] = graft_view_step(&views[k]);
         }
         s.out = (uint8_t *)out + row * s.count * width;
-        fine = function(&s);
+        fine = l.function(&s);
     }
     return fine ? GRAFT_OK : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "a whole number is divided by 0");
 }
@@ -339,19 +347,22 @@ static graft_status run_spans(graft_env *env, const graft_opaque *opaque, const 
 graft_status graft_foreign_one(graft_env *env, const graft_opaque *opaque, const void *const *in,
                                void *out)
 {
-    return run_spans(env, opaque, in, out, function_of_one(opaque->attrs[0], opaque->in[0].dtype));
+    return run_spans(env, opaque, in, out,
+                     (loop){function_of_one(opaque->attrs[0], opaque->in[0].dtype), 1});
 }
 
 graft_status graft_foreign_two(graft_env *env, const graft_opaque *opaque, const void *const *in,
                                void *out)
 {
-    return run_spans(env, opaque, in, out, function_of_two(opaque->attrs[0], opaque->in[0].dtype));
+    return run_spans(env, opaque, in, out,
+                     (loop){function_of_two(opaque->attrs[0], opaque->in[0].dtype), 2});
 }
 
 graft_status graft_foreign_where(graft_env *env, const graft_opaque *opaque, const void *const *in,
                                  void *out)
 {
-    return run_spans(env, opaque, in, out, function_of_width(width_of(opaque->out.dtype)));
+    return run_spans(env, opaque, in, out,
+                     (loop){function_of_width(width_of(opaque->out.dtype)), 3});
 }
 
 /* -------------------------------------------------------------------------------- ranges */

@@ -351,7 +351,7 @@ static bool read_slice(const graft_opaque *opaque, const void *const *in, taken 
 bool graft_foreign_slice_shape(const graft_opaque *opaque, const void *const *in,
                                graft_shape *shape)
 {
-    taken axes[GRAFT_MAX_RANK];
+    taken axes[GRAFT_MAX_RANK] = {{0}};
     bool fits = read_slice(opaque, in, axes);
     *shape = opaque->in[0];
     for (uint32_t i = 0; i < shape->rank && fits; i++) {
@@ -363,7 +363,7 @@ bool graft_foreign_slice_shape(const graft_opaque *opaque, const void *const *in
 graft_status graft_foreign_slice(graft_env *env, const graft_opaque *opaque, const void *const *in,
                                  void *out)
 {
-    taken axes[GRAFT_MAX_RANK];
+    taken axes[GRAFT_MAX_RANK] = {{0}};
     graft_mark mark = graft_arena_mark(env->scratch);
     places p = new_places(env->scratch, &opaque->out, in[0]);
     (void)read_slice(opaque, in, axes); /* It gave the shape. */

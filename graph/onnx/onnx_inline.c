@@ -7,6 +7,7 @@
 #include "graph/base/log.h"
 #include "graph/onnx/onnx.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Before IR_SETTABLE an initializer has to be an input. */
@@ -90,6 +91,7 @@ static void rename_to(inlining *in, const char *old, char *name)
 {
     const uint32_t at = graft_names_find(in->renamed, old);
     if (at != GRAFT_NONE) {
+        assert(in->names != NULL && at < in->count);
         in->names[at] = name;
         return;
     }

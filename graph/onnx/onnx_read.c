@@ -6,6 +6,7 @@
 #include "graph/base/log.h"
 #include "graph/onnx/onnx.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* IR_OPSETS: the first version whose models say which operator sets they use. */
@@ -265,6 +266,7 @@ static uint32_t list_producers(const graft_onnx *onnx, size_t index, uint32_t *i
     const Onnx__NodeProto *node = onnx->proto->graph->node[index];
     const graft_onnx_group *group = &onnx->groups[index];
     uint32_t count = 0;
+    assert(onnx->entries != NULL); /* The node's own outputs are among them. */
     for (size_t k = 0; k < node->n_input; k++) {
         const graft_onnx_entry *entry = graft_onnx_input(onnx, node, k);
         if (entry != NULL && entry->kind == GRAFT_ONNX_COMPUTED) {
