@@ -3,6 +3,7 @@
 
 #include "graph/base/file.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <string.h>
 #include <strings.h>
@@ -38,12 +39,11 @@ done:
     return status;
 }
 
-/* How many of the words of `wanted` are among those of `name`; what all names have counts for all.
- */
-static uint32_t shared_words(const char *name, const char *wanted)
+uint32_t graft_shipped_likeness(const char *name, const char *wanted)
 {
     static const char between[] = " ,()-_";
     uint32_t shared = 0;
+    bool named = false; /* By more than numbers. */
     for (const char *w = wanted; *(w += strspn(w, between)) != '\0'; w += strcspn(w, between)) {
         size_t length = strcspn(w, between);
         bool found = false;
@@ -52,8 +52,9 @@ static uint32_t shared_words(const char *name, const char *wanted)
             found = strcspn(n, between) == length && strncasecmp(n, w, length) == 0;
         }
         shared += found;
+        named = named || (found && isalpha((unsigned char)*w) != 0);
     }
-    return shared;
+    return named ? shared : 0;
 }
 
 /* Another device of the database than `device`; NULL when no name shares a word with its. */
@@ -67,7 +68,7 @@ static const char *find_nearest(const graft_database *database, const char *devi
             strcmp(name, device) == 0) {
             continue; /* Names are kept once each. */
         }
-        uint32_t shared = shared_words(name, device);
+        uint32_t shared = graft_shipped_likeness(name, device);
         if (shared > most) {
             most = shared;
             nearest = name;

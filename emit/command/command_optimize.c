@@ -86,9 +86,13 @@ static graft_status search_by(graft_env *env, optimize_run *run, const char *nam
                                         .tariff = &tariff,
                                         .cost = run->session.cost};
     if (strcmp(name, "guided") == 0) {
+        const char *device = graft_device_name(run->session.device);
         const char *path = run->guide;
-        GRAFT_CHECK(
-            graft_known_policy_tariff(env, graft_device_name(run->session.device), &path, &tariff));
+        path = path == NULL ? graft_known_policy_nearest(env, device) : path;
+        GRAFT_CHECK(graft_known_policy_tariff(env, device, &path, &tariff));
+        if (path != NULL) {
+            graft_log(env, 1, "guided by %s", path);
+        }
     }
     GRAFT_CHECK(graft_search_run(env, env->life, &run->session.environment, &run->session.settings,
                                  &choice, &run->found));
@@ -97,19 +101,15 @@ done:
     return status;
 }
 
-/* Greedy search; and where the device has a policy, guided search on top, which sees what pays
- * together only. Its rewrites are taken where they gain something beside greedy's. */
+/* Greedy search, and guided search on top, which sees what pays together only, were it that single
+ * gains are within the noise. Its rewrites are taken where they gain something beside greedy's. */
 static graft_status search_auto(graft_env *env, optimize_run *run)
 {
     enum { GRAPHS = 300 };
     static const double enough = 0.999;
     graft_status status = GRAFT_OK;
-    const char *device = graft_device_name(run->session.device);
     GRAFT_CHECK(search_by(env, run, "greedy"));
     run->found_by = "greedy";
-    if (run->guide == NULL && graft_known_policy_path(env, device) == NULL) {
-        return GRAFT_OK;
-    }
     const graft_plan_found greedy = run->found;
     const uint64_t asked = run->graph_count;
     run->graph_count = asked > 0 ? asked : GRAPHS;
@@ -662,13 +662,12 @@ static const graft_option options[] = {
     GRAFT_FLAG(optimize_run, simplify, "--simplify",
                "only leave out what does nothing or is known: no costs are asked"),
     GRAFT_CHOICE(optimize_run, search, "--search", "NAME", "auto|" GRAFT_SEARCH_NAMES "|table",
-                 "auto",
-                 "how to search (auto: greedy, and guided on top where the device has a policy)"),
+                 "auto", "how to search (auto: greedy, and guided on top)"),
     GRAFT_TEXT(optimize_run, table, "--table", "FILE", NULL,
                "for --search table: what nodes cost, by graft cost table --out"),
     GRAFT_TEXT(optimize_run, guide, "--guide", "FILE", NULL,
                "for --search auto and guided: the policy.graft whose costs guide it (default: the "
-               "device's in rules/policies)"),
+               "device's in rules/policies, or the nearest device's)"),
     GRAFT_NUMBER(
         optimize_run, graph_count, "--graphs", "N", NULL, 1, LIMIT_MOST,
         "that guided (2000 if not said; auto: 300), annealing or iterated search may price"),

@@ -2,6 +2,7 @@
 #include "emit/command/known_policy.h"
 
 #include "cost/database/recorded.h"
+#include "cost/database/shipped.h"
 #include "graph/base/file.h"
 #include "graph/base/log.h"
 #include "graph/rule/policyfile.h"
@@ -9,21 +10,26 @@
 #include <dirent.h>
 #include <string.h>
 
-/* Whether a file's name, without its ending, says the device, by its full name or by a part. */
-static bool is_of(graft_arena *scratch, const char *file, const char *ending, const char *device)
+/* How near a file's name, without its ending, is to the device's: UINT32_MAX where one says the
+ * other, by its full name or by a part; 0: nothing in common. */
+static uint32_t nearness(graft_arena *scratch, const char *file, const char *ending,
+                         const char *device)
 {
     size_t length = strlen(file);
     size_t end = strlen(ending);
     if (length <= end || strcmp(file + length - end, ending) != 0) {
-        return false;
+        return 0;
     }
     const char *words = graft_arena_printf(scratch, "%.*s", (int)(length - end), file);
-    return graft_recorded_means(device, words) || graft_recorded_means(words, device);
+    return graft_recorded_means(device, words) || graft_recorded_means(words, device)
+               ? UINT32_MAX
+               : graft_shipped_likeness(words, device);
 }
 
-/* The first file of the device, by name, in a folder that ships; NULL: none. */
+/* The file in a folder that ships which is nearest to the device, of those at least so near; of
+ * several the first by name; NULL: none. */
 static const char *find_file(graft_env *env, const char *folder, const char *ending,
-                             const char *device)
+                             const char *device, uint32_t least)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
     const char *path = NULL;
@@ -31,10 +37,11 @@ static const char *find_file(graft_env *env, const char *folder, const char *end
     DIR *entries = opendir(where);
     const struct dirent *entry = entries != NULL ? readdir(entries) : NULL;
     for (; entry != NULL; entry = readdir(entries)) {
-        const char *name = entry->d_name;
-        if (is_of(env->scratch, name, ending, device)) {
-            const char *found = graft_arena_printf(env->life, "%s/%s", where, name);
-            path = path == NULL || strcmp(found, path) < 0 ? found : path;
+        const char *found = graft_arena_printf(env->life, "%s/%s", where, entry->d_name);
+        const uint32_t near = nearness(env->scratch, entry->d_name, ending, device);
+        if (near > least || (near == least && (path == NULL || strcmp(found, path) < 0))) {
+            path = found;
+            least = near;
         }
     }
     if (entries != NULL) {
@@ -46,12 +53,17 @@ static const char *find_file(graft_env *env, const char *folder, const char *end
 
 const char *graft_known_policy_path(graft_env *env, const char *device)
 {
-    return find_file(env, "rules/policies", ".graft", device);
+    return find_file(env, "rules/policies", ".graft", device, UINT32_MAX);
+}
+
+const char *graft_known_policy_nearest(graft_env *env, const char *device)
+{
+    return find_file(env, "rules/policies", ".graft", device, 1);
 }
 
 const char *graft_known_samples_path(graft_env *env, const char *device)
 {
-    return find_file(env, "rules/samples", ".costs", device);
+    return find_file(env, "rules/samples", ".costs", device, UINT32_MAX);
 }
 
 graft_status graft_known_policy_tariff(graft_env *env, const char *device, const char **path,

@@ -6,6 +6,7 @@ set -u
 . tests/support/tap.sh
 KNOWN=intel-xeon-6-167 # rules/policies has one of this device,
 OTHER=amd-epyc-26      # and none of this.
+UNLIKE=cortex-m4       # Nor of anything like this.
 COSTS=$FOLDER/own.costs # What was measured here is not to be mixed with what was recorded.
 
 # Of a row of results.json, by method and how: what is behind a key.
@@ -50,8 +51,14 @@ searches() {
         greedy=$(sed -n 's/.*"cost_ns_after": *\([0-9.]*\).*"graphs".*/\1/p' "$FOLDER/out") &&
         at_most "$cost" "1.002 * $greedy" && at_most 250 "$graphs"
 }
+searches_near() {
+    gives 0 "$GRAFT" --verbose optimize resnet8 "$FOLDER/g.onnx" --device $OTHER --database "$COSTS" --graphs 50 &&
+        grep -q 'guided by .*/amd-epyc-25-' "$FOLDER/err"
+}
 searches_without() {
-    guided --graphs 50 --device $OTHER && read -r _ graphs < "$FOLDER/guided" && at_most 50 "$graphs"
+    guided --graphs 50 --device $UNLIKE && read -r _ graphs < "$FOLDER/guided" && at_most 50 "$graphs" &&
+        gives 0 "$GRAFT" --verbose optimize resnet8 "$FOLDER/g.onnx" --device $UNLIKE --database "$COSTS" --graphs 50 &&
+        grep -q 'no table of costs of' "$FOLDER/err"
 }
 
 evaluate() {
@@ -94,6 +101,7 @@ check "the same bytes again" repeats
 check "without a policy for many models" starts_from_itself
 check "the header does what is reported" reports
 check "guided search" searches
+check "guided search by the policy of the nearest device" searches_near
 check "guided search that learns its costs" searches_without
 check "an evaluation" evaluates
 check "an evaluation goes on" goes_on

@@ -154,7 +154,7 @@ def optimize(
     out: str | os.PathLike[str] | None = None,
     *,
     device: str = "cpu",
-    search: str = "greedy",
+    search: str = "auto",
     exact: bool = False,
     check: int = 0,
     sizes: Mapping[str, int] | None = None,
@@ -167,8 +167,8 @@ def optimize(
     onnx.ModelProto. The result is written to `out`, or is in the result's `data`.
 
     `device` is whose costs count: "cpu" measures on this machine what was not measured before;
-    `search` one of greedy, backtracking, beam and random; `exact` keeps to rules that give the same
-    bits; `check` runs both models on so many random inputs and compares; `sizes` are values for sizes
+    `search` is auto (greedy, and guided on top) or one that `graft help optimize` names; `exact`
+    keeps to rules that give the same bits; `check` runs both models on so many random inputs and compares; `sizes` are values for sizes
     that the model leaves open; `policy` a policy.graft to follow instead of a search."""
     with tempfile.TemporaryDirectory(prefix="graft-") as temporary:
         folder = Path(temporary)
