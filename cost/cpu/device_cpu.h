@@ -156,6 +156,7 @@ graft_status graft_cpu_open_plain_winograd(graft_env *env, graft_kernel *kernel,
 graft_status graft_cpu_open_matmul(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_inner_product(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_panels(graft_env *env, graft_kernel *kernel, uint32_t variant);
+graft_status graft_cpu_open_swish(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_eltwise(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_binary(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_batch_norm(graft_env *env, graft_kernel *kernel, uint32_t variant);

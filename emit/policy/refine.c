@@ -24,7 +24,7 @@ static graft_status open_graph(refinement *r, const graft_state *state, graft_ex
     const graft_order *order = &state->order;
     if (r->session->runtime != NULL) {
         GRAFT_CHECK(
-            graft_runtime_fuse(r->env, r->env->unit, r->session->runtime, false, &graph, &order));
+            graft_runtime_fuse(r->env, r->env->unit, &r->session->runtime->run, &graph, &order));
     }
     GRAFT_CHECK(graft_executor_open_folded(r->env, r->env->unit, r->session->cost,
                                            r->session->model, graph, executor));

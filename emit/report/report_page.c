@@ -199,7 +199,7 @@ static graft_status add_costs(graft_env *env, const graft_report_page *page,
     order = &state.order;
     graft_cost_set_model(session->cost, model);
     if (session->runtime != NULL) {
-        GRAFT_CHECK(graft_runtime_fuse(env, env->life, session->runtime, true, &graph, &order));
+        GRAFT_CHECK(graft_runtime_fuse(env, env->life, &session->runtime->priced, &graph, &order));
     }
     GRAFT_CHECK(graft_cost_plan(env, session->cost, env->life, graph, order, &schedule));
     GRAFT_CHECK(graft_cost_rows(env, session->cost, graph, &schedule, &rows, &count));

@@ -78,7 +78,7 @@ static graft_status fuse(graft_run *run)
     const size_t bytes = graft_order_bytes(&run->graph->limits);
     GRAFT_CHECK(graft_runtime_open(env, env->life, NULL, 0, &runtime));
     GRAFT_CHECK(graft_order_build(order, run->graph, graft_arena_alloc(env->life, bytes), bytes));
-    GRAFT_CHECK(graft_runtime_fuse(env, env->life, &runtime, false, &run->graph, &ordered));
+    GRAFT_CHECK(graft_runtime_fuse(env, env->life, &runtime.own, &run->graph, &ordered));
 done:
     return status;
 }

@@ -79,6 +79,11 @@ static const char *const sums[] = {
     PADDED("conv_bias_add#1", ",c,d"),
 };
 
+/* What the executor has a kernel for, and others have not. */
+static const char *const swishes[] = {
+    "mul(a,sigmoid(a)) = swish(a,alpha=1)",
+};
+
 /* Constants are not looked at: a rewrite that parts such a chain loses, whatever they are. */
 #define BELL       "add(erf(div(a,b)),c)"
 #define BELL_TIMES "add(erf(mul(a,b)),c)"
@@ -157,18 +162,20 @@ graft_status graft_runtime_open(graft_env *env, graft_arena *arena, const char *
     graft_status status = GRAFT_OK;
     fuse_count = fuses == NULL ? COUNT_OF(free_activations) : fuse_count;
     fuses = fuses == NULL ? free_activations : fuses;
-    const char **run = GRAFT_NEW(arena, const char *, COUNT_OF(activations) + COUNT_OF(sums));
+    enum { RUN = COUNT_OF(activations) + COUNT_OF(sums) };
+    const char **run = GRAFT_NEW(arena, const char *, RUN + COUNT_OF(swishes));
     const char **priced =
         GRAFT_NEW(arena, const char *, fuse_count + COUNT_OF(sums) + COUNT_OF(kernels));
     memcpy(run, activations, sizeof(activations));
     memcpy(run + COUNT_OF(activations), sums, sizeof(sums));
+    memcpy(run + RUN, swishes, sizeof(swishes));
     for (uint32_t i = 0; i < fuse_count; i++) {
         priced[i] = fuses[i];
     }
     memcpy(priced + fuse_count, sums, sizeof(sums));
     memcpy(priced + fuse_count + COUNT_OF(sums), kernels, sizeof(kernels));
-    GRAFT_CHECK(
-        parse_rules(env, arena, run, COUNT_OF(activations) + COUNT_OF(sums), &runtime->run));
+    GRAFT_CHECK(parse_rules(env, arena, run, RUN, &runtime->run));
+    GRAFT_CHECK(parse_rules(env, arena, run, RUN + COUNT_OF(swishes), &runtime->own));
     GRAFT_CHECK(parse_rules(env, arena, priced, fuse_count + COUNT_OF(sums) + COUNT_OF(kernels),
                             &runtime->priced));
 done:
@@ -253,8 +260,8 @@ static bool fuse_once(fusing *f, const graft_xfers *xfers)
     return changed;
 }
 
-graft_status graft_runtime_fuse(graft_env *env, graft_arena *arena, const graft_runtime *runtime,
-                                bool to_price, const graft_graph **graph, const graft_order **order)
+graft_status graft_runtime_fuse(graft_env *env, graft_arena *arena, const graft_xfers *xfers,
+                                const graft_graph **graph, const graft_order **order)
 {
     graft_status status = GRAFT_OK;
     graft_equal_merge(arena, graph, order);
@@ -264,7 +271,7 @@ graft_status graft_runtime_fuse(graft_env *env, graft_arena *arena, const graft_
     f->made = GRAFT_NEW(arena, bool, limits.nodes);
     graft_state_open(arena, &limits, &f->state);
     GRAFT_CHECK(graft_state_set(env, &f->state, *graph));
-    while (fuse_once(f, to_price ? &runtime->priced : &runtime->run)) {
+    while (fuse_once(f, xfers)) {
         if (graft_order_build(&f->state.order, &f->state.graph, f->state.order_memory,
                               f->state.order_bytes) != GRAFT_OK) {
             status = GRAFT_FAIL(env, GRAFT_INTERNAL, "a fused graph has a cycle");

@@ -12,6 +12,7 @@
 
 typedef struct graft_runtime {
     graft_xfers run;    /* Both sides compute the same. */
+    graft_xfers own;    /* Those, and what Graft's executor runs as one besides. */
     graft_xfers priced; /* The right side takes as long as a kernel for the left one would. */
 } graft_runtime;
 
@@ -20,13 +21,12 @@ typedef struct graft_runtime {
 GRAFT_MUST_USE graft_status graft_runtime_open(graft_env *env, graft_arena *arena,
                                                const char *const *fuses, uint32_t fuse_count,
                                                graft_runtime *runtime);
-/* Sets *graph and *order to what a runtime makes of them, in `arena`: a copy, or the same where
- * there is nothing to fuse. With `to_price` single kernels stand for what Graft has no operator
- * for (the other form of Gelu, the scores of attention): such a graph can be priced, not
- * run. Fails when the graph has a cycle. */
+/* Sets *graph and *order to what one of these makes of them, in `arena`: a copy, or the same where
+ * there is nothing to fuse. By `priced` single kernels stand for what Graft has no operator for (the
+ * other form of Gelu, the scores of attention): such a graph can be priced, not run. Fails when the
+ * graph has a cycle. */
 GRAFT_MUST_USE graft_status graft_runtime_fuse(graft_env *env, graft_arena *arena,
-                                               const graft_runtime *runtime, bool to_price,
-                                               const graft_graph **graph,
+                                               const graft_xfers *xfers, const graft_graph **graph,
                                                const graft_order **order);
 
 #endif

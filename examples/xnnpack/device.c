@@ -161,7 +161,7 @@ static graft_status open_model(const device *d, const char *path, lowered *net)
     const graft_graph *graph = &model->graph;
     const size_t bytes = graft_order_bytes(&graph->limits);
     GRAFT_CHECK(graft_order_build(&order, graph, graft_arena_alloc(d->env->unit, bytes), bytes));
-    GRAFT_CHECK(graft_runtime_fuse(d->env, d->env->unit, &d->fusions, false, &graph, &ordered));
+    GRAFT_CHECK(graft_runtime_fuse(d->env, d->env->unit, &d->fusions.run, &graph, &ordered));
     GRAFT_CHECK(lower_graph(d->env, model, graph, &options, net));
 done:
     return status;

@@ -6,6 +6,7 @@
 #include "tests/support/check.h"
 #include "tests/support/kernels.h"
 
+#include <math.h>
 #include <omp.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -578,14 +579,58 @@ static void test_threads(void **state)
     graft_device_close(device);
 }
 
+/* Our swish, wherever it is not next to nothing: the exponent's last bit counts as often as it is
+ * large. */
+static void test_swish(void **state)
+{
+    enum { COUNT = 4003 };
+    static const float alphas[] = {1.0F, 1.702F, 0.01F};
+    graft_env *env = *state;
+    graft_device *device = check_device_open(env);
+    float *x = GRAFT_NEW(env->life, float, COUNT);
+    float *y = GRAFT_NEW(env->life, float, COUNT);
+    for (size_t a = 0; a < sizeof(alphas) / sizeof(alphas[0]); a++) {
+        const graft_shape shape = {.rank = 1, .dtype = GRAFT_DTYPE_F32, .dims = {COUNT}};
+        int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+        graft_kernel *kernel = NULL;
+        memcpy(attrs, &alphas[a], sizeof(alphas[a]));
+        graft_signature s = check_signature(env, GRAFT_OP_swish, attrs, &shape, 0, 0);
+        for (uint32_t i = 0; i < COUNT; i++) {
+            x[i] = (float)i / 20.0F - 100.0F;
+        }
+        x[0] = -INFINITY;
+        x[1] = INFINITY;
+        x[2] = -3e38F;
+        x[3] = 3e38F;
+        x[4] = NAN;
+        assert_int_equal(graft_kernel_open(env, device, &s, "plain:exp2", NULL, &kernel), GRAFT_OK);
+        assert_int_equal(
+            graft_kernel_bind(env, kernel, (const float *[1]){x}, (float *[1]){y}, NULL), GRAFT_OK);
+        assert_int_equal(graft_kernel_run(env, kernel), GRAFT_OK);
+        graft_kernel_close(kernel);
+        assert_true(fabsf(y[0]) < 1e-30F && y[1] == INFINITY && fabsf(y[2]) < 1e-30F);
+        assert_true(y[3] == 3e38F && isnan(y[4]));
+        for (uint32_t i = 5; i < COUNT; i++) {
+            const double want = (double)x[i] / (1.0 + exp(-(double)alphas[a] * (double)x[i]));
+            const double apart = 3e-7 + 1e-7 * fabs((double)alphas[a] * (double)x[i]);
+            if (!(fabs((double)y[i] - want) <= apart * fabs(want) + 1e-30)) {
+                fail_msg("%g of %g is %g, should be %g", (double)alphas[a], (double)x[i],
+                         (double)y[i], want);
+            }
+        }
+    }
+    graft_device_close(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(test_older_processor), /* First: before the library is used here. */
-        CHECK_TEST(test_random_cases),     CHECK_TEST(test_convolutions),
-        CHECK_TEST(test_larger_cases),     CHECK_TEST(test_panels),
-        CHECK_TEST(test_panels_of_pixels), CHECK_TEST(test_sharing),
-        CHECK_TEST(test_reorders),         CHECK_TEST(test_threads),
+        CHECK_TEST(test_random_cases),    CHECK_TEST(test_convolutions),
+        CHECK_TEST(test_swish),           CHECK_TEST(test_larger_cases),
+        CHECK_TEST(test_panels),          CHECK_TEST(test_panels_of_pixels),
+        CHECK_TEST(test_sharing),         CHECK_TEST(test_reorders),
+        CHECK_TEST(test_threads),
     };
     return cmocka_run_group_tests_name("kernels", tests, NULL, NULL);
 }

@@ -194,7 +194,7 @@ static uint32_t count_kernels(graft_env *env, const graft_session *session,
     const graft_graph *graph = &state->graph;
     const graft_order *order = &state->order;
     uint32_t count = 0;
-    assert_int_equal(graft_runtime_fuse(env, env->unit, session->runtime, true, &graph, &order),
+    assert_int_equal(graft_runtime_fuse(env, env->unit, &session->runtime->priced, &graph, &order),
                      GRAFT_OK);
     for (graft_index i = 0; i < order->count; i++) {
         count += graph->nodes[order->order[i]].op == op;
