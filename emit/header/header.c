@@ -3,6 +3,7 @@
 
 #include "emit/header/engine_text.h"
 #include "emit/header/identifier.h"
+#include "emit/header/pairs.h"
 #include "train/tariff/tariff.h"
 
 #include <inttypes.h>
@@ -260,6 +261,15 @@ static void print_rule(header_printer *printer, uint32_t r)
     graft_buffer_printf(printer->text, "\n");
 }
 
+static void print_bytes(header_printer *printer, const char *table, const uint8_t *x, size_t count)
+{
+    open_table(printer, "uint8_t", table, count);
+    for (size_t i = 0; i < count; i++) {
+        append_number(printer, i, x[i]);
+    }
+    close_table(printer);
+}
+
 static void print_rules(header_printer *printer)
 {
     const graft_policy *policy = printer->policy;
@@ -277,12 +287,11 @@ static void print_rules(header_printer *printer)
         append_number(printer, r, policy->rule_offsets[r]);
     }
     close_table(printer);
-    open_table(printer, "uint8_t", "rule_flags", count);
-    for (uint32_t r = 0; r < count; r++) {
-        append_number(printer, r, policy->rule_flags[r]);
+    if (policy->rule_pairs != NULL) {
+        print_bytes(printer, "rule_pairs", policy->rule_pairs, GRAFT_PAIRS_BYTES);
     }
-    close_table(printer);
-    printer->sizes.rules = bytes + ((size_t)count + 1) * sizeof(uint32_t) + count;
+    print_bytes(printer, "rule_flags", policy->rule_flags, count);
+    printer->sizes.rules = graft_rules_bytes(policy);
 }
 
 /* For products that tell what was done; others leave them out. */
@@ -363,17 +372,21 @@ static void print_policy(header_printer *printer)
     const graft_policy *policy = printer->policy;
     const char *name = printer->name;
     graft_buffer *text = printer->text;
+    const char *pairs = policy->rule_pairs != NULL
+                            ? graft_arena_printf(printer->env->scratch, "graft_%s_rule_pairs", name)
+                            : "NULL";
     graft_buffer_printf(text,
                         "\nconst graft_policy graft_policy_%s = {\n"
                         "    GRAFT_ABI, GRAFT_FEATURE_HASH,\n    \"",
                         name);
     append_escaped(text, policy->metadata);
-    graft_buffer_printf(text,
-                        "\",\n    graft_%s_rules, graft_%s_rule_offsets, graft_%s_rule_flags,\n"
-                        "    %u, %u, /* rules, locations */\n"
-                        "    %u, %u, %u, %u, /* hidden, latent, width, rounds */\n",
-                        name, name, name, policy->rule_count, policy->location_limit,
-                        policy->hidden, policy->latent, policy->width, policy->round_count);
+    graft_buffer_printf(
+        text,
+        "\",\n    graft_%s_rules, graft_%s_rule_offsets,\n    %s, graft_%s_rule_flags,\n"
+        "    %u, %u, /* rules, locations */\n"
+        "    %u, %u, %u, %u, /* hidden, latent, width, rounds */\n",
+        name, name, pairs, name, policy->rule_count, policy->location_limit, policy->hidden,
+        policy->latent, policy->width, policy->round_count);
     if (policy->hidden > 0) {
         refer_network(printer);
     } else {
@@ -530,13 +543,15 @@ graft_status graft_header_print(graft_env *env, const graft_policy *policy,
                                 graft_header_sizes *sizes)
 {
     graft_status status = GRAFT_OK;
-    header_printer printer = {.env = env, .policy = policy, .options = options, .text = text};
+    graft_mark mark = graft_arena_mark(env->scratch);
     if (policy->rule_count == 0 || strlen(policy->metadata) > METADATA_BYTES_MOST) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
                           "a policy to be written has at least one rule, and at most %d bytes of "
                           "metadata",
                           METADATA_BYTES_MOST);
     }
+    const graft_policy shorter = graft_rules_shorten(env->scratch, policy);
+    header_printer printer = {.env = env, .policy = &shorter, .options = options, .text = text};
     GRAFT_CHECK(graft_identifier_make(env, options->name, &printer.identifier));
     printer.name = printer.identifier.small;
     print_opening(&printer);
@@ -556,6 +571,7 @@ graft_status graft_header_print(graft_env *env, const graft_policy *policy,
         *sizes = printer.sizes;
     }
 done:
+    graft_arena_release(env->scratch, mark);
     return status;
 }
 

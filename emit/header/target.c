@@ -71,7 +71,7 @@ static const member structs[KINDS][MEMBERS_MOST + 1] = {
     [DECISION] = {{ID, GRAFT_RULE_MAX_NODES}, {SHORT, 3}, {BYTE, 2}, {LONG, 1}},
     [OPTIONS] = {{LONG, 1}, {WORD, 1}, {LONG, 1}, {BYTE, 4}, {POINTER, 4}},
     [REPORT] = {{POINTER, 1}, {WORD, 4}, {ENUM, 1}, {BYTE, 1}, {LONG, 3}, {ID, 2}, {ESTIMATED, 2}},
-    [RUN] = {{POINTER, 3}, {WORD, 3}, {ENUM, 1}, {BYTE, 1}, {LONG, 1}, {WORD, 2}, {MEMORY, 1},
+    [RUN] = {{POINTER, 3}, {WORD, 3}, {ENUM, 1}, {BYTE, 1}, {LONG, 1}, {MEMORY, 1},
              {SCAN, 1}, {DECISION, 1}, {OPTIONS, 1}, {MATCH, 1}, {FINDER, 1}, {REPORT, 1}},
 };
 /* clang-format on */

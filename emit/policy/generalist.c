@@ -7,6 +7,7 @@
 #include "emit/header/compile.h"
 #include "emit/header/graphtable.h"
 #include "emit/header/header.h"
+#include "emit/header/pairs.h"
 #include "graph/base/json.h"
 #include "graph/base/log.h"
 #include "graph/base/ranks.h"
@@ -411,34 +412,57 @@ static int compare_rules(const void *a, const void *b)
     return x->rule < y->rule ? -1 : x->rule > y->rule;
 }
 
+/* How many of the policy's rules, the first ones, a header has room for beside the costs. */
+static uint32_t count_fitting(const generalist *g)
+{
+    const size_t costs = graft_tariff_bytes(&g->tariff);
+    uint32_t low = 0;
+    uint32_t high = g->policy.rule_count;
+    while (low < high) {
+        graft_mark mark = graft_arena_mark(g->env->scratch);
+        const uint32_t middle = high - (high - low) / 2;
+        graft_policy some = g->policy;
+        some.rule_count = (uint16_t)middle;
+        some = graft_rules_shorten(g->env->scratch, &some);
+        if (costs + graft_rules_bytes(&some) <= g->options->flash) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+        graft_arena_release(g->env->scratch, mark);
+    }
+    return low;
+}
+
 /* Keeps as many rules as there is room for, in the order of the set. */
 static graft_status choose_rules(generalist *g)
 {
+    graft_status status = GRAFT_OK;
     graft_arena *arena = g->env->life;
-    const uint32_t flash = g->options->flash;
-    uint32_t bytes = graft_tariff_bytes(&g->tariff) + (uint32_t)sizeof(uint32_t);
-    uint32_t kept = 0;
+    graft_rule *rules = GRAFT_NEW(arena, graft_rule, g->rule_count);
+    g->kept_names = GRAFT_NEW(arena, const char *, g->rule_count);
     for (uint32_t r = 0; r < g->rule_count; r++) {
-        /* Its offset and flag, too. */
-        g->uses[r].bytes = g->policy.rule_offsets[r + 1] - g->policy.rule_offsets[r] + 5;
+        g->uses[r].bytes = g->policy.rule_offsets[r + 1] - g->policy.rule_offsets[r];
     }
     qsort(g->uses, g->rule_count, sizeof(g->uses[0]), compare_uses);
-    while (kept < g->rule_count && bytes + g->uses[kept].bytes <= flash) {
-        bytes += g->uses[kept++].bytes;
+    for (uint32_t i = 0; i < g->rule_count; i++) {
+        rules[i] = g->rules[g->uses[i].rule];
     }
+    GRAFT_CHECK(open_policy(g, rules, g->rule_count));
+    const uint32_t kept = count_fitting(g);
     assert(kept > 0); /* Costs leave three sevenths to rules. */
     for (uint32_t i = kept; i < g->rule_count && g->uses[i].uses > 0; i++) {
         graft_log(g->env, 1, "rule %s was used %u times, but there is no room for it",
                   g->names[g->uses[i].rule], g->uses[i].uses);
     }
     qsort(g->uses, kept, sizeof(g->uses[0]), compare_rules);
-    graft_rule *rules = GRAFT_NEW(arena, graft_rule, kept);
-    g->kept_names = GRAFT_NEW(arena, const char *, kept);
     for (uint32_t i = 0; i < kept; i++) {
         rules[i] = g->rules[g->uses[i].rule];
         g->kept_names[i] = g->names[g->uses[i].rule];
     }
-    return open_policy(g, rules, kept);
+    GRAFT_CHECK(open_policy(g, rules, kept));
+done:
+    return status;
 }
 
 /* ---------------------------------------------------------------- results */

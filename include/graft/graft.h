@@ -53,7 +53,7 @@ extern "C" {
 
 /* Changes whenever a struct, the rule encoding or the policy's features change: a generated header
  * refuses to compile against another number. */
-#define GRAFT_ABI 2
+#define GRAFT_ABI 3
 
 /* Of the project: the program and its packages read it here. */
 #define GRAFT_VERSION "0.1.0"
@@ -211,7 +211,7 @@ uint64_t graft_graph_hash(const graft_graph *graph, const graft_order *order, ui
 
 /* ------------------------------------------------------------------- rules */
 
-/* Packed form, as emitted into headers: about 30 to 80 bytes a rule. Format: docs/formats.md. */
+/* Packed form: about 30 to 80 bytes a rule. Headers have it shorter. Format: docs/formats.md. */
 /* Bytes written, or 0 when the rule is not valid or `capacity` is too small. */
 size_t graft_rule_pack(const graft_rule *rule, uint8_t *bytes, size_t capacity);
 /* Reads one rule; sets *size to the bytes it took. GRAFT_BAD_INPUT when malformed. */

@@ -361,6 +361,14 @@ typedef enum graft_decider {
  * equal over the reals, or nobody noted more. */
 #define GRAFT_RULE_EXACT 2u
 
+/* Rules in a header share a table of pairs, two bytes for each value of a byte (byte pair encoding: Gage,
+ * The C Users Journal 12(2), 1994). Where the first of the two is the value itself, that byte of a rule
+ * stands for itself, else for the two, and they may stand for others: of the bytes that one unfolds to, at
+ * most GRAFT_PAIR_DEPTH second ones wait at a time. The first GRAFT_RULE_HEAD bytes of a rule, its anchor's
+ * operator the last of them, stand for themselves. */
+#define GRAFT_RULE_HEAD  6u
+#define GRAFT_PAIR_DEPTH 4u
+
 /* Everything a generated header holds; all tables are const. */
 typedef struct graft_policy {
     uint32_t abi;          /* GRAFT_ABI */
@@ -369,6 +377,7 @@ typedef struct graft_policy {
 
     const uint8_t *rules;         /* Packed, one behind the other. */
     const uint32_t *rule_offsets; /* (rule_count + 1) into `rules`; the last is its size. */
+    const uint8_t *rule_pairs;    /* (256, 2); NULL: all bytes of `rules` stand for themselves. */
     const uint8_t *rule_flags;    /* (rule_count), GRAFT_RULE_... */
     uint16_t rule_count;
     uint16_t location_limit;

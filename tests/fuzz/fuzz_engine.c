@@ -6,9 +6,10 @@
  *
  *      flags, seed, nodes, steps, slice, workspace (2), misalignment,
  *      rules: number, then each: flags, bytes, its bytes;  offsets that are wrong: number, then each:
- *      which, by how much;  costs: number, then each: key (4), value (2);  trees: number, then each:
- *      tests, bounds (2 each), leaves (2 each);  still (2);  plan: number of steps, then each: rule,
- *      location (2 each);  the rest: a table of integers (4 each). Little-endian; what is missing is 0. */
+ *      which, by how much (4), or 255 and a pair: value, the two, 0;  costs: number, then each: key (4),
+ *      value (2);  trees: number, then each: tests, bounds (2 each), leaves (2 each);  still (2);  plan:
+ *      number of steps, then each: rule, location (2 each);  the rest: a table of integers (4 each).
+ *      Little-endian; what is missing is 0. */
 #include "tests/support/random_graph.h"
 
 #include <assert.h>
@@ -55,6 +56,7 @@ typedef struct {
     graft_tariff tariff;
     graft_recorded_plan plan;
     uint8_t *rules;
+    uint8_t pairs[2 * 256];
     uint32_t offsets[RULES_MOST + 1];
     uint8_t flags[RULES_MOST];
     graft_plan_step steps[STEPS_MOST];
@@ -70,6 +72,17 @@ static void *array(size_t count, size_t bytes)
     void *made = calloc(count > 0 ? count : 1, count > 0 ? bytes : 1);
     assert(made != NULL);
     return made;
+}
+
+/* The first makes a table of the others, which stand for themselves. */
+static void take_pair(subject *s, uint32_t pair)
+{
+    for (uint32_t value = 0; s->policy.rule_pairs == NULL && value < 256; value++) {
+        s->pairs[2 * value] = (uint8_t)value;
+    }
+    s->policy.rule_pairs = s->pairs;
+    s->pairs[2 * (pair & 255u)] = (uint8_t)(pair >> 8);
+    s->pairs[2 * (pair & 255u) + 1] = (uint8_t)(pair >> 16);
 }
 
 static void take_rules(stream *in, subject *s)
@@ -92,6 +105,8 @@ static void take_rules(stream *in, subject *s)
         const uint32_t by = take(in, 4);
         if (r < count) { /* The last one says how many bytes there are. */
             s->offsets[r] += by;
+        } else if (r == UINT8_MAX) {
+            take_pair(s, by);
         }
     }
     s->policy.rule_count = (uint16_t)count;

@@ -680,9 +680,6 @@
 #pragma push_macro("note_graph")
 #undef note_graph
 #define note_graph graft_own_note_graph
-#pragma push_macro("note_operator")
-#undef note_operator
-#define note_operator graft_own_note_operator
 #pragma push_macro("note_price")
 #undef note_price
 #define note_price graft_own_note_price
@@ -736,6 +733,9 @@
 #pragma push_macro("open_kept")
 #undef open_kept
 #define open_kept graft_own_open_kept
+#pragma push_macro("open_reader")
+#undef open_reader
+#define open_reader graft_own_open_reader
 #pragma push_macro("open_report")
 #undef open_report
 #define open_report graft_own_open_report
@@ -886,6 +886,9 @@
 #pragma push_macro("read_term")
 #undef read_term
 #define read_term graft_own_read_term
+#pragma push_macro("read_valid_rule")
+#undef read_valid_rule
+#define read_valid_rule graft_own_read_valid_rule
 #pragma push_macro("redirect_outputs")
 #undef redirect_outputs
 #define redirect_outputs graft_own_redirect_outputs

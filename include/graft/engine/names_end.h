@@ -467,8 +467,6 @@
 #pragma pop_macro("node_used")
 #undef note_graph
 #pragma pop_macro("note_graph")
-#undef note_operator
-#pragma pop_macro("note_operator")
 #undef note_price
 #pragma pop_macro("note_price")
 #undef nothing_fits
@@ -505,6 +503,8 @@
 #pragma pop_macro("op_windows")
 #undef open_kept
 #pragma pop_macro("open_kept")
+#undef open_reader
+#pragma pop_macro("open_reader")
 #undef open_report
 #pragma pop_macro("open_report")
 #undef open_run
@@ -605,6 +605,8 @@
 #pragma pop_macro("read_table_shape")
 #undef read_term
 #pragma pop_macro("read_term")
+#undef read_valid_rule
+#pragma pop_macro("read_valid_rule")
 #undef redirect_outputs
 #pragma pop_macro("redirect_outputs")
 #undef refresh_const

@@ -5,7 +5,10 @@
  *
  * A pattern is its nodes (operator, operands, attributes) and then its outputs. An attribute is one
  * byte: 0..127 that constant, 128 + s slot s, PACK_CODE and an offset, PACK_CONST and four bytes,
- * little-endian. */
+ * little-endian.
+ *
+ * A header has them shorter, by pairs (graft_policy.rule_pairs): a byte is what it stands for, and what
+ * that stands for is read before what follows. */
 #ifndef GRAFT_ENGINE_PACK_H
 #define GRAFT_ENGINE_PACK_H
 
@@ -341,19 +344,45 @@ size_t graft_rule_pack(const graft_rule *rule, uint8_t *bytes, size_t capacity)
 }
 
 typedef struct graft_reader {
-    const uint8_t *bytes;
-    size_t capacity;
-    size_t size;
+    const uint8_t *pairs; /* NULL: every byte stands for itself. */
+    const uint8_t *at;
+    const uint8_t *end;
+    uint8_t pending[GRAFT_PAIR_DEPTH]; /* Bytes to be read before others, the last one first. */
+    uint32_t pending_count;
     bool failed;
 } graft_reader;
 
+static graft_reader open_reader(const uint8_t *pairs, const uint8_t *bytes, size_t capacity)
+{
+    graft_reader reader;
+    reader.pairs = pairs;
+    reader.at = bytes;
+    reader.end = PACK_TRUSTED ? NULL : bytes + capacity;
+    reader.pending_count = 0;
+    reader.failed = false;
+    return reader;
+}
+
 static uint8_t read_byte(graft_reader *reader)
 {
-    if (!PACK_TRUSTED && reader->size >= reader->capacity) {
+    uint32_t byte = 0;
+    if (reader->pending_count > 0) {
+        byte = reader->pending[--reader->pending_count];
+    } else if (PACK_TRUSTED || reader->at < reader->end) {
+        byte = *reader->at++;
+    } else {
         reader->failed = true;
-        return 0;
     }
-    return reader->bytes[reader->size++];
+    while (reader->pairs != NULL && reader->pairs[2u * byte] != byte) {
+        const uint8_t *pair = &reader->pairs[2u * byte];
+        if (!PACK_TRUSTED && reader->pending_count == GRAFT_PAIR_DEPTH) {
+            reader->failed = true;
+            return 0;
+        }
+        reader->pending[reader->pending_count++] = pair[1];
+        byte = pair[0];
+    }
+    return (uint8_t)byte;
 }
 
 static graft_term read_term(graft_reader *reader)
@@ -378,16 +407,21 @@ static graft_term read_term(graft_reader *reader)
     return term;
 }
 
-static void read_pattern(graft_reader *reader, const graft_rule *rule, graft_pattern *pattern)
+/* Fails when its bytes make no sense, and at the first operator that is not in `operators`, a bit for each;
+ * NULL: all are. */
+static void read_pattern(graft_reader *reader, const graft_rule *rule, graft_pattern *pattern,
+                         const uint32_t *operators)
 {
-    for (uint32_t n = 0; n < pattern->node_count && (PACK_TRUSTED || !reader->failed); n++) {
+    for (uint32_t n = 0; n < pattern->node_count; n++) {
         graft_pattern_node *node = &pattern->nodes[n];
-        node->op = read_byte(reader);
-        const graft_op_info *info = PACK_TRUSTED ? &op_table[node->op] : graft_op(node->op);
-        if (!PACK_TRUSTED && info == NULL) {
+        const uint32_t op = read_byte(reader);
+        const graft_op_info *info = PACK_TRUSTED ? &op_table[op] : graft_op(op);
+        if ((!PACK_TRUSTED && info == NULL) ||
+            (operators != NULL && (operators[op / 32] >> op % 32 & 1u) == 0)) {
             reader->failed = true;
             return;
         }
+        node->op = (uint8_t)op;
         for (uint32_t i = 0; i < info->input_count && i < GRAFT_MAX_INPUTS; i++) {
             node->inputs[i] = read_byte(reader);
         }
@@ -400,31 +434,38 @@ static void read_pattern(graft_reader *reader, const graft_rule *rule, graft_pat
     }
 }
 
-/* Reads a rule as far as its bytes make sense; what the rule does not use is left as it was. */
-static bool read_rule(graft_rule *rule, const uint8_t *bytes, size_t capacity, size_t *size)
+/* Reads a rule as far as its bytes make sense and its source has no operator but `operators`; false when
+ * that is not to the end. What the rule does not use is left as it was. */
+static bool read_rule(graft_rule *rule, graft_reader *reader, const uint32_t *operators)
 {
-    graft_reader reader = {bytes, capacity, 0, false};
-    uint8_t head = read_byte(&reader);
-    uint8_t counts = read_byte(&reader);
-    rule->var_count = head & 15u;
-    rule->output_count = (uint8_t)((head >> 4) + 1u);
+    const uint8_t *head = reader->at;
+    if (!PACK_TRUSTED && reader->end - head < (ptrdiff_t)GRAFT_RULE_HEAD) {
+        return false;
+    }
+    const uint8_t first = head[0];
+    const uint8_t counts = head[1];
+    rule->var_count = first & 15u;
+    rule->output_count = (uint8_t)((first >> 4) + 1u);
     rule->source.node_count = counts & 15u;
     rule->target.node_count = counts >> 4;
-    rule->slot_count = read_byte(&reader);
-    rule->condition = read_byte(&reader);
-    rule->code_bytes = read_byte(&reader);
+    rule->slot_count = head[2];
+    rule->condition = head[3];
+    rule->code_bytes = head[4];
     if (!PACK_TRUSTED && (rule->source.node_count > GRAFT_RULE_MAX_NODES ||
                           rule->target.node_count > GRAFT_RULE_MAX_NODES ||
                           rule->output_count > GRAFT_RULE_MAX_OUTPUTS)) {
         return false;
     }
-    read_pattern(&reader, rule, &rule->source);
-    read_pattern(&reader, rule, &rule->target);
-    for (uint32_t i = 0; i < rule->code_bytes && (PACK_TRUSTED || !reader.failed); i++) {
-        rule->code[i] = read_byte(&reader);
+    reader->at += GRAFT_RULE_HEAD - 1u;
+    read_pattern(reader, rule, &rule->source, operators);
+    if (reader->failed) {
+        return false;
     }
-    *size = reader.size;
-    return PACK_TRUSTED || !reader.failed;
+    read_pattern(reader, rule, &rule->target, NULL);
+    for (uint32_t i = 0; i < rule->code_bytes; i++) {
+        rule->code[i] = read_byte(reader);
+    }
+    return PACK_TRUSTED || !reader->failed;
 }
 
 /* The operator of a packed rule's anchor, source node 0. */
@@ -432,16 +473,24 @@ static uint8_t packed_anchor(const uint8_t *bytes) { return bytes[5]; }
 
 static uint32_t packed_source_nodes(const uint8_t *bytes) { return bytes[1] & 15u; }
 
+/* Reads a whole rule and checks it; *size are the bytes that it took. */
+static graft_status read_valid_rule(graft_rule *rule, const uint8_t *pairs, const uint8_t *bytes,
+                                    size_t capacity, size_t *size)
+{
+    graft_reader reader = open_reader(pairs, bytes, capacity);
+    zero_bytes(rule, sizeof *rule);
+    if (!read_rule(rule, &reader, NULL) || rule->source.nodes[0].op != packed_anchor(bytes) ||
+        graft_rule_check(rule) != NULL) {
+        return GRAFT_BAD_INPUT;
+    }
+    *size = (size_t)(reader.at - bytes);
+    return GRAFT_OK;
+}
+
 graft_status graft_rule_unpack(graft_rule *rule, const uint8_t *bytes, size_t capacity,
                                size_t *size)
 {
-    size_t used = 0;
-    zero_bytes(rule, sizeof *rule);
-    if (!read_rule(rule, bytes, capacity, &used) || graft_rule_check(rule) != NULL) {
-        return GRAFT_BAD_INPUT;
-    }
-    *size = used;
-    return GRAFT_OK;
+    return read_valid_rule(rule, NULL, bytes, capacity, size);
 }
 
 #endif

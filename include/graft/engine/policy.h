@@ -61,11 +61,10 @@ typedef struct graft_optimize_run {
     graft_report *report;
     uint32_t seen_count;
     uint32_t budget;   /* Candidates that this call may still look at. */
-    uint32_t unpacked; /* The rule in memory.rule; rule_count: none. */
+    uint32_t unpacked; /* The rule in memory.rule that this graph may have; rule_count: none. */
     graft_phase phase;
     bool first_known; /* What rewriting began with costs: as given, of the graph before plans... */
-    uint64_t first_cost;   /* ...and simplification, or of the one that is decided about. */
-    uint32_t operators[2]; /* Those of the unpacked rule's source. */
+    uint64_t first_cost; /* ...and simplification, or of the one that is decided about. */
     graft_policy_memory memory;
     graft_scan scan;
     graft_decision decision; /* That is being made. */
@@ -112,7 +111,8 @@ graft_status graft_policy_rule(const graft_policy *policy, uint32_t r, graft_rul
         offsets[r + 1] > offsets[policy->rule_count]) {
         return GRAFT_BAD_INPUT;
     }
-    return graft_rule_unpack(rule, policy->rules + offsets[r], offsets[r + 1] - offsets[r], &size);
+    return read_valid_rule(rule, policy->rule_pairs, policy->rules + offsets[r],
+                           offsets[r + 1] - offsets[r], &size);
 }
 
 graft_status graft_policy_skip_unrunnable(const graft_policy *policy, const uint8_t *operators,
@@ -285,27 +285,24 @@ static const uint8_t *packed_rule(const graft_optimize_run *run, uint32_t r)
     return run->policy->rules + run->policy->rule_offsets[r];
 }
 
-static GRAFT_APART void note_operator(uint32_t *operators, uint32_t op)
+/* Unpacks rule `r`; opening the run has checked it, or the caller answers for it. False when the graph
+ * lacks an operator of its source: the rest is not read then. */
+static bool unpack_rule(graft_optimize_run *run, uint32_t r)
 {
-    operators[op / 32] |= 1u << op % 32;
-}
-
-/* Opening the run has checked all rules, or the caller answers for them. */
-static void unpack_rule(graft_optimize_run *run, uint32_t r)
-{
-    size_t size = 0;
-    const uint32_t *offsets = run->policy->rule_offsets;
+    const graft_policy *policy = run->policy;
     if (run->unpacked == r) {
-        return;
+        return true;
+    }
+    graft_reader reader = open_reader(policy->rule_pairs, packed_rule(run, r),
+                                      policy->rule_offsets[r + 1] - policy->rule_offsets[r]);
+    run->unpacked = policy->rule_count;
+    if (!read_rule(run->memory.rule, &reader, run->memory.operators)) {
+        return false;
     }
     run->unpacked = r;
-    (void)read_rule(run->memory.rule, packed_rule(run, r), offsets[r + 1] - offsets[r], &size);
-    zero_bytes(run->operators, sizeof run->operators);
-    for (uint32_t n = 0; n < run->memory.rule->source.node_count; n++) {
-        note_operator(run->operators, run->memory.rule->source.nodes[n].op);
-    }
     graft_matcher_start(&run->finder.matcher, run->memory.rule, run->graph, &run->memory.order,
                         GRAFT_NONE);
+    return true;
 }
 
 typedef char graft_operators_need_more_bits[GRAFT_OP_COUNT <= 64 ? 1 : -1];
@@ -321,12 +318,13 @@ static void list_anchors(graft_optimize_run *run)
     const graft_order *order = &run->memory.order;
     const graft_node *nodes = run->graph->nodes;
     graft_index *end = run->memory.anchor_end;
+    run->unpacked = run->policy->rule_count;
     zero_bytes(end, GRAFT_OP_COUNT * sizeof(graft_index));
     zero_bytes(run->memory.operators, sizeof run->memory.operators);
     for (uint32_t i = 0; i < order->count; i++) {
         const graft_node *node = &nodes[order->order[i]];
         if (node->op < GRAFT_OP_COUNT) {
-            note_operator(run->memory.operators, node->op);
+            run->memory.operators[node->op / 32] |= 1u << node->op % 32;
         }
         if (can_be_anchor(node) && node->op + 1u < GRAFT_OP_COUNT) {
             end[node->op + 1u]++;
@@ -385,7 +383,6 @@ static graft_status open_run(graft_graph *graph, const graft_policy *policy,
     run->options = *options;
     run->memory = memory;
     run->report = &run->own_report;
-    run->unpacked = policy->rule_count;
     run->first_cost = options->first_cost;
     run->first_known = options->first_cost > 0;
     open_kept(&run->memory.kept);
@@ -422,13 +419,9 @@ static bool enter_rule(graft_optimize_run *run, uint32_t r, uint64_t limit)
 static void next_anchor(graft_optimize_run *run, uint32_t r)
 {
     graft_finder *finder = &run->finder;
-    unpack_rule(run, r);
-    restart_matcher(&finder->matcher, run->memory.anchors[finder->position++]);
-    if (((run->operators[0] & ~run->memory.operators[0]) |
-         (run->operators[1] & ~run->memory.operators[1])) != 0) {
-        finder->position = finder->end;
-    }
-    finder->at_anchor = true;
+    finder->at_anchor = unpack_rule(run, r);
+    restart_matcher(&finder->matcher, run->memory.anchors[finder->position]);
+    finder->position = finder->at_anchor ? (graft_index)(finder->position + 1u) : finder->end;
     finder->matched = false;
 }
 
@@ -556,7 +549,7 @@ static bool scan_rule(graft_optimize_run *run)
         if (nothing_fits(kept, scan->rule, nodes, anchor)) {
 #ifdef GRAFT_CHECK_KEPT
             next_anchor(run, scan->rule);
-            if (graft_matcher_next(&run->finder.matcher, &run->match)) {
+            if (run->finder.at_anchor && graft_matcher_next(&run->finder.matcher, &run->match)) {
                 __builtin_trap();
             }
 #else
@@ -570,7 +563,9 @@ static bool scan_rule(graft_optimize_run *run)
         run->budget--;
         next_anchor(run, scan->rule);
         look_at_anchor(run);
-        keep_finding(kept, run->memory.rule, scan->rule, anchor, run->finder.matched);
+        if (run->unpacked == scan->rule) {
+            keep_finding(kept, run->memory.rule, scan->rule, anchor, run->finder.matched);
+        }
     }
     forget_rest(kept, run->finder.position < run->finder.end);
     return true;
