@@ -1,5 +1,7 @@
 /* model.c - what can be asked of a model, and its weight program (see model.h). */
 #include "graph/model.h"
+
+#include "graph/equal.h"
 #include "graph/meaning/algebra_float.h"
 #include "graph/onnx/onnx.h"
 
@@ -137,12 +139,20 @@ typedef struct {
     graft_index spoilt; /* As in graft_weights. */
 } fold_state;
 
+/* And what an executor reads in its place. */
+static void want(fold_state *state, const graft_index *same, graft_index value)
+{
+    state->wanted[value] = true;
+    state->wanted[same == NULL ? value : same[value]] = true;
+}
+
 /* Wants what runs at inference reads, then what computes that, consumers first. */
-static void mark_wanted(fold_state *state, const graft_order *order)
+static void mark_wanted(fold_state *state, graft_arena *scratch, const graft_order *order)
 {
     const graft_graph *graph = state->graph;
+    const graft_index *same = graft_equal_find(scratch, graph, order);
     for (graft_index i = 0; i < graph->output_count; i++) {
-        state->wanted[graph->outputs[i]] = true;
+        want(state, same, graph->outputs[i]);
     }
     for (graft_index i = order->count; i-- > 0;) {
         graft_index n = order->order[i];
@@ -153,7 +163,7 @@ static void mark_wanted(fold_state *state, const graft_order *order)
         for (uint32_t k = 0; wanted && k < graph->nodes[n].input_count; k++) {
             graft_index v = graft_node_input(graph, n, k);
             if (v != GRAFT_NONE) {
-                state->wanted[v] = true;
+                want(state, same, v);
             }
         }
     }
@@ -288,7 +298,7 @@ graft_status graft_model_fold_weights(graft_env *env, graft_arena *arena, const 
     }
     state.data = GRAFT_NEW(arena, const float *, graph->value_end);
     state.wanted = GRAFT_NEW(arena, bool, graph->value_end);
-    mark_wanted(&state, &order);
+    mark_wanted(&state, env->scratch, &order);
     borrow_weights(&state);
     for (graft_index i = 0; i < order.count; i++) {
         graft_index n = order.order[i];

@@ -1,4 +1,5 @@
 /* test_opaque.c - opaque nodes that can be run: what they compute, and what they refuse. */
+#include "graph/equal.h"
 #include "graph/meaning/algebra_float.h"
 #include "graph/opaque.h"
 #include "tests/support/build.h"
@@ -154,12 +155,36 @@ static void test_weights_that_do_not_fit(void **state)
                  GRAFT_BAD_INPUT, "weights of test.onnx");
 }
 
+/* An executor reads the first of equal constants, also where nothing else does. */
+static void test_weights_that_are_equal(void **state)
+{
+    graft_env *env = *state;
+    graft_weights weights;
+    const graft_model *model =
+        onnx_text_model(env, "input x 8; weight w 4; weight e = 0.5; ints r = 2; node Add w e -> a;"
+                             "node Tile a r -> t; node Add x t -> b; node Add b e -> y; output y");
+    const graft_graph *graph = &model->graph;
+    graft_order order = build_order(env->unit, graph);
+    const graft_index *same = graft_equal_find(env->unit, graph, &order);
+    assert_non_null(same);
+    assert_int_equal(graft_model_fold_weights(env, env->unit, model, graph, &weights), GRAFT_OK);
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        if (graft_weights_data(&weights, v) != NULL) {
+            assert_non_null(graft_weights_data(&weights, same[v]));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_outputs),         CHECK_TEST(test_refusals),
-        CHECK_TEST(test_without_a_model), CHECK_TEST(test_weights),
-        CHECK_TEST(test_no_weights),      CHECK_TEST(test_weights_that_do_not_fit),
+        CHECK_TEST(test_outputs),
+        CHECK_TEST(test_refusals),
+        CHECK_TEST(test_without_a_model),
+        CHECK_TEST(test_weights),
+        CHECK_TEST(test_no_weights),
+        CHECK_TEST(test_weights_that_do_not_fit),
+        CHECK_TEST(test_weights_that_are_equal),
     };
     return cmocka_run_group_tests_name("opaque", tests, NULL, NULL);
 }
