@@ -59,52 +59,54 @@ static void check_elements(const char *name, const graft_model_weight *have,
     }
 }
 
+/* Operators of which ONNX has cases that are worked out, and how many at least. */
+static const covered_row known_rows[] = {
+    {"Add",             1, 0},
+    {"Mod",             1, 0},
+    {"Equal",           2, 0},
+    {"Less",            2, 0},
+    {"Greater",         2, 0},
+    {"LessOrEqual",     1, 0},
+    {"GreaterOrEqual",  1, 0},
+    {"And",             5, 0},
+    {"Or",              5, 0},
+    {"Xor",             5, 0},
+    {"Where",           2, 0},
+    {"ConstantOfShape", 2, 0},
+    {"Range",           2, 0},
+    {"Gather",          4, 0},
+    {"ScatterND",       1, 0},
+    {"Slice",           7, 0},
+    {"Transpose",       7, 0},
+    {"Reshape",         5, 0},
+    {"Concat",          8, 0},
+    {"Expand",          2, 0},
+    {"Squeeze",         2, 0},
+    {"Unsqueeze",       5, 0},
+    {"Relu",            1, 0},
+    {"Sub",             3, 0},
+    {"Abs",             1, 0},
+    {"Neg",             1, 0},
+    {"Sign",            1, 0},
+    {"Ceil",            1, 0},
+    {"Floor",           1, 0},
+    {"Round",           1, 0},
+    {"Min",             1, 0},
+    {"Max",             1, 0},
+    {"Tile",            1, 0},
+    {"Pad",             1, 0},
+    {"Resize",          1, 0},
+    {"LRN",             1, 0},
+};
+
 static void test_constants(void **state)
 {
-    static const covered_row wanted[] = {
-        {"Add",             1, 0},
-        {"Mod",             1, 0},
-        {"Equal",           2, 0},
-        {"Less",            2, 0},
-        {"Greater",         2, 0},
-        {"LessOrEqual",     1, 0},
-        {"GreaterOrEqual",  1, 0},
-        {"And",             5, 0},
-        {"Or",              5, 0},
-        {"Xor",             5, 0},
-        {"Where",           2, 0},
-        {"ConstantOfShape", 2, 0},
-        {"Range",           2, 0},
-        {"Gather",          4, 0},
-        {"ScatterND",       1, 0},
-        {"Slice",           7, 0},
-        {"Transpose",       7, 0},
-        {"Reshape",         5, 0},
-        {"Concat",          8, 0},
-        {"Expand",          2, 0},
-        {"Squeeze",         2, 0},
-        {"Unsqueeze",       5, 0},
-        {"Relu",            1, 0},
-        {"Sub",             3, 0},
-        {"Abs",             1, 0},
-        {"Neg",             1, 0},
-        {"Sign",            1, 0},
-        {"Ceil",            1, 0},
-        {"Floor",           1, 0},
-        {"Round",           1, 0},
-        {"Min",             1, 0},
-        {"Max",             1, 0},
-        {"Tile",            1, 0},
-        {"Pad",             1, 0},
-        {"Resize",          1, 0},
-        {"LRN",             1, 0},
-    };
-    enum { ROWS = sizeof(wanted) / sizeof(wanted[0]) };
+    enum { ROWS = sizeof(known_rows) / sizeof(known_rows[0]) };
     graft_env *env = *state;
     covered_row rows[ROWS];
     uint32_t count = 0;
     const char *const *names = onnx_data_list(env->life, &count);
-    memcpy(rows, wanted, sizeof rows);
+    memcpy(rows, known_rows, sizeof rows);
     if (count == 0) {
         CHECK_SKIP("no conformance cases; install libonnx-testdata or set GRAFT_ONNX_TESTDATA");
     }
