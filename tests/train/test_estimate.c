@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GRAPHS = 150, COPIES = 12, SAMPLE = 1 };
+enum { GRAPHS = 450, COPIES = 12, SAMPLE = 1 };
 enum { ROWS_MOST = 4096, TREES = 8, STEPS = 8, MATCHES_MOST = 300, LOCATIONS = 30 };
 
 /* A tariff without sense: every other form that was met has a row, the trees are random. */
