@@ -24,6 +24,17 @@ typedef struct {
         op_type, "", NULL, graft_foreign_two_shape, graft_foreign_two, code, 2, 2, false           \
     }
 
+#define ROW(op_type, attributes, read, name, least, most, by_number)                               \
+    {                                                                                              \
+        op_type, attributes, read, graft_foreign_##name##_shape, graft_foreign_##name, 0, least,   \
+            most, by_number                                                                        \
+    }
+
+#define RESIZE_ATTRIBUTES                                                                          \
+    "coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value mode "       \
+    "nearest_mode"
+#define CONV_ATTRIBUTES "auto_pad dilations group kernel_shape pads strides"
+
 static const foreign_row rows[] = {
     ONE("Abs", GRAFT_FOREIGN_ABS),
     ONE("Neg", GRAFT_FOREIGN_NEG),
@@ -47,27 +58,18 @@ static const foreign_row rows[] = {
     TWO("Mod", GRAFT_FOREIGN_MOD),
     TWO("Min", GRAFT_FOREIGN_MIN),
     TWO("Max", GRAFT_FOREIGN_MAX),
-    {"Where",     "",                                                   NULL,                         graft_foreign_where_shape,     graft_foreign_where,  0, 3, 3,                        false},
-    {"Range",     "",                                                   NULL,                         graft_foreign_range_shape,     graft_foreign_range,  0, 3, 3,                        true },
-    {"Expand",    "",                                                   NULL,                         graft_foreign_expand_shape,    graft_foreign_expand, 0, 2, 2,                        true },
-    {"Tile",      "",                                                   NULL,                         graft_foreign_tile_shape,      graft_foreign_tile,   0, 2, 2,                        true },
-    {"Pad",       "mode pads value",                                    graft_foreign_read_pad,       graft_foreign_pad_shape,       graft_foreign_pad,
-                                0,                                                                                                                                                       1, 4,                        true },
-    {"Slice",     "axes ends starts",                                   graft_foreign_read_slice,     graft_foreign_slice_shape,
-                                graft_foreign_slice,                                                                                                                                  0, 3, 5,                        true },
-    {"Transpose", "perm",                                               graft_foreign_read_transpose, graft_foreign_transpose_shape,
-                                graft_foreign_transpose,                                                                                                                              0, 1, 1,                        false},
-    {"Concat",    "axis",                                               graft_foreign_read_concat,    graft_foreign_concat_shape,    graft_foreign_concat,
-                                0,                                                                                                                                                       1, GRAFT_OPAQUE_INPUTS_MOST, false},
-    {"Resize",
-                                "coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value mode "
-     "nearest_mode",                                                                               graft_foreign_read_resize,    graft_foreign_resize_shape,    graft_foreign_resize, 0, 1, 4,                        true },
-    {"Upsample",  "mode",                                               graft_foreign_read_upsample,  graft_foreign_resize_shape,
-                                graft_foreign_resize,                                                                                                                                 0, 2, 2,                        true },
-    {"LRN",       "alpha beta bias size",                               graft_foreign_read_lrn,       graft_foreign_lrn_shape,
-                                graft_foreign_lrn,                                                                                                                                    0, 1, 1,                        false},
-    {"Conv",      "auto_pad dilations group kernel_shape pads strides", graft_foreign_read_conv,
-                                graft_foreign_conv_shape,                                                                                                       graft_foreign_conv,   0, 2, 3,                        false},
+    ROW("Where", "", NULL, where, 3, 3, false),
+    ROW("Range", "", NULL, range, 3, 3, true),
+    ROW("Expand", "", NULL, expand, 2, 2, true),
+    ROW("Tile", "", NULL, tile, 2, 2, true),
+    ROW("Pad", "mode pads value", graft_foreign_read_pad, pad, 1, 4, true),
+    ROW("Slice", "axes ends starts", graft_foreign_read_slice, slice, 3, 5, true),
+    ROW("Transpose", "perm", graft_foreign_read_transpose, transpose, 1, 1, false),
+    ROW("Concat", "axis", graft_foreign_read_concat, concat, 1, GRAFT_OPAQUE_INPUTS_MOST, false),
+    ROW("Resize", RESIZE_ATTRIBUTES, graft_foreign_read_resize, resize, 1, 4, true),
+    ROW("Upsample", "mode", graft_foreign_read_upsample, resize, 2, 2, true),
+    ROW("LRN", "alpha beta bias size", graft_foreign_read_lrn, lrn, 1, 1, false),
+    ROW("Conv", CONV_ATTRIBUTES, graft_foreign_read_conv, conv, 2, 3, false),
 };
 
 /* ----------------------------------------------------------------------------- finding */
