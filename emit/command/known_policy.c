@@ -37,10 +37,10 @@ static const char *find_file(graft_env *env, const char *folder, const char *end
     DIR *entries = opendir(where);
     const struct dirent *entry = entries != NULL ? readdir(entries) : NULL;
     for (; entry != NULL; entry = readdir(entries)) {
-        const char *found = graft_arena_printf(env->life, "%s/%s", where, entry->d_name);
+        const char *found = graft_arena_printf(env->scratch, "%s/%s", where, entry->d_name);
         const uint32_t near = nearness(env->scratch, entry->d_name, ending, device);
         if (near > least || (near == least && (path == NULL || strcmp(found, path) < 0))) {
-            path = found;
+            path = graft_arena_strdup(env->life, found);
             least = near;
         }
     }

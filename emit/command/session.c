@@ -28,7 +28,8 @@ graft_status graft_session_price(graft_env *env, graft_session *session, const g
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
     if (session->runtime != NULL) {
-        GRAFT_CHECK(graft_runtime_fuse(env, env->scratch, &session->runtime->priced, &graph, &order));
+        GRAFT_CHECK(
+            graft_runtime_fuse(env, env->scratch, &session->runtime->priced, &graph, &order));
     }
     GRAFT_CHECK(graft_cost_price(env, session->cost, graph, order, ns));
 done:
@@ -66,7 +67,8 @@ graft_status graft_session_total(graft_env *env, graft_session *session, const g
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
     if (session->runtime != NULL) {
-        GRAFT_CHECK(graft_runtime_fuse(env, env->scratch, &session->runtime->priced, &graph, &order));
+        GRAFT_CHECK(
+            graft_runtime_fuse(env, env->scratch, &session->runtime->priced, &graph, &order));
     }
     GRAFT_CHECK(graft_cost_graph(env, session->cost, graph, order, total));
 done:

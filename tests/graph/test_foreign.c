@@ -63,31 +63,11 @@ static const foreign_row rows[] = {
      {0, 1.0F / 7.0F, 2.0F / 7.0F}           },
 };
 
-static const float **place_values(graft_env *env, const graft_model *model)
-{
-    const graft_graph *graph = &model->graph;
-    const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
-    for (graft_index v = 0; v < graph->value_end; v++) {
-        const graft_value *value = &graph->values[v];
-        if (value->kind == GRAFT_VALUE_WEIGHT) {
-            values[v] = model->weights[value->source].data;
-        } else if (value->kind == GRAFT_VALUE_INPUT) {
-            size_t count = (size_t)graft_shape_elements(&value->shape);
-            float *data = GRAFT_NEW(env->unit, float, count);
-            for (size_t i = 0; i < count; i++) {
-                data[i] = (float)i;
-            }
-            values[v] = data;
-        }
-    }
-    return values;
-}
-
 static void check_outputs(graft_env *env, const foreign_row *row, const graft_model *model)
 {
     const graft_graph *graph = &model->graph;
     graft_order order = build_order(env->unit, graph);
-    const float **values = place_values(env, model);
+    const float **values = onnx_text_values(env, model);
     const graft_index y = graph->outputs[0];
     assert_int_equal(graft_float_model(env, env->unit, model, graph, &order, values), GRAFT_OK);
     assert_int_equal(graft_shape_elements(&graph->values[y].shape), row->count);
@@ -145,10 +125,10 @@ static void check_refused(graft_env *env, const char *text, graft_status expecte
     print_message("# %s\n", text);
     const graft_model *model = onnx_text_model(env, text);
     graft_order order = build_order(env->unit, &model->graph);
-    check_failed(
-        env,
-        graft_float_model(env, env->unit, model, &model->graph, &order, place_values(env, model)),
-        expected, message);
+    check_failed(env,
+                 graft_float_model(env, env->unit, model, &model->graph, &order,
+                                   onnx_text_values(env, model)),
+                 expected, message);
 }
 
 static void test_refusals(void **state)

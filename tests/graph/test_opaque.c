@@ -35,26 +35,6 @@ static const opaque_row rows[] = {
      {0, 1}                                                                                    },
 };
 
-static const float **place_values(graft_env *env, const graft_model *model)
-{
-    const graft_graph *graph = &model->graph;
-    const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
-    for (graft_index v = 0; v < graph->value_end; v++) {
-        const graft_value *value = &graph->values[v];
-        if (value->kind == GRAFT_VALUE_WEIGHT) {
-            values[v] = model->weights[value->source].data;
-        } else if (value->kind == GRAFT_VALUE_INPUT) {
-            size_t count = (size_t)graft_shape_elements(&value->shape);
-            float *data = GRAFT_NEW(env->unit, float, count);
-            for (size_t i = 0; i < count; i++) {
-                data[i] = (float)i;
-            }
-            values[v] = data;
-        }
-    }
-    return values;
-}
-
 static void test_outputs(void **state)
 {
     graft_env *env = *state;
@@ -63,7 +43,7 @@ static void test_outputs(void **state)
         const graft_model *model = onnx_text_model(env, rows[r].model);
         const graft_graph *graph = &model->graph;
         graft_order order = build_order(env->unit, graph);
-        const float **values = place_values(env, model);
+        const float **values = onnx_text_values(env, model);
         /* Constants were cast while the model was read. */
         assert_true(model->opaque_count > 0 || model->onnx->proto->graph->n_input == 0);
         assert_int_equal(graft_float_model(env, env->unit, model, graph, &order, values), GRAFT_OK);
@@ -78,10 +58,10 @@ static void check_refused(graft_env *env, const char *text, graft_status expecte
 {
     const graft_model *model = onnx_text_model(env, text);
     graft_order order = build_order(env->unit, &model->graph);
-    check_failed(
-        env,
-        graft_float_model(env, env->unit, model, &model->graph, &order, place_values(env, model)),
-        expected, message);
+    check_failed(env,
+                 graft_float_model(env, env->unit, model, &model->graph, &order,
+                                   onnx_text_values(env, model)),
+                 expected, message);
 }
 
 static void test_refusals(void **state)
@@ -104,9 +84,9 @@ static void test_without_a_model(void **state)
     graft_env *env = *state;
     const graft_model *model = onnx_text_model(env, rows[0].model);
     graft_order order = build_order(env->unit, &model->graph);
-    check_failed(env,
-                 graft_float_graph(env, env->unit, &model->graph, &order, place_values(env, model)),
-                 GRAFT_UNSUPPORTED, "is opaque");
+    check_failed(
+        env, graft_float_graph(env, env->unit, &model->graph, &order, onnx_text_values(env, model)),
+        GRAFT_UNSUPPORTED, "is opaque");
 }
 
 /* Nodes of weights alone are part of the weight program, whatever types are between them. */

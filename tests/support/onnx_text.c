@@ -373,3 +373,23 @@ const char *onnx_text_print_proto(graft_arena *arena, const Onnx__GraphProto *gr
     }
     return out.data;
 }
+
+const float **onnx_text_values(graft_env *env, const graft_model *model)
+{
+    const graft_graph *graph = &model->graph;
+    const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        const graft_value *value = &graph->values[v];
+        if (value->kind == GRAFT_VALUE_WEIGHT) {
+            values[v] = model->weights[value->source].data;
+        } else if (value->kind == GRAFT_VALUE_INPUT) {
+            size_t count = (size_t)graft_shape_elements(&value->shape);
+            float *data = GRAFT_NEW(env->unit, float, count);
+            for (size_t i = 0; i < count; i++) {
+                data[i] = (float)i;
+            }
+            values[v] = data;
+        }
+    }
+    return values;
+}

@@ -31,6 +31,8 @@ GRAFT_MUST_USE graft_status onnx_text_read(graft_env *env, Onnx__ModelProto *pro
                                            const graft_model_options *options, graft_model **model);
 /* Reads a text likewise; asserts success. */
 graft_model *onnx_text_model(graft_env *env, const char *text);
+/* By value: the data of weights, for inputs 0, 1, 2, ..., for others NULL; in env->unit. */
+const float **onnx_text_values(graft_env *env, const graft_model *model);
 
 /* Nodes in topological order, one a line: "y = conv(x, w) 1 1 0 0 0 0 1 1 1". A value without a
  * name is %k; `out` lists the outputs. Trailing zero attributes are left out, floats are %g. */

@@ -168,8 +168,9 @@ def optimize(
 
     `device` is whose costs count: "cpu" measures on this machine what was not measured before;
     `search` is auto (greedy, and guided on top) or one that `graft help optimize` names; `exact`
-    keeps to rules that give the same bits; `check` runs both models on so many random inputs and compares; `sizes` are values for sizes
-    that the model leaves open; `policy` a policy.graft to follow instead of a search."""
+    keeps to rules that give the same bits; `check` runs both models on so many random inputs and
+    compares; `sizes` are values for sizes that the model leaves open; `policy` a policy.graft to
+    follow instead of a search."""
     with tempfile.TemporaryDirectory(prefix="graft-") as temporary:
         folder = Path(temporary)
         written = Path(out) if out is not None else folder / "out" / "model.onnx"
