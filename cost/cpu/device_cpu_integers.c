@@ -1,10 +1,11 @@
 /* device_cpu_integers.c - products and sums of 8-bit integers (cost/plan/integers.h): products
- * through oneDNN, which sums them in int32, takes each sum times its factor, applies the activation,
- * adds the zero point, rounds and saturates in one pass; sums in a loop of ours.
+ * through oneDNN, which sums them in int32, takes each sum times its factor, applies the
+ * activation, adds the zero point, rounds and saturates in one pass; sums in a loop of ours.
  *
  * Only implementations that sum exactly: those for processors without VNNI add two products in 16
- * bits first. What the library rounds is the sum with the zero point, halves to even; ONNX rounds before that, which
- * differs for halves where the zero point is odd, so that a rounding stands before it then. */
+ * bits first. What the library rounds is the sum with the zero point, halves to even; ONNX rounds
+ * before that, which differs for halves where the zero point is odd, so that a rounding stands
+ * before it then. */
 #include "cost/cpu/program.h"
 
 #include "cost/plan/integers.h"

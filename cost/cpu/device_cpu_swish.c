@@ -1,5 +1,6 @@
-/* device_cpu_swish.c - x sigmoid(alpha x) in one pass, as x / (1 + 2^(-alpha x / ln 2)): the library's
- * takes twice as long, and no less inside of a convolution. On one thread, as all kernels of ours. */
+/* device_cpu_swish.c - x sigmoid(alpha x) in one pass, as x / (1 + 2^(-alpha x / ln 2)): the
+ * library's takes twice as long, and no less inside of a convolution. On one thread, as all kernels
+ * of ours. */
 #include "cost/cpu/device_cpu.h"
 #include "cost/cpu/lanes.h"
 

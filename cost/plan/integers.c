@@ -1,4 +1,4 @@
-/* integers.c - finding groups on integers, their constants, and what they compute (see integers.h). */
+/* integers.c - finding groups on integers, their constants, and what they compute (integers.h). */
 #include "cost/plan/integers.h"
 
 #include "graph/meaning/algebra.h"
@@ -98,7 +98,7 @@ static bool take_operand(finder *f, uint32_t k, graft_index value)
     return read_change(f, node, &opaque, &f->group->in[k]);
 }
 
-/* Weights with their scales at inputs `k`, `k + 1`, `k + 2` of a node, the channels along `axis`. */
+/* Weights with their scales at inputs `k` to `k + 2` of a node, the channels along `axis`. */
 static bool read_weights(finder *f, graft_index node, uint32_t k, uint32_t axis)
 {
     graft_group *g = f->group;
