@@ -33,14 +33,13 @@ static size_t count_graph(counter *c)
 
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
-static size_t count_order(counter *c)
+static void count_order(counter *c)
 {
     take(c, c->nodes, c->of.id);
     take(c, c->nodes, c->of.id);
     take(c, c->values + 1, c->of.id);
     take(c, c->edges, c->of.id);
     take(c, larger(c->values, c->nodes), c->of.id);
-    return take_back(c);
 }
 
 static size_t power_of_two(size_t n)
@@ -53,8 +52,9 @@ static size_t power_of_two(size_t n)
 }
 
 /* The estimator's, which begin with those of an application and are hashes of values at times. */
-static size_t count_costs(counter *c)
+static void count_costs(counter *c)
 {
+    const size_t hashes_end = (c->used + 7) / 8 * 8 + c->values * sizeof(uint64_t);
     const size_t made = (size_t)GRAFT_RULE_MAX_NODES * GRAFT_MAX_OUTPUTS;
     const size_t more = c->nodes + GRAFT_RULE_MAX_NODES;
     take(c, c->values + made, c->of.id);
@@ -69,9 +69,8 @@ static size_t count_costs(counter *c)
     take(c, more, c->of.id);
     take(c, power_of_two(c->nodes + more + 1), c->of.id);
     take(c, more, 1);
-    c->used = larger(c->used, c->values * sizeof(uint64_t));
+    c->used = larger(c->used, hashes_end);
     take(c, power_of_two(more), sizeof(uint64_t));
-    return take_back(c);
 }
 
 static void count_network(counter *c)
@@ -104,24 +103,28 @@ static void take_part(counter *c, graft_ram *ram, graft_ram_part part, size_t by
     ram->parts[part] += c->used - before;
 }
 
+/* Likewise what a function takes. */
+static void count_part(counter *c, graft_ram *ram, graft_ram_part part, void (*count)(counter *c))
+{
+    const size_t before = c->used;
+    count(c);
+    ram->parts[part] += c->used - before;
+}
+
 static void count_all(counter *c, uint32_t step_limit, graft_ram *ram)
 {
     *ram = (graft_ram){.buffer = count_graph(c)};
     ram->parts[GRAFT_RAM_GRAPH] = c->of.graph + ram->buffer;
-    const size_t order = count_order(c);
-    const size_t costs = count_costs(c);
     take_part(c, ram, GRAFT_RAM_RUN, c->of.run);
-    take_part(c, ram, GRAFT_RAM_ORDER, order);
+    count_part(c, ram, GRAFT_RAM_ORDER, count_order);
     take_part(c, ram, GRAFT_RAM_SEEN, ((size_t)step_limit + 1) * sizeof(uint64_t));
     take_part(c, ram, GRAFT_RAM_CANDIDATES, c->nodes * c->of.id);
     take_part(c, ram, GRAFT_RAM_CANDIDATES, GRAFT_OP_COUNT * c->of.id);
     take_part(c, ram, GRAFT_RAM_RUN, sizeof(graft_rule));
     take_part(c, ram, GRAFT_RAM_CANDIDATES, c->policy->rule_count * sizeof(uint16_t));
-    take_part(c, ram, GRAFT_RAM_RUN, sizeof(graft_made));
-    take_part(c, ram, GRAFT_RAM_COSTS, costs);
-    const size_t before = c->used;
-    count_network(c);
-    ram->parts[GRAFT_RAM_NETWORK] = c->used - before;
+    take_part(c, ram, GRAFT_RAM_RUN, c->of.made);
+    count_part(c, ram, GRAFT_RAM_COSTS, count_costs);
+    count_part(c, ram, GRAFT_RAM_NETWORK, count_network);
     ram->work = take_back(c);
     ram->parts[GRAFT_RAM_RUN] += 7;
     ram->total = c->of.graph + ram->buffer + ram->work;

@@ -267,19 +267,29 @@ GRAFT_MUST_USE graft_status graft_match_try(const graft_graph *graph, const graf
                                             const graft_apply_options *options, void *scratch);
 size_t graft_match_scratch_bytes(const graft_limits *limits);
 
-/* What an application would make, by node of the target pattern, whose operators and wiring are the
- * rule's. */
+/* What an application would make, by node of the target pattern. The nodes' ids would count on from the
+ * graph's node_end; those of the values, GRAFT_MAX_OUTPUTS for each node, from its value_end. */
+typedef struct graft_made_node {
+    graft_node node; /* Without edges in the graph's table. */
+    graft_index inputs[GRAFT_MAX_INPUTS];
+    graft_shape shapes[GRAFT_MAX_OUTPUTS]; /* Of the outputs. */
+} graft_made_node;
 typedef struct graft_made {
     uint64_t weight_bytes; /* As in graft_effect. */
-    bool is_const[GRAFT_RULE_MAX_NODES];
-    int32_t attrs[GRAFT_RULE_MAX_NODES][GRAFT_MAX_ATTRS];
-    graft_shape shapes[GRAFT_RULE_MAX_NODES][GRAFT_MAX_OUTPUTS]; /* Of the outputs. */
+    graft_made_node nodes[GRAFT_RULE_MAX_NODES];
 } graft_made;
 /* graft_match_try that also tells what would be made; `made` is untouched on failure. */
 GRAFT_MUST_USE graft_status graft_match_plan(const graft_graph *graph, const graft_rule *rule,
                                              const graft_match *match, const graft_order *order,
                                              const graft_apply_options *options, void *scratch,
                                              graft_made *made);
+/* Room for applications, in the caller's scratch. */
+typedef struct graft_apply_scratch {
+    graft_index *use_count; /* By value id; behind them the estimator has what a target makes. */
+    graft_index *pending;   /* A stack; a value or a node is on it at most once. The estimator also
+                               stacks what a target makes. */
+    uint8_t *seen;          /* By node id. */
+} graft_apply_scratch;
 /* Replaces the match. On any failure the graph is as it was. Dead nodes are removed. `order` is
  * stale afterwards. `effect` may be NULL. */
 GRAFT_MUST_USE graft_status graft_apply(graft_graph *graph, const graft_rule *rule,

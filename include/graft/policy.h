@@ -131,8 +131,8 @@ typedef struct graft_form {
 
 /* The form of a node of `graph`, and of target node `n` of an application. */
 void graft_form_of_node(const graft_graph *graph, graft_index node, graft_form *form);
-void graft_form_of_made(const graft_graph *graph, const graft_rule *rule, const graft_match *match,
-                        const graft_made *made, uint32_t n, graft_form *form);
+void graft_form_of_made(const graft_graph *graph, const graft_made *made, uint32_t n,
+                        graft_form *form);
 /* How far away the weights of a graph lie from one inference to the next: 0 when all that its nodes
  * read are below 1 MB, which a core's caches keep, then one more for each octave, to GRAFT_REACH_MOST. */
 enum { GRAFT_REACH_LEAST_LOG2 = 19, GRAFT_REACH_MOST = 5 };
@@ -238,8 +238,7 @@ typedef struct graft_estimator {
     graft_index *first;     /* By node id: its class, the first node that it is equal to... */
     graft_index *label;     /* ...and after the rewrite that is looked at, which adds nodes. */
     graft_index *members;   /* By class: how many nodes it has. */
-    graft_index *use_count; /* By value id. */
-    graft_index *pending;   /* A stack of values. */
+    graft_apply_scratch scratch;
     graft_index *touched; /* Node ids that die, a heap of places in the order; from the end on, node
                                ids that have a new class. */
     graft_index *entries; /* Nodes with a new key... */

@@ -199,6 +199,8 @@ typedef uint8_t graft_operand;
 #define GRAFT_OPERAND_IS_NODE(x) (((x)&0x40u) != 0)
 #define GRAFT_OPERAND_NODE_OF(x) (((x)&0x3fu) >> 1)
 #define GRAFT_OPERAND_SLOT_OF(x) ((x)&1u)
+/* Its place among the outputs of all nodes of a pattern, GRAFT_MAX_OUTPUTS of each. */
+#define GRAFT_OPERAND_PLACE_OF(x) ((x)&0x3fu)
 
 /* How an attribute is given: a constant; the attribute slot `value`; the result of the byte code
  * that starts at offset `value` of the rule's code (target side only). */

@@ -117,15 +117,15 @@ done:
 }
 
 bool graft_ledger_knows(graft_ledger *ledger, const graft_graph *graph, const graft_rule *rule,
-                        const graft_match *match, const graft_made *made)
+                        const graft_made *made)
 {
     bool knows = true;
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
         graft_form form;
-        if (made->is_const[n]) {
+        if (made->nodes[n].node.is_const) {
             continue;
         }
-        graft_form_of_made(graph, rule, match, made, n, &form);
+        graft_form_of_made(graph, made, n, &form);
         uint32_t key = graft_tariff_key(ledger->tariff.seed, graft_form_hash(&form));
         uint32_t at = graft_tariff_row(&ledger->tariff, key);
         if (at < ledger->row_count) {

@@ -38,7 +38,7 @@ GRAFT_MUST_USE graft_status graft_ledger_note(graft_env *env, graft_ledger *ledg
 /* Whether there is a row for every node that applying a rule would make; those that there are know
  * their operator afterwards. */
 bool graft_ledger_knows(graft_ledger *ledger, const graft_graph *graph, const graft_rule *rule,
-                        const graft_match *match, const graft_made *made);
+                        const graft_made *made);
 
 /* Factors exp(sigma z), z normal, by seed and form, or by seed and operator. */
 typedef struct graft_blur {

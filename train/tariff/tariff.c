@@ -120,17 +120,15 @@ done:
     return status;
 }
 
-/* NOLINTNEXTLINE(readability-function-size): the interface. */
 bool graft_book_wants(const graft_book *book, const graft_graph *graph, const graft_rule *rule,
-                      const graft_match *match, const graft_made *made, uint32_t model,
-                      uint32_t contexts)
+                      const graft_made *made, uint32_t model, uint32_t contexts)
 {
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
         graft_form form;
-        if (made->is_const[n]) {
+        if (made->nodes[n].node.is_const) {
             continue;
         }
-        graft_form_of_made(graph, rule, match, made, n, &form);
+        graft_form_of_made(graph, made, n, &form);
         uint32_t slot = book->slots[find_slot(book, graft_form_hash(&form), model)];
         if (slot == 0 || book->rows[slot - 1].count < contexts) {
             return true;

@@ -43,8 +43,7 @@ GRAFT_MUST_USE graft_status graft_book_note(graft_env *env, graft_book *book, gr
                                             uint32_t contexts);
 /* Whether applying a rule would make a node of a form met in fewer contexts. */
 bool graft_book_wants(const graft_book *book, const graft_graph *graph, const graft_rule *rule,
-                      const graft_match *match, const graft_made *made, uint32_t model,
-                      uint32_t contexts);
+                      const graft_made *made, uint32_t model, uint32_t contexts);
 
 /* Appends all that a book has, for this program in another process. */
 void graft_book_pack(const graft_book *book, graft_buffer *packed);

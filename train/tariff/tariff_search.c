@@ -119,7 +119,7 @@ static graft_status note_beside(walker *w, graft_action action)
     const graft_rule *rule = graft_place_rule(&place, action);
     const graft_match *match = graft_place_match(&place, action);
     GRAFT_CHECK(graft_appraisal_plan(w->env, &place, action, &made));
-    if (graft_book_wants(w->book, &environment->state.graph, rule, match, &made, w->walk->model,
+    if (graft_book_wants(w->book, &environment->state.graph, rule, &made, w->walk->model,
                          w->walk->beside_most)) {
         GRAFT_CHECK(graft_state_set(w->env, &w->trial, &environment->state.graph));
         GRAFT_CHECK(graft_state_apply(w->env, &w->trial, rule, match, &environment->options.apply));

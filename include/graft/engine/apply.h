@@ -6,24 +6,16 @@
 #ifndef GRAFT_ENGINE_APPLY_H
 #define GRAFT_ENGINE_APPLY_H
 
-/* Room inside the caller's scratch. */
-typedef struct graft_apply_scratch {
-    graft_index *use_count; /* By value id; behind them the estimator has outputs of the target. */
-    graft_index *pending;   /* A stack; a value or a node is on it at most once. The estimator also
-                               stacks outputs of the target. */
-    uint8_t *seen;          /* By node id. */
-} graft_apply_scratch;
-
 /* One application: what is asked, what is decided, what is made. */
 typedef struct graft_application {
     const graft_rule *rule;
     const graft_match *match;
     const graft_order *order;
-    graft_apply_scratch scratch;
     graft_made *made;
+    graft_apply_scratch scratch;
     graft_index old[GRAFT_RULE_MAX_OUTPUTS]; /* The values that the match gives to others. */
-    /* Value ids of the target's outputs. */
-    graft_index produced[GRAFT_RULE_MAX_NODES][GRAFT_MAX_OUTPUTS];
+    /* Value ids of the target's outputs, in the order of their operands. */
+    graft_index produced[GRAFT_RULE_MAX_NODES * GRAFT_MAX_OUTPUTS];
 } graft_application;
 
 static void carve_scratch(graft_carver *carver, const graft_limits *limits,
@@ -46,13 +38,21 @@ size_t graft_match_scratch_bytes(const graft_limits *limits)
 
 /* ------------------------------------------------------------------- plan */
 
-static GRAFT_APART const graft_shape *operand_shape(const graft_graph *graph,
-                                                    const graft_match *match,
-                                                    const graft_made *made, graft_operand operand)
+/* The value that an operand of the target stands for: the graph's, or one that would be made. */
+static GRAFT_APART graft_index target_value(const graft_graph *graph, const graft_match *match,
+                                            graft_operand operand)
 {
-    return GRAFT_OPERAND_IS_NODE(operand)
-               ? &made->shapes[GRAFT_OPERAND_NODE_OF(operand)][GRAFT_OPERAND_SLOT_OF(operand)]
-               : &graph->values[match->vars[operand]].shape;
+    return GRAFT_OPERAND_IS_NODE(operand) ? (graft_index)(graph->value_end + GRAFT_OPERAND_PLACE_OF(operand))
+                                          : match->vars[operand];
+}
+
+static GRAFT_APART const graft_shape *shape_of(const graft_graph *graph, const graft_made *made,
+                                               uint32_t value)
+{
+    const uint32_t place = value - graph->value_end;
+    return value < graph->value_end
+               ? &graph->values[value].shape
+               : &made->nodes[place / GRAFT_MAX_OUTPUTS].shapes[place % GRAFT_MAX_OUTPUTS];
 }
 
 static bool plan_attrs(const graft_graph *graph, const graft_rule *rule, const graft_match *match,
@@ -76,22 +76,40 @@ static bool plan_attrs(const graft_graph *graph, const graft_rule *rule, const g
     return true;
 }
 
+static uint32_t mark_made(uint32_t marks, graft_operand operand)
+{
+    return GRAFT_OPERAND_IS_NODE(operand) ? marks | 1u << GRAFT_OPERAND_PLACE_OF(operand) : marks;
+}
+
 /* Bytes of the new const tensors that are needed at inference, each counted once: a target node that
  * runs then reads them, or they leave the match. */
 static uint64_t count_weight_bytes(const graft_rule *rule, const graft_made *made)
 {
     uint64_t bytes = 0;
-    for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        uint32_t outputs = made->is_const[n] ? outputs_of(rule->target.nodes[n].op) : 0;
-        for (uint32_t o = 0; o < outputs; o++) {
-            graft_operand x = GRAFT_OPERAND_NODE(n, o);
-            if (gives_out(rule, &rule->target, x) ||
-                count_readings(&rule->target, x, made->is_const) > 0) {
-                bytes += graft_shape_bytes(&made->shapes[n][o]);
+    uint32_t needed = 0; /* Bits of what is made. */
+    for (uint32_t i = 0; i < rule_outputs(rule); i++) {
+        needed = mark_made(needed, rule->target.outputs[i]);
+    }
+    for (uint32_t n = rule->target.node_count; n-- > 0;) { /* Readers first. */
+        const graft_made_node *made_node = &made->nodes[n];
+        for (uint32_t i = 0; !made_node->node.is_const && i < made_node->node.input_count; i++) {
+            needed = mark_made(needed, rule->target.nodes[n].inputs[i]);
+        }
+        for (uint32_t o = 0; made_node->node.is_const && o < made_node->node.output_count; o++) {
+            if ((needed >> (n * GRAFT_MAX_OUTPUTS + o) & 1u) != 0) {
+                bytes += graft_shape_bytes(&made_node->shapes[o]);
             }
         }
     }
     return bytes;
+}
+
+/* Whether a value of the graph is const, or one that would be made. */
+static bool is_const_value(const graft_graph *graph, const graft_made *made, uint32_t value)
+{
+    return value < graph->value_end
+               ? graph->values[value].is_const
+               : made->nodes[(value - graph->value_end) / GRAFT_MAX_OUTPUTS].node.is_const;
 }
 
 /* Infers the target's attributes and shapes; false when they do not fit together. */
@@ -99,21 +117,21 @@ static bool plan_target(const graft_graph *graph, const graft_rule *rule, const 
                         graft_made *made)
 {
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        const graft_pattern_node *node = &rule->target.nodes[n];
+        const graft_pattern_node *pattern = &rule->target.nodes[n];
         const graft_shape *in[GRAFT_MAX_INPUTS];
-        zero_bytes(made->attrs[n], sizeof made->attrs[n]);
-        made->is_const[n] = true;
-        made->shapes[n][0].dtype = graph->dtype;
-        for (uint32_t i = 0; i < op_table[node->op].input_count; i++) {
-            graft_operand operand = node->inputs[i];
-            in[i] = operand_shape(graph, match, made, operand);
-            made->is_const[n] =
-                made->is_const[n] &&
-                (GRAFT_OPERAND_IS_NODE(operand) ? made->is_const[GRAFT_OPERAND_NODE_OF(operand)]
-                                                : graph->values[match->vars[operand]].is_const);
+        graft_made_node *made_node = &made->nodes[n];
+        graft_node *node = &made_node->node;
+        begin_node(node, pattern->op, op_table[pattern->op].input_count, outputs_of(pattern->op));
+        node->is_const = true;
+        made_node->shapes[0].dtype = graph->dtype;
+        for (uint32_t i = 0; i < node->input_count; i++) {
+            const graft_index value = target_value(graph, match, pattern->inputs[i]);
+            made_node->inputs[i] = value;
+            in[i] = shape_of(graph, made, value);
+            node->is_const = node->is_const && is_const_value(graph, made, value);
         }
-        if (!plan_attrs(graph, rule, match, n, made->attrs[n]) ||
-            infer_outputs(node->op, made->attrs[n], in, made->shapes[n]) != NULL) {
+        if (!plan_attrs(graph, rule, match, n, node->attrs) ||
+            infer_outputs(node->op, node->attrs, in, made_node->shapes) != NULL) {
             return false;
         }
     }
@@ -134,7 +152,8 @@ static bool outputs_keep_shape(const graft_graph *graph, const graft_rule *rule,
 {
     for (uint32_t i = 0; i < rule_outputs(rule); i++) {
         const graft_shape *old = &graph->values[matched_output(graph, rule, match, i)].shape;
-        if (!graft_shape_equal(old, operand_shape(graph, match, made, rule->target.outputs[i]))) {
+        const uint32_t given = target_value(graph, match, rule->target.outputs[i]);
+        if (!graft_shape_equal(old, shape_of(graph, made, given))) {
             return false;
         }
     }
@@ -154,7 +173,7 @@ static bool has_several_roots(const graft_rule *rule)
 }
 
 static GRAFT_APART uint32_t push_producer(const graft_graph *graph, uint32_t value,
-                                          graft_apply_scratch *scratch, uint32_t depth)
+                                          const graft_apply_scratch *scratch, uint32_t depth)
 {
     if (value != GRAFT_NONE && graph->values[value].kind == GRAFT_VALUE_COMPUTED &&
         scratch->seen[graph->values[value].node] == 0) {
@@ -168,7 +187,7 @@ static GRAFT_APART uint32_t push_producer(const graft_graph *graph, uint32_t val
  * computes. Cannot happen with a single root, whose inner values nobody else reads. Nodes placed
  * before every matched one are not followed. */
 static bool closes_cycle(const graft_graph *graph, const graft_rule *rule, const graft_match *match,
-                         const graft_order *order, graft_apply_scratch *scratch)
+                         const graft_order *order, const graft_apply_scratch *scratch)
 {
     uint32_t first = GRAFT_NONE;
     uint32_t depth = 0;
@@ -197,16 +216,15 @@ static bool closes_cycle(const graft_graph *graph, const graft_rule *rule, const
 
 /* -------------------------------------------------------------- decisions */
 
-static bool target_fits(const graft_graph *graph, const graft_rule *rule)
+static bool target_fits(const graft_graph *graph, const graft_rule *rule, const graft_made *made)
 {
     uint32_t values = 0;
     uint32_t edges = 0;
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        const uint32_t op = rule->target.nodes[n].op;
-        values += outputs_of(op);
-        edges += op_table[op].input_count + outputs_of(op);
+        values += made->nodes[n].node.output_count;
+        edges += made->nodes[n].node.input_count;
     }
-    return has_places(graph, rule->target.node_count, values, edges);
+    return has_places(graph, rule->target.node_count, values, edges + values);
 }
 
 static graft_status decide(const graft_graph *graph, graft_application *a,
@@ -219,31 +237,26 @@ static graft_status decide(const graft_graph *graph, graft_application *a,
          closes_cycle(graph, a->rule, a->match, a->order, &a->scratch))) {
         return GRAFT_NO_MATCH;
     }
-    return target_fits(graph, a->rule) ? GRAFT_OK : GRAFT_CAPACITY;
+    return target_fits(graph, a->rule, a->made) ? GRAFT_OK : GRAFT_CAPACITY;
 }
 
 /* NOLINTNEXTLINE(readability-function-size): what an application is. */
 static void start_application(graft_application *a, const graft_rule *rule,
-                              const graft_match *match, const graft_order *order,
-                              const graft_graph *graph, void *scratch, graft_made *made)
+                              const graft_match *match, const graft_order *order, graft_made *made)
 {
-    graft_carver carver = {align_buffer(scratch), 0};
     a->rule = rule;
     a->match = match;
     a->order = order;
     a->made = made;
-    carve_scratch(&carver, &graph->limits, &a->scratch);
 }
 
-/* graft_match_plan but for `made`, which is overwritten on failure too. */
-/* NOLINTNEXTLINE(readability-function-size): the interface's. */
-static graft_status plan_match(const graft_graph *graph, const graft_rule *rule,
-                               const graft_match *match, const graft_order *order,
-                               const graft_apply_options *options, void *scratch, graft_made *made)
+/* graft_match_plan but for `a->made`, which is overwritten on failure too. */
+static graft_status plan_match(const graft_graph *graph, graft_application *a,
+                               const graft_apply_options *options, void *scratch)
 {
-    graft_application application;
-    start_application(&application, rule, match, order, graph, scratch, made);
-    return decide(graph, &application, options);
+    graft_carver carver = {align_buffer(scratch), 0};
+    carve_scratch(&carver, &graph->limits, &a->scratch);
+    return decide(graph, a, options);
 }
 
 graft_status graft_match_try(const graft_graph *graph, const graft_rule *rule,
@@ -251,7 +264,9 @@ graft_status graft_match_try(const graft_graph *graph, const graft_rule *rule,
                              const graft_apply_options *options, void *scratch)
 {
     graft_made made;
-    return plan_match(graph, rule, match, order, options, scratch, &made);
+    graft_application application;
+    start_application(&application, rule, match, order, &made);
+    return plan_match(graph, &application, options, scratch);
 }
 
 /* NOLINTNEXTLINE(readability-function-size): the interface. */
@@ -260,7 +275,9 @@ graft_status graft_match_plan(const graft_graph *graph, const graft_rule *rule,
                               const graft_apply_options *options, void *scratch, graft_made *made)
 {
     graft_made planned;
-    graft_status status = plan_match(graph, rule, match, order, options, scratch, &planned);
+    graft_application application;
+    start_application(&application, rule, match, order, &planned);
+    graft_status status = plan_match(graph, &application, options, scratch);
     if (status == GRAFT_OK) {
         *made = planned;
     }
@@ -287,32 +304,29 @@ static GRAFT_APART void swap_producers(graft_graph *graph, uint32_t a, uint32_t 
     vb->is_const = saved.is_const;
 }
 
-/* The graph value that stands for an operand of the target. */
-static uint32_t target_value(const graft_application *a, graft_operand operand)
+/* The graph value that stands for an operand of the target, once that is made. */
+static uint32_t produced_value(const graft_application *a, graft_operand operand)
 {
-    return GRAFT_OPERAND_IS_NODE(operand)
-               ? a->produced[GRAFT_OPERAND_NODE_OF(operand)][GRAFT_OPERAND_SLOT_OF(operand)]
-               : a->match->vars[operand];
+    return GRAFT_OPERAND_IS_NODE(operand) ? a->produced[GRAFT_OPERAND_PLACE_OF(operand)]
+                                          : a->match->vars[operand];
 }
 
 /* Creates target node n and says what it produces. */
-static uint32_t create_node(graft_graph *graph, graft_application *a, uint32_t n)
+static graft_index create_node(graft_graph *graph, graft_application *a, uint32_t n)
 {
-    const graft_pattern_node *pattern = &a->rule->target.nodes[n];
-    const graft_op_info *info = &op_table[pattern->op];
+    const graft_made_node *made = &a->made->nodes[n];
+    const graft_node *like = &made->node;
     graft_index inputs[GRAFT_MAX_INPUTS];
-    for (uint32_t i = 0; i < info->input_count; i++) {
-        inputs[i] = target_value(a, pattern->inputs[i]);
+    graft_index node = GRAFT_NONE;
+    for (uint32_t i = 0; i < like->input_count; i++) {
+        inputs[i] = (graft_index)produced_value(a, a->rule->target.nodes[n].inputs[i]);
         a->scratch.use_count[inputs[i]]++;
     }
-    const uint16_t outputs = (uint16_t)outputs_of(pattern->op);
-    (void)fits_new_node(graph, info->input_count, outputs); /* Compacts if need be. */
-    uint32_t node =
-        place_node(graph, pattern->op, inputs, info->input_count, a->made->shapes[n], outputs);
-    copy_bytes(graph->nodes[node].attrs, a->made->attrs[n], sizeof a->made->attrs[n]);
-    for (uint32_t o = 0; o < outputs; o++) {
-        a->produced[n][o] = graft_node_output(graph, node, o);
-        a->scratch.use_count[a->produced[n][o]] = 0;
+    (void)add_node(graph, like, inputs, made->shapes, &node); /* target_fits asked. */
+    for (uint32_t o = 0; o < like->output_count; o++) {
+        const graft_index value = graft_node_output(graph, node, o);
+        a->produced[n * GRAFT_MAX_OUTPUTS + o] = value;
+        a->scratch.use_count[value] = 0;
     }
     return node;
 }
@@ -328,7 +342,7 @@ static void take_over_outputs(graft_graph *graph, graft_application *a, uint32_t
         if (!GRAFT_OPERAND_IS_NODE(x) || GRAFT_OPERAND_NODE_OF(x) != n) {
             continue;
         }
-        graft_index *value = &a->produced[n][GRAFT_OPERAND_SLOT_OF(x)];
+        graft_index *value = &a->produced[GRAFT_OPERAND_PLACE_OF(x)];
         swap_producers(graph, a->old[i], *value);
         dead[i] = *value;
         *value = a->old[i];
@@ -340,7 +354,7 @@ static void redirect_outputs(graft_graph *graph, graft_application *a)
 {
     graft_index *use_count = a->scratch.use_count;
     for (uint32_t i = 0; i < rule_outputs(a->rule); i++) {
-        uint32_t to = target_value(a, a->rule->target.outputs[i]);
+        uint32_t to = produced_value(a, a->rule->target.outputs[i]);
         if (to != a->old[i]) { /* A variable, or the target value of a later output. */
             graft_graph_redirect(graph, a->old[i], to);
             use_count[to] += use_count[a->old[i]];
@@ -371,9 +385,10 @@ static uint32_t push_idle(graft_application *a)
 {
     uint32_t depth = 0;
     for (uint32_t n = 0; n < a->rule->target.node_count; n++) {
-        for (uint32_t o = 0; o < outputs_of(a->rule->target.nodes[n].op); o++) {
-            if (a->scratch.use_count[a->produced[n][o]] == 0) {
-                a->scratch.pending[depth++] = a->produced[n][o];
+        for (uint32_t o = 0; o < a->made->nodes[n].node.output_count; o++) {
+            const graft_index value = a->produced[n * GRAFT_MAX_OUTPUTS + o];
+            if (a->scratch.use_count[value] == 0) {
+                a->scratch.pending[depth++] = value;
             }
         }
     }
@@ -383,7 +398,7 @@ static uint32_t push_idle(graft_application *a)
 static bool any_output_const(const graft_graph *graph, const graft_application *a)
 {
     for (uint32_t i = 0; i < rule_outputs(a->rule); i++) {
-        if (graph->values[target_value(a, a->rule->target.outputs[i])].is_const) {
+        if (graph->values[produced_value(a, a->rule->target.outputs[i])].is_const) {
             return true;
         }
     }
@@ -439,8 +454,8 @@ graft_status graft_apply(graft_graph *graph, const graft_rule *rule, const graft
     graft_application application;
     graft_made made;
     graft_effect unused;
-    start_application(&application, rule, match, order, graph, scratch, &made);
-    graft_status status = decide(graph, &application, options);
+    start_application(&application, rule, match, order, &made);
+    graft_status status = plan_match(graph, &application, options, scratch);
     if (status == GRAFT_OK) {
         apply_planned(graph, &application, effect != NULL ? effect : &unused);
     }

@@ -6,8 +6,7 @@
  * thinks: a node that was the last of its class takes the name along, so that its readers need no
  * second look. All of this is written down and taken back at the end.
  *
- * What the target makes is named as the graph's own is, so that one routine serves both: its nodes
- * count on from limits.nodes, its values from limits.values. */
+ * What the target makes is named as the graph's own is, so that one routine serves both (graft_made). */
 #ifndef GRAFT_ENGINE_CHANGE_H
 #define GRAFT_ENGINE_CHANGE_H
 
@@ -24,27 +23,28 @@ static void note_price(uint32_t *dearest, uint32_t price)
 static uint32_t move_uses(graft_estimate_run *r)
 {
     const graft_rule *rule = r->rule;
-    graft_index *use_count = r->e->use_count;
-    const uint32_t first = r->e->limits.values;
-    const uint32_t made = rule->target.node_count * GRAFT_MAX_OUTPUTS;
+    graft_index *use_count = r->e->scratch.use_count;
+    const uint32_t first = r->e->graph->value_end;
     uint32_t depth = 0;
-    zero_bytes(&use_count[first], made * sizeof *use_count);
-    zero_bytes(&r->e->flags[r->e->limits.nodes], rule->target.node_count);
+    zero_bytes(&use_count[first], GRAFT_RULE_MAX_NODES * GRAFT_MAX_OUTPUTS * sizeof *use_count);
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        const graft_pattern_node *node = &rule->target.nodes[n];
-        for (uint32_t i = 0; i < op_table[node->op].input_count; i++) {
-            use_count[value_of(r, node->inputs[i])]++;
+        const graft_made_node *made = &r->made->nodes[n];
+        r->e->flags[r->e->graph->node_end + n] = first_flags(&made->node);
+        for (uint32_t i = 0; i < made->node.input_count; i++) {
+            use_count[made->inputs[i]]++;
         }
     }
     for (uint32_t i = 0; i < rule_outputs(rule); i++) {
         use_count[r->given[i]] += use_count[r->old[i]];
         use_count[r->old[i]] = 0;
-        r->e->pending[depth++] = r->old[i];
+        r->e->scratch.pending[depth++] = r->old[i];
     }
-    for (uint32_t i = 0; i < made; i++) {
-        const uint32_t outputs = outputs_of(rule->target.nodes[i / GRAFT_MAX_OUTPUTS].op);
-        if (i % GRAFT_MAX_OUTPUTS < outputs && use_count[first + i] == 0) {
-            r->e->pending[depth++] = (graft_index)(first + i);
+    for (uint32_t n = 0; n < rule->target.node_count; n++) {
+        for (uint32_t o = 0; o < r->made->nodes[n].node.output_count; o++) {
+            const uint32_t v = first + n * GRAFT_MAX_OUTPUTS + o;
+            if (use_count[v] == 0) {
+                r->e->scratch.pending[depth++] = (graft_index)v;
+            }
         }
     }
     return depth;
@@ -54,22 +54,22 @@ static uint32_t move_uses(graft_estimate_run *r)
 static uint32_t kill_node(graft_estimate_run *r, uint32_t n, uint32_t depth)
 {
     graft_estimator *e = r->e;
-    const graft_outline node = outline_of(r, n);
+    const graft_node *node = node_of(r, n);
     bool used = (e->flags[n] & ESTIMATE_DEAD) != 0;
-    for (uint32_t i = 0; i < node.output_count; i++) {
-        used = used || e->use_count[result_of(r, n, i)] != 0;
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        used = used || e->scratch.use_count[result_of(r, n, i)] != 0;
     }
     if (used) {
         return depth;
     }
     e->flags[n] |= ESTIMATE_DEAD;
-    if (n < e->limits.nodes) {
-        e->touched[r->dead_count++] = n;
+    if (n < e->graph->node_end) {
+        e->touched[r->dead_count++] = (graft_index)n;
     }
-    for (uint32_t i = 0; i < node.input_count; i++) {
+    for (uint32_t i = 0; i < node->input_count; i++) {
         uint32_t v = operand_of(r, n, i);
-        if (v != GRAFT_NONE && --e->use_count[v] == 0) {
-            e->pending[depth++] = v;
+        if (v != GRAFT_NONE && --e->scratch.use_count[v] == 0) {
+            e->scratch.pending[depth++] = v;
         }
     }
     return depth;
@@ -81,13 +81,8 @@ static void find_dead(graft_estimate_run *r)
     const graft_estimator *e = r->e;
     uint32_t depth = move_uses(r);
     while (depth > 0) {
-        uint32_t v = e->pending[--depth];
-        if (v >= e->limits.values) {
-            uint32_t n = (graft_index)((v - e->limits.values) / GRAFT_MAX_OUTPUTS);
-            depth = kill_node(r, e->limits.nodes + n, depth);
-        } else if (e->graph->values[v].kind == GRAFT_VALUE_COMPUTED) {
-            depth = kill_node(r, e->graph->values[v].node, depth);
-        }
+        const graft_index n = producer_of(e->graph, e->scratch.pending[--depth]);
+        depth = n != GRAFT_NONE ? kill_node(r, n, depth) : depth;
     }
 }
 
@@ -126,19 +121,19 @@ static uint32_t make_class(graft_estimate_run *r, uint32_t n, uint32_t kept, uin
 }
 
 /* Finds the class of a node once the target stands. If it needs one of its own, that may be `kept`. */
-static void place_node_class(graft_estimate_run *r, uint32_t n, uint32_t kept, bool is_const)
+static void place_node_class(graft_estimate_run *r, uint32_t n, uint32_t kept)
 {
     graft_estimator *e = r->e;
     uint32_t free_slot = GRAFT_NONE;
     uint32_t label = GRAFT_NONE;
     graft_class_key key;
     key_of(r, n, true, &key);
-    if (key.node.op != GRAFT_OP_OPAQUE) {
+    if (key.node->op != GRAFT_OP_OPAQUE) {
         label = find_class(r, &key, &free_slot);
     }
     if (label == GRAFT_NONE) {
         label = make_class(r, n, kept, free_slot);
-        if (!is_const) {
+        if ((e->flags[n] & ESTIMATE_CONST) == 0) {
             note_price(&r->dearest[1], add_cost(r, n, &r->added));
         }
     }
@@ -159,14 +154,14 @@ static GRAFT_APART uint32_t class_replaced(const graft_estimate_run *r, uint32_t
         }
         const graft_value *value = &r->e->graph->values[r->old[i]];
         uint32_t label = r->e->first[value->node];
-        if (GRAFT_OPERAND_SLOT_OF(x) != value->slot || r->made->is_const[n] ||
+        if (GRAFT_OPERAND_SLOT_OF(x) != value->slot || r->made->nodes[n].node.is_const ||
             (kept != GRAFT_NONE && kept != label)) {
             return GRAFT_NONE;
         }
         kept = label;
         slots |= 1u << value->slot;
     }
-    return slots + 1u == 1u << outputs_of(r->rule->target.nodes[n].op) ? kept : GRAFT_NONE;
+    return slots + 1u == 1u << r->made->nodes[n].node.output_count ? kept : GRAFT_NONE;
 }
 
 /* Queues the readers of a value that live on. */
@@ -203,7 +198,7 @@ static void move_node(graft_estimate_run *r, uint32_t n)
     leave_class(r, n);
     e->touched[e->limits.nodes - ++r->moved_count] = n;
     e->flags[n] |= is_const ? ESTIMATE_CONST : 0;
-    place_node_class(r, n, is_const ? GRAFT_NONE : e->first[n], is_const);
+    place_node_class(r, n, is_const ? GRAFT_NONE : e->first[n]);
     for (uint32_t i = 0; e->label[n] != e->first[n] && i < node->output_count; i++) {
         queue_readers(r, graft_node_output(e->graph, n, i));
     }
@@ -211,7 +206,7 @@ static void move_node(graft_estimate_run *r, uint32_t n)
 
 static bool made_lives(const graft_estimate_run *r, uint32_t n)
 {
-    return (r->e->flags[r->e->limits.nodes + n] & ESTIMATE_DEAD) == 0;
+    return (r->e->flags[r->e->graph->node_end + n] & ESTIMATE_DEAD) == 0;
 }
 
 static void change_classes(graft_estimate_run *r)
@@ -222,13 +217,13 @@ static void change_classes(graft_estimate_run *r)
     }
     for (uint32_t n = 0; n < r->rule->target.node_count; n++) {
         if (made_lives(r, n)) {
-            place_node_class(r, (graft_index)(e->limits.nodes + n), class_replaced(r, n),
-                             r->made->is_const[n]);
+            place_node_class(r, e->graph->node_end + n, class_replaced(r, n));
         }
     }
     for (uint32_t i = 0; i < rule_outputs(r->rule); i++) { /* What is const now has another name. */
-        if (e->use_count[r->given[i]] > 0 &&
-            name_value(e, e->label, r->given[i]) != name_value(e, e->first, r->old[i])) {
+        if (e->scratch.use_count[r->given[i]] > 0 &&
+            name_value(e->graph, e->label, r->given[i]) !=
+                name_value(e->graph, e->first, r->old[i])) {
             queue_readers(r, r->old[i]);
         }
     }
@@ -243,17 +238,17 @@ static void restore_uses(graft_estimate_run *r)
 {
     graft_estimator *e = r->e;
     for (uint32_t v = 0; v < r->rule->var_count; v++) {
-        e->use_count[r->match->vars[v]] = e->order->use_count[r->match->vars[v]];
+        e->scratch.use_count[r->match->vars[v]] = e->order->use_count[r->match->vars[v]];
     }
     for (uint32_t i = 0; i < rule_outputs(r->rule); i++) {
-        e->use_count[r->old[i]] = e->order->use_count[r->old[i]];
+        e->scratch.use_count[r->old[i]] = e->order->use_count[r->old[i]];
     }
     for (uint32_t i = 0; i < r->dead_count; i++) {
         uint32_t n = e->touched[i];
         for (uint32_t k = 0; k < e->graph->nodes[n].input_count; k++) {
             uint32_t v = graft_node_input(e->graph, n, k);
             if (v != GRAFT_NONE) {
-                e->use_count[v] = e->order->use_count[v];
+                e->scratch.use_count[v] = e->order->use_count[v];
             }
         }
     }
@@ -262,7 +257,7 @@ static void restore_uses(graft_estimate_run *r)
 static void restore_node(graft_estimator *e, uint32_t n)
 {
     e->members[e->first[n]]++;
-    e->flags[n] = e->graph->nodes[n].is_const ? ESTIMATE_CONST : 0;
+    e->flags[n] = first_flags(&e->graph->nodes[n]);
     e->label[n] = e->first[n];
 }
 
@@ -274,14 +269,13 @@ static void restore_classes(graft_estimate_run *r)
     }
     for (uint32_t n = 0; n < r->rule->target.node_count; n++) {
         if (made_lives(r, n)) {
-            e->members[e->label[e->limits.nodes + n]]--;
+            e->members[e->label[e->graph->node_end + n]]--;
         }
     }
     for (uint32_t i = 1; i <= r->moved_count; i++) {
-        e->members[e->label[e->touched[e->limits.nodes - i]]]--;
-    }
-    for (uint32_t i = 1; i <= r->moved_count; i++) {
-        restore_node(e, e->touched[e->limits.nodes - i]);
+        const uint32_t n = e->touched[e->limits.nodes - i];
+        e->members[e->label[n]]--;
+        restore_node(e, n);
     }
     for (uint32_t i = 0; i < r->dead_count; i++) {
         restore_node(e, e->touched[i]);
@@ -300,7 +294,7 @@ void graft_estimate_match(graft_estimator *estimator, const graft_rule *rule,
     run.output_count = rule->output_count;
     for (uint32_t i = 0; i < rule_outputs(rule); i++) {
         run.old[i] = matched_output(estimator->graph, rule, match, i);
-        run.given[i] = value_of(&run, rule->target.outputs[i]);
+        run.given[i] = target_value(estimator->graph, match, rule->target.outputs[i]);
     }
     find_dead(&run);
     run.queue.items = estimator->touched + run.dead_count;

@@ -44,11 +44,9 @@ static uint32_t mask_for(size_t n)
 static void carve_estimator(graft_carver *carver, const graft_limits *limits, graft_estimator *e)
 {
     const size_t nodes = limits->nodes;
-    const size_t hash_bytes = limits->values * sizeof(uint64_t);
-    graft_apply_scratch scratch;
-    carve_scratch(carver, limits, &scratch);
-    e->use_count = scratch.use_count;
-    e->pending = scratch.pending;
+    graft_carver hashes = *carver;
+    (void)carve(&hashes, limits->values, sizeof(uint64_t));
+    carve_scratch(carver, limits, &e->scratch);
     /* One key for each node, and one for each that moves or is made; never full. */
     e->slot_mask = mask_for(2 * nodes + GRAFT_RULE_MAX_NODES + 1);
     e->cache_mask = mask_for(nodes + GRAFT_RULE_MAX_NODES);
@@ -61,7 +59,7 @@ static void carve_estimator(graft_carver *carver, const graft_limits *limits, gr
     e->filled = carve_ids(carver, nodes + GRAFT_RULE_MAX_NODES);
     e->slots = carve_ids(carver, (size_t)e->slot_mask + 1);
     e->flags = (uint8_t *)carve(carver, nodes + GRAFT_RULE_MAX_NODES, 1);
-    carver->used = carver->used > hash_bytes ? carver->used : hash_bytes;
+    carver->used = carver->used > hashes.used ? carver->used : hashes.used;
     e->cache = (uint64_t *)carve(carver, (size_t)e->cache_mask + 1, sizeof(uint64_t));
 }
 
@@ -73,30 +71,37 @@ size_t graft_estimator_bytes(const graft_limits *limits)
     return carver.used + 7u;
 }
 
-graft_status graft_estimator_open(graft_estimator *estimator, const graft_tariff *tariff,
-                                  const graft_limits *limits, void *workspace,
-                                  size_t workspace_bytes)
+/* graft_estimator_open once the tables are laid out; all else is 0. */
+static graft_status open_estimator(graft_estimator *e, const graft_tariff *tariff,
+                                   const graft_limits *limits)
 {
-    if (workspace == NULL || workspace_bytes < graft_estimator_bytes(limits)) {
-        return GRAFT_NO_MEMORY;
-    }
 #ifndef GRAFT_WITHOUT_CHECKS
     if (graft_tariff_check(tariff) != NULL) {
         return GRAFT_BAD_INPUT;
     }
 #endif
-    if ((uint64_t)2 * limits->nodes + GRAFT_RULE_MAX_NODES >= GRAFT_NONE ||
-        (uint64_t)limits->values + GRAFT_RULE_MAX_NODES * GRAFT_MAX_OUTPUTS >= GRAFT_NONE) {
+    if (limits->nodes > (GRAFT_NONE - GRAFT_RULE_MAX_NODES - 1) / 2 ||
+        limits->values >= GRAFT_NONE - GRAFT_RULE_MAX_NODES * GRAFT_MAX_OUTPUTS) {
         return GRAFT_CAPACITY; /* There would not be names for all classes, or for what is made. */
     }
+    e->tariff = tariff;
+    e->limits = *limits;
+    /* A hash that begins with zeros would be taken for one with a price: one of 2^47. */
+    zero_bytes(e->cache, ((size_t)e->cache_mask + 1) * sizeof(uint64_t));
+    return GRAFT_OK;
+}
+
+graft_status graft_estimator_open(graft_estimator *estimator, const graft_tariff *tariff,
+                                  const graft_limits *limits, void *workspace,
+                                  size_t workspace_bytes)
+{
     graft_carver carver = {align_buffer(workspace), 0};
+    if (workspace == NULL || workspace_bytes < graft_estimator_bytes(limits)) {
+        return GRAFT_NO_MEMORY;
+    }
     zero_bytes(estimator, sizeof *estimator);
     carve_estimator(&carver, limits, estimator);
-    estimator->tariff = tariff;
-    estimator->limits = *limits;
-    /* A hash that begins with zeros would be taken for one with a price: one of 2^47. */
-    zero_bytes(estimator->cache, ((size_t)estimator->cache_mask + 1) * sizeof(uint64_t));
-    return GRAFT_OK;
+    return open_estimator(estimator, tariff, limits);
 }
 
 /* -------------------------------------------------------------------- keys */
@@ -114,21 +119,28 @@ static graft_name name_result(uint32_t label, uint32_t slot)
     return ((graft_name)label + 1u) << 8 * sizeof(graft_index) | slot;
 }
 
-/* A value of the graph, or of the target that graft_estimate_match looks at. */
-static graft_name name_value(const graft_estimator *e, const graft_index *labels, uint32_t v)
+/* The node that produces a value of the graph, or of the target that graft_estimate_match looks at;
+ * GRAFT_NONE for inputs and weights. */
+static graft_index producer_of(const graft_graph *graph, uint32_t v)
 {
-    if (v >= e->limits.values) {
-        const uint32_t made = v - e->limits.values;
-        return name_result(labels[e->limits.nodes + made / GRAFT_MAX_OUTPUTS],
-                           made % GRAFT_MAX_OUTPUTS);
-    }
-    const graft_value *value = &e->graph->values[v];
-    return value->kind == GRAFT_VALUE_COMPUTED ? name_result(labels[value->node], value->slot) : v;
+    return v < graph->value_end
+               ? graph->values[v].node
+               : (graft_index)(graph->node_end + (v - graph->value_end) / GRAFT_MAX_OUTPUTS);
+}
+
+/* Likewise. */
+static graft_name name_value(const graft_graph *graph, const graft_index *labels, uint32_t v)
+{
+    const graft_index n = producer_of(graph, v);
+    return n == GRAFT_NONE ? v
+                           : name_result(labels[n], v < graph->value_end
+                                                        ? graph->values[v].slot
+                                                        : (v - graph->value_end) % GRAFT_MAX_OUTPUTS);
 }
 
 /* What stands for a class. */
 typedef struct graft_class_key {
-    graft_outline node;
+    const graft_node *node;
     graft_name operands[GRAFT_MAX_INPUTS];
 } graft_class_key;
 
@@ -140,11 +152,12 @@ static GRAFT_APART uint64_t mix_name(uint64_t hash, graft_name name)
 
 static uint32_t hash_key(const graft_class_key *key)
 {
-    uint64_t hash = key->node.op;
-    for (uint32_t i = 0; i < op_table[key->node.op].attr_count; i++) {
-        hash = mix_name(hash, (uint32_t)key->node.attrs[i]);
+    const graft_node *node = key->node;
+    uint64_t hash = node->op;
+    for (uint32_t i = 0; i < op_table[node->op].attr_count; i++) {
+        hash = mix_name(hash, (uint32_t)node->attrs[i]);
     }
-    for (uint32_t i = 0; i < key->node.input_count; i++) {
+    for (uint32_t i = 0; i < node->input_count; i++) {
         hash = mix_name(hash, key->operands[i]);
     }
     return (uint32_t)hash;
@@ -152,11 +165,11 @@ static uint32_t hash_key(const graft_class_key *key)
 
 static bool keys_equal(const graft_class_key *a, const graft_class_key *b)
 {
-    bool equal = a->node.op == b->node.op;
-    for (uint32_t i = 0; equal && i < op_table[a->node.op].attr_count; i++) {
-        equal = a->node.attrs[i] == b->node.attrs[i];
+    bool equal = a->node->op == b->node->op;
+    for (uint32_t i = 0; equal && i < op_table[a->node->op].attr_count; i++) {
+        equal = a->node->attrs[i] == b->node->attrs[i];
     }
-    for (uint32_t i = 0; equal && i < a->node.input_count; i++) {
+    for (uint32_t i = 0; equal && i < a->node->input_count; i++) {
         equal = a->operands[i] == b->operands[i];
     }
     return equal;
@@ -183,19 +196,6 @@ typedef struct graft_estimate_run {
     uint32_t dearest[2]; /* Price of what goes, and of what comes. */
 } graft_estimate_run;
 
-static uint32_t made_value(const graft_estimate_run *r, uint32_t n, uint32_t slot)
-{
-    return (graft_index)(r->e->limits.values + n * GRAFT_MAX_OUTPUTS + slot);
-}
-
-/* The value that an operand of the target stands for. */
-static uint32_t value_of(const graft_estimate_run *r, graft_operand x)
-{
-    return GRAFT_OPERAND_IS_NODE(x)
-               ? made_value(r, GRAFT_OPERAND_NODE_OF(x), GRAFT_OPERAND_SLOT_OF(x))
-               : r->match->vars[x];
-}
-
 /* What the readers of a value read once the target stands. */
 static uint32_t read_instead(const graft_estimate_run *r, uint32_t value)
 {
@@ -207,52 +207,35 @@ static uint32_t read_instead(const graft_estimate_run *r, uint32_t value)
     return value;
 }
 
-/* The target's node of this name; NULL for one of the graph. */
-static const graft_pattern_node *made_node(const graft_estimate_run *r, graft_index n)
+/* A node of the graph, or of the target. */
+static const graft_node *node_of(const graft_estimate_run *r, uint32_t n)
 {
-    const graft_index first = r->e->limits.nodes;
-    return n < first ? NULL : &r->rule->target.nodes[n - first];
+    const graft_index first = r->e->graph->node_end;
+    return n < first ? &r->e->graph->nodes[n] : &r->made->nodes[n - first].node;
 }
 
 /* Operand k of a node once the target stands. */
 static uint32_t operand_of(const graft_estimate_run *r, uint32_t n, uint32_t k)
 {
-    const graft_pattern_node *made = made_node(r, n);
-    return made != NULL ? value_of(r, made->inputs[k])
-                        : read_instead(r, graft_node_input(r->e->graph, n, k));
+    const graft_graph *graph = r->e->graph;
+    return n < graph->node_end ? read_instead(r, graft_node_input(graph, n, k))
+                               : r->made->nodes[n - graph->node_end].inputs[k];
 }
 
 static uint32_t result_of(const graft_estimate_run *r, uint32_t n, uint32_t k)
 {
-    return made_node(r, n) != NULL ? made_value(r, n - r->e->limits.nodes, k)
-                                   : graft_node_output(r->e->graph, n, k);
-}
-
-static graft_outline outline_of(const graft_estimate_run *r, uint32_t n)
-{
-    const graft_pattern_node *made = made_node(r, n);
-    return made != NULL ? outline_made(made, r->made->attrs[n - r->e->limits.nodes])
-                        : outline_node(&r->e->graph->nodes[n]);
-}
-
-static GRAFT_APART const graft_shape *shape_of(const graft_estimate_run *r, uint32_t value)
-{
-    const uint32_t first = r->e->limits.values;
-    const uint32_t made = value < first ? 0 : (uint32_t)value - first;
-    return value < first ? &r->e->graph->values[value].shape
-                         : &r->made->shapes[made / GRAFT_MAX_OUTPUTS][made % GRAFT_MAX_OUTPUTS];
+    const graft_graph *graph = r->e->graph;
+    return n < graph->node_end
+               ? graft_node_output(graph, n, k)
+               : graph->value_end + (n - graph->node_end) * GRAFT_MAX_OUTPUTS + k;
 }
 
 /* Whether the value is const once the target stands. */
 static bool value_is_const(const graft_estimate_run *r, uint32_t v)
 {
-    const graft_estimator *e = r->e;
-    if (v >= e->limits.values) {
-        return r->made->is_const[(v - e->limits.values) / GRAFT_MAX_OUTPUTS];
-    }
-    const graft_value *value = &e->graph->values[v];
-    return value->kind == GRAFT_VALUE_COMPUTED ? (e->flags[value->node] & ESTIMATE_CONST) != 0
-                                               : value->is_const;
+    const graft_index n = producer_of(r->e->graph, v);
+    return n == GRAFT_NONE ? r->e->graph->values[v].is_const
+                           : (r->e->flags[n] & ESTIMATE_CONST) != 0;
 }
 
 /* The key of a node by `first` as the graph is, or once the target stands. Of an opaque node it has no
@@ -260,10 +243,10 @@ static bool value_is_const(const graft_estimate_run *r, uint32_t v)
 static void key_of(const graft_estimate_run *r, uint32_t n, bool moved, graft_class_key *key)
 {
     const graft_estimator *e = r->e;
-    key->node = outline_of(r, n);
-    for (uint32_t i = 0; key->node.op != GRAFT_OP_OPAQUE && i < key->node.input_count; i++) {
-        key->operands[i] = moved ? name_value(e, e->label, operand_of(r, n, i))
-                                 : name_value(e, e->first, graft_node_input(e->graph, n, i));
+    key->node = node_of(r, n);
+    for (uint32_t i = 0; key->node->op != GRAFT_OP_OPAQUE && i < key->node->input_count; i++) {
+        key->operands[i] = moved ? name_value(e->graph, e->label, operand_of(r, n, i))
+                                 : name_value(e->graph, e->first, graft_node_input(e->graph, n, i));
     }
 }
 
@@ -299,21 +282,23 @@ static uint32_t find_class(const graft_estimate_run *r, const graft_class_key *k
 /* What a node costs, and needs to cost it, once the target stands. */
 static void form_of(const graft_estimate_run *r, uint32_t n, graft_form *form)
 {
-    const graft_outline node = outline_of(r, n);
-    begin_form(&node, form);
+    const graft_graph *graph = r->e->graph;
+    begin_form(node_of(r, n), form);
     form->reach = r->e->reach;
-    for (uint32_t i = 0; i < node.input_count; i++) {
+    for (uint32_t i = 0; i < form->input_count; i++) {
         uint32_t v = operand_of(r, n, i);
         if (v != GRAFT_NONE) {
-            add_operand(form, i, shape_of(r, v), value_is_const(r, v));
+            add_operand(form, i, shape_of(graph, r->made, v), value_is_const(r, v));
         }
     }
-    for (uint32_t i = 0; i < node.output_count; i++) {
-        add_result(form, i, shape_of(r, result_of(r, n, i)));
+    for (uint32_t i = 0; i < form->output_count; i++) {
+        add_result(form, i, shape_of(graph, r->made, result_of(r, n, i)));
     }
 }
 
 /* ---------------------------------------------------------- a whole graph */
+
+static uint8_t first_flags(const graft_node *node) { return node->is_const ? ESTIMATE_CONST : 0; }
 
 /* The class of a node whose operands have theirs. */
 static uint32_t find_first(const graft_estimate_run *r, uint32_t n)
@@ -371,12 +356,12 @@ static void estimate_graph(graft_estimator *e, const graft_graph *graph, const g
     zero_bytes(e->slots, ((size_t)e->slot_mask + 1) * sizeof(graft_index));
     zero_bytes(e->members,
                (2 * (size_t)e->limits.nodes + GRAFT_RULE_MAX_NODES) * sizeof(graft_index));
-    copy_bytes(e->use_count, order->use_count, graph->value_end * sizeof(graft_index));
+    copy_bytes(e->scratch.use_count, order->use_count, graph->value_end * sizeof(graft_index));
     for (uint32_t i = 0; i < order->count; i++) {
         uint32_t n = order->order[i];
         uint32_t first = find_first(&run, n);
         e->first[n] = e->label[n] = (graft_index)first;
-        e->flags[n] = graph->nodes[n].is_const ? ESTIMATE_CONST : 0;
+        e->flags[n] = first_flags(&graph->nodes[n]);
         if (first != n) {
             e->prices[n] = e->prices[first];
         } else if (!graph->nodes[n].is_const) {

@@ -62,41 +62,20 @@ static void add_result(graft_form *form, uint32_t i, const graft_shape *shape)
     }
 }
 
-/* A node without its operands and results. */
-typedef struct graft_outline {
-    const int32_t *attrs;
-    uint16_t input_count;
-    uint16_t output_count;
-    uint8_t op;
-} graft_outline;
-
-static graft_outline outline_node(const graft_node *node)
-{
-    graft_outline outline = {node->attrs, node->input_count, node->output_count, node->op};
-    return outline;
-}
-
-static graft_outline outline_made(const graft_pattern_node *node, const int32_t *attrs)
-{
-    const graft_op_info *info = &op_table[node->op];
-    graft_outline outline = {attrs, info->input_count, (uint16_t)outputs_of(node->op), node->op};
-    return outline;
-}
-
-static void begin_form(const graft_outline *outline, graft_form *form)
+/* The form of a node without its operands and results. */
+static void begin_form(const graft_node *node, graft_form *form)
 {
     zero_bytes(form, sizeof *form);
-    form->attrs = outline->attrs;
-    form->op = outline->op;
-    form->input_count = outline->input_count;
-    form->output_count = outline->output_count;
+    form->attrs = node->attrs;
+    form->op = node->op;
+    form->input_count = node->input_count;
+    form->output_count = node->output_count;
 }
 
 void graft_form_of_node(const graft_graph *graph, graft_index node, graft_form *form)
 {
     const graft_node *n = &graph->nodes[node];
-    const graft_outline outline = outline_node(n);
-    begin_form(&outline, form);
+    begin_form(n, form);
     for (uint32_t i = 0; i < n->input_count; i++) {
         uint32_t v = graft_node_input(graph, node, i);
         if (v != GRAFT_NONE) {
@@ -108,25 +87,16 @@ void graft_form_of_node(const graft_graph *graph, graft_index node, graft_form *
     }
 }
 
-/* NOLINTNEXTLINE(readability-function-size): the interface. */
-void graft_form_of_made(const graft_graph *graph, const graft_rule *rule, const graft_match *match,
-                        const graft_made *made, uint32_t n, graft_form *form)
+void graft_form_of_made(const graft_graph *graph, const graft_made *made, uint32_t n,
+                        graft_form *form)
 {
-    const graft_pattern_node *node = &rule->target.nodes[n];
-    const graft_outline outline = outline_made(node, made->attrs[n]);
-    begin_form(&outline, form);
+    begin_form(&made->nodes[n].node, form);
     for (uint32_t i = 0; i < form->input_count; i++) {
-        graft_operand x = node->inputs[i];
-        if (GRAFT_OPERAND_IS_NODE(x)) {
-            uint32_t m = GRAFT_OPERAND_NODE_OF(x);
-            add_operand(form, i, &made->shapes[m][GRAFT_OPERAND_SLOT_OF(x)], made->is_const[m]);
-        } else {
-            const graft_value *value = &graph->values[match->vars[x]];
-            add_operand(form, i, &value->shape, value->is_const);
-        }
+        const graft_index value = made->nodes[n].inputs[i];
+        add_operand(form, i, shape_of(graph, made, value), is_const_value(graph, made, value));
     }
     for (uint32_t i = 0; i < form->output_count; i++) {
-        add_result(form, i, &made->shapes[n][i]);
+        add_result(form, i, &made->nodes[n].shapes[i]);
     }
 }
 

@@ -288,47 +288,65 @@ static bool has_places(const graft_graph *graph, uint32_t nodes, uint32_t values
             edges <= count_free_edges(graph));
 }
 
-static bool fits_new_node(graft_graph *graph, uint32_t inputs, uint32_t outputs)
+static bool fits_new_node(graft_graph *graph, const graft_node *like)
 {
-    if (!has_places(graph, 1, outputs, inputs + outputs)) {
+    const uint32_t edges = (uint32_t)like->input_count + like->output_count;
+    if (!has_places(graph, 1, like->output_count, edges)) {
         return false;
     }
-    if ((uint32_t)(graph->limits.edges - graph->edge_end) < inputs + outputs) {
+    if ((uint32_t)(graph->limits.edges - graph->edge_end) < edges) {
         compact_edges(graph);
     }
     return true;
 }
 
-/* Fills a node whose place has been checked with fits_new_node; creates its output values. */
-static uint32_t place_node(graft_graph *graph, uint32_t op, const graft_index *inputs,
-                           uint16_t input_count, const graft_shape *shapes, uint16_t output_count)
+/* A node that is to be placed, without attributes yet. */
+static GRAFT_APART void begin_node(graft_node *node, uint32_t op, uint32_t input_count,
+                                   uint32_t output_count)
+{
+    zero_bytes(node, sizeof *node);
+    node->op = (uint8_t)op;
+    node->input_count = (uint16_t)input_count;
+    node->output_count = (uint16_t)output_count;
+    node->source = GRAFT_NONE;
+}
+
+/* Places a node for which there is room (fits_new_node); creates its output values. */
+static uint32_t place_node(graft_graph *graph, const graft_node *like, const graft_index *inputs,
+                           const graft_shape *shapes)
 {
     uint32_t n = find_free_node(graph);
     graft_node *node = &graph->nodes[n];
-    zero_bytes(node, sizeof *node);
-    node->op = (uint8_t)op;
-    node->input_count = input_count;
-    node->output_count = output_count;
+    *node = *like;
     node->first_edge = graph->edge_end;
-    node->source = GRAFT_NONE;
-    node->is_const = op != GRAFT_OP_OPAQUE;
     if (n == graph->node_end) {
         graph->node_end++;
     }
-    for (uint32_t i = 0; i < input_count; i++) {
+    for (uint32_t i = 0; i < node->input_count; i++) {
         graph->edges[graph->edge_end++] = inputs[i];
-        node->is_const = node->is_const && graph->values[inputs[i]].is_const;
     }
-    for (uint32_t i = 0; i < output_count; i++) {
+    for (uint32_t i = 0; i < node->output_count; i++) {
         graft_index v = GRAFT_NONE;
         /* Cannot fail: fits_new_node counted the free values. */
         (void)add_source_value(graph, &shapes[i], GRAFT_NONE, GRAFT_VALUE_COMPUTED, &v);
-        graph->values[v].node = n;
+        graph->values[v].node = (graft_index)n;
         graph->values[v].slot = (uint16_t)i;
-        graph->values[v].is_const = node->is_const;
         graph->edges[graph->edge_end++] = v;
     }
+    if (node->op != GRAFT_OP_OPAQUE) {
+        graft_graph_set_repeatable(graph, (graft_index)n);
+    }
     return n;
+}
+
+static graft_status add_node(graft_graph *graph, const graft_node *like, const graft_index *inputs,
+                             const graft_shape *shapes, graft_index *node)
+{
+    if (!fits_new_node(graph, like)) {
+        return GRAFT_CAPACITY;
+    }
+    *node = (graft_index)place_node(graph, like, inputs, shapes);
+    return GRAFT_OK;
 }
 
 graft_status graft_graph_add_node(graft_graph *graph, uint32_t op, const int32_t *attrs,
@@ -340,10 +358,12 @@ graft_status graft_graph_add_node(graft_graph *graph, uint32_t op, const int32_t
     }
     const graft_shape *in[GRAFT_MAX_INPUTS];
     graft_shape out[GRAFT_MAX_OUTPUTS];
-    int32_t all_attrs[GRAFT_MAX_ATTRS] = {0};
+    graft_node like;
+    begin_node(&like, op, info->input_count, info->output_count);
+    like.source = source;
     out[0].dtype = graph->dtype; /* There may be no inputs. */
     for (uint32_t i = 0; i < info->attr_count; i++) {
-        all_attrs[i] = attrs[i];
+        like.attrs[i] = attrs[i];
     }
     for (uint32_t i = 0; i < info->input_count; i++) {
         if (!value_exists(graph, inputs[i])) {
@@ -351,17 +371,10 @@ graft_status graft_graph_add_node(graft_graph *graph, uint32_t op, const int32_t
         }
         in[i] = &graph->values[inputs[i]].shape;
     }
-    if (infer_outputs(op, all_attrs, in, out) != NULL) {
+    if (infer_outputs(op, like.attrs, in, out) != NULL) {
         return GRAFT_BAD_INPUT;
     }
-    if (!fits_new_node(graph, info->input_count, info->output_count)) {
-        return GRAFT_CAPACITY;
-    }
-    uint32_t n = place_node(graph, op, inputs, info->input_count, out, info->output_count);
-    copy_bytes(graph->nodes[n].attrs, all_attrs, sizeof all_attrs);
-    graph->nodes[n].source = source;
-    *node = n;
-    return GRAFT_OK;
+    return add_node(graph, &like, inputs, out, node);
 }
 
 /* NOLINTNEXTLINE(readability-function-size): the interface. */
@@ -375,14 +388,10 @@ graft_status graft_graph_add_opaque(graft_graph *graph, graft_index source,
             return GRAFT_BAD_INPUT;
         }
     }
-    if (!fits_new_node(graph, input_count, output_count)) {
-        return GRAFT_CAPACITY;
-    }
-    uint32_t n =
-        place_node(graph, GRAFT_OP_OPAQUE, inputs, input_count, output_shapes, output_count);
-    graph->nodes[n].source = source;
-    *node = n;
-    return GRAFT_OK;
+    graft_node like;
+    begin_node(&like, GRAFT_OP_OPAQUE, input_count, output_count);
+    like.source = source;
+    return add_node(graph, &like, inputs, output_shapes, node);
 }
 
 /* Makes a node const, and its outputs, if its inputs are. */

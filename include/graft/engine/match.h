@@ -177,25 +177,23 @@ static graft_attempt try_alternative(graft_matcher *matcher, uint32_t level, uin
     return single && swap == commutes ? GRAFT_ATTEMPT_EXHAUSTED : GRAFT_ATTEMPT_FAILED;
 }
 
-/* Readings of an operand by those nodes of the pattern that are not `passed_over`, NULL for none. */
-static uint32_t count_readings(const graft_pattern *pattern, graft_operand operand,
-                               const bool *passed_over)
+/* Readings of an operand by the nodes of a pattern. */
+static uint32_t count_readings(const graft_pattern *pattern, graft_operand operand)
 {
     uint32_t count = 0;
     for (uint32_t n = 0; n < pattern->node_count; n++) {
         const graft_pattern_node *node = &pattern->nodes[n];
         for (uint32_t i = 0; i < op_table[node->op].input_count; i++) {
-            count +=
-                node->inputs[i] == operand && (passed_over == NULL || !passed_over[n]) ? 1u : 0u;
+            count += node->inputs[i] == operand;
         }
     }
     return count;
 }
 
-static bool gives_out(const graft_rule *rule, const graft_pattern *pattern, graft_operand operand)
+static bool gives_out(const graft_rule *rule, graft_operand operand)
 {
     for (uint32_t i = 0; i < rule_outputs(rule); i++) {
-        if (pattern->outputs[i] == operand) {
+        if (rule->source.outputs[i] == operand) {
             return true;
         }
     }
@@ -217,9 +215,9 @@ static bool match_is_closed(const graft_matcher *matcher)
         for (uint32_t o = 0; o < outputs_of(rule->source.nodes[n].op); o++) {
             uint32_t value = graft_node_output(matcher->graph, node, o);
             graft_operand x = GRAFT_OPERAND_NODE(n, o);
-            if (gives_out(rule, &rule->source, x)
+            if (gives_out(rule, x)
                     ? matcher->graph->values[value].is_const
-                    : matcher->order->use_count[value] != count_readings(&rule->source, x, NULL)) {
+                    : matcher->order->use_count[value] != count_readings(&rule->source, x)) {
                 return false;
             }
         }

@@ -90,6 +90,9 @@
 #pragma push_macro("add_message")
 #undef add_message
 #define add_message graft_own_add_message
+#pragma push_macro("add_node")
+#undef add_node
+#define add_node graft_own_add_node
 #pragma push_macro("add_operand")
 #undef add_operand
 #define add_operand graft_own_add_operand
@@ -141,6 +144,9 @@
 #pragma push_macro("begin_form")
 #undef begin_form
 #define begin_form graft_own_begin_form
+#pragma push_macro("begin_node")
+#undef begin_node
+#define begin_node graft_own_begin_node
 #pragma push_macro("begin_run")
 #undef begin_run
 #define begin_run graft_own_begin_run
@@ -165,6 +171,9 @@
 #pragma push_macro("broadcast_axes")
 #undef broadcast_axes
 #define broadcast_axes graft_own_broadcast_axes
+#pragma push_macro("build_order")
+#undef build_order
+#define build_order graft_own_build_order
 #pragma push_macro("byte_type")
 #undef byte_type
 #define byte_type graft_own_byte_type
@@ -447,6 +456,9 @@
 #pragma push_macro("find_root")
 #undef find_root
 #define find_root graft_own_find_root
+#pragma push_macro("first_flags")
+#undef first_flags
+#define first_flags graft_own_first_flags
 #pragma push_macro("fits_new_node")
 #undef fits_new_node
 #define fits_new_node graft_own_fits_new_node
@@ -524,6 +536,9 @@
 #pragma push_macro("is_bound")
 #undef is_bound
 #define is_bound graft_own_is_bound
+#pragma push_macro("is_const_value")
+#undef is_const_value
+#define is_const_value graft_own_is_const_value
 #pragma push_macro("is_contiguous")
 #undef is_contiguous
 #define is_contiguous graft_own_is_contiguous
@@ -608,21 +623,18 @@
 #pragma push_macro("made_lives")
 #undef made_lives
 #define made_lives graft_own_made_lives
-#pragma push_macro("made_node")
-#undef made_node
-#define made_node graft_own_made_node
 #pragma push_macro("made_shape")
 #undef made_shape
 #define made_shape graft_own_made_shape
 #pragma push_macro("made_type")
 #undef made_type
 #define made_type graft_own_made_type
-#pragma push_macro("made_value")
-#undef made_value
-#define made_value graft_own_made_value
 #pragma push_macro("make_class")
 #undef make_class
 #define make_class graft_own_make_class
+#pragma push_macro("mark_made")
+#undef mark_made
+#define mark_made graft_own_mark_made
 #pragma push_macro("mask_for")
 #undef mask_for
 #define mask_for graft_own_mask_for
@@ -674,6 +686,9 @@
 #pragma push_macro("next_location")
 #undef next_location
 #define next_location graft_own_next_location
+#pragma push_macro("node_of")
+#undef node_of
+#define node_of graft_own_node_of
 #pragma push_macro("node_used")
 #undef node_used
 #define node_used graft_own_node_used
@@ -730,6 +745,9 @@
 #pragma push_macro("op_windows")
 #undef op_windows
 #define op_windows graft_own_op_windows
+#pragma push_macro("open_estimator")
+#undef open_estimator
+#define open_estimator graft_own_open_estimator
 #pragma push_macro("open_kept")
 #undef open_kept
 #define open_kept graft_own_open_kept
@@ -745,24 +763,12 @@
 #pragma push_macro("operand_of")
 #undef operand_of
 #define operand_of graft_own_operand_of
-#pragma push_macro("operand_shape")
-#undef operand_shape
-#define operand_shape graft_own_operand_shape
 #pragma push_macro("order_float")
 #undef order_float
 #define order_float graft_own_order_float
 #pragma push_macro("order_graph")
 #undef order_graph
 #define order_graph graft_own_order_graph
-#pragma push_macro("outline_made")
-#undef outline_made
-#define outline_made graft_own_outline_made
-#pragma push_macro("outline_node")
-#undef outline_node
-#define outline_node graft_own_outline_node
-#pragma push_macro("outline_of")
-#undef outline_of
-#define outline_of graft_own_outline_of
 #pragma push_macro("outputs_keep_shape")
 #undef outputs_keep_shape
 #define outputs_keep_shape graft_own_outputs_keep_shape
@@ -832,6 +838,12 @@
 #pragma push_macro("prior_of")
 #undef prior_of
 #define prior_of graft_own_prior_of
+#pragma push_macro("produced_value")
+#undef produced_value
+#define produced_value graft_own_produced_value
+#pragma push_macro("producer_of")
+#undef producer_of
+#define producer_of graft_own_producer_of
 #pragma push_macro("push_idle")
 #undef push_idle
 #define push_idle graft_own_push_idle
@@ -937,6 +949,9 @@
 #pragma push_macro("run_global")
 #undef run_global
 #define run_global graft_own_run_global
+#pragma push_macro("run_in")
+#undef run_in
+#define run_in graft_own_run_in
 #pragma push_macro("run_operator")
 #undef run_operator
 #define run_operator graft_own_run_operator
@@ -1090,9 +1105,6 @@
 #pragma push_macro("shape_transpose")
 #undef shape_transpose
 #define shape_transpose graft_own_shape_transpose
-#pragma push_macro("shared_bytes")
-#undef shared_bytes
-#define shared_bytes graft_own_shared_bytes
 #pragma push_macro("simplify_all")
 #undef simplify_all
 #define simplify_all graft_own_simplify_all
@@ -1204,9 +1216,6 @@
 #pragma push_macro("value_is_const")
 #undef value_is_const
 #define value_is_const graft_own_value_is_const
-#pragma push_macro("value_of")
-#undef value_of
-#define value_of graft_own_value_of
 #pragma push_macro("value_used")
 #undef value_used
 #define value_used graft_own_value_used

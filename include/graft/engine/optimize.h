@@ -23,16 +23,13 @@ static uint32_t tag_of_made(const graft_optimize_run *run, uint32_t n)
 /* Applies the unpacked rule at the location, as it was planned, and tags what it makes. */
 static void apply_location(graft_optimize_run *run, graft_effect *effect)
 {
-    graft_application application;
     uint32_t tags[GRAFT_RULE_MAX_NODES];
     const graft_policy_memory *memory = &run->memory;
     const uint32_t count = run->options.node_tags != NULL ? memory->rule->target.node_count : 0;
     for (uint32_t n = 0; n < count; n++) {
         tags[n] = tag_of_made(run, n);
     }
-    start_application(&application, memory->rule, &run->match, &memory->order, run->graph,
-                      memory->scratch, memory->made);
-    apply_planned(run->graph, &application, effect);
+    apply_planned(run->graph, &run->application, effect);
     for (uint32_t n = 0; n < count; n++) {
         if (effect->created[n] != GRAFT_NONE) {
             run->options.node_tags[effect->created[n]] = tags[n];
@@ -99,12 +96,11 @@ static GRAFT_APART uint64_t hash_now(graft_optimize_run *run)
 /* NOLINTNEXTLINE(readability-function-size): the interface's. */
 static graft_status open_report(graft_graph *graph, const graft_policy *policy,
                                 const graft_optimize_options *options, uint32_t step_limit,
-                                void *workspace, size_t workspace_bytes, graft_report *report,
-                                graft_optimize_run **opened)
+                                void *workspace, size_t workspace_bytes, graft_report *report)
 {
-    graft_optimize_run *run = NULL;
+    graft_optimize_run *run = run_in(workspace);
     graft_status status =
-        open_run(graph, policy, options, step_limit, workspace, workspace_bytes, &run);
+        open_run(graph, policy, options, step_limit, workspace, workspace_bytes);
     if (report != NULL) {
         graft_decision *decisions = report->decisions;
         uint32_t decision_limit = report->decision_limit;
@@ -120,7 +116,6 @@ static graft_status open_report(graft_graph *graph, const graft_policy *policy,
         run->first_cost = run->first_known ? run->first_cost : run->report->estimated_before.cost;
         run->first_known = true;
     }
-    *opened = run;
     return status;
 }
 
@@ -135,8 +130,8 @@ graft_status graft_policy_step(graft_graph *graph, const graft_policy *policy,
                                const graft_optimize_options *options, void *workspace,
                                size_t workspace_bytes, graft_decision *decision)
 {
-    graft_optimize_run *run = NULL;
-    graft_status status = open_run(graph, policy, options, 0, workspace, workspace_bytes, &run);
+    graft_optimize_run *run = run_in(workspace);
+    graft_status status = open_run(graph, policy, options, 0, workspace, workspace_bytes);
     if (status == GRAFT_OK) {
         decide_at_once(run);
         (void)take_step(run);
@@ -174,9 +169,9 @@ graft_status graft_simplify(graft_graph *graph, const graft_policy *policy,
                             const graft_optimize_options *options, void *workspace,
                             size_t workspace_bytes, graft_report *report)
 {
-    graft_optimize_run *run = NULL;
+    graft_optimize_run *run = run_in(workspace);
     graft_status status =
-        open_report(graph, policy, options, 0, workspace, workspace_bytes, report, &run);
+        open_report(graph, policy, options, 0, workspace, workspace_bytes, report);
     if (status == GRAFT_OK) {
         simplify_all(run);
         run->report->stop = run->report->step_count < options->step_limit ? GRAFT_STOP_NO_RULE
@@ -311,14 +306,13 @@ graft_status graft_optimize_begin(graft_graph *graph, const graft_policy *policy
                                   const graft_optimize_options *options, void *workspace,
                                   size_t workspace_bytes, graft_report *report)
 {
-    graft_optimize_run *run = NULL;
     return open_report(graph, policy, options, options->step_limit, workspace, workspace_bytes,
-                       report, &run);
+                       report);
 }
 
 graft_status graft_optimize_some(void *workspace, uint32_t candidate_limit, bool *finished)
 {
-    graft_optimize_run *run = (graft_optimize_run *)(void *)align_buffer(workspace);
+    graft_optimize_run *run = run_in(workspace);
     if (run->phase != GRAFT_PHASE_END) {
         run->budget = candidate_limit > 0 ? candidate_limit : 1;
         go_on(run);

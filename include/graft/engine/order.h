@@ -143,6 +143,16 @@ static void place_nodes(graft_order *order, const graft_graph *graph, graft_heap
     }
 }
 
+/* graft_order_build once the tables are laid out. */
+static graft_status build_order(graft_order *order, const graft_graph *graph)
+{
+    graft_heap ready = {order->use_count, 0}; /* Its place until the readings are counted again. */
+    list_uses(order, graph);
+    place_nodes(order, graph, &ready);
+    total_uses(order, graph);
+    return order->count == graft_graph_node_count(graph) ? GRAFT_OK : GRAFT_BAD_INPUT;
+}
+
 graft_status graft_order_build(graft_order *order, const graft_graph *graph, void *memory,
                                size_t memory_bytes)
 {
@@ -151,11 +161,7 @@ graft_status graft_order_build(graft_order *order, const graft_graph *graph, voi
     }
     graft_carver carver = {align_buffer(memory), 0};
     carve_order(&carver, &graph->limits, order);
-    graft_heap ready = {order->use_count, 0}; /* Its place until the readings are counted again. */
-    list_uses(order, graph);
-    place_nodes(order, graph, &ready);
-    total_uses(order, graph);
-    return order->count == graft_graph_node_count(graph) ? GRAFT_OK : GRAFT_BAD_INPUT;
+    return build_order(order, graph);
 }
 
 /* ------------------------------------------------------------------- hash */

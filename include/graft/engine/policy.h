@@ -14,13 +14,8 @@ typedef struct graft_policy_memory {
     uint16_t *counts;        /* (rules) */
     uint64_t *seen;          /* (steps + 1): hashes of the graphs so far */
     uint64_t *hashes;        /* (values): scratch of graft_graph_hash */
-    void *order_memory;
-    size_t order_bytes;
-    void *scratch;    /* For graft_match_try and graft_apply. */
-    graft_made *made; /* Of the location that is looked at. */
+    graft_made *made;        /* Of the location that is looked at. */
     graft_estimator estimator;
-    void *estimator_memory;
-    size_t estimator_bytes;
     graft_kept kept;
     graft_network_memory network;
 } graft_policy_memory;
@@ -69,7 +64,8 @@ typedef struct graft_optimize_run {
     graft_scan scan;
     graft_decision decision; /* That is being made. */
     graft_optimize_options options;
-    graft_match match; /* The location that is looked at. */
+    graft_match match; /* The location that is looked at... */
+    graft_application application; /* ...and what making it there takes. */
     graft_finder finder;
     graft_report own_report; /* Where the caller wants none. */
 } graft_optimize_run;
@@ -170,39 +166,31 @@ static void carve_network(graft_carver *carver, const graft_policy *policy,
 }
 #endif
 
-/* Of what is never in use together (carve_estimator). */
-static size_t shared_bytes(const graft_policy_memory *memory, const graft_limits *limits)
+/* The run comes first (run_in). */
+static void carve_policy(graft_carver *carver, const graft_policy *policy,
+                         const graft_limits *limits, uint32_t step_limit,
+                         graft_policy_memory *memory)
 {
-    size_t bytes = limits->values * sizeof(uint64_t);
-    size_t scratch_bytes = graft_match_scratch_bytes(limits);
-    bytes = bytes > scratch_bytes ? bytes : scratch_bytes;
-    return bytes > memory->estimator_bytes ? bytes : memory->estimator_bytes;
-}
-
-/* The run comes first: graft_optimize_some finds it there. */
-static graft_optimize_run *carve_policy(graft_carver *carver, const graft_policy *policy,
-                                        const graft_limits *limits, uint32_t step_limit,
-                                        graft_policy_memory *memory)
-{
-    graft_optimize_run *run = (graft_optimize_run *)carve(carver, 1, sizeof(graft_optimize_run));
-    memory->order_bytes = graft_order_bytes(limits);
-    memory->order_memory = carve(carver, memory->order_bytes, 1);
+    (void)carve(carver, 1, sizeof(graft_optimize_run));
+    carve_order(carver, limits, &memory->order);
     memory->seen = (uint64_t *)carve(carver, (size_t)step_limit + 1, sizeof(uint64_t));
     memory->anchors = carve_ids(carver, limits->nodes);
     memory->anchor_end = carve_ids(carver, GRAFT_OP_COUNT);
     memory->rule = (graft_rule *)carve(carver, 1, sizeof(graft_rule));
     memory->counts = (uint16_t *)carve(carver, policy->rule_count, sizeof(uint16_t));
     memory->made = (graft_made *)carve(carver, 1, sizeof(graft_made));
-    memory->estimator_bytes = graft_estimator_bytes(limits);
-    memory->estimator_memory = carve(carver, shared_bytes(memory, limits), 1);
-    memory->scratch = memory->estimator_memory;
-    memory->hashes = (uint64_t *)memory->estimator_memory;
+    carve_estimator(carver, limits, &memory->estimator);
+    memory->hashes = (uint64_t *)(void *)memory->estimator.scratch.use_count;
 #ifndef GRAFT_WITHOUT_NETWORK
     if (policy->hidden > 0) {
         carve_network(carver, policy, limits, &memory->network);
     }
 #endif
-    return run;
+}
+
+static graft_optimize_run *run_in(void *workspace)
+{
+    return (graft_optimize_run *)(void *)align_buffer(workspace);
 }
 
 size_t graft_optimize_workspace_bytes(const graft_policy *policy, const graft_limits *limits,
@@ -210,7 +198,7 @@ size_t graft_optimize_workspace_bytes(const graft_policy *policy, const graft_li
 {
     graft_carver carver = {NULL, 0};
     graft_policy_memory memory;
-    (void)carve_policy(&carver, policy, limits, step_limit, &memory);
+    carve_policy(&carver, policy, limits, step_limit, &memory);
     return carver.used + 7u;
 }
 
@@ -219,7 +207,7 @@ size_t graft_optimize_workspace_most_bytes(const graft_policy *policy, const gra
 {
     graft_carver carver = {NULL, 0};
     graft_policy_memory memory;
-    (void)carve_policy(&carver, policy, limits, step_limit, &memory);
+    carve_policy(&carver, policy, limits, step_limit, &memory);
     carve_kept(&carver, policy, limits, &memory.kept);
     return carver.used + 7u;
 }
@@ -343,8 +331,7 @@ static void list_anchors(graft_optimize_run *run)
 
 static graft_status order_graph(graft_optimize_run *run)
 {
-    graft_status status = graft_order_build(&run->memory.order, run->graph,
-                                            run->memory.order_memory, run->memory.order_bytes);
+    graft_status status = build_order(&run->memory.order, run->graph);
     if (status == GRAFT_OK) {
         list_anchors(run);
     }
@@ -352,12 +339,11 @@ static graft_status order_graph(graft_optimize_run *run)
 }
 
 /* Lays out the workspace, orders the graph and checks everything that could fail later. */
-/* NOLINTNEXTLINE(readability-function-size): the interface's. */
 static graft_status open_run(graft_graph *graph, const graft_policy *policy,
                              const graft_optimize_options *options, uint32_t step_limit,
-                             void *workspace, size_t workspace_bytes, graft_optimize_run **opened)
+                             void *workspace, size_t workspace_bytes)
 {
-    graft_policy_memory memory;
+    graft_optimize_run *run = run_in(workspace);
     if (!policy_fits(policy)) {
         return GRAFT_BAD_INPUT;
     }
@@ -369,19 +355,20 @@ static graft_status open_run(graft_graph *graph, const graft_policy *policy,
         return GRAFT_NO_MEMORY;
     }
     graft_carver carver = {align_buffer(workspace), 0};
-    graft_optimize_run *run = carve_policy(&carver, policy, &graph->limits, step_limit, &memory);
-    memory.kept.nothing = NULL;
+    zero_bytes(run, sizeof *run);
+    carve_policy(&carver, policy, &graph->limits, step_limit, &run->memory);
 #ifndef GRAFT_WITHOUT_KEEPING
     if (workspace_bytes >=
         graft_optimize_workspace_most_bytes(policy, &graph->limits, step_limit)) {
-        carve_kept(&carver, policy, &graph->limits, &memory.kept);
+        carve_kept(&carver, policy, &graph->limits, &run->memory.kept);
     }
 #endif
-    zero_bytes(run, sizeof *run);
     run->graph = graph;
     run->policy = policy;
     run->options = *options;
-    run->memory = memory;
+    run->application.scratch = run->memory.estimator.scratch;
+    start_application(&run->application, run->memory.rule, &run->match, &run->memory.order,
+                      run->memory.made);
     run->report = &run->own_report;
     run->first_cost = options->first_cost;
     run->first_known = options->first_cost > 0;
@@ -394,9 +381,7 @@ static graft_status open_run(graft_graph *graph, const graft_policy *policy,
     }
 #endif
     graft_status status =
-        graft_estimator_open(&run->memory.estimator, policy->tariff, &graph->limits,
-                             memory.estimator_memory, memory.estimator_bytes);
-    *opened = run;
+        open_estimator(&run->memory.estimator, policy->tariff, &graph->limits);
     return status == GRAFT_OK ? order_graph(run) : status;
 }
 
@@ -447,8 +432,7 @@ static bool next_at_anchor(graft_optimize_run *run)
         finder->at_anchor = graft_matcher_next(&finder->matcher, &run->match);
         finder->matched = finder->matched || finder->at_anchor;
         if (finder->at_anchor && can_be_estimated(run) &&
-            plan_match(run->graph, run->memory.rule, &run->match, &run->memory.order,
-                       &finder->apply, run->memory.scratch, run->memory.made) == GRAFT_OK) {
+            decide(run->graph, &run->application, &finder->apply) == GRAFT_OK) {
             return true;
         }
     }
@@ -651,8 +635,8 @@ graft_status graft_policy_scores(const graft_graph *graph, const graft_policy *p
                                  size_t workspace_bytes, graft_scores *scores)
 {
     graft_graph view = *graph; /* Nothing below writes to it. */
-    graft_optimize_run *run = NULL;
-    graft_status status = open_run(&view, policy, options, 0, workspace, workspace_bytes, &run);
+    graft_optimize_run *run = run_in(workspace);
+    graft_status status = open_run(&view, policy, options, 0, workspace, workspace_bytes);
     if (status == GRAFT_OK) {
         decide_at_once(run);
         *scores = run->scan.scores;
