@@ -34,7 +34,8 @@ typedef struct cudnn_graph {
     cudnnBackendDescriptor_t ops[CUDNN_OPS];
     uint32_t owned_count;
     uint32_t op_count;
-    bool multiplies; /* Matrices; a convolution otherwise. */
+    bool multiplies; /* Matrices; else a convolution, or */
+    bool pools;      /* a pool. */
     bool has_tanh;
     bool is_grouped;                /* The convolution is. */
     cudnnBackendDescriptor_t graph; /* After cudnn_graph_finish. */

@@ -151,6 +151,46 @@ static void test_own(void **state)
     cuda_device_close(device);
 }
 
+/* Engines that were seen to be wrong, or hardly to end, are not offered where they were. */
+static void test_seen(void **state)
+{
+    static const struct {
+        cuda_type type;
+        const char *engine;
+        const char *signature;
+        bool offered;
+    } rows[] = {
+        {CUDA_BF16, "cudnn:e3:",
+         "max_pool(kernel_h=3, kernel_w=3, stride_h=2, stride_w=2, pad_top=1, pad_left=1, "
+         "pad_bottom=1, pad_right=1, dilation_h=1, dilation_w=1) f32[1,64,28,28]@nhwc -> nhwc",
+         false},
+        {CUDA_F16, "cudnn:e3:",
+         "max_pool(kernel_h=3, kernel_w=3, stride_h=2, stride_w=2, pad_top=1, pad_left=1, "
+         "pad_bottom=1, pad_right=1, dilation_h=1, dilation_w=1) f32[1,64,28,28]@nhwc -> nhwc",
+         true},
+        {CUDA_F16, "cudnn:e28:",
+         "conv(stride_h=1, stride_w=1, pad_top=0, pad_left=0, pad_bottom=0, pad_right=0, "
+         "dilation_h=1, dilation_w=1, groups=2) f32[1,528,14,14]@nhwc f32[88,264,1,1]@const -> nhwc",
+         false},
+    };
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        graft_kernel_name names[GRAFT_KERNEL_MOST];
+        uint32_t count = 0;
+        bool offered = false;
+        graft_device *device = open_described(env, rows[i].type);
+        const graft_signature s = read_signature(env, rows[i].signature);
+        assert_int_equal(cuda_kernel_list(env, device, &s, names, &count), GRAFT_OK);
+        for (uint32_t k = 0; k < count; k++) {
+            offered = offered || strncmp(names[k].text, rows[i].engine, strlen(rows[i].engine)) == 0;
+        }
+        if (offered != rows[i].offered) {
+            fail_msg("%s of %s", rows[i].engine, rows[i].signature);
+        }
+        cuda_device_close(device);
+    }
+}
+
 /* What is left out or refused is said, with the family, the engine, the note and the signature. */
 static void test_log(void **state)
 {
@@ -192,7 +232,7 @@ static void test_turns(void **state)
 
 static const struct CMUnitTest tests[] = {
     CHECK_TEST(test_turns), CHECK_TEST(test_plans), CHECK_TEST(test_split),
-    CHECK_TEST(test_own),   CHECK_TEST(test_log),
+    CHECK_TEST(test_own),   CHECK_TEST(test_seen),  CHECK_TEST(test_log),
 };
 
 #else
