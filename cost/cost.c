@@ -11,6 +11,7 @@
 #include "graph/base/log.h"
 #include "graph/equal.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -855,6 +856,21 @@ static graft_index find_owner(const graft_graph *graph, const graft_schedule *sc
     return graph->values[schedule->regions[region].value].node;
 }
 
+/* What a step takes is its node's; of attention each node has its share. */
+static void charge(graft_cost_node *by_node, const graft_step *step, graft_index owner,
+                   const graft_cost_entry *entry)
+{
+    const graft_group *group = step->group;
+    double rest_ns = entry->median_ns;
+    for (uint32_t k = 1; group != NULL && k < group->node_count; k++) {
+        const double ns = round(16.0 * entry->median_ns * (double)group->shares[k]) / 16.0;
+        by_node[group->nodes[k]].ns += ns;
+        rest_ns -= ns;
+    }
+    by_node[owner].ns += rest_ns;
+    by_node[owner].estimated_count += entry->source == GRAFT_COST_ESTIMATED;
+}
+
 static graft_status sum_steps(graft_env *env, graft_cost *cost, const graft_graph *graph,
                               const graft_schedule *schedule, graft_cost_node *by_node,
                               graft_cost_total *sum)
@@ -876,8 +892,7 @@ static graft_status sum_steps(graft_env *env, graft_cost *cost, const graft_grap
         add_step(step, entry, sum);
         graft_index owner = by_node == NULL ? GRAFT_NONE : find_owner(graph, schedule, i);
         if (owner != GRAFT_NONE) {
-            by_node[owner].ns += entry->median_ns;
-            by_node[owner].estimated_count += entry->source == GRAFT_COST_ESTIMATED;
+            charge(by_node, step, owner, entry);
         }
     }
     sum->peak_bytes = schedule->peak_bytes;

@@ -25,6 +25,8 @@ typedef struct graft_group {
     graft_signature signature;
     graft_index inputs[GRAFT_MAX_INPUTS]; /* Values in the signature's layouts; GRAFT_NONE: none. */
     graft_index nodes[GRAFT_GROUP_NODES]; /* The last one first. */
+    float shares[GRAFT_GROUP_NODES];      /* Of attention in a plan: what each would cost by itself,
+                                             as a part of all; else 0. */
     uint32_t node_count;
     /* Of one on integers: its operands and result (1 and 0 where it is binary32), and weights with
      * their scales as the model has them. */

@@ -370,7 +370,7 @@ static void choose_groups(planner *p, const graft_plan_request *request)
 {
     graft_groups *groups = &p->plan->assignment.groups;
     for (uint32_t i = 0; i < groups->count; i++) {
-        const graft_group *group = &groups->list[i];
+        graft_group *group = &groups->list[i];
         bool measured = false;
         if (graft_signature_is_integer(&group->signature)) {
             continue;
@@ -378,10 +378,12 @@ static void choose_groups(planner *p, const graft_plan_request *request)
         double ns = request->fuses(p->context, &group->signature)
                         ? cost_of(p, &group->signature, &measured)
                         : 0.0;
-        bool chosen = measured && ns < cost_parts(p, group);
+        const double parts_ns = cost_parts(p, group);
+        bool chosen = measured && ns < parts_ns;
         for (uint32_t k = 0; k < group->node_count; k++) {
             graft_index node = group->nodes[k];
             groups->of[node] = chosen ? groups->of[node] : 0;
+            group->shares[k] = chosen ? (float)(p->nodes[node].ns[0] / parts_ns) : 0.0F;
             p->nodes[node].ns[0] = !chosen ? p->nodes[node].ns[0] : k == 0 ? ns : 0.0;
         }
     }

@@ -1,5 +1,7 @@
 /* Groups of nodes that a device runs as one: what is one and what is not, what it computes, and that
  * a plan takes it where it is cheaper (cost/plan/groups.h). */
+#include "cost/cost.h"
+#include "cost/device/device.h"
 #include "cost/plan/plan.h"
 #include "graph/base/rng.h"
 #include "graph/meaning/algebra_float.h"
@@ -226,6 +228,10 @@ static void test_plans(void **state)
         graft_plan_build(env->unit, &request, &plan);
         assert_int_equal(plan.missing_count, 0);
         assert_true(plan.exact && fabs(plan.ns - plans[i].ns) < 1e-9);
+        for (uint32_t k = 0; k < GRAFT_GROUP_NODES; k++) {
+            const float share = plan.assignment.groups.list[0].shares[k];
+            assert_true(share == (plans[i].steps == 1 ? 0.125F : 0.0F));
+        }
         graft_schedule_build_as(env->unit, t.graph, &order, &plan.assignment, &schedule);
         assert_int_equal(schedule.step_count, plans[i].steps);
         const graft_step *last = &schedule.steps[schedule.step_count - 1];
@@ -238,6 +244,47 @@ static void test_plans(void **state)
         }
         graft_arena_reset(env->unit);
     }
+}
+
+/* ViT's attention by the costs of an H200: one step, of which each node has a share. */
+static void test_shares(void **state)
+{
+    graft_env *env = *state;
+    graft_device *device = NULL;
+    graft_cost *cost = NULL;
+    graft_cost_total total;
+    graft_cost_node by_node[VALUES];
+    const float number = 8.0F;
+    const graft_shape heads = build_shape(4, 1, 197, 12, 64);
+    graft_graph *graph = build_graph(env->unit);
+    graft_index q = add_turned(graph, build_input(graph, heads, 0), 1, 3, false);
+    graft_index k = add_turned(graph, build_input(graph, heads, 1), 3, 1, false);
+    graft_index v = add_turned(graph, build_input(graph, heads, 2), 1, 3, false);
+    graft_index scale = build_weight(graph, build_shape(1, 1, 0, 0, 0), 0);
+    const int32_t axis = 3;
+    graft_index x = build_node(graph, GRAFT_OP_matmul, NULL, q, k, 0);
+    graft_index first = graph->values[x].node;
+    x = build_node(graph, GRAFT_OP_div, NULL, x, scale, 0);
+    x = build_node(graph, GRAFT_OP_softmax, &axis, x, 0, 0);
+    x = build_node(graph, GRAFT_OP_matmul, NULL, x, v, 0);
+    assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+    const graft_order order = build_order(env->unit, graph);
+    const graft_model_weight weight = {.data = &number};
+    const graft_model model = {.weight_count = 1, .weights = &weight};
+    assert_int_equal(graft_device_open(env, "h200-fp16", 1, &device), GRAFT_OK);
+    assert_int_equal(graft_cost_open(env, device, NULL, &cost), GRAFT_OK);
+    graft_cost_set_model(cost, &model);
+    assert_int_equal(graft_cost_nodes(env, cost, graph, &order, by_node, &total), GRAFT_OK);
+    assert_int_equal(total.launches, 1);
+    double sum = 0.0;
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        assert_true(by_node[n].ns > 0.0 && by_node[n].ns < 0.5 * total.ns);
+        sum += by_node[n].ns;
+    }
+    assert_true(sum == total.ns);
+    assert_true(by_node[first].ns > 0.1 * total.ns);
+    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    graft_device_close(device);
 }
 
 /* The line of the database. */
@@ -281,6 +328,7 @@ int main(void)
         CHECK_TEST(test_found),
         CHECK_TEST(test_refused),
         CHECK_TEST(test_plans),
+        CHECK_TEST(test_shares),
         CHECK_TEST(test_signature),
     };
     return cmocka_run_group_tests_name("groups", tests, NULL, NULL);
