@@ -11,10 +11,10 @@
 #ifndef GRAFT_ARENA_H
 #define GRAFT_ARENA_H
 
+#include "exits.h"
+
 #include <stddef.h>
 #include <stdint.h>
-
-enum { GRAFT_EXIT_NO_MEMORY = 70 };
 
 typedef struct graft_arena graft_arena;
 

@@ -3,15 +3,8 @@
 #ifndef GRAFT_USAGE_H
 #define GRAFT_USAGE_H
 
+#include "exits.h"
 #include "options.h"
-
-/* What every command ends with. */
-enum {
-    GRAFT_EXIT_FALSE = 1,
-    GRAFT_EXIT_INPUT = 2,
-    GRAFT_EXIT_OPEN = 3,
-    GRAFT_EXIT_INTERRUPTED = 130
-};
 
 typedef struct graft_commands {
     const graft_command *const *list;

@@ -15,10 +15,4 @@ void graft_pattern_order(const graft_pattern *pattern, uint8_t order[GRAFT_RULE_
  * the result is node n. */
 uint32_t graft_pattern_reached(const graft_pattern *pattern, uint32_t vars);
 
-/* The element type that each variable has: binary32, or 8 bits where it goes into a `dequantise`,
- * or is moved together with what does or comes out of a `quantise`. Of slots those in `bound` (bits)
- * have values; int8 where the type hangs on another one. */
-void graft_rule_types(const graft_rule *rule, const int32_t *slots, uint64_t bound,
-                      uint8_t types[GRAFT_RULE_MAX_VARS]);
-
 #endif

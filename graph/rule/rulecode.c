@@ -1,8 +1,6 @@
 /* rulecode.c - see rulecode.h. */
 #include "graph/rule/rulecode.h"
 
-#include <string.h>
-
 graft_code_step graft_code_at(const graft_rule *rule, uint32_t at)
 {
     const uint8_t *b = &rule->code[at + 1];
@@ -71,23 +69,4 @@ bool graft_code_compute(uint32_t code, int32_t a, int32_t b, int64_t *result)
     alone.code[alone.code_bytes++] = (uint8_t)code;
     alone.code[alone.code_bytes++] = GRAFT_CODE_END;
     return graft_code_run(&alone, 0, NULL, NULL, numbers, result);
-}
-
-uint32_t graft_code_share(graft_rule *rule, uint32_t start)
-{
-    uint32_t size = rule->code_bytes - start;
-    uint32_t first = 0; /* Of the expression looked at. */
-    for (uint32_t at = 0; at < start;) {
-        uint32_t next = graft_code_next(rule, at);
-        if (rule->code[at] == GRAFT_CODE_END) {
-            if (next - first == size && memcmp(&rule->code[first], &rule->code[start], size) == 0) {
-                memset(&rule->code[start], 0, size);
-                rule->code_bytes = (uint8_t)start;
-                return first;
-            }
-            first = next;
-        }
-        at = next;
-    }
-    return start;
 }

@@ -45,9 +45,4 @@ bool graft_code_read(graft_code_reader *reader, graft_code_step *step);
 /* What the engine computes of two numbers (of the first alone for NOT); false where it fails. */
 bool graft_code_compute(uint32_t code, int32_t a, int32_t b, int64_t *result);
 
-/* Call it when an expression was written from offset `start` to the end of the code: drops it where
- * the same expression stands before. Returns the offset to refer to. So rules that say the same
- * have the same bytes, whoever wrote them. */
-uint32_t graft_code_share(graft_rule *rule, uint32_t start);
-
 #endif

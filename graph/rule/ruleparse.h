@@ -49,4 +49,9 @@ typedef struct graft_rule_parts {
 GRAFT_MUST_USE graft_status graft_rule_parse_parts(graft_env *env, const graft_rule_parts *parts,
                                                    graft_rule *rule, graft_rule_numbers *numbers);
 
+/* Call it when an expression was written from offset `start` to the end of the code: drops it where
+ * the same expression stands before. Returns the offset to refer to. So rules that say the same
+ * have the same bytes, whoever wrote them. */
+uint32_t graft_code_share(graft_rule *rule, uint32_t start);
+
 #endif

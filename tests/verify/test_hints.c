@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+
 typedef enum {
     HONEST,
     SILENT,    /* Proposes nothing. */
@@ -147,6 +148,7 @@ static void lie_refute(void *context, graft_sym *s, const graft_term_state *term
                        uint32_t given_count, const Z3_ast *given, graft_asked *r)
 {
     static Z3_ast one[1];
+    static Z3_ast term_of_one[1];
     liar *l = context;
     l->hinter.hints.refute(&l->hinter, s, term, question, given_count, given, r);
     if (l->how == UNASKED) {
@@ -163,7 +165,8 @@ static void lie_refute(void *context, graft_sym *s, const graft_term_state *term
         (void)graft_prover_ask(s->prover, r->formula, GRAFT_SEARCH_LINEAR);
         r->count = 1;
         r->symbols = one;
-        r->terms = memcpy(GRAFT_NEW(s->arena, Z3_ast, 1), (const void *)&left, sizeof left);
+        term_of_one[0] = left;
+        r->terms = term_of_one;
     }
 }
 
@@ -174,7 +177,7 @@ static bool is_proved(graft_env *env, const graft_rule *rule, lie how)
     graft_prove_result counts;
     graft_core_result result;
     graft_prover_open(&prover, &options, &counts);
-    graft_core *core = graft_core_open(env->unit, env->scratch, &prover);
+    graft_core *core = graft_core_open(&prover);
     liar *l = GRAFT_NEW(env->unit, liar, 1);
     graft_sym_hinter_open(&l->hinter, graft_core_terms(core));
     l->how = how;

@@ -86,7 +86,7 @@ static void test_claims(void **state)
     workshop *w = GRAFT_NEW(env->life, workshop, 1);
     w->options = graft_prove_defaults();
     graft_prover_open(&w->prover, &w->options, &w->result);
-    graft_sym_open(&w->s, env->unit, env->scratch, &w->prover);
+    graft_sym_open(&w->s, &w->prover);
     graft_sym_plain_open(&w->plain, &w->s, env->life);
     for (uint32_t op = GRAFT_OP_NONE + 1; op < GRAFT_OP_COUNT; op++) {
         graft_rng rng;

@@ -723,7 +723,7 @@ static void test_operators(void **state)
     w->options = graft_prove_defaults();
     graft_rng_seed(&w->rng, 7);
     graft_prover_open(&prover, &w->options, &result);
-    graft_sym_open(&w->s, w->env->unit, w->env->scratch, &prover);
+    graft_sym_open(&w->s, &prover);
     graft_sym_assumed_open(&w->s, &w->assumed);
     graft_sym_bits_open(&w->s, &w->bits);
     for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {

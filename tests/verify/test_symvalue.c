@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { SYMBOLS = 6, OWN = 4, POINTS = 40 };
+enum { TEXT_BYTES = 1024, SYMBOLS = 6, OWN = 4, POINTS = 40 };
 
 /* Sizes and attributes of the rule below, indices. */
 static const char *const names[SYMBOLS] = {"d0_0", "d0_1", "s0", "s1", "q0", "r0"};
@@ -78,7 +78,8 @@ static Z3_ast parse(const workspace *w, const char *text)
     for (uint32_t i = 0; i < count; i++) {
         decl_names[i] = Z3_get_decl_name(z3, decls[i]);
     }
-    const char *assertion = graft_arena_printf(w->s.arena, "(assert %s)", text);
+    char assertion[TEXT_BYTES];
+    assert_true(snprintf(assertion, sizeof assertion, "(assert %s)", text) < TEXT_BYTES);
     Z3_ast_vector read =
         Z3_parse_smtlib2_string(z3, assertion, 0, NULL, NULL, count, decl_names, decls);
     Z3_ast_vector_inc_ref(z3, read);
@@ -93,7 +94,7 @@ static void open_workspace(workspace *w, graft_env *env, graft_prover *prover)
 {
     graft_rng rng;
     graft_rng_seed(&rng, 5);
-    graft_sym_open(&w->s, env->unit, env->scratch, prover);
+    graft_sym_open(&w->s, prover);
     assert_int_equal(graft_rule_parse(env, "rule", rule_text, &w->rule), GRAFT_OK);
     for (uint32_t i = 0; i < SYMBOLS; i++) {
         w->symbols[i] = graft_sym_symbol(&w->s, names[i]);

@@ -5,8 +5,6 @@
 
 #include <stdio.h>
 
-enum { ARENA_BYTES = 1 << 20 };
-
 /* op(a, b) = op(b, a) */
 static graft_rule make_swap(uint8_t op)
 {
@@ -36,13 +34,8 @@ int main(void)
     const graft_prove_options options = graft_prove_defaults();
     graft_prove_result counts;
     graft_prover prover;
-    graft_arena *arena = graft_arena_new(ARENA_BYTES);
-    graft_arena *scratch = graft_arena_new(ARENA_BYTES);
-    if (arena == NULL || scratch == NULL) {
-        return 1;
-    }
     graft_prover_open(&prover, &options, &counts);
-    graft_core *core = graft_core_open(arena, scratch, &prover);
+    graft_core *core = graft_core_open(&prover);
     for (uint32_t i = 0; i < 3; i++) {
         const graft_rule rule = make_swap(ops[i]);
         const char *name = graft_op(ops[i])->name;
@@ -50,7 +43,5 @@ int main(void)
     }
     graft_core_close(core);
     graft_prover_close(&prover);
-    graft_arena_free(scratch);
-    graft_arena_free(arena);
     return 0;
 }

@@ -9,10 +9,10 @@
 #include "verify/core/symread.h"
 #include "verify/core/symshape.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct graft_core {
-    graft_arena *arena;
     graft_sym s;
     graft_sym_assumed assumed;
     /* The proof at hand. */
@@ -67,7 +67,7 @@ typedef struct {
 static output read_output(proof *p, uint32_t side, graft_operand x, const graft_sym_shape *shape)
 {
     Z3_ast value = graft_sym_operand(&p->s, &p->instance, side, &p->sides[side], x);
-    output out = {read_within(p, shape, value), graft_sym_operand_conditions(&p->sides[side], x)};
+    output out = {read_within(p, shape, value), *graft_sym_operand_conditions(&p->sides[side], x)};
     for (uint32_t i = 0; i < out.conditions.count; i++) {
         graft_sym_condition *c = &out.conditions.items[i];
         c->holds = read_within(p, shape, c->holds);
@@ -110,7 +110,6 @@ static const char *ask_output(proof *p, graft_sym_asker *a, uint32_t i)
 static const char *prove_instance(proof *p)
 {
     const char *why = NULL;
-    graft_mark mark = graft_arena_mark(p->arena);
     graft_sym_asker a = {
         .s = &p->s, .sides = {&p->sides[0], &p->sides[1]}
     };
@@ -122,7 +121,6 @@ static const char *prove_instance(proof *p)
         why = ask_output(p, &a, i);
     }
     why = p->s.refusal != NULL ? p->s.refusal : why;
-    graft_arena_release(p->arena, mark);
     return why;
 }
 
@@ -270,11 +268,10 @@ static bool prove_case(void *context, const graft_sym_case *c)
     return why == NULL || give_up(p, c, why);
 }
 
-graft_core *graft_core_open(graft_arena *arena, graft_arena *scratch, graft_prover *prover)
+graft_core *graft_core_open(graft_prover *prover)
 {
-    proof *p = GRAFT_NEW(arena, proof, 1);
-    p->arena = arena;
-    graft_sym_open(&p->s, arena, scratch, prover);
+    proof *p = graft_term_room(1, sizeof *p);
+    graft_sym_open(&p->s, prover);
     graft_sym_assumed_open(&p->s, &p->assumed);
     return p;
 }
@@ -283,6 +280,7 @@ void graft_core_close(graft_core *p)
 {
     graft_sym_assumed_close(&p->s);
     graft_sym_close(&p->s);
+    free(p);
 }
 
 graft_sym *graft_core_terms(graft_core *p) { return &p->s; }
@@ -305,7 +303,7 @@ static void begin(proof *p, const graft_rule *rule, graft_core_result *result)
     p->failed = false;
     memset((void *)p->sides, 0, sizeof p->sides);
     graft_sym_begin(&p->s);
-    graft_sym_classes_open(&p->classes, p->arena);
+    p->classes.count = 0;
 }
 
 /* Whether both sides are the same in every case, the numbers being what they are. */
@@ -313,7 +311,6 @@ static bool holds_always(proof *p, const graft_rule *rule, const graft_sym_hints
                          graft_sym_numbers *numbers, const graft_prove_options *options,
                          graft_core_result *result)
 {
-    graft_mark mark = graft_arena_mark(p->arena);
     graft_prover_begin(p->s.prover, options, &p->counts);
     begin(p, rule, result);
     p->s.hints = hints;
@@ -324,7 +321,6 @@ static bool holds_always(proof *p, const graft_rule *rule, const graft_sym_hints
     if (p->holds && !p->possible) {
         (void)snprintf(result->reason, sizeof result->reason, "no case has instances");
     }
-    graft_arena_release(p->arena, mark);
     return p->holds && p->possible && !graft_sym_is_spent(&p->s);
 }
 

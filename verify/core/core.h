@@ -32,8 +32,8 @@ typedef struct graft_core_result {
  * about sizes it is not asked again, which is most of it where rules are versions of one. */
 typedef struct graft_core graft_core;
 
-/* In `arena`. The prover must outlive it. */
-graft_core *graft_core_open(graft_arena *arena, graft_arena *scratch, graft_prover *prover);
+/* The prover must outlive it. */
+graft_core *graft_core_open(graft_prover *prover);
 void graft_core_close(graft_core *p);
 
 /* Tries to prove a rule for all sizes, as a task of the prover. Ends without a proof when it has

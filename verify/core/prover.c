@@ -1,6 +1,7 @@
 /* prover.c - asking Z3, and what follows from its answers. */
 #include "verify/core/prover.h"
 
+#include "graph/base/exits.h"
 #include "verify/core/term.h"
 
 #include <inttypes.h>

@@ -305,7 +305,6 @@ static Z3_ast list_parts(const graft_sym *s, const graft_term_state *term, const
 static bool ask_solver(graft_sym_asker *a, question *q)
 {
     graft_sym *s = a->s;
-    graft_mark mark = graft_arena_mark(s->arena);
     graft_term_state term;
     graft_asked r = {.count = 0};
     Z3_ast_map parts = graft_term_map(s->z3);
@@ -324,7 +323,6 @@ static bool ask_solver(graft_sym_asker *a, question *q)
     bool proved = graft_prover_refutes(s->prover, &r, parts);
     Z3_ast_map_dec_ref(s->z3, parts);
     graft_term_close(&term);
-    graft_arena_release(s->arena, mark);
     return proved;
 }
 

@@ -457,60 +457,24 @@ bool graft_sym_class_of(const graft_rule *rule, const graft_sym_case *c, graft_s
     return true;
 }
 
-struct graft_sym_met {
-    bool note;
-    uint32_t length;
-    uint8_t key[];
-};
-
-void graft_sym_classes_open(graft_sym_classes *classes, graft_arena *arena)
-{
-    memset(classes, 0, sizeof *classes);
-    classes->arena = arena;
-}
-
-static uint32_t hash_key(const graft_sym_class *class)
-{
-    uint32_t hash = 0;
-    for (uint32_t i = 0; i < class->length; i++) {
-        hash = 16777619u * (hash ^ class->key[i]);
-    }
-    return hash;
-}
-
-/* The place of a class among the met, or the free one where it belongs. */
-static uint32_t place_of(const graft_sym_classes *classes, const graft_sym_class *class)
-{
-    uint32_t most = sizeof classes->met / sizeof classes->met[0];
-    uint32_t i = hash_key(class) % most;
-    for (; classes->met[i] != NULL; i = (i + 1) % most) {
-        const struct graft_sym_met *met = classes->met[i];
-        if (met->length == class->length && memcmp(met->key, class->key, met->length) == 0) {
-            break;
-        }
-    }
-    return i;
-}
-
 bool graft_sym_classes_find(const graft_sym_classes *classes, const graft_sym_class *class,
                             bool *note)
 {
-    const struct graft_sym_met *met = classes->met[place_of(classes, class)];
-    if (met != NULL) {
-        *note = met->note;
+    for (uint32_t i = 0; i < classes->count; i++) {
+        if (classes->met[i].length == class->length &&
+            memcmp(classes->met[i].key, class->key, class->length) == 0) {
+            *note = classes->met[i].note;
+            return true;
+        }
     }
-    return met != NULL;
+    return false;
 }
 
 void graft_sym_classes_add(graft_sym_classes *classes, const graft_sym_class *class, bool note)
 {
-    if (classes->count == GRAFT_LIMIT(CLASSES_KEPT)) {
-        return;
+    if (classes->count < GRAFT_LIMIT(CLASSES_KEPT)) {
+        memcpy(classes->met[classes->count].key, class->key, class->length);
+        classes->met[classes->count].length = class->length;
+        classes->met[classes->count++].note = note;
     }
-    struct graft_sym_met *met = graft_arena_alloc(classes->arena, sizeof *met + class->length);
-    met->note = note;
-    met->length = class->length;
-    memcpy(met->key, class->key, class->length);
-    classes->met[place_of(classes, class)] = met;
-    classes->count++;
 }

@@ -23,7 +23,6 @@
 #ifndef GRAFT_SYMCLASS_H
 #define GRAFT_SYMCLASS_H
 
-#include "graph/base/arena.h"
 #include "verify/core/limits.h"
 #include "verify/core/symcase.h"
 
@@ -41,15 +40,16 @@ typedef struct graft_sym_class {
  * on sizes): then the case stands for itself. */
 bool graft_sym_class_of(const graft_rule *rule, const graft_sym_case *c, graft_sym_class *result);
 
-/* Classes met. */
+/* Classes met: none where `count` is 0. */
 typedef struct graft_sym_classes {
-    graft_arena *arena;
-    struct graft_sym_met *met[2 * GRAFT_ROOM_CLASSES_KEPT]; /* By hash; NULL: free. */
+    struct {
+        uint8_t key[GRAFT_ROOM_CLASS_KEY];
+        uint32_t length;
+        bool note;
+    } met[GRAFT_ROOM_CLASSES_KEPT];
     uint32_t count;
 } graft_sym_classes;
 
-/* Empty; `arena` holds the keys. */
-void graft_sym_classes_open(graft_sym_classes *classes, graft_arena *arena);
 /* Whether a class was added; `*note` gets what was noted about it. */
 bool graft_sym_classes_find(const graft_sym_classes *classes, const graft_sym_class *class,
                             bool *note);

@@ -196,14 +196,16 @@ Z3_ast graft_sym_normal(graft_sym *s, Z3_ast term)
     Z3_ast simple = graft_sym_simplify(s, term);
     bool sum = graft_sym_kind(s, simple) == Z3_OP_ADD;
     uint32_t count = sum ? graft_sym_arity(s, simple) : 1;
-    Z3_ast *parts = GRAFT_NEW(s->arena, Z3_ast, count);
+    Z3_ast *parts = graft_term_room(count, sizeof *parts);
     bool changed = false;
     for (uint32_t i = 0; i < count; i++) {
         Z3_ast part = sum ? graft_sym_arg(s, simple, i) : simple;
         parts[i] = cancel_sizes(s, part);
         changed = changed || parts[i] != part;
     }
-    return changed ? graft_sym_simplify(s, Z3_mk_add(s->z3, count, parts)) : simple;
+    simple = changed ? graft_sym_simplify(s, Z3_mk_add(s->z3, count, parts)) : simple;
+    free(parts);
+    return simple;
 }
 
 Z3_ast graft_sym_real(const graft_sym *s, Z3_ast size)
@@ -479,11 +481,13 @@ static Z3_ast sum_body(graft_sym *s, const graft_facts *facts, const graft_sym_r
         return sum_part(s, facts, range, simple);
     }
     uint32_t count = graft_sym_arity(s, simple);
-    Z3_ast *parts = GRAFT_NEW(s->arena, Z3_ast, count);
+    Z3_ast *parts = graft_term_room(count, sizeof *parts);
     for (uint32_t i = 0; i < count; i++) {
         parts[i] = sum_part(s, facts, range, graft_sym_arg(s, simple, i));
     }
-    return Z3_mk_add(s->z3, count, parts);
+    simple = Z3_mk_add(s->z3, count, parts);
+    free(parts);
+    return simple;
 }
 
 /* Takes the parts without binders out of a range's guard, and returns them. */

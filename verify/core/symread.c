@@ -48,11 +48,13 @@ Z3_ast graft_sym_operand(const graft_sym *s, const graft_sym_instance *instance,
                : element_of(s, x, instance->vars[x].rank, s->formals);
 }
 
-graft_sym_conditions graft_sym_operand_conditions(const graft_sym_side *read, graft_operand x)
+const graft_sym_conditions *graft_sym_operand_conditions(const graft_sym_side *read,
+                                                         graft_operand x)
 {
+    static const graft_sym_conditions none;
     return GRAFT_OPERAND_IS_NODE(x)
-               ? read->conditions[GRAFT_OPERAND_NODE_OF(x)][GRAFT_OPERAND_SLOT_OF(x)]
-               : (graft_sym_conditions){.count = 0};
+               ? &read->conditions[GRAFT_OPERAND_NODE_OF(x)][GRAFT_OPERAND_SLOT_OF(x)]
+               : &none;
 }
 
 /* ----------------------------------------------------------------- definedness */
@@ -273,9 +275,9 @@ static Z3_ast rd_read(const rd *r, uint32_t i, const Z3_ast *index)
 {
     const graft_operand x = r->node->inputs[i];
     Z3_ast value = graft_sym_operand(r->s, r->instance, r->side, r->read, x);
-    graft_sym_conditions of = graft_sym_operand_conditions(r->read, x);
-    for (uint32_t k = 0; k < of.count; k++) {
-        pass_condition(r, i, &of.items[k], index);
+    const graft_sym_conditions *of = graft_sym_operand_conditions(r->read, x);
+    for (uint32_t k = 0; k < of->count; k++) {
+        pass_condition(r, i, &of->items[k], index);
     }
     return graft_sym_read(r->s, value, in_shape(r, i)->rank, index);
 }
@@ -583,15 +585,13 @@ bool graft_sym_read_side(graft_sym *s, const graft_sym_instance *instance, uint3
         for (uint32_t o = 0; o < graft_op(pattern->nodes[n].op)->output_count; o++) {
             graft_facts room[GRAFT_MAX_RANK];
             const graft_facts *facts = graft_sym_within(s, &symbolic->shapes[o], room);
-            graft_sym_conditions *conditions = &result->conditions[n][o];
-            conditions->items = GRAFT_NEW(s->arena, graft_sym_condition, GRAFT_ROOM_CONDITIONS);
             reader r = {.s = s,
                         .instance = instance,
                         .read = result,
                         .node = &pattern->nodes[n],
                         .symbolic = symbolic,
                         .facts = facts,
-                        .conditions = conditions,
+                        .conditions = &result->conditions[n][o],
                         .side = side,
                         .output = o};
             s->splits = 0;

@@ -33,7 +33,7 @@ typedef struct graft_sym_condition {
 } graft_sym_condition;
 
 typedef struct graft_sym_conditions {
-    graft_sym_condition *items;
+    graft_sym_condition items[GRAFT_ROOM_CONDITIONS];
     uint32_t count;
 } graft_sym_conditions;
 
@@ -45,12 +45,13 @@ typedef struct graft_sym_side {
     uint32_t fact_count;
 } graft_sym_side;
 
-/* Reads all nodes of a side, into env->unit; the solver holds the assumptions of `instance`. False
+/* Reads all nodes of a side; the solver holds the assumptions of `instance`. False
  * when a limit was met (graft_sym_refuse). */
 bool graft_sym_read_side(graft_sym *s, const graft_sym_instance *instance, uint32_t side,
                          graft_sym_side *result);
 /* What an operand's element is defined under; of variables nothing. */
-graft_sym_conditions graft_sym_operand_conditions(const graft_sym_side *read, graft_operand x);
+const graft_sym_conditions *graft_sym_operand_conditions(const graft_sym_side *read,
+                                                         graft_operand x);
 /* The value of an operand over the formals. */
 Z3_ast graft_sym_operand(const graft_sym *s, const graft_sym_instance *instance, uint32_t side,
                          const graft_sym_side *read, graft_operand x);

@@ -525,14 +525,12 @@ graft_sym_fit graft_sym_shapes(graft_sym *s, const graft_rule *rule, const graft
                                const graft_sym_extra *extra, graft_sym_instance *instance,
                                const char **why)
 {
-    graft_mark mark = graft_arena_mark(s->arena);
-    graft_sym_equations *e = GRAFT_NEW(s->arena, graft_sym_equations, 1);
+    graft_sym_equations equations = {.s = s, .changed = true};
+    graft_sym_equations *e = &equations;
     shaper p = {.s = s, .e = e, .instance = instance, .extra = extra};
-    e->s = s;
     graft_sym_shaper_begin(&p, rule, c);
     graft_sym_assumed_reset(s);
     memset((void *)s->elements, 0, sizeof s->elements);
-    e->changed = true;
     for (uint32_t round = 0; e->changed && !p.never && !e->impossible && p.why == NULL; round++) {
         shape_rule(&p);
         if (round == GRAFT_LIMIT(SHAPE_ROUNDS)) {
@@ -551,7 +549,6 @@ graft_sym_fit graft_sym_shapes(graft_sym *s, const graft_rule *rule, const graft
     if (s->plain != NULL && fit == GRAFT_SYM_FITS) {
         s->plain->claims(s, e->claims, e->claim_count);
     }
-    graft_arena_release(s->arena, mark);
     return fit;
 }
 

@@ -77,7 +77,7 @@ void graft_sym_walk(const graft_sym *s, Z3_ast term, graft_sym_visitor visit, vo
 
 Z3_ast graft_sym_rebuild(const graft_sym *s, Z3_ast term, graft_term_change change, void *context)
 {
-    return graft_term_rebuild(s->z3, s->scratch, term, change, context);
+    return graft_term_rebuild(s->z3, term, change, context);
 }
 
 bool graft_sym_mentions(const graft_sym *s, Z3_ast term, uint32_t count, const Z3_ast *symbols)
@@ -456,12 +456,10 @@ static Z3_params make_som(Z3_context z3)
     return som;
 }
 
-void graft_sym_open(graft_sym *s, graft_arena *arena, graft_arena *scratch, graft_prover *prover)
+void graft_sym_open(graft_sym *s, graft_prover *prover)
 {
     Z3_context z3 = prover->z3;
     memset(s, 0, sizeof *s);
-    s->arena = arena;
-    s->scratch = scratch;
     s->prover = prover;
     s->z3 = z3;
     graft_term_open(&s->term, z3);

@@ -19,7 +19,6 @@
 #ifndef GRAFT_SYMTERM_H
 #define GRAFT_SYMTERM_H
 
-#include "graph/base/arena.h"
 #include "verify/core/limits.h"
 #include "verify/core/prover.h"
 #include "verify/core/term.h"
@@ -37,8 +36,6 @@ typedef enum graft_sym_fold {
 
 /* Belongs to one thread. Proofs about one rule and its like may follow each other. */
 typedef struct graft_sym {
-    graft_arena *arena;   /* Borrowed: for what a rule's proof needs, */
-    graft_arena *scratch; /* and for one function. */
     graft_prover *prover; /* Borrowed. */
     Z3_context z3;        /* The prover's. */
     graft_term_state term;
@@ -72,7 +69,7 @@ typedef struct graft_facts {
     Z3_ast fact; /* Of sort Bool, without elements. */
 } graft_facts;
 
-void graft_sym_open(graft_sym *s, graft_arena *arena, graft_arena *scratch, graft_prover *prover);
+void graft_sym_open(graft_sym *s, graft_prover *prover);
 /* Begins a proof, which is a task of the prover. */
 void graft_sym_begin(graft_sym *s);
 void graft_sym_close(graft_sym *s);

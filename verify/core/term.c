@@ -1,6 +1,7 @@
 /* term.c - Z3 terms as an algebra, and the operator bodies over them. */
 #include "verify/core/term.h"
 
+#include "graph/base/exits.h"
 #include "verify/core/limits.h"
 
 #include <assert.h>
@@ -539,9 +540,18 @@ Z3_ast_map graft_term_map(Z3_context z3)
     return map;
 }
 
+void *graft_term_room(size_t count, size_t bytes)
+{
+    void *room = calloc(count > 0 ? count : 1, bytes);
+    if (room == NULL) {
+        (void)fprintf(stderr, "graft: no memory for a proof\n");
+        _Exit(GRAFT_EXIT_NO_MEMORY);
+    }
+    return room;
+}
+
 typedef struct {
     Z3_context z3;
-    graft_arena *scratch;
     Z3_ast_map known; /* Terms with what they have become. */
     graft_term_change change;
     void *context;
@@ -557,7 +567,7 @@ static Z3_ast rebuild(const rebuilding *r, Z3_ast term)
     }
     Z3_app app = Z3_to_app(r->z3, term);
     uint32_t count = Z3_get_app_num_args(r->z3, app);
-    Z3_ast *args = GRAFT_NEW(r->scratch, Z3_ast, count);
+    Z3_ast *args = graft_term_room(count, sizeof *args);
     bool changed = false;
     for (uint32_t i = 0; i < count; i++) {
         Z3_ast arg = Z3_get_app_arg(r->z3, app, i);
@@ -565,18 +575,16 @@ static Z3_ast rebuild(const rebuilding *r, Z3_ast term)
         changed = changed || args[i] != arg;
     }
     Z3_ast same = changed ? Z3_mk_app(r->z3, Z3_get_app_decl(r->z3, app), count, args) : term;
+    free(args);
     Z3_ast result = r->change(r->context, same);
     Z3_ast_map_insert(r->z3, r->known, term, result);
     return result;
 }
 
-Z3_ast graft_term_rebuild(Z3_context z3, graft_arena *scratch, Z3_ast term,
-                          graft_term_change change, void *context)
+Z3_ast graft_term_rebuild(Z3_context z3, Z3_ast term, graft_term_change change, void *context)
 {
-    graft_mark mark = graft_arena_mark(scratch);
-    const rebuilding r = {z3, scratch, graft_term_map(z3), change, context};
+    const rebuilding r = {z3, graft_term_map(z3), change, context};
     Z3_ast result = rebuild(&r, term);
     Z3_ast_map_dec_ref(z3, r.known);
-    graft_arena_release(scratch, mark);
     return result;
 }

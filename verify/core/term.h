@@ -35,7 +35,6 @@
 #define GRAFT_TERM_H
 
 #include "graft/rule.h"
-#include "graph/base/arena.h"
 
 #include <z3.h>
 
@@ -101,10 +100,11 @@ Z3_ast graft_term_rational(const graft_term_state *k, int64_t numerator, int64_t
  * Z3_ast_vector_dec_ref). */
 Z3_ast_map graft_term_map(Z3_context z3);
 Z3_ast_vector graft_term_list(Z3_context z3);
+/* Zeroed memory, which the caller frees. Where there is none the process ends (exits.h). */
+void *graft_term_room(size_t count, size_t bytes);
 /* Builds a term anew from its leaves: `change` is given each application once, with its new
  * operands. */
 typedef Z3_ast (*graft_term_change)(void *context, Z3_ast term);
-Z3_ast graft_term_rebuild(Z3_context z3, graft_arena *scratch, Z3_ast term,
-                          graft_term_change change, void *context);
+Z3_ast graft_term_rebuild(Z3_context z3, Z3_ast term, graft_term_change change, void *context);
 
 #endif

@@ -398,8 +398,8 @@ static claim claim_of(theorem *t, uint32_t o)
     const graft_operand from = t->rule->source.outputs[o];
     const graft_operand to = t->rule->target.outputs[o];
     const graft_sym_shape *shape = graft_sym_shape_of(&t->instance, GRAFT_SYM_SOURCE, from);
-    const graft_sym_conditions source = graft_sym_operand_conditions(&t->sides[0], from);
-    const graft_sym_conditions target = graft_sym_operand_conditions(&t->sides[1], to);
+    const graft_sym_conditions *source = graft_sym_operand_conditions(&t->sides[0], from);
+    const graft_sym_conditions *target = graft_sym_operand_conditions(&t->sides[1], to);
     claim c = {.given_count = 0};
     if (t->rule->output_count > 1) {
         (void)snprintf(prefix, sizeof prefix, "i%" PRIu32 "_", o);
@@ -413,13 +413,13 @@ static claim claim_of(theorem *t, uint32_t o)
     note_goal(t, right);
     c.within = within(t, shape, index);
     c.differ = Z3_mk_not(t->s.z3, Z3_mk_eq(t->s.z3, left, right));
-    for (uint32_t i = 0; i < source.count; i++) {
-        if (!source.items[i].is_caught) {
-            c.given[c.given_count++] = condition_at(t, &source.items[i], shape->rank, index);
+    for (uint32_t i = 0; i < source->count; i++) {
+        if (!source->items[i].is_caught) {
+            c.given[c.given_count++] = condition_at(t, &source->items[i], shape->rank, index);
         }
     }
-    for (uint32_t i = 0; i < target.count; i++) {
-        const graft_sym_condition at = condition_at(t, &target.items[i], shape->rank, index);
+    for (uint32_t i = 0; i < target->count; i++) {
+        const graft_sym_condition at = condition_at(t, &target->items[i], shape->rank, index);
         c.undefined[c.undefined_count++] = fails(t, &at, o, i);
     }
     return c;
@@ -614,9 +614,8 @@ graft_status graft_theorem_write(graft_env *env, const graft_rule *rule, const c
     t->arena = graft_arena_new(ARENA_BYTES);
     assert(t->arena != NULL);
     graft_prover_open(&prover, &options, &counts);
-    graft_sym_open(&t->s, env->unit, env->scratch, &prover);
+    graft_sym_open(&t->s, &prover);
     graft_sym_assumed_open(&t->s, &t->assumed);
-    graft_sym_classes_open(&t->classes, env->unit);
     t->printer = (graft_smt_printer){.z3 = t->s.z3, .arena = env->unit, .bare = true};
     (void)graft_sym_cases(rule, visit_case, t);
     graft_sym_assumed_close(&t->s);

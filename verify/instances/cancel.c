@@ -115,8 +115,7 @@ static Z3_ast find_nonzero(const graft_term_state *k, Z3_ast condition)
     return y == k->zero ? x : x == k->zero ? y : NULL;
 }
 
-Z3_ast graft_cancel(const graft_term_state *k, graft_arena *scratch, Z3_ast term,
-                    const Z3_ast *given, uint32_t count)
+Z3_ast graft_cancel(const graft_term_state *k, Z3_ast term, const Z3_ast *given, uint32_t count)
 {
     canceling c = {.k = k, .nonzero = graft_term_map(k->z3)};
     for (uint32_t i = 0; i < count; i++) {
@@ -125,7 +124,7 @@ Z3_ast graft_cancel(const graft_term_state *k, graft_arena *scratch, Z3_ast term
             Z3_ast_map_insert(k->z3, c.nonzero, t, t);
         }
     }
-    Z3_ast result = graft_term_rebuild(k->z3, scratch, term, change_product, &c);
+    Z3_ast result = graft_term_rebuild(k->z3, term, change_product, &c);
     Z3_ast_map_dec_ref(k->z3, c.nonzero);
     return result;
 }

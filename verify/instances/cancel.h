@@ -12,7 +12,6 @@
 /* `term` without the pairs t, inverse(t) of factors of its products, for each t that is not 0 by
  * one of the conditions "not (t = 0)" in `given` (`count` of them). Equal to `term` where these
  * hold. */
-Z3_ast graft_cancel(const graft_term_state *k, graft_arena *scratch, Z3_ast term,
-                    const Z3_ast *given, uint32_t count);
+Z3_ast graft_cancel(const graft_term_state *k, Z3_ast term, const Z3_ast *given, uint32_t count);
 
 #endif

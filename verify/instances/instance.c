@@ -4,6 +4,7 @@
 #include "graph/base/file.h"
 #include "graph/rule/pattern.h"
 #include "graph/rule/ruleprint.h"
+#include "graph/rule/ruletypes.h"
 
 #include <string.h>
 

@@ -72,7 +72,7 @@ static Z3_ast change_maximum(void *context, Z3_ast term)
     return chain;
 }
 
-Z3_ast graft_largest(Z3_context z3, graft_arena *scratch, Z3_ast term)
+Z3_ast graft_largest(Z3_context z3, Z3_ast term)
 {
-    return graft_term_rebuild(z3, scratch, term, change_maximum, z3);
+    return graft_term_rebuild(z3, term, change_maximum, z3);
 }

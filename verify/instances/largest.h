@@ -10,6 +10,6 @@
 
 /* `term` with each nest of maxima (a >= b ? a : b) written as one chain over its distinct operands,
  * in the order of their identities; nests of more than a few hundred stay. Equal to `term`. */
-Z3_ast graft_largest(Z3_context z3, graft_arena *scratch, Z3_ast term);
+Z3_ast graft_largest(Z3_context z3, Z3_ast term);
 
 #endif

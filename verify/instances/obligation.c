@@ -404,7 +404,7 @@ static Z3_ast cancel_question(const graft_obligation *o, uint32_t i)
             given[count++] = o->assumptions[c];
         }
     }
-    return graft_cancel(&o->term, o->arena, o->questions[i], given, count);
+    return graft_cancel(&o->term, o->questions[i], given, count);
 }
 
 /* The question with what may be assumed. */
@@ -421,7 +421,7 @@ static part_list state_question(const graft_obligation *o, uint32_t i, graft_eas
         question = cancel_question(o, i);
         break;
     case GRAFT_EASE_LARGEST:
-        question = graft_largest(o->z3, o->arena, question);
+        question = graft_largest(o->z3, question);
         break;
     case GRAFT_EASE_GROWING:
         laws = graft_growth_laws(&o->term, question);

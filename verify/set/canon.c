@@ -2,6 +2,7 @@
 #include "verify/set/canon.h"
 
 #include "graph/rule/rulecode.h"
+#include "graph/rule/ruleparse.h"
 
 #include <assert.h>
 #include <string.h>

@@ -73,13 +73,10 @@ bool graft_sym_claims_of_match(graft_sym *s, const graft_rule *rule, const graft
                                const graft_sym_found *found, graft_sym_equations *claims,
                                uint32_t *given)
 {
-    graft_mark mark = graft_arena_mark(s->arena);
+    graft_sym_instance instance;
     graph_shaper g = {
-        .shaper = {.s = s,
-                   .e = claims,
-                   .instance = GRAFT_NEW(s->arena, graft_sym_instance, 1),
-                   .fix = fix_attr},
-        .found = found
+        .shaper = {.s = s, .e = claims, .instance = &instance, .fix = fix_attr},
+          .found = found
     };
     graft_sym_shaper *p = &g.shaper;
     assert(s->plain != NULL);
@@ -95,9 +92,7 @@ bool graft_sym_claims_of_match(graft_sym *s, const graft_rule *rule, const graft
     if (is_understood(p)) {
         graft_sym_equate_outputs(p);
     }
-    const bool holds = is_understood(p) && has_written_sizes(p);
-    graft_arena_release(s->arena, mark);
-    return holds;
+    return is_understood(p) && has_written_sizes(p);
 }
 
 /* The count of a window's positions is a quotient by a number. */

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+enum { ARENA_BYTES = 1 << 18 };
+
 /* --------------------------------------------------------------- what can hold */
 
 /* Keeps what Z3 has found, in place of the oldest. */
@@ -237,8 +239,9 @@ static bool find_place(void *context, graft_sym *s, const graft_sym_pair *pair,
 static void refute(void *context, graft_sym *s, const graft_term_state *term, Z3_ast question,
                    uint32_t given_count, const Z3_ast *given, graft_asked *r)
 {
-    (void)context;
-    graft_obligation o = {.arena = s->arena, .z3 = s->z3, .term = *term, .checked = true};
+    graft_sym_hinter *h = context;
+    graft_arena_reset(h->arena);
+    graft_obligation o = {.arena = h->arena, .z3 = s->z3, .term = *term, .checked = true};
     Z3_ast claim = graft_sym_arg(s, question, 0);
     bool pair = graft_sym_kind(s, claim) == Z3_OP_EQ;
     Z3_ast left = pair ? graft_sym_arg(s, claim, 0) : NULL;
@@ -270,13 +273,15 @@ void graft_sym_hinter_open(graft_sym_hinter *h, const graft_sym *s)
                   .split = find_split,
                   .refute = refute},
         .s = s,
-        .masks = graft_sym_masks_new(s->z3)
+        .masks = graft_sym_masks_new(s->z3),
+        .arena = graft_arena_new(ARENA_BYTES)
     };
 }
 
 void graft_sym_hinter_close(graft_sym_hinter *h)
 {
     graft_sym_masks_free(h->masks);
+    graft_arena_free(h->arena);
     for (uint32_t m = 0; m < h->model_count && m < GRAFT_LIMIT(MODELS); m++) {
         Z3_model_dec_ref(h->s->z3, h->models[m]);
     }

@@ -8,6 +8,7 @@
 #ifndef GRAFT_HINTER_H
 #define GRAFT_HINTER_H
 
+#include "graph/base/arena.h"
 #include "verify/sizes/findmap.h"
 #include "verify/sizes/symmask.h"
 #include "verify/sizes/symvalue.h"
@@ -20,6 +21,7 @@ typedef struct graft_sym_hinter {
     uint32_t model_count;               /* a ring: numbers of all that it has found. */
     graft_sym_maps maps;
     graft_sym_masks *masks;
+    graft_arena *arena; /* For a question at hand. */
 } graft_sym_hinter;
 
 void graft_sym_hinter_open(graft_sym_hinter *h, const graft_sym *s);

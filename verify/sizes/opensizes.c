@@ -60,7 +60,7 @@ graft_open_sizes *graft_open_sizes_open(graft_env *env, const graft_model *model
     o->options.most =
         (graft_effort){UINT64_MAX, UINT64_MAX}; /* A search asks as long as it runs. */
     graft_prover_open(&o->prover, &o->options, &o->counts);
-    graft_sym_open(&o->s, env->unit, env->scratch, &o->prover);
+    graft_sym_open(&o->s, &o->prover);
     graft_sym_begin(&o->s);
     graft_sym_plain_open(&o->plain, &o->s, env->life);
     o->solver = Z3_mk_solver(o->s.z3);

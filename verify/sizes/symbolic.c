@@ -47,7 +47,7 @@ graft_symbolic *graft_symbolic_open(graft_env *env, graft_prover *prover)
 {
     graft_symbolic *p = GRAFT_NEW(env->unit, graft_symbolic, 1);
     p->env = env;
-    p->proof = graft_core_open(env->unit, env->scratch, prover);
+    p->proof = graft_core_open(prover);
     graft_sym_bits_open(graft_core_terms(p->proof), &p->bits);
     graft_sym_hinter_open(&p->hinter, graft_core_terms(p->proof));
     return p;

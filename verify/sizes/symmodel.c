@@ -292,7 +292,7 @@ uint32_t graft_symbolic_models(graft_env *env, const graft_rule *rule, uint64_t 
     options.most.resource_count = resources;
     *k = (seeker){.env = env, .rule = rule, .points = points, .most = most};
     graft_prover_open(&prover, &options, &k->counts);
-    graft_sym_open(&k->s, env->unit, env->scratch, &prover);
+    graft_sym_open(&k->s, &prover);
     graft_sym_assumed_open(&k->s, &k->assumed);
     graft_sym_begin(&k->s);
     k->solver = Z3_mk_simple_solver(k->s.z3);

@@ -13,6 +13,7 @@
 #ifndef GRAFT_SYMPLAIN_H
 #define GRAFT_SYMPLAIN_H
 
+#include "graph/base/arena.h"
 #include "verify/core/readings.h"
 
 typedef enum graft_sym_definition_kind {

@@ -2,6 +2,7 @@
 #include "verify/sweep/finder.h"
 
 #include "graph/rule/pattern.h"
+#include "graph/rule/ruletypes.h"
 
 #include <assert.h>
 #include <string.h>

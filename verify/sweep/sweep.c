@@ -1,7 +1,7 @@
 /* sweep.c - see sweep.h. */
 #include "verify/sweep/sweep.h"
 
-#include "graph/rule/pattern.h"
+#include "graph/rule/ruletypes.h"
 #include "verify/sweep/named.h"
 #include "verify/sweep/sweepreal.h"
 

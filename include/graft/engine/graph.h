@@ -6,6 +6,35 @@
 #ifndef GRAFT_ENGINE_GRAPH_H
 #define GRAFT_ENGINE_GRAPH_H
 
+const char *graft_status_name(graft_status status)
+{
+    switch (status) {
+    case GRAFT_OK:
+        return "ok";
+    case GRAFT_BAD_INPUT:
+        return "bad input";
+    case GRAFT_IO:
+        return "input/output error";
+    case GRAFT_NO_MEMORY:
+        return "out of memory";
+    case GRAFT_CAPACITY:
+        return "capacity exceeded";
+    case GRAFT_UNSUPPORTED:
+        return "unsupported";
+    case GRAFT_UNDECIDED:
+        return "undecided";
+    case GRAFT_INTERRUPTED:
+        return "interrupted";
+    case GRAFT_NO_MATCH:
+        return "no match";
+    case GRAFT_INTERNAL:
+        return "internal error";
+    case GRAFT_REFUTED:
+        return "refuted";
+    }
+    return "unknown status";
+}
+
 /* Carves aligned arrays from a caller's buffer; `base` NULL only counts. */
 typedef struct graft_carver {
     unsigned char *base;

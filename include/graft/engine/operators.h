@@ -1,5 +1,5 @@
 /* operators.h - the constant tables that operators.def describes: one row per operator, one per
- * attribute, and the names of the status codes.
+ * attribute.
  *
  * Rows stand at the place of their id, and an operator's attributes stand together in index order.
  * Both are checked by the compiler, so that looking one up is an index and nothing else. */
@@ -144,35 +144,6 @@ const graft_attr_info *graft_op_attr(uint32_t op, uint32_t index)
         return NULL;
     }
     return &attr_table[attr_first[op] + index];
-}
-
-const char *graft_status_name(graft_status status)
-{
-    switch (status) {
-    case GRAFT_OK:
-        return "ok";
-    case GRAFT_BAD_INPUT:
-        return "bad input";
-    case GRAFT_IO:
-        return "input/output error";
-    case GRAFT_NO_MEMORY:
-        return "out of memory";
-    case GRAFT_CAPACITY:
-        return "capacity exceeded";
-    case GRAFT_UNSUPPORTED:
-        return "unsupported";
-    case GRAFT_UNDECIDED:
-        return "undecided";
-    case GRAFT_INTERRUPTED:
-        return "interrupted";
-    case GRAFT_NO_MATCH:
-        return "no match";
-    case GRAFT_INTERNAL:
-        return "internal error";
-    case GRAFT_REFUTED:
-        return "refuted";
-    }
-    return "unknown status";
 }
 
 #endif

@@ -1,0 +1,13 @@
+/* exits.h - what every command ends with, beside 0. */
+#ifndef GRAFT_EXITS_H
+#define GRAFT_EXITS_H
+
+enum {
+    GRAFT_EXIT_FALSE = 1,
+    GRAFT_EXIT_INPUT = 2,
+    GRAFT_EXIT_OPEN = 3,
+    GRAFT_EXIT_NO_MEMORY = 70,
+    GRAFT_EXIT_INTERRUPTED = 130
+};
+
+#endif
