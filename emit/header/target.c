@@ -67,7 +67,7 @@ static const member structs[KINDS][MEMBERS_MOST + 1] = {
                  {MATCH, 1}},
     [FINDER] = {{ID, 2}, {BYTE, 2}, {LONG, 1}, {MATCHER, 1}},
     [ESTIMATED] = {{LONG, 4}, {WORD, 2}},
-    [CHANGE] = {{LONG, 4}, {WORD, 2}, {LONG, 4}, {WORD, 1}},
+    [CHANGE] = {{LONG, 3}, {ESTIMATED, 2}},
     [SCORES] = {{POINTER, 2}, {LONG, 2}, {CHANGE, 1}, {SHORT, 2}},
     [SCAN] = {{ESTIMATED, 1}, {SCORES, 1}, {LONG, 1}, {WORD, 1}, {SHORT, 1}, {BYTE, 2}},
     [ESTIMATOR] = {{POINTER, 3}, {LIMITS, 1}, {POINTER, 13}, {BYTE, 2}, {WORD, 2}},

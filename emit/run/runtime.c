@@ -265,8 +265,7 @@ graft_status graft_runtime_fuse(graft_env *env, graft_arena *arena, const graft_
 {
     graft_status status = GRAFT_OK;
     graft_equal_merge(arena, graph, order);
-    graft_limits limits = graft_state_limits(*graph);
-    limits.edges += (*graph)->edge_end; /* Closing gaps takes a time quadratic in nodes. */
+    const graft_limits limits = graft_state_limits(*graph);
     fusing *f = GRAFT_NEW(arena, fusing, 1);
     f->made = GRAFT_NEW(arena, bool, limits.nodes);
     graft_state_open(arena, &limits, &f->state);

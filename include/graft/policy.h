@@ -213,19 +213,13 @@ typedef struct graft_estimated {
 /* What applying a rule at a match would change: exactly the difference of the estimates after and
  * before. Nodes that die or merge with the match are in it. */
 typedef struct graft_change {
-    int64_t cost;
-    int64_t fallback_cost;
-    int64_t flops;
-    int64_t bytes;
-    int32_t nodes;
-    int32_t fallback_nodes;
-    uint64_t removed_cost;  /* Of the nodes that go, and of those that come: cost is the */
-    uint64_t added_cost;    /* difference. */
-    uint64_t guessed_cost;  /* The part of both that rests on the fallback; where the dearest guess
-                               of what goes is that of what comes, as of a product that a bias
-                               joins, it is in neither. */
-    uint64_t weight_bytes;  /* As in graft_effect. */
-    uint32_t guessed_nodes; /* Of those that go or come: without a row. */
+    int64_t cost;            /* Of what comes, less that of what goes. */
+    uint64_t guessed_cost;   /* The part of both that rests on the fallback; where the dearest guess
+                                of what goes is that of what comes, as of a product that a bias
+                                joins, it is in neither. */
+    uint64_t weight_bytes;   /* As in graft_effect. */
+    graft_estimated removed; /* The nodes that go... */
+    graft_estimated added;   /* ...and those that come. */
 } graft_change;
 
 /* What graft_estimate found out about a graph; all arrays lie in the workspace. */

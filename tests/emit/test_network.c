@@ -692,11 +692,11 @@ static void test_facts_of_many_nodes(void **state)
 {
     (void)state;
     const graft_estimated now = {.cost = 1000, .flops = 1, .bytes = 1, .nodes = 40};
-    graft_change change = {.nodes = -20};
+    graft_change change = {.removed = {.nodes = 20}};
     int16_t facts[GRAFT_FACT_SEEN];
     graft_candidate_facts(&change, &now, facts);
     assert_int_equal(facts[GRAFT_FACT_NODES], -2 * GRAFT_FACT_ONE);
-    change.nodes = 20;
+    change.added.nodes = 40;
     graft_candidate_facts(&change, &now, facts);
     assert_int_equal(facts[GRAFT_FACT_NODES], 2 * GRAFT_FACT_ONE);
 }

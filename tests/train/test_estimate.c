@@ -135,18 +135,20 @@ static void check_change(walker *w, uint32_t xfer, uint32_t location)
     assert_int_equal(graft_state_set(w->env, &w->after, &w->state.graph), GRAFT_OK);
     assert_int_equal(graft_state_apply(w->env, &w->after, rule, match, &w->apply), GRAFT_OK);
     assert_int_equal(graft_estimate(&w->other, &w->after.graph, &w->after.order, &then), GRAFT_OK);
+    const graft_estimated *go = &change.removed;
+    const graft_estimated *come = &change.added;
     if (change.cost != (int64_t)(then.cost - w->now.cost) ||
-        change.fallback_cost != (int64_t)(then.fallback_cost - w->now.fallback_cost) ||
-        change.flops != (int64_t)(then.flops - w->now.flops) ||
-        change.bytes != (int64_t)(then.bytes - w->now.bytes) ||
-        change.nodes != (int32_t)(then.nodes - w->now.nodes) ||
-        change.fallback_nodes != (int32_t)(then.fallback_nodes - w->now.fallback_nodes)) {
+        come->fallback_cost - go->fallback_cost != then.fallback_cost - w->now.fallback_cost ||
+        come->flops - go->flops != then.flops - w->now.flops ||
+        come->bytes - go->bytes != then.bytes - w->now.bytes ||
+        come->nodes - go->nodes != then.nodes - w->now.nodes ||
+        come->fallback_nodes - go->fallback_nodes != then.fallback_nodes - w->now.fallback_nodes) {
         fail_msg("%s, %s, location %u: %lld estimated, %lld is right; nodes %d, %d", w->model,
                  w->xfers->names[xfer], location, (long long)change.cost,
-                 (long long)(then.cost - w->now.cost), change.nodes,
+                 (long long)(then.cost - w->now.cost), (int)(come->nodes - go->nodes),
                  (int)(then.nodes - w->now.nodes));
     }
-    assert_true((int64_t)(change.added_cost - change.removed_cost) == change.cost);
+    assert_true((int64_t)(come->cost - go->cost) == change.cost);
     w->compared++;
 }
 

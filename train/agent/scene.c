@@ -70,14 +70,25 @@ static graft_status look_at(graft_env *env, graft_observer *o, offer *found)
 
 static int compare_numbers(int64_t a, int64_t b) { return a < b ? -1 : a > b; }
 
+static int compare_changes(uint64_t x_added, uint64_t x_removed, uint64_t y_added,
+                           uint64_t y_removed)
+{
+    return compare_numbers((int64_t)(x_added - x_removed), (int64_t)(y_added - y_removed));
+}
+
 /* Those of one rule that change the same stand together, in the matcher's order. */
 static int compare_kinds(const offer *x, const offer *y)
 {
-    int by_cost = compare_numbers(x->change.cost, y->change.cost);
+    const graft_change *a = &x->change;
+    const graft_change *b = &y->change;
+    int by_cost = compare_numbers(a->cost, b->cost);
     int by_rule = compare_numbers(x->action.xfer, y->action.xfer);
-    int by_flops = compare_numbers(x->change.flops, y->change.flops);
-    int by_bytes = compare_numbers(x->change.bytes, y->change.bytes);
-    int by_nodes = compare_numbers(x->change.nodes, y->change.nodes);
+    int by_flops =
+        compare_changes(a->added.flops, a->removed.flops, b->added.flops, b->removed.flops);
+    int by_bytes =
+        compare_changes(a->added.bytes, a->removed.bytes, b->added.bytes, b->removed.bytes);
+    int by_nodes =
+        compare_changes(a->added.nodes, a->removed.nodes, b->added.nodes, b->removed.nodes);
     return by_cost != 0             ? by_cost
            : x->recent != y->recent ? (x->recent ? -1 : 1)
            : by_rule != 0           ? by_rule

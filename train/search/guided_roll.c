@@ -66,7 +66,8 @@ static graft_status look(graft_env *env, graft_guided *g, graft_action action, d
     graft_change change;
     GRAFT_CHECK(graft_appraisal_look(env, &g->appraisal, action, &change));
     double cost = (double)change.cost + doubt * (double)change.guessed_cost;
-    *believed = g->rows_only && change.guessed_nodes > 0 ? unknown : cost / g->first_cost;
+    const bool guessed = change.added.fallback_nodes + change.removed.fallback_nodes > 0;
+    *believed = g->rows_only && guessed ? unknown : cost / g->first_cost;
     g->changes[item] = *believed;
     g->looked[item] = g->now.matches.call;
     g->looked_by[item] = g->rows_number;

@@ -27,6 +27,11 @@ static void open_estimating(graft_env *env, graft_environment *environment,
     graft_appraisal_open(env->scratch, tariff, &place, &e->appraisal);
 }
 
+static bool is_guessed(const graft_change *change)
+{
+    return change->added.fallback_nodes + change->removed.fallback_nodes > 0;
+}
+
 /* The action whose estimated change is the lowest, if one is below 0. */
 static graft_status find_best(estimating *e, graft_action *best, graft_change *lowest)
 {
@@ -37,7 +42,7 @@ static graft_status find_best(estimating *e, graft_action *best, graft_change *l
     {
         graft_change change;
         GRAFT_CHECK(graft_appraisal_look(e->env, &e->appraisal, action, &change));
-        if (change.cost < lowest->cost && !(e->rows_only && change.guessed_nodes > 0)) {
+        if (change.cost < lowest->cost && !(e->rows_only && is_guessed(&change))) {
             *lowest = change;
             *best = action;
         }
@@ -74,7 +79,7 @@ graft_status graft_search_tariff(graft_env *env, graft_arena *arena, graft_envir
         }
         GRAFT_CHECK(graft_environment_step(env, environment, best.xfer, best.location, &outcome));
         plan->found.steps[plan->found.step_count++] = best;
-        plan->guessed_steps += change.guessed_nodes > 0;
+        plan->guessed_steps += is_guessed(&change);
     }
     plan->found.cost_ns = environment->cost_ns;
     plan->estimates = e.appraisal.count;

@@ -42,8 +42,9 @@ size_t graft_match_scratch_bytes(const graft_limits *limits)
 static GRAFT_APART graft_index target_value(const graft_graph *graph, const graft_match *match,
                                             graft_operand operand)
 {
-    return GRAFT_OPERAND_IS_NODE(operand) ? (graft_index)(graph->value_end + GRAFT_OPERAND_PLACE_OF(operand))
-                                          : match->vars[operand];
+    return GRAFT_OPERAND_IS_NODE(operand)
+               ? (graft_index)(graph->value_end + GRAFT_OPERAND_PLACE_OF(operand))
+               : match->vars[operand];
 }
 
 static GRAFT_APART const graft_shape *shape_of(const graft_graph *graph, const graft_made *made,
@@ -59,7 +60,7 @@ static bool plan_attrs(const graft_graph *graph, const graft_rule *rule, const g
                        uint32_t n, int32_t *attrs)
 {
     const graft_pattern_node *node = &rule->target.nodes[n];
-    for (uint32_t i = 0; i < op_table[node->op].attr_count; i++) {
+    for (uint32_t i = 0; i < op_rows[node->op].attr_count; i++) {
         const graft_term *term = &node->attrs[i];
         int64_t result = term->value;
         if (term->kind == GRAFT_TERM_SLOT) {
@@ -121,7 +122,7 @@ static bool plan_target(const graft_graph *graph, const graft_rule *rule, const 
         const graft_shape *in[GRAFT_MAX_INPUTS];
         graft_made_node *made_node = &made->nodes[n];
         graft_node *node = &made_node->node;
-        begin_node(node, pattern->op, op_table[pattern->op].input_count, outputs_of(pattern->op));
+        begin_node(node, pattern->op, op_rows[pattern->op].input_count, outputs_of(pattern->op));
         node->is_const = true;
         made_node->shapes[0].dtype = graph->dtype;
         for (uint32_t i = 0; i < node->input_count; i++) {
@@ -305,7 +306,7 @@ static GRAFT_APART void swap_producers(graft_graph *graph, uint32_t a, uint32_t 
 }
 
 /* The graph value that stands for an operand of the target, once that is made. */
-static uint32_t produced_value(const graft_application *a, graft_operand operand)
+static GRAFT_APART uint32_t produced_value(const graft_application *a, graft_operand operand)
 {
     return GRAFT_OPERAND_IS_NODE(operand) ? a->produced[GRAFT_OPERAND_PLACE_OF(operand)]
                                           : a->match->vars[operand];
@@ -324,7 +325,7 @@ static graft_index create_node(graft_graph *graph, graft_application *a, uint32_
     }
     (void)add_node(graph, like, inputs, made->shapes, &node); /* target_fits asked. */
     for (uint32_t o = 0; o < like->output_count; o++) {
-        const graft_index value = graft_node_output(graph, node, o);
+        const graft_index value = results_of(graph, &graph->nodes[node])[o];
         a->produced[n * GRAFT_MAX_OUTPUTS + o] = value;
         a->scratch.use_count[value] = 0;
     }

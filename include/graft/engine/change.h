@@ -94,10 +94,7 @@ static void leave_class(graft_estimate_run *r, uint32_t n)
     graft_estimator *e = r->e;
     uint32_t label = e->first[n];
     if (--e->members[label] == 0 && !e->graph->nodes[n].is_const) {
-        graft_form form;
-        form_of(r, n, &form);
-        add_price(&r->removed, &form, e->prices[n]);
-        note_price(&r->dearest[0], e->prices[n]);
+        note_price(&r->dearest[0], add_cost(r, n, e->prices[n], &r->change->removed));
     }
 }
 
@@ -126,15 +123,13 @@ static void place_node_class(graft_estimate_run *r, uint32_t n, uint32_t kept)
     graft_estimator *e = r->e;
     uint32_t free_slot = GRAFT_NONE;
     uint32_t label = GRAFT_NONE;
-    graft_class_key key;
-    key_of(r, n, true, &key);
-    if (key.node->op != GRAFT_OP_OPAQUE) {
-        label = find_class(r, &key, &free_slot);
+    if (node_of(r, n)->op != GRAFT_OP_OPAQUE) {
+        label = find_class(r, n, true, &free_slot);
     }
     if (label == GRAFT_NONE) {
         label = make_class(r, n, kept, free_slot);
         if ((e->flags[n] & ESTIMATE_CONST) == 0) {
-            note_price(&r->dearest[1], add_cost(r, n, &r->added));
+            note_price(&r->dearest[1], add_cost(r, n, PRICE_NONE, &r->change->added));
         }
     }
     e->label[n] = label;
@@ -200,7 +195,7 @@ static void move_node(graft_estimate_run *r, uint32_t n)
     e->flags[n] |= is_const ? ESTIMATE_CONST : 0;
     place_node_class(r, n, is_const ? GRAFT_NONE : e->first[n]);
     for (uint32_t i = 0; e->label[n] != e->first[n] && i < node->output_count; i++) {
-        queue_readers(r, graft_node_output(e->graph, n, i));
+        queue_readers(r, results_of(e->graph, node)[i]);
     }
 }
 
@@ -209,7 +204,7 @@ static bool made_lives(const graft_estimate_run *r, uint32_t n)
     return (r->e->flags[r->e->graph->node_end + n] & ESTIMATE_DEAD) == 0;
 }
 
-static void change_classes(graft_estimate_run *r)
+static GRAFT_APART void change_classes(graft_estimate_run *r)
 {
     graft_estimator *e = r->e;
     for (uint32_t i = 0; i < r->dead_count; i++) {
@@ -244,9 +239,9 @@ static void restore_uses(graft_estimate_run *r)
         e->scratch.use_count[r->old[i]] = e->order->use_count[r->old[i]];
     }
     for (uint32_t i = 0; i < r->dead_count; i++) {
-        uint32_t n = e->touched[i];
-        for (uint32_t k = 0; k < e->graph->nodes[n].input_count; k++) {
-            uint32_t v = graft_node_input(e->graph, n, k);
+        const graft_node *node = &e->graph->nodes[e->touched[i]];
+        for (uint32_t k = 0; k < node->input_count; k++) {
+            const graft_index v = inputs_of(e->graph, node)[k];
             if (v != GRAFT_NONE) {
                 e->scratch.use_count[v] = e->order->use_count[v];
             }
@@ -287,6 +282,8 @@ void graft_estimate_match(graft_estimator *estimator, const graft_rule *rule,
 {
     graft_estimate_run run;
     zero_bytes(&run, sizeof run);
+    zero_bytes(change, sizeof *change);
+    run.change = change;
     run.e = estimator;
     run.rule = rule;
     run.match = match;
@@ -301,20 +298,11 @@ void graft_estimate_match(graft_estimator *estimator, const graft_rule *rule,
     change_classes(&run);
     restore_classes(&run);
     restore_uses(&run);
-    change->removed_cost = run.removed.cost;
-    change->added_cost = run.added.cost;
-    change->cost = (int64_t)(run.added.cost - run.removed.cost);
-    change->fallback_cost = (int64_t)(run.added.fallback_cost - run.removed.fallback_cost);
-    change->guessed_cost = run.added.fallback_cost + run.removed.fallback_cost;
+    change->cost = (int64_t)(change->added.cost - change->removed.cost);
+    change->guessed_cost = change->added.fallback_cost + change->removed.fallback_cost;
     if (run.dearest[0] == run.dearest[1] && run.dearest[0] >= PRICE_GUESSED) {
         change->guessed_cost -= 2 * cost_of(run.dearest[0]); /* One guess: it cancels out. */
     }
-    /* Sizes saturate, their sums wrap: so does their difference. */
-    change->flops = (int64_t)(run.added.flops - run.removed.flops);
-    change->bytes = (int64_t)(run.added.bytes - run.removed.bytes);
-    change->nodes = (int32_t)(run.added.nodes - run.removed.nodes);
-    change->fallback_nodes = (int32_t)(run.added.fallback_nodes - run.removed.fallback_nodes);
-    change->guessed_nodes = run.added.fallback_nodes + run.removed.fallback_nodes;
     change->weight_bytes = made->weight_bytes;
 }
 

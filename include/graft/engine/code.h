@@ -9,8 +9,8 @@
 
 /* What a program reads. */
 typedef struct graft_code_inputs {
-    const graft_shape *const *vars;
-    const bool *var_const;
+    const graft_value *values;
+    const graft_index *vars; /* Places among the values. */
     const int32_t *slots;
 } graft_code_inputs;
 
@@ -20,10 +20,7 @@ uint32_t graft_code_operand_bytes(uint32_t code)
     return code <= GRAFT_CODE_SAME ? bytes[code] : 0;
 }
 
-static int32_t read_signed8(uint8_t byte)
-{
-    return byte < 128 ? (int32_t)byte : (int32_t)byte - 256;
-}
+static int32_t read_signed8(uint8_t byte) { return (int32_t)(byte ^ 128u) - 128; }
 
 static int32_t read_signed32(const uint8_t *bytes)
 {
@@ -45,24 +42,28 @@ static bool read_dim(const graft_shape *shape, int32_t axis, int32_t *value)
 
 /* A constant, slot, dimension, rank or flag. */
 static bool read_leaf(const graft_code_inputs *inputs, uint32_t code, const uint8_t *operand,
-                      int32_t *value)
+                      int32_t *number)
 {
     const uint32_t first = operand[0];
-    if (GRAFT_CODE_IS(code, DIM)) {
-        return read_dim(inputs->vars[first], read_signed8(operand[1]), value);
-    }
     if (GRAFT_CODE_IS(code, CONST8)) {
-        *value = read_signed8(operand[0]);
+        *number = read_signed8(operand[0]);
     } else if (GRAFT_CODE_IS(code, CONST32)) {
-        *value = read_signed32(operand);
+        *number = read_signed32(operand);
     } else if (GRAFT_CODE_IS(code, SLOT)) {
-        *value = inputs->slots[first];
-    } else if (GRAFT_CODE_IS(code, RANK)) {
-        *value = inputs->vars[first]->rank;
-    } else if (GRAFT_CODE_IS(code, IS_CONST)) {
-        *value = inputs->var_const[first];
+        *number = inputs->slots[first];
     } else {
-        *value = graft_shape_equal(inputs->vars[first], inputs->vars[operand[1]]);
+        const graft_value *var = &inputs->values[inputs->vars[first]];
+        if (GRAFT_CODE_IS(code, DIM)) {
+            return read_dim(&var->shape, read_signed8(operand[1]), number);
+        }
+        if (GRAFT_CODE_IS(code, RANK)) {
+            *number = var->shape.rank;
+        } else if (GRAFT_CODE_IS(code, IS_CONST)) {
+            *number = var->is_const;
+        } else {
+            *number =
+                graft_shape_equal(&var->shape, &inputs->values[inputs->vars[operand[1]]].shape);
+        }
     }
     return true;
 }
@@ -187,32 +188,46 @@ static bool run_operator(int64_t *stack, uint32_t *depth, uint32_t code)
            *top < GRAFT_CODE_BOUND;
 }
 
-bool graft_code_run(const graft_rule *rule, uint32_t offset, const graft_shape *const *vars,
-                    const bool *var_const, const int32_t *slots, int64_t *result)
+/* graft_code_run of values of a graph. */
+static bool run_program(const graft_rule *rule, uint32_t offset, const graft_code_inputs *inputs,
+                        int64_t *result)
 {
-    const graft_code_inputs inputs = {vars, var_const, slots};
     int64_t stack[GRAFT_CODE_DEPTH];
     uint32_t depth = 0;
-    bool ran = true;
-    while (ran && offset < rule->code_bytes) {
-        uint32_t code = rule->code[offset++];
-        if (code == GRAFT_CODE_END) {
-            *result = depth == 1 ? stack[0] : *result;
-            return depth == 1;
-        }
-        if (code > GRAFT_CODE_SAME) {
-            ran = run_operator(stack, &depth, code);
+    while (offset < rule->code_bytes && rule->code[offset] != GRAFT_CODE_END) {
+        const uint8_t *at = &rule->code[offset];
+        if (*at > GRAFT_CODE_SAME) {
+            if (!run_operator(stack, &depth, *at)) {
+                return false;
+            }
         } else {
             int32_t leaf = 0;
-            if (depth == GRAFT_CODE_DEPTH ||
-                !read_leaf(&inputs, code, &rule->code[offset], &leaf)) {
+            if (depth == GRAFT_CODE_DEPTH || !read_leaf(inputs, *at, at + 1, &leaf)) {
                 return false;
             }
             stack[depth++] = leaf;
-            offset += graft_code_operand_bytes(code);
         }
+        offset += 1u + graft_code_operand_bytes(*at);
     }
-    return false;
+    if (offset >= rule->code_bytes || depth != 1) {
+        return false;
+    }
+    *result = stack[0];
+    return true;
+}
+
+bool graft_code_run(const graft_rule *rule, uint32_t offset, const graft_shape *const *vars,
+                    const bool *var_const, const int32_t *slots, int64_t *result)
+{
+    graft_value values[GRAFT_RULE_MAX_VARS];
+    graft_index places[GRAFT_RULE_MAX_VARS];
+    const graft_code_inputs inputs = {values, places, slots};
+    for (uint32_t v = 0; vars != NULL && v < rule->var_count; v++) {
+        values[v].shape = *vars[v];
+        values[v].is_const = var_const[v];
+        places[v] = (graft_index)v;
+    }
+    return run_program(rule, offset, &inputs, result);
 }
 
 #endif

@@ -6,6 +6,8 @@
 #ifndef GRAFT_ENGINE_ESTIMATE_H
 #define GRAFT_ENGINE_ESTIMATE_H
 
+#define PRICE_NONE UINT32_MAX
+
 /* A form's price, remembered from one graph to the next. */
 static uint32_t price_cached(const graft_estimator *e, const graft_form *form)
 {
@@ -132,47 +134,17 @@ static graft_index producer_of(const graft_graph *graph, uint32_t v)
 static graft_name name_value(const graft_graph *graph, const graft_index *labels, uint32_t v)
 {
     const graft_index n = producer_of(graph, v);
-    return n == GRAFT_NONE ? v
-                           : name_result(labels[n], v < graph->value_end
-                                                        ? graph->values[v].slot
-                                                        : (v - graph->value_end) % GRAFT_MAX_OUTPUTS);
+    return n == GRAFT_NONE
+               ? v
+               : name_result(labels[n], v < graph->value_end
+                                            ? graph->values[v].slot
+                                            : (v - graph->value_end) % GRAFT_MAX_OUTPUTS);
 }
-
-/* What stands for a class. */
-typedef struct graft_class_key {
-    const graft_node *node;
-    graft_name operands[GRAFT_MAX_INPUTS];
-} graft_class_key;
 
 static GRAFT_APART uint64_t mix_name(uint64_t hash, graft_name name)
 {
     hash = (hash ^ name) * UINT64_C(0x9e3779b97f4a7c15);
     return hash ^ hash >> 32;
-}
-
-static uint32_t hash_key(const graft_class_key *key)
-{
-    const graft_node *node = key->node;
-    uint64_t hash = node->op;
-    for (uint32_t i = 0; i < op_table[node->op].attr_count; i++) {
-        hash = mix_name(hash, (uint32_t)node->attrs[i]);
-    }
-    for (uint32_t i = 0; i < node->input_count; i++) {
-        hash = mix_name(hash, key->operands[i]);
-    }
-    return (uint32_t)hash;
-}
-
-static bool keys_equal(const graft_class_key *a, const graft_class_key *b)
-{
-    bool equal = a->node->op == b->node->op;
-    for (uint32_t i = 0; equal && i < op_table[a->node->op].attr_count; i++) {
-        equal = a->node->attrs[i] == b->node->attrs[i];
-    }
-    for (uint32_t i = 0; equal && i < a->node->input_count; i++) {
-        equal = a->operands[i] == b->operands[i];
-    }
-    return equal;
 }
 
 /* ------------------------------------------------------------- one rewrite */
@@ -191,8 +163,7 @@ typedef struct graft_estimate_run {
     graft_index old[GRAFT_RULE_MAX_OUTPUTS];   /* The values that the match gives to others... */
     graft_index given[GRAFT_RULE_MAX_OUTPUTS]; /* ...and what these read instead. */
     graft_heap queue;
-    graft_estimated removed;
-    graft_estimated added;
+    graft_change *change;
     uint32_t dearest[2]; /* Price of what goes, and of what comes. */
 } graft_estimate_run;
 
@@ -225,9 +196,8 @@ static uint32_t operand_of(const graft_estimate_run *r, uint32_t n, uint32_t k)
 static uint32_t result_of(const graft_estimate_run *r, uint32_t n, uint32_t k)
 {
     const graft_graph *graph = r->e->graph;
-    return n < graph->node_end
-               ? graft_node_output(graph, n, k)
-               : graph->value_end + (n - graph->node_end) * GRAFT_MAX_OUTPUTS + k;
+    return n < graph->node_end ? graft_node_output(graph, n, k)
+                               : graph->value_end + (n - graph->node_end) * GRAFT_MAX_OUTPUTS + k;
 }
 
 /* Whether the value is const once the target stands. */
@@ -238,40 +208,62 @@ static bool value_is_const(const graft_estimate_run *r, uint32_t v)
                            : (r->e->flags[n] & ESTIMATE_CONST) != 0;
 }
 
-/* The key of a node by `first` as the graph is, or once the target stands. Of an opaque node it has no
- * operands. */
-static void key_of(const graft_estimate_run *r, uint32_t n, bool moved, graft_class_key *key)
+/* What a node, which is not opaque, knows its operand k as: by `first` as the graph is, or once the target
+ * stands. */
+static GRAFT_APART graft_name name_operand(const graft_estimate_run *r, uint32_t n, uint32_t k,
+                                           bool moved)
 {
     const graft_estimator *e = r->e;
-    key->node = node_of(r, n);
-    for (uint32_t i = 0; key->node->op != GRAFT_OP_OPAQUE && i < key->node->input_count; i++) {
-        key->operands[i] = moved ? name_value(e->graph, e->label, operand_of(r, n, i))
-                                 : name_value(e->graph, e->first, graft_node_input(e->graph, n, i));
-    }
+    return moved ? name_value(e->graph, e->label, operand_of(r, n, k))
+                 : name_value(e->graph, e->first, graft_node_input(e->graph, (graft_index)n, k));
 }
 
-/* The class of a key that has members, GRAFT_NONE when there is none; *free_slot is then where the
+static uint32_t hash_key(const graft_estimate_run *r, uint32_t n, bool moved)
+{
+    const graft_node *node = node_of(r, n);
+    uint64_t hash = node->op;
+    for (uint32_t i = 0; i < op_rows[node->op].attr_count; i++) {
+        hash = mix_name(hash, (uint32_t)node->attrs[i]);
+    }
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        hash = mix_name(hash, name_operand(r, n, i, moved));
+    }
+    return (uint32_t)hash;
+}
+
+static bool keys_equal(const graft_estimate_run *r, uint32_t n, bool n_moved, uint32_t m,
+                       bool m_moved)
+{
+    const graft_node *a = node_of(r, n);
+    const graft_node *b = node_of(r, m);
+    bool equal = a->op == b->op;
+    for (uint32_t i = 0; equal && i < op_rows[a->op].attr_count; i++) {
+        equal = a->attrs[i] == b->attrs[i];
+    }
+    for (uint32_t i = 0; equal && i < a->input_count; i++) {
+        equal = name_operand(r, n, i, n_moved) == name_operand(r, m, i, m_moved);
+    }
+    return equal;
+}
+
+/* The class of a node's key that has members, GRAFT_NONE when there is none; *free_slot is then where the
  * key belongs. A class whose members all left has no key any more, or another one. A slot holds one
  * more than a node of the graph, or than limits.nodes and an entry. */
-static uint32_t find_class(const graft_estimate_run *r, const graft_class_key *key,
-                           uint32_t *free_slot)
+static uint32_t find_class(const graft_estimate_run *r, uint32_t n, bool moved, uint32_t *free_slot)
 {
     const graft_estimator *e = r->e;
-    graft_class_key other;
-    uint32_t at = hash_key(key) & e->slot_mask;
+    uint32_t at = hash_key(r, n, moved) & e->slot_mask;
     while (e->slots[at] != 0) {
-        uint32_t n = e->slots[at] - 1u;
-        uint32_t label = n;
-        const bool is_entry = n >= e->limits.nodes;
+        uint32_t other = e->slots[at] - 1u;
+        uint32_t label = other;
+        const bool is_entry = other >= e->limits.nodes;
         if (is_entry) {
-            n = e->entries[n - e->limits.nodes];
-            label = e->label[n];
+            other = e->entries[other - e->limits.nodes];
+            label = e->label[other];
         }
-        if ((is_entry || (e->flags[label] & ESTIMATE_RENAMED) == 0) && e->members[label] > 0) {
-            key_of(r, n, is_entry, &other);
-            if (keys_equal(key, &other)) {
-                return label;
-            }
+        if ((is_entry || (e->flags[label] & ESTIMATE_RENAMED) == 0) && e->members[label] > 0 &&
+            keys_equal(r, n, moved, other, is_entry)) {
+            return label;
         }
         at = (at + 1) & e->slot_mask;
     }
@@ -303,12 +295,10 @@ static uint8_t first_flags(const graft_node *node) { return node->is_const ? EST
 /* The class of a node whose operands have theirs. */
 static uint32_t find_first(const graft_estimate_run *r, uint32_t n)
 {
-    graft_class_key key;
     uint32_t free_slot = 0;
     uint32_t label = n;
     if (r->e->graph->nodes[n].op != GRAFT_OP_OPAQUE) {
-        key_of(r, n, false, &key);
-        label = find_class(r, &key, &free_slot);
+        label = find_class(r, n, false, &free_slot);
         if (label == GRAFT_NONE) {
             r->e->slots[free_slot] = (graft_index)(n + 1);
             label = n;
@@ -329,12 +319,13 @@ static void add_price(graft_estimated *sum, const graft_form *form, uint32_t pri
     sum->fallback_nodes += guessed ? 1u : 0u;
 }
 
-/* Adds what a node costs once the target stands; returns the price. */
-static uint32_t add_cost(const graft_estimate_run *r, uint32_t n, graft_estimated *sum)
+/* Adds what a node costs once the target stands, whose price is known or PRICE_NONE; returns the price. */
+static uint32_t add_cost(const graft_estimate_run *r, uint32_t n, uint32_t price,
+                         graft_estimated *sum)
 {
     graft_form form;
     form_of(r, n, &form);
-    uint32_t price = price_cached(r->e, &form);
+    price = price != PRICE_NONE ? price : price_cached(r->e, &form);
     add_price(sum, &form, price);
     return price;
 }
@@ -365,7 +356,7 @@ static void estimate_graph(graft_estimator *e, const graft_graph *graph, const g
         if (first != n) {
             e->prices[n] = e->prices[first];
         } else if (!graph->nodes[n].is_const) {
-            e->prices[n] = add_cost(&run, n, estimated);
+            e->prices[n] = add_cost(&run, n, PRICE_NONE, estimated);
         }
         e->members[first]++;
     }

@@ -196,7 +196,7 @@ static void form_features(const graft_form *form, int8_t *out)
     }
     set_operand_features(form, out);
     set_result_features(form, out);
-    if (graft_op(form->op) == NULL) {
+    if (find_op(form->op) == NULL) {
         out[GRAFT_FEATURE_operator] = GRAFT_FEATURE_SCALE;
         return;
     }

@@ -2,7 +2,7 @@
  *
  * Three tables (nodes, values, edges) and the list of outputs lie behind one another in the
  * caller's buffer. A node's inputs and outputs are value ids in one run of `edges`, inputs first;
- * runs of removed nodes are closed by compaction when the table is full. */
+ * what lies behind the run of a node that is removed moves up. */
 #ifndef GRAFT_ENGINE_GRAPH_H
 #define GRAFT_ENGINE_GRAPH_H
 
@@ -152,15 +152,25 @@ graft_status graft_graph_copy(graft_graph *to, const graft_graph *from)
 
 /* ---------------------------------------------------------------- reading */
 
+/* The values that a node reads, and those that it makes. */
+static const graft_index *inputs_of(const graft_graph *graph, const graft_node *node)
+{
+    return &graph->edges[node->first_edge];
+}
+
+static const graft_index *results_of(const graft_graph *graph, const graft_node *node)
+{
+    return inputs_of(graph, node) + node->input_count;
+}
+
 graft_index graft_node_input(const graft_graph *graph, graft_index node, uint32_t k)
 {
-    return graph->edges[graph->nodes[node].first_edge + k];
+    return inputs_of(graph, &graph->nodes[node])[k];
 }
 
 graft_index graft_node_output(const graft_graph *graph, graft_index node, uint32_t k)
 {
-    const graft_node *n = &graph->nodes[node];
-    return graph->edges[n->first_edge + n->input_count + k];
+    return results_of(graph, &graph->nodes[node])[k];
 }
 
 graft_index graft_graph_node_count(const graft_graph *graph)
@@ -183,7 +193,7 @@ graft_index graft_graph_active_count(const graft_graph *graph)
 
 /* ------------------------------------------------------------- free slots */
 
-/* The first free node slot. There is one: fits_new_node counted. The table's end moves in place_node. */
+/* The first free node slot. There is one: has_places counted. The table's end moves in place_node. */
 static uint32_t find_free_node(graft_graph *graph)
 {
     uint32_t n = SLOTS_FROM(graph->node_floor);
@@ -218,48 +228,6 @@ static uint32_t count_free_values(const graft_graph *graph)
         used += graph->values[v].kind != GRAFT_VALUE_FREE;
     }
     return graph->limits.values - used;
-}
-
-static uint32_t count_free_edges(const graft_graph *graph)
-{
-    uint32_t used = 0;
-    for (uint32_t n = 0; n < graph->node_end; n++) {
-        if (graph->nodes[n].op != GRAFT_OP_NONE) {
-            used += (graft_index)graph->nodes[n].input_count + graph->nodes[n].output_count;
-        }
-    }
-    return graph->limits.edges - used;
-}
-
-/* Closes the gaps in `edges`: repeatedly moves the run with the smallest start past the end of what
- * is packed. Quadratic in nodes, but only run when the table is full. */
-static void compact_edges(graft_graph *graph)
-{
-    uint32_t packed = 0;
-    uint32_t floor = 0;
-    for (;;) {
-        uint32_t best = GRAFT_NONE;
-        for (uint32_t n = 0; n < graph->node_end; n++) {
-            const graft_node *node = &graph->nodes[n];
-            if (node->op != GRAFT_OP_NONE && node->input_count + node->output_count > 0 &&
-                node->first_edge >= floor &&
-                (best == GRAFT_NONE || node->first_edge < graph->nodes[best].first_edge)) {
-                best = n;
-            }
-        }
-        if (best == GRAFT_NONE) {
-            break;
-        }
-        graft_node *node = &graph->nodes[best];
-        uint32_t size = (graft_index)node->input_count + node->output_count;
-        floor = node->first_edge + size;
-        for (uint32_t i = 0; i < size; i++) {
-            graph->edges[packed + i] = graph->edges[node->first_edge + i];
-        }
-        node->first_edge = packed;
-        packed += size;
-    }
-    graph->edge_end = packed;
 }
 
 /* ---------------------------------------------------------------- building */
@@ -302,31 +270,15 @@ static bool value_exists(const graft_graph *graph, uint32_t value)
     return value < graph->value_end && graph->values[value].kind != GRAFT_VALUE_FREE;
 }
 
-/* Whether there is room behind what was ever used, which needs no counting. */
-static bool has_room(const graft_graph *graph, uint32_t nodes, uint32_t values, uint32_t edges)
-{
-    return nodes <= (uint32_t)(graph->limits.nodes - graph->node_end) &&
-           values <= (uint32_t)(graph->limits.values - graph->value_end) &&
-           edges <= (uint32_t)(graph->limits.edges - graph->edge_end);
-}
-
+/* Whether there is room; behind what was ever used it needs no counting. */
 static bool has_places(const graft_graph *graph, uint32_t nodes, uint32_t values, uint32_t edges)
 {
-    return has_room(graph, nodes, values, edges) ||
-           (nodes <= count_free_nodes(graph) && values <= count_free_values(graph) &&
-            edges <= count_free_edges(graph));
-}
-
-static bool fits_new_node(graft_graph *graph, const graft_node *like)
-{
-    const uint32_t edges = (uint32_t)like->input_count + like->output_count;
-    if (!has_places(graph, 1, like->output_count, edges)) {
-        return false;
-    }
-    if ((uint32_t)(graph->limits.edges - graph->edge_end) < edges) {
-        compact_edges(graph);
-    }
-    return true;
+    const graft_limits *limits = &graph->limits;
+    return edges <= (uint32_t)(limits->edges - graph->edge_end) &&
+           (nodes <= (uint32_t)(limits->nodes - graph->node_end) ||
+            nodes <= count_free_nodes(graph)) &&
+           (values <= (uint32_t)(limits->values - graph->value_end) ||
+            values <= count_free_values(graph));
 }
 
 /* A node that is to be placed, without attributes yet. */
@@ -340,7 +292,7 @@ static GRAFT_APART void begin_node(graft_node *node, uint32_t op, uint32_t input
     node->source = GRAFT_NONE;
 }
 
-/* Places a node for which there is room (fits_new_node); creates its output values. */
+/* Places a node for which there is room (has_places); creates its output values. */
 static uint32_t place_node(graft_graph *graph, const graft_node *like, const graft_index *inputs,
                            const graft_shape *shapes)
 {
@@ -356,7 +308,7 @@ static uint32_t place_node(graft_graph *graph, const graft_node *like, const gra
     }
     for (uint32_t i = 0; i < node->output_count; i++) {
         graft_index v = GRAFT_NONE;
-        /* Cannot fail: fits_new_node counted the free values. */
+        /* Cannot fail: has_places counted the free values. */
         (void)add_source_value(graph, &shapes[i], GRAFT_NONE, GRAFT_VALUE_COMPUTED, &v);
         graph->values[v].node = (graft_index)n;
         graph->values[v].slot = (uint16_t)i;
@@ -371,7 +323,8 @@ static uint32_t place_node(graft_graph *graph, const graft_node *like, const gra
 static graft_status add_node(graft_graph *graph, const graft_node *like, const graft_index *inputs,
                              const graft_shape *shapes, graft_index *node)
 {
-    if (!fits_new_node(graph, like)) {
+    const uint32_t edges = (uint32_t)like->input_count + like->output_count;
+    if (!has_places(graph, 1, like->output_count, edges)) {
         return GRAFT_CAPACITY;
     }
     *node = (graft_index)place_node(graph, like, inputs, shapes);
@@ -381,7 +334,7 @@ static graft_status add_node(graft_graph *graph, const graft_node *like, const g
 graft_status graft_graph_add_node(graft_graph *graph, uint32_t op, const int32_t *attrs,
                                   const graft_index *inputs, graft_index source, graft_index *node)
 {
-    const graft_op_info *info = graft_op(op);
+    const op_row *info = find_op(op);
     if (info == NULL) {
         return GRAFT_BAD_INPUT;
     }
@@ -427,15 +380,17 @@ graft_status graft_graph_add_opaque(graft_graph *graph, graft_index source,
 void graft_graph_set_repeatable(graft_graph *graph, graft_index node)
 {
     graft_node *n = &graph->nodes[node];
-    bool is_const = true;
-    for (uint32_t i = 0; i < n->input_count; i++) {
-        uint32_t v = graft_node_input(graph, node, i);
-        is_const = is_const && (v == GRAFT_NONE || graph->values[v].is_const);
+    const graft_index *edges = inputs_of(graph, n);
+    const graft_index *const results = results_of(graph, n);
+    n->is_const = true;
+    for (; edges < results; edges++) {
+        if (*edges != GRAFT_NONE && !graph->values[*edges].is_const) {
+            n->is_const = false;
+        }
     }
-    for (uint32_t i = 0; is_const && i < n->output_count; i++) {
-        graph->values[graft_node_output(graph, node, i)].is_const = true;
+    for (uint32_t i = 0; n->is_const && i < n->output_count; i++) {
+        graph->values[results[i]].is_const = true;
     }
-    n->is_const = is_const;
 }
 
 graft_status graft_graph_add_output(graft_graph *graph, graft_index value)
@@ -497,14 +452,29 @@ static bool node_used(const graft_graph *graph, uint32_t node)
     return false;
 }
 
+/* Takes `size` edges from place `first` on out of the table. */
+static void close_gap(graft_graph *graph, uint32_t first, uint32_t size)
+{
+    graph->edge_end = (graft_index)(graph->edge_end - size);
+    for (uint32_t i = first; i < graph->edge_end; i++) {
+        graph->edges[i] = graph->edges[i + size];
+    }
+    for (uint32_t n = 0; n < graph->node_end; n++) {
+        graft_node *node = &graph->nodes[n];
+        node->first_edge = (graft_index)(node->first_edge - (node->first_edge > first ? size : 0));
+    }
+}
+
 static void free_node(graft_graph *graph, uint32_t node)
 {
-    for (uint32_t i = 0; i < graph->nodes[node].output_count; i++) {
-        graft_index v = graft_node_output(graph, node, i);
+    graft_node *n = &graph->nodes[node];
+    for (uint32_t i = 0; i < n->output_count; i++) {
+        const graft_index v = results_of(graph, n)[i];
         graph->values[v].kind = GRAFT_VALUE_FREE;
         FREE_AT(graph->value_floor, v);
     }
-    graph->nodes[node].op = GRAFT_OP_NONE;
+    close_gap(graph, n->first_edge, (uint32_t)n->input_count + n->output_count);
+    n->op = GRAFT_OP_NONE;
     FREE_AT(graph->node_floor, node);
 }
 
@@ -521,11 +491,11 @@ static void trim_tables(graft_graph *graph)
 
 /* Takes one use from each input of a node that is being removed; values that nothing reads any more
  * go onto the stack `pending`. A value gets there once, so one entry per value is enough room. */
-static uint32_t drop_inputs(graft_graph *graph, uint32_t node, graft_index *use_count,
-                            graft_index *pending, uint32_t depth)
+static uint32_t drop_inputs(const graft_graph *graph, const graft_node *node,
+                            graft_index *use_count, graft_index *pending, uint32_t depth)
 {
-    for (uint32_t i = 0; i < graph->nodes[node].input_count; i++) {
-        uint32_t v = graft_node_input(graph, node, i);
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const graft_index v = inputs_of(graph, node)[i];
         if (v != GRAFT_NONE && --use_count[v] == 0) {
             pending[depth++] = v;
         }
@@ -533,10 +503,11 @@ static uint32_t drop_inputs(graft_graph *graph, uint32_t node, graft_index *use_
     return depth;
 }
 
-static bool outputs_unused(const graft_graph *graph, uint32_t node, const graft_index *use_count)
+static bool outputs_unused(const graft_graph *graph, const graft_node *node,
+                           const graft_index *use_count)
 {
-    for (uint32_t i = 0; i < graph->nodes[node].output_count; i++) {
-        if (use_count[graft_node_output(graph, node, i)] != 0) {
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        if (use_count[results_of(graph, node)[i]] != 0) {
             return false;
         }
     }
@@ -552,11 +523,12 @@ static void remove_unused_values(graft_graph *graph, graft_index *use_count, gra
         if (value->kind == GRAFT_VALUE_WEIGHT) {
             value->kind = GRAFT_VALUE_FREE;
             FREE_AT(graph->value_floor, pending[depth]);
-        } else if (value->kind == GRAFT_VALUE_COMPUTED &&
-                   outputs_unused(graph, value->node, use_count)) {
-            uint32_t node = value->node;
-            depth = drop_inputs(graph, node, use_count, pending, depth);
-            free_node(graph, node);
+        } else if (value->kind == GRAFT_VALUE_COMPUTED) {
+            const graft_node *node = &graph->nodes[value->node];
+            if (outputs_unused(graph, node, use_count)) {
+                depth = drop_inputs(graph, node, use_count, pending, depth);
+                free_node(graph, value->node);
+            }
         }
     }
     trim_tables(graph);

@@ -99,7 +99,7 @@ static bool bind_node(graft_matcher *matcher, uint32_t level, uint32_t n, bool s
     if (node->op != pattern->op) {
         return false;
     }
-    const graft_op_info *info = &op_table[pattern->op];
+    const op_row *info = &op_rows[pattern->op];
     const graft_index *inputs = &matcher->graph->edges[node->first_edge];
     if (swap && inputs[0] == inputs[1]) {
         return false; /* The unswapped alternative is the same match. */
@@ -140,7 +140,7 @@ static uint32_t find_root(const graft_matcher *matcher, uint32_t level, uint32_t
 {
     const graft_order *order = matcher->order;
     const graft_pattern_node *pattern = &matcher->rule->source.nodes[level];
-    for (uint32_t i = 0; i < op_table[pattern->op].input_count; i++) {
+    for (uint32_t i = 0; i < op_rows[pattern->op].input_count; i++) {
         uint32_t value = bound_value(matcher, level, pattern->inputs[i]);
         if (value != GRAFT_NONE) {
             uint32_t use = order->use_first[value] + k;
@@ -153,7 +153,7 @@ static uint32_t find_root(const graft_matcher *matcher, uint32_t level, uint32_t
 static graft_attempt try_alternative(graft_matcher *matcher, uint32_t level, uint32_t alternative)
 {
     const graft_pattern_node *pattern = &matcher->rule->source.nodes[level];
-    bool commutes = (op_table[pattern->op].flags & GRAFT_FLAG_COMMUTES) != 0;
+    bool commutes = (op_rows[pattern->op].flags & GRAFT_FLAG_COMMUTES) != 0;
     bool swap = commutes && (alternative & 1u) != 0;
     uint32_t k = commutes ? alternative >> 1 : alternative;
     bool single =
@@ -183,7 +183,7 @@ static uint32_t count_readings(const graft_pattern *pattern, graft_operand opera
     uint32_t count = 0;
     for (uint32_t n = 0; n < pattern->node_count; n++) {
         const graft_pattern_node *node = &pattern->nodes[n];
-        for (uint32_t i = 0; i < op_table[node->op].input_count; i++) {
+        for (uint32_t i = 0; i < op_rows[node->op].input_count; i++) {
             count += node->inputs[i] == operand;
         }
     }
@@ -229,13 +229,8 @@ static bool match_is_closed(const graft_matcher *matcher)
 static GRAFT_APART bool run_code(const graft_rule *rule, const graft_graph *graph,
                                  const graft_match *match, uint32_t offset, int64_t *result)
 {
-    const graft_shape *shapes[GRAFT_RULE_MAX_VARS];
-    bool is_const[GRAFT_RULE_MAX_VARS];
-    for (uint32_t v = 0; v < rule->var_count; v++) {
-        shapes[v] = &graph->values[match->vars[v]].shape;
-        is_const[v] = graph->values[match->vars[v]].is_const;
-    }
-    return graft_code_run(rule, offset, shapes, is_const, match->slots, result);
+    const graft_code_inputs inputs = {graph->values, match->vars, match->slots};
+    return run_program(rule, offset, &inputs, result);
 }
 
 static bool condition_holds(const graft_matcher *matcher)

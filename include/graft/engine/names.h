@@ -46,6 +46,10 @@
 #undef PRICE_EXPONENT_MOST
 #pragma push_macro("PRICE_GUESSED")
 #undef PRICE_GUESSED
+#pragma push_macro("PRICE_NONE")
+#undef PRICE_NONE
+#pragma push_macro("SHAPE_APART")
+#undef SHAPE_APART
 #pragma push_macro("SHAPE_OF")
 #undef SHAPE_OF
 #pragma push_macro("SLOTS_FROM")
@@ -267,15 +271,15 @@
 #pragma push_macro("class_replaced")
 #undef class_replaced
 #define class_replaced graft_own_class_replaced
+#pragma push_macro("close_gap")
+#undef close_gap
+#define close_gap graft_own_close_gap
 #pragma push_macro("close_report")
 #undef close_report
 #define close_report graft_own_close_report
 #pragma push_macro("closes_cycle")
 #undef closes_cycle
 #define closes_cycle graft_own_closes_cycle
-#pragma push_macro("compact_edges")
-#undef compact_edges
-#define compact_edges graft_own_compact_edges
 #pragma push_macro("compute_binary")
 #undef compute_binary
 #define compute_binary graft_own_compute_binary
@@ -291,9 +295,6 @@
 #pragma push_macro("cost_of")
 #undef cost_of
 #define cost_of graft_own_cost_of
-#pragma push_macro("count_free_edges")
-#undef count_free_edges
-#define count_free_edges graft_own_count_free_edges
 #pragma push_macro("count_free_nodes")
 #undef count_free_nodes
 #define count_free_nodes graft_own_count_free_nodes
@@ -450,6 +451,9 @@
 #pragma push_macro("find_location")
 #undef find_location
 #define find_location graft_own_find_location
+#pragma push_macro("find_op")
+#undef find_op
+#define find_op graft_own_find_op
 #pragma push_macro("find_plan")
 #undef find_plan
 #define find_plan graft_own_find_plan
@@ -459,9 +463,6 @@
 #pragma push_macro("first_flags")
 #undef first_flags
 #define first_flags graft_own_first_flags
-#pragma push_macro("fits_new_node")
-#undef fits_new_node
-#define fits_new_node graft_own_fits_new_node
 #pragma push_macro("float_infinity")
 #undef float_infinity
 #define float_infinity graft_own_float_infinity
@@ -498,9 +499,6 @@
 #pragma push_macro("has_places")
 #undef has_places
 #define has_places graft_own_has_places
-#pragma push_macro("has_room")
-#undef has_room
-#define has_room graft_own_has_room
 #pragma push_macro("has_several_roots")
 #undef has_several_roots
 #define has_several_roots graft_own_has_several_roots
@@ -531,6 +529,9 @@
 #pragma push_macro("infer_together")
 #undef infer_together
 #define infer_together graft_own_infer_together
+#pragma push_macro("inputs_of")
+#undef inputs_of
+#define inputs_of graft_own_inputs_of
 #pragma push_macro("is_any_rank")
 #undef is_any_rank
 #pragma push_macro("is_bound")
@@ -560,9 +561,6 @@
 #pragma push_macro("keeps")
 #undef keeps
 #define keeps graft_own_keeps
-#pragma push_macro("key_of")
-#undef key_of
-#define key_of graft_own_key_of
 #pragma push_macro("keys_equal")
 #undef keys_equal
 #define keys_equal graft_own_keys_equal
@@ -665,6 +663,9 @@
 #pragma push_macro("multiply_saturating")
 #undef multiply_saturating
 #define multiply_saturating graft_own_multiply_saturating
+#pragma push_macro("name_operand")
+#undef name_operand
+#define name_operand graft_own_name_operand
 #pragma push_macro("name_result")
 #undef name_result
 #define name_result graft_own_name_result
@@ -724,6 +725,12 @@
 #pragma push_macro("op_output")
 #undef op_output
 #define op_output graft_own_op_output
+#pragma push_macro("op_row")
+#undef op_row
+#define op_row graft_own_op_row
+#pragma push_macro("op_rows")
+#undef op_rows
+#define op_rows graft_own_op_rows
 #pragma push_macro("op_shape")
 #undef op_shape
 #define op_shape graft_own_op_shape
@@ -931,6 +938,9 @@
 #pragma push_macro("result_of")
 #undef result_of
 #define result_of graft_own_result_of
+#pragma push_macro("results_of")
+#undef results_of
+#define results_of graft_own_results_of
 #pragma push_macro("rewrite")
 #undef rewrite
 #define rewrite graft_own_rewrite
@@ -955,6 +965,9 @@
 #pragma push_macro("run_operator")
 #undef run_operator
 #define run_operator graft_own_run_operator
+#pragma push_macro("run_program")
+#undef run_program
+#define run_program graft_own_run_program
 #pragma push_macro("scan_rule")
 #undef scan_rule
 #define scan_rule graft_own_scan_rule

@@ -41,6 +41,10 @@
 #pragma pop_macro("PRICE_EXPONENT_MOST")
 #undef PRICE_GUESSED
 #pragma pop_macro("PRICE_GUESSED")
+#undef PRICE_NONE
+#pragma pop_macro("PRICE_NONE")
+#undef SHAPE_APART
+#pragma pop_macro("SHAPE_APART")
 #undef SHAPE_OF
 #pragma pop_macro("SHAPE_OF")
 #undef SLOTS_FROM
@@ -191,12 +195,12 @@
 #pragma pop_macro("clamp_activation")
 #undef class_replaced
 #pragma pop_macro("class_replaced")
+#undef close_gap
+#pragma pop_macro("close_gap")
 #undef close_report
 #pragma pop_macro("close_report")
 #undef closes_cycle
 #pragma pop_macro("closes_cycle")
-#undef compact_edges
-#pragma pop_macro("compact_edges")
 #undef compute_binary
 #pragma pop_macro("compute_binary")
 #undef compute_product
@@ -207,8 +211,6 @@
 #pragma pop_macro("copy_bytes")
 #undef cost_of
 #pragma pop_macro("cost_of")
-#undef count_free_edges
-#pragma pop_macro("count_free_edges")
 #undef count_free_nodes
 #pragma pop_macro("count_free_nodes")
 #undef count_free_values
@@ -313,14 +315,14 @@
 #pragma pop_macro("find_free_value")
 #undef find_location
 #pragma pop_macro("find_location")
+#undef find_op
+#pragma pop_macro("find_op")
 #undef find_plan
 #pragma pop_macro("find_plan")
 #undef find_root
 #pragma pop_macro("find_root")
 #undef first_flags
 #pragma pop_macro("first_flags")
-#undef fits_new_node
-#pragma pop_macro("fits_new_node")
 #undef float_infinity
 #pragma pop_macro("float_infinity")
 #undef float_key
@@ -345,8 +347,6 @@
 #pragma pop_macro("guess_form")
 #undef has_places
 #pragma pop_macro("has_places")
-#undef has_room
-#pragma pop_macro("has_room")
 #undef has_several_roots
 #pragma pop_macro("has_several_roots")
 #undef hash_key
@@ -367,6 +367,8 @@
 #pragma pop_macro("infer_outputs")
 #undef infer_together
 #pragma pop_macro("infer_together")
+#undef inputs_of
+#pragma pop_macro("inputs_of")
 #undef is_any_rank
 #pragma pop_macro("is_any_rank")
 #undef is_bound
@@ -387,8 +389,6 @@
 #pragma pop_macro("keep_finding")
 #undef keeps
 #pragma pop_macro("keeps")
-#undef key_of
-#pragma pop_macro("key_of")
 #undef keys_equal
 #pragma pop_macro("keys_equal")
 #undef kill_node
@@ -457,6 +457,8 @@
 #pragma pop_macro("move_uses")
 #undef multiply_saturating
 #pragma pop_macro("multiply_saturating")
+#undef name_operand
+#pragma pop_macro("name_operand")
 #undef name_result
 #pragma pop_macro("name_result")
 #undef name_value
@@ -497,6 +499,10 @@
 #pragma pop_macro("op_number")
 #undef op_output
 #pragma pop_macro("op_output")
+#undef op_row
+#pragma pop_macro("op_row")
+#undef op_rows
+#pragma pop_macro("op_rows")
 #undef op_shape
 #pragma pop_macro("op_shape")
 #undef op_site
@@ -635,6 +641,8 @@
 #pragma pop_macro("restore_uses")
 #undef result_of
 #pragma pop_macro("result_of")
+#undef results_of
+#pragma pop_macro("results_of")
 #undef rewrite
 #pragma pop_macro("rewrite")
 #undef row_work
@@ -651,6 +659,8 @@
 #pragma pop_macro("run_in")
 #undef run_operator
 #pragma pop_macro("run_operator")
+#undef run_program
+#pragma pop_macro("run_program")
 #undef scan_rule
 #pragma pop_macro("scan_rule")
 #undef score_candidate

@@ -93,7 +93,9 @@ enum {
     typedef char graft_attr_row_##operator_##_##name##_is_out_of_place                             \
         [(int)GRAFT_ATTR_PLACE_##operator_##_##name ==                                             \
                      (int)GRAFT_ATTR_FIRST_##operator_ + (index) &&                                \
-                 (index) < (int)GRAFT_ATTR_COUNT_##operator_                                       \
+                 (index) < (int)GRAFT_ATTR_COUNT_##operator_ &&                                    \
+                 ((int)GRAFT_ATTR_##kind != (int)GRAFT_ATTR_ACTIVATION ||                          \
+                  (index) + 1 == (int)GRAFT_ATTR_COUNT_##operator_)                                \
              ? 1                                                                                   \
              : -1];
 #include "../operators.def"
@@ -107,6 +109,20 @@ static const graft_op_info op_table[GRAFT_OP_COUNT] = {
     {NULL, NULL, 0, 0, 0, 0},
 #define OP(id, name, inputs, outputs, attributes, flags, onnx)                                     \
     {#name, onnx, inputs, outputs, attributes, flags},
+#include "../operators.def"
+};
+
+/* What the engine itself asks of an operator: a program that wants no names has no op_table. */
+typedef struct op_row {
+    uint8_t input_count;
+    uint8_t output_count;
+    uint8_t attr_count;
+    uint8_t flags;
+} op_row;
+
+static const op_row op_rows[GRAFT_OP_COUNT] = {
+    {0, 0, 0, 0},
+#define OP(id, name, inputs, outputs, attributes, flags, onnx) {inputs, outputs, attributes, flags},
 #include "../operators.def"
 };
 
@@ -132,14 +148,17 @@ static uint32_t rule_outputs(const graft_rule *rule)
 /* Outputs of an operator; `split` alone has two. */
 static uint32_t outputs_of(uint32_t op) { return GRAFT_IS(op, split) ? 2 : 1; }
 
-GRAFT_APART const graft_op_info *graft_op(uint32_t op)
+/* The row of an operator, NULL for what is none. */
+static GRAFT_APART const op_row *find_op(uint32_t op)
 {
-    return op > GRAFT_OP_NONE && op < GRAFT_OP_COUNT ? &op_table[op] : NULL;
+    return op > GRAFT_OP_NONE && op < GRAFT_OP_COUNT ? &op_rows[op] : NULL;
 }
+
+const graft_op_info *graft_op(uint32_t op) { return find_op(op) != NULL ? &op_table[op] : NULL; }
 
 const graft_attr_info *graft_op_attr(uint32_t op, uint32_t index)
 {
-    const graft_op_info *info = graft_op(op);
+    const op_row *info = find_op(op);
     if (info == NULL || index >= info->attr_count) {
         return NULL;
     }

@@ -99,8 +99,7 @@ static graft_status open_report(graft_graph *graph, const graft_policy *policy,
                                 void *workspace, size_t workspace_bytes, graft_report *report)
 {
     graft_optimize_run *run = run_in(workspace);
-    graft_status status =
-        open_run(graph, policy, options, step_limit, workspace, workspace_bytes);
+    graft_status status = open_run(graph, policy, options, step_limit, workspace, workspace_bytes);
     if (report != NULL) {
         graft_decision *decisions = report->decisions;
         uint32_t decision_limit = report->decision_limit;
@@ -268,7 +267,7 @@ static void begin_run(graft_optimize_run *run)
 }
 
 /* What comes before a decision. */
-static void prepare_decision(graft_optimize_run *run)
+static GRAFT_APART void prepare_decision(graft_optimize_run *run)
 {
     graft_report *report = run->report;
     if (run->options.simplify) {

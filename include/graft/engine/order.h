@@ -107,9 +107,10 @@ static void total_uses(graft_order *order, const graft_graph *graph)
 /* Readings of node `n` that wait for a producer: its computed inputs. */
 static uint32_t count_waiting(const graft_graph *graph, uint32_t n)
 {
+    const graft_node *node = &graph->nodes[n];
     uint32_t waiting = 0;
-    for (uint32_t i = 0; i < graph->nodes[n].input_count; i++) {
-        uint32_t v = graft_node_input(graph, n, i);
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const graft_index v = inputs_of(graph, node)[i];
         waiting += v != GRAFT_NONE && graph->values[v].kind == GRAFT_VALUE_COMPUTED;
     }
     return waiting;
@@ -130,10 +131,11 @@ static void place_nodes(graft_order *order, const graft_graph *graph, graft_heap
     order->count = 0;
     while (ready->count > 0) {
         uint32_t n = heap_pop(ready);
+        const graft_node *node = &graph->nodes[n];
         order->position[n] = order->count;
         order->order[order->count++] = n;
-        for (uint32_t i = 0; i < graph->nodes[n].output_count; i++) {
-            uint32_t v = graft_node_output(graph, n, i);
+        for (uint32_t i = 0; i < node->output_count; i++) {
+            const graft_index v = results_of(graph, node)[i];
             for (uint32_t u = order->use_first[v]; u < order->use_first[v + 1]; u++) {
                 if (--order->position[order->uses[u]] == 0) {
                     heap_push(ready, order->uses[u]);
@@ -193,9 +195,9 @@ static GRAFT_APART uint64_t hash_source(uint64_t hash, uint32_t source)
     return mix_hash(hash, source != GRAFT_NONE ? source : UINT32_MAX);
 }
 
-static uint64_t hash_node(const graft_graph *graph, uint32_t n, const uint64_t *value_hash)
+static uint64_t hash_node(const graft_graph *graph, const graft_node *node,
+                          const uint64_t *value_hash)
 {
-    const graft_node *node = &graph->nodes[n];
     uint64_t hash = mix_hash(mix_hash(0, HASH_NODE), node->op);
     if (node->op == GRAFT_OP_OPAQUE) {
         hash = hash_source(hash, node->source);
@@ -204,7 +206,7 @@ static uint64_t hash_node(const graft_graph *graph, uint32_t n, const uint64_t *
         hash = mix_hash(hash, (uint64_t)(uint32_t)node->attrs[i]);
     }
     for (uint32_t i = 0; i < node->input_count; i++) {
-        uint32_t v = graft_node_input(graph, n, i);
+        const graft_index v = inputs_of(graph, node)[i];
         hash = mix_hash(hash, v == GRAFT_NONE ? 0 : value_hash[v]);
     }
     return hash;
@@ -220,10 +222,10 @@ uint64_t graft_graph_hash(const graft_graph *graph, const graft_order *order, ui
         }
     }
     for (uint32_t i = 0; i < order->count; i++) {
-        uint32_t n = order->order[i];
-        uint64_t hash = hash_node(graph, n, scratch);
-        for (uint32_t k = 0; k < graph->nodes[n].output_count; k++) {
-            scratch[graft_node_output(graph, n, k)] = mix_hash(hash, k);
+        const graft_node *node = &graph->nodes[order->order[i]];
+        uint64_t hash = hash_node(graph, node, scratch);
+        for (uint32_t k = 0; k < node->output_count; k++) {
+            scratch[results_of(graph, node)[k]] = mix_hash(hash, k);
         }
     }
     uint64_t hash = 0;
@@ -263,7 +265,7 @@ static const char *check_wiring(const graft_graph *graph, graft_index n)
 static const char *check_node(const graft_graph *graph, graft_index n)
 {
     const graft_node *node = &graph->nodes[n];
-    const graft_op_info *info = graft_op(node->op);
+    const op_row *info = find_op(node->op);
     const graft_shape *in[GRAFT_MAX_INPUTS];
     graft_shape out[GRAFT_MAX_OUTPUTS];
     const char *fault = check_wiring(graph, n);

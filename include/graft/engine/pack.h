@@ -39,7 +39,7 @@ static const char *check_operand(const graft_rule *rule, const graft_pattern *pa
     if (node >= pattern->node_count) {
         return FAULT("an operand names a pattern node that does not exist");
     }
-    const graft_op_info *info = graft_op(pattern->nodes[node].op);
+    const op_row *info = find_op(pattern->nodes[node].op);
     return info != NULL && GRAFT_OPERAND_SLOT_OF(operand) < info->output_count
                ? NULL
                : FAULT("an operand names an output that its node does not have");
@@ -82,7 +82,7 @@ static const char *check_pattern_node(const graft_rule *rule, const graft_patter
                                       uint32_t n, bool is_source)
 {
     const graft_pattern_node *node = &pattern->nodes[n];
-    const graft_op_info *info = graft_op(node->op);
+    const op_row *info = find_op(node->op);
     if (info == NULL) {
         return FAULT("a pattern node has an unknown operator");
     }
@@ -136,7 +136,7 @@ static bool source_node_reached(const graft_rule *rule, uint32_t n)
     }
     for (uint32_t m = 0; m < n; m++) {
         const graft_pattern_node *node = &rule->source.nodes[m];
-        for (uint32_t i = 0; i < op_table[node->op].input_count; i++) {
+        for (uint32_t i = 0; i < op_rows[node->op].input_count; i++) {
             if (GRAFT_OPERAND_IS_NODE(node->inputs[i]) &&
                 GRAFT_OPERAND_NODE_OF(node->inputs[i]) == n) {
                 return true;
@@ -154,7 +154,7 @@ static bool source_is_acyclic(const graft_rule *rule)
         for (uint32_t n = 0; n < rule->source.node_count; n++) {
             const graft_pattern_node *node = &rule->source.nodes[n];
             bool ready = true;
-            for (uint32_t i = 0; i < op_table[node->op].input_count; i++) {
+            for (uint32_t i = 0; i < op_rows[node->op].input_count; i++) {
                 ready = ready && (!GRAFT_OPERAND_IS_NODE(node->inputs[i]) ||
                                   (done >> GRAFT_OPERAND_NODE_OF(node->inputs[i]) & 1u) != 0);
             }
@@ -170,7 +170,7 @@ static const char *check_source(const graft_rule *rule)
     uint64_t slots = 0;
     for (uint32_t n = 0; n < rule->source.node_count; n++) {
         const graft_pattern_node *node = &rule->source.nodes[n];
-        const graft_op_info *info = &op_table[node->op];
+        const op_row *info = &op_rows[node->op];
         if (!source_node_reached(rule, n)) {
             return FAULT("a source node is not reached from the outputs in order");
         }
@@ -309,7 +309,7 @@ static void write_pattern(graft_writer *writer, const graft_rule *rule,
 {
     for (uint32_t n = 0; n < pattern->node_count; n++) {
         const graft_pattern_node *node = &pattern->nodes[n];
-        const graft_op_info *info = &op_table[node->op];
+        const op_row *info = &op_rows[node->op];
         write_byte(writer, node->op);
         for (uint32_t i = 0; i < info->input_count; i++) {
             write_byte(writer, node->inputs[i]);
@@ -415,7 +415,7 @@ static void read_pattern(graft_reader *reader, const graft_rule *rule, graft_pat
     for (uint32_t n = 0; n < pattern->node_count; n++) {
         graft_pattern_node *node = &pattern->nodes[n];
         const uint32_t op = read_byte(reader);
-        const graft_op_info *info = PACK_TRUSTED ? &op_table[op] : graft_op(op);
+        const op_row *info = PACK_TRUSTED ? &op_rows[op] : find_op(op);
         if ((!PACK_TRUSTED && info == NULL) ||
             (operators != NULL && (operators[op / 32] >> op % 32 & 1u) == 0)) {
             reader->failed = true;

@@ -64,7 +64,7 @@ typedef struct graft_optimize_run {
     graft_scan scan;
     graft_decision decision; /* That is being made. */
     graft_optimize_options options;
-    graft_match match; /* The location that is looked at... */
+    graft_match match;             /* The location that is looked at... */
     graft_application application; /* ...and what making it there takes. */
     graft_finder finder;
     graft_report own_report; /* Where the caller wants none. */
@@ -380,8 +380,7 @@ static graft_status open_run(graft_graph *graph, const graft_policy *policy,
         }
     }
 #endif
-    graft_status status =
-        open_estimator(&run->memory.estimator, policy->tariff, &graph->limits);
+    graft_status status = open_estimator(&run->memory.estimator, policy->tariff, &graph->limits);
     return status == GRAFT_OK ? order_graph(run) : status;
 }
 

@@ -40,7 +40,7 @@ void graft_scene_node(const graft_estimator *estimator, uint64_t whole, graft_in
 {
     bool guessed = false;
     const uint64_t cost = graft_estimator_cost(estimator, node, &guessed);
-    const graft_op_info *info = graft_op(estimator->graph->nodes[node].op);
+    const op_row *info = find_op(estimator->graph->nodes[node].op);
     graft_node_features(estimator->graph, estimator->order, node, out);
     for (uint32_t i = 0; i < GRAFT_SCENE_COST - GRAFT_SCENE_FLAGS; i++) {
         out[GRAFT_SCENE_FLAGS + i] =
@@ -65,18 +65,21 @@ void graft_candidate_facts(const graft_change *change, const graft_estimated *no
     const int64_t cost = graft_change_doubted(change);
     const uint64_t size = cost < 0 ? 0u - (uint64_t)cost : (uint64_t)cost;
     const int32_t plain = part_of_whole(size, now->cost, 20 * GRAFT_FACT_ONE, GRAFT_FACT_ONE);
-    const int32_t nodes = change->nodes < -8 ? -8 : least_of(change->nodes, 8);
+    const int32_t more = (int32_t)(change->added.nodes - change->removed.nodes);
+    const int32_t nodes = more < -8 ? -8 : least_of(more, 8);
     zero_bytes(out, GRAFT_FACT_SEEN * sizeof *out);
     out[GRAFT_FACT_GAIN] = graft_part_log(-cost, now->cost);
     out[GRAFT_FACT_GAIN_PLAIN] = (int16_t)(cost > 0 ? -plain : plain);
-    out[GRAFT_FACT_REMOVED] = graft_part_log((int64_t)change->removed_cost, now->cost);
-    out[GRAFT_FACT_ADDED] = graft_part_log((int64_t)change->added_cost, now->cost);
+    out[GRAFT_FACT_REMOVED] = graft_part_log((int64_t)change->removed.cost, now->cost);
+    out[GRAFT_FACT_ADDED] = graft_part_log((int64_t)change->added.cost, now->cost);
     out[GRAFT_FACT_NODES] = (int16_t)(nodes * (GRAFT_FACT_ONE / 4));
-    out[GRAFT_FACT_FLOPS] = graft_part_log(change->flops, now->flops);
-    out[GRAFT_FACT_BYTES] = graft_part_log(change->bytes, now->bytes);
+    out[GRAFT_FACT_FLOPS] =
+        graft_part_log((int64_t)(change->added.flops - change->removed.flops), now->flops);
+    out[GRAFT_FACT_BYTES] =
+        graft_part_log((int64_t)(change->added.bytes - change->removed.bytes), now->bytes);
     out[GRAFT_FACT_WEIGHTS] = (int16_t)(log_size(change->weight_bytes) / 4);
     out[GRAFT_FACT_GUESSED] = (int16_t)part_of_whole(
-        change->guessed_cost, add_saturating(change->removed_cost, change->added_cost),
+        change->guessed_cost, add_saturating(change->removed.cost, change->added.cost),
         GRAFT_FACT_ONE, GRAFT_FACT_ONE);
     if (cost < -(int64_t)(now->cost >> GRAFT_GAIN_SHIFT)) {
         out[GRAFT_FACT_GAINS] = GRAFT_FACT_ONE;

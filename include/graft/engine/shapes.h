@@ -17,14 +17,15 @@ static GRAFT_APART uint64_t add_saturating(uint64_t a, uint64_t b)
 /* Nowhere does the engine divide numbers of 64 bits: a Cortex-M takes 0.9 KB of library for that. */
 static uint64_t multiply_saturating(uint64_t a, uint64_t b)
 {
-    if ((a | b) >> 32 == 0) { /* Nearly always. */
-        return a * b;
+    const uint32_t a_high = (uint32_t)(a >> 32);
+    const uint32_t b_high = (uint32_t)(b >> 32);
+    const uint64_t low = (uint64_t)(uint32_t)a * (uint32_t)b;
+    if ((a_high | b_high) == 0) { /* Nearly always. */
+        return low;
     }
-    const uint64_t less = a < b ? a : b;
-    const uint64_t more = a < b ? b : a;
-    const uint64_t high = (more >> 32) * less;
-    return (less | high) >> 32 != 0 ? UINT64_MAX
-                                    : add_saturating(high << 32, (more & UINT32_MAX) * less);
+    const uint64_t high = (uint64_t)a_high * (uint32_t)b + (uint64_t)b_high * (uint32_t)a;
+    return (a_high != 0 && b_high != 0) || high >> 32 != 0 ? UINT64_MAX
+                                                           : add_saturating(high << 32, low);
 }
 
 /* Elements along the axes of a mask; the rank is known. */
@@ -280,15 +281,16 @@ static const char *expect_order(const op_site *p, uint32_t low, uint32_t high, c
                   why);
 }
 
+#define SHAPE_APART GRAFT_APART
 #ifdef GRAFT_OPERATORS
 #define SHAPE_OF(id, function) (((uint64_t)(GRAFT_OPERATORS) >> (id)&1u) != 0 ? (function) : NULL)
 #endif
 #include "../shapes.def"
 
-static const char *check_attrs(uint32_t op, const int32_t *attrs)
+static GRAFT_APART const char *check_attrs(uint32_t op, const int32_t *attrs)
 {
-    uint32_t count = op_table[op].attr_count;
-    const graft_attr_info *info = graft_op_attr(op, 0); /* Those of an operator lie together. */
+    uint32_t count = op_rows[op].attr_count;
+    const graft_attr_info *info = &attr_table[attr_first[op]];
     for (uint32_t i = 0; i < count; i++) {
         if (info[i].kind != GRAFT_ATTR_FLOAT &&
             (attrs[i] < info[i].least || attrs[i] > info[i].most)) {
@@ -334,7 +336,7 @@ static bool takes_type(uint32_t op, const int32_t *attrs, uint32_t dtype)
     bool byte = dtype == GRAFT_DTYPE_U8 || dtype == GRAFT_DTYPE_I8;
     return GRAFT_IS(op, dequantise) ? dtype == byte_type(attrs)
            : GRAFT_IS(op, quantise) ? dtype == GRAFT_DTYPE_F32 && byte_type(attrs) != 0
-           : byte ? ((op_table[op].flags & GRAFT_FLAG_MOVES) != 0 && !GRAFT_IS(op, split)) ||
+           : byte ? ((op_rows[op].flags & GRAFT_FLAG_MOVES) != 0 && !GRAFT_IS(op, split)) ||
                         GRAFT_IS(op, max_pool)
                   : is_real(dtype);
 }
@@ -368,7 +370,7 @@ static uint8_t made_type(uint32_t op, const int32_t *attrs, uint8_t dtype)
 static GRAFT_APART const char *infer_outputs(uint32_t op, const int32_t *attrs,
                                              const graft_shape *const *in, graft_shape *out)
 {
-    const graft_op_info *info = graft_op(op);
+    const op_row *info = find_op(op);
     const shape_function shape = info != NULL ? shape_table[op] : NULL;
     if (shape == NULL) {
         return FAULT("there is no such operator");
@@ -396,7 +398,7 @@ static GRAFT_APART const char *infer_outputs(uint32_t op, const int32_t *attrs,
 static const char *infer_together(uint32_t op, const int32_t *attrs, const graft_shape *in,
                                   graft_shape *out)
 {
-    const graft_op_info *info = graft_op(op);
+    const op_row *info = find_op(op);
     const graft_shape *inputs[GRAFT_MAX_INPUTS] = {NULL};
     for (uint32_t i = 0; info != NULL && i < info->input_count; i++) {
         inputs[i] = &in[i];
@@ -533,15 +535,13 @@ static const graft_work work_table[GRAFT_OP_COUNT] = {
 };
 /* clang-format on */
 
-/* The activation inside a fused operator; GRAFT_ACT_COUNT where there can be none. */
+/* The activation inside a fused operator, its last attribute; GRAFT_ACT_COUNT where there can be none. */
 static uint32_t activation_of(uint32_t op, const int32_t *attrs)
 {
-    for (uint32_t i = 0; i < op_table[op].attr_count; i++) {
-        if (attr_table[attr_first[op] + i].kind == GRAFT_ATTR_ACTIVATION) {
-            return (uint32_t)attrs[i];
-        }
-    }
-    return GRAFT_ACT_COUNT;
+    const uint32_t count = op_rows[op].attr_count;
+    return count > 0 && attr_table[attr_first[op] + count - 1u].kind == GRAFT_ATTR_ACTIVATION
+               ? (uint32_t)attrs[count - 1u]
+               : (uint32_t)GRAFT_ACT_COUNT;
 }
 
 /* Operations per element of an activation. */
@@ -557,7 +557,7 @@ static uint32_t activation_work(uint32_t activation)
  * product and a sum for each element of an image and of the filter that meet. */
 static uint64_t row_work(const graft_form *form)
 {
-    if (op_table[form->op].input_count == 0) {
+    if (op_rows[form->op].input_count == 0) {
         return 0; /* A fill: there is no first input. */
     }
     const graft_shape *in = form->inputs[0];
@@ -581,7 +581,7 @@ static uint64_t row_work(const graft_form *form)
 static uint64_t form_flops(const graft_form *form)
 {
     const graft_shape *out = form->outputs[0];
-    if (graft_op(form->op) == NULL) {
+    if (find_op(form->op) == NULL) {
         return 0;
     }
     const graft_work *per = &work_table[form->op];
@@ -593,7 +593,7 @@ static uint64_t form_flops(const graft_form *form)
 uint64_t graft_op_flops(uint32_t op, const int32_t *attrs, const graft_shape *in,
                         const graft_shape *out)
 {
-    const graft_op_info *info = graft_op(op);
+    const op_row *info = find_op(op);
     graft_form form;
     if (info == NULL) {
         return 0;

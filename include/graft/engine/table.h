@@ -43,8 +43,8 @@ static graft_status load_source(graft_graph *graph, graft_table_reader *reader, 
     graft_index value = GRAFT_NONE;
     uint32_t source = read_index(reader);
     graft_shape shape = read_table_shape(reader);
-    return record == GRAFT_RECORD_INPUT ? graft_graph_add_input(graph, &shape, source, &value)
-                                        : graft_graph_add_weight(graph, &shape, source, &value);
+    /* What both records say is the kind of the value. */
+    return add_source_value(graph, &shape, source, (graft_value_kind)record, &value);
 }
 
 static graft_status load_node(graft_graph *graph, graft_table_reader *reader)
@@ -54,7 +54,7 @@ static graft_status load_node(graft_graph *graph, graft_table_reader *reader)
     graft_index node = GRAFT_NONE;
     uint32_t op = (uint32_t)read_number(reader);
     uint32_t source = read_index(reader);
-    const graft_op_info *info = graft_op(op);
+    const op_row *info = find_op(op);
     if (info == NULL) {
         return GRAFT_BAD_INPUT;
     }
