@@ -291,40 +291,41 @@ static void test_hash_tells_sources_apart(void **state)
 
 typedef struct {
     const char *name;
-    uint8_t code[12];
+    uint8_t code[20];
     uint8_t bytes;
     bool runs;
     int64_t want;
 } code_case;
 
 static const code_case code_cases[] = {
-    {"constant",         {1, 0xfe, 0},                   3, true,  -2         },
-    {"constant 32",      {2, 0x78, 0x56, 0x34, 0x92, 0}, 6, true,  -1842063752},
-    {"slot",             {3, 1, 0},                      3, true,  7          },
-    {"dim",              {4, 0, 1, 0},                   4, true,  4          },
-    {"last dim",         {4, 0, 0xff, 0},                4, true,  5          },
-    {"missing dim",      {4, 0, 3, 0},                   4, false, 0          },
-    {"rank",             {5, 0, 0},                      3, true,  3          },
-    {"const flag",       {6, 1, 0},                      3, true,  1          },
-    {"same shape",       {7, 0, 1, 0},                   4, true,  0          },
-    {"sum",              {1, 3, 1, 4, 8, 0},             6, true,  7          },
-    {"difference",       {1, 3, 1, 4, 9, 0},             6, true,  -1         },
-    {"product",          {1, 3, 1, 4, 10, 0},            6, true,  12         },
-    {"exact quotient",   {1, 12, 1, 4, 11, 0},           6, true,  3          },
-    {"inexact quotient", {1, 13, 1, 4, 11, 0},           6, false, 0          },
-    {"quotient by zero", {1, 13, 1, 0, 11, 0},           6, false, 0          },
-    {"remainder",        {1, 13, 1, 4, 12, 0},           6, true,  1          },
-    {"equal",            {1, 4, 1, 4, 13, 0},            6, true,  1          },
-    {"at most",          {1, 5, 1, 4, 14, 0},            6, true,  0          },
-    {"divides",          {1, 4, 1, 12, 15, 0},           6, true,  1          },
-    {"and",              {1, 1, 1, 0, 16, 0},            6, true,  0          },
-    {"or",               {1, 1, 1, 0, 17, 0},            6, true,  1          },
-    {"not",              {1, 0, 18, 0},                  4, true,  1          },
-    {"min",              {1, 3, 1, 0xfd, 19, 0},         6, true,  -3         },
-    {"max",              {1, 3, 1, 0xfd, 20, 0},         6, true,  3          },
-    {"too few operands", {1, 3, 8, 0},                   4, false, 0          },
-    {"two results",      {1, 3, 1, 4, 0},                5, false, 0          },
-    {"runs off",         {1, 3},                         2, false, 0          },
+    {"constant",         {1, 0xfe, 0},                                                3,  true,  -2         },
+    {"constant 32",      {2, 0x78, 0x56, 0x34, 0x92, 0},                              6,  true,  -1842063752},
+    {"slot",             {3, 1, 0},                                                   3,  true,  7          },
+    {"dim",              {4, 0, 1, 0},                                                4,  true,  4          },
+    {"last dim",         {4, 0, 0xff, 0},                                             4,  true,  5          },
+    {"missing dim",      {4, 0, 3, 0},                                                4,  false, 0          },
+    {"rank",             {5, 0, 0},                                                   3,  true,  3          },
+    {"const flag",       {6, 1, 0},                                                   3,  true,  1          },
+    {"same shape",       {7, 0, 1, 0},                                                4,  true,  0          },
+    {"sum",              {1, 3, 1, 4, 8, 0},                                          6,  true,  7          },
+    {"difference",       {1, 3, 1, 4, 9, 0},                                          6,  true,  -1         },
+    {"product",          {1, 3, 1, 4, 10, 0},                                         6,  true,  12         },
+    {"exact quotient",   {1, 12, 1, 4, 11, 0},                                        6,  true,  3          },
+    {"inexact quotient", {1, 13, 1, 4, 11, 0},                                        6,  false, 0          },
+    {"quotient by zero", {1, 13, 1, 0, 11, 0},                                        6,  false, 0          },
+    {"remainder",        {1, 13, 1, 4, 12, 0},                                        6,  true,  1          },
+    {"equal",            {1, 4, 1, 4, 13, 0},                                         6,  true,  1          },
+    {"at most",          {1, 5, 1, 4, 14, 0},                                         6,  true,  0          },
+    {"divides",          {1, 4, 1, 12, 15, 0},                                        6,  true,  1          },
+    {"and",              {1, 1, 1, 0, 16, 0},                                         6,  true,  0          },
+    {"or",               {1, 1, 1, 0, 17, 0},                                         6,  true,  1          },
+    {"not",              {1, 0, 18, 0},                                               4,  true,  1          },
+    {"min",              {1, 3, 1, 0xfd, 19, 0},                                      6,  true,  -3         },
+    {"max",              {1, 3, 1, 0xfd, 20, 0},                                      6,  true,  3          },
+    {"beyond 64 bits",   {2, 0, 0, 0, 64, 1, 4, 10, 2, 0, 0, 0, 64, 1, 4, 10, 10, 0}, 18, false, 0          },
+    {"too few operands", {1, 3, 8, 0},                                                4,  false, 0          },
+    {"two results",      {1, 3, 1, 4, 0},                                             5,  false, 0          },
+    {"runs off",         {1, 3},                                                      2,  false, 0          },
 };
 
 static void test_code(void **state)

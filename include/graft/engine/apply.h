@@ -62,47 +62,17 @@ static bool plan_attrs(const graft_graph *graph, const graft_rule *rule, const g
     const graft_pattern_node *node = &rule->target.nodes[n];
     for (uint32_t i = 0; i < op_rows[node->op].attr_count; i++) {
         const graft_term *term = &node->attrs[i];
-        int64_t result = term->value;
-        if (term->kind == GRAFT_TERM_SLOT) {
-            result = match->slots[term->value];
-        } else if (term->kind == GRAFT_TERM_CODE &&
-                   !run_code(rule, graph, match, (uint32_t)term->value, &result)) {
-            return false;
+        attrs[i] = term->kind == GRAFT_TERM_SLOT ? match->slots[term->value] : term->value;
+        if (term->kind == GRAFT_TERM_CODE) {
+            int64_t result = 0;
+            if (!run_code(rule, graph, match, (uint32_t)term->value, &result) ||
+                result < INT32_MIN || result > INT32_MAX) {
+                return false;
+            }
+            attrs[i] = (int32_t)result;
         }
-        if (result < INT32_MIN || result > INT32_MAX) {
-            return false;
-        }
-        attrs[i] = (int32_t)result;
     }
     return true;
-}
-
-static uint32_t mark_made(uint32_t marks, graft_operand operand)
-{
-    return GRAFT_OPERAND_IS_NODE(operand) ? marks | 1u << GRAFT_OPERAND_PLACE_OF(operand) : marks;
-}
-
-/* Bytes of the new const tensors that are needed at inference, each counted once: a target node that
- * runs then reads them, or they leave the match. */
-static uint64_t count_weight_bytes(const graft_rule *rule, const graft_made *made)
-{
-    uint64_t bytes = 0;
-    uint32_t needed = 0; /* Bits of what is made. */
-    for (uint32_t i = 0; i < rule_outputs(rule); i++) {
-        needed = mark_made(needed, rule->target.outputs[i]);
-    }
-    for (uint32_t n = rule->target.node_count; n-- > 0;) { /* Readers first. */
-        const graft_made_node *made_node = &made->nodes[n];
-        for (uint32_t i = 0; !made_node->node.is_const && i < made_node->node.input_count; i++) {
-            needed = mark_made(needed, rule->target.nodes[n].inputs[i]);
-        }
-        for (uint32_t o = 0; made_node->node.is_const && o < made_node->node.output_count; o++) {
-            if ((needed >> (n * GRAFT_MAX_OUTPUTS + o) & 1u) != 0) {
-                bytes += graft_shape_bytes(&made_node->shapes[o]);
-            }
-        }
-    }
-    return bytes;
 }
 
 /* Whether a value of the graph is const, or one that would be made. */
@@ -113,15 +83,41 @@ static bool is_const_value(const graft_graph *graph, const graft_made *made, uin
                : made->nodes[(value - graph->value_end) / GRAFT_MAX_OUTPUTS].node.is_const;
 }
 
+/* A bit for each value that is made; none for the graph's. */
+static uint32_t made_bit(const graft_graph *graph, uint32_t value)
+{
+    return value < graph->value_end ? 0 : 1u << (value - graph->value_end);
+}
+
+/* Bytes of the new const tensors that are needed at inference, each counted once: a target node that
+ * runs then reads them, which `needed` says, or they leave the match. */
+static uint64_t count_weight_bytes(const graft_graph *graph, const graft_rule *rule,
+                                   const graft_made *made, uint32_t needed)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < rule_outputs(rule); i++) {
+        const graft_operand x = rule->target.outputs[i];
+        needed |= GRAFT_OPERAND_IS_NODE(x) ? 1u << GRAFT_OPERAND_PLACE_OF(x) : 0;
+    }
+    for (uint32_t v = graph->value_end; needed != 0; v++, needed >>= 1) {
+        if ((needed & 1u) != 0 && is_const_value(graph, made, v)) {
+            bytes += graft_shape_bytes(shape_of(graph, made, v));
+        }
+    }
+    return bytes;
+}
+
 /* Infers the target's attributes and shapes; false when they do not fit together. */
 static bool plan_target(const graft_graph *graph, const graft_rule *rule, const graft_match *match,
                         graft_made *made)
 {
+    uint32_t needed = 0;
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
         const graft_pattern_node *pattern = &rule->target.nodes[n];
         const graft_shape *in[GRAFT_MAX_INPUTS];
         graft_made_node *made_node = &made->nodes[n];
         graft_node *node = &made_node->node;
+        uint32_t read = 0;
         begin_node(node, pattern->op, op_rows[pattern->op].input_count, outputs_of(pattern->op));
         node->is_const = true;
         made_node->shapes[0].dtype = graph->dtype;
@@ -129,14 +125,16 @@ static bool plan_target(const graft_graph *graph, const graft_rule *rule, const 
             const graft_index value = target_value(graph, match, pattern->inputs[i]);
             made_node->inputs[i] = value;
             in[i] = shape_of(graph, made, value);
+            read |= made_bit(graph, value);
             node->is_const = node->is_const && is_const_value(graph, made, value);
         }
+        needed |= node->is_const ? 0 : read;
         if (!plan_attrs(graph, rule, match, n, node->attrs) ||
             infer_outputs(node->op, node->attrs, in, made_node->shapes) != NULL) {
             return false;
         }
     }
-    made->weight_bytes = count_weight_bytes(rule, made);
+    made->weight_bytes = count_weight_bytes(graph, rule, made, needed);
     return true;
 }
 

@@ -9,8 +9,8 @@
 
 /* What a program reads. */
 typedef struct graft_code_inputs {
-    const graft_value *values;
-    const graft_index *vars; /* Places among the values. */
+    const graft_shape *const *vars;
+    const bool *var_const;
     const int32_t *slots;
 } graft_code_inputs;
 
@@ -51,19 +51,15 @@ static bool read_leaf(const graft_code_inputs *inputs, uint32_t code, const uint
         *number = read_signed32(operand);
     } else if (GRAFT_CODE_IS(code, SLOT)) {
         *number = inputs->slots[first];
+    } else if (GRAFT_CODE_IS(code, IS_CONST)) {
+        *number = inputs->var_const[first];
     } else {
-        const graft_value *var = &inputs->values[inputs->vars[first]];
+        const graft_shape *var = inputs->vars[first];
         if (GRAFT_CODE_IS(code, DIM)) {
-            return read_dim(&var->shape, read_signed8(operand[1]), number);
+            return read_dim(var, read_signed8(operand[1]), number);
         }
-        if (GRAFT_CODE_IS(code, RANK)) {
-            *number = var->shape.rank;
-        } else if (GRAFT_CODE_IS(code, IS_CONST)) {
-            *number = var->is_const;
-        } else {
-            *number =
-                graft_shape_equal(&var->shape, &inputs->values[inputs->vars[operand[1]]].shape);
-        }
+        *number = GRAFT_CODE_IS(code, RANK) ? var->rank
+                                            : graft_shape_equal(var, inputs->vars[operand[1]]);
     }
     return true;
 }
@@ -188,10 +184,10 @@ static bool run_operator(int64_t *stack, uint32_t *depth, uint32_t code)
            *top < GRAFT_CODE_BOUND;
 }
 
-/* graft_code_run of values of a graph. */
-static bool run_program(const graft_rule *rule, uint32_t offset, const graft_code_inputs *inputs,
-                        int64_t *result)
+bool graft_code_run(const graft_rule *rule, uint32_t offset, const graft_shape *const *vars,
+                    const bool *var_const, const int32_t *slots, int64_t *result)
 {
+    const graft_code_inputs inputs = {vars, var_const, slots};
     int64_t stack[GRAFT_CODE_DEPTH];
     uint32_t depth = 0;
     while (offset < rule->code_bytes && rule->code[offset] != GRAFT_CODE_END) {
@@ -202,7 +198,7 @@ static bool run_program(const graft_rule *rule, uint32_t offset, const graft_cod
             }
         } else {
             int32_t leaf = 0;
-            if (depth == GRAFT_CODE_DEPTH || !read_leaf(inputs, *at, at + 1, &leaf)) {
+            if (depth == GRAFT_CODE_DEPTH || !read_leaf(&inputs, *at, at + 1, &leaf)) {
                 return false;
             }
             stack[depth++] = leaf;
@@ -214,20 +210,6 @@ static bool run_program(const graft_rule *rule, uint32_t offset, const graft_cod
     }
     *result = stack[0];
     return true;
-}
-
-bool graft_code_run(const graft_rule *rule, uint32_t offset, const graft_shape *const *vars,
-                    const bool *var_const, const int32_t *slots, int64_t *result)
-{
-    graft_value values[GRAFT_RULE_MAX_VARS];
-    graft_index places[GRAFT_RULE_MAX_VARS];
-    const graft_code_inputs inputs = {values, places, slots};
-    for (uint32_t v = 0; vars != NULL && v < rule->var_count; v++) {
-        values[v].shape = *vars[v];
-        values[v].is_const = var_const[v];
-        places[v] = (graft_index)v;
-    }
-    return run_program(rule, offset, &inputs, result);
 }
 
 #endif

@@ -7,11 +7,9 @@
 static uint32_t split_number(uint64_t n, uint32_t *mantissa)
 {
     uint32_t exponent = 63;
-    for (uint32_t step = 32; step > 0; step /= 2) {
-        if (n >> (64u - step) == 0) {
-            n <<= step;
-            exponent -= step;
-        }
+    while (exponent > 0 && n >> 63 == 0) {
+        n <<= 1;
+        exponent--;
     }
     *mantissa = (uint32_t)(n >> 32);
     return exponent;
@@ -26,18 +24,20 @@ static int8_t log_feature(uint64_t n, uint32_t bits)
     return (int8_t)(value < 127u ? value : 127u);
 }
 
-/* Attributes are checked against their domains: what is used here is no axis too large. */
-static int8_t log_attr(int32_t value, uint32_t bits)
+/* Of sizes and attributes, `count` of them. */
+static GRAFT_APART void log_features(const int32_t *values, uint32_t count, uint32_t bits,
+                                     int8_t *out)
 {
-    return log_feature(value > 0 ? (uint64_t)value : 0, bits);
+    for (uint32_t i = 0; i < count; i++) {
+        out[i] = log_feature(values[i] > 0 ? (uint64_t)values[i] : 0, bits);
+    }
 }
 
+/* Attributes are checked against their domains: what is used here is no axis too large. */
 static void set_axis(int8_t *out, int32_t axis)
 {
     out[GRAFT_FEATURE_axes + axis] = GRAFT_FEATURE_SCALE;
 }
-
-static int32_t larger_attr(const int32_t *pair) { return pair[0] > pair[1] ? pair[0] : pair[1]; }
 
 /* ------------------------------------------------------------------- forms */
 
@@ -107,21 +107,22 @@ void graft_form_of_made(const graft_graph *graph, const graft_made *made, uint32
 static void set_window_features(const int32_t *kernel, const int32_t *attrs, bool dilated,
                                 int8_t *out)
 {
-    for (uint32_t axis = 0; axis < 2; axis++) {
-        const int32_t *pads = &attrs[GRAFT_ATTR_conv_pad_top + axis];
-        out[GRAFT_FEATURE_kernel + axis] = log_attr(kernel[axis], 4);
-        out[GRAFT_FEATURE_stride + axis] = log_attr(attrs[GRAFT_ATTR_conv_stride_h + axis], 4);
-        out[GRAFT_FEATURE_padding + axis] = log_attr(1 + pads[0] + pads[2], 4);
-    }
+    const int32_t *pads = &attrs[GRAFT_ATTR_conv_pad_top];
+    const int32_t padded[] = {1 + pads[0] + pads[2], 1 + pads[1] + pads[3]};
+    log_features(kernel, 2, 4, &out[GRAFT_FEATURE_kernel]);
+    log_features(&attrs[GRAFT_ATTR_conv_stride_h], 2, 4, &out[GRAFT_FEATURE_stride]);
+    log_features(padded, 2, 4, &out[GRAFT_FEATURE_padding]);
     if (dilated) {
-        out[GRAFT_FEATURE_dilation] = log_attr(larger_attr(&attrs[GRAFT_ATTR_conv_dilation_h]), 4);
+        const int32_t *dilations = &attrs[GRAFT_ATTR_conv_dilation_h];
+        log_features(&dilations[dilations[0] > dilations[1] ? 0 : 1], 1, 4,
+                     &out[GRAFT_FEATURE_dilation]);
     }
 }
 
 static void set_group_features(const graft_form *form, int8_t *out)
 {
     int32_t groups = form->attrs[GRAFT_ATTR_conv_groups];
-    out[GRAFT_FEATURE_groups] = log_attr(groups, 3);
+    log_features(&form->attrs[GRAFT_ATTR_conv_groups], 1, 3, &out[GRAFT_FEATURE_groups]);
     out[GRAFT_FEATURE_depthwise] =
         groups > 1 && groups == form->inputs[0]->dims[1] ? GRAFT_FEATURE_SCALE : 0;
 }
@@ -168,9 +169,8 @@ static void set_operand_features(const graft_form *form, int8_t *out)
     }
     out[GRAFT_FEATURE_input_elements] = log_feature(form->input_elements, 2);
     out[GRAFT_FEATURE_weight_elements] = log_feature(form->weight_elements, 2);
-    for (uint32_t i = 0; form->weight != NULL && form->weight->rank <= GRAFT_MAX_RANK && i < 4;
-         i++) {
-        out[GRAFT_FEATURE_weight_dims + i] = log_attr(form->weight->dims[i], 3);
+    if (form->weight != NULL && form->weight->rank <= GRAFT_MAX_RANK) {
+        log_features(form->weight->dims, 4, 3, &out[GRAFT_FEATURE_weight_dims]);
     }
 }
 
@@ -182,18 +182,14 @@ static void set_result_features(const graft_form *form, int8_t *out)
     const graft_shape *shape = form->outputs[0];
     if (shape != NULL && shape->rank <= GRAFT_MAX_RANK) {
         out[GRAFT_FEATURE_rank] = (int8_t)(16 * shape->rank);
-        for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
-            out[GRAFT_FEATURE_dims + i] = log_attr(shape->dims[i], 3);
-        }
+        log_features(shape->dims, GRAFT_MAX_RANK, 3, &out[GRAFT_FEATURE_dims]);
     }
 }
 
 /* Everything but what a node's neighbours say of it. */
 static void form_features(const graft_form *form, int8_t *out)
 {
-    for (uint32_t i = 0; i < GRAFT_FEATURE_COUNT; i++) {
-        out[i] = 0;
-    }
+    zero_bytes(out, GRAFT_FEATURE_COUNT);
     set_operand_features(form, out);
     set_result_features(form, out);
     if (find_op(form->op) == NULL) {

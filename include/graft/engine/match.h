@@ -25,8 +25,8 @@ void graft_matcher_start(graft_matcher *matcher, const graft_rule *rule, const g
     matcher->anchor = anchor;
 }
 
-/* Begins anew at another node. What was bound stays written, and is not read before it is bound
- * again. */
+/* Begins anew at another node, or with another rule that stands where the one before did. What was bound
+ * stays written, and is not read before it is bound again. */
 static void restart_matcher(graft_matcher *matcher, uint32_t anchor)
 {
     matcher->anchor = anchor;
@@ -229,8 +229,13 @@ static bool match_is_closed(const graft_matcher *matcher)
 static GRAFT_APART bool run_code(const graft_rule *rule, const graft_graph *graph,
                                  const graft_match *match, uint32_t offset, int64_t *result)
 {
-    const graft_code_inputs inputs = {graph->values, match->vars, match->slots};
-    return run_program(rule, offset, &inputs, result);
+    const graft_shape *shapes[GRAFT_RULE_MAX_VARS];
+    bool is_const[GRAFT_RULE_MAX_VARS];
+    for (uint32_t v = 0; v < rule->var_count; v++) {
+        shapes[v] = &graph->values[match->vars[v]].shape;
+        is_const[v] = graph->values[match->vars[v]].is_const;
+    }
+    return graft_code_run(rule, offset, shapes, is_const, match->slots, result);
 }
 
 static bool condition_holds(const graft_matcher *matcher)

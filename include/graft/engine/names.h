@@ -181,9 +181,9 @@
 #pragma push_macro("byte_type")
 #undef byte_type
 #define byte_type graft_own_byte_type
-#pragma push_macro("can_be_anchor")
-#undef can_be_anchor
-#define can_be_anchor graft_own_can_be_anchor
+#pragma push_macro("bytes_as")
+#undef bytes_as
+#define bytes_as graft_own_bytes_as
 #pragma push_macro("can_be_estimated")
 #undef can_be_estimated
 #define can_be_estimated graft_own_can_be_estimated
@@ -496,6 +496,9 @@
 #pragma push_macro("guess_form")
 #undef guess_form
 #define guess_form graft_own_guess_form
+#pragma push_macro("has_operator")
+#undef has_operator
+#define has_operator graft_own_has_operator
 #pragma push_macro("has_places")
 #undef has_places
 #define has_places graft_own_has_places
@@ -567,9 +570,6 @@
 #pragma push_macro("kill_node")
 #undef kill_node
 #define kill_node graft_own_kill_node
-#pragma push_macro("larger_attr")
-#undef larger_attr
-#define larger_attr graft_own_larger_attr
 #pragma push_macro("least_cost")
 #undef least_cost
 #define least_cost graft_own_least_cost
@@ -597,15 +597,15 @@
 #pragma push_macro("load_source")
 #undef load_source
 #define load_source graft_own_load_source
-#pragma push_macro("log_attr")
-#undef log_attr
-#define log_attr graft_own_log_attr
 #pragma push_macro("log_dims")
 #undef log_dims
 #define log_dims graft_own_log_dims
 #pragma push_macro("log_feature")
 #undef log_feature
 #define log_feature graft_own_log_feature
+#pragma push_macro("log_features")
+#undef log_features
+#define log_features graft_own_log_features
 #pragma push_macro("log_size")
 #undef log_size
 #define log_size graft_own_log_size
@@ -618,6 +618,9 @@
 #pragma push_macro("look_for_changes")
 #undef look_for_changes
 #define look_for_changes graft_own_look_for_changes
+#pragma push_macro("made_bit")
+#undef made_bit
+#define made_bit graft_own_made_bit
 #pragma push_macro("made_lives")
 #undef made_lives
 #define made_lives graft_own_made_lives
@@ -630,9 +633,6 @@
 #pragma push_macro("make_class")
 #undef make_class
 #define make_class graft_own_make_class
-#pragma push_macro("mark_made")
-#undef mark_made
-#define mark_made graft_own_mark_made
 #pragma push_macro("mask_for")
 #undef mask_for
 #define mask_for graft_own_mask_for
@@ -965,9 +965,6 @@
 #pragma push_macro("run_operator")
 #undef run_operator
 #define run_operator graft_own_run_operator
-#pragma push_macro("run_program")
-#undef run_program
-#define run_program graft_own_run_program
 #pragma push_macro("scan_rule")
 #undef scan_rule
 #define scan_rule graft_own_scan_rule

@@ -135,8 +135,8 @@
 #pragma pop_macro("build_order")
 #undef byte_type
 #pragma pop_macro("byte_type")
-#undef can_be_anchor
-#pragma pop_macro("can_be_anchor")
+#undef bytes_as
+#pragma pop_macro("bytes_as")
 #undef can_be_estimated
 #pragma pop_macro("can_be_estimated")
 #undef carve
@@ -345,6 +345,8 @@
 #pragma pop_macro("go_on")
 #undef guess_form
 #pragma pop_macro("guess_form")
+#undef has_operator
+#pragma pop_macro("has_operator")
 #undef has_places
 #pragma pop_macro("has_places")
 #undef has_several_roots
@@ -393,8 +395,6 @@
 #pragma pop_macro("keys_equal")
 #undef kill_node
 #pragma pop_macro("kill_node")
-#undef larger_attr
-#pragma pop_macro("larger_attr")
 #undef least_cost
 #pragma pop_macro("least_cost")
 #undef least_of
@@ -413,12 +413,12 @@
 #pragma pop_macro("load_opaque")
 #undef load_source
 #pragma pop_macro("load_source")
-#undef log_attr
-#pragma pop_macro("log_attr")
 #undef log_dims
 #pragma pop_macro("log_dims")
 #undef log_feature
 #pragma pop_macro("log_feature")
+#undef log_features
+#pragma pop_macro("log_features")
 #undef log_size
 #pragma pop_macro("log_size")
 #undef look_at_anchor
@@ -427,6 +427,8 @@
 #pragma pop_macro("look_at_scene")
 #undef look_for_changes
 #pragma pop_macro("look_for_changes")
+#undef made_bit
+#pragma pop_macro("made_bit")
 #undef made_lives
 #pragma pop_macro("made_lives")
 #undef made_shape
@@ -435,8 +437,6 @@
 #pragma pop_macro("made_type")
 #undef make_class
 #pragma pop_macro("make_class")
-#undef mark_made
-#pragma pop_macro("mark_made")
 #undef mask_for
 #pragma pop_macro("mask_for")
 #undef match_is_closed
@@ -659,8 +659,6 @@
 #pragma pop_macro("run_in")
 #undef run_operator
 #pragma pop_macro("run_operator")
-#undef run_program
-#pragma pop_macro("run_program")
 #undef scan_rule
 #pragma pop_macro("scan_rule")
 #undef score_candidate

@@ -45,9 +45,7 @@ static void rewrite(graft_optimize_run *run)
     graft_report *report = run->report;
     graft_decision *decision = &run->decision;
     decision->node_count = run->memory.rule->source.node_count;
-    for (uint32_t i = 0; i < decision->node_count; i++) {
-        decision->nodes[i] = run->match.nodes[i];
-    }
+    copy_bytes(decision->nodes, run->match.nodes, decision->node_count * sizeof(graft_index));
     apply_location(run, &effect);
     if (report->decisions != NULL && report->step_count < report->decision_limit) {
         report->decisions[report->step_count] = *decision;

@@ -59,16 +59,16 @@ size_t graft_order_bytes(const graft_limits *limits)
     return carver.used + 7u;
 }
 
-/* Goes through the readings by nodes: counts those of value v in use_count[v], or writes the readers
- * into `uses` from use_first[v] on, which moves behind them. */
+/* Goes through the readings by nodes, the last one first: counts those of value v in use_count[v], or
+ * writes the readers into `uses` below use_first[v], which moves before them. */
 static void visit_uses(graft_order *order, const graft_graph *graph, bool listing)
 {
-    for (uint32_t n = 0; n < graph->node_end; n++) {
+    for (uint32_t n = graph->node_end; n-- > 0;) {
         const graft_node *node = &graph->nodes[n];
-        for (uint32_t i = 0; node->op != GRAFT_OP_NONE && i < node->input_count; i++) {
-            uint32_t v = graph->edges[node->first_edge + i];
+        for (uint32_t i = node->op != GRAFT_OP_NONE ? node->input_count : 0; i-- > 0;) {
+            const graft_index v = inputs_of(graph, node)[i];
             if (v != GRAFT_NONE && listing) {
-                order->uses[order->use_first[v]++] = n;
+                order->uses[--order->use_first[v]] = (graft_index)n;
             } else if (v != GRAFT_NONE) {
                 order->use_count[v]++;
             }
@@ -81,16 +81,13 @@ static void list_uses(graft_order *order, const graft_graph *graph)
 {
     zero_bytes(order->use_count, graph->value_end * sizeof(graft_index));
     visit_uses(order, graph, false);
-    uint32_t start = 0;
+    uint32_t end = 0;
     for (uint32_t v = 0; v < graph->value_end; v++) {
-        order->use_first[v] = start;
-        start += order->use_count[v];
+        end += order->use_count[v];
+        order->use_first[v] = (graft_index)end;
     }
-    order->use_first[graph->value_end] = start;
+    order->use_first[graph->value_end] = (graft_index)end;
     visit_uses(order, graph, true);
-    for (uint32_t v = 0; v < graph->value_end; v++) {
-        order->use_first[v] -= order->use_count[v];
-    }
 }
 
 /* Adds what the graph gives out to the readings by nodes. */

@@ -407,6 +407,11 @@ static graft_term read_term(graft_reader *reader)
     return term;
 }
 
+static bool has_operator(const uint32_t *operators, uint32_t op)
+{
+    return (operators[op / 32] >> op % 32 & 1u) != 0;
+}
+
 /* Fails when its bytes make no sense, and at the first operator that is not in `operators`, a bit for each;
  * NULL: all are. */
 static void read_pattern(graft_reader *reader, const graft_rule *rule, graft_pattern *pattern,
@@ -417,7 +422,7 @@ static void read_pattern(graft_reader *reader, const graft_rule *rule, graft_pat
         const uint32_t op = read_byte(reader);
         const op_row *info = PACK_TRUSTED ? &op_rows[op] : find_op(op);
         if ((!PACK_TRUSTED && info == NULL) ||
-            (operators != NULL && (operators[op / 32] >> op % 32 & 1u) == 0)) {
+            (operators != NULL && !has_operator(operators, op))) {
             reader->failed = true;
             return;
         }

@@ -288,44 +288,34 @@ static bool unpack_rule(graft_optimize_run *run, uint32_t r)
         return false;
     }
     run->unpacked = r;
-    graft_matcher_start(&run->finder.matcher, run->memory.rule, run->graph, &run->memory.order,
-                        GRAFT_NONE);
     return true;
 }
 
 typedef char graft_operators_need_more_bits[GRAFT_OP_COUNT <= 64 ? 1 : -1];
-
-static bool can_be_anchor(const graft_node *node)
-{
-    return node->op < GRAFT_OP_COUNT && !node->is_const;
-}
 
 /* Sorts the nodes by operator; stable, so each operator's stay in order. */
 static void list_anchors(graft_optimize_run *run)
 {
     const graft_order *order = &run->memory.order;
     const graft_node *nodes = run->graph->nodes;
-    graft_index *end = run->memory.anchor_end;
+    uint32_t *operators = run->memory.operators;
+    uint32_t count = 0;
     run->unpacked = run->policy->rule_count;
-    zero_bytes(end, GRAFT_OP_COUNT * sizeof(graft_index));
-    zero_bytes(run->memory.operators, sizeof run->memory.operators);
+    zero_bytes(operators, sizeof run->memory.operators);
     for (uint32_t i = 0; i < order->count; i++) {
-        const graft_node *node = &nodes[order->order[i]];
-        if (node->op < GRAFT_OP_COUNT) {
-            run->memory.operators[node->op / 32] |= 1u << node->op % 32;
-        }
-        if (can_be_anchor(node) && node->op + 1u < GRAFT_OP_COUNT) {
-            end[node->op + 1u]++;
+        const uint32_t op = nodes[order->order[i]].op;
+        if (op < GRAFT_OP_COUNT) {
+            operators[op / 32] |= 1u << op % 32;
         }
     }
-    for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
-        end[op] += end[op - 1u];
-    }
-    for (uint32_t i = 0; i < order->count; i++) {
-        uint32_t n = order->order[i];
-        if (can_be_anchor(&nodes[n])) {
-            run->memory.anchors[end[nodes[n].op]++] = n;
+    for (uint32_t op = 0; op < GRAFT_OP_COUNT; op++) {
+        for (uint32_t i = 0; has_operator(operators, op) && i < order->count; i++) {
+            const graft_index n = order->order[i];
+            if (nodes[n].op == op && !nodes[n].is_const) {
+                run->memory.anchors[count++] = n;
+            }
         }
+        run->memory.anchor_end[op] = (graft_index)count;
     }
 }
 
@@ -369,6 +359,8 @@ static graft_status open_run(graft_graph *graph, const graft_policy *policy,
     run->application.scratch = run->memory.estimator.scratch;
     start_application(&run->application, run->memory.rule, &run->match, &run->memory.order,
                       run->memory.made);
+    graft_matcher_start(&run->finder.matcher, run->memory.rule, graph, &run->memory.order,
+                        GRAFT_NONE);
     run->report = &run->own_report;
     run->first_cost = options->first_cost;
     run->first_known = options->first_cost > 0;

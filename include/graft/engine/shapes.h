@@ -20,9 +20,6 @@ static uint64_t multiply_saturating(uint64_t a, uint64_t b)
     const uint32_t a_high = (uint32_t)(a >> 32);
     const uint32_t b_high = (uint32_t)(b >> 32);
     const uint64_t low = (uint64_t)(uint32_t)a * (uint32_t)b;
-    if ((a_high | b_high) == 0) { /* Nearly always. */
-        return low;
-    }
     const uint64_t high = (uint64_t)a_high * (uint32_t)b + (uint64_t)b_high * (uint32_t)a;
     return (a_high != 0 && b_high != 0) || high >> 32 != 0 ? UINT64_MAX
                                                            : add_saturating(high << 32, low);
@@ -66,10 +63,12 @@ static uint64_t dtype_bytes(uint32_t dtype)
     }
 }
 
-uint64_t graft_shape_bytes(const graft_shape *shape)
+static GRAFT_APART uint64_t bytes_as(const graft_shape *shape, uint32_t dtype)
 {
-    return multiply_saturating(graft_shape_elements(shape), dtype_bytes(shape->dtype));
+    return multiply_saturating(graft_shape_elements(shape), dtype_bytes(dtype));
 }
+
+uint64_t graft_shape_bytes(const graft_shape *shape) { return bytes_as(shape, shape->dtype); }
 
 bool graft_shape_equal(const graft_shape *a, const graft_shape *b)
 {
@@ -327,7 +326,7 @@ static uint32_t priced_dtype(const graft_shape *shape)
 
 static GRAFT_APART uint64_t priced_bytes(const graft_shape *shape)
 {
-    return multiply_saturating(graft_shape_elements(shape), dtype_bytes(priced_dtype(shape)));
+    return bytes_as(shape, priced_dtype(shape));
 }
 
 /* Numbers of 8 bits are moved, and the larger one of them is taken. */

@@ -131,17 +131,16 @@ static void form_core(const graft_form *form, graft_form *core)
     if (!is_conv && !GRAFT_IS(form->op, matmul_bias)) {
         return;
     }
+    zero_bytes(core, sizeof *core);
     core->op = is_conv ? GRAFT_OP_conv : GRAFT_OP_matmul;
+    core->attrs = form->attrs;
+    core->reach = form->reach;
     core->input_count = 2;
-    core->const_mask &= 3u;
-    core->weight = core->const_mask != 0 ? form->weight : NULL;
-    for (uint32_t i = 2; i < form->input_count; i++) {
-        const uint64_t elements = graft_shape_elements(form->inputs[i]);
-        const bool is_const = (form->const_mask >> i & 1u) != 0;
-        core->weight_elements -= is_const ? elements : 0;
-        core->input_elements -= is_const ? 0 : elements;
-        core->bytes -= priced_bytes(form->inputs[i]);
+    core->output_count = 1;
+    for (uint32_t i = 0; i < 2; i++) {
+        add_operand(core, i, form->inputs[i], (form->const_mask >> i & 1u) != 0);
     }
+    add_result(core, 0, form->outputs[0]);
 }
 
 void graft_tariff_inputs(const graft_form *form, int16_t *out)
