@@ -131,16 +131,11 @@ static void add_claim(graft_sym_extra *extra, Z3_ast claim)
     }
 }
 
-static bool is_symbol(const graft_sym *s, Z3_ast term)
-{
-    return term != NULL && graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED &&
-           graft_sym_arity(s, term) == 0 && Z3_get_sort(s->z3, term) == s->integer;
-}
-
 /* Adds that a symbol is a number, if Z3 says that it must be. */
 static bool pin(graft_sym *s, graft_sym_extra *extra, Z3_ast symbol, int64_t value)
 {
-    if (!is_symbol(s, symbol)) {
+    if (symbol == NULL || !graft_sym_is_symbol(s, symbol) ||
+        Z3_get_sort(s->z3, symbol) != s->integer) {
         return false;
     }
     Z3_ast equation = Z3_mk_eq(s->z3, symbol, graft_sym_int(s, value));

@@ -18,12 +18,12 @@ graft_prove_options graft_prove_defaults(void)
 
 typedef graft_prover prover;
 
-Z3_params graft_prover_som(Z3_context z3)
+Z3_params graft_prover_som(Z3_context z3, uint32_t monomials)
 {
     Z3_params som = Z3_mk_params(z3);
     Z3_params_inc_ref(z3, som);
     Z3_params_set_bool(z3, som, Z3_mk_string_symbol(z3, "som"), true);
-    Z3_params_set_uint(z3, som, Z3_mk_string_symbol(z3, "som_blowup"), GRAFT_LIMIT(MONOMIALS));
+    Z3_params_set_uint(z3, som, Z3_mk_string_symbol(z3, "som_blowup"), monomials);
     return som;
 }
 
@@ -53,7 +53,7 @@ static Z3_tactic make_search(Z3_context z3, graft_search kind)
 /* Multiply out, then search. */
 static Z3_tactic make_tactic(Z3_context z3, graft_search kind)
 {
-    Z3_params som = graft_prover_som(z3);
+    Z3_params som = graft_prover_som(z3, GRAFT_LIMIT(MONOMIALS));
     Z3_tactic simplify = Z3_mk_tactic(z3, "simplify");
     Z3_tactic_inc_ref(z3, simplify);
     Z3_tactic multiply = Z3_tactic_using_params(z3, simplify, som);

@@ -119,8 +119,8 @@ typedef struct graft_asked {
  * nothing rests on how the formula was found. */
 bool graft_prover_refutes(const graft_prover *p, const graft_asked *r, Z3_ast_map parts);
 
-/* Z3's simplifier set to multiply out: one sum of monomials for equal polynomials. The caller
- * releases it. */
-Z3_params graft_prover_som(Z3_context z3);
+/* Z3's simplifier set to multiply out, to so many times the monomials: one sum of monomials for
+ * equal polynomials. The caller releases it. */
+Z3_params graft_prover_som(Z3_context z3, uint32_t monomials);
 
 #endif

@@ -233,20 +233,11 @@ typedef struct {
 static bool visit_size(void *context, Z3_ast term)
 {
     size_search *c = context;
-    if (graft_sym_kind(c->s, term) != Z3_OP_TO_REAL) {
-        return true;
+    bool is_size = graft_sym_kind(c->s, term) == Z3_OP_TO_REAL;
+    if (is_size) {
+        graft_sym_list_atom(&c->sizes, term);
     }
-    for (uint32_t i = 0; i < c->sizes.count; i++) {
-        if (c->sizes.from[i] == term) {
-            return false;
-        }
-    }
-    if (c->sizes.count < GRAFT_LIMIT(ATOMS)) {
-        c->sizes.from[c->sizes.count++] = term;
-    } else {
-        c->sizes.full = true;
-    }
-    return false;
+    return !is_size;
 }
 
 /* Sizes as numbers become symbols, which are at least 1 if Z3 says that the sizes are. */
@@ -278,7 +269,7 @@ static bool replace_sizes(const graft_sym_asker *a, const graft_facts *facts, qu
 /* Notes what is known to be true or asked to be unsatisfiable, also multiplied out. */
 static void note_part(const graft_sym *s, Z3_ast_map parts, Z3_ast part)
 {
-    Z3_params som = graft_prover_som(s->z3);
+    Z3_params som = graft_prover_som(s->z3, GRAFT_LIMIT(MONOMIALS));
     Z3_ast simple = Z3_simplify_ex(s->z3, part, som);
     Z3_params_dec_ref(s->z3, som);
     Z3_ast_map_insert(s->z3, parts, part, part);

@@ -54,7 +54,7 @@ bool graft_sym_is_choice(uint32_t op, uint32_t attr)
 
 /* ------------------------------------------------------------------- values */
 
-static const graft_pattern *side_of(const graft_rule *rule, uint32_t side)
+const graft_pattern *graft_sym_pattern(const graft_rule *rule, uint32_t side)
 {
     return side == GRAFT_SYM_SOURCE ? &rule->source : &rule->target;
 }
@@ -238,7 +238,7 @@ static op_shape shape_of_rank(int rank)
 /* The rank of a node's outputs; RANK_WRONG when its inputs' ranks or its choices do not fit. */
 static int infer_rank(const search *s, uint32_t side, uint32_t n, const int *ranks)
 {
-    const graft_pattern_node *node = &side_of(s->rule, side)->nodes[n];
+    const graft_pattern_node *node = &graft_sym_pattern(s->rule, side)->nodes[n];
     op_shape out[GRAFT_MAX_OUTPUTS];
     bool guessed = false;
     op_site site = {.s = s, .node = node, .out = out, .guessed = &guessed};
@@ -256,7 +256,7 @@ static int infer_rank(const search *s, uint32_t side, uint32_t n, const int *ran
 /* Infers ranks on a side as far as they are known; false when they do not fit. */
 static bool infer_ranks(const search *s, uint32_t side, int *ranks)
 {
-    for (uint32_t k = 0; k < side_of(s->rule, side)->node_count; k++) {
+    for (uint32_t k = 0; k < graft_sym_pattern(s->rule, side)->node_count; k++) {
         uint32_t n = s->order[side][k];
         ranks[n] = infer_rank(s, side, n, ranks);
         if (ranks[n] == RANK_WRONG) {
@@ -268,7 +268,7 @@ static bool infer_ranks(const search *s, uint32_t side, int *ranks)
 
 static void note_ranks(search *s, uint32_t side, const int *ranks)
 {
-    for (uint32_t n = 0; n < side_of(s->rule, side)->node_count; n++) {
+    for (uint32_t n = 0; n < graft_sym_pattern(s->rule, side)->node_count; n++) {
         s->c.node_ranks[side][n] = (int8_t)ranks[n];
     }
 }
@@ -456,7 +456,7 @@ static void add_made_digit(search *s, uint32_t side, uint32_t n, const graft_pat
 
 static void add_node_digits(search *s, uint32_t side, uint32_t n)
 {
-    const graft_pattern_node *node = &side_of(s->rule, side)->nodes[n];
+    const graft_pattern_node *node = &graft_sym_pattern(s->rule, side)->nodes[n];
     for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
         const graft_attr_info *info = graft_op_attr(node->op, i);
         if (node->attrs[i].kind != GRAFT_TERM_SLOT) {
@@ -478,7 +478,7 @@ static void add_node_digits(search *s, uint32_t side, uint32_t n)
 static bool is_elementwise(const graft_rule *rule)
 {
     for (uint32_t side = 0; side < 2; side++) {
-        const graft_pattern *pattern = side_of(rule, side);
+        const graft_pattern *pattern = graft_sym_pattern(rule, side);
         for (uint32_t n = 0; n < pattern->node_count; n++) {
             uint32_t op = pattern->nodes[n].op;
             if (op != GRAFT_OP_fill && (graft_op(op)->flags & GRAFT_FLAG_ELEMENTWISE) == 0) {
@@ -501,7 +501,7 @@ bool graft_sym_cases(const graft_rule *rule, graft_sym_case_visitor visit, void 
                               .most = s.c.scalar ? 0 : GRAFT_MAX_RANK});
     }
     for (uint32_t side = 0; side < 2; side++) {
-        for (uint32_t n = 0; n < side_of(rule, side)->node_count; n++) {
+        for (uint32_t n = 0; n < graft_sym_pattern(rule, side)->node_count; n++) {
             add_node_digits(&s, side, n);
         }
     }

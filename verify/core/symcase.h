@@ -23,6 +23,8 @@
 
 enum { GRAFT_SYM_SOURCE = 0, GRAFT_SYM_TARGET = 1 };
 
+const graft_pattern *graft_sym_pattern(const graft_rule *rule, uint32_t side);
+
 typedef struct graft_sym_case {
     uint8_t ranks[GRAFT_RULE_MAX_VARS];
     int32_t slots[GRAFT_RULE_MAX_SLOTS];   /* Of the chosen slots. */

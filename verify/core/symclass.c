@@ -24,11 +24,6 @@ typedef struct {
     bool failed;
 } finder;
 
-static const graft_pattern *side_of(const graft_rule *rule, uint32_t side)
-{
-    return side == GRAFT_SYM_SOURCE ? &rule->source : &rule->target;
-}
-
 /* --------------------------------------------------------------- sets of axes */
 
 /* A variable or an output of a node. */
@@ -104,7 +99,7 @@ typedef struct {
 
 static application open_node(const finder *f, uint32_t side, uint32_t n)
 {
-    application a = {.node = &side_of(f->rule, side)->nodes[n]};
+    application a = {.node = &graft_sym_pattern(f->rule, side)->nodes[n]};
     a.in_count = graft_op(a.node->op)->input_count;
     a.out_count = graft_op(a.node->op)->output_count;
     for (uint32_t i = 0; i < a.in_count; i++) {
@@ -355,7 +350,7 @@ static void keep_twins(finder *f, tensor t)
 
 static void tie_side(finder *f, uint32_t side)
 {
-    const graft_pattern *pattern = side_of(f->rule, side);
+    const graft_pattern *pattern = graft_sym_pattern(f->rule, side);
     for (uint32_t n = 0; n < pattern->node_count && !f->failed; n++) {
         const graft_pattern_node *node = &pattern->nodes[n];
         application a = open_node(f, side, n);
@@ -385,7 +380,7 @@ static void tie_rule(finder *f)
         keep_twins(f, var_of(f, v));
     }
     for (uint32_t side = 0; side < 2; side++) {
-        for (uint32_t n = 0; n < side_of(f->rule, side)->node_count; n++) {
+        for (uint32_t n = 0; n < graft_sym_pattern(f->rule, side)->node_count; n++) {
             keep_twins(f, output_of(f, side, n, 0));
             keep_twins(f, output_of(f, side, n, 1));
         }
@@ -398,7 +393,7 @@ static void put_rule(finder *f)
         put_rank(f, var_of(f, v));
     }
     for (uint32_t side = 0; side < 2; side++) {
-        for (uint32_t n = 0; n < side_of(f->rule, side)->node_count; n++) {
+        for (uint32_t n = 0; n < graft_sym_pattern(f->rule, side)->node_count; n++) {
             application a = open_node(f, side, n);
             put_node(f, &a);
         }
@@ -416,7 +411,7 @@ static bool is_ranked(const graft_rule *rule, const graft_sym_case *c)
 {
     bool ranked = !c->scalar;
     for (uint32_t side = 0; side < 2; side++) {
-        for (uint32_t n = 0; n < side_of(rule, side)->node_count; n++) {
+        for (uint32_t n = 0; n < graft_sym_pattern(rule, side)->node_count; n++) {
             ranked = ranked && c->node_ranks[side][n] >= 0;
         }
     }

@@ -15,7 +15,7 @@ typedef struct {
     bool in_folds;
 } listing;
 
-static void list_atom(graft_sym_atoms *atoms, Z3_ast term)
+void graft_sym_list_atom(graft_sym_atoms *atoms, Z3_ast term)
 {
     for (uint32_t i = 0; i < atoms->count; i++) {
         if (atoms->from[i] == term) {
@@ -34,7 +34,7 @@ static bool visit_atom(void *context, Z3_ast term)
     listing *l = context;
     bool fold = graft_sym_fold_kind(l->s, term) != GRAFT_SYM_FOLD_COUNT;
     if (l->folds ? fold : graft_sym_is_element(l->s, term)) {
-        list_atom(l->atoms, term);
+        graft_sym_list_atom(l->atoms, term);
     }
     return l->folds ? !fold : !fold || l->in_folds;
 }

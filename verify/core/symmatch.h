@@ -20,6 +20,8 @@ typedef struct graft_sym_atoms {
     bool full;
 } graft_sym_atoms;
 
+/* Adds a term that is not listed yet. */
+void graft_sym_list_atom(graft_sym_atoms *atoms, Z3_ast term);
 /* Lists the largest folds in `term` that are not listed yet, in `from`. */
 void graft_sym_list_folds(const graft_sym *s, Z3_ast term, graft_sym_atoms *atoms);
 /* Lists the elements, those in folds included when asked. */

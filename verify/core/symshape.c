@@ -13,11 +13,6 @@
 typedef graft_sym_window window;
 typedef graft_sym_shaper shaper;
 
-const graft_pattern *graft_sym_pattern(const graft_rule *rule, uint32_t side)
-{
-    return side == GRAFT_SYM_SOURCE ? &rule->source : &rule->target;
-}
-
 const graft_sym_shape *graft_sym_shape_of(const graft_sym_instance *instance, uint32_t side,
                                           graft_operand x)
 {

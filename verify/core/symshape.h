@@ -57,7 +57,6 @@ const graft_facts *graft_sym_within(const graft_sym *s, const graft_sym_shape *s
 
 const graft_sym_shape *graft_sym_shape_of(const graft_sym_instance *instance, uint32_t side,
                                           graft_operand x);
-const graft_pattern *graft_sym_pattern(const graft_rule *rule, uint32_t side);
 
 /* A window's count of positions is floor(room / stride) + 1. */
 typedef struct graft_sym_window {

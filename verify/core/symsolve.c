@@ -30,12 +30,6 @@ void graft_sym_claim(graft_sym_equations *e, Z3_ast claim)
     e->claims[e->claim_count++] = claim;
 }
 
-static bool is_symbol(const graft_sym *s, Z3_ast term)
-{
-    return Z3_get_ast_kind(s->z3, term) == Z3_APP_AST && graft_sym_arity(s, term) == 0 &&
-           graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED;
-}
-
 void graft_sym_claim_positive(graft_sym_equations *e, Z3_ast term)
 {
     graft_sym_claim(e, Z3_mk_le(e->s->z3, graft_sym_int(e->s, 1), term));
@@ -88,7 +82,7 @@ static Z3_ast lone_symbol(const graft_sym *s, Z3_ast summand, bool *negative)
     *negative = graft_sym_kind(s, summand) == Z3_OP_MUL && graft_sym_arity(s, summand) == 2 &&
                 graft_sym_is_number(s, graft_sym_arg(s, summand, 0), -1);
     Z3_ast x = *negative ? graft_sym_arg(s, summand, 1) : summand;
-    return is_symbol(s, x) ? x : NULL;
+    return graft_sym_is_symbol(s, x) ? x : NULL;
 }
 
 /* ---------------------------------------------------------------- common factors */
@@ -185,12 +179,12 @@ static void claim_same_window(graft_sym_equations *e, Z3_ast a, Z3_ast b)
 /* A broadcast size that equals two other sizes makes these equal. */
 static void note_wide(graft_sym_equations *e, Z3_ast wide, Z3_ast size)
 {
-    if (!is_symbol(e->s, size)) {
+    if (!graft_sym_is_symbol(e->s, size)) {
         return;
     }
     for (uint32_t i = 0; i < e->wide_count; i++) {
         Z3_ast narrow = graft_sym_solved(e, e->narrow[i]);
-        if (e->wides[i] == wide && narrow != size && is_symbol(e->s, narrow)) {
+        if (e->wides[i] == wide && narrow != size && graft_sym_is_symbol(e->s, narrow)) {
             solve(e, narrow, size);
             return;
         }

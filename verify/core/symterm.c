@@ -38,6 +38,11 @@ bool graft_sym_is_app(const graft_sym *s, Z3_ast term, Z3_func_decl decl)
            Z3_get_app_decl(s->z3, Z3_to_app(s->z3, term)) == decl;
 }
 
+bool graft_sym_is_symbol(const graft_sym *s, Z3_ast term)
+{
+    return graft_sym_arity(s, term) == 0 && graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED;
+}
+
 bool graft_sym_is_element(const graft_sym *s, Z3_ast term)
 {
     if (Z3_get_ast_kind(s->z3, term) != Z3_APP_AST) {
@@ -447,15 +452,6 @@ static void declare_folds(graft_sym *s)
     }
 }
 
-static Z3_params make_som(Z3_context z3)
-{
-    Z3_params som = Z3_mk_params(z3);
-    Z3_params_inc_ref(z3, som);
-    Z3_params_set_bool(z3, som, Z3_mk_string_symbol(z3, "som"), true);
-    Z3_params_set_uint(z3, som, Z3_mk_string_symbol(z3, "som_blowup"), GRAFT_LIMIT(SIZE_MONOMIALS));
-    return som;
-}
-
 void graft_sym_open(graft_sym *s, graft_prover *prover)
 {
     Z3_context z3 = prover->z3;
@@ -476,7 +472,7 @@ void graft_sym_open(graft_sym *s, graft_prover *prover)
         (void)snprintf(name, sizeof name, "q%" PRIu32, i);
         s->formals[i] = graft_sym_symbol(s, name);
     }
-    s->som = make_som(z3);
+    s->som = graft_prover_som(z3, GRAFT_LIMIT(SIZE_MONOMIALS));
     s->simplified = graft_term_map(z3);
 }
 

@@ -119,6 +119,8 @@ bool graft_sym_is_app(const graft_sym *s, Z3_ast term, Z3_func_decl decl);
 Z3_decl_kind graft_sym_kind(const graft_sym *s, Z3_ast term);
 uint32_t graft_sym_arity(const graft_sym *s, Z3_ast term);
 Z3_ast graft_sym_arg(const graft_sym *s, Z3_ast term, uint32_t i);
+/* A constant that is no number. */
+bool graft_sym_is_symbol(const graft_sym *s, Z3_ast term);
 bool graft_sym_is_element(const graft_sym *s, Z3_ast term);
 /* Whether any of the symbols occurs. */
 bool graft_sym_mentions(const graft_sym *s, Z3_ast term, uint32_t count, const Z3_ast *symbols);

@@ -95,7 +95,7 @@ static void declare_symbol(theorem *t, Z3_ast symbol)
 static bool visit_symbol(void *context, Z3_ast term)
 {
     theorem *t = context;
-    if (graft_sym_arity(&t->s, term) == 0 && graft_sym_kind(&t->s, term) == Z3_OP_UNINTERPRETED) {
+    if (graft_sym_is_symbol(&t->s, term)) {
         declare_symbol(t, term);
     }
     return true;

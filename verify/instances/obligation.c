@@ -440,7 +440,7 @@ static part_list state_question(const graft_obligation *o, uint32_t i, graft_eas
 
 static Z3_ast multiply_out(const graft_obligation *o, Z3_ast term)
 {
-    Z3_params som = graft_prover_som(o->z3);
+    Z3_params som = graft_prover_som(o->z3, GRAFT_LIMIT(MONOMIALS));
     Z3_ast simple = Z3_simplify_ex(o->z3, term, som);
     Z3_params_dec_ref(o->z3, som);
     return simple;

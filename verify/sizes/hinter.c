@@ -91,7 +91,7 @@ static bool visit_bound(void *context, Z3_ast term)
         const graft_sym *s;
         bool found;
     } *c = context;
-    if (graft_sym_arity(c->s, term) == 0 && graft_sym_kind(c->s, term) == Z3_OP_UNINTERPRETED) {
+    if (graft_sym_is_symbol(c->s, term)) {
         Z3_symbol name =
             Z3_get_decl_name(c->s->z3, Z3_get_app_decl(c->s->z3, Z3_to_app(c->s->z3, term)));
         c->found = c->found || Z3_get_symbol_string(c->s->z3, name)[0] == 'b';

@@ -77,8 +77,7 @@ static bool stands_alone(const products *p, Z3_ast polynomial, Z3_ast x)
 
 static bool is_symbol(const graft_sym *s, Z3_ast term)
 {
-    return graft_sym_is_app(s, term, s->group) ||
-           (graft_sym_arity(s, term) == 0 && graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED);
+    return graft_sym_is_app(s, term, s->group) || graft_sym_is_symbol(s, term);
 }
 
 static void note_product(products *p, Z3_ast x, Z3_ast factor)

@@ -104,7 +104,7 @@ static Z3_ast read_function(graft_sym *s, uint32_t op, Z3_ast x, const Z3_ast *a
 bool graft_sym_bits_is_constant(const graft_sym *s, Z3_ast term, float *value)
 {
     const char *prefix = "float";
-    if (graft_sym_kind(s, term) != Z3_OP_UNINTERPRETED || graft_sym_arity(s, term) != 0) {
+    if (!graft_sym_is_symbol(s, term)) {
         return false;
     }
     Z3_symbol name = Z3_get_decl_name(s->z3, Z3_get_app_decl(s->z3, Z3_to_app(s->z3, term)));
@@ -122,7 +122,7 @@ static Z3_ast attr_bits(graft_sym *s, const graft_term *written, Z3_ast term)
     if (written->kind == GRAFT_TERM_CONST) {
         return graft_sym_bits_constant(graft_sym_bits_of(s), (uint32_t)written->value);
     }
-    bool slot = graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED && graft_sym_arity(s, term) == 0;
+    bool slot = graft_sym_is_symbol(s, term);
     return slot ? term : Z3_mk_fresh_const(s->z3, "computed", s->term.real);
 }
 
