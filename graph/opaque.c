@@ -22,7 +22,7 @@ static const Onnx__NodeProto *find_proto(const graft_model *model, const graft_n
 /* Of ONNX' own domain. */
 static bool is_standard(const Onnx__NodeProto *proto)
 {
-    return proto->op_type != NULL && (proto->domain == NULL || proto->domain[0] == '\0');
+    return proto->domain == NULL || proto->domain[0] == '\0';
 }
 
 static bool is_known(const graft_shape *shape)
@@ -82,12 +82,22 @@ bool graft_opaque_describe(const Onnx__NodeProto *proto, const graft_graph *grap
 {
     static const char *const copies[] = {"Unsqueeze", "Squeeze", "Reshape", "Flatten", "Identity"};
     const graft_node *n = &graph->nodes[node];
-    if (!is_standard(proto) || n->input_count < 1 || n->output_count != 1) {
+    if (proto->op_type == NULL || n->input_count < 1 || n->output_count < 1 ||
+        n->output_count > GRAFT_OPAQUE_OUTPUTS_MOST) {
         return false;
     }
     memset(opaque, 0, sizeof(*opaque));
     opaque->read_count = 1;
-    opaque->out = graph->values[graft_node_output(graph, node, 0)].shape;
+    opaque->out_count = n->output_count;
+    for (uint32_t k = 0; k < n->output_count; k++) {
+        const bool named = k < proto->n_output && proto->output[k][0] != '\0';
+        opaque->outs[k] = graph->values[graft_node_output(graph, node, k)].shape;
+        opaque->outs[k].rank = named ? opaque->outs[k].rank : GRAFT_RANK_UNKNOWN;
+        if (named && !is_known(&opaque->outs[k])) {
+            return false;
+        }
+    }
+    opaque->out = opaque->outs[0];
     for (uint32_t k = 0; k < GRAFT_OPAQUE_INPUTS_MOST; k++) {
         graft_index v = k < n->input_count ? graft_node_input(graph, node, k) : GRAFT_NONE;
         opaque->in[k].rank = GRAFT_RANK_UNKNOWN;
@@ -95,18 +105,24 @@ bool graft_opaque_describe(const Onnx__NodeProto *proto, const graft_graph *grap
             opaque->in[k] = graph->values[v].shape;
         }
     }
-    if (!is_known(&opaque->in[0]) || !is_known(&opaque->out) ||
-        graft_half_is(opaque->in[0].dtype) || graft_half_is(opaque->out.dtype)) {
+    if (!is_known(&opaque->in[0]) || graft_half_is(opaque->in[0].dtype) ||
+        graft_half_is(opaque->out.dtype)) {
         return false; /* To be run, a model is read in binary32. */
+    }
+    if (graft_foreign_find(proto, opaque)) {
+        return graft_foreign_fits(opaque);
+    }
+    if (!is_standard(proto) || n->output_count != 1 || !is_known(&opaque->out)) {
+        return false;
     }
     for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++) {
         if (strcmp(proto->op_type, copies[i]) == 0) {
             return find_copy(opaque);
         }
     }
-    return strcmp(proto->op_type, "Cast") == 0     ? find_cast(opaque)
+    return strcmp(proto->op_type, "Cast") == 0 || strcmp(proto->op_type, "CastLike") == 0
+               ? find_cast(opaque)
            : strcmp(proto->op_type, "Gather") == 0 ? find_gather(proto, opaque)
-           : graft_foreign_find(proto, opaque)     ? graft_foreign_fits(opaque)
                                                    : graft_quantised_find(proto, opaque);
 }
 
@@ -156,6 +172,8 @@ static bool find_row(const graft_graph *graph, graft_index node, graft_opaque *o
            info->attr_count * sizeof(opaque->attrs[0]));
     opaque->read_count = n->input_count;
     opaque->out = graph->values[graft_node_output(graph, node, 0)].shape;
+    opaque->outs[0] = opaque->out;
+    opaque->out_count = 1;
     for (uint32_t k = 0; k < GRAFT_OPAQUE_INPUTS_MOST; k++) {
         opaque->in[k].rank = GRAFT_RANK_UNKNOWN;
     }
@@ -290,8 +308,8 @@ static void run_bytes(graft_env *env, const graft_opaque *opaque, const void *co
     graft_arena_release(env->scratch, mark);
 }
 
-graft_status graft_opaque_run(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                              void *out)
+static graft_status run_one(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                            void *out)
 {
     switch (opaque->kind) {
     case GRAFT_OPAQUE_GATHER:
@@ -315,4 +333,18 @@ graft_status graft_opaque_run(graft_env *env, const graft_opaque *opaque, const 
     }
     graft_quantised_run(opaque, in, out);
     return GRAFT_OK;
+}
+
+graft_status graft_opaque_run(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                              void *const *out)
+{
+    graft_status status = GRAFT_OK;
+    graft_opaque one = *opaque;
+    for (one.which = 0; one.which < opaque->out_count && status == GRAFT_OK; one.which++) {
+        one.out = opaque->outs[one.which];
+        if (one.out.rank != GRAFT_RANK_UNKNOWN) {
+            status = run_one(env, &one, in, out[one.which]);
+        }
+    }
+    return status;
 }

@@ -28,7 +28,11 @@ typedef enum graft_opaque_kind {
     GRAFT_OPAQUE_QUANTISED_MATMUL
 } graft_opaque_kind;
 
-enum { GRAFT_OPAQUE_INPUTS_MOST = 9, GRAFT_OPAQUE_ATTRS_MOST = 16 };
+enum {
+    GRAFT_OPAQUE_INPUTS_MOST = 17,
+    GRAFT_OPAQUE_OUTPUTS_MOST = 16,
+    GRAFT_OPAQUE_ATTRS_MOST = 16
+};
 
 /* What an opaque node computes. */
 typedef struct graft_opaque {
@@ -39,7 +43,10 @@ typedef struct graft_opaque {
     uint32_t op;                              /* In operators.def; 0: it is an opaque node. */
     int32_t attrs[GRAFT_OPAQUE_ATTRS_MOST];   /* Of a convolution, as those of `conv`; of `op`. */
     graft_shape in[GRAFT_OPAQUE_INPUTS_MOST]; /* Rank GRAFT_RANK_UNKNOWN: not given. */
-    graft_shape out;
+    graft_shape outs[GRAFT_OPAQUE_OUTPUTS_MOST];
+    uint32_t out_count;
+    uint32_t which;  /* Of several outputs, each made by itself: the one that is made... */
+    graft_shape out; /* ...and its shape. */
 } graft_opaque;
 
 /* Whether the opaque node of `graph`, which is model->graph or a rewritten copy, can be run. What
@@ -57,10 +64,10 @@ bool graft_opaque_describe(const struct Onnx__NodeProto *proto, const graft_grap
 /* Whether each element of the result is made of the same place of input 0 and of nothing else that
  * differs from place to place: it may then run on elements in any order. */
 bool graft_opaque_is_pointwise(const graft_opaque *opaque);
-/* Runs it on row-major tensors of its shapes and types; inputs that are not given are NULL.
- * GRAFT_BAD_INPUT when a place to gather lies outside of the table; the output is then undefined.
- */
+/* Runs it on row-major tensors of its shapes and types; inputs and outputs that are not given are
+ * NULL. GRAFT_BAD_INPUT when a place to gather lies outside of the table; the outputs are then
+ * undefined. */
 GRAFT_MUST_USE graft_status graft_opaque_run(graft_env *env, const graft_opaque *opaque,
-                                             const void *const *in, void *out);
+                                             const void *const *in, void *const *out);
 
 #endif

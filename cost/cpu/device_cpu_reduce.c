@@ -130,14 +130,16 @@ static void describe_kept(const graft_kernel *kernel, dnnl_memory_desc_t *desc)
     graft_program_describe(&kept, s->out_layouts[0], desc);
 }
 
-/* All reductions have the same attributes. */
-static dnnl_alg_kind_t find_reduction(uint32_t op)
+/* All reductions have the same attributes. The largest of what is all infinite, as masks are, is the
+ * largest finite number to oneDNN: it has only the layouts that plain loops lack. */
+static dnnl_alg_kind_t find_reduction(const graft_signature *s)
 {
-    return op == GRAFT_OP_reduce_mean  ? dnnl_reduction_mean
-           : op == GRAFT_OP_reduce_sum ? dnnl_reduction_sum
-           : op == GRAFT_OP_reduce_max ? dnnl_reduction_max
-           : op == GRAFT_OP_reduce_min ? dnnl_reduction_min
-                                       : dnnl_alg_kind_undef;
+    const bool blocked = s->in_layouts[0] == GRAFT_LAYOUT_BLOCKED;
+    return s->op == GRAFT_OP_reduce_mean             ? dnnl_reduction_mean
+           : s->op == GRAFT_OP_reduce_sum            ? dnnl_reduction_sum
+           : s->op == GRAFT_OP_reduce_max && blocked ? dnnl_reduction_max
+           : s->op == GRAFT_OP_reduce_min && blocked ? dnnl_reduction_min
+                                                     : dnnl_alg_kind_undef;
 }
 
 graft_status graft_cpu_open_reduction(graft_env *env, graft_kernel *kernel, uint32_t variant)
@@ -145,7 +147,7 @@ graft_status graft_cpu_open_reduction(graft_env *env, graft_kernel *kernel, uint
     const graft_signature *s = &kernel->signature;
     dnnl_memory_desc_t forms[2];
     dnnl_reduction_desc_t desc;
-    dnnl_alg_kind_t kind = find_reduction(s->op);
+    dnnl_alg_kind_t kind = find_reduction(s);
     if (kind == dnnl_alg_kind_undef || variant > 0) {
         return GRAFT_UNSUPPORTED;
     }

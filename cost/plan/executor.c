@@ -527,8 +527,11 @@ static graft_status run_opaque(graft_env *env, const graft_executor *e, uint32_t
             in[k] = e->hosts[graft_step_input(&e->schedule, step, k)];
         }
     }
-    return graft_opaque_run(env, &e->opaques[i], in,
-                            e->hosts[graft_step_output(&e->schedule, step, 0)]);
+    void *out[GRAFT_OPAQUE_OUTPUTS_MOST] = {NULL};
+    for (uint32_t k = 0; k < e->opaques[i].out_count; k++) {
+        out[k] = e->hosts[graft_step_output(&e->schedule, step, k)];
+    }
+    return graft_opaque_run(env, &e->opaques[i], in, out);
 }
 
 static graft_status run_step(graft_env *env, const graft_executor *e, uint32_t i)

@@ -152,8 +152,11 @@ graft_status graft_float_opaque(graft_env *env, graft_arena *arena, const graft_
                               "node %u (opaque) reads value %u, which has no data", n, v);
         }
     }
-    float *out = graft_arena_alloc(arena, (size_t)graft_shape_bytes(&opaque.out));
-    values[graft_node_output(graph, n, 0)] = out;
+    void *out[GRAFT_OPAQUE_OUTPUTS_MOST] = {NULL};
+    for (uint32_t k = 0; k < opaque.out_count; k++) {
+        out[k] = graft_arena_alloc(arena, (size_t)graft_shape_bytes(&opaque.outs[k]));
+        values[graft_node_output(graph, n, k)] = out[k];
+    }
     return graft_opaque_run(env, &opaque, in, out);
 }
 

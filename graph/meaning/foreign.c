@@ -13,21 +13,45 @@ typedef struct {
     uint8_t least;  /* Inputs that must be given... */
     uint8_t most;   /* ...and may be; all of them are read. */
     bool by_number; /* The shape of the result depends on elements. */
+    uint8_t outputs;
 } foreign_row;
 
 #define ONE(op_type, code)                                                                         \
     {                                                                                              \
-        op_type, "", NULL, graft_foreign_one_shape, graft_foreign_one, code, 1, 1, false           \
+        op_type, "", NULL, graft_foreign_one_shape, graft_foreign_one, code, 1, 1, false, 1        \
     }
 #define TWO(op_type, code)                                                                         \
     {                                                                                              \
-        op_type, "", NULL, graft_foreign_two_shape, graft_foreign_two, code, 2, 2, false           \
+        op_type, "", NULL, graft_foreign_two_shape, graft_foreign_two, code, 2, 2, false, 1        \
     }
 
 #define ROW(op_type, attributes, read, name, least, most, by_number)                               \
     {                                                                                              \
         op_type, attributes, read, graft_foreign_##name##_shape, graft_foreign_##name, 0, least,   \
-            most, by_number                                                                        \
+            most, by_number, 1                                                                     \
+    }
+
+#define REDUCE(op_type, code)                                                                      \
+    {                                                                                              \
+        op_type, "axes keepdims noop_with_empty_axes", graft_foreign_read_reduce,                  \
+            graft_foreign_reduce_shape, graft_foreign_reduce, code, 1, 2, true, 1                  \
+    }
+#define ARG(op_type, code)                                                                         \
+    {                                                                                              \
+        op_type, "axis keepdims select_last_index", graft_foreign_read_arg,                        \
+            graft_foreign_arg_shape, graft_foreign_arg, code, 1, 1, false, 1                       \
+    }
+#define INDEX(op_type, attributes, name, inputs)                                                   \
+    ROW(op_type, attributes, graft_foreign_read_index, name, inputs, inputs, false)
+
+#define BYTES(op_type, code)                                                                       \
+    {                                                                                              \
+        op_type, "", NULL, graft_foreign_bytes_shape, graft_foreign_bytes, code, 7, 8, false, 1    \
+    }
+#define MAP(op_type, code)                                                                         \
+    {                                                                                              \
+        op_type, "alpha", graft_foreign_read_map, graft_foreign_map_shape, graft_foreign_map,      \
+            code, 4, 5, false, 1                                                                   \
     }
 
 #define RESIZE_ATTRIBUTES                                                                          \
@@ -42,6 +66,18 @@ static const foreign_row rows[] = {
     ONE("Ceil", GRAFT_FOREIGN_CEIL),
     ONE("Floor", GRAFT_FOREIGN_FLOOR),
     ONE("Round", GRAFT_FOREIGN_ROUND),
+    ONE("Tan", GRAFT_FOREIGN_TAN),
+    ONE("Asin", GRAFT_FOREIGN_ASIN),
+    ONE("Acos", GRAFT_FOREIGN_ACOS),
+    ONE("Atan", GRAFT_FOREIGN_ATAN),
+    ONE("Sinh", GRAFT_FOREIGN_SINH),
+    ONE("Asinh", GRAFT_FOREIGN_ASINH),
+    ONE("Acosh", GRAFT_FOREIGN_ACOSH),
+    ONE("Atanh", GRAFT_FOREIGN_ATANH),
+    ONE("IsNaN", GRAFT_FOREIGN_IS_NAN),
+    {"IsInf",                 "detect_negative detect_positive", graft_foreign_read_inf,   graft_foreign_one_shape,
+                                     graft_foreign_one,                                                                                                                        0, 1, 1, false, 1                        },
+    ONE("BitwiseNot", GRAFT_FOREIGN_BIT_NOT),
     ONE("Not", GRAFT_FOREIGN_NOT),
     TWO("Equal", GRAFT_FOREIGN_EQUAL),
     TWO("Less", GRAFT_FOREIGN_LESS),
@@ -55,10 +91,16 @@ static const foreign_row rows[] = {
     TWO("Sub", GRAFT_FOREIGN_SUB),
     TWO("Mul", GRAFT_FOREIGN_MUL),
     TWO("Div", GRAFT_FOREIGN_DIV),
-    TWO("Mod", GRAFT_FOREIGN_MOD),
+    {"Mod",                   "fmod",                            graft_foreign_read_mod,   graft_foreign_two_shape,     graft_foreign_two,     0, 2, 2,
+                                     false,                                                                                                                                                    1                        },
+    TWO("Pow", GRAFT_FOREIGN_POW),
+    TWO("BitwiseAnd", GRAFT_FOREIGN_BIT_AND),
+    TWO("BitwiseOr", GRAFT_FOREIGN_BIT_OR),
+    TWO("BitwiseXor", GRAFT_FOREIGN_BIT_XOR),
     TWO("Min", GRAFT_FOREIGN_MIN),
     TWO("Max", GRAFT_FOREIGN_MAX),
     ROW("Where", "", NULL, where, 3, 3, false),
+    ROW("Clip", "", NULL, clip, 1, 3, false),
     ROW("Range", "", NULL, range, 3, 3, true),
     ROW("Expand", "", NULL, expand, 2, 2, true),
     ROW("Tile", "", NULL, tile, 2, 2, true),
@@ -66,9 +108,48 @@ static const foreign_row rows[] = {
     ROW("Slice", "axes ends starts", graft_foreign_read_slice, slice, 3, 5, true),
     ROW("Transpose", "perm", graft_foreign_read_transpose, transpose, 1, 1, false),
     ROW("Concat", "axis", graft_foreign_read_concat, concat, 1, GRAFT_OPAQUE_INPUTS_MOST, false),
+    {"Split",                 "axis num_outputs split",          graft_foreign_read_split, graft_foreign_split_shape,
+                                     graft_foreign_split,                                                                                                                      0, 1, 2, true,  GRAFT_OPAQUE_OUTPUTS_MOST},
+    REDUCE("ReduceSum", GRAFT_FOREIGN_SUM),
+    REDUCE("ReduceMean", GRAFT_FOREIGN_SUM_MEAN),
+    REDUCE("ReduceProd", GRAFT_FOREIGN_SUM_PRODUCT),
+    REDUCE("ReduceMax", GRAFT_FOREIGN_SUM_MAX),
+    REDUCE("ReduceMin", GRAFT_FOREIGN_SUM_MIN),
+    REDUCE("ReduceL1", GRAFT_FOREIGN_SUM_ABS),
+    REDUCE("ReduceSumSquare", GRAFT_FOREIGN_SUM_SQUARE),
+    REDUCE("ReduceL2", GRAFT_FOREIGN_SUM_ROOT),
+    REDUCE("ReduceLogSum", GRAFT_FOREIGN_SUM_LOG),
+    REDUCE("ReduceLogSumExp", GRAFT_FOREIGN_SUM_EXP),
+    ARG("ArgMax", GRAFT_FOREIGN_SUM_MAX),
+    ARG("ArgMin", GRAFT_FOREIGN_SUM_MIN),
+    {"TopK",                  "axis k largest sorted",           graft_foreign_read_top,   graft_foreign_top_shape,
+                                     graft_foreign_top,                                                                                                                        0, 1, 2, true,  2                        },
+    ROW("CumSum", "exclusive reverse", graft_foreign_read_cumsum, cumsum, 2, 2, true),
+    ROW("Einsum", "equation", graft_foreign_read_einsum, einsum, 1, 3, false),
+    INDEX("GatherElements", "axis", gather_elements, 2),
+    INDEX("GatherND", "batch_dims", gather_nd, 2),
+    INDEX("ScatterElements", "axis reduction", scatter_elements, 3),
+    INDEX("ScatterND", "reduction", scatter_nd, 3),
+    ROW("OneHot", "axis", graft_foreign_read_one_hot, one_hot, 3, 3, true),
+    ROW("Trilu", "upper", graft_foreign_read_trilu, trilu, 1, 2, true),
     ROW("Resize", RESIZE_ATTRIBUTES, graft_foreign_read_resize, resize, 1, 4, true),
     ROW("Upsample", "mode", graft_foreign_read_upsample, resize, 2, 2, true),
+    ROW("GridSample", "align_corners mode padding_mode", graft_foreign_read_grid, grid, 2, 2,
+        false),
     ROW("LRN", "alpha beta bias size", graft_foreign_read_lrn, lrn, 1, 1, false),
+    ROW("ConvInteger", CONV_ATTRIBUTES, graft_foreign_read_conv, conv_integer, 2, 4, false),
+    ROW("MatMulInteger", "", NULL, matmul, 2, 4, false),
+    {"DynamicQuantizeLinear", "",                                NULL,                     graft_foreign_dynamic_shape, graft_foreign_dynamic, 0, 1, 1,
+                                     false,                                                                                                                                                    3                        },
+    BYTES("com.microsoft:QLinearAdd", GRAFT_FOREIGN_ADD),
+    BYTES("com.microsoft:QLinearMul", GRAFT_FOREIGN_MUL),
+    MAP("com.microsoft:QLinearSigmoid", GRAFT_FOREIGN_SUM_EXP),
+    MAP("com.microsoft:QLinearLeakyRelu", GRAFT_FOREIGN_NONE),
+    ROW("com.microsoft:QLinearGlobalAveragePool", "channels_last", graft_foreign_read_mean, mean, 4,
+        5, false),
+    ROW("com.microsoft:QLinearConcat", "axis", graft_foreign_read_join, join, 5,
+        GRAFT_OPAQUE_INPUTS_MOST, false),
+    ROW("com.microsoft:QGemm", "alpha transA transB", graft_foreign_read_gemm, gemm, 6, 9, false),
     ROW("Conv", CONV_ATTRIBUTES, graft_foreign_read_conv, conv, 2, 3, false),
 };
 
@@ -97,20 +178,28 @@ static bool has_known_attributes(const Onnx__NodeProto *node, const char *known)
     return all;
 }
 
-static uint32_t find_row(const char *op_type)
+/* Rows of another domain begin with its name. */
+static uint32_t find_row(const Onnx__NodeProto *node)
 {
+    const char *domain = node->domain == NULL ? "" : node->domain;
+    const size_t length = strlen(domain);
     uint32_t i = 0;
-    while (i < sizeof(rows) / sizeof(rows[0]) && strcmp(rows[i].op_type, op_type) != 0) {
-        i++;
+    for (; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *name = rows[i].op_type;
+        if (length == 0 ? strcmp(name, node->op_type) == 0
+                        : strncmp(name, domain, length) == 0 && name[length] == ':' &&
+                              strcmp(name + length + 1, node->op_type) == 0) {
+            break;
+        }
     }
     return i;
 }
 
 bool graft_foreign_find(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    const uint32_t place = find_row(node->op_type);
+    const uint32_t place = find_row(node);
     if (place == sizeof(rows) / sizeof(rows[0]) || node->n_input < rows[place].least ||
-        node->n_input > rows[place].most || node->n_output != 1) {
+        node->n_input > rows[place].most || node->n_output > rows[place].outputs) {
         return false;
     }
     const foreign_row *row = &rows[place];
@@ -140,8 +229,16 @@ bool graft_foreign_fits(const graft_opaque *opaque)
 {
     static const void *const unknown[GRAFT_OPAQUE_INPUTS_MOST] = {NULL};
     graft_shape shape;
-    return rows[opaque->row].by_number || (graft_foreign_shape(opaque, unknown, &shape) &&
-                                           graft_shape_equal(&shape, &opaque->out));
+    graft_opaque one = *opaque;
+    bool fits = true;
+    for (one.which = 0; one.which < opaque->out_count && !rows[opaque->row].by_number;
+         one.which++) {
+        const graft_shape *out = &opaque->outs[one.which];
+        fits = fits &&
+               (out->rank == GRAFT_RANK_UNKNOWN ||
+                (graft_foreign_shape(&one, unknown, &shape) && graft_shape_equal(&shape, out)));
+    }
+    return fits;
 }
 
 bool graft_foreign_is_pointwise(const graft_opaque *opaque)
@@ -223,8 +320,35 @@ bool graft_foreign_has(const graft_opaque *opaque, uint32_t k)
 int64_t graft_foreign_whole(const graft_opaque *opaque, const void *const *in, uint32_t k,
                             uint32_t i)
 {
-    return opaque->in[k].dtype == GRAFT_DTYPE_I64 ? ((const int64_t *)in[k])[i]
-                                                  : ((const int32_t *)in[k])[i];
+    switch (opaque->in[k].dtype) {
+    case GRAFT_DTYPE_I64:
+        return ((const int64_t *)in[k])[i];
+    case GRAFT_DTYPE_I32:
+        return ((const int32_t *)in[k])[i];
+    case GRAFT_DTYPE_I8:
+        return ((const int8_t *)in[k])[i];
+    default:
+        return ((const uint8_t *)in[k])[i];
+    }
+}
+
+void graft_foreign_put(void *out, uint32_t dtype, size_t i, int64_t number)
+{
+    switch (dtype) {
+    case GRAFT_DTYPE_I64:
+        ((int64_t *)out)[i] = number;
+        break;
+    case GRAFT_DTYPE_I32:
+        ((int32_t *)out)[i] = (int32_t)number;
+        break;
+    default:
+        ((uint8_t *)out)[i] = (uint8_t)number;
+    }
+}
+
+bool graft_foreign_is_byte(uint32_t dtype)
+{
+    return dtype == GRAFT_DTYPE_U8 || dtype == GRAFT_DTYPE_I8;
 }
 
 uint32_t graft_foreign_list(const graft_opaque *opaque, const void *const *in, uint32_t k)

@@ -2,15 +2,25 @@
  * operators.def and no kernel, but a model that has them among others can be run, and what they
  * make of constants is worked out while it is read.
  *
- *      Abs Neg Sign                           of int32, int64 and binary32
- *      Ceil Floor Round                       of binary32; halves to even
- *      Equal Less Greater ... And Or Xor Not  of numbers of any of these types; of truth values
- *      Add Sub Mul Div Mod Min Max            of int32 and int64, which wrap around
- *      Where Expand Tile Pad Slice Transpose Concat    of elements of any type
+ *      Abs Neg Sign                           of numbers (binary32, int64, int32, int8, uint8)
+ *      Ceil Floor Round IsNaN IsInf           of binary32; halves to even
+ *      Tan Asin Acos Atan Sinh Asinh Acosh Atanh      of binary32
+ *      Equal Less Greater ... And Or Xor Not  of numbers; of truth values
+ *      Add Sub Mul Div Mod Min Max Clip       of numbers; whole ones wrap around
+ *      BitwiseAnd BitwiseOr BitwiseXor BitwiseNot     of whole numbers
+ *      Pow                                    of binary32, int64, int32, also mixed
+ *      Where Expand Tile Pad Slice Transpose Concat Split Trilu OneHot    of elements of any type
+ *      GatherElements GatherND ScatterElements ScatterND      likewise; sums and the like of numbers
+ *      ReduceSum ... ReduceLogSumExp CumSum   of binary32, int64, int32
+ *      ArgMax ArgMin TopK                     of numbers; of equal ones the first
+ *      Einsum                                 of one to three operands of binary32, with an arrow
  *      Range                                  of int32, int64 and binary32
- *      Resize Upsample LRN                    of binary32
+ *      Resize Upsample GridSample LRN         of binary32
  *      Conv                                   of binary32, along one or two axes, with strides that
  *                                             operators.def does not have; no large ones
+ *      DynamicQuantizeLinear MatMulInteger ConvInteger
+ *      QLinearAdd QLinearMul QLinearSigmoid QLinearLeakyRelu QLinearGlobalAveragePool
+ *      QLinearConcat QGemm                    of com.microsoft, scales of whole tensors
  *
  * Operands are stretched as ONNX stretches them. Numbers that say how large a result is (pads,
  * repeats, sizes) are read when the node is run, and must then give the size that it has. */

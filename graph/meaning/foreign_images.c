@@ -275,6 +275,103 @@ graft_status graft_foreign_resize(graft_env *env, const graft_opaque *opaque, co
     return GRAFT_OK;
 }
 
+/* ------------------------------------------------------------------------------ GridSample */
+
+enum { GRID_NEAREST = 1, GRID_PADDING, GRID_CORNERS };
+enum { GRID_ZEROS, GRID_BORDER, GRID_REFLECTION };
+
+/* Not by cubes. */
+bool graft_foreign_read_grid(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    static const char *const modes[] = {"linear", "nearest", "bilinear", NULL};
+    static const char *const paddings[] = {"zeros", "border", "reflection", NULL};
+    const int32_t mode = graft_foreign_choice(node, "mode", modes, 0);
+    opaque->attrs[GRID_NEAREST] = mode == 1;
+    opaque->attrs[GRID_PADDING] = graft_foreign_choice(node, "padding_mode", paddings, 0);
+    opaque->attrs[GRID_CORNERS] = graft_foreign_int(node, "align_corners", 0) != 0;
+    return mode >= 0 && opaque->attrs[GRID_PADDING] >= 0;
+}
+
+bool graft_foreign_grid_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+{
+    (void)in;
+    const graft_shape *x = &opaque->in[0];
+    const graft_shape *grid = &opaque->in[1];
+    *shape = *x;
+    shape->dims[2] = grid->dims[1];
+    shape->dims[3] = grid->dims[2];
+    return x->rank == 4 && x->dtype == GRAFT_DTYPE_F32 && grid->rank == 4 &&
+           grid->dtype == GRAFT_DTYPE_F32 && grid->dims[0] == x->dims[0] && grid->dims[3] == 2;
+}
+
+/* Where a place outside of an axis lies inside of it; without padding it stays. */
+static float bring_inside(const graft_opaque *opaque, float x, int32_t size)
+{
+    const bool corners = opaque->attrs[GRID_CORNERS] != 0;
+    const float least = corners ? 0.0F : -0.5F;
+    const float range = corners ? (float)(size - 1) : (float)size;
+    if (opaque->attrs[GRID_PADDING] == GRID_BORDER) {
+        return x < 0.0F ? 0.0F : x > (float)(size - 1) ? (float)(size - 1) : x;
+    }
+    if (opaque->attrs[GRID_PADDING] == GRID_ZEROS || (x >= least && x <= least + range)) {
+        return x;
+    }
+    const float beyond = x < least ? least - x : x - least - range;
+    const float times = range > 0.0F ? truncf(beyond / range) : 0.0F;
+    const float rest = beyond - times * range;
+    return (fmodf(times, 2.0F) == 0.0F) == (x < least) ? least + rest : least + range - rest;
+}
+
+/* The element at whole numbers, 0 outside. */
+static float sample_at(const graft_opaque *opaque, const float *x, float row, float column)
+{
+    const int32_t *size = &opaque->in[0].dims[2];
+    row = bring_inside(opaque, row, size[0]);
+    column = bring_inside(opaque, column, size[1]);
+    const bool inside = row >= 0.0F && row <= (float)(size[0] - 1) && column >= 0.0F &&
+                        column <= (float)(size[1] - 1);
+    return inside ? x[(int64_t)row * size[1] + (int64_t)column] : 0.0F;
+}
+
+static float sample(const graft_opaque *opaque, const float *x, const float place[2])
+{
+    const bool nearest = opaque->attrs[GRID_NEAREST] != 0;
+    float at[2]; /* Row, column. */
+    for (uint32_t i = 0; i < 2; i++) {
+        const int32_t size = opaque->in[0].dims[2 + i];
+        const float p = place[1 - i];
+        at[i] = opaque->attrs[GRID_CORNERS] != 0 ? (p + 1.0F) / 2.0F * (float)(size - 1)
+                                                 : ((p + 1.0F) * (float)size - 1.0F) / 2.0F;
+        at[i] = bring_inside(opaque, nearest ? rintf(at[i]) : at[i], size);
+    }
+    if (nearest) {
+        return sample_at(opaque, x, at[0], at[1]);
+    }
+    const float row = floorf(at[0]);
+    const float column = floorf(at[1]);
+    const float below = at[0] - row;
+    const float right = at[1] - column;
+    return (1.0F - below) * ((1.0F - right) * sample_at(opaque, x, row, column) +
+                             right * sample_at(opaque, x, row, column + 1.0F)) +
+           below * ((1.0F - right) * sample_at(opaque, x, row + 1.0F, column) +
+                    right * sample_at(opaque, x, row + 1.0F, column + 1.0F));
+}
+
+graft_status graft_foreign_grid(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                                void *out)
+{
+    (void)env;
+    const size_t plane = graft_axes_count(&opaque->in[0], 2, 4);
+    const size_t places = graft_axes_count(&opaque->out, 2, 4);
+    for (size_t i = 0; i < graft_count(&opaque->out); i++) {
+        const size_t channel = i / places;
+        const size_t batch = channel / (size_t)opaque->out.dims[1];
+        const float *place = (const float *)in[1] + (batch * places + i % places) * 2;
+        ((float *)out)[i] = sample(opaque, (const float *)in[0] + channel * plane, place);
+    }
+    return GRAFT_OK;
+}
+
 /* ------------------------------------------------------------------------------------- LRN */
 
 enum { LRN_SIZE = 1, LRN_ALPHA, LRN_BETA, LRN_BIAS, LRN_BLOCK = 1024 };
@@ -396,17 +493,13 @@ bool graft_foreign_read_conv(const Onnx__NodeProto *node, graft_opaque *opaque)
            read_axes(node, "pads", 2, 0, rank - 2, opaque->attrs + CONV_BEFORE);
 }
 
-bool graft_foreign_conv_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+/* Of elements of any type. */
+static bool shape_windows(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     const graft_shape *x = &opaque->in[0];
     const graft_shape *w = &opaque->in[1];
     const int64_t groups = opaque->attrs[CONV_GROUPS];
-    bool fits = x->dtype == GRAFT_DTYPE_F32 && w->dtype == GRAFT_DTYPE_F32 && groups > 0 &&
-                w->dims[1] * groups == x->dims[1] && w->dims[0] % groups == 0 &&
-                (!graft_foreign_has(opaque, 2) ||
-                 (opaque->in[2].dtype == GRAFT_DTYPE_F32 && opaque->in[2].rank == 1 &&
-                  opaque->in[2].dims[0] == w->dims[0]));
+    bool fits = groups > 0 && w->dims[1] * groups == x->dims[1] && w->dims[0] % groups == 0;
     *shape = *x;
     shape->dims[1] = w->dims[0];
     for (uint32_t i = 2; i < x->rank && fits; i++) {
@@ -416,8 +509,19 @@ bool graft_foreign_conv_shape(const graft_opaque *opaque, const void *const *in,
             x->dims[i] + opaque->attrs[CONV_BEFORE + a] + opaque->attrs[CONV_AFTER + a] - reach;
         fits = way >= 0 && graft_foreign_size(shape, i, way / opaque->attrs[CONV_STRIDE + a] + 1);
     }
+    return fits;
+}
+
+bool graft_foreign_conv_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+{
+    (void)in;
+    const graft_shape *w = &opaque->in[1];
     const uint64_t window = graft_shape_elements(w) / (uint64_t)w->dims[0];
-    return fits && graft_shape_elements(shape) <= products_most / window;
+    return opaque->in[0].dtype == GRAFT_DTYPE_F32 && w->dtype == GRAFT_DTYPE_F32 &&
+           (!graft_foreign_has(opaque, 2) ||
+            (opaque->in[2].dtype == GRAFT_DTYPE_F32 && opaque->in[2].rank == 1 &&
+             opaque->in[2].dims[0] == w->dims[0])) &&
+           shape_windows(opaque, shape) && graft_shape_elements(shape) <= products_most / window;
 }
 
 /* The places of a filter that lie inside of an axis, when its first lies at `start`. */
@@ -501,5 +605,89 @@ graft_status graft_foreign_conv(graft_env *env, const graft_opaque *opaque, cons
                                      channels, size, filter, r) +
                             bias;
     }
+    return GRAFT_OK;
+}
+
+/* Zero points: one of the image, one of the filters or of each; bytes of either sign. */
+bool graft_foreign_conv_integer_shape(const graft_opaque *opaque, const void *const *in,
+                                      graft_shape *shape)
+{
+    (void)in;
+    bool fits = shape_windows(opaque, shape);
+    for (uint32_t k = 0; k < 2; k++) {
+        const graft_shape *zero = &opaque->in[2 + k];
+        fits = fits && graft_foreign_is_byte(opaque->in[k].dtype) &&
+               (!graft_foreign_has(opaque, 2 + k) ||
+                (zero->dtype == opaque->in[k].dtype && zero->rank <= 1 &&
+                 (graft_shape_elements(zero) == 1 ||
+                  (k == 1 && zero->dims[0] == opaque->in[1].dims[0]))));
+    }
+    shape->dtype = GRAFT_DTYPE_I32;
+    return fits;
+}
+
+/* Input `k` less its zero points, one for each of `rows` or one; outside of it lies nothing. */
+static int16_t *subtract_zeros(graft_arena *scratch, const graft_opaque *opaque,
+                               const void *const *in, uint32_t k)
+{
+    const size_t count = graft_count(&opaque->in[k]);
+    const bool given = graft_foreign_has(opaque, 2 + k);
+    const size_t zeros = given ? graft_count(&opaque->in[2 + k]) : 1;
+    int16_t *wide = GRAFT_NEW(scratch, int16_t, count);
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t row = (uint32_t)(i / (count / zeros));
+        const int64_t zero = given ? graft_foreign_whole(opaque, in, 2 + k, row) : 0;
+        wide[i] = (int16_t)(graft_foreign_whole(opaque, in, k, (uint32_t)i) - zero);
+    }
+    return wide;
+}
+
+/* What lies under the filter at a place: (channels, filter height, filter width). */
+static void take_window(const int16_t *x, int64_t channels, const int64_t size[2],
+                        const int64_t filter[2], const reach r[2], int16_t *window)
+{
+    memset(window, 0, (size_t)(channels * filter[0] * filter[1]) * sizeof(window[0]));
+    for (int64_t c = 0; c < channels; c++) {
+        for (int64_t k = r[0].first; k < r[0].end; k++) {
+            const int16_t *row = x + (c * size[0] + r[0].start + k * r[0].step) * size[1];
+            int16_t *to = window + (c * filter[0] + k) * filter[1];
+            for (int64_t j = r[1].first; j < r[1].end; j++) {
+                to[j] = row[r[1].start + j * r[1].step];
+            }
+        }
+    }
+}
+
+graft_status graft_foreign_conv_integer(graft_env *env, const graft_opaque *opaque,
+                                        const void *const *in, void *out)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const graft_shape *w = &opaque->in[1];
+    const graft_shape *y = &opaque->out;
+    const bool one = y->rank == 3;
+    const int64_t size[2] = {one ? 1 : opaque->in[0].dims[2], opaque->in[0].dims[y->rank - 1]};
+    const int64_t filter[2] = {one ? 1 : w->dims[2], w->dims[w->rank - 1]};
+    const int64_t places = (int64_t)graft_axes_count(y, 2, y->rank);
+    const int64_t width = y->dims[y->rank - 1];
+    const int64_t terms = w->dims[1] * filter[0] * filter[1];
+    const int64_t groups = opaque->attrs[CONV_GROUPS];
+    const int64_t outputs = y->dims[1] / groups;
+    const int16_t *images = subtract_zeros(env->scratch, opaque, in, 0);
+    const int16_t *filters = subtract_zeros(env->scratch, opaque, in, 1);
+    int16_t *window = GRAFT_NEW(env->scratch, int16_t, (size_t)terms);
+    for (int64_t i = 0; i < y->dims[0] * groups * places; i++) {
+        const int64_t group = i / places; /* Of an image. */
+        const int64_t place = i % places;
+        const reach r[2] = {reach_of(opaque, 0, size[0], filter[0], place / width),
+                            reach_of(opaque, 1, size[1], filter[1], place % width)};
+        take_window(images + group * w->dims[1] * size[0] * size[1], w->dims[1], size, filter, r,
+                    window);
+        for (int64_t o = 0; o < outputs; o++) {
+            const int16_t *weights = filters + (group % groups * outputs + o) * terms;
+            ((int32_t *)out)[(group * outputs + o) * places + place] =
+                graft_foreign_dot(window, weights, (size_t)terms);
+        }
+    }
+    graft_arena_release(env->scratch, mark);
     return GRAFT_OK;
 }

@@ -66,11 +66,11 @@ COMPARISONS(i8, int8_t)
 
 /* Whole numbers wrap around, as those without a sign do; quotients are cut off, remainders have the
  * sign of the divisor. */
-#define WHOLE_NUMBERS(name, type, unsigned_type)                                                   \
+#define WHOLE_NUMBERS(name, element, type, unsigned_type)                                          \
     static bool divide_##name(const span *s)                                                       \
     {                                                                                              \
-        OPERANDS(type);                                                                            \
-        type *const out = s->out;                                                                  \
+        OPERANDS(element);                                                                         \
+        element *const out = s->out;                                                               \
         for (size_t i = 0; i < s->count; i++) {                                                    \
             const type x = a[i * p];                                                               \
             const type y = b[i * q];                                                               \
@@ -79,26 +79,33 @@ COMPARISONS(i8, int8_t)
             }                                                                                      \
             const type quotient = y == -1 ? (type)(0 - (unsigned_type)x) : (type)(x / y);          \
             const type rest = y == -1 ? 0 : (type)(x % y);                                         \
-            out[i] = s->code == GRAFT_FOREIGN_DIV         ? quotient                               \
-                     : rest != 0 && (rest < 0) != (y < 0) ? (type)(rest + y)                       \
-                                                          : rest;                                  \
+            const bool moves = s->code == GRAFT_FOREIGN_MOD && (rest < 0) != (y < 0);              \
+            out[i] = (element)(s->code == GRAFT_FOREIGN_DIV ? quotient                             \
+                               : rest != 0 && moves         ? rest + y                             \
+                                                            : rest);                                       \
         }                                                                                          \
         return true;                                                                               \
     }                                                                                              \
     static bool combine_##name(const span *s)                                                      \
     {                                                                                              \
-        OPERANDS(type);                                                                            \
+        OPERANDS(element);                                                                         \
         switch (s->code) {                                                                         \
         case GRAFT_FOREIGN_ADD:                                                                    \
-            EACH(type, type, (unsigned_type)x + (unsigned_type)y);                                 \
+            EACH(type, element, (unsigned_type)x + (unsigned_type)y);                              \
         case GRAFT_FOREIGN_SUB:                                                                    \
-            EACH(type, type, (unsigned_type)x - (unsigned_type)y);                                 \
+            EACH(type, element, (unsigned_type)x - (unsigned_type)y);                              \
         case GRAFT_FOREIGN_MUL:                                                                    \
-            EACH(type, type, (unsigned_type)x *(unsigned_type)y);                                  \
+            EACH(type, element, (unsigned_type)x *(unsigned_type)y);                               \
         case GRAFT_FOREIGN_MIN:                                                                    \
-            EACH(type, type, x < y ? x : y);                                                       \
+            EACH(type, element, x < y ? x : y);                                                    \
         case GRAFT_FOREIGN_MAX:                                                                    \
-            EACH(type, type, x > y ? x : y);                                                       \
+            EACH(type, element, x > y ? x : y);                                                    \
+        case GRAFT_FOREIGN_BIT_AND:                                                                \
+            EACH(type, element, (unsigned_type)x &(unsigned_type)y);                               \
+        case GRAFT_FOREIGN_BIT_OR:                                                                 \
+            EACH(type, element, (unsigned_type)x | (unsigned_type)y);                              \
+        case GRAFT_FOREIGN_BIT_XOR:                                                                \
+            EACH(type, element, (unsigned_type)x ^ (unsigned_type)y);                              \
         default:                                                                                   \
             return divide_##name(s);                                                               \
         }                                                                                          \
@@ -106,23 +113,88 @@ COMPARISONS(i8, int8_t)
     }                                                                                              \
     static bool map_##name(const span *s)                                                          \
     {                                                                                              \
-        const type *const a = s->in[0];                                                            \
-        const type *const b = a;                                                                   \
+        const element *const a = s->in[0];                                                         \
+        const element *const b = a;                                                                \
         const size_t p = s->step[0];                                                               \
         const size_t q = 0;                                                                        \
         switch (s->code) {                                                                         \
         case GRAFT_FOREIGN_ABS:                                                                    \
-            EACH(type, type, ((void)y, x < 0 ? 0 - (unsigned_type)x : (unsigned_type)x));          \
+            EACH(type, element, ((void)y, x < 0 ? 0 - (unsigned_type)x : (unsigned_type)x));       \
         case GRAFT_FOREIGN_NEG:                                                                    \
-            EACH(type, type, ((void)y, 0 - (unsigned_type)x));                                     \
+            EACH(type, element, ((void)y, 0 - (unsigned_type)x));                                  \
+        case GRAFT_FOREIGN_BIT_NOT:                                                                \
+            EACH(type, element, ((void)y, ~(unsigned_type)x));                                     \
         default:                                                                                   \
-            EACH(type, type, ((void)y, (x > 0) - (x < 0)));                                        \
+            EACH(type, element, ((void)y, (x > 0) - (x < 0)));                                     \
         }                                                                                          \
         return true;                                                                               \
     }
 
-WHOLE_NUMBERS(i64, int64_t, uint64_t)
-WHOLE_NUMBERS(i32, int32_t, uint32_t)
+WHOLE_NUMBERS(i64, int64_t, int64_t, uint64_t)
+WHOLE_NUMBERS(i32, int32_t, int32_t, uint32_t)
+WHOLE_NUMBERS(i8, int8_t, int32_t, uint32_t)
+WHOLE_NUMBERS(u8, uint8_t, int32_t, uint32_t)
+
+static bool combine_f32(const span *s)
+{
+    OPERANDS(float);
+    switch (s->code) {
+    case GRAFT_FOREIGN_ADD:
+        EACH(float, float, x + y);
+    case GRAFT_FOREIGN_SUB:
+        EACH(float, float, x - y);
+    case GRAFT_FOREIGN_MUL:
+        EACH(float, float, x *y);
+    case GRAFT_FOREIGN_DIV:
+        EACH(float, float, x / y);
+    case GRAFT_FOREIGN_REST:
+        EACH(float, float, fmodf(x, y));
+    case GRAFT_FOREIGN_MIN: /* NaN stays. */
+        EACH(float, float, x < y || x != x ? x : y);
+    default:
+        EACH(float, float, x > y || x != x ? x : y);
+    }
+    return true;
+}
+
+/* What does not fit has no certain result. */
+static int64_t whole_of(double x) { return fabs(x) < 0x1p63 ? (int64_t)x : INT64_MIN; }
+
+#define POWERS(name, type, exponent, cast)                                                         \
+    static bool power_##name(const span *s)                                                        \
+    {                                                                                              \
+        const type *const a = s->in[0];                                                            \
+        const exponent *const b = s->in[1];                                                        \
+        for (size_t i = 0; i < s->count; i++) {                                                    \
+            const double x = (double)a[i * s->step[0]];                                            \
+            ((type *)s->out)[i] = (type)cast(pow(x, (double)b[i * s->step[1]]));                   \
+        }                                                                                          \
+        return true;                                                                               \
+    }
+
+POWERS(f32_f32, float, float, )
+POWERS(f32_i32, float, int32_t, )
+POWERS(f32_i64, float, int64_t, )
+POWERS(i32_f32, int32_t, float, whole_of)
+POWERS(i32_i32, int32_t, int32_t, whole_of)
+POWERS(i32_i64, int32_t, int64_t, whole_of)
+POWERS(i64_f32, int64_t, float, whole_of)
+POWERS(i64_i32, int64_t, int32_t, whole_of)
+POWERS(i64_i64, int64_t, int64_t, whole_of)
+
+static bool map_angle(const span *s)
+{
+    static float (*const functions[])(float) = {
+        [GRAFT_FOREIGN_TAN] = tanf,     [GRAFT_FOREIGN_ASIN] = asinf,
+        [GRAFT_FOREIGN_ACOS] = acosf,   [GRAFT_FOREIGN_ATAN] = atanf,
+        [GRAFT_FOREIGN_SINH] = sinhf,   [GRAFT_FOREIGN_ASINH] = asinhf,
+        [GRAFT_FOREIGN_ACOSH] = acoshf, [GRAFT_FOREIGN_ATANH] = atanhf,
+    };
+    for (size_t i = 0; i < s->count; i++) {
+        ((float *)s->out)[i] = functions[s->code](((const float *)s->in[0])[i * s->step[0]]);
+    }
+    return true;
+}
 
 static bool map_f32(const span *s)
 {
@@ -141,8 +213,18 @@ static bool map_f32(const span *s)
         EACH(float, float, ((void)y, ceilf(x)));
     case GRAFT_FOREIGN_FLOOR:
         EACH(float, float, ((void)y, floorf(x)));
-    default:
+    case GRAFT_FOREIGN_ROUND:
         EACH(float, float, ((void)y, rintf(x)));
+    case GRAFT_FOREIGN_IS_NAN:
+        EACH(float, uint8_t, ((void)y, x != x));
+    case GRAFT_FOREIGN_IS_INF:
+        EACH(float, uint8_t, ((void)y, fabsf(x) == INFINITY));
+    case GRAFT_FOREIGN_IS_INF_ABOVE:
+        EACH(float, uint8_t, ((void)y, x == INFINITY));
+    case GRAFT_FOREIGN_IS_INF_BELOW:
+        EACH(float, uint8_t, ((void)y, x == -INFINITY));
+    default:
+        return map_angle(s);
     }
     return true;
 }
@@ -199,16 +281,25 @@ static bool is_comparison(int32_t code)
     return code >= GRAFT_FOREIGN_EQUAL && code <= GRAFT_FOREIGN_AT_LEAST;
 }
 
+static bool is_test(int32_t code)
+{
+    return code >= GRAFT_FOREIGN_IS_NAN && code <= GRAFT_FOREIGN_IS_INF_BELOW;
+}
+
 /* NULL: a type that the function is not of. */
 static span_function *function_of_one(int32_t code, uint32_t dtype)
 {
     switch (dtype) {
     case GRAFT_DTYPE_F32:
-        return code == GRAFT_FOREIGN_NOT ? NULL : map_f32;
+        return code == GRAFT_FOREIGN_NOT || code == GRAFT_FOREIGN_BIT_NOT ? NULL : map_f32;
     case GRAFT_DTYPE_I64:
         return code < GRAFT_FOREIGN_CEIL ? map_i64 : NULL;
     case GRAFT_DTYPE_I32:
         return code < GRAFT_FOREIGN_CEIL ? map_i32 : NULL;
+    case GRAFT_DTYPE_I8:
+        return code < GRAFT_FOREIGN_CEIL ? map_i8 : NULL;
+    case GRAFT_DTYPE_U8:
+        return code < GRAFT_FOREIGN_CEIL ? map_u8 : NULL;
     case GRAFT_DTYPE_BOOL:
         return code == GRAFT_FOREIGN_NOT ? map_bool : NULL;
     default:
@@ -219,22 +310,67 @@ static span_function *function_of_one(int32_t code, uint32_t dtype)
 static span_function *function_of_two(int32_t code, uint32_t dtype)
 {
     const bool compares = is_comparison(code);
+    if (code == GRAFT_FOREIGN_POW) {
+        return NULL; /* See function_of_power. */
+    }
     switch (dtype) {
     case GRAFT_DTYPE_F32:
-        return compares ? compare_f32 : NULL;
+        return compares ? compare_f32
+               : code >= GRAFT_FOREIGN_ADD && code < GRAFT_FOREIGN_POW && code != GRAFT_FOREIGN_MOD
+                   ? combine_f32
+                   : NULL;
     case GRAFT_DTYPE_I64:
         return compares ? compare_i64 : code >= GRAFT_FOREIGN_ADD ? combine_i64 : NULL;
     case GRAFT_DTYPE_I32:
         return compares ? compare_i32 : code >= GRAFT_FOREIGN_ADD ? combine_i32 : NULL;
     case GRAFT_DTYPE_I8:
-        return compares ? compare_i8 : NULL;
+        return compares ? compare_i8 : code >= GRAFT_FOREIGN_ADD ? combine_i8 : NULL;
     case GRAFT_DTYPE_U8:
-        return compares ? compare_u8 : NULL;
+        return compares ? compare_u8 : code >= GRAFT_FOREIGN_ADD ? combine_u8 : NULL;
     case GRAFT_DTYPE_BOOL:
         return compares ? compare_u8 : code >= GRAFT_FOREIGN_ADD ? NULL : combine_bool;
     default:
         return NULL;
     }
+}
+
+static span_function *function_of_power(uint32_t base, uint32_t exponent)
+{
+    static span_function *const functions[3][3] = {
+        {power_f32_f32, power_f32_i32, power_f32_i64},
+        {power_i32_f32, power_i32_i32, power_i32_i64},
+        {power_i64_f32, power_i64_i32, power_i64_i64},
+    };
+    static const uint32_t types[3] = {GRAFT_DTYPE_F32, GRAFT_DTYPE_I32, GRAFT_DTYPE_I64};
+    span_function *found = NULL;
+    for (uint32_t i = 0; i < 9; i++) {
+        found = types[i / 3] == base && types[i % 3] == exponent ? functions[i / 3][i % 3] : found;
+    }
+    return found;
+}
+
+static span_function *function_of_operands(const graft_opaque *opaque)
+{
+    const uint32_t a = opaque->in[0].dtype;
+    const uint32_t b = opaque->in[1].dtype;
+    return opaque->attrs[0] == GRAFT_FOREIGN_POW ? function_of_power(a, b)
+           : a == b                              ? function_of_two(opaque->attrs[0], a)
+                                                 : NULL;
+}
+
+bool graft_foreign_can_merge(int32_t code, uint32_t dtype)
+{
+    return function_of_two(code, dtype) != NULL;
+}
+
+void graft_foreign_merge(int32_t code, uint32_t dtype, const void *from, size_t count, void *to)
+{
+    const span s = {
+        .in = {to, from},
+          .step = {1,  1   },
+          .out = to, .count = count, .code = code
+    };
+    (void)function_of_two(code, dtype)(&s);
 }
 
 static span_function *function_of_width(uint64_t width)
@@ -274,7 +410,8 @@ bool graft_foreign_one_shape(const graft_opaque *opaque, const void *const *in, 
 {
     (void)in;
     *shape = opaque->in[0];
-    return function_of_one(opaque->attrs[0], shape->dtype) != NULL;
+    shape->dtype = is_test(opaque->attrs[0]) ? (uint8_t)GRAFT_DTYPE_BOOL : shape->dtype;
+    return function_of_one(opaque->attrs[0], opaque->in[0].dtype) != NULL;
 }
 
 bool graft_foreign_two_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
@@ -282,8 +419,7 @@ bool graft_foreign_two_shape(const graft_opaque *opaque, const void *const *in, 
     (void)in;
     const uint8_t dtype = opaque->in[0].dtype;
     shape->dtype = is_comparison(opaque->attrs[0]) ? (uint8_t)GRAFT_DTYPE_BOOL : dtype;
-    return dtype == opaque->in[1].dtype && function_of_two(opaque->attrs[0], dtype) != NULL &&
-           stretch(opaque, 2, shape);
+    return function_of_operands(opaque) != NULL && stretch(opaque, 2, shape);
 }
 
 bool graft_foreign_where_shape(const graft_opaque *opaque, const void *const *in,
@@ -354,8 +490,65 @@ graft_status graft_foreign_one(graft_env *env, const graft_opaque *opaque, const
 graft_status graft_foreign_two(graft_env *env, const graft_opaque *opaque, const void *const *in,
                                void *out)
 {
-    return run_spans(env, opaque, in, out,
-                     (loop){function_of_two(opaque->attrs[0], opaque->in[0].dtype), 2});
+    return run_spans(env, opaque, in, out, (loop){function_of_operands(opaque), 2});
+}
+
+bool graft_foreign_read_inf(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    const bool above = graft_foreign_int(node, "detect_positive", 1) != 0;
+    const bool below = graft_foreign_int(node, "detect_negative", 1) != 0;
+    opaque->attrs[0] = above && below ? GRAFT_FOREIGN_IS_INF
+                       : above        ? GRAFT_FOREIGN_IS_INF_ABOVE
+                                      : GRAFT_FOREIGN_IS_INF_BELOW;
+    return above || below;
+}
+
+bool graft_foreign_read_mod(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    opaque->attrs[0] =
+        graft_foreign_int(node, "fmod", 0) != 0 ? GRAFT_FOREIGN_REST : GRAFT_FOREIGN_MOD;
+    return true;
+}
+
+/* ---------------------------------------------------------------------------------- Clip */
+
+bool graft_foreign_clip_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+{
+    (void)in;
+    bool fits = function_of_two(GRAFT_FOREIGN_MAX, opaque->in[0].dtype) != NULL;
+    *shape = opaque->in[0];
+    for (uint32_t k = 1; k < 3; k++) {
+        fits = fits &&
+               (!graft_foreign_has(opaque, k) ||
+                (opaque->in[k].dtype == shape->dtype && graft_shape_elements(&opaque->in[k]) == 1));
+    }
+    return fits;
+}
+
+/* The upper bound comes last, and holds where the lower one is above it. */
+graft_status graft_foreign_clip(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                                void *out)
+{
+    (void)env;
+    const void *from = in[0];
+    span_function *const function = function_of_two(GRAFT_FOREIGN_MAX, opaque->in[0].dtype);
+    for (uint32_t k = 1; k < 3; k++) {
+        if (graft_foreign_has(opaque, k)) {
+            const span s = {
+                .in = {from, in[k]},
+                .step = {1,    0    },
+                .out = out,
+                .count = graft_count(&opaque->out),
+                .code = k == 1 ? GRAFT_FOREIGN_MAX : GRAFT_FOREIGN_MIN
+            };
+            (void)function(&s);
+            from = out;
+        }
+    }
+    if (from != out) {
+        memcpy(out, from, (size_t)graft_shape_bytes(&opaque->out));
+    }
+    return GRAFT_OK;
 }
 
 graft_status graft_foreign_where(graft_env *env, const graft_opaque *opaque, const void *const *in,

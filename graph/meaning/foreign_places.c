@@ -463,3 +463,74 @@ graft_status graft_foreign_concat(graft_env *env, const graft_opaque *opaque, co
     }
     return GRAFT_OK;
 }
+
+/* --------------------------------------------------------------------------------- Split */
+
+/* Up to opset 12 sizes are an attribute. */
+enum { SPLIT_COUNT = 1, SPLIT_LISTED, SPLIT_LIST };
+
+bool graft_foreign_read_split(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    const Onnx__AttributeProto *sizes = graft_foreign_attribute(node, "split");
+    const int64_t rank = opaque->in[0].rank;
+    const int64_t axis = graft_foreign_int(node, "axis", 0);
+    const size_t count = sizes == NULL ? 0 : sizes->n_ints;
+    bool fits = axis >= -rank && axis < rank && count <= GRAFT_OPAQUE_ATTRS_MOST - SPLIT_LIST &&
+                (sizes == NULL || (count == node->n_output && node->n_input == 1));
+    opaque->axis = fits ? (uint32_t)(axis + (axis < 0 ? rank : 0)) : 0;
+    opaque->attrs[SPLIT_COUNT] = (int32_t)node->n_output;
+    opaque->attrs[SPLIT_LISTED] = sizes != NULL;
+    for (size_t i = 0; i < count && fits; i++) {
+        fits = sizes->ints[i] >= 1 && sizes->ints[i] <= INT32_MAX;
+        opaque->attrs[SPLIT_LIST + i] = (int32_t)sizes->ints[i];
+    }
+    return fits;
+}
+
+/* Where the piece begins that is made, and its size. Without sizes the last one may be smaller. */
+static bool find_piece(const graft_opaque *opaque, const void *const *in, int64_t *from,
+                       int64_t *size)
+{
+    const int64_t whole = opaque->in[0].dims[opaque->axis];
+    const uint32_t count = (uint32_t)opaque->attrs[SPLIT_COUNT];
+    const bool given = graft_foreign_has(opaque, 1);
+    bool fits = !given || graft_foreign_list(opaque, in, 1) == count;
+    int64_t all = 0;
+    for (uint32_t i = 0; i < count && fits; i++) {
+        const int64_t each = (whole + count - 1) / count;
+        const int64_t rest = whole - all < each ? whole - all : each;
+        const int64_t piece = given ? graft_foreign_whole(opaque, in, 1, i)
+                              : opaque->attrs[SPLIT_LISTED] != 0 ? opaque->attrs[SPLIT_LIST + i]
+                                                                 : rest;
+        *from = i == opaque->which ? all : *from;
+        *size = i == opaque->which ? piece : *size;
+        fits = piece >= 0 && piece <= whole - all;
+        all += piece;
+    }
+    return fits && all == whole;
+}
+
+bool graft_foreign_split_shape(const graft_opaque *opaque, const void *const *in,
+                               graft_shape *shape)
+{
+    int64_t from = 0;
+    int64_t size = 0;
+    *shape = opaque->in[0];
+    return find_piece(opaque, in, &from, &size) && graft_foreign_size(shape, opaque->axis, size);
+}
+
+graft_status graft_foreign_split(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                                 void *out)
+{
+    (void)env;
+    int64_t from = 0;
+    int64_t size = 0;
+    (void)find_piece(opaque, in, &from, &size); /* It gave the shape. */
+    const graft_blocks b = graft_blocks_of(&opaque->in[0], (int32_t)opaque->axis);
+    const size_t bytes = b.inner * width_of(opaque);
+    for (size_t i = 0; i < b.outer; i++) {
+        memcpy((uint8_t *)out + i * (size_t)size * bytes,
+               (const uint8_t *)in[0] + (i * b.size + (size_t)from) * bytes, (size_t)size * bytes);
+    }
+    return GRAFT_OK;
+}

@@ -19,9 +19,22 @@ typedef enum graft_foreign_code {
     GRAFT_FOREIGN_ABS,
     GRAFT_FOREIGN_NEG,
     GRAFT_FOREIGN_SIGN,
-    GRAFT_FOREIGN_CEIL, /* From here on of binary32. */
+    GRAFT_FOREIGN_BIT_NOT, /* Of whole numbers. */
+    GRAFT_FOREIGN_CEIL,    /* From here on of binary32. */
     GRAFT_FOREIGN_FLOOR,
     GRAFT_FOREIGN_ROUND,
+    GRAFT_FOREIGN_TAN,
+    GRAFT_FOREIGN_ASIN,
+    GRAFT_FOREIGN_ACOS,
+    GRAFT_FOREIGN_ATAN,
+    GRAFT_FOREIGN_SINH,
+    GRAFT_FOREIGN_ASINH,
+    GRAFT_FOREIGN_ACOSH,
+    GRAFT_FOREIGN_ATANH,
+    GRAFT_FOREIGN_IS_NAN, /* From here on truth values. */
+    GRAFT_FOREIGN_IS_INF,
+    GRAFT_FOREIGN_IS_INF_ABOVE,
+    GRAFT_FOREIGN_IS_INF_BELOW,
     GRAFT_FOREIGN_EQUAL,
     GRAFT_FOREIGN_LESS,
     GRAFT_FOREIGN_GREATER,
@@ -37,7 +50,22 @@ typedef enum graft_foreign_code {
     GRAFT_FOREIGN_DIV,
     GRAFT_FOREIGN_MOD,
     GRAFT_FOREIGN_MIN,
-    GRAFT_FOREIGN_MAX
+    GRAFT_FOREIGN_MAX,
+    GRAFT_FOREIGN_REST, /* Mod with the sign of the dividend. */
+    GRAFT_FOREIGN_POW,
+    GRAFT_FOREIGN_BIT_AND, /* From here on of whole numbers. */
+    GRAFT_FOREIGN_BIT_OR,
+    GRAFT_FOREIGN_BIT_XOR,
+    GRAFT_FOREIGN_SUM, /* Along axes. */
+    GRAFT_FOREIGN_SUM_MEAN,
+    GRAFT_FOREIGN_SUM_PRODUCT,
+    GRAFT_FOREIGN_SUM_MAX,
+    GRAFT_FOREIGN_SUM_MIN,
+    GRAFT_FOREIGN_SUM_ABS,
+    GRAFT_FOREIGN_SUM_SQUARE,
+    GRAFT_FOREIGN_SUM_ROOT, /* From here on of binary32: of the sum of squares; its logarithm;... */
+    GRAFT_FOREIGN_SUM_LOG,
+    GRAFT_FOREIGN_SUM_EXP /* ...the logarithm of the sum of exponentials. */
 } graft_foreign_code;
 
 /* NULL when it is not given. */
@@ -52,31 +80,68 @@ int32_t graft_foreign_choice(const Onnx__NodeProto *node, const char *name,
 float graft_foreign_number(int32_t bits);
 /* Whether input `k` is given. */
 bool graft_foreign_has(const graft_opaque *opaque, uint32_t k);
-/* Number `i` of a list of int32 or int64. */
+/* Number `i` of whole numbers or truth values. */
 int64_t graft_foreign_whole(const graft_opaque *opaque, const void *const *in, uint32_t k,
                             uint32_t i);
+/* Sets element `i` to a whole number, of which narrower types have the last bits. */
+void graft_foreign_put(void *out, uint32_t dtype, size_t i, int64_t number);
+/* uint8 or int8. */
+bool graft_foreign_is_byte(uint32_t dtype);
 /* How many numbers the list that is input `k` has; UINT32_MAX when it is none, or not known. */
 uint32_t graft_foreign_list(const graft_opaque *opaque, const void *const *in, uint32_t k);
 /* Sets a size; false when a tensor cannot have it. */
 bool graft_foreign_size(graft_shape *shape, uint32_t axis, int64_t size);
 
-/* foreign_numbers.c */
+/* foreign_numbers.c: numbers of a type that are added to others, or the like. */
+bool graft_foreign_can_merge(int32_t code, uint32_t dtype);
+void graft_foreign_merge(int32_t code, uint32_t dtype, const void *from, size_t count, void *to);
+graft_foreign_reader graft_foreign_read_inf, graft_foreign_read_mod;
 graft_foreign_shaper graft_foreign_one_shape, graft_foreign_two_shape, graft_foreign_where_shape,
-    graft_foreign_range_shape;
-graft_foreign_runner graft_foreign_one, graft_foreign_two, graft_foreign_where, graft_foreign_range;
+    graft_foreign_range_shape, graft_foreign_clip_shape;
+graft_foreign_runner graft_foreign_one, graft_foreign_two, graft_foreign_where, graft_foreign_range,
+    graft_foreign_clip;
 
 /* foreign_places.c */
 graft_foreign_reader graft_foreign_read_pad, graft_foreign_read_slice, graft_foreign_read_transpose,
-    graft_foreign_read_concat;
+    graft_foreign_read_concat, graft_foreign_read_split;
 graft_foreign_shaper graft_foreign_expand_shape, graft_foreign_tile_shape, graft_foreign_pad_shape,
-    graft_foreign_slice_shape, graft_foreign_transpose_shape, graft_foreign_concat_shape;
+    graft_foreign_slice_shape, graft_foreign_transpose_shape, graft_foreign_concat_shape,
+    graft_foreign_split_shape;
 graft_foreign_runner graft_foreign_expand, graft_foreign_tile, graft_foreign_pad,
-    graft_foreign_slice, graft_foreign_transpose, graft_foreign_concat;
+    graft_foreign_slice, graft_foreign_transpose, graft_foreign_concat, graft_foreign_split;
+
+/* foreign_indices.c */
+graft_foreign_reader graft_foreign_read_index, graft_foreign_read_one_hot, graft_foreign_read_trilu;
+graft_foreign_shaper graft_foreign_gather_elements_shape, graft_foreign_scatter_elements_shape,
+    graft_foreign_gather_nd_shape, graft_foreign_scatter_nd_shape, graft_foreign_one_hot_shape,
+    graft_foreign_trilu_shape;
+graft_foreign_runner graft_foreign_gather_elements, graft_foreign_scatter_elements,
+    graft_foreign_gather_nd, graft_foreign_scatter_nd, graft_foreign_one_hot, graft_foreign_trilu;
+
+/* foreign_bytes.c: a sum of products, which wraps around. */
+int32_t graft_foreign_dot(const int16_t *a, const int16_t *b, size_t count);
+graft_foreign_reader graft_foreign_read_gemm, graft_foreign_read_map, graft_foreign_read_mean,
+    graft_foreign_read_join;
+graft_foreign_shaper graft_foreign_dynamic_shape, graft_foreign_matmul_shape,
+    graft_foreign_gemm_shape, graft_foreign_bytes_shape, graft_foreign_map_shape,
+    graft_foreign_mean_shape, graft_foreign_join_shape;
+graft_foreign_runner graft_foreign_dynamic, graft_foreign_matmul, graft_foreign_gemm,
+    graft_foreign_bytes, graft_foreign_map, graft_foreign_mean, graft_foreign_join;
+
+/* foreign_sums.c */
+graft_foreign_reader graft_foreign_read_reduce, graft_foreign_read_arg, graft_foreign_read_top,
+    graft_foreign_read_cumsum, graft_foreign_read_einsum;
+graft_foreign_shaper graft_foreign_reduce_shape, graft_foreign_arg_shape, graft_foreign_top_shape,
+    graft_foreign_cumsum_shape, graft_foreign_einsum_shape;
+graft_foreign_runner graft_foreign_reduce, graft_foreign_arg, graft_foreign_top,
+    graft_foreign_cumsum, graft_foreign_einsum;
 
 /* foreign_images.c */
 graft_foreign_reader graft_foreign_read_resize, graft_foreign_read_upsample, graft_foreign_read_lrn,
-    graft_foreign_read_conv;
-graft_foreign_shaper graft_foreign_resize_shape, graft_foreign_lrn_shape, graft_foreign_conv_shape;
-graft_foreign_runner graft_foreign_resize, graft_foreign_lrn, graft_foreign_conv;
+    graft_foreign_read_conv, graft_foreign_read_grid;
+graft_foreign_shaper graft_foreign_resize_shape, graft_foreign_lrn_shape, graft_foreign_conv_shape,
+    graft_foreign_conv_integer_shape, graft_foreign_grid_shape;
+graft_foreign_runner graft_foreign_resize, graft_foreign_lrn, graft_foreign_conv,
+    graft_foreign_conv_integer, graft_foreign_grid;
 
 #endif

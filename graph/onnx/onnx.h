@@ -203,7 +203,8 @@ GRAFT_MUST_USE graft_status graft_onnx_build(graft_onnx_reader *reader);
 graft_shape graft_onnx_shape_of_opaque(graft_onnx_reader *reader, const Onnx__NodeProto *node,
                                        size_t k);
 /* Likewise of a node that is one of those of foreign.h (onnx_constant.c). */
-graft_shape graft_onnx_shape_of_foreign(graft_onnx_reader *reader, const Onnx__NodeProto *node);
+graft_shape graft_onnx_shape_of_foreign(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                        uint32_t k);
 
 
 /* ---------------------------------------------------------- onnx_tensor.c */

@@ -407,7 +407,7 @@ static graft_status add_opaque(graft_onnx_reader *reader, uint32_t index,
     size_t input_count = node->n_input + group->captured_count;
     graft_index added = GRAFT_NONE;
     graft_opaque opaque;
-    graft_shape told;
+    bool told = true;
     if (input_count > UINT16_MAX) {
         return GRAFT_FAIL(reader->env, GRAFT_UNSUPPORTED,
                           "%s: node %u '%s' (%s) reads more than 65535 values", reader->model->file,
@@ -427,9 +427,12 @@ static graft_status add_opaque(graft_onnx_reader *reader, uint32_t index,
         status = fail_node(reader, index, "does not fit the graph");
         goto done;
     }
-    told = graft_onnx_shape_of_foreign(reader, node);
+    for (uint32_t k = 0; k < node->n_output; k++) {
+        const graft_shape shape = graft_onnx_shape_of_foreign(reader, node, k);
+        told = told && graft_shape_equal(&shape, &shapes[k]);
+    }
     if (graft_opaque_describe(node, &reader->model->graph, added, &opaque) &&
-        (opaque.kind != GRAFT_OPAQUE_FOREIGN || graft_shape_equal(&told, &shapes[0]))) {
+        (opaque.kind != GRAFT_OPAQUE_FOREIGN || told)) {
         graft_graph_set_repeatable(&reader->model->graph, added);
     }
     for (size_t k = 0; k < node->n_output; k++) {

@@ -635,10 +635,11 @@ static bool describe_foreign(graft_onnx_reader *reader, const Onnx__NodeProto *n
     return graft_foreign_find(node, opaque) && graft_foreign_shape(opaque, data, &opaque->out);
 }
 
-graft_shape graft_onnx_shape_of_foreign(graft_onnx_reader *reader, const Onnx__NodeProto *node)
+graft_shape graft_onnx_shape_of_foreign(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                        uint32_t k)
 {
     const void *data[GRAFT_OPAQUE_INPUTS_MOST];
-    graft_opaque opaque = {.read_count = 0};
+    graft_opaque opaque = {.which = k};
     bool known = describe_foreign(reader, node, &opaque, data);
     return known ? opaque.out : (graft_shape){.rank = GRAFT_RANK_UNKNOWN};
 }
@@ -675,7 +676,9 @@ static bool run_foreign(constant *c)
         graft_env_clear(env);
         return false;
     }
-    return true;
+    return !graft_half_is(shape.dtype) ||
+           graft_half_round_all(shape.dtype, (float *)(void *)c->data,
+                                c->out.data_bytes / sizeof(float));
 }
 
 static const struct {

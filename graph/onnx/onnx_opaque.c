@@ -169,6 +169,11 @@ static graft_shape shape_of_operator(graft_onnx_reader *reader, const Onnx__Node
     if (strcmp(type, "Cast") == 0) {
         return shape_of_cast(reader, node);
     }
+    if (strcmp(type, "CastLike") == 0) {
+        graft_shape shape = shape_of_input(reader, node, 0);
+        shape.dtype = shape_of_input(reader, node, 1).dtype;
+        return shape;
+    }
     if (strcmp(type, "Gather") == 0) {
         return shape_of_gather(reader, node);
     }
@@ -179,8 +184,7 @@ static graft_shape shape_of_operator(graft_onnx_reader *reader, const Onnx__Node
     if (quantises || strcmp(type, "DequantizeLinear") == 0) {
         return shape_of_quantised(reader, node, quantises);
     }
-    return keeps_shape(node) ? shape_of_input(reader, node, 0)
-                             : graft_onnx_shape_of_foreign(reader, node);
+    return keeps_shape(node) ? shape_of_input(reader, node, 0) : unknown_shape();
 }
 
 /* --------------------------------------------------------------- ONNX's own inference */
@@ -306,6 +310,9 @@ graft_shape graft_onnx_shape_of_opaque(graft_onnx_reader *reader, const Onnx__No
     }
     if (shape.rank == GRAFT_RANK_UNKNOWN && k == 0 && text_or_empty(node->domain)[0] == '\0') {
         shape = shape_of_operator(reader, node);
+    }
+    if (shape.rank == GRAFT_RANK_UNKNOWN) {
+        shape = graft_onnx_shape_of_foreign(reader, node, (uint32_t)k);
     }
     if (shape.rank == GRAFT_RANK_UNKNOWN && text_or_empty(node->domain)[0] == '\0') {
         shape = shape_by_library(reader, node, k);

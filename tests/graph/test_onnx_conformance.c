@@ -71,7 +71,7 @@ static allowance allowance_of(uint32_t op)
 
 /* ------------------------------------------------------------------ results */
 
-enum { MOST_SKIPS = 1024, MOST_FAILURES = 64, MOST_VALUES = 12, MOST_OPAQUES = 64 };
+enum { MOST_SKIPS = 1024, MOST_FAILURES = 64, MOST_VALUES = 12, MOST_OPAQUES = 128 };
 
 typedef struct {
     int32_t values[MOST_VALUES]; /* Different values that were tried, ascending (as bits). */

@@ -1,0 +1,431 @@
+/* foreign_bytes.c - quantised operators beside those of quantised.h: what onnxruntime's quantiser
+ * makes of models, with scales that are found while they run, or in its own domain (see foreign.h).
+ *
+ * Products are exact: differences of bytes fit 16 bits, and sums of their products wrap around in
+ * 32. What is rounded is rounded once, halves to even, as onnxruntime does. */
+#include "graph/meaning/foreign_rows.h"
+
+#include "graph/meaning/algebra.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A scale of binary32 and a zero point of the elements' type, each one number; the second may be
+ * missing. */
+static bool has_scale(const graft_opaque *opaque, uint32_t k, uint32_t dtype)
+{
+    const graft_shape *scale = &opaque->in[k];
+    const graft_shape *zero = &opaque->in[k + 1];
+    return graft_foreign_has(opaque, k) && scale->dtype == GRAFT_DTYPE_F32 &&
+           graft_shape_elements(scale) == 1 &&
+           (!graft_foreign_has(opaque, k + 1) ||
+            (zero->dtype == dtype && graft_shape_elements(zero) == 1));
+}
+
+static float scale_at(const void *const *in, uint32_t k)
+{
+    float scale = 0.0F;
+    memcpy(&scale, in[k], sizeof(scale));
+    return scale;
+}
+
+static int32_t zero_at(const graft_opaque *opaque, const void *const *in, uint32_t k, size_t i)
+{
+    const bool one = graft_foreign_has(opaque, k) && graft_shape_elements(&opaque->in[k]) == 1;
+    return graft_foreign_has(opaque, k)
+               ? (int32_t)graft_foreign_whole(opaque, in, k, one ? 0 : (uint32_t)i)
+               : 0;
+}
+
+static uint8_t round_byte(float value, int32_t zero, uint32_t dtype)
+{
+    const float least = dtype == GRAFT_DTYPE_I8 ? -128.0F : 0.0F;
+    value = rintf(value) + (float)zero;
+    value = value >= least ? value : least;
+    value = value < least + 255.0F ? value : least + 255.0F;
+    return (uint8_t)(int32_t)value;
+}
+
+/* --------------------------------------------------------------- DynamicQuantizeLinear */
+
+bool graft_foreign_dynamic_shape(const graft_opaque *opaque, const void *const *in,
+                                 graft_shape *shape)
+{
+    (void)in;
+    *shape = opaque->which == 0 ? opaque->in[0] : (graft_shape){.rank = 0};
+    shape->dtype = opaque->which == 1 ? (uint8_t)GRAFT_DTYPE_F32 : (uint8_t)GRAFT_DTYPE_U8;
+    return opaque->in[0].dtype == GRAFT_DTYPE_F32;
+}
+
+/* The scale that makes bytes of all numbers, and of 0 one without a rest. */
+static float find_scale(const float *x, size_t count, int32_t *zero)
+{
+    float least = 0.0F;
+    float most = 0.0F;
+    for (size_t i = 0; i < count; i++) {
+        least = x[i] < least ? x[i] : least;
+        most = x[i] > most ? x[i] : most;
+    }
+    const float scale = least == most ? 1.0F : (most - least) / 255.0F;
+    const float place = 0.0F - least / scale;
+    *zero = (int32_t)rintf(place < 0.0F ? 0.0F : place > 255.0F ? 255.0F : place);
+    return scale;
+}
+
+graft_status graft_foreign_dynamic(graft_env *env, const graft_opaque *opaque,
+                                   const void *const *in, void *out)
+{
+    (void)env;
+    const float *x = in[0];
+    const size_t count = graft_count(&opaque->in[0]);
+    int32_t zero = 0;
+    const float scale = find_scale(x, count, &zero);
+    if (opaque->which == 1) {
+        *(float *)out = scale;
+    } else if (opaque->which == 2) {
+        *(uint8_t *)out = (uint8_t)zero;
+    }
+    for (size_t i = 0; i < count && opaque->which == 0; i++) {
+        ((uint8_t *)out)[i] = round_byte(x[i] / scale, zero, GRAFT_DTYPE_U8);
+    }
+    return GRAFT_OK;
+}
+
+/* ---------------------------------------------------------------- MatMulInteger, QGemm */
+
+/* Compilers make a vector of it. */
+int32_t graft_foreign_dot(const int16_t *a, const int16_t *b, size_t count)
+{
+    uint32_t sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum += (uint32_t)((int32_t)a[i] * b[i]);
+    }
+    return (int32_t)sum;
+}
+
+/* A matrix of bytes with a zero point for each row or each column, as rows of differences. */
+typedef struct {
+    uint32_t input;
+    uint32_t zero;
+    size_t first; /* Its first element. */
+    size_t rows;
+    size_t columns;
+    bool turned; /* What lies there are its columns, and zero points are those of columns there. */
+} matrix;
+
+static void widen(const graft_opaque *opaque, const void *const *in, const matrix *m, int16_t *out)
+{
+    for (size_t i = 0; i < m->rows; i++) {
+        const int32_t zero = zero_at(opaque, in, m->zero, i);
+        for (size_t k = 0; k < m->columns; k++) {
+            const size_t at = m->first + (m->turned ? k * m->rows + i : i * m->columns + k);
+            out[i * m->columns + k] =
+                (int16_t)((int32_t)graft_foreign_whole(opaque, in, m->input, (uint32_t)at) - zero);
+        }
+    }
+}
+
+/* out(m,n) = a(m,k) b(n,k), of rows. */
+static void multiply(const int16_t *a, const int16_t *b, size_t m, size_t n, size_t k, int32_t *out)
+{
+    for (size_t i = 0; i < m * n; i++) {
+        out[i] = graft_foreign_dot(a + i / n * k, b + i % n * k, k);
+    }
+}
+
+/* Missing, one number, or one for each of `count` rows or columns. */
+static bool fits_zero(const graft_opaque *opaque, uint32_t k, uint32_t dtype, int32_t count)
+{
+    const graft_shape *zero = &opaque->in[k];
+    return !graft_foreign_has(opaque, k) ||
+           (zero->dtype == dtype && zero->rank <= 1 &&
+            (graft_shape_elements(zero) == 1 || graft_shape_elements(zero) == (uint64_t)count));
+}
+
+bool graft_foreign_matmul_shape(const graft_opaque *opaque, const void *const *in,
+                                graft_shape *shape)
+{
+    (void)in;
+    const graft_shape *a = &opaque->in[0];
+    const graft_shape *b = &opaque->in[1];
+    const int32_t none[GRAFT_MAX_ATTRS] = {0};
+    graft_shape sides[2] = {*a, *b};
+    sides[0].dtype = GRAFT_DTYPE_F32;
+    sides[1].dtype = GRAFT_DTYPE_F32;
+    if (!graft_foreign_is_byte(a->dtype) || !graft_foreign_is_byte(b->dtype) || a->rank < 2 ||
+        b->rank < 2 || graft_infer_shapes(GRAFT_OP_matmul, none, sides, shape) != GRAFT_OK) {
+        return false;
+    }
+    shape->dtype = GRAFT_DTYPE_I32;
+    return fits_zero(opaque, 2, a->dtype, a->dims[a->rank - 2]) &&
+           fits_zero(opaque, 3, b->dtype, b->dims[b->rank - 1]);
+}
+
+graft_status graft_foreign_matmul(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                                  void *out)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const graft_shape *shape = &opaque->out;
+    const graft_shape *sides = opaque->in;
+    const uint32_t batch = shape->rank - 2U;
+    const size_t m = (size_t)shape->dims[batch];
+    const size_t n = (size_t)shape->dims[batch + 1];
+    const size_t k = (size_t)sides[0].dims[sides[0].rank - 1];
+    int16_t *a = GRAFT_NEW(env->scratch, int16_t, m * k);
+    int16_t *b = GRAFT_NEW(env->scratch, int16_t, n * k);
+    size_t last = SIZE_MAX;
+    for (size_t i = 0; i < graft_count(shape) / (m * n); i++) {
+        size_t first[2];
+        for (uint32_t s = 0; s < 2; s++) {
+            const graft_view view =
+                graft_view_broadcast(&sides[s], sides[s].rank - 2U, shape, batch);
+            first[s] = batch == 0 ? 0 : graft_view_offset(&view, batch, i) * (s == 0 ? m : n) * k;
+        }
+        widen(opaque, in, &(matrix){0, 2, first[0], m, k, false}, a);
+        if (first[1] != last) {
+            widen(opaque, in, &(matrix){1, 3, first[1], n, k, true}, b);
+        }
+        last = first[1];
+        multiply(a, b, m, n, k, (int32_t *)out + i * m * n);
+    }
+    graft_arena_release(env->scratch, mark);
+    return GRAFT_OK;
+}
+
+enum { GEMM_TURN_A = 1, GEMM_TURN_B, GEMM_ALPHA };
+
+bool graft_foreign_read_gemm(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    opaque->attrs[GEMM_TURN_A] = graft_foreign_int(node, "transA", 0) != 0;
+    opaque->attrs[GEMM_TURN_B] = graft_foreign_int(node, "transB", 0) != 0;
+    opaque->attrs[GEMM_ALPHA] = graft_foreign_float(node, "alpha", 1.0F);
+    return true;
+}
+
+/* Without a scale for it the result is binary32. Zero points are one a matrix. */
+bool graft_foreign_gemm_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+{
+    (void)in;
+    const graft_shape *a = &opaque->in[0];
+    const graft_shape *b = &opaque->in[3];
+    const bool turn_a = opaque->attrs[GEMM_TURN_A] != 0;
+    const bool turn_b = opaque->attrs[GEMM_TURN_B] != 0;
+    if (!graft_foreign_has(opaque, 3) || a->rank != 2 || b->rank != 2 ||
+        !graft_foreign_is_byte(a->dtype) || !graft_foreign_is_byte(b->dtype) ||
+        a->dims[turn_a ? 0 : 1] != b->dims[turn_b ? 1 : 0]) {
+        return false;
+    }
+    const int32_t columns = b->dims[turn_b ? 0 : 1];
+    const graft_shape *scale = &opaque->in[4];
+    const bool bytes = graft_foreign_has(opaque, 7);
+    *shape = (graft_shape){
+        .rank = 2, .dims = {a->dims[turn_a ? 1 : 0], columns},
+             .dtype = GRAFT_DTYPE_F32
+    };
+    if (bytes) {
+        shape->dtype = graft_foreign_has(opaque, 8) ? opaque->in[8].dtype : a->dtype;
+    }
+    return has_scale(opaque, 1, a->dtype) && graft_foreign_has(opaque, 4) &&
+           scale->dtype == GRAFT_DTYPE_F32 && scale->rank <= 1 &&
+           (graft_shape_elements(scale) == 1 || scale->dims[0] == columns) &&
+           fits_zero(opaque, 5, b->dtype, columns) &&
+           (!graft_foreign_has(opaque, 6) ||
+            (opaque->in[6].dtype == GRAFT_DTYPE_I32 &&
+             graft_shape_elements(&opaque->in[6]) == (uint64_t)columns)) &&
+           (!bytes || has_scale(opaque, 7, shape->dtype));
+}
+
+graft_status graft_foreign_gemm(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                                void *out)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const size_t m = (size_t)opaque->out.dims[0];
+    const size_t n = (size_t)opaque->out.dims[1];
+    const size_t k = graft_count(&opaque->in[0]) / m;
+    int16_t *a = GRAFT_NEW(env->scratch, int16_t, m * k);
+    int16_t *b = GRAFT_NEW(env->scratch, int16_t, n * k);
+    int32_t *sums = GRAFT_NEW(env->scratch, int32_t, m * n);
+    const bool many = graft_shape_elements(&opaque->in[4]) > 1;
+    widen(opaque, in, &(matrix){0, 2, 0, m, k, opaque->attrs[GEMM_TURN_A] != 0}, a);
+    widen(opaque, in, &(matrix){3, 5, 0, n, k, opaque->attrs[GEMM_TURN_B] == 0}, b);
+    multiply(a, b, m, n, k, sums);
+    for (size_t i = 0; i < m * n; i++) {
+        const int32_t bias = graft_foreign_has(opaque, 6) ? ((const int32_t *)in[6])[i % n] : 0;
+        const int32_t sum = (int32_t)((uint32_t)sums[i] + (uint32_t)bias);
+        const float scale = graft_foreign_number(opaque->attrs[GEMM_ALPHA]) * scale_at(in, 1) *
+                            ((const float *)in[4])[many ? i % n : 0];
+        if (opaque->out.dtype == GRAFT_DTYPE_F32) {
+            ((float *)out)[i] = (float)sum * scale;
+        } else {
+            ((uint8_t *)out)[i] = round_byte((float)sum * (scale / scale_at(in, 7)),
+                                             zero_at(opaque, in, 8, 0), opaque->out.dtype);
+        }
+    }
+    graft_arena_release(env->scratch, mark);
+    return GRAFT_OK;
+}
+
+/* ------------------------------------------------- sums, products and functions of bytes */
+
+bool graft_foreign_bytes_shape(const graft_opaque *opaque, const void *const *in,
+                               graft_shape *shape)
+{
+    (void)in;
+    const uint8_t dtype = opaque->in[0].dtype;
+    const graft_shape sides[2] = {opaque->in[0], opaque->in[3]};
+    bool fits = graft_foreign_is_byte(dtype) && sides[1].dtype == dtype;
+    shape->rank = sides[sides[0].rank < sides[1].rank].rank;
+    shape->dtype = dtype;
+    for (uint32_t i = 1; i <= shape->rank; i++) {
+        const int32_t a = i > sides[0].rank ? 1 : sides[0].dims[sides[0].rank - i];
+        const int32_t b = i > sides[1].rank ? 1 : sides[1].dims[sides[1].rank - i];
+        fits = fits && (a == b || a == 1 || b == 1);
+        shape->dims[shape->rank - i] = a > b ? a : b;
+    }
+    return fits && has_scale(opaque, 1, dtype) && has_scale(opaque, 4, dtype) &&
+           has_scale(opaque, 6, dtype);
+}
+
+graft_status graft_foreign_bytes(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                                 void *out)
+{
+    (void)env;
+    const bool adds = opaque->attrs[0] == GRAFT_FOREIGN_ADD;
+    const float a = scale_at(in, 1) / (adds ? scale_at(in, 6) : 1.0F);
+    const float b = scale_at(in, 4) / (adds ? scale_at(in, 6) : 1.0F);
+    graft_view views[2];
+    for (uint32_t k = 0; k < 2; k++) {
+        const graft_shape *from = &opaque->in[3U * k];
+        views[k] = graft_view_broadcast(from, from->rank, &opaque->out, opaque->out.rank);
+    }
+    const uint32_t rank = opaque->out.rank;
+    for (size_t i = 0; i < graft_count(&opaque->out); i++) {
+        const uint32_t at[2] = {(uint32_t)graft_view_offset(&views[0], rank, i),
+                                (uint32_t)graft_view_offset(&views[1], rank, i)};
+        const int32_t x =
+            (int32_t)graft_foreign_whole(opaque, in, 0, at[0]) - zero_at(opaque, in, 2, 0);
+        const int32_t y =
+            (int32_t)graft_foreign_whole(opaque, in, 3, at[1]) - zero_at(opaque, in, 5, 0);
+        const float value =
+            adds ? (float)x * a + (float)y * b : (float)(x * y) * (a * b / scale_at(in, 6));
+        ((uint8_t *)out)[i] = round_byte(value, zero_at(opaque, in, 7, 0), opaque->out.dtype);
+    }
+    return GRAFT_OK;
+}
+
+enum { MAP_ALPHA = 1, MAP_PLACES_LAST = 1 };
+
+bool graft_foreign_read_map(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    opaque->attrs[MAP_ALPHA] = graft_foreign_float(node, "alpha", 0.01F);
+    return true;
+}
+
+/* The scales of what is read and made. */
+bool graft_foreign_map_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+{
+    (void)in;
+    *shape = opaque->in[0];
+    return graft_foreign_is_byte(shape->dtype) && has_scale(opaque, 1, shape->dtype) &&
+           has_scale(opaque, 3, shape->dtype);
+}
+
+graft_status graft_foreign_map(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                               void *out)
+{
+    (void)env;
+    const float alpha = graft_foreign_number(opaque->attrs[MAP_ALPHA]);
+    for (size_t i = 0; i < graft_count(&opaque->out); i++) {
+        const int32_t whole = (int32_t)graft_foreign_whole(opaque, in, 0, (uint32_t)i);
+        const float x = (float)(whole - zero_at(opaque, in, 2, 0)) * scale_at(in, 1);
+        const float y = opaque->attrs[0] == GRAFT_FOREIGN_SUM_EXP ? 1.0F / (1.0F + expf(-x))
+                        : x >= 0.0F                               ? x
+                                                                  : x * alpha;
+        ((uint8_t *)out)[i] =
+            round_byte(y / scale_at(in, 3), zero_at(opaque, in, 4, 0), opaque->out.dtype);
+    }
+    return GRAFT_OK;
+}
+
+bool graft_foreign_read_mean(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    opaque->attrs[MAP_PLACES_LAST] = graft_foreign_int(node, "channels_last", 0) == 0;
+    return opaque->in[0].rank >= 3;
+}
+
+bool graft_foreign_mean_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+{
+    const bool fits = graft_foreign_map_shape(opaque, in, shape);
+    const uint32_t first = opaque->attrs[MAP_PLACES_LAST] != 0 ? 2 : 1;
+    for (uint32_t i = first; i + 2 < shape->rank + first; i++) {
+        shape->dims[i] = 1;
+    }
+    return fits;
+}
+
+graft_status graft_foreign_mean(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                                void *out)
+{
+    (void)env;
+    const size_t count = graft_count(&opaque->out);
+    const size_t terms = graft_count(&opaque->in[0]) / count;
+    const bool last = opaque->attrs[MAP_PLACES_LAST] != 0;
+    const size_t inner = last ? 1 : count / (size_t)opaque->out.dims[0];
+    const float factor = scale_at(in, 1) / (scale_at(in, 3) * (float)terms);
+    for (size_t i = 0; i < count; i++) {
+        int64_t sum = -(int64_t)terms * zero_at(opaque, in, 2, 0);
+        for (size_t k = 0; k < terms; k++) {
+            sum += graft_foreign_whole(opaque, in, 0,
+                                       (uint32_t)((i / inner * terms + k) * inner + i % inner));
+        }
+        ((uint8_t *)out)[i] =
+            round_byte((float)sum * factor, zero_at(opaque, in, 4, 0), opaque->out.dtype);
+    }
+    return GRAFT_OK;
+}
+
+/* Inputs are a scale and a zero point of the result, then tensors with theirs. */
+bool graft_foreign_read_join(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    const int64_t rank = opaque->in[2].rank;
+    const int64_t axis = graft_foreign_int(node, "axis", rank);
+    opaque->axis = axis >= -rank && axis < rank ? (uint32_t)(axis + (axis < 0 ? rank : 0)) : 0;
+    return axis >= -rank && axis < rank && node->n_input % 3 == 2;
+}
+
+bool graft_foreign_join_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+{
+    (void)in;
+    const uint32_t axis = opaque->axis;
+    bool fits = true;
+    int64_t size = 0;
+    *shape = opaque->in[2];
+    for (uint32_t k = 2; k < opaque->read_count && fits; k += 3) {
+        graft_shape other = opaque->in[k];
+        size += other.dims[axis];
+        other.dims[axis] = shape->dims[axis];
+        fits = graft_shape_equal(&other, shape) && has_scale(opaque, k + 1, shape->dtype);
+    }
+    return fits && graft_foreign_is_byte(shape->dtype) && has_scale(opaque, 0, shape->dtype) &&
+           graft_foreign_size(shape, axis, size);
+}
+
+graft_status graft_foreign_join(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                                void *out)
+{
+    (void)env;
+    const graft_blocks b = graft_blocks_of(&opaque->out, (int32_t)opaque->axis);
+    size_t at = 0;
+    for (uint32_t k = 2; k < opaque->read_count; k += 3) {
+        const size_t piece = (size_t)opaque->in[k].dims[opaque->axis] * b.inner;
+        const float scale = scale_at(in, k + 1);
+        for (size_t i = 0; i < b.outer * piece; i++) {
+            const int32_t whole = (int32_t)graft_foreign_whole(opaque, in, k, (uint32_t)i);
+            const float x = (float)(whole - zero_at(opaque, in, k + 2, 0)) * scale;
+            ((uint8_t *)out)[i / piece * b.size * b.inner + at + i % piece] =
+                round_byte(x / scale_at(in, 0), zero_at(opaque, in, 1, 0), opaque->out.dtype);
+        }
+        at += piece;
+    }
+    return GRAFT_OK;
+}

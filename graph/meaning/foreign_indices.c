@@ -1,0 +1,363 @@
+/* foreign_indices.c - operators that read places from a tensor: elements and rows that are gathered
+ * and scattered, one-hot vectors; and the triangles of a matrix (see foreign.h). */
+#include "graph/meaning/foreign_rows.h"
+
+#include "graph/meaning/algebra.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static size_t width_of(const graft_shape *shape)
+{
+    return (size_t)(graft_shape_bytes(shape) / graft_shape_elements(shape));
+}
+
+static bool is_whole(const graft_shape *shape)
+{
+    return shape->dtype == GRAFT_DTYPE_I64 || shape->dtype == GRAFT_DTYPE_I32;
+}
+
+/* Place `i` of the list that is input 1, in an axis of `size`; -1 when it lies outside. */
+static int64_t place_at(const graft_opaque *opaque, const void *const *in, size_t i, int64_t size)
+{
+    int64_t place = graft_foreign_whole(opaque, in, 1, (uint32_t)i);
+    place += place < 0 ? size : 0;
+    return place >= 0 && place < size ? place : -1;
+}
+
+static graft_status refuse_place(graft_env *env, size_t i)
+{
+    return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "place %zu of a list lies outside of its tensor", i);
+}
+
+/* ------------------------------------------------------------------- reading attributes */
+
+enum { INDEX_BATCH = 1, INDEX_REDUCTION };
+
+static const int32_t reductions[] = {GRAFT_FOREIGN_NONE, GRAFT_FOREIGN_ADD, GRAFT_FOREIGN_MUL,
+                                     GRAFT_FOREIGN_MIN, GRAFT_FOREIGN_MAX};
+
+bool graft_foreign_read_index(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    static const char *const names[] = {"none", "add", "mul", "min", "max", NULL};
+    const int64_t rank = opaque->in[0].rank;
+    const int64_t batch = graft_foreign_int(node, "batch_dims", 0);
+    const int64_t axis = graft_foreign_int(node, "axis", 0);
+    const int32_t reduction = graft_foreign_choice(node, "reduction", names, 0);
+    const bool fits = batch >= 0 && batch < rank && axis >= -rank && axis < rank && reduction >= 0;
+    opaque->axis = fits ? (uint32_t)(axis + (axis < 0 ? rank : 0)) : 0;
+    opaque->attrs[INDEX_BATCH] = fits ? (int32_t)batch : 0;
+    opaque->attrs[INDEX_REDUCTION] = fits ? reductions[reduction] : 0;
+    return fits;
+}
+
+/* ------------------------------------------------------- GatherElements, ScatterElements */
+
+/* Whether a list of places has the axes of a tensor, none longer but the one that they are of. */
+static bool lies_within(const graft_opaque *opaque)
+{
+    const graft_shape *data = &opaque->in[0];
+    const graft_shape *list = &opaque->in[1];
+    bool fits = is_whole(list) && list->rank == data->rank && data->rank > 0;
+    for (uint32_t i = 0; i < data->rank && fits; i++) {
+        fits = i == opaque->axis || list->dims[i] <= data->dims[i];
+    }
+    return fits;
+}
+
+/* Where the element lies that place `i` of the list names; -1: outside. */
+static int64_t element_at(const graft_opaque *opaque, const void *const *in, size_t i)
+{
+    const graft_shape *data = &opaque->in[0];
+    const int64_t place = place_at(opaque, in, i, data->dims[opaque->axis]);
+    int64_t at = 0;
+    int64_t step = 1;
+    for (uint32_t a = data->rank; a-- > 0;) {
+        const size_t size = (size_t)opaque->in[1].dims[a];
+        at += (a == opaque->axis ? place : (int64_t)(i % size)) * step;
+        step *= data->dims[a];
+        i /= size;
+    }
+    return place < 0 ? -1 : at;
+}
+
+bool graft_foreign_gather_elements_shape(const graft_opaque *opaque, const void *const *in,
+                                         graft_shape *shape)
+{
+    (void)in;
+    *shape = opaque->in[1];
+    shape->dtype = opaque->in[0].dtype;
+    return lies_within(opaque);
+}
+
+graft_status graft_foreign_gather_elements(graft_env *env, const graft_opaque *opaque,
+                                           const void *const *in, void *out)
+{
+    const size_t width = width_of(&opaque->out);
+    for (size_t i = 0; i < graft_count(&opaque->out); i++) {
+        const int64_t at = element_at(opaque, in, i);
+        if (at < 0) {
+            return refuse_place(env, i);
+        }
+        memcpy((uint8_t *)out + i * width, (const uint8_t *)in[0] + (size_t)at * width, width);
+    }
+    return GRAFT_OK;
+}
+
+/* Whether updates are of the type, and how they are taken up can be run. */
+static bool takes_updates(const graft_opaque *opaque)
+{
+    const int32_t code = opaque->attrs[INDEX_REDUCTION];
+    return opaque->in[2].dtype == opaque->in[0].dtype &&
+           (code == GRAFT_FOREIGN_NONE || graft_foreign_can_merge(code, opaque->in[0].dtype));
+}
+
+/* `count` elements at `from` replace those at `to`, or are added to them and the like. */
+static void take_up(const graft_opaque *opaque, const void *from, size_t count, void *to)
+{
+    const int32_t code = opaque->attrs[INDEX_REDUCTION];
+    if (code == GRAFT_FOREIGN_NONE) {
+        memcpy(to, from, count * width_of(&opaque->out));
+    } else {
+        graft_foreign_merge(code, opaque->out.dtype, from, count, to);
+    }
+}
+
+bool graft_foreign_scatter_elements_shape(const graft_opaque *opaque, const void *const *in,
+                                          graft_shape *shape)
+{
+    graft_shape updates = opaque->in[2];
+    (void)in;
+    updates.dtype = opaque->in[1].dtype;
+    *shape = opaque->in[0];
+    return lies_within(opaque) && graft_shape_equal(&updates, &opaque->in[1]) &&
+           takes_updates(opaque);
+}
+
+graft_status graft_foreign_scatter_elements(graft_env *env, const graft_opaque *opaque,
+                                            const void *const *in, void *out)
+{
+    const size_t width = width_of(&opaque->out);
+    memcpy(out, in[0], (size_t)graft_shape_bytes(&opaque->out));
+    for (size_t i = 0; i < graft_count(&opaque->in[1]); i++) {
+        const int64_t at = element_at(opaque, in, i);
+        if (at < 0) {
+            return refuse_place(env, i);
+        }
+        take_up(opaque, (const uint8_t *)in[2] + i * width, 1, (uint8_t *)out + (size_t)at * width);
+    }
+    return GRAFT_OK;
+}
+
+/* --------------------------------------------------------------------- GatherND, ScatterND */
+
+/* How many axes the last axis of the list names, behind those of the batch; 0: it does not fit. */
+static uint32_t depth_of(const graft_opaque *opaque)
+{
+    const graft_shape *data = &opaque->in[0];
+    const graft_shape *list = &opaque->in[1];
+    const uint32_t batch = (uint32_t)opaque->attrs[INDEX_BATCH];
+    if (!is_whole(list) || list->rank <= batch || data->rank == 0) {
+        return 0;
+    }
+    const uint32_t depth = (uint32_t)list->dims[list->rank - 1];
+    bool fits = batch + depth <= data->rank;
+    for (uint32_t i = 0; i < batch; i++) {
+        fits = fits && list->dims[i] == data->dims[i];
+    }
+    return fits ? depth : 0;
+}
+
+/* What places name: the axes of the list but its last, then those of the data that are left. */
+static bool shape_rows(const graft_opaque *opaque, graft_shape *shape)
+{
+    const graft_shape *data = &opaque->in[0];
+    const graft_shape *list = &opaque->in[1];
+    const uint32_t depth = depth_of(opaque);
+    const uint32_t first = (uint32_t)opaque->attrs[INDEX_BATCH] + depth;
+    if (depth == 0 || list->rank - 1U + data->rank - first > GRAFT_MAX_RANK) {
+        return false;
+    }
+    *shape = (graft_shape){.rank = 0, .dtype = data->dtype};
+    for (uint32_t i = 0; i + 1 < list->rank; i++) {
+        shape->dims[shape->rank++] = list->dims[i];
+    }
+    for (uint32_t i = first; i < data->rank; i++) {
+        shape->dims[shape->rank++] = data->dims[i];
+    }
+    return true;
+}
+
+/* Where row `i` begins, in rows; -1: outside. `rows` is how many the list names in each batch. */
+static int64_t row_at(const graft_opaque *opaque, const void *const *in, size_t i, size_t rows)
+{
+    const uint32_t depth = depth_of(opaque);
+    const uint32_t batch = (uint32_t)opaque->attrs[INDEX_BATCH];
+    int64_t at = (int64_t)(i / rows);
+    for (uint32_t d = 0; d < depth && at >= 0; d++) {
+        const int64_t size = opaque->in[0].dims[batch + d];
+        const int64_t place = place_at(opaque, in, i * depth + d, size);
+        at = place < 0 ? -1 : at * size + place;
+    }
+    return at;
+}
+
+bool graft_foreign_gather_nd_shape(const graft_opaque *opaque, const void *const *in,
+                                   graft_shape *shape)
+{
+    (void)in;
+    return shape_rows(opaque, shape);
+}
+
+/* Elements of a row, and rows that the list names in each batch and in all. */
+typedef struct {
+    size_t elements;
+    size_t each;
+    size_t all;
+} row_counts;
+
+static row_counts rows_of(const graft_opaque *opaque)
+{
+    const graft_shape *list = &opaque->in[1];
+    const uint32_t batch = (uint32_t)opaque->attrs[INDEX_BATCH];
+    return (row_counts){
+        graft_axes_count(&opaque->in[0], batch + depth_of(opaque), opaque->in[0].rank),
+        graft_axes_count(list, batch, list->rank - 1U), graft_axes_count(list, 0, list->rank - 1U)};
+}
+
+graft_status graft_foreign_gather_nd(graft_env *env, const graft_opaque *opaque,
+                                     const void *const *in, void *out)
+{
+    const row_counts r = rows_of(opaque);
+    const size_t bytes = r.elements * width_of(&opaque->out);
+    for (size_t i = 0; i < r.all; i++) {
+        const int64_t at = row_at(opaque, in, i, r.each);
+        if (at < 0) {
+            return refuse_place(env, i);
+        }
+        memcpy((uint8_t *)out + i * bytes, (const uint8_t *)in[0] + (size_t)at * bytes, bytes);
+    }
+    return GRAFT_OK;
+}
+
+bool graft_foreign_scatter_nd_shape(const graft_opaque *opaque, const void *const *in,
+                                    graft_shape *shape)
+{
+    graft_shape updates;
+    (void)in;
+    *shape = opaque->in[0];
+    return shape_rows(opaque, &updates) && graft_shape_equal(&updates, &opaque->in[2]) &&
+           takes_updates(opaque);
+}
+
+graft_status graft_foreign_scatter_nd(graft_env *env, const graft_opaque *opaque,
+                                      const void *const *in, void *out)
+{
+    const row_counts r = rows_of(opaque);
+    const size_t bytes = r.elements * width_of(&opaque->out);
+    memcpy(out, in[0], (size_t)graft_shape_bytes(&opaque->out));
+    for (size_t i = 0; i < r.all; i++) {
+        const int64_t at = row_at(opaque, in, i, r.each);
+        if (at < 0) {
+            return refuse_place(env, i);
+        }
+        take_up(opaque, (const uint8_t *)in[2] + i * bytes, r.elements,
+                (uint8_t *)out + (size_t)at * bytes);
+    }
+    return GRAFT_OK;
+}
+
+/* --------------------------------------------------------------------------------- OneHot */
+
+bool graft_foreign_read_one_hot(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    const int64_t rank = opaque->in[0].rank + 1;
+    const int64_t axis = graft_foreign_int(node, "axis", -1);
+    opaque->axis = axis >= -rank && axis < rank ? (uint32_t)(axis + (axis < 0 ? rank : 0)) : 0;
+    return axis >= -rank && axis < rank;
+}
+
+/* Number `i` of input `k`, which may be a whole one of binary32. */
+static int64_t number_at(const graft_opaque *opaque, const void *const *in, uint32_t k, size_t i)
+{
+    if (opaque->in[k].dtype != GRAFT_DTYPE_F32) {
+        return graft_foreign_whole(opaque, in, k, (uint32_t)i);
+    }
+    const float number = ((const float *)in[k])[i];
+    return number > -0x1p31F && number < 0x1p31F ? (int64_t)number : INT64_MIN / 2;
+}
+
+bool graft_foreign_one_hot_shape(const graft_opaque *opaque, const void *const *in,
+                                 graft_shape *shape)
+{
+    const graft_shape *from = &opaque->in[0];
+    const graft_shape *depth = &opaque->in[1];
+    const graft_shape *values = &opaque->in[2];
+    if (in[1] == NULL || from->rank == GRAFT_MAX_RANK || graft_shape_elements(depth) != 1 ||
+        (!is_whole(from) && from->dtype != GRAFT_DTYPE_F32) ||
+        (!is_whole(depth) && depth->dtype != GRAFT_DTYPE_F32) || values->rank != 1 ||
+        values->dims[0] != 2) {
+        return false;
+    }
+    shape->rank = (uint8_t)(from->rank + 1);
+    shape->dtype = values->dtype;
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        shape->dims[i] = from->dims[i - (i > opaque->axis)];
+    }
+    return graft_foreign_size(shape, opaque->axis, number_at(opaque, in, 1, 0));
+}
+
+graft_status graft_foreign_one_hot(graft_env *env, const graft_opaque *opaque,
+                                   const void *const *in, void *out)
+{
+    (void)env;
+    const graft_blocks b = graft_blocks_of(&opaque->out, (int32_t)opaque->axis);
+    const size_t width = width_of(&opaque->out);
+    for (size_t i = 0; i < graft_count(&opaque->out); i++) {
+        const size_t from = i / (b.inner * b.size) * b.inner + i % b.inner;
+        const int64_t hot = number_at(opaque, in, 0, from);
+        const int64_t place = (int64_t)(i / b.inner % b.size);
+        const bool on = hot == place || hot + (int64_t)b.size == place;
+        memcpy((uint8_t *)out + i * width, (const uint8_t *)in[2] + (on ? width : 0), width);
+    }
+    return GRAFT_OK;
+}
+
+/* ---------------------------------------------------------------------------------- Trilu */
+
+bool graft_foreign_read_trilu(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    opaque->attrs[1] = graft_foreign_int(node, "upper", 1) != 0;
+    return opaque->in[0].rank >= 2;
+}
+
+bool graft_foreign_trilu_shape(const graft_opaque *opaque, const void *const *in,
+                               graft_shape *shape)
+{
+    *shape = opaque->in[0];
+    return !graft_foreign_has(opaque, 1) || graft_foreign_list(opaque, in, 1) == 1;
+}
+
+graft_status graft_foreign_trilu(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                                 void *out)
+{
+    (void)env;
+    const int64_t columns = opaque->out.dims[opaque->out.rank - 1];
+    const int64_t rows = opaque->out.dims[opaque->out.rank - 2];
+    const size_t width = width_of(&opaque->out);
+    const int64_t given = graft_foreign_has(opaque, 1) ? graft_foreign_whole(opaque, in, 1, 0) : 0;
+    const int64_t k = given < -rows ? -rows : given > columns ? columns : given;
+    memcpy(out, in[0], (size_t)graft_shape_bytes(&opaque->out));
+    for (int64_t i = 0; i < (int64_t)graft_count(&opaque->out) / columns; i++) {
+        int64_t edge =
+            i % rows + k + (opaque->attrs[1] != 0 ? 0 : 1); /* From it on, or up to it. */
+        edge = edge < 0 ? 0 : edge > columns ? columns : edge;
+        uint8_t *row = (uint8_t *)out + (size_t)(i * columns) * width;
+        if (opaque->attrs[1] != 0) {
+            memset(row, 0, (size_t)edge * width);
+        } else {
+            memset(row + (size_t)edge * width, 0, (size_t)(columns - edge) * width);
+        }
+    }
+    return GRAFT_OK;
+}
