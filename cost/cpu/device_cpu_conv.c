@@ -320,11 +320,42 @@ done:
     return status;
 }
 
+static void swap_numbers(int32_t *a, int32_t *b)
+{
+    const int32_t first = *a;
+    *a = *b;
+    *b = first;
+}
+
+/* Makes the height of an image of width 1 its width, or the other way round. */
+static void turn_image(graft_kernel *kernel)
+{
+    graft_signature *s = &kernel->signature;
+    int32_t *a = s->attrs;
+    graft_shape *shapes[4] = {&s->inputs[IMAGE], &s->inputs[FILTER], &kernel->outputs[0],
+                              &s->inputs[RESIDUAL]};
+    for (uint32_t i = 0; i < (s->op == GRAFT_OP_conv_bias_add ? 4 : 3); i++) {
+        swap_numbers(&shapes[i]->dims[2], &shapes[i]->dims[3]);
+    }
+    swap_numbers(&a[GRAFT_ATTR_conv_stride_h], &a[GRAFT_ATTR_conv_stride_w]);
+    swap_numbers(&a[GRAFT_ATTR_conv_dilation_h], &a[GRAFT_ATTR_conv_dilation_w]);
+    swap_numbers(&a[GRAFT_ATTR_conv_pad_top], &a[GRAFT_ATTR_conv_pad_left]);
+    swap_numbers(&a[GRAFT_ATTR_conv_pad_bottom], &a[GRAFT_ATTR_conv_pad_right]);
+}
+
+/* The library's loops are along the width: an image of width 1 is one of height 1 to it, which lies
+ * in memory as it did. */
 static graft_status open_conv(graft_env *env, graft_kernel *kernel, const conv_kind *kind,
                               uint32_t variant)
 {
     graft_status status = GRAFT_OK;
     conv_forms forms = {.pd = NULL};
+    const graft_signature *s = &kernel->signature;
+    const bool turns = is_conv(s->op) && s->inputs[IMAGE].dims[3] == 1 &&
+                       s->inputs[FILTER].dims[3] == 1 && kernel->outputs[0].dims[3] == 1;
+    if (turns) {
+        turn_image(kernel);
+    }
     describe_forms(kernel, &forms);
     GRAFT_CHECK(choose_conv(env, kernel, kind, variant, &forms));
     graft_program_name(kernel, kind->family, forms.pd);
@@ -332,6 +363,9 @@ static graft_status open_conv(graft_env *env, graft_kernel *kernel, const conv_k
         GRAFT_CHECK(build_conv(env, kernel, kind, &forms));
     }
 done:
+    if (turns) {
+        turn_image(kernel);
+    }
     (void)dnnl_primitive_desc_destroy(forms.pd);
     return status;
 }

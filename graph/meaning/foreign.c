@@ -16,43 +16,25 @@ typedef struct {
     uint8_t outputs;
 } foreign_row;
 
-#define ONE(op_type, code)                                                                         \
+#define FULL(op_type, attributes, read, name, code, least, most, by_number, outputs)               \
     {                                                                                              \
-        op_type, "", NULL, graft_foreign_one_shape, graft_foreign_one, code, 1, 1, false, 1        \
+        op_type, attributes, read, graft_foreign_##name##_shape, graft_foreign_##name, code,       \
+            least, most, by_number, outputs                                                        \
     }
-#define TWO(op_type, code)                                                                         \
-    {                                                                                              \
-        op_type, "", NULL, graft_foreign_two_shape, graft_foreign_two, code, 2, 2, false, 1        \
-    }
-
 #define ROW(op_type, attributes, read, name, least, most, by_number)                               \
-    {                                                                                              \
-        op_type, attributes, read, graft_foreign_##name##_shape, graft_foreign_##name, 0, least,   \
-            most, by_number, 1                                                                     \
-    }
-
+    FULL(op_type, attributes, read, name, 0, least, most, by_number, 1)
+#define ONE(op_type, code) FULL(op_type, "", NULL, one, code, 1, 1, false, 1)
+#define TWO(op_type, code) FULL(op_type, "", NULL, two, code, 2, 2, false, 1)
+#define MAP(op_type, code) FULL(op_type, "alpha", graft_foreign_read_map, map, code, 4, 5, false, 1)
 #define REDUCE(op_type, code)                                                                      \
-    {                                                                                              \
-        op_type, "axes keepdims noop_with_empty_axes", graft_foreign_read_reduce,                  \
-            graft_foreign_reduce_shape, graft_foreign_reduce, code, 1, 2, true, 1                  \
-    }
+    FULL(op_type, "axes keepdims noop_with_empty_axes", graft_foreign_read_reduce, reduce, code,   \
+         1, 2, true, 1)
 #define ARG(op_type, code)                                                                         \
-    {                                                                                              \
-        op_type, "axis keepdims select_last_index", graft_foreign_read_arg,                        \
-            graft_foreign_arg_shape, graft_foreign_arg, code, 1, 1, false, 1                       \
-    }
+    FULL(op_type, "axis keepdims select_last_index", graft_foreign_read_arg, arg, code, 1, 1,      \
+         false, 1)
 #define INDEX(op_type, attributes, name, inputs)                                                   \
     ROW(op_type, attributes, graft_foreign_read_index, name, inputs, inputs, false)
-
-#define BYTES(op_type, code)                                                                       \
-    {                                                                                              \
-        op_type, "", NULL, graft_foreign_bytes_shape, graft_foreign_bytes, code, 7, 8, false, 1    \
-    }
-#define MAP(op_type, code)                                                                         \
-    {                                                                                              \
-        op_type, "alpha", graft_foreign_read_map, graft_foreign_map_shape, graft_foreign_map,      \
-            code, 4, 5, false, 1                                                                   \
-    }
+#define BYTES(op_type, code) FULL(op_type, "", NULL, bytes, code, 7, 8, false, 1)
 
 #define RESIZE_ATTRIBUTES                                                                          \
     "coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value mode "       \
@@ -75,8 +57,8 @@ static const foreign_row rows[] = {
     ONE("Acosh", GRAFT_FOREIGN_ACOSH),
     ONE("Atanh", GRAFT_FOREIGN_ATANH),
     ONE("IsNaN", GRAFT_FOREIGN_IS_NAN),
-    {"IsInf",                 "detect_negative detect_positive", graft_foreign_read_inf,   graft_foreign_one_shape,
-                                     graft_foreign_one,                                                                                                                        0, 1, 1, false, 1                        },
+    FULL("IsInf", "detect_negative detect_positive", graft_foreign_read_inf, one, 0, 1, 1, false,
+         1),
     ONE("BitwiseNot", GRAFT_FOREIGN_BIT_NOT),
     ONE("Not", GRAFT_FOREIGN_NOT),
     TWO("Equal", GRAFT_FOREIGN_EQUAL),
@@ -91,8 +73,7 @@ static const foreign_row rows[] = {
     TWO("Sub", GRAFT_FOREIGN_SUB),
     TWO("Mul", GRAFT_FOREIGN_MUL),
     TWO("Div", GRAFT_FOREIGN_DIV),
-    {"Mod",                   "fmod",                            graft_foreign_read_mod,   graft_foreign_two_shape,     graft_foreign_two,     0, 2, 2,
-                                     false,                                                                                                                                                    1                        },
+    FULL("Mod", "fmod", graft_foreign_read_mod, two, 0, 2, 2, false, 1),
     TWO("Pow", GRAFT_FOREIGN_POW),
     TWO("BitwiseAnd", GRAFT_FOREIGN_BIT_AND),
     TWO("BitwiseOr", GRAFT_FOREIGN_BIT_OR),
@@ -108,8 +89,8 @@ static const foreign_row rows[] = {
     ROW("Slice", "axes ends starts", graft_foreign_read_slice, slice, 3, 5, true),
     ROW("Transpose", "perm", graft_foreign_read_transpose, transpose, 1, 1, false),
     ROW("Concat", "axis", graft_foreign_read_concat, concat, 1, GRAFT_OPAQUE_INPUTS_MOST, false),
-    {"Split",                 "axis num_outputs split",          graft_foreign_read_split, graft_foreign_split_shape,
-                                     graft_foreign_split,                                                                                                                      0, 1, 2, true,  GRAFT_OPAQUE_OUTPUTS_MOST},
+    FULL("Split", "axis num_outputs split", graft_foreign_read_split, split, 0, 1, 2, true,
+         GRAFT_OPAQUE_OUTPUTS_MOST),
     REDUCE("ReduceSum", GRAFT_FOREIGN_SUM),
     REDUCE("ReduceMean", GRAFT_FOREIGN_SUM_MEAN),
     REDUCE("ReduceProd", GRAFT_FOREIGN_SUM_PRODUCT),
@@ -122,8 +103,7 @@ static const foreign_row rows[] = {
     REDUCE("ReduceLogSumExp", GRAFT_FOREIGN_SUM_EXP),
     ARG("ArgMax", GRAFT_FOREIGN_SUM_MAX),
     ARG("ArgMin", GRAFT_FOREIGN_SUM_MIN),
-    {"TopK",                  "axis k largest sorted",           graft_foreign_read_top,   graft_foreign_top_shape,
-                                     graft_foreign_top,                                                                                                                        0, 1, 2, true,  2                        },
+    FULL("TopK", "axis k largest sorted", graft_foreign_read_top, top, 0, 1, 2, true, 2),
     ROW("CumSum", "exclusive reverse", graft_foreign_read_cumsum, cumsum, 2, 2, true),
     ROW("Einsum", "equation", graft_foreign_read_einsum, einsum, 1, 3, false),
     INDEX("GatherElements", "axis", gather_elements, 2),
@@ -139,8 +119,7 @@ static const foreign_row rows[] = {
     ROW("LRN", "alpha beta bias size", graft_foreign_read_lrn, lrn, 1, 1, false),
     ROW("ConvInteger", CONV_ATTRIBUTES, graft_foreign_read_conv, conv_integer, 2, 4, false),
     ROW("MatMulInteger", "", NULL, matmul, 2, 4, false),
-    {"DynamicQuantizeLinear", "",                                NULL,                     graft_foreign_dynamic_shape, graft_foreign_dynamic, 0, 1, 1,
-                                     false,                                                                                                                                                    3                        },
+    FULL("DynamicQuantizeLinear", "", NULL, dynamic, 0, 1, 1, false, 3),
     BYTES("com.microsoft:QLinearAdd", GRAFT_FOREIGN_ADD),
     BYTES("com.microsoft:QLinearMul", GRAFT_FOREIGN_MUL),
     MAP("com.microsoft:QLinearSigmoid", GRAFT_FOREIGN_SUM_EXP),
@@ -150,6 +129,8 @@ static const foreign_row rows[] = {
     ROW("com.microsoft:QLinearConcat", "axis", graft_foreign_read_join, join, 5,
         GRAFT_OPAQUE_INPUTS_MOST, false),
     ROW("com.microsoft:QGemm", "alpha transA transB", graft_foreign_read_gemm, gemm, 6, 9, false),
+    ROW("ConvTranspose", CONV_ATTRIBUTES " output_padding", graft_foreign_read_transposed,
+        transposed, 2, 3, false),
     ROW("Conv", CONV_ATTRIBUTES, graft_foreign_read_conv, conv, 2, 3, false),
 };
 

@@ -10,7 +10,7 @@
  *      BitwiseAnd BitwiseOr BitwiseXor BitwiseNot     of whole numbers
  *      Pow                                    of binary32, int64, int32, also mixed
  *      Where Expand Tile Pad Slice Transpose Concat Split Trilu OneHot    of elements of any type
- *      GatherElements GatherND ScatterElements ScatterND      likewise; sums and the like of numbers
+ *      GatherElements GatherND ScatterElements ScatterND      likewise; sums of numbers
  *      ReduceSum ... ReduceLogSumExp CumSum   of binary32, int64, int32
  *      ArgMax ArgMin TopK                     of numbers; of equal ones the first
  *      Einsum                                 of one to three operands of binary32, with an arrow
@@ -18,6 +18,7 @@
  *      Resize Upsample GridSample LRN         of binary32
  *      Conv                                   of binary32, along one or two axes, with strides that
  *                                             operators.def does not have; no large ones
+ *      ConvTranspose                          likewise, in groups and with dilations
  *      DynamicQuantizeLinear MatMulInteger ConvInteger
  *      QLinearAdd QLinearMul QLinearSigmoid QLinearLeakyRelu QLinearGlobalAveragePool
  *      QLinearConcat QGemm                    of com.microsoft, scales of whole tensors

@@ -458,7 +458,8 @@ enum {
     CONV_DILATION = 3,
     CONV_BEFORE = 5,
     CONV_AFTER = 7,
-    CONV_GROUPS = 9
+    CONV_GROUPS = 9,
+    CONV_EXTRA
 };
 /* Products of a node: of more, plain loops take longer than anybody waits. */
 static const uint64_t products_most = 1U << 28;
@@ -493,6 +494,14 @@ bool graft_foreign_read_conv(const Onnx__NodeProto *node, graft_opaque *opaque)
            read_axes(node, "pads", 2, 0, rank - 2, opaque->attrs + CONV_BEFORE);
 }
 
+/* Whether input 2 is missing, or has one number of binary32 for each of `count` channels. */
+static bool fits_bias(const graft_opaque *opaque, int32_t count)
+{
+    const graft_shape *bias = &opaque->in[2];
+    return !graft_foreign_has(opaque, 2) ||
+           (bias->dtype == GRAFT_DTYPE_F32 && bias->rank == 1 && bias->dims[0] == count);
+}
+
 /* Of elements of any type. */
 static bool shape_windows(const graft_opaque *opaque, graft_shape *shape)
 {
@@ -518,10 +527,8 @@ bool graft_foreign_conv_shape(const graft_opaque *opaque, const void *const *in,
     const graft_shape *w = &opaque->in[1];
     const uint64_t window = graft_shape_elements(w) / (uint64_t)w->dims[0];
     return opaque->in[0].dtype == GRAFT_DTYPE_F32 && w->dtype == GRAFT_DTYPE_F32 &&
-           (!graft_foreign_has(opaque, 2) ||
-            (opaque->in[2].dtype == GRAFT_DTYPE_F32 && opaque->in[2].rank == 1 &&
-             opaque->in[2].dims[0] == w->dims[0])) &&
-           shape_windows(opaque, shape) && graft_shape_elements(shape) <= products_most / window;
+           fits_bias(opaque, w->dims[0]) && shape_windows(opaque, shape) &&
+           graft_shape_elements(shape) <= products_most / window;
 }
 
 /* The places of a filter that lie inside of an axis, when its first lies at `start`. */
@@ -543,22 +550,27 @@ static reach reach_of(const graft_opaque *opaque, uint32_t axis, int64_t size, i
     return r;
 }
 
-/* Eight sums, which compilers make a vector of. */
+/* Many sums, which compilers make some vectors of: one would wait for itself. */
 static float dot(const float *x, const float *w, int64_t count, int64_t step)
 {
-    float sums[8] = {0.0F};
+    enum { SUMS = 32 };
+    float sums[SUMS] = {0.0F};
     float rest = 0.0F;
     int64_t i = 0;
-    for (; step == 1 && i + 8 <= count; i += 8) {
-        for (int64_t k = 0; k < 8; k++) {
+    for (; step == 1 && i + SUMS <= count; i += SUMS) {
+        for (int64_t k = 0; k < SUMS; k++) {
             sums[k] += x[i + k] * w[i + k];
         }
     }
     for (; i < count; i++) {
         rest += x[i * step] * w[i];
     }
-    return rest + ((sums[0] + sums[4]) + (sums[1] + sums[5])) +
-           ((sums[2] + sums[6]) + (sums[3] + sums[7]));
+    for (int64_t half = SUMS / 2; half > 0; half /= 2) {
+        for (int64_t k = 0; k < half; k++) {
+            sums[k] += sums[k + half];
+        }
+    }
+    return rest + sums[0];
 }
 
 /* One element; `x` and `w` begin with the channels of the group and of the filter. */
@@ -687,6 +699,115 @@ graft_status graft_foreign_conv_integer(graft_env *env, const graft_opaque *opaq
             ((int32_t *)out)[(group * outputs + o) * places + place] =
                 graft_foreign_dot(window, weights, (size_t)terms);
         }
+    }
+    graft_arena_release(env->scratch, mark);
+    return GRAFT_OK;
+}
+
+/* --------------------------------------------------------------------------- ConvTranspose */
+
+bool graft_foreign_read_transposed(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    return graft_foreign_read_conv(node, opaque) &&
+           read_axes(node, "output_padding", 1, 0, opaque->in[0].rank - 2U,
+                     opaque->attrs + CONV_EXTRA);
+}
+
+bool graft_foreign_transposed_shape(const graft_opaque *opaque, const void *const *in,
+                                    graft_shape *shape)
+{
+    (void)in;
+    const graft_shape *x = &opaque->in[0];
+    const graft_shape *w = &opaque->in[1];
+    const int32_t *a = opaque->attrs;
+    const int64_t channels = (int64_t)w->dims[1] * a[CONV_GROUPS];
+    bool fits = x->dtype == GRAFT_DTYPE_F32 && w->dtype == GRAFT_DTYPE_F32 && a[CONV_GROUPS] > 0 &&
+                w->dims[0] == x->dims[1] && x->dims[1] % a[CONV_GROUPS] == 0 &&
+                fits_bias(opaque, (int32_t)channels);
+    *shape = *x;
+    fits = fits && graft_foreign_size(shape, 1, channels);
+    for (uint32_t i = 2; i < x->rank && fits; i++) {
+        const uint32_t k = i + CONV_AXES - x->rank;
+        const int64_t span = ((int64_t)w->dims[i] - 1) * a[CONV_DILATION + k] + 1;
+        fits = graft_foreign_size(shape, i,
+                                  ((int64_t)x->dims[i] - 1) * a[CONV_STRIDE + k] + span +
+                                      a[CONV_EXTRA + k] - a[CONV_BEFORE + k] - a[CONV_AFTER + k]);
+    }
+    const uint64_t each = graft_shape_elements(w) / (uint64_t)w->dims[0];
+    return fits && graft_shape_elements(x) <= products_most / each;
+}
+
+/* Adds what `size` elements of one row become to a row of the result, at steps. */
+static void spread_row(const float *row, int64_t size, int64_t start, int64_t step, int64_t room,
+                       float *out)
+{
+    for (int64_t i = 0; i < size; i++) {
+        const int64_t at = start + i * step;
+        if (at >= 0 && at < room) {
+            out[at] += row[i];
+        }
+    }
+}
+
+/* One channel of the result: each row of the image, weighted and summed over channels for a tap of
+ * the filter, is spread to where the tap puts it. `w` is the filter of the first channel. */
+static void transpose_channel(const graft_opaque *opaque, const float *x, const float *w,
+                              float *row, float *out)
+{
+    const graft_shape *s = &opaque->in[0];
+    const graft_shape *f = &opaque->in[1];
+    const graft_shape *y = &opaque->out;
+    const int32_t *a = opaque->attrs;
+    const bool one = s->rank == 3;
+    const int64_t height = one ? 1 : s->dims[2];
+    const int64_t width = s->dims[s->rank - 1];
+    const int64_t inner = (int64_t)graft_axes_count(f, 2, f->rank);
+    const int64_t columns = f->dims[f->rank - 1];
+    const int64_t rows = one ? 1 : y->dims[2];
+    const int64_t channels = s->dims[1] / a[CONV_GROUPS];
+    for (int64_t i = 0; i < height * inner; i++) {
+        const int64_t tap = i % inner;
+        const int64_t to =
+            i / inner * a[CONV_STRIDE] - a[CONV_BEFORE] + tap / columns * a[CONV_DILATION];
+        if (to < 0 || to >= rows) {
+            continue;
+        }
+        memset(row, 0, (size_t)width * sizeof(row[0]));
+        for (int64_t c = 0; c < channels; c++) {
+            const float *from = x + (c * height + i / inner) * width;
+            const float weight = w[c * f->dims[1] * inner + tap];
+            for (int64_t k = 0; k < width; k++) {
+                row[k] += weight * from[k];
+            }
+        }
+        spread_row(row, width, tap % columns * a[CONV_DILATION + 1] - a[CONV_BEFORE + 1],
+                   a[CONV_STRIDE + 1], y->dims[y->rank - 1], out + to * y->dims[y->rank - 1]);
+    }
+}
+
+graft_status graft_foreign_transposed(graft_env *env, const graft_opaque *opaque,
+                                      const void *const *in, void *out)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const graft_shape *x = &opaque->in[0];
+    const graft_shape *w = &opaque->in[1];
+    const size_t places = graft_axes_count(&opaque->out, 2, opaque->out.rank);
+    const size_t inner = graft_axes_count(w, 2, w->rank);
+    const size_t each = (size_t)w->dims[1]; /* Channels of the result, of a group. */
+    const size_t outputs = (size_t)opaque->out.dims[1];
+    const size_t channels = (size_t)(x->dims[1] / opaque->attrs[CONV_GROUPS]);
+    float *row = GRAFT_NEW(env->scratch, float, (size_t)x->dims[x->rank - 1]);
+    for (size_t i = 0; i < (size_t)x->dims[0] * outputs; i++) {
+        const size_t o = i % outputs;
+        const size_t first = o / each * channels; /* Of the group. */
+        float *to = (float *)out + i * places;
+        for (size_t k = 0; k < places; k++) {
+            to[k] = graft_foreign_has(opaque, 2) ? ((const float *)in[2])[o] : 0.0F;
+        }
+        transpose_channel(opaque,
+                          (const float *)in[0] + (i / outputs * (size_t)x->dims[1] + first) *
+                                                     graft_axes_count(x, 2, x->rank),
+                          (const float *)in[1] + (first * each + o % each) * inner, row, to);
     }
     graft_arena_release(env->scratch, mark);
     return GRAFT_OK;

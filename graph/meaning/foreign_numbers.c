@@ -80,9 +80,8 @@ COMPARISONS(i8, int8_t)
             const type quotient = y == -1 ? (type)(0 - (unsigned_type)x) : (type)(x / y);          \
             const type rest = y == -1 ? 0 : (type)(x % y);                                         \
             const bool moves = s->code == GRAFT_FOREIGN_MOD && (rest < 0) != (y < 0);              \
-            out[i] = (element)(s->code == GRAFT_FOREIGN_DIV ? quotient                             \
-                               : rest != 0 && moves         ? rest + y                             \
-                                                            : rest);                                       \
+            const type moved = rest != 0 && moves ? (type)(rest + y) : rest;                       \
+            out[i] = (element)(s->code == GRAFT_FOREIGN_DIV ? quotient : moved);                   \
         }                                                                                          \
         return true;                                                                               \
     }                                                                                              \

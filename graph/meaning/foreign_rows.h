@@ -138,10 +138,10 @@ graft_foreign_runner graft_foreign_reduce, graft_foreign_arg, graft_foreign_top,
 
 /* foreign_images.c */
 graft_foreign_reader graft_foreign_read_resize, graft_foreign_read_upsample, graft_foreign_read_lrn,
-    graft_foreign_read_conv, graft_foreign_read_grid;
+    graft_foreign_read_conv, graft_foreign_read_grid, graft_foreign_read_transposed;
 graft_foreign_shaper graft_foreign_resize_shape, graft_foreign_lrn_shape, graft_foreign_conv_shape,
-    graft_foreign_conv_integer_shape, graft_foreign_grid_shape;
+    graft_foreign_conv_integer_shape, graft_foreign_grid_shape, graft_foreign_transposed_shape;
 graft_foreign_runner graft_foreign_resize, graft_foreign_lrn, graft_foreign_conv,
-    graft_foreign_conv_integer, graft_foreign_grid;
+    graft_foreign_conv_integer, graft_foreign_grid, graft_foreign_transposed;
 
 #endif

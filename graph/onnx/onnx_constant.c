@@ -635,13 +635,27 @@ static bool describe_foreign(graft_onnx_reader *reader, const Onnx__NodeProto *n
     return graft_foreign_find(node, opaque) && graft_foreign_shape(opaque, data, &opaque->out);
 }
 
+/* Results of constants of 16 bits, which are held in binary32, are of their type. */
+static graft_shape shape_of_result(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                   const graft_opaque *opaque)
+{
+    graft_shape shape = opaque->out;
+    for (size_t k = 0; k < node->n_input && shape.dtype == GRAFT_DTYPE_F32; k++) {
+        const graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, k);
+        const uint8_t dtype = entry == NULL ? 0 : graft_onnx_shape_of_entry(reader, entry).dtype;
+        shape.dtype = graft_half_is(dtype) ? dtype : shape.dtype;
+    }
+    return shape;
+}
+
 graft_shape graft_onnx_shape_of_foreign(graft_onnx_reader *reader, const Onnx__NodeProto *node,
                                         uint32_t k)
 {
     const void *data[GRAFT_OPAQUE_INPUTS_MOST];
     graft_opaque opaque = {.which = k};
     bool known = describe_foreign(reader, node, &opaque, data);
-    return known ? opaque.out : (graft_shape){.rank = GRAFT_RANK_UNKNOWN};
+    return known ? shape_of_result(reader, node, &opaque)
+                 : (graft_shape){.rank = GRAFT_RANK_UNKNOWN};
 }
 
 /* Runtimes round a range of fractions in different orders. */
@@ -664,11 +678,7 @@ static bool run_foreign(constant *c)
         (strcmp(c->node->op_type, "Range") == 0 && is_fraction(&opaque, data))) {
         return false;
     }
-    graft_shape shape = opaque.out;
-    for (uint32_t k = 0; k < c->in_count && shape.dtype == GRAFT_DTYPE_F32; k++) {
-        const uint8_t dtype = c->in[k] == NULL ? 0 : c->in[k]->shape.dtype;
-        shape.dtype = graft_half_is(dtype) ? dtype : shape.dtype;
-    }
+    const graft_shape shape = shape_of_result(c->reader, c->node, &opaque);
     if (!start_result(c, &shape)) {
         return false;
     }

@@ -153,6 +153,16 @@ static const conv_row conv_rows[] = {
      {64, 1, 10, 4},
      {2, 2, 4, 1, 5, 1, 1, 1, 1, 0},
      false, 1},
+    {"a width of 1",
+     GRAFT_OP_conv_bias,     {2, 32, 29, 1},
+     {16, 32, 5, 1},
+     {2, 1, 3, 0, 1, 0, 2, 1, 1, 1},
+     false, 2},
+    {"a width of 1, added to",
+     GRAFT_OP_conv_bias_add, {2, 32, 29, 1},
+     {16, 16, 3, 1},
+     {1, 3, 1, 0, 2, 0, 1, 1, 2, 1},
+     true,  1},
 };
 
 static graft_shape shape_of(const int32_t *dims, uint32_t rank)

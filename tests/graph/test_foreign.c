@@ -20,120 +20,132 @@ static const foreign_row rows[] = {
     {"a choice of stretched operands",
      "input x 2 3; weight w 3 = 7 8 9; weight h = 2.5; node Less x h -> c; node Where c x w -> y;"
      "output y",                                                                              6,
-     {0, 1, 2, 7, 8, 9}                                                                                                        },
+     {0, 1, 2, 7, 8, 9}                                },
     {"numbers compared as whole ones",
      "input x 4; ints a = 1 -1 2 3; node Cast x -> i : to=7; node GreaterOrEqual i a -> c;"
      "node Cast c -> y : to=1; output y",                                                     4,
-     {0, 1, 1, 1}                                                                                                              },
+     {0, 1, 1, 1}                                      },
     {"remainders have the sign of the divisor",
      "input x 4; ints a = 3 -3 2 -2; node Cast x -> i : to=7; node Mod i a -> m;"
      "node Cast m -> y : to=1; output y",                                                     4,
-     {0, -2, 0, -1}                                                                                                            },
+     {0, -2, 0, -1}                                    },
     {"a mirror on both sides",
      "input x 1 4; ints p = 0 2 0 3; node Pad x p -> y : mode=reflect; output y",             9,
-     {2, 1, 0, 1, 2, 3, 2, 1, 0}                                                                                               },
+     {2, 1, 0, 1, 2, 3, 2, 1, 0}                       },
     {"a mirror by an attribute",
      "opset 10; input x 1 3; node Pad x -> y : mode=reflect pads=0,1,0,0; output y",          4,
-     {1, 0, 1, 2}                                                                                                              },
+     {1, 0, 1, 2}                                      },
     {"an edge along a listed axis",
      "opset 18; input x 2 2; ints p = 1 0; ints a = -2; node Pad x p _ a -> y : mode=edge;"
      "output y",                                                                              6,
-     {0, 1, 0, 1, 2, 3}                                                                                                        },
+     {0, 1, 0, 1, 2, 3}                                },
     {"around and around",
      "opset 19; input x 3; ints p = 4 1; node Pad x p -> y : mode=wrap; output y",            8,
-     {2, 0, 1, 2, 0, 1, 2, 0}                                                                                                  },
+     {2, 0, 1, 2, 0, 1, 2, 0}                          },
     {"a slice backwards",
      "input x 2 4; ints s = -1; ints e = -9; ints a = 1; ints t = -2; node Slice x s e a t -> y;"
      "output y",                                                                              4,
-     {3, 1, 7, 5}                                                                                                              },
+     {3, 1, 7, 5}                                      },
     {"whole numbers moved",
      "input x 2 3; ints a = 0; node Cast x -> i : to=6; node Transpose i -> t;"
      "node Concat t t -> c : axis=1; node Gather c a -> g : axis=1; node Cast g -> y : to=1;"
      "output y",                                                                              3,
-     {0, 1, 2}                                                                                                                 },
+     {0, 1, 2}                                         },
     {"an image of twice the width",
      "input x 1 1 2 2; weight s 4 = 1 1 1 2; node Resize x _ s -> y : mode=linear; output y", 8,
-     {0, 0.25F, 0.75F, 1, 2, 2.25F, 2.75F, 3}                                                                                  },
+     {0, 0.25F, 0.75F, 1, 2, 2.25F, 2.75F, 3}          },
     {"a window of strides longer than 64",
      "input x 1 1 200; weight w 1 1 3 = 1 1 1; weight b 1 = 0.5;"
      "node Conv x w b -> y : strides=70, pads=1,1; output y",                                 3,
-     {1.5F, 210.5F, 420.5F}                                                                                                    },
+     {1.5F, 210.5F, 420.5F}                            },
     {"a power of the sums",
      "input x 1 3 1; node LRN x -> y : size=3 alpha=3.0 beta=1.0 bias=2.0; output y",         3,
-     {0, 1.0F / 7.0F, 2.0F / 7.0F}                                                                                             },
+     {0, 1.0F / 7.0F, 2.0F / 7.0F}                     },
     {"a rest with the sign of what is divided",
      "input x 4; ints a = 3 -3 2 -2; ints m = -1; node Cast x -> i : to=7; "
      "node Mul i m -> n; node Mod n a -> r : fmod=1; node Cast r -> y : to=1; output y",      4,
-     {0, -1, 0, -1}                                                                                                            },
+     {0, -1, 0, -1}                                    },
     {"a power of whole numbers",
      "input x 4; ints a = 3; node Cast x -> i : to=7; node Pow i a -> p; "
      "node Cast p -> y : to=1; output y",                                                     4,
-     {0, 1, 8, 27}                                                                                                             },
-    {"an angle",                                "input x 3; node Atan x -> y; output y",      3, {0, 0.785398185F, 1.10714877F}},
+     {0, 1, 8, 27}                                     },
+    {"an angle and its tangent",
+     "input x 3; weight w = 0.5; node Mul x w -> z; node Atan z -> a; node Tan a -> t;"
+     "node Identity t -> y; output y",                                                        3,
+     {0, 0.5F, 1}                                      },
     {"infinite below",
      "input x 3; weight a 3 = 0 -1 1; node Sub a x -> s; node Log x -> l; "
      "node IsInf l -> b : detect_positive=0; node Cast b -> y : to=1; output y",              3,
-     {1, 0, 0}                                                                                                                 },
+     {1, 0, 0}                                         },
     {"bits",
      "opset 18; input x 4; ints a = 6; node Cast x -> i : to=6; "
      "node Cast a -> b : to=6; node BitwiseXor i b -> c; node BitwiseNot c -> d; "
      "node Cast d -> y : to=1; output y",                                                     4,
-     {-7, -8, -5, -6}                                                                                                          },
+     {-7, -8, -5, -6}                                  },
     {"bounds of whole numbers",
      "input x 4; scalar a = 1; scalar b = 2; node Cast x -> i : to=7; "
      "node Clip i a b -> c; node Cast c -> y : to=1; output y",                               4,
-     {1, 1, 2, 2}                                                                                                              },
+     {1, 1, 2, 2}                                      },
     {"the type of another",
      "opset 15; input x 4; ints a = 1; weight w = 2.5; node CastLike x a -> i; "
      "node CastLike i w -> y; output y",                                                      4,
-     {0, 1, 2, 3}                                                                                                              },
+     {0, 1, 2, 3}                                      },
     {"a product along two axes",
      "opset 18; input x 2 2 2; ints a = -1 0; weight w = 1; node Add x w -> z; "
      "node ReduceProd z a -> y : keepdims=0; output y",                                       2,
-     {60, 672}                                                                                                                 },
+     {60, 672}                                         },
     {"a logarithm that does not overflow",
      "input x 2 2; weight w = 500; node Mul x w -> z; "
      "node ReduceLogSumExp z -> y : axes=1, keepdims=0; output y",                            2,
-     {500, 1500}                                                                                                               },
+     {500, 1500}                                       },
     {"a mean of whole numbers, cut off",
      "input x 2 2; node Cast x -> i : to=6; node ReduceMean i -> m : axes=1,; "
      "node Cast m -> y : to=1; output y",                                                     2,
-     {0, 2}                                                                                                                    },
+     {0, 2}                                            },
     {"the last of the smallest",
      "input x 2 3; weight w 2 3 = 1 0 0 2 2 2; node Mul x w -> z; "
      "node ArgMin z -> i : axis=-1 select_last_index=1 keepdims=0; "
      "node Cast i -> y : to=1; output y",                                                     2,
-     {2, 0}                                                                                                                    },
+     {2, 0}                                            },
     {"sums from the end, each without its own",
      "input x 4; scalar a = 0; node CumSum x a -> y : exclusive=1 reverse=1; output y",       4,
-     {6, 5, 3, 0}                                                                                                              },
+     {6, 5, 3, 0}                                      },
     {"products summed over a label",
      "input x 2 3; weight w 2 3 = 1 2 3 4 5 6; "
      "node Einsum x w -> y : equation=ij,kj->ki; output y",                                   4,
-     {8, 26, 17, 62}                                                                                                           },
+     {8, 26, 17, 62}                                   },
     {"elements of places",
      "input x 2 3; ints s = 2 2; ints i = 2 0 -1 -2; node Reshape i s -> p; "
      "node GatherElements x p -> y : axis=1; output y",                                       4,
-     {2, 0, 5, 4}                                                                                                              },
+     {2, 0, 5, 4}                                      },
     {"rows of places in a batch",
      "opset 13; input x 2 2 2; ints s = 2 1; ints i = 1 0; node Reshape i s -> p; "
      "node GatherND x p -> y : batch_dims=1; output y",                                       4,
-     {2, 3, 4, 5}                                                                                                              },
+     {2, 3, 4, 5}                                      },
     {"elements that are added",
      "opset 16; input x 2 2; ints s = 1 2; ints i = 1 1; weight u 1 2 = 5 7; "
      "node Reshape i s -> p; node ScatterElements x p u -> y : reduction=add; output y",      4,
-     {0, 1, 7, 10}                                                                                                             },
+     {0, 1, 7, 10}                                     },
     {"rows that replace others",
      "input x 3 2; ints s = 2 1; ints i = 2 -3; weight u 2 2 = 5 6 7 8; "
      "node Reshape i s -> p; node ScatterND x p u -> y; output y",                            6,
-     {7, 8, 2, 3, 5, 6}                                                                                                        },
+     {7, 8, 2, 3, 5, 6}                                },
     {"one hot",
      "input x 3; scalar d = 3; weight v 2 = 1 4; node Cast x -> i : to=7; "
      "node OneHot i d v -> y : axis=0; output y",                                             9,
-     {4, 1, 1, 1, 4, 1, 1, 1, 4}                                                                                               },
+     {4, 1, 1, 1, 4, 1, 1, 1, 4}                       },
     {"a lower triangle",
      "opset 14; input x 3 3; scalar k = -1; node Trilu x k -> y : upper=0; output y",         9,
-     {0, 0, 0, 3, 0, 0, 6, 7, 0}                                                                                               },
+     {0, 0, 0, 3, 0, 0, 6, 7, 0}                       },
+    {"spread along one axis, in groups",
+     "input x 1 2 2; weight w 2 1 2 = 1 2 3 4; weight b 2 = 0.5 -0.5; "
+     "node ConvTranspose x w b -> y : group=2 strides=2, pads=1,0 output_padding=1,; "
+     "output y",                                                                              8,
+     {0.5F, 1.5F, 2.5F, 0.5F, 7.5F, 8.5F, 11.5F, -0.5F}},
+    {"sums of places that a grid names",
+     "opset 16; input x 1 1 2 2; weight g 1 1 2 2 = 0 0 0.5 2; "
+     "node GridSample x g -> y : padding_mode=border; output y",                              2,
+     {1.5F, 3}                                         },
 };
 
 /* Of several outputs or another domain: such nodes run, whatever they are made of. */
