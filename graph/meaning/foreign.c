@@ -39,6 +39,7 @@ typedef struct {
 #define RESIZE_ATTRIBUTES                                                                          \
     "coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value mode "       \
     "nearest_mode"
+#define LSTM_ATTRIBUTES "direction hidden_size input_forget layout"
 #define CONV_ATTRIBUTES "auto_pad dilations group kernel_shape pads strides"
 
 static const foreign_row rows[] = {
@@ -117,6 +118,9 @@ static const foreign_row rows[] = {
     ROW("GridSample", "align_corners mode padding_mode", graft_foreign_read_grid, grid, 2, 2,
         false),
     ROW("LRN", "alpha beta bias size", graft_foreign_read_lrn, lrn, 1, 1, false),
+    FULL("LSTM", LSTM_ATTRIBUTES, graft_foreign_read_lstm, lstm, 0, 3, 8, false, 3),
+    FULL("com.microsoft:DynamicQuantizeLSTM", LSTM_ATTRIBUTES, graft_foreign_read_lstm, lstm, 0, 3,
+         12, false, 3),
     ROW("ConvInteger", CONV_ATTRIBUTES, graft_foreign_read_conv, conv_integer, 2, 4, false),
     ROW("MatMulInteger", "", NULL, matmul, 2, 4, false),
     FULL("DynamicQuantizeLinear", "", NULL, dynamic, 0, 1, 1, false, 3),

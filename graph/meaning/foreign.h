@@ -19,7 +19,8 @@
  *      Conv                                   of binary32, along one or two axes, with strides that
  *                                             operators.def does not have; no large ones
  *      ConvTranspose                          likewise, in groups and with dilations
- *      DynamicQuantizeLinear MatMulInteger ConvInteger
+ *      LSTM                                   of binary32, of any length
+ *      DynamicQuantizeLinear MatMulInteger ConvInteger, DynamicQuantizeLSTM of com.microsoft
  *      QLinearAdd QLinearMul QLinearSigmoid QLinearLeakyRelu QLinearGlobalAveragePool
  *      QLinearConcat QGemm                    of com.microsoft, scales of whole tensors
  *

@@ -72,6 +72,16 @@ static float find_scale(const float *x, size_t count, int32_t *zero)
     return scale;
 }
 
+float graft_foreign_quantise(const float *x, size_t count, int16_t *out)
+{
+    int32_t zero = 0;
+    const float scale = find_scale(x, count, &zero);
+    for (size_t i = 0; i < count; i++) {
+        out[i] = (int16_t)(round_byte(x[i] / scale, zero, GRAFT_DTYPE_U8) - zero);
+    }
+    return scale;
+}
+
 graft_status graft_foreign_dynamic(graft_env *env, const graft_opaque *opaque,
                                    const void *const *in, void *out)
 {
@@ -113,14 +123,23 @@ typedef struct {
     bool turned; /* What lies there are its columns, and zero points are those of columns there. */
 } matrix;
 
+/* Some rows at a time, so that columns that are rows there are read as they lie. */
 static void widen(const graft_opaque *opaque, const void *const *in, const matrix *m, int16_t *out)
 {
-    for (size_t i = 0; i < m->rows; i++) {
-        const int32_t zero = zero_at(opaque, in, m->zero, i);
+    enum { ROWS = 32 };
+    const uint32_t dtype = opaque->in[m->input].dtype;
+    for (size_t first = 0; first < m->rows; first += ROWS) {
+        const size_t end = first + ROWS < m->rows ? first + ROWS : m->rows;
+        int32_t zeros[ROWS];
+        for (size_t i = first; i < end; i++) {
+            zeros[i - first] = zero_at(opaque, in, m->zero, i);
+        }
         for (size_t k = 0; k < m->columns; k++) {
-            const size_t at = m->first + (m->turned ? k * m->rows + i : i * m->columns + k);
-            out[i * m->columns + k] =
-                (int16_t)((int32_t)graft_foreign_whole(opaque, in, m->input, (uint32_t)at) - zero);
+            for (size_t i = first; i < end; i++) {
+                const size_t at = m->first + (m->turned ? k * m->rows + i : i * m->columns + k);
+                out[i * m->columns + k] =
+                    (int16_t)(graft_foreign_byte(in[m->input], dtype, at) - zeros[i - first]);
+            }
         }
     }
 }

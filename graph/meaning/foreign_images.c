@@ -551,7 +551,7 @@ static reach reach_of(const graft_opaque *opaque, uint32_t axis, int64_t size, i
 }
 
 /* Many sums, which compilers make some vectors of: one would wait for itself. */
-static float dot(const float *x, const float *w, int64_t count, int64_t step)
+float graft_foreign_dot_real(const float *x, const float *w, int64_t count, int64_t step)
 {
     enum { SUMS = 32 };
     float sums[SUMS] = {0.0F};
@@ -582,9 +582,9 @@ static float convolve(const float *x, const float *w, int64_t channels, const in
         for (int64_t k = r[0].first; k < r[0].end; k++) {
             const float *row = x + (c * size[0] + r[0].start + k * r[0].step) * size[1];
             if (r[1].first < r[1].end) {
-                sum += dot(row + r[1].start + r[1].first * r[1].step,
-                           w + (c * filter[0] + k) * filter[1] + r[1].first, r[1].end - r[1].first,
-                           r[1].step);
+                sum += graft_foreign_dot_real(row + r[1].start + r[1].first * r[1].step,
+                                              w + (c * filter[0] + k) * filter[1] + r[1].first,
+                                              r[1].end - r[1].first, r[1].step);
             }
         }
     }
@@ -644,12 +644,14 @@ static int16_t *subtract_zeros(graft_arena *scratch, const graft_opaque *opaque,
 {
     const size_t count = graft_count(&opaque->in[k]);
     const bool given = graft_foreign_has(opaque, 2 + k);
-    const size_t zeros = given ? graft_count(&opaque->in[2 + k]) : 1;
+    const size_t rows = given ? graft_count(&opaque->in[2 + k]) : 1;
+    const uint32_t dtype = opaque->in[k].dtype;
     int16_t *wide = GRAFT_NEW(scratch, int16_t, count);
-    for (size_t i = 0; i < count; i++) {
-        const uint32_t row = (uint32_t)(i / (count / zeros));
-        const int64_t zero = given ? graft_foreign_whole(opaque, in, 2 + k, row) : 0;
-        wide[i] = (int16_t)(graft_foreign_whole(opaque, in, k, (uint32_t)i) - zero);
+    for (size_t row = 0; row < rows; row++) {
+        const int32_t zero = given ? graft_foreign_byte(in[2 + k], dtype, row) : 0;
+        for (size_t i = row * (count / rows); i < (row + 1) * (count / rows); i++) {
+            wide[i] = (int16_t)(graft_foreign_byte(in[k], dtype, i) - zero);
+        }
     }
     return wide;
 }

@@ -87,6 +87,11 @@ int64_t graft_foreign_whole(const graft_opaque *opaque, const void *const *in, u
 void graft_foreign_put(void *out, uint32_t dtype, size_t i, int64_t number);
 /* uint8 or int8. */
 bool graft_foreign_is_byte(uint32_t dtype);
+/* Element `i` of such a tensor: loops of these are made vectors of. */
+static inline int32_t graft_foreign_byte(const void *data, uint32_t dtype, size_t i)
+{
+    return dtype == GRAFT_DTYPE_I8 ? ((const int8_t *)data)[i] : ((const uint8_t *)data)[i];
+}
 /* How many numbers the list that is input `k` has; UINT32_MAX when it is none, or not known. */
 uint32_t graft_foreign_list(const graft_opaque *opaque, const void *const *in, uint32_t k);
 /* Sets a size; false when a tensor cannot have it. */
@@ -120,6 +125,8 @@ graft_foreign_runner graft_foreign_gather_elements, graft_foreign_scatter_elemen
 
 /* foreign_bytes.c: a sum of products, which wraps around. */
 int32_t graft_foreign_dot(const int16_t *a, const int16_t *b, size_t count);
+/* Numbers as DynamicQuantizeLinear makes them, less their zero point; returns their scale. */
+float graft_foreign_quantise(const float *x, size_t count, int16_t *out);
 graft_foreign_reader graft_foreign_read_gemm, graft_foreign_read_map, graft_foreign_read_mean,
     graft_foreign_read_join;
 graft_foreign_shaper graft_foreign_dynamic_shape, graft_foreign_matmul_shape,
@@ -136,7 +143,13 @@ graft_foreign_shaper graft_foreign_reduce_shape, graft_foreign_arg_shape, graft_
 graft_foreign_runner graft_foreign_reduce, graft_foreign_arg, graft_foreign_top,
     graft_foreign_cumsum, graft_foreign_einsum;
 
-/* foreign_images.c */
+/* foreign_recurrent.c */
+graft_foreign_reader graft_foreign_read_lstm;
+graft_foreign_shaper graft_foreign_lstm_shape;
+graft_foreign_runner graft_foreign_lstm;
+
+/* foreign_images.c: a sum of products; those of `x` are `step` elements apart. */
+float graft_foreign_dot_real(const float *x, const float *w, int64_t count, int64_t step);
 graft_foreign_reader graft_foreign_read_resize, graft_foreign_read_upsample, graft_foreign_read_lrn,
     graft_foreign_read_conv, graft_foreign_read_grid, graft_foreign_read_transposed;
 graft_foreign_shaper graft_foreign_resize_shape, graft_foreign_lrn_shape, graft_foreign_conv_shape,

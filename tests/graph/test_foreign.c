@@ -153,53 +153,65 @@ static const foreign_row kept_rows[] = {
     {"whole numbers in pieces",
      "input x 2 3; ints s = 1 2; node Cast x -> i : to=7; "
      "node Split i s -> p q : axis=1; node Cast q -> y : to=1; output y",         4,
-     {1, 2, 4, 5}                     },
+     {1, 2, 4, 5}                              },
     {"the largest two",
      "input x 2 3; ints k = 2; weight w 2 3 = 1 -1 1 1 1 -1; node Mul x w -> z; "
      "node TopK z k -> v p; node Cast p -> q : to=1; node Concat v q -> y : axis=1; "
      "output y",                                                                  8,
-     {2, 0, 2, 0, 4, 3, 1, 0}         },
+     {2, 0, 2, 0, 4, 3, 1, 0}                  },
     {"scales that are found",
      "input x 3; weight w = -1; weight o = 5; node Mul x w -> m; "
      "node DynamicQuantizeLinear x -> q s z; node DequantizeLinear q s z -> d; "
      "node DynamicQuantizeLinear m -> r g e; node Cast r -> c : to=1; "
      "node Cast e -> f : to=1; node Concat d c -> y : axis=0; output y",          6,
-     {0, 0.996078491F, 2, 255, 128, 0}},
+     {0, 0.996078491F, 2, 255, 128, 0}         },
     {"a product of bytes",
      "input x 2 2; ints a = 1 2; ints z = 1; node Cast x -> q : to=2; "
      "node Cast z -> p : to=2; node MatMulInteger q q p -> m; "
      "node Cast m -> y : to=1; output y",                                         4,
-     {0, -1, 4, 7}                    },
+     {0, -1, 4, 7}                             },
     {"a window of bytes",
      "input x 1 1 3; weight w 1 1 2 = -1 2; weight z = 1; node Cast x -> q : to=2; "
      "node Cast w -> v : to=3; node Cast z -> p : to=2; "
      "node ConvInteger q v p -> m : pads=1,0; node Cast m -> y : to=1; output y", 3,
-     {-2, 1, 2}                       },
+     {-2, 1, 2}                                },
     {"bytes that are added",
      "input x 4; weight o 1 = 3; weight s = 0.5; node Cast x -> q : to=2; "
      "node Squeeze o -> n; node Cast n -> z : to=2; "
      "node QLinearAdd q s z q s z s z -> a : domain=com.microsoft; "
      "node Cast a -> y : to=1; output y",                                         4,
-     {0, 0, 1, 3}                     },
+     {0, 0, 1, 3}                              },
     {"a mean of bytes",
      "input x 1 2 2 2; weight s = 0.5; weight t = 0.25; weight n = 1; "
      "node Cast n -> z : to=2; node Cast x -> q : to=2; "
      "node QLinearGlobalAveragePool q s z t z -> a : domain=com.microsoft; "
      "node Cast a -> y : to=1; output y",                                         2,
-     {2, 10}                          },
+     {2, 10}                                   },
     {"bytes of other scales joined",
      "input x 2; weight s = 0.5; weight t = 1; node Cast x -> q : to=2; weight n = 1; "
      "node Cast n -> z : to=2; "
      "node QLinearConcat s z q s z q t z -> a : domain=com.microsoft axis=0; "
      "node Cast a -> y : to=1; output y",                                         4,
-     {0, 1, 0, 1}                     },
+     {0, 1, 0, 1}                              },
     {"a product of bytes with a bias",
      "input x 2 2; weight s = 0.5; weight n = 1; weight w 2 2 = 1 2 3 4; "
      "weight b 2 = 4 -4; node Cast n -> z : to=2; node Cast x -> q : to=2; "
      "node Cast w -> v : to=2; node Cast b -> c : to=6; "
      "node QGemm q s z v s z c s z -> a : domain=com.microsoft transB=1; "
      "node Cast a -> y : to=1; output y",                                         4,
-     {3, 0, 4, 3}                     },
+     {3, 0, 4, 3}                              },
+    {"more steps than are taken apart",
+     "input x 300 1 1; weight w 1 4 1 = 0.01 0.02 -0.01 0.03; "
+     "weight r 1 4 1 = 0.5 -0.5 0.25 1; node LSTM x w r -> a b c : hidden_size=1; "
+     "node Concat b c -> y : axis=0; output y",                                   2,
+     {0.769382715F, 1.02585661F}               },
+    {"steps of weights of 8 bits",
+     "input x 3 1 1; weight w 1 1 4 = 10 20 -10 30; weight r 1 1 4 = 50 -50 25 100; "
+     "weight n = 5; weight s 1 = 0.02; weight o 1 = 5; node Cast w -> u : to=3; "
+     "node Cast r -> v : to=3; node Cast o -> z : to=3; "
+     "node DynamicQuantizeLSTM x u v _ _ _ _ _ s z s z -> y : domain=com.microsoft "
+     "hidden_size=1 direction=reverse; output y",                                 3,
+     {0.229241014F, 0.280733675F, 0.255600542F}},
 };
 
 static void check_outputs(graft_env *env, const foreign_row *row, const graft_model *model)
