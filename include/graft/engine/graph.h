@@ -109,15 +109,28 @@ graft_status graft_graph_init(graft_graph *graph, const graft_limits *limits, vo
     return GRAFT_OK;
 }
 
-/* Keeping count of used slots: text that firmware, whose graphs are small, does without. */
+/* Keeping count of used slots, and gaps between edges until the table is full: text that firmware,
+ * whose graphs are small, does without. */
 #ifdef GRAFT_LARGE_GRAPHS
 #define SLOTS_FROM(floor)     (floor)
 #define USED_BELOW(floor, id) ((floor) = (graft_index)(id))
 #define FREE_AT(floor, id)    ((floor) = (id) < (floor) ? (graft_index)(id) : (floor))
+#define FREE_EDGES(graph, n)  ((void)0)
+#define EDGES_IN_GAPS(graph)  count_free_edges(graph)
+#define CLOSE_GAPS_FOR(graph, count)                                                               \
+    do {                                                                                           \
+        if ((count) > (uint32_t)((graph)->limits.edges - (graph)->edge_end)) {                     \
+            close_gaps(graph);                                                                     \
+        }                                                                                          \
+    } while (0)
 #else
 #define SLOTS_FROM(floor)     0
 #define USED_BELOW(floor, id) ((void)0)
 #define FREE_AT(floor, id)    ((void)0)
+#define FREE_EDGES(graph, n)                                                                       \
+    close_gap(graph, (n)->first_edge, (uint32_t)(n)->input_count + (n)->output_count)
+#define EDGES_IN_GAPS(graph)         0U
+#define CLOSE_GAPS_FOR(graph, count) ((void)0)
 #endif
 
 void graft_graph_clear(graft_graph *graph)
@@ -230,6 +243,59 @@ static uint32_t count_free_values(const graft_graph *graph)
     return graph->limits.values - used;
 }
 
+#ifdef GRAFT_LARGE_GRAPHS
+static uint32_t count_free_edges(const graft_graph *graph)
+{
+    uint32_t used = 0;
+    for (uint32_t n = 0; n < graph->node_end; n++) {
+        const graft_node *node = &graph->nodes[n];
+        used += node->op == GRAFT_OP_NONE ? 0 : (uint32_t)node->input_count + node->output_count;
+    }
+    return graph->limits.edges - used;
+}
+
+/* Closes the gaps that removed nodes left: moves the run of edges with the smallest start past the
+ * end of what is packed, again and again. Quadratic in nodes, but only done when the table is full. */
+static void close_gaps(graft_graph *graph)
+{
+    uint32_t floor = 0;
+    graft_node *next = NULL;
+    graph->edge_end = 0;
+    do {
+        next = NULL;
+        for (uint32_t n = 0; n < graph->node_end; n++) {
+            graft_node *node = &graph->nodes[n];
+            if (node->op != GRAFT_OP_NONE && node->input_count + node->output_count > 0 &&
+                node->first_edge >= floor &&
+                (next == NULL || node->first_edge < next->first_edge)) {
+                next = node;
+            }
+        }
+        if (next != NULL) {
+            const uint32_t first = next->first_edge;
+            floor = first + next->input_count + next->output_count;
+            next->first_edge = graph->edge_end;
+            for (uint32_t i = first; i < floor; i++) {
+                graph->edges[graph->edge_end++] = graph->edges[i];
+            }
+        }
+    } while (next != NULL);
+}
+#else
+/* Takes `size` edges from place `first` on out of the table. */
+static void close_gap(graft_graph *graph, uint32_t first, uint32_t size)
+{
+    graph->edge_end = (graft_index)(graph->edge_end - size);
+    for (uint32_t i = first; i < graph->edge_end; i++) {
+        graph->edges[i] = graph->edges[i + size];
+    }
+    for (uint32_t n = 0; n < graph->node_end; n++) {
+        graft_node *node = &graph->nodes[n];
+        node->first_edge = (graft_index)(node->first_edge - (node->first_edge > first ? size : 0));
+    }
+}
+#endif
+
 /* ---------------------------------------------------------------- building */
 
 static graft_status add_source_value(graft_graph *graph, const graft_shape *shape, uint32_t source,
@@ -274,7 +340,8 @@ static bool value_exists(const graft_graph *graph, uint32_t value)
 static bool has_places(const graft_graph *graph, uint32_t nodes, uint32_t values, uint32_t edges)
 {
     const graft_limits *limits = &graph->limits;
-    return edges <= (uint32_t)(limits->edges - graph->edge_end) &&
+    return (edges <= (uint32_t)(limits->edges - graph->edge_end) ||
+            edges <= EDGES_IN_GAPS(graph)) &&
            (nodes <= (uint32_t)(limits->nodes - graph->node_end) ||
             nodes <= count_free_nodes(graph)) &&
            (values <= (uint32_t)(limits->values - graph->value_end) ||
@@ -296,6 +363,7 @@ static GRAFT_APART void begin_node(graft_node *node, uint32_t op, uint32_t input
 static uint32_t place_node(graft_graph *graph, const graft_node *like, const graft_index *inputs,
                            const graft_shape *shapes)
 {
+    CLOSE_GAPS_FOR(graph, (uint32_t)like->input_count + like->output_count);
     uint32_t n = find_free_node(graph);
     graft_node *node = &graph->nodes[n];
     *node = *like;
@@ -452,19 +520,6 @@ static bool node_used(const graft_graph *graph, uint32_t node)
     return false;
 }
 
-/* Takes `size` edges from place `first` on out of the table. */
-static void close_gap(graft_graph *graph, uint32_t first, uint32_t size)
-{
-    graph->edge_end = (graft_index)(graph->edge_end - size);
-    for (uint32_t i = first; i < graph->edge_end; i++) {
-        graph->edges[i] = graph->edges[i + size];
-    }
-    for (uint32_t n = 0; n < graph->node_end; n++) {
-        graft_node *node = &graph->nodes[n];
-        node->first_edge = (graft_index)(node->first_edge - (node->first_edge > first ? size : 0));
-    }
-}
-
 static void free_node(graft_graph *graph, uint32_t node)
 {
     graft_node *n = &graph->nodes[node];
@@ -473,7 +528,7 @@ static void free_node(graft_graph *graph, uint32_t node)
         graph->values[v].kind = GRAFT_VALUE_FREE;
         FREE_AT(graph->value_floor, v);
     }
-    close_gap(graph, n->first_edge, (uint32_t)n->input_count + n->output_count);
+    FREE_EDGES(graph, n);
     n->op = GRAFT_OP_NONE;
     FREE_AT(graph->node_floor, node);
 }

@@ -6,6 +6,10 @@
 #undef BOUND_NODE
 #pragma push_macro("BOUND_SLOT")
 #undef BOUND_SLOT
+#pragma push_macro("CLOSE_GAPS_FOR")
+#undef CLOSE_GAPS_FOR
+#pragma push_macro("EDGES_IN_GAPS")
+#undef EDGES_IN_GAPS
 #pragma push_macro("ESTIMATE_CONST")
 #undef ESTIMATE_CONST
 #define ESTIMATE_CONST graft_own_ESTIMATE_CONST
@@ -22,6 +26,8 @@
 #undef FAULT
 #pragma push_macro("FREE_AT")
 #undef FREE_AT
+#pragma push_macro("FREE_EDGES")
+#undef FREE_EDGES
 #pragma push_macro("FUNCTION")
 #undef FUNCTION
 #pragma push_macro("HASH_NODE")

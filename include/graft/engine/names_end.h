@@ -5,6 +5,10 @@
 #pragma pop_macro("BOUND_NODE")
 #undef BOUND_SLOT
 #pragma pop_macro("BOUND_SLOT")
+#undef CLOSE_GAPS_FOR
+#pragma pop_macro("CLOSE_GAPS_FOR")
+#undef EDGES_IN_GAPS
+#pragma pop_macro("EDGES_IN_GAPS")
 #undef ESTIMATE_CONST
 #pragma pop_macro("ESTIMATE_CONST")
 #undef ESTIMATE_DEAD
@@ -17,6 +21,8 @@
 #pragma pop_macro("FAULT")
 #undef FREE_AT
 #pragma pop_macro("FREE_AT")
+#undef FREE_EDGES
+#pragma pop_macro("FREE_EDGES")
 #undef FUNCTION
 #pragma pop_macro("FUNCTION")
 #undef HASH_NODE
