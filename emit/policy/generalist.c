@@ -66,7 +66,9 @@ typedef struct {
     const char *device;       /* By its whole name. */
     graft_database *database; /* What the fallback learns from besides, or NULL. */
     graft_book book;
-    graft_tariff measured; /* Rows as measured: what graphs are judged by. */
+    graft_tariff measured; /* Rows as measured: what graphs are judged by that have estimates. */
+    graft_device *device_of_prices;
+    graft_cost *prices; /* What the others are judged by. It measures nothing. */
     graft_leaning leaning;
     graft_tariff tariff; /* The one that leans: what ships. */
     uint32_t rule_count; /* Those that the device can use... */
@@ -283,12 +285,13 @@ done:
 
 /* ---------------------------------------------------------------- leaning */
 
-/* What two states of a model cost by the rows as measured, and of the second a quarter more where
- * no row is: the second as a part of the first. */
-static graft_status compare_estimates(graft_env *env, const generalist *g, uint32_t model,
-                                      graft_state *found, double *parts)
+/* What two states of a model cost: the second as a part of the first. Where costs were not measured,
+ * by the rows as measured, and of the second a quarter more where no row is. */
+static graft_status compare_states(graft_env *env, const generalist *g, uint32_t model,
+                                   graft_state *found, double *parts)
 {
     graft_status status = GRAFT_OK;
+    graft_cost_total totals[2];
     graft_estimated estimated[2];
     graft_estimator estimator;
     graft_state first;
@@ -296,7 +299,14 @@ static graft_status compare_estimates(graft_env *env, const generalist *g, uint3
     const size_t bytes = graft_estimator_bytes(limits);
     graft_state_open(env->unit, limits, &first);
     GRAFT_CHECK(graft_state_set(env, &first, g->graphs[model]));
+    GRAFT_CHECK(graft_state_refresh(env, &first));
     GRAFT_CHECK(graft_state_refresh(env, found));
+    GRAFT_CHECK(graft_cost_graph(env, g->prices, &first.graph, &first.order, &totals[0]));
+    GRAFT_CHECK(graft_cost_graph(env, g->prices, &found->graph, &found->order, &totals[1]));
+    if (totals[0].estimated_count + totals[1].estimated_count == 0) {
+        *parts = totals[0].ns > 0.0 ? totals[1].ns / totals[0].ns : 1.0;
+        goto done;
+    }
     GRAFT_CHECK(graft_estimator_open(&estimator, &g->measured, limits,
                                      graft_arena_alloc(env->unit, bytes), bytes));
     GRAFT_CHECK(graft_estimate(&estimator, &first.graph, &first.order, &estimated[0]));
@@ -308,8 +318,7 @@ done:
     return status;
 }
 
-/* The mean over the models of what a policy's graph costs by the rows as measured, in parts of the
- * graph as given. */
+/* The mean over the models of what a policy's graph costs, in parts of the graph as given. */
 static graft_status judge_tariff(graft_env *env, void *context, const graft_tariff *tariff,
                                  double *loss)
 {
@@ -327,7 +336,7 @@ static graft_status judge_tariff(graft_env *env, void *context, const graft_tari
         double part = 0.0;
         if (is_learnt(g, m)) {
             GRAFT_CHECK(follow(env, g, &policy, m, &found, &report));
-            GRAFT_CHECK(compare_estimates(env, g, m, &found, &part));
+            GRAFT_CHECK(compare_states(env, g, m, &found, &part));
         }
         memcpy(&parts[m], &part, sizeof part);
         graft_arena_release(env->unit, mark);
@@ -653,6 +662,21 @@ done:
     return status;
 }
 
+/* Costs that graphs are judged by, as sessions had them at the end. */
+static graft_status open_prices(generalist *g)
+{
+    graft_status status = GRAFT_OK;
+    uint32_t count = 0;
+    GRAFT_CHECK(graft_device_open(g->env, g->session.device, 1, &g->device_of_prices));
+    GRAFT_CHECK(graft_cost_open(g->env, g->device_of_prices, g->session.database, &g->prices));
+    graft_cost_set_estimating(g->prices, true);
+    if (g->session.level) {
+        GRAFT_CHECK(graft_cost_level(g->env, g->prices, &count));
+    }
+done:
+    return status;
+}
+
 /* A policy of what was learnt from the models that are not held out. */
 static graft_status make_policy(generalist *g)
 {
@@ -708,11 +732,17 @@ graft_status graft_generalist_make(graft_env *env, const graft_generalist_option
         }
     }
     GRAFT_CHECK(open_measured(g));
+    GRAFT_CHECK(open_prices(g));
     GRAFT_CHECK(make_policy(g));
     if (is_each(g)) {
         GRAFT_CHECK(make_folds(g));
     }
 done:
+    if (g->prices != NULL) {
+        graft_status closed = graft_cost_close(env, g->prices);
+        status = status == GRAFT_OK ? closed : status;
+    }
+    graft_device_close(g->device_of_prices);
     graft_database_close(g->database);
     return status;
 }

@@ -325,11 +325,8 @@ static void test_signature(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_found),
-        CHECK_TEST(test_refused),
-        CHECK_TEST(test_plans),
-        CHECK_TEST(test_shares),
-        CHECK_TEST(test_signature),
+        CHECK_TEST(test_found),  CHECK_TEST(test_refused),   CHECK_TEST(test_plans),
+        CHECK_TEST(test_shares), CHECK_TEST(test_signature),
     };
     return cmocka_run_group_tests_name("groups", tests, NULL, NULL);
 }
