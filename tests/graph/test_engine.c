@@ -92,6 +92,26 @@ static void test_capacity_leaves_graph(void **state)
     check_sound(env, graph);
 }
 
+/* All tables are full to their ends; what a dead node in their midst had is used again. */
+static void test_full_tables_reuse(void **state)
+{
+    graft_env *env = *state;
+    graft_graph *graph = build_graph_within(env->life, (graft_limits){3, 4, 6, 1});
+    graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    graft_index kept = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
+    graft_index dead = build_node(graph, GRAFT_OP_tanh, NULL, x, 0, 0);
+    graft_index last = build_node(graph, GRAFT_OP_sigmoid, NULL, kept, 0, 0);
+    graft_index node = GRAFT_NONE;
+    assert_int_equal(graft_graph_add_output(graph, last), GRAFT_OK);
+    assert_int_equal(graft_graph_add_node(graph, GRAFT_OP_relu, NULL, &last, 0, &node),
+                     GRAFT_CAPACITY);
+    graft_graph_remove_dead(graph);
+    assert_int_equal(graft_graph_add_node(graph, GRAFT_OP_relu, NULL, &last, 0, &node), GRAFT_OK);
+    assert_int_equal(graft_node_output(graph, node, 0), dead);
+    assert_int_equal(graft_node_input(graph, graph->values[last].node, 0), kept);
+    check_sound(env, graph);
+}
+
 static void test_init_needs_bytes(void **state)
 {
     (void)state;
@@ -679,6 +699,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(test_capacity_leaves_graph),
+        CHECK_TEST(test_full_tables_reuse),
         CHECK_TEST(test_init_needs_bytes),
         CHECK_TEST(test_opaque_may_omit_inputs),
         CHECK_TEST(test_opaque_is_const),
