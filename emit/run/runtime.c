@@ -265,7 +265,8 @@ graft_status graft_runtime_fuse(graft_env *env, graft_arena *arena, const graft_
 {
     graft_status status = GRAFT_OK;
     graft_equal_merge(arena, graph, order);
-    const graft_limits limits = graft_state_limits(*graph);
+    graft_limits limits = graft_state_limits(*graph);
+    limits.edges += (*graph)->edge_end; /* Closing gaps takes a time quadratic in nodes. */
     fusing *f = GRAFT_NEW(arena, fusing, 1);
     f->made = GRAFT_NEW(arena, bool, limits.nodes);
     graft_state_open(arena, &limits, &f->state);
