@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-
 typedef enum {
     HONEST,
     SILENT,    /* Proposes nothing. */
@@ -17,6 +16,8 @@ typedef enum {
     SHIFTED,   /* Maps go one too far. */
     COLLAPSED, /* All binders go to the first one. */
     FIRST,     /* Every place is the first, every value 0. */
+    ONES,      /* What is equal to something is 1, */
+    ITSELF,    /* or what it is and not. */
     POSSIBLE,  /* All can hold, nothing known is of use, and a map is what binders come in order. */
     UNASKED,   /* The question is unsatisfiable, though nobody was asked. */
     UNRELATED, /* Something else is unsatisfiable, as Z3 says, */
@@ -24,9 +25,9 @@ typedef enum {
     HINTER_COUNT
 } lie;
 
-static const char *const lie_names[HINTER_COUNT] = {"honest",    "silent", "short",    "shifted",
-                                                    "collapsed", "first",  "possible", "unasked",
-                                                    "unrelated", "renamed"};
+static const char *const lie_names[HINTER_COUNT] = {"honest",    "silent",  "short",     "shifted",
+                                                    "collapsed", "first",   "ones",      "itself",
+                                                    "possible",  "unasked", "unrelated", "renamed"};
 
 static const struct {
     const char *text;
@@ -45,6 +46,8 @@ static const struct {
     {"reduce_max(slice(a, axis=0, start=0, end=2), axes=1, keep=1) = "
      "reduce_max(slice(a, axis=0, start=1, end=3), axes=1, keep=1) where rank(a) = 1", false},
     {"reduce_sum(a, axes=1, keep=0) = reduce_sum(a, axes=2, keep=0) where rank(a) = 2",     false},
+    {"mul(matmul(a, b), matmul(a, b)) = matmul(mul(a, a), mul(b, b)) where rank(a) = 2 and rank(b) "
+     "= 2",                                                                            false},
     {"div(a, b) = mul(a, div(b, b))",                                                       false},
 };
 
@@ -91,6 +94,19 @@ static uint32_t lie_laws(void *context, graft_sym *s, Z3_ast question, uint32_t 
     return l->how == SILENT
                ? 0
                : l->hinter.hints.laws(&l->hinter, s, question, known_count, known, laws);
+}
+
+static bool lie_solve(void *context, const graft_sym *s, Z3_ast difference, graft_sym_solution *x)
+{
+    liar *l = context;
+    bool found = l->how != SILENT && l->hinter.hints.solve(&l->hinter, s, difference, x);
+    if (found && l->how == ONES) {
+        x->value = graft_sym_int(s, 1);
+    } else if (found && l->how == ITSELF) {
+        x->value = graft_sym_sub(s, graft_sym_add(s, x->symbol, x->symbol), x->value);
+        x->opposite = !x->opposite;
+    }
+    return found;
 }
 
 static bool lie_map(void *context, graft_sym *s, const graft_sym_pair *pair, uint32_t way,
@@ -184,6 +200,7 @@ static bool is_proved(graft_env *env, const graft_rule *rule, lie how)
     l->hints = (graft_sym_hints){.context = l,
                                  .can_hold = lie_can_hold,
                                  .laws = lie_laws,
+                                 .solve = lie_solve,
                                  .leave_out = lie_leave_out,
                                  .learn = lie_learn,
                                  .map = lie_map,

@@ -11,6 +11,7 @@
 #include "tests/support/exact.h"
 #include "verify/core/symassume.h"
 #include "verify/core/symfold.h"
+#include "verify/sizes/hinter.h"
 #include "verify/sizes/symbits.h"
 
 #include <math.h>
@@ -23,6 +24,7 @@ typedef struct {
     graft_env *env;
     graft_sym s;
     graft_sym_assumed assumed;
+    graft_sym_hinter hinter;
     graft_prove_options options;
     graft_rng rng;
     check_case drawn;
@@ -725,12 +727,15 @@ static void test_operators(void **state)
     graft_prover_open(&prover, &w->options, &result);
     graft_sym_open(&w->s, &prover);
     graft_sym_assumed_open(&w->s, &w->assumed);
+    graft_sym_hinter_open(&w->hinter, &w->s);
+    w->s.hints = &w->hinter.hints;
     graft_sym_bits_open(&w->s, &w->bits);
     for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
         if (graft_op(op) != NULL) {
             check_operator(w, op);
         }
     }
+    graft_sym_hinter_close(&w->hinter);
     graft_sym_assumed_close(&w->s);
     graft_sym_close(&w->s);
     graft_prover_close(&prover);

@@ -21,6 +21,14 @@ typedef struct graft_sym_law {
     Z3_ast f; /* NULL: p is a group. */
 } graft_sym_law;
 
+/* times (symbol - value) is 0; `opposite`: times (value - symbol). */
+typedef struct graft_sym_solution {
+    Z3_ast symbol;
+    Z3_ast value;
+    int64_t times;
+    bool opposite;
+} graft_sym_solution;
+
 /* Ways on from a case that was not proved as it is: one of them holds of every instance. */
 typedef struct graft_sym_split {
     Z3_ast alternatives[GRAFT_ROOM_ALTERNATIVES];
@@ -39,6 +47,9 @@ typedef struct graft_sym_hints {
      * around it. */
     uint32_t (*laws)(void *context, graft_sym *s, Z3_ast question, uint32_t known_count,
                      const Z3_ast *known, graft_sym_law *laws);
+    /* What a difference that is 0 says of one of its symbols. The symbol is replaced everywhere if
+     * the difference is that multiple and the value does not mention it (symsolve.c). */
+    bool (*solve)(void *context, const graft_sym *s, Z3_ast difference, graft_sym_solution *x);
     /* Is told when Z3 has found numbers at which what the solver was told is true. */
     void (*learn)(void *context, Z3_context z3, Z3_solver solver);
     /* The way-th map from the binders of the first fold to those of the second: `to` gets a term

@@ -1,7 +1,7 @@
 /* symsolve.c - see symsolve.h. */
 #include "verify/core/symsolve.h"
 
-#include "graph/base/divisor.h"
+#include "verify/core/hints.h"
 
 Z3_ast graft_sym_solved(const graft_sym_equations *e, Z3_ast term)
 {
@@ -76,92 +76,26 @@ static void solve(graft_sym_equations *e, Z3_ast symbol, Z3_ast value)
     e->changed = true;
 }
 
-/* The symbol of a summand c x with c = 1 or -1; NULL for others. */
-static Z3_ast lone_symbol(const graft_sym *s, Z3_ast summand, bool *negative)
-{
-    *negative = graft_sym_kind(s, summand) == Z3_OP_MUL && graft_sym_arity(s, summand) == 2 &&
-                graft_sym_is_number(s, graft_sym_arg(s, summand, 0), -1);
-    Z3_ast x = *negative ? graft_sym_arg(s, summand, 1) : summand;
-    return graft_sym_is_symbol(s, x) ? x : NULL;
-}
-
-/* ---------------------------------------------------------------- common factors */
-
-/* The whole number that a summand is a multiple of on the face of it. */
-static int64_t coefficient(const graft_sym *s, Z3_ast summand)
-{
-    int64_t number = 1;
-    bool product = graft_sym_kind(s, summand) == Z3_OP_MUL;
-    Z3_ast first = product ? graft_sym_arg(s, summand, 0) : summand;
-    bool known = Z3_is_numeral_ast(s->z3, first) && Z3_get_numeral_int64(s->z3, first, &number);
-    return known && number != INT64_MIN ? number : 1;
-}
-
-static Z3_ast divide_summand(const graft_sym *s, Z3_ast summand, int64_t by)
-{
-    Z3_ast factors[GRAFT_ROOM_SIZE_SUMMANDS];
-    Z3_ast number = Z3_mk_int64(s->z3, coefficient(s, summand) / by, s->integer);
-    uint32_t count = Z3_is_numeral_ast(s->z3, summand) ? 0 : graft_sym_arity(s, summand);
-    if (count > GRAFT_LIMIT(SIZE_SUMMANDS)) {
-        return NULL;
-    }
-    factors[0] = number;
-    for (uint32_t i = 1; i < count; i++) {
-        factors[i] = graft_sym_arg(s, summand, i);
-    }
-    return count == 0 ? number : Z3_mk_mul(s->z3, count, factors);
-}
-
-/* A term that is 0 where `difference` is, without the factor that all its summands have: paddings
- * that are the same on both sides come twice. */
-static Z3_ast divide_common(const graft_sym *s, Z3_ast difference)
-{
-    bool sum = graft_sym_kind(s, difference) == Z3_OP_ADD;
-    uint32_t count = sum ? graft_sym_arity(s, difference) : 1;
-    Z3_ast summands[GRAFT_ROOM_SIZE_SUMMANDS];
-    int64_t divisor = 0;
-    for (uint32_t i = 0; i < count && i < GRAFT_LIMIT(SIZE_SUMMANDS); i++) {
-        summands[i] = sum ? graft_sym_arg(s, difference, i) : difference;
-        divisor = graft_greatest_divisor(divisor, coefficient(s, summands[i]));
-    }
-    if (count > GRAFT_LIMIT(SIZE_SUMMANDS) || divisor < 2) {
-        return difference;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        summands[i] = divide_summand(s, summands[i], divisor);
-        if (summands[i] == NULL) {
-            return difference;
-        }
-    }
-    return graft_sym_simplify(s, Z3_mk_add(s->z3, count, summands));
-}
-
-/* Solves difference = 0 for one of its symbols: an attribute's where there is one, for sizes read
- * better. (Attributes' symbols are made after those of sizes.) */
+/* Solves difference = 0 for a symbol, as is proposed: the difference is a whole multiple, other than
+ * 0 times, of symbol - value or of the opposite. */
 static bool solve_for_symbol(graft_sym_equations *e, Z3_ast difference)
 {
     const graft_sym *s = e->s;
-    bool sum = graft_sym_kind(s, difference) == Z3_OP_ADD;
-    uint32_t count = sum ? graft_sym_arity(s, difference) : 1;
-    Z3_ast best = NULL;
-    Z3_ast best_value = NULL;
-    for (uint32_t i = 0; i < count; i++) {
-        bool negative = false;
-        Z3_ast summand = sum ? graft_sym_arg(s, difference, i) : difference;
-        Z3_ast x = lone_symbol(s, summand, &negative);
-        if (x == NULL || (best != NULL && Z3_get_ast_id(s->z3, best) > Z3_get_ast_id(s->z3, x))) {
-            continue;
-        }
-        Z3_ast rest = graft_sym_sub(s, difference, summand);
-        if (!graft_sym_mentions(s, rest, 1, &x)) {
-            best = x;
-            best_value = negative ? rest : graft_sym_sub(s, graft_sym_int(s, 0), rest);
-        }
+    graft_sym_solution x;
+    if (s->hints == NULL || !s->hints->solve(s->hints->context, s, difference, &x)) {
+        return false;
     }
-    if (best != NULL) {
-        solve(e, best, best_value);
+    Z3_ast apart =
+        x.opposite ? graft_sym_sub(s, x.value, x.symbol) : graft_sym_sub(s, x.symbol, x.value);
+    Z3_ast multiple = x.times == 1 ? apart : graft_sym_mul(s, graft_sym_int(s, x.times), apart);
+    bool follows = x.times != 0 && graft_sym_is_symbol(s, x.symbol) &&
+                   !graft_sym_mentions(s, x.value, 1, &x.symbol) &&
+                   (multiple == difference ||
+                    graft_sym_is_number(s, graft_sym_sub(s, multiple, difference), 0));
+    if (follows) {
+        solve(e, x.symbol, x.value);
     }
-    return best != NULL;
+    return follows;
 }
 
 /* Equal windows with one stride are equally long, which Z3 is told because it does not multiply. */
@@ -227,7 +161,6 @@ void graft_sym_equate(graft_sym_equations *e, Z3_ast a, Z3_ast b)
     if (graft_sym_is_app(s, b, s->wide)) {
         note_wide(e, b, graft_sym_solved(e, a));
     }
-    difference = divide_common(s, difference);
     bool products = graft_sym_kind(s, a) == Z3_OP_MUL || graft_sym_kind(s, b) == Z3_OP_MUL;
     if (products && is_positive(e, a) && is_positive(e, b) && !e->in_products) {
         e->in_products = true;

@@ -1,4 +1,5 @@
-/* symsolve.h - equations between sizes, solved as they are met. */
+/* symsolve.h - equations between sizes, solved as they are met. For which of its symbols one is
+ * solved is proposed (hints.h). */
 #ifndef GRAFT_SYMSOLVE_H
 #define GRAFT_SYMSOLVE_H
 

@@ -4,6 +4,7 @@
 #include "verify/core/symmatch.h"
 #include "verify/instances/asking.h"
 #include "verify/sizes/products.h"
+#include "verify/sizes/solve.h"
 
 #include <string.h>
 
@@ -59,6 +60,13 @@ static uint32_t list_laws(void *context, graft_sym *s, Z3_ast question, uint32_t
 {
     (void)context;
     return graft_sym_list_products(s, question, known_count, known, laws);
+}
+
+static bool find_solution(void *context, const graft_sym *s, Z3_ast difference,
+                          graft_sym_solution *x)
+{
+    (void)context;
+    return graft_sym_find_solution(s, difference, x);
 }
 
 /* What hangs together with a question through common symbols: the rest could matter only where
@@ -265,6 +273,7 @@ void graft_sym_hinter_open(graft_sym_hinter *h, const graft_sym *s)
         .hints = {.context = h,
                   .can_hold = can_hold,
                   .laws = list_laws,
+                  .solve = find_solution,
                   .leave_out = leave_out,
                   .learn = keep_model,
                   .map = find_map,

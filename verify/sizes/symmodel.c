@@ -4,6 +4,7 @@
 #include "verify/core/symassume.h"
 #include "verify/core/symcase.h"
 #include "verify/core/symshape.h"
+#include "verify/sizes/hinter.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,6 +25,7 @@ typedef struct {
     graft_sym s;
     graft_sym_assumed assumed;
     graft_prove_result counts;
+    graft_sym_hinter hinter;
     graft_sym_instance instance;
     Z3_solver solver;
     Z3_ast atoms[ATOMS_MOST]; /* Comparisons that may turn out either way, of the case at hand. */
@@ -295,12 +297,15 @@ uint32_t graft_symbolic_models(graft_env *env, const graft_rule *rule, uint64_t 
     graft_sym_open(&k->s, &prover);
     graft_sym_assumed_open(&k->s, &k->assumed);
     graft_sym_begin(&k->s);
+    graft_sym_hinter_open(&k->hinter, &k->s);
+    k->s.hints = &k->hinter.hints;
     k->solver = Z3_mk_simple_solver(k->s.z3);
     Z3_solver_inc_ref(k->s.z3, k->solver);
     limit_questions(k);
     (void)graft_sym_cases(rule, visit_case, k);
     uint32_t count = k->count;
     Z3_solver_dec_ref(k->s.z3, k->solver);
+    graft_sym_hinter_close(&k->hinter);
     graft_sym_assumed_close(&k->s);
     graft_sym_close(&k->s);
     graft_prover_close(&prover);
