@@ -67,7 +67,7 @@ static void count_costs(counter *c)
     take(c, c->nodes, c->of.id);
     take(c, more, c->of.id);
     take(c, more, c->of.id);
-    take(c, power_of_two(c->nodes + more + 1), c->of.id);
+    take(c, 2 * power_of_two(more), c->of.id);
     take(c, more, 1);
     c->used = larger(c->used, hashes_end);
     take(c, power_of_two(more), sizeof(uint64_t));
@@ -119,10 +119,7 @@ static void count_all(counter *c, uint32_t step_limit, graft_ram *ram)
     count_part(c, ram, GRAFT_RAM_ORDER, count_order);
     take_part(c, ram, GRAFT_RAM_SEEN, ((size_t)step_limit + 1) * sizeof(uint64_t));
     take_part(c, ram, GRAFT_RAM_CANDIDATES, c->nodes * c->of.id);
-    take_part(c, ram, GRAFT_RAM_CANDIDATES, GRAFT_OP_COUNT * c->of.id);
-    take_part(c, ram, GRAFT_RAM_RUN, sizeof(graft_rule));
     take_part(c, ram, GRAFT_RAM_CANDIDATES, c->policy->rule_count * sizeof(uint16_t));
-    take_part(c, ram, GRAFT_RAM_RUN, c->of.made);
     count_part(c, ram, GRAFT_RAM_COSTS, count_costs);
     count_part(c, ram, GRAFT_RAM_NETWORK, count_network);
     ram->work = take_back(c);

@@ -20,7 +20,6 @@ typedef struct graft_target_sizes {
     size_t node;
     size_t value;
     size_t graph;
-    size_t made;
     size_t run; /* graft_optimize_run, a call in progress */
 } graft_target_sizes;
 

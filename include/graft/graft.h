@@ -231,11 +231,10 @@ typedef struct graft_matcher {
     const graft_rule *rule;
     const graft_graph *graph;
     const graft_order *order;
-    graft_index anchor;
-    bool started;
+    uint8_t level; /* The pattern node that is next: 0 at first, the last one behind a match. */
     uint32_t choice[GRAFT_RULE_MAX_NODES];       /* Per pattern node: the next alternative. */
     uint32_t bound[GRAFT_RULE_MAX_NODES + 1][2]; /* Before each pattern node: bits, match.h. */
-    graft_match match;                           /* Being built. */
+    graft_match match; /* Being built. Node 0 is the anchor; GRAFT_NONE when no match is left. */
 } graft_matcher;
 
 void graft_matcher_start(graft_matcher *matcher, const graft_rule *rule, const graft_graph *graph,

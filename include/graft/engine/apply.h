@@ -66,7 +66,7 @@ static bool plan_attrs(const graft_graph *graph, const graft_rule *rule, const g
         if (term->kind == GRAFT_TERM_CODE) {
             int64_t result = 0;
             if (!run_code(rule, graph, match, (uint32_t)term->value, &result) ||
-                result < INT32_MIN || result > INT32_MAX) {
+                result != (int32_t)result) {
                 return false;
             }
             attrs[i] = (int32_t)result;
@@ -83,10 +83,10 @@ static bool is_const_value(const graft_graph *graph, const graft_made *made, uin
                : made->nodes[(value - graph->value_end) / GRAFT_MAX_OUTPUTS].node.is_const;
 }
 
-/* A bit for each value that is made; none for the graph's. */
-static uint32_t made_bit(const graft_graph *graph, uint32_t value)
+/* A bit for each operand that is made; none for the graph's values. */
+static uint32_t made_bit(graft_operand operand)
 {
-    return value < graph->value_end ? 0 : 1u << (value - graph->value_end);
+    return GRAFT_OPERAND_IS_NODE(operand) ? 1u << GRAFT_OPERAND_PLACE_OF(operand) : 0;
 }
 
 /* Bytes of the new const tensors that are needed at inference, each counted once: a target node that
@@ -96,8 +96,7 @@ static uint64_t count_weight_bytes(const graft_graph *graph, const graft_rule *r
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < rule_outputs(rule); i++) {
-        const graft_operand x = rule->target.outputs[i];
-        needed |= GRAFT_OPERAND_IS_NODE(x) ? 1u << GRAFT_OPERAND_PLACE_OF(x) : 0;
+        needed |= made_bit(rule->target.outputs[i]);
     }
     for (uint32_t v = graph->value_end; needed != 0; v++, needed >>= 1) {
         if ((needed & 1u) != 0 && is_const_value(graph, made, v)) {
@@ -118,17 +117,18 @@ static bool plan_target(const graft_graph *graph, const graft_rule *rule, const 
         graft_made_node *made_node = &made->nodes[n];
         graft_node *node = &made_node->node;
         uint32_t read = 0;
+        bool is_const = true;
         begin_node(node, pattern->op, op_rows[pattern->op].input_count, outputs_of(pattern->op));
-        node->is_const = true;
         made_node->shapes[0].dtype = graph->dtype;
         for (uint32_t i = 0; i < node->input_count; i++) {
             const graft_index value = target_value(graph, match, pattern->inputs[i]);
             made_node->inputs[i] = value;
             in[i] = shape_of(graph, made, value);
-            read |= made_bit(graph, value);
-            node->is_const = node->is_const && is_const_value(graph, made, value);
+            read |= made_bit(pattern->inputs[i]);
+            is_const = is_const && is_const_value(graph, made, value);
         }
-        needed |= node->is_const ? 0 : read;
+        node->is_const = is_const;
+        needed |= is_const ? 0 : read;
         if (!plan_attrs(graph, rule, match, n, node->attrs) ||
             infer_outputs(node->op, node->attrs, in, made_node->shapes) != NULL) {
             return false;
@@ -220,7 +220,7 @@ static bool target_fits(const graft_graph *graph, const graft_rule *rule, const 
     uint32_t values = 0;
     uint32_t edges = 0;
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        values += made->nodes[n].node.output_count;
+        values += outputs_of(rule->target.nodes[n].op);
         edges += made->nodes[n].node.input_count;
     }
     return has_places(graph, rule->target.node_count, values, edges + values);
@@ -322,7 +322,7 @@ static graft_index create_node(graft_graph *graph, graft_application *a, uint32_
         a->scratch.use_count[inputs[i]]++;
     }
     (void)add_node(graph, like, inputs, made->shapes, &node); /* target_fits asked. */
-    for (uint32_t o = 0; o < like->output_count; o++) {
+    for (uint32_t o = 0; o < outputs_of(like->op); o++) {
         const graft_index value = results_of(graph, &graph->nodes[node])[o];
         a->produced[n * GRAFT_MAX_OUTPUTS + o] = value;
         a->scratch.use_count[value] = 0;
@@ -384,7 +384,7 @@ static uint32_t push_idle(graft_application *a)
 {
     uint32_t depth = 0;
     for (uint32_t n = 0; n < a->rule->target.node_count; n++) {
-        for (uint32_t o = 0; o < a->made->nodes[n].node.output_count; o++) {
+        for (uint32_t o = 0; o < outputs_of(a->rule->target.nodes[n].op); o++) {
             const graft_index value = a->produced[n * GRAFT_MAX_OUTPUTS + o];
             if (a->scratch.use_count[value] == 0) {
                 a->scratch.pending[depth++] = value;

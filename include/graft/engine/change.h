@@ -40,7 +40,7 @@ static uint32_t move_uses(graft_estimate_run *r)
         r->e->scratch.pending[depth++] = r->old[i];
     }
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        for (uint32_t o = 0; o < r->made->nodes[n].node.output_count; o++) {
+        for (uint32_t o = 0; o < outputs_of(rule->target.nodes[n].op); o++) {
             const uint32_t v = first + n * GRAFT_MAX_OUTPUTS + o;
             if (use_count[v] == 0) {
                 r->e->scratch.pending[depth++] = (graft_index)v;
@@ -156,7 +156,7 @@ static GRAFT_APART uint32_t class_replaced(const graft_estimate_run *r, uint32_t
         kept = label;
         slots |= 1u << value->slot;
     }
-    return slots + 1u == 1u << r->made->nodes[n].node.output_count ? kept : GRAFT_NONE;
+    return slots + 1u == 1u << outputs_of(r->rule->target.nodes[n].op) ? kept : GRAFT_NONE;
 }
 
 /* Queues the readers of a value that live on. */

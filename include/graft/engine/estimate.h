@@ -50,8 +50,8 @@ static void carve_estimator(graft_carver *carver, const graft_limits *limits, gr
     (void)carve(&hashes, limits->values, sizeof(uint64_t));
     carve_scratch(carver, limits, &e->scratch);
     /* One key for each node, and one for each that moves or is made; never full. */
-    e->slot_mask = mask_for(2 * nodes + GRAFT_RULE_MAX_NODES + 1);
     e->cache_mask = mask_for(nodes + GRAFT_RULE_MAX_NODES);
+    e->slot_mask = 2 * e->cache_mask + 1;
     e->prices = (uint32_t *)carve(carver, nodes, sizeof(uint32_t));
     e->first = carve_ids(carver, nodes);
     e->label = carve_ids(carver, nodes + GRAFT_RULE_MAX_NODES);
@@ -141,10 +141,10 @@ static graft_name name_value(const graft_graph *graph, const graft_index *labels
                                             : (v - graph->value_end) % GRAFT_MAX_OUTPUTS);
 }
 
-static GRAFT_APART uint64_t mix_name(uint64_t hash, graft_name name)
+static graft_name mix_name(graft_name hash, graft_name name)
 {
-    hash = (hash ^ name) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 32;
+    hash = (hash ^ name) * (graft_name)UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 4 * sizeof hash;
 }
 
 /* ------------------------------------------------------------- one rewrite */
@@ -221,7 +221,7 @@ static GRAFT_APART graft_name name_operand(const graft_estimate_run *r, uint32_t
 static uint32_t hash_key(const graft_estimate_run *r, uint32_t n, bool moved)
 {
     const graft_node *node = node_of(r, n);
-    uint64_t hash = node->op;
+    graft_name hash = node->op;
     for (uint32_t i = 0; i < op_rows[node->op].attr_count; i++) {
         hash = mix_name(hash, (uint32_t)node->attrs[i]);
     }

@@ -41,12 +41,17 @@ static void set_axis(int8_t *out, int32_t axis)
 
 /* ------------------------------------------------------------------- forms */
 
+static GRAFT_APART void add_form_bytes(graft_form *form, const graft_shape *shape)
+{
+    form->bytes = add_saturating(form->bytes, priced_bytes(shape));
+}
+
 static void add_operand(graft_form *form, uint32_t i, const graft_shape *shape, bool is_const)
 {
     uint64_t elements = graft_shape_elements(shape);
     uint64_t *sum = is_const ? &form->weight_elements : &form->input_elements;
     *sum = add_saturating(*sum, elements);
-    form->bytes = add_saturating(form->bytes, priced_bytes(shape));
+    add_form_bytes(form, shape);
     form->weight = is_const && form->weight == NULL ? shape : form->weight;
     if (i < GRAFT_MAX_INPUTS) {
         form->inputs[i] = shape;
@@ -56,7 +61,7 @@ static void add_operand(graft_form *form, uint32_t i, const graft_shape *shape, 
 
 static void add_result(graft_form *form, uint32_t i, const graft_shape *shape)
 {
-    form->bytes = add_saturating(form->bytes, priced_bytes(shape));
+    add_form_bytes(form, shape);
     if (i < GRAFT_MAX_OUTPUTS) {
         form->outputs[i] = shape;
     }

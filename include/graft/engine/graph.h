@@ -186,23 +186,19 @@ graft_index graft_node_output(const graft_graph *graph, graft_index node, uint32
     return results_of(graph, &graph->nodes[node])[k];
 }
 
-graft_index graft_graph_node_count(const graft_graph *graph)
+static GRAFT_APART graft_index count_nodes(const graft_graph *graph, bool with_const)
 {
-    uint32_t count = 0;
+    graft_index count = 0;
     for (uint32_t n = 0; n < graph->node_end; n++) {
-        count += graph->nodes[n].op != GRAFT_OP_NONE;
+        const graft_node *node = &graph->nodes[n];
+        count += node->op != GRAFT_OP_NONE && (with_const || !node->is_const);
     }
     return count;
 }
 
-graft_index graft_graph_active_count(const graft_graph *graph)
-{
-    uint32_t count = 0;
-    for (uint32_t n = 0; n < graph->node_end; n++) {
-        count += graph->nodes[n].op != GRAFT_OP_NONE && !graph->nodes[n].is_const;
-    }
-    return count;
-}
+graft_index graft_graph_node_count(const graft_graph *graph) { return count_nodes(graph, true); }
+
+graft_index graft_graph_active_count(const graft_graph *graph) { return count_nodes(graph, false); }
 
 /* ------------------------------------------------------------- free slots */
 

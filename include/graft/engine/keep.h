@@ -48,8 +48,8 @@ static bool keeps(const graft_kept *kept)
 
 static void open_kept(graft_kept *kept)
 {
-    kept->forget = true;
     if (keeps(kept)) {
+        kept->forget = true;
         zero_bytes(kept->prints, kept->nodes * sizeof(uint64_t));
         zero_bytes(kept->nothing, kept->nothing_bytes);
     }
@@ -121,6 +121,11 @@ static void keep_finding(graft_kept *kept, const graft_rule *rule, uint32_t r, u
 }
 
 /* Some nodes were not looked at: what is kept of them is old. */
-static void forget_rest(graft_kept *kept, bool rest) { kept->forget = kept->forget || rest; }
+static void forget_rest(graft_kept *kept, bool rest)
+{
+    if (keeps(kept)) {
+        kept->forget = kept->forget || rest;
+    }
+}
 
 #endif

@@ -22,16 +22,16 @@ void graft_matcher_start(graft_matcher *matcher, const graft_rule *rule, const g
     matcher->rule = rule;
     matcher->graph = graph;
     matcher->order = order;
-    matcher->anchor = anchor;
+    matcher->match.nodes[0] = anchor;
 }
 
 /* Begins anew at another node, or with another rule that stands where the one before did. What was bound
  * stays written, and is not read before it is bound again. */
 static void restart_matcher(graft_matcher *matcher, uint32_t anchor)
 {
-    matcher->anchor = anchor;
+    matcher->match.nodes[0] = (graft_index)anchor;
     matcher->choice[0] = 0;
-    matcher->started = false;
+    matcher->level = 0;
 }
 
 /* Bits of what is bound: variables, then pattern nodes, then slots. In two words, since shifting one of
@@ -92,7 +92,8 @@ static bool bind_operand(graft_matcher *matcher, uint32_t level, graft_operand o
     return true;
 }
 
-static bool bind_node(graft_matcher *matcher, uint32_t level, uint32_t n, bool swap)
+/* `swap` is 1 where the first two operands change places. */
+static bool bind_node(graft_matcher *matcher, uint32_t level, uint32_t n, uint32_t swap)
 {
     const graft_pattern_node *pattern = &matcher->rule->source.nodes[level];
     const graft_node *node = &matcher->graph->nodes[n];
@@ -101,7 +102,7 @@ static bool bind_node(graft_matcher *matcher, uint32_t level, uint32_t n, bool s
     }
     const op_row *info = &op_rows[pattern->op];
     const graft_index *inputs = &matcher->graph->edges[node->first_edge];
-    if (swap && inputs[0] == inputs[1]) {
+    if (swap != 0 && inputs[0] == inputs[1]) {
         return false; /* The unswapped alternative is the same match. */
     }
     matcher->bound[level + 1][0] = matcher->bound[level][0];
@@ -109,8 +110,7 @@ static bool bind_node(graft_matcher *matcher, uint32_t level, uint32_t n, bool s
     (void)bind_bit(matcher, level, BOUND_NODE(level));
     matcher->match.nodes[level] = n;
     for (uint32_t i = 0; i < info->input_count; i++) {
-        uint32_t from = swap ? 1u - i : i; /* What commutes has two. */
-        if (!bind_operand(matcher, level, pattern->inputs[i], inputs[from])) {
+        if (!bind_operand(matcher, level, pattern->inputs[i], inputs[i ^ swap])) {
             return false;
         }
     }
@@ -153,15 +153,13 @@ static uint32_t find_root(const graft_matcher *matcher, uint32_t level, uint32_t
 static graft_attempt try_alternative(graft_matcher *matcher, uint32_t level, uint32_t alternative)
 {
     const graft_pattern_node *pattern = &matcher->rule->source.nodes[level];
-    bool commutes = (op_rows[pattern->op].flags & GRAFT_FLAG_COMMUTES) != 0;
-    bool swap = commutes && (alternative & 1u) != 0;
-    uint32_t k = commutes ? alternative >> 1 : alternative;
+    const uint32_t commutes = (op_rows[pattern->op].flags & GRAFT_FLAG_COMMUTES) != 0 ? 1 : 0;
+    const uint32_t swap = alternative & commutes;
+    const uint32_t k = alternative >> commutes;
     bool single =
         GRAFT_RULE_OUTPUTS == 1 || level == 0 || is_bound(matcher, level, BOUND_NODE(level));
-    uint32_t n = GRAFT_NONE;
-    if (single) {
-        n = k > 0 ? GRAFT_NONE : level == 0 ? matcher->anchor : matcher->match.nodes[level];
-    } else {
+    uint32_t n = k > 0 ? GRAFT_NONE : matcher->match.nodes[level];
+    if (!single) {
         n = find_root(matcher, level, k);
         uint32_t before = k > 0 ? find_root(matcher, level, k - 1) : GRAFT_NONE;
         if (n != GRAFT_NONE && n == before) {
@@ -201,13 +199,15 @@ static bool gives_out(const graft_rule *rule, graft_operand operand)
 }
 
 /* Pattern nodes are distinct graph nodes, what they pass among themselves is read by no other, and
- * what they give to others is not const. */
+ * what they give to others is not const. With one output the last two say the first: were two pattern
+ * nodes one graph node, each would have all of its readers, two of which would be one as well, and so on
+ * to node 0, which can be no other since it depends on all of them. */
 static bool match_is_closed(const graft_matcher *matcher)
 {
     const graft_rule *rule = matcher->rule;
     for (uint32_t n = 0; n < rule->source.node_count; n++) {
         uint32_t node = matcher->match.nodes[n];
-        for (uint32_t m = 0; m < n; m++) {
+        for (uint32_t m = 0; rule_outputs(rule) > 1 && m < n; m++) {
             if (matcher->match.nodes[m] == node) {
                 return false;
             }
@@ -247,31 +247,38 @@ static bool condition_holds(const graft_matcher *matcher)
             result != 0);
 }
 
-bool graft_matcher_next(graft_matcher *matcher, graft_match *match)
+/* graft_matcher_next for an anchor that is not const, until it is false. What it finds is matcher->match. */
+static bool next_match(graft_matcher *matcher)
 {
-    if (matcher->anchor == GRAFT_NONE || matcher->graph->nodes[matcher->anchor].is_const) {
-        return false;
-    }
-    uint32_t last = matcher->rule->source.node_count - 1u;
-    uint32_t level = matcher->started ? last : 0;
-    matcher->started = true;
+    const uint32_t last = matcher->rule->source.node_count - 1u;
+    uint32_t level = matcher->level;
     for (;;) {
         graft_attempt attempt = try_alternative(matcher, level, matcher->choice[level]++);
         if (attempt == GRAFT_ATTEMPT_BOUND && level < last) {
             matcher->choice[++level] = 0;
         } else if (attempt == GRAFT_ATTEMPT_BOUND) {
             if (match_is_closed(matcher) && condition_holds(matcher)) {
-                *match = matcher->match;
+                matcher->level = (uint8_t)level;
                 return true;
             }
-        } else if (attempt == GRAFT_ATTEMPT_EXHAUSTED) {
-            if (level == 0) {
-                matcher->anchor = GRAFT_NONE; /* Stay exhausted however often this is called. */
-                return false;
-            }
-            level--;
+        } else if (attempt == GRAFT_ATTEMPT_EXHAUSTED && level-- == 0) {
+            return false;
         }
     }
+}
+
+bool graft_matcher_next(graft_matcher *matcher, graft_match *match)
+{
+    graft_index *anchor = &matcher->match.nodes[0];
+    if (*anchor == GRAFT_NONE || matcher->graph->nodes[*anchor].is_const) {
+        return false;
+    }
+    if (!next_match(matcher)) {
+        *anchor = GRAFT_NONE; /* Stay exhausted however often this is called. */
+        return false;
+    }
+    *match = matcher->match;
+    return true;
 }
 
 #endif

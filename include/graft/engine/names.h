@@ -94,6 +94,9 @@
 #pragma push_macro("add_cost")
 #undef add_cost
 #define add_cost graft_own_add_cost
+#pragma push_macro("add_form_bytes")
+#undef add_form_bytes
+#define add_form_bytes graft_own_add_form_bytes
 #pragma push_macro("add_incoming")
 #undef add_incoming
 #define add_incoming graft_own_add_incoming
@@ -157,9 +160,6 @@
 #pragma push_macro("begin_node")
 #undef begin_node
 #define begin_node graft_own_begin_node
-#pragma push_macro("begin_run")
-#undef begin_run
-#define begin_run graft_own_begin_run
 #pragma push_macro("bind_bit")
 #undef bind_bit
 #define bind_bit graft_own_bind_bit
@@ -307,6 +307,9 @@
 #pragma push_macro("count_free_values")
 #undef count_free_values
 #define count_free_values graft_own_count_free_values
+#pragma push_macro("count_nodes")
+#undef count_nodes
+#define count_nodes graft_own_count_nodes
 #pragma push_macro("count_readings")
 #undef count_readings
 #define count_readings graft_own_count_readings
@@ -475,6 +478,9 @@
 #pragma push_macro("float_key")
 #undef float_key
 #define float_key graft_own_float_key
+#pragma push_macro("follow_plan")
+#undef follow_plan
+#define follow_plan graft_own_follow_plan
 #pragma push_macro("forget_rest")
 #undef forget_rest
 #define forget_rest graft_own_forget_rest
@@ -693,12 +699,18 @@
 #pragma push_macro("next_location")
 #undef next_location
 #define next_location graft_own_next_location
+#pragma push_macro("next_match")
+#undef next_match
+#define next_match graft_own_next_match
 #pragma push_macro("node_of")
 #undef node_of
 #define node_of graft_own_node_of
 #pragma push_macro("node_used")
 #undef node_used
 #define node_used graft_own_node_used
+#pragma push_macro("note_first")
+#undef note_first
+#define note_first graft_own_note_first
 #pragma push_macro("note_graph")
 #undef note_graph
 #define note_graph graft_own_note_graph
@@ -782,6 +794,9 @@
 #pragma push_macro("order_graph")
 #undef order_graph
 #define order_graph graft_own_order_graph
+#pragma push_macro("output_of_made")
+#undef output_of_made
+#define output_of_made graft_own_output_of_made
 #pragma push_macro("outputs_keep_shape")
 #undef outputs_keep_shape
 #define outputs_keep_shape graft_own_outputs_keep_shape
@@ -1163,9 +1178,6 @@
 #pragma push_macro("swap_producers")
 #undef swap_producers
 #define swap_producers graft_own_swap_producers
-#pragma push_macro("tag_of_made")
-#undef tag_of_made
-#define tag_of_made graft_own_tag_of_made
 #pragma push_macro("take_over_outputs")
 #undef take_over_outputs
 #define take_over_outputs graft_own_take_over_outputs

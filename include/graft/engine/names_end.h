@@ -79,6 +79,8 @@
 #pragma pop_macro("activation_work")
 #undef add_cost
 #pragma pop_macro("add_cost")
+#undef add_form_bytes
+#pragma pop_macro("add_form_bytes")
 #undef add_incoming
 #pragma pop_macro("add_incoming")
 #undef add_message
@@ -121,8 +123,6 @@
 #pragma pop_macro("begin_form")
 #undef begin_node
 #pragma pop_macro("begin_node")
-#undef begin_run
-#pragma pop_macro("begin_run")
 #undef bind_bit
 #pragma pop_macro("bind_bit")
 #undef bind_node
@@ -221,6 +221,8 @@
 #pragma pop_macro("count_free_nodes")
 #undef count_free_values
 #pragma pop_macro("count_free_values")
+#undef count_nodes
+#pragma pop_macro("count_nodes")
 #undef count_readings
 #pragma pop_macro("count_readings")
 #undef count_waiting
@@ -333,6 +335,8 @@
 #pragma pop_macro("float_infinity")
 #undef float_key
 #pragma pop_macro("float_key")
+#undef follow_plan
+#pragma pop_macro("follow_plan")
 #undef forget_rest
 #pragma pop_macro("forget_rest")
 #undef form_core
@@ -479,10 +483,14 @@
 #pragma pop_macro("next_at_anchor")
 #undef next_location
 #pragma pop_macro("next_location")
+#undef next_match
+#pragma pop_macro("next_match")
 #undef node_of
 #pragma pop_macro("node_of")
 #undef node_used
 #pragma pop_macro("node_used")
+#undef note_first
+#pragma pop_macro("note_first")
 #undef note_graph
 #pragma pop_macro("note_graph")
 #undef note_price
@@ -539,6 +547,8 @@
 #pragma pop_macro("order_float")
 #undef order_graph
 #pragma pop_macro("order_graph")
+#undef output_of_made
+#pragma pop_macro("output_of_made")
 #undef outputs_keep_shape
 #pragma pop_macro("outputs_keep_shape")
 #undef outputs_of
@@ -793,8 +803,6 @@
 #pragma pop_macro("sum_far_ends")
 #undef swap_producers
 #pragma pop_macro("swap_producers")
-#undef tag_of_made
-#pragma pop_macro("tag_of_made")
 #undef take_over_outputs
 #pragma pop_macro("take_over_outputs")
 #undef take_step

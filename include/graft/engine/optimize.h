@@ -5,34 +5,33 @@
 
 /* ---------------------------------------------------------------- rewriting */
 
-/* The tag of what target node `n` makes: that of the matched node whose output it takes over, else the
- * anchor's. */
-static uint32_t tag_of_made(const graft_optimize_run *run, uint32_t n)
+/* The output that target node `n` takes over; where it takes over none, output 0, whose source node is
+ * the anchor. */
+static uint32_t output_of_made(const graft_rule *rule, uint32_t n)
 {
-    const graft_rule *rule = run->memory.rule;
-    for (uint32_t i = 0; i < rule_outputs(rule); i++) {
+    uint32_t output = 0;
+    for (uint32_t i = 1; i < rule_outputs(rule); i++) {
         graft_operand x = rule->target.outputs[i];
-        if (GRAFT_OPERAND_IS_NODE(x) && GRAFT_OPERAND_NODE_OF(x) == n) {
-            uint32_t source = GRAFT_OPERAND_NODE_OF(rule->source.outputs[i]);
-            return run->options.node_tags[run->match.nodes[source]];
-        }
+        output = GRAFT_OPERAND_IS_NODE(x) && GRAFT_OPERAND_NODE_OF(x) == n ? i : output;
     }
-    return run->options.node_tags[run->match.nodes[0]];
+    return output;
 }
 
-/* Applies the unpacked rule at the location, as it was planned, and tags what it makes. */
+/* Applies the unpacked rule at the location, as it was planned, and tags what it makes: as the matched
+ * node whose output it takes over, else as the anchor. */
 static void apply_location(graft_optimize_run *run, graft_effect *effect)
 {
-    uint32_t tags[GRAFT_RULE_MAX_NODES];
-    const graft_policy_memory *memory = &run->memory;
-    const uint32_t count = run->options.node_tags != NULL ? memory->rule->target.node_count : 0;
-    for (uint32_t n = 0; n < count; n++) {
-        tags[n] = tag_of_made(run, n);
+    uint32_t tags[GRAFT_RULE_OUTPUTS]; /* By output, read before ids are used again. */
+    const graft_rule *rule = &run->rule;
+    const graft_index *matched = run->application.match->nodes;
+    uint32_t *node_tags = run->options.node_tags;
+    for (uint32_t i = 0; node_tags != NULL && i < rule_outputs(rule); i++) {
+        tags[i] = node_tags[matched[GRAFT_OPERAND_NODE_OF(rule->source.outputs[i])]];
     }
     apply_planned(run->graph, &run->application, effect);
-    for (uint32_t n = 0; n < count; n++) {
+    for (uint32_t n = 0; node_tags != NULL && n < rule->target.node_count; n++) {
         if (effect->created[n] != GRAFT_NONE) {
-            run->options.node_tags[effect->created[n]] = tags[n];
+            node_tags[effect->created[n]] = tags[output_of_made(rule, n)];
         }
     }
 }
@@ -44,8 +43,9 @@ static void rewrite(graft_optimize_run *run)
     graft_effect effect;
     graft_report *report = run->report;
     graft_decision *decision = &run->decision;
-    decision->node_count = run->memory.rule->source.node_count;
-    copy_bytes(decision->nodes, run->match.nodes, decision->node_count * sizeof(graft_index));
+    decision->node_count = run->rule.source.node_count;
+    copy_bytes(decision->nodes, run->application.match->nodes,
+               decision->node_count * sizeof(graft_index));
     apply_location(run, &effect);
     if (report->decisions != NULL && report->step_count < report->decision_limit) {
         report->decisions[report->step_count] = *decision;
@@ -99,19 +99,14 @@ static graft_status open_report(graft_graph *graph, const graft_policy *policy,
     graft_optimize_run *run = run_in(workspace);
     graft_status status = open_run(graph, policy, options, step_limit, workspace, workspace_bytes);
     if (report != NULL) {
-        graft_decision *decisions = report->decisions;
-        uint32_t decision_limit = report->decision_limit;
-        zero_bytes(report, sizeof *report);
-        report->decisions = decisions;
-        report->decision_limit = decision_limit;
+        zero_bytes(&report->step_count, sizeof *report - offsetof(graft_report, step_count));
     }
     if (status == GRAFT_OK) {
         run->report = report != NULL ? report : &run->own_report;
         run->report->hash_before = hash_now(run);
         run->report->active_before = graft_graph_active_count(run->graph);
         estimate_now(run, &run->report->estimated_before);
-        run->first_cost = run->first_known ? run->first_cost : run->report->estimated_before.cost;
-        run->first_known = true;
+        note_first(run, run->report->estimated_before.cost);
     }
     return status;
 }
@@ -143,7 +138,7 @@ graft_status graft_policy_step(graft_graph *graph, const graft_policy *policy,
 static bool simplify_once(graft_optimize_run *run)
 {
     const graft_policy *policy = run->policy;
-    const graft_rule *rule = run->memory.rule;
+    const graft_rule *rule = &run->rule;
     for (uint32_t r = 0; r < policy->rule_count; r++) {
         if ((policy->rule_flags[r] & GRAFT_RULE_ALWAYS) != 0 &&
             find_location(run, r, 0, run->options.weight_bytes_limit) &&
@@ -207,7 +202,7 @@ static bool replay_plan(graft_optimize_run *run, const graft_recorded_plan *plan
         const uint32_t location = plan->steps[step].location;
         if (run->report->step_count == run->options.step_limit || rule >= run->policy->rule_count ||
             !find_location(run, rule, location, UINT64_MAX) ||
-            run->memory.made->weight_bytes > run->options.weight_bytes_limit) {
+            run->made.weight_bytes > run->options.weight_bytes_limit) {
             return false;
         }
         start_decision(run, rule, location, GRAFT_FROM_PLAN);
@@ -216,15 +211,10 @@ static bool replay_plan(graft_optimize_run *run, const graft_recorded_plan *plan
     return hash_now(run) == plan->result_hash;
 }
 
-#endif
-
 /* Looks the graph up and replays its plan; true when there is nothing left to decide. */
 static bool try_plan(graft_optimize_run *run)
 {
     bool finished = false;
-#ifdef GRAFT_WITHOUT_PLANS
-    (void)run; /* Policies with plans were refused. */
-#else
     const graft_recorded_plan *plan =
         run->options.use_plans ? find_plan(run->policy, hash_now(run)) : NULL;
     if (plan != NULL) {
@@ -232,9 +222,10 @@ static bool try_plan(graft_optimize_run *run)
         run->report->stop = GRAFT_STOP_PLAN;
         run->report->plan_dropped |= !finished;
     }
-#endif
     return finished;
 }
+
+#endif
 
 /* -------------------------------------------------------------------- loop */
 
@@ -252,16 +243,21 @@ static bool note_graph(graft_optimize_run *run)
     return false;
 }
 
-/* A plan, before or after simplifying. */
-static void begin_run(graft_optimize_run *run)
+/* Replays a plan, before or after simplifying; true when there is nothing left to decide. */
+static bool follow_plan(graft_optimize_run *run)
 {
+#ifdef GRAFT_WITHOUT_PLANS
+    (void)run; /* Policies with plans were refused. */
+    return false;
+#else
     bool finished = try_plan(run);
     if (!finished && run->options.simplify) {
         uint32_t step_count = run->report->step_count;
         simplify_all(run);
         finished = run->report->step_count > step_count && try_plan(run); /* Recorded after it. */
     }
-    run->phase = finished ? GRAFT_PHASE_END : GRAFT_PHASE_FOLLOW;
+    return finished;
+#endif
 }
 
 /* What comes before a decision. */
@@ -287,7 +283,7 @@ static void go_on(graft_optimize_run *run)
 {
     while (run->phase != GRAFT_PHASE_END) {
         if (run->phase == GRAFT_PHASE_BEGIN) {
-            begin_run(run);
+            run->phase = follow_plan(run) ? GRAFT_PHASE_END : GRAFT_PHASE_FOLLOW;
         } else if (run->phase == GRAFT_PHASE_FOLLOW) {
             prepare_decision(run);
         } else if (!decide_next(run)) {

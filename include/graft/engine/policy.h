@@ -7,20 +7,16 @@
 
 typedef struct graft_policy_memory {
     graft_order order;
-    graft_index *anchors;    /* Nodes that run at inference, by operator, then in order... */
-    graft_index *anchor_end; /* (GRAFT_OP_COUNT) ...and by operator one past its last. */
-    uint32_t operators[2];   /* Those of the graph, const nodes' too: bit op. */
-    graft_rule *rule;        /* The one that is unpacked. */
-    uint16_t *counts;        /* (rules) */
-    uint64_t *seen;          /* (steps + 1): hashes of the graphs so far */
-    uint64_t *hashes;        /* (values): scratch of graft_graph_hash */
-    graft_made *made;        /* Of the location that is looked at. */
+    graft_index *anchors; /* Nodes that run at inference, by operator, then in order. */
+    uint16_t *counts;     /* (rules) */
+    uint64_t *seen;       /* (steps + 1): hashes of the graphs so far */
+    uint64_t *hashes;     /* (values): scratch of graft_graph_hash */
     graft_estimator estimator;
     graft_kept kept;
     graft_network_memory network;
 } graft_policy_memory;
 
-/* Enumerates the locations of the unpacked rule; memory.made is what each would make. */
+/* Enumerates the locations of the unpacked rule. */
 typedef struct graft_finder {
     graft_index position; /* One past the anchor's place in `anchors`. */
     graft_index end;
@@ -56,7 +52,7 @@ typedef struct graft_optimize_run {
     graft_report *report;
     uint32_t seen_count;
     uint32_t budget;   /* Candidates that this call may still look at. */
-    uint32_t unpacked; /* The rule in memory.rule that this graph may have; rule_count: none. */
+    uint32_t unpacked; /* The number of `rule`, if this graph may have it; rule_count: none. */
     graft_phase phase;
     bool first_known; /* What rewriting began with costs: as given, of the graph before plans... */
     uint64_t first_cost; /* ...and simplification, or of the one that is decided about. */
@@ -64,10 +60,13 @@ typedef struct graft_optimize_run {
     graft_scan scan;
     graft_decision decision; /* That is being made. */
     graft_optimize_options options;
-    graft_match match;             /* The location that is looked at... */
-    graft_application application; /* ...and what making it there takes. */
+    graft_application application; /* At the location that is looked at, which is the matcher's. */
     graft_finder finder;
-    graft_report own_report; /* Where the caller wants none. */
+    graft_report own_report;                /* Where the caller wants none. */
+    uint32_t operators[2];                  /* Those of the graph, const nodes' too: bit op. */
+    graft_index anchor_end[GRAFT_OP_COUNT]; /* By operator: one past the last of memory.anchors. */
+    graft_rule rule;                        /* The one that is unpacked... */
+    graft_made made;                        /* ...and what it would make at the location. */
 } graft_optimize_run;
 
 graft_optimize_options graft_optimize_options_default(void)
@@ -175,10 +174,7 @@ static void carve_policy(graft_carver *carver, const graft_policy *policy,
     carve_order(carver, limits, &memory->order);
     memory->seen = (uint64_t *)carve(carver, (size_t)step_limit + 1, sizeof(uint64_t));
     memory->anchors = carve_ids(carver, limits->nodes);
-    memory->anchor_end = carve_ids(carver, GRAFT_OP_COUNT);
-    memory->rule = (graft_rule *)carve(carver, 1, sizeof(graft_rule));
     memory->counts = (uint16_t *)carve(carver, policy->rule_count, sizeof(uint16_t));
-    memory->made = (graft_made *)carve(carver, 1, sizeof(graft_made));
     carve_estimator(carver, limits, &memory->estimator);
     memory->hashes = (uint64_t *)(void *)memory->estimator.scratch.use_count;
 #ifndef GRAFT_WITHOUT_NETWORK
@@ -284,7 +280,7 @@ static bool unpack_rule(graft_optimize_run *run, uint32_t r)
     graft_reader reader = open_reader(policy->rule_pairs, packed_rule(run, r),
                                       policy->rule_offsets[r + 1] - policy->rule_offsets[r]);
     run->unpacked = policy->rule_count;
-    if (!read_rule(run->memory.rule, &reader, run->memory.operators)) {
+    if (!read_rule(&run->rule, &reader, run->operators)) {
         return false;
     }
     run->unpacked = r;
@@ -298,10 +294,10 @@ static void list_anchors(graft_optimize_run *run)
 {
     const graft_order *order = &run->memory.order;
     const graft_node *nodes = run->graph->nodes;
-    uint32_t *operators = run->memory.operators;
+    uint32_t *operators = run->operators;
     uint32_t count = 0;
     run->unpacked = run->policy->rule_count;
-    zero_bytes(operators, sizeof run->memory.operators);
+    zero_bytes(operators, sizeof run->operators);
     for (uint32_t i = 0; i < order->count; i++) {
         const uint32_t op = nodes[order->order[i]].op;
         if (op < GRAFT_OP_COUNT) {
@@ -315,7 +311,7 @@ static void list_anchors(graft_optimize_run *run)
                 run->memory.anchors[count++] = n;
             }
         }
-        run->memory.anchor_end[op] = (graft_index)count;
+        run->anchor_end[op] = (graft_index)count;
     }
 }
 
@@ -326,6 +322,18 @@ static graft_status order_graph(graft_optimize_run *run)
         list_anchors(run);
     }
     return status;
+}
+
+/* What rewriting began with costs, unless it is known. Only a network asks. */
+static void note_first(graft_optimize_run *run, uint64_t cost)
+{
+#ifdef GRAFT_WITHOUT_NETWORK
+    (void)run;
+    (void)cost;
+#else
+    run->first_cost = run->first_known ? run->first_cost : cost;
+    run->first_known = true;
+#endif
 }
 
 /* Lays out the workspace, orders the graph and checks everything that could fail later. */
@@ -357,17 +365,17 @@ static graft_status open_run(graft_graph *graph, const graft_policy *policy,
     run->policy = policy;
     run->options = *options;
     run->application.scratch = run->memory.estimator.scratch;
-    start_application(&run->application, run->memory.rule, &run->match, &run->memory.order,
-                      run->memory.made);
-    graft_matcher_start(&run->finder.matcher, run->memory.rule, graph, &run->memory.order,
-                        GRAFT_NONE);
+    start_application(&run->application, &run->rule, &run->finder.matcher.match, &run->memory.order,
+                      &run->made);
+    graft_matcher_start(&run->finder.matcher, &run->rule, graph, &run->memory.order, GRAFT_NONE);
     run->report = &run->own_report;
-    run->first_cost = options->first_cost;
-    run->first_known = options->first_cost > 0;
+    if (options->first_cost > 0) {
+        note_first(run, options->first_cost);
+    }
     open_kept(&run->memory.kept);
 #ifndef GRAFT_WITHOUT_CHECKS
     for (uint32_t r = 0; r < policy->rule_count; r++) {
-        if (graft_policy_rule(policy, r, run->memory.rule) != GRAFT_OK) {
+        if (graft_policy_rule(policy, r, &run->rule) != GRAFT_OK) {
             return GRAFT_BAD_INPUT;
         }
     }
@@ -384,8 +392,8 @@ static bool enter_rule(graft_optimize_run *run, uint32_t r, uint64_t limit)
     graft_finder *finder = &run->finder;
     uint32_t op = packed_anchor(packed_rule(run, r));
     finder->apply.weight_bytes_limit = limit;
-    finder->position = run->memory.anchor_end[op - 1u];
-    finder->end = run->memory.anchor_end[op];
+    finder->position = run->anchor_end[op - 1u];
+    finder->end = run->anchor_end[op];
     finder->at_anchor = false;
     return rule_is_allowed(run, r) && finder->position < finder->end;
 }
@@ -408,19 +416,18 @@ static bool can_be_estimated(const graft_optimize_run *run)
     (void)run;
     return true;
 #else
-    const graft_rule *rule = run->memory.rule;
+    const graft_rule *rule = &run->rule;
     return run->memory.order.count + rule->target.node_count <=
            GRAFT_ESTIMATE_NODES + (uint32_t)rule->source.node_count;
 #endif
 }
 
-/* Whether the matcher's anchor has a further location; it is then run->match, and memory.made what it
- * would make. */
+/* Whether the matcher's anchor has a further location; run->application is then for it. */
 static bool next_at_anchor(graft_optimize_run *run)
 {
     graft_finder *finder = &run->finder;
     while (finder->at_anchor) {
-        finder->at_anchor = graft_matcher_next(&finder->matcher, &run->match);
+        finder->at_anchor = next_match(&finder->matcher);
         finder->matched = finder->matched || finder->at_anchor;
         if (finder->at_anchor && can_be_estimated(run) &&
             decide(run->graph, &run->application, &finder->apply) == GRAFT_OK) {
@@ -442,8 +449,8 @@ static GRAFT_APART bool next_location(graft_optimize_run *run, uint32_t r)
     return true;
 }
 
-/* Location number `location` of rule `r`, counted under `limit`, into run->match and memory.made; false
- * when it has fewer. */
+/* Location number `location` of rule `r`, counted under `limit`, into run->application; false when it
+ * has fewer. */
 static bool find_location(graft_optimize_run *run, uint32_t r, uint32_t location, uint64_t limit)
 {
     bool found = enter_rule(run, r, limit);
@@ -469,9 +476,10 @@ static bool network_prefers(graft_optimize_run *run, const graft_change *change)
         return false;
     }
     graft_candidate_facts(change, &scan->now, facts);
-    int64_t logit = prior_of(policy, facts) +
-                    score_candidate(policy, &run->memory.network, scan->rule, run->match.nodes,
-                                    run->memory.rule->source.node_count, facts);
+    int64_t logit =
+        prior_of(policy, facts) + score_candidate(policy, &run->memory.network, scan->rule,
+                                                  run->application.match->nodes,
+                                                  run->rule.source.node_count, facts);
     bool equal = logit == scan->scores.logit && scan->scores.rule < policy->rule_count;
     bool better =
         logit > scan->scores.logit ||
@@ -499,11 +507,11 @@ static bool is_preferred(graft_optimize_run *run, const graft_change *change)
 /* Looks at the locations at one anchor; the one that is preferred becomes the choice. */
 static void look_at_anchor(graft_optimize_run *run)
 {
-    graft_policy_memory *memory = &run->memory;
+    const graft_application *a = &run->application;
     graft_scan *scan = &run->scan;
     graft_change change;
     while (scan->count < run->policy->location_limit && next_at_anchor(run)) {
-        graft_estimate_match(&memory->estimator, memory->rule, &run->match, memory->made, &change);
+        graft_estimate_match(&run->memory.estimator, a->rule, a->match, a->made, &change);
         if (is_preferred(run, &change)) {
             scan->scores.change = change;
             scan->scores.rule = (uint16_t)scan->rule;
@@ -524,7 +532,7 @@ static bool scan_rule(graft_optimize_run *run)
         if (nothing_fits(kept, scan->rule, nodes, anchor)) {
 #ifdef GRAFT_CHECK_KEPT
             next_anchor(run, scan->rule);
-            if (run->finder.at_anchor && graft_matcher_next(&run->finder.matcher, &run->match)) {
+            if (run->finder.at_anchor && next_match(&run->finder.matcher)) {
                 __builtin_trap();
             }
 #else
@@ -539,7 +547,7 @@ static bool scan_rule(graft_optimize_run *run)
         next_anchor(run, scan->rule);
         look_at_anchor(run);
         if (run->unpacked == scan->rule) {
-            keep_finding(kept, run->memory.rule, scan->rule, anchor, run->finder.matched);
+            keep_finding(kept, &run->rule, scan->rule, anchor, run->finder.matched);
         }
     }
     forget_rest(kept, run->finder.position < run->finder.end);
@@ -584,8 +592,7 @@ static void start_scan(graft_optimize_run *run)
     scan->scores.rule = run->policy->rule_count;
     look_for_changes(&run->memory.kept, run->graph, &run->memory.order);
     estimate_now(run, &scan->now);
-    run->first_cost = run->first_known ? run->first_cost : scan->now.cost;
-    run->first_known = true;
+    note_first(run, scan->now.cost);
     scan->least = -(int64_t)(scan->now.cost >> GRAFT_GAIN_SHIFT);
 #ifndef GRAFT_WITHOUT_NETWORK
     if (run->policy->decider == GRAFT_DECIDER_NETWORK) {
