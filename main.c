@@ -9,20 +9,16 @@
 #include "emit/bench/bench_price.h"
 #include "emit/bench/bench_search.h"
 #include "emit/bench/bench_speed.h"
-#include "emit/bench/bench_views.h"
 #include "emit/bench/headroom.h"
 #include "emit/command/command.h"
 #include "emit/command/command_table.h"
-#include "gen/bench.h"
 #include "gen/command.h"
 #include "graph/base/figures.h"
-#include "graph/base/file.h"
 #include "graph/base/log.h"
 #include "graph/base/processor.h"
 #include "graph/base/ranks.h"
 #include "graph/base/usage.h"
 #include "models/command.h"
-#include "verify/command/bench.h"
 #include "verify/command/command.h"
 
 #include <limits.h>
@@ -206,52 +202,21 @@ static graft_status run_version(graft_env *env, void *choices)
 
 /* ------------------------------------------------------------------ benchmarks */
 
-/* The families of the rule set; TASO's operators, three of them and four; five of a few. */
-static graft_status bench_gen(graft_env *env, const graft_bench *bench)
-{
-    static const struct {
-        const char *folder;
-        uint32_t depth;
-    } works[] = {
-        {"rules/families", 0},
-        {"rules/taso",     0},
-        {"rules/taso",     4},
-        {"rules/deep",     5},
-    };
-    graft_status status = GRAFT_OK;
-    graft_gen_bench_machine(env, bench->out);
-    for (size_t i = 0; i < sizeof works / sizeof works[0] && status == GRAFT_OK; i++) {
-        status = graft_gen_bench(env, graft_file_shipped(env, works[i].folder), works[i].depth,
-                                 bench->out);
-    }
-    return status;
-}
-
 static graft_status bench_cost(graft_env *env, const graft_bench *bench)
 {
     graft_status status = graft_price_bench(env, bench);
     return status == GRAFT_OK ? graft_cost_bench(env, bench) : status;
 }
 
-static graft_status bench_verify(graft_env *env, const graft_bench *bench)
-{
-    return graft_verify_bench(env, graft_file_shipped(env, "rules/graft.rules"),
-                              graft_file_shipped(env, "rules/families"), bench->out);
-}
-
 /* Each prints JSON Lines. A new benchmark is one more row. */
 static const struct {
     const char *name;
     graft_status (*run)(graft_env *env, const graft_bench *bench);
-    bool models; /* Those that it runs over can be chosen. */
 } benches[] = {
-    {"gen",    bench_gen,          false},
-    {"cost",   bench_cost,         true },
-    {"search", graft_search_bench, true },
-    {"order",  graft_order_bench,  true },
-    {"speed",  graft_speed_bench,  true },
-    {"verify", bench_verify,       false},
-    {"views",  graft_views_bench,  true },
+    {"cost",   bench_cost        },
+    {"search", graft_search_bench},
+    {"order",  graft_order_bench },
+    {"speed",  graft_speed_bench },
 };
 
 enum { BENCH_COUNT = sizeof(benches) / sizeof(benches[0]) };
@@ -285,12 +250,7 @@ static graft_status run_benches(graft_env *env, void *choices)
         bench.models = graft_options_names(env->life, c->models, &bench.model_count);
     }
     for (size_t i = 0; i < BENCH_COUNT; i++) {
-        if (c->name == NULL ? c->models == NULL || benches[i].models
-                            : strcmp(c->name, benches[i].name) == 0) {
-            if (c->models != NULL && !benches[i].models) {
-                return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "benchmark %s has no models to choose",
-                                  c->name);
-            }
+        if (c->name == NULL || strcmp(c->name, benches[i].name) == 0) {
             GRAFT_CHECK(run_bench(env, i, c->folder, &bench));
         }
     }
@@ -299,15 +259,13 @@ done:
 }
 
 static const graft_option bench_options[] = {
-    GRAFT_CHOICE(bench_choices, name, "[NAME]", NULL,
-                 "gen|cost|search|order|numerics|speed|verify|views", NULL, "one alone"),
-    GRAFT_TEXT(bench_choices, models, "--models", "A,B", NULL,
-               "those of the benchmarks that take models"),
+    GRAFT_CHOICE(bench_choices, name, "[NAME]", NULL, "cost|search|order|speed", NULL, "one alone"),
+    GRAFT_TEXT(bench_choices, models, "--models", "A,B", NULL, "over these"),
     GRAFT_TEXT(bench_choices, folder, "--out", "FOLDER", "out/bench", "for the figures"),
 };
 
 static const graft_command command_bench = {.name = "bench",
-                                            .summary = "run the benchmarks of one stage or of all",
+                                            .summary = "run one benchmark or all",
                                             GRAFT_TAKES(bench_choices, bench_options),
                                             .run = run_benches};
 

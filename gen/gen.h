@@ -78,9 +78,4 @@ GRAFT_MUST_USE graft_status graft_gen_run(graft_env *env, graft_arena *arena,
                                           const graft_gen_options *options,
                                           graft_candidates *candidates);
 
-/* Whether both sides agree on `sample_count` random samples of `seed`, at the shapes drawn. Samples
- * on which a side is undefined say nothing; false when too many are. */
-bool graft_candidate_holds(graft_arena *scratch, const graft_candidate *candidate, uint64_t seed,
-                           uint32_t sample_count);
-
 #endif

@@ -90,19 +90,6 @@ void graft_figure_print(graft_env *env, FILE *out, const graft_figure *figure)
     graft_arena_release(env->scratch, mark);
 }
 
-void graft_figure_print_value(graft_env *env, FILE *out, const char *name, const char *unit,
-                              double value)
-{
-    graft_mark mark = graft_arena_mark(env->scratch);
-    graft_json json;
-    graft_json_begin(&json, env->scratch);
-    graft_json_string(&json, "name", name);
-    graft_json_string(&json, "unit", unit);
-    graft_json_number(&json, "value", value);
-    graft_json_end(&json, out);
-    graft_arena_release(env->scratch, mark);
-}
-
 int graft_compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a;

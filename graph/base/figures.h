@@ -40,9 +40,6 @@ typedef struct graft_figure {
 
 /* Prints a line: {"name", "unit", "median", "spread", "rounds"}. Uses env->scratch. */
 void graft_figure_print(graft_env *env, FILE *out, const graft_figure *figure);
-/* The same of a figure that is what it is: {"name", "unit", "value"}. */
-void graft_figure_print_value(graft_env *env, FILE *out, const char *name, const char *unit,
-                              double value);
 /* For qsort: doubles, the least first. */
 int graft_compare_doubles(const void *a, const void *b);
 

@@ -118,9 +118,7 @@ refuses_passes_that_make_no_sense() {
 keeps_figures() {
     ! "$GRAFT" --quiet bench order --models dscnn,nonesuch --out "$FOLDER/bench" > "$FOLDER/text" 2> "$FOLDER/log" &&
         grep -q 'in model nonesuch' "$FOLDER/log" && grep -q '"order.dscnn.right"' "$FOLDER/bench/order.json" &&
-        cmp "$FOLDER/text" "$FOLDER/bench/order.json" &&
-        ! "$GRAFT" --quiet bench verify --models dscnn --out "$FOLDER/bench" 2> "$FOLDER/log" &&
-        grep -q 'no models to choose' "$FOLDER/log"
+        cmp "$FOLDER/text" "$FOLDER/bench/order.json"
 }
 # The same entries, factors as they were; what has no kin keeps its time.
 confirms() {
