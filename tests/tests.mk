@@ -21,7 +21,7 @@ LINKS_fuzz_costs := cost graph
 LINKS_fuzz_rule := support graph
 LINKS_fuzz_engine := support graph
 LINKS_fuzz_policy := support graph
-LINKS_fuzz_taso := verify gen graph
+LINKS_fuzz_taso := support verify gen graph
 LINKS_fuzz_user_rules := verify gen graph
 
 TEST_FOLDERS := $(filter-out support fuzz,$(patsubst tests/%/,%,$(sort $(wildcard tests/*/))))

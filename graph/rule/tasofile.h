@@ -86,8 +86,5 @@ GRAFT_MUST_USE graft_status graft_taso_read(graft_env *env, graft_arena *arena, 
 /* Same, from memory. */
 GRAFT_MUST_USE graft_status graft_taso_parse(graft_env *env, graft_arena *arena, graft_bytes bytes,
                                              graft_taso_rule **rules, uint32_t *count);
-/* Bytes of a file with these rules, in `arena`. */
-void graft_taso_encode(graft_arena *arena, const graft_taso_rule *rules, uint32_t count,
-                       uint8_t **data, size_t *size);
 
 #endif

@@ -45,11 +45,6 @@ explains_in_json() {
     "$GRAFT" rules --explain "$(name_of 1)" --json > "$FOLDER/words" &&
         grep -q '"before": {"operators": ' "$FOLDER/words" && grep -q '"flops": [1-9]' "$FOLDER/words"
 }
-page_repeats() {
-    "$GRAFT" rules --page "$FOLDER/one.md" && "$GRAFT" rules --page "$FOLDER/two.md" &&
-        cmp "$FOLDER/one.md" "$FOLDER/two.md" &&
-        [ "$(grep -c '^\* `' "$FOLDER/one.md")" = "$(count_of)" ]
-}
 
 # What ships is proved, all of it.
 all_proved() { [ "$(count_of --proof proved)" = "$(count_of)" ] && [ "$(count_of --proof within-bounds)" = 0 ]; }
@@ -83,12 +78,6 @@ judges_taso() {
         grep -q "^{\"rule\": 0, \"finding\": \"$2\"" "$FOLDER/out" &&
         grep -q '^{"rules": 1, "implied": ' "$FOLDER/out"
 }
-implies_taso() {
-    gives 0 "$GRAFT" --quiet rules "$FOLDER/own.rules" --export-taso "$FOLDER/own.pb" &&
-        [ -s "$FOLDER/own.pb" ] &&
-        gives 0 "$GRAFT" --quiet rules "$FOLDER/own.rules" --taso "$FOLDER/own.pb" --json &&
-        [ "$(grep -c '"finding": "implied"' "$FOLDER/out")" = "$(grep -c '"finding"' "$FOLDER/out")" ]
-}
 
 check "JSON has every member" has_members
 check "the parts of a search are the whole" parts_are_whole
@@ -99,13 +88,11 @@ check "a rule by id" explains "$(id_of 2)"
 check "a rule by the beginning of its id" explains "$(id_of 2 | cut -c1-10)"
 check "a fill with 0" tells_zero
 check "words in JSON" explains_in_json
-check "the page is the same every time" page_repeats
 check "what was left out follows" "$GRAFT" rules --check-derivations rules/derivations.txt
 check "a set of our own" own_set
 check "the other direction" turns_round
 check "a wrong rule of TASO's" judges_taso wrong refuted
 check "a merge that forgets groups" judges_taso merge refuted
-check "what is exported is implied" implies_taso
 check "a file of TASO's that is cut off" error_is 2 "cut.pb: byte " "$GRAFT" rules --taso tests/fuzz/corpus/taso/cut.pb
 check "an operator that does not exist" error_is 2 "--uses: no operator 'cnov'" "$GRAFT" rules --uses cnov
 check "the committed rules are proved for all sizes" all_proved

@@ -1,6 +1,7 @@
 /* TASO's files from hostile bytes: refused with a message, or rules that are sound: each is
  * expressible and valid, or not and says why; what is read is written and read again the same. */
 #include "graph/rule/rulefile.h"
+#include "tests/support/taso_write.h"
 #include "verify/command/taso.h"
 #include "verify/instances/instance.h"
 
@@ -41,11 +42,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         graft_bytes written = {.file = "again"};
         uint32_t recount = 0;
         import_rules(&env, rules, count);
-        graft_taso_encode(env.life, rules, count, &again, &written.size);
+        taso_write(env.life, rules, count, &again, &written.size);
         written.data = again;
         assert(graft_taso_parse(&env, env.life, written, &reread, &recount) == GRAFT_OK);
         assert(recount == count);
-        graft_taso_encode(env.life, reread, recount, &third, &third_size);
+        taso_write(env.life, reread, recount, &third, &third_size);
         assert(third_size == written.size && memcmp(third, again, third_size) == 0);
     } else {
         assert(strncmp(env.message, "input:", 6) == 0 && strchr(env.message, '\n') == NULL);

@@ -1,9 +1,10 @@
-/* TASO's files: their bytes, what their operators mean, which of ours they can say. */
+/* TASO's files: their bytes, and what their operators mean. */
 #include "verify/command/taso.h"
 
 #include "graph/rule/ruleparse.h"
 #include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
+#include "tests/support/taso_write.h"
 #include "verify/sweep/domain.h"
 #include "verify/trial.h"
 
@@ -263,7 +264,7 @@ static void test_bytes_by_hand(void **state)
     assert_int_equal(rules[0].output_count, 1);
     uint8_t *data = NULL;
     size_t size = 0;
-    graft_taso_encode(env->unit, rules, count, &data, &size);
+    taso_write(env->unit, rules, count, &data, &size);
     assert_int_equal(size, sizeof by_hand);
     assert_memory_equal(data, by_hand, size);
 }
@@ -280,7 +281,7 @@ static void test_bytes_both_ways(void **state)
     for (uint32_t i = 0; i < ROWS; i++) {
         written[i] = rows[i].rule;
     }
-    graft_taso_encode(env->life, written, ROWS, &data, &size);
+    taso_write(env->life, written, ROWS, &data, &size);
     const graft_bytes bytes = {"x", data, size};
     assert_int_equal(graft_taso_parse(env, env->life, bytes, &read, &count), GRAFT_OK);
     assert_int_equal(count, ROWS);
@@ -311,13 +312,13 @@ static void test_faults(void **state)
     size_t size = 0;
     uint32_t count = 0;
     rule.source[0].inputs[1].op = 0;
-    graft_taso_encode(env->unit, &rule, 1, &data, &size);
+    taso_write(env->unit, &rule, 1, &data, &size);
     check_failed(
         env, graft_taso_parse(env, env->unit, (graft_bytes){"f", data, size}, &rules, &count),
         GRAFT_BAD_INPUT, "f: rule 0: srcOp 0 reads output 0 of operator 0, which does not");
     rule = rows[0].rule;
     rule.outputs[0][1].op = 5;
-    graft_taso_encode(env->unit, &rule, 1, &data, &size);
+    taso_write(env->unit, &rule, 1, &data, &size);
     check_failed(env,
                  graft_taso_parse(env, env->unit, (graft_bytes){"f", data, size}, &rules, &count),
                  GRAFT_BAD_INPUT, "f: rule 0: mappedOutput 0 names output 0 of operator 5");
@@ -359,46 +360,11 @@ static void test_implied(void **state)
     assert_false(as_equations);
 }
 
-static void test_export(void **state)
-{
-    static const struct {
-        const char *rule;
-        bool fits;
-    } kinds[] = {
-        {"matmul(matmul(a, b), c) = matmul(a, matmul(b, c))", true },
-        {"[conv#1(a, b), conv#1(a, c)] = [split(conv#1(a, concat(b, c, axis=0)), axis=1, "
-         "at=dim(b,0)).0, split(conv#1(a, concat(b, c, axis=0)), axis=1, at=dim(b,0)).1] "
-         "where #1.groups = 1",                      false}, /* TASO would apply it to any groups. */
-        {"relu(concat#1(a, b)) = concat#1(relu(a), relu(b))", true },
-        {"exp(identity(a)) = exp(a)",                         false},
-        {"identity(a) = a",                                   false},
-    };
-    graft_env *env = *state;
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        graft_ruleset set = set_of(env, kinds[i].rule);
-        graft_domain domain;
-        const graft_domain_options options = {.points = 100, .attempts = 100000, .seed = 5};
-        graft_taso_rule written[GRAFT_TASO_EXPORTS];
-        uint32_t count = 0;
-        graft_domain_find(env, env->unit, &set.entries[0].rule, &options, &domain);
-        graft_taso_export(env, &set.entries[0].rule, domain.points, domain.count, written, &count);
-        assert_int_equal(count > 0, kinds[i].fits);
-        for (uint32_t k = 0; k < count; k++) {
-            graft_rule rule;
-            bool as_equations = true;
-            assert_null(graft_taso_import(env, env->unit, &written[k], &rule));
-            assert_string_equal(graft_taso_implied(env, env->unit, &set, &rule, &as_equations),
-                                "ours");
-        }
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(test_meanings),        CHECK_TEST(test_verdicts), CHECK_TEST(test_bytes_by_hand),
         CHECK_TEST(test_bytes_both_ways), CHECK_TEST(test_faults),   CHECK_TEST(test_implied),
-        CHECK_TEST(test_export),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,16 +15,6 @@
 
 /* ------------------------------------------------------------- generating */
 
-static graft_status write_page(graft_env *env, const graft_ruleset *set, const char *path)
-{
-    graft_mark mark = graft_arena_mark(env->unit);
-    graft_buffer text = {.arena = env->unit};
-    graft_listing_page(env->scratch, set, &text);
-    graft_status status = graft_file_write(env, path, text.data, text.size);
-    graft_arena_release(env->unit, mark);
-    return status;
-}
-
 static void log_counts(const graft_env *env, const graft_generate_counts *counts)
 {
     graft_log(env, 1,
@@ -133,10 +123,8 @@ typedef struct {
     graft_gen_room room;
     const char *explain;
     const char *picture;
-    const char *page;
     const char *html;
     const char *taso;
-    const char *export_taso;
     const char *both;
     const char *derivations;
     bool count;
@@ -156,14 +144,11 @@ static const graft_option options[] = {
     GRAFT_TEXT(choices, explain, "--explain", "RULE", NULL,
                "one rule, by name or identity, in words"),
     GRAFT_TEXT(choices, picture, "--dot", "FILE", NULL, "and as a Graphviz picture"),
-    GRAFT_TEXT(choices, page, "--page", "FILE", NULL, "the list as Markdown"),
     GRAFT_TEXT(choices, html, "--html", "FILE", NULL, "as a page to search in, with pictures"),
     GRAFT_TEXT(choices, both, "--both", "FILE", NULL,
                "the set with the other direction of its rules, where that is proved"),
     GRAFT_TEXT(choices, taso, "--taso", "FILE", NULL,
                "what the set says of the rules in a TASO file"),
-    GRAFT_TEXT(choices, export_taso, "--export-taso", "FILE", NULL,
-               "the rules that TASO's format can say"),
     GRAFT_TEXT(choices, derivations, "--check-derivations", "FILE", NULL,
                "that the dropped rules in FILE follow from the set"),
     GRAFT_TEXT(choices, generate, "--generate", "FOLDER", NULL,
@@ -198,9 +183,7 @@ static graft_status run(graft_env *env, void *given)
     }
     GRAFT_CHECK(graft_rulefile_read(env, env->life, c->file, &set));
     GRAFT_CHECK(graft_listing_check(env, &set, &c->filter));
-    if (c->page != NULL) {
-        GRAFT_CHECK(write_page(env, &set, c->page));
-    } else if (c->html != NULL) {
+    if (c->html != NULL) {
         GRAFT_CHECK(graft_rulepage_write(env, &set, c->file, c->html));
     } else if (c->taso != NULL) {
         GRAFT_CHECK(graft_taso_report(env, &set, c->taso));
@@ -208,8 +191,6 @@ static graft_status run(graft_env *env, void *given)
         GRAFT_CHECK(check_derivations(env, &set, c->derivations));
     } else if (c->both != NULL) {
         GRAFT_CHECK(graft_both_save(env, &set, c->both));
-    } else if (c->export_taso != NULL) {
-        GRAFT_CHECK(graft_taso_save(env, &set, c->export_taso));
     } else if (c->explain != NULL) {
         GRAFT_CHECK(explain(env, &set, c->explain, c->picture));
     } else if (c->count) {

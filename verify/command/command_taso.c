@@ -1,16 +1,12 @@
 /* command_taso.c - see command_taso.h. */
 #include "verify/command/command_taso.h"
 
-#include "graph/base/file.h"
 #include "graph/base/json.h"
 #include "graph/base/log.h"
 #include "graph/rule/ruleprint.h"
 #include "verify/command/taso.h"
 #include "verify/set/canon.h"
-#include "verify/sweep/cover.h"
 #include "verify/trial.h"
-
-#include <string.h>
 
 typedef enum {
     FOUND_IMPLIED,
@@ -211,33 +207,3 @@ done:
 }
 
 /* ------------------------------------------------------------------- saving */
-
-graft_status graft_taso_save(graft_env *env, const graft_ruleset *set, const char *path)
-{
-    graft_status status = GRAFT_OK;
-    graft_taso_rule *rules =
-        GRAFT_NEW(env->life, graft_taso_rule, (size_t)set->count * GRAFT_TASO_EXPORTS);
-    uint32_t count = 0;
-    uint32_t fitting = 0;
-    uint8_t *data = NULL;
-    size_t size = 0;
-    for (uint32_t i = 0; i < set->count; i++) {
-        const graft_rule_entry *e = &set->entries[i];
-        graft_mark mark = graft_arena_mark(env->unit);
-        graft_point *points = NULL;
-        uint32_t written = 0;
-        if (graft_cover_unpack(env->unit, &e->rule, e->cover_points, e->cover_bytes, e->cover,
-                               &points)) {
-            graft_taso_export(env, &e->rule, points, e->cover, &rules[count], &written);
-        }
-        count += written;
-        fitting += written > 0 ? 1 : 0;
-        graft_arena_release(env->unit, mark);
-    }
-    graft_taso_encode(env->life, rules, count, &data, &size);
-    GRAFT_CHECK(graft_file_write(env, path, data, size));
-    graft_log(env, 1, "%s: %u rules, instances of %u of the set's %u", path, count, fitting,
-              set->count);
-done:
-    return status;
-}

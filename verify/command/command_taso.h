@@ -1,4 +1,4 @@
-/* command_taso.h - the parts of `graft rules` that are about TASO's files. */
+/* command_taso.h - `graft rules --taso`. */
 #ifndef GRAFT_COMMAND_TASO_H
 #define GRAFT_COMMAND_TASO_H
 
@@ -10,10 +10,5 @@
  * time. */
 GRAFT_MUST_USE graft_status graft_taso_report(graft_env *env, const graft_ruleset *set,
                                               const char *path);
-
-/* Writes those rules of the set that TASO can say, at instances of their certificates. Fails as
- * graft_file_write does. */
-GRAFT_MUST_USE graft_status graft_taso_save(graft_env *env, const graft_ruleset *set,
-                                            const char *path);
 
 #endif

@@ -1,5 +1,5 @@
-/* listing.h - the rule set for people and scripts: list, search, count, explain, a page of
- * Markdown. All of it is made from the rule file alone and is the same text every time. */
+/* listing.h - the rule set for people and scripts: list, search, count, explain. All
+ * of it is made from the rule file alone and is the same text every time. */
 #ifndef GRAFT_LISTING_H
 #define GRAFT_LISTING_H
 
@@ -41,9 +41,6 @@ void graft_listing_explain(graft_env *env, const graft_ruleset *set, const graft
 /* The same as one line of JSON. */
 void graft_listing_explain_json(graft_env *env, const graft_ruleset *set,
                                 const graft_rule_entry *entry);
-
-/* Appends the page that lists the whole set (Markdown). */
-void graft_listing_page(graft_arena *arena, const graft_ruleset *set, graft_buffer *out);
 
 /* What rounding does to a rule as a JSON object, "null" when nothing was measured; in `arena`. */
 const char *graft_listing_rounding_json(graft_arena *arena, const graft_rounding *rounding);

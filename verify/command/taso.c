@@ -1,4 +1,4 @@
-/* taso.c - from TASO's operators to a rule. See taso.h; tasoexport.c goes back. */
+/* taso.c - from TASO's operators to a rule. See taso.h. */
 #include "verify/command/taso.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* taso.h - TASO's substitutions as rules of ours, and ours as TASO's.
+/* taso.h - TASO's substitutions as rules of ours, and which follow from ours.
  *
  * What a TASO operator means is read off its public sources: convolutions take their groups from
  * the shapes and pad to the same size or not at all, a split cuts where the concatenation behind it
@@ -25,13 +25,5 @@ const char *graft_taso_import(graft_env *env, graft_arena *arena, const graft_ta
  * a third graph (graft_equate). */
 const char *graft_taso_implied(graft_env *env, graft_arena *arena, const graft_ruleset *set,
                                const graft_rule *rule, bool *as_equations);
-
-/* Appends TASO's rules that a rule of ours contains: at each of `count` instances, with the
- * attributes that it has there, provided that TASO can say them and that what was written, read
- * back, follows from the rule at all sample points. `*written` (GRAFT_TASO_EXPORTS at most) counts
- * them; each is different. */
-enum { GRAFT_TASO_EXPORTS = 8 };
-void graft_taso_export(graft_env *env, const graft_rule *rule, const graft_point *points,
-                       uint32_t count, graft_taso_rule *rules, uint32_t *written);
 
 #endif
