@@ -28,7 +28,8 @@ engine() {
 }
 exact() {
     printf '%s\n' verify/sizes/symbits.[ch] verify/sizes/symsame.[ch] verify/sweep/numeric.[ch] \
-        verify/core/readings.h graph/meaning/algebra_float.[ch] graph/meaning/operator_bodies.inc
+        verify/core/readings.h graph/meaning/algebra_float.[ch] graph/meaning/ieee.inc \
+        graph/meaning/operator_bodies.inc
 }
 carriers() {
     grep -lE 'GRAFT_(PROOF_UNBOUNDED|RULE_PROVED|CHECK_PROVED|VERDICT_PROVED)' -r --include='*.c' verify graph
