@@ -19,6 +19,12 @@
 #define CUDA_BOTH static inline
 #endif
 
+#ifdef __CUDA_ARCH__
+#define CUDA_READS_AHEAD _Pragma("unroll 4") /* Reads of the next turns do not wait for this one. */
+#else
+#define CUDA_READS_AHEAD
+#endif
+
 enum { CUDA_RANK = 6, CUDA_OPERANDS = 4, CUDA_PIECES = 3, CUDA_TILE = 32 };
 
 /* Operand 0 is what is written. */
@@ -99,7 +105,8 @@ CUDA_BOTH cuda_step cuda_move_at(const cuda_move *move, uint64_t index)
 
 /* A box copied tile by tile through shared memory, because what is consecutive in the input is not
  * in the output: `columns` elements lie side by side in the input, `rows` in the output. Elements
- * have unit_bytes bytes. */
+ * have unit_bytes bytes. Tiles have CUDA_TILE rows and columns, or twice as many where pairs of
+ * elements can be read and written as one: sizes and places are even then. */
 typedef struct cuda_turn {
     cuda_walk batch; /* Of everything else; operands as in a piece. */
     uint32_t rows;
@@ -107,6 +114,7 @@ typedef struct cuda_turn {
     int64_t from_row;  /* Step in the input from one row to the next. */
     int64_t to_column; /* Step in the output from one column to the next. */
     uint32_t unit_bytes;
+    uint32_t tile;      /* Rows and columns of a tile. */
     uint32_t tile_rows; /* Tiles along the rows and columns of one box. */
     uint32_t tile_columns;
     uint64_t tiles; /* Of all boxes. */
@@ -123,13 +131,13 @@ typedef struct cuda_tile {
 CUDA_BOTH cuda_tile cuda_turn_tile(const cuda_turn *turn, uint64_t tile)
 {
     uint64_t per_box = (uint64_t)turn->tile_rows * turn->tile_columns;
-    uint64_t box = tile / per_box;
+    uint64_t box = per_box >> 32 == 0 ? cuda_quotient(tile, (uint32_t)per_box) : tile / per_box;
     uint32_t within = (uint32_t)(tile - box * per_box);
     int64_t at[2];
     cuda_walk_at(&turn->batch, box, 2, at);
     cuda_tile corner;
-    corner.row = within / turn->tile_columns * CUDA_TILE;
-    corner.column = within % turn->tile_columns * CUDA_TILE;
+    corner.row = within / turn->tile_columns * turn->tile;
+    corner.column = within % turn->tile_columns * turn->tile;
     corner.from = at[1] + corner.row * turn->from_row + corner.column;
     corner.to = at[0] + corner.column * turn->to_column + corner.row;
     return corner;
@@ -264,7 +272,8 @@ typedef struct cuda_rows {
     float epsilon;
     uint32_t is_column; /* Reductions: consecutive rows begin side by side, so that threads that lie
                            side by side have a row each. */
-    uint32_t width;     /* Elements that are read at once: along the row, or of so many rows. */
+    uint32_t width;     /* Elements that are read at once: along the row, whose elements lie side by
+                           side if there are several, or of so many rows. */
 } cuda_rows;
 
 enum { CUDA_WIDTH_MOST = 8 };
@@ -284,7 +293,10 @@ CUDA_BOTH uint64_t cuda_row_reads(const cuda_rows *rows)
 CUDA_BOTH int64_t cuda_row_read(const cuda_rows *rows, uint64_t read)
 {
     int64_t at[2];
-    cuda_walk_at(&rows->row, rows->is_column != 0 ? read : read * rows->width, 2, at);
+    if (rows->is_column == 0 && rows->width > 1) {
+        return (int64_t)(read * rows->width);
+    }
+    cuda_walk_at(&rows->row, read, 2, at);
     return at[1];
 }
 

@@ -3,7 +3,7 @@
  *
  * Movement copies units of up to 16 bytes, whatever they hold; transpositions go through a tile of
  * shared memory, so that reads and writes are both side by side. Elementwise kernels compute in
- * binary32 on as many elements as fit 16 bytes. Rows are reduced by a block each. */
+ * binary32 on as many elements as fit 16 bytes. Rows are reduced by a warp or a block each. */
 #include "cost/cuda/kernels.h"
 
 #include <cuda_bf16.h>
@@ -124,6 +124,47 @@ static __global__ void __launch_bounds__(CUDA_TILE *TILE_ROWS)
         for (uint32_t column = threadIdx.y; column < CUDA_TILE; column += TILE_ROWS) {
             if (cuda_turn_has(&turn, &tile, threadIdx.x, column)) {
                 out[cuda_turn_to(&turn, &tile, threadIdx.x, column)] = held[threadIdx.x][column];
+            }
+        }
+        __syncthreads(); /* Before the next tile overwrites this one. */
+    }
+}
+
+/* The same with tiles twice as wide and high, of pairs: P is two of U. */
+template <typename U, typename P>
+static __global__ void __launch_bounds__(CUDA_TILE *TILE_ROWS)
+    turn_pairs(const __grid_constant__ cuda_turn turn, const U *in, U *out)
+{
+    union pair {
+        P both;
+        U each[2];
+    };
+    __shared__ P held[2 * CUDA_TILE][CUDA_TILE + 1];
+    const uint32_t x = threadIdx.x;
+    for (uint64_t t = blockIdx.x; t < turn.tiles; t += gridDim.x) {
+        cuda_tile tile = cuda_turn_tile(&turn, t);
+#pragma unroll
+        for (uint32_t i = 0; i < 2 * CUDA_TILE; i += TILE_ROWS) {
+            const uint32_t row = i + threadIdx.y;
+            if (cuda_turn_has(&turn, &tile, row, 2 * x)) {
+                held[row][x] = *(const P *)&in[cuda_turn_from(&turn, &tile, row, 2 * x)];
+            }
+        }
+        __syncthreads();
+#pragma unroll
+        for (uint32_t i = 0; i < CUDA_TILE; i += TILE_ROWS) {
+            const uint32_t column = i + threadIdx.y;
+            if (cuda_turn_has(&turn, &tile, 2 * x, 2 * column)) {
+                const pair upper = {held[2 * x][column]};
+                const pair lower = {held[2 * x + 1][column]};
+                pair left;
+                pair right;
+                left.each[0] = upper.each[0];
+                left.each[1] = lower.each[0];
+                right.each[0] = upper.each[1];
+                right.each[1] = lower.each[1];
+                *(P *)&out[cuda_turn_to(&turn, &tile, 2 * x, 2 * column)] = left.both;
+                *(P *)&out[cuda_turn_to(&turn, &tile, 2 * x, 2 * column + 1)] = right.both;
             }
         }
         __syncthreads(); /* Before the next tile overwrites this one. */
@@ -252,14 +293,20 @@ static __global__ void __launch_bounds__(THREADS)
 
 static __device__ inline float larger(float a, float b) { return a != a || a > b ? a : b; }
 
-/* The sum or the largest of a value per thread, for every thread of the block. `held` has a place
- * per warp; all threads call this. */
-static __device__ float over_block(float x, bool largest, float *held)
+/* The sum or the largest of a value per thread, for every thread of the warp; all call this. */
+static __device__ float over_warp(float x, bool largest)
 {
     for (uint32_t step = WARP / 2; step > 0; step /= 2) {
         float other = __shfl_xor_sync(0xffffffffU, x, (int)step);
         x = largest ? larger(x, other) : x + other;
     }
+    return x;
+}
+
+/* The same for every thread of the block. `held` has a place per warp. */
+static __device__ float over_block(float x, bool largest, float *held)
+{
+    x = over_warp(x, largest);
     __syncthreads(); /* Nobody reads what is held from the last time any more. */
     if (threadIdx.x % WARP == 0) {
         held[threadIdx.x / WARP] = x;
@@ -340,6 +387,100 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
+template <uint32_t LANES>
+static __device__ inline float over_lanes(float x, bool largest, float *held)
+{
+    return LANES == WARP ? over_warp(x, largest) : over_block(x, largest, held);
+}
+
+template <typename T>
+static __device__ inline void store_many(T *to, uint32_t width, const float *x)
+{
+    if (width == 1) {
+        real<T>::store(to, x[0]);
+        return;
+    }
+    pack<T> p;
+#pragma unroll
+    for (uint32_t i = 0; i < 16 / sizeof(T); i++) {
+        real<T>::store(&p.elements[i], x[i]);
+    }
+    *(uint4 *)to = p.bits;
+}
+
+/* How often a thread reads, of a row that registers hold. */
+template <uint32_t W> struct held_reads {
+    static const uint32_t most = W == 1 ? 8 : 4;
+};
+
+/* What block_rows computes, of rows whose elements lie side by side: they are read once, and kept by
+ * `LANES` threads, a warp or the block. W: what is read at once. */
+template <typename T, uint32_t W, uint32_t LANES>
+static __global__ void __launch_bounds__(THREADS)
+    held_rows(const __grid_constant__ cuda_rows rows, const __grid_constant__ operands data)
+{
+    const uint32_t most = held_reads<W>::most;
+    const uint32_t lane = threadIdx.x % LANES;
+    const uint32_t reads = (uint32_t)rows.row.count / W;
+    const bool softmax = rows.mode == CUDA_ROW_SOFTMAX;
+    const float count = (float)rows.row.count;
+    __shared__ float held[THREADS / WARP];
+    for (uint64_t r = (uint64_t)blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES;
+         r < rows.kept.count; r += (uint64_t)gridDim.x * (THREADS / LANES)) {
+        int64_t at[2];
+        float x[most][W];
+        float centre = softmax ? -INFINITY : 0.0F;
+        float total = 0.0F;
+        cuda_walk_at(&rows.kept, r, 2, at);
+        const T *in = (const T *)data.in[0] + at[1];
+        T *out = (T *)data.out[0] + at[0];
+#pragma unroll
+        for (uint32_t i = 0; i < most; i++) {
+            if (lane + i * LANES < reads) {
+                load_many(in + (lane + i * LANES) * W, W, x[i]);
+            }
+        }
+#pragma unroll
+        for (uint32_t i = 0; i < most; i++) {
+            for (uint32_t k = 0; k < W && lane + i * LANES < reads; k++) {
+                centre = softmax ? larger(centre, x[i][k]) : centre + x[i][k];
+            }
+        }
+        centre = rows.mode == CUDA_ROW_RMS_NORM ? 0.0F : over_lanes<LANES>(centre, softmax, held);
+        centre = rows.mode == CUDA_ROW_LAYER_NORM ? centre / count : centre;
+#pragma unroll
+        for (uint32_t i = 0; i < most; i++) {
+            for (uint32_t k = 0; k < W && lane + i * LANES < reads; k++) {
+                const float d = x[i][k] - centre;
+                x[i][k] = softmax ? expf(d) : d;
+                total += softmax ? x[i][k] : d * d;
+            }
+        }
+        total = over_lanes<LANES>(total, false, held);
+        const float scale = softmax ? 1.0F / total : 1.0F / sqrtf(total / count + rows.epsilon);
+#pragma unroll
+        for (uint32_t i = 0; i < most; i++) {
+            const uint32_t first = (lane + i * LANES) * W;
+            float factor[W];
+            float shift[W];
+            if (lane + i * LANES >= reads) {
+                break;
+            }
+            if (!softmax) {
+                load_many((const T *)data.in[1] + first, W, factor);
+            }
+            if (rows.mode == CUDA_ROW_LAYER_NORM) {
+                load_many((const T *)data.in[2] + first, W, shift);
+            }
+            for (uint32_t k = 0; k < W; k++) {
+                x[i][k] *= softmax ? scale : scale * factor[k];
+                x[i][k] += rows.mode == CUDA_ROW_LAYER_NORM ? shift[k] : 0.0F;
+            }
+            store_many(out + first, W, x[i]);
+        }
+    }
+}
+
 /* Reductions along the row: `LANES` threads, a warp or the block, have a row. W: its width. */
 template <typename T, uint32_t W, uint32_t LANES>
 static __global__ void __launch_bounds__(THREADS)
@@ -358,15 +499,8 @@ static __global__ void __launch_bounds__(THREADS)
         for (uint32_t k = 1; k < W; k++) {
             parts[0] = real<T>::join(rows.mode, parts[0], parts[k]);
         }
-        float x = parts[0];
-        if (LANES == WARP) {
-            for (uint32_t step = WARP / 2; step > 0; step /= 2) {
-                /* Lanes of one warp have the same row, so that all are here. */
-                x = real<T>::join(rows.mode, x, __shfl_xor_sync(0xffffffffU, x, (int)step));
-            }
-        } else {
-            x = over_block(x, rows.mode == CUDA_ROW_MAX, held);
-        }
+        /* Lanes of one warp have the same row, so that all are here. */
+        float x = over_lanes<LANES>(parts[0], rows.mode == CUDA_ROW_MAX, held);
         if (lane == 0) {
             real<T>::store(out + at[0], real<T>::row_result(&rows, x));
         }
@@ -443,12 +577,50 @@ static void launch_turn(const cuda_turn *turn, const operands *data, cudaStream_
 {
     unsigned blocks = blocks_for(turn->tiles, 1);
     const dim3 threads(CUDA_TILE, TILE_ROWS);
-    if (turn->unit_bytes == 4) {
-        turn_tiles<uint32_t><<<blocks, threads, 0, stream>>>(*turn, (const uint32_t *)data->in[0],
-                                                             (uint32_t *)data->out[0]);
+    const void *in = data->in[0];
+    void *out = data->out[0];
+    if (turn->unit_bytes == 4 && turn->tile > CUDA_TILE) {
+        turn_pairs<uint32_t, uint2>
+            <<<blocks, threads, 0, stream>>>(*turn, (const uint32_t *)in, (uint32_t *)out);
+    } else if (turn->unit_bytes == 4) {
+        turn_tiles<uint32_t>
+            <<<blocks, threads, 0, stream>>>(*turn, (const uint32_t *)in, (uint32_t *)out);
+    } else if (turn->tile > CUDA_TILE) {
+        turn_pairs<uint16_t, uint32_t>
+            <<<blocks, threads, 0, stream>>>(*turn, (const uint16_t *)in, (uint16_t *)out);
     } else {
-        turn_tiles<uint16_t><<<blocks, threads, 0, stream>>>(*turn, (const uint16_t *)data->in[0],
-                                                             (uint16_t *)data->out[0]);
+        turn_tiles<uint16_t>
+            <<<blocks, threads, 0, stream>>>(*turn, (const uint16_t *)in, (uint16_t *)out);
+    }
+}
+
+/* Rows that registers hold have a warp each if one has room for them, else a block. */
+template <typename T, uint32_t W>
+static bool launch_held(const cuda_job *job, const operands *data, cudaStream_t stream)
+{
+    const cuda_rows *rows = &job->as.rows;
+    const uint64_t reads = rows->row.count / W;
+    if (rows->row.rank != 1 || rows->row.steps[0][0] != 1 || rows->row.steps[1][0] != 1 ||
+        reads > held_reads<W>::most * THREADS) {
+        return false;
+    }
+    if (reads <= held_reads<W>::most * WARP) {
+        held_rows<T, W, WARP>
+            <<<blocks_for(job->threads, THREADS / WARP), THREADS, 0, stream>>>(*rows, *data);
+    } else {
+        held_rows<T, W, THREADS><<<blocks_for(job->threads, 1), THREADS, 0, stream>>>(*rows, *data);
+    }
+    return true;
+}
+
+/* Softmax and normalisations. */
+template <typename T>
+static void launch_rows(const cuda_job *job, const operands *data, cudaStream_t stream)
+{
+    bool is_held = job->as.rows.width > 1 ? launch_held<T, 16 / sizeof(T)>(job, data, stream)
+                                          : launch_held<T, 1>(job, data, stream);
+    if (!is_held) {
+        block_rows<T><<<blocks_for(job->threads, 1), THREADS, 0, stream>>>(job->as.rows, *data);
     }
 }
 
@@ -516,7 +688,7 @@ static void launch_typed(const cuda_job *job, const operands *data, cudaStream_t
         break;
     case CUDA_JOB_ROWS:
         if (job->as.rows.mode >= CUDA_ROW_SOFTMAX) {
-            block_rows<T><<<blocks_for(job->threads, 1), THREADS, 0, stream>>>(job->as.rows, *data);
+            launch_rows<T>(job, data, stream);
         } else if (job->as.rows.width > 1) {
             launch_reduction<T, 16 / sizeof(T)>(job, a, out, stream);
         } else {

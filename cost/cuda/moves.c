@@ -5,6 +5,8 @@
 #include <string.h>
 
 enum { VECTOR_BYTES = 16, LEAST_TURN = 8 };
+/* Tiles of pairs from which on a transposition is made of these. */
+enum { PAIR_TILES = 256 };
 /* Rows side by side from which on each has a thread of its own, and groups of them from which on a
  * thread has several: fewer would leave multiprocessors without work. */
 enum { COLUMN_ROWS = 256, WIDE_GROUPS = 4096 };
@@ -36,6 +38,16 @@ static void swap_axes(cuda_walk *walk, uint32_t i, uint32_t j)
         walk->steps[k][i] = walk->steps[k][j];
         walk->steps[k][j] = step;
     }
+}
+
+/* Whether an operand's steps along the first `count` axes are multiples of `width`. */
+static bool are_multiples(const cuda_walk *walk, uint32_t operand, uint32_t count, uint32_t width)
+{
+    bool are = true;
+    for (uint32_t i = 0; i < count; i++) {
+        are = are && walk->steps[operand][i] % width == 0;
+    }
+    return are;
 }
 
 static void drop_axis(cuda_walk *walk, uint32_t i)
@@ -177,6 +189,23 @@ static uint32_t find_unit_axis(const cuda_walk *walk)
     return axis;
 }
 
+static void cut_tiles(cuda_turn *turn, uint32_t tile)
+{
+    turn->tile = tile;
+    turn->tile_rows = (turn->rows + tile - 1) / tile;
+    turn->tile_columns = (turn->columns + tile - 1) / tile;
+    turn->tiles = turn->batch.count * turn->tile_rows * turn->tile_columns;
+}
+
+/* Whether elements that lie side by side are aligned pairs, in the input and in the output. */
+static bool has_pairs(const cuda_turn *turn)
+{
+    const cuda_walk *batch = &turn->batch;
+    return turn->rows % 2 == 0 && turn->columns % 2 == 0 && turn->from_row % 2 == 0 &&
+           turn->to_column % 2 == 0 && batch->first[0] % 2 == 0 && batch->first[1] % 2 == 0 &&
+           are_multiples(batch, 0, batch->rank, 2) && are_multiples(batch, 1, batch->rank, 2);
+}
+
 /* A single box becomes a transposition when input and output disagree about what lies side by
  * side. */
 static void turn_move(cuda_job *job, cuda_type type)
@@ -200,9 +229,10 @@ static void turn_move(cuda_job *job, cuda_type type)
     drop_axis(&walk, columns);
     finish_walk(&walk);
     turn.batch = walk;
-    turn.tile_rows = (turn.rows + CUDA_TILE - 1) / CUDA_TILE;
-    turn.tile_columns = (turn.columns + CUDA_TILE - 1) / CUDA_TILE;
-    turn.tiles = walk.count * turn.tile_rows * turn.tile_columns;
+    cut_tiles(&turn, 2 * CUDA_TILE);
+    if (turn.tiles < PAIR_TILES || !has_pairs(&turn)) {
+        cut_tiles(&turn, CUDA_TILE);
+    }
     job->kind = CUDA_JOB_TURN;
     job->threads = turn.tiles;
     job->as.turn = turn;
@@ -524,36 +554,26 @@ static uint32_t row_axes(const graft_signature *s, uint32_t *mode)
     return (uint32_t)s->attrs[GRAFT_ATTR_reduce_mean_axes]; /* The same place for all three. */
 }
 
-static bool are_multiples(const cuda_walk *walk, uint32_t count, uint32_t width)
-{
-    bool are = true;
-    for (uint32_t i = 0; i < count; i++) {
-        are = are && walk->steps[1][i] % width == 0;
-    }
-    return are;
-}
-
-/* Reductions read 16 bytes at once where these lie side by side, aligned: along a row, or of rows
- * whose elements lie side by side. */
+/* 16 bytes are read at once where these lie side by side, aligned: along a row, or, of reductions,
+ * of rows whose elements lie side by side. What writes whole rows writes as many. */
 static void widen_rows(cuda_rows *rows, cuda_type type)
 {
     const cuda_walk *kept = &rows->kept;
     const cuda_walk *row = &rows->row;
     uint32_t last = kept->rank - 1;
     uint32_t width = VECTOR_BYTES / cuda_type_bytes(type);
+    bool whole = rows->mode > CUDA_ROW_MAX;
     bool fits = false;
-    rows->width = 1;
-    if (rows->mode > CUDA_ROW_MAX) {
-        return;
-    }
-    rows->is_column = kept->count >= COLUMN_ROWS && kept->steps[1][last] == 1 &&
+    rows->is_column = !whole && kept->count >= COLUMN_ROWS && kept->steps[1][last] == 1 &&
                       row->steps[1][row->rank - 1] != 1;
     if (rows->is_column != 0) {
         fits = kept->sizes[last] % width == 0 && kept->count / width >= WIDE_GROUPS &&
-               are_multiples(kept, last, width) && are_multiples(row, row->rank, width);
+               are_multiples(kept, 1, last, width) && are_multiples(row, 1, row->rank, width);
     } else {
         fits = row->rank == 1 && row->steps[1][0] == 1 && row->count % width == 0 &&
-               are_multiples(kept, kept->rank, width);
+               are_multiples(kept, 1, kept->rank, width) &&
+               (!whole ||
+                (row->steps[0][0] == 1 && are_multiples(kept, 0, kept->rank, width)));
     }
     rows->width = fits ? width : 1;
 }

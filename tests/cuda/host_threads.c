@@ -1,6 +1,7 @@
 /* host_threads.c - see host_threads.h. The loops over blocks and lanes stand here as they do in
  * kernels.cu; where elements lie, and what is computed from them, is the same code. */
 #include "tests/cuda/host_threads.h"
+#include "tests/support/check.h"
 
 #include <math.h>
 #include <string.h>
@@ -35,11 +36,16 @@ static void copy_tile(const cuda_turn *turn, uint64_t index, const void *in, voi
 {
     cuda_tile tile = cuda_turn_tile(turn, index);
     size_t size = turn->unit_bytes;
-    for (uint32_t row = 0; row < CUDA_TILE; row++) {
-        for (uint32_t column = 0; column < CUDA_TILE; column++) {
+    for (uint32_t row = 0; row < turn->tile; row++) {
+        for (uint32_t column = 0; column < turn->tile; column++) {
             if (cuda_turn_has(turn, &tile, row, column)) {
                 size_t to = (size_t)cuda_turn_to(turn, &tile, row, column) * size;
                 size_t from = (size_t)cuda_turn_from(turn, &tile, row, column) * size;
+                if (turn->tile > CUDA_TILE && row % 2 == 0 && column % 2 == 0) { /* A pair. */
+                    assert_int_equal(to / size % 2, 0);
+                    assert_int_equal(from / size % 2, 0);
+                    assert_true(cuda_turn_has(turn, &tile, row + 1, column + 1));
+                }
                 memcpy((char *)out + to, (const char *)in + from, size);
                 for (size_t i = 0; i < size && written != NULL; i++) {
                     written[to + i]++;

@@ -180,6 +180,8 @@ static const row rows[] = {
     {GRAFT_OP_transpose,   4, {2, 40, 33, 3},      {0},            {0, 2, 3, 1}            },
     {GRAFT_OP_transpose,   4, {1, 128, 12, 64},    {0},            {0, 2, 1, 3}            },
     {GRAFT_OP_transpose,   3, {9, 70, 65},         {0},            {2, 1, 0}               },
+    {GRAFT_OP_transpose,   3, {2, 1026, 770},      {0},            {0, 2, 1}               },
+    {GRAFT_OP_transpose,   3, {2, 1026, 771},      {0},            {0, 2, 1}               },
     {GRAFT_OP_transpose,   6, {2, 3, 2, 4, 3, 40}, {0},            {5, 3, 1, 0, 2, 4}      },
     {GRAFT_OP_add,         4, {2, 16, 9, 8},       {2, 16, 9, 8},  {0}                     },
     {GRAFT_OP_add,         4, {2, 16, 9, 8},       {1, 16, 1, 1},  {0}                     },
@@ -295,6 +297,15 @@ static void test_widths(void **state)
     graft_signature_of_reorder(&in[0], GRAFT_LAYOUT_ROW, GRAFT_LAYOUT_NHWC, &s);
     assert_true(cuda_job_of(&s, in, CUDA_F16, &job));
     assert_int_equal(job.kind, CUDA_JOB_TURN);
+    assert_int_equal(job.as.turn.tile, CUDA_TILE);
+    for (int32_t odd = 0; odd < 2; odd++) { /* Many tiles: of pairs, where these are aligned. */
+        const graft_shape large = {
+            .rank = 4, .dtype = GRAFT_DTYPE_F32, .dims = {8, 64, 64, 64 + odd}
+        };
+        graft_signature_of_reorder(&large, GRAFT_LAYOUT_ROW, GRAFT_LAYOUT_NHWC, &s);
+        assert_true(cuda_job_of(&s, &large, CUDA_F16, &job));
+        assert_int_equal(job.as.turn.tile, odd == 0 ? 2 * CUDA_TILE : CUDA_TILE);
+    }
     const graft_shape pair[GRAFT_MAX_INPUTS] = {in[0], in[0]};
     attrs[0] = 0;
     s = check_signature(env, GRAFT_OP_add, attrs, pair, 0, GRAFT_LAYOUT_ROW);
