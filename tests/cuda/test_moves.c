@@ -300,7 +300,7 @@ static void test_widths(void **state)
     assert_int_equal(job.as.turn.tile, CUDA_TILE);
     for (int32_t odd = 0; odd < 2; odd++) { /* Many tiles: of pairs, where these are aligned. */
         const graft_shape large = {
-            .rank = 4, .dtype = GRAFT_DTYPE_F32, .dims = {8, 64, 64, 64 + odd}
+            .rank = 4, .dtype = GRAFT_DTYPE_F32, .dims = {8, 64, 64 + odd, 64 + odd}
         };
         graft_signature_of_reorder(&large, GRAFT_LAYOUT_ROW, GRAFT_LAYOUT_NHWC, &s);
         assert_true(cuda_job_of(&s, &large, CUDA_F16, &job));
