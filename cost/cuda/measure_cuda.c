@@ -26,11 +26,15 @@ static const double slow_factor = 1.25;
 /* A GPU lowers its clocks while the processor plans; they rise within a few milliseconds of work.
  */
 static const double warm_ns = 3e6;
+/* A first run that takes longer says enough where something else is there; libraries that load their
+ * code take tenths of a second. */
+static const double first_ns_most = 1e9;
 
 typedef struct {
     graft_kernel *kernel;
     cuda_replay replay;
-    double run_ns; /* First sight, then the fastest. */
+    double first_ns; /* Of the first run, by the wall clock. */
+    double run_ns;   /* First sight, then the fastest. */
     double *samples;
     uint32_t sample_count;
 } contestant;
@@ -264,8 +268,10 @@ static graft_status check_result(trial *t, contestant *c, bool *wrong)
     float *got[GRAFT_MAX_OUTPUTS] = {NULL};
     *wrong = false;
     GRAFT_CHECK(poison(t));
+    uint64_t start_ns = graft_cost_clock_ns(WALL_CLOCK);
     GRAFT_CHECK(cuda_kernel_run(t->env, c->kernel));
     GRAFT_CHECK(cuda_device_wait(t->env, t->device, cuda_kernel_name_of(c->kernel)));
+    c->first_ns = (double)(graft_cost_clock_ns(WALL_CLOCK) - start_ns);
     for (uint32_t k = 0; k < t->signature->output_count; k++) {
         size_t count = (size_t)graft_shape_elements(&t->outputs[k]);
         got[k] = GRAFT_NEW(t->env->scratch, float, count);
@@ -298,11 +304,16 @@ static graft_status glance(trial *t, contestant *c)
 {
     graft_status status = GRAFT_OK;
     bool wrong = false;
+    bool is_alone = t->expected[0] == NULL;
     graft_log(t->env, 2, "first run: %s", cuda_kernel_name_of(c->kernel)); /* It may never end. */
     GRAFT_CHECK(check_result(t, c, &wrong));
     if (wrong) {
         return GRAFT_FAIL(t->env, GRAFT_UNSUPPORTED, "%s gives wrong results",
                           cuda_kernel_name_of(c->kernel));
+    }
+    if (c->first_ns > first_ns_most && !is_alone) {
+        return GRAFT_FAIL(t->env, GRAFT_UNSUPPORTED, "%s took %.1f s to run once",
+                          cuda_kernel_name_of(c->kernel), c->first_ns / 1e9);
     }
     GRAFT_CHECK(
         cuda_device_time(t->env, t->device, run_contestant, c->kernel, GLANCES, &c->run_ns));
