@@ -134,7 +134,8 @@ static const char *const signatures[] = {
     "layer_norm(epsilon=0x3727c5ac) f32[2,13,100]@row f32[100]@const f32[100]@const -> row",
     "rms_norm(epsilon=0x3727c5ac) f32[1,128,768]@row f32[768]@const -> row",
     "rms_norm(epsilon=0x2b8cbccc) f32[2,13,100]@row f32[100]@const -> row",
-    "transpose(axis_0=0, axis_1=2, axis_2=1, axis_3=0, axis_4=0, axis_5=0) f32[3,1026,770]@row -> row",
+    "transpose(axis_0=0, axis_1=2, axis_2=1, axis_3=0, axis_4=0, axis_5=0) f32[3,1026,770]@row -> "
+    "row",
     "reorder() f32[4,64,112,112]@row -> nhwc",
     "reorder() f32[1,64,56,56]@row -> nhwc",
     "reorder() f32[2,17,9,8]@nhwc -> row",

@@ -572,8 +572,7 @@ static void widen_rows(cuda_rows *rows, cuda_type type)
     } else {
         fits = row->rank == 1 && row->steps[1][0] == 1 && row->count % width == 0 &&
                are_multiples(kept, 1, kept->rank, width) &&
-               (!whole ||
-                (row->steps[0][0] == 1 && are_multiples(kept, 0, kept->rank, width)));
+               (!whole || (row->steps[0][0] == 1 && are_multiples(kept, 0, kept->rank, width)));
     }
     rows->width = fits ? width : 1;
 }
