@@ -107,8 +107,10 @@ static bool bind_node(graft_matcher *matcher, uint32_t level, uint32_t n, uint32
     }
     matcher->bound[level + 1][0] = matcher->bound[level][0];
     matcher->bound[level + 1][1] = matcher->bound[level][1];
-    (void)bind_bit(matcher, level, BOUND_NODE(level));
-    matcher->match.nodes[level] = n;
+    if (GRAFT_RULE_OUTPUTS > 1) { /* With one root a node is bound by what reads it. */
+        (void)bind_bit(matcher, level, BOUND_NODE(level));
+        matcher->match.nodes[level] = n;
+    }
     for (uint32_t i = 0; i < info->input_count; i++) {
         if (!bind_operand(matcher, level, pattern->inputs[i], inputs[i ^ swap])) {
             return false;
