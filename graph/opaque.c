@@ -240,6 +240,27 @@ static void set_whole(void *data, uint32_t dtype, size_t i, int64_t number)
     }
 }
 
+/* Whole numbers as binary32, in loops that compilers make vectors of. */
+static void widen(const void *in, uint32_t from, size_t count, float *out)
+{
+    switch (from) {
+    case GRAFT_DTYPE_I32:
+        for (size_t i = 0; i < count; i++) {
+            out[i] = (float)((const int32_t *)in)[i];
+        }
+        break;
+    case GRAFT_DTYPE_BOOL:
+        for (size_t i = 0; i < count; i++) {
+            out[i] = ((const uint8_t *)in)[i] != 0 ? 1.0F : 0.0F;
+        }
+        break;
+    default:
+        for (size_t i = 0; i < count; i++) {
+            out[i] = (float)whole_at(in, from, i);
+        }
+    }
+}
+
 static void run_cast(const graft_opaque *opaque, const void *in, void *out)
 {
     size_t count = (size_t)graft_shape_elements(&opaque->out);
@@ -249,12 +270,14 @@ static void run_cast(const graft_opaque *opaque, const void *in, void *out)
         memcpy(out, in, (size_t)graft_shape_bytes(&opaque->out));
         return;
     }
+    if (to == GRAFT_DTYPE_F32) {
+        widen(in, from, count, out);
+        return;
+    }
     for (size_t i = 0; i < count; i++) {
         if (from == GRAFT_DTYPE_F32) {
             float number = ((const float *)in)[i];
             set_whole(out, to, i, to == GRAFT_DTYPE_BOOL ? number != 0.0F : whole_of(number));
-        } else if (to == GRAFT_DTYPE_F32) {
-            ((float *)out)[i] = (float)whole_at(in, from, i);
         } else {
             set_whole(out, to, i, whole_at(in, from, i));
         }
@@ -308,22 +331,29 @@ static void run_bytes(graft_env *env, const graft_opaque *opaque, const void *co
     graft_arena_release(env->scratch, mark);
 }
 
-static graft_status run_one(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                            void *out)
+void graft_opaque_keep(graft_arena *arena, graft_opaque *opaque, const void *const *in)
+{
+    if (opaque->kind == GRAFT_OPAQUE_FOREIGN) {
+        graft_foreign_keep(arena, opaque, in);
+    }
+}
+
+graft_status graft_opaque_run(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                              void *const *out)
 {
     switch (opaque->kind) {
     case GRAFT_OPAQUE_GATHER:
-        return run_gather(env, opaque, in[0], in[1], out);
+        return run_gather(env, opaque, in[0], in[1], out[0]);
     case GRAFT_OPAQUE_CAST:
-        run_cast(opaque, in[0], out);
+        run_cast(opaque, in[0], out[0]);
         return GRAFT_OK;
     case GRAFT_OPAQUE_COPY:
-        memcpy(out, in[0], (size_t)graft_shape_bytes(&opaque->out));
+        memcpy(out[0], in[0], (size_t)graft_shape_bytes(&opaque->out));
         return GRAFT_OK;
     case GRAFT_OPAQUE_FOREIGN:
         return graft_foreign_run(env, opaque, in, out);
     case GRAFT_OPAQUE_BYTES:
-        run_bytes(env, opaque, in, out);
+        run_bytes(env, opaque, in, out[0]);
         return GRAFT_OK;
     case GRAFT_OPAQUE_QUANTISE:
     case GRAFT_OPAQUE_DEQUANTISE:
@@ -331,20 +361,6 @@ static graft_status run_one(graft_env *env, const graft_opaque *opaque, const vo
     case GRAFT_OPAQUE_QUANTISED_MATMUL:
         break;
     }
-    graft_quantised_run(opaque, in, out);
+    graft_quantised_run(opaque, in, out[0]);
     return GRAFT_OK;
-}
-
-graft_status graft_opaque_run(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                              void *const *out)
-{
-    graft_status status = GRAFT_OK;
-    graft_opaque one = *opaque;
-    for (one.which = 0; one.which < opaque->out_count && status == GRAFT_OK; one.which++) {
-        one.out = opaque->outs[one.which];
-        if (one.out.rank != GRAFT_RANK_UNKNOWN) {
-            status = run_one(env, &one, in, out[one.which]);
-        }
-    }
-    return status;
 }

@@ -45,8 +45,9 @@ typedef struct graft_opaque {
     graft_shape in[GRAFT_OPAQUE_INPUTS_MOST]; /* Rank GRAFT_RANK_UNKNOWN: not given. */
     graft_shape outs[GRAFT_OPAQUE_OUTPUTS_MOST];
     uint32_t out_count;
-    uint32_t which;  /* Of several outputs, each made by itself: the one that is made... */
+    uint32_t which;  /* Of several outputs, where each is made by itself: the one that is made... */
     graft_shape out; /* ...and its shape. */
+    const void *kept; /* What graft_opaque_keep made; NULL: nothing. */
 } graft_opaque;
 
 /* Whether the opaque node of `graph`, which is model->graph or a rewritten copy, can be run. What
@@ -64,6 +65,9 @@ bool graft_opaque_describe(const struct Onnx__NodeProto *proto, const graft_grap
 /* Whether each element of the result is made of the same place of input 0 and of nothing else that
  * differs from place to place: it may then run on elements in any order. */
 bool graft_opaque_is_pointwise(const graft_opaque *opaque);
+/* Makes beforehand, in `arena`, what runs need of the inputs that are always the same (`in`, NULL for
+ * the others): packed weights. Without this each run does. */
+void graft_opaque_keep(graft_arena *arena, graft_opaque *opaque, const void *const *in);
 /* Runs it on row-major tensors of its shapes and types; inputs and outputs that are not given are
  * NULL. GRAFT_BAD_INPUT when a place to gather lies outside of the table; the outputs are then
  * undefined. */

@@ -206,6 +206,22 @@ static void find_constants(const graft_executor *e, const graft_step *step,
     }
 }
 
+/* What an opaque node makes of its weights. */
+static void keep_constants(graft_executor *e, uint32_t i)
+{
+    const void *in[GRAFT_OPAQUE_INPUTS_MOST] = {NULL};
+    const uint64_t start_ns = graft_cost_clock_ns(1);
+    const size_t used = graft_arena_used_bytes(e->arena);
+    for (uint32_t k = 0; k < e->opaques[i].read_count; k++) {
+        if (e->opaques[i].in[k].rank != GRAFT_RANK_UNKNOWN) {
+            in[k] = e->hosts[graft_step_input(&e->schedule, &e->schedule.steps[i], k)];
+        }
+    }
+    graft_opaque_keep(e->arena, &e->opaques[i], in);
+    e->memory.packed_bytes += graft_arena_used_bytes(e->arena) - used;
+    e->memory.pack_ns += graft_cost_clock_ns(1) - start_ns;
+}
+
 static graft_status open_kernel(graft_env *env, graft_executor *e, graft_cost *cost, uint32_t i)
 {
     graft_status status = GRAFT_OK;
@@ -214,6 +230,7 @@ static graft_status open_kernel(graft_env *env, graft_executor *e, graft_cost *c
         (e->graph->nodes[step->node].op == GRAFT_OP_OPAQUE ||
          graft_opaque_is_byte(e->graph, step->node))) {
         (void)graft_opaque_find(e->model, e->graph, step->node, &e->opaques[i]); /* It was found. */
+        keep_constants(e, i);
         return GRAFT_OK;
     }
     const float *constants[GRAFT_MAX_INPUTS] = {NULL};

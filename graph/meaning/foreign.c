@@ -14,12 +14,25 @@ typedef struct {
     uint8_t most;   /* ...and may be; all of them are read. */
     bool by_number; /* The shape of the result depends on elements. */
     uint8_t outputs;
+    graft_foreign_joint_runner *run_all; /* Instead of `run`. */
+    graft_foreign_keeper *keep;          /* NULL: nothing. */
+    uint32_t kept;                       /* Bit k: of input k. */
 } foreign_row;
 
 #define FULL(op_type, attributes, read, name, code, least, most, by_number, outputs)               \
     {                                                                                              \
         op_type, attributes, read, graft_foreign_##name##_shape, graft_foreign_##name, code,       \
-            least, most, by_number, outputs                                                        \
+            least, most, by_number, outputs, NULL, NULL, 0                                         \
+    }
+#define JOINT(op_type, attributes, read, name, least, most, by_number, outputs, keep, kept)        \
+    {                                                                                              \
+        op_type, attributes, read, graft_foreign_##name##_shape, NULL, 0, least, most, by_number,  \
+            outputs, graft_foreign_##name, keep, kept                                              \
+    }
+#define KEPT(op_type, attributes, read, name, least, most, keep, kept)                             \
+    {                                                                                              \
+        op_type, attributes, read, graft_foreign_##name##_shape, graft_foreign_##name, 0, least,   \
+            most, false, 1, NULL, graft_foreign_keep_##keep, kept                                  \
     }
 #define ROW(op_type, attributes, read, name, least, most, by_number)                               \
     FULL(op_type, attributes, read, name, 0, least, most, by_number, 1)
@@ -104,7 +117,7 @@ static const foreign_row rows[] = {
     REDUCE("ReduceLogSumExp", GRAFT_FOREIGN_SUM_EXP),
     ARG("ArgMax", GRAFT_FOREIGN_SUM_MAX),
     ARG("ArgMin", GRAFT_FOREIGN_SUM_MIN),
-    FULL("TopK", "axis k largest sorted", graft_foreign_read_top, top, 0, 1, 2, true, 2),
+    JOINT("TopK", "axis k largest sorted", graft_foreign_read_top, top, 1, 2, true, 2, NULL, 0),
     ROW("CumSum", "exclusive reverse", graft_foreign_read_cumsum, cumsum, 2, 2, true),
     ROW("Einsum", "equation", graft_foreign_read_einsum, einsum, 1, 3, false),
     INDEX("GatherElements", "axis", gather_elements, 2),
@@ -118,12 +131,13 @@ static const foreign_row rows[] = {
     ROW("GridSample", "align_corners mode padding_mode", graft_foreign_read_grid, grid, 2, 2,
         false),
     ROW("LRN", "alpha beta bias size", graft_foreign_read_lrn, lrn, 1, 1, false),
-    FULL("LSTM", LSTM_ATTRIBUTES, graft_foreign_read_lstm, lstm, 0, 3, 8, false, 3),
-    FULL("com.microsoft:DynamicQuantizeLSTM", LSTM_ATTRIBUTES, graft_foreign_read_lstm, lstm, 0, 3,
-         12, false, 3),
-    ROW("ConvInteger", CONV_ATTRIBUTES, graft_foreign_read_conv, conv_integer, 2, 4, false),
-    ROW("MatMulInteger", "", NULL, matmul, 2, 4, false),
-    FULL("DynamicQuantizeLinear", "", NULL, dynamic, 0, 1, 1, false, 3),
+    JOINT("LSTM", LSTM_ATTRIBUTES, graft_foreign_read_lstm, lstm, 3, 8, false, 3, NULL, 0),
+    JOINT("com.microsoft:DynamicQuantizeLSTM", LSTM_ATTRIBUTES, graft_foreign_read_lstm, lstm, 3,
+          12, false, 3, graft_foreign_keep_lstm, 1U << 1 | 1U << 2 | 1U << 9 | 1U << 11),
+    KEPT("ConvInteger", CONV_ATTRIBUTES, graft_foreign_read_conv, conv_integer, 2, 4, conv,
+         1U << 1 | 1U << 3),
+    KEPT("MatMulInteger", "", NULL, matmul, 2, 4, matmul, 1U << 1 | 1U << 3),
+    JOINT("DynamicQuantizeLinear", "", NULL, dynamic, 1, 1, false, 3, NULL, 0),
     BYTES("com.microsoft:QLinearAdd", GRAFT_FOREIGN_ADD),
     BYTES("com.microsoft:QLinearMul", GRAFT_FOREIGN_MUL),
     MAP("com.microsoft:QLinearSigmoid", GRAFT_FOREIGN_SUM_EXP),
@@ -132,7 +146,8 @@ static const foreign_row rows[] = {
         5, false),
     ROW("com.microsoft:QLinearConcat", "axis", graft_foreign_read_join, join, 5,
         GRAFT_OPAQUE_INPUTS_MOST, false),
-    ROW("com.microsoft:QGemm", "alpha transA transB", graft_foreign_read_gemm, gemm, 6, 9, false),
+    KEPT("com.microsoft:QGemm", "alpha transA transB", graft_foreign_read_gemm, gemm, 6, 9, gemm,
+         1U << 3 | 1U << 5),
     ROW("ConvTranspose", CONV_ATTRIBUTES " output_padding", graft_foreign_read_transposed,
         transposed, 2, 3, false),
     ROW("Conv", CONV_ATTRIBUTES, graft_foreign_read_conv, conv, 2, 3, false),
@@ -231,19 +246,61 @@ bool graft_foreign_is_pointwise(const graft_opaque *opaque)
     return rows[opaque->row].run == graft_foreign_one;
 }
 
-graft_status graft_foreign_run(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                               void *out)
+void graft_foreign_keep(graft_arena *arena, graft_opaque *opaque, const void *const *in)
+{
+    const foreign_row *row = &rows[opaque->row];
+    bool known = row->keep != NULL;
+    for (uint32_t k = 0; k < opaque->read_count; k++) {
+        known =
+            known && ((row->kept >> k & 1U) == 0 || !graft_foreign_has(opaque, k) || in[k] != NULL);
+    }
+    opaque->kept = known ? row->keep(arena, opaque, in) : NULL;
+}
+
+/* Whether the numbers that a node reads give result `which` the size that it has. */
+static bool fits_numbers(const graft_opaque *opaque, const void *const *in, uint32_t which)
 {
     graft_shape shape;
+    graft_opaque one = *opaque;
+    one.which = which;
+    return !rows[opaque->row].by_number || (graft_foreign_shape(&one, in, &shape) &&
+                                            graft_shape_equal(&shape, &opaque->outs[which]));
+}
+
+graft_status graft_foreign_run(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                               void *const *out)
+{
+    graft_status status = GRAFT_OK;
     const foreign_row *row = &rows[opaque->row];
-    if (row->by_number &&
-        (!graft_foreign_shape(opaque, in, &shape) || !graft_shape_equal(&shape, &opaque->out))) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                          "the numbers that a node (%s) reads do not give the size of its result, "
-                          "or are such as implementations differ on",
-                          row->op_type);
+    graft_mark mark = graft_arena_mark(env->scratch);
+    void *wanted[GRAFT_OPAQUE_OUTPUTS_MOST] = {NULL};
+    graft_opaque one = *opaque;
+    if (one.kept == NULL) {
+        graft_foreign_keep(env->scratch, &one, in);
     }
-    return row->run(env, opaque, in, out);
+    for (one.which = 0; one.which < opaque->out_count; one.which++) {
+        one.out = opaque->outs[one.which];
+        if (one.out.rank == GRAFT_RANK_UNKNOWN) {
+            continue;
+        }
+        if (!fits_numbers(opaque, in, one.which)) {
+            status = GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                                "the numbers that a node (%s) reads do not give the size of its "
+                                "result, or are such as implementations differ on",
+                                row->op_type);
+            goto done;
+        }
+        wanted[one.which] = out[one.which];
+        if (row->run_all == NULL) {
+            GRAFT_CHECK(row->run(env, &one, in, out[one.which]));
+        }
+    }
+    if (row->run_all != NULL) {
+        row->run_all(env, &one, in, wanted);
+    }
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
 }
 
 /* ---------------------------------------------------------------- what rows are made of */

@@ -43,9 +43,11 @@ bool graft_foreign_shape(const graft_opaque *opaque, const void *const *in, graf
  * numbers may give. */
 bool graft_foreign_fits(const graft_opaque *opaque);
 bool graft_foreign_is_pointwise(const graft_opaque *opaque);
+/* See graft_opaque_keep. */
+void graft_foreign_keep(graft_arena *arena, graft_opaque *opaque, const void *const *in);
 /* Runs it, see graft_opaque_run. GRAFT_BAD_INPUT when numbers give another size, or a whole number
  * is divided by 0. */
 GRAFT_MUST_USE graft_status graft_foreign_run(graft_env *env, const graft_opaque *opaque,
-                                              const void *const *in, void *out);
+                                              const void *const *in, void *const *out);
 
 #endif

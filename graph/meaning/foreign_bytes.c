@@ -1,11 +1,11 @@
 /* foreign_bytes.c - quantised operators beside those of quantised.h: what onnxruntime's quantiser
  * makes of models, with scales that are found while they run, or in its own domain (see foreign.h).
  *
- * Products are exact: differences of bytes fit 16 bits, and sums of their products wrap around in
- * 32. What is rounded is rounded once, halves to even, as onnxruntime does. */
+ * Products are exact (byte_product.h). What is rounded is rounded once, halves to even, as onnxruntime does. */
 #include "graph/meaning/foreign_rows.h"
 
 #include "graph/meaning/algebra.h"
+#include "graph/meaning/byte_product.h"
 
 #include <math.h>
 #include <string.h>
@@ -57,99 +57,123 @@ bool graft_foreign_dynamic_shape(const graft_opaque *opaque, const void *const *
     return opaque->in[0].dtype == GRAFT_DTYPE_F32;
 }
 
+/* The smallest and the largest number, and 0; many at a time, which compilers make vectors of. */
+static void find_ends(const float *x, size_t count, float *least, float *most)
+{
+    enum { ENDS = 32 };
+    float low[ENDS] = {0.0F};
+    float high[ENDS] = {0.0F};
+    for (size_t i = 0; i + ENDS <= count; i += ENDS) {
+        for (size_t k = 0; k < ENDS; k++) {
+            low[k] = x[i + k] < low[k] ? x[i + k] : low[k];
+            high[k] = x[i + k] > high[k] ? x[i + k] : high[k];
+        }
+    }
+    for (size_t i = count / ENDS * ENDS; i < count; i++) {
+        low[0] = x[i] < low[0] ? x[i] : low[0];
+        high[0] = x[i] > high[0] ? x[i] : high[0];
+    }
+    *least = low[0];
+    *most = high[0];
+    for (size_t k = 1; k < ENDS; k++) {
+        *least = low[k] < *least ? low[k] : *least;
+        *most = high[k] > *most ? high[k] : *most;
+    }
+}
+
 /* The scale that makes bytes of all numbers, and of 0 one without a rest. */
-static float find_scale(const float *x, size_t count, int32_t *zero)
+float graft_foreign_quantise(const float *x, size_t rows, size_t columns, size_t step, uint8_t *out,
+                             int32_t *zero)
 {
     float least = 0.0F;
     float most = 0.0F;
-    for (size_t i = 0; i < count; i++) {
-        least = x[i] < least ? x[i] : least;
-        most = x[i] > most ? x[i] : most;
-    }
+    find_ends(x, rows * columns, &least, &most);
     const float scale = least == most ? 1.0F : (most - least) / 255.0F;
     const float place = 0.0F - least / scale;
     *zero = (int32_t)rintf(place < 0.0F ? 0.0F : place > 255.0F ? 255.0F : place);
-    return scale;
-}
-
-float graft_foreign_quantise(const float *x, size_t count, int16_t *out)
-{
-    int32_t zero = 0;
-    const float scale = find_scale(x, count, &zero);
-    for (size_t i = 0; i < count; i++) {
-        out[i] = (int16_t)(round_byte(x[i] / scale, zero, GRAFT_DTYPE_U8) - zero);
+    for (size_t i = 0; i < rows; i++) {
+        for (size_t k = 0; k < columns; k++) {
+            out[i * step + k] = round_byte(x[i * columns + k] / scale, *zero, GRAFT_DTYPE_U8);
+        }
     }
     return scale;
 }
 
-graft_status graft_foreign_dynamic(graft_env *env, const graft_opaque *opaque,
-                                   const void *const *in, void *out)
+void graft_foreign_dynamic(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                           void *const *out)
 {
-    (void)env;
-    const float *x = in[0];
+    graft_mark mark = graft_arena_mark(env->scratch);
     const size_t count = graft_count(&opaque->in[0]);
     int32_t zero = 0;
-    const float scale = find_scale(x, count, &zero);
-    if (opaque->which == 1) {
-        *(float *)out = scale;
-    } else if (opaque->which == 2) {
-        *(uint8_t *)out = (uint8_t)zero;
+    uint8_t *bytes = out[0] != NULL ? out[0] : GRAFT_NEW(env->scratch, uint8_t, count);
+    const float scale = graft_foreign_quantise(in[0], 1, count, count, bytes, &zero);
+    if (out[1] != NULL) {
+        *(float *)out[1] = scale;
     }
-    for (size_t i = 0; i < count && opaque->which == 0; i++) {
-        ((uint8_t *)out)[i] = round_byte(x[i] / scale, zero, GRAFT_DTYPE_U8);
+    if (out[2] != NULL) {
+        *(uint8_t *)out[2] = (uint8_t)zero;
     }
-    return GRAFT_OK;
+    graft_arena_release(env->scratch, mark);
 }
 
 /* ---------------------------------------------------------------- MatMulInteger, QGemm */
 
-/* Compilers make a vector of it. */
-int32_t graft_foreign_dot(const int16_t *a, const int16_t *b, size_t count)
+size_t graft_foreign_zero_step(const graft_opaque *opaque, uint32_t k)
 {
-    uint32_t sum = 0;
-    for (size_t i = 0; i < count; i++) {
-        sum += (uint32_t)((int32_t)a[i] * b[i]);
-    }
-    return (int32_t)sum;
+    return graft_foreign_has(opaque, k) && graft_shape_elements(&opaque->in[k]) > 1 ? 1 : 0;
 }
 
-/* A matrix of bytes with a zero point for each row or each column, as rows of differences. */
+int32_t *graft_foreign_row_zeros(graft_arena *scratch, const graft_opaque *opaque,
+                                 const void *const *in, size_t rows, size_t period)
+{
+    int32_t *zeros = GRAFT_NEW(scratch, int32_t, rows);
+    const int32_t sign = opaque->in[0].dtype == GRAFT_DTYPE_I8 ? 128 : 0;
+    const size_t different = graft_foreign_zero_step(opaque, 2) == 0 ? 1 : period;
+    for (size_t i = 0; i < rows; i++) {
+        zeros[i] = i < different ? zero_at(opaque, in, 2, i) + sign : zeros[i - different];
+    }
+    return zeros;
+}
+
+/* Which inputs are a matrix of a product and its zero points, and how it lies: from `first` on, as
+ * (columns, rows) when it is turned. */
 typedef struct {
     uint32_t input;
     uint32_t zero;
-    size_t first; /* Its first element. */
+    size_t first;
     size_t rows;
     size_t columns;
-    bool turned; /* What lies there are its columns, and zero points are those of columns there. */
+    bool turned;
 } matrix;
 
-/* Some rows at a time, so that columns that are rows there are read as they lie. */
-static void widen(const graft_opaque *opaque, const void *const *in, const matrix *m, int16_t *out)
+static graft_byte_panels pack(graft_arena *arena, const graft_opaque *opaque, const void *const *in,
+                              const matrix *b)
 {
-    enum { ROWS = 32 };
-    const uint32_t dtype = opaque->in[m->input].dtype;
-    for (size_t first = 0; first < m->rows; first += ROWS) {
-        const size_t end = first + ROWS < m->rows ? first + ROWS : m->rows;
-        int32_t zeros[ROWS];
-        for (size_t i = first; i < end; i++) {
-            zeros[i - first] = zero_at(opaque, in, m->zero, i);
-        }
-        for (size_t k = 0; k < m->columns; k++) {
-            for (size_t i = first; i < end; i++) {
-                const size_t at = m->first + (m->turned ? k * m->rows + i : i * m->columns + k);
-                out[i * m->columns + k] =
-                    (int16_t)(graft_foreign_byte(in[m->input], dtype, at) - zeros[i - first]);
-            }
-        }
-    }
+    const graft_byte_matrix given = {
+        .data = (const uint8_t *)in[b->input] + b->first,
+        .zeros = graft_foreign_has(opaque, b->zero) ? in[b->zero] : NULL,
+        .dtype = opaque->in[b->input].dtype,
+        .depth = b->rows,
+        .columns = b->columns,
+        .depth_step = b->turned ? 1 : b->columns,
+        .column_step = b->turned ? b->rows : 1,
+        .zero_step = graft_foreign_zero_step(opaque, b->zero),
+    };
+    return graft_byte_pack(arena, &given);
 }
 
-/* out(m,n) = a(m,k) b(n,k), of rows. */
-static void multiply(const int16_t *a, const int16_t *b, size_t m, size_t n, size_t k, int32_t *out)
+/* Of input 0; see graft_foreign_row_zeros. */
+static graft_byte_rows take_rows(graft_arena *scratch, const graft_opaque *opaque,
+                                 const void *const *in, const matrix *a, size_t period)
 {
-    for (size_t i = 0; i < m * n; i++) {
-        out[i] = graft_foreign_dot(a + i / n * k, b + i % n * k, k);
+    const size_t bytes = graft_byte_row_bytes(a->columns);
+    uint8_t *data = GRAFT_NEW(scratch, uint8_t, a->rows * bytes);
+    for (size_t i = 0; i < a->rows; i++) {
+        graft_byte_fill(in[0], opaque->in[0].dtype, a->first + i * (a->turned ? 1 : a->columns),
+                        a->turned ? a->rows : 1, a->columns, data + i * bytes);
     }
+    const int32_t *zeros = graft_foreign_row_zeros(scratch, opaque, in, a->rows, period);
+    return (graft_byte_rows){.data = data, .zeros = zeros, .zero_step = 1, .count = a->rows};
 }
 
 /* Missing, one number, or one for each of `count` rows or columns. */
@@ -180,34 +204,47 @@ bool graft_foreign_matmul_shape(const graft_opaque *opaque, const void *const *i
            fits_zero(opaque, 3, b->dtype, b->dims[b->rank - 1]);
 }
 
+/* All matrices of the second operand. */
+void *graft_foreign_keep_matmul(graft_arena *arena, const graft_opaque *opaque,
+                                const void *const *in)
+{
+    const graft_shape *b = &opaque->in[1];
+    const size_t k = (size_t)b->dims[b->rank - 2];
+    const size_t n = (size_t)b->dims[b->rank - 1];
+    const size_t count = graft_count(b) / (k * n);
+    graft_byte_panels *panels = GRAFT_NEW(arena, graft_byte_panels, count);
+    for (size_t i = 0; i < count; i++) {
+        panels[i] = pack(arena, opaque, in, &(matrix){1, 3, i * k * n, k, n, false});
+    }
+    return panels;
+}
+
+/* With one second operand for all of the first ones these are one. */
 graft_status graft_foreign_matmul(graft_env *env, const graft_opaque *opaque, const void *const *in,
                                   void *out)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    const graft_byte_panels *panels = opaque->kept;
     const graft_shape *shape = &opaque->out;
     const graft_shape *sides = opaque->in;
-    const uint32_t batch = shape->rank - 2U;
-    const size_t m = (size_t)shape->dims[batch];
-    const size_t n = (size_t)shape->dims[batch + 1];
-    const size_t k = (size_t)sides[0].dims[sides[0].rank - 1];
-    int16_t *a = GRAFT_NEW(env->scratch, int16_t, m * k);
-    int16_t *b = GRAFT_NEW(env->scratch, int16_t, n * k);
-    size_t last = SIZE_MAX;
-    for (size_t i = 0; i < graft_count(shape) / (m * n); i++) {
-        size_t first[2];
-        for (uint32_t s = 0; s < 2; s++) {
+    const uint32_t batch = sides[1].rank == 2 ? 0 : shape->rank - 2U;
+    const size_t count = graft_axes_count(shape, 0, batch);
+    const size_t n = (size_t)shape->dims[shape->rank - 1];
+    const size_t m = graft_count(shape) / count / n;
+    const size_t period = (size_t)shape->dims[shape->rank - 2];
+    for (size_t i = 0; i < count; i++) {
+        graft_mark mark = graft_arena_mark(env->scratch);
+        size_t at[2] = {0, 0};
+        for (uint32_t s = 0; s < 2 && batch > 0; s++) {
             const graft_view view =
                 graft_view_broadcast(&sides[s], sides[s].rank - 2U, shape, batch);
-            first[s] = batch == 0 ? 0 : graft_view_offset(&view, batch, i) * (s == 0 ? m : n) * k;
+            at[s] = graft_view_offset(&view, batch, i);
         }
-        widen(opaque, in, &(matrix){0, 2, first[0], m, k, false}, a);
-        if (first[1] != last) {
-            widen(opaque, in, &(matrix){1, 3, first[1], n, k, true}, b);
-        }
-        last = first[1];
-        multiply(a, b, m, n, k, (int32_t *)out + i * m * n);
+        const size_t k = panels[at[1]].depth;
+        const graft_byte_rows a = take_rows(env->scratch, opaque, in,
+                                            &(matrix){0, 2, at[0] * m * k, m, k, false}, period);
+        graft_byte_multiply(env->scratch, &a, &panels[at[1]], n, 1, (int32_t *)out + i * m * n);
+        graft_arena_release(env->scratch, mark);
     }
-    graft_arena_release(env->scratch, mark);
     return GRAFT_OK;
 }
 
@@ -254,6 +291,17 @@ bool graft_foreign_gemm_shape(const graft_opaque *opaque, const void *const *in,
            (!bytes || has_scale(opaque, 7, shape->dtype));
 }
 
+void *graft_foreign_keep_gemm(graft_arena *arena, const graft_opaque *opaque, const void *const *in)
+{
+    const bool turned = opaque->attrs[GEMM_TURN_B] != 0;
+    const int32_t *dims = opaque->in[3].dims;
+    graft_byte_panels *panels = GRAFT_NEW(arena, graft_byte_panels, 1);
+    *panels = pack(
+        arena, opaque, in,
+        &(matrix){3, 5, 0, (size_t)dims[turned ? 1 : 0], (size_t)dims[turned ? 0 : 1], turned});
+    return panels;
+}
+
 graft_status graft_foreign_gemm(graft_env *env, const graft_opaque *opaque, const void *const *in,
                                 void *out)
 {
@@ -261,13 +309,11 @@ graft_status graft_foreign_gemm(graft_env *env, const graft_opaque *opaque, cons
     const size_t m = (size_t)opaque->out.dims[0];
     const size_t n = (size_t)opaque->out.dims[1];
     const size_t k = graft_count(&opaque->in[0]) / m;
-    int16_t *a = GRAFT_NEW(env->scratch, int16_t, m * k);
-    int16_t *b = GRAFT_NEW(env->scratch, int16_t, n * k);
     int32_t *sums = GRAFT_NEW(env->scratch, int32_t, m * n);
     const bool many = graft_shape_elements(&opaque->in[4]) > 1;
-    widen(opaque, in, &(matrix){0, 2, 0, m, k, opaque->attrs[GEMM_TURN_A] != 0}, a);
-    widen(opaque, in, &(matrix){3, 5, 0, n, k, opaque->attrs[GEMM_TURN_B] == 0}, b);
-    multiply(a, b, m, n, k, sums);
+    const graft_byte_rows a = take_rows(
+        env->scratch, opaque, in, &(matrix){0, 2, 0, m, k, opaque->attrs[GEMM_TURN_A] != 0}, m);
+    graft_byte_multiply(env->scratch, &a, opaque->kept, n, 1, sums);
     for (size_t i = 0; i < m * n; i++) {
         const int32_t bias = graft_foreign_has(opaque, 6) ? ((const int32_t *)in[6])[i % n] : 0;
         const int32_t sum = (int32_t)((uint32_t)sums[i] + (uint32_t)bias);

@@ -3,6 +3,7 @@
 #include "graph/meaning/foreign_rows.h"
 
 #include "graph/meaning/algebra.h"
+#include "graph/meaning/byte_product.h"
 
 #include <math.h>
 #include <string.h>
@@ -79,57 +80,92 @@ bool graft_foreign_lstm_shape(const graft_opaque *opaque, const void *const *in,
            is_real(opaque, LSTM_C, 3, ways, x->dims[1], hidden);
 }
 
+/* Of each way, what the input and the state are multiplied by. */
+void *graft_foreign_keep_lstm(graft_arena *arena, const graft_opaque *opaque, const void *const *in)
+{
+    const size_t ways = (size_t)ways_of(opaque);
+    if (!graft_foreign_has(opaque, LSTM_SCALES)) {
+        return NULL; /* Real ones are read as they are. */
+    }
+    graft_byte_panels *panels = GRAFT_NEW(arena, graft_byte_panels, 2 * ways);
+    for (uint32_t k = 0; k < 2; k++) {
+        const graft_shape *w = &opaque->in[LSTM_W + k];
+        const uint32_t zeros = LSTM_SCALES + 2 * k + 1;
+        graft_byte_matrix given = {
+            .dtype = w->dtype,
+            .depth = (size_t)w->dims[1],
+            .columns = (size_t)w->dims[2],
+            .depth_step = (size_t)w->dims[2],
+            .column_step = 1,
+            .zero_step = opaque->in[zeros].rank == 2 ? 1 : 0,
+        };
+        for (size_t way = 0; way < ways; way++) {
+            given.data = (const uint8_t *)in[LSTM_W + k] + way * given.depth * given.columns;
+            given.zeros = (const uint8_t *)in[zeros] + way * graft_count(&opaque->in[zeros]) / ways;
+            panels[2 * way + k] = graft_byte_pack(arena, &given);
+        }
+    }
+    return panels;
+}
+
 /* A matrix of weights as rows, one for each element of the product. */
 typedef struct {
     const float *real;
-    int16_t *bytes; /* Less their zero points; NULL: real ones. */
+    const graft_byte_panels *bytes; /* NULL: real ones. */
     const float *scales;
     size_t scale_step;
     size_t rows;
     size_t columns;
 } weights;
 
-static weights weights_of(graft_arena *scratch, const graft_opaque *opaque, const void *const *in,
-                          uint32_t k, uint32_t s, size_t way)
+static weights weights_of(const graft_opaque *opaque, const void *const *in, uint32_t k, size_t way)
 {
-    const size_t rows = (size_t)(LSTM_GATES * opaque->attrs[LSTM_HIDDEN]);
+    const uint32_t s = LSTM_SCALES + 2 * (k - LSTM_W);
+    const size_t rows = LSTM_GATES * (size_t)opaque->attrs[LSTM_HIDDEN];
     const size_t columns = graft_count(&opaque->in[k]) / (size_t)ways_of(opaque) / rows;
     weights w = {.rows = rows, .columns = columns};
-    if (!graft_foreign_has(opaque, LSTM_SCALES)) {
+    if (opaque->kept == NULL) {
         w.real = (const float *)in[k] + way * rows * columns;
         return w;
     }
+    w.bytes = (const graft_byte_panels *)opaque->kept + 2 * way + (k - LSTM_W);
     w.scale_step = opaque->in[s].rank == 2 ? 1 : 0;
-    const uint32_t dtype = opaque->in[k].dtype;
-    const size_t first = way * (w.scale_step != 0 ? rows : 1);
-    w.scales = (const float *)in[s] + first;
-    w.bytes = GRAFT_NEW(scratch, int16_t, rows * columns);
-    for (size_t i = 0; i < rows * columns; i++) {
-        const size_t from = (way * columns + i % columns) * rows + i / columns;
-        w.bytes[i] =
-            (int16_t)(graft_foreign_byte(in[k], dtype, from) -
-                      graft_foreign_byte(in[s + 1], dtype, first + i / columns * w.scale_step));
-    }
+    w.scales = (const float *)in[s] + way * (w.scale_step != 0 ? rows : 1);
     return w;
 }
 
-/* out(count,rows) += x(count,columns) w(rows,columns); `bytes` is room for x. */
-static void add_product(const weights *w, const float *x, size_t count, int16_t *bytes, float *out)
+static void add_real_product(const weights *w, const float *x, size_t count, float *out)
 {
-    float scale = 1.0F;
-    if (w->bytes != NULL) {
-        scale = graft_foreign_quantise(x, count * w->columns, bytes);
-    }
     for (size_t i = 0; i < count * w->rows; i++) {
-        const size_t from = i / w->rows * w->columns;
-        const size_t row = i % w->rows;
         out[i] +=
-            w->bytes == NULL
-                ? graft_foreign_dot_real(x + from, w->real + row * w->columns, (int64_t)w->columns,
-                                         1)
-                : (float)graft_foreign_dot(bytes + from, w->bytes + row * w->columns, w->columns) *
-                      (scale * w->scales[row * w->scale_step]);
+            graft_foreign_dot_real(x + i / w->rows * w->columns, w->real + i % w->rows * w->columns,
+                                   (int64_t)w->columns, 1);
     }
+}
+
+/* out(count,rows) += x(count,columns) w(rows,columns) */
+static void add_product(graft_arena *scratch, const weights *w, const float *x, size_t count,
+                        float *out)
+{
+    if (w->bytes == NULL) {
+        add_real_product(w, x, count, out);
+        return;
+    }
+    graft_mark mark = graft_arena_mark(scratch);
+    const size_t bytes = graft_byte_row_bytes(w->columns);
+    int32_t zero = 0;
+    const graft_byte_rows a = {
+        .data = GRAFT_NEW(scratch, uint8_t, count * bytes), .zeros = &zero, .count = count};
+    int32_t *sums = GRAFT_NEW(scratch, int32_t, count * w->rows);
+    const float scale = graft_foreign_quantise(x, count, w->columns, bytes, a.data, &zero);
+    graft_byte_multiply(scratch, &a, w->bytes, w->rows, 1, sums);
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < w->rows; k++) {
+            out[i * w->rows + k] +=
+                (float)sums[i * w->rows + k] * (scale * w->scales[k * w->scale_step]);
+        }
+    }
+    graft_arena_release(scratch, mark);
 }
 
 static float sigmoid(float x) { return 1.0F / (1.0F + expf(-x)); }
@@ -144,43 +180,52 @@ static void take_step(const float *gates, size_t size, float *h, float *c)
     }
 }
 
-/* One way; `h` and `c` (batch,hidden) are its states, `gates` room for (steps,batch,4 hidden). */
-static void run_way(const graft_opaque *opaque, const void *const *in, size_t way,
-                    const weights w[2], int16_t *bytes, float *gates, float *h, float *c,
-                    float *out)
+/* What a way works on. */
+typedef struct {
+    float *gates; /* (steps,batch,4 hidden) */
+    float *h;     /* (batch,hidden) */
+    float *c;
+    float *out; /* (steps,ways,batch,hidden); NULL: not wanted. */
+} lstm_room;
+
+static void run_way(graft_arena *scratch, const graft_opaque *opaque, const void *const *in,
+                    size_t way, const lstm_room *room)
 {
     const size_t steps = (size_t)opaque->in[LSTM_X].dims[0];
     const size_t batch = (size_t)opaque->in[LSTM_X].dims[1];
     const size_t hidden = (size_t)opaque->attrs[LSTM_HIDDEN];
     const size_t rows = LSTM_GATES * hidden;
     const float *b = (const float *)in[LSTM_B];
+    const weights w[2] = {weights_of(opaque, in, LSTM_W, way), weights_of(opaque, in, LSTM_R, way)};
     for (size_t i = 0; i < steps * batch * rows; i++) {
         const float *own = b + way * 2 * rows + i % rows;
-        gates[i] = graft_foreign_has(opaque, LSTM_B) ? own[0] + own[rows] : 0.0F;
+        room->gates[i] = graft_foreign_has(opaque, LSTM_B) ? own[0] + own[rows] : 0.0F;
     }
-    add_product(&w[0], in[LSTM_X], steps * batch, bytes, gates);
+    add_product(scratch, &w[0], in[LSTM_X], steps * batch, room->gates);
     for (size_t i = 0; i < steps; i++) {
         const bool back = opaque->attrs[LSTM_WAY] == LSTM_BACKWARD || way == 1;
         const size_t step = back ? steps - 1 - i : i;
-        float *now = gates + step * batch * rows;
-        add_product(&w[1], h, batch, bytes, now);
+        float *now = room->gates + step * batch * rows;
+        add_product(scratch, &w[1], room->h, batch, now);
         for (size_t k = 0; k < batch; k++) {
-            take_step(now + k * rows, hidden, h + k * hidden, c + k * hidden);
+            take_step(now + k * rows, hidden, room->h + k * hidden, room->c + k * hidden);
         }
-        if (opaque->which == 0) {
-            memcpy(out + (step * (size_t)ways_of(opaque) + way) * batch * hidden, h,
-                   batch * hidden * sizeof(out[0]));
+        if (room->out != NULL) {
+            memcpy(room->out + (step * (size_t)ways_of(opaque) + way) * batch * hidden, room->h,
+                   batch * hidden * sizeof(float));
         }
     }
 }
 
-graft_status graft_foreign_lstm(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                                void *out)
+void graft_foreign_lstm(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                        void *const *out)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
     const size_t places = graft_axes_count(&opaque->in[LSTM_X], 0, 2);
     const size_t ways = (size_t)ways_of(opaque);
     const size_t states = (size_t)opaque->in[LSTM_X].dims[1] * (size_t)opaque->attrs[LSTM_HIDDEN];
+    const size_t rows = LSTM_GATES * (size_t)opaque->attrs[LSTM_HIDDEN];
+    float *gates = GRAFT_NEW(env->scratch, float, places *rows);
     float *both[2]; /* States and cells of all ways. */
     for (uint32_t k = 0; k < 2; k++) {
         both[k] = GRAFT_NEW(env->scratch, float, ways *states);
@@ -189,16 +234,13 @@ graft_status graft_foreign_lstm(graft_env *env, const graft_opaque *opaque, cons
         }
     }
     for (size_t way = 0; way < ways; way++) {
-        const weights w[2] = {weights_of(env->scratch, opaque, in, LSTM_W, LSTM_SCALES, way),
-                              weights_of(env->scratch, opaque, in, LSTM_R, LSTM_SCALES + 2, way)};
-        float *gates = GRAFT_NEW(env->scratch, float, places *w[0].rows);
-        int16_t *bytes = GRAFT_NEW(env->scratch, int16_t, places * w[0].columns + states);
-        run_way(opaque, in, way, w, bytes, gates, both[0] + way * states, both[1] + way * states,
-                out);
+        const lstm_room room = {gates, both[0] + way * states, both[1] + way * states, out[0]};
+        run_way(env->scratch, opaque, in, way, &room);
     }
-    if (opaque->which > 0) {
-        memcpy(out, both[opaque->which - 1], ways * states * sizeof(float));
+    for (uint32_t k = 0; k < 2; k++) {
+        if (out[1 + k] != NULL) {
+            memcpy(out[1 + k], both[k], ways * states * sizeof(float));
+        }
     }
     graft_arena_release(env->scratch, mark);
-    return GRAFT_OK;
 }

@@ -12,6 +12,12 @@ typedef bool graft_foreign_shaper(const graft_opaque *opaque, const void *const 
 /* The result has the shape that the shaper gives. */
 typedef graft_status graft_foreign_runner(graft_env *env, const graft_opaque *opaque,
                                           const void *const *in, void *out);
+/* All results at once; NULL: not wanted. */
+typedef void graft_foreign_joint_runner(graft_env *env, const graft_opaque *opaque,
+                                        const void *const *in, void *const *out);
+/* What a runner finds in opaque->kept: made of the inputs that the row says, in `arena`. */
+typedef void *graft_foreign_keeper(graft_arena *arena, const graft_opaque *opaque,
+                                   const void *const *in);
 
 /* Functions of one or two numbers. */
 typedef enum graft_foreign_code {
@@ -123,30 +129,40 @@ graft_foreign_shaper graft_foreign_gather_elements_shape, graft_foreign_scatter_
 graft_foreign_runner graft_foreign_gather_elements, graft_foreign_scatter_elements,
     graft_foreign_gather_nd, graft_foreign_scatter_nd, graft_foreign_one_hot, graft_foreign_trilu;
 
-/* foreign_bytes.c: a sum of products, which wraps around. */
-int32_t graft_foreign_dot(const int16_t *a, const int16_t *b, size_t count);
-/* Numbers as DynamicQuantizeLinear makes them, less their zero point; returns their scale. */
-float graft_foreign_quantise(const float *x, size_t count, int16_t *out);
+/* foreign_bytes.c: numbers as DynamicQuantizeLinear makes them, rows of `columns` each `step` apart,
+ * and their zero point; returns their scale. */
+float graft_foreign_quantise(const float *x, size_t rows, size_t columns, size_t step, uint8_t *out,
+                             int32_t *zero);
+/* Elements from one zero point of input `k` to the next: 0 where there is one for all, or none. */
+size_t graft_foreign_zero_step(const graft_opaque *opaque, uint32_t k);
+/* Zero points, input 2, of rows of input 0, as those of graft_byte_rows; after `period` of them they
+ * are repeated. */
+int32_t *graft_foreign_row_zeros(graft_arena *scratch, const graft_opaque *opaque,
+                                 const void *const *in, size_t rows, size_t period);
+graft_foreign_keeper graft_foreign_keep_matmul, graft_foreign_keep_gemm;
 graft_foreign_reader graft_foreign_read_gemm, graft_foreign_read_map, graft_foreign_read_mean,
     graft_foreign_read_join;
 graft_foreign_shaper graft_foreign_dynamic_shape, graft_foreign_matmul_shape,
     graft_foreign_gemm_shape, graft_foreign_bytes_shape, graft_foreign_map_shape,
     graft_foreign_mean_shape, graft_foreign_join_shape;
-graft_foreign_runner graft_foreign_dynamic, graft_foreign_matmul, graft_foreign_gemm,
-    graft_foreign_bytes, graft_foreign_map, graft_foreign_mean, graft_foreign_join;
+graft_foreign_joint_runner graft_foreign_dynamic;
+graft_foreign_runner graft_foreign_matmul, graft_foreign_gemm, graft_foreign_bytes,
+    graft_foreign_map, graft_foreign_mean, graft_foreign_join;
 
 /* foreign_sums.c */
 graft_foreign_reader graft_foreign_read_reduce, graft_foreign_read_arg, graft_foreign_read_top,
     graft_foreign_read_cumsum, graft_foreign_read_einsum;
 graft_foreign_shaper graft_foreign_reduce_shape, graft_foreign_arg_shape, graft_foreign_top_shape,
     graft_foreign_cumsum_shape, graft_foreign_einsum_shape;
-graft_foreign_runner graft_foreign_reduce, graft_foreign_arg, graft_foreign_top,
-    graft_foreign_cumsum, graft_foreign_einsum;
+graft_foreign_joint_runner graft_foreign_top;
+graft_foreign_runner graft_foreign_reduce, graft_foreign_arg, graft_foreign_cumsum,
+    graft_foreign_einsum;
 
 /* foreign_recurrent.c */
 graft_foreign_reader graft_foreign_read_lstm;
 graft_foreign_shaper graft_foreign_lstm_shape;
-graft_foreign_runner graft_foreign_lstm;
+graft_foreign_keeper graft_foreign_keep_lstm;
+graft_foreign_joint_runner graft_foreign_lstm;
 
 /* foreign_images.c: a sum of products; those of `x` are `step` elements apart. */
 float graft_foreign_dot_real(const float *x, const float *w, int64_t count, int64_t step);
@@ -154,6 +170,7 @@ graft_foreign_reader graft_foreign_read_resize, graft_foreign_read_upsample, gra
     graft_foreign_read_conv, graft_foreign_read_grid, graft_foreign_read_transposed;
 graft_foreign_shaper graft_foreign_resize_shape, graft_foreign_lrn_shape, graft_foreign_conv_shape,
     graft_foreign_conv_integer_shape, graft_foreign_grid_shape, graft_foreign_transposed_shape;
+graft_foreign_keeper graft_foreign_keep_conv;
 graft_foreign_runner graft_foreign_resize, graft_foreign_lrn, graft_foreign_conv,
     graft_foreign_conv_integer, graft_foreign_grid, graft_foreign_transposed;
 

@@ -316,12 +316,13 @@ static int compare_ranked(const void *a, const void *b)
                             : (x->place > y->place) - (x->place < y->place);
 }
 
-graft_status graft_foreign_top(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                               void *out)
+void graft_foreign_top(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                       void *const *out)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
     const graft_blocks b = graft_blocks_of(&opaque->in[0], (int32_t)opaque->axis);
-    const size_t count = (size_t)opaque->out.dims[opaque->axis];
+    const graft_shape *shape = &opaque->outs[out[0] != NULL ? 0 : 1];
+    const size_t count = (size_t)shape->dims[opaque->axis];
     const size_t width = (size_t)(graft_shape_bytes(&opaque->in[0]) / graft_count(&opaque->in[0]));
     ranked *all = GRAFT_NEW(env->scratch, ranked, b.size);
     for (size_t i = 0; i < b.outer * b.inner; i++) {
@@ -334,15 +335,16 @@ graft_status graft_foreign_top(graft_env *env, const graft_opaque *opaque, const
         for (size_t k = 0; k < count; k++) {
             const size_t to = (i / b.inner * count + k) * b.inner + i % b.inner;
             const size_t from = first + (size_t)all[k].place * b.inner;
-            if (opaque->which == 1) {
-                ((int64_t *)out)[to] = all[k].place;
-            } else {
-                memcpy((uint8_t *)out + to * width, (const uint8_t *)in[0] + from * width, width);
+            if (out[0] != NULL) {
+                memcpy((uint8_t *)out[0] + to * width, (const uint8_t *)in[0] + from * width,
+                       width);
+            }
+            if (out[1] != NULL) {
+                ((int64_t *)out[1])[to] = all[k].place;
             }
         }
     }
     graft_arena_release(env->scratch, mark);
-    return GRAFT_OK;
 }
 
 /* --------------------------------------------------------------------------------- CumSum */

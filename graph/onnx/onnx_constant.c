@@ -682,7 +682,10 @@ static bool run_foreign(constant *c)
     if (!start_result(c, &shape)) {
         return false;
     }
-    if (graft_foreign_run(env, &opaque, data, c->data) != GRAFT_OK) {
+    void *const out[GRAFT_OPAQUE_OUTPUTS_MOST] = {c->data};
+    opaque.outs[0] = opaque.out;
+    opaque.out_count = 1;
+    if (graft_foreign_run(env, &opaque, data, out) != GRAFT_OK) {
         graft_env_clear(env);
         return false;
     }

@@ -3,6 +3,7 @@
     quantised.py small FOLDER          small models, each for one thing
     quantised.py compare BEFORE AFTER  the ONNX project's checker takes AFTER, and onnxruntime gives
                                        the same bits of both, with its own rewrites and without
+    quantised.py sums GRAFT FOLDER KIND  sums of products in int32: the same as onnxruntime's
     quantised.py integers GRAFT FOLDER KIND  products of integers in Graft's executor: onnxruntime
                                        gives the same bytes where scales are powers of two, else one
                                        unit apart in few places
@@ -26,7 +27,8 @@ def save(path, nodes, inputs, outputs, constants):
     ports = [[helper.make_tensor_value_info(*port) for port in side] for side in (inputs, outputs)]
     tensors = [numpy_helper.from_array(array, name) for name, array in constants.items()]
     graph = helper.make_graph(nodes, "g", *ports, tensors)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13), helper.make_opsetid("com.microsoft", 1)],
+                              ir_version=8)
     onnx.save(onnx.shape_inference.infer_shapes(model), path)
 
 
@@ -147,6 +149,101 @@ def integers(graft, folder, kind):
             sys.exit(1)
 
 
+def draw_bytes(rng, kind, shape):
+    return (rng.integers(0, 256, shape) + np.iinfo(kind).min).astype(kind)
+
+
+def draw_zero(rng, kind, forms):
+    """None, or zero points of one of the forms."""
+    which = rng.integers(len(forms) + 1)
+    return None if which == len(forms) else draw_bytes(rng, kind, forms[which])
+
+
+def matmul_sum(rng, fed, constants):
+    left, right = (rng.choice([np.uint8, np.int8]) for _ in range(2))
+    rows, depth, columns = (int(rng.integers(1, most)) for most in (30, 90, 80))
+    batch = [(), (2,), (2, 3)][rng.integers(3)]
+    fed["x"] = draw_bytes(rng, left, (*batch, rows, depth))
+    where = fed if rng.integers(2) else constants  # A second operand that is packed once, or in each run.
+    where["w"] = draw_bytes(rng, right, ((), batch)[rng.integers(2)] + (depth, columns))
+    zeros = {"xz": draw_zero(rng, left, [()]), "wz": draw_zero(rng, right, [(), (columns,)] if where["w"].ndim == 2 else [()])}
+    return "MatMulInteger", {}, zeros
+
+
+def conv_sum(rng, fed, constants):
+    right, axes = rng.choice([np.uint8, np.int8]), int(rng.integers(1, 3))
+    groups, channels, filters = ((int(rng.integers(2, 40)), 1, 1) if rng.integers(4) == 0 else
+                                 (int(most) for most in rng.integers(1, [4, 12, 40])))
+    kernel, steps, dilations = (rng.integers(1, most, axes).tolist() for most in (5, 4, 3))
+    pads = rng.integers(0, 4, 2 * axes).tolist()
+    sizes = [int(rng.integers((k - 1) * d + 1, 20)) for k, d in zip(kernel, dilations)]
+    fed["x"] = draw_bytes(rng, np.uint8, (int(rng.integers(1, 3)), groups * channels, *sizes))
+    constants["w"] = draw_bytes(rng, right, (groups * filters, channels, *kernel))
+    zeros = {"xz": draw_zero(rng, np.uint8, [()]), "wz": draw_zero(rng, right, [(), (groups * filters,)])}
+    return "ConvInteger", {"group": groups, "strides": steps, "dilations": dilations, "pads": pads}, zeros
+
+
+def sum_differences(path, node, fed):
+    """By a Conv of binary32, exact below 2^24: onnxruntime's ConvInteger takes no zero points of filters."""
+    x, w, x_zero, w_zero = (np.float32(fed.get(name, 0)) for name in ("x", "w", "xz", "wz"))
+    fed = {"x": x - x_zero, "w": w - w_zero.reshape(-1, *[1] * (w.ndim - 1))}
+    ports = [(name, TensorProto.FLOAT, array.shape) for name, array in fed.items()]
+    node = helper.make_node("Conv", ["x", "w"], ["y"], **node)
+    save(path, [node], ports, [("y", TensorProto.FLOAT, None)], {})
+    return [run(path, OPTIONS.ORT_DISABLE_ALL, fed)[0].astype(np.int32)]
+
+
+def sums(graft, folder, kind):
+    for draw in range(16):
+        rng, fed, constants = np.random.default_rng(draw), {}, {}
+        op, attributes, zeros = (matmul_sum if kind == "matmulinteger" else conv_sum)(rng, fed, constants)
+        constants.update({name: zero for name, zero in zeros.items() if zero is not None})
+        reads = ["x", "w"] + [name if zero is not None else "" for name, zero in zeros.items()]
+        path, inputs, outputs = (folder / f"{kind}{end}" for end in (".onnx", ".in.npz", ".out.npz"))
+        ports = [(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape) for name, array in fed.items()]
+        save(path, [helper.make_node(op, reads, ["y"], **attributes)], ports, [("y", TensorProto.INT32, None)], constants)
+        np.savez(inputs, **fed)
+        subprocess.run([graft, "--quiet", "--threads", "1", "run", path, "--inputs", inputs, "--outputs", outputs], check=True)
+        many = op == "ConvInteger" and constants.get("wz", np.zeros(())).ndim > 0
+        (theirs,) = (sum_differences(folder / "differences.onnx", attributes, {**fed, **constants}) if many else
+                     run(path, OPTIONS.ORT_DISABLE_ALL, fed))
+        ours = np.load(outputs)["y"]
+        print(kind, draw, {name: (array.dtype, array.shape) for name, array in {**fed, **constants}.items()}, attributes)
+        if ours.dtype != theirs.dtype or not np.array_equal(ours, theirs) or not theirs.any():
+            sys.exit(1)
+
+
+def steps(graft, folder):
+    """An LSTM of weights of 8 bits, both ways: all three results."""
+    for draw in range(6):
+        rng, kind = np.random.default_rng(draw), (np.int8, np.uint8)[draw % 2]
+        count, batch, features, units, ways = (int(n) for n in rng.integers(1, [7, 4, 40, 40, 3]))
+        scale = (ways,) if draw < 4 else (ways, 4 * units)
+        fed = {"x": rng.standard_normal((count, batch, features)).astype(np.float32)}
+        constants = {"b": rng.standard_normal((ways, 8 * units)), "h": rng.standard_normal((ways, batch, units)),
+                     "c": rng.standard_normal((ways, batch, units))}
+        for name, size in (("w", features), ("r", units)):
+            constants[name] = draw_bytes(rng, kind, (ways, size, 4 * units))
+            constants[name + "s"] = rng.uniform(0.002, 0.01, scale)
+            constants[name + "z"] = np.full(scale, 128 if kind == np.uint8 else 0, kind)  # What the runtime takes.
+        constants = {name: array.astype(np.float32) if array.dtype == float else array for name, array in constants.items()}
+        path, inputs, outputs = (folder / f"steps{end}" for end in (".onnx", ".in.npz", ".out.npz"))
+        node = helper.make_node("DynamicQuantizeLSTM", ["x", "w", "r", "b", "", "h", "c", "", "ws", "wz", "rs", "rz"],
+                                ["y", "last", "cell"], domain="com.microsoft", hidden_size=units,
+                                direction=("forward", "bidirectional")[ways - 1])
+        last = (TensorProto.FLOAT, [ways, batch, units])
+        save(path, [node], [("x", TensorProto.FLOAT, fed["x"].shape)],
+             [("y", TensorProto.FLOAT, [count, ways, batch, units]), ("last", *last), ("cell", *last)], constants)
+        np.savez(inputs, **fed)
+        subprocess.run([graft, "--quiet", "--threads", "1", "run", path, "--inputs", inputs, "--outputs", outputs], check=True)
+        with np.load(outputs) as ours:
+            apart = [float(np.abs(ours[name] - theirs).max())
+                     for name, theirs in zip(("y", "last", "cell"), run(path, OPTIONS.ORT_DISABLE_ALL, fed))]
+        print("steps", draw, kind.__name__, ways, batch, apart)
+        if max(apart) > 1e-5:
+            sys.exit(1)
+
+
 def compare(before, after):
     old, new = onnx.load(before), onnx.load(after)
     onnx.checker.check_model(new, full_check=True)
@@ -167,4 +264,5 @@ def compare(before, after):
 if __name__ == "__main__":
     what, *rest = sys.argv[1:]
     sys.exit(small(Path(rest[0])) if what == "small" else compare(*rest) if what == "compare" else
-             integers(rest[0], Path(rest[1]), rest[2]))
+             steps(rest[0], Path(rest[1])) if rest[2] == "steps" else
+             (sums if what == "sums" else integers)(rest[0], Path(rest[1]), rest[2]))

@@ -29,6 +29,8 @@ runs() {
 }
 # Bytes, against those of onnxruntime's integer kernels.
 integers() { "$python" tests/emit/quantised.py integers "$GRAFT" "$FOLDER" "$1"; }
+# Sums of products in int32, and an LSTM of them, against onnxruntime's.
+sums() { "$python" tests/emit/quantised.py sums "$GRAFT" "$FOLDER" "$1"; }
 untouched() { optimize other --exact && cmp "$FOLDER/other.onnx" "$FOLDER/other.opt.onnx"; }
 
 if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") &&
@@ -47,6 +49,9 @@ if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") &&
     check "copies of bytes between QLinearConv cancel" becomes qlinear Transpose 2 0
     for kind in pointwise stem depthwise grouped gemm matmul residual qlinearconv qlinearmatmul; do
         check "the executor multiplies integers: $kind" integers $kind
+    done
+    for kind in matmulinteger convinteger steps; do
+        check "bytes are multiplied: $kind" sums $kind
     done
 else
     cat "$FOLDER/log"

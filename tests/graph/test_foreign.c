@@ -165,6 +165,10 @@ static const foreign_row kept_rows[] = {
      "node DynamicQuantizeLinear m -> r g e; node Cast r -> c : to=1; "
      "node Cast e -> f : to=1; node Concat d c -> y : axis=0; output y",          6,
      {0, 0.996078491F, 2, 255, 128, 0}         },
+    {"the second of several results alone",
+     "input x 3; ints k = 2; node DynamicQuantizeLinear x -> _ s; node TopK x k -> _ p; "
+     "node Cast p -> q : to=1; node Mul q s -> y; output y",                      2,
+     {4.0F / 255.0F, 2.0F / 255.0F}            },
     {"a product of bytes",
      "input x 2 2; ints a = 1 2; ints z = 1; node Cast x -> q : to=2; "
      "node Cast z -> p : to=2; node MatMulInteger q q p -> m; "
