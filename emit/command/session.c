@@ -330,12 +330,11 @@ done:
     return status;
 }
 
-/* A file is searched until its end, however many layers it has. */
-static uint32_t choose_step_limit(const graft_session_options *choice, const graft_session *session)
+uint32_t graft_session_steps_most(const graft_session *session)
 {
     const uint32_t set = (uint32_t)session->settings.environment_step_limit;
     const uint32_t operators = session->model->graph.node_end;
-    return choice->file && operators > set ? operators : set;
+    return operators > set ? operators : set;
 }
 
 static graft_status open_environment(graft_env *env, const graft_session_options *choice,
@@ -349,7 +348,8 @@ static graft_status open_environment(graft_env *env, const graft_session_options
         .deadline_ns = choice->deadline_ns,
         .least_gain = choice->file ? least_gain : 0.0,
         .location_limit = (uint32_t)session->settings.environment_location_limit,
-        .step_limit = choose_step_limit(choice, session),
+        .step_limit = choice->file ? graft_session_steps_most(session)
+                                   : (uint32_t)session->settings.environment_step_limit,
         .cost_limit = session->settings.environment_cost_limit,
         .apply.weight_bytes_limit = (uint64_t)session->settings.environment_weight_megabytes << 20,
     };

@@ -66,6 +66,10 @@ typedef struct graft_session {
  * also then. */
 GRAFT_MUST_USE graft_status graft_session_open(graft_env *env, const graft_session_options *options,
                                                graft_session *session);
+/* Steps after which the engine's own loop is cut: those of an episode, or as many as the model has
+ * operators. The loop ends by itself, so that a policy is not judged by where it was cut; a file is
+ * searched as far. */
+uint32_t graft_session_steps_most(const graft_session *session);
 /* Opens what judges rules where the session's model, which is all that it reads, has open sizes. */
 void graft_session_open_sizes(graft_env *env, graft_session *session);
 /* What graphs of the session cost, also of other models: the environment's price. */

@@ -213,7 +213,7 @@ graft_status graft_policy_evaluate(graft_env *env, graft_session *session,
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->unit);
     const graft_state *first = &session->environment.first;
-    uint32_t step_limit = session->environment.options.step_limit;
+    uint32_t step_limit = graft_session_steps_most(session);
     graft_state state;
     graft_state_open(env->unit, &first->graph.limits, &state);
     const graft_optimize_options options = {

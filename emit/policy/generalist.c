@@ -62,7 +62,7 @@ typedef struct {
     const char *out;      /* The folder of the policy in hand. */
     graft_graph **graphs; /* By model, as given. */
     graft_apply_options apply;
-    uint32_t step_limit;
+    uint32_t step_limit; /* Of the engine's loop, enough for each model. */
     const char *device;       /* By its whole name. */
     graft_database *database; /* What the fallback learns from besides, or NULL. */
     graft_book book;
@@ -119,9 +119,10 @@ static graft_status take_session(graft_env *env, void *context, graft_session *s
         take_rules(g, &session->xfers);
         g->exact = graft_ruleset_exact(&session->rules, g->env->life, &g->exact_count);
         g->apply = environment->options.apply;
-        g->step_limit = environment->options.step_limit;
         g->device = graft_arena_strdup(g->env->life, graft_device_name(session->device));
     }
+    const uint32_t steps = graft_session_steps_most(session);
+    g->step_limit = steps > g->step_limit ? steps : g->step_limit;
     if (session->xfers.count != g->rule_count) {
         return GRAFT_FAIL(g->env, GRAFT_UNSUPPORTED,
                           "%s: %u of the rules can be used, of the models before it %u",

@@ -91,6 +91,14 @@ measures() {
         sed -n '/^## Measured/,/^## Peak/p' "$FOLDER/here.md" | grep -q '^| unseen | [0-9.]* ± [0-9.]* |' &&
         gives 0 "$@" && [ "$(grep -c 'dscnn, ' "$FOLDER/err")" = 0 ]
 }
+# What bounds episodes does not cut the engine's own loop, which ends by itself.
+runs_to_its_end() {
+    sed 's/^  step_limit: .*/  step_limit: 3/' train/settings.yaml > "$FOLDER/short.yaml" &&
+        gives 0 "$GRAFT" --quiet --json eval --models dscnn --device $KNOWN --database "$COSTS" --out "$FOLDER/short" \
+            --settings "$FOLDER/short.yaml" --methods policy,greedy &&
+        steps() { sed -n "/\"method\": \"$1\"/s/.*\"steps\": \([0-9]*\).*/\1/p" "$FOLDER/out"; } &&
+        [ "$(steps greedy)" = 3 ] && [ "$(steps policy)" -gt 10 ]
+}
 refuses_broken() {
     printf '{"model": "dscnn"}\n' > "$FOLDER/eval/cells.jsonl"
     error_is 2 "cells.jsonl" "$GRAFT" --quiet eval --models dscnn --device $KNOWN --database "$COSTS" --out "$FOLDER/eval" --methods policy
@@ -106,6 +114,7 @@ check "guided search that learns its costs" searches_without
 check "an evaluation" evaluates
 check "an evaluation goes on" goes_on
 check "whole graphs in turns" measures
+check "a policy in a model of many steps" runs_to_its_end
 check "a family without a policy" error_is 2 "residual/policy.graft" "$GRAFT" --quiet eval --models resnet18 --device $KNOWN \
     --database "$COSTS" --folds "$FOLDER/folds" --out "$FOLDER/none" --methods unseen
 check "a broken file of results" refuses_broken
