@@ -62,7 +62,7 @@ typedef struct {
     const char *out;      /* The folder of the policy in hand. */
     graft_graph **graphs; /* By model, as given. */
     graft_apply_options apply;
-    uint32_t step_limit; /* Of the engine's loop, enough for each model. */
+    uint32_t step_limit;      /* Of the engine's loop, enough for each model. */
     const char *device;       /* By its whole name. */
     graft_database *database; /* What the fallback learns from besides, or NULL. */
     graft_book book;
