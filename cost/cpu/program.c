@@ -497,7 +497,8 @@ graft_status graft_program_fixed(graft_env *env, graft_kernel *kernel,
 static program_primitive *find_primitive(const graft_kernel *kernel)
 {
     for (program_primitive *p = kernel->device->primitives; p != NULL; p = p->next) {
-        if (!kernel->alone && p->stage == kernel->stage_count && strcmp(p->name, kernel->name) == 0 &&
+        if (!kernel->alone && p->stage == kernel->stage_count &&
+            strcmp(p->name, kernel->name) == 0 &&
             graft_signature_equal(&p->signature, &kernel->signature)) {
             return p;
         }

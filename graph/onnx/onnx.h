@@ -206,7 +206,6 @@ graft_shape graft_onnx_shape_of_opaque(graft_onnx_reader *reader, const Onnx__No
 graft_shape graft_onnx_shape_of_foreign(graft_onnx_reader *reader, const Onnx__NodeProto *node,
                                         uint32_t k);
 
-
 /* ---------------------------------------------------------- onnx_tensor.c */
 
 /* Bytes of an element; 0 for texts and for types that are not known or narrower than a byte. */

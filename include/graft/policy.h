@@ -228,10 +228,10 @@ typedef struct graft_estimator {
     const graft_graph *graph; /* Of the last graft_estimate. */
     const graft_order *order;
     graft_limits limits;
-    uint32_t *prices;       /* By node id, see graft_estimator_cost. */
-    graft_index *first;     /* By node id: its class, the first node that it is equal to... */
-    graft_index *label;     /* ...and after the rewrite that is looked at, which adds nodes. */
-    graft_index *members;   /* By class: how many nodes it has. */
+    uint32_t *prices;     /* By node id, see graft_estimator_cost. */
+    graft_index *first;   /* By node id: its class, the first node that it is equal to... */
+    graft_index *label;   /* ...and after the rewrite that is looked at, which adds nodes. */
+    graft_index *members; /* By class: how many nodes it has. */
     graft_apply_scratch scratch;
     graft_index *touched; /* Node ids that die, a heap of places in the order; from the end on, node
                                ids that have a new class. */

@@ -21,9 +21,8 @@ static graft_status teach(graft_env *env, graft_guided *g, uint64_t most)
         graft_made made;
         double ns = 0.0;
         GRAFT_CHECK(graft_appraisal_plan(env, &place, action, &made));
-        const bool knows =
-            graft_ledger_knows(&g->ledger, &g->now.state.graph, graft_place_rule(&place, action),
-                               &made);
+        const bool knows = graft_ledger_knows(&g->ledger, &g->now.state.graph,
+                                              graft_place_rule(&place, action), &made);
         if (knows || graft_guided_is_over(g) || g->found->evaluations >= end) {
             continue;
         }
