@@ -1,22 +1,17 @@
-/* onnx_write.c - a graph becomes an ONNX message and a file (see onnx_write.h).
+/* onnx_write.c - a graph becomes an ONNX message (see onnx_write.h).
  *
  * Names. A value keeps the name that the file gave it. Two things take precedence: the name of a
  * model output goes to the value that the output now is, and a name that a subgraph reads from
  * outside stays with what it stands for. Where one value would need two names an Identity node
  * gives the second. New names begin with "graft_" and are not in the file already. */
 #include "graph/onnx/onnx_write.h"
-#include "graph/base/file.h"
 #include "graph/base/log.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 /* IR versions before this one list every initializer among the inputs. */
 enum { IR_FREE_INITIALIZERS = 4 };
-
-static const size_t inline_bytes_most = (size_t)1500 * 1000 * 1000;
 
 static const char *text_or_empty(const char *text) { return text == NULL ? "" : text; }
 
@@ -815,10 +810,9 @@ done:
     return status;
 }
 
-/* Makes the message in env->scratch; the caller releases it. */
-static graft_status make_message(graft_env *env, const graft_model *model, const graft_graph *graph,
-                                 bool simplify, Onnx__ModelProto *proto,
-                                 Onnx__GraphProto *onnx_graph)
+graft_status graft_onnx_make_message(graft_env *env, const graft_model *model,
+                                     const graft_graph *graph, bool simplify,
+                                     Onnx__ModelProto *proto, Onnx__GraphProto *onnx_graph)
 {
     graft_status status = GRAFT_OK;
     graft_onnx_writer writer;
@@ -831,73 +825,5 @@ static graft_status make_message(graft_env *env, const graft_model *model, const
     writer.restored = graft_names_new(env->scratch);
     status = write_message(&writer, proto, onnx_graph);
 done:
-    return status;
-}
-
-/* --------------------------------------------------------------------------------- files */
-
-graft_status graft_model_pack(graft_env *env, graft_arena *arena, const graft_model *model,
-                              const graft_graph *graph, uint8_t **data, size_t *size)
-{
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
-    Onnx__ModelProto proto;
-    Onnx__GraphProto onnx_graph;
-    GRAFT_CHECK(make_message(env, model, graph, false, &proto, &onnx_graph));
-    graft_wire_encode(arena, &proto.base, data, size);
-done:
-    if (arena != env->scratch) { /* There the result lies behind the mark. */
-        graft_arena_release(env->scratch, mark);
-    }
-    return status;
-}
-
-/* Writes the weights beside the model. Their file is named by its content: whoever stops the
- * program between the two writes leaves an older model with its own weights. */
-static graft_status write_weights(graft_env *env, const char *path, Onnx__GraphProto *graph)
-{
-    graft_status status = GRAFT_OK;
-    size_t size = graft_onnx_external_bytes(graph);
-    if (size == 0) {
-        return GRAFT_OK;
-    }
-    uint8_t *data = graft_arena_alloc(env->scratch, size);
-    const char *slash = strrchr(path, '/');
-    const char *base = slash == NULL ? path : slash + 1;
-    graft_onnx_store_external(env->scratch, graph, "", data);
-    char *location = graft_arena_printf(env->scratch, "%s.%016" PRIx64 ".data", base,
-                                        (uint64_t)XXH3_64bits(data, size));
-    for (size_t i = 0; i < graph->n_initializer; i++) {
-        Onnx__TensorProto *tensor = graph->initializer[i];
-        if (tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
-            tensor->external_data[0]->value = location;
-        }
-    }
-    char *file = graft_arena_printf(env->scratch, "%.*s%s", (int)(base - path), path, location);
-    GRAFT_TRY(env, graft_file_write(env, file, data, size), "while writing the weights of %s",
-              path);
-done:
-    return status;
-}
-
-graft_status graft_model_write(graft_env *env, const graft_model *model, const graft_graph *graph,
-                               const char *path, const graft_model_write_options *options)
-{
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
-    Onnx__ModelProto proto;
-    Onnx__GraphProto onnx_graph;
-    uint8_t *data = NULL;
-    size_t size = 0;
-    GRAFT_CHECK(
-        make_message(env, model, graph, options != NULL && options->simplify, &proto, &onnx_graph));
-    if ((options != NULL && options->external_data) ||
-        graft_onnx_external_bytes(&onnx_graph) > inline_bytes_most) {
-        GRAFT_CHECK(write_weights(env, path, &onnx_graph));
-    }
-    graft_wire_encode(env->scratch, &proto.base, &data, &size);
-    GRAFT_TRY(env, graft_file_write(env, path, data, size), "while writing the model");
-done:
-    graft_arena_release(env->scratch, mark);
     return status;
 }

@@ -1,5 +1,5 @@
 /* onnx_write.h - what the parts of the ONNX writer share; private to graph/onnx/onnx_write.c,
- * onnx_units.c, onnx_declare.c and onnx_emit.c.
+ * onnx_file.c, onnx_units.c, onnx_declare.c and onnx_emit.c.
  *
  * A graph is written as units, producers first. A unit is one original ONNX node, when all that it
  * became is still in the graph and wired as it was; or one node that a rule made, which is
@@ -72,6 +72,13 @@ bool graft_onnx_is_folded(const graft_onnx_writer *writer, graft_index value);
 
 /* ----------------------------------------------------------- onnx_write.c */
 
+/* Makes `proto`, and `onnx_graph`, which it points to, in env->scratch; the caller releases them. Fails
+ * where the graph is not one of the model's (GRAFT_INTERNAL), and where its weights cannot be folded
+ * or do not fit into their types. */
+GRAFT_MUST_USE graft_status graft_onnx_make_message(graft_env *env, const graft_model *model,
+                                                    const graft_graph *graph, bool simplify,
+                                                    Onnx__ModelProto *proto,
+                                                    Onnx__GraphProto *onnx_graph);
 /* A name that is not in use; `hint` is part of it. */
 const char *graft_onnx_fresh_name(graft_onnx_writer *writer, const char *hint);
 /* The name under which a node that is written reads or produces a value. Weights and folded values
