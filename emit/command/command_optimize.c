@@ -7,6 +7,7 @@
 #include "emit/command/shown_policy.h"
 #include "emit/command/written.h"
 #include "emit/policy/bundles.h"
+#include "emit/policy/faster.h"
 #include "emit/policy/refine.h"
 #include "emit/policy/simplify.h"
 #include "emit/report/confirmed.h"
@@ -47,7 +48,9 @@ typedef struct optimize_run {
     graft_written written;
     double *costs_ns;  /* After each rewrite. */
     graft_trace trace; /* For the report. */
-    bool as_it_was;    /* What came is written. */
+    bool as_it_was;    /* What came is written... */
+    bool faster;       /* ...or what was found, with these algorithms in it. */
+    graft_algorithms algorithms;
     graft_confirmation confirmation;
     double difference; /* That the check found. */
 } optimize_run;
@@ -409,6 +412,40 @@ static graft_status write_report(graft_env *env, optimize_run *run)
     return run->report == NULL ? GRAFT_OK : graft_report_page_write(env, &page, run->report);
 }
 
+/* Algorithms that the device is faster by, in what was written for it. */
+static graft_status find_algorithms(graft_env *env, optimize_run *run, const char **candidate)
+{
+    graft_status status = GRAFT_OK;
+    graft_session *session = &run->session;
+    if (run->options.exact) {
+        return GRAFT_OK; /* Other algorithms round elsewhere. */
+    }
+    GRAFT_CHECK(graft_faster_find(env, session, run->written.model, *candidate, &run->algorithms,
+                                  &run->faster));
+    if (run->faster) {
+        *candidate = graft_device_file(env, session->device, "faster.onnx");
+        GRAFT_CHECK(graft_algorithms_write(env, &run->algorithms, *candidate));
+    }
+done:
+    return status;
+}
+
+/* Writes what was confirmed. */
+static graft_status write_last(graft_env *env, optimize_run *run)
+{
+    graft_status status = GRAFT_OK;
+    run->faster = run->faster && !run->as_it_was;
+    if (run->faster) {
+        GRAFT_CHECK(graft_algorithms_write(env, &run->algorithms, run->out));
+        GRAFT_CHECK(graft_written_read(env, &run->session, run->out, &run->written));
+        goto done;
+    }
+    GRAFT_CHECK(write_result(env, run, run->out));
+    GRAFT_CHECK(read_back(env, run, run->out));
+done:
+    return status;
+}
+
 /* Where the device times whole models, nothing comes out that it has not confirmed: the file is
  * written when that is known. */
 static graft_status write_confirmed(graft_env *env, optimize_run *run)
@@ -424,15 +461,17 @@ static graft_status write_confirmed(graft_env *env, optimize_run *run)
     }
     const char *candidate = graft_device_file(env, session->device, "candidate.onnx");
     GRAFT_CHECK(write_file(env, run, candidate));
-    bool changed = run->found.step_count > 0 || session->simplified > 0 ||
-                   graft_written_operators(env, session->model) !=
-                       graft_written_operators(env, run->written.model);
-    if (changed && !run->as_it_was) {
+    bool changed = !run->as_it_was &&
+                   (run->found.step_count > 0 || session->simplified > 0 ||
+                    graft_written_operators(env, session->model) !=
+                        graft_written_operators(env, run->written.model));
+    GRAFT_CHECK(find_algorithms(env, run, &candidate));
+    if (changed || run->faster) {
+        run->as_it_was = false;
         GRAFT_CHECK(graft_confirm(env, session, candidate, &run->confirmation));
         run->as_it_was = !run->confirmation.kept;
     }
-    GRAFT_CHECK(write_result(env, run, run->out));
-    GRAFT_CHECK(read_back(env, run, run->out));
+    GRAFT_CHECK(write_last(env, run));
 done:
     return status;
 }

@@ -12,13 +12,11 @@
 
 /* -------------------------------------------------------------- reading back */
 
-graft_status graft_written_open(graft_env *env, graft_session *session, const char *path,
+graft_status graft_written_read(graft_env *env, const graft_session *session, const char *path,
                                 graft_written *written)
 {
     graft_status status = GRAFT_OK;
     const int verbosity = env->verbosity;
-    graft_graph *graph = NULL;
-    graft_state state;
     env->verbosity = 0; /* What there is to say about the model was said when it was read. */
     const graft_model_options reading = {.sizes = session->model->sizes,
                                          .size_count = session->model->size_count,
@@ -27,6 +25,18 @@ graft_status graft_written_open(graft_env *env, graft_session *session, const ch
                                          .unroll = session->unroll};
     GRAFT_TRY(env, graft_model_read(env, env->life, path, &reading, &written->model),
               "while reading what was written");
+done:
+    env->verbosity = verbosity;
+    return status;
+}
+
+graft_status graft_written_open(graft_env *env, graft_session *session, const char *path,
+                                graft_written *written)
+{
+    graft_status status = GRAFT_OK;
+    graft_graph *graph = NULL;
+    graft_state state;
+    GRAFT_CHECK(graft_written_read(env, session, path, written));
     GRAFT_CHECK(graft_graph_renumber(env, env->life, &written->model->graph, &graph));
     const graft_limits limits = graft_state_limits(graph);
     graft_state_open(env->life, &limits, &state);
@@ -35,7 +45,6 @@ graft_status graft_written_open(graft_env *env, graft_session *session, const ch
     GRAFT_CHECK(graft_session_total(env, session, &state.graph, &state.order, &written->total));
 done:
     graft_cost_set_model(session->cost, session->model);
-    env->verbosity = verbosity;
     return status;
 }
 

@@ -10,6 +10,9 @@ typedef struct graft_written {
     graft_cost_total total; /* By the session's price. */
 } graft_written;
 
+/* Reads the file; its price stays what it was. */
+GRAFT_MUST_USE graft_status graft_written_read(graft_env *env, const graft_session *session,
+                                               const char *path, graft_written *written);
 /* Reads the file and prices it. */
 GRAFT_MUST_USE graft_status graft_written_open(graft_env *env, graft_session *session,
                                                const char *path, graft_written *written);

@@ -440,6 +440,21 @@ static graft_status emit_swish(const emitter *e)
     return GRAFT_OK;
 }
 
+/* x hard_sigmoid(x / 6 + 1/2), likewise. */
+static graft_status emit_hard_swish(const emitter *e)
+{
+    if (e->writer->opset >= function_since[GRAFT_OP_hard_swish]) {
+        return emit_function(e);
+    }
+    const char *x = in_name(e, 0);
+    const char *gate = graft_onnx_fresh_name(e->writer, out_name(e, 0));
+    Onnx__NodeProto *node = push1(e, "HardSigmoid", x, gate);
+    graft_onnx_set_float(e->writer->arena, node, "alpha", 1.0F / 6.0F);
+    graft_onnx_set_float(e->writer->arena, node, "beta", 0.5F);
+    (void)push2(e, "Mul", x, gate, out_name(e, 0));
+    return GRAFT_OK;
+}
+
 /* The mean over the last axis, which stays as 1. */
 static const char *step_mean(const emitter *e, const char *in)
 {
@@ -837,7 +852,9 @@ static emit_form *const emit_table[GRAFT_OP_COUNT] = {
     [GRAFT_OP_dequantise] = emit_quantise,
 #define OP(id, name, inputs, outputs, attributes, flags, onnx)
 #define FUNCTION(id, name, attributes, flags, work, since, onnx, body)                             \
-    [id] = (id) == GRAFT_OP_swish ? emit_swish : emit_function,
+    [id] = (id) == GRAFT_OP_swish        ? emit_swish                                              \
+           : (id) == GRAFT_OP_hard_swish ? emit_hard_swish                                         \
+                                         : emit_function,
 #include "graft/operators.def"
 };
 
@@ -846,7 +863,8 @@ bool graft_model_has_form(const graft_model *model, uint32_t op)
     bool erf = op == GRAFT_OP_erf || op == GRAFT_OP_gelu;
     bool extremum = op == GRAFT_OP_max || op == GRAFT_OP_min;
     int64_t first = erf ? OPSET_ERF : extremum ? OPSET_BROADCAST_MAX : 1;
-    if (op != GRAFT_OP_swish && op < GRAFT_OP_COUNT && function_since[op] > first) {
+    if (op != GRAFT_OP_swish && op != GRAFT_OP_hard_swish && op < GRAFT_OP_COUNT &&
+        function_since[op] > first) {
         first = function_since[op];
     }
     return model->onnx->opset >= first;
@@ -874,6 +892,8 @@ uint32_t graft_onnx_unit_nodes(const graft_onnx_writer *writer, const graft_onnx
         return writer->opset >= function_since[GRAFT_OP_swish]              ? 1
                : float_of_bits(node->attrs[GRAFT_ATTR_swish_alpha]) == 1.0F ? 2
                                                                             : 3;
+    case GRAFT_OP_hard_swish:
+        return writer->opset >= function_since[GRAFT_OP_hard_swish] ? 1 : 2;
     case GRAFT_OP_rms_norm:
         return writer->opset >= OPSET_RMS_NORM ? 1 : RMS_NORM_STEPS;
     case GRAFT_OP_layer_norm:

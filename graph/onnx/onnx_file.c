@@ -53,6 +53,21 @@ done:
     return status;
 }
 
+graft_status graft_onnx_write_message(graft_env *env, const char *path, Onnx__ModelProto *proto,
+                                      bool external)
+{
+    graft_status status = GRAFT_OK;
+    uint8_t *data = NULL;
+    size_t size = 0;
+    if (external || graft_onnx_external_bytes(proto->graph) > inline_bytes_most) {
+        GRAFT_CHECK(write_weights(env, path, proto->graph));
+    }
+    graft_wire_encode(env->scratch, &proto->base, &data, &size);
+    GRAFT_TRY(env, graft_file_write(env, path, data, size), "while writing the model");
+done:
+    return status;
+}
+
 graft_status graft_model_write(graft_env *env, const graft_model *model, const graft_graph *graph,
                                const char *path, const graft_model_write_options *options)
 {
@@ -60,16 +75,10 @@ graft_status graft_model_write(graft_env *env, const graft_model *model, const g
     graft_mark mark = graft_arena_mark(env->scratch);
     Onnx__ModelProto proto;
     Onnx__GraphProto onnx_graph;
-    uint8_t *data = NULL;
-    size_t size = 0;
     GRAFT_CHECK(graft_onnx_make_message(env, model, graph, options != NULL && options->simplify,
                                         &proto, &onnx_graph));
-    if ((options != NULL && options->external_data) ||
-        graft_onnx_external_bytes(&onnx_graph) > inline_bytes_most) {
-        GRAFT_CHECK(write_weights(env, path, &onnx_graph));
-    }
-    graft_wire_encode(env->scratch, &proto.base, &data, &size);
-    GRAFT_TRY(env, graft_file_write(env, path, data, size), "while writing the model");
+    GRAFT_CHECK(graft_onnx_write_message(env, path, &proto,
+                                         options != NULL && options->external_data));
 done:
     graft_arena_release(env->scratch, mark);
     return status;

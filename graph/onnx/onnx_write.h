@@ -79,6 +79,10 @@ GRAFT_MUST_USE graft_status graft_onnx_make_message(graft_env *env, const graft_
                                                     const graft_graph *graph, bool simplify,
                                                     Onnx__ModelProto *proto,
                                                     Onnx__GraphProto *onnx_graph);
+/* Writes a message in env->scratch as a file, its weights beside it where they are large or
+ * `external`; its list of initializers is changed (onnx_file.c). GRAFT_IO. */
+GRAFT_MUST_USE graft_status graft_onnx_write_message(graft_env *env, const char *path,
+                                                     Onnx__ModelProto *proto, bool external);
 /* A name that is not in use; `hint` is part of it. */
 const char *graft_onnx_fresh_name(graft_onnx_writer *writer, const char *hint);
 /* The name under which a node that is written reads or produces a value. Weights and folded values

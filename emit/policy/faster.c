@@ -1,0 +1,138 @@
+/* faster.c - see faster.h. */
+#include "emit/policy/faster.h"
+
+#include "cost/device/device_program.h"
+#include "emit/report/confirmed.h"
+#include "graph/base/log.h"
+#include "train/search/search.h"
+
+enum {
+    CLASSES_MOST = 64, /* That are timed, those of most work. */
+    ROUNDS = 15,       /* Of a class. */
+    ROUNDS_MOST = 63   /* Of the whole. */
+};
+
+/* A class that gains less than this alone is left as it is: in the whole it has other neighbours. */
+static const double gain_least = 0.03;
+
+typedef struct {
+    graft_session *session;
+    graft_algorithms *algorithms;
+    uint32_t changed;    /* Nodes that get another algorithm. */
+    const char *refusal; /* Of the device, in env->life; NULL: none. */
+} contest;
+
+/* A class by its algorithms; the own one comes twice, as a control. */
+typedef struct {
+    uint32_t count;
+    graft_algorithm which[GRAFT_ALGORITHM_COUNT + 1];
+    const char *paths[GRAFT_ALGORITHM_COUNT + 1];
+    double *times[GRAFT_ALGORITHM_COUNT + 1];
+} heat;
+
+static graft_status write_files(graft_env *env, contest *c, uint32_t class, heat *h)
+{
+    graft_status status = GRAFT_OK;
+    const uint32_t others = c->algorithms->classes[class].others;
+    h->count = 0;
+    for (uint32_t a = 0; a <= GRAFT_ALGORITHM_COUNT; a++) {
+        const graft_algorithm which = a < GRAFT_ALGORITHM_COUNT ? a : GRAFT_ALGORITHM_OWN;
+        if (which != GRAFT_ALGORITHM_OWN && (others >> which & 1U) == 0) {
+            continue;
+        }
+        const char *name = graft_arena_printf(env->scratch, "alone%u.onnx", a);
+        h->which[h->count] = which;
+        h->paths[h->count] = graft_device_file(env, c->session->device, name);
+        h->times[h->count] = GRAFT_NEW(env->scratch, double, ROUNDS);
+        GRAFT_CHECK(graft_algorithms_write_alone(env, c->algorithms, class, which,
+                                                 h->paths[h->count]));
+        h->count++;
+    }
+done:
+    return status;
+}
+
+/* Times a class by each algorithm and chooses the fastest. */
+static graft_status time_class(graft_env *env, contest *c, uint32_t number)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_mark unit = graft_arena_mark(env->unit);
+    graft_algorithm_class *class = &c->algorithms->classes[number];
+    const char *refusal = NULL;
+    graft_model *alone = NULL;
+    double best = 1.0 - gain_least;
+    heat h;
+    GRAFT_CHECK(write_files(env, c, number, &h));
+    GRAFT_CHECK(graft_model_read(env, env->unit, h.paths[0], NULL, &alone));
+    const graft_device_turns turns = {alone, h.paths, h.count, ROUNDS, h.times};
+    GRAFT_CHECK(graft_device_time_models(env, c->session->device, &turns, &refusal));
+    if (refusal != NULL) {
+        c->refusal = graft_arena_strdup(env->life, refusal);
+        goto done;
+    }
+    for (uint32_t k = 1; k + 1 < h.count; k++) {
+        const double *const pair[GRAFT_CONTENDERS] = {h.times[0], h.times[k],
+                                                      h.times[h.count - 1]};
+        graft_comparison comparison;
+        graft_comparison_of(env, pair, ROUNDS, &comparison);
+        graft_log(env, 2, "%s (%u): %.3f +- %.3f of %.1f us by %s", class->what, class->count,
+                  comparison.ratio, comparison.ratio_spread, comparison.a.median_ns / 1e3,
+                  graft_algorithm_name(h.which[k]));
+        if (comparison.ratio < best && graft_comparison_is_gain(&comparison)) {
+            best = comparison.ratio;
+            class->chosen = h.which[k];
+        }
+    }
+    c->changed += class->chosen == GRAFT_ALGORITHM_OWN ? 0 : class->count;
+done:
+    graft_arena_release(env->unit, unit);
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+/* Holds the file with what was chosen against the one without. */
+static graft_status confirm(graft_env *env, contest *c, const char *path, bool *taken)
+{
+    graft_status status = GRAFT_OK;
+    const char *file = graft_device_file(env, c->session->device, "algorithms.onnx");
+    const graft_confirm_pair pair = {path, file, ROUNDS_MOST};
+    graft_comparison found;
+    const char *refusal = NULL;
+    GRAFT_CHECK(graft_algorithms_write(env, c->algorithms, file));
+    GRAFT_CHECK(graft_confirm_files(env, c->session, &pair, &found, &refusal));
+    if (refusal != NULL) {
+        c->refusal = graft_arena_strdup(env->life, refusal);
+        goto done;
+    }
+    *taken = graft_comparison_is_gain(&found);
+    graft_log(env, 1,
+              "%u operators by other algorithms: %.4f +- %.4f of the time in turns (before against "
+              "itself: %.4f), %s",
+              c->changed, found.ratio, found.ratio_spread, found.control,
+              *taken ? "taken" : "not beyond noise: left out");
+done:
+    return status;
+}
+
+graft_status graft_faster_find(graft_env *env, graft_session *session, const graft_model *model,
+                               const char *path, graft_algorithms *algorithms, bool *taken)
+{
+    graft_status status = GRAFT_OK;
+    contest c = {.session = session, .algorithms = algorithms};
+    *taken = false;
+    graft_algorithms_find(env, model, algorithms);
+    for (uint32_t i = 0; i < algorithms->count && i < CLASSES_MOST && c.refusal == NULL; i++) {
+        GRAFT_CHECK(graft_search_go_on(env));
+        GRAFT_CHECK(time_class(env, &c, i));
+    }
+    if (c.changed > 0 && c.refusal == NULL) {
+        GRAFT_CHECK(confirm(env, &c, path, taken));
+    }
+    if (c.refusal != NULL) {
+        graft_log(env, 1, "algorithms could not be timed (%s): the operators stay as they are",
+                  c.refusal);
+    }
+done:
+    return status;
+}

@@ -1,0 +1,19 @@
+/* faster.h - algorithms that a runtime is faster by (graph/algorithms.h), told by its own clock.
+ *
+ * Each class of nodes is timed alone by each algorithm that it has, in turns; what gains there by
+ * more than noise is written for all of them, and the whole is held against the file once more. */
+#ifndef GRAFT_EMIT_FASTER_H
+#define GRAFT_EMIT_FASTER_H
+
+#include "emit/command/session.h"
+#include "graph/algorithms.h"
+
+/* Chooses algorithms for the nodes of `model`, which is what `path` holds, on the session's device
+ * (graft_device_times_models). *taken says whether any is confirmed; `algorithms`, in env->life,
+ * then says which. The log says what each class takes. GRAFT_INTERRUPTED when the user asked to
+ * stop; otherwise fails as writing does. */
+GRAFT_MUST_USE graft_status graft_faster_find(graft_env *env, graft_session *session,
+                                              const graft_model *model, const char *path,
+                                              graft_algorithms *algorithms, bool *taken);
+
+#endif

@@ -1,0 +1,446 @@
+/* onnx_algorithms.c - see algorithms.h. Nodes of a message are replaced by more of them; what each
+ * stands for is read off what Graft made of it when the file was read. */
+#include "graph/algorithms.h"
+
+#include "graph/onnx/onnx_spell.h"
+#include "graph/onnx/onnx_write.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { IR_FREE_INITIALIZERS = 4, OPSET_BROADCAST = 7, CHANNELS_LEAST = 8 };
+
+static const char *const names[GRAFT_ALGORITHM_COUNT] = {
+    [GRAFT_ALGORITHM_OWN] = "as it is",
+    [GRAFT_ALGORITHM_WINOGRAD_6] = "Winograd's convolution on six points",
+    [GRAFT_ALGORITHM_WINOGRAD_4] = "Winograd's convolution on four points",
+    [GRAFT_ALGORITHM_POOL] = "a pool over channels and roots",
+    [GRAFT_ALGORITHM_TWO_SIDES] = "its two sides apart",
+};
+
+const char *graft_algorithm_name(graft_algorithm algorithm) { return names[algorithm]; }
+
+/* --------------------------------------------------------------- what a node is */
+
+static const char *text_or_empty(const char *text) { return text == NULL ? "" : text; }
+
+/* The part of a node that is an operator, where its group has one only; NULL otherwise. */
+static const graft_onnx_part *part_of(const graft_onnx *onnx, uint32_t index, uint32_t op)
+{
+    const graft_onnx_part *found = NULL;
+    const graft_onnx_group *group = &onnx->groups[index];
+    for (uint32_t p = 0; p < group->part_count; p++) {
+        if (group->parts[p].op == op) {
+            found = &group->parts[p];
+        }
+    }
+    return found;
+}
+
+/* The sizes of an image of binary32 that the graph has; false when input k is none. */
+static bool image_of(const graft_model *model, const Onnx__NodeProto *node, size_t k,
+                     graft_shape *shape)
+{
+    const graft_onnx_entry *entry = graft_onnx_input(model->onnx, node, k);
+    if (entry == NULL || entry->value == GRAFT_NONE) {
+        return false;
+    }
+    *shape = model->graph.values[entry->value].shape;
+    return shape->rank == 4 && shape->dtype == GRAFT_DTYPE_F32;
+}
+
+/* The weight that is a node's input k; NULL when that is none of binary32 with data. */
+static const graft_model_weight *weight_of(const graft_model *model, const Onnx__NodeProto *node,
+                                           size_t k)
+{
+    const graft_onnx_entry *entry = graft_onnx_input(model->onnx, node, k);
+    const graft_model_weight *weight =
+        entry == NULL || entry->weight == GRAFT_NONE ? NULL : &model->weights[entry->weight];
+    return weight != NULL && weight->data != NULL && weight->shape.dtype == GRAFT_DTYPE_F32 ? weight
+                                                                                           : NULL;
+}
+
+/* Outputs of a tile for so many taps on `points` points; 0: that is no algorithm of its own. */
+static uint32_t tile_of(int32_t taps, uint32_t points)
+{
+    return taps == 1                   ? 1
+           : taps == 3                 ? points - 2
+           : taps == 5 && points == 6U ? 2
+                                       : 0;
+}
+
+static uint32_t judge_taps(const int32_t taps[2])
+{
+    uint32_t others = 0;
+    if (taps[0] == 1 && taps[1] == 1) {
+        return 0;
+    }
+    if (tile_of(taps[0], 6) > 0 && tile_of(taps[1], 6) > 0) {
+        others |= 1U << GRAFT_ALGORITHM_WINOGRAD_6;
+    }
+    if (tile_of(taps[0], 4) > 0 && tile_of(taps[1], 4) > 0) {
+        others |= 1U << GRAFT_ALGORITHM_WINOGRAD_4;
+    }
+    return others;
+}
+
+/* A convolution with weights, one group, and steps of one. */
+static void judge_convolution(const graft_model *model, const Onnx__NodeProto *node,
+                              const graft_onnx_part *part, graft_onnx_site *site)
+{
+    const graft_model_weight *filter = weight_of(model, node, 1);
+    const int32_t *attrs = part->attrs;
+    if (filter == NULL || filter->shape.rank != 4 ||
+        (graft_onnx_input(model->onnx, node, 2) != NULL && weight_of(model, node, 2) == NULL) ||
+        attrs[GRAFT_ATTR_conv_groups] != 1 || attrs[GRAFT_ATTR_conv_stride_h] != 1 ||
+        attrs[GRAFT_ATTR_conv_stride_w] != 1 || attrs[GRAFT_ATTR_conv_dilation_h] != 1 ||
+        attrs[GRAFT_ATTR_conv_dilation_w] != 1) {
+        return;
+    }
+    site->filter = filter;
+    site->bias = weight_of(model, node, 2);
+    site->y = part->outputs[0];
+    site->taps[0] = filter->shape.dims[2];
+    site->taps[1] = filter->shape.dims[3];
+    site->pads[0] = attrs[GRAFT_ATTR_conv_pad_top];
+    site->pads[1] = attrs[GRAFT_ATTR_conv_pad_left];
+    if (site->x.dims[1] >= CHANNELS_LEAST && site->y.dims[1] >= CHANNELS_LEAST) {
+        site->others = judge_taps(site->taps);
+    }
+}
+
+/* LRN with the powers that roots make. */
+static void judge_normalisation(const Onnx__NodeProto *node, graft_onnx_site *site)
+{
+    graft_onnx_plan plan = {.node = node};
+    const int64_t size = graft_plan_int(&plan, "size", 0);
+    site->numbers[GRAFT_LRN_ALPHA] = graft_plan_float(&plan, "alpha", 1e-4F);
+    site->numbers[GRAFT_LRN_BETA] = graft_plan_float(&plan, "beta", 0.75F);
+    site->numbers[GRAFT_LRN_BIAS] = graft_plan_float(&plan, "bias", 1.0F);
+    site->y = site->x;
+    if (plan.refusal == NULL && size >= 1 && size <= site->x.dims[1] &&
+        (site->numbers[GRAFT_LRN_BETA] == 0.75F || site->numbers[GRAFT_LRN_BETA] == 0.5F)) {
+        site->taps[0] = (int32_t)size;
+        site->others = 1U << GRAFT_ALGORITHM_POOL;
+    }
+}
+
+/* PRelu with a slope for each channel. */
+static void judge_prelu(const graft_model *model, const Onnx__NodeProto *node,
+                        graft_onnx_site *site)
+{
+    const graft_model_weight *slope = weight_of(model, node, 1);
+    const uint32_t rank = slope == NULL ? 0 : slope->shape.rank;
+    site->y = site->x;
+    if (rank >= 3 && slope->shape.dims[rank - 3] == site->x.dims[1] &&
+        graft_shape_elements(&slope->shape) == (uint64_t)site->x.dims[1]) {
+        site->filter = slope;
+        site->others = 1U << GRAFT_ALGORITHM_TWO_SIDES;
+    }
+}
+
+/* What is to be known of a node; `others` is 0 when it has its own algorithm only. */
+static graft_onnx_site site_of(const graft_model *model, uint32_t index)
+{
+    const Onnx__NodeProto *node = model->onnx->proto->graph->node[index];
+    const char *type = text_or_empty(node->op_type);
+    graft_onnx_site site;
+    memset(&site, 0, sizeof(site)); /* Classes compare all of it. */
+    if (text_or_empty(node->domain)[0] != '\0' || node->n_output != 1 ||
+        !image_of(model, node, 0, &site.x)) {
+        return site;
+    }
+    const graft_onnx_part *conv = part_of(model->onnx, index, GRAFT_OP_conv);
+    conv = conv == NULL ? part_of(model->onnx, index, GRAFT_OP_conv_bias) : conv;
+    if (strcmp(type, "Conv") == 0 && conv != NULL) {
+        judge_convolution(model, node, conv, &site);
+    } else if (strcmp(type, "LRN") == 0) {
+        judge_normalisation(node, &site);
+    } else if (strcmp(type, "PRelu") == 0) {
+        judge_prelu(model, node, &site);
+    }
+    return site;
+}
+
+/* ---------------------------------------------------------------------- classes */
+
+/* Whether two nodes differ in their weights at most. */
+static bool are_alike(const graft_onnx_site *a, const graft_onnx_site *b)
+{
+    return a->others == b->others && memcmp(a->x.dims, b->x.dims, sizeof(a->x.dims)) == 0 &&
+           memcmp(a->y.dims, b->y.dims, sizeof(a->y.dims)) == 0 &&
+           memcmp(a->taps, b->taps, sizeof(a->taps)) == 0 &&
+           memcmp(a->pads, b->pads, sizeof(a->pads)) == 0 &&
+           memcmp(a->numbers, b->numbers, sizeof(a->numbers)) == 0;
+}
+
+static graft_algorithm_class class_of_site(graft_arena *arena, const graft_model *model,
+                                           uint32_t index, const graft_onnx_site *site)
+{
+    const char *type = model->onnx->proto->graph->node[index]->op_type;
+    const int32_t *x = site->x.dims;
+    const int32_t *y = site->y.dims;
+    const bool conv = strcmp(type, "Conv") == 0;
+    const double places = (double)y[0] * y[1] * y[2] * y[3];
+    return (graft_algorithm_class){
+        .what = conv ? graft_arena_printf(arena, "Conv %dx%d, %d -> %d channels, %d x %d",
+                                          site->taps[0], site->taps[1], x[1], y[1], y[2], y[3])
+                     : graft_arena_printf(arena, "%s, %d channels, %d x %d", type, x[1], x[2], x[3]),
+        .first = index,
+        .others = site->others,
+        .work = conv ? places * x[1] * site->taps[0] * site->taps[1]
+                     : 400.0 * places /* Passes over memory, a power each. */};
+}
+
+static int compare_work(const void *a, const void *b)
+{
+    const graft_algorithm_class *x = a;
+    const graft_algorithm_class *y = b;
+    return x->work != y->work ? (x->work < y->work) - (x->work > y->work)
+                              : (x->first > y->first) - (x->first < y->first);
+}
+
+/* The class of each node, by its first node, once the classes are in their order. */
+static void number_classes(graft_env *env, graft_algorithms *found)
+{
+    const graft_model *model = found->model;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_onnx_site *sites = GRAFT_NEW(env->scratch, graft_onnx_site, found->count);
+    for (uint32_t c = 0; c < found->count; c++) {
+        sites[c] = site_of(model, found->classes[c].first);
+    }
+    for (uint32_t i = 0; i < model->onnx->node_count; i++) {
+        const graft_onnx_site site = site_of(model, i);
+        found->class_of[i] = GRAFT_NONE;
+        for (uint32_t c = 0; c < found->count && site.others != 0; c++) {
+            if (are_alike(&sites[c], &site)) {
+                found->class_of[i] = c;
+            }
+        }
+    }
+    graft_arena_release(env->scratch, mark);
+}
+
+void graft_algorithms_find(graft_env *env, const graft_model *model, graft_algorithms *algorithms)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const graft_onnx *onnx = model->onnx;
+    const bool fixed = onnx != NULL && !onnx->keep_all && model->size_count == 0 &&
+                       onnx->opset >= OPSET_BROADCAST;
+    const uint32_t node_count = fixed ? onnx->node_count : 0;
+    graft_onnx_site *sites = GRAFT_NEW(env->scratch, graft_onnx_site, node_count);
+    *algorithms = (graft_algorithms){.model = model};
+    algorithms->classes = GRAFT_NEW(env->life, graft_algorithm_class, node_count);
+    algorithms->class_of = GRAFT_NEW(env->life, uint32_t, node_count);
+    for (uint32_t i = 0; i < node_count; i++) {
+        const graft_onnx_site site = site_of(model, i);
+        uint32_t c = 0;
+        while (c < algorithms->count && !are_alike(&sites[c], &site)) {
+            c++;
+        }
+        if (site.others == 0) {
+            continue;
+        }
+        if (c == algorithms->count) {
+            sites[c] = site;
+            algorithms->classes[algorithms->count++] = class_of_site(env->life, model, i, &site);
+        }
+        algorithms->classes[c].count++;
+    }
+    for (uint32_t c = 0; c < algorithms->count; c++) {
+        algorithms->classes[c].work *= algorithms->classes[c].count;
+    }
+    if (algorithms->count > 0) {
+        qsort(algorithms->classes, algorithms->count, sizeof(algorithms->classes[0]), compare_work);
+        number_classes(env, algorithms);
+    }
+    graft_arena_release(env->scratch, mark);
+}
+
+/* ---------------------------------------------------------------------- writing */
+
+static void spell(graft_onnx_spelling *s, const graft_model *model, uint32_t index,
+                  graft_algorithm algorithm, const char *x, const char *y)
+{
+    graft_onnx_site site = site_of(model, index);
+    const Onnx__NodeProto *node = model->onnx->proto->graph->node[index];
+    if (algorithm == GRAFT_ALGORITHM_POOL) {
+        graft_onnx_spell_pool(s, &site, x, y);
+    } else if (algorithm == GRAFT_ALGORITHM_TWO_SIDES) {
+        graft_onnx_spell_two_sides(s, &site, x, y);
+    } else if (algorithm == GRAFT_ALGORITHM_OWN) {
+        graft_onnx_spell_own(s, node, x, y);
+    } else {
+        const uint32_t points = algorithm == GRAFT_ALGORITHM_WINOGRAD_6 ? 6 : 4;
+        site.outputs[0] = tile_of(site.taps[0], points);
+        site.outputs[1] = tile_of(site.taps[1], points);
+        graft_onnx_spell_winograd(s, &site, x, y);
+    }
+}
+
+/* Names that are read: by what is written, by subgraphs of what stays, and as outputs. */
+static graft_names *list_read(graft_arena *arena, const graft_algorithms *algorithms,
+                              const graft_onnx_spelling *s)
+{
+    const graft_onnx *onnx = algorithms->model->onnx;
+    const Onnx__GraphProto *graph = onnx->proto->graph;
+    graft_names *read = graft_names_new(arena);
+    for (uint32_t i = 0; i < s->node_count; i++) {
+        for (size_t k = 0; k < s->nodes[i]->n_input; k++) {
+            (void)graft_names_add(read, s->nodes[i]->input[k], 0);
+        }
+    }
+    for (uint32_t i = 0; i < onnx->node_count; i++) {
+        for (uint32_t k = 0; k < onnx->groups[i].captured_count; k++) {
+            (void)graft_names_add(read, onnx->entries[onnx->groups[i].captured[k]].name, 0);
+        }
+    }
+    for (size_t i = 0; i < graph->n_output; i++) {
+        (void)graft_names_add(read, text_or_empty(graph->output[i]->name), 0);
+    }
+    return read;
+}
+
+/* What was there and is still read or was not read before, and what is new. */
+static void list_weights(graft_arena *arena, const graft_algorithms *algorithms,
+                         const graft_onnx_spelling *s, Onnx__GraphProto *graph)
+{
+    const graft_onnx *onnx = algorithms->model->onnx;
+    const graft_names *read = list_read(arena, algorithms, s);
+    graft_names *replaced = graft_names_new(arena);
+    Onnx__TensorProto **all =
+        GRAFT_NEW(arena, Onnx__TensorProto *, graph->n_initializer + s->tensor_count);
+    size_t count = 0;
+    for (uint32_t i = 0; i < onnx->node_count; i++) {
+        const Onnx__NodeProto *node = onnx->proto->graph->node[i];
+        for (size_t k = 1; algorithms->class_of[i] != GRAFT_NONE && k < node->n_input; k++) {
+            (void)graft_names_add(replaced, node->input[k], 0);
+        }
+    }
+    for (size_t i = 0; i < graph->n_initializer; i++) {
+        const char *name = text_or_empty(graph->initializer[i]->name);
+        if (graft_names_find(read, name) != GRAFT_NONE ||
+            graft_names_find(replaced, name) == GRAFT_NONE) {
+            all[count++] = graph->initializer[i];
+        }
+    }
+    for (uint32_t i = 0; i < s->tensor_count; i++) {
+        all[count++] = s->tensors[i];
+    }
+    graph->initializer = all;
+    graph->n_initializer = count;
+}
+
+/* Initializers that are no inputs came with IR version 4. */
+static void free_weights(graft_arena *arena, const graft_onnx *onnx, Onnx__ModelProto *proto)
+{
+    Onnx__GraphProto *graph = proto->graph;
+    Onnx__ValueInfoProto **inputs = GRAFT_NEW(arena, Onnx__ValueInfoProto *, graph->n_input);
+    size_t count = 0;
+    if (proto->ir_version >= IR_FREE_INITIALIZERS) {
+        return;
+    }
+    for (size_t i = 0; i < graph->n_input; i++) {
+        const uint32_t entry = graft_names_find(onnx->names, text_or_empty(graph->input[i]->name));
+        if (entry == GRAFT_NONE || onnx->entries[entry].kind != GRAFT_ONNX_WEIGHT) {
+            inputs[count++] = graph->input[i];
+        }
+    }
+    graph->input = inputs;
+    graph->n_input = count;
+    proto->has_ir_version = 1;
+    proto->ir_version = IR_FREE_INITIALIZERS;
+}
+
+graft_status graft_algorithms_write(graft_env *env, const graft_algorithms *algorithms,
+                                    const char *path)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const graft_onnx *onnx = algorithms->model->onnx;
+    graft_onnx_spelling s;
+    graft_onnx_spelling_open(env->scratch, onnx, &s);
+    Onnx__ModelProto proto = *onnx->proto;
+    Onnx__GraphProto graph = *proto.graph;
+    proto.graph = &graph;
+    for (uint32_t i = 0; i < onnx->node_count; i++) {
+        Onnx__NodeProto *node = onnx->proto->graph->node[i];
+        const uint32_t class = algorithms->class_of[i];
+        const graft_algorithm chosen =
+            class == GRAFT_NONE ? GRAFT_ALGORITHM_OWN : algorithms->classes[class].chosen;
+        if (chosen == GRAFT_ALGORITHM_OWN) {
+            graft_onnx_spell_node(&s, node);
+        } else {
+            spell(&s, algorithms->model, i, chosen, node->input[0], node->output[0]);
+        }
+    }
+    graph.node = s.nodes;
+    graph.n_node = s.node_count;
+    list_weights(env->scratch, algorithms, &s, &graph);
+    free_weights(env->scratch, onnx, &proto);
+    graft_status status = graft_onnx_write_message(env, path, &proto, false);
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+/* ------------------------------------------------------------------------ alone */
+
+/* The initializers and Constant nodes that a node reads, and the node. */
+static void spell_with_weights(graft_onnx_spelling *s, const graft_model *model, uint32_t index)
+{
+    const Onnx__NodeProto *node = model->onnx->proto->graph->node[index];
+    graft_names *given = graft_names_new(s->arena);
+    for (size_t k = 1; k < node->n_input; k++) {
+        const graft_model_weight *weight = weight_of(model, node, k);
+        if (weight != NULL && graft_names_add(given, node->input[k], 0)) {
+            bool fits = true;
+            graft_onnx_spell_tensor(s, graft_onnx_make_weight(s->arena, node->input[k],
+                                                              &weight->shape, weight->data, &fits));
+        }
+    }
+    spell(s, model, index, GRAFT_ALGORITHM_OWN, "x.scaled", "y.own");
+}
+
+graft_status graft_algorithms_write_alone(graft_env *env, const graft_algorithms *algorithms,
+                                          uint32_t class, graft_algorithm algorithm,
+                                          const char *path)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const graft_model *model = algorithms->model;
+    const uint32_t index = algorithms->classes[class].first;
+    const graft_onnx_site site = site_of(model, index);
+    graft_onnx_spelling s;
+    int64_t dims[2][4];
+    for (uint32_t i = 0; i < 4; i++) {
+        dims[0][i] = site.x.dims[i];
+        dims[1][i] = site.y.dims[i];
+    }
+    graft_onnx_spelling_open(env->scratch, model->onnx, &s);
+    graft_onnx_spell_scale(&s, site.x.dims[1], NULL, 1.0F, "x", "x.scaled");
+    if (algorithm == GRAFT_ALGORITHM_OWN) {
+        spell_with_weights(&s, model, index);
+    } else {
+        spell(&s, model, index, algorithm, "x.scaled", "y.own");
+    }
+    graft_onnx_spell_scale(&s, site.y.dims[1], NULL, 1.0F, "y.own", "y");
+    Onnx__ValueInfoProto *x =
+        graft_onnx_make_port(env->scratch, "x", GRAFT_DTYPE_F32, dims[0], 4);
+    Onnx__ValueInfoProto *y =
+        graft_onnx_make_port(env->scratch, "y", GRAFT_DTYPE_F32, dims[1], 4);
+    Onnx__ModelProto proto = *model->onnx->proto;
+    Onnx__GraphProto graph;
+    onnx__graph_proto__init(&graph);
+    graph.name = proto.graph->name;
+    graph.input = &x;
+    graph.output = &y;
+    graph.n_input = graph.n_output = 1;
+    graph.node = s.nodes;
+    graph.n_node = s.node_count;
+    graph.initializer = s.tensors;
+    graph.n_initializer = s.tensor_count;
+    proto.graph = &graph;
+    free_weights(env->scratch, model->onnx, &proto);
+    graft_status status = graft_onnx_write_message(env, path, &proto, false);
+    graft_arena_release(env->scratch, mark);
+    return status;
+}

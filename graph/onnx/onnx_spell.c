@@ -1,0 +1,413 @@
+/* onnx_spell.c - see onnx_spell.h. */
+#include "graph/onnx/onnx_spell.h"
+
+#include "graph/onnx/onnx_winograd.h"
+
+#include <string.h>
+
+enum { OPSET_SLICE_INPUTS = 10, STEP_INPUTS_MOST = 3 };
+
+void graft_onnx_spelling_open(graft_arena *arena, const graft_onnx *onnx, graft_onnx_spelling *s)
+{
+    *s = (graft_onnx_spelling){.arena = arena, .onnx = onnx, .given = graft_names_new(arena)};
+}
+
+void graft_onnx_spell_node(graft_onnx_spelling *s, Onnx__NodeProto *node)
+{
+    s->nodes = graft_arena_grow(s->arena, s->nodes, s->node_count, &s->node_capacity, 64,
+                                sizeof(s->nodes[0]));
+    s->nodes[s->node_count++] = node;
+}
+
+void graft_onnx_spell_tensor(graft_onnx_spelling *s, Onnx__TensorProto *tensor)
+{
+    s->tensors = graft_arena_grow(s->arena, s->tensors, s->tensor_count, &s->tensor_capacity, 64,
+                                  sizeof(s->tensors[0]));
+    s->tensors[s->tensor_count++] = tensor;
+}
+
+void graft_onnx_spell_own(graft_onnx_spelling *s, const Onnx__NodeProto *node, const char *x,
+                          const char *y)
+{
+    Onnx__NodeProto *copy = GRAFT_NEW(s->arena, Onnx__NodeProto, 1);
+    *copy = *node;
+    copy->input = GRAFT_NEW(s->arena, char *, node->n_input);
+    memcpy(copy->input, node->input, node->n_input * sizeof(copy->input[0]));
+    copy->input[0] = graft_arena_strdup(s->arena, x);
+    copy->output = GRAFT_NEW(s->arena, char *, 1);
+    copy->output[0] = graft_arena_strdup(s->arena, y);
+    graft_onnx_spell_node(s, copy);
+}
+
+/* ------------------------------------------------------------------------- steps */
+
+static bool is_taken(const graft_onnx_spelling *s, const char *name)
+{
+    return graft_names_find(s->onnx->names, name) != GRAFT_NONE ||
+           graft_names_find(s->onnx->inner, name) != GRAFT_NONE ||
+           !graft_names_add(s->given, name, 0);
+}
+
+/* A new name within what makes `y`. */
+static const char *new_name(graft_onnx_spelling *s, const char *y, const char *part)
+{
+    const char *name = graft_arena_printf(s->arena, "%s/%s", y, part);
+    for (uint32_t i = 1; is_taken(s, name); i++) {
+        name = graft_arena_printf(s->arena, "%s/%s_%u", y, part, i);
+    }
+    return name;
+}
+
+static const char *floats(graft_onnx_spelling *s, const char *y, const char *part,
+                          const float *data, const int64_t *dims, size_t rank)
+{
+    const char *name = new_name(s, y, part);
+    graft_onnx_spell_tensor(
+        s, graft_onnx_make_tensor(s->arena, name, GRAFT_DTYPE_F32, dims, rank, data));
+    return name;
+}
+
+static const char *ints(graft_onnx_spelling *s, const char *y, const char *part,
+                        const int64_t *items, size_t count)
+{
+    const int64_t dims[1] = {(int64_t)count};
+    const char *name = new_name(s, y, part);
+    int64_t *data = GRAFT_NEW(s->arena, int64_t, count);
+    memcpy(data, items, count * sizeof(items[0]));
+    graft_onnx_spell_tensor(
+        s, graft_onnx_make_tensor(s->arena, name, GRAFT_DTYPE_I64, dims, 1, data));
+    return name;
+}
+
+static float *new_table(graft_onnx_spelling *s, int64_t rows, int64_t columns)
+{
+    return GRAFT_NEW(s->arena, float, (size_t)rows * (size_t)columns);
+}
+
+/* A node of up to three inputs, up to the first NULL; its output is `out`. */
+static Onnx__NodeProto *step_to(graft_onnx_spelling *s, const char *op,
+                                const char *const inputs[STEP_INPUTS_MOST], const char *out)
+{
+    size_t count = 0;
+    while (count < STEP_INPUTS_MOST && inputs[count] != NULL) {
+        count++;
+    }
+    Onnx__NodeProto *node = graft_onnx_make_node(s->arena, op, inputs, count, &out, 1);
+    node->name = graft_arena_printf(s->arena, "%s/%s", out, op);
+    graft_onnx_spell_node(s, node);
+    return node;
+}
+
+/* Likewise to a new value within what makes `y`, which is the result. */
+static const char *step(graft_onnx_spelling *s, const char *y, const char *op, const char *a,
+                        const char *b)
+{
+    const char *const inputs[STEP_INPUTS_MOST] = {a, b};
+    const char *out = new_name(s, y, op);
+    (void)step_to(s, op, inputs, out);
+    return out;
+}
+
+/* Sizes or an order of axes whose first axis stands for images; that axis goes where there is one
+ * image only: runtimes do best without. */
+typedef struct {
+    int64_t items[5];
+    uint32_t count;
+} axes;
+
+static axes without_one(axes a, int64_t images)
+{
+    axes b = {.count = a.count - 1};
+    for (uint32_t i = 0; i < b.count; i++) {
+        b.items[i] = a.items[i + 1];
+    }
+    return images == 1 ? b : a;
+}
+
+static const char *reshape(graft_onnx_spelling *s, const char *y, const char *x, const axes *sizes)
+{
+    return step(s, y, "Reshape", x, ints(s, y, "sizes", sizes->items, sizes->count));
+}
+
+static const char *transpose(graft_onnx_spelling *s, const char *y, const char *x, axes order,
+                             int64_t images)
+{
+    const char *const inputs[STEP_INPUTS_MOST] = {x};
+    const char *out = new_name(s, y, "Transpose");
+    axes taken = without_one(order, images);
+    for (uint32_t i = 0; i < taken.count && images == 1; i++) {
+        taken.items[i]--;
+    }
+    graft_onnx_set_ints(s->arena, step_to(s, "Transpose", inputs, out), "perm", taken.items,
+                        taken.count);
+    return out;
+}
+
+void graft_onnx_spell_scale(graft_onnx_spelling *s, int32_t channels, const float *slopes, float by,
+                            const char *x, const char *y)
+{
+    const int64_t dims[4] = {channels, 1, 1, 1};
+    float *factors = new_table(s, channels, 1);
+    for (int32_t c = 0; c < channels; c++) {
+        factors[c] = slopes == NULL ? by : by * slopes[c];
+    }
+    const char *const inputs[STEP_INPUTS_MOST] = {x, floats(s, y, "factors", factors, dims, 4)};
+    graft_onnx_set_int(s->arena, step_to(s, "Conv", inputs, y), "group", channels);
+}
+
+/* -------------------------------------------------------------------- Winograd's */
+
+/* A convolution that is being spelt. */
+typedef struct {
+    graft_onnx_spelling *s;
+    const graft_onnx_site *site;
+    const char *y;             /* Within which names are. */
+    graft_onnx_winograd by[2]; /* Along rows and columns. */
+    int64_t images, channels, filters;
+    int64_t tiles[2];
+    int64_t points; /* Of a tile, */
+    int64_t places; /* and its outputs. */
+} winograd;
+
+/* At its points what each patch is: points x 1 x rows x columns. */
+static const float *input_table(const winograd *w)
+{
+    const graft_onnx_winograd *r = &w->by[0];
+    const graft_onnx_winograd *c = &w->by[1];
+    float *table = new_table(w->s, w->points, w->points);
+    float *at = table;
+    for (uint32_t a = 0; a < r->points; a++) {
+        for (uint32_t b = 0; b < c->points; b++) {
+            for (uint32_t i = 0; i < r->points; i++) {
+                for (uint32_t j = 0; j < c->points; j++) {
+                    *at++ = (float)(r->bt[a][i] * c->bt[b][j]);
+                }
+            }
+        }
+    }
+    return table;
+}
+
+/* The outputs of a tile of what was found at its points: outputs x points. */
+static const float *output_table(const winograd *w)
+{
+    const graft_onnx_winograd *r = &w->by[0];
+    const graft_onnx_winograd *c = &w->by[1];
+    float *table = new_table(w->s, w->places, w->points);
+    float *at = table;
+    for (uint32_t p = 0; p < r->outputs; p++) {
+        for (uint32_t q = 0; q < c->outputs; q++) {
+            for (uint32_t a = 0; a < r->points; a++) {
+                for (uint32_t b = 0; b < c->points; b++) {
+                    *at++ = (float)(r->at[p][a] * c->at[q][b]);
+                }
+            }
+        }
+    }
+    return table;
+}
+
+/* One filter of one channel at a point. */
+static float filter_at(const winograd *w, const float *taps, uint32_t a, uint32_t b)
+{
+    const graft_onnx_winograd *r = &w->by[0];
+    const graft_onnx_winograd *c = &w->by[1];
+    double sum = 0.0;
+    for (uint32_t i = 0; i < r->taps; i++) {
+        for (uint32_t j = 0; j < c->taps; j++) {
+            sum += r->g[a][i] * c->g[b][j] * (double)taps[i * c->taps + j];
+        }
+    }
+    return (float)sum;
+}
+
+/* Filters at their points: (points filters) x channels. */
+static const float *filter_table(const winograd *w)
+{
+    const float *data = w->site->filter->data;
+    const size_t taps = (size_t)w->by[0].taps * w->by[1].taps;
+    const size_t filters = (size_t)w->filters * (size_t)w->channels;
+    float *table = new_table(w->s, w->points * w->filters, w->channels);
+    for (size_t f = 0; f < filters; f++) {
+        for (uint32_t a = 0; a < w->by[0].points; a++) {
+            for (uint32_t b = 0; b < w->by[1].points; b++) {
+                table[(a * w->by[1].points + b) * filters + f] =
+                    filter_at(w, data + f * taps, a, b);
+            }
+        }
+    }
+    return table;
+}
+
+/* The bias, at the point that counts once in each output. */
+static const char *spell_bias(const winograd *w)
+{
+    const int64_t dims[1] = {w->points * w->filters};
+    const size_t point = (size_t)w->by[0].ones * w->by[1].points + w->by[1].ones;
+    if (w->site->bias == NULL) {
+        return NULL;
+    }
+    float *table = new_table(w->s, dims[0], 1);
+    memset(table, 0, (size_t)dims[0] * sizeof(table[0]));
+    memcpy(table + point * (size_t)w->filters, w->site->bias->data,
+           (size_t)w->filters * sizeof(table[0]));
+    return floats(w->s, w->y, "bias", table, dims, 1);
+}
+
+/* From images to (points channels) x tiles. */
+static const char *spell_patches(const winograd *w, const char *x)
+{
+    graft_onnx_spelling *s = w->s;
+    const int32_t *size = w->site->x.dims;
+    const axes apart = {{w->images * w->channels, 1, size[2], size[3]}, 4};
+    const axes joined = {{w->images, w->points * w->channels, w->tiles[0], w->tiles[1]}, 4};
+    const int64_t dims[4] = {w->points, 1, w->by[0].points, w->by[1].points};
+    int64_t steps[2];
+    int64_t pads[4];
+    for (uint32_t i = 0; i < 2; i++) {
+        steps[i] = w->by[i].outputs;
+        pads[i] = w->site->pads[i];
+        pads[2 + i] =
+            steps[i] * w->tiles[i] + w->by[i].taps - 1 - size[2 + i] - w->site->pads[i];
+    }
+    const char *const inputs[STEP_INPUTS_MOST] = {
+        reshape(s, w->y, x, &apart), floats(s, w->y, "at_points", input_table(w), dims, 4)};
+    const char *patches = new_name(s, w->y, "Conv");
+    Onnx__NodeProto *conv = step_to(s, "Conv", inputs, patches);
+    graft_onnx_set_ints(s->arena, conv, "strides", steps, 2);
+    graft_onnx_set_ints(s->arena, conv, "pads", pads, 4);
+    const axes split = {{w->images, w->channels, w->points, w->tiles[0] * w->tiles[1]}, 4};
+    const axes kept = without_one(split, w->images);
+    patches = transpose(s, w->y, reshape(s, w->y, patches, &kept), (axes){{0, 2, 1, 3}, 4},
+                        w->images);
+    return reshape(s, w->y, patches, &joined);
+}
+
+/* From (points filters) x tiles to images whose sizes are whole tiles. */
+static const char *spell_tiles(const winograd *w, const char *products)
+{
+    graft_onnx_spelling *s = w->s;
+    const int64_t dims[2] = {w->places, w->points};
+    const int64_t tall = w->by[0].outputs;
+    const int64_t wide = w->by[1].outputs;
+    const int64_t rows = w->filters * w->tiles[0];
+    const axes flat = without_one((axes){{w->images, w->points, rows * w->tiles[1]}, 3}, w->images);
+    const axes columns = {{w->images * tall, wide, rows * w->tiles[1]}, 3};
+    const axes lines = without_one((axes){{w->images, tall, rows, w->tiles[1] * wide}, 4}, w->images);
+    const char *out = step(s, w->y, "MatMul", floats(s, w->y, "outputs", output_table(w), dims, 2),
+                           reshape(s, w->y, products, &flat));
+    if (wide > 1) {
+        out = transpose(s, w->y, reshape(s, w->y, out, &columns), (axes){{0, 2, 1}, 3}, 0);
+    }
+    if (tall > 1) {
+        out = transpose(s, w->y, reshape(s, w->y, out, &lines), (axes){{0, 2, 1, 3}, 4}, w->images);
+    }
+    return out;
+}
+
+/* Reshapes to images and cuts off what hangs over. */
+static void spell_image(const winograd *w, const char *x)
+{
+    graft_onnx_spelling *s = w->s;
+    const int32_t *size = w->site->y.dims;
+    const axes image = {{w->images, w->filters, w->tiles[0] * w->by[0].outputs,
+                         w->tiles[1] * w->by[1].outputs}, 4};
+    const int64_t starts[2] = {0, 0};
+    const int64_t ends[2] = {size[2], size[3]};
+    const int64_t which[2] = {2, 3};
+    if (image.items[2] == ends[0] && image.items[3] == ends[1]) {
+        const char *const inputs[STEP_INPUTS_MOST] = {
+            x, ints(s, w->y, "sizes", image.items, image.count)};
+        (void)step_to(s, "Reshape", inputs, w->y);
+        return;
+    }
+    x = reshape(s, w->y, x, &image);
+    if (s->onnx->opset >= OPSET_SLICE_INPUTS) {
+        const char *const inputs[4] = {x, ints(s, w->y, "starts", starts, 2),
+                                       ints(s, w->y, "ends", ends, 2),
+                                       ints(s, w->y, "axes", which, 2)};
+        graft_onnx_spell_node(s, graft_onnx_make_node(s->arena, "Slice", inputs, 4, &w->y, 1));
+        return;
+    }
+    const char *const inputs[STEP_INPUTS_MOST] = {x};
+    Onnx__NodeProto *slice = step_to(s, "Slice", inputs, w->y);
+    graft_onnx_set_ints(s->arena, slice, "starts", starts, 2);
+    graft_onnx_set_ints(s->arena, slice, "ends", ends, 2);
+    graft_onnx_set_ints(s->arena, slice, "axes", which, 2);
+}
+
+void graft_onnx_spell_winograd(graft_onnx_spelling *s, const graft_onnx_site *site, const char *x,
+                               const char *y)
+{
+    winograd w = {.s = s,
+                  .site = site,
+                  .y = y,
+                  .images = site->x.dims[0],
+                  .channels = site->x.dims[1],
+                  .filters = site->y.dims[1],
+                  .points = 1,
+                  .places = 1};
+    for (uint32_t i = 0; i < 2; i++) {
+        const int64_t outputs = site->outputs[i];
+        graft_onnx_winograd_make(site->outputs[i], (uint32_t)site->taps[i], &w.by[i]);
+        w.tiles[i] = (site->y.dims[2 + i] + outputs - 1) / outputs;
+        w.points *= w.by[i].points;
+        w.places *= outputs;
+    }
+    const int64_t dims[4] = {w.points * w.filters, w.channels, 1, 1};
+    const char *const inputs[STEP_INPUTS_MOST] = {
+        spell_patches(&w, x), floats(s, y, "filters", filter_table(&w), dims, 4), spell_bias(&w)};
+    const char *products = new_name(s, y, "Conv");
+    graft_onnx_set_int(s->arena, step_to(s, "Conv", inputs, products), "group", w.points);
+    spell_image(&w, spell_tiles(&w, products));
+}
+
+/* ------------------------------------------------------------------------- others */
+
+static const char *number(graft_onnx_spelling *s, const char *y, const char *part, float value)
+{
+    float *data = new_table(s, 1, 1);
+    data[0] = value;
+    return floats(s, y, part, data, NULL, 0);
+}
+
+void graft_onnx_spell_pool(graft_onnx_spelling *s, const graft_onnx_site *site, const char *x,
+                           const char *y)
+{
+    const int32_t *size = site->x.dims;
+    const int64_t taps = site->taps[0];
+    const int64_t window[3] = {taps, 1, 1};
+    const int64_t pads[6] = {(taps - 1) / 2, 0, 0, taps - 1 - (taps - 1) / 2, 0, 0};
+    const axes deep = {{size[0], 1, size[1], size[2], size[3]}, 5};
+    const axes image = {{size[0], size[1], size[2], size[3]}, 4};
+    const char *const inputs[STEP_INPUTS_MOST] = {
+        reshape(s, y, step(s, y, "Mul", x, x), &deep)};
+    const char *means = new_name(s, y, "AveragePool");
+    Onnx__NodeProto *pool = step_to(s, "AveragePool", inputs, means);
+    graft_onnx_set_ints(s->arena, pool, "kernel_shape", window, 3);
+    graft_onnx_set_ints(s->arena, pool, "pads", pads, 6);
+    graft_onnx_set_int(s->arena, pool, "count_include_pad", 1);
+    means = step(s, y, "Mul", reshape(s, y, means, &image),
+                 number(s, y, "alpha", site->numbers[GRAFT_LRN_ALPHA]));
+    const char *base =
+        step(s, y, "Add", means, number(s, y, "bias", site->numbers[GRAFT_LRN_BIAS]));
+    const char *root = step(s, y, "Sqrt", base, NULL);
+    if (site->numbers[GRAFT_LRN_BETA] != 0.5F) { /* 3/4: a half and a quarter. */
+        root = step(s, y, "Mul", root, step(s, y, "Sqrt", root, NULL));
+    }
+    const char *const quotient[STEP_INPUTS_MOST] = {x, root};
+    (void)step_to(s, "Div", quotient, y);
+}
+
+void graft_onnx_spell_two_sides(graft_onnx_spelling *s, const graft_onnx_site *site, const char *x,
+                                const char *y)
+{
+    const int32_t channels = site->x.dims[1];
+    const char *minus = new_name(s, y, "minus");
+    const char *below = new_name(s, y, "below");
+    graft_onnx_spell_scale(s, channels, NULL, -1.0F, x, minus);
+    graft_onnx_spell_scale(s, channels, site->filter->data, -1.0F, step(s, y, "Relu", minus, NULL),
+                           below);
+    const char *const sum[STEP_INPUTS_MOST] = {step(s, y, "Relu", x, NULL), below};
+    (void)step_to(s, "Add", sum, y);
+}
