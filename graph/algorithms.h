@@ -59,8 +59,7 @@ GRAFT_MUST_USE graft_status graft_algorithms_write(graft_env *env,
  * channel: as neighbours have it that like a layout of their own. Its input is "x". */
 GRAFT_MUST_USE graft_status graft_algorithms_write_alone(graft_env *env,
                                                          const graft_algorithms *algorithms,
-                                                         uint32_t class,
-                                                         graft_algorithm algorithm,
+                                                         uint32_t class, graft_algorithm algorithm,
                                                          const char *path);
 
 #endif

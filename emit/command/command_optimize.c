@@ -461,10 +461,9 @@ static graft_status write_confirmed(graft_env *env, optimize_run *run)
     }
     const char *candidate = graft_device_file(env, session->device, "candidate.onnx");
     GRAFT_CHECK(write_file(env, run, candidate));
-    bool changed = !run->as_it_was &&
-                   (run->found.step_count > 0 || session->simplified > 0 ||
-                    graft_written_operators(env, session->model) !=
-                        graft_written_operators(env, run->written.model));
+    bool changed = !run->as_it_was && (run->found.step_count > 0 || session->simplified > 0 ||
+                                       graft_written_operators(env, session->model) !=
+                                           graft_written_operators(env, run->written.model));
     GRAFT_CHECK(find_algorithms(env, run, &candidate));
     if (changed || run->faster) {
         run->as_it_was = false;

@@ -44,8 +44,8 @@ static graft_status write_files(graft_env *env, contest *c, uint32_t class, heat
         h->which[h->count] = which;
         h->paths[h->count] = graft_device_file(env, c->session->device, name);
         h->times[h->count] = GRAFT_NEW(env->scratch, double, ROUNDS);
-        GRAFT_CHECK(graft_algorithms_write_alone(env, c->algorithms, class, which,
-                                                 h->paths[h->count]));
+        GRAFT_CHECK(
+            graft_algorithms_write_alone(env, c->algorithms, class, which, h->paths[h->count]));
         h->count++;
     }
 done:
@@ -72,8 +72,7 @@ static graft_status time_class(graft_env *env, contest *c, uint32_t number)
         goto done;
     }
     for (uint32_t k = 1; k + 1 < h.count; k++) {
-        const double *const pair[GRAFT_CONTENDERS] = {h.times[0], h.times[k],
-                                                      h.times[h.count - 1]};
+        const double *const pair[GRAFT_CONTENDERS] = {h.times[0], h.times[k], h.times[h.count - 1]};
         graft_comparison comparison;
         graft_comparison_of(env, pair, ROUNDS, &comparison);
         graft_log(env, 2, "%s (%u): %.3f +- %.3f of %.1f us by %s", class->what, class->count,

@@ -58,16 +58,13 @@ static const graft_model_weight *weight_of(const graft_model *model, const Onnx_
     const graft_model_weight *weight =
         entry == NULL || entry->weight == GRAFT_NONE ? NULL : &model->weights[entry->weight];
     return weight != NULL && weight->data != NULL && weight->shape.dtype == GRAFT_DTYPE_F32 ? weight
-                                                                                           : NULL;
+                                                                                            : NULL;
 }
 
 /* Outputs of a tile for so many taps on `points` points; 0: that is no algorithm of its own. */
 static uint32_t tile_of(int32_t taps, uint32_t points)
 {
-    return taps == 1                   ? 1
-           : taps == 3                 ? points - 2
-           : taps == 5 && points == 6U ? 2
-                                       : 0;
+    return taps == 1 ? 1 : taps == 3 ? points - 2 : taps == 5 && points == 6U ? 2 : 0;
 }
 
 static uint32_t judge_taps(const int32_t taps[2])
@@ -184,9 +181,10 @@ static graft_algorithm_class class_of_site(graft_arena *arena, const graft_model
     const bool conv = strcmp(type, "Conv") == 0;
     const double places = (double)y[0] * y[1] * y[2] * y[3];
     return (graft_algorithm_class){
-        .what = conv ? graft_arena_printf(arena, "Conv %dx%d, %d -> %d channels, %d x %d",
-                                          site->taps[0], site->taps[1], x[1], y[1], y[2], y[3])
-                     : graft_arena_printf(arena, "%s, %d channels, %d x %d", type, x[1], x[2], x[3]),
+        .what = conv
+                    ? graft_arena_printf(arena, "Conv %dx%d, %d -> %d channels, %d x %d",
+                                         site->taps[0], site->taps[1], x[1], y[1], y[2], y[3])
+                    : graft_arena_printf(arena, "%s, %d channels, %d x %d", type, x[1], x[2], x[3]),
         .first = index,
         .others = site->others,
         .work = conv ? places * x[1] * site->taps[0] * site->taps[1]
@@ -226,8 +224,8 @@ void graft_algorithms_find(graft_env *env, const graft_model *model, graft_algor
 {
     graft_mark mark = graft_arena_mark(env->scratch);
     const graft_onnx *onnx = model->onnx;
-    const bool fixed = onnx != NULL && !onnx->keep_all && model->size_count == 0 &&
-                       onnx->opset >= OPSET_BROADCAST;
+    const bool fixed =
+        onnx != NULL && !onnx->keep_all && model->size_count == 0 && onnx->opset >= OPSET_BROADCAST;
     const uint32_t node_count = fixed ? onnx->node_count : 0;
     graft_onnx_site *sites = GRAFT_NEW(env->scratch, graft_onnx_site, node_count);
     *algorithms = (graft_algorithms){.model = model};
@@ -423,10 +421,8 @@ graft_status graft_algorithms_write_alone(graft_env *env, const graft_algorithms
         spell(&s, model, index, algorithm, "x.scaled", "y.own");
     }
     graft_onnx_spell_scale(&s, site.y.dims[1], NULL, 1.0F, "y.own", "y");
-    Onnx__ValueInfoProto *x =
-        graft_onnx_make_port(env->scratch, "x", GRAFT_DTYPE_F32, dims[0], 4);
-    Onnx__ValueInfoProto *y =
-        graft_onnx_make_port(env->scratch, "y", GRAFT_DTYPE_F32, dims[1], 4);
+    Onnx__ValueInfoProto *x = graft_onnx_make_port(env->scratch, "x", GRAFT_DTYPE_F32, dims[0], 4);
+    Onnx__ValueInfoProto *y = graft_onnx_make_port(env->scratch, "y", GRAFT_DTYPE_F32, dims[1], 4);
     Onnx__ModelProto proto = *model->onnx->proto;
     Onnx__GraphProto graph;
     onnx__graph_proto__init(&graph);

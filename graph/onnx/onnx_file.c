@@ -77,8 +77,8 @@ graft_status graft_model_write(graft_env *env, const graft_model *model, const g
     Onnx__GraphProto onnx_graph;
     GRAFT_CHECK(graft_onnx_make_message(env, model, graph, options != NULL && options->simplify,
                                         &proto, &onnx_graph));
-    GRAFT_CHECK(graft_onnx_write_message(env, path, &proto,
-                                         options != NULL && options->external_data));
+    GRAFT_CHECK(
+        graft_onnx_write_message(env, path, &proto, options != NULL && options->external_data));
 done:
     graft_arena_release(env->scratch, mark);
     return status;

@@ -170,10 +170,12 @@ void graft_plan_dropout(graft_onnx_plan *plan, uint32_t op)
 
 /* ---------------------------------------------------------------- windows: conv and pools */
 
-/* Attributes of a window that slides over two axes, (height, width), or over one, which is the width
- * of images of one row. */
+/* Attributes of a window that slides over two axes, (height, width); over one, which is the width
+ * of images of one row; or over the first of three, which is the height of images whose rows are
+ * the other two. */
 typedef struct {
-    uint32_t first; /* 1 over one axis. */
+    uint32_t first;   /* 1 over one axis. */
+    graft_shape deep; /* Over the first of three: the input; otherwise of rank 0. */
     int32_t kernel[2];
     int32_t stride[2];
     int32_t dilation[2];
@@ -189,11 +191,29 @@ static graft_onnx_operand as_image(graft_onnx_plan *plan, graft_onnx_operand x)
     return s.rank == 3 ? graft_plan_reshape(plan, x, dims, 4) : x;
 }
 
+/* A volume (N,C,D,H,W) as an image of D rows. */
+static graft_onnx_operand as_rows(graft_onnx_plan *plan, graft_onnx_operand x)
+{
+    graft_shape s = graft_plan_shape(plan, x);
+    const int32_t dims[4] = {s.dims[0], s.dims[1], s.dims[2],
+                             graft_plan_int32(plan, (int64_t)s.dims[3] * s.dims[4])};
+    return graft_plan_reshape(plan, x, dims, 4);
+}
+
 static graft_onnx_operand from_image(graft_onnx_plan *plan, graft_onnx_operand y, const window *w)
 {
     graft_shape s = graft_plan_shape(plan, y);
     const int32_t dims[3] = {s.dims[0], s.dims[1], s.dims[3]};
-    return w->first == 1 ? graft_plan_reshape(plan, y, dims, 3) : y;
+    const int32_t deep[5] = {s.dims[0], s.dims[1], s.dims[2], w->deep.dims[3], w->deep.dims[4]};
+    return w->first == 1       ? graft_plan_reshape(plan, y, dims, 3)
+           : w->deep.rank == 5 ? graft_plan_reshape(plan, y, deep, 5)
+                               : y;
+}
+
+/* A list for three axes that says nothing of the last two. */
+static bool is_of_first(const int64_t *items, uint32_t count, int64_t nothing)
+{
+    return count == 3 && items[1] == nothing && items[2] == nothing;
 }
 
 /* One number an axis. */
@@ -201,7 +221,8 @@ static void read_pair(graft_onnx_plan *plan, const char *name, const window *w, 
 {
     uint32_t count = 0;
     const int64_t *items = graft_plan_ints(plan, name, &count);
-    if (items != NULL && count != 2 - w->first) {
+    const bool deep = w->deep.rank == 5;
+    if (items != NULL && (deep ? !is_of_first(items, count, 1) : count != 2 - w->first)) {
         graft_plan_refuse(plan, "a window that has not an axis for each of the image's");
     }
     for (uint32_t i = w->first; items != NULL && plan->refusal == NULL && i < 2; i++) {
@@ -213,11 +234,13 @@ static void read_pads(graft_onnx_plan *plan, window *w)
 {
     uint32_t count = 0;
     const int64_t *pads = graft_plan_ints(plan, "pads", &count);
-    uint32_t axes = 2 - w->first;
-    if (pads != NULL && count != 2 * axes) {
+    const bool deep = w->deep.rank == 5;
+    const uint32_t axes = deep ? 3 : 2 - w->first;
+    if (pads != NULL && (count != 2 * axes ||
+                         (deep && !(is_of_first(pads, 3, 0) && is_of_first(pads + 3, 3, 0))))) {
         graft_plan_refuse(plan, "pads that are not two numbers an axis");
     }
-    for (uint32_t i = 0; pads != NULL && plan->refusal == NULL && i < axes; i++) {
+    for (uint32_t i = 0; pads != NULL && plan->refusal == NULL && i < 2 - w->first; i++) {
         w->before[w->first + i] = graft_plan_int32(plan, pads[i]);
         w->after[w->first + i] = graft_plan_int32(plan, pads[axes + i]);
     }
@@ -365,12 +388,17 @@ static void apply_ceil_mode(graft_onnx_plan *plan, const graft_shape *x, window 
 void graft_plan_pool(graft_onnx_plan *plan, uint32_t op)
 {
     graft_plan_outputs_at_most(plan, 1); /* The second of MaxPool is the indices. */
-    bool one = graft_plan_shape(plan, graft_plan_input(plan, 0)).rank == 3;
-    graft_onnx_operand input = as_image(plan, graft_plan_input(plan, 0));
+    graft_onnx_operand input = graft_plan_input(plan, 0);
     graft_shape x = graft_plan_shape(plan, input);
+    const bool one = x.rank == 3;
     window w = {
         .first = one ? 1 : 0, .kernel = {one ? 1 : 0, 0}
     };
+    if (x.rank == 5) {
+        w.deep = x;
+    }
+    input = x.rank == 5 ? as_rows(plan, input) : as_image(plan, input);
+    x = graft_plan_shape(plan, input);
     read_pair(plan, "kernel_shape", &w, w.kernel);
     read_window(plan, &x, &w);
     bool counts = op == GRAFT_OP_avg_pool && graft_plan_int(plan, "count_include_pad", 0) != 0;

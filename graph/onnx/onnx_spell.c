@@ -74,14 +74,14 @@ static const char *ints(graft_onnx_spelling *s, const char *y, const char *part,
     const char *name = new_name(s, y, part);
     int64_t *data = GRAFT_NEW(s->arena, int64_t, count);
     memcpy(data, items, count * sizeof(items[0]));
-    graft_onnx_spell_tensor(
-        s, graft_onnx_make_tensor(s->arena, name, GRAFT_DTYPE_I64, dims, 1, data));
+    graft_onnx_spell_tensor(s,
+                            graft_onnx_make_tensor(s->arena, name, GRAFT_DTYPE_I64, dims, 1, data));
     return name;
 }
 
 static float *new_table(graft_onnx_spelling *s, int64_t rows, int64_t columns)
 {
-    return GRAFT_NEW(s->arena, float, (size_t)rows * (size_t)columns);
+    return GRAFT_NEW(s->arena, float, (size_t)rows *(size_t)columns);
 }
 
 /* A node of up to three inputs, up to the first NULL; its output is `out`. */
@@ -259,16 +259,21 @@ static const char *spell_patches(const winograd *w, const char *x)
 {
     graft_onnx_spelling *s = w->s;
     const int32_t *size = w->site->x.dims;
-    const axes apart = {{w->images * w->channels, 1, size[2], size[3]}, 4};
-    const axes joined = {{w->images, w->points * w->channels, w->tiles[0], w->tiles[1]}, 4};
+    const axes apart = {
+        {w->images * w->channels, 1, size[2], size[3]},
+        4
+    };
+    const axes joined = {
+        {w->images, w->points * w->channels, w->tiles[0], w->tiles[1]},
+        4
+    };
     const int64_t dims[4] = {w->points, 1, w->by[0].points, w->by[1].points};
     int64_t steps[2];
     int64_t pads[4];
     for (uint32_t i = 0; i < 2; i++) {
         steps[i] = w->by[i].outputs;
         pads[i] = w->site->pads[i];
-        pads[2 + i] =
-            steps[i] * w->tiles[i] + w->by[i].taps - 1 - size[2 + i] - w->site->pads[i];
+        pads[2 + i] = steps[i] * w->tiles[i] + w->by[i].taps - 1 - size[2 + i] - w->site->pads[i];
     }
     const char *const inputs[STEP_INPUTS_MOST] = {
         reshape(s, w->y, x, &apart), floats(s, w->y, "at_points", input_table(w), dims, 4)};
@@ -276,9 +281,16 @@ static const char *spell_patches(const winograd *w, const char *x)
     Onnx__NodeProto *conv = step_to(s, "Conv", inputs, patches);
     graft_onnx_set_ints(s->arena, conv, "strides", steps, 2);
     graft_onnx_set_ints(s->arena, conv, "pads", pads, 4);
-    const axes split = {{w->images, w->channels, w->points, w->tiles[0] * w->tiles[1]}, 4};
+    const axes split = {
+        {w->images, w->channels, w->points, w->tiles[0] * w->tiles[1]},
+        4
+    };
     const axes kept = without_one(split, w->images);
-    patches = transpose(s, w->y, reshape(s, w->y, patches, &kept), (axes){{0, 2, 1, 3}, 4},
+    patches = transpose(s, w->y, reshape(s, w->y, patches, &kept),
+                        (axes){
+                            {0, 2, 1, 3},
+                            4
+    },
                         w->images);
     return reshape(s, w->y, patches, &joined);
 }
@@ -291,16 +303,39 @@ static const char *spell_tiles(const winograd *w, const char *products)
     const int64_t tall = w->by[0].outputs;
     const int64_t wide = w->by[1].outputs;
     const int64_t rows = w->filters * w->tiles[0];
-    const axes flat = without_one((axes){{w->images, w->points, rows * w->tiles[1]}, 3}, w->images);
-    const axes columns = {{w->images * tall, wide, rows * w->tiles[1]}, 3};
-    const axes lines = without_one((axes){{w->images, tall, rows, w->tiles[1] * wide}, 4}, w->images);
+    const axes flat = without_one(
+        (axes){
+            {w->images, w->points, rows * w->tiles[1]},
+            3
+    },
+        w->images);
+    const axes columns = {
+        {w->images * tall, wide, rows * w->tiles[1]},
+        3
+    };
+    const axes lines = without_one(
+        (axes){
+            {w->images, tall, rows, w->tiles[1] * wide},
+            4
+    },
+        w->images);
     const char *out = step(s, w->y, "MatMul", floats(s, w->y, "outputs", output_table(w), dims, 2),
                            reshape(s, w->y, products, &flat));
     if (wide > 1) {
-        out = transpose(s, w->y, reshape(s, w->y, out, &columns), (axes){{0, 2, 1}, 3}, 0);
+        out = transpose(s, w->y, reshape(s, w->y, out, &columns),
+                        (axes){
+                            {0, 2, 1},
+                            3
+        },
+                        0);
     }
     if (tall > 1) {
-        out = transpose(s, w->y, reshape(s, w->y, out, &lines), (axes){{0, 2, 1, 3}, 4}, w->images);
+        out = transpose(s, w->y, reshape(s, w->y, out, &lines),
+                        (axes){
+                            {0, 2, 1, 3},
+                            4
+        },
+                        w->images);
     }
     return out;
 }
@@ -310,8 +345,10 @@ static void spell_image(const winograd *w, const char *x)
 {
     graft_onnx_spelling *s = w->s;
     const int32_t *size = w->site->y.dims;
-    const axes image = {{w->images, w->filters, w->tiles[0] * w->by[0].outputs,
-                         w->tiles[1] * w->by[1].outputs}, 4};
+    const axes image = {
+        {w->images, w->filters, w->tiles[0] * w->by[0].outputs, w->tiles[1] * w->by[1].outputs},
+        4
+    };
     const int64_t starts[2] = {0, 0};
     const int64_t ends[2] = {size[2], size[3]};
     const int64_t which[2] = {2, 3};
@@ -378,10 +415,15 @@ void graft_onnx_spell_pool(graft_onnx_spelling *s, const graft_onnx_site *site, 
     const int64_t taps = site->taps[0];
     const int64_t window[3] = {taps, 1, 1};
     const int64_t pads[6] = {(taps - 1) / 2, 0, 0, taps - 1 - (taps - 1) / 2, 0, 0};
-    const axes deep = {{size[0], 1, size[1], size[2], size[3]}, 5};
-    const axes image = {{size[0], size[1], size[2], size[3]}, 4};
-    const char *const inputs[STEP_INPUTS_MOST] = {
-        reshape(s, y, step(s, y, "Mul", x, x), &deep)};
+    const axes deep = {
+        {size[0], 1, size[1], size[2], size[3]},
+        5
+    };
+    const axes image = {
+        {size[0], size[1], size[2], size[3]},
+        4
+    };
+    const char *const inputs[STEP_INPUTS_MOST] = {reshape(s, y, step(s, y, "Mul", x, x), &deep)};
     const char *means = new_name(s, y, "AveragePool");
     Onnx__NodeProto *pool = step_to(s, "AveragePool", inputs, means);
     graft_onnx_set_ints(s->arena, pool, "kernel_shape", window, 3);

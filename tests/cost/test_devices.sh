@@ -8,7 +8,7 @@ FAKE="$FOLDER/fake"
 export GRAFT_DEVICE_SECONDS=20
 
 # It answers by the operator that it is asked for, and runs whole models that have fewer Relu faster, or
-# slower, all alike or with noise, as its option says. Otherwise its option is WHEN=WHAT: WHAT instead of
+# slower, all alike, with noise or faster the larger the file is, as its option says. Otherwise its option is WHEN=WHAT: WHAT instead of
 # the answer when it is asked hello, models or for the operator WHEN.
 cat > "$FAKE" << 'END'
 #!/bin/sh
@@ -41,6 +41,7 @@ while read -r line; do
             noisy1) took=1000 ;;
             slower1) took=$((2000 - 10 * relus)) ;;
             alike1) took=1000 ;;
+            larger1) took=$((10000000000 / $(wc -c < "$file"))) ;;
             *) took=$((1000 + 10 * relus)) ;;
             esac
             times=$(i=0; while [ $((i += 1)) -le "$rounds" ]; do printf '%s, ' $((took + i % 3 * step)); done)
@@ -220,6 +221,15 @@ leaves_out_what_is_not_confirmed() {
             grep -q 'whole models could not be timed (.*): the model is written as it was' "$FOLDER/err" || return 1
     done
 }
+# Algorithms: where larger files are faster, all that there are, and none when results are to be exact.
+takes_algorithms() {
+    optimize larger=x && grep -q '[1-9] operators by other algorithms: 0\..* of the time in turns (before against itself: 1.0000), taken' "$FOLDER/err" &&
+        grep -q '"kind": "MatMul", "before": 0, "after": [1-9]' "$FOLDER/out" && grep -q '"confirmed": "faster", ' "$FOLDER/out" &&
+        gives 0 "$GRAFT" --quiet optimize "$FOLDER/in.onnx" "$FOLDER/again.onnx" --device "$FAKE:larger=x" --database "$DB" --check 1 &&
+        grep -q 'outputs agree' "$FOLDER/out" && cmp "$FOLDER/out.onnx" "$FOLDER/again.onnx" &&
+        gives 0 "$GRAFT" optimize "$FOLDER/in.onnx" "$FOLDER/again.onnx" --device "$FAKE:larger=x" --database "$DB" --exact --json &&
+        ! grep -q 'other algorithms' "$FOLDER/err"
+}
 # One that does not time whole models confirms nothing, and that is said.
 says_what_is_not_confirmed() {
     optimize modest=x && ! cmp -s "$FOLDER/in.onnx" "$FOLDER/out.onnx" && ! grep -q '"confirmed"' "$FOLDER/out" &&
@@ -284,6 +294,13 @@ optimizes_for_onnxruntime() {
 refuses_options() {
     error_is 2 'it says: options are level=disabled|basic|extended|all and threads=N' "$GRAFT" --quiet measure dscnn \
         --device onnxruntime:level=high --database "$DB"
+}
+
+# All other algorithms at once; onnxruntime says whether they compute the same.
+computes_the_same() { # OPSET
+    "$python" tests/cost/algorithms.py make "$FOLDER/many.onnx" "$1" &&
+        gives 0 "$GRAFT" --quiet optimize "$FOLDER/many.onnx" "$FOLDER/out.onnx" --device "$FAKE:larger=x" --database "$DB" &&
+        "$python" tests/cost/algorithms.py compare "$FOLDER/many.onnx" "$FOLDER/out.onnx"
 }
 
 times_with_xnnpack() {
@@ -360,6 +377,7 @@ check "leaves out noise" leaves_out_noise
 check "leaves out what is alike" leaves_out_what_is_alike
 check "leaves out what is not confirmed" leaves_out_what_is_not_confirmed
 check "says what is not confirmed" says_what_is_not_confirmed
+check "takes algorithms" takes_algorithms
 check "checks" checks
 check "survives kills" survives_kills
 check "is interrupted" is_interrupted
@@ -368,6 +386,8 @@ if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" 
     check "times with onnxruntime" times_with_onnxruntime
     check "optimizes for onnxruntime" optimizes_for_onnxruntime
     check "refuses options that there are not" refuses_options
+    check "algorithms compute what onnxruntime's do" computes_the_same 17
+    check "algorithms in an old file compute what onnxruntime's do" computes_the_same 8
 else
     skip "times with onnxruntime" "no onnxruntime here"
 fi

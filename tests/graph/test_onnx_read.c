@@ -56,6 +56,13 @@ static const read_row rows[] = {
     {"average pool that rounds up and counts padding",
      "input x 1 1 5 5; output y; node AveragePool x -> y : kernel_shape=2,2 strides=2,2"
      " pads=0,0,0,0 ceil_mode=1 count_include_pad=1",                                                                                                       "y = AveragePool(x) opaque\nout y"                                         },
+    {"average pool along the first of three axes",
+     "input x 1 2 4 3 2; output y; node AveragePool x -> y : kernel_shape=3,1,1"
+     " pads=1,0,0,1,0,0 strides=2,1,1 count_include_pad=1", "%1 = reshape(x) 1 2 4 6\n%2 = avg_pool(%1) 3 1 2 1 1 0 1 0 1\ny = reshape(%2) 1 2 2 3 2\nout y"},
+    {"average pool along more of them",
+     "input x 1 2 4 3 2; output y; node AveragePool x -> y : kernel_shape=3,1,2", "y = AveragePool(x) opaque\nout y"},
+    {"max pool padded along more of them",
+     "input x 1 2 4 3 2; output y; node MaxPool x -> y : kernel_shape=3,1,1 pads=1,0,0,1,1,0", "y = MaxPool(x) opaque\nout y"},
     {"global average pool",                                                  "input x 1 2 4 4; node GlobalAveragePool x -> y; output y",
      "y = global_avg_pool(x)\nout y"                                                                                                                                                                                                   },
  /* --------------------------------------------------------------------- gemm, matmul */

@@ -76,6 +76,9 @@ static const write_row generated[] = {
      "graft_root_0:\ngraft_one_2:\ngraft_half_5:\nDiv x graft_root_0 -> graft_y_1\nErf graft_y_1 -> graft_y_3\nAdd graft_y_3 graft_one_2 -> graft_y_4\nMul x graft_y_4 -> graft_y_6\nMul graft_y_6 graft_half_5 -> y\nout y"},
     {"swish",
      "opset 24; input x 2; output y; node Swish x -> y : alpha=0.5", "Swish x -> y : alpha=0.5\nout y"},
+    {"hard swish before there was one",
+     "opset 13; input x 2; output y; node HardSwish x -> y",
+     "HardSigmoid x -> graft_y_0 : alpha=0.166667 beta=0.5\nMul x graft_y_0 -> y\nout y"},
     {"functions with numbers",
      "opset 20; input x 2; output y; node HardSigmoid x -> a; node Elu a -> b : alpha=2.0; node Gelu b -> y : approximate=tanh",
      "HardSigmoid x -> graft_hard_sigmoid_0 : alpha=0.2 beta=0.5\nElu graft_hard_sigmoid_0 -> graft_elu_1 : alpha=2\n"
@@ -603,7 +606,8 @@ static void test_forms_of_old_opsets(void **state)
         {GRAFT_OP_max,        8 },
         {GRAFT_OP_cumsum,     11},
         {GRAFT_OP_swish,      7 },
-        {GRAFT_OP_hard_swish, 14},
+        {GRAFT_OP_hard_swish, 7 },
+        {GRAFT_OP_mish,       18},
         {GRAFT_OP_conv,       7 }
     };
     graft_env *env = *state;
