@@ -1,6 +1,6 @@
 # Graft - the build. `make help` lists the targets; the variables meant to be set are:
 #
-#   MODE=release|asan|ubsan|cov   what is built; objects and results go to out/$(MODE)
+#   MODE=release|asan|cov         what is built (asan: with address and undefined-behaviour sanitizers), into out/$(MODE)
 #   ARCH=native                   passed as -march; name a processor to build for another machine
 #   LIBONNX=0                     do without ONNX' own shape inference
 #   CUDA=auto|0|1                 look for CUDA and cuDNN, do not look, or insist on the toolkit
@@ -109,8 +109,7 @@ WARNINGS := -Wall -Wextra -Werror -Wconversion -Wsign-conversion -Wshadow -Wstri
     -Wmissing-prototypes -Wcast-qual -Wvla -Wundef -Wformat=2 -Wdouble-promotion -Wswitch-enum
 
 FLAGS_release := -O3 -march=$(ARCH)
-FLAGS_asan    := -O1 -march=$(ARCH) -fsanitize=address -fno-omit-frame-pointer
-FLAGS_ubsan   := -O1 -march=$(ARCH) -fsanitize=undefined -fno-sanitize-recover=all
+FLAGS_asan    := -O1 -march=$(ARCH) -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all -fno-omit-frame-pointer
 FLAGS_cov     := -O0 --coverage
 # MODE=fuzz is what `make fuzz` builds with; it needs clang and its run-time libraries.
 FLAGS_fuzz    := -O1 -fsanitize=address,undefined,float-cast-overflow,fuzzer-no-link -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -118,7 +117,7 @@ ifeq ($(MODE),fuzz)
 CC := clang
 endif
 ifeq ($(FLAGS_$(MODE)),)
-$(error MODE=$(MODE) is not one of release, asan, ubsan, cov)
+$(error MODE=$(MODE) is not one of release, asan, cov)
 endif
 
 # Sums and products are never contracted: a result may not depend on whether the processor has a
@@ -351,7 +350,7 @@ footprint: $(GRAFT) ## Measure flash, stack and memory on a Cortex-M4 against th
 # --- Housekeeping ----------------------------------------------------------------------------------
 .PHONY: clean help
 clean: ## Remove the objects and binaries; out/<model> and its databases stay
-	$(Q)rm -rf out/gpu out/release out/asan out/ubsan out/cov out/fuzz
+	$(Q)rm -rf out/gpu out/release out/asan out/cov out/fuzz
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(filter Makefile %.mk,$(MAKEFILE_LIST))
