@@ -281,8 +281,8 @@ bool graft_plan_is_read(const graft_onnx_plan *plan, uint32_t k);
 graft_onnx_operand graft_plan_input(graft_onnx_plan *plan, uint32_t k);
 /* Numbers of input `k`; refuses when they are not known. Never NULL. */
 const graft_onnx_ints *graft_plan_const_ints(graft_onnx_plan *plan, uint32_t k);
-/* Elements of input `k`, a weight of the plan's type and of `*count` elements, in binary32; refuses
- * and gives NULL otherwise. */
+/* Elements of input `k`, a weight of the plan's type, a real one, and of `*count` elements, in
+ * binary32; refuses and gives NULL otherwise. */
 const float *graft_plan_const_floats(graft_onnx_plan *plan, uint32_t k, uint64_t *count);
 graft_shape graft_plan_shape(const graft_onnx_plan *plan, graft_onnx_operand operand);
 bool graft_plan_is_const(const graft_onnx_plan *plan, graft_onnx_operand operand);

@@ -388,8 +388,8 @@ const float *graft_plan_const_floats(graft_onnx_plan *plan, uint32_t k, uint64_t
         return NULL;
     }
     const graft_model_weight *weight = &plan->reader->weights[entry->weight];
-    if (weight->shape.dtype != plan->dtype || weight->shape.rank == GRAFT_RANK_UNKNOWN ||
-        weight->data == NULL) {
+    if (weight->shape.dtype != plan->dtype || !graft_dtype_is_real(plan->dtype) ||
+        weight->shape.rank == GRAFT_RANK_UNKNOWN || weight->data == NULL) {
         graft_plan_refuse(plan, "a weight that is not of the other inputs' type");
         return NULL;
     }
