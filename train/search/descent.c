@@ -195,7 +195,9 @@ static graft_status extend(graft_env *env, graft_arena *arena, graft_environment
 {
     const uint32_t limit = environment->options.step_limit;
     graft_action *steps = GRAFT_NEW(arena, graft_action, (size_t)found->step_count + limit);
-    memcpy(steps, found->steps, found->step_count * sizeof(steps[0]));
+    if (found->step_count > 0) { /* Of none there may be no list. */
+        memcpy(steps, found->steps, found->step_count * sizeof(steps[0]));
+    }
     found->steps = steps;
     found->cost_ns = environment->cost_ns;
     environment->options.step_limit = found->step_count + limit;
