@@ -39,13 +39,13 @@ static graft_ruleset make_set(graft_env *env)
 static bool is_read(graft_env *env, const graft_ruleset *set, const char *path, const uint8_t *data,
                     size_t size)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_mark mark = graft_arena_mark(env->unit);
     graft_ruleset found = {.count = 0};
     FILE *file = fopen(path, "wb"); /* Not graft_file_write, which waits for the disk. */
     assert_non_null(file);
     assert_int_equal(fwrite(data, 1, size, file), size);
     assert_int_equal(fclose(file), 0);
-    const bool read = graft_rulefile_read(env, env->scratch, path, &found) == GRAFT_OK;
+    const bool read = graft_rulefile_read(env, env->unit, path, &found) == GRAFT_OK;
     for (uint32_t i = 0; read && i < found.count; i++) {
         const graft_rule_entry *e = &found.entries[i];
         uint32_t k = 0;
@@ -60,7 +60,7 @@ static bool is_read(graft_env *env, const graft_ruleset *set, const char *path, 
                     set->entries[k].numeric == GRAFT_NUMERIC_EXACT);
     }
     graft_env_clear(env);
-    graft_arena_release(env->scratch, mark);
+    graft_arena_release(env->unit, mark);
     return read;
 }
 
