@@ -187,12 +187,12 @@ LANES_INLINE void add_moments(const image *m, int64_t channel, int64_t width, in
     memcpy(m->squares + channel, &squares, (size_t)width * sizeof(float));
 }
 
-/* (in - mean) factor + shift for one chunk of pixels. */
+/* (in - mean) factor + shift for one chunk of pixels; the factors stand in m->squares by then. */
 LANES_INLINE void finish(const image *m, int64_t channel, int64_t width, int64_t from,
-                         int64_t count, const float *factors, const float *shift)
+                         int64_t count, const float *shift)
 {
     const lanes mean = load_part(m->means + channel, width);
-    const lanes factor = load_part(factors + channel, width);
+    const lanes factor = load_part(m->squares + channel, width);
     const lanes plus = load_part(shift + channel, width);
     for (int64_t p = from; p < from + count; p++) {
         int64_t at = p * m->channels + channel;
@@ -213,12 +213,12 @@ static void normalise_image(const image *m, float epsilon, const float *scale, c
                 add_moments(m, c, LANES, from, count);
             }
             for (; c + LANES <= m->channels; c += LANES) {
-                finish(m, c, LANES, from, count, m->squares, shift);
+                finish(m, c, LANES, from, count, shift);
             }
             if (c < m->channels && pass == 0) {
                 add_moments(m, c, m->channels - c, from, count);
             } else if (c < m->channels) {
-                finish(m, c, m->channels - c, from, count, m->squares, shift);
+                finish(m, c, m->channels - c, from, count, shift);
             }
         }
         for (int64_t c = 0; c < m->channels && pass == 0; c++) { /* Factors, from here on. */

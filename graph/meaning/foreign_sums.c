@@ -4,6 +4,7 @@
 
 #include "graph/meaning/algebra.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,6 +186,7 @@ static void reduce_wholes(graft_arena *scratch, const graft_opaque *opaque, cons
     const int32_t code = opaque->attrs[0];
     const size_t count = graft_count(&opaque->out);
     const size_t all = graft_count(&opaque->in[0]);
+    assert(all >= count); /* No size is 0. */
     int64_t *sums = GRAFT_NEW(scratch, int64_t, count);
     for (size_t i = 0; i < count; i++) {
         sums[i] = code == GRAFT_FOREIGN_SUM_MAX       ? INT64_MIN
@@ -554,8 +556,8 @@ static float sum_products(const products *inner, const float *const *from)
             step[k] = graft_view_step(&inner->views[k]);
         }
         for (size_t i = 0; i < columns; i++) {
-            float product = at[0][i * step[0]];
-            for (uint32_t k = 1; k < inner->count; k++) {
+            float product = 1.0F;
+            for (uint32_t k = 0; k < inner->count; k++) {
                 product *= at[k][i * step[k]];
             }
             sum += (double)product;

@@ -137,7 +137,7 @@ static infix print_leaf(const printer *p, const graft_code_step *step)
 
 static const char *print_code(const printer *p, uint32_t at)
 {
-    infix stack[CODE_STACK];
+    infix stack[CODE_STACK] = {{0}};
     graft_code_reader reader = graft_code_open(p->rule, at, CODE_STACK);
     for (graft_code_step step; graft_code_read(&reader, &step);) {
         infix *top = &stack[step.place];

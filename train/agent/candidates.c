@@ -3,6 +3,7 @@
 
 #include "graph/base/log.h"
 #include "train/nn/blas.h"
+#include "train/nn/numeric.h"
 
 #include <assert.h>
 
@@ -146,19 +147,55 @@ void graft_candidates_credit(const graft_candidates *agent, const graft_episode_
     estimate_advantages(agent->settings, kept->steps, kept->count, kept->next_value);
 }
 
-/* Takes the scene's choice; *over says that the episode has ended, *cut that it could go on. */
-static graft_status take_step(graft_env *env, graft_candidates *agent, graft_observer *o,
-                              graft_transition *step, double *saved, bool *over, bool *cut)
+static uint32_t draw(const float *log_p, uint32_t count, graft_rng *rng)
 {
-    graft_outcome outcome;
+    double left = graft_rng_uniform(rng);
+    uint32_t i = 0;
+    while (i + 1 < count && left >= (double)graft_exp(log_p[i])) {
+        left -= (double)graft_exp(log_p[i++]);
+    }
+    return i;
+}
+
+static uint32_t find_likeliest(const float *log_p, uint32_t count)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < count; i++) {
+        best = log_p[i] > log_p[best] ? i : best;
+    }
+    return best;
+}
+
+void graft_candidates_choose(const graft_candidates *agent, graft_arena *scratch, graft_rng *rng,
+                             graft_transition *step)
+{
+    graft_mark mark = graft_arena_mark(scratch);
+    const graft_scorer *scorer = &agent->scorer;
+    const graft_scene *scene = &step->scene;
+    graft_tape tape;
+    graft_tape_init(&tape, scratch, false);
+    graft_tape_bind(&tape, &scorer->encoder.parameters, NULL);
+    graft_tape_bind(&tape, &scorer->parameters, NULL);
+    const uint32_t *first = NULL;
+    const uint32_t *row_scene = NULL;
+    const graft_scored scored = graft_scorer_look(scorer, &tape, &scene, 1, &first, &row_scene);
+    if (step->choice == GRAFT_CHOICE_DRAWN) {
+        step->choice = draw(scored.log_p->value, scene->count, rng);
+    } else if (step->choice == GRAFT_CHOICE_LIKELIEST) {
+        step->choice = find_likeliest(scored.log_p->value, scene->count);
+    }
+    step->log_p = scored.log_p->value[step->choice];
+    step->value = scored.value->value[0];
+    graft_arena_release(scratch, mark);
+}
+
+/* Takes the scene's choice. */
+static graft_status take_step(graft_env *env, graft_candidates *agent, graft_observer *o,
+                              const graft_transition *step, graft_outcome *outcome)
+{
     const graft_action action = step->scene.actions[step->choice];
-    graft_status status =
-        graft_environment_step(env, o->environment, action.xfer, action.location, &outcome);
-    *saved = outcome.reward;
-    *over = outcome.terminal;
-    *cut = outcome.truncated;
     agent->interactions++;
-    return status;
+    return graft_environment_step(env, o->environment, action.xfer, action.location, outcome);
 }
 
 graft_status graft_candidates_episode(graft_env *env, graft_arena *arena, graft_candidates *agent,
@@ -169,8 +206,7 @@ graft_status graft_candidates_episode(graft_env *env, graft_arena *arena, graft_
     const graft_agent_settings *s = agent->settings;
     graft_scene scene;
     graft_rng rng;
-    bool over = false;
-    bool cut = false;
+    graft_outcome outcome = {.reward = 0.0};
     graft_rng_derive(&rng, agent->seed, agent->episodes++);
     const bool nameless = graft_rng_uniform(&rng) < s->candidates_hide;
     *kept = (graft_episode_kept){
@@ -178,32 +214,28 @@ graft_status graft_candidates_episode(graft_env *env, graft_arena *arena, graft_
     GRAFT_CHECK(graft_environment_reset(env, o->environment));
     GRAFT_CHECK(graft_scene_take(env, arena, o, nameless, &scene));
     way w = open_way(arena, o);
-    over = o->environment->terminal;
+    bool over = o->environment->terminal;
     while (!over) {
         graft_transition *step = &kept->steps[kept->count++];
-        double saved = 0.0;
         step->scene = scene;
         step->repeated = best != NULL;
         step->choice = best != NULL ? best->choices[kept->count - 1] : GRAFT_CHOICE_DRAWN;
-        graft_scorer_choose(&agent->scorer, env->scratch, &scene, &rng, &step->choice, &step->log_p,
-                            &step->value);
-        GRAFT_CHECK(take_step(env, agent, o, step, &saved, &over, &cut));
+        graft_candidates_choose(agent, env->scratch, &rng, step);
+        GRAFT_CHECK(take_step(env, agent, o, step, &outcome));
         GRAFT_CHECK(graft_scene_take(env, arena, o, nameless, &scene));
         step->reward =
-            (float)(reward_of(agent, o, saved, &step->scene.estimated, &scene.estimated) *
+            (float)(reward_of(agent, o, outcome.reward, &step->scene.estimated, &scene.estimated) *
                     s->candidates_reward_scale);
         step->reward -= (float)(s->candidates_step_cost * s->candidates_reward_scale);
-        kept->saved += saved;
-        over = over || comes_back(&w, o);
+        kept->saved += outcome.reward;
+        over = outcome.terminal || comes_back(&w, o);
     }
-    kept->steps[kept->count].scene = scene; /* Where it ended. */
-    float last[2] = {0.0F, 0.0F};           /* Log-probability and value. */
-    if (cut) {
-        uint32_t choice = GRAFT_CHOICE_LIKELIEST;
-        graft_scorer_choose(&agent->scorer, env->scratch, &scene, &rng, &choice, &last[0],
-                            &last[1]);
+    graft_transition *last = &kept->steps[kept->count]; /* Where it ended. */
+    *last = (graft_transition){.scene = scene, .choice = GRAFT_CHOICE_LIKELIEST};
+    if (outcome.truncated) {
+        graft_candidates_choose(agent, env->scratch, &rng, last);
     }
-    kept->next_value = (double)last[1];
+    kept->next_value = (double)last->value;
 done:
     return status;
 }
@@ -215,30 +247,26 @@ graft_status graft_candidates_play(graft_env *env, graft_arena *arena, graft_can
     graft_environment *e = o->environment;
     const uint64_t start_ns = graft_clock_ns();
     graft_mark mark = graft_arena_mark(env->unit);
-    graft_mark mark_of_step = mark;
     graft_transition step = {.choice = 0};
-    double saved = 0.0;
-    bool over = false;
-    bool cut = false;
+    graft_outcome outcome;
     assert(arena != env->unit);
     *found = (graft_plan_found){.steps = GRAFT_NEW(arena, graft_action, e->options.step_limit)};
     GRAFT_CHECK(graft_environment_reset(env, e));
     way w = open_way(env->unit, o);
-    mark_of_step = graft_arena_mark(env->unit);
+    const graft_mark mark_of_step = graft_arena_mark(env->unit);
     GRAFT_CHECK(graft_scene_take(env, env->unit, o, false, &step.scene));
-    over = e->terminal;
+    bool over = e->terminal;
     while (!over) {
         step.choice = rng != NULL ? GRAFT_CHOICE_DRAWN : GRAFT_CHOICE_LIKELIEST;
-        graft_scorer_choose(&agent->scorer, env->scratch, &step.scene, rng, &step.choice,
-                            &step.log_p, &step.value);
+        graft_candidates_choose(agent, env->scratch, rng, &step);
         found->steps[found->step_count] = step.scene.actions[step.choice];
         found->step_count += found->steps[found->step_count].xfer < e->xfers->count ? 1 : 0;
-        GRAFT_CHECK(take_step(env, agent, o, &step, &saved, &over, &cut));
+        GRAFT_CHECK(take_step(env, agent, o, &step, &outcome));
         graft_arena_release(env->unit, mark_of_step);
         GRAFT_CHECK(graft_scene_take(env, env->unit, o, false, &step.scene));
         GRAFT_CHECK(graft_search_go_on(env));
         /* NO-OP ends it anyway. */
-        over = over || comes_back(&w, o);
+        over = outcome.terminal || comes_back(&w, o);
     }
     if (step.scene.estimated.cost > o->first.cost) {
         found->step_count = 0;

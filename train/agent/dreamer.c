@@ -225,9 +225,9 @@ static void dream_once(graft_dreamer *d, graft_dreamt *dream, uint64_t update)
     graft_candidates_report report = {.episodes = count};
     d->dreamed = 0.0;
     for (uint32_t e = 0; e < count; e++) {
-        graft_dreamt_play(unit, d->env->scratch, d->agent, dream,
-                          &d->learnt[e % d->count * stories], STREAM_DREAMS + update * count + e,
-                          &kept[e]);
+        kept[e] = graft_dreamt_play(unit, d->env->scratch, d->agent, dream,
+                                    &d->learnt[e % d->count * stories],
+                                    STREAM_DREAMS + update * count + e);
         d->dreamed += kept[e].saved / count;
         d->progress.dream_steps += kept[e].count;
     }

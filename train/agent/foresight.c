@@ -93,21 +93,20 @@ graft_foreseen graft_foresight_apply(const graft_foresight *model, graft_tape *t
 }
 
 const graft_matrix *graft_foresight_candidates(const graft_foresight *model, graft_tape *tape,
-                                               const graft_matrix *feature, const uint32_t *step,
-                                               const float *places, const float *facts,
-                                               const float *shared, uint32_t rows)
+                                               const graft_matrix *feature,
+                                               const graft_foresight_rows *rows)
 {
     const graft_parameters *set = &model->parameters;
     const graft_matrix *known[2] = {
-        graft_tape_constant(tape, facts, rows, GRAFT_FACT_COUNT),
-        graft_tape_constant(tape, shared, rows, GRAFT_SHARED_COUNT),
+        graft_tape_constant(tape, rows->facts, rows->count, GRAFT_FACT_COUNT),
+        graft_tape_constant(tape, rows->shared, rows->count, GRAFT_SHARED_COUNT),
     };
     const graft_matrix *of_feature =
         graft_layer_apply(tape, set, model->candidate_of_feature, feature);
-    const graft_matrix *sum =
-        graft_add(tape, graft_gather_rows(tape, of_feature, step, rows),
-                  graft_layer_apply(tape, set, model->candidate_of_place,
-                                    graft_tape_constant(tape, places, rows, model->width)));
+    const graft_matrix *sum = graft_add(
+        tape, graft_gather_rows(tape, of_feature, rows->step, rows->count),
+        graft_layer_apply(tape, set, model->candidate_of_place,
+                          graft_tape_constant(tape, rows->places, rows->count, model->width)));
     sum = graft_add(
         tape, sum,
         graft_layer_apply(tape, set, model->candidate_of_facts, graft_concat(tape, known, 2)));
@@ -117,19 +116,19 @@ const graft_matrix *graft_foresight_candidates(const graft_foresight *model, gra
 const graft_matrix *graft_foresight_openings(const graft_foresight *model, graft_tape *tape,
                                              const graft_matrix *feature,
                                              const graft_repertoire *repertoire,
-                                             const uint32_t *step, const uint32_t *rule,
-                                             uint32_t rows, const graft_matrix **content)
+                                             const graft_foresight_pairs *pairs,
+                                             const graft_matrix **content)
 {
     const graft_parameters *set = &model->parameters;
     const graft_matrix *rules =
         graft_tape_constant(tape, repertoire->rules, repertoire->count, model->width);
     const graft_matrix *of_rules = graft_layer_apply(tape, set, model->rule_of_rule, rules);
     const graft_matrix *of_feature = graft_layer_apply(tape, set, model->rule_of_feature, feature);
-    const graft_matrix *pairs =
-        graft_relu(tape, graft_add(tape, graft_gather_rows(tape, of_feature, step, rows),
-                                   graft_gather_rows(tape, of_rules, rule, rows)));
+    const graft_matrix *both = graft_relu(
+        tape, graft_add(tape, graft_gather_rows(tape, of_feature, pairs->step, pairs->count),
+                        graft_gather_rows(tape, of_rules, pairs->rule, pairs->count)));
     if (content != NULL) {
-        *content = graft_layer_apply(tape, set, model->content_head, pairs);
+        *content = graft_layer_apply(tape, set, model->content_head, both);
     }
-    return graft_layer_apply(tape, set, model->count_head, pairs);
+    return graft_layer_apply(tape, set, model->count_head, both);
 }

@@ -89,18 +89,30 @@ graft_foreseen graft_foresight_apply(const graft_foresight *model, graft_tape *t
                                      const float *inputs, uint32_t steps,
                                      const graft_lstm_state *initial,
                                      const graft_lstm_state *final);
-/* (rows, GRAFT_SAYS_COUNT) for candidates, each of a step. */
+/* Candidates, each of a step. */
+typedef struct graft_foresight_rows {
+    uint32_t count;
+    const uint32_t *step;
+    const float *places; /* (count, width) */
+    const float *facts;  /* (count, GRAFT_FACT_COUNT) */
+    const float *shared; /* (count, GRAFT_SHARED_COUNT) */
+} graft_foresight_rows;
+/* (rows, GRAFT_SAYS_COUNT) */
 const graft_matrix *graft_foresight_candidates(const graft_foresight *model, graft_tape *tape,
-                                               const graft_matrix *feature, const uint32_t *step,
-                                               const float *places, const float *facts,
-                                               const float *shared, uint32_t rows);
-/* For pairs of a step and a rule of the repertoire: counts (rows, 1), and with `content` the mixture
- * of what opens, standardised. */
+                                               const graft_matrix *feature,
+                                               const graft_foresight_rows *rows);
+/* Pairs of a step and a rule of the repertoire. */
+typedef struct graft_foresight_pairs {
+    uint32_t count;
+    const uint32_t *step;
+    const uint32_t *rule;
+} graft_foresight_pairs;
+/* Counts (pairs, 1), and with `content` the mixture of what opens, standardised. */
 const graft_matrix *graft_foresight_openings(const graft_foresight *model, graft_tape *tape,
                                              const graft_matrix *feature,
                                              const graft_repertoire *repertoire,
-                                             const uint32_t *step, const uint32_t *rule,
-                                             uint32_t rows, const graft_matrix **content);
+                                             const graft_foresight_pairs *pairs,
+                                             const graft_matrix **content);
 
 /* Means over what there is of each in a batch. */
 typedef struct graft_foresight_loss {

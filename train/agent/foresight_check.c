@@ -183,7 +183,7 @@ static uint32_t find_choice(const graft_dreamt *dream, const graft_story *story,
 /* Rolls on from step t. When a recorded action has no candidate in the dream, what it would have changed
  * counts as missed. */
 static void look_ahead(graft_arena *scratch, graft_dreamt *dream, const graft_story *story,
-                       uint32_t t, uint32_t ahead, hits *closed, hits *opened)
+                       uint32_t t, uint32_t ahead)
 {
     graft_dreamt_begin(dream, scratch, story, t);
     for (uint32_t k = 0; k < ahead; k++) {
@@ -192,8 +192,6 @@ static void look_ahead(graft_arena *scratch, graft_dreamt *dream, const graft_st
             (void)graft_dreamt_take(dream, scratch, choice, 1.0F, NULL);
         }
     }
-    count_closed(dream, story, t, ahead, closed);
-    count_opened(scratch, dream, story, t, ahead, opened);
 }
 
 static void measure_changes(graft_arena *scratch, graft_dreamt *dream, graft_stories held,
@@ -206,7 +204,9 @@ static void measure_changes(graft_arena *scratch, graft_dreamt *dream, graft_sto
         for (uint32_t s = 0; s < held.count; s++) {
             const graft_story *story = &held.items[s];
             for (uint32_t t = 0; t + ahead <= story->steps; t += EVERY) {
-                look_ahead(scratch, dream, story, t, ahead, &closed, &opened);
+                look_ahead(scratch, dream, story, t, ahead);
+                count_closed(dream, story, t, ahead, &closed);
+                count_opened(scratch, dream, story, t, ahead, &opened);
             }
         }
         const hits both = {closed.right + opened.right, closed.said + opened.said,
@@ -229,9 +229,9 @@ static void measure_returns(graft_env *env, graft_dreamt *dream, const graft_can
         }
         for (uint32_t d = 0; d < DREAMS; d++) {
             graft_mark mark = graft_arena_mark(env->unit);
-            graft_episode_kept kept;
-            graft_dreamt_play(env->unit, env->scratch, agent, dream, story,
-                              UINT32_MAX + (uint64_t)s * DREAMS + d, &kept);
+            const graft_episode_kept kept =
+                graft_dreamt_play(env->unit, env->scratch, agent, dream, story,
+                                  UINT32_MAX + (uint64_t)s * DREAMS + d);
             report->dreamed += kept.saved / (DREAMS * held.count);
             graft_arena_release(env->unit, mark);
         }

@@ -117,13 +117,12 @@ static uint32_t count_alike(const graft_dreamt *d, uint32_t i)
 
 /* ------------------------------------------------------------------- beginning */
 
-static void apply_step(const graft_foresight *m, graft_tape *tape, const float *latent,
-                       const float *place, const float *facts, graft_lstm_state *memory,
-                       graft_foreseen *seen)
+static graft_foreseen apply_step(const graft_foresight *m, graft_tape *tape, const float *latent,
+                                 const float *place, const float *facts, graft_lstm_state *memory)
 {
     float *input = GRAFT_NEW(tape->arena, float, graft_foresight_inputs(m));
     graft_foresight_input(m, latent, place, facts, input);
-    *seen = graft_foresight_apply(m, tape, input, 1, memory, memory);
+    return graft_foresight_apply(m, tape, input, 1, memory, memory);
 }
 
 static void open_tape(const graft_dreamt *d, graft_arena *scratch, graft_tape *tape)
@@ -143,10 +142,10 @@ void graft_dreamt_begin(graft_dreamt *dream, graft_arena *scratch, const graft_s
         graft_mark mark = graft_arena_mark(scratch);
         const size_t row = story->chosen[s];
         graft_tape tape;
-        graft_foreseen seen;
         open_tape(dream, scratch, &tape);
-        apply_step(m, &tape, &story->latents[(size_t)s * m->latent], &story->places[row * m->width],
-                   &story->facts[row * GRAFT_FACT_COUNT], &dream->memory, &seen);
+        (void)apply_step(m, &tape, &story->latents[(size_t)s * m->latent],
+                         &story->places[row * m->width], &story->facts[row * GRAFT_FACT_COUNT],
+                         &dream->memory);
         graft_arena_release(scratch, mark);
     }
     dream->count = story->first[t + 1] - first;
@@ -232,8 +231,8 @@ static void change_candidates(graft_dreamt *d, graft_tape *tape, const graft_mat
             shared[2 * (size_t)i] = shared[2 * (size_t)i + 1] = 1.0F;
         }
     }
-    const graft_matrix *said = graft_foresight_candidates(d->model, tape, feature, step, d->places,
-                                                          d->facts, shared, d->count);
+    const graft_foresight_rows rows = {d->count, step, d->places, d->facts, shared};
+    const graft_matrix *said = graft_foresight_candidates(d->model, tape, feature, &rows);
     for (uint32_t i = 0; i < d->count; i++) {
         const bool noop = facts_of(d, i)[GRAFT_FACT_NOOP] > 0.5F;
         const float *of = &said->value[(size_t)i * GRAFT_SAYS_COUNT];
@@ -289,8 +288,9 @@ static void open_candidates(graft_dreamt *d, graft_tape *tape, const graft_matri
     for (uint32_t r = 0; r < rules; r++) {
         rule[r] = r;
     }
-    const graft_matrix *counts = graft_foresight_openings(d->model, tape, feature, d->repertoire,
-                                                          step, rule, rules, &contents);
+    const graft_foresight_pairs pairs = {rules, step, rule};
+    const graft_matrix *counts =
+        graft_foresight_openings(d->model, tape, feature, d->repertoire, &pairs, &contents);
     for (uint32_t r = 0; r < rules; r++) {
         uint32_t left =
             d->repertoire->ids[r] != 0 ? count_openings(counts->value[r], temperature, rng) : 0;
@@ -328,13 +328,12 @@ graft_dreamt_step graft_dreamt_take(graft_dreamt *dream, graft_arena *scratch, u
     const graft_foresight *m = dream->model;
     graft_mark mark = graft_arena_mark(scratch);
     graft_tape tape;
-    graft_foreseen seen;
     uint32_t members[GRAFT_RULE_MAX_NODES];
     graft_dreamt_step step;
     open_tape(dream, scratch, &tape);
     memcpy(members, members_of(dream, choice), sizeof members);
-    apply_step(m, &tape, dream->latent, place_of(dream, choice), facts_of(dream, choice),
-               &dream->memory, &seen);
+    const graft_foreseen seen = apply_step(m, &tape, dream->latent, place_of(dream, choice),
+                                           facts_of(dream, choice), &dream->memory);
     step.beyond = m->reward_mean + m->reward_scale * seen.reward->value[0];
     step.beyond = fmaxf(m->beyond_range[0], fminf(m->beyond_range[1], step.beyond));
     step.end = happens(seen.end->value[0], temperature, rng);
@@ -364,25 +363,23 @@ static graft_scene take_scene(graft_arena *arena, const graft_dreamt *d)
     return scene;
 }
 
-void graft_dreamt_play(graft_arena *arena, graft_arena *scratch, const graft_candidates *agent,
-                       graft_dreamt *dream, const graft_story *story, uint64_t stream,
-                       graft_episode_kept *kept)
+graft_episode_kept graft_dreamt_play(graft_arena *arena, graft_arena *scratch,
+                                     const graft_candidates *agent, graft_dreamt *dream,
+                                     const graft_story *story, uint64_t stream)
 {
     const graft_agent_settings *s = agent->settings;
     const uint32_t horizon = (uint32_t)s->foresight_horizon;
     const float scale = (float)s->candidates_reward_scale;
-    float last[2] = {0.0F, 0.0F}; /* Log-probability and value. */
     bool over = false;
     graft_rng rng;
     graft_rng_derive(&rng, agent->seed, STREAM_DREAMS + stream);
-    *kept = (graft_episode_kept){.steps = GRAFT_NEW(arena, graft_transition, horizon + 1)};
+    graft_episode_kept kept = {.steps = GRAFT_NEW(arena, graft_transition, horizon + 1)};
     graft_dreamt_begin(dream, scratch, story, 0);
-    while (!over && kept->count < horizon) {
-        graft_transition *step = &kept->steps[kept->count++];
+    while (!over && kept.count < horizon) {
+        graft_transition *step = &kept.steps[kept.count++];
         step->scene = take_scene(arena, dream);
         step->choice = GRAFT_CHOICE_DRAWN;
-        graft_scorer_choose(&agent->scorer, scratch, &step->scene, &rng, &step->choice,
-                            &step->log_p, &step->value);
+        graft_candidates_choose(agent, scratch, &rng, step);
         if (facts_of(dream, step->choice)[GRAFT_FACT_NOOP] > 0.5F) {
             step->reward = -(float)s->candidates_step_cost * scale;
             over = true;
@@ -393,14 +390,14 @@ void graft_dreamt_play(graft_arena *arena, graft_arena *scratch, const graft_can
             step->reward = (computed + brought.beyond) * scale;
             over = brought.end;
         }
-        kept->saved += (double)(step->reward / scale);
+        kept.saved += (double)(step->reward / scale);
     }
-    kept->steps[kept->count].scene = take_scene(arena, dream);
+    graft_transition *last = &kept.steps[kept.count];
+    *last = (graft_transition){.scene = take_scene(arena, dream), .choice = GRAFT_CHOICE_LIKELIEST};
     if (!over) {
-        uint32_t choice = GRAFT_CHOICE_LIKELIEST;
-        graft_scorer_choose(&agent->scorer, scratch, &kept->steps[kept->count].scene, &rng, &choice,
-                            &last[0], &last[1]);
+        graft_candidates_choose(agent, scratch, &rng, last);
     }
-    kept->next_value = (double)last[1];
-    graft_candidates_credit(agent, kept);
+    kept.next_value = (double)last->value;
+    graft_candidates_credit(agent, &kept);
+    return kept;
 }

@@ -55,8 +55,8 @@ graft_dreamt_step graft_dreamt_take(graft_dreamt *dream, graft_arena *scratch, u
 
 /* Plays an episode of the agent in a dream that begins with a story's first scene, into `arena`, as
  * learning needs it (candidates_internal.h). Stream `stream` of the agent's seed decides it. */
-void graft_dreamt_play(graft_arena *arena, graft_arena *scratch, const graft_candidates *agent,
-                       graft_dreamt *dream, const graft_story *story, uint64_t stream,
-                       graft_episode_kept *kept);
+graft_episode_kept graft_dreamt_play(graft_arena *arena, graft_arena *scratch,
+                                     const graft_candidates *agent, graft_dreamt *dream,
+                                     const graft_story *story, uint64_t stream);
 
 #endif

@@ -190,8 +190,8 @@ static void lose_candidates(const graft_foresight *m, graft_tape *tape, const gr
             changes[at + GRAFT_SAYS_ALIKE] = s->gain_known[i];
         }
     }
-    const graft_matrix *said =
-        graft_foresight_candidates(m, tape, feature, step, s->places, s->facts, s->shared, rows);
+    const graft_foresight_rows all = {rows, step, s->places, s->facts, s->shared};
+    const graft_matrix *said = graft_foresight_candidates(m, tape, feature, &all);
     const graft_target close = {targets, weights, each_of(rows)};
     const graft_target change = {targets, changes, each_of(rows)};
     loss->closing = graft_loss_use(tape, graft_loss_binary(tape, said, &close), closing_weight);
@@ -217,8 +217,9 @@ static void lose_counts(const graft_foresight *m, graft_tape *tape, const traini
             counts[t * rules + s->rules[i]] += s->opened[i];
         }
     }
+    const graft_foresight_pairs pairs = {rows, step, rule};
     const graft_matrix *said =
-        graft_foresight_openings(m, tape, feature, job->repertoire, step, rule, rows, NULL);
+        graft_foresight_openings(m, tape, feature, job->repertoire, &pairs, NULL);
     const graft_target count = {counts, NULL, each_of(s->steps)};
     loss->counts = graft_loss_use(tape, graft_loss_huber(tape, said, &count, 1.0F), 1.0F);
 }
@@ -248,7 +249,8 @@ static void lose_contents(const graft_foresight *m, graft_tape *tape, const trai
     if (rows == 0) {
         return;
     }
-    (void)graft_foresight_openings(m, tape, feature, job->repertoire, step, rule, rows, &content);
+    const graft_foresight_pairs pairs = {rows, step, rule};
+    (void)graft_foresight_openings(m, tape, feature, job->repertoire, &pairs, &content);
     loss->content = graft_loss_use(
         tape, graft_loss_mixture(tape, content, contents, &m->content, each_of(rows)),
         content_weight);

@@ -71,12 +71,4 @@ graft_scored graft_scorer_look(const graft_scorer *scorer, graft_tape *tape,
                                const graft_scene *const scenes[], uint32_t count,
                                const uint32_t **first, const uint32_t **row_scene);
 
-#define GRAFT_CHOICE_DRAWN     UINT32_MAX
-#define GRAFT_CHOICE_LIKELIEST (UINT32_MAX - 1)
-/* Chooses a candidate of one scene: draws one, takes the most likely one, or leaves *choice as it is
- * when it is neither. Tells its log-probability and the scene's value. `rng` may be NULL unless one is
- * drawn. */
-void graft_scorer_choose(const graft_scorer *scorer, graft_arena *scratch, const graft_scene *scene,
-                         graft_rng *rng, uint32_t *choice, float *log_p, float *value);
-
 #endif

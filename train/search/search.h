@@ -13,11 +13,11 @@
 
 typedef struct graft_plan_found {
     double cost_ns;
-    uint32_t step_count;
     graft_action *steps;  /* In the arena given. */
     uint64_t evaluations; /* Graphs whose cost was asked for. */
     uint64_t dequeues;    /* Graphs expanded (backtracking and beam search). */
     double seconds;
+    uint32_t step_count;
     bool cut; /* The environment's deadline ended the search: it depends on the machine's speed. */
     bool at_rest; /* Greedy search has looked at its graph and found nothing more. */
 } graft_plan_found;
