@@ -273,12 +273,13 @@ $(OUT)/trusted_engine.o: graph/engine.c $(STAMP_COMPILE)
 rules/graft.rules: # Only when it is not there: the committed set is not made anew.
 	$(MAKE) rules
 
-# Proves rules/simplify.yaml; the file begins as an empty set of the solver that proves.
-.PHONY: simplify-rules
-simplify-rules: $(GRAFT) ## Prove rules/simplify.yaml and write rules/simplify.rules
-	printf '\010\001\022\013z3 4.8.12.0' > $(OUT)/simplify.rules
-	$(GRAFT) verify rules/simplify.yaml --merge --rules $(OUT)/simplify.rules
-	mv $(OUT)/simplify.rules rules/simplify.rules
+# Proves rules that are stated; a file begins as an empty set of the solver that proves.
+.PHONY: stated-rules
+stated-rules: $(GRAFT) ## Prove rules/simplify.yaml and rules/onnxruntime.yaml and write their .rules
+	for set in simplify onnxruntime; do \
+	    printf '\010\001\022\013z3 4.8.12.0' > $(OUT)/$$set.rules && \
+	    $(GRAFT) verify rules/$$set.yaml --merge --rules $(OUT)/$$set.rules && \
+	    mv $(OUT)/$$set.rules rules/$$set.rules || exit 1; done
 
 # Costs for a machine that is not at hand: what is there is not measured again, so it can be interrupted.
 costs: $(GRAFT) | rules/graft.rules ## Measure the zoo and what searches meet on it into out/costs/cpu.costs (rules/costs)

@@ -18,8 +18,8 @@ OWN="include/graft share/graft share/doc/graft lib/graft"
 
 # Data: where it is found in share/graft is where it is in the checkout.
 data_files() {
-    ls rules/graft.rules rules/simplify.rules rules/channels.yaml rules/derivations.txt rules/families/*.yaml rules/deep/*.yaml \
-        rules/costs/*.costs train/settings.yaml emit/firmware/rewrite.c
+    ls rules/graft.rules rules/simplify.rules rules/onnxruntime.yaml rules/onnxruntime.rules rules/derivations.txt \
+        rules/families/*.yaml rules/deep/*.yaml rules/costs/*.costs train/settings.yaml emit/firmware/rewrite.c
     find rules/taso rules/policies rules/samples -type f 2> /dev/null || true
 }
 

@@ -4,6 +4,7 @@
 #include "cost/device/backend.h"
 #include "cost/device/child.h"
 #include "cost/device/device_answers.h"
+#include "graph/base/file.h"
 #include "graph/base/json.h"
 #include "graph/base/log.h"
 #include "models/operator.h"
@@ -417,6 +418,17 @@ const char *const *graft_device_fuses(const graft_device *device, uint32_t *coun
     const graft_answer_hello *hello = &((const program_device *)(const void *)device)->hello;
     *count = hello->fuse_count;
     return hello->fuses;
+}
+
+const char *graft_device_rules(graft_env *env, const graft_device *device)
+{
+    if (graft_device_head_at(device)->backend != &graft_backend_program) {
+        return NULL;
+    }
+    const char *name = ((const program_device *)(const void *)device)->hello.name;
+    const char *path =
+        graft_file_shipped(env, graft_arena_printf(env->life, "rules/%s.rules", name));
+    return strchr(name, '/') == NULL && graft_file_exists(path) ? path : NULL;
 }
 
 const char *graft_device_file(graft_env *env, const graft_device *device, const char *name)

@@ -24,6 +24,10 @@ bool graft_device_times_models(const graft_device *device);
 /* What it says that it runs as one, `*count` rules; NULL: it does not say, or is no program. */
 const char *const *graft_device_fuses(const graft_device *device, uint32_t *count);
 
+/* The rules that are for such a device, beside those of every device: the path of rules/NAME.rules,
+ * NAME being what it says that it is, in env->life; NULL: there are none. */
+const char *graft_device_rules(graft_env *env, const graft_device *device);
+
 /* The path of a file of this name in the folder of such a device, in env->life: it goes with the
  * device. */
 const char *graft_device_file(graft_env *env, const graft_device *device, const char *name);

@@ -307,6 +307,7 @@ static graft_status rewrite(graft_env *env, optimize_run *run)
     }
     GRAFT_CHECK(search_passes(env, run));
     if (graft_device_times_models(run->session.device)) {
+        environment->options.deadline_ns = run->options.deadline_ns;
         GRAFT_CHECK(graft_bundles_search(env, &run->session, &run->found));
     }
     run->costs_ns = GRAFT_NEW(env->life, double, run->found.step_count + 1);
@@ -640,6 +641,18 @@ static graft_status report(graft_env *env, optimize_run *run)
     return status;
 }
 
+/* Half of the time that there is goes to searching by costs where whole models decide. */
+static void share_time(optimize_run *run)
+{
+    const uint64_t now_ns = graft_clock_ns();
+    const uint64_t end_ns = run->options.deadline_ns;
+    if (end_ns > now_ns && graft_device_times_models(run->session.device)) {
+        const uint64_t half_ns = now_ns + (end_ns - now_ns) / 2;
+        run->session.environment.options.deadline_ns = half_ns;
+        graft_cost_set_deadline(run->session.cost, half_ns);
+    }
+}
+
 static graft_status open_session(graft_env *env, optimize_run *run)
 {
     run->options.file = true;
@@ -647,7 +660,11 @@ static graft_status open_session(graft_env *env, optimize_run *run)
     run->options.fixed = run->policy != NULL;
     run->options.deadline_ns =
         run->second_count == 0 ? 0 : graft_clock_ns() + run->second_count * UINT64_C(1000000000);
-    return graft_session_open(env, &run->options, &run->session);
+    graft_status status = graft_session_open(env, &run->options, &run->session);
+    if (status == GRAFT_OK) {
+        share_time(run);
+    }
+    return status;
 }
 
 graft_status graft_shown_policy_write(graft_env *env, const graft_shown_policy *shown)

@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Of the cost of a model: what a rewrite of a file has to bring. Runtimes differ by more than this
  * from the costs that are measured here. */
@@ -160,6 +161,38 @@ void graft_session_open_sizes(graft_env *env, graft_session *session)
         *judge = (graft_size_judge){graft_open_sizes_look_at, graft_open_sizes_hold, session->open};
         session->judge = judge;
     }
+}
+
+static bool has_rule(const graft_ruleset *set, const graft_rule *rule)
+{
+    const uint64_t id = graft_rule_id(rule);
+    bool has = false;
+    for (uint32_t i = 0; i < set->count && !has; i++) {
+        has = graft_rule_id(&set->entries[i].rule) == id;
+    }
+    return has;
+}
+
+/* Those of a file that are not there yet; NULL: no file. */
+static graft_status add_rules(graft_env *env, graft_session *session, const char *path)
+{
+    graft_status status = GRAFT_OK;
+    graft_ruleset *set = &session->rules;
+    graft_ruleset more = {.count = 0};
+    if (path != NULL) {
+        GRAFT_CHECK(graft_rulefile_read(env, env->life, path, &more));
+    }
+    graft_rule_entry *all = GRAFT_NEW(env->life, graft_rule_entry, set->count + more.count);
+    memcpy(all, set->entries, set->count * sizeof(all[0]));
+    for (uint32_t i = 0, known = set->count; i < more.count; i++) {
+        const graft_ruleset given = {.count = known, .entries = set->entries};
+        if (!has_rule(&given, &more.entries[i].rule)) {
+            all[set->count++] = more.entries[i];
+        }
+    }
+    set->entries = all;
+done:
+    return status;
 }
 
 /* Whether a rule gives the same bits in the types that the model has. */
@@ -398,6 +431,7 @@ graft_status graft_session_open(graft_env *env, const graft_session_options *opt
     GRAFT_TRY(env, graft_rulefile_read(env, env->life, options->rules, &session->rules),
               "while reading the rule set; `make rules` makes it anew");
     GRAFT_CHECK(graft_device_open(env, options->device, options->thread_count, &session->device));
+    GRAFT_CHECK(add_rules(env, session, graft_device_rules(env, session->device)));
     GRAFT_CHECK(graft_cost_open(env, session->device, options->database, &session->cost));
     graft_cost_set_model(session->cost, session->model);
     graft_cost_set_deadline(session->cost, options->deadline_ns);
