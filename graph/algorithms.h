@@ -49,6 +49,9 @@ typedef struct graft_algorithms {
  * binary32, or whose weights are no constants have none. */
 void graft_algorithms_find(graft_env *env, const graft_model *model, graft_algorithms *algorithms);
 
+/* Nodes that have another algorithm than their own chosen. */
+uint32_t graft_algorithms_changed(const graft_algorithms *algorithms);
+
 /* Writes the model's file with the chosen algorithms. The rest of it, names and outputs included,
  * stays; weights that nothing reads any more are left out. Fails as graft_model_write does. */
 GRAFT_MUST_USE graft_status graft_algorithms_write(graft_env *env,

@@ -508,6 +508,7 @@ static void print_outcome(graft_env *env, const optimize_run *run)
     const graft_cost_total *written = &run->written.total;
     const uint32_t before = graft_written_operators(env, run->session.model);
     const uint32_t after = graft_written_operators(env, run->written.model);
+    const uint32_t changed = run->faster ? graft_algorithms_changed(&run->algorithms) : 0;
     if (env->json) {
         graft_json json;
         graft_json_begin(&json, env->scratch);
@@ -524,6 +525,7 @@ static void print_outcome(graft_env *env, const optimize_run *run)
         graft_json_bool(&json, "priced_as_binary32", run->session.model->has_halves);
         graft_json_integer(&json, "simplified", run->session.simplified);
         graft_json_integer(&json, "rules_applied", run->found.step_count);
+        graft_json_integer(&json, "other_algorithms", changed);
         graft_json_integer(&json, "graphs", (int64_t)run->found.evaluations);
         graft_json_number(&json, "seconds", run->found.seconds);
         graft_json_bool(&json, "out_of_time", run->found.cut);
@@ -544,6 +546,10 @@ static void print_outcome(graft_env *env, const optimize_run *run)
                  written->launches);
     if (run->session.model->has_halves) {
         (void)printf("float16 and bfloat16 cost here what binary32 of the same sizes does\n");
+    }
+    if (changed > 0) {
+        (void)printf("%u operators are written by other algorithms, which these costs leave out\n",
+                     changed);
     }
     graft_confirmation_print(&run->confirmation);
     if (run->found.cut) {

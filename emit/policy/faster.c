@@ -18,7 +18,6 @@ static const double gain_least = 0.03;
 typedef struct {
     graft_session *session;
     graft_algorithms *algorithms;
-    uint32_t changed;    /* Nodes that get another algorithm. */
     const char *refusal; /* Of the device, in env->life; NULL: none. */
 } contest;
 
@@ -83,7 +82,6 @@ static graft_status time_class(graft_env *env, contest *c, uint32_t number)
             class->chosen = h.which[k];
         }
     }
-    c->changed += class->chosen == GRAFT_ALGORITHM_OWN ? 0 : class->count;
 done:
     graft_arena_release(env->unit, unit);
     graft_arena_release(env->scratch, mark);
@@ -108,8 +106,8 @@ static graft_status confirm(graft_env *env, contest *c, const char *path, bool *
     graft_log(env, 1,
               "%u operators by other algorithms: %.4f +- %.4f of the time in turns (before against "
               "itself: %.4f), %s",
-              c->changed, found.ratio, found.ratio_spread, found.control,
-              *taken ? "taken" : "not beyond noise: left out");
+              graft_algorithms_changed(c->algorithms), found.ratio, found.ratio_spread,
+              found.control, *taken ? "taken" : "not beyond noise: left out");
 done:
     return status;
 }
@@ -125,7 +123,7 @@ graft_status graft_faster_find(graft_env *env, graft_session *session, const gra
         GRAFT_CHECK(graft_search_go_on(env));
         GRAFT_CHECK(time_class(env, &c, i));
     }
-    if (c.changed > 0 && c.refusal == NULL) {
+    if (graft_algorithms_changed(algorithms) > 0 && c.refusal == NULL) {
         GRAFT_CHECK(confirm(env, &c, path, taken));
     }
     if (c.refusal != NULL) {

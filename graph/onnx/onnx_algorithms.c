@@ -256,6 +256,16 @@ void graft_algorithms_find(graft_env *env, const graft_model *model, graft_algor
     graft_arena_release(env->scratch, mark);
 }
 
+uint32_t graft_algorithms_changed(const graft_algorithms *algorithms)
+{
+    uint32_t changed = 0;
+    for (uint32_t c = 0; c < algorithms->count; c++) {
+        const graft_algorithm_class *class = &algorithms->classes[c];
+        changed += class->chosen == GRAFT_ALGORITHM_OWN ? 0 : class->count;
+    }
+    return changed;
+}
+
 /* ---------------------------------------------------------------------- writing */
 
 static void spell(graft_onnx_spelling *s, const graft_model *model, uint32_t index,
