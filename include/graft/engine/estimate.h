@@ -97,10 +97,10 @@ graft_status graft_estimator_open(graft_estimator *estimator, const graft_tariff
                                   const graft_limits *limits, void *workspace,
                                   size_t workspace_bytes)
 {
-    graft_carver carver = {align_buffer(workspace), 0};
     if (workspace == NULL || workspace_bytes < graft_estimator_bytes(limits)) {
         return GRAFT_NO_MEMORY;
     }
+    graft_carver carver = {align_buffer(workspace), 0};
     zero_bytes(estimator, sizeof *estimator);
     carve_estimator(&carver, limits, estimator);
     return open_estimator(estimator, tariff, limits);

@@ -341,7 +341,6 @@ static graft_status open_run(graft_graph *graph, const graft_policy *policy,
                              const graft_optimize_options *options, uint32_t step_limit,
                              void *workspace, size_t workspace_bytes)
 {
-    graft_optimize_run *run = run_in(workspace);
     if (!policy_fits(policy)) {
         return GRAFT_BAD_INPUT;
     }
@@ -352,6 +351,7 @@ static graft_status open_run(graft_graph *graph, const graft_policy *policy,
         workspace_bytes < graft_optimize_workspace_bytes(policy, &graph->limits, step_limit)) {
         return GRAFT_NO_MEMORY;
     }
+    graft_optimize_run *run = run_in(workspace);
     graft_carver carver = {align_buffer(workspace), 0};
     zero_bytes(run, sizeof *run);
     carve_policy(&carver, policy, &graph->limits, step_limit, &run->memory);
