@@ -353,8 +353,7 @@ static graft_status simplify_graph(graft_env *env, graft_session *session, graft
     graft_state_open(env->unit, &limits, &state);
     GRAFT_CHECK(graft_state_set(env, &state, *graph));
     GRAFT_CHECK(graft_session_total(env, session, &state.graph, &state.order, &session->given));
-    GRAFT_CHECK(graft_simplify_rewrite(env, env->life, &session->rules, session->judge, *graph,
-                                       graph, &session->simplified));
+    GRAFT_CHECK(graft_simplify_rewrite(env, session, *graph, graph, &session->simplified));
     if (session->simplified > 0) {
         graft_log(env, 1, "simplified by %u rewrites", session->simplified);
     }

@@ -59,24 +59,24 @@ done:
     return status;
 }
 
-graft_status graft_simplify_rewrite(graft_env *env, graft_arena *arena, const graft_ruleset *rules,
-                                    const graft_size_judge *judge, const graft_graph *graph,
-                                    graft_graph **simplified, uint32_t *step_count)
+graft_status graft_simplify_rewrite(graft_env *env, const graft_session *session,
+                                    const graft_graph *graph, graft_graph **simplified,
+                                    uint32_t *step_count)
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->unit);
     const graft_limits limits = graft_state_limits(graph);
     graft_xfers xfers;
     graft_matches matches;
-    graft_state *state = GRAFT_NEW(arena, graft_state, 1);
-    graft_ruleset sets[2] = {*rules};
+    graft_state *state = GRAFT_NEW(env->life, graft_state, 1);
+    graft_ruleset sets[2] = {session->rules};
     bool found = true;
     *step_count = 0;
     GRAFT_CHECK(graft_rulefile_read(env, env->unit, graft_file_shipped(env, "rules/simplify.rules"),
                                     &sets[1]));
-    choose_rules(env->unit, sets, 2, judge, &xfers);
+    choose_rules(env->unit, sets, 2, session->judge, &xfers);
     graft_matches_open(env->unit, &xfers, LOCATIONS_MOST, &matches);
-    graft_state_open(arena, &limits, state);
+    graft_state_open(env->life, &limits, state);
     GRAFT_CHECK(graft_state_set(env, state, graph));
     while (found) {
         GRAFT_CHECK(apply_first(env, &xfers, &matches, state, &found));
@@ -126,8 +126,7 @@ graft_status graft_simplify_file(graft_env *env, const graft_session_options *op
     GRAFT_TRY(env, graft_rulefile_read(env, env->life, options->rules, &session.rules),
               "while reading the rule set; `make rules` makes it anew");
     graft_session_open_sizes(env, &session);
-    GRAFT_CHECK(graft_simplify_rewrite(env, env->life, &session.rules, session.judge,
-                                       &session.model->graph, &graph, &step_count));
+    GRAFT_CHECK(graft_simplify_rewrite(env, &session, &session.model->graph, &graph, &step_count));
     GRAFT_CHECK(graft_model_write(env, session.model, graph, out, &writing));
     env->verbosity = 0; /* What there is to say about the model was said when it was read. */
     reading.sizes = session.model->sizes;

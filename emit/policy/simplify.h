@@ -10,11 +10,9 @@
 
 #include "emit/command/session.h"
 
-/* `*simplified` is a rewritten copy of `graph` in `arena`, with room for more; `open_sizes` as in
- * graft_xfers. `*step_count` receives how often a rule was applied. */
-GRAFT_MUST_USE graft_status graft_simplify_rewrite(graft_env *env, graft_arena *arena,
-                                                   const graft_ruleset *rules,
-                                                   const graft_size_judge *judge,
+/* `*simplified` is a rewritten copy of `graph` in env->life, with room for more, by the session's
+ * rules and judge. `*step_count` receives how often a rule was applied. */
+GRAFT_MUST_USE graft_status graft_simplify_rewrite(graft_env *env, const graft_session *session,
                                                    const graft_graph *graph,
                                                    graft_graph **simplified, uint32_t *step_count);
 

@@ -178,17 +178,15 @@ static void append_row(graft_env *env, const graft_model *model, const graft_gra
     graft_json_append(&json, list);
 }
 
-/* Adds what the price of a graph of the model is the sum of, and how it is run. */
-static graft_status add_costs(graft_env *env, const graft_report_page *page,
-                              const graft_model *model, const graft_graph *of, const char *key,
-                              graft_json *json, graft_buffer *all)
+/* Lists what the price of a graph of the model is the sum of, and how it is run. */
+static graft_status list_costs(graft_env *env, const graft_report_page *page,
+                               const graft_model *model, const graft_graph *of, graft_buffer *list)
 {
     graft_status status = GRAFT_OK;
     graft_session *session = page->session;
     const graft_limits limits = graft_state_limits(of);
     const graft_graph *graph = NULL;
     const graft_order *order = NULL;
-    graft_buffer list = {.arena = env->life};
     graft_schedule schedule;
     graft_cost_row *rows = NULL;
     uint32_t count = 0;
@@ -204,10 +202,8 @@ static graft_status add_costs(graft_env *env, const graft_report_page *page,
     GRAFT_CHECK(graft_cost_plan(env, session->cost, env->life, graph, order, &schedule));
     GRAFT_CHECK(graft_cost_rows(env, session->cost, graph, &schedule, &rows, &count));
     for (uint32_t i = 0; i < count; i++) {
-        append_row(env, model, graph, &rows[i], &list);
+        append_row(env, model, graph, &rows[i], list);
     }
-    graft_json_list(json, key, &list);
-    graft_buffer_append(all, list.data, list.size);
 done:
     graft_cost_set_model(session->cost, session->model);
     return status;
@@ -363,6 +359,7 @@ graft_status graft_report_page_write(graft_env *env, const graft_report_page *pa
     const graft_session *session = page->session;
     const bool as_it_is = session->runtime == NULL && !page->unchanged;
     graft_buffer costs = {.arena = env->life};
+    graft_buffer costs_after = {.arena = env->life};
     graft_json json;
     graft_json_begin(&json, env->life);
     graft_json_string(&json, "model", page->options->model);
@@ -380,11 +377,13 @@ graft_status graft_report_page_write(graft_env *env, const graft_report_page *pa
     GRAFT_CHECK(add_graphs(env, page, &json));
     add_steps(env, page, &json);
     const graft_model *made = as_it_is ? session->model : page->written->model;
-    GRAFT_CHECK(add_costs(env, page, session->model, &session->model->graph, "costs_before", &json,
-                          &costs));
-    GRAFT_CHECK(add_costs(env, page, made,
-                          as_it_is ? &session->environment.state.graph : &made->graph,
-                          "costs_after", &json, &costs));
+    GRAFT_CHECK(list_costs(env, page, session->model, &session->model->graph, &costs));
+    graft_json_list(&json, "costs_before", &costs);
+    GRAFT_CHECK(list_costs(env, page, made,
+                           as_it_is ? &session->environment.state.graph : &made->graph,
+                           &costs_after));
+    graft_json_list(&json, "costs_after", &costs_after);
+    graft_buffer_append(&costs, costs_after.data, costs_after.size);
     add_ceiling(session, &json);
     add_methods(env, page, &json);
     GRAFT_CHECK(add_origin(env, page, &costs, &json));

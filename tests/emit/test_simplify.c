@@ -55,9 +55,9 @@ static const char *simplified(graft_env *env, const char *folder, const char *te
     graft_session_open_sizes(env, &session);
     assert_int_equal(graft_rulefile_read(env, env->life, "rules/graft.rules", &session.rules),
                      GRAFT_OK);
-    assert_int_equal(graft_simplify_rewrite(env, env->life, &session.rules, session.judge,
-                                            &session.model->graph, &graph, &step_count),
-                     GRAFT_OK);
+    assert_int_equal(
+        graft_simplify_rewrite(env, &session, &session.model->graph, &graph, &step_count),
+        GRAFT_OK);
     if (session.open != NULL) {
         graft_open_sizes_close(session.open);
     }
