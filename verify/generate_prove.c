@@ -416,7 +416,7 @@ static bool follows_from_taken(const selector *s, graft_lifted *r)
     for (uint32_t i = 0; i < count && follows; i++) {
         graft_derivation *d = &r->derivations[r->derivation_count];
         follows = graft_derive(s->deriver, &r->rule, &r->check.instances[i], book,
-                               GRAFT_DERIVATION_STEPS, r->gain > 0, d);
+                               (graft_derive_options){GRAFT_DERIVATION_STEPS, r->gain > 0}, d);
         r->derivation_count += follows ? 1 : 0;
     }
     return follows;

@@ -109,8 +109,9 @@ static void test_false_rules(void **state)
         graft_arena_reset(env->unit);
         if (i < known.count) {
             rule = known.rules[i];
-        } else
+        } else {
             rule = rows_parse(env, false_rules[i - known.count]);
+        }
         graft_check check = check_rule(env, &rule, &options);
         if (check.outcome != GRAFT_CHECK_REFUTED) {
             fail_msg("%s: %s", graft_check_outcome_name(check.outcome),

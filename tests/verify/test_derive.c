@@ -20,15 +20,15 @@ static const graft_point *find_point(graft_env *env, const graft_rule *rule)
     graft_domain domain;
     graft_domain_find(env, env->life, rule, &options, &domain);
     assert_true(domain.count > 0);
-    return &domain.points[0];
+    return domain.points;
 }
 
 static bool derive(graft_env *env, const graft_rulebook *book, const char *text, uint32_t steps,
                    graft_derivation *derivation)
 {
     const graft_rule *rule = parse(env, text);
-    return graft_derive(graft_deriver_new(env->life), rule, find_point(env, rule), book, steps,
-                        false, derivation);
+    return graft_derive(graft_deriver_new(env->life), rule, find_point(env, rule), book,
+                        (graft_derive_options){steps, false}, derivation);
 }
 
 static bool derive_downhill(graft_env *env, const graft_rulebook *book, const char *text)
@@ -36,15 +36,15 @@ static bool derive_downhill(graft_env *env, const graft_rulebook *book, const ch
     const graft_rule *rule = parse(env, text);
     graft_derivation derivation;
     return graft_derive(graft_deriver_new(env->life), rule, find_point(env, rule), book,
-                        GRAFT_DERIVATION_STEPS, true, &derivation);
+                        (graft_derive_options){GRAFT_DERIVATION_STEPS, true}, &derivation);
 }
 
 static bool equate(graft_env *env, const graft_rulebook *book, const char *text,
-                   graft_derivation *from_left, graft_derivation *from_right)
+                   graft_derivation sides[2])
 {
     const graft_rule *rule = parse(env, text);
     return graft_equate(graft_deriver_new(env->life), graft_deriver_new(env->life), rule,
-                        find_point(env, rule), book, from_left, from_right);
+                        find_point(env, rule), book, sides);
 }
 
 static graft_rulebook book_of(graft_env *env, const char *const *rules, uint32_t count)
@@ -136,18 +136,16 @@ static void test_equations(void **state)
     const char *shared = "add(matmul(a, b), matmul(matmul(a, b), c)) = "
                          "matmul(a, add(b, matmul(b, c))) where rank(a) = 2";
     graft_derivation d;
-    graft_derivation left;
-    graft_derivation right;
+    graft_derivation sides[2];
     assert_false(derive(env, &book, shared, 3, &d));
-    assert_true(equate(env, &book, shared, &left, &right));
-    assert_int_equal(left.count + right.count, 2);
+    assert_true(equate(env, &book, shared, sides));
+    assert_int_equal(sides[0].count + sides[1].count, 2);
     const char *turned = "matmul(a, matmul(b, c)) = matmul(matmul(a, b), c)";
     assert_false(derive(env, &book, turned, 3, &d));
-    assert_true(equate(env, &book, turned, &left, &right));
-    assert_int_equal(left.count, 0);
-    assert_int_equal(right.count, 1);
-    assert_false(
-        equate(env, &book, "matmul(a, matmul(b, c)) = matmul(matmul(b, a), c)", &left, &right));
+    assert_true(equate(env, &book, turned, sides));
+    assert_int_equal(sides[0].count, 0);
+    assert_int_equal(sides[1].count, 1);
+    assert_false(equate(env, &book, "matmul(a, matmul(b, c)) = matmul(matmul(b, a), c)", sides));
 }
 
 int main(void)

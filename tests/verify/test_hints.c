@@ -160,30 +160,31 @@ static bool lie_split(void *context, const graft_sym *s, const graft_rule *rule,
     return found;
 }
 
-static void lie_refute(void *context, graft_sym *s, const graft_term_state *term, Z3_ast question,
-                       uint32_t given_count, const Z3_ast *given, graft_asked *r)
+static graft_asked lie_refute(void *context, graft_sym *s, const graft_term_state *term,
+                              Z3_ast question, uint32_t given_count, const Z3_ast *given)
 {
     static Z3_ast one[1];
     static Z3_ast term_of_one[1];
     liar *l = context;
-    l->hinter.hints.refute(&l->hinter, s, term, question, given_count, given, r);
+    graft_asked r = l->hinter.hints.refute(&l->hinter, s, term, question, given_count, given);
     if (l->how == UNASKED) {
-        *r = (graft_asked){.formula = question};
+        r = (graft_asked){.formula = question};
     } else if (l->how == UNRELATED) {
         Z3_ast claim = graft_sym_arg(s, question, 0);
         Z3_ast both[2] = {question, claim};
-        *r = (graft_asked){.formula = Z3_mk_and(s->z3, 2, both)};
-        (void)graft_prover_ask(s->prover, r->formula, GRAFT_SEARCH_LINEAR);
+        r = (graft_asked){.formula = Z3_mk_and(s->z3, 2, both)};
+        (void)graft_prover_ask(s->prover, r.formula, GRAFT_SEARCH_LINEAR);
     } else if (l->how == RENAMED && graft_sym_kind(s, graft_sym_arg(s, question, 0)) == Z3_OP_EQ) {
         Z3_ast left = graft_sym_arg(s, graft_sym_arg(s, question, 0), 0);
         one[0] = Z3_mk_fresh_const(s->z3, "same", term->real);
-        r->formula = Z3_mk_not(s->z3, Z3_mk_eq(s->z3, one[0], one[0]));
-        (void)graft_prover_ask(s->prover, r->formula, GRAFT_SEARCH_LINEAR);
-        r->count = 1;
-        r->symbols = one;
+        r.formula = Z3_mk_not(s->z3, Z3_mk_eq(s->z3, one[0], one[0]));
+        (void)graft_prover_ask(s->prover, r.formula, GRAFT_SEARCH_LINEAR);
+        r.count = 1;
+        r.symbols = one;
         term_of_one[0] = left;
-        r->terms = term_of_one;
+        r.terms = term_of_one;
     }
+    return r;
 }
 
 static bool is_proved(graft_env *env, const graft_rule *rule, lie how)

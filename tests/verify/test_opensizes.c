@@ -63,7 +63,7 @@ static bool are_claims_true(workshop *w, graft_env *env, const check_case *drawn
             terms[i].dims[k] = graft_sym_int(&w->s, drawn->in[i].dims[k]);
         }
     }
-    bool all = graft_sym_apply(&w->s, drawn->op, drawn->attrs, in, count_made(drawn), claims, made);
+    bool all = graft_sym_apply(claims, drawn->op, drawn->attrs, in, count_made(drawn), made);
     for (uint32_t i = 0; all && i < claims->claim_count; i++) {
         all = is_true(w, claims->claims[i]);
     }

@@ -32,8 +32,8 @@ static uint32_t ask(graft_env *env, uint32_t count)
     graft_obligation o;
     graft_prover_open(&prover, &options, &result);
     graft_obligation_open(&o, env->unit, prover.z3);
-    const Z3_ast left = sum_of_products(&o, count);
-    const Z3_ast right = graft_term_symbol(&o.term, 0, 0);
+    Z3_ast left = sum_of_products(&o, count);
+    Z3_ast right = graft_term_symbol(&o.term, 0, 0);
     const graft_obligation_parts parts = {.left = &left, .right = &right, .element_count = 1};
     graft_obligation_state(&o, &parts);
     assert_int_equal(graft_obligation_eased(&o, 0, GRAFT_EASE_PURE).summands, count);

@@ -5,6 +5,8 @@
 #include "tests/support/check.h"
 #include "tests/support/rows.h"
 
+#include <assert.h>
+
 static bool is_proved(graft_env *env, const graft_rule *rule, const graft_prove_options *options,
                       graft_symbolic_result *result)
 {
@@ -46,6 +48,7 @@ static void test_one_context(void **state)
     const rule_rows all = rows_read(env, "all_sizes");
     const rule_rows truths = rows_of(env, &all, true);
     const rule_rows lies = rows_of(env, &all, false);
+    assert(truths.count > 0 && lies.count > 0);
     graft_prove_result counts;
     graft_prover prover;
     graft_prover_open(&prover, &options, &counts);

@@ -34,8 +34,8 @@ static bool follows(graft_env *env, const graft_rulebook *book, const graft_rule
     bool does = domain->count > 0;
     for (uint32_t i = 0; i < domain->count && does; i++) {
         graft_derivation derivation = {0};
-        does = graft_derive(deriver, rule, &domain->points[i], book, GRAFT_DERIVATION_STEPS, false,
-                            &derivation);
+        does = graft_derive(deriver, rule, &domain->points[i], book,
+                            (graft_derive_options){GRAFT_DERIVATION_STEPS, false}, &derivation);
         *first = i == 0 ? derivation : *first;
     }
     return does;
@@ -50,7 +50,7 @@ static bool follows_as_equations(graft_env *env, const graft_rulebook *book, con
     bool does = domain->count > 0;
     for (uint32_t i = 0; i < domain->count && does; i++) {
         graft_derivation sides[2] = {{.count = 0}};
-        does = graft_equate(left, right, rule, &domain->points[i], book, &sides[0], &sides[1]);
+        does = graft_equate(left, right, rule, &domain->points[i], book, sides);
         if (i == 0) {
             memcpy(first, sides, sizeof sides);
         }

@@ -83,17 +83,17 @@ static bool is_implied(graft_sym_asker *a, const graft_facts *facts, const graft
     return graft_sym_implied(a, c->where == NULL ? facts : &where, c->holds);
 }
 
-static const char *ask_output(proof *p, graft_sym_asker *a, uint32_t i)
+static const char *ask_output(proof *p, graft_sym_asker *a, uint32_t i, output *left)
 {
     graft_facts room[GRAFT_MAX_RANK];
     graft_operand x = p->rule->source.outputs[i];
     const graft_sym_shape *shape = graft_sym_shape_of(&p->instance, GRAFT_SYM_SOURCE, x);
     const graft_facts *facts = graft_sym_within(&p->s, shape, room);
-    output left = read_output(p, GRAFT_SYM_SOURCE, x, shape);
+    *left = read_output(p, GRAFT_SYM_SOURCE, x, shape);
     output right = read_output(p, GRAFT_SYM_TARGET, p->rule->target.outputs[i], shape);
-    a->given = &left.conditions;
-    if (p->s.numbers != NULL ? !p->s.numbers->same(&p->s, facts, left.value, right.value)
-                             : !graft_sym_equal(a, facts, left.value, right.value)) {
+    a->given = &left->conditions;
+    if (p->s.numbers != NULL ? !p->s.numbers->same(&p->s, facts, left->value, right.value)
+                             : !graft_sym_equal(a, facts, left->value, right.value)) {
         return "the sides were not proved equal";
     }
     for (uint32_t k = 0; k < right.conditions.count; k++) {
@@ -110,6 +110,7 @@ static const char *ask_output(proof *p, graft_sym_asker *a, uint32_t i)
 static const char *prove_instance(proof *p)
 {
     const char *why = NULL;
+    output left;
     graft_sym_asker a = {
         .s = &p->s, .sides = {&p->sides[0], &p->sides[1]}
     };
@@ -118,7 +119,7 @@ static const char *prove_instance(proof *p)
         why = p->s.refusal;
     }
     for (uint32_t i = 0; i < p->rule->output_count && why == NULL; i++) {
-        why = ask_output(p, &a, i);
+        why = ask_output(p, &a, i, &left);
     }
     why = p->s.refusal != NULL ? p->s.refusal : why;
     return why;

@@ -69,11 +69,11 @@ typedef struct graft_sym_hints {
      * alternatives holds. */
     bool (*split)(void *context, const graft_sym *s, const graft_rule *rule,
                   const graft_sym_side sides[2], graft_sym_split *split);
-    /* How a question is asked: `r` gets a formula that Z3 found unsatisfiable. It counts when it is
+    /* How a question is asked: a formula that Z3 found unsatisfiable. It counts when it is
      * `question`, and some of what is `given`, and of the laws of the functions that occur in them
      * (term.h), with terms for its symbols (prover.h). `term` holds these laws. */
-    void (*refute)(void *context, graft_sym *s, const graft_term_state *term, Z3_ast question,
-                   uint32_t given_count, const Z3_ast *given, graft_asked *r);
+    graft_asked (*refute)(void *context, graft_sym *s, const graft_term_state *term,
+                          Z3_ast question, uint32_t given_count, const Z3_ast *given);
 } graft_sym_hints;
 
 #endif

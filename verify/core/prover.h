@@ -103,7 +103,7 @@ typedef enum graft_search {
 } graft_search;
 
 /* Its answer; what is unsatisfiable is kept. */
-Z3_lbool graft_prover_ask(graft_prover *p, Z3_ast formula, graft_search search);
+Z3_lbool graft_prover_ask(graft_prover *p, Z3_ast question, graft_search kind);
 
 /* What Z3 was asked in place of a conjunction: `formula`, in which `terms` of it are symbols. */
 typedef struct graft_asked {

@@ -49,18 +49,18 @@ static Z3_ast find_condition(const graft_sym *s, Z3_ast term)
 }
 
 /* A condition without the conditionals on indices that the facts decide. */
-static Z3_ast settle(graft_sym *s, const graft_facts *facts, Z3_ast condition)
+static Z3_ast settle(graft_sym *s, const graft_facts *facts, Z3_ast term)
 {
-    Z3_ast open = find_condition(s, condition);
+    Z3_ast open = find_condition(s, term);
     while (open != NULL) {
         bool holds = graft_sym_holds(s, facts, open);
         if (!holds && !graft_sym_holds(s, facts, Z3_mk_not(s->z3, open))) {
-            return condition;
+            return term;
         }
-        condition = graft_sym_given(s, condition, open, holds);
-        open = find_condition(s, condition);
+        term = graft_sym_given(s, term, open, holds);
+        open = find_condition(s, term);
     }
-    return condition;
+    return term;
 }
 
 /* Assumes a condition with values for its symbols, 0 where there is none, if Z3 says that it holds
@@ -308,8 +308,8 @@ static bool ask_solver(graft_sym_asker *a, question *q)
     if (s->hints == NULL) {
         (void)graft_prover_ask(s->prover, r.formula, GRAFT_SEARCH_NONE);
     } else {
-        s->hints->refute(s->hints->context, s, &term, r.formula, q->count - q->asked,
-                         q->terms + q->asked, &r);
+        r = s->hints->refute(s->hints->context, s, &term, r.formula, q->count - q->asked,
+                             q->terms + q->asked);
     }
     bool proved = graft_prover_refutes(s->prover, &r, parts);
     Z3_ast_map_dec_ref(s->z3, parts);

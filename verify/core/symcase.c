@@ -343,7 +343,9 @@ static decided decide_leaf(const search *s, const graft_code_step *step, bool *f
  * are. */
 static bool is_refused(const search *s)
 {
-    decided stack[GRAFT_ROOM_PROGRAM_DEPTH];
+    decided stack[GRAFT_ROOM_PROGRAM_DEPTH] = {
+        {false, 0}
+    };
     bool fails = false;
     if (s->rule->condition == 255 || s->c.scalar) {
         return false;

@@ -198,6 +198,7 @@ static void state_questions(instance_draft *d)
     graft_obligation *o = d->o;
     uint32_t goals = Z3_ast_vector_size(o->z3, d->goals);
     uint32_t conditions = Z3_ast_vector_size(o->z3, d->conditions);
+    assert(goals == 0 || d->goal_elements != NULL);
     Z3_ast *left = GRAFT_NEW(o->arena, Z3_ast, d->elements);
     Z3_ast *right = GRAFT_NEW(o->arena, Z3_ast, d->elements);
     for (uint32_t i = 0; i < d->elements; i++) {

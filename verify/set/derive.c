@@ -174,22 +174,22 @@ static void trace(const graft_deriver *d, uint32_t to, graft_derivation *derivat
 }
 
 bool graft_derive(graft_deriver *deriver, const graft_rule *rule, const graft_point *point,
-                  const graft_rulebook *book, uint32_t steps, bool downhill,
+                  const graft_rulebook *book, graft_derive_options options,
                   graft_derivation *derivation)
 {
     graft_deriver *d = deriver;
     graft_instance instance;
     derivation->count = 0;
     if (graft_instance_build(&instance, rule, point) != GRAFT_FIT_OK ||
-        !start(d, &instance, &instance.target, steps)) {
+        !start(d, &instance, &instance.target, options.steps)) {
         return false;
     }
     const uint64_t wanted = d->states[0].hash;
-    if (!start(d, &instance, &instance.source, steps)) {
+    if (!start(d, &instance, &instance.source, options.steps)) {
         return false;
     }
     d->wanted = wanted;
-    d->downhill = downhill;
+    d->downhill = options.downhill;
     d->weights = graft_price_weights(rule);
     d->states[0].live = count_live(&d->states[0].plot, d->weights);
     for (uint32_t i = 0; i < d->count && d->found > STATES_MOST; i++) {
@@ -212,8 +212,7 @@ static void expand_apart(graft_deriver *d, uint32_t from, const graft_rulebook *
 }
 
 bool graft_equate(graft_deriver *left, graft_deriver *right, const graft_rule *rule,
-                  const graft_point *point, const graft_rulebook *book, graft_derivation *from_left,
-                  graft_derivation *from_right)
+                  const graft_point *point, const graft_rulebook *book, graft_derivation sides[2])
 {
     graft_instance instance;
     if (graft_instance_build(&instance, rule, point) != GRAFT_FIT_OK ||
@@ -232,7 +231,7 @@ bool graft_equate(graft_deriver *left, graft_deriver *right, const graft_rule *r
     if (right->found > STATES_MOST) {
         return false;
     }
-    trace(left, find_state(left, right->states[right->found].hash), from_left);
-    trace(right, right->found, from_right);
+    trace(left, find_state(left, right->states[right->found].hash), &sides[0]);
+    trace(right, right->found, &sides[1]);
     return true;
 }

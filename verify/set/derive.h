@@ -33,12 +33,17 @@ typedef struct graft_derivation {
 typedef struct graft_deriver graft_deriver;
 graft_deriver *graft_deriver_new(graft_arena *arena);
 
+typedef struct graft_derive_options {
+    uint32_t steps; /* At most. */
+    bool downhill;
+} graft_derive_options;
+
 /* Looks for a derivation of `rule` at one of its points with at most `steps` applications; with
  * `downhill` each must leave fewer operators that run at inference, where those variables are
  * weights that make most of the rule (graft_price_weights). False when there is none within what
  * the deriver looks at (a few hundred intermediate graphs). */
 bool graft_derive(graft_deriver *deriver, const graft_rule *rule, const graft_point *point,
-                  const graft_rulebook *book, uint32_t steps, bool downhill,
+                  const graft_rulebook *book, graft_derive_options options,
                   graft_derivation *derivation);
 
 /* Whether a rule follows from the book as equations: rules lead from its source and from its target
@@ -47,7 +52,6 @@ bool graft_derive(graft_deriver *deriver, const graft_rule *rule, const graft_po
  * neither. False when the two sides do not meet within two steps from the left and three from the
  * right, or within what the derivers look at. */
 bool graft_equate(graft_deriver *left, graft_deriver *right, const graft_rule *rule,
-                  const graft_point *point, const graft_rulebook *book, graft_derivation *from_left,
-                  graft_derivation *from_right);
+                  const graft_point *point, const graft_rulebook *book, graft_derivation sides[2]);
 
 #endif

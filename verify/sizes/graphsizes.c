@@ -112,11 +112,11 @@ Z3_ast graft_sym_write_sizes(graft_sym *s, Z3_ast term)
     return graft_sym_rebuild(s, graft_sym_expand(s, term), change_window, s);
 }
 
-bool graft_sym_apply(graft_sym *s, uint32_t op, const int32_t *attrs,
-                     const graft_sym_shape *const in[], uint32_t made, graft_sym_equations *claims,
-                     graft_sym_shape *out)
+bool graft_sym_apply(graft_sym_equations *claims, uint32_t op, const int32_t *attrs,
+                     const graft_sym_shape *const in[], uint32_t made, graft_sym_shape *out)
 {
     graft_sym_attr terms[GRAFT_MAX_ATTRS] = {{.value = 0}};
+    graft_sym *s = claims->s;
     graft_sym_shaper p = {.s = s, .e = claims};
     assert(s->plain != NULL);
     s->refusal = NULL;

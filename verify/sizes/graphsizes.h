@@ -24,9 +24,8 @@ bool graft_sym_claims_of_match(graft_sym *s, const graft_rule *rule, const graft
                                uint32_t *given);
 /* The sizes of what an operator of a graph makes, of rank `made` where it says so itself. What its
  * checks claim is added to `claims`. False as above. */
-bool graft_sym_apply(graft_sym *s, uint32_t op, const int32_t *attrs,
-                     const graft_sym_shape *const in[], uint32_t made, graft_sym_equations *claims,
-                     graft_sym_shape *out);
+bool graft_sym_apply(graft_sym_equations *claims, uint32_t op, const int32_t *attrs,
+                     const graft_sym_shape *const in[], uint32_t made, graft_sym_shape *out);
 
 /* A size or claim of these, in which Z3 knows every function: broadcasts are conditionals, and the
  * positions of windows whose strides are numbers are quotients. */

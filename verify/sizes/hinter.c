@@ -244,10 +244,11 @@ static bool find_place(void *context, graft_sym *s, const graft_sym_pair *pair,
 /* --------------------------------------------------------------------- numbers */
 
 /* The question as an obligation: two sides where it is about an equation. */
-static void refute(void *context, graft_sym *s, const graft_term_state *term, Z3_ast question,
-                   uint32_t given_count, const Z3_ast *given, graft_asked *r)
+static graft_asked refute(void *context, graft_sym *s, const graft_term_state *term,
+                          Z3_ast question, uint32_t given_count, const Z3_ast *given)
 {
     graft_sym_hinter *h = context;
+    graft_asked asked = {.formula = question};
     graft_arena_reset(h->arena);
     graft_obligation o = {.arena = h->arena, .z3 = s->z3, .term = *term, .checked = true};
     Z3_ast claim = graft_sym_arg(s, question, 0);
@@ -262,7 +263,8 @@ static void refute(void *context, graft_sym *s, const graft_term_state *term, Z3
                                           .given = given,
                                           .given_count = given_count};
     graft_obligation_state(&o, &parts);
-    (void)graft_ask_refute(s->prover, &o, r);
+    (void)graft_ask_refute(s->prover, &o, &asked);
+    return asked;
 }
 
 /* --------------------------------------------------------------------- opening */

@@ -154,8 +154,8 @@ static void apply_node(graft_open_sizes *o, const graft_node *node, known_node *
         known->understood = known->understood && in[i]->rank != GRAFT_RANK_UNKNOWN;
     }
     known->understood =
-        known->understood && graft_sym_apply(&o->s, node->op, node->attrs, in,
-                                             count_made(node->op, node->attrs), claims, known->out);
+        known->understood && graft_sym_apply(claims, node->op, node->attrs, in,
+                                             count_made(node->op, node->attrs), known->out);
     for (uint32_t k = 0; known->understood && k < node->output_count; k++) {
         for (uint32_t i = 0; i < known->out[k].rank; i++) {
             known->out[k].dims[i] =

@@ -135,10 +135,10 @@ static bool visit_product(void *context, Z3_ast term)
 
 /* -------------------------------------------------------------------- laws */
 
-static void state(products *p, Z3_ast factor, Z3_ast other)
+static void state(products *p, Z3_ast one, Z3_ast other)
 {
     if (p->law_count < GRAFT_LIMIT(LEMMAS)) {
-        p->laws[p->law_count++] = (graft_sym_law){factor, other};
+        p->laws[p->law_count++] = (graft_sym_law){one, other};
     }
 }
 
