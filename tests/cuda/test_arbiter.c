@@ -114,7 +114,7 @@ static void fill(graft_env *env, const char *text, subject *t)
     assert_int_equal(graft_signature_outputs(&t->s, t->outputs), GRAFT_OK);
     for (uint32_t k = 0; k < t->s.input_count; k++) {
         size_t count = (size_t)graft_shape_elements(&t->s.inputs[k]);
-        bool is_const = (t->s.const_mask >> k & 1U) != 0;
+        bool is_const = ((uint32_t)t->s.const_mask >> k & 1U) != 0;
         graft_rng_derive(&rng, 77, k);
         in[k] = GRAFT_NEW(env->scratch, float, count);
         t->host[k] = GRAFT_NEW(env->scratch, float, count);
