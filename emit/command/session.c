@@ -173,19 +173,21 @@ static bool has_rule(const graft_ruleset *set, const graft_rule *rule)
     return has;
 }
 
-/* Those of a file that are not there yet; NULL: no file. */
-static graft_status add_rules(graft_env *env, graft_session *session, const char *path)
+/* Adds the device's own that are not there yet; *first is the place of the first. */
+static graft_status add_rules(graft_env *env, graft_session *session, uint32_t *first)
 {
     graft_status status = GRAFT_OK;
     graft_ruleset *set = &session->rules;
     graft_ruleset more = {.count = 0};
+    const char *path = graft_device_rules(env, session->device);
+    const graft_ruleset given = *set;
+    *first = set->count;
     if (path != NULL) {
         GRAFT_CHECK(graft_rulefile_read(env, env->life, path, &more));
     }
     graft_rule_entry *all = GRAFT_NEW(env->life, graft_rule_entry, set->count + more.count);
     memcpy(all, set->entries, set->count * sizeof(all[0]));
-    for (uint32_t i = 0, known = set->count; i < more.count; i++) {
-        const graft_ruleset given = {.count = known, .entries = set->entries};
+    for (uint32_t i = 0; i < more.count; i++) {
         if (!has_rule(&given, &more.entries[i].rule)) {
             all[set->count++] = more.entries[i];
         }
@@ -232,7 +234,7 @@ static void round_rules(graft_env *env, graft_session *session)
     }
 }
 
-static void choose_rules(graft_env *env, const graft_session_options *options,
+static void choose_rules(graft_env *env, const graft_session_options *options, uint32_t own_first,
                          graft_session *session)
 {
     graft_rule *rules = GRAFT_NEW(env->life, graft_rule, session->rules.count);
@@ -240,6 +242,7 @@ static void choose_rules(graft_env *env, const graft_session_options *options,
     uint32_t count = 0;
     uint32_t formless = 0;
     session->unproved = 0;
+    session->own = 0;
     for (uint32_t i = 0; i < session->rules.count; i++) {
         const graft_rule_entry *entry = &session->rules.entries[i];
         if (entry->proof != GRAFT_PROOF_UNBOUNDED && !options->within_bounds) {
@@ -259,6 +262,7 @@ static void choose_rules(graft_env *env, const graft_session_options *options,
         if (graft_survey_suits(session->device, &entry->rule)) {
             rules[count] = entry->rule;
             names[count++] = entry->name;
+            session->own += i >= own_first;
         }
     }
     session->refused = session->rules.count - session->unproved - formless - count;
@@ -289,9 +293,11 @@ static graft_status survey_rules(graft_env *env, graft_session *session, const g
     graft_rule *rules = GRAFT_NEW(env->life, graft_rule, all.count);
     const char **names = GRAFT_NEW(env->life, const char *, all.count);
     uint32_t count = 0;
+    uint32_t own = 0;
     GRAFT_CHECK(graft_survey_run(env, graph, &all, options, &survey, &found));
     for (uint32_t x = 0; x < all.count; x++) {
         if (found.met[x]) {
+            own += x >= all.count - session->own;
             rules[count] = all.rules[x];
             names[count++] = all.names[x];
         }
@@ -303,6 +309,7 @@ static graft_status survey_rules(graft_env *env, graft_session *session, const g
         goto done;
     }
     session->unmet = all.count - count;
+    session->own = own;
     graft_xfers_index(env->life, rules, names, count, &session->xfers);
     session->xfers.judge = all.judge;
 done:
@@ -408,6 +415,7 @@ graft_status graft_session_open(graft_env *env, const graft_session_options *opt
 {
     graft_status status = GRAFT_OK;
     uint32_t fuse_count = 0;
+    uint32_t own_first = 0;
     *session = (graft_session){.device = NULL};
     GRAFT_CHECK(graft_agent_settings_read(env, options->settings, &session->settings));
     const graft_model_options reading = {.sizes = options->sizes,
@@ -430,7 +438,7 @@ graft_status graft_session_open(graft_env *env, const graft_session_options *opt
     GRAFT_TRY(env, graft_rulefile_read(env, env->life, options->rules, &session->rules),
               "while reading the rule set; `make rules` makes it anew");
     GRAFT_CHECK(graft_device_open(env, options->device, options->thread_count, &session->device));
-    GRAFT_CHECK(add_rules(env, session, graft_device_rules(env, session->device)));
+    GRAFT_CHECK(add_rules(env, session, &own_first));
     GRAFT_CHECK(graft_cost_open(env, session->device, options->database, &session->cost));
     graft_cost_set_model(session->cost, session->model);
     graft_cost_set_deadline(session->cost, options->deadline_ns);
@@ -451,7 +459,7 @@ graft_status graft_session_open(graft_env *env, const graft_session_options *opt
     if (options->rounded && graft_half_is(session->model->graph.dtype)) {
         round_rules(env, session);
     }
-    choose_rules(env, options, session);
+    choose_rules(env, options, own_first, session);
     GRAFT_CHECK(open_environment(env, options, session));
 done:
     return status;

@@ -48,6 +48,7 @@ typedef struct graft_session {
     uint32_t unroll;     /* How it was read: as in graft_model_options. */
     graft_ruleset rules; /* As read. */
     graft_xfers xfers;   /* Those that are used, in the file's order. */
+    uint32_t own;        /* Of these, the last: those of the device alone. */
     uint32_t unproved;   /* Rules left out since they hold within bounds only, */
     uint32_t refused;    /* those that the device or the numeric class cannot use... */
     uint32_t unmet;      /* ...and those that the survey left out. */

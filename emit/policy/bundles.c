@@ -36,6 +36,7 @@ typedef struct {
     graft_action *steps; /* From the first graph. */
     uint32_t step_count;
     double predicted_ns;
+    bool first;       /* It is timed before all others, whatever it is said to cost. */
     const char *path; /* Of its file; NULL: none was written. */
     double screened;  /* Of the champion's time. */
 } bundle;
@@ -77,7 +78,7 @@ static bool is_new(contest *c)
 }
 
 /* Makes the trial's graph a candidate. */
-static graft_status add_bundle(graft_env *env, contest *c, const char *name)
+static graft_status add_bundle(graft_env *env, contest *c, const char *name, bool first)
 {
     const graft_price *price = &c->session->environment.options.price;
     const graft_walker *trial = &c->trial;
@@ -89,13 +90,14 @@ static graft_status add_bundle(graft_env *env, contest *c, const char *name)
     graft_status status =
         price->cost_ns(env, price->context, &trial->state.graph, &trial->state.order, &ns);
     const double part = ns / c->champion.cost_ns;
-    if (status != GRAFT_OK || part > 1.0 + slack || fabs(part - 1.0) <= alike) {
+    if (status != GRAFT_OK || (!first && (part > 1.0 + slack || fabs(part - 1.0) <= alike))) {
         return status;
     }
     c->bundles = graft_arena_grow(c->arena, c->bundles, c->bundle_count, &c->bundle_capacity, 64,
                                   sizeof(c->bundles[0]));
     bundle *b = &c->bundles[c->bundle_count++];
-    *b = (bundle){.name = name, .step_count = trial->step_count, .predicted_ns = ns};
+    *b =
+        (bundle){.name = name, .step_count = trial->step_count, .predicted_ns = ns, .first = first};
     b->steps = GRAFT_NEW(c->arena, graft_action, trial->step_count + 1);
     memcpy(b->steps, trial->steps, trial->step_count * sizeof(b->steps[0]));
     return GRAFT_OK;
@@ -111,7 +113,8 @@ static graft_status add_plan(graft_env *env, contest *c)
             GRAFT_CHECK(graft_walker_follow(env, &c->trial, c->found->steps, count));
             GRAFT_CHECK(add_bundle(env, c,
                                    graft_arena_printf(c->arena, "the first %u of %u rewrites found",
-                                                      count, c->found->step_count)));
+                                                      count, c->found->step_count),
+                                   false));
         }
     }
 done:
@@ -133,16 +136,42 @@ static graft_status add_rule(graft_env *env, contest *c, uint32_t xfer)
     for (uint32_t i = 0; i < most && graft_matches_count(&c->trial.matches, xfer) > 0; i++) {
         GRAFT_CHECK(graft_walker_take(env, &c->trial, (graft_action){(uint16_t)xfer, 0}, 0.0));
     }
-    GRAFT_CHECK(add_bundle(env, c, c->session->xfers.names[xfer]));
+    GRAFT_CHECK(add_bundle(env, c, c->session->xfers.names[xfer], false));
+done:
+    return status;
+}
+
+/* The rules that are the device's own, in their order, as long as one of them fits. */
+static graft_status add_own(graft_env *env, contest *c)
+{
+    graft_status status = GRAFT_OK;
+    const uint32_t count = c->session->xfers.count;
+    uint32_t x = count - c->session->own;
+    const uint32_t first = x;
+    GRAFT_CHECK(graft_walker_join(env, &c->trial, &c->champion));
+    for (uint32_t steps = 0; x < count && steps < STEPS_MOST; steps++) {
+        x = first;
+        while (x < count && graft_matches_count(&c->trial.matches, x) == 0) {
+            x++;
+        }
+        if (x < count) {
+            GRAFT_CHECK(graft_walker_take(env, &c->trial, (graft_action){(uint16_t)x, 0}, 0.0));
+        }
+    }
+    if (c->trial.step_count > c->champion.step_count) {
+        GRAFT_CHECK(add_bundle(env, c, "the device's own rules", true));
+    }
 done:
     return status;
 }
 
 static int compare_predicted(const void *a, const void *b)
 {
-    const double x = ((const bundle *)a)->predicted_ns;
-    const double y = ((const bundle *)b)->predicted_ns;
-    return (x > y) - (x < y);
+    const bundle *p = a;
+    const bundle *q = b;
+    return p->first != q->first
+               ? q->first - p->first
+               : (p->predicted_ns > q->predicted_ns) - (p->predicted_ns < q->predicted_ns);
 }
 
 static int compare_screened(const void *a, const void *b)
@@ -156,6 +185,7 @@ static graft_status list_bundles(graft_env *env, contest *c)
 {
     graft_status status = GRAFT_OK;
     c->bundle_count = 0;
+    GRAFT_CHECK(add_own(env, c));
     if (c->turn == 0) {
         GRAFT_CHECK(add_plan(env, c));
     }
