@@ -35,6 +35,7 @@ typedef struct graft_algorithm_class {
     uint32_t others;  /* Bit a: graft_algorithm a can do it. */
     double work;      /* Of all its nodes: a measure of their time as they are. */
     graft_algorithm chosen;
+    double part; /* What the chosen one takes of the own one's time, when that is known. */
 } graft_algorithm_class;
 
 typedef struct graft_algorithms {

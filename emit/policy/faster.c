@@ -12,8 +12,9 @@ enum {
     ROUNDS_MOST = 63   /* Of the whole. */
 };
 
-/* A class that gains less than this alone is left as it is: in the whole it has other neighbours. */
-static const double gain_least = 0.03;
+/* A class that takes more than this part of its time alone is left as it is: in the whole it has
+ * other neighbours. Where that is not faster, only classes of the second are tried. */
+static const double part_most[] = {0.97, 0.8};
 
 typedef struct {
     graft_session *session;
@@ -60,7 +61,7 @@ static graft_status time_class(graft_env *env, contest *c, uint32_t number)
     graft_algorithm_class *class = &c->algorithms->classes[number];
     const char *refusal = NULL;
     graft_model *alone = NULL;
-    double best = 1.0 - gain_least;
+    double best = part_most[0];
     heat h;
     GRAFT_CHECK(write_files(env, c, number, &h));
     GRAFT_CHECK(graft_model_read(env, env->unit, h.paths[0], NULL, &alone));
@@ -80,6 +81,7 @@ static graft_status time_class(graft_env *env, contest *c, uint32_t number)
         if (comparison.ratio < best && graft_comparison_is_gain(&comparison)) {
             best = comparison.ratio;
             class->chosen = h.which[k];
+            class->part = best;
         }
     }
 done:
@@ -112,6 +114,15 @@ done:
     return status;
 }
 
+/* Classes that take a larger part of their time keep their own algorithm. */
+static void leave_out(graft_algorithms *algorithms, double most)
+{
+    for (uint32_t i = 0; i < algorithms->count; i++) {
+        graft_algorithm_class *class = &algorithms->classes[i];
+        class->chosen = class->part <= most ? class->chosen : GRAFT_ALGORITHM_OWN;
+    }
+}
+
 graft_status graft_faster_find(graft_env *env, graft_session *session, const graft_model *model,
                                const char *path, graft_algorithms *algorithms, bool *taken)
 {
@@ -123,8 +134,13 @@ graft_status graft_faster_find(graft_env *env, graft_session *session, const gra
         GRAFT_CHECK(graft_search_go_on(env));
         GRAFT_CHECK(time_class(env, &c, i));
     }
-    if (graft_algorithms_changed(algorithms) > 0 && c.refusal == NULL) {
-        GRAFT_CHECK(confirm(env, &c, path, taken));
+    for (size_t i = 0; i < sizeof(part_most) / sizeof(part_most[0]) && !*taken; i++) {
+        const uint32_t before = graft_algorithms_changed(algorithms);
+        leave_out(algorithms, part_most[i]);
+        const uint32_t left = graft_algorithms_changed(algorithms);
+        if (c.refusal == NULL && left > 0 && (i == 0 || left < before)) {
+            GRAFT_CHECK(confirm(env, &c, path, taken));
+        }
     }
     if (c.refusal != NULL) {
         graft_log(env, 1, "algorithms could not be timed (%s): the operators stay as they are",
