@@ -1,8 +1,11 @@
-"""Other algorithms for operators (graph/algorithms.h), for test_devices.sh.
+"""Other algorithms for operators (graph/algorithms.h), and onnxruntime's own rules, for test_devices.sh.
 
-    algorithms.py make FILE OPSET      a model of operators that have some
-    algorithms.py compare BEFORE AFTER the ONNX project's checker takes AFTER, it has no operator of
-                                       the kinds that were to go, and onnxruntime computes the same
+    algorithms.py make FILE OPSET             a model of operators that have other algorithms
+    algorithms.py parts FILE OPSET            one of what the rules are for
+    algorithms.py compare BEFORE AFTER KIND...  the ONNX project's checker takes AFTER, it has no
+                                              operator of the kinds that were to go, nor filters of
+                                              more than a tap when Conv3 is one, and onnxruntime
+                                              computes the same
 """
 
 import sys
@@ -29,23 +32,58 @@ def make(path, opset):
         name = f"p{i}"
     nodes.append(helper.make_node("LRN", [name], ["n"], size=5, alpha=0.2, beta=0.75, bias=1.5))
     nodes.append(helper.make_node("LRN", ["n"], ["y"], size=3, alpha=0.1, beta=0.5))
+    save(path, opset, nodes, constants, [2, CHANNELS, 12, 18])
+
+
+def parts(path, opset):
+    """Factors and summands of one element around convolutions, HardSwish in parts, depthwise convolutions, and
+    what stands behind a transposition."""
+    rng = np.random.default_rng(8)
+    constants = {"three": np.float32(3), "six": np.float32(6), "zero": np.float32(0)}
+    nodes, name = [], "x"
+
+    def add(op, *inputs, **attributes):
+        nodes.append(helper.make_node(op, inputs, [f"v{len(nodes)}"], **attributes))
+        return nodes[-1].output[0]
+
+    def constant(*shape):
+        constants[f"k{len(constants)}"] = rng.uniform(0.5, 1.5, shape)
+        return f"k{len(constants) - 1}"
+
+    for _ in range(3):
+        name = add("Conv", name, constant(CHANNELS, CHANNELS, 1, 1), constant(CHANNELS))
+        name = add("Add", add("Mul", constant(1), name), constant(1))
+        gate = add("Clip", add("Add", name, "three"), *([] if opset < 11 else ["zero", "six"]),
+                   **({"min": 0.0, "max": 6.0} if opset < 11 else {}))
+        name = add("Div", add("Mul", name, gate), "six")
+        name = add("Add", add("Mul", constant(1), name), constant(1))
+        name = add("Conv", name, constant(CHANNELS, 1, 3, 3), constant(CHANNELS), group=CHANNELS, pads=[1, 1, 1, 1])
+        name = add("Transpose", add("Conv", name, constant(CHANNELS, CHANNELS, 1, 1)), perm=[0, 2, 3, 1])
+        name = add("Add", name, constant(1, 1, 1, CHANNELS))
+        name = add("Mul", add("Sub", name, constant(1, 1, 1, CHANNELS)), constant(1, 1, 1, CHANNELS))
+        name = add("Transpose", add("Add", name, constant(1, 1, 1, CHANNELS)), perm=[0, 3, 1, 2])
+    nodes[-1].output[0] = "y"
+    save(path, opset, nodes, constants, [2, CHANNELS, 13, 18])
+
+
+def save(path, opset, nodes, constants, shape):
     graph = helper.make_graph(
         nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, CHANNELS, 13, 18])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, CHANNELS, 12, 18])],
-        [numpy_helper.from_array(value.astype(np.float32), key) for key, value in constants.items()])
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
+        [numpy_helper.from_array(np.asarray(value, np.float32), key) for key, value in constants.items()])
     if opset < 9:  # Of a time when every initializer was an input.
         graph.input.extend(helper.make_tensor_value_info(tensor.name, TensorProto.FLOAT, tensor.dims)
                            for tensor in graph.initializer)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8 if opset > 8 else 3), path)
 
 
-def compare(before, after):
+def compare(before, after, *kinds):
     model = onnx.load(after)
     onnx.checker.check_model(model, full_check=True)
-    kinds = {node.op_type for node in model.graph.node}
-    kernels = [tensor.dims for tensor in model.graph.initializer if len(tensor.dims) == 4]
-    assert not kinds & {"LRN", "PRelu"} and "AveragePool" in kinds, kinds
-    assert not any(dims[1] == CHANNELS and dims[2] * dims[3] > 1 for dims in kernels), kernels
+    left = {node.op_type for node in model.graph.node}
+    left |= {"Conv3" for tensor in model.graph.initializer if len(tensor.dims) == 4 and tensor.dims[1] == CHANNELS and
+             tensor.dims[2] * tensor.dims[3] > 1}
+    assert not left & set(kinds), left
     onnxruntime.set_default_logger_severity(4)
     data = {"x": np.random.default_rng(1).standard_normal((2, CHANNELS, 13, 18)).astype(np.float32)}
     one, other = (onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, data)[0]
@@ -55,4 +93,7 @@ def compare(before, after):
 
 
 if __name__ == "__main__":
-    make(sys.argv[2], int(sys.argv[3])) if sys.argv[1] == "make" else compare(*sys.argv[2:])
+    if sys.argv[1] == "compare":
+        compare(*sys.argv[2:])
+    else:
+        {"make": make, "parts": parts}[sys.argv[1]](sys.argv[2], int(sys.argv[3]))

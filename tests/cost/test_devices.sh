@@ -8,7 +8,8 @@ FAKE="$FOLDER/fake"
 export GRAFT_DEVICE_SECONDS=20
 
 # It answers by the operator that it is asked for, and runs whole models that have fewer Relu faster, or
-# slower, all alike, with noise or faster the larger the file is, as its option says. Otherwise its option is WHEN=WHAT: WHAT instead of
+# slower, all alike, with noise, or faster the larger the file or the fewer its sums and products, as its
+# option says. Otherwise its option is WHEN=WHAT: WHAT instead of
 # the answer when it is asked hello, models or for the operator WHEN.
 cat > "$FAKE" << 'END'
 #!/bin/sh
@@ -21,7 +22,9 @@ while read -r line; do
     case $line in
     *'"ask": "hello"'*)
         asked=hello
-        answer='"protocol": 1, "name": "fake", "version": "1.0", "hardware": "a board", "threads": 3, "times_models": '
+        name=fake
+        [ "$when" = named ] && name=onnxruntime
+        answer="\"protocol\": 1, \"name\": \"$name\", "'"version": "1.0", "hardware": "a board", "threads": 3, "times_models": '
         [ "$when" = modest ] && answer="${answer}false" || answer="${answer}true"
         rule='relu(conv_bias#1(a,b,c,activation=none)) = conv_bias#1(a,b,c,activation=relu)'
         [ "$what" = wrongly ] && rule='relu(a) = nothing#'
@@ -41,6 +44,7 @@ while read -r line; do
             noisy1) took=1000 ;;
             slower1) took=$((2000 - 10 * relus)) ;;
             alike1) took=1000 ;;
+            named1) took=$((1000 + 1000 * $(LC_ALL=C grep -a -o -E "$(printf '"(\003(Mul|Add|Sub|Div)|\004Clip)')" "$file" | wc -l))) ;;
             larger1) took=$((10000000000 / $(wc -c < "$file"))) ;;
             *) took=$((1000 + 10 * relus)) ;;
             esac
@@ -232,6 +236,12 @@ takes_algorithms() {
         gives 0 "$GRAFT" optimize "$FOLDER/in.onnx" "$FOLDER/again.onnx" --device "$FAKE:larger=x" --database "$DB" --exact --json &&
         ! grep -q 'other algorithms' "$FOLDER/err"
 }
+# A device of a name for which there are rules gets them; here they find no place.
+takes_its_own_rules() {
+    rules_of() { sed -n 's/^graft: \([0-9]*\) rules; .*/\1/p' "$FOLDER/err"; }
+    optimize good && all=$(rules_of) && optimize named=x && more=$(rules_of) && own=$(grep -c -- '- name:' rules/onnxruntime.yaml) &&
+        echo "$all rules, $more with $own" && [ "$more" = $((all + own)) ]
+}
 # One that does not time whole models confirms nothing, and that is said.
 says_what_is_not_confirmed() {
     optimize modest=x && ! cmp -s "$FOLDER/in.onnx" "$FOLDER/out.onnx" && ! grep -q '"confirmed"' "$FOLDER/out" &&
@@ -302,7 +312,14 @@ refuses_options() {
 computes_the_same() { # OPSET
     "$python" tests/cost/algorithms.py make "$FOLDER/many.onnx" "$1" &&
         gives 0 "$GRAFT" --quiet optimize "$FOLDER/many.onnx" "$FOLDER/out.onnx" --device "$FAKE:larger=x" --database "$DB" &&
-        "$python" tests/cost/algorithms.py compare "$FOLDER/many.onnx" "$FOLDER/out.onnx"
+        "$python" tests/cost/algorithms.py compare "$FOLDER/many.onnx" "$FOLDER/out.onnx" LRN PRelu Conv3
+}
+# All of a device's own rules at once, where what is simpler is faster.
+computes_the_same_by_rules() { # OPSET
+    "$python" tests/cost/algorithms.py parts "$FOLDER/parts.onnx" "$1" &&
+        gives 0 "$GRAFT" optimize "$FOLDER/parts.onnx" "$FOLDER/out.onnx" --device "$FAKE:named=x" --database "$DB" &&
+        grep -q "the device's own rules: 0.* taken" "$FOLDER/err" &&
+        "$python" tests/cost/algorithms.py compare "$FOLDER/parts.onnx" "$FOLDER/out.onnx" Clip Div Sub Add
 }
 
 times_with_xnnpack() {
@@ -380,6 +397,7 @@ check "leaves out what is alike" leaves_out_what_is_alike
 check "leaves out what is not confirmed" leaves_out_what_is_not_confirmed
 check "says what is not confirmed" says_what_is_not_confirmed
 check "takes algorithms" takes_algorithms
+check "takes the rules of its name" takes_its_own_rules
 check "checks" checks
 check "survives kills" survives_kills
 check "is interrupted" is_interrupted
@@ -390,6 +408,8 @@ if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" 
     check "refuses options that there are not" refuses_options
     check "algorithms compute what onnxruntime's do" computes_the_same 17
     check "algorithms in an old file compute what onnxruntime's do" computes_the_same 8
+    check "so does what its own rules make" computes_the_same_by_rules 13
+    check "so it does in an old file" computes_the_same_by_rules 10
 else
     skip "times with onnxruntime" "no onnxruntime here"
 fi
