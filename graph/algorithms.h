@@ -60,7 +60,7 @@ GRAFT_MUST_USE graft_status graft_algorithms_write(graft_env *env,
                                                    const char *path);
 
 /* Writes a model of one node of a class by an algorithm, between two convolutions that scale each
- * channel: as neighbours have it that like a layout of their own. Its input is "x". */
+ * channel: as neighbours have it that like a layout of their own. */
 GRAFT_MUST_USE graft_status graft_algorithms_write_alone(graft_env *env,
                                                          const graft_algorithms *algorithms,
                                                          uint32_t class, graft_algorithm algorithm,

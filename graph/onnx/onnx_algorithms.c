@@ -50,15 +50,17 @@ static bool image_of(const graft_model *model, const Onnx__NodeProto *node, size
     return shape->rank == 4 && shape->dtype == GRAFT_DTYPE_F32;
 }
 
-/* The weight that is a node's input k; NULL when that is none of binary32 with data. */
+/* The weight that is a node's input k; NULL when that is none of binary32 with data and sizes. */
 static const graft_model_weight *weight_of(const graft_model *model, const Onnx__NodeProto *node,
                                            size_t k)
 {
     const graft_onnx_entry *entry = graft_onnx_input(model->onnx, node, k);
     const graft_model_weight *weight =
         entry == NULL || entry->weight == GRAFT_NONE ? NULL : &model->weights[entry->weight];
-    return weight != NULL && weight->data != NULL && weight->shape.dtype == GRAFT_DTYPE_F32 ? weight
-                                                                                            : NULL;
+    const bool fits = weight != NULL && weight->data != NULL &&
+                      weight->shape.rank != GRAFT_RANK_UNKNOWN &&
+                      weight->shape.dtype == GRAFT_DTYPE_F32;
+    return fits ? weight : NULL;
 }
 
 /* Outputs of a tile for so many taps on `points` points; 0: that is no algorithm of its own. */
@@ -406,7 +408,7 @@ static void spell_with_weights(graft_onnx_spelling *s, const graft_model *model,
                                                               &weight->shape, weight->data, &fits));
         }
     }
-    spell(s, model, index, GRAFT_ALGORITHM_OWN, "x.scaled", "y.own");
+    spell(s, model, index, GRAFT_ALGORITHM_OWN, "graft.x.scaled", "graft.y.own");
 }
 
 graft_status graft_algorithms_write_alone(graft_env *env, const graft_algorithms *algorithms,
@@ -424,15 +426,17 @@ graft_status graft_algorithms_write_alone(graft_env *env, const graft_algorithms
         dims[1][i] = site.y.dims[i];
     }
     graft_onnx_spelling_open(env->scratch, model->onnx, &s);
-    graft_onnx_spell_scale(&s, site.x.dims[1], NULL, 1.0F, "x", "x.scaled");
+    graft_onnx_spell_scale(&s, site.x.dims[1], NULL, 1.0F, "graft.x", "graft.x.scaled");
     if (algorithm == GRAFT_ALGORITHM_OWN) {
         spell_with_weights(&s, model, index);
     } else {
-        spell(&s, model, index, algorithm, "x.scaled", "y.own");
+        spell(&s, model, index, algorithm, "graft.x.scaled", "graft.y.own");
     }
-    graft_onnx_spell_scale(&s, site.y.dims[1], NULL, 1.0F, "y.own", "y");
-    Onnx__ValueInfoProto *x = graft_onnx_make_port(env->scratch, "x", GRAFT_DTYPE_F32, dims[0], 4);
-    Onnx__ValueInfoProto *y = graft_onnx_make_port(env->scratch, "y", GRAFT_DTYPE_F32, dims[1], 4);
+    graft_onnx_spell_scale(&s, site.y.dims[1], NULL, 1.0F, "graft.y.own", "graft.y");
+    Onnx__ValueInfoProto *x =
+        graft_onnx_make_port(env->scratch, "graft.x", GRAFT_DTYPE_F32, dims[0], 4);
+    Onnx__ValueInfoProto *y =
+        graft_onnx_make_port(env->scratch, "graft.y", GRAFT_DTYPE_F32, dims[1], 4);
     Onnx__ModelProto proto = *model->onnx->proto;
     Onnx__GraphProto graph;
     onnx__graph_proto__init(&graph);

@@ -169,18 +169,22 @@ typedef struct {
     int64_t places; /* and its outputs. */
 } winograd;
 
-/* At its points what each patch is: points x 1 x rows x columns. */
-static const float *input_table(const winograd *w)
+/* One of the matrices. */
+typedef struct {
+    uint32_t rows, columns;
+    const double (*items)[GRAFT_WINOGRAD_POINTS_MOST];
+} matrix;
+
+/* The product of each element of one with each of the other: (rows rows) x (columns columns). */
+static const float *product_table(const winograd *w, matrix r, matrix c)
 {
-    const graft_onnx_winograd *r = &w->by[0];
-    const graft_onnx_winograd *c = &w->by[1];
-    float *table = new_table(w->s, w->points, w->points);
+    float *table = new_table(w->s, r.rows * c.rows, r.columns * c.columns);
     float *at = table;
-    for (uint32_t a = 0; a < r->points; a++) {
-        for (uint32_t b = 0; b < c->points; b++) {
-            for (uint32_t i = 0; i < r->points; i++) {
-                for (uint32_t j = 0; j < c->points; j++) {
-                    *at++ = (float)(r->bt[a][i] * c->bt[b][j]);
+    for (uint32_t p = 0; p < r.rows; p++) {
+        for (uint32_t q = 0; q < c.rows; q++) {
+            for (uint32_t i = 0; i < r.columns; i++) {
+                for (uint32_t j = 0; j < c.columns; j++) {
+                    *at++ = (float)(r.items[p][i] * c.items[q][j]);
                 }
             }
         }
@@ -188,23 +192,20 @@ static const float *input_table(const winograd *w)
     return table;
 }
 
+/* What a patch is at its points: points x 1 x rows x columns. */
+static const float *input_table(const winograd *w)
+{
+    const graft_onnx_winograd *by = w->by;
+    return product_table(w, (matrix){by[0].points, by[0].points, by[0].bt},
+                         (matrix){by[1].points, by[1].points, by[1].bt});
+}
+
 /* The outputs of a tile of what was found at its points: outputs x points. */
 static const float *output_table(const winograd *w)
 {
-    const graft_onnx_winograd *r = &w->by[0];
-    const graft_onnx_winograd *c = &w->by[1];
-    float *table = new_table(w->s, w->places, w->points);
-    float *at = table;
-    for (uint32_t p = 0; p < r->outputs; p++) {
-        for (uint32_t q = 0; q < c->outputs; q++) {
-            for (uint32_t a = 0; a < r->points; a++) {
-                for (uint32_t b = 0; b < c->points; b++) {
-                    *at++ = (float)(r->at[p][a] * c->at[q][b]);
-                }
-            }
-        }
-    }
-    return table;
+    const graft_onnx_winograd *by = w->by;
+    return product_table(w, (matrix){by[0].outputs, by[0].points, by[0].at},
+                         (matrix){by[1].outputs, by[1].points, by[1].at});
 }
 
 /* One filter of one channel at a point. */

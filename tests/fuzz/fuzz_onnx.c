@@ -1,9 +1,11 @@
 /* fuzz_onnx.c - any bytes as an ONNX file: an error with a message, or a model whose graph is sound
- * and which can be written, also with every node generated anew, and read again. */
-#include "graph/model.h"
+ * and which can be written, also with every node generated anew and by other algorithms, and read
+ * again. */
+#include "graph/algorithms.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -36,11 +38,33 @@ static void write_and_read(graft_env *env, const graft_model *model, const graft
     require(again->input_count == model->input_count);
 }
 
+/* The last algorithm of each class. */
+static void check_algorithms(graft_env *env, const graft_model *model)
+{
+    const char *path = graft_arena_printf(env->life, "/tmp/fuzz_onnx.%d.onnx", (int)getpid());
+    graft_algorithms found;
+    graft_model *again = NULL;
+    graft_algorithms_find(env, model, &found);
+    for (uint32_t c = 0; c < found.count; c++) {
+        for (graft_algorithm a = GRAFT_ALGORITHM_OWN; a < GRAFT_ALGORITHM_COUNT; a++) {
+            found.classes[c].chosen =
+                (found.classes[c].others >> a & 1U) != 0 ? a : found.classes[c].chosen;
+        }
+    }
+    if (found.count > 0) {
+        require(graft_algorithms_write(env, &found, path) == GRAFT_OK);
+        require(graft_model_read(env, env->life, path, NULL, &again) == GRAFT_OK);
+        require(again->output_count == model->output_count);
+        require(unlink(path) == 0);
+    }
+}
+
 static void check_model(graft_env *env, const graft_model *model)
 {
     size_t bytes = graft_order_bytes(&model->graph.limits);
     require(graft_graph_check(&model->graph, graft_arena_alloc(env->life, bytes), bytes) == NULL);
     write_and_read(env, model, &model->graph);
+    check_algorithms(env, model);
     graft_graph *graph = graft_model_graph_copy(env->life, &model->graph);
     for (graft_index n = 0; n < graph->node_end; n++) {
         if (graph->nodes[n].op != GRAFT_OP_OPAQUE) {
