@@ -418,8 +418,8 @@ static graft_status find_algorithms(graft_env *env, optimize_run *run, const cha
 {
     graft_status status = GRAFT_OK;
     graft_session *session = &run->session;
-    if (run->options.exact) {
-        return GRAFT_OK; /* Other algorithms round elsewhere. */
+    if (run->options.exact || run->shown != NULL) {
+        return GRAFT_OK; /* They round elsewhere, and are no part of a policy. */
     }
     GRAFT_CHECK(graft_faster_find(env, session, run->written.model, *candidate, &run->algorithms,
                                   &run->faster));
