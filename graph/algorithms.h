@@ -45,9 +45,10 @@ typedef struct graft_algorithms {
     uint32_t *class_of; /* By node of the file; GRAFT_NONE: it has its own algorithm only. */
 } graft_algorithms;
 
-/* The classes of a model, in env->life, all with their own algorithm chosen. None where sizes stay
- * open or the file is one that Graft does not take apart. Nodes in subgraphs, of other types than
- * binary32, or whose weights are no constants have none. */
+/* The classes of a model, in env->life, all with their own algorithm chosen. None where the file is
+ * one that Graft does not take apart, or holds for bound sizes; where sizes stay open, of nodes that
+ * these change in nothing but the number of images. Nodes in subgraphs, of other types than binary32,
+ * or whose weights are no constants have none. */
 void graft_algorithms_find(graft_env *env, const graft_model *model, graft_algorithms *algorithms);
 
 /* Nodes that have another algorithm than their own chosen. */

@@ -130,9 +130,6 @@ graft_status graft_faster_find(graft_env *env, graft_session *session, const gra
     contest c = {.session = session, .algorithms = algorithms};
     *taken = false;
     graft_algorithms_find(env, model, algorithms);
-    if (model->size_count > 0) {
-        graft_log(env, 1, "sizes stay open: operators keep their own algorithms (--freeze)");
-    }
     for (uint32_t i = 0; i < algorithms->count && i < CLASSES_MOST && c.refusal == NULL; i++) {
         GRAFT_CHECK(graft_search_go_on(env));
         GRAFT_CHECK(time_class(env, &c, i));

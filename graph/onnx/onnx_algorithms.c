@@ -38,7 +38,27 @@ static const graft_onnx_part *part_of(const graft_onnx *onnx, uint32_t index, ui
     return found;
 }
 
-/* The sizes of an image of binary32 that the graph has; false when input k is none. */
+/* Whether a value has the same sizes, but for the first, whatever those are that stay open: at the
+ * second ones, too, and not by chance. */
+static bool is_fixed(const graft_model *model, const graft_onnx_entry *entry)
+{
+    if (!model->is_open) {
+        return true;
+    }
+    const graft_model *other = model->other;
+    const uint32_t there = graft_names_find(other->onnx->names, entry->name);
+    const graft_index value = there == GRAFT_NONE ? GRAFT_NONE : other->onnx->entries[there].value;
+    if (value == GRAFT_NONE ||
+        (entry->kind == GRAFT_ONNX_COMPUTED && model->unsure[entry->index])) {
+        return false;
+    }
+    const graft_shape *a = &model->graph.values[entry->value].shape;
+    const graft_shape *b = &other->graph.values[value].shape;
+    return a->rank == b->rank &&
+           memcmp(a->dims + 1, b->dims + 1, (a->rank - 1U) * sizeof(a->dims[0])) == 0;
+}
+
+/* The sizes of images of binary32 that the graph has; false when input k is no such. */
 static bool image_of(const graft_model *model, const Onnx__NodeProto *node, size_t k,
                      graft_shape *shape)
 {
@@ -47,7 +67,7 @@ static bool image_of(const graft_model *model, const Onnx__NodeProto *node, size
         return false;
     }
     *shape = model->graph.values[entry->value].shape;
-    return shape->rank == 4 && shape->dtype == GRAFT_DTYPE_F32;
+    return shape->rank == 4 && shape->dtype == GRAFT_DTYPE_F32 && is_fixed(model, entry);
 }
 
 /* The weight that is a node's input k; NULL when that is none of binary32 with data and sizes. */
@@ -226,8 +246,8 @@ void graft_algorithms_find(graft_env *env, const graft_model *model, graft_algor
 {
     graft_mark mark = graft_arena_mark(env->scratch);
     const graft_onnx *onnx = model->onnx;
-    const bool fixed =
-        onnx != NULL && !onnx->keep_all && model->size_count == 0 && onnx->opset >= OPSET_BROADCAST;
+    const bool fixed = onnx != NULL && !onnx->keep_all &&
+                       (model->is_open || model->size_count == 0) && onnx->opset >= OPSET_BROADCAST;
     const uint32_t node_count = fixed ? onnx->node_count : 0;
     graft_onnx_site *sites = GRAFT_NEW(env->scratch, graft_onnx_site, node_count);
     *algorithms = (graft_algorithms){.model = model};

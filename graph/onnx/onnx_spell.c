@@ -108,38 +108,20 @@ static const char *step(graft_onnx_spelling *s, const char *y, const char *op, c
     return out;
 }
 
-/* Sizes or an order of axes whose first axis stands for images; that axis goes where there is one
- * image only: runtimes do best without. */
-typedef struct {
-    int64_t items[5];
-    uint32_t count;
-} axes;
-
-static axes without_one(axes a, int64_t images)
+/* Of the sizes the first is -1, whatever is left: there may be any number of images. */
+static const char *reshape(graft_onnx_spelling *s, const char *y, const char *x,
+                           const int64_t *sizes, size_t rank)
 {
-    axes b = {.count = a.count - 1};
-    for (uint32_t i = 0; i < b.count; i++) {
-        b.items[i] = a.items[i + 1];
-    }
-    return images == 1 ? b : a;
+    return step(s, y, "Reshape", x, ints(s, y, "sizes", sizes, rank));
 }
 
-static const char *reshape(graft_onnx_spelling *s, const char *y, const char *x, const axes *sizes)
+/* The second axis and the third change places. */
+static const char *turn(graft_onnx_spelling *s, const char *y, const char *x, size_t rank)
 {
-    return step(s, y, "Reshape", x, ints(s, y, "sizes", sizes->items, sizes->count));
-}
-
-static const char *transpose(graft_onnx_spelling *s, const char *y, const char *x, axes order,
-                             int64_t images)
-{
+    static const int64_t order[4] = {0, 2, 1, 3};
     const char *const inputs[STEP_INPUTS_MOST] = {x};
     const char *out = new_name(s, y, "Transpose");
-    axes taken = without_one(order, images);
-    for (uint32_t i = 0; i < taken.count && images == 1; i++) {
-        taken.items[i]--;
-    }
-    graft_onnx_set_ints(s->arena, step_to(s, "Transpose", inputs, out), "perm", taken.items,
-                        taken.count);
+    graft_onnx_set_ints(s->arena, step_to(s, "Transpose", inputs, out), "perm", order, rank);
     return out;
 }
 
@@ -163,7 +145,7 @@ typedef struct {
     const graft_onnx_site *site;
     const char *y;             /* Within which names are. */
     graft_onnx_winograd by[2]; /* Along rows and columns. */
-    int64_t images, channels, filters;
+    int64_t channels, filters;
     int64_t tiles[2];
     int64_t points; /* Of a tile, */
     int64_t places; /* and its outputs. */
@@ -260,14 +242,9 @@ static const char *spell_patches(const winograd *w, const char *x)
 {
     graft_onnx_spelling *s = w->s;
     const int32_t *size = w->site->x.dims;
-    const axes apart = {
-        {w->images * w->channels, 1, size[2], size[3]},
-        4
-    };
-    const axes joined = {
-        {w->images, w->points * w->channels, w->tiles[0], w->tiles[1]},
-        4
-    };
+    const int64_t apart[] = {-1, 1, size[2], size[3]};
+    const int64_t split[] = {-1, w->channels, w->points, w->tiles[0] * w->tiles[1]};
+    const int64_t joined[] = {-1, w->points * w->channels, w->tiles[0], w->tiles[1]};
     const int64_t dims[4] = {w->points, 1, w->by[0].points, w->by[1].points};
     int64_t steps[2];
     int64_t pads[4];
@@ -277,23 +254,13 @@ static const char *spell_patches(const winograd *w, const char *x)
         pads[2 + i] = steps[i] * w->tiles[i] + w->by[i].taps - 1 - size[2 + i] - w->site->pads[i];
     }
     const char *const inputs[STEP_INPUTS_MOST] = {
-        reshape(s, w->y, x, &apart), floats(s, w->y, "at_points", input_table(w), dims, 4)};
+        reshape(s, w->y, x, apart, 4), floats(s, w->y, "at_points", input_table(w), dims, 4)};
     const char *patches = new_name(s, w->y, "Conv");
     Onnx__NodeProto *conv = step_to(s, "Conv", inputs, patches);
     graft_onnx_set_ints(s->arena, conv, "strides", steps, 2);
     graft_onnx_set_ints(s->arena, conv, "pads", pads, 4);
-    const axes split = {
-        {w->images, w->channels, w->points, w->tiles[0] * w->tiles[1]},
-        4
-    };
-    const axes kept = without_one(split, w->images);
-    patches = transpose(s, w->y, reshape(s, w->y, patches, &kept),
-                        (axes){
-                            {0, 2, 1, 3},
-                            4
-    },
-                        w->images);
-    return reshape(s, w->y, patches, &joined);
+    patches = turn(s, w->y, reshape(s, w->y, patches, split, 4), 4);
+    return reshape(s, w->y, patches, joined, 4);
 }
 
 /* From (points filters) x tiles to images whose sizes are whole tiles. */
@@ -304,39 +271,16 @@ static const char *spell_tiles(const winograd *w, const char *products)
     const int64_t tall = w->by[0].outputs;
     const int64_t wide = w->by[1].outputs;
     const int64_t rows = w->filters * w->tiles[0];
-    const axes flat = without_one(
-        (axes){
-            {w->images, w->points, rows * w->tiles[1]},
-            3
-    },
-        w->images);
-    const axes columns = {
-        {w->images * tall, wide, rows * w->tiles[1]},
-        3
-    };
-    const axes lines = without_one(
-        (axes){
-            {w->images, tall, rows, w->tiles[1] * wide},
-            4
-    },
-        w->images);
+    const int64_t flat[] = {-1, w->points, rows * w->tiles[1]};
+    const int64_t columns[] = {-1, wide, rows * w->tiles[1]};
+    const int64_t lines[] = {-1, tall, rows, w->tiles[1] * wide};
     const char *out = step(s, w->y, "MatMul", floats(s, w->y, "outputs", output_table(w), dims, 2),
-                           reshape(s, w->y, products, &flat));
+                           reshape(s, w->y, products, flat, 3));
     if (wide > 1) {
-        out = transpose(s, w->y, reshape(s, w->y, out, &columns),
-                        (axes){
-                            {0, 2, 1},
-                            3
-        },
-                        0);
+        out = turn(s, w->y, reshape(s, w->y, out, columns, 3), 3);
     }
     if (tall > 1) {
-        out = transpose(s, w->y, reshape(s, w->y, out, &lines),
-                        (axes){
-                            {0, 2, 1, 3},
-                            4
-        },
-                        w->images);
+        out = turn(s, w->y, reshape(s, w->y, out, lines, 4), 4);
     }
     return out;
 }
@@ -346,20 +290,17 @@ static void spell_image(const winograd *w, const char *x)
 {
     graft_onnx_spelling *s = w->s;
     const int32_t *size = w->site->y.dims;
-    const axes image = {
-        {w->images, w->filters, w->tiles[0] * w->by[0].outputs, w->tiles[1] * w->by[1].outputs},
-        4
-    };
+    const int64_t image[] = {-1, w->filters, w->tiles[0] * w->by[0].outputs,
+                             w->tiles[1] * w->by[1].outputs};
     const int64_t starts[2] = {0, 0};
     const int64_t ends[2] = {size[2], size[3]};
     const int64_t which[2] = {2, 3};
-    if (image.items[2] == ends[0] && image.items[3] == ends[1]) {
-        const char *const inputs[STEP_INPUTS_MOST] = {
-            x, ints(s, w->y, "sizes", image.items, image.count)};
+    if (image[2] == ends[0] && image[3] == ends[1]) {
+        const char *const inputs[STEP_INPUTS_MOST] = {x, ints(s, w->y, "sizes", image, 4)};
         (void)step_to(s, "Reshape", inputs, w->y);
         return;
     }
-    x = reshape(s, w->y, x, &image);
+    x = reshape(s, w->y, x, image, 4);
     if (s->onnx->opset >= OPSET_SLICE_INPUTS) {
         const char *const inputs[4] = {x, ints(s, w->y, "starts", starts, 2),
                                        ints(s, w->y, "ends", ends, 2),
@@ -380,7 +321,6 @@ void graft_onnx_spell_winograd(graft_onnx_spelling *s, const graft_onnx_site *si
     winograd w = {.s = s,
                   .site = site,
                   .y = y,
-                  .images = site->x.dims[0],
                   .channels = site->x.dims[1],
                   .filters = site->y.dims[1],
                   .points = 1,
@@ -416,21 +356,15 @@ void graft_onnx_spell_pool(graft_onnx_spelling *s, const graft_onnx_site *site, 
     const int64_t taps = site->taps[0];
     const int64_t window[3] = {taps, 1, 1};
     const int64_t pads[6] = {(taps - 1) / 2, 0, 0, taps - 1 - (taps - 1) / 2, 0, 0};
-    const axes deep = {
-        {size[0], 1, size[1], size[2], size[3]},
-        5
-    };
-    const axes image = {
-        {size[0], size[1], size[2], size[3]},
-        4
-    };
-    const char *const inputs[STEP_INPUTS_MOST] = {reshape(s, y, step(s, y, "Mul", x, x), &deep)};
+    const int64_t deep[] = {-1, 1, size[1], size[2], size[3]};
+    const int64_t image[] = {-1, size[1], size[2], size[3]};
+    const char *const inputs[STEP_INPUTS_MOST] = {reshape(s, y, step(s, y, "Mul", x, x), deep, 5)};
     const char *means = new_name(s, y, "AveragePool");
     Onnx__NodeProto *pool = step_to(s, "AveragePool", inputs, means);
     graft_onnx_set_ints(s->arena, pool, "kernel_shape", window, 3);
     graft_onnx_set_ints(s->arena, pool, "pads", pads, 6);
     graft_onnx_set_int(s->arena, pool, "count_include_pad", 1);
-    means = step(s, y, "Mul", reshape(s, y, means, &image),
+    means = step(s, y, "Mul", reshape(s, y, means, image, 4),
                  number(s, y, "alpha", site->numbers[GRAFT_LRN_ALPHA]));
     const char *base =
         step(s, y, "Add", means, number(s, y, "bias", site->numbers[GRAFT_LRN_BIAS]));

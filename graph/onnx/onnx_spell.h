@@ -10,7 +10,7 @@ enum { GRAFT_LRN_ALPHA, GRAFT_LRN_BETA, GRAFT_LRN_BIAS, GRAFT_SITE_NUMBERS };
 
 /* What is known of a node. */
 typedef struct graft_onnx_site {
-    graft_shape x; /* Its first input and its output: images. */
+    graft_shape x; /* Its first input and its output: images, any number of them. */
     graft_shape y;
     const graft_model_weight *filter; /* Of a Conv; the slopes of a PRelu; NULL: none. */
     const graft_model_weight *bias;   /* NULL: none. */

@@ -98,7 +98,7 @@ static const algorithm_row rows[] = {
     {"few channels",                                          "input x 1 3 8 8; weight w 8 3 3 3; node Conv x w -> y; output y",                 0, 0              },
     {"computed weights",
      "input x 1 8 8 8; input v 8 8 3 3; node Relu v -> w; node Conv x w -> y; output y",                                                         0, 0              },
-    {"an open size",                                          "input x N 8 8 8; weight w 8 8 3 3; node Conv x w -> y; output y",                 0, 0              },
+    {"open rows",                                             "input x 1 8 N 8; weight w 8 8 3 3; node Conv x w -> y; output y",                 0, 0              },
     {"another operator of that name",
      "input x 1 8 8 8; weight w 8 8 3 3; node Conv x w -> y : domain=mine; output y",                                                            0, 0              },
     {"another power",                                         "input x 1 4 4 4; node LRN x -> y : size=3 beta=0.6; output y",                    0, 0              },
@@ -108,11 +108,12 @@ static const algorithm_row rows[] = {
 
 enum { ELEMENTS_MOST = 2048 };
 
-/* Runs a file on what the elements 0, 1, 2... are scattered to. */
-static uint32_t run_file(const char *path, const char *costs, float *out)
+/* Runs a file on what the elements 0, 1, 2... are scattered to; `size` is of what it leaves open. */
+static uint32_t run_file(const char *path, const char *costs, const char *size, float *out)
 {
     static float in[ELEMENTS_MOST];
-    const graft_run_options options = {.thread_count = 1, .database = costs};
+    const graft_run_options options = {
+        .thread_count = 1, .database = costs, .sizes = &size, .size_count = size != NULL};
     graft_run *run = NULL;
     for (uint32_t i = 0; i < ELEMENTS_MOST; i++) {
         in[i] = (float)(i * 37 % 101) / 25.0F;
@@ -135,11 +136,11 @@ static uint32_t run_file(const char *path, const char *costs, float *out)
 
 /* Whether a file computes what the other one did. */
 static void compare(const char *name, const float *want, uint32_t count, const char *path,
-                    const char *costs)
+                    const char *costs, const char *size)
 {
     static float have[ELEMENTS_MOST];
     float largest = 0.0F;
-    assert_int_equal(run_file(path, costs, have), count);
+    assert_int_equal(run_file(path, costs, size, have), count);
     for (uint32_t i = 0; i < count; i++) {
         largest = fmaxf(largest, fabsf(want[i]));
     }
@@ -183,20 +184,20 @@ static void test_row(graft_env *env, const algorithm_row *row, const char *folde
     }
     assert_int_equal(found.classes[0].others, row->others);
     assert_int_equal(graft_algorithms_write(env, &found, file), GRAFT_OK);
-    uint32_t count = run_file(file, costs, want);
+    uint32_t count = run_file(file, costs, NULL, want);
     for (uint32_t a = 1; a < GRAFT_ALGORITHM_COUNT; a++) {
         if ((row->others >> a & 1U) != 0) {
             found.classes[0].chosen = last = a;
             assert_int_equal(graft_algorithms_write(env, &found, file), GRAFT_OK);
-            compare(row->name, want, count, file, costs);
+            compare(row->name, want, count, file, costs, NULL);
             find_no_filter(env, file, row->name);
         }
     }
     assert_int_equal(graft_algorithms_write_alone(env, &found, 0, GRAFT_ALGORITHM_OWN, file),
                      GRAFT_OK);
-    count = run_file(file, costs, want);
+    count = run_file(file, costs, NULL, want);
     assert_int_equal(graft_algorithms_write_alone(env, &found, 0, last, file), GRAFT_OK);
-    compare(row->name, want, count, file, costs);
+    compare(row->name, want, count, file, costs, NULL);
 }
 
 static void test_files(void **state)
@@ -209,11 +210,50 @@ static void test_files(void **state)
     check_folder_remove(folder);
 }
 
+/* Any number of images, where the file leaves it open; not of rows. */
+static void test_open(void **state)
+{
+    static const char *const numbers[] = {"N=1", "N=2", "N=3"};
+    static const char *const texts[] = {
+        "input x N 8 7 9; weight w 8 8 3 3; weight b 8; node Conv x w b -> a : pads=1,1,1,1; "
+        "node Relu a -> y; output y",
+        "input x N 4 5 6; node LRN x -> y : size=3; output y",
+        "input x N 8 5 6; weight s 8 1 1; node PRelu x s -> y; output y",
+        "input x 1 8 N 8; weight w 8 8 3 3; node Conv x w -> y; output y"};
+    static float want[ELEMENTS_MOST];
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const char *file = graft_arena_printf(env->life, "%s/x.onnx", folder);
+    const char *costs = graft_arena_printf(env->life, "%s/x.costs", folder);
+    const graft_model_options options = {.keep_open = true};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        graft_model *model = NULL;
+        graft_algorithms found;
+        assert_int_equal(
+            onnx_text_read(env, onnx_text_message(env->life, texts[i]), &options, &model),
+            GRAFT_OK);
+        graft_algorithms_find(env, model, &found);
+        assert_int_equal(found.count, i < 3);
+        for (size_t n = 0; n < sizeof numbers / sizeof numbers[0] && found.count > 0; n++) {
+            found.classes[0].chosen = GRAFT_ALGORITHM_OWN;
+            assert_int_equal(graft_algorithms_write(env, &found, file), GRAFT_OK);
+            const uint32_t count = run_file(file, costs, numbers[n], want);
+            while ((found.classes[0].others >> found.classes[0].chosen & 1U) == 0) {
+                found.classes[0].chosen++;
+            }
+            assert_int_equal(graft_algorithms_write(env, &found, file), GRAFT_OK);
+            compare(texts[i], want, count, file, costs, numbers[n]);
+        }
+    }
+    check_folder_remove(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(test_matrices),
         CHECK_TEST(test_files),
+        CHECK_TEST(test_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
