@@ -416,19 +416,11 @@ static graft_status write_report(graft_env *env, optimize_run *run)
 /* Algorithms that the device is faster by, in what was written for it. */
 static graft_status find_algorithms(graft_env *env, optimize_run *run, const char **candidate)
 {
-    graft_status status = GRAFT_OK;
-    graft_session *session = &run->session;
     if (run->options.exact || run->shown != NULL) {
         return GRAFT_OK; /* They round elsewhere, and are no part of a policy. */
     }
-    GRAFT_CHECK(graft_faster_find(env, session, run->written.model, *candidate, &run->algorithms,
-                                  &run->faster));
-    if (run->faster) {
-        *candidate = graft_device_file(env, session->device, "faster.onnx");
-        GRAFT_CHECK(graft_algorithms_write(env, &run->algorithms, *candidate));
-    }
-done:
-    return status;
+    return graft_faster_find(env, &run->session, run->written.model, candidate, &run->algorithms,
+                             &run->faster);
 }
 
 /* Writes what was confirmed. */

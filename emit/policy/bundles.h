@@ -3,11 +3,11 @@
  * What one rewrite gains is mostly less than the noise of a whole model, and the sum of operators'
  * costs may promise what a runtime does not keep. So the steps here are bundles: what a search by
  * costs found, as a whole and its first parts, each rule applied everywhere, and all that are the
- * device's own. Each turn prices
- * the bundles that fit the graph, times those that promise most in turns with it, and confirms the
- * best of them by times of its own, since the best of many noisy ones looks better than it is. A
- * bundle that is faster by more than noise (graft_comparison_is_gain) is taken, and the next turn
- * goes on from there. What is not confirmed is left out. */
+ * device's own. Each turn prices the bundles that fit the graph, times those that promise most in
+ * turns with it, and confirms the best of them by times of its own, since the best of many noisy
+ * ones looks better than it is. A bundle that is faster by more than noise
+ * (graft_comparison_is_gain) is taken, and the next turn goes on from there. What is not confirmed
+ * is left out. */
 #ifndef GRAFT_EMIT_BUNDLES_H
 #define GRAFT_EMIT_BUNDLES_H
 

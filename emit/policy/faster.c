@@ -91,11 +91,11 @@ done:
 }
 
 /* Holds the file with what was chosen against the one without. */
-static graft_status confirm(graft_env *env, contest *c, const char *path, bool *taken)
+static graft_status confirm(graft_env *env, contest *c, const char **path, bool *taken)
 {
     graft_status status = GRAFT_OK;
     const char *file = graft_device_file(env, c->session->device, "algorithms.onnx");
-    const graft_confirm_pair pair = {path, file, ROUNDS_MOST};
+    const graft_confirm_pair pair = {*path, file, ROUNDS_MOST};
     graft_comparison found;
     const char *refusal = NULL;
     GRAFT_CHECK(graft_algorithms_write(env, c->algorithms, file));
@@ -105,6 +105,7 @@ static graft_status confirm(graft_env *env, contest *c, const char *path, bool *
         goto done;
     }
     *taken = graft_comparison_is_gain(&found);
+    *path = *taken ? file : *path;
     graft_log(env, 1,
               "%u operators by other algorithms: %.4f +- %.4f of the time in turns (before against "
               "itself: %.4f), %s",
@@ -124,7 +125,7 @@ static void leave_out(graft_algorithms *algorithms, double most)
 }
 
 graft_status graft_faster_find(graft_env *env, graft_session *session, const graft_model *model,
-                               const char *path, graft_algorithms *algorithms, bool *taken)
+                               const char **path, graft_algorithms *algorithms, bool *taken)
 {
     graft_status status = GRAFT_OK;
     contest c = {.session = session, .algorithms = algorithms};

@@ -8,12 +8,12 @@
 #include "emit/command/session.h"
 #include "graph/algorithms.h"
 
-/* Chooses algorithms for the nodes of `model`, which is what `path` holds, on the session's device
+/* Chooses algorithms for the nodes of `model`, which is what *path holds, on the session's device
  * (graft_device_times_models). *taken says whether any is confirmed; `algorithms`, in env->life,
- * then says which. The log says what each class takes. GRAFT_INTERRUPTED when the user asked to
- * stop; otherwise fails as writing does. */
+ * then says which, and *path becomes a file of the device with them. The log says what each class
+ * takes. GRAFT_INTERRUPTED when the user asked to stop; otherwise fails as writing does. */
 GRAFT_MUST_USE graft_status graft_faster_find(graft_env *env, graft_session *session,
-                                              const graft_model *model, const char *path,
+                                              const graft_model *model, const char **path,
                                               graft_algorithms *algorithms, bool *taken);
 
 #endif

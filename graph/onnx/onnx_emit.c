@@ -114,6 +114,9 @@ static const uint8_t function_since[GRAFT_OP_COUNT] = {
 #include "graft/operators.def"
 };
 
+/* Those that can be said without. */
+#define IS_GATED(op) ((op) == GRAFT_OP_swish || (op) == GRAFT_OP_hard_swish)
+
 static graft_status emit_function(const emitter *e)
 {
     const graft_op_info *info = graft_op(e->node->op);
@@ -427,30 +430,24 @@ static graft_status emit_gelu(const emitter *e)
     return GRAFT_OK;
 }
 
-/* x sigmoid(alpha x), in its parts before there was an operator for it. */
-static graft_status emit_swish(const emitter *e)
+/* x sigmoid(alpha x) and x hard_sigmoid(x / 6 + 1/2), in parts before there were operators for them. */
+static graft_status emit_gated(const emitter *e)
 {
-    if (e->writer->opset >= function_since[GRAFT_OP_swish]) {
+    const char *x = in_name(e, 0);
+    const char *gate = NULL;
+    if (e->writer->opset >= function_since[e->node->op]) {
         return emit_function(e);
     }
-    const float alpha = float_of_bits(e->node->attrs[GRAFT_ATTR_swish_alpha]);
-    const char *x = in_name(e, 0);
-    const char *inner = alpha == 1.0F ? x : step2(e, "Mul", x, push_scalar(e, "alpha", alpha));
-    (void)push2(e, "Mul", x, step1(e, "Sigmoid", inner), out_name(e, 0));
-    return GRAFT_OK;
-}
-
-/* x hard_sigmoid(x / 6 + 1/2), likewise. */
-static graft_status emit_hard_swish(const emitter *e)
-{
-    if (e->writer->opset >= function_since[GRAFT_OP_hard_swish]) {
-        return emit_function(e);
+    if (e->node->op == GRAFT_OP_swish) {
+        const float alpha = float_of_bits(e->node->attrs[GRAFT_ATTR_swish_alpha]);
+        gate = alpha == 1.0F ? x : step2(e, "Mul", x, push_scalar(e, "alpha", alpha));
+        gate = step1(e, "Sigmoid", gate);
+    } else {
+        gate = graft_onnx_fresh_name(e->writer, out_name(e, 0));
+        Onnx__NodeProto *node = push1(e, "HardSigmoid", x, gate);
+        graft_onnx_set_float(e->writer->arena, node, "alpha", 1.0F / 6.0F);
+        graft_onnx_set_float(e->writer->arena, node, "beta", 0.5F);
     }
-    const char *x = in_name(e, 0);
-    const char *gate = graft_onnx_fresh_name(e->writer, out_name(e, 0));
-    Onnx__NodeProto *node = push1(e, "HardSigmoid", x, gate);
-    graft_onnx_set_float(e->writer->arena, node, "alpha", 1.0F / 6.0F);
-    graft_onnx_set_float(e->writer->arena, node, "beta", 0.5F);
     (void)push2(e, "Mul", x, gate, out_name(e, 0));
     return GRAFT_OK;
 }
@@ -852,9 +849,7 @@ static emit_form *const emit_table[GRAFT_OP_COUNT] = {
     [GRAFT_OP_dequantise] = emit_quantise,
 #define OP(id, name, inputs, outputs, attributes, flags, onnx)
 #define FUNCTION(id, name, attributes, flags, work, since, onnx, body)                             \
-    [id] = (id) == GRAFT_OP_swish        ? emit_swish                                              \
-           : (id) == GRAFT_OP_hard_swish ? emit_hard_swish                                         \
-                                         : emit_function,
+    [id] = IS_GATED(id) ? emit_gated : emit_function,
 #include "graft/operators.def"
 };
 
@@ -863,8 +858,7 @@ bool graft_model_has_form(const graft_model *model, uint32_t op)
     bool erf = op == GRAFT_OP_erf || op == GRAFT_OP_gelu;
     bool extremum = op == GRAFT_OP_max || op == GRAFT_OP_min;
     int64_t first = erf ? OPSET_ERF : extremum ? OPSET_BROADCAST_MAX : 1;
-    if (op != GRAFT_OP_swish && op != GRAFT_OP_hard_swish && op < GRAFT_OP_COUNT &&
-        function_since[op] > first) {
+    if (!IS_GATED(op) && op < GRAFT_OP_COUNT && function_since[op] > first) {
         first = function_since[op];
     }
     return model->onnx->opset >= first;
@@ -889,11 +883,12 @@ uint32_t graft_onnx_unit_nodes(const graft_onnx_writer *writer, const graft_onnx
     case GRAFT_OP_gelu:
         return writer->opset >= OPSET_GELU ? 1 : GELU_STEPS;
     case GRAFT_OP_swish:
-        return writer->opset >= function_since[GRAFT_OP_swish]              ? 1
-               : float_of_bits(node->attrs[GRAFT_ATTR_swish_alpha]) == 1.0F ? 2
-                                                                            : 3;
     case GRAFT_OP_hard_swish:
-        return writer->opset >= function_since[GRAFT_OP_hard_swish] ? 1 : 2;
+        return writer->opset >= function_since[node->op] ? 1
+               : node->op == GRAFT_OP_hard_swish ||
+                       float_of_bits(node->attrs[GRAFT_ATTR_swish_alpha]) == 1.0F
+                   ? 2
+                   : 3;
     case GRAFT_OP_rms_norm:
         return writer->opset >= OPSET_RMS_NORM ? 1 : RMS_NORM_STEPS;
     case GRAFT_OP_layer_norm:
