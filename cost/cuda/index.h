@@ -290,11 +290,13 @@ CUDA_BOTH uint64_t cuda_row_reads(const cuda_rows *rows)
     return rows->is_column != 0 ? rows->row.count : rows->row.count / rows->width;
 }
 
-CUDA_BOTH int64_t cuda_row_read(const cuda_rows *rows, uint64_t read)
+/* `is_column` and `width` are those of the rows, known when this is compiled. */
+CUDA_BOTH int64_t cuda_row_read(const cuda_rows *rows, bool is_column, uint32_t width,
+                                uint64_t read)
 {
     int64_t at[2];
-    if (rows->is_column == 0 && rows->width > 1) {
-        return (int64_t)(read * rows->width);
+    if (!is_column && width > 1) {
+        return (int64_t)(read * width);
     }
     cuda_walk_at(&rows->row, read, 2, at);
     return at[1];

@@ -115,10 +115,17 @@ static __global__ void __launch_bounds__(CUDA_TILE *TILE_ROWS)
     __shared__ U held[CUDA_TILE][CUDA_TILE + 1]; /* No two rows in the same bank. */
     for (uint64_t t = blockIdx.x; t < turn.tiles; t += gridDim.x) {
         cuda_tile tile = cuda_turn_tile(&turn, t);
-        for (uint32_t row = threadIdx.y; row < CUDA_TILE; row += TILE_ROWS) {
+        U read[CUDA_TILE / TILE_ROWS] = {}; /* All reads are under way before the first is waited for. */
+#pragma unroll
+        for (uint32_t i = 0; i < CUDA_TILE / TILE_ROWS; i++) {
+            const uint32_t row = i * TILE_ROWS + threadIdx.y;
             if (cuda_turn_has(&turn, &tile, row, threadIdx.x)) {
-                held[row][threadIdx.x] = in[cuda_turn_from(&turn, &tile, row, threadIdx.x)];
+                read[i] = in[cuda_turn_from(&turn, &tile, row, threadIdx.x)];
             }
+        }
+#pragma unroll
+        for (uint32_t i = 0; i < CUDA_TILE / TILE_ROWS; i++) {
+            held[i * TILE_ROWS + threadIdx.y][threadIdx.x] = read[i];
         }
         __syncthreads();
         for (uint32_t column = threadIdx.y; column < CUDA_TILE; column += TILE_ROWS) {
@@ -143,12 +150,17 @@ static __global__ void __launch_bounds__(CUDA_TILE *TILE_ROWS)
     const uint32_t x = threadIdx.x;
     for (uint64_t t = blockIdx.x; t < turn.tiles; t += gridDim.x) {
         cuda_tile tile = cuda_turn_tile(&turn, t);
+        P read[2 * CUDA_TILE / TILE_ROWS] = {}; /* As above. */
 #pragma unroll
-        for (uint32_t i = 0; i < 2 * CUDA_TILE; i += TILE_ROWS) {
-            const uint32_t row = i + threadIdx.y;
+        for (uint32_t i = 0; i < 2 * CUDA_TILE / TILE_ROWS; i++) {
+            const uint32_t row = i * TILE_ROWS + threadIdx.y;
             if (cuda_turn_has(&turn, &tile, row, 2 * x)) {
-                held[row][x] = *(const P *)&in[cuda_turn_from(&turn, &tile, row, 2 * x)];
+                read[i] = *(const P *)&in[cuda_turn_from(&turn, &tile, row, 2 * x)];
             }
+        }
+#pragma unroll
+        for (uint32_t i = 0; i < 2 * CUDA_TILE / TILE_ROWS; i++) {
+            held[i * TILE_ROWS + threadIdx.y][x] = read[i];
         }
         __syncthreads();
 #pragma unroll
@@ -494,7 +506,7 @@ static __global__ void __launch_bounds__(THREADS)
         int64_t at[2];
         float parts[CUDA_WIDTH_MOST];
         cuda_walk_at(&rows.kept, r, 2, at);
-        real<T>::row_parts(&rows, W, in + at[1], lane, LANES, parts);
+        real<T>::row_parts(&rows, false, W, in + at[1], lane, LANES, parts);
 #pragma unroll
         for (uint32_t k = 1; k < W; k++) {
             parts[0] = real<T>::join(rows.mode, parts[0], parts[k]);
@@ -525,7 +537,7 @@ static __global__ void __launch_bounds__(THREADS)
         float parts[CUDA_WIDTH_MOST];
         if (group < groups) {
             cuda_walk_at(&rows.kept, cuda_group_row(&rows, group), 2, at);
-            real<T>::row_parts(&rows, W, in + at[1], lane, COLUMN_LANES, parts);
+            real<T>::row_parts(&rows, true, W, in + at[1], lane, COLUMN_LANES, parts);
 #pragma unroll
             for (uint32_t k = 0; k < W; k++) {
                 held[lane][column][k] = parts[k];

@@ -91,6 +91,9 @@ static void finish_walk(cuda_walk *walk)
     if (walk->rank == 0) {
         walk->rank = 1;
         walk->sizes[0] = 1;
+        for (uint32_t k = 0; k < CUDA_OPERANDS; k++) {
+            walk->steps[k][0] = 0; /* Those of an axis that was dropped say nothing of this one. */
+        }
     }
 }
 

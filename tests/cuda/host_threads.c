@@ -64,7 +64,7 @@ static void reduce(const cuda_rows *rows, uint64_t group, const float *in, float
     cuda_walk_at(&rows->kept, cuda_group_row(rows, group), 2, at);
     for (uint32_t lane = 0; lane < LANES; lane++) {
         float parts[CUDA_WIDTH_MOST];
-        host_row_parts(rows, rows->width, in + at[1], lane, LANES, parts);
+        host_row_parts(rows, rows->is_column != 0, rows->width, in + at[1], lane, LANES, parts);
         for (uint32_t k = 0; k < rows->width; k++) {
             found[k] = lane == 0 ? parts[k] : host_join(rows->mode, found[k], parts[k]);
         }

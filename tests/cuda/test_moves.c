@@ -306,6 +306,12 @@ static void test_widths(void **state)
         assert_true(cuda_job_of(&s, &large, CUDA_F16, &job));
         assert_int_equal(job.as.turn.tile, odd == 0 ? 2 * CUDA_TILE : CUDA_TILE);
     }
+    const graft_shape matrix = {.rank = 2, .dtype = GRAFT_DTYPE_F32, .dims = {2048, 1024}};
+    const int32_t swap[GRAFT_MAX_ATTRS] = {1, 0};
+    s = check_signature(env, GRAFT_OP_transpose, swap, &matrix, 0, GRAFT_LAYOUT_ROW);
+    assert_int_equal(graft_signature_outputs(&s, out), GRAFT_OK);
+    assert_true(cuda_job_of(&s, out, CUDA_F16, &job));
+    assert_int_equal(job.as.turn.tile, 2 * CUDA_TILE); /* Of one box, too. */
     const graft_shape pair[GRAFT_MAX_INPUTS] = {in[0], in[0]};
     attrs[0] = 0;
     s = check_signature(env, GRAFT_OP_add, attrs, pair, 0, GRAFT_LAYOUT_ROW);
