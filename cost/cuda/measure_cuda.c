@@ -26,9 +26,9 @@ static const double slow_factor = 1.25;
 /* A GPU lowers its clocks while the processor plans; they rise within a few milliseconds of work.
  */
 static const double warm_ns = 3e6;
-/* A first run that takes longer says enough where something else is there; libraries that load their
- * code take tenths of a second. */
-static const double first_ns_most = 1e9;
+/* A run that takes longer says enough where something else is there: not the first one, in which
+ * libraries load their code for tenths of a second, but one after it. */
+static const double run_ns_most = 1e8;
 
 typedef struct {
     graft_kernel *kernel;
@@ -260,6 +260,18 @@ done:
     return status;
 }
 
+/* Runs it alone and waits for it; `ns` by the clock on the wall. */
+static graft_status run_once(trial *t, graft_kernel *kernel, double *ns)
+{
+    graft_status status = GRAFT_OK;
+    const uint64_t start_ns = graft_cost_clock_ns(WALL_CLOCK);
+    GRAFT_CHECK(cuda_kernel_run(t->env, kernel));
+    GRAFT_CHECK(cuda_device_wait(t->env, t->device, cuda_kernel_name_of(kernel)));
+    *ns = (double)(graft_cost_clock_ns(WALL_CLOCK) - start_ns);
+done:
+    return status;
+}
+
 /* Against the float reference as far as that goes, and whole against the first that passed it.
  * `*first_ns`: how long the run took by the wall clock. */
 static graft_status check_result(trial *t, contestant *c, bool *wrong, double *first_ns)
@@ -268,10 +280,7 @@ static graft_status check_result(trial *t, contestant *c, bool *wrong, double *f
     float *got[GRAFT_MAX_OUTPUTS] = {NULL};
     *wrong = false;
     GRAFT_CHECK(poison(t));
-    uint64_t start_ns = graft_cost_clock_ns(WALL_CLOCK);
-    GRAFT_CHECK(cuda_kernel_run(t->env, c->kernel));
-    GRAFT_CHECK(cuda_device_wait(t->env, t->device, cuda_kernel_name_of(c->kernel)));
-    *first_ns = (double)(graft_cost_clock_ns(WALL_CLOCK) - start_ns);
+    GRAFT_CHECK(run_once(t, c->kernel, first_ns));
     for (uint32_t k = 0; k < t->signature->output_count; k++) {
         size_t count = (size_t)graft_shape_elements(&t->outputs[k]);
         got[k] = GRAFT_NEW(t->env->scratch, float, count);
@@ -304,17 +313,20 @@ static graft_status glance(trial *t, contestant *c)
 {
     graft_status status = GRAFT_OK;
     bool wrong = false;
-    double first_ns = 0.0;
+    double once_ns = 0.0;
     bool is_alone = t->expected[0] == NULL;
     graft_log(t->env, 2, "first run: %s", cuda_kernel_name_of(c->kernel)); /* It may never end. */
-    GRAFT_CHECK(check_result(t, c, &wrong, &first_ns));
+    GRAFT_CHECK(check_result(t, c, &wrong, &once_ns));
     if (wrong) {
         return GRAFT_FAIL(t->env, GRAFT_UNSUPPORTED, "%s gives wrong results",
                           cuda_kernel_name_of(c->kernel));
     }
-    if (first_ns > first_ns_most && !is_alone) {
-        return GRAFT_FAIL(t->env, GRAFT_UNSUPPORTED, "%s took %.1f s to run once",
-                          cuda_kernel_name_of(c->kernel), first_ns / 1e9);
+    if (once_ns > run_ns_most && !is_alone) {
+        GRAFT_CHECK(run_once(t, c->kernel, &once_ns));
+    }
+    if (once_ns > run_ns_most && !is_alone) {
+        return GRAFT_FAIL(t->env, GRAFT_UNSUPPORTED, "%s takes %.1f s to run once",
+                          cuda_kernel_name_of(c->kernel), once_ns / 1e9);
     }
     GRAFT_CHECK(
         cuda_device_time(t->env, t->device, run_contestant, c->kernel, GLANCES, &c->run_ns));
