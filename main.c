@@ -19,6 +19,7 @@
 #include "graph/base/ranks.h"
 #include "graph/base/usage.h"
 #include "models/command.h"
+#include "models/zoo.h"
 #include "verify/command/command.h"
 
 #include <limits.h>
@@ -247,7 +248,9 @@ static graft_status run_benches(graft_env *env, void *choices)
     const bench_choices *c = choices;
     graft_bench bench = {.models = NULL};
     if (c->models != NULL) {
-        bench.models = graft_options_names(env->life, c->models, &bench.model_count);
+        const char **models = NULL;
+        GRAFT_CHECK(graft_model_names(env, env->life, c->models, &models, &bench.model_count));
+        bench.models = models;
     }
     for (size_t i = 0; i < BENCH_COUNT; i++) {
         if (c->name == NULL || strcmp(c->name, benches[i].name) == 0) {

@@ -7,6 +7,7 @@
 #include "cost/plan/supply.h"
 #include "graph/base/file.h"
 #include "graph/base/json.h"
+#include "models/zoo.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -282,7 +283,7 @@ static graft_status run_calibrate(graft_env *env, opened_cost *o)
     struct tm parts;
     (void)strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&now, &parts));
     if (o->models != NULL) {
-        models = graft_options_names(env->life, o->models, &model_count);
+        GRAFT_CHECK(graft_model_names(env, env->life, o->models, &models, &model_count));
     }
     GRAFT_CHECK(graft_calibrate(env, o->cost, models, model_count, date, &measured));
     const graft_calibration calibration = graft_cost_calibration(o->cost);

@@ -1,6 +1,7 @@
 /* zoo.c - the table of models, and opening one by name (see zoo.h). */
 #include "models/zoo.h"
 #include "graph/base/file.h"
+#include "graph/base/options.h"
 #include "models/nets.h"
 
 #include <ctype.h>
@@ -164,6 +165,35 @@ graft_status graft_model_open(graft_env *env, graft_arena *arena, const char *na
     graft_onnx_source source = {.proto = build_entry(arena, entry, GRAFT_ZOO_SEED, batch, false),
                                 .file = name};
     status = graft_onnx_read_message(env, arena, &source, options, model);
+done:
+    return status;
+}
+
+/* That graft_model_open would find it. */
+static graft_status check_name(graft_env *env, const char *name)
+{
+    int64_t batch = 1;
+    const graft_zoo_entry *entry = find_entry(name, &batch);
+    if (entry == NULL && is_path(name)) {
+        return graft_file_check_readable(env, name);
+    }
+    return graft_zoo_find(env, name, &entry);
+}
+
+graft_status graft_model_names(graft_env *env, graft_arena *arena, const char *list,
+                               const char ***names, uint32_t *count)
+{
+    graft_status status = GRAFT_OK;
+    uint32_t found_count = 0;
+    const char **found = graft_options_names(arena, list, &found_count);
+    for (uint32_t i = 0; i < found_count; i++) {
+        GRAFT_CHECK(check_name(env, found[i]));
+    }
+    if (found_count == 0) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "'%s' names no model", list);
+    }
+    *names = found;
+    *count = found_count;
 done:
     return status;
 }

@@ -23,6 +23,7 @@ static const char closed_models[] =
 typedef struct {
     graft_session_options session;
     const char *only; /* Methods, commas between; NULL: all. */
+    bool *wanted;     /* By method. */
     const char *folder;
     const char *page;
     const char *policy_path; /* NULL: the device's, in rules/policies. */
@@ -129,15 +130,41 @@ done:
     return status;
 }
 
-static bool is_wanted(const eval_run *run, const graft_method *method)
+static const graft_method *find_method(const char *name)
 {
-    bool wanted = run->only == NULL;
     uint32_t count = 0;
-    const char **names = wanted ? NULL : graft_options_names(run->all.env->life, run->only, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        wanted = wanted || strcmp(names[i], method->name) == 0;
+    const graft_method *methods = graft_methods(&count);
+    for (uint32_t m = 0; m < count; m++) {
+        if (strcmp(methods[m].name, name) == 0) {
+            return &methods[m];
+        }
     }
-    return wanted;
+    return NULL;
+}
+
+/* Which methods are asked for: all, when none is named. */
+static graft_status choose_methods(graft_env *env, eval_run *run)
+{
+    uint32_t count = 0;
+    uint32_t named = 0;
+    const graft_method *methods = graft_methods(&count);
+    const char **names =
+        run->only == NULL ? NULL : graft_options_names(env->life, run->only, &named);
+    run->wanted = GRAFT_NEW(env->life, bool, count);
+    memset(run->wanted, run->only == NULL, count * sizeof run->wanted[0]);
+    for (uint32_t i = 0; i < named; i++) {
+        const graft_method *method = find_method(names[i]);
+        if (method == NULL) {
+            graft_buffer known = {.arena = env->scratch};
+            for (uint32_t m = 0; m < count; m++) {
+                graft_buffer_printf(&known, "%s%s", m == 0 ? "" : ", ", methods[m].name);
+            }
+            return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "--methods: no method '%s': it is none of %s",
+                              names[i], known.data);
+        }
+        run->wanted[method - methods] = true;
+    }
+    return GRAFT_OK;
 }
 
 static graft_status read_policy(graft_env *env, const char *path, graft_policy *policy,
@@ -173,7 +200,7 @@ static graft_status do_model(graft_env *env, void *context, graft_session *sessi
         if (methods[m].kind == GRAFT_METHOD_UNSEEN && run->folds == NULL) {
             continue;
         }
-        for (uint32_t seed = 1; seed <= seeds && is_wanted(run, &methods[m]); seed++) {
+        for (uint32_t seed = 1; seed <= seeds && run->wanted[m]; seed++) {
             graft_mark mark = graft_arena_mark(env->unit);
             graft_cell_run c = {
                 .env = env, .evaluation = &run->all, .session = session, .method = &methods[m]};
@@ -221,6 +248,7 @@ static graft_status run_eval(graft_env *env, void *choices)
     run->session.model = run->session.model == NULL ? closed_models : run->session.model;
     run->all.path = graft_arena_printf(env->life, "%s/cells.jsonl", run->folder);
     GRAFT_CHECK(graft_table_models(env, run->session.model, &run->models, &run->count));
+    GRAFT_CHECK(choose_methods(env, run));
     GRAFT_CHECK(find_policy(env, run));
     run->all.plans_path = graft_arena_printf(env->life, "%s/best.plans", run->folder);
     GRAFT_CHECK(graft_cells_read(env, env->life, run->all.path, &run->all.cells));

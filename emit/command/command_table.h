@@ -8,8 +8,8 @@
 #include "graph/base/options.h"
 #include "train/tariff/tariff_search.h"
 
-/* The models that `names` names, separated by commas, or "zoo": all that are not quantised. Each
- * is of a family, whose models are held out together. */
+/* The models of a list, or "zoo": all that are not quantised. Each is of a family, whose models are held
+ * out together. Fails as graft_model_names, and with GRAFT_BAD_INPUT for too many. */
 typedef struct graft_table_model {
     const char *name;
     const char *family;

@@ -38,6 +38,7 @@ static const char *family_of(const char *name)
 graft_status graft_table_models(graft_env *env, const char *names, graft_table_model **models,
                                 uint32_t *count)
 {
+    graft_status status = GRAFT_OK;
     uint32_t named_count = 0;
     const char **named = NULL;
     if (strcmp(names, "zoo") == 0) {
@@ -49,7 +50,7 @@ graft_status graft_table_models(graft_env *env, const char *names, graft_table_m
             named_count += !zoo[i].is_quantised;
         }
     } else {
-        named = graft_options_names(env->life, names, &named_count);
+        GRAFT_CHECK(graft_model_names(env, env->life, names, &named, &named_count));
     }
     if (named_count > GRAFT_TABLE_MODELS) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%u models are more than %d", named_count,
@@ -60,7 +61,8 @@ graft_status graft_table_models(graft_env *env, const char *names, graft_table_m
     for (uint32_t i = 0; i < named_count; i++) {
         (*models)[i] = (graft_table_model){named[i], family_of(named[i])};
     }
-    return GRAFT_OK;
+done:
+    return status;
 }
 
 static graft_status visit(graft_env *env, const graft_session_options *options,

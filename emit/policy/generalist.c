@@ -634,10 +634,6 @@ static graft_status choose_models(generalist *g)
 {
     graft_status status = GRAFT_OK;
     GRAFT_CHECK(graft_table_models(g->env, g->options->session.model, &g->models, &g->count));
-    if (g->count == 0) {
-        return GRAFT_FAIL(g->env, GRAFT_BAD_INPUT, "'%s' names no model",
-                          g->options->session.model);
-    }
     g->rows = GRAFT_NEW(g->env->life, model_row, g->count);
     g->graphs = GRAFT_NEW(g->env->life, graft_graph *, g->count);
     GRAFT_CHECK(hold_out(g, is_each(g) ? NULL : g->options->held_out));

@@ -33,6 +33,11 @@ static graft_status fail_io(graft_env *env, const char *verb, const char *path)
     return GRAFT_FAIL(env, GRAFT_IO, "%s: cannot %s: %s", path, verb, strerror(errno));
 }
 
+static graft_status fail_folder(graft_env *env, const char *path)
+{
+    return GRAFT_FAIL(env, GRAFT_IO, "%s: cannot read: is a folder", path);
+}
+
 /* Reads until `size` bytes or the end; returns the count, or -1 with errno set. */
 static ssize_t read_fully(int file, uint8_t *data, size_t size)
 {
@@ -96,7 +101,7 @@ static graft_status read_content(graft_env *env, const char *path, int file, gra
         return fail_io(env, "examine", path);
     }
     if (S_ISDIR(info.st_mode)) {
-        return GRAFT_FAIL(env, GRAFT_IO, "%s: cannot read: is a folder", path);
+        return fail_folder(env, path);
     }
     if (S_ISREG(info.st_mode) && info.st_size > 0) {
         return read_regular(env, path, file, (size_t)info.st_size, content);
@@ -122,6 +127,15 @@ graft_status graft_file_read(graft_env *env, graft_arena *arena, const char *pat
     }
     (void)close(file);
     return status;
+}
+
+graft_status graft_file_check_readable(graft_env *env, const char *path)
+{
+    struct stat info;
+    if (access(path, R_OK) != 0 || stat(path, &info) != 0) {
+        return fail_io(env, "open", path);
+    }
+    return S_ISDIR(info.st_mode) ? fail_folder(env, path) : GRAFT_OK;
 }
 
 bool graft_file_exists(const char *path) { return access(path, F_OK) == 0; }

@@ -9,6 +9,9 @@
  * GRAFT_IO with the path and the system's reason when it cannot be read. */
 GRAFT_MUST_USE graft_status graft_file_read(graft_env *env, graft_arena *arena, const char *path,
                                             uint8_t **data, size_t *size);
+/* Whether graft_file_read could read it, by its permissions and kind: GRAFT_IO, with the reason, when not.
+ */
+GRAFT_MUST_USE graft_status graft_file_check_readable(graft_env *env, const char *path);
 /* Where a file of this user's own lies that a later run can use: under out/ when the working
  * directory is the checkout, otherwise in the user's cache folder ($XDG_CACHE_HOME/graft or
  * ~/.cache/graft). In env->life. */

@@ -45,7 +45,7 @@ policy_of_one() { # RANKS
         sed -i "s|/one$1/|/alone/|" "$FOLDER/one$1/graft_policy.h" &&
         same "one$1" results.json graft_graph.h
 }
-evaluate() { echo eval --models dscnn,autoencoder,resnet8 --methods 'greedy,guided,beam_8' --seeds 2 --device $KNOWN; }
+evaluate() { echo eval --models dscnn,autoencoder,resnet8 --methods greedy,guided --seeds 2 --device $KNOWN; }
 # shellcheck disable=SC2046
 evaluations() { # RANKS
     rm -rf "$FOLDER/alone" "$FOLDER/eval$1"

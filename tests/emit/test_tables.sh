@@ -68,7 +68,22 @@ refuses_nonsense() {
         error_is 2 "no model" "$GRAFT" --quiet cost close nonesuch --device $DEVICE
 }
 
+# Whatever goes through a list of models for minutes looks at every name first.
+looks_at_names_first() {
+    for command in 'cost close' 'cost table' "policy --out $FOLDER/none" 'bench agents' 'bench headroom' \
+        "bench order --out $FOLDER/none --models" "eval --out $FOLDER/none --models" 'cost calibrate --models'; do
+        for name in nonesuch "$FOLDER/none.onnx" "$FOLDER"; do
+            # shellcheck disable=SC2086 # A command and its option.
+            error_is 2 "$(case $name in nonesuch) echo "graft: error: no model 'nonesuch'" ;; *) echo "graft: error: $name: cannot" ;; esac)" \
+                timeout 60 "$GRAFT" --quiet $command "bert,vit,$name" || return 1
+        done
+    done
+    error_is 2 "graft: error: --methods: no method 'beam_8': it is none of as given, policy" \
+        timeout 60 "$GRAFT" --quiet eval --models bert --methods greedy,beam_8
+}
+
 check "makes a table" makes_a_table
+check "looks at names first" looks_at_names_first
 check "makes the same again" makes_the_same_again
 check "keeps to bytes" keeps_to_bytes
 check "searches by it" searches_by_it

@@ -139,6 +139,34 @@ static void test_unknown_name(void **state)
     assert_null(model);
 }
 
+static void test_lists(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const char *path = graft_arena_printf(env->life, "%s/a.onnx", folder);
+    const char **names = NULL;
+    uint32_t count = 0;
+    assert_int_equal(graft_zoo_build(env, "dscnn", 1, path), GRAFT_OK);
+    assert_int_equal(graft_model_names(env, env->life,
+                                       graft_arena_printf(env->life, ",bert@8,%s,,dscnn,", path),
+                                       &names, &count),
+                     GRAFT_OK);
+    assert_int_equal(count, 3);
+    assert_string_equal(names[0], "bert@8");
+    assert_string_equal(names[1], path);
+    assert_string_equal(names[2], "dscnn");
+    check_failed(env, graft_model_names(env, env->life, "dscnn,bert@0", &names, &count),
+                 GRAFT_BAD_INPUT, "no model 'bert@0': it is neither a file nor one of resnet18, ");
+    check_failed(env, graft_model_names(env, env->life, "dscnn,none.onnx,vgg", &names, &count),
+                 GRAFT_IO, "none.onnx: cannot open");
+    check_failed(env, graft_model_names(env, env->life, folder, &names, &count), GRAFT_IO,
+                 "cannot read: is a folder");
+    check_failed(env, graft_model_names(env, env->life, ",", &names, &count), GRAFT_BAD_INPUT,
+                 "',' names no model");
+    assert_int_equal(count, 3); /* Untouched. */
+    check_folder_remove(folder);
+}
+
 /* Normal numbers; places and masks are 0 and 1. */
 static const void *draw_input(graft_env *env, graft_rng *rng, const graft_shape *shape)
 {
@@ -292,6 +320,7 @@ int main(void)
         CHECK_TEST(test_published_sizes),
         CHECK_TEST(test_round_trip_of_files),
         CHECK_TEST(test_unknown_name),
+        CHECK_TEST(test_lists),
         CHECK_TEST(test_rewritten_model_computes_the_same),
         CHECK_TEST(test_outputs_are_lively),
     };
