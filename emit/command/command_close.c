@@ -63,7 +63,9 @@ static void add_signature(close_run *run, const graft_signature *signature)
 static void sort_lacking(close_run *run)
 {
     uint32_t kept = 0;
-    qsort(run->lacking, run->lacking_count, sizeof *run->lacking, compare_signatures);
+    if (run->lacking_count > 0) {
+        qsort(run->lacking, run->lacking_count, sizeof *run->lacking, compare_signatures);
+    }
     for (uint32_t i = 0; i < run->lacking_count; i++) {
         if (kept == 0 || !graft_signature_equal(&run->lacking[kept - 1], &run->lacking[i])) {
             run->lacking[kept++] = run->lacking[i];
