@@ -1,98 +1,20 @@
 /* onnx_emit.c - ONNX nodes for what rules made (see onnx_write.h): one emitter for each form, in
  * the words of the model's opset. Fused operators come apart again; a runtime that has them fused
  * will find them. */
-#include "graph/onnx/onnx_write.h"
+#include "graph/onnx/onnx_emit.h"
 
 #include <float.h>
-#include <string.h>
 
-/* First opsets of the default domain in which a form exists. */
-enum {
-    OPSET_BROADCAST_MAX = 8,
-    OPSET_ERF = 9,
-    OPSET_DILATED_MAX_POOL = 10,
-    OPSET_SLICE_INPUTS = 10,
-    OPSET_CLIP_INPUTS = 11,
-    OPSET_PAD_INPUTS = 11,
-    OPSET_SPLIT_INPUT = 13,
-    OPSET_RESIZE_BARE = 13, /* A region of interest may be left out. */
-    OPSET_SOFTMAX_AXIS = 13,
-    OPSET_REDUCE_SUM_INPUT = 13,
-    OPSET_LAYER_NORM = 17,
-    OPSET_REDUCE_INPUT = 18,
-    OPSET_GELU = 20,
-    OPSET_RMS_NORM = 23
-};
-
-/* A unit that is being written: its root node and the parts of its name. */
-typedef struct {
-    graft_onnx_writer *writer;
-    graft_index n;
-    const graft_node *node;
-} emitter;
-
-static float float_of_bits(int32_t bits)
-{
-    float value = 0.0F;
-    memcpy(&value, &bits, sizeof(value));
-    return value;
-}
-
-static const char *in_name(const emitter *e, uint32_t k)
-{
-    return graft_onnx_value_name(e->writer, graft_node_input(e->writer->graph, e->n, k));
-}
-
-static const char *out_name(const emitter *e, uint32_t k)
-{
-    return graft_onnx_value_name(e->writer, graft_node_output(e->writer->graph, e->n, k));
-}
-
-static const graft_shape *in_shape(const emitter *e, uint32_t k)
-{
-    return &e->writer->graph->values[graft_node_input(e->writer->graph, e->n, k)].shape;
-}
-
-/* New constants of a unit have the type of its tensors. */
-static const char *push_scalar(const emitter *e, const char *label, float value)
-{
-    const graft_shape shape = {.rank = 0, .dtype = in_shape(e, 0)->dtype};
-    return graft_onnx_push_floats(e->writer, label, &value, &shape);
-}
-
-static graft_status fail_opset(const emitter *e, const char *what, int64_t opset)
+static graft_status fail_opset(const graft_onnx_emitter *e, const char *what, int64_t opset)
 {
     return GRAFT_FAIL(e->writer->env, GRAFT_UNSUPPORTED,
                       "%s: %s needs opset %d, the model has %d; convert it to a later opset first",
                       e->writer->model->file, what, (int)opset, (int)e->writer->opset);
 }
 
-static Onnx__NodeProto *push1(const emitter *e, const char *op_type, const char *in,
-                              const char *out)
-{
-    return graft_onnx_push_node(e->writer, op_type, &in, 1, &out, 1);
-}
-
-static Onnx__NodeProto *push2(const emitter *e, const char *op_type, const char *a, const char *b,
-                              const char *out)
-{
-    const char *inputs[2] = {a, b};
-    return graft_onnx_push_node(e->writer, op_type, inputs, 2, &out, 1);
-}
-
-static void set_ints32(const emitter *e, Onnx__NodeProto *node, const char *name,
-                       const int32_t *items, uint32_t count)
-{
-    int64_t wide[GRAFT_MAX_ATTRS];
-    for (uint32_t i = 0; i < count; i++) {
-        wide[i] = items[i];
-    }
-    graft_onnx_set_ints(e->writer->arena, node, name, wide, count);
-}
-
 /* ---------------------------------------------------------------------------- elementwise */
 
-static graft_status emit_plain(const emitter *e)
+static graft_status emit_plain(const graft_onnx_emitter *e)
 {
     const char *inputs[GRAFT_MAX_INPUTS];
     const char *output = out_name(e, 0);
@@ -117,7 +39,7 @@ static const uint8_t function_since[GRAFT_OP_COUNT] = {
 /* Those that can be said without. */
 #define IS_GATED(op) ((op) == GRAFT_OP_swish || (op) == GRAFT_OP_hard_swish)
 
-static graft_status emit_function(const emitter *e)
+static graft_status emit_function(const graft_onnx_emitter *e)
 {
     const graft_op_info *info = graft_op(e->node->op);
     if (e->writer->opset < function_since[e->node->op]) {
@@ -134,12 +56,12 @@ static graft_status emit_function(const emitter *e)
     return GRAFT_OK;
 }
 
-static graft_status emit_erf(const emitter *e)
+static graft_status emit_erf(const graft_onnx_emitter *e)
 {
     return e->writer->opset < OPSET_ERF ? fail_opset(e, "Erf", OPSET_ERF) : emit_plain(e);
 }
 
-static graft_status emit_max_min(const emitter *e)
+static graft_status emit_max_min(const graft_onnx_emitter *e)
 {
     if (e->writer->opset < OPSET_BROADCAST_MAX &&
         !graft_shape_equal(in_shape(e, 0), in_shape(e, 1))) {
@@ -148,7 +70,7 @@ static graft_status emit_max_min(const emitter *e)
     return emit_plain(e);
 }
 
-static graft_status emit_leaky_relu(const emitter *e)
+static graft_status emit_leaky_relu(const graft_onnx_emitter *e)
 {
     Onnx__NodeProto *node = push1(e, "LeakyRelu", in_name(e, 0), out_name(e, 0));
     graft_onnx_set_float(e->writer->arena, node, "alpha",
@@ -156,7 +78,7 @@ static graft_status emit_leaky_relu(const emitter *e)
     return GRAFT_OK;
 }
 
-static graft_status emit_quantise(const emitter *e)
+static graft_status emit_quantise(const graft_onnx_emitter *e)
 {
     const graft_shape scalar = {.rank = 0, .dtype = GRAFT_DTYPE_F32};
     const int32_t *attrs = e->node->attrs;
@@ -171,7 +93,8 @@ static graft_status emit_quantise(const emitter *e)
 }
 
 /* A bound at the end of the number range is the default and is left out. */
-static void push_clip(const emitter *e, const char *in, const char *out, float low, float high)
+static void push_clip(const graft_onnx_emitter *e, const char *in, const char *out, float low,
+                      float high)
 {
     graft_onnx_writer *writer = e->writer;
     bool has_low = low != -FLT_MAX;
@@ -196,7 +119,7 @@ static void push_clip(const emitter *e, const char *in, const char *out, float l
     (void)graft_onnx_push_node(writer, "Clip", inputs, has_high ? 3 : has_low ? 2 : 1, &out, 1);
 }
 
-static graft_status emit_clip(const emitter *e)
+static graft_status emit_clip(const graft_onnx_emitter *e)
 {
     push_clip(e, in_name(e, 0), out_name(e, 0), float_of_bits(e->node->attrs[GRAFT_ATTR_clip_low]),
               float_of_bits(e->node->attrs[GRAFT_ATTR_clip_high]));
@@ -204,13 +127,13 @@ static graft_status emit_clip(const emitter *e)
 }
 
 /* Where the last node before an activation writes to: the unit's output when there is none. */
-static const char *before_activation(const emitter *e, int32_t activation)
+static const char *before_activation(const graft_onnx_emitter *e, int32_t activation)
 {
     return activation == GRAFT_ACT_NONE ? out_name(e, 0)
                                         : graft_onnx_fresh_name(e->writer, out_name(e, 0));
 }
 
-static graft_status push_activation(const emitter *e, int32_t activation, const char *in)
+static graft_status push_activation(const graft_onnx_emitter *e, int32_t activation, const char *in)
 {
     switch ((graft_activation)activation) {
     case GRAFT_ACT_NONE:
@@ -236,7 +159,7 @@ static graft_status push_activation(const emitter *e, int32_t activation, const 
 /* -------------------------------------------------------------------- convolution, matmul */
 
 /* Conv with `input_count` of the node's inputs (the weights are input 1), writing to `out`. */
-static void push_conv(const emitter *e, uint32_t input_count, const char *out)
+static void push_conv(const graft_onnx_emitter *e, uint32_t input_count, const char *out)
 {
     const char *inputs[GRAFT_MAX_INPUTS];
     for (uint32_t k = 0; k < input_count; k++) {
@@ -251,7 +174,7 @@ static void push_conv(const emitter *e, uint32_t input_count, const char *out)
     set_ints32(e, node, "strides", &attrs[GRAFT_ATTR_conv_stride_h], 2);
 }
 
-static graft_status emit_conv_transpose(const emitter *e)
+static graft_status emit_conv_transpose(const graft_onnx_emitter *e)
 {
     const int32_t *attrs = e->node->attrs;
     Onnx__NodeProto *node = push2(e, "ConvTranspose", in_name(e, 0), in_name(e, 1), out_name(e, 0));
@@ -262,13 +185,13 @@ static graft_status emit_conv_transpose(const emitter *e)
     return GRAFT_OK;
 }
 
-static graft_status emit_conv(const emitter *e)
+static graft_status emit_conv(const graft_onnx_emitter *e)
 {
     push_conv(e, 2, out_name(e, 0));
     return GRAFT_OK;
 }
 
-static graft_status emit_conv_bias(const emitter *e)
+static graft_status emit_conv_bias(const graft_onnx_emitter *e)
 {
     int32_t activation = e->node->attrs[GRAFT_ATTR_conv_bias_activation];
     const char *sum = before_activation(e, activation);
@@ -276,7 +199,7 @@ static graft_status emit_conv_bias(const emitter *e)
     return push_activation(e, activation, sum);
 }
 
-static graft_status emit_conv_bias_add(const emitter *e)
+static graft_status emit_conv_bias_add(const graft_onnx_emitter *e)
 {
     int32_t activation = e->node->attrs[GRAFT_ATTR_conv_bias_add_activation];
     const char *bare = graft_onnx_fresh_name(e->writer, out_name(e, 0));
@@ -286,7 +209,7 @@ static graft_status emit_conv_bias_add(const emitter *e)
     return push_activation(e, activation, sum);
 }
 
-static graft_status emit_matmul_bias(const emitter *e)
+static graft_status emit_matmul_bias(const graft_onnx_emitter *e)
 {
     int32_t activation = e->node->attrs[GRAFT_ATTR_matmul_bias_activation];
     const char *sum = before_activation(e, activation);
@@ -302,7 +225,7 @@ static graft_status emit_matmul_bias(const emitter *e)
 }
 
 /* Mean 0, variance 1 and epsilon 0 leave x scale + shift, exactly. */
-static graft_status emit_scale_shift(const emitter *e)
+static graft_status emit_scale_shift(const graft_onnx_emitter *e)
 {
     graft_onnx_writer *writer = e->writer;
     const graft_shape list = {
@@ -325,7 +248,7 @@ static graft_status emit_scale_shift(const emitter *e)
 
 /* ------------------------------------------------------------------- pooling, reductions */
 
-static void set_pool_window(const emitter *e, Onnx__NodeProto *node)
+static void set_pool_window(const graft_onnx_emitter *e, Onnx__NodeProto *node)
 {
     const int32_t *attrs = e->node->attrs;
     set_ints32(e, node, "kernel_shape", &attrs[GRAFT_ATTR_max_pool_kernel_h], 2);
@@ -333,7 +256,7 @@ static void set_pool_window(const emitter *e, Onnx__NodeProto *node)
     set_ints32(e, node, "strides", &attrs[GRAFT_ATTR_max_pool_stride_h], 2);
 }
 
-static graft_status emit_max_pool(const emitter *e)
+static graft_status emit_max_pool(const graft_onnx_emitter *e)
 {
     const int32_t *dilation = &e->node->attrs[GRAFT_ATTR_max_pool_dilation_h];
     bool dilated = dilation[0] != 1 || dilation[1] != 1;
@@ -348,7 +271,7 @@ static graft_status emit_max_pool(const emitter *e)
     return GRAFT_OK;
 }
 
-static graft_status emit_avg_pool(const emitter *e)
+static graft_status emit_avg_pool(const graft_onnx_emitter *e)
 {
     Onnx__NodeProto *node = push1(e, "AveragePool", in_name(e, 0), out_name(e, 0));
     set_pool_window(e, node);
@@ -366,7 +289,8 @@ typedef struct {
     int64_t keep;
 } reduction;
 
-static void push_reduction(const emitter *e, const reduction *r, const char *in, const char *out)
+static void push_reduction(const graft_onnx_emitter *e, const reduction *r, const char *in,
+                           const char *out)
 {
     const bool attribute = e->writer->opset < r->since;
     Onnx__NodeProto *node =
@@ -380,7 +304,7 @@ static void push_reduction(const emitter *e, const reduction *r, const char *in,
 }
 
 /* All reductions have the same attributes. */
-static graft_status emit_reduce(const emitter *e)
+static graft_status emit_reduce(const graft_onnx_emitter *e)
 {
     int64_t axes[GRAFT_MAX_RANK];
     uint32_t count = 0;
@@ -400,14 +324,15 @@ static graft_status emit_reduce(const emitter *e)
 }
 
 /* Pushes a node with one output of a new name, which is the result. */
-static const char *step1(const emitter *e, const char *op_type, const char *in)
+static const char *step1(const graft_onnx_emitter *e, const char *op_type, const char *in)
 {
     const char *out = graft_onnx_fresh_name(e->writer, out_name(e, 0));
     (void)push1(e, op_type, in, out);
     return out;
 }
 
-static const char *step2(const emitter *e, const char *op_type, const char *a, const char *b)
+static const char *step2(const graft_onnx_emitter *e, const char *op_type, const char *a,
+                         const char *b)
 {
     const char *out = graft_onnx_fresh_name(e->writer, out_name(e, 0));
     (void)push2(e, op_type, a, b, out);
@@ -415,7 +340,7 @@ static const char *step2(const emitter *e, const char *op_type, const char *a, c
 }
 
 /* In the five steps in which exporters write it for older opsets. */
-static graft_status emit_gelu(const emitter *e)
+static graft_status emit_gelu(const graft_onnx_emitter *e)
 {
     if (e->writer->opset >= OPSET_GELU) {
         return emit_plain(e);
@@ -431,7 +356,7 @@ static graft_status emit_gelu(const emitter *e)
 }
 
 /* x sigmoid(alpha x) and x hard_sigmoid(x / 6 + 1/2), in parts before there were operators for them. */
-static graft_status emit_gated(const emitter *e)
+static graft_status emit_gated(const graft_onnx_emitter *e)
 {
     const char *x = in_name(e, 0);
     const char *gate = NULL;
@@ -453,7 +378,7 @@ static graft_status emit_gated(const emitter *e)
 }
 
 /* The mean over the last axis, which stays as 1. */
-static const char *step_mean(const emitter *e, const char *in)
+static const char *step_mean(const graft_onnx_emitter *e, const char *in)
 {
     const int64_t axis = in_shape(e, 0)->rank - 1;
     const char *out = graft_onnx_fresh_name(e->writer, out_name(e, 0));
@@ -468,7 +393,7 @@ static const char *step_mean(const emitter *e, const char *in)
 }
 
 /* In the nine steps in which exporters write it for older opsets. */
-static graft_status emit_layer_norm(const emitter *e)
+static graft_status emit_layer_norm(const graft_onnx_emitter *e)
 {
     float epsilon = float_of_bits(e->node->attrs[GRAFT_ATTR_layer_norm_epsilon]);
     const char *inputs[3] = {in_name(e, 0), in_name(e, 1), in_name(e, 2)};
@@ -489,7 +414,7 @@ static graft_status emit_layer_norm(const emitter *e)
     return GRAFT_OK;
 }
 
-static graft_status emit_instance_norm(const emitter *e)
+static graft_status emit_instance_norm(const graft_onnx_emitter *e)
 {
     const char *inputs[3] = {in_name(e, 0), in_name(e, 1), in_name(e, 2)};
     const char *output = out_name(e, 0);
@@ -500,7 +425,7 @@ static graft_status emit_instance_norm(const emitter *e)
     return GRAFT_OK;
 }
 
-static graft_status emit_rms_norm(const emitter *e)
+static graft_status emit_rms_norm(const graft_onnx_emitter *e)
 {
     if (e->writer->opset >= OPSET_RMS_NORM) {
         return emit_instance_norm(e); /* Inputs and attributes are of the same kind. */
@@ -516,7 +441,7 @@ static graft_status emit_rms_norm(const emitter *e)
 
 /* Up to opset 12 Softmax runs over all axes from its own on: where these are longer than 1, the
  * axis is moved to the end and back. */
-static graft_status emit_softmax(const emitter *e)
+static graft_status emit_softmax(const graft_onnx_emitter *e)
 {
     const graft_shape *shape = in_shape(e, 0);
     uint32_t axis = (uint32_t)e->node->attrs[GRAFT_ATTR_softmax_axis];
@@ -542,265 +467,10 @@ static graft_status emit_softmax(const emitter *e)
     return GRAFT_OK;
 }
 
-/* -------------------------------------------------------------------------------- moving */
-
-static graft_status emit_transpose(const emitter *e)
-{
-    Onnx__NodeProto *node = push1(e, "Transpose", in_name(e, 0), out_name(e, 0));
-    set_ints32(e, node, "perm", &e->node->attrs[GRAFT_ATTR_transpose_axis_0], in_shape(e, 0)->rank);
-    return GRAFT_OK;
-}
-
-static graft_status emit_reshape(const emitter *e)
-{
-    int64_t dims[GRAFT_MAX_RANK];
-    uint32_t rank = 0;
-    while (rank < GRAFT_MAX_RANK && e->node->attrs[GRAFT_ATTR_reshape_dim_0 + rank] != 0) {
-        dims[rank] = e->node->attrs[GRAFT_ATTR_reshape_dim_0 + rank];
-        rank++;
-    }
-    (void)push2(e, "Reshape", in_name(e, 0), graft_onnx_push_ints(e->writer, "shape", dims, rank),
-                out_name(e, 0));
-    return GRAFT_OK;
-}
-
-/* The node of the chain that makes input `k` of `n`; GRAFT_NONE when the chain ends there. */
-static graft_index absorbed_producer(const graft_onnx_writer *writer, graft_index n, uint32_t k)
-{
-    const graft_value *value = &writer->graph->values[graft_node_input(writer->graph, n, k)];
-    return value->kind == GRAFT_VALUE_COMPUTED && writer->absorbed_into[value->node] == n
-               ? value->node
-               : GRAFT_NONE;
-}
-
-/* Input or output `k` of a node. */
-typedef struct {
-    graft_index n;
-    uint32_t k;
-} place;
-
-/* The ends of a tree of nodes with two branches each, from left to right, with an explicit stack.
- */
-typedef struct {
-    const graft_onnx_writer *writer;
-    graft_index (*absorbed)(const graft_onnx_writer *writer, graft_index n, uint32_t k);
-    place *stack;
-    uint32_t depth;
-} tree_walk;
-
-static tree_walk start_walk(graft_onnx_writer *writer, graft_index root,
-                            graft_index (*absorbed)(const graft_onnx_writer *writer, graft_index n,
-                                                    uint32_t k))
-{
-    tree_walk walk = {.writer = writer, .absorbed = absorbed, .depth = 1};
-    walk.stack = GRAFT_NEW(writer->arena, place, writer->order.count + 1);
-    walk.stack[0] = (place){.n = root};
-    return walk;
-}
-
-static bool next_end(tree_walk *walk, place *end)
-{
-    while (walk->depth > 0) {
-        place *top = &walk->stack[walk->depth - 1];
-        if (top->k == 2) {
-            walk->depth--;
-            continue;
-        }
-        *end = (place){.n = top->n, .k = top->k++};
-        graft_index inner = walk->absorbed(walk->writer, end->n, end->k);
-        if (inner == GRAFT_NONE) {
-            return true;
-        }
-        walk->stack[walk->depth++] = (place){.n = inner};
-    }
-    return false;
-}
-
-/* The operands of a tree of concats. */
-static graft_status emit_concat(const emitter *e)
-{
-    graft_onnx_writer *writer = e->writer;
-    tree_walk walk = start_walk(writer, e->n, absorbed_producer);
-    const char **operands = GRAFT_NEW(writer->arena, const char *, writer->order.count + 2);
-    size_t count = 0;
-    for (place end; next_end(&walk, &end);) {
-        graft_index v = graft_node_input(writer->graph, end.n, end.k);
-        operands[count++] = graft_onnx_value_name(writer, v);
-    }
-    const char *output = out_name(e, 0);
-    graft_onnx_set_int(writer->arena,
-                       graft_onnx_push_node(writer, "Concat", operands, count, &output, 1), "axis",
-                       e->node->attrs[GRAFT_ATTR_concat_axis]);
-    return GRAFT_OK;
-}
-
-/* The split that cuts output `k` of `n` further; GRAFT_NONE when the output is an end. */
-static graft_index absorbed_consumer(const graft_onnx_writer *writer, graft_index n, uint32_t k)
-{
-    graft_index v = graft_node_output(writer->graph, n, k);
-    for (graft_index u = writer->order.use_first[v]; u < writer->order.use_first[v + 1]; u++) {
-        if (writer->absorbed_into[writer->order.uses[u]] == n) {
-            return writer->order.uses[u];
-        }
-    }
-    return GRAFT_NONE;
-}
-
-/* The ends of a tree of splits. */
-static graft_status emit_split(const emitter *e)
-{
-    graft_onnx_writer *writer = e->writer;
-    tree_walk walk = start_walk(writer, e->n, absorbed_consumer);
-    const char **outputs = GRAFT_NEW(writer->arena, const char *, writer->order.count + 2);
-    int64_t *sizes = GRAFT_NEW(writer->arena, int64_t, writer->order.count + 2);
-    int32_t axis = e->node->attrs[GRAFT_ATTR_split_axis];
-    size_t count = 0;
-    for (place end; next_end(&walk, &end);) {
-        graft_index v = graft_node_output(writer->graph, end.n, end.k);
-        sizes[count] = writer->graph->values[v].shape.dims[axis];
-        outputs[count++] = graft_onnx_value_name(writer, v);
-    }
-    const char *inputs[2] = {in_name(e, 0), NULL};
-    bool as_input = writer->opset >= OPSET_SPLIT_INPUT;
-    if (as_input) {
-        inputs[1] = graft_onnx_push_ints(writer, "split", sizes, count);
-    }
-    Onnx__NodeProto *node =
-        graft_onnx_push_node(writer, "Split", inputs, as_input ? 2 : 1, outputs, count);
-    graft_onnx_set_int(writer->arena, node, "axis", axis);
-    if (!as_input) {
-        graft_onnx_set_ints(writer->arena, node, "split", sizes, count);
-    }
-    return GRAFT_OK;
-}
-
-/* A chain of slices or pads: its nodes, last first; the result is how many. At most one an axis. */
-static uint32_t list_chain(const emitter *e, graft_index *chain)
-{
-    uint32_t count = 1;
-    chain[0] = e->n;
-    graft_index n = absorbed_producer(e->writer, e->n, 0);
-    for (; n != GRAFT_NONE && count < GRAFT_MAX_RANK; n = absorbed_producer(e->writer, n, 0)) {
-        chain[count++] = n;
-    }
-    return count;
-}
-
-static graft_status emit_slice(const emitter *e)
-{
-    graft_onnx_writer *writer = e->writer;
-    graft_index chain[GRAFT_MAX_RANK];
-    int64_t starts[GRAFT_MAX_RANK];
-    int64_t ends[GRAFT_MAX_RANK];
-    int64_t axes[GRAFT_MAX_RANK];
-    uint32_t count = list_chain(e, chain);
-    for (uint32_t i = 0; i < count; i++) { /* In the order in which they were applied. */
-        const int32_t *attrs = writer->graph->nodes[chain[count - 1 - i]].attrs;
-        starts[i] = attrs[GRAFT_ATTR_slice_start];
-        ends[i] = attrs[GRAFT_ATTR_slice_end];
-        axes[i] = attrs[GRAFT_ATTR_slice_axis];
-    }
-    const char *source =
-        graft_onnx_value_name(writer, graft_node_input(writer->graph, chain[count - 1], 0));
-    if (writer->opset < OPSET_SLICE_INPUTS) {
-        Onnx__NodeProto *node = push1(e, "Slice", source, out_name(e, 0));
-        graft_onnx_set_ints(writer->arena, node, "axes", axes, count);
-        graft_onnx_set_ints(writer->arena, node, "ends", ends, count);
-        graft_onnx_set_ints(writer->arena, node, "starts", starts, count);
-        return GRAFT_OK;
-    }
-    const char *output = out_name(e, 0);
-    const char *inputs[4] = {source, graft_onnx_push_ints(writer, "starts", starts, count),
-                             graft_onnx_push_ints(writer, "ends", ends, count),
-                             graft_onnx_push_ints(writer, "axes", axes, count)};
-    (void)graft_onnx_push_node(writer, "Slice", inputs, 4, &output, 1);
-    return GRAFT_OK;
-}
-
-static graft_status emit_pad(const emitter *e)
-{
-    graft_onnx_writer *writer = e->writer;
-    graft_index chain[GRAFT_MAX_RANK];
-    int64_t pads[2 * GRAFT_MAX_RANK] = {0};
-    uint32_t rank = in_shape(e, 0)->rank;
-    uint32_t count = list_chain(e, chain);
-    float value = float_of_bits(e->node->attrs[GRAFT_ATTR_pad_value]);
-    for (uint32_t i = 0; i < count; i++) {
-        const int32_t *attrs = writer->graph->nodes[chain[i]].attrs;
-        pads[attrs[GRAFT_ATTR_pad_axis]] = attrs[GRAFT_ATTR_pad_before];
-        pads[(uint32_t)attrs[GRAFT_ATTR_pad_axis] + rank] = attrs[GRAFT_ATTR_pad_after];
-    }
-    const char *output = out_name(e, 0);
-    const char *source =
-        graft_onnx_value_name(writer, graft_node_input(writer->graph, chain[count - 1], 0));
-    if (writer->opset < OPSET_PAD_INPUTS) {
-        Onnx__NodeProto *node = push1(e, "Pad", source, output);
-        graft_onnx_set_text(writer->arena, node, "mode", "constant");
-        graft_onnx_set_ints(writer->arena, node, "pads", pads, (size_t)2 * rank);
-        graft_onnx_set_float(writer->arena, node, "value", value);
-        return GRAFT_OK;
-    }
-    const char *inputs[3] = {source, graft_onnx_push_ints(writer, "pads", pads, (size_t)2 * rank),
-                             push_scalar(e, "value", value)};
-    Onnx__NodeProto *node = graft_onnx_push_node(writer, "Pad", inputs, 3, &output, 1);
-    graft_onnx_set_text(writer->arena, node, "mode", "constant");
-    return GRAFT_OK;
-}
-
-static graft_status emit_pick(const emitter *e)
-{
-    const char *output = out_name(e, 0);
-    const char *inputs[5] = {in_name(e, 0)};
-    static const char *const labels[4] = {"starts", "ends", "axes", "steps"};
-    static const uint8_t attrs[4] = {GRAFT_ATTR_pick_start, GRAFT_ATTR_pick_end,
-                                     GRAFT_ATTR_pick_axis, GRAFT_ATTR_pick_step};
-    for (uint32_t i = 0; i < 4; i++) {
-        const int64_t number = e->node->attrs[attrs[i]];
-        inputs[1 + i] = graft_onnx_push_ints(e->writer, labels[i], &number, 1);
-    }
-    (void)graft_onnx_push_node(e->writer, "Slice", inputs, 5, &output, 1);
-    return GRAFT_OK;
-}
-
-static graft_status emit_cumsum(const emitter *e)
-{
-    const int64_t axis = e->node->attrs[GRAFT_ATTR_cumsum_axis];
-    Onnx__NodeProto *node =
-        push2(e, "CumSum", in_name(e, 0), graft_onnx_push_ints(e->writer, "axis", &axis, 1),
-              out_name(e, 0));
-    graft_onnx_set_int(e->writer->arena, node, "exclusive",
-                       e->node->attrs[GRAFT_ATTR_cumsum_exclusive]);
-    return GRAFT_OK;
-}
-
-static graft_status emit_repeat(const emitter *e)
-{
-    const graft_shape list = {.rank = 1, .dtype = GRAFT_DTYPE_F32, .dims = {in_shape(e, 0)->rank}};
-    const char *output = out_name(e, 0);
-    float scales[GRAFT_MAX_RANK];
-    for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
-        const bool own = (uint32_t)e->node->attrs[GRAFT_ATTR_repeat_axis] == i;
-        scales[i] = own ? (float)e->node->attrs[GRAFT_ATTR_repeat_times] : 1.0F;
-    }
-    const graft_shape none = {.rank = 1, .dtype = GRAFT_DTYPE_F32};
-    const bool bare = e->writer->opset >= OPSET_RESIZE_BARE;
-    const char *inputs[3] = {in_name(e, 0),
-                             bare ? "" : graft_onnx_push_floats(e->writer, "roi", scales, &none),
-                             graft_onnx_push_floats(e->writer, "scales", scales, &list)};
-    Onnx__NodeProto *node = graft_onnx_push_node(e->writer, "Resize", inputs, 3, &output, 1);
-    graft_arena *arena = e->writer->arena;
-    graft_onnx_set_text(arena, node, "coordinate_transformation_mode", "asymmetric");
-    graft_onnx_set_text(arena, node, "mode", "nearest");
-    graft_onnx_set_text(arena, node, "nearest_mode", "floor");
-    return GRAFT_OK;
-}
-
 /* ------------------------------------------------------------------------------ the table */
 
-typedef graft_status emit_form(const emitter *e);
-
 /* fill is always const, so it is stored, never written as a node. */
-static emit_form *const emit_table[GRAFT_OP_COUNT] = {
+static graft_onnx_form *const emit_table[GRAFT_OP_COUNT] = {
     [GRAFT_OP_identity] = emit_plain,
     [GRAFT_OP_conv] = emit_conv,
     [GRAFT_OP_conv_bias] = emit_conv_bias,
@@ -818,12 +488,12 @@ static emit_form *const emit_table[GRAFT_OP_COUNT] = {
     [GRAFT_OP_div] = emit_plain,
     [GRAFT_OP_max] = emit_max_min,
     [GRAFT_OP_min] = emit_max_min,
-    [GRAFT_OP_concat] = emit_concat,
-    [GRAFT_OP_split] = emit_split,
-    [GRAFT_OP_slice] = emit_slice,
-    [GRAFT_OP_pad] = emit_pad,
-    [GRAFT_OP_transpose] = emit_transpose,
-    [GRAFT_OP_reshape] = emit_reshape,
+    [GRAFT_OP_concat] = graft_onnx_emit_concat,
+    [GRAFT_OP_split] = graft_onnx_emit_split,
+    [GRAFT_OP_slice] = graft_onnx_emit_slice,
+    [GRAFT_OP_pad] = graft_onnx_emit_pad,
+    [GRAFT_OP_transpose] = graft_onnx_emit_transpose,
+    [GRAFT_OP_reshape] = graft_onnx_emit_reshape,
     [GRAFT_OP_max_pool] = emit_max_pool,
     [GRAFT_OP_avg_pool] = emit_avg_pool,
     [GRAFT_OP_global_avg_pool] = emit_plain,
@@ -840,10 +510,10 @@ static emit_form *const emit_table[GRAFT_OP_COUNT] = {
     [GRAFT_OP_reduce_min] = emit_reduce,
     [GRAFT_OP_rms_norm] = emit_rms_norm,
     [GRAFT_OP_instance_norm] = emit_instance_norm,
-    [GRAFT_OP_cumsum] = emit_cumsum,
-    [GRAFT_OP_repeat] = emit_repeat,
+    [GRAFT_OP_cumsum] = graft_onnx_emit_cumsum,
+    [GRAFT_OP_repeat] = graft_onnx_emit_repeat,
     [GRAFT_OP_conv_transpose] = emit_conv_transpose,
-    [GRAFT_OP_pick] = emit_pick,
+    [GRAFT_OP_pick] = graft_onnx_emit_pick,
     [GRAFT_OP_log_softmax] = emit_softmax,
     [GRAFT_OP_quantise] = emit_quantise,
     [GRAFT_OP_dequantise] = emit_quantise,
@@ -900,8 +570,9 @@ uint32_t graft_onnx_unit_nodes(const graft_onnx_writer *writer, const graft_onnx
 
 graft_status graft_onnx_emit_unit(graft_onnx_writer *writer, const graft_onnx_unit *unit)
 {
-    emitter e = {.writer = writer, .n = unit->root, .node = &writer->graph->nodes[unit->root]};
-    emit_form *emit = e.node->op < GRAFT_OP_COUNT ? emit_table[e.node->op] : NULL;
+    graft_onnx_emitter e = {
+        .writer = writer, .n = unit->root, .node = &writer->graph->nodes[unit->root]};
+    graft_onnx_form *emit = e.node->op < GRAFT_OP_COUNT ? emit_table[e.node->op] : NULL;
     if (emit == NULL) {
         return GRAFT_FAIL(writer->env, GRAFT_INTERNAL, "%s: operator %u has no ONNX form",
                           writer->model->file, e.node->op);
