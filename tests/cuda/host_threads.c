@@ -3,6 +3,7 @@
 #include "tests/cuda/host_threads.h"
 #include "tests/support/check.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -127,6 +128,7 @@ static void run_thread(const cuda_job *job, uint64_t i, const float *const *in, 
 {
     switch (job->kind) {
     case CUDA_JOB_POINT:
+        assert(job->as.point.inputs < CUDA_OPERANDS);
         host_points(&job->as.point, in, out, i);
         break;
     case CUDA_JOB_POOL:

@@ -6,6 +6,7 @@
 #include "graph/meaning/algebra_float.h"
 #include "tests/support/check.h"
 
+#include <assert.h>
 #include <math.h>
 
 #define CONV                                                                                       \
@@ -112,6 +113,7 @@ static void fill(graft_env *env, const char *text, subject *t)
     float *out[GRAFT_MAX_OUTPUTS] = {NULL};
     assert_int_equal(graft_signature_parse(env, text, &t->s), GRAFT_OK);
     assert_int_equal(graft_signature_outputs(&t->s, t->outputs), GRAFT_OK);
+    assert(t->s.input_count > 0 && t->s.output_count > 0);
     for (uint32_t k = 0; k < t->s.input_count; k++) {
         size_t count = (size_t)graft_shape_elements(&t->s.inputs[k]);
         bool is_const = ((uint32_t)t->s.const_mask >> k & 1U) != 0;
@@ -133,6 +135,7 @@ static void fill(graft_env *env, const char *text, subject *t)
     if (t->s.op == GRAFT_COST_REORDER) {
         out[0] = in[0];
     } else if (graft_signature_is_attention(&t->s)) {
+        assert(t->s.input_count >= 3);
         attend(t, given, out[0]);
     } else {
         graft_float_run(t->s.op, &call, given, out);

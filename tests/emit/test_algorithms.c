@@ -9,8 +9,19 @@
 #include <math.h>
 #include <string.h>
 
-/* Whether out[a] = sum of w[k] in[a + k] whatever w and in are: with G times 24 all numbers are
- * whole, and binary64 is exact. */
+/* What w[k] in[i] is times in out[a], times 24: with that all numbers are whole, and binary64 is exact. */
+static double coefficient(const graft_onnx_winograd *w, uint32_t a, uint32_t k, uint32_t i)
+{
+    double sum = 0.0;
+    for (uint32_t p = 0; p < w->points; p++) {
+        const double whole = round(24.0 * w->g[p][k]);
+        assert_true(fabs(whole - 24.0 * w->g[p][k]) < 1e-12);
+        sum += w->at[a][p] * whole * w->bt[p][i];
+    }
+    return sum;
+}
+
+/* Whether out[a] = sum of w[k] in[a + k] whatever w and in are. */
 static void test_matrices(void **state)
 {
     static const uint32_t sizes[][2] = {
@@ -30,13 +41,7 @@ static void test_matrices(void **state)
             assert_true(w.points == 1 || w.at[a][w.ones] == 1.0);
             for (uint32_t k = 0; k < w.taps; k++) {
                 for (uint32_t i = 0; i < w.points; i++) {
-                    double sum = 0.0;
-                    for (uint32_t p = 0; p < w.points; p++) {
-                        const double whole = round(24.0 * w.g[p][k]);
-                        assert_true(fabs(whole - 24.0 * w.g[p][k]) < 1e-12);
-                        sum += w.at[a][p] * whole * w.bt[p][i];
-                    }
-                    assert_true(sum == (i == a + k ? 24.0 : 0.0));
+                    assert_true(coefficient(&w, a, k, i) == (i == a + k ? 24.0 : 0.0));
                 }
             }
         }

@@ -218,11 +218,11 @@ static void test_plans_and_metadata(void **state)
 static void test_some_operators(void **state)
 {
     static const uint32_t kept[] = {KIT_DOUBLE_RELU, KIT_SINGLE_RELU, KIT_RULES};
-    bench b = open_bench(*state);
-    const graft_policy *all = &b.kit->policy;
+    graft_env *env = *state;
+    const graft_policy *all = &policy_kit_open(env, &policy_kit_plain)->policy;
     graft_policy some = *all;
     const char *const *names = policy_kit_names;
-    graft_policy_keep_operators(b.env->life, UINT64_C(1) << GRAFT_OP_relu, &some, &names);
+    graft_policy_keep_operators(env->life, UINT64_C(1) << GRAFT_OP_relu, &some, &names);
     assert_int_equal(some.rule_count, 2);
     for (uint32_t i = 0; i < 3; i++) {
         assert_memory_equal(some.rule_rows + i * some.width, all->rule_rows + kept[i] * some.width,

@@ -11,6 +11,7 @@
 #include "tests/support/onnx_text.h"
 #include "tests/support/variants.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -328,6 +329,14 @@ static graft_status pack_anew(graft_env *env, const graft_model *model, Onnx__Mo
     return status;
 }
 
+static Onnx__ModelProto *packed_anew(graft_env *env, const graft_model *model)
+{
+    Onnx__ModelProto *proto = NULL;
+    assert_int_equal(pack_anew(env, model, &proto), GRAFT_OK);
+    assert(proto != NULL);
+    return proto;
+}
+
 /* Every node generated anew: no tensor of binary32, and the graph that is read again is the same. */
 static void test_written_in_their_type(void **state)
 {
@@ -335,9 +344,8 @@ static void test_written_in_their_type(void **state)
     for (size_t i = 0; i < sizeof understood / sizeof understood[0]; i++) {
         for (uint32_t t = 0; t < 2; t++) {
             const graft_model *model = read_narrow(env, understood[i], types[t]);
-            Onnx__ModelProto *proto = NULL;
             graft_model *again = NULL;
-            assert_int_equal(pack_anew(env, model, &proto), GRAFT_OK);
+            Onnx__ModelProto *proto = packed_anew(env, model);
             for (size_t k = 0; k < proto->graph->n_initializer; k++) {
                 assert_int_not_equal(proto->graph->initializer[k]->data_type, GRAFT_DTYPE_F32);
             }
@@ -356,9 +364,8 @@ static void test_weights_are_rounded_once(void **state)
                                "weight b 2 = 1.0009765625 1.0009765625; weight c 2 = 1.25 1.25;"
                                "node Mul a b -> p; node Mul p c -> q; node Add x q -> y; output y";
     graft_env *env = *state;
-    Onnx__ModelProto *proto = NULL;
     const graft_model *model = read_narrow(env, text, GRAFT_DTYPE_F16);
-    assert_int_equal(pack_anew(env, model, &proto), GRAFT_OK);
+    const Onnx__ModelProto *proto = packed_anew(env, model);
     assert_int_equal(proto->graph->n_initializer, 1);
     uint16_t bits = 0;
     memcpy(&bits, proto->graph->initializer[0]->raw_data.data, sizeof bits);
@@ -379,13 +386,12 @@ static void test_numbers_come_back(void **state)
         "node Reshape s n -> y; ints n = 1 2; output y";
     graft_env *env = *state;
     for (uint32_t t = 0; t < 2; t++) {
-        Onnx__ModelProto *proto = NULL;
         const graft_model *model = read_narrow(env, text, types[t]);
         const Onnx__GraphProto *before = model->onnx->proto->graph;
         uint32_t found = 0;
         assert_int_equal(model->opaque_count, 0);
         assert_non_null(strstr(onnx_text_print(env->life, model, &model->graph), "fill"));
-        assert_int_equal(pack_anew(env, model, &proto), GRAFT_OK);
+        const Onnx__ModelProto *proto = packed_anew(env, model);
         for (size_t k = 0; k < 4; k++) {
             const Onnx__TensorProto *from = before->initializer[k];
             for (size_t i = 0; i < proto->graph->n_initializer; i++) {
@@ -416,7 +422,7 @@ static void test_weights_that_do_not_fit(void **state)
     assert_int_equal(graft_model_pack(env, env->life, model, &model->graph, &data, &size),
                      GRAFT_OK);
     model = read_narrow(env, text, GRAFT_DTYPE_BF16);
-    assert_int_equal(pack_anew(env, model, &proto), GRAFT_OK);
+    (void)packed_anew(env, model);
 }
 
 /* A rule's weight that is no number, of such as are: also of binary32. */

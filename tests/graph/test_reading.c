@@ -2,7 +2,8 @@
  * operator_bodies.inc that compute it faster: the same operations in the same order, so the same
  * bits. Operators without loops are held against ONNX's conformance cases (test_onnx_conformance),
  * as all are. */
-#include "graph/meaning/algebra_float.c" /* For what it does not export. */
+/* NOLINTNEXTLINE(bugprone-suspicious-include): for what it does not export. */
+#include "graph/meaning/algebra_float.c"
 
 #include "tests/support/cases.h"
 #include "tests/support/check.h"
