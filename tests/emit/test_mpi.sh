@@ -60,7 +60,7 @@ dies_once() {
     shared 2 "$@" > "$FOLDER/out" &
     run=$!
     tries=0
-    while [ ! -s "$file" ] && [ $tries -lt 6000 ] && kill -0 $run 2> /dev/null; do
+    while [ ! -s "$file" ] && [ $tries -lt 60000 ] && kill -0 $run 2> /dev/null; do
         sleep 0.01
         tries=$((tries + 1))
     done

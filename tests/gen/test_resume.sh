@@ -54,7 +54,7 @@ takes_laws_from_disk() {
 mark=$FOLDER/killed/images-kernels/mark
 wait_for_mark() {
     tries=0
-    while [ ! -e "$mark" ] && [ $tries -lt 6000 ] && kill -0 "$1" 2> /dev/null; do
+    while [ ! -e "$mark" ] && [ $tries -lt 60000 ] && kill -0 "$1" 2> /dev/null; do
         sleep 0.01
         tries=$((tries + 1))
     done
@@ -99,7 +99,7 @@ interrupted() {
         run=$!
         tries=0
         while ! [ "$(stat -c %s "$trail" 2> /dev/null)" -gt 10000 ] 2> /dev/null &&
-            [ $tries -lt 6000 ] && kill -0 $run 2> /dev/null; do
+            [ $tries -lt 60000 ] && kill -0 $run 2> /dev/null; do
             sleep 0.01
             tries=$((tries + 1))
         done

@@ -24,7 +24,7 @@ begin() {
         --work "$FOLDER/$1" > "$FOLDER/out" 2> "$FOLDER/log" &
     run=$!
     tries=0
-    while ! grep -qs "$2" "$FOLDER/log" && [ $tries -lt 6000 ] && kill -0 $run 2> /dev/null; do
+    while ! grep -qs "$2" "$FOLDER/log" && [ $tries -lt 60000 ] && kill -0 $run 2> /dev/null; do
         sleep 0.01
         tries=$((tries + 1))
     done

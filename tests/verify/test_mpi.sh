@@ -50,7 +50,7 @@ begin() {
     make_rules 3 unfinished --threads 1 --work "$FOLDER/$1" > "$FOLDER/out" &
     run=$!
     tries=0
-    while ! grep -qs "$2" "$FOLDER/log" && [ $tries -lt 6000 ] && kill -0 $run 2> /dev/null; do
+    while ! grep -qs "$2" "$FOLDER/log" && [ $tries -lt 60000 ] && kill -0 $run 2> /dev/null; do
         sleep 0.01
         tries=$((tries + 1))
     done
