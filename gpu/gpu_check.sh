@@ -86,6 +86,16 @@ run() {
     pack
 }
 
+for stage in $STAGES; do
+    case $stage in
+    memory | primitives | ceilings | costs | models) ;;
+    *)
+        echo "gpu-check: no stage is called $stage" >&2
+        exit 2
+        ;;
+    esac
+done
+
 # What a program of other sources found is not mixed with what this one finds.
 if [ -d "$OUT" ] && [ "$(cat "$OUT/sources" 2> /dev/null || true)" != "$SOURCES_HASH" ]; then
     rm -rf "$OUT.before"
@@ -93,7 +103,8 @@ if [ -d "$OUT" ] && [ "$(cat "$OUT/sources" 2> /dev/null || true)" != "$SOURCES_
 fi
 mkdir -p "$OUT"
 echo "$SOURCES_HASH" > "$OUT/sources"
-"$program" --out "$OUT" --stage none ${DESCRIBED:+--described "$DESCRIBED"} || exit 1
+"$program" --out "$OUT" --stage none ${TYPES:+--types "$TYPES"} ${MODELS:+--models "$MODELS"} \
+    ${DESCRIBED:+--described "$DESCRIBED"} || exit 1
 {
     date -u +%Y-%m-%d
     git describe --always --dirty 2> /dev/null || true
@@ -116,10 +127,6 @@ for stage in $STAGES; do
     ceilings) run ceilings "$(share 20)" ;;
     costs) run costs "$(share 20)" ;;
     models) run models "$(share 45)" ;;
-    *)
-        echo "gpu-check: no stage is called $stage" >&2
-        exit 2
-        ;;
     esac
 done
 pack

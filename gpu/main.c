@@ -5,6 +5,7 @@
 #include "cost/measure/clock.h"
 #include "graph/base/file.h"
 #include "graph/base/log.h"
+#include "models/zoo.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -160,6 +161,34 @@ static bool parse_arguments(int argc, char **argv, check_run *run, arguments *gi
     return run->folder != NULL;
 }
 
+static const char *type_name(uint32_t i) { return i < CHECK_TYPES ? check_types[i].name : NULL; }
+
+static const char *model_name(uint32_t i)
+{
+    uint32_t count = 0;
+    const graft_zoo_entry *zoo = graft_zoo(&count);
+    return i < count ? zoo[i].name : NULL;
+}
+
+/* Whether each word of a list (NULL: there is none) is a name; says the first that is not. */
+static bool are_names(const check_run *run, const char *option, const char *list,
+                      const char *(*name)(uint32_t i))
+{
+    const char *word = NULL;
+    for (uint32_t i = 0; list != NULL && (word = check_word(run->env->life, list, i)) != NULL;
+         i++) {
+        uint32_t k = 0;
+        while (name(k) != NULL && strcmp(name(k), word) != 0) {
+            k++;
+        }
+        if (name(k) == NULL) {
+            (void)fprintf(stderr, "gpu-check: %s: there is no '%s'\n", option, word);
+            return false;
+        }
+    }
+    return true;
+}
+
 static const char usage[] =
     "usage: graft-gpu --out FOLDER [--stage primitives|ceilings|costs|models] \n"
     "                 [--types fp16,bf16,...] [--list FILE] [--models resnet50,...] [--batches "
@@ -177,6 +206,10 @@ int main(int argc, char **argv)
     }
     if (!parse_arguments(argc, argv, &run, &given)) {
         (void)fputs(usage, stderr);
+        return 2;
+    }
+    if (!are_names(&run, "--types", run.types, type_name) ||
+        !are_names(&run, "--models", run.models, model_name)) {
         return 2;
     }
     run.progress = check_share(sizeof(*run.progress));

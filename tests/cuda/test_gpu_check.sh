@@ -54,9 +54,19 @@ other_sources_begin_anew() {
     [ -f "$FOLDER/results.before/primitives.jsonl" ] && [ "$(cat "$FOLDER/results/sources")" = two ]
 }
 
+# Before anything is measured, the device looked for among it.
+names_are_looked_at_first() {
+    error_is 2 "gpu-check: --models: there is no 'resnet5'" \
+        "$OUT/tests/cuda/gpu_links" --out "$FOLDER" --types fp16,tf32 --models bert,resnet5,vit &&
+        error_is 2 "gpu-check: --types: there is no 'fp61'" "$OUT/tests/cuda/gpu_links" --out "$FOLDER" --types bf16,fp61 &&
+        STAGES="primitives modles" OUT="$FOLDER/results" SOURCES_HASH=one \
+            error_is 2 "gpu-check: no stage is called modles" sh gpu/gpu_check.sh false
+}
+
 make_program
 check "the GPU's program is built for the processor that ARCH names" builds_for_the_named_processor
 check "what ends a run leaves what there was in the archive" what_ended_is_packed
 check "stages, types and models are passed on" choices_are_passed_on
 check "results of other sources are put aside" other_sources_begin_anew
+check "names are looked at first" names_are_looked_at_first
 finish
