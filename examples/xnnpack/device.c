@@ -241,7 +241,7 @@ static graft_status answer_hello(device *d, const graft_yaml *question, graft_js
     graft_json_bool(answer, "times_models", true);
     lowering_operators(has);
     for (uint32_t op = 0; op < GRAFT_OP_COUNT; op++) {
-        if ((has[op / 8] >> op % 8 & 1U) != 0) {
+        if (((uint32_t)has[op / 8] >> op % 8 & 1U) != 0) {
             names[count++] = graft_op(op)->name;
         }
     }

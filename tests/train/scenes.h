@@ -44,7 +44,7 @@ static const graft_agent_settings small = {
     .foresight_temperature = 1.0,
     .foresight_horizon = 30,
     .foresight_dreams = 4,
-    .foresight_dream_updates = 2,
+    .foresight_dream_updates = 4,
     .foresight_trial_every = 1,
 };
 

@@ -159,7 +159,6 @@ static void test_best_is_kept(void **state)
     graft_plan_found after;
     wild.candidates_learning_rate = 0.2; /* It is unlearnt at once. */
     wild.candidates_kl = 10;
-    wild.foresight_dream_updates = 4;
     assert_int_equal(graft_dreamer_learn(&d->dreamer), GRAFT_OK);
     d->agent->settings = &wild;
     assert_int_equal(
