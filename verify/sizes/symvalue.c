@@ -423,7 +423,9 @@ graft_sym_values *graft_sym_values_new(const graft_sym *s, const graft_rule *rul
     v->s = s;
     v->arena = arena;
     v->rule = rule;
-    memcpy(v->points, points, taken * sizeof *points);
+    for (uint32_t i = 0; i < taken; i++) { /* There may be none, and no list. */
+        v->points[i] = points[i];
+    }
     v->place_count = taken * DRAWS;
     graft_term_table_open(&v->terms, arena);
     return v;
