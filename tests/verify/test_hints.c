@@ -6,6 +6,7 @@
 #include "verify/sizes/hinter.h"
 
 #include "verify/core/core.h"
+#include "verify/core/symmax.h"
 
 #include <string.h>
 
@@ -21,13 +22,14 @@ typedef enum {
     POSSIBLE,  /* All can hold, nothing known is of use, and a map is what binders come in order. */
     UNASKED,   /* The question is unsatisfiable, though nobody was asked. */
     UNRELATED, /* Something else is unsatisfiable, as Z3 says, */
-    RENAMED,   /* or what the question would be if its symbols were others. */
+    RENAMED,   /* or what the question would be if its symbols were others, */
+    COMPOUND,  /* or if one of its terms were one. */
     HINTER_COUNT
 } lie;
 
-static const char *const lie_names[HINTER_COUNT] = {"honest",    "silent",  "short",     "shifted",
-                                                    "collapsed", "first",   "ones",      "itself",
-                                                    "possible",  "unasked", "unrelated", "renamed"};
+static const char *const lie_names[HINTER_COUNT] = {
+    "honest", "silent",   "short",   "shifted",   "collapsed", "first",   "ones",
+    "itself", "possible", "unasked", "unrelated", "renamed",   "compound"};
 
 static const struct {
     const char *text;
@@ -174,6 +176,12 @@ static graft_asked lie_refute(void *context, graft_sym *s, const graft_term_stat
         Z3_ast both[2] = {question, claim};
         r = (graft_asked){.formula = Z3_mk_and(s->z3, 2, both)};
         (void)graft_prover_ask(s->prover, r.formula, GRAFT_SEARCH_LINEAR);
+    } else if (l->how == COMPOUND) {
+        term_of_one[0] = graft_sym_arg(s, question, 0);
+        one[0] = Z3_mk_eq(s->z3, term->zero, term->zero);
+        r = (graft_asked){
+            .formula = Z3_mk_not(s->z3, one[0]), .count = 1, .symbols = one, .terms = term_of_one};
+        (void)graft_prover_ask(s->prover, r.formula, GRAFT_SEARCH_LINEAR);
     } else if (l->how == RENAMED && graft_sym_kind(s, graft_sym_arg(s, question, 0)) == Z3_OP_EQ) {
         Z3_ast left = graft_sym_arg(s, graft_sym_arg(s, question, 0), 0);
         one[0] = Z3_mk_fresh_const(s->z3, "same", term->real);
@@ -187,14 +195,8 @@ static graft_asked lie_refute(void *context, graft_sym *s, const graft_term_stat
     return r;
 }
 
-static bool is_proved(graft_env *env, const graft_rule *rule, lie how)
+static liar *open_liar(graft_env *env, graft_core *core, lie how)
 {
-    const graft_prove_options options = graft_prove_defaults();
-    graft_prover prover;
-    graft_prove_result counts;
-    graft_core_result result;
-    graft_prover_open(&prover, &options, &counts);
-    graft_core *core = graft_core_open(&prover);
     liar *l = GRAFT_NEW(env->unit, liar, 1);
     graft_sym_hinter_open(&l->hinter, graft_core_terms(core));
     l->how = how;
@@ -209,6 +211,18 @@ static bool is_proved(graft_env *env, const graft_rule *rule, lie how)
                                  .values = lie_values,
                                  .split = lie_split,
                                  .refute = lie_refute};
+    return l;
+}
+
+static bool is_proved(graft_env *env, const graft_rule *rule, lie how)
+{
+    const graft_prove_options options = graft_prove_defaults();
+    graft_prover prover;
+    graft_prove_result counts;
+    graft_core_result result;
+    graft_prover_open(&prover, &options, &counts);
+    graft_core *core = graft_core_open(&prover);
+    liar *l = open_liar(env, core, how);
     graft_core_try(core, rule, &l->hints, &options, &result);
     graft_sym_hinter_close(&l->hinter);
     graft_core_close(core);
@@ -234,8 +248,58 @@ static void test_lies(void **state)
     }
 }
 
+static bool lie_into_a_sum(void *context, graft_sym *s, const graft_sym_pair *pair,
+                           Z3_ast to[GRAFT_SYM_BINDERS])
+{
+    Z3_ast binder = graft_sym_symbol(s, "b1_0");
+    Z3_ast first = Z3_mk_eq(s->z3, binder, graft_sym_int(s, 0));
+    (void)context, (void)pair;
+    to[0] = Z3_mk_ite(s->z3, first, graft_sym_int(s, 0), graft_sym_int(s, 1));
+    return true;
+}
+
+/* The larger one of two: of the sums of rows of x or, `mixed`, of x(0, 0) + x(1, 1) and itself. */
+static Z3_ast largest_sum(graft_sym *s, bool mixed)
+{
+    Z3_ast two = graft_sym_int(s, 2);
+    graft_sym_range rows = graft_sym_range_open(s);
+    graft_sym_range columns = graft_sym_range_open(s);
+    Z3_ast row = graft_sym_range_add(s, &rows, two);
+    Z3_ast index[2] = {row, graft_sym_range_add(s, &columns, two)};
+    Z3_ast first = Z3_mk_eq(s->z3, index[1], graft_sym_int(s, 0));
+    if (mixed) {
+        index[0] = Z3_mk_ite(s->z3, first, graft_sym_int(s, 0), graft_sym_int(s, 1));
+    }
+    Z3_ast sum = graft_sym_fold_close(s, GRAFT_SYM_SUM, &columns,
+                                      Z3_mk_app(s->z3, s->elements[0], 2, index));
+    return graft_sym_fold_close(s, GRAFT_SYM_MAX, &rows, sum);
+}
+
+/* A place of a maximum whose name a sum within it would bind is none. */
+static void test_bound_names(void **state)
+{
+    const graft_prove_options options = graft_prove_defaults();
+    graft_prover prover;
+    graft_prove_result counts;
+    graft_prover_open(&prover, &options, &counts);
+    graft_core *core = graft_core_open(&prover);
+    liar *l = open_liar(*state, core, HONEST);
+    graft_sym *s = graft_core_terms(core);
+    Z3_sort index[2] = {s->integer, s->integer};
+    s->elements[0] =
+        Z3_mk_func_decl(s->z3, Z3_mk_string_symbol(s->z3, "x0"), 2, index, s->term.real);
+    Z3_ast rows = largest_sum(s, false);
+    Z3_ast mixed = largest_sum(s, true);
+    l->hints.place = lie_into_a_sum;
+    s->hints = &l->hints;
+    assert_false(graft_sym_is_below(s, NULL, mixed, rows));
+    graft_sym_hinter_close(&l->hinter);
+    graft_core_close(core);
+    graft_prover_close(&prover);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_lies)};
+    const struct CMUnitTest tests[] = {CHECK_TEST(test_lies), CHECK_TEST(test_bound_names)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

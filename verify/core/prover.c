@@ -148,10 +148,23 @@ Z3_lbool graft_prover_ask(prover *p, Z3_ast question, graft_search kind)
     return answer;
 }
 
+/* What Z3 says of a formula it says of all values of a constant, and of no other term. */
+static bool are_constants(Z3_context z3, uint32_t count, const Z3_ast *symbols)
+{
+    bool all = true;
+    for (uint32_t i = 0; all && i < count; i++) {
+        Z3_app app = Z3_to_app(z3, symbols[i]);
+        all = Z3_is_app(z3, symbols[i]) && Z3_get_app_num_args(z3, app) == 0 &&
+              Z3_get_decl_kind(z3, Z3_get_app_decl(z3, app)) == Z3_OP_UNINTERPRETED;
+    }
+    return all;
+}
+
 bool graft_prover_refutes(const prover *p, const graft_asked *r, Z3_ast_map parts)
 {
     Z3_context z3 = p->z3;
-    if (r->formula == NULL || !Z3_ast_map_contains(z3, p->unsatisfiable, r->formula)) {
+    if (r->formula == NULL || !Z3_ast_map_contains(z3, p->unsatisfiable, r->formula) ||
+        !are_constants(z3, r->count, r->symbols)) {
         return false;
     }
     Z3_ast instance = Z3_substitute(z3, r->formula, r->count, r->symbols, r->terms);

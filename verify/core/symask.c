@@ -70,6 +70,9 @@ static bool assume_at(graft_sym *s, const graft_facts *facts, question *q,
 {
     for (uint32_t i = 0; i < g->binder_count; i++) {
         values[i] = values[i] == NULL ? graft_sym_int(s, 0) : values[i];
+        if (graft_sym_is_bound(s, values[i])) {
+            return false;
+        }
     }
     if (g->where != NULL &&
         !graft_sym_holds(s, facts,

@@ -43,21 +43,37 @@ Z3_ast graft_sym_fold_open(graft_sym *s, Z3_ast fold, graft_sym_range *range)
     return graft_sym_substitute(s, body, range->count, from, range->binders);
 }
 
+/* Binders of folds are called b<height>_<number>, other integers differently. */
+static const char *name_of(const graft_sym *s, Z3_ast symbol)
+{
+    Z3_app app = Z3_to_app(s->z3, symbol);
+    return Z3_get_symbol_string(s->z3, Z3_get_decl_name(s->z3, Z3_get_app_decl(s->z3, app)));
+}
+
+static bool is_named_binder(const graft_sym *s, Z3_ast term, const void *context)
+{
+    (void)context;
+    return graft_sym_is_symbol(s, term) && name_of(s, term)[0] == 'b';
+}
+
+bool graft_sym_is_bound(const graft_sym *s, Z3_ast term)
+{
+    return graft_sym_find(s, term, true, is_named_binder, NULL) != NULL;
+}
+
 typedef struct {
     const graft_sym *s;
     uint32_t height;
 } height_search;
 
-/* Binders are called b<height>_<number>. */
 static bool visit_height(void *context, Z3_ast term)
 {
     height_search *h = context;
     if (graft_sym_fold_kind(h->s, term) == GRAFT_SYM_FOLD_COUNT) {
         return true;
     }
-    Z3_app binder = Z3_to_app(h->s->z3, graft_sym_arg(h->s, term, 0));
-    Z3_symbol name = Z3_get_decl_name(h->s->z3, Z3_get_app_decl(h->s->z3, binder));
-    uint32_t height = (uint32_t)strtoul(Z3_get_symbol_string(h->s->z3, name) + 1, NULL, 10);
+    const char *name = name_of(h->s, graft_sym_arg(h->s, term, 0));
+    uint32_t height = (uint32_t)strtoul(name + 1, NULL, 10);
     h->height = height > h->height ? height : h->height;
     return false;
 }

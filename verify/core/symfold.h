@@ -63,6 +63,9 @@ Z3_ast graft_sym_fold_close(graft_sym *s, graft_sym_fold kind, const graft_sym_r
 graft_sym_fold graft_sym_fold_kind(const graft_sym *s, Z3_ast term);
 /* Opens a fold, its binders renamed to fresh symbols. */
 Z3_ast graft_sym_fold_open(graft_sym *s, Z3_ast fold, graft_sym_range *range);
+/* Whether a term names a binder of a fold that is not open: a fold would bind it anew, so what is
+ * proposed to be put into one may not. */
+bool graft_sym_is_bound(const graft_sym *s, Z3_ast term);
 /* The range and guard as one formula. */
 Z3_ast graft_sym_range_formula(const graft_sym *s, const graft_sym_range *range);
 

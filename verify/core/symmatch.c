@@ -117,7 +117,7 @@ static bool is_one_to_one(graft_sym *s, const graft_sym_pair *p, const Z3_ast *t
     uint32_t taken = 0;
     for (uint32_t i = 0; i < p->ranges[0].count; i++) {
         uint32_t k = 0;
-        while (k < b->count && ((taken >> k & 1u) != 0 ||
+        while (k < b->count && ((taken >> k & 1u) != 0 || graft_sym_is_bound(s, to[i]) ||
                                 graft_sym_mentions(s, graft_sym_sub(s, to[i], b->binders[k]),
                                                    b->count, b->binders))) {
             k++;

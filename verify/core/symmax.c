@@ -19,6 +19,16 @@ static bool holds_in_parts(graft_sym *s, const graft_facts *facts, Z3_ast goal)
     return holds;
 }
 
+/* Whether a place names no binder of another fold. */
+static bool is_free(const graft_sym *s, uint32_t count, const Z3_ast *to)
+{
+    bool free = true;
+    for (uint32_t i = 0; i < count; i++) {
+        free = free && !graft_sym_is_bound(s, to[i]);
+    }
+    return free;
+}
+
 /* `term` of the first fold at a place of it. */
 static Z3_ast at_place(graft_sym *s, const graft_sym_pair *p, const Z3_ast *to, Z3_ast term)
 {
@@ -41,7 +51,7 @@ bool graft_sym_is_below(graft_sym *s, const graft_facts *facts, Z3_ast value, Z3
     p.bodies[0] = graft_sym_fold_open(s, fold, &p.ranges[0]);
     p.ranges[1] = graft_sym_range_open(s);
     p.bodies[1] = is_fold ? graft_sym_fold_open(s, value, &p.ranges[1]) : value;
-    if (!s->hints->place(s->hints->context, s, &p, to)) {
+    if (!s->hints->place(s->hints->context, s, &p, to) || !is_free(s, p.ranges[0].count, to)) {
         return false;
     }
     const graft_facts inside = {.outer = facts, .fact = graft_sym_range_formula(s, &p.ranges[1])};

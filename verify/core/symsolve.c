@@ -43,6 +43,18 @@ void graft_sym_claim_positive(graft_sym_equations *e, Z3_ast term)
     }
 }
 
+static bool is_positive(const graft_sym_equations *e, Z3_ast term);
+
+/* Whether all that a product, or a broadcast size, is made of is known to be at least 1. */
+static bool has_positive_parts(const graft_sym_equations *e, Z3_ast term)
+{
+    bool positive = true;
+    for (uint32_t i = 0; positive && i < graft_sym_arity(e->s, term); i++) {
+        positive = is_positive(e, graft_sym_arg(e->s, term, i));
+    }
+    return positive;
+}
+
 /* Whether a term is known to be at least 1 without asking. */
 static bool is_positive(const graft_sym_equations *e, Z3_ast term)
 {
@@ -52,13 +64,11 @@ static bool is_positive(const graft_sym_equations *e, Z3_ast term)
         return Z3_get_numeral_int64(s->z3, term, &number) && number >= 1;
     }
     bool product = graft_sym_kind(s, term) == Z3_OP_MUL || graft_sym_is_app(s, term, s->wide);
-    for (uint32_t i = 0; product && i < graft_sym_arity(s, term); i++) {
-        product = is_positive(e, graft_sym_arg(s, term, i));
+    bool positive = product && has_positive_parts(e, term);
+    for (uint32_t i = 0; i < e->positive_count && !positive; i++) {
+        positive = e->positive[i] == term;
     }
-    for (uint32_t i = 0; i < e->positive_count && !product; i++) {
-        product = e->positive[i] == term;
-    }
-    return product;
+    return positive;
 }
 
 static void solve(graft_sym_equations *e, Z3_ast symbol, Z3_ast value)
@@ -180,15 +190,15 @@ typedef struct {
     uint32_t count;
 } factor_list;
 
-/* Products among the sizes are taken apart; 1s are left out. False when there are too many: what
- * the list lacks would count as 1. */
+/* Products among the sizes are taken apart where their factors are positive, as the sizes are; 1s are
+ * left out. False when there are too many: what the list lacks would count as 1. */
 static bool list_factors(const graft_sym_equations *e, const Z3_ast *sizes, uint32_t count,
                          factor_list *list)
 {
     const graft_sym *s = e->s;
     for (uint32_t i = 0; i < count; i++) {
         Z3_ast size = graft_sym_solved(e, sizes[i]);
-        bool product = graft_sym_kind(s, size) == Z3_OP_MUL;
+        bool product = graft_sym_kind(s, size) == Z3_OP_MUL && has_positive_parts(e, size);
         uint32_t parts = product ? graft_sym_arity(s, size) : 1;
         for (uint32_t k = 0; k < parts; k++) {
             Z3_ast factor = product ? graft_sym_arg(s, size, k) : size;

@@ -92,31 +92,6 @@ static void leave_out(void *context, Z3_ast question, uint32_t count, const Z3_a
 
 /* ------------------------------------------------------- conditions, instantiated */
 
-/* Whether a term is a symbol that a fold binds. */
-static bool visit_bound(void *context, Z3_ast term)
-{
-    struct {
-        const graft_sym *s;
-        bool found;
-    } *c = context;
-    if (graft_sym_is_symbol(c->s, term)) {
-        Z3_symbol name =
-            Z3_get_decl_name(c->s->z3, Z3_get_app_decl(c->s->z3, Z3_to_app(c->s->z3, term)));
-        c->found = c->found || Z3_get_symbol_string(c->s->z3, name)[0] == 'b';
-    }
-    return true;
-}
-
-static bool is_bound(const graft_sym *s, Z3_ast term)
-{
-    struct {
-        const graft_sym *s;
-        bool found;
-    } c = {s, false};
-    graft_sym_walk(s, term, visit_bound, &c);
-    return c.found;
-}
-
 /* Where one of the symbols stands alone in an index, the value that makes the index `at`. False
  * when it has another value already. */
 static bool match_index(const graft_sym *s, const graft_sym_condition *g, Z3_ast index, Z3_ast at,
@@ -133,9 +108,9 @@ static bool match_index(const graft_sym *s, const graft_sym_condition *g, Z3_ast
         rest = graft_sym_sub(s, index, g->binders[i]);
         if (!graft_sym_mentions(s, rest, g->binder_count, g->binders)) {
             Z3_ast value = graft_sym_sub(s, at, rest);
-            bool free = !is_bound(s, at) && (values[i] == NULL || values[i] == value);
+            bool same = values[i] == NULL || values[i] == value;
             values[i] = value;
-            return free;
+            return same;
         }
     }
     return true;
