@@ -165,9 +165,8 @@ void graft_ranks_exchange(const graft_env *env, const graft_buffer *sent, graft_
 {
     uint32_t count = env->ranks->count;
     uint32_t own = env->ranks->own;
-    graft_mark mark = graft_arena_mark(env->scratch);
-    uint64_t *coming = GRAFT_NEW(env->scratch, uint64_t, count);
-    size_t *first = GRAFT_NEW(env->scratch, size_t, count + (size_t)1);
+    uint64_t *coming = GRAFT_NEW(received->arena, uint64_t, count);
+    size_t *first = GRAFT_NEW(received->arena, size_t, count + (size_t)1);
     tell_sizes(env, sent, coming);
     for (uint32_t r = 0; r < count; r++) {
         first[r + 1] = first[r] + coming[r];
@@ -188,19 +187,16 @@ void graft_ranks_exchange(const graft_env *env, const graft_buffer *sent, graft_
     if (parts != NULL) {
         memcpy(parts, first, (count + (size_t)1) * sizeof *parts);
     }
-    graft_arena_release(env->scratch, mark);
 }
 
 void graft_ranks_gather(const graft_env *env, const graft_buffer *sent, graft_buffer *received,
                         size_t *parts)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
-    graft_buffer *same = GRAFT_NEW(env->scratch, graft_buffer, env->ranks->count);
+    graft_buffer *same = GRAFT_NEW(received->arena, graft_buffer, env->ranks->count);
     for (uint32_t r = 0; r < env->ranks->count; r++) {
         same[r] = *sent;
     }
     graft_ranks_exchange(env, same, received, parts);
-    graft_arena_release(env->scratch, mark);
 }
 
 void graft_ranks_fill(const graft_env *env, void *array, uint32_t count, size_t element_bytes)

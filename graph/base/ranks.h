@@ -96,7 +96,7 @@ void graft_ranks_read(graft_env *env, graft_arena *arena, const char *path, uint
                       size_t *size);
 /* Gives each rank its buffer of `sent` (one for each), and appends what all have for this one to
  * `received`, in their order; what the ranks had is in parts[0 .. count], one end behind the other
- * (NULL: not wanted). */
+ * (NULL: not wanted). What it needs itself is in that arena, too, which may be env->scratch. */
 void graft_ranks_exchange(const graft_env *env, const graft_buffer *sent, graft_buffer *received,
                           size_t *parts);
 /* The same with one buffer for all. */
