@@ -106,7 +106,7 @@ static graft_status run(graft_env *env, const char *path)
     graft_status status = GRAFT_OK;
     graft_model *model = NULL;
     graft_graph *rewritten = NULL;
-    lowered nets[2];
+    lowered nets[2] = {{.runtime = NULL}, {.runtime = NULL}};
     const lowering_options once = {.copy_count = 1};
     GRAFT_CHECK(graft_model_read(env, env->life, path, NULL, &model));
     if (model->input_count != 1 || model->output_count != 1) {
@@ -120,6 +120,8 @@ static graft_status run(graft_env *env, const char *path)
     GRAFT_CHECK(lower_graph(env, model, rewritten, &once, &nets[1]));
     GRAFT_CHECK(run_in_turns(env, nets));
 done:
+    lowered_close(&nets[0]);
+    lowered_close(&nets[1]);
     (void)xnn_deinitialize();
     return status;
 }

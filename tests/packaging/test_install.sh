@@ -78,6 +78,7 @@ compiles() {
 # shellcheck disable=SC2086 # Words.
 runs_models() {
     flags=$(PKG_CONFIG_PATH=$ROOT/opt/graft/share/pkgconfig PKG_CONFIG_SYSROOT_DIR=$ROOT pkg-config --cflags --libs graft-run) &&
+        case $MODE in asan) flags="$flags -fsanitize=address,undefined" ;; esac &&
         gcc -std=c99 -Wall -Wextra -Werror "$ELSEWHERE/run.c" $flags -o "$FOLDER/run" &&
         LD_LIBRARY_PATH=$ROOT/opt/graft/lib && export LD_LIBRARY_PATH &&
         [ "$(away "$FOLDER/run" autoencoder)" = "ok:  1" ] &&
