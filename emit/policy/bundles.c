@@ -383,7 +383,9 @@ graft_status graft_bundles_search(graft_env *env, graft_session *session, graft_
     found->step_count = c.champion.step_count;
     found->cost_ns = c.champion.cost_ns;
     found->steps = GRAFT_NEW(env->life, graft_action, c.champion.step_count + 1);
-    memcpy(found->steps, c.champion.steps, c.champion.step_count * sizeof(found->steps[0]));
+    if (c.champion.step_count > 0) { /* Of none there may be no list. */
+        memcpy(found->steps, c.champion.steps, c.champion.step_count * sizeof(found->steps[0]));
+    }
     GRAFT_CHECK(
         graft_plan_replay(env, &session->environment, found->steps, found->step_count, NULL));
     found->seconds += (double)(graft_clock_ns() - start_ns) / 1e9;
