@@ -1,8 +1,9 @@
 /* hints.h - what is proposed to a proof by code that is not trusted, as a table of functions.
  *
  * Whatever they say, nothing false is proved: what is proposed is asked of Z3 before anything rests
- * on it, as said of each; what is not proposed, or wrongly, can cost a proof. Without hints simple
- * rules are proved (tests/verify/trusted.c). */
+ * on it, as said of each, and what names a binder of a fold is not put into another; what is not
+ * proposed, or wrongly, can cost a proof. Without hints simple rules are proved
+ * (tests/verify/trusted.c). */
 #ifndef GRAFT_HINTS_H
 #define GRAFT_HINTS_H
 

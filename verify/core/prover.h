@@ -105,7 +105,8 @@ typedef enum graft_search {
 /* Its answer; what is unsatisfiable is kept. */
 Z3_lbool graft_prover_ask(graft_prover *p, Z3_ast question, graft_search kind);
 
-/* What Z3 was asked in place of a conjunction: `formula`, in which `terms` of it are symbols. */
+/* What Z3 was asked in place of a conjunction: `formula`, in which `terms` of it are symbols, that
+ * is, constants. */
 typedef struct graft_asked {
     Z3_ast formula;
     uint32_t count;

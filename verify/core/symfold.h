@@ -11,6 +11,7 @@
  *     taken out when it does not depend on the binders, and otherwise
  *     sum[g] (c ? x : y) = sum[g and c] x + sum[g and not c] y;
  *   - parts of the guard without binders are taken out: g ? sum : 0;
+ *   - where Z3 says that the range has no place, the sum is 0 (symmatch.h);
  *   - the sum of a sum is the sum of the sums; factors without the binders are taken out;
  *   - exp(x + y) = exp(x) exp(y) where only x has binders;
  *   - sum over s of f(s) sum over t of g(s,t) = sum over s, t of f(s) g(s,t);

@@ -171,10 +171,23 @@ static bool same_maxima(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_ast
     return graft_sym_is_below(s, facts, a, b) && graft_sym_is_below(s, facts, b, a);
 }
 
+/* Whether a sum has no places. Without a guard it has one: sizes are positive. */
+static bool is_empty(graft_sym *s, const graft_facts *facts, Z3_ast fold)
+{
+    graft_sym_range range;
+    if (graft_sym_fold_kind(s, fold) != GRAFT_SYM_SUM) {
+        return false;
+    }
+    s->fresh = 0; /* No symbol of the kind is in use in a question. */
+    (void)graft_sym_fold_open(s, fold, &range);
+    return Z3_get_bool_value(s->z3, range.guard) != Z3_L_TRUE &&
+           graft_sym_holds(s, facts, Z3_mk_not(s->z3, graft_sym_range_formula(s, &range)));
+}
+
 void graft_sym_name_folds(graft_sym *s, const graft_facts *facts, graft_sym_atoms *folds)
 {
     for (uint32_t i = 0; i < folds->count; i++) {
-        folds->to[i] = NULL;
+        folds->to[i] = is_empty(s, facts, folds->from[i]) ? s->term.zero : NULL;
         for (uint32_t k = 0; k < i && folds->to[i] == NULL; k++) {
             if (same_folds(s, facts, folds->from[i], folds->from[k]) ||
                 same_maxima(s, facts, folds->from[i], folds->from[k])) {

@@ -6,7 +6,7 @@
  * same term once elements that are the same within the range are one; those in folds within the
  * bodies for all values of their binders, of which nothing is known. Maps are
  * proposed (hints.h). Maxima are also the same when each is at most the other
- * (symmax.h). */
+ * (symmax.h). A sum without places is 0. */
 #ifndef GRAFT_SYMMATCH_H
 #define GRAFT_SYMMATCH_H
 
