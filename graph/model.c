@@ -272,6 +272,10 @@ static void run_const_node(fold_state *state, graft_index n)
             return;
         }
     }
+    if (node->op == GRAFT_OP_identity) { /* One weight under two names is stored once. */
+        state->data[graft_node_output(graph, n, 0)] = in[0];
+        return;
+    }
     for (uint32_t k = 0; k < node->output_count; k++) {
         graft_index v = graft_node_output(graph, n, k);
         out_shapes[k] = graph->values[v].shape;

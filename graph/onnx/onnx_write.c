@@ -121,16 +121,21 @@ static void store_folded(graft_onnx_writer *writer, graft_index value, const cha
                                    graft_weights_data(&writer->weights, value)));
 }
 
-/* The name of a folded value that is stored already and shares the data of `value`; or NULL. */
-static const char *name_of_twin(const graft_onnx_writer *writer, graft_index value)
+/* The name of a weight or of a folded value that is stored already, where it shares the data of
+ * `value`; or NULL. */
+static const char *name_of_twin(graft_onnx_writer *writer, graft_index value)
 {
     const graft_graph *graph = writer->graph;
     const float *data = graft_weights_data(&writer->weights, value);
     for (graft_index v = 0; v < graph->value_end && data != NULL; v++) {
-        if (writer->value_names[v] != NULL && graft_onnx_is_folded(writer, v) &&
-            graft_weights_data(&writer->weights, v) == data &&
-            graft_shape_equal(&graph->values[v].shape, &graph->values[value].shape)) {
-            return writer->value_names[v];
+        const bool is_weight = graph->values[v].kind == GRAFT_VALUE_WEIGHT;
+        if (graft_weights_data(&writer->weights, v) != data ||
+            !graft_shape_equal(&graph->values[v].shape, &graph->values[value].shape)) {
+            continue;
+        }
+        if (is_weight || (writer->value_names[v] != NULL && graft_onnx_is_folded(writer, v))) {
+            return is_weight ? name_of_weight(writer, graph->values[v].source)
+                             : writer->value_names[v];
         }
     }
     return NULL;
@@ -143,11 +148,8 @@ const char *graft_onnx_value_name(graft_onnx_writer *writer, graft_index value)
     if (v->kind == GRAFT_VALUE_WEIGHT) {
         return name_of_weight(writer, v->source);
     }
-    if (writer->value_names[value] == NULL) {
-        const char *name = graft_model_value_name(writer->model, writer->graph, value);
-        if (name == NULL && graft_onnx_is_folded(writer, value)) {
-            writer->value_names[value] = name_of_twin(writer, value);
-        }
+    if (writer->value_names[value] == NULL && graft_onnx_is_folded(writer, value)) {
+        writer->value_names[value] = name_of_twin(writer, value);
     }
     if (writer->value_names[value] == NULL) {
         const char *name = graft_model_value_name(writer->model, writer->graph, value);
