@@ -392,6 +392,13 @@ static const char *step_mean(const graft_onnx_emitter *e, const char *in)
     return out;
 }
 
+/* As a power, as exporters write it: runtimes that make one kernel of the steps of a normalisation
+ * look for that. */
+static const char *step_square(const graft_onnx_emitter *e, const char *x)
+{
+    return step2(e, "Pow", x, push_scalar(e, "exponent", 2.0F));
+}
+
 /* In the nine steps in which exporters write it for older opsets. */
 static graft_status emit_layer_norm(const graft_onnx_emitter *e)
 {
@@ -406,7 +413,7 @@ static graft_status emit_layer_norm(const graft_onnx_emitter *e)
         return GRAFT_OK;
     }
     const char *d = step2(e, "Sub", inputs[0], step_mean(e, inputs[0]));
-    const char *variance = step_mean(e, step2(e, "Mul", d, d));
+    const char *variance = step_mean(e, step_square(e, d));
     const char *deviation =
         step1(e, "Sqrt", step2(e, "Add", variance, push_scalar(e, "epsilon", epsilon)));
     const char *normal = step2(e, "Div", d, deviation);
@@ -432,7 +439,7 @@ static graft_status emit_rms_norm(const graft_onnx_emitter *e)
     }
     const char *x = in_name(e, 0);
     float epsilon = float_of_bits(e->node->attrs[GRAFT_ATTR_rms_norm_epsilon]);
-    const char *squares = step_mean(e, step2(e, "Mul", x, x));
+    const char *squares = step_mean(e, step_square(e, x));
     const char *deviation =
         step1(e, "Sqrt", step2(e, "Add", squares, push_scalar(e, "epsilon", epsilon)));
     (void)push2(e, "Mul", step2(e, "Div", x, deviation), in_name(e, 1), out_name(e, 0));
