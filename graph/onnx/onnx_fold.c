@@ -217,6 +217,32 @@ static bool fold_squeeze(fold *f)
     return copy_result(f, f->in[0], 0);
 }
 
+/* Of whole numbers: a list, which may be empty, or a scalar. */
+static bool fold_constant_of_shape(fold *f)
+{
+    const Onnx__AttributeProto *attribute = find_attribute(f, "value");
+    graft_model_weight value = {.data = NULL};
+    if (f->in_count != 1 || f->in[0] == NULL || f->in[0]->count > 1 || attribute == NULL ||
+        attribute->t == NULL) {
+        return false;
+    }
+    if (graft_onnx_weight_of_tensor(f->reader, attribute->t, "tensor", &value) != GRAFT_OK) {
+        graft_env_clear(f->reader->env);
+        return false;
+    }
+    const bool wide = value.shape.dtype == GRAFT_DTYPE_I64;
+    const int64_t size = f->in[0]->count == 0 ? 1 : f->in[0]->items[0];
+    if ((!wide && value.shape.dtype != GRAFT_DTYPE_I32) || value.data == NULL ||
+        value.data_bytes != graft_onnx_type_bytes(value.shape.dtype) || size < 0 ||
+        size > ITEMS_MOST || !start_result(f, (uint32_t)size, f->in[0]->count, value.shape.dtype)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < f->out.count; i++) {
+        f->items[i] = wide ? *(const int64_t *)value.data : *(const int32_t *)value.data;
+    }
+    return true;
+}
+
 /* To a list of all items; what other targets there are leave rank 1. */
 static bool fold_reshape(fold *f)
 {
@@ -331,20 +357,21 @@ static const struct {
     const char *op_type;
     fold_function *run;
 } fold_table[] = {
-    {"Shape",     fold_shape    },
-    {"Size",      fold_size     },
-    {"Identity",  fold_identity },
-    {"Cast",      fold_cast     },
-    {"Gather",    fold_gather   },
-    {"Concat",    fold_concat   },
-    {"Unsqueeze", fold_unsqueeze},
-    {"Squeeze",   fold_squeeze  },
-    {"Reshape",   fold_reshape  },
-    {"Slice",     fold_slice    },
-    {"Add",       fold_add      },
-    {"Sub",       fold_sub      },
-    {"Mul",       fold_mul      },
-    {"Div",       fold_div      },
+    {"Shape",           fold_shape            },
+    {"Size",            fold_size             },
+    {"Identity",        fold_identity         },
+    {"Cast",            fold_cast             },
+    {"Gather",          fold_gather           },
+    {"Concat",          fold_concat           },
+    {"ConstantOfShape", fold_constant_of_shape},
+    {"Unsqueeze",       fold_unsqueeze        },
+    {"Squeeze",         fold_squeeze          },
+    {"Reshape",         fold_reshape          },
+    {"Slice",           fold_slice            },
+    {"Add",             fold_add              },
+    {"Sub",             fold_sub              },
+    {"Mul",             fold_mul              },
+    {"Div",             fold_div              },
 };
 
 /* Looks the inputs up; Shape and Size read a shape, not numbers. */

@@ -132,6 +132,19 @@ static void set_graph(text_reader *r, Onnx__NodeProto *node, char *name, const c
     assert_non_null(attribute->g);
 }
 
+/* A list of one int64. */
+static void set_tensor(text_reader *r, Onnx__NodeProto *node, char *name, const char *number)
+{
+    static const int64_t one = 1;
+    int64_t *item = GRAFT_NEW(r->arena, int64_t, 1);
+    graft_onnx_set_int(r->arena, node, name, 0);
+    Onnx__AttributeProto *attribute = node->attribute[node->n_attribute - 1];
+    *item = strtoll(number, NULL, 10);
+    attribute->has_i = 0;
+    attribute->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR;
+    attribute->t = graft_onnx_make_tensor(r->arena, "", GRAFT_DTYPE_I64, &one, 1, item);
+}
+
 static void read_attribute(text_reader *r, Onnx__NodeProto *node, char *word)
 {
     char *value = strchr(word, '=');
@@ -141,6 +154,8 @@ static void read_attribute(text_reader *r, Onnx__NodeProto *node, char *word)
         node->domain = value;
     } else if (value[0] == '@') {
         set_graph(r, node, word, value + 1);
+    } else if (value[0] == '#') {
+        set_tensor(r, node, word, value + 1);
     } else if (strchr("-0123456789", value[0]) == NULL) {
         graft_onnx_set_text(r->arena, node, word, value);
     } else if (strchr(value, ',') != NULL) {

@@ -13,7 +13,7 @@
  * scalar node Conv x w _ -> y _ : pads=1,1,1,1 group=1 alpha=0.5 auto_pad=VALID _ is an input or
  * output that is not given; 3, is a list of one; a number with a point is a float; domain=d is the
  * node's domain graph g; ...; end            a subgraph, which a later attribute names:
- * then_branch=@g
+ * then_branch=@g; value=#3 is a list of one int64 as a tensor
  *
  * Names of nodes are n0, n1... */
 #ifndef TESTS_ONNX_TEXT_H
