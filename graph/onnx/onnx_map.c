@@ -64,6 +64,28 @@ static graft_onnx_operand align_old_operand(graft_onnx_plan *plan, graft_onnx_op
 }
 
 /* Also MatMul. */
+/* A vector is a row on the left of a product and a column on the right, and its axis is none of the
+ * result's. */
+static graft_onnx_operand multiply_vectors(graft_onnx_plan *plan, graft_onnx_operand a,
+                                           graft_onnx_operand b)
+{
+    const graft_shape left = graft_plan_shape(plan, a);
+    const graft_shape right = graft_plan_shape(plan, b);
+    const bool row = left.rank == 1;
+    const bool column = right.rank == 1;
+    graft_shape kept = {.rank = 0};
+    a = row ? graft_plan_reshape(plan, a, (const int32_t[]){1, left.dims[0]}, 2) : a;
+    b = column ? graft_plan_reshape(plan, b, (const int32_t[]){right.dims[0], 1}, 2) : b;
+    const graft_onnx_operand c = graft_plan_add2(plan, GRAFT_OP_matmul, NULL, a, b);
+    const graft_shape product = graft_plan_shape(plan, c);
+    for (uint32_t i = 0; i < product.rank; i++) {
+        if (!(row && i + 2U == product.rank) && !(column && i + 1U == product.rank)) {
+            kept.dims[kept.rank++] = product.dims[i];
+        }
+    }
+    return graft_plan_reshape(plan, c, kept.dims, kept.rank);
+}
+
 void graft_plan_binary(graft_onnx_plan *plan, uint32_t op)
 {
     graft_plan_outputs_at_most(plan, 1);
@@ -74,7 +96,11 @@ void graft_plan_binary(graft_onnx_plan *plan, uint32_t op)
     } else if (plan->node->n_attribute > 0) {
         graft_plan_refuse(plan, "an attribute of an older opset");
     }
-    graft_plan_output(plan, 0, graft_plan_add2(plan, op, NULL, a, b));
+    const bool vectors =
+        op == GRAFT_OP_matmul && plan->refusal == NULL &&
+        (graft_plan_shape(plan, a).rank == 1 || graft_plan_shape(plan, b).rank == 1);
+    graft_plan_output(
+        plan, 0, vectors ? multiply_vectors(plan, a, b) : graft_plan_add2(plan, op, NULL, a, b));
 }
 
 /* Sum, Max, Min of any number of tensors: from the left, two at a time. */

@@ -79,8 +79,9 @@ static const read_row rows[] = {
      "input x 2 3; input z 3 2; weight b 2; node Gemm x z b -> y : alpha=0.5; output y",                                                                    "y = Gemm(x, z, b) opaque\nout y"                                          },
     {"matmul with batches",                                                  "input x 5 2 3; weight w 3 4; node MatMul x w -> y; output y",
      "y = matmul(x, w)\nout y"                                                                                                                                                                                                         },
-    {"matmul of a vector",                                                   "input x 3; weight w 3 4; node MatMul x w -> y; output y",
-     "y = MatMul(x, w) opaque\nout y"                                                                                                                                                                                                  },
+    {"matmul of a vector", "input x 3; weight w 3 4; node MatMul x w -> y; output y", "%1 = reshape(x) 1 3\n%3 = matmul(%1, w)\ny = reshape(%3) 4\nout y"},
+    {"matmul by a vector", "input x 5 2 3; weight w 3; node MatMul x w -> y; output y", "%2 = reshape(w) 3 1\n%3 = matmul(x, %2)\ny = reshape(%3) 5 2\nout y"},
+    {"matmul of two vectors", "input x 3; weight w 3; node MatMul x w -> y; output y", "%1 = reshape(x) 1 3\n%3 = reshape(w) 3 1\n%4 = matmul(%1, %3)\ny = reshape(%4)\nout y"},
  /* ------------------------------------------------------------------------ elementwise */
     {"sum of four",                                                          "input a 2; input b 2; input c 1; input d 2; node Sum a b c d -> y; output y",
      "%4 = add(a, b)\n%5 = add(%4, c)\ny = add(%5, d)\nout y"                                                                                                                                                                          },
