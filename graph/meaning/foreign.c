@@ -50,8 +50,8 @@ typedef struct {
 #define BYTES(op_type, code) FULL(op_type, "", NULL, bytes, code, 7, 8, false, 1)
 
 #define RESIZE_ATTRIBUTES                                                                          \
-    "coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value mode "       \
-    "nearest_mode"
+    "antialias coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value "  \
+    "keep_aspect_ratio_policy mode nearest_mode"
 #define LSTM_ATTRIBUTES "direction hidden_size input_forget layout"
 #define CONV_ATTRIBUTES "auto_pad dilations group kernel_shape pads strides"
 

@@ -38,6 +38,9 @@ bool graft_foreign_read_resize(const Onnx__NodeProto *node, graft_opaque *opaque
                                        "tf_half_pixel_for_nn", NULL};
     static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                             "ceil", NULL};
+    static const char *const policies[] = {"stretch", NULL};
+    const bool plain = graft_foreign_int(node, "antialias", 0) == 0 &&
+                       graft_foreign_choice(node, "keep_aspect_ratio_policy", policies, 0) == 0;
     const bool old = node->n_input == 2; /* Of opset 10: like Upsample, when it makes larger. */
     opaque->attrs[RESIZE_MODE] = graft_foreign_choice(node, "mode", modes, MODE_NEAREST);
     opaque->attrs[RESIZE_PLACE] =
@@ -48,7 +51,7 @@ bool graft_foreign_read_resize(const Onnx__NodeProto *node, graft_opaque *opaque
     opaque->attrs[RESIZE_CUBIC] = graft_foreign_float(node, "cubic_coeff_a", -0.75F);
     opaque->attrs[RESIZE_SCALES] = 2;
     opaque->attrs[RESIZE_SIZES] = 3;
-    return !old && opaque->attrs[RESIZE_MODE] >= 0 && opaque->attrs[RESIZE_PLACE] >= 0 &&
+    return plain && !old && opaque->attrs[RESIZE_MODE] >= 0 && opaque->attrs[RESIZE_PLACE] >= 0 &&
            opaque->attrs[RESIZE_ROUND] >= 0 && opaque->in[0].dtype == GRAFT_DTYPE_F32 &&
            graft_foreign_has(opaque, 2) != graft_foreign_has(opaque, 3);
 }

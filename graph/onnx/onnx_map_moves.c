@@ -185,7 +185,7 @@ static bool mode_is(const graft_onnx_plan *plan, const char *name, const char *m
 }
 
 /* Whether place o of the output is place o / times of the input, for whole times. */
-static bool is_nearest_below(const graft_onnx_plan *plan)
+static bool is_nearest_below(graft_onnx_plan *plan)
 {
     const char *places = "coordinate_transformation_mode";
     bool floor = mode_is(plan, "nearest_mode", "floor", "round_prefer_floor");
@@ -193,7 +193,9 @@ static bool is_nearest_below(const graft_onnx_plan *plan)
     bool below = plan->opset < 11 || /* Then there is no other way. */
                  (floor && mode_is(plan, places, "asymmetric", "half_pixel")) ||
                  (!floor && !ceil && mode_is(plan, places, "half_pixel", "half_pixel"));
-    return below && mode_is(plan, "mode", "nearest", "nearest");
+    return below && mode_is(plan, "mode", "nearest", "nearest") &&
+           graft_plan_int(plan, "antialias", 0) == 0 &&
+           mode_is(plan, "keep_aspect_ratio_policy", "stretch", "stretch");
 }
 
 /* To the nearest element, whole numbers of times larger. */

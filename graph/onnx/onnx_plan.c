@@ -55,8 +55,8 @@ static const plan_row plan_table[] = {
     {"InstanceNormalization", graft_plan_instance_norm,   "epsilon",                                                      0                   },
     {"CumSum",                graft_plan_cumsum,          "exclusive reverse",                                            0                   },
     {"Resize",                graft_plan_resize,
-     "coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value mode "
-     "nearest_mode",                                                                                                      0                   },
+     "antialias coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value "
+     "keep_aspect_ratio_policy mode nearest_mode",                                                                        0                   },
     {"ConvTranspose",         graft_plan_conv_transpose,
      "auto_pad dilations group kernel_shape output_padding pads strides",                                                 0                   },
     {"LogSoftmax",            graft_plan_softmax,         "axis",                                                         GRAFT_OP_log_softmax},

@@ -54,6 +54,10 @@ static const foreign_row rows[] = {
     {"an image of twice the width",
      "input x 1 1 2 2; weight s 4 = 1 1 1 2; node Resize x _ s -> y : mode=linear; output y", 8,
      {0, 0.25F, 0.75F, 1, 2, 2.25F, 2.75F, 3}          },
+    {"an image of twice the width, all attributes given",
+     "opset 18; input x 1 1 2 2; weight s 4 = 1 1 1 2; node Resize x _ s -> y : mode=linear "
+     "antialias=0 keep_aspect_ratio_policy=stretch; output y",                                8,
+     {0, 0.25F, 0.75F, 1, 2, 2.25F, 2.75F, 3}          },
     {"a window of strides longer than 64",
      "input x 1 1 200; weight w 1 1 3 = 1 1 1; weight b 1 = 0.5;"
      "node Conv x w b -> y : strides=70, pads=1,1; output y",                                 3,
