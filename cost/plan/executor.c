@@ -173,8 +173,9 @@ static graft_status find_weights(graft_env *env, graft_executor *e, graft_weight
         }
         e->regions[i] = drop_const(weights(context, region->value));
         e->hosts[i] = e->regions[i];
-        bool whole = e->graph->values[region->value].shape.dtype != GRAFT_DTYPE_F32;
-        if (e->regions[i] == NULL && !whole) { /* Opaque nodes read whole numbers while planned. */
+        const graft_shape *shape = &e->graph->values[region->value].shape;
+        bool read = shape->dtype == GRAFT_DTYPE_F32 && graft_shape_bytes(shape) > 0;
+        if (e->regions[i] == NULL && read) { /* Opaque nodes read whole numbers while planned. */
             return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "the weight that is value %u has no data",
                               region->value);
         }

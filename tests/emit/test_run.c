@@ -3,7 +3,9 @@
 #include "graft/run.h"
 
 #include "tests/support/build.h"
+#include "tests/support/onnx_text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,6 +112,37 @@ static void test_model(void **state)
     check_folder_remove(folder);
 }
 
+/* Old exporters give a region of no elements to what needs none. */
+static void test_empty_weight(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const char *path = graft_arena_printf(env->life, "%s/x.onnx", folder);
+    const graft_run_options options = {
+        .thread_count = 1, .database = graft_arena_printf(env->life, "%s/x.costs", folder)};
+    float in[2] = {0, 1};
+    float out[4] = {0};
+    graft_run *run = NULL;
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    onnx_text_bytes(env->life,
+                    "opset 11; input x 1 1 1 2; weight r 0; weight s 4 = 1 1 1 2;"
+                    "node Resize x r s -> y : mode=linear; output y",
+                    &bytes, &size);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+    expect(run, graft_run_open(path, &options, &run), GRAFT_OK, "");
+    graft_run_tensor x = *graft_run_input(run, 0), y = *graft_run_output(run, 0);
+    x.data = in;
+    y.data = out;
+    expect(run, graft_run_once(run, &x, 1, &y, 1), GRAFT_OK, "");
+    assert_float_equal(out[1], 0.25F, 1e-6F);
+    graft_run_close(run);
+    check_folder_remove(folder);
+}
+
 static void test_refusals(void **state)
 {
     static const char *const size = "nonesuch=3";
@@ -134,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(test_graph),
         CHECK_TEST(test_model),
+        CHECK_TEST(test_empty_weight),
         CHECK_TEST(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
