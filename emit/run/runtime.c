@@ -26,13 +26,19 @@ static const char *const activations[] = {
         "sigmoid(" product ") = " product, "tanh(" product ") = " product,                         \
         "leaky_relu#2(" product ") = " product
 
-/* Of a device that does not say what it fuses. It takes no time there: what is measured for one with and one without differs by less than by
- * what runtimes differ, and no rewrite may find the difference worth parting them. */
+/* A convolution along one axis is one of images of one row, between reshapes. */
+#define FREE_OF_ROWS(product) FREE("reshape#3(" product ")")
+
+/* Of a device that does not say what it fuses. It takes no time there: what is measured for one
+ * with and one without differs by less than by what runtimes differ, and no rewrite may find the
+ * difference worth parting them. */
 static const char *const free_activations[] = {
     FREE("conv#1(a,b)"),
     FREE("conv_bias#1(a,b,c,activation=none)"),
     FREE("conv_bias_add#1(a,b,c,d,activation=none)"),
     FREE("matmul_bias(a,b,c,activation=none)"),
+    FREE_OF_ROWS("conv#1(a,b)"),
+    FREE_OF_ROWS("conv_bias#1(a,b,c,activation=none)"),
     "conv_bias#1(a,b,c) = conv_bias#1(a,b,c,activation=none) where 1 <= #1.activation",
     "conv_bias_add#1(a,b,c,d) = conv_bias_add#1(a,b,c,d,activation=none)"
     " where 1 <= #1.activation",
@@ -129,6 +135,8 @@ static const char *const kernels[] = {
     ROOT_MEAN_SQUARE("3", "2", "4"),
     ROOT_MEAN_SQUARE("4", "3", "8"),
     "add(mul(layer_norm#1(a,b,c),d),e) = layer_norm#1(a,d,e)",
+    /* One resizing, whichever axis comes first. */
+    "repeat#1(repeat#2(a,axis=3),axis=2) = repeat#2(repeat#1(a,axis=2),axis=3)",
     /* The scores of attention, scaled and masked. */
     "softmax#1(add(mul(matmul(a,b),c),d)) = softmax#1(matmul(a,b)) where const(c) and 3 <= rank(a)",
     "softmax#1(add(div(matmul(a,b),c),d)) = softmax#1(matmul(a,b)) where const(c) and 3 <= rank(a)",

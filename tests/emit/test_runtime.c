@@ -32,6 +32,8 @@ static const runtime_row rows[] = {
     {"conv, sigmoid", IMAGE "node Conv x w b -> a; node Sigmoid a -> y", "conv_bias", NULL},
     {"conv, tanh", IMAGE "node Conv x w -> a; node Tanh a -> y", "conv_bias", "conv"},
     {"conv, leaky relu", IMAGE "node Conv x w -> a; node LeakyRelu a -> y", "conv leaky_relu", "conv"},
+    {"conv of rows, relu", "opset 13; input x 1 4 6; weight w 4 4 3; output y; node Conv x w -> a; node Relu a -> y", "reshape conv reshape relu", "reshape conv reshape"},
+    {"conv of rows, bias, sigmoid", "opset 13; input x 1 4 6; weight w 4 4 3; weight b 4; output y; node Conv x w b -> a; node Sigmoid a -> y", "reshape conv_bias reshape sigmoid", "reshape conv_bias reshape"},
     {"conv, normalisation, relu", IMAGE "weight v 4; node Conv x w -> a; node BatchNormalization a b b b v -> n; node Relu n -> y", "conv_bias", NULL},
     {"conv with bias, normalisation", IMAGE "weight v 4; node Conv x w b -> a; node BatchNormalization a b b b v -> y", "conv_bias", NULL},
     {"conv, bias as a sum", IMAGE "weight c 4 1 1; node Conv x w -> a; node Add a c -> y", "conv_bias", NULL},
@@ -133,6 +135,30 @@ static void test_own(void **state)
     }
 }
 
+/* One resizing along two axes is priced as such, in whatever order its parts stand. */
+static void test_resizing(void **state)
+{
+    static const char *const models[] = {
+        "input x 1 2 3 3; weight k 4 = 1 1 2 3; node Resize x _ k -> y : mode=nearest; output y",
+        "input x 1 2 3 3; weight k 4 = 1 1 1 3; weight l 4 = 1 1 2 1; output y;"
+        "node Resize x _ k -> z : mode=nearest; node Resize z _ l -> y : mode=nearest",
+    };
+    graft_env *env = *state;
+    const char *priced[2];
+    for (size_t i = 0; i < 2; i++) {
+        const graft_model *model =
+            onnx_text_model(env, graft_arena_printf(env->unit, "opset 13; %s", models[i]));
+        const graft_graph *graph = fuse(env, &model->graph, PRICED);
+        const graft_order order = build_order(env->unit, graph);
+        const graft_node *first = &graph->nodes[order.order[0]];
+        assert_int_equal(first->op, GRAFT_OP_repeat);
+        priced[i] = graft_arena_printf(env->unit, "axis %d, %d times", first->attrs[0],
+                                       first->attrs[GRAFT_ATTR_repeat_times]);
+    }
+    assert_string_equal(priced[0], "axis 2, 2 times");
+    assert_string_equal(priced[1], priced[0]);
+}
+
 static void test_row(void **state)
 {
     const runtime_row *row = *state;
@@ -183,8 +209,9 @@ static void test_pairs_of_one_price(void **state)
 int main(void)
 {
     enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
-    struct CMUnitTest tests[ROWS + 2] = {[ROWS] = CHECK_TEST(test_pairs_of_one_price),
-                                         [ROWS + 1] = CHECK_TEST(test_own)};
+    struct CMUnitTest tests[ROWS + 3] = {[ROWS] = CHECK_TEST(test_pairs_of_one_price),
+                                         [ROWS + 1] = CHECK_TEST(test_own),
+                                         [ROWS + 2] = CHECK_TEST(test_resizing)};
     for (size_t i = 0; i < ROWS; i++) {
         tests[i] = (struct CMUnitTest){.name = rows[i].name, .test_func = test_row};
         memcpy(&tests[i].initial_state, &(const void *){&rows[i]}, sizeof(void *));
