@@ -308,7 +308,7 @@ static bool entry_is_const(const graft_onnx_plan *plan, uint32_t k)
     if (entry == NULL) {
         return false;
     }
-    return entry->weight != GRAFT_NONE ||
+    return entry->weight != GRAFT_NONE || entry->known != NULL ||
            (entry->value != GRAFT_NONE && plan->reader->model->graph.values[entry->value].is_const);
 }
 

@@ -4,6 +4,7 @@
     quantised.py compare BEFORE AFTER  the ONNX project's checker takes AFTER, and onnxruntime gives
                                        the same bits of both, with its own rewrites and without
     quantised.py sums GRAFT FOLDER KIND  sums of products in int32: the same as onnxruntime's
+    quantised.py table GRAFT FOLDER    rows of a table of bytes: the same as onnxruntime's
     quantised.py integers GRAFT FOLDER KIND  products of integers in Graft's executor: onnxruntime
                                        gives the same bytes where scales are powers of two, else one
                                        unit apart in few places
@@ -244,6 +245,22 @@ def steps(graft, folder):
             sys.exit(1)
 
 
+def table(graft, folder):
+    """Rows of a table of bytes, as dynamic quantisation leaves embeddings at places that are known."""
+    rng = np.random.default_rng(7)
+    path, inputs, outputs = (folder / f"table{end}" for end in (".onnx", ".in.npz", ".out.npz"))
+    fed = {"x": rng.standard_normal((3, 8)).astype(np.float32)}
+    constants = {"t": draw_bytes(rng, np.uint8, (5, 8)), "i": np.array([3, 0, 4]), "s": np.array(0.25, np.float32),
+                 "z": np.array(127, np.uint8)}
+    nodes = [helper.make_node("Gather", ["t", "i"], ["r"]), helper.make_node("DequantizeLinear", ["r", "s", "z"], ["d"]),
+             helper.make_node("Add", ["x", "d"], ["y"])]
+    save(path, nodes, [("x", TensorProto.FLOAT, [3, 8])], [("y", TensorProto.FLOAT, [3, 8])], constants)
+    np.savez(inputs, **fed)
+    subprocess.run([graft, "--quiet", "--threads", "1", "run", path, "--inputs", inputs, "--outputs", outputs], check=True)
+    (theirs,) = run(path, OPTIONS.ORT_DISABLE_ALL, fed)
+    return None if np.array_equal(np.load(outputs)["y"], theirs) else "rows differ"
+
+
 def compare(before, after):
     old, new = onnx.load(before), onnx.load(after)
     onnx.checker.check_model(new, full_check=True)
@@ -264,5 +281,6 @@ def compare(before, after):
 if __name__ == "__main__":
     what, *rest = sys.argv[1:]
     sys.exit(small(Path(rest[0])) if what == "small" else compare(*rest) if what == "compare" else
+             table(rest[0], Path(rest[1])) if what == "table" else
              steps(rest[0], Path(rest[1])) if rest[2] == "steps" else
              (sums if what == "sums" else integers)(rest[0], Path(rest[1]), rest[2]))

@@ -31,6 +31,7 @@ runs() {
 integers() { "$python" tests/emit/quantised.py integers "$GRAFT" "$FOLDER" "$1"; }
 # Sums of products in int32, and an LSTM of them, against onnxruntime's.
 sums() { "$python" tests/emit/quantised.py sums "$GRAFT" "$FOLDER" "$1"; }
+table() { "$python" tests/emit/quantised.py table "$GRAFT" "$FOLDER"; }
 untouched() { optimize other --exact && cmp "$FOLDER/other.onnx" "$FOLDER/other.opt.onnx"; }
 
 if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") &&
@@ -47,6 +48,7 @@ if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") &&
     check "bytes are moved by the executor, too" runs moves-signed
     check "and without a sign" runs moves-unsigned
     check "copies of bytes between QLinearConv cancel" becomes qlinear Transpose 2 0
+    check "a table of bytes is read at known places" table
     for kind in pointwise stem depthwise grouped gemm matmul residual qlinearconv qlinearmatmul; do
         check "the executor multiplies integers: $kind" integers $kind
     done
