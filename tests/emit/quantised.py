@@ -5,6 +5,7 @@
                                        the same bits of both, with its own rewrites and without
     quantised.py sums GRAFT FOLDER KIND  sums of products in int32: the same as onnxruntime's
     quantised.py table GRAFT FOLDER    rows of a table of bytes: the same as onnxruntime's
+    quantised.py tiles GRAFT FOLDER    convolutions in a row: within a unit of onnxruntime's
     quantised.py integers GRAFT FOLDER KIND  products of integers in Graft's executor: onnxruntime
                                        gives the same bytes where scales are powers of two, else one
                                        unit apart in few places
@@ -261,6 +262,31 @@ def table(graft, folder):
     return None if np.array_equal(np.load(outputs)["y"], theirs) else "rows differ"
 
 
+def tiles(graft, folder):
+    """A pointwise convolution of an image with a zero point before a depthwise one: AMX has kernels of its own."""
+    rng = np.random.default_rng(0)
+    path, inputs, outputs = (folder / f"tiles{end}" for end in (".onnx", ".in.npz", ".out.npz"))
+    fed = {"x": np.abs(rng.standard_normal((1, 64, 6, 6))).astype(np.float32)}
+    constants = {"s": np.array(0.05, np.float32), "z": np.array(124, np.uint8), "ws": np.array(0.001, np.float32),
+                 "wz": np.array(0, np.int8), "ys": np.array(0.01, np.float32)}
+    nodes, x = [], "x"
+    for i, (shape, group) in enumerate((((64, 64, 1, 1), 1), ((64, 1, 3, 3), 64))):
+        constants[f"w{i}"] = rng.integers(-127, 127, shape).astype(np.int8)
+        reads = [f"q{i}", "ys" if i else "s", "z"]
+        nodes += [helper.make_node("QuantizeLinear", [x] + reads[1:], [f"q{i}"]),
+                  helper.make_node("DequantizeLinear", reads, [f"d{i}"]),
+                  helper.make_node("DequantizeLinear", [f"w{i}", "ws", "wz"], [f"f{i}"]),
+                  helper.make_node("Conv", [f"d{i}", f"f{i}"], [f"c{i}"], group=group, pads=[i] * 4)]
+        x = f"c{i}"
+    nodes.append(helper.make_node("QuantizeLinear", [x, "ys", "z"], ["y"]))
+    save(path, nodes, [("x", TensorProto.FLOAT, [1, 64, 6, 6])], [("y", TensorProto.UINT8, [1, 64, 6, 6])], constants)
+    np.savez(inputs, **fed)
+    subprocess.run([graft, "--quiet", "--threads", "1", "run", path, "--inputs", inputs, "--outputs", outputs], check=True)
+    (theirs,) = run(path, OPTIONS.ORT_DISABLE_ALL, fed)
+    apart = np.abs(np.load(outputs)["y"].astype(int) - theirs)
+    return None if apart.max() <= 1 else f"{apart.max()} units apart"
+
+
 def compare(before, after):
     old, new = onnx.load(before), onnx.load(after)
     onnx.checker.check_model(new, full_check=True)
@@ -281,6 +307,6 @@ def compare(before, after):
 if __name__ == "__main__":
     what, *rest = sys.argv[1:]
     sys.exit(small(Path(rest[0])) if what == "small" else compare(*rest) if what == "compare" else
-             table(rest[0], Path(rest[1])) if what == "table" else
+             {"table": table, "tiles": tiles}[what](rest[0], Path(rest[1])) if what in ("table", "tiles") else
              steps(rest[0], Path(rest[1])) if rest[2] == "steps" else
              (sums if what == "sums" else integers)(rest[0], Path(rest[1]), rest[2]))
