@@ -63,7 +63,6 @@ static graft_onnx_operand align_old_operand(graft_onnx_plan *plan, graft_onnx_op
     return rank == small.rank ? b : graft_plan_reshape(plan, b, dims, rank);
 }
 
-/* Also MatMul. */
 /* A vector is a row on the left of a product and a column on the right, and its axis is none of the
  * result's. */
 static graft_onnx_operand multiply_vectors(graft_onnx_plan *plan, graft_onnx_operand a,
@@ -86,6 +85,7 @@ static graft_onnx_operand multiply_vectors(graft_onnx_plan *plan, graft_onnx_ope
     return graft_plan_reshape(plan, c, kept.dims, kept.rank);
 }
 
+/* Also MatMul. */
 void graft_plan_binary(graft_onnx_plan *plan, uint32_t op)
 {
     graft_plan_outputs_at_most(plan, 1);
