@@ -145,6 +145,13 @@ typedef struct graft_model_form {
 GRAFT_MUST_USE graft_status graft_model_form_of(graft_env *env, const graft_model *model,
                                                 const graft_graph *graph, graft_model_form *form);
 
+/* By node, in `arena`: the piece of the file that it would be written in, of *count; GRAFT_NONE where
+ * nothing is written for it. A piece is a node of the file that the model was read from, or what is
+ * generated for one operator, or for a chain of them that ONNX has one for. */
+GRAFT_MUST_USE graft_status graft_model_pieces(graft_env *env, graft_arena *arena,
+                                               const graft_model *model, const graft_graph *graph,
+                                               const uint32_t **pieces, uint32_t *count);
+
 /* A copy of `graph` with its capacities, in `arena`. */
 graft_graph *graft_model_graph_copy(graft_arena *arena, const graft_graph *graph);
 

@@ -91,7 +91,8 @@ static graft_status count_estimates(graft_env *env, graft_session *session,
                                     const graft_state *state, result *r)
 {
     graft_cost_total total;
-    graft_status status = graft_session_total(env, session, &state->graph, &state->order, &total);
+    graft_status status =
+        graft_session_total(env, session, session->model, &state->graph, &state->order, &total);
     r->estimated = status == GRAFT_OK ? total.estimated_count : 0;
     return status;
 }

@@ -81,10 +81,11 @@ GRAFT_MUST_USE graft_status graft_session_price(graft_env *env, graft_session *s
 GRAFT_MUST_USE graft_status graft_session_plan(graft_env *env, graft_session *session,
                                                graft_arena *arena, const graft_graph *graph,
                                                const graft_order *order, graft_schedule *schedule);
-/* All that such a price adds up, estimates counted. */
+/* All that such a price adds up, estimates counted, for a graph that is in the file of `model` or is
+ * to be written there. */
 GRAFT_MUST_USE graft_status graft_session_total(graft_env *env, graft_session *session,
-                                                const graft_graph *graph, const graft_order *order,
-                                                graft_cost_total *total);
+                                                const graft_model *model, const graft_graph *graph,
+                                                const graft_order *order, graft_cost_total *total);
 /* By how much the prices of two graphs can differ by chance: of what only one of them rests on. */
 GRAFT_MUST_USE graft_status graft_session_noise(graft_env *env, graft_session *session,
                                                 const graft_state *before, const graft_state *after,

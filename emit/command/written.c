@@ -42,7 +42,8 @@ graft_status graft_written_open(graft_env *env, graft_session *session, const ch
     graft_state_open(env->life, &limits, &state);
     GRAFT_CHECK(graft_state_set(env, &state, graph));
     graft_cost_set_model(session->cost, written->model);
-    GRAFT_CHECK(graft_session_total(env, session, &state.graph, &state.order, &written->total));
+    GRAFT_CHECK(graft_session_total(env, session, written->model, &state.graph, &state.order,
+                                    &written->total));
 done:
     graft_cost_set_model(session->cost, session->model);
     return status;

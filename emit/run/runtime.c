@@ -29,9 +29,9 @@ static const char *const activations[] = {
 /* A convolution along one axis is one of images of one row, between reshapes. */
 #define FREE_OF_ROWS(product) FREE("reshape#3(" product ")")
 
-/* Of a device that does not say what it fuses. It takes no time there: what is measured for one
- * with and one without differs by less than by what runtimes differ, and no rewrite may find the
- * difference worth parting them. */
+/* Of a device that does not say what it fuses. It takes no time there, nor does a bias: what is
+ * measured for one with and one without differs by less than by what runtimes differ, and no rewrite
+ * may find the difference worth parting them. */
 static const char *const free_activations[] = {
     FREE("conv#1(a,b)"),
     FREE("conv_bias#1(a,b,c,activation=none)"),
@@ -43,6 +43,7 @@ static const char *const free_activations[] = {
     "conv_bias_add#1(a,b,c,d) = conv_bias_add#1(a,b,c,d,activation=none)"
     " where 1 <= #1.activation",
     "matmul_bias#1(a,b,c) = matmul_bias(a,b,c,activation=none) where 1 <= #1.activation",
+    "matmul_bias(a,b,c,activation=none) = matmul(a,b)",
 };
 
 #define PADDED(conv, more)                                                                         \
@@ -95,18 +96,13 @@ static const char *const swishes[] = {
 #define BELL_TIMES "add(erf(mul(a,b)),c)"
 #define CONST_BCD  " where const(b) and const(c) and const(d)"
 #define CUBE       "mul(mul(mul(a,a),a),b)"
-#define NORMAL                                                                                     \
-    "div(sub(a,reduce_mean#1(a)),"                                                                 \
-    "sqrt(add(reduce_mean#1(mul(sub(a,reduce_mean#1(a)),sub(a,reduce_mean#1(a)))),b)))"
-#define NORMAL_IN(rank, last)                                                                      \
-    NORMAL " = layer_norm(a,fill(value=1,dim=[dim(a," last ")]),fill(value=0,dim=[dim(a," last     \
-           ")]),epsilon=0.00001) where const(b) and rank(a) = " rank
-
-/* By the root of the mean square alone. */
-#define ROOT_MEAN_SQUARE(rank, last, axes)                                                         \
-    "div(a,sqrt(add(reduce_mean#1(mul(a,a)),b))) = layer_norm(a,fill(value=1,dim=[dim(a," last     \
-    ")]),fill(value=0,dim=[dim(a," last ")]),epsilon=0.00001) where const(b) and rank(a) = " rank  \
-    " and #1.axes = " axes
+/* By the root of the mean square; layer normalisation is that of what has no mean, and a summand.
+ * Without their factors runtimes see neither. */
+#define NORMAL(rank, axes)                                                                         \
+    "mul(div(a,sqrt(add(reduce_mean#1(mul(a,a)),b))),c) = rms_norm(a,c,epsilon=0.00001)"           \
+    " where const(b) and rank(c) = 1 and rank(a) = " rank " and #1.axes = " axes,                  \
+        "add(rms_norm#1(sub(a,reduce_mean#2(a)),b),c) = layer_norm(a,b,c,epsilon=0.00001)"         \
+        " where rank(c) = 1 and rank(a) = " rank " and #2.axes = " axes
 
 /* Heads that part for the scores of attention and come together again: a kernel for all of it moves
  * nothing. Here reshapes stand for the moves, which take no time. */
@@ -127,14 +123,13 @@ static const char *const kernels[] = {
     "mul(mul(a,add(tanh(a),b)),c) = gelu(a) where const(b) and const(c)",
     "mul(mul(a,b),add(tanh(a),c)) = gelu(a) where const(b) and const(c)",
     "mul(a,mul(add(tanh(a),b),c)) = gelu(a) where const(b) and const(c)",
-    /* Layer normalisation over the last axis. */
-    NORMAL_IN("2", "1") " and #1.axes = 2",
-    NORMAL_IN("3", "2") " and #1.axes = 4",
-    NORMAL_IN("4", "3") " and #1.axes = 8",
-    ROOT_MEAN_SQUARE("2", "1", "2"),
-    ROOT_MEAN_SQUARE("3", "2", "4"),
-    ROOT_MEAN_SQUARE("4", "3", "8"),
-    "add(mul(layer_norm#1(a,b,c),d),e) = layer_norm#1(a,d,e)",
+    /* Normalisation over the last axis. */
+    NORMAL("2", "2"),
+    NORMAL("3", "4"),
+    NORMAL("4", "8"),
+    /* So that a search which puts parts together passes by nothing dearer. */
+    "mul(layer_norm#1(a,b,c),d) = layer_norm#1(a,d,c) where rank(d) = 1",
+    "add(layer_norm#1(a,b,c),d) = layer_norm#1(a,b,d) where rank(d) = 1",
     /* One resizing, whichever axis comes first. */
     "repeat#1(repeat#2(a,axis=3),axis=2) = repeat#2(repeat#1(a,axis=2),axis=3)",
     /* The scores of attention, scaled and masked. */
@@ -146,6 +141,9 @@ static const char *const kernels[] = {
     "softmax#1(matmul(" HEADS("a") "," KEYS("b") ")) = softmax#1(matmul(" MOVED(
         "a", "dim(a,0)", "dim(a,2)", "dim(a,1)", "dim(a,3)") "," MOVED("b", "dim(b,0)", "dim(b,2)",
                                                                        "dim(b,3)", "dim(b,1)") "))",
+    /* Queries that are known are stored as they are moved. */
+    "softmax#1(matmul(a," KEYS("b") ")) = softmax#1(matmul(a," MOVED(
+        "b", "dim(b,0)", "dim(b,2)", "dim(b,3)", "dim(b,1)") ")) where const(a)",
     HEADS("matmul(softmax#1(a)," HEADS("b") ")") " = " MOVED(
         "matmul(softmax#1(a)," MOVED("b", "dim(b,0)", "dim(b,2)", "dim(b,1)", "dim(b,3)") ")",
         "dim(b,0)", "dim(a,2)", "dim(b,2)", "dim(b,3)"),
@@ -195,7 +193,8 @@ done:
 /* A graph that is being fused. Its order is that of before the pass. */
 typedef struct {
     graft_state state;
-    bool *made; /* By node: in this pass, so the order knows nothing of it. */
+    bool *made;  /* By node: in this pass, so the order knows nothing of it. */
+    bool *fused; /* By node: in any. */
 } fusing;
 
 static bool is_old(const fusing *f, const graft_rule *rule, const graft_match *match)
@@ -212,6 +211,7 @@ static void note_made(fusing *f, const graft_effect *effect)
     for (uint32_t n = 0; n < effect->created_count; n++) {
         if (effect->created[n] != GRAFT_NONE) {
             f->made[effect->created[n]] = true;
+            f->fused[effect->created[n]] = true;
         }
     }
 }
@@ -268,8 +268,9 @@ static bool fuse_once(fusing *f, const graft_xfers *xfers)
     return changed;
 }
 
-graft_status graft_runtime_fuse(graft_env *env, graft_arena *arena, const graft_xfers *xfers,
-                                const graft_graph **graph, const graft_order **order)
+/* *fused: by node, whether it was made here; NULL: none was. */
+static graft_status fuse(graft_env *env, graft_arena *arena, const graft_xfers *xfers,
+                         const graft_graph **graph, const graft_order **order, const bool **fused)
 {
     graft_status status = GRAFT_OK;
     graft_equal_merge(arena, graph, order);
@@ -277,6 +278,8 @@ graft_status graft_runtime_fuse(graft_env *env, graft_arena *arena, const graft_
     limits.edges += (*graph)->edge_end; /* Closing gaps takes a time quadratic in nodes. */
     fusing *f = GRAFT_NEW(arena, fusing, 1);
     f->made = GRAFT_NEW(arena, bool, limits.nodes);
+    f->fused = GRAFT_NEW(arena, bool, limits.nodes);
+    *fused = NULL;
     graft_state_open(arena, &limits, &f->state);
     GRAFT_CHECK(graft_state_set(env, &f->state, *graph));
     while (fuse_once(f, xfers)) {
@@ -287,7 +290,90 @@ graft_status graft_runtime_fuse(graft_env *env, graft_arena *arena, const graft_
         }
         *graph = &f->state.graph;
         *order = &f->state.order;
+        *fused = f->fused;
     }
+done:
+    return status;
+}
+
+graft_status graft_runtime_fuse(graft_env *env, graft_arena *arena, const graft_xfers *xfers,
+                                const graft_graph **graph, const graft_order **order)
+{
+    const bool *fused = NULL;
+    return fuse(env, arena, xfers, graph, order, &fused);
+}
+
+/* ------------------------------------------------------------------- calls */
+
+/* Runtimes leave these out, or make them parts of their neighbours. */
+static bool is_no_kernel(const graft_graph *graph, graft_index node)
+{
+    const uint32_t op = graph->nodes[node].op;
+    return op == GRAFT_OP_identity || op == GRAFT_OP_quantise || op == GRAFT_OP_dequantise;
+}
+
+/* Constants are worked out when a model is loaded, but for what stays to be changed from 8 bits. */
+static bool is_known(const graft_graph *graph, graft_index node)
+{
+    const graft_node *n = &graph->nodes[node];
+    return n->is_const && (n->op == GRAFT_OP_fill || n->op == GRAFT_OP_OPAQUE);
+}
+
+static bool is_work(const graft_graph *graph, graft_index node)
+{
+    return !is_no_kernel(graph, node) && graph->nodes[node].op != GRAFT_OP_reshape;
+}
+
+/* By piece of the file: the nodes of a graph that are its. */
+typedef struct {
+    uint32_t nodes;
+    uint32_t work;
+} piece;
+
+/* Of pieces that are whole, or of which some work is left, each is a call. */
+static uint32_t count_pieces(const piece *whole, const piece *left, uint32_t count)
+{
+    uint32_t calls = 0;
+    for (uint32_t p = 0; p < count; p++) {
+        calls += left[p].work > 0 || (left[p].nodes > 0 && left[p].nodes == whole[p].nodes);
+    }
+    return calls;
+}
+
+static void note_piece(const graft_graph *graph, const uint32_t *pieces, graft_index node,
+                       piece *noted)
+{
+    if (pieces[node] != GRAFT_NONE && !is_no_kernel(graph, node) && !is_known(graph, node)) {
+        noted[pieces[node]].nodes++;
+        noted[pieces[node]].work += is_work(graph, node);
+    }
+}
+
+graft_status graft_runtime_calls(graft_env *env, graft_arena *arena, const graft_runtime *runtime,
+                                 const graft_model *model, const graft_graph **graph,
+                                 const graft_order **order, uint32_t *calls)
+{
+    graft_status status = GRAFT_OK;
+    const bool *fused = NULL;
+    const uint32_t *pieces = NULL;
+    uint32_t count = 0;
+    GRAFT_CHECK(graft_model_pieces(env, arena, model, *graph, &pieces, &count));
+    piece *whole = GRAFT_NEW(arena, piece, count);
+    piece *left = GRAFT_NEW(arena, piece, count);
+    for (graft_index i = 0; i < (*order)->count; i++) {
+        note_piece(*graph, pieces, (*order)->order[i], whole);
+    }
+    GRAFT_CHECK(fuse(env, arena, &runtime->priced, graph, order, &fused));
+    *calls = 0;
+    for (graft_index i = 0; i < (*order)->count; i++) {
+        const graft_index n = (*order)->order[i];
+        if (fused != NULL && fused[n]) {
+            *calls += !(*graph)->nodes[n].is_const && is_work(*graph, n);
+        } else {
+            note_piece(*graph, pieces, n, left);
+        }
+    }
+    *calls += count_pieces(whole, left, count);
 done:
     return status;
 }

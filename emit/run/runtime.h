@@ -8,6 +8,7 @@
 #ifndef GRAFT_EMIT_RUNTIME_H
 #define GRAFT_EMIT_RUNTIME_H
 
+#include "graph/model.h"
 #include "train/search/matches.h"
 
 typedef struct graft_runtime {
@@ -28,5 +29,12 @@ GRAFT_MUST_USE graft_status graft_runtime_open(graft_env *env, graft_arena *aren
 GRAFT_MUST_USE graft_status graft_runtime_fuse(graft_env *env, graft_arena *arena,
                                                const graft_xfers *xfers, const graft_graph **graph,
                                                const graft_order **order);
+/* The same by `priced` for a graph that is written into the file of `model`, with how many kernels a
+ * runtime then calls: one for each node of the file, and for what of them fuses. Changes to and from
+ * 8 bits, which are parts of other kernels mostly, do not count. */
+GRAFT_MUST_USE graft_status graft_runtime_calls(graft_env *env, graft_arena *arena,
+                                                const graft_runtime *runtime,
+                                                const graft_model *model, const graft_graph **graph,
+                                                const graft_order **order, uint32_t *calls);
 
 #endif

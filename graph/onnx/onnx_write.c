@@ -785,18 +785,44 @@ static graft_status open_writer(graft_env *env, const graft_model *model, const 
     return GRAFT_OK;
 }
 
+/* A writer that has found what it would write. */
+static graft_status open_units(graft_env *env, const graft_model *model, const graft_graph *graph,
+                               graft_onnx_writer *writer)
+{
+    graft_status status = GRAFT_OK;
+    uint32_t *order = NULL;
+    GRAFT_CHECK(open_writer(env, model, graph, true, writer));
+    writer->opset = model->onnx->opset;
+    graft_onnx_find_intact(writer);
+    GRAFT_CHECK(graft_onnx_form_units(writer, &order));
+done:
+    return status;
+}
+
+graft_status graft_model_pieces(graft_env *env, graft_arena *arena, const graft_model *model,
+                                const graft_graph *graph, const uint32_t **pieces, uint32_t *count)
+{
+    graft_status status = GRAFT_OK;
+    uint32_t *found = GRAFT_NEW(arena, uint32_t, graph->node_end);
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_onnx_writer writer;
+    GRAFT_CHECK(open_units(env, model, graph, &writer));
+    memcpy(found, writer.unit_of_node, graph->node_end * sizeof(found[0]));
+    *pieces = found;
+    *count = writer.unit_count;
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
 graft_status graft_model_form_of(graft_env *env, const graft_model *model, const graft_graph *graph,
                                  graft_model_form *form)
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
     graft_onnx_writer writer;
-    uint32_t *order = NULL;
     graft_model_form count = {.nodes = 0};
-    GRAFT_CHECK(open_writer(env, model, graph, true, &writer));
-    writer.opset = model->onnx->opset;
-    graft_onnx_find_intact(&writer);
-    GRAFT_CHECK(graft_onnx_form_units(&writer, &order));
+    GRAFT_CHECK(open_units(env, model, graph, &writer));
     for (uint32_t u = 0; u < writer.unit_count; u++) {
         const graft_onnx_unit *unit = &writer.units[u];
         if (writer.dropped[u] || graph->nodes[unit->root].is_const) {

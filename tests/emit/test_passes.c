@@ -7,6 +7,7 @@
 #include "tests/support/onnx_text.h"
 #include "train/search/search.h"
 
+#include <math.h>
 #include <string.h>
 
 /* With a bias the convolution stays the operator that it was when the normalisation goes into its
@@ -177,6 +178,55 @@ static void test_kernels_differ(void **state)
     check_folder_remove(folder);
 }
 
+/* What saves a few nanoseconds and no call is no gain, nor is it one to call more kernels for it; two
+ * products of one tensor that are merged have to be split again. */
+static void test_calls_cost(void **state)
+{
+    static const struct {
+        const char *model;
+        const char *more; /* Computes the same by... */
+        uint32_t calls;   /* ...so many calls more. */
+    } pairs[] = {
+        {"input x 1 8; node Relu x -> y; output y",
+         "input x 1 8; weight z = 0; node Max x z -> y; output y",    0},
+        {"input x 1 8; weight v 8 4; weight w 8 4; node MatMul x v -> y; node MatMul x w -> z;"
+         "output y; output z",             "input x 1 8; weight w 8 8; node MatMul x w -> m; node Split m -> y z : axis=1;"
+         "output y; output z", 0},
+        {"input x 1 8; node Exp x -> y; output y",
+         "input x 1 8; weight w = 2; node Exp x -> e; node Mul e w -> a; node Div a w -> y;"
+         "output y",                                                  2},
+    };
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        char *folder = check_folder_make();
+        graft_session session;
+        graft_cost_total bare[2];
+        graft_cost_total called[2];
+        graft_state states[2];
+        double noise_ns = 0.0;
+        open_text(env, folder, pairs[i].model, true, &session);
+        for (size_t k = 0; k < 2; k++) {
+            const graft_model *model =
+                onnx_text_model(env, k == 0 ? pairs[i].model : pairs[i].more);
+            graft_state_open(env->unit, &model->graph.limits, &states[k]);
+            assert_int_equal(graft_state_set(env, &states[k], &model->graph), GRAFT_OK);
+            assert_int_equal(graft_session_total(env, &session, model, &states[k].graph,
+                                                 &states[k].order, &called[k]),
+                             GRAFT_OK);
+            assert_int_equal(
+                graft_cost_graph(env, session.cost, &states[k].graph, &states[k].order, &bare[k]),
+                GRAFT_OK);
+        }
+        const double more_ns = (called[1].ns - bare[1].ns) - (called[0].ns - bare[0].ns);
+        assert_true(fabs(more_ns - 250.0 * pairs[i].calls) < 1.0);
+        assert_int_equal(graft_session_noise(env, &session, &states[0], &states[1], &noise_ns),
+                         GRAFT_OK);
+        assert_true(noise_ns > 125.0);
+        assert_int_equal(graft_session_close(env, &session), GRAFT_OK);
+        check_folder_remove(folder);
+    }
+}
+
 /* Two layers as exporters write them and simplifiers leave them: with shared constants. */
 #define LAYER(x, y, p)                                                                             \
     "node MatMul " x " w -> " p "m; node Add " p "m b -> " p "h; node Div " p "h r -> " p "d;"     \
@@ -225,7 +275,8 @@ static void test_layers_keep_their_kernels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_opaque_nodes), CHECK_TEST(test_check), CHECK_TEST(test_files_have_no_views),
-        CHECK_TEST(test_kernels_differ), CHECK_TEST(test_layers_keep_their_kernels)};
+        CHECK_TEST(test_opaque_nodes),        CHECK_TEST(test_check),
+        CHECK_TEST(test_files_have_no_views), CHECK_TEST(test_kernels_differ),
+        CHECK_TEST(test_calls_cost),          CHECK_TEST(test_layers_keep_their_kernels)};
     return cmocka_run_group_tests_name("passes", tests, NULL, NULL);
 }

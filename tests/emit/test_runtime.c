@@ -45,7 +45,7 @@ static const runtime_row rows[] = {
     {"pad, conv", IMAGE "ints p = 0 0 1 2 0 0 0 1; node Pad x p -> q; node Conv q w b -> a; node Relu a -> y", "conv_bias", NULL},
     {"a pad of other than zeros", IMAGE "ints p = 0 0 1 2 0 0 0 1; weight o = 1; node Pad x p o -> q; node Conv q w b -> y", "pad pad conv_bias", NULL},
     {"a conv that is read twice", IMAGE "node Conv x w b -> a; node Relu a -> c; node Add a c -> y", "conv_bias relu add", NULL},
-    {"product, bias, relu", MATRIX "node MatMul x w -> a; node Add a b -> s; node Relu s -> y", "matmul_bias", NULL},
+    {"product, bias, relu", MATRIX "node MatMul x w -> a; node Add a b -> s; node Relu s -> y", "matmul_bias", "matmul"},
     {"product of tensors, sum", MATRIX "input z 2 3 8; node MatMul x w -> a; node Add a z -> y", "matmul add", NULL},
     {"equal nodes are one", MATRIX "node Exp x -> a; node Exp x -> c; node Add a c -> y", "exp add", NULL},
     {"gelu", MATRIX SCALARS BELL "node Mul x f -> g; node Mul g half -> y", "div erf add mul mul", "gelu"},
@@ -61,10 +61,16 @@ static const runtime_row rows[] = {
      "node Add v eps -> u; node Sqrt u -> t; node Div d t -> n; node Mul n b -> g; node Add g b -> y",
      "reduce_mean sub mul reduce_mean add sqrt div mul add", "layer_norm"},
     {"layer normalisation behind a transpose", MATRIX SCALARS "node Transpose x -> p : perm=0,2,1; node ReduceMean p -> m : axes=-1,; node Sub p m -> d;"
-     "node Mul d d -> s; node ReduceMean s -> v : axes=-1,; node Add v eps -> u; node Sqrt u -> t; node Div d t -> n; node Add n p -> y",
-     "transpose reduce_mean sub mul reduce_mean add sqrt div add", "transpose reduce_mean sub layer_norm add"},
+     "node Mul d d -> s; node ReduceMean s -> v : axes=-1,; node Add v eps -> u; node Sqrt u -> t; node Div d t -> n;"
+     "weight f 3; node Mul n f -> g; node Add g f -> y", "transpose reduce_mean sub mul reduce_mean add sqrt div mul add", "transpose reduce_mean sub rms_norm add"},
+    {"layer normalisation without a factor", MATRIX SCALARS "node ReduceMean x -> m : axes=-1,; node Sub x m -> d; node Mul d d -> s; node ReduceMean s -> v : axes=-1,;"
+     "node Add v eps -> u; node Sqrt u -> t; node Div d t -> y", "reduce_mean sub mul reduce_mean add sqrt div", NULL},
+    {"layer normalisation without a summand", MATRIX SCALARS "node ReduceMean x -> m : axes=-1,; node Sub x m -> d; node Mul d d -> s; node ReduceMean s -> v : axes=-1,;"
+     "node Add v eps -> u; node Sqrt u -> t; node Div d t -> n; node Mul n b -> y", "reduce_mean sub mul reduce_mean add sqrt div mul", "reduce_mean sub rms_norm"},
     {"normalisation by the root of the mean square", MATRIX SCALARS "node Mul x x -> s; node ReduceMean s -> v : axes=-1,; node Add v eps -> u; node Sqrt u -> t;"
-     "node Div x t -> n; node Mul n b -> y", "mul reduce_mean add sqrt div mul", "layer_norm mul"},
+     "node Div x t -> n; node Mul n b -> y", "mul reduce_mean add sqrt div mul", "rms_norm"},
+    {"the same without a factor", MATRIX SCALARS "node Mul x x -> s; node ReduceMean s -> v : axes=-1,; node Add v eps -> u; node Sqrt u -> t;"
+     "node Div x t -> y", "mul reduce_mean add sqrt div", NULL},
     {"scores of attention", SCALARS "opset 13; input a 2 3 8; input c 2 8 3; input m 2 1 3; node MatMul a c -> s; node Div s eight -> t;"
      "node Add t m -> u; node Softmax u -> y; output y", "matmul div add softmax", "matmul softmax"},
     {"attention", "opset 13; input q 1 3 2 4; input k 1 3 2 4; input v 1 3 2 4; weight h = 8; input m 1 1 1 3;"
@@ -77,7 +83,7 @@ static const runtime_row rows[] = {
      "transpose transpose matmul", NULL},
     {"a classifier's product is no score",
      "opset 13; input x 2 8; weight w 8 8; weight b 8; node MatMul x w -> a; node Add a b -> s; node Softmax s -> y; output y",
-     "matmul_bias softmax", NULL},
+     "matmul_bias softmax", "matmul softmax"},
     {"nothing to fuse", "input x 2 3; node Exp x -> a; node Sqrt a -> y; output y", "exp sqrt", NULL},
 };
 /* clang-format on */
@@ -132,6 +138,51 @@ static void test_own(void **state)
         assert_string_equal(operators_of(env->unit, own), models[i].own);
         const graft_graph *run = fuse(env, &model->graph, RUN);
         assert_null(strstr(operators_of(env->unit, run), "swish"));
+    }
+}
+
+/* How often a runtime calls a kernel: once for each node of the file, but for what fuses. */
+static void test_calls(void **state)
+{
+    static const struct {
+        const char *name;
+        const char *model;
+        uint32_t calls;
+    } models[] = {
+        {"each node is a call",              "input x 2 4; node Exp x -> a; node Sqrt a -> b; node Add a b -> y; output y",  3},
+        {"a product takes more with it",     IMAGE "node Conv x w -> a; node Add a b -> c; node Relu c -> y",                3},
+        {"its bias and activation",          IMAGE "node Conv x w b -> a; node Relu a -> y",                                 1},
+        {"rows are images of one row",
+         "opset 13; input x 1 4 6; weight w 4 4 3; output y; node Conv x w -> a; node Relu a -> y",                          1},
+        {"images of one row are not",
+         "opset 13; input x 1 4 6; weight w 4 4 1 3; ints s = 1 4 1 6; ints t = 1 4 4; output y;"
+         "node Reshape x s -> a; node Conv a w -> b; node Reshape b t -> y",                                                 3},
+        {"an operator in many parts",        MATRIX SCALARS BELL "node Mul x f -> g; node Mul g half -> y",                  1},
+        {"a node that is read as many",      "opset 18; input x 2 4; node HardSwish x -> y; output y",                       1},
+        {"a pad of two axes",
+         IMAGE "ints p = 0 0 1 2 0 0 0 1; node Pad x p -> q; node Conv q w b -> a; node Relu a -> y",                        1},
+        {"a pad alone",                      IMAGE "ints p = 0 0 1 2 0 0 0 1; node Pad x p -> y",                            1},
+        {"nodes that compute the same",      MATRIX "node Exp x -> a; node Exp x -> c; node Add a c -> y",                   2},
+        {"what is known and what does nothing",
+         MATRIX "weight u 8; weight v 8; node Add u v -> k; node Identity x -> i; node Add i k -> y",                        1},
+        {"changes to 8 bits and back",
+         "opset 13; input x 2 4; weight s = 0.5; node QuantizeLinear x s -> q;"
+         "node DequantizeLinear q s -> d; node Exp d -> y; output y",                                                      1},
+    };
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
+        const graft_model *model = onnx_text_model(env, models[i].model);
+        const graft_order first = build_order(env->unit, &model->graph);
+        const graft_graph *graph = &model->graph;
+        const graft_order *order = &first;
+        graft_runtime runtime;
+        uint32_t calls = 0;
+        assert_int_equal(graft_runtime_open(env, env->unit, NULL, 0, &runtime), GRAFT_OK);
+        assert_int_equal(graft_runtime_calls(env, env->unit, &runtime, model, &graph, &order, &calls),
+                         GRAFT_OK);
+        if (calls != models[i].calls) {
+            fail_msg("%s: %u calls, not %u", models[i].name, calls, models[i].calls);
+        }
     }
 }
 
@@ -209,9 +260,10 @@ static void test_pairs_of_one_price(void **state)
 int main(void)
 {
     enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
-    struct CMUnitTest tests[ROWS + 3] = {[ROWS] = CHECK_TEST(test_pairs_of_one_price),
+    struct CMUnitTest tests[ROWS + 4] = {[ROWS] = CHECK_TEST(test_pairs_of_one_price),
                                          [ROWS + 1] = CHECK_TEST(test_own),
-                                         [ROWS + 2] = CHECK_TEST(test_resizing)};
+                                         [ROWS + 2] = CHECK_TEST(test_resizing),
+                                         [ROWS + 3] = CHECK_TEST(test_calls)};
     for (size_t i = 0; i < ROWS; i++) {
         tests[i] = (struct CMUnitTest){.name = rows[i].name, .test_func = test_row};
         memcpy(&tests[i].initial_state, &(const void *){&rows[i]}, sizeof(void *));
