@@ -22,10 +22,6 @@ static const double least_gain = 0.002;
 static const double kernels_differ = 0.1;
 static const double calls_differ = 0.5; /* And what is around it, by this part of a call. */
 
-/* What a runtime takes to call a kernel, however little that has to do: onnxruntime takes 230 to
- * 300 ns for one that has eight numbers to work on. What is measured here has none of it. */
-static const double call_ns = 250.0;
-
 /* ---------------------------------------------------------------- prices */
 
 /* Costs are measured without what a runtime takes to call a kernel. */
@@ -34,25 +30,17 @@ static bool has_calls(const graft_session *session)
     return session->runtime != NULL && !graft_device_is_program(session->device);
 }
 
-/* Of a graph that is written into the file of `model`: what a runtime makes of it. *calls_ns is what
- * calling its kernels takes. */
-static graft_status fuse(graft_env *env, const graft_session *session, const graft_model *model,
-                         graft_arena *arena, const graft_graph **graph, const graft_order **order,
-                         double *calls_ns)
+graft_status graft_session_fuse(graft_env *env, const graft_session *session, graft_arena *arena,
+                                const graft_model *model, const graft_graph **graph,
+                                const graft_order **order, uint32_t *calls)
 {
-    graft_status status = GRAFT_OK;
-    uint32_t calls = 0;
-    *calls_ns = 0.0;
-    if (session->runtime == NULL) {
-        return GRAFT_OK;
+    *calls = 0;
+    if (has_calls(session)) {
+        return graft_runtime_calls(env, arena, session->runtime, model, graph, order, calls);
     }
-    if (!has_calls(session)) {
-        return graft_runtime_fuse(env, arena, &session->runtime->priced, graph, order);
-    }
-    GRAFT_CHECK(graft_runtime_calls(env, arena, session->runtime, model, graph, order, &calls));
-    *calls_ns = call_ns * calls;
-done:
-    return status;
+    return session->runtime == NULL
+               ? GRAFT_OK
+               : graft_runtime_fuse(env, arena, &session->runtime->priced, graph, order);
 }
 
 graft_status graft_session_price(graft_env *env, graft_session *session, const graft_graph *graph,
@@ -60,10 +48,11 @@ graft_status graft_session_price(graft_env *env, graft_session *session, const g
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
-    double calls_ns = 0.0;
-    GRAFT_CHECK(fuse(env, session, session->model, env->scratch, &graph, &order, &calls_ns));
+    uint32_t calls = 0;
+    GRAFT_CHECK(
+        graft_session_fuse(env, session, env->scratch, session->model, &graph, &order, &calls));
     GRAFT_CHECK(graft_cost_price(env, session->cost, graph, order, ns));
-    *ns += calls_ns;
+    *ns += GRAFT_CALL_NS * calls;
 done:
     graft_arena_release(env->scratch, mark);
     return status;
@@ -99,10 +88,10 @@ graft_status graft_session_total(graft_env *env, graft_session *session, const g
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
-    double calls_ns = 0.0;
-    GRAFT_CHECK(fuse(env, session, model, env->scratch, &graph, &order, &calls_ns));
+    uint32_t calls = 0;
+    GRAFT_CHECK(graft_session_fuse(env, session, env->scratch, model, &graph, &order, &calls));
     GRAFT_CHECK(graft_cost_graph(env, session->cost, graph, order, total));
-    total->ns += calls_ns;
+    total->ns += GRAFT_CALL_NS * calls;
 done:
     graft_arena_release(env->scratch, mark);
     return status;
@@ -151,9 +140,9 @@ graft_status graft_session_noise(graft_env *env, graft_session *session, const g
         if (order != 0) {
             uint32_t s = order > 0;
             GRAFT_CHECK(graft_cost_signature(env, session->cost, &lists[s][at[s]], &entry));
-            const double elsewhere = has_calls(session)
-                                         ? kernels_differ * entry.median_ns + calls_differ * call_ns
-                                         : 0.0;
+            const double elsewhere =
+                has_calls(session) ? kernels_differ * entry.median_ns + calls_differ * GRAFT_CALL_NS
+                                   : 0.0;
             squares += entry.spread_ns * entry.spread_ns + elsewhere * elsewhere;
         }
         at[0] += order <= 0;
@@ -245,6 +234,29 @@ static bool has_form(const graft_model *model, const graft_rule *rule)
     return has;
 }
 
+static bool has_operator(const graft_pattern *pattern, uint32_t op)
+{
+    bool has = false;
+    for (uint32_t n = 0; n < pattern->node_count; n++) {
+        has = has || pattern->nodes[n].op == op;
+    }
+    return has;
+}
+
+/* Whether a runtime runs the same kernel on both sides: a bias of zeros is none, and a normalisation
+ * whose steps it does not see as such is written in such steps again. */
+static bool is_idle(const graft_model *model, const graft_rule *rule)
+{
+    const graft_pattern *from = &rule->source;
+    const graft_pattern *to = &rule->target;
+    const bool zeros =
+        from->node_count == 1 && to->node_count == 2 && has_operator(to, GRAFT_OP_fill) &&
+        (has_operator(to, GRAFT_OP_matmul_bias) || has_operator(to, GRAFT_OP_conv_bias));
+    return zeros ||
+           (has_operator(to, GRAFT_OP_layer_norm) && !has_operator(from, GRAFT_OP_layer_norm) &&
+            graft_model_in_steps(model, GRAFT_OP_layer_norm));
+}
+
 /* A model of 16 bits has its numbers rounded to its type; with those of a rule rounded likewise the rule
  * matches them, and is not the one that was proved. So a user has to ask for it. */
 static void round_rules(graft_env *env, graft_session *session)
@@ -288,6 +300,10 @@ static void choose_rules(graft_env *env, const graft_session_options *options, u
         }
         if (options->file && !has_form(session->model, &entry->rule)) {
             formless++;
+            continue;
+        }
+        if (options->file && !graft_device_is_program(session->device) &&
+            is_idle(session->model, &entry->rule)) {
             continue;
         }
         if (graft_survey_suits(session->device, &entry->rule)) {

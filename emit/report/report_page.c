@@ -178,6 +178,22 @@ static void append_row(graft_env *env, const graft_model *model, const graft_gra
     graft_json_append(&json, list);
 }
 
+/* What calling kernels takes. */
+static void append_calls(graft_env *env, uint32_t calls, graft_buffer *list)
+{
+    graft_json json;
+    graft_json_begin(&json, env->life);
+    graft_json_string(&json, "op", "calls");
+    graft_json_string(&json, "what", "of kernels");
+    graft_json_integer(&json, "count", calls);
+    graft_json_number(&json, "ns", GRAFT_CALL_NS);
+    graft_json_number(&json, "spread", 0.0);
+    graft_json_integer(&json, "flops", 0);
+    graft_json_integer(&json, "bytes", 0);
+    graft_json_bool(&json, "measured", true);
+    graft_json_append(&json, list);
+}
+
 /* Lists what the price of a graph of the model is the sum of, and how it is run. */
 static graft_status list_costs(graft_env *env, const graft_report_page *page,
                                const graft_model *model, const graft_graph *of, graft_buffer *list)
@@ -190,19 +206,21 @@ static graft_status list_costs(graft_env *env, const graft_report_page *page,
     graft_schedule schedule;
     graft_cost_row *rows = NULL;
     uint32_t count = 0;
+    uint32_t calls = 0;
     graft_state state;
     graft_state_open(env->life, &limits, &state);
     GRAFT_CHECK(graft_state_set(env, &state, of));
     graph = &state.graph;
     order = &state.order;
     graft_cost_set_model(session->cost, model);
-    if (session->runtime != NULL) {
-        GRAFT_CHECK(graft_runtime_fuse(env, env->life, &session->runtime->priced, &graph, &order));
-    }
+    GRAFT_CHECK(graft_session_fuse(env, session, env->life, model, &graph, &order, &calls));
     GRAFT_CHECK(graft_cost_plan(env, session->cost, env->life, graph, order, &schedule));
     GRAFT_CHECK(graft_cost_rows(env, session->cost, graph, &schedule, &rows, &count));
     for (uint32_t i = 0; i < count; i++) {
         append_row(env, model, graph, &rows[i], list);
+    }
+    if (calls > 0) {
+        append_calls(env, calls, list);
     }
 done:
     graft_cost_set_model(session->cost, session->model);

@@ -29,9 +29,9 @@ static const char *const activations[] = {
 /* A convolution along one axis is one of images of one row, between reshapes. */
 #define FREE_OF_ROWS(product) FREE("reshape#3(" product ")")
 
-/* Of a device that does not say what it fuses. It takes no time there, nor does a bias: what is
- * measured for one with and one without differs by less than by what runtimes differ, and no rewrite
- * may find the difference worth parting them. */
+/* Of a device that does not say what it fuses. It takes no time there: what is measured for one
+ * with and one without differs by less than by what runtimes differ, and no rewrite may find the
+ * difference worth parting them. */
 static const char *const free_activations[] = {
     FREE("conv#1(a,b)"),
     FREE("conv_bias#1(a,b,c,activation=none)"),
@@ -43,7 +43,6 @@ static const char *const free_activations[] = {
     "conv_bias_add#1(a,b,c,d) = conv_bias_add#1(a,b,c,d,activation=none)"
     " where 1 <= #1.activation",
     "matmul_bias#1(a,b,c) = matmul_bias(a,b,c,activation=none) where 1 <= #1.activation",
-    "matmul_bias(a,b,c,activation=none) = matmul(a,b)",
 };
 
 #define PADDED(conv, more)                                                                         \
