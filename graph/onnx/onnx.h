@@ -126,6 +126,8 @@ typedef struct graft_onnx_reader {
     uint32_t size_count;
     uint32_t size_capacity;
     uint64_t known_bytes; /* Held by what nodes of constants compute. */
+    bool tight; /* What nodes of constants compute is a weight only where it is hardly larger than
+                   what it is made of: else the file would grow. */
     graft_model_record *records;
     uint32_t record_count;
     uint32_t record_capacity;

@@ -17,6 +17,7 @@
 #include <string.h>
 
 enum { INPUTS_MOST = 64, RESULT_BYTES_MOST = 1 << 20, ALL_BYTES_MOST = 64 << 20 };
+enum { TIGHT_BYTES_MOST = 1 << 10 };
 
 static const uint32_t places_most = 1U << 24;
 
@@ -90,9 +91,11 @@ static bool start_result(constant *c, const graft_shape *shape)
 {
     uint64_t elements = graft_shape_elements(shape);
     uint64_t bytes = elements * graft_onnx_held_bytes(shape->dtype);
+    const uint64_t growth = bytes > c->in_bytes ? bytes - c->in_bytes : 0;
     if (elements == 0 || elements > INT32_MAX || bytes == 0 ||
-        (bytes > RESULT_BYTES_MOST && bytes > c->in_bytes) ||
-        bytes + c->reader->known_bytes > ALL_BYTES_MOST) {
+        (bytes > RESULT_BYTES_MOST && growth > 0) ||
+        bytes + c->reader->known_bytes > ALL_BYTES_MOST ||
+        (c->reader->tight && growth > TIGHT_BYTES_MOST)) {
         return false;
     }
     c->reader->known_bytes += bytes;

@@ -591,8 +591,9 @@ static graft_status check_message(graft_onnx_reader *reader)
 typedef struct {
     const graft_onnx_source *source;
     const graft_model_options *options;
-    const bool *bound; /* As in the reader. */
+    const bool *bound; /* These three as in the reader. */
     uint32_t sample;
+    bool tight;
 } reading;
 
 static graft_status read_once(graft_env *env, graft_arena *arena, const reading *how,
@@ -608,6 +609,7 @@ static graft_status read_once(graft_env *env, graft_arena *arena, const reading 
                                 .options = how->options,
                                 .bound = how->bound,
                                 .sample = how->sample,
+                                .tight = how->tight,
                                 .folder = how->source->folder};
     made->file = graft_arena_strdup(arena, how->source->file);
     made->onnx = onnx;
@@ -716,6 +718,49 @@ done:
     return status;
 }
 
+/* By value: whether a node that runs reads it, or it is the model's output. */
+static bool *find_read(graft_arena *scratch, const graft_graph *graph)
+{
+    bool *read = GRAFT_NEW(scratch, bool, graph->value_end);
+    for (graft_index i = 0; i < graph->output_count; i++) {
+        read[graph->outputs[i]] = true;
+    }
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        const bool runs = graph->nodes[n].op != GRAFT_OP_NONE && !graph->nodes[n].is_const;
+        for (uint32_t k = 0; runs && k < graph->nodes[n].input_count; k++) {
+            const graft_index v = graft_node_input(graph, n, k);
+            if (v != GRAFT_NONE) {
+                read[v] = true;
+            }
+        }
+    }
+    return read;
+}
+
+/* Whether the constants that nodes which run read, as they would be stored, are more than all of the
+ * file that was read, by a hundredth and some pages. */
+static bool swells(graft_env *env, const graft_model *model, const graft_onnx_source *source)
+{
+    enum { PAGES_BYTES = 16 << 10, PART = 100 };
+    const graft_graph *graph = &model->graph;
+    const graft_mark mark = graft_arena_mark(env->scratch);
+    const bool *read = find_read(env->scratch, graph);
+    const uint64_t had = protobuf_c_message_get_packed_size(&source->proto->base);
+    uint64_t bytes = 0;
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        const graft_value *value = &graph->values[v];
+        const Onnx__TensorProto *tensor =
+            value->kind == GRAFT_VALUE_WEIGHT ? model->weights[value->source].tensor : NULL;
+        if (read[v] && tensor != NULL) {
+            bytes += protobuf_c_message_get_packed_size(&tensor->base);
+        } else if (read[v] && value->is_const && value->shape.rank != GRAFT_RANK_UNKNOWN) {
+            bytes += graft_shape_bytes(&value->shape);
+        }
+    }
+    graft_arena_release(env->scratch, mark);
+    return bytes > had + had / PART + PAGES_BYTES;
+}
+
 graft_status graft_onnx_read_message(graft_env *env, graft_arena *arena,
                                      const graft_onnx_source *source,
                                      const graft_model_options *options, graft_model **model)
@@ -724,11 +769,15 @@ graft_status graft_onnx_read_message(graft_env *env, graft_arena *arena,
     graft_model *made = NULL;
     bool open = options != NULL && options->keep_open;
     const int verbosity = env->verbosity;
-    const reading how = {.source = source, .options = options, .sample = open ? 1 : 0};
+    reading how = {.source = source, .options = options, .sample = open ? 1 : 0};
     GRAFT_CHECK(graft_onnx_freeze(env, arena, source, options));
     GRAFT_CHECK(read_choices(env, arena, &how));
     env->verbosity = open ? 0 : verbosity;
     status = read_once(env, arena, &how, &made);
+    if (status == GRAFT_OK && open && swells(env, made, source)) {
+        how.tight = true;
+        status = read_once(env, arena, &how, &made);
+    }
     env->verbosity = verbosity;
     if (status != GRAFT_OK) {
         goto done;
