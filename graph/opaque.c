@@ -81,6 +81,7 @@ bool graft_opaque_describe(const Onnx__NodeProto *proto, const graft_graph *grap
                            graft_opaque *opaque)
 {
     static const char *const copies[] = {"Unsqueeze", "Squeeze", "Reshape", "Flatten", "Identity"};
+    static const char *const of_one[] = {"Max", "Min", "Sum", "Mean"};
     const graft_node *n = &graph->nodes[node];
     if (proto->op_type == NULL || n->input_count < 1 || n->output_count < 1 ||
         n->output_count > GRAFT_OPAQUE_OUTPUTS_MOST) {
@@ -117,6 +118,11 @@ bool graft_opaque_describe(const Onnx__NodeProto *proto, const graft_graph *grap
     }
     for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++) {
         if (strcmp(proto->op_type, copies[i]) == 0) {
+            return find_copy(opaque);
+        }
+    }
+    for (size_t i = 0; i < sizeof(of_one) / sizeof(of_one[0]); i++) {
+        if (n->input_count == 1 && strcmp(proto->op_type, of_one[i]) == 0) {
             return find_copy(opaque);
         }
     }

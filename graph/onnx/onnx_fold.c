@@ -360,6 +360,9 @@ static const struct {
     {"Shape",           fold_shape            },
     {"Size",            fold_size             },
     {"Identity",        fold_identity         },
+    {"Max",             fold_identity         }, /* Of one tensor, as these are. */
+    {"Min",             fold_identity         },
+    {"Sum",             fold_identity         },
     {"Cast",            fold_cast             },
     {"Gather",          fold_gather           },
     {"Concat",          fold_concat           },

@@ -86,6 +86,10 @@ static const foreign_row rows[] = {
      "node Cast a -> b : to=6; node BitwiseXor i b -> c; node BitwiseNot c -> d; "
      "node Cast d -> y : to=1; output y",                                                     4,
      {-7, -8, -5, -6}                                  },
+    {"the largest and least of one tensor of whole numbers",
+     "input x 4; node Cast x -> i : to=7; node Max i -> a; node Min a -> b; "
+     "node Cast b -> y : to=1; output y",                                                     4,
+     {0, 1, 2, 3}                                      },
     {"bounds of whole numbers",
      "input x 4; scalar a = 1; scalar b = 2; node Cast x -> i : to=7; "
      "node Clip i a b -> c; node Cast c -> y : to=1; output y",                               4,
