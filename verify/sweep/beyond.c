@@ -103,6 +103,8 @@ static void change_slots(changer *c, graft_point *point)
         if (kind == GRAFT_SLOT_REAL && once_in(&c->rng, 2)) {
             float value = (float)((int32_t)graft_rng_below(&c->rng, 71) - 30) / 8.0F;
             memcpy(&point->slots[s], &value, sizeof value);
+        } else if (kind == GRAFT_SLOT_BYTE && once_in(&c->rng, 2)) {
+            point->slots[s] = graft_named_byte(&c->rng);
         } else if ((kind == GRAFT_SLOT_NUMBER || kind == GRAFT_SLOT_AXIS) && once_in(&c->rng, 4)) {
             point->slots[s] +=
                 kind == GRAFT_SLOT_AXIS ? 1 : 1 + (int32_t)graft_rng_below(&c->rng, 3);

@@ -192,7 +192,8 @@ static void add_move(move *moves, uint32_t *count, move m)
 
 static bool is_counted(const walker *w, uint32_t slot)
 {
-    return w->slots[slot] == GRAFT_SLOT_NUMBER || w->slots[slot] == GRAFT_SLOT_SIZE;
+    return w->slots[slot] == GRAFT_SLOT_NUMBER || w->slots[slot] == GRAFT_SLOT_BYTE ||
+           w->slots[slot] == GRAFT_SLOT_SIZE;
 }
 
 static uint32_t list_moves(const walker *w, const graft_point *base, move *moves)
@@ -205,7 +206,8 @@ static uint32_t list_moves(const walker *w, const graft_point *base, move *moves
     }
     for (uint32_t i = 0; i < w->rule->slot_count; i++) {
         if (is_counted(w, i)) {
-            add_move(moves, &count, (move){true, false, (uint8_t)i, 0, 0});
+            int32_t least = w->slots[i] == GRAFT_SLOT_BYTE ? GRAFT_BYTE_LEAST : 0;
+            add_move(moves, &count, (move){true, false, (uint8_t)i, 0, least});
         }
     }
     return count;
@@ -252,7 +254,7 @@ typedef struct {
 } scan;
 
 /* Keeps the instance if it is named, or next to where a comparison turns; both sides of that. */
-static void scan_point(walker *w, scan *s, const graft_point *point, int32_t value)
+static void scan_point(walker *w, scan *s, const graft_point *point, bool is_named)
 {
     uint64_t work = weigh(w, point);
     if (work == 0) {
@@ -263,7 +265,7 @@ static void scan_point(walker *w, scan *s, const graft_point *point, int32_t val
     if (turned) {
         keep(w, &s->point, s->work);
     }
-    if (turned || s->turned || w->is_named[value]) {
+    if (turned || s->turned || is_named) {
         keep(w, point, work);
     }
     *s = (scan){.point = *point, .work = work, .guards = guards, .turned = turned};
@@ -271,16 +273,19 @@ static void scan_point(walker *w, scan *s, const graft_point *point, int32_t val
 
 static void scan_move(walker *w, const graft_point *base, const move *m)
 {
+    const bool is_byte = m->least < 0;
+    const int32_t most = is_byte ? GRAFT_BYTE_MOST : GRAFT_NAMED_MOST;
     scan s = {.work = 0};
     graft_point point;
-    for (int32_t value = m->least; value <= GRAFT_NAMED_MOST && !is_full(w); value++) {
-        if (value > SCANNED && !w->is_named[value]) {
+    for (int32_t value = m->least; value <= most && !is_full(w); value++) {
+        bool is_named = is_byte || w->is_named[value];
+        if (value > SCANNED && !is_named) {
             continue;
         }
         if (!make_move(w, base, m, value, &point)) {
             return;
         }
-        scan_point(w, &s, &point, value);
+        scan_point(w, &s, &point, is_named);
     }
 }
 

@@ -4,8 +4,8 @@
  * From some instances on, one size or attribute at a time is given each number up to a few hundred
  * and each that the rule names, alone or with all that are the same number; of these instances
  * those are kept at which a comparison, a minimum or a maximum goes the other way than at the one
- * before, and those at named numbers. The same is done once more from some of what was kept, so
- * that two numbers are unusual at once. Others are drawn freely, with sizes of 1, 2 and a named
+ * before, those at named numbers, and all of 8 bits. The same is done once more from some of what
+ * was kept, so that two numbers are unusual at once. Others are drawn freely, with sizes of 1, 2 and a named
  * number or two. Tensors stay small. Nothing is proved here; what is found can only refute. */
 #ifndef GRAFT_BOUNDARY_H
 #define GRAFT_BOUNDARY_H

@@ -45,7 +45,7 @@ static const struct {
     {"value",    5, {F_MINUS_ONE, F_ZERO, F_HALF, F_ONE, F_TWO}    },
     {"epsilon",  3, {F_SMALL, F_HALF, F_TWO}                       },
     {"scale",    4, {F_HALF, F_ONE, F_TENTH, F_SMALL}              },
-    {"zero",     6, {0, -128, 3, -5, 255, 127}                     },
+    {"zero",     8, {0, -128, 3, -5, 255, 127, -1, 1}              },
     {"least",    2, {0, -128}                                      },
 };
 

@@ -20,7 +20,9 @@ static graft_slot_kind kind_of(const graft_attr_info *attr)
 {
     switch ((graft_attr_kind)attr->kind) {
     case GRAFT_ATTR_INT:
-        return strncmp(attr->name, "ax", 2) == 0 ? GRAFT_SLOT_AXIS : GRAFT_SLOT_NUMBER;
+        return attr->role == GRAFT_ROLE_BYTE       ? GRAFT_SLOT_BYTE
+               : strncmp(attr->name, "ax", 2) == 0 ? GRAFT_SLOT_AXIS
+                                                   : GRAFT_SLOT_NUMBER;
     case GRAFT_ATTR_DIM:
         return GRAFT_SLOT_SIZE;
     case GRAFT_ATTR_FLOAT:
@@ -42,6 +44,11 @@ void graft_named_slots(const graft_rule *rule, uint8_t kinds[GRAFT_RULE_MAX_SLOT
             }
         }
     }
+}
+
+int32_t graft_named_byte(graft_rng *rng)
+{
+    return GRAFT_BYTE_LEAST + (int32_t)graft_rng_below(rng, GRAFT_BYTE_MOST - GRAFT_BYTE_LEAST + 1);
 }
 
 /* --------------------------------------------------------------- constants */
@@ -101,7 +108,7 @@ static void read_attrs(constants *c, const graft_pattern *side)
             }
             if (kind == GRAFT_SLOT_REAL) {
                 add_real_constant(c, node->attrs[i].value);
-            } else if (kind == GRAFT_SLOT_NUMBER || kind == GRAFT_SLOT_SIZE) {
+            } else if (kind != GRAFT_SLOT_AXIS && kind != GRAFT_SLOT_OTHER) {
                 add_either(c, node->attrs[i].value);
             }
         }

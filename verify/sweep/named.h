@@ -9,8 +9,12 @@
 #define GRAFT_NAMED_H
 
 #include "graft/graft.h"
+#include "graph/base/rng.h"
 
 enum { GRAFT_NAMED_WHOLE = 192, GRAFT_NAMED_REAL = 96, GRAFT_NAMED_MOST = 2048 };
+
+/* Numbers of 8 bits, with a sign and without. */
+enum { GRAFT_BYTE_LEAST = -128, GRAFT_BYTE_MOST = 255 };
 
 typedef struct graft_named {
     uint32_t whole_count;
@@ -25,6 +29,7 @@ void graft_named_read(const graft_rule *rule, graft_named *named);
 /* What a slot stands for, by the first attribute of the source that it is. */
 typedef enum graft_slot_kind {
     GRAFT_SLOT_NUMBER,
+    GRAFT_SLOT_BYTE, /* A number of 8 bits: there are few, some below 0, and each is tried. */
     GRAFT_SLOT_AXIS,
     GRAFT_SLOT_SIZE,
     GRAFT_SLOT_REAL,
@@ -32,5 +37,8 @@ typedef enum graft_slot_kind {
 } graft_slot_kind;
 
 void graft_named_slots(const graft_rule *rule, uint8_t kinds[GRAFT_RULE_MAX_SLOTS]);
+
+/* Any number of 8 bits. */
+int32_t graft_named_byte(graft_rng *rng);
 
 #endif

@@ -164,7 +164,7 @@ static bool make_move(graft_point *point, const move *m)
         return true;
     case MOVE_SLOT:
         point->slots[m->index] += m->step;
-        return point->slots[m->index] >= 0;
+        return true; /* Whether the operator has such a number the instance says. */
     case MOVE_SWAP_SIZES:
         return swap_sizes(shape, m->axis, (uint32_t)m->step);
     case MOVE_SWAP_SLOTS:

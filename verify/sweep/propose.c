@@ -433,5 +433,8 @@ int32_t graft_propose_value(graft_finder *f, const graft_step *s)
             return f->point.slots[slot];
         }
     }
+    if (s->attr->role == GRAFT_ROLE_BYTE) {
+        return graft_named_byte(&f->rng);
+    }
     return count > 0 ? random_dim(f, known[graft_rng_below(&f->rng, count)]) : 1;
 }

@@ -431,9 +431,26 @@ static bool drop_axes(shrinker *s)
     return false;
 }
 
+/* Real attributes of 1: what differs by a tiny scale differs by less than binary32 shows. */
+static bool make_units(shrinker *s)
+{
+    static const int32_t one = 0x3f800000;
+    uint8_t kinds[GRAFT_RULE_MAX_SLOTS];
+    bool any = false;
+    graft_named_slots(s->rule, kinds);
+    for (uint32_t i = 0; i < s->rule->slot_count; i++) {
+        graft_point point = s->best.point;
+        point.slots[i] = one;
+        any = (kinds[i] == GRAFT_SLOT_REAL && s->best.point.slots[i] != one && take(s, &point)) ||
+              any;
+    }
+    return any;
+}
+
 static bool shrink_once(shrinker *s)
 {
-    bool any = drop_axes(s);
+    bool any = make_units(s);
+    any = drop_axes(s) || any;
     list_members(s);
     for (uint32_t i = 0; i < s->count; i++) {
         graft_point point = s->best.point;
