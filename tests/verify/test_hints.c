@@ -35,22 +35,28 @@ static const struct {
     const char *text;
     bool holds;
 } cases[] = {
-    {"add(a, b) = add(b, a)",                                                               true },
-    {"matmul(add(a, b), c) = add(matmul(a, c), matmul(b, c)) where same_shape(a, b)",       true },
-    {"matmul(a, matmul(b, c)) = matmul(matmul(a, b), c)",                                   true },
+    {"add(a, b) = add(b, a)",                                                                  true },
+    {"matmul(add(a, b), c) = add(matmul(a, c), matmul(b, c)) where same_shape(a, b)",          true },
+    {"matmul(a, matmul(b, c)) = matmul(matmul(a, b), c)",                                      true },
     {"matmul(concat#1(a, b), concat#2(c, d)) = add(matmul(a, c), matmul(b, d)) "
-     "where rank(a) = 2 and #1.axis = 1 and #2.axis = 0",                              true },
-    {"matmul(a, b) = matmul(b, a)",                                                         false},
+     "where rank(a) = 2 and #1.axis = 1 and #2.axis = 0",                                 true },
+    {"matmul(a, b) = matmul(b, a)",                                                            false},
     {"reduce_sum(add(a, b), axes=1, keep=1) = add(reduce_sum(a, axes=1, keep=1), "
-     "reduce_sum(b, axes=1, keep=1)) where rank(a) = 1 and rank(b) = 1",               false},
+     "reduce_sum(b, axes=1, keep=1)) where rank(a) = 1 and rank(b) = 1",                  false},
     {"reduce_sum(slice(a, axis=0, start=0, end=2), axes=1, keep=1) = "
-     "reduce_sum(slice(a, axis=0, start=1, end=3), axes=1, keep=1) where rank(a) = 1", false},
+     "reduce_sum(slice(a, axis=0, start=1, end=3), axes=1, keep=1) where rank(a) = 1",    false},
     {"reduce_max(slice(a, axis=0, start=0, end=2), axes=1, keep=1) = "
-     "reduce_max(slice(a, axis=0, start=1, end=3), axes=1, keep=1) where rank(a) = 1", false},
-    {"reduce_sum(a, axes=1, keep=0) = reduce_sum(a, axes=2, keep=0) where rank(a) = 2",     false},
+     "reduce_max(slice(a, axis=0, start=1, end=3), axes=1, keep=1) where rank(a) = 1",    false},
+    {"reduce_sum(a, axes=1, keep=0) = reduce_sum(a, axes=2, keep=0) where rank(a) = 2",        false},
     {"mul(matmul(a, b), matmul(a, b)) = matmul(mul(a, a), mul(b, b)) where rank(a) = 2 and rank(b) "
-     "= 2",                                                                            false},
-    {"div(a, b) = mul(a, div(b, b))",                                                       false},
+     "= 2",                                                                               false},
+    {"reduce_max(repeat(a, axis=0, times=2), axes=1, keep=1) = reduce_max(a, axes=1, keep=1)",
+     true                                                                                           },
+    {"reduce_sum(repeat(a, axis=0, times=2), axes=1, keep=1) = reduce_sum(a, axes=1, keep=1)",
+     false                                                                                          },
+    {"repeat(slice(a, axis=0, start=0, end=2), axis=0, times=2) = "
+     "slice(repeat(a, axis=0, times=2), axis=0, start=2, end=6)",                         false},
+    {"div(a, b) = mul(a, div(b, b))",                                                          false},
 };
 
 typedef struct {
@@ -109,6 +115,16 @@ static bool lie_solve(void *context, const graft_sym *s, Z3_ast difference, graf
         x->opposite = !x->opposite;
     }
     return found;
+}
+
+static Z3_ast lie_multiples(void *context, const graft_sym *s, Z3_ast x, Z3_ast n)
+{
+    liar *l = context;
+    Z3_ast y = l->how == SILENT ? NULL : l->hinter.hints.multiples(&l->hinter, s, x, n);
+    return l->how == SHIFTED ? graft_sym_add(s, y, graft_sym_int(s, 1))
+           : l->how == ONES  ? graft_sym_int(s, 1)
+           : l->how == FIRST ? x
+                             : y;
 }
 
 static bool lie_map(void *context, graft_sym *s, const graft_sym_pair *pair, uint32_t way,
@@ -204,6 +220,7 @@ static liar *open_liar(graft_env *env, graft_core *core, lie how)
                                  .can_hold = lie_can_hold,
                                  .laws = lie_laws,
                                  .solve = lie_solve,
+                                 .multiples = lie_multiples,
                                  .leave_out = lie_leave_out,
                                  .learn = lie_learn,
                                  .map = lie_map,

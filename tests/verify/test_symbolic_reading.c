@@ -120,6 +120,9 @@ static int64_t function_at(workspace *w, Z3_ast term)
         int64_t outputs = integer_at(w, graft_sym_arg(s, term, 1));
         return a / (outputs / integer_at(w, graft_sym_arg(s, term, 2)));
     }
+    if (graft_sym_is_app(s, term, s->quotient)) {
+        return a / integer_at(w, graft_sym_arg(s, term, 1));
+    }
     if (graft_sym_is_app(s, term, s->window)) {
         return a / integer_at(w, graft_sym_arg(s, term, 1)) + 1;
     }

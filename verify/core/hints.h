@@ -16,10 +16,10 @@ typedef struct graft_sym_pair {
     Z3_ast bodies[2];
 } graft_sym_pair;
 
-/* Two integers that are multiplied if neither is negative; or a group (symassume.c). */
+/* Two integers that are multiplied if neither is negative; or a group or quotient (symassume.c). */
 typedef struct graft_sym_law {
     Z3_ast p;
-    Z3_ast f; /* NULL: p is a group. */
+    Z3_ast f; /* NULL: p is one of these. */
 } graft_sym_law;
 
 /* times (symbol - value) is 0; `opposite`: times (value - symbol). */
@@ -51,6 +51,9 @@ typedef struct graft_sym_hints {
     /* What a difference that is 0 says of one of its symbols. The symbol is replaced everywhere if
      * the difference is that multiple and the value does not mention it (symsolve.c). */
     bool (*solve)(void *context, const graft_sym *s, Z3_ast difference, graft_sym_solution *x);
+    /* A number y of times that n goes into a part of x; NULL for none. The quotient of x by n is
+     * that of x - y n and y more, whatever y is (symterm.h). */
+    Z3_ast (*multiples)(void *context, const graft_sym *s, Z3_ast x, Z3_ast n);
     /* Is told when Z3 has found numbers at which what the solver was told is true. */
     void (*learn)(void *context, Z3_context z3, Z3_solver solver);
     /* The way-th map from the binders of the first fold to those of the second: `to` gets a term

@@ -87,13 +87,23 @@ static Z3_ast state_group(const graft_sym *s, Z3_ast group)
     return Z3_mk_implies(s->z3, graft_sym_in_range(s, o, outputs), Z3_mk_and(s->z3, 2, follows));
 }
 
+static Z3_ast state_quotient(const graft_sym *s, Z3_ast quotient)
+{
+    Z3_ast n = graft_sym_arg(s, quotient, 1); /* At least 1. */
+    Z3_ast left = graft_sym_sub(s, graft_sym_arg(s, quotient, 0), graft_sym_mul(s, quotient, n));
+    return graft_sym_in_range(s, left, n);
+}
+
 /* A law that holds of all integers, for Z3 does not multiply inequalities: p >= 0 and f >= 0 imply
- * p f >= 0; without f what the definition of a group says. So nothing rests on the choice. */
+ * p f >= 0; without f what the definition of a group or quotient says. So nothing rests on the
+ * choice. */
 Z3_ast graft_sym_state_law(const graft_sym *s, const graft_sym_law *law)
 {
     Z3_ast zero = graft_sym_int(s, 0);
     if (law->f == NULL) {
-        return graft_sym_is_app(s, law->p, s->group) ? state_group(s, law->p) : Z3_mk_true(s->z3);
+        return graft_sym_is_app(s, law->p, s->group)      ? state_group(s, law->p)
+               : graft_sym_is_app(s, law->p, s->quotient) ? state_quotient(s, law->p)
+                                                          : Z3_mk_true(s->z3);
     }
     Z3_ast given[2] = {Z3_mk_le(s->z3, zero, law->p), Z3_mk_le(s->z3, zero, law->f)};
     return Z3_mk_implies(s->z3, Z3_mk_and(s->z3, 2, given),

@@ -74,6 +74,7 @@ static rd_int rd_group(const rd *r, rd_int output, rd_int outputs, rd_int groups
 #define rd_attr(r, k)       none(r, k, 0)
 #define rd_whole(r, n)      ((void)(n), none(r, 0, 0))
 #define rd_sub              rd_add
+#define rd_quotient         rd_add
 #define rd_mul              rd_add
 
 static rd_int rd_spread(const rd *r, rd_int size, rd_int out, rd_int at)

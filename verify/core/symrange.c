@@ -43,17 +43,20 @@ void graft_sym_range_remove(graft_sym_range *range, uint32_t i)
 
 static bool is_part_of(const graft_sym *s, Z3_ast term, const void *binder)
 {
-    return graft_sym_part_axes(s, term) > 0 && graft_sym_arg(s, term, 0) == *(const Z3_ast *)binder;
+    return (graft_sym_part_axes(s, term) > 0 || graft_sym_is_app(s, term, s->quotient)) &&
+           graft_sym_arg(s, term, 0) == *(const Z3_ast *)binder;
 }
 
 /* Row-major places below the product of some sizes are one to one with the indices below these: a
- * binder of which body and guard name only the parts in such sizes is as many binders. */
+ * binder of which body and guard name only the parts in such sizes is as many binders. So is one
+ * below m n of which they name only the quotient by n, the first part in m and n. */
 static bool split_place(graft_sym *s, const graft_facts *facts, graft_sym_range *range, uint32_t i,
                         Z3_ast *body)
 {
     Z3_ast binder = range->binders[i];
     Z3_ast found = graft_sym_find(s, *body, true, is_part_of, &binder);
-    uint32_t n = found == NULL ? 0 : graft_sym_part_axes(s, found);
+    bool quotient = found != NULL && graft_sym_is_app(s, found, s->quotient);
+    uint32_t n = found == NULL ? 0 : quotient ? 2 : graft_sym_part_axes(s, found);
     if (n == 0 || range->count - 1 + n > GRAFT_SYM_BINDERS) {
         return false;
     }
@@ -62,14 +65,19 @@ static bool split_place(graft_sym *s, const graft_facts *facts, graft_sym_range 
     Z3_ast product = graft_sym_int(s, 1);
     graft_sym_range_remove(&split, i);
     for (uint32_t k = 0; k < n; k++) {
-        args[n + k] = graft_sym_arg(s, found, 1 + k);
+        Z3_ast size = graft_sym_arg(s, found, quotient ? 1 : 1 + k);
+        bool first = quotient && k == 0;
+        args[n + k] = first ? graft_sym_multiples(s, range->sizes[i], size) : size;
         args[k] = graft_sym_range_add(s, &split, args[n + k]);
         product = graft_sym_mul(s, product, args[n + k]);
     }
     Z3_ast place = Z3_mk_app(s->z3, s->place[n], 2 * n, args);
-    Z3_ast parted = graft_sym_substitute(s, *body, 1, &binder, &place);
-    split.guard = graft_sym_substitute(s, split.guard, 1, &binder, &place);
-    if (graft_sym_mentions(s, parted, 1, &place) || graft_sym_mentions(s, split.guard, 1, &place) ||
+    Z3_ast from = quotient ? found : binder;
+    Z3_ast to = quotient ? args[0] : place;
+    Z3_ast rest = quotient ? binder : place;
+    Z3_ast parted = graft_sym_substitute(s, *body, 1, &from, &to);
+    split.guard = graft_sym_substitute(s, split.guard, 1, &from, &to);
+    if (graft_sym_mentions(s, parted, 1, &rest) || graft_sym_mentions(s, split.guard, 1, &rest) ||
         (product != range->sizes[i] &&
          !graft_sym_holds(s, facts, Z3_mk_eq(s->z3, product, range->sizes[i])))) {
         return false;
@@ -86,6 +94,22 @@ static Z3_ast split_places(graft_sym *s, const graft_facts *facts, graft_sym_ran
         i = split_place(s, facts, range, i, &body) ? 0 : i + 1;
     }
     return body;
+}
+
+typedef struct {
+    graft_sym *s;
+    const graft_facts *facts;
+} knowing;
+
+/* The quotient of what lies below the divisor is 0. */
+static Z3_ast drop_quotient(void *context, Z3_ast term)
+{
+    const knowing *k = context;
+    bool is = graft_sym_is_app(k->s, term, k->s->quotient);
+    Z3_ast below =
+        is ? graft_sym_in_range(k->s, graft_sym_arg(k->s, term, 0), graft_sym_arg(k->s, term, 1))
+           : NULL;
+    return is && graft_sym_holds(k->s, k->facts, below) ? graft_sym_int(k->s, 0) : term;
 }
 
 /* Binders of size 1 are 0. */
@@ -108,5 +132,7 @@ static Z3_ast drop_units(graft_sym *s, const graft_facts *facts, graft_sym_range
 Z3_ast graft_sym_range_settle(graft_sym *s, const graft_facts *facts, graft_sym_range *range,
                               Z3_ast body)
 {
+    const graft_facts inner = {.outer = facts, .fact = graft_sym_range_formula(s, range)};
+    body = graft_sym_rebuild(s, body, drop_quotient, &(knowing){s, &inner});
     return drop_units(s, facts, range, split_places(s, facts, range, body));
 }

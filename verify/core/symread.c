@@ -191,6 +191,8 @@ static Z3_ast rd_spread(const rd *r, Z3_ast size, Z3_ast out, Z3_ast at)
     return size == out && r->s->plain == NULL ? at : graft_sym_at(r->s, size, at);
 }
 
+#define rd_quotient(r, a, n) graft_sym_quotient((r)->s, a, n)
+
 static Z3_ast rd_group(const rd *r, Z3_ast output, Z3_ast outputs, Z3_ast groups)
 {
     Z3_ast one = Z3_mk_eq(r->s->z3, groups, graft_sym_int(r->s, 1));

@@ -1,6 +1,7 @@
 /* symterm.c - see symterm.h. */
 #include "verify/core/symterm.h"
 
+#include "verify/core/hints.h"
 #include "verify/core/readings.h"
 #include "verify/core/symfold.h"
 
@@ -283,6 +284,33 @@ Z3_ast graft_sym_group(const graft_sym *s, Z3_ast output, Z3_ast outputs, Z3_ast
                : Z3_mk_app(s->z3, s->group, 3, (Z3_ast[]){output, outputs, groups});
 }
 
+Z3_ast graft_sym_multiples(const graft_sym *s, Z3_ast x, Z3_ast n)
+{
+    bool asks = s->hints != NULL && s->plain == NULL;
+    Z3_ast y = asks ? s->hints->multiples(s->hints->context, s, x, n) : NULL;
+    return y == NULL || graft_sym_is_bound(s, y) ? graft_sym_int(s, 0) : y;
+}
+
+Z3_ast graft_sym_quotient(const graft_sym *s, Z3_ast x, Z3_ast n)
+{
+    if (graft_sym_is_app(s, x, s->at) && s->plain == NULL) {
+        Z3_ast quotient = graft_sym_quotient(s, graft_sym_arg(s, x, 1), n);
+        return graft_sym_at(s, graft_sym_arg(s, x, 0), quotient);
+    }
+    Z3_ast y = graft_sym_multiples(s, x, n);
+    Z3_ast rest = graft_sym_is_number(s, y, 0) ? x : graft_sym_sub(s, x, graft_sym_mul(s, y, n));
+    Z3_ast quotient = Z3_mk_app(s->z3, s->quotient, 2, (Z3_ast[]){rest, n});
+    if (s->plain != NULL) {
+        return quotient;
+    }
+    if (graft_sym_is_app(s, rest, s->quotient)) {
+        n = graft_sym_mul(s, graft_sym_arg(s, rest, 1), n);
+        quotient = graft_sym_quotient(s, graft_sym_arg(s, rest, 0), n);
+    }
+    bool whole = graft_sym_is_number(s, rest, 0) || graft_sym_is_number(s, n, 1);
+    return graft_sym_add(s, y, whole ? rest : quotient);
+}
+
 /* The number of axes of a place or, with `part`, of the place that a term is that part of; 0 for
  * other terms. */
 static uint32_t count_axes(const graft_sym *s, Z3_ast term, const uint32_t *part)
@@ -351,6 +379,9 @@ static Z3_ast change_index(void *context, Z3_ast term)
     if (graft_sym_is_app(s, term, s->group)) {
         return graft_sym_group(s, graft_sym_arg(s, term, 0), graft_sym_arg(s, term, 1),
                                graft_sym_arg(s, term, 2));
+    }
+    if (graft_sym_is_app(s, term, s->quotient)) {
+        return graft_sym_quotient(s, graft_sym_arg(s, term, 0), graft_sym_arg(s, term, 1));
     }
     Z3_ast place = whole_of_place(s, term);
     return place != term ? place : place_of_part(s, term);
@@ -465,6 +496,7 @@ void graft_sym_open(graft_sym *s, graft_prover *prover)
     s->wide = declare(z3, "wide", 2, s->integer);
     s->window = declare(z3, "window", 2, s->integer);
     s->group = declare(z3, "group", 3, s->integer);
+    s->quotient = declare(z3, "quotient", 2, s->integer);
     declare_places(s);
     declare_folds(s);
     for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {

@@ -10,12 +10,15 @@
  *      wide(a, b)   the size that sizes a and b broadcast to: b when a = 1, else a
  *      window(r, s) floor(r / s) + 1: positions of a window with room r and stride s
  *      group(o, O, g) the group that output o of O outputs in g groups belongs to
+ *      quotient(x, n) floor(x / n) for n >= 1
  *      place(...), part(...)  row-major places and back (symread.h)
- * The last three are left unknown to Z3, but for what symassume.c says of groups, and places where
- * all sizes but the first are numbers.
+ * The last four are left unknown to Z3, but for what symassume.c says of groups and quotients, and
+ * places where all sizes but the first are numbers.
  *
  * Rewriting used throughout: at(d, at(e, i)) = at(d, i) when d is among the sizes that e is made
- * of, for then e = 1 implies d = 1. */
+ * of, for then e = 1 implies d = 1. And of all integers x, y and sizes d, m, n:
+ *      quotient(x + y n, n) = y + quotient(x, n)    quotient(quotient(x, m), n) = quotient(x, m n)
+ *      quotient(at(d, x), n) = at(d, quotient(x, n)). */
 #ifndef GRAFT_SYMTERM_H
 #define GRAFT_SYMTERM_H
 
@@ -45,6 +48,7 @@ typedef struct graft_sym {
     Z3_func_decl wide;
     Z3_func_decl window;
     Z3_func_decl group;
+    Z3_func_decl quotient;
     Z3_func_decl place[GRAFT_MAX_RANK + 1]; /* By number of axes. */
     Z3_func_decl part[GRAFT_MAX_RANK + 1][GRAFT_MAX_RANK];
     Z3_func_decl elements[GRAFT_RULE_MAX_VARS]; /* Of the case at hand. */
@@ -97,6 +101,9 @@ Z3_ast graft_sym_at(const graft_sym *s, Z3_ast size, Z3_ast index);
 Z3_ast graft_sym_wide(const graft_sym *s, Z3_ast a, Z3_ast b);
 /* The group of an output in [0, outputs). With as many groups as outputs it is the output. */
 Z3_ast graft_sym_group(const graft_sym *s, Z3_ast output, Z3_ast outputs, Z3_ast groups);
+Z3_ast graft_sym_quotient(const graft_sym *s, Z3_ast x, Z3_ast n);
+/* Some y for which y n is a part of x, as is proposed, else 0. */
+Z3_ast graft_sym_multiples(const graft_sym *s, Z3_ast x, Z3_ast n);
 
 /* The number of axes of the place that a term is a part of; 0 when it is no part(...). */
 uint32_t graft_sym_part_axes(const graft_sym *s, Z3_ast term);

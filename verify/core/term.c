@@ -316,6 +316,10 @@ static Z3_ast sqrt_term(void *state, Z3_ast x)
                            Z3_mk_eq(k->z3, product_term(k, term, term), x)};
         note_fact(k, k->laws, Z3_mk_implies(k->z3, defined, Z3_mk_and(k->z3, 2, facts)));
     }
+    if (is_new && is_call(k, x, GRAFT_TERM_EXP)) {
+        Z3_ast half = product_term(k, graft_term_rational(k, 1, 2), argument_of(k, x));
+        note_equal(k, term, exp_term(k, half));
+    }
     return term;
 }
 
@@ -380,7 +384,8 @@ static Z3_ast unknown_term(graft_term_state *k, graft_term_function f, Z3_ast x)
 }
 
 /* Of a negative number there is none, as there is no root; at 0 it is infinite, as a quotient is.
- * log(exp(t) y) = t + log(y) and log(1 / y) = -log(y): both sides are defined at the same y. */
+ * log(exp(t) y) = t + log(y), log(1 / y) = -log(y) and log(sqrt(y)) = log(y) / 2: both sides are
+ * defined at the same y. */
 static Z3_ast log_term(void *state, Z3_ast x)
 {
     graft_term_state *k = state;
@@ -399,9 +404,11 @@ static Z3_ast log_term(void *state, Z3_ast x)
         rest = power ? rest : product_term(k, rest, factor);
     }
     bool inverse = is_call(k, rest, GRAFT_TERM_INVERSE);
-    Z3_ast log = rest == k->one
-                     ? k->zero
-                     : unknown_term(k, GRAFT_TERM_LOG, inverse ? argument_of(k, rest) : rest);
+    rest = inverse ? argument_of(k, rest) : rest;
+    bool root = is_call(k, rest, GRAFT_TERM_SQRT);
+    rest = root ? argument_of(k, rest) : rest;
+    Z3_ast log = rest == k->one ? k->zero : unknown_term(k, GRAFT_TERM_LOG, rest);
+    log = root ? product_term(k, graft_term_rational(k, 1, 2), log) : log;
     return inverse ? difference_term(k, sum, log) : sum_term(k, sum, log);
 }
 

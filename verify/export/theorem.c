@@ -250,6 +250,7 @@ static void put_vocabulary(graft_buffer *out, const char *text)
                    "(define-fun wide ((a Int) (b Int)) Int (ite (= a 1) b a))\n"           },
         {"(window ",     "; positions of a window with room r and stride s\n"
                      "(define-fun window ((r Int) (s Int)) Int (+ (div r s) 1))\n"       },
+        {"(quotient ",   "(define-fun quotient ((x Int) (n Int)) Int (div x n))\n"},
         {"(group ",      "; the group of output o of n in g groups\n"
                     "(define-fun group ((o Int) (n Int) (g Int)) Int (div o (div n g)))\n"},
         {"(fn_inverse ", "(define-fun fn_inverse ((x Real)) Real (ite (= x 0.0) 0.0 (/ 1.0 x)))\n"           },

@@ -242,6 +242,12 @@ static graft_asked refute(void *context, graft_sym *s, const graft_term_state *t
     return asked;
 }
 
+static Z3_ast find_multiples(void *context, const graft_sym *s, Z3_ast x, Z3_ast n)
+{
+    (void)context;
+    return graft_sym_list_multiples(s, x, n);
+}
+
 /* --------------------------------------------------------------------- opening */
 
 void graft_sym_hinter_open(graft_sym_hinter *h, const graft_sym *s)
@@ -251,6 +257,7 @@ void graft_sym_hinter_open(graft_sym_hinter *h, const graft_sym *s)
                   .can_hold = can_hold,
                   .laws = list_laws,
                   .solve = find_solution,
+                  .multiples = find_multiples,
                   .leave_out = leave_out,
                   .learn = keep_model,
                   .map = find_map,

@@ -1,6 +1,8 @@
 /* products.c - see products.h. */
 #include "verify/sizes/products.h"
 
+#include "verify/core/symassume.h"
+
 /* Polynomials that are not negative. */
 typedef struct {
     graft_sym *s;
@@ -16,6 +18,7 @@ typedef struct {
     uint32_t product_count;
     Z3_ast groups[GRAFT_ROOM_GROUPS];
     uint32_t group_count;
+    bool divides; /* There are quotients: products in assumptions are of use, of any size. */
     graft_sym_law *laws;
     uint32_t law_count;
 } products;
@@ -77,7 +80,15 @@ static bool stands_alone(const products *p, Z3_ast polynomial, Z3_ast x)
 
 static bool is_symbol(const graft_sym *s, Z3_ast term)
 {
-    return graft_sym_is_app(s, term, s->group) || graft_sym_is_symbol(s, term);
+    return graft_sym_is_app(s, term, s->group) || graft_sym_is_app(s, term, s->quotient) ||
+           graft_sym_is_symbol(s, term);
+}
+
+static void state(products *p, Z3_ast one, Z3_ast other)
+{
+    if (p->law_count < GRAFT_LIMIT(LEMMAS)) {
+        p->laws[p->law_count++] = (graft_sym_law){one, other};
+    }
 }
 
 static void note_product(products *p, Z3_ast x, Z3_ast factor)
@@ -87,7 +98,7 @@ static void note_product(products *p, Z3_ast x, Z3_ast factor)
             return;
         }
     }
-    if (p->product_count < GRAFT_LIMIT(PRODUCTS) && is_symbol(p->s, x)) {
+    if (p->product_count < GRAFT_LIMIT(PRODUCTS) && (p->divides || is_symbol(p->s, x))) {
         p->products[p->product_count][0] = x;
         p->products[p->product_count++][1] = factor;
     }
@@ -105,6 +116,19 @@ static void note_group(products *p, Z3_ast group)
     }
 }
 
+/* What a quotient is, and that it is 0 of what lies below the divisor. */
+static void state_quotient(products *p, Z3_ast quotient)
+{
+    const graft_sym *s = p->s;
+    Z3_ast n = graft_sym_arg(s, quotient, 1);
+    Z3_ast opposite = graft_sym_sub(s, graft_sym_int(s, 0), quotient);
+    state(p, quotient, NULL);
+    state(p, graft_sym_sub(s, quotient, graft_sym_int(s, 1)), n);
+    state(p, graft_sym_sub(s, opposite, graft_sym_int(s, 1)), n);
+    note_product(p, quotient, n);
+    p->divides = true;
+}
+
 /* Groups, and products of at most three factors and a number. */
 static bool visit_product(void *context, Z3_ast term)
 {
@@ -113,6 +137,9 @@ static bool visit_product(void *context, Z3_ast term)
     uint32_t count = graft_sym_arity(s, term);
     if (graft_sym_is_app(s, term, s->group)) {
         note_group(p, term);
+    }
+    if (graft_sym_is_app(s, term, s->quotient)) {
+        state_quotient(p, term);
     }
     if (graft_sym_kind(s, term) != Z3_OP_MUL) {
         return true;
@@ -134,13 +161,6 @@ static bool visit_product(void *context, Z3_ast term)
 }
 
 /* -------------------------------------------------------------------- laws */
-
-static void state(products *p, Z3_ast one, Z3_ast other)
-{
-    if (p->law_count < GRAFT_LIMIT(LEMMAS)) {
-        p->laws[p->law_count++] = (graft_sym_law){one, other};
-    }
-}
 
 /* a - b and a - b - 1. */
 static Z3_ast minus(const products *p, Z3_ast a, Z3_ast b) { return graft_sym_sub(p->s, a, b); }
@@ -295,6 +315,42 @@ static void state_groups(products *p)
     }
 }
 
+/* Which of two products is larger, y m or z n, where m and n are divided by. */
+static void state_divisors(products *p, Z3_ast z, Z3_ast n)
+{
+    for (uint32_t i = 0; i < p->product_count; i++) {
+        Z3_ast y = p->products[i][0];
+        Z3_ast m = p->products[i][1];
+        if (m != n && graft_sym_is_app(p->s, y, p->s->quotient)) {
+            state(p, above(p, m, n), z);
+            state(p, above(p, n, m), z);
+        } else if (m != n && graft_sym_is_symbol(p->s, y) && y != z && y != n) {
+            state(p, minus(p, y, z), n);
+            state(p, minus(p, z, y), n);
+        }
+    }
+}
+
+/* That a quotient by n lies below y where what is divided lies below y n, and not otherwise; for the
+ * y n that occur. */
+static void state_quotient_bounds(products *p)
+{
+    for (uint32_t i = 0; i < p->product_count; i++) {
+        Z3_ast quotient = p->products[i][0];
+        Z3_ast n = p->products[i][1];
+        bool is = graft_sym_is_app(p->s, quotient, p->s->quotient) &&
+                  graft_sym_arg(p->s, quotient, 1) == n;
+        for (uint32_t k = 0; is && k < p->product_count; k++) {
+            if (p->products[k][1] == n && k != i) {
+                state(p, minus(p, quotient, p->products[k][0]), n);
+                state(p, above(p, p->products[k][0], quotient), n);
+                state(p, above(p, n, graft_sym_int(p->s, 1)), p->products[k][0]);
+                state_divisors(p, p->products[k][0], n);
+            }
+        }
+    }
+}
+
 uint32_t graft_sym_list_products(graft_sym *s, Z3_ast question, uint32_t known_count,
                                  const Z3_ast *known, graft_sym_law laws[GRAFT_ROOM_LEMMAS])
 {
@@ -305,7 +361,11 @@ uint32_t graft_sym_list_products(graft_sym *s, Z3_ast question, uint32_t known_c
         graft_sym_walk(s, known[i], visit_product, &p);
         note_facts(&p.list, known[i], true);
     }
+    for (uint32_t i = 0; p.divides && i < s->assumed->count; i++) {
+        graft_sym_walk(s, s->assumed->claims[i], visit_product, &p);
+    }
     state_groups(&p);
+    state_quotient_bounds(&p);
     for (uint32_t i = 0; i < p.product_count; i++) {
         Z3_ast x = p.products[i][0];
         if (graft_sym_is_app(s, x, s->group)) {
@@ -319,4 +379,46 @@ uint32_t graft_sym_list_products(graft_sym *s, Z3_ast question, uint32_t known_c
         }
     }
     return p.law_count;
+}
+
+/* ---------------------------------------------------------------- multiples */
+
+/* The monomial without a factor; NULL where it has none such. */
+static Z3_ast without_factor(const graft_sym *s, Z3_ast monomial, Z3_ast factor)
+{
+    int64_t number = 0;
+    int64_t divisor = 0;
+    Z3_ast left = NULL;
+    if (monomial == factor) {
+        return graft_sym_int(s, 1);
+    }
+    if (Z3_is_numeral_ast(s->z3, monomial) && Z3_is_numeral_ast(s->z3, factor)) {
+        bool divides = Z3_get_numeral_int64(s->z3, monomial, &number) &&
+                       Z3_get_numeral_int64(s->z3, factor, &divisor) && number % divisor == 0;
+        return divides ? graft_sym_int(s, number / divisor) : NULL;
+    }
+    uint32_t count = graft_sym_kind(s, monomial) == Z3_OP_MUL ? graft_sym_arity(s, monomial) : 0;
+    uint32_t at = 0;
+    while (at < count && left == NULL) {
+        left = without_factor(s, graft_sym_arg(s, monomial, at++), factor);
+    }
+    for (uint32_t i = 0; i < count && left != NULL; i++) {
+        left = i + 1 == at ? left : graft_sym_mul(s, left, graft_sym_arg(s, monomial, i));
+    }
+    return left;
+}
+
+Z3_ast graft_sym_list_multiples(const graft_sym *s, Z3_ast x, Z3_ast n)
+{
+    bool sum = graft_sym_kind(s, x) == Z3_OP_ADD;
+    bool product = graft_sym_kind(s, n) == Z3_OP_MUL;
+    Z3_ast found = graft_sym_int(s, 0);
+    for (uint32_t i = 0; i < (sum ? graft_sym_arity(s, x) : 1); i++) {
+        Z3_ast left = sum ? graft_sym_arg(s, x, i) : x;
+        for (uint32_t k = 0; k < (product ? graft_sym_arity(s, n) : 1) && left != NULL; k++) {
+            left = without_factor(s, left, product ? graft_sym_arg(s, n, k) : n);
+        }
+        found = left == NULL ? found : graft_sym_add(s, found, left);
+    }
+    return found;
 }

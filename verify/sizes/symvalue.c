@@ -184,6 +184,9 @@ static int64_t apply_own(const graft_sym *s, Z3_func_decl decl, uint32_t count, 
         int64_t steps = floor_of(args[0], args[1]);
         return steps == NO_VALUE ? NO_VALUE : sum_of(steps, 1);
     }
+    if (decl == s->quotient) {
+        return floor_of(args[0], args[1]);
+    }
     if (decl == s->group) {
         int64_t size = floor_of(args[1], args[2]);
         return size == NO_VALUE ? NO_VALUE : floor_of(args[0], size);
