@@ -143,7 +143,8 @@ uint64_t graft_form_hash(const graft_form *form);
 
 /* What the fallback sees: the node's features, as far as its form has them (what reads a node is
  * none of its form; of a convolution or matrix product those of the product alone, without bias,
- * residual and activation), then logarithms of its sizes, finer than those of the features (64 an octave),
+ * residual and activation; of an elementwise node that repeats no operand no shapes, as these are all one
+ * to it), then logarithms of its sizes, finer than those of the features (64 an octave),
  * beginning with FLOPs and bytes; then whether it need not move a number: a reshape, or a cut or
  * joint of pieces that lie one behind the other; last its reach. */
 enum {
@@ -341,10 +342,11 @@ typedef enum graft_decider {
     GRAFT_DECIDER_NETWORK = 0,
     /* The tariff: of all rewrites the one that lowers the estimate most, as long as one lowers it
      * by more than the 2^-GRAFT_GAIN_SHIFT-th part; the lowest (rule, location) on ties. Where costs
-     * are guessed, the 2^-GRAFT_DOUBT_SHIFT-th part of what is guessed counts against it. Such a
-     * policy holds for any graph and ends by itself; what it takes never makes a graph dearer by its own
-     * estimate (recorded plans and `simplify` are not asked). It needs no network: `hidden` is 0
-     * then, and so are all members that describe one. */
+     * are guessed, the 2^-GRAFT_DOUBT_SHIFT-th part of what is guessed counts against it. Where none
+     * gains that much, the first that is no dearer and leaves fewer nodes. Such a policy holds for any
+     * graph and ends by itself; what it takes never makes a graph dearer by its own estimate (recorded
+     * plans and `simplify` are not asked). It needs no network: `hidden` is 0 then, and so are all
+     * members that describe one. */
     GRAFT_DECIDER_TARIFF = 1
 } graft_decider;
 

@@ -50,7 +50,8 @@ static host *open_host(graft_env *env, const policy_kit *kit, const graft_policy
     return h;
 }
 
-/* The change that lowers the estimate most, the first of equals; false when none does by enough. */
+/* The change that lowers the estimate most, the first of equals; where none does by enough, the first
+ * that is no dearer and leaves fewer nodes. False when there is none either. */
 static bool find_best(const policy_kit *kit, host *h, graft_action *best, int64_t *change)
 {
     const graft_apply_options apply = {UINT64_MAX};
@@ -58,7 +59,7 @@ static bool find_best(const policy_kit *kit, host *h, graft_action *best, int64_
     graft_matches_find(&h->matches, &h->state, &apply);
     assert_int_equal(graft_estimate(&h->estimator, &h->state.graph, &h->state.order, &h->estimated),
                      GRAFT_OK);
-    *change = -(int64_t)(h->estimated.cost >> GRAFT_GAIN_SHIFT);
+    int64_t least = -(int64_t)(h->estimated.cost >> GRAFT_GAIN_SHIFT);
     for (uint32_t r = 0; r < KIT_RULES; r++) {
         for (uint32_t l = 0; l < graft_matches_count(&h->matches, r); l++) {
             const graft_match *match = graft_matches_get(&h->matches, r, l);
@@ -68,7 +69,9 @@ static bool find_best(const policy_kit *kit, host *h, graft_action *best, int64_
                                               &h->state.order, &apply, h->state.scratch, &made),
                              GRAFT_OK);
             graft_estimate_match(&h->estimator, &kit->rules[r], match, &made, &c);
-            if (c.cost < *change) {
+            const bool gains = c.cost < least;
+            least = gains ? c.cost : least;
+            if (gains || (!found && c.cost <= 0 && c.added.nodes < c.removed.nodes)) {
                 *change = c.cost;
                 *best = (graft_action){.xfer = (uint16_t)r, .location = (uint16_t)l};
                 found = true;
@@ -271,6 +274,22 @@ static void test_doubt(void **state)
     assert_int_equal(graft_change_doubted(&change), -2 + (2 << 10 >> GRAFT_DOUBT_SHIFT));
 }
 
+/* By a table that knows all nodes to cost nothing, rewrites that leave fewer nodes are taken. */
+static void test_fewer_nodes(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    graft_policy policy = policy_kit_by_tariff(env, kit);
+    const graft_tariff free_nodes = {0};
+    policy.tariff = &free_nodes;
+    const run *r = optimize(env, kit, &policy);
+    assert_int_equal(r->status, GRAFT_OK);
+    assert_true(r->report.step_count > 0);
+    assert_int_equal(r->report.stop, GRAFT_STOP_NO_OP);
+    assert_true(r->report.estimated_after.nodes + r->report.step_count <=
+                r->report.estimated_before.nodes);
+}
+
 static void test_file(void **state)
 {
     graft_env *env = *state;
@@ -298,7 +317,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(test_takes_the_best), CHECK_TEST(test_steps_and_scores),
         CHECK_TEST(test_limits_hold),    CHECK_TEST(test_damaged),
-        CHECK_TEST(test_doubt),          CHECK_TEST(test_file),
+        CHECK_TEST(test_fewer_nodes),    CHECK_TEST(test_doubt),
+        CHECK_TEST(test_file),
     };
     return cmocka_run_group_tests_name("by_tariff", tests, NULL, NULL);
 }

@@ -308,6 +308,54 @@ static void test_fallback(void **state)
     close_fixture(f);
 }
 
+static void set_dims(graft_shape *shape, uint8_t rank, const int32_t *dims)
+{
+    *shape = (graft_shape){.rank = rank, .dtype = GRAFT_DTYPE_F32};
+    memcpy(shape->dims, dims, rank * sizeof dims[0]);
+}
+
+/* What the fallback sees of a binary operator; the shape of its second operand and result. */
+static void see_binary(uint32_t op, const graft_shape *left, const graft_shape *right, int16_t *out)
+{
+    static const int32_t attrs[GRAFT_MAX_ATTRS];
+    const graft_form form = {
+        .op = (uint8_t)op,
+        .attrs = attrs,
+        .input_count = 2,
+        .output_count = 1,
+        .inputs = {left, right},
+        .outputs = {left   },
+        .input_elements = graft_shape_elements(left) + graft_shape_elements(right),
+        .bytes = 2 * graft_shape_bytes(left) + graft_shape_bytes(right)
+    };
+    graft_tariff_inputs(&form, out);
+}
+
+/* A sum costs the same whatever its sizes are called, but not where it repeats an operand. */
+static void test_sizes_of_sums(void **state)
+{
+    graft_shape image, rows, one, channels, columns;
+    int16_t of_image[GRAFT_TARIFF_INPUTS];
+    int16_t other[GRAFT_TARIFF_INPUTS];
+    (void)state;
+    set_dims(&image, 4, (const int32_t[]){1, 8, 8, 64});
+    set_dims(&rows, 2, (const int32_t[]){64, 64});
+    set_dims(&one, 1, (const int32_t[]){1});
+    set_dims(&channels, 4, (const int32_t[]){1, 8, 1, 1});
+    set_dims(&columns, 1, (const int32_t[]){64});
+    see_binary(GRAFT_OP_add, &image, &image, of_image);
+    see_binary(GRAFT_OP_add, &rows, &rows, other);
+    assert_memory_equal(of_image, other, sizeof other);
+    see_binary(GRAFT_OP_mul, &rows, &rows, other);
+    assert_memory_not_equal(of_image, other, sizeof other);
+    see_binary(GRAFT_OP_add, &image, &one, of_image);
+    see_binary(GRAFT_OP_add, &rows, &one, other);
+    assert_memory_equal(of_image, other, sizeof other);
+    see_binary(GRAFT_OP_add, &image, &channels, of_image);
+    see_binary(GRAFT_OP_add, &rows, &columns, other);
+    assert_memory_not_equal(of_image, other, sizeof other);
+}
+
 /* A fallback of fewer bytes is the beginning of a larger one. */
 static void test_first_trees(void **state)
 {
@@ -502,11 +550,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(test_values),         CHECK_TEST(test_greedy_over_the_table),
         CHECK_TEST(test_rows_are_means), CHECK_TEST(test_byte_limit),
-        CHECK_TEST(test_fallback),       CHECK_TEST(test_held_out),
-        CHECK_TEST(test_broken_tables),  CHECK_TEST(test_measured_rows),
-        CHECK_TEST(test_one_graph),      CHECK_TEST(test_first_trees),
-        CHECK_TEST(test_still),          CHECK_TEST(test_cores),
-        CHECK_TEST(test_reach),
+        CHECK_TEST(test_sizes_of_sums),  CHECK_TEST(test_fallback),
+        CHECK_TEST(test_held_out),       CHECK_TEST(test_broken_tables),
+        CHECK_TEST(test_measured_rows),  CHECK_TEST(test_one_graph),
+        CHECK_TEST(test_first_trees),    CHECK_TEST(test_still),
+        CHECK_TEST(test_cores),          CHECK_TEST(test_reach),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -498,10 +498,14 @@ static bool is_preferred(graft_optimize_run *run, const graft_change *change)
         return network_prefers(run, change);
     }
 #endif
-    int64_t doubted = graft_change_doubted(change);
-    bool better = doubted < scan->least;
-    scan->least = better ? doubted : scan->least;
-    return better;
+    const int64_t doubted = graft_change_doubted(change);
+    if (doubted < scan->least) {
+        scan->least = doubted;
+        return true;
+    }
+    /* No dearer with fewer nodes, when nothing gains. */
+    return scan->scores.rule == run->policy->rule_count && doubted <= 0 &&
+           change->added.nodes < change->removed.nodes;
 }
 
 /* Looks at the locations at one anchor; the one that is preferred becomes the choice. */

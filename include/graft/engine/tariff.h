@@ -122,13 +122,32 @@ static int16_t *log_dims(const graft_shape *shape, uint32_t count, int16_t *out)
     return out;
 }
 
-/* The product alone of a convolution or matrix product that adds to it and clips it: what it costs.
- * It has the first attributes of both. */
+/* Whether a node is elementwise, of two operands at most, and repeats none that has several elements. */
+static bool is_whole(const graft_form *form)
+{
+    if (form->op >= GRAFT_OP_COUNT || (op_rows[form->op].flags & GRAFT_FLAG_ELEMENTWISE) == 0) {
+        return false;
+    }
+    const uint64_t elements = graft_shape_elements(form->outputs[0]);
+    const uint64_t other = form->input_elements + form->weight_elements - elements;
+    return other <= 1 || other == elements;
+}
+
+static const graft_shape no_shape = {{0}, 0, 0};
+
+/* What a node costs by: of a convolution or matrix product that adds to it and clips it the product
+ * alone, which has the first attributes of both; of an elementwise node that repeats none of its
+ * operands how much it reads and writes, no shapes, so that it costs the same before a reshape and
+ * after it. */
 static void form_core(const graft_form *form, graft_form *core)
 {
     const bool is_conv = GRAFT_IS(form->op, conv_bias) || GRAFT_IS(form->op, conv_bias_add);
-    copy_bytes(core, form, sizeof *core);
     if (!is_conv && !GRAFT_IS(form->op, matmul_bias)) {
+        copy_bytes(core, form, sizeof *core);
+        if (is_whole(form)) {
+            core->outputs[0] = &no_shape;
+            core->weight = NULL;
+        }
         return;
     }
     zero_bytes(core, sizeof *core);
