@@ -63,7 +63,7 @@ def small(folder):
     for name, zero in (("signed", signed), ("unsigned", unsigned)):
         chain(folder / f"{name}.onnx", [("Relu", {}), ("Q", {}), ("D", {}), ("Relu", {})], zero, shape, TensorProto.FLOAT)
         chain(folder / f"moves-{name}.onnx", [("Q", {}), ("D", {}), turn, ("Q", {}), ("D", {}), pool, ("Q", {})], zero,
-              [1, 6, 6, 8], byte[zero[1]])
+              [1, 56, 56, 64], byte[zero[1]])
     chain(folder / "other.onnx", [("Relu", {}), ("Q", {}), ("D", {}), ("Relu", {})], (-100, np.int8), shape,
           TensorProto.FLOAT)
     rng = np.random.default_rng(3)

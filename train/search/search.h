@@ -19,7 +19,7 @@ typedef struct graft_plan_found {
     double seconds;
     uint32_t step_count;
     bool cut; /* The environment's deadline ended the search: it depends on the machine's speed. */
-    bool at_rest; /* Greedy search has looked at its graph and found nothing more. */
+    bool at_rest; /* Greedy search found nothing more at its graph, or is not to look. */
 } graft_plan_found;
 
 /* A search that is interrupted fails: what it found is not what its budget would have found. The
