@@ -570,6 +570,9 @@
 #pragma push_macro("is_so")
 #undef is_so
 #define is_so graft_own_is_so
+#pragma push_macro("is_whole")
+#undef is_whole
+#define is_whole graft_own_is_whole
 #pragma push_macro("keep_finding")
 #undef keep_finding
 #define keep_finding graft_own_keep_finding
@@ -702,6 +705,9 @@
 #pragma push_macro("next_match")
 #undef next_match
 #define next_match graft_own_next_match
+#pragma push_macro("no_shape")
+#undef no_shape
+#define no_shape graft_own_no_shape
 #pragma push_macro("node_of")
 #undef node_of
 #define node_of graft_own_node_of

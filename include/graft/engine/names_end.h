@@ -397,6 +397,8 @@
 #pragma pop_macro("is_real")
 #undef is_so
 #pragma pop_macro("is_so")
+#undef is_whole
+#pragma pop_macro("is_whole")
 #undef keep_finding
 #pragma pop_macro("keep_finding")
 #undef keeps
@@ -485,6 +487,8 @@
 #pragma pop_macro("next_location")
 #undef next_match
 #pragma pop_macro("next_match")
+#undef no_shape
+#pragma pop_macro("no_shape")
 #undef node_of
 #pragma pop_macro("node_of")
 #undef node_used
