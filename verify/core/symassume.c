@@ -89,9 +89,10 @@ static Z3_ast state_group(const graft_sym *s, Z3_ast group)
 
 static Z3_ast state_quotient(const graft_sym *s, Z3_ast quotient)
 {
-    Z3_ast n = graft_sym_arg(s, quotient, 1); /* At least 1. */
+    Z3_ast n = graft_sym_arg(s, quotient, 1);
     Z3_ast left = graft_sym_sub(s, graft_sym_arg(s, quotient, 0), graft_sym_mul(s, quotient, n));
-    return graft_sym_in_range(s, left, n);
+    return Z3_mk_implies(s->z3, Z3_mk_le(s->z3, graft_sym_int(s, 1), n),
+                         graft_sym_in_range(s, left, n));
 }
 
 /* A law that holds of all integers, for Z3 does not multiply inequalities: p >= 0 and f >= 0 imply
