@@ -19,9 +19,9 @@ static uint64_t choose(uint64_t asked, graft_setting_integer otherwise)
 
 static graft_status search_random(graft_env *env, const search_run *run, graft_plan_found *found)
 {
-    graft_status status = graft_search_random(env, run->arena, run->environment,
-                               (uint32_t)run->settings->search_random_episodes,
-                               choose(run->choice->seed, run->settings->environment_seed), found);
+    graft_status status = graft_search_random(
+        env, run->arena, run->environment, (uint32_t)run->settings->search_random_episodes,
+        choose(run->choice->seed, run->settings->environment_seed), found);
     found->at_rest = true; /* A baseline: greedy search adds nothing to it, nor takes it away. */
     return status;
 }

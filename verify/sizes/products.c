@@ -394,7 +394,8 @@ static Z3_ast without_factor(const graft_sym *s, Z3_ast monomial, Z3_ast factor)
     }
     if (Z3_is_numeral_ast(s->z3, monomial) && Z3_is_numeral_ast(s->z3, factor)) {
         bool divides = Z3_get_numeral_int64(s->z3, monomial, &number) &&
-                       Z3_get_numeral_int64(s->z3, factor, &divisor) && number % divisor == 0;
+                       Z3_get_numeral_int64(s->z3, factor, &divisor) && divisor > 0 &&
+                       number % divisor == 0;
         return divides ? graft_sym_int(s, number / divisor) : NULL;
     }
     uint32_t count = graft_sym_kind(s, monomial) == Z3_OP_MUL ? graft_sym_arity(s, monomial) : 0;
