@@ -164,6 +164,14 @@ GRAFT_MUST_USE graft_status graft_onnx_freeze(graft_env *env, graft_arena *arena
  * chooses; how many. The model is of no use then. What is made is in `arena`. */
 uint32_t graft_onnx_inline(graft_arena *arena, Onnx__ModelProto *proto, const graft_model *model);
 
+/* ----------------------------------------------------- onnx_functions.c */
+
+/* Replaces calls of functions that the message brings along by their bodies, which are copied, and
+ * drops functions that nothing calls any more. GRAFT_BAD_INPUT for one that calls itself or is given
+ * twice; too large a result or other operator sets leave calls as they are, and the log says so. */
+GRAFT_MUST_USE graft_status graft_onnx_inline_functions(graft_env *env, graft_arena *arena,
+                                                        const graft_onnx_source *source);
+
 /* The entry of input `k` of a node; NULL when it is not given. */
 graft_onnx_entry *graft_onnx_input(const graft_onnx *onnx, const Onnx__NodeProto *node, size_t k);
 /* Number of the weight; grows the table. Data is borrowed. */

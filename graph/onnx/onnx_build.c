@@ -520,6 +520,17 @@ static bool is_known_domain(const graft_onnx *onnx, const Onnx__NodeProto *node)
            onnx->opset >= GRAFT_ONNX_OPSET_FIRST && onnx->opset <= GRAFT_ONNX_OPSET_LAST;
 }
 
+static const char *why_unknown(const graft_onnx *onnx, const Onnx__NodeProto *node)
+{
+    for (size_t f = 0; f < onnx->proto->n_functions; f++) {
+        if (strcmp(text_or_empty(onnx->proto->functions[f]->name), text_or_empty(node->op_type)) ==
+            0) {
+            return "a function of the file that stays one";
+        }
+    }
+    return "not an operator of a known opset";
+}
+
 /* What is known of an Identity's input is known of its output. */
 static void pass_through_identity(graft_onnx_reader *reader, const Onnx__NodeProto *node)
 {
@@ -554,7 +565,7 @@ static graft_status build_node(graft_onnx_reader *reader, uint32_t index)
     bool finished = false;
     bool is_bound = reader->bound != NULL && reader->bound[index];
     if (!is_known_domain(reader->onnx, node) || node->n_output == 0) {
-        status = add_opaque(reader, index, NULL, "not an operator of a known opset");
+        status = add_opaque(reader, index, NULL, why_unknown(reader->onnx, node));
         goto done;
     }
     if (strcmp(text_or_empty(node->op_type), "Constant") == 0) {

@@ -4,24 +4,13 @@
  * Exporters leave such nodes where a shape decides: a branch for a batch of one and another for
  * more. What a branch defines gets new names, which nothing else has, and its outputs those of the
  * If. */
-#include "graph/base/log.h"
-#include "graph/onnx/onnx.h"
+#include "graph/onnx/onnx_inline.h"
 
 #include <assert.h>
 #include <string.h>
 
 /* Before IR_SETTABLE an initializer has to be an input. */
 enum { NODES_MOST = 1 << 20, IR_SETTABLE = 4 };
-
-typedef struct {
-    graft_arena *arena;
-    const graft_onnx *onnx;
-    graft_names *renamed; /* Of the branch: numbers of `names`. */
-    char **names;
-    uint32_t count;
-    uint32_t capacity;
-    graft_names *given; /* All that were given to branches of this round. */
-} inlining;
 
 static const char *text_or_empty(const char *text) { return text == NULL ? "" : text; }
 
@@ -80,14 +69,7 @@ static Onnx__GraphProto *choose_branch(const graft_model *model, const Onnx__Nod
 
 /* --------------------------------------------------------------------------------- new names */
 
-static bool is_taken(const inlining *in, const char *name)
-{
-    return graft_names_find(in->onnx->names, name) != GRAFT_NONE ||
-           graft_names_find(in->onnx->inner, name) != GRAFT_NONE ||
-           graft_names_find(in->given, name) != GRAFT_NONE;
-}
-
-static void rename_to(inlining *in, const char *old, char *name)
+void graft_inlining_rename(graft_inlining *in, const char *old, char *name)
 {
     const uint32_t at = graft_names_find(in->renamed, old);
     if (at != GRAFT_NONE) {
@@ -101,48 +83,105 @@ static void rename_to(inlining *in, const char *old, char *name)
     (void)graft_names_add(in->renamed, old, in->count++);
 }
 
-static void rename_anew(inlining *in, const char *within, const char *old)
+void graft_inlining_rename_anew(graft_inlining *in, const char *within, const char *old)
 {
-    if (text_or_empty(old)[0] == '\0') {
+    if (text_or_empty(old)[0] == '\0' || graft_names_find(in->renamed, old) != GRAFT_NONE) {
         return;
     }
     char *name = graft_arena_printf(in->arena, "%s/%s", within, old);
-    for (uint32_t i = 1; is_taken(in, name); i++) {
+    for (uint32_t i = 1; graft_names_find(in->taken, name) != GRAFT_NONE; i++) {
         name = graft_arena_printf(in->arena, "%s/%s_%u", within, old, i);
     }
-    (void)graft_names_add(in->given, name, 0);
-    rename_to(in, old, name);
+    (void)graft_names_add(in->taken, name, 0);
+    graft_inlining_rename(in, old, name);
 }
 
-static void replace_name(const inlining *in, char **name)
+static void replace_name(const graft_inlining *in, char **name)
 {
     const uint32_t at =
         text_or_empty(*name)[0] == '\0' ? GRAFT_NONE : graft_names_find(in->renamed, *name);
     *name = at == GRAFT_NONE ? *name : in->names[at];
 }
 
-static void replace_infos(const inlining *in, Onnx__ValueInfoProto **infos, size_t count)
+static void replace_infos(const graft_inlining *in, Onnx__ValueInfoProto **infos, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         replace_name(in, &infos[i]->name);
     }
 }
 
-/* Graphs whose names are still to be replaced. */
-typedef struct {
-    Onnx__GraphProto **items;
-    uint32_t count;
-    uint32_t capacity;
-} graph_list;
-
-static void push_graph(graft_arena *arena, graph_list *list, Onnx__GraphProto *graph)
+static void push_graph(graft_arena *arena, graft_graph_list *list, Onnx__GraphProto *graph)
 {
     list->items = graft_arena_grow(arena, list->items, list->count, &list->capacity, 8,
                                    sizeof(list->items[0]));
     list->items[list->count++] = graph;
 }
 
-static void replace_in_node(const inlining *in, Onnx__NodeProto *node, graph_list *inner)
+static void push_graphs_of_node(graft_arena *arena, graft_graph_list *list,
+                                const Onnx__NodeProto *node)
+{
+    for (size_t a = 0; a < node->n_attribute; a++) {
+        if (node->attribute[a]->g != NULL) {
+            push_graph(arena, list, node->attribute[a]->g);
+        }
+        for (size_t g = 0; g < node->attribute[a]->n_graphs; g++) {
+            push_graph(arena, list, node->attribute[a]->graphs[g]);
+        }
+    }
+}
+
+graft_graph_list graft_inlining_graphs(graft_arena *arena, Onnx__GraphProto *graph)
+{
+    graft_graph_list list = {.items = NULL};
+    push_graph(arena, &list, graph);
+    for (uint32_t g = 0; g < list.count; g++) {
+        for (size_t i = 0; i < list.items[g]->n_node; i++) {
+            push_graphs_of_node(arena, &list, list.items[g]->node[i]);
+        }
+    }
+    return list;
+}
+
+static const char *name_of_sparse(const Onnx__SparseTensorProto *sparse)
+{
+    return sparse->values == NULL ? "" : text_or_empty(sparse->values->name);
+}
+
+static void take_names(graft_names *taken, const Onnx__GraphProto *graph)
+{
+    for (size_t i = 0; i < graph->n_input; i++) {
+        (void)graft_names_add(taken, text_or_empty(graph->input[i]->name), 0);
+    }
+    for (size_t i = 0; i < graph->n_initializer; i++) {
+        (void)graft_names_add(taken, text_or_empty(graph->initializer[i]->name), 0);
+    }
+    for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
+        (void)graft_names_add(taken, name_of_sparse(graph->sparse_initializer[i]), 0);
+    }
+    for (size_t i = 0; i < graph->n_node; i++) {
+        for (size_t k = 0; k < graph->node[i]->n_output; k++) {
+            (void)graft_names_add(taken, text_or_empty(graph->node[i]->output[k]), 0);
+        }
+    }
+}
+
+graft_inlining graft_inlining_new(graft_arena *arena, Onnx__GraphProto *graph)
+{
+    graft_inlining in = {.arena = arena, .taken = graft_names_new(arena)};
+    const graft_graph_list graphs = graft_inlining_graphs(arena, graph);
+    for (uint32_t g = 0; g < graphs.count; g++) {
+        take_names(in.taken, graphs.items[g]);
+    }
+    return in;
+}
+
+void graft_inlining_start(graft_inlining *in)
+{
+    in->renamed = graft_names_new(in->arena);
+    in->count = 0;
+}
+
+static void replace_in_node(const graft_inlining *in, Onnx__NodeProto *node)
 {
     for (size_t k = 0; k < node->n_input; k++) {
         replace_name(in, &node->input[k]);
@@ -150,37 +189,32 @@ static void replace_in_node(const inlining *in, Onnx__NodeProto *node, graph_lis
     for (size_t k = 0; k < node->n_output; k++) {
         replace_name(in, &node->output[k]);
     }
-    for (size_t a = 0; a < node->n_attribute; a++) {
-        if (node->attribute[a]->g != NULL) {
-            push_graph(in->arena, inner, node->attribute[a]->g);
-        }
-        for (size_t g = 0; g < node->attribute[a]->n_graphs; g++) {
-            push_graph(in->arena, inner, node->attribute[a]->graphs[g]);
+}
+
+static void replace_in_graph(const graft_inlining *in, Onnx__GraphProto *graph)
+{
+    for (size_t i = 0; i < graph->n_node; i++) {
+        replace_in_node(in, graph->node[i]);
+    }
+    for (size_t i = 0; i < graph->n_initializer; i++) {
+        replace_name(in, &graph->initializer[i]->name);
+    }
+    for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
+        if (graph->sparse_initializer[i]->values != NULL) {
+            replace_name(in, &graph->sparse_initializer[i]->values->name);
         }
     }
+    replace_infos(in, graph->input, graph->n_input);
+    replace_infos(in, graph->output, graph->n_output);
+    replace_infos(in, graph->value_info, graph->n_value_info);
 }
 
 /* Everywhere in a branch: a graph inside that defines a name once more means its own as before. */
-static void replace_names(const inlining *in, Onnx__GraphProto *branch)
+static void replace_names(const graft_inlining *in, Onnx__GraphProto *branch)
 {
-    graph_list todo = {.items = NULL};
-    push_graph(in->arena, &todo, branch);
-    while (todo.count > 0) {
-        Onnx__GraphProto *graph = todo.items[--todo.count];
-        for (size_t i = 0; i < graph->n_node; i++) {
-            replace_in_node(in, graph->node[i], &todo);
-        }
-        for (size_t i = 0; i < graph->n_initializer; i++) {
-            replace_name(in, &graph->initializer[i]->name);
-        }
-        for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
-            if (graph->sparse_initializer[i]->values != NULL) {
-                replace_name(in, &graph->sparse_initializer[i]->values->name);
-            }
-        }
-        replace_infos(in, graph->input, graph->n_input);
-        replace_infos(in, graph->output, graph->n_output);
-        replace_infos(in, graph->value_info, graph->n_value_info);
+    const graft_graph_list graphs = graft_inlining_graphs(in->arena, branch);
+    for (uint32_t g = 0; g < graphs.count; g++) {
+        replace_in_graph(in, graphs.items[g]);
     }
 }
 
@@ -216,18 +250,16 @@ static void append_initializers(graft_arena *arena, Onnx__GraphProto *graph,
 
 /* New names for all that the branch defines. What one of its nodes makes and is its output gets the
  * name of the If's; `named` says of which that is so. */
-static void rename_all(inlining *in, const Onnx__NodeProto *node, const Onnx__GraphProto *branch,
-                       bool *named)
+static void rename_all(graft_inlining *in, const Onnx__NodeProto *node,
+                       const Onnx__GraphProto *branch, bool *named)
 {
     graft_names *made = graft_names_new(in->arena);
-    in->renamed = graft_names_new(in->arena);
-    in->count = 0;
     for (size_t i = 0; i < branch->n_initializer; i++) {
-        rename_anew(in, node->output[0], branch->initializer[i]->name);
+        graft_inlining_rename_anew(in, node->output[0], branch->initializer[i]->name);
     }
     for (size_t i = 0; i < branch->n_node; i++) {
         for (size_t k = 0; k < branch->node[i]->n_output; k++) {
-            rename_anew(in, node->output[0], branch->node[i]->output[k]);
+            graft_inlining_rename_anew(in, node->output[0], branch->node[i]->output[k]);
             (void)graft_names_add(made, branch->node[i]->output[k], 1);
         }
     }
@@ -236,14 +268,13 @@ static void rename_all(inlining *in, const Onnx__NodeProto *node, const Onnx__Gr
             node->output[k][0] != '\0' && graft_names_find(made, branch->output[k]->name) == 1;
         if (named[k]) {
             graft_names_set(made, branch->output[k]->name, 0); /* It has a name now. */
-            rename_to(in, branch->output[k]->name, node->output[k]);
+            graft_inlining_rename(in, branch->output[k]->name, node->output[k]);
         }
     }
 }
 
-/* The nodes that stand for the If are pushed; what else the branch has becomes the graph's. */
-static void inline_branch(inlining *in, Onnx__GraphProto *graph, const Onnx__NodeProto *node,
-                          Onnx__GraphProto *branch, Onnx__NodeProto **nodes, size_t *count)
+void graft_inlining_branch(graft_inlining *in, Onnx__GraphProto *graph, const Onnx__NodeProto *node,
+                           Onnx__GraphProto *branch, Onnx__NodeProto **nodes, size_t *count)
 {
     bool *named = GRAFT_NEW(in->arena, bool, branch->n_output);
     rename_all(in, node, branch, named);
@@ -256,13 +287,14 @@ static void inline_branch(inlining *in, Onnx__GraphProto *graph, const Onnx__Nod
             nodes[(*count)++] = make_identity(in->arena, branch->output[k]->name, node->output[k]);
         }
     }
-    append_initializers(in->arena, graph, branch);
+    if (branch->n_initializer > 0) {
+        append_initializers(in->arena, graph, branch);
+    }
 }
 
 uint32_t graft_onnx_inline(graft_arena *arena, Onnx__ModelProto *proto, const graft_model *model)
 {
     Onnx__GraphProto *graph = proto->graph;
-    inlining in = {.arena = arena, .onnx = model->onnx, .given = graft_names_new(arena)};
     size_t room = graph->n_node;
     uint32_t chosen = 0;
     for (size_t i = 0; i < graph->n_node; i++) {
@@ -273,6 +305,7 @@ uint32_t graft_onnx_inline(graft_arena *arena, Onnx__ModelProto *proto, const gr
     if (chosen == 0 || room > NODES_MOST) {
         return 0;
     }
+    graft_inlining in = graft_inlining_new(arena, graph);
     Onnx__NodeProto **nodes = GRAFT_NEW(arena, Onnx__NodeProto *, room);
     size_t count = 0;
     for (size_t i = 0; i < graph->n_node; i++) {
@@ -281,7 +314,8 @@ uint32_t graft_onnx_inline(graft_arena *arena, Onnx__ModelProto *proto, const gr
         if (branch == NULL) {
             nodes[count++] = node;
         } else {
-            inline_branch(&in, graph, node, branch, nodes, &count);
+            graft_inlining_start(&in);
+            graft_inlining_branch(&in, graph, node, branch, nodes, &count);
         }
     }
     graph->node = nodes;

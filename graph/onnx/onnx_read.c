@@ -770,6 +770,7 @@ graft_status graft_onnx_read_message(graft_env *env, graft_arena *arena,
     bool open = options != NULL && options->keep_open;
     const int verbosity = env->verbosity;
     reading how = {.source = source, .options = options, .sample = open ? 1 : 0};
+    GRAFT_CHECK(graft_onnx_inline_functions(env, arena, source));
     GRAFT_CHECK(graft_onnx_freeze(env, arena, source, options));
     GRAFT_CHECK(read_choices(env, arena, &how));
     env->verbosity = open ? 0 : verbosity;

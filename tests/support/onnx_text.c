@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORDS_MOST = 64, GRAPHS_MOST = 8, LIST_MOST = 64, ROOM = 64 };
+enum { WORDS_MOST = 64, GRAPHS_MOST = 8, FUNCTIONS_MOST = 8, LIST_MOST = 64, ROOM = 64 };
 
 typedef struct {
     graft_arena *arena;
@@ -14,6 +14,7 @@ typedef struct {
     Onnx__GraphProto *subgraphs[GRAPHS_MOST];
     uint32_t subgraph_count;
     uint32_t node_count;
+    Onnx__FunctionProto *function; /* The one that statements go to; NULL: none. */
     char *words[WORDS_MOST];
     uint32_t word_count;
 } text_reader;
@@ -152,6 +153,10 @@ static void read_attribute(text_reader *r, Onnx__NodeProto *node, char *word)
     *value++ = '\0';
     if (strcmp(word, "domain") == 0) {
         node->domain = value;
+    } else if (value[0] == '&') {
+        graft_onnx_set_text(r->arena, node, word, "");
+        node->attribute[node->n_attribute - 1]->has_s = 0;
+        node->attribute[node->n_attribute - 1]->ref_attr_name = value + 1;
     } else if (value[0] == '@') {
         set_graph(r, node, word, value + 1);
     } else if (value[0] == '#') {
@@ -172,7 +177,8 @@ static void read_attribute(text_reader *r, Onnx__NodeProto *node, char *word)
     }
 }
 
-static void read_node(text_reader *r)
+/* Makes a node of statement `node` or `function`. */
+static Onnx__NodeProto *make_node(text_reader *r)
 {
     const char *inputs[WORDS_MOST];
     const char *outputs[WORDS_MOST];
@@ -186,16 +192,70 @@ static void read_node(text_reader *r)
     }
     Onnx__NodeProto *node =
         graft_onnx_make_node(r->arena, r->words[1], inputs, arrow - 2, outputs, colon - arrow - 1);
-    node->name = graft_arena_printf(r->arena, "n%u", r->node_count++);
     for (uint32_t i = colon + 1; i < r->word_count; i++) {
         read_attribute(r, node, r->words[i]);
     }
+    return node;
+}
+
+static void read_node(text_reader *r)
+{
+    Onnx__NodeProto *node = make_node(r);
+    node->name = graft_arena_printf(r->arena, "n%u", r->node_count++);
     r->graph->node[r->graph->n_node++] = node;
+}
+
+static Onnx__OperatorSetIdProto *make_set(graft_arena *arena, char *domain, int64_t version)
+{
+    Onnx__OperatorSetIdProto *set = GRAFT_NEW(arena, Onnx__OperatorSetIdProto, 1);
+    onnx__operator_set_id_proto__init(set);
+    set->domain = domain;
+    set->has_version = 1;
+    set->version = version;
+    return set;
+}
+
+static void begin_function(text_reader *r)
+{
+    Onnx__NodeProto *node = make_node(r);
+    Onnx__FunctionProto *function = GRAFT_NEW(r->arena, Onnx__FunctionProto, 1);
+    onnx__function_proto__init(function);
+    function->domain = graft_arena_strdup(r->arena, "own");
+    function->name = node->op_type;
+    function->input = node->input;
+    function->n_input = node->n_input;
+    function->output = node->output;
+    function->n_output = node->n_output;
+    function->attribute_proto = node->attribute;
+    function->n_attribute_proto = node->n_attribute;
+    function->opset_import = GRAFT_NEW(r->arena, Onnx__OperatorSetIdProto *, 2);
+    function->opset_import[0] = make_set(r->arena, NULL, r->model->opset_import[0]->version);
+    function->opset_import[1] = make_set(r->arena, function->domain, 1);
+    function->n_opset_import = 2;
+    if (r->model->n_functions == 0) {
+        r->model->functions = GRAFT_NEW(r->arena, Onnx__FunctionProto *, FUNCTIONS_MOST);
+    }
+    assert_true(r->model->n_functions < FUNCTIONS_MOST);
+    r->model->functions[r->model->n_functions++] = r->function = function;
+    r->graph = new_graph(r->arena, function->name);
+}
+
+/* Of a subgraph or of a function. */
+static void end_graph(text_reader *r)
+{
+    if (r->function != NULL) {
+        r->function->node = r->graph->node;
+        r->function->n_node = r->graph->n_node;
+        r->function = NULL;
+    }
+    r->graph = r->model->graph;
 }
 
 static void read_statement(text_reader *r)
 {
-    if (word_is(r, 0, "opset")) {
+    if (word_is(r, 0, "opset") && r->function != NULL) {
+        r->function->opset_import[0]->version = strtoll(word_at(r, 1), NULL, 10);
+    } else if (word_is(r, 0, "opset")) {
         r->model->opset_import[0]->version = strtoll(word_at(r, 1), NULL, 10);
     } else if (word_is(r, 0, "ir")) {
         r->model->ir_version = strtoll(word_at(r, 1), NULL, 10);
@@ -213,10 +273,12 @@ static void read_statement(text_reader *r)
         read_bool(r);
     } else if (word_is(r, 0, "node")) {
         read_node(r);
+    } else if (word_is(r, 0, "function")) {
+        begin_function(r);
     } else if (word_is(r, 0, "graph")) {
         r->subgraphs[r->subgraph_count++] = r->graph = new_graph(r->arena, r->words[1]);
     } else if (word_is(r, 0, "end")) {
-        r->graph = r->model->graph;
+        end_graph(r);
     } else {
         fail_msg("no statement '%s'", r->words[0]);
     }
@@ -230,10 +292,7 @@ Onnx__ModelProto *onnx_text_message(graft_arena *arena, const char *text)
     r.model->ir_version = 8;
     r.model->n_opset_import = 1;
     r.model->opset_import = GRAFT_NEW(arena, Onnx__OperatorSetIdProto *, 1);
-    r.model->opset_import[0] = GRAFT_NEW(arena, Onnx__OperatorSetIdProto, 1);
-    onnx__operator_set_id_proto__init(r.model->opset_import[0]);
-    r.model->opset_import[0]->has_version = 1;
-    r.model->opset_import[0]->version = 13;
+    r.model->opset_import[0] = make_set(arena, NULL, 13);
     r.model->graph = r.graph = new_graph(arena, graft_arena_strdup(arena, "test"));
     char *copy = graft_arena_strdup(arena, text);
     char *rest = NULL;

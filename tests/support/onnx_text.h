@@ -12,8 +12,12 @@
  *      ints n = 1 -1                int64 list; `scalar n = 3` a scalar, `bools b = 0` a bool
  * scalar node Conv x w _ -> y _ : pads=1,1,1,1 group=1 alpha=0.5 auto_pad=VALID _ is an input or
  * output that is not given; 3, is a list of one; a number with a point is a float; domain=d is the
- * node's domain graph g; ...; end            a subgraph, which a later attribute names:
+ * node's domain; alpha=&slope refers to a function's attribute
+ * graph g; ...; end            a subgraph, which a later attribute names:
  * then_branch=@g; value=#3 is a list of one int64 as a tensor
+ *
+ * function f x w -> y : slope=0.5; ...; end     a function of domain `own` with its defaults, whose nodes
+ * follow; opset V there is its own.
  *
  * Names of nodes are n0, n1... */
 #ifndef TESTS_ONNX_TEXT_H
