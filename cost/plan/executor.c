@@ -45,10 +45,23 @@ static bool can_run(const graft_executor *e, graft_index node)
            (e->model != NULL && graft_opaque_find(e->model, e->graph, node, &opaque));
 }
 
+static const char *why_not(const graft_graph *graph, graft_index node)
+{
+    bool is_double = false;
+    for (uint32_t k = 0; k < graph->nodes[node].input_count; k++) {
+        const graft_index v = graft_node_input(graph, node, k);
+        is_double =
+            is_double || (v != GRAFT_NONE && graph->values[v].shape.dtype == GRAFT_DTYPE_F64);
+    }
+    return is_double ? "its numbers are binary64"
+                     : "it is an operator that Graft does not know, or a form of one";
+}
+
 /* Names the first node that nothing runs, and the operators of all others. */
 static graft_status refuse_opaque(graft_env *env, const graft_executor *e)
 {
     const graft_node *first = NULL;
+    const char *why = NULL;
     const char *types = "";
     for (graft_index n = 0; n < e->graph->node_end; n++) {
         const graft_node *node = &e->graph->nodes[n];
@@ -64,6 +77,7 @@ static graft_status refuse_opaque(graft_env *env, const graft_executor *e)
         }
         const char *type =
             graft_arena_printf(env->scratch, ", %s", graft_model_node_type(e->model, node));
+        why = first == NULL ? why_not(e->graph, n) : why;
         first = first == NULL ? node : first;
         types = strstr(types, type) == NULL ? graft_arena_printf(env->scratch, "%s%s", types, type)
                                             : types;
@@ -71,11 +85,9 @@ static graft_status refuse_opaque(graft_env *env, const graft_executor *e)
     return first == NULL
                ? GRAFT_OK
                : GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
-                            "%s: node '%s' (%s) cannot be run: it is an operator that Graft "
-                            "does not know, or a form of one; all of these in the "
-                            "model: %s",
+                            "%s: node '%s' (%s) cannot be run: %s; all of these in the model: %s",
                             e->model->file, graft_model_node_name(e->model, first),
-                            graft_model_node_type(e->model, first), types + 2);
+                            graft_model_node_type(e->model, first), why, types + 2);
 }
 
 static graft_status build_schedule(graft_env *env, graft_executor *e, graft_cost *cost)

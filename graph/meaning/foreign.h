@@ -4,12 +4,15 @@
  *
  *      Abs Neg Sign                           of numbers (binary32, int64, int32, int8, uint8)
  *      Ceil Floor Round IsNaN IsInf           of binary32; halves to even
+ *      Shrink ThresholdedRelu                 of binary32
  *      Tan Asin Acos Atan Sinh Asinh Acosh Atanh      of binary32
  *      Equal Less Greater ... And Or Xor Not  of numbers; of truth values
  *      Add Sub Mul Div Mod Min Max Clip       of numbers; whole ones wrap around
  *      BitwiseAnd BitwiseOr BitwiseXor BitwiseNot     of whole numbers
  *      Pow                                    of binary32, int64, int32, also mixed
  *      Where Expand Tile Pad Slice Transpose Concat Split Trilu OneHot    of elements of any type
+ *      ReverseSequence, ArrayFeatureExtractor of ai.onnx.ml    likewise
+ *      EyeLike                                of binary32, int64, int32, bool
  *      GatherElements GatherND ScatterElements ScatterND      likewise; sums of numbers
  *      ReduceSum ... ReduceLogSumExp CumSum   of binary32, int64, int32
  *      ArgMax ArgMin TopK                     of numbers; of equal ones the first

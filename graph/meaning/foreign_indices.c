@@ -1,5 +1,6 @@
 /* foreign_indices.c - operators that read places from a tensor: elements and rows that are gathered
- * and scattered, one-hot vectors; and the triangles of a matrix (see foreign.h). */
+ * and scattered, one-hot vectors; and the triangles of a matrix, sequences
+ * that are reversed (see foreign.h). */
 #include "graph/meaning/foreign_rows.h"
 
 #include "graph/meaning/algebra.h"
@@ -358,6 +359,127 @@ graft_status graft_foreign_trilu(graft_env *env, const graft_opaque *opaque, con
         } else {
             memset(row + (size_t)edge * width, 0, (size_t)(columns - edge) * width);
         }
+    }
+    return GRAFT_OK;
+}
+
+/* -------------------------------------------------------------------------------- EyeLike */
+
+bool graft_foreign_read_eye(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    const int64_t k = graft_foreign_int(node, "k", 0);
+    const int64_t dtype = graft_foreign_int(node, "dtype", opaque->in[0].dtype);
+    opaque->attrs[1] = k < INT32_MIN || k > INT32_MAX ? 0 : (int32_t)k;
+    opaque->attrs[2] = dtype == GRAFT_DTYPE_F32 || dtype == GRAFT_DTYPE_I64 ||
+                               dtype == GRAFT_DTYPE_I32 || dtype == GRAFT_DTYPE_BOOL
+                           ? (int32_t)dtype
+                           : 0;
+    return opaque->in[0].rank == 2 && opaque->attrs[1] == k && opaque->attrs[2] != 0;
+}
+
+bool graft_foreign_eye_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+{
+    (void)in;
+    *shape = opaque->in[0];
+    shape->dtype = (uint8_t)opaque->attrs[2];
+    return true;
+}
+
+graft_status graft_foreign_eye(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                               void *out)
+{
+    (void)env;
+    (void)in;
+    const int64_t columns = opaque->out.dims[1];
+    memset(out, 0, (size_t)graft_shape_bytes(&opaque->out));
+    for (int64_t row = 0; row < opaque->out.dims[0]; row++) {
+        const int64_t column = row + opaque->attrs[1];
+        const size_t place = (size_t)(row * columns + column);
+        if (column < 0 || column >= columns) {
+            continue;
+        }
+        if (opaque->out.dtype == GRAFT_DTYPE_F32) {
+            ((float *)out)[place] = 1.0F;
+        } else {
+            graft_foreign_put(out, opaque->out.dtype, place, 1);
+        }
+    }
+    return GRAFT_OK;
+}
+
+/* ------------------------------------------------------------------------ ReverseSequence */
+
+bool graft_foreign_read_reverse(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    const int64_t batch = graft_foreign_int(node, "batch_axis", 1);
+    const int64_t time = graft_foreign_int(node, "time_axis", 0);
+    opaque->axis = time == 1; /* The other one is the batch. */
+    return opaque->in[0].rank >= 2 && (time == 0 || time == 1) && batch == 1 - time;
+}
+
+bool graft_foreign_reverse_shape(const graft_opaque *opaque, const void *const *in,
+                                 graft_shape *shape)
+{
+    (void)in;
+    *shape = opaque->in[0];
+    return is_whole(&opaque->in[1]) && opaque->in[1].rank == 1 &&
+           opaque->in[1].dims[0] == shape->dims[1 - opaque->axis];
+}
+
+graft_status graft_foreign_reverse(graft_env *env, const graft_opaque *opaque,
+                                   const void *const *in, void *out)
+{
+    const int64_t sizes[2] = {opaque->out.dims[0], opaque->out.dims[1]};
+    const int64_t times = sizes[opaque->axis];
+    const size_t bytes =
+        (size_t)graft_shape_bytes(&opaque->out) / (size_t)sizes[0] / (size_t)sizes[1];
+    for (int64_t i = 0; i < sizes[0] * sizes[1]; i++) {
+        const int64_t at[2] = {i / sizes[1], i % sizes[1]};
+        const int64_t time = at[opaque->axis];
+        const int64_t batch = at[1 - opaque->axis];
+        const int64_t length = graft_foreign_whole(opaque, in, 1, (uint32_t)batch);
+        if (length < 0 || length > times) {
+            return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "sequence %" PRId64 " is longer than its axis",
+                              batch);
+        }
+        const int64_t from = time < length ? length - 1 - time : time;
+        const int64_t place = opaque->axis == 0 ? from * sizes[1] + batch : batch * times + from;
+        memcpy((uint8_t *)out + (size_t)i * bytes, (const uint8_t *)in[0] + (size_t)place * bytes,
+               bytes);
+    }
+    return GRAFT_OK;
+}
+
+/* ------------------------------------------------------------------ ArrayFeatureExtractor */
+
+/* Places of the last axis; of a list, a row. */
+bool graft_foreign_features_shape(const graft_opaque *opaque, const void *const *in,
+                                  graft_shape *shape)
+{
+    (void)in;
+    *shape = opaque->in[0];
+    if (shape->rank == 1) {
+        shape->rank = 2;
+        shape->dims[0] = 1;
+    }
+    return opaque->in[0].rank >= 1 && is_whole(&opaque->in[1]) &&
+           graft_foreign_size(shape, shape->rank - 1U,
+                              (int64_t)graft_shape_elements(&opaque->in[1]));
+}
+
+graft_status graft_foreign_features(graft_env *env, const graft_opaque *opaque,
+                                    const void *const *in, void *out)
+{
+    const size_t width = width_of(&opaque->out);
+    const size_t count = (size_t)graft_shape_elements(&opaque->in[1]);
+    const int64_t size = opaque->in[0].dims[opaque->in[0].rank - 1];
+    for (size_t i = 0; i < graft_count(&opaque->out); i++) {
+        const int64_t place = place_at(opaque, in, i % count, size);
+        if (place < 0) {
+            return refuse_place(env, i % count);
+        }
+        memcpy((uint8_t *)out + i * width,
+               (const uint8_t *)in[0] + (i / count * (size_t)size + (size_t)place) * width, width);
     }
     return GRAFT_OK;
 }

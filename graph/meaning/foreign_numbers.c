@@ -17,6 +17,7 @@ typedef struct {
     void *out;
     size_t count;
     int32_t code;
+    float by[2]; /* What the function says besides. */
 } span;
 
 /* False when a whole number is divided by 0. */
@@ -214,6 +215,13 @@ static bool map_f32(const span *s)
         EACH(float, float, ((void)y, floorf(x)));
     case GRAFT_FOREIGN_ROUND:
         EACH(float, float, ((void)y, rintf(x)));
+    case GRAFT_FOREIGN_SHRINK:
+        EACH(float, float,
+             ((void)y, x < -s->by[0]  ? x + s->by[1]
+                       : x > s->by[0] ? x - s->by[1]
+                                      : 0.0F));
+    case GRAFT_FOREIGN_ABOVE:
+        EACH(float, float, ((void)y, x > s->by[0] ? x : 0.0F));
     case GRAFT_FOREIGN_IS_NAN:
         EACH(float, uint8_t, ((void)y, x != x));
     case GRAFT_FOREIGN_IS_INF:
@@ -466,7 +474,11 @@ static graft_status run_spans(graft_env *env, const graft_opaque *opaque, const 
         }
     }
     assert(l.function != NULL); /* Of a type that was looked at. */
-    span s = {.count = graft_view_columns(&views[0]), .code = opaque->attrs[0]};
+    span s = {
+        .count = graft_view_columns(&views[0]),
+        .code = opaque->attrs[0],
+        .by = {graft_foreign_number(opaque->attrs[1]), graft_foreign_number(opaque->attrs[2])}
+    };
     for (size_t row = 0; row < graft_view_row_count(&views[0]) && fine; row++) {
         for (uint32_t k = 0; k < count; k++) {
             s.in[k] = (const uint8_t *)in[k] +
@@ -506,6 +518,19 @@ bool graft_foreign_read_mod(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
     opaque->attrs[0] =
         graft_foreign_int(node, "fmod", 0) != 0 ? GRAFT_FOREIGN_REST : GRAFT_FOREIGN_MOD;
+    return true;
+}
+
+bool graft_foreign_read_shrink(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    opaque->attrs[1] = graft_foreign_float(node, "lambd", 0.5F);
+    opaque->attrs[2] = graft_foreign_float(node, "bias", 0.0F);
+    return true;
+}
+
+bool graft_foreign_read_above(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    opaque->attrs[1] = graft_foreign_float(node, "alpha", 1.0F);
     return true;
 }
 

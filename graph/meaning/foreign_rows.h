@@ -37,6 +37,8 @@ typedef enum graft_foreign_code {
     GRAFT_FOREIGN_ASINH,
     GRAFT_FOREIGN_ACOSH,
     GRAFT_FOREIGN_ATANH,
+    GRAFT_FOREIGN_SHRINK, /* By two numbers: nearer to 0 by one where farther than the other. */
+    GRAFT_FOREIGN_ABOVE,  /* Itself where above a number, else 0. */
     GRAFT_FOREIGN_IS_NAN, /* From here on truth values. */
     GRAFT_FOREIGN_IS_INF,
     GRAFT_FOREIGN_IS_INF_ABOVE,
@@ -106,7 +108,8 @@ bool graft_foreign_size(graft_shape *shape, uint32_t axis, int64_t size);
 /* foreign_numbers.c: numbers of a type that are added to others, or the like. */
 bool graft_foreign_can_merge(int32_t code, uint32_t dtype);
 void graft_foreign_merge(int32_t code, uint32_t dtype, const void *from, size_t count, void *to);
-graft_foreign_reader graft_foreign_read_inf, graft_foreign_read_mod;
+graft_foreign_reader graft_foreign_read_inf, graft_foreign_read_mod, graft_foreign_read_shrink,
+    graft_foreign_read_above;
 graft_foreign_shaper graft_foreign_one_shape, graft_foreign_two_shape, graft_foreign_where_shape,
     graft_foreign_range_shape, graft_foreign_clip_shape;
 graft_foreign_runner graft_foreign_one, graft_foreign_two, graft_foreign_where, graft_foreign_range,
@@ -122,12 +125,15 @@ graft_foreign_runner graft_foreign_expand, graft_foreign_tile, graft_foreign_pad
     graft_foreign_slice, graft_foreign_transpose, graft_foreign_concat, graft_foreign_split;
 
 /* foreign_indices.c */
-graft_foreign_reader graft_foreign_read_index, graft_foreign_read_one_hot, graft_foreign_read_trilu;
+graft_foreign_reader graft_foreign_read_index, graft_foreign_read_one_hot, graft_foreign_read_trilu,
+    graft_foreign_read_eye, graft_foreign_read_reverse;
 graft_foreign_shaper graft_foreign_gather_elements_shape, graft_foreign_scatter_elements_shape,
     graft_foreign_gather_nd_shape, graft_foreign_scatter_nd_shape, graft_foreign_one_hot_shape,
-    graft_foreign_trilu_shape;
+    graft_foreign_trilu_shape, graft_foreign_eye_shape, graft_foreign_reverse_shape,
+    graft_foreign_features_shape;
 graft_foreign_runner graft_foreign_gather_elements, graft_foreign_scatter_elements,
-    graft_foreign_gather_nd, graft_foreign_scatter_nd, graft_foreign_one_hot, graft_foreign_trilu;
+    graft_foreign_gather_nd, graft_foreign_scatter_nd, graft_foreign_one_hot, graft_foreign_trilu,
+    graft_foreign_eye, graft_foreign_reverse, graft_foreign_features;
 
 /* foreign_bytes.c: numbers as DynamicQuantizeLinear makes them, rows of `columns` each `step` apart,
  * and their zero point; returns their scale. */

@@ -338,6 +338,11 @@ graft_onnx_planner graft_plan_power, graft_plan_reciprocal, graft_plan_negation,
     graft_plan_mean, graft_plan_rms_norm, graft_plan_gelu, graft_plan_layer_norm,
     graft_plan_reduce_squares, graft_plan_reduce_absolute, graft_plan_global_max_pool,
     graft_plan_quantise;
+/* Operators that come apart where a model is read to be run (graft_model_options.as_binary32). */
+graft_onnx_planner graft_plan_deep_conv, graft_plan_deep_pool, graft_plan_group_norm,
+    graft_plan_mean_variance, graft_plan_celu;
+/* More parts than come of a kernel's depths; 0 for a node without. */
+uint32_t graft_plan_deep_most(const Onnx__NodeProto *node);
 /* LSTM, GRU and RNN by their steps, where the options ask for it; `op` is the number of gates. */
 graft_onnx_planner graft_plan_recurrent;
 /* More parts than such a node becomes; 0 for any other. */

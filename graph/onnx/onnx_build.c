@@ -36,7 +36,8 @@ static graft_limits largest_limits(const graft_onnx_reader *reader)
     for (size_t i = 0; i < graph->n_node; i++) {
         size_t width = graph->node[i]->n_input + graph->node[i]->n_output;
         nodes += width + graph->node[i]->n_input /* Numbers. */ + PARTS_MOST +
-                 graft_plan_recurrent_most(reader, graph->node[i]);
+                 graft_plan_recurrent_most(reader, graph->node[i]) +
+                 graft_plan_deep_most(graph->node[i]);
         edges += width + onnx->groups[i].captured_count;
     }
     return (graft_limits){

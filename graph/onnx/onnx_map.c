@@ -359,6 +359,10 @@ void graft_plan_conv_transpose(graft_onnx_plan *plan, uint32_t op)
 void graft_plan_conv(graft_onnx_plan *plan, uint32_t op)
 {
     graft_plan_outputs_at_most(plan, 1);
+    if (graft_plan_shape(plan, graft_plan_input(plan, 0)).rank == 5) {
+        graft_plan_deep_conv(plan, op);
+        return;
+    }
     bool has_bias = graft_plan_has_input(plan, 2);
     bool one = graft_plan_shape(plan, graft_plan_input(plan, 0)).rank == 3;
     graft_onnx_operand inputs[3] = {as_image(plan, graft_plan_input(plan, 0)),
@@ -411,6 +415,13 @@ static void apply_ceil_mode(graft_onnx_plan *plan, const graft_shape *x, window 
     }
 }
 
+/* Whether a window over three axes covers one place of the last two. */
+static bool is_along_first(const graft_onnx_plan *plan)
+{
+    const Onnx__AttributeProto *kernel = graft_plan_attribute(plan, "kernel_shape");
+    return kernel != NULL && is_of_first(kernel->ints, (uint32_t)kernel->n_ints, 1);
+}
+
 void graft_plan_pool(graft_onnx_plan *plan, uint32_t op)
 {
     graft_plan_outputs_at_most(plan, 1); /* The second of MaxPool is the indices. */
@@ -420,6 +431,10 @@ void graft_plan_pool(graft_onnx_plan *plan, uint32_t op)
     window w = {
         .first = one ? 1 : 0, .kernel = {one ? 1 : 0, 0}
     };
+    if (x.rank == 5 && !is_along_first(plan)) {
+        graft_plan_deep_pool(plan, op);
+        return;
+    }
     if (x.rank == 5) {
         w.deep = x;
     }
@@ -456,8 +471,12 @@ void graft_plan_global_pool(graft_onnx_plan *plan, uint32_t op)
     (void)op;
     graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand x = graft_plan_input(plan, 0);
-    const window w = {.first = graft_plan_shape(plan, x).rank == 3 ? 1 : 0};
-    x = graft_plan_add1(plan, GRAFT_OP_global_avg_pool, NULL, as_image(plan, x));
+    const graft_shape s = graft_plan_shape(plan, x);
+    const window w = {
+        .first = s.rank == 3 ? 1 : 0, .deep = {.rank = s.rank, .dims = {1, 1, 1, 1, 1}}
+    };
+    x = s.rank == 5 ? as_rows(plan, x) : as_image(plan, x);
+    x = graft_plan_add1(plan, GRAFT_OP_global_avg_pool, NULL, x);
     graft_plan_output(plan, 0, from_image(plan, x, &w));
 }
 

@@ -61,6 +61,19 @@ for name, want in zip(names, session.run(None, inputs)):
 END
 }
 
+refuses_binary64() {
+    "$python" - "$FOLDER/double.onnx" << 'END' &&
+import sys
+
+import onnx.parser
+
+text = '<ir_version: 8, opset_import: ["" : 17]> net (double[2] x) => (double[2] y) { y = Exp(x) }'
+onnx.save(onnx.parser.parse_model(text), sys.argv[1])
+END
+        error_is 2 "double.onnx: node 'y' (Exp) cannot be run: its numbers are binary64; all of these in the model: Exp" \
+            "$GRAFT" --quiet run "$FOLDER/double.onnx" --bench --database "$DB"
+}
+
 check "asks for inputs" asks_for_inputs
 check "times, on the inputs of a seed" benches
 if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" -c 'import onnxruntime' 2> "$FOLDER/log"; then
@@ -69,6 +82,7 @@ if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" 
     check "agrees with a policy" agrees resnet8 --policy rules/policies/intel-xeon-6-167-avx512.graft
     check "agrees on a recurrent net" agrees lstm
     check "agrees on a transformer" agrees bert
+    check "says that numbers are of binary64" refuses_binary64
     check "agrees when tuned" agrees dscnn --tune --threads 1
 else
     skip "agrees with onnxruntime" "no onnxruntime here"
