@@ -65,8 +65,16 @@ extern "C" {
 #ifdef GRAFT_SMALL_GRAPHS
 typedef uint16_t graft_index;
 #define GRAFT_NONE UINT16_MAX
-/* Files that disagree about it do not link. */
-#define graft_graph_init graft_graph_init_small
+/* Files that disagree about it do not link: whoever builds, reads or rewrites a graph calls one. */
+#define graft_graph_init       graft_graph_init_small
+#define graft_graph_load       graft_graph_load_small
+#define graft_graph_add_node   graft_graph_add_node_small
+#define graft_graph_add_output graft_graph_add_output_small
+#define graft_node_input       graft_node_input_small
+#define graft_node_output      graft_node_output_small
+#define graft_order_build      graft_order_build_small
+#define graft_optimize         graft_optimize_small
+#define graft_optimize_begin   graft_optimize_begin_small
 #else
 typedef uint32_t graft_index;
 #define GRAFT_NONE UINT32_MAX
@@ -137,7 +145,9 @@ GRAFT_MUST_USE graft_status graft_graph_copy(graft_graph *to, const graft_graph 
 void graft_graph_clear(graft_graph *graph);
 
 /* Building. Inputs must exist before the nodes that use them. GRAFT_CAPACITY leaves the graph as it
- * was; GRAFT_BAD_INPUT for unknown ids, operators or misfitting shapes, likewise. */
+ * was; GRAFT_BAD_INPUT for unknown ids, operators or misfitting shapes, likewise. The shapes of
+ * inputs, weights and opaque outputs are judged by the operators that read them: what breaks the
+ * promises of graft_shape (a size below 1, a rank above GRAFT_MAX_RANK) only opaque nodes can read. */
 GRAFT_MUST_USE graft_status graft_graph_add_input(graft_graph *graph, const graft_shape *shape,
                                                   graft_index source, graft_index *value);
 GRAFT_MUST_USE graft_status graft_graph_add_weight(graft_graph *graph, const graft_shape *shape,
@@ -308,6 +318,10 @@ GRAFT_MUST_USE graft_status graft_apply(graft_graph *graph, const graft_rule *ru
 #ifndef GRAFT_OWN_NAMES
 #include "engine/names.h"
 #endif
+#if defined(GRAFT_SMALL_GRAPHS) && defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion" /* Ids are computed in 32 bits, and fit into 16. */
+#endif
 #include "engine/operators.h"
 #include "engine/shapes.h"
 #include "engine/graph.h"
@@ -326,6 +340,9 @@ GRAFT_MUST_USE graft_status graft_apply(graft_graph *graph, const graft_rule *ru
 #include "engine/keep.h"
 #include "engine/policy.h"
 #include "engine/optimize.h"
+#if defined(GRAFT_SMALL_GRAPHS) && defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
 #ifndef GRAFT_OWN_NAMES
 #include "engine/names_end.h"
 #endif

@@ -53,9 +53,13 @@ lists_all_names() {
             cmp "$FOLDER/names/$file" include/graft/engine/$file || { echo "run: sh emit/header/engine_names.sh FOLDER"; return 1; }
         done
 }
+# With the warnings that products use, for ids of both widths.
 # shellcheck disable=SC2086 # Words.
 compiles() { # COMPILER...
-    "$@" -pedantic -Wall -Wextra -Werror $INCLUDE "$FOLDER/one.c" -o "$FOLDER/one" && "$FOLDER/one"
+    for width in -UGRAFT_SMALL_GRAPHS -DGRAFT_SMALL_GRAPHS; do
+        "$@" -pedantic -Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -Wundef -Wdouble-promotion -Werror \
+            $width $INCLUDE "$FOLDER/one.c" -o "$FOLDER/one" && "$FOLDER/one" || return 1
+    done
 }
 # A number behind a name: a static of one function.
 nothing_is_left() {
@@ -79,4 +83,18 @@ done
 printf '#define GRAFT_IMPLEMENTATION\n#include "graft_policy.h"\n' > "$FOLDER/alone.c"
 gcc -std=c99 -I"$FOLDER" -c "$FOLDER/alone.c" -o "$FOLDER/one.o"
 check "all symbols have the prefix" nothing_is_left
+
+# Files that disagree about the width of ids.
+cat > "$FOLDER/reader.c" << 'END'
+#include "graft_policy.h"
+int main(void) { static graft_graph graph; return graft_node_input(&graph, 0, 0) == GRAFT_NONE; }
+END
+links_if_alike() {
+    for width in -UGRAFT_SMALL_GRAPHS -DGRAFT_SMALL_GRAPHS; do
+        gcc -std=c99 $width -I"$FOLDER" -c "$FOLDER/reader.c" -o "$FOLDER/reader.o" || return 1
+        gcc "$FOLDER/reader.o" "$FOLDER/one.o" -o "$FOLDER/both" 2> "$FOLDER/err" && echo "$width"
+    done > "$FOLDER/linked"
+    [ "$(cat "$FOLDER/linked")" = -UGRAFT_SMALL_GRAPHS ] && grep -q graft_node_input_small "$FOLDER/err"
+}
+check "widths that differ do not link" links_if_alike
 finish
