@@ -37,7 +37,7 @@ static const graft_option options_taken[] = {
                "where costs are kept (default: the device's, in out/ or ~/.cache/graft)"),
     GRAFT_NUMBER(measure_options, rounds, "--rounds", "N", NULL, ROUNDS_LEAST, ROUNDS_MOST,
                  "of each measurement"),
-    GRAFT_TEXT(measure_options, plot, "--plot", "FILE.svg", NULL, "draw the roofline"),
+    GRAFT_OUTPUT(measure_options, plot, "--plot", "FILE.svg", "draw the roofline"),
 };
 
 static void complete_options(graft_env *env, measure_options *options)

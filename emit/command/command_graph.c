@@ -85,6 +85,9 @@ static graft_status run(graft_env *env, void *given)
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
                           "--max-ram needs --policy: the workspace is for its rules and network");
     }
+    if (strcmp(c->pointers, "64") == 0 && c->policy == NULL) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "--pointers needs --policy: a graph has none");
+    }
     GRAFT_CHECK(graft_model_open(env, env->life, c->model, NULL, &model));
     if (c->policy != NULL) {
         GRAFT_CHECK(fit_graph(env, c, &model->graph, &fit));
@@ -100,10 +103,10 @@ done:
 
 static const graft_option options[] = {
     GRAFT_WORD(choices, model, "MODEL", "a name of the zoo or an ONNX file"),
-    GRAFT_WORD(choices, out, "OUT.h", "the header to write"),
+    GRAFT_OUTPUT(choices, out, "OUT.h", NULL, "the header to write"),
     GRAFT_TEXT(choices, name, "--name", "NAME", NULL, "of the table (default: the model's)"),
-    GRAFT_TEXT(choices, weights, "--weights", "WEIGHTS.h", NULL,
-               "also the weights, matrices in 8 bits"),
+    GRAFT_OUTPUT(choices, weights, "--weights", "WEIGHTS.h",
+                 "also the weights, matrices in 8 bits"),
     GRAFT_TEXT(choices, policy, "--policy", "POLICY.graft", NULL,
                "what will rewrite it: the header says how much RAM that takes"),
     GRAFT_NUMBER(
@@ -193,7 +196,7 @@ done:
 
 static const graft_option policy_options[] = {
     GRAFT_WORD(policy_choices, policy, "POLICY.graft", "a policy file, as graft policy writes it"),
-    GRAFT_WORD(policy_choices, out, "OUT.h", "the header to write"),
+    GRAFT_OUTPUT(policy_choices, out, "OUT.h", NULL, "the header to write"),
     GRAFT_TEXT(policy_choices, name, "--name", "NAME", NULL,
                "of the policy: graft_policy_NAME (default: the file's)"),
     GRAFT_TEXT(policy_choices, operators, "--operators", "NAME,NAME...", NULL,

@@ -27,8 +27,12 @@ typedef struct optimize_run {
     const char *out;
     const char *search;
     const char *found_by;     /* The search that found what comes out. */
-    const char *table;        /* Of node costs, for the search that knows nothing else. */
-    const char *policy;       /* Instead of a search. */
+    const char *table;        /* Of node costs, for the search that knows nothing else... */
+    graft_tariff tariff;      /* ...as it was read, or of `guide`. */
+    const char *provenance;   /* Of the table. */
+    const char *policy;       /* Instead of a search... */
+    graft_policy followed;    /* ...as it was read. */
+    const char *const *names; /* Of its rules. */
     graft_option_list sizes;  /* NAME=N,NAME=N... for sizes that the model leaves open. */
     graft_option_list frozen; /* Likewise, for those of them that the file is to have fixed. */
     bool steps;               /* Print each rewrite. */
@@ -58,16 +62,13 @@ typedef struct optimize_run {
 static graft_status search_table(graft_env *env, optimize_run *run)
 {
     graft_status status = GRAFT_OK;
-    const char *provenance = NULL;
-    graft_tariff tariff;
     graft_tariff_plan plan;
-    GRAFT_CHECK(graft_tarifffile_read(env, env->life, run->table, &tariff, &provenance));
     GRAFT_CHECK(
-        graft_search_tariff(env, env->life, &run->session.environment, &tariff, false, &plan));
+        graft_search_tariff(env, env->life, &run->session.environment, &run->tariff, false, &plan));
     run->found = plan.found;
     graft_log(
         env, 1, "table %s: %.1f us before, %.1f us after; %u of %u steps rest on its fallback",
-        provenance, (double)plan.first.cost / GRAFT_COST_UNITS / 1e3,
+        run->provenance, (double)plan.first.cost / GRAFT_COST_UNITS / 1e3,
         (double)plan.last.cost / GRAFT_COST_UNITS / 1e3, plan.guessed_steps, plan.found.step_count);
 done:
     return status;
@@ -80,19 +81,20 @@ static bool by_itself(const optimize_run *run) { return strcmp(run->search, "aut
 static graft_status search_by(graft_env *env, optimize_run *run, const char *name)
 {
     graft_status status = GRAFT_OK;
-    graft_tariff tariff;
     const graft_search_choice choice = {.name = name,
                                         .dequeues = run->dequeue_limit,
                                         .width = run->beam_width,
                                         .graphs = run->graph_count,
                                         .seed = run->seed,
-                                        .tariff = &tariff,
+                                        .tariff = &run->tariff,
                                         .cost = run->session.cost};
     if (strcmp(name, "guided") == 0) {
         const char *device = graft_device_name(run->session.device);
         const char *path = run->guide;
-        path = path == NULL ? graft_known_policy_nearest(env, device) : path;
-        GRAFT_CHECK(graft_known_policy_tariff(env, device, &path, &tariff));
+        if (path == NULL) {
+            path = graft_known_policy_nearest(env, device);
+            GRAFT_CHECK(graft_known_policy_tariff(env, device, &path, &run->tariff));
+        }
         if (path != NULL) {
             graft_log(env, 1, "guided by %s", path);
         }
@@ -237,25 +239,23 @@ static graft_status follow_policy(graft_env *env, optimize_run *run)
                                       .simplify = true,
                                       .guard = true};
     observation noted = {.status = GRAFT_OK};
-    const char *const *names = NULL;
-    graft_policy policy;
+    const graft_policy *policy = &run->followed;
     graft_state state;
     graft_report report = {.decisions = GRAFT_NEW(env->life, graft_decision, step_limit),
                            .decision_limit = step_limit};
-    GRAFT_CHECK(graft_policyfile_read(env, env->life, run->policy, &policy, &names));
-    graft_rule *rules = GRAFT_NEW(env->life, graft_rule, policy.rule_count);
-    GRAFT_CHECK(unpack_rules(env, run, &policy, rules));
+    graft_rule *rules = GRAFT_NEW(env->life, graft_rule, policy->rule_count);
+    GRAFT_CHECK(unpack_rules(env, run, policy, rules));
     if (run->options.exact) {
-        be_exact(env, run, rules, policy.rule_count, &options);
+        be_exact(env, run, rules, policy->rule_count, &options);
     }
     if (run->report != NULL) {
-        start_observing(env, run, rules, names, &noted, &options);
+        start_observing(env, run, rules, run->names, &noted, &options);
     }
     graft_state_open(env->life, &first->limits, &state);
     GRAFT_CHECK(graft_state_set(env, &state, first));
-    size_t bytes = graft_optimize_workspace_most_bytes(&policy, &first->limits, step_limit);
+    size_t bytes = graft_optimize_workspace_most_bytes(policy, &first->limits, step_limit);
     uint64_t start_ns = graft_clock_ns();
-    status = graft_optimize(&state.graph, &policy, &options, graft_arena_alloc(env->life, bytes),
+    status = graft_optimize(&state.graph, policy, &options, graft_arena_alloc(env->life, bytes),
                             bytes, &report);
     if (status != GRAFT_OK) {
         status = GRAFT_FAIL(env, status, "%s: the policy failed on the model: %s", run->policy,
@@ -583,6 +583,54 @@ static void print_outcome(graft_env *env, const optimize_run *run)
 
 /* ------------------------------------------------------------- the arguments */
 
+/* Refuses an option that the search which was asked for does not read. */
+static graft_status judge_search(graft_env *env, const optimize_run *run)
+{
+    const struct {
+        const char *option;
+        bool given;
+        const char *searches; /* That read it. */
+    } rows[] = {
+        {"--table",    run->table != NULL,     "table"                                },
+        {"--guide",    run->guide != NULL,     "auto|guided"                          },
+        {"--graphs",   run->graph_count > 0,   "auto|guided|annealing|iterated"       },
+        {"--seed",     run->seed > 0,          "auto|guided|annealing|iterated|random"},
+        {"--dequeues", run->dequeue_limit > 0, "backtracking"                         },
+        {"--width",    run->beam_width > 0,    "beam"                                 },
+    };
+    const bool searches = run->policy == NULL && !run->simplify;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].given && !(searches && strstr(rows[i].searches, run->search) != NULL)) {
+            return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s is for --search %s, not for %s",
+                              rows[i].option, rows[i].searches,
+                              run->policy != NULL ? "--policy"
+                              : run->simplify     ? "--simplify"
+                                                  : run->search);
+        }
+    }
+    return GRAFT_OK;
+}
+
+/* What a search or the policy reads besides the model: faults in it are found before anything is
+ * measured. */
+static graft_status read_files(graft_env *env, optimize_run *run)
+{
+    graft_status status = GRAFT_OK;
+    if (run->policy != NULL) {
+        GRAFT_CHECK(
+            graft_policyfile_read(env, env->life, run->policy, &run->followed, &run->names));
+    }
+    if (run->guide != NULL) {
+        GRAFT_CHECK(graft_known_policy_tariff(env, NULL, &run->guide, &run->tariff));
+    }
+    if (run->table != NULL) {
+        GRAFT_CHECK(
+            graft_tarifffile_read(env, env->life, run->table, &run->tariff, &run->provenance));
+    }
+done:
+    return status;
+}
+
 /* Judges all that can be judged before anything is read or measured. */
 static graft_status judge_arguments(graft_env *env, optimize_run *run)
 {
@@ -605,22 +653,17 @@ static graft_status judge_arguments(graft_env *env, optimize_run *run)
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
                           "--search table needs --table FILE, as `graft cost table` writes it");
     }
-    if (run->policy != NULL && !graft_file_exists(run->policy)) {
-        return GRAFT_FAIL(env, GRAFT_IO, "%s: there is no such policy", run->policy);
+    if (run->policy != NULL && !by_itself(run)) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                          "--policy makes no search: it goes without --search");
     }
+    GRAFT_CHECK(judge_search(env, run));
+    GRAFT_CHECK(read_files(env, run));
     GRAFT_CHECK(graft_options_sizes(env, "--size", &run->sizes, &run->options.sizes,
                                     &run->options.size_count));
     GRAFT_CHECK(graft_options_sizes(env, "--freeze", &run->frozen, &run->options.frozen,
                                     &run->options.frozen_count));
     GRAFT_CHECK(graft_file_check(env, run->out));
-    if (run->report != NULL) {
-        GRAFT_CHECK(graft_file_check(env, run->report));
-        if (graft_file_is_same(run->report, run->out) ||
-            graft_file_is_same(run->report, run->options.model)) {
-            return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: the report would take the model's place",
-                              run->report);
-        }
-    }
     if (run->check_count > 0 && graft_file_is_same(run->out, run->options.model)) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
                           "%s: a check that fails could not bring the model back: --check needs "
@@ -702,6 +745,7 @@ graft_status graft_shown_policy_write(graft_env *env, const graft_shown_policy *
                           .shown = shown};
     run->options.survey = false; /* The policy has its own rules. */
     run->options.as_it_is = true;
+    GRAFT_CHECK(read_files(env, run));
     GRAFT_CHECK(open_session(env, run));
     GRAFT_CHECK(rewrite(env, run));
     GRAFT_CHECK(write_confirmed(env, run));
@@ -773,8 +817,8 @@ static const graft_option options[] = {
     GRAFT_NUMBER(optimize_run, check_count, "--check", "N", NULL, 1, CHECKS_MOST,
                  "run the model and the file on N random inputs and compare"),
     GRAFT_FLAG(optimize_run, steps, "--steps", "print each rewrite"),
-    GRAFT_TEXT(optimize_run, report, "--report", "FILE.html", NULL,
-               "write a page that shows what was done"),
+    GRAFT_OUTPUT(optimize_run, report, "--report", "FILE.html",
+                 "write a page that shows what was done"),
 };
 
 const graft_command graft_command_optimize = {

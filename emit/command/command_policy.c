@@ -421,13 +421,18 @@ static graft_status run_policy(graft_env *env, void *choices)
     policy_run *run = choices;
     run->env = env;
     graft_session_complete(env, &run->options);
+    GRAFT_CHECK(graft_file_check(env, path_in(run, "graft_policy.h")));
     GRAFT_CHECK(graft_session_open_ranks(env, &run->options));
     if (graft_generalist_means(run->options.model)) {
-        if (run->ram > 0) {
+        if (run->ram > 0 || strcmp(run->pointers, "32") != 0) {
             return GRAFT_FAIL(
                 env, GRAFT_BAD_INPUT,
-                "--max-ram is for a policy of one model: of several, graft emit-graph "
-                "takes it for each");
+                "%s is for a policy of one model: of several, graft emit-graph takes it for each",
+                run->ram > 0 ? "--max-ram" : "--pointers");
+        }
+        if (strcmp(run->agent_name, "table") != 0) {
+            return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "--agent %s is for a policy of one model",
+                              run->agent_name);
         }
         const graft_generalist_options options = {.session = run->options,
                                                   .out = run->out,

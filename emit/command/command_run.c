@@ -141,9 +141,6 @@ static graft_status run_model(graft_env *env, void *taken)
     graft_run *run = NULL;
     graft_run_tensor *inputs = NULL;
     uint32_t input_count = 0;
-    if (choices->outputs != NULL) {
-        GRAFT_CHECK(graft_file_check(env, choices->outputs));
-    }
     GRAFT_CHECK(read_inputs(env, choices->inputs, &inputs, &input_count));
     status = graft_run_open(choices->model, &options, &run);
     GRAFT_CHECK(tell(env, NULL, run, status));
@@ -173,7 +170,7 @@ static const graft_option options_taken[] = {
     GRAFT_WORD(run_choices, model, "MODEL", "a name of the zoo or an ONNX file"),
     GRAFT_TEXT(run_choices, inputs, "--inputs", "FILE.npz", NULL,
                "its inputs, as numpy.savez writes them"),
-    GRAFT_TEXT(run_choices, outputs, "--outputs", "FILE.npz", NULL, "where its outputs go"),
+    GRAFT_OUTPUT(run_choices, outputs, "--outputs", "FILE.npz", "where its outputs go"),
     GRAFT_FLAG(run_choices, bench, "--bench", "time it; inputs that are not given are random"),
     GRAFT_NUMBER(run_choices, rounds, "--rounds", "N", "21", 3, ROUNDS_MOST, "of timing"),
     GRAFT_NUMBER(run_choices, seed, "--seed", "N", "1", 1, SEED_MOST, "of random inputs"),

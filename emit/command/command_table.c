@@ -370,7 +370,7 @@ static const graft_option options[] = {
                  "of the table: what is worth most comes first"),
     GRAFT_TEXT(table_run, measured, "--measured", "FILE", NULL,
                "a database that the fallbacks learn from besides"),
-    GRAFT_TEXT(table_run, out, "--out", "FILE", NULL, "where to write the table of all models"),
+    GRAFT_OUTPUT(table_run, out, "--out", "FILE", "where to write the table of all models"),
 };
 
 const graft_command graft_command_cost_table = {

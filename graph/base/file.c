@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 enum {
@@ -22,7 +23,8 @@ enum {
     STREAM_CHUNK_BYTES = 1 << 16,
     FOLDER_MODE = 0777,
     FILE_MODE = 0666,
-    OPEN_FOLDERS = 16
+    OPEN_FOLDERS = 16,
+    MEMORY_DEVICES = 1 /* Linux's number of /dev/null, zero, full and random. */
 };
 
 /* --- Reading -----------------------------------------------------------------------------------
@@ -33,9 +35,16 @@ static graft_status fail_io(graft_env *env, const char *verb, const char *path)
     return GRAFT_FAIL(env, GRAFT_IO, "%s: cannot %s: %s", path, verb, strerror(errno));
 }
 
-static graft_status fail_folder(graft_env *env, const char *path)
+/* A folder has no content, and that of a device may have no end; a terminal is a stream. */
+static graft_status check_kind(graft_env *env, const char *path, const struct stat *info)
 {
-    return GRAFT_FAIL(env, GRAFT_IO, "%s: cannot read: is a folder", path);
+    const bool is_folder = S_ISDIR(info->st_mode);
+    if (is_folder || S_ISBLK(info->st_mode) ||
+        (S_ISCHR(info->st_mode) && major(info->st_rdev) == MEMORY_DEVICES)) {
+        return GRAFT_FAIL(env, GRAFT_IO, "%s: cannot read: is a %s", path,
+                          is_folder ? "folder" : "device");
+    }
+    return GRAFT_OK;
 }
 
 /* Reads until `size` bytes or the end; returns the count, or -1 with errno set. */
@@ -100,8 +109,9 @@ static graft_status read_content(graft_env *env, const char *path, int file, gra
     if (fstat(file, &info) != 0) {
         return fail_io(env, "examine", path);
     }
-    if (S_ISDIR(info.st_mode)) {
-        return fail_folder(env, path);
+    graft_status status = check_kind(env, path, &info);
+    if (status != GRAFT_OK) {
+        return status;
     }
     if (S_ISREG(info.st_mode) && info.st_size > 0) {
         return read_regular(env, path, file, (size_t)info.st_size, content);
@@ -135,7 +145,7 @@ graft_status graft_file_check_readable(graft_env *env, const char *path)
     if (access(path, R_OK) != 0 || stat(path, &info) != 0) {
         return fail_io(env, "open", path);
     }
-    return S_ISDIR(info.st_mode) ? fail_folder(env, path) : GRAFT_OK;
+    return check_kind(env, path, &info);
 }
 
 bool graft_file_exists(const char *path) { return access(path, F_OK) == 0; }
@@ -216,8 +226,10 @@ graft_status graft_file_check(graft_env *env, const char *path)
 bool graft_file_is_same(const char *a, const char *b)
 {
     struct stat first, second;
-    return strcmp(a, b) == 0 || (stat(a, &first) == 0 && stat(b, &second) == 0 &&
-                                 first.st_ino == second.st_ino && first.st_dev == second.st_dev);
+    if (stat(a, &first) != 0 || stat(b, &second) != 0) {
+        return strcmp(a, b) == 0;
+    }
+    return S_ISREG(first.st_mode) && first.st_ino == second.st_ino && first.st_dev == second.st_dev;
 }
 
 /* --- Writing -----------------------------------------------------------------------------------

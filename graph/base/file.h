@@ -19,8 +19,8 @@ const char *graft_file_cached(graft_env *env, const char *path);
 /* Whether graft_file_write could write there, without writing: GRAFT_IO, with the reason, when not.
  */
 GRAFT_MUST_USE graft_status graft_file_check(graft_env *env, const char *path);
-/* Whether both paths lead to one file, there or not yet there: by text, or by what the system says of
- * files that exist. */
+/* Whether what is written to one path takes the place of what is read at the other: files that the
+ * system calls the same, or that are not there yet and have one text; no devices. */
 bool graft_file_is_same(const char *a, const char *b);
 /* Replaces `path` atomically; creates the missing folders of its path. */
 GRAFT_MUST_USE graft_status graft_file_write(graft_env *env, const char *path, const void *data,

@@ -241,6 +241,20 @@ static graft_status find_value(graft_env *env, const char *command, const graft_
     return GRAFT_OK;
 }
 
+/* No value that is empty, and none that would replace another one in silence. */
+static graft_status check_value(graft_env *env, const char *command, const graft_option *option,
+                                const char *value, bool given)
+{
+    const bool is_flag = option->takes == GRAFT_TAKES_FLAG;
+    if (given && !is_flag && option->takes != GRAFT_TAKES_LIST) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: %s is given twice", command, option->name);
+    }
+    if (!is_flag && option->takes != GRAFT_TAKES_NUMBER && value[0] == '\0') {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: %s is empty", command, option->name);
+    }
+    return GRAFT_OK;
+}
+
 const graft_option *graft_options_common(uint32_t *count)
 {
     static const graft_option common[] = {
@@ -263,6 +277,7 @@ graft_status graft_options_take_common(graft_env *env, int *argc, char **argv, g
     graft_status status = GRAFT_OK;
     uint32_t count = 0;
     const graft_option *options = graft_options_common(&count);
+    uint32_t given = 0; /* A bit each. */
     int kept = 1;
     int i = 1;
     for (; i < *argc && strcmp(argv[i], "--") != 0; i++) {
@@ -273,6 +288,9 @@ graft_status graft_options_take_common(graft_env *env, int *argc, char **argv, g
             continue;
         }
         GRAFT_CHECK(find_value(env, "graft", option, argv, &i, &value));
+        const uint32_t bit = 1U << (uint32_t)(option - options);
+        GRAFT_CHECK(check_value(env, "graft", option, value, (given & bit) != 0));
+        given |= bit;
         GRAFT_CHECK(set_value(env, option, value, 1, common));
     }
     for (; i < *argc; i++) {
@@ -294,6 +312,58 @@ static const graft_option *next_word(const graft_command *command, const uint32_
         }
     }
     return NULL;
+}
+
+bool graft_option_is_path(const graft_option *option)
+{
+    const char *what = option->argument != NULL ? option->argument : option->name;
+    const char *dot = strchr(what, '.'); /* "OUT.h" ends in one, "NAME..." does not. */
+    return strstr(what, "FILE") != NULL || strstr(what, "MODEL") != NULL ||
+           strstr(what, "OUT") != NULL || (dot != NULL && dot[1] != '.');
+}
+
+/* The path that a row was given; NULL: none, or it takes none. */
+static const char *path_of(const graft_option *option, const void *choices)
+{
+    const char *path = NULL;
+    if ((option->takes == GRAFT_TAKES_TEXT || option->takes == GRAFT_TAKES_SHIPPED) &&
+        graft_option_is_path(option)) {
+        memcpy(&path, (const char *)choices + option->offset, sizeof path);
+    }
+    return path;
+}
+
+static graft_status check_output(graft_env *env, const graft_command *command,
+                                 const graft_option *output, const void *choices)
+{
+    graft_status status = GRAFT_OK;
+    const char *path = path_of(output, choices);
+    if (path == NULL) {
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(graft_file_check(env, path));
+    for (uint32_t i = 0; i < command->option_count; i++) {
+        const graft_option *option = &command->options[i];
+        const char *other = option == output ? NULL : path_of(option, choices);
+        if (other != NULL && graft_file_is_same(path, other)) {
+            return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: %s would take the place of %s, '%s'",
+                              command->name, output->name, option->name, other);
+        }
+    }
+done:
+    return status;
+}
+
+static graft_status check_outputs(graft_env *env, const graft_command *command, const void *choices)
+{
+    graft_status status = GRAFT_OK;
+    for (uint32_t i = 0; i < command->option_count; i++) {
+        if (command->options[i].writes) {
+            GRAFT_CHECK(check_output(env, command, &command->options[i], choices));
+        }
+    }
+done:
+    return status;
 }
 
 static graft_status check_given(graft_env *env, const graft_command *command, const uint32_t *given)
@@ -335,10 +405,12 @@ static graft_status parse(graft_env *env, const graft_command *command, int argc
         if (!is_word) {
             GRAFT_CHECK(find_value(env, command->name, option, argv, &i, &value));
         }
-        given[option - command->options]++;
+        GRAFT_CHECK(
+            check_value(env, command->name, option, value, given[option - command->options]++ > 0));
         GRAFT_CHECK(set_value(env, option, value, (uint32_t)argc, choices));
     }
     GRAFT_CHECK(check_given(env, command, given));
+    GRAFT_CHECK(check_outputs(env, command, choices));
 done:
     graft_arena_release(env->scratch, mark);
     return status;

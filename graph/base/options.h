@@ -49,6 +49,7 @@ typedef struct graft_option {
     size_t bytes;  /* Of a number. */
     graft_takes takes;
     bool required;
+    bool writes; /* The path of a file that is written. */
 } graft_option;
 
 /* Where `field` is in `type`; does not compile when its type is not `held`. */
@@ -79,6 +80,11 @@ typedef struct graft_option {
 #define GRAFT_TEXT(type, field, option, value, otherwise, text)                                    \
     GRAFT_ROW(const char *, type, field, option, text, .takes = GRAFT_TAKES_TEXT,                  \
               .argument = (value), .initial = (otherwise))
+/* A file that is written: before anything is done it is made sure that it can be, and that no other
+ * path of the command line is the same file's. A word has no `value`. */
+#define GRAFT_OUTPUT(type, field, option, value, text)                                             \
+    GRAFT_ROW(const char *, type, field, option, text, .takes = GRAFT_TAKES_TEXT,                  \
+              .argument = (value), .required = (option)[0] != '-', .writes = true)
 /* Without it the command does nothing. */
 #define GRAFT_NEEDED(type, field, option, value, text)                                             \
     GRAFT_ROW(const char *, type, field, option, text, .takes = GRAFT_TAKES_TEXT,                  \
@@ -142,9 +148,13 @@ void graft_options_defaults(graft_env *env, const graft_option *options, uint32_
                             void *choices);
 /* Parses argv[1..argc) and runs the command. Options are "--name VALUE" or "--name=VALUE"; behind a
  * "--" all are words. GRAFT_BAD_INPUT, naming the command and the argument, for unknown options,
- * missing or impossible values, missing or surplus words; otherwise what the command gives. */
+ * missing, empty, repeated or impossible values, missing or surplus words, and outputs that would
+ * take another file's place; GRAFT_IO for an output that cannot be written; otherwise what the
+ * command gives. */
 GRAFT_MUST_USE graft_status graft_command_call(graft_env *env, const graft_command *command,
                                                int argc, char **argv);
+/* Whether what help calls it is the path of a file. */
+bool graft_option_is_path(const graft_option *option);
 /* The command lines of a command, one a line. */
 const char *graft_command_forms(graft_arena *arena, const graft_command *command);
 /* The name among `count` that a mistyped text is closest to, or NULL when none is close. Dashes in

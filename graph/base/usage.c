@@ -273,9 +273,7 @@ static const char *completes(graft_arena *arena, const graft_option *option)
     if (strstr(what, "FOLDER") != NULL) {
         return "-d";
     }
-    bool is_file =
-        strstr(what, "FILE") != NULL || strstr(what, "OUT") != NULL || strcmp(what, "IN") == 0;
-    return is_file ? "-f" : "-W ''";
+    return graft_option_is_path(option) ? "-f" : "-W ''";
 }
 
 /* The names of options, all or those that take a value. */

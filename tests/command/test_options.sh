@@ -20,12 +20,45 @@ check "a missing word" error_is 2 "optimize: OUT.onnx is missing; usage: graft o
 check "a missing option" error_is 2 "--out is missing; usage: graft policy MODEL --out FOLDER" "$GRAFT" policy dscnn
 check "too few of many words" error_is 2 "usage: graft cost diff FILE FILE" "$GRAFT" cost diff rules/costs/none
 check "too many of them" error_is 2 "'c' is one too many" "$GRAFT" cost diff a b c
+check "an option given twice" error_is 2 "optimize: --seed is given twice" "$GRAFT" optimize a b --seed 1 --seed 2
+check "one of every command given twice" error_is 2 "graft: --threads is given twice" "$GRAFT" --threads 1 help --threads 1
+check "an empty word" error_is 2 "optimize: MODEL is empty" "$GRAFT" optimize "" b
+check "an empty value" error_is 2 "policy: --out is empty" "$GRAFT" policy a,b --out ""
 words_only() {
     "$GRAFT" rules --count > "$FOLDER/count"
     gives 0 "$GRAFT" rules --count -- rules/graft.rules && cmp "$FOLDER/out" "$FOLDER/count" &&
         error_is 2 "--count: cannot open" "$GRAFT" rules -- --count
 }
 with_equals() { gives 0 "$GRAFT" rules --proof=proved --count && grep -q '^all ' "$FOLDER/out"; }
+# What is written takes no place of what is read, by whatever name.
+keeps_what_it_reads() {
+    cp rules/policies/intel-xeon-6-167-avx512.graft "$FOLDER/mine.graft" && ln -s mine.graft "$FOLDER/link.h" &&
+        error_is 2 "emit-policy: OUT.h would take the place of POLICY.graft, '$FOLDER/mine.graft'" \
+            "$GRAFT" emit-policy "$FOLDER/mine.graft" "$FOLDER/link.h" &&
+        error_is 2 "emit-graph: --weights would take the place of --policy, " \
+            "$GRAFT" emit-graph dscnn "$FOLDER/new.h" --policy "$FOLDER/mine.graft" --weights "$FOLDER/link.h" &&
+        error_is 2 "emit-graph: OUT.h would take the place of --weights, '$FOLDER/new.h'" \
+            "$GRAFT" emit-graph dscnn "$FOLDER/new.h" --weights "$FOLDER/new.h" &&
+        cmp "$FOLDER/mine.graft" rules/policies/intel-xeon-6-167-avx512.graft && [ ! -e "$FOLDER/new.h" ] &&
+        gives 0 "$GRAFT" emit-graph dscnn "$FOLDER/named" --name "$FOLDER/named" --quiet &&
+        gives 0 "$GRAFT" emit-graph dscnn "$FOLDER/named" --name "$FOLDER/named" --quiet
+}
+# A place that cannot be written is no reason to work for hours first.
+judges_outputs() {
+    error_is 2 "cannot write $FOLDER: Is a directory" "$GRAFT" measure "$FOLDER/none.onnx" --plot "$FOLDER" &&
+        error_is 2 "cannot write rules/graft.rules/graft_policy.h: Not a directory" \
+            "$GRAFT" policy "$FOLDER/none.onnx" --out rules/graft.rules
+}
+check "no output in an input's place" keeps_what_it_reads
+check "outputs are judged first" judges_outputs
+check "an agent of several models" error_is 2 "--agent dream is for a policy of one model" "$GRAFT" policy a,b --out c --agent dream
+check "pointers of several models" error_is 2 "--pointers is for a policy of one model" "$GRAFT" policy a,b --out c --pointers 64
+check "pointers of no policy" error_is 2 "--pointers needs --policy" "$GRAFT" emit-graph dscnn "$FOLDER/x.h" --pointers 64
+if [ -c /dev/zero ]; then
+    check "an input without an end" error_is 2 "/dev/zero: cannot read: is a device" "$GRAFT" convert /dev/zero "$FOLDER/x.onnx"
+else
+    skip "an input without an end" "no /dev/zero here"
+fi
 check "behind -- all are words" words_only
 check "--name=value" with_equals
 

@@ -25,13 +25,28 @@ refuses_bad_arguments() {
         refuses_at_once "--freeze needs NAME=N,NAME=N..., has '3'" "$FOLDER/x.onnx" --freeze 3 &&
         refuses_at_once "--size needs a number from 1" "$FOLDER/x.onnx" --size height=3,width=0 &&
         refuses_at_once "--steps needs a search, not a policy" "$FOLDER/x.onnx" --steps --policy none &&
-        refuses_at_once "nonesuch.graft: there is no such policy" "$FOLDER/x.onnx" --policy "$FOLDER/nonesuch.graft"
+        refuses_at_once "nonesuch.graft: cannot open: No such file" "$FOLDER/x.onnx" --policy "$FOLDER/nonesuch.graft"
+}
+# Nor is anything measured before these files are read.
+refuses_what_it_cannot_read() {
+    : > "$FOLDER/file"
+    refuses_at_once "$FOLDER/file: a policy of version 0" "$FOLDER/x.onnx" --policy "$FOLDER/file" &&
+        refuses_at_once "$FOLDER/file: a policy of version 0" "$FOLDER/x.onnx" --guide "$FOLDER/file" &&
+        refuses_at_once "$FOLDER/file: version: " "$FOLDER/x.onnx" --search table --table "$FOLDER/file"
+}
+refuses_what_nobody_would_read() {
+    refuses_at_once "--width is for --search beam, not for greedy" "$FOLDER/x.onnx" --search greedy --width 3 &&
+        refuses_at_once "--dequeues is for --search backtracking, not for auto" "$FOLDER/x.onnx" --dequeues 3 &&
+        refuses_at_once "--table is for --search table, not for auto" "$FOLDER/x.onnx" --table a &&
+        refuses_at_once "--guide is for --search auto|guided, not for --policy" "$FOLDER/x.onnx" --guide a --policy b &&
+        refuses_at_once "--seed is for --search auto|guided|annealing|iterated|random, not for --simplify" "$FOLDER/x.onnx" --simplify --seed 3 &&
+        refuses_at_once "--policy makes no search" "$FOLDER/x.onnx" --search beam --policy b
 }
 refuses_what_it_cannot_write() {
     : > "$FOLDER/file"
     refuses_at_once "cannot write $FOLDER/file/x.onnx: Not a directory" "$FOLDER/file/x.onnx" &&
         refuses_at_once "cannot write $FOLDER: Is a directory" "$FOLDER" &&
-        refuses_at_once "cannot write : No such file" ""
+        refuses_at_once "cannot write $FOLDER: Is a directory" "$FOLDER/x.onnx" --report "$FOLDER"
 }
 # DS-CNN by recorded costs: every normalisation goes into a convolution, no activation leaves its own.
 tells_about_the_file() {
@@ -97,6 +112,8 @@ keeps_costs_in_the_cache() {
 }
 
 check "bad arguments before the model" refuses_bad_arguments
+check "an option that the search does not read" refuses_what_nobody_would_read
+check "files that it cannot read" refuses_what_it_cannot_read
 check "an output that cannot be written" refuses_what_it_cannot_write
 check "tells about the file" tells_about_the_file
 check "--seconds bounds searches" bounds_searches

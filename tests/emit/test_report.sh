@@ -88,7 +88,7 @@ refuses() {
     error_is 2 "squeezenet.json" "$GRAFT" --quiet optimize dscnn "$FOLDER/z.onnx" --device $DEVICE --report "$FOLDER/squeezenet.json/x.html" &&
         error_is 2 "No space left" "$GRAFT" --quiet optimize dscnn "$FOLDER/z.onnx" --device $DEVICE --report /dev/full &&
         [ ! -e "$FOLDER/z.onnx" ] &&
-        error_is 2 "the model's place" "$GRAFT" --quiet optimize dscnn "$FOLDER/z.onnx" --device $DEVICE --report "$FOLDER/z.onnx" &&
+        error_is 2 "--report would take the place of OUT.onnx" "$GRAFT" --quiet optimize dscnn "$FOLDER/z.onnx" --device $DEVICE --report "$FOLDER/z.onnx" &&
         [ ! -e "$FOLDER/z.onnx" ] &&
         error_is 2 "--simplify asks no costs" "$GRAFT" optimize dscnn "$FOLDER/z.onnx" --simplify --report "$FOLDER/z.html" &&
         error_is 2 "squeezenet.json" "$GRAFT" rules --html "$FOLDER/squeezenet.json/x.html" && [ ! -e "$FOLDER/z.onnx" ] && [ ! -e "$FOLDER/z.html" ]
