@@ -95,11 +95,6 @@ int64_t graft_foreign_whole(const graft_opaque *opaque, const void *const *in, u
 void graft_foreign_put(void *out, uint32_t dtype, size_t i, int64_t number);
 /* uint8 or int8. */
 bool graft_foreign_is_byte(uint32_t dtype);
-/* Element `i` of such a tensor: loops of these are made vectors of. */
-static inline int32_t graft_foreign_byte(const void *data, uint32_t dtype, size_t i)
-{
-    return dtype == GRAFT_DTYPE_I8 ? ((const int8_t *)data)[i] : ((const uint8_t *)data)[i];
-}
 /* How many numbers the list that is input `k` has; UINT32_MAX when it is none, or not known. */
 uint32_t graft_foreign_list(const graft_opaque *opaque, const void *const *in, uint32_t k);
 /* Sets a size; false when a tensor cannot have it. */
