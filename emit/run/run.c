@@ -9,6 +9,7 @@
 #include "graph/rule/policyfile.h"
 #include "models/zoo.h"
 
+#include <locale.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,6 +178,13 @@ done:
     return status;
 }
 
+/* The thread's locale from here on: files have a point in their numbers, and the product's language
+ * may have a comma. Gives the one before, for uselocale. */
+static locale_t take_plain_locale(void)
+{
+    return uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0)); /* "C" is static: not to free. */
+}
+
 static graft_status open_run(const run_source *source, const graft_run_options *options,
                              graft_run **run)
 {
@@ -195,7 +203,9 @@ static graft_status open_run(const run_source *source, const graft_run_options *
                           : processors > 0          ? (uint32_t)processors
                                                     : 1;
     const int before = take_threads((int)r->env.thread_count);
+    const locale_t language = take_plain_locale();
     graft_status status = open_source(r, source, options);
+    (void)uselocale(language);
     (void)take_threads(before);
     return status;
 }
@@ -217,7 +227,9 @@ void graft_run_close(graft_run *run)
 {
     if (run != NULL) {
         graft_executor_close(run->executor);
+        const locale_t language = take_plain_locale();
         (void)!graft_cost_close(&run->env, run->cost); /* It was saved. */
+        (void)uselocale(language);
         graft_device_close(run->device);
         graft_env_close(&run->env);
         free(run);

@@ -5,6 +5,7 @@
 #include "tests/support/build.h"
 #include "tests/support/onnx_text.h"
 
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,13 +163,40 @@ static void test_refusals(void **state)
     graft_run_close(run);
 }
 
+/* Where numbers have a comma, costs are still read and written with a point. */
+static void test_locale(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const char *make =
+        graft_arena_printf(env->life, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8", folder);
+    graft_graph *graph = build_graph(env->life);
+    const graft_index x = build_input(graph, build_shape(2, 1, 8, 0, 0), 0);
+    const graft_index y = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
+    const graft_run_options options = {.thread_count = 1,
+                                       .tune = true,
+                                       .database =
+                                           graft_arena_printf(env->life, "%s/x.costs", folder)};
+    graft_run *run = NULL;
+    assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+    assert_int_equal(setenv("LOCPATH", folder, 1), 0);
+    if (system(make) != 0 || setlocale(LC_ALL, "de_DE.UTF-8") == NULL) {
+        CHECK_SKIP("a locale with a decimal comma needs Debian's package locales");
+    }
+    for (int i = 0; i < 2; i++) { /* What the first one wrote the second one reads. */
+        expect(run, graft_run_open_graph(graph, NULL, NULL, &options, &run), GRAFT_OK, "");
+        graft_run_close(run);
+        assert_string_equal(localeconv()->decimal_point, i == 0 ? "," : ".");
+        assert_non_null(setlocale(LC_ALL, "C"));
+    }
+    check_folder_remove(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_graph),
-        CHECK_TEST(test_model),
-        CHECK_TEST(test_empty_weight),
-        CHECK_TEST(test_refusals),
+        CHECK_TEST(test_graph),    CHECK_TEST(test_model),  CHECK_TEST(test_empty_weight),
+        CHECK_TEST(test_refusals), CHECK_TEST(test_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
