@@ -11,7 +11,7 @@ set -u
 list=tests/verify/body_mutations.txt
 scratch=out/body-mutants
 programs="graph/test_reading graph/test_bodies graph/test_algebras verify/test_term verify/test_check verify/test_symbolic \
-    verify/test_numeric verify/test_corpus verify/test_definedness"
+    verify/test_numeric verify/test_corpus verify/test_definedness verify/test_hints"
 count=$(grep -vc '^#' "$list")
 numbers=${MUTATIONS:-$(seq 1 "$count")}
 

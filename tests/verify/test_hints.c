@@ -57,6 +57,13 @@ static const struct {
     {"repeat(slice(a, axis=0, start=0, end=2), axis=0, times=2) = "
      "slice(repeat(a, axis=0, times=2), axis=0, start=2, end=6)",                         false},
     {"div(a, b) = mul(a, div(b, b))",                                                          false},
+    {"cumsum(a, axis=0, exclusive=1) = sub(cumsum(a, axis=0, exclusive=0), a)",                true },
+    {"cumsum(a, axis=0, exclusive=0) = pad(slice(a, axis=0, start=0, end=1), axis=0, "
+     "before=dim(a,0) - 1, after=0, value=0)",                                            false},
+    {"reduce_max(pad(relu(a), axis=0, before=1, after=1, value=0), axes=1, keep=1) = "
+     "reduce_max(relu(a), axes=1, keep=1)",                                               true },
+    {"reduce_max(pad#1(a, axis=0, value=0), axes=1, keep=1) = "
+     "relu(reduce_max(a, axes=1, keep=1))",                                               false},
 };
 
 typedef struct {
@@ -149,6 +156,42 @@ static bool lie_map(void *context, graft_sym *s, const graft_sym_pair *pair, uin
     return way == 0;
 }
 
+static Z3_ast lie_fixed(void *context, graft_sym *s, const graft_sym_range *range, uint32_t binder)
+{
+    liar *l = context;
+    Z3_ast value = l->how == SILENT ? NULL : l->hinter.hints.fixed(&l->hinter, s, range, binder);
+    return l->how == FIRST                      ? graft_sym_int(s, 0)
+           : l->how == COLLAPSED                ? range->binders[0]
+           : l->how == SHIFTED && value != NULL ? graft_sym_add(s, value, graft_sym_int(s, 1))
+           : l->how == POSSIBLE                 ? graft_sym_symbol(s, "r7")
+                                                : value;
+}
+
+static void lie_inside(void *context, graft_sym *s, const graft_sym_range *range,
+                       Z3_ast to[GRAFT_SYM_BINDERS])
+{
+    liar *l = context;
+    l->hinter.hints.inside(&l->hinter, s, range, to);
+    for (uint32_t i = 0; i < range->count; i++) {
+        to[i] = l->how == SILENT || l->how == FIRST ? graft_sym_int(s, 0)
+                : l->how == COLLAPSED               ? range->binders[0]
+                : l->how == SHIFTED                 ? range->sizes[i]
+                                                    : to[i];
+    }
+}
+
+static Z3_ast lie_part(void *context, graft_sym *s, uint32_t count, const Z3_ast *folds,
+                       uint32_t which, const graft_sym_range *range, Z3_ast body)
+{
+    liar *l = context;
+    Z3_ast other = graft_sym_symbol(s, l->how == POSSIBLE ? "r1" : "b1_0");
+    return l->how == SILENT  ? NULL
+           : l->how == FIRST ? Z3_mk_le(s->z3, range->binders[0], graft_sym_int(s, 0))
+           : l->how == POSSIBLE || l->how == COLLAPSED
+               ? Z3_mk_le(s->z3, range->binders[0], other)
+               : l->hinter.hints.part(&l->hinter, s, count, folds, which, range, body);
+}
+
 static bool lie_place(void *context, graft_sym *s, const graft_sym_pair *pair,
                       Z3_ast to[GRAFT_SYM_BINDERS])
 {
@@ -224,6 +267,9 @@ static liar *open_liar(graft_env *env, graft_core *core, lie how)
                                  .leave_out = lie_leave_out,
                                  .learn = lie_learn,
                                  .map = lie_map,
+                                 .fixed = lie_fixed,
+                                 .inside = lie_inside,
+                                 .part = lie_part,
                                  .place = lie_place,
                                  .values = lie_values,
                                  .split = lie_split,

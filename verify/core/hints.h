@@ -61,6 +61,16 @@ typedef struct graft_sym_hints {
      * ways. A map is taken when the two are the same under it (symmatch.h). */
     bool (*map)(void *context, graft_sym *s, const graft_sym_pair *pair, uint32_t way,
                 Z3_ast to[GRAFT_SYM_BINDERS]);
+    /* The value that may be a binder's only one in the range, or NULL. It is put in its place if Z3
+     * says that it is (symrange.c). */
+    Z3_ast (*fixed)(void *context, graft_sym *s, const graft_sym_range *range, uint32_t binder);
+    /* A place that may lie in a range. */
+    void (*inside)(void *context, graft_sym *s, const graft_sym_range *range,
+                   Z3_ast to[GRAFT_SYM_BINDERS]);
+    /* A condition by which one of the folds of a question is taken apart (symask.h), its range being
+     * opened, or NULL: whatever it is, the parts are the fold. */
+    Z3_ast (*part)(void *context, graft_sym *s, uint32_t count, const Z3_ast *folds, uint32_t which,
+                   const graft_sym_range *range, Z3_ast body);
     /* Where the first, a maximum, has what the second is. The place counts when it lies in the
      * range, and the bodies are the same there (symmax.h). */
     bool (*place)(void *context, graft_sym *s, const graft_sym_pair *pair,

@@ -20,6 +20,15 @@ typedef struct {
 
 /* ------------------------------------------------------- conditions, instantiated */
 
+/* What of a kind is in the first terms. */
+static void list_atoms(const graft_sym *s, const question *q, uint32_t count, graft_sym_atom kind,
+                       graft_sym_atoms *atoms)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        graft_sym_list(s, q->terms[i], kind, atoms);
+    }
+}
+
 static void add_given(question *q, Z3_ast condition)
 {
     for (uint32_t i = q->asked; i < q->count; i++) {
@@ -70,7 +79,7 @@ static bool assume_at(graft_sym *s, const graft_facts *facts, question *q,
 {
     for (uint32_t i = 0; i < g->binder_count; i++) {
         values[i] = values[i] == NULL ? graft_sym_int(s, 0) : values[i];
-        if (graft_sym_is_bound(s, values[i])) {
+        if (graft_sym_is_bound(s, values[i]) || graft_sym_is_open(s, values[i])) {
             return false;
         }
     }
@@ -92,7 +101,7 @@ static void assume_general(graft_sym *s, const graft_facts *facts, question *q,
 {
     graft_sym_atoms own = {.count = 0};
     uint32_t made = 0;
-    graft_sym_list_elements(s, g->holds, true, &own);
+    graft_sym_list(s, g->holds, GRAFT_SYM_ALL_ELEMENTS, &own);
     for (uint32_t i = 0; i < own.count; i++) {
         for (uint32_t k = 0;
              s->hints != NULL && k < elements->count && made < GRAFT_LIMIT(CONDITION_PLACES); k++) {
@@ -126,9 +135,7 @@ static void assume_conditions(graft_sym_asker *a, const graft_facts *facts, ques
 {
     graft_sym *s = a->s;
     graft_sym_atoms elements = {.count = 0};
-    for (uint32_t i = 0; i < q->asked; i++) {
-        graft_sym_list_elements(s, q->terms[i], true, &elements);
-    }
+    list_atoms(s, q, q->asked, GRAFT_SYM_ALL_ELEMENTS, &elements);
     for (uint32_t i = 0; i < a->given->count; i++) {
         const graft_sym_condition *c = &a->given->items[i];
         if (!c->is_caught) {
@@ -148,20 +155,14 @@ static void assume_conditions(graft_sym_asker *a, const graft_facts *facts, ques
 static void note_maxima(graft_sym *s, const graft_facts *facts, const graft_sym_atoms *folds,
                         question *q)
 {
-    graft_sym_atoms elements = {.count = 0};
-    for (uint32_t i = 0; i < q->asked; i++) {
-        graft_sym_list_elements(s, q->terms[i], false, &elements);
-    }
-    for (uint32_t i = 0; i < folds->count; i++) {
-        for (uint32_t k = 0; k < elements.count; k++) {
-            if (graft_sym_is_below(s, facts, elements.from[k], folds->from[i])) {
-                add_given(q, Z3_mk_le(s->z3, elements.from[k], folds->to[i]));
-            }
-        }
-        for (uint32_t k = 0; k < folds->count; k++) {
-            if (folds->to[k] != folds->to[i] &&
-                graft_sym_is_below(s, facts, folds->from[k], folds->from[i])) {
-                add_given(q, Z3_mk_le(s->z3, folds->to[k], folds->to[i]));
+    graft_sym_atoms values = *folds;
+    list_atoms(s, q, q->asked, GRAFT_SYM_ELEMENTS, &values);
+    for (uint32_t k = 0; k < values.count; k++) {
+        Z3_ast value = k < folds->count ? folds->to[k] : values.from[k];
+        for (uint32_t i = 0; i < folds->count; i++) {
+            if (value != folds->to[i] &&
+                graft_sym_is_below(s, facts, values.from[k], folds->from[i])) {
+                add_given(q, Z3_mk_le(s->z3, value, folds->to[i]));
             }
         }
     }
@@ -174,13 +175,6 @@ static void replace_all(const graft_sym *s, const graft_sym_atoms *atoms, questi
     }
 }
 
-static void list_all_folds(const graft_sym *s, const question *q, graft_sym_atoms *folds)
-{
-    for (uint32_t i = 0; i < q->count; i++) {
-        graft_sym_list_folds(s, q->terms[i], folds);
-    }
-}
-
 static void add_bounds(graft_sym *s, const graft_sym_atoms *folds, question *q)
 {
     Z3_ast facts[GRAFT_ROOM_BOUNDS];
@@ -190,12 +184,40 @@ static void add_bounds(graft_sym *s, const graft_sym_atoms *folds, question *q)
     }
 }
 
-static bool replace_folds(graft_sym_asker *a, const graft_facts *facts, question *q)
+/* Adds that folds are the parts that they are taken apart into, as is proposed; those of parts, too.
+ * Whether there are any. */
+static bool add_parts(graft_sym *s, const graft_facts *facts, graft_sym_atoms *folds, question *q)
+{
+    const graft_sym_hints *hints = s->hints;
+    const uint32_t before = q->count;
+    for (uint32_t i = 0; hints != NULL && i < folds->count; i++) {
+        graft_sym_range range;
+        s->fresh = 0; /* No symbol of the kind is in use in a question. */
+        Z3_ast fold = folds->from[i];
+        Z3_ast body = graft_sym_fold_open(s, fold, &range);
+        Z3_ast condition =
+            hints->part(hints->context, s, folds->count, folds->from, i, &range, body);
+        Z3_ast parts = condition == NULL || graft_sym_is_bound(s, condition)
+                           ? fold
+                           : graft_sym_fold_parted(s, facts, graft_sym_fold_kind(s, fold), &range,
+                                                   body, condition);
+        if (parts != fold && !graft_sym_is_open(s, parts)) {
+            add_given(q, Z3_mk_eq(s->z3, fold, settle(s, facts, parts)));
+            list_atoms(s, q, q->count, GRAFT_SYM_FOLDS, folds);
+        }
+    }
+    return q->count > before;
+}
+
+static bool replace_folds(graft_sym_asker *a, const graft_facts *facts, bool apart, question *q)
 {
     graft_sym_atoms folds = {.count = 0};
-    list_all_folds(a->s, q, &folds);
+    list_atoms(a->s, q, q->count, GRAFT_SYM_FOLDS, &folds);
     add_bounds(a->s, &folds, q);
-    list_all_folds(a->s, q, &folds);
+    list_atoms(a->s, q, q->count, GRAFT_SYM_FOLDS, &folds);
+    if (apart && !add_parts(a->s, facts, &folds, q)) {
+        return false;
+    }
     if (folds.full) {
         return graft_sym_refuse(a->s, GRAFT_LIMIT_ATOMS);
     }
@@ -209,9 +231,7 @@ static bool replace_elements(graft_sym_asker *a, const graft_facts *facts, quest
 {
     graft_sym *s = a->s;
     graft_sym_atoms elements = {.count = 0};
-    for (uint32_t i = 0; i < q->count; i++) {
-        graft_sym_list_elements(s, q->terms[i], false, &elements);
-    }
+    list_atoms(s, q, q->count, GRAFT_SYM_ELEMENTS, &elements);
     if (elements.full) {
         return graft_sym_refuse(s, GRAFT_LIMIT_ATOMS);
     }
@@ -228,40 +248,23 @@ static bool replace_elements(graft_sym_asker *a, const graft_facts *facts, quest
     return true;
 }
 
-typedef struct {
-    const graft_sym *s;
-    graft_sym_atoms sizes;
-} size_search;
-
-static bool visit_size(void *context, Z3_ast term)
-{
-    size_search *c = context;
-    bool is_size = graft_sym_kind(c->s, term) == Z3_OP_TO_REAL;
-    if (is_size) {
-        graft_sym_list_atom(&c->sizes, term);
-    }
-    return !is_size;
-}
-
 /* Sizes as numbers become symbols, which are at least 1 if Z3 says that the sizes are. */
 static bool replace_sizes(const graft_sym_asker *a, const graft_facts *facts, question *q)
 {
     graft_sym *s = a->s;
-    size_search c = {.s = s};
-    for (uint32_t i = 0; i < q->count; i++) {
-        graft_sym_walk(s, q->terms[i], visit_size, &c);
-    }
-    if (c.sizes.full) {
+    graft_sym_atoms sizes = {.count = 0};
+    list_atoms(s, q, q->count, GRAFT_SYM_SIZES, &sizes);
+    if (sizes.full) {
         return graft_sym_refuse(s, GRAFT_LIMIT_ATOMS);
     }
-    for (uint32_t i = 0; i < c.sizes.count; i++) {
-        c.sizes.to[i] = Z3_mk_fresh_const(s->z3, "size", s->term.real);
+    for (uint32_t i = 0; i < sizes.count; i++) {
+        sizes.to[i] = Z3_mk_fresh_const(s->z3, "size", s->term.real);
     }
-    replace_all(s, &c.sizes, q);
-    for (uint32_t i = 0; i < c.sizes.count; i++) {
-        Z3_ast size = graft_sym_arg(s, c.sizes.from[i], 0);
+    replace_all(s, &sizes, q);
+    for (uint32_t i = 0; i < sizes.count; i++) {
+        Z3_ast size = graft_sym_arg(s, sizes.from[i], 0);
         if (graft_sym_holds(s, facts, Z3_mk_le(s->z3, graft_sym_int(s, 1), size))) {
-            add_given(q, Z3_mk_le(s->z3, s->term.one, c.sizes.to[i]));
+            add_given(q, Z3_mk_le(s->z3, s->term.one, sizes.to[i]));
         }
     }
     return true;
@@ -365,8 +368,13 @@ static bool ask_leaf(graft_sym_asker *a, const graft_facts *facts, question *q)
         add_given(q, a->s->assumed->numbers[i]);
     }
     assume_conditions(a, facts, q);
-    return replace_folds(a, facts, q) && replace_elements(a, facts, q) &&
-           replace_sizes(a, facts, q) && keep_pure(a->s, q) && ask_solver(a, q);
+    bool proved = false;
+    for (uint32_t apart = 0; apart < 2 && !proved; apart++) {
+        question now = *q;
+        proved = replace_folds(a, facts, apart == 1, &now) && replace_elements(a, facts, &now) &&
+                 replace_sizes(a, facts, &now) && keep_pure(a->s, &now) && ask_solver(a, &now);
+    }
+    return proved;
 }
 
 static bool ask(graft_sym_asker *a, const graft_facts *facts, const question *q)

@@ -2,6 +2,7 @@
 #include "verify/core/symfold.h"
 
 #include "verify/core/growth.h"
+#include "verify/core/hints.h"
 #include "verify/core/readings.h"
 #include "verify/core/symassume.h"
 
@@ -50,15 +51,19 @@ static const char *name_of(const graft_sym *s, Z3_ast symbol)
     return Z3_get_symbol_string(s->z3, Z3_get_decl_name(s->z3, Z3_get_app_decl(s->z3, app)));
 }
 
-static bool is_named_binder(const graft_sym *s, Z3_ast term, const void *context)
+static bool is_named(const graft_sym *s, Z3_ast term, const void *letter)
 {
-    (void)context;
-    return graft_sym_is_symbol(s, term) && name_of(s, term)[0] == 'b';
+    return graft_sym_is_symbol(s, term) && name_of(s, term)[0] == *(const char *)letter;
 }
 
 bool graft_sym_is_bound(const graft_sym *s, Z3_ast term)
 {
-    return graft_sym_find(s, term, true, is_named_binder, NULL) != NULL;
+    return graft_sym_find(s, term, true, is_named, "b") != NULL;
+}
+
+bool graft_sym_is_open(const graft_sym *s, Z3_ast term)
+{
+    return graft_sym_find(s, term, true, is_named, "r") != NULL;
 }
 
 typedef struct {
@@ -231,6 +236,8 @@ Z3_ast graft_sym_real(const graft_sym *s, Z3_ast size)
 
 /* -------------------------------------------------------------------- sums */
 
+static Z3_ast fold_conditions(graft_sym *s, const graft_facts *facts, graft_sym_fold kind,
+                              const graft_sym_range *range, Z3_ast body);
 static Z3_ast sum_guarded(graft_sym *s, const graft_facts *facts, graft_sym_range range,
                           Z3_ast body);
 
@@ -448,45 +455,6 @@ static Z3_ast sum_monomial(graft_sym *s, const graft_facts *facts, graft_sym_ran
 }
 
 static Z3_ast sum_body(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
-                       Z3_ast body);
-
-/* The sum restricted to where the condition holds, or does not. */
-static Z3_ast sum_where(graft_sym *s, const graft_facts *facts, graft_sym_range range, Z3_ast body,
-                        Z3_ast condition, bool holds)
-{
-    Z3_ast guard = holds ? condition : Z3_mk_not(s->z3, condition);
-    Z3_ast given = graft_sym_given(s, body, condition, holds);
-    if (!is_bound(s, &range, condition)) {
-        const graft_facts inner = {.outer = facts, .fact = guard};
-        return sum_body(s, &inner, &range, given);
-    }
-    graft_sym_range_guard(s, &range, guard);
-    return sum_body(s, facts, &range, given);
-}
-
-/* The sum of a product. */
-static Z3_ast sum_part(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
-                       Z3_ast part)
-{
-    Z3_ast condition = graft_sym_find_condition(s, part);
-    if (condition == NULL || s->splits >= GRAFT_LIMIT(CONDITIONS_SPLIT)) {
-        return sum_monomial(s, facts, *range, part);
-    }
-    s->splits++;
-    const graft_facts inner = {.outer = facts, .fact = graft_sym_range_formula(s, range)};
-    if (graft_sym_holds(s, &inner, condition)) {
-        return sum_body(s, facts, range, graft_sym_given(s, part, condition, true));
-    }
-    if (graft_sym_holds(s, &inner, Z3_mk_not(s->z3, condition))) {
-        return sum_body(s, facts, range, graft_sym_given(s, part, condition, false));
-    }
-    Z3_ast yes = sum_where(s, facts, *range, part, condition, true);
-    Z3_ast no = sum_where(s, facts, *range, part, condition, false);
-    return is_bound(s, range, condition) ? Z3_mk_add(s->z3, 2, (Z3_ast[]){yes, no})
-                                         : Z3_mk_ite(s->z3, condition, yes, no);
-}
-
-static Z3_ast sum_body(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
                        Z3_ast body)
 {
     Z3_ast simple = graft_sym_normal(s, body);
@@ -494,12 +462,12 @@ static Z3_ast sum_body(graft_sym *s, const graft_facts *facts, const graft_sym_r
         return simple;
     }
     if (graft_sym_kind(s, simple) != Z3_OP_ADD) {
-        return sum_part(s, facts, range, simple);
+        return fold_conditions(s, facts, GRAFT_SYM_SUM, range, simple);
     }
     uint32_t count = graft_sym_arity(s, simple);
     Z3_ast *parts = graft_term_room(count, sizeof *parts);
     for (uint32_t i = 0; i < count; i++) {
-        parts[i] = sum_part(s, facts, range, graft_sym_arg(s, simple, i));
+        parts[i] = fold_conditions(s, facts, GRAFT_SYM_SUM, range, graft_sym_arg(s, simple, i));
     }
     simple = Z3_mk_add(s->z3, count, parts);
     free(parts);
@@ -580,23 +548,27 @@ static bool is_neither(const graft_sym *s, Z3_ast term, const void *context)
     return graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED && term != known[0] && term != known[1];
 }
 
+/* A term whose folds that depend on no binder are symbols: what is said of it holds whatever they
+ * are. */
+static Z3_ast name_beside(const graft_sym *s, const atom_search *a, Z3_ast term)
+{
+    Z3_ast symbols[GRAFT_ROOM_FOLDS_BESIDE];
+    for (uint32_t i = 0; i < a->fold_count; i++) {
+        symbols[i] = Z3_mk_fresh_const(s->z3, "fold", s->term.real);
+    }
+    return Z3_substitute(s->z3, term, a->fold_count, a->folds, symbols);
+}
+
 /* Whether Z3 says that x <= y implies g(x) <= g(y), or the opposite where g falls, g being `term` as
- * a function of `atom`. Folds become symbols: whatever they are, it must hold. */
+ * a function of `atom`. */
 static bool is_monotone(graft_sym *s, const graft_facts *facts, Z3_ast term, const atom_search *a,
                         bool falls)
 {
-    Z3_ast plain = term;
     Z3_ast x = Z3_mk_fresh_const(s->z3, "x", s->term.real);
     Z3_ast y = Z3_mk_fresh_const(s->z3, "y", s->term.real);
     Z3_ast atom = a->atom;
-    Z3_ast at_x = Z3_substitute(s->z3, plain, 1, &atom, &x);
-    Z3_ast at_y = Z3_substitute(s->z3, plain, 1, &atom, &y);
-    for (uint32_t i = 0; i < a->fold_count; i++) {
-        Z3_ast fold = a->folds[i];
-        Z3_ast symbol = Z3_mk_fresh_const(s->z3, "fold", s->term.real);
-        at_x = Z3_substitute(s->z3, at_x, 1, &fold, &symbol);
-        at_y = Z3_substitute(s->z3, at_y, 1, &fold, &symbol);
-    }
+    Z3_ast at_x = name_beside(s, a, Z3_substitute(s->z3, term, 1, &atom, &x));
+    Z3_ast at_y = Z3_substitute(s->z3, at_x, 1, &x, &y);
     if (a->full || graft_sym_mentions(s, at_x, a->range->count, a->range->binders)) {
         return false;
     }
@@ -663,11 +635,7 @@ bool graft_sym_is_never_negative(graft_sym *s, Z3_ast value)
     if (a.full || graft_sym_find(s, value, true, is_choice, NULL) == NULL) {
         return false;
     }
-    for (uint32_t i = 0; i < a.fold_count; i++) {
-        Z3_ast fold = a.folds[i];
-        Z3_ast symbol = Z3_mk_fresh_const(s->z3, "fold", s->term.real);
-        value = Z3_substitute(s->z3, value, 1, &fold, &symbol);
-    }
+    value = name_beside(s, &a, value);
     return graft_sym_holds(s, NULL, Z3_mk_le(s->z3, s->term.zero, value));
 }
 
@@ -682,13 +650,7 @@ static Z3_ast max_atom(graft_sym *s, const graft_facts *facts, graft_sym_range r
     if (graft_sym_fold_kind(s, atom) == GRAFT_SYM_MAX && merge_range(s, &range, &inside)) {
         return max_body(s, facts, &range, inside);
     }
-    for (uint32_t i = range.count; i-- > 0;) {
-        Z3_ast binder = range.binders[i];
-        if (!graft_sym_mentions(s, atom, 1, &binder) &&
-            !graft_sym_mentions(s, range.guard, 1, &binder)) {
-            graft_sym_range_remove(&range, i);
-        }
-    }
+    (void)take_unused(s, &range, atom, s->term.one);
     return range.count == 0 ? atom : make_fold(s, GRAFT_SYM_MAX, range, atom);
 }
 
@@ -749,64 +711,58 @@ static Z3_ast max_body(graft_sym *s, const graft_facts *facts, const graft_sym_r
     return max_atom(s, facts, *range, body);
 }
 
-/* Whether Z3 says that the range has a place, the first or the last one without the guard. */
+/* Whether Z3 says that a place that is proposed lies in the range. */
 static bool has_place(graft_sym *s, const graft_facts *facts, const graft_sym_range *range)
 {
-    Z3_ast first[GRAFT_SYM_BINDERS];
-    Z3_ast last[GRAFT_SYM_BINDERS];
+    Z3_ast to[GRAFT_SYM_BINDERS];
+    if (s->hints == NULL) {
+        return false;
+    }
+    s->hints->inside(s->hints->context, s, range, to);
     Z3_ast formula = graft_sym_range_formula(s, range);
-    for (uint32_t i = 0; i < range->count; i++) {
-        first[i] = graft_sym_int(s, 0);
-        last[i] = graft_sym_sub(s, range->sizes[i], graft_sym_int(s, 1));
-    }
-    return graft_sym_holds(s, facts,
-                           graft_sym_substitute(s, formula, range->count, range->binders, first)) ||
-           graft_sym_holds(s, facts,
-                           graft_sym_substitute(s, formula, range->count, range->binders, last));
+    formula = graft_sym_substitute(s, formula, range->count, range->binders, to);
+    return graft_sym_holds(s, facts, formula);
 }
 
-static Z3_ast max_conditions(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
-                             Z3_ast body);
-
-/* A condition that depends on the binders: the larger of the maxima where it holds and where it
- * does not, if there are places of both kinds. */
-static Z3_ast max_halves(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
-                         Z3_ast body, Z3_ast condition)
+/* A fold whose body has a condition on indices: where it depends on the binders, the fold where it
+ * holds and that where it does not, of maxima if there are places of both kinds. */
+static Z3_ast fold_conditions(graft_sym *s, const graft_facts *facts, graft_sym_fold kind,
+                              const graft_sym_range *range, Z3_ast body)
 {
-    graft_sym_range yes = *range;
-    graft_sym_range no = *range;
-    graft_sym_range_guard(s, &yes, condition);
-    graft_sym_range_guard(s, &no, Z3_mk_not(s->z3, condition));
-    if (!has_place(s, facts, &yes) || !has_place(s, facts, &no)) {
-        return max_body(s, facts, range, body);
-    }
-    return larger_of(s, max_conditions(s, facts, &yes, graft_sym_given(s, body, condition, true)),
-                     max_conditions(s, facts, &no, graft_sym_given(s, body, condition, false)));
-}
-
-static Z3_ast max_conditions(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
-                             Z3_ast body)
-{
+    const bool max = kind == GRAFT_SYM_MAX;
     Z3_ast condition = graft_sym_find_condition(s, body);
     if (condition == NULL || s->splits >= GRAFT_LIMIT(CONDITIONS_SPLIT)) {
-        return max_body(s, facts, range, body);
+        return max ? max_body(s, facts, range, body) : sum_monomial(s, facts, *range, body);
     }
     s->splits++;
     const graft_facts inner = {.outer = facts, .fact = graft_sym_range_formula(s, range)};
-    if (graft_sym_holds(s, &inner, condition)) {
-        return max_conditions(s, facts, range, graft_sym_given(s, body, condition, true));
+    Z3_ast ways[2] = {condition, Z3_mk_not(s->z3, condition)};
+    Z3_ast parts[2];
+    bool bound = is_bound(s, range, condition);
+    for (uint32_t i = 0; i < 2; i++) {
+        Z3_ast given = graft_sym_given(s, body, condition, i == 0);
+        if (graft_sym_holds(s, &inner, ways[i])) {
+            return max ? fold_conditions(s, facts, kind, range, given)
+                       : sum_body(s, facts, range, given);
+        }
     }
-    if (graft_sym_holds(s, &inner, Z3_mk_not(s->z3, condition))) {
-        return max_conditions(s, facts, range, graft_sym_given(s, body, condition, false));
+    for (uint32_t i = 0; i < 2; i++) {
+        const graft_facts where = {.outer = facts, .fact = ways[i]};
+        const graft_facts *known = bound ? facts : &where;
+        Z3_ast given = graft_sym_given(s, body, condition, i == 0);
+        graft_sym_range part = *range;
+        if (bound) {
+            graft_sym_range_guard(s, &part, ways[i]);
+        }
+        if (bound && max && !has_place(s, facts, &part)) {
+            return max_body(s, facts, range, body);
+        }
+        parts[i] =
+            max ? graft_sym_max(s, known, &part, given) : graft_sym_sum(s, known, &part, given);
     }
-    if (is_bound(s, range, condition)) {
-        return max_halves(s, facts, range, body, condition);
-    }
-    const graft_facts yes = {.outer = facts, .fact = condition};
-    const graft_facts no = {.outer = facts, .fact = Z3_mk_not(s->z3, condition)};
-    return Z3_mk_ite(s->z3, condition,
-                     max_conditions(s, &yes, range, graft_sym_given(s, body, condition, true)),
-                     max_conditions(s, &no, range, graft_sym_given(s, body, condition, false)));
+    return !bound ? Z3_mk_ite(s->z3, condition, parts[0], parts[1])
+           : max  ? larger_of(s, parts[0], parts[1])
+                  : Z3_mk_add(s->z3, 2, parts);
 }
 
 Z3_ast graft_sym_max(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
@@ -817,5 +773,12 @@ Z3_ast graft_sym_max(graft_sym *s, const graft_facts *facts, const graft_sym_ran
     }
     graft_sym_range left = *range;
     body = graft_sym_range_settle(s, facts, &left, body);
-    return left.count > 0 ? max_conditions(s, facts, &left, body) : body;
+    return left.count > 0 ? fold_conditions(s, facts, GRAFT_SYM_MAX, &left, body) : body;
+}
+
+Z3_ast graft_sym_fold_parted(graft_sym *s, const graft_facts *facts, graft_sym_fold kind,
+                             const graft_sym_range *range, Z3_ast body, Z3_ast condition)
+{
+    s->splits = 0;
+    return fold_conditions(s, facts, kind, range, Z3_mk_ite(s->z3, condition, body, body));
 }

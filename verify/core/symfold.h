@@ -15,7 +15,7 @@
  *   - the sum of a sum is the sum of the sums; factors without the binders are taken out;
  *   - exp(x + y) = exp(x) exp(y) where only x has binders;
  *   - sum over s of f(s) sum over t of g(s,t) = sum over s, t of f(s) g(s,t);
- *   - a binder of size 1 is 0; one that occurs nowhere contributes a factor, its size;
+ *   - a binder that has one value in the range is that value; one that occurs nowhere contributes a factor, its size;
  *   - sum over s, t [g(s) and h(t)] f(s) k(t) = (sum over s [g] f) (sum over t [h] k);
  *   - n inverse(n) = 1 for a size n;
  *   - sum over t < m n of f(t / n, t mod n) = sum over i < m, j < n of f(i, j), of maxima likewise.
@@ -46,8 +46,8 @@ Z3_ast graft_sym_range_add(graft_sym *s, graft_sym_range *range, Z3_ast size);
 void graft_sym_range_guard(const graft_sym *s, graft_sym_range *range, Z3_ast guard);
 
 void graft_sym_range_remove(graft_sym_range *range, uint32_t i);
-/* Binders that are row-major places become those of the indices, and binders of size 1 become 0;
- * returns the body so. */
+/* Binders that are row-major places become those of the indices, and binders that have one value
+ * become it; returns the body so. */
 Z3_ast graft_sym_range_settle(graft_sym *s, const graft_facts *facts, graft_sym_range *range,
                               Z3_ast body);
 
@@ -56,6 +56,10 @@ Z3_ast graft_sym_sum(graft_sym *s, const graft_facts *facts, const graft_sym_ran
                      Z3_ast body);
 Z3_ast graft_sym_max(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
                      Z3_ast body);
+
+/* A sum or maximum, taken apart by a condition on its places. */
+Z3_ast graft_sym_fold_parted(graft_sym *s, const graft_facts *facts, graft_sym_fold kind,
+                             const graft_sym_range *range, Z3_ast body, Z3_ast condition);
 
 /* A fold as it stands, its binders named by nesting and in the order that they have. */
 Z3_ast graft_sym_fold_close(graft_sym *s, graft_sym_fold kind, const graft_sym_range *range,
@@ -67,6 +71,8 @@ Z3_ast graft_sym_fold_open(graft_sym *s, Z3_ast fold, graft_sym_range *range);
 /* Whether a term names a binder of a fold that is not open: a fold would bind it anew, so what is
  * proposed to be put into one may not. */
 bool graft_sym_is_bound(const graft_sym *s, Z3_ast term);
+/* Whether it names a binder of a fold that is open, or was: of a question no term may. */
+bool graft_sym_is_open(const graft_sym *s, Z3_ast term);
 /* The range and guard as one formula. */
 Z3_ast graft_sym_range_formula(const graft_sym *s, const graft_sym_range *range);
 

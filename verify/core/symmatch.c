@@ -11,8 +11,7 @@
 typedef struct {
     const graft_sym *s;
     graft_sym_atoms *atoms;
-    bool folds;
-    bool in_folds;
+    graft_sym_atom kind;
 } listing;
 
 void graft_sym_list_atom(graft_sym_atoms *atoms, Z3_ast term)
@@ -33,22 +32,18 @@ static bool visit_atom(void *context, Z3_ast term)
 {
     listing *l = context;
     bool fold = graft_sym_fold_kind(l->s, term) != GRAFT_SYM_FOLD_COUNT;
-    if (l->folds ? fold : graft_sym_is_element(l->s, term)) {
+    bool is = l->kind == GRAFT_SYM_FOLDS   ? fold
+              : l->kind == GRAFT_SYM_SIZES ? graft_sym_kind(l->s, term) == Z3_OP_TO_REAL
+                                           : graft_sym_is_element(l->s, term);
+    if (is) {
         graft_sym_list_atom(l->atoms, term);
     }
-    return l->folds ? !fold : !fold || l->in_folds;
+    return !is && (!fold || l->kind == GRAFT_SYM_ALL_ELEMENTS);
 }
 
-void graft_sym_list_folds(const graft_sym *s, Z3_ast term, graft_sym_atoms *atoms)
+void graft_sym_list(const graft_sym *s, Z3_ast term, graft_sym_atom kind, graft_sym_atoms *atoms)
 {
-    listing l = {.s = s, .atoms = atoms, .folds = true};
-    graft_sym_walk(s, term, visit_atom, &l);
-}
-
-void graft_sym_list_elements(const graft_sym *s, Z3_ast term, bool in_folds, graft_sym_atoms *atoms)
-{
-    listing l = {.s = s, .atoms = atoms, .in_folds = in_folds};
-    graft_sym_walk(s, term, visit_atom, &l);
+    graft_sym_walk(s, term, visit_atom, &(listing){s, atoms, kind});
 }
 
 Z3_ast graft_sym_replace(const graft_sym *s, const graft_sym_atoms *atoms, Z3_ast term)
@@ -99,8 +94,8 @@ bool graft_sym_same_bodies(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_
         return true;
     }
     graft_sym_atoms elements = {.count = 0};
-    graft_sym_list_elements(s, b, true, &elements);
-    graft_sym_list_elements(s, a, true, &elements);
+    graft_sym_list(s, b, GRAFT_SYM_ALL_ELEMENTS, &elements);
+    graft_sym_list(s, a, GRAFT_SYM_ALL_ELEMENTS, &elements);
     if (elements.full) {
         return false;
     }

@@ -20,13 +20,17 @@ typedef struct graft_sym_atoms {
     bool full;
 } graft_sym_atoms;
 
+typedef enum graft_sym_atom {
+    GRAFT_SYM_FOLDS,        /* The largest. */
+    GRAFT_SYM_ELEMENTS,     /* Outside of folds. */
+    GRAFT_SYM_ALL_ELEMENTS, /* Those in folds, too. */
+    GRAFT_SYM_SIZES         /* That stand as numbers outside of folds. */
+} graft_sym_atom;
+
 /* Adds a term that is not listed yet. */
 void graft_sym_list_atom(graft_sym_atoms *atoms, Z3_ast term);
-/* Lists the largest folds in `term` that are not listed yet, in `from`. */
-void graft_sym_list_folds(const graft_sym *s, Z3_ast term, graft_sym_atoms *atoms);
-/* Lists the elements, those in folds included when asked. */
-void graft_sym_list_elements(const graft_sym *s, Z3_ast term, bool in_folds,
-                             graft_sym_atoms *atoms);
+/* Lists what of a kind is in `term` and not listed yet, in `from`. */
+void graft_sym_list(const graft_sym *s, Z3_ast term, graft_sym_atom kind, graft_sym_atoms *atoms);
 /* Gives each a symbol, those that are the same where `facts` hold the same one. */
 void graft_sym_name_folds(graft_sym *s, const graft_facts *facts, graft_sym_atoms *folds);
 /* Maps each element to the first that is the same where `facts` hold. */

@@ -29,15 +29,6 @@ static bool is_free(const graft_sym *s, uint32_t count, const Z3_ast *to)
     return free;
 }
 
-/* `term` of the first fold at a place of it. */
-static Z3_ast at_place(graft_sym *s, const graft_sym_pair *p, const Z3_ast *to, Z3_ast term)
-{
-    for (uint32_t i = 0; i < p->ranges[0].count; i++) {
-        term = graft_sym_substitute(s, term, 1, &p->ranges[0].binders[i], &to[i]);
-    }
-    return term;
-}
-
 bool graft_sym_is_below(graft_sym *s, const graft_facts *facts, Z3_ast value, Z3_ast fold)
 {
     graft_sym_pair p;
@@ -55,7 +46,10 @@ bool graft_sym_is_below(graft_sym *s, const graft_facts *facts, Z3_ast value, Z3
         return false;
     }
     const graft_facts inside = {.outer = facts, .fact = graft_sym_range_formula(s, &p.ranges[1])};
-    Z3_ast goal = at_place(s, &p, to, graft_sym_range_formula(s, &p.ranges[0]));
+    const graft_sym_range *first = &p.ranges[0];
+    Z3_ast goal = graft_sym_range_formula(s, first);
+    goal = graft_sym_substitute(s, goal, first->count, first->binders, to);
+    Z3_ast there = graft_sym_substitute(s, p.bodies[0], first->count, first->binders, to);
     return holds_in_parts(s, &inside, goal) &&
-           graft_sym_same_bodies(s, &inside, p.bodies[1], at_place(s, &p, to, p.bodies[0]));
+           graft_sym_same_bodies(s, &inside, p.bodies[1], there);
 }

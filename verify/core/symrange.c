@@ -1,4 +1,5 @@
 /* symrange.c - ranges of sums and maxima (see symfold.h). */
+#include "verify/core/hints.h"
 #include "verify/core/symassume.h"
 #include "verify/core/symfold.h"
 
@@ -112,17 +113,29 @@ static Z3_ast drop_quotient(void *context, Z3_ast term)
     return is && graft_sym_holds(k->s, k->facts, below) ? graft_sym_int(k->s, 0) : term;
 }
 
-/* Binders of size 1 are 0. */
-static Z3_ast drop_units(graft_sym *s, const graft_facts *facts, graft_sym_range *range,
+/* Whether a value is the only one that a binder has in the range. */
+static bool is_only_value(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
+                          Z3_ast binder, Z3_ast value)
+{
+    const graft_facts inner = {.outer = facts, .fact = graft_sym_range_formula(s, range)};
+    return value != NULL && !graft_sym_is_bound(s, value) &&
+           !graft_sym_mentions(s, value, 1, &binder) &&
+           graft_sym_holds(s, &inner, Z3_mk_eq(s->z3, binder, value));
+}
+
+/* Binders that have one value in the range are that, where it lies in their own range. */
+static Z3_ast drop_fixed(graft_sym *s, const graft_facts *facts, graft_sym_range *range,
                          Z3_ast body)
 {
-    Z3_ast zero = graft_sym_int(s, 0);
-    Z3_ast one = graft_sym_int(s, 1);
     for (uint32_t i = range->count; i-- > 0;) {
-        if (graft_sym_holds(s, facts, Z3_mk_eq(s->z3, range->sizes[i], one))) {
-            Z3_ast binder = range->binders[i];
-            body = graft_sym_substitute(s, body, 1, &binder, &zero);
-            range->guard = graft_sym_substitute(s, range->guard, 1, &binder, &zero);
+        Z3_ast binder = range->binders[i];
+        Z3_ast value = s->hints == NULL ? NULL : s->hints->fixed(s->hints->context, s, range, i);
+        Z3_ast unit = Z3_mk_eq(s->z3, range->sizes[i], graft_sym_int(s, 1));
+        value = graft_sym_holds(s, facts, unit) ? graft_sym_int(s, 0) : value;
+        if (is_only_value(s, facts, range, binder, value)) {
+            graft_sym_range_guard(s, range, graft_sym_in_range(s, value, range->sizes[i]));
+            body = graft_sym_substitute(s, body, 1, &binder, &value);
+            range->guard = graft_sym_substitute(s, range->guard, 1, &binder, &value);
             graft_sym_range_remove(range, i);
         }
     }
@@ -134,5 +147,5 @@ Z3_ast graft_sym_range_settle(graft_sym *s, const graft_facts *facts, graft_sym_
 {
     const graft_facts inner = {.outer = facts, .fact = graft_sym_range_formula(s, range)};
     body = graft_sym_rebuild(s, body, drop_quotient, &(knowing){s, &inner});
-    return drop_units(s, facts, range, split_places(s, facts, range, body));
+    return drop_fixed(s, facts, range, split_places(s, facts, range, body));
 }

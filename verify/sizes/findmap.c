@@ -188,8 +188,8 @@ bool graft_sym_find_map(graft_sym_maps *tried, graft_sym *s, const graft_sym_pai
     pairing p = {.s = s, .a = pair->ranges[0], .b = pair->ranges[1]};
     graft_sym_atoms x = {.count = 0};
     graft_sym_atoms y = {.count = 0};
-    graft_sym_list_elements(s, pair->bodies[0], true, &x);
-    graft_sym_list_elements(s, pair->bodies[1], true, &y);
+    graft_sym_list(s, pair->bodies[0], GRAFT_SYM_ALL_ELEMENTS, &x);
+    graft_sym_list(s, pair->bodies[1], GRAFT_SYM_ALL_ELEMENTS, &y);
     if (way == 0) {
         tried->count = 0;
     }
@@ -349,8 +349,8 @@ bool graft_sym_find_place(graft_sym *s, const graft_sym_pair *pair, Z3_ast to[GR
     reached r = {.s = s, .range = pair->ranges[0]};
     graft_sym_atoms x = {.count = 0};
     graft_sym_atoms y = {.count = 0};
-    graft_sym_list_elements(s, pair->bodies[0], true, &x);
-    graft_sym_list_elements(s, pair->bodies[1], true, &y);
+    graft_sym_list(s, pair->bodies[0], GRAFT_SYM_ALL_ELEMENTS, &x);
+    graft_sym_list(s, pair->bodies[1], GRAFT_SYM_ALL_ELEMENTS, &y);
     for (uint32_t i = 0; i < x.count; i++) {
         for (uint32_t k = 0; k < y.count; k++) {
             reach_element(&r, x.from[i], y.from[k]);
@@ -358,4 +358,120 @@ bool graft_sym_find_place(graft_sym *s, const graft_sym_pair *pair, Z3_ast to[GR
     }
     memcpy((void *)to, (const void *)r.to, sizeof r.to);
     return is_known(&r);
+}
+
+/* ------------------------------------------------------------- parts of folds */
+
+enum { FEW = 4 }; /* Values of a binder that are gone through one by one. */
+
+/* Whether the guard does not exclude at sight that a binder is a value. */
+static bool may_be(graft_sym *s, const graft_sym_range *range, Z3_ast binder, Z3_ast value)
+{
+    Z3_ast guard = graft_sym_substitute(s, range->guard, 1, &binder, &value);
+    return Z3_get_bool_value(s->z3, graft_sym_simplify(s, guard)) != Z3_L_FALSE;
+}
+
+/* The values of a binder with few of them that a guard does not exclude at sight; returns how many
+ * there are, 0 where there may be any number. */
+static uint32_t list_values(graft_sym *s, const graft_sym_range *range, uint32_t i,
+                            Z3_ast values[FEW])
+{
+    int64_t size = FEW + 1;
+    uint32_t count = 0;
+    if (!Z3_is_numeral_ast(s->z3, range->sizes[i]) ||
+        !Z3_get_numeral_int64(s->z3, range->sizes[i], &size) || size > FEW) {
+        return 0;
+    }
+    for (int64_t k = 0; k < size; k++) {
+        Z3_ast value = graft_sym_int(s, k);
+        if (may_be(s, range, range->binders[i], value)) {
+            values[count++] = value;
+        }
+    }
+    return count;
+}
+
+/* The number that a range leaves a binder between its bounds, if that is one. */
+static Z3_ast between_bounds(graft_sym *s, const graft_sym_range *range, uint32_t i)
+{
+    reached r = {.s = s, .range = *range};
+    Z3_ast facts[GRAFT_ROOM_PRODUCT_FACTS]; /* Not negative. */
+    Z3_ast binder = range->binders[i];
+    Z3_ast formula = graft_sym_simplify(s, graft_sym_range_formula(s, range));
+    uint32_t count = graft_sym_list_facts(s, formula, facts);
+    for (uint32_t low = 0; low < count; low++) {
+        if (coefficient_of(&r, facts[low], binder) != 1) {
+            continue;
+        }
+        Z3_ast value = graft_sym_sub(s, binder, facts[low]);
+        for (uint32_t high = 0; high < count; high++) {
+            if (graft_sym_is_number(s, graft_sym_add(s, facts[low], facts[high]), 0)) {
+                return value;
+            }
+        }
+    }
+    return NULL;
+}
+
+Z3_ast graft_sym_find_fixed(graft_sym *s, const graft_sym_range *range, uint32_t binder)
+{
+    Z3_ast values[FEW];
+    if (Z3_get_bool_value(s->z3, range->guard) == Z3_L_TRUE) {
+        return NULL;
+    }
+    return list_values(s, range, binder, values) == 1 ? values[0]
+                                                      : between_bounds(s, range, binder);
+}
+
+void graft_sym_find_inside(graft_sym *s, const graft_sym_range *range, Z3_ast to[GRAFT_SYM_BINDERS])
+{
+    Z3_ast formula = graft_sym_range_formula(s, range);
+    for (uint32_t i = 0; i < range->count; i++) {
+        reached r = {.s = s, .range = *range};
+        Z3_ast least = least_of(&r, range->binders[i], formula);
+        to[i] = least != NULL ? least : graft_sym_int(s, 0);
+    }
+}
+
+/* The place of one sum or maximum that another one lacks which is otherwise like it, the first where
+ * that begins one later, else the last. NULL where there is none like it. */
+static Z3_ast find_lacking(graft_sym *s, uint32_t count, const Z3_ast *folds, uint32_t which,
+                           const graft_sym_range *range, Z3_ast body)
+{
+    Z3_func_decl decl = Z3_get_app_decl(s->z3, Z3_to_app(s->z3, folds[which]));
+    Z3_ast last = graft_sym_sub(s, range->sizes[0], graft_sym_int(s, 1));
+    for (uint32_t i = 0; i < count && range->count == 1; i++) {
+        graft_sym_pair p = {.ranges = {*range}, .bodies = {body}};
+        graft_sym_maps tried = {.count = 0};
+        Z3_ast to[GRAFT_SYM_BINDERS] = {NULL};
+        if (i == which || !graft_sym_is_app(s, folds[i], decl)) {
+            continue;
+        }
+        p.bodies[1] = graft_sym_fold_open(s, folds[i], &p.ranges[1]);
+        if (!graft_sym_find_map(&tried, s, &p, 0, to) || to[0] == NULL) {
+            continue;
+        }
+        Z3_ast shift = graft_sym_sub(s, to[0], p.ranges[1].binders[0]);
+        Z3_ast place = graft_sym_is_number(s, shift, 1) ? graft_sym_int(s, 0) : last;
+        if (may_be(s, range, range->binders[0], place)) {
+            return place;
+        }
+    }
+    return NULL;
+}
+
+/* Value by value, where a binder has few; else by the place that another fold lacks. */
+Z3_ast graft_sym_find_part(graft_sym *s, uint32_t count, const Z3_ast *folds, uint32_t which,
+                           const graft_sym_range *range, Z3_ast body)
+{
+    Z3_ast values[FEW];
+    for (uint32_t i = 0; i < range->count; i++) {
+        if (list_values(s, range, i, values) > 0) {
+            return Z3_mk_le(s->z3, range->binders[i], values[0]);
+        }
+    }
+    Z3_ast place = find_lacking(s, count, folds, which, range, body);
+    return place == NULL                      ? NULL
+           : graft_sym_is_number(s, place, 0) ? Z3_mk_le(s->z3, range->binders[0], place)
+                                              : Z3_mk_ge(s->z3, range->binders[0], place);
 }

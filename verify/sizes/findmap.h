@@ -17,9 +17,14 @@ typedef struct graft_sym_maps {
     uint32_t count;
 } graft_sym_maps;
 
-/* See graft_sym_hints.map and .place. */
+/* See graft_sym_hints.map, .place, .fixed, .inside and .part. */
 bool graft_sym_find_map(graft_sym_maps *tried, graft_sym *s, const graft_sym_pair *pair,
                         uint32_t way, Z3_ast to[GRAFT_SYM_BINDERS]);
 bool graft_sym_find_place(graft_sym *s, const graft_sym_pair *pair, Z3_ast to[GRAFT_SYM_BINDERS]);
+Z3_ast graft_sym_find_fixed(graft_sym *s, const graft_sym_range *range, uint32_t binder);
+void graft_sym_find_inside(graft_sym *s, const graft_sym_range *range,
+                           Z3_ast to[GRAFT_SYM_BINDERS]);
+Z3_ast graft_sym_find_part(graft_sym *s, uint32_t count, const Z3_ast *folds, uint32_t which,
+                           const graft_sym_range *range, Z3_ast body);
 
 #endif

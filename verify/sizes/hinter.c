@@ -216,6 +216,26 @@ static bool find_place(void *context, graft_sym *s, const graft_sym_pair *pair,
     return graft_sym_find_place(s, pair, to);
 }
 
+static Z3_ast find_fixed(void *context, graft_sym *s, const graft_sym_range *range, uint32_t binder)
+{
+    (void)context;
+    return graft_sym_find_fixed(s, range, binder);
+}
+
+static void find_inside(void *context, graft_sym *s, const graft_sym_range *range,
+                        Z3_ast to[GRAFT_SYM_BINDERS])
+{
+    (void)context;
+    graft_sym_find_inside(s, range, to);
+}
+
+static Z3_ast find_part(void *context, graft_sym *s, uint32_t count, const Z3_ast *folds,
+                        uint32_t which, const graft_sym_range *range, Z3_ast body)
+{
+    (void)context;
+    return graft_sym_find_part(s, count, folds, which, range, body);
+}
+
 /* --------------------------------------------------------------------- numbers */
 
 /* The question as an obligation: two sides where it is about an equation. */
@@ -262,6 +282,9 @@ void graft_sym_hinter_open(graft_sym_hinter *h, const graft_sym *s)
                   .learn = keep_model,
                   .map = find_map,
                   .place = find_place,
+                  .fixed = find_fixed,
+                  .inside = find_inside,
+                  .part = find_part,
                   .values = find_all_values,
                   .split = find_split,
                   .refute = refute},

@@ -270,8 +270,8 @@ static bool suggest_shifts(const graft_sym *s, fold_pair *p)
 {
     graft_sym_atoms left = {.count = 0};
     graft_sym_atoms right = {.count = 0};
-    graft_sym_list_elements(s, p->bodies[0], true, &left);
-    graft_sym_list_elements(s, p->bodies[1], true, &right);
+    graft_sym_list(s, p->bodies[0], GRAFT_SYM_ALL_ELEMENTS, &left);
+    graft_sym_list(s, p->bodies[1], GRAFT_SYM_ALL_ELEMENTS, &right);
     for (uint32_t i = 0; i < left.count; i++) {
         Z3_func_decl decl = Z3_get_app_decl(s->z3, Z3_to_app(s->z3, left.from[i]));
         for (uint32_t k = 0; k < right.count; k++) {
