@@ -664,12 +664,6 @@ static graft_status judge_arguments(graft_env *env, optimize_run *run)
     GRAFT_CHECK(graft_options_sizes(env, "--freeze", &run->frozen, &run->options.frozen,
                                     &run->options.frozen_count));
     GRAFT_CHECK(graft_file_check(env, run->out));
-    if (run->check_count > 0 && graft_file_is_same(run->out, run->options.model)) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                          "%s: a check that fails could not bring the model back: --check needs "
-                          "another file to write",
-                          run->out);
-    }
 done:
     return status;
 }
@@ -687,24 +681,22 @@ done:
 
 static graft_status check(graft_env *env, optimize_run *run)
 {
-    graft_status status = GRAFT_OK;
-    if (run->check_count > 0) {
-        status = graft_written_check(env, &run->session, &run->written, run->check_count,
-                                     &run->difference);
-        if (status != GRAFT_OK) {
-            (void)remove(run->out); /* Nothing comes out that is not what was asked for. */
-        }
-    }
-    return status;
+    return run->check_count == 0 ? GRAFT_OK
+                                 : graft_written_check(env, &run->session, &run->written,
+                                                       run->check_count, &run->difference);
 }
 
-/* A page that cannot be written takes the file with it, unless that has the model's place. */
-static graft_status report(graft_env *env, optimize_run *run)
+/* What was checked takes the place that was asked for: until then an older file stays there. */
+static graft_status put_in_place(graft_env *env, const char *checked, const char *out)
 {
-    graft_status status = write_report(env, run);
-    if (status != GRAFT_OK && !graft_file_is_same(run->out, run->options.model)) {
-        (void)remove(run->out);
-    }
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->unit);
+    uint8_t *data = NULL;
+    size_t size = 0;
+    GRAFT_CHECK(graft_file_read(env, env->unit, checked, &data, &size));
+    GRAFT_CHECK(graft_file_write(env, out, data, size));
+done:
+    graft_arena_release(env->unit, mark);
     return status;
 }
 
@@ -754,6 +746,21 @@ done:
     return graft_session_finish(env, &run->session, status);
 }
 
+/* Makes the file beside its place first. */
+static graft_status make_file(graft_env *env, optimize_run *run, const char *out)
+{
+    graft_status status = GRAFT_OK;
+    run->out = graft_arena_printf(env->life, "%s.unchecked", out);
+    GRAFT_CHECK(rewrite(env, run));
+    GRAFT_CHECK(write_confirmed(env, run));
+    GRAFT_CHECK(check(env, run));
+    GRAFT_CHECK(write_report(env, run));
+    GRAFT_CHECK(put_in_place(env, run->out, out));
+done:
+    (void)remove(run->out);
+    return status;
+}
+
 static graft_status run_optimize(graft_env *env, void *choices)
 {
     graft_status status = GRAFT_OK;
@@ -765,10 +772,7 @@ static graft_status run_optimize(graft_env *env, void *choices)
     }
     GRAFT_CHECK(open_session(env, run));
     GRAFT_CHECK(prepare_check(env, run));
-    GRAFT_CHECK(rewrite(env, run));
-    GRAFT_CHECK(write_confirmed(env, run));
-    GRAFT_CHECK(check(env, run));
-    GRAFT_CHECK(report(env, run));
+    GRAFT_CHECK(make_file(env, run, run->out));
     if (run->steps) {
         print_steps(env, run);
     }
@@ -824,7 +828,7 @@ static const graft_option options[] = {
 const graft_command graft_command_optimize = {
     .name = "optimize",
     .summary = "rewrite a model by search",
-    .failed = "with --check: the outputs differ, and no file is left",
+    .failed = "with --check: the outputs differ, and nothing is written",
     GRAFT_TAKES(optimize_run, options),
     .run = run_optimize,
 };
