@@ -68,11 +68,11 @@ static inline graft_status price_graph(graft_env *env, void *context, const graf
     return graft_cost_price(env, f->cost, graph, order, ns);
 }
 
-/* A tariff of what random walks meet. */
+/* A tariff of what random walks meet; what they did not is guessed: it does not cost nothing. */
 static inline void make_tariff(fixture *f)
 {
     graft_book book;
-    const graft_tariff_options options = {.models = 1, .rows = true};
+    const graft_tariff_options options = {.models = 1, .rows = true, .trees = 40};
     const graft_walk walk = {
         .kind = GRAFT_WALK_RANDOM, .steps_most = 60, .contexts_most = 100, .beside_most = 6};
     graft_book_open(f->env->life, &book);
