@@ -123,13 +123,9 @@ goes_through() {
             "$FOLDER/foreign/foreign.opt.onnx"
 }
 
-refuses() { # STATUS TEXT MODEL OPTION...
-    want=$1
-    text=$2
-    model=$3
-    shift 3
-    error_is "$want" "$text" "$GRAFT" --quiet policy "$model" --out "$FOLDER/nothing" \
-        --settings "$SETTINGS" --device $DEVICE --database "$FOLDER/nothing.costs" --rules "$RULES" "$@" &&
+refuses() { # STATUS TEXT MODEL [SETTINGS [RULES]]
+    error_is "$1" "$2" "$GRAFT" --quiet policy "$3" --out "$FOLDER/nothing" \
+        --settings "${4:-$SETTINGS}" --device $DEVICE --database "$FOLDER/nothing.costs" --rules "${5:-$RULES}" &&
         [ ! -e "$FOLDER/nothing" ] && [ ! -e "$FOLDER/nothing.costs" ]
 }
 # The only rule wants an operator that the model lacks.
@@ -137,7 +133,7 @@ refuses_without_place() {
     printf 'rules:\n  - name: lonely\n    source: tanh(identity(a))\n    target: tanh(a)\n' > "$FOLDER/lonely.yaml"
     printf '\010\001' > "$FOLDER/lonely.rules" # A set of version 1 without a rule.
     gives 0 "$GRAFT" --quiet verify "$FOLDER/lonely.yaml" --merge --rules "$FOLDER/lonely.rules" &&
-        refuses 2 "none of the 1 rules finds a place" dscnn --rules "$FOLDER/lonely.rules"
+        refuses 2 "none of the 1 rules finds a place" dscnn "$SETTINGS" "$FOLDER/lonely.rules"
 }
 # What was learnt on DS-CNN, on MobileNet.
 rewrites_another() {
@@ -157,7 +153,7 @@ refuses_truncated() {
         refuses 2 "$FOLDER/half.onnx" "$FOLDER/half.onnx"
 }
 refuses_settings() { # TEXT SED
-    sed "$2" "$SETTINGS" > "$FOLDER/bad.yaml" && refuses 2 "$1" dscnn --settings "$FOLDER/bad.yaml"
+    sed "$2" "$SETTINGS" > "$FOLDER/bad.yaml" && refuses 2 "$1" dscnn "$FOLDER/bad.yaml"
 }
 
 check "trains, compares and looks into the dream" first_run
@@ -191,5 +187,5 @@ check "settings without a number" refuses_settings "pair" '/^  pair:/d'
 check "settings out of range" refuses_settings "discount" 's/discount: 0.99/discount: 1.5/'
 check "settings nobody knows" refuses_settings "bogus" 's/^search:/search:\n  bogus: 1/'
 check "a model without a place for any rule" refuses_without_place
-check "a missing rule set" refuses 2 "missing.rules" dscnn --rules "$FOLDER/missing.rules"
+check "a missing rule set" refuses 2 "missing.rules" dscnn "$SETTINGS" "$FOLDER/missing.rules"
 finish
