@@ -40,13 +40,13 @@ reports() {
         grep -q "outputs agree\|not run" "$FOLDER/out" && [ -s "$FOLDER/known/resnet8.opt.onnx" ]
 }
 
-# guided OPTION...: the number of graphs that were priced, and the cost afterwards.
+# guided DEVICE GRAPHS: the number of graphs that were priced, and the cost afterwards.
 guided() {
-    gives 0 "$GRAFT" --quiet --json optimize resnet8 "$FOLDER/g.onnx" --device $KNOWN --database "$COSTS" --search guided "$@" &&
+    gives 0 "$GRAFT" --quiet --json optimize resnet8 "$FOLDER/g.onnx" --device "$1" --database "$COSTS" --search guided --graphs "$2" &&
         sed -n 's/.*"cost_ns_after": *\([0-9.]*\).*"graphs": *\([0-9]*\).*/\1 \2/p' "$FOLDER/out" > "$FOLDER/guided"
 }
 searches() {
-    guided --graphs 300 && read -r cost graphs < "$FOLDER/guided" &&
+    guided $KNOWN 300 && read -r cost graphs < "$FOLDER/guided" &&
         gives 0 "$GRAFT" --quiet --json optimize resnet8 "$FOLDER/g.onnx" --device $KNOWN --database "$COSTS" &&
         greedy=$(sed -n 's/.*"cost_ns_after": *\([0-9.]*\).*"graphs".*/\1/p' "$FOLDER/out") &&
         at_most "$cost" "1.002 * $greedy" && at_most 250 "$graphs"
@@ -56,7 +56,7 @@ searches_near() {
         grep -q 'guided by .*/amd-epyc-25-' "$FOLDER/err"
 }
 searches_without() {
-    guided --graphs 50 --device $UNLIKE && read -r _ graphs < "$FOLDER/guided" && at_most 50 "$graphs" &&
+    guided $UNLIKE 50 && read -r _ graphs < "$FOLDER/guided" && at_most 50 "$graphs" &&
         gives 0 "$GRAFT" --verbose optimize resnet8 "$FOLDER/g.onnx" --device $UNLIKE --database "$COSTS" --graphs 50 &&
         grep -q 'no table of costs of' "$FOLDER/err"
 }
