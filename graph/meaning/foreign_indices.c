@@ -1,6 +1,6 @@
 /* foreign_indices.c - operators that read places from a tensor: elements and rows that are gathered
- * and scattered, one-hot vectors; and the triangles of a matrix, sequences
- * that are reversed (see foreign.h). */
+ * and scattered, one-hot vectors; and the triangles of a matrix, sequences that are
+ * reversed (see foreign.h). */
 #include "graph/meaning/foreign_rows.h"
 
 #include "graph/meaning/algebra.h"

@@ -240,7 +240,7 @@ void graft_plan_group_norm(graft_onnx_plan *plan, uint32_t op)
     const int32_t attrs[GRAFT_MAX_ATTRS] = {[GRAFT_ATTR_instance_norm_epsilon] =
                                                 bits_of(graft_plan_float(plan, "epsilon", 1e-5F))};
     const uint64_t count = graft_shape_elements(&s) / (uint64_t)s.dims[0] / (uint64_t)groups;
-    const int32_t grouped[3] = {s.dims[0], groups, (int32_t)count};
+    const int32_t grouped[3] = {s.dims[0], groups, graft_plan_int32(plan, (int64_t)count)};
     const int32_t channels[GRAFT_MAX_RANK] = {s.dims[1], 1, 1, 1, 1};
     const graft_onnx_operand inputs[3] = {
         graft_plan_reshape(plan, x, grouped, 3),

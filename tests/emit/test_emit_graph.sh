@@ -45,6 +45,7 @@ check "says what it wrote" tells
 check "no model" error_is 2 "emit-graph: MODEL is missing; usage: graft emit-graph MODEL OUT.h" "$GRAFT" emit-graph
 check "one word too many" error_is 2 "does not understand 'c'" "$GRAFT" emit-graph a b c
 check "an unknown model" error_is 2 "no model 'nonsense'" "$GRAFT" emit-graph nonsense "$FOLDER/x.h"
+check "a long name" error_is 2 "a name has 1 to 63 characters" "$GRAFT" emit-graph dscnn "$FOLDER/x.h" --name "$(printf 'x%063d' 0)"
 check "a bad name" error_is 2 "emit-graph: --name is empty" "$GRAFT" emit-graph dscnn "$FOLDER/x.h" --name ''
 check "a folder that cannot be" error_is 2 "/dev/null/x.h" "$GRAFT" emit-graph dscnn /dev/null/x.h
 finish

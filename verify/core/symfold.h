@@ -15,7 +15,8 @@
  *   - the sum of a sum is the sum of the sums; factors without the binders are taken out;
  *   - exp(x + y) = exp(x) exp(y) where only x has binders;
  *   - sum over s of f(s) sum over t of g(s,t) = sum over s, t of f(s) g(s,t);
- *   - a binder that has one value in the range is that value; one that occurs nowhere contributes a factor, its size;
+ *   - a binder that has one value in the range is that value; one that occurs nowhere
+ *     contributes a factor, its size;
  *   - sum over s, t [g(s) and h(t)] f(s) k(t) = (sum over s [g] f) (sum over t [h] k);
  *   - n inverse(n) = 1 for a size n;
  *   - sum over t < m n of f(t / n, t mod n) = sum over i < m, j < n of f(i, j), of maxima likewise.
