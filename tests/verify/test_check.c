@@ -65,6 +65,9 @@ static void test_past_bounds(void **state)
          GRAFT_CHECK_REFUTED                                                                                      },
         {"matmul(a, b) = mul(a, reshape(b, dim=[1, dim(b,0)])) "
          "where rank(a) = 2 and dim(b,1) = 1 and dim(a,1) <= 2",                       GRAFT_CHECK_PROVED},
+        /* Without variables: no shape is changed past the bounds. */
+        {"slice#1(fill#2(), axis=0) = fill(value=#2.value, dim=[#1.end - #1.start, #2.dim_1]) "
+         "where #2.dim_2 = 0",                                                         GRAFT_CHECK_PROVED},
     };
     graft_env *env = *state;
     const graft_check_options options = quick_options();

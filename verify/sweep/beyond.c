@@ -126,13 +126,14 @@ typedef enum { CHANGE_SIZES, CHANGE_ONE_RANK, CHANGE_RANKS, CHANGE_KINDS } chang
 
 static void change_point(changer *c, change_kind kind, graft_point *point)
 {
-    if (kind == CHANGE_ONE_RANK) {
+    const bool has_axes = c->rule->var_count > 0;
+    if (has_axes && kind == CHANGE_ONE_RANK) {
         put_one_axis(c, point);
     }
     if (kind == CHANGE_SIZES || !once_in(&c->rng, 4)) {
         rename_sizes(c, point);
     }
-    if (kind == CHANGE_RANKS) {
+    if (has_axes && kind == CHANGE_RANKS) {
         put_axes(c, point);
     }
     if (once_in(&c->rng, 2)) {
