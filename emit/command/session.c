@@ -4,6 +4,7 @@
 #include "cost/device/device_program.h"
 #include "emit/header/graphtable.h"
 #include "emit/policy/simplify.h"
+#include "emit/run/whole_groups.h"
 #include "graph/base/half.h"
 #include "graph/base/log.h"
 #include "models/zoo.h"
@@ -173,14 +174,15 @@ static graft_status find_form(graft_env *env, void *context, const graft_graph *
 
 /* ----------------------------------------------------------------- rules */
 
-void graft_session_open_sizes(graft_env *env, graft_session *session)
+void graft_session_open_judge(graft_env *env, graft_session *session)
 {
     if (session->model->is_open) {
         graft_size_judge *judge = GRAFT_NEW(env->life, graft_size_judge, 1);
         session->open = graft_open_sizes_open(env, session->model);
         *judge = (graft_size_judge){graft_open_sizes_look_at, graft_open_sizes_hold, session->open};
-        session->judge = judge;
+        session->sizes = judge;
     }
+    session->judge = graft_whole_groups_judge(env, session->model, session->sizes);
 }
 
 static bool has_rule(const graft_ruleset *set, const graft_rule *rule)
@@ -324,7 +326,9 @@ static void choose_rules(graft_env *env, const graft_session_options *options, u
                   formless);
     }
     graft_xfers_index(env->life, rules, names, count, &session->xfers);
-    session->xfers.judge = session->judge;
+    session->xfers.judge = options->file && !graft_device_times_models(session->device)
+                               ? session->judge
+                               : session->sizes;
 }
 
 /* Keeps the rules that the survey meets. */
@@ -503,7 +507,7 @@ graft_status graft_session_open(graft_env *env, const graft_session_options *opt
         GRAFT_CHECK(graft_cost_level(env, session->cost, &count));
         graft_log(env, 2, "%u costs have the time of their twins", count);
     }
-    graft_session_open_sizes(env, session);
+    graft_session_open_judge(env, session);
     if (options->rounded && graft_half_is(session->model->graph.dtype)) {
         round_rules(env, session);
     }

@@ -59,7 +59,8 @@ typedef struct graft_session {
     graft_device *device;
     graft_cost *cost;
     graft_open_sizes *open;        /* NULL: the model has no open sizes. */
-    const graft_size_judge *judge; /* Of them; NULL likewise. */
+    const graft_size_judge *sizes; /* Of them; NULL likewise. */
+    const graft_size_judge *judge; /* Of rewrites of a file that nobody times; may be NULL. */
     graft_runtime *runtime;        /* NULL: graphs are priced as they are. */
     uint32_t simplified;           /* With `file`: rewrites that simplified the model first. */
     graft_cost_total given;        /* With `file`: of the model before it was simplified. */
@@ -75,8 +76,8 @@ GRAFT_MUST_USE graft_status graft_session_open(graft_env *env, const graft_sessi
  * operators. The loop ends by itself, so that a policy is not judged by where it was cut; a file is
  * searched as far. */
 uint32_t graft_session_steps_most(const graft_session *session);
-/* Opens what judges rules where the session's model, which is all that it reads, has open sizes. */
-void graft_session_open_sizes(graft_env *env, graft_session *session);
+/* Opens what judges rewrites of the session's model, which is all that it reads. */
+void graft_session_open_judge(graft_env *env, graft_session *session);
 /* Makes of a graph that is in the file of `model`, or is to be written there, what a runtime makes of
  * it, in `arena`, where the session prices that; *calls is how many kernels it calls, as far as they
  * are priced. */

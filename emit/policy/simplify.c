@@ -125,7 +125,7 @@ graft_status graft_simplify_file(graft_env *env, const graft_session_options *op
     GRAFT_CHECK(graft_model_open(env, env->life, options->model, &reading, &session.model));
     GRAFT_TRY(env, graft_rulefile_read(env, env->life, options->rules, &session.rules),
               "while reading the rule set; `make rules` makes it anew");
-    graft_session_open_sizes(env, &session);
+    graft_session_open_judge(env, &session);
     GRAFT_CHECK(graft_simplify_rewrite(env, &session, &session.model->graph, &graph, &step_count));
     GRAFT_CHECK(graft_model_write(env, session.model, graph, out, &writing));
     env->verbosity = 0; /* What there is to say about the model was said when it was read. */

@@ -215,17 +215,28 @@ static void note_made(fusing *f, const graft_effect *effect)
     }
 }
 
+/* The operator that makes a value; GRAFT_OP_NONE: none does. */
+static uint32_t op_of(const graft_graph *graph, graft_index value)
+{
+    const graft_value *made = &graph->values[value];
+    return made->kind == GRAFT_VALUE_COMPUTED ? graph->nodes[made->node].op : GRAFT_OP_NONE;
+}
+
 /* A transpose before a normalisation in parts is moved behind its difference by onnxruntime, which
- * then sees no normalisation but only a root of a mean square. */
+ * then sees no normalisation but only a root of a mean square. Behind a sum it would make one
+ * kernel of both, which takes as long as the parts or longer. */
 static bool is_parted(const fusing *f, const graft_rule *rule, const graft_match *match)
 {
+    const graft_graph *graph = &f->state.graph;
     bool subtracts = false;
     for (uint32_t n = 0; n < rule->source.node_count; n++) {
         subtracts = subtracts || rule->source.nodes[n].op == GRAFT_OP_sub;
     }
-    const graft_value *value = &f->state.graph.values[match->vars[0]];
-    return subtracts && value->kind == GRAFT_VALUE_COMPUTED &&
-           f->state.graph.nodes[value->node].op == GRAFT_OP_transpose;
+    if (!subtracts || op_of(graph, match->vars[0]) != GRAFT_OP_transpose) {
+        return false;
+    }
+    const graft_index moved = graft_node_input(graph, graph->values[match->vars[0]].node, 0);
+    return op_of(graph, moved) != GRAFT_OP_add;
 }
 
 /* Applies the first rule that fits at a node. */

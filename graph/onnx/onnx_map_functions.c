@@ -89,10 +89,13 @@ void graft_plan_quantise(graft_onnx_plan *plan, uint32_t op)
     uint8_t type = op == GRAFT_OP_dequantise ? plan->dtype
                    : zero == NULL            ? GRAFT_DTYPE_U8
                                              : graft_onnx_shape_of_entry(plan->reader, zero).dtype;
+    const bool is_byte = type == GRAFT_DTYPE_U8 || type == GRAFT_DTYPE_I8;
     graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand x = graft_plan_input(plan, 0);
-    if (plan->opset < 13 || graft_plan_is_const(plan, x) || !read_scale(plan, type, attrs)) {
-        graft_plan_refuse(plan, "weights, before opset 13, or other than one scale that is known");
+    if (plan->opset < 13 || !is_byte || graft_plan_is_const(plan, x) ||
+        !read_scale(plan, type, attrs)) {
+        graft_plan_refuse(plan,
+                          "weights, before opset 13, or other than 8 bits of one known scale");
         return;
     }
     graft_plan_output(plan, 0, graft_plan_add1(plan, op, attrs, x));

@@ -1,5 +1,6 @@
 /* onnx_units.c - what of a graph is still as it was read, and in what pieces it is written (see
  * onnx_write.h). */
+#include "graph/byte_groups.h"
 #include "graph/equal.h"
 #include "graph/onnx/onnx_write.h"
 
@@ -594,6 +595,17 @@ static void drop_unneeded(graft_onnx_writer *writer, const unit_nodes *nodes, co
     }
 }
 
+/* Runtimes look for groups of 8 bits by themselves, and do not know one that shares with another. */
+static bool has_grouped(const unit_nodes *nodes, uint32_t unit, const bool *grouped)
+{
+    bool has = false;
+    for (graft_index n = nodes->first[unit]; grouped != NULL && n != GRAFT_NONE;
+         n = nodes->next[n]) {
+        has = has || grouped[n];
+    }
+    return has;
+}
+
 /* Nodes that compute the same are one, as far as units let them: an ONNX node that came apart is
  * written whole, even where a part of it equals a part of another, and is dropped whole when all
  * that it gives to others is there already. Readers turn to units that stand earlier in the order,
@@ -602,6 +614,8 @@ static void merge_units(graft_onnx_writer *writer, const unit_nodes *nodes, cons
 {
     const graft_graph *graph = writer->graph;
     const graft_index *same = graft_equal_find(writer->arena, graph, &writer->order);
+    const bool *grouped =
+        graft_byte_groups_find(writer->arena, writer->model, graph, &writer->order);
     if (same == NULL) {
         return;
     }
@@ -611,7 +625,8 @@ static void merge_units(graft_onnx_writer *writer, const unit_nodes *nodes, cons
         giver[v] = GRAFT_NONE;
     }
     for (uint32_t i = 0; i < writer->unit_count; i++) {
-        if (is_given_before(writer, nodes, order[i], given, same, giver)) {
+        if (!has_grouped(nodes, order[i], grouped) &&
+            is_given_before(writer, nodes, order[i], given, same, giver)) {
             writer->dropped[order[i]] = true;
             writer->merged_count++;
         } else {

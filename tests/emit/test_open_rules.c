@@ -103,7 +103,7 @@ static void test_rows(void **state)
         status = graft_rule_parse(env, "rule of a test", rows[i].rule, &rule);
         assert_string_equal(env->message, "");
         assert_int_equal(status, GRAFT_OK);
-        graft_session_open_sizes(env, &session);
+        graft_session_open_judge(env, &session);
         assert_non_null(session.open);
         const uint32_t fixed = count_places(env, &session, NULL, &rule);
         const uint32_t open = count_places(env, &session, session.judge, &rule);

@@ -63,6 +63,9 @@ static const runtime_row rows[] = {
     {"layer normalisation behind a transpose", MATRIX SCALARS "node Transpose x -> p : perm=0,2,1; node ReduceMean p -> m : axes=-1,; node Sub p m -> d;"
      "node Mul d d -> s; node ReduceMean s -> v : axes=-1,; node Add v eps -> u; node Sqrt u -> t; node Div d t -> n;"
      "weight f 3; node Mul n f -> g; node Add g f -> y", "transpose reduce_mean sub mul reduce_mean add sqrt div mul add", "transpose reduce_mean sub rms_norm add"},
+    {"layer normalisation behind a transposed sum", MATRIX SCALARS "node Add x x -> a; node Transpose a -> p : perm=0,2,1; node ReduceMean p -> m : axes=-1,;"
+     "node Sub p m -> d; node Mul d d -> s; node ReduceMean s -> v : axes=-1,; node Add v eps -> u; node Sqrt u -> t; node Div d t -> n;"
+     "weight f 3; node Mul n f -> g; node Add g f -> y", "add transpose reduce_mean sub mul reduce_mean add sqrt div mul add", "add transpose layer_norm"},
     {"layer normalisation without a factor", MATRIX SCALARS "node ReduceMean x -> m : axes=-1,; node Sub x m -> d; node Mul d d -> s; node ReduceMean s -> v : axes=-1,;"
      "node Add v eps -> u; node Sqrt u -> t; node Div d t -> y", "reduce_mean sub mul reduce_mean add sqrt div", NULL},
     {"layer normalisation without a summand", MATRIX SCALARS "node ReduceMean x -> m : axes=-1,; node Sub x m -> d; node Mul d d -> s; node ReduceMean s -> v : axes=-1,;"

@@ -56,7 +56,7 @@ static const char *simplified(graft_env *env, const char *folder, const char *te
     assert_int_equal(
         onnx_text_read(env, onnx_text_message(env->life, text), &reading, &session.model),
         GRAFT_OK);
-    graft_session_open_sizes(env, &session);
+    graft_session_open_judge(env, &session);
     assert_int_equal(graft_rulefile_read(env, env->life, "rules/graft.rules", &session.rules),
                      GRAFT_OK);
     assert_int_equal(
