@@ -97,6 +97,7 @@ typedef struct graft_onnx {
     int64_t opset; /* Of the default domain; 1 when the file imports none. */
     bool keep_all; /* Training information or own operators by the default domain's names: nodes
                       stay opaque and initializers stay even when nothing seems to read them. */
+    bool tight;    /* As in the reader. */
 } graft_onnx;
 
 /* ------------------------------------------------------------ onnx_read.c */

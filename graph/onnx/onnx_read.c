@@ -614,6 +614,7 @@ static graft_status read_once(graft_env *env, graft_arena *arena, const reading 
     made->file = graft_arena_strdup(arena, how->source->file);
     made->onnx = onnx;
     onnx->proto = how->source->proto;
+    onnx->tight = how->tight;
     GRAFT_CHECK(check_message(&reader));
     GRAFT_CHECK(graft_onnx_load_external(&reader, how->source->proto));
     GRAFT_CHECK(name_everything(&reader));
@@ -737,8 +738,29 @@ static bool *find_read(graft_arena *scratch, const graft_graph *graph)
     return read;
 }
 
-/* Whether the constants that nodes which run read, as they would be stored, are more than all of the
- * file that was read, by a hundredth and some pages. */
+/* Bytes of the nodes of the file that run. */
+static uint64_t running_bytes(graft_arena *scratch, const graft_model *model)
+{
+    const graft_graph *graph = &model->graph;
+    bool *counted = GRAFT_NEW(scratch, bool, model->onnx->node_count);
+    uint64_t bytes = 0;
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        const graft_node *node = &graph->nodes[n];
+        if (node->op == GRAFT_OP_NONE || node->is_const || node->source >= model->record_count) {
+            continue;
+        }
+        const uint32_t i = model->records[node->source].onnx_node;
+        bytes +=
+            counted[i]
+                ? 0
+                : protobuf_c_message_get_packed_size(&model->onnx->proto->graph->node[i]->base);
+        counted[i] = true;
+    }
+    return bytes;
+}
+
+/* Whether nodes that run and the constants that they read, as they would be stored, are more than all
+ * of the file that was read, by a hundredth and some pages. */
 static bool swells(graft_env *env, const graft_model *model, const graft_onnx_source *source)
 {
     enum { PAGES_BYTES = 16 << 10, PART = 100 };
@@ -746,7 +768,7 @@ static bool swells(graft_env *env, const graft_model *model, const graft_onnx_so
     const graft_mark mark = graft_arena_mark(env->scratch);
     const bool *read = find_read(env->scratch, graph);
     const uint64_t had = protobuf_c_message_get_packed_size(&source->proto->base);
-    uint64_t bytes = 0;
+    uint64_t bytes = running_bytes(env->scratch, model);
     for (graft_index v = 0; v < graph->value_end; v++) {
         const graft_value *value = &graph->values[v];
         const Onnx__TensorProto *tensor =

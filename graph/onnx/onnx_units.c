@@ -214,25 +214,33 @@ bool graft_onnx_is_known(const graft_onnx_writer *writer, uint32_t index)
 }
 
 /* An ONNX node of weights alone that makes much of little, as ConstantOfShape does, stays a node:
- * its results would swell the file. */
-static void keep_large_constants(graft_onnx_writer *writer, const graft_onnx_group *group)
+ * its results would swell the file. `rests` has by value the bytes of the file that it is made of.
+ * Where the file swells all the same each of several readers has its share of them, and what makes
+ * as much of such a node's results stays, too. */
+static void keep_large_constants(graft_onnx_writer *writer, const graft_onnx_group *group,
+                                 uint64_t *rests)
 {
     enum { GROWTH_MOST = 1024 };
     const graft_graph *graph = writer->graph;
+    const bool tight = writer->model->onnx->tight;
     uint64_t read = 0;
-    uint64_t made = 0;
+    graft_index made = GRAFT_NONE;
     for (uint32_t p = 0; p < group->part_count; p++) {
         graft_index n = writer->node_of_record[group->first_record + p];
         for (uint32_t k = 0; n != GRAFT_NONE && k < graph->nodes[n].input_count; k++) {
             graft_index v = graft_node_input(graph, n, k);
-            bool outer = group->parts[p].inputs[k].kind == GRAFT_ONNX_OPERAND_INPUT;
-            read += outer ? graft_shape_bytes(&graph->values[v].shape) : 0;
+            const bool outer = group->parts[p].inputs[k].kind == GRAFT_ONNX_OPERAND_INPUT;
+            read += !outer ? 0 : tight ? rests[v] / writer->use_count[v] : rests[v];
         }
-        if (n != GRAFT_NONE && p + 1 == group->part_count) {
-            made = graft_shape_bytes(&graph->values[graft_node_output(graph, n, 0)].shape);
-        }
+        made =
+            n != GRAFT_NONE && p + 1 == group->part_count ? graft_node_output(graph, n, 0) : made;
     }
-    for (uint32_t p = 0; made > read + GROWTH_MOST && p < group->part_count; p++) {
+    const uint64_t bytes = made == GRAFT_NONE ? 0 : graft_shape_bytes(&graph->values[made].shape);
+    const bool keeps = bytes > read + GROWTH_MOST;
+    if (made != GRAFT_NONE) {
+        rests[made] = keeps && tight ? read : bytes;
+    }
+    for (uint32_t p = 0; keeps && p < group->part_count; p++) {
         graft_index n = writer->node_of_record[group->first_record + p];
         if (n != GRAFT_NONE) {
             writer->kept[n] = true;
@@ -265,11 +273,15 @@ void graft_onnx_find_intact(graft_onnx_writer *writer)
     find_folded_nodes(writer);
     find_nodes_of_records(writer);
     writer->intact = GRAFT_NEW(writer->arena, bool, count);
+    uint64_t *rests = GRAFT_NEW(writer->arena, uint64_t, writer->graph->value_end);
+    for (graft_index v = 0; v < writer->graph->value_end; v++) {
+        rests[v] = graft_shape_bytes(&writer->graph->values[v].shape);
+    }
     for (uint32_t i = 0; i < count; i++) {
         const graft_onnx_group *group = &writer->model->onnx->groups[i];
         writer->intact[i] = is_group_intact(writer, i);
         if (writer->intact[i] && !group->is_opaque && !has_active_part(writer, group)) {
-            keep_large_constants(writer, group);
+            keep_large_constants(writer, group, rests);
         }
     }
 }

@@ -23,6 +23,15 @@ static const simplify_row rows[] = {
      "node Concat u m -> t : axis=0; node Reshape x t -> a; node Relu a -> y; output y",
      "i:\nz: 1\nm: 1\nShape x -> s\nGather s i -> n\nUnsqueeze n z -> u\nConcat u m -> t : axis=0\nReshape x t -> a\nRelu a -> y\nout y"},
     {"constants", "input x 3; weight a 3; weight b 3; node Add a b -> c; node Sqrt c -> d; node Mul x d -> y; output y", "d: 3\nMul x d -> y\nout y"},
+    {"products of a table that several share would swell the file",
+     "input x 128 64; weight e 128 64; weight a 64 64; weight b 64 64; weight c 64 64; weight d 64 64; node MatMul e a -> f; node Exp f -> g;"
+     "node MatMul e b -> h; node MatMul e c -> i; node MatMul e d -> j; node Add x g -> k; node Add k h -> l; node Add l i -> m; node Add m j -> y; output y",
+     "e: 128 64\na: 64 64\nb: 64 64\nc: 64 64\nd: 64 64\nMatMul e a -> f\nExp f -> g\nMatMul e b -> h\nMatMul e c -> i\nMatMul e d -> j\n"
+     "Add x g -> k\nAdd k h -> l\nAdd l i -> m\nAdd m j -> y\nout y"},
+    {"of a smaller one they do not",
+     "input x 128 64; weight e 128 64; weight a 64 64; weight b 64 64; node MatMul e a -> f; node Exp f -> g; node MatMul e b -> h; node Add x g -> k;"
+     "node Add k h -> y; output y",
+     "g: 128 64\nh: 128 64\nAdd x g -> k\nAdd k h -> y\nout y"},
     {"a weight under two names", "input x 2 2; weight w 2 2; node Identity w -> v; node MatMul x w -> a; node MatMul a v -> y; output y",
      "w: 2 2\nMatMul x w -> a\nMatMul a w -> y\nout y"},
     {"the same on open sizes, also opaque", "input x N 2; weight w 2 2; node Identity w -> v; node Identity v -> u; node MatMul x v -> a; node Unknown a u -> y; output y",
