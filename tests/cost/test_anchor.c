@@ -6,15 +6,14 @@
 
 #include <math.h>
 
-static void test_looks(void **state)
+CHECK_CASE(test_looks)
 {
-    graft_env *env = *state;
     graft_anchor *anchor = NULL;
     graft_cost_entry entry;
     graft_signature signature;
     graft_signature back;
     graft_buffer text = {.arena = env->life};
-    assert_int_equal(graft_anchor_open(env, &anchor), GRAFT_OK);
+    CHECK_OK(graft_anchor_open(env, &anchor));
     graft_anchor_measure(anchor, &entry);
     assert_true(entry.median_ns > 0.0 && entry.rounds > 0);
     const double known_ns = entry.median_ns;
@@ -28,12 +27,12 @@ static void test_looks(void **state)
     graft_anchor_signature(&signature);
     graft_signature_print(&signature, &text);
     assert_string_equal(text.data, "factor(anchor)");
-    assert_int_equal(graft_signature_parse(env, text.data, &back), GRAFT_OK);
+    CHECK_OK(graft_signature_parse(env, text.data, &back));
     assert_true(graft_signature_equal(&signature, &back));
 }
 
 /* A run of 1 us, ten of them a slice, 100 us wanted. */
-static void test_slices(void **state)
+CHECK_CASE(test_slices)
 {
     static const struct {
         double reference_ns;
@@ -43,14 +42,13 @@ static void test_slices(void **state)
         {1e9,  10, true },
         {1e-3, 30, false}
     };
-    graft_env *env = *state;
     for (uint32_t i = 0; i < 2; i++) {
         graft_anchor *anchor = NULL;
         graft_slices slices;
         double factor = 0.0;
         uint32_t count = 0;
         const graft_cost_entry entry = {.median_ns = rows[i].reference_ns};
-        assert_int_equal(graft_anchor_open(env, &anchor), GRAFT_OK);
+        CHECK_OK(graft_anchor_open(env, &anchor));
         graft_anchor_refer(anchor, &entry);
         graft_slices_begin(&slices, anchor, 1e5);
         for (; graft_slices_want_more(&slices); count++) {
@@ -64,9 +62,8 @@ static void test_slices(void **state)
     }
 }
 
-static void test_summary(void **state)
+CHECK_CASE(test_summary)
 {
-    graft_env *env = *state;
     /* Nine quiet rounds, and three of a busy machine that would be the fastest. */
     const double samples[12] = {9, 1, 5, 7, 3, 8, 2, 6, 4, 0.1, 0.2, 0.3};
     const double factors[12] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 0.5, 0.6, 0.7};
@@ -81,11 +78,4 @@ static void test_summary(void **state)
         4); /* All that there are. */
     assert_int_equal(graft_anchor_summarise(env->scratch, samples, factors, 0, &first, &spread), 0);
     assert_true(isinf(first));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_looks), CHECK_TEST(test_slices),
-                                       CHECK_TEST(test_summary)};
-    return cmocka_run_group_tests_name("anchor", tests, NULL, NULL);
 }

@@ -64,9 +64,8 @@ static graft_answer_line line_of(const char *text)
     return (graft_answer_line){text, strlen(text), 7};
 }
 
-static void test_hello(void **state)
+CHECK_CASE(test_hello)
 {
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof hellos / sizeof hellos[0]; i++) {
         const char *refusal = "?";
         graft_answer_hello hello = {.threads = 99};
@@ -74,7 +73,7 @@ static void test_hello(void **state)
         print_message("# %s\n", line.text);
         graft_status status = graft_answer_read_hello(env, env->unit, &line, &refusal, &hello);
         if (hellos[i].why == NULL) {
-            assert_int_equal(status, GRAFT_OK);
+            CHECK_OK(status);
             assert_null(refusal);
             assert_string_equal(hello.hardware, "a board");
             assert_int_equal(hello.threads, 2);
@@ -90,9 +89,8 @@ static void test_hello(void **state)
     }
 }
 
-static void test_time(void **state)
+CHECK_CASE(test_time)
 {
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
         const char *refusal = "?";
         graft_answer_time time = {.median_ns = -1.0};
@@ -100,7 +98,7 @@ static void test_time(void **state)
         print_message("# %s\n", line.text);
         graft_status status = graft_answer_read_time(env, env->unit, &line, &refusal, &time);
         if (times[i].why == NULL) {
-            assert_int_equal(status, GRAFT_OK);
+            CHECK_OK(status);
             assert_true(time.median_ns >= 1.0 && time.rounds == 1);
         } else {
             check_failed(env, status, GRAFT_BAD_INPUT, times[i].why);
@@ -109,7 +107,7 @@ static void test_time(void **state)
     }
 }
 
-static void test_rounds(void **state)
+CHECK_CASE(test_rounds)
 {
     static const char good[] = "{\"id\": 7, \"rounds_ns\": [[1, 2], [3, 4]]}";
     static const char *const bad[] = {
@@ -121,7 +119,6 @@ static void test_rounds(void **state)
         "{\"id\": 7, \"rounds_ns\": [[1, 2], [3, [4]]]}",
         "{\"id\": 7, \"rounds_ns\": {\"a\": [1, 2], \"b\": [3, 4]}}",
     };
-    graft_env *env = *state;
     double numbers[4] = {0};
     double *const lists[2] = {numbers, numbers + 2};
     const char *refusal = "?";
@@ -133,29 +130,17 @@ static void test_rounds(void **state)
         assert_true(numbers[0] == 0.0);
     }
     const graft_answer_line line = line_of(good);
-    assert_int_equal(graft_answer_read_turns(env, env->unit, &line, &refusal, &turns), GRAFT_OK);
+    CHECK_OK(graft_answer_read_turns(env, env->unit, &line, &refusal, &turns));
     assert_true(numbers[0] == 1.0 && numbers[1] == 2.0 && numbers[2] == 3.0 && numbers[3] == 4.0);
 }
 
-static void test_refusal(void **state)
+CHECK_CASE(test_refusal)
 {
     static const char text[] = "{\"id\": 7, \"unsupported\": \"no such\\nthing\"}";
-    graft_env *env = *state;
     const char *refusal = NULL;
     graft_answer_time time = {.rounds = 0};
     const graft_answer_line line = line_of(text);
-    assert_int_equal(graft_answer_read_time(env, env->unit, &line, &refusal, &time), GRAFT_OK);
+    CHECK_OK(graft_answer_read_time(env, env->unit, &line, &refusal, &time));
     assert_string_equal(refusal, "no such?thing");
     assert_int_equal(time.rounds, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_hello),
-        CHECK_TEST(test_time),
-        CHECK_TEST(test_rounds),
-        CHECK_TEST(test_refusal),
-    };
-    return cmocka_run_group_tests_name("answers", tests, NULL, NULL);
 }

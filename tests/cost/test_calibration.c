@@ -37,9 +37,8 @@ static void draw_samples(graft_rng *rng, uint32_t wrong, graft_calibration_sampl
     }
 }
 
-static void test_fit(void **state)
+CHECK_CASE(test_fit)
 {
-    graft_env *env = *state;
     for (uint32_t wrong = 0; wrong <= 4; wrong += 4) {
         graft_rng rng;
         graft_calibration_sample samples[SAMPLES];
@@ -58,9 +57,8 @@ static void test_fit(void **state)
 }
 
 /* One graph cannot say which class it was: the prior keeps factors between 1 and what it asks. */
-static void test_prior(void **state)
+CHECK_CASE(test_prior)
 {
-    graft_env *env = *state;
     const graft_calibration_sample sample = {
         .parts = {1e6, 0.0, 0.0, 10.0, 0.0, 0.0},
           .whole_ns = 1.2e6
@@ -76,9 +74,8 @@ static void test_prior(void **state)
 }
 
 /* Graphs whose sums rest on estimates are no graphs to fit to. */
-static void test_unsure(void **state)
+CHECK_CASE(test_unsure)
 {
-    graft_env *env = *state;
     graft_rng rng;
     graft_calibration_sample samples[SAMPLES];
     graft_rng_seed(&rng, 53);
@@ -104,7 +101,7 @@ static void test_unsure(void **state)
 }
 
 /* By what a signature does and how much it moves. */
-static void test_classes(void **state)
+CHECK_CASE(test_classes)
 {
     static const struct {
         uint8_t op;
@@ -124,19 +121,18 @@ static void test_classes(void **state)
         {GRAFT_COST_REORDER, 0,  14,  GRAFT_LAYOUT_NHWC,    GRAFT_DISTANCE_MEMORY,
          GRAFT_FACTOR_CONVERSIONS                                                                       },
     };
-    (void)state;
     for (uint32_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         graft_signature s;
         memset(&s, 0, sizeof(s));
         s.op = rows[i].op;
         s.input_count = rows[i].channels > 0 ? 2 : 1;
         s.output_count = 1;
-        s.inputs[0] = build_shape(4, 1, 64, rows[i].side, rows[i].side);
+        s.inputs[0] = SHAPE(1, 64, rows[i].side, rows[i].side);
         s.out_layouts[0] = (uint8_t)rows[i].layout;
         s.distance = (uint8_t)rows[i].distance;
         if (rows[i].channels > 0) {
             const int32_t attrs[] = {1, 1, 1, 1, 1, 1, 1, 1, 64 / rows[i].channels};
-            s.inputs[1] = build_shape(4, 64, rows[i].channels, 3, 3);
+            s.inputs[1] = SHAPE(64, rows[i].channels, 3, 3);
             memcpy(s.attrs, attrs, sizeof(attrs));
         }
         assert_int_equal(graft_factor_of(&s), rows[i].factor);
@@ -144,9 +140,8 @@ static void test_classes(void **state)
 }
 
 /* Stored beside the entries, it corrects every total; without it, totals are as measured. */
-static void test_applied(void **state)
+CHECK_CASE(test_applied)
 {
-    graft_env *env = *state;
     const graft_calibration c = {
         .values = {1.0, 2.0, 1.0, 100.0, 1.0, 1.0},
           .error = 0.05, .graphs = 7
@@ -159,35 +154,27 @@ static void test_applied(void **state)
     graft_cost_total after;
     double price = 0.0;
     graft_graph *graph = build_graph(env->life);
-    graft_index x = build_input(graph, build_shape(2, 64, 64, 0, 0), 0);
+    graft_index x = build_input(graph, SHAPE(64, 64), 0);
     x = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
     x = build_node(graph, GRAFT_OP_tanh, NULL, x, 0, 0);
-    assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, x));
     graft_order order = build_order(env->life, graph);
-    assert_int_equal(graft_cost_open(env, device, NULL, &cost), GRAFT_OK);
+    CHECK_OK(graft_cost_open(env, device, NULL, &cost));
     graft_cost_set_measuring(cost, &quick);
-    assert_int_equal(graft_cost_graph(env, cost, graph, &order, &before), GRAFT_OK);
-    assert_int_equal(graft_cost_store_calibration(env, cost, &c, "by hand"), GRAFT_OK);
-    assert_int_equal(graft_cost_graph(env, cost, graph, &order, &after), GRAFT_OK);
+    CHECK_OK(graft_cost_graph(env, cost, graph, &order, &before));
+    CHECK_OK(graft_cost_store_calibration(env, cost, &c, "by hand"));
+    CHECK_OK(graft_cost_graph(env, cost, graph, &order, &after));
     assert_true(after.ns == 2.0 * before.ns + 200.0);
-    assert_int_equal(graft_cost_price(env, cost, graph, &order, &price), GRAFT_OK);
+    CHECK_OK(graft_cost_price(env, cost, graph, &order, &price));
     assert_true(price == after.ns);
     graft_calibration back = graft_calibration_read(graft_cost_database(cost));
     assert_int_equal(back.graphs, 7);
     for (uint32_t i = 0; i < GRAFT_FACTOR_COUNT; i++) {
         assert_true(fabs(back.values[i] - c.values[i]) < 1e-3);
     }
-    assert_int_equal(graft_cost_set_calibration(env, cost, &none), GRAFT_OK);
-    assert_int_equal(graft_cost_graph(env, cost, graph, &order, &after), GRAFT_OK);
+    CHECK_OK(graft_cost_set_calibration(env, cost, &none));
+    CHECK_OK(graft_cost_graph(env, cost, graph, &order, &after));
     assert_true(after.ns == before.ns);
-    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(env, cost));
     graft_device_close(device);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_fit), CHECK_TEST(test_prior),
-                                       CHECK_TEST(test_unsure), CHECK_TEST(test_classes),
-                                       CHECK_TEST(test_applied)};
-    return cmocka_run_group_tests_name("calibration", tests, NULL, NULL);
 }

@@ -17,8 +17,7 @@
 static graft_signature conv_signature(graft_env *env, int32_t activation, int32_t side)
 {
     const int32_t attrs[GRAFT_MAX_ATTRS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, activation};
-    const graft_shape shapes[3] = {build_shape(4, 1, 32, side, side), build_shape(4, 32, 32, 3, 3),
-                                   build_shape(1, 32, 0, 0, 0)};
+    const graft_shape shapes[3] = {SHAPE(1, 32, side, side), SHAPE(32, 32, 3, 3), SHAPE(32)};
     return check_signature(env, GRAFT_OP_conv_bias, attrs, shapes, 6, GRAFT_LAYOUT_NHWC);
 }
 
@@ -31,10 +30,9 @@ static graft_signature with_layout(graft_signature s, uint32_t layout)
 
 /* Kin are settled by what was measured just now, on the level of what was known, whatever that
  * is; twins that cannot be told apart become equal, those that can stay. */
-static void test_settling(void **state)
+CHECK_CASE(test_settling)
 {
     enum { PLAIN, ACTIVE, SLOW, BLOCKED, LOST, COUNT };
-    graft_env *env = *state;
     const graft_signature plain = conv_signature(env, GRAFT_ACT_NONE, 14);
     const graft_signature kin[COUNT] = {
         plain, conv_signature(env, GRAFT_ACT_RELU, 14), conv_signature(env, GRAFT_ACT_TANH, 14),
@@ -65,9 +63,8 @@ static void test_settling(void **state)
     assert_true(entries[PLAIN].median_ns > 50.0 && entries[PLAIN].median_ns < 72.0);
 }
 
-static void test_twins(void **state)
+CHECK_CASE(test_twins)
 {
-    graft_env *env = *state;
     const graft_signature plain = conv_signature(env, GRAFT_ACT_NONE, 14);
     const graft_signature active = conv_signature(env, GRAFT_ACT_RELU, 14);
     const graft_signature other = conv_signature(env, GRAFT_ACT_NONE, 12);
@@ -84,18 +81,17 @@ static void test_twins(void **state)
 
 /* Of what is recorded, twins that cannot be told apart have one time from then on, on this device
  * alone; those that can, and what has no twin, keep theirs. */
-static void test_leveling(void **state)
+CHECK_CASE(test_leveling)
 {
     enum { PLAIN, ACTIVE, SLOW, OTHER, COUNT };
-    graft_env *env = *state;
     const graft_signature s[COUNT] = {
         conv_signature(env, GRAFT_ACT_NONE, 14), conv_signature(env, GRAFT_ACT_RELU, 14),
         conv_signature(env, GRAFT_ACT_TANH, 14), conv_signature(env, GRAFT_ACT_NONE, 12)};
     static const double ns[COUNT] = {100.0, 110.0, 200.0, 70.0};
     graft_database *from = NULL;
     graft_database *to = NULL;
-    assert_int_equal(graft_database_open(env, NULL, &from), GRAFT_OK);
-    assert_int_equal(graft_database_open(env, NULL, &to), GRAFT_OK);
+    CHECK_OK(graft_database_open(env, NULL, &from));
+    CHECK_OK(graft_database_open(env, NULL, &to));
     for (uint32_t i = 0; i < COUNT; i++) {
         graft_cost_entry entry = {.median_ns = ns[i], .spread_ns = 10.0, .rounds = 9};
         graft_database_select(from, "here", "library");
@@ -115,11 +111,10 @@ static void test_leveling(void **state)
 }
 
 /* A maximum with a constant is a relu to a search, which must not prefer one for its noise. */
-static void test_floors(void **state)
+CHECK_CASE(test_floors)
 {
-    graft_env *env = *state;
-    const graft_shape image = build_shape(4, 1, 32, 14, 14);
-    const graft_shape operands[2] = {image, build_shape(0, 0, 0, 0, 0)};
+    const graft_shape image = SHAPE(1, 32, 14, 14);
+    const graft_shape operands[2] = {image, (graft_shape){.dtype = GRAFT_DTYPE_F32}};
     const graft_shape images[2] = {image, image};
     const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
     const graft_signature relu =
@@ -136,32 +131,30 @@ static void record(graft_env *env, const graft_device *device, const char *path,
                    const graft_signature *signatures, const double *ns, uint32_t count)
 {
     graft_database *database = NULL;
-    assert_int_equal(graft_database_open(env, path, &database), GRAFT_OK);
+    CHECK_OK(graft_database_open(env, path, &database));
     graft_database_select(database, graft_device_name(device), graft_device_library(device));
     for (uint32_t i = 0; i < count; i++) {
         const graft_cost_entry entry = {
             .median_ns = ns[i], .rounds = 9, .implementation = "direct:jit:avx512_core"};
         graft_database_add(database, &signatures[i], &entry);
     }
-    assert_int_equal(graft_database_save(env, database), GRAFT_OK);
+    CHECK_OK(graft_database_save(env, database));
     graft_database_close(database);
 }
 
 static double cost_of(graft_env *env, graft_cost *cost, const graft_signature *signature)
 {
     graft_cost_entry entry;
-    assert_int_equal(graft_cost_signature(env, cost, signature, &entry), GRAFT_OK);
+    CHECK_OK(graft_cost_signature(env, cost, signature, &entry));
     return entry.median_ns;
 }
 
 /* With and without an activation a convolution takes about as long; recorded is one three hundred
  * times as slow as the other, which no busy machine makes of it, both much slower than they are. */
-static void test_kin(void **state)
+CHECK_CASE(test_kin)
 {
     enum { PLAIN, ACTIVE, OTHER, COUNT };
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/costs", folder);
+    const char *path = check_path("costs");
     const graft_signature s[COUNT] = {conv_signature(env, GRAFT_ACT_NONE, 14),
                                       conv_signature(env, GRAFT_ACT_RELU, 14),
                                       conv_signature(env, GRAFT_ACT_NONE, 12)};
@@ -171,9 +164,9 @@ static void test_kin(void **state)
     graft_cost_statistics statistics;
     uint32_t count = 0;
     record(env, device, path, s, ns, COUNT);
-    assert_int_equal(graft_cost_open(env, device, path, &cost), GRAFT_OK);
+    CHECK_OK(graft_cost_open(env, device, path, &cost));
     assert_true(cost_of(env, cost, &s[ACTIVE]) == ns[ACTIVE]);
-    assert_int_equal(graft_cost_confirm(env, cost, &s[PLAIN], 1, NULL, &count), GRAFT_OK);
+    CHECK_OK(graft_cost_confirm(env, cost, &s[PLAIN], 1, NULL, &count));
     assert_int_equal(count, 2);
     double plain_ns = cost_of(env, cost, &s[PLAIN]);
     double active_ns = cost_of(env, cost, &s[ACTIVE]);
@@ -182,20 +175,17 @@ static void test_kin(void **state)
     assert_true(cost_of(env, cost, &s[OTHER]) == ns[OTHER]);
     graft_cost_statistics_of(cost, &statistics);
     assert_int_equal(statistics.entries, COUNT + 1); /* And the anchor. */
-    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(env, cost));
     graft_device_close(device);
-    check_folder_remove(folder);
 }
 
 /* A journal says that the first pair of kin was settled before: only the other one is measured, and
  * the journal goes. One of another device says nothing. */
-static void test_resumed(void **state)
+CHECK_CASE(test_resumed)
 {
     enum { COUNT = 4 };
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/costs", folder);
-    const char *journal = graft_arena_printf(env->life, "%s/journal", folder);
+    const char *path = check_path("costs");
+    const char *journal = check_path("journal");
     const double ns[COUNT] = {1e8, 3e10, 1e8, 3e10};
     const graft_signature s[COUNT] = {
         conv_signature(env, GRAFT_ACT_NONE, 14), conv_signature(env, GRAFT_ACT_RELU, 14),
@@ -208,28 +198,25 @@ static void test_resumed(void **state)
             env->life, "confirming %s, %s\n%016" PRIx64 "\n%016" PRIx64 "\n",
             own != 0 ? graft_device_name(device) : "another", graft_device_library(device),
             graft_signature_hash(&s[0], 0), graft_signature_hash(&s[1], 0));
-        assert_int_equal(graft_file_write(env, journal, text, strlen(text)), GRAFT_OK);
+        CHECK_OK(graft_file_write(env, journal, text, strlen(text)));
         record(env, device, path, s, ns, COUNT);
-        assert_int_equal(graft_cost_open(env, device, path, &cost), GRAFT_OK);
-        assert_int_equal(graft_cost_confirm(env, cost, s, COUNT, journal, &count), GRAFT_OK);
+        CHECK_OK(graft_cost_open(env, device, path, &cost));
+        CHECK_OK(graft_cost_confirm(env, cost, s, COUNT, journal, &count));
         assert_int_equal(count, own != 0 ? 2 : COUNT);
         assert_true((cost_of(env, cost, &s[1]) == ns[1]) == (own != 0));
         assert_true(cost_of(env, cost, &s[3]) < ns[3]);
         assert_false(graft_file_exists(journal));
-        assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+        CHECK_OK(graft_cost_close(env, cost));
     }
     graft_device_close(device);
-    check_folder_remove(folder);
 }
 
 /* In a process of its own, as the signal stays noticed: what is settled by then, here nothing, is
  * written down. */
-static void test_interrupted(void **state)
+CHECK_CASE(test_interrupted)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/costs", folder);
-    const char *journal = graft_arena_printf(env->life, "%s/journal", folder);
+    const char *path = check_path("costs");
+    const char *journal = check_path("journal");
     const double ns[2] = {1e8, 3e8};
     const graft_signature s[2] = {conv_signature(env, GRAFT_ACT_NONE, 14),
                                   conv_signature(env, GRAFT_ACT_RELU, 14)};
@@ -252,30 +239,18 @@ static void test_interrupted(void **state)
     assert_int_equal(exit_status, 0);
     assert_true(graft_file_exists(journal));
     graft_device_close(device);
-    check_folder_remove(folder);
 }
 
 /* Nothing is known of it: nothing to confirm. */
-static void test_unknown(void **state)
+CHECK_CASE(test_unknown)
 {
-    graft_env *env = *state;
     const graft_signature s = conv_signature(env, GRAFT_ACT_NONE, 10);
     graft_device *device = check_device_open(env);
     graft_cost *cost = NULL;
     uint32_t count = 1;
-    assert_int_equal(graft_cost_open(env, device, NULL, &cost), GRAFT_OK);
-    assert_int_equal(graft_cost_confirm(env, cost, &s, 1, NULL, &count), GRAFT_OK);
+    CHECK_OK(graft_cost_open(env, device, NULL, &cost));
+    CHECK_OK(graft_cost_confirm(env, cost, &s, 1, NULL, &count));
     assert_int_equal(count, 0);
-    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(env, cost));
     graft_device_close(device);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_settling), CHECK_TEST(test_twins),       CHECK_TEST(test_leveling),
-        CHECK_TEST(test_floors),   CHECK_TEST(test_kin),         CHECK_TEST(test_unknown),
-        CHECK_TEST(test_resumed),  CHECK_TEST(test_interrupted),
-    };
-    return cmocka_run_group_tests_name("confirm", tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static uint32_t count_steps(const graft_schedule *schedule, uint32_t op)
 }
 
 /* One layout throughout: a convolution that enters, one that can block, a sum of both. */
-static void test_one_layout(void **state)
+CHECK_CASE(test_one_layout)
 {
     static const struct {
         uint32_t layout;
@@ -37,16 +37,15 @@ static void test_one_layout(void **state)
         {GRAFT_LAYOUT_NHWC,    0, 2},
         {GRAFT_LAYOUT_BLOCKED, 3, 1}
     };
-    graft_env *env = *state;
     const int32_t attrs[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
     graft_graph *graph = build_graph(env->life);
-    graft_index x = build_input(graph, build_shape(4, 1, 3, 8, 8), 0);
-    graft_index enter = build_weight(graph, build_shape(4, 32, 3, 3, 3), 0);
-    graft_index stay = build_weight(graph, build_shape(4, 32, 32, 3, 3), 1);
+    graft_index x = build_input(graph, SHAPE(1, 3, 8, 8), 0);
+    graft_index enter = build_weight(graph, SHAPE(32, 3, 3, 3), 0);
+    graft_index stay = build_weight(graph, SHAPE(32, 32, 3, 3), 1);
     graft_index y = build_node(graph, GRAFT_OP_conv, attrs, x, enter, 0);
     graft_index z = build_node(graph, GRAFT_OP_conv, attrs, y, stay, 0);
     z = build_node(graph, GRAFT_OP_add, NULL, y, z, 0);
-    assert_int_equal(graft_graph_add_output(graph, z), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, z));
     graft_order order = build_order(env->life, graph);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         graft_schedule schedule;
@@ -64,7 +63,7 @@ static graft_index add_node4(graft_graph *graph, uint32_t op, const int32_t *att
                              const graft_index *inputs)
 {
     graft_index node = GRAFT_NONE;
-    assert_int_equal(graft_graph_add_node(graph, op, attrs, inputs, GRAFT_NONE, &node), GRAFT_OK);
+    CHECK_OK(graft_graph_add_node(graph, op, attrs, inputs, GRAFT_NONE, &node));
     return graft_node_output(graph, node, 0);
 }
 
@@ -72,12 +71,11 @@ static graft_index add_node4(graft_graph *graph, uint32_t op, const int32_t *att
 
 /* The image is converted once for both convolutions, the result back; the reshape behind the global
  * pool is free; const nodes leave no step. */
-static void test_conversions(void **state)
+CHECK_CASE(test_conversions)
 {
-    graft_env *env = *state;
     graft_graph *graph = build_graph(env->life);
-    graft_index x = build_input(graph, build_shape(4, 1, 8, 6, 6), 0);
-    graft_index w = build_weight(graph, build_shape(4, 8, 8, 3, 3), 0);
+    graft_index x = build_input(graph, SHAPE(1, 8, 6, 6), 0);
+    graft_index w = build_weight(graph, SHAPE(8, 8, 3, 3), 0);
     graft_index doubled = build_node(graph, GRAFT_OP_add, NULL, w, w, GRAFT_NONE);
     graft_index a = build_conv(graph, x, w, 1);
     graft_index b = build_conv(graph, x, doubled, 1);
@@ -85,27 +83,26 @@ static void test_conversions(void **state)
     graft_index mean = build_node(graph, GRAFT_OP_global_avg_pool, NULL, sum, 0, 0);
     const int32_t flat[6] = {1, 8};
     graft_index row = build_node(graph, GRAFT_OP_reshape, flat, mean, 0, 0);
-    assert_int_equal(graft_graph_add_output(graph, row), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, row));
     graft_schedule s = schedule_of(env, graph);
     assert_int_equal(s.step_count, 5); /* One conversion, two convolutions, sum, pool. */
     assert_int_equal(count_steps(&s, GRAFT_COST_REORDER), 1);
     assert_int_equal(s.regions[s.outputs[0]].value, mean); /* A view. */
 
-    assert_int_equal(graft_graph_add_output(graph, sum), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, sum));
     s = schedule_of(env, graph);
     assert_int_equal(count_steps(&s, GRAFT_COST_REORDER), 2); /* Given away row-major. */
 }
 
 /* A chain of three 400-byte tensors has two alive at a time, besides the input. */
-static void test_peak(void **state)
+CHECK_CASE(test_peak)
 {
-    graft_env *env = *state;
     graft_graph *graph = build_graph(env->life);
-    graft_index x = build_input(graph, build_shape(2, 10, 10, 0, 0), 0);
+    graft_index x = build_input(graph, SHAPE(10, 10), 0);
     for (int i = 0; i < 3; i++) {
         x = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
     }
-    assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, x));
     assert_int_equal(schedule_of(env, graph).peak_bytes, 1200);
 }
 
@@ -114,9 +111,9 @@ static void test_peak(void **state)
 static uint32_t residual_in_place(graft_env *env, bool later, bool given, bool twice)
 {
     graft_graph *graph = build_graph(env->life);
-    graft_index x = build_input(graph, build_shape(4, 1, 8, 6, 6), 0);
-    graft_index w = build_weight(graph, build_shape(4, 8, 8, 3, 3), 0);
-    graft_index bias = build_weight(graph, build_shape(1, 8, 0, 0, 0), 1);
+    graft_index x = build_input(graph, SHAPE(1, 8, 6, 6), 0);
+    graft_index w = build_weight(graph, SHAPE(8, 8, 3, 3), 0);
+    graft_index bias = build_weight(graph, SHAPE(8), 1);
     graft_index image = build_node(graph, GRAFT_OP_sigmoid, NULL, build_conv(graph, x, w, 1), 0, 0);
     graft_index residual = build_node(graph, GRAFT_OP_relu, NULL, image, 0, 0);
     const int32_t attrs[10] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -125,9 +122,9 @@ static uint32_t residual_in_place(graft_env *env, bool later, bool given, bool t
     if (later) {
         y = build_node(graph, GRAFT_OP_add, NULL, y, residual, 0);
     }
-    assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, y));
     if (given) {
-        assert_int_equal(graft_graph_add_output(graph, residual), GRAFT_OK);
+        CHECK_OK(graft_graph_add_output(graph, residual));
     }
     graft_schedule s = schedule_of(env, graph);
     for (uint32_t i = 0; i < s.step_count; i++) {
@@ -142,9 +139,8 @@ static uint32_t residual_in_place(graft_env *env, bool later, bool given, bool t
     return 2;
 }
 
-static void test_in_place(void **state)
+CHECK_CASE(test_in_place)
 {
-    graft_env *env = *state;
     assert_int_equal(residual_in_place(env, false, false, false), 1);
     assert_int_equal(residual_in_place(env, true, false, false), 0);
     assert_int_equal(residual_in_place(env, false, true, false), 0); /* Converted at the end. */
@@ -153,9 +149,8 @@ static void test_in_place(void **state)
 
 /* Random regions: none that live at the same step overlap, and the block is not larger than their
  * sum. */
-static void test_memory_plan(void **state)
+CHECK_CASE(test_memory_plan)
 {
-    graft_env *env = *state;
     graft_rng rng;
     graft_rng_seed(&rng, 3);
     enum { REGIONS = 40, STEPS = 30 };
@@ -193,9 +188,8 @@ static void test_memory_plan(void **state)
 
 /* ----------------------------------------------------------------- roofline */
 
-static void test_fit(void **state)
+CHECK_CASE(test_fit)
 {
-    graft_env *env = *state;
     graft_cost_entry points[40];
     graft_rng rng;
     graft_rng_seed(&rng, 4);
@@ -228,7 +222,7 @@ static void fill_recorded(graft_env *env, const char *path, uint32_t count)
     graft_database *database = NULL;
     uint32_t probe_count = 0;
     const graft_signature *probes = graft_roofline_probes(env->scratch, &probe_count);
-    assert_int_equal(graft_database_open(env, path, &database), GRAFT_OK);
+    CHECK_OK(graft_database_open(env, path, &database));
     graft_database_select(database, "Board 9, 1 thread", "some library");
     for (uint32_t i = 0; i < count && i < probe_count; i++) {
         graft_cost_entry entry = {.rounds = 15,
@@ -237,36 +231,34 @@ static void fill_recorded(graft_env *env, const char *path, uint32_t count)
         entry.median_ns = graft_cost_round(1000.0 + (double)entry.bytes);
         graft_database_add(database, &probes[i], &entry);
     }
-    assert_int_equal(graft_database_save(env, database), GRAFT_OK);
+    CHECK_OK(graft_database_save(env, database));
     graft_database_close(database);
 }
 
 static graft_graph *relu_chain(graft_env *env, uint32_t length)
 {
     graft_graph *graph = build_graph(env->life);
-    graft_index x = build_input(graph, build_shape(2, 10, 10, 0, 0), 0);
+    graft_index x = build_input(graph, SHAPE(10, 10), 0);
     for (uint32_t i = 0; i < length; i++) {
         x = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
     }
-    assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, x));
     return graph;
 }
 
-static void test_recorded_device(void **state)
+CHECK_CASE(test_recorded_device)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/costs", folder);
+    const char *path = check_path("costs");
     graft_device *device = NULL;
     graft_cost *cost = NULL;
     graft_cost_total total;
     graft_graph *graph = relu_chain(env, 3);
     graft_order order = build_order(env->life, graph);
     fill_recorded(env, path, UINT32_MAX);
-    assert_int_equal(graft_device_open(env, "Board", 1, &device), GRAFT_OK);
-    assert_int_equal(graft_cost_open(env, device, path, &cost), GRAFT_OK);
+    CHECK_OK(graft_device_open(env, "Board", 1, &device));
+    CHECK_OK(graft_cost_open(env, device, path, &cost));
     assert_string_equal(graft_device_name(device), "Board 9, 1 thread");
-    assert_int_equal(graft_cost_graph(env, cost, graph, &order, &total), GRAFT_OK);
+    CHECK_OK(graft_cost_graph(env, cost, graph, &order, &total));
     assert_int_equal(total.launches, 3);
     assert_int_equal(total.estimated_count, 3); /* Each says that it is an estimate. */
     assert_true(fabs(total.ns / 3.0 - 1800.0) < 1.0);
@@ -274,16 +266,15 @@ static void test_recorded_device(void **state)
     graft_cost_statistics_of(cost, &statistics);
     assert_int_equal(statistics.estimated, 1);
     assert_int_equal(statistics.measured, 0);
-    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(env, cost));
     graft_device_close(device);
-    assert_int_equal(graft_device_open(env, "Bored", 1, &device), GRAFT_OK);
+    CHECK_OK(graft_device_open(env, "Bored", 1, &device));
     check_failed(env, graft_cost_open(env, device, path, &cost), GRAFT_BAD_INPUT, "nor recorded");
     graft_device_close(device);
-    check_folder_remove(folder);
 }
 
 /* What a recorded device lacks is taken from the next distance that it has, as an estimate. */
-static void test_other_distance(void **state)
+CHECK_CASE(test_other_distance)
 {
     static const struct {
         uint8_t asked;
@@ -295,46 +286,41 @@ static void test_other_distance(void **state)
         {GRAFT_DISTANCE_SHARED, 300.0},
         {GRAFT_DISTANCE_MEMORY, 300.0},
     };
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/costs", folder);
+    const char *path = check_path("costs");
     graft_database *database = NULL;
     graft_device *device = NULL;
     graft_cost *cost = NULL;
     graft_signature s;
-    graft_shape shape = build_shape(2, 10, 10, 0, 0);
+    graft_shape shape = SHAPE(10, 10);
     graft_signature_of_reorder(&shape, 0, 0, &s);
     s.op = GRAFT_OP_relu;
-    assert_int_equal(graft_database_open(env, path, &database), GRAFT_OK);
+    CHECK_OK(graft_database_open(env, path, &database));
     graft_database_select(database, "Board 9, 1 thread", "some library, protocol 5");
     for (uint32_t i = 0; i < 2; i++) {
         graft_cost_entry entry = {.rounds = 15, .median_ns = i == 0 ? 100.0 : 300.0};
         s.distance = i == 0 ? GRAFT_DISTANCE_OWN : GRAFT_DISTANCE_EDGE;
         graft_database_add(database, &s, &entry);
     }
-    assert_int_equal(graft_database_save(env, database), GRAFT_OK);
+    CHECK_OK(graft_database_save(env, database));
     graft_database_close(database);
-    assert_int_equal(graft_device_open(env, "Board", 1, &device), GRAFT_OK);
-    assert_int_equal(graft_cost_open(env, device, path, &cost), GRAFT_OK);
+    CHECK_OK(graft_device_open(env, "Board", 1, &device));
+    CHECK_OK(graft_cost_open(env, device, path, &cost));
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         graft_cost_entry entry;
         s.distance = rows[i].asked;
         bool known = s.distance == GRAFT_DISTANCE_OWN || s.distance == GRAFT_DISTANCE_EDGE;
-        assert_int_equal(graft_cost_signature(env, cost, &s, &entry), GRAFT_OK);
+        CHECK_OK(graft_cost_signature(env, cost, &s, &entry));
         assert_true(entry.median_ns == rows[i].want_ns);
         assert_int_equal(entry.source, known ? GRAFT_COST_MEASURED : GRAFT_COST_ESTIMATED);
     }
-    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(env, cost));
     graft_device_close(device);
-    check_folder_remove(folder);
 }
 
 /* What is to be run names an implementation, and nothing is measured for it or written. */
-static void test_borrowed(void **state)
+CHECK_CASE(test_borrowed)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/costs", folder);
+    const char *path = check_path("costs");
     const graft_cost_entry known = {.rounds = 15, .median_ns = 50.0, .implementation = "mine"};
     graft_device *device = check_device_open(env);
     graft_database *database = NULL;
@@ -342,55 +328,50 @@ static void test_borrowed(void **state)
     graft_cost_entry entry;
     graft_cost_statistics statistics;
     graft_signature s;
-    graft_shape shape = build_shape(1, 1000, 0, 0, 0);
+    graft_shape shape = SHAPE(1000);
     graft_signature_of_reorder(&shape, 0, 0, &s);
     s.op = GRAFT_OP_relu;
-    assert_int_equal(graft_database_open(env, path, &database), GRAFT_OK);
+    CHECK_OK(graft_database_open(env, path, &database));
     graft_database_select(database, graft_device_name(device), graft_device_library(device));
     graft_database_add(database, &s, &known);
-    assert_int_equal(graft_database_save(env, database), GRAFT_OK);
+    CHECK_OK(graft_database_save(env, database));
     graft_database_close(database);
-    assert_int_equal(graft_cost_open(env, device, NULL, &cost), GRAFT_OK);
-    assert_int_equal(graft_cost_borrow(env, cost, path), GRAFT_OK);
-    assert_int_equal(graft_cost_signature(env, cost, &s, &entry), GRAFT_OK);
+    CHECK_OK(graft_cost_open(env, device, NULL, &cost));
+    CHECK_OK(graft_cost_borrow(env, cost, path));
+    CHECK_OK(graft_cost_signature(env, cost, &s, &entry));
     assert_true(entry.source == GRAFT_COST_MEASURED && entry.median_ns == 50.0);
     s.inputs[0].dims[0] = 1001;
-    assert_int_equal(graft_cost_signature(env, cost, &s, &entry), GRAFT_OK);
+    CHECK_OK(graft_cost_signature(env, cost, &s, &entry));
     assert_int_equal(entry.source, GRAFT_COST_ESTIMATED);
     assert_string_equal(entry.implementation, "mine");
     graft_cost_statistics_of(cost, &statistics);
     assert_int_equal(statistics.measured, 0);
     assert_true(statistics.entries > 100); /* Of the nearest recorded processor. */
-    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(env, cost));
     graft_device_close(device);
-    check_folder_remove(folder);
 }
 
 /* Nothing to fit a line to, nothing to measure with: refused, never 0. */
-static void test_no_estimate(void **state)
+CHECK_CASE(test_no_estimate)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/costs", folder);
+    const char *path = check_path("costs");
     graft_device *device = NULL;
     graft_cost *cost = NULL;
     graft_cost_total total = {.ns = -1.0};
     graft_graph *graph = relu_chain(env, 1);
     graft_order order = build_order(env->life, graph);
     fill_recorded(env, path, 4);
-    assert_int_equal(graft_device_open(env, "Board 9", 1, &device), GRAFT_OK);
-    assert_int_equal(graft_cost_open(env, device, path, &cost), GRAFT_OK);
+    CHECK_OK(graft_device_open(env, "Board 9", 1, &device));
+    CHECK_OK(graft_cost_open(env, device, path, &cost));
     check_failed(env, graft_cost_graph(env, cost, graph, &order, &total), GRAFT_UNSUPPORTED,
                  "too few measured");
     assert_true(total.ns == -1.0); /* Untouched. */
-    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(env, cost));
     graft_device_close(device);
-    check_folder_remove(folder);
 }
 
-static void test_measured_on_demand(void **state)
+CHECK_CASE(test_measured_on_demand)
 {
-    graft_env *env = *state;
     const graft_measure_options quick = {.rounds = 5, .batch_ns = 20000, .quiet = true};
     graft_device *device = check_device_open(env);
     graft_cost *cost = NULL;
@@ -399,9 +380,9 @@ static void test_measured_on_demand(void **state)
     graft_graph *graph = relu_chain(env, 4);
     graft_order order = build_order(env->life, graph);
     graft_cost_node by_node[64];
-    assert_int_equal(graft_cost_open(env, device, NULL, &cost), GRAFT_OK);
+    CHECK_OK(graft_cost_open(env, device, NULL, &cost));
     graft_cost_set_measuring(cost, &quick);
-    assert_int_equal(graft_cost_nodes(env, cost, graph, &order, by_node, &total), GRAFT_OK);
+    CHECK_OK(graft_cost_nodes(env, cost, graph, &order, by_node, &total));
     graft_cost_statistics_of(cost, &statistics);
     assert_int_equal(statistics.measured, 1); /* Four equal nodes, one signature. */
     assert_int_equal(statistics.entries, 2);  /* And the anchor. */
@@ -409,76 +390,71 @@ static void test_measured_on_demand(void **state)
     assert_int_equal(total.launches, 4);
     assert_true(total.ns > 0.0);
     assert_true(by_node[0].ns + by_node[1].ns + by_node[2].ns + by_node[3].ns == total.ns);
-    assert_int_equal(graft_cost_graph(env, cost, graph, &order, &total), GRAFT_OK);
+    CHECK_OK(graft_cost_graph(env, cost, graph, &order, &total));
     graft_cost_statistics_of(cost, &statistics);
     assert_int_equal(statistics.measured, 1); /* Looked up this time. */
-    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(env, cost));
     graft_device_close(device);
 }
 
 /* Measured once more, a time is only ever lowered. */
-static void test_measured_again(void **state)
+CHECK_CASE(test_measured_again)
 {
     static const double known_ns[] = {1e9, 0.0625};
-    graft_env *env = *state;
     const graft_measure_options quick = {.rounds = 5, .batch_ns = 20000, .quiet = true};
     graft_device *device = check_device_open(env);
     graft_cost *cost = NULL;
     graft_cost_statistics statistics;
     graft_signature s[3];
-    assert_int_equal(graft_cost_open(env, device, NULL, &cost), GRAFT_OK);
+    CHECK_OK(graft_cost_open(env, device, NULL, &cost));
     for (uint32_t i = 0; i < 2; i++) {
         const graft_cost_entry entry = {.median_ns = known_ns[i], .rounds = 1};
-        graft_shape shape = build_shape(1, 1000 + (int32_t)i, 0, 0, 0);
+        graft_shape shape = SHAPE(1000 + (int32_t)i);
         graft_signature_of_reorder(&shape, 0, 0, &s[i]);
         s[i].op = GRAFT_OP_relu;
         graft_cost_store(cost, &s[i], &entry);
     }
     s[2] = s[0]; /* Counts once. */
-    assert_int_equal(graft_cost_measure_again(env, cost, s, 3, &quick), GRAFT_OK);
+    CHECK_OK(graft_cost_measure_again(env, cost, s, 3, &quick));
     graft_cost_statistics_of(cost, &statistics);
     assert_int_equal(statistics.measured, 2);
     for (uint32_t i = 0; i < 2; i++) {
         graft_cost_entry entry;
-        assert_int_equal(graft_cost_signature(env, cost, &s[i], &entry), GRAFT_OK);
+        CHECK_OK(graft_cost_signature(env, cost, &s[i], &entry));
         assert_true(i == 0 ? entry.median_ns < 1e8 : entry.median_ns == 0.0625);
     }
-    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(env, cost));
     graft_device_close(device);
 }
 
 /* An opaque node costs by its bytes, marked; what surrounds it is measured. */
-static void test_opaque(void **state)
+CHECK_CASE(test_opaque)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/costs", folder);
+    const char *path = check_path("costs");
     graft_device *device = NULL;
     graft_cost *cost = NULL;
     graft_cost_total total;
     graft_graph *graph = build_graph(env->life);
-    graft_shape shape = build_shape(2, 100, 25, 0, 0);
+    graft_shape shape = SHAPE(100, 25);
     graft_index x = build_input(graph, shape, 0);
     const graft_index inputs[2] = {x, GRAFT_NONE};
     graft_index node = GRAFT_NONE;
-    assert_int_equal(graft_graph_add_opaque(graph, 0, inputs, 2, &shape, 1, &node), GRAFT_OK);
-    assert_int_equal(graft_graph_add_output(graph, graft_node_output(graph, node, 0)), GRAFT_OK);
+    CHECK_OK(graft_graph_add_opaque(graph, 0, inputs, 2, &shape, 1, &node));
+    CHECK_OK(graft_graph_add_output(graph, graft_node_output(graph, node, 0)));
     graft_order order = build_order(env->life, graph);
     fill_recorded(env, path, UINT32_MAX);
-    assert_int_equal(graft_device_open(env, "Board 9", 1, &device), GRAFT_OK);
-    assert_int_equal(graft_cost_open(env, device, path, &cost), GRAFT_OK);
-    assert_int_equal(graft_cost_graph(env, cost, graph, &order, &total), GRAFT_OK);
+    CHECK_OK(graft_device_open(env, "Board 9", 1, &device));
+    CHECK_OK(graft_cost_open(env, device, path, &cost));
+    CHECK_OK(graft_cost_graph(env, cost, graph, &order, &total));
     assert_int_equal(total.estimated_count, 1);
     assert_true(fabs(total.ns - 21000.0) < 10.0); /* 1 us and 20 kB at 1 ns a byte. */
-    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(env, cost));
     graft_device_close(device);
-    check_folder_remove(folder);
 }
 
 /* Quantised operators of a model are measured like others; those of no model are estimated. */
-static void test_quantised(void **state)
+CHECK_CASE(test_quantised)
 {
-    graft_env *env = *state;
     const graft_measure_options quick = {.rounds = 5, .batch_ns = 20000, .quiet = true};
     const graft_model *model =
         onnx_text_model(env, "input x 2 3; weight s = 0.5; node QuantizeLinear x s -> q;"
@@ -489,21 +465,20 @@ static void test_quantised(void **state)
     graft_cost_total total;
     double ns = 0.0;
     graft_order order = build_order(env->life, &model->graph);
-    assert_int_equal(graft_cost_open(env, device, NULL, &cost), GRAFT_OK);
+    CHECK_OK(graft_cost_open(env, device, NULL, &cost));
     graft_cost_set_measuring(cost, &quick);
-    assert_int_equal(graft_cost_graph(env, cost, &model->graph, &order, &total), GRAFT_OK);
+    CHECK_OK(graft_cost_graph(env, cost, &model->graph, &order, &total));
     assert_int_equal(total.estimated_count, 2);
     graft_cost_set_model(cost, model);
-    assert_int_equal(graft_cost_plan(env, cost, env->life, &model->graph, &order, &schedule),
-                     GRAFT_OK);
+    CHECK_OK(graft_cost_plan(env, cost, env->life, &model->graph, &order, &schedule));
     assert_int_equal(schedule.step_count, 2);
     assert_int_equal(schedule.steps[0].signature.op, GRAFT_COST_QUANTISE);
     assert_int_equal(schedule.steps[1].signature.op, GRAFT_COST_DEQUANTISE);
-    assert_int_equal(graft_cost_graph(env, cost, &model->graph, &order, &total), GRAFT_OK);
+    CHECK_OK(graft_cost_graph(env, cost, &model->graph, &order, &total));
     assert_int_equal(total.estimated_count, 0);
-    assert_int_equal(graft_cost_price(env, cost, &model->graph, &order, &ns), GRAFT_OK);
+    CHECK_OK(graft_cost_price(env, cost, &model->graph, &order, &ns));
     assert_true(ns == total.ns && ns > 0.0);
-    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(env, cost));
     graft_device_close(device);
 }
 
@@ -550,42 +525,39 @@ static graft_signature check_quantised(graft_env *env, const quantised_row *row)
     assert_true(graft_signature_of_opaque(&opaque, &signature));
     graft_signature_print(&signature, &text);
     assert_string_equal(text.data, row->text);
-    assert_int_equal(graft_signature_parse(env, text.data, &back), GRAFT_OK);
+    CHECK_OK(graft_signature_parse(env, text.data, &back));
     assert_true(graft_signature_equal(&signature, &back));
-    assert_int_equal(graft_signature_outputs(&signature, outputs), GRAFT_OK);
+    CHECK_OK(graft_signature_outputs(&signature, outputs));
     assert_int_equal(outputs[0].dtype, row->dtype);
     assert_int_equal(graft_signature_flops(&signature), row->flops);
     return signature;
 }
 
-static void test_quantised_signatures(void **state)
+CHECK_CASE(test_quantised_signatures)
 {
-    graft_env *env = *state;
     const graft_measure_options quick = {.rounds = 5, .batch_ns = 20000, .quiet = true};
     const graft_opaque gather = {.kind = GRAFT_OPAQUE_GATHER};
     graft_device *device = check_device_open(env);
     graft_cost *cost = NULL;
     graft_signature none;
-    assert_int_equal(graft_cost_open(env, device, NULL, &cost), GRAFT_OK);
+    CHECK_OK(graft_cost_open(env, device, NULL, &cost));
     graft_cost_set_measuring(cost, &quick);
     for (size_t i = 0; i < sizeof(quantised_rows) / sizeof(quantised_rows[0]); i++) {
         const graft_signature signature = check_quantised(env, &quantised_rows[i]);
         graft_cost_entry entry;
-        assert_int_equal(graft_cost_signature(env, cost, &signature, &entry), GRAFT_OK);
+        CHECK_OK(graft_cost_signature(env, cost, &signature, &entry));
         assert_int_equal(entry.source, GRAFT_COST_MEASURED);
         assert_true(entry.median_ns > 0.0);
     }
     assert_false(graft_signature_of_opaque(&gather, &none));
-    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(env, cost));
     graft_device_close(device);
 }
 
 /* Equal nodes are paid for once, whoever asks; others are not shared. */
-static void test_equal_nodes(void **state)
+CHECK_CASE(test_equal_nodes)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/costs", folder);
+    const char *path = check_path("costs");
     graft_device *device = NULL;
     graft_cost *cost = NULL;
     graft_schedule schedule;
@@ -593,36 +565,34 @@ static void test_equal_nodes(void **state)
     graft_cost_node by_node[64];
     double ns = 0.0;
     graft_graph *graph = build_graph(env->life);
-    graft_index x = build_input(graph, build_shape(2, 10, 10, 0, 0), 0);
+    graft_index x = build_input(graph, SHAPE(10, 10), 0);
     for (uint32_t i = 0; i < 3; i++) {
         uint32_t op = i == 2 ? GRAFT_OP_tanh : GRAFT_OP_relu;
         graft_index y = build_node(graph, op, NULL, x, 0, 0);
         y = build_node(graph, GRAFT_OP_sigmoid, NULL, y, 0, 0);
-        assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+        CHECK_OK(graft_graph_add_output(graph, y));
     }
     graft_order order = build_order(env->life, graph);
     fill_recorded(env, path, UINT32_MAX);
-    assert_int_equal(graft_device_open(env, "Board 9", 1, &device), GRAFT_OK);
-    assert_int_equal(graft_cost_open(env, device, path, &cost), GRAFT_OK);
-    assert_int_equal(graft_cost_plan(env, cost, env->life, graph, &order, &schedule), GRAFT_OK);
+    CHECK_OK(graft_device_open(env, "Board 9", 1, &device));
+    CHECK_OK(graft_cost_open(env, device, path, &cost));
+    CHECK_OK(graft_cost_plan(env, cost, env->life, graph, &order, &schedule));
     assert_int_equal(schedule.step_count, 4);
     assert_int_equal(schedule.output_count, 3);
     assert_true(schedule.outputs[0] == schedule.outputs[1]);
     assert_true(schedule.outputs[0] != schedule.outputs[2]);
-    assert_int_equal(graft_cost_nodes(env, cost, graph, &order, by_node, &total), GRAFT_OK);
+    CHECK_OK(graft_cost_nodes(env, cost, graph, &order, by_node, &total));
     assert_int_equal(total.launches, 4);
     assert_true(by_node[0].ns > 0.0 && by_node[1].ns > 0.0);
     assert_true(by_node[2].ns == 0.0 && by_node[3].ns == 0.0);
-    assert_int_equal(graft_cost_price(env, cost, graph, &order, &ns), GRAFT_OK);
+    CHECK_OK(graft_cost_price(env, cost, graph, &order, &ns));
     assert_true(ns == total.ns);
-    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(env, cost));
     graft_device_close(device);
-    check_folder_remove(folder);
 }
 
-static void test_device_table(void **state)
+CHECK_CASE(test_device_table)
 {
-    graft_env *env = *state;
     graft_device *device = check_device_open(env);
     int32_t attrs[GRAFT_MAX_ATTRS] = {0};
     for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
@@ -637,9 +607,8 @@ static void test_device_table(void **state)
 }
 
 /* Times are multiples of 1/16 ns, so any order of summing gives the same sum. */
-static void test_rounding(void **state)
+CHECK_CASE(test_rounding)
 {
-    (void)state;
     assert_true(graft_cost_round(0.0) == 0.0625);
     assert_true(graft_cost_round(1e-9) == 0.0625);
     assert_true(graft_cost_round(100.03) == 100.0);
@@ -651,29 +620,4 @@ static void test_rounding(void **state)
         down += graft_cost_round(1e6 / (1001 - i));
     }
     assert_true(up == down);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_one_layout),
-        CHECK_TEST(test_conversions),
-        CHECK_TEST(test_peak),
-        CHECK_TEST(test_in_place),
-        CHECK_TEST(test_memory_plan),
-        CHECK_TEST(test_fit),
-        CHECK_TEST(test_recorded_device),
-        CHECK_TEST(test_other_distance),
-        CHECK_TEST(test_borrowed),
-        CHECK_TEST(test_no_estimate),
-        CHECK_TEST(test_measured_on_demand),
-        CHECK_TEST(test_measured_again),
-        CHECK_TEST(test_opaque),
-        CHECK_TEST(test_quantised),
-        CHECK_TEST(test_quantised_signatures),
-        CHECK_TEST(test_equal_nodes),
-        CHECK_TEST(test_device_table),
-        CHECK_TEST(test_rounding),
-    };
-    return cmocka_run_group_tests_name("cost", tests, NULL, NULL);
 }

@@ -37,9 +37,7 @@ static graft_cost_entry entry_of(double ns, uint32_t rounds)
 static graft_database *open_database(graft_env *env, const char *path)
 {
     graft_database *database = NULL;
-    if (graft_database_open(env, path, &database) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
+    CHECK_OK(graft_database_open(env, path, &database));
     graft_database_select(database, "this \"processor\"\\1", "library 1");
     return database;
 }
@@ -66,9 +64,8 @@ static char *path_in(graft_env *env, const char *folder, const char *name)
 /* Before costs are asked for (graph/opaque.h). */
 static bool is_lowered(uint32_t op) { return op == GRAFT_OP_quantise || op == GRAFT_OP_dequantise; }
 
-static void test_signature_text(void **state)
+CHECK_CASE(test_signature_text)
 {
-    graft_env *env = *state;
     graft_rng rng;
     graft_rng_seed(&rng, 11);
     for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
@@ -82,9 +79,7 @@ static void test_signature_text(void **state)
             graft_buffer text = {.arena = env->scratch};
             s.in_place = op == GRAFT_OP_conv_bias_add && draw % 3 == 0;
             graft_signature_print(&s, &text);
-            if (graft_signature_parse(env, text.data, &back) != GRAFT_OK) {
-                fail_msg("%s", env->message);
-            }
+            CHECK_OK(graft_signature_parse(env, text.data, &back));
             assert_true(graft_signature_equal(&s, &back));
             assert_true(graft_signature_hash(&s, 7) == graft_signature_hash(&back, 7));
         }
@@ -95,9 +90,8 @@ static void test_signature_text(void **state)
     "integer_matmul(activation=" #activation ", result=" #result ") "
 
 /* Groups on integers: see integers.h. */
-static void test_integer_text(void **state)
+CHECK_CASE(test_integer_text)
 {
-    graft_env *env = *state;
     static const struct {
         const char *text;
         uint64_t flops;
@@ -111,18 +105,15 @@ static void test_integer_text(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         graft_signature s;
         graft_buffer text = {.arena = env->scratch};
-        if (graft_signature_parse(env, rows[i].text, &s) != GRAFT_OK) {
-            fail_msg("%s", env->message);
-        }
+        CHECK_OK(graft_signature_parse(env, rows[i].text, &s));
         graft_signature_print(&s, &text);
         assert_string_equal(text.data, rows[i].text);
         assert_int_equal(graft_signature_flops(&s), rows[i].flops);
     }
 }
 
-static void test_signature_refusals(void **state)
+CHECK_CASE(test_signature_refusals)
 {
-    graft_env *env = *state;
     static const struct {
         const char *text;
         const char *part;
@@ -163,10 +154,9 @@ static void test_signature_refusals(void **state)
     }
 }
 
-static void test_round_trip(void **state)
+CHECK_CASE(test_round_trip)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *path = path_in(env, folder, "a/b/costs");
     graft_database *database = open_database(env, path);
     assert_int_equal(graft_database_count(database), 0);
@@ -175,7 +165,7 @@ static void test_round_trip(void **state)
     }
     add_ns(database, 5, 7.0, 3); /* Replaces. */
     assert_int_equal(graft_database_count(database), 2000);
-    assert_int_equal(graft_database_save(env, database), GRAFT_OK);
+    CHECK_OK(graft_database_save(env, database));
     graft_database_close(database);
 
     database = open_database(env, path);
@@ -189,7 +179,6 @@ static void test_round_trip(void **state)
     graft_database_select(database, "this \"processor\"\\1", "library 2");
     assert_true(find_ns(database, 1) == 0.0);
     graft_database_close(database);
-    check_folder_remove(folder);
 }
 
 /* Without fsync, which would take most of the test's time. */
@@ -202,10 +191,9 @@ static void write_bytes(const char *path, const void *data, size_t size)
 }
 
 /* Cut off at every byte, and every byte changed: always refused, never half read. */
-static void test_damage(void **state)
+CHECK_CASE(test_damage)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *path = path_in(env, folder, "costs");
     uint8_t *data = NULL;
     size_t size = 0;
@@ -213,9 +201,9 @@ static void test_damage(void **state)
     for (int32_t i = 1; i <= 3; i++) {
         add_ns(database, i, 100.0 * i, 15);
     }
-    assert_int_equal(graft_database_save(env, database), GRAFT_OK);
+    CHECK_OK(graft_database_save(env, database));
     graft_database_close(database);
-    assert_int_equal(graft_file_read(env, env->life, path, &data, &size), GRAFT_OK);
+    CHECK_OK(graft_file_read(env, env->life, path, &data, &size));
     for (size_t i = 0; i < size; i++) {
         write_bytes(path, data, i);
         check_failed(env, graft_database_open(env, path, &database), GRAFT_BAD_INPUT, path);
@@ -228,13 +216,11 @@ static void test_damage(void **state)
     database = open_database(env, path);
     assert_int_equal(graft_database_count(database), 3);
     graft_database_close(database);
-    check_folder_remove(folder);
 }
 
-static void test_foreign_files(void **state)
+CHECK_CASE(test_foreign_files)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *path = path_in(env, folder, "costs");
     graft_database *database = NULL;
     static const struct {
@@ -253,14 +239,12 @@ static void test_foreign_files(void **state)
         check_failed(env, graft_database_open(env, path, &database), GRAFT_BAD_INPUT, rows[i].part);
     }
     check_failed(env, graft_database_open(env, folder, &database), GRAFT_IO, folder);
-    check_folder_remove(folder);
 }
 
 /* A database that became unreadable is not overwritten. */
-static void test_save_keeps_damaged(void **state)
+CHECK_CASE(test_save_keeps_damaged)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *path = path_in(env, folder, "costs");
     uint8_t *data = NULL;
     size_t size = 0;
@@ -269,9 +253,8 @@ static void test_save_keeps_damaged(void **state)
     write_bytes(path, "precious", 8);
     check_failed(env, graft_database_save(env, database), GRAFT_BAD_INPUT, "were not written");
     graft_database_close(database);
-    assert_int_equal(graft_file_read(env, env->life, path, &data, &size), GRAFT_OK);
+    CHECK_OK(graft_file_read(env, env->life, path, &data, &size));
     assert_string_equal((const char *)data, "precious");
-    check_folder_remove(folder);
 }
 
 enum { WRITERS = 4, TURNS = 12 };
@@ -294,10 +277,9 @@ static void write_many(int writer, const char *path)
     _exit(failures);
 }
 
-static void test_concurrent_writers(void **state)
+CHECK_CASE(test_concurrent_writers)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *path = path_in(env, folder, "costs");
     pid_t children[WRITERS];
     for (int i = 0; i < WRITERS; i++) {
@@ -314,16 +296,14 @@ static void test_concurrent_writers(void **state)
     graft_database *database = open_database(env, path);
     assert_int_equal(graft_database_count(database), WRITERS * TURNS);
     graft_database_close(database);
-    check_folder_remove(folder);
 }
 
 /* A writer that is killed at a random moment, again and again: the file is always whole, nothing
  * that was there is lost, and its lock keeps nobody out. */
-static void test_killed_writer(void **state)
+CHECK_CASE(test_killed_writer)
 {
-    graft_env *env = *state;
     enum { KILLS = 25, LONGEST_US = 4000 };
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *path = path_in(env, folder, "costs");
     graft_rng rng;
     graft_rng_seed(&rng, 41);
@@ -340,19 +320,17 @@ static void test_killed_writer(void **state)
         assert_true(graft_database_count(database) >= least);
         least = graft_database_count(database);
         add_ns(database, 100000 + i, 1.0, 15);
-        assert_int_equal(graft_database_save(env, database), GRAFT_OK);
+        CHECK_OK(graft_database_save(env, database));
         assert_true(graft_database_count(database) > least);
         least = graft_database_count(database);
         graft_database_close(database);
     }
-    check_folder_remove(folder);
 }
 
 /* Two files with different and common entries. */
-static void test_merge(void **state)
+CHECK_CASE(test_merge)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *one = path_in(env, folder, "one");
     const char *two = path_in(env, folder, "two");
     graft_signature estimated = relu_signature(9);
@@ -361,15 +339,15 @@ static void test_merge(void **state)
     add_ns(database, 1, 10.0, 15);
     add_ns(database, 2, 20.0, 15);
     graft_database_add(database, &estimated, &guess);
-    assert_int_equal(graft_database_save(env, database), GRAFT_OK);
+    CHECK_OK(graft_database_save(env, database));
     graft_database_close(database);
 
     database = open_database(env, two);
     add_ns(database, 2, 22.0, 31); /* More rounds. */
     add_ns(database, 3, 30.0, 15);
     add_ns(database, 9, 90.0, 5); /* Measured. */
-    assert_int_equal(graft_database_save(env, database), GRAFT_OK);
-    assert_int_equal(graft_database_merge(env, database, one), GRAFT_OK);
+    CHECK_OK(graft_database_save(env, database));
+    CHECK_OK(graft_database_merge(env, database, one));
     assert_int_equal(graft_database_count(database), 4);
     assert_true(find_ns(database, 1) == 10.0);
     assert_true(find_ns(database, 2) == 22.0);
@@ -380,18 +358,16 @@ static void test_merge(void **state)
     graft_database_close(database);
 
     database = open_database(env, one); /* The other way round. */
-    assert_int_equal(graft_database_merge(env, database, two), GRAFT_OK);
+    CHECK_OK(graft_database_merge(env, database, two));
     assert_true(find_ns(database, 2) == 22.0);
     assert_true(find_ns(database, 9) == 90.0);
     graft_database_close(database);
-    check_folder_remove(folder);
 }
 
 /* The same entries in any order give the same bytes. */
-static void test_file_is_canonical(void **state)
+CHECK_CASE(test_file_is_canonical)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     uint8_t *data[2] = {NULL, NULL};
     size_t size[2] = {0, 0};
     for (int way = 0; way < 2; way++) {
@@ -401,29 +377,10 @@ static void test_file_is_canonical(void **state)
             int32_t n = way == 0 ? i : 51 - i;
             add_ns(database, n, 10.0 * n, 15);
         }
-        assert_int_equal(graft_database_save(env, database), GRAFT_OK);
+        CHECK_OK(graft_database_save(env, database));
         graft_database_close(database);
-        assert_int_equal(graft_file_read(env, env->life, path, &data[way], &size[way]), GRAFT_OK);
+        CHECK_OK(graft_file_read(env, env->life, path, &data[way], &size[way]));
     }
     assert_int_equal(size[0], size[1]);
     assert_memory_equal(data[0], data[1], size[0]);
-    check_folder_remove(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_signature_text),
-        CHECK_TEST(test_integer_text),
-        CHECK_TEST(test_signature_refusals),
-        CHECK_TEST(test_round_trip),
-        CHECK_TEST(test_damage),
-        CHECK_TEST(test_foreign_files),
-        CHECK_TEST(test_save_keeps_damaged),
-        CHECK_TEST(test_concurrent_writers),
-        CHECK_TEST(test_killed_writer),
-        CHECK_TEST(test_merge),
-        CHECK_TEST(test_file_is_canonical),
-    };
-    return cmocka_run_group_tests_name("database", tests, NULL, NULL);
 }

@@ -15,23 +15,23 @@ static graft_graph *product_chain(graft_env *env, uint32_t layers, int32_t width
                                   bool spare)
 {
     graft_graph *graph = build_graph(env->life);
-    graft_index x = build_input(graph, build_shape(2, 1, width, 0, 0), 0);
-    graft_index w = build_weight(graph, build_shape(2, width, width, 0, 0), 0);
+    graft_index x = build_input(graph, SHAPE(1, width), 0);
+    graft_index w = build_weight(graph, SHAPE(width, width), 0);
     for (uint32_t i = 0; i < layers; i++) {
         if (i > 0 && !shared) {
-            w = build_weight(graph, build_shape(2, width, width, 0, 0), i);
+            w = build_weight(graph, SHAPE(width, width), i);
         }
         x = build_node(graph, GRAFT_OP_matmul, NULL, x, w, GRAFT_NONE);
     }
     if (spare) {
-        graft_index large = build_weight(graph, build_shape(2, 4096, 4096, 0, 0), layers);
+        graft_index large = build_weight(graph, SHAPE(4096, 4096), layers);
         (void)build_node(graph, GRAFT_OP_relu, NULL, large, 0, 0);
     }
-    assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, x));
     return graph;
 }
 
-static void test_distance(void **state)
+CHECK_CASE(test_distance)
 {
     static const struct {
         const char *name;
@@ -51,7 +51,6 @@ static void test_distance(void **state)
         {"sixty-four",            16, 1024, false, false, GRAFT_DISTANCE_MEMORY},
         {"four, and folded ones", 1,  1024, false, true,  GRAFT_DISTANCE_SHARED},
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         print_message("%s\n", rows[i].name);
         graft_graph *graph =
@@ -74,17 +73,16 @@ static void test_distance(void **state)
 /* A cell unrolled over eight steps with a weight of half a megabyte for what it remembers and one
  * for what it is told: read in turns, both have to stay; hoisted out of it, the second one does
  * not, and is as far away as both together, as is the first one when it is read behind it. */
-static void test_hoisted(void **state)
+CHECK_CASE(test_hoisted)
 {
     enum { STEPS = 8, WIDTH = 384 };
     static const uint32_t others[2] = {GRAFT_DISTANCE_NEAR, GRAFT_DISTANCE_OWN};
-    graft_env *env = *state;
     for (uint32_t hoisted = 0; hoisted < 2; hoisted++) {
         graft_graph *graph = build_graph(env->life);
-        graft_index told = build_input(graph, build_shape(2, 1, WIDTH, 0, 0), 0);
-        graft_index x = build_input(graph, build_shape(2, 1, WIDTH, 0, 0), 1);
-        graft_index own = build_weight(graph, build_shape(2, WIDTH, WIDTH, 0, 0), 0);
-        graft_index other = build_weight(graph, build_shape(2, WIDTH, WIDTH, 0, 0), 1);
+        graft_index told = build_input(graph, SHAPE(1, WIDTH), 0);
+        graft_index x = build_input(graph, SHAPE(1, WIDTH), 1);
+        graft_index own = build_weight(graph, SHAPE(WIDTH, WIDTH), 0);
+        graft_index other = build_weight(graph, SHAPE(WIDTH, WIDTH), 1);
         graft_index heard = GRAFT_NONE;
         uint32_t own_reads = 0;
         for (uint32_t i = 0; i < STEPS; i++) {
@@ -94,7 +92,7 @@ static void test_hoisted(void **state)
             x = build_node(graph, GRAFT_OP_matmul, NULL, x, own, GRAFT_NONE);
             x = build_node(graph, GRAFT_OP_add, NULL, x, heard, GRAFT_NONE);
         }
-        assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+        CHECK_OK(graft_graph_add_output(graph, x));
         graft_order order = build_order(env->life, graph);
         graft_distances distances;
         graft_schedule schedule;
@@ -118,23 +116,22 @@ static void test_hoisted(void **state)
 /* Four weights of a quarter of a megabyte, read in turning directions: what was read last is near,
  * and the first one has seen all others; three of them and what else there is are more than 0.75.
  */
-static void test_turning(void **state)
+CHECK_CASE(test_turning)
 {
     enum { GATES = 4, STEPS = 6, WIDTH = 256 };
     static const uint32_t want[GATES] = {GRAFT_DISTANCE_OWN, GRAFT_DISTANCE_OWN,
                                          GRAFT_DISTANCE_NEAR, GRAFT_DISTANCE_NEAR};
-    graft_env *env = *state;
     graft_graph *graph = build_graph(env->life);
-    graft_index x = build_input(graph, build_shape(2, 1, WIDTH, 0, 0), 0);
+    graft_index x = build_input(graph, SHAPE(1, WIDTH), 0);
     graft_index weights[GATES];
     for (uint32_t gate = 0; gate < GATES; gate++) {
-        weights[gate] = build_weight(graph, build_shape(2, WIDTH, WIDTH, 0, 0), gate);
+        weights[gate] = build_weight(graph, SHAPE(WIDTH, WIDTH), gate);
     }
     for (uint32_t i = 0; i < STEPS * GATES; i++) {
         uint32_t gate = i / GATES % 2 == 0 ? i % GATES : GATES - 1 - i % GATES;
         x = build_node(graph, GRAFT_OP_matmul, NULL, x, weights[gate], GRAFT_NONE);
     }
-    assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, x));
     graft_order order = build_order(env->life, graph);
     graft_distances distances;
     graft_distances_find(env->scratch, graph, &order, &distances);
@@ -145,16 +142,15 @@ static void test_turning(void **state)
 
 /* A filter of a few kilobytes beside images of four megabytes each has left the core's caches when
  * its turn comes again. */
-static void test_working(void **state)
+CHECK_CASE(test_working)
 {
-    graft_env *env = *state;
     for (int32_t side = 8; side <= 128; side += 120) {
         graft_graph *graph = build_graph(env->life);
-        graft_index x = build_input(graph, build_shape(4, 1, 64, side, side), 0);
-        graft_index w = build_weight(graph, build_shape(4, 64, 64, 1, 1), 0);
+        graft_index x = build_input(graph, SHAPE(1, 64, side, side), 0);
+        graft_index w = build_weight(graph, SHAPE(64, 64, 1, 1), 0);
         graft_index y = build_conv(graph, x, w, 0);
         y = build_node(graph, GRAFT_OP_relu, NULL, y, 0, 0);
-        assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+        CHECK_OK(graft_graph_add_output(graph, y));
         graft_order order = build_order(env->life, graph);
         graft_distances distances;
         graft_distances_find(env->scratch, graph, &order, &distances);
@@ -167,18 +163,17 @@ static void test_working(void **state)
 }
 
 /* The distance is part of the text, and of the key. */
-static void test_text(void **state)
+CHECK_CASE(test_text)
 {
-    graft_env *env = *state;
     for (uint32_t distance = 0; distance < GRAFT_DISTANCE_COUNT; distance++) {
         graft_signature s;
         graft_signature back;
         graft_buffer text = {.arena = env->life};
-        graft_shape shape = build_shape(4, 1, 32, 8, 8);
+        graft_shape shape = SHAPE(1, 32, 8, 8);
         graft_signature_of_reorder(&shape, 0, 1, &s);
         s.distance = (uint8_t)distance;
         graft_signature_print(&s, &text);
-        assert_int_equal(graft_signature_parse(env, text.data, &back), GRAFT_OK);
+        CHECK_OK(graft_signature_parse(env, text.data, &back));
         assert_true(graft_signature_equal(&s, &back));
     }
 }
@@ -195,7 +190,7 @@ static graft_signature image_signature(uint8_t op, uint8_t inputs, int32_t side)
     s.distance = GRAFT_DISTANCE_MEMORY;
     for (uint32_t k = 0; k < inputs; k++) {
         bool image = k == 0 || op != GRAFT_OP_scale_shift;
-        s.inputs[k] = image ? build_shape(4, 1, 64, side, side) : build_shape(1, 64, 0, 0, 0);
+        s.inputs[k] = image ? SHAPE(1, 64, side, side) : SHAPE(64);
         s.const_mask = (uint8_t)(s.const_mask | (image ? 0U : 1U << k));
     }
     return s;
@@ -203,7 +198,7 @@ static graft_signature image_signature(uint8_t op, uint8_t inputs, int32_t side)
 
 /* Results are passed on: the next run reads them, and writes to where they came from. After
  * thousands of runs numbers are normal still. */
-static void test_passing(void **state)
+CHECK_CASE(test_passing)
 {
     static const struct {
         uint8_t op;
@@ -219,16 +214,15 @@ static void test_passing(void **state)
         {GRAFT_OP_relu,            1, false, 7 }, /* So little is near in any case. */
         {GRAFT_OP_global_avg_pool, 1, false, 32},
     };
-    graft_env *env = *state;
     graft_device *device = check_device_open(env);
     for (uint32_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         double samples[2 * GRAFT_KERNEL_MOST * 2];
         graft_trial trial;
         graft_signature s = image_signature(rows[i].op, rows[i].inputs, rows[i].side);
-        assert_int_equal(graft_trial_open(env, device, &s, samples, 2, &trial), GRAFT_OK);
+        CHECK_OK(graft_trial_open(env, device, &s, samples, 2, &trial));
         assert_int_equal(trial.passes_on, rows[i].passes);
         float last = trial.inputs[0][0];
-        assert_int_equal(graft_trial_qualify(env, &trial), GRAFT_OK);
+        CHECK_OK(graft_trial_qualify(env, &trial));
         for (uint32_t k = 0; k < trial.contestant_count; k++) {
             graft_contestant *c = &trial.contestants[k];
             assert_true(c->dropped ||
@@ -246,30 +240,29 @@ static void test_passing(void **state)
 /* A product of one row and a weight of a quarter of a megabyte is measured with as many copies of
  * it as networks of its distance read between two reads; without copies where all stays near. One
  * run is thrown away after a switch. */
-static void test_copies(void **state)
+CHECK_CASE(test_copies)
 {
     static const uint32_t copies[GRAFT_DISTANCE_COUNT] = {
         [GRAFT_DISTANCE_OWN] = 0,     [GRAFT_DISTANCE_NEAR] = 5, [GRAFT_DISTANCE_EDGE] = 9,
         [GRAFT_DISTANCE_SHARED] = 24, [GRAFT_DISTANCE_FAR] = 72, [GRAFT_DISTANCE_MEMORY] = 384,
     };
-    graft_env *env = *state;
     graft_device *device = check_device_open(env);
     const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
-    const graft_shape shapes[2] = {build_shape(2, 1, 256, 0, 0), build_shape(2, 256, 256, 0, 0)};
+    const graft_shape shapes[2] = {SHAPE(1, 256), SHAPE(256, 256)};
     for (uint32_t distance = 0; distance < GRAFT_DISTANCE_COUNT; distance++) {
         double samples[2 * GRAFT_KERNEL_MOST * 2];
         graft_trial trial;
         graft_signature s = check_signature(env, GRAFT_OP_matmul, attrs, shapes, 2, 0);
         s.distance = (uint8_t)distance;
-        assert_int_equal(graft_trial_open(env, device, &s, samples, 2, &trial), GRAFT_OK);
-        assert_int_equal(graft_trial_qualify(env, &trial), GRAFT_OK);
+        CHECK_OK(graft_trial_open(env, device, &s, samples, 2, &trial));
+        CHECK_OK(graft_trial_qualify(env, &trial));
         for (uint32_t k = 0; k < trial.contestant_count; k++) {
             graft_contestant *c = &trial.contestants[k];
             if (c->dropped) {
                 continue;
             }
             assert_int_equal(c->kernel->turn_count, copies[distance]);
-            assert_int_equal(graft_trial_round(env, &trial, c, 1, NULL), GRAFT_OK); /* One run. */
+            CHECK_OK(graft_trial_round(env, &trial, c, 1, NULL)); /* One run. */
             if (copies[distance] > 0) {
                 assert_int_equal(c->kernel->turn, 2 * c->kernel->turn_stride % copies[distance]);
             }
@@ -280,18 +273,17 @@ static void test_copies(void **state)
 }
 
 /* Two copies of a megabyte that take one and a quarter. */
-static void test_overlap(void **state)
+CHECK_CASE(test_overlap)
 {
-    graft_env *env = *state;
     graft_device *device = check_device_open(env);
-    const graft_shape shapes[2] = {build_shape(2, 1, 512, 0, 0), build_shape(2, 512, 512, 0, 0)};
+    const graft_shape shapes[2] = {SHAPE(1, 512), SHAPE(512, 512)};
     double samples[2 * GRAFT_KERNEL_MOST * 2];
     graft_trial trial;
     graft_signature s = check_signature(env, GRAFT_OP_matmul, NULL, shapes, 2, 0);
     s.const_mask = 2;
     s.distance = GRAFT_DISTANCE_NEAR;
-    assert_int_equal(graft_trial_open(env, device, &s, samples, 2, &trial), GRAFT_OK);
-    assert_int_equal(graft_trial_qualify(env, &trial), GRAFT_OK);
+    CHECK_OK(graft_trial_open(env, device, &s, samples, 2, &trial));
+    CHECK_OK(graft_trial_qualify(env, &trial));
     for (uint32_t k = 0; k < trial.contestant_count; k++) {
         const graft_kernel *kernel = trial.contestants[k].kernel;
         if (!trial.contestants[k].dropped) {
@@ -306,21 +298,18 @@ static void test_overlap(void **state)
 
 /* Constants of a few hundred bytes lie as far away as all others, and a copy does not follow the
  * one before in memory, where hardware would fetch it in advance. */
-static void test_small_copies(void **state)
+CHECK_CASE(test_small_copies)
 {
     enum { CHANNELS = 100, COPIES = (6 << 20) / (2 * 448) + 1 }; /* In whole lines. */
-    graft_env *env = *state;
     graft_device *device = check_device_open(env);
-    const graft_shape shapes[3] = {build_shape(4, 1, CHANNELS, 2, 2),
-                                   build_shape(1, CHANNELS, 0, 0, 0),
-                                   build_shape(1, CHANNELS, 0, 0, 0)};
+    const graft_shape shapes[3] = {SHAPE(1, CHANNELS, 2, 2), SHAPE(CHANNELS), SHAPE(CHANNELS)};
     double samples[2 * GRAFT_KERNEL_MOST * 2];
     graft_trial trial;
     graft_signature s = check_signature(env, GRAFT_OP_scale_shift, NULL, shapes, 3, 0);
     s.const_mask = 6;
     s.distance = GRAFT_DISTANCE_SHARED;
-    assert_int_equal(graft_trial_open(env, device, &s, samples, 2, &trial), GRAFT_OK);
-    assert_int_equal(graft_trial_qualify(env, &trial), GRAFT_OK);
+    CHECK_OK(graft_trial_open(env, device, &s, samples, 2, &trial));
+    CHECK_OK(graft_trial_qualify(env, &trial));
     for (uint32_t k = 0; k < trial.contestant_count; k++) {
         graft_kernel *kernel = trial.contestants[k].kernel;
         if (trial.contestants[k].dropped || kernel->plain == NULL) {
@@ -340,13 +329,4 @@ static void test_small_copies(void **state)
     }
     graft_trial_close(&trial);
     graft_device_close(device);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_distance),     CHECK_TEST(test_hoisted), CHECK_TEST(test_turning),
-        CHECK_TEST(test_text),         CHECK_TEST(test_passing), CHECK_TEST(test_copies),
-        CHECK_TEST(test_small_copies), CHECK_TEST(test_overlap), CHECK_TEST(test_working)};
-    return cmocka_run_group_tests_name("distance", tests, NULL, NULL);
 }

@@ -91,8 +91,8 @@ static void try_conv(maker *m)
     int32_t groups = depthwise ? shape->dims[1] : 1;
     filters = depthwise ? shape->dims[1] : filters;
     const int32_t attrs[10] = {1 + below(m, 2), 1, pad, pad, pad, pad, 1, 1, groups, below(m, 5)};
-    graft_index w = add_weight(m, build_shape(4, filters, shape->dims[1] / groups, taps, taps));
-    graft_index inputs[4] = {x, w, add_weight(m, build_shape(1, filters, 0, 0, 0)), any_value(m)};
+    graft_index w = add_weight(m, SHAPE(filters, shape->dims[1] / groups, taps, taps));
+    graft_index inputs[4] = {x, w, add_weight(m, SHAPE(filters)), any_value(m)};
     static const uint32_t ops[3] = {GRAFT_OP_conv, GRAFT_OP_conv_bias, GRAFT_OP_conv_bias_add};
     try_node(m, ops[below(m, 3)], attrs, inputs);
 }
@@ -106,9 +106,8 @@ static void try_product(maker *m)
     if (shape->rank < 2) {
         return;
     }
-    graft_index inputs[3] = {
-        x, add_weight(m, build_shape(2, shape->dims[shape->rank - 1], columns, 0, 0)),
-        add_weight(m, build_shape(1, columns, 0, 0, 0))};
+    graft_index inputs[3] = {x, add_weight(m, SHAPE(shape->dims[shape->rank - 1], columns)),
+                             add_weight(m, SHAPE(columns))};
     try_node(m, below(m, 2) == 0 ? GRAFT_OP_matmul : GRAFT_OP_matmul_bias, attrs, inputs);
 }
 
@@ -174,7 +173,7 @@ static void try_others(maker *m)
     const graft_shape *shape = shape_of(m, x);
     const int32_t window[10] = {2, 3, 1, 2, 0, 1, 1, 1, 1, 1};
     if (shape->rank >= 2 && below(m, 2) == 0) {
-        graft_shape channels = build_shape(1, shape->dims[1], 0, 0, 0);
+        graft_shape channels = SHAPE(shape->dims[1]);
         const graft_index inputs[3] = {x, add_weight(m, channels), add_weight(m, channels)};
         try_node(m, GRAFT_OP_scale_shift, NULL, inputs);
     } else {
@@ -235,8 +234,8 @@ static void try_residual(maker *m)
     }
     inputs[3] = draw_half(m, inputs[3]);
     int32_t filters = shape_of(m, inputs[3])->dims[1];
-    inputs[1] = add_weight(m, build_shape(4, filters, shape_of(m, inputs[0])->dims[1], 3, 3));
-    inputs[2] = add_weight(m, build_shape(1, filters, 0, 0, 0));
+    inputs[1] = add_weight(m, SHAPE(filters, shape_of(m, inputs[0])->dims[1], 3, 3));
+    inputs[2] = add_weight(m, SHAPE(filters));
     try_node(m, GRAFT_OP_conv_bias_add, attrs, inputs);
 }
 
@@ -274,14 +273,13 @@ static void make_graph(maker *m)
     memset(m->data, 0, sizeof(m->data));
     m->graph = build_graph_within(m->env->unit, (graft_limits){64, VALUES, 320, 8});
     int32_t channels = m->block > 1 ? (int32_t)m->block * (1 + below(m, 2)) : 1 + below(m, 17);
-    add_input(m, build_shape(4, 1 + (m->pieces ? 0 : below(m, 2)), channels, 5, 6), 0);
+    add_input(m, SHAPE(1 + (m->pieces ? 0 : below(m, 2)), channels, 5, 6), 0);
     add_input(m, *shape_of(m, m->pool[0]), 1);
     while (graft_graph_node_count(m->graph) < NODES && m->graph->value_end < VALUES - 8) {
         try_any(m);
     }
     for (uint32_t i = 0; i < 3; i++) { /* Any values, inputs and views among them. */
-        assert_int_equal(graft_graph_add_output(m->graph, m->pool[m->pool_count - 1 - i * 3]),
-                         GRAFT_OK);
+        CHECK_OK(graft_graph_add_output(m->graph, m->pool[m->pool_count - 1 - i * 3]));
     }
 }
 
@@ -300,15 +298,15 @@ static graft_cost *open_unmeasured(graft_env *env, graft_device *device, const c
     graft_cost *cost = NULL;
     uint32_t count = 0;
     const graft_signature *probes = graft_roofline_probes(env->scratch, &count);
-    assert_int_equal(graft_database_open(env, path, &database), GRAFT_OK);
+    CHECK_OK(graft_database_open(env, path, &database));
     graft_database_select(database, graft_device_name(device), graft_device_library(device));
     for (uint32_t i = 0; i < count; i++) {
         graft_cost_entry entry = {.median_ns = 1000.0 * (i + 1), .rounds = 1};
         graft_database_add(database, &probes[i], &entry);
     }
-    assert_int_equal(graft_database_save(env, database), GRAFT_OK);
+    CHECK_OK(graft_database_save(env, database));
     graft_database_close(database);
-    assert_int_equal(graft_cost_open(env, device, path, &cost), GRAFT_OK);
+    CHECK_OK(graft_cost_open(env, device, path, &cost));
     graft_cost_set_estimating(cost, true);
     return cost;
 }
@@ -367,7 +365,7 @@ static void check_subject(graft_env *env, graft_cost *cost, const subject *s)
             outputs[k] = GRAFT_NEW(env->unit, float, count);
             memset(outputs[k], 0xff, count * sizeof(float)); /* NaN */
         }
-        assert_int_equal(graft_executor_run(env, executor, inputs, outputs), GRAFT_OK);
+        CHECK_OK(graft_executor_run(env, executor, inputs, outputs));
         for (uint32_t k = 0; k < graph->output_count; k++) {
             graft_index v = graph->outputs[k];
             check_close(outputs[k], s->values[v],
@@ -378,13 +376,10 @@ static void check_subject(graft_env *env, graft_cost *cost, const subject *s)
     graft_executor_close(executor);
 }
 
-static void test_random_graphs(void **state)
+CHECK_CASE(test_random_graphs)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
     graft_device *device = check_device_open(env);
-    graft_cost *cost =
-        open_unmeasured(env, device, graft_arena_printf(env->life, "%s/costs", folder));
+    graft_cost *cost = open_unmeasured(env, device, check_path("costs"));
     graft_rng rng;
     maker *m = GRAFT_NEW(env->life, maker, 1);
     graft_rng_seed(&rng, 21);
@@ -401,9 +396,8 @@ static void test_random_graphs(void **state)
         check_subject(env, cost, &random);
         graft_arena_reset(env->unit);
     }
-    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(env, cost));
     graft_device_close(device);
-    check_folder_remove(folder);
 }
 
 /* ------------------------------------------------------------ random layouts */
@@ -462,21 +456,21 @@ static void invent_costs(graft_env *env, const maker *m, const graft_device *dev
     inventor i = {.rng = m->rng};
     graft_plan plan;
     graft_order order = build_order(env->unit, m->graph);
-    assert_int_equal(graft_database_open(env, path, &i.database), GRAFT_OK);
+    CHECK_OK(graft_database_open(env, path, &i.database));
     graft_database_select(i.database, graft_device_name(device), graft_device_library(device));
     const graft_plan_request request = {
         .graph = m->graph, .order = &order, .source = invent, .context = &i};
     graft_plan_build(env->unit, &request, &plan);
     assert_int_equal(plan.missing_count, 0);
     count_encounters(env, m->graph, &order, &plan, met);
-    assert_int_equal(graft_database_save(env, i.database), GRAFT_OK);
+    CHECK_OK(graft_database_save(env, i.database));
     graft_database_close(i.database);
 }
 
 /* Runs random graphs under random plans: whatever is chosen, results are the same. */
 static encounters run_random_plans(graft_env *env, maker *m, uint32_t count, const char *name)
 {
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     graft_device *device = check_device_open(env);
     encounters met = {.blocked = 0};
     for (uint32_t i = 0; i < count; i++) {
@@ -490,17 +484,15 @@ static encounters run_random_plans(graft_env *env, maker *m, uint32_t count, con
                                 .graph = m->graph,
                                 .values = values};
         check_subject(env, cost, &random);
-        assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+        CHECK_OK(graft_cost_close(env, cost));
         graft_arena_reset(env->unit);
     }
     graft_device_close(device);
-    check_folder_remove(folder);
     return met;
 }
 
-static void test_random_layouts(void **state)
+CHECK_CASE(test_random_layouts)
 {
-    graft_env *env = *state;
     graft_rng rng;
     maker *m = GRAFT_NEW(env->life, maker, 1);
     graft_rng_seed(&rng, 23);
@@ -511,9 +503,8 @@ static void test_random_layouts(void **state)
     assert_true(met.blocked > GRAPHS / 2); /* The test meets what it is about. */
 }
 
-static void test_random_views(void **state)
+CHECK_CASE(test_random_views)
 {
-    graft_env *env = *state;
     graft_rng rng;
     maker *m = GRAFT_NEW(env->life, maker, 1);
     graft_rng_seed(&rng, 24);
@@ -560,7 +551,7 @@ static uint32_t prefer_winograd(graft_env *env, graft_cost *cost, const graft_gr
         }
         graft_signature_of_node(graph, order.order[i], &choice, false, &s);
         s.distance = distances.nodes[order.order[i]];
-        assert_int_equal(graft_signature_outputs(&s, outputs), GRAFT_OK);
+        CHECK_OK(graft_signature_outputs(&s, outputs));
         if (graft_winograd_plan(&s, outputs, 2, &plan)) {
             graft_cost_entry entry = {.median_ns = 1.0, .rounds = 1};
             (void)snprintf(entry.implementation, sizeof(entry.implementation),
@@ -581,10 +572,10 @@ static uint32_t check_model(graft_env *env, graft_cost *cost, const graft_zoo_en
     graft_rng rng;
     maker m = {.env = env, .rng = &rng};
     graft_rng_seed(&rng, 22);
-    assert_int_equal(graft_zoo_open(env, env->unit, entry, true, &model), GRAFT_OK);
+    CHECK_OK(graft_zoo_open(env, env->unit, entry, true, &model));
     const graft_graph *graph = &model->graph;
     const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
-    assert_int_equal(graft_model_fold_weights(env, env->unit, model, graph, &weights), GRAFT_OK);
+    CHECK_OK(graft_model_fold_weights(env, env->unit, model, graph, &weights));
     for (graft_index v = 0; v < graph->value_end; v++) {
         const graft_value *value = &graph->values[v];
         if (value->kind == GRAFT_VALUE_WEIGHT) {
@@ -604,13 +595,10 @@ static uint32_t check_model(graft_env *env, graft_cost *cost, const graft_zoo_en
 }
 
 /* Every model of the zoo; of the transformers two layers. */
-static void test_models(void **state)
+CHECK_CASE(test_models)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
     graft_device *device = check_device_open(env);
-    graft_cost *cost =
-        open_unmeasured(env, device, graft_arena_printf(env->life, "%s/costs", folder));
+    graft_cost *cost = open_unmeasured(env, device, check_path("costs"));
     uint32_t count = 0;
     uint32_t winograd = 0;
     const graft_zoo_entry *zoo = graft_zoo(&count);
@@ -619,19 +607,15 @@ static void test_models(void **state)
         graft_arena_reset(env->unit);
     }
     assert_true(winograd >= 50);
-    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(env, cost));
     graft_device_close(device);
-    check_folder_remove(folder);
 }
 
 /* A place outside of a table is refused when the model runs. */
-static void test_place_outside(void **state)
+CHECK_CASE(test_place_outside)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
     graft_device *device = check_device_open(env);
-    graft_cost *cost =
-        open_unmeasured(env, device, graft_arena_printf(env->life, "%s/costs", folder));
+    graft_cost *cost = open_unmeasured(env, device, check_path("costs"));
     const graft_zoo_entry *entry = NULL;
     graft_model *model = NULL;
     graft_weights weights;
@@ -639,12 +623,11 @@ static void test_place_outside(void **state)
     int64_t places[128] = {0};
     const float *inputs[3];
     float *outputs[2];
-    assert_int_equal(graft_zoo_find(env, "bert", &entry), GRAFT_OK);
-    assert_int_equal(graft_zoo_open(env, env->unit, entry, true, &model), GRAFT_OK);
+    CHECK_OK(graft_zoo_find(env, "bert", &entry));
+    CHECK_OK(graft_zoo_open(env, env->unit, entry, true, &model));
     const graft_graph *graph = &model->graph;
-    assert_int_equal(graft_model_fold_weights(env, env->unit, model, graph, &weights), GRAFT_OK);
-    assert_int_equal(graft_executor_open_model(env, cost, model, graph, &weights, &executor),
-                     GRAFT_OK);
+    CHECK_OK(graft_model_fold_weights(env, env->unit, model, graph, &weights));
+    CHECK_OK(graft_executor_open_model(env, cost, model, graph, &weights, &executor));
     for (uint32_t k = 0; k < 3; k++) {
         inputs[k] = (const float *)(const void *)places;
     }
@@ -653,42 +636,37 @@ static void test_place_outside(void **state)
         outputs[k] = GRAFT_NEW(env->unit, float, (size_t)count);
     }
     places[5] = -1;
-    assert_int_equal(graft_executor_run(env, executor, inputs, outputs), GRAFT_OK);
+    CHECK_OK(graft_executor_run(env, executor, inputs, outputs));
     places[5] = 2;
     check_failed(env, graft_executor_run(env, executor, inputs, outputs), GRAFT_BAD_INPUT,
                  "place 2 lies outside of a table of 2 rows");
     graft_executor_close(executor);
-    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(env, cost));
     graft_device_close(device);
-    check_folder_remove(folder);
 }
 
 /* ---------------------------------------------------------- refusals, timing */
 
-static void test_refusals(void **state)
+CHECK_CASE(test_refusals)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
     graft_device *device = check_device_open(env);
-    graft_cost *cost =
-        open_unmeasured(env, device, graft_arena_printf(env->life, "%s/costs", folder));
+    graft_cost *cost = open_unmeasured(env, device, check_path("costs"));
     graft_graph *graph = build_graph(env->life);
     graft_executor *executor = NULL;
-    graft_shape shape = build_shape(2, 3, 4, 0, 0);
+    graft_shape shape = SHAPE(3, 4);
     graft_index node = GRAFT_NONE;
     const float *none[160] = {NULL};
     graft_index x = build_input(graph, shape, 0);
     graft_index w = build_weight(graph, shape, 0);
     x = build_node(graph, GRAFT_OP_add, NULL, x, w, 0);
-    assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, x));
     check_failed(env, graft_executor_open(env, cost, graph, find_data, none, &executor),
                  GRAFT_BAD_INPUT, "has no data");
-    assert_int_equal(graft_graph_add_opaque(graph, 7, &x, 1, &shape, 1, &node), GRAFT_OK);
+    CHECK_OK(graft_graph_add_opaque(graph, 7, &x, 1, &shape, 1, &node));
     check_failed(env, graft_executor_open(env, cost, graph, find_data, none, &executor),
                  GRAFT_UNSUPPORTED, "number 7 of a model");
-    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(env, cost));
     graft_device_close(device);
-    check_folder_remove(folder);
 }
 
 static graft_executor *open_chain(graft_env *env, graft_cost *cost, uint32_t length)
@@ -699,14 +677,12 @@ static graft_executor *open_chain(graft_env *env, graft_cost *cost, uint32_t len
     const float *const *data = none;
     void *context = NULL;
     memcpy(&context, &data, sizeof(context));
-    graft_index x = build_input(graph, build_shape(2, 256, 256, 0, 0), 0);
+    graft_index x = build_input(graph, SHAPE(256, 256), 0);
     for (uint32_t i = 0; i < length; i++) {
         x = build_node(graph, GRAFT_OP_tanh, NULL, x, 0, 0);
     }
-    assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
-    if (graft_executor_open(env, cost, graph, find_data, context, &executor) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
+    CHECK_OK(graft_graph_add_output(graph, x));
+    CHECK_OK(graft_executor_open(env, cost, graph, find_data, context, &executor));
     return executor;
 }
 
@@ -717,51 +693,44 @@ static uint64_t packed_bytes(graft_env *env, graft_cost *cost, const float **dat
     graft_executor *executor = NULL;
     graft_executor_memory memory;
     const int32_t attrs[GRAFT_MAX_ATTRS] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
-    graft_index x = build_input(graph, build_shape(4, 1, 32, 8, 8), 0);
-    graft_index w = build_weight(graph, build_shape(4, 32, 32, 3, 3), 0);
+    graft_index x = build_input(graph, SHAPE(1, 32, 8, 8), 0);
+    graft_index w = build_weight(graph, SHAPE(32, 32, 3, 3), 0);
     float *filter = GRAFT_NEW(env->life, float, 32 * 32 * 9);
     data[w] = filter;
     for (uint32_t i = 0; i < length; i++) {
         x = build_node(graph, GRAFT_OP_conv, attrs, x, w, 0);
     }
-    assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
-    assert_int_equal(graft_executor_open(env, cost, graph, find_data, data, &executor), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, x));
+    CHECK_OK(graft_executor_open(env, cost, graph, find_data, data, &executor));
     graft_executor_memory_of(executor, &memory);
     graft_executor_close(executor);
     return memory.packed_bytes;
 }
 
 /* Steps of an unrolled cell share their weights: packed once, not once per step. */
-static void test_weights_are_shared(void **state)
+CHECK_CASE(test_weights_are_shared)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
     graft_device *device = check_device_open(env);
-    graft_cost *cost =
-        open_unmeasured(env, device, graft_arena_printf(env->life, "%s/costs", folder));
+    graft_cost *cost = open_unmeasured(env, device, check_path("costs"));
     const float *data[16] = {NULL};
     uint64_t one = packed_bytes(env, cost, data, 1);
     assert_true(one > 0);
     assert_true(packed_bytes(env, cost, data, 3) == one);
-    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(env, cost));
     graft_device_close(device);
-    check_folder_remove(folder);
 }
 
 /* Sixty functions take about sixty times as long as one; a graph as long as itself. The bounds are
  * so wide that they hold on a busy machine, too. */
-static void test_compare(void **state)
+CHECK_CASE(test_compare)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
     graft_device *device = check_device_open(env);
-    graft_cost *cost =
-        open_unmeasured(env, device, graft_arena_printf(env->life, "%s/costs", folder));
+    graft_cost *cost = open_unmeasured(env, device, check_path("costs"));
     graft_executor *shorter = open_chain(env, cost, 1);
     graft_executor *longer = open_chain(env, cost, 60);
     graft_comparison c;
     graft_executor_memory memory;
-    assert_int_equal(graft_executor_compare(env, shorter, longer, 15, &c), GRAFT_OK);
+    CHECK_OK(graft_executor_compare(env, shorter, longer, 15, &c));
     assert_int_equal(c.rounds, 15);
     assert_true(c.a.median_ns > 0.0 && c.b.median_ns > c.a.median_ns);
     assert_true(c.ratio > 4.0 && c.ratio < 900.0);
@@ -770,12 +739,11 @@ static void test_compare(void **state)
     assert_true(memory.peak_bytes - memory.workspace_bytes == 3 * 256 * 256 * 4);
     graft_executor_close(shorter);
     graft_executor_close(longer);
-    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(env, cost));
     graft_device_close(device);
-    check_folder_remove(folder);
 }
 
-static void test_gains(void **state)
+CHECK_CASE(test_gains)
 {
     static const struct {
         graft_comparison c;
@@ -789,24 +757,7 @@ static void test_gains(void **state)
         {{.ratio = 1.10, .ratio_spread = 0.01, .control = 1.00, .rounds = 25}, false},
         {{.ratio = 1.00, .ratio_spread = 0.00, .control = 1.00, .rounds = 25}, false},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         assert_int_equal(graft_comparison_is_gain(&rows[i].c), rows[i].gain);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_random_graphs),
-        CHECK_TEST(test_random_layouts),
-        CHECK_TEST(test_random_views),
-        CHECK_TEST(test_models),
-        CHECK_TEST(test_place_outside),
-        CHECK_TEST(test_refusals),
-        CHECK_TEST(test_weights_are_shared),
-        CHECK_TEST(test_compare),
-        CHECK_TEST(test_gains),
-    };
-    return cmocka_run_group_tests_name("executor", tests, NULL, NULL);
 }

@@ -71,7 +71,7 @@ static graft_index add_scale(subject *t, const writing *w, graft_index x)
     if (w->scale == SCALE_NONE) {
         return x;
     }
-    graft_index number = build_weight(graph, build_shape(1, w->tensor ? COLUMNS : 1, 0, 0, 0), 0);
+    graft_index number = build_weight(graph, SHAPE(w->tensor ? COLUMNS : 1), 0);
     return w->scale == SCALE_DIVISOR ? build_node(graph, GRAFT_OP_div, NULL, x, number, 0)
            : w->scale == SCALE_LEFT  ? build_node(graph, GRAFT_OP_mul, NULL, number, x, 0)
                                      : build_node(graph, GRAFT_OP_mul, NULL, x, number, 0);
@@ -81,33 +81,33 @@ static void write_graph(graft_env *env, const writing *w, subject *t)
 {
     *t = (subject){.graph = build_graph(env->unit), .number = 1.75F};
     graft_graph *graph = t->graph;
-    const graft_shape q = w->plain ? build_shape(4, BATCH, HEADS, ROWS, HEAD)
-                                   : build_shape(4, BATCH, ROWS, HEADS, HEAD);
-    const graft_shape k = w->plain ? build_shape(4, BATCH, HEADS, HEAD, COLUMNS)
-                                   : build_shape(4, BATCH, COLUMNS, HEADS, HEAD);
-    const graft_shape v = w->plain ? build_shape(4, BATCH, HEADS, COLUMNS, HEAD + 1)
-                                   : build_shape(4, BATCH, COLUMNS, HEADS, HEAD + 1);
+    const graft_shape q =
+        w->plain ? SHAPE(BATCH, HEADS, ROWS, HEAD) : SHAPE(BATCH, ROWS, HEADS, HEAD);
+    const graft_shape k =
+        w->plain ? SHAPE(BATCH, HEADS, HEAD, COLUMNS) : SHAPE(BATCH, COLUMNS, HEADS, HEAD);
+    const graft_shape v =
+        w->plain ? SHAPE(BATCH, HEADS, COLUMNS, HEAD + 1) : SHAPE(BATCH, COLUMNS, HEADS, HEAD + 1);
     graft_index queries = add_turned(graph, build_input(graph, q, 0), 1, 3, w->plain);
     graft_index keys = add_turned(graph, build_input(graph, k, 1), 3, 1, w->plain);
     graft_index x = build_node(graph, GRAFT_OP_matmul, NULL, queries, keys, 0);
     graft_index scores = x;
     x = add_scale(t, w, x);
     if (w->masked) {
-        graft_index mask = build_input(graph, build_shape(4, BATCH, 1, 1, COLUMNS), 3);
+        graft_index mask = build_input(graph, SHAPE(BATCH, 1, 1, COLUMNS), 3);
         x = build_node(graph, GRAFT_OP_add, NULL, mask, x, 0);
     }
     x = build_node(graph, GRAFT_OP_softmax, &w->axis, x, 0, 0);
     if (w->given) {
-        assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+        CHECK_OK(graft_graph_add_output(graph, x));
     }
     if (w->twice) {
         graft_index other = build_node(graph, GRAFT_OP_relu, NULL, scores, 0, 0);
-        assert_int_equal(graft_graph_add_output(graph, other), GRAFT_OK);
+        CHECK_OK(graft_graph_add_output(graph, other));
     }
     graft_index values = add_turned(graph, build_input(graph, v, 2), 1, 3, w->plain);
     x = build_node(graph, GRAFT_OP_matmul, NULL, x, values, 0);
     t->last = x;
-    assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, x));
     t->weight = (graft_model_weight){.data = &t->number};
     t->model = (graft_model){.weight_count = 1, .weights = &t->weight};
     for (graft_index i = 0; i < graph->value_end; i++) {
@@ -124,7 +124,7 @@ static void check_values(graft_env *env, subject *t, const graft_order *order,
                          const graft_group *group)
 {
     const float *in[GRAFT_MAX_INPUTS] = {NULL};
-    assert_int_equal(graft_float_graph(env, env->unit, t->graph, order, t->values), GRAFT_OK);
+    CHECK_OK(graft_float_graph(env, env->unit, t->graph, order, t->values));
     for (uint32_t k = 0; k < group->signature.input_count; k++) {
         in[k] = t->values[group->inputs[k]];
     }
@@ -136,9 +136,8 @@ static void check_values(graft_env *env, subject *t, const graft_order *order,
     }
 }
 
-static void test_found(void **state)
+CHECK_CASE(test_found)
 {
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         subject t;
         graft_groups groups;
@@ -157,9 +156,8 @@ static void test_found(void **state)
 }
 
 /* A number that nobody knows; a node in between that overwrites what the group is yet to read. */
-static void test_refused(void **state)
+CHECK_CASE(test_refused)
 {
-    graft_env *env = *state;
     subject t;
     graft_groups groups;
     write_graph(env, &rows[0], &t);
@@ -199,7 +197,7 @@ static bool fuses(void *context, const graft_signature *signature)
 }
 
 /* Eight nodes of 10 ns each, or one step: what the plan says is what its schedule costs. */
-static void test_plans(void **state)
+CHECK_CASE(test_plans)
 {
     static const struct {
         source source;
@@ -211,7 +209,6 @@ static void test_plans(void **state)
         {{.group_ns = 79.0},                                   8, 80.0},
         {{.group_ns = 79.0, .fuses = true, .estimates = true}, 8, 80.0},
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++) {
         subject t;
         graft_plan plan;
@@ -247,34 +244,33 @@ static void test_plans(void **state)
 }
 
 /* ViT's attention by the costs of an H200: one step, of which each node has a share. */
-static void test_shares(void **state)
+CHECK_CASE(test_shares)
 {
-    graft_env *env = *state;
     graft_device *device = NULL;
     graft_cost *cost = NULL;
     graft_cost_total total;
     graft_cost_node by_node[VALUES];
     const float number = 8.0F;
-    const graft_shape heads = build_shape(4, 1, 197, 12, 64);
+    const graft_shape heads = SHAPE(1, 197, 12, 64);
     graft_graph *graph = build_graph(env->unit);
     graft_index q = add_turned(graph, build_input(graph, heads, 0), 1, 3, false);
     graft_index k = add_turned(graph, build_input(graph, heads, 1), 3, 1, false);
     graft_index v = add_turned(graph, build_input(graph, heads, 2), 1, 3, false);
-    graft_index scale = build_weight(graph, build_shape(1, 1, 0, 0, 0), 0);
+    graft_index scale = build_weight(graph, SHAPE(1), 0);
     const int32_t axis = 3;
     graft_index x = build_node(graph, GRAFT_OP_matmul, NULL, q, k, 0);
     graft_index first = graph->values[x].node;
     x = build_node(graph, GRAFT_OP_div, NULL, x, scale, 0);
     x = build_node(graph, GRAFT_OP_softmax, &axis, x, 0, 0);
     x = build_node(graph, GRAFT_OP_matmul, NULL, x, v, 0);
-    assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, x));
     const graft_order order = build_order(env->unit, graph);
     const graft_model_weight weight = {.data = &number};
     const graft_model model = {.weight_count = 1, .weights = &weight};
-    assert_int_equal(graft_device_open(env, "h200-fp16", 1, &device), GRAFT_OK);
-    assert_int_equal(graft_cost_open(env, device, NULL, &cost), GRAFT_OK);
+    CHECK_OK(graft_device_open(env, "h200-fp16", 1, &device));
+    CHECK_OK(graft_cost_open(env, device, NULL, &cost));
     graft_cost_set_model(cost, &model);
-    assert_int_equal(graft_cost_nodes(env, cost, graph, &order, by_node, &total), GRAFT_OK);
+    CHECK_OK(graft_cost_nodes(env, cost, graph, &order, by_node, &total));
     assert_int_equal(total.launches, 1);
     double sum = 0.0;
     for (graft_index n = 0; n < graph->node_end; n++) {
@@ -283,14 +279,13 @@ static void test_shares(void **state)
     }
     assert_true(sum == total.ns);
     assert_true(by_node[first].ns > 0.1 * total.ns);
-    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(env, cost));
     graft_device_close(device);
 }
 
 /* The line of the database. */
-static void test_signature(void **state)
+CHECK_CASE(test_signature)
 {
-    graft_env *env = *state;
     static const char *const good[] = {
         "attention(scale=0x3e000000, turned=7) f32[1,9,2,4]@row f32[1,5,2,4]@row f32[1,5,2,6]@row "
         "-> row",
@@ -309,10 +304,10 @@ static void test_signature(void **state)
         graft_signature s;
         graft_shape outputs[GRAFT_MAX_OUTPUTS];
         graft_buffer text = {.arena = env->scratch};
-        assert_int_equal(graft_signature_parse(env, good[i], &s), GRAFT_OK);
+        CHECK_OK(graft_signature_parse(env, good[i], &s));
         graft_signature_print(&s, &text);
         assert_string_equal(text.data, good[i]);
-        assert_int_equal(graft_signature_outputs(&s, outputs), GRAFT_OK);
+        CHECK_OK(graft_signature_outputs(&s, outputs));
         assert_int_equal(graft_shape_elements(&outputs[0]), 2 * 9 * 6);
         assert_int_equal(graft_signature_flops(&s), 2 * 2 * 9 * 5 * (4 + 6));
     }
@@ -320,13 +315,4 @@ static void test_signature(void **state)
         graft_signature s;
         check_failed(env, graft_signature_parse(env, bad[i], &s), GRAFT_BAD_INPUT, "do not fit");
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_found),  CHECK_TEST(test_refused),   CHECK_TEST(test_plans),
-        CHECK_TEST(test_shares), CHECK_TEST(test_signature),
-    };
-    return cmocka_run_group_tests_name("groups", tests, NULL, NULL);
 }

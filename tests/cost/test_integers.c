@@ -151,7 +151,7 @@ static void draw_trial(graft_env *env, graft_rng *rng, const row *r, trial *t)
     s->in_layouts[0] = image ? GRAFT_LAYOUT_NHWC : GRAFT_LAYOUT_ROW;
     s->in_layouts[1] = image && sums ? GRAFT_LAYOUT_NHWC : GRAFT_LAYOUT_ROW;
     s->out_layouts[0] = s->in_layouts[0];
-    assert_int_equal(graft_signature_outputs(s, outputs), GRAFT_OK);
+    CHECK_OK(graft_signature_outputs(s, outputs));
     t->out = outputs[0];
     t->halves = graft_rng_below(rng, 2) == 0;
     for (uint32_t k = 0; k < 2; k++) {
@@ -196,9 +196,7 @@ static const void *run_kernel(graft_env *env, graft_device *device, const trial 
     const float *in[GRAFT_MAX_INPUTS] = {
         arrange(env, &s->inputs[0], s->in_layouts[0], false, t->in[0], 1),
         arrange(env, &s->inputs[1], s->in_layouts[1], false, t->in[1], 1)};
-    if (graft_kernel_open(env, device, s, name, constants, &kernel) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
+    CHECK_OK(graft_kernel_open(env, device, s, name, constants, &kernel));
     uint8_t *out = GRAFT_NEW(env->unit, uint8_t, bytes + 2 * GUARD_BYTES);
     uint8_t *aligned = out + (GUARD_BYTES - (uintptr_t)out % GUARD_BYTES) % GUARD_BYTES;
     memset(aligned, 0xa5, bytes + GUARD_BYTES);
@@ -206,8 +204,8 @@ static const void *run_kernel(graft_env *env, graft_device *device, const trial 
     char *workspace =
         GRAFT_NEW(env->unit, char, graft_kernel_workspace_bytes(kernel) + 2 * GUARD_BYTES);
     workspace += (GUARD_BYTES - (uintptr_t)workspace % GUARD_BYTES) % GUARD_BYTES;
-    assert_int_equal(graft_kernel_bind(env, kernel, in, outputs, workspace), GRAFT_OK);
-    assert_int_equal(graft_kernel_run(env, kernel), GRAFT_OK);
+    CHECK_OK(graft_kernel_bind(env, kernel, in, outputs, workspace));
+    CHECK_OK(graft_kernel_run(env, kernel));
     for (size_t i = 0; i < GUARD_BYTES; i++) {
         assert_int_equal(aligned[bytes + i], 0xa5);
     }
@@ -243,9 +241,8 @@ static void check_result(graft_env *env, const trial *t, const char *name, const
     assert_true(is_real || others <= count / 200);
 }
 
-static void test_kernels(void **state)
+CHECK_CASE(test_kernels)
 {
-    graft_env *env = *state;
     graft_device *device = check_device_open(env);
     graft_rng rng;
     graft_rng_seed(&rng, 8);
@@ -260,7 +257,7 @@ static void test_kernels(void **state)
         draw_trial(env, &rng, &rows[r / DRAWS], &t);
         void *want = GRAFT_NEW(env->unit, char, (size_t)graft_shape_bytes(&t.out));
         graft_integers_run(&t.signature, (const void *[3]){t.in[0], t.in[1], t.numbers}, want);
-        assert_int_equal(graft_kernel_list(env, device, &t.signature, names, &count), GRAFT_OK);
+        CHECK_OK(graft_kernel_list(env, device, &t.signature, names, &count));
         assert_true(count > 0);
         for (uint32_t i = 0; i < count; i++) {
             const void *got = run_kernel(env, device, &t, names[i].text);
@@ -273,9 +270,8 @@ static void test_kernels(void **state)
 }
 
 /* Halves, ends of the range and bias by hand: 3 x + bias, and (a - 3) / 2 + (b - 1) / 4. */
-static void test_meaning(void **state)
+CHECK_CASE(test_meaning)
 {
-    graft_env *env = *state;
     trial t;
     graft_rng rng;
     graft_rng_seed(&rng, 1);
@@ -332,14 +328,14 @@ static const float *run_reference(graft_env *env, const graft_model *model, cons
     const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
     graft_weights weights;
     const graft_order order = build_order(env->unit, graph);
-    assert_int_equal(graft_model_fold_weights(env, env->unit, model, graph, &weights), GRAFT_OK);
+    CHECK_OK(graft_model_fold_weights(env, env->unit, model, graph, &weights));
     for (graft_index v = 0; v < graph->value_end; v++) {
         const graft_value *value = &graph->values[v];
         values[v] = value->kind == GRAFT_VALUE_WEIGHT  ? graft_weights_data(&weights, v)
                     : value->kind == GRAFT_VALUE_INPUT ? input
                                                        : NULL;
     }
-    assert_int_equal(graft_float_model(env, env->unit, model, graph, &order, values), GRAFT_OK);
+    CHECK_OK(graft_float_model(env, env->unit, model, graph, &order, values));
     return values[graph->outputs[0]];
 }
 
@@ -362,29 +358,26 @@ static void check_steps(const graft_executor *executor, const model_row *m)
     assert_int_equal(changes, m->changes);
 }
 
-static void test_models(void **state)
+CHECK_CASE(test_models)
 {
-    graft_env *env = *state;
     graft_device *device = check_device_open(env);
     graft_cost *cost = NULL;
     if (!graft_device_head_at(device)->integers) {
         graft_device_close(device);
         CHECK_SKIP("this processor has no VNNI");
     }
-    assert_int_equal(graft_cost_open(env, device, NULL, &cost), GRAFT_OK);
-    assert_int_equal(graft_cost_borrow(env, cost, NULL), GRAFT_OK);
+    CHECK_OK(graft_cost_open(env, device, NULL, &cost));
+    CHECK_OK(graft_cost_borrow(env, cost, NULL));
     for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
         const graft_zoo_entry *entry = NULL;
         graft_model *model = NULL;
         graft_executor *executor = NULL;
         graft_rng rng;
         graft_rng_seed(&rng, i);
-        assert_int_equal(graft_zoo_find(env, models[i].name, &entry), GRAFT_OK);
-        assert_int_equal(graft_zoo_open(env, env->unit, entry, false, &model), GRAFT_OK);
+        CHECK_OK(graft_zoo_find(env, models[i].name, &entry));
+        CHECK_OK(graft_zoo_open(env, env->unit, entry, false, &model));
         graft_cost_set_model(cost, model);
-        assert_int_equal(
-            graft_executor_open_folded(env, env->unit, cost, model, &model->graph, &executor),
-            GRAFT_OK);
+        CHECK_OK(graft_executor_open_folded(env, env->unit, cost, model, &model->graph, &executor));
         check_steps(executor, &models[i]);
         const graft_shape *in = &model->graph.values[graft_executor_input(executor, 0)].shape;
         const graft_shape *shape = &model->graph.values[model->graph.outputs[0]].shape;
@@ -394,24 +387,13 @@ static void test_models(void **state)
         for (uint64_t k = 0; k < graft_shape_elements(in); k++) {
             input[k] = (float)graft_rng_normal(&rng);
         }
-        assert_int_equal(
-            graft_executor_run(env, executor, (const float *[1]){input}, (float *[1]){output}),
-            GRAFT_OK);
+        CHECK_OK(
+            graft_executor_run(env, executor, (const float *[1]){input}, (float *[1]){output}));
         check_close(output, run_reference(env, model, input), count, unit_tolerance,
                     models[i].name);
         graft_executor_close(executor);
         graft_arena_reset(env->unit);
     }
-    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(env, cost));
     graft_device_close(device);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_kernels),
-        CHECK_TEST(test_meaning),
-        CHECK_TEST(test_models),
-    };
-    return cmocka_run_group_tests_name("integers", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * operator in every layout, with and without const operands, and chosen larger ones that reach the
  * library's fast kernels (odd channel counts, depthwise, groups, dilation, Winograd, in place). */
 #include "cost/cpu/device_cpu.h"
+#include "tests/support/build.h"
 #include "tests/support/cases.h"
 #include "tests/support/check.h"
 #include "tests/support/kernels.h"
@@ -33,9 +34,32 @@ static bool is_run(uint32_t op)
            op != GRAFT_OP_quantise && op != GRAFT_OP_dequantise; /* Run as opaque: opaque.h. */
 }
 
-static void test_random_cases(void **state)
+/* The library's code for processors without AVX2: a depthwise convolution with a residual whose pixels
+ * are not aligned. The first case, in a process of its own: the library keeps to what it was first
+ * used with. */
+CHECK_CASE(test_older_processor)
 {
-    graft_env *env = *state;
+    int exit_status = 1;
+    pid_t child = fork();
+    if (child == 0) {
+        const int32_t attrs[GRAFT_MAX_ATTRS] = {1, 1, 0, 0, 0, 0, 1, 1, 5};
+        const graft_shape in[4] = {SHAPE(2, 5, 5, 3), SHAPE(5, 1, 1, 1), SHAPE(5),
+                                   SHAPE(2, 5, 5, 3)};
+        graft_rng rng;
+        graft_rng_seed(&rng, 14);
+        bool sound = dnnl_set_max_cpu_isa(dnnl_cpu_isa_sse41) == dnnl_success;
+        graft_device *device = check_device_open(env);
+        graft_signature s =
+            check_signature(env, GRAFT_OP_conv_bias_add, attrs, in, 6, GRAFT_LAYOUT_NHWC);
+        sound = sound && check_kernels(env, device, &rng, &s) > 0;
+        _exit(sound ? 0 : 1);
+    }
+    assert_true(waitpid(child, &exit_status, 0) == child);
+    assert_int_equal(exit_status, 0);
+}
+
+CHECK_CASE(test_random_cases)
+{
     graft_device *device = check_device_open(env);
     graft_rng rng;
     graft_rng_seed(&rng, 5);
@@ -174,9 +198,8 @@ static graft_shape shape_of(const int32_t *dims, uint32_t rank)
 
 /* With const weights as in models, and with computed ones; channels last, and blocked where that
  * fits. */
-static void test_convolutions(void **state)
+CHECK_CASE(test_convolutions)
 {
-    graft_env *env = *state;
     graft_device *device = check_device_open(env);
     graft_rng rng;
     graft_rng_seed(&rng, 6);
@@ -191,7 +214,7 @@ static void test_convolutions(void **state)
         }
         int32_t plain[GRAFT_MAX_ATTRS] = {0};
         memcpy(plain, row->attrs, 9 * sizeof(int32_t));
-        assert_int_equal(graft_infer_shapes(GRAFT_OP_conv, plain, in, &in[3]), GRAFT_OK);
+        CHECK_OK(graft_infer_shapes(GRAFT_OP_conv, plain, in, &in[3]));
         for (uint32_t draw = 0; draw < 4; draw++) {
             uint32_t layout = draw < 2 ? GRAFT_LAYOUT_NHWC : GRAFT_LAYOUT_BLOCKED;
             graft_signature s =
@@ -317,9 +340,8 @@ static const row rows[] = {
      0                                                                                                                                    },
 };
 
-static void test_larger_cases(void **state)
+CHECK_CASE(test_larger_cases)
 {
-    graft_env *env = *state;
     graft_device *device = check_device_open(env);
     graft_rng rng;
     graft_rng_seed(&rng, 7);
@@ -353,13 +375,13 @@ static graft_kernel *open_favourite(graft_env *env, graft_device *device, const 
 {
     const float *constants[GRAFT_MAX_INPUTS] = {NULL, weights};
     graft_kernel *kernel = NULL;
-    assert_int_equal(graft_kernel_open(env, device, s, NULL, constants, &kernel), GRAFT_OK);
+    CHECK_OK(graft_kernel_open(env, device, s, NULL, constants, &kernel));
     return kernel;
 }
 
 /* Kernels of one signature run the same code, each on its own weights, until the last is closed;
  * another signature has its own. */
-static void test_sharing(void **state)
+CHECK_CASE(test_sharing)
 {
     enum { CHANNELS = 32, SIDE = 6, COUNT = CHANNELS * SIDE * SIDE };
     static const int32_t image[4] = {1, CHANNELS, SIDE, SIDE};
@@ -369,7 +391,6 @@ static void test_sharing(void **state)
     static float in[COUNT];
     static float out[2][COUNT];
     static _Alignas(64) char workspace[1 << 16];
-    graft_env *env = *state;
     graft_device *device = check_device_open(env);
     const graft_shape shapes[2] = {shape_of(image, 4), shape_of(filter, 4)};
     graft_signature s = check_signature(env, GRAFT_OP_conv, attrs, shapes, 2, GRAFT_LAYOUT_NHWC);
@@ -393,8 +414,8 @@ static void test_sharing(void **state)
         const float *const inputs[GRAFT_MAX_INPUTS] = {in, weights[k]};
         float *const outputs[GRAFT_MAX_OUTPUTS] = {out[k]};
         assert_true(graft_kernel_workspace_bytes(kernels[k]) <= sizeof(workspace));
-        assert_int_equal(graft_kernel_bind(env, kernels[k], inputs, outputs, workspace), GRAFT_OK);
-        assert_int_equal(graft_kernel_run(env, kernels[k]), GRAFT_OK);
+        CHECK_OK(graft_kernel_bind(env, kernels[k], inputs, outputs, workspace));
+        CHECK_OK(graft_kernel_run(env, kernels[k]));
         graft_kernel_close(kernels[k]);
         for (uint32_t i = 0; i < COUNT; i++) {
             assert_true(out[k][i] == (float)(CHANNELS * (k + 1)));
@@ -405,34 +426,8 @@ static void test_sharing(void **state)
     graft_device_close(device);
 }
 
-/* The library's code for processors without AVX2, in a process of its own, as the library keeps to what
- * it was first used with: a depthwise convolution with a residual whose pixels are not aligned. */
-static void test_older_processor(void **state)
-{
-    graft_env *env = *state;
-    int exit_status = 1;
-    pid_t child = fork();
-    if (child == 0) {
-        const int32_t attrs[GRAFT_MAX_ATTRS] = {1, 1, 0, 0, 0, 0, 1, 1, 5};
-        const graft_shape in[4] = {shape_of((const int32_t[4]){2, 5, 5, 3}, 4),
-                                   shape_of((const int32_t[4]){5, 1, 1, 1}, 4),
-                                   shape_of((const int32_t[1]){5}, 1),
-                                   shape_of((const int32_t[4]){2, 5, 5, 3}, 4)};
-        graft_rng rng;
-        graft_rng_seed(&rng, 14);
-        bool sound = dnnl_set_max_cpu_isa(dnnl_cpu_isa_sse41) == dnnl_success;
-        graft_device *device = check_device_open(env);
-        graft_signature s =
-            check_signature(env, GRAFT_OP_conv_bias_add, attrs, in, 6, GRAFT_LAYOUT_NHWC);
-        sound = sound && check_kernels(env, device, &rng, &s) > 0;
-        _exit(sound ? 0 : 1);
-    }
-    assert_true(waitpid(child, &exit_status, 0) == child);
-    assert_int_equal(exit_status, 0);
-}
-
 /* Our own product is among the implementations where it is meant to be. */
-static void test_panels(void **state)
+CHECK_CASE(test_panels)
 {
     static const struct {
         const char *name;
@@ -447,7 +442,6 @@ static void test_panels(void **state)
         {"few columns",     1,  63,  2, false},
         {"computed matrix", 1,  256, 0, false},
     };
-    graft_env *env = *state;
     graft_device *device = check_device_open(env);
     for (size_t i = 0; i < sizeof(products) / sizeof(products[0]); i++) {
         const int32_t dims[2][2] = {
@@ -462,7 +456,7 @@ static void test_panels(void **state)
         graft_signature s =
             check_signature(env, GRAFT_OP_matmul, attrs, in, products[i].const_mask, 0);
         print_message("%s\n", products[i].name);
-        assert_int_equal(graft_kernel_list(env, device, &s, names, &count), GRAFT_OK);
+        CHECK_OK(graft_kernel_list(env, device, &s, names, &count));
         for (uint32_t k = 0; k < count; k++) {
             listed = listed || strcmp(names[k].text, "panels:plain") == 0;
         }
@@ -472,7 +466,7 @@ static void test_panels(void **state)
 }
 
 /* Convolutions by it: strides, images, residuals, channels that do not fill a panel. */
-static void test_panels_of_pixels(void **state)
+CHECK_CASE(test_panels_of_pixels)
 {
     static const struct {
         const char *name;
@@ -501,7 +495,6 @@ static void test_panels_of_pixels(void **state)
         {"few filters", GRAFT_OP_conv, {1, 40, 5, 5},  63,  {1, 1, 0, 0, 0, 0, 1, 1, 1},                    false},
         {"groups",      GRAFT_OP_conv, {1, 40, 5, 5},  80,  {1, 1, 0, 0, 0, 0, 1, 1, 2},                    false},
     };
-    graft_env *env = *state;
     graft_device *device = check_device_open(env);
     graft_rng rng;
     graft_rng_seed(&rng, 12);
@@ -515,11 +508,11 @@ static void test_panels_of_pixels(void **state)
         uint32_t count = 0;
         bool listed = false;
         memcpy(attrs, images[i].attrs, 9 * sizeof(int32_t));
-        assert_int_equal(graft_infer_shapes(GRAFT_OP_conv, attrs, in, &in[3]), GRAFT_OK);
+        CHECK_OK(graft_infer_shapes(GRAFT_OP_conv, attrs, in, &in[3]));
         attrs[GRAFT_ATTR_conv_bias_activation] = images[i].attrs[GRAFT_ATTR_conv_bias_activation];
         graft_signature s = check_signature(env, images[i].op, attrs, in, 6, GRAFT_LAYOUT_NHWC);
         print_message("%s\n", images[i].name);
-        assert_int_equal(graft_kernel_list(env, device, &s, names, &count), GRAFT_OK);
+        CHECK_OK(graft_kernel_list(env, device, &s, names, &count));
         for (uint32_t k = 0; k < count; k++) {
             listed = listed || strcmp(names[k].text, "panels:plain") == 0;
         }
@@ -531,9 +524,8 @@ static void test_panels_of_pixels(void **state)
     graft_device_close(device);
 }
 
-static void test_reorders(void **state)
+CHECK_CASE(test_reorders)
 {
-    graft_env *env = *state;
     graft_device *device = check_device_open(env);
     graft_rng rng;
     graft_rng_seed(&rng, 8);
@@ -565,7 +557,7 @@ static void test_reorders(void **state)
 }
 
 /* Threads share what is worth meeting for. */
-static void test_threads(void **state)
+CHECK_CASE(test_threads)
 {
     static const struct {
         int32_t channels;
@@ -574,16 +566,15 @@ static void test_threads(void **state)
         {16,  1},
         {512, 3}
     };
-    graft_env *env = *state;
     graft_device *device = NULL;
-    assert_int_equal(graft_device_open(env, "cpu", 3, &device), GRAFT_OK);
+    CHECK_OK(graft_device_open(env, "cpu", 3, &device));
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         const int32_t dims[4] = {1, sizes[i].channels, 28, 28};
         graft_shape shape = shape_of(dims, 4);
         graft_kernel_name names[GRAFT_KERNEL_MOST];
         uint32_t count = 0;
         graft_signature s = check_signature(env, GRAFT_OP_relu, NULL, &shape, 0, GRAFT_LAYOUT_NHWC);
-        assert_int_equal(graft_kernel_list(env, device, &s, names, &count), GRAFT_OK);
+        CHECK_OK(graft_kernel_list(env, device, &s, names, &count));
         assert_int_equal(omp_get_max_threads(), sizes[i].want);
     }
     graft_device_close(device);
@@ -591,11 +582,10 @@ static void test_threads(void **state)
 
 /* Our swish, wherever it is not next to nothing: the exponent's last bit counts as often as it is
  * large. */
-static void test_swish(void **state)
+CHECK_CASE(test_swish)
 {
     enum { COUNT = 4003 };
     static const float alphas[] = {1.0F, 1.702F, 0.01F};
-    graft_env *env = *state;
     graft_device *device = check_device_open(env);
     float *x = GRAFT_NEW(env->life, float, COUNT);
     float *y = GRAFT_NEW(env->life, float, COUNT);
@@ -613,10 +603,9 @@ static void test_swish(void **state)
         x[2] = -3e38F;
         x[3] = 3e38F;
         x[4] = NAN;
-        assert_int_equal(graft_kernel_open(env, device, &s, "plain:exp2", NULL, &kernel), GRAFT_OK);
-        assert_int_equal(
-            graft_kernel_bind(env, kernel, (const float *[1]){x}, (float *[1]){y}, NULL), GRAFT_OK);
-        assert_int_equal(graft_kernel_run(env, kernel), GRAFT_OK);
+        CHECK_OK(graft_kernel_open(env, device, &s, "plain:exp2", NULL, &kernel));
+        CHECK_OK(graft_kernel_bind(env, kernel, (const float *[1]){x}, (float *[1]){y}, NULL));
+        CHECK_OK(graft_kernel_run(env, kernel));
         graft_kernel_close(kernel);
         assert_true(fabsf(y[0]) < 1e-30F && y[1] == INFINITY && fabsf(y[2]) < 1e-30F);
         assert_true(y[3] == 3e38F && isnan(y[4]));
@@ -630,17 +619,4 @@ static void test_swish(void **state)
         }
     }
     graft_device_close(device);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_older_processor), /* First: before the library is used here. */
-        CHECK_TEST(test_random_cases),    CHECK_TEST(test_convolutions),
-        CHECK_TEST(test_swish),           CHECK_TEST(test_larger_cases),
-        CHECK_TEST(test_panels),          CHECK_TEST(test_panels_of_pixels),
-        CHECK_TEST(test_sharing),         CHECK_TEST(test_reorders),
-        CHECK_TEST(test_threads),
-    };
-    return cmocka_run_group_tests_name("kernels", tests, NULL, NULL);
 }

@@ -28,16 +28,15 @@ static graft_signature conv_signature(graft_env *env, int32_t channels, int32_t 
     return check_signature(env, GRAFT_OP_conv, attrs, shapes, 2, GRAFT_LAYOUT_NHWC);
 }
 
-static void test_entries(void **state)
+CHECK_CASE(test_entries)
 {
-    graft_env *env = *state;
     graft_device *device = check_device_open(env);
     graft_signature list[20]; /* More than take turns at once. */
     graft_cost_entry entries[20];
     for (int32_t i = 0; i < 20; i++) {
         list[i] = conv_signature(env, 8 + i, 14, 8 + 8 * i);
     }
-    assert_int_equal(graft_measure(env, device, list, 20, &quick, entries), GRAFT_OK);
+    CHECK_OK(graft_measure(env, device, list, 20, &quick, entries));
     for (uint32_t i = 0; i < 20; i++) {
         graft_kernel_name names[GRAFT_KERNEL_MOST];
         uint32_t count = 0;
@@ -47,7 +46,7 @@ static void test_entries(void **state)
         assert_true(entries[i].median_ns > 0.0 && entries[i].spread_ns > 0.0);
         assert_true(entries[i].median_ns * 16.0 == floor(entries[i].median_ns * 16.0));
         assert_int_equal(entries[i].flops, graft_signature_flops(&list[i]));
-        assert_int_equal(graft_kernel_list(env, device, &list[i], names, &count), GRAFT_OK);
+        CHECK_OK(graft_kernel_list(env, device, &list[i], names, &count));
         for (uint32_t k = 0; k < count; k++) {
             listed = listed || strcmp(names[k].text, entries[i].implementation) == 0;
         }
@@ -58,9 +57,8 @@ static void test_entries(void **state)
 }
 
 /* For a base: no Winograd, no conversions inside, whichever is fastest. */
-static void test_direct(void **state)
+CHECK_CASE(test_direct)
 {
-    graft_env *env = *state;
     graft_device *device = check_device_open(env);
     graft_signature list[2] = {conv_signature(env, 128, 28, 128), conv_signature(env, 3, 28, 16)};
     graft_kernel_name names[GRAFT_KERNEL_MOST];
@@ -68,26 +66,25 @@ static void test_direct(void **state)
     graft_cost_entry entries[2];
     uint32_t count = 0;
     uint32_t direct = 0;
-    assert_int_equal(graft_kernel_list(env, device, &list[0], names, &count), GRAFT_OK);
+    CHECK_OK(graft_kernel_list(env, device, &list[0], names, &count));
     for (uint32_t k = 0; k < count; k++) {
         direct += graft_kernel_is_direct(names[k].text);
     }
     assert_true(direct > 0 && direct < count);
     options.direct = true;
-    assert_int_equal(graft_measure(env, device, list, 2, &options, entries), GRAFT_OK);
+    CHECK_OK(graft_measure(env, device, list, 2, &options, entries));
     for (uint32_t i = 0; i < 2; i++) {
         assert_true(graft_kernel_is_direct(entries[i].implementation));
     }
     graft_device_close(device);
 }
 
-static void test_absent_device(void **state)
+CHECK_CASE(test_absent_device)
 {
-    graft_env *env = *state;
     graft_device *device = NULL;
     graft_signature s = conv_signature(env, 8, 8, 8);
     graft_cost_entry entry;
-    assert_int_equal(graft_device_open(env, "far away", 1, &device), GRAFT_OK);
+    CHECK_OK(graft_device_open(env, "far away", 1, &device));
     check_failed(env, graft_measure(env, device, &s, 1, &quick, &entry), GRAFT_UNSUPPORTED,
                  "cannot be measured");
     assert_int_equal(entry.rounds, 0);
@@ -114,12 +111,12 @@ static void measure_interrupted(graft_env *env)
     _exit(sound ? 0 : 1);
 }
 
-static void test_interruption(void **state)
+CHECK_CASE(test_interruption)
 {
     int exit_status = 1;
     pid_t child = fork();
     if (child == 0) {
-        measure_interrupted(*state);
+        measure_interrupted(env);
     }
     assert_true(waitpid(child, &exit_status, 0) == child);
     assert_int_equal(exit_status, 0);
@@ -148,12 +145,11 @@ static void *add_many(void *context)
 }
 
 /* The reader sees an entry or none, and once it sees it, the right one. */
-static void test_reading_while_adding(void **state)
+CHECK_CASE(test_reading_while_adding)
 {
-    graft_env *env = *state;
     graft_database *database = NULL;
     pthread_t thread;
-    assert_int_equal(graft_database_open(env, NULL, &database), GRAFT_OK);
+    CHECK_OK(graft_database_open(env, NULL, &database));
     assert_int_equal(pthread_create(&thread, NULL, add_many, database), 0);
     for (int32_t i = 1; i <= ADDED;) {
         graft_signature s = numbered(i);
@@ -169,9 +165,8 @@ static void test_reading_while_adding(void **state)
 }
 
 /* An implementation that writes past its operands is not used, and said to be. */
-static void test_guards(void **state)
+CHECK_CASE(test_guards)
 {
-    graft_env *env = *state;
     graft_device *device = check_device_open(env);
     double samples[2 * GRAFT_KERNEL_MOST];
     graft_trial trial;
@@ -181,10 +176,10 @@ static void test_guards(void **state)
           .rank = 2, .dtype = GRAFT_DTYPE_F32
     };
     graft_signature s = check_signature(env, GRAFT_OP_relu, attrs, &shape, 1, GRAFT_LAYOUT_ROW);
-    assert_int_equal(graft_trial_open(env, device, &s, samples, 1, &trial), GRAFT_OK);
+    CHECK_OK(graft_trial_open(env, device, &s, samples, 1, &trial));
     assert_int_equal(trial.guard_count, 3);
     trial.guards[1][0] = 0; /* As the first one would have. */
-    assert_int_equal(graft_trial_qualify(env, &trial), GRAFT_OK);
+    CHECK_OK(graft_trial_qualify(env, &trial));
     assert_true(trial.contestants[0].dropped);
     uint32_t kept = 0;
     for (uint32_t i = 1; i < trial.contestant_count; i++) {
@@ -197,36 +192,20 @@ static void test_guards(void **state)
 
 /* After a first look by a clock that stood still a round is still short: of hundreds of runs, not
  * of a million. How long a run takes is seen before, as processors differ. */
-static void test_clock_stood_still(void **state)
+CHECK_CASE(test_clock_stood_still)
 {
     enum { MOST_RUNS = 30000 };
-    graft_env *env = *state;
     graft_device *device = check_device_open(env);
     graft_signature s = conv_signature(env, 32, 28, 32); /* 14 million operations. */
     double samples[GRAFT_KERNEL_MOST * 2];
     graft_trial trial;
-    assert_int_equal(graft_trial_open(env, device, &s, samples, 1, &trial), GRAFT_OK);
-    assert_int_equal(graft_trial_qualify(env, &trial), GRAFT_OK);
+    CHECK_OK(graft_trial_open(env, device, &s, samples, 1, &trial));
+    CHECK_OK(graft_trial_qualify(env, &trial));
     const double run_ns = trial.contestants[0].run_ns;
     trial.contestants[0].run_ns = 0.0;
     uint64_t start_ns = graft_clock_ns();
-    assert_int_equal(graft_trial_round(env, &trial, &trial.contestants[0], 1000000, NULL),
-                     GRAFT_OK);
+    CHECK_OK(graft_trial_round(env, &trial, &trial.contestants[0], 1000000, NULL));
     assert_true((double)(graft_clock_ns() - start_ns) < MOST_RUNS * run_ns);
     graft_trial_close(&trial);
     graft_device_close(device);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_guards),
-        CHECK_TEST(test_entries),
-        CHECK_TEST(test_direct),
-        CHECK_TEST(test_absent_device),
-        CHECK_TEST(test_interruption),
-        CHECK_TEST(test_reading_while_adding),
-        CHECK_TEST(test_clock_stood_still),
-    };
-    return cmocka_run_group_tests_name("measure", tests, NULL, NULL);
 }

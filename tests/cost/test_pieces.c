@@ -157,28 +157,25 @@ static const float *no_weights(void *context, graft_index value)
 }
 
 /* split, relu of both pieces, concat: two steps. */
-static void test_pieces(void **state)
+CHECK_CASE(test_pieces)
 {
-    graft_env *env = *state;
     graft_device device = {
         .head = {.backend = &backend, .number_bytes = 2}
     };
     (void)snprintf(device.head.name, sizeof(device.head.name), "two bytes");
     (void)snprintf(device.head.library, sizeof(device.head.library), "like cuDNN");
     graft_graph *graph = build_graph(env->unit);
-    graft_index x = build_input(graph, build_shape(2, ROWS, COLUMNS, 0, 0), 0);
+    graft_index x = build_input(graph, SHAPE(ROWS, COLUMNS), 0);
     graft_index first = build_node(graph, GRAFT_OP_split, (const int32_t[2]){0, 1}, x, 0, 0);
     graft_index second = graft_node_output(graph, graph->values[first].node, 1);
     graft_index y = build_node(graph, GRAFT_OP_concat, (const int32_t[1]){0},
                                build_node(graph, GRAFT_OP_relu, NULL, second, 0, 0),
                                build_node(graph, GRAFT_OP_relu, NULL, first, 0, 0), 0);
-    assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, y));
     graft_cost *cost = NULL;
     graft_executor *executor = NULL;
-    assert_int_equal(graft_cost_open(env, &device, NULL, &cost), GRAFT_OK);
-    if (graft_executor_open(env, cost, graph, no_weights, NULL, &executor) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
+    CHECK_OK(graft_cost_open(env, &device, NULL, &cost));
+    CHECK_OK(graft_executor_open(env, cost, graph, no_weights, NULL, &executor));
     assert_int_equal(graft_executor_schedule(executor)->step_count, 2);
     float in[ROWS * COLUMNS];
     float out[ROWS * COLUMNS];
@@ -187,17 +184,11 @@ static void test_pieces(void **state)
     }
     const float *inputs[1] = {in};
     float *outputs[1] = {out};
-    assert_int_equal(graft_executor_run(env, executor, inputs, outputs), GRAFT_OK);
+    CHECK_OK(graft_executor_run(env, executor, inputs, outputs));
     for (int i = 0; i < ROWS * COLUMNS; i++) {
         float from = in[(i + COLUMNS) % (ROWS * COLUMNS)];
         assert_true(out[i] == (from > 0.0F ? from : 0.0F));
     }
     graft_executor_close(executor);
-    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_pieces)};
-    return cmocka_run_group_tests_name("pieces", tests, NULL, NULL);
+    CHECK_OK(graft_cost_close(env, cost));
 }

@@ -88,9 +88,8 @@ static double find_least(const drawn_problem *d)
     }
 }
 
-static void test_elimination(void **state)
+CHECK_CASE(test_elimination)
 {
-    graft_env *env = *state;
     graft_rng rng;
     graft_rng_seed(&rng, 31);
     drawn_problem *d = GRAFT_NEW(env->life, drawn_problem, 1);
@@ -105,9 +104,8 @@ static void test_elimination(void **state)
 
 /* Every pair of 24 variables has a table: no order keeps joint tables small. The answer says so,
  * and is a state for each variable. */
-static void test_too_wide(void **state)
+CHECK_CASE(test_too_wide)
 {
-    graft_env *env = *state;
     enum { WIDE = 24 };
     uint8_t states[WIDE];
     graft_elimination *problem = graft_elimination_new(env->unit, WIDE, WIDE * WIDE);
@@ -254,12 +252,12 @@ static graft_index draw_conv(graft_graph *graph, graft_rng *rng, graft_index x, 
     const int32_t *image = graph->values[x].shape.dims;
     const int32_t *residual = graph->values[y].shape.dims;
     int32_t filters = graft_rng_below(rng, 2) == 0 ? residual[1] : 32;
-    graft_index w = build_weight(graph, build_shape(4, filters, image[1], 3, 3), 0);
-    graft_index b = build_weight(graph, build_shape(1, filters, 0, 0, 0), 0);
+    graft_index w = build_weight(graph, SHAPE(filters, image[1], 3, 3), 0);
+    graft_index b = build_weight(graph, SHAPE(filters), 0);
     const graft_index inputs[4] = {x, w, b, y};
     graft_index node = GRAFT_NONE;
     uint32_t op = filters == residual[1] ? GRAFT_OP_conv_bias_add : GRAFT_OP_conv;
-    assert_int_equal(graft_graph_add_node(graph, op, attrs, inputs, GRAFT_NONE, &node), GRAFT_OK);
+    CHECK_OK(graft_graph_add_node(graph, op, attrs, inputs, GRAFT_NONE, &node));
     return graft_node_output(graph, node, 0);
 }
 
@@ -308,7 +306,7 @@ static graft_index draw_node(graft_graph *graph, graft_rng *rng, graft_index x, 
 static graft_graph *draw_graph(graft_env *env, graft_rng *rng)
 {
     graft_graph *graph = build_graph_within(env->unit, (graft_limits){32, 96, 128, 8});
-    graft_index pool[NODES_MOST] = {build_input(graph, build_shape(4, 1, 32, 5, 6), 0)};
+    graft_index pool[NODES_MOST] = {build_input(graph, SHAPE(1, 32, 5, 6), 0)};
     uint32_t count = 1;
     while (count < 9) {
         graft_index x = pool[count - 1 - graft_rng_below(rng, count < 3 ? count : 3)];
@@ -316,8 +314,8 @@ static graft_graph *draw_graph(graft_env *env, graft_rng *rng)
         pool[count] = draw_node(graph, rng, x, y);
         count++;
     }
-    assert_int_equal(graft_graph_add_output(graph, pool[count - 1]), GRAFT_OK);
-    assert_int_equal(graft_graph_add_output(graph, pool[count - 3]), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, pool[count - 1]));
+    CHECK_OK(graft_graph_add_output(graph, pool[count - 3]));
     return graph;
 }
 
@@ -333,9 +331,8 @@ static uint32_t count_views(const graft_plan *plan, const graft_order *order)
 
 /* Random graphs under random costs: shared values, residuals in place, views of each kind, equal
  * alternatives. */
-static void test_plans(void **state)
+CHECK_CASE(test_plans)
 {
-    graft_env *env = *state;
     graft_rng rng;
     graft_rng_seed(&rng, 32);
     oracle *o = GRAFT_NEW(env->life, oracle, 1);
@@ -365,9 +362,8 @@ static void test_plans(void **state)
 }
 
 /* With a memo of the graph before, plans are the same: graphs that differ in one node or in all. */
-static void test_memo(void **state)
+CHECK_CASE(test_memo)
 {
-    graft_env *env = *state;
     graft_rng rng;
     graft_rng_seed(&rng, 36);
     oracle *o = GRAFT_NEW(env->life, oracle, 1);
@@ -402,25 +398,23 @@ static void test_memo(void **state)
 }
 
 /* What the source does not know is asked for, once the plan is of no use without it. */
-static void test_missing(void **state)
+CHECK_CASE(test_missing)
 {
-    graft_env *env = *state;
     graft_plan plan;
     oracle *o = GRAFT_NEW(env->life, oracle, 1);
     o->hides = true;
     graft_graph *graph = build_graph(env->unit);
-    graft_index x = build_input(graph, build_shape(4, 1, 32, 5, 6), 0);
-    graft_index w = build_weight(graph, build_shape(4, 32, 32, 3, 3), 0);
-    assert_int_equal(graft_graph_add_output(graph, build_conv(graph, x, w, 1)), GRAFT_OK);
+    graft_index x = build_input(graph, SHAPE(1, 32, 5, 6), 0);
+    graft_index w = build_weight(graph, SHAPE(32, 32, 3, 3), 0);
+    CHECK_OK(graft_graph_add_output(graph, build_conv(graph, x, w, 1)));
     graft_order order = build_order(env->unit, graph);
     build_plan(env, graph, &order, o, &plan);
     assert_true(plan.missing_count >= 4); /* Two convolutions, conversions in and out. */
 }
 
 /* A device without blocked layouts is not asked what they cost, and gets none. */
-static void test_unblocked(void **state)
+CHECK_CASE(test_unblocked)
 {
-    graft_env *env = *state;
     graft_rng rng;
     graft_rng_seed(&rng, 41);
     oracle *o = GRAFT_NEW(env->life, oracle, 1);
@@ -447,18 +441,17 @@ static void test_unblocked(void **state)
 }
 
 /* An estimate is no reason to leave what was measured. */
-static void test_estimates(void **state)
+CHECK_CASE(test_estimates)
 {
-    graft_env *env = *state;
     graft_plan plan;
     oracle *o = GRAFT_NEW(env->life, oracle, 1);
     graft_rng_seed(&o->rng, 35);
     graft_graph *graph = build_graph(env->unit);
-    graft_index x = build_input(graph, build_shape(4, 1, 32, 5, 6), 0);
-    graft_index w = build_weight(graph, build_shape(4, 32, 32, 3, 3), 0);
+    graft_index x = build_input(graph, SHAPE(1, 32, 5, 6), 0);
+    graft_index w = build_weight(graph, SHAPE(32, 32, 3, 3), 0);
     graft_index y = build_conv(graph, x, w, 1);
     graft_index node = graph->values[y].node;
-    assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, y));
     graft_order order = build_order(env->unit, graph);
     build_plan(env, graph, &order, o, &plan);
     for (uint32_t round = 0; round < 2; round++) {
@@ -477,21 +470,20 @@ static void test_estimates(void **state)
 
 /* A concatenation that is a view in one layout and was merely estimated in the other: both count.
  */
-static void test_views_beside_estimates(void **state)
+CHECK_CASE(test_views_beside_estimates)
 {
-    graft_env *env = *state;
     graft_plan plan;
     oracle *o = GRAFT_NEW(env->life, oracle, 1);
     graft_rng_seed(&o->rng, 38);
     graft_graph *graph = build_graph(env->unit);
-    graft_index x = build_input(graph, build_shape(4, 1, 32, 5, 6), 0);
-    graft_index w = build_weight(graph, build_shape(4, 32, 32, 3, 3), 0);
+    graft_index x = build_input(graph, SHAPE(1, 32, 5, 6), 0);
+    graft_index w = build_weight(graph, SHAPE(32, 32, 3, 3), 0);
     graft_index a = build_conv(graph, x, w, 1);
     graft_index both =
         build_node(graph, GRAFT_OP_concat, (const int32_t[1]){1}, a, build_conv(graph, a, w, 1), 0);
     graft_index node = graph->values[both].node;
-    graft_index v = build_weight(graph, build_shape(4, 32, 64, 3, 3), 0);
-    assert_int_equal(graft_graph_add_output(graph, build_conv(graph, both, v, 1)), GRAFT_OK);
+    graft_index v = build_weight(graph, SHAPE(32, 64, 3, 3), 0);
+    CHECK_OK(graft_graph_add_output(graph, build_conv(graph, both, v, 1)));
     graft_order order = build_order(env->unit, graph);
     build_plan(env, graph, &order, o, &plan);
     for (uint32_t round = 0; round < 2; round++) {
@@ -509,15 +501,4 @@ static void test_views_beside_estimates(void **state)
         assert_int_equal(plan.assignment.choices[node].view, round == 1);
         assert_true(plan.ns == cost_schedule(env, o, graph, &order, &plan.assignment));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_elimination), CHECK_TEST(test_too_wide),
-        CHECK_TEST(test_plans),       CHECK_TEST(test_missing),
-        CHECK_TEST(test_unblocked),   CHECK_TEST(test_memo),
-        CHECK_TEST(test_estimates),   CHECK_TEST(test_views_beside_estimates),
-    };
-    return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ static uint32_t count_conversions(graft_env *env, const graft_graph *graph,
 }
 
 /* With a scale for each channel, places matter; without a model nobody knows. */
-static void test_conversions(void **state)
+CHECK_CASE(test_conversions)
 {
     static const struct {
         const char *scale;
@@ -55,7 +55,6 @@ static void test_conversions(void **state)
         {"c", true,  0, 4},
         {"s", false, 0, 4},
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const graft_model *model = read_layers(env, rows[i].scale);
         const graft_graph *graph = &model->graph;
@@ -70,13 +69,12 @@ static void test_conversions(void **state)
 }
 
 /* A conversion of bytes moves bytes. */
-static void test_bytes(void **state)
+CHECK_CASE(test_bytes)
 {
     enum { CHANNELS = 32, PIXELS = 6, COUNT = CHANNELS * PIXELS };
     static const uint32_t layouts[] = {GRAFT_LAYOUT_NHWC, GRAFT_LAYOUT_BLOCKED};
-    graft_env *env = *state;
     graft_device *device = check_device_open(env);
-    graft_shape shape = build_shape(4, 1, CHANNELS, 2, 3);
+    graft_shape shape = SHAPE(1, CHANNELS, 2, 3);
     shape.dtype = GRAFT_DTYPE_I8;
     for (size_t l = 0; l < sizeof(layouts) / sizeof(layouts[0]); l++) {
         _Alignas(64) int8_t in[COUNT];
@@ -88,7 +86,7 @@ static void test_bytes(void **state)
         uint32_t count = 0;
         graft_signature s;
         graft_signature_of_reorder(&shape, GRAFT_LAYOUT_ROW, layouts[l], &s);
-        assert_int_equal(graft_kernel_list(env, device, &s, names, &count), GRAFT_OK);
+        CHECK_OK(graft_kernel_list(env, device, &s, names, &count));
         assert_true(count > 0);
         for (uint32_t i = 0; i < COUNT; i++) {
             in[i] = (int8_t)(i * 7);
@@ -96,10 +94,9 @@ static void test_bytes(void **state)
         for (uint32_t n = 0; n < count; n++) {
             graft_kernel *kernel = NULL;
             memset(out, 99, sizeof(out));
-            assert_int_equal(graft_kernel_open(env, device, &s, names[n].text, constants, &kernel),
-                             GRAFT_OK);
-            assert_int_equal(graft_kernel_bind(env, kernel, inputs, outputs, NULL), GRAFT_OK);
-            assert_int_equal(graft_kernel_run(env, kernel), GRAFT_OK);
+            CHECK_OK(graft_kernel_open(env, device, &s, names[n].text, constants, &kernel));
+            CHECK_OK(graft_kernel_bind(env, kernel, inputs, outputs, NULL));
+            CHECK_OK(graft_kernel_run(env, kernel));
             for (uint32_t c = 0; c < CHANNELS; c++) {
                 for (uint32_t p = 0; p < PIXELS; p++) {
                     uint32_t at = layouts[l] == GRAFT_LAYOUT_NHWC
@@ -113,10 +110,4 @@ static void test_bytes(void **state)
         }
     }
     graft_device_close(device);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_conversions), CHECK_TEST(test_bytes)};
-    return cmocka_run_group_tests_name("prepare", tests, NULL, NULL);
 }

@@ -13,13 +13,13 @@ static graft_graph *build_cell(graft_env *env, bool repeated, int32_t size,
     graft_graph *graph = build_graph_within(
         env->life, (graft_limits){.nodes = 64, .values = 128, .edges = 256, .outputs = 1});
     graft_index weights[GATES];
-    graft_index state = build_input(graph, build_shape(2, 1, size, 0, 0), 0);
+    graft_index state = build_input(graph, SHAPE(1, size), 0);
     for (uint32_t step = 0; step < STEPS; step++) {
         graft_index sum = GRAFT_NONE;
         state = build_node(graph, GRAFT_OP_tanh, NULL, state, 0, 0);
         for (uint32_t gate = 0; gate < GATES; gate++) {
             if (step == 0 || !repeated) {
-                weights[gate] = build_weight(graph, build_shape(2, size, size, 0, 0), 0);
+                weights[gate] = build_weight(graph, SHAPE(size, size), 0);
             }
             graft_index v = build_node(graph, GRAFT_OP_matmul, NULL, state, weights[gate], 0);
             products[step][gate] = graph->values[v].node;
@@ -27,13 +27,12 @@ static graft_graph *build_cell(graft_env *env, bool repeated, int32_t size,
         }
         state = sum;
     }
-    assert_int_equal(graft_graph_add_output(graph, state), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, state));
     return graph;
 }
 
-static void test_turning(void **state)
+CHECK_CASE(test_turning)
 {
-    graft_env *env = *state;
     graft_index products[STEPS][GATES];
     graft_graph *graph = build_cell(env, true, SIZE, products);
     const graft_order given = build_order(env->life, graph);
@@ -60,14 +59,13 @@ static void test_turning(void **state)
 
 /* Each step multiplies what it is told by one more weight; all of that can be multiplied at once,
  * where the results are small enough to wait. */
-static void test_hoisting(void **state)
+CHECK_CASE(test_hoisting)
 {
-    graft_env *env = *state;
     for (int32_t rows = 1; rows <= SIZE; rows += SIZE - 1) {
         graft_graph *graph = build_graph(env->life);
-        const graft_shape square = build_shape(2, SIZE, SIZE, 0, 0);
-        graft_index told = build_input(graph, build_shape(2, STEPS * rows, SIZE, 0, 0), 0);
-        graft_index state_value = build_input(graph, build_shape(2, rows, SIZE, 0, 0), 1);
+        const graft_shape square = SHAPE(SIZE, SIZE);
+        graft_index told = build_input(graph, SHAPE(STEPS * rows, SIZE), 0);
+        graft_index state_value = build_input(graph, SHAPE(rows, SIZE), 1);
         graft_index weights[2] = {build_weight(graph, square, 0), build_weight(graph, square, 1)};
         graft_index heard[STEPS];
         for (int32_t step = 0; step < STEPS; step++) {
@@ -78,7 +76,7 @@ static void test_hoisting(void **state)
             state_value = build_node(graph, GRAFT_OP_matmul, NULL, state_value, weights[1], 0);
             state_value = build_node(graph, GRAFT_OP_add, NULL, state_value, y, 0);
         }
-        assert_int_equal(graft_graph_add_output(graph, state_value), GRAFT_OK);
+        CHECK_OK(graft_graph_add_output(graph, state_value));
         const graft_order given = build_order(env->life, graph);
         const graft_order *order = &given;
         graft_recency_order(env->life, graph, &order);
@@ -89,9 +87,8 @@ static void test_hoisting(void **state)
     }
 }
 
-static void test_left_alone(void **state)
+CHECK_CASE(test_left_alone)
 {
-    graft_env *env = *state;
     graft_index products[STEPS][GATES];
     for (uint32_t i = 0; i < 2; i++) {
         graft_graph *graph = build_cell(env, i == 0, i == 0 ? 8 : SIZE, products);
@@ -100,11 +97,4 @@ static void test_left_alone(void **state)
         graft_recency_order(env->life, graph, &order);
         assert_ptr_equal(order, &given);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_turning), CHECK_TEST(test_hoisting),
-                                       CHECK_TEST(test_left_alone)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

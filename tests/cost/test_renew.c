@@ -35,13 +35,13 @@ static graft_database *record_old(graft_env *env, graft_device *device, const ch
     graft_kernel_name names[SIGNATURES][GRAFT_KERNEL_MOST];
     for (uint32_t i = 0; i < SIGNATURES; i++) {
         uint32_t count = 0;
-        assert_int_equal(graft_kernel_list(env, device, &list[i], names[i], &count), GRAFT_OK);
+        CHECK_OK(graft_kernel_list(env, device, &list[i], names[i], &count));
         only[i] = names[i][0].text;
     }
     options.quiet = true;
     options.only = only;
-    assert_int_equal(graft_measure(env, device, list, SIGNATURES, &options, entries), GRAFT_OK);
-    assert_int_equal(graft_database_open(env, NULL, &old), GRAFT_OK);
+    CHECK_OK(graft_measure(env, device, list, SIGNATURES, &options, entries));
+    CHECK_OK(graft_database_open(env, NULL, &old));
     graft_database_select(old, graft_device_name(device), library);
     for (uint32_t i = 0; i < SIGNATURES; i++) {
         assert_string_equal(entries[i].implementation, only[i]);
@@ -70,9 +70,8 @@ static double ratio_of(const graft_cost *a, const graft_cost *b, const graft_sig
     return entries[1]->median_ns / entries[0]->median_ns;
 }
 
-static void test_levels(void **state)
+CHECK_CASE(test_levels)
 {
-    graft_env *env = *state;
     graft_device *device = check_device_open(env);
     graft_signature list[SIGNATURES];
     graft_cost *costs[2] = {NULL};
@@ -82,11 +81,11 @@ static void test_levels(void **state)
         uint32_t count = 0;
         graft_database *old =
             record_old(env, device, other_version(env, device, i == 0), list, FACTOR);
-        assert_int_equal(graft_cost_open(env, device, NULL, &costs[i]), GRAFT_OK);
-        assert_int_equal(graft_cost_renew(env, costs[i], old, &measured, &count), GRAFT_OK);
+        CHECK_OK(graft_cost_open(env, device, NULL, &costs[i]));
+        CHECK_OK(graft_cost_renew(env, costs[i], old, &measured, &count));
         assert_int_equal(measured, SIGNATURES);
         assert_int_equal(count, SIGNATURES);
-        assert_int_equal(graft_cost_renew(env, costs[i], old, &measured, &count), GRAFT_OK);
+        CHECK_OK(graft_cost_renew(env, costs[i], old, &measured, &count));
         assert_int_equal(measured, 0);
         graft_database_close(old);
     }
@@ -96,15 +95,7 @@ static void test_levels(void **state)
             fail_msg("signature %u: %g times as dear, expected about %d times", k, ratio, FACTOR);
         }
     }
-    assert_int_equal(graft_cost_close(env, costs[0]), GRAFT_OK);
-    assert_int_equal(graft_cost_close(env, costs[1]), GRAFT_OK);
+    CHECK_OK(graft_cost_close(env, costs[0]));
+    CHECK_OK(graft_cost_close(env, costs[1]));
     graft_device_close(device);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_levels),
-    };
-    return cmocka_run_group_tests_name("renew", tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ enum { DRAWS = 4000 };
 static void check_varied(const graft_signature *from, const graft_signature *to)
 {
     graft_shape outputs[GRAFT_MAX_OUTPUTS];
-    assert_int_equal(graft_signature_outputs(to, outputs), GRAFT_OK);
+    CHECK_OK(graft_signature_outputs(to, outputs));
     assert_int_equal(to->op, from->op);
     assert_int_equal(to->const_mask, from->const_mask);
     assert_int_equal(to->distance, from->distance);
@@ -29,17 +29,15 @@ static void check_varied(const graft_signature *from, const graft_signature *to)
     }
 }
 
-static void test_variety(void **state)
+CHECK_CASE(test_variety)
 {
-    graft_env *env = *state;
     graft_database *database = NULL;
     graft_rng rng;
     uint32_t drawn = 0;
     uint32_t operators = 0;
     bool met[GRAFT_OP_COUNT] = {false};
-    assert_int_equal(graft_database_open(env, NULL, &database), GRAFT_OK);
-    assert_int_equal(
-        graft_database_merge(env, database, "rules/costs/intel-xeon-6-207-avx512.costs"), GRAFT_OK);
+    CHECK_OK(graft_database_open(env, NULL, &database));
+    CHECK_OK(graft_database_merge(env, database, "rules/costs/intel-xeon-6-207-avx512.costs"));
     graft_rng_seed(&rng, 4);
     for (uint32_t i = 0; i < DRAWS; i++) {
         graft_signature varied;
@@ -66,9 +64,8 @@ static void test_variety(void **state)
 }
 
 /* What has no sizes, or is no operator, is left alone. */
-static void test_nothing_to_vary(void **state)
+CHECK_CASE(test_nothing_to_vary)
 {
-    (void)state;
     graft_signature factor;
     graft_signature varied;
     graft_rng rng;
@@ -80,9 +77,8 @@ static void test_nothing_to_vary(void **state)
 
 /* Of ninety-nine records of one operator and one of another the latter is drawn on half of the odd
  * turns, wherever it stands. */
-static void test_draw(void **state)
+CHECK_CASE(test_draw)
 {
-    (void)state;
     enum { RECORDS = 100, TURNS = 2000, LONELY = 37 };
     graft_signature list[RECORDS];
     uint32_t met[2] = {0};
@@ -100,9 +96,8 @@ static void test_draw(void **state)
 }
 
 /* Two numbers can become one, and three to eighteen: once each, however many are wanted. */
-static void test_different(void **state)
+CHECK_CASE(test_different)
 {
-    graft_env *env = *state;
     const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
     const graft_shape shape = {.dims = {2}, .rank = 1, .dtype = GRAFT_DTYPE_F32};
     const graft_cost_entry entry = {.median_ns = 10.0, .rounds = 5};
@@ -113,26 +108,15 @@ static void test_different(void **state)
     uint32_t count = 0;
     const graft_signature s =
         check_signature(env, GRAFT_OP_relu, attrs, &shape, 0, GRAFT_LAYOUT_ROW);
-    assert_int_equal(graft_database_open(env, NULL, &from), GRAFT_OK);
+    CHECK_OK(graft_database_open(env, NULL, &from));
     graft_database_select(from, graft_device_name(device), graft_device_library(device));
     graft_database_add(from, &s, &entry);
-    assert_int_equal(graft_cost_open(env, device, NULL, &cost), GRAFT_OK);
-    assert_int_equal(graft_cost_supply_random(env, cost, from, 40, 1, &count), GRAFT_OK);
+    CHECK_OK(graft_cost_open(env, device, NULL, &cost));
+    CHECK_OK(graft_cost_supply_random(env, cost, from, 40, 1, &count));
     assert_in_range(count, 2, 17);
     graft_cost_statistics_of(cost, &statistics);
     assert_int_equal(statistics.entries, count + 1); /* And the anchor. */
-    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(env, cost));
     graft_database_close(from);
     graft_device_close(device);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_variety),
-        CHECK_TEST(test_nothing_to_vary),
-        CHECK_TEST(test_draw),
-        CHECK_TEST(test_different),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

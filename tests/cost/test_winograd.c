@@ -71,16 +71,15 @@ static bool is_listed(graft_env *env, graft_device *device, const graft_signatur
     graft_kernel_name names[GRAFT_KERNEL_MOST];
     uint32_t count = 0;
     bool found = false;
-    assert_int_equal(graft_kernel_list(env, device, s, names, &count), GRAFT_OK);
+    CHECK_OK(graft_kernel_list(env, device, s, names, &count));
     for (uint32_t i = 0; i < count; i++) {
         found = found || strcmp(names[i].text, name) == 0;
     }
     return found;
 }
 
-static void test_shapes(void **state)
+CHECK_CASE(test_shapes)
 {
-    graft_env *env = *state;
     graft_device *device = check_device_open(env);
     graft_rng rng;
     graft_rng_seed(&rng, 21);
@@ -98,14 +97,13 @@ static void test_shapes(void **state)
 }
 
 /* Whole numbers, and filters of multiples of 4, which G divides by 2 twice: no rounding at all. */
-static void test_exact(void **state)
+CHECK_CASE(test_exact)
 {
-    graft_env *env = *state;
     graft_device *device = check_device_open(env);
     graft_kernel *kernel = NULL;
     graft_signature s = signature_of(env, &rows[0], GRAFT_LAYOUT_ROW); /* Channels last. */
     graft_shape outputs[GRAFT_MAX_OUTPUTS];
-    assert_int_equal(graft_signature_outputs(&s, outputs), GRAFT_OK);
+    CHECK_OK(graft_signature_outputs(&s, outputs));
     size_t count = (size_t)graft_shape_elements(outputs);
     const float *data[GRAFT_MAX_INPUTS] = {NULL};
     float *want = GRAFT_NEW(env->scratch, float, count);
@@ -127,12 +125,11 @@ static void test_exact(void **state)
     }
     graft_call call = {s.attrs, s.inputs, outputs};
     graft_float_run(s.op, &call, data, &want);
-    assert_int_equal(graft_kernel_open(env, device, &s, "winograd:plain_2x3", data, &kernel),
-                     GRAFT_OK);
+    CHECK_OK(graft_kernel_open(env, device, &s, "winograd:plain_2x3", data, &kernel));
     const float *in[GRAFT_MAX_INPUTS] = {last};
     void *work = graft_arena_alloc(env->scratch, graft_kernel_workspace_bytes(kernel));
-    assert_int_equal(graft_kernel_bind(env, kernel, in, &out, work), GRAFT_OK);
-    assert_int_equal(graft_kernel_run(env, kernel), GRAFT_OK);
+    CHECK_OK(graft_kernel_bind(env, kernel, in, &out, work));
+    CHECK_OK(graft_kernel_run(env, kernel));
     for (size_t i = 0; i < count; i++) {
         size_t c = i / pixels;
         float got = out[i % pixels * (size_t)outputs[0].dims[1] + c];
@@ -143,7 +140,7 @@ static void test_exact(void **state)
 }
 
 /* What it cannot run is not offered. */
-static void test_refusals(void **state)
+CHECK_CASE(test_refusals)
 {
     static const struct {
         const char *name;
@@ -158,32 +155,21 @@ static void test_refusals(void **state)
         {"tanh",            GRAFT_ATTR_conv_bias_activation, 4, 6},
         {"computed filter", GRAFT_ATTR_conv_bias_activation, 1, 4},
     };
-    graft_env *env = *state;
     graft_winograd plan;
     graft_shape outputs[GRAFT_MAX_OUTPUTS];
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         graft_signature s = signature_of(env, &rows[1], GRAFT_LAYOUT_NHWC);
-        assert_int_equal(graft_signature_outputs(&s, outputs), GRAFT_OK);
+        CHECK_OK(graft_signature_outputs(&s, outputs));
         assert_true(graft_winograd_plan(&s, outputs, 2, &plan));
         s.attrs[refused[i].attr] = refused[i].value;
         s.const_mask = (uint8_t)refused[i].const_mask;
-        assert_int_equal(graft_signature_outputs(&s, outputs), GRAFT_OK);
+        CHECK_OK(graft_signature_outputs(&s, outputs));
         if (graft_winograd_plan(&s, outputs, 2, &plan)) {
             fail_msg("%s: offered", refused[i].name);
         }
     }
     graft_signature s = signature_of(env, &rows[1], GRAFT_LAYOUT_NHWC);
-    assert_int_equal(graft_signature_outputs(&s, outputs), GRAFT_OK);
+    CHECK_OK(graft_signature_outputs(&s, outputs));
     s.in_layouts[0] = GRAFT_LAYOUT_ROW;
     assert_false(graft_winograd_plan(&s, outputs, 2, &plan));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_shapes),
-        CHECK_TEST(test_exact),
-        CHECK_TEST(test_refusals),
-    };
-    return cmocka_run_group_tests_name("winograd", tests, NULL, NULL);
 }

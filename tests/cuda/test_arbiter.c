@@ -111,8 +111,8 @@ static void fill(graft_env *env, const char *text, subject *t)
     graft_rng rng;
     float *in[GRAFT_MAX_INPUTS] = {NULL};
     float *out[GRAFT_MAX_OUTPUTS] = {NULL};
-    assert_int_equal(graft_signature_parse(env, text, &t->s), GRAFT_OK);
-    assert_int_equal(graft_signature_outputs(&t->s, t->outputs), GRAFT_OK);
+    CHECK_OK(graft_signature_parse(env, text, &t->s));
+    CHECK_OK(graft_signature_outputs(&t->s, t->outputs));
     assert(t->s.input_count > 0 && t->s.output_count > 0);
     for (uint32_t k = 0; k < t->s.input_count; k++) {
         size_t count = (size_t)graft_shape_elements(&t->s.inputs[k]);
@@ -152,7 +152,7 @@ static void check_row(graft_env *env, size_t row)
     subject t;
     cuda_arbiter arbiter;
     fill(env, rows[row].signature, &t);
-    assert_int_equal(cuda_arbiter_open(env, &t.s, CUDA_F32, t.host, &arbiter), GRAFT_OK);
+    CHECK_OK(cuda_arbiter_open(env, &t.s, CUDA_F32, t.host, &arbiter));
     assert_true(arbiter.is_there);
     assert_int_equal(arbiter.pick_count > 0, rows[row].is_part);
     for (uint32_t k = 0; k < t.s.output_count; k++) {
@@ -180,9 +180,8 @@ static void check_row(graft_env *env, size_t row)
     }
 }
 
-static void test_results(void **state)
+CHECK_CASE(test_results)
 {
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         graft_mark mark = graft_arena_mark(env->scratch);
         check_row(env, i);
@@ -192,9 +191,8 @@ static void test_results(void **state)
 
 /* Factors of 10 bits, as tensor cores take them: right where the type says so, wrong in fp32, where an
  * engine of cuDNN's that does so without a note was seen. */
-static void test_rounded_factors(void **state)
+CHECK_CASE(test_rounded_factors)
 {
-    graft_env *env = *state;
     subject t;
     cuda_arbiter arbiter;
     fill(env, "matmul() f32[128,768]@row f32[768,96]@const -> row", &t);
@@ -214,28 +212,19 @@ static void test_rounded_factors(void **state)
         t.results[0][i] = sum;
     }
     for (uint32_t type = 0; type < 2; type++) {
-        assert_int_equal(cuda_arbiter_open(env, &t.s, (cuda_type)type, t.host, &arbiter), GRAFT_OK);
+        CHECK_OK(cuda_arbiter_open(env, &t.s, (cuda_type)type, t.host, &arbiter));
         assert_int_equal(cuda_arbiter_agrees(&arbiter, 0, t.results[0]), type == CUDA_TF32);
     }
 }
 
 /* What is too large even in part is only looked through for NaN. */
-static void test_large(void **state)
+CHECK_CASE(test_large)
 {
-    graft_env *env = *state;
     graft_signature s;
     cuda_arbiter arbiter;
     float *host[GRAFT_MAX_INPUTS] = {NULL};
-    assert_int_equal(
-        graft_signature_parse(env, "matmul() f32[8192,8192]@row f32[8192,8192]@const -> row", &s),
-        GRAFT_OK);
-    assert_int_equal(cuda_arbiter_open(env, &s, CUDA_F16, host, &arbiter), GRAFT_OK);
+    CHECK_OK(
+        graft_signature_parse(env, "matmul() f32[8192,8192]@row f32[8192,8192]@const -> row", &s));
+    CHECK_OK(cuda_arbiter_open(env, &s, CUDA_F16, host, &arbiter));
     assert_false(arbiter.is_there);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_results), CHECK_TEST(test_rounded_factors),
-                                       CHECK_TEST(test_large)};
-    return cmocka_run_group_tests_name("arbiter", tests, NULL, NULL);
 }

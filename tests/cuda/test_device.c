@@ -19,9 +19,8 @@ static bool find_library(void)
     return access(path, R_OK) == 0;
 }
 
-static void test_without_library(void **state)
+CHECK_CASE(test_without_library)
 {
-    graft_env *env = *state;
     graft_device *device = NULL;
     assert_int_equal(setenv("GRAFT_CUDA_LIBRARY", "/nowhere/graft-cuda.so", 1), 0);
     check_failed(env, graft_device_open(env, "cuda", 1, &device), GRAFT_UNSUPPORTED,
@@ -32,9 +31,8 @@ static void test_without_library(void **state)
     assert_null(device);
 }
 
-static void test_without_gpu(void **state)
+CHECK_CASE(test_without_gpu)
 {
-    graft_env *env = *state;
     graft_device *device = NULL;
     if (!find_library()) {
         CHECK_SKIP("built without CUDA");
@@ -48,9 +46,8 @@ static void test_without_gpu(void **state)
     assert_true(strstr(env->message, "no GPU") != NULL || strstr(env->message, "driver") != NULL);
 }
 
-static void test_options(void **state)
+CHECK_CASE(test_options)
 {
-    graft_env *env = *state;
     graft_device *device = NULL;
     if (!find_library()) {
         CHECK_SKIP("built without CUDA");
@@ -69,9 +66,8 @@ static void test_options(void **state)
 }
 
 /* Another name that begins so is a recorded device. */
-static void test_recorded(void **state)
+CHECK_CASE(test_recorded)
 {
-    graft_env *env = *state;
     graft_device *device = NULL;
     graft_kernel_name names[GRAFT_KERNEL_MOST];
     graft_signature s;
@@ -79,7 +75,7 @@ static void test_recorded(void **state)
     const graft_shape shape = {
         .rank = 4, .dtype = GRAFT_DTYPE_F32, .dims = {1, 8, 4, 4}
     };
-    assert_int_equal(graft_device_open(env, "cudax", 1, &device), GRAFT_OK);
+    CHECK_OK(graft_device_open(env, "cudax", 1, &device));
     assert_false(graft_device_present(device));
     graft_signature_of_reorder(&shape, GRAFT_LAYOUT_ROW, GRAFT_LAYOUT_NHWC, &s);
     check_failed(env, graft_kernel_list(env, device, &s, names, &count), GRAFT_UNSUPPORTED,
@@ -89,11 +85,9 @@ static void test_recorded(void **state)
 }
 
 /* Recorded devices are found by the words of their names; a database that is not there is named. */
-static void test_names(void **state)
+CHECK_CASE(test_names)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/h999.costs", folder);
+    const char *path = check_path("h999.costs");
     graft_database *database = NULL;
     graft_signature s;
     const graft_shape shape = {
@@ -101,10 +95,10 @@ static void test_names(void **state)
     };
     const graft_cost_entry entry = {.median_ns = 100.0, .bytes = 1024, .rounds = 5};
     graft_signature_of_reorder(&shape, GRAFT_LAYOUT_ROW, GRAFT_LAYOUT_NHWC, &s);
-    assert_int_equal(graft_database_open(env, path, &database), GRAFT_OK);
+    CHECK_OK(graft_database_open(env, path, &database));
     graft_database_select(database, "NVIDIA H999 (sm_90), fp16", "cuDNN 9");
     graft_database_add(database, &s, &entry);
-    assert_int_equal(graft_database_save(env, database), GRAFT_OK);
+    CHECK_OK(graft_database_save(env, database));
     graft_database_close(database);
     static const struct {
         const char *name;
@@ -119,14 +113,13 @@ static void test_names(void **state)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         graft_device *device = NULL;
         graft_cost *cost = NULL;
-        assert_int_equal(graft_device_open(env, names[i].name, 1, &device), GRAFT_OK);
+        CHECK_OK(graft_device_open(env, names[i].name, 1, &device));
         graft_status status = graft_cost_open(env, device, path, &cost);
         assert_int_equal(status, names[i].found ? GRAFT_OK : GRAFT_BAD_INPUT);
         graft_env_clear(env);
-        assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+        CHECK_OK(graft_cost_close(env, cost));
         graft_device_close(device);
     }
-    check_folder_remove(folder);
     /* Words of any length. */
     assert_true(graft_recorded_means("NVIDIA H999", "h999-nvidia-"));
     assert_false(
@@ -145,9 +138,8 @@ static graft_status count_run(graft_env *env, void *context)
     return GRAFT_OK;
 }
 
-static void test_memory(void **state)
+CHECK_CASE(test_memory)
 {
-    graft_env *env = *state;
     graft_device *device = check_device_open(env);
     const float numbers[3] = {1.0F, -2.0F, 3.5F};
     float back[3] = {0.0F};
@@ -155,23 +147,14 @@ static void test_memory(void **state)
     uint32_t runs = 0;
     double ns = -1.0;
     assert_true(graft_device_shares_memory(device));
-    assert_int_equal(graft_device_allocate(env, device, sizeof(numbers), &memory), GRAFT_OK);
+    CHECK_OK(graft_device_allocate(env, device, sizeof(numbers), &memory));
     assert_memory_equal(memory, back, sizeof(back));
-    assert_int_equal(graft_device_write(env, device, memory, numbers, 3), GRAFT_OK);
-    assert_int_equal(graft_device_read(env, device, back, memory, 3), GRAFT_OK);
+    CHECK_OK(graft_device_write(env, device, memory, numbers, 3));
+    CHECK_OK(graft_device_read(env, device, back, memory, 3));
     assert_memory_equal(numbers, back, sizeof(back));
-    assert_int_equal(graft_device_time(env, device, count_run, &runs, 5, &ns), GRAFT_OK);
+    CHECK_OK(graft_device_time(env, device, count_run, &runs, 5, &ns));
     assert_int_equal(runs, 5);
     assert_true(ns >= 0.0);
     graft_device_release(device, memory);
     graft_device_close(device);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_without_library), CHECK_TEST(test_without_gpu), CHECK_TEST(test_options),
-        CHECK_TEST(test_recorded),        CHECK_TEST(test_names),       CHECK_TEST(test_memory),
-    };
-    return cmocka_run_group_tests_name("device", tests, NULL, NULL);
 }

@@ -24,9 +24,7 @@ static graft_device *open_described(graft_env *env, uint32_t type)
     graft_device *device = NULL;
     char name[128];
     (void)snprintf(name, sizeof(name), "cuda:%s,described=tests/cuda/h200.json", types[type]);
-    if (cuda_device_open(env, name, 1, &device) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
+    CHECK_OK(cuda_device_open(env, name, 1, &device));
     return device;
 }
 
@@ -38,7 +36,7 @@ static uint32_t count_plans(graft_env *env, graft_device *device, const graft_si
     graft_kernel_name names[GRAFT_KERNEL_MOST];
     uint32_t count = 0;
     uint32_t plans = 0;
-    assert_int_equal(cuda_kernel_list(env, device, s, names, &count), GRAFT_OK);
+    CHECK_OK(cuda_kernel_list(env, device, s, names, &count));
     for (uint32_t i = 0; i < count && plans < most; i++) {
         graft_kernel *kernel = NULL;
         if (cuda_kernel_open(env, device, s, names[i].text, constants, &kernel) == GRAFT_OK) {
@@ -122,7 +120,7 @@ static void test_split(void **state)
     uint32_t split = 0;
     graft_device *device = open_described(env, CUDA_F32);
     const graft_signature s = read_signature(env, clipped);
-    assert_int_equal(cuda_kernel_list(env, device, &s, names, &count), GRAFT_OK);
+    CHECK_OK(cuda_kernel_list(env, device, &s, names, &count));
     for (uint32_t i = 0; i < count; i++) {
         split += strncmp(names[i].text, "split:", 6) == 0;
     }
@@ -144,7 +142,7 @@ static void test_own(void **state)
         graft_kernel_name names[GRAFT_KERNEL_MOST];
         uint32_t count = 0;
         const graft_signature s = read_signature(env, own[i]);
-        assert_int_equal(cuda_kernel_list(env, device, &s, names, &count), GRAFT_OK);
+        CHECK_OK(cuda_kernel_list(env, device, &s, names, &count));
         assert_int_equal(count, 1);
         assert_string_equal(names[0].text, "graft");
     }
@@ -178,7 +176,7 @@ static void test_seen(void **state)
         bool offered = false;
         graft_device *device = open_described(env, rows[i].type);
         const graft_signature s = read_signature(env, rows[i].signature);
-        assert_int_equal(cuda_kernel_list(env, device, &s, names, &count), GRAFT_OK);
+        CHECK_OK(cuda_kernel_list(env, device, &s, names, &count));
         for (uint32_t k = 0; k < count; k++) {
             offered =
                 offered || strncmp(names[k].text, rows[i].engine, strlen(rows[i].engine)) == 0;
@@ -194,8 +192,7 @@ static void test_seen(void **state)
 static void test_log(void **state)
 {
     graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/log", folder);
+    const char *path = check_path("log");
     static char text[1 << 16];
     graft_device *device = open_described(env, CUDA_F32);
     const graft_signature s = read_signature(env, attention);
@@ -215,7 +212,6 @@ static void test_log(void **state)
     assert_non_null(strstr(text, "is left out: note: it uses tensor cores"));
     assert_non_null(strstr(text, "cudnn of matmul() f32[1,12,128,64]@row"));
     cuda_device_close(device);
-    check_folder_remove(folder);
 }
 
 /* Copies of weights that a cache of 50 MB does not keep from one replay to the next. */
@@ -267,11 +263,10 @@ static void add_model(graft_env *env, const graft_zoo_entry *entry, signatures *
     graft_mark mark = graft_arena_mark(env->unit);
     graft_model *model = NULL;
     graft_order order;
-    assert_int_equal(graft_zoo_open(env, env->unit, entry, true, &model), GRAFT_OK);
+    CHECK_OK(graft_zoo_open(env, env->unit, entry, true, &model));
     const graft_graph *graph = &model->graph;
     size_t bytes = graft_order_bytes(&graph->limits);
-    assert_int_equal(graft_order_build(&order, graph, graft_arena_alloc(env->unit, bytes), bytes),
-                     GRAFT_OK);
+    CHECK_OK(graft_order_build(&order, graph, graft_arena_alloc(env->unit, bytes), bytes));
     uint8_t *layouts = GRAFT_NEW(env->unit, uint8_t, graph->value_end);
     graft_layout_choice *choices = GRAFT_NEW(env->unit, graft_layout_choice, graph->limits.nodes);
     graft_layout_assign(graph, &order, GRAFT_LAYOUT_NHWC, layouts, choices);

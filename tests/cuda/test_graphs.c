@@ -91,9 +91,7 @@ static graft_device *open_described(graft_env *env, uint32_t type)
     graft_device *device = NULL;
     char name[128];
     (void)snprintf(name, sizeof(name), "cuda:%s,described=tests/cuda/h200.json", types[type]);
-    if (cuda_device_open(env, name, 1, &device) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
+    CHECK_OK(cuda_device_open(env, name, 1, &device));
     return device;
 }
 
@@ -108,7 +106,7 @@ static graft_signature make_signature(graft_env *env, const row *r, uint32_t lay
         memcpy(in[k].dims, r->dims[k], r->ranks[k] * sizeof(int32_t));
     }
     if (residual) {
-        assert_int_equal(graft_infer_shapes(r->op, attrs, in, &in[3]), GRAFT_OK);
+        CHECK_OK(graft_infer_shapes(r->op, attrs, in, &in[3]));
     }
     graft_signature s = check_signature(env, op, attrs, in, 6, layout);
     if (layout == GRAFT_LAYOUT_ROW && s.in_layouts[0] == GRAFT_LAYOUT_NHWC) {
@@ -129,7 +127,7 @@ static uint32_t count_graphs(graft_env *env, graft_device *device, const graft_s
         kernel->target = &device->target;
         kernel->signature = *s;
         kernel->dry = true;
-        assert_int_equal(graft_signature_outputs(s, kernel->outputs), GRAFT_OK);
+        CHECK_OK(graft_signature_outputs(s, kernel->outputs));
         graft_status status = cuda_family_at(i)->lower(env, kernel);
         if (status != GRAFT_OK && (status != GRAFT_UNSUPPORTED || kernel->has_graph)) {
             fail_msg("family %s: the graph is refused: %s", cuda_family_at(i)->name, env->message);
@@ -146,7 +144,7 @@ static uint32_t count_plans(graft_env *env, graft_device *device, const graft_si
     graft_kernel_name names[GRAFT_KERNEL_MOST];
     uint32_t count = 0;
     uint32_t plans = 0;
-    assert_int_equal(cuda_kernel_list(env, device, s, names, &count), GRAFT_OK);
+    CHECK_OK(cuda_kernel_list(env, device, s, names, &count));
     for (uint32_t i = 0; i < count; i++) {
         graft_kernel *kernel = NULL;
         graft_status status = cuda_kernel_open(env, device, s, names[i].text, constants, &kernel);
@@ -170,7 +168,7 @@ static uint32_t count_engine(graft_env *env, graft_device *device, const char *n
         uint32_t count = 0;
         if (strcmp(rows[i].name, name) == 0) {
             graft_signature s = make_signature(env, &rows[i], GRAFT_LAYOUT_NHWC, false);
-            assert_int_equal(cuda_kernel_list(env, device, &s, names, &count), GRAFT_OK);
+            CHECK_OK(cuda_kernel_list(env, device, &s, names, &count));
         }
         for (uint32_t n = 0; n < count; n++) {
             listed += strstr(names[n].text, engine) != NULL;
@@ -246,7 +244,7 @@ static void test_refusals(void **state)
     graft_signature s = make_signature(env, &rows[0], GRAFT_LAYOUT_NHWC, false);
     check_failed(env, cuda_kernel_open(env, device, &s, "cudnn:e999:00000000", constants, &kernel),
                  GRAFT_UNSUPPORTED, "has no cudnn:e999:00000000 of conv(");
-    assert_int_equal(cuda_kernel_open(env, device, &s, NULL, constants, &kernel), GRAFT_OK);
+    CHECK_OK(cuda_kernel_open(env, device, &s, NULL, constants, &kernel));
     check_failed(env, cuda_kernel_bind(env, kernel, constants, outputs, NULL), GRAFT_UNSUPPORTED,
                  "has no memory");
     cuda_kernel_close(kernel);

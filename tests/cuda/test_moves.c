@@ -114,7 +114,7 @@ static void run_trial(trial *t)
 {
     graft_mark mark = graft_arena_mark(t->env->scratch);
     cuda_job job;
-    assert_int_equal(graft_signature_outputs(&t->s, t->outputs), GRAFT_OK);
+    CHECK_OK(graft_signature_outputs(&t->s, t->outputs));
     if (!cuda_job_of(&t->s, t->outputs, t->type, &job)) {
         fail_msg("operator %u has no job", t->s.op);
     }
@@ -143,9 +143,9 @@ static bool is_run(uint32_t op)
     return graft_op(op) != NULL && op != GRAFT_OP_reshape && op != GRAFT_OP_fill;
 }
 
-static void test_operators(void **state)
+CHECK_CASE(test_operators)
 {
-    trial t = {.env = *state};
+    trial t = {.env = env};
     graft_rng_seed(&t.rng, 31);
     for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
         for (uint32_t draw = 0; draw < DRAWS && is_run(op); draw++) {
@@ -204,9 +204,9 @@ static graft_shape shape_of(const int32_t *dims, uint32_t rank)
     return shape;
 }
 
-static void test_larger(void **state)
+CHECK_CASE(test_larger)
 {
-    trial t = {.env = *state};
+    trial t = {.env = env};
     graft_rng_seed(&t.rng, 32);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const graft_shape in[GRAFT_MAX_INPUTS] = {shape_of(rows[i].a, rows[i].rank),
@@ -221,7 +221,7 @@ static void test_larger(void **state)
     }
 }
 
-static void test_reorders(void **state)
+CHECK_CASE(test_reorders)
 {
     static const int32_t dims[][4] = {
         {1, 3,  20, 24},
@@ -229,7 +229,7 @@ static void test_reorders(void **state)
         {1, 17, 5,  3 },
         {3, 33, 9,  8 }
     };
-    trial t = {.env = *state};
+    trial t = {.env = env};
     graft_rng_seed(&t.rng, 33);
     for (uint32_t way = 0; way < 24; way++) {
         const graft_shape shape = shape_of(dims[way % 4], 4);
@@ -240,7 +240,7 @@ static void test_reorders(void **state)
 }
 
 /* Reductions that read 16 bytes at once, along the row or of rows side by side, and that cannot. */
-static void test_reductions(void **state)
+CHECK_CASE(test_reductions)
 {
     static const struct {
         row what;
@@ -258,7 +258,7 @@ static void test_reductions(void **state)
         {{GRAFT_OP_global_avg_pool, 4, {4, 128, 7, 7}, {0}, {0}},   GRAFT_LAYOUT_NHWC, true,  false},
         {{GRAFT_OP_global_avg_pool, 4, {16, 2048, 3, 3}, {0}, {0}}, GRAFT_LAYOUT_NHWC, true,  true },
     };
-    trial t = {.env = *state};
+    trial t = {.env = env};
     graft_rng_seed(&t.rng, 35);
     for (size_t i = 0; i < 2 * sizeof(reductions) / sizeof(reductions[0]); i++) {
         const row *r = &reductions[i / 2].what;
@@ -269,7 +269,7 @@ static void test_reductions(void **state)
         cuda_job job;
         memcpy(attrs, r->attrs, sizeof(r->attrs));
         t.s = check_signature(t.env, r->op, attrs, in, 0, reductions[i / 2].layout);
-        assert_int_equal(graft_signature_outputs(&t.s, t.outputs), GRAFT_OK);
+        CHECK_OK(graft_signature_outputs(&t.s, t.outputs));
         assert_true(cuda_job_of(&t.s, t.outputs, type, &job));
         assert_int_equal(job.as.rows.is_column, reductions[i / 2].is_column);
         assert_int_equal(job.as.rows.width,
@@ -283,15 +283,14 @@ static void test_reductions(void **state)
 }
 
 /* Whether a move of this size is made of units of 16 bytes, and a reorder of tiles. */
-static void test_widths(void **state)
+CHECK_CASE(test_widths)
 {
-    graft_env *env = *state;
     const graft_shape in[GRAFT_MAX_INPUTS] = {shape_of(rows[0].a, 4), shape_of(rows[0].b, 4)};
     graft_shape out[GRAFT_MAX_OUTPUTS];
     int32_t attrs[GRAFT_MAX_ATTRS] = {1};
     graft_signature s = check_signature(env, GRAFT_OP_concat, attrs, in, 0, GRAFT_LAYOUT_NHWC);
     cuda_job job;
-    assert_int_equal(graft_signature_outputs(&s, out), GRAFT_OK);
+    CHECK_OK(graft_signature_outputs(&s, out));
     assert_true(cuda_job_of(&s, out, CUDA_F16, &job));
     assert_int_equal(job.as.move.unit_bytes, 16);
     graft_signature_of_reorder(&in[0], GRAFT_LAYOUT_ROW, GRAFT_LAYOUT_NHWC, &s);
@@ -306,10 +305,12 @@ static void test_widths(void **state)
         assert_true(cuda_job_of(&s, &large, CUDA_F16, &job));
         assert_int_equal(job.as.turn.tile, odd == 0 ? 2 * CUDA_TILE : CUDA_TILE);
     }
-    const graft_shape matrix = {.rank = 2, .dtype = GRAFT_DTYPE_F32, .dims = {2048, 1024}};
+    const graft_shape matrix = {
+        .rank = 2, .dtype = GRAFT_DTYPE_F32, .dims = {2048, 1024}
+    };
     const int32_t swap[GRAFT_MAX_ATTRS] = {1, 0};
     s = check_signature(env, GRAFT_OP_transpose, swap, &matrix, 0, GRAFT_LAYOUT_ROW);
-    assert_int_equal(graft_signature_outputs(&s, out), GRAFT_OK);
+    CHECK_OK(graft_signature_outputs(&s, out));
     assert_true(cuda_job_of(&s, out, CUDA_F16, &job));
     assert_int_equal(job.as.turn.tile, 2 * CUDA_TILE); /* Of one box, too. */
     const graft_shape pair[GRAFT_MAX_INPUTS] = {in[0], in[0]};
@@ -333,9 +334,8 @@ static void test_widths(void **state)
 
 /* Every binary16 and bfloat16 number survives, rounding is to nearest even, and what is finite stays
  * so: the least binary32, of which masks are made, times 0 is no NaN. */
-static void test_halves(void **state)
+CHECK_CASE(test_halves)
 {
-    (void)state;
     for (uint32_t bits = 0; bits < 1U << 16; bits++) {
         float x = cuda_from_f16((uint16_t)bits);
         float y = cuda_from_bf16((uint16_t)bits);
@@ -364,13 +364,4 @@ static void test_halves(void **state)
     assert_int_equal(cuda_to_f16(0x1.8p-25F), 1);
     assert_int_equal(cuda_to_bf16(0x1.01p0F), 0x3f80);
     assert_int_equal(cuda_to_bf16(0x1.03p0F), 0x3f82);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_operators), CHECK_TEST(test_larger), CHECK_TEST(test_reorders),
-        CHECK_TEST(test_widths),    CHECK_TEST(test_halves), CHECK_TEST(test_reductions),
-    };
-    return cmocka_run_group_tests_name("moves", tests, NULL, NULL);
 }

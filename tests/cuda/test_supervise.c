@@ -72,10 +72,9 @@ static void check_begun_once(void)
     }
 }
 
-static void test_faults(void **state)
+CHECK_CASE(test_faults)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     check_run run = begin(env, folder, true, ITEMS);
     check_supervise(&run, "faults", stage);
     check_begun_once();
@@ -85,13 +84,11 @@ static void test_faults(void **state)
     check_supervise(&run, "faults", stage); /* It is known to be done, and how. */
     assert_int_equal(page->begun[0], 0);
     assert_int_equal(page->progress.failures, 2);
-    check_folder_remove(folder);
 }
 
-static void test_time(void **state)
+CHECK_CASE(test_time)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     check_run run = begin(env, folder, false, 4);
     check_supervise(&run, "time", stage);
     assert_true(page->progress.is_cut);
@@ -107,14 +104,12 @@ static void test_time(void **state)
     memset(page->begun, 0, sizeof(page->begun));
     check_supervise(&run, "time", stage);
     assert_int_equal(page->begun[0], 0);
-    check_folder_remove(folder);
 }
 
 /* A kernel that never ends: its process is ended, and the next one goes on behind it. */
-static void test_hang(void **state)
+CHECK_CASE(test_hang)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     check_run run = begin(env, folder, false, ITEMS);
     page->is_hanging = true;
     run.hang_ns = 300000000U;
@@ -122,15 +117,13 @@ static void test_hang(void **state)
     check_begun_once();
     assert_true(page->progress.failures >= 1);
     assert_false(page->progress.is_cut);
-    check_folder_remove(folder);
 }
 
 /* What a program of other sources did does not count, what one of the same did does, however often
  * it was built; every choice of types has a file of its own. */
-static void test_sources(void **state)
+CHECK_CASE(test_sources)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     check_run run = begin(env, folder, false, ITEMS);
     check_supervise(&run, "sources", stage);
     check_supervise(&run, "sources", stage);
@@ -141,10 +134,9 @@ static void test_sources(void **state)
     run.sources = "two";
     check_supervise(&run, "sources", stage);
     assert_int_equal(page->begun[0], 3);
-    check_folder_remove(folder);
 }
 
-static void test_choices(void **state)
+CHECK_CASE(test_choices)
 {
     assert_true(check_is_chosen(NULL, "fp16"));
     assert_true(check_is_chosen("fp16,bf16", "bf16"));
@@ -154,17 +146,7 @@ static void test_choices(void **state)
     assert_false(check_is_chosen("", "fp16"));
     assert_string_equal(check_types[0].name, "fp16"); /* What users want first. */
     assert_string_equal(check_types[1].name, "bf16");
-    graft_env *env = *state;
     assert_string_equal(check_word(env->scratch, "1,8,32", 0), "1");
     assert_string_equal(check_word(env->scratch, "1,8,32", 2), "32");
     assert_null(check_word(env->scratch, "1,8,32", 3));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_faults),  CHECK_TEST(test_time),    CHECK_TEST(test_hang),
-        CHECK_TEST(test_sources), CHECK_TEST(test_choices),
-    };
-    return cmocka_run_group_tests_name("supervise", tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static double coefficient(const graft_onnx_winograd *w, uint32_t a, uint32_t k, 
 }
 
 /* Whether out[a] = sum of w[k] in[a + k] whatever w and in are. */
-static void test_matrices(void **state)
+CHECK_CASE(test_matrices)
 {
     static const uint32_t sizes[][2] = {
         {4, 3},
@@ -32,7 +32,6 @@ static void test_matrices(void **state)
         {3, 4},
         {5, 2}
     };
-    (void)state;
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
         graft_onnx_winograd w;
         graft_onnx_winograd_make(sizes[s][0], sizes[s][1], &w);
@@ -161,7 +160,7 @@ static void compare(const char *name, const float *want, uint32_t count, const c
 static void find_no_filter(graft_env *env, const char *path, const char *name)
 {
     graft_model *model = NULL;
-    assert_int_equal(graft_model_read(env, env->life, path, NULL, &model), GRAFT_OK);
+    CHECK_OK(graft_model_read(env, env->life, path, NULL, &model));
     for (uint32_t w = 0; w < model->weight_count; w++) {
         if (model->weights[w].name != NULL && strcmp(model->weights[w].name, "w") == 0) {
             fail_msg("%s: the filter is still there", name);
@@ -188,35 +187,32 @@ static void test_row(graft_env *env, const algorithm_row *row, const char *folde
         return;
     }
     assert_int_equal(found.classes[0].others, row->others);
-    assert_int_equal(graft_algorithms_write(env, &found, file), GRAFT_OK);
+    CHECK_OK(graft_algorithms_write(env, &found, file));
     uint32_t count = run_file(file, costs, NULL, want);
     for (uint32_t a = 1; a < GRAFT_ALGORITHM_COUNT; a++) {
         if ((row->others >> a & 1U) != 0) {
             found.classes[0].chosen = last = a;
-            assert_int_equal(graft_algorithms_write(env, &found, file), GRAFT_OK);
+            CHECK_OK(graft_algorithms_write(env, &found, file));
             compare(row->name, want, count, file, costs, NULL);
             find_no_filter(env, file, row->name);
         }
     }
-    assert_int_equal(graft_algorithms_write_alone(env, &found, 0, GRAFT_ALGORITHM_OWN, file),
-                     GRAFT_OK);
+    CHECK_OK(graft_algorithms_write_alone(env, &found, 0, GRAFT_ALGORITHM_OWN, file));
     count = run_file(file, costs, NULL, want);
-    assert_int_equal(graft_algorithms_write_alone(env, &found, 0, last, file), GRAFT_OK);
+    CHECK_OK(graft_algorithms_write_alone(env, &found, 0, last, file));
     compare(row->name, want, count, file, costs, NULL);
 }
 
-static void test_files(void **state)
+CHECK_CASE(test_files)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         test_row(env, &rows[i], folder);
     }
-    check_folder_remove(folder);
 }
 
 /* Any number of images, where the file leaves it open; not of rows. */
-static void test_open(void **state)
+CHECK_CASE(test_open)
 {
     static const char *const numbers[] = {"N=1", "N=2", "N=3"};
     static const char *const texts[] = {
@@ -226,39 +222,24 @@ static void test_open(void **state)
         "input x N 8 5 6; weight s 8 1 1; node PRelu x s -> y; output y",
         "input x 1 8 N 8; weight w 8 8 3 3; node Conv x w -> y; output y"};
     static float want[ELEMENTS_MOST];
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *file = graft_arena_printf(env->life, "%s/x.onnx", folder);
-    const char *costs = graft_arena_printf(env->life, "%s/x.costs", folder);
+    const char *file = check_path("x.onnx");
+    const char *costs = check_path("x.costs");
     const graft_model_options options = {.keep_open = true};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         graft_model *model = NULL;
         graft_algorithms found;
-        assert_int_equal(
-            onnx_text_read(env, onnx_text_message(env->life, texts[i]), &options, &model),
-            GRAFT_OK);
+        CHECK_OK(onnx_text_read(env, onnx_text_message(env->life, texts[i]), &options, &model));
         graft_algorithms_find(env, model, &found);
         assert_int_equal(found.count, i < 3);
         for (size_t n = 0; n < sizeof numbers / sizeof numbers[0] && found.count > 0; n++) {
             found.classes[0].chosen = GRAFT_ALGORITHM_OWN;
-            assert_int_equal(graft_algorithms_write(env, &found, file), GRAFT_OK);
+            CHECK_OK(graft_algorithms_write(env, &found, file));
             const uint32_t count = run_file(file, costs, numbers[n], want);
             while ((found.classes[0].others >> found.classes[0].chosen & 1U) == 0) {
                 found.classes[0].chosen++;
             }
-            assert_int_equal(graft_algorithms_write(env, &found, file), GRAFT_OK);
+            CHECK_OK(graft_algorithms_write(env, &found, file));
             compare(texts[i], want, count, file, costs, numbers[n]);
         }
     }
-    check_folder_remove(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_matrices),
-        CHECK_TEST(test_files),
-        CHECK_TEST(test_open),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

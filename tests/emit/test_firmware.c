@@ -15,19 +15,15 @@ enum { TOOL_MISSING = 77 };
 static void write_headers(graft_env *env, const policy_kit *kit, const char *folder)
 {
     const graft_header_options options = {"kit", "graft test", policy_kit_names, false, 0, false};
-    assert_int_equal(graft_header_write(env, &kit->policy, &options,
-                                        graft_arena_printf(env->life, "%s/graft_policy.h", folder),
-                                        NULL),
-                     GRAFT_OK);
+    CHECK_OK(graft_header_write(env, &kit->policy, &options,
+                                graft_arena_printf(env->life, "%s/graft_policy.h", folder), NULL));
     const graft_fit_options unbounded = {
         .model = "kit", .policy = &kit->policy, .pointer_bytes = 4};
     graft_fit fit;
-    assert_int_equal(graft_fit_make(env, kit->graph, &unbounded, &fit), GRAFT_OK);
+    CHECK_OK(graft_fit_make(env, kit->graph, &unbounded, &fit));
     assert_true(fit.ram.parts[GRAFT_RAM_NETWORK] > 0);
-    assert_int_equal(
-        graft_graphtable_write(env, kit->graph, "kit", &fit,
-                               graft_arena_printf(env->life, "%s/graft_graph.h", folder)),
-        GRAFT_OK);
+    CHECK_OK(graft_graphtable_write(env, kit->graph, "kit", &fit,
+                                    graft_arena_printf(env->life, "%s/graft_graph.h", folder)));
 }
 
 /* The last line of the program's second part, as the engine inside this program has it. */
@@ -36,11 +32,10 @@ static const char *expect_end(graft_env *env, const policy_kit *kit)
     graft_graph *graph = NULL;
     graft_report report = {.decisions = NULL};
     const graft_optimize_options options = {.weight_bytes_limit = UINT64_MAX, .step_limit = 24};
-    assert_int_equal(graft_graph_renumber(env, env->life, kit->graph, &graph), GRAFT_OK);
+    CHECK_OK(graft_graph_renumber(env, env->life, kit->graph, &graph));
     size_t bytes = graft_optimize_workspace_bytes(&kit->policy, &graph->limits, options.step_limit);
-    assert_int_equal(graft_optimize(graph, &kit->policy, &options,
-                                    graft_arena_alloc(env->life, bytes), bytes, &report),
-                     GRAFT_OK);
+    CHECK_OK(graft_optimize(graph, &kit->policy, &options, graft_arena_alloc(env->life, bytes),
+                            bytes, &report));
     return graft_arena_printf(env->life,
                               "steps %u stop %u nodes %u to %u weight bytes %" PRIu64
                               " hash %016" PRIx64 " to %016" PRIx64 "\n",
@@ -49,11 +44,10 @@ static const char *expect_end(graft_env *env, const policy_kit *kit)
                               report.hash_after);
 }
 
-static void test_same_decisions(void **state)
+CHECK_CASE(test_same_decisions)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     uint8_t *text = NULL;
     size_t size = 0;
     write_headers(env, kit, folder);
@@ -62,12 +56,9 @@ static void test_same_decisions(void **state)
                                            "{ sh tests/firmware/run.sh '%s' && sh "
                                            "tests/firmware/ram.sh '%s'; } > '%s/output.txt' 2>&1",
                                            folder, folder, folder));
-    assert_int_equal(graft_file_read(env, env->life,
-                                     graft_arena_printf(env->life, "%s/output.txt", folder), &text,
-                                     &size),
-                     GRAFT_OK);
+    CHECK_OK(graft_file_read(env, env->life, graft_arena_printf(env->life, "%s/output.txt", folder),
+                             &text, &size));
     if (WIFEXITED(status) && WEXITSTATUS(status) == TOOL_MISSING) {
-        check_folder_remove(folder);
         CHECK_SKIP("%.*s", (int)strcspn((const char *)text, "\n"), (const char *)text);
     }
     if (status != 0) {
@@ -78,18 +69,7 @@ static void test_same_decisions(void **state)
         print_message("# %.*s\n", length, line);
         line += line[length] == '\n' ? length + 1 : length;
     }
-    assert_int_equal(graft_file_read(env, env->life,
-                                     graft_arena_printf(env->life, "%s/firmware.txt", folder),
-                                     &text, &size),
-                     GRAFT_OK);
+    CHECK_OK(graft_file_read(
+        env, env->life, graft_arena_printf(env->life, "%s/firmware.txt", folder), &text, &size));
     assert_non_null(strstr((const char *)text, expect_end(env, kit)));
-    check_folder_remove(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest cases[] = {
-        CHECK_TEST(test_same_decisions),
-    };
-    return cmocka_run_group_tests(cases, NULL, NULL);
 }

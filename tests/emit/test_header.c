@@ -18,7 +18,7 @@ typedef struct {
 
 static bench open_bench(graft_env *env)
 {
-    bench b = {env, policy_kit_open(env, &policy_kit_plain), check_folder_make()};
+    bench b = {env, policy_kit_open(env, &policy_kit_plain), check_folder()};
     return b;
 }
 
@@ -29,15 +29,14 @@ static const char *path_in(const bench *b, const char *name)
 
 static void write_text(const bench *b, const char *name, const char *text)
 {
-    assert_int_equal(graft_file_write(b->env, path_in(b, name), text, strlen(text)), GRAFT_OK);
+    CHECK_OK(graft_file_write(b->env, path_in(b, name), text, strlen(text)));
 }
 
 static void write_header(const bench *b, const char *file, const char *name, bool amalgamate)
 {
     const graft_header_options options = {name, "graft test", policy_kit_names, amalgamate,
                                           0,    false};
-    assert_int_equal(graft_header_write(b->env, &b->kit->policy, &options, path_in(b, file), NULL),
-                     GRAFT_OK);
+    CHECK_OK(graft_header_write(b->env, &b->kit->policy, &options, path_in(b, file), NULL));
 }
 
 /* Runs a command in the folder; GRAFT_ROOT is the project's. The output is in *output. */
@@ -51,8 +50,7 @@ static int run_command(const bench *b, const char *command, const char **output)
     int status = system(graft_arena_printf(b->env->life,
                                            "GRAFT_ROOT='%s'; cd '%s' && { %s; } > output.txt 2>&1",
                                            root, b->folder, command));
-    assert_int_equal(graft_file_read(b->env, b->env->life, path_in(b, "output.txt"), &text, &size),
-                     GRAFT_OK);
+    CHECK_OK(graft_file_read(b->env, b->env->life, path_in(b, "output.txt"), &text, &size));
     *output = (const char *)text;
     return status;
 }
@@ -75,17 +73,16 @@ static bool has_tool(const bench *b, const char *tool)
 
 /* ------------------------------------------------------------------- cases */
 
-static void test_same_bytes(void **state)
+CHECK_CASE(test_same_bytes)
 {
-    bench b = open_bench(*state);
+    bench b = open_bench(env);
     graft_arena *arena = graft_arena_new(1 << 20);
     graft_buffer texts[2] = {{.arena = arena}, {.arena = arena}};
     graft_header_sizes sizes;
     const graft_header_options options = {"Kit-1", "graft test", NULL, true, 0, false};
     for (uint32_t i = 0; i < 2; i++) {
         const policy_kit *kit = policy_kit_open(b.env, &policy_kit_plain);
-        assert_int_equal(graft_header_print(b.env, &kit->policy, &options, &texts[i], &sizes),
-                         GRAFT_OK);
+        CHECK_OK(graft_header_print(b.env, &kit->policy, &options, &texts[i], &sizes));
     }
     assert_int_equal(texts[0].size, texts[1].size);
     assert_memory_equal(texts[0].data, texts[1].data, texts[0].size);
@@ -95,13 +92,12 @@ static void test_same_bytes(void **state)
     print_message("# bytes of const data: rules %zu, network %zu, in all %zu\n", sizes.rules,
                   sizes.network, sizes.total);
     graft_arena_free(arena);
-    check_folder_remove(b.folder);
 }
 
 /* The engine may need nothing but what compilers call by themselves. */
-static void test_freestanding(void **state)
+CHECK_CASE(test_freestanding)
 {
-    bench b = open_bench(*state);
+    bench b = open_bench(env);
     const char *output = NULL;
     write_header(&b, "graft_policy.h", "kit", false);
     write_text(&b, "one.c", "#define GRAFT_IMPLEMENTATION\n#include \"graft_policy.h\"\n");
@@ -113,13 +109,12 @@ static void test_freestanding(void **state)
     /* No floating point either: without its registers it must compile just as well. */
     assert_runs(&b, "uname -m | grep -qv x86_64 || " CC_STRICT
                     "-mgeneral-regs-only -ffreestanding -I \"$GRAFT_ROOT/include\" -c one.c");
-    check_folder_remove(b.folder);
 }
 
 /* One header is all that a product needs, in C and in C++; a second file includes it plainly. */
-static void test_amalgamated(void **state)
+CHECK_CASE(test_amalgamated)
 {
-    bench b = open_bench(*state);
+    bench b = open_bench(env);
     write_header(&b, "graft_policy.h", "kit", true);
     write_text(&b, "one.c", "#define GRAFT_IMPLEMENTATION\n#include \"graft_policy.h\"\n");
     write_text(&b, "two.c",
@@ -127,18 +122,16 @@ static void test_amalgamated(void **state)
                "int main(void) { return GRAFT_POLICY.rule_count == 7 ? 0 : 1; }\n");
     assert_runs(&b, CC_STRICT "one.c two.c -o c && ./c");
     if (!has_tool(&b, "g++")) {
-        check_folder_remove(b.folder);
         CHECK_SKIP("C++ needs g++ (package g++)");
     }
     assert_runs(&b, "g++ -x c++ -std=c++11 -pedantic -Wall -Wextra -Werror one.c two.c -o cpp && "
                     "./cpp");
-    check_folder_remove(b.folder);
 }
 
 /* Costs in place of a network. */
-static void test_by_tariff(void **state)
+CHECK_CASE(test_by_tariff)
 {
-    bench b = open_bench(*state);
+    bench b = open_bench(env);
     b.kit->policy = policy_kit_by_tariff(b.env, b.kit);
     write_header(&b, "graft_policy.h", "kit", false);
     write_text(&b, "one.c",
@@ -152,12 +145,11 @@ static void test_by_tariff(void **state)
                    b.kit->policy.tariff->row_count, b.kit->policy.tariff->keys[3],
                    b.kit->policy.tariff->values[3]));
     assert_runs(&b, CC_STRICT "-I \"$GRAFT_ROOT/include\" one.c -o one && ./one");
-    check_folder_remove(b.folder);
 }
 
-static void test_two_policies(void **state)
+CHECK_CASE(test_two_policies)
 {
-    bench b = open_bench(*state);
+    bench b = open_bench(env);
     write_header(&b, "first.h", "first", false);
     write_header(&b, "second.h", "second", true);
     write_text(
@@ -165,13 +157,12 @@ static void test_two_policies(void **state)
         "#define GRAFT_IMPLEMENTATION\n#include \"first.h\"\n#include \"second.h\"\n"
         "int main(void) { return graft_policy_first.rules == graft_policy_second.rules; }\n");
     assert_runs(&b, CC_STRICT "-I \"$GRAFT_ROOT/include\" one.c -o one && ./one");
-    check_folder_remove(b.folder);
 }
 
 /* A header for another engine says so instead of misbehaving. */
-static void test_mismatch(void **state)
+CHECK_CASE(test_mismatch)
 {
-    bench b = open_bench(*state);
+    bench b = open_bench(env);
     const char *output = NULL;
     write_header(&b, "graft_policy.h", "kit", false);
     write_text(&b, "one.c", "#define GRAFT_IMPLEMENTATION\n#include \"graft_policy.h\"\n");
@@ -179,12 +170,11 @@ static void test_mismatch(void **state)
                     "mv other.h graft_policy.h");
     assert_true(run_command(&b, "gcc -std=c99 -I \"$GRAFT_ROOT/include\" -c one.c", &output) != 0);
     assert_non_null(strstr(output, "this policy was generated for graft.h with ABI"));
-    check_folder_remove(b.folder);
 }
 
-static void test_plans_and_metadata(void **state)
+CHECK_CASE(test_plans_and_metadata)
 {
-    bench b = open_bench(*state);
+    bench b = open_bench(env);
     const graft_plan_step steps[2] = {
         {KIT_DROP_IDENTITY, 3},
         {KIT_FOLD_SCALE,    1}
@@ -192,10 +182,8 @@ static void test_plans_and_metadata(void **state)
     graft_recorded_plan plans[1] = {
         {.steps = steps, .step_count = 2}
     };
-    assert_int_equal(graft_plan_record(b.env, b.env->life, &b.kit->policy, b.kit->graph, &plans[0]),
-                     GRAFT_OK);
-    assert_int_equal(graft_policy_set_plans(b.env, b.env->life, plans, 1, &b.kit->policy),
-                     GRAFT_OK);
+    CHECK_OK(graft_plan_record(b.env, b.env->life, &b.kit->policy, b.kit->graph, &plans[0]));
+    CHECK_OK(graft_policy_set_plans(b.env, b.env->life, plans, 1, &b.kit->policy));
     b.kit->policy.metadata = "{\"a\":\"*/ ?\?/ \\ \xc3\xbc\n\"}";
     write_header(&b, "graft_policy.h", "kit", false);
     write_text(&b, "one.c",
@@ -211,14 +199,12 @@ static void test_plans_and_metadata(void **state)
     assert_runs(&b, CC_STRICT "-I \"$GRAFT_ROOT/include\" one.c -o one");
     assert_int_equal(run_command(&b, "./one", &output), 0);
     assert_string_equal(output, b.kit->policy.metadata);
-    check_folder_remove(b.folder);
 }
 
 /* The relu rules of a network's policy: bytes, flags, names and rows go with them, NO-OP's too. */
-static void test_some_operators(void **state)
+CHECK_CASE(test_some_operators)
 {
     static const uint32_t kept[] = {KIT_DOUBLE_RELU, KIT_SINGLE_RELU, KIT_RULES};
-    graft_env *env = *state;
     const graft_policy *all = &policy_kit_open(env, &policy_kit_plain)->policy;
     graft_policy some = *all;
     const char *const *names = policy_kit_names;
@@ -230,18 +216,17 @@ static void test_some_operators(void **state)
     }
     for (uint32_t i = 0; i < 2; i++) {
         graft_rule rules[2];
-        assert_int_equal(graft_policy_rule(&some, i, &rules[0]), GRAFT_OK);
-        assert_int_equal(graft_policy_rule(all, kept[i], &rules[1]), GRAFT_OK);
+        CHECK_OK(graft_policy_rule(&some, i, &rules[0]));
+        CHECK_OK(graft_policy_rule(all, kept[i], &rules[1]));
         assert_memory_equal(&rules[0], &rules[1], sizeof rules[0]);
         assert_int_equal(some.rule_flags[i], all->rule_flags[kept[i]]);
         assert_string_equal(names[i], policy_kit_names[kept[i]]);
     }
 }
 
-static void test_faults(void **state)
+CHECK_CASE(test_faults)
 {
-    bench b = open_bench(*state);
-    graft_env *env = b.env;
+    bench b = open_bench(env);
     graft_header_options options = {"", "graft test", NULL, false, 0, false};
     const char *path = path_in(&b, "graft_policy.h");
     char *long_text = GRAFT_NEW(env->life, char, 4100);
@@ -256,7 +241,6 @@ static void test_faults(void **state)
     assert_false(graft_file_exists(path));
     check_failed(env, graft_header_write(env, &b.kit->policy, &options, "/dev/null/x/y.h", NULL),
                  GRAFT_IO, "/dev/null");
-    check_folder_remove(b.folder);
 }
 
 /* -------------------------------------------------------- graphs as tables */
@@ -267,30 +251,29 @@ static graft_index add_const_opaque(graft_graph *graph)
     const graft_shape shape = {.rank = 1, .dims = {4}, .dtype = GRAFT_DTYPE_F32};
     graft_index weight = GRAFT_NONE;
     graft_index node = GRAFT_NONE;
-    assert_int_equal(graft_graph_add_weight(graph, &shape, 5, &weight), GRAFT_OK);
-    assert_int_equal(graft_graph_add_opaque(graph, 78, &weight, 1, &shape, 1, &node), GRAFT_OK);
+    CHECK_OK(graft_graph_add_weight(graph, &shape, 5, &weight));
+    CHECK_OK(graft_graph_add_opaque(graph, 78, &weight, 1, &shape, 1, &node));
     graft_graph_set_repeatable(graph, node);
     assert_true(graph->nodes[node].is_const);
     return graft_node_output(graph, node, 0);
 }
 
 /* Also with opaque nodes, const ones too, omitted inputs and unknown shapes. */
-static void test_graph_table(void **state)
+CHECK_CASE(test_graph_table)
 {
-    bench b = open_bench(*state);
+    bench b = open_bench(env);
     graft_graph *graph = b.kit->graph;
     const graft_shape unknown = {.rank = GRAFT_RANK_UNKNOWN};
     const graft_index inputs[2] = {graph->outputs[0], GRAFT_NONE};
     graft_index node = GRAFT_NONE;
-    assert_int_equal(graft_graph_add_opaque(graph, 77, inputs, 2, &unknown, 1, &node), GRAFT_OK);
-    assert_int_equal(graft_graph_add_output(graph, graft_node_output(graph, node, 0)), GRAFT_OK);
+    CHECK_OK(graft_graph_add_opaque(graph, 77, inputs, 2, &unknown, 1, &node));
+    CHECK_OK(graft_graph_add_output(graph, graft_node_output(graph, node, 0)));
     const graft_index weight = add_const_opaque(graph);
-    assert_int_equal(graft_graph_add_output(graph, weight), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, weight));
     graft_order order = build_order(b.env->life, graph);
     uint64_t hash =
         graft_graph_hash(graph, &order, GRAFT_NEW(b.env->life, uint64_t, graph->limits.values));
-    assert_int_equal(graft_graphtable_write(b.env, graph, "Kit", NULL, path_in(&b, "graph.h")),
-                     GRAFT_OK);
+    CHECK_OK(graft_graphtable_write(b.env, graph, "Kit", NULL, path_in(&b, "graph.h")));
     write_text(
         &b, "one.c",
         graft_arena_printf(
@@ -312,17 +295,4 @@ static void test_graph_table(void **state)
             "  return graft_graph_hash(&graph, &order, scratch) == UINT64_C(%llu) ? 0 : 4; }\n",
             graft_graph_active_count(graph), (unsigned long long)hash));
     assert_runs(&b, CC_STRICT "-I \"$GRAFT_ROOT/include\" one.c -o one && ./one");
-    check_folder_remove(b.folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest cases[] = {
-        CHECK_TEST(test_same_bytes),         CHECK_TEST(test_freestanding),
-        CHECK_TEST(test_amalgamated),        CHECK_TEST(test_by_tariff),
-        CHECK_TEST(test_two_policies),       CHECK_TEST(test_mismatch),
-        CHECK_TEST(test_plans_and_metadata), CHECK_TEST(test_faults),
-        CHECK_TEST(test_graph_table),        CHECK_TEST(test_some_operators),
-    };
-    return cmocka_run_group_tests(cases, NULL, NULL);
 }

@@ -242,9 +242,8 @@ static graft_scores score_without(graft_env *env, const policy_kit *kit, const g
     options.weight_bytes_limit = UINT64_MAX;
     options.first_cost = kit->observer.first.cost;
     size_t bytes = graft_optimize_workspace_bytes(&kit->policy, &graph->limits, 0);
-    assert_int_equal(graft_policy_scores(graph, &kit->policy, &options,
-                                         graft_arena_alloc(env->scratch, bytes), bytes, &scores),
-                     GRAFT_OK);
+    CHECK_OK(graft_policy_scores(graph, &kit->policy, &options,
+                                 graft_arena_alloc(env->scratch, bytes), bytes, &scores));
     return scores;
 }
 
@@ -282,9 +281,8 @@ static void compare_plain(graft_env *env, const policy_kit *kit, const policy_ki
     assert_true(found);
 }
 
-static void test_integers_equal_recomputation(void **state)
+CHECK_CASE(test_integers_equal_recomputation)
 {
-    graft_env *env = *state;
     for (uint32_t v = 0; v < VARIANTS; v++) {
         const policy_kit *kit = policy_kit_open(env, &variants[v]);
         for (uint32_t s = 0; s < kit->state_count; s++) {
@@ -321,15 +319,13 @@ static graft_ranges find_ranges(graft_env *env, const policy_kit *kit, float par
 }
 
 /* Activations beyond their range are clipped, everywhere. */
-static void test_clipping(void **state)
+CHECK_CASE(test_clipping)
 {
-    graft_env *env = *state;
     policy_kit *kit = policy_kit_open(env, &variants[0]);
     const graft_ranges ranges = find_ranges(env, kit, 0.125F);
     const graft_policy whole = kit->policy;
     float *rows = GRAFT_NEW(env->life, float, graft_policy_rows_bytes(&whole));
-    assert_int_equal(
-        graft_quantise(env, env->life, &kit->agent.scorer, &ranges, rows, &kit->policy), GRAFT_OK);
+    CHECK_OK(graft_quantise(env, env->life, &kit->agent.scorer, &ranges, rows, &kit->policy));
     uint32_t changed = 0;
     for (uint32_t s = 0; s < kit->state_count; s++) {
         graft_mark mark = graft_arena_mark(env->scratch);
@@ -341,9 +337,8 @@ static void test_clipping(void **state)
 }
 
 /* A network that adds nothing decides as the tariff does. */
-static void test_prior(void **state)
+CHECK_CASE(test_prior)
 {
-    graft_env *env = *state;
     policy_kit *kit = policy_kit_open(env, &variants[0]);
     const int8_t *weights = GRAFT_NEW(env->life, int8_t, kit->policy.width);
     const int32_t bias = 0;
@@ -366,9 +361,8 @@ static void test_prior(void **state)
 }
 
 /* Integer weights are the nearest ones in their row's unit. */
-static void test_nearest_weights(void **state)
+CHECK_CASE(test_nearest_weights)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     const graft_parameters *set = &kit->agent.scorer.parameters;
     const graft_parameter *item = &set->items[kit->agent.scorer.second.weight];
@@ -387,16 +381,14 @@ static void test_nearest_weights(void **state)
 }
 
 /* An untrained network has many near ties, so this is a lower bound for trained ones. */
-static void test_integers_agree_with_floats(void **state)
+CHECK_CASE(test_integers_agree_with_floats)
 {
-    graft_env *env = *state;
     graft_agreement agreement = {.decisions = 0};
     for (uint32_t v = 0; v < VARIANTS; v++) {
         policy_kit *kit = policy_kit_open(env, &variants[v]);
         if (variants[v].favourite == KIT_FREE) {
-            assert_int_equal(
-                graft_agreement_measure(env, &kit->agent, &kit->observer, &kit->policy, &agreement),
-                GRAFT_OK);
+            CHECK_OK(graft_agreement_measure(env, &kit->agent, &kit->observer, &kit->policy,
+                                             &agreement));
         }
     }
     print_message("# %u of %u decisions alike, largest margin lost %.3f\n", agreement.same,
@@ -406,9 +398,8 @@ static void test_integers_agree_with_floats(void **state)
     assert_true(agreement.margin_lost < 1.0);
 }
 
-static void test_scales(void **state)
+CHECK_CASE(test_scales)
 {
-    (void)state;
     graft_scale scale;
     for (int k = 0; k < 2300; k++) {
         double factor = 1e-13 * pow(1.018, k); /* To 65000. */
@@ -439,9 +430,8 @@ static uint32_t hash_row(uint32_t hash, const char *kind, const char *name, int 
     return hash;
 }
 
-static void test_feature_hash(void **state)
+CHECK_CASE(test_feature_hash)
 {
-    (void)state;
     uint32_t hash = 2166136261u;
 #define FEATURE(name, width)      hash = hash_row(hash, "feature", #name, width);
 #define EDGE_FEATURE(name, width) hash = hash_row(hash, "edge", #name, width);
@@ -457,9 +447,8 @@ static void test_feature_hash(void **state)
     }
 }
 
-static void test_features(void **state)
+CHECK_CASE(test_features)
 {
-    graft_env *env = *state;
     int8_t row[GRAFT_FEATURE_COUNT];
     graft_graph *graph = policy_kit_graph(env->life);
     graft_order order = build_order(env->life, graph);
@@ -484,19 +473,17 @@ static void test_features(void **state)
     assert_int_equal(row[GRAFT_FEATURE_axes + 1], GRAFT_FEATURE_SCALE);
     const int32_t fused[10] = {1, 1, 0, 0, 0, 0, 1, 1, 1, 0};
     const int32_t tall[10] = {1024, 1, 1, 1, 0, 0, 0, 0, 1, 1};
-    const graft_index image = build_input(graph, build_shape(4, 1, 1, 1 << 18, 1), 9);
-    const graft_index inputs[4] = {image, build_weight(graph, build_shape(4, 1, 1, 3, 1), 9),
-                                   build_weight(graph, build_shape(1, 1, 0, 0, 0), 9),
-                                   build_input(graph, build_shape(4, 1, 1, (1 << 18) - 2, 1), 9)};
+    const graft_index image = build_input(graph, SHAPE(1, 1, 1 << 18, 1), 9);
+    const graft_index inputs[4] = {image, build_weight(graph, SHAPE(1, 1, 3, 1), 9),
+                                   build_weight(graph, SHAPE(1), 9),
+                                   build_input(graph, SHAPE(1, 1, (1 << 18) - 2, 1), 9)};
     graft_index node = GRAFT_NONE;
-    assert_int_equal(graft_graph_add_node(graph, GRAFT_OP_conv_bias_add, fused, inputs, 0, &node),
-                     GRAFT_OK);
+    CHECK_OK(graft_graph_add_node(graph, GRAFT_OP_conv_bias_add, fused, inputs, 0, &node));
     order = build_order(env->life, graph);
     graft_node_features(graph, &order, node, row);
     assert_int_equal(row[GRAFT_FEATURE_kernel], 24);    /* 16 log2 3 */
     assert_int_equal(row[GRAFT_FEATURE_dims + 2], 127); /* 8 log2 of more than 2^17 */
-    assert_int_equal(graft_graph_add_node(graph, GRAFT_OP_max_pool, tall, inputs, 0, &node),
-                     GRAFT_OK);
+    CHECK_OK(graft_graph_add_node(graph, GRAFT_OP_max_pool, tall, inputs, 0, &node));
     order = build_order(env->life, graph);
     for (uint32_t i = 0; i < order.count; i++) {
         graft_node_features(graph, &order, order.order[i], row);
@@ -506,22 +493,21 @@ static void test_features(void **state)
     }
 }
 
-static void test_opaque_features(void **state)
+CHECK_CASE(test_opaque_features)
 {
-    graft_env *env = *state;
     int8_t row[GRAFT_FEATURE_COUNT];
     int8_t edge[GRAFT_EDGE_FEATURE_COUNT];
     graft_graph *graph = build_graph(env->life);
     graft_shape unknown = {.rank = GRAFT_RANK_UNKNOWN};
-    graft_index x = build_input(graph, build_shape(2, 3, 5, 0, 0), 0);
+    graft_index x = build_input(graph, SHAPE(3, 5), 0);
     const graft_index inputs[6] = {x, GRAFT_NONE, x, x, GRAFT_NONE, x};
-    const graft_shape shapes[2] = {unknown, build_shape(1, 7, 0, 0, 0)};
+    const graft_shape shapes[2] = {unknown, SHAPE(7)};
     graft_index first = GRAFT_NONE;
     graft_index second = GRAFT_NONE;
-    assert_int_equal(graft_graph_add_opaque(graph, 0, inputs, 6, shapes, 2, &first), GRAFT_OK);
+    CHECK_OK(graft_graph_add_opaque(graph, 0, inputs, 6, shapes, 2, &first));
     graft_index reads[5] = {GRAFT_NONE, x, GRAFT_NONE, GRAFT_NONE, GRAFT_NONE};
     reads[4] = graft_node_output(graph, first, 1);
-    assert_int_equal(graft_graph_add_opaque(graph, 1, reads, 5, shapes, 0, &second), GRAFT_OK);
+    CHECK_OK(graft_graph_add_opaque(graph, 1, reads, 5, shapes, 0, &second));
     graft_order order = build_order(env->life, graph);
     graft_node_features(graph, &order, first, row);
     assert_int_equal(row[GRAFT_FEATURE_operator], GRAFT_FEATURE_SCALE);
@@ -539,9 +525,8 @@ static void test_opaque_features(void **state)
 /* ----------------------------------------------------------------- corners */
 
 /* Each layer of another size, and each size without its layers. */
-static void test_misfits(void **state)
+CHECK_CASE(test_misfits)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     const graft_optimize_options options = graft_optimize_options_default();
     const size_t bytes = 2 * graft_optimize_workspace_bytes(&kit->policy, &kit->graph->limits, 256);
@@ -580,9 +565,8 @@ static void test_misfits(void **state)
 }
 
 /* Of equal logits the one counts that gains most: here all rules are equal to the network. */
-static void test_ties(void **state)
+CHECK_CASE(test_ties)
 {
-    graft_env *env = *state;
     policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     const graft_policy table = kit->table;
     int8_t *weights = GRAFT_NEW(env->life, int8_t, kit->policy.width);
@@ -622,29 +606,25 @@ static graft_scores look(graft_env *env, const graft_policy *policy, const graft
     const graft_optimize_options options = {.weight_bytes_limit = UINT64_MAX,
                                             .first_cost = UINT64_MAX};
     const size_t bytes = graft_optimize_workspace_bytes(policy, &graph->limits, 0);
-    assert_int_equal(graft_policy_scores(graph, policy, &options,
-                                         graft_arena_alloc(env->life, bytes), bytes, &scores),
-                     GRAFT_OK);
+    CHECK_OK(graft_policy_scores(graph, policy, &options, graft_arena_alloc(env->life, bytes),
+                                 bytes, &scores));
     return scores;
 }
 
 /* A match with a const node, of which the network sees nothing; costs that are far apart; an opaque node. */
-static void test_unseen_members(void **state)
+CHECK_CASE(test_unseen_members)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     graft_graph *graph = build_graph(env->life);
-    const graft_shape image = build_shape(4, 1, 2, 3, 3);
-    const graft_shape shapes[1] = {build_shape(1, 1, 0, 0, 0)};
+    const graft_shape image = SHAPE(1, 2, 3, 3);
+    const graft_shape shapes[1] = {SHAPE(1)};
     const graft_index x = build_weight(graph, image, 0);
-    const graft_index w = build_weight(graph, build_shape(4, 2, 2, 1, 1), 1);
-    const graft_index s = build_input(graph, build_shape(1, 2, 0, 0, 0), 2);
+    const graft_index w = build_weight(graph, SHAPE(2, 2, 1, 1), 1);
+    const graft_index s = build_input(graph, SHAPE(2), 2);
     const graft_index y = build_conv(graph, x, w, 0);
     graft_index node = GRAFT_NONE;
-    assert_int_equal(
-        graft_graph_add_output(graph, build_node(graph, GRAFT_OP_scale_shift, NULL, y, s, s)),
-        GRAFT_OK);
-    assert_int_equal(graft_graph_add_opaque(graph, 0, &s, 1, shapes, 1, &node), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, build_node(graph, GRAFT_OP_scale_shift, NULL, y, s, s)));
+    CHECK_OK(graft_graph_add_opaque(graph, 0, &s, 1, shapes, 1, &node));
     graft_form form;
     graft_form_of_node(graph, node, &form);
     const uint32_t key = graft_tariff_key(0, graft_form_hash(&form));
@@ -663,12 +643,11 @@ static void test_unseen_members(void **state)
 }
 
 /* More messages than are summed arrive at one node. */
-static void test_many_messages(void **state)
+CHECK_CASE(test_many_messages)
 {
-    graft_env *env = *state;
     enum { MANY = 40000 };
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
-    const graft_shape shape = build_shape(1, 4, 0, 0, 0);
+    const graft_shape shape = SHAPE(4);
     graft_graph *graph = build_graph_within(env->life, (graft_limits){8, 8, 3 * MANY, 1});
     const graft_index x = build_input(graph, shape, 0);
     const graft_index y = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
@@ -678,8 +657,7 @@ static void test_many_messages(void **state)
         inputs[i] = y;
     }
     for (uint32_t i = 0; i < 2; i++) {
-        assert_int_equal(graft_graph_add_opaque(graph, i, inputs, MANY, &shape, 1, &node),
-                         GRAFT_OK);
+        CHECK_OK(graft_graph_add_opaque(graph, i, inputs, MANY, &shape, 1, &node));
     }
     const graft_scores scores = look(env, &kit->policy, graph);
     for (uint32_t i = 0; i < kit->policy.latent; i++) {
@@ -688,9 +666,8 @@ static void test_many_messages(void **state)
 }
 
 /* A change of many nodes counts as one of eight. */
-static void test_facts_of_many_nodes(void **state)
+CHECK_CASE(test_facts_of_many_nodes)
 {
-    (void)state;
     const graft_estimated now = {.cost = 1000, .flops = 1, .bytes = 1, .nodes = 40};
     graft_change change = {.removed = {.nodes = 20}};
     int16_t facts[GRAFT_FACT_SEEN];
@@ -703,9 +680,8 @@ static void test_facts_of_many_nodes(void **state)
 
 /* ------------------------------------------------------------------ faults */
 
-static void test_quantise_faults(void **state)
+CHECK_CASE(test_quantise_faults)
 {
-    graft_env *env = *state;
     policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     const graft_scorer *scorer = &kit->agent.scorer;
     const graft_ranges ranges = find_ranges(env, kit, 1.0F);
@@ -720,9 +696,8 @@ static void test_quantise_faults(void **state)
 }
 
 /* What amounts are of a whole: signed, monotone, and 0 up to what counts as no gain. */
-static void test_parts(void **state)
+CHECK_CASE(test_parts)
 {
-    (void)state;
     const uint64_t whole = UINT64_C(1) << 40;
     int16_t last = 0;
     assert_int_equal(graft_part_log(0, whole), 0);
@@ -738,27 +713,4 @@ static void test_parts(void **state)
         assert_int_equal(graft_part_log(-amount, whole), -part);
         last = part;
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest cases[] = {
-        CHECK_TEST(test_integers_equal_recomputation),
-        CHECK_TEST(test_clipping),
-        CHECK_TEST(test_prior),
-        CHECK_TEST(test_nearest_weights),
-        CHECK_TEST(test_parts),
-        CHECK_TEST(test_integers_agree_with_floats),
-        CHECK_TEST(test_scales),
-        CHECK_TEST(test_feature_hash),
-        CHECK_TEST(test_features),
-        CHECK_TEST(test_opaque_features),
-        CHECK_TEST(test_misfits),
-        CHECK_TEST(test_ties),
-        CHECK_TEST(test_unseen_members),
-        CHECK_TEST(test_many_messages),
-        CHECK_TEST(test_facts_of_many_nodes),
-        CHECK_TEST(test_quantise_faults),
-    };
-    return cmocka_run_group_tests(cases, NULL, NULL);
 }

@@ -81,7 +81,7 @@ static uint32_t count_places(graft_env *env, const graft_session *session,
     graft_xfers xfers;
     graft_matches matches;
     graft_state_open(env->unit, &limits, &on);
-    assert_int_equal(graft_state_set(env, &on, graph), GRAFT_OK);
+    CHECK_OK(graft_state_set(env, &on, graph));
     graft_xfers_index(env->unit, rule, &name, 1, &xfers);
     xfers.judge = judge;
     graft_matches_open(env->unit, &xfers, 10, &matches);
@@ -89,9 +89,8 @@ static uint32_t count_places(graft_env *env, const graft_session *session,
     return matches.count;
 }
 
-static void test_rows(void **state)
+CHECK_CASE(test_rows)
 {
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const graft_model_options reading = {.keep_open = true};
         graft_session session = {.device = NULL};
@@ -99,10 +98,10 @@ static void test_rows(void **state)
         graft_status status = onnx_text_read(env, onnx_text_message(env->life, rows[i].model),
                                              &reading, &session.model);
         assert_string_equal(env->message, "");
-        assert_int_equal(status, GRAFT_OK);
+        CHECK_OK(status);
         status = graft_rule_parse(env, "rule of a test", rows[i].rule, &rule);
         assert_string_equal(env->message, "");
-        assert_int_equal(status, GRAFT_OK);
+        CHECK_OK(status);
         graft_session_open_judge(env, &session);
         assert_non_null(session.open);
         const uint32_t fixed = count_places(env, &session, NULL, &rule);
@@ -113,10 +112,4 @@ static void test_rows(void **state)
         }
         graft_open_sizes_close(session.open);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_rows)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

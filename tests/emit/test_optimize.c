@@ -59,21 +59,20 @@ static policy_kit *open_favourite(graft_env *env, uint32_t favourite)
 /* ----------------------------------------------------------------- deciding */
 
 /* Every decision is redone with the matches of the training side. */
-static void test_decisions_are_locations(void **state)
+CHECK_CASE(test_decisions_are_locations)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     const run *r = optimize(env, policy_kit_copy(env, kit), &kit->policy, bare(30));
     const graft_apply_options apply = {UINT64_MAX};
     graft_state redo;
     graft_matches matches;
-    assert_int_equal(r->status, GRAFT_OK);
+    CHECK_OK(r->status);
     assert_int_equal(r->report.step_count, 30);
     assert_int_equal(r->report.stop, GRAFT_STOP_STEP_LIMIT);
     assert_sound(env, r->graph);
     graft_state_open(env->life, &kit->graph->limits, &redo);
     graft_matches_open(env->life, &kit->xfers, kit->policy.location_limit, &matches);
-    assert_int_equal(graft_state_set(env, &redo, kit->graph), GRAFT_OK);
+    CHECK_OK(graft_state_set(env, &redo, kit->graph));
     assert_int_equal(graft_state_hash(&redo), r->report.hash_before);
     for (uint32_t s = 0; s < r->report.step_count; s++) {
         const graft_decision *d = &r->decisions[s];
@@ -83,39 +82,35 @@ static void test_decisions_are_locations(void **state)
         const graft_match *match = graft_matches_get(&matches, d->rule, d->location);
         assert_int_equal(d->node_count, kit->rules[d->rule].source.node_count);
         assert_memory_equal(d->nodes, match->nodes, d->node_count * sizeof d->nodes[0]);
-        assert_int_equal(graft_state_apply(env, &redo, &kit->rules[d->rule], match, &apply),
-                         GRAFT_OK);
+        CHECK_OK(graft_state_apply(env, &redo, &kit->rules[d->rule], match, &apply));
     }
     assert_int_equal(graft_state_hash(&redo), r->report.hash_after);
     assert_int_equal(graft_graph_active_count(r->graph), r->report.active_after);
 }
 
 /* Other capacities, an odd address and an old workspace change nothing. */
-static void test_same_decisions_everywhere(void **state)
+CHECK_CASE(test_same_decisions_everywhere)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     const graft_optimize_options options = bare(25);
     const run *first = optimize(env, policy_kit_copy(env, kit), &kit->policy, options);
     graft_limits limits = {401, 1003, 2007, 5};
     graft_graph *graph = build_graph_within(env->life, limits);
-    assert_int_equal(graft_graph_copy(graph, kit->graph), GRAFT_OK);
+    CHECK_OK(graft_graph_copy(graph, kit->graph));
     size_t bytes = graft_optimize_workspace_bytes(&kit->policy, &limits, options.step_limit);
     uint8_t *workspace = graft_arena_alloc(env->life, bytes + 3);
     memset(workspace, 0xa5, bytes + 3);
     graft_decision decisions[25];
     graft_report report = {.decisions = decisions, .decision_limit = 25};
-    assert_int_equal(graft_optimize(graph, &kit->policy, &options, workspace + 3, bytes, &report),
-                     GRAFT_OK);
+    CHECK_OK(graft_optimize(graph, &kit->policy, &options, workspace + 3, bytes, &report));
     assert_int_equal(report.step_count, first->report.step_count);
     assert_int_equal(report.hash_after, first->report.hash_after);
     assert_memory_equal(decisions, first->decisions, sizeof decisions);
 }
 
 /* One rewrite at a time is the same as all at once. */
-static void test_steps_add_up(void **state)
+CHECK_CASE(test_steps_add_up)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     const graft_optimize_options options = bare(12);
     const run *r = optimize(env, policy_kit_copy(env, kit), &kit->policy, options);
@@ -124,9 +119,7 @@ static void test_steps_add_up(void **state)
     void *workspace = graft_arena_alloc(env->life, bytes);
     for (uint32_t s = 0; s < 12; s++) {
         graft_decision decision;
-        assert_int_equal(
-            graft_policy_step(graph, &kit->policy, &options, workspace, bytes, &decision),
-            GRAFT_OK);
+        CHECK_OK(graft_policy_step(graph, &kit->policy, &options, workspace, bytes, &decision));
         assert_memory_equal(&decision, &r->decisions[s], sizeof decision);
     }
     assert_int_equal(hash_of(env, graph), r->report.hash_after);
@@ -134,13 +127,12 @@ static void test_steps_add_up(void **state)
 
 /* ----------------------------------------------------------------- stopping */
 
-static void test_step_limit(void **state)
+CHECK_CASE(test_step_limit)
 {
-    graft_env *env = *state;
     const policy_kit *kit = open_favourite(env, KIT_DOUBLE_RELU); /* Fits for ever. */
     for (uint32_t limit = 0; limit < 60; limit += 7) {
         const run *r = optimize(env, policy_kit_copy(env, kit), &kit->policy, bare(limit));
-        assert_int_equal(r->status, GRAFT_OK);
+        CHECK_OK(r->status);
         assert_int_equal(r->report.step_count, limit);
         assert_int_equal(r->report.stop, GRAFT_STOP_STEP_LIMIT);
         assert_sound(env, r->graph);
@@ -149,14 +141,13 @@ static void test_step_limit(void **state)
 
 /* What the tariff calls dearer than the graph that rewriting began with is no candidate, however much
  * the network wants it; a program that decides step by step says what that graph cost. */
-static void test_never_dearer(void **state)
+CHECK_CASE(test_never_dearer)
 {
-    graft_env *env = *state;
     const policy_kit *kit = open_favourite(env, KIT_DOUBLE_RELU);
     graft_optimize_options options = bare(60);
     options.first_cost = 0;
     const run *r = optimize(env, policy_kit_copy(env, kit), &kit->policy, options);
-    assert_int_equal(r->status, GRAFT_OK);
+    CHECK_OK(r->status);
     assert_true(r->report.estimated_after.cost <= r->report.estimated_before.cost);
     const run *unbound = optimize(env, policy_kit_copy(env, kit), &kit->policy, bare(60));
     assert_true(unbound->report.estimated_after.cost > unbound->report.estimated_before.cost);
@@ -167,59 +158,55 @@ static void test_never_dearer(void **state)
 }
 
 /* Rewriting until the graph is full is no error: what does not fit is no location. */
-static void test_full_graph(void **state)
+CHECK_CASE(test_full_graph)
 {
-    graft_env *env = *state;
     const policy_kit *kit = open_favourite(env, KIT_DOUBLE_RELU);
     graft_limits limits = {kit->graph->node_end + 3, kit->graph->value_end + 6,
                            kit->graph->edge_end + 12, 2};
     graft_graph *graph = build_graph_within(env->life, limits);
-    assert_int_equal(graft_graph_copy(graph, kit->graph), GRAFT_OK);
+    CHECK_OK(graft_graph_copy(graph, kit->graph));
     const run *r = optimize(env, graph, &kit->policy, bare(40));
-    assert_int_equal(r->status, GRAFT_OK);
+    CHECK_OK(r->status);
     assert_true(r->report.step_count > 0);
     assert_sound(env, graph);
 }
 
-static void test_guard(void **state)
+CHECK_CASE(test_guard)
 {
-    graft_env *env = *state;
     const policy_kit *kit = open_favourite(env, KIT_SWAP_ADD); /* Goes round in circles. */
     graft_optimize_options options = bare(50);
     const run *off = optimize(env, policy_kit_copy(env, kit), &kit->policy, options);
     options.guard = true;
     const run *on = optimize(env, policy_kit_copy(env, kit), &kit->policy, options);
     assert_int_equal(off->report.step_count, 50);
-    assert_int_equal(on->status, GRAFT_OK);
+    CHECK_OK(on->status);
     assert_int_equal(on->report.stop, GRAFT_STOP_REPEATED);
     assert_true(on->report.step_count >= 2 && on->report.step_count <= 8);
 }
 
-static void test_no_op(void **state)
+CHECK_CASE(test_no_op)
 {
-    graft_env *env = *state;
     const policy_kit *kit = open_favourite(env, KIT_RULES);
     const run *r = optimize(env, policy_kit_copy(env, kit), &kit->policy, bare(50));
-    assert_int_equal(r->status, GRAFT_OK);
+    CHECK_OK(r->status);
     assert_int_equal(r->report.stop, GRAFT_STOP_NO_OP);
     assert_int_equal(r->report.step_count, 0);
     assert_int_equal(r->report.hash_after, r->report.hash_before);
 }
 
 /* Nothing to match: an empty graph, one of an input alone, and one with an operator of no rule. */
-static void test_no_rule(void **state)
+CHECK_CASE(test_no_rule)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     for (uint32_t size = 0; size < 3; size++) {
         graft_graph *graph = build_graph(env->life);
-        graft_index x = size > 0 ? build_input(graph, build_shape(2, 4, 5, 0, 0), 0) : GRAFT_NONE;
+        graft_index x = size > 0 ? build_input(graph, SHAPE(4, 5), 0) : GRAFT_NONE;
         x = size > 1 ? build_node(graph, GRAFT_OP_tanh, NULL, x, 0, 0) : x;
         if (size > 0) {
-            assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+            CHECK_OK(graft_graph_add_output(graph, x));
         }
         const run *r = optimize(env, graph, &kit->policy, graft_optimize_options_default());
-        assert_int_equal(r->status, GRAFT_OK);
+        CHECK_OK(r->status);
         assert_int_equal(r->report.stop, GRAFT_STOP_NO_RULE);
         assert_int_equal(r->report.step_count, 0);
     }
@@ -234,9 +221,8 @@ static uint32_t count_rule(const run *r, uint32_t rule)
     return count;
 }
 
-static void test_weight_limit(void **state)
+CHECK_CASE(test_weight_limit)
 {
-    graft_env *env = *state;
     const policy_kit *kit = open_favourite(env, KIT_FOLD_SCALE);
     graft_optimize_options options = bare(20);
     const run *r = optimize(env, policy_kit_copy(env, kit), &kit->policy, options);
@@ -244,24 +230,22 @@ static void test_weight_limit(void **state)
     assert_true(r->report.weight_bytes > 0);
     options.weight_bytes_limit = 0;
     r = optimize(env, policy_kit_copy(env, kit), &kit->policy, options);
-    assert_int_equal(r->status, GRAFT_OK);
+    CHECK_OK(r->status);
     assert_int_equal(count_rule(r, KIT_FOLD_SCALE) + count_rule(r, KIT_MERGE_MATMUL), 0);
     assert_int_equal(r->report.weight_bytes, 0);
 }
 
 /* ----------------------------------------------------------------- simplify */
 
-static void test_simplify(void **state)
+CHECK_CASE(test_simplify)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     graft_graph *graph = policy_kit_copy(env, kit);
     graft_report report = {.decisions = NULL};
     const graft_optimize_options options = bare(100);
     size_t bytes = graft_optimize_workspace_bytes(&kit->policy, &graph->limits, 0);
-    assert_int_equal(graft_simplify(graph, &kit->policy, &options,
-                                    graft_arena_alloc(env->life, bytes), bytes, &report),
-                     GRAFT_OK);
+    CHECK_OK(graft_simplify(graph, &kit->policy, &options, graft_arena_alloc(env->life, bytes),
+                            bytes, &report));
     assert_int_equal(report.simplify_step_count, 4); /* The identities. */
     assert_int_equal(report.step_count, 4);
     assert_int_equal(report.active_before - report.active_after, 4);
@@ -275,9 +259,8 @@ static void test_simplify(void **state)
     }
 }
 
-static void test_always_flags(void **state)
+CHECK_CASE(test_always_flags)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     for (uint32_t r = 0; r < KIT_RULES; r++) {
         assert_int_equal(kit->policy.rule_flags[r], r == KIT_DROP_IDENTITY ? GRAFT_RULE_ALWAYS : 0);
@@ -303,14 +286,13 @@ static graft_policy with_plan(graft_env *env, const policy_kit *kit, const run *
     }
     plan->steps = steps;
     plan->step_count = (uint16_t)r->report.step_count;
-    assert_int_equal(graft_plan_record(env, env->life, &kit->policy, kit->graph, plan), GRAFT_OK);
-    assert_int_equal(graft_policy_set_plans(env, env->life, plan, 1, &policy), GRAFT_OK);
+    CHECK_OK(graft_plan_record(env, env->life, &kit->policy, kit->graph, plan));
+    CHECK_OK(graft_policy_set_plans(env, env->life, plan, 1, &policy));
     return policy;
 }
 
-static void test_plan_is_replayed(void **state)
+CHECK_CASE(test_plan_is_replayed)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     const run *r = optimize(env, policy_kit_copy(env, kit), &kit->policy, bare(18));
     graft_recorded_plan plan;
@@ -332,9 +314,8 @@ static void test_plan_is_replayed(void **state)
 }
 
 /* A plan whose steps need new weights, on a target that allows none; and one with another end. */
-static void test_plan_is_dropped(void **state)
+CHECK_CASE(test_plan_is_dropped)
 {
-    graft_env *env = *state;
     const policy_kit *kit = open_favourite(env, KIT_FOLD_SCALE);
     const run *r = optimize(env, policy_kit_copy(env, kit), &kit->policy, bare(5));
     graft_recorded_plan plan;
@@ -343,7 +324,7 @@ static void test_plan_is_dropped(void **state)
     options.use_plans = true;
     options.weight_bytes_limit = 0;
     const run *dropped = optimize(env, policy_kit_copy(env, kit), &policy, options);
-    assert_int_equal(dropped->status, GRAFT_OK);
+    CHECK_OK(dropped->status);
     assert_true(dropped->report.plan_dropped);
     assert_int_equal(dropped->report.plan_step_count, 0);
     assert_true(dropped->report.step_count > 0);
@@ -351,7 +332,7 @@ static void test_plan_is_dropped(void **state)
     assert_sound(env, dropped->graph);
     plan.result_hash++;
     options.weight_bytes_limit = UINT64_MAX;
-    assert_int_equal(graft_policy_set_plans(env, env->life, &plan, 1, &policy), GRAFT_OK);
+    CHECK_OK(graft_policy_set_plans(env, env->life, &plan, 1, &policy));
     dropped = optimize(env, policy_kit_copy(env, kit), &policy, options);
     assert_true(dropped->report.plan_dropped);
     assert_int_equal(dropped->report.plan_step_count, 5);
@@ -359,9 +340,8 @@ static void test_plan_is_dropped(void **state)
 
 /* Steps that there are no more of, a step limit before the plan's end, a rule of no policy, and a graph that
  * no plan is for: whatever is dropped, the policy goes on, and plans may be dropped twice. */
-static void test_plans_that_end_early(void **state)
+CHECK_CASE(test_plans_that_end_early)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     const run *r = optimize(env, policy_kit_copy(env, kit), &kit->policy, bare(18));
     graft_recorded_plan plan;
@@ -381,27 +361,26 @@ static void test_plans_that_end_early(void **state)
         {.steps = &unknown, .step_count = 1, .graph_hash = simple->report.hash_after}
     };
     options.simplify = true;
-    assert_int_equal(graft_policy_set_plans(env, env->life, plans, 2, &policy), GRAFT_OK);
+    CHECK_OK(graft_policy_set_plans(env, env->life, plans, 2, &policy));
     const run *twice = optimize(env, policy_kit_copy(env, kit), &policy, options);
     assert_true(twice->report.plan_dropped);
     assert_int_equal(twice->report.plan_step_count, 0);
     assert_int_equal(twice->report.step_count, 5);
     plans[1] = (graft_recorded_plan){.graph_hash = simple->report.hash_after,
                                      .result_hash = simple->report.hash_after};
-    assert_int_equal(graft_policy_set_plans(env, env->life, plans, 2, &policy), GRAFT_OK);
+    CHECK_OK(graft_policy_set_plans(env, env->life, plans, 2, &policy));
     const run *second = optimize(env, policy_kit_copy(env, kit), &policy, options);
     assert_int_equal(second->report.stop, GRAFT_STOP_PLAN);
     assert_int_equal(second->report.step_count, 4);
     plans[0].graph_hash = UINT64_MAX;
     plans[1].graph_hash = UINT64_MAX - 1;
-    assert_int_equal(graft_policy_set_plans(env, env->life, plans, 2, &policy), GRAFT_OK);
+    CHECK_OK(graft_policy_set_plans(env, env->life, plans, 2, &policy));
     const run *other = optimize(env, policy_kit_copy(env, kit), &policy, options);
     assert_false(other->report.plan_dropped);
 }
 
-static void test_plan_faults(void **state)
+CHECK_CASE(test_plan_faults)
 {
-    graft_env *env = *state;
     policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     const graft_plan_step wrong[2] = {
         {KIT_DROP_IDENTITY, 0},
@@ -413,8 +392,7 @@ static void test_plan_faults(void **state)
     check_failed(env, graft_plan_record(env, env->life, &kit->policy, kit->graph, &plans[0]),
                  GRAFT_BAD_INPUT, "step 1 of a plan");
     plans[0].step_count = 1;
-    assert_int_equal(graft_plan_record(env, env->life, &kit->policy, kit->graph, &plans[0]),
-                     GRAFT_OK);
+    CHECK_OK(graft_plan_record(env, env->life, &kit->policy, kit->graph, &plans[0]));
     plans[1] = plans[0];
     check_failed(env, graft_policy_set_plans(env, env->life, plans, 2, &kit->policy),
                  GRAFT_BAD_INPUT, "same graph");
@@ -430,9 +408,8 @@ static void assert_refused(graft_env *env, const policy_kit *kit, const graft_po
     assert_int_equal(hash_of(env, graph), hash_of(env, kit->graph));
 }
 
-static void test_bad_policies(void **state)
+CHECK_CASE(test_bad_policies)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     graft_policy policy = kit->policy;
     policy.abi++;
@@ -462,9 +439,8 @@ static void test_bad_policies(void **state)
 
 /* A rule that is marked "always" and leaves as many nodes would never end: it is not applied. Of decisions
  * as many are written as fit. */
-static void test_growing_always(void **state)
+CHECK_CASE(test_growing_always)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     graft_graph *graph = policy_kit_copy(env, kit);
     graft_policy policy = kit->policy;
@@ -477,9 +453,8 @@ static void test_growing_always(void **state)
     const size_t bytes = graft_optimize_workspace_bytes(&policy, &graph->limits, 0);
     flags[KIT_DOUBLE_RELU] = flags[KIT_SWAP_ADD] = flags[KIT_DROP_IDENTITY] = GRAFT_RULE_ALWAYS;
     policy.rule_flags = flags;
-    assert_int_equal(graft_simplify(graph, &policy, &options, graft_arena_alloc(env->life, bytes),
-                                    bytes, &report),
-                     GRAFT_OK);
+    CHECK_OK(graft_simplify(graph, &policy, &options, graft_arena_alloc(env->life, bytes), bytes,
+                            &report));
     assert_int_equal(report.step_count, 4);
     assert_int_equal(report.stop, GRAFT_STOP_NO_RULE);
     assert_int_equal(decisions[0].rule, KIT_DROP_IDENTITY);
@@ -487,12 +462,11 @@ static void test_growing_always(void **state)
 }
 
 /* A cycle, which only the one who redirects values can make. */
-static void test_cycle(void **state)
+CHECK_CASE(test_cycle)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     graft_graph *graph = build_graph(env->life);
-    const graft_index x = build_input(graph, build_shape(2, 4, 5, 0, 0), 0);
+    const graft_index x = build_input(graph, SHAPE(4, 5), 0);
     const graft_index y = build_node(graph, GRAFT_OP_tanh, NULL, x, 0, 0);
     graft_graph_redirect(graph, x, build_node(graph, GRAFT_OP_exp, NULL, y, 0, 0));
     const run *r = optimize(env, graph, &kit->policy, graft_optimize_options_default());
@@ -500,20 +474,17 @@ static void test_cycle(void **state)
 }
 
 /* The operator of the largest id is none of a rule. */
-static void test_last_operator(void **state)
+CHECK_CASE(test_last_operator)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     graft_graph *graph = build_graph(env->life);
     const graft_shape bytes = {{4}, 1, GRAFT_DTYPE_I8};
     const graft_index x = build_input(graph, bytes, 0);
     const int32_t attrs[] = {0x3f800000, 0, -128};
     assert_int_equal(GRAFT_OP_dequantise, GRAFT_OP_COUNT - 1);
-    assert_int_equal(
-        graft_graph_add_output(graph, build_node(graph, GRAFT_OP_dequantise, attrs, x, 0, 0)),
-        GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, build_node(graph, GRAFT_OP_dequantise, attrs, x, 0, 0)));
     const run *r = optimize(env, graph, &kit->policy, graft_optimize_options_default());
-    assert_int_equal(r->status, GRAFT_OK);
+    CHECK_OK(r->status);
     assert_int_equal(r->report.stop, GRAFT_STOP_NO_RULE);
 }
 
@@ -523,7 +494,7 @@ static graft_graph *longest_chain(graft_env *env)
     enum { LONG = GRAFT_ESTIMATE_NODES };
     graft_graph *graph =
         build_graph_within(env->life, (graft_limits){LONG + 8, LONG + 9, 2 * LONG + 16, 1});
-    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    const graft_index x = build_input(graph, SHAPE(4), 0);
     (void)build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
     for (graft_index n = 1; n < LONG; n++) {
         graph->nodes[n] = graph->nodes[0];
@@ -536,14 +507,13 @@ static graft_graph *longest_chain(graft_env *env)
     graph->node_end = LONG;
     graph->value_end = LONG + 1;
     graph->edge_end = 2 * LONG;
-    assert_int_equal(graft_graph_add_output(graph, LONG), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, LONG));
     return graph;
 }
 
 /* What would leave more nodes than costs can be added up for is no location. */
-static void test_longest_graph(void **state)
+CHECK_CASE(test_longest_graph)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     graft_graph *graph = longest_chain(env);
     const uint32_t offsets[2] = {kit->policy.rule_offsets[KIT_DOUBLE_RELU],
@@ -553,15 +523,14 @@ static void test_longest_graph(void **state)
     policy.rule_count = 1;
     assert_sound(env, graph);
     const run *r = optimize(env, graph, &policy, bare(3));
-    assert_int_equal(r->status, GRAFT_OK);
+    CHECK_OK(r->status);
     assert_int_equal(r->report.stop, GRAFT_STOP_NO_RULE);
     assert_int_equal(r->report.step_count, 0);
 }
 
 /* Too little memory: nothing is written outside it, and the graph stays as it was. */
-static void test_small_workspace(void **state)
+CHECK_CASE(test_small_workspace)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     const graft_optimize_options options = graft_optimize_options_default();
     graft_graph *graph = policy_kit_copy(env, kit);
@@ -578,19 +547,17 @@ static void test_small_workspace(void **state)
     assert_int_equal(graft_optimize(graph, &kit->policy, &options, NULL, bytes, NULL),
                      GRAFT_NO_MEMORY);
     assert_int_equal(hash_of(env, graph), hash_of(env, kit->graph));
-    assert_int_equal(graft_optimize(graph, &kit->policy, &options, workspace, bytes, NULL),
-                     GRAFT_OK);
+    CHECK_OK(graft_optimize(graph, &kit->policy, &options, workspace, bytes, NULL));
 }
 
 /* ------------------------------------------------------------------- tables */
 
-static void test_renumber(void **state)
+CHECK_CASE(test_renumber)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     const run *r = optimize(env, policy_kit_copy(env, kit), &kit->policy, bare(9));
     graft_graph *renumbered = NULL;
-    assert_int_equal(graft_graph_renumber(env, env->life, r->graph, &renumbered), GRAFT_OK);
+    CHECK_OK(graft_graph_renumber(env, env->life, r->graph, &renumbered));
     assert_int_equal(hash_of(env, renumbered), r->report.hash_after);
     assert_sound(env, renumbered);
     graft_order order = build_order(env->life, renumbered);
@@ -599,9 +566,8 @@ static void test_renumber(void **state)
     }
 }
 
-static void test_damaged_tables(void **state)
+CHECK_CASE(test_damaged_tables)
 {
-    graft_env *env = *state;
     graft_graph *graph = build_graph_within(env->life, (graft_limits){4, 8, 16, 2});
     static const int32_t table[] = {
         1,  0,
@@ -621,7 +587,7 @@ static void test_damaged_tables(void **state)
         5,  3, /* output */
     };
     enum { COUNT = sizeof table / sizeof table[0] };
-    assert_int_equal(graft_graph_load(graph, table, COUNT), GRAFT_OK);
+    CHECK_OK(graft_graph_load(graph, table, COUNT));
     assert_int_equal(graft_graph_node_count(graph), 2);
     assert_sound(env, graph);
     uint32_t accepted = 0;
@@ -643,35 +609,4 @@ static void test_damaged_tables(void **state)
             }
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest cases[] = {
-        CHECK_TEST(test_decisions_are_locations),
-        CHECK_TEST(test_same_decisions_everywhere),
-        CHECK_TEST(test_steps_add_up),
-        CHECK_TEST(test_step_limit),
-        CHECK_TEST(test_never_dearer),
-        CHECK_TEST(test_full_graph),
-        CHECK_TEST(test_guard),
-        CHECK_TEST(test_no_op),
-        CHECK_TEST(test_no_rule),
-        CHECK_TEST(test_weight_limit),
-        CHECK_TEST(test_simplify),
-        CHECK_TEST(test_always_flags),
-        CHECK_TEST(test_plan_is_replayed),
-        CHECK_TEST(test_plan_is_dropped),
-        CHECK_TEST(test_plans_that_end_early),
-        CHECK_TEST(test_plan_faults),
-        CHECK_TEST(test_growing_always),
-        CHECK_TEST(test_cycle),
-        CHECK_TEST(test_last_operator),
-        CHECK_TEST(test_longest_graph),
-        CHECK_TEST(test_bad_policies),
-        CHECK_TEST(test_small_workspace),
-        CHECK_TEST(test_renumber),
-        CHECK_TEST(test_damaged_tables),
-    };
-    return cmocka_run_group_tests(cases, NULL, NULL);
 }

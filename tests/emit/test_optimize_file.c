@@ -35,11 +35,11 @@ static graft_status call(graft_env *env, const graft_command *command, const cha
 static graft_status try_to_optimize(graft_env *env, const char *text, const char *const options[4],
                                     outcome *o)
 {
-    o->folder = check_folder_make();
+    o->folder = check_folder();
     o->in = graft_arena_printf(env->life, "%s/in.onnx", o->folder);
     o->out = graft_arena_printf(env->life, "%s/out.onnx", o->folder);
     onnx_text_bytes(env->life, text, &o->before, &o->before_size);
-    assert_int_equal(graft_file_write(env, o->in, o->before, o->before_size), GRAFT_OK);
+    CHECK_OK(graft_file_write(env, o->in, o->before, o->before_size));
     const char *costs = graft_arena_printf(env->life, "%s/costs", o->folder);
     const char *words[WORDS_MOST] = {"optimize", o->in, o->out, "--database", costs};
     for (uint32_t i = 0; i < 4 && options[i] != NULL; i++) {
@@ -53,8 +53,8 @@ static outcome optimize(graft_env *env, const char *text, const char *option, co
     outcome o;
     graft_status status = try_to_optimize(env, text, (const char *[4]){option, value}, &o);
     assert_string_equal(env->message, "");
-    assert_int_equal(status, GRAFT_OK);
-    assert_int_equal(graft_file_read(env, env->life, o.out, &o.after, &o.after_size), GRAFT_OK);
+    CHECK_OK(status);
+    CHECK_OK(graft_file_read(env, env->life, o.out, &o.after, &o.after_size));
     return o;
 }
 
@@ -62,14 +62,13 @@ static void assert_same(const outcome *o)
 {
     assert_int_equal(o->after_size, o->before_size);
     assert_memory_equal(o->after, o->before, o->before_size);
-    check_folder_remove(o->folder);
 }
 
 /* The transposes would cancel out, but nothing new can be written in opset 6 beside a node that
  * Graft does not know. */
-static void test_too_old_for_anything_new(void **state)
+CHECK_CASE(test_too_old_for_anything_new)
 {
-    outcome o = optimize(*state,
+    outcome o = optimize(env,
                          "opset 6; input x 32 64 64; node Exp x -> e;"
                          "node Transpose e -> t : perm=0,2,1; node Transpose t -> u : perm=0,2,1;"
                          "node Magic u -> y; output y",
@@ -78,9 +77,9 @@ static void test_too_old_for_anything_new(void **state)
 }
 
 /* An opaque node may have any number of inputs. */
-static void test_wide_node(void **state)
+CHECK_CASE(test_wide_node)
 {
-    outcome o = optimize(*state,
+    outcome o = optimize(env,
                          "input x 1 4; node Magic x x x x x x x x x x x x x x x x x x x x x x x x x"
                          " x x x x x x x x x x -> y; output y",
                          NULL, NULL);
@@ -89,13 +88,12 @@ static void test_wide_node(void **state)
 
 /* A table that is looked up at places that are known is not worked out where the file would grow by
  * it; what ends up smaller than the file is, whatever comes between. */
-static void test_tables_do_not_swell(void **state)
+CHECK_CASE(test_tables_do_not_swell)
 {
     static const char *const ends[] = {
         "node Add x g -> y; output y",
         "node ReduceMean g -> m : axes=0,; node Add x m -> y; output y",
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < 2; i++) {
         graft_buffer text = {.arena = env->life};
         graft_buffer_printf(&text, "opset 13; input x 56 1024; weight t 2 1024; ints k =");
@@ -108,21 +106,19 @@ static void test_tables_do_not_swell(void **state)
             assert_same(&o);
         } else {
             assert_true(o.after_size < o.before_size);
-            check_folder_remove(o.folder);
         }
     }
 }
 
 /* A size that is fixed is a number in every declaration, and the file says that it was not. */
-static void test_frozen_size(void **state)
+CHECK_CASE(test_frozen_size)
 {
-    graft_env *env = *state;
     graft_model *model = NULL;
     outcome o = optimize(env,
                          "input x N 4 C; node Transpose x -> t : perm=1,0,2; node Exp t -> e;"
                          "node Transpose e -> y : perm=1,0,2; info t 4 N C; output y N 4 C",
                          "--freeze", "N=3");
-    assert_int_equal(graft_model_read(env, env->life, o.out, NULL, &model), GRAFT_OK);
+    CHECK_OK(graft_model_read(env, env->life, o.out, NULL, &model));
     assert_int_equal(model->size_count, 1);
     assert_string_equal(model->sizes[0].name, "C");
     const Onnx__ModelProto *proto = model->onnx->proto;
@@ -130,12 +126,11 @@ static void test_frozen_size(void **state)
     assert_string_equal(proto->metadata_props[0]->key, "graft.frozen.N");
     assert_string_equal(proto->metadata_props[0]->value, "3");
     assert_int_equal(proto->graph->output[0]->type->tensor_type->shape->dim[0]->dim_value, 3);
-    check_folder_remove(o.folder);
 }
 
 /* A user's rules, proved for all sizes where their conditions hold: one holds at the sizes that are
  * looked at, 1 and 3, and at no more than 100; the other at all. */
-static void test_rules_of_a_user(void **state)
+CHECK_CASE(test_rules_of_a_user)
 {
     static const struct {
         const char *rule;
@@ -146,37 +141,33 @@ static void test_rules_of_a_user(void **state)
         {"{name: twice, source: \"exp(relu(relu(a)))\", target: \"exp(relu(a))\", where: \"1 <= "
          "dim(a,0)\"}",          true },
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
-        char *folder = check_folder_make();
+        char *folder = check_folder();
         const char *yaml = graft_arena_printf(env->life, "%s/my.yaml", folder);
         const char *rules = graft_arena_printf(env->life, "%s/my.rules", folder);
         const char *text = graft_arena_printf(env->life, "rules:\n  - %s\n", asked[i].rule);
         static const char empty[] = "\010\001\022\013z3 4.8.12.0"; /* A set without rules. */
-        assert_int_equal(graft_file_write(env, yaml, text, strlen(text)), GRAFT_OK);
-        assert_int_equal(graft_file_write(env, rules, empty, sizeof(empty) - 1), GRAFT_OK);
+        CHECK_OK(graft_file_write(env, yaml, text, strlen(text)));
+        CHECK_OK(graft_file_write(env, rules, empty, sizeof(empty) - 1));
         graft_status status =
             call(env, &graft_command_verify,
                  (const char *[]){"verify", yaml, "--merge", "--rules", rules, NULL});
         assert_string_equal(env->message, "");
-        assert_int_equal(status, GRAFT_OK);
+        CHECK_OK(status);
         const outcome o =
             optimize(env,
                      "input x N 4096; node Relu x -> a; node Relu a -> b; node Exp b -> y;"
                      "output y N 4096",
                      "--rules", rules);
         graft_model *model = NULL;
-        assert_int_equal(graft_model_read(env, env->life, o.out, NULL, &model), GRAFT_OK);
+        CHECK_OK(graft_model_read(env, env->life, o.out, NULL, &model));
         assert_int_equal(model->onnx->proto->graph->n_node, asked[i].applies ? 2 : 3);
-        check_folder_remove(o.folder);
-        check_folder_remove(folder);
     }
 }
 
 /* A policy applies its rules in the engine, where nobody asks whether they hold at all sizes. */
-static void test_policy_and_open_sizes(void **state)
+CHECK_CASE(test_policy_and_open_sizes)
 {
-    graft_env *env = *state;
     const char *text = "input x N 4; node Relu x -> y; output y N 4";
     const char *policy = "tests/versions/1.policy.graft";
     outcome o;
@@ -185,19 +176,6 @@ static void test_policy_and_open_sizes(void **state)
     assert_non_null(strstr(env->message, "leaves the size 'N' open"));
     assert_false(graft_file_exists(o.out));
     graft_env_clear(env);
-    check_folder_remove(o.folder);
-    assert_int_equal(
-        try_to_optimize(env, text, (const char *[4]){"--policy", policy, "--freeze", "N=2"}, &o),
-        GRAFT_OK);
-    check_folder_remove(o.folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_too_old_for_anything_new), CHECK_TEST(test_wide_node),
-        CHECK_TEST(test_tables_do_not_swell),      CHECK_TEST(test_frozen_size),
-        CHECK_TEST(test_rules_of_a_user),          CHECK_TEST(test_policy_and_open_sizes),
-    };
-    return cmocka_run_group_tests_name("optimize_file", tests, NULL, NULL);
+    CHECK_OK(
+        try_to_optimize(env, text, (const char *[4]){"--policy", policy, "--freeze", "N=2"}, &o));
 }

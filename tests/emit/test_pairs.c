@@ -14,10 +14,8 @@ enum { RULE_BYTES_MOST = 2048, STEPS = 100, ALL_RULES_BYTES_MOST = 48 << 10 };
 static graft_policy read_committed(graft_env *env)
 {
     graft_policy policy;
-    assert_int_equal(graft_policyfile_read(env, env->life,
-                                           "rules/policies/amd-epyc-25-17-avx512.graft", &policy,
-                                           NULL),
-                     GRAFT_OK);
+    CHECK_OK(graft_policyfile_read(env, env->life, "rules/policies/amd-epyc-25-17-avx512.graft",
+                                   &policy, NULL));
     return policy;
 }
 
@@ -27,8 +25,8 @@ static void assert_same_rules(const graft_policy *a, const graft_policy *b)
     for (uint32_t r = 0; r < a->rule_count; r++) {
         uint8_t bytes[2][RULE_BYTES_MOST];
         graft_rule rules[2];
-        assert_int_equal(graft_policy_rule(a, r, &rules[0]), GRAFT_OK);
-        assert_int_equal(graft_policy_rule(b, r, &rules[1]), GRAFT_OK);
+        CHECK_OK(graft_policy_rule(a, r, &rules[0]));
+        CHECK_OK(graft_policy_rule(b, r, &rules[1]));
         const size_t size = graft_rule_pack(&rules[0], bytes[0], RULE_BYTES_MOST);
         assert_true(size > 0);
         assert_int_equal(graft_rule_pack(&rules[1], bytes[1], RULE_BYTES_MOST), size);
@@ -37,9 +35,8 @@ static void assert_same_rules(const graft_policy *a, const graft_policy *b)
 }
 
 /* All rules of the set, which this policy has, are to fit into 48 KiB of flash. */
-static void test_committed_is_small(void **state)
+CHECK_CASE(test_committed_is_small)
 {
-    graft_env *env = *state;
     const graft_policy policy = read_committed(env);
     const graft_policy shorter = graft_rules_shorten(env->life, &policy);
     print_message("# %u rules: %zu bytes, plain %zu\n", policy.rule_count,
@@ -58,22 +55,20 @@ static outcome *optimize(graft_env *env, const graft_policy *policy, const char 
 {
     outcome *o = GRAFT_NEW(env->life, outcome, 1);
     graft_model *model = NULL;
-    assert_int_equal(graft_model_open(env, env->life, name, NULL, &model), GRAFT_OK);
+    CHECK_OK(graft_model_open(env, env->life, name, NULL, &model));
     graft_graph *graph = graft_model_graph_copy(env->life, &model->graph);
     graft_optimize_options options = graft_optimize_options_default();
     options.step_limit = STEPS;
     o->report = (graft_report){.decisions = o->decisions, .decision_limit = STEPS};
     const size_t bytes = graft_optimize_workspace_bytes(policy, &graph->limits, STEPS);
-    assert_int_equal(graft_optimize(graph, policy, &options, graft_arena_alloc(env->life, bytes),
-                                    bytes, &o->report),
-                     GRAFT_OK);
+    CHECK_OK(graft_optimize(graph, policy, &options, graft_arena_alloc(env->life, bytes), bytes,
+                            &o->report));
     return o;
 }
 
-static void test_decides_alike(void **state)
+CHECK_CASE(test_decides_alike)
 {
     static const char *const names[] = {"dscnn", "nasrnn"};
-    graft_env *env = *state;
     const graft_policy policy = read_committed(env);
     const graft_policy shorter = graft_rules_shorten(env->life, &policy);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -87,26 +82,24 @@ static void test_decides_alike(void **state)
 }
 
 /* What rules begin with stands for itself, though no byte behind it is the same. */
-static void test_operator_of_anchors(void **state)
+CHECK_CASE(test_operator_of_anchors)
 {
     enum { COPIES = 100 };
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     graft_rule *rules = GRAFT_NEW(env->life, graft_rule, COPIES);
     graft_policy policy = kit->table;
     for (uint32_t r = 0; r < COPIES; r++) {
         rules[r] = kit->rules[KIT_FOLD_SCALE];
     }
-    assert_int_equal(graft_policy_pack_rules(env, env->life, rules, COPIES, &policy), GRAFT_OK);
+    CHECK_OK(graft_policy_pack_rules(env, env->life, rules, COPIES, &policy));
     const graft_policy shorter = graft_rules_shorten(env->life, &policy);
     assert_non_null(shorter.rule_pairs);
     assert_same_rules(&shorter, &policy);
 }
 
 /* Where the table of pairs takes more than it saves, rules stay as they are. */
-static void test_few_rules(void **state)
+CHECK_CASE(test_few_rules)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     const graft_policy shorter = graft_rules_shorten(env->life, &kit->table);
     assert_null(shorter.rule_pairs);
@@ -159,9 +152,9 @@ static bool is_read(const paired *p)
 }
 
 /* As deep as GRAFT_PAIR_DEPTH and no deeper. */
-static void test_depth(void **state)
+CHECK_CASE(test_depth)
 {
-    const policy_kit *kit = policy_kit_open(*state, &policy_kit_plain);
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     graft_policy plain = kit->table;
     paired p;
     plain.rule_count = 1;
@@ -173,9 +166,9 @@ static void test_depth(void **state)
     assert_false(is_read(&p));
 }
 
-static void test_pairs_that_are_wrong(void **state)
+CHECK_CASE(test_pairs_that_are_wrong)
 {
-    const policy_kit *kit = policy_kit_open(*state, &policy_kit_plain);
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     paired p;
     open_paired(kit, 1, &p);
     set_pair(&p, 255, 254, 0); /* Round in a circle... */
@@ -193,10 +186,10 @@ static void test_pairs_that_are_wrong(void **state)
 }
 
 /* Bytes from a block of their own, so that a sanitizer sees a reading past the end. */
-static void test_cut_off(void **state)
+CHECK_CASE(test_cut_off)
 {
     paired p;
-    open_paired(policy_kit_open(*state, &policy_kit_plain), 1, &p);
+    open_paired(policy_kit_open(env, &policy_kit_plain), 1, &p);
     const uint32_t size = p.offsets[1];
     for (uint32_t cut = 0; cut < size; cut++) {
         uint8_t *part = malloc(cut + 1);
@@ -210,11 +203,11 @@ static void test_cut_off(void **state)
 }
 
 /* Whatever one byte of rule and table becomes: refused, or a rule that passes the check. */
-static void test_survives_changes(void **state)
+CHECK_CASE(test_survives_changes)
 {
     paired p;
     uint32_t read = 0;
-    open_paired(policy_kit_open(*state, &policy_kit_plain), 2, &p);
+    open_paired(policy_kit_open(env, &policy_kit_plain), 2, &p);
     for (uint32_t i = 0; i < GRAFT_PAIRS_BYTES + p.offsets[1]; i++) {
         uint8_t *byte = i < GRAFT_PAIRS_BYTES ? &p.pairs[i] : &p.bytes[i - GRAFT_PAIRS_BYTES];
         const uint8_t was = *byte;
@@ -226,19 +219,4 @@ static void test_survives_changes(void **state)
     }
     print_message("# %u of the changed ones are rules\n", read);
     assert_true(read > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_committed_is_small),
-        CHECK_TEST(test_decides_alike),
-        CHECK_TEST(test_operator_of_anchors),
-        CHECK_TEST(test_few_rules),
-        CHECK_TEST(test_depth),
-        CHECK_TEST(test_pairs_that_are_wrong),
-        CHECK_TEST(test_cut_off),
-        CHECK_TEST(test_survives_changes),
-    };
-    return cmocka_run_group_tests_name("pairs", tests, NULL, NULL);
 }

@@ -30,15 +30,13 @@ done:
     return status;
 }
 
-static void test_opaque_nodes(void **state)
+CHECK_CASE(test_opaque_nodes)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/magic.onnx", folder);
+    const char *path = check_path("magic.onnx");
     uint8_t *data = NULL;
     size_t size = 0;
     onnx_text_bytes(env->unit, model_text, &data, &size);
-    assert_int_equal(graft_file_write(env, path, data, size), GRAFT_OK);
+    CHECK_OK(graft_file_write(env, path, data, size));
     graft_session session;
     graft_refine_report report;
     graft_plan_found best;
@@ -49,33 +47,30 @@ static void test_opaque_nodes(void **state)
                                            .file = true};
     graft_status status = graft_session_open(env, &options, &session);
     assert_string_equal(env->message, "");
-    assert_int_equal(status, GRAFT_OK);
+    CHECK_OK(status);
     check_failed(env, graft_written_check_able(env, &session), GRAFT_UNSUPPORTED, "does not know");
     const graft_refine_options refine = {
         .search = search, .context = &session, .passes = 2, .rounds = 3};
     status = graft_refine(env, &session, &refine, &best, &report);
     assert_string_equal(env->message, "");
-    assert_int_equal(status, GRAFT_OK);
+    CHECK_OK(status);
     assert_true(report.count >= 1 && report.passes[0].measured == 0.0);
     assert_true(best.cost_ns == session.environment.cost_ns);
     assert_true(best.cost_ns <= session.environment.first_ns);
     /* The Identity is gone and the normalisation is in the convolution's weights. */
     graft_model_form form;
-    assert_int_equal(
-        graft_model_form_of(env, session.model, &session.environment.state.graph, &form), GRAFT_OK);
+    CHECK_OK(graft_model_form_of(env, session.model, &session.environment.state.graph, &form));
     assert_true(form.nodes <= 5);
-    assert_int_equal(graft_session_close(env, &session), GRAFT_OK);
-    check_folder_remove(folder);
+    CHECK_OK(graft_session_close(env, &session));
 }
 
 /* A file that computes something else, and a model that cannot be run, are told apart from one that
  * is right. */
-static void test_check(void **state)
+CHECK_CASE(test_check)
 {
     static const char text[] = "input x 1 4; weight w 4 4%s; node Identity x -> i;"
                                "node MatMul i w -> a; node Relu a -> y; output y 1 4";
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     graft_session session;
     for (uint32_t i = 0; i < 2; i++) {
         const char *path = graft_arena_printf(env->life, "%s/%u.onnx", folder, i);
@@ -83,7 +78,7 @@ static void test_check(void **state)
         uint8_t *data = NULL;
         size_t size = 0;
         onnx_text_bytes(env->unit, graft_arena_printf(env->unit, text, weights), &data, &size);
-        assert_int_equal(graft_file_write(env, path, data, size), GRAFT_OK);
+        CHECK_OK(graft_file_write(env, path, data, size));
     }
     const graft_session_options options = {.model =
                                                graft_arena_printf(env->life, "%s/0.onnx", folder),
@@ -91,25 +86,24 @@ static void test_check(void **state)
                                            .device = "cpu",
                                            .settings = "train/settings.yaml",
                                            .file = true};
-    assert_int_equal(graft_session_open(env, &options, &session), GRAFT_OK);
-    assert_int_equal(graft_written_check_able(env, &session), GRAFT_OK);
+    CHECK_OK(graft_session_open(env, &options, &session));
+    CHECK_OK(graft_written_check_able(env, &session));
     for (uint32_t i = 0; i < 2; i++) {
         graft_written written;
         double difference = -1.0;
         const char *path = graft_arena_printf(env->life, "%s/%u.onnx", folder, i);
-        assert_int_equal(graft_written_open(env, &session, path, &written), GRAFT_OK);
+        CHECK_OK(graft_written_open(env, &session, path, &written));
         assert_true(written.total.ns == session.environment.first_ns);
         assert_int_equal(graft_written_operators(env, written.model), 3);
         graft_status status = graft_written_check(env, &session, &written, 2, &difference);
         if (i == 0) {
-            assert_int_equal(status, GRAFT_OK);
+            CHECK_OK(status);
             assert_true(difference == 0.0);
         } else {
             check_failed(env, status, GRAFT_INTERNAL, "1.onnx: the outputs differ from those of");
         }
     }
-    assert_int_equal(graft_session_close(env, &session), GRAFT_OK);
-    check_folder_remove(folder);
+    CHECK_OK(graft_session_close(env, &session));
 }
 
 static void open_text(graft_env *env, const char *folder, const char *text, bool file,
@@ -124,38 +118,34 @@ static void open_text(graft_env *env, const char *folder, const char *text, bool
     uint8_t *data = NULL;
     size_t size = 0;
     onnx_text_bytes(env->unit, text, &data, &size);
-    assert_int_equal(graft_file_write(env, options.model, data, size), GRAFT_OK);
-    assert_int_equal(graft_session_open(env, &options, session), GRAFT_OK);
+    CHECK_OK(graft_file_write(env, options.model, data, size));
+    CHECK_OK(graft_session_open(env, &options, session));
 }
 
 /* What merges convolutions has to cut their result apart again: a runtime copies the parts. */
-static void test_files_have_no_views(void **state)
+CHECK_CASE(test_files_have_no_views)
 {
     static const char text[] = "input x 1 8 4 4; node Exp x -> a; node Sqrt x -> b;"
                                "node Concat a b -> y : axis=1; output y";
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     for (uint32_t file = 0; file < 2; file++) {
         graft_session session;
         graft_schedule schedule;
         open_text(env, folder, text, file == 1, &session);
         const graft_state *first = &session.environment.first;
-        assert_int_equal(
-            graft_session_plan(env, &session, env->unit, &first->graph, &first->order, &schedule),
-            GRAFT_OK);
+        CHECK_OK(
+            graft_session_plan(env, &session, env->unit, &first->graph, &first->order, &schedule));
         assert_int_equal(schedule.step_count, 2 + file);
-        assert_int_equal(graft_session_close(env, &session), GRAFT_OK);
+        CHECK_OK(graft_session_close(env, &session));
     }
-    check_folder_remove(folder);
 }
 
 /* A gain has to be more than what kernels of runtimes differ by. */
-static void test_kernels_differ(void **state)
+CHECK_CASE(test_kernels_differ)
 {
     static const char text[] = "input x 16 64 64; node Transpose x -> t : perm=0,2,1;"
                                "node Exp t -> y; output y";
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     graft_session session;
     graft_state bare;
     double ns[2] = {0.0, 0.0};
@@ -164,23 +154,20 @@ static void test_kernels_differ(void **state)
     const graft_state *first = &session.environment.first;
     const graft_model *model = onnx_text_model(env, "input x 16 64 64; node Exp x -> y; output y");
     graft_state_open(env->unit, &model->graph.limits, &bare);
-    assert_int_equal(graft_state_set(env, &bare, &model->graph), GRAFT_OK);
-    assert_int_equal(graft_session_price(env, &session, &first->graph, &first->order, &ns[0]),
-                     GRAFT_OK);
-    assert_int_equal(graft_session_price(env, &session, &bare.graph, &bare.order, &ns[1]),
-                     GRAFT_OK);
-    assert_int_equal(graft_session_noise(env, &session, first, &bare, &noise_ns[0]), GRAFT_OK);
+    CHECK_OK(graft_state_set(env, &bare, &model->graph));
+    CHECK_OK(graft_session_price(env, &session, &first->graph, &first->order, &ns[0]));
+    CHECK_OK(graft_session_price(env, &session, &bare.graph, &bare.order, &ns[1]));
+    CHECK_OK(graft_session_noise(env, &session, first, &bare, &noise_ns[0]));
     session.runtime = NULL;
-    assert_int_equal(graft_session_noise(env, &session, first, &bare, &noise_ns[1]), GRAFT_OK);
+    CHECK_OK(graft_session_noise(env, &session, first, &bare, &noise_ns[1]));
     assert_true(noise_ns[0] > noise_ns[1]);
     assert_true(noise_ns[0] > 0.09 * (ns[0] - ns[1])); /* The transpose alone tells them apart. */
-    assert_int_equal(graft_session_close(env, &session), GRAFT_OK);
-    check_folder_remove(folder);
+    CHECK_OK(graft_session_close(env, &session));
 }
 
 /* What saves a few nanoseconds and no call is no gain, nor is it one to call more kernels for it; two
  * products of one tensor that are merged have to be split again. */
-static void test_calls_cost(void **state)
+CHECK_CASE(test_calls_cost)
 {
     static const struct {
         const char *model;
@@ -196,9 +183,8 @@ static void test_calls_cost(void **state)
          "input x 1 8; weight w = 2; node Exp x -> e; node Mul e w -> a; node Div a w -> y;"
          "output y",                                                  2},
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
-        char *folder = check_folder_make();
+        char *folder = check_folder();
         graft_session session;
         graft_cost_total bare[2];
         graft_cost_total called[2];
@@ -209,27 +195,23 @@ static void test_calls_cost(void **state)
             const graft_model *model =
                 onnx_text_model(env, k == 0 ? pairs[i].model : pairs[i].more);
             graft_state_open(env->unit, &model->graph.limits, &states[k]);
-            assert_int_equal(graft_state_set(env, &states[k], &model->graph), GRAFT_OK);
-            assert_int_equal(graft_session_total(env, &session, model, &states[k].graph,
-                                                 &states[k].order, &called[k]),
-                             GRAFT_OK);
-            assert_int_equal(
-                graft_cost_graph(env, session.cost, &states[k].graph, &states[k].order, &bare[k]),
-                GRAFT_OK);
+            CHECK_OK(graft_state_set(env, &states[k], &model->graph));
+            CHECK_OK(graft_session_total(env, &session, model, &states[k].graph, &states[k].order,
+                                         &called[k]));
+            CHECK_OK(
+                graft_cost_graph(env, session.cost, &states[k].graph, &states[k].order, &bare[k]));
         }
         const double more_ns = (called[1].ns - bare[1].ns) - (called[0].ns - bare[0].ns);
         assert_true(fabs(more_ns - GRAFT_CALL_NS * pairs[i].calls) < 1.0);
-        assert_int_equal(graft_session_noise(env, &session, &states[0], &states[1], &noise_ns),
-                         GRAFT_OK);
+        CHECK_OK(graft_session_noise(env, &session, &states[0], &states[1], &noise_ns));
         assert_true(noise_ns > 125.0);
-        assert_int_equal(graft_session_close(env, &session), GRAFT_OK);
-        check_folder_remove(folder);
+        CHECK_OK(graft_session_close(env, &session));
     }
 }
 
 /* A rule that a runtime would see nothing of takes no part: a bias of zeros, and, where a normalisation
  * can only be written by its steps, putting steps together. */
-static void test_idle_rules(void **state)
+CHECK_CASE(test_idle_rules)
 {
     static const struct {
         int opset;
@@ -241,9 +223,8 @@ static void test_idle_rules(void **state)
         {13, true,  false, false},
         {17, true,  false, true }
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        char *folder = check_folder_make();
+        char *folder = check_folder();
         graft_session session;
         bool biases = false;
         bool normal = false;
@@ -258,8 +239,7 @@ static void test_idle_rules(void **state)
         }
         assert_int_equal(biases, cases[i].biases);
         assert_int_equal(normal, cases[i].normal);
-        assert_int_equal(graft_session_close(env, &session), GRAFT_OK);
-        check_folder_remove(folder);
+        CHECK_OK(graft_session_close(env, &session));
     }
 }
 
@@ -280,42 +260,27 @@ static uint32_t count_kernels(graft_env *env, const graft_session *session,
     const graft_graph *graph = &state->graph;
     const graft_order *order = &state->order;
     uint32_t count = 0;
-    assert_int_equal(graft_runtime_fuse(env, env->unit, &session->runtime->priced, &graph, &order),
-                     GRAFT_OK);
+    CHECK_OK(graft_runtime_fuse(env, env->unit, &session->runtime->priced, &graph, &order));
     for (graft_index i = 0; i < order->count; i++) {
         count += graph->nodes[order->order[i]].op == op;
     }
     return count;
 }
 
-static void test_layers_keep_their_kernels(void **state)
+CHECK_CASE(test_layers_keep_their_kernels)
 {
     static const char text[] =
         "opset 14; input x 1 16 32; weight w 32 32; weight b 32; weight n 32; weight r = 1.4142135;"
         "weight one = 1; weight half = 0.5; weight two = 2; weight eps = 0.00001;" LAYER(
             "x", "z", "p") LAYER("z", "y", "q") "output y";
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     graft_session session;
     graft_plan_found found;
     open_text(env, folder, text, true, &session);
-    assert_int_equal(graft_search_greedy(env, env->life, &session.environment, &found), GRAFT_OK);
-    assert_int_equal(graft_search_finish(env, env->life, &session.environment, &found), GRAFT_OK);
+    CHECK_OK(graft_search_greedy(env, env->life, &session.environment, &found));
+    CHECK_OK(graft_search_finish(env, env->life, &session.environment, &found));
     const graft_state *last = &session.environment.state;
     assert_int_equal(count_kernels(env, &session, last, GRAFT_OP_gelu), 2);
     assert_int_equal(count_kernels(env, &session, last, GRAFT_OP_layer_norm), 2);
-    assert_int_equal(graft_session_close(env, &session), GRAFT_OK);
-    check_folder_remove(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_opaque_nodes),
-                                       CHECK_TEST(test_check),
-                                       CHECK_TEST(test_files_have_no_views),
-                                       CHECK_TEST(test_kernels_differ),
-                                       CHECK_TEST(test_calls_cost),
-                                       CHECK_TEST(test_idle_rules),
-                                       CHECK_TEST(test_layers_keep_their_kernels)};
-    return cmocka_run_group_tests_name("passes", tests, NULL, NULL);
+    CHECK_OK(graft_session_close(env, &session));
 }

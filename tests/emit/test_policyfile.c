@@ -33,23 +33,21 @@ static uint64_t run_policy(graft_env *env, const policy_kit *kit, const graft_po
     graft_graph *graph = policy_kit_copy(env, kit);
     size_t bytes = graft_optimize_workspace_bytes(policy, &graph->limits, STEPS);
     graft_report report = {.decisions = NULL};
-    assert_int_equal(graft_optimize(graph, policy, &options, graft_arena_alloc(env->life, bytes),
-                                    bytes, &report),
-                     GRAFT_OK);
+    CHECK_OK(graft_optimize(graph, policy, &options, graft_arena_alloc(env->life, bytes), bytes,
+                            &report));
     assert_true(report.step_count > 0);
     return report.hash_after;
 }
 
-static void test_round_trip(void **state)
+CHECK_CASE(test_round_trip)
 {
-    graft_env *env = *state;
     for (uint32_t rounds = 0; rounds <= 2; rounds++) {
         policy_kit_options options = policy_kit_plain;
         options.rounds = rounds;
         const policy_kit *kit = policy_kit_open(env, &options);
         graft_policy again;
         encoded e = encode(env, &kit->policy);
-        assert_int_equal(decode(env, e, &again), GRAFT_OK);
+        CHECK_OK(decode(env, e, &again));
         assert_int_equal(again.rule_count, KIT_RULES);
         assert_true(run_policy(env, kit, &again) == run_policy(env, kit, &kit->policy));
         encoded twice = encode(env, &again);
@@ -58,9 +56,8 @@ static void test_round_trip(void **state)
     }
 }
 
-static void test_cut_off(void **state)
+CHECK_CASE(test_cut_off)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     encoded e = encode(env, &kit->policy);
     graft_policy policy;
@@ -76,9 +73,8 @@ static void test_cut_off(void **state)
     }
 }
 
-static void test_refusals(void **state)
+CHECK_CASE(test_refusals)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     graft_policy policy = kit->policy;
     graft_policy read;
@@ -109,14 +105,4 @@ static void test_refusals(void **state)
     policy.rules = rules;
     check_failed(env, decode(env, encode(env, &policy), &read), GRAFT_BAD_INPUT,
                  "p.graft: rule 2 is malformed");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_round_trip),
-        CHECK_TEST(test_cut_off),
-        CHECK_TEST(test_refusals),
-    };
-    return cmocka_run_group_tests_name("policyfile", tests, NULL, NULL);
 }

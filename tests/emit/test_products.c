@@ -21,10 +21,8 @@ static const graft_optimize_options bare = {.weight_bytes_limit = UINT64_MAX, .s
 static graft_policy read_policy(graft_env *env, const char *const **names)
 {
     graft_policy policy;
-    assert_int_equal(graft_policyfile_read(env, env->life,
-                                           "rules/policies/intel-xeon-6-167-avx512.graft", &policy,
-                                           names),
-                     GRAFT_OK);
+    CHECK_OK(graft_policyfile_read(env, env->life, "rules/policies/intel-xeon-6-167-avx512.graft",
+                                   &policy, names));
     return policy;
 }
 
@@ -32,7 +30,7 @@ static run *prepare(graft_env *env, const graft_policy *policy, const char *name
 {
     run *r = GRAFT_NEW(env->life, run, 1);
     graft_model *model = NULL;
-    assert_int_equal(graft_model_open(env, env->life, name, NULL, &model), GRAFT_OK);
+    CHECK_OK(graft_model_open(env, env->life, name, NULL, &model));
     r->graph = graft_model_graph_copy(env->life, &model->graph);
     r->report = (graft_report){.decisions = r->decisions, .decision_limit = STEPS};
     r->bytes = most ? graft_optimize_workspace_most_bytes(policy, &r->graph->limits, STEPS)
@@ -46,8 +44,7 @@ static run *optimize(graft_env *env, const graft_policy *policy, const char *nam
                      const graft_optimize_options *options, bool most)
 {
     run *r = prepare(env, policy, name, most);
-    assert_int_equal(graft_optimize(r->graph, policy, options, r->workspace, r->bytes, &r->report),
-                     GRAFT_OK);
+    CHECK_OK(graft_optimize(r->graph, policy, options, r->workspace, r->bytes, &r->report));
     return r;
 }
 
@@ -61,10 +58,9 @@ static void assert_same(const run *a, const run *b)
 }
 
 /* Recurrent nets too, where rules have several roots. */
-static void test_keeps_and_decides_alike(void **state)
+CHECK_CASE(test_keeps_and_decides_alike)
 {
     static const char *const names[] = {"dscnn", "resnet8", "squeezenet", "nasrnn"};
-    graft_env *env = *state;
     const graft_policy policy = read_policy(env, NULL);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const run *all = optimize(env, &policy, names[i], &bare, false);
@@ -74,9 +70,8 @@ static void test_keeps_and_decides_alike(void **state)
 }
 
 /* A limit on locations ends scans early: what was not looked at is not kept. */
-static void test_keeps_under_a_limit(void **state)
+CHECK_CASE(test_keeps_under_a_limit)
 {
-    graft_env *env = *state;
     graft_policy policy = read_policy(env, NULL);
     for (uint16_t limit = 1; limit < 4; limit++) {
         policy.location_limit = limit;
@@ -96,10 +91,9 @@ static bool is_untouched(const uint8_t *bytes, size_t count)
 }
 
 /* Every size that is too small is refused and not written to; what suffices is enough at any alignment. */
-static void test_workspaces(void **state)
+CHECK_CASE(test_workspaces)
 {
     enum { GUARD = 64 };
-    graft_env *env = *state;
     const graft_policy policy = read_policy(env, NULL);
     const run *expected = optimize(env, &policy, "dscnn", &bare, false);
     run *r = prepare(env, &policy, "dscnn", false);
@@ -114,18 +108,16 @@ static void test_workspaces(void **state)
     for (size_t i = 0; i < 8; i++) {
         r = prepare(env, &policy, "dscnn", false);
         memset(memory, 0xa5, r->bytes + 2 * GUARD);
-        assert_int_equal(
-            graft_optimize(r->graph, &policy, &bare, memory + GUARD + i, r->bytes, &r->report),
-            GRAFT_OK);
+        CHECK_OK(
+            graft_optimize(r->graph, &policy, &bare, memory + GUARD + i, r->bytes, &r->report));
         assert_true(is_untouched(memory, GUARD + i));
         assert_true(is_untouched(memory + GUARD + i + r->bytes, GUARD - i));
         assert_same(r, expected);
     }
 }
 
-static void test_slices(void **state)
+CHECK_CASE(test_slices)
 {
-    graft_env *env = *state;
     const graft_policy policy = read_policy(env, NULL);
     graft_optimize_options guarded = bare;
     guarded.simplify = true;
@@ -136,24 +128,22 @@ static void test_slices(void **state)
         run *r = prepare(env, &policy, "dscnn", i == 1);
         uint32_t calls = 0;
         bool finished = false;
-        assert_int_equal(
-            graft_optimize_begin(r->graph, &policy, &guarded, r->workspace, r->bytes, &r->report),
-            GRAFT_OK);
+        CHECK_OK(
+            graft_optimize_begin(r->graph, &policy, &guarded, r->workspace, r->bytes, &r->report));
         for (; !finished; calls++) {
-            assert_int_equal(graft_optimize_some(r->workspace, limits[i], &finished), GRAFT_OK);
+            CHECK_OK(graft_optimize_some(r->workspace, limits[i], &finished));
         }
         print_message("# at most %u candidates: %u calls\n", limits[i], calls);
         assert_true(calls > 1 && (i > 0 || calls > 5000));
         assert_same(r, whole);
-        assert_int_equal(graft_optimize_some(r->workspace, 1, &finished), GRAFT_OK);
+        CHECK_OK(graft_optimize_some(r->workspace, 1, &finished));
         assert_true(finished);
         assert_same(r, whole);
     }
 }
 
-static void test_skipped_rules(void **state)
+CHECK_CASE(test_skipped_rules)
 {
-    graft_env *env = *state;
     const graft_policy policy = read_policy(env, NULL);
     const run *all = optimize(env, &policy, "dscnn", &bare, false);
     uint8_t *skipped = GRAFT_NEW(env->life, uint8_t, (policy.rule_count + 7U) / 8);
@@ -170,10 +160,10 @@ static void test_skipped_rules(void **state)
     }
     memset(operators, 0xff, sizeof operators);
     operators[GRAFT_OP_conv_bias / 8] &= (uint8_t) ~(1U << GRAFT_OP_conv_bias % 8);
-    assert_int_equal(graft_policy_skip_unrunnable(&policy, operators, skipped), GRAFT_OK);
+    CHECK_OK(graft_policy_skip_unrunnable(&policy, operators, skipped));
     const run *unfused = optimize(env, &policy, "dscnn", &options, true);
     for (uint32_t i = 0; i < unfused->report.step_count; i++) {
-        assert_int_equal(graft_policy_rule(&policy, unfused->decisions[i].rule, &rule), GRAFT_OK);
+        CHECK_OK(graft_policy_rule(&policy, unfused->decisions[i].rule, &rule));
         for (uint32_t n = 0; n < rule.target.node_count; n++) {
             assert_int_not_equal(rule.target.nodes[n].op, GRAFT_OP_conv_bias);
         }
@@ -181,9 +171,8 @@ static void test_skipped_rules(void **state)
     assert_int_equal(graft_policy_rule(&policy, policy.rule_count, &rule), GRAFT_BAD_INPUT);
 }
 
-static void test_exact_only(void **state)
+CHECK_CASE(test_exact_only)
 {
-    graft_env *env = *state;
     graft_policy policy = read_policy(env, NULL);
     graft_optimize_options options = bare;
     uint8_t *flags = GRAFT_NEW(env->life, uint8_t, policy.rule_count);
@@ -212,9 +201,8 @@ static void note(void *context, const graft_graph *graph, const graft_decision *
     t->decisions[t->count++] = *decision;
 }
 
-static void test_observed_and_tagged(void **state)
+CHECK_CASE(test_observed_and_tagged)
 {
-    graft_env *env = *state;
     const graft_policy policy = read_policy(env, NULL);
     graft_optimize_options options = bare;
     told *t = GRAFT_NEW(env->life, told, 1);
@@ -230,8 +218,7 @@ static void test_observed_and_tagged(void **state)
     options.observe = note;
     options.observe_context = t;
     assert_int_equal(layer, 9);
-    assert_int_equal(
-        graft_optimize(r->graph, &policy, &options, r->workspace, r->bytes, &r->report), GRAFT_OK);
+    CHECK_OK(graft_optimize(r->graph, &policy, &options, r->workspace, r->bytes, &r->report));
     assert_int_equal(t->count, r->report.step_count);
     assert_memory_equal(t->decisions, r->decisions, t->count * sizeof(t->decisions[0]));
     assert_true(t->decisions[0].cost_change < 0);
@@ -247,18 +234,4 @@ static void test_observed_and_tagged(void **state)
                 : r->graph->values[from].node;
     }
     assert_int_equal(layer, 9);
-}
-
-int main(void)
-{
-    const struct CMUnitTest cases[] = {
-        CHECK_TEST(test_keeps_and_decides_alike),
-        CHECK_TEST(test_keeps_under_a_limit),
-        CHECK_TEST(test_workspaces),
-        CHECK_TEST(test_slices),
-        CHECK_TEST(test_skipped_rules),
-        CHECK_TEST(test_exact_only),
-        CHECK_TEST(test_observed_and_tagged),
-    };
-    return cmocka_run_group_tests(cases, NULL, NULL);
 }

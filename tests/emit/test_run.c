@@ -23,25 +23,23 @@ static const float *weight_of(void *context, graft_index value)
 }
 
 /* relu(a w) - b: two inputs, two outputs. */
-static void test_graph(void **state)
+CHECK_CASE(test_graph)
 {
-    graft_env *env = *state;
     graft_graph *graph = build_graph(env->life);
-    const graft_index b = build_input(graph, build_shape(2, 1, 2, 0, 0), 1);
-    const graft_index a = build_input(graph, build_shape(2, 1, 3, 0, 0), 0);
-    const graft_index w = build_weight(graph, build_shape(2, 3, 2, 0, 0), 0);
+    const graft_index b = build_input(graph, SHAPE(1, 2), 1);
+    const graft_index a = build_input(graph, SHAPE(1, 3), 0);
+    const graft_index w = build_weight(graph, SHAPE(3, 2), 0);
     const graft_index product = build_node(graph, GRAFT_OP_matmul, NULL, a, w, 0);
     const graft_index bent = build_node(graph, GRAFT_OP_relu, NULL, product, 0, 0);
     const graft_index less = build_node(graph, GRAFT_OP_sub, NULL, bent, b, 0);
     float weights[] = {1, -2, 3, -4, 5, -6}, first[] = {1, 1, 2}, second[] = {10, 20}, y[2], z[2];
     const float *data[64] = {NULL};
-    char *folder = check_folder_make();
-    char *file = graft_arena_printf(env->life, "%s/x.costs", folder);
+    char *file = check_path("x.costs");
     const graft_run_options options = {.thread_count = 1, .database = file};
     graft_run *run = NULL;
     data[w] = weights;
-    assert_int_equal(graft_graph_add_output(graph, less), GRAFT_OK);
-    assert_int_equal(graft_graph_add_output(graph, product), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, less));
+    CHECK_OK(graft_graph_add_output(graph, product));
     expect(run, graft_run_open_graph(graph, weight_of, data, &options, &run), GRAFT_OK, "");
     assert_int_equal(graft_run_input_count(run), 2);
     assert_int_equal(graft_run_output_count(run), 2);
@@ -81,15 +79,12 @@ static void test_graph(void **state)
     expect(run, graft_run_open_graph(graph, weight_of, data, &options, &run), GRAFT_BAD_INPUT,
            "has no data");
     graft_run_close(run);
-    check_folder_remove(folder);
 }
 
 /* Tuned, in turns by threads that have other numbers of OpenMP's: the same outputs. */
-static void test_model(void **state)
+CHECK_CASE(test_model)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    char *file = graft_arena_printf(env->life, "%s/x.costs", folder);
+    char *file = check_path("x.costs");
     float in[640], out[3][640];
     for (uint32_t i = 0; i < sizeof in / sizeof in[0]; i++) {
         in[i] = (float)(i % 17) / 17.0F;
@@ -110,17 +105,13 @@ static void test_model(void **state)
             assert_float_equal(out[i][k], out[0][k], 1e-4F);
         }
     }
-    check_folder_remove(folder);
 }
 
 /* Old exporters give a region of no elements to what needs none. */
-static void test_empty_weight(void **state)
+CHECK_CASE(test_empty_weight)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/x.onnx", folder);
-    const graft_run_options options = {
-        .thread_count = 1, .database = graft_arena_printf(env->life, "%s/x.costs", folder)};
+    const char *path = check_path("x.onnx");
+    const graft_run_options options = {.thread_count = 1, .database = check_path("x.costs")};
     float in[2] = {0, 1};
     float out[4] = {0};
     graft_run *run = NULL;
@@ -141,10 +132,9 @@ static void test_empty_weight(void **state)
     expect(run, graft_run_once(run, &x, 1, &y, 1), GRAFT_OK, "");
     assert_float_equal(out[1], 0.25F, 1e-6F);
     graft_run_close(run);
-    check_folder_remove(folder);
 }
 
-static void test_refusals(void **state)
+CHECK_CASE(test_refusals)
 {
     static const char *const size = "nonesuch=3";
     const graft_run_options options[] = {
@@ -152,7 +142,6 @@ static void test_refusals(void **state)
         {.sizes = &size,         .size_count = 1         }
     };
     graft_run *run = NULL;
-    (void)state;
     expect(run, graft_run_open("none.onnx", NULL, &run), GRAFT_IO, "none.onnx: cannot open");
     expect(run, graft_run_once(run, NULL, 0, NULL, 0), GRAFT_BAD_INPUT, "none.onnx: cannot open");
     assert_int_equal(graft_run_input_count(run), 0);
@@ -164,21 +153,20 @@ static void test_refusals(void **state)
 }
 
 /* Where numbers have a comma, costs are still read and written with a point. */
-static void test_locale(void **state)
+CHECK_CASE(test_locale)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *make =
         graft_arena_printf(env->life, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8", folder);
     graft_graph *graph = build_graph(env->life);
-    const graft_index x = build_input(graph, build_shape(2, 1, 8, 0, 0), 0);
+    const graft_index x = build_input(graph, SHAPE(1, 8), 0);
     const graft_index y = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
     const graft_run_options options = {.thread_count = 1,
                                        .tune = true,
                                        .database =
                                            graft_arena_printf(env->life, "%s/x.costs", folder)};
     graft_run *run = NULL;
-    assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, y));
     assert_int_equal(setenv("LOCPATH", folder, 1), 0);
     if (system(make) != 0 || setlocale(LC_ALL, "de_DE.UTF-8") == NULL) {
         CHECK_SKIP("a locale with a decimal comma needs Debian's package locales");
@@ -189,14 +177,4 @@ static void test_locale(void **state)
         assert_string_equal(localeconv()->decimal_point, i == 0 ? "," : ".");
         assert_non_null(setlocale(LC_ALL, "C"));
     }
-    check_folder_remove(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_graph),    CHECK_TEST(test_model),  CHECK_TEST(test_empty_weight),
-        CHECK_TEST(test_refusals), CHECK_TEST(test_locale),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,16 +112,16 @@ static const graft_graph *fuse(graft_env *env, const graft_graph *graph, fusions
     graft_runtime runtime;
     const graft_order first = build_order(env->unit, graph);
     const graft_order *order = &first;
-    assert_int_equal(graft_runtime_open(env, env->unit, NULL, 0, &runtime), GRAFT_OK);
+    CHECK_OK(graft_runtime_open(env, env->unit, NULL, 0, &runtime));
     const graft_xfers *const xfers[] = {&runtime.run, &runtime.priced, &runtime.own};
-    assert_int_equal(graft_runtime_fuse(env, env->unit, xfers[by], &graph, &order), GRAFT_OK);
+    CHECK_OK(graft_runtime_fuse(env, env->unit, xfers[by], &graph, &order));
     size_t bytes = graft_order_bytes(&graph->limits);
     assert_null(graft_graph_check(graph, graft_arena_alloc(env->unit, bytes), bytes));
     return graph;
 }
 
 /* What the executor has a kernel for: a swish, whichever way round it is written. */
-static void test_own(void **state)
+CHECK_CASE(test_own)
 {
     static const struct {
         const char *model;
@@ -134,7 +134,6 @@ static void test_own(void **state)
         {MATRIX "input z 2 3 8; node Sigmoid x -> s; node Mul z s -> y",                           "sigmoid mul"    },
         {MATRIX "node Sigmoid x -> s; node Mul x s -> y; output s",                                "sigmoid mul"    },
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
         const graft_model *model = onnx_text_model(env, models[i].model);
         const graft_graph *own = fuse(env, &model->graph, OWN);
@@ -145,34 +144,40 @@ static void test_own(void **state)
 }
 
 /* How often a runtime calls a kernel: once for each node of the file, but for what fuses. */
-static void test_calls(void **state)
+CHECK_CASE(test_calls)
 {
     static const struct {
         const char *name;
         const char *model;
         uint32_t calls;
     } models[] = {
-        {"each node is a call",              "input x 2 4; node Exp x -> a; node Sqrt a -> b; node Add a b -> y; output y",  3},
-        {"a product takes more with it",     IMAGE "node Conv x w -> a; node Add a b -> c; node Relu c -> y",                3},
-        {"its bias and activation",          IMAGE "node Conv x w b -> a; node Relu a -> y",                                 1},
+        {"each node is a call",
+         "input x 2 4; node Exp x -> a; node Sqrt a -> b; node Add a b -> y; output y",                        3},
+        {"a product takes more with it",
+         IMAGE "node Conv x w -> a; node Add a b -> c; node Relu c -> y",                                      3},
+        {"its bias and activation",             IMAGE "node Conv x w b -> a; node Relu a -> y",                1},
         {"rows are images of one row",
-         "opset 13; input x 1 4 6; weight w 4 4 3; output y; node Conv x w -> a; node Relu a -> y",                          1},
+         "opset 13; input x 1 4 6; weight w 4 4 3; output y; node Conv x w -> a; node Relu a -> y",            1},
         {"images of one row are not",
          "opset 13; input x 1 4 6; weight w 4 4 1 3; ints s = 1 4 1 6; ints t = 1 4 4; output y;"
-         "node Reshape x s -> a; node Conv a w -> b; node Reshape b t -> y",                                                 3},
-        {"an operator in many parts",        MATRIX SCALARS BELL "node Mul x f -> g; node Mul g half -> y",                  1},
-        {"a node that is read as many",      "opset 18; input x 2 4; node HardSwish x -> y; output y",                       1},
+         "node Reshape x s -> a; node Conv a w -> b; node Reshape b t -> y",                                   3},
+        {"an operator in many parts",           MATRIX SCALARS BELL "node Mul x f -> g; node Mul g half -> y",
+         1                                                                                                      },
+        {"a node that is read as many",         "opset 18; input x 2 4; node HardSwish x -> y; output y",
+         1                                                                                                      },
         {"a pad of two axes",
-         IMAGE "ints p = 0 0 1 2 0 0 0 1; node Pad x p -> q; node Conv q w b -> a; node Relu a -> y",                        1},
-        {"a pad alone",                      IMAGE "ints p = 0 0 1 2 0 0 0 1; node Pad x p -> y",                            1},
-        {"nodes that compute the same",      MATRIX "node Exp x -> a; node Exp x -> c; node Add a c -> y",                   2},
+         IMAGE
+         "ints p = 0 0 1 2 0 0 0 1; node Pad x p -> q; node Conv q w b -> a; node Relu a -> y",                1},
+        {"a pad alone",                         IMAGE "ints p = 0 0 1 2 0 0 0 1; node Pad x p -> y",           1},
+        {"nodes that compute the same",
+         MATRIX "node Exp x -> a; node Exp x -> c; node Add a c -> y",                                         2},
         {"what is known and what does nothing",
-         MATRIX "weight u 8; weight v 8; node Add u v -> k; node Identity x -> i; node Add i k -> y",                        1},
+         MATRIX
+         "weight u 8; weight v 8; node Add u v -> k; node Identity x -> i; node Add i k -> y",                 1},
         {"changes to 8 bits and back",
          "opset 13; input x 2 4; weight s = 0.5; node QuantizeLinear x s -> q;"
-         "node DequantizeLinear q s -> d; node Exp d -> y; output y",                                                      1},
+         "node DequantizeLinear q s -> d; node Exp d -> y; output y",                                          1},
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
         const graft_model *model = onnx_text_model(env, models[i].model);
         const graft_order first = build_order(env->unit, &model->graph);
@@ -180,9 +185,8 @@ static void test_calls(void **state)
         const graft_order *order = &first;
         graft_runtime runtime;
         uint32_t calls = 0;
-        assert_int_equal(graft_runtime_open(env, env->unit, NULL, 0, &runtime), GRAFT_OK);
-        assert_int_equal(graft_runtime_calls(env, env->unit, &runtime, model, &graph, &order, &calls),
-                         GRAFT_OK);
+        CHECK_OK(graft_runtime_open(env, env->unit, NULL, 0, &runtime));
+        CHECK_OK(graft_runtime_calls(env, env->unit, &runtime, model, &graph, &order, &calls));
         if (calls != models[i].calls) {
             fail_msg("%s: %u calls, not %u", models[i].name, calls, models[i].calls);
         }
@@ -190,14 +194,13 @@ static void test_calls(void **state)
 }
 
 /* One resizing along two axes is priced as such, in whatever order its parts stand. */
-static void test_resizing(void **state)
+CHECK_CASE(test_resizing)
 {
     static const char *const models[] = {
         "input x 1 2 3 3; weight k 4 = 1 1 2 3; node Resize x _ k -> y : mode=nearest; output y",
         "input x 1 2 3 3; weight k 4 = 1 1 1 3; weight l 4 = 1 1 2 1; output y;"
         "node Resize x _ k -> z : mode=nearest; node Resize z _ l -> y : mode=nearest",
     };
-    graft_env *env = *state;
     const char *priced[2];
     for (size_t i = 0; i < 2; i++) {
         const graft_model *model =
@@ -213,12 +216,9 @@ static void test_resizing(void **state)
     assert_string_equal(priced[1], priced[0]);
 }
 
-static void test_row(void **state)
+CHECK_ROWS(test_row, rows)
 {
-    const runtime_row *row = *state;
-    void *opened = NULL;
-    assert_int_equal(check_open_env(&opened), 0);
-    graft_env *env = opened;
+    const runtime_row *row = place;
     const graft_model *model = onnx_text_model(env, row->model);
     const char *before = onnx_text_print(env->unit, model, &model->graph);
     const graft_graph *run = fuse(env, &model->graph, RUN);
@@ -239,11 +239,10 @@ static void test_row(void **state)
         }
     }
     assert_true(samples > 0);
-    assert_int_equal(check_close_env(&opened), 0);
 }
 
 /* Graph and what a rule would make of it cost the same to the price: it is one graph. */
-static void test_pairs_of_one_price(void **state)
+CHECK_CASE(test_pairs_of_one_price)
 {
     static const char *const pairs[][2] = {
   /* Taken apart and put together. */
@@ -251,25 +250,10 @@ static void test_pairs_of_one_price(void **state)
         {IMAGE "weight v 4; node Conv x w -> a; node BatchNormalization a b b b v -> y",
          IMAGE "node Conv x w b -> y"                                                                                },
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
         const graft_model *a = onnx_text_model(env, pairs[i][0]);
         const graft_model *b = onnx_text_model(env, pairs[i][1]);
         assert_string_equal(operators_of(env->unit, fuse(env, &a->graph, true)),
                             operators_of(env->unit, fuse(env, &b->graph, true)));
     }
-}
-
-int main(void)
-{
-    enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
-    struct CMUnitTest tests[ROWS + 4] = {[ROWS] = CHECK_TEST(test_pairs_of_one_price),
-                                         [ROWS + 1] = CHECK_TEST(test_own),
-                                         [ROWS + 2] = CHECK_TEST(test_resizing),
-                                         [ROWS + 3] = CHECK_TEST(test_calls)};
-    for (size_t i = 0; i < ROWS; i++) {
-        tests[i] = (struct CMUnitTest){.name = rows[i].name, .test_func = test_row};
-        memcpy(&tests[i].initial_state, &(const void *){&rows[i]}, sizeof(void *));
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

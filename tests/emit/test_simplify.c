@@ -62,44 +62,23 @@ static const char *simplified(graft_env *env, const char *folder, const char *te
     uint8_t *data = NULL;
     size_t size = 0;
     ProtobufCMessage *message = NULL;
-    assert_int_equal(
-        onnx_text_read(env, onnx_text_message(env->life, text), &reading, &session.model),
-        GRAFT_OK);
+    CHECK_OK(onnx_text_read(env, onnx_text_message(env->life, text), &reading, &session.model));
     graft_session_open_judge(env, &session);
-    assert_int_equal(graft_rulefile_read(env, env->life, "rules/graft.rules", &session.rules),
-                     GRAFT_OK);
-    assert_int_equal(
-        graft_simplify_rewrite(env, &session, &session.model->graph, &graph, &step_count),
-        GRAFT_OK);
+    CHECK_OK(graft_rulefile_read(env, env->life, "rules/graft.rules", &session.rules));
+    CHECK_OK(graft_simplify_rewrite(env, &session, &session.model->graph, &graph, &step_count));
     if (session.open != NULL) {
         graft_open_sizes_close(session.open);
     }
-    assert_int_equal(graft_model_write(env, session.model, graph, path, &writing), GRAFT_OK);
-    assert_int_equal(graft_file_read(env, env->life, path, &data, &size), GRAFT_OK);
-    assert_int_equal(graft_wire_decode(env, env->life, (graft_bytes){"written", data, size},
-                                       &onnx__model_proto__descriptor, &message),
-                     GRAFT_OK);
+    CHECK_OK(graft_model_write(env, session.model, graph, path, &writing));
+    CHECK_OK(graft_file_read(env, env->life, path, &data, &size));
+    CHECK_OK(graft_wire_decode(env, env->life, (graft_bytes){"written", data, size},
+                               &onnx__model_proto__descriptor, &message));
     return onnx_text_print_proto(env->life, ((Onnx__ModelProto *)message)->graph);
 }
 
-static void test_row(void **state)
+CHECK_ROWS(test_row, rows)
 {
-    const simplify_row *row = *state;
-    void *opened = NULL;
-    char *folder = check_folder_make();
-    assert_int_equal(check_open_env(&opened), 0);
-    assert_string_equal(simplified(opened, folder, row->model), row->graph);
-    check_folder_remove(folder);
-    assert_int_equal(check_close_env(&opened), 0);
-}
-
-int main(void)
-{
-    enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
-    struct CMUnitTest tests[ROWS];
-    for (size_t i = 0; i < ROWS; i++) {
-        tests[i] = (struct CMUnitTest){.name = rows[i].name, .test_func = test_row};
-        memcpy(&tests[i].initial_state, &(const void *){&rows[i]}, sizeof(void *));
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const simplify_row *row = place;
+    char *folder = check_folder();
+    assert_string_equal(simplified(env, folder, row->model), row->graph);
 }

@@ -3,11 +3,7 @@
 #include "tests/support/check.h"
 
 #if !__has_include(<xnnpack.h>) || !__has_include(<pthreadpool.h>)
-static void test_all(void **state)
-{
-    (void)state;
-    CHECK_SKIP("no libxnnpack-dev or libpthreadpool-dev here");
-}
+CHECK_CASE(test_all) { CHECK_SKIP("no libxnnpack-dev or libpthreadpool-dev here"); }
 #else
 #include "examples/xnnpack/lower.h"
 #include "graft/run.h"
@@ -68,11 +64,9 @@ static void check_model(graft_env *env, const char *name)
     graft_rng rng;
     graft_rng_seed(&rng, 5);
     print_message("# %s\n", name);
-    assert_int_equal(graft_model_open(env, env->unit, name, NULL, &model), GRAFT_OK);
-    assert_int_equal(graft_run_open(name, &alone, &run), GRAFT_OK);
-    if (lower_graph(env, model, &model->graph, &options, &net) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
+    CHECK_OK(graft_model_open(env, env->unit, name, NULL, &model));
+    CHECK_OK(graft_run_open(name, &alone, &run));
+    CHECK_OK(lower_graph(env, model, &model->graph, &options, &net));
     const uint32_t count = graft_run_input_count(run), out_count = graft_run_output_count(run);
     graft_run_tensor *inputs = GRAFT_NEW(env->unit, graft_run_tensor, count);
     graft_run_tensor *outputs = GRAFT_NEW(env->unit, graft_run_tensor, out_count);
@@ -88,8 +82,8 @@ static void check_model(graft_env *env, const char *name)
         outputs[k] = *graft_run_output(run, k);
         outputs[k].data = GRAFT_NEW(env->unit, float, graft_shape_elements(&outputs[k].shape));
     }
-    assert_int_equal(graft_run_once(run, inputs, count, outputs, out_count), GRAFT_OK);
-    assert_int_equal(lowered_run(env, &net), GRAFT_OK);
+    CHECK_OK(graft_run_once(run, inputs, count, outputs, out_count));
+    CHECK_OK(lowered_run(env, &net));
     check_outputs(env, run, &net, outputs);
     graft_run_close(run);
     lowered_close(&net);
@@ -110,18 +104,17 @@ static void check_pair(graft_env *env, const char *folder, uint32_t op, uint8_t 
         graft_arena_printf(env->life, "%s/%s.%u.onnx", folder, graft_op(op)->name, const_mask);
     uint8_t *data = NULL;
     size_t size = 0;
-    assert_int_equal(graft_operator_pack(env, env->unit, &of, &data, &size), GRAFT_OK);
-    assert_int_equal(graft_file_write(env, path, data, size), GRAFT_OK);
+    CHECK_OK(graft_operator_pack(env, env->unit, &of, &data, &size));
+    CHECK_OK(graft_file_write(env, path, data, size));
     check_model(env, path);
 }
 
-static void test_all(void **state)
+CHECK_CASE(test_all)
 {
     static const char *const models[] = {"dscnn", "resnet8", "mobilenetv1", "autoencoder"};
     static const uint32_t pairs[] = {GRAFT_OP_add, GRAFT_OP_sub, GRAFT_OP_mul,
                                      GRAFT_OP_div, GRAFT_OP_max, GRAFT_OP_min};
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     assert_int_equal(xnn_initialize(NULL), xnn_status_success);
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         check_model(env, models[i]);
@@ -130,13 +123,6 @@ static void test_all(void **state)
         check_pair(env, folder, pairs[i], 0);
         check_pair(env, folder, pairs[i], 2);
     }
-    check_folder_remove(folder);
     (void)xnn_deinitialize();
 }
 #endif
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_all)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

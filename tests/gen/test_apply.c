@@ -60,14 +60,11 @@ static void open_world(graft_env *env, const char *text, uint32_t output_count, 
 {
     graft_gen_family *family = GRAFT_NEW(env->life, graft_gen_family, 1);
     memset(w, 0, sizeof *w);
-    assert_int_equal(graft_gen_family_parse(env, env->life, "text", text, strlen(text), family),
-                     GRAFT_OK);
+    CHECK_OK(graft_gen_family_parse(env, env->life, "text", text, strlen(text), family));
     const graft_gen_samples samples = {.seed = 1};
-    assert_int_equal(
-        graft_gen_space_build(env, env->life, &family->sets[0], &samples, NULL, &w->space),
-        GRAFT_OK);
+    CHECK_OK(graft_gen_space_build(env, env->life, &family->sets[0], &samples, NULL, &w->space));
     w->laws.arena = env->unit;
-    assert_int_equal(graft_gen_propose(&w->space, &w->laws), GRAFT_OK);
+    CHECK_OK(graft_gen_propose(&w->space, &w->laws));
     graft_gen_groups_build(&w->space, env->life, output_count, &w->groups);
     graft_gen_index_build(&w->groups, NULL, env->life, &w->index);
     w->site = (graft_gen_site){&w->groups, &w->index,
@@ -110,11 +107,11 @@ static void check_traits(graft_env *env, const char *text, uint32_t output_count
     }
 }
 
-static void test_traits_rule_out_no_fit(void **state)
+CHECK_CASE(test_traits_rule_out_no_fit)
 {
-    check_traits(*state, products, 1);
-    check_traits(*state, products, 2);
-    check_traits(*state, order, 1);
+    check_traits(env, products, 1);
+    check_traits(env, products, 2);
+    check_traits(env, order, 1);
 }
 
 /* Whether a law joins two graphs, in either direction. */
@@ -167,18 +164,9 @@ static void check_instances(graft_env *env, const char *text, uint32_t output_co
     assert_true(checked > 20);
 }
 
-static void test_whole_joins_say_all(void **state)
+CHECK_CASE(test_whole_joins_say_all)
 {
-    check_instances(*state, products, 1);
-    check_instances(*state, products, 2);
-    check_instances(*state, order, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_traits_rule_out_no_fit),
-        CHECK_TEST(test_whole_joins_say_all),
-    };
-    return cmocka_run_group_tests_name("apply", tests, NULL, NULL);
+    check_instances(env, products, 1);
+    check_instances(env, products, 2);
+    check_instances(env, order, 1);
 }

@@ -11,9 +11,8 @@ static graft_status parse(graft_env *env, const char *text, graft_gen_family *fa
     return graft_gen_family_parse(env, env->life, "f.yaml", text, strlen(text), family);
 }
 
-static void test_set_is_read(void **state)
+CHECK_CASE(test_set_is_read)
 {
-    graft_env *env = *state;
     graft_gen_family family;
     const char *text = HEAD "    outputs: 2\n"
                             "    sizes: {A: 2, B: 3}\n"
@@ -24,7 +23,7 @@ static void test_set_is_read(void **state)
                             "      - {op: add, distinct: true, rank: 2}\n"
                             "      - {op: split, axis: [0, 1], at: A}\n"
                             "      - {op: fill, value: [0, -1.5], dim: [[B], [A, B]]}\n";
-    assert_int_equal(parse(env, text, &family), GRAFT_OK);
+    CHECK_OK(parse(env, text, &family));
     assert_string_equal(family.name, "f");
     assert_int_equal(family.set_count, 1);
     const graft_gen_set *set = &family.sets[0];
@@ -49,15 +48,14 @@ static void test_set_is_read(void **state)
     assert_int_equal(fill[GRAFT_ATTR_fill_dim_2], 0);
 }
 
-static void test_groups_of_attributes(void **state)
+CHECK_CASE(test_groups_of_attributes)
 {
-    graft_env *env = *state;
     graft_gen_family family;
     const char *text = HEAD "    inputs:\n      x: [1, 2, 5, 5]\n      w: [3, 2, 3, 3]\n"
                             "    operators:\n"
                             "      - {op: conv_bias, stride: [1, 2], pad: 1, activation: relu6}\n"
                             "      - {op: conv, pad: [[1, 0, 2, 0]]}\n";
-    assert_int_equal(parse(env, text, &family), GRAFT_OK);
+    CHECK_OK(parse(env, text, &family));
     const graft_gen_config *configs = family.sets[0].configs;
     assert_int_equal(family.sets[0].config_count, 3);
     const int32_t halved[10] = {2, 2, 1, 1, 1, 1, 1, 1, 1, GRAFT_ACT_RELU6};
@@ -66,9 +64,8 @@ static void test_groups_of_attributes(void **state)
     assert_memory_equal(configs[2].steps[0].attrs, uneven, sizeof uneven);
 }
 
-static void test_compound_is_read(void **state)
+CHECK_CASE(test_compound_is_read)
 {
-    graft_env *env = *state;
     graft_gen_family family;
     const char *text = HEAD "    inputs:\n      x: [2, 3]\n"
                             "    compounds:\n"
@@ -79,7 +76,7 @@ static void test_compound_is_read(void **state)
                             "          back: {op: concat, of: [cut.1, cut], axis: 0}\n"
                             "        outputs: [back]\n"
                             "    operators:\n      - {op: relu}\n";
-    assert_int_equal(parse(env, text, &family), GRAFT_OK);
+    CHECK_OK(parse(env, text, &family));
     const graft_gen_config *swap = &family.sets[0].configs[1];
     assert_string_equal(swap->name, "swap");
     assert_int_equal(swap->step_count, 2);
@@ -96,7 +93,7 @@ typedef struct {
 #define INPUTS "    inputs:\n      x: [2, 3]\n"
 #define OPS    "    operators:\n"
 
-static void test_faults_name_the_line(void **state)
+CHECK_CASE(test_faults_name_the_line)
 {
     static const fault faults[] = {
         {"family: f\norder: 1\nset: []\n",                                "f.yaml:3: "                                                         },
@@ -135,7 +132,6 @@ static void test_faults_name_the_line(void **state)
                      "          r: {op: add, of: [a]}\n        outputs: [r]\n" OPS
                      "      - {op: relu}\n",                     "f.yaml:12: 'of' is a list of 2 operands of add"                     },
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         graft_gen_family family;
         graft_status status = parse(env, faults[i].text, &family);
@@ -146,44 +142,28 @@ static void test_faults_name_the_line(void **state)
     }
 }
 
-static void test_inputs_that_are_too_many(void **state)
+CHECK_CASE(test_inputs_that_are_too_many)
 {
-    graft_env *env = *state;
     graft_gen_family family;
     graft_candidates candidates;
     const graft_gen_options options = {.seed = 1};
     const char *text = HEAD "    inputs:\n      a: [2]\n      b: [2]\n      c: [2]\n      d: [2]\n"
                             "      e: [2]\n      f: [2]\n" OPS "      - {op: relu}\n";
-    assert_int_equal(parse(env, text, &family), GRAFT_OK);
+    CHECK_OK(parse(env, text, &family));
     check_failed(env, graft_gen_run(env, env->life, &family, 1, &options, &candidates),
                  GRAFT_UNSUPPORTED, "set s: its inputs can be exchanged in more than 120 ways");
 }
 
-static void test_folder(void **state)
+CHECK_CASE(test_folder)
 {
-    graft_env *env = *state;
     const graft_gen_family *families = NULL;
     uint32_t count = 0;
     check_failed(env, graft_gen_families_read(env, env->life, "no/such", &families, &count),
                  GRAFT_IO, "no/such: cannot be read as a folder of families");
     check_failed(env, graft_gen_families_read(env, env->life, "tests/gen", &families, &count),
                  GRAFT_IO, "tests/gen: no .yaml file in it");
-    assert_int_equal(graft_gen_families_read(env, env->life, "rules/families", &families, &count),
-                     GRAFT_OK);
+    CHECK_OK(graft_gen_families_read(env, env->life, "rules/families", &families, &count));
     for (uint32_t i = 1; i < count; i++) {
         assert_true(families[i - 1].order <= families[i].order);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_set_is_read),
-        CHECK_TEST(test_groups_of_attributes),
-        CHECK_TEST(test_compound_is_read),
-        CHECK_TEST(test_faults_name_the_line),
-        CHECK_TEST(test_inputs_that_are_too_many),
-        CHECK_TEST(test_folder),
-    };
-    return cmocka_run_group_tests_name("family", tests, NULL, NULL);
 }

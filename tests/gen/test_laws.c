@@ -251,9 +251,8 @@ static void build_pattern(graft_graph *graph, const graft_pattern *pattern, uint
                 attrs[i] = node->attrs[i].value;
             }
             if (ready) {
-                assert_int_equal(
-                    graft_graph_add_node(graph, node->op, attrs, inputs, GRAFT_NONE, &nodes[n]),
-                    GRAFT_OK);
+                CHECK_OK(
+                    graft_graph_add_node(graph, node->op, attrs, inputs, GRAFT_NONE, &nodes[n]));
                 done |= 1u << n;
             }
         }
@@ -264,7 +263,7 @@ static void build_pattern(graft_graph *graph, const graft_pattern *pattern, uint
                                 ? graft_node_output(graph, nodes[GRAFT_OPERAND_NODE_OF(output)],
                                                     GRAFT_OPERAND_SLOT_OF(output))
                                 : vars[output];
-        assert_int_equal(graft_graph_add_output(graph, value), GRAFT_OK);
+        CHECK_OK(graft_graph_add_output(graph, value));
     }
     graft_graph_remove_dead(graph);
 }
@@ -321,7 +320,7 @@ static bool apply_candidate(search *find, const graft_graph *from, const graft_r
         graft_matcher_start(&matcher, rule, from, &order, order.order[n]);
         while (graft_matcher_next(&matcher, &match)) {
             graft_graph *next = build_graph(find->arena);
-            assert_int_equal(graft_graph_copy(next, from), GRAFT_OK);
+            CHECK_OK(graft_graph_copy(next, from));
             if (graft_apply(next, rule, &match, &order, &options, scratch, NULL) == GRAFT_OK) {
                 uint64_t hash = hash_graph(find->arena, next);
                 if (is_target(find, hash)) {
@@ -359,9 +358,7 @@ static uint32_t find_law(const char *shapes, const char *text, uint32_t most)
     graft_arena_reset(env->unit);
     search *find = GRAFT_NEW(env->unit, search, 1);
     find->arena = env->unit;
-    if (graft_rule_parse(env, "law", text, &rule) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
+    CHECK_OK(graft_rule_parse(env, "law", text, &rule));
     graft_graph *start = build_graph(env->unit);
     assert_int_equal(build_sources(start, shapes, vars), rule.var_count);
     build_pattern(start, &rule.source, rule.output_count, vars, 0);

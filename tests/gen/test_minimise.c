@@ -70,9 +70,8 @@ static void run_text(graft_env *env, const char *text, graft_candidates *run)
 {
     graft_gen_family *family = GRAFT_NEW(env->life, graft_gen_family, 1);
     const graft_gen_options options = {.seed = 1};
-    assert_int_equal(graft_gen_family_parse(env, env->life, "text", text, strlen(text), family),
-                     GRAFT_OK);
-    assert_int_equal(graft_gen_run(env, env->life, family, 1, &options, run), GRAFT_OK);
+    CHECK_OK(graft_gen_family_parse(env, env->life, "text", text, strlen(text), family));
+    CHECK_OK(graft_gen_run(env, env->life, family, 1, &options, run));
 }
 
 static const graft_candidate *find_text(graft_env *env, const graft_candidates *run,
@@ -88,9 +87,8 @@ static const graft_candidate *find_text(graft_env *env, const graft_candidates *
     return NULL;
 }
 
-static void test_no_law_rests_on_itself(void **state)
+CHECK_CASE(test_no_law_rests_on_itself)
 {
-    graft_env *env = *state;
     for (uint32_t threads = 1; threads <= 3; threads++) {
         graft_candidates run;
         env->thread_count = threads;
@@ -103,22 +101,12 @@ static void test_no_law_rests_on_itself(void **state)
     }
 }
 
-static void test_no_plateau(void **state)
+CHECK_CASE(test_no_plateau)
 {
-    graft_env *env = *state;
     graft_candidates run;
     env->thread_count = 2;
     run_text(env, plateau, &run);
     const graft_candidate *candidate = find_text(env, &run, last_half);
     assert_non_null(candidate);
     assert_true(candidate->is_macro);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_no_law_rests_on_itself),
-        CHECK_TEST(test_no_plateau),
-    };
-    return cmocka_run_group_tests_name("minimise", tests, NULL, NULL);
 }

@@ -50,8 +50,7 @@ static const char *const renamed =
 static const graft_gen_set *parse_set(graft_env *env, const char *text)
 {
     graft_gen_family *family = GRAFT_NEW(env->life, graft_gen_family, 1);
-    assert_int_equal(graft_gen_family_parse(env, env->life, "text", text, strlen(text), family),
-                     GRAFT_OK);
+    CHECK_OK(graft_gen_family_parse(env, env->life, "text", text, strlen(text), family));
     return &family->sets[0];
 }
 
@@ -59,9 +58,8 @@ static void run_text(graft_env *env, const char *text, graft_candidates *run)
 {
     graft_gen_family *family = GRAFT_NEW(env->life, graft_gen_family, 1);
     const graft_gen_options options = {.seed = 1};
-    assert_int_equal(graft_gen_family_parse(env, env->life, "text", text, strlen(text), family),
-                     GRAFT_OK);
-    assert_int_equal(graft_gen_run(env, env->life, family, 1, &options, run), GRAFT_OK);
+    CHECK_OK(graft_gen_family_parse(env, env->life, "text", text, strlen(text), family));
+    CHECK_OK(graft_gen_run(env, env->life, family, 1, &options, run));
 }
 
 static bool has_text(graft_env *env, const graft_candidates *run, const char *text)
@@ -93,44 +91,41 @@ static void check_laws(graft_env *env, const char *text, const char *const *laws
     }
 }
 
-static void test_arguments_are_told_apart(void **state)
+CHECK_CASE(test_arguments_are_told_apart)
 {
-    check_laws(*state, inner, inner_laws, sizeof inner_laws / sizeof inner_laws[0], 0);
+    check_laws(env, inner, inner_laws, sizeof inner_laws / sizeof inner_laws[0], 0);
 }
 
-static void test_last_level_is_split(void **state)
+CHECK_CASE(test_last_level_is_split)
 {
-    check_laws(*state, last, last_laws, sizeof last_laws / sizeof last_laws[0], 1);
+    check_laws(env, last, last_laws, sizeof last_laws / sizeof last_laws[0], 1);
 }
 
-static void test_weights_are_told_apart(void **state)
+CHECK_CASE(test_weights_are_told_apart)
 {
-    graft_env *env = *state;
     const graft_gen_set *set = parse_set(env, weights);
     const graft_gen_room room = {.folder = NULL};
     const graft_gen_laws none = {.count = 0};
     uint32_t draw_count = 0;
     for (uint64_t seed = 1; seed <= 8; seed++) {
         graft_gen_samples samples = {.seed = seed, .arena = env->life};
-        assert_int_equal(graft_gen_samples_refine(env, set, &room, &none, &samples), GRAFT_OK);
+        CHECK_OK(graft_gen_samples_refine(env, set, &room, &none, &samples));
         draw_count += samples.draw_count;
     }
     assert_in_range(draw_count, 1, 64);
 }
 
 /* No renaming makes one value of two. */
-static void test_renamings_are_told_apart(void **state)
+CHECK_CASE(test_renamings_are_told_apart)
 {
-    graft_env *env = *state;
     graft_gen_space space;
     const graft_gen_set *set = parse_set(env, renamed);
     const graft_gen_room room = {.folder = NULL};
     const graft_gen_laws none = {.count = 0};
     for (uint64_t seed = 1; seed <= 8; seed++) {
         graft_gen_samples samples = {.seed = seed, .arena = env->life};
-        assert_int_equal(graft_gen_samples_refine(env, set, &room, &none, &samples), GRAFT_OK);
-        assert_int_equal(graft_gen_space_build(env, env->life, set, &samples, NULL, &space),
-                         GRAFT_OK);
+        CHECK_OK(graft_gen_samples_refine(env, set, &room, &none, &samples));
+        CHECK_OK(graft_gen_space_build(env, env->life, set, &samples, NULL, &space));
         for (uint32_t r = 1; r < space.renaming_count; r++) {
             bool *is_image = GRAFT_NEW(env->life, bool, space.value_count);
             for (uint32_t v = 0; v < space.value_count && space.values[v].size < 2; v++) {
@@ -143,40 +138,28 @@ static void test_renamings_are_told_apart(void **state)
 }
 
 /* What was found is taken from the folder, unless it is of another run or damaged. */
-static void test_samples_are_kept(void **state)
+CHECK_CASE(test_samples_are_kept)
 {
-    graft_env *env = *state;
     const graft_gen_set *set = parse_set(env, inner);
     const graft_gen_laws none = {.count = 0};
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const graft_gen_room room = {.folder = folder, .identity = 1};
     const char *path = graft_arena_printf(env->life, "%s/samples", folder);
     graft_gen_samples first = {.seed = 1, .arena = env->life};
-    assert_int_equal(graft_gen_samples_refine(env, set, &room, &none, &first), GRAFT_OK);
+    CHECK_OK(graft_gen_samples_refine(env, set, &room, &none, &first));
     assert_in_range(first.draw_count, 1, 8);
     for (uint32_t damage = 0; damage < 2; damage++) {
         uint8_t *data = NULL;
         size_t size = 0;
         graft_gen_samples again = {.seed = 2, .arena = env->life};
-        assert_int_equal(graft_file_read(env, env->life, path, &data, &size), GRAFT_OK);
+        CHECK_OK(graft_file_read(env, env->life, path, &data, &size));
         data[size - 1] ^= (uint8_t)damage;
-        assert_int_equal(graft_file_write(env, path, data, size), GRAFT_OK);
-        assert_int_equal(graft_gen_samples_refine(env, set, &room, &none, &again), GRAFT_OK);
+        CHECK_OK(graft_file_write(env, path, data, size));
+        CHECK_OK(graft_gen_samples_refine(env, set, &room, &none, &again));
         bool same = again.draw_count == first.draw_count &&
                     memcmp(again.draws, first.draws, first.draw_count * sizeof *first.draws) == 0;
         assert_int_equal(same, damage == 0);
     }
     graft_gen_samples_remove(env, folder);
     assert_false(graft_file_exists(path));
-    check_folder_remove(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_arguments_are_told_apart), CHECK_TEST(test_last_level_is_split),
-        CHECK_TEST(test_weights_are_told_apart),   CHECK_TEST(test_renamings_are_told_apart),
-        CHECK_TEST(test_samples_are_kept),
-    };
-    return cmocka_run_group_tests_name("refine", tests, NULL, NULL);
 }

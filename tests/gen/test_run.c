@@ -89,16 +89,14 @@ static graft_candidates run_families(graft_env *env, const char *only, uint64_t 
     uint32_t count = 0;
     graft_candidates candidates;
     const graft_gen_options options = {.seed = seed};
-    assert_int_equal(graft_gen_families_read(env, env->life, "rules/families", &families, &count),
-                     GRAFT_OK);
+    CHECK_OK(graft_gen_families_read(env, env->life, "rules/families", &families, &count));
     for (uint32_t i = 0; only != NULL && i < count; i++) {
         if (strcmp(families[i].name, only) == 0) {
             families = &families[i];
             count = 1;
         }
     }
-    assert_int_equal(graft_gen_run(env, env->life, families, count, &options, &candidates),
-                     GRAFT_OK);
+    CHECK_OK(graft_gen_run(env, env->life, families, count, &options, &candidates));
     return candidates;
 }
 
@@ -107,9 +105,8 @@ static graft_candidates run_text(graft_env *env, const char *text)
     graft_gen_family *family = GRAFT_NEW(env->life, graft_gen_family, 1);
     graft_candidates candidates;
     const graft_gen_options options = {.seed = 1};
-    assert_int_equal(graft_gen_family_parse(env, env->life, "text", text, strlen(text), family),
-                     GRAFT_OK);
-    assert_int_equal(graft_gen_run(env, env->life, family, 1, &options, &candidates), GRAFT_OK);
+    CHECK_OK(graft_gen_family_parse(env, env->life, "text", text, strlen(text), family));
+    CHECK_OK(graft_gen_run(env, env->life, family, 1, &options, &candidates));
     return candidates;
 }
 
@@ -135,9 +132,8 @@ static bool same_candidate(const graft_candidate *a, const graft_candidate *b)
            strcmp(a->family, b->family) == 0 && strcmp(a->set, b->set) == 0;
 }
 
-static void test_threads_change_nothing(void **state)
+CHECK_CASE(test_threads_change_nothing)
 {
-    graft_env *env = *state;
     graft_candidates runs[3];
     for (uint32_t i = 0; i < 3; i++) {
         env->thread_count = i + 1;
@@ -156,9 +152,8 @@ static void test_threads_change_nothing(void **state)
 }
 
 /* All families: every check that needs a whole run. */
-static void test_candidates_are_sound(void **state)
+CHECK_CASE(test_candidates_are_sound)
 {
-    graft_env *env = *state;
     env->thread_count = 2;
     graft_candidates run = run_families(env, NULL, 1);
     uint32_t wrong = 0;
@@ -203,9 +198,8 @@ static const char **sort_texts(graft_env *env, const graft_candidates *run)
 }
 
 /* Nothing is found twice; and samples decide what is a candidate, but which samples hardly does. */
-static void test_seed_hardly_matters(void **state)
+CHECK_CASE(test_seed_hardly_matters)
 {
-    graft_env *env = *state;
     graft_candidates a = run_families(env, NULL, 1);
     graft_candidates b = run_families(env, NULL, 2);
     const char **x = sort_texts(env, &a);
@@ -237,9 +231,8 @@ static bool has_rule(graft_env *env, const graft_candidates *run, const char *so
 }
 
 /* max(x,0) + x max(x,0) = x max(x + 1, 0) holds for every integer and fails between -1 and 0. */
-static void test_integers_are_not_enough(void **state)
+CHECK_CASE(test_integers_are_not_enough)
 {
-    graft_env *env = *state;
     graft_candidates run = run_text(env, "family: f\norder: 1\nsets:\n"
                                          "  - set: s\n    depth: 4\n"
                                          "    inputs:\n      x: [3]\n"
@@ -258,9 +251,8 @@ static void test_integers_are_not_enough(void **state)
 }
 
 /* A graph that is its own renaming: associativity comes out of a single orbit. */
-static void test_own_renaming(void **state)
+CHECK_CASE(test_own_renaming)
 {
-    graft_env *env = *state;
     graft_candidates run = run_text(env, "family: f\norder: 1\nsets:\n"
                                          "  - set: s\n    depth: 2\n"
                                          "    inputs:\n      x: [3]\n      y: [3]\n      z: [3]\n"
@@ -271,9 +263,8 @@ static void test_own_renaming(void **state)
 }
 
 /* A law is about the tensor that both sides share, whatever computes it. */
-static void test_common_parts_are_cut(void **state)
+CHECK_CASE(test_common_parts_are_cut)
 {
-    graft_env *env = *state;
     graft_candidates run =
         run_text(env, "family: f\norder: 1\nsets:\n"
                       "  - set: s\n    depth: 3\n"
@@ -283,14 +274,4 @@ static void test_common_parts_are_cut(void **state)
     assert_int_equal(run.count, 1);
     assert_string_equal(graft_rule_print_line(env->life, &run.items[0].rule),
                         "transpose(transpose(a, axis=[1, 0]), axis=[1, 0]) = a");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_threads_change_nothing), CHECK_TEST(test_candidates_are_sound),
-        CHECK_TEST(test_seed_hardly_matters),    CHECK_TEST(test_integers_are_not_enough),
-        CHECK_TEST(test_own_renaming),           CHECK_TEST(test_common_parts_are_cut),
-    };
-    return cmocka_run_group_tests_name("run", tests, NULL, NULL);
 }

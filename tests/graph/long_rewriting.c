@@ -28,28 +28,17 @@ static void rewrite(graft_env *env, const graft_rule *rules, uint32_t count)
     }
 }
 
-static void test_known_rules(void **state)
+CHECK_CASE(test_known_rules)
 {
-    graft_env *env = *state;
     known_rules known = known_rules_true(env, env->life);
     rewrite(env, known.rules, known.count);
 }
 
-static void test_proved_rules(void **state)
+CHECK_CASE(test_proved_rules)
 {
-    graft_env *env = *state;
     known_rules proved;
     if (!known_rules_proved(env, env->life, &proved)) {
         CHECK_SKIP("rules/graft.rules has not been generated");
     }
     rewrite(env, proved.rules, proved.count);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_known_rules),
-        CHECK_TEST(test_proved_rules),
-    };
-    return cmocka_run_group_tests_name("long rewriting", tests, NULL, NULL);
 }

@@ -96,9 +96,8 @@ static graft_field apply(graft_field_state *k, uint32_t op, graft_field a, graft
     return result;
 }
 
-static void test_field_arithmetic(void **state)
+CHECK_CASE(test_field_arithmetic)
 {
-    (void)state;
     const uint64_t edges[] = {0, 1, 2, prime / 2, prime / 2 + 1, prime - 2, prime - 1};
     graft_field_state k = {0};
     graft_rng rng;
@@ -119,9 +118,8 @@ static void test_field_arithmetic(void **state)
     assert_int_equal(k.invalid_count, 0);
 }
 
-static void test_field_numbers(void **state)
+CHECK_CASE(test_field_numbers)
 {
-    (void)state;
     assert_true(graft_field_integer(-1).residue == prime - 1);
     assert_true(graft_field_integer(INT64_MIN).residue == prime - 4); /* -2^63 = -4 */
     assert_true(graft_field_rational(-3, 6).residue == graft_field_rational(1, -2).residue);
@@ -152,9 +150,8 @@ static void test_field_numbers(void **state)
     assert_true(graft_field_float(0x7f7fffff).residue == slow_product(0xffffff, UINT64_C(1) << 43));
 }
 
-static void test_field_random_numbers(void **state)
+CHECK_CASE(test_field_random_numbers)
 {
-    (void)state;
     graft_rng rng;
     graft_rng_seed(&rng, 22);
     uint32_t negative = 0;
@@ -180,9 +177,8 @@ static void test_field_random_numbers(void **state)
 }
 
 /* What algebra_field.h says that the functions keep. */
-static void test_field_laws(void **state)
+CHECK_CASE(test_field_laws)
 {
-    (void)state;
     graft_field_state k = {0};
     graft_rng rng;
     graft_rng_seed(&rng, 23);
@@ -219,9 +215,8 @@ static void test_field_laws(void **state)
     assert_int_equal(k.invalid_count, 0);
 }
 
-static void test_field_faults_are_counted(void **state)
+CHECK_CASE(test_field_faults_are_counted)
 {
-    (void)state;
     graft_field_state k = {0};
     graft_field zero = graft_field_integer(0);
     graft_field one = graft_field_integer(1);
@@ -244,9 +239,8 @@ static void test_field_faults_are_counted(void **state)
     assert_int_equal(k.ambiguous_count, 3);
 }
 
-static void test_order_follows_shadows(void **state)
+CHECK_CASE(test_order_follows_shadows)
 {
-    (void)state;
     graft_field_state k = {0};
     graft_field low = graft_field_rational(-7, 3);
     graft_field high = graft_field_rational(2, 5);
@@ -303,9 +297,8 @@ static void check_agreement(const workspace *w)
     }
 }
 
-static void test_float_and_field_agree(void **state)
+CHECK_CASE(test_float_and_field_agree)
 {
-    graft_env *env = *state;
     workspace *w = GRAFT_NEW(env->unit, workspace, 1);
     graft_rng rng;
     graft_rng_seed(&rng, 24);
@@ -415,9 +408,8 @@ static void check_commutes(workspace *w, workspace *other)
 }
 
 /* Each flag of a row is true of its body. */
-static void test_flags_hold(void **state)
+CHECK_CASE(test_flags_hold)
 {
-    graft_env *env = *state;
     workspace *w = GRAFT_NEW(env->unit, workspace, 2);
     graft_rng rng;
     graft_rng_seed(&rng, 25);
@@ -531,9 +523,8 @@ static void check_layer_norm(graft_rng *rng, workspace *w)
     }
 }
 
-static void test_fused_forms(void **state)
+CHECK_CASE(test_fused_forms)
 {
-    graft_env *env = *state;
     workspace *w = GRAFT_NEW(env->unit, workspace, 2);
     graft_rng rng;
     graft_rng_seed(&rng, 26);
@@ -560,9 +551,8 @@ static float apply_float(uint32_t op, float a, float b)
     return result;
 }
 
-static void test_float_special_values(void **state)
+CHECK_CASE(test_float_special_values)
 {
-    (void)state;
     const float infinity = (float)INFINITY;
     const float nan = (float)NAN;
     assert_true(apply_float(GRAFT_OP_relu, infinity, 0.0F) == infinity);
@@ -582,11 +572,10 @@ static void test_float_special_values(void **state)
 }
 
 /* A softmax of large elements neither overflows nor loses them. */
-static void test_softmax_is_stable(void **state)
+CHECK_CASE(test_softmax_is_stable)
 {
-    (void)state;
     const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
-    const graft_shape shape = build_shape(1, 3, 0, 0, 0);
+    const graft_shape shape = SHAPE(3);
     const float x[] = {1000.0F, 999.0F, -1000.0F};
     float y[3] = {0};
     const float *const in[] = {x};
@@ -603,21 +592,20 @@ static void test_softmax_is_stable(void **state)
 static graft_graph *build_small_graph(graft_env *env, graft_index ids[4])
 {
     graft_graph *graph = build_graph(env->unit);
-    ids[0] = build_input(graph, build_shape(4, 1, 1, 3, 3), 0);
-    ids[1] = build_weight(graph, build_shape(4, 2, 1, 2, 2), 0);
-    ids[2] = build_weight(graph, build_shape(1, 2, 0, 0, 0), 1);
-    ids[3] = build_weight(graph, build_shape(1, 2, 0, 0, 0), 2);
+    ids[0] = build_input(graph, SHAPE(1, 1, 3, 3), 0);
+    ids[1] = build_weight(graph, SHAPE(2, 1, 2, 2), 0);
+    ids[2] = build_weight(graph, SHAPE(2), 1);
+    ids[3] = build_weight(graph, SHAPE(2), 2);
     graft_index scale = build_node(graph, GRAFT_OP_add, NULL, ids[2], ids[2], GRAFT_NONE);
     graft_index y = build_conv(graph, ids[0], ids[1], 0);
     y = build_node(graph, GRAFT_OP_scale_shift, NULL, y, scale, ids[3]);
     y = build_node(graph, GRAFT_OP_relu, NULL, y, GRAFT_NONE, GRAFT_NONE);
-    assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, y));
     return graph;
 }
 
-static void test_graph_runs(void **state)
+CHECK_CASE(test_graph_runs)
 {
-    graft_env *env = *state;
     graft_index ids[4];
     graft_graph *graph = build_small_graph(env, ids);
     graft_order order = build_order(env->unit, graph);
@@ -630,15 +618,14 @@ static void test_graph_runs(void **state)
     values[ids[1]] = w;
     values[ids[2]] = s;
     values[ids[3]] = t;
-    assert_int_equal(graft_float_graph(env, env->unit, graph, &order, values), GRAFT_OK);
+    CHECK_OK(graft_float_graph(env, env->unit, graph, &order, values));
     /* Sums 6 8 12 14 and 2 2 2 2; scaled by 1 and 4, shifted by -7 and 1. */
     const float want[] = {0, 1, 5, 7, 9, 9, 9, 9};
     assert_memory_equal(values[graph->outputs[0]], want, sizeof want);
 }
 
-static void test_graph_refusals(void **state)
+CHECK_CASE(test_graph_refusals)
 {
-    graft_env *env = *state;
     graft_index ids[4];
     graft_graph *graph = build_small_graph(env, ids);
     graft_order order = build_order(env->unit, graph);
@@ -646,31 +633,11 @@ static void test_graph_refusals(void **state)
     graft_status status = graft_float_graph(env, env->unit, graph, &order, values);
     check_failed(env, status, GRAFT_BAD_INPUT, "which has no data");
     graft_graph *other = build_graph(env->unit);
-    graft_shape shape = build_shape(1, 2, 0, 0, 0);
+    graft_shape shape = SHAPE(2);
     graft_index node = GRAFT_NONE;
     ids[0] = build_input(other, shape, 0);
-    assert_int_equal(graft_graph_add_opaque(other, 0, ids, 1, &shape, 1, &node), GRAFT_OK);
+    CHECK_OK(graft_graph_add_opaque(other, 0, ids, 1, &shape, 1, &node));
     order = build_order(env->unit, other);
     status = graft_float_graph(env, env->unit, other, &order, values);
     check_failed(env, status, GRAFT_UNSUPPORTED, "node 0 is opaque");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_field_arithmetic),
-        cmocka_unit_test(test_field_numbers),
-        cmocka_unit_test(test_field_random_numbers),
-        cmocka_unit_test(test_field_laws),
-        cmocka_unit_test(test_field_faults_are_counted),
-        cmocka_unit_test(test_order_follows_shadows),
-        CHECK_TEST(test_float_and_field_agree),
-        CHECK_TEST(test_flags_hold),
-        CHECK_TEST(test_fused_forms),
-        cmocka_unit_test(test_float_special_values),
-        cmocka_unit_test(test_softmax_is_stable),
-        CHECK_TEST(test_graph_runs),
-        CHECK_TEST(test_graph_refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

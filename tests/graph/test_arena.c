@@ -20,9 +20,8 @@ const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
 #endif
 
-static void test_zeroed_and_aligned(void **state)
+CHECK_CASE(test_zeroed_and_aligned)
 {
-    (void)state;
     static const size_t sizes[] = {0, 1, 7, 16, 63, 64, 65, 1000, 4096, 100000, 3 << 20};
     graft_arena *arena = graft_arena_new(64);
     for (int round = 0; round < 3; round++) {
@@ -99,9 +98,8 @@ static void walk_release(walk *w, graft_rng *rng)
     assert_int_equal(graft_arena_used_bytes(w->arena), w->bytes_at_mark[w->mark_count]);
 }
 
-static void test_random_walk(void **state)
+CHECK_CASE(test_random_walk)
 {
-    (void)state;
     walk *w = calloc(1, sizeof(*w));
     assert_non_null(w);
     for (uint64_t seed = 0; seed < 20; seed++) {
@@ -127,9 +125,8 @@ static void test_random_walk(void **state)
 }
 
 /* A scratch arena whose block boundary lies inside a loop body must not allocate in every turn. */
-static void test_release_keeps_a_spare(void **state)
+CHECK_CASE(test_release_keeps_a_spare)
 {
-    (void)state;
     graft_arena *arena = graft_arena_new(4096);
     (void)graft_arena_alloc(arena, 4000);
     enum { TURNS = 10 };
@@ -152,9 +149,8 @@ static void test_release_keeps_a_spare(void **state)
     graft_arena_free(arena);
 }
 
-static void test_reset_keeps_the_largest(void **state)
+CHECK_CASE(test_reset_keeps_the_largest)
 {
-    (void)state;
     graft_arena *arena = graft_arena_new(64);
     (void)graft_arena_alloc(arena, 10);
     void *large = graft_arena_alloc(arena, 1 << 20);
@@ -167,9 +163,8 @@ static void test_reset_keeps_the_largest(void **state)
     graft_arena_free(arena);
 }
 
-static void test_texts(void **state)
+CHECK_CASE(test_texts)
 {
-    (void)state;
     graft_arena *arena = graft_arena_new(16);
     char *copy = graft_arena_strdup(arena, "abc");
     char *empty = graft_arena_strdup(arena, "");
@@ -181,9 +176,8 @@ static void test_texts(void **state)
     graft_arena_free(NULL);
 }
 
-static void test_array(void **state)
+CHECK_CASE(test_array)
 {
-    (void)state;
     graft_arena *arena = graft_arena_new(16);
     uint32_t *numbers = GRAFT_NEW(arena, uint32_t, 1000);
     for (size_t i = 0; i < 1000; i++) {
@@ -228,9 +222,8 @@ static void ask_for_a_product_that_overflows(graft_arena *arena)
     (void)graft_arena_array(arena, SIZE_MAX / 4 + 2, 4); /* Would wrap to 4 bytes. */
 }
 
-static void test_no_memory_ends_the_program(void **state)
+CHECK_CASE(test_no_memory_ends_the_program)
 {
-    (void)state;
     static void (*const asks[])(graft_arena *) = {ask_too_much, ask_far_too_much,
                                                   ask_for_a_product_that_overflows};
     for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
@@ -240,16 +233,14 @@ static void test_no_memory_ends_the_program(void **state)
     }
 }
 
-static void test_new_without_memory_is_null(void **state)
+CHECK_CASE(test_new_without_memory_is_null)
 {
-    (void)state;
     assert_null(graft_arena_new(SIZE_MAX - 200));
     assert_null(graft_arena_new(SIZE_MAX / 2));
 }
 
-static void test_free_space_is_poisoned(void **state)
+CHECK_CASE(test_free_space_is_poisoned)
 {
-    (void)state;
 #ifdef __SANITIZE_ADDRESS__
     graft_arena *arena = graft_arena_new(4096);
     graft_mark mark = graft_arena_mark(arena);
@@ -266,9 +257,8 @@ static void test_free_space_is_poisoned(void **state)
 }
 
 /* Elements stay as they are, from nothing on; the array moves when it is full, and only then. */
-static void test_grow(void **state)
+CHECK_CASE(test_grow)
 {
-    (void)state;
     graft_arena *arena = graft_arena_new(64);
     uint16_t *items = NULL;
     uint32_t capacity = 0;
@@ -288,21 +278,4 @@ static void test_grow(void **state)
     }
     assert_int_equal(capacity, 192);
     graft_arena_free(arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_zeroed_and_aligned),
-        cmocka_unit_test(test_random_walk),
-        cmocka_unit_test(test_release_keeps_a_spare),
-        cmocka_unit_test(test_reset_keeps_the_largest),
-        cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_array),
-        cmocka_unit_test(test_grow),
-        cmocka_unit_test(test_no_memory_ends_the_program),
-        cmocka_unit_test(test_new_without_memory_is_null),
-        cmocka_unit_test(test_free_space_is_poisoned),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,7 +79,7 @@ static void check_product(graft_arena *arena, graft_rng *rng, const sizes *s, ui
     }
 }
 
-static void test_sizes(void **state)
+CHECK_CASE(test_sizes)
 {
     static const sizes all[] = {
         {1,  1,   1 },
@@ -91,7 +91,6 @@ static void test_sizes(void **state)
         {29, 66,  97},
         {20, 3,   64}
     };
-    graft_env *env = *state;
     graft_rng rng;
     graft_rng_seed(&rng, 41);
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -103,10 +102,9 @@ static void test_sizes(void **state)
 }
 
 /* The largest products of one sign: those that 16 bits cannot add two of; and a sum that wraps. */
-static void test_extremes(void **state)
+CHECK_CASE(test_extremes)
 {
     enum { DEPTH = 1 << 16 };
-    graft_env *env = *state;
     uint8_t *ones = GRAFT_NEW(env->unit, uint8_t, DEPTH);
     memset(ones, 255, DEPTH);
     const int32_t zero = 0;
@@ -123,10 +121,4 @@ static void test_extremes(void **state)
     int32_t out = 0;
     graft_byte_multiply(env->unit, &rows, &panels, 1, 1, &out);
     assert_int_equal(out, (int32_t)(255U * 255U * (uint32_t)DEPTH));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_sizes), CHECK_TEST(test_extremes)};
-    return cmocka_run_group_tests_name("byte_product", tests, NULL, NULL);
 }

@@ -19,16 +19,15 @@ static void set_attr(graft_pattern_node *node, uint32_t k, int32_t value)
 static graft_index opaque(graft_graph *graph, graft_index a, graft_index b, uint16_t outputs)
 {
     const graft_index inputs[2] = {a, b};
-    const graft_shape shapes[3] = {build_shape(1, 4, 0, 0, 0), build_shape(1, 4, 0, 0, 0),
-                                   build_shape(1, 4, 0, 0, 0)};
+    const graft_shape shapes[3] = {SHAPE(4), SHAPE(4), SHAPE(4)};
     graft_index node = GRAFT_NONE;
-    assert_int_equal(graft_graph_add_opaque(graph, 7, inputs, 2, shapes, outputs, &node), GRAFT_OK);
+    CHECK_OK(graft_graph_add_opaque(graph, 7, inputs, 2, shapes, outputs, &node));
     return outputs > 0 ? graft_node_output(graph, node, 0) : GRAFT_NONE;
 }
 
 static void give(graft_graph *graph, graft_index value)
 {
-    assert_int_equal(graft_graph_add_output(graph, value), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, value));
 }
 
 /* -------------------------------------------------------------------- cases */
@@ -40,7 +39,7 @@ static graft_rule forget_operand(graft_graph *graph)
     build_pattern_node(&rule.source, GRAFT_OP_add, VAR(0), VAR(1), 0, -1);
     build_pattern_node(&rule.target, GRAFT_OP_relu, VAR(0), 0, 0, -1);
     rule.source.outputs[0] = rule.target.outputs[0] = NODE(0, 0);
-    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    const graft_index x = build_input(graph, SHAPE(4), 0);
     const graft_index y = opaque(graph, x, GRAFT_NONE, 3);
     give(graph, build_node(graph, GRAFT_OP_add, NULL, x, y, 0));
     return rule;
@@ -56,7 +55,7 @@ static graft_rule give_variable(graft_graph *graph)
     rule.source.outputs[0] = rule.target.outputs[0] = NODE(0, 0);
     rule.source.outputs[1] = NODE(1, 0);
     rule.target.outputs[1] = VAR(1);
-    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    const graft_index x = build_input(graph, SHAPE(4), 0);
     give(graph, build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0));
     give(graph, build_node(graph, GRAFT_OP_exp, NULL,
                            build_node(graph, GRAFT_OP_sigmoid, NULL, x, 0, 0), 0, 0));
@@ -81,8 +80,8 @@ static graft_rule take_other_slot(graft_graph *graph)
     rule.source.outputs[1] = NODE(1, 0);
     rule.target.outputs[0] = NODE(0, 1);
     rule.target.outputs[1] = NODE(1, 0);
-    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
-    const graft_index y = build_input(graph, build_shape(1, 1, 0, 0, 0), 1);
+    const graft_index x = build_input(graph, SHAPE(4), 0);
+    const graft_index y = build_input(graph, SHAPE(1), 1);
     const graft_index rest = build_node(graph, GRAFT_OP_slice, slice, x, 0, 0);
     give(graph, build_node(graph, GRAFT_OP_relu, NULL, rest, 0, 0));
     give(graph, build_node(graph, GRAFT_OP_tanh, NULL, y, 0, 0));
@@ -106,9 +105,8 @@ static graft_rule join_splits(graft_graph *graph, uint32_t splits)
     rule.target.outputs[1] = NODE(0, 1);
     graft_index nodes[2];
     for (uint32_t n = 0; n < splits; n++) {
-        const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), n);
-        assert_int_equal(graft_graph_add_node(graph, GRAFT_OP_split, attrs, &x, n, &nodes[n]),
-                         GRAFT_OK);
+        const graft_index x = build_input(graph, SHAPE(4), n);
+        CHECK_OK(graft_graph_add_node(graph, GRAFT_OP_split, attrs, &x, n, &nodes[n]));
     }
     const graft_index first = graft_node_output(graph, nodes[0], 0);
     const graft_index second = graft_node_output(graph, nodes[last], 1);
@@ -132,7 +130,7 @@ static graft_rule pass_missing(graft_graph *graph)
     for (uint32_t i = 0; i < 2; i++) {
         rule.source.outputs[i] = rule.target.outputs[i] = NODE(i, 0);
     }
-    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    const graft_index x = build_input(graph, SHAPE(4), 0);
     give(graph, build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0));
     give(graph, build_node(graph, GRAFT_OP_tanh, NULL, opaque(graph, GRAFT_NONE, x, 1), 0, 0));
     return rule;
@@ -145,8 +143,8 @@ static graft_rule become_const(graft_graph *graph)
     build_pattern_node(&rule.source, GRAFT_OP_add, VAR(0), VAR(1), 0, -1);
     build_pattern_node(&rule.target, GRAFT_OP_relu, VAR(1), 0, 0, -1);
     rule.source.outputs[0] = rule.target.outputs[0] = NODE(0, 0);
-    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
-    const graft_index w = build_weight(graph, build_shape(1, 4, 0, 0, 0), 1);
+    const graft_index x = build_input(graph, SHAPE(4), 0);
+    const graft_index w = build_weight(graph, SHAPE(4), 1);
     const graft_index y = build_node(graph, GRAFT_OP_add, NULL, x, w, 0);
     const graft_index z = build_node(graph, GRAFT_OP_tanh, NULL, y, 0, 0);
     give(graph, build_node(graph, GRAFT_OP_exp, NULL, z, 0, 0));
@@ -164,7 +162,7 @@ static graft_rule make_idle(graft_graph *graph)
     build_pattern_node(&rule.target, GRAFT_OP_exp, VAR(0), 0, 0, -1);
     rule.source.outputs[0] = NODE(0, 0);
     rule.target.outputs[0] = VAR(0);
-    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    const graft_index x = build_input(graph, SHAPE(4), 0);
     const graft_index y = build_node(graph, GRAFT_OP_sigmoid, NULL, x, 0, 0);
     const graft_index z = build_node(graph, GRAFT_OP_relu, NULL, y, 0, 0);
     give(graph, build_node(graph, GRAFT_OP_relu, NULL, z, 0, 0));
@@ -207,16 +205,15 @@ static void open_view(graft_env *env, const graft_graph *graph, view *v)
 {
     const size_t bytes = graft_estimator_bytes(&graph->limits);
     v->scratch = graft_arena_alloc(env->life, graft_match_scratch_bytes(&graph->limits));
-    assert_int_equal(graft_estimator_open(&v->estimator, &by_size, &graph->limits,
-                                          graft_arena_alloc(env->life, bytes), bytes),
-                     GRAFT_OK);
+    CHECK_OK(graft_estimator_open(&v->estimator, &by_size, &graph->limits,
+                                  graft_arena_alloc(env->life, bytes), bytes));
 }
 
 static graft_estimated estimate(graft_env *env, const graft_graph *graph, view *v)
 {
     graft_estimated estimated;
     v->order = build_order(env->life, graph);
-    assert_int_equal(graft_estimate(&v->estimator, graph, &v->order, &estimated), GRAFT_OK);
+    CHECK_OK(graft_estimate(&v->estimator, graph, &v->order, &estimated));
     return estimated;
 }
 
@@ -240,9 +237,8 @@ static void assert_sound(graft_env *env, const graft_graph *graph)
     assert_null(graft_graph_check(graph, graft_arena_alloc(env->life, bytes), bytes));
 }
 
-static void test_estimates_come_true(void **state)
+CHECK_CASE(test_estimates_come_true)
 {
-    graft_env *env = *state;
     static const graft_apply_options options = {UINT64_MAX};
     for (size_t i = 0; i < sizeof corners / sizeof corners[0]; i++) {
         view v;
@@ -255,11 +251,9 @@ static void test_estimates_come_true(void **state)
         open_view(env, graph, &v);
         const graft_estimated before = estimate(env, graph, &v);
         const graft_match match = find_match(graph, &rule, &v);
-        assert_int_equal(
-            graft_match_plan(graph, &rule, &match, &v.order, &options, v.scratch, &made), GRAFT_OK);
+        CHECK_OK(graft_match_plan(graph, &rule, &match, &v.order, &options, v.scratch, &made));
         graft_estimate_match(&v.estimator, &rule, &match, &made, &change);
-        assert_int_equal(graft_apply(graph, &rule, &match, &v.order, &options, v.scratch, NULL),
-                         GRAFT_OK);
+        CHECK_OK(graft_apply(graph, &rule, &match, &v.order, &options, v.scratch, NULL));
         assert_sound(env, graph);
         const graft_estimated after = estimate(env, graph, &v);
         assert_int_equal(change.cost, (int64_t)(after.cost - before.cost));
@@ -270,9 +264,8 @@ static void test_estimates_come_true(void **state)
 }
 
 /* A match that needs more new weights than allowed has no plan, and what was there stays. */
-static void test_plan_refused(void **state)
+CHECK_CASE(test_plan_refused)
 {
-    graft_env *env = *state;
     static const graft_apply_options none = {0};
     view v;
     graft_made made;
@@ -295,9 +288,8 @@ static void test_plan_refused(void **state)
 
 /* What simplifying makes has the tag of what it takes over, also when an output is a variable or a node that
  * was made is gone again. */
-static void test_tags(void **state)
+CHECK_CASE(test_tags)
 {
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof corners / sizeof corners[0]; i++) {
         uint8_t bytes[256];
         const uint8_t flags = GRAFT_RULE_ALWAYS;
@@ -323,9 +315,8 @@ static void test_tags(void **state)
         for (uint32_t n = 0; n < 64; n++) {
             tags[n] = n < graph->node_end ? 100 + n : 0;
         }
-        assert_int_equal(graft_simplify(graph, &policy, &options,
-                                        graft_arena_alloc(env->life, room), room, &report),
-                         GRAFT_OK);
+        CHECK_OK(graft_simplify(graph, &policy, &options, graft_arena_alloc(env->life, room), room,
+                                &report));
         print_message("# %s: %u steps\n", corners[i].name, report.step_count);
         assert_int_equal(report.step_count > 0, corners[i].is_always);
         assert_sound(env, graph);
@@ -338,9 +329,8 @@ static void test_tags(void **state)
 /* ----------------------------------------------------------------- capacity */
 
 /* A graph that lacks room of one kind refuses a node; one of opaque nodes without edges closes gaps. */
-static void test_room(void **state)
+CHECK_CASE(test_room)
 {
-    graft_env *env = *state;
     static const graft_limits limits[] = {
         {1, 9, 9, 1},
         {9, 2, 9, 1},
@@ -349,38 +339,37 @@ static void test_room(void **state)
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         graft_graph *graph = build_graph_within(env->life, limits[i]);
         graft_graph *copy = build_graph(env->life);
-        const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+        const graft_index x = build_input(graph, SHAPE(4), 0);
         const graft_index y = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
         graft_index node = GRAFT_NONE;
         assert_int_equal(graft_graph_add_node(graph, GRAFT_OP_relu, NULL, &y, GRAFT_NONE, &node),
                          GRAFT_CAPACITY);
         give(graph, y);
         assert_int_equal(graft_graph_add_output(graph, y), GRAFT_CAPACITY);
-        assert_int_equal(graft_graph_copy(copy, graph), GRAFT_OK);
+        CHECK_OK(graft_graph_copy(copy, graph));
         assert_sound(env, graph);
     }
     graft_graph *graph = build_graph_within(env->life, (graft_limits){4, 9, 6, 2});
-    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    const graft_index x = build_input(graph, SHAPE(4), 0);
     graft_index idle = GRAFT_NONE;
-    assert_int_equal(graft_graph_add_opaque(graph, 0, NULL, 0, NULL, 0, &idle), GRAFT_OK);
+    CHECK_OK(graft_graph_add_opaque(graph, 0, NULL, 0, NULL, 0, &idle));
     graft_index y = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
     graft_index z = build_node(graph, GRAFT_OP_tanh, NULL, x, 0, 0);
     give(graph, z);
     graft_graph_redirect(graph, y, x); /* The relu dies, and its edges lie before others. */
     graft_graph_remove_dead(graph);
     assert_int_equal(graft_graph_node_count(graph), 1);
-    assert_int_equal(graft_graph_add_opaque(graph, 0, NULL, 0, NULL, 0, &idle), GRAFT_OK);
+    CHECK_OK(graft_graph_add_opaque(graph, 0, NULL, 0, NULL, 0, &idle));
     y = build_node(graph, GRAFT_OP_exp, NULL, z, 0, 0);
     z = build_node(graph, GRAFT_OP_exp, NULL, y, 0, 0);
     give(graph, z);
     assert_sound(env, graph);
 }
 
-static void test_copies_that_do_not_fit(void **state)
+CHECK_CASE(test_copies_that_do_not_fit)
 {
-    graft_env *env = *state;
     graft_graph *graph = build_graph(env->life);
-    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    const graft_index x = build_input(graph, SHAPE(4), 0);
     give(graph, build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0));
     static const graft_limits limits[] = {
         {0, 9, 9, 9},
@@ -393,16 +382,4 @@ static void test_copies_that_do_not_fit(void **state)
         assert_int_equal(graft_graph_copy(copy, graph), GRAFT_CAPACITY);
         assert_int_equal(copy->value_end, 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest cases[] = {
-        CHECK_TEST(test_estimates_come_true),
-        CHECK_TEST(test_plan_refused),
-        CHECK_TEST(test_tags),
-        CHECK_TEST(test_room),
-        CHECK_TEST(test_copies_that_do_not_fit),
-    };
-    return cmocka_run_group_tests_name("corners", cases, NULL, NULL);
 }

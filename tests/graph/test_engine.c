@@ -60,32 +60,31 @@ static graft_status apply_first(graft_env *env, graft_graph *graph, const graft_
 static graft_graph *build_block(graft_env *env)
 {
     graft_graph *graph = build_graph(env->life);
-    graft_index x = build_input(graph, build_shape(4, 1, 3, 8, 8), 0);
-    graft_index w = build_weight(graph, build_shape(4, 5, 3, 3, 3), 0);
-    graft_index s = build_weight(graph, build_shape(1, 5, 0, 0, 0), 1);
-    graft_index t = build_weight(graph, build_shape(1, 5, 0, 0, 0), 2);
+    graft_index x = build_input(graph, SHAPE(1, 3, 8, 8), 0);
+    graft_index w = build_weight(graph, SHAPE(5, 3, 3, 3), 0);
+    graft_index s = build_weight(graph, SHAPE(5), 1);
+    graft_index t = build_weight(graph, SHAPE(5), 2);
     graft_index y = build_conv(graph, x, w, 1);
     y = build_node(graph, GRAFT_OP_scale_shift, NULL, y, s, t);
     y = build_node(graph, GRAFT_OP_relu, NULL, y, 0, 0);
-    assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, y));
     check_sound(env, graph);
     return graph;
 }
 
 /* --------------------------------------------------------------- building */
 
-static void test_capacity_leaves_graph(void **state)
+CHECK_CASE(test_capacity_leaves_graph)
 {
-    graft_env *env = *state;
     graft_graph *graph = build_graph_within(env->life, (graft_limits){1, 3, 3, 1});
-    graft_index a = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    graft_index a = build_input(graph, SHAPE(4), 0);
     graft_index b = build_node(graph, GRAFT_OP_relu, NULL, a, 0, 0);
     graft_index node = 77;
     assert_int_equal(graft_graph_add_node(graph, GRAFT_OP_relu, NULL, &b, 0, &node),
                      GRAFT_CAPACITY);
     assert_int_equal(node, 77);
     assert_int_equal(graft_graph_node_count(graph), 1);
-    assert_int_equal(graft_graph_add_output(graph, b), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, b));
     assert_int_equal(graft_graph_add_output(graph, b), GRAFT_CAPACITY);
     assert_int_equal(graft_graph_add_output(graph, 99), GRAFT_BAD_INPUT);
     assert_int_equal(graft_graph_add_node(graph, 250, NULL, &b, 0, &node), GRAFT_BAD_INPUT);
@@ -93,48 +92,44 @@ static void test_capacity_leaves_graph(void **state)
 }
 
 /* All tables are full to their ends; what a dead node in their midst had is used again. */
-static void test_full_tables_reuse(void **state)
+CHECK_CASE(test_full_tables_reuse)
 {
-    graft_env *env = *state;
     graft_graph *graph = build_graph_within(env->life, (graft_limits){3, 4, 6, 1});
-    graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    graft_index x = build_input(graph, SHAPE(4), 0);
     graft_index kept = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
     graft_index dead = build_node(graph, GRAFT_OP_tanh, NULL, x, 0, 0);
     graft_index last = build_node(graph, GRAFT_OP_sigmoid, NULL, kept, 0, 0);
     graft_index node = GRAFT_NONE;
-    assert_int_equal(graft_graph_add_output(graph, last), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, last));
     assert_int_equal(graft_graph_add_node(graph, GRAFT_OP_relu, NULL, &last, 0, &node),
                      GRAFT_CAPACITY);
     graft_graph_remove_dead(graph);
-    assert_int_equal(graft_graph_add_node(graph, GRAFT_OP_relu, NULL, &last, 0, &node), GRAFT_OK);
+    CHECK_OK(graft_graph_add_node(graph, GRAFT_OP_relu, NULL, &last, 0, &node));
     assert_int_equal(graft_node_output(graph, node, 0), dead);
     assert_int_equal(graft_node_input(graph, graph->values[last].node, 0), kept);
     check_sound(env, graph);
 }
 
-static void test_init_needs_bytes(void **state)
+CHECK_CASE(test_init_needs_bytes)
 {
-    (void)state;
     graft_graph graph;
     graft_limits limits = {4, 4, 8, 1};
     unsigned char memory[4096];
     assert_true(graft_graph_bytes(&limits) <= sizeof memory);
     assert_int_equal(graft_graph_init(&graph, &limits, memory, graft_graph_bytes(&limits) - 1),
                      GRAFT_NO_MEMORY);
-    assert_int_equal(graft_graph_init(&graph, &limits, memory + 1, graft_graph_bytes(&limits)),
-                     GRAFT_OK);
+    CHECK_OK(graft_graph_init(&graph, &limits, memory + 1, graft_graph_bytes(&limits)));
 }
 
-static void test_opaque_may_omit_inputs(void **state)
+CHECK_CASE(test_opaque_may_omit_inputs)
 {
-    graft_env *env = *state;
     graft_graph *graph = build_graph(env->life);
-    graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    graft_index x = build_input(graph, SHAPE(4), 0);
     const graft_index inputs[3] = {x, GRAFT_NONE, x};
     graft_shape unknown = {.rank = GRAFT_RANK_UNKNOWN};
     graft_index node = GRAFT_NONE;
-    assert_int_equal(graft_graph_add_opaque(graph, 7, inputs, 3, &unknown, 1, &node), GRAFT_OK);
-    assert_int_equal(graft_graph_add_output(graph, graft_node_output(graph, node, 0)), GRAFT_OK);
+    CHECK_OK(graft_graph_add_opaque(graph, 7, inputs, 3, &unknown, 1, &node));
+    CHECK_OK(graft_graph_add_output(graph, graft_node_output(graph, node, 0)));
     check_sound(env, graph);
     graft_order order = build_order(env->life, graph);
     assert_int_equal(order.use_count[x], 2);
@@ -144,19 +139,18 @@ static void test_opaque_may_omit_inputs(void **state)
 static graft_index build_opaque(graft_graph *graph, graft_index first, graft_index second)
 {
     const graft_index inputs[3] = {first, GRAFT_NONE, second};
-    const graft_shape shape = build_shape(1, 4, 0, 0, 0);
+    const graft_shape shape = SHAPE(4);
     graft_index node = GRAFT_NONE;
-    assert_int_equal(graft_graph_add_opaque(graph, 7, inputs, 3, &shape, 1, &node), GRAFT_OK);
+    CHECK_OK(graft_graph_add_opaque(graph, 7, inputs, 3, &shape, 1, &node));
     return node;
 }
 
 /* Only of weights, and only when somebody said so. */
-static void test_opaque_is_const(void **state)
+CHECK_CASE(test_opaque_is_const)
 {
-    graft_env *env = *state;
     graft_graph *graph = build_graph(env->life);
-    graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
-    graft_index w = build_weight(graph, build_shape(1, 4, 0, 0, 0), 0);
+    graft_index x = build_input(graph, SHAPE(4), 0);
+    graft_index w = build_weight(graph, SHAPE(4), 0);
     graft_index unknown = build_opaque(graph, w, w);
     graft_index mixed = build_opaque(graph, w, x);
     graft_index folded = build_opaque(graph, w, w);
@@ -179,14 +173,13 @@ static void test_opaque_is_const(void **state)
 
 /* Whatever was removed, what is added has the lowest numbers that are free: costs follow the order
  * of nodes, and that their numbers. */
-static void test_lowest_slots_are_taken(void **state)
+CHECK_CASE(test_lowest_slots_are_taken)
 {
     enum { ROUNDS = 40, ADDED = 6 };
-    graft_env *env = *state;
     graft_graph *graph = build_graph_within(env->life, (graft_limits){64, 64, 256, 64});
     graft_rng rng;
     graft_rng_seed(&rng, 7);
-    graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    graft_index x = build_input(graph, SHAPE(4), 0);
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < ADDED; i++) {
             graft_index node = 0;
@@ -198,7 +191,7 @@ static void test_lowest_slots_are_taken(void **state)
                 value++;
             }
             graft_index made = graft_rng_below(&rng, 4) == 0
-                                   ? build_weight(graph, build_shape(1, 4, 0, 0, 0), 0)
+                                   ? build_weight(graph, SHAPE(4), 0)
                                    : build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
             assert_int_equal(made, value);
             if (graph->values[made].kind == GRAFT_VALUE_COMPUTED) {
@@ -208,7 +201,7 @@ static void test_lowest_slots_are_taken(void **state)
         graph->output_count = 0;
         for (graft_index v = 0; v < graph->value_end; v++) {
             if (graph->values[v].kind != GRAFT_VALUE_FREE && graft_rng_below(&rng, 3) > 0) {
-                assert_int_equal(graft_graph_add_output(graph, v), GRAFT_OK);
+                CHECK_OK(graft_graph_add_output(graph, v));
             }
         }
         graft_graph_remove_dead(graph);
@@ -216,17 +209,16 @@ static void test_lowest_slots_are_taken(void **state)
 }
 
 /* A table that is full of gaps is packed rather than refused. */
-static void test_edges_are_compacted(void **state)
+CHECK_CASE(test_edges_are_compacted)
 {
-    graft_env *env = *state;
     graft_graph *graph = build_graph_within(env->life, (graft_limits){8, 10, 8, 2});
     for (int round = 0; round < 3; round++) {
         graft_graph_clear(graph);
-        graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+        graft_index x = build_input(graph, SHAPE(4), 0);
         graft_index keep = build_node(graph, GRAFT_OP_tanh, NULL, x, 0, 0);
         build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0); /* Dead: leaves a gap of two edges. */
         graft_index sum = build_node(graph, GRAFT_OP_add, NULL, keep, x, 0);
-        assert_int_equal(graft_graph_add_output(graph, sum), GRAFT_OK);
+        CHECK_OK(graft_graph_add_output(graph, sum));
         graft_graph_remove_dead(graph);
         graph->outputs[0] = build_node(graph, GRAFT_OP_relu, NULL, sum, 0, 0);
         check_sound(env, graph);
@@ -236,9 +228,8 @@ static void test_edges_are_compacted(void **state)
 
 /* ----------------------------------------------------------- order and hash */
 
-static void test_order_puts_producers_first(void **state)
+CHECK_CASE(test_order_puts_producers_first)
 {
-    graft_env *env = *state;
     graft_graph *graph = build_block(env);
     graft_order order = build_order(env->life, graph);
     assert_int_equal(order.count, 3);
@@ -249,11 +240,10 @@ static void test_order_puts_producers_first(void **state)
     assert_int_equal(graph->nodes[order.order[2]].op, GRAFT_OP_relu);
 }
 
-static void test_cycle_is_found(void **state)
+CHECK_CASE(test_cycle_is_found)
 {
-    graft_env *env = *state;
     graft_graph *graph = build_graph(env->life);
-    graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    graft_index x = build_input(graph, SHAPE(4), 0);
     graft_index a = build_node(graph, GRAFT_OP_add, NULL, x, x, 0);
     graft_index b = build_node(graph, GRAFT_OP_relu, NULL, a, 0, 0);
     graph->edges[graph->nodes[graph->values[a].node].first_edge] = b;
@@ -264,23 +254,22 @@ static void test_cycle_is_found(void **state)
     assert_string_equal(graft_graph_check(graph, memory, bytes), "the graph has a cycle");
 }
 
-static void test_hash_ignores_ids_only(void **state)
+CHECK_CASE(test_hash_ignores_ids_only)
 {
-    graft_env *env = *state;
     uint64_t hashes[4];
     for (int variant = 0; variant < 4; variant++) {
         graft_graph *graph = build_graph(env->life);
         graft_index pad[2];
         if (variant == 1) { /* Other ids, same meaning. */
-            pad[0] = build_weight(graph, build_shape(1, 2, 0, 0, 0), 5);
+            pad[0] = build_weight(graph, SHAPE(2), 5);
             pad[1] = build_node(graph, GRAFT_OP_relu, NULL, pad[0], 0, 0);
             graft_graph_remove_dead(graph);
         }
-        graft_index y = build_input(graph, build_shape(2, 3, 4, 0, 0), variant == 2 ? 1 : 0);
-        graft_index x = build_input(graph, build_shape(2, 3, 4, 0, 0), variant == 2 ? 0 : 1);
+        graft_index y = build_input(graph, SHAPE(3, 4), variant == 2 ? 1 : 0);
+        graft_index x = build_input(graph, SHAPE(3, 4), variant == 2 ? 0 : 1);
         graft_index z = build_node(graph, GRAFT_OP_sub, NULL, x, y, 0);
         z = build_node(graph, variant == 3 ? GRAFT_OP_tanh : GRAFT_OP_relu, NULL, z, 0, 0);
-        assert_int_equal(graft_graph_add_output(graph, z), GRAFT_OK);
+        CHECK_OK(graft_graph_add_output(graph, z));
         hashes[variant] = hash_of(env, graph);
     }
     assert_true(hashes[0] == hashes[1]);
@@ -289,17 +278,16 @@ static void test_hash_ignores_ids_only(void **state)
 }
 
 /* An input is never taken for a weight, whatever their numbers. */
-static void test_hash_tells_sources_apart(void **state)
+CHECK_CASE(test_hash_tells_sources_apart)
 {
-    graft_env *env = *state;
     enum { SOURCES = 8 };
     uint64_t hashes[2 * SOURCES];
     for (graft_index i = 0; i < 2 * SOURCES; i++) {
         graft_graph *graph = build_graph(env->life);
-        graft_shape shape = build_shape(1, 4, 0, 0, 0);
+        graft_shape shape = SHAPE(4);
         graft_index x =
             i < SOURCES ? build_input(graph, shape, i) : build_weight(graph, shape, i - SOURCES);
-        assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+        CHECK_OK(graft_graph_add_output(graph, x));
         hashes[i] = hash_of(env, graph);
         for (graft_index k = 0; k < i; k++) {
             assert_true(hashes[k] != hashes[i]);
@@ -348,11 +336,10 @@ static const code_case code_cases[] = {
     {"runs off",         {1, 3},                                                      2,  false, 0          },
 };
 
-static void test_code(void **state)
+CHECK_CASE(test_code)
 {
-    (void)state;
-    graft_shape x = build_shape(3, 3, 4, 5, 0);
-    graft_shape y = build_shape(3, 3, 4, 1, 0);
+    graft_shape x = SHAPE(3, 4, 5);
+    graft_shape y = SHAPE(3, 4, 1);
     const graft_shape *vars[2] = {&x, &y};
     const bool is_const[2] = {false, true};
     const int32_t slots[2] = {6, 7};
@@ -369,9 +356,8 @@ static void test_code(void **state)
 }
 
 /* Orders of binary32 numbers by their bits: -1 < -0 <= 0 < 1; NaN has none. */
-static void test_code_floats(void **state)
+CHECK_CASE(test_code_floats)
 {
-    (void)state;
     static const struct {
         uint32_t a, b;
         int at_most;
@@ -397,9 +383,8 @@ static void test_code_floats(void **state)
 
 /* ----------------------------------------------------------------- packing */
 
-static void test_pack_round_trip(void **state)
+CHECK_CASE(test_pack_round_trip)
 {
-    (void)state;
     graft_rule rules[] = {build_rule_fuse_relu(), build_rule_fold_scale(),
                           build_rule_merge_matmul(), build_rule_drop_identity()};
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
@@ -409,7 +394,7 @@ static void test_pack_round_trip(void **state)
         assert_null(graft_rule_check(&rules[i]));
         size_t size = graft_rule_pack(&rules[i], bytes, sizeof bytes);
         assert_in_range(size, 6, 80);
-        assert_int_equal(graft_rule_unpack(&back, bytes, size, &used), GRAFT_OK);
+        CHECK_OK(graft_rule_unpack(&back, bytes, size, &used));
         assert_int_equal(used, size);
         uint8_t again[512];
         assert_int_equal(graft_rule_pack(&back, again, sizeof again), size);
@@ -423,9 +408,8 @@ static void test_pack_round_trip(void **state)
 }
 
 /* Every single-byte change is refused or gives a rule that passes the check. */
-static void test_unpack_survives_changes(void **state)
+CHECK_CASE(test_unpack_survives_changes)
 {
-    (void)state;
     graft_rule rule = build_rule_fold_scale();
     uint8_t bytes[512];
     size_t size = graft_rule_pack(&rule, bytes, sizeof bytes);
@@ -446,20 +430,19 @@ static void test_unpack_survives_changes(void **state)
 
 /* ---------------------------------------------------- matching and applying */
 
-static void test_fold_then_fuse(void **state)
+CHECK_CASE(test_fold_then_fuse)
 {
-    graft_env *env = *state;
     graft_graph *graph = build_block(env);
     graft_rule fold = build_rule_fold_scale();
     graft_rule fuse = build_rule_fuse_relu();
     graft_index output = graph->outputs[0];
     graft_effect effect;
     assert_int_equal(count_matches(env, graph, &fuse, NULL), 0);
-    assert_int_equal(apply_first(env, graph, &fold, 1 << 20, &effect), GRAFT_OK);
+    CHECK_OK(apply_first(env, graph, &fold, 1 << 20, &effect));
     assert_int_equal(effect.weight_bytes, 5 * 3 * 3 * 3 * 4);
     assert_int_equal(graft_graph_node_count(graph), 4);
     assert_int_equal(graft_graph_active_count(graph), 2);
-    assert_int_equal(apply_first(env, graph, &fuse, 0, &effect), GRAFT_OK);
+    CHECK_OK(apply_first(env, graph, &fuse, 0, &effect));
     assert_int_equal(graft_graph_active_count(graph), 1);
     assert_int_equal(graph->outputs[0], output); /* The output kept its id. */
     const graft_node *last = &graph->nodes[graph->values[output].node];
@@ -468,33 +451,30 @@ static void test_fold_then_fuse(void **state)
     assert_int_equal(last->attrs[GRAFT_ATTR_conv_bias_pad_top], 1);
 }
 
-static void test_weight_limit_refuses(void **state)
+CHECK_CASE(test_weight_limit_refuses)
 {
-    graft_env *env = *state;
     graft_graph *graph = build_block(env);
     uint64_t before = hash_of(env, graph);
     graft_rule fold = build_rule_fold_scale();
     assert_int_equal(apply_first(env, graph, &fold, 539, NULL), GRAFT_NO_MATCH);
     assert_true(hash_of(env, graph) == before);
-    assert_int_equal(apply_first(env, graph, &fold, 540, NULL), GRAFT_OK);
+    CHECK_OK(apply_first(env, graph, &fold, 540, NULL));
 }
 
 /* A value that somebody else reads too may not disappear inside a match. */
-static void test_inner_value_must_be_private(void **state)
+CHECK_CASE(test_inner_value_must_be_private)
 {
-    graft_env *env = *state;
     graft_graph *graph = build_block(env);
     graft_order order = build_order(env->life, graph);
     graft_rule fold = build_rule_fold_scale();
     assert_int_equal(count_matches(env, graph, &fold, NULL), 1);
     graft_index conv = graft_node_output(graph, order.order[0], 0);
-    assert_int_equal(graft_graph_add_output(graph, conv), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, conv));
     assert_int_equal(count_matches(env, graph, &fold, NULL), 0);
 }
 
-static void test_commuted_operands_match(void **state)
+CHECK_CASE(test_commuted_operands_match)
 {
-    graft_env *env = *state;
     graft_rule rule = {.var_count = 2, .output_count = 1, .condition = 255};
     build_pattern_node(&rule.source, GRAFT_OP_add, NODE(1, 0), VAR(1), 0, -1);
     build_pattern_node(&rule.source, GRAFT_OP_relu, VAR(0), 0, 0, -1);
@@ -505,13 +485,13 @@ static void test_commuted_operands_match(void **state)
     assert_null(graft_rule_check(&rule));
     for (int swapped = 0; swapped < 2; swapped++) {
         graft_graph *graph = build_graph(env->life);
-        graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
-        graft_index y = build_input(graph, build_shape(1, 4, 0, 0, 0), 1);
+        graft_index x = build_input(graph, SHAPE(4), 0);
+        graft_index y = build_input(graph, SHAPE(4), 1);
         graft_index r = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
         graft_index sum =
             build_node(graph, GRAFT_OP_add, NULL, swapped ? y : r, swapped ? r : y, 0);
         graft_match match;
-        assert_int_equal(graft_graph_add_output(graph, sum), GRAFT_OK);
+        CHECK_OK(graft_graph_add_output(graph, sum));
         assert_int_equal(count_matches(env, graph, &rule, &match), 1);
         assert_int_equal(match.vars[0], x);
         assert_int_equal(match.vars[1], y);
@@ -519,15 +499,14 @@ static void test_commuted_operands_match(void **state)
 }
 
 /* Also where the anchor does not fit at all and another root would. */
-static void test_matcher_stays_exhausted(void **state)
+CHECK_CASE(test_matcher_stays_exhausted)
 {
-    graft_env *env = *state;
     graft_graph *graph = build_graph(env->life);
     graft_rule merge = build_rule_merge_matmul();
-    graft_index x = build_input(graph, build_shape(2, 4, 4, 0, 0), 0);
+    graft_index x = build_input(graph, SHAPE(4, 4), 0);
     graft_index a = build_node(graph, GRAFT_OP_tanh, NULL, x, 0, 0);
     graft_index b = build_node(graph, GRAFT_OP_matmul, NULL, a, a, 0);
-    assert_int_equal(graft_graph_add_output(graph, b), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, b));
     graft_order order = build_order(env->life, graph);
     for (graft_index i = 0; i < order.count; i++) {
         graft_matcher matcher;
@@ -539,64 +518,60 @@ static void test_matcher_stays_exhausted(void **state)
     }
 }
 
-static void test_several_roots_merge(void **state)
+CHECK_CASE(test_several_roots_merge)
 {
-    graft_env *env = *state;
     graft_graph *graph = build_graph(env->life);
     graft_rule merge = build_rule_merge_matmul();
-    graft_index x = build_input(graph, build_shape(2, 3, 4, 0, 0), 0);
-    graft_index u = build_weight(graph, build_shape(2, 4, 5, 0, 0), 0);
-    graft_index v = build_weight(graph, build_shape(2, 4, 2, 0, 0), 1);
+    graft_index x = build_input(graph, SHAPE(3, 4), 0);
+    graft_index u = build_weight(graph, SHAPE(4, 5), 0);
+    graft_index v = build_weight(graph, SHAPE(4, 2), 1);
     graft_index a = build_node(graph, GRAFT_OP_matmul, NULL, x, u, 0);
     graft_index b = build_node(graph, GRAFT_OP_matmul, NULL, x, v, 0);
     b = build_node(graph, GRAFT_OP_tanh, NULL, b, 0, 0);
-    assert_int_equal(graft_graph_add_output(graph, a), GRAFT_OK);
-    assert_int_equal(graft_graph_add_output(graph, b), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, a));
+    CHECK_OK(graft_graph_add_output(graph, b));
     assert_int_equal(count_matches(env, graph, &merge, NULL), 2); /* (a, b) and (b, a). */
-    assert_int_equal(apply_first(env, graph, &merge, 1 << 20, NULL), GRAFT_OK);
+    CHECK_OK(apply_first(env, graph, &merge, 1 << 20, NULL));
     assert_int_equal(graft_graph_active_count(graph), 3);
     assert_int_equal(graph->values[graph->outputs[0]].shape.dims[1], 5);
     assert_int_equal(graph->outputs[0], a);
 }
 
 /* matmul(x, u) and matmul(x, f(matmul(x, u))): merging them would make a cycle. */
-static void test_cycle_is_refused(void **state)
+CHECK_CASE(test_cycle_is_refused)
 {
-    graft_env *env = *state;
     graft_graph *graph = build_graph(env->life);
     graft_rule merge = build_rule_merge_matmul();
-    graft_index x = build_input(graph, build_shape(2, 4, 4, 0, 0), 0);
-    graft_index u = build_input(graph, build_shape(2, 4, 4, 0, 0), 1);
+    graft_index x = build_input(graph, SHAPE(4, 4), 0);
+    graft_index u = build_input(graph, SHAPE(4, 4), 1);
     graft_index a = build_node(graph, GRAFT_OP_matmul, NULL, x, u, 0);
     graft_index f = build_node(graph, GRAFT_OP_tanh, NULL, a, 0, 0);
     graft_index b = build_node(graph, GRAFT_OP_matmul, NULL, x, f, 0);
-    assert_int_equal(graft_graph_add_output(graph, b), GRAFT_OK);
-    assert_int_equal(graft_graph_add_output(graph, a), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, b));
+    CHECK_OK(graft_graph_add_output(graph, a));
     uint64_t before = hash_of(env, graph);
     assert_int_equal(apply_first(env, graph, &merge, 1 << 20, NULL), GRAFT_NO_MATCH);
     assert_true(hash_of(env, graph) == before);
 }
 
-static void test_target_may_be_a_variable(void **state)
+CHECK_CASE(test_target_may_be_a_variable)
 {
-    graft_env *env = *state;
     graft_graph *graph = build_graph(env->life);
     graft_rule drop = build_rule_drop_identity();
-    graft_index x = build_input(graph, build_shape(2, 4, 4, 0, 0), 0);
+    graft_index x = build_input(graph, SHAPE(4, 4), 0);
     graft_index a = build_node(graph, GRAFT_OP_identity, NULL, x, 0, 0);
     graft_index b = build_node(graph, GRAFT_OP_relu, NULL, a, 0, 0);
-    assert_int_equal(graft_graph_add_output(graph, a), GRAFT_OK);
-    assert_int_equal(graft_graph_add_output(graph, b), GRAFT_OK);
-    assert_int_equal(apply_first(env, graph, &drop, 0, NULL), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, a));
+    CHECK_OK(graft_graph_add_output(graph, b));
+    CHECK_OK(apply_first(env, graph, &drop, 0, NULL));
     assert_int_equal(graft_graph_node_count(graph), 1);
     assert_int_equal(graph->outputs[0], x);
     assert_int_equal(graft_node_input(graph, graph->values[b].node, 0), x);
 }
 
 /* split(x) = slice(x), slice(x), with nobody reading the second part. */
-static void test_unread_output_leaves_nothing(void **state)
+CHECK_CASE(test_unread_output_leaves_nothing)
 {
-    graft_env *env = *state;
     graft_graph *graph = build_graph(env->life);
     graft_rule rule = {.var_count = 1, .output_count = 2, .condition = 255};
     const int32_t parts[2] = {0, 3};
@@ -609,11 +584,11 @@ static void test_unread_output_leaves_nothing(void **state)
         rule.target.outputs[i] = NODE(i, 0);
     }
     assert_null(graft_rule_check(&rule));
-    graft_index x = build_input(graph, build_shape(1, 8, 0, 0, 0), 0);
+    graft_index x = build_input(graph, SHAPE(8), 0);
     graft_index first = build_node(graph, GRAFT_OP_split, parts, x, 0, 0);
     graft_effect effect;
-    assert_int_equal(graft_graph_add_output(graph, first), GRAFT_OK);
-    assert_int_equal(apply_first(env, graph, &rule, 0, &effect), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, first));
+    CHECK_OK(apply_first(env, graph, &rule, 0, &effect));
     assert_int_equal(graft_graph_node_count(graph), 1);
     assert_int_equal(effect.created_count, 2);
     assert_int_equal(effect.created[0], graph->values[first].node);
@@ -622,9 +597,8 @@ static void test_unread_output_leaves_nothing(void **state)
 
 /* sub(x, x) = w and exp(x) = mul(add(x, w), w), each with a new w: const tensors that are created
  * are weights, whoever reads them, and each is one weight. */
-static void test_created_weights_are_counted(void **state)
+CHECK_CASE(test_created_weights_are_counted)
 {
-    graft_env *env = *state;
     graft_rule vanish = {.var_count = 1, .output_count = 1, .condition = 255};
     build_pattern_node(&vanish.source, GRAFT_OP_sub, VAR(0), VAR(0), 0, -1);
     build_pattern_node(&vanish.target, GRAFT_OP_fill, 0, 0, 0, -1)->attrs[1].value = 8;
@@ -636,35 +610,33 @@ static void test_created_weights_are_counted(void **state)
     graft_rule *rules[2] = {&vanish, &twice};
     for (uint32_t i = 0; i < 2; i++) {
         graft_graph *graph = build_graph(env->life);
-        graft_index x = build_input(graph, build_shape(1, 8, 0, 0, 0), 0);
+        graft_index x = build_input(graph, SHAPE(8), 0);
         graft_index y = build_node(graph, i == 0 ? GRAFT_OP_sub : GRAFT_OP_exp, NULL, x, x, 0);
         graft_effect effect;
         rules[i]->source.outputs[0] = NODE(0, 0);
         rules[i]->target.outputs[0] = NODE(rules[i]->target.node_count - 1, 0);
         assert_null(graft_rule_check(rules[i]));
-        assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+        CHECK_OK(graft_graph_add_output(graph, y));
         assert_int_equal(apply_first(env, graph, rules[i], 31, NULL), GRAFT_NO_MATCH);
-        assert_int_equal(apply_first(env, graph, rules[i], 32, &effect), GRAFT_OK);
+        CHECK_OK(apply_first(env, graph, rules[i], 32, &effect));
         assert_int_equal(effect.weight_bytes, 32);
     }
 }
 
 /* Weights are computed once: nothing is offered on nodes that are const. */
-static void test_const_nodes_are_left_alone(void **state)
+CHECK_CASE(test_const_nodes_are_left_alone)
 {
-    graft_env *env = *state;
     graft_graph *graph = build_graph(env->life);
     graft_rule drop = build_rule_drop_identity();
-    graft_index w = build_weight(graph, build_shape(1, 4, 0, 0, 0), 0);
+    graft_index w = build_weight(graph, SHAPE(4), 0);
     graft_index a = build_node(graph, GRAFT_OP_identity, NULL, w, 0, 0);
-    assert_int_equal(graft_graph_add_output(graph, a), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, a));
     assert_true(graph->nodes[graph->values[a].node].is_const);
     assert_int_equal(count_matches(env, graph, &drop, NULL), 0);
 }
 
-static void test_precondition_is_asked(void **state)
+CHECK_CASE(test_precondition_is_asked)
 {
-    graft_env *env = *state;
     graft_rule drop = build_rule_drop_identity();
     const uint8_t code[] = {GRAFT_CODE_DIM, 0, 0, GRAFT_CODE_CONST8, 4, GRAFT_CODE_EQ,
                             GRAFT_CODE_END};
@@ -674,58 +646,22 @@ static void test_precondition_is_asked(void **state)
     assert_null(graft_rule_check(&drop));
     for (int32_t size = 3; size <= 4; size++) {
         graft_graph *graph = build_graph(env->life);
-        graft_index x = build_input(graph, build_shape(1, size, 0, 0, 0), 0);
+        graft_index x = build_input(graph, SHAPE(size), 0);
         graft_index a = build_node(graph, GRAFT_OP_identity, NULL, x, 0, 0);
-        assert_int_equal(graft_graph_add_output(graph, a), GRAFT_OK);
+        CHECK_OK(graft_graph_add_output(graph, a));
         assert_int_equal(count_matches(env, graph, &drop, NULL), size == 4);
     }
 }
 
 /* With no room for the target the graph stays as it was. */
-static void test_full_graph_refuses(void **state)
+CHECK_CASE(test_full_graph_refuses)
 {
-    graft_env *env = *state;
     graft_graph *roomy = build_block(env);
     graft_rule fold = build_rule_fold_scale();
     graft_graph *tight = build_graph_within(
         env->life, (graft_limits){roomy->node_end + 2, roomy->value_end + 2, 64, 1});
-    assert_int_equal(graft_graph_copy(tight, roomy), GRAFT_OK);
+    CHECK_OK(graft_graph_copy(tight, roomy));
     uint64_t before = hash_of(env, tight);
     assert_int_equal(apply_first(env, tight, &fold, 1 << 20, NULL), GRAFT_CAPACITY);
     assert_true(hash_of(env, tight) == before);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_capacity_leaves_graph),
-        CHECK_TEST(test_full_tables_reuse),
-        CHECK_TEST(test_init_needs_bytes),
-        CHECK_TEST(test_opaque_may_omit_inputs),
-        CHECK_TEST(test_opaque_is_const),
-        CHECK_TEST(test_lowest_slots_are_taken),
-        CHECK_TEST(test_edges_are_compacted),
-        CHECK_TEST(test_order_puts_producers_first),
-        CHECK_TEST(test_cycle_is_found),
-        CHECK_TEST(test_hash_ignores_ids_only),
-        CHECK_TEST(test_hash_tells_sources_apart),
-        CHECK_TEST(test_code),
-        CHECK_TEST(test_code_floats),
-        CHECK_TEST(test_pack_round_trip),
-        CHECK_TEST(test_unpack_survives_changes),
-        CHECK_TEST(test_fold_then_fuse),
-        CHECK_TEST(test_weight_limit_refuses),
-        CHECK_TEST(test_inner_value_must_be_private),
-        CHECK_TEST(test_commuted_operands_match),
-        CHECK_TEST(test_matcher_stays_exhausted),
-        CHECK_TEST(test_several_roots_merge),
-        CHECK_TEST(test_cycle_is_refused),
-        CHECK_TEST(test_target_may_be_a_variable),
-        CHECK_TEST(test_unread_output_leaves_nothing),
-        CHECK_TEST(test_created_weights_are_counted),
-        CHECK_TEST(test_const_nodes_are_left_alone),
-        CHECK_TEST(test_precondition_is_asked),
-        CHECK_TEST(test_full_graph_refuses),
-    };
-    return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
 }

@@ -52,12 +52,9 @@ static const equal_row rows[] = {
 };
 /* clang-format on */
 
-static void test_row(void **state)
+CHECK_ROWS(test_row, rows)
 {
-    const equal_row *row = *state;
-    void *opened = NULL;
-    assert_int_equal(check_open_env(&opened), 0);
-    graft_env *env = opened;
+    const equal_row *row = place;
     const graft_model *model = onnx_text_model(env, row->model);
     const graft_order given = build_order(env->unit, &model->graph);
     const graft_graph *graph = &model->graph;
@@ -74,13 +71,11 @@ static void test_row(void **state)
         assert_null(graft_graph_check(graph, graft_arena_alloc(env->unit, bytes), bytes));
         assert_int_equal(order->count, graft_graph_node_count(graph));
     }
-    assert_int_equal(check_close_env(&opened), 0);
 }
 
 /* Two outputs that one node makes now keep their names. */
-static void test_written_outputs(void **state)
+CHECK_CASE(test_written_outputs)
 {
-    graft_env *env = *state;
     const graft_model *model =
         onnx_text_model(env, "input x 2; node Relu x -> a; node Relu x -> b; output a; output b");
     const graft_order given = build_order(env->unit, &model->graph);
@@ -90,20 +85,9 @@ static void test_written_outputs(void **state)
     size_t size = 0;
     graft_model *again = NULL;
     graft_equal_merge(env->unit, &graph, &order);
-    assert_int_equal(graft_model_pack(env, env->unit, model, graph, &data, &size), GRAFT_OK);
+    CHECK_OK(graft_model_pack(env, env->unit, model, graph, &data, &size));
     const graft_bytes bytes = {"written", data, size};
-    assert_int_equal(graft_model_parse(env, env->unit, bytes, NULL, &again), GRAFT_OK);
+    CHECK_OK(graft_model_parse(env, env->unit, bytes, NULL, &again));
     assert_string_equal(onnx_text_print(env->unit, again, &again->graph),
                         "a = relu(x)\nb = identity(a)\nout a b");
-}
-
-int main(void)
-{
-    enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
-    struct CMUnitTest tests[ROWS + 1] = {[ROWS] = CHECK_TEST(test_written_outputs)};
-    for (size_t i = 0; i < ROWS; i++) {
-        tests[i] = (struct CMUnitTest){.name = rows[i].name, .test_func = test_row};
-        memcpy(&tests[i].initial_state, &(const void *){&rows[i]}, sizeof(void *));
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

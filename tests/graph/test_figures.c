@@ -20,17 +20,16 @@ static void check_text(graft_env *env, const char *path, const char *want)
 {
     uint8_t *data = NULL;
     size_t size = 0;
-    assert_int_equal(graft_file_read(env, env->unit, path, &data, &size), GRAFT_OK);
+    CHECK_OK(graft_file_read(env, env->unit, path, &data, &size));
     assert_string_equal((const char *)data, want);
 }
 
-static void test_grows_by_lines(void **state)
+CHECK_CASE(test_grows_by_lines)
 {
-    graft_env *env = *state;
     graft_figures figures;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *path = path_in(env, folder, "a/b.json");
-    assert_int_equal(graft_figures_open(env, path, &figures), GRAFT_OK);
+    CHECK_OK(graft_figures_open(env, path, &figures));
     assert_false(graft_file_exists(path));
     (void)fputs("one\ntwo\nthr", figures.stream);
     assert_false(graft_file_exists(path));
@@ -42,46 +41,40 @@ static void test_grows_by_lines(void **state)
     (void)fputs("four\n", figures.stream);
     assert_int_equal(graft_figures_close(&figures, GRAFT_INTERRUPTED), GRAFT_INTERRUPTED);
     check_text(env, path, "one\ntwo\nthree\nfour\n");
-    check_folder_remove(folder);
 }
 
-static void test_more_than_a_buffer(void **state)
+CHECK_CASE(test_more_than_a_buffer)
 {
-    graft_env *env = *state;
     graft_figures figures;
     graft_buffer want = {.arena = env->unit};
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *path = path_in(env, folder, "b.json");
-    assert_int_equal(graft_figures_open(env, path, &figures), GRAFT_OK);
+    CHECK_OK(graft_figures_open(env, path, &figures));
     for (uint32_t i = 0; i < 5000; i++) {
         (void)fprintf(figures.stream, "line %u\n", i);
         graft_buffer_printf(&want, "line %u\n", i);
     }
-    assert_int_equal(graft_figures_close(&figures, GRAFT_OK), GRAFT_OK);
+    CHECK_OK(graft_figures_close(&figures, GRAFT_OK));
     check_text(env, path, want.data);
-    check_folder_remove(folder);
 }
 
-static void test_none_replaces_the_last(void **state)
+CHECK_CASE(test_none_replaces_the_last)
 {
-    graft_env *env = *state;
     graft_figures figures;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *path = path_in(env, folder, "c.json");
-    assert_int_equal(graft_file_write(env, path, "old\n", 4), GRAFT_OK);
-    assert_int_equal(graft_figures_open(env, path, &figures), GRAFT_OK);
+    CHECK_OK(graft_file_write(env, path, "old\n", 4));
+    CHECK_OK(graft_figures_open(env, path, &figures));
     assert_int_equal(graft_figures_close(&figures, GRAFT_BAD_INPUT), GRAFT_BAD_INPUT);
     check_text(env, path, "old\n"); /* It failed before its first figure. */
-    assert_int_equal(graft_figures_open(env, path, &figures), GRAFT_OK);
-    assert_int_equal(graft_figures_close(&figures, GRAFT_OK), GRAFT_OK);
+    CHECK_OK(graft_figures_open(env, path, &figures));
+    CHECK_OK(graft_figures_close(&figures, GRAFT_OK));
     check_text(env, path, "");
-    check_folder_remove(folder);
 }
 
-static void test_killed(void **state)
+CHECK_CASE(test_killed)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *path = path_in(env, folder, "d.json");
     pid_t child = fork();
     if (child == 0) {
@@ -98,28 +91,24 @@ static void test_killed(void **state)
     assert_int_equal(waitpid(child, &ended, 0), child);
     assert_true(WIFSIGNALED(ended));
     check_text(env, path, "one\n");
-    check_folder_remove(folder);
 }
 
-static void test_failure_to_write(void **state)
+CHECK_CASE(test_failure_to_write)
 {
-    graft_env *env = *state;
     graft_figures figures;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *path = path_in(env, folder, "e.json");
-    assert_int_equal(graft_file_make_folders(env, graft_arena_printf(env->unit, "%s/x", path)),
-                     GRAFT_OK); /* A folder is in the way. */
-    assert_int_equal(graft_figures_open(env, path, &figures), GRAFT_OK);
+    CHECK_OK(graft_file_make_folders(
+        env, graft_arena_printf(env->unit, "%s/x", path))); /* A folder is in the way. */
+    CHECK_OK(graft_figures_open(env, path, &figures));
     (void)fputs("one\n", figures.stream);
     (void)fflush(figures.stream);
     assert_int_equal(graft_figures_close(&figures, GRAFT_OK), GRAFT_IO);
     assert_non_null(strstr(env->message, path));
-    check_folder_remove(folder);
 }
 
-static void test_figures_as_lines(void **state)
+CHECK_CASE(test_figures_as_lines)
 {
-    graft_env *env = *state;
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
@@ -143,18 +132,17 @@ static graft_status visit(graft_env *env, FILE *out, const char *model)
     return strcmp(model, "bad") == 0 ? GRAFT_FAIL(env, GRAFT_BAD_INPUT, "it is bad") : GRAFT_OK;
 }
 
-static void test_each_model(void **state)
+CHECK_CASE(test_each_model)
 {
-    graft_env *env = *state;
     static const char *const own[] = {"x", "y"};
     static const char *const asked[] = {"z", "bad", "never"};
     graft_figures figures;
     graft_bench bench = {.models = NULL};
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *path = path_in(env, folder, "f.json");
-    assert_int_equal(graft_figures_open(env, path, &figures), GRAFT_OK);
+    CHECK_OK(graft_figures_open(env, path, &figures));
     bench.out = figures.stream;
-    assert_int_equal(graft_bench_each(env, &bench, own, 2, visit), GRAFT_OK);
+    CHECK_OK(graft_bench_each(env, &bench, own, 2, visit));
     check_text(env, path, "x\ny\n");
     bench.models = asked;
     bench.model_count = 3;
@@ -162,19 +150,4 @@ static void test_each_model(void **state)
     check_text(env, path, "x\ny\nz\nbad\n");
     assert_non_null(strstr(env->message, "in model bad"));
     assert_int_equal(graft_figures_close(&figures, GRAFT_BAD_INPUT), GRAFT_BAD_INPUT);
-    check_folder_remove(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_grows_by_lines),
-        CHECK_TEST(test_more_than_a_buffer),
-        CHECK_TEST(test_none_replaces_the_last),
-        CHECK_TEST(test_killed),
-        CHECK_TEST(test_failure_to_write),
-        CHECK_TEST(test_figures_as_lines),
-        CHECK_TEST(test_each_model),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

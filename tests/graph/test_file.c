@@ -48,7 +48,7 @@ static void check_text(graft_env *env, const char *path, const char *want)
 {
     uint8_t *data = NULL;
     size_t size = 0;
-    assert_int_equal(graft_file_read(env, env->unit, path, &data, &size), GRAFT_OK);
+    CHECK_OK(graft_file_read(env, env->unit, path, &data, &size));
     assert_int_equal(size, strlen(want));
     assert_string_equal((const char *)data, want); /* Text: a zero stands behind it. */
 }
@@ -65,10 +65,9 @@ static size_t count_entries(const char *folder)
     return count;
 }
 
-static void test_write_then_read(void **state)
+CHECK_CASE(test_write_then_read)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *path = path_in(env, folder, "new/deep/file.txt");
     assert_false(graft_file_exists(path));
     write_text(env, path, "first");
@@ -79,27 +78,23 @@ static void test_write_then_read(void **state)
     write_text(env, path, "second, longer");
     check_text(env, path, "second, longer");
     assert_int_equal(count_entries(path_in(env, folder, "new/deep")), 1);
-    check_folder_remove(folder);
 }
 
-static void test_relative_path_without_folder(void **state)
+CHECK_CASE(test_relative_path_without_folder)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     int here = open(".", O_RDONLY | O_DIRECTORY);
     assert_int_equal(chdir(folder), 0);
     write_text(env, "plain.txt", "x");
     check_text(env, "plain.txt", "x");
     assert_int_equal(fchdir(here), 0);
     (void)close(here);
-    check_folder_remove(folder);
 }
 
-static void test_bytes_of_any_value(void **state)
+CHECK_CASE(test_bytes_of_any_value)
 {
-    graft_env *env = *state;
     enum { SIZE = 1 << 20 };
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *path = path_in(env, folder, "bytes");
     uint8_t *bytes = graft_arena_alloc(env->unit, SIZE);
     graft_rng rng;
@@ -107,19 +102,17 @@ static void test_bytes_of_any_value(void **state)
     for (size_t i = 0; i < SIZE; i++) {
         bytes[i] = (uint8_t)graft_rng_next(&rng);
     }
-    assert_int_equal(graft_file_write(env, path, bytes, SIZE), GRAFT_OK);
+    CHECK_OK(graft_file_write(env, path, bytes, SIZE));
     uint8_t *back = NULL;
     size_t size = 0;
-    assert_int_equal(graft_file_read(env, env->unit, path, &back, &size), GRAFT_OK);
+    CHECK_OK(graft_file_read(env, env->unit, path, &back, &size));
     assert_int_equal(size, SIZE);
     assert_memory_equal(back, bytes, SIZE);
-    check_folder_remove(folder);
 }
 
-static void test_read_failures(void **state)
+CHECK_CASE(test_read_failures)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     uint8_t *data = NULL;
     size_t size = 99;
     const char *missing = path_in(env, folder, "missing");
@@ -139,21 +132,19 @@ static void test_read_failures(void **state)
     check_failed(env, status, GRAFT_IO, "/proc/self/mem: cannot read: ");
     assert_null(data);
     assert_int_equal(size, 99);
-    check_folder_remove(folder);
 }
 
 /* Files that do not tell their size: /proc, and a pipe that delivers more than one chunk. */
-static void test_read_streams(void **state)
+CHECK_CASE(test_read_streams)
 {
-    graft_env *env = *state;
     uint8_t *data = NULL;
     size_t size = 0;
-    assert_int_equal(graft_file_read(env, env->unit, "/proc/self/status", &data, &size), GRAFT_OK);
+    CHECK_OK(graft_file_read(env, env->unit, "/proc/self/status", &data, &size));
     assert_true(size > 10);
     assert_int_equal(strlen((const char *)data), size);
 
     enum { SENT = 300000 };
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *pipe_path = path_in(env, folder, "pipe");
     assert_int_equal(mkfifo(pipe_path, 0600), 0);
     pid_t child = fork();
@@ -169,17 +160,15 @@ static void test_read_streams(void **state)
         }
         _exit(0);
     }
-    assert_int_equal(graft_file_read(env, env->unit, pipe_path, &data, &size), GRAFT_OK);
+    CHECK_OK(graft_file_read(env, env->unit, pipe_path, &data, &size));
     assert_int_equal(size, SENT);
     assert_int_equal(strlen((const char *)data), SENT);
     (void)waitpid(child, NULL, 0);
-    check_folder_remove(folder);
 }
 
-static void test_things_in_the_way(void **state)
+CHECK_CASE(test_things_in_the_way)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *in_way = path_in(env, folder, "in_way");
     assert_int_equal(mkdir(in_way, 0700), 0);
     check_failed(env, graft_file_write(env, in_way, "x", 1), GRAFT_IO,
@@ -193,15 +182,13 @@ static void test_things_in_the_way(void **state)
                  "fresh/: cannot replace: ");
     check_failed(env, graft_file_write(env, "", "x", 1), GRAFT_IO, "the path is empty");
     assert_int_equal(count_entries(folder), 3);
-    check_folder_remove(folder);
 }
 
 /* A link keeps pointing where it did; a replaced file keeps its mode. */
-static void test_links_and_modes_stay(void **state)
+CHECK_CASE(test_links_and_modes_stay)
 {
-    graft_env *env = *state;
     struct stat info;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *target = path_in(env, folder, "target");
     const char *link_path = path_in(env, folder, "link");
     write_text(env, target, "old");
@@ -213,17 +200,15 @@ static void test_links_and_modes_stay(void **state)
     assert_true(S_ISLNK(info.st_mode));
     assert_int_equal(stat(target, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0640);
-    check_folder_remove(folder);
 }
 
 /* A pipe or device is written to, not replaced by a file. The pipe is the test's own: a fault here,
  * run by root, would replace the system's devices. */
-static void test_pipe_is_not_replaced(void **state)
+CHECK_CASE(test_pipe_is_not_replaced)
 {
-    graft_env *env = *state;
     struct stat info;
     char text[8] = "";
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *path = path_in(env, folder, "pipe");
     assert_int_equal(mkfifo(path, 0600), 0);
     int reader = open(path, O_RDONLY | O_NONBLOCK);
@@ -235,15 +220,13 @@ static void test_pipe_is_not_replaced(void **state)
     assert_int_equal(stat(path, &info), 0);
     assert_true(S_ISFIFO(info.st_mode));
     assert_int_equal(count_entries(folder), 1);
-    check_folder_remove(folder);
 }
 
 /* A device's own errors are reported: a copy of /dev/full, for the same reason. */
-static void test_device_errors(void **state)
+CHECK_CASE(test_device_errors)
 {
-    graft_env *env = *state;
     enum { MEMORY_DEVICES = 1, FULL = 7 };
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *path = path_in(env, folder, "full");
     int made = mknod(path, S_IFCHR | 0600, makedev(MEMORY_DEVICES, FULL));
     int opened = made == 0 ? open(path, O_WRONLY) : -1;
@@ -252,18 +235,16 @@ static void test_device_errors(void **state)
         check_failed(env, graft_file_write(env, path, "x", 1), GRAFT_IO,
                      "full: cannot write: No space left on device");
     }
-    check_folder_remove(folder);
     if (opened < 0) {
         CHECK_SKIP("device files cannot be made or used here (needs root)");
     }
 }
 
 /* The disk that fills up half-way, simulated by the limit on the size of a file. */
-static void test_failed_write_leaves_the_old_file(void **state)
+CHECK_CASE(test_failed_write_leaves_the_old_file)
 {
-    graft_env *env = *state;
     enum { SIZE = 1 << 20, LIMIT = 1 << 16 };
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *path = path_in(env, folder, "kept");
     write_text(env, path, "old");
     char *large = graft_arena_alloc(env->unit, SIZE);
@@ -278,15 +259,13 @@ static void test_failed_write_leaves_the_old_file(void **state)
     check_failed(env, status, GRAFT_IO, "kept: cannot write: File too large");
     check_text(env, path, "old");
     assert_int_equal(count_entries(folder), 1); /* Nothing half-written is left either. */
-    check_folder_remove(folder);
 }
 
 /* The data reach the disk before the rename, the rename before the return; a disk that fails in the
  * first step leaves the old file. */
-static void test_sync_order_and_failure(void **state)
+CHECK_CASE(test_sync_order_and_failure)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *path = path_in(env, folder, "synced");
     sync_count = 0;
     sync_fails_at = 0;
@@ -303,7 +282,6 @@ static void test_sync_order_and_failure(void **state)
     check_text(env, path, "new"); /* Whole, but the caller knows that it may not survive. */
     sync_fails_at = 0;
     assert_int_equal(count_entries(folder), 1);
-    check_folder_remove(folder);
 }
 
 /* Writes files of one repeated letter for ever, each a different size. */
@@ -332,7 +310,7 @@ static void check_whole(graft_env *env, const char *path)
 {
     uint8_t *data = NULL;
     size_t size = 0;
-    assert_int_equal(graft_file_read(env, env->unit, path, &data, &size), GRAFT_OK);
+    CHECK_OK(graft_file_read(env, env->unit, path, &data, &size));
     assert_true(size >= 200000);
     for (size_t i = 0; i < size; i++) {
         assert_int_equal(data[i], 'a' + (int)(size - 200000));
@@ -341,10 +319,9 @@ static void check_whole(graft_env *env, const char *path)
 
 /* What was left behind is replaced, whatever it holds and whoever may read it; one that is being
  * written is waited for. */
-static void test_left_behind(void **state)
+CHECK_CASE(test_left_behind)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *path = path_in(env, folder, "file");
     const char *partial = path_in(env, folder, "file.partial");
     write_text(env, partial, "half of a longer text");
@@ -373,14 +350,12 @@ static void test_left_behind(void **state)
     assert_int_equal(how, 0);
     check_text(env, path, "later");
     assert_int_equal(count_entries(folder), 1);
-    check_folder_remove(folder);
 }
 
 /* Killed at any moment: the file is one of the versions, whole. */
-static void test_kill_leaves_a_whole_file(void **state)
+CHECK_CASE(test_kill_leaves_a_whole_file)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *path = path_in(env, folder, "whole");
     graft_rng rng;
     graft_rng_seed(&rng, 4);
@@ -401,12 +376,10 @@ static void test_kill_leaves_a_whole_file(void **state)
     }
     write_text(env, path, "new");
     assert_int_equal(count_entries(folder), 1); /* What the killed have left is gone. */
-    check_folder_remove(folder);
 }
 
-static void test_buffer_grows(void **state)
+CHECK_CASE(test_buffer_grows)
 {
-    graft_env *env = *state;
     graft_buffer buffer = {.arena = env->unit};
     graft_buffer_append(&buffer, NULL, 0);
     assert_string_equal(buffer.data, "");
@@ -426,9 +399,8 @@ static void test_buffer_grows(void **state)
 }
 
 /* Sizes around the capacity, where an off-by-one would lose the terminator. */
-static void test_buffer_boundaries(void **state)
+CHECK_CASE(test_buffer_boundaries)
 {
-    graft_env *env = *state;
     char text[600];
     memset(text, 'b', sizeof(text));
     for (size_t size = 250; size < 520; size++) {
@@ -441,26 +413,4 @@ static void test_buffer_boundaries(void **state)
         assert_true(appended.size < appended.capacity);
         assert_true(printed.size < printed.capacity);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_write_then_read),
-        CHECK_TEST(test_relative_path_without_folder),
-        CHECK_TEST(test_bytes_of_any_value),
-        CHECK_TEST(test_read_failures),
-        CHECK_TEST(test_read_streams),
-        CHECK_TEST(test_things_in_the_way),
-        CHECK_TEST(test_links_and_modes_stay),
-        CHECK_TEST(test_pipe_is_not_replaced),
-        CHECK_TEST(test_device_errors),
-        CHECK_TEST(test_failed_write_leaves_the_old_file),
-        CHECK_TEST(test_sync_order_and_failure),
-        CHECK_TEST(test_left_behind),
-        CHECK_TEST(test_kill_leaves_a_whole_file),
-        CHECK_TEST(test_buffer_grows),
-        CHECK_TEST(test_buffer_boundaries),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -290,16 +290,15 @@ static void check_outputs(graft_env *env, const foreign_row *row, const graft_mo
     graft_order order = build_order(env->unit, graph);
     const float **values = onnx_text_values(env, model);
     const graft_index y = graph->outputs[0];
-    assert_int_equal(graft_float_model(env, env->unit, model, graph, &order, values), GRAFT_OK);
+    CHECK_OK(graft_float_model(env, env->unit, model, graph, &order, values));
     assert_int_equal(graft_shape_elements(&graph->values[y].shape), row->count);
     for (uint32_t i = 0; i < row->count; i++) {
         assert_true(fabsf(values[y][i] - row->outputs[i]) <= 1e-6F * fabsf(row->outputs[i]));
     }
 }
 
-static void test_inputs(void **state)
+CHECK_CASE(test_inputs)
 {
-    graft_env *env = *state;
     const size_t count = sizeof(rows) / sizeof(rows[0]);
     for (size_t r = 0; r < count + sizeof(kept_rows) / sizeof(kept_rows[0]); r++) {
         const foreign_row *row = r < count ? &rows[r] : &kept_rows[r - count];
@@ -310,44 +309,39 @@ static void test_inputs(void **state)
     }
 }
 
-static void test_apart(void **state)
+CHECK_CASE(test_apart)
 {
     const graft_model_options running = {.as_binary32 = true};
-    graft_env *env = *state;
     for (size_t r = 0; r < sizeof(apart_rows) / sizeof(apart_rows[0]); r++) {
         const foreign_row *row = &apart_rows[r];
         graft_model *model = NULL;
         print_message("# %s\n", row->name);
         assert_int_equal(onnx_text_model(env, row->model)->opaque_count, 1);
-        assert_int_equal(
-            onnx_text_read(env, onnx_text_message(env->life, row->model), &running, &model),
-            GRAFT_OK);
+        CHECK_OK(onnx_text_read(env, onnx_text_message(env->life, row->model), &running, &model));
         assert_int_equal(model->opaque_count, 0);
         check_outputs(env, row, model);
     }
 }
 
 /* The mean of a whole volume is one of an image. */
-static void test_volume(void **state)
+CHECK_CASE(test_volume)
 {
     static const foreign_row row = {
         .model = "input x 1 2 2 1 2; node GlobalAveragePool x -> y; output y",
         .count = 2,
         .outputs = {1.5F, 5.5F}
     };
-    graft_env *env = *state;
     check_outputs(env, &row, onnx_text_model(env, row.model));
 }
 
 /* The same with a weight for the input, which leaves nothing to run but weights. */
-static void test_constants(void **state)
+CHECK_CASE(test_constants)
 {
-    graft_env *env = *state;
     for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
         print_message("# %s\n", rows[r].name);
         Onnx__ModelProto *proto = onnx_text_message(env->life, rows[r].model);
         graft_model *model = NULL;
-        assert_int_equal(onnx_text_read(env, proto, NULL, &model), GRAFT_OK);
+        CHECK_OK(onnx_text_read(env, proto, NULL, &model));
         const graft_shape *shape = &model->inputs[0].shape;
         const size_t count = (size_t)graft_shape_elements(shape);
         float *data = GRAFT_NEW(env->life, float, count);
@@ -365,7 +359,7 @@ static void test_constants(void **state)
         graph->initializer = all;
         graph->n_initializer++;
         graph->n_input = 0;
-        assert_int_equal(onnx_text_read(env, proto, NULL, &model), GRAFT_OK);
+        CHECK_OK(onnx_text_read(env, proto, NULL, &model));
         assert_int_equal(graft_graph_active_count(&model->graph), 0);
         check_outputs(env, &rows[r], model);
     }
@@ -383,10 +377,9 @@ static void check_refused(graft_env *env, const char *text, graft_status expecte
                  expected, message);
 }
 
-static void test_refusals(void **state)
+CHECK_CASE(test_refusals)
 {
     static const char numbers[] = "do not give the size of its result";
-    graft_env *env = *state;
     check_refused(env,
                   "input x 2; ints a = 1; node Cast x -> i : to=7; node Mod a i -> m;"
                   "node Cast m -> y : to=1; output y",
@@ -421,16 +414,14 @@ static void test_refusals(void **state)
 }
 
 /* A constant whose declared shape is not the one it has is no weight: reading must not fail. */
-static void test_declared_otherwise(void **state)
+CHECK_CASE(test_declared_otherwise)
 {
-    graft_env *env = *state;
     graft_weights weights;
     const graft_model *model =
         onnx_text_model(env, "input x 4; weight a = 0.5; weight b = 2; weight d = 0.25;"
                              "node Range a b d -> r; info r 4; node Add x r -> y; output y 4");
     assert_int_equal(graft_graph_active_count(&model->graph), 2);
-    assert_int_equal(graft_model_fold_weights(env, env->unit, model, &model->graph, &weights),
-                     GRAFT_OK);
+    CHECK_OK(graft_model_fold_weights(env, env->unit, model, &model->graph, &weights));
 }
 
 /* ---------------------------------------------------------------------------------- choices */
@@ -439,14 +430,12 @@ static void check_graph(graft_env *env, const char *text, const graft_model_opti
                         const char *expected)
 {
     graft_model *model = NULL;
-    assert_int_equal(onnx_text_read(env, onnx_text_message(env->life, text), options, &model),
-                     GRAFT_OK);
+    CHECK_OK(onnx_text_read(env, onnx_text_message(env->life, text), options, &model));
     assert_string_equal(onnx_text_print(env->unit, model, &model->graph), expected);
 }
 
-static void test_choices(void **state)
+CHECK_CASE(test_choices)
 {
-    graft_env *env = *state;
     check_graph(env,
                 "input x 2; bools c = 1; graph t; node Relu x -> r; output r; end;"
                 "graph e; node Exp x -> r; output r; end;"
@@ -477,7 +466,7 @@ static void test_choices(void **state)
 }
 
 /* At other sizes another branch may be chosen. */
-static void test_open_choices(void **state)
+CHECK_CASE(test_open_choices)
 {
     static const char text[] =
         "input x 2 N; scalar i = 1; scalar many = 4096; node Shape x -> s; node Gather s i -> d;"
@@ -485,21 +474,8 @@ static void test_open_choices(void **state)
         "graph e; node Exp x -> r; output r; end;"
         "node If c -> y : then_branch=@t else_branch=@e; output y";
     const graft_model_options open = {.keep_open = true};
-    graft_env *env = *state;
     graft_model *model = NULL;
     check_graph(env, text, NULL, "y = relu(x)\nout y");
-    assert_int_equal(onnx_text_read(env, onnx_text_message(env->life, text), &open, &model),
-                     GRAFT_OK);
+    CHECK_OK(onnx_text_read(env, onnx_text_message(env->life, text), &open, &model));
     assert_non_null(strstr(onnx_text_print(env->unit, model, &model->graph), "y = If("));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_apart),    CHECK_TEST(test_volume),
-        CHECK_TEST(test_inputs),   CHECK_TEST(test_constants),
-        CHECK_TEST(test_refusals), CHECK_TEST(test_declared_otherwise),
-        CHECK_TEST(test_choices),  CHECK_TEST(test_open_choices),
-    };
-    return cmocka_run_group_tests_name("foreign", tests, NULL, NULL);
 }

@@ -9,14 +9,13 @@ static void check_graph(graft_env *env, const char *text, const char *expected, 
 {
     graft_model *model = NULL;
     Onnx__ModelProto *proto = onnx_text_message(env->life, text);
-    assert_int_equal(onnx_text_read(env, proto, NULL, &model), GRAFT_OK);
+    CHECK_OK(onnx_text_read(env, proto, NULL, &model));
     assert_string_equal(onnx_text_print(env->unit, model, &model->graph), expected);
     assert_int_equal(proto->n_functions, functions);
 }
 
-static void test_calls(void **state)
+CHECK_CASE(test_calls)
 {
-    graft_env *env = *state;
     /* Names of a body are its own, also where the graph has them; each call has others. */
     check_graph(env,
                 "input x 2; function f a b -> y; node Exp a -> x; node Add x b -> y; end;"
@@ -39,9 +38,8 @@ static void test_calls(void **state)
                 "y = clip(x) -3.40282e+38 1\nout y", 0);
 }
 
-static void test_attributes(void **state)
+CHECK_CASE(test_attributes)
 {
-    graft_env *env = *state;
     static const char text[] =
         "input x 2; function f a -> y : slope=0.25; node LeakyRelu a -> y : alpha=&slope; end;"
         "function g a -> y; node f a -> y : domain=own slope=&s; end;"
@@ -58,9 +56,8 @@ static void test_attributes(void **state)
                 "y = leaky_relu(x) 0.01\nout y", 0);
 }
 
-static void test_what_stays(void **state)
+CHECK_CASE(test_what_stays)
 {
-    graft_env *env = *state;
     /* The model would read its nodes as others. What it calls goes with it. */
     check_graph(env,
                 "input x 2; function g a -> y; opset 12; node Exp a -> y; end;"
@@ -76,10 +73,9 @@ static void test_what_stays(void **state)
 }
 
 /* Each calls the one before it twice. */
-static void test_size(void **state)
+CHECK_CASE(test_size)
 {
     enum { LEVELS = 20 };
-    graft_env *env = *state;
     graft_model *model = NULL;
     Onnx__ModelProto *proto = onnx_text_message(
         env->life, "input x 2; function f a -> y; node f a -> t : domain=own;"
@@ -100,12 +96,12 @@ static void test_size(void **state)
             proto->functions[f]->node[n] = node;
         }
     }
-    assert_int_equal(onnx_text_read(env, proto, NULL, &model), GRAFT_OK);
+    CHECK_OK(onnx_text_read(env, proto, NULL, &model));
     assert_string_equal(onnx_text_print(env->unit, model, &model->graph), "y = f(x) opaque\nout y");
     assert_int_equal(proto->n_functions, LEVELS);
 }
 
-static void test_errors(void **state)
+CHECK_CASE(test_errors)
 {
     static const char *const rows[][2] = {
         {"input x 2; function f a -> y; node g a -> y : domain=own; end; function g a -> y;"
@@ -116,7 +112,6 @@ static void test_errors(void **state)
         {"input x 2; function f a -> y; node Add a x -> y; end; node f x -> y : domain=own; output "
          "y",                                                                     "test.onnx: node 0 'n0' (Add): input 1 is 'y/x', which nothing produces"},
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         graft_model *model = NULL;
         Onnx__ModelProto *proto = onnx_text_message(env->life, rows[i][0]);
@@ -124,13 +119,4 @@ static void test_errors(void **state)
         assert_string_equal(env->message, rows[i][1]);
         graft_env_clear(env);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_calls), CHECK_TEST(test_attributes), CHECK_TEST(test_what_stays),
-        CHECK_TEST(test_size),  CHECK_TEST(test_errors),
-    };
-    return cmocka_run_group_tests_name("functions", tests, NULL, NULL);
 }

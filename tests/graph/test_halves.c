@@ -50,9 +50,8 @@ static float widen(uint32_t dtype, uint16_t bits)
 }
 
 /* Every number of 16 bits, NaN with its payload, goes there and back. */
-static void test_there_and_back(void **state)
+CHECK_CASE(test_there_and_back)
 {
-    (void)state;
     for (uint32_t t = 0; t < 2; t++) {
         for (uint32_t i = 0; i < NUMBERS; i++) {
             assert_int_equal(narrow(types[t], widen(types[t], (uint16_t)i)), i);
@@ -83,10 +82,9 @@ static void check_rounded(float x)
     }
 }
 
-static void test_rounded(void **state)
+CHECK_CASE(test_rounded)
 {
     graft_rng rng;
-    (void)state;
     graft_rng_seed(&rng, 1);
     for (uint32_t i = 0; i < DRAWS; i++) {
         const float x = float_of((uint32_t)graft_rng_next(&rng));
@@ -107,7 +105,7 @@ static void test_rounded(void **state)
 }
 
 /* Whether a number fits is said of finite ones only. */
-static void test_fits(void **state)
+CHECK_CASE(test_fits)
 {
     static const struct {
         float x;
@@ -122,7 +120,6 @@ static void test_fits(void **state)
         {INFINITY,  {true, true}  },
         {NAN,       {true, true}  },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (uint32_t t = 0; t < 2; t++) {
             uint16_t bits = 0;
@@ -162,10 +159,9 @@ static graft_shape typed(graft_shape shape, uint8_t dtype)
     return shape;
 }
 
-static void test_engine_takes_one_type(void **state)
+CHECK_CASE(test_engine_takes_one_type)
 {
-    graft_env *env = *state;
-    const graft_shape plain = build_shape(2, 3, 3, 0, 0);
+    const graft_shape plain = SHAPE(3, 3);
     for (uint32_t t = 0; t < 2; t++) {
         graft_graph *graph = build_graph(env->life);
         graft_index node = GRAFT_NONE;
@@ -187,28 +183,26 @@ static void test_engine_takes_one_type(void **state)
             graft_infer_shapes(GRAFT_OP_relu, (int32_t[GRAFT_MAX_ATTRS]){0}, &whole, &out),
             GRAFT_BAD_INPUT);
         assert_non_null(graft_infer_explain(GRAFT_OP_relu, (int32_t[GRAFT_MAX_ATTRS]){0}, &whole));
-        assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+        CHECK_OK(graft_graph_add_output(graph, y));
         check_sound(env, graph);
     }
 }
 
 /* What `fill` makes has the graph's type, also in a copy; so a rule that needs one fits where that
  * is the type of the match, and nowhere else. */
-static void test_constants_have_a_type(void **state)
+CHECK_CASE(test_constants_have_a_type)
 {
-    graft_env *env = *state;
-    const graft_shape plain = build_shape(2, 3, 3, 0, 0);
+    const graft_shape plain = SHAPE(3, 3);
     graft_rule rule;
-    assert_int_equal(
-        graft_rule_parse(env, "rule", "mul(a, b) = add(mul(a, b), fill(value=0.0, dim=[]))", &rule),
-        GRAFT_OK);
+    CHECK_OK(graft_rule_parse(env, "rule", "mul(a, b) = add(mul(a, b), fill(value=0.0, dim=[]))",
+                              &rule));
     for (uint32_t fits = 0; fits < 2; fits++) {
         graft_graph *graph = build_graph(env->life);
         graph->dtype = fits == 1 ? GRAFT_DTYPE_F16 : GRAFT_DTYPE_F32;
         const graft_index a = build_input(graph, typed(plain, GRAFT_DTYPE_F16), 0);
         const graft_index b = build_input(graph, typed(plain, GRAFT_DTYPE_F16), 1);
         const graft_index y = build_node(graph, GRAFT_OP_mul, NULL, a, b, 0);
-        assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+        CHECK_OK(graft_graph_add_output(graph, y));
         graft_graph *copy = graft_model_graph_copy(env->life, graph);
         assert_int_equal(copy->dtype, graph->dtype);
         assert_int_equal(apply_at_output(env, copy, &rule), fits);
@@ -262,7 +256,7 @@ static graft_model *read_narrow(graft_env *env, const char *text, uint8_t dtype)
     graft_model *model = NULL;
     graft_status status = onnx_text_read(env, narrow_text(env, text, dtype), NULL, &model);
     assert_string_equal(env->message, "");
-    assert_int_equal(status, GRAFT_OK);
+    CHECK_OK(status);
     return model;
 }
 
@@ -292,9 +286,8 @@ static const char *const understood[] = {
 };
 
 /* What is read is what would be read in binary32, but for the types. */
-static void test_read_as_binary32(void **state)
+CHECK_CASE(test_read_as_binary32)
 {
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof understood / sizeof understood[0]; i++) {
         const graft_model *plain = onnx_text_model(env, understood[i]);
         const char *want = onnx_text_print(env->life, plain, &plain->graph);
@@ -321,9 +314,8 @@ static graft_status pack_anew(graft_env *env, const graft_model *model, Onnx__Mo
     graft_status status = graft_model_pack(env, env->life, model,
                                            variant_regenerated(env->life, model), &data, &size);
     if (status == GRAFT_OK) {
-        assert_int_equal(graft_wire_decode(env, env->life, (graft_bytes){"written", data, size},
-                                           &onnx__model_proto__descriptor, &message),
-                         GRAFT_OK);
+        CHECK_OK(graft_wire_decode(env, env->life, (graft_bytes){"written", data, size},
+                                   &onnx__model_proto__descriptor, &message));
         *proto = (Onnx__ModelProto *)message;
     }
     return status;
@@ -332,15 +324,14 @@ static graft_status pack_anew(graft_env *env, const graft_model *model, Onnx__Mo
 static Onnx__ModelProto *packed_anew(graft_env *env, const graft_model *model)
 {
     Onnx__ModelProto *proto = NULL;
-    assert_int_equal(pack_anew(env, model, &proto), GRAFT_OK);
+    CHECK_OK(pack_anew(env, model, &proto));
     assert(proto != NULL);
     return proto;
 }
 
 /* Every node generated anew: no tensor of binary32, and the graph that is read again is the same. */
-static void test_written_in_their_type(void **state)
+CHECK_CASE(test_written_in_their_type)
 {
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof understood / sizeof understood[0]; i++) {
         for (uint32_t t = 0; t < 2; t++) {
             const graft_model *model = read_narrow(env, understood[i], types[t]);
@@ -349,7 +340,7 @@ static void test_written_in_their_type(void **state)
             for (size_t k = 0; k < proto->graph->n_initializer; k++) {
                 assert_int_not_equal(proto->graph->initializer[k]->data_type, GRAFT_DTYPE_F32);
             }
-            assert_int_equal(onnx_text_read(env, proto, NULL, &again), GRAFT_OK);
+            CHECK_OK(onnx_text_read(env, proto, NULL, &again));
             assert_int_equal(again->opaque_count, model->opaque_count);
             assert_int_equal(again->inputs[0].shape.dtype, types[t]);
             assert_int_equal(again->outputs[0].shape.dtype, types[t]);
@@ -358,12 +349,11 @@ static void test_written_in_their_type(void **state)
 }
 
 /* ((a b) c) is rounded once: a product rounded after each step is another number. */
-static void test_weights_are_rounded_once(void **state)
+CHECK_CASE(test_weights_are_rounded_once)
 {
     static const char text[] = "input x 2; weight a 2 = 1.0009765625 1.0009765625;"
                                "weight b 2 = 1.0009765625 1.0009765625; weight c 2 = 1.25 1.25;"
                                "node Mul a b -> p; node Mul p c -> q; node Add x q -> y; output y";
-    graft_env *env = *state;
     const graft_model *model = read_narrow(env, text, GRAFT_DTYPE_F16);
     const Onnx__ModelProto *proto = packed_anew(env, model);
     assert_int_equal(proto->graph->n_initializer, 1);
@@ -378,13 +368,12 @@ static void test_weights_are_rounded_once(void **state)
 
 /* Single numbers that two-input functions read are operators, as in binary32; where a rule takes one
  * up, the tensor that is written is the one that was read, and a node that stays has its own. */
-static void test_numbers_come_back(void **state)
+CHECK_CASE(test_numbers_come_back)
 {
     static const char text[] =
         "input x 2; weight a = 0.1; weight b 1 = -0.0; weight c 1 1 = 6e-8; weight d = 65504;"
         "node Mul x a -> p; node Add b p -> q; node Max q c -> r; node Min d r -> s;"
         "node Reshape s n -> y; ints n = 1 2; output y";
-    graft_env *env = *state;
     for (uint32_t t = 0; t < 2; t++) {
         const graft_model *model = read_narrow(env, text, types[t]);
         const Onnx__GraphProto *before = model->onnx->proto->graph;
@@ -407,11 +396,10 @@ static void test_numbers_come_back(void **state)
 
 /* A weight that does not fit is refused by name; what fits in bfloat16 is written there. A node
  * that came so with the file stays as it was. */
-static void test_weights_that_do_not_fit(void **state)
+CHECK_CASE(test_weights_that_do_not_fit)
 {
     static const char text[] = "input x 1; weight a 1 = 300; weight b 1 = 300; node Mul a b -> p;"
                                "node Add x p -> y; output y";
-    graft_env *env = *state;
     Onnx__ModelProto *proto = NULL;
     const graft_model *model = read_narrow(env, text, GRAFT_DTYPE_F16);
     check_failed(env, pack_anew(env, model, &proto), GRAFT_CAPACITY,
@@ -419,55 +407,50 @@ static void test_weights_that_do_not_fit(void **state)
     graft_env_clear(env);
     uint8_t *data = NULL;
     size_t size = 0;
-    assert_int_equal(graft_model_pack(env, env->life, model, &model->graph, &data, &size),
-                     GRAFT_OK);
+    CHECK_OK(graft_model_pack(env, env->life, model, &model->graph, &data, &size));
     model = read_narrow(env, text, GRAFT_DTYPE_BF16);
     (void)packed_anew(env, model);
 }
 
 /* A rule's weight that is no number, of such as are: also of binary32. */
-static void test_weights_that_are_no_numbers(void **state)
+CHECK_CASE(test_weights_that_are_no_numbers)
 {
     static const char text[] = "input x 1; weight a 1 = 3e38; weight b 1 = 3e38; node Add a b -> p;"
                                "node Add x p -> y; output y";
-    graft_env *env = *state;
     Onnx__ModelProto *proto = NULL;
     const graft_model *model = onnx_text_model(env, text);
     check_failed(env, pack_anew(env, model, &proto), GRAFT_CAPACITY, "does not fit into binary32");
     graft_env_clear(env);
     uint8_t *data = NULL;
     size_t size = 0;
-    assert_int_equal(graft_model_pack(env, env->life, model, &model->graph, &data, &size),
-                     GRAFT_OK);
+    CHECK_OK(graft_model_pack(env, env->life, model, &model->graph, &data, &size));
 }
 
 /* Nodes of one type each are understood; one of two types is opaque, and so is a Cast. */
-static void test_mixtures(void **state)
+CHECK_CASE(test_mixtures)
 {
     static const char text[] =
         "input x 2 4; weight w 4 4; input z 2 4; node MatMul x w -> a; node Cast a -> b : to=1;"
         "node Add b z -> c; node Relu c -> d; node Neg d -> e; node Add a z -> y; output y;"
         "output e";
-    graft_env *env = *state;
     graft_model *model = NULL;
     Onnx__ModelProto *proto = onnx_text_message(env->life, text);
     narrow_port(proto->graph->input[0], GRAFT_DTYPE_F16);
     narrow_tensor(env->life, proto->graph->initializer[0], GRAFT_DTYPE_F16);
-    assert_int_equal(onnx_text_read(env, proto, NULL, &model), GRAFT_OK);
+    CHECK_OK(onnx_text_read(env, proto, NULL, &model));
     assert_int_equal(model->graph.dtype, GRAFT_DTYPE_F16);
     assert_int_equal(model->opaque_count, 3); /* Cast, Neg with its constant, the last Add. */
     check_sound(env, &model->graph);
 }
 
 /* In binary32 for who runs it; the ports still know what the file declares. */
-static void test_taken_for_binary32(void **state)
+CHECK_CASE(test_taken_for_binary32)
 {
     const graft_model_options options = {.as_binary32 = true};
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof understood / sizeof understood[0]; i++) {
         graft_model *model = NULL;
         Onnx__ModelProto *proto = narrow_text(env, understood[i], GRAFT_DTYPE_BF16);
-        assert_int_equal(onnx_text_read(env, proto, &options, &model), GRAFT_OK);
+        CHECK_OK(onnx_text_read(env, proto, &options, &model));
         assert_int_equal(model->graph.dtype, GRAFT_DTYPE_F32);
         assert_false(model->has_halves);
         assert_int_equal(model->inputs[0].shape.dtype, GRAFT_DTYPE_F32);
@@ -476,10 +459,9 @@ static void test_taken_for_binary32(void **state)
 }
 
 /* Elements in the list of whole numbers, and data of a wrong size. */
-static void test_forms_of_data(void **state)
+CHECK_CASE(test_forms_of_data)
 {
     static const char text[] = "input x 2; weight w 2 = 1.5 -2; node Add x w -> y; output y";
-    graft_env *env = *state;
     graft_model *model = NULL;
     for (uint32_t t = 0; t < 2; t++) {
         Onnx__ModelProto *proto = narrow_text(env, text, types[t]);
@@ -487,7 +469,7 @@ static void test_forms_of_data(void **state)
         int32_t items[2] = {narrow(types[t], 1.5F), narrow(types[t], -2.0F)};
         tensor->n_float_data = 1; /* Of no meaning here. */
         tensor->float_data = (float[]){7.0F};
-        assert_int_equal(onnx_text_read(env, proto, NULL, &model), GRAFT_OK);
+        CHECK_OK(onnx_text_read(env, proto, NULL, &model));
         assert_true(((const float *)model->weights[0].data)[0] == 1.5F);
         tensor->n_float_data = 0;
         tensor->float_data = NULL;
@@ -499,10 +481,10 @@ static void test_forms_of_data(void **state)
         tensor->raw_data.len = 0;
         tensor->n_int32_data = 2;
         tensor->int32_data = items;
-        assert_int_equal(onnx_text_read(env, proto, NULL, &model), GRAFT_OK);
+        CHECK_OK(onnx_text_read(env, proto, NULL, &model));
         const float *data = model->weights[0].data;
         assert_true(data[0] == 1.5F && data[1] == -2.0F);
-        assert_int_equal(onnx_text_read(env, proto, NULL, &model), GRAFT_OK);
+        CHECK_OK(onnx_text_read(env, proto, NULL, &model));
         assert_true(data == model->weights[0].data); /* Widened once. */
         tensor->n_int32_data = 1;
         check_failed(env, onnx_text_read(env, proto, NULL, &model), GRAFT_BAD_INPUT,
@@ -513,13 +495,12 @@ static void test_forms_of_data(void **state)
 
 /* An island of another type, as normalisations are exported: the graph's constants have the type of
  * most of it, so the numbers of the island stay weights, and its nodes are understood. */
-static void test_numbers_of_another_type(void **state)
+CHECK_CASE(test_numbers_of_another_type)
 {
     static const char text[] =
         "input x 2 4; weight w 4 4; weight v 4; weight e = 0.5; weight k = 2; node MatMul x w -> a;"
         "node Add a v -> b; node Cast b -> c : to=1; node Add c e -> d; node Div d c -> f;"
         "node Cast f -> g : to=10; node Mul g k -> y; output y; output f";
-    graft_env *env = *state;
     graft_model *model = NULL;
     Onnx__ModelProto *proto = onnx_text_message(env->life, text);
     for (size_t i = 0; i < 4; i++) {
@@ -529,31 +510,9 @@ static void test_numbers_of_another_type(void **state)
     }
     narrow_port(proto->graph->input[0], GRAFT_DTYPE_F16);
     narrow_port(proto->graph->output[0], GRAFT_DTYPE_F16);
-    assert_int_equal(onnx_text_read(env, proto, NULL, &model), GRAFT_OK);
+    CHECK_OK(onnx_text_read(env, proto, NULL, &model));
     assert_int_equal(model->graph.dtype, GRAFT_DTYPE_F16);
     assert_int_equal(model->opaque_count, 2); /* The casts. */
     check_sound(env, &model->graph);
-    assert_int_equal(pack_anew(env, model, &proto), GRAFT_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_there_and_back),
-        CHECK_TEST(test_rounded),
-        CHECK_TEST(test_fits),
-        CHECK_TEST(test_engine_takes_one_type),
-        CHECK_TEST(test_constants_have_a_type),
-        CHECK_TEST(test_read_as_binary32),
-        CHECK_TEST(test_written_in_their_type),
-        CHECK_TEST(test_weights_are_rounded_once),
-        CHECK_TEST(test_numbers_come_back),
-        CHECK_TEST(test_numbers_of_another_type),
-        CHECK_TEST(test_weights_that_do_not_fit),
-        CHECK_TEST(test_weights_that_are_no_numbers),
-        CHECK_TEST(test_mixtures),
-        CHECK_TEST(test_taken_for_binary32),
-        CHECK_TEST(test_forms_of_data),
-    };
-    return cmocka_run_group_tests_name("halves", tests, NULL, NULL);
+    CHECK_OK(pack_anew(env, model, &proto));
 }

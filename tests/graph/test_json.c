@@ -29,9 +29,8 @@ static void check_line(graft_json *json, const char *want)
     free(line);
 }
 
-static void test_members_in_order(void **state)
+CHECK_CASE(test_members_in_order)
 {
-    graft_env *env = *state;
     graft_json json;
     graft_json_begin(&json, env->scratch);
     graft_json_string(&json, "b", "x");
@@ -45,9 +44,8 @@ static void test_members_in_order(void **state)
                       "\"no\": false, \"none\": null, \"list\": [1, 2]}\n");
 }
 
-static void test_lists_of_objects(void **state)
+CHECK_CASE(test_lists_of_objects)
 {
-    graft_env *env = *state;
     graft_json json;
     graft_json one;
     graft_buffer list = {.arena = env->scratch};
@@ -64,15 +62,14 @@ static void test_lists_of_objects(void **state)
     check_line(&json, "{\"none\": [], \"two\": [{\"i\": 1},\n{\"i\": 2}], \"object\": {}}\n");
 }
 
-static void test_empty_object(void **state)
+CHECK_CASE(test_empty_object)
 {
-    graft_env *env = *state;
     graft_json json;
     graft_json_begin(&json, env->scratch);
     check_line(&json, "{}\n");
 }
 
-static void test_texts_are_escaped(void **state)
+CHECK_CASE(test_texts_are_escaped)
 {
     static const struct {
         const char *text;
@@ -91,7 +88,6 @@ static void test_texts_are_escaped(void **state)
         {"\xed\xa0\x80",                         "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"            },
         {"\xf4\x90\x80\x80",                     "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         graft_json json;
         graft_json_begin(&json, env->scratch);
@@ -102,7 +98,7 @@ static void test_texts_are_escaped(void **state)
     }
 }
 
-static void test_numbers_are_short(void **state)
+CHECK_CASE(test_numbers_are_short)
 {
     static const struct {
         double value;
@@ -122,7 +118,6 @@ static void test_numbers_are_short(void **state)
         {INFINITY,  "null"                   },
         {-INFINITY, "null"                   },
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         graft_json json;
         graft_json_begin(&json, env->scratch);
@@ -132,9 +127,8 @@ static void test_numbers_are_short(void **state)
 }
 
 /* Any bits that are a finite number. */
-static void test_numbers_read_back(void **state)
+CHECK_CASE(test_numbers_read_back)
 {
-    graft_env *env = *state;
     graft_rng rng;
     graft_rng_seed(&rng, 1);
     for (int i = 0; i < 20000; i++) {
@@ -157,9 +151,8 @@ static void test_numbers_read_back(void **state)
 }
 
 /* The line is assembled whole: a full disk is left in the stream for the program's end to find. */
-static void test_write_errors_stay_in_the_stream(void **state)
+CHECK_CASE(test_write_errors_stay_in_the_stream)
 {
-    graft_env *env = *state;
     FILE *full = fopen("/dev/full", "w");
     if (full == NULL) {
         CHECK_SKIP("no /dev/full here");
@@ -172,9 +165,8 @@ static void test_write_errors_stay_in_the_stream(void **state)
 }
 
 /* A list, and an object that is wanted as text. */
-static void test_lists(void **state)
+CHECK_CASE(test_lists)
 {
-    graft_env *env = *state;
     const char *const texts[] = {"a \"b\"", "", "c"};
     graft_json json;
     graft_json_begin(&json, env->scratch);
@@ -183,19 +175,4 @@ static void test_lists(void **state)
     (void)graft_json_line(&json);
     assert_string_equal(json.text.data,
                         "{\"some\": [\"a \\\"b\\\"\", \"\", \"c\"], \"none\": []}\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_members_in_order),
-        CHECK_TEST(test_empty_object),
-        CHECK_TEST(test_lists_of_objects),
-        CHECK_TEST(test_texts_are_escaped),
-        CHECK_TEST(test_numbers_are_short),
-        CHECK_TEST(test_numbers_read_back),
-        CHECK_TEST(test_lists),
-        CHECK_TEST(test_write_errors_stay_in_the_stream),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,7 +81,7 @@ static size_t count_of(const char *text, const char *part)
     return count;
 }
 
-static void test_levels(void **state)
+CHECK_CASE(test_levels)
 {
     static const struct {
         int verbosity;
@@ -91,7 +91,6 @@ static void test_levels(void **state)
         {1, "graft: error 0\ngraft: event 1\n"                 },
         {2, "graft: error 0\ngraft: event 1\ngraft: detail 2\n"},
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         capture c;
         env->verbosity = rows[i].verbosity;
@@ -115,9 +114,8 @@ static void run_progress(graft_env *env, uint64_t total)
 }
 
 /* In a file: one line for each tenth and one at the end, no control characters. */
-static void test_progress_in_a_file(void **state)
+CHECK_CASE(test_progress_in_a_file)
 {
-    graft_env *env = *state;
     env->verbosity = 1;
     capture c;
     begin_pipe(&c);
@@ -133,9 +131,8 @@ static void test_progress_in_a_file(void **state)
     assert_null(strchr(c.text, '\033'));
 }
 
-static void test_progress_of_few_steps(void **state)
+CHECK_CASE(test_progress_of_few_steps)
 {
-    graft_env *env = *state;
     env->verbosity = 1;
     static const uint64_t totals[] = {0, 1, 3};
     for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++) {
@@ -147,9 +144,8 @@ static void test_progress_of_few_steps(void **state)
     }
 }
 
-static void test_progress_quiet(void **state)
+CHECK_CASE(test_progress_quiet)
 {
-    graft_env *env = *state;
     env->verbosity = 0;
     capture c;
     begin_pipe(&c);
@@ -159,9 +155,8 @@ static void test_progress_quiet(void **state)
 }
 
 /* On a terminal: redrawn in place, seldom, and never wider than the window. */
-static void test_progress_on_a_terminal(void **state)
+CHECK_CASE(test_progress_on_a_terminal)
 {
-    graft_env *env = *state;
     env->verbosity = 1;
     capture c;
     if (!begin_terminal(&c, 60)) {
@@ -182,9 +177,8 @@ static void test_progress_on_a_terminal(void **state)
     }
 }
 
-static void test_clock_advances(void **state)
+CHECK_CASE(test_clock_advances)
 {
-    (void)state;
     uint64_t before = graft_clock_ns();
     (void)usleep(2000);
     uint64_t after = graft_clock_ns();
@@ -192,9 +186,8 @@ static void test_clock_advances(void **state)
 }
 
 /* In a child: the first signal is noted, the second kills. */
-static void test_interrupts(void **state)
+CHECK_CASE(test_interrupts)
 {
-    (void)state;
     static const int signals[] = {SIGINT, SIGTERM};
     for (size_t i = 0; i < 2; i++) {
         pid_t child = fork();
@@ -216,18 +209,4 @@ static void test_interrupts(void **state)
         assert_true(WIFSIGNALED(status));
         assert_int_equal(WTERMSIG(status), signals[1 - i]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_levels),
-        CHECK_TEST(test_progress_in_a_file),
-        CHECK_TEST(test_progress_of_few_steps),
-        CHECK_TEST(test_progress_quiet),
-        CHECK_TEST(test_progress_on_a_terminal),
-        cmocka_unit_test(test_clock_advances),
-        cmocka_unit_test(test_interrupts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,9 +75,8 @@ static void compare_matches(graft_env *env, const graft_graph *graph, const graf
     }
 }
 
-static void test_all_matches_once(void **state)
+CHECK_CASE(test_all_matches_once)
 {
-    graft_env *env = *state;
     known_rules known = known_rules_true(env, env->life);
     match_list *lists = GRAFT_NEW(env->life, match_list, 2);
     uint64_t found = 0;
@@ -99,12 +98,4 @@ static void test_all_matches_once(void **state)
     }
     print_message("# %llu matches in %d graphs\n", (unsigned long long)found, GRAPHS);
     assert_true(found > GRAPHS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_all_matches_once),
-    };
-    return cmocka_run_group_tests_name("matching", tests, NULL, NULL);
 }

@@ -2,9 +2,8 @@
 #include "graph/names.h"
 #include "tests/support/check.h"
 
-static void test_many_names(void **state)
+CHECK_CASE(test_many_names)
 {
-    graft_env *env = *state;
     enum { COUNT = 5000 };
     graft_names *names = graft_names_new(env->life);
     for (uint32_t i = 0; i < COUNT; i++) {
@@ -22,10 +21,4 @@ static void test_many_names(void **state)
     assert_int_equal(graft_names_find(names, "name_7"), 70);
     assert_int_equal(graft_names_find(names, "new"), 71);
     assert_int_equal(graft_names_find(names, "name_8"), 8);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_many_names)};
-    return cmocka_run_group_tests_name("names", tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@ static graft_bytes read_corpus(graft_env *env, const char *name)
 {
     graft_bytes bytes = {.file = graft_arena_printf(env->life, "%s%s", corpus, name)};
     uint8_t *data = NULL;
-    assert_int_equal(graft_file_read(env, env->life, bytes.file, &data, &bytes.size), GRAFT_OK);
+    CHECK_OK(graft_file_read(env, env->life, bytes.file, &data, &bytes.size));
     bytes.data = data;
     return bytes;
 }
@@ -26,13 +26,11 @@ static void check_tensor(const graft_run_tensor *tensor, const char *name, uint8
     assert_true(rank == 0 || tensor->shape.dims[rank - 1] == last);
 }
 
-static void test_numpy(void **state)
+CHECK_CASE(test_numpy)
 {
-    graft_env *env = *state;
     graft_run_tensor *t = NULL;
     uint32_t count = 0;
-    assert_int_equal(graft_npz_parse(env, env->life, read_corpus(env, "stored.npz"), &t, &count),
-                     GRAFT_OK);
+    CHECK_OK(graft_npz_parse(env, env->life, read_corpus(env, "stored.npz"), &t, &count));
     assert_int_equal(count, 8);
     check_tensor(&t[0], "a", GRAFT_DTYPE_F32, 2, 3);
     check_tensor(&t[1], "b", GRAFT_DTYPE_I64, 0, 0);
@@ -46,16 +44,14 @@ static void test_numpy(void **state)
         assert_int_equal((int)((const float *)t[0].data)[i], (int)i);
     }
     assert_int_equal(*(const int64_t *)t[1].data, 3);
-    assert_int_equal(graft_npz_parse(env, env->life, read_corpus(env, "deflated.npz"), &t, &count),
-                     GRAFT_OK);
+    CHECK_OK(graft_npz_parse(env, env->life, read_corpus(env, "deflated.npz"), &t, &count));
     assert_int_equal(count, 1);
     check_tensor(&t[0], "a", GRAFT_DTYPE_F32, 2, 50);
-    assert_int_equal(graft_npz_parse(env, env->life, read_corpus(env, "version3.npz"), &t, &count),
-                     GRAFT_OK);
+    CHECK_OK(graft_npz_parse(env, env->life, read_corpus(env, "version3.npz"), &t, &count));
     check_tensor(&t[0], "a", GRAFT_DTYPE_F32, 1, 2);
 }
 
-static void test_faults(void **state)
+CHECK_CASE(test_faults)
 {
     static const struct {
         const char *file;
@@ -86,7 +82,6 @@ static void test_faults(void **state)
         {"twice.npz",      "array 'a': its header is not that",  GRAFT_BAD_INPUT  },
         {"no_shape.npz",   "array 'a': its header is not that",  GRAFT_BAD_INPUT  },
     };
-    graft_env *env = *state;
     graft_run_tensor *t = NULL;
     uint32_t count = 0;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -99,10 +94,9 @@ static void test_faults(void **state)
 }
 
 /* A byte of the data that is another is no other array. */
-static void test_damage(void **state)
+CHECK_CASE(test_damage)
 {
     static const char *const files[] = {"stored.npz", "deflated.npz"};
-    graft_env *env = *state;
     graft_run_tensor *t = NULL;
     uint32_t count = 0;
     for (size_t f = 0; f < 2; f++) {
@@ -123,9 +117,8 @@ static void test_damage(void **state)
     }
 }
 
-static void test_refuses_to_pack(void **state)
+CHECK_CASE(test_refuses_to_pack)
 {
-    graft_env *env = *state;
     float datum = 0.0F;
     graft_bytes bytes = {.file = "x.npz"};
     const graft_run_tensor half = {
@@ -134,15 +127,4 @@ static void test_refuses_to_pack(void **state)
     };
     check_failed(env, graft_npz_pack(env, env->life, &half, 1, &bytes), GRAFT_UNSUPPORTED,
                  "x.npz: 'b' has a type or name that .npz lacks");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_numpy),
-        CHECK_TEST(test_faults),
-        CHECK_TEST(test_damage),
-        CHECK_TEST(test_refuses_to_pack),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -614,11 +614,11 @@ static void test_coverage_is_current(void **state)
     graft_buffer text = write_coverage(test->all);
     const char *target = getenv("GRAFT_WRITE_COVERAGE");
     if (target != NULL) {
-        assert_int_equal(graft_file_write(&env, target, text.data, text.size), GRAFT_OK);
+        CHECK_OK(graft_file_write(&env, target, text.data, text.size));
     }
     uint8_t *data = NULL;
     size_t size = 0;
-    assert_int_equal(graft_file_read(&env, env.life, coverage_path, &data, &size), GRAFT_OK);
+    CHECK_OK(graft_file_read(&env, env.life, coverage_path, &data, &size));
     if (size != text.size || memcmp(data, text.data, size) != 0) {
         fail_msg("%s is not what the cases give: run this program with GRAFT_WRITE_COVERAGE=%s",
                  coverage_path, coverage_path);

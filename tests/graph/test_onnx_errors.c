@@ -31,9 +31,8 @@ static const error_row rows[] = {
      "node If c -> y : then_branch=@t else_branch=@t; output y",                                        "test.onnx: node 0 'n1' (If) depends on its own output", GRAFT_BAD_INPUT},
 };
 
-static void test_rows(void **state)
+CHECK_CASE(test_rows)
 {
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         graft_model *model = NULL;
         print_message("# %s\n", rows[i].name);
@@ -56,9 +55,8 @@ static void expect_error(graft_env *env, Onnx__ModelProto *proto, const char *me
 
 static const char weighted[] = "input x 2 3; weight w 2 3; node Add x w -> y; output y";
 
-static void test_tensor_data(void **state)
+CHECK_CASE(test_tensor_data)
 {
-    graft_env *env = *state;
     Onnx__ModelProto *proto = onnx_text_message(env->life, weighted);
     Onnx__TensorProto *w = proto->graph->initializer[0];
     w->raw_data.len = 20;
@@ -76,9 +74,8 @@ static void test_tensor_data(void **state)
     expect_error(env, proto, "initializer 0 has no name");
 }
 
-static void test_constant_data(void **state)
+CHECK_CASE(test_constant_data)
 {
-    graft_env *env = *state;
     const int64_t dims[1] = {3};
     const float data[3] = {1.0F, 2.0F, 3.0F};
     Onnx__ModelProto *proto =
@@ -91,9 +88,8 @@ static void test_constant_data(void **state)
     expect_error(env, proto, "tensor '' has 8 bytes where its shape needs 12");
 }
 
-static void test_no_graph(void **state)
+CHECK_CASE(test_no_graph)
 {
-    graft_env *env = *state;
     Onnx__ModelProto *proto = onnx_text_message(env->life, weighted);
     proto->n_opset_import = 0;
     expect_error(env, proto, "not a whole ONNX model: it has no opset_import");
@@ -103,9 +99,8 @@ static void test_no_graph(void **state)
     expect_error(env, proto, "test.onnx: not an ONNX model: it has no graph");
 }
 
-static void test_external_data_out_of_reach(void **state)
+CHECK_CASE(test_external_data_out_of_reach)
 {
-    graft_env *env = *state;
     static const char *const places[] = {"", "/etc/passwd", "../x", "a/../../x", ".."};
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
         Onnx__ModelProto *proto = onnx_text_message(env->life, weighted);
@@ -123,9 +118,8 @@ static void test_external_data_out_of_reach(void **state)
     }
 }
 
-static void test_options(void **state)
+CHECK_CASE(test_options)
 {
-    graft_env *env = *state;
     const graft_model_size sizes[] = {
         {.name = "N", .value = 0},
         {.name = "M", .value = 4}
@@ -151,9 +145,8 @@ static const char everything[] =
     "node If c -> g : then_branch=@t else_branch=@t; info b 3 2; output f; output g 1 3";
 
 /* A model that is cut off is never a model, and the message names the byte. */
-static void test_truncation(void **state)
+CHECK_CASE(test_truncation)
 {
-    graft_env *env = *state;
     uint8_t *whole = NULL;
     size_t size = 0;
     onnx_text_bytes(env->life, everything, &whole, &size);
@@ -171,9 +164,8 @@ static void test_truncation(void **state)
 }
 
 /* Every byte changed in turn: an error or a model, which can be written again, but no crash. */
-static void test_changed_bytes(void **state)
+CHECK_CASE(test_changed_bytes)
 {
-    graft_env *env = *state;
     uint8_t *whole = NULL;
     size_t size = 0;
     uint32_t models = 0;
@@ -188,9 +180,7 @@ static void test_changed_bytes(void **state)
             if (graft_model_parse(env, env->unit, (graft_bytes){"x.onnx", whole, size}, NULL,
                                   &model) == GRAFT_OK) {
                 models++;
-                assert_int_equal(
-                    graft_model_pack(env, env->unit, model, &model->graph, &data, &bytes),
-                    GRAFT_OK);
+                CHECK_OK(graft_model_pack(env, env->unit, model, &model->graph, &data, &bytes));
             } else {
                 assert_non_null(strstr(env->message, "x.onnx"));
             }
@@ -202,32 +192,17 @@ static void test_changed_bytes(void **state)
     assert_true(models > 0);
 }
 
-static void test_files(void **state)
+CHECK_CASE(test_files)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    char *path = graft_arena_printf(env->life, "%s/x.onnx", folder);
+    char *path = check_path("x.onnx");
     graft_model *model = NULL;
     check_failed(env, graft_model_read(env, env->life, path, NULL, &model), GRAFT_IO,
                  "x.onnx: cannot open: No such file or directory");
-    assert_int_equal(graft_file_write(env, path, "garbage", 7), GRAFT_OK);
+    CHECK_OK(graft_file_write(env, path, "garbage", 7));
     check_failed(env, graft_model_read(env, env->life, path, NULL, &model), GRAFT_BAD_INPUT,
                  "x.onnx: byte 0: ");
-    assert_int_equal(graft_file_write(env, path, "", 0), GRAFT_OK);
+    CHECK_OK(graft_file_write(env, path, "", 0));
     check_failed(env, graft_model_read(env, env->life, path, NULL, &model), GRAFT_BAD_INPUT,
                  "x.onnx: not an ONNX model: it has no graph");
     assert_null(model);
-    check_folder_remove(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_rows),          CHECK_TEST(test_tensor_data),
-        CHECK_TEST(test_constant_data), CHECK_TEST(test_no_graph),
-        CHECK_TEST(test_options),       CHECK_TEST(test_external_data_out_of_reach),
-        CHECK_TEST(test_truncation),    CHECK_TEST(test_changed_bytes),
-        CHECK_TEST(test_files),
-    };
-    return cmocka_run_group_tests_name("onnx_errors", tests, NULL, NULL);
 }

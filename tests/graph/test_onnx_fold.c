@@ -86,8 +86,6 @@ static const fold_row rows[] = {
     {"what depends on data",           "node NonZero x -> a; node Gather a z -> d",                    "-"                },
 };
 
-enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
-
 static const char *print_weight(graft_arena *arena, const graft_model_weight *weight)
 {
     char *text = graft_arena_printf(arena, "%s", "");
@@ -100,12 +98,9 @@ static const char *print_weight(graft_arena *arena, const graft_model_weight *we
     return weight->shape.rank == 0 ? graft_arena_printf(arena, "(%s)", text) : text;
 }
 
-static void test_row(void **state)
+CHECK_ROWS(test_row, rows)
 {
-    const fold_row *row = *state;
-    void *opened = NULL;
-    assert_int_equal(check_open_env(&opened), 0);
-    graft_env *env = opened;
+    const fold_row *row = place;
     const char *text = "-";
     graft_model *model = onnx_text_model(
         env, graft_arena_printf(env->life, "%s%s; node Magic d -> y; output y", head, row->nodes));
@@ -117,15 +112,4 @@ static void test_row(void **state)
         }
     }
     assert_string_equal(text, row->numbers);
-    assert_int_equal(check_close_env(&opened), 0);
-}
-
-int main(void)
-{
-    struct CMUnitTest tests[ROW_COUNT];
-    for (size_t i = 0; i < ROW_COUNT; i++) {
-        tests[i] = (struct CMUnitTest){.name = rows[i].name, .test_func = test_row};
-        memcpy(&tests[i].initial_state, &(const void *){&rows[i]}, sizeof(void *));
-    }
-    return cmocka_run_group_tests_name("onnx_fold", tests, NULL, NULL);
 }

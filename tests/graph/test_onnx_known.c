@@ -100,10 +100,9 @@ static const covered_row known_rows[] = {
     {"Trilu",           2, 0},
 };
 
-static void test_constants(void **state)
+CHECK_CASE(test_constants)
 {
     enum { ROWS = sizeof(known_rows) / sizeof(known_rows[0]) };
-    graft_env *env = *state;
     covered_row rows[ROWS];
     uint32_t count = 0;
     const char *const *names = onnx_data_list(env->life, &count);
@@ -133,7 +132,7 @@ static void test_constants(void **state)
 
 /* ----------------------------------------------------------------------- shapes */
 
-static void test_shapes(void **state)
+CHECK_CASE(test_shapes)
 {
 #ifdef GRAFT_WITH_LIBONNX
     static const covered_row wanted[] = {
@@ -152,7 +151,6 @@ static void test_shapes(void **state)
         {"Pad",             2,  0},
     };
     enum { ROWS = sizeof(wanted) / sizeof(wanted[0]) };
-    graft_env *env = *state;
     covered_row rows[ROWS];
     uint32_t count = 0;
     const char *const *names = onnx_data_list(env->life, &count);
@@ -181,13 +179,6 @@ static void test_shapes(void **state)
     }
     check_counts(rows, ROWS);
 #else
-    (void)state;
     CHECK_SKIP("built without libonnx-dev");
 #endif
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_constants), CHECK_TEST(test_shapes)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

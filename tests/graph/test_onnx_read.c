@@ -337,26 +337,18 @@ static const read_row rows[] = {
 };
 /* clang-format on */
 
-enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
-
-/* The row comes in as the case's initial state. */
-static void test_row(void **state)
+CHECK_ROWS(test_row, rows)
 {
-    const read_row *row = *state;
-    void *opened = NULL;
-    assert_int_equal(check_open_env(&opened), 0);
-    graft_env *env = opened;
+    const read_row *row = place;
     graft_model *model = onnx_text_model(env, row->model);
     assert_string_equal(onnx_text_print(env->unit, model, &model->graph), row->graph);
     size_t bytes = graft_order_bytes(&model->graph.limits);
     assert_null(graft_graph_check(&model->graph, graft_arena_alloc(env->unit, bytes), bytes));
-    assert_int_equal(check_close_env(&opened), 0);
 }
 
 /* s = scale / sqrt(variance + epsilon), t = bias - mean s. */
-static void test_batch_norm_numbers(void **state)
+CHECK_CASE(test_batch_norm_numbers)
 {
-    graft_env *env = *state;
     graft_model *model = onnx_text_model(
         env, "input x 1 2 3; weight s 2 = 3 4; weight b 2 = 1 7; weight m 2 = 2 -1;"
              "weight v 2 = 3 15; node BatchNormalization x s b m v -> y : epsilon=1.0; output y");
@@ -371,15 +363,4 @@ static void test_batch_norm_numbers(void **state)
         const float *data = model->weights[value->source].data;
         assert_true(data[0] == expected[k][0] && data[1] == expected[k][1]);
     }
-}
-
-int main(void)
-{
-    struct CMUnitTest tests[ROW_COUNT + 1];
-    for (size_t i = 0; i < ROW_COUNT; i++) {
-        tests[i] = (struct CMUnitTest){.name = rows[i].name, .test_func = test_row};
-        memcpy(&tests[i].initial_state, &(const void *){&rows[i]}, sizeof(void *));
-    }
-    tests[ROW_COUNT] = (struct CMUnitTest)CHECK_TEST(test_batch_norm_numbers);
-    return cmocka_run_group_tests_name("onnx_read", tests, NULL, NULL);
 }

@@ -82,7 +82,7 @@ static const whole_row rows[] = {
 };
 /* clang-format on */
 
-enum { ROWS = sizeof(rows) / sizeof(rows[0]), COPIES_MOST = 3 };
+enum { COPIES_MOST = 3 };
 
 typedef enum { UNTOUCHED, REWRITE_ELSEWHERE, REWRITE_BEFORE, SITUATIONS } situation;
 
@@ -125,11 +125,10 @@ static Onnx__GraphProto *write_graph(graft_env *env, const char *folder, const g
     ProtobufCMessage *message = NULL;
     graft_status status = graft_model_write(env, model, graph, path, &options);
     assert_string_equal(env->message, "");
-    assert_int_equal(status, GRAFT_OK);
-    assert_int_equal(graft_file_read(env, env->unit, path, &data, &size), GRAFT_OK);
-    assert_int_equal(graft_wire_decode(env, env->unit, (graft_bytes){"written", data, size},
-                                       &onnx__model_proto__descriptor, &message),
-                     GRAFT_OK);
+    CHECK_OK(status);
+    CHECK_OK(graft_file_read(env, env->unit, path, &data, &size));
+    CHECK_OK(graft_wire_decode(env, env->unit, (graft_bytes){"written", data, size},
+                               &onnx__model_proto__descriptor, &message));
     return ((Onnx__ModelProto *)message)->graph;
 }
 
@@ -191,29 +190,23 @@ static void check_row(graft_env *env, const char *folder, const whole_row *row, 
     assert_int_equal(out->n_node, kept + (where == REWRITE_ELSEWHERE));
 }
 
-static void test_row(void **state)
+CHECK_ROWS(test_row, rows)
 {
-    const whole_row *row = *state;
-    void *opened = NULL;
-    assert_int_equal(check_open_env(&opened), 0);
-    graft_env *env = opened;
-    char *folder = check_folder_make();
+    const whole_row *row = place;
+    char *folder = check_folder();
     for (uint32_t copies = 1; copies <= COPIES_MOST; copies++) {
         for (int where = 0; where < SITUATIONS; where++) {
             check_row(env, folder, row, copies, (situation)where);
             graft_arena_reset(env->unit);
         }
     }
-    check_folder_remove(folder);
-    assert_int_equal(check_close_env(&opened), 0);
 }
 
 /* Pairs over one input: of two nodes that begin alike neither is written with the other's parts;
  * two that are equal throughout are written once. */
-static void test_pairs(void **state)
+CHECK_CASE(test_pairs)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     static const char *const nodes[] = {
         "HardSwish x -> %",
         "HardSigmoid x -> % : alpha=0.16666667 beta=0.5",
@@ -259,15 +252,13 @@ static void test_pairs(void **state)
             graft_arena_reset(env->unit);
         }
     }
-    check_folder_remove(folder);
 }
 
 /* What a rule made may equal what an ONNX node gives: then it is that. Nothing is left of what only
  * the one that went had read. */
-static void test_made_and_read(void **state)
+CHECK_CASE(test_made_and_read)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     graft_index node = GRAFT_NONE;
     graft_model *model =
         onnx_text_model(env, "input x 2; node Neg x -> m; node Relu m -> a; node Abs x -> b;"
@@ -282,27 +273,12 @@ static void test_made_and_read(void **state)
     }
     assert_int_not_equal(neg, GRAFT_NONE);
     graft_index inputs[2] = {graft_node_input(graph, neg, 0), graft_node_input(graph, neg, 1)};
-    assert_int_equal(graft_graph_add_node(graph, GRAFT_OP_mul, NULL, inputs, GRAFT_NONE, &node),
-                     GRAFT_OK);
+    CHECK_OK(graft_graph_add_node(graph, GRAFT_OP_mul, NULL, inputs, GRAFT_NONE, &node));
     graft_index made = graft_node_output(graph, node, 0);
-    assert_int_equal(graft_graph_add_node(graph, GRAFT_OP_relu, NULL, &made, GRAFT_NONE, &node),
-                     GRAFT_OK);
+    CHECK_OK(graft_graph_add_node(graph, GRAFT_OP_relu, NULL, &made, GRAFT_NONE, &node));
     made = graft_node_output(graph, node, 0);
-    assert_int_equal(graft_graph_add_node(graph, GRAFT_OP_exp, NULL, &made, GRAFT_NONE, &node),
-                     GRAFT_OK);
+    CHECK_OK(graft_graph_add_node(graph, GRAFT_OP_exp, NULL, &made, GRAFT_NONE, &node));
     graph->outputs[1] = graft_node_output(graph, node, 0);
     assert_string_equal(onnx_text_print_proto(env->unit, write_graph(env, folder, model, graph)),
                         "Neg x -> m\nRelu m -> a\nExp a -> y\nIdentity y -> z\nout y z");
-    check_folder_remove(folder);
-}
-
-int main(void)
-{
-    struct CMUnitTest tests[ROWS + 2] = {[ROWS] = CHECK_TEST(test_pairs),
-                                         [ROWS + 1] = CHECK_TEST(test_made_and_read)};
-    for (size_t i = 0; i < ROWS; i++) {
-        tests[i] = (struct CMUnitTest){.name = rows[i].name, .test_func = test_row};
-        memcpy(&tests[i].initial_state, &(const void *){&rows[i]}, sizeof(void *));
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

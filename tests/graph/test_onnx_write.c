@@ -15,10 +15,9 @@ static Onnx__ModelProto *written(graft_env *env, const graft_model *model, const
     ProtobufCMessage *message = NULL;
     graft_status status = graft_model_pack(env, env->unit, model, graph, &data, &size);
     assert_string_equal(env->message, "");
-    assert_int_equal(status, GRAFT_OK);
-    assert_int_equal(graft_wire_decode(env, env->unit, (graft_bytes){"written", data, size},
-                                       &onnx__model_proto__descriptor, &message),
-                     GRAFT_OK);
+    CHECK_OK(status);
+    CHECK_OK(graft_wire_decode(env, env->unit, (graft_bytes){"written", data, size},
+                               &onnx__model_proto__descriptor, &message));
     return (Onnx__ModelProto *)message;
 }
 
@@ -219,29 +218,23 @@ static const write_row fused[] = {
      "output b",                                                                                                  "Split x -> a b c : split=1,2,3\nout a b"                           },
 };
 
-typedef struct {
-    const write_row *row;
-    bool fuse;
-} write_case;
-
-static void test_row(void **state)
+static void check_row(graft_env *env, const write_row *row, bool fuse)
 {
-    const write_case *c = *state;
-    void *opened = NULL;
-    assert_int_equal(check_open_env(&opened), 0);
-    graft_env *env = opened;
     uint32_t applied = 0;
-    graft_model *model = onnx_text_model(env, c->row->model);
-    graft_graph *graph = c->fuse ? variant_fused(env, env->life, model, &applied)
-                                 : variant_regenerated(env->life, model);
-    assert_true(!c->fuse || applied > 0);
-    assert_string_equal(written_text(env, model, graph), c->row->onnx);
-    assert_int_equal(check_close_env(&opened), 0);
+    graft_model *model = onnx_text_model(env, row->model);
+    graft_graph *graph = fuse ? variant_fused(env, env->life, model, &applied)
+                              : variant_regenerated(env->life, model);
+    assert_true(!fuse || applied > 0);
+    assert_string_equal(written_text(env, model, graph), row->onnx);
 }
+
+CHECK_ROWS(test_generated, generated) { check_row(env, place, false); }
+
+CHECK_ROWS(test_fused, fused) { check_row(env, place, true); }
 
 /* --------------------------------------------------------------------- what is not changed */
 
-static void test_unchanged_bytes(void **state)
+CHECK_CASE(test_unchanged_bytes)
 {
     static const char *const models[] = {
         "input x N 3 ?; ints s = -1 3; node Reshape x s -> y; output y",
@@ -255,7 +248,6 @@ static void test_unchanged_bytes(void **state)
         "input x 2; output x",
         "weight w 2; output w",
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
         uint8_t *before = NULL;
         uint8_t *after = NULL;
@@ -263,19 +255,16 @@ static void test_unchanged_bytes(void **state)
         size_t after_size = 0;
         graft_model *model = NULL;
         onnx_text_bytes(env->life, models[i], &before, &before_size);
-        assert_int_equal(graft_model_parse(env, env->life, (graft_bytes){"x", before, before_size},
-                                           NULL, &model),
-                         GRAFT_OK);
-        assert_int_equal(
-            graft_model_pack(env, env->life, model, &model->graph, &after, &after_size), GRAFT_OK);
+        CHECK_OK(graft_model_parse(env, env->life, (graft_bytes){"x", before, before_size}, NULL,
+                                   &model));
+        CHECK_OK(graft_model_pack(env, env->life, model, &model->graph, &after, &after_size));
         assert_int_equal(before_size, after_size);
         assert_memory_equal(before, after, before_size);
     }
 }
 
-static void test_dead_parts_are_dropped(void **state)
+CHECK_CASE(test_dead_parts_are_dropped)
 {
-    graft_env *env = *state;
     graft_model *model = onnx_text_model(
         env, "input x 2; input unused 3; weight w 2; weight gone 2; node Exp b -> y;"
              "node Add x w -> b; node Relu x -> dead; info dead 2; info b 2; output y");
@@ -289,10 +278,9 @@ static void test_dead_parts_are_dropped(void **state)
 
 /* What Graft does not know of a message survives: here field 2000 of the model, the graph, a node.
  */
-static void test_unknown_fields(void **state)
+CHECK_CASE(test_unknown_fields)
 {
     static const uint8_t payload[] = {0x03, 'a', 'b', 'c'};
-    graft_env *env = *state;
     uint8_t *data = NULL;
     size_t size = 0;
     graft_model *model = NULL;
@@ -308,8 +296,7 @@ static void test_unknown_fields(void **state)
         holders[i]->unknown_fields = &field;
     }
     graft_wire_encode(env->life, &proto->base, &data, &size);
-    assert_int_equal(
-        graft_model_parse(env, env->life, (graft_bytes){"x", data, size}, NULL, &model), GRAFT_OK);
+    CHECK_OK(graft_model_parse(env, env->life, (graft_bytes){"x", data, size}, NULL, &model));
     Onnx__ModelProto *out = written(env, model, &model->graph);
     ProtobufCMessage *kept[] = {&out->base, &out->graph->base, &out->graph->node[0]->base};
     for (size_t i = 0; i < 3; i++) {
@@ -319,9 +306,8 @@ static void test_unknown_fields(void **state)
     }
 }
 
-static void test_texts_of_the_model(void **state)
+CHECK_CASE(test_texts_of_the_model)
 {
-    graft_env *env = *state;
     uint32_t applied = 0;
     Onnx__ModelProto *proto =
         onnx_text_message(env->life, "input x 2; node Relu x -> a; node Identity a -> y; output y");
@@ -336,7 +322,7 @@ static void test_texts_of_the_model(void **state)
     proto->n_metadata_props = 1;
     proto->metadata_props = entries;
     graft_model *model = NULL;
-    assert_int_equal(onnx_text_read(env, proto, NULL, &model), GRAFT_OK);
+    CHECK_OK(onnx_text_read(env, proto, NULL, &model));
     graft_graph *graph = variant_fused(env, env->life, model, &applied);
     Onnx__ModelProto *out = written(env, model, graph);
     assert_string_equal(out->doc_string, "of the model");
@@ -348,19 +334,16 @@ static void test_texts_of_the_model(void **state)
 }
 
 /* A rule that reads what was inside an ONNX node breaks the node up. */
-static void test_inner_value_is_read(void **state)
+CHECK_CASE(test_inner_value_is_read)
 {
-    graft_env *env = *state;
     graft_index node = GRAFT_NONE;
     graft_model *model =
         onnx_text_model(env, "input a 2; input b 2; input c 2; node Sum a b c -> y; output y");
     graft_graph *graph = graft_model_graph_copy(env->life, &model->graph);
     graft_index inner = graft_node_output(graph, 0, 0);
-    assert_int_equal(graft_graph_add_node(graph, GRAFT_OP_relu, NULL, &inner, GRAFT_NONE, &node),
-                     GRAFT_OK);
+    CHECK_OK(graft_graph_add_node(graph, GRAFT_OP_relu, NULL, &inner, GRAFT_NONE, &node));
     graft_index inputs[2] = {graph->outputs[0], graft_node_output(graph, node, 0)};
-    assert_int_equal(graft_graph_add_node(graph, GRAFT_OP_mul, NULL, inputs, GRAFT_NONE, &node),
-                     GRAFT_OK);
+    CHECK_OK(graft_graph_add_node(graph, GRAFT_OP_mul, NULL, inputs, GRAFT_NONE, &node));
     graph->outputs[0] = graft_node_output(graph, node, 0);
     assert_string_equal(written_text(env, model, graph),
                         "Add a b -> graft_add_0\nAdd graft_add_0 c -> graft_y_1\n"
@@ -374,9 +357,8 @@ static int64_t size_of(const Onnx__ValueInfoProto *port, size_t axis)
     return port->type->tensor_type->shape->dim[axis]->dim_value;
 }
 
-static void test_bound_sizes(void **state)
+CHECK_CASE(test_bound_sizes)
 {
-    graft_env *env = *state;
     uint32_t applied = 0;
     const graft_model_size sizes[] = {
         {.name = "N",   .value = 4},
@@ -386,7 +368,7 @@ static void test_bound_sizes(void **state)
     graft_model *model = NULL;
     Onnx__ModelProto *proto = onnx_text_message(
         env->life, "input x N 3 ?; node Identity x -> a; node Relu a -> y; output y N 3 M");
-    assert_int_equal(onnx_text_read(env, proto, &options, &model), GRAFT_OK);
+    CHECK_OK(onnx_text_read(env, proto, &options, &model));
     assert_int_equal(model->size_count, 2);
     assert_int_equal(model->graph.values[model->graph.outputs[0]].shape.dims[0], 4);
     assert_int_equal(model->graph.values[model->graph.outputs[0]].shape.dims[2], 5);
@@ -403,9 +385,8 @@ static void test_bound_sizes(void **state)
 
 /* Before IR version 4 initializers are inputs too; one that is gone is no input any more, and new
  * ones need the later version. */
-static void test_old_initializers(void **state)
+CHECK_CASE(test_old_initializers)
 {
-    graft_env *env = *state;
     graft_model *model = onnx_text_model(
         env, "opset 8; ir 3; input x 2; input w 2; input gone 2; weight w 2; weight gone 2;"
              "node Exp w -> e; node Add x e -> y; output y");
@@ -420,9 +401,8 @@ static void test_old_initializers(void **state)
 }
 
 /* What makes much of little is not stored; what a rule makes of it is. */
-static void test_large_constants_stay_nodes(void **state)
+CHECK_CASE(test_large_constants_stay_nodes)
 {
-    graft_env *env = *state;
     uint32_t applied = 0;
     graft_model *model = onnx_text_model(
         env,
@@ -434,7 +414,7 @@ static void test_large_constants_stay_nodes(void **state)
     graft_graph *graph = variant_fused(env, env->life, model, &applied);
     assert_int_equal(applied, 3);
     graft_model_form form;
-    assert_int_equal(graft_model_form_of(env, model, graph, &form), GRAFT_OK);
+    CHECK_OK(graft_model_form_of(env, model, graph, &form));
     assert_int_equal(form.nodes, 4); /* The constants are none. */
     assert_int_equal(form.made, 2);
     assert_string_equal(
@@ -447,10 +427,9 @@ static void test_large_constants_stay_nodes(void **state)
 }
 
 /* More numbers than a node's longest plan has parts: each is an operator, and there is room. */
-static void test_many_numbers(void **state)
+CHECK_CASE(test_many_numbers)
 {
     enum { NUMBERS = 32 };
-    graft_env *env = *state;
     graft_buffer text = {.arena = env->life};
     graft_buffer_printf(&text, "input x 2; weight c = 1; node Sum x");
     for (uint32_t i = 0; i < NUMBERS; i++) {
@@ -463,9 +442,8 @@ static void test_many_numbers(void **state)
 }
 
 /* A node that is not touched finds what a ConstantOfShape gave it as a weight. */
-static void test_fills_of_settings_are_stored(void **state)
+CHECK_CASE(test_fills_of_settings_are_stored)
 {
-    graft_env *env = *state;
     uint32_t applied = 0;
     graft_model *model = onnx_text_model(
         env, "opset 9; input x 1 2 4 4; weight w 2 2 3 3; weight p 2; weight v 2; ints d = 2;"
@@ -483,10 +461,9 @@ static void test_fills_of_settings_are_stored(void **state)
 /* Weights are no inputs of a changed graph, whatever the version: a caller could set them, and
  * runtimes would not count on them. Version 3 alone has them there as a matter of form, and stays
  * when there are no new weights. */
-static void test_weights_among_inputs(void **state)
+CHECK_CASE(test_weights_among_inputs)
 {
     enum { IR_NEWEST = 13 };
-    graft_env *env = *state;
     for (uint32_t ir = 3; ir <= IR_NEWEST; ir++) {
         for (uint32_t folds = 0; folds < 2; folds++) {
             graft_model *model = onnx_text_model(
@@ -513,18 +490,17 @@ static void test_weights_among_inputs(void **state)
 
 /* Where the options ask for it, an initializer that is an input too is one that a caller may set: what
  * is computed from it is not known, and it is written as both; not so in files of IR version 3. */
-static void test_settable_weights(void **state)
+CHECK_CASE(test_settable_weights)
 {
     static const char text[] =
         "opset 8; ir %u; input x 2 3; input w 3; weight w 3 = 1 2 3; weight v 3 = 4 5 6;"
         "input u 2; weight u 2; node Mul w v -> z; node Relu x -> a; node Add a z -> y; output y";
-    graft_env *env = *state;
     const graft_model_options options = {.settable = true, .keep_open = true};
     for (uint32_t ir = 3; ir <= 4; ir++) {
         graft_model *model = NULL;
         Onnx__ModelProto *proto =
             onnx_text_message(env->life, graft_arena_printf(env->life, text, ir));
-        assert_int_equal(onnx_text_read(env, proto, &options, &model), GRAFT_OK);
+        CHECK_OK(onnx_text_read(env, proto, &options, &model));
         assert_int_equal(model->input_count, ir == 3 ? 1 : 3);
         const Onnx__ModelProto *out = written(env, model, variant_regenerated(env->unit, model));
         assert_int_equal(out->graph->n_input, ir == 3 ? 1 : 3);
@@ -545,9 +521,8 @@ static void test_settable_weights(void **state)
 }
 
 /* The same of sparse ones. */
-static void test_settable_sparse(void **state)
+CHECK_CASE(test_settable_sparse)
 {
-    graft_env *env = *state;
     for (uint32_t settable = 0; settable < 2; settable++) {
         const graft_model_options options = {.settable = settable == 1, .keep_open = true};
         graft_model *model = NULL;
@@ -562,7 +537,7 @@ static void test_settable_sparse(void **state)
         graph->sparse_initializer = &sparse;
         graph->n_sparse_initializer = 1;
         graph->n_initializer = 0;
-        assert_int_equal(onnx_text_read(env, proto, &options, &model), GRAFT_OK);
+        CHECK_OK(onnx_text_read(env, proto, &options, &model));
         assert_int_equal(model->input_count, settable == 1 ? 2 : 1);
         const Onnx__ModelProto *out = written(env, model, &model->graph);
         assert_int_equal(out->graph->n_sparse_initializer, 1);
@@ -572,9 +547,8 @@ static void test_settable_sparse(void **state)
     }
 }
 
-static void test_old_opsets(void **state)
+CHECK_CASE(test_old_opsets)
 {
-    graft_env *env = *state;
     uint8_t *data = NULL;
     size_t size = 0;
     static const char *const models[] = {
@@ -595,7 +569,7 @@ static void test_old_opsets(void **state)
     }
 }
 
-static void test_forms_of_old_opsets(void **state)
+CHECK_CASE(test_forms_of_old_opsets)
 {
     static const struct {
         uint32_t op;
@@ -610,7 +584,6 @@ static void test_forms_of_old_opsets(void **state)
         {GRAFT_OP_mish,       18},
         {GRAFT_OP_conv,       7 }
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof(firsts) / sizeof(firsts[0]); i++) {
         for (int opset = 7; opset < 13; opset++) {
             const graft_model *model = onnx_text_model(
@@ -621,22 +594,21 @@ static void test_forms_of_old_opsets(void **state)
     }
 }
 
-static void test_external_data(void **state)
+CHECK_CASE(test_external_data)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const graft_model_write_options options = {.external_data = true};
     char *path = graft_arena_printf(env->life, "%s/deep/x.onnx", folder);
     graft_model *model = onnx_text_model(
         env, "input x 40 40; weight w 40 40; weight b 40; weight v 40 40; node Add x w -> a;"
              "node Add a b -> c; node Mul c v -> y; output y");
     graft_model *again = NULL;
-    assert_int_equal(graft_model_write(env, model, &model->graph, path, &options), GRAFT_OK);
+    CHECK_OK(graft_model_write(env, model, &model->graph, path, &options));
     uint8_t *data = NULL;
     size_t size = 0;
-    assert_int_equal(graft_file_read(env, env->life, path, &data, &size), GRAFT_OK);
+    CHECK_OK(graft_file_read(env, env->life, path, &data, &size));
     assert_true(size < 2000);
-    assert_int_equal(graft_model_read(env, env->life, path, NULL, &again), GRAFT_OK);
+    CHECK_OK(graft_model_read(env, env->life, path, NULL, &again));
     assert_int_equal(again->weight_count, 3);
     for (uint32_t i = 0; i < 3; i++) {
         assert_int_equal(again->weights[i].data_bytes, model->weights[i].data_bytes);
@@ -653,22 +625,19 @@ static void test_external_data(void **state)
     const char *start = memmem(data, size, "x.onnx.", 7);
     assert_non_null(start);
     char *weights = graft_arena_printf(env->life, "%s/deep/%.*s", folder, 28, start);
-    assert_int_equal(graft_file_write(env, weights, "short", 5), GRAFT_OK);
+    CHECK_OK(graft_file_write(env, weights, "short", 5));
     check_failed(env, graft_model_read(env, env->life, path, NULL, &none), GRAFT_BAD_INPUT,
                  "tensor 'w' lies at 0 to 6400");
-    check_folder_remove(folder);
 }
 
-static void test_weights_of_a_graph(void **state)
+CHECK_CASE(test_weights_of_a_graph)
 {
-    graft_env *env = *state;
     graft_weights weights;
     graft_model *model = onnx_text_model(
         env, "input x 2; weight w 2 = 1 4; weight u 2 = 3 3; ints n = 1;"
              "node Sqrt w -> r; node Mul r u -> p; node Add x p -> y; node Exp u -> q;"
              "node Sub x q -> dead; output y");
-    assert_int_equal(graft_model_fold_weights(env, env->life, model, &model->graph, &weights),
-                     GRAFT_OK);
+    CHECK_OK(graft_model_fold_weights(env, env->life, model, &model->graph, &weights));
     for (graft_index v = 0; v < model->graph.value_end; v++) {
         const char *name = graft_model_value_name(model, &model->graph, v);
         const float *data = graft_weights_data(&weights, v);
@@ -684,9 +653,8 @@ static void test_weights_of_a_graph(void **state)
 }
 
 /* Const nodes that compute the same share the result; the file holds it once. */
-static void test_equal_weights_are_shared(void **state)
+CHECK_CASE(test_equal_weights_are_shared)
 {
-    graft_env *env = *state;
     graft_weights weights;
     graft_model *model = onnx_text_model(
         env, "input x 1 2; weight w 2 2; weight u 2 2; node Gemm x w -> a : transB=1;"
@@ -694,7 +662,7 @@ static void test_equal_weights_are_shared(void **state)
     const graft_graph *graph = &model->graph;
     const float *seen[3] = {NULL};
     uint32_t count = 0;
-    assert_int_equal(graft_model_fold_weights(env, env->life, model, graph, &weights), GRAFT_OK);
+    CHECK_OK(graft_model_fold_weights(env, env->life, model, graph, &weights));
     for (graft_index n = 0; n < graph->node_end; n++) {
         if (graph->nodes[n].op == GRAFT_OP_transpose) {
             seen[count++] = graft_weights_data(&weights, graft_node_output(graph, n, 0));
@@ -707,41 +675,4 @@ static void test_equal_weights_are_shared(void **state)
                         "MatMul x graft_transpose_1 -> graft_matmul_0\n"
                         "MatMul graft_matmul_0 graft_transpose_1 -> graft_matmul_2\n"
                         "MatMul graft_matmul_2 graft_transpose_3 -> y\nout y");
-}
-
-int main(void)
-{
-    enum { GENERATED = sizeof(generated) / sizeof(generated[0]) };
-    enum { FUSED = sizeof(fused) / sizeof(fused[0]) };
-    write_case cases[GENERATED + FUSED];
-    const struct CMUnitTest whole[] = {
-        CHECK_TEST(test_unchanged_bytes),
-        CHECK_TEST(test_dead_parts_are_dropped),
-        CHECK_TEST(test_unknown_fields),
-        CHECK_TEST(test_texts_of_the_model),
-        CHECK_TEST(test_inner_value_is_read),
-        CHECK_TEST(test_bound_sizes),
-        CHECK_TEST(test_old_initializers),
-        CHECK_TEST(test_weights_among_inputs),
-        CHECK_TEST(test_large_constants_stay_nodes),
-        CHECK_TEST(test_many_numbers),
-        CHECK_TEST(test_fills_of_settings_are_stored),
-        CHECK_TEST(test_settable_weights),
-        CHECK_TEST(test_settable_sparse),
-        CHECK_TEST(test_old_opsets),
-        CHECK_TEST(test_forms_of_old_opsets),
-        CHECK_TEST(test_external_data),
-        CHECK_TEST(test_weights_of_a_graph),
-        CHECK_TEST(test_equal_weights_are_shared),
-    };
-    enum { WHOLE = sizeof(whole) / sizeof(whole[0]) };
-    struct CMUnitTest tests[WHOLE + GENERATED + FUSED];
-    memcpy(tests, whole, sizeof(whole));
-    for (size_t i = 0; i < GENERATED + FUSED; i++) {
-        bool fuse = i >= GENERATED;
-        cases[i] = (write_case){.row = fuse ? &fused[i - GENERATED] : &generated[i], .fuse = fuse};
-        tests[WHOLE + i] = (struct CMUnitTest){
-            .name = cases[i].row->name, .test_func = test_row, .initial_state = &cases[i]};
-    }
-    return cmocka_run_group_tests_name("onnx_write", tests, NULL, NULL);
 }

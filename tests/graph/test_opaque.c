@@ -35,9 +35,8 @@ static const opaque_row rows[] = {
      {0, 1}                                                                                    },
 };
 
-static void test_outputs(void **state)
+CHECK_CASE(test_outputs)
 {
-    graft_env *env = *state;
     for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
         print_message("# %s\n", rows[r].name);
         const graft_model *model = onnx_text_model(env, rows[r].model);
@@ -46,7 +45,7 @@ static void test_outputs(void **state)
         const float **values = onnx_text_values(env, model);
         /* Constants were cast while the model was read. */
         assert_true(model->opaque_count > 0 || model->onnx->proto->graph->n_input == 0);
-        assert_int_equal(graft_float_model(env, env->unit, model, graph, &order, values), GRAFT_OK);
+        CHECK_OK(graft_float_model(env, env->unit, model, graph, &order, values));
         graft_index y = graph->outputs[0];
         assert_int_equal(graft_shape_elements(&graph->values[y].shape), rows[r].count);
         assert_memory_equal(values[y], rows[r].outputs, rows[r].count * sizeof(float));
@@ -64,9 +63,8 @@ static void check_refused(graft_env *env, const char *text, graft_status expecte
                  expected, message);
 }
 
-static void test_refusals(void **state)
+CHECK_CASE(test_refusals)
 {
-    graft_env *env = *state;
     check_refused(env, "input x 4 2; ints i = 0 4; node Gather x i -> y; output y", GRAFT_BAD_INPUT,
                   "place 4 lies outside of a table of 4 rows");
     check_refused(env, "input x 4 2; ints i = -5 0; node Gather x i -> y; output y",
@@ -79,9 +77,8 @@ static void test_refusals(void **state)
 }
 
 /* Without a model nothing is known about an opaque node. */
-static void test_without_a_model(void **state)
+CHECK_CASE(test_without_a_model)
 {
-    graft_env *env = *state;
     const graft_model *model = onnx_text_model(env, rows[0].model);
     graft_order order = build_order(env->unit, &model->graph);
     check_failed(
@@ -90,10 +87,9 @@ static void test_without_a_model(void **state)
 }
 
 /* Nodes of weights alone are part of the weight program, whatever types are between them. */
-static void test_weights(void **state)
+CHECK_CASE(test_weights)
 {
     static const float numbers[] = {0.0F, 0.5F, 2.0F, 127.5F};
-    graft_env *env = *state;
     graft_weights weights;
     const graft_model *model =
         onnx_text_model(env, "input x 4; weight w 4 = -1 0.6 2 200; weight s = 0.5;"
@@ -102,12 +98,12 @@ static void test_weights(void **state)
     const graft_graph *graph = &model->graph;
     assert_int_equal(model->opaque_count, 2);
     assert_int_equal(graft_graph_active_count(graph), 1);
-    assert_int_equal(graft_model_fold_weights(env, env->unit, model, graph, &weights), GRAFT_OK);
+    CHECK_OK(graft_model_fold_weights(env, env->unit, model, graph, &weights));
     assert_memory_equal(graft_weights_data(&weights, graph->outputs[1]), numbers, sizeof(numbers));
 }
 
 /* Others run at each inference: of inputs, or when nobody knows what they compute. */
-static void test_no_weights(void **state)
+CHECK_CASE(test_no_weights)
 {
     static const char *const texts[] = {
         "input x 2; weight s = 0.5; node QuantizeLinear x s -> q; node DequantizeLinear q s -> y;"
@@ -116,7 +112,6 @@ static void test_no_weights(void **state)
         "input x 2; weight w 2; node Identity w -> a : domain=com.example; info a 2;"
         "node Add x a -> y; output y",
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         print_message("# %s\n", texts[i]);
         const graft_model *model = onnx_text_model(env, texts[i]);
@@ -124,9 +119,8 @@ static void test_no_weights(void **state)
     }
 }
 
-static void test_weights_that_do_not_fit(void **state)
+CHECK_CASE(test_weights_that_do_not_fit)
 {
-    graft_env *env = *state;
     graft_weights weights;
     const graft_model *model =
         onnx_text_model(env, "input x 2 2; weight w 4 2; ints i = 1 4; node Gather w i -> a;"
@@ -136,9 +130,8 @@ static void test_weights_that_do_not_fit(void **state)
 }
 
 /* An executor reads the first of equal constants, also where nothing else does. */
-static void test_weights_that_are_equal(void **state)
+CHECK_CASE(test_weights_that_are_equal)
 {
-    graft_env *env = *state;
     graft_weights weights;
     const graft_model *model =
         onnx_text_model(env, "input x 8; weight w 4; weight e = 0.5; ints r = 2; node Add w e -> a;"
@@ -147,24 +140,10 @@ static void test_weights_that_are_equal(void **state)
     graft_order order = build_order(env->unit, graph);
     const graft_index *same = graft_equal_find(env->unit, graph, &order);
     assert_non_null(same);
-    assert_int_equal(graft_model_fold_weights(env, env->unit, model, graph, &weights), GRAFT_OK);
+    CHECK_OK(graft_model_fold_weights(env, env->unit, model, graph, &weights));
     for (graft_index v = 0; v < graph->value_end; v++) {
         if (graft_weights_data(&weights, v) != NULL) {
             assert_non_null(graft_weights_data(&weights, same[v]));
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_outputs),
-        CHECK_TEST(test_refusals),
-        CHECK_TEST(test_without_a_model),
-        CHECK_TEST(test_weights),
-        CHECK_TEST(test_no_weights),
-        CHECK_TEST(test_weights_that_do_not_fit),
-        CHECK_TEST(test_weights_that_are_equal),
-    };
-    return cmocka_run_group_tests_name("opaque", tests, NULL, NULL);
 }

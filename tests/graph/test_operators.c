@@ -7,9 +7,8 @@
 
 /* --------------------------------------------------------------- the table */
 
-static void test_rows_are_complete(void **state)
+CHECK_CASE(test_rows_are_complete)
 {
-    (void)state;
     for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
         const graft_op_info *info = graft_op(op);
         assert_non_null(info);
@@ -28,9 +27,8 @@ static void test_rows_are_complete(void **state)
     }
 }
 
-static void test_numbers_without_a_row(void **state)
+CHECK_CASE(test_numbers_without_a_row)
 {
-    (void)state;
     const uint32_t numbers[] = {GRAFT_OP_NONE, GRAFT_OP_COUNT, GRAFT_OP_OPAQUE, UINT32_MAX};
     const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
     graft_shape out[GRAFT_MAX_OUTPUTS];
@@ -46,9 +44,8 @@ static void test_numbers_without_a_row(void **state)
 }
 
 /* Ids are stored in files: a row that moves is caught here. */
-static void test_ids_do_not_move(void **state)
+CHECK_CASE(test_ids_do_not_move)
 {
-    (void)state;
     assert_int_equal(GRAFT_OP_identity, 1);
     assert_int_equal(GRAFT_OP_conv, 2);
     assert_int_equal(GRAFT_OP_matmul_bias, 6);
@@ -67,9 +64,8 @@ static void test_ids_do_not_move(void **state)
     assert_string_equal(graft_op_attr(GRAFT_OP_conv, GRAFT_ATTR_conv_groups)->name, "groups");
 }
 
-static void test_status_names(void **state)
+CHECK_CASE(test_status_names)
 {
-    (void)state;
     for (int a = GRAFT_OK; a <= GRAFT_REFUTED; a++) {
         for (int b = GRAFT_OK; b < a; b++) {
             assert_string_not_equal(graft_status_name((graft_status)a),
@@ -87,9 +83,8 @@ static void test_status_names(void **state)
         .dims = {__VA_ARGS__}, .rank = (r), .dtype = GRAFT_DTYPE_F32                               \
     }
 
-static void test_elements_and_bytes(void **state)
+CHECK_CASE(test_elements_and_bytes)
 {
-    (void)state;
     graft_shape shape = SHAPE(3, 2, 3, 5);
     assert_int_equal(graft_shape_elements(&shape), 30);
     assert_int_equal(graft_shape_bytes(&shape), 120);
@@ -275,18 +270,16 @@ static void check_shape_row(uint32_t number, const shape_row *row)
     }
 }
 
-static void test_shapes(void **state)
+CHECK_CASE(test_shapes)
 {
-    (void)state;
     for (uint32_t i = 0; i < sizeof shape_rows / sizeof shape_rows[0]; i++) {
         check_shape_row(i, &shape_rows[i]);
     }
 }
 
 /* An attribute just outside its domain is refused, whatever the operator. */
-static void test_attribute_domains(void **state)
+CHECK_CASE(test_attribute_domains)
 {
-    (void)state;
     graft_rng rng;
     graft_rng_seed(&rng, 11);
     for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
@@ -386,9 +379,8 @@ static bool is_conv(uint32_t op)
     return op == GRAFT_OP_conv || op == GRAFT_OP_conv_bias || op == GRAFT_OP_conv_bias_add;
 }
 
-static void test_flops_are_what_bodies_do(void **state)
+CHECK_CASE(test_flops_are_what_bodies_do)
 {
-    (void)state;
     static counted data[4][2 * CHECK_CASE_ELEMENTS];
     const counted *const in[] = {data[0], data[0], data[0], data[0]};
     counted *const out[] = {data[1], data[2]};
@@ -405,7 +397,7 @@ static void test_flops_are_what_bodies_do(void **state)
             include_padding(&drawn, GRAFT_ATTR_max_pool_pad_top);
         } else if (op == GRAFT_OP_conv_transpose) { /* An output that holds everything. */
             memset(&drawn.attrs[GRAFT_ATTR_conv_transpose_pad_top], 0, 6 * sizeof(int32_t));
-            assert_int_equal(graft_infer_shapes(op, drawn.attrs, drawn.in, drawn.out), GRAFT_OK);
+            CHECK_OK(graft_infer_shapes(op, drawn.attrs, drawn.in, drawn.out));
         }
         uint64_t count = 0;
         graft_call call = check_case_call(&drawn);
@@ -421,23 +413,10 @@ static void test_flops_are_what_bodies_do(void **state)
     }
 }
 
-static void test_flops_saturate(void **state)
+CHECK_CASE(test_flops_saturate)
 {
-    (void)state;
     const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
     const graft_shape in[2] = {SHAPE(2, INT32_MAX, INT32_MAX), SHAPE(2, INT32_MAX, INT32_MAX)};
     const graft_shape out[1] = {SHAPE(2, INT32_MAX, INT32_MAX)};
     assert_true(graft_op_flops(GRAFT_OP_matmul, attrs, in, out) == UINT64_MAX);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_are_complete),  cmocka_unit_test(test_numbers_without_a_row),
-        cmocka_unit_test(test_ids_do_not_move),    cmocka_unit_test(test_status_names),
-        cmocka_unit_test(test_elements_and_bytes), cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_attribute_domains),  cmocka_unit_test(test_flops_are_what_bodies_do),
-        cmocka_unit_test(test_flops_saturate),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

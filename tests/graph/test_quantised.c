@@ -25,7 +25,7 @@ static void place_inputs(const onnx_case *c, const float **values)
     }
 }
 
-static void test_onnx_cases(void **state)
+CHECK_CASE(test_onnx_cases)
 {
     static const char *const names[] = {
         "node/test_quantizelinear",   "node/test_quantizelinear_axis",
@@ -33,7 +33,6 @@ static void test_onnx_cases(void **state)
         "node/test_qlinearconv",      "node/test_qlinearmatmul_2D",
         "node/test_qlinearmatmul_3D",
     };
-    graft_env *env = *state;
     uint32_t installed = 0;
     (void)onnx_data_list(env->life, &installed);
     if (installed == 0) {
@@ -42,13 +41,12 @@ static void test_onnx_cases(void **state)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         onnx_case c;
         print_message("# %s\n", names[i]);
-        assert_int_equal(onnx_data_load(env, env->unit, names[i], false, &c), GRAFT_OK);
+        CHECK_OK(onnx_data_load(env, env->unit, names[i], false, &c));
         const graft_graph *graph = &c.model->graph;
         const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
         graft_order order = build_order(env->unit, graph);
         place_inputs(&c, values);
-        assert_int_equal(graft_float_model(env, env->unit, c.model, graph, &order, values),
-                         GRAFT_OK);
+        CHECK_OK(graft_float_model(env, env->unit, c.model, graph, &order, values));
         const graft_shape *shape = &graph->values[graph->outputs[0]].shape;
         assert_true(graft_shape_equal(shape, &c.outputs[0].shape));
         assert_non_null(c.outputs[0].raw);
@@ -129,7 +127,7 @@ static void check_product(operand *x, operand *w, operand *y, const int32_t *bia
     graft_shape result;
     shapes[0].dtype = GRAFT_DTYPE_F32;
     shapes[1].dtype = GRAFT_DTYPE_F32;
-    assert_int_equal(graft_infer_shapes(op, attrs, shapes, &result), GRAFT_OK);
+    CHECK_OK(graft_infer_shapes(op, attrs, shapes, &result));
     const graft_call call = {attrs, shapes, &result};
     const float *const numbers[2] = {x->numbers, w->numbers};
     float *const to[1] = {sums};
@@ -145,11 +143,10 @@ static void check_product(operand *x, operand *w, operand *y, const int32_t *bia
     }
 }
 
-static void test_convolutions(void **state)
+CHECK_CASE(test_convolutions)
 {
     static operand x, w, y;
     graft_rng rng;
-    (void)state;
     graft_rng_seed(&rng, 11);
     uint32_t tried = 0;
     while (tried < TRIALS) {
@@ -191,12 +188,11 @@ static void test_convolutions(void **state)
     }
 }
 
-static void test_products(void **state)
+CHECK_CASE(test_products)
 {
     static operand a, b, y;
     static const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
     graft_rng rng;
-    (void)state;
     graft_rng_seed(&rng, 12);
     for (uint32_t trial = 0; trial < TRIALS; trial++) {
         int32_t inner = 1 + (int32_t)graft_rng_below(&rng, 9);
@@ -216,7 +212,7 @@ static void test_products(void **state)
             };
         }
         const graft_shape shapes[2] = {a.shape, b.shape};
-        assert_int_equal(graft_infer_shapes(GRAFT_OP_matmul, attrs, shapes, &y.shape), GRAFT_OK);
+        CHECK_OK(graft_infer_shapes(GRAFT_OP_matmul, attrs, shapes, &y.shape));
         draw_operand(&rng, 1, &a);
         draw_operand(&rng, 1, &b);
         draw_operand(&rng, 1, &y);
@@ -227,7 +223,7 @@ static void test_products(void **state)
 
 /* ----------------------------------------------------------------- rounding, saturation */
 
-static void test_rounding(void **state)
+CHECK_CASE(test_rounding)
 {
     static const float numbers[8] = {0.5F, 1.5F, 2.5F, -0.5F, -1.5F, 1e30F, -INFINITY, NAN};
     static const int8_t signed_bytes[8] = {1, 3, 3, 1, -1, 127, -128, -128};
@@ -237,7 +233,6 @@ static void test_rounding(void **state)
     const graft_shape one = {.rank = 0, .dtype = GRAFT_DTYPE_F32};
     const graft_shape one_byte = {.rank = 0, .dtype = GRAFT_DTYPE_I8};
     uint8_t out[8];
-    (void)state;
     graft_opaque opaque = {
         .kind = GRAFT_OPAQUE_QUANTISE,
         .in = {{{8}, 1, GRAFT_DTYPE_F32}, one, one_byte      },
@@ -249,15 +244,4 @@ static void test_rounding(void **state)
     opaque.out.dtype = GRAFT_DTYPE_U8;
     graft_quantised_run(&opaque, (const void *const[]){numbers, &scale, NULL}, out);
     assert_memory_equal(out, unsigned_bytes, sizeof(out));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_onnx_cases),
-        CHECK_TEST(test_convolutions),
-        CHECK_TEST(test_products),
-        CHECK_TEST(test_rounding),
-    };
-    return cmocka_run_group_tests_name("quantised", tests, NULL, NULL);
 }

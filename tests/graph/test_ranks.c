@@ -17,9 +17,8 @@ static const graft_ranks_calls echoes = {.abi = GRAFT_RANKS_ABI, .swap = echo};
 static graft_ranks two = {.calls = &echoes, .own = 0, .count = 2};
 
 /* What is gathered in the scratch arena stays when more is taken from there. */
-static void test_gathered_stays(void **state)
+CHECK_CASE(test_gathered_stays)
 {
-    graft_env *env = *state;
     size_t parts[3];
     env->ranks = &two;
     for (size_t size = 8; size <= (size_t)1 << 20; size *= 8) {
@@ -40,19 +39,12 @@ static void test_gathered_stays(void **state)
     env->ranks = NULL;
 }
 
-static void test_filled(void **state)
+CHECK_CASE(test_filled)
 {
-    graft_env *env = *state;
     uint32_t array[4] = {1, 2, 0, 0};
     static const uint32_t whole[4] = {1, 2, 1, 2};
     env->ranks = &two;
     graft_ranks_fill(env, array, 4, sizeof array[0]);
     assert_memory_equal(array, whole, sizeof array);
     env->ranks = NULL;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_gathered_stays), CHECK_TEST(test_filled)};
-    return cmocka_run_group_tests_name("ranks", tests, NULL, NULL);
 }

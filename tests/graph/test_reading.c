@@ -36,9 +36,8 @@ static void compare(const check_case *drawn)
     }
 }
 
-static void test_bodies_are_the_reading(void **state)
+CHECK_CASE(test_bodies_are_the_reading)
 {
-    (void)state;
     graft_rng rng;
     graft_rng_seed(&rng, 21);
     for (uint32_t i = 0; i < GRAFT_MAX_INPUTS; i++) {
@@ -51,10 +50,4 @@ static void test_bodies_are_the_reading(void **state)
         check_case_draw(&rng, 1 + i % (GRAFT_OP_COUNT - 1), &drawn);
         compare(&drawn);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bodies_are_the_reading)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,9 +10,8 @@
 
 enum { BUDGET = 8000 };
 
-static void test_known_rules(void **state)
+CHECK_CASE(test_known_rules)
 {
-    graft_env *env = *state;
     known_rules known = known_rules_true(env, env->life);
     rewriting_options options = {known.rules, known.count, 1, BUDGET};
     rewriting_report report;
@@ -37,9 +36,8 @@ static void test_known_rules(void **state)
 }
 
 /* The rules that the verifier has accepted. */
-static void test_proved_rules(void **state)
+CHECK_CASE(test_proved_rules)
 {
-    graft_env *env = *state;
     known_rules proved;
     if (!known_rules_proved(env, env->life, &proved)) {
         CHECK_SKIP("rules/graft.rules has not been generated");
@@ -55,9 +53,8 @@ static void test_proved_rules(void **state)
 
 /* One false rule among the true ones is caught with the same budget, and its graph becomes small.
  */
-static void test_false_rules_are_caught(void **state)
+CHECK_CASE(test_false_rules_are_caught)
 {
-    graft_env *env = *state;
     known_rules truths = known_rules_true(env, env->life);
     known_rules lies = known_rules_false(env, env->life);
     graft_rule *rules = GRAFT_NEW(env->life, graft_rule, truths.count + 1);
@@ -77,14 +74,4 @@ static void test_false_rules_are_caught(void **state)
         assert_true(named && strstr(report.failure, "the graphs compute different") != NULL);
         assert_true(report.failure_nodes <= lies.rules[i].source.node_count + 2u);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_known_rules),
-        CHECK_TEST(test_proved_rules),
-        CHECK_TEST(test_false_rules_are_caught),
-    };
-    return cmocka_run_group_tests_name("rewriting", tests, NULL, NULL);
 }

@@ -6,9 +6,8 @@
 #include <math.h>
 
 /* xoshiro256** 1.0 from the state {1, 2, 3, 4}, as its authors' C code prints them. */
-static void test_xoshiro_vectors(void **state)
+CHECK_CASE(test_xoshiro_vectors)
 {
-    (void)state;
     static const uint64_t want[] = {
         11520u,
         0u,
@@ -30,9 +29,8 @@ static void test_xoshiro_vectors(void **state)
 }
 
 /* A seed becomes four steps of splitmix64; these are its published outputs for 1234567. */
-static void test_splitmix_vectors(void **state)
+CHECK_CASE(test_splitmix_vectors)
 {
-    (void)state;
     static const uint64_t want[] = {6457827717110365317u, 3203168211198807973u,
                                     9817491932198370423u, 4593380528125082431u};
     graft_rng rng;
@@ -42,9 +40,8 @@ static void test_splitmix_vectors(void **state)
     }
 }
 
-static void test_streams_differ(void **state)
+CHECK_CASE(test_streams_differ)
 {
-    (void)state;
     enum { SIDE = 20 };
     uint64_t first[SIDE * SIDE + SIDE];
     size_t count = 0;
@@ -65,9 +62,8 @@ static void test_streams_differ(void **state)
     }
 }
 
-static void test_below_is_uniform(void **state)
+CHECK_CASE(test_below_is_uniform)
 {
-    (void)state;
     enum { BOUND = 7, DRAWS = 70000 };
     uint32_t counts[BOUND] = {0};
     graft_rng rng;
@@ -85,9 +81,8 @@ static void test_below_is_uniform(void **state)
 
 /* With 3 * 2^30, taking the upper half of the product alone would draw each multiple of 3 twice as
  * often as the others; a modulo would do so with the lowest third. */
-static void test_below_has_no_bias(void **state)
+CHECK_CASE(test_below_has_no_bias)
 {
-    (void)state;
     enum { DRAWS = 30000 };
     const uint32_t bound = 3u << 30;
     uint32_t low = 0;
@@ -103,9 +98,8 @@ static void test_below_has_no_bias(void **state)
     assert_in_range(multiples, DRAWS / 3 - 400, DRAWS / 3 + 400);
 }
 
-static void test_uniform_range_and_mean(void **state)
+CHECK_CASE(test_uniform_range_and_mean)
 {
-    (void)state;
     enum { DRAWS = 100000 };
     double sum = 0.0;
     graft_rng rng;
@@ -119,9 +113,8 @@ static void test_uniform_range_and_mean(void **state)
 }
 
 /* Equal bits on every machine: recorded once, compared exactly. */
-static void test_normal_golden(void **state)
+CHECK_CASE(test_normal_golden)
 {
-    (void)state;
     static const double want[] = {
         0x1.e267c87ac62ebp+0, 0x1.4d55c9633557cp+0, 0x1.c0d732ae4b3ddp-2, -0x1.5088df52fd8fep-1,
         0x1.153c160bd1468p+0, 0x1.0252c47c3a351p-1, 0x1.d735a13d41845p-3, -0x1.ac8eb6a189369p-1,
@@ -137,9 +130,8 @@ static void test_normal_golden(void **state)
 }
 
 /* Mean 0, variance 1, kurtosis 3, and the tails: a wrong logarithm shows in each of the last. */
-static void test_normal_moments(void **state)
+CHECK_CASE(test_normal_moments)
 {
-    (void)state;
     enum { DRAWS = 200000 };
     double sum[5] = {0.0};
     int beyond_two = 0;
@@ -162,9 +154,8 @@ static void test_normal_moments(void **state)
 }
 
 /* The polar method by hand with the C library's logarithm: equal to within a few last bits. */
-static void test_normal_agrees_with_libm(void **state)
+CHECK_CASE(test_normal_agrees_with_libm)
 {
-    (void)state;
     graft_rng rng;
     graft_rng_seed(&rng, 9);
     for (int i = 0; i < 100000; i++) {
@@ -180,20 +171,4 @@ static void test_normal_agrees_with_libm(void **state)
         double value = graft_rng_normal(&rng);
         assert_true(fabs(value - want) <= 1e-14 * fabs(want));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_xoshiro_vectors),
-        cmocka_unit_test(test_splitmix_vectors),
-        cmocka_unit_test(test_streams_differ),
-        cmocka_unit_test(test_below_is_uniform),
-        cmocka_unit_test(test_below_has_no_bias),
-        cmocka_unit_test(test_uniform_range_and_mean),
-        cmocka_unit_test(test_normal_golden),
-        cmocka_unit_test(test_normal_moments),
-        cmocka_unit_test(test_normal_agrees_with_libm),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,9 +13,8 @@ static graft_rule rule_of(const uint8_t *code, uint32_t bytes)
     return rule;
 }
 
-static void test_instructions(void **state)
+CHECK_CASE(test_instructions)
 {
-    (void)state;
     static const uint8_t code[] = {GRAFT_CODE_CONST8,
                                    0xfe,
                                    GRAFT_CODE_CONST32,
@@ -63,9 +62,8 @@ static void test_instructions(void **state)
 }
 
 /* Every program of up to six instructions of constants, NOT and MIN: read whole where it runs. */
-static void test_ends(void **state)
+CHECK_CASE(test_ends)
 {
-    (void)state;
     static const uint8_t instructions[3] = {GRAFT_CODE_SLOT, GRAFT_CODE_NOT, GRAFT_CODE_MIN};
     static const int32_t slots[2] = {1, 2};
     for (uint32_t number = 0; number < 3 * 3 * 3 * 3 * 3 * 3; number++) {
@@ -90,9 +88,8 @@ static void test_ends(void **state)
     }
 }
 
-static void test_deep(void **state)
+CHECK_CASE(test_deep)
 {
-    (void)state;
     static const uint8_t code[] = {GRAFT_CODE_CONST8, 1, GRAFT_CODE_CONST8, 2, GRAFT_CODE_MAX,
                                    GRAFT_CODE_END};
     const graft_rule rule = rule_of(code, sizeof code);
@@ -110,9 +107,8 @@ static void test_deep(void **state)
     assert_int_equal(reader.end, GRAFT_CODE_FAULT);
 }
 
-static void test_compute(void **state)
+CHECK_CASE(test_compute)
 {
-    (void)state;
     int64_t result = 0;
     assert_true(graft_code_compute(GRAFT_CODE_SUB, 3, 5, &result));
     assert_int_equal(result, -2);
@@ -121,11 +117,4 @@ static void test_compute(void **state)
     assert_true(graft_code_compute(GRAFT_CODE_MUL, INT32_MAX, INT32_MAX, &result));
     assert_true(result == (int64_t)INT32_MAX * INT32_MAX);
     assert_false(graft_code_compute(GRAFT_CODE_DIV, 7, 2, &result));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_instructions), CHECK_TEST(test_ends),
-                                       CHECK_TEST(test_deep), CHECK_TEST(test_compute)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@ static graft_ruleset make_set(graft_env *env)
     for (uint32_t i = 0; i < RULES; i++) {
         graft_rule_entry *e = &set.entries[i];
         *e = (graft_rule_entry){.name = names[i], .family = "user", .gain = 1, .points = 300};
-        assert_int_equal(graft_rule_parse(env, names[i], texts[i], &e->rule), GRAFT_OK);
+        CHECK_OK(graft_rule_parse(env, names[i], texts[i], &e->rule));
         e->id = graft_rule_id(&e->rule);
         e->proof = i == 1 ? GRAFT_PROOF_BOUNDED : GRAFT_PROOF_UNBOUNDED;
         e->numeric = i == 2 ? GRAFT_NUMERIC_EXACT : GRAFT_NUMERIC_REASSOCIATING;
@@ -68,18 +68,16 @@ static bool is_read(graft_env *env, const graft_ruleset *set, const char *path, 
 static uint8_t *write_set(graft_env *env, const graft_ruleset *set, const char *path, size_t *size)
 {
     uint8_t *data = NULL;
-    assert_int_equal(graft_rulefile_write(env, path, set), GRAFT_OK);
-    assert_int_equal(graft_file_read(env, env->life, path, &data, size), GRAFT_OK);
+    CHECK_OK(graft_rulefile_write(env, path, set));
+    CHECK_OK(graft_file_read(env, env->life, path, &data, size));
     assert_true(is_read(env, set, path, data, *size));
     return data;
 }
 
 /* Names, counts and the solver's version may change. */
-static void test_changed_bits(void **state)
+CHECK_CASE(test_changed_bits)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/set.rules", folder);
+    const char *path = check_path("set.rules");
     const graft_ruleset set = make_set(env);
     size_t size = 0;
     uint32_t read = 0;
@@ -90,30 +88,24 @@ static void test_changed_bits(void **state)
         data[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
     print_message("# %u of %zu changed bits are not noticed\n", read, 8 * size);
-    check_folder_remove(folder);
 }
 
 /* Behind a whole rule, too. */
-static void test_cut_off(void **state)
+CHECK_CASE(test_cut_off)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/set.rules", folder);
+    const char *path = check_path("set.rules");
     const graft_ruleset set = make_set(env);
     size_t size = 0;
     const uint8_t *data = write_set(env, &set, path, &size);
     for (size_t end = 0; end < size; end++) {
         assert_false(is_read(env, &set, path, data, end));
     }
-    check_folder_remove(folder);
 }
 
 /* Pattern, certificate and name of one rule with those of another. */
-static void test_mixed(void **state)
+CHECK_CASE(test_mixed)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/set.rules", folder);
+    const char *path = check_path("set.rules");
     const struct {
         const char *fault;
         uint32_t rule;
@@ -137,16 +129,8 @@ static void test_mixed(void **state)
         e->name = cases[i].name != NULL ? cases[i].name : e->name;
         e->proof = cases[i].proof != 0 ? cases[i].proof : e->proof;
         e->numeric = cases[i].numeric != 0 ? cases[i].numeric : e->numeric;
-        assert_int_equal(graft_rulefile_write(env, path, &set), GRAFT_OK);
+        CHECK_OK(graft_rulefile_write(env, path, &set));
         check_failed(env, graft_rulefile_read(env, env->life, path, &found), GRAFT_BAD_INPUT,
                      cases[i].fault);
     }
-    check_folder_remove(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_changed_bits), CHECK_TEST(test_cut_off),
-                                       CHECK_TEST(test_mixed)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,16 +12,13 @@
 static graft_rule parse(graft_env *env, const char *text)
 {
     graft_rule rule;
-    if (graft_rule_parse(env, "rule", text, &rule) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
+    CHECK_OK(graft_rule_parse(env, "rule", text, &rule));
     return rule;
 }
 
 /* Rules with two operators that are alike cannot be written: a term that occurs twice is one. */
-static void test_print_and_parse(void **state)
+CHECK_CASE(test_print_and_parse)
 {
-    graft_env *env = *state;
     known_rules known = known_rules_true(env, env->unit);
     uint32_t alike = 0;
     for (uint32_t i = 0; i < known.count; i++) {
@@ -38,9 +35,8 @@ static void test_print_and_parse(void **state)
 }
 
 /* Numbers inside fmin, fmax and fle are binary32, not bits. */
-static void test_floats_in_code(void **state)
+CHECK_CASE(test_floats_in_code)
 {
-    graft_env *env = *state;
     const char *text = "relu(clip#1(a)) = clip(a, low=fmax(#1.low, 0.5), high=#1.high) where "
                        "fle(-1.25, #1.high) and fle(#1.low, inf)";
     graft_rule rule = parse(env, text);
@@ -53,9 +49,8 @@ static void test_floats_in_code(void **state)
 }
 
 /* A term that is written twice is one operator; the limit is on operators, not on words. */
-static void test_repeated_terms(void **state)
+CHECK_CASE(test_repeated_terms)
 {
-    graft_env *env = *state;
     graft_rule rule;
     const char *deep = "sigmoid(tanh(relu(exp(add(a, b)))))";
     const char *text =
@@ -69,9 +64,8 @@ static void test_repeated_terms(void **state)
                  "the side has too many operators");
 }
 
-static void test_parts(void **state)
+CHECK_CASE(test_parts)
 {
-    graft_env *env = *state;
     const graft_rule_part where[2] = {
         {"where 1", "same_shape(a, b)"},
         {"where 2", "rank(c) = 2"     }
@@ -83,17 +77,17 @@ static void test_parts(void **state)
         .where_count = 2
     };
     graft_rule rule;
-    assert_int_equal(graft_rule_parse_parts(env, &parts, &rule, NULL), GRAFT_OK);
+    CHECK_OK(graft_rule_parse_parts(env, &parts, &rule, NULL));
     graft_rule whole = parse(env, "matmul(add(a, b), c) = add(matmul(a, c), matmul(b, c)) where "
                                   "same_shape(a, b) and rank(c) = 2");
     assert_true(graft_rule_id(&rule) == graft_rule_id(&whole));
     parts.where_count = 0;
-    assert_int_equal(graft_rule_parse_parts(env, &parts, &rule, NULL), GRAFT_OK);
+    CHECK_OK(graft_rule_parse_parts(env, &parts, &rule, NULL));
     assert_int_equal(rule.condition, 255);
 }
 
 /* Which part is at fault, and where. */
-static void test_faults_of_parts(void **state)
+CHECK_CASE(test_faults_of_parts)
 {
     static const struct {
         const char *source;
@@ -124,7 +118,6 @@ static void test_faults_of_parts(void **state)
         {"clip(a, low=0, high=1e39)",    "a",          "rank(a) = 1",
          "source: column 21: a decimal number is too large or too small for binary32"                                         },
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const graft_rule_part where = {"where", rows[i].where};
         const graft_rule_parts parts = {
@@ -139,7 +132,7 @@ static void test_faults_of_parts(void **state)
     }
 }
 
-static void test_words(void **state)
+CHECK_CASE(test_words)
 {
     static const struct {
         const char *where;
@@ -154,7 +147,6 @@ static void test_words(void **state)
          "(a and b have the same shape) or (it is not so that the rank of a equals 4)"                        },
         {"min(dim(a,-2), 300) = 3",               "(the smaller of size 2 from the end of a and 300) equals 3"},
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         uint32_t count = 0;
         graft_rule rule = parse(env, graft_arena_printf(env->unit,
@@ -169,9 +161,8 @@ static void test_words(void **state)
 }
 
 /* An expression that is said several times is one expression of the rule. */
-static void test_repeated(void **state)
+CHECK_CASE(test_repeated)
 {
-    graft_env *env = *state;
     graft_rule once = parse(env, "relu(a) = split(a, axis=0, at=dim(a,0) - 1).0");
     graft_rule twice =
         parse(env, "[relu(a), gelu(a)] = [split(a, axis=0, at=dim(a,0) - 1).0, split(a, axis=0, "
@@ -185,9 +176,8 @@ static void test_repeated(void **state)
     assert_int_equal(apart.code_bytes, once.code_bytes);
 }
 
-static void test_steps(void **state)
+CHECK_CASE(test_steps)
 {
-    graft_env *env = *state;
     graft_buffer out = {.arena = env->unit};
     graft_rule rule = parse(env, "[split#1(relu(a), axis=1).1, relu(a)] = "
                                  "[slice(relu(a), axis=1, start=#1.at, end=dim(a,1)), relu(a)]");
@@ -203,9 +193,8 @@ static void test_steps(void **state)
 }
 
 /* Braces and quotes are balanced, every edge ends at nodes that were declared. */
-static void test_pictures(void **state)
+CHECK_CASE(test_pictures)
 {
-    graft_env *env = *state;
     known_rules known = known_rules_true(env, env->unit);
     for (uint32_t i = 0; i < known.count; i++) {
         graft_buffer out = {.arena = env->unit};
@@ -235,17 +224,16 @@ static bool rounds(graft_env *env, const char *text, uint32_t dtype, const char 
 {
     graft_rule rule;
     graft_rule other;
-    assert_int_equal(graft_rule_parse(env, "rule", text, &rule), GRAFT_OK);
-    assert_int_equal(graft_rule_parse(env, "rule", wanted, &other), GRAFT_OK);
+    CHECK_OK(graft_rule_parse(env, "rule", text, &rule));
+    CHECK_OK(graft_rule_parse(env, "rule", wanted, &other));
     const bool changed = graft_rule_round(&rule, dtype);
     assert_true(graft_rule_id(&rule) == graft_rule_id(&other));
     return changed;
 }
 
 /* To numbers that the type has; not to an infinity, and not to 0 or what is far from it. */
-static void test_rounding(void **state)
+CHECK_CASE(test_rounding)
 {
-    graft_env *env = *state;
     static const char root[] =
         "mul(a, fill#1(value=1.41421354)) = mul(fill#1(value=1.41421354), a)";
     static const char near[] = "mul(a, fill#1(value=1.4140625)) = mul(fill#1(value=1.4140625), a)";
@@ -259,16 +247,4 @@ static void test_rounding(void **state)
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
         assert_false(rounds(env, kept[i], GRAFT_DTYPE_F16, kept[i]));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_rounding),       CHECK_TEST(test_print_and_parse),
-        CHECK_TEST(test_floats_in_code), CHECK_TEST(test_repeated_terms),
-        CHECK_TEST(test_parts),          CHECK_TEST(test_faults_of_parts),
-        CHECK_TEST(test_words),          CHECK_TEST(test_steps),
-        CHECK_TEST(test_repeated),       CHECK_TEST(test_pictures),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

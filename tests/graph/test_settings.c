@@ -16,9 +16,8 @@ static const graft_yaml *parse(graft_env *env, const char *text)
     return root;
 }
 
-static void test_tree(void **state)
+CHECK_CASE(test_tree)
 {
-    graft_env *env = *state;
     const graft_yaml *root = parse(env, "# comment\n"
                                         "name: dense\n"
                                         "shapes:\n"
@@ -50,9 +49,8 @@ static void test_tree(void **state)
     assert_null(graft_yaml_find(shapes, "name"));
 }
 
-static void test_other_roots(void **state)
+CHECK_CASE(test_other_roots)
 {
-    graft_env *env = *state;
     assert_int_equal(parse(env, "- a\n- b\n")->count, 2);
     assert_string_equal(parse(env, "just text\n")->text, "just text");
     assert_int_equal(parse(env, "[]")->count, 0);
@@ -61,7 +59,7 @@ static void test_other_roots(void **state)
 }
 
 /* Every refusal names file and line. */
-static void test_refusals(void **state)
+CHECK_CASE(test_refusals)
 {
     static const struct {
         const char *text;
@@ -88,7 +86,6 @@ static void test_refusals(void **state)
         {"a: \xff\n",              "x.yaml: byte 3: not YAML: "                    },
         {"a: \x01\n",              "x.yaml: byte 3: not YAML: "                    },
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const graft_yaml *root = NULL;
         size_t used = graft_arena_used_bytes(env->unit);
@@ -101,9 +98,8 @@ static void test_refusals(void **state)
     }
 }
 
-static void test_nesting_is_bounded(void **state)
+CHECK_CASE(test_nesting_is_bounded)
 {
-    graft_env *env = *state;
     for (size_t depth = 30; depth <= 40; depth++) {
         char text[128] = {0};
         memset(text, '[', depth);
@@ -111,7 +107,7 @@ static void test_nesting_is_bounded(void **state)
         const graft_yaml *root = NULL;
         graft_status status = graft_yaml_parse(env, env->unit, "x.yaml", text, strlen(text), &root);
         if (depth <= 32) {
-            assert_int_equal(status, GRAFT_OK);
+            CHECK_OK(status);
         } else {
             check_failed(env, status, GRAFT_BAD_INPUT, "x.yaml:1: nested deeper than 32");
         }
@@ -119,9 +115,8 @@ static void test_nesting_is_bounded(void **state)
 }
 
 /* Many members: the stack of children grows, and the tree keeps their order. */
-static void test_wide(void **state)
+CHECK_CASE(test_wide)
 {
-    graft_env *env = *state;
     enum { COUNT = 5000 };
     graft_buffer text = {.arena = env->unit};
     for (int i = 0; i < COUNT; i++) {
@@ -132,8 +127,7 @@ static void test_wide(void **state)
     for (uint32_t i = 0; i < COUNT; i++) {
         assert_int_equal(root->items[i].line, i + 1);
         int64_t value = -1;
-        assert_int_equal(graft_yaml_integer(env, &root->items[i].items[1], "v", 0, COUNT, &value),
-                         GRAFT_OK);
+        CHECK_OK(graft_yaml_integer(env, &root->items[i].items[1], "v", 0, COUNT, &value));
         assert_int_equal(value, i);
     }
     graft_buffer_printf(&text, "k77: again\n");
@@ -142,25 +136,24 @@ static void test_wide(void **state)
     check_failed(env, status, GRAFT_BAD_INPUT, "x.yaml:5001: the key 'k77' stands in line 78");
 }
 
-static void test_values(void **state)
+CHECK_CASE(test_values)
 {
-    graft_env *env = *state;
     const graft_yaml *root = parse(env, "t: some text\ni: -42\nr: 2.5e-3\nyes: true\nno: false\n");
     const char *text = NULL;
     int64_t integer = 0;
     double real = 0.0;
     bool flag = false;
-    assert_int_equal(graft_yaml_text(env, root, "t", &text), GRAFT_OK);
+    CHECK_OK(graft_yaml_text(env, root, "t", &text));
     assert_string_equal(text, "some text");
-    assert_int_equal(graft_yaml_integer(env, root, "i", -42, 0, &integer), GRAFT_OK);
+    CHECK_OK(graft_yaml_integer(env, root, "i", -42, 0, &integer));
     assert_int_equal(integer, -42);
-    assert_int_equal(graft_yaml_real(env, root, "r", 0.0, 1.0, &real), GRAFT_OK);
+    CHECK_OK(graft_yaml_real(env, root, "r", 0.0, 1.0, &real));
     assert_true(real == 2.5e-3);
-    assert_int_equal(graft_yaml_real(env, root, "i", -100.0, 1.0, &real), GRAFT_OK);
+    CHECK_OK(graft_yaml_real(env, root, "i", -100.0, 1.0, &real));
     assert_true(real == -42.0);
-    assert_int_equal(graft_yaml_bool(env, root, "yes", &flag), GRAFT_OK);
+    CHECK_OK(graft_yaml_bool(env, root, "yes", &flag));
     assert_true(flag);
-    assert_int_equal(graft_yaml_bool(env, root, "no", &flag), GRAFT_OK);
+    CHECK_OK(graft_yaml_bool(env, root, "no", &flag));
     assert_false(flag);
 }
 
@@ -192,7 +185,7 @@ static graft_status read_value(graft_env *env, const graft_yaml *root, wanted wa
     return status;
 }
 
-static void test_wrong_values(void **state)
+CHECK_CASE(test_wrong_values)
 {
     static const struct {
         const char *text;
@@ -220,7 +213,6 @@ static void test_wrong_values(void **state)
         {"v: 1e\n",                   REAL,    "'v' is '1e'; a number"                                },
         {"v: yes\n",                  BOOL,    "x.yaml:1: 'v' is 'yes'; true or false is expected"    },
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         print_message("# row %zu: %s\n", i, rows[i].part);
         const graft_yaml *root = parse(env, rows[i].text);
@@ -228,34 +220,31 @@ static void test_wrong_values(void **state)
     }
 }
 
-static void test_only(void **state)
+CHECK_CASE(test_only)
 {
     static const char *const allowed[] = {"a", "b", NULL};
-    graft_env *env = *state;
-    assert_int_equal(graft_yaml_only(env, parse(env, "b: 1\na: 2\n"), allowed), GRAFT_OK);
-    assert_int_equal(graft_yaml_only(env, parse(env, "{}"), allowed), GRAFT_OK);
+    CHECK_OK(graft_yaml_only(env, parse(env, "b: 1\na: 2\n"), allowed));
+    CHECK_OK(graft_yaml_only(env, parse(env, "{}"), allowed));
     check_failed(env, graft_yaml_only(env, parse(env, "a: 1\n\naa: 2\n"), allowed), GRAFT_BAD_INPUT,
                  "x.yaml:3: unknown key 'aa'");
     check_failed(env, graft_yaml_only(env, parse(env, "[a]"), allowed), GRAFT_BAD_INPUT,
                  "x.yaml:1: a mapping is expected here");
 }
 
-static void test_read_from_a_file(void **state)
+CHECK_CASE(test_read_from_a_file)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *path = graft_arena_printf(env->unit, "%s/s.yaml", folder);
     const graft_yaml *root = NULL;
     check_failed(env, graft_yaml_read(env, env->unit, path, &root), GRAFT_IO,
                  "s.yaml: cannot open: No such file");
-    assert_int_equal(graft_file_write(env, path, "a: [\n", 5), GRAFT_OK);
+    CHECK_OK(graft_file_write(env, path, "a: [\n", 5));
     check_failed(env, graft_yaml_read(env, env->unit, path, &root), GRAFT_BAD_INPUT,
                  "s.yaml:2: not YAML: ");
-    assert_int_equal(graft_file_write(env, path, "a: 1\n", 5), GRAFT_OK);
-    assert_int_equal(graft_yaml_read(env, env->unit, path, &root), GRAFT_OK);
+    CHECK_OK(graft_file_write(env, path, "a: 1\n", 5));
+    CHECK_OK(graft_yaml_read(env, env->unit, path, &root));
     assert_string_equal(root->items[0].text, "1");
     assert_string_equal(root->file, path);
-    check_folder_remove(folder);
 }
 
 static graft_status add_up(graft_env *env, void *context, const graft_yaml *root)
@@ -267,7 +256,7 @@ static graft_status add_up(graft_env *env, void *context, const graft_yaml *root
 }
 
 /* A document a line: all of them in their order, or the line that is broken; a zero byte ends none. */
-static void test_lines(void **state)
+CHECK_CASE(test_lines)
 {
     static const struct {
         const char *text;
@@ -280,38 +269,18 @@ static void test_lines(void **state)
         {"{\"a\": 1}\n\n{\"a\": 2}\n",         19, "at line 2"},
         {"{\"a\": 1}\n\0{\"a\": 2}\n",         19, "at line 2"},
     };
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/lines.jsonl", folder);
+    const char *path = check_path("lines.jsonl");
     int64_t sum = 0;
-    assert_int_equal(graft_yaml_read_lines(env, env->unit, path, add_up, &sum), GRAFT_OK);
+    CHECK_OK(graft_yaml_read_lines(env, env->unit, path, add_up, &sum));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         sum = 0;
-        assert_int_equal(graft_file_write(env, path, rows[i].text, rows[i].size), GRAFT_OK);
+        CHECK_OK(graft_file_write(env, path, rows[i].text, rows[i].size));
         graft_status status = graft_yaml_read_lines(env, env->unit, path, add_up, &sum);
         if (rows[i].refused != NULL) {
             check_failed(env, status, GRAFT_BAD_INPUT, rows[i].refused);
         } else {
-            assert_int_equal(status, GRAFT_OK);
+            CHECK_OK(status);
             assert_int_equal(sum, rows[i].size == 0 ? 0 : 123);
         }
     }
-    check_folder_remove(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_tree),
-        CHECK_TEST(test_other_roots),
-        CHECK_TEST(test_refusals),
-        CHECK_TEST(test_nesting_is_bounded),
-        CHECK_TEST(test_wide),
-        CHECK_TEST(test_values),
-        CHECK_TEST(test_wrong_values),
-        CHECK_TEST(test_only),
-        CHECK_TEST(test_read_from_a_file),
-        CHECK_TEST(test_lines),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

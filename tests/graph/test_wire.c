@@ -32,9 +32,8 @@ static const wire_row rows[] = {
      7                                                                                                },
 };
 
-static void test_rows(void **state)
+CHECK_CASE(test_rows)
 {
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         ProtobufCMessage *message = NULL;
         graft_status status =
@@ -46,9 +45,8 @@ static void test_rows(void **state)
 }
 
 /* Graphs in attributes of nodes of graphs: fields 7; then 1, 5, 6 over and over. */
-static void test_depth(void **state)
+CHECK_CASE(test_depth)
 {
-    graft_env *env = *state;
     static const uint8_t tags[] = {0x0a, 0x2a, 0x32};
     for (uint32_t depth = 90; depth < 110; depth++) {
         uint8_t bytes[1024];
@@ -68,7 +66,7 @@ static void test_depth(void **state)
             graft_wire_decode(env, env->unit, (graft_bytes){"x", bytes + at, sizeof(bytes) - at},
                               &onnx__model_proto__descriptor, &message);
         if (depth < GRAFT_WIRE_DEPTH) {
-            assert_int_equal(status, GRAFT_OK);
+            CHECK_OK(status);
         } else {
             check_failed(env, status, GRAFT_BAD_INPUT, "is nested too deep");
         }
@@ -76,17 +74,15 @@ static void test_depth(void **state)
 }
 
 /* Packed and unpacked lists of numbers read the same. */
-static void test_packed(void **state)
+CHECK_CASE(test_packed)
 {
-    graft_env *env = *state;
     static const uint8_t packed[] = {0x42, 0x03, 0x01, 0xac, 0x02};
     static const uint8_t single[] = {0x40, 0x01, 0x40, 0xac, 0x02};
     const uint8_t *forms[] = {packed, single};
     for (size_t i = 0; i < 2; i++) {
         ProtobufCMessage *message = NULL;
-        assert_int_equal(graft_wire_decode(env, env->unit, (graft_bytes){"x", forms[i], 5},
-                                           &onnx__attribute_proto__descriptor, &message),
-                         GRAFT_OK);
+        CHECK_OK(graft_wire_decode(env, env->unit, (graft_bytes){"x", forms[i], 5},
+                                   &onnx__attribute_proto__descriptor, &message));
         const Onnx__AttributeProto *attribute = (const Onnx__AttributeProto *)message;
         assert_int_equal(attribute->n_ints, 2);
         assert_int_equal(attribute->ints[0], 1);
@@ -95,28 +91,15 @@ static void test_packed(void **state)
 }
 
 /* Unknown fields come back, behind the known ones. */
-static void test_unknown_fields(void **state)
+CHECK_CASE(test_unknown_fields)
 {
-    graft_env *env = *state;
     static const uint8_t bytes[] = {0x08, 0x07, 0xa2, 0x06, 0x02, 'h', 'i', 0xa8, 0x06, 0x05};
     ProtobufCMessage *message = NULL;
     uint8_t *out = NULL;
     size_t size = 0;
-    assert_int_equal(graft_wire_decode(env, env->unit, (graft_bytes){"x", bytes, sizeof(bytes)},
-                                       &onnx__model_proto__descriptor, &message),
-                     GRAFT_OK);
+    CHECK_OK(graft_wire_decode(env, env->unit, (graft_bytes){"x", bytes, sizeof(bytes)},
+                               &onnx__model_proto__descriptor, &message));
     graft_wire_encode(env->unit, message, &out, &size);
     assert_int_equal(size, sizeof(bytes));
     assert_memory_equal(out, bytes, size);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_rows),
-        CHECK_TEST(test_depth),
-        CHECK_TEST(test_packed),
-        CHECK_TEST(test_unknown_fields),
-    };
-    return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
 }

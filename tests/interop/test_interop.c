@@ -43,8 +43,7 @@ static bool run_program(graft_env *env, char *const *arguments, const char **tex
     int status = 0;
     size_t size = 0;
     posix_spawn_file_actions_t actions;
-    char *folder = check_folder_make();
-    char *log = graft_arena_printf(env->life, "%s/log", folder);
+    char *log = check_path("log");
     assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
     assert_int_equal(posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log,
                                                       O_WRONLY | O_CREAT | O_TRUNC, 0600),
@@ -54,9 +53,8 @@ static bool run_program(graft_env *env, char *const *arguments, const char **tex
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(posix_spawn_file_actions_destroy(&actions), 0);
     uint8_t *data = NULL;
-    assert_int_equal(graft_file_read(env, env->life, log, &data, &size), GRAFT_OK);
+    CHECK_OK(graft_file_read(env, env->life, log, &data, &size));
     *text = (const char *)data;
-    check_folder_remove(folder);
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
@@ -81,8 +79,7 @@ static bool run_script(pair_list *pairs, char *python, char *script, const char 
 {
     char *path = graft_arena_printf(pairs->env->life, "%s/list", pairs->folder);
     char *arguments[] = {python, script, path, NULL};
-    assert_int_equal(graft_file_write(pairs->env, path, pairs->list.data, pairs->list.size),
-                     GRAFT_OK);
+    CHECK_OK(graft_file_write(pairs->env, path, pairs->list.data, pairs->list.size));
     return run_program(pairs->env, arguments, text);
 }
 
@@ -113,7 +110,7 @@ static const char *write_graph(pair_list *pairs, const graft_model *model, const
         return NULL;
     }
     assert_string_equal(pairs->env->message, "");
-    assert_int_equal(status, GRAFT_OK);
+    CHECK_OK(status);
     return path;
 }
 
@@ -156,35 +153,32 @@ static bool has_runtime(graft_env *env, char *python)
     return run_program(env, arguments, &text);
 }
 
-static void test_zoo(void **state)
+CHECK_CASE(test_zoo)
 {
-    graft_env *env = *state;
     uint32_t count = 0;
     char *python = find_python(env);
     const graft_zoo_entry *zoo = graft_zoo(&count);
-    pair_list pairs = {.env = env, .folder = check_folder_make(), .list = {.arena = env->life}};
+    pair_list pairs = {.env = env, .folder = check_folder(), .list = {.arena = env->life}};
     for (uint32_t i = 0; i < count; i++) {
         graft_model *model = NULL;
-        assert_int_equal(graft_zoo_open(env, env->unit, &zoo[i], true, &model), GRAFT_OK);
+        CHECK_OK(graft_zoo_open(env, env->unit, &zoo[i], true, &model));
         add_variants(&pairs, model);
         graft_arena_reset(env->unit);
     }
     uint32_t compared = check_pairs(&pairs, python);
     assert_true(pairs.pair_count >= count);
     assert_int_equal(compared, has_runtime(env, python) ? pairs.pair_count : 0);
-    check_folder_remove(pairs.folder);
 }
 
-static void test_conformance_cases(void **state)
+CHECK_CASE(test_conformance_cases)
 {
-    graft_env *env = *state;
     uint32_t count = 0;
     char *python = find_python(env);
     const char *const *names = onnx_data_list(env->life, &count);
     if (count == 0) {
         CHECK_SKIP("no conformance cases; install libonnx-testdata or set GRAFT_ONNX_TESTDATA");
     }
-    pair_list pairs = {.env = env, .folder = check_folder_make(), .list = {.arena = env->life}};
+    pair_list pairs = {.env = env, .folder = check_folder(), .list = {.arena = env->life}};
     for (uint32_t i = 0; i < count; i++) {
         onnx_case loaded;
         if (onnx_data_load(env, env->unit, names[i], true, &loaded) == GRAFT_OK) {
@@ -195,16 +189,14 @@ static void test_conformance_cases(void **state)
     }
     uint32_t compared = check_pairs(&pairs, python);
     assert_true(compared > pairs.pair_count / 2 || !has_runtime(env, python));
-    check_folder_remove(pairs.folder);
 }
 
 /* Files of IR version 3 from the onnx package, their weights made by ConstantOfShape and listed
  * among the inputs: they come back with the same inputs, as large as before, and compute the same.
  */
-static void test_old_files(void **state)
+CHECK_CASE(test_old_files)
 {
     static const char *const names[] = {"squeezenet", "shufflenet", "inception_v2"};
-    graft_env *env = *state;
     char *python = find_python(env);
     char option[] = "-c";
     char script[] = "import onnx.backend.test.data.light as l; print(list(l.__path__)[0])";
@@ -214,7 +206,7 @@ static void test_old_files(void **state)
         CHECK_SKIP("this onnx package has no light models");
     }
     const char *folder = graft_arena_printf(env->life, "%.*s", (int)strcspn(text, "\n"), text);
-    pair_list pairs = {.env = env, .folder = check_folder_make(), .list = {.arena = env->life}};
+    pair_list pairs = {.env = env, .folder = check_folder(), .list = {.arena = env->life}};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const char *path = graft_arena_printf(env->life, "%s/light_%s.onnx", folder, names[i]);
         graft_model *model = NULL;
@@ -223,17 +215,17 @@ static void test_old_files(void **state)
         uint8_t *data = NULL;
         size_t before = 0;
         size_t after = 0;
-        assert_int_equal(graft_model_read(env, env->unit, path, NULL, &model), GRAFT_OK);
+        CHECK_OK(graft_model_read(env, env->unit, path, NULL, &model));
         const char *out =
             write_graph(&pairs, model, variant_fused(env, env->unit, model, &applied), names[i]);
         assert_true(out != NULL && applied > 0);
-        assert_int_equal(graft_model_read(env, env->unit, out, NULL, &again), GRAFT_OK);
+        CHECK_OK(graft_model_read(env, env->unit, out, NULL, &again));
         assert_int_equal(again->onnx->proto->graph->n_input,
                          again->onnx->proto->ir_version == 3
                              ? again->input_count + again->onnx->proto->graph->n_initializer
                              : again->input_count);
-        assert_int_equal(graft_file_read(env, env->unit, path, &data, &before), GRAFT_OK);
-        assert_int_equal(graft_file_read(env, env->unit, out, &data, &after), GRAFT_OK);
+        CHECK_OK(graft_file_read(env, env->unit, path, &data, &before));
+        CHECK_OK(graft_file_read(env, env->unit, out, &data, &after));
         print_message("# %s: IR %d -> %d, %zu -> %zu bytes, %u rewrites\n", names[i],
                       (int)model->onnx->proto->ir_version, (int)again->onnx->proto->ir_version,
                       before, after, applied);
@@ -241,24 +233,21 @@ static void test_old_files(void **state)
         graft_arena_reset(env->unit);
     }
     assert_int_equal(check_pairs(&pairs, python), has_runtime(env, python) ? pairs.pair_count : 0);
-    check_folder_remove(pairs.folder);
 }
 
 /* A check that finds nothing is worth nothing: a changed weight must be seen. */
-static void test_differences_are_found(void **state)
+CHECK_CASE(test_differences_are_found)
 {
-    graft_env *env = *state;
     graft_model *model = NULL;
     char *python = find_python(env);
-    pair_list pairs = {.env = env, .folder = check_folder_make(), .list = {.arena = env->life}};
+    pair_list pairs = {.env = env, .folder = check_folder(), .list = {.arena = env->life}};
     char *other = graft_arena_printf(env->life, "%s/other.onnx", pairs.folder);
-    assert_int_equal(graft_model_open(env, env->unit, "dscnn", NULL, &model), GRAFT_OK);
+    CHECK_OK(graft_model_open(env, env->unit, "dscnn", NULL, &model));
     const char *original = write_graph(&pairs, model, &model->graph, "original");
-    assert_int_equal(graft_zoo_build(env, "dscnn", GRAFT_ZOO_SEED + 1, other), GRAFT_OK);
+    CHECK_OK(graft_zoo_build(env, "dscnn", GRAFT_ZOO_SEED + 1, other));
     add_pair(&pairs, original, other, reassociated);
     const char *text = NULL;
     bool passed = run_check(&pairs, python, &text);
-    check_folder_remove(pairs.folder);
     if (has_runtime(env, python)) {
         assert_false(passed);
         assert_non_null(strstr(text, "output 0 differs"));
@@ -270,8 +259,7 @@ static void test_differences_are_found(void **state)
 static void write_values(pair_list *list, const char *path, const graft_shape *shape,
                          const void *data)
 {
-    assert_int_equal(graft_file_write(list->env, path, data, (size_t)graft_shape_bytes(shape)),
-                     GRAFT_OK);
+    CHECK_OK(graft_file_write(list->env, path, data, (size_t)graft_shape_bytes(shape)));
 }
 
 /* Normal numbers, or 0 and 1 for whole numbers; written as "<base>.in<source>". */
@@ -307,7 +295,7 @@ static void add_outputs(pair_list *list, const graft_model *model, const graft_g
         graft_env_clear(env);
         return;
     }
-    assert_int_equal(status, GRAFT_OK);
+    CHECK_OK(status);
     list->pair_count++;
     const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
     graft_order order = build_order(env->unit, graph);
@@ -319,7 +307,7 @@ static void add_outputs(pair_list *list, const graft_model *model, const graft_g
             values[v] = make_input(list, base, value);
         }
     }
-    assert_int_equal(graft_float_model(env, env->unit, model, graph, &order, values), GRAFT_OK);
+    CHECK_OK(graft_float_model(env, env->unit, model, graph, &order, values));
     for (uint32_t k = 0; k < graph->output_count; k++) {
         graft_index v = graph->outputs[k];
         write_values(list, graft_arena_printf(env->life, "%s.out%u", base, k),
@@ -340,21 +328,20 @@ static const char *const later_operators[] = {
 /* clang-format on */
 
 /* What the reference executor computes for the zoo is what onnxruntime computes. */
-static void test_outputs(void **state)
+CHECK_CASE(test_outputs)
 {
-    graft_env *env = *state;
     uint32_t count = 0;
     char *python = find_python(env);
     char script[] = "tests/interop/compare_outputs.py";
     const char *text = NULL;
     const graft_zoo_entry *zoo = graft_zoo(&count);
-    pair_list list = {.env = env, .folder = check_folder_make(), .list = {.arena = env->life}};
+    pair_list list = {.env = env, .folder = check_folder(), .list = {.arena = env->life}};
     if (!has_runtime(env, python)) {
         CHECK_SKIP("onnxruntime cannot be installed");
     }
     for (uint32_t i = 0; i < count; i++) {
         graft_model *model = NULL;
-        assert_int_equal(graft_zoo_open(env, env->unit, &zoo[i], true, &model), GRAFT_OK);
+        CHECK_OK(graft_zoo_open(env, env->unit, &zoo[i], true, &model));
         add_outputs(&list, model, &model->graph);
         graft_arena_reset(env->unit);
     }
@@ -366,7 +353,6 @@ static void test_outputs(void **state)
     bool passed = run_script(&list, python, script, &text);
     print_message("# %s", text);
     assert_true(passed);
-    check_folder_remove(list.folder);
 }
 
 /* Operators that opsets say in different words, or older ones in parts; reading does not ask whether
@@ -391,13 +377,12 @@ static const char *const worded_operators[] = {
 /* clang-format on */
 
 /* In every opset that is written, onnxruntime computes of them what the reference executor does. */
-static void test_words_of_opsets(void **state)
+CHECK_CASE(test_words_of_opsets)
 {
-    graft_env *env = *state;
     char *python = find_python(env);
     char script[] = "tests/interop/compare_outputs.py";
     const char *text = NULL;
-    pair_list list = {.env = env, .folder = check_folder_make(), .list = {.arena = env->life}};
+    pair_list list = {.env = env, .folder = check_folder(), .list = {.arena = env->life}};
     if (!has_runtime(env, python)) {
         CHECK_SKIP("onnxruntime cannot be installed");
     }
@@ -415,18 +400,4 @@ static void test_words_of_opsets(void **state)
     print_message("# %s", text);
     assert_true(passed);
     assert_true(list.pair_count > 150);
-    check_folder_remove(list.folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_zoo),
-        CHECK_TEST(test_outputs),
-        CHECK_TEST(test_words_of_opsets),
-        CHECK_TEST(test_conformance_cases),
-        CHECK_TEST(test_old_files),
-        CHECK_TEST(test_differences_are_found),
-    };
-    return cmocka_run_group_tests_name("interop", tests, NULL, NULL);
 }

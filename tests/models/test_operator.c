@@ -80,9 +80,8 @@ static void check_ports(const graft_model *model, const graft_operator *of, cons
     graft_arena_free(arena);
 }
 
-static void test_forms(void **state)
+CHECK_CASE(test_forms)
 {
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const graft_operator of = {rows[i].op, rows[i].attrs, rows[i].inputs, rows[i].const_mask};
         graft_shape outputs[GRAFT_MAX_OUTPUTS];
@@ -91,18 +90,15 @@ static void test_forms(void **state)
         graft_model *model = NULL;
         print_message("# %s\n", rows[i].name);
         for (int k = 0; k < 2; k++) {
-            assert_int_equal(graft_operator_pack(env, env->unit, &of, &data[k], &size[k]),
-                             GRAFT_OK);
+            CHECK_OK(graft_operator_pack(env, env->unit, &of, &data[k], &size[k]));
         }
         assert_int_equal(size[0], size[1]);
         assert_memory_equal(data[0], data[1], size[0]);
-        assert_int_equal(graft_model_parse(env, env->unit,
-                                           (graft_bytes){"operator", data[0], size[0]}, NULL,
-                                           &model),
-                         GRAFT_OK);
+        CHECK_OK(graft_model_parse(env, env->unit, (graft_bytes){"operator", data[0], size[0]},
+                                   NULL, &model));
         assert_int_equal(model->opaque_count, 0);
         check_ports(model, &of, rows[i].kinds);
-        assert_int_equal(graft_infer_shapes(of.op, of.attrs, of.inputs, outputs), GRAFT_OK);
+        CHECK_OK(graft_infer_shapes(of.op, of.attrs, of.inputs, outputs));
         assert_int_equal(model->output_count, graft_op(of.op)->output_count);
         for (uint32_t k = 0; k < model->output_count; k++) {
             char name[16];
@@ -113,9 +109,8 @@ static void test_forms(void **state)
     }
 }
 
-static void test_refusals(void **state)
+CHECK_CASE(test_refusals)
 {
-    graft_env *env = *state;
     uint8_t *data = NULL;
     size_t size = 0;
     const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
@@ -137,13 +132,4 @@ static void test_refusals(void **state)
     check_failed(env, graft_operator_pack(env, env->unit, &of, &data, &size), GRAFT_BAD_INPUT,
                  "add does not take these shapes");
     assert_null(data);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_forms),
-        CHECK_TEST(test_refusals),
-    };
-    return cmocka_run_group_tests_name("operator", tests, NULL, NULL);
 }

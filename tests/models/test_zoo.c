@@ -66,9 +66,8 @@ static uint32_t opaque_expected(const graft_zoo_entry *entry, const graft_model 
     return strcmp(entry->name, "bert") == 0 ? 4 : quantised;
 }
 
-static void test_published_sizes(void **state)
+CHECK_CASE(test_published_sizes)
 {
-    graft_env *env = *state;
     uint32_t count = 0;
     const graft_zoo_entry *zoo = graft_zoo(&count);
     assert_true(count >= 21);
@@ -80,7 +79,7 @@ static void test_published_sizes(void **state)
         }
         zoo[i].build(builder);
         graft_onnx_source source = {.proto = graft_builder_finish(builder), .file = zoo[i].name};
-        assert_int_equal(graft_onnx_read_message(env, env->unit, &source, NULL, &model), GRAFT_OK);
+        CHECK_OK(graft_onnx_read_message(env, env->unit, &source, NULL, &model));
         double multiply_adds = (double)count_multiply_adds(&model->graph);
         print_message("# %s: %llu parameters, %.0f multiply-adds, %u nodes\n", zoo[i].name,
                       (unsigned long long)graft_builder_parameters(builder), multiply_adds,
@@ -95,12 +94,11 @@ static void test_published_sizes(void **state)
 
 static const uint64_t most_copied = 20000000;
 
-static void test_round_trip_of_files(void **state)
+CHECK_CASE(test_round_trip_of_files)
 {
-    graft_env *env = *state;
     uint32_t count = 0;
     const graft_zoo_entry *zoo = graft_zoo(&count);
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     for (uint32_t i = 0; i < count; i++) {
         if (zoo[i].parameters > most_copied) {
             continue; /* Hundreds of megabytes would show nothing new. */
@@ -110,21 +108,19 @@ static void test_round_trip_of_files(void **state)
         uint8_t *data[2];
         size_t size[2];
         graft_model *model = NULL;
-        assert_int_equal(graft_zoo_build(env, zoo[i].name, 5, built), GRAFT_OK);
-        assert_int_equal(graft_model_open(env, env->unit, built, NULL, &model), GRAFT_OK);
-        assert_int_equal(graft_model_write(env, model, &model->graph, copied, NULL), GRAFT_OK);
-        assert_int_equal(graft_file_read(env, env->unit, built, &data[0], &size[0]), GRAFT_OK);
-        assert_int_equal(graft_file_read(env, env->unit, copied, &data[1], &size[1]), GRAFT_OK);
+        CHECK_OK(graft_zoo_build(env, zoo[i].name, 5, built));
+        CHECK_OK(graft_model_open(env, env->unit, built, NULL, &model));
+        CHECK_OK(graft_model_write(env, model, &model->graph, copied, NULL));
+        CHECK_OK(graft_file_read(env, env->unit, built, &data[0], &size[0]));
+        CHECK_OK(graft_file_read(env, env->unit, copied, &data[1], &size[1]));
         assert_int_equal(size[0], size[1]);
         assert_memory_equal(data[0], data[1], size[0]);
         graft_arena_reset(env->unit);
     }
-    check_folder_remove(folder);
 }
 
-static void test_unknown_name(void **state)
+CHECK_CASE(test_unknown_name)
 {
-    graft_env *env = *state;
     graft_model *model = NULL;
     check_failed(env, graft_model_open(env, env->life, "resnet51", NULL, &model), GRAFT_BAD_INPUT,
                  "no model 'resnet51': it is neither a file nor one of resnet18, resnet50, ");
@@ -139,18 +135,15 @@ static void test_unknown_name(void **state)
     assert_null(model);
 }
 
-static void test_lists(void **state)
+CHECK_CASE(test_lists)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *path = graft_arena_printf(env->life, "%s/a.onnx", folder);
     const char **names = NULL;
     uint32_t count = 0;
-    assert_int_equal(graft_zoo_build(env, "dscnn", 1, path), GRAFT_OK);
-    assert_int_equal(graft_model_names(env, env->life,
-                                       graft_arena_printf(env->life, ",bert@8,%s,,dscnn,", path),
-                                       &names, &count),
-                     GRAFT_OK);
+    CHECK_OK(graft_zoo_build(env, "dscnn", 1, path));
+    CHECK_OK(graft_model_names(
+        env, env->life, graft_arena_printf(env->life, ",bert@8,%s,,dscnn,", path), &names, &count));
     assert_int_equal(count, 3);
     assert_string_equal(names[0], "bert@8");
     assert_string_equal(names[1], path);
@@ -164,7 +157,6 @@ static void test_lists(void **state)
     check_failed(env, graft_model_names(env, env->life, ",", &names, &count), GRAFT_BAD_INPUT,
                  "',' names no model");
     assert_int_equal(count, 3); /* Untouched. */
-    check_folder_remove(folder);
 }
 
 /* Normal numbers; places and masks are 0 and 1. */
@@ -192,8 +184,7 @@ static const float *run_model(graft_env *env, const graft_model *model, const gr
     graft_order order;
     graft_rng rng;
     size_t bytes = graft_order_bytes(&graph->limits);
-    assert_int_equal(graft_order_build(&order, graph, graft_arena_alloc(env->unit, bytes), bytes),
-                     GRAFT_OK);
+    CHECK_OK(graft_order_build(&order, graph, graft_arena_alloc(env->unit, bytes), bytes));
     const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
     graft_rng_seed(&rng, 3);
     for (graft_index v = 0; v < graph->value_end; v++) {
@@ -204,19 +195,18 @@ static const float *run_model(graft_env *env, const graft_model *model, const gr
             values[v] = draw_input(env, &rng, &value->shape);
         }
     }
-    assert_int_equal(graft_float_model(env, env->unit, model, graph, &order, values), GRAFT_OK);
+    CHECK_OK(graft_float_model(env, env->unit, model, graph, &order, values));
     *count = (size_t)graft_shape_elements(&graph->values[graph->outputs[0]].shape);
     return values[graph->outputs[0]];
 }
 
 /* Written with every node generated, and with fused nodes, DS-CNN computes what it did. */
-static void test_rewritten_model_computes_the_same(void **state)
+CHECK_CASE(test_rewritten_model_computes_the_same)
 {
-    graft_env *env = *state;
     graft_model *model = NULL;
     uint32_t applied = 0;
     size_t count = 0;
-    assert_int_equal(graft_model_open(env, env->life, "dscnn", NULL, &model), GRAFT_OK);
+    CHECK_OK(graft_model_open(env, env->life, "dscnn", NULL, &model));
     const float *expected = run_model(env, model, &model->graph, &count);
     const graft_graph *graphs[2] = {variant_regenerated(env->life, model),
                                     variant_fused(env, env->life, model, &applied)};
@@ -231,11 +221,9 @@ static void test_rewritten_model_computes_the_same(void **state)
         uint8_t *data = NULL;
         size_t size = 0;
         graft_model *again = NULL;
-        assert_int_equal(graft_model_pack(env, env->life, model, graphs[g], &data, &size),
-                         GRAFT_OK);
-        assert_int_equal(
-            graft_model_parse(env, env->life, (graft_bytes){"again", data, size}, NULL, &again),
-            GRAFT_OK);
+        CHECK_OK(graft_model_pack(env, env->life, model, graphs[g], &data, &size));
+        CHECK_OK(
+            graft_model_parse(env, env->life, (graft_bytes){"again", data, size}, NULL, &again));
         const float *outputs = run_model(env, again, &again->graph, &count);
         for (size_t i = 0; i < count; i++) {
             assert_true(fabsf(outputs[i] - expected[i]) <= (g == 0 ? 0.0F : 1e-6F));
@@ -244,17 +232,16 @@ static void test_rewritten_model_computes_the_same(void **state)
 }
 
 /* Models whose outputs are numbers of any size, and quick in plain loops. */
-static void test_outputs_are_lively(void **state)
+CHECK_CASE(test_outputs_are_lively)
 {
     static const char *const names[] = {"squeezenet", "mobilenetv2", "nasnet",          "lstm",
                                         "nasrnn",     "autoencoder", "autoencoder_int8"};
-    graft_env *env = *state;
     for (size_t m = 0; m < sizeof(names) / sizeof(names[0]); m++) {
         graft_model *model = NULL;
         size_t count = 0;
         double squares = 0.0;
         uint32_t nonzero = 0;
-        assert_int_equal(graft_model_open(env, env->unit, names[m], NULL, &model), GRAFT_OK);
+        CHECK_OK(graft_model_open(env, env->unit, names[m], NULL, &model));
         const float *outputs = run_model(env, model, &model->graph, &count);
         for (size_t i = 0; i < count; i++) {
             assert_true(isfinite(outputs[i]));
@@ -271,16 +258,15 @@ static void test_outputs_are_lively(void **state)
 
 /* Of several inputs at once: every model has its outputs for each and the same operators, and the
  * first input's outputs are what it has alone. */
-static void test_batches(void **state)
+CHECK_CASE(test_batches)
 {
-    graft_env *env = *state;
     uint32_t count = 0;
     const graft_zoo_entry *zoo = graft_zoo(&count);
     for (uint32_t i = 0; i < count; i++) {
         graft_model *models[2] = {NULL};
         for (uint32_t b = 0; b < 2; b++) {
             const char *name = graft_arena_printf(env->unit, "%s@%u", zoo[i].name, 2 * b + 1);
-            assert_int_equal(graft_model_open(env, env->unit, name, NULL, &models[b]), GRAFT_OK);
+            CHECK_OK(graft_model_open(env, env->unit, name, NULL, &models[b]));
         }
         const graft_graph *one = &models[0]->graph;
         const graft_graph *three = &models[1]->graph;
@@ -305,24 +291,10 @@ static void test_batches(void **state)
     size_t sizes[2] = {0};
     for (uint32_t b = 0; b < 2; b++) {
         graft_model *model = NULL;
-        assert_int_equal(graft_model_open(env, env->life, names[b], NULL, &model), GRAFT_OK);
+        CHECK_OK(graft_model_open(env, env->life, names[b], NULL, &model));
         outputs[b] = run_model(env, model, &model->graph, &sizes[b]);
     }
     assert_int_equal(sizes[1], 2 * sizes[0]);
     assert_memory_equal(outputs[0], outputs[1], sizes[0] * sizeof(float));
     assert_memory_not_equal(outputs[0], outputs[1] + sizes[0], sizes[0] * sizeof(float));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_batches),
-        CHECK_TEST(test_published_sizes),
-        CHECK_TEST(test_round_trip_of_files),
-        CHECK_TEST(test_unknown_name),
-        CHECK_TEST(test_lists),
-        CHECK_TEST(test_rewritten_model_computes_the_same),
-        CHECK_TEST(test_outputs_are_lively),
-    };
-    return cmocka_run_group_tests_name("zoo", tests, NULL, NULL);
 }

@@ -7,8 +7,7 @@ graft_graph *build_graph_within(graft_arena *arena, graft_limits limits)
 {
     graft_graph *graph = GRAFT_NEW(arena, graft_graph, 1);
     size_t bytes = graft_graph_bytes(&limits);
-    assert_int_equal(graft_graph_init(graph, &limits, graft_arena_alloc(arena, bytes), bytes),
-                     GRAFT_OK);
+    CHECK_OK(graft_graph_init(graph, &limits, graft_arena_alloc(arena, bytes), bytes));
     return graph;
 }
 
@@ -19,23 +18,22 @@ graft_graph *build_graph(graft_arena *arena)
 
 graft_shape build_shape(uint32_t rank, int32_t a, int32_t b, int32_t c, int32_t d)
 {
-    graft_shape shape = {.rank = (uint8_t)rank, .dtype = GRAFT_DTYPE_F32};
-    const int32_t dims[4] = {a, b, c, d};
-    memcpy(shape.dims, dims, rank * sizeof dims[0]);
+    graft_shape shape = SHAPE(a, b, c, d);
+    shape.rank = (uint8_t)rank;
     return shape;
 }
 
 graft_index build_input(graft_graph *graph, graft_shape shape, graft_index source)
 {
     graft_index value = GRAFT_NONE;
-    assert_int_equal(graft_graph_add_input(graph, &shape, source, &value), GRAFT_OK);
+    CHECK_OK(graft_graph_add_input(graph, &shape, source, &value));
     return value;
 }
 
 graft_index build_weight(graft_graph *graph, graft_shape shape, graft_index source)
 {
     graft_index value = GRAFT_NONE;
-    assert_int_equal(graft_graph_add_weight(graph, &shape, source, &value), GRAFT_OK);
+    CHECK_OK(graft_graph_add_weight(graph, &shape, source, &value));
     return value;
 }
 
@@ -44,7 +42,7 @@ graft_index build_node(graft_graph *graph, uint32_t op, const int32_t *attrs, gr
 {
     const graft_index inputs[3] = {a, b, c};
     graft_index node = GRAFT_NONE;
-    assert_int_equal(graft_graph_add_node(graph, op, attrs, inputs, GRAFT_NONE, &node), GRAFT_OK);
+    CHECK_OK(graft_graph_add_node(graph, op, attrs, inputs, GRAFT_NONE, &node));
     return graft_node_output(graph, node, 0);
 }
 
@@ -58,8 +56,7 @@ graft_order build_order(graft_arena *arena, const graft_graph *graph)
 {
     graft_order order;
     size_t bytes = graft_order_bytes(&graph->limits);
-    assert_int_equal(graft_order_build(&order, graph, graft_arena_alloc(arena, bytes), bytes),
-                     GRAFT_OK);
+    CHECK_OK(graft_order_build(&order, graph, graft_arena_alloc(arena, bytes), bytes));
     return order;
 }
 

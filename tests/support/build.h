@@ -8,7 +8,12 @@
 graft_graph *build_graph(graft_arena *arena);
 graft_graph *build_graph_within(graft_arena *arena, graft_limits limits);
 
-/* A binary32 shape: the first `rank` of the sizes. */
+/* A binary32 shape of these sizes. */
+#define SHAPE(...)                                                                                 \
+    ((graft_shape){.dims = {__VA_ARGS__},                                                          \
+                   .rank = (uint8_t)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)),          \
+                   .dtype = GRAFT_DTYPE_F32})
+/* The first `rank` of the sizes. */
 graft_shape build_shape(uint32_t rank, int32_t a, int32_t b, int32_t c, int32_t d);
 graft_index build_input(graft_graph *graph, graft_shape shape, graft_index source);
 graft_index build_weight(graft_graph *graph, graft_shape shape, graft_index source);

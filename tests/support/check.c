@@ -7,6 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Of the case that runs: cases run one by one. The folder is made when somebody asks for it. */
+static graft_env *case_env;
+static char case_folder[4096];
+
 int check_open_env(void **state)
 {
     graft_env *env = malloc(sizeof(*env));
@@ -15,6 +19,7 @@ int check_open_env(void **state)
         return -1;
     }
     env->verbosity = 0;
+    case_env = case_env == NULL ? env : case_env;
     *state = env;
     return 0;
 }
@@ -22,9 +27,23 @@ int check_open_env(void **state)
 int check_close_env(void **state)
 {
     graft_env *env = *state;
+    if (env == case_env && case_folder[0] != '\0') {
+        graft_file_remove_folder(case_folder);
+        case_folder[0] = '\0';
+    }
+    case_env = case_env == env ? NULL : case_env;
     graft_env_close(env);
     free(env);
     return 0;
+}
+
+void check_ok(graft_status status, const char *call, const char *file, int line)
+{
+    if (status != GRAFT_OK) {
+        print_error("%s: %s: %s\n", call, graft_status_name(status),
+                    case_env == NULL ? "" : case_env->message);
+        _fail(file, line);
+    }
 }
 
 void check_failed(graft_env *env, graft_status status, graft_status want, const char *part)
@@ -36,17 +55,21 @@ void check_failed(graft_env *env, graft_status status, graft_status want, const 
     graft_env_clear(env);
 }
 
-char *check_folder_make(void)
+char *check_path(const char *name)
 {
     const char *parent = getenv("TMPDIR");
-    char *folder = NULL;
-    assert_true(asprintf(&folder, "%s/graft-test-XXXXXX", parent == NULL ? "/tmp" : parent) > 0);
-    assert_non_null(mkdtemp(folder));
-    return folder;
+    assert_non_null(case_env);
+    if (case_folder[0] == '\0') {
+        (void)snprintf(case_folder, sizeof(case_folder), "%s/graft-test-XXXXXX",
+                       parent == NULL ? "/tmp" : parent);
+        assert_non_null(mkdtemp(case_folder));
+    }
+    return graft_arena_printf(case_env->life, "%s/%s", case_folder, name);
 }
 
-void check_folder_remove(char *folder)
+char *check_folder(void)
 {
-    graft_file_remove_folder(folder);
-    free(folder);
+    char *folder = check_path("XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    return folder;
 }

@@ -1,4 +1,13 @@
-/* check.h - what every test program starts from: cmocka and a fresh graft_env per case. */
+/* check.h - what every test program starts from: cases with a fresh graft_env each, run by cmocka.
+ *
+ *      CHECK_CASE(test_relu_keeps_what_is_positive)
+ *      {
+ *          graft_graph *graph = build_graph(env->life);
+ *          CHECK_OK(graft_graph_add_output(graph, ...));
+ *          ...
+ *      }
+ *
+ * A program is its cases: tests/support/main.c finds them and runs them in the order of the file. */
 #ifndef TESTS_CHECK_H
 #define TESTS_CHECK_H
 
@@ -12,11 +21,43 @@
 
 #include <cmocka.h>
 
-/* A case whose `*state` is a quiet, open graft_env; its arenas are freed afterwards. */
+typedef struct check_entry {
+    const char *name; /* Of a case; NULL for one of rows. */
+    int line;
+    void (*run)(graft_env *env, const void *row);
+    const char *rows;
+    size_t row_size;
+    size_t row_count;
+} check_entry;
+
+/* Begins a case, which has a quiet, open `env`; its arenas are freed afterwards. The section holds
+ * pointers to the entries of a program's cases. */
+#define CHECK_CASE(function) CHECK_ENTRY(function, #function, NULL, 0, 1, no_row)
+/* Begins a case for each row of an array, of which the first member is a name. The case has `env` as
+ * above, and `place`, the row. */
+#define CHECK_ROWS(function, rows)                                                                 \
+    CHECK_ENTRY(function, NULL, rows, sizeof((rows)[0]), sizeof(rows) / sizeof((rows)[0]), place)
+#define CHECK_ENTRY(function, name, rows, size, count, row)                                        \
+    static void function(graft_env *env, const void *row);                                         \
+    static const check_entry function##_entry = {name, __LINE__, function, (const char *)(rows),   \
+                                                 size, count};                                     \
+    static const check_entry *const function##_place                                               \
+        __attribute__((section("check_cases"), used)) = &function##_entry;                         \
+    static void function(__attribute__((unused)) graft_env *env,                                   \
+                         __attribute__((unused)) const void *row)
+/* Runs the program's cases, for a main of its own. */
+int check_run_cases(void);
+
+/* For groups of cases that a program makes itself: one whose `*state` is such an env. */
 #define CHECK_TEST(function)                                                                       \
     cmocka_unit_test_setup_teardown(function, check_open_env, check_close_env)
 int check_open_env(void **state);
 int check_close_env(void **state);
+
+/* Asserts that the call succeeds; what the failure says names the status, and the message of the
+ * case's env. */
+#define CHECK_OK(call) check_ok(call, #call, __FILE__, __LINE__)
+void check_ok(graft_status status, const char *call, const char *file, int line);
 
 /* Asserts that `status` is `want` and that the message contains `part`; clears the message. */
 void check_failed(graft_env *env, graft_status status, graft_status want, const char *part);
@@ -29,9 +70,9 @@ void check_failed(graft_env *env, graft_status status, graft_status want, const 
         skip();                                                                                    \
     } while (0)
 
-/* A new folder for files of this case, with everything in it removed by check_folder_remove. The
- * name is malloc'd and belongs to the caller until then. */
-char *check_folder_make(void);
-void check_folder_remove(char *folder);
+/* A new folder, which is removed with everything in it when the case ends. */
+char *check_folder(void);
+/* The path of a file with that name in a folder of the case, the same folder for every name. */
+char *check_path(const char *name);
 
 #endif

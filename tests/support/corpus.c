@@ -55,8 +55,7 @@ corpus_tally corpus_try(graft_env *env, const corpus_rules *rules, corpus_kind k
     if (rules->count == 0) {
         return tally;
     }
-    assert_int_equal(graft_trial_run(env, env->life, rules->rules, rules->count, options, trials),
-                     GRAFT_OK);
+    CHECK_OK(graft_trial_run(env, env->life, rules->rules, rules->count, options, trials));
     for (uint32_t i = 0; i < rules->count; i++) {
         const graft_trial *t = &trials[i];
         bool wrong = is_wrong(kind, t);
@@ -98,7 +97,7 @@ uint32_t corpus_try_symbolic(graft_env *env, const corpus_rules *rules, corpus_k
                                 .is_fresh = true,
                                 .run = prove_symbolic,
                                 .context = &copy};
-    assert_int_equal(graft_pool_run(env, env->life, &job, results), GRAFT_OK);
+    CHECK_OK(graft_pool_run(env, env->life, &job, results));
     for (uint32_t i = 0; i < rules->count; i++) {
         bool accepted = results[i].outcome == GRAFT_POOL_DONE && results[i].answer[0] != 0;
         proved += accepted ? 1 : 0;

@@ -10,7 +10,7 @@
 graft_device *check_device_open(graft_env *env)
 {
     graft_device *device = NULL;
-    assert_int_equal(graft_device_open(env, "cpu", 1, &device), GRAFT_OK);
+    CHECK_OK(graft_device_open(env, "cpu", 1, &device));
     return device;
 }
 
@@ -29,18 +29,16 @@ graft_signature check_signature(graft_env *env, uint32_t op, const int32_t *attr
     graft_index node = 0;
     graft_mark mark = graft_arena_mark(env->scratch);
     size_t bytes = graft_graph_bytes(&limits);
-    assert_int_equal(
-        graft_graph_init(&graph, &limits, graft_arena_alloc(env->scratch, bytes), bytes), GRAFT_OK);
+    CHECK_OK(graft_graph_init(&graph, &limits, graft_arena_alloc(env->scratch, bytes), bytes));
     for (uint32_t k = 0; k < graft_op(op)->input_count; k++) {
         bool is_const = (const_mask >> k & 1u) != 0;
-        assert_int_equal(is_const ? graft_graph_add_weight(&graph, &shapes[k], k, &inputs[k])
-                                  : graft_graph_add_input(&graph, &shapes[k], k, &inputs[k]),
-                         GRAFT_OK);
+        CHECK_OK(is_const ? graft_graph_add_weight(&graph, &shapes[k], k, &inputs[k])
+                          : graft_graph_add_input(&graph, &shapes[k], k, &inputs[k]));
         bool image = shapes[k].rank == 4 && !is_const;
         image = image && graft_layout_fits(&shapes[k], image_layout);
         layouts[inputs[k]] = (uint8_t)(1U << (image ? image_layout : GRAFT_LAYOUT_ROW));
     }
-    assert_int_equal(graft_graph_add_node(&graph, op, attrs, inputs, GRAFT_NONE, &node), GRAFT_OK);
+    CHECK_OK(graft_graph_add_node(&graph, op, attrs, inputs, GRAFT_NONE, &node));
     uint32_t count = graft_layout_alternatives(&graph, node, layouts, choices);
     if (image_layout == GRAFT_LAYOUT_BLOCKED) { /* Listed last, if at all. */
         choice = &choices[count - 1];
@@ -154,7 +152,7 @@ typedef struct {
 
 static void prepare_trial(graft_env *env, graft_rng *rng, const graft_signature *s, trial *t)
 {
-    assert_int_equal(graft_signature_outputs(s, t->outputs), GRAFT_OK);
+    CHECK_OK(graft_signature_outputs(s, t->outputs));
     for (uint32_t k = 0; k < s->input_count; k++) {
         size_t count = (size_t)graft_shape_elements(&s->inputs[k]);
         float *arranged = GRAFT_NEW(env->scratch, float, count);
@@ -202,8 +200,8 @@ static void run_trial(graft_env *env, graft_device *device, const graft_signatur
             in[3] = out[k];
         }
     }
-    assert_int_equal(graft_kernel_bind(env, kernel, in, out, workspace), GRAFT_OK);
-    assert_int_equal(graft_kernel_run(env, kernel), GRAFT_OK);
+    CHECK_OK(graft_kernel_bind(env, kernel, in, out, workspace));
+    CHECK_OK(graft_kernel_run(env, kernel));
     for (uint32_t k = 0; k < s->output_count; k++) {
         size_t count = (size_t)graft_shape_elements(&t->outputs[k]);
         float *got = GRAFT_NEW(env->scratch, float, count);
@@ -223,9 +221,7 @@ uint32_t check_kernels(graft_env *env, graft_device *device, graft_rng *rng,
     graft_kernel_name names[GRAFT_KERNEL_MOST];
     uint32_t count = 0;
     trial t;
-    if (graft_kernel_list(env, device, s, names, &count) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
+    CHECK_OK(graft_kernel_list(env, device, s, names, &count));
     prepare_trial(env, rng, s, &t);
     for (uint32_t i = 0; i < count; i++) {
         run_trial(env, device, s, &t, names[i].text);

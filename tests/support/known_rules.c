@@ -169,9 +169,7 @@ static known_rules read_rules(graft_env *env, graft_arena *arena, const char *co
     enum { BUILT_MOST = 16 };
     known_rules known = {GRAFT_NEW(arena, graft_rule, count + BUILT_MOST), 0};
     for (uint32_t i = 0; i < count; i++) {
-        if (graft_rule_parse(env, texts[i], texts[i], &known.rules[known.count++]) != GRAFT_OK) {
-            fail_msg("%s", env->message);
-        }
+        CHECK_OK(graft_rule_parse(env, texts[i], texts[i], &known.rules[known.count++]));
     }
     return known;
 }
@@ -184,7 +182,7 @@ static void pack_rules(known_rules *known)
         size_t used = 0;
         size_t size = graft_rule_pack(&known->rules[i], bytes, sizeof bytes);
         assert_true(size > 0);
-        assert_int_equal(graft_rule_unpack(&known->rules[i], bytes, size, &used), GRAFT_OK);
+        CHECK_OK(graft_rule_unpack(&known->rules[i], bytes, size, &used));
         assert_int_equal(used, size);
     }
 }
@@ -219,9 +217,7 @@ bool known_rules_proved(graft_env *env, graft_arena *arena, known_rules *known)
     if (!graft_file_exists(path)) {
         return false;
     }
-    if (graft_rulefile_read(env, arena, path, &set) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
+    CHECK_OK(graft_rulefile_read(env, arena, path, &set));
     *known = (known_rules){GRAFT_NEW(arena, graft_rule, set.count), set.count};
     for (uint32_t i = 0; i < set.count; i++) {
         known->rules[i] = set.entries[i].rule;

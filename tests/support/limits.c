@@ -218,7 +218,7 @@ limits_tally limits_try(graft_env *env, uint32_t every)
                                 .is_fresh = true,
                                 .run = try_limit,
                                 .context = t};
-    assert_int_equal(graft_pool_run(env, env->life, &job, results), GRAFT_OK);
+    CHECK_OK(graft_pool_run(env, env->life, &job, results));
     for (uint32_t i = 0; i < t->item_count; i++) {
         count_item(t, i, &results[i], named, &tally);
     }

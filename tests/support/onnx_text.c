@@ -328,7 +328,7 @@ graft_model *onnx_text_model(graft_env *env, const char *text)
     graft_model *model = NULL;
     graft_status status = onnx_text_read(env, onnx_text_message(env->life, text), NULL, &model);
     assert_string_equal(env->message, "");
-    assert_int_equal(status, GRAFT_OK);
+    CHECK_OK(status);
     return model;
 }
 
@@ -386,8 +386,7 @@ const char *onnx_text_print(graft_arena *arena, const graft_model *model, const 
     graft_buffer out = {.arena = arena};
     graft_order order;
     size_t bytes = graft_order_bytes(&graph->limits);
-    assert_int_equal(graft_order_build(&order, graph, graft_arena_alloc(arena, bytes), bytes),
-                     GRAFT_OK);
+    CHECK_OK(graft_order_build(&order, graph, graft_arena_alloc(arena, bytes), bytes));
     for (graft_index i = 0; i < order.count; i++) {
         print_node(&out, model, graph, order.order[i]);
     }

@@ -20,8 +20,8 @@ static graft_index build_block(graft_graph *graph, graft_index x, graft_shape fi
                                const int32_t *attrs, graft_index *source)
 {
     graft_index w = build_weight(graph, filter, (*source)++);
-    graft_index s = build_weight(graph, build_shape(1, filter.dims[0], 0, 0, 0), (*source)++);
-    graft_index t = build_weight(graph, build_shape(1, filter.dims[0], 0, 0, 0), (*source)++);
+    graft_index s = build_weight(graph, SHAPE(filter.dims[0]), (*source)++);
+    graft_index t = build_weight(graph, SHAPE(filter.dims[0]), (*source)++);
     x = build_node(graph, GRAFT_OP_conv, attrs, x, w, 0);
     x = build_node(graph, GRAFT_OP_scale_shift, NULL, x, s, t);
     return build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
@@ -34,12 +34,11 @@ graft_graph *policy_kit_graph(graft_arena *arena)
     static const int32_t pointwise[9] = {1, 1, 0, 0, 0, 0, 1, 1, 1};
     graft_index source = 0;
     graft_graph *graph = build_graph_within(arena, (graft_limits){160, 400, 800, 4});
-    graft_index x = build_input(graph, build_shape(4, 1, 1, 49, 10), 0);
-    x = build_block(graph, x, build_shape(4, CHANNELS, 1, 10, 4), first, &source);
+    graft_index x = build_input(graph, SHAPE(1, 1, 49, 10), 0);
+    x = build_block(graph, x, SHAPE(CHANNELS, 1, 10, 4), first, &source);
     for (uint32_t b = 0; b < BLOCKS; b++) {
-        graft_index y =
-            build_block(graph, x, build_shape(4, CHANNELS, 1, 3, 3), depthwise, &source);
-        y = build_block(graph, y, build_shape(4, CHANNELS, CHANNELS, 1, 1), pointwise, &source);
+        graft_index y = build_block(graph, x, SHAPE(CHANNELS, 1, 3, 3), depthwise, &source);
+        y = build_block(graph, y, SHAPE(CHANNELS, CHANNELS, 1, 1), pointwise, &source);
         y = build_node(graph, GRAFT_OP_identity, NULL, y, 0, 0);
         x = b % 2 == 1 ? build_node(graph, GRAFT_OP_add, NULL, x, y, 0) : y;
     }
@@ -48,10 +47,10 @@ graft_graph *policy_kit_graph(graft_arena *arena)
     x = build_node(graph, GRAFT_OP_global_avg_pool, NULL, x, 0, 0);
     x = build_node(graph, GRAFT_OP_reshape, (const int32_t[]){1, CHANNELS, 0, 0, 0, 0}, x, 0, 0);
     for (uint32_t k = 0; k < 2; k++) {
-        graft_index w = build_weight(graph, build_shape(2, CHANNELS, CLASSES, 0, 0), source++);
+        graft_index w = build_weight(graph, SHAPE(CHANNELS, CLASSES), source++);
         graft_index y = build_node(graph, GRAFT_OP_matmul, NULL, x, w, 0);
         y = build_node(graph, GRAFT_OP_softmax, (const int32_t[]){1}, y, 0, 0);
-        assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+        CHECK_OK(graft_graph_add_output(graph, y));
     }
     return graph;
 }
@@ -59,7 +58,7 @@ graft_graph *policy_kit_graph(graft_arena *arena)
 graft_graph *policy_kit_copy(graft_env *env, const policy_kit *kit)
 {
     graft_graph *copy = build_graph_within(env->life, kit->graph->limits);
-    assert_int_equal(graft_graph_copy(copy, kit->graph), GRAFT_OK);
+    CHECK_OK(graft_graph_copy(copy, kit->graph));
     return copy;
 }
 
@@ -159,16 +158,15 @@ static void make_table(graft_env *env, policy_kit *kit)
     graft_matches_open(env->life, &kit->xfers, UINT16_MAX, &matches);
     graft_rng_seed(&rng, 7);
     for (uint32_t walk = 0; walk < TARIFF_WALKS; walk++) {
-        assert_int_equal(graft_state_set(env, &state, kit->graph), GRAFT_OK);
+        CHECK_OK(graft_state_set(env, &state, kit->graph));
         for (uint32_t step = 0; step < TARIFF_STEPS; step++) {
             uint32_t rule = 0;
             uint32_t location = 0;
             count = price_forms(&state.graph, forms, count);
             graft_matches_find(&matches, &state, &apply);
             graft_matches_draw(&matches, &rng, &rule, &location);
-            assert_int_equal(graft_state_apply(env, &state, &kit->rules[rule],
-                                               graft_matches_get(&matches, rule, location), &apply),
-                             GRAFT_OK);
+            CHECK_OK(graft_state_apply(env, &state, &kit->rules[rule],
+                                       graft_matches_get(&matches, rule, location), &apply));
         }
     }
     qsort(forms, count, sizeof forms[0], compare_keys);
@@ -183,8 +181,7 @@ static void make_table(graft_env *env, policy_kit *kit)
                                 .location_limit = UINT16_MAX,
                                 .tariff = tariff,
                                 .decider = GRAFT_DECIDER_TARIFF};
-    assert_int_equal(graft_policy_pack_rules(env, env->life, kit->rules, KIT_RULES, &kit->table),
-                     GRAFT_OK);
+    CHECK_OK(graft_policy_pack_rules(env, env->life, kit->rules, KIT_RULES, &kit->table));
 }
 
 graft_policy policy_kit_by_tariff(graft_env *env, const policy_kit *kit)
@@ -202,16 +199,13 @@ static void open_environment(graft_env *env, policy_kit *kit)
     graft_environment_options options = {.location_limit = UINT16_MAX,
                                          .step_limit = KIT_STEPS,
                                          .apply.weight_bytes_limit = UINT64_MAX};
-    assert_int_equal(graft_estimating_open(env, env->life, kit->table.tariff, &kit->graph->limits,
-                                           &kit->estimating),
-                     GRAFT_OK);
+    CHECK_OK(graft_estimating_open(env, env->life, kit->table.tariff, &kit->graph->limits,
+                                   &kit->estimating));
     options.price = graft_estimating_price(&kit->estimating);
-    assert_int_equal(graft_environment_open(env, env->life, kit->graph, &kit->xfers, &options,
-                                            &kit->environment),
-                     GRAFT_OK);
-    assert_int_equal(graft_observer_open(env, env->life, &kit->environment, kit->table.tariff,
-                                         &scenes, &kit->observer),
-                     GRAFT_OK);
+    CHECK_OK(graft_environment_open(env, env->life, kit->graph, &kit->xfers, &options,
+                                    &kit->environment));
+    CHECK_OK(graft_observer_open(env, env->life, &kit->environment, kit->table.tariff, &scenes,
+                                 &kit->observer));
 }
 
 /* Column 0 of a matrix of the scorer's. */
@@ -275,23 +269,20 @@ static void collect_states(graft_env *env, policy_kit *kit, uint64_t seed)
     graft_rng_seed(&rng, seed);
     kit->states = GRAFT_NEW(env->life, policy_kit_state, KIT_STATES);
     for (uint32_t e = 0; e < EPISODES; e++) {
-        assert_int_equal(graft_environment_reset(env, &kit->environment), GRAFT_OK);
+        CHECK_OK(graft_environment_reset(env, &kit->environment));
         while (!kit->environment.terminal && kit->state_count < KIT_STATES) {
             policy_kit_state *state = &kit->states[kit->state_count++];
             graft_outcome outcome;
             state->graph = build_graph_within(env->life, kit->graph->limits);
-            assert_int_equal(graft_graph_copy(state->graph, &kit->environment.state.graph),
-                             GRAFT_OK);
-            assert_int_equal(graft_scene_take(env, env->life, &kit->observer, false, &state->scene),
-                             GRAFT_OK);
+            CHECK_OK(graft_graph_copy(state->graph, &kit->environment.state.graph));
+            CHECK_OK(graft_scene_take(env, env->life, &kit->observer, false, &state->scene));
             if (state->scene.count == 1) {
                 break; /* Nothing but NO-OP. */
             }
             const graft_action action =
                 state->scene.actions[graft_rng_below(&rng, state->scene.count - 1)];
-            assert_int_equal(graft_environment_step(env, &kit->environment, action.xfer,
-                                                    action.location, &outcome),
-                             GRAFT_OK);
+            CHECK_OK(graft_environment_step(env, &kit->environment, action.xfer, action.location,
+                                            &outcome));
         }
     }
     assert_true(kit->state_count > KIT_STATES / 4);
@@ -308,7 +299,7 @@ policy_kit *policy_kit_open(graft_env *env, const policy_kit_options *options)
     make_table(env, kit);
     open_environment(env, kit);
     open_agent(env, kit, options);
-    assert_int_equal(graft_policy_compile(env, &kit->agent, observers, 1, &kit->policy), GRAFT_OK);
+    CHECK_OK(graft_policy_compile(env, &kit->agent, observers, 1, &kit->policy));
     kit->policy.metadata = "{\"model\":\"kit\"}";
     if (options->favourite != KIT_FREE) {
         set_favourite(env, kit, options->favourite);

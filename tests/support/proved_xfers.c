@@ -8,7 +8,7 @@ graft_xfers proved_xfers(graft_env *env)
 {
     graft_ruleset set;
     graft_xfers xfers;
-    assert_int_equal(graft_rulefile_read(env, env->life, "rules/graft.rules", &set), GRAFT_OK);
+    CHECK_OK(graft_rulefile_read(env, env->life, "rules/graft.rules", &set));
     graft_rule *rules = GRAFT_NEW(env->life, graft_rule, set.count);
     const char **names = GRAFT_NEW(env->life, const char *, set.count);
     for (uint32_t i = 0; i < set.count; i++) {

@@ -30,9 +30,9 @@ static graft_index grow_source(grower *g, const graft_shape *shape)
     graft_index value = GRAFT_NONE;
     graft_index source = g->source_count++;
     if (proposal_once_in(g->rng, 3)) {
-        assert_int_equal(graft_graph_add_input(g->graph, shape, source, &value), GRAFT_OK);
+        CHECK_OK(graft_graph_add_input(g->graph, shape, source, &value));
     } else {
-        assert_int_equal(graft_graph_add_weight(g->graph, shape, source, &value), GRAFT_OK);
+        CHECK_OK(graft_graph_add_weight(g->graph, shape, source, &value));
     }
     g->tensors[value] = evaluate_source(g->arena, g->options->sample, &g->graph->values[value]);
     g->read[value] = false;
@@ -144,8 +144,7 @@ static graft_index grow_node(grower *g, const proposal *from, graft_index *opera
             taken[i] = p.in_known[i] ? operands[i] : pick_shaped(g, &p.in[i]);
         }
         if (run_proposal(g, &p, out_shapes, taken, out)) {
-            assert_int_equal(
-                graft_graph_add_node(g->graph, p.op, p.attrs, taken, GRAFT_NONE, &node), GRAFT_OK);
+            CHECK_OK(graft_graph_add_node(g->graph, p.op, p.attrs, taken, GRAFT_NONE, &node));
             memcpy(operands, taken, sizeof taken);
             record_node(g, node, out);
             return node;
@@ -190,9 +189,8 @@ static void grow_opaque(grower *g)
             shapes[i] = (graft_shape){.rank = GRAFT_RANK_UNKNOWN};
         }
     }
-    assert_int_equal(graft_graph_add_opaque(g->graph, g->source_count++, inputs, input_count,
-                                            shapes, output_count, &node),
-                     GRAFT_OK);
+    CHECK_OK(graft_graph_add_opaque(g->graph, g->source_count++, inputs, input_count, shapes,
+                                    output_count, &node));
     const graft_field *out[2] = {NULL, NULL};
     evaluate_opaque(g->arena, g->graph, node, g->tensors, out);
     record_node(g, node, out);
@@ -327,12 +325,12 @@ static void choose_outputs(grower *g)
         bool computed = graph->values[v].kind == GRAFT_VALUE_COMPUTED;
         if (computed &&
             (g->read[v] ? proposal_once_in(g->rng, 12) : !proposal_once_in(g->rng, 8))) {
-            assert_int_equal(graft_graph_add_output(graph, v), GRAFT_OK);
+            CHECK_OK(graft_graph_add_output(graph, v));
         }
     }
     if (graph->output_count == 0 ||
         proposal_once_in(g->rng, 16)) { /* A value twice, or a source. */
-        assert_int_equal(graft_graph_add_output(graph, start), GRAFT_OK);
+        CHECK_OK(graft_graph_add_output(graph, start));
     }
 }
 

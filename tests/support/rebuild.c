@@ -22,7 +22,7 @@ graft_limits rebuild_limits(const graft_graph *graph, graft_index more)
 graft_graph *rebuild_within(graft_arena *arena, const graft_graph *graph, graft_limits limits)
 {
     graft_graph *copy = build_graph_within(arena, limits);
-    assert_int_equal(graft_graph_copy(copy, graph), GRAFT_OK);
+    CHECK_OK(graft_graph_copy(copy, graph));
     return copy;
 }
 
@@ -98,7 +98,7 @@ static void copy_node(builder *b, graft_index n)
             ? graft_graph_add_opaque(b->to, node->source, inputs, node->input_count, shapes,
                                      node->output_count, &copy)
             : graft_graph_add_node(b->to, node->op, node->attrs, inputs, node->source, &copy);
-    assert_int_equal(status, GRAFT_OK);
+    CHECK_OK(status);
     for (uint32_t o = 0; o < node->output_count; o++) {
         b->place[graft_node_output(b->from, n, o)] = graft_node_output(b->to, copy, o);
     }
@@ -137,7 +137,7 @@ static void add_needed(graft_arena *arena, graft_rng *rng, builder *b)
 
 static void keep_output(builder *b, graft_index v)
 {
-    assert_int_equal(graft_graph_add_output(b->to, b->place[v]), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(b->to, b->place[v]));
 }
 
 /* The values that the node cut out has read. */

@@ -35,9 +35,7 @@ rule_rows rows_read(graft_env *env, const char *name)
     const char *path = graft_arena_printf(env->life, "tests/verify/rules/%s.txt", name);
     uint8_t *data = NULL;
     size_t size = 0;
-    if (graft_file_read(env, env->life, path, &data, &size) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
+    CHECK_OK(graft_file_read(env, env->life, path, &data, &size));
     const char *text = graft_arena_printf(env->life, "%.*s", (int)size, (const char *)data);
     rule_rows r = open_rows(env, size / 8); /* A rule and its sign take more. */
     for (const char *at = text; *at != '\0';) {

@@ -48,8 +48,7 @@ static bool apply_once(rewrite_state *state, const graft_rule *rule)
 {
     const graft_apply_options options = {.weight_bytes_limit = UINT64_MAX};
     size_t order_bytes = graft_order_bytes(&state->graph->limits);
-    assert_int_equal(
-        graft_order_build(&state->order, state->graph, state->order_memory, order_bytes), GRAFT_OK);
+    CHECK_OK(graft_order_build(&state->order, state->graph, state->order_memory, order_bytes));
     for (graft_index i = 0; i < state->order.count; i++) {
         graft_matcher matcher;
         graft_match match;
@@ -75,7 +74,7 @@ graft_graph *variant_fused(graft_env *env, graft_arena *arena, const graft_model
     for (uint32_t r = 0; r < RULE_COUNT; r++) {
         graft_status status = graft_rule_parse(env, "rule of a test", rule_texts[r], &rules[r]);
         assert_string_equal(env->message, "");
-        assert_int_equal(status, GRAFT_OK);
+        CHECK_OK(status);
     }
     bool changed = true;
     while (changed && *applied < ROUNDS_MOST) {

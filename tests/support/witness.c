@@ -303,7 +303,7 @@ static graft_graph *rewrite(graft_arena *arena, const graft_rule *rule, const gr
         graft_matcher_start(&matcher, rule, graph, order, order->order[i]);
         while (graft_matcher_next(&matcher, &match)) {
             graft_graph *after = build_graph(arena);
-            assert_int_equal(graft_graph_copy(after, graph), GRAFT_OK);
+            CHECK_OK(graft_graph_copy(after, graph));
             if (graft_apply(after, rule, &match, order, &options, scratch, NULL) == GRAFT_OK) {
                 return after;
             }

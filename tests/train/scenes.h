@@ -76,9 +76,8 @@ static inline void make_tariff(fixture *f)
     const graft_walk walk = {
         .kind = GRAFT_WALK_RANDOM, .steps_most = 60, .contexts_most = 100, .beside_most = 6};
     graft_book_open(f->env->life, &book);
-    assert_int_equal(graft_tariff_walk(f->env, &f->environment, f->cost, &book, &walk), GRAFT_OK);
-    assert_int_equal(graft_tariff_make(f->env, f->env->life, &book, &options, &f->tariff, NULL),
-                     GRAFT_OK);
+    CHECK_OK(graft_tariff_walk(f->env, &f->environment, f->cost, &book, &walk));
+    CHECK_OK(graft_tariff_make(f->env, f->env->life, &book, &options, &f->tariff, NULL));
 }
 
 static inline void open_engine(fixture *f, const graft_xfers *xfers, graft_price price,
@@ -87,11 +86,9 @@ static inline void open_engine(fixture *f, const graft_xfers *xfers, graft_price
     const graft_scene_options scenes = graft_candidates_scenes(&small);
     graft_environment_options options = f->environment.options;
     options.price = price;
-    assert_int_equal(
-        graft_environment_open(f->env, f->env->life, &f->model->graph, xfers, &options, engine),
-        GRAFT_OK);
-    assert_int_equal(
-        graft_observer_open(f->env, f->env->life, engine, &f->tariff, &scenes, observer), GRAFT_OK);
+    CHECK_OK(
+        graft_environment_open(f->env, f->env->life, &f->model->graph, xfers, &options, engine));
+    CHECK_OK(graft_observer_open(f->env, f->env->life, engine, &f->tariff, &scenes, observer));
 }
 
 static inline fixture *open_fixture(graft_env *env, const char *name)
@@ -105,24 +102,22 @@ static inline fixture *open_fixture(graft_env *env, const char *name)
     };
     f->env = env;
     env->verbosity = 0;
-    assert_int_equal(graft_device_open(env, device_name, 1, &f->device), GRAFT_OK);
-    assert_int_equal(graft_cost_open(env, f->device, NULL, &f->cost), GRAFT_OK);
-    assert_int_equal(graft_model_open(env, env->life, name, NULL, &f->model), GRAFT_OK);
+    CHECK_OK(graft_device_open(env, device_name, 1, &f->device));
+    CHECK_OK(graft_cost_open(env, f->device, NULL, &f->cost));
+    CHECK_OK(graft_model_open(env, env->life, name, NULL, &f->model));
     f->xfers = proved_xfers(env);
-    assert_int_equal(graft_environment_open(env, env->life, &f->model->graph, &f->xfers, &options,
-                                            &f->environment),
-                     GRAFT_OK);
+    CHECK_OK(graft_environment_open(env, env->life, &f->model->graph, &f->xfers, &options,
+                                    &f->environment));
     make_tariff(f);
-    assert_int_equal(graft_estimating_open(env, env->life, &f->tariff,
-                                           &f->environment.state.graph.limits, &f->estimating),
-                     GRAFT_OK);
+    CHECK_OK(graft_estimating_open(env, env->life, &f->tariff, &f->environment.state.graph.limits,
+                                   &f->estimating));
     open_engine(f, &f->xfers, graft_estimating_price(&f->estimating), &f->engine, &f->observer);
     return f;
 }
 
 static inline void close_fixture(fixture *f)
 {
-    assert_int_equal(graft_cost_close(f->env, f->cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(f->env, f->cost));
     graft_device_close(f->device);
 }
 

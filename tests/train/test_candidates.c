@@ -21,9 +21,8 @@ static const graft_matrix *apply_entropy(graft_tape *t, leaf_list x)
     return graft_ragged_entropy(t, graft_ragged_log_softmax(t, x[0], choosers, 3), choosers, 3);
 }
 
-static void test_ragged_gradients(void **state)
+CHECK_CASE(test_ragged_gradients)
 {
-    (void)state;
     static const gradient_case cases[] = {
         {"log-softmax", 1, {6}, {1}, apply_choices},
         {"entropy",     1, {6}, {1}, apply_entropy},
@@ -49,9 +48,8 @@ static double lose(void *context)
 }
 
 /* Of all that an update minimises, in the parameters of both networks. */
-static void test_network_gradients(void **state)
+CHECK_CASE(test_network_gradients)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env, "dscnn");
     graft_candidates *agent = open_agent(env, 3, 1);
     graft_transition steps[3];
@@ -61,13 +59,11 @@ static void test_network_gradients(void **state)
         graft_outcome outcome;
         graft_transition *t = &steps[i];
         *t = (graft_transition){.choice = i, .advantage = 1.0F - (float)i, .gain = 0.5F};
-        assert_int_equal(graft_scene_take(env, env->life, &f->observer, i == 2, &t->scene),
-                         GRAFT_OK);
+        CHECK_OK(graft_scene_take(env, env->life, &f->observer, i == 2, &t->scene));
         t->log_p = -1.5F;
         l.steps[i] = t;
-        assert_int_equal(graft_environment_step(env, &f->engine, t->scene.actions[0].xfer,
-                                                t->scene.actions[0].location, &outcome),
-                         GRAFT_OK);
+        CHECK_OK(graft_environment_step(env, &f->engine, t->scene.actions[0].xfer,
+                                        t->scene.actions[0].location, &outcome));
     }
     graft_parameters *sets[] = {&agent->scorer.encoder.parameters, &agent->scorer.parameters};
     for (uint32_t k = 0; k < 2; k++) {
@@ -81,17 +77,14 @@ static void test_network_gradients(void **state)
 /* ------------------------------------------------------------------- what it does */
 
 /* Untrained it is greedy over the tariff. */
-static void test_fresh_agent(void **state)
+CHECK_CASE(test_fresh_agent)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env, "dscnn");
     graft_candidates *agent = open_agent(env, 1, 1);
     graft_tariff_plan plan;
     graft_plan_found found;
-    assert_int_equal(graft_search_tariff(env, env->life, &f->engine, &f->tariff, false, &plan),
-                     GRAFT_OK);
-    assert_int_equal(graft_candidates_play(env, env->life, agent, &f->observer, NULL, &found),
-                     GRAFT_OK);
+    CHECK_OK(graft_search_tariff(env, env->life, &f->engine, &f->tariff, false, &plan));
+    CHECK_OK(graft_candidates_play(env, env->life, agent, &f->observer, NULL, &found));
     assert_true(plan.found.step_count > 10);
     assert_true(fabs(found.cost_ns / plan.found.cost_ns - 1.0) < 1e-9);
     graft_candidates_close(agent);
@@ -123,9 +116,8 @@ static const float *score(graft_env *env, const graft_candidates *agent, const g
 }
 
 /* The same rule at the same location has the same probability whatever the rules' order. */
-static void test_order_of_rules(void **state)
+CHECK_CASE(test_order_of_rules)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env, "resnet8");
     graft_candidates *agent = open_agent(env, 1, 1);
     const graft_xfers reversed = reverse_rules(env, &f->xfers);
@@ -135,8 +127,8 @@ static void test_order_of_rules(void **state)
     uint32_t compared = 0;
     stir(agent);
     open_engine(f, &reversed, graft_estimating_price(&f->estimating), &engine, &observer);
-    assert_int_equal(graft_scene_take(env, env->life, &f->observer, false, &scenes[0]), GRAFT_OK);
-    assert_int_equal(graft_scene_take(env, env->life, &observer, false, &scenes[1]), GRAFT_OK);
+    CHECK_OK(graft_scene_take(env, env->life, &f->observer, false, &scenes[0]));
+    CHECK_OK(graft_scene_take(env, env->life, &observer, false, &scenes[1]));
     assert_int_equal(scenes[0].count, scenes[1].count);
     const float *left = score(env, agent, &scenes[0]);
     const float *right = score(env, agent, &scenes[1]);
@@ -156,14 +148,13 @@ static void test_order_of_rules(void **state)
 }
 
 /* Nor does it matter how nodes are numbered. */
-static void test_order_of_nodes(void **state)
+CHECK_CASE(test_order_of_nodes)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env, "resnet8");
     graft_candidates *agent = open_agent(env, 1, 1);
     graft_scene scene;
     stir(agent);
-    assert_int_equal(graft_scene_take(env, env->life, &f->observer, false, &scene), GRAFT_OK);
+    CHECK_OK(graft_scene_take(env, env->life, &f->observer, false, &scene));
     graft_scene turned = scene;
     graft_sketch *graph = &turned.graph;
     const uint32_t last = graph->node_count - 1;
@@ -193,15 +184,14 @@ static void test_order_of_nodes(void **state)
 }
 
 /* Equal seeds give equal networks for any number of threads. */
-static void test_same_seed(void **state)
+CHECK_CASE(test_same_seed)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env, "dscnn");
     graft_observer *observers[] = {&f->observer};
     graft_candidates *agents[2] = {open_agent(env, 5, 1), open_agent(env, 5, 2)};
     for (uint32_t i = 0; i < 2; i++) {
         graft_candidates_report report;
-        assert_int_equal(graft_candidates_update(env, agents[i], observers, 1, &report), GRAFT_OK);
+        CHECK_OK(graft_candidates_update(env, agents[i], observers, 1, &report));
         assert_true(report.transitions > 0);
     }
     const graft_parameters *left = &agents[0]->scorer.parameters;
@@ -230,9 +220,8 @@ static graft_status price_otherwise(graft_env *env, void *context, const graft_g
 }
 
 /* Where the tariff is wrong the agent learns to deviate from it. */
-static void test_it_learns(void **state)
+CHECK_CASE(test_it_learns)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env, "dscnn");
     const graft_price price = {.cost_ns = price_otherwise, .context = &f->estimating};
     graft_candidates *agent = open_agent(env, 1, 1);
@@ -243,29 +232,16 @@ static void test_it_learns(void **state)
     graft_plan_found after;
     open_engine(f, &f->xfers, price, &engine, &observer);
     observer.options.sharpness = 0.3; /* What the tariff is sure of is to be tried otherwise too. */
-    assert_int_equal(graft_candidates_play(env, env->life, agent, &observer, NULL, &before),
-                     GRAFT_OK);
+    CHECK_OK(graft_candidates_play(env, env->life, agent, &observer, NULL, &before));
     for (uint32_t u = 0; u < 40; u++) {
         graft_candidates_report report;
-        assert_int_equal(graft_candidates_update(env, agent, observers, 1, &report), GRAFT_OK);
+        CHECK_OK(graft_candidates_update(env, agent, observers, 1, &report));
     }
-    assert_int_equal(graft_candidates_play(env, env->life, agent, &observer, NULL, &after),
-                     GRAFT_OK);
+    CHECK_OK(graft_candidates_play(env, env->life, agent, &observer, NULL, &after));
     print_message("by the tariff %.3f of the cost, learnt %.3f\n", before.cost_ns / engine.first_ns,
                   after.cost_ns / engine.first_ns);
     assert_true(before.cost_ns > 1.2 * engine.first_ns);
     assert_true(after.cost_ns < engine.first_ns);
     graft_candidates_close(agent);
     close_fixture(f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_ragged_gradients), CHECK_TEST(test_network_gradients),
-        CHECK_TEST(test_fresh_agent),      CHECK_TEST(test_order_of_rules),
-        CHECK_TEST(test_order_of_nodes),   CHECK_TEST(test_same_seed),
-        CHECK_TEST(test_it_learns),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,78 +75,66 @@ static void assert_same(const fixture *a, const fixture *b)
 static uint8_t *save(graft_env *env, const fixture *f, const char *path, size_t *size)
 {
     uint8_t *data = NULL;
-    assert_int_equal(graft_checkpoint_save(env, path, &f->checkpoint), GRAFT_OK);
-    assert_int_equal(graft_file_read(env, env->life, path, &data, size), GRAFT_OK);
+    CHECK_OK(graft_checkpoint_save(env, path, &f->checkpoint));
+    CHECK_OK(graft_file_read(env, env->life, path, &data, size));
     return data;
 }
 
-static void test_round_trip(void **state)
+CHECK_CASE(test_round_trip)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/a/b.ckpt", folder);
+    const char *path = check_path("a/b.ckpt");
     const fixture *saved = make_fixture(env, 4, 77);
     fixture *loaded = make_fixture(env, 4, 0);
     size_t size = 0;
     uint8_t *data = save(env, saved, path, &size);
-    assert_int_equal(graft_checkpoint_load(env, path, &loaded->checkpoint), GRAFT_OK);
+    CHECK_OK(graft_checkpoint_load(env, path, &loaded->checkpoint));
     assert_same(saved, loaded);
     size_t again_size = 0;
     uint8_t *again = save(env, loaded, path, &again_size);
     assert_int_equal(size, again_size);
     assert_memory_equal(data, again, size);
-    check_folder_remove(folder);
 }
 
 /* The first bytes of the format, whatever the machine. */
-static void test_bytes_are_little_endian(void **state)
+CHECK_CASE(test_bytes_are_little_endian)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/a.ckpt", folder);
+    const char *path = check_path("a.ckpt");
     size_t size = 0;
     const uint8_t *data = save(env, make_fixture(env, 4, 77), path, &size);
     static const uint8_t want[] = {'G', 'R', 'A', 'F', 'T', 'C', 'K', 'P', 1,  0,
                                    0,   0,   4,   0,   0,   0,   1,   0,   0,  0,
                                    5,   0,   0,   0,   'f', 'i', 'r', 's', 't'};
     assert_memory_equal(data, want, sizeof want);
-    check_folder_remove(folder);
 }
 
-static void test_every_truncation_is_refused(void **state)
+CHECK_CASE(test_every_truncation_is_refused)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/a.ckpt", folder);
+    const char *path = check_path("a.ckpt");
     size_t size = 0;
     const uint8_t *data = save(env, make_fixture(env, 4, 77), path, &size);
     const fixture *untouched = make_fixture(env, 4, 5);
     fixture *target = make_fixture(env, 4, 5);
     for (size_t cut = 0; cut < size; cut++) {
-        assert_int_equal(graft_file_write(env, path, data, cut), GRAFT_OK);
+        CHECK_OK(graft_file_write(env, path, data, cut));
         graft_status status = graft_checkpoint_load(env, path, &target->checkpoint);
         check_failed(env, status, GRAFT_BAD_INPUT, path);
     }
     assert_same(untouched, target);
-    check_folder_remove(folder);
 }
 
-static void test_every_damaged_byte_is_refused(void **state)
+CHECK_CASE(test_every_damaged_byte_is_refused)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/a.ckpt", folder);
+    const char *path = check_path("a.ckpt");
     size_t size = 0;
     uint8_t *data = save(env, make_fixture(env, 4, 77), path, &size);
     fixture *target = make_fixture(env, 4, 0);
     for (size_t at = 0; at < size; at++) {
         data[at] ^= 0x10;
-        assert_int_equal(graft_file_write(env, path, data, size), GRAFT_OK);
+        CHECK_OK(graft_file_write(env, path, data, size));
         graft_status status = graft_checkpoint_load(env, path, &target->checkpoint);
         check_failed(env, status, GRAFT_BAD_INPUT, path);
         data[at] ^= 0x10;
     }
-    check_folder_remove(folder);
 }
 
 /* Files whose checksum is right, but which say something else than is expected. */
@@ -156,14 +144,12 @@ static void write_with_checksum(graft_env *env, const char *path, uint8_t *data,
     for (uint32_t i = 0; i < 8; i++) {
         data[size - 8 + i] = (uint8_t)(sum >> (8 * i));
     }
-    assert_int_equal(graft_file_write(env, path, data, size), GRAFT_OK);
+    CHECK_OK(graft_file_write(env, path, data, size));
 }
 
-static void test_foreign_files_are_refused(void **state)
+CHECK_CASE(test_foreign_files_are_refused)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/a.ckpt", folder);
+    const char *path = check_path("a.ckpt");
     size_t size = 0;
     uint8_t *data = save(env, make_fixture(env, 4, 77), path, &size);
     fixture *target = make_fixture(env, 4, 0);
@@ -194,14 +180,11 @@ static void test_foreign_files_are_refused(void **state)
     write_with_checksum(env, path, longer, size + 3);
     check_failed(env, graft_checkpoint_load(env, path, &target->checkpoint), GRAFT_BAD_INPUT,
                  "3 bytes too many");
-    check_folder_remove(folder);
 }
 
-static void test_other_networks_are_refused(void **state)
+CHECK_CASE(test_other_networks_are_refused)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/a.ckpt", folder);
+    const char *path = check_path("a.ckpt");
     size_t size = 0;
     (void)save(env, make_fixture(env, 4, 77), path, &size);
     fixture *wider = make_fixture(env, 5, 9);
@@ -219,18 +202,4 @@ static void test_other_networks_are_refused(void **state)
                  "/nowhere/x");
     check_failed(env, graft_checkpoint_save(env, "/dev/null/x", &more->checkpoint), GRAFT_IO,
                  "while saving /dev/null/x");
-    check_folder_remove(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_round_trip),
-        CHECK_TEST(test_bytes_are_little_endian),
-        CHECK_TEST(test_every_truncation_is_refused),
-        CHECK_TEST(test_every_damaged_byte_is_refused),
-        CHECK_TEST(test_foreign_files_are_refused),
-        CHECK_TEST(test_other_networks_are_refused),
-    };
-    return cmocka_run_group_tests_name("checkpoint", tests, NULL, NULL);
 }

@@ -183,9 +183,9 @@ static double lose(void *context)
     return sum_losses(f);
 }
 
-static void test_gradients(void **state)
+CHECK_CASE(test_gradients)
 {
-    fixture *f = open_fixture(*state, 1);
+    fixture *f = open_fixture(env, 1);
     graft_shards_differentiate(&f->shards, work_on_shard, f);
     assert_true(gradient_worst_slope(f->sets[0], lose, f) < 1.0);
     graft_shards_close(&f->shards);
@@ -201,9 +201,8 @@ static float largest_difference(const float *a, const float *b, size_t count)
 }
 
 /* A graph's latent does not depend on what else is in the batch. */
-static void test_graphs_do_not_mix(void **state)
+CHECK_CASE(test_graphs_do_not_mix)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env, 1);
     graph_arrays graphs[GRAPHS];
     float together[GRAPHS * LATENT];
@@ -224,9 +223,8 @@ static void test_graphs_do_not_mix(void **state)
 }
 
 /* Renumbering nodes and reordering edges changes nothing; turning an edge round does. */
-static void test_order_of_nodes_does_not_matter(void **state)
+CHECK_CASE(test_order_of_nodes_does_not_matter)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env, 1);
     graph_arrays graph = f->graphs[0];
     for (uint32_t i = 0; i < GRAPHS && graph.edge_count < 5; i++) {
@@ -267,9 +265,8 @@ static void test_order_of_nodes_does_not_matter(void **state)
 
 /* With one round, a change at one end of an edge is felt at the other, both ways, and nowhere
  * else. */
-static void test_messages_run_both_ways(void **state)
+CHECK_CASE(test_messages_run_both_ways)
 {
-    graft_env *env = *state;
     enum { NODES = 3, HIDDEN = 8 };
     graft_encoder encoder;
     graft_encoder_size size = {NODE_FEATURES, 0, 0, HIDDEN, 4, 1};
@@ -312,9 +309,9 @@ static void train(fixture *f, uint32_t updates)
     }
 }
 
-static void test_facts_are_learnt(void **state)
+CHECK_CASE(test_facts_are_learnt)
 {
-    fixture *f = open_fixture(*state, 2);
+    fixture *f = open_fixture(env, 2);
     const double before = lose(f);
     train(f, 300);
     assert_true(lose(f) < 0.1 * before);
@@ -323,9 +320,9 @@ static void test_facts_are_learnt(void **state)
 
 /* A recorded loss: it moves when seeds, initial values or architecture do, which is to be noticed.
  * One part in 10,000 is left to the order in which a processor's products add up. */
-static void test_golden(void **state)
+CHECK_CASE(test_golden)
 {
-    fixture *f = open_fixture(*state, 1);
+    fixture *f = open_fixture(env, 1);
     const double want = 0x1.899bcap-2;
     train(f, 3);
     const double is = lose(f);
@@ -335,10 +332,10 @@ static void test_golden(void **state)
     graft_shards_close(&f->shards);
 }
 
-static void test_threads_change_nothing(void **state)
+CHECK_CASE(test_threads_change_nothing)
 {
-    fixture *one = open_fixture(*state, 1);
-    fixture *two = open_fixture(*state, 2);
+    fixture *one = open_fixture(env, 1);
+    fixture *two = open_fixture(env, 2);
     train(one, 5);
     train(two, 5);
     assert_memory_equal(one->sets[0]->value, two->sets[0]->value,
@@ -350,14 +347,5 @@ static void test_threads_change_nothing(void **state)
 int main(void)
 {
     graft_blas_open();
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_gradients),
-        CHECK_TEST(test_graphs_do_not_mix),
-        CHECK_TEST(test_order_of_nodes_does_not_matter),
-        CHECK_TEST(test_messages_run_both_ways),
-        CHECK_TEST(test_facts_are_learnt),
-        CHECK_TEST(test_golden),
-        CHECK_TEST(test_threads_change_nothing),
-    };
-    return cmocka_run_group_tests_name("encoder", tests, NULL, NULL);
+    return check_run_cases();
 }

@@ -53,17 +53,17 @@ static fixture *open_fixture(graft_env *env)
 {
     fixture *f = GRAFT_NEW(env->life, fixture, 1);
     graft_graph *graph = build_graph(env->life);
-    graft_index y = build_input(graph, build_shape(4, 1, 3, 6, 6), 0);
+    graft_index y = build_input(graph, SHAPE(1, 3, 6, 6), 0);
     for (graft_index b = 0; b < BLOCKS; b++) {
-        graft_index w = build_weight(graph, build_shape(4, 3, 3, 3, 3), 3 * b);
-        graft_index s = build_weight(graph, build_shape(1, 3, 0, 0, 0), 3 * b + 1);
-        graft_index t = build_weight(graph, build_shape(1, 3, 0, 0, 0), 3 * b + 2);
+        graft_index w = build_weight(graph, SHAPE(3, 3, 3, 3), 3 * b);
+        graft_index s = build_weight(graph, SHAPE(3), 3 * b + 1);
+        graft_index t = build_weight(graph, SHAPE(3), 3 * b + 2);
         y = build_conv(graph, y, w, 1);
         y = build_node(graph, GRAFT_OP_scale_shift, NULL, y, s, t);
         y = build_node(graph, GRAFT_OP_relu, NULL, y, 0, 0);
         y = build_node(graph, GRAFT_OP_identity, NULL, y, 0, 0);
     }
-    assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, y));
     f->rules[0] = build_rule_fold_scale();
     f->rules[1] = build_rule_fuse_relu();
     f->rules[2] = build_rule_drop_identity();
@@ -74,9 +74,7 @@ static fixture *open_fixture(graft_env *env)
         .step_limit = 40,
         .apply.weight_bytes_limit = 1 << 20
     };
-    assert_int_equal(
-        graft_environment_open(env, env->life, graph, &f->xfers, &options, &f->environment),
-        GRAFT_OK);
+    CHECK_OK(graft_environment_open(env, env->life, graph, &f->xfers, &options, &f->environment));
     return f;
 }
 
@@ -85,21 +83,20 @@ static uint32_t count(const fixture *f, uint32_t xfer)
     return graft_matches_count(&f->environment.matches, xfer);
 }
 
-static void test_masks_and_rewards(void **state)
+CHECK_CASE(test_masks_and_rewards)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env);
     graft_outcome step;
     assert_true(f->environment.first_ns == BLOCKS * 110.0);
     assert_int_equal(count(f, 0), BLOCKS);
     assert_int_equal(count(f, 1), 0);
     assert_int_equal(count(f, 2), BLOCKS);
-    assert_int_equal(graft_environment_step(env, &f->environment, 0, 2, &step), GRAFT_OK);
+    CHECK_OK(graft_environment_step(env, &f->environment, 0, 2, &step));
     assert_true(step.reward > 2.27 && step.reward < 2.28); /* 10 of 440. */
     assert_false(step.terminal);
     assert_int_equal(count(f, 0), BLOCKS - 1);
     assert_int_equal(count(f, 1), 1);
-    assert_int_equal(graft_environment_step(env, &f->environment, 1, 0, &step), GRAFT_OK);
+    CHECK_OK(graft_environment_step(env, &f->environment, 1, 0, &step));
     assert_true(step.reward > 4.54 && step.reward < 4.55); /* 20 of 440. */
     assert_int_equal(count(f, 1), 0);
 }
@@ -139,16 +136,15 @@ static graft_status price_but_identities(graft_env *env, void *context, const gr
 static double greedy(graft_env *env, fixture *f, uint32_t *steps)
 {
     graft_plan_found found;
-    assert_int_equal(graft_environment_reprice(env, &f->environment), GRAFT_OK);
-    assert_int_equal(graft_search_greedy(env, env->unit, &f->environment, &found), GRAFT_OK);
+    CHECK_OK(graft_environment_reprice(env, &f->environment));
+    CHECK_OK(graft_search_greedy(env, env->unit, &f->environment, &found));
     *steps = found.step_count;
     return found.cost_ns;
 }
 
 /* Folding brings 10 of 440, fusing and dropping 20. */
-static void test_small_gains_are_none(void **state)
+CHECK_CASE(test_small_gains_are_none)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env);
     uint32_t steps = 0;
     f->environment.options.least_gain = 0.03;
@@ -162,9 +158,8 @@ static void test_small_gains_are_none(void **state)
     assert_true(greedy(env, f, &steps) == BLOCKS * 90.0 && steps == BLOCKS);
 }
 
-static void test_better_forms_at_no_cost(void **state)
+CHECK_CASE(test_better_forms_at_no_cost)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env);
     uint32_t steps = 0;
     f->environment.options.price.cost_ns = price_but_identities;
@@ -177,105 +172,98 @@ static void test_better_forms_at_no_cost(void **state)
     assert_true(greedy(env, f, &steps) == BLOCKS * 60.0 && steps == 3 * BLOCKS);
     /* Tidying takes no gains, only forms. */
     graft_plan_found found = {.steps = NULL};
-    assert_int_equal(graft_environment_reset(env, &f->environment), GRAFT_OK);
-    assert_int_equal(graft_search_tidy(env, env->unit, &f->environment, &found), GRAFT_OK);
+    CHECK_OK(graft_environment_reset(env, &f->environment));
+    CHECK_OK(graft_search_tidy(env, env->unit, &f->environment, &found));
     assert_int_equal(found.step_count, BLOCKS);
     assert_true(found.cost_ns == BLOCKS * 90.0 && f->environment.options.least_gain == 0);
 }
 
 /* A plan that is as long as an episode may be is gone on with, by as much again. */
-static void test_finishing_long_plans(void **state)
+CHECK_CASE(test_finishing_long_plans)
 {
-    graft_env *env = *state;
     graft_environment *environment = &open_fixture(env)->environment;
     graft_plan_found found;
     environment->options.step_limit = 4;
-    assert_int_equal(graft_search_greedy(env, env->unit, environment, &found), GRAFT_OK);
+    CHECK_OK(graft_search_greedy(env, env->unit, environment, &found));
     assert_true(found.step_count == 4 && !found.at_rest);
-    assert_int_equal(graft_search_finish(env, env->unit, environment, &found), GRAFT_OK);
+    CHECK_OK(graft_search_finish(env, env->unit, environment, &found));
     assert_int_equal(found.step_count, 8);
-    assert_int_equal(graft_search_finish(env, env->unit, environment, &found), GRAFT_OK);
+    CHECK_OK(graft_search_finish(env, env->unit, environment, &found));
     assert_true(found.step_count == 3 * BLOCKS && found.cost_ns == BLOCKS * 60.0);
     assert_int_equal(environment->options.step_limit, 4);
 }
 
 /* Other searches are held to the same, rewrite for rewrite. */
-static void test_small_gains_of_other_searches(void **state)
+CHECK_CASE(test_small_gains_of_other_searches)
 {
-    graft_env *env = *state;
     const graft_backtracking_options options = {.alpha = 1.05, .dequeue_limit = 400};
     const graft_beam_options beam = {.width = 8, .patience = 4};
     for (uint32_t which = 0; which < 2; which++) {
         graft_environment *environment = &open_fixture(env)->environment;
         graft_plan_found found;
         environment->options.least_gain = 0.03;
-        assert_int_equal(
-            which == 0 ? graft_search_backtracking(env, env->unit, environment, &options, &found)
-                       : graft_search_beam(env, env->unit, environment, &beam, &found),
-            GRAFT_OK);
+        CHECK_OK(which == 0
+                     ? graft_search_backtracking(env, env->unit, environment, &options, &found)
+                     : graft_search_beam(env, env->unit, environment, &beam, &found));
         /* Folding and then fusing brings 30 for two, dropping 20 for one. */
         assert_true(found.cost_ns == BLOCKS * 60.0 && found.step_count == 3 * BLOCKS);
-        assert_int_equal(graft_search_finish(env, env->unit, environment, &found), GRAFT_OK);
+        CHECK_OK(graft_search_finish(env, env->unit, environment, &found));
         assert_true(found.cost_ns == BLOCKS * 60.0 && found.step_count == 3 * BLOCKS);
         environment->options.least_gain = 0.9; /* More than all of it brings. */
-        assert_int_equal(graft_search_finish(env, env->unit, environment, &found), GRAFT_OK);
+        CHECK_OK(graft_search_finish(env, env->unit, environment, &found));
         assert_true(found.step_count == 0 && found.cost_ns == BLOCKS * 110.0);
         environment->options.least_gain = 0.04; /* 17.6: only dropping is worth it. */
-        assert_int_equal(
-            which == 0 ? graft_search_backtracking(env, env->unit, environment, &options, &found)
-                       : graft_search_beam(env, env->unit, environment, &beam, &found),
-            GRAFT_OK);
+        CHECK_OK(which == 0
+                     ? graft_search_backtracking(env, env->unit, environment, &options, &found)
+                     : graft_search_beam(env, env->unit, environment, &beam, &found));
         assert_true(found.cost_ns == BLOCKS * 90.0 && found.step_count == BLOCKS);
     }
 }
 
-static void test_illegal_actions(void **state)
+CHECK_CASE(test_illegal_actions)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env);
     graft_outcome step;
     check_failed(env, graft_environment_step(env, &f->environment, 1, 0, &step), GRAFT_BAD_INPUT,
                  "action (1, 0) is not legal here");
     check_failed(env, graft_environment_step(env, &f->environment, 4, 0, &step), GRAFT_BAD_INPUT,
                  "not legal");
-    assert_int_equal(graft_environment_step(env, &f->environment, XFERS, 0, &step), GRAFT_OK);
+    CHECK_OK(graft_environment_step(env, &f->environment, XFERS, 0, &step));
     assert_true(step.terminal && step.reward == 0);
     check_failed(env, graft_environment_step(env, &f->environment, 0, 0, &step), GRAFT_BAD_INPUT,
                  "after the end");
-    assert_int_equal(graft_environment_reset(env, &f->environment), GRAFT_OK);
+    CHECK_OK(graft_environment_reset(env, &f->environment));
     assert_int_equal(count(f, 0), BLOCKS);
     assert_int_equal(f->environment.interactions, 1);
 }
 
 /* Once a graph is too dear the episode is over, and not merely cut short. */
-static void test_cost_limit_ends_episodes(void **state)
+CHECK_CASE(test_cost_limit_ends_episodes)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env);
     graft_outcome step;
     f->environment.options.cost_limit = 0.99; /* Even the first graph is above it. */
-    assert_int_equal(graft_environment_reset(env, &f->environment), GRAFT_OK);
+    CHECK_OK(graft_environment_reset(env, &f->environment));
     assert_true(f->environment.terminal && f->environment.dear);
     f->environment.options.cost_limit = 1.0; /* Equal is not dearer. */
-    assert_int_equal(graft_environment_reset(env, &f->environment), GRAFT_OK);
+    CHECK_OK(graft_environment_reset(env, &f->environment));
     assert_false(f->environment.terminal);
     f->environment.first_ns /= 1.2; /* As if what follows had become dearer. */
     f->environment.cost_ns = f->environment.first_ns;
-    assert_int_equal(graft_environment_step(env, &f->environment, 0, 0, &step), GRAFT_OK);
+    CHECK_OK(graft_environment_step(env, &f->environment, 0, 0, &step));
     assert_true(step.terminal && !step.truncated && step.reward < 0);
     const graft_action plan[2] = {
         {0, 0},
         {0, 0}
     }; /* Plans may lead there and on. */
-    assert_int_equal(graft_plan_replay(env, &f->environment, plan, 2, NULL), GRAFT_OK);
+    CHECK_OK(graft_plan_replay(env, &f->environment, plan, 2, NULL));
     assert_true(f->environment.options.cost_limit == 1.0);
 }
 
 /* Rules are met when a walk comes by a place for them: fusing only after folding, the rule whose
  * operator the graph lacks never. */
-static void test_survey_tells_who_fits(void **state)
+CHECK_CASE(test_survey_tells_who_fits)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env);
     graft_rule rules[XFERS + 1];
     const char *names[XFERS + 1] = {"fold", "fuse", "drop", "absent"};
@@ -288,9 +276,8 @@ static void test_survey_tells_who_fits(void **state)
     bool met[XFERS + 1] = {false};
     graft_survey_result found = {.met = met};
     uint64_t priced = f->priced;
-    assert_int_equal(graft_survey_run(env, &f->environment.first.graph, &xfers,
-                                      &f->environment.options, &survey, &found),
-                     GRAFT_OK);
+    CHECK_OK(graft_survey_run(env, &f->environment.first.graph, &xfers, &f->environment.options,
+                              &survey, &found));
     assert_true(met[0] && met[1] && met[2] && !met[3]);
     assert_int_equal(found.step_count, 2 * 3 * BLOCKS);
     assert_true(priced == f->priced); /* Without prices. */
@@ -299,30 +286,26 @@ static void test_survey_tells_who_fits(void **state)
 /* Replays a plan and checks that it leads to the cost it promises. */
 static void check_plan(graft_env *env, fixture *f, const graft_plan_found *found)
 {
-    assert_int_equal(graft_plan_replay(env, &f->environment, found->steps, found->step_count, NULL),
-                     GRAFT_OK);
+    CHECK_OK(graft_plan_replay(env, &f->environment, found->steps, found->step_count, NULL));
     assert_true(f->environment.cost_ns == found->cost_ns);
 }
 
-static void test_greedy_reaches_the_best(void **state)
+CHECK_CASE(test_greedy_reaches_the_best)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env);
     graft_plan_found found;
-    assert_int_equal(graft_search_greedy(env, env->life, &f->environment, &found), GRAFT_OK);
+    CHECK_OK(graft_search_greedy(env, env->life, &f->environment, &found));
     assert_true(found.cost_ns == BLOCKS * 60.0);
     assert_int_equal(found.step_count, 3 * BLOCKS);
     check_plan(env, f, &found);
 }
 
-static void test_backtracking_finds_each_graph_once(void **state)
+CHECK_CASE(test_backtracking_finds_each_graph_once)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env);
     graft_plan_found found;
     const graft_backtracking_options options = {.alpha = 10, .dequeue_limit = 5000};
-    assert_int_equal(graft_search_backtracking(env, env->life, &f->environment, &options, &found),
-                     GRAFT_OK);
+    CHECK_OK(graft_search_backtracking(env, env->life, &f->environment, &options, &found));
     assert_true(found.cost_ns == BLOCKS * 60.0);
     check_plan(env, f, &found);
     /* A block is in one of 3 forms (plain, folded, fused) with or without its identity; fusing
@@ -331,14 +314,12 @@ static void test_backtracking_finds_each_graph_once(void **state)
     assert_int_equal(found.dequeues, 6 * 6 * 6 * 6);
 }
 
-static void test_backtracking_respects_its_budget(void **state)
+CHECK_CASE(test_backtracking_respects_its_budget)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env);
     graft_plan_found found;
     const graft_backtracking_options options = {.alpha = 1.05, .dequeue_limit = 3};
-    assert_int_equal(graft_search_backtracking(env, env->life, &f->environment, &options, &found),
-                     GRAFT_OK);
+    CHECK_OK(graft_search_backtracking(env, env->life, &f->environment, &options, &found));
     assert_int_equal(found.dequeues, 3);
     check_plan(env, f, &found);
 }
@@ -346,44 +327,40 @@ static void test_backtracking_respects_its_budget(void **state)
 static const graft_beam_options narrow = {.width = 3, .patience = 2};
 
 /* Greedy stays before the hill; a beam goes over it. */
-static void test_beam_goes_over_a_hill(void **state)
+CHECK_CASE(test_beam_goes_over_a_hill)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env);
     graft_plan_found found;
     f->environment.options.price.cost_ns = price_over_a_hill;
-    assert_int_equal(graft_search_greedy(env, env->life, &f->environment, &found), GRAFT_OK);
+    CHECK_OK(graft_search_greedy(env, env->life, &f->environment, &found));
     assert_true(found.cost_ns == BLOCKS * 90.0);
-    assert_int_equal(graft_search_beam(env, env->life, &f->environment, &narrow, &found), GRAFT_OK);
+    CHECK_OK(graft_search_beam(env, env->life, &f->environment, &narrow, &found));
     assert_true(found.cost_ns == BLOCKS * 60.0);
     assert_int_equal(found.step_count, 3 * BLOCKS);
     check_plan(env, f, &found);
     const graft_beam_options impatient = {.width = 1, .patience = 1};
-    assert_int_equal(graft_search_beam(env, env->life, &f->environment, &impatient, &found),
-                     GRAFT_OK);
+    CHECK_OK(graft_search_beam(env, env->life, &f->environment, &impatient, &found));
     assert_true(found.cost_ns == BLOCKS * 90.0);
     check_plan(env, f, &found);
 }
 
 /* Two rewrites in one place, of which the first costs 30. */
-static void test_escape_goes_over_a_hill(void **state)
+CHECK_CASE(test_escape_goes_over_a_hill)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env);
     graft_plan_found found;
     f->environment.options.price.cost_ns = price_over_a_hill;
-    assert_int_equal(graft_search_escape(env, env->life, &f->environment, &found), GRAFT_OK);
+    CHECK_OK(graft_search_escape(env, env->life, &f->environment, &found));
     assert_true(found.cost_ns == BLOCKS * 60.0);
     assert_int_equal(found.step_count, 3 * BLOCKS);
     check_plan(env, f, &found);
     f->environment.options.least_gain = 0.2; /* All of a block, 50 of 440, is less. */
-    assert_int_equal(graft_search_escape(env, env->life, &f->environment, &found), GRAFT_OK);
+    CHECK_OK(graft_search_escape(env, env->life, &f->environment, &found));
     assert_true(found.cost_ns == f->environment.first_ns);
 }
 
-static void test_random_searches_go_over_a_hill(void **state)
+CHECK_CASE(test_random_searches_go_over_a_hill)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env);
     graft_plan_found found;
     graft_plan_found again;
@@ -391,27 +368,22 @@ static void test_random_searches_go_over_a_hill(void **state)
     const graft_annealing_options cold = {.graphs = 2000, .temperature = 1e-6, .seed = 3};
     const graft_iterated_options kicks = {.graphs = 2000, .seed = 3};
     f->environment.options.price.cost_ns = price_over_a_hill;
-    assert_int_equal(graft_search_annealing(env, env->life, &f->environment, &warm, &found),
-                     GRAFT_OK);
+    CHECK_OK(graft_search_annealing(env, env->life, &f->environment, &warm, &found));
     assert_true(found.cost_ns == BLOCKS * 60.0);
     check_plan(env, f, &found);
-    assert_int_equal(graft_search_annealing(env, env->life, &f->environment, &warm, &again),
-                     GRAFT_OK);
+    CHECK_OK(graft_search_annealing(env, env->life, &f->environment, &warm, &again));
     assert_int_equal(again.step_count, found.step_count);
     assert_int_equal(again.evaluations, found.evaluations);
-    assert_int_equal(graft_search_annealing(env, env->life, &f->environment, &cold, &found),
-                     GRAFT_OK);
+    CHECK_OK(graft_search_annealing(env, env->life, &f->environment, &cold, &found));
     assert_true(found.cost_ns == BLOCKS * 90.0);
-    assert_int_equal(graft_search_iterated(env, env->life, &f->environment, &kicks, &found),
-                     GRAFT_OK);
+    CHECK_OK(graft_search_iterated(env, env->life, &f->environment, &kicks, &found));
     assert_true(found.cost_ns == BLOCKS * 60.0);
     check_plan(env, f, &found);
 }
 
 /* The deadline has passed: each search has nothing, and says so. */
-static void test_searches_end_in_time(void **state)
+CHECK_CASE(test_searches_end_in_time)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env);
     graft_plan_found found[6];
     const graft_backtracking_options backtracking = {.alpha = 1.05, .dequeue_limit = 100};
@@ -420,31 +392,29 @@ static void test_searches_end_in_time(void **state)
     const graft_iterated_options iterated = {.graphs = 100, .seed = 3};
     graft_environment *e = &f->environment;
     e->options.deadline_ns = 1;
-    assert_int_equal(graft_search_greedy(env, env->life, e, &found[0]), GRAFT_OK);
-    assert_int_equal(graft_search_escape(env, env->life, e, &found[1]), GRAFT_OK);
-    assert_int_equal(graft_search_annealing(env, env->life, e, &annealing, &found[2]), GRAFT_OK);
-    assert_int_equal(graft_search_iterated(env, env->life, e, &iterated, &found[3]), GRAFT_OK);
-    assert_int_equal(graft_search_beam(env, env->life, e, &beam, &found[4]), GRAFT_OK);
-    assert_int_equal(graft_search_backtracking(env, env->life, e, &backtracking, &found[5]),
-                     GRAFT_OK);
+    CHECK_OK(graft_search_greedy(env, env->life, e, &found[0]));
+    CHECK_OK(graft_search_escape(env, env->life, e, &found[1]));
+    CHECK_OK(graft_search_annealing(env, env->life, e, &annealing, &found[2]));
+    CHECK_OK(graft_search_iterated(env, env->life, e, &iterated, &found[3]));
+    CHECK_OK(graft_search_beam(env, env->life, e, &beam, &found[4]));
+    CHECK_OK(graft_search_backtracking(env, env->life, e, &backtracking, &found[5]));
     for (uint32_t i = 0; i < 6; i++) {
         assert_true(found[i].cut);
         assert_int_equal(found[i].step_count, 0);
         assert_true(found[i].cost_ns == e->first_ns);
     }
     e->options.deadline_ns = 0;
-    assert_int_equal(graft_search_greedy(env, env->life, e, &found[0]), GRAFT_OK);
+    CHECK_OK(graft_search_greedy(env, env->life, e, &found[0]));
     assert_false(found[0].cut);
 }
 
-static void test_random_is_reproducible(void **state)
+CHECK_CASE(test_random_is_reproducible)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env);
     graft_plan_found a;
     graft_plan_found b;
-    assert_int_equal(graft_search_random(env, env->life, &f->environment, 5, 7, &a), GRAFT_OK);
-    assert_int_equal(graft_search_random(env, env->life, &f->environment, 5, 7, &b), GRAFT_OK);
+    CHECK_OK(graft_search_random(env, env->life, &f->environment, 5, 7, &a));
+    CHECK_OK(graft_search_random(env, env->life, &f->environment, 5, 7, &b));
     assert_int_equal(a.step_count, b.step_count);
     for (uint32_t i = 0; i < a.step_count; i++) {
         assert_int_equal(a.steps[i].xfer, b.steps[i].xfer);
@@ -454,9 +424,8 @@ static void test_random_is_reproducible(void **state)
 }
 
 /* Half a search is no search. */
-static void test_interrupted_searches_fail(void **state)
+CHECK_CASE(test_interrupted_searches_fail)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env);
     graft_plan_found found;
     const graft_backtracking_options options = {.alpha = 10, .dequeue_limit = 5000};
@@ -471,29 +440,5 @@ static void test_interrupted_searches_fail(void **state)
     check_failed(env, graft_search_beam(env, env->life, &f->environment, &narrow, &found),
                  GRAFT_INTERRUPTED, "interrupted while searching");
     graft_interrupt_install();
-    assert_int_equal(graft_search_greedy(env, env->life, &f->environment, &found), GRAFT_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_masks_and_rewards),
-        CHECK_TEST(test_small_gains_are_none),
-        CHECK_TEST(test_better_forms_at_no_cost),
-        CHECK_TEST(test_finishing_long_plans),
-        CHECK_TEST(test_small_gains_of_other_searches),
-        CHECK_TEST(test_illegal_actions),
-        CHECK_TEST(test_cost_limit_ends_episodes),
-        CHECK_TEST(test_survey_tells_who_fits),
-        CHECK_TEST(test_greedy_reaches_the_best),
-        CHECK_TEST(test_backtracking_finds_each_graph_once),
-        CHECK_TEST(test_backtracking_respects_its_budget),
-        CHECK_TEST(test_beam_goes_over_a_hill),
-        CHECK_TEST(test_escape_goes_over_a_hill),
-        CHECK_TEST(test_random_searches_go_over_a_hill),
-        CHECK_TEST(test_searches_end_in_time),
-        CHECK_TEST(test_random_is_reproducible),
-        CHECK_TEST(test_interrupted_searches_fail),
-    };
-    return cmocka_run_group_tests_name("environment", tests, NULL, NULL);
+    CHECK_OK(graft_search_greedy(env, env->life, &f->environment, &found));
 }

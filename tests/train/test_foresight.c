@@ -24,7 +24,7 @@ static dreaming *open_dreaming(graft_env *env, uint64_t seed, uint32_t threads)
     d->agent = open_agent(env, seed, threads);
     stir(d->agent);
     graft_dreamer_open(env, d->agent, d->observers, 1, &d->dreamer);
-    assert_int_equal(graft_dreamer_record(&d->dreamer), GRAFT_OK);
+    CHECK_OK(graft_dreamer_record(&d->dreamer));
     return d;
 }
 
@@ -43,9 +43,9 @@ static double lose(void *context)
         .total;
 }
 
-static void test_gradients(void **state)
+CHECK_CASE(test_gradients)
 {
-    dreaming *d = open_dreaming(*state, 3, 1);
+    dreaming *d = open_dreaming(env, 3, 1);
     (void)lose(&d->dreamer);
     assert_true(gradient_worst_slope(&d->dreamer.model.parameters, lose, &d->dreamer) < 1.0);
     close_dreaming(d);
@@ -53,9 +53,9 @@ static void test_gradients(void **state)
 
 /* What is on offer in two scenes has neither closed nor opened between them; what was chosen has
  * closed, and something opens now and then. */
-static void test_stories(void **state)
+CHECK_CASE(test_stories)
 {
-    dreaming *d = open_dreaming(*state, 1, 1);
+    dreaming *d = open_dreaming(env, 1, 1);
     uint32_t opened = 0;
     for (uint32_t s = 0; s < d->dreamer.learnt_stories.count; s++) {
         const graft_story *story = &d->dreamer.learnt[s];
@@ -79,15 +79,15 @@ static void test_stories(void **state)
 }
 
 /* Equal seeds dream the same for any number of threads, and learn the same from it. */
-static void test_same_seed(void **state)
+CHECK_CASE(test_same_seed)
 {
     float *kept = NULL;
     size_t bytes = 0;
     for (uint32_t threads = 1; threads <= 2; threads++) {
-        dreaming *d = open_dreaming(*state, 5, threads);
+        dreaming *d = open_dreaming(env, 5, threads);
         const graft_parameters *set = &d->agent->scorer.parameters;
-        assert_int_equal(graft_dreamer_learn(&d->dreamer), GRAFT_OK);
-        assert_int_equal(graft_dreamer_dream(&d->dreamer), GRAFT_OK);
+        CHECK_OK(graft_dreamer_learn(&d->dreamer));
+        CHECK_OK(graft_dreamer_dream(&d->dreamer));
         assert_true(d->dreamer.progress.dream_steps > 0);
         if (kept == NULL) {
             bytes = set->size * sizeof(float);
@@ -115,33 +115,33 @@ static graft_status watch_price(graft_env *env, void *context, const graft_graph
 }
 
 /* A price is asked for in trials alone, and the environment can be used again afterwards. */
-static void test_sealed(void **state)
+CHECK_CASE(test_sealed)
 {
-    dreaming *d = open_dreaming(*state, 1, 1);
+    dreaming *d = open_dreaming(env, 1, 1);
     graft_environment *e = &d->f->engine;
     watched_price watched = {.environment = e, .price = e->options.price};
     const uint64_t before = e->interactions;
-    assert_int_equal(graft_dreamer_learn(&d->dreamer), GRAFT_OK);
+    CHECK_OK(graft_dreamer_learn(&d->dreamer));
     assert_int_equal(e->interactions, before);
     e->options.price = (graft_price){.cost_ns = watch_price, .context = &watched};
-    assert_int_equal(graft_dreamer_dream(&d->dreamer), GRAFT_OK);
+    CHECK_OK(graft_dreamer_dream(&d->dreamer));
     e->options.price = watched.price;
     /* Three trials, of at most as many rewrites as there are steps, and each first graph. */
     assert_in_range(watched.asked, 3, 3 * (e->options.step_limit + 1));
     assert_true(d->dreamer.progress.dream_steps > watched.asked);
     assert_false(e->sealed);
-    assert_int_equal(graft_environment_reset(d->f->env, e), GRAFT_OK);
+    CHECK_OK(graft_environment_reset(d->f->env, e));
     close_dreaming(d);
 }
 
 /* What closes is learnt from few episodes: whatever shares nodes with the rewrite. */
-static void test_it_learns(void **state)
+CHECK_CASE(test_it_learns)
 {
-    dreaming *d = open_dreaming(*state, 1, 1);
-    assert_int_equal(graft_dreamer_check(&d->dreamer), GRAFT_OK);
+    dreaming *d = open_dreaming(env, 1, 1);
+    CHECK_OK(graft_dreamer_check(&d->dreamer));
     const double before = d->dreamer.report.ahead[0].closed;
-    assert_int_equal(graft_dreamer_learn(&d->dreamer), GRAFT_OK);
-    assert_int_equal(graft_dreamer_check(&d->dreamer), GRAFT_OK);
+    CHECK_OK(graft_dreamer_learn(&d->dreamer));
+    CHECK_OK(graft_dreamer_check(&d->dreamer));
     const double after = d->dreamer.report.ahead[0].closed;
     print_message("F1 of what closes: untrained %.3f, trained %.3f\n", before, after);
     assert_true(after > 0.85 && after > before + 0.3);
@@ -150,40 +150,36 @@ static void test_it_learns(void **state)
 
 /* What comes out of the dreams is no worse, where it was tried, than what went in, and trials count as
  * steps in the environment. */
-static void test_best_is_kept(void **state)
+CHECK_CASE(test_best_is_kept)
 {
     graft_agent_settings wild = small;
-    dreaming *d = open_dreaming(*state, 1, 1);
-    graft_env *env = d->f->env;
+    dreaming *d = open_dreaming(env, 1, 1);
     graft_plan_found before;
     graft_plan_found after;
     wild.candidates_learning_rate = 0.2; /* It is unlearnt at once. */
     wild.candidates_kl = 10;
-    assert_int_equal(graft_dreamer_learn(&d->dreamer), GRAFT_OK);
+    CHECK_OK(graft_dreamer_learn(&d->dreamer));
     d->agent->settings = &wild;
-    assert_int_equal(
-        graft_candidates_play(env, env->life, d->agent, &d->f->observer, NULL, &before), GRAFT_OK);
+    CHECK_OK(graft_candidates_play(env, env->life, d->agent, &d->f->observer, NULL, &before));
     const uint64_t steps = d->agent->interactions;
-    assert_int_equal(graft_dreamer_dream(&d->dreamer), GRAFT_OK);
+    CHECK_OK(graft_dreamer_dream(&d->dreamer));
     assert_true(d->agent->interactions > steps);
-    assert_int_equal(graft_candidates_play(env, env->life, d->agent, &d->f->observer, NULL, &after),
-                     GRAFT_OK);
+    CHECK_OK(graft_candidates_play(env, env->life, d->agent, &d->f->observer, NULL, &after));
     assert_true(after.cost_ns <= before.cost_ns);
     close_dreaming(d);
 }
 
 /* Stories stand model by model, each model's are held against the world model by themselves, and it
  * takes as many updates for each. */
-static void test_model_by_model(void **state)
+CHECK_CASE(test_model_by_model)
 {
-    graft_env *env = *state;
     fixture *models[2] = {open_fixture(env, "dscnn"), open_fixture(env, "resnet8")};
     graft_observer *const observers[2] = {&models[0]->observer, &models[1]->observer};
     graft_candidates *agent = open_agent(env, 1, 1);
     graft_dreamer dreamer;
     graft_dreamer_open(env, agent, observers, 2, &dreamer);
-    assert_int_equal(graft_dreamer_record(&dreamer), GRAFT_OK);
-    assert_int_equal(graft_dreamer_check(&dreamer), GRAFT_OK);
+    CHECK_OK(graft_dreamer_record(&dreamer));
+    CHECK_OK(graft_dreamer_check(&dreamer));
     for (uint32_t m = 0; m < 2; m++) {
         const uint32_t each = dreamer.held_stories.count / 2;
         uint32_t steps = 0;
@@ -196,7 +192,7 @@ static void test_model_by_model(void **state)
         assert_int_equal(dreamer.reports[m].steps, steps);
     }
     assert_int_equal(dreamer.report.steps, dreamer.reports[0].steps + dreamer.reports[1].steps);
-    assert_int_equal(graft_dreamer_learn(&dreamer), GRAFT_OK);
+    CHECK_OK(graft_dreamer_learn(&dreamer));
     assert_int_equal(dreamer.progress.world_updates, 2 * agent->settings->foresight_updates);
     graft_dreamer_close(&dreamer);
     graft_candidates_close(agent);
@@ -206,13 +202,12 @@ static void test_model_by_model(void **state)
 
 /* Of candidates that are alike only some are on offer; the others take their turns in a dream, and when
  * all have been taken there are no more. */
-static void test_turns(void **state)
+CHECK_CASE(test_turns)
 {
-    dreaming *d = open_dreaming(*state, 1, 1);
-    graft_env *env = d->f->env;
+    dreaming *d = open_dreaming(env, 1, 1);
     const graft_scene_options scenes = graft_candidates_scenes(d->agent->settings);
     graft_dreamt dream;
-    assert_int_equal(graft_dreamer_learn(&d->dreamer), GRAFT_OK);
+    CHECK_OK(graft_dreamer_learn(&d->dreamer));
     graft_dreamt_open(env->unit, &d->dreamer.model, &d->dreamer.repertoire, &scenes, &dream);
     graft_dreamt_begin(&dream, env->scratch, &d->dreamer.learnt[0], 0);
     uint32_t kind = 0;
@@ -237,14 +232,4 @@ static void test_turns(void **state)
     print_message("%u alike, %u on offer, %u taken\n", all, offered, taken);
     assert_true(offered == scenes.alike && taken > offered);
     close_dreaming(d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_gradients),    CHECK_TEST(test_stories),        CHECK_TEST(test_same_seed),
-        CHECK_TEST(test_sealed),       CHECK_TEST(test_it_learns),      CHECK_TEST(test_turns),
-        CHECK_TEST(test_best_is_kept), CHECK_TEST(test_model_by_model),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

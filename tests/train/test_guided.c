@@ -39,19 +39,18 @@ static fixture *open_fixture(graft_env *env, const char *name)
     };
     memset(f, 0, sizeof *f);
     env->verbosity = 0;
-    assert_int_equal(graft_device_open(env, "intel-xeon-6-207-avx512", 1, &f->device), GRAFT_OK);
-    assert_int_equal(graft_cost_open(env, f->device, NULL, &f->cost), GRAFT_OK);
-    assert_int_equal(graft_model_open(env, env->life, name, NULL, &f->model), GRAFT_OK);
+    CHECK_OK(graft_device_open(env, "intel-xeon-6-207-avx512", 1, &f->device));
+    CHECK_OK(graft_cost_open(env, f->device, NULL, &f->cost));
+    CHECK_OK(graft_model_open(env, env->life, name, NULL, &f->model));
     f->xfers = proved_xfers(env);
-    assert_int_equal(graft_environment_open(env, env->life, &f->model->graph, &f->xfers, &options,
-                                            &f->environment),
-                     GRAFT_OK);
+    CHECK_OK(graft_environment_open(env, env->life, &f->model->graph, &f->xfers, &options,
+                                    &f->environment));
     return f;
 }
 
 static void close_fixture(graft_env *env, fixture *f)
 {
-    assert_int_equal(graft_cost_close(env, f->cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(env, f->cost));
     graft_device_close(f->device);
 }
 
@@ -62,35 +61,31 @@ static graft_plan_found search(graft_env *env, fixture *f, const graft_tariff *t
     const graft_guided_options options = {
         .tariff = tariff, .cost = f->cost, .graphs = graphs, .temperature = 1.0, .seed = seed};
     f->priced = 0;
-    assert_int_equal(graft_search_guided(env, env->unit, &f->environment, &options, &found),
-                     GRAFT_OK);
+    CHECK_OK(graft_search_guided(env, env->unit, &f->environment, &options, &found));
     return found;
 }
 
 /* From nothing: the table is learnt from the graphs that are priced. As good as greedy search, and
  * what is counted is what was asked. */
-static void test_from_nothing(void **state)
+CHECK_CASE(test_from_nothing)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env, "dscnn");
     const graft_tariff nothing = {.row_count = 0};
     graft_plan_found greedy;
-    assert_int_equal(graft_search_greedy(env, env->unit, &f->environment, &greedy), GRAFT_OK);
+    CHECK_OK(graft_search_greedy(env, env->unit, &f->environment, &greedy));
     graft_plan_found found = search(env, f, &nothing, GRAPHS, 1);
     assert_true(greedy.evaluations > GRAPHS);
     assert_true(found.evaluations <= GRAPHS);
     assert_true(found.evaluations == f->priced);
     assert_true(found.cost_ns <= greedy.cost_ns * 1.0001);
-    assert_int_equal(graft_plan_replay(env, &f->environment, found.steps, found.step_count, NULL),
-                     GRAFT_OK);
+    CHECK_OK(graft_plan_replay(env, &f->environment, found.steps, found.step_count, NULL));
     assert_true(fabs(f->environment.cost_ns - found.cost_ns) < 1e-6);
     close_fixture(env, f);
 }
 
 /* The same seed, the same plan; few graphs, and none but the first. */
-static void test_budget(void **state)
+CHECK_CASE(test_budget)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env, "resnet8");
     const graft_tariff nothing = {.row_count = 0};
     graft_plan_found one = search(env, f, &nothing, 60, 3);
@@ -106,9 +101,8 @@ static void test_budget(void **state)
 }
 
 /* What the ledger says of a graph is what it was told, also where the tariff said another thing. */
-static void test_ledger(void **state)
+CHECK_CASE(test_ledger)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env, "resnet8");
     const graft_state *first = &f->environment.first;
     const graft_tariff nothing = {.row_count = 0};
@@ -118,13 +112,10 @@ static void test_ledger(void **state)
     const size_t bytes = graft_estimator_bytes(&first->graph.limits);
     void *memory = graft_arena_alloc(env->unit, bytes);
     graft_ledger_open(env->unit, &nothing, &ledger);
-    assert_int_equal(graft_ledger_note(env, &ledger, f->cost, first), GRAFT_OK);
+    CHECK_OK(graft_ledger_note(env, &ledger, f->cost, first));
     assert_null(graft_tariff_check(&ledger.tariff));
-    assert_int_equal(
-        graft_estimator_open(&estimator, &ledger.tariff, &first->graph.limits, memory, bytes),
-        GRAFT_OK);
-    assert_int_equal(graft_estimate(&estimator, &first->graph, &first->order, &estimated),
-                     GRAFT_OK);
+    CHECK_OK(graft_estimator_open(&estimator, &ledger.tariff, &first->graph.limits, memory, bytes));
+    CHECK_OK(graft_estimate(&estimator, &first->graph, &first->order, &estimated));
     assert_int_equal(estimated.fallback_nodes, 0);
     assert_true(fabs((double)estimated.cost / GRAFT_COST_UNITS / f->environment.first_ns - 1.0) <
                 0.01);
@@ -144,7 +135,7 @@ static void test_ledger(void **state)
     graft_ledger_open(env->unit, &dear, &second);
     uint16_t before = second.values[row];
     for (uint32_t i = 0; i < 20; i++) {
-        assert_int_equal(graft_ledger_note(env, &second, f->cost, first), GRAFT_OK);
+        CHECK_OK(graft_ledger_note(env, &second, f->cost, first));
         assert_true(second.values[row] < before);
         before = second.values[row];
     }
@@ -152,9 +143,8 @@ static void test_ledger(void **state)
     close_fixture(env, f);
 }
 
-static void test_blur(void **state)
+CHECK_CASE(test_blur)
 {
-    graft_env *env = *state;
     const uint32_t keys[] = {5, 9, 70};
     const uint16_t values[] = {8000, 0, 9000};
     const graft_tariff given = {.keys = keys, .values = values, .row_count = 3};
@@ -174,15 +164,4 @@ static void test_blur(void **state)
     assert_int_equal(ledger.values[0], first);
     graft_ledger_blur(&ledger, NULL, 0);
     assert_memory_equal(ledger.values, values, sizeof values);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_from_nothing),
-        CHECK_TEST(test_budget),
-        CHECK_TEST(test_ledger),
-        CHECK_TEST(test_blur),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

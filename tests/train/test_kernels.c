@@ -61,9 +61,8 @@ static const gradient_case cases[] = {
     {"chain with reuse",      3, {3, 2, 1},    {2, 3, 3},    apply_chain        },
 };
 
-static void test_gradients(void **state)
+CHECK_CASE(test_gradients)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         double worst = gradient_worst(&cases[i]);
         if (!(worst <= tolerance)) {
@@ -90,9 +89,9 @@ static void check_values(const graft_matrix *is, const float *want)
     }
 }
 
-static void test_segments(void **state)
+CHECK_CASE(test_segments)
 {
-    graft_tape tape = open_tape(*state, false);
+    graft_tape tape = open_tape(env, false);
     const float x[5 * 2] = {1, -8, 2, 5, 3, -6, 3, -7, 4, 5};
     const graft_matrix *m = graft_tape_constant(&tape, x, 5, 2);
     check_values(graft_segment_mean(&tape, m, segment5, 4),
@@ -101,9 +100,9 @@ static void test_segments(void **state)
 }
 
 /* The first of equal maxima gets all of the gradient. */
-static void test_segment_max_tie(void **state)
+CHECK_CASE(test_segment_max_tie)
 {
-    graft_tape tape = open_tape(*state, true);
+    graft_tape tape = open_tape(env, true);
     graft_matrix *x = graft_tape_matrix(&tape, 3, 1);
     memcpy(x->value, (float[]){2, 5, 5}, 3 * sizeof(float));
     const uint32_t segment[3] = {0, 0, 0};
@@ -112,9 +111,9 @@ static void test_segment_max_tie(void **state)
     assert_true(x->gradient[0] == 0.0F && x->gradient[1] == 1.0F && x->gradient[2] == 0.0F);
 }
 
-static void test_relu_at_zero(void **state)
+CHECK_CASE(test_relu_at_zero)
 {
-    graft_tape tape = open_tape(*state, true);
+    graft_tape tape = open_tape(env, true);
     graft_matrix *x = graft_tape_matrix(&tape, 1, 2);
     x->value[1] = NAN;
     const graft_matrix *y = graft_relu(&tape, x);
@@ -124,9 +123,9 @@ static void test_relu_at_zero(void **state)
     assert_true(x->gradient[0] == 0.0F);
 }
 
-static void test_not_recording_keeps_nothing(void **state)
+CHECK_CASE(test_not_recording_keeps_nothing)
 {
-    graft_tape tape = open_tape(*state, false);
+    graft_tape tape = open_tape(env, false);
     const float x[4] = {1, 2, 3, 4};
     const graft_matrix *y = graft_tanh_of(&tape, graft_tape_constant(&tape, x, 2, 2));
     assert_null(y->gradient);
@@ -134,9 +133,8 @@ static void test_not_recording_keeps_nothing(void **state)
 }
 
 /* The LSTM in one go, and step by step with its state carried over: the same numbers. */
-static void test_lstm_state_carries_over(void **state)
+CHECK_CASE(test_lstm_state_carries_over)
 {
-    graft_env *env = *state;
     enum { STEPS = 4, BATCH = 2, HIDDEN = 3, ROW = 4 * HIDDEN };
     graft_tape tape = open_tape(env, false);
     float gates[STEPS * BATCH * ROW];
@@ -213,7 +211,7 @@ static void check_product(graft_env *env, const product_row *row)
     graft_arena_release(env->scratch, mark);
 }
 
-static void test_products(void **state)
+CHECK_CASE(test_products)
 {
     static const product_row rows[] = {
         {3,   4,   5,   {false, false}, 0.0F},
@@ -233,14 +231,13 @@ static void test_products(void **state)
         {200, 130, 150, {true, false},  0.0F},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        check_product(*state, &rows[i]);
+        check_product(env, &rows[i]);
     }
 }
 
 /* On a processor with wide vectors the library's slowest kernels must not be the ones in use. */
-static void test_core_is_chosen(void **state)
+CHECK_CASE(test_core_is_chosen)
 {
-    (void)state;
     if (getenv("OPENBLAS_CORETYPE") != NULL) {
         CHECK_SKIP("OPENBLAS_CORETYPE is set");
     }
@@ -256,15 +253,5 @@ static void test_core_is_chosen(void **state)
 int main(void)
 {
     graft_blas_open();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradients),
-        CHECK_TEST(test_segments),
-        CHECK_TEST(test_segment_max_tie),
-        CHECK_TEST(test_relu_at_zero),
-        CHECK_TEST(test_not_recording_keeps_nothing),
-        CHECK_TEST(test_lstm_state_carries_over),
-        CHECK_TEST(test_products),
-        cmocka_unit_test(test_core_is_chosen),
-    };
-    return cmocka_run_group_tests_name("kernels", tests, NULL, NULL);
+    return check_run_cases();
 }

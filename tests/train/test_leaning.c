@@ -33,9 +33,8 @@ static void open_fixture(fixture *f)
     f->rows.counts[GRAFT_OP_add] = 2;
 }
 
-static void test_rows_move(void **state)
+CHECK_CASE(test_rows_move)
 {
-    (void)state;
     fixture f;
     uint16_t values[ROWS];
     graft_leaning leaning = {.parts = {0}};
@@ -72,13 +71,12 @@ static graft_leaning search(graft_env *env, fixture *f, graft_leaning_judge judg
 {
     graft_leaning leaning;
     env->verbosity = 0;
-    assert_int_equal(graft_leaning_search(env, &f->rows, &judge, 3, least, &leaning), GRAFT_OK);
+    CHECK_OK(graft_leaning_search(env, &f->rows, &judge, 3, least, &leaning));
     return leaning;
 }
 
-static void test_search(void **state)
+CHECK_CASE(test_search)
 {
-    graft_env *env = *state;
     fixture f;
     const graft_leaning_judge judge = {judge_distance, &f};
     open_fixture(&f);
@@ -102,19 +100,17 @@ static graft_status judge_together(graft_env *env, void *context, const graft_ta
     return GRAFT_OK;
 }
 
-static void test_start(void **state)
+CHECK_CASE(test_start)
 {
     fixture f;
     open_fixture(&f);
-    const graft_leaning leaning =
-        search(*state, &f, (graft_leaning_judge){judge_together, &f}, 0.5);
+    const graft_leaning leaning = search(env, &f, (graft_leaning_judge){judge_together, &f}, 0.5);
     assert_int_equal(leaning.parts[GRAFT_OP_matmul], 15);
     assert_int_equal(leaning.parts[GRAFT_OP_add], 15);
 }
 
-static void test_failure(void **state)
+CHECK_CASE(test_failure)
 {
-    graft_env *env = *state;
     fixture f;
     graft_leaning leaning;
     const graft_leaning_judge judge = {judge_distance, &f};
@@ -123,15 +119,4 @@ static void test_failure(void **state)
     f.interrupted_at = 3;
     check_failed(env, graft_leaning_search(env, &f.rows, &judge, 3, 0.5, &leaning), GRAFT_IO,
                  "no more");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_rows_move),
-        CHECK_TEST(test_search),
-        CHECK_TEST(test_start),
-        CHECK_TEST(test_failure),
-    };
-    return cmocka_run_group_tests_name("leaning", tests, NULL, NULL);
 }

@@ -57,9 +57,8 @@ static const gradient_case cases[] = {
     {"policy",       1, {5}, {1},  apply_policy      },
 };
 
-static void test_gradients(void **state)
+CHECK_CASE(test_gradients)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         double worst = gradient_worst(&cases[i]);
         if (!(worst <= tolerance)) {
@@ -98,9 +97,8 @@ static graft_tape open_tape(graft_env *env, bool recording)
     return tape;
 }
 
-static void test_lstm_reference(void **state)
+CHECK_CASE(test_lstm_reference)
 {
-    graft_env *env = *state;
     graft_tape tape = open_tape(env, false);
     const graft_matrix *gates =
         graft_tape_constant(&tape, FLOATS(env->life, reference_lstm_gates), 6, 8);
@@ -110,9 +108,8 @@ static void test_lstm_reference(void **state)
     check_close("h", h->value, reference_lstm_out, 12);
 }
 
-static void test_mixture_reference(void **state)
+CHECK_CASE(test_mixture_reference)
 {
-    graft_env *env = *state;
     graft_tape tape = open_tape(env, false);
     const graft_mixture mixture = {4, 3, 0.0625F};
     const graft_matrix *raw =
@@ -123,9 +120,8 @@ static void test_mixture_reference(void **state)
 }
 
 /* Of six options two are not there. */
-static void test_log_softmax_reference(void **state)
+CHECK_CASE(test_log_softmax_reference)
 {
-    graft_env *env = *state;
     graft_tape tape = open_tape(env, false);
     static const uint32_t there[4] = {0, 1, 3, 5};
     static const uint32_t chooser[4] = {0};
@@ -137,9 +133,8 @@ static void test_log_softmax_reference(void **state)
     }
 }
 
-static void test_advantage_reference(void **state)
+CHECK_CASE(test_advantage_reference)
 {
-    (void)state;
     enum { STEPS = 5 };
     const graft_agent_settings settings = {.candidates_discount = 0.99, .candidates_lambda = 0.95};
     const graft_candidates agent = {.settings = &settings};
@@ -162,9 +157,9 @@ static void test_advantage_reference(void **state)
  */
 
 /* Logits of any size, one option alone: finite, and exactly certain. */
-static void test_extreme_logits(void **state)
+CHECK_CASE(test_extreme_logits)
 {
-    graft_tape tape = open_tape(*state, true);
+    graft_tape tape = open_tape(env, true);
     graft_matrix *x = graft_tape_matrix(&tape, 4, 1);
     memcpy(x->value, (float[]){1e4F, -1e4F, 9e3F, -3e4F}, 4 * sizeof(float));
     static const uint32_t chooser[4] = {0, 0, 0, 1};
@@ -180,9 +175,9 @@ static void test_extreme_logits(void **state)
 }
 
 /* The ratio of a runaway policy is clamped: a large gradient, not infinity. */
-static void test_runaway_policy(void **state)
+CHECK_CASE(test_runaway_policy)
 {
-    graft_tape tape = open_tape(*state, true);
+    graft_tape tape = open_tape(env, true);
     graft_matrix *x = graft_tape_matrix(&tape, 2, 1);
     memcpy(x->value, (float[]){500, -500}, 2 * sizeof(float));
     static const float old[2] = {0, 0};
@@ -195,9 +190,9 @@ static void test_runaway_policy(void **state)
 }
 
 /* Far-off targets and collapsed widths: the floor keeps everything finite. */
-static void test_extreme_mixture(void **state)
+CHECK_CASE(test_extreme_mixture)
 {
-    graft_tape tape = open_tape(*state, true);
+    graft_tape tape = open_tape(env, true);
     graft_matrix *raw = graft_tape_matrix(&tape, 1, 18);
     for (uint32_t k = 0; k < 6; k++) {
         raw->value[k] = k % 2 == 0 ? 200.0F : -200.0F;
@@ -227,9 +222,8 @@ typedef struct {
 } sample_row;
 
 /* 40,000 samples: three standard errors are below the tolerances. */
-static void test_samples(void **state)
+CHECK_CASE(test_samples)
 {
-    (void)state;
     static const sample_row rows[] = {
         {1.0F,  0.75,       0.5       },
         {2.0F,  0.63397460, 0.70710678}, /* sqrt 3 / (1 + sqrt 3), 0.5 sqrt 2 */
@@ -259,9 +253,8 @@ static void test_samples(void **state)
     }
 }
 
-static void test_sample_without_temperature(void **state)
+CHECK_CASE(test_sample_without_temperature)
 {
-    (void)state;
     graft_rng rng;
     graft_rng_seed(&rng, 1);
     float x;
@@ -274,12 +267,5 @@ static void test_sample_without_temperature(void **state)
 int main(void)
 {
     graft_blas_open();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradients),     CHECK_TEST(test_lstm_reference),
-        CHECK_TEST(test_mixture_reference),   CHECK_TEST(test_log_softmax_reference),
-        CHECK_TEST(test_advantage_reference), CHECK_TEST(test_extreme_logits),
-        CHECK_TEST(test_runaway_policy),      CHECK_TEST(test_extreme_mixture),
-        cmocka_unit_test(test_samples),       cmocka_unit_test(test_sample_without_temperature),
-    };
-    return cmocka_run_group_tests_name("losses", tests, NULL, NULL);
+    return check_run_cases();
 }

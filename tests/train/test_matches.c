@@ -21,8 +21,8 @@ static void open_all(graft_env *env, const graft_graph *graph, graft_limits limi
 {
     graft_state_open(env->unit, &limits, &f->first);
     graft_state_open(env->unit, &limits, &f->state);
-    assert_int_equal(graft_state_set(env, &f->first, graph), GRAFT_OK);
-    assert_int_equal(graft_state_set(env, &f->state, graph), GRAFT_OK);
+    CHECK_OK(graft_state_set(env, &f->first, graph));
+    CHECK_OK(graft_state_set(env, &f->state, graph));
     graft_matches_open(env->unit, &f->xfers, location_limit, &f->matches);
     f->matches.check = true;
 }
@@ -35,24 +35,22 @@ static uint32_t walk(graft_env *env, fixture *f, graft_rng *rng, uint32_t steps,
         uint32_t xfer = 0;
         uint32_t location = 0;
         if (i % episode == 0) {
-            assert_int_equal(graft_state_set(env, &f->state, &f->first.graph), GRAFT_OK);
+            CHECK_OK(graft_state_set(env, &f->state, &f->first.graph));
         }
         graft_matches_find(&f->matches, &f->state, &any_weights);
         if (f->matches.count == 0) {
             continue;
         }
         graft_matches_draw(&f->matches, rng, &xfer, &location);
-        assert_int_equal(graft_state_apply(env, &f->state, &f->xfers.rules[xfer],
-                                           graft_matches_get(&f->matches, xfer, location),
-                                           &any_weights),
-                         GRAFT_OK);
+        CHECK_OK(graft_state_apply(env, &f->state, &f->xfers.rules[xfer],
+                                   graft_matches_get(&f->matches, xfer, location), &any_weights));
         taken++;
     }
     return taken;
 }
 
 /* With all proved rules; a limit that cuts off most locations, and one that cuts off few. */
-static void test_models(void **state)
+CHECK_CASE(test_models)
 {
     static const struct {
         const char *model;
@@ -72,7 +70,6 @@ static void test_models(void **state)
         {"inceptionv3", 12, 200},
         {"resnet50",    12, 200},
     };
-    graft_env *env = *state;
     graft_xfers xfers;
     graft_rng rng;
     xfers = proved_xfers(env);
@@ -81,8 +78,8 @@ static void test_models(void **state)
         const graft_zoo_entry *entry = NULL;
         graft_model *model = NULL;
         fixture f = {.xfers = xfers};
-        assert_int_equal(graft_zoo_find(env, rows[i].model, &entry), GRAFT_OK);
-        assert_int_equal(graft_zoo_open(env, env->unit, entry, true, &model), GRAFT_OK);
+        CHECK_OK(graft_zoo_find(env, rows[i].model, &entry));
+        CHECK_OK(graft_zoo_open(env, env->unit, entry, true, &model));
         open_all(env, &model->graph, graft_state_limits(&model->graph), rows[i].location_limit, &f);
         assert_true(walk(env, &f, &rng, rows[i].steps, 25) > 0);
         graft_arena_reset(env->unit);
@@ -92,7 +89,7 @@ static void test_models(void **state)
 /* Sets the state to a graph; the number of matches there, compared with all of them. */
 static uint32_t count_in(graft_env *env, fixture *f, const graft_graph *graph)
 {
-    assert_int_equal(graft_state_set(env, &f->state, graph), GRAFT_OK);
+    CHECK_OK(graft_state_set(env, &f->state, graph));
     graft_matches_find(&f->matches, &f->state, &any_weights);
     return f->matches.count;
 }
@@ -111,7 +108,7 @@ static void open_for(graft_env *env, graft_rule rule, const graft_graph *graph, 
 static graft_graph *build_products(graft_env *env, bool cycle)
 {
     graft_graph *graph = build_graph(env->unit);
-    const graft_shape square = build_shape(2, 3, 3, 0, 0);
+    const graft_shape square = SHAPE(3, 3);
     graft_index x = build_input(graph, square, 0);
     graft_index y = build_input(graph, square, 1);
     graft_index u = build_weight(graph, square, 0);
@@ -122,15 +119,14 @@ static graft_graph *build_products(graft_env *env, bool cycle)
     graft_index b = build_node(graph, GRAFT_OP_matmul, NULL, x, v, 0);
     graft_index outputs[] = {b, from_a, from_y};
     for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(graft_graph_add_output(graph, outputs[i]), GRAFT_OK);
+        CHECK_OK(graft_graph_add_output(graph, outputs[i]));
     }
     return graph;
 }
 
 /* Neither product changes, but a path between them comes and goes. */
-static void test_paths(void **state)
+CHECK_CASE(test_paths)
 {
-    graft_env *env = *state;
     fixture f;
     const graft_graph *apart = build_products(env, false);
     const graft_graph *joined = build_products(env, true);
@@ -156,16 +152,15 @@ static graft_graph *build_pair(graft_env *env, uint32_t op)
 {
     graft_graph *graph = build_graph(env->unit);
     for (graft_index i = 0; i < 2; i++) {
-        graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), i);
+        graft_index x = build_input(graph, SHAPE(4), i);
         graft_index y = build_node(graph, i == 0 ? GRAFT_OP_relu : op, NULL, x, 0, 0);
-        assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+        CHECK_OK(graft_graph_add_output(graph, y));
     }
     return graph;
 }
 
-static void test_no_link(void **state)
+CHECK_CASE(test_no_link)
 {
-    graft_env *env = *state;
     fixture f;
     const graft_graph *without = build_pair(env, GRAFT_OP_exp);
     const graft_graph *with = build_pair(env, GRAFT_OP_tanh);
@@ -188,32 +183,23 @@ static graft_rule build_rule_longer(void)
 }
 
 /* Room comes and goes at the other end of the graph. */
-static void test_room(void **state)
+CHECK_CASE(test_room)
 {
-    graft_env *env = *state;
     fixture f;
     const graft_limits limits = {12, 30, 60, 8};
     graft_graph *graphs[2];
     for (uint32_t i = 0; i < 2; i++) {
         graphs[i] = build_graph_within(env->unit, limits);
-        graft_index x = build_input(graphs[i], build_shape(1, 4, 0, 0, 0), 0);
-        assert_int_equal(
-            graft_graph_add_output(graphs[i], build_node(graphs[i], GRAFT_OP_relu, NULL, x, 0, 0)),
-            GRAFT_OK);
+        graft_index x = build_input(graphs[i], SHAPE(4), 0);
+        CHECK_OK(
+            graft_graph_add_output(graphs[i], build_node(graphs[i], GRAFT_OP_relu, NULL, x, 0, 0)));
         for (uint32_t n = 0; n < (i == 0 ? 4 : 10); n++) {
             x = build_node(graphs[i], GRAFT_OP_tanh, NULL, x, 0, 0);
         }
-        assert_int_equal(graft_graph_add_output(graphs[i], x), GRAFT_OK);
+        CHECK_OK(graft_graph_add_output(graphs[i], x));
     }
     open_for(env, build_rule_longer(), graphs[0], limits, &f);
     assert_int_equal(count_in(env, &f, graphs[0]), 1);
     assert_int_equal(count_in(env, &f, graphs[1]), 0);
     assert_int_equal(count_in(env, &f, graphs[0]), 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_paths), CHECK_TEST(test_no_link),
-                                       CHECK_TEST(test_room), CHECK_TEST(test_models)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,9 +32,8 @@ static const numeric_row rows[] = {
     {"softplus",     run_softplus, want_softplus, -80.0F,   80.0F, 2e-7, 2e-7},
 };
 
-static void test_accuracy(void **state)
+CHECK_CASE(test_accuracy)
 {
-    (void)state;
     const uint32_t count = 200001;
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
         const numeric_row *row = &rows[r];
@@ -49,9 +48,8 @@ static void test_accuracy(void **state)
     }
 }
 
-static void test_special_values(void **state)
+CHECK_CASE(test_special_values)
 {
-    (void)state;
     assert_true(isnan(graft_exp(NAN)));
     assert_true(isnan(graft_tanh(NAN)));
     assert_true(isnan(graft_logistic(NAN)));
@@ -65,21 +63,10 @@ static void test_special_values(void **state)
 }
 
 /* What round-tripping a count of locations through its logarithm relies on. */
-static void test_counts_survive_logarithm(void **state)
+CHECK_CASE(test_counts_survive_logarithm)
 {
-    (void)state;
     for (uint32_t count = 0; count <= 65535; count++) {
         float back = graft_exp(graft_ln(1.0F + (float)count)) - 0.5F;
         assert_int_equal((uint32_t)back, count);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accuracy),
-        cmocka_unit_test(test_special_values),
-        cmocka_unit_test(test_counts_survive_logarithm),
-    };
-    return cmocka_run_group_tests_name("numeric", tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ static graft_model *read_open(graft_env *env, const char *text)
     graft_model *model = NULL;
     graft_status status = onnx_text_read(env, onnx_text_message(env->life, text), &options, &model);
     assert_string_equal(env->message, "");
-    assert_int_equal(status, GRAFT_OK);
+    CHECK_OK(status);
     return model;
 }
 
@@ -24,10 +24,9 @@ static Onnx__ModelProto *written(graft_env *env, const graft_model *model, const
     uint8_t *data = NULL;
     size_t size = 0;
     ProtobufCMessage *message = NULL;
-    assert_int_equal(graft_model_pack(env, env->life, model, graph, &data, &size), GRAFT_OK);
-    assert_int_equal(graft_wire_decode(env, env->life, (graft_bytes){"written", data, size},
-                                       &onnx__model_proto__descriptor, &message),
-                     GRAFT_OK);
+    CHECK_OK(graft_model_pack(env, env->life, model, graph, &data, &size));
+    CHECK_OK(graft_wire_decode(env, env->life, (graft_bytes){"written", data, size},
+                               &onnx__model_proto__descriptor, &message));
     return (Onnx__ModelProto *)message;
 }
 
@@ -96,21 +95,16 @@ static const open_row rows[] = {
 };
 /* clang-format on */
 
-static void test_row(void **state)
+CHECK_ROWS(test_row, rows)
 {
-    const open_row *row = *state;
-    void *opened = NULL;
-    assert_int_equal(check_open_env(&opened), 0);
-    graft_env *env = opened;
+    const open_row *row = place;
     const graft_model *model = read_open(env, row->model);
     assert_true(model->is_open);
     assert_string_equal(onnx_text_print(env->life, model, &model->graph), row->graph);
-    assert_int_equal(check_close_env(&opened), 0);
 }
 
-static void test_nothing_open(void **state)
+CHECK_CASE(test_nothing_open)
 {
-    graft_env *env = *state;
     const graft_model *model = read_open(env, "input x 2 3; node Flatten x -> y; output y");
     assert_false(model->is_open);
     assert_int_equal(model->opaque_count, 0);
@@ -126,7 +120,7 @@ static const float *run_at(graft_env *env, Onnx__ModelProto *proto, const graft_
     graft_model *model = NULL;
     graft_status status = onnx_text_read(env, proto, &options, &model);
     assert_string_equal(env->message, "");
-    assert_int_equal(status, GRAFT_OK);
+    CHECK_OK(status);
     assert_int_equal(model->opaque_count, 0);
     const graft_graph *graph = &model->graph;
     const graft_order order = build_order(env->unit, graph);
@@ -145,7 +139,7 @@ static const float *run_at(graft_env *env, Onnx__ModelProto *proto, const graft_
             values[v] = drawn;
         }
     }
-    assert_int_equal(graft_float_model(env, env->unit, model, graph, &order, values), GRAFT_OK);
+    CHECK_OK(graft_float_model(env, env->unit, model, graph, &order, values));
     *count = (size_t)graft_shape_elements(&graph->values[graph->outputs[0]].shape);
     return values[graph->outputs[0]];
 }
@@ -161,9 +155,8 @@ static const char network[] =
     "ints q = 0; node Unsqueeze g q -> h; ints m = -1; node Concat h m -> t : axis=0;"
     "node Reshape e t -> k; node MatMul k u -> l; node Identity l -> y; output y N 2";
 
-static void test_other_sizes(void **state)
+CHECK_CASE(test_other_sizes)
 {
-    graft_env *env = *state;
     uint32_t applied = 0;
     const graft_model *model = read_open(env, network);
     const graft_graph *graph = variant_fused(env, env->life, model, &applied);
@@ -197,16 +190,4 @@ static void test_other_sizes(void **state)
             assert_true(fabsf(want[k] - have[k]) < allowed);
         }
     }
-}
-
-int main(void)
-{
-    enum { ROWS = sizeof(rows) / sizeof(rows[0]), WHOLE = 2 };
-    struct CMUnitTest tests[ROWS + WHOLE] = {CHECK_TEST(test_nothing_open),
-                                             CHECK_TEST(test_other_sizes)};
-    for (size_t i = 0; i < ROWS; i++) {
-        tests[WHOLE + i] = (struct CMUnitTest){.name = rows[i].name, .test_func = test_row};
-        memcpy(&tests[WHOLE + i].initial_state, &(const void *){&rows[i]}, sizeof(void *));
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

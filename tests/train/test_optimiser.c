@@ -11,9 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-static void test_layout(void **state)
+CHECK_CASE(test_layout)
 {
-    graft_env *env = *state;
     graft_parameters set;
     graft_parameters_init(&set, "net");
     assert_int_equal(graft_parameters_add(&set, "a", 3, 5, 1.0F), 0);
@@ -31,9 +30,8 @@ static void test_layout(void **state)
 }
 
 /* A parameter's first values depend on the seed and its place, not on what is added after it. */
-static void test_initial_values(void **state)
+CHECK_CASE(test_initial_values)
 {
-    graft_env *env = *state;
     graft_parameters sets[3];
     for (uint32_t k = 0; k < 3; k++) {
         graft_parameters_init(&sets[k], "net");
@@ -58,9 +56,8 @@ static graft_parameters make_set(graft_env *env, uint32_t count)
 }
 
 /* The same numbers whether they are in one set or in two that are clipped together. */
-static void test_adam_reference(void **state)
+CHECK_CASE(test_adam_reference)
 {
-    graft_env *env = *state;
     graft_parameters whole = make_set(env, 4);
     graft_parameters halves[2] = {make_set(env, 2), make_set(env, 2)};
     graft_parameters *const one[1] = {&whole};
@@ -84,9 +81,8 @@ static void test_adam_reference(void **state)
     assert_int_equal(whole.step, 5);
 }
 
-static void test_bad_gradient_changes_nothing(void **state)
+CHECK_CASE(test_bad_gradient_changes_nothing)
 {
-    graft_env *env = *state;
     static const float bad[3] = {NAN, INFINITY, -INFINITY};
     for (uint32_t i = 0; i < 3; i++) {
         graft_parameters set = make_set(env, 3);
@@ -100,9 +96,8 @@ static void test_bad_gradient_changes_nothing(void **state)
 
 /* -------------------------------------------------------------------------------------- shards */
 
-static void test_spans(void **state)
+CHECK_CASE(test_spans)
 {
-    (void)state;
     for (uint32_t total = 0; total <= 3 * GRAFT_SHARD_COUNT + 1; total++) {
         uint32_t next = 0;
         for (uint32_t s = 0; s < GRAFT_SHARD_COUNT; s++) {
@@ -169,9 +164,8 @@ static regression *run_regression(graft_env *env, uint32_t thread_count)
 }
 
 /* The shards' gradients add up to the gradient of the whole batch. */
-static void test_shards_add_up(void **state)
+CHECK_CASE(test_shards_add_up)
 {
-    graft_env *env = *state;
     regression *r = run_regression(env, 1);
     graft_parameters *const sets[1] = {&r->set};
     graft_shards shards;
@@ -195,11 +189,11 @@ static void test_shards_add_up(void **state)
     assert_true(most > 1e-2F);
 }
 
-static void test_threads_change_nothing(void **state)
+CHECK_CASE(test_threads_change_nothing)
 {
-    const regression *one = run_regression(*state, 1);
+    const regression *one = run_regression(env, 1);
     for (uint32_t threads = 2; threads <= 9; threads += 2) {
-        const regression *many = run_regression(*state, threads);
+        const regression *many = run_regression(env, threads);
         assert_memory_equal(one->set.value, many->set.value, one->set.size * sizeof(float));
     }
 }
@@ -207,14 +201,5 @@ static void test_threads_change_nothing(void **state)
 int main(void)
 {
     graft_blas_open();
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_layout),
-        CHECK_TEST(test_initial_values),
-        CHECK_TEST(test_adam_reference),
-        CHECK_TEST(test_bad_gradient_changes_nothing),
-        cmocka_unit_test(test_spans),
-        CHECK_TEST(test_shards_add_up),
-        CHECK_TEST(test_threads_change_nothing),
-    };
-    return cmocka_run_group_tests_name("optimiser", tests, NULL, NULL);
+    return check_run_cases();
 }

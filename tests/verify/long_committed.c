@@ -10,15 +10,12 @@
 
 enum { POINTS = 1500, BEYOND = 4000 };
 
-static void test_committed_rules(void **state)
+CHECK_CASE(test_committed_rules)
 {
-    graft_env *env = *state;
     graft_sweeper *sweeper = GRAFT_NEW(env->life, graft_sweeper, 1);
     graft_ruleset set;
     uint32_t refuted = 0;
-    if (graft_rulefile_read(env, env->life, "rules/graft.rules", &set) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
+    CHECK_OK(graft_rulefile_read(env, env->life, "rules/graft.rules", &set));
     graft_sweep_open(sweeper);
     for (uint32_t i = 0; i < set.count; i++) {
         graft_mark mark = graft_arena_mark(env->unit);
@@ -46,10 +43,4 @@ static void test_committed_rules(void **state)
         graft_arena_release(env->unit, mark);
     }
     assert_int_equal(refuted, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_committed_rules)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,9 +17,8 @@ static void print_tally(const char *path, const corpus_tally *t)
                   path, t->count, t->proved, t->unbounded, t->refuted, t->unknown, t->wrong);
 }
 
-static void test_verdicts(void **state)
+CHECK_CASE(test_verdicts)
 {
-    graft_env *env = *state;
     graft_trial_options options = graft_trial_defaults();
     uint32_t wrong = 0;
     options.suggest = false;
@@ -33,9 +32,8 @@ static void test_verdicts(void **state)
 }
 
 /* The proof for all sizes alone: it does not rely on the sweep to have refuted a rule before. */
-static void test_all_sizes(void **state)
+CHECK_CASE(test_all_sizes)
 {
-    graft_env *env = *state;
     uint32_t wrong = 0;
     for (uint32_t f = 0; f < CORPUS_FILES; f++) {
         corpus_rules rules = corpus_read(env, corpus_files[f].path, 0, 1);
@@ -60,9 +58,8 @@ static witness search(graft_env *env, const graft_rule *rule, corpus_kind kind)
     return w;
 }
 
-static void test_witness(void **state)
+CHECK_CASE(test_witness)
 {
-    graft_env *env = *state;
     uint32_t wrong = 0;
     for (uint32_t f = 0; f < CORPUS_FILES; f++) {
         corpus_rules rules = corpus_read(env, corpus_files[f].path, 0, 1);
@@ -80,14 +77,4 @@ static void test_witness(void **state)
         }
     }
     assert_int_equal(wrong, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_verdicts),
-        CHECK_TEST(test_all_sizes),
-        CHECK_TEST(test_witness),
-    };
-    return cmocka_run_group_tests_name("corpus", tests, NULL, NULL);
 }

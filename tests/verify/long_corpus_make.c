@@ -137,7 +137,7 @@ static void write_pile(graft_env *env, const pile *p, const char *folder, const 
         graft_buffer_printf(&text, "}\n");
     }
     const char *path = graft_arena_printf(env->life, "%s/%s", folder, file);
-    assert_int_equal(graft_file_write(env, path, text.data, text.size), GRAFT_OK);
+    CHECK_OK(graft_file_write(env, path, text.data, text.size));
 }
 
 static corpus_tally try_pile(graft_env *env, const pile *p, corpus_kind kind)
@@ -157,9 +157,8 @@ static void check_tally(const char *what, const corpus_tally *t)
                   what, t->count, t->proved, t->unbounded, t->refuted, t->unknown, t->wrong);
 }
 
-static void test_mutants(void **state)
+CHECK_CASE(test_mutants)
 {
-    graft_env *env = *state;
     known_rules known;
     const char *folder = getenv("CORPUS_WRITE");
     if (!known_rules_proved(env, env->life, &known)) {
@@ -181,9 +180,8 @@ static void test_mutants(void **state)
     assert_int_equal(inner.wrong + outer.wrong, 0);
 }
 
-static void test_retold(void **state)
+CHECK_CASE(test_retold)
 {
-    graft_env *env = *state;
     known_rules known;
     const char *folder = getenv("CORPUS_WRITE");
     if (!known_rules_proved(env, env->life, &known)) {
@@ -198,10 +196,4 @@ static void test_retold(void **state)
     corpus_tally tally = try_pile(env, &told, CORPUS_TRUE);
     check_tally("true", &tally);
     assert_int_equal(tally.wrong, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_mutants), CHECK_TEST(test_retold)};
-    return cmocka_run_group_tests_name("corpus, made anew", tests, NULL, NULL);
 }

@@ -6,15 +6,12 @@
 
 enum { POINTS = 400 };
 
-static void test_exact_rules(void **state)
+CHECK_CASE(test_exact_rules)
 {
-    graft_env *env = *state;
     graft_ruleset set;
     uint32_t samples = 0;
     uint32_t untried = 0;
-    if (graft_rulefile_read(env, env->life, "rules/graft.rules", &set) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
+    CHECK_OK(graft_rulefile_read(env, env->life, "rules/graft.rules", &set));
     for (uint32_t i = 0; i < set.count; i++) {
         if (set.entries[i].numeric == GRAFT_NUMERIC_EXACT) {
             graft_arena_reset(env->unit);
@@ -27,15 +24,9 @@ static void test_exact_rules(void **state)
     assert_int_equal(untried, 0);
 }
 
-static void test_whole_corpus(void **state)
+CHECK_CASE(test_whole_corpus)
 {
     for (uint32_t f = 0; f < CORPUS_FILES; f++) {
-        exact_try_corpus(*state, &corpus_files[f], 0, 1);
+        exact_try_corpus(env, &corpus_files[f], 0, 1);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_exact_rules), CHECK_TEST(test_whole_corpus)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

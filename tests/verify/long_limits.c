@@ -6,16 +6,10 @@
 
 enum { EVERY = 3 };
 
-static void test_small_limits(void **state)
+CHECK_CASE(test_small_limits)
 {
-    limits_tally tally = limits_try(*state, EVERY);
+    limits_tally tally = limits_try(env, EVERY);
     print_message("# %u limits and values\n", tally.tries);
     assert_int_equal(tally.ended, 0);
     assert_int_equal(tally.proved, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_small_limits)};
-    return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
 }

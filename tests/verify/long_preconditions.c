@@ -7,9 +7,8 @@
 /* One in so many at most. */
 enum { NEEDLESS_SHARE = 50 };
 
-static void test_all(void **state)
+CHECK_CASE(test_all)
 {
-    graft_env *env = *state;
     graft_ruleset set;
     if (graft_rulefile_read(env, env->life, "rules/graft.rules", &set) != GRAFT_OK) {
         CHECK_SKIP("rules/graft.rules has not been generated");
@@ -17,10 +16,4 @@ static void test_all(void **state)
     preconditions_tally tally = preconditions_try(env, &set, 0, 1);
     assert_true(tally.parts > 0);
     assert_true(tally.needless * NEEDLESS_SHARE <= tally.parts);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_all)};
-    return cmocka_run_group_tests_name("preconditions", tests, NULL, NULL);
 }

@@ -249,13 +249,12 @@ static bool visit_case(void *context, const graft_sym_case *c)
     return w->cases < 20000;
 }
 
-static void test_classes(void **state)
+CHECK_CASE(test_classes)
 {
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         graft_mark mark = graft_arena_mark(env->life);
         workspace w = {.env = env, .firsts = GRAFT_NEW(env->life, member, FIRSTS_MOST)};
-        assert_int_equal(graft_rule_parse(env, "rule", rules[i], &w.rule), GRAFT_OK);
+        CHECK_OK(graft_rule_parse(env, "rule", rules[i], &w.rule));
         graft_rng_seed(&w.rng, i + 1);
         (void)graft_sym_cases(&w.rule, visit_case, &w);
         print_message("# %s: %u cases, %u classes, %u instances\n", rules[i], w.cases,
@@ -280,17 +279,10 @@ static bool visit_wide_attribute(void *context, const graft_sym_case *c)
 }
 
 /* The engine refuses such an attribute, and its lower bits say nothing of the case. */
-static void test_wide_attribute(void **state)
+CHECK_CASE(test_wide_attribute)
 {
-    graft_env *env = *state;
     workspace w = {.env = env};
-    assert_int_equal(graft_rule_parse(env, "rule", wide_attribute, &w.rule), GRAFT_OK);
+    CHECK_OK(graft_rule_parse(env, "rule", wide_attribute, &w.rule));
     assert_true(graft_sym_cases(&w.rule, visit_wide_attribute, &w));
     assert_true(w.cases > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_classes), CHECK_TEST(test_wide_attribute)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

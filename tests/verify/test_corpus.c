@@ -10,9 +10,8 @@
 
 enum { EVERY = 7, POINTS = 600, COVER = 8, ATTEMPTS = 4000, ENOUGH = 200 };
 
-static void test_selection(void **state)
+CHECK_CASE(test_selection)
 {
-    graft_env *env = *state;
     graft_trial_options options = graft_trial_defaults();
     uint32_t wrong = 0;
     options.suggest = false;
@@ -30,9 +29,8 @@ static void test_selection(void **state)
 }
 
 /* As many as are promised, under names that are used once. */
-static void test_size(void **state)
+CHECK_CASE(test_size)
 {
-    graft_env *env = *state;
     uint32_t true_count = 0;
     uint32_t false_count = 0;
     for (uint32_t f = 0; f < CORPUS_FILES; f++) {
@@ -47,9 +45,8 @@ static void test_size(void **state)
     assert_true(true_count >= 500);
 }
 
-static void test_witness(void **state)
+CHECK_CASE(test_witness)
 {
-    graft_env *env = *state;
     known_rules lies = known_rules_false(env, env->life);
     known_rules truths = known_rules_true(env, env->life);
     for (uint32_t i = 0; i < lies.count + truths.count; i++) {
@@ -63,14 +60,4 @@ static void test_witness(void **state)
         }
         assert_true(w.found || w.compared > 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_size),
-        CHECK_TEST(test_witness),
-        CHECK_TEST(test_selection),
-    };
-    return cmocka_run_group_tests_name("corpus", tests, NULL, NULL);
 }

@@ -23,16 +23,15 @@ static void try_all_sizes(graft_env *env, const char *name)
     }
 }
 
-static void test_all_sizes(void **state)
+CHECK_CASE(test_all_sizes)
 {
-    try_all_sizes(*state, "definedness");
-    try_all_sizes(*state, "adversarial");
+    try_all_sizes(env, "definedness");
+    try_all_sizes(env, "adversarial");
 }
 
 /* At the instances that a sweep would pick, without its verdict. */
-static void test_instances(void **state)
+CHECK_CASE(test_instances)
 {
-    graft_env *env = *state;
     const graft_prove_options options = graft_prove_defaults();
     const rule_rows all = rows_read(env, "definedness");
     for (uint32_t i = 0; i < all.count; i++) {
@@ -60,8 +59,7 @@ static void try_lies(graft_env *env, const char *name, uint32_t undecided)
     uint32_t refuted = 0;
     options.suggest = false;
     env->thread_count = 2;
-    assert_int_equal(graft_trial_run(env, env->life, lies.rules, lies.count, &options, trials),
-                     GRAFT_OK);
+    CHECK_OK(graft_trial_run(env, env->life, lies.rules, lies.count, &options, trials));
     for (uint32_t i = 0; i < lies.count; i++) {
         if (trials[i].verdict == GRAFT_VERDICT_PROVED ||
             trials[i].verdict == GRAFT_VERDICT_WITHIN_BOUNDS) {
@@ -77,17 +75,9 @@ static void try_lies(graft_env *env, const char *name, uint32_t undecided)
 }
 
 /* Of two there are few instances; two are true. */
-static void test_verdicts(void **state) { try_lies(*state, "definedness", 4); }
+CHECK_CASE(test_verdicts) { try_lies(env, "definedness", 4); }
 
-static void test_adversarial(void **state) { try_lies(*state, "adversarial", 0); }
+CHECK_CASE(test_adversarial) { try_lies(env, "adversarial", 0); }
 
 /* Some have too few instances to be refuted for sure. */
-static void test_once_accepted(void **state) { try_lies(*state, "once_accepted", 2); }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_all_sizes), CHECK_TEST(test_instances),
-                                       CHECK_TEST(test_verdicts), CHECK_TEST(test_adversarial),
-                                       CHECK_TEST(test_once_accepted)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+CHECK_CASE(test_once_accepted) { try_lies(env, "once_accepted", 2); }

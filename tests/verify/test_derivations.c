@@ -49,7 +49,7 @@ static graft_follower make_follower(graft_env *env, const graft_ruleset *set, co
     return f;
 }
 
-static void test_replay(void **state)
+CHECK_CASE(test_replay)
 {
     static const struct {
         const char *rule;
@@ -65,7 +65,6 @@ static void test_replay(void **state)
         {"relu(relu(a)) = a",                                       {0},    1, "lead"},
         {"sub(sub(a, b), c) = sub(a, add(b, c))",                   {1},    1, "lead"},
     };
-    graft_env *env = *state;
     graft_ruleset set = make_set(env);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         graft_follower f =
@@ -81,9 +80,8 @@ static void test_replay(void **state)
     assert_non_null(strstr(graft_derivations_replay(env, &set, &f), "not in the set"));
 }
 
-static void test_file(void **state)
+CHECK_CASE(test_file)
 {
-    graft_env *env = *state;
     graft_ruleset set = make_set(env);
     const int steps[] = {0, 2};
     const int back[] = {-2};
@@ -95,10 +93,9 @@ static void test_file(void **state)
     const graft_followers written = {items, 2};
     graft_followers read = {NULL, 0};
     graft_derivations_report report;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/derivations.txt", folder);
-    assert_int_equal(graft_derivations_write(env, path, &written), GRAFT_OK);
-    assert_int_equal(graft_derivations_read(env, env->life, path, &read), GRAFT_OK);
+    const char *path = check_path("derivations.txt");
+    CHECK_OK(graft_derivations_write(env, path, &written));
+    CHECK_OK(graft_derivations_read(env, env->life, path, &read));
     assert_int_equal(read.count, 2);
     graft_derivations_check(env, &set, &read, 100, 1, &report);
     assert_int_equal(report.replayed, 2);
@@ -107,10 +104,9 @@ static void test_file(void **state)
     read.items[0].at[0].steps[1].id = set.entries[0].id;
     graft_derivations_check(env, &set, &read, 100, 1, &report);
     assert_int_equal(report.failed, 1);
-    check_folder_remove(folder);
 }
 
-static void test_bad_files(void **state)
+CHECK_CASE(test_bad_files)
 {
     static const struct {
         const char *text;
@@ -122,24 +118,11 @@ static void test_bad_files(void **state)
         {"follows 0123456789abcdef relu(relu(a)) = relu(a)\n", "the rule's id is"          },
         {"follows 0123456789abcdef relu(\n",                   "rule:"                     },
     };
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/derivations.txt", folder);
+    const char *path = check_path("derivations.txt");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         graft_followers read = {NULL, 0};
-        assert_int_equal(graft_file_write(env, path, rows[i].text, strlen(rows[i].text)), GRAFT_OK);
+        CHECK_OK(graft_file_write(env, path, rows[i].text, strlen(rows[i].text)));
         check_failed(env, graft_derivations_read(env, env->life, path, &read), GRAFT_BAD_INPUT,
                      rows[i].message);
     }
-    check_folder_remove(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_replay),
-        CHECK_TEST(test_file),
-        CHECK_TEST(test_bad_files),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,9 +8,7 @@
 static graft_rule *parse(graft_env *env, const char *text)
 {
     graft_rule *rule = GRAFT_NEW(env->life, graft_rule, 1);
-    if (graft_rule_parse(env, "rule", text, rule) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
+    CHECK_OK(graft_rule_parse(env, "rule", text, rule));
     return rule;
 }
 
@@ -68,9 +66,8 @@ static graft_rulebook make_book(graft_env *env)
     return book_of(env, rules, sizeof rules / sizeof rules[0]);
 }
 
-static void test_steps(void **state)
+CHECK_CASE(test_steps)
 {
-    graft_env *env = *state;
     const graft_rulebook book = make_book(env);
     const char *thrice = "concat#1(relu(relu(a)), relu(identity(b))) = relu(concat#1(a, b))";
     graft_derivation d;
@@ -86,9 +83,8 @@ static void test_steps(void **state)
 }
 
 /* A renaming, a rule in a context, commuted operands: one step each. */
-static void test_one_step(void **state)
+CHECK_CASE(test_one_step)
 {
-    graft_env *env = *state;
     const graft_rulebook book = make_book(env);
     graft_derivation d;
     assert_true(derive(env, &book, "sub(c, add(a, b)) = sub(sub(c, a), b)", 1, &d));
@@ -102,9 +98,8 @@ static void test_one_step(void **state)
 /* Three steps, each with an operator less; a step that saves none, in between; one that saves one
  * where two variables are weights, as they are where that rule pays; and the same on the way of a
  * rule that pays without weights. */
-static void test_downhill(void **state)
+CHECK_CASE(test_downhill)
 {
-    graft_env *env = *state;
     static const char *const rules[] = {
         "relu(relu(a)) = relu(a)",
         "tanh(relu(a)) = relu(tanh(a))",
@@ -125,9 +120,8 @@ static void test_downhill(void **state)
 
 /* What the engine does not do: a value that is read twice is computed twice, and the target leads
  * to the source. */
-static void test_equations(void **state)
+CHECK_CASE(test_equations)
 {
-    graft_env *env = *state;
     static const char *const rules[] = {
         "matmul(matmul(a, b), c) = matmul(a, matmul(b, c))",
         "add(matmul(a, b), matmul(a, c)) = matmul(a, add(b, c))",
@@ -146,15 +140,4 @@ static void test_equations(void **state)
     assert_int_equal(sides[0].count, 0);
     assert_int_equal(sides[1].count, 1);
     assert_false(equate(env, &book, "matmul(a, matmul(b, c)) = matmul(matmul(b, a), c)", sides));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_steps),
-        CHECK_TEST(test_one_step),
-        CHECK_TEST(test_downhill),
-        CHECK_TEST(test_equations),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

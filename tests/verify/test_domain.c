@@ -22,14 +22,13 @@ static graft_domain sample(graft_env *env, const graft_rule *rule, uint32_t poin
 }
 
 /* Inputs of an operator with an activation are checked early, as those of the operator without. */
-static void test_activations(void **state)
+CHECK_CASE(test_activations)
 {
     static const char *const rules[] = {
         "matmul_bias#1(a, b, c) = matmul_bias#1(a, b, c)",
         "conv_bias#1(a, b, c) = conv_bias#1(a, b, c)",
         "conv_bias_add#1(a, b, c, d) = conv_bias_add#1(a, b, c, d)",
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         graft_rule rule = rows_parse(env, rules[i]);
         const graft_pattern_node *node = &rule.source.nodes[0];
@@ -46,7 +45,7 @@ static void test_activations(void **state)
 
 /* Rules whose target asks for what the source does not say: two paddings that make up for each
  * other, sizes that are equal. */
-static void test_narrow_targets(void **state)
+CHECK_CASE(test_narrow_targets)
 {
     static const char *const rules[] = {
         "conv#1(a, pad#2(b), stride_h=1, stride_w=1) = "
@@ -55,7 +54,6 @@ static void test_narrow_targets(void **state)
         "groups=#1.groups)",
         "add(conv#1(a, b), conv#2(c, d)) = conv#1(concat(a, c, axis=1), concat(b, d, axis=1))",
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         graft_rule rule = rows_parse(env, rules[i]);
         graft_domain domain = sample(env, &rule, 300, 300 * 400);
@@ -65,9 +63,8 @@ static void test_narrow_targets(void **state)
 }
 
 /* 12 has 1, 6, 18 and 40 ways to be a product of one to four sizes; 36 has 9 divisors. */
-static void test_reshapes(void **state)
+CHECK_CASE(test_reshapes)
 {
-    graft_env *env = *state;
     const graft_shape twelve = {
         {3, 4},
         2, GRAFT_DTYPE_F32
@@ -91,9 +88,8 @@ static void test_reshapes(void **state)
 }
 
 /* A small domain is enumerated to its end, a large one is given up. */
-static void test_enumeration(void **state)
+CHECK_CASE(test_enumeration)
 {
-    graft_env *env = *state;
     const graft_domain_options options = {
         .points = 400, .attempts = 20000, .enumerate = true, .seed = 3};
     graft_domain domain;
@@ -105,12 +101,4 @@ static void test_enumeration(void **state)
     graft_domain_find(env, env->unit, &large, &options, &domain);
     assert_false(domain.complete);
     assert_int_equal(domain.count, 400);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_activations),
-                                       CHECK_TEST(test_narrow_targets), CHECK_TEST(test_reshapes),
-                                       CHECK_TEST(test_enumeration)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,17 +51,13 @@ static void generate(graft_env *env, const graft_generate_options *options, graf
                      graft_generate_counts *counts)
 {
     graft_gen_family *family = GRAFT_NEW(env->life, graft_gen_family, 1);
-    assert_int_equal(
-        graft_gen_family_parse(env, env->life, "text", family_text, strlen(family_text), family),
-        GRAFT_OK);
-    if (graft_generate(env, family, 1, options, set, counts) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
+    CHECK_OK(
+        graft_gen_family_parse(env, env->life, "text", family_text, strlen(family_text), family));
+    CHECK_OK(graft_generate(env, family, 1, options, set, counts));
 }
 
-static void test_fold(void **state)
+CHECK_CASE(test_fold)
 {
-    graft_env *env = *state;
     const graft_generate_options options = quick_options();
     graft_ruleset set;
     graft_generate_counts counts;
@@ -87,9 +83,8 @@ static void test_fold(void **state)
 }
 
 /* The solver says nothing, or may take nothing: no rule gets in. */
-static void test_no_answer(void **state, bool mute)
+static void test_no_answer(graft_env *env, bool mute)
 {
-    graft_env *env = *state;
     graft_generate_options options = quick_options();
     graft_ruleset set;
     graft_generate_counts counts;
@@ -105,9 +100,9 @@ static void test_no_answer(void **state, bool mute)
     assert_int_equal(counts.rules, counts.refuted + counts.thin + counts.unknown);
 }
 
-static void test_mute_solver(void **state) { test_no_answer(state, true); }
+CHECK_CASE(test_mute_solver) { test_no_answer(env, true); }
 
-static void test_no_share(void **state) { test_no_answer(state, false); }
+CHECK_CASE(test_no_share) { test_no_answer(env, false); }
 
 static void write_set(graft_env *env, uint32_t threads, const char *path)
 {
@@ -116,35 +111,21 @@ static void write_set(graft_env *env, uint32_t threads, const char *path)
     graft_generate_counts counts;
     env->thread_count = threads;
     generate(env, &options, &set, &counts);
-    assert_int_equal(graft_rulefile_write(env, path, &set), GRAFT_OK);
+    CHECK_OK(graft_rulefile_write(env, path, &set));
 }
 
-static void test_same_bytes(void **state)
+CHECK_CASE(test_same_bytes)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *one = graft_arena_printf(env->life, "%s/one", folder);
-    const char *three = graft_arena_printf(env->life, "%s/three", folder);
+    const char *one = check_path("one");
+    const char *three = check_path("three");
     uint8_t *a = NULL;
     uint8_t *b = NULL;
     size_t a_size = 0;
     size_t b_size = 0;
     write_set(env, 1, one);
     write_set(env, 3, three);
-    assert_int_equal(graft_file_read(env, env->life, one, &a, &a_size), GRAFT_OK);
-    assert_int_equal(graft_file_read(env, env->life, three, &b, &b_size), GRAFT_OK);
+    CHECK_OK(graft_file_read(env, env->life, one, &a, &a_size));
+    CHECK_OK(graft_file_read(env, env->life, three, &b, &b_size));
     assert_true(a_size > 0 && a_size == b_size);
     assert_memory_equal(a, b, a_size);
-    check_folder_remove(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_fold),
-        CHECK_TEST(test_mute_solver),
-        CHECK_TEST(test_no_share),
-        CHECK_TEST(test_same_bytes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

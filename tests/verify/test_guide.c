@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static void test_facts(void **state)
+CHECK_CASE(test_facts)
 {
     static const struct {
         const char *where;
@@ -23,7 +23,6 @@ static void test_facts(void **state)
         {"dim(a,0) <= 3 and divides(#1.groups, dim(a,1)) and 1 = #1.groups", 1},
         {"dim(a,0) + 1 = dim(b,0)",                                          0},
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         graft_guide guide;
         graft_rule rule = rows_parse(env, graft_arena_printf(env->unit,
@@ -59,9 +58,8 @@ static const char narrow[] =
     "pad_bottom=1, pad_right=1, dilation_h=1, dilation_w=1), axis=1, at=dim(b,0)).1] "
     "where dim(b,2) = 3 and dim(b,3) = 3 and dim(c,2) = 3 and dim(c,3) = 3";
 
-static void test_narrow_preconditions(void **state)
+CHECK_CASE(test_narrow_preconditions)
 {
-    graft_env *env = *state;
     graft_sweeper *sweeper = GRAFT_NEW(env->life, graft_sweeper, 1);
     graft_sweep_result result;
     graft_rule rule = rows_parse(env, narrow);
@@ -87,9 +85,8 @@ static bool see_point(void *context, const graft_point *point)
 }
 
 /* A visitor sees the points in order, and those before it stops are those without it. */
-static void test_visitor(void **state)
+CHECK_CASE(test_visitor)
 {
-    graft_env *env = *state;
     graft_rule rule =
         rows_parse(env, "relu(transpose#1(a)) = transpose#1(relu(a)) where rank(a) = 2");
     graft_domain whole = find_points(env, &rule, 60);
@@ -106,14 +103,4 @@ static void test_visitor(void **state)
         assert_memory_equal(v->points, whole.points, most * sizeof whole.points[0]);
         assert_memory_equal(domain.points, whole.points, most * sizeof whole.points[0]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_facts),
-        CHECK_TEST(test_narrow_preconditions),
-        CHECK_TEST(test_visitor),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

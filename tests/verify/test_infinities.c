@@ -28,15 +28,12 @@ static bool is_undefined(graft_env *env, const graft_rule *rule, uint32_t *tried
     return found;
 }
 
-static void test_committed_rules(void **state)
+CHECK_CASE(test_committed_rules)
 {
-    graft_env *env = *state;
     graft_ruleset set;
     uint32_t tried = 0;
     uint32_t undefined = 0;
-    if (graft_rulefile_read(env, env->life, "rules/graft.rules", &set) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
+    CHECK_OK(graft_rulefile_read(env, env->life, "rules/graft.rules", &set));
     for (uint32_t i = 0; i < set.count; i++) {
         if (is_undefined(env, &set.entries[i].rule, &tried)) {
             print_error("%s\n", set.entries[i].name);
@@ -47,14 +44,13 @@ static void test_committed_rules(void **state)
     assert_true(tried > set.count * (POINTS / 2));
 }
 
-static void test_rules_that_were_committed(void **state)
+CHECK_CASE(test_rules_that_were_committed)
 {
     static const char *const texts[] = {
         "div(a, div(div(a, b), a)) = div(b, div(div(b, a), b))",
         "div(reduce_mean#1(mul(a, a)), mul(b, div(reduce_mean#1(mul(a, a)), a))) = "
         "div(a, div(mul(a, b), a))",
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         const graft_rule rule = rows_parse(env, texts[i]);
         uint32_t tried = 0;
@@ -62,11 +58,4 @@ static void test_rules_that_were_committed(void **state)
             fail_msg("no inputs found: %s", texts[i]);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_committed_rules),
-                                       CHECK_TEST(test_rules_that_were_committed)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

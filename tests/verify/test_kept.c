@@ -33,7 +33,7 @@ static void fill_answer(uint8_t *bytes, uint32_t i)
 static graft_kept *open_kept(graft_env *env, const char *path)
 {
     graft_kept *kept = NULL;
-    assert_int_equal(graft_kept_open(env, env->life, path, &kept), GRAFT_OK);
+    CHECK_OK(graft_kept_open(env, env->life, path, &kept));
     return kept;
 }
 
@@ -64,15 +64,13 @@ static void add_answers(graft_env *env, graft_kept *kept, uint32_t first, uint32
     for (uint32_t i = first; i < first + count; i++) {
         const graft_buffer asked = question(env, i);
         fill_answer(answer, i);
-        assert_int_equal(graft_kept_add(env, kept, stage, &asked, answer, i * i), GRAFT_OK);
+        CHECK_OK(graft_kept_add(env, kept, stage, &asked, answer, i * i));
     }
 }
 
-static void test_answers(void **state)
+CHECK_CASE(test_answers)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/new/answers", folder);
+    const char *path = check_path("new/answers");
     graft_kept *kept = open_kept(env, path);
     check_answers(env, kept, 0);
     add_answers(env, kept, 0, ANSWERS / 2);
@@ -85,27 +83,24 @@ static void test_answers(void **state)
     kept = open_kept(env, path);
     check_answers(env, kept, ANSWERS);
     graft_kept_close(kept);
-    check_folder_remove(folder);
 }
 
 /* Whatever byte is missing or wrong: the answers before it, and new ones behind those. */
-static void test_damage(void **state)
+CHECK_CASE(test_damage)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
-    const char *path = graft_arena_printf(env->life, "%s/answers", folder);
+    const char *path = check_path("answers");
     uint8_t *whole = NULL;
     size_t size = 0;
     graft_kept *kept = open_kept(env, path);
     add_answers(env, kept, 0, 6);
     graft_kept_close(kept);
-    assert_int_equal(graft_file_read(env, env->life, path, &whole, &size), GRAFT_OK);
+    CHECK_OK(graft_file_read(env, env->life, path, &whole, &size));
     for (size_t at = 0; at < size; at += 3) {
         for (uint32_t way = 0; way < 2; way++) {
             uint8_t *bytes = graft_arena_alloc(env->life, size);
             memcpy(bytes, whole, size);
             bytes[at] ^= 0x10;
-            assert_int_equal(graft_file_write(env, path, bytes, way == 0 ? at : size), GRAFT_OK);
+            CHECK_OK(graft_file_write(env, path, bytes, way == 0 ? at : size));
             kept = open_kept(env, path);
             uint32_t count = graft_kept_count(kept);
             assert_true(count < 6 || way == 1); /* Padding says nothing. */
@@ -117,13 +112,11 @@ static void test_damage(void **state)
             graft_kept_close(kept);
         }
     }
-    check_folder_remove(folder);
 }
 
-static void test_failures(void **state)
+CHECK_CASE(test_failures)
 {
-    graft_env *env = *state;
-    char *folder = check_folder_make();
+    char *folder = check_folder();
     const char *path = graft_arena_printf(env->life, "%s/answers", folder);
     graft_kept *kept = open_kept(env, path);
     graft_kept *second = NULL;
@@ -135,15 +128,4 @@ static void test_failures(void **state)
     assert_non_null(strstr(env->message, folder));
     graft_env_clear(env);
     graft_kept_close(NULL);
-    check_folder_remove(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_answers),
-        CHECK_TEST(test_damage),
-        CHECK_TEST(test_failures),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,9 +16,8 @@ static const uint64_t proof_limit_ns = UINT64_C(10000000000);
 
 enum { EVERY = 199 };
 
-static void test_prover_alone(void **state)
+CHECK_CASE(test_prover_alone)
 {
-    graft_env *env = *state;
     uint32_t proved = 0;
     env->thread_count = 2;
     for (uint32_t f = 0; f < CORPUS_FILES; f++) {
@@ -31,9 +30,8 @@ static void test_prover_alone(void **state)
     assert_int_equal(proved, 0);
 }
 
-static void test_small_limits(void **state)
+CHECK_CASE(test_small_limits)
 {
-    graft_env *env = *state;
     env->thread_count = 2;
     limits_tally tally = limits_try(env, EVERY);
     print_message("# %u limits and values\n", tally.tries);
@@ -41,13 +39,4 @@ static void test_small_limits(void **state)
     assert_int_equal(tally.ended, 0);
     assert_int_equal(tally.proved, 0);
     assert_int_equal(tally.unnamed, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_small_limits),
-        CHECK_TEST(test_prover_alone),
-    };
-    return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
 }

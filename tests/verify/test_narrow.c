@@ -19,9 +19,8 @@ static graft_shape shape(uint8_t rank, const int32_t *dims)
 
 /* The second of three slots becomes a number in the pattern and in the precondition, the third one
  * takes its place. */
-static void test_pins(void **state)
+CHECK_CASE(test_pins)
 {
-    graft_env *env = *state;
     graft_found_rule pinned;
     graft_found_rule found = {
         .rule = rows_parse(env, "pad#1(relu(a), value=0) = relu(pad#1(a, value=0)) "
@@ -42,9 +41,8 @@ static void test_pins(void **state)
 
 /* Two convolutions as one: true without groups. Of nine attributes, all of which the target
  * mentions, the restriction pins that one alone. */
-static void test_restriction_is_wide(void **state)
+CHECK_CASE(test_restriction_is_wide)
 {
-    graft_env *env = *state;
     graft_check check = {.outcome = GRAFT_CHECK_SWEPT};
     graft_check_options options = graft_check_defaults();
     graft_sweeper *sweeper = GRAFT_NEW(env->life, graft_sweeper, 1);
@@ -74,9 +72,8 @@ static void test_restriction_is_wide(void **state)
 }
 
 /* One product as two: proved for matrices, and restricted to them. */
-static void test_restriction(void **state)
+CHECK_CASE(test_restriction)
 {
-    graft_env *env = *state;
     graft_check check = {.outcome = GRAFT_CHECK_SWEPT};
     graft_check_options options = graft_check_defaults();
     graft_sweeper *sweeper = GRAFT_NEW(env->life, graft_sweeper, 1);
@@ -102,9 +99,8 @@ static void test_restriction(void **state)
         GRAFT_FIT_OK);
 }
 
-static void test_idle_attributes(void **state)
+CHECK_CASE(test_idle_attributes)
 {
-    graft_env *env = *state;
     const graft_rule rule = rows_parse(env, "relu(max_pool#1(a)) = max_pool#1(relu(a))");
     graft_point point = {
         .vars = {shape(4, (int32_t[]){1, 1, 2, 5})},
@@ -120,12 +116,4 @@ static void test_idle_attributes(void **state)
     assert_true(graft_idle_attribute(&instance, pool, GRAFT_ATTR_max_pool_dilation_h + 1));
     assert_false(graft_idle_attribute(&instance, pool, GRAFT_ATTR_max_pool_kernel_h));
     assert_false(graft_idle_pads(&instance));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_pins), CHECK_TEST(test_restriction),
-                                       CHECK_TEST(test_restriction_is_wide),
-                                       CHECK_TEST(test_idle_attributes)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,10 +37,9 @@ static void check_half(double x)
     }
 }
 
-static void test_half(void **state)
+CHECK_CASE(test_half)
 {
     graft_rng rng;
-    (void)state;
     graft_rng_seed(&rng, 1);
     for (uint32_t i = 0; i < HALVES; i++) {
         uint16_t bits = (uint16_t)i;
@@ -58,11 +57,7 @@ static void test_half(void **state)
     }
 }
 #else
-static void test_half(void **state)
-{
-    (void)state;
-    CHECK_SKIP("this compiler has no _Float16 to compare with");
-}
+CHECK_CASE(test_half) { CHECK_SKIP("this compiler has no _Float16 to compare with"); }
 #endif
 
 /* -------------------------------------------------------------------- exact */
@@ -84,9 +79,8 @@ static uint32_t count_differing(graft_env *env, const graft_rule_entry *e, const
 }
 
 /* Exact rules of the committed set, at the instances of their certificates, and some at others. */
-static void test_committed(void **state)
+CHECK_CASE(test_committed)
 {
-    graft_env *env = *state;
     graft_ruleset set;
     uint32_t tried = 0;
     uint32_t beyond = 0;
@@ -117,10 +111,9 @@ static void test_committed(void **state)
 
 /* Of those that are exact in 16 bits no sample tells the sides apart where operators compute in
  * binary32 and round once; of the others some do. */
-static void test_halves(void **state)
+CHECK_CASE(test_halves)
 {
     static const uint32_t types[] = {GRAFT_DTYPE_F16, GRAFT_DTYPE_BF16};
-    graft_env *env = *state;
     graft_ruleset set;
     uint32_t alike = 0;
     uint32_t others = 0;
@@ -156,9 +149,8 @@ static void test_halves(void **state)
 /* --------------------------------------------------------------- classifying */
 
 /* The class, and whether the proof says so alone: the samples are there to take it away. */
-static void test_classified(void **state)
+CHECK_CASE(test_classified)
 {
-    graft_env *env = *state;
     const graft_check_options options = graft_check_defaults();
     const rule_rows classified = rows_read(env, "exact");
     uint32_t wrong = 0;
@@ -190,9 +182,8 @@ static void test_classified(void **state)
 }
 
 /* A part of the adversarial corpus. */
-static void test_corpus(void **state)
+CHECK_CASE(test_corpus)
 {
-    graft_env *env = *state;
     for (uint32_t f = 0; f < CORPUS_FILES; f++) {
         exact_try_corpus(env, &corpus_files[f], f, CORPUS_EVERY);
     }
@@ -217,11 +208,10 @@ static graft_rounding measure(graft_env *env, const char *text)
     return rounding;
 }
 
-static void test_measured(void **state)
+CHECK_CASE(test_measured)
 {
     /* One correctly rounded operation on halves: none is lost in binary32, where products and sums
      * of halves of like size are exact; in binary16 at most half a unit. */
-    graft_env *env = *state;
     graft_rounding one = measure(env, "mul(a, b) = mul(b, a)");
     assert_true(one.elements > 0);
     for (uint32_t s = 0; s < GRAFT_ROUNDING_SIDES; s++) {
@@ -247,13 +237,4 @@ static void test_measured(void **state)
     assert_int_equal(large.sides[GRAFT_ROUNDING_F32][GRAFT_ROUNDING_SOURCE].overflows, 0);
     graft_rounding again = measure(env, "mul(a, div(b, c)) = div(mul(a, b), c)");
     assert_memory_equal(&two, &again, sizeof two);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_half),       CHECK_TEST(test_committed), CHECK_TEST(test_halves),
-        CHECK_TEST(test_classified), CHECK_TEST(test_corpus),    CHECK_TEST(test_measured),
-    };
-    return cmocka_run_group_tests_name("numeric classes", tests, NULL, NULL);
 }

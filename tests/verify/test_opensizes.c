@@ -79,9 +79,8 @@ static bool are_claims_true(workshop *w, graft_env *env, const check_case *drawn
     return all;
 }
 
-static void test_claims(void **state)
+CHECK_CASE(test_claims)
 {
-    graft_env *env = *state;
     uint32_t refused = 0;
     workshop *w = GRAFT_NEW(env->life, workshop, 1);
     w->options = graft_prove_defaults();
@@ -115,10 +114,4 @@ static void test_claims(void **state)
     assert_true(refused > 1000);
     graft_sym_close(&w->s);
     graft_prover_close(&w->prover);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_claims)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,16 +31,13 @@ static docket try_file(graft_env *env, const char *path)
     docket d = {0};
     graft_trial_options options = graft_trial_defaults();
     options.suggest = false;
-    if (graft_user_rules_read(env, env->life, path, &d.named, &d.count) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
+    CHECK_OK(graft_user_rules_read(env, env->life, path, &d.named, &d.count));
     d.rules = GRAFT_NEW(env->life, graft_rule, d.count);
     d.trials = GRAFT_NEW(env->life, graft_trial, d.count);
     for (uint32_t i = 0; i < d.count; i++) {
         d.rules[i] = d.named[i].rule;
     }
-    assert_int_equal(graft_trial_run(env, env->life, d.rules, d.count, &options, d.trials),
-                     GRAFT_OK);
+    CHECK_OK(graft_trial_run(env, env->life, d.rules, d.count, &options, d.trials));
     return d;
 }
 
@@ -59,9 +56,8 @@ static bool is_shown(graft_env *env, const graft_rule *rule, const graft_trial *
            graft_refutation_replay(env, rule, &trial->refutation, &output, &element, values);
 }
 
-static void test_false_rules(void **state)
+CHECK_CASE(test_false_rules)
 {
-    graft_env *env = *state;
     docket d = try_file(env, "tests/verify/corpus/outside.yaml");
     uint32_t undecided = 0;
     for (uint32_t i = 0; i < d.count; i++) {
@@ -81,9 +77,8 @@ static void test_false_rules(void **state)
     assert_true(undecided * UNDECIDED_SHARE <= d.count);
 }
 
-static void test_true_rules(void **state)
+CHECK_CASE(test_true_rules)
 {
-    graft_env *env = *state;
     docket d = try_file(env, "tests/verify/corpus/true-outside.yaml");
     uint32_t proved = 0;
     for (uint32_t i = 0; i < d.count; i++) {
@@ -121,7 +116,7 @@ static bool names_real(const graft_named *named, float number)
     return found;
 }
 
-static void test_named(void **state)
+CHECK_CASE(test_named)
 {
     static const int32_t expected[] = {
         17, 16, 18,          /* As it is written, */
@@ -129,7 +124,6 @@ static void test_named(void **state)
         52, 53, 595, 594, 2, /* two of them added, multiplied, divided, */
         5,  6                /* and a root. */
     };
-    graft_env *env = *state;
     graft_named named;
     graft_rule rule = rows_parse(env, "clip#1(pad(a, axis=0, before=17, after=35, value=0.25)) = "
                                       "clip(pad(a, axis=0, before=17, after=35, value=0.25), "
@@ -147,9 +141,8 @@ static void test_named(void **state)
 }
 
 /* Points are instances, small, and the same every time; some lie where the guard turns. */
-static void test_boundary(void **state)
+CHECK_CASE(test_boundary)
 {
-    graft_env *env = *state;
     graft_rule rule = rows_parse(
         env, "softmax(a, axis=0) = "
              "softmax(a, axis=min(1, max(0, 3 * dim(a,0) + 7 - 100))) where rank(a) = 2");
@@ -174,9 +167,8 @@ static void test_boundary(void **state)
 }
 
 /* Related sizes that no draw meets. */
-static void test_models(void **state)
+CHECK_CASE(test_models)
 {
-    graft_env *env = *state;
     graft_rule rule = rows_parse(env, "relu(a) = leaky_relu(a, slope=0.5) where rank(a) = 2 and "
                                       "dim(a,0) * dim(a,0) + dim(a,1) * dim(a,1) = 337");
     graft_point points[MODELS];
@@ -186,13 +178,4 @@ static void test_models(void **state)
         const int32_t *dims = points[i].vars[0].dims;
         assert_int_equal(dims[0] * dims[0] + dims[1] * dims[1], 337);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_named),       CHECK_TEST(test_boundary),   CHECK_TEST(test_models),
-        CHECK_TEST(test_false_rules), CHECK_TEST(test_true_rules),
-    };
-    return cmocka_run_group_tests_name("outside", tests, NULL, NULL);
 }

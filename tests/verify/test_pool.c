@@ -43,13 +43,13 @@ static void run(graft_env *env, uint32_t threads, bool hang, bool is_fresh,
                           .limit_ns = hang ? UINT64_C(100000000) : 0};
     env->thread_count = threads;
     if (is_fresh) {
-        assert_int_equal(graft_pool_open(env, env->life, &crew, &pool), GRAFT_OK);
-        assert_int_equal(graft_pool_do(pool, env->life, &job, results), GRAFT_OK);
+        CHECK_OK(graft_pool_open(env, env->life, &crew, &pool));
+        CHECK_OK(graft_pool_do(pool, env->life, &job, results));
         graft_pool_close(pool);
     } else {
         job.run = misbehave;
         job.context = &hang;
-        assert_int_equal(graft_pool_run(env, env->life, &job, results), GRAFT_OK);
+        CHECK_OK(graft_pool_run(env, env->life, &job, results));
     }
 }
 
@@ -71,13 +71,13 @@ static void check_outcomes(const graft_pool_result *results)
     }
 }
 
-static void test_outcomes(void **state)
+CHECK_CASE(test_outcomes)
 {
     for (uint32_t threads = 1; threads <= 5; threads += 2) {
         graft_pool_result results[ITEMS];
-        run(*state, threads, true, false, results);
+        run(env, threads, true, false, results);
         check_outcomes(results);
-        run(*state, threads, true, true, results);
+        run(env, threads, true, true, results);
         check_outcomes(results);
     }
 }
@@ -107,9 +107,8 @@ static const bool is_watched = true;
 static const bool is_watched = false;
 #endif
 
-static void test_memory(void **state)
+CHECK_CASE(test_memory)
 {
-    graft_env *env = *state;
     if (is_watched) {
         skip(); /* The sanitizer's allocator ends the program in its own way. */
     }
@@ -122,7 +121,7 @@ static void test_memory(void **state)
                               .is_fresh = way >= 3,
                               .run = devour};
         env->thread_count = 1 + way % 3;
-        assert_int_equal(graft_pool_run(env, env->life, &job, results), GRAFT_OK);
+        CHECK_OK(graft_pool_run(env, env->life, &job, results));
         for (uint32_t i = 0; i < ITEMS; i++) {
             bool exhausted = i % 10 == 3;
             assert_int_equal(results[i].outcome,
@@ -133,10 +132,10 @@ static void test_memory(void **state)
 }
 
 /* More children than items, and no limit of time. */
-static void test_many_children(void **state)
+CHECK_CASE(test_many_children)
 {
     graft_pool_result results[ITEMS];
-    run(*state, 2 * ITEMS, false, false, results);
+    run(env, 2 * ITEMS, false, false, results);
     for (uint32_t i = 0; i < ITEMS; i++) {
         assert_int_equal(results[i].outcome, i % 10 == 7 ? GRAFT_POOL_CRASHED : GRAFT_POOL_DONE);
     }
@@ -164,9 +163,8 @@ static uint32_t times_of(const graft_pool_result *result)
 }
 
 /* Whether a process does one item after another. */
-static void test_freshness(void **state)
+CHECK_CASE(test_freshness)
 {
-    graft_env *env = *state;
     env->thread_count = 1;
     for (uint32_t fresh = 0; fresh < 2; fresh++) {
         graft_pool_result results[ITEMS];
@@ -175,7 +173,7 @@ static void test_freshness(void **state)
                                     .item_count = ITEMS,
                                     .is_fresh = fresh == 1,
                                     .run = count_up};
-        assert_int_equal(graft_pool_run(env, env->life, &job, results), GRAFT_OK);
+        CHECK_OK(graft_pool_run(env, env->life, &job, results));
         for (uint32_t i = 0; i < ITEMS; i++) { /* The last item comes first. */
             assert_int_equal(times_of(&results[i]), fresh == 1 ? 1 : ITEMS - i);
         }
@@ -183,13 +181,12 @@ static void test_freshness(void **state)
 }
 
 /* Children that were there before what they are sent: nothing, or more than a pipe holds. */
-static void test_sent(void **state)
+CHECK_CASE(test_sent)
 {
-    graft_env *env = *state;
     graft_pool *pool = NULL;
     const graft_pool_job crew = {.is_fresh = true, .run = count_up};
     env->thread_count = 2;
-    assert_int_equal(graft_pool_open(env, env->life, &crew, &pool), GRAFT_OK);
+    CHECK_OK(graft_pool_open(env, env->life, &crew, &pool));
     for (uint32_t round = 0; round < 2; round++) {
         graft_buffer sent[ITEMS];
         graft_pool_result results[ITEMS];
@@ -202,7 +199,7 @@ static void test_sent(void **state)
                 graft_buffer_append(&sent[i], &word, sizeof word);
             }
         }
-        assert_int_equal(graft_pool_do(pool, env->life, &job, results), GRAFT_OK);
+        CHECK_OK(graft_pool_do(pool, env->life, &job, results));
         for (uint32_t i = 0; i < ITEMS; i++) {
             assert_int_equal(times_of(&results[i]), 1);
             assert_int_equal(results[i].bytes, sizeof(uint32_t) + sent[i].size);
@@ -213,13 +210,4 @@ static void test_sent(void **state)
         }
     }
     graft_pool_close(pool);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_outcomes),  CHECK_TEST(test_memory), CHECK_TEST(test_many_children),
-        CHECK_TEST(test_freshness), CHECK_TEST(test_sent),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,9 +8,8 @@
 /* One in so many at most. */
 enum { NEEDLESS_SHARE = 20, EVERY = 4 };
 
-static void test_all(void **state)
+CHECK_CASE(test_all)
 {
-    graft_env *env = *state;
     graft_ruleset set;
     if (graft_rulefile_read(env, env->life, "rules/graft.rules", &set) != GRAFT_OK) {
         CHECK_SKIP("rules/graft.rules has not been generated");
@@ -18,10 +17,4 @@ static void test_all(void **state)
     preconditions_tally tally = preconditions_try(env, &set, 1, EVERY);
     assert_true(tally.parts > 0);
     assert_true(tally.needless * NEEDLESS_SHARE <= tally.parts);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_all)};
-    return cmocka_run_group_tests_name("preconditions", tests, NULL, NULL);
 }

@@ -31,9 +31,8 @@ static graft_shape shape_of(uint8_t rank, int32_t a, int32_t b)
 }
 
 /* relu(a b) as two operators and as one: (2,3) times (3,5). */
-static void test_counts(void **state)
+CHECK_CASE(test_counts)
 {
-    graft_env *env = *state;
     graft_rule rule = rows_parse(env, "relu(matmul_bias(a, b, c, activation=none)) = "
                                       "matmul_bias(a, b, c, activation=relu)");
     graft_point point = {
@@ -54,9 +53,8 @@ static void test_counts(void **state)
 }
 
 /* What is computed from weights alone costs nothing per inference. */
-static void test_weights(void **state)
+CHECK_CASE(test_weights)
 {
-    graft_env *env = *state;
     graft_rule rule = rows_parse(env, "matmul(matmul(a, b), c) = matmul(a, matmul(b, c))");
     graft_point point = {
         .vars = {shape_of(2, 2, 3), shape_of(2, 3, 4), shape_of(2, 4, 5)}
@@ -71,9 +69,8 @@ static void test_weights(void **state)
     assert_int_equal(graft_price_side(&instance, &instance.source, 6).weight_bytes, 4 * (12 + 20));
 }
 
-static void test_unpacked_cover(void **state)
+CHECK_CASE(test_unpacked_cover)
 {
-    graft_env *env = *state;
     graft_rule rule = rows_parse(env, "slice#1(relu(a)) = relu(slice#1(a))");
     graft_domain domain = find_points(env, &rule);
     graft_point *points = NULL;
@@ -95,9 +92,8 @@ static void test_unpacked_cover(void **state)
 
 /* The reverse has the same instances, where both sides agree, but that its target may be undefined.
  */
-static void test_reverses(void **state)
+CHECK_CASE(test_reverses)
 {
-    graft_env *env = *state;
     known_rules known = known_rules_true(env, env->unit);
     graft_sweeper *sweeper = GRAFT_NEW(env->life, graft_sweeper, 1);
     uint32_t reversed_count = 0;
@@ -126,7 +122,7 @@ static void test_reverses(void **state)
     assert_true(reversed_count > known.count / 2);
 }
 
-static void test_what_cannot_be_reversed(void **state)
+CHECK_CASE(test_what_cannot_be_reversed)
 {
     static const struct {
         const char *rule;
@@ -141,7 +137,6 @@ static void test_what_cannot_be_reversed(void **state)
         {"relu(a) = concat(relu(slice(a, axis=0, start=0, end=1)), "
          "relu(slice(a, axis=0, start=1, end=dim(a,0))), axis=0)", NULL                           },
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         graft_rule rule = rows_parse(env, rows[i].rule);
         graft_rule reversed;
@@ -157,16 +152,4 @@ static void test_what_cannot_be_reversed(void **state)
     graft_rule reversed;
     assert_null(graft_rule_reverse(&rule, &reversed));
     assert_non_null(strstr(graft_rule_print_line(env->unit, &reversed), "where #"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_counts),
-        CHECK_TEST(test_weights),
-        CHECK_TEST(test_unpacked_cover),
-        CHECK_TEST(test_reverses),
-        CHECK_TEST(test_what_cannot_be_reversed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,13 +147,12 @@ static void check_case(workspace *w, const case_of *c)
     }
 }
 
-static void test_lemmas(void **state)
+CHECK_CASE(test_lemmas)
 {
     workspace *w = calloc(1, sizeof *w);
     graft_prover prover;
     graft_prove_result result;
     const graft_prove_options options = graft_prove_defaults();
-    (void)state;
     assert_non_null(w);
     graft_rng_seed(&w->rng, 3);
     graft_prover_open(&prover, &options, &result);
@@ -172,10 +171,4 @@ static void test_lemmas(void **state)
     graft_sym_close(&w->s);
     graft_prover_close(&prover);
     free(w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_lemmas)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

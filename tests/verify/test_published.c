@@ -14,9 +14,7 @@ static graft_rulebook read_book(graft_env *env)
 {
     graft_ruleset set;
     graft_rulebook book;
-    if (graft_rulefile_read(env, env->life, "rules/graft.rules", &set) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
+    CHECK_OK(graft_rulefile_read(env, env->life, "rules/graft.rules", &set));
     graft_rulebook_open(&book, env->life);
     for (uint32_t i = 0; i < set.count; i++) {
         graft_rule *reversed = GRAFT_NEW(env->life, graft_rule, 1);
@@ -44,9 +42,8 @@ static bool follows(graft_env *env, const graft_rulebook *book, graft_deriver *d
     return domain.count > 0;
 }
 
-static void test_published_laws_follow(void **state)
+CHECK_CASE(test_published_laws_follow)
 {
-    graft_env *env = *state;
     graft_rulebook book = read_book(env);
     graft_deriver *deriver = graft_deriver_new(env->life);
     const rule_rows laws = rows_read(env, "published");
@@ -62,20 +59,10 @@ static void test_published_laws_follow(void **state)
 }
 
 /* What is false must not follow, whatever the book. */
-static void test_false_law_does_not_follow(void **state)
+CHECK_CASE(test_false_law_does_not_follow)
 {
-    graft_env *env = *state;
     graft_rulebook book = read_book(env);
     graft_deriver *deriver = graft_deriver_new(env->life);
     const graft_rule rule = rows_parse(env, "relu(add(a, b)) = add(relu(a), relu(b))");
     assert_false(follows(env, &book, deriver, &rule));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_published_laws_follow),
-        CHECK_TEST(test_false_law_does_not_follow),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,9 +43,8 @@ static uint32_t ask(graft_env *env, uint32_t count)
     return result.questions;
 }
 
-static void test_large_sums(void **state)
+CHECK_CASE(test_large_sums)
 {
-    graft_env *env = *state;
     const uint32_t few = ask(env, GRAFT_ROOM_FEW_SUMMANDS);
     const uint32_t more = ask(env, GRAFT_ROOM_FEW_SUMMANDS + 1);
     const uint32_t most = ask(env, GRAFT_ROOM_SUMMANDS);
@@ -53,10 +52,4 @@ static void test_large_sums(void **state)
     assert_int_equal(more, few - 1); /* Not the newer simplex... */
     assert_int_equal(most, more);
     assert_int_equal(too_many, most - 1); /* ...nor the decision procedure of the reals. */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_large_sums)};
-    return cmocka_run_group_tests_name("searches", tests, NULL, NULL);
 }

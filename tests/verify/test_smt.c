@@ -57,16 +57,13 @@ static tally run_text(const char *text)
 static void read_rule(graft_env *env, const char *text, graft_rule *rule, graft_domain *domain)
 {
     const graft_domain_options options = {.points = 8, .attempts = 20000, .seed = 6};
-    if (graft_rule_parse(env, "rule", text, rule) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
+    CHECK_OK(graft_rule_parse(env, "rule", text, rule));
     graft_domain_find(env, env->unit, rule, &options, domain);
     assert_true(domain->count > 0);
 }
 
-static void test_answers(void **state)
+CHECK_CASE(test_answers)
 {
-    graft_env *env = *state;
     uint32_t failed = 0;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         graft_rule rule;
@@ -79,7 +76,7 @@ static void test_answers(void **state)
                                        .rule = &rule,
                                        .points = domain.points,
                                        .count = domain.count};
-        assert_int_equal(graft_smt_print(env, &claim, &text, &checks), GRAFT_OK);
+        CHECK_OK(graft_smt_print(env, &claim, &text, &checks));
         assert_int_equal(checks, domain.count);
         tally found = run_text(text.data);
         if (found.unsat + found.sat != checks || (found.sat == 0) != cases[i].holds) {
@@ -90,9 +87,8 @@ static void test_answers(void **state)
     assert_int_equal(failed, 0);
 }
 
-static void test_refusals(void **state)
+CHECK_CASE(test_refusals)
 {
-    graft_env *env = *state;
     graft_rule rule;
     graft_domain domain;
     graft_buffer text = {.arena = env->unit};
@@ -130,9 +126,8 @@ static const struct {
 };
 
 /* What a proof for all sizes rests on holds when a stranger reads it. */
-static void test_sizes(void **state)
+CHECK_CASE(test_sizes)
 {
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof sized / sizeof sized[0]; i++) {
         graft_rule rule;
         graft_buffer text = {.arena = env->unit};
@@ -145,7 +140,7 @@ static void test_sizes(void **state)
             assert_int_equal(text.size, 0);
             continue;
         }
-        assert_int_equal(status, GRAFT_OK);
+        CHECK_OK(status);
         tally found = run_text(text.data);
         if (found.unsat != checks || found.sat > 0 || (checks > 0) != sized[i].asks) {
             fail_msg("%s: %u questions, %u unsat, %u sat", sized[i].text, checks, found.unsat,
@@ -164,9 +159,8 @@ static const char borderline[] =
     "kernel_h=#1.kernel_h, kernel_w=#1.kernel_w, stride_h=#1.stride_h, stride_w=#1.stride_w, "
     "pad_top=0, pad_left=0, pad_bottom=0, pad_right=0, dilation_h=1, dilation_w=1)";
 
-static void test_sizes_with_instances(void **state)
+CHECK_CASE(test_sizes_with_instances)
 {
-    graft_env *env = *state;
     graft_rule rule;
     graft_domain domain;
     graft_buffer text = {.arena = env->unit};
@@ -174,21 +168,20 @@ static void test_sizes_with_instances(void **state)
     read_rule(env, borderline, &rule, &domain);
     const graft_smt_claim claim = {
         .solver = "nobody", .rule = &rule, .points = domain.points, .count = 3, .unbounded = true};
-    assert_int_equal(graft_smt_print_sizes(env, &claim, &text, &checks), GRAFT_OK);
+    CHECK_OK(graft_smt_print_sizes(env, &claim, &text, &checks));
     tally found = run_text(text.data);
     assert_int_equal(found.unsat, checks);
 }
 
 /* Only what is unsatisfiable is written: without the negated goal a question is not. */
-static void test_sizes_are_meant(void **state)
+CHECK_CASE(test_sizes_are_meant)
 {
-    graft_env *env = *state;
     graft_rule rule;
     graft_buffer text = {.arena = env->unit};
     uint32_t checks = 0;
     rule = rows_parse(env, sized[2].text);
     const graft_smt_claim claim = {.solver = "nobody", .rule = &rule, .unbounded = true};
-    assert_int_equal(graft_smt_print_sizes(env, &claim, &text, &checks), GRAFT_OK);
+    CHECK_OK(graft_smt_print_sizes(env, &claim, &text, &checks));
     char *at = strstr(text.data, "(or false");
     assert_non_null(at);
     for (const char *from = "(or true "; *from != '\0'; from++) {
@@ -197,12 +190,4 @@ static void test_sizes_are_meant(void **state)
     tally found = run_text(text.data);
     assert_int_equal(found.sat, 1);
     assert_int_equal(found.unsat, checks - 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_answers), CHECK_TEST(test_refusals), CHECK_TEST(test_sizes),
-        CHECK_TEST(test_sizes_with_instances), CHECK_TEST(test_sizes_are_meant)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,9 +14,8 @@ static bool is_proved(graft_env *env, const graft_rule *rule, const graft_prove_
     return result->proved;
 }
 
-static void test_rules(void **state)
+CHECK_CASE(test_rules)
 {
-    graft_env *env = *state;
     const graft_prove_options options = graft_prove_defaults();
     const rule_rows all = rows_read(env, "all_sizes");
     uint32_t wrong = 0;
@@ -41,9 +40,8 @@ static bool is_proved_in(graft_symbolic *proofs, const graft_rule *rule)
 
 /* Proofs that follow each other in one context lend each other nothing that holds of one rule only:
  * true and false rules in turns are told apart as they are alone. */
-static void test_one_context(void **state)
+CHECK_CASE(test_one_context)
 {
-    graft_env *env = *state;
     const graft_prove_options options = graft_prove_defaults();
     const rule_rows all = rows_read(env, "all_sizes");
     const rule_rows truths = rows_of(env, &all, true);
@@ -66,9 +64,8 @@ static void test_one_context(void **state)
 }
 
 /* A solver that never answers proves nothing. */
-static void test_mute_solver(void **state)
+CHECK_CASE(test_mute_solver)
 {
-    graft_env *env = *state;
     graft_prove_options options = graft_prove_defaults();
     const rule_rows all = rows_read(env, "all_sizes");
     options.solver_is_mute = true;
@@ -76,11 +73,4 @@ static void test_mute_solver(void **state)
         graft_symbolic_result result;
         assert_false(all.holds[i] && is_proved(env, &all.rules[i], &options, &result));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_rules), CHECK_TEST(test_one_context),
-                                       CHECK_TEST(test_mute_solver)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

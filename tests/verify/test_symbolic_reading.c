@@ -718,13 +718,13 @@ static void check_operator(workspace *w, uint32_t op)
     assert_true(compared > CASES_EACH / 3);
 }
 
-static void test_operators(void **state)
+CHECK_CASE(test_operators)
 {
     workspace *w = calloc(1, sizeof *w);
     graft_prover prover;
     graft_prove_result result;
     assert_non_null(w);
-    w->env = *state;
+    w->env = env;
     w->options = graft_prove_defaults();
     graft_rng_seed(&w->rng, 7);
     graft_prover_open(&prover, &w->options, &result);
@@ -743,10 +743,4 @@ static void test_operators(void **state)
     graft_sym_close(&w->s);
     graft_prover_close(&prover);
     free(w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_operators)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,7 +95,7 @@ static void open_workspace(workspace *w, graft_env *env, graft_prover *prover)
     graft_rng rng;
     graft_rng_seed(&rng, 5);
     graft_sym_open(&w->s, prover);
-    assert_int_equal(graft_rule_parse(env, "rule", rule_text, &w->rule), GRAFT_OK);
+    CHECK_OK(graft_rule_parse(env, "rule", rule_text, &w->rule));
     for (uint32_t i = 0; i < SYMBOLS; i++) {
         w->symbols[i] = graft_sym_symbol(&w->s, names[i]);
     }
@@ -187,9 +187,8 @@ static void check_growth(workspace *w)
     graft_sym_values_free(values);
 }
 
-static void test_values(void **state)
+CHECK_CASE(test_values)
 {
-    graft_env *env = *state;
     const graft_prove_options options = graft_prove_defaults();
     graft_prove_result result;
     graft_prover prover;
@@ -202,10 +201,4 @@ static void test_values(void **state)
     check_growth(w);
     graft_sym_close(&w->s);
     graft_prover_close(&prover);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_values)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -186,9 +186,8 @@ static const struct {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-static void test_meanings(void **state)
+CHECK_CASE(test_meanings)
 {
-    graft_env *env = *state;
     for (uint32_t i = 0; i < ROWS; i++) {
         graft_rule rule;
         const char *why = graft_taso_import(env, env->unit, &rows[i].rule, &rule);
@@ -206,9 +205,8 @@ static void test_meanings(void **state)
     }
 }
 
-static void test_verdicts(void **state)
+CHECK_CASE(test_verdicts)
 {
-    graft_env *env = *state;
     graft_rule rules[ROWS];
     uint8_t wanted[ROWS];
     uint32_t count = 0;
@@ -221,7 +219,7 @@ static void test_verdicts(void **state)
     }
     options.suggest = false;
     env->thread_count = 2;
-    assert_int_equal(graft_trial_run(env, env->life, rules, count, &options, trials), GRAFT_OK);
+    CHECK_OK(graft_trial_run(env, env->life, rules, count, &options, trials));
     for (uint32_t i = 0; i < count; i++) {
         if (trials[i].verdict != wanted[i]) {
             fail_msg("%s: %s", graft_rule_print_line(env->unit, &rules[i]), trials[i].reason);
@@ -244,16 +242,13 @@ static const uint8_t by_hand[] = {
     0x1a, 0x08, 0x08, 0x00, 0x10, 0x00, 0x18, 0x00, 0x20, 0x00, /* mappedOutput */
 };
 
-static void test_bytes_by_hand(void **state)
+CHECK_CASE(test_bytes_by_hand)
 {
-    graft_env *env = *state;
     graft_taso_rule *rules = NULL;
     uint32_t count = 0;
     int32_t value = 0;
     const graft_bytes bytes = {"hand.pb", by_hand, sizeof by_hand};
-    if (graft_taso_parse(env, env->unit, bytes, &rules, &count) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
+    CHECK_OK(graft_taso_parse(env, env->unit, bytes, &rules, &count));
     assert_int_equal(count, 1);
     assert_int_equal(rules[0].source_count, 1);
     assert_int_equal(rules[0].source[0].type, GRAFT_TASO_RELU);
@@ -270,9 +265,8 @@ static void test_bytes_by_hand(void **state)
 }
 
 /* Every rule survives; every cut and many damages are refused or harmless. */
-static void test_bytes_both_ways(void **state)
+CHECK_CASE(test_bytes_both_ways)
 {
-    graft_env *env = *state;
     graft_taso_rule written[ROWS];
     graft_taso_rule *read = NULL;
     uint8_t *data = NULL;
@@ -283,7 +277,7 @@ static void test_bytes_both_ways(void **state)
     }
     taso_write(env->life, written, ROWS, &data, &size);
     const graft_bytes bytes = {"x", data, size};
-    assert_int_equal(graft_taso_parse(env, env->life, bytes, &read, &count), GRAFT_OK);
+    CHECK_OK(graft_taso_parse(env, env->life, bytes, &read, &count));
     assert_int_equal(count, ROWS);
     for (uint32_t i = 0; i < ROWS; i++) {
         graft_rule a;
@@ -303,9 +297,8 @@ static void test_bytes_both_ways(void **state)
     }
 }
 
-static void test_faults(void **state)
+CHECK_CASE(test_faults)
 {
-    graft_env *env = *state;
     graft_taso_rule rule = rows[0].rule;
     graft_taso_rule *rules = NULL;
     uint8_t *data = NULL;
@@ -335,16 +328,13 @@ static void test_faults(void **state)
 static graft_ruleset set_of(graft_env *env, const char *text)
 {
     graft_rule_entry *entry = GRAFT_NEW(env->life, graft_rule_entry, 1);
-    if (graft_rule_parse(env, "rule", text, &entry->rule) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
+    CHECK_OK(graft_rule_parse(env, "rule", text, &entry->rule));
     entry->name = "ours";
     return (graft_ruleset){"z3", 1, entry};
 }
 
-static void test_implied(void **state)
+CHECK_CASE(test_implied)
 {
-    graft_env *env = *state;
     graft_rule rule;
     assert_null(graft_taso_import(env, env->unit, &rows[0].rule, &rule));
     graft_ruleset set = set_of(env, "matmul(matmul(a, b), c) = matmul(a, matmul(b, c))");
@@ -358,13 +348,4 @@ static void test_implied(void **state)
     set = set_of(env, "add(a, add(b, c)) = add(add(a, b), c)");
     assert_null(graft_taso_implied(env, env->unit, &set, &rule, &as_equations));
     assert_false(as_equations);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_meanings),        CHECK_TEST(test_verdicts), CHECK_TEST(test_bytes_by_hand),
-        CHECK_TEST(test_bytes_both_ways), CHECK_TEST(test_faults),   CHECK_TEST(test_implied),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

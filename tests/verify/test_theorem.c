@@ -215,9 +215,8 @@ static void parse(graft_env *env, const char *text, graft_rule *rule)
     }
 }
 
-static void test_true_rules(void **state)
+CHECK_CASE(test_true_rules)
 {
-    graft_env *env = *state;
     uint32_t failed = 0;
     for (size_t i = 0; i < sizeof proved / sizeof proved[0]; i++) {
         graft_rule rule;
@@ -234,9 +233,8 @@ static void test_true_rules(void **state)
     assert_int_equal(failed, 0);
 }
 
-static void test_false_rules(void **state)
+CHECK_CASE(test_false_rules)
 {
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         graft_rule rule;
         parse(env, wrong[i].text, &rule);
@@ -267,9 +265,8 @@ static void try_corpus(graft_env *env, const char *path, uint32_t step)
     assert_int_equal(failed, 0);
 }
 
-static void test_corpus(void **state)
+CHECK_CASE(test_corpus)
 {
-    graft_env *env = *state;
     try_corpus(env, "tests/verify/corpus/false.yaml", 16);
     try_corpus(env, "tests/verify/corpus/beyond.yaml", 20);
     try_corpus(env, "tests/verify/corpus/mutants.yaml", 75);
@@ -283,21 +280,20 @@ static const char *read_laws(graft_env *env)
 {
     uint8_t *data = NULL;
     size_t size = 0;
-    assert_int_equal(graft_file_read(env, env->unit, laws_path, &data, &size), GRAFT_OK);
+    CHECK_OK(graft_file_read(env, env->unit, laws_path, &data, &size));
     return graft_arena_printf(env->unit, "%.*s", (int)size, (const char *)data);
 }
 
-static void test_laws(void **state)
+CHECK_CASE(test_laws)
 {
-    said s = ask(read_laws(*state), 2000000);
+    said s = ask(read_laws(env), 2000000);
     assert_true(s.count > 12 && all_unsat(&s));
 }
 
 /* What the steps of their proofs assume can be met: without the goal they are not unsat. */
-static void test_laws_are_meant(void **state)
+CHECK_CASE(test_laws_are_meant)
 {
     static const char step[] = "; from n to n + 1";
-    graft_env *env = *state;
     const char *laws = read_laws(env);
     for (const char *at = strstr(laws, step); at != NULL; at = strstr(at + 1, step)) {
         const char *goal = strstr(at, "\n(assert (not ");
@@ -572,9 +568,8 @@ static uint32_t read_points(graft_env *env, const graft_rule *rule, const graft_
     return r.tried;
 }
 
-static void test_reading(void **state)
+CHECK_CASE(test_reading)
 {
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof readings / sizeof readings[0]; i++) {
         graft_rule rule;
         graft_domain domain;
@@ -586,12 +581,4 @@ static void test_reading(void **state)
             fail_msg("%s: no instance of an exported case", readings[i]);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_true_rules), CHECK_TEST(test_false_rules),    CHECK_TEST(test_corpus),
-        CHECK_TEST(test_laws),       CHECK_TEST(test_laws_are_meant), CHECK_TEST(test_reading)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

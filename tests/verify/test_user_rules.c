@@ -23,9 +23,8 @@ static graft_status parse_file(graft_env *env, const char *text, graft_user_rule
 
 /* ------------------------------------------------------------------ reading */
 
-static void test_file(void **state)
+CHECK_CASE(test_file)
 {
-    graft_env *env = *state;
     graft_user_rule *rules = NULL;
     uint32_t count = 0;
     const char *text = "rules:\n"
@@ -39,7 +38,7 @@ static void test_file(void **state)
                        "    where:\n"
                        "      - same_shape(a, b)\n"
                        "      - rank(c) = 2\n";
-    assert_int_equal(parse_file(env, text, &rules, &count), GRAFT_OK);
+    CHECK_OK(parse_file(env, text, &rules, &count));
     assert_int_equal(count, 2);
     assert_string_equal(rules[0].name, "one");
     assert_string_equal(rules[0].family, "user");
@@ -52,7 +51,7 @@ static void test_file(void **state)
                         "same_shape(a, b) and rank(c) = 2");
 }
 
-static void test_faults_of_files(void **state)
+CHECK_CASE(test_faults_of_files)
 {
     static const struct {
         const char *text;
@@ -81,7 +80,6 @@ static void test_faults_of_files(void **state)
         {"rules:\n - name: x\n   source: add(a)\n   target: a\n",
          "my.yaml:3: source: column 7: the operator before has too few operands"                                                                                  },
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         graft_user_rule *rules = NULL;
         uint32_t count = 0;
@@ -91,7 +89,7 @@ static void test_faults_of_files(void **state)
 }
 
 /* The hint about comments stands where a comment cuts a text off, and nowhere else. */
-static void test_hint(void **state)
+CHECK_CASE(test_hint)
 {
     static const struct {
         const char *source;
@@ -105,7 +103,6 @@ static void test_hint(void **state)
         {"\"relu(a\" # in quotes",   false},
         {"clip(a, low=0, high= #1)", true },
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         graft_user_rule *rules = NULL;
         uint32_t count = 0;
@@ -121,9 +118,8 @@ static void test_hint(void **state)
 }
 
 /* A rule that cannot be read leaves the others alone. */
-static void test_faults_of_single_rules(void **state)
+CHECK_CASE(test_faults_of_single_rules)
 {
-    graft_env *env = *state;
     graft_user_rule *rules = NULL;
     uint32_t count = 0;
     const char *text = "rules:\n"
@@ -132,7 +128,7 @@ static void test_faults_of_single_rules(void **state)
                        " - source: relu(a)\n   target: a\n"
                        " - name: good\n   source: relu(a)\n   target: a\n";
     const graft_bytes bytes = {"my.yaml", (const uint8_t *)text, strlen(text)};
-    assert_int_equal(graft_user_rules_parse(env, env->unit, bytes, &rules, &count), GRAFT_OK);
+    CHECK_OK(graft_user_rules_parse(env, env->unit, bytes, &rules, &count));
     assert_int_equal(count, 4);
     assert_string_equal(rules[0].fault, "my.yaml:3: source: column 1: expected a variable or an "
                                         "operator, found 'rleu(a)'");
@@ -147,7 +143,7 @@ static void test_faults_of_single_rules(void **state)
 }
 
 /* What does not type-check is said, with line, operator and shapes. */
-static void test_faults_of_shapes(void **state)
+CHECK_CASE(test_faults_of_shapes)
 {
     static const struct {
         const char *source;
@@ -165,17 +161,16 @@ static void test_faults_of_shapes(void **state)
         {"transpose(a, axis=[1, 0])", "a",            "dim(a,0) = 2 and dim(a,1) = 3",
          "target: output 0 is 2x3, in the source 3x2"                                                                                                                 },
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         graft_user_rule *rules = NULL;
         uint32_t count = 0;
         const char *text = graft_arena_printf(
             env->life, "rules:\n - name: x\n   source: %s\n   target: %s\n   where: %s\n",
             rows[i].source, rows[i].target, rows[i].where);
-        assert_int_equal(parse_file(env, text, &rules, &count), GRAFT_OK);
+        CHECK_OK(parse_file(env, text, &rules, &count));
         graft_status status = graft_user_rule_check_shapes(env, "my.yaml", &rules[0]);
         if (rows[i].message == NULL) {
-            assert_int_equal(status, GRAFT_OK);
+            CHECK_OK(status);
         } else {
             check_failed(env, status, GRAFT_BAD_INPUT, rows[i].message);
         }
@@ -192,16 +187,13 @@ static const graft_trial *try_rules(graft_env *env, const graft_rule *rules, uin
     options.suggest = suggest;
     options.check.cover = 8;
     env->thread_count = 2;
-    if (graft_trial_run(env, env->life, rules, count, &options, trials) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
+    CHECK_OK(graft_trial_run(env, env->life, rules, count, &options, trials));
     return trials;
 }
 
 /* Every false rule is refuted, by whole numbers that replay in the float executor. */
-static void test_refutations_replay(void **state)
+CHECK_CASE(test_refutations_replay)
 {
-    graft_env *env = *state;
     known_rules known = known_rules_false(env, env->life);
     const graft_trial *trials = try_rules(env, known.rules, known.count, false);
     for (uint32_t i = 0; i < known.count; i++) {
@@ -221,7 +213,7 @@ static void test_refutations_replay(void **state)
 }
 
 /* The smallest shapes and inputs that there are. */
-static void test_refutations_are_small(void **state)
+CHECK_CASE(test_refutations_are_small)
 {
     static const struct {
         const char *rule;
@@ -238,7 +230,6 @@ static void test_refutations_are_small(void **state)
          "    a: shape [1] = [-1]\n    #1.axis = 0\n    #1.start = 0\n    #1.end = 1\n"
          "    output 0, element 0: source 0, target -1\n"                                                          },
     };
-    graft_env *env = *state;
     enum { ROWS = sizeof rows / sizeof rows[0] };
     graft_rule rules[ROWS];
     for (uint32_t i = 0; i < ROWS; i++) {
@@ -253,9 +244,8 @@ static void test_refutations_are_small(void **state)
     }
 }
 
-static void test_verdicts(void **state)
+CHECK_CASE(test_verdicts)
 {
-    graft_env *env = *state;
     const graft_rule rules[3] = {
         rows_parse(env, "relu(relu(a)) = relu(a)"),
         rows_parse(env, "exp(add(a, b)) = add(exp(a), exp(b))"),
@@ -275,9 +265,8 @@ static void test_verdicts(void **state)
 
 /* Laws of functions that the exact arithmetic lacks are proved for all sizes; what only looks like
  * them is refuted. */
-static void test_laws_of_functions(void **state)
+CHECK_CASE(test_laws_of_functions)
 {
-    graft_env *env = *state;
     const char *const texts[] = {
         "exp(add(a, b)) = mul(exp(a), exp(b))",
         "mul(sqrt(a), sqrt(a)) = a",
@@ -304,7 +293,7 @@ static void test_laws_of_functions(void **state)
 }
 
 /* A rule without its precondition gets it back. */
-static void test_suggestions(void **state)
+CHECK_CASE(test_suggestions)
 {
     static const struct {
         const char *rule;
@@ -315,7 +304,6 @@ static void test_suggestions(void **state)
         {"relu(leaky_relu#1(a)) = leaky_relu#1(a)",                                                 "#1.slope = 0" },
         {"softmax(a, axis=0) = softmax(a, axis=1) where rank(a) = 2",                               NULL           },
     };
-    graft_env *env = *state;
     enum { ROWS = sizeof rows / sizeof rows[0] };
     graft_rule rules[ROWS];
     for (uint32_t i = 0; i < ROWS; i++) {
@@ -334,29 +322,27 @@ static void test_suggestions(void **state)
 }
 
 /* Whatever happens to the solver, nothing becomes proved. */
-static void test_no_solver_no_proof(void **state)
+CHECK_CASE(test_no_solver_no_proof)
 {
-    graft_env *env = *state;
     graft_rule rule = rows_parse(env, "relu(relu(a)) = relu(a)");
     graft_trial trial;
     graft_trial_options options = graft_trial_defaults();
     options.check.prove.solver_is_mute = true;
-    assert_int_equal(graft_trial_run(env, env->life, &rule, 1, &options, &trial), GRAFT_OK);
+    CHECK_OK(graft_trial_run(env, env->life, &rule, 1, &options, &trial));
     assert_int_equal(trial.verdict, GRAFT_VERDICT_UNKNOWN);
     assert_non_null(strstr(trial.reason, "the solver gave up"));
     options = graft_trial_defaults();
     options.limit_ns = 1;
     rule = rows_parse(env, "conv#1(a, add(b, c)) = add(conv#1(a, b), conv#1(a, c)) "
                            "where same_shape(b, c)");
-    assert_int_equal(graft_trial_run(env, env->life, &rule, 1, &options, &trial), GRAFT_OK);
+    CHECK_OK(graft_trial_run(env, env->life, &rule, 1, &options, &trial));
     assert_true(trial.verdict == GRAFT_VERDICT_UNKNOWN || trial.time_ns < 400000000u);
 }
 
 /* ------------------------------------------------------------------ merging */
 
-static void test_merging(void **state)
+CHECK_CASE(test_merging)
 {
-    graft_env *env = *state;
     const graft_rule rules[2] = {rows_parse(env, "relu(relu(a)) = relu(a)"),
                                  rows_parse(env, "tanh(identity(a)) = tanh(a)")};
     const graft_trial *trials = try_rules(env, rules, 2, false);
@@ -364,33 +350,14 @@ static void test_merging(void **state)
                                    graft_trial_entry(&rules[1], &trials[1], "a", "user")};
     graft_ruleset set = {.solver = "z3"};
     uint32_t added = 0;
-    assert_int_equal(graft_trial_merge(env, env->life, &set, entries, 2, &added), GRAFT_OK);
+    CHECK_OK(graft_trial_merge(env, env->life, &set, entries, 2, &added));
     assert_int_equal(added, 2);
     assert_string_equal(set.entries[0].name, "a");
-    assert_int_equal(graft_trial_merge(env, env->life, &set, entries, 2, &added), GRAFT_OK);
+    CHECK_OK(graft_trial_merge(env, env->life, &set, entries, 2, &added));
     assert_int_equal(added, 0);
     assert_int_equal(set.count, 2);
     entries[0] = graft_trial_entry(&rules[1], &trials[1], "b", "user");
     entries[0].id ^= 1;
     check_failed(env, graft_trial_merge(env, env->life, &set, entries, 1, &added), GRAFT_BAD_INPUT,
                  "another rule named 'b'");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_file),
-        CHECK_TEST(test_faults_of_files),
-        CHECK_TEST(test_hint),
-        CHECK_TEST(test_faults_of_single_rules),
-        CHECK_TEST(test_faults_of_shapes),
-        CHECK_TEST(test_refutations_replay),
-        CHECK_TEST(test_refutations_are_small),
-        CHECK_TEST(test_verdicts),
-        CHECK_TEST(test_laws_of_functions),
-        CHECK_TEST(test_suggestions),
-        CHECK_TEST(test_no_solver_no_proof),
-        CHECK_TEST(test_merging),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
