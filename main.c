@@ -244,21 +244,19 @@ typedef struct {
 
 static graft_status run_benches(graft_env *env, void *choices)
 {
-    graft_status status = GRAFT_OK;
     const bench_choices *c = choices;
     graft_bench bench = {.models = NULL};
     if (c->models != NULL) {
         const char **models = NULL;
-        GRAFT_CHECK(graft_model_names(env, env->life, c->models, &models, &bench.model_count));
+        GRAFT_PASS(graft_model_names(env, env->life, c->models, &models, &bench.model_count));
         bench.models = models;
     }
     for (size_t i = 0; i < BENCH_COUNT; i++) {
         if (c->name == NULL || strcmp(c->name, benches[i].name) == 0) {
-            GRAFT_CHECK(run_bench(env, i, c->folder, &bench));
+            GRAFT_PASS(run_bench(env, i, c->folder, &bench));
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static const graft_option bench_options[] = {

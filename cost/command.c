@@ -68,17 +68,14 @@ done:
 
 static graft_status open_run(graft_env *env, measure_run *run)
 {
-    graft_status status = GRAFT_OK;
     graft_measure_options measuring = graft_measure_options_default();
     measuring.rounds = run->options->rounds;
-    GRAFT_CHECK(graft_model_open(env, env->life, run->options->model, NULL, &run->model));
-    GRAFT_CHECK(graft_device_open(env, run->options->device, env->asked_threads, &run->device));
-    GRAFT_CHECK(graft_cost_open(env, run->device, run->options->database, &run->cost));
+    GRAFT_PASS(graft_model_open(env, env->life, run->options->model, NULL, &run->model));
+    GRAFT_PASS(graft_device_open(env, run->options->device, env->asked_threads, &run->device));
+    GRAFT_PASS(graft_cost_open(env, run->device, run->options->database, &run->cost));
     graft_cost_set_model(run->cost, run->model);
     graft_cost_set_measuring(run->cost, &measuring);
-    GRAFT_CHECK(schedule_model(env, run));
-done:
-    return status;
+    return schedule_model(env, run);
 }
 
 /* Has a program time the model; `reason` says why it did not. */

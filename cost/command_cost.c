@@ -52,11 +52,8 @@ static void print_record(graft_env *env, const graft_database_record *record)
 /* What a file holds, in memory. */
 static graft_status read_database(graft_env *env, const char *path, graft_database **database)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(graft_database_open(env, NULL, database));
-    GRAFT_CHECK(graft_database_merge(env, *database, path));
-done:
-    return status;
+    GRAFT_PASS(graft_database_open(env, NULL, database));
+    return graft_database_merge(env, *database, path);
 }
 
 static graft_status show_file(graft_env *env, const char *path)
@@ -89,13 +86,11 @@ done:
 
 static graft_status run_show(graft_env *env, void *choices)
 {
-    graft_status status = GRAFT_OK;
     const file_choices *c = choices;
     for (uint32_t i = 0; i < c->files.count; i++) {
-        GRAFT_CHECK(show_file(env, c->files.items[i]));
+        GRAFT_PASS(show_file(env, c->files.items[i]));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status run_merge(graft_env *env, void *choices)
@@ -274,7 +269,6 @@ done:
 
 static graft_status run_calibrate(graft_env *env, opened_cost *o)
 {
-    graft_status status = GRAFT_OK;
     const char **models = NULL;
     uint32_t model_count = 0;
     char date[16] = "";
@@ -283,13 +277,12 @@ static graft_status run_calibrate(graft_env *env, opened_cost *o)
     struct tm parts;
     (void)strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&now, &parts));
     if (o->models != NULL) {
-        GRAFT_CHECK(graft_model_names(env, env->life, o->models, &models, &model_count));
+        GRAFT_PASS(graft_model_names(env, env->life, o->models, &models, &model_count));
     }
-    GRAFT_CHECK(graft_calibrate(env, o->cost, models, model_count, date, &measured));
+    GRAFT_PASS(graft_calibrate(env, o->cost, models, model_count, date, &measured));
     const graft_calibration calibration = graft_cost_calibration(o->cost);
     graft_calibrated_print(env, &measured, &calibration, stdout);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status calibrate(graft_env *env, void *choices)
@@ -315,7 +308,6 @@ const graft_command graft_command_cost_calibrate = {
 /* All costs that the database has for the device. */
 static graft_status run_confirm(graft_env *env, opened_cost *o)
 {
-    graft_status status = GRAFT_OK;
     const graft_database *database = graft_cost_database(o->cost);
     const char *journal = graft_arena_printf(env->life, "%s.confirming", o->path);
     uint32_t records = graft_database_count(database);
@@ -324,10 +316,9 @@ static graft_status run_confirm(graft_env *env, opened_cost *o)
     for (uint32_t i = 0; i < records; i++) {
         signatures[i] = graft_database_at(database, i)->signature;
     }
-    GRAFT_CHECK(graft_cost_confirm(env, o->cost, signatures, records, journal, &count));
+    GRAFT_PASS(graft_cost_confirm(env, o->cost, signatures, records, journal, &count));
     (void)printf("%u of %u costs measured again beside their kin\n", count, records);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status confirm(graft_env *env, void *choices)

@@ -24,23 +24,21 @@ static const double clearly_faster = 0.97;
  * memory of what is recorded: in that file or else in those that come with Graft. */
 static graft_status open_databases(graft_env *env, graft_cost *cost, const char *path)
 {
-    graft_status status = GRAFT_OK;
     bool present = graft_device_present(cost->device);
-    GRAFT_CHECK(graft_database_open(env, present ? path : NULL, &cost->database));
-    GRAFT_CHECK(graft_database_open(env, NULL, &cost->estimates));
+    GRAFT_PASS(graft_database_open(env, present ? path : NULL, &cost->database));
+    GRAFT_PASS(graft_database_open(env, NULL, &cost->estimates));
     if (!present) {
         if (path != NULL && graft_file_exists(path)) {
-            GRAFT_CHECK(graft_database_merge(env, cost->database, path));
+            GRAFT_PASS(graft_database_merge(env, cost->database, path));
         }
         if (!graft_recorded_has(cost->database, graft_device_name(cost->device))) {
-            GRAFT_CHECK(graft_shipped_merge(env, cost->database));
+            GRAFT_PASS(graft_shipped_merge(env, cost->database));
         }
-        GRAFT_CHECK(graft_recorded_find(env, cost->database, cost->device, path));
+        GRAFT_PASS(graft_recorded_find(env, cost->database, cost->device, path));
     } else {
         graft_recorded_announce(env, cost->database, cost->device, path);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 bool graft_cost_is_cudnn(const graft_cost *cost)
@@ -134,15 +132,13 @@ void graft_cost_set_estimating(graft_cost *cost, bool estimating)
 
 graft_status graft_cost_borrow(graft_env *env, graft_cost *cost, const char *path)
 {
-    graft_status status = GRAFT_OK;
     if (path != NULL && graft_file_exists(path)) {
-        GRAFT_CHECK(graft_database_merge(env, cost->database, path));
+        GRAFT_PASS(graft_database_merge(env, cost->database, path));
     }
-    GRAFT_CHECK(graft_shipped_borrow(env, cost->database, graft_device_name(cost->device)));
+    GRAFT_PASS(graft_shipped_borrow(env, cost->database, graft_device_name(cost->device)));
     cost->borrowed = true;
     graft_cost_set_estimating(cost, true);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 void graft_cost_set_deadline(graft_cost *cost, uint64_t deadline_ns)
@@ -174,10 +170,9 @@ graft_calibration graft_cost_calibration(const graft_cost *cost) { return cost->
 graft_status graft_cost_set_calibration(graft_env *env, graft_cost *cost,
                                         const graft_calibration *calibration)
 {
-    graft_status status = GRAFT_OK;
     graft_database *corrected = NULL;
     if (calibration->graphs > 0) {
-        GRAFT_CHECK(graft_database_open(env, NULL, &corrected));
+        GRAFT_PASS(graft_database_open(env, NULL, &corrected));
         graft_database_select(corrected, graft_device_name(cost->device),
                               graft_device_library(cost->device));
     }
@@ -185,8 +180,7 @@ graft_status graft_cost_set_calibration(graft_env *env, graft_cost *cost,
     cost->corrected = corrected;
     cost->calibration = *calibration;
     graft_plan_memo_clear(cost->memo);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_cost_store_calibration(graft_env *env, graft_cost *cost,
@@ -281,13 +275,12 @@ static graft_signature *list_once(graft_arena *arena, const graft_cost *cost, bo
  * machine that was never quiet. */
 static graft_status obtain_anchor(graft_env *env, graft_cost *cost)
 {
-    graft_status status = GRAFT_OK;
     graft_signature signature;
     graft_cost_entry entry;
     if (cost->anchor != NULL || !cost->distant) {
         return GRAFT_OK;
     }
-    GRAFT_CHECK(graft_anchor_open(env, &cost->anchor));
+    GRAFT_PASS(graft_anchor_open(env, &cost->anchor));
     graft_anchor_signature(&signature);
     const graft_cost_entry *known = graft_database_find(cost->database, &signature);
     graft_anchor_measure(cost->anchor, &entry);
@@ -297,8 +290,7 @@ static graft_status obtain_anchor(graft_env *env, graft_cost *cost)
         entry = *known;
     }
     graft_anchor_refer(cost->anchor, &entry);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_cost_anchor(graft_env *env, graft_cost *cost, graft_anchor **anchor)
@@ -381,20 +373,18 @@ done:
 static graft_status estimate_refused(graft_env *env, graft_cost *cost,
                                      const graft_signature *listed, uint32_t count)
 {
-    graft_status status = GRAFT_OK;
     graft_cost_entry entry;
     for (uint32_t i = 0; i < count && cost->program; i++) {
         if (graft_database_find(cost->database, &listed[i]) == NULL &&
             !is_refused(cost, &listed[i])) {
-            GRAFT_CHECK(graft_cost_estimate(env, cost, listed[i].op,
-                                            graft_signature_flops(&listed[i]),
-                                            graft_signature_bytes(&listed[i]), &entry));
+            GRAFT_PASS(graft_cost_estimate(env, cost, listed[i].op,
+                                           graft_signature_flops(&listed[i]),
+                                           graft_signature_bytes(&listed[i]), &entry));
             graft_database_add(cost->estimates, &listed[i], &entry);
             cost->statistics.estimated++;
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* The lock is held. Measures all signatures, or what the database lacks. */
@@ -454,7 +444,6 @@ bool graft_cost_is_leveled(const graft_cost *cost) { return cost->leveled != NUL
 
 graft_status graft_cost_level(graft_env *env, graft_cost *cost, uint32_t *count)
 {
-    graft_status status = GRAFT_OK;
     const char *device = graft_device_name(cost->device);
     const char *library = graft_device_library(cost->device);
     graft_database *leveled = NULL;
@@ -462,14 +451,12 @@ graft_status graft_cost_level(graft_env *env, graft_cost *cost, uint32_t *count)
     if (!cost->distant) { /* Counted, or the answers of a program. */
         return GRAFT_OK;
     }
-    GRAFT_CHECK(graft_database_open(env, NULL, &leveled));
+    GRAFT_PASS(graft_database_open(env, NULL, &leveled));
     graft_database_select(leveled, device, library);
     *count = graft_kin_level(env->scratch, cost->database, device, library, leveled);
     graft_database_close(cost->leveled);
     cost->leveled = leveled;
-    GRAFT_CHECK(graft_cost_set_calibration(env, cost, &cost->calibration));
-done:
-    return status;
+    return graft_cost_set_calibration(env, cost, &cost->calibration);
 }
 
 void graft_cost_store(graft_cost *cost, const graft_signature *signature,
@@ -530,21 +517,19 @@ static void name_estimate(const graft_cost *cost, const graft_signature *signatu
 /* The lock is held, and the entry is in neither database. */
 static graft_status add_entry(graft_env *env, graft_cost *cost, const graft_signature *signature)
 {
-    graft_status status = GRAFT_OK;
     graft_cost_entry entry;
     if (!cost->estimating && graft_device_present(cost->device)) {
         return measure_signatures(env, cost, true, signature, 1, &cost->options);
     }
     if (!cost->distant || !graft_estimate_from_elsewhere(cost->database, signature, &entry)) {
-        GRAFT_CHECK(graft_cost_estimate(env, cost, signature->op, graft_signature_flops(signature),
-                                        graft_signature_bytes(signature), &entry));
+        GRAFT_PASS(graft_cost_estimate(env, cost, signature->op, graft_signature_flops(signature),
+                                       graft_signature_bytes(signature), &entry));
         name_estimate(cost, signature, &entry);
     }
     const graft_signature plain = without_place(cost, signature);
     graft_database_add(cost->estimates, cost->distant ? signature : &plain, &entry);
     cost->statistics.estimated++;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_cost_obtain(graft_env *env, graft_cost *cost, const graft_signature *signature,

@@ -108,34 +108,31 @@ static graft_status supply_group(graft_env *env, graft_cost *cost, const graft_s
 /* Measures or estimates what a plan lacks. */
 static graft_status supply_plan(graft_env *env, graft_cost *cost, graft_plan *plan)
 {
-    graft_status status = GRAFT_OK;
     const graft_cost_entry *entry = NULL;
     uint32_t count = plan->missing_count;
     plan->missing_count = 0;
     for (uint32_t i = 0; i < count; i++) {
         const graft_signature signature = plan->missing[i];
         if (graft_signature_is_attention(&signature)) {
-            GRAFT_CHECK(supply_group(env, cost, &signature));
+            GRAFT_PASS(supply_group(env, cost, &signature));
         } else {
             plan->missing[plan->missing_count++] = signature;
         }
     }
     if (!cost->estimating && graft_device_present(cost->device)) {
-        GRAFT_CHECK(
+        GRAFT_PASS(
             graft_cost_measure(env, cost, plan->missing, plan->missing_count, &cost->options));
     }
     for (uint32_t i = 0; i < plan->missing_count; i++) {
-        GRAFT_CHECK(graft_cost_obtain(env, cost, &plan->missing[i], &entry));
+        GRAFT_PASS(graft_cost_obtain(env, cost, &plan->missing[i], &entry));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* The plan of a graph, in `arena`, when all that it needs is known. */
 static graft_status find_plan(graft_env *env, graft_cost *cost, graft_arena *arena,
                               const graft_graph *graph, const graft_order *order, graft_plan *plan)
 {
-    graft_status status = GRAFT_OK;
     graft_plan_request request = {.graph = graph,
                                   .order = order,
                                   .source = look_up,
@@ -155,15 +152,14 @@ static graft_status find_plan(graft_env *env, graft_cost *cost, graft_arena *are
         if (plan->missing_count == 0) {
             break;
         }
-        GRAFT_CHECK(supply_plan(env, cost, plan));
+        GRAFT_PASS(supply_plan(env, cost, plan));
     }
     if (!plan->exact) {
         (void)pthread_mutex_lock(&cost->lock);
         cost->statistics.inexact++;
         (void)pthread_mutex_unlock(&cost->lock);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Except in the base of comparisons. In scratch. */
@@ -269,7 +265,6 @@ static graft_status sum_steps(graft_env *env, graft_cost *cost, const graft_grap
                               const graft_schedule *schedule, graft_cost_node *by_node,
                               graft_cost_total *sum)
 {
-    graft_status status = GRAFT_OK;
     bool complete = false;
     for (uint32_t i = 0; i < schedule->step_count; i++) {
         const graft_step *step = &schedule->steps[i];
@@ -277,11 +272,11 @@ static graft_status sum_steps(graft_env *env, graft_cost *cost, const graft_grap
         const graft_cost_entry *entry = opaque ? NULL : graft_cost_find(cost, &step->signature);
         graft_cost_entry place;
         if (entry == NULL && !opaque && !complete) {
-            GRAFT_CHECK(measure_schedule(env, cost, schedule));
+            GRAFT_PASS(measure_schedule(env, cost, schedule));
             complete = true;
         }
         if (entry == NULL) {
-            GRAFT_CHECK(find_step(env, cost, graph, step, &place, &entry));
+            GRAFT_PASS(find_step(env, cost, graph, step, &place, &entry));
         }
         add_step(step, entry, sum);
         graft_index owner = by_node == NULL ? GRAFT_NONE : find_owner(graph, schedule, i);
@@ -290,8 +285,7 @@ static graft_status sum_steps(graft_env *env, graft_cost *cost, const graft_grap
         }
     }
     sum->peak_bytes = schedule->peak_bytes;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_cost_nodes(graft_env *env, graft_cost *cost, const graft_graph *graph,
@@ -336,7 +330,6 @@ graft_status graft_cost_graph(graft_env *env, graft_cost *cost, const graft_grap
 static graft_status add_opaque(graft_env *env, graft_cost *cost, const graft_graph *graph,
                                const graft_order *order, const graft_groups *groups, double *ns)
 {
-    graft_status status = GRAFT_OK;
     for (graft_index i = 0; i < order->count; i++) {
         graft_step step = {.signature.op = GRAFT_OP_OPAQUE, .node = order->order[i]};
         const graft_cost_entry *entry = NULL;
@@ -344,12 +337,11 @@ static graft_status add_opaque(graft_env *env, graft_cost *cost, const graft_gra
         if (graph->nodes[step.node].op == GRAFT_OP_OPAQUE && !graph->nodes[step.node].is_const &&
             graft_group_of(groups, step.node) == NULL) {
             describe_opaque(cost, graph, &step);
-            GRAFT_CHECK(find_step(env, cost, graph, &step, &place, &entry));
+            GRAFT_PASS(find_step(env, cost, graph, &step, &place, &entry));
             *ns += entry->median_ns;
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_cost_price(graft_env *env, graft_cost *cost, const graft_graph *graph,

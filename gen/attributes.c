@@ -103,7 +103,6 @@ static graft_status read_alternative(graft_env *env, const graft_yaml *node, uin
                                      const attr_group *group, const graft_yaml *sizes,
                                      int32_t *attrs)
 {
-    graft_status status = GRAFT_OK;
     bool listed = node->kind == GRAFT_YAML_SEQUENCE;
     if (node->kind == GRAFT_YAML_MAPPING || (listed && node->count > group->count)) {
         return graft_yaml_fail(env, node, "at most %u values are expected", group->count);
@@ -114,11 +113,10 @@ static graft_status read_alternative(graft_env *env, const graft_yaml *node, uin
             attrs[index] = 0;
             continue;
         }
-        GRAFT_CHECK(read_value(env, listed ? &node->items[i] : node, graft_op_attr(op, index),
-                               sizes, &attrs[index]));
+        GRAFT_PASS(read_value(env, listed ? &node->items[i] : node, graft_op_attr(op, index), sizes,
+                              &attrs[index]));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static bool is_attribute(const graft_yaml *member)
@@ -145,57 +143,50 @@ static void set_least(uint32_t op, int32_t *attrs)
 static graft_status multiply_choices(graft_env *env, const graft_yaml *member, uint32_t op,
                                      const graft_yaml *sizes, graft_gen_choices *choices)
 {
-    graft_status status = GRAFT_OK;
     attr_group group;
     bool listed = member->kind == GRAFT_YAML_SEQUENCE;
     uint32_t count = listed ? member->count : 1;
     uint32_t before = choices->count;
-    GRAFT_CHECK(find_group(env, member, op, &group));
+    GRAFT_PASS(find_group(env, member, op, &group));
     if (count == 0 || before * count > GRAFT_GEN_MAX_CHOICES) {
-        status = graft_yaml_fail(env, member, "an operator has 1 to %d choices of attributes",
-                                 GRAFT_GEN_MAX_CHOICES);
-        goto done;
+        return graft_yaml_fail(env, member, "an operator has 1 to %d choices of attributes",
+                               GRAFT_GEN_MAX_CHOICES);
     }
     for (uint32_t a = count; a-- > 0;) { /* The last first: the block of `before` is overwritten. */
         for (uint32_t i = 0; i < before; i++) {
             int32_t *attrs = choices->attrs[a * before + i];
             memmove(attrs, choices->attrs[i], sizeof choices->attrs[i]);
-            GRAFT_CHECK(read_alternative(env, listed ? &member->items[a] : member, op, &group,
-                                         sizes, attrs));
+            GRAFT_PASS(read_alternative(env, listed ? &member->items[a] : member, op, &group, sizes,
+                                        attrs));
         }
     }
     choices->count = before * count;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_gen_choices_read(graft_env *env, const graft_yaml *node, uint32_t op,
                                     const graft_yaml *sizes, graft_gen_choices *choices)
 {
-    graft_status status = GRAFT_OK;
     choices->count = 1;
     set_least(op, choices->attrs[0]);
     for (uint32_t i = 0; i < node->count; i++) {
         if (is_attribute(&node->items[i])) {
-            GRAFT_CHECK(multiply_choices(env, &node->items[i], op, sizes, choices));
+            GRAFT_PASS(multiply_choices(env, &node->items[i], op, sizes, choices));
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_gen_step_attrs_read(graft_env *env, const graft_yaml *node, uint32_t op,
                                        const graft_yaml *sizes, int32_t *attrs)
 {
-    graft_status status = GRAFT_OK;
     attr_group group;
     set_least(op, attrs);
     for (uint32_t i = 0; i < node->count; i++) {
         if (is_attribute(&node->items[i])) {
-            GRAFT_CHECK(find_group(env, &node->items[i], op, &group));
-            GRAFT_CHECK(read_alternative(env, &node->items[i], op, &group, sizes, attrs));
+            GRAFT_PASS(find_group(env, &node->items[i], op, &group));
+            GRAFT_PASS(read_alternative(env, &node->items[i], op, &group, sizes, attrs));
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }

@@ -144,24 +144,22 @@ static void print_report(graft_env *env, const graft_gen_report *report)
 
 static graft_status run(graft_env *env, void *choices)
 {
-    graft_status status = GRAFT_OK;
     options *opts = choices;
     const graft_gen_family *families = NULL;
     uint32_t family_count = 0;
     graft_candidates candidates;
-    GRAFT_CHECK(graft_gen_room_bound(env, opts->memory_mib, &opts->run.room));
-    GRAFT_CHECK(graft_ranks_open(env));
-    GRAFT_CHECK(graft_gen_families_read(env, env->life, opts->folder, &families, &family_count));
-    GRAFT_CHECK(choose_families(env, opts, &families, &family_count));
-    GRAFT_CHECK(graft_gen_run(env, env->life, families, family_count, &opts->run, &candidates));
+    GRAFT_PASS(graft_gen_room_bound(env, opts->memory_mib, &opts->run.room));
+    GRAFT_PASS(graft_ranks_open(env));
+    GRAFT_PASS(graft_gen_families_read(env, env->life, opts->folder, &families, &family_count));
+    GRAFT_PASS(choose_families(env, opts, &families, &family_count));
+    GRAFT_PASS(graft_gen_run(env, env->life, families, family_count, &opts->run, &candidates));
     for (uint32_t i = 0; i < candidates.count && !opts->counts_only; i++) {
         print_candidate(env, &candidates.items[i]);
     }
     for (uint32_t i = 0; i < candidates.report_count; i++) {
         print_report(env, &candidates.reports[i]);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 const graft_command graft_command_gen = {

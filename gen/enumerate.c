@@ -73,21 +73,18 @@ static void offer_values(walker *walk)
 
 static graft_status finish_application(walker *walk)
 {
-    graft_status status = GRAFT_OK;
     uint16_t shapes[GRAFT_MAX_OUTPUTS];
     bool fits = false;
-    GRAFT_CHECK(graft_gen_infer(walk->space, walk->config, walk->args, shapes, &fits));
+    GRAFT_PASS(graft_gen_infer(walk->space, walk->config, walk->args, shapes, &fits));
     if (fits) {
-        GRAFT_CHECK(walk->visit(walk, shapes));
+        GRAFT_PASS(walk->visit(walk, shapes));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Chooses argument i and those behind it; `covered` are the nodes read so far. */
 static graft_status choose_argument(walker *walk, uint32_t i, uint32_t covered)
 {
-    graft_status status = GRAFT_OK;
     const graft_gen_config *config = &walk->space->set->configs[walk->config];
     /* Arguments that may stand in either order, but not in the same roles, are tried in both. */
     bool is_symmetric = config->commutes && config->roles[0] == config->roles[1];
@@ -102,11 +99,10 @@ static graft_status choose_argument(walker *walk, uint32_t i, uint32_t covered)
         bool distinct = !(config->is_distinct && i == 1 && value == walk->args[0]);
         if ((config->roles[i] & role) != 0 && ordered && distinct) {
             walk->args[i] = value;
-            GRAFT_CHECK(choose_argument(walk, i + 1, covered | walk->covers[v]));
+            GRAFT_PASS(choose_argument(walk, i + 1, covered | walk->covers[v]));
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Whether the set holds one of the operators of which there may be only one. */
@@ -122,7 +118,6 @@ static bool has_once(const walker *walk)
 
 static graft_status walk_set(walker *walk)
 {
-    graft_status status = GRAFT_OK;
     bool once = has_once(walk);
     offer_values(walk);
     walk->must = walk->found == NULL ? walk->sinks : 0;
@@ -131,10 +126,9 @@ static graft_status walk_set(walker *walk)
             continue;
         }
         memset(walk->args, 0xff, sizeof walk->args);
-        GRAFT_CHECK(choose_argument(walk, 0, 0));
+        GRAFT_PASS(choose_argument(walk, 0, 0));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------- nodes */
@@ -155,7 +149,6 @@ static void count_live(graft_gen_space *space, uint32_t first, uint32_t end)
 static graft_status make_node(walker *walk, const uint16_t *shapes)
 {
     graft_gen_space *space = walk->space;
-    graft_status status = GRAFT_OK;
     if (graft_gen_node_find(space, walk->config, walk->args) != GRAFT_GEN_NONE) {
         return GRAFT_OK;
     }
@@ -174,9 +167,8 @@ static graft_status make_node(walker *walk, const uint16_t *shapes)
             continue;
         }
         if (space->node_count == GRAFT_GEN_MAX_NODES) {
-            status = GRAFT_FAIL(space->env, GRAFT_UNSUPPORTED, "set %s: more than %u graphs",
-                                space->set->name, GRAFT_GEN_MAX_NODES);
-            goto done;
+            return GRAFT_FAIL(space->env, GRAFT_UNSUPPORTED, "set %s: more than %u graphs",
+                              space->set->name, GRAFT_GEN_MAX_NODES);
         }
         (void)graft_gen_node_add(space, walk->config, args, shapes, walk->size + 1);
     }
@@ -184,8 +176,7 @@ static graft_status make_node(walker *walk, const uint16_t *shapes)
         count_live(space, first, space->node_count);
     }
     space->counts.graphs++;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* A node of the last level. */
@@ -272,7 +263,6 @@ static graft_status join_set(walker *walk, const uint16_t *shapes)
 /* Visits every set; with `found`, collects the sets of the next size, else makes nodes. */
 static graft_status walk_sets(graft_gen_space *space, const closed_sets *sets, closed_sets *found)
 {
-    graft_status status = GRAFT_OK;
     walker walk = {.space = space,
                    .size = sets->size,
                    .visit = found == NULL ? make_node : join_set,
@@ -282,20 +272,18 @@ static graft_status walk_sets(graft_gen_space *space, const closed_sets *sets, c
             return GRAFT_FAIL(space->env, GRAFT_INTERRUPTED, "interrupted");
         }
         if ((i & 255u) == 0) {
-            GRAFT_CHECK(graft_gen_space_check_room(space, 0));
+            GRAFT_PASS(graft_gen_space_check_room(space, 0));
         }
         walk.nodes = &sets->nodes[(size_t)i * sets->size];
-        GRAFT_CHECK(walk_set(&walk));
+        GRAFT_PASS(walk_set(&walk));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Lists the nodes of the last level from set `from` on: of this rank's blocks. */
 static graft_status list_last(graft_gen_space *space, const closed_sets *sets, uint32_t from,
                               graft_gen_last *last)
 {
-    graft_status status = GRAFT_OK;
     walker walk = {.space = space, .size = sets->size, .visit = list_node, .last = last};
     uint32_t ranks = graft_ranks_count(space->env);
     for (uint32_t i = from; i < sets->count; i++) {
@@ -303,17 +291,16 @@ static graft_status list_last(graft_gen_space *space, const closed_sets *sets, u
             return GRAFT_FAIL(space->env, GRAFT_INTERRUPTED, "interrupted");
         }
         if (i % (GRAFT_GEN_BLOCK_SETS * ranks) == 0) {
-            GRAFT_CHECK(graft_gen_last_pass(last, i, sets->count));
+            GRAFT_PASS(graft_gen_last_pass(last, i, sets->count));
         }
         if (i / GRAFT_GEN_BLOCK_SETS % ranks != graft_ranks_own(space->env)) {
             continue;
         }
         walk.number = i;
         walk.nodes = &sets->nodes[(size_t)i * sets->size];
-        GRAFT_CHECK(walk_set(&walk));
+        GRAFT_PASS(walk_set(&walk));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------ levels */
@@ -334,19 +321,17 @@ static uint64_t count_data_bytes(const graft_gen_space *space, uint32_t first)
 /* `sets` may be NULL: closed sets are not wanted. */
 static graft_status build_level(graft_gen_space *space, const closed_sets *below, closed_sets *sets)
 {
-    graft_status status = GRAFT_OK;
     uint32_t first = space->node_count;
-    GRAFT_CHECK(walk_sets(space, below, NULL));
+    GRAFT_PASS(walk_sets(space, below, NULL));
     space->counts.evaluated += space->node_count - first;
-    GRAFT_CHECK(graft_gen_space_check_room(space, count_data_bytes(space, first)));
-    GRAFT_CHECK(graft_gen_evaluate(space, first, space->node_count, true));
+    GRAFT_PASS(graft_gen_space_check_room(space, count_data_bytes(space, first)));
+    GRAFT_PASS(graft_gen_evaluate(space, first, space->node_count, true));
     graft_gen_images_extend(space);
-    GRAFT_CHECK(graft_gen_space_check_room(space, 0));
+    GRAFT_PASS(graft_gen_space_check_room(space, 0));
     if (sets != NULL) {
-        GRAFT_CHECK(walk_sets(space, below, sets));
+        GRAFT_PASS(walk_sets(space, below, sets));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status build_last_level(graft_gen_space *space, const closed_sets *below)
@@ -380,51 +365,44 @@ static void start_space(graft_env *env, graft_arena *arena, const graft_gen_set 
 /* Makes the nodes of fewer than `end` operators; lists the closed sets of the largest of them. */
 static graft_status build_levels(graft_gen_space *space, uint32_t end, closed_sets *largest)
 {
-    graft_status status = GRAFT_OK;
     *largest = (closed_sets){
         .nodes = GRAFT_NEW(space->arena, uint32_t, 1), .size = 0, .count = 1}; /* The empty set. */
-    GRAFT_CHECK(graft_gen_space_open(space));
+    GRAFT_PASS(graft_gen_space_open(space));
     for (uint32_t size = 1; size < end; size++) {
         closed_sets sets = {.size = size};
-        GRAFT_CHECK(build_level(space, largest, &sets));
+        GRAFT_PASS(build_level(space, largest, &sets));
         *largest = sets;
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_gen_space_build(graft_env *env, graft_arena *arena, const graft_gen_set *set,
                                    const graft_gen_samples *samples, const graft_gen_room *room,
                                    graft_gen_space *space)
 {
-    graft_status status = GRAFT_OK;
     closed_sets below;
     start_space(env, arena, set, samples, space);
     if (room != NULL) {
         space->room = *room;
     }
-    GRAFT_CHECK(build_levels(space, set->depth, &below));
-    GRAFT_CHECK(build_last_level(space, &below));
+    GRAFT_PASS(build_levels(space, set->depth, &below));
+    GRAFT_PASS(build_last_level(space, &below));
     graft_gen_producers_list(space);
-    GRAFT_CHECK(graft_gen_space_check_room(space, 0));
-done:
-    return status;
+    return graft_gen_space_check_room(space, 0);
 }
 
 graft_status graft_gen_space_build_whole(graft_env *env, graft_arena *arena,
                                          const graft_gen_set *set, const graft_gen_samples *samples,
                                          const graft_gen_room *room, graft_gen_space *space)
 {
-    graft_status status = GRAFT_OK;
     closed_sets below;
     start_space(env, arena, set, samples, space);
     if (room != NULL) {
         space->room = *room;
         space->room.folder = NULL;
     }
-    GRAFT_CHECK(build_levels(space, set->depth, &below));
-    GRAFT_CHECK(build_level(space, &below, NULL));
+    GRAFT_PASS(build_levels(space, set->depth, &below));
+    GRAFT_PASS(build_level(space, &below, NULL));
     graft_gen_producers_list(space);
-done:
-    return status;
+    return GRAFT_OK;
 }

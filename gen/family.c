@@ -25,7 +25,6 @@ typedef struct {
 
 static graft_status read_shape(set_reader *reader, const graft_yaml *node, graft_shape *shape)
 {
-    graft_status status = GRAFT_OK;
     if (node->kind != GRAFT_YAML_SEQUENCE || node->count > GRAFT_MAX_RANK) {
         return graft_yaml_fail(reader->env, node, "a shape is a list of at most %d sizes",
                                GRAFT_MAX_RANK);
@@ -33,17 +32,15 @@ static graft_status read_shape(set_reader *reader, const graft_yaml *node, graft
     memset(shape, 0, sizeof *shape);
     shape->rank = (uint8_t)node->count;
     for (uint32_t i = 0; i < node->count; i++) {
-        GRAFT_CHECK(graft_gen_size_read(reader->env, &node->items[i], reader->sizes, 1, 64,
-                                        &shape->dims[i]));
+        GRAFT_PASS(graft_gen_size_read(reader->env, &node->items[i], reader->sizes, 1, 64,
+                                       &shape->dims[i]));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status read_inputs(set_reader *reader, const graft_yaml *inputs, bool is_weight,
                                 uint8_t dtype)
 {
-    graft_status status = GRAFT_OK;
     if (inputs == NULL) {
         return GRAFT_OK;
     }
@@ -60,28 +57,25 @@ static graft_status read_inputs(set_reader *reader, const graft_yaml *inputs, bo
         graft_gen_input *input = &set->inputs[set->input_count];
         input->name = inputs->items[i].key;
         input->is_weight = is_weight;
-        GRAFT_CHECK(read_shape(reader, &inputs->items[i], &input->shape));
+        GRAFT_PASS(read_shape(reader, &inputs->items[i], &input->shape));
         input->shape.dtype = dtype;
         set->input_count++;
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Size names stand where a number may stand, so they must not look like one. */
 static graft_status check_sizes(set_reader *reader)
 {
-    graft_status status = GRAFT_OK;
     for (uint32_t i = 0; reader->sizes != NULL && i < reader->sizes->count; i++) {
         const graft_yaml *size = &reader->sizes->items[i];
         int64_t value = 0;
         if (reader->sizes->kind != GRAFT_YAML_MAPPING || strchr("0123456789-.", size->key[0])) {
             return graft_yaml_fail(reader->env, size, "'sizes' maps names to numbers");
         }
-        GRAFT_CHECK(graft_yaml_integer(reader->env, reader->sizes, size->key, 1, 64, &value));
+        GRAFT_PASS(graft_yaml_integer(reader->env, reader->sizes, size->key, 1, 64, &value));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* --------------------------------------------------------------- operators */
@@ -130,19 +124,17 @@ static graft_status read_roles(graft_env *env, const graft_yaml *node, graft_gen
 static graft_status read_filters(graft_env *env, const graft_yaml *node, graft_gen_config *config)
 {
     int64_t rank = 0;
-    graft_status status = GRAFT_OK;
     if (graft_yaml_find(node, "rank") != NULL) {
-        GRAFT_CHECK(graft_yaml_integer(env, node, "rank", 1, GRAFT_MAX_RANK, &rank));
+        GRAFT_PASS(graft_yaml_integer(env, node, "rank", 1, GRAFT_MAX_RANK, &rank));
     }
     config->rank = (uint8_t)rank;
     if (graft_yaml_find(node, "distinct") != NULL) {
-        GRAFT_CHECK(graft_yaml_bool(env, node, "distinct", &config->is_distinct));
+        GRAFT_PASS(graft_yaml_bool(env, node, "distinct", &config->is_distinct));
     }
     if (graft_yaml_find(node, "once") != NULL) {
-        GRAFT_CHECK(graft_yaml_bool(env, node, "once", &config->is_once));
+        GRAFT_PASS(graft_yaml_bool(env, node, "once", &config->is_once));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_gen_config *add_config(set_reader *reader)
@@ -172,18 +164,17 @@ void graft_gen_config_of_op(uint32_t op, graft_gen_config *config)
 static graft_status read_operator(set_reader *reader, const graft_yaml *node)
 {
     graft_env *env = reader->env;
-    graft_status status = GRAFT_OK;
     uint32_t op = 0;
     graft_gen_config model = {0};
     graft_gen_choices choices = {0};
     if (node->kind != GRAFT_YAML_MAPPING) {
         return graft_yaml_fail(env, node, "an operator is a mapping that starts with 'op'");
     }
-    GRAFT_CHECK(find_op(env, node, &op));
+    GRAFT_PASS(find_op(env, node, &op));
     graft_gen_config_of_op(op, &model);
-    GRAFT_CHECK(read_roles(env, node, &model));
-    GRAFT_CHECK(read_filters(env, node, &model));
-    GRAFT_CHECK(graft_gen_choices_read(env, node, op, reader->sizes, &choices));
+    GRAFT_PASS(read_roles(env, node, &model));
+    GRAFT_PASS(read_filters(env, node, &model));
+    GRAFT_PASS(graft_gen_choices_read(env, node, op, reader->sizes, &choices));
     for (uint32_t i = 0; i < choices.count; i++) {
         graft_gen_config *config = add_config(reader);
         if (config == NULL) {
@@ -192,8 +183,7 @@ static graft_status read_operator(set_reader *reader, const graft_yaml *node)
         *config = model;
         memcpy(config->steps[0].attrs, choices.attrs[i], sizeof choices.attrs[i]);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* --------------------------------------------------------------- compounds */
@@ -227,7 +217,6 @@ static graft_status read_step(set_reader *reader, const graft_yaml *compound, ui
                               graft_gen_step *step)
 {
     graft_env *env = reader->env;
-    graft_status status = GRAFT_OK;
     const graft_yaml *inputs = graft_yaml_find(compound, "inputs");
     const graft_yaml *steps = graft_yaml_find(compound, "steps");
     const graft_yaml *node = &steps->items[s];
@@ -235,7 +224,7 @@ static graft_status read_step(set_reader *reader, const graft_yaml *compound, ui
     if (node->kind != GRAFT_YAML_MAPPING) {
         return graft_yaml_fail(env, node, "a step is a mapping with 'op' and 'of'");
     }
-    GRAFT_CHECK(find_op(env, node, &op));
+    GRAFT_PASS(find_op(env, node, &op));
     const graft_yaml *of = graft_yaml_find(node, "of");
     uint32_t want = graft_op(op)->input_count;
     if ((of == NULL ? 0 : of->count) != want || (of != NULL && of->kind != GRAFT_YAML_SEQUENCE)) {
@@ -244,11 +233,9 @@ static graft_status read_step(set_reader *reader, const graft_yaml *compound, ui
     }
     step->op = (uint8_t)op;
     for (uint32_t i = 0; i < want; i++) {
-        GRAFT_CHECK(find_operand(env, &of->items[i], inputs, steps, s, &step->args[i]));
+        GRAFT_PASS(find_operand(env, &of->items[i], inputs, steps, s, &step->args[i]));
     }
-    GRAFT_CHECK(graft_gen_step_attrs_read(env, node, op, reader->sizes, step->attrs));
-done:
-    return status;
+    return graft_gen_step_attrs_read(env, node, op, reader->sizes, step->attrs);
 }
 
 static graft_status check_list(graft_env *env, const graft_yaml *compound, const char *key,
@@ -272,11 +259,10 @@ static graft_status read_compound(set_reader *reader, const graft_yaml *node)
     static const char *const allowed[] = {"inputs", "steps",    "outputs", "roles",
                                           "rank",   "distinct", "once",    NULL};
     graft_env *env = reader->env;
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(graft_yaml_only(env, node, allowed));
-    GRAFT_CHECK(check_list(env, node, "inputs", GRAFT_MAX_INPUTS, GRAFT_YAML_SEQUENCE));
-    GRAFT_CHECK(check_list(env, node, "steps", GRAFT_GEN_MAX_STEPS, GRAFT_YAML_MAPPING));
-    GRAFT_CHECK(check_list(env, node, "outputs", GRAFT_MAX_OUTPUTS, GRAFT_YAML_SEQUENCE));
+    GRAFT_PASS(graft_yaml_only(env, node, allowed));
+    GRAFT_PASS(check_list(env, node, "inputs", GRAFT_MAX_INPUTS, GRAFT_YAML_SEQUENCE));
+    GRAFT_PASS(check_list(env, node, "steps", GRAFT_GEN_MAX_STEPS, GRAFT_YAML_MAPPING));
+    GRAFT_PASS(check_list(env, node, "outputs", GRAFT_MAX_OUTPUTS, GRAFT_YAML_SEQUENCE));
     const graft_yaml *inputs = graft_yaml_find(node, "inputs");
     const graft_yaml *steps = graft_yaml_find(node, "steps");
     const graft_yaml *outputs = graft_yaml_find(node, "outputs");
@@ -288,24 +274,22 @@ static graft_status read_compound(set_reader *reader, const graft_yaml *node)
     config->input_count = (uint8_t)inputs->count;
     config->step_count = (uint8_t)steps->count;
     config->output_count = (uint8_t)outputs->count;
-    GRAFT_CHECK(read_roles(env, node, config));
-    GRAFT_CHECK(read_filters(env, node, config));
+    GRAFT_PASS(read_roles(env, node, config));
+    GRAFT_PASS(read_filters(env, node, config));
     for (uint32_t s = 0; s < steps->count; s++) {
-        GRAFT_CHECK(read_step(reader, node, s, &config->steps[s]));
+        GRAFT_PASS(read_step(reader, node, s, &config->steps[s]));
     }
     for (uint32_t i = 0; i < outputs->count; i++) {
-        GRAFT_CHECK(find_operand(env, &outputs->items[i], inputs, steps, steps->count,
-                                 &config->outputs[i]));
+        GRAFT_PASS(find_operand(env, &outputs->items[i], inputs, steps, steps->count,
+                                &config->outputs[i]));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* -------------------------------------------------------------------- sets */
 
 static graft_status read_configs(set_reader *reader, const graft_yaml *node)
 {
-    graft_status status = GRAFT_OK;
     const graft_yaml *operators = graft_yaml_find(node, "operators");
     const graft_yaml *compounds = graft_yaml_find(node, "compounds");
     if (operators == NULL || operators->kind != GRAFT_YAML_SEQUENCE || operators->count == 0) {
@@ -316,13 +300,12 @@ static graft_status read_configs(set_reader *reader, const graft_yaml *node)
         return graft_yaml_fail(reader->env, compounds, "'compounds' is a mapping of names");
     }
     for (uint32_t i = 0; i < operators->count; i++) {
-        GRAFT_CHECK(read_operator(reader, &operators->items[i]));
+        GRAFT_PASS(read_operator(reader, &operators->items[i]));
     }
     for (uint32_t i = 0; compounds != NULL && i < compounds->count; i++) {
-        GRAFT_CHECK(read_compound(reader, &compounds->items[i]));
+        GRAFT_PASS(read_compound(reader, &compounds->items[i]));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status read_set(graft_env *env, graft_arena *arena, const graft_yaml *node,
@@ -330,86 +313,74 @@ static graft_status read_set(graft_env *env, graft_arena *arena, const graft_yam
 {
     static const char *const allowed[] = {"set",   "depth",   "outputs",   "sizes",     "inputs",
                                           "bytes", "weights", "compounds", "operators", NULL};
-    graft_status status = GRAFT_OK;
     set_reader reader = {.env = env, .arena = arena, .set = set};
     int64_t depth = 0;
     int64_t outputs = 1;
     if (node->kind != GRAFT_YAML_MAPPING) {
         return graft_yaml_fail(env, node, "a set is a mapping that starts with 'set'");
     }
-    GRAFT_CHECK(graft_yaml_only(env, node, allowed));
-    GRAFT_CHECK(graft_yaml_text(env, node, "set", &set->name));
-    GRAFT_CHECK(graft_yaml_integer(env, node, "depth", 1, GRAFT_GEN_MAX_DEPTH, &depth));
+    GRAFT_PASS(graft_yaml_only(env, node, allowed));
+    GRAFT_PASS(graft_yaml_text(env, node, "set", &set->name));
+    GRAFT_PASS(graft_yaml_integer(env, node, "depth", 1, GRAFT_GEN_MAX_DEPTH, &depth));
     if (graft_yaml_find(node, "outputs") != NULL) {
-        GRAFT_CHECK(graft_yaml_integer(env, node, "outputs", 1, GRAFT_MAX_OUTPUTS, &outputs));
+        GRAFT_PASS(graft_yaml_integer(env, node, "outputs", 1, GRAFT_MAX_OUTPUTS, &outputs));
     }
     set->depth = (uint32_t)depth;
     set->output_count = (uint32_t)outputs;
     reader.sizes = graft_yaml_find(node, "sizes");
     reader.configs = GRAFT_NEW(arena, graft_gen_config, MAX_CONFIGS);
-    GRAFT_CHECK(check_sizes(&reader));
-    GRAFT_CHECK(read_inputs(&reader, graft_yaml_find(node, "inputs"), false, GRAFT_DTYPE_F32));
-    GRAFT_CHECK(read_inputs(&reader, graft_yaml_find(node, "bytes"), false, GRAFT_DTYPE_I8));
-    GRAFT_CHECK(read_inputs(&reader, graft_yaml_find(node, "weights"), true, GRAFT_DTYPE_F32));
+    GRAFT_PASS(check_sizes(&reader));
+    GRAFT_PASS(read_inputs(&reader, graft_yaml_find(node, "inputs"), false, GRAFT_DTYPE_F32));
+    GRAFT_PASS(read_inputs(&reader, graft_yaml_find(node, "bytes"), false, GRAFT_DTYPE_I8));
+    GRAFT_PASS(read_inputs(&reader, graft_yaml_find(node, "weights"), true, GRAFT_DTYPE_F32));
     if (set->input_count == 0) {
-        status = graft_yaml_fail(env, node, "a set needs 'inputs' or 'weights'");
-        goto done;
+        return graft_yaml_fail(env, node, "a set needs 'inputs' or 'weights'");
     }
-    GRAFT_CHECK(read_configs(&reader, node));
+    GRAFT_PASS(read_configs(&reader, node));
     set->configs = reader.configs;
     set->config_count = reader.count;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status read_family(graft_env *env, graft_arena *arena, const graft_yaml *root,
                                 graft_gen_family *family)
 {
     static const char *const allowed[] = {"family", "order", "about", "sets", NULL};
-    graft_status status = GRAFT_OK;
     int64_t order = 0;
-    GRAFT_CHECK(graft_yaml_only(env, root, allowed));
-    GRAFT_CHECK(graft_yaml_text(env, root, "family", &family->name));
-    GRAFT_CHECK(graft_yaml_integer(env, root, "order", 0, 1000, &order));
+    GRAFT_PASS(graft_yaml_only(env, root, allowed));
+    GRAFT_PASS(graft_yaml_text(env, root, "family", &family->name));
+    GRAFT_PASS(graft_yaml_integer(env, root, "order", 0, 1000, &order));
     family->order = (uint32_t)order;
     const graft_yaml *list = graft_yaml_find(root, "sets");
     if (list == NULL || list->kind != GRAFT_YAML_SEQUENCE || list->count == 0 ||
         list->count > MAX_SETS) {
-        status = graft_yaml_fail(env, list == NULL ? root : list,
-                                 "a family needs 'sets', a list of 1 to %d", MAX_SETS);
-        goto done;
+        return graft_yaml_fail(env, list == NULL ? root : list,
+                               "a family needs 'sets', a list of 1 to %d", MAX_SETS);
     }
     graft_gen_set *sets = GRAFT_NEW(arena, graft_gen_set, list->count);
     for (uint32_t i = 0; i < list->count; i++) {
-        GRAFT_CHECK(read_set(env, arena, &list->items[i], &sets[i]));
+        GRAFT_PASS(read_set(env, arena, &list->items[i], &sets[i]));
     }
     family->file = root->file;
     family->sets = sets;
     family->set_count = list->count;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status read_file(graft_env *env, graft_arena *arena, const char *path,
                               graft_gen_family *family)
 {
-    graft_status status = GRAFT_OK;
     const graft_yaml *root = NULL;
-    GRAFT_CHECK(graft_yaml_read(env, arena, path, &root));
-    GRAFT_CHECK(read_family(env, arena, root, family));
-done:
-    return status;
+    GRAFT_PASS(graft_yaml_read(env, arena, path, &root));
+    return read_family(env, arena, root, family);
 }
 
 graft_status graft_gen_family_parse(graft_env *env, graft_arena *arena, const char *name,
                                     const char *text, size_t size, graft_gen_family *family)
 {
-    graft_status status = GRAFT_OK;
     const graft_yaml *root = NULL;
-    GRAFT_CHECK(graft_yaml_parse(env, arena, name, text, size, &root));
-    GRAFT_CHECK(read_family(env, arena, root, family));
-done:
-    return status;
+    GRAFT_PASS(graft_yaml_parse(env, arena, name, text, size, &root));
+    return read_family(env, arena, root, family);
 }
 
 /* ------------------------------------------------------------------ folder */
@@ -443,7 +414,6 @@ static uint32_t list_files(graft_arena *arena, DIR *folder, const char *path, co
 graft_status graft_gen_families_read(graft_env *env, graft_arena *arena, const char *path,
                                      const graft_gen_family **families, uint32_t *family_count)
 {
-    graft_status status = GRAFT_OK;
     const char *files[MAX_FILES];
     DIR *folder = opendir(path);
     if (folder == NULL) {
@@ -456,13 +426,12 @@ graft_status graft_gen_families_read(graft_env *env, graft_arena *arena, const c
     }
     graft_gen_family *list = GRAFT_NEW(arena, graft_gen_family, count);
     for (uint32_t i = 0; i < count; i++) {
-        GRAFT_CHECK(read_file(env, arena, files[i], &list[i]));
+        GRAFT_PASS(read_file(env, arena, files[i], &list[i]));
     }
     qsort(list, count, sizeof *list, compare_families);
     *families = list;
     *family_count = count;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 uint64_t graft_gen_config_hash(const graft_gen_config *config)

@@ -157,12 +157,11 @@ done:
 static graft_status take_laws(runner *run, const graft_gen_family *family, const graft_gen_set *set,
                               graft_gen_counts *counts)
 {
-    graft_status status = GRAFT_OK;
     graft_gen_room room = run->options->room;
     uint32_t known = run->laws.count;
     const char *saved = NULL;
     run->identity = graft_gen_set_identity(set, run->options->seed, run->identity);
-    GRAFT_CHECK(graft_ranks_agree(run->env, "the families", run->identity));
+    GRAFT_PASS(graft_ranks_agree(run->env, "the families", run->identity));
     room.identity = run->identity;
     room.taken_bytes = graft_arena_used_bytes(run->arena);
     if (room.folder != NULL) {
@@ -173,23 +172,21 @@ static graft_status take_laws(runner *run, const graft_gen_family *family, const
             return GRAFT_OK;
         }
     }
-    GRAFT_CHECK(find_laws(run, set, &room, counts));
+    GRAFT_PASS(find_laws(run, set, &room, counts));
     if (saved != NULL) {
-        GRAFT_CHECK(graft_gen_set_save(run->env, saved, run->identity, &run->laws, known, counts));
+        GRAFT_PASS(graft_gen_set_save(run->env, saved, run->identity, &run->laws, known, counts));
         graft_gen_trail_remove(run->env, room.folder);
         graft_gen_samples_remove(run->env, room.folder);
         graft_gen_store_remove(run->env, room.folder);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status run_set(runner *run, const graft_gen_family *family, const graft_gen_set *set)
 {
-    graft_status status = GRAFT_OK;
     uint32_t known = run->laws.count;
     graft_gen_report *report = &run->results->reports[run->results->report_count];
-    GRAFT_CHECK(take_laws(run, family, set, &report->counts));
+    GRAFT_PASS(take_laws(run, family, set, &report->counts));
     report->family = family->name;
     report->set = set->name;
     for (uint32_t i = known; i < run->laws.count; i++) {
@@ -199,8 +196,7 @@ static graft_status run_set(runner *run, const graft_gen_family *family, const g
     graft_log(run->env, 1, "%s/%s: %" PRIu64 " graphs, %" PRIu64 " laws, %" PRIu64 " candidates",
               family->name, set->name, report->counts.graphs,
               report->counts.laws + report->counts.macros, report->counts.candidates);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* The set with the depth that the options ask for; it must outlive the laws. */

@@ -273,7 +273,6 @@ static bool find_least(const graft_gen_last *last, uint32_t first, uint32_t end,
 /* Remembers what matters of the batch's nodes [first, end), a graph and its renamings. */
 static graft_status settle_orbit(graft_gen_last *last, uint32_t first, uint32_t end)
 {
-    graft_status status = GRAFT_OK;
     const graft_gen_space *space = last->space;
     uint32_t outputs = space->set->configs[last->batch[first].config].output_count;
     uint32_t known = 0;
@@ -290,24 +289,22 @@ static graft_status settle_orbit(graft_gen_last *last, uint32_t first, uint32_t 
         const uint64_t *keys = &last->keys[(size_t)n * GRAFT_MAX_OUTPUTS];
         order_keys(keys, outputs, known, own);
         for (uint32_t o = 0; o < outputs && (all || memcmp(own, least, sizeof own) == 0); o++) {
-            GRAFT_CHECK(add_record(last, &last->batch[n], keys[o], (known >> o & 1u) != 0));
+            GRAFT_PASS(add_record(last, &last->batch[n], keys[o], (known >> o & 1u) != 0));
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status settle_batch(graft_gen_last *last)
 {
-    graft_status status = GRAFT_OK;
     if (last->batch_count == 0) {
         return GRAFT_OK;
     }
-    GRAFT_CHECK(graft_gen_evaluate_keys(last->space, last->batch, last->batch_count, last->keys));
+    GRAFT_PASS(graft_gen_evaluate_keys(last->space, last->batch, last->batch_count, last->keys));
     last->orbits[last->orbit_count] = last->batch_count;
     for (uint32_t i = 0; i < last->orbit_count; i++) {
         count_from(last, last->sets[i]);
-        GRAFT_CHECK(settle_orbit(last, last->orbits[i], last->orbits[i + 1]));
+        GRAFT_PASS(settle_orbit(last, last->orbits[i], last->orbits[i + 1]));
     }
     last->mark.graphs += last->orbit_count;
     last->mark.evaluated += last->batch_count;
@@ -315,17 +312,15 @@ static graft_status settle_batch(graft_gen_last *last)
     last->space->counts.evaluated += last->batch_count;
     last->orbit_count = 0;
     last->batch_count = 0;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_gen_last_add(graft_gen_last *last, const graft_gen_node *node,
                                 const graft_gen_offer *offer)
 {
-    graft_status status = GRAFT_OK;
     const graft_gen_space *space = last->space;
     if (last->batch_count + space->renaming_count > BATCH_NODES) {
-        GRAFT_CHECK(settle_batch(last));
+        GRAFT_PASS(settle_batch(last));
     }
     uint32_t first = last->batch_count;
     uint32_t end = first;
@@ -348,8 +343,7 @@ graft_status graft_gen_last_add(graft_gen_last *last, const graft_gen_node *node
     last->sets[last->orbit_count] = offer->set;
     last->orbits[last->orbit_count++] = first;
     last->batch_count = end;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------ progress */
@@ -363,25 +357,23 @@ static graft_status check_room(const graft_gen_last *last)
 /* Gives all ranks the records of their fingerprints. */
 static graft_status deliver_records(graft_gen_last *last)
 {
-    graft_status status = GRAFT_OK;
     const graft_env *env = last->space->env;
     graft_buffer got = {.arena = last->mail};
     graft_gen_record record;
     if (last->sent == NULL) {
         return GRAFT_OK;
     }
-    GRAFT_CHECK(settle_batch(last));
+    GRAFT_PASS(settle_batch(last));
     graft_ranks_exchange(env, last->sent, &got, NULL);
     for (size_t at = 0; at < got.size; at += sizeof record) {
         memcpy(&record, got.data + at, sizeof record);
-        GRAFT_CHECK(graft_gen_store_add(last->store, &record));
+        GRAFT_PASS(graft_gen_store_add(last->store, &record));
     }
     graft_arena_reset(last->mail);
     for (uint32_t r = 0; r < graft_ranks_count(env); r++) {
         last->sent[r] = (graft_buffer){.arena = last->mail};
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Whether it is time for a mark, to any rank. */
@@ -397,7 +389,6 @@ static bool is_mark_due(const graft_gen_last *last)
 
 graft_status graft_gen_last_pass(graft_gen_last *last, uint32_t walked, uint32_t total)
 {
-    graft_status status = GRAFT_OK;
     const graft_gen_space *space = last->space;
     if (!last->shown && total >= PROGRESS_LEAST) {
         graft_progress_start(&last->progress, space->env, space->set->name, "sets", total);
@@ -410,16 +401,14 @@ graft_status graft_gen_last_pass(graft_gen_last *last, uint32_t walked, uint32_t
             graft_arena_printf(space->env->scratch, "%" PRIu64 " graphs", space->counts.graphs));
         graft_arena_release(space->env->scratch, mark);
     }
-    GRAFT_CHECK(deliver_records(last));
+    GRAFT_PASS(deliver_records(last));
     if (space->room.folder != NULL && is_mark_due(last)) {
-        GRAFT_CHECK(settle_batch(last));
+        GRAFT_PASS(settle_batch(last));
         last->mark.walked = walked;
-        GRAFT_CHECK(graft_gen_store_mark(last->store, &last->mark));
+        GRAFT_PASS(graft_gen_store_mark(last->store, &last->mark));
         last->marked_ns = graft_clock_ns();
     }
-    GRAFT_CHECK(check_room(last));
-done:
-    return status;
+    return check_room(last);
 }
 
 /* ----------------------------------------------------------------- finishing */
@@ -457,19 +446,17 @@ static int compare_orders(const void *a, const void *b)
 /* Shapes are inferred anew: their numbers depend on what this run has seen. */
 static graft_status add_kept(graft_gen_last *last, const graft_gen_record *record)
 {
-    graft_status status = GRAFT_OK;
     graft_gen_space *space = last->space;
     uint16_t shapes[GRAFT_MAX_OUTPUTS];
     bool fits = false;
     if (graft_gen_node_find(space, record->config, record->args) != GRAFT_GEN_NONE) {
         return GRAFT_OK;
     }
-    GRAFT_CHECK(graft_gen_infer(space, record->config, record->args, shapes, &fits));
+    GRAFT_PASS(graft_gen_infer(space, record->config, record->args, shapes, &fits));
     if (fits) {
         (void)graft_gen_node_add(space, record->config, record->args, shapes, last->size);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Gives all ranks the nodes that matter, and counts what all have made. */

@@ -100,7 +100,6 @@ static bool is_derived(const graft_gen_pair *p)
 
 graft_status graft_gen_search_macros(graft_gen_search *find)
 {
-    graft_status status = GRAFT_OK;
     graft_progress progress;
     walk w = {.find = find};
     w.stamps = GRAFT_NEW(find->arena, uint32_t, find->groups.count);
@@ -110,7 +109,7 @@ graft_status graft_gen_search_macros(graft_gen_search *find)
     graft_gen_ahead_forget(find->ahead);
     for (uint32_t i = 0; i < find->pair_count; i++) {
         const graft_gen_pair *p = &find->pairs[i];
-        GRAFT_CHECK(graft_gen_search_tell(find, &progress, i, "pairs for macros"));
+        GRAFT_PASS(graft_gen_search_tell(find, &progress, i, "pairs for macros"));
         uint8_t directions = is_derived(p) ? missed_directions(&w, p) : 0;
         uint32_t before = find->joins.count;
         if (directions != 0 && take_macro(find, i, directions)) {
@@ -120,6 +119,5 @@ graft_status graft_gen_search_macros(graft_gen_search *find)
             }
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }

@@ -310,7 +310,6 @@ graft_status graft_gen_search_tell(const graft_gen_search *find, graft_progress 
 /* Notes how far the search has come: now and then, and `at_once` when it cannot go on. */
 static graft_status save_trail(graft_gen_search *find, uint32_t told, bool at_once)
 {
-    graft_status status = GRAFT_OK;
     if (graft_gen_trail_is_due(&find->trail, told, at_once)) {
         graft_gen_trail_begin(&find->trail, find->pair_count, told);
         for (uint32_t i = 0; i < told; i++) {
@@ -321,10 +320,9 @@ static graft_status save_trail(graft_gen_search *find, uint32_t told, bool at_on
                 graft_gen_trail_add(&find->trail, &find->laws[i].law);
             }
         }
-        GRAFT_CHECK(graft_gen_trail_write(&find->trail));
+        GRAFT_PASS(graft_gen_trail_write(&find->trail));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_gen_search_walk(graft_gen_search *find)
@@ -412,7 +410,6 @@ static void keep_laws(graft_gen_search *find, graft_gen_counts *counts, graft_ge
 graft_status graft_gen_search_open(graft_gen_search *find, const graft_gen_space *space,
                                    uint32_t output_count)
 {
-    graft_status status = GRAFT_OK;
     *find = (graft_gen_search){.space = space, .arena = space->arena};
     graft_gen_groups_build(space, find->arena, output_count, &find->groups);
     graft_gen_index_build(&find->groups, NULL, find->arena, &find->index);
@@ -425,9 +422,7 @@ graft_status graft_gen_search_open(graft_gen_search *find, const graft_gen_space
     set_places(find);
     find->site = (graft_gen_site){&find->groups, &find->index, find->places, find->arena};
     graft_gen_trail_open(space, output_count, find->pair_count, &find->trail);
-    GRAFT_CHECK(graft_gen_ahead_open(space->env, &find->site, &find->ahead));
-done:
-    return status;
+    return graft_gen_ahead_open(space->env, &find->site, &find->ahead);
 }
 
 static graft_status propose(graft_gen_space *space, uint32_t output_count, uint32_t known_count,

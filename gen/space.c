@@ -66,7 +66,6 @@ static uint64_t hash_inference(const void *owner, uint32_t number)
 
 static graft_status infer_fresh(graft_gen_space *space, graft_gen_inference *entry)
 {
-    graft_status status = GRAFT_OK;
     const graft_gen_config *config = &space->set->configs[entry->config];
     graft_shape in[GRAFT_MAX_INPUTS];
     graft_shape out[GRAFT_MAX_OUTPUTS];
@@ -75,16 +74,14 @@ static graft_status infer_fresh(graft_gen_space *space, graft_gen_inference *ent
     }
     entry->fits = graft_gen_config_infer(config, in, out);
     for (uint32_t o = 0; entry->fits && o < config->output_count; o++) {
-        GRAFT_CHECK(intern_shape(space, &out[o], &entry->out[o]));
+        GRAFT_PASS(intern_shape(space, &out[o], &entry->out[o]));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_gen_infer(graft_gen_space *space, uint32_t config, const uint32_t *args,
                              uint16_t *shapes, bool *fits)
 {
-    graft_status status = GRAFT_OK;
     graft_gen_inference key = {.config = (uint16_t)config};
     for (uint32_t i = 0; i < space->set->configs[config].input_count; i++) {
         key.in[i] = space->values[args[i]].shape;
@@ -105,12 +102,11 @@ graft_status graft_gen_infer(graft_gen_space *space, uint32_t config, const uint
             return GRAFT_OK;
         }
     }
-    GRAFT_CHECK(infer_fresh(space, fresh));
+    GRAFT_PASS(infer_fresh(space, fresh));
     graft_gen_table_insert(&space->infer_table, hash, space->inference_count++);
     *fits = fresh->fits;
     memcpy(shapes, fresh->out, sizeof fresh->out);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------- nodes */
@@ -442,28 +438,25 @@ static graft_field *draw_input(const graft_gen_space *space, uint32_t input)
 
 graft_status graft_gen_space_open(graft_gen_space *space)
 {
-    graft_status status = GRAFT_OK;
     assert(space->set->input_count > 0 && space->set->input_count <= GRAFT_GEN_MAX_VARS);
     space->shapes = GRAFT_NEW(space->arena, graft_shape, MAX_SHAPES);
     for (uint32_t i = 0; i < space->set->input_count; i++) {
         const graft_gen_input *input = &space->set->inputs[i];
         graft_gen_value value = {.node = GRAFT_GEN_NONE, .is_weight = input->is_weight};
         if (graft_shape_elements(&input->shape) > GRAFT_GEN_MAX_ELEMENTS) {
-            status = GRAFT_FAIL(space->env, GRAFT_UNSUPPORTED,
-                                "set %s: input %s has more than %d elements", space->set->name,
-                                input->name, GRAFT_GEN_MAX_ELEMENTS);
-            goto done;
+            return GRAFT_FAIL(space->env, GRAFT_UNSUPPORTED,
+                              "set %s: input %s has more than %d elements", space->set->name,
+                              input->name, GRAFT_GEN_MAX_ELEMENTS);
         }
-        GRAFT_CHECK(intern_shape(space, &input->shape, &value.shape));
+        GRAFT_PASS(intern_shape(space, &input->shape, &value.shape));
         graft_field *data = draw_input(space, i);
         value.hash = graft_gen_data_print(&input->shape, data, space->sample_count).hash;
         uint32_t number = add_value(space, &value);
         space->data[number] = data;
     }
-    GRAFT_CHECK(list_renamings(space));
+    GRAFT_PASS(list_renamings(space));
     graft_gen_images_extend(space);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ---------------------------------------------------------------- closures */

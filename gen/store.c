@@ -135,7 +135,6 @@ static graft_status write_all(graft_gen_store *store, uint32_t partition, const 
 /* Appends the records in memory to the files. */
 static graft_status spill(graft_gen_store *store)
 {
-    graft_status status = GRAFT_OK;
     size_t end = 0;
     sort_records(store);
     for (size_t first = 0; first < store->count; first = end) {
@@ -143,21 +142,19 @@ static graft_status spill(graft_gen_store *store)
         for (end = first; end < store->count && partition_of(store->records[end].key) == partition;
              end++) {
         }
-        GRAFT_CHECK(write_all(store, partition, &store->records[first],
-                              (end - first) * sizeof *store->records));
+        GRAFT_PASS(write_all(store, partition, &store->records[first],
+                             (end - first) * sizeof *store->records));
     }
     store->spilled = store->spilled || store->count > 0;
     store->ahead = store->ahead || store->count > 0;
     store->count = 0;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status read_partition(graft_gen_store *store, uint32_t partition)
 {
-    graft_status status = GRAFT_OK;
     size_t bytes = (size_t)store->sizes[partition];
-    GRAFT_CHECK(reserve(store, bytes / sizeof *store->records));
+    GRAFT_PASS(reserve(store, bytes / sizeof *store->records));
     for (size_t done = 0; done < bytes;) {
         ssize_t got = pread(store->files[partition], (char *)store->records + done, bytes - done,
                             (off_t)done);
@@ -167,8 +164,7 @@ static graft_status read_partition(graft_gen_store *store, uint32_t partition)
         done += got > 0 ? (size_t)got : 0;
     }
     store->count = bytes / sizeof *store->records;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* -------------------------------------------------------------------- marks */
@@ -274,17 +270,15 @@ done:
 
 graft_status graft_gen_store_add(graft_gen_store *store, const graft_gen_record *record)
 {
-    graft_status status = GRAFT_OK;
     if (store->count == store->most) {
-        GRAFT_CHECK(spill(store));
+        GRAFT_PASS(spill(store));
     }
     if (store->count == store->capacity) {
         size_t larger = 2 * store->capacity;
-        GRAFT_CHECK(reserve(store, larger < store->most ? larger : store->most));
+        GRAFT_PASS(reserve(store, larger < store->most ? larger : store->most));
     }
     store->records[store->count++] = *record;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status visit_keys(const graft_gen_store *store,
@@ -292,16 +286,14 @@ static graft_status visit_keys(const graft_gen_store *store,
                                                      size_t count),
                                void *context)
 {
-    graft_status status = GRAFT_OK;
     size_t end = 0;
     for (size_t first = 0; first < store->count; first = end) {
         for (end = first;
              end < store->count && store->records[end].key == store->records[first].key; end++) {
         }
-        GRAFT_CHECK(visit(context, &store->records[first], end - first));
+        GRAFT_PASS(visit(context, &store->records[first], end - first));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_gen_store_list(graft_gen_store *store,
@@ -310,21 +302,19 @@ graft_status graft_gen_store_list(graft_gen_store *store,
                                                         size_t count),
                                   void *context)
 {
-    graft_status status = GRAFT_OK;
     if (store->spilled) {
-        GRAFT_CHECK(spill(store));
+        GRAFT_PASS(spill(store));
         for (uint32_t p = 0; p < PARTITIONS; p++) {
-            GRAFT_CHECK(read_partition(store, p));
+            GRAFT_PASS(read_partition(store, p));
             sort_records(store);
-            GRAFT_CHECK(visit_keys(store, visit, context));
+            GRAFT_PASS(visit_keys(store, visit, context));
         }
         store->count = 0;
     } else {
         sort_records(store);
-        GRAFT_CHECK(visit_keys(store, visit, context));
+        GRAFT_PASS(visit_keys(store, visit, context));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 bool graft_gen_store_is_ahead(const graft_gen_store *store) { return store->ahead; }

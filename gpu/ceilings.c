@@ -94,14 +94,11 @@ done:
 static graft_status measure_text(subject *t, graft_device *device, const char *text,
                                  graft_cost_entry *entry)
 {
-    graft_status status = GRAFT_OK;
     graft_signature signature;
     const graft_measure_options options = {.rounds = ROUNDS, .batch_ns = 2000000, .quiet = true};
     (void)check_late(t->run);
-    GRAFT_CHECK(graft_signature_parse(t->run->env, text, &signature));
-    GRAFT_CHECK(graft_measure(t->run->env, device, &signature, 1, &options, entry));
-done:
-    return status;
+    GRAFT_PASS(graft_signature_parse(t->run->env, text, &signature));
+    return graft_measure(t->run->env, device, &signature, 1, &options, entry);
 }
 
 /* Bytes as the type stores them: signatures count binary32. */
@@ -123,44 +120,39 @@ static void begin_line(subject *t, graft_json *json, const char *text,
 
 static graft_status check_copy(subject *t)
 {
-    graft_status status = GRAFT_OK;
     graft_cost_entry entry = {.rounds = 0};
     graft_json json;
     if (t->copied > 0.0) {
         return GRAFT_OK;
     }
-    GRAFT_CHECK(measure_text(t, t->device, copy, &entry));
+    GRAFT_PASS(measure_text(t, t->device, copy, &entry));
     t->copied = real_bytes(&entry, t->type->type) / entry.median_ns;
     begin_line(t, &json, copy, &entry);
     graft_json_number(&json, "gb_per_s", t->copied);
     check_line(t->run, &json, t->file);
     (void)fprintf(stderr, "gpu-check: %s: copies %.0f GB/s\n", t->type->name, t->copied);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status check_product(subject *t)
 {
-    graft_status status = GRAFT_OK;
     graft_cost_entry entry = {.rounds = 0};
     graft_json json;
-    GRAFT_CHECK(measure_text(t, t->device, product, &entry));
+    GRAFT_PASS(measure_text(t, t->device, product, &entry));
     double tflops = (double)entry.flops / entry.median_ns / 1e3;
     begin_line(t, &json, product, &entry);
     graft_json_number(&json, "tflop_per_s", tflops);
     check_line(t->run, &json, t->file);
     (void)fprintf(stderr, "gpu-check: %s: products %.1f TFLOP/s\n", t->type->name, tflops);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status check_moved(subject *t, const char *text)
 {
-    graft_status status = GRAFT_OK;
     graft_cost_entry entry = {.rounds = 0};
     graft_json json;
-    GRAFT_CHECK(check_copy(t));
-    GRAFT_CHECK(measure_text(t, t->device, text, &entry));
+    GRAFT_PASS(check_copy(t));
+    GRAFT_PASS(measure_text(t, t->device, text, &entry));
     double rate = real_bytes(&entry, t->type->type) / entry.median_ns;
     begin_line(t, &json, text, &entry);
     graft_json_number(&json, "gb_per_s", rate);
@@ -170,37 +162,33 @@ static graft_status check_moved(subject *t, const char *text)
         (void)fprintf(stderr, "gpu-check: slow: %s %s: %.0f %% of the copy bandwidth\n",
                       t->type->name, text, 100.0 * rate / t->copied);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Whether the wide list has room left: all engines are in it then. */
 static graft_status has_all_engines(subject *t, const char *text, bool *all)
 {
-    graft_status status = GRAFT_OK;
     graft_signature signature;
     graft_kernel_name names[GRAFT_KERNEL_MOST];
     uint32_t count = 0;
-    GRAFT_CHECK(graft_signature_parse(t->run->env, text, &signature));
-    GRAFT_CHECK(graft_kernel_list(t->run->env, t->wide, &signature, names, &count));
+    GRAFT_PASS(graft_signature_parse(t->run->env, text, &signature));
+    GRAFT_PASS(graft_kernel_list(t->run->env, t->wide, &signature, names, &count));
     *all = count + 1 < GRAFT_KERNEL_MOST;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* How much longer the choice takes than the best of the wide list, and than with warm weights. */
 static graft_status check_heavy(subject *t, const char *text)
 {
-    graft_status status = GRAFT_OK;
     graft_cost_entry chosen = {.rounds = 0};
     graft_cost_entry best = {.rounds = 0};
     graft_cost_entry warm = {.rounds = 0};
     graft_json json;
     bool all = false;
-    GRAFT_CHECK(measure_text(t, t->device, text, &chosen));
-    GRAFT_CHECK(measure_text(t, t->wide, text, &best));
-    GRAFT_CHECK(measure_text(t, t->warm, text, &warm));
-    GRAFT_CHECK(has_all_engines(t, text, &all));
+    GRAFT_PASS(measure_text(t, t->device, text, &chosen));
+    GRAFT_PASS(measure_text(t, t->wide, text, &best));
+    GRAFT_PASS(measure_text(t, t->warm, text, &warm));
+    GRAFT_PASS(has_all_engines(t, text, &all));
     begin_line(t, &json, text, &chosen);
     graft_json_number(&json, "warm_ns", warm.median_ns);
     graft_json_string(&json, "warm", warm.implementation);
@@ -212,8 +200,7 @@ static graft_status check_heavy(subject *t, const char *text)
         (void)fprintf(stderr, "gpu-check: %s: %.0f %% behind the best engine%s: %s\n",
                       t->type->name, 100.0 * (ratio - 1.0), all ? "" : " of a cut list", text);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static const char *item_text(uint32_t item)
@@ -237,12 +224,9 @@ static graft_status check_item(subject *t, uint32_t item)
 
 static graft_status open_type(subject *t)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(check_open(t->run, t->type->name, "", &t->device));
-    GRAFT_CHECK(check_open(t->run, t->type->name, ",wide", &t->wide));
-    GRAFT_CHECK(check_open(t->run, t->type->name, ",warm", &t->warm));
-done:
-    return status;
+    GRAFT_PASS(check_open(t->run, t->type->name, "", &t->device));
+    GRAFT_PASS(check_open(t->run, t->type->name, ",wide", &t->wide));
+    return check_open(t->run, t->type->name, ",warm", &t->warm);
 }
 
 static graft_status check_one_type(check_run *run, uint32_t type, FILE *file)

@@ -42,22 +42,18 @@ static graft_measure_options options_of(check_run *run)
 /* What is recorded of this GPU already is not measured again. */
 static graft_status take_recorded(graft_env *env, const char *path, const char *recorded)
 {
-    graft_status status = GRAFT_OK;
     uint8_t *text = NULL;
     size_t size = 0;
     if (graft_file_exists(path) || !graft_file_exists(recorded)) {
         return GRAFT_OK;
     }
-    GRAFT_CHECK(graft_file_read(env, env->unit, recorded, &text, &size));
-    GRAFT_CHECK(graft_file_write(env, path, text, size));
-done:
-    return status;
+    GRAFT_PASS(graft_file_read(env, env->unit, recorded, &text, &size));
+    return graft_file_write(env, path, text, size);
 }
 
 graft_status check_costs_open(check_run *run, const check_type *type, graft_device *device,
                               graft_cost **cost)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = run->env;
     const graft_measure_options options = options_of(run);
     const char *name = short_name(env->unit, graft_device_name(device));
@@ -65,12 +61,11 @@ graft_status check_costs_open(check_run *run, const check_type *type, graft_devi
         name = graft_arena_printf(env->unit, "%s-%s", name, type->name);
     }
     const char *path = graft_arena_printf(env->unit, "%s/%s.costs", run->folder, name);
-    GRAFT_CHECK(
+    GRAFT_PASS(
         take_recorded(env, path, graft_arena_printf(env->unit, "rules/costs/%s.costs", name)));
-    GRAFT_CHECK(graft_cost_open(env, device, path, cost));
+    GRAFT_PASS(graft_cost_open(env, device, path, cost));
     graft_cost_set_measuring(*cost, &options);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* --------------------------------------------------------------- the stage */
@@ -78,13 +73,12 @@ done:
 /* Signatures of the list, which has one a line. */
 static graft_status read_list(check_run *run, graft_signature **list, uint32_t *count)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = run->env;
     uint8_t *text = NULL;
     size_t size = 0;
     uint32_t lines = 0;
     *count = 0;
-    GRAFT_CHECK(graft_file_read(env, env->life, run->list, &text, &size));
+    GRAFT_PASS(graft_file_read(env, env->life, run->list, &text, &size));
     for (size_t i = 0; i < size; i++) {
         lines += text[i] == '\n';
     }
@@ -94,15 +88,13 @@ static graft_status read_list(check_run *run, graft_signature **list, uint32_t *
         char *next = end + (*end == '\n');
         *end = '\0';
         if (graft_signature_parse(env, line, &(*list)[*count]) != GRAFT_OK) {
-            status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s, line %u is no signature: %s", run->list,
-                                *count + 1, line);
-            goto done;
+            return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s, line %u is no signature: %s", run->list,
+                              *count + 1, line);
         }
         (*count)++;
         line = next;
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Of a GPU that is not here: whether each has an implementation that can be planned. */
@@ -126,7 +118,6 @@ static graft_status plan_some(check_run *run, graft_device *device, const graft_
 static graft_status measure_some(check_run *run, graft_cost *cost, const graft_signature *list,
                                  uint32_t count)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = run->env;
     const graft_measure_options options = options_of(run);
     if (graft_cost_measure(env, cost, list, count, &options) == GRAFT_OK) {
@@ -140,9 +131,7 @@ static graft_status measure_some(check_run *run, graft_cost *cost, const graft_s
             check_fail(run, "%s", text.data);
         }
     }
-    GRAFT_CHECK(graft_cost_save(env, cost));
-done:
-    return status;
+    return graft_cost_save(env, cost);
 }
 
 /* Items `first` and on are the list in this type, AT_ONCE signatures each. `done` receives how many

@@ -57,15 +57,12 @@ typedef struct {
 static graft_status price(graft_env *env, void *context, const graft_graph *graph,
                           const graft_order *order, double *ns)
 {
-    graft_status status = GRAFT_OK;
     subject *t = context;
     if (!t->late && (check_late(t->run) || graft_clock_ns() > t->deadline_ns)) {
         t->late = true;
         graft_cost_set_estimating(t->cost, true);
     }
-    GRAFT_CHECK(graft_cost_price(env, t->cost, graph, order, ns));
-done:
-    return status;
+    return graft_cost_price(env, t->cost, graph, order, ns);
 }
 
 /* Of a GPU that is not here: what moves, and a tenth of a thousandth of what is computed. No time. */
@@ -131,7 +128,6 @@ done:
 /* Leaves the environment at the best graph that was found. */
 static graft_status optimise(subject *t)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = t->run->env;
     graft_plan_found found;
     graft_plan_found walked;
@@ -144,18 +140,16 @@ static graft_status optimise(subject *t)
         .deadline_ns = t->deadline_ns,
     };
     graft_graph *graph = graft_model_graph_copy(env->unit, &t->model->graph);
-    GRAFT_CHECK(choose_rules(t, graph, &options));
-    GRAFT_CHECK(
-        graft_environment_open(env, env->unit, graph, &t->xfers, &options, &t->environment));
-    GRAFT_CHECK(graft_search_escape(env, env->unit, &t->environment, &found));
+    GRAFT_PASS(choose_rules(t, graph, &options));
+    GRAFT_PASS(graft_environment_open(env, env->unit, graph, &t->xfers, &options, &t->environment));
+    GRAFT_PASS(graft_search_escape(env, env->unit, &t->environment, &found));
     if (!t->late) { /* For more of what an agent may meet; the first plan stays the result. */
-        GRAFT_CHECK(
+        GRAFT_PASS(
             graft_search_random(env, env->unit, &t->environment, WALKS, INPUT_SEED, &walked));
     }
-    GRAFT_CHECK(graft_plan_replay(env, &t->environment, found.steps, found.step_count, NULL));
+    GRAFT_PASS(graft_plan_replay(env, &t->environment, found.steps, found.step_count, NULL));
     t->late = t->late || graft_clock_ns() > t->deadline_ns; /* The search ends by itself then. */
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------ whole models */
@@ -189,7 +183,6 @@ static float **allocate_outputs(graft_arena *arena, const graft_graph *graph)
 static graft_status run_executor(subject *t, graft_executor *executor, const graft_graph *graph,
                                  figures *f)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = t->run->env;
     uint32_t count = graft_executor_input_count(executor);
     float **inputs = GRAFT_NEW(env->unit, float *, count);
@@ -201,10 +194,8 @@ static graft_status run_executor(subject *t, graft_executor *executor, const gra
     f->outputs = allocate_outputs(env->unit, graph);
     const float **given = GRAFT_NEW(env->unit, const float *, count);
     memcpy(given, inputs, count * sizeof(inputs[0]));
-    GRAFT_CHECK(graft_executor_run(env, executor, given, f->outputs));
-    GRAFT_CHECK(graft_executor_time(env, executor, TIMING_ROUNDS, &f->timing));
-done:
-    return status;
+    GRAFT_PASS(graft_executor_run(env, executor, given, f->outputs));
+    return graft_executor_time(env, executor, TIMING_ROUNDS, &f->timing);
 }
 
 /* Cost, time and outputs of a graph of the model. */
@@ -244,7 +235,6 @@ static double distance(const graft_graph *graph, float *const *got, float *const
 /* The model's outputs by the float reference; NULL: too large for its plain loops. */
 static graft_status run_reference(subject *t, uint64_t flops, float ***outputs)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = t->run->env;
     const graft_graph *graph = &t->model->graph;
     graft_order order;
@@ -254,8 +244,8 @@ static graft_status run_reference(subject *t, uint64_t flops, float ***outputs)
         return GRAFT_OK;
     }
     size_t bytes = graft_order_bytes(&graph->limits);
-    GRAFT_CHECK(graft_order_build(&order, graph, graft_arena_alloc(env->unit, bytes), bytes));
-    GRAFT_CHECK(graft_model_fold_weights(env, env->unit, t->model, graph, &weights));
+    GRAFT_PASS(graft_order_build(&order, graph, graft_arena_alloc(env->unit, bytes), bytes));
+    GRAFT_PASS(graft_model_fold_weights(env, env->unit, t->model, graph, &weights));
     const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
     uint32_t k = 0;
     for (graft_index v = 0; v < graph->value_end; v++) {
@@ -268,14 +258,13 @@ static graft_status run_reference(subject *t, uint64_t flops, float ***outputs)
             values[v] = data;
         }
     }
-    GRAFT_CHECK(graft_float_model(env, env->unit, t->model, graph, &order, values));
+    GRAFT_PASS(graft_float_model(env, env->unit, t->model, graph, &order, values));
     *outputs = allocate_outputs(env->unit, graph);
     for (uint32_t i = 0; i < graph->output_count; i++) {
         memcpy((*outputs)[i], values[graph->outputs[i]],
                (size_t)graft_shape_bytes(&graph->values[graph->outputs[i]].shape));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------ report */
@@ -295,20 +284,18 @@ typedef struct {
 /* The first two items of the stage before, measured here again for as long as a blink. */
 static graft_status measure_ceilings(subject *t, ceilings *c)
 {
-    graft_status status = GRAFT_OK;
     static const char *const texts[2] = {"identity() f32[134217728]@row -> row",
                                          "matmul() f32[4096,4096]@row f32[4096,4096]@const -> row"};
     const graft_measure_options options = {.rounds = 3, .batch_ns = 500000, .quiet = true};
     graft_signature both[2];
     graft_cost_entry entries[2] = {{.rounds = 0}};
     for (uint32_t i = 0; i < 2; i++) {
-        GRAFT_CHECK(graft_signature_parse(t->run->env, texts[i], &both[i]));
+        GRAFT_PASS(graft_signature_parse(t->run->env, texts[i], &both[i]));
     }
-    GRAFT_CHECK(graft_measure(t->run->env, t->device, both, 2, &options, entries));
+    GRAFT_PASS(graft_measure(t->run->env, t->device, both, 2, &options, entries));
     c->ns_per_byte = entries[0].median_ns / (double)entries[0].bytes;
     c->ns_per_flop = entries[1].median_ns / (double)entries[1].flops;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static void report_limits(graft_json *json, const char *when, graft_arena *arena,
@@ -351,26 +338,25 @@ static void report(subject *t, FILE *file, const figures *before, const figures 
 
 static graft_status check_subject(subject *t, FILE *file)
 {
-    graft_status status = GRAFT_OK;
     figures before = {.outputs = NULL};
     figures after = {.outputs = NULL};
     differences d = {.reference = -1.0};
     ceilings c = {.ns_per_byte = 0.0};
     float **reference = NULL;
     double tolerance = tolerances[t->type->type];
-    GRAFT_CHECK(graft_model_open(t->run->env, t->run->env->unit, t->name, NULL, &t->model));
+    GRAFT_PASS(graft_model_open(t->run->env, t->run->env->unit, t->name, NULL, &t->model));
     graft_cost_set_model(t->cost, t->model);
-    GRAFT_CHECK(measure_ceilings(t, &c));
+    GRAFT_PASS(measure_ceilings(t, &c));
     (void)check_late(t->run);
-    GRAFT_CHECK(run_graph(t, &t->model->graph, &before));
+    GRAFT_PASS(run_graph(t, &t->model->graph, &before));
     (void)check_late(t->run);
-    GRAFT_CHECK(optimise(t));
+    GRAFT_PASS(optimise(t));
     graft_cost_set_estimating(t->cost, false); /* What is run is measured. */
     graft_cost_set_deadline(t->cost, 0);
-    GRAFT_CHECK(run_graph(t, &t->environment.state.graph, &after));
+    GRAFT_PASS(run_graph(t, &t->environment.state.graph, &after));
     d.rewritten = distance(&t->model->graph, after.outputs, before.outputs);
     (void)check_late(t->run);
-    GRAFT_CHECK(run_reference(t, before.total.flops, &reference));
+    GRAFT_PASS(run_reference(t, before.total.flops, &reference));
     if (reference != NULL) {
         d.reference = distance(&t->model->graph, before.outputs, reference);
     }
@@ -379,8 +365,7 @@ static graft_status check_subject(subject *t, FILE *file)
         check_fail(t->run, "%s in %s: outputs differ: %g from before, %g from the reference",
                    t->name, t->type->name, d.rewritten, d.reference);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------ dry runs */
@@ -451,13 +436,12 @@ static uint32_t plan_graph(subject *t, const graft_graph *graph, uint32_t *count
 
 static graft_status check_dry(subject *t, FILE *file)
 {
-    graft_status status = GRAFT_OK;
     graft_json json;
     uint32_t counts[2];
     uint32_t planned[2];
-    GRAFT_CHECK(graft_model_open(t->run->env, t->run->env->unit, t->name, NULL, &t->model));
+    GRAFT_PASS(graft_model_open(t->run->env, t->run->env->unit, t->name, NULL, &t->model));
     planned[0] = plan_graph(t, &t->model->graph, &counts[0]);
-    GRAFT_CHECK(optimise(t));
+    GRAFT_PASS(optimise(t));
     planned[1] = plan_graph(t, &t->environment.state.graph, &counts[1]);
     graft_json_begin(&json, t->run->env->scratch);
     graft_json_string(&json, "model", t->name);
@@ -467,8 +451,7 @@ static graft_status check_dry(subject *t, FILE *file)
     graft_json_integer(&json, "dry_after_signatures", counts[1]);
     graft_json_integer(&json, "dry_after_planned", planned[1]);
     check_line(t->run, &json, file);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status check_model(check_run *run, const char *name, const check_type *type,

@@ -178,7 +178,6 @@ static void arrange(const graft_shape *shape, uint32_t layout, bool back, const 
 
 static graft_status prepare_inputs(subject *t)
 {
-    graft_status status = GRAFT_OK;
     graft_arena *scratch = t->run->env->scratch;
     graft_rng rng;
     for (uint32_t k = 0; k < t->s.input_count; k++) {
@@ -193,23 +192,20 @@ static graft_status prepare_inputs(subject *t)
             t->rows[k][i] = cuda_from_bits(t->type, cuda_to_bits(t->type, x));
         }
         arrange(&t->s.inputs[k], t->s.in_layouts[k], false, t->rows[k], t->arranged[k]);
-        GRAFT_CHECK(
-            graft_device_allocate(t->run->env, t->device, count * sizeof(float), &t->in[k]));
-        GRAFT_CHECK(graft_device_write(t->run->env, t->device, t->in[k], t->arranged[k], count));
+        GRAFT_PASS(graft_device_allocate(t->run->env, t->device, count * sizeof(float), &t->in[k]));
+        GRAFT_PASS(graft_device_write(t->run->env, t->device, t->in[k], t->arranged[k], count));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status prepare(subject *t)
 {
-    graft_status status = GRAFT_OK;
     graft_arena *scratch = t->run->env->scratch;
-    GRAFT_CHECK(prepare_inputs(t));
+    GRAFT_PASS(prepare_inputs(t));
     for (uint32_t k = 0; k < t->s.output_count; k++) {
         size_t count = (size_t)graft_shape_elements(&t->outputs[k]);
         t->wants[k] = GRAFT_NEW(scratch, float, count);
-        GRAFT_CHECK(
+        GRAFT_PASS(
             graft_device_allocate(t->run->env, t->device, count * sizeof(float), &t->out[k]));
     }
     if (t->s.op == GRAFT_COST_REORDER) {
@@ -223,8 +219,7 @@ static graft_status prepare(subject *t)
         return GRAFT_OK;
     }
     graft_float_run(t->s.op, &call, in, t->wants);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Fills device memory with NaN; an output in place gets the residual. */
@@ -254,23 +249,20 @@ static double distance(const float *got, const float *want, size_t count)
 
 static graft_status compare(subject *t, double *error)
 {
-    graft_status status = GRAFT_OK;
     *error = 0.0;
     for (uint32_t k = 0; k < t->s.output_count; k++) {
         size_t count = (size_t)graft_shape_elements(&t->outputs[k]);
         float *got = GRAFT_NEW(t->run->env->scratch, float, count);
         float *row = GRAFT_NEW(t->run->env->scratch, float, count);
-        GRAFT_CHECK(graft_device_read(t->run->env, t->device, got, t->out[k], count));
+        GRAFT_PASS(graft_device_read(t->run->env, t->device, got, t->out[k], count));
         arrange(&t->outputs[k], t->s.out_layouts[k], true, got, row);
         *error = fmax(*error, distance(row, t->wants[k], count));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status run_kernel(subject *t, graft_kernel *kernel, void *workspace, double *error)
 {
-    graft_status status = GRAFT_OK;
     const float *in[GRAFT_MAX_INPUTS] = {NULL};
     float *out[GRAFT_MAX_OUTPUTS] = {NULL};
     for (uint32_t k = 0; k < t->s.input_count; k++) {
@@ -278,19 +270,17 @@ static graft_status run_kernel(subject *t, graft_kernel *kernel, void *workspace
     }
     for (uint32_t k = 0; k < t->s.output_count; k++) {
         size_t count = (size_t)graft_shape_elements(&t->outputs[k]);
-        GRAFT_CHECK(poison(t, t->out[k], count));
+        GRAFT_PASS(poison(t, t->out[k], count));
         out[k] = t->out[k];
     }
     if (t->s.in_place != 0) {
         size_t count = (size_t)graft_shape_elements(&t->outputs[0]);
-        GRAFT_CHECK(graft_device_write(t->run->env, t->device, t->out[0], t->arranged[3], count));
+        GRAFT_PASS(graft_device_write(t->run->env, t->device, t->out[0], t->arranged[3], count));
         in[3] = out[0];
     }
-    GRAFT_CHECK(graft_kernel_bind(t->run->env, kernel, in, out, workspace));
-    GRAFT_CHECK(graft_kernel_run(t->run->env, kernel));
-    GRAFT_CHECK(compare(t, error));
-done:
-    return status;
+    GRAFT_PASS(graft_kernel_bind(t->run->env, kernel, in, out, workspace));
+    GRAFT_PASS(graft_kernel_run(t->run->env, kernel));
+    return compare(t, error);
 }
 
 static void report(subject *t, FILE *file, const char *name, double error, bool wrong)

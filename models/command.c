@@ -107,17 +107,15 @@ static void report_model(graft_env *env, const graft_model *model, const char *o
 
 static graft_status run_convert(graft_env *env, void *choices)
 {
-    graft_status status = GRAFT_OK;
     const convert_choices *c = choices;
     graft_model_options read = {.size_count = 0};
     const graft_model_write_options write = {.external_data = c->external_data};
     graft_model *model = NULL;
-    GRAFT_CHECK(graft_options_sizes(env, "--size", &c->sizes, &read.sizes, &read.size_count));
-    GRAFT_CHECK(graft_model_open(env, env->unit, c->in, &read, &model));
-    GRAFT_CHECK(graft_model_write(env, model, &model->graph, c->out, &write));
+    GRAFT_PASS(graft_options_sizes(env, "--size", &c->sizes, &read.sizes, &read.size_count));
+    GRAFT_PASS(graft_model_open(env, env->unit, c->in, &read, &model));
+    GRAFT_PASS(graft_model_write(env, model, &model->graph, c->out, &write));
     report_model(env, model, c->out);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 const graft_command graft_command_convert = {

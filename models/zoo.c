@@ -183,17 +183,15 @@ static graft_status check_name(graft_env *env, const char *name)
 graft_status graft_model_names(graft_env *env, graft_arena *arena, const char *list,
                                const char ***names, uint32_t *count)
 {
-    graft_status status = GRAFT_OK;
     uint32_t found_count = 0;
     const char **found = graft_options_names(arena, list, &found_count);
     for (uint32_t i = 0; i < found_count; i++) {
-        GRAFT_CHECK(check_name(env, found[i]));
+        GRAFT_PASS(check_name(env, found[i]));
     }
     if (found_count == 0) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "'%s' names no model", list);
     }
     *names = found;
     *count = found_count;
-done:
-    return status;
+    return GRAFT_OK;
 }

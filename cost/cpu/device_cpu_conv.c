@@ -145,18 +145,15 @@ static graft_status describe_fusion(graft_env *env, const graft_kernel *kernel,
                                     const conv_kind *kind, const conv_forms *forms,
                                     program_attr *attr)
 {
-    graft_status status = GRAFT_OK;
     if (kind->residual == RESIDUAL_SUM) {
-        GRAFT_CHECK(graft_program_attr_sum(env, attr));
+        GRAFT_PASS(graft_program_attr_sum(env, attr));
     } else if (kind->residual == RESIDUAL_BINARY) {
-        GRAFT_CHECK(graft_program_attr_binary(env, attr, &forms->output));
+        GRAFT_PASS(graft_program_attr_binary(env, attr, &forms->output));
     }
     if (!kind->apart) {
-        GRAFT_CHECK(graft_program_attr_activation(env, attr, activation_of(kernel)));
+        GRAFT_PASS(graft_program_attr_activation(env, attr, activation_of(kernel)));
     }
-    GRAFT_CHECK(graft_program_attr_finish(env, attr));
-done:
-    return status;
+    return graft_program_attr_finish(env, attr);
 }
 
 /* Whether some window has no element of the image: it lies in the padding, or its taps step over a
@@ -242,7 +239,6 @@ done:
 static graft_status place_residual(graft_env *env, graft_kernel *kernel, const conv_kind *kind,
                                    const conv_forms *forms, uint32_t output, program_arg *arg)
 {
-    graft_status status = GRAFT_OK;
     dnnl_memory_desc_t have;
     uint32_t residual = 0;
     graft_program_describe_input(kernel, RESIDUAL, &have);
@@ -251,14 +247,12 @@ static graft_status place_residual(graft_env *env, graft_kernel *kernel, const c
         return GRAFT_OK;
     }
     if (kind->residual == RESIDUAL_BINARY) {
-        GRAFT_CHECK(graft_program_input(env, kernel, RESIDUAL, &have, &forms->output, &residual));
+        GRAFT_PASS(graft_program_input(env, kernel, RESIDUAL, &have, &forms->output, &residual));
         *arg = (program_arg){DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, residual};
         return GRAFT_OK;
     }
-    GRAFT_CHECK(graft_program_input(env, kernel, RESIDUAL, &have, &have, &residual));
-    GRAFT_CHECK(graft_program_reorder(env, kernel, residual, output));
-done:
-    return status;
+    GRAFT_PASS(graft_program_input(env, kernel, RESIDUAL, &have, &have, &residual));
+    return graft_program_reorder(env, kernel, residual, output);
 }
 
 /* Applies the activation to an operand of the form `desc`, in place. */
@@ -292,32 +286,29 @@ done:
 static graft_status build_conv(graft_env *env, graft_kernel *kernel, const conv_kind *kind,
                                const conv_forms *forms)
 {
-    graft_status status = GRAFT_OK;
     const dnnl_memory_desc_t *image = graft_program_query(forms->pd, dnnl_query_src_md, 0);
     const dnnl_memory_desc_t *filter = graft_program_query(forms->pd, dnnl_query_weights_md, 0);
     const dnnl_memory_desc_t *output = graft_program_query(forms->pd, dnnl_query_dst_md, 0);
     program_arg args[5] = {{.arg = DNNL_ARG_SRC}, {.arg = DNNL_ARG_WEIGHTS}, {.arg = DNNL_ARG_DST}};
     uint32_t count = 3;
-    GRAFT_CHECK(graft_program_input(env, kernel, IMAGE, &forms->image, image, &args[0].operand));
-    GRAFT_CHECK(graft_program_input(env, kernel, FILTER, &forms->filter, filter, &args[1].operand));
+    GRAFT_PASS(graft_program_input(env, kernel, IMAGE, &forms->image, image, &args[0].operand));
+    GRAFT_PASS(graft_program_input(env, kernel, FILTER, &forms->filter, filter, &args[1].operand));
     args[2].operand = graft_program_output(kernel, &forms->output, output);
     if (has_bias(kernel)) {
         args[count].arg = DNNL_ARG_BIAS;
-        GRAFT_CHECK(graft_program_input(env, kernel, BIAS, &forms->bias, &forms->bias,
-                                        &args[count].operand));
+        GRAFT_PASS(graft_program_input(env, kernel, BIAS, &forms->bias, &forms->bias,
+                                       &args[count].operand));
         count++;
     }
     if (kind->residual != RESIDUAL_NONE) {
-        GRAFT_CHECK(place_residual(env, kernel, kind, forms, args[2].operand, &args[count]));
+        GRAFT_PASS(place_residual(env, kernel, kind, forms, args[2].operand, &args[count]));
         count += kind->residual == RESIDUAL_BINARY;
     }
-    GRAFT_CHECK(graft_program_stage(env, kernel, forms->pd, args, count));
+    GRAFT_PASS(graft_program_stage(env, kernel, forms->pd, args, count));
     if (kind->apart) {
-        GRAFT_CHECK(activate(env, kernel, output, args[2].operand));
+        GRAFT_PASS(activate(env, kernel, output, args[2].operand));
     }
-    GRAFT_CHECK(graft_program_deliver(env, kernel, &forms->output, args[2].operand));
-done:
-    return status;
+    return graft_program_deliver(env, kernel, &forms->output, args[2].operand);
 }
 
 static void swap_numbers(int32_t *a, int32_t *b)

@@ -83,13 +83,10 @@ static void describe_row(const graft_shape *shape, dnnl_memory_desc_t *desc)
 static graft_status build_unary(graft_env *env, graft_kernel *kernel,
                                 const dnnl_memory_desc_t *desc, const_dnnl_primitive_desc_t pd)
 {
-    graft_status status = GRAFT_OK;
     program_arg args[2] = {{.arg = DNNL_ARG_SRC}, {.arg = DNNL_ARG_DST}};
-    GRAFT_CHECK(graft_program_input(env, kernel, 0, desc, desc, &args[0].operand));
+    GRAFT_PASS(graft_program_input(env, kernel, 0, desc, desc, &args[0].operand));
     args[1].operand = graft_program_output(kernel, desc, desc);
-    GRAFT_CHECK(graft_program_stage(env, kernel, pd, args, 2));
-done:
-    return status;
+    return graft_program_stage(env, kernel, pd, args, 2);
 }
 
 graft_status graft_cpu_open_eltwise(graft_env *env, graft_kernel *kernel, uint32_t variant)
@@ -199,16 +196,13 @@ static void describe_binary(const graft_kernel *kernel, uint32_t whole, binary_f
 static graft_status build_binary(graft_env *env, graft_kernel *kernel, uint32_t whole,
                                  const binary_forms *forms, const_dnnl_primitive_desc_t pd)
 {
-    graft_status status = GRAFT_OK;
     program_arg args[3] = {{.arg = DNNL_ARG_SRC_0}, {.arg = DNNL_ARG_SRC_1}, {.arg = DNNL_ARG_DST}};
     for (uint32_t i = 0; i < 2; i++) {
-        GRAFT_CHECK(graft_program_input(env, kernel, i == 0 ? whole : 1 - whole, &forms->have[i],
-                                        &forms->want[i], &args[i].operand));
+        GRAFT_PASS(graft_program_input(env, kernel, i == 0 ? whole : 1 - whole, &forms->have[i],
+                                       &forms->want[i], &args[i].operand));
     }
     args[2].operand = graft_program_output(kernel, &forms->want[2], &forms->want[2]);
-    GRAFT_CHECK(graft_program_stage(env, kernel, pd, args, 3));
-done:
-    return status;
+    return graft_program_stage(env, kernel, pd, args, 3);
 }
 
 graft_status graft_cpu_open_binary(graft_env *env, graft_kernel *kernel, uint32_t variant)

@@ -108,30 +108,27 @@ static graft_status add_function(graft_env *env, program_attr *attr, dnnl_alg_ki
 static graft_status describe_fusion(graft_env *env, const graft_kernel *kernel, const product *p,
                                     program_attr *attr)
 {
-    graft_status status = GRAFT_OK;
     const graft_signature *s = &kernel->signature;
     const int32_t activation = graft_signature_activation(s);
     const float *n = p->numbers;
-    GRAFT_CHECK(graft_program_status(
+    GRAFT_PASS(graft_program_status(
         env,
         dnnl_primitive_attr_set_output_scales(attr->attr, graft_integers_channels(s), 1 << 1,
                                               n + GRAFT_PRODUCT_NUMBERS),
         "scales"));
-    GRAFT_CHECK(set_zero(env, attr, DNNL_ARG_SRC, n[GRAFT_PRODUCT_ZERO]));
+    GRAFT_PASS(set_zero(env, attr, DNNL_ARG_SRC, n[GRAFT_PRODUCT_ZERO]));
     if (activation == GRAFT_ACT_RELU) {
-        GRAFT_CHECK(add_function(env, attr, dnnl_eltwise_relu, 0.0F, 0.0F));
+        GRAFT_PASS(add_function(env, attr, dnnl_eltwise_relu, 0.0F, 0.0F));
     } else if (activation == GRAFT_ACT_RELU6) {
-        GRAFT_CHECK(add_function(env, attr, dnnl_eltwise_clip, 0.0F, n[GRAFT_PRODUCT_MOST]));
+        GRAFT_PASS(add_function(env, attr, dnnl_eltwise_clip, 0.0F, n[GRAFT_PRODUCT_MOST]));
     }
     if (graft_signature_result(s) != GRAFT_DTYPE_F32) {
-        GRAFT_CHECK(set_zero(env, attr, DNNL_ARG_DST, n[GRAFT_PRODUCT_RESULT_ZERO]));
+        GRAFT_PASS(set_zero(env, attr, DNNL_ARG_DST, n[GRAFT_PRODUCT_RESULT_ZERO]));
         if (fmodf(n[GRAFT_PRODUCT_RESULT_ZERO], 2.0F) != 0.0F) {
-            GRAFT_CHECK(add_function(env, attr, dnnl_eltwise_round, 0.0F, 0.0F));
+            GRAFT_PASS(add_function(env, attr, dnnl_eltwise_round, 0.0F, 0.0F));
         }
     }
-    GRAFT_CHECK(graft_program_attr_finish(env, attr));
-done:
-    return status;
+    return graft_program_attr_finish(env, attr);
 }
 
 /* Those for older processors saturate on newer ones, too. That of convolutions of one tap in tiles
@@ -170,29 +167,26 @@ done:
 
 static graft_status build(graft_env *env, graft_kernel *kernel, const product *p)
 {
-    graft_status status = GRAFT_OK;
     program_arg args[4] = {{.arg = DNNL_ARG_SRC},
                            {.arg = DNNL_ARG_WEIGHTS},
                            {.arg = DNNL_ARG_BIAS},
                            {.arg = DNNL_ARG_DST}};
     dnnl_memory_desc_t right;
     describe_right(kernel, false, &right);
-    GRAFT_CHECK(graft_program_input(env, kernel, LEFT, &p->left,
-                                    graft_program_query(p->pd, dnnl_query_src_md, 0),
-                                    &args[0].operand));
-    GRAFT_CHECK(graft_program_input(env, kernel, RIGHT, &right,
-                                    graft_program_query(p->pd, dnnl_query_weights_md, 0),
-                                    &args[1].operand));
-    GRAFT_CHECK(graft_program_fixed(env, kernel, &p->bias,
-                                    p->numbers + GRAFT_PRODUCT_NUMBERS +
-                                        graft_integers_channels(&kernel->signature),
-                                    &args[2].operand));
+    GRAFT_PASS(graft_program_input(env, kernel, LEFT, &p->left,
+                                   graft_program_query(p->pd, dnnl_query_src_md, 0),
+                                   &args[0].operand));
+    GRAFT_PASS(graft_program_input(env, kernel, RIGHT, &right,
+                                   graft_program_query(p->pd, dnnl_query_weights_md, 0),
+                                   &args[1].operand));
+    GRAFT_PASS(graft_program_fixed(env, kernel, &p->bias,
+                                   p->numbers + GRAFT_PRODUCT_NUMBERS +
+                                       graft_integers_channels(&kernel->signature),
+                                   &args[2].operand));
     args[3].operand =
         graft_program_output(kernel, &p->output, graft_program_query(p->pd, dnnl_query_dst_md, 0));
-    GRAFT_CHECK(graft_program_stage(env, kernel, p->pd, args, 4));
-    GRAFT_CHECK(graft_program_deliver(env, kernel, &p->output, args[3].operand));
-done:
-    return status;
+    GRAFT_PASS(graft_program_stage(env, kernel, p->pd, args, 4));
+    return graft_program_deliver(env, kernel, &p->output, args[3].operand);
 }
 
 /* Where only the name is wanted the numbers are not known: any will do that need all there is. */

@@ -73,14 +73,11 @@ static void measure_dims(const graft_kernel *kernel, matmul_dims *d)
 
 static graft_status describe_fusion(graft_env *env, const graft_kernel *kernel, program_attr *attr)
 {
-    graft_status status = GRAFT_OK;
     if (kernel->signature.op == GRAFT_OP_matmul_bias) {
-        GRAFT_CHECK(graft_program_attr_activation(
+        GRAFT_PASS(graft_program_attr_activation(
             env, attr, kernel->signature.attrs[GRAFT_ATTR_matmul_bias_activation]));
     }
-    GRAFT_CHECK(graft_program_attr_finish(env, attr));
-done:
-    return status;
+    return graft_program_attr_finish(env, attr);
 }
 
 /* What both families do once a primitive is chosen; the forms are those that the operands have. */
@@ -94,27 +91,24 @@ typedef struct {
 static graft_status build_product(graft_env *env, graft_kernel *kernel, const matmul_forms *forms,
                                   const_dnnl_primitive_desc_t pd)
 {
-    graft_status status = GRAFT_OK;
     program_arg args[4] = {{.arg = DNNL_ARG_SRC}, {.arg = DNNL_ARG_WEIGHTS}, {.arg = DNNL_ARG_DST}};
     uint32_t count = 3;
     const dnnl_memory_desc_t *out = graft_program_query(pd, dnnl_query_dst_md, 0);
-    GRAFT_CHECK(graft_program_input(env, kernel, LEFT, &forms->left,
-                                    graft_program_query(pd, dnnl_query_src_md, 0),
-                                    &args[0].operand));
-    GRAFT_CHECK(graft_program_input(env, kernel, RIGHT, &forms->right,
-                                    graft_program_query(pd, dnnl_query_weights_md, 0),
-                                    &args[1].operand));
+    GRAFT_PASS(graft_program_input(env, kernel, LEFT, &forms->left,
+                                   graft_program_query(pd, dnnl_query_src_md, 0),
+                                   &args[0].operand));
+    GRAFT_PASS(graft_program_input(env, kernel, RIGHT, &forms->right,
+                                   graft_program_query(pd, dnnl_query_weights_md, 0),
+                                   &args[1].operand));
     args[2].operand = graft_program_output(kernel, &forms->out, out);
     if (kernel->signature.op == GRAFT_OP_matmul_bias) {
         args[count].arg = DNNL_ARG_BIAS;
-        GRAFT_CHECK(graft_program_input(env, kernel, BIAS, &forms->bias, &forms->bias,
-                                        &args[count].operand));
+        GRAFT_PASS(graft_program_input(env, kernel, BIAS, &forms->bias, &forms->bias,
+                                       &args[count].operand));
         count++;
     }
-    GRAFT_CHECK(graft_program_stage(env, kernel, pd, args, count));
-    GRAFT_CHECK(graft_program_deliver(env, kernel, &forms->out, args[2].operand));
-done:
-    return status;
+    GRAFT_PASS(graft_program_stage(env, kernel, pd, args, count));
+    return graft_program_deliver(env, kernel, &forms->out, args[2].operand);
 }
 
 static graft_status open_product(graft_env *env, graft_kernel *kernel, const char *family,

@@ -24,7 +24,6 @@ static void describe_transposed(const graft_kernel *kernel, dnnl_memory_desc_t *
 
 graft_status graft_cpu_open_reorder(graft_env *env, graft_kernel *kernel, uint32_t variant)
 {
-    graft_status status = GRAFT_OK;
     const graft_signature *s = &kernel->signature;
     dnnl_memory_desc_t have;
     dnnl_memory_desc_t want;
@@ -43,11 +42,9 @@ graft_status graft_cpu_open_reorder(graft_env *env, graft_kernel *kernel, uint32
         graft_program_describe_input(kernel, 0, &have);
     }
     graft_program_describe_output(kernel, 0, &want);
-    GRAFT_CHECK(graft_program_input(env, kernel, 0, &have, &have, &input));
+    GRAFT_PASS(graft_program_input(env, kernel, 0, &have, &have, &input));
     output = graft_program_output(kernel, &want, &want);
-    GRAFT_CHECK(graft_program_reorder(env, kernel, input, output));
-done:
-    return status;
+    return graft_program_reorder(env, kernel, input, output);
 }
 
 /* ------------------------------------------------------------------ concat */
@@ -55,18 +52,15 @@ done:
 static graft_status build_concat(graft_env *env, graft_kernel *kernel,
                                  const dnnl_memory_desc_t forms[3], const_dnnl_primitive_desc_t pd)
 {
-    graft_status status = GRAFT_OK;
     program_arg args[3] = {
         {.arg = DNNL_ARG_MULTIPLE_SRC}, {.arg = DNNL_ARG_MULTIPLE_SRC + 1}, {.arg = DNNL_ARG_DST}};
     for (uint32_t k = 0; k < 2; k++) {
         dnnl_memory_desc_t have;
         graft_program_describe_input(kernel, k, &have);
-        GRAFT_CHECK(graft_program_input(env, kernel, k, &have, &forms[k], &args[k].operand));
+        GRAFT_PASS(graft_program_input(env, kernel, k, &have, &forms[k], &args[k].operand));
     }
     args[2].operand = graft_program_output(kernel, &forms[2], &forms[2]);
-    GRAFT_CHECK(graft_program_stage(env, kernel, pd, args, 3));
-done:
-    return status;
+    return graft_program_stage(env, kernel, pd, args, 3);
 }
 
 graft_status graft_cpu_open_concat(graft_env *env, graft_kernel *kernel, uint32_t variant)

@@ -29,7 +29,6 @@ static bool is_row_major(const graft_signature *s)
 static graft_status build_norm(graft_env *env, graft_kernel *kernel, const dnnl_memory_desc_t *form,
                                const_dnnl_primitive_desc_t pd)
 {
-    graft_status status = GRAFT_OK;
     int64_t columns = kernel->signature.inputs[SCALE].dims[0];
     program_arg args[4] = {{.arg = DNNL_ARG_SRC},
                            {.arg = DNNL_ARG_DST},
@@ -37,13 +36,11 @@ static graft_status build_norm(graft_env *env, graft_kernel *kernel, const dnnl_
                            {.arg = DNNL_ARG_SHIFT}};
     dnnl_memory_desc_t row;
     graft_program_describe_dims(1, &columns, false, &row);
-    GRAFT_CHECK(graft_program_input(env, kernel, DATA, form, form, &args[0].operand));
+    GRAFT_PASS(graft_program_input(env, kernel, DATA, form, form, &args[0].operand));
     args[1].operand = graft_program_output(kernel, form, form);
-    GRAFT_CHECK(graft_program_input(env, kernel, SCALE, &row, &row, &args[2].operand));
-    GRAFT_CHECK(graft_program_input(env, kernel, SHIFT, &row, &row, &args[3].operand));
-    GRAFT_CHECK(graft_program_stage(env, kernel, pd, args, 4));
-done:
-    return status;
+    GRAFT_PASS(graft_program_input(env, kernel, SCALE, &row, &row, &args[2].operand));
+    GRAFT_PASS(graft_program_input(env, kernel, SHIFT, &row, &row, &args[3].operand));
+    return graft_program_stage(env, kernel, pd, args, 4);
 }
 
 graft_status graft_cpu_open_layer_norm(graft_env *env, graft_kernel *kernel, uint32_t variant)

@@ -42,7 +42,6 @@ static void fill_filter(const graft_kernel *kernel, const float *given, void *pa
 
 static graft_status build_winograd(graft_env *env, graft_kernel *kernel, const graft_winograd *plan)
 {
-    graft_status status = GRAFT_OK;
     winograd_state *state = calloc(1, sizeof(*state));
     if (state == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a kernel");
@@ -50,11 +49,10 @@ static graft_status build_winograd(graft_env *env, graft_kernel *kernel, const g
     state->plan = *plan;
     kernel->state = state;
     kernel->plain = run_winograd;
-    GRAFT_CHECK(graft_program_packed(env, kernel, FILTER, graft_winograd_filter_count(plan),
-                                     fill_filter, &state->filter));
+    GRAFT_PASS(graft_program_packed(env, kernel, FILTER, graft_winograd_filter_count(plan),
+                                    fill_filter, &state->filter));
     state->work = graft_program_workspace(kernel, graft_winograd_work_bytes(plan) / sizeof(float));
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_cpu_open_plain_winograd(graft_env *env, graft_kernel *kernel, uint32_t variant)

@@ -306,7 +306,6 @@ static uint32_t choose_stride(uint32_t count)
 graft_status graft_cpu_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count,
                                            double part)
 {
-    graft_status status = GRAFT_OK;
     if (kernel->turn_count > 0 || count < 2) {
         return GRAFT_OK;
     }
@@ -316,20 +315,19 @@ graft_status graft_cpu_kernel_copy_weights(graft_env *env, graft_kernel *kernel,
         const program_operand *operand = &kernel->operands[i];
         const program_copies copies = {.is_operand = true, .number = (uint8_t)i};
         if (operand->role == ROLE_FIXED && is_read(kernel, i)) {
-            GRAFT_CHECK(add_copies(env, kernel, copies, operand->data,
-                                   dnnl_memory_desc_get_size(&operand->desc), part));
+            GRAFT_PASS(add_copies(env, kernel, copies, operand->data,
+                                  dnnl_memory_desc_get_size(&operand->desc), part));
         }
     }
     for (uint32_t k = 0; k < kernel->signature.input_count; k++) {
         const program_copies copies = {.number = (uint8_t)k};
         if (is_read_plainly(kernel, k)) {
-            GRAFT_CHECK(add_copies(env, kernel, copies, kernel->constants[k],
-                                   (size_t)graft_shape_bytes(&kernel->signature.inputs[k]), part));
+            GRAFT_PASS(add_copies(env, kernel, copies, kernel->constants[k],
+                                  (size_t)graft_shape_bytes(&kernel->signature.inputs[k]), part));
         }
     }
     place_copies(kernel);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 void graft_cpu_kernel_turn(graft_kernel *kernel)

@@ -398,17 +398,15 @@ void graft_program_release(graft_device *device, program_pack *pack)
 static graft_status pack_constant(graft_env *env, graft_kernel *kernel, uint32_t k,
                                   const pack_form *form, uint32_t *operand)
 {
-    graft_status status = GRAFT_OK;
     program_pack *pack = NULL;
     if (dnnl_memory_desc_equal(form->have, form->want) != 0) {
         *operand = add_fixed(kernel, form->have, k, drop_const(kernel->constants[k]));
         return GRAFT_OK;
     }
-    GRAFT_CHECK(obtain_pack(env, kernel, k, form, &pack));
+    GRAFT_PASS(obtain_pack(env, kernel, k, form, &pack));
     *operand = add_fixed(kernel, form->want, k, pack->data);
     kernel->operands[*operand].pack = pack;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static void describe_floats(size_t count, dnnl_memory_desc_t *desc)
@@ -444,7 +442,6 @@ graft_status graft_program_input(graft_env *env, graft_kernel *kernel, uint32_t 
                                  const dnnl_memory_desc_t *have, const dnnl_memory_desc_t *want,
                                  uint32_t *operand)
 {
-    graft_status status = GRAFT_OK;
     if (((uint32_t)kernel->signature.const_mask >> k & 1u) != 0) {
         const pack_form form = {.have = have, .want = want};
         return pack_constant(env, kernel, k, &form, operand);
@@ -453,10 +450,9 @@ graft_status graft_program_input(graft_env *env, graft_kernel *kernel, uint32_t 
     *operand = given;
     if (dnnl_memory_desc_equal(have, want) == 0) {
         *operand = add_operand(kernel, want, ROLE_WORKSPACE, k);
-        GRAFT_CHECK(graft_program_reorder(env, kernel, given, *operand));
+        GRAFT_PASS(graft_program_reorder(env, kernel, given, *operand));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 uint32_t graft_program_output(graft_kernel *kernel, const dnnl_memory_desc_t *have,
@@ -585,7 +581,6 @@ graft_status graft_program_stage(graft_env *env, graft_kernel *kernel,
                                  const_dnnl_primitive_desc_t pd, const program_arg *args,
                                  uint32_t arg_count)
 {
-    graft_status status = GRAFT_OK;
     assert(kernel->stage_count < PROGRAM_STAGES && arg_count < PROGRAM_ARGS);
     program_stage *stage = &kernel->stages[kernel->stage_count];
     program_arg all[PROGRAM_ARGS];
@@ -598,13 +593,12 @@ graft_status graft_program_stage(graft_env *env, graft_kernel *kernel,
             .operand = add_operand(kernel, scratch, ROLE_WORKSPACE, 0),
         };
     }
-    GRAFT_CHECK(obtain_primitive(env, kernel, pd, all, arg_count, &stage->shared));
+    GRAFT_PASS(obtain_primitive(env, kernel, pd, all, arg_count, &stage->shared));
     kernel->stage_count++;
     for (uint32_t i = 0; i < arg_count; i++) {
         stage->operands[i] = (uint8_t)all[i].operand;
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_program_reorder(graft_env *env, graft_kernel *kernel, uint32_t from, uint32_t to)

@@ -127,12 +127,11 @@ static graft_status check_driver(graft_env *env)
 
 static graft_status name_gpu(graft_env *env, graft_device *device)
 {
-    graft_status status = GRAFT_OK;
     struct cudaDeviceProp properties;
     int driver = 0;
     int runtime = 0;
-    GRAFT_CHECK(cuda_status(env, cudaGetDeviceProperties(&properties, device->gpu),
-                            "reading a GPU's properties"));
+    GRAFT_PASS(cuda_status(env, cudaGetDeviceProperties(&properties, device->gpu),
+                           "reading a GPU's properties"));
     (void)cudaDriverGetVersion(&driver);
     (void)cudaRuntimeGetVersion(&runtime);
     device->cache_bytes = properties.l2CacheSize > 0 ? (size_t)properties.l2CacheSize : 0;
@@ -145,8 +144,7 @@ static graft_status name_gpu(graft_env *env, graft_device *device)
     (void)snprintf(device->head.library, sizeof(device->head.library),
                    "cuDNN %zu.%zu.%zu, CUDA %d.%d, kernels %d", cudnn / 10000, cudnn / 100 % 100,
                    cudnn % 100, runtime / 1000, runtime % 1000 / 10, CUDA_KERNELS_VERSION);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status start_gpu(graft_env *env, graft_device *device)
@@ -231,17 +229,15 @@ graft_status cuda_device_open(graft_env *env, const char *text, uint32_t thread_
 graft_status cuda_device_planner(graft_env *env, graft_device *device, uint32_t i,
                                  const cudnn_target **target)
 {
-    graft_status status = GRAFT_OK;
     cudnn_target *planner = &device->planners[i];
     planner->type = device->target.type;
     planner->device = device->target.device;
     if (!device->is_described && planner->handle == NULL) {
-        GRAFT_CHECK(cuda_status(env, cudaSetDevice(device->gpu), "choosing the GPU"));
-        GRAFT_CHECK(cudnn_status(env, cudnnCreate(&planner->handle), "starting"));
+        GRAFT_PASS(cuda_status(env, cudaSetDevice(device->gpu), "choosing the GPU"));
+        GRAFT_PASS(cudnn_status(env, cudnnCreate(&planner->handle), "starting"));
     }
     *target = planner;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 void cuda_device_close(graft_device *device)
@@ -282,27 +278,25 @@ static graft_status refuse_described(graft_env *env, const graft_device *device)
 
 graft_status cuda_device_allocate(graft_env *env, graft_device *device, size_t bytes, void **memory)
 {
-    graft_status status = GRAFT_OK;
     size_t size = bytes > 0 ? bytes : 1;
     void *allocated = NULL;
     if (device->is_described) {
         return refuse_described(env, device);
     }
-    GRAFT_CHECK(cuda_status(env, cudaSetDevice(device->gpu), "choosing the GPU"));
+    GRAFT_PASS(cuda_status(env, cudaSetDevice(device->gpu), "choosing the GPU"));
     cudaError_t result = cudaMalloc(&allocated, size);
     if (result == cudaErrorMemoryAllocation) {
         (void)cudaGetLastError();
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left on the GPU for %zu bytes", bytes);
     }
-    GRAFT_CHECK(cuda_status(env, result, "allocating memory"));
+    GRAFT_PASS(cuda_status(env, result, "allocating memory"));
     result = cudaMemsetAsync(allocated, 0, size, device->stream);
     if (result != cudaSuccess) {
         (void)cudaFree(allocated);
     }
-    GRAFT_CHECK(cuda_status(env, result, "clearing memory"));
+    GRAFT_PASS(cuda_status(env, result, "clearing memory"));
     *memory = allocated;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 void cuda_device_release(graft_device *device, void *memory)
@@ -316,13 +310,10 @@ void cuda_device_release(graft_device *device, void *memory)
 static graft_status copy_in(graft_env *env, graft_device *device, void *to, const void *from,
                             size_t bytes)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(
-        cuda_status(env, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, device->stream),
-                    "copying to the GPU"));
-    GRAFT_CHECK(cuda_device_wait(env, device, "copying to the GPU"));
-done:
-    return status;
+    GRAFT_PASS(cuda_status(env,
+                           cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, device->stream),
+                           "copying to the GPU"));
+    return cuda_device_wait(env, device, "copying to the GPU");
 }
 
 graft_status cuda_device_write(graft_env *env, graft_device *device, void *to, const float *from,
@@ -347,22 +338,20 @@ graft_status cuda_device_write(graft_env *env, graft_device *device, void *to, c
 graft_status cuda_device_read(graft_env *env, graft_device *device, float *to, const void *from,
                               size_t count)
 {
-    graft_status status = GRAFT_OK;
     cuda_type type = device->target.type;
     size_t size = cuda_type_bytes(type);
     /* Halves are read to the end of the array and spread from its beginning. */
     char *place = (char *)to + (sizeof(float) - size) * count;
-    GRAFT_CHECK(cuda_status(
+    GRAFT_PASS(cuda_status(
         env, cudaMemcpyAsync(place, from, size * count, cudaMemcpyDeviceToHost, device->stream),
         "copying from the GPU"));
-    GRAFT_CHECK(cuda_device_wait(env, device, "copying from the GPU"));
+    GRAFT_PASS(cuda_device_wait(env, device, "copying from the GPU"));
     for (size_t i = 0; i < count && size < sizeof(float); i++) {
         uint16_t half;
         memcpy(&half, place + i * size, sizeof(half));
         to[i] = cuda_from_bits(type, half);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status cuda_device_wait(graft_env *env, graft_device *device, const char *what)
@@ -470,12 +459,10 @@ void cuda_pack_release(graft_device *device, cuda_pack *pack)
 
 static graft_status run_times(graft_env *env, graft_device_body body, void *context, uint32_t runs)
 {
-    graft_status status = GRAFT_OK;
     for (uint32_t i = 0; i < runs; i++) {
-        GRAFT_CHECK(body(env, context));
+        GRAFT_PASS(body(env, context));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* The capture ends whatever happens within it. An engine that cannot be captured is no candidate.
@@ -537,16 +524,14 @@ done:
 
 static graft_status launch(graft_env *env, const cuda_replay *replay, uint32_t times)
 {
-    graft_status status = GRAFT_OK;
     if (replay->exec == NULL) {
         return run_times(env, replay->body, replay->context, times);
     }
     for (uint32_t i = 0; i < times; i++) {
-        GRAFT_CHECK(cuda_status(env, cudaGraphLaunch(replay->exec, replay->device->stream),
-                                "replaying a graph"));
+        GRAFT_PASS(cuda_status(env, cudaGraphLaunch(replay->exec, replay->device->stream),
+                               "replaying a graph"));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status cuda_replay_time(graft_env *env, const cuda_replay *replay, uint32_t runs, double *ns)

@@ -185,17 +185,15 @@ static const char *match_family(const cuda_family *family, const char *name)
 
 static graft_status plan_kernel(graft_env *env, graft_kernel *k, const char *engine)
 {
-    graft_status status = GRAFT_OK;
     size_t bytes = 0;
     if (!k->has_graph) {
         return GRAFT_OK;
     }
     const cudnn_target *target = k->target == NULL ? &k->device->target : k->target;
-    GRAFT_CHECK(cuda_recipe_plan(env, k->recipe, target, engine, &k->plan, &bytes));
+    GRAFT_PASS(cuda_recipe_plan(env, k->recipe, target, engine, &k->plan, &bytes));
     k->plan_offset = round_up(k->workspace_bytes);
     k->workspace_bytes = k->plan_offset + bytes;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status open_family(graft_env *env, graft_device *device, const wanted_kernel *wanted,
@@ -249,10 +247,9 @@ graft_status cuda_kernel_open(graft_env *env, graft_device *device,
 graft_status cuda_kernel_plan_all(graft_env *env, graft_device *device, const cudnn_target *target,
                                   const graft_signature *signature)
 {
-    graft_status status = GRAFT_OK;
     graft_kernel_name names[GRAFT_KERNEL_MOST];
     uint32_t count = 0;
-    GRAFT_CHECK(list_names(env, device, target, signature, names, &count));
+    GRAFT_PASS(list_names(env, device, target, signature, names, &count));
     for (uint32_t i = 0; i < count && !graft_interrupted(); i++) {
         const wanted_kernel wanted = {
             .signature = signature, .name = names[i].text, .target = target};
@@ -262,8 +259,7 @@ graft_status cuda_kernel_plan_all(graft_env *env, graft_device *device, const cu
         }
         graft_env_clear(env); /* Who asks for it is told. */
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 const char *cuda_kernel_name_of(const graft_kernel *kernel) { return kernel->name; }
@@ -288,25 +284,22 @@ uint64_t cuda_kernel_pack_ns(const graft_kernel *kernel) { return kernel->pack_n
 
 static graft_status copy_operand(graft_env *env, graft_kernel *k, kernel_operand *operand)
 {
-    graft_status status = GRAFT_OK;
     size_t step = round_up(operand->bytes);
-    GRAFT_CHECK(cuda_device_allocate(env, k->device, step * (k->turn_count - 1), &operand->copies));
+    GRAFT_PASS(cuda_device_allocate(env, k->device, step * (k->turn_count - 1), &operand->copies));
     for (uint32_t t = 0; t + 1 < k->turn_count; t++) {
-        GRAFT_CHECK(cuda_status(env,
-                                cudaMemcpyAsync((char *)operand->copies + step * t,
-                                                operand->pack->data, operand->bytes,
-                                                cudaMemcpyDeviceToDevice, k->device->stream),
-                                "copying weights"));
+        GRAFT_PASS(cuda_status(env,
+                               cudaMemcpyAsync((char *)operand->copies + step * t,
+                                               operand->pack->data, operand->bytes,
+                                               cudaMemcpyDeviceToDevice, k->device->stream),
+                               "copying weights"));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Copies are whole here. */
 graft_status cuda_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count,
                                       double part)
 {
-    graft_status status = GRAFT_OK;
     (void)part;
     if (kernel->turn_count > 0 || count < 2) {
         return GRAFT_OK;
@@ -314,11 +307,10 @@ graft_status cuda_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint
     kernel->turn_count = count < TURNS_MOST ? count : TURNS_MOST;
     for (uint32_t i = 0; i < kernel->operand_count; i++) {
         if (kernel->operands[i].pack != NULL && kernel->operands[i].bytes >= CUDA_LEAST_COPIED) {
-            GRAFT_CHECK(copy_operand(env, kernel, &kernel->operands[i]));
+            GRAFT_PASS(copy_operand(env, kernel, &kernel->operands[i]));
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 uint32_t cuda_kernel_turns(size_t bytes, size_t cache_bytes)
@@ -358,7 +350,6 @@ static void *drop_const(const float *data)
 static graft_status bind_plan(graft_env *env, graft_kernel *k, const kernel_stage *stage,
                               void *workspace)
 {
-    graft_status status = GRAFT_OK;
     uint32_t turns = k->turn_count > 0 ? k->turn_count : 1;
     int64_t uids[STAGE_OPERANDS];
     void *pointers[STAGE_OPERANDS];
@@ -371,17 +362,15 @@ static graft_status bind_plan(graft_env *env, graft_kernel *k, const kernel_stag
             (void)cudnnBackendDestroyDescriptor(k->variants[t]);
             k->variants[t] = NULL;
         }
-        GRAFT_CHECK(cudnn_variant_pack(env, stage->operand_count, uids, pointers,
-                                       (char *)workspace + k->plan_offset, &k->variants[t]));
+        GRAFT_PASS(cudnn_variant_pack(env, stage->operand_count, uids, pointers,
+                                      (char *)workspace + k->plan_offset, &k->variants[t]));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status cuda_kernel_bind(graft_env *env, graft_kernel *kernel, const float *const *inputs,
                               float *const *outputs, void *workspace)
 {
-    graft_status status = GRAFT_OK;
     if (kernel->dry) {
         return refuse(env, kernel->device, &kernel->signature, "memory for the operands");
     }
@@ -396,11 +385,10 @@ graft_status cuda_kernel_bind(graft_env *env, graft_kernel *kernel, const float 
     }
     for (uint32_t i = 0; i < kernel->stage_count; i++) {
         if (kernel->stages[i].kind == STAGE_PLAN) {
-            GRAFT_CHECK(bind_plan(env, kernel, &kernel->stages[i], workspace));
+            GRAFT_PASS(bind_plan(env, kernel, &kernel->stages[i], workspace));
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------ running */

@@ -46,17 +46,15 @@ static bool is_const(const graft_kernel *k, uint32_t slot)
 static graft_status add_fixed(graft_env *env, graft_kernel *k, uint32_t slot, bool nhwc,
                               uint32_t *operand)
 {
-    graft_status status = GRAFT_OK;
     const graft_shape *shape = &k->signature.inputs[slot];
     *operand = add_operand(k, ROLE_FIXED, slot, bytes_of(k, shape));
     if (!k->dry) {
-        GRAFT_CHECK(cuda_pack_obtain(env, k->device, k->constants[slot],
-                                     (size_t)graft_shape_elements(shape), nhwc ? shape : NULL,
-                                     &k->operands[*operand].pack));
+        GRAFT_PASS(cuda_pack_obtain(env, k->device, k->constants[slot],
+                                    (size_t)graft_shape_elements(shape), nhwc ? shape : NULL,
+                                    &k->operands[*operand].pack));
         k->packed_bytes += k->operands[*operand].bytes;
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status add_input(graft_env *env, graft_kernel *k, uint32_t slot, uint32_t *operand)
@@ -193,7 +191,6 @@ static bool is_fused(const graft_signature *s)
 
 static graft_status find_epilogue(graft_env *env, graft_kernel *k, epilogue *e)
 {
-    graft_status status = GRAFT_OK;
     const graft_signature *s = &k->signature;
     bool matmul = s->op == GRAFT_OP_matmul_bias;
     *e = (epilogue){.bias = UINT32_MAX,
@@ -205,12 +202,11 @@ static graft_status find_epilogue(graft_env *env, graft_kernel *k, epilogue *e)
     }
     e->activation =
         s->attrs[matmul ? GRAFT_ATTR_matmul_bias_activation : GRAFT_ATTR_conv_bias_activation];
-    GRAFT_CHECK(add_input(env, k, 2, &e->bias));
+    GRAFT_PASS(add_input(env, k, 2, &e->bias));
     if (s->op == GRAFT_OP_conv_bias_add) {
-        GRAFT_CHECK(add_input(env, k, 3, &e->residual));
+        GRAFT_PASS(add_input(env, k, 3, &e->residual));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static void add_activation(graft_kernel *k, int32_t activation, cudnnBackendDescriptor_t x,
@@ -738,10 +734,9 @@ static graft_status add_heads(graft_env *env, graft_kernel *k, uint32_t slot, ui
         {{0, 1, 2, 3}, {0, 1, 3, 2}, {0, 1, 2, 3}},
         {{0, 2, 1, 3}, {0, 2, 3, 1}, {0, 2, 1, 3}}
     };
-    graft_status status = GRAFT_OK;
     uint32_t given = (uint32_t)k->signature.attrs[1] >> slot & 1U;
     graft_shape shape = k->signature.inputs[slot];
-    GRAFT_CHECK(add_input(env, k, slot, operand));
+    GRAFT_PASS(add_input(env, k, slot, operand));
     if (slot == 1 && given == 0) {
         graft_signature s = {.op = GRAFT_OP_transpose, .input_count = 1, .output_count = 1};
         cuda_job job;
@@ -756,8 +751,7 @@ static graft_status add_heads(graft_env *env, graft_kernel *k, uint32_t slot, ui
         *operand = copy;
     }
     *tensor = describe_heads(&shape, axes[given][slot]);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* One operation of the graph of an attention, to a tensor between operations. */
@@ -840,7 +834,6 @@ done:
 
 static graft_status lower_own(graft_env *env, graft_kernel *k)
 {
-    graft_status status = GRAFT_OK;
     const graft_signature *s = &k->signature;
     uint32_t operands[GRAFT_MAX_INPUTS] = {0};
     epilogue e;
@@ -850,9 +843,9 @@ static graft_status lower_own(graft_env *env, graft_kernel *k)
     }
     uint32_t inputs = is_fused(s) ? 2 : s->input_count;
     for (uint32_t i = 0; i < inputs; i++) {
-        GRAFT_CHECK(add_input(env, k, i, &operands[i]));
+        GRAFT_PASS(add_input(env, k, i, &operands[i]));
     }
-    GRAFT_CHECK(find_epilogue(env, k, &e));
+    GRAFT_PASS(find_epilogue(env, k, &e));
     uint32_t output = add_output(k, 0);
     uint32_t place = is_fused(s) ? add_product_place(k, output) : output;
     kernel_stage *stage = add_job(k, &job);
@@ -866,8 +859,7 @@ static graft_status lower_own(graft_env *env, graft_kernel *k)
     if (is_fused(s)) {
         add_finish(k, &e, place, output);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------ families */

@@ -74,22 +74,20 @@ static void fill_numbers(const graft_signature *s, uint32_t k, float *data, size
 
 static graft_status allocate_operands(trial *t)
 {
-    graft_status status = GRAFT_OK;
     const graft_signature *s = t->signature;
     uint32_t size = cuda_type_bytes(t->device->target.type);
     for (uint32_t k = 0; k < s->input_count; k++) {
         size_t count = (size_t)graft_shape_elements(&s->inputs[k]);
         t->host[k] = GRAFT_NEW(t->env->scratch, float, count);
         fill_numbers(s, k, t->host[k], count);
-        GRAFT_CHECK(cuda_device_allocate(t->env, t->device, count * size, &t->in[k]));
-        GRAFT_CHECK(cuda_device_write(t->env, t->device, t->in[k], t->host[k], count));
+        GRAFT_PASS(cuda_device_allocate(t->env, t->device, count * size, &t->in[k]));
+        GRAFT_PASS(cuda_device_write(t->env, t->device, t->in[k], t->host[k], count));
     }
     for (uint32_t k = 0; k < s->output_count; k++) {
         size_t count = (size_t)graft_shape_elements(&t->outputs[k]);
-        GRAFT_CHECK(cuda_device_allocate(t->env, t->device, count * size, &t->out[k]));
+        GRAFT_PASS(cuda_device_allocate(t->env, t->device, count * size, &t->out[k]));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static uint32_t count_copies(const trial *t)
@@ -206,10 +204,9 @@ static graft_status allocate_workspace(trial *t)
 
 static graft_status bind_contestants(trial *t)
 {
-    graft_status status = GRAFT_OK;
     const float *inputs[GRAFT_MAX_INPUTS] = {NULL};
     float *outputs[GRAFT_MAX_OUTPUTS] = {NULL};
-    GRAFT_CHECK(allocate_workspace(t));
+    GRAFT_PASS(allocate_workspace(t));
     for (uint32_t k = 0; k < t->signature->input_count; k++) {
         inputs[k] = t->in[k];
     }
@@ -218,11 +215,10 @@ static graft_status bind_contestants(trial *t)
     }
     inputs[3] = t->signature->in_place != 0 ? outputs[0] : inputs[3];
     for (uint32_t i = 0; i < t->count; i++) {
-        GRAFT_CHECK(
+        GRAFT_PASS(
             cuda_kernel_bind(t->env, t->contestants[i].kernel, inputs, outputs, t->workspace));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static void close_trial(trial *t)
@@ -244,55 +240,49 @@ static void close_trial(trial *t)
 /* All bits set are a NaN in every type. A residual in place is given anew. */
 static graft_status poison(trial *t)
 {
-    graft_status status = GRAFT_OK;
     for (uint32_t k = 0; k < t->signature->output_count; k++) {
         size_t count = (size_t)graft_shape_elements(&t->outputs[k]);
-        GRAFT_CHECK(cuda_status(t->env,
-                                cudaMemsetAsync(t->out[k], 0xff,
-                                                count * cuda_type_bytes(t->device->target.type),
-                                                t->device->stream),
-                                "poisoning an output"));
+        GRAFT_PASS(cuda_status(t->env,
+                               cudaMemsetAsync(t->out[k], 0xff,
+                                               count * cuda_type_bytes(t->device->target.type),
+                                               t->device->stream),
+                               "poisoning an output"));
         if (t->signature->in_place != 0) {
-            GRAFT_CHECK(cuda_device_write(t->env, t->device, t->out[k], t->host[3], count));
+            GRAFT_PASS(cuda_device_write(t->env, t->device, t->out[k], t->host[3], count));
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Runs it alone and waits for it; `ns` by the clock on the wall. */
 static graft_status run_once(trial *t, graft_kernel *kernel, double *ns)
 {
-    graft_status status = GRAFT_OK;
     const uint64_t start_ns = graft_cost_clock_ns(WALL_CLOCK);
-    GRAFT_CHECK(cuda_kernel_run(t->env, kernel));
-    GRAFT_CHECK(cuda_device_wait(t->env, t->device, cuda_kernel_name_of(kernel)));
+    GRAFT_PASS(cuda_kernel_run(t->env, kernel));
+    GRAFT_PASS(cuda_device_wait(t->env, t->device, cuda_kernel_name_of(kernel)));
     *ns = (double)(graft_cost_clock_ns(WALL_CLOCK) - start_ns);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Against the float reference as far as that goes, and whole against the first that passed it.
  * `*first_ns`: how long the run took by the wall clock. */
 static graft_status check_result(trial *t, contestant *c, bool *wrong, double *first_ns)
 {
-    graft_status status = GRAFT_OK;
     float *got[GRAFT_MAX_OUTPUTS] = {NULL};
     *wrong = false;
-    GRAFT_CHECK(poison(t));
-    GRAFT_CHECK(run_once(t, c->kernel, first_ns));
+    GRAFT_PASS(poison(t));
+    GRAFT_PASS(run_once(t, c->kernel, first_ns));
     for (uint32_t k = 0; k < t->signature->output_count; k++) {
         size_t count = (size_t)graft_shape_elements(&t->outputs[k]);
         got[k] = GRAFT_NEW(t->env->scratch, float, count);
-        GRAFT_CHECK(cuda_device_read(t->env, t->device, got[k], t->out[k], count));
+        GRAFT_PASS(cuda_device_read(t->env, t->device, got[k], t->out[k], count));
         *wrong = *wrong || !cuda_arbiter_agrees(&t->arbiter, k, got[k]) ||
                  (t->expected[k] != NULL && !cuda_results_agree(got[k], t->expected[k], count));
     }
     if (!*wrong && t->expected[0] == NULL) {
         memcpy(t->expected, got, sizeof(t->expected));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status run_contestant(graft_env *env, void *context)
@@ -311,40 +301,33 @@ static uint32_t count_runs(double batch_ns, double run_ns)
 /* First sight: correct, and about how fast when nothing is cold. */
 static graft_status glance(trial *t, contestant *c)
 {
-    graft_status status = GRAFT_OK;
     bool wrong = false;
     double once_ns = 0.0;
     bool is_alone = t->expected[0] == NULL;
     graft_log(t->env, 2, "first run: %s", cuda_kernel_name_of(c->kernel)); /* It may never end. */
-    GRAFT_CHECK(check_result(t, c, &wrong, &once_ns));
+    GRAFT_PASS(check_result(t, c, &wrong, &once_ns));
     if (wrong) {
         return GRAFT_FAIL(t->env, GRAFT_UNSUPPORTED, "%s gives wrong results",
                           cuda_kernel_name_of(c->kernel));
     }
     if (once_ns > run_ns_most && !is_alone) {
-        GRAFT_CHECK(run_once(t, c->kernel, &once_ns));
+        GRAFT_PASS(run_once(t, c->kernel, &once_ns));
     }
     if (once_ns > run_ns_most && !is_alone) {
         return GRAFT_FAIL(t->env, GRAFT_UNSUPPORTED, "%s takes %.1f s to run once",
                           cuda_kernel_name_of(c->kernel), once_ns / 1e9);
     }
-    GRAFT_CHECK(
-        cuda_device_time(t->env, t->device, run_contestant, c->kernel, GLANCES, &c->run_ns));
-done:
-    return status;
+    return cuda_device_time(t->env, t->device, run_contestant, c->kernel, GLANCES, &c->run_ns);
 }
 
 /* Captures a batch, in which each copy of the weights is read once, and replays it. */
 static graft_status look(trial *t, contestant *c)
 {
-    graft_status status = GRAFT_OK;
     uint32_t runs = count_runs(t->batch_ns, c->run_ns);
     uint32_t turns = cuda_kernel_turn_count(c->kernel);
-    GRAFT_CHECK(cuda_replay_open(t->env, t->device, run_contestant, c->kernel,
-                                 runs < turns ? turns : runs, &c->replay));
-    GRAFT_CHECK(cuda_replay_time(t->env, &c->replay, 1, &c->run_ns));
-done:
-    return status;
+    GRAFT_PASS(cuda_replay_open(t->env, t->device, run_contestant, c->kernel,
+                                runs < turns ? turns : runs, &c->replay));
+    return cuda_replay_time(t->env, &c->replay, 1, &c->run_ns);
 }
 
 /* Lets each through a test; those that fail, and those that are slower than the best by more than
@@ -378,19 +361,18 @@ done:
 
 static graft_status run_rounds(trial *t, const graft_measure_options *options)
 {
-    graft_status status = GRAFT_OK;
     double thrown_away = 0.0;
     for (uint32_t i = 0; i < t->count; i++) {
         t->contestants[i].samples = GRAFT_NEW(t->env->scratch, double, options->rounds);
     }
     contestant *first = &t->contestants[0];
-    GRAFT_CHECK(
+    GRAFT_PASS(
         cuda_replay_time(t->env, &first->replay, count_runs(warm_ns, first->run_ns), &thrown_away));
     for (uint32_t round = 0; round < options->rounds; round++) {
         for (uint32_t i = 0; i < t->count; i++) {
             contestant *c = &t->contestants[(i + round) % t->count];
             double ns = 0.0;
-            GRAFT_CHECK(
+            GRAFT_PASS(
                 cuda_replay_time(t->env, &c->replay, count_runs(t->batch_ns, c->run_ns), &ns));
             c->samples[c->sample_count++] = ns;
             c->run_ns = fmin(c->run_ns, ns);
@@ -399,8 +381,7 @@ static graft_status run_rounds(trial *t, const graft_measure_options *options)
             return GRAFT_FAIL(t->env, GRAFT_INTERRUPTED, "interrupted while measuring");
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* An entry without rounds stays one without: there is never a cost of 0. */

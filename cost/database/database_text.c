@@ -138,9 +138,8 @@ static bool read_escape(reader *r, char *c)
 /* A quoted text, into scratch memory. */
 static graft_status read_text(reader *r, const char **text)
 {
-    graft_status status = GRAFT_OK;
     graft_buffer out = {.arena = r->env->scratch};
-    GRAFT_CHECK(expect(r, "\""));
+    GRAFT_PASS(expect(r, "\""));
     graft_buffer_append(&out, "", 0);
     while (*r->at != '"') {
         char c = *r->at++;
@@ -151,8 +150,7 @@ static graft_status read_text(reader *r, const char **text)
     }
     r->at++;
     *text = out.data == NULL ? "" : out.data;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status read_time(reader *r, bool positive, double *value)
@@ -255,14 +253,11 @@ static graft_status read_checksum(reader *r, uint64_t *checksum)
 
 static graft_status read_last_line(reader *r, uint32_t *count, uint64_t *checksum)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(expect(r, "{\"entries\":"));
-    GRAFT_CHECK(read_count(r, count));
-    GRAFT_CHECK(expect(r, ",\"xxh3\":\""));
-    GRAFT_CHECK(read_checksum(r, checksum));
-    GRAFT_CHECK(expect(r, "\"}\n"));
-done:
-    return status;
+    GRAFT_PASS(expect(r, "{\"entries\":"));
+    GRAFT_PASS(read_count(r, count));
+    GRAFT_PASS(expect(r, ",\"xxh3\":\""));
+    GRAFT_PASS(read_checksum(r, checksum));
+    return expect(r, "\"}\n");
 }
 
 /* The last line is whole and its checksum is that of what stands before it. */

@@ -710,7 +710,6 @@ static graft_status read_op(reader *r, graft_signature *s)
 
 static graft_status read_attrs(reader *r, graft_signature *s)
 {
-    graft_status status = GRAFT_OK;
     if (!take(r, "(")) {
         return fail_at(r, "'('");
     }
@@ -719,13 +718,12 @@ static graft_status read_attrs(reader *r, graft_signature *s)
         if ((i > 0 && !take(r, ", ")) || !take_word(r, info->name) || !take(r, "=")) {
             return fail_at(r, info->name);
         }
-        GRAFT_CHECK(read_number(r, info->kind == GRAFT_ATTR_FLOAT, &s->attrs[i]));
+        GRAFT_PASS(read_number(r, info->kind == GRAFT_ATTR_FLOAT, &s->attrs[i]));
     }
     if (!take(r, ")")) {
         return fail_at(r, "')'");
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status read_layout(reader *r, uint8_t *layout)
@@ -741,7 +739,6 @@ static graft_status read_layout(reader *r, uint8_t *layout)
 
 static graft_status read_operand(reader *r, graft_signature *s, uint32_t k)
 {
-    graft_status status = GRAFT_OK;
     graft_shape *shape = &s->inputs[k];
     uint32_t type = 0;
     while (type < TYPE_COUNT && !take(r, types[type].opening)) {
@@ -755,7 +752,7 @@ static graft_status read_operand(reader *r, graft_signature *s, uint32_t k)
         if (shape->rank == GRAFT_MAX_RANK || (shape->rank > 0 && !take(r, ","))) {
             return fail_at(r, "']'");
         }
-        GRAFT_CHECK(read_number(r, false, &shape->dims[shape->rank]));
+        GRAFT_PASS(read_number(r, false, &shape->dims[shape->rank]));
         if (shape->dims[shape->rank++] < 1) {
             return fail_at(r, "a size of at least 1");
         }
@@ -763,17 +760,15 @@ static graft_status read_operand(reader *r, graft_signature *s, uint32_t k)
     if (take(r, "@const")) {
         s->const_mask = (uint8_t)(s->const_mask | 1u << k);
     } else if (take(r, "@")) {
-        GRAFT_CHECK(read_layout(r, &s->in_layouts[k]));
+        GRAFT_PASS(read_layout(r, &s->in_layouts[k]));
     } else {
         return fail_at(r, "'@'");
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status read_outputs(reader *r, graft_signature *s)
 {
-    graft_status status = GRAFT_OK;
     if (!take(r, " ->")) {
         return fail_at(r, "' ->'");
     }
@@ -781,7 +776,7 @@ static graft_status read_outputs(reader *r, graft_signature *s)
         if (!take(r, " ")) {
             return fail_at(r, "a layout");
         }
-        GRAFT_CHECK(read_layout(r, &s->out_layouts[k]));
+        GRAFT_PASS(read_layout(r, &s->out_layouts[k]));
     }
     s->in_place = take(r, " in-place");
     for (uint32_t i = GRAFT_DISTANCE_COUNT; i-- > 1 && s->distance == 0;) {
@@ -790,8 +785,7 @@ static graft_status read_outputs(reader *r, graft_signature *s)
     if (*r->at != '\0') {
         return fail_at(r, "the end");
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Channels last is a layout of images only, and blocked ones have whole blocks. */

@@ -131,30 +131,27 @@ static ssize_t write_quietly(int descriptor, const char *data, size_t size)
 graft_status graft_child_write(graft_env *env, const graft_child *child, const char *data,
                                size_t size, uint64_t deadline_ns)
 {
-    graft_status status = GRAFT_OK;
     for (size_t done = 0; done < size;) {
-        GRAFT_CHECK(await(env, child->orders, POLLOUT, deadline_ns));
+        GRAFT_PASS(await(env, child->orders, POLLOUT, deadline_ns));
         ssize_t put = write_quietly(child->orders, data + done, size - done);
         if (put < 0 && errno != EAGAIN && errno != EINTR) {
             return GRAFT_FAIL(env, GRAFT_IO, "it has ended");
         }
         done += put > 0 ? (size_t)put : 0;
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_child_read_line(graft_env *env, const graft_child *child, char *line,
                                    size_t most, uint64_t deadline_ns, size_t *size)
 {
-    graft_status status = GRAFT_OK;
     const char *newline = NULL;
     size_t have = 0;
     while (newline == NULL) {
         if (have == most) {
             return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "its answer is longer than %zu bytes", most);
         }
-        GRAFT_CHECK(await(env, child->answers, POLLIN, deadline_ns));
+        GRAFT_PASS(await(env, child->answers, POLLIN, deadline_ns));
         ssize_t got = read(child->answers, line + have, most - have);
         if (got < 0 && errno == EINTR) {
             continue;
@@ -171,8 +168,7 @@ graft_status graft_child_read_line(graft_env *env, const graft_child *child, cha
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "it answers more than one line");
     }
     line[*size] = '\0';
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ----------------------------------------------------------------- ending */

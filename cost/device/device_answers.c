@@ -38,26 +38,24 @@ static const char *copy_refusal(graft_arena *arena, const char *text)
 static graft_status parse_answer(graft_env *env, graft_arena *arena, const graft_answer_line *line,
                                  const char **refusal, const graft_yaml **root)
 {
-    graft_status status = GRAFT_OK;
     int64_t given = 0;
     const char *words = NULL;
     if (line->size < 2 || line->text[0] != '{' || line->text[line->size - 1] != '}') {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s is no JSON object", answer_name);
     }
-    GRAFT_CHECK(graft_yaml_parse(env, arena, answer_name, line->text, line->size, root));
-    GRAFT_CHECK(graft_yaml_integer(env, *root, "id", 0, UINT32_MAX, &given));
+    GRAFT_PASS(graft_yaml_parse(env, arena, answer_name, line->text, line->size, root));
+    GRAFT_PASS(graft_yaml_integer(env, *root, "id", 0, UINT32_MAX, &given));
     if (given != line->id) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s is to question %u", answer_name,
                           (unsigned)given);
     }
     if (graft_yaml_find(*root, "unsupported") != NULL) {
-        GRAFT_CHECK(graft_yaml_text(env, *root, "unsupported", &words));
+        GRAFT_PASS(graft_yaml_text(env, *root, "unsupported", &words));
         *refusal = copy_refusal(arena, words);
     } else {
         *refusal = NULL;
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------- hello */
@@ -65,17 +63,15 @@ done:
 static graft_status read_text(graft_env *env, const graft_yaml *root, const char *key, char *text,
                               size_t bytes)
 {
-    graft_status status = GRAFT_OK;
     const char *value = NULL;
-    GRAFT_CHECK(graft_yaml_text(env, root, key, &value));
+    GRAFT_PASS(graft_yaml_text(env, root, key, &value));
     if (strlen(value) >= bytes || !is_plain(value)) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
                           "%s: '%s' is not 1 to %zu printable ASCII characters without quotes",
                           answer_name, key, bytes - 1);
     }
     memcpy(text, value, strlen(value) + 1);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* The member "operators". Names that Graft does not know are passed over. */
@@ -119,31 +115,29 @@ graft_status graft_answer_read_hello(graft_env *env, graft_arena *arena,
                                      const graft_answer_line *line, const char **refusal,
                                      graft_answer_hello *hello)
 {
-    graft_status status = GRAFT_OK;
     const graft_yaml *root = NULL;
     graft_answer_hello said = {.options = ""};
     int64_t protocol = 0;
     int64_t threads = 0;
-    GRAFT_CHECK(parse_answer(env, arena, line, refusal, &root));
+    GRAFT_PASS(parse_answer(env, arena, line, refusal, &root));
     if (*refusal != NULL) {
         return GRAFT_OK;
     }
-    GRAFT_CHECK(graft_yaml_integer(env, root, "protocol", GRAFT_ANSWER_PROTOCOL,
-                                   GRAFT_ANSWER_PROTOCOL, &protocol));
-    GRAFT_CHECK(read_text(env, root, "name", said.name, sizeof(said.name)));
-    GRAFT_CHECK(read_text(env, root, "version", said.version, sizeof(said.version)));
-    GRAFT_CHECK(read_text(env, root, "hardware", said.hardware, sizeof(said.hardware)));
+    GRAFT_PASS(graft_yaml_integer(env, root, "protocol", GRAFT_ANSWER_PROTOCOL,
+                                  GRAFT_ANSWER_PROTOCOL, &protocol));
+    GRAFT_PASS(read_text(env, root, "name", said.name, sizeof(said.name)));
+    GRAFT_PASS(read_text(env, root, "version", said.version, sizeof(said.version)));
+    GRAFT_PASS(read_text(env, root, "hardware", said.hardware, sizeof(said.hardware)));
     if (graft_yaml_find(root, "options") != NULL) {
-        GRAFT_CHECK(read_text(env, root, "options", said.options, sizeof(said.options)));
+        GRAFT_PASS(read_text(env, root, "options", said.options, sizeof(said.options)));
     }
-    GRAFT_CHECK(graft_yaml_integer(env, root, "threads", 1, THREADS_MOST, &threads));
-    GRAFT_CHECK(graft_yaml_bool(env, root, "times_models", &said.times_models));
-    GRAFT_CHECK(read_operators(env, root, said.has));
-    GRAFT_CHECK(read_fuses(env, root, &said));
+    GRAFT_PASS(graft_yaml_integer(env, root, "threads", 1, THREADS_MOST, &threads));
+    GRAFT_PASS(graft_yaml_bool(env, root, "times_models", &said.times_models));
+    GRAFT_PASS(read_operators(env, root, said.has));
+    GRAFT_PASS(read_fuses(env, root, &said));
     said.threads = (uint32_t)threads;
     *hello = said;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------- times */
@@ -152,23 +146,21 @@ graft_status graft_answer_read_time(graft_env *env, graft_arena *arena,
                                     const graft_answer_line *line, const char **refusal,
                                     graft_answer_time *time)
 {
-    graft_status status = GRAFT_OK;
     const graft_yaml *root = NULL;
     graft_answer_time said = {.rounds = 1};
     int64_t rounds = 1;
-    GRAFT_CHECK(parse_answer(env, arena, line, refusal, &root));
+    GRAFT_PASS(parse_answer(env, arena, line, refusal, &root));
     if (*refusal != NULL) {
         return GRAFT_OK;
     }
-    GRAFT_CHECK(graft_yaml_real(env, root, "median_ns", least_ns, most_ns, &said.median_ns));
-    GRAFT_CHECK(graft_yaml_real(env, root, "spread_ns", 0.0, most_ns, &said.spread_ns));
+    GRAFT_PASS(graft_yaml_real(env, root, "median_ns", least_ns, most_ns, &said.median_ns));
+    GRAFT_PASS(graft_yaml_real(env, root, "spread_ns", 0.0, most_ns, &said.spread_ns));
     if (graft_yaml_find(root, "rounds") != NULL) {
-        GRAFT_CHECK(graft_yaml_integer(env, root, "rounds", 1, ROUNDS_MOST, &rounds));
+        GRAFT_PASS(graft_yaml_integer(env, root, "rounds", 1, ROUNDS_MOST, &rounds));
     }
     said.rounds = (uint32_t)rounds;
     *time = said;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* One number of a list. */
@@ -212,18 +204,16 @@ graft_status graft_answer_read_turns(graft_env *env, graft_arena *arena,
                                      const graft_answer_line *line, const char **refusal,
                                      const graft_answer_turns *turns)
 {
-    graft_status status = GRAFT_OK;
     const graft_yaml *root = NULL;
     const uint32_t rounds = turns->rounds;
     double *read = GRAFT_NEW(arena, double, (size_t)turns->count *rounds);
-    GRAFT_CHECK(parse_answer(env, arena, line, refusal, &root));
+    GRAFT_PASS(parse_answer(env, arena, line, refusal, &root));
     if (*refusal != NULL) {
         return GRAFT_OK;
     }
-    GRAFT_CHECK(read_lists(env, root, turns->count, rounds, read));
+    GRAFT_PASS(read_lists(env, root, turns->count, rounds, read));
     for (uint32_t k = 0; k < turns->count; k++) {
         memcpy(turns->times[k], read + (size_t)k * rounds, rounds * sizeof(read[0]));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }

@@ -462,41 +462,36 @@ static const char *list_inputs(graft_env *env, const graft_model *model)
 static graft_status ask_models(graft_env *env, program_device *d, const graft_device_turns *turns,
                                const char *const *paths, const char **refusal)
 {
-    graft_status status = GRAFT_OK;
     const graft_answer_turns wanted = {turns->count, turns->rounds, turns->times};
     graft_json json;
     size_t size = 0;
-    GRAFT_CHECK(ensure_started(env, d));
+    GRAFT_PASS(ensure_started(env, d));
     begin_question(env, d, "time_models", &json);
     graft_json_strings(&json, "models", paths, turns->count);
     graft_json_raw(&json, "inputs", list_inputs(env, turns->model));
     graft_json_integer(&json, "rounds", turns->rounds);
-    GRAFT_CHECK(ask(env, d, &json, MODELS_SECONDS, &size));
+    GRAFT_PASS(ask(env, d, &json, MODELS_SECONDS, &size));
     const graft_answer_line line = {d->line, size, d->question};
-    GRAFT_CHECK(graft_answer_read_turns(env, env->scratch, &line, refusal, &wanted));
-done:
-    return status;
+    return graft_answer_read_turns(env, env->scratch, &line, refusal, &wanted);
 }
 
 /* Absolute paths, in scratch; the model itself is written. */
 static graft_status find_files(graft_env *env, const program_device *d,
                                const graft_device_turns *turns, const char **whole)
 {
-    graft_status status = GRAFT_OK;
     const char *own = graft_arena_printf(env->scratch, "%s/model.onnx", d->folder);
     bool written = false;
     for (uint32_t k = 0; k < turns->count; k++) {
         const char *path = turns->paths[k];
         if (path == NULL && !written) {
-            GRAFT_CHECK(graft_model_write(env, turns->model, &turns->model->graph, own, NULL));
+            GRAFT_PASS(graft_model_write(env, turns->model, &turns->model->graph, own, NULL));
             written = true;
         }
         char *absolute = path == NULL ? NULL : realpath(path, NULL);
         whole[k] = absolute == NULL ? own : graft_arena_strdup(env->scratch, absolute);
         free(absolute);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_device_time_models(graft_env *env, graft_device *device,

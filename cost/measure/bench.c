@@ -36,20 +36,18 @@ static graft_timing scale(graft_timing timing, double factor)
 static graft_status bench_pricing(graft_env *env, graft_cost *cost, const graft_graph *graph,
                                   const graft_order *order, graft_timing *timing)
 {
-    graft_status status = GRAFT_OK;
     double samples[REPEATS];
     double total_ns = 0.0;
     for (uint32_t r = 0; r < REPEATS; r++) {
         uint64_t start_ns = graft_cost_clock_ns(1);
         for (uint32_t i = 0; i < PRICINGS; i++) {
-            GRAFT_CHECK(graft_cost_price(env, cost, graph, order, &total_ns));
+            GRAFT_PASS(graft_cost_price(env, cost, graph, order, &total_ns));
         }
         samples[r] = (double)(graft_cost_clock_ns(1) - start_ns) / PRICINGS;
     }
     timing->rounds = REPEATS;
     graft_cost_median(samples, REPEATS, &timing->median_ns, &timing->spread_ns);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status bench_lookup(graft_env *env, const graft_cost *cost,
@@ -85,31 +83,26 @@ typedef struct {
 
 static graft_status open_model(graft_env *env, bench_model *m)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(graft_model_open(env, env->unit, m->name, NULL, &m->model));
+    GRAFT_PASS(graft_model_open(env, env->unit, m->name, NULL, &m->model));
     const graft_graph *graph = &m->model->graph;
     size_t bytes = graft_order_bytes(&graph->limits);
-    GRAFT_CHECK(graft_order_build(&m->order, graph, graft_arena_alloc(env->unit, bytes), bytes));
+    GRAFT_PASS(graft_order_build(&m->order, graph, graft_arena_alloc(env->unit, bytes), bytes));
     graft_schedule_build(env->unit, graph, &m->order, true, &m->schedule);
-    GRAFT_CHECK(graft_model_fold_weights(env, env->unit, m->model, graph, &m->weights));
-done:
-    return status;
+    return graft_model_fold_weights(env, env->unit, m->model, graph, &m->weights);
 }
 
 static graft_status bench_costs(graft_env *env, FILE *out, graft_cost *cost, const bench_model *m)
 {
-    graft_status status = GRAFT_OK;
     graft_cost_total total;
     graft_timing timing;
     uint64_t start_ns = graft_clock_ns();
-    GRAFT_CHECK(graft_cost_schedule(env, cost, &m->model->graph, &m->schedule, &total));
+    GRAFT_PASS(graft_cost_schedule(env, cost, &m->model->graph, &m->schedule, &total));
     double seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
     print_model_figure(env, out, m->name, "measuring", "s", single(seconds));
     print_model_figure(env, out, m->name, "sum", "ms", single(total.ns / 1e6));
-    GRAFT_CHECK(bench_pricing(env, cost, &m->model->graph, &m->order, &timing));
+    GRAFT_PASS(bench_pricing(env, cost, &m->model->graph, &m->order, &timing));
     print_model_figure(env, out, m->name, "graph", "us", scale(timing, 1e-3));
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status bench_runs(graft_env *env, FILE *out, graft_cost *cost, bench_model *m)

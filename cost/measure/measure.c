@@ -37,42 +37,39 @@ typedef struct {
 static graft_status fill_batch(measurement *m, const graft_signature *signatures, uint32_t count,
                                uint32_t *next, batch *b)
 {
-    graft_status status = GRAFT_OK;
     b->count = 0;
     b->bytes = 0;
     while (*next < count && b->count < BATCH_TRIALS && b->bytes < most_bytes) {
         graft_trial *trial = &b->trials[b->count++];
         double *samples =
             GRAFT_NEW(m->env->scratch, double, (size_t)GRAFT_KERNEL_MOST * 2 * m->rounds_most);
-        GRAFT_CHECK(graft_trial_open(m->env, m->device, &signatures[*next], samples, m->rounds_most,
-                                     trial));
+        GRAFT_PASS(graft_trial_open(m->env, m->device, &signatures[*next], samples, m->rounds_most,
+                                    trial));
         if (m->options->direct) {
             graft_trial_restrict(trial);
         }
         if (m->options->only != NULL && m->options->only[*next] != NULL) {
             graft_trial_choose(trial, m->options->only[*next]);
         }
-        GRAFT_CHECK(graft_trial_qualify(m->env, trial));
+        GRAFT_PASS(graft_trial_qualify(m->env, trial));
         b->bytes += trial->bytes;
         (*next)++;
         if (graft_interrupted()) {
             return GRAFT_FAIL(m->env, GRAFT_INTERRUPTED, "interrupted while measuring");
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Contestants of all trials in one line; entry i of round r is place (i + r) of that line. */
 static graft_status run_round(measurement *m, batch *b, uint32_t round)
 {
-    graft_status status = GRAFT_OK;
     for (uint32_t i = 0; i < b->count; i++) {
         graft_trial *trial = &b->trials[(i + round) % b->count];
         for (uint32_t k = 0; k < trial->contestant_count; k++) {
             graft_contestant *c = &trial->contestants[(k + round) % trial->contestant_count];
             if (!c->dropped) {
-                GRAFT_CHECK(
+                GRAFT_PASS(
                     graft_trial_round(m->env, trial, c, m->options->batch_ns, m->options->anchor));
             }
         }
@@ -80,8 +77,7 @@ static graft_status run_round(measurement *m, batch *b, uint32_t round)
             return GRAFT_FAIL(m->env, GRAFT_INTERRUPTED, "interrupted while measuring");
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Whether every signature has had its rounds; on a machine that others keep busy, more of them are

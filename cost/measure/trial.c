@@ -116,7 +116,6 @@ static void fill_input(const graft_trial *trial, uint32_t k)
 
 static graft_status fill_operands(graft_env *env, graft_trial *trial)
 {
-    graft_status status = GRAFT_OK;
     const graft_signature *s = trial->signature;
     graft_shape outputs[GRAFT_MAX_OUTPUTS];
     void *memory = NULL;
@@ -126,19 +125,18 @@ static graft_status fill_operands(graft_env *env, graft_trial *trial)
     trial->passes_on = can_pass_on(s, outputs);
     for (uint32_t k = 0; k < s->input_count; k++) {
         size_t count = align_count((size_t)graft_shape_elements(&s->inputs[k]));
-        GRAFT_CHECK(allocate(env, trial, count * sizeof(float), &memory));
+        GRAFT_PASS(allocate(env, trial, count * sizeof(float), &memory));
         trial->inputs[k] = memory;
         fill_input(trial, k);
     }
     for (uint32_t k = 0; k < s->output_count; k++) {
         trial->output_counts[k] = (size_t)graft_shape_elements(&outputs[k]);
         size_t bytes = align_count(trial->output_counts[k]) * sizeof(float);
-        GRAFT_CHECK(allocate(env, trial, bytes, &memory));
+        GRAFT_PASS(allocate(env, trial, bytes, &memory));
         trial->outputs[k] = memory;
         memset(memory, 0, bytes);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------- life of a trial */
@@ -242,17 +240,15 @@ graft_status graft_trial_open(graft_env *env, graft_device *device,
                               const graft_signature *signature, double *samples,
                               uint32_t rounds_most, graft_trial *trial)
 {
-    graft_status status = GRAFT_OK;
     memset(trial, 0, sizeof(*trial));
     trial->signature = signature;
     trial->device = device;
-    GRAFT_CHECK(fill_operands(env, trial));
-    GRAFT_CHECK(open_contestants(env, trial, samples, rounds_most));
+    GRAFT_PASS(fill_operands(env, trial));
+    GRAFT_PASS(open_contestants(env, trial, samples, rounds_most));
     for (uint32_t i = 0; i < trial->contestant_count; i++) {
-        GRAFT_CHECK(bind_operands(env, trial, trial->contestants[i].kernel, false));
+        GRAFT_PASS(bind_operands(env, trial, trial->contestants[i].kernel, false));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 void graft_trial_restrict(graft_trial *trial)
@@ -293,20 +289,18 @@ void graft_trial_close(graft_trial *trial)
 static graft_status run_batch(graft_env *env, graft_trial *trial, graft_kernel *kernel,
                               uint32_t runs, double *run_ns)
 {
-    graft_status status = GRAFT_OK;
     uint32_t threads = graft_device_threads(trial->device);
     uint64_t start_ns = graft_cost_clock_ns(threads);
     for (uint32_t i = 0; i < runs; i++) {
         graft_kernel_turn(kernel);
         if (trial->passes_on) {
             trial->turned = !trial->turned;
-            GRAFT_CHECK(bind_operands(env, trial, kernel, trial->turned));
+            GRAFT_PASS(bind_operands(env, trial, kernel, trial->turned));
         }
-        GRAFT_CHECK(graft_kernel_run(env, kernel));
+        GRAFT_PASS(graft_kernel_run(env, kernel));
     }
     *run_ns = (double)(graft_cost_clock_ns(threads) - start_ns) / (double)runs;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* The same for all; the residual of an in-place signature is its output. */
@@ -361,16 +355,14 @@ done:
 
 static graft_status look_at(graft_env *env, graft_trial *trial, graft_contestant *contestant)
 {
-    graft_status status = GRAFT_OK;
     double run_ns = 0.0;
-    GRAFT_CHECK(run_batch(env, trial, contestant->kernel, 1, &contestant->run_ns));
+    GRAFT_PASS(run_batch(env, trial, contestant->kernel, 1, &contestant->run_ns));
     uint32_t runs = (uint32_t)((double)qualify_ns / (contestant->run_ns + 1.0)) / QUALIFY_RUNS + 1;
     for (uint32_t i = 0; i < QUALIFY_RUNS; i++) {
-        GRAFT_CHECK(run_batch(env, trial, contestant->kernel, runs, &run_ns));
+        GRAFT_PASS(run_batch(env, trial, contestant->kernel, runs, &run_ns));
         contestant->run_ns = fmin(contestant->run_ns, run_ns);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status copy_weights(graft_env *env, graft_trial *trial, graft_contestant *contestant)
@@ -428,22 +420,19 @@ static double expect_ns(const graft_trial *trial, const graft_contestant *contes
 static graft_status time_slices(graft_env *env, graft_trial *trial, graft_contestant *contestant,
                                 graft_slices *slices)
 {
-    graft_status status = GRAFT_OK;
     double runs = ceil((double)GRAFT_SLICE_NS / expect_ns(trial, contestant));
     double run_ns = 0.0;
     while (graft_slices_want_more(slices)) {
-        GRAFT_CHECK(
+        GRAFT_PASS(
             run_batch(env, trial, contestant->kernel, (uint32_t)fmin(runs, MOST_RUNS), &run_ns));
         graft_slices_add(slices, run_ns, fmin(runs, MOST_RUNS));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_trial_round(graft_env *env, graft_trial *trial, graft_contestant *contestant,
                                uint64_t batch_ns, graft_anchor *anchor)
 {
-    graft_status status = GRAFT_OK;
     double wanted = (double)batch_ns / expect_ns(trial, contestant);
     double discarded = fmin(wanted * discarded_part + 1.0, DISCARDED_MOST);
     double run_ns = 0.0;
@@ -451,21 +440,20 @@ graft_status graft_trial_round(graft_env *env, graft_trial *trial, graft_contest
     if (trial->signature->distance != GRAFT_DISTANCE_MEMORY) {
         graft_kernel_recall(contestant->kernel); /* Other contestants' took their places. */
     }
-    GRAFT_CHECK(run_batch(env, trial, contestant->kernel, (uint32_t)discarded, &run_ns));
+    GRAFT_PASS(run_batch(env, trial, contestant->kernel, (uint32_t)discarded, &run_ns));
     if (anchor != NULL) {
         graft_slices slices;
         graft_slices_begin(&slices, anchor, (double)batch_ns);
-        GRAFT_CHECK(time_slices(env, trial, contestant, &slices));
+        GRAFT_PASS(time_slices(env, trial, contestant, &slices));
         run_ns = graft_slices_result(&slices, &factor);
     } else {
         uint32_t runs = (uint32_t)fmin(ceil(wanted), MOST_RUNS);
-        GRAFT_CHECK(run_batch(env, trial, contestant->kernel, runs, &run_ns));
+        GRAFT_PASS(run_batch(env, trial, contestant->kernel, runs, &run_ns));
     }
     contestant->factors[contestant->sample_count] = factor;
     contestant->samples[contestant->sample_count++] = run_ns;
     contestant->run_ns = fmin(contestant->run_ns, fmax(run_ns, 1.0));
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------- result */

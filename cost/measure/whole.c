@@ -13,17 +13,15 @@ static const double short_ns = 2e6;
 graft_status graft_whole_parts(graft_env *env, graft_cost *cost, const graft_graph *graph,
                                const graft_executor *executor, graft_calibration_sample *sample)
 {
-    graft_status status = GRAFT_OK;
     const graft_schedule *schedule = graft_executor_schedule(executor);
     memset(sample->parts, 0, sizeof(sample->parts));
     sample->estimated_ns = 0.0;
     for (uint32_t i = 0; i < schedule->step_count; i++) {
         graft_cost_entry entry;
-        GRAFT_CHECK(graft_cost_step(env, cost, graph, schedule, i, &entry));
+        GRAFT_PASS(graft_cost_step(env, cost, graph, schedule, i, &entry));
         graft_calibration_add(sample, &schedule->steps[i].signature, &entry);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Steps up to before `to`, from where the segment before ends. */
@@ -46,27 +44,24 @@ typedef struct {
 /* The least of a few runs of each step. */
 static graft_status look_at_steps(whole_run *w, uint32_t count, double *step_ns)
 {
-    graft_status status = GRAFT_OK;
     for (uint32_t round = 0; round < FIRST_LOOKS; round++) {
         for (uint32_t i = 0; i < count; i++) {
             double ns = 0.0;
-            GRAFT_CHECK(graft_executor_time_steps(w->env, w->executor, i, i + 1, 1, &ns));
+            GRAFT_PASS(graft_executor_time_steps(w->env, w->executor, i, i + 1, 1, &ns));
             step_ns[i] = round == 0 ? ns : fmin(ns, step_ns[i]);
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status plan_segments(whole_run *w, uint32_t rounds_most)
 {
-    graft_status status = GRAFT_OK;
     graft_arena *scratch = w->env->scratch;
     uint32_t count = graft_executor_schedule(w->executor)->step_count;
     double *step_ns = GRAFT_NEW(scratch, double, count);
     double ns = 0.0;
     w->segments = GRAFT_NEW(scratch, segment, count);
-    GRAFT_CHECK(look_at_steps(w, count, step_ns));
+    GRAFT_PASS(look_at_steps(w, count, step_ns));
     for (uint32_t i = 0; i < count; i++) {
         ns += step_ns[i];
         if (ns >= GRAFT_SLICE_NS || i + 1 == count) {
@@ -78,8 +73,7 @@ static graft_status plan_segments(whole_run *w, uint32_t rounds_most)
             ns = 0.0;
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status run_round(whole_run *w)

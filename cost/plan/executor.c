@@ -354,7 +354,6 @@ static graft_status place_regions(graft_env *env, graft_executor *e)
  * stay where they are while the rest is run many times, so they share memory with nothing. */
 static graft_status stage_opaque(graft_env *env, graft_executor *e, uint32_t i)
 {
-    graft_status status = GRAFT_OK;
     const graft_step *step = &e->schedule.steps[i];
     uint32_t output = graft_step_output(&e->schedule, step, 0);
     size_t bytes = (size_t)e->schedule.regions[output].bytes;
@@ -368,26 +367,21 @@ static graft_status stage_opaque(graft_env *env, graft_executor *e, uint32_t i)
         }
     }
     e->hosts[output] = allocate_host(e, bytes);
-    GRAFT_CHECK(allocate_owned(env, e, bytes, &e->regions[output]));
-done:
-    return status;
+    return allocate_owned(env, e, bytes, &e->regions[output]);
 }
 
 static graft_status stage_opaques(graft_env *env, graft_executor *e)
 {
-    graft_status status = GRAFT_OK;
     for (uint32_t i = 0; i < e->schedule.step_count; i++) {
         if (e->kernels[i] == NULL && !graft_device_shares_memory(e->device)) {
-            GRAFT_CHECK(stage_opaque(env, e, i));
+            GRAFT_PASS(stage_opaque(env, e, i));
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status bind_kernels(graft_env *env, graft_executor *e)
 {
-    graft_status status = GRAFT_OK;
     for (uint32_t i = 0; i < e->schedule.step_count; i++) {
         const graft_step *step = &e->schedule.steps[i];
         const float *inputs[GRAFT_MAX_INPUTS] = {NULL};
@@ -402,10 +396,9 @@ static graft_status bind_kernels(graft_env *env, graft_executor *e)
         for (uint32_t k = 0; k < step->output_count; k++) {
             outputs[k] = e->regions[graft_step_output(&e->schedule, step, k)];
         }
-        GRAFT_CHECK(graft_kernel_bind(env, e->kernels[i], inputs, outputs, e->workspace));
+        GRAFT_PASS(graft_kernel_bind(env, e->kernels[i], inputs, outputs, e->workspace));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* What an executor is opened for. */
@@ -585,24 +578,22 @@ static graft_status send_region(graft_env *env, const graft_executor *e, uint32_
 /* New inputs to a device with memory of its own, and the results of opaque nodes. */
 static graft_status send_inputs(graft_env *env, const graft_executor *e)
 {
-    graft_status status = GRAFT_OK;
     if (graft_device_shares_memory(e->device)) {
         return GRAFT_OK;
     }
     for (uint32_t i = 0; i < e->schedule.region_count; i++) {
         if (e->schedule.regions[i].kind == GRAFT_REGION_INPUT) {
-            GRAFT_CHECK(send_region(env, e, i));
+            GRAFT_PASS(send_region(env, e, i));
         }
     }
     for (uint32_t i = 0; i < e->schedule.step_count; i++) {
         if (e->kernels[i] == NULL) {
-            GRAFT_CHECK(run_opaque(env, e, i));
-            GRAFT_CHECK(
+            GRAFT_PASS(run_opaque(env, e, i));
+            GRAFT_PASS(
                 send_region(env, e, graft_step_output(&e->schedule, &e->schedule.steps[i], 0)));
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* An output: of the device, or a weight, or what an opaque node made. */
@@ -620,31 +611,27 @@ static graft_status fetch_output(graft_env *env, const graft_executor *e, uint32
 
 static graft_status run_steps(graft_env *env, const graft_executor *e)
 {
-    graft_status status = GRAFT_OK;
     for (uint32_t i = 0; i < e->schedule.step_count; i++) {
-        GRAFT_CHECK(run_step(env, e, i));
+        GRAFT_PASS(run_step(env, e, i));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_executor_run(graft_env *env, graft_executor *executor,
                                 const float *const *inputs, float *const *outputs)
 {
-    graft_status status = GRAFT_OK;
     const graft_graph *graph = executor->graph;
     for (uint32_t k = 0; k < executor->input_count; k++) {
         memcpy(executor->input_data[k], inputs[k],
                (size_t)graft_shape_bytes(&graph->values[executor->inputs[k]].shape));
     }
     executor->has_inputs = true;
-    GRAFT_CHECK(send_inputs(env, executor));
-    GRAFT_CHECK(run_steps(env, executor));
+    GRAFT_PASS(send_inputs(env, executor));
+    GRAFT_PASS(run_steps(env, executor));
     for (uint32_t k = 0; k < graph->output_count; k++) {
-        GRAFT_CHECK(fetch_output(env, executor, k, outputs[k]));
+        GRAFT_PASS(fetch_output(env, executor, k, outputs[k]));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------- timing */
@@ -694,16 +681,14 @@ static graft_status time_batch(graft_env *env, const graft_executor *e, uint32_t
 /* Warms the executor up; how many runs make a batch. */
 static graft_status warm_up(graft_env *env, graft_executor *e, uint32_t *runs)
 {
-    graft_status status = GRAFT_OK;
     double run_ns = 0.0;
     draw_inputs(e);
-    GRAFT_CHECK(send_inputs(env, e));
+    GRAFT_PASS(send_inputs(env, e));
     for (uint32_t i = 0; i < 3; i++) {
-        GRAFT_CHECK(time_batch(env, e, 1, &run_ns));
+        GRAFT_PASS(time_batch(env, e, 1, &run_ns));
     }
     *runs = (uint32_t)(LEAST_BATCH_NS / (run_ns + 1.0)) + 1;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* A batch after as much again, thrown away, at most one run of a large graph. */
@@ -750,13 +735,11 @@ typedef struct {
 
 static graft_status run_range(graft_env *env, void *context)
 {
-    graft_status status = GRAFT_OK;
     const step_range *range = context;
     for (uint32_t i = range->from; i < range->to; i++) {
-        GRAFT_CHECK(run_step(env, range->executor, i));
+        GRAFT_PASS(run_step(env, range->executor, i));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_executor_time_steps(graft_env *env, graft_executor *executor, uint32_t from,

@@ -40,37 +40,32 @@ typedef struct {
 
 static graft_status open_ground(bench *b, uint32_t m)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = b->env;
     played *g = &b->grounds[m];
     b->options.model = b->models[m].name;
-    GRAFT_CHECK(graft_session_open(env, &b->options, &g->session));
-    GRAFT_CHECK(graft_search_greedy(env, env->life, &g->session.environment, &g->greedy));
-    GRAFT_CHECK(graft_table_teach(env, &g->session, &b->book, m, &g->greedy));
-done:
-    return status;
+    GRAFT_PASS(graft_session_open(env, &b->options, &g->session));
+    GRAFT_PASS(graft_search_greedy(env, env->life, &g->session.environment, &g->greedy));
+    return graft_table_teach(env, &g->session, &b->book, m, &g->greedy);
 }
 
 static graft_status open_models(bench *b)
 {
-    graft_status status = GRAFT_OK;
     const graft_tariff_options options = {
         .models = UINT64_MAX, .rows = true, .trees = GRAFT_TARIFF_TREES};
-    GRAFT_CHECK(graft_table_models(b->env, b->options.model, &b->models, &b->count));
+    GRAFT_PASS(graft_table_models(b->env, b->options.model, &b->models, &b->count));
     b->grounds = GRAFT_NEW(b->env->life, played, b->count);
     graft_book_open(b->env->life, &b->book);
     for (uint32_t m = 0; m < b->count; m++) {
-        GRAFT_CHECK(open_ground(b, m));
+        GRAFT_PASS(open_ground(b, m));
         graft_log(b->env, 1, "%s: walked through, %llu graphs priced", b->models[m].name,
                   (unsigned long long)b->book.priced);
     }
-    GRAFT_CHECK(graft_tariff_make(b->env, b->env->life, &b->book, &options, &b->tariff, NULL));
+    GRAFT_PASS(graft_tariff_make(b->env, b->env->life, &b->book, &options, &b->tariff, NULL));
     for (uint32_t m = 0; m < b->count; m++) {
-        GRAFT_CHECK(
+        GRAFT_PASS(
             graft_ground_open(b->env, &b->grounds[m].session, &b->tariff, &b->grounds[m].ground));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------- results */
@@ -97,13 +92,12 @@ static void end_line(const bench *b, graft_json *json, bool told)
 static graft_status print_result(bench *b, const char *method, uint32_t m,
                                  const graft_plan_found *found, uint64_t interactions)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = b->env;
     graft_session *session = &b->grounds[m].session;
     graft_environment *e = &session->environment;
     graft_cost_total total;
-    GRAFT_CHECK(graft_plan_replay(env, e, found->steps, found->step_count, NULL));
-    GRAFT_CHECK(graft_cost_graph(env, session->cost, &e->state.graph, &e->state.order, &total));
+    GRAFT_PASS(graft_plan_replay(env, e, found->steps, found->step_count, NULL));
+    GRAFT_PASS(graft_cost_graph(env, session->cost, &e->state.graph, &e->state.order, &total));
     graft_json json;
     begin_line(b, &json, "result");
     graft_json_string(&json, "method", method);
@@ -120,29 +114,25 @@ static graft_status print_result(bench *b, const char *method, uint32_t m,
                      (unsigned long long)interactions, found->seconds);
     }
     (void)fflush(stdout);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status try_baselines(bench *b)
 {
-    graft_status status = GRAFT_OK;
     for (uint32_t m = 0; m < b->count; m++) {
         graft_tariff_plan plan;
         played *g = &b->grounds[m];
-        GRAFT_CHECK(print_result(b, "greedy over prices", m, &g->greedy, g->greedy.evaluations));
-        GRAFT_CHECK(
+        GRAFT_PASS(print_result(b, "greedy over prices", m, &g->greedy, g->greedy.evaluations));
+        GRAFT_PASS(
             graft_search_tariff(b->env, b->env->life, &g->ground.engine, &b->tariff, false, &plan));
-        GRAFT_CHECK(print_result(b, "greedy over the tariff", m, &plan.found, 0));
+        GRAFT_PASS(print_result(b, "greedy over the tariff", m, &plan.found, 0));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* The most likely actions alone, and the cheapest by prices of some drawn episodes. */
 static graft_status try_agent(bench *b, const char *method)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = b->env;
     const uint64_t interactions = b->agent.interactions;
     for (uint32_t m = 0; m < b->count; m++) {
@@ -150,24 +140,23 @@ static graft_status try_agent(bench *b, const char *method)
         graft_plan_found found;
         graft_plan_found best = {.cost_ns = b->grounds[m].session.environment.first_ns};
         double seconds = 0.0;
-        GRAFT_CHECK(graft_candidates_play(env, env->life, &b->agent,
-                                          &b->grounds[m].ground.by_estimate, NULL, &found));
-        GRAFT_CHECK(print_result(b, method, m, &found, interactions));
+        GRAFT_PASS(graft_candidates_play(env, env->life, &b->agent,
+                                         &b->grounds[m].ground.by_estimate, NULL, &found));
+        GRAFT_PASS(print_result(b, method, m, &found, interactions));
         for (uint32_t i = 0; i < SAMPLES; i++) {
             graft_rng rng;
             graft_rng_derive(&rng, b->seed, UINT32_MAX + (uint64_t)i);
-            GRAFT_CHECK(graft_candidates_play(env, env->life, &b->agent,
-                                              &b->grounds[m].ground.by_price, &rng, &found));
+            GRAFT_PASS(graft_candidates_play(env, env->life, &b->agent,
+                                             &b->grounds[m].ground.by_price, &rng, &found));
             seconds += found.seconds;
             best = found.cost_ns < best.cost_ns ? found : best;
         }
         best.seconds = seconds;
         (void)snprintf(name, sizeof name, "%s, best of %d", method, SAMPLES);
-        GRAFT_CHECK(print_result(b, name, m, &best, interactions));
+        GRAFT_PASS(print_result(b, name, m, &best, interactions));
     }
     b->agent.interactions = interactions;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static void write_metrics(const bench *b, const graft_candidates_report *r)
@@ -205,7 +194,6 @@ static graft_observer **list_observers(const bench *b)
 
 static graft_status train(bench *b)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = b->env;
     const graft_agent_settings *settings = &b->grounds[0].session.settings;
     graft_observer **observers = list_observers(b);
@@ -215,14 +203,13 @@ static graft_status train(bench *b)
     for (int64_t u = 0; u < settings->candidates_updates; u++) {
         graft_candidates_report report;
         char note[NAME_BYTES];
-        GRAFT_CHECK(graft_candidates_update(env, &b->agent, observers, b->count, &report));
+        GRAFT_PASS(graft_candidates_update(env, &b->agent, observers, b->count, &report));
         write_metrics(b, &report);
         (void)snprintf(note, sizeof note, "%.2f %% saved", report.saved);
         graft_progress_update(&progress, (uint64_t)u + 1, note);
     }
     graft_progress_finish(&progress);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Whether all of them hold on the stories of a model, or of all. */

@@ -33,27 +33,24 @@ static void print_figure(const bench_run *run, const char *what, double median_n
 static graft_status time_price(bench_run *run, const graft_state *state, double *median_ns,
                                double *spread_ns)
 {
-    graft_status status = GRAFT_OK;
     const graft_state *first = &run->session.environment.first;
     double samples[REPEATS];
     double ns = 0.0;
-    GRAFT_CHECK(graft_cost_price(run->env, run->session.cost, &state->graph, &state->order, &ns));
+    GRAFT_PASS(graft_cost_price(run->env, run->session.cost, &state->graph, &state->order, &ns));
     for (uint32_t i = 0; i < REPEATS; i++) {
-        GRAFT_CHECK(
+        GRAFT_PASS(
             graft_cost_price(run->env, run->session.cost, &first->graph, &first->order, &ns));
         uint64_t start_ns = graft_cost_clock_ns(1);
-        GRAFT_CHECK(
+        GRAFT_PASS(
             graft_cost_price(run->env, run->session.cost, &state->graph, &state->order, &ns));
         samples[i] = (double)(graft_cost_clock_ns(1) - start_ns);
     }
     graft_cost_median(samples, REPEATS, median_ns, spread_ns);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status time_rewrites(bench_run *run)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = run->env;
     graft_environment *environment = &run->session.environment;
     graft_matches *matches = &environment->matches;
@@ -65,11 +62,11 @@ static graft_status time_rewrites(bench_run *run)
     double *times_ns = GRAFT_NEW(env->unit, double, matches->count);
     for (uint32_t x = 0; x < run->session.xfers.count; x++) {
         for (uint32_t l = 0; l < graft_matches_count(matches, x); l++) {
-            GRAFT_CHECK(graft_state_set(env, &state, &environment->first.graph));
-            GRAFT_CHECK(graft_state_apply(env, &state, &run->session.xfers.rules[x],
-                                          graft_matches_get(matches, x, l),
-                                          &environment->options.apply));
-            GRAFT_CHECK(time_price(run, &state, &times_ns[count++], &spread_ns));
+            GRAFT_PASS(graft_state_set(env, &state, &environment->first.graph));
+            GRAFT_PASS(graft_state_apply(env, &state, &run->session.xfers.rules[x],
+                                         graft_matches_get(matches, x, l),
+                                         &environment->options.apply));
+            GRAFT_PASS(time_price(run, &state, &times_ns[count++], &spread_ns));
         }
         if (graft_interrupted()) {
             return GRAFT_FAIL(env, GRAFT_INTERRUPTED, "interrupted while pricing");
@@ -78,8 +75,7 @@ static graft_status time_rewrites(bench_run *run)
     graft_cost_median(times_ns, count, &median_ns, &spread_ns);
     print_figure(run, "rewrite", median_ns, spread_ns, count);
     print_figure(run, "rewrite_most", graft_cost_quantile(times_ns, count, 0.9), 0.0, count);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status bench_model(graft_env *env, FILE *out, const char *model)

@@ -102,19 +102,17 @@ static bool has_layout(const graft_executor *executor, uint32_t layout)
 static graft_status compare_quietly(bench_run *run, graft_executor *base, graft_executor *found,
                                     double *ratio)
 {
-    graft_status status = GRAFT_OK;
     graft_timing timing;
     double base_ns = (double)INFINITY;
     double found_ns = (double)INFINITY;
     for (uint32_t i = 0; i < QUIET_TURNS; i++) {
-        GRAFT_CHECK(graft_whole_time(run->env, run->session.cost, base, QUIET_ROUNDS, &timing));
+        GRAFT_PASS(graft_whole_time(run->env, run->session.cost, base, QUIET_ROUNDS, &timing));
         base_ns = fmin(base_ns, timing.median_ns);
-        GRAFT_CHECK(graft_whole_time(run->env, run->session.cost, found, QUIET_ROUNDS, &timing));
+        GRAFT_PASS(graft_whole_time(run->env, run->session.cost, found, QUIET_ROUNDS, &timing));
         found_ns = fmin(found_ns, timing.median_ns);
     }
     *ratio = found_ns / base_ns;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* The graph found against the graph as given in one layout throughout, directly computed; a layout
@@ -145,18 +143,16 @@ done:
 /* Against the better of the two layouts. */
 static graft_status bench_bases(bench_run *run, graft_executor *found)
 {
-    graft_status status = GRAFT_OK;
     graft_comparison last = {.ratio = 0.0};
     graft_comparison blocked = {.ratio = 0.0};
     double quiet[2] = {0.0};
-    GRAFT_CHECK(compare_base(run, found, GRAFT_LAYOUT_NHWC, &last, &quiet[0]));
-    GRAFT_CHECK(compare_base(run, found, GRAFT_LAYOUT_BLOCKED, &blocked, &quiet[1]));
+    GRAFT_PASS(compare_base(run, found, GRAFT_LAYOUT_NHWC, &last, &quiet[0]));
+    GRAFT_PASS(compare_base(run, found, GRAFT_LAYOUT_BLOCKED, &blocked, &quiet[1]));
     const graft_comparison *better = blocked.ratio > last.ratio ? &blocked : &last;
     print_figure(run, "gain", "1", 1.0 / better->ratio,
                  better->ratio_spread / (better->ratio * better->ratio), GAIN_ROUNDS);
     print_figure(run, "quiet_gain", "1", 1.0 / fmax(quiet[0], quiet[1]), 0.0, QUIET_TURNS);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status search_once(graft_env *env, void *context, graft_plan_found *found)
@@ -172,13 +168,12 @@ static graft_status search_once(graft_env *env, void *context, graft_plan_found 
 /* Leaves the best graph as the environment's state. */
 static graft_status find_best(bench_run *run)
 {
-    graft_status status = GRAFT_OK;
     const graft_environment *environment = &run->session.environment;
     const graft_refine_options options = {
         .search = search_once, .context = run, .passes = PASSES, .rounds = ROUNDS};
     graft_refine_report report;
     graft_plan_found found;
-    GRAFT_CHECK(graft_refine(run->env, &run->session, &options, &found, &report));
+    GRAFT_PASS(graft_refine(run->env, &run->session, &options, &found, &report));
     for (uint32_t i = 0; i < report.count; i++) {
         const graft_refine_pass *pass = &report.passes[i];
         const char *name = graft_arena_printf(run->env->life, "pass%u", i + 1);
@@ -188,8 +183,7 @@ static graft_status find_best(bench_run *run)
     print_figure(run, "predicted", "1", found.cost_ns / environment->first_ns, 0.0, 1);
     print_figure(run, "steps", "1", found.step_count, 0.0, 1);
     print_figure(run, "dequeues", "1", (double)found.dequeues, 0.0, 1);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status bench_gain(bench_run *run)
@@ -227,21 +221,18 @@ typedef struct {
 /* The next graph of a walk; the walk begins anew when it has taken its steps, or has none left. */
 static graft_status walk_on(bench_run *run, graft_rng *rng)
 {
-    graft_status status = GRAFT_OK;
     graft_environment *e = &run->session.environment;
     graft_outcome outcome;
     uint32_t xfer = 0;
     uint32_t location = 0;
     if (e->step_count >= WALK || e->terminal || e->matches.count == 0) {
-        GRAFT_CHECK(graft_environment_reset(run->env, e));
+        GRAFT_PASS(graft_environment_reset(run->env, e));
     }
     if (e->matches.count == 0) {
         return GRAFT_FAIL(run->env, GRAFT_BAD_INPUT, "%s: no rule has a place", run->model);
     }
     graft_matches_draw(&e->matches, rng, &xfer, &location);
-    GRAFT_CHECK(graft_environment_step(run->env, e, xfer, location, &outcome));
-done:
-    return status;
+    return graft_environment_step(run->env, e, xfer, location, &outcome);
 }
 
 /* Copies of a graph's weights, so that kernels pack them to places of their own. */

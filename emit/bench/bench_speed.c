@@ -98,18 +98,15 @@ static graft_status open_executor(graft_env *env, speed_run *run, const graft_gr
 
 static graft_status open_ours(graft_env *env, speed_run *run)
 {
-    graft_status status = GRAFT_OK;
     graft_session_options options = graft_session_defaults(env);
     graft_plan_found found;
     options.model = run->name;
-    GRAFT_CHECK(graft_session_open(env, &options, &run->session));
+    GRAFT_PASS(graft_session_open(env, &options, &run->session));
     graft_environment *environment = &run->session.environment;
-    GRAFT_CHECK(graft_search_greedy(env, env->life, environment, &found));
-    GRAFT_CHECK(graft_plan_replay(env, environment, found.steps, found.step_count, NULL));
-    GRAFT_CHECK(open_executor(env, run, &environment->first.graph, &run->executors[BEFORE]));
-    GRAFT_CHECK(open_executor(env, run, &environment->state.graph, &run->executors[AFTER]));
-done:
-    return status;
+    GRAFT_PASS(graft_search_greedy(env, env->life, environment, &found));
+    GRAFT_PASS(graft_plan_replay(env, environment, found.steps, found.step_count, NULL));
+    GRAFT_PASS(open_executor(env, run, &environment->first.graph, &run->executors[BEFORE]));
+    return open_executor(env, run, &environment->state.graph, &run->executors[AFTER]);
 }
 
 /* Without the other runtime there are only our own figures. */
@@ -156,16 +153,14 @@ done:
 
 static graft_status run_rounds(graft_env *env, speed_run *run)
 {
-    graft_status status = GRAFT_OK;
     for (uint32_t r = 0; r < ROUNDS; r++) {
         for (uint32_t i = 0; i < CONTENDERS; i++) {
             contender c = (contender)((r + i) % CONTENDERS);
-            GRAFT_CHECK(time_contender(env, run, c, &run->times[c][r]));
+            GRAFT_PASS(time_contender(env, run, c, &run->times[c][r]));
         }
-        GRAFT_CHECK(graft_search_go_on(env));
+        GRAFT_PASS(graft_search_go_on(env));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status bench_model(graft_env *env, FILE *out, const char *name)

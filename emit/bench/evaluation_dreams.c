@@ -35,55 +35,49 @@ typedef struct {
 
 static graft_status take_result(graft_env *env, const graft_yaml *line, dreamt_model *model)
 {
-    graft_status status = GRAFT_OK;
     const char *method = NULL;
     double part = 0.0;
     int64_t steps = 0;
-    GRAFT_CHECK(graft_yaml_text(env, line, "method", &method));
-    GRAFT_CHECK(graft_yaml_real(env, line, "cost_part", 0, COST_MOST, &part));
-    GRAFT_CHECK(graft_yaml_integer(env, line, "interactions", 0, INT64_MAX / 2, &steps));
+    GRAFT_PASS(graft_yaml_text(env, line, "method", &method));
+    GRAFT_PASS(graft_yaml_real(env, line, "cost_part", 0, COST_MOST, &part));
+    GRAFT_PASS(graft_yaml_integer(env, line, "interactions", 0, INT64_MAX / 2, &steps));
     for (uint32_t k = 0; k < ORIGINS; k++) {
         if (strcmp(method, methods[k]) == 0) {
             model->cost[k][model->seeds] = 100.0 * part;
             model->steps[k] += (double)steps;
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status take_gates(graft_env *env, const graft_yaml *line, dreamt_model *model)
 {
-    graft_status status = GRAFT_OK;
     const char *of = NULL;
     bool hold = false;
-    GRAFT_CHECK(graft_yaml_text(env, line, "model", &of));
+    GRAFT_PASS(graft_yaml_text(env, line, "model", &of));
     if (strcmp(of, "all") != 0) {
         return GRAFT_OK;
     }
     for (uint32_t k = 0; k < FIGURES; k++) {
-        GRAFT_CHECK(graft_yaml_real(env, line, figures[k], -COST_MOST, COST_MOST,
-                                    &model->figures[k][model->seeds]));
+        GRAFT_PASS(graft_yaml_real(env, line, figures[k], -COST_MOST, COST_MOST,
+                                   &model->figures[k][model->seeds]));
     }
-    GRAFT_CHECK(graft_yaml_bool(env, line, "hold", &hold));
+    GRAFT_PASS(graft_yaml_bool(env, line, "hold", &hold));
     model->holding += hold ? 1 : 0;
     model->has_gates = true;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Two or three of a line's numbers as a row of plot data. */
 static graft_status take_row(graft_env *env, const graft_yaml *line, const char *const keys[],
                              uint32_t count, graft_buffer *rows)
 {
-    graft_status status = GRAFT_OK;
     for (uint32_t k = 0; k < count; k++) {
         double value = 0.0;
-        GRAFT_CHECK(graft_yaml_real(env, line, keys[k], -COST_MOST, COST_MOST, &value));
+        GRAFT_PASS(graft_yaml_real(env, line, keys[k], -COST_MOST, COST_MOST, &value));
         graft_buffer_printf(rows, k + 1 < count ? "%.5g " : "%.5g\n", value);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status take_line(graft_env *env, void *context, const graft_yaml *line)
@@ -114,7 +108,6 @@ done:
 
 static graft_status read_model(graft_env *env, const char *folder, dreamt_model *model)
 {
-    graft_status status = GRAFT_OK;
     graft_buffer *rows[] = {&model->updates, &model->dreams, &model->rewards};
     for (uint32_t k = 0; k < 3; k++) {
         *rows[k] = (graft_buffer){.arena = env->scratch};
@@ -122,7 +115,7 @@ static graft_status read_model(graft_env *env, const char *folder, dreamt_model 
     for (uint32_t seed = 1; seed <= SEEDS_MOST; seed++) {
         const dreamt_model before = *model;
         model->has_gates = false;
-        GRAFT_CHECK(graft_yaml_read_lines(
+        GRAFT_PASS(graft_yaml_read_lines(
             env, env->scratch,
             graft_arena_printf(env->scratch, "%s/dreams/%s-%u.jsonl", folder, model->name, seed),
             take_line, model));
@@ -132,8 +125,7 @@ static graft_status read_model(graft_env *env, const char *folder, dreamt_model 
             *model = before;
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------- tables */
@@ -240,13 +232,10 @@ static void print_agents(graft_buffer *page, const dreamt_model *models, uint32_
 static graft_status write_plot(graft_env *env, const char *folder, const char *name,
                                const graft_buffer *data, const graft_buffer *plot)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(graft_file_write(env, graft_arena_printf(env->scratch, "%s/%s.dat", folder, name),
-                                 data->data, data->size));
-    GRAFT_CHECK(graft_file_write(env, graft_arena_printf(env->scratch, "%s/%s.gp", folder, name),
-                                 plot->data, plot->size));
-done:
-    return status;
+    GRAFT_PASS(graft_file_write(env, graft_arena_printf(env->scratch, "%s/%s.dat", folder, name),
+                                data->data, data->size));
+    return graft_file_write(env, graft_arena_printf(env->scratch, "%s/%s.gp", folder, name),
+                            plot->data, plot->size);
 }
 
 /* A small plot for each model, three in a row. Data have `blocks` parts of each. */
@@ -301,12 +290,11 @@ static graft_status plot_rewards(graft_env *env, const char *folder, const dream
 graft_status graft_evaluation_dreams(graft_env *env, const char *const models[], uint32_t count,
                                      const char *folder, graft_buffer *page)
 {
-    graft_status status = GRAFT_OK;
     dreamt_model *dreamt = GRAFT_NEW(env->scratch, dreamt_model, count + 1);
     uint32_t told = 0;
     for (uint32_t m = 0; m < count; m++) {
         dreamt[told] = (dreamt_model){.name = models[m]};
-        GRAFT_CHECK(read_model(env, folder, &dreamt[told]));
+        GRAFT_PASS(read_model(env, folder, &dreamt[told]));
         told += dreamt[told].seeds > 0 ? 1 : 0;
     }
     if (told == 0) {
@@ -316,8 +304,6 @@ graft_status graft_evaluation_dreams(graft_env *env, const char *const models[],
                               "agents MODEL --dreams`.\n\n");
     print_gates(page, dreamt, told);
     print_agents(page, dreamt, told);
-    GRAFT_CHECK(plot_training(env, folder, dreamt, told));
-    GRAFT_CHECK(plot_rewards(env, folder, dreamt, told));
-done:
-    return status;
+    GRAFT_PASS(plot_training(env, folder, dreamt, told));
+    return plot_rewards(env, folder, dreamt, told);
 }

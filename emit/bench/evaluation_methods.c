@@ -80,11 +80,10 @@ static const char *list_rules(const graft_cell_run *c, const graft_action *steps
 
 static graft_status take_plan(graft_cell_run *c, const graft_plan_found *found)
 {
-    graft_status status = GRAFT_OK;
     graft_environment *environment = &c->session->environment;
-    GRAFT_CHECK(graft_plan_replay(c->env, environment, found->steps, found->step_count, NULL));
-    GRAFT_CHECK(graft_known_price_count(c->env, c->session, &environment->state, &c->cell.cost_ns,
-                                        &c->cell.estimates));
+    GRAFT_PASS(graft_plan_replay(c->env, environment, found->steps, found->step_count, NULL));
+    GRAFT_PASS(graft_known_price_count(c->env, c->session, &environment->state, &c->cell.cost_ns,
+                                       &c->cell.estimates));
     c->made = true;
     c->cell.steps = found->step_count;
     c->cell.graphs = found->evaluations;
@@ -93,8 +92,7 @@ static graft_status take_plan(graft_cell_run *c, const graft_plan_found *found)
     c->cell.rules = list_rules(c, found->steps, found->step_count);
     c->found = *found;
     c->has_plan = true;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Seconds that a cell may take: backtracking without an end as many as guided search took. */
@@ -126,11 +124,10 @@ done:
 
 static graft_status run_policy(graft_cell_run *c, const graft_policy *policy)
 {
-    graft_status status = GRAFT_OK;
     graft_results *results = GRAFT_NEW(c->env->unit, graft_results, 1);
     const graft_policy_run alone = {.method = "policy", .how = "alone"};
     results->count = 0;
-    GRAFT_CHECK(graft_policy_evaluate(c->env, c->session, policy, &alone, results));
+    GRAFT_PASS(graft_policy_evaluate(c->env, c->session, policy, &alone, results));
     const graft_result *row = &results->rows[0];
     c->cell.cost_ns = row->cost_ns;
     c->cell.estimates = (uint32_t)row->estimated;
@@ -138,15 +135,13 @@ static graft_status run_policy(graft_cell_run *c, const graft_policy *policy)
     c->cell.rules = list_rules(c, row->steps, row->step_count);
     c->cell.seconds = row->seconds;
     c->made = true;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Greedy over a table of rows that walks through the model's own rewrites met, as they were
  * measured: what greedy's plan and the walks asked for is counted. */
 static graft_status run_table(graft_cell_run *c)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = c->env;
     const graft_tariff_options options = {.models = 1, .rows = true};
     graft_plan_found greedy;
@@ -154,50 +149,43 @@ static graft_status run_table(graft_cell_run *c)
     graft_tariff_plan plan;
     graft_book book;
     graft_book_open(env->unit, &book);
-    GRAFT_CHECK(graft_search_greedy(env, env->unit, &c->session->environment, &greedy));
-    GRAFT_CHECK(graft_table_teach(env, c->session, &book, 0, &greedy));
-    GRAFT_CHECK(graft_tariff_make(env, env->unit, &book, &options, &tariff, NULL));
-    GRAFT_CHECK(
+    GRAFT_PASS(graft_search_greedy(env, env->unit, &c->session->environment, &greedy));
+    GRAFT_PASS(graft_table_teach(env, c->session, &book, 0, &greedy));
+    GRAFT_PASS(graft_tariff_make(env, env->unit, &book, &options, &tariff, NULL));
+    GRAFT_PASS(
         graft_search_tariff(env, env->unit, &c->session->environment, &tariff, false, &plan));
     plan.found.evaluations = greedy.evaluations + book.priced;
-    GRAFT_CHECK(take_plan(c, &plan.found));
-done:
-    return status;
+    return take_plan(c, &plan.found);
 }
 
 static graft_status run_sampled(graft_cell_run *c)
 {
-    graft_status status = GRAFT_OK;
     graft_plan_found found;
     const graft_guided_options options = {.tariff = &c->evaluation->tariff,
                                           .cost = c->session->cost,
                                           .graphs = 1,
                                           .temperature = c->method->choice.temperature,
                                           .seed = c->cell.seed};
-    GRAFT_CHECK(
+    GRAFT_PASS(
         graft_guided_sample(c->env, c->env->unit, &c->session->environment, &options, &found));
-    GRAFT_CHECK(take_plan(c, &found));
-done:
-    return status;
+    return take_plan(c, &found);
 }
 
 /* The better of the policy for many models and the refined one; its seconds are those of refining.
  */
 static graft_status run_refined(graft_cell_run *c)
 {
-    graft_status status = GRAFT_OK;
     graft_results *results = GRAFT_NEW(c->env->unit, graft_results, 1);
     graft_refined refined;
     const uint64_t start_ns = graft_clock_ns();
     results->count = 0;
     const graft_refined_start start = {.tariff = &c->evaluation->tariff, .seed = c->cell.seed};
-    GRAFT_CHECK(graft_refined_make(c->env, c->session, &start, &refined, results));
+    GRAFT_PASS(graft_refined_make(c->env, c->session, &start, &refined, results));
     const double seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
-    GRAFT_CHECK(run_policy(c, refined.best));
+    GRAFT_PASS(run_policy(c, refined.best));
     c->cell.seconds = seconds;
     c->cell.graphs = refined.graphs;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status run_method(graft_cell_run *c)
@@ -259,17 +247,15 @@ static bool is_timed(const graft_cell_run *c)
 /* What is said of the graph that was found besides its cost. */
 static graft_status look_at_graph(graft_cell_run *c)
 {
-    graft_status status = GRAFT_OK;
     const graft_environment *environment = &c->session->environment;
     const graft_state *state = c->made ? &environment->state : &environment->first;
     graft_cost_total total;
-    GRAFT_CHECK(graft_cost_graph(c->env, c->session->cost, &state->graph, &state->order, &total));
+    GRAFT_PASS(graft_cost_graph(c->env, c->session->cost, &state->graph, &state->order, &total));
     c->cell.peak_bytes = total.peak_bytes;
     if (is_timed(c)) {
-        GRAFT_CHECK(time_whole(c));
+        GRAFT_PASS(time_whole(c));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* What the cell's result rests on. */
@@ -304,7 +290,6 @@ static const graft_cell *find_known(const graft_cell_run *c)
 
 graft_status graft_evaluation_cell(graft_cell_run *c)
 {
-    graft_status status = GRAFT_OK;
     graft_evaluation *run = c->evaluation;
     c->cell.inputs = hash_inputs(c);
     c->cell.method = c->method->name;
@@ -315,13 +300,12 @@ graft_status graft_evaluation_cell(graft_cell_run *c)
         c->is_known = true;
         return GRAFT_OK;
     }
-    GRAFT_CHECK(graft_known_price_count(c->env, c->session, &c->session->environment.first,
-                                        &c->cell.first_ns, &c->cell.first_estimates));
+    GRAFT_PASS(graft_known_price_count(c->env, c->session, &c->session->environment.first,
+                                       &c->cell.first_ns, &c->cell.first_estimates));
     c->cell.cost_ns = c->cell.first_ns;
     c->cell.estimates = c->cell.first_estimates;
-    GRAFT_CHECK(run_method(c));
-    GRAFT_CHECK(look_at_graph(c));
+    GRAFT_PASS(run_method(c));
+    GRAFT_PASS(look_at_graph(c));
     graft_cells_put(run->env->life, &run->cells, &c->cell); /* Later cells look for it. */
-done:
-    return status;
+    return GRAFT_OK;
 }

@@ -266,15 +266,14 @@ static int compare_used(const void *a, const void *b)
 static graft_status add_rules(report *r, const graft_cell *cell, uint32_t model, used_rule *rules,
                               uint32_t *count)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = r->env;
     const graft_yaml *map = NULL;
-    GRAFT_CHECK(
+    GRAFT_PASS(
         graft_yaml_parse(env, env->scratch, "rules", cell->rules, strlen(cell->rules), &map));
     for (uint32_t i = 0; i < map->count; i++) {
         uint32_t at = 0;
         int64_t uses = 0;
-        GRAFT_CHECK(graft_yaml_integer(env, map, map->items[i].key, 0, INT32_MAX, &uses));
+        GRAFT_PASS(graft_yaml_integer(env, map, map->items[i].key, 0, INT32_MAX, &uses));
         while (at < *count && strcmp(rules[at].name, map->items[i].key) != 0) {
             at++;
         }
@@ -290,8 +289,7 @@ static graft_status add_rules(report *r, const graft_cell *cell, uint32_t model,
         rules[at].uses[model] += (uint32_t)uses;
         rules[at].sum += (uint32_t)uses;
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status write_text(report *r, const char *name, const graft_buffer *text)
@@ -311,7 +309,6 @@ static void set_terminal(graft_buffer *plot, const char *name, uint32_t width, u
 /* A heatmap of greedy's rules: the most used ones by model. */
 static graft_status plot_rules(report *r)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = r->env;
     graft_buffer data = {.arena = env->scratch};
     graft_buffer plot = {.arena = env->scratch};
@@ -320,7 +317,7 @@ static graft_status plot_rules(report *r)
     for (uint32_t m = 0; m < r->model_count; m++) {
         const graft_cell *cell = graft_cells_find(r->cells, r->models[m], "greedy", 0);
         if (cell != NULL) {
-            GRAFT_CHECK(add_rules(r, cell, m, rules, &count));
+            GRAFT_PASS(add_rules(r, cell, m, rules, &count));
         }
     }
     if (count == 0) {
@@ -339,20 +336,19 @@ static graft_status plot_rules(report *r)
         }
     }
     graft_buffer_printf(&data, "\n");
-    GRAFT_CHECK(write_text(r, "rules.csv", &data));
+    GRAFT_PASS(write_text(r, "rules.csv", &data));
     set_terminal(&plot, "rules", 900, 560);
     graft_buffer_printf(
         &plot, "set datafile separator ','\nset title 'How often greedy search applies a rule'\n"
                "set xtics rotate by 45 right\nset ytics noenhanced\nset palette defined (0 "
                "'white', 1 '#9ecae1', 10 '#3182bd', 40 '#08306b')\nset yrange [*:*] reverse\nplot "
                "'rules.csv' matrix rowheaders columnheaders using 1:2:3 with image notitle\n");
-    GRAFT_CHECK(write_text(r, "rules.gp", &plot));
+    GRAFT_PASS(write_text(r, "rules.gp", &plot));
     graft_buffer_printf(&r->page,
                         "## Rules\n\nOf greedy search's plans, the %u rules that are "
                         "applied most.\n\n![rules by model](evaluation/rules.svg)\n\n",
                         count);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------- plots */
@@ -360,7 +356,6 @@ done:
 /* Costs by model, a group of bars each. */
 static graft_status plot_costs(report *r)
 {
-    graft_status status = GRAFT_OK;
     static const char *const shown[] = {"greedy", "policy", "unseen", "refined", "guided"};
     enum { SHOWN = sizeof shown / sizeof shown[0] };
     graft_buffer data = {.arena = r->env->scratch};
@@ -374,7 +369,7 @@ static graft_status plot_costs(report *r)
         }
         graft_buffer_printf(&data, "\n");
     }
-    GRAFT_CHECK(write_text(r, "costs.csv", &data));
+    GRAFT_PASS(write_text(r, "costs.csv", &data));
     set_terminal(&plot, "costs", 900, 420);
     graft_buffer_printf(
         &plot, "set datafile separator ','\nset style data histograms\nset style histogram "
@@ -386,15 +381,12 @@ static graft_status plot_costs(report *r)
                             i > 0 ? ", " : "", 3 * i + 2, 3 * i + 3, 3 * i + 4, shown[i]);
     }
     graft_buffer_printf(&plot, "\n");
-    GRAFT_CHECK(write_text(r, "costs.gp", &plot));
-done:
-    return status;
+    return write_text(r, "costs.gp", &plot);
 }
 
 /* Sampled rollouts by temperature, a line for each model. */
 static graft_status plot_temperatures(report *r)
 {
-    graft_status status = GRAFT_OK;
     graft_buffer data = {.arena = r->env->scratch};
     graft_buffer plot = {.arena = r->env->scratch};
     for (uint32_t k = 0; k < r->method_count; k++) {
@@ -407,7 +399,7 @@ static graft_status plot_temperatures(report *r)
             graft_buffer_printf(&data, "\n");
         }
     }
-    GRAFT_CHECK(write_text(r, "temperature.csv", &data));
+    GRAFT_PASS(write_text(r, "temperature.csv", &data));
     set_terminal(&plot, "temperature", 900, 420);
     graft_buffer_printf(&plot, "set datafile separator ','\nset logscale x\nset xlabel "
                                "'temperature'\nset ylabel 'cost, percent'\nset grid\nset key "
@@ -417,9 +409,7 @@ static graft_status plot_temperatures(report *r)
                             m > 0 ? ", " : "", m + 2, r->models[m]);
     }
     graft_buffer_printf(&plot, "\n");
-    GRAFT_CHECK(write_text(r, "temperature.gp", &plot));
-done:
-    return status;
+    return write_text(r, "temperature.gp", &plot);
 }
 
 /* ------------------------------------------------------------------- the page */

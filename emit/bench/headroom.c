@@ -64,20 +64,18 @@ typedef struct {
 static graft_status open_ground(graft_env *env, const headroom_run *run, graft_session *session,
                                 ground *g)
 {
-    graft_status status = GRAFT_OK;
     graft_environment *environment = &session->environment;
     const char *policy = NULL;
     *g = (ground){.env = env, .run = run, .session = session};
-    GRAFT_CHECK(
+    GRAFT_PASS(
         graft_known_policy_tariff(env, graft_device_name(session->device), &policy, &g->tariff));
     const graft_price any = environment->options.price;
-    GRAFT_CHECK(graft_known_price_set(env, session, &g->price));
+    GRAFT_PASS(graft_known_price_set(env, session, &g->price));
     if (run->estimates) {
         environment->options.price = any;
-        GRAFT_CHECK(graft_environment_reprice(env, environment));
+        GRAFT_PASS(graft_environment_reprice(env, environment));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------ searching */
@@ -171,7 +169,6 @@ done:
 static graft_status search_model(graft_env *env, void *context, graft_session *session,
                                  uint32_t model, graft_share *share)
 {
-    graft_status status = GRAFT_OK;
     const headroom_run *run = context;
     const graft_search_choice endless = {.name = "backtracking", .dequeues = UINT32_MAX};
     found_row row;
@@ -179,23 +176,20 @@ static graft_status search_model(graft_env *env, void *context, graft_session *s
     double longest = 0.0;
     (void)model;
     memset(&row, 0, sizeof row);
-    GRAFT_CHECK(open_ground(env, run, session, &g));
+    GRAFT_PASS(open_ground(env, run, session, &g));
     for (row.row = 0; row.row < ROW_COUNT; row.row++) {
         const graft_search_choice *choice = &rows[row.row];
-        GRAFT_CHECK(run_row(&g, choice, (double)run->seconds, &row, share));
+        GRAFT_PASS(run_row(&g, choice, (double)run->seconds, &row, share));
         bool other = strcmp(choice->name, "backtracking") != 0;
         longest = other ? fmax(longest, row.plan.seconds) : longest;
     }
-    GRAFT_CHECK(run_row(&g, &endless, longest, &row, share));
-done:
-    return status;
+    return run_row(&g, &endless, longest, &row, share);
 }
 
 /* Prints a row and keeps its plan; behind a model's last one, the best that is known. */
 static graft_status take_row(graft_env *env, void *context, uint32_t model, const void *piece,
                              size_t bytes)
 {
-    graft_status status = GRAFT_OK;
     headroom_run *run = context;
     found_row row;
     graft_known_plan *plan = &row.plan;
@@ -212,14 +206,13 @@ static graft_status take_row(graft_env *env, void *context, uint32_t model, cons
     plan->device =
         graft_arena_strdup(env->life, (const char *)at + plan->step_count * sizeof plan->steps[0]);
     print_plan(run, plan, row.cut);
-    GRAFT_CHECK(graft_plans_keep(env, env->life, &run->plans, plan, run->path));
+    GRAFT_PASS(graft_plans_keep(env, env->life, &run->plans, plan, run->path));
     const graft_known_plan *best = graft_plans_find(&run->plans, plan->model, plan->device);
     if (row.row == ROW_COUNT && best != NULL && !env->json) {
         (void)printf("%-12s best known: %.2f%% by %s\n", plan->model,
                      100.0 * best->cost_ns / best->first_ns, best->search);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------- checking */
@@ -227,19 +220,18 @@ done:
 static graft_status check_plan(graft_env *env, void *context, graft_session *session,
                                uint32_t number)
 {
-    graft_status status = GRAFT_OK;
     const headroom_run *run = context;
     const graft_known_plan *plan = &run->plans.items[number];
     const graft_environment *environment = &session->environment;
     double ns = 0.0;
     uint32_t estimates = 0;
     ground g;
-    GRAFT_CHECK(open_ground(env, run, session, &g));
+    GRAFT_PASS(open_ground(env, run, session, &g));
     if (plan->rules != graft_plans_rules(session) || plan->costs != graft_plans_costs(session)) {
         return GRAFT_FAIL(env, GRAFT_REFUTED, "the plan is of other rules or costs");
     }
-    GRAFT_CHECK(graft_plan_replay(env, &session->environment, plan->steps, plan->step_count, NULL));
-    GRAFT_CHECK(graft_known_price_count(env, session, &environment->state, &ns, &estimates));
+    GRAFT_PASS(graft_plan_replay(env, &session->environment, plan->steps, plan->step_count, NULL));
+    GRAFT_PASS(graft_known_price_count(env, session, &environment->state, &ns, &estimates));
     if (ns != plan->cost_ns || environment->first_ns != plan->first_ns ||
         estimates != plan->estimates || g.price.first_estimates != plan->first_estimates) {
         return GRAFT_FAIL(env, GRAFT_REFUTED,
@@ -250,8 +242,7 @@ static graft_status check_plan(graft_env *env, void *context, graft_session *ses
     }
     (void)printf("%-12s %7.2f%% in %u steps, as found by %s\n", plan->model,
                  100.0 * ns / plan->first_ns, plan->step_count, plan->search);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status check_plans(headroom_run *run)
@@ -277,17 +268,14 @@ done:
 
 static graft_status search_models(headroom_run *run)
 {
-    graft_status status = GRAFT_OK;
     const graft_table_work work = {"searching", search_model, take_row, run};
-    GRAFT_CHECK(graft_table_models(run->env, run->options.model, &run->models, &run->count));
-    GRAFT_CHECK(graft_plans_read(run->env, run->env->life, run->path, &run->plans));
+    GRAFT_PASS(graft_table_models(run->env, run->options.model, &run->models, &run->count));
+    GRAFT_PASS(graft_plans_read(run->env, run->env->life, run->path, &run->plans));
     if (!run->env->json) {
         (void)printf("%-12s %-24s %8s %6s %9s %8s  %5s %5s\n", "model", "search", "cost", "steps",
                      "graphs", "seconds", "est.", "after");
     }
-    GRAFT_CHECK(graft_table_share(run->env, &run->options, run->models, run->count, &work));
-done:
-    return status;
+    return graft_table_share(run->env, &run->options, run->models, run->count, &work);
 }
 
 static graft_status run_headroom(graft_env *env, void *choices)

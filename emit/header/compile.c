@@ -87,7 +87,6 @@ graft_status graft_policy_compile(graft_env *env, graft_candidates *agent,
                                   graft_observer *const observers[], uint32_t count,
                                   graft_policy *policy)
 {
-    graft_status status = GRAFT_OK;
     const graft_xfers *xfers = observers[0]->environment->xfers;
     const graft_scene_options *scenes = &observers[0]->options;
     graft_ranges ranges;
@@ -99,12 +98,10 @@ graft_status graft_policy_compile(graft_env *env, graft_candidates *agent,
                              .decider = GRAFT_DECIDER_NETWORK,
                              .prior_slope = graft_prior_slope(scenes),
                              .prior_reserve = graft_prior_reserve(scenes)};
-    GRAFT_CHECK(graft_policy_pack_rules(env, env->life, xfers->rules, xfers->count, policy));
-    GRAFT_CHECK(find_ranges(env, agent, observers, count, &ranges));
-    GRAFT_CHECK(graft_quantise(env, env->life, &agent->scorer, &ranges,
-                               find_rows(env, &agent->scorer, observers[0]), policy));
-done:
-    return status;
+    GRAFT_PASS(graft_policy_pack_rules(env, env->life, xfers->rules, xfers->count, policy));
+    GRAFT_PASS(find_ranges(env, agent, observers, count, &ranges));
+    return graft_quantise(env, env->life, &agent->scorer, &ranges,
+                          find_rows(env, &agent->scorer, observers[0]), policy);
 }
 
 /* --------------------------------------------------------------- agreement */
@@ -164,21 +161,19 @@ graft_status graft_agreement_measure(graft_env *env, graft_candidates *agent,
                                      graft_observer *observer, const graft_policy *policy,
                                      graft_agreement *agreement)
 {
-    graft_status status = GRAFT_OK;
     graft_environment *e = observer->environment;
     graft_observer wide = *observer; /* That offers everything. */
     graft_outcome outcome = {.terminal = false};
     wide.options.limit = UINT32_MAX;
     wide.options.alike = UINT32_MAX;
-    GRAFT_CHECK(graft_environment_reset(env, e));
+    GRAFT_PASS(graft_environment_reset(env, e));
     outcome.terminal = e->terminal;
     while (!outcome.terminal) {
         graft_action choice;
-        GRAFT_CHECK(compare_choices(env, agent, &wide, policy, agreement, &choice));
-        GRAFT_CHECK(graft_environment_step(env, e, choice.xfer, choice.location, &outcome));
+        GRAFT_PASS(compare_choices(env, agent, &wide, policy, agreement, &choice));
+        GRAFT_PASS(graft_environment_step(env, e, choice.xfer, choice.location, &outcome));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------- evaluation */
@@ -186,14 +181,12 @@ done:
 static graft_status price_result(graft_env *env, const graft_session *session, graft_state *state,
                                  const graft_graph *graph, graft_result *row)
 {
-    graft_status status = GRAFT_OK;
     graft_cost_total total;
-    GRAFT_CHECK(graft_state_set(env, state, graph));
-    GRAFT_CHECK(graft_cost_graph(env, session->cost, &state->graph, &state->order, &total));
+    GRAFT_PASS(graft_state_set(env, state, graph));
+    GRAFT_PASS(graft_cost_graph(env, session->cost, &state->graph, &state->order, &total));
     row->cost_ns = total.ns;
     row->estimated = total.estimated_count;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static void take_steps(graft_arena *arena, const graft_report *report, graft_result *row)

@@ -147,7 +147,6 @@ static graft_status copy_line(graft_env *env, open_file *stack, uint32_t *depth,
 
 graft_status graft_engine_text(graft_env *env, graft_buffer *text)
 {
-    graft_status status = GRAFT_OK;
     open_file stack[DEPTH_MOST] = {
         {.file = &files[0], .at = files[0].begin}
     };
@@ -156,9 +155,8 @@ graft_status graft_engine_text(graft_env *env, graft_buffer *text)
         if (stack[depth - 1].at == stack[depth - 1].file->end) {
             depth--;
         } else {
-            GRAFT_CHECK(copy_line(env, stack, &depth, text));
+            GRAFT_PASS(copy_line(env, stack, &depth, text));
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }

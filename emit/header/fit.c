@@ -52,23 +52,20 @@ static void note(graft_env *env, graft_fit *fit, size_t before, const char *what
 
 static graft_status lower_ids(graft_env *env, graft_fit *fit)
 {
-    graft_status status = GRAFT_OK;
     const size_t before = fit->ram.total;
     if (fit->limits.nodes > SMALL_NODES_MOST || fit->limits.values > SMALL_OTHERS_MOST ||
         fit->limits.edges > SMALL_OTHERS_MOST) {
         return GRAFT_OK;
     }
     fit->small = true;
-    GRAFT_CHECK(measure(env, fit));
+    GRAFT_PASS(measure(env, fit));
     note(env, fit, before, "ids of 16 bits", "the whole program defines GRAFT_SMALL_GRAPHS");
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* One more than it takes, so that it stops by itself. */
 static graft_status lower_steps(graft_env *env, const graft_rehearsal *rehearsal, graft_fit *fit)
 {
-    graft_status status = GRAFT_OK;
     const size_t before = fit->ram.total;
     const uint32_t steps = rehearsal->steps_most + 1;
     if (steps >= fit->step_limit) {
@@ -76,10 +73,9 @@ static graft_status lower_steps(graft_env *env, const graft_rehearsal *rehearsal
     }
     const char *what = graft_arena_printf(env->life, "steps %u -> %u", fit->step_limit, steps);
     fit->step_limit = steps;
-    GRAFT_CHECK(measure(env, fit));
+    GRAFT_PASS(measure(env, fit));
     note(env, fit, before, what, "the policy takes no more on this graph");
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* What is left of the room for rewriting, in parts of GRAFT_GRAPHTABLE_ROOM. */
@@ -117,7 +113,6 @@ done:
 /* A part of each in turn, until it fits or nothing more can go. */
 static graft_status lower_room(graft_env *env, const graft_rehearsal *rehearsal, graft_fit *fit)
 {
-    graft_status status = GRAFT_OK;
     const size_t before = fit->ram.total;
     rooms left = {GRAFT_GRAPHTABLE_ROOM, GRAFT_GRAPHTABLE_ROOM, GRAFT_GRAPHTABLE_ROOM};
     uint32_t *const each[] = {&left.nodes, &left.values, &left.edges};
@@ -125,7 +120,7 @@ static graft_status lower_room(graft_env *env, const graft_rehearsal *rehearsal,
     bool open[KINDS] = {true, true, true};
     for (uint32_t i = 0; !fits(fit) && (open[0] || open[1] || open[2]); i = (i + 1) % KINDS) {
         if (open[i]) {
-            GRAFT_CHECK(narrow(env, rehearsal, &left, each[i], fit, &open[i]));
+            GRAFT_PASS(narrow(env, rehearsal, &left, each[i], fit, &open[i]));
         }
     }
     note(env, fit, before,
@@ -134,8 +129,7 @@ static graft_status lower_room(graft_env *env, const graft_rehearsal *rehearsal,
                             fit->limits.values - rehearsal->least.values,
                             fit->limits.edges - rehearsal->least.edges),
          "the decisions on this graph stay the same, with new weights and without");
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status lower(graft_env *env, const graft_graph *graph, graft_fit *fit)

@@ -464,10 +464,9 @@ static graft_status find_uses(header_printer *printer, uint32_t *outputs, uint64
 /* What the engine may leave out. */
 static graft_status print_uses(header_printer *printer)
 {
-    graft_status status = GRAFT_OK;
     uint32_t outputs = 0;
     uint64_t codes = 0;
-    GRAFT_CHECK(find_uses(printer, &outputs, &codes));
+    GRAFT_PASS(find_uses(printer, &outputs, &codes));
     graft_buffer_printf(printer->text, "/* The operators that it was made for. */\n");
     print_bits(printer, "GRAFT_OPERATORS", printer->options->operators);
     graft_buffer_printf(printer->text, "/* What its rules use. */\n");
@@ -479,16 +478,14 @@ static graft_status print_uses(header_printer *printer)
                         "#error \"GRAFT_RULE_OUTPUTS is less than this policy was made for\"\n"
                         "#endif\n\n",
                         outputs, outputs);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status print_engine(header_printer *printer)
 {
-    graft_status status = GRAFT_OK;
     graft_buffer *text = printer->text;
     if (printer->options->operators != 0) {
-        GRAFT_CHECK(print_uses(printer));
+        GRAFT_PASS(print_uses(printer));
     }
     if (printer->options->small) {
         graft_buffer_printf(text,
@@ -498,7 +495,7 @@ static graft_status print_engine(header_printer *printer)
                             "#endif\n\n");
     }
     if (printer->options->amalgamate) {
-        GRAFT_CHECK(graft_engine_text(printer->env, text));
+        GRAFT_PASS(graft_engine_text(printer->env, text));
     } else {
         graft_buffer_printf(text, "#include \"graft/graft.h\"\n");
     }
@@ -508,8 +505,7 @@ static graft_status print_engine(header_printer *printer)
                         "0x%08x: generate it again\"\n"
                         "#endif\n\n",
                         GRAFT_ABI, GRAFT_FEATURE_HASH, GRAFT_ABI, GRAFT_FEATURE_HASH);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static void print_declaration(header_printer *printer)

@@ -212,7 +212,6 @@ static graft_status quantise_node(graft_env *env, graft_arena *arena, const floa
 static graft_status quantise_round(graft_env *env, graft_arena *arena, const graft_encoder *encoder,
                                    const graft_ranges *ranges, uint32_t r, graft_policy_round *out)
 {
-    graft_status status = GRAFT_OK;
     const float_layer node = layer_of(&encoder->parameters, encoder->node[r]);
     const round_units units = {
         .h = unit_of(ranges->h[r]),
@@ -220,20 +219,17 @@ static graft_status quantise_round(graft_env *env, graft_arena *arena, const gra
         .outgoing = unit_of(ranges->outgoing[r]),
         .next = unit_of(ranges->h[r + 1]),
     };
-    GRAFT_CHECK(quantise_message(env, arena, encoder, &encoder->incoming[r],
-                                 (const double[2]){units.h, units.incoming}, &out->incoming));
-    GRAFT_CHECK(quantise_message(env, arena, encoder, &encoder->outgoing[r],
-                                 (const double[2]){units.h, units.outgoing}, &out->outgoing));
-    GRAFT_CHECK(quantise_node(env, arena, &node, &units, out));
-done:
-    return status;
+    GRAFT_PASS(quantise_message(env, arena, encoder, &encoder->incoming[r],
+                                (const double[2]){units.h, units.incoming}, &out->incoming));
+    GRAFT_PASS(quantise_message(env, arena, encoder, &encoder->outgoing[r],
+                                (const double[2]){units.h, units.outgoing}, &out->outgoing));
+    return quantise_node(env, arena, &node, &units, out);
 }
 
 static graft_status quantise_encoder(graft_env *env, graft_arena *arena,
                                      const graft_encoder *encoder, const graft_ranges *ranges,
                                      graft_policy *policy)
 {
-    graft_status status = GRAFT_OK;
     const graft_encoder_size *size = &encoder->size;
     const float_layer first = layer_of(&encoder->parameters, encoder->input);
     const float_layer last = layer_of(&encoder->parameters, encoder->global);
@@ -255,14 +251,13 @@ static graft_status quantise_encoder(graft_env *env, graft_arena *arena,
         .outputs = size->latent,
         .output_unit = tanh_input_unit,
     };
-    GRAFT_CHECK(quantise_layer(env, arena, &input, &policy->input));
+    GRAFT_PASS(quantise_layer(env, arena, &input, &policy->input));
     for (uint32_t r = 0; r < size->rounds; r++) {
-        GRAFT_CHECK(quantise_round(env, arena, encoder, ranges, r, &rounds[r]));
+        GRAFT_PASS(quantise_round(env, arena, encoder, ranges, r, &rounds[r]));
     }
-    GRAFT_CHECK(quantise_layer(env, arena, &global, &policy->global));
+    GRAFT_PASS(quantise_layer(env, arena, &global, &policy->global));
     policy->rounds = rounds;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* -------------------------------------------------------------- candidates */
@@ -303,7 +298,6 @@ static const int8_t *quantise_rows(graft_arena *arena, const float *rows, size_t
 graft_status graft_quantise(graft_env *env, graft_arena *arena, const graft_scorer *scorer,
                             const graft_ranges *ranges, const float *rows, graft_policy *policy)
 {
-    graft_status status = GRAFT_OK;
     const graft_parameters *set = &scorer->parameters;
     const size_t row_count = ((size_t)policy->rule_count + 1) * scorer->size.width;
     float most = ranges->first;
@@ -320,13 +314,11 @@ graft_status graft_quantise(graft_env *env, graft_arena *arena, const graft_scor
     policy->latent = (uint16_t)scorer->size.latent;
     policy->width = (uint16_t)scorer->size.width;
     policy->round_count = (uint16_t)scorer->size.rounds;
-    GRAFT_CHECK(quantise_encoder(env, arena, &scorer->encoder, ranges, policy));
-    GRAFT_CHECK(quantise_place(env, arena, scorer, nodes, first, policy));
+    GRAFT_PASS(quantise_encoder(env, arena, &scorer->encoder, ranges, policy));
+    GRAFT_PASS(quantise_place(env, arena, scorer, nodes, first, policy));
     policy->rule_rows = quantise_rows(arena, rows, row_count, first * byte_unit);
-    GRAFT_CHECK(quantise_layer(env, arena, &middle, &policy->second));
-    GRAFT_CHECK(quantise_layer(env, arena, &last, &policy->score));
-done:
-    return status;
+    GRAFT_PASS(quantise_layer(env, arena, &middle, &policy->second));
+    return quantise_layer(env, arena, &last, &policy->score);
 }
 
 /* ------------------------------------------------------------------ ranges */

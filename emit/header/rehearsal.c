@@ -55,7 +55,6 @@ graft_status graft_rehearsal_open(graft_env *env, const graft_graph *graph,
                                   const graft_policy *policy, const graft_limits *limits,
                                   uint32_t step_limit, graft_rehearsal *rehearsal)
 {
-    graft_status status = GRAFT_OK;
     graft_graph *loaded = NULL;
     *rehearsal = (graft_rehearsal){.arena = graft_arena_new((size_t)1 << 16),
                                    .policy = policy,
@@ -63,21 +62,19 @@ graft_status graft_rehearsal_open(graft_env *env, const graft_graph *graph,
     if (rehearsal->arena == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory to rehearse");
     }
-    GRAFT_CHECK(graft_graph_renumber(env, rehearsal->arena, graph, &loaded));
+    GRAFT_PASS(graft_graph_renumber(env, rehearsal->arena, graph, &loaded));
     rehearsal->graph = loaded;
     rewrite_all(rehearsal, limits, step_limit, rehearsal->before);
     for (uint32_t i = 0; i < GRAFT_REHEARSAL_RUNS; i++) {
         const graft_rehearsed *run = &rehearsal->before[i];
         if (run->status != GRAFT_OK) {
-            status = GRAFT_FAIL(env, run->status, "the policy cannot rewrite the graph: %s",
-                                graft_status_name(run->status));
-            goto done;
+            return GRAFT_FAIL(env, run->status, "the policy cannot rewrite the graph: %s",
+                              graft_status_name(run->status));
         }
         rehearsal->steps_most =
             run->step_count > rehearsal->steps_most ? run->step_count : rehearsal->steps_most;
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 bool graft_rehearsal_same(const graft_rehearsal *rehearsal, const graft_limits *limits,

@@ -64,10 +64,9 @@ static uint32_t count_lines(const char *text)
 graft_status graft_decisions_read(graft_env *env, graft_arena *arena, const char *path,
                                   graft_decisions *decisions)
 {
-    graft_status status = GRAFT_OK;
     uint8_t *data = NULL;
     size_t size = 0;
-    GRAFT_CHECK(graft_file_read(env, arena, path, &data, &size));
+    GRAFT_PASS(graft_file_read(env, arena, path, &data, &size));
     const char *text = (const char *)data;
     graft_decisions read = {.steps = GRAFT_NEW(arena, graft_action, count_lines(text) + 1)};
     for (const char *line = text; take_step(&line, &read.steps[read.step_count]);) {
@@ -80,6 +79,5 @@ graft_status graft_decisions_read(graft_env *env, graft_arena *arena, const char
                           path, read.step_count + 1);
     }
     *decisions = read;
-done:
-    return status;
+    return GRAFT_OK;
 }

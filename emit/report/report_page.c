@@ -36,7 +36,6 @@ static const uint32_t *steps_before(graft_env *env, const graft_report_page *pag
 static graft_status add_layout(graft_env *env, const graft_graph *const graphs[2],
                                const graft_buffer *dot, graft_json *json)
 {
-    graft_status status = GRAFT_OK;
     const char *plain = NULL;
     const char *reason = NULL;
     for (uint32_t i = 0; i < 2; i++) {
@@ -49,17 +48,15 @@ static graft_status add_layout(graft_env *env, const graft_graph *const graphs[2
         }
     }
     if (reason == NULL) {
-        GRAFT_CHECK(graft_graphviz_plain(env, env->life, dot, &plain, &reason));
+        GRAFT_PASS(graft_graphviz_plain(env, env->life, dot, &plain, &reason));
     }
     graft_json_string(json, "layout", plain);
     graft_json_string(json, "layout_lacks", reason);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status add_graphs(graft_env *env, const graft_report_page *page, graft_json *json)
 {
-    graft_status status = GRAFT_OK;
     const graft_model *model = page->session->model;
     const graft_report_graph before = {
         .model = model, .graph = &model->graph, .steps = steps_before(env, page)};
@@ -68,12 +65,9 @@ static graft_status add_graphs(graft_env *env, const graft_report_page *page, gr
                                           .steps = page->trace->born};
     const graft_report_graph *after = page->unchanged ? &before : &rewritten;
     graft_buffer dot = {.arena = env->life};
-    GRAFT_CHECK(graft_report_graph_add(env, &before, "before", json, &dot));
-    GRAFT_CHECK(graft_report_graph_add(env, after, "after", json, &dot));
-    GRAFT_CHECK(
-        add_layout(env, (const graft_graph *const[2]){before.graph, after->graph}, &dot, json));
-done:
-    return status;
+    GRAFT_PASS(graft_report_graph_add(env, &before, "before", json, &dot));
+    GRAFT_PASS(graft_report_graph_add(env, after, "after", json, &dot));
+    return add_layout(env, (const graft_graph *const[2]){before.graph, after->graph}, &dot, json);
 }
 
 /* --------------------------------------------------------------------- rules */
@@ -241,10 +235,9 @@ static void add_ceiling(const graft_session *session, graft_json *json)
 static graft_status add_model(graft_env *env, const graft_model *model, double ns, const char *key,
                               graft_json *json)
 {
-    graft_status status = GRAFT_OK;
     uint64_t sizes[GRAFT_WRITTEN_SIZES];
     graft_json one;
-    GRAFT_CHECK(graft_written_measure(env, model, sizes));
+    GRAFT_PASS(graft_written_measure(env, model, sizes));
     graft_json_begin(&one, env->life);
     graft_json_string(&one, "file", model->file);
     graft_json_integer(&one, "operators", graft_written_operators(env, model));
@@ -253,8 +246,7 @@ static graft_status add_model(graft_env *env, const graft_model *model, double n
     graft_json_integer(&one, "flops", (int64_t)sizes[GRAFT_WRITTEN_FLOPS]);
     graft_json_integer(&one, "bytes", (int64_t)sizes[GRAFT_WRITTEN_BYTES]);
     graft_json_raw(json, key, graft_json_close(&one));
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* What the model leaves open, and what the figures are at. */
@@ -330,11 +322,10 @@ done:
 /* The words of the command line. */
 static graft_status add_command(graft_env *env, graft_json *json)
 {
-    graft_status status = GRAFT_OK;
     graft_buffer list = {.arena = env->life};
     uint8_t *words = NULL;
     size_t size = 0;
-    GRAFT_CHECK(graft_file_read(env, env->life, "/proc/self/cmdline", &words, &size));
+    GRAFT_PASS(graft_file_read(env, env->life, "/proc/self/cmdline", &words, &size));
     for (size_t at = 0; at < size; at += strlen((const char *)words + at) + 1) {
         graft_json one;
         graft_json_begin(&one, env->life);
@@ -342,38 +333,34 @@ static graft_status add_command(graft_env *env, graft_json *json)
         graft_json_append(&one, &list);
     }
     graft_json_list(json, "command", &list);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status add_origin(graft_env *env, const graft_report_page *page,
                                const graft_buffer *costs, graft_json *json)
 {
-    graft_status status = GRAFT_OK;
     const graft_session_options *options = page->options;
     graft_buffer list = {.arena = env->life};
-    GRAFT_CHECK(add_command(env, json));
-    GRAFT_CHECK(add_file(env, "model", page->session->model->file, &list));
-    GRAFT_CHECK(add_file(env, "rules", options->rules, &list));
-    GRAFT_CHECK(add_file(env, "settings", options->settings, &list));
+    GRAFT_PASS(add_command(env, json));
+    GRAFT_PASS(add_file(env, "model", page->session->model->file, &list));
+    GRAFT_PASS(add_file(env, "rules", options->rules, &list));
+    GRAFT_PASS(add_file(env, "settings", options->settings, &list));
     if (page->policy != NULL) {
-        GRAFT_CHECK(add_file(env, "policy", page->policy, &list));
+        GRAFT_PASS(add_file(env, "policy", page->policy, &list));
     }
     append_file(env, "costs used", graft_device_name(page->session->device),
                 hash_bytes(env, costs->data, costs->size), &list);
-    GRAFT_CHECK(add_file(env, "result", page->written->model->file, &list));
+    GRAFT_PASS(add_file(env, "result", page->written->model->file, &list));
     graft_json_list(json, "files", &list);
     graft_json_string(json, "version", GRAFT_VERSION);
     graft_json_string(json, "solver", page->session->rules.solver);
     graft_json_string(json, "library", graft_device_library(page->session->device));
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_report_page_write(graft_env *env, const graft_report_page *page,
                                      const char *path)
 {
-    graft_status status = GRAFT_OK;
     const graft_session *session = page->session;
     const bool as_it_is = session->runtime == NULL && !page->unchanged;
     graft_buffer costs = {.arena = env->life};
@@ -390,23 +377,22 @@ graft_status graft_report_page_write(graft_env *env, const graft_report_page *pa
     graft_json_bool(&json, "cut", page->cut);
     graft_json_integer(&json, "checks", page->check_count);
     graft_json_number(&json, "difference", page->difference);
-    GRAFT_CHECK(add_model(env, session->model, session->given.ns, "given", &json));
-    GRAFT_CHECK(add_model(env, page->written->model, page->written->total.ns, "made", &json));
-    GRAFT_CHECK(add_graphs(env, page, &json));
+    GRAFT_PASS(add_model(env, session->model, session->given.ns, "given", &json));
+    GRAFT_PASS(add_model(env, page->written->model, page->written->total.ns, "made", &json));
+    GRAFT_PASS(add_graphs(env, page, &json));
     add_steps(env, page, &json);
     const graft_model *made = as_it_is ? session->model : page->written->model;
-    GRAFT_CHECK(list_costs(env, page, session->model, &session->model->graph, &costs));
+    GRAFT_PASS(list_costs(env, page, session->model, &session->model->graph, &costs));
     graft_json_list(&json, "costs_before", &costs);
-    GRAFT_CHECK(list_costs(env, page, made,
-                           as_it_is ? &session->environment.state.graph : &made->graph,
-                           &costs_after));
+    GRAFT_PASS(list_costs(env, page, made,
+                          as_it_is ? &session->environment.state.graph : &made->graph,
+                          &costs_after));
     graft_json_list(&json, "costs_after", &costs_after);
     graft_buffer_append(&costs, costs_after.data, costs_after.size);
     add_ceiling(session, &json);
     add_methods(env, page, &json);
-    GRAFT_CHECK(add_origin(env, page, &costs, &json));
-    GRAFT_CHECK(graft_page_write(env, GRAFT_PAGE_REPORT, graft_json_close(&json), path));
+    GRAFT_PASS(add_origin(env, page, &costs, &json));
+    GRAFT_PASS(graft_page_write(env, GRAFT_PAGE_REPORT, graft_json_close(&json), path));
     graft_log(env, 1, "wrote %s", path);
-done:
-    return status;
+    return GRAFT_OK;
 }

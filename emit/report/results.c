@@ -68,72 +68,62 @@ static graft_status read_action(graft_env *env, const graft_yaml *item, graft_ac
 static graft_status read_plan(graft_env *env, graft_arena *arena, const graft_yaml *item,
                               graft_result *row)
 {
-    graft_status status = GRAFT_OK;
     const graft_yaml *plan = graft_yaml_find(item, "plan");
     if (plan == NULL || plan->kind != GRAFT_YAML_SEQUENCE || plan->count != row->step_count) {
         return graft_yaml_fail(env, item, "'plan' must list %u steps", row->step_count);
     }
     row->steps = GRAFT_NEW(arena, graft_action, row->step_count);
     for (uint32_t i = 0; i < plan->count; i++) {
-        GRAFT_CHECK(read_action(env, &plan->items[i], &row->steps[i]));
+        GRAFT_PASS(read_action(env, &plan->items[i], &row->steps[i]));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status read_numbers(graft_env *env, const graft_yaml *item, graft_result *row)
 {
-    graft_status status = GRAFT_OK;
     int64_t estimated = 0;
     int64_t interactions = 0;
     int64_t steps = 0;
-    GRAFT_CHECK(graft_yaml_real(env, item, "cost_ns", 0, 1e18, &row->cost_ns));
-    GRAFT_CHECK(graft_yaml_real(env, item, "seconds", 0, 1e9, &row->seconds));
-    GRAFT_CHECK(graft_yaml_real(env, item, "measured_ns", 0, 1e18, &row->measured_ns));
-    GRAFT_CHECK(graft_yaml_real(env, item, "spread_ns", 0, 1e18, &row->spread_ns));
-    GRAFT_CHECK(graft_yaml_real(env, item, "measured_ratio", 0, 1e9, &row->measured_ratio));
-    GRAFT_CHECK(graft_yaml_integer(env, item, "estimated", 0, INT32_MAX, &estimated));
-    GRAFT_CHECK(graft_yaml_integer(env, item, "interactions", 0, INT64_MAX / 2, &interactions));
-    GRAFT_CHECK(graft_yaml_integer(env, item, "steps", 0, 1 << 20, &steps));
+    GRAFT_PASS(graft_yaml_real(env, item, "cost_ns", 0, 1e18, &row->cost_ns));
+    GRAFT_PASS(graft_yaml_real(env, item, "seconds", 0, 1e9, &row->seconds));
+    GRAFT_PASS(graft_yaml_real(env, item, "measured_ns", 0, 1e18, &row->measured_ns));
+    GRAFT_PASS(graft_yaml_real(env, item, "spread_ns", 0, 1e18, &row->spread_ns));
+    GRAFT_PASS(graft_yaml_real(env, item, "measured_ratio", 0, 1e9, &row->measured_ratio));
+    GRAFT_PASS(graft_yaml_integer(env, item, "estimated", 0, INT32_MAX, &estimated));
+    GRAFT_PASS(graft_yaml_integer(env, item, "interactions", 0, INT64_MAX / 2, &interactions));
+    GRAFT_PASS(graft_yaml_integer(env, item, "steps", 0, 1 << 20, &steps));
     row->estimated = (uint64_t)estimated;
     row->interactions = (uint64_t)interactions;
     row->step_count = (uint32_t)steps;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status read_row(graft_env *env, graft_arena *arena, const graft_yaml *item,
                              graft_results *results)
 {
-    graft_status status = GRAFT_OK;
     const char *method = NULL;
     const char *how = NULL;
-    GRAFT_CHECK(graft_yaml_text(env, item, "method", &method));
-    GRAFT_CHECK(graft_yaml_text(env, item, "how", &how));
+    GRAFT_PASS(graft_yaml_text(env, item, "method", &method));
+    GRAFT_PASS(graft_yaml_text(env, item, "how", &how));
     graft_result *row = graft_results_add(results, method, how);
-    GRAFT_CHECK(read_numbers(env, item, row));
-    GRAFT_CHECK(read_plan(env, arena, item, row));
-done:
-    return status;
+    GRAFT_PASS(read_numbers(env, item, row));
+    return read_plan(env, arena, item, row);
 }
 
 graft_status graft_results_read(graft_env *env, graft_arena *arena, const char *path,
                                 graft_results *results)
 {
-    graft_status status = GRAFT_OK;
     const graft_yaml *root = NULL;
     results->count = 0;
-    GRAFT_CHECK(graft_yaml_read(env, arena, path, &root));
+    GRAFT_PASS(graft_yaml_read(env, arena, path, &root));
     if (root->kind != GRAFT_YAML_SEQUENCE || root->count > GRAFT_RESULTS_MOST) {
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: expected a list of at most %d results", path,
-                            GRAFT_RESULTS_MOST);
-        goto done;
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: expected a list of at most %d results", path,
+                          GRAFT_RESULTS_MOST);
     }
     for (uint32_t i = 0; i < root->count; i++) {
-        GRAFT_CHECK(read_row(env, arena, &root->items[i], results));
+        GRAFT_PASS(read_row(env, arena, &root->items[i], results));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* --------------------------------------------------------------- printing */

@@ -63,6 +63,15 @@ void graft_env_clear(graft_env *env);
     } else                                                                                         \
         (void)0
 
+/* Evaluates `call`; a failure is passed on to the caller at once. For functions that have nothing to
+ * give back: those that have use GRAFT_TRY or GRAFT_CHECK. */
+#define GRAFT_PASS(call)                                                                           \
+    __extension__({                                                                                \
+        const graft_status graft_passed = (call);                                                  \
+        if (graft_passed != GRAFT_OK)                                                              \
+            return graft_passed;                                                                   \
+    })
+
 /* As GRAFT_TRY, without a frame: for calls whose own message says everything. */
 #define GRAFT_CHECK(call)                                                                          \
     if ((status = (call)) != GRAFT_OK) {                                                           \

@@ -162,7 +162,6 @@ done:
 static graft_status read_array(array_reader *r, const uint8_t *data, size_t size,
                                graft_run_tensor *tensor)
 {
-    graft_status status = GRAFT_OK;
     size_t head = MAGIC_BYTES + 4, length = 0;
     if (size < head || memcmp(data, magic, sizeof magic - 1) != 0 || data[6] < 1 || data[6] > 3) {
         return refuse(r, GRAFT_BAD_INPUT, "it is no .npy file of version 1 to 3");
@@ -174,7 +173,7 @@ static graft_status read_array(array_reader *r, const uint8_t *data, size_t size
     }
     r->at = (const char *)data + head;
     r->end = r->at + length;
-    GRAFT_CHECK(read_header(r, &tensor->shape));
+    GRAFT_PASS(read_header(r, &tensor->shape));
     head += length;
     if (graft_shape_bytes(&tensor->shape) != size - head) {
         return GRAFT_FAIL(r->env, GRAFT_BAD_INPUT,
@@ -182,8 +181,7 @@ static graft_status read_array(array_reader *r, const uint8_t *data, size_t size
                           size - head, (unsigned long long)graft_shape_bytes(&tensor->shape));
     }
     memcpy(tensor->data, data + head, size - head);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------ archive */
@@ -297,9 +295,8 @@ static graft_status read_tensor(graft_env *env, graft_arena *arena, const char *
 graft_status graft_npz_parse(graft_env *env, graft_arena *arena, graft_bytes bytes,
                              graft_run_tensor **tensors, uint32_t *count)
 {
-    graft_status status = GRAFT_OK;
     size_t end = 0;
-    GRAFT_CHECK(find_end(env, bytes, &end));
+    GRAFT_PASS(find_end(env, bytes, &end));
     const uint32_t entry_count = take_number(bytes.data + end + 10, 2);
     size_t at = take_number(bytes.data + end + 16, 4);
     if (entry_count == UINT16_MAX || at > end) {
@@ -310,17 +307,16 @@ graft_status graft_npz_parse(graft_env *env, graft_arena *arena, graft_bytes byt
     for (uint32_t i = 0; i < entry_count; i++) {
         zip_entry entry;
         char *name = NULL;
-        GRAFT_CHECK(read_entry(env, arena, bytes, &at, &name, &entry));
+        GRAFT_PASS(read_entry(env, arena, bytes, &at, &name, &entry));
         found[i].name = name;
         if (!graft_names_add(names, name, i)) {
             return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: array '%s' comes twice", bytes.file, name);
         }
-        GRAFT_CHECK(read_tensor(env, arena, bytes.file, &entry, &found[i]));
+        GRAFT_PASS(read_tensor(env, arena, bytes.file, &entry, &found[i]));
     }
     *tensors = found;
     *count = entry_count;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------ writing */

@@ -274,7 +274,6 @@ const graft_option *graft_options_common(uint32_t *count)
 
 graft_status graft_options_take_common(graft_env *env, int *argc, char **argv, graft_common *common)
 {
-    graft_status status = GRAFT_OK;
     uint32_t count = 0;
     const graft_option *options = graft_options_common(&count);
     uint32_t given = 0; /* A bit each. */
@@ -287,19 +286,18 @@ graft_status graft_options_take_common(graft_env *env, int *argc, char **argv, g
             argv[kept++] = argv[i];
             continue;
         }
-        GRAFT_CHECK(find_value(env, "graft", option, argv, &i, &value));
+        GRAFT_PASS(find_value(env, "graft", option, argv, &i, &value));
         const uint32_t bit = 1U << (uint32_t)(option - options);
-        GRAFT_CHECK(check_value(env, "graft", option, value, (given & bit) != 0));
+        GRAFT_PASS(check_value(env, "graft", option, value, (given & bit) != 0));
         given |= bit;
-        GRAFT_CHECK(set_value(env, option, value, 1, common));
+        GRAFT_PASS(set_value(env, option, value, 1, common));
     }
     for (; i < *argc; i++) {
         argv[kept++] = argv[i];
     }
     argv[kept] = NULL;
     *argc = kept;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* The next word of the table that has no text yet; `given` has one entry per option. */
@@ -336,12 +334,11 @@ static const char *path_of(const graft_option *option, const void *choices)
 static graft_status check_output(graft_env *env, const graft_command *command,
                                  const graft_option *output, const void *choices)
 {
-    graft_status status = GRAFT_OK;
     const char *path = path_of(output, choices);
     if (path == NULL) {
         return GRAFT_OK;
     }
-    GRAFT_CHECK(graft_file_check(env, path));
+    GRAFT_PASS(graft_file_check(env, path));
     for (uint32_t i = 0; i < command->option_count; i++) {
         const graft_option *option = &command->options[i];
         const char *other = option == output ? NULL : path_of(option, choices);
@@ -350,20 +347,17 @@ static graft_status check_output(graft_env *env, const graft_command *command,
                               command->name, output->name, option->name, other);
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status check_outputs(graft_env *env, const graft_command *command, const void *choices)
 {
-    graft_status status = GRAFT_OK;
     for (uint32_t i = 0; i < command->option_count; i++) {
         if (command->options[i].writes) {
-            GRAFT_CHECK(check_output(env, command, &command->options[i], choices));
+            GRAFT_PASS(check_output(env, command, &command->options[i], choices));
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status check_given(graft_env *env, const graft_command *command, const uint32_t *given)
@@ -439,13 +433,10 @@ const char *graft_command_forms(graft_arena *arena, const graft_command *command
 
 graft_status graft_command_call(graft_env *env, const graft_command *command, int argc, char **argv)
 {
-    graft_status status = GRAFT_OK;
     void *choices = graft_arena_alloc(env->life, command->bytes);
     memset(choices, 0, command->bytes);
-    GRAFT_CHECK(parse(env, command, argc, argv, choices));
-    GRAFT_CHECK(command->run(env, choices));
-done:
-    return status;
+    GRAFT_PASS(parse(env, command, argc, argv, choices));
+    return command->run(env, choices);
 }
 
 /* ------------------------------------------------------------------ lists */
@@ -466,7 +457,6 @@ const char **graft_options_names(graft_arena *arena, const char *text, uint32_t 
 static graft_status take_size(graft_env *env, const char *option, char **text,
                               graft_model_size *size)
 {
-    graft_status status = GRAFT_OK;
     const char *whole = *text;
     char *name = graft_arena_strdup(env->life, whole);
     char *equals = strchr(name + (name[0] != '\0'), '=');
@@ -482,16 +472,14 @@ static graft_status take_size(graft_env *env, const char *option, char **text,
     }
     equals = strrchr(name, '=');
     *equals = '\0';
-    GRAFT_CHECK(parse_number(env, option, equals + 1, 1, INT32_MAX, &value));
+    GRAFT_PASS(parse_number(env, option, equals + 1, 1, INT32_MAX, &value));
     *size = (graft_model_size){.name = name, .value = (int32_t)value};
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_options_sizes(graft_env *env, const char *option, const graft_option_list *list,
                                  const graft_model_size **sizes, uint32_t *count)
 {
-    graft_status status = GRAFT_OK;
     size_t room = 0;
     for (uint32_t i = 0; i < list->count; i++) {
         room += strlen(list->items[i]) + 1;
@@ -501,10 +489,9 @@ graft_status graft_options_sizes(graft_env *env, const char *option, const graft
     for (uint32_t i = 0; i < list->count; i++) {
         char *text = graft_arena_strdup(env->life, list->items[i]);
         do {
-            GRAFT_CHECK(take_size(env, option, &text, &read[(*count)++]));
+            GRAFT_PASS(take_size(env, option, &text, &read[(*count)++]));
         } while (*text != '\0');
     }
     *sizes = read;
-done:
-    return status;
+    return GRAFT_OK;
 }

@@ -52,12 +52,11 @@ done:
 
 graft_status graft_ranks_open(graft_env *env)
 {
-    graft_status status = GRAFT_OK;
     graft_ranks_find find = NULL;
     if (graft_ranks_ask().count == 1 || env->ranks != NULL) {
         return GRAFT_OK;
     }
-    GRAFT_CHECK(graft_library_load(env, &mpi_library, &find));
+    GRAFT_PASS(graft_library_load(env, &mpi_library, &find));
     graft_ranks *ranks = GRAFT_NEW(env->life, graft_ranks, 1);
     ranks->calls = find();
     if (ranks->calls->abi != GRAFT_RANKS_ABI) {
@@ -69,9 +68,7 @@ graft_status graft_ranks_open(graft_env *env)
     }
     env->ranks = ranks;
     graft_log(env, 1, "%u ranks share the work", ranks->count);
-    GRAFT_CHECK(compare_programs(env));
-done:
-    return status;
+    return compare_programs(env);
 }
 
 void graft_ranks_close(graft_env *env)

@@ -231,21 +231,18 @@ static void free_in_arena(void *arena, void *memory)
 graft_status graft_wire_decode(graft_env *env, graft_arena *arena, graft_bytes bytes,
                                const ProtobufCMessageDescriptor *type, ProtobufCMessage **message)
 {
-    graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(arena);
     ProtobufCAllocator allocator = {
         .alloc = allocate_in_arena, .free = free_in_arena, .allocator_data = arena};
-    GRAFT_CHECK(check_wire(env, bytes, type));
+    GRAFT_PASS(check_wire(env, bytes, type));
     ProtobufCMessage *decoded = protobuf_c_message_unpack(type, &allocator, bytes.size, bytes.data);
     if (decoded == NULL) {
         graft_arena_release(arena, mark);
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: does not decode as %s", bytes.file,
-                            type->short_name);
-        goto done;
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: does not decode as %s", bytes.file,
+                          type->short_name);
     }
     *message = decoded;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 void graft_wire_encode(graft_arena *arena, const ProtobufCMessage *message, uint8_t **data,

@@ -208,7 +208,6 @@ static graft_status read_pattern(const reader *in, const pattern_message *from, 
 
 static graft_status read_rule(const reader *in, const rule_message *from, graft_rule *rule)
 {
-    graft_status status = GRAFT_OK;
     if (from->vars > GRAFT_RULE_MAX_VARS || from->slots > GRAFT_RULE_MAX_SLOTS ||
         from->code.len > GRAFT_RULE_MAX_CODE || from->condition > UINT8_MAX ||
         from->source == NULL || from->source->n_outputs > GRAFT_RULE_MAX_OUTPUTS) {
@@ -222,8 +221,8 @@ static graft_status read_rule(const reader *in, const rule_message *from, graft_
     if (from->code.len > 0) {
         memcpy(rule->code, from->code.data, from->code.len);
     }
-    GRAFT_CHECK(read_pattern(in, from->source, &rule->source, rule->output_count));
-    GRAFT_CHECK(read_pattern(in, from->target, &rule->target, rule->output_count));
+    GRAFT_PASS(read_pattern(in, from->source, &rule->source, rule->output_count));
+    GRAFT_PASS(read_pattern(in, from->target, &rule->target, rule->output_count));
     const char *fault = graft_rule_check(rule);
     if (fault != NULL) {
         return READ_FAIL(in, fault);
@@ -231,8 +230,7 @@ static graft_status read_rule(const reader *in, const rule_message *from, graft_
     if (graft_rule_id(rule) != from->id) {
         return READ_FAIL(in, "its id is not that of its content: damaged, or changed after proof");
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 enum { ROUNDING_NUMBERS = 1 + 3 * GRAFT_ROUNDING_FORMATS * GRAFT_ROUNDING_SIDES };
@@ -321,18 +319,16 @@ static graft_status read_certificate(const reader *in, const certificate_message
 
 static graft_status read_entry(const reader *in, const rule_message *from, graft_rule_entry *entry)
 {
-    graft_status status = GRAFT_OK;
     if (from->name[0] == '\0') {
         return READ_FAIL(in, "it has no name");
     }
-    GRAFT_CHECK(read_rule(in, from, &entry->rule));
-    GRAFT_CHECK(read_certificate(in, from->certificate, entry));
+    GRAFT_PASS(read_rule(in, from, &entry->rule));
+    GRAFT_PASS(read_certificate(in, from->certificate, entry));
     entry->id = from->id;
     entry->gain = from->gain;
     entry->name = graft_arena_strdup(in->arena, from->name);
     entry->family = graft_arena_strdup(in->arena, from->family);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Ids and names are unique. Hashing by id keeps this linear; names are compared through their
@@ -370,7 +366,6 @@ done:
 static graft_status read_set(graft_env *env, graft_arena *arena, const char *name,
                              const set_message *message, graft_ruleset *set)
 {
-    graft_status status = GRAFT_OK;
     reader in = {env, arena, name, 0, ""};
     graft_ruleset result = {0};
     if (message->version < 1 || message->version > RULEFILE_VERSION) {
@@ -390,12 +385,11 @@ static graft_status read_set(graft_env *env, graft_arena *arena, const char *nam
     for (size_t i = 0; i < message->n_rules; i++) {
         in.index = i;
         in.name = message->rules[i]->name;
-        GRAFT_CHECK(read_entry(&in, message->rules[i], &result.entries[i]));
+        GRAFT_PASS(read_entry(&in, message->rules[i], &result.entries[i]));
     }
-    GRAFT_CHECK(check_unique(&in, &result));
+    GRAFT_PASS(check_unique(&in, &result));
     *set = result;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status parse_set(graft_env *env, graft_arena *arena, const char *name,

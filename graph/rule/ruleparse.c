@@ -149,14 +149,12 @@ static graft_status emit(parser *p, uint32_t byte)
 
 static graft_status emit_number(parser *p, long value)
 {
-    graft_status status = GRAFT_OK;
     bool small = value >= -128 && value <= 127;
-    GRAFT_CHECK(emit(p, small ? GRAFT_CODE_CONST8 : GRAFT_CODE_CONST32));
+    GRAFT_PASS(emit(p, small ? GRAFT_CODE_CONST8 : GRAFT_CODE_CONST32));
     for (uint32_t i = 0; i < (small ? 1u : 4u); i++) {
-        GRAFT_CHECK(emit(p, ((uint32_t)value >> (8 * i)) & 0xffu));
+        GRAFT_PASS(emit(p, ((uint32_t)value >> (8 * i)) & 0xffu));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status find_slot(parser *p, uint32_t tag, const char *name, uint8_t *slot)
@@ -178,16 +176,14 @@ static graft_status find_slot(parser *p, uint32_t tag, const char *name, uint8_t
 /* "#k.name" behind its "#". */
 static graft_status parse_slot(parser *p, uint8_t *slot)
 {
-    graft_status status = GRAFT_OK;
     char word[WORD_MOST];
     long tag = 0;
-    GRAFT_CHECK(parse_number(p, 1, TAGS_MOST - 1, &tag));
-    GRAFT_CHECK(expect(p, "."));
+    GRAFT_PASS(parse_number(p, 1, TAGS_MOST - 1, &tag));
+    GRAFT_PASS(expect(p, "."));
     size_t length = peek_word(p, word);
-    GRAFT_CHECK(find_slot(p, (uint32_t)tag, word, slot));
+    GRAFT_PASS(find_slot(p, (uint32_t)tag, word, slot));
     p->at += length;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status parse_expression(parser *p);
@@ -212,25 +208,22 @@ done:
 /* dim(v,axis), rank(v), const(v), same_shape(v, v): a leaf on variables. */
 static graft_status parse_var_leaf(parser *p, uint32_t code)
 {
-    graft_status status = GRAFT_OK;
     uint8_t var = 0;
     long axis = 0;
-    GRAFT_CHECK(emit(p, code));
-    GRAFT_CHECK(expect(p, "("));
-    GRAFT_CHECK(parse_var(p, &var));
-    GRAFT_CHECK(emit(p, var));
+    GRAFT_PASS(emit(p, code));
+    GRAFT_PASS(expect(p, "("));
+    GRAFT_PASS(parse_var(p, &var));
+    GRAFT_PASS(emit(p, var));
     if (code == GRAFT_CODE_DIM) {
-        GRAFT_CHECK(expect(p, ","));
-        GRAFT_CHECK(parse_number(p, -GRAFT_MAX_RANK, GRAFT_MAX_RANK - 1, &axis));
-        GRAFT_CHECK(emit(p, (uint32_t)axis & 0xffu));
+        GRAFT_PASS(expect(p, ","));
+        GRAFT_PASS(parse_number(p, -GRAFT_MAX_RANK, GRAFT_MAX_RANK - 1, &axis));
+        GRAFT_PASS(emit(p, (uint32_t)axis & 0xffu));
     } else if (code == GRAFT_CODE_SAME) {
-        GRAFT_CHECK(expect(p, ","));
-        GRAFT_CHECK(parse_var(p, &var));
-        GRAFT_CHECK(emit(p, var));
+        GRAFT_PASS(expect(p, ","));
+        GRAFT_PASS(parse_var(p, &var));
+        GRAFT_PASS(emit(p, var));
     }
-    GRAFT_CHECK(expect(p, ")"));
-done:
-    return status;
+    return expect(p, ")");
 }
 
 static graft_status parse_atom(parser *p)
@@ -250,7 +243,6 @@ static graft_status parse_atom(parser *p)
         {"const",      GRAFT_CODE_IS_CONST},
         {"same_shape", GRAFT_CODE_SAME    },
     };
-    graft_status status = GRAFT_OK;
     uint8_t slot = 0;
     long value = 0;
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
@@ -260,19 +252,18 @@ static graft_status parse_atom(parser *p)
         }
     }
     if (take(p, "(")) {
-        GRAFT_CHECK(parse_expression(p));
-        GRAFT_CHECK(expect(p, ")"));
+        GRAFT_PASS(parse_expression(p));
+        GRAFT_PASS(expect(p, ")"));
     } else if (take(p, "#")) {
-        GRAFT_CHECK(parse_slot(p, &slot));
-        GRAFT_CHECK(emit(p, GRAFT_CODE_SLOT));
-        GRAFT_CHECK(emit(p, slot));
+        GRAFT_PASS(parse_slot(p, &slot));
+        GRAFT_PASS(emit(p, GRAFT_CODE_SLOT));
+        GRAFT_PASS(emit(p, slot));
     } else {
-        GRAFT_CHECK(p->in_floats ? parse_float_bits(p, &value)
-                                 : parse_number(p, INT32_MIN, INT32_MAX, &value));
-        GRAFT_CHECK(emit_number(p, value));
+        GRAFT_PASS(p->in_floats ? parse_float_bits(p, &value)
+                                : parse_number(p, INT32_MIN, INT32_MAX, &value));
+        GRAFT_PASS(emit_number(p, value));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Infix operators by level, loosest first. */
@@ -295,27 +286,25 @@ enum { INFIX_LEVELS = 5, LEVEL_NOT = 2 };
 
 static graft_status parse_level(parser *p, uint32_t level)
 {
-    graft_status status = GRAFT_OK;
     if (level == INFIX_LEVELS) {
         return parse_atom(p);
     }
     if (level == LEVEL_NOT && take(p, "not")) {
-        GRAFT_CHECK(parse_level(p, INFIX_LEVELS));
+        GRAFT_PASS(parse_level(p, INFIX_LEVELS));
         return emit(p, GRAFT_CODE_NOT);
     }
-    GRAFT_CHECK(parse_level(p, level + 1));
+    GRAFT_PASS(parse_level(p, level + 1));
     for (bool more = true; more;) {
         more = false;
         for (size_t i = 0; i < sizeof infixes / sizeof infixes[0] && !more; i++) {
             if (infixes[i].level == level && take(p, infixes[i].sign)) {
-                GRAFT_CHECK(parse_level(p, level + 1));
-                GRAFT_CHECK(emit(p, infixes[i].code));
+                GRAFT_PASS(parse_level(p, level + 1));
+                GRAFT_PASS(emit(p, infixes[i].code));
                 more = true;
             }
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status parse_expression(parser *p)
@@ -393,24 +382,22 @@ done:
 
 static graft_status parse_list(parser *p, graft_pattern_node *node, uint32_t first, uint32_t *given)
 {
-    graft_status status = GRAFT_OK;
     const graft_op_info *info = graft_op(node->op);
     uint32_t i = first;
     while (!take(p, "]")) {
         if (i > first) {
-            GRAFT_CHECK(expect(p, ","));
+            GRAFT_PASS(expect(p, ","));
         }
         if (i == info->attr_count) {
             return PARSE_FAIL(p, "too many values");
         }
-        GRAFT_CHECK(parse_value(p, graft_op_attr(node->op, i)->kind, &node->attrs[i]));
+        GRAFT_PASS(parse_value(p, graft_op_attr(node->op, i)->kind, &node->attrs[i]));
         i++;
     }
     for (i = first; i < info->attr_count; i++) {
         *given |= 1u << i;
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* name=value, or stem=[values] for attributes stem_0, stem_1... */
@@ -514,27 +501,25 @@ static graft_status parse_term(parser *p, graft_operand *operand);
 
 static graft_status parse_arguments(parser *p, graft_pattern_node *node, uint32_t *given)
 {
-    graft_status status = GRAFT_OK;
     uint32_t inputs = 0;
     bool first = true;
-    GRAFT_CHECK(expect(p, "("));
+    GRAFT_PASS(expect(p, "("));
     while (!take(p, ")")) {
         if (!first) {
-            GRAFT_CHECK(expect(p, ","));
+            GRAFT_PASS(expect(p, ","));
         }
         first = false;
         if (inputs < graft_op(node->op)->input_count) {
-            GRAFT_CHECK(parse_term(p, &node->inputs[inputs]));
+            GRAFT_PASS(parse_term(p, &node->inputs[inputs]));
             inputs++;
         } else {
-            GRAFT_CHECK(parse_attr(p, node, given));
+            GRAFT_PASS(parse_attr(p, node, given));
         }
     }
     if (inputs < graft_op(node->op)->input_count) {
         return PARSE_FAIL(p, "the operator before has too few operands");
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Equal expressions are one (graft_code_share). */
@@ -567,7 +552,6 @@ static uint32_t place_node(parser *p, const graft_pattern_node *node, uint32_t i
 
 static graft_status parse_application(parser *p, uint32_t op, graft_operand *operand)
 {
-    graft_status status = GRAFT_OK;
     graft_pattern_node node;
     uint32_t given = 0;
     long tag = 0;
@@ -579,11 +563,11 @@ static graft_status parse_application(parser *p, uint32_t op, graft_operand *ope
     }
     uint32_t index = p->in_source ? p->node_count++ : 0;
     if (take(p, "#")) {
-        GRAFT_CHECK(parse_number(p, 1, TAGS_MOST - 1, &tag));
+        GRAFT_PASS(parse_number(p, 1, TAGS_MOST - 1, &tag));
     }
-    GRAFT_CHECK(own_slots(p, &node, index, (uint32_t)tag));
-    GRAFT_CHECK(parse_arguments(p, &node, &given));
-    GRAFT_CHECK(fill_attrs(p, &node, (uint32_t)tag, given));
+    GRAFT_PASS(own_slots(p, &node, index, (uint32_t)tag));
+    GRAFT_PASS(parse_arguments(p, &node, &given));
+    GRAFT_PASS(fill_attrs(p, &node, (uint32_t)tag, given));
     if (!p->in_source) {
         if (p->node_count == NODES_MOST) {
             return PARSE_FAIL(p, "the side has too many operators");
@@ -592,12 +576,11 @@ static graft_status parse_application(parser *p, uint32_t op, graft_operand *ope
     }
     index = place_node(p, &node, index);
     if (graft_op(op)->output_count > 1) {
-        GRAFT_CHECK(expect(p, "."));
-        GRAFT_CHECK(parse_number(p, 0, graft_op(op)->output_count - 1, &output));
+        GRAFT_PASS(expect(p, "."));
+        GRAFT_PASS(parse_number(p, 0, graft_op(op)->output_count - 1, &output));
     }
     *operand = GRAFT_OPERAND_NODE(index, output);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status parse_term(parser *p, graft_operand *operand)
@@ -624,7 +607,6 @@ static graft_status parse_term(parser *p, graft_operand *operand)
 
 static graft_status parse_outputs(parser *p, graft_pattern *side, uint8_t *count)
 {
-    graft_status status = GRAFT_OK;
     *count = 0;
     if (!take(p, "[")) {
         *count = 1;
@@ -634,26 +616,22 @@ static graft_status parse_outputs(parser *p, graft_pattern *side, uint8_t *count
         if (*count == GRAFT_RULE_MAX_OUTPUTS) {
             return PARSE_FAIL(p, "too many outputs");
         }
-        GRAFT_CHECK(parse_term(p, &side->outputs[*count]));
+        GRAFT_PASS(parse_term(p, &side->outputs[*count]));
         (*count)++;
     } while (take(p, ","));
-    GRAFT_CHECK(expect(p, "]"));
-done:
-    return status;
+    return expect(p, "]");
 }
 
 static graft_status parse_side(parser *p, graft_pattern *side, uint8_t *count)
 {
-    graft_status status = GRAFT_OK;
     p->node_count = 0;
-    GRAFT_CHECK(parse_outputs(p, side, count));
+    GRAFT_PASS(parse_outputs(p, side, count));
     if (p->node_count > GRAFT_RULE_MAX_NODES) {
         return PARSE_FAIL(p, "the side has too many operators");
     }
     side->node_count = (uint8_t)p->node_count;
     memcpy(side->nodes, p->nodes, p->node_count * sizeof(p->nodes[0]));
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status expect_end(parser *p, const char *what)
@@ -664,15 +642,12 @@ static graft_status expect_end(parser *p, const char *what)
 
 static graft_status parse_condition(parser *p)
 {
-    graft_status status = GRAFT_OK;
     if (take(p, "where")) {
         p->rule->condition = p->rule->code_bytes;
-        GRAFT_CHECK(parse_expression(p));
-        GRAFT_CHECK(emit(p, GRAFT_CODE_END));
+        GRAFT_PASS(parse_expression(p));
+        GRAFT_PASS(emit(p, GRAFT_CODE_END));
     }
-    GRAFT_CHECK(expect_end(p, "expected the end of the rule"));
-done:
-    return status;
+    return expect_end(p, "expected the end of the rule");
 }
 
 static void start_rule(parser *p, graft_env *env, graft_rule *rule)
@@ -729,22 +704,19 @@ static graft_status finish_rule(parser *p, const char *source, uint32_t outputs,
 
 graft_status graft_rule_parse(graft_env *env, const char *name, const char *text, graft_rule *rule)
 {
-    graft_status status = GRAFT_OK;
     graft_rule result;
     uint8_t outputs = 0;
     parser p;
     start_rule(&p, env, &result);
     start_text(&p, &(graft_rule_part){name, text});
-    GRAFT_CHECK(parse_side(&p, &result.source, &result.output_count));
+    GRAFT_PASS(parse_side(&p, &result.source, &result.output_count));
     uint32_t source_vars = p.vars;
     p.in_source = false;
-    GRAFT_CHECK(expect(&p, "="));
-    GRAFT_CHECK(parse_side(&p, &result.target, &outputs));
-    GRAFT_CHECK(parse_condition(&p));
-    GRAFT_CHECK(check_vars(&p, source_vars));
-    GRAFT_CHECK(finish_rule(&p, name, outputs, rule));
-done:
-    return status;
+    GRAFT_PASS(expect(&p, "="));
+    GRAFT_PASS(parse_side(&p, &result.target, &outputs));
+    GRAFT_PASS(parse_condition(&p));
+    GRAFT_PASS(check_vars(&p, source_vars));
+    return finish_rule(&p, name, outputs, rule);
 }
 
 static void take_numbers(const parser *p, graft_rule_numbers *numbers)
@@ -759,37 +731,35 @@ static void take_numbers(const parser *p, graft_rule_numbers *numbers)
 graft_status graft_rule_parse_parts(graft_env *env, const graft_rule_parts *parts, graft_rule *rule,
                                     graft_rule_numbers *numbers)
 {
-    graft_status status = GRAFT_OK;
     graft_rule result;
     uint8_t outputs = 0;
     parser p;
     start_rule(&p, env, &result);
     start_text(&p, &parts->source);
-    GRAFT_CHECK(parse_side(&p, &result.source, &result.output_count));
-    GRAFT_CHECK(expect_end(&p, "expected the end of the source"));
+    GRAFT_PASS(parse_side(&p, &result.source, &result.output_count));
+    GRAFT_PASS(expect_end(&p, "expected the end of the source"));
     uint32_t source_vars = p.vars;
-    GRAFT_CHECK(check_vars(&p, source_vars));
+    GRAFT_PASS(check_vars(&p, source_vars));
     p.in_source = false;
     start_text(&p, &parts->target);
-    GRAFT_CHECK(parse_side(&p, &result.target, &outputs));
-    GRAFT_CHECK(expect_end(&p, "expected the end of the target"));
-    GRAFT_CHECK(check_vars(&p, source_vars));
+    GRAFT_PASS(parse_side(&p, &result.target, &outputs));
+    GRAFT_PASS(expect_end(&p, "expected the end of the target"));
+    GRAFT_PASS(check_vars(&p, source_vars));
     result.condition = parts->where_count > 0 ? result.code_bytes : 255;
     for (uint32_t i = 0; i < parts->where_count; i++) {
         start_text(&p, &parts->where[i]);
-        GRAFT_CHECK(parse_expression(&p));
-        GRAFT_CHECK(expect_end(&p, "expected the end of the precondition"));
-        GRAFT_CHECK(check_vars(&p, source_vars));
-        GRAFT_CHECK(i > 0 ? emit(&p, GRAFT_CODE_AND) : GRAFT_OK);
+        GRAFT_PASS(parse_expression(&p));
+        GRAFT_PASS(expect_end(&p, "expected the end of the precondition"));
+        GRAFT_PASS(check_vars(&p, source_vars));
+        GRAFT_PASS(i > 0 ? emit(&p, GRAFT_CODE_AND) : GRAFT_OK);
     }
-    GRAFT_CHECK(parts->where_count > 0 ? emit(&p, GRAFT_CODE_END) : GRAFT_OK);
+    GRAFT_PASS(parts->where_count > 0 ? emit(&p, GRAFT_CODE_END) : GRAFT_OK);
     start_text(&p, &parts->target);
-    GRAFT_CHECK(finish_rule(&p, parts->source.name, outputs, rule));
+    GRAFT_PASS(finish_rule(&p, parts->source.name, outputs, rule));
     if (numbers != NULL) {
         take_numbers(&p, numbers);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 uint32_t graft_code_share(graft_rule *rule, uint32_t start)

@@ -106,7 +106,6 @@ static graft_status read_outputs(const reader *in, const rule_message *from, gra
 
 static graft_status read_rule(const reader *in, const rule_message *from, graft_taso_rule *to)
 {
-    graft_status status = GRAFT_OK;
     if (!fits(from)) {
         to->too_large = true;
         return GRAFT_OK;
@@ -114,14 +113,12 @@ static graft_status read_rule(const reader *in, const rule_message *from, graft_
     to->source_count = (uint32_t)from->n_srcop;
     to->target_count = (uint32_t)from->n_dstop;
     for (size_t i = 0; i < from->n_srcop; i++) {
-        GRAFT_CHECK(read_operator(in, from->srcop[i], i, "srcOp", &to->source[i]));
+        GRAFT_PASS(read_operator(in, from->srcop[i], i, "srcOp", &to->source[i]));
     }
     for (size_t i = 0; i < from->n_dstop; i++) {
-        GRAFT_CHECK(read_operator(in, from->dstop[i], i, "dstOp", &to->target[i]));
+        GRAFT_PASS(read_operator(in, from->dstop[i], i, "dstOp", &to->target[i]));
     }
-    GRAFT_CHECK(read_outputs(in, from, to));
-done:
-    return status;
+    return read_outputs(in, from, to);
 }
 
 graft_status graft_taso_parse(graft_env *env, graft_arena *arena, graft_bytes bytes,
@@ -152,12 +149,9 @@ done:
 graft_status graft_taso_read(graft_env *env, graft_arena *arena, const char *path,
                              graft_taso_rule **rules, uint32_t *count)
 {
-    graft_status status = GRAFT_OK;
     graft_bytes bytes = {.file = path};
     uint8_t *data = NULL;
-    GRAFT_CHECK(graft_file_read(env, env->unit, path, &data, &bytes.size));
+    GRAFT_PASS(graft_file_read(env, env->unit, path, &data, &bytes.size));
     bytes.data = data;
-    GRAFT_CHECK(graft_taso_parse(env, arena, bytes, rules, count));
-done:
-    return status;
+    return graft_taso_parse(env, arena, bytes, rules, count);
 }
