@@ -24,7 +24,7 @@ typedef struct {
 
 static void print_record(graft_env *env, const graft_database_record *record)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_buffer signature = {.arena = env->scratch};
     const graft_cost_entry *e = &record->entry;
     const char *source = e->source == GRAFT_COST_MEASURED ? "measured" : "estimated";
@@ -46,7 +46,6 @@ static void print_record(graft_env *env, const graft_database_record *record)
                      e->spread_ns / 1e3, e->rounds, source, e->implementation, signature.data,
                      record->device, record->library);
     }
-    graft_arena_release(env->scratch, mark);
 }
 
 /* What a file holds, in memory. */

@@ -308,7 +308,7 @@ static graft_status measure_listed(graft_env *env, graft_cost *cost, const graft
                                    uint32_t count, const graft_measure_options *options)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_cost_entry *entries = GRAFT_NEW(env->scratch, graft_cost_entry, count);
     uint64_t start_ns = graft_clock_ns();
     if (count > 0) {
@@ -327,7 +327,6 @@ static graft_status measure_listed(graft_env *env, graft_cost *cost, const graft
     }
     cost->statistics.measuring_ns += graft_clock_ns() - start_ns;
 done:
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 
@@ -335,8 +334,7 @@ done:
  * measured first. */
 static graft_status fit_roofline(graft_env *env, graft_cost *cost)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const char *name = graft_device_name(cost->device);
     const char *library = graft_device_library(cost->device);
     uint32_t count = 0;
@@ -344,13 +342,11 @@ static graft_status fit_roofline(graft_env *env, graft_cost *cost)
     if (cost->roofline.products.points == 0 && graft_device_present(cost->device)) {
         const graft_signature *probes = graft_roofline_probes(env->scratch, &count);
         probes = list_once(env->scratch, cost, true, probes, count, &count);
-        GRAFT_CHECK(measure_listed(env, cost, probes, count, &cost->options));
+        GRAFT_PASS(measure_listed(env, cost, probes, count, &cost->options));
         graft_roofline_fit(env, cost->database, name, library, &cost->roofline);
     }
     cost->fitted = true;
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_cost_estimate(graft_env *env, graft_cost *cost, uint32_t op, uint64_t flops,
@@ -392,16 +388,12 @@ static graft_status measure_signatures(graft_env *env, graft_cost *cost, bool mi
                                        const graft_signature *signatures, uint32_t given,
                                        const graft_measure_options *options)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     uint32_t count = 0;
     const graft_signature *listed =
         list_once(env->scratch, cost, missing, signatures, given, &count);
-    GRAFT_CHECK(measure_listed(env, cost, listed, count, options));
-    GRAFT_CHECK(estimate_refused(env, cost, listed, count));
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    GRAFT_PASS(measure_listed(env, cost, listed, count, options));
+    return estimate_refused(env, cost, listed, count);
 }
 
 graft_status graft_cost_measure_again(graft_env *env, graft_cost *cost,

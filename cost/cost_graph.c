@@ -204,7 +204,7 @@ done:
 static graft_status measure_schedule(graft_env *env, graft_cost *cost,
                                      const graft_schedule *schedule)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_status status = GRAFT_OK;
     uint32_t count = 0;
     if (!cost->estimating && graft_device_present(cost->device)) {
@@ -217,7 +217,6 @@ static graft_status measure_schedule(graft_env *env, graft_cost *cost,
         }
         status = graft_cost_measure(env, cost, signatures, count, &cost->options);
     }
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 
@@ -292,7 +291,7 @@ graft_status graft_cost_nodes(graft_env *env, graft_cost *cost, const graft_grap
                               const graft_order *order, graft_cost_node *by_node,
                               graft_cost_total *total)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_schedule schedule;
     graft_cost_total sum = {.ns = 0.0};
     for (graft_index n = 0; n < graph->node_end && by_node != NULL; n++) {
@@ -305,7 +304,6 @@ graft_status graft_cost_nodes(graft_env *env, graft_cost *cost, const graft_grap
     if (status == GRAFT_OK) {
         *total = sum;
     }
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 

@@ -144,7 +144,7 @@ static void share_window(graft_gen_ahead *ahead)
 {
     uint32_t ranks = graft_ranks_count(ahead->env);
     uint32_t own = graft_ranks_own(ahead->env);
-    graft_mark mark = graft_arena_mark(ahead->env->scratch);
+    GRAFT_SCOPED(ahead->env->scratch);
     graft_buffer sent = {.arena = ahead->env->scratch};
     graft_buffer got = {.arena = ahead->env->scratch};
     size_t *parts = GRAFT_NEW(ahead->env->scratch, size_t, ranks + (size_t)1);
@@ -161,7 +161,6 @@ static void share_window(graft_gen_ahead *ahead)
             data = take_trial(ahead, &ahead->window[i], data);
         }
     }
-    graft_arena_release(ahead->env->scratch, mark);
 }
 
 /* Tries the whole window. */

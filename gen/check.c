@@ -239,7 +239,7 @@ static bool try_draw(graft_gen_checker *checker, plan *p, uint64_t seed, uint32_
                      bool *agrees, uint64_t *asked)
 {
     const graft_gen_law *law = p->law;
-    graft_mark mark = graft_arena_mark(checker->scratch);
+    GRAFT_SCOPED(checker->scratch);
     int32_t most = draw >= GRAFT_GEN_WIDE_DRAWS ? INT32_MAX : graft_gen_set_most(law->set);
     for (uint32_t v = 0; v < law->var_count; v++) {
         tensor_key key = {
@@ -252,7 +252,6 @@ static bool try_draw(graft_gen_checker *checker, plan *p, uint64_t seed, uint32_
         p->data[v] = take_tensor(checker, &key);
     }
     bool says = try_sample(p, agrees, asked);
-    graft_arena_release(checker->scratch, mark);
     return says;
 }
 
@@ -288,12 +287,11 @@ bool graft_gen_law_holds(graft_gen_checker *checker, const graft_gen_law *law,
 bool graft_gen_law_shows(graft_gen_checker *checker, const graft_gen_law *law, uint64_t seed,
                          uint32_t draw, bool agree)
 {
-    graft_mark mark = graft_arena_mark(checker->scratch);
+    GRAFT_SCOPED(checker->scratch);
     plan *p = GRAFT_NEW(checker->scratch, plan, 1);
     uint64_t asked = 0;
     bool agrees = false;
     bool shows = make_plan(law, checker->scratch, p) &&
                  try_draw(checker, p, seed, draw, &agrees, &asked) && agrees == agree;
-    graft_arena_release(checker->scratch, mark);
     return shows;
 }

@@ -72,7 +72,7 @@ static const char *print_shapes(graft_arena *arena, const graft_candidate *candi
 
 static void print_candidate(graft_env *env, const graft_candidate *candidate)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_rule_text text = graft_rule_print(env->scratch, &candidate->rule);
     const char *shapes = print_shapes(env->scratch, candidate);
     if (env->json) {
@@ -94,7 +94,6 @@ static void print_candidate(graft_env *env, const graft_candidate *candidate)
         (void)printf("%s/%s%s  %s  =>  %s   %s\n", candidate->family, candidate->set,
                      candidate->is_macro ? " (macro)" : "", text.source, text.target, shapes);
     }
-    graft_arena_release(env->scratch, mark);
 }
 
 typedef struct {
@@ -118,7 +117,7 @@ static void print_report(graft_env *env, const graft_gen_report *report)
         {"stored_bytes", c->stored_bytes},
         {"time_ns",      c->time_ns     },
     };
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_json json;
     if (env->json) {
         graft_json_begin(&json, env->scratch);
@@ -139,7 +138,6 @@ static void print_report(graft_env *env, const graft_gen_report *report)
     } else {
         (void)printf("\n");
     }
-    graft_arena_release(env->scratch, mark);
 }
 
 static graft_status run(graft_env *env, void *choices)

@@ -434,10 +434,9 @@ static void gather_data(graft_gen_space *space, uint32_t first_value, uint32_t f
 /* Ranks evaluate a part of the nodes each. */
 static graft_status evaluate_batch(graft_gen_space *space, uint32_t first, uint32_t end, bool keep)
 {
-    graft_status status = GRAFT_OK;
     const graft_env *env = space->env;
     graft_arena *scratch = env->scratch;
-    graft_mark mark = graft_arena_mark(scratch);
+    GRAFT_SCOPED(scratch);
     uint32_t count = end - first;
     uint32_t own = graft_ranks_first(env, graft_ranks_own(env), count);
     uint32_t own_end = graft_ranks_first(env, graft_ranks_own(env) + 1, count);
@@ -455,7 +454,7 @@ static graft_status evaluate_batch(graft_gen_space *space, uint32_t first, uint3
         kept[i] = GRAFT_NEW(scratch, graft_field,
                             count_results(space, &space->nodes[first + i], space->sample_count));
     }
-    GRAFT_CHECK(run_batch(space->env, &work));
+    GRAFT_PASS(run_batch(space->env, &work));
     graft_ranks_fill(env, prints, count, GRAFT_MAX_OUTPUTS * sizeof *prints);
     graft_gen_values_assign(space, first, end, prints);
     if (keep && env->ranks != NULL) {
@@ -463,30 +462,25 @@ static graft_status evaluate_batch(graft_gen_space *space, uint32_t first, uint3
     } else if (keep) {
         keep_data(space, first_value, first, kept);
     }
-done:
-    graft_arena_release(scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_gen_evaluate_keys(graft_gen_space *space, const graft_gen_node *nodes,
                                      uint32_t count, uint64_t *keys)
 {
-    graft_status status = GRAFT_OK;
     graft_arena *scratch = space->env->scratch;
-    graft_mark mark = graft_arena_mark(scratch);
+    GRAFT_SCOPED(scratch);
     size_t print_count = (size_t)count * GRAFT_MAX_OUTPUTS;
     batch work = {.space = space,
                   .nodes = nodes,
                   .count = count,
                   .sample_count = GRAFT_GEN_FIRST_SAMPLES,
                   .prints = GRAFT_NEW(scratch, graft_gen_print, print_count)};
-    GRAFT_CHECK(run_batch(space->env, &work));
+    GRAFT_PASS(run_batch(space->env, &work));
     for (size_t i = 0; i < print_count; i++) {
         keys[i] = work.prints[i].hash.low64;
     }
-done:
-    graft_arena_release(scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_gen_evaluate(graft_gen_space *space, uint32_t first, uint32_t end, bool keep)

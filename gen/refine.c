@@ -117,7 +117,7 @@ static void compare_rest(graft_gen_search *find)
 {
     const graft_gen_space *space = find->space;
     const graft_env *env = space->env;
-    graft_mark mark = graft_arena_mark(find->arena);
+    GRAFT_SCOPED(find->arena);
     uint32_t *from = GRAFT_NEW(find->arena, uint32_t, space->value_count);
     pair_list list = {.arena = find->arena};
     list_unlisted(space, &list);
@@ -131,7 +131,6 @@ static void compare_rest(graft_gen_search *find)
     for (uint32_t i = 0; i < list.count; i++) {
         take_draw(find, list.roots[i], draws[i]);
     }
-    graft_arena_release(find->arena, mark);
 }
 
 /* ------------------------------------------------------------------ rounds */
@@ -180,8 +179,7 @@ static const char *make_path(graft_arena *arena, const char *folder)
 static graft_status save_draws(graft_env *env, const graft_gen_room *room, uint32_t depth,
                                const graft_gen_samples *samples)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     graft_buffer file = {.arena = env->unit};
     size_t bytes = samples->draw_count * sizeof *samples->draws;
     head start;
@@ -193,11 +191,8 @@ static graft_status save_draws(graft_env *env, const graft_gen_room *room, uint3
     start.hash = XXH3_64bits(samples->draws, bytes);
     graft_buffer_append(&file, &start, sizeof start);
     graft_buffer_append(&file, samples->draws, bytes);
-    GRAFT_CHECK(graft_file_make_folders(env, room->folder));
-    GRAFT_CHECK(graft_file_write(env, make_path(env->unit, room->folder), file.data, file.size));
-done:
-    graft_arena_release(env->unit, mark);
-    return status;
+    GRAFT_PASS(graft_file_make_folders(env, room->folder));
+    return graft_file_write(env, make_path(env->unit, room->folder), file.data, file.size);
 }
 
 /* Takes the draws of an earlier run; returns how many operators are done, 0 when there is none. */
@@ -231,9 +226,8 @@ done:
 
 void graft_gen_samples_remove(graft_env *env, const char *folder)
 {
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     (void)unlink(make_path(env->unit, folder));
-    graft_arena_release(env->unit, mark);
 }
 
 graft_status graft_gen_samples_refine(graft_env *env, const graft_gen_set *set,

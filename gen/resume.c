@@ -59,7 +59,7 @@ graft_status graft_gen_set_save(graft_env *env, const char *path, uint64_t ident
 bool graft_gen_set_load(graft_env *env, const char *path, uint64_t identity,
                         const graft_gen_set *set, graft_gen_laws *laws, graft_gen_counts *counts)
 {
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     uint8_t *data = NULL;
     size_t size = 0;
     head start;
@@ -81,6 +81,5 @@ bool graft_gen_set_load(graft_env *env, const char *path, uint64_t identity,
     }
     *counts = found ? start.counts : *counts;
 done:
-    graft_arena_release(env->unit, mark);
     return found;
 }

@@ -90,14 +90,13 @@ void graft_gen_trail_open(const graft_gen_space *space, uint32_t output_count, u
         XXH3_64bits(space->samples.draws, space->samples.draw_count * sizeof(uint32_t))};
     trail->path = make_path(space->arena, space->room.folder, output_count);
     trail->identity = XXH3_64bits(words, sizeof words);
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     graft_ranks_read(env, env->unit, trail->path, &data, &size);
     if (size >= sizeof(head) && is_valid(trail, pair_count, data, size)) {
         take_file(trail, space, data, size);
         graft_log(env, 1, "%s: going on behind %u pairs and %u laws", space->set->name,
                   trail->told_count, trail->law_count);
     }
-    graft_arena_release(env->unit, mark);
 }
 
 const graft_gen_law *graft_gen_trail_law(const graft_gen_trail *trail, uint32_t pair)
@@ -157,9 +156,8 @@ graft_status graft_gen_trail_write(graft_gen_trail *trail)
 
 void graft_gen_trail_remove(graft_env *env, const char *folder)
 {
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     for (uint32_t outputs = 1; outputs <= GRAFT_MAX_OUTPUTS; outputs++) {
         (void)unlink(make_path(env->unit, folder, outputs));
     }
-    graft_arena_release(env->unit, mark);
 }

@@ -459,7 +459,7 @@ static graft_status check_model(check_run *run, const char *name, const check_ty
 {
     graft_status status = GRAFT_OK;
     graft_env *env = run->env;
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     subject t = {
         .run = run, .name = name, .type = type, .deadline_ns = graft_clock_ns() + share_ns};
     GRAFT_CHECK(check_open(run, type->name, "", &t.device));
@@ -482,7 +482,6 @@ done:
         check_fail(run, "the costs of %s", name);
     }
     graft_device_close(t.device);
-    graft_arena_release(env->unit, mark);
     return status;
 }
 

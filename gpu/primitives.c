@@ -383,7 +383,7 @@ static graft_status check_signature(check_run *run, graft_device *device, const 
                                     const char *text, FILE *file)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(run->env->scratch);
+    GRAFT_SCOPED(run->env->scratch);
     graft_kernel_name names[GRAFT_KERNEL_MOST];
     uint32_t count = 0;
     subject t = {.run = run, .device = device, .type = type->type, .type_name = type->name};
@@ -406,7 +406,6 @@ static graft_status check_signature(check_run *run, graft_device *device, const 
     run->progress->unfinished += check_late(run);
 done:
     release(&t);
-    graft_arena_release(run->env->scratch, mark);
     return status;
 }
 

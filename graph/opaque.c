@@ -316,7 +316,7 @@ static graft_status run_gather(graft_env *env, const graft_opaque *opaque, const
 /* In binary32, which has all numbers of 8 bits. */
 static void run_bytes(graft_env *env, const graft_opaque *opaque, const void *const *in, void *out)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const float *operands[GRAFT_MAX_INPUTS] = {NULL};
     const bool sign = opaque->out.dtype == GRAFT_DTYPE_I8;
     size_t count = (size_t)graft_shape_elements(&opaque->out);
@@ -334,7 +334,6 @@ static void run_bytes(graft_env *env, const graft_opaque *opaque, const void *co
     for (size_t i = 0; i < count; i++) {
         ((uint8_t *)out)[i] = (uint8_t)(int32_t)result[i];
     }
-    graft_arena_release(env->scratch, mark);
 }
 
 void graft_opaque_keep(graft_arena *arena, graft_opaque *opaque, const void *const *in)

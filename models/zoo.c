@@ -129,7 +129,7 @@ graft_status graft_zoo_open(graft_env *env, graft_arena *arena, const graft_zoo_
 graft_status graft_zoo_build(graft_env *env, const char *name, uint64_t seed, const char *path)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const graft_zoo_entry *entry = NULL;
     uint8_t *data = NULL;
     size_t size = 0;
@@ -140,7 +140,6 @@ graft_status graft_zoo_build(graft_env *env, const char *name, uint64_t seed, co
                       &data, &size);
     GRAFT_TRY(env, graft_file_write(env, path, data, size), "while writing the model %s", name);
 done:
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 

@@ -242,29 +242,25 @@ enum { DATA = 0, SCALE = 1, SHIFT = 2, BATCH_NORM_MOST_RANK = 5 };
 static graft_status build_batch_norm(graft_env *env, graft_kernel *kernel,
                                      const dnnl_memory_desc_t *form, const_dnnl_primitive_desc_t pd)
 {
-    graft_status status = GRAFT_OK;
     int64_t channels = kernel->signature.inputs[DATA].dims[1];
     program_arg args[6] = {{.arg = DNNL_ARG_SRC},   {.arg = DNNL_ARG_DST},
                            {.arg = DNNL_ARG_SCALE}, {.arg = DNNL_ARG_SHIFT},
                            {.arg = DNNL_ARG_MEAN},  {.arg = DNNL_ARG_VARIANCE}};
     dnnl_memory_desc_t row;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     float *zeros = GRAFT_NEW(env->scratch, float, (size_t)channels);
     float *ones = GRAFT_NEW(env->scratch, float, (size_t)channels);
     for (int64_t i = 0; i < channels; i++) {
         ones[i] = 1.0F;
     }
     graft_program_describe_dims(1, &channels, false, &row);
-    GRAFT_CHECK(graft_program_input(env, kernel, DATA, form, form, &args[0].operand));
+    GRAFT_PASS(graft_program_input(env, kernel, DATA, form, form, &args[0].operand));
     args[1].operand = graft_program_output(kernel, form, form);
-    GRAFT_CHECK(graft_program_input(env, kernel, SCALE, &row, &row, &args[2].operand));
-    GRAFT_CHECK(graft_program_input(env, kernel, SHIFT, &row, &row, &args[3].operand));
-    GRAFT_CHECK(graft_program_fixed(env, kernel, &row, zeros, &args[4].operand));
-    GRAFT_CHECK(graft_program_fixed(env, kernel, &row, ones, &args[5].operand));
-    GRAFT_CHECK(graft_program_stage(env, kernel, pd, args, 6));
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    GRAFT_PASS(graft_program_input(env, kernel, SCALE, &row, &row, &args[2].operand));
+    GRAFT_PASS(graft_program_input(env, kernel, SHIFT, &row, &row, &args[3].operand));
+    GRAFT_PASS(graft_program_fixed(env, kernel, &row, zeros, &args[4].operand));
+    GRAFT_PASS(graft_program_fixed(env, kernel, &row, ones, &args[5].operand));
+    return graft_program_stage(env, kernel, pd, args, 6);
 }
 
 graft_status graft_cpu_open_batch_norm(graft_env *env, graft_kernel *kernel, uint32_t variant)

@@ -211,7 +211,7 @@ graft_status graft_cpu_open_integers(graft_env *env, graft_kernel *kernel, uint3
     if (!graft_signature_is_integer(s) || s->op == GRAFT_COST_INTEGER_ADD) {
         return GRAFT_UNSUPPORTED;
     }
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     kernel->alone = true;
     p.numbers = find_numbers(env, kernel);
     GRAFT_CHECK(choose(env, kernel, variant, &p));
@@ -221,7 +221,6 @@ graft_status graft_cpu_open_integers(graft_env *env, graft_kernel *kernel, uint3
     }
 done:
     (void)dnnl_primitive_desc_destroy(p.pd);
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 

@@ -162,7 +162,7 @@ static graft_status list_all(graft_env *env, graft_device *device, const graft_s
                              listing *list, uint32_t *count)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_buffer text = {.arena = env->scratch};
     *count = 0;
     for (uint32_t family = 0; family < FAMILY_COUNT; family++) {
@@ -175,7 +175,6 @@ static graft_status list_all(graft_env *env, graft_device *device, const graft_s
                             device->head.name, text.data);
     }
 done:
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 

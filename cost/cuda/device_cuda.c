@@ -174,7 +174,7 @@ done:
 static graft_status describe_gpu(graft_env *env, graft_device *device, const char *path)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     uint8_t *text = NULL;
     size_t size = 0;
     GRAFT_CHECK(graft_file_read(env, env->scratch, path, &text, &size));
@@ -186,7 +186,6 @@ static graft_status describe_gpu(graft_env *env, graft_device *device, const cha
     (void)snprintf(device->head.library, sizeof(device->head.library), "cuDNN %zu.%zu.%zu",
                    cudnn / 10000, cudnn / 100 % 100, cudnn % 100);
 done:
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 

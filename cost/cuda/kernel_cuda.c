@@ -39,13 +39,12 @@ void cuda_kernel_close(graft_kernel *kernel)
 /* What cuDNN proposes for a kernel's graph, and plans, are kept under the family and signature. */
 static graft_status obtain_recipe(graft_env *env, graft_kernel *k, const cuda_family *family)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_buffer text = {.arena = env->scratch};
     graft_signature_print(&k->signature, &text);
     k->graph.family = family->name;
     const char *key = graft_arena_printf(env->scratch, "%s of %s", family->name, text.data);
     graft_status status = cuda_recipe_obtain(env, &k->device->cache, key, &k->graph, &k->recipe);
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 
@@ -132,12 +131,11 @@ done:
 static graft_status refuse(graft_env *env, const graft_device *device,
                            const graft_signature *signature, const char *what)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_buffer text = {.arena = env->scratch};
     graft_signature_print(signature, &text);
     graft_status status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "device '%s' has no %s of %s",
                                      device->head.name, what, text.data);
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 
@@ -398,11 +396,10 @@ graft_status cuda_kernel_bind(graft_env *env, graft_kernel *kernel, const float 
 static graft_status fail_run(graft_env *env, const graft_kernel *k, graft_status status,
                              const char *words)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_buffer text = {.arena = env->scratch};
     graft_signature_print(&k->signature, &text);
     (void)GRAFT_FAIL(env, status, "%s failed: %s; for %s", k->name, words, text.data);
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 

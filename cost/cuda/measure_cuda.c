@@ -415,7 +415,7 @@ static graft_status measure_one(graft_env *env, graft_device *device,
                                 const graft_measure_options *options, graft_cost_entry *entry)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_buffer text = {.arena = env->scratch};
     trial t = {.env = env,
                .device = device,
@@ -448,7 +448,6 @@ static graft_status measure_one(graft_env *env, graft_device *device,
               (double)(graft_cost_clock_ns(WALL_CLOCK) - start_ns) / 1e6, t.count);
 done:
     close_trial(&t);
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 

@@ -214,16 +214,11 @@ static void receive_record(void *context, const graft_database_record *record)
 
 static graft_status read_file(graft_env *env, graft_database *database, const char *path)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     uint8_t *data = NULL;
     size_t size = 0;
-    GRAFT_CHECK(graft_file_read(env, env->scratch, path, &data, &size));
-    GRAFT_CHECK(
-        graft_database_parse(env, path, (const char *)data, size, receive_record, database));
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    GRAFT_PASS(graft_file_read(env, env->scratch, path, &data, &size));
+    return graft_database_parse(env, path, (const char *)data, size, receive_record, database);
 }
 
 graft_status graft_database_open(graft_env *env, const char *path, graft_database **database)
@@ -267,7 +262,7 @@ graft_status graft_database_merge(graft_env *env, graft_database *database, cons
 
 static graft_status write_database(graft_env *env, const graft_database *database, const char *path)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_buffer text;
     const graft_database_record **records =
         GRAFT_NEW(env->scratch, const graft_database_record *, database->count);
@@ -276,7 +271,6 @@ static graft_status write_database(graft_env *env, const graft_database *databas
     }
     graft_database_print(env->scratch, records, database->count, &text);
     graft_status status = graft_file_write(env, path, text.data, text.size);
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 
@@ -299,7 +293,7 @@ static graft_status lock_file(graft_env *env, const char *path, int *file)
 graft_status graft_database_save(graft_env *env, graft_database *database)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     int file = -1;
     if (database->path == NULL || !database->changed) {
         goto done;
@@ -316,6 +310,5 @@ done:
     if (file >= 0) {
         (void)close(file);
     }
-    graft_arena_release(env->scratch, mark);
     return status;
 }

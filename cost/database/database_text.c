@@ -299,32 +299,27 @@ static graft_status check_version(reader *r, const char *text)
 graft_status graft_database_parse(graft_env *env, const char *name, const char *text, size_t size,
                                   graft_record_receiver receive, void *context)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     reader r = {.env = env, .name = name, .at = text, .line = 1};
     uint32_t count = 0;
     if (size == 0) {
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: the cost database is empty", name);
-        goto done;
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: the cost database is empty", name);
     }
-    GRAFT_CHECK(check_version(&r, text));
-    GRAFT_CHECK(check_end(&r, text, size, &count));
+    GRAFT_PASS(check_version(&r, text));
+    GRAFT_PASS(check_end(&r, text, size, &count));
     graft_database_record *records =
         GRAFT_NEW(env->scratch, graft_database_record, (size / 64 < count ? 0 : count));
     if (size / 64 < count) { /* A record has more bytes than that. */
-        status = fail_line(&r, "fewer entries");
-        goto done;
+        return fail_line(&r, "fewer entries");
     }
     for (uint32_t i = 0; i < count; i++) {
         r.line++;
-        GRAFT_CHECK(read_record(&r, &records[i]));
+        GRAFT_PASS(read_record(&r, &records[i]));
     }
     r.line++;
-    GRAFT_CHECK(expect(&r, "{\"entries\":"));
+    GRAFT_PASS(expect(&r, "{\"entries\":"));
     for (uint32_t i = 0; i < count; i++) {
         receive(context, &records[i]);
     }
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }

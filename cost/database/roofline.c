@@ -97,7 +97,7 @@ static double square_error(const double x[TERMS], const graft_cost_entry *points
 static double median_error(graft_env *env, const double x[TERMS], const graft_cost_entry *points,
                            uint32_t count)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     double *errors = GRAFT_NEW(env->scratch, double, count);
     double median = 0.0;
     double spread = 0.0;
@@ -105,7 +105,6 @@ static double median_error(graft_env *env, const double x[TERMS], const graft_co
         errors[p] = fabs(predict(x, &points[p]) / points[p].median_ns - 1.0);
     }
     graft_cost_median(errors, count, &median, &spread);
-    graft_arena_release(env->scratch, mark);
     return median;
 }
 
@@ -140,7 +139,7 @@ graft_roofline_line graft_roofline_fit_line(graft_env *env, const graft_cost_ent
 static graft_roofline_line fit_class(graft_env *env, const graft_database *database,
                                      const char *device, const char *library, bool products)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     uint32_t count = 0;
     graft_cost_entry *points =
         GRAFT_NEW(env->scratch, graft_cost_entry, graft_database_count(database));
@@ -156,7 +155,6 @@ static graft_roofline_line fit_class(graft_env *env, const graft_database *datab
         }
     }
     graft_roofline_line line = graft_roofline_fit_line(env, points, count);
-    graft_arena_release(env->scratch, mark);
     return line;
 }
 

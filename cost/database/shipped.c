@@ -18,7 +18,7 @@ static bool is_database(const char *name)
 graft_status graft_shipped_merge(graft_env *env, graft_database *database)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const char *folder = graft_file_shipped(env, "rules/costs");
     DIR *entries = opendir(folder);
     while (entries != NULL) {
@@ -35,7 +35,6 @@ done:
     if (entries != NULL) {
         (void)closedir(entries);
     }
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 

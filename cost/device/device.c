@@ -63,7 +63,7 @@ static const char *name_isa(void)
 static graft_status name_processor(graft_env *env, graft_device *device)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     uint8_t *text = NULL;
     size_t size = 0;
     GRAFT_TRY(env, graft_file_read(env, env->scratch, "/proc/cpuinfo", &text, &size),
@@ -80,7 +80,6 @@ static graft_status name_processor(graft_env *env, graft_device *device)
                    "oneDNN %d.%d.%d, plain %d, protocol %d", version->major, version->minor,
                    version->patch, PLAIN_KERNELS_VERSION, PROTOCOL_VERSION);
 done:
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 

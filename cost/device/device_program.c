@@ -101,7 +101,7 @@ done:
 static graft_status ask_hello(graft_env *env, program_device *d, graft_answer_hello *hello)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const char *refusal = NULL;
     graft_json json;
     size_t size = 0;
@@ -114,7 +114,6 @@ static graft_status ask_hello(graft_env *env, program_device *d, graft_answer_he
         status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "it says: %s", refusal);
     }
 done:
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 
@@ -292,18 +291,14 @@ static bool is_present(const graft_device *device)
 static graft_status write_operator(graft_env *env, const program_device *d,
                                    const graft_signature *s, const char **path)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     uint8_t *data = NULL;
     size_t size = 0;
     const graft_operator of = {
         .op = s->op, .attrs = s->attrs, .inputs = s->inputs, .const_mask = s->const_mask};
     *path = graft_arena_printf(env->scratch, "%s/operator.onnx", d->folder);
-    GRAFT_CHECK(graft_operator_pack(env, env->unit, &of, &data, &size));
-    GRAFT_CHECK(graft_file_write(env, *path, data, size));
-done:
-    graft_arena_release(env->unit, mark);
-    return status;
+    GRAFT_PASS(graft_operator_pack(env, env->unit, &of, &data, &size));
+    return graft_file_write(env, *path, data, size);
 }
 
 /* Fails where the device does, or says what cannot be. */
@@ -355,7 +350,7 @@ static graft_status measure_one(graft_env *env, program_device *d, const graft_s
                                 graft_cost_entry *entry)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_buffer name = {.arena = env->scratch};
     const char *path = NULL;
     const char *refusal = NULL;
@@ -373,7 +368,6 @@ static graft_status measure_one(graft_env *env, program_device *d, const graft_s
     if (refusal != NULL) {
         graft_log(env, 2, "device '%s' does not have %s: %s", d->hello.name, name.data, refusal);
     }
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 

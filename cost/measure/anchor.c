@@ -171,7 +171,7 @@ static double find_limit(graft_arena *scratch, const double *factors, uint32_t c
 uint32_t graft_anchor_summarise(graft_arena *scratch, const double *samples, const double *factors,
                                 uint32_t count, double *first, double *spread)
 {
-    graft_mark mark = graft_arena_mark(scratch);
+    GRAFT_SCOPED(scratch);
     double *kept = GRAFT_NEW(scratch, double, count);
     double limit = count == 0 ? 0.0 : find_limit(scratch, factors, count);
     uint32_t kept_count = 0;
@@ -187,6 +187,5 @@ uint32_t graft_anchor_summarise(graft_arena *scratch, const double *samples, con
         graft_cost_median(kept, kept_count, &median, spread); /* Sorts them. */
         *first = graft_cost_quantile(kept, kept_count, 0.25);
     }
-    graft_arena_release(scratch, mark);
     return kept_count;
 }

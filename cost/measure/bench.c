@@ -11,7 +11,7 @@ enum { ROUNDS = 31, PRICINGS = 200, LOOKUPS = 2000, REPEATS = 15 };
 static void print_model_figure(graft_env *env, FILE *out, const char *model, const char *what,
                                const char *unit, graft_timing value)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const graft_figure figure = {.name =
                                      graft_arena_printf(env->scratch, "cost.%s.%s", model, what),
                                  .unit = unit,
@@ -19,7 +19,6 @@ static void print_model_figure(graft_env *env, FILE *out, const char *model, con
                                  .spread = value.spread_ns,
                                  .rounds = value.rounds};
     graft_figure_print(env, out, &figure);
-    graft_arena_release(env->scratch, mark);
 }
 
 static graft_timing single(double value) { return (graft_timing){.median_ns = value, .rounds = 1}; }

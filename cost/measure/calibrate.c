@@ -51,7 +51,7 @@ static void keep_graph(calibration_run *run, const graft_calibrated_graph *graph
 /* The same for its operators: they and the whole are then what the machine gives at its best. */
 static graft_status measure_again(calibration_run *run, const graft_schedule *schedule)
 {
-    graft_mark mark = graft_arena_mark(run->env->scratch);
+    GRAFT_SCOPED(run->env->scratch);
     graft_measure_options options = graft_measure_options_default();
     graft_signature *signatures =
         GRAFT_NEW(run->env->scratch, graft_signature, schedule->step_count);
@@ -64,7 +64,6 @@ static graft_status measure_again(calibration_run *run, const graft_schedule *sc
     options.quiet = true;
     graft_status status =
         graft_cost_measure_again(run->env, run->cost, signatures, count, &options);
-    graft_arena_release(run->env->scratch, mark);
     return status;
 }
 
@@ -209,7 +208,7 @@ done:
 static void print_json_graph(graft_env *env, const graft_calibrated_graph *g, double sum_ns,
                              double fitted_ns, FILE *out)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_json json;
     graft_json_begin(&json, env->scratch);
     graft_json_string(&json, "model", g->model);
@@ -222,7 +221,6 @@ static void print_json_graph(graft_env *env, const graft_calibrated_graph *g, do
     graft_json_number(&json, "whole_ns", g->sample.whole_ns);
     graft_json_number(&json, "spread_ns", g->spread_ns);
     graft_json_end(&json, out);
-    graft_arena_release(env->scratch, mark);
 }
 
 /* In scratch, which the caller releases. */
@@ -240,7 +238,7 @@ void graft_calibrated_print(graft_env *env, const graft_calibrated *measured,
                             const graft_calibration *calibration, FILE *out)
 {
     const graft_calibration none = graft_calibration_none();
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     for (uint32_t i = 0; i < measured->count; i++) {
         const graft_calibrated_graph *g = &measured->graphs[i];
         double sum_ns = graft_calibration_predict(&none, &g->sample);
@@ -267,5 +265,4 @@ void graft_calibrated_print(graft_env *env, const graft_calibrated *measured,
                       v[GRAFT_FACTOR_COLD], v[GRAFT_FACTOR_CONVERSIONS], v[GRAFT_FACTOR_STEP],
                       100.0 * calibration->error, calibration->graphs);
     }
-    graft_arena_release(env->scratch, mark);
 }

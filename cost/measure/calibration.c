@@ -126,7 +126,7 @@ static double median_error(graft_env *env, const graft_calibration *c,
                            const graft_calibration_sample *samples, uint32_t count,
                            uint32_t left_out)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     double *errors = GRAFT_NEW(env->scratch, double, count);
     uint32_t used = 0;
     double median = 0.0;
@@ -139,7 +139,6 @@ static double median_error(graft_env *env, const graft_calibration *c,
     if (used > 0) {
         graft_cost_median(errors, used, &median, &spread);
     }
-    graft_arena_release(env->scratch, mark);
     return median;
 }
 

@@ -92,7 +92,7 @@ static double mean_of_twins(const graft_signature *kin, const graft_cost_entry *
 void graft_kin_settle(graft_arena *scratch, const graft_signature *kin,
                       const graft_cost_entry *known, graft_cost_entry *entries, uint32_t count)
 {
-    graft_mark mark = graft_arena_mark(scratch);
+    GRAFT_SCOPED(scratch);
     double level = find_level(scratch, known, entries, count);
     double *means = GRAFT_NEW(scratch, double, count);
     for (uint32_t i = 0; i < count; i++) {
@@ -102,7 +102,6 @@ void graft_kin_settle(graft_arena *scratch, const graft_signature *kin,
         entries[i].median_ns = graft_cost_round(means[i] * level);
         entries[i].spread_ns = graft_cost_round(entries[i].spread_ns * level);
     }
-    graft_arena_release(scratch, mark);
 }
 
 /* ------------------------------------------------------------------ leveling */
@@ -129,7 +128,7 @@ static const graft_database_record **list_products(graft_arena *scratch,
 uint32_t graft_kin_level(graft_arena *scratch, const graft_database *from, const char *device,
                          const char *library, graft_database *to)
 {
-    graft_mark mark = graft_arena_mark(scratch);
+    GRAFT_SCOPED(scratch);
     uint32_t listed = 0;
     uint32_t changed = 0;
     const graft_database_record **list = list_products(scratch, from, device, library, &listed);
@@ -153,6 +152,5 @@ uint32_t graft_kin_level(graft_arena *scratch, const graft_database *from, const
                        entry.median_ns > list[r]->entry.median_ns;
         }
     }
-    graft_arena_release(scratch, mark);
     return changed;
 }

@@ -50,7 +50,7 @@ static bool is_listed(const char *lines, uint64_t hash)
 static graft_status read_journal(confirmation *c)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(c->env->scratch);
+    GRAFT_SCOPED(c->env->scratch);
     const graft_database *database = graft_cost_database(c->cost);
     uint8_t *data = NULL;
     size_t size = 0;
@@ -70,7 +70,6 @@ static graft_status read_journal(confirmation *c)
         c->taken[i] = c->settled[i];
     }
 done:
-    graft_arena_release(c->env->scratch, mark);
     return status;
 }
 
@@ -78,7 +77,7 @@ done:
 static graft_status save_settled(confirmation *c)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(c->env->scratch);
+    GRAFT_SCOPED(c->env->scratch);
     graft_buffer text = {.arena = c->env->scratch};
     GRAFT_CHECK(graft_cost_save(c->env, c->cost));
     c->saved_at_ns = graft_clock_ns();
@@ -93,7 +92,6 @@ static graft_status save_settled(confirmation *c)
     }
     GRAFT_CHECK(graft_file_write(c->env, c->journal, text.data, text.size));
 done:
-    graft_arena_release(c->env->scratch, mark);
     return status;
 }
 
@@ -146,22 +144,19 @@ static graft_status confirm_kin(confirmation *c, const uint32_t *records, uint32
 
 static graft_status confirm_one(confirmation *c, const graft_signature *signature)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(c->env->scratch);
+    GRAFT_SCOPED(c->env->scratch);
     graft_signature plain;
     uint32_t count = 0;
     memcpy(&plain, signature, sizeof(plain));
     plain.distance = c->anchor == NULL ? 0 : signature->distance;
     const uint32_t *kin = take_kin(c, &plain, &count);
     if (count > 1) { /* Alone it would be scaled to what was known. */
-        GRAFT_CHECK(confirm_kin(c, kin, count));
+        GRAFT_PASS(confirm_kin(c, kin, count));
     }
     if (graft_clock_ns() - c->saved_at_ns > save_ns) {
-        GRAFT_CHECK(save_settled(c));
+        GRAFT_PASS(save_settled(c));
     }
-done:
-    graft_arena_release(c->env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 /* After a failure, whose message is the one to report; corrected costs are forgotten. */
@@ -190,7 +185,7 @@ graft_status graft_cost_confirm(graft_env *env, graft_cost *cost, const graft_si
                                 uint32_t signature_count, const char *journal, uint32_t *count)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_progress progress;
     confirmation c = {.env = env, .cost = cost, .journal = journal};
     *count = 0;
@@ -208,6 +203,5 @@ graft_status graft_cost_confirm(graft_env *env, graft_cost *cost, const graft_si
     status = finish(&c, status);
 done:
     graft_progress_finish(&progress);
-    graft_arena_release(env->scratch, mark);
     return status;
 }

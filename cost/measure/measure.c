@@ -107,7 +107,7 @@ static graft_status measure_batch(measurement *m, const graft_signature *signatu
                                   uint32_t *next, graft_cost_entry *entries)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(m->env->scratch);
+    GRAFT_SCOPED(m->env->scratch);
     batch *b = GRAFT_NEW(m->env->scratch, batch, 1);
     uint32_t first = *next;
     GRAFT_CHECK(fill_batch(m, signatures, count, next, b));
@@ -123,7 +123,6 @@ done:
     if (m->options->beat != NULL) {
         m->options->beat(m->options->beat_context);
     }
-    graft_arena_release(m->env->scratch, mark);
     return status;
 }
 

@@ -132,7 +132,7 @@ graft_status graft_cost_renew(graft_env *env, graft_cost *cost, const graft_data
                               uint32_t *measured, uint32_t *count)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     uint32_t records = graft_database_count(old);
     bool *taken = find_foreign(env->scratch, cost, old, count);
     family f = {
@@ -163,6 +163,5 @@ graft_status graft_cost_renew(graft_env *env, graft_cost *cost, const graft_data
     }
 done:
     graft_progress_finish(&progress);
-    graft_arena_release(env->scratch, mark);
     return status;
 }

@@ -54,7 +54,7 @@ static const char *source_name(const graft_cost_entry *entry)
 static void print_json_row(graft_env *env, const graft_cost_row *row, double total_ns,
                            const graft_ceiling *ceiling)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_json json;
     graft_buffer signature = {.arena = env->scratch};
     const graft_cost_entry *e = &row->entry;
@@ -76,7 +76,6 @@ static void print_json_row(graft_env *env, const graft_cost_row *row, double tot
     graft_json_number(&json, "gbytes_per_s", (double)e->bytes / e->median_ns);
     graft_json_number(&json, "of_roofline", graft_ceiling_reached(ceiling, e));
     graft_json_end(&json, stdout);
-    graft_arena_release(env->scratch, mark);
 }
 
 /* "1x64x56x56, 256x64x1x1" */
@@ -93,7 +92,7 @@ static void print_shapes(const graft_signature *s, graft_buffer *text)
 static void print_text_row(graft_env *env, const graft_cost_row *row, double total_ns,
                            const graft_ceiling *ceiling)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_buffer shapes = {.arena = env->scratch};
     const graft_cost_entry *e = &row->entry;
     graft_buffer_printf(&shapes, "%s", "");
@@ -107,7 +106,6 @@ static void print_text_row(graft_env *env, const graft_cost_row *row, double tot
         (double)e->bytes / e->median_ns, 100.0 * graft_ceiling_reached(ceiling, e),
         graft_signature_operator(&row->signature), shapes.data,
         measured ? e->implementation : "(estimated)");
-    graft_arena_release(env->scratch, mark);
 }
 
 void graft_cost_print_rows(graft_env *env, const graft_cost_row *rows, uint32_t count,

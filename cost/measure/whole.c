@@ -131,7 +131,7 @@ graft_status graft_whole_time(graft_env *env, graft_cost *cost, graft_executor *
                               uint32_t rounds, graft_timing *timing)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     whole_run w = {.env = env, .executor = executor};
     GRAFT_CHECK(graft_cost_anchor(env, cost, &w.anchor));
     if (w.anchor == NULL || graft_executor_schedule(executor)->step_count == 0) {
@@ -148,6 +148,5 @@ graft_status graft_whole_time(graft_env *env, graft_cost *cost, graft_executor *
     }
     sum_segments(&w, timing);
 done:
-    graft_arena_release(env->scratch, mark);
     return status;
 }

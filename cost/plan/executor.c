@@ -93,7 +93,7 @@ static graft_status refuse_opaque(graft_env *env, const graft_executor *e)
 static graft_status build_schedule(graft_env *env, graft_executor *e, graft_cost *cost)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_order order;
     size_t bytes = graft_order_bytes(&e->graph->limits);
     status = graft_order_build(&order, e->graph, graft_arena_alloc(env->scratch, bytes), bytes);
@@ -102,7 +102,6 @@ static graft_status build_schedule(graft_env *env, graft_executor *e, graft_cost
     } else {
         (void)GRAFT_FAIL(env, status, "the graph cannot be run: it has a cycle");
     }
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 
@@ -321,7 +320,7 @@ static void place_pieces(graft_executor *e)
 
 static graft_status place_regions(graft_env *env, graft_executor *e)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const graft_schedule *s = &e->schedule;
     uint64_t *offsets = GRAFT_NEW(env->scratch, uint64_t, s->region_count);
     uint64_t planned = graft_memory_plan(env->scratch, s, offsets);
@@ -345,7 +344,6 @@ static graft_status place_regions(graft_env *env, graft_executor *e)
     if (status == GRAFT_OK) {
         place_pieces(e);
     }
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 
@@ -708,23 +706,19 @@ done:
 graft_status graft_executor_time(graft_env *env, graft_executor *executor, uint32_t rounds,
                                  graft_timing *timing)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     double *samples = GRAFT_NEW(env->scratch, double, rounds);
     uint32_t runs = 1;
-    GRAFT_CHECK(warm_up(env, executor, &runs));
+    GRAFT_PASS(warm_up(env, executor, &runs));
     for (uint32_t i = 0; i < rounds; i++) {
-        GRAFT_CHECK(time_batch(env, executor, runs, &samples[i]));
+        GRAFT_PASS(time_batch(env, executor, runs, &samples[i]));
         if (graft_interrupted()) {
-            status = GRAFT_FAIL(env, GRAFT_INTERRUPTED, "interrupted while measuring");
-            goto done;
+            return GRAFT_FAIL(env, GRAFT_INTERRUPTED, "interrupted while measuring");
         }
     }
     timing->rounds = rounds;
     graft_cost_median(samples, rounds, &timing->median_ns, &timing->spread_ns);
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 typedef struct {
@@ -754,7 +748,7 @@ graft_status graft_executor_time_steps(graft_env *env, graft_executor *executor,
 void graft_comparison_of(graft_env *env, const double *const times[GRAFT_CONTENDERS],
                          uint32_t rounds, graft_comparison *c)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     double *samples = GRAFT_NEW(env->scratch, double, rounds); /* The median sorts them. */
     const struct {
         const double *of;
@@ -776,33 +770,29 @@ void graft_comparison_of(graft_env *env, const double *const times[GRAFT_CONTEND
     c->rounds = rounds;
     c->a.rounds = rounds;
     c->b.rounds = rounds;
-    graft_arena_release(env->scratch, mark);
 }
 
 graft_status graft_executor_compare(graft_env *env, graft_executor *a, graft_executor *b,
                                     uint32_t rounds, graft_comparison *comparison)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const graft_executor *contenders[GRAFT_CONTENDERS] = {a, b, a};
     double *times[GRAFT_CONTENDERS];
     uint32_t runs[GRAFT_CONTENDERS] = {1, 1, 1};
     for (uint32_t k = 0; k < GRAFT_CONTENDERS; k++) {
         times[k] = GRAFT_NEW(env->scratch, double, rounds);
     }
-    GRAFT_CHECK(warm_up(env, a, &runs[0]));
-    GRAFT_CHECK(warm_up(env, b, &runs[1]));
+    GRAFT_PASS(warm_up(env, a, &runs[0]));
+    GRAFT_PASS(warm_up(env, b, &runs[1]));
     runs[2] = runs[0];
     for (uint32_t round = 0; round < rounds; round++) {
         for (uint32_t i = 0; i < GRAFT_CONTENDERS; i++) {
             uint32_t k = (i + round) % GRAFT_CONTENDERS;
-            GRAFT_CHECK(time_after_switch(env, contenders[k], runs[k], &times[k][round]));
+            GRAFT_PASS(time_after_switch(env, contenders[k], runs[k], &times[k][round]));
         }
     }
     graft_comparison_of(env, (const double *const *)times, rounds, comparison);
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 bool graft_comparison_is_gain(const graft_comparison *comparison)

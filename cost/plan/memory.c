@@ -57,7 +57,7 @@ static uint64_t find_gap(const placement *placed, uint32_t count, const placemen
 
 uint64_t graft_memory_plan(graft_arena *scratch, const graft_schedule *schedule, uint64_t *offsets)
 {
-    graft_mark mark = graft_arena_mark(scratch);
+    GRAFT_SCOPED(scratch);
     placement *placed = GRAFT_NEW(scratch, placement, schedule->region_count);
     const placement **near = GRAFT_NEW(scratch, const placement *, schedule->region_count);
     uint64_t total = 0;
@@ -77,6 +77,5 @@ uint64_t graft_memory_plan(graft_arena *scratch, const graft_schedule *schedule,
         uint64_t end = placed[i].offset + placed[i].bytes;
         total = end > total ? end : total;
     }
-    graft_arena_release(scratch, mark);
     return total;
 }

@@ -140,7 +140,7 @@ graft_status graft_cost_supply_random(graft_env *env, graft_cost *cost, const gr
                                       uint32_t wanted, uint64_t seed, uint32_t *count)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     uint32_t known = 0;
     const graft_signature *list = list_records(env, cost, from, &known);
     graft_signature *drawn = GRAFT_NEW(env->scratch, graft_signature, wanted);
@@ -163,6 +163,5 @@ graft_status graft_cost_supply_random(graft_env *env, graft_cost *cost, const gr
     GRAFT_CHECK(graft_cost_supply(env, cost, drawn, *count));
 done:
     graft_database_close(met);
-    graft_arena_release(env->scratch, mark);
     return status;
 }

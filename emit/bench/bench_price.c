@@ -21,12 +21,11 @@ typedef struct {
 static void print_figure(const bench_run *run, const char *what, double median_ns, double spread_ns,
                          uint32_t rounds)
 {
-    graft_mark mark = graft_arena_mark(run->env->scratch);
+    GRAFT_SCOPED(run->env->scratch);
     const char *name = graft_arena_printf(run->env->scratch, "cost.%s.%s", run->model, what);
     const graft_figure figure = {name, "us", median_ns / 1e3, spread_ns / 1e3, rounds};
     graft_figure_print(run->env, run->out, &figure);
     (void)fflush(run->out);
-    graft_arena_release(run->env->scratch, mark);
 }
 
 /* The median time to price a state just after the first graph, which it differs from. */

@@ -39,13 +39,12 @@ typedef struct {
 static void print_figure(const bench_run *run, const char *what, const char *unit, double median,
                          double spread, uint32_t rounds)
 {
-    graft_mark mark = graft_arena_mark(run->env->scratch);
+    GRAFT_SCOPED(run->env->scratch);
     const char *name =
         graft_arena_printf(run->env->scratch, "%s.%s.%s", run->kind, run->model, what);
     const graft_figure figure = {name, unit, median, spread, rounds};
     graft_figure_print(run->env, run->out, &figure);
     (void)fflush(run->out);
-    graft_arena_release(run->env->scratch, mark);
 }
 
 static graft_status open_session(bench_run *run, const char *database)
@@ -256,7 +255,7 @@ static void move_weights(bench_run *run, const graft_graph *graph, graft_weights
 static graft_status measure_graph(bench_run *run, graft_executor *given, priced_graph *priced)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(run->env->unit);
+    GRAFT_SCOPED(run->env->unit);
     graft_executor *executors[PLACES] = {NULL};
     const graft_environment *e = &run->session.environment;
     const graft_graph *graph = &e->state.graph;
@@ -283,7 +282,6 @@ done:
     for (uint32_t i = 0; i < PLACES; i++) {
         graft_executor_close(executors[i]);
     }
-    graft_arena_release(run->env->unit, mark);
     return status;
 }
 

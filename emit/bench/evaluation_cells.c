@@ -58,13 +58,12 @@ void graft_cell_print(graft_buffer *text, const graft_cell *cell)
 
 graft_status graft_cells_write(graft_env *env, const graft_cells *cells, const char *path)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_buffer text = {.arena = env->scratch};
     for (uint32_t i = 0; i < cells->count; i++) {
         graft_cell_print(&text, &cells->items[i]);
     }
     graft_status status = graft_file_write(env, path, text.data, text.size);
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 

@@ -215,7 +215,7 @@ static graft_status time_whole(graft_cell_run *c)
 {
     graft_status status = GRAFT_OK;
     graft_env *env = c->env;
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     const graft_session *session = c->session;
     const graft_environment *environment = &session->environment;
     const graft_graph *graphs[] = {&environment->first.graph, &environment->state.graph};
@@ -233,7 +233,6 @@ done:
     for (uint32_t i = 0; i < 2; i++) {
         graft_executor_close(executors[i]);
     }
-    graft_arena_release(env->unit, mark);
     return status;
 }
 

@@ -502,8 +502,7 @@ static void print_head(report *r, const char *device)
 graft_status graft_evaluation_report(graft_env *env, const graft_cells *cells, const char *device,
                                      const char *page, const char *folder)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     report r = {.env = env, .cells = cells, .folder = folder, .page = {.arena = env->scratch}};
     r.methods = graft_methods(&r.method_count);
     list_models(&r);
@@ -524,12 +523,9 @@ graft_status graft_evaluation_report(graft_env *env, const graft_cells *cells, c
                                  "included, one thread; in one run, not in turns.\n\n");
     print_table(&r, false, print_seconds);
     print_sampled(&r);
-    GRAFT_CHECK(plot_costs(&r));
-    GRAFT_CHECK(plot_temperatures(&r));
-    GRAFT_CHECK(plot_rules(&r));
-    GRAFT_CHECK(graft_evaluation_dreams(env, r.models, r.model_count, folder, &r.page));
-    GRAFT_CHECK(graft_file_write(env, page, r.page.data, r.page.size - 1));
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    GRAFT_PASS(plot_costs(&r));
+    GRAFT_PASS(plot_temperatures(&r));
+    GRAFT_PASS(plot_rules(&r));
+    GRAFT_PASS(graft_evaluation_dreams(env, r.models, r.model_count, folder, &r.page));
+    return graft_file_write(env, page, r.page.data, r.page.size - 1);
 }

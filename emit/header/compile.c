@@ -30,11 +30,10 @@ static graft_scored look(const graft_scorer *scorer, graft_arena *arena, const g
 static void widen_by_scene(graft_env *env, const graft_scorer *scorer, const graft_scene *scene,
                            graft_ranges *ranges)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_tape tape;
     const graft_scored scored = look(scorer, env->scratch, scene, &tape);
     graft_ranges_widen(ranges, scorer, &scored);
-    graft_arena_release(env->scratch, mark);
 }
 
 static graft_status find_ranges(graft_env *env, graft_candidates *agent,
@@ -66,7 +65,7 @@ static float *find_rows(graft_env *env, const graft_scorer *scorer, const graft_
 {
     const uint32_t count = observer->environment->xfers->count + 1;
     float *rows = GRAFT_NEW(env->life, float, (size_t)count * scorer->size.width);
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_arena *arena = env->scratch;
     graft_scene scene = {.graph = observer->sheets[count - 1].source, .count = count};
     graft_tape tape;
@@ -79,7 +78,6 @@ static float *find_rows(graft_env *env, const graft_scorer *scorer, const graft_
     scene.priors = GRAFT_NEW(arena, float, count);
     const graft_scored scored = look(scorer, arena, &scene, &tape);
     memcpy(rows, scored.added->value, graft_matrix_size(scored.added) * sizeof *rows);
-    graft_arena_release(env->scratch, mark);
     return rows;
 }
 
@@ -124,7 +122,7 @@ static graft_status compare_choices(graft_env *env, const graft_candidates *agen
                                     graft_agreement *agreement, graft_action *choice)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     const graft_environment *e = o->environment;
     const graft_optimize_options options = {
         .weight_bytes_limit = e->options.apply.weight_bytes_limit, .first_cost = o->first.cost};
@@ -153,7 +151,6 @@ static graft_status compare_choices(graft_env *env, const graft_candidates *agen
         agreement->margin_lost = fmax(agreement->margin_lost, (double)(logits[best] - logits[own]));
     }
 done:
-    graft_arena_release(env->unit, mark);
     return status;
 }
 
@@ -204,7 +201,7 @@ graft_status graft_policy_evaluate(graft_env *env, graft_session *session,
                                    graft_results *results)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     const graft_state *first = &session->environment.first;
     uint32_t step_limit = graft_session_steps_most(session);
     graft_state state;
@@ -233,6 +230,5 @@ graft_status graft_policy_evaluate(graft_env *env, graft_session *session,
     take_steps(env->life, &report, row);
     GRAFT_CHECK(price_result(env, session, &session->environment.state, &state.graph, row));
 done:
-    graft_arena_release(env->unit, mark);
     return status;
 }

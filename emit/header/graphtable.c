@@ -224,13 +224,12 @@ static void print_aliases(const graft_identifier *name, bool sized, graft_buffer
 static graft_status print_header(graft_env *env, const graft_graph *graph, const char *name,
                                  const graft_fit *fit, graft_buffer *text)
 {
-    graft_status status = GRAFT_OK;
     const graft_limits room = graft_graphtable_limits(graph, GRAFT_GRAPHTABLE_ROOM);
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_identifier id;
     table_builder builder;
-    GRAFT_CHECK(graft_identifier_make(env, name, &id));
-    GRAFT_CHECK(build_table(env, env->scratch, graph, &builder));
+    GRAFT_PASS(graft_identifier_make(env, name, &id));
+    GRAFT_PASS(build_table(env, env->scratch, graph, &builder));
     graft_buffer_printf(
         text,
         "/* SPDX-License-Identifier: MIT */\n"
@@ -245,12 +244,10 @@ static graft_status print_header(graft_env *env, const graft_graph *graph, const
     graft_buffer_printf(text, "};\n\n");
     print_limits(fit != NULL ? &fit->limits : &room, &id, text);
     if (fit != NULL) {
-        GRAFT_CHECK(graft_fit_print(env, fit, &id, text));
+        GRAFT_PASS(graft_fit_print(env, fit, &id, text));
     }
     print_aliases(&id, fit != NULL, text);
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_graphtable_write(graft_env *env, const graft_graph *graph, const char *name,
@@ -282,7 +279,7 @@ graft_status graft_graph_renumber(graft_env *env, graft_arena *arena, const graf
     graft_graph *copy = GRAFT_NEW(arena, graft_graph, 1);
     size_t bytes = graft_graph_bytes(&graph->limits);
     void *memory = graft_arena_alloc(arena, bytes);
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     status = graft_graph_init(copy, &graph->limits, memory, bytes);
     if (status == GRAFT_OK && find_too_wide(graph) != GRAFT_NONE) {
         status = graft_graph_copy(copy, graph);
@@ -298,6 +295,5 @@ graft_status graft_graph_renumber(graft_env *env, graft_arena *arena, const graf
     }
     *renumbered = copy;
 done:
-    graft_arena_release(env->scratch, mark);
     return status;
 }

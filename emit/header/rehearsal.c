@@ -19,7 +19,7 @@ static graft_rehearsed rewrite(const graft_rehearsal *rehearsal, const graft_lim
                                const graft_optimize_options *options)
 {
     graft_arena *arena = rehearsal->arena;
-    const graft_mark mark = graft_arena_mark(arena);
+    GRAFT_SCOPED(arena);
     const size_t bytes = graft_graph_bytes(limits);
     const size_t work =
         graft_optimize_workspace_bytes(rehearsal->policy, limits, options->step_limit);
@@ -35,7 +35,6 @@ static graft_rehearsed rewrite(const graft_rehearsal *rehearsal, const graft_lim
                                  .hash = report.hash_after,
                                  .decisions = hash_decisions(report.decisions, report.step_count),
                                  .step_count = report.step_count};
-    graft_arena_release(arena, mark);
     return run;
 }
 

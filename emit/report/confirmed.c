@@ -37,7 +37,7 @@ graft_status graft_confirm_files(graft_env *env, graft_session *session,
                                  const char **refusal)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     const char *const paths[GRAFT_CONTENDERS] = {pair->before, pair->after, pair->before};
     double *times[GRAFT_CONTENDERS];
     uint32_t rounds = 0;
@@ -56,19 +56,17 @@ graft_status graft_confirm_files(graft_env *env, graft_session *session,
             comparison->ratio >= 1.0 || (rounds > ROUNDS && graft_comparison_is_gain(comparison));
     } while (rounds < pair->rounds_most && !certain);
 done:
-    graft_arena_release(env->unit, mark);
     return status;
 }
 
 graft_status graft_confirm(graft_env *env, graft_session *session, const char *path,
                            graft_confirmation *confirmation)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_confirmation found = {.verdict = GRAFT_VERDICT_FAILED};
     const graft_confirm_pair pair = {.after = path, .rounds_most = ROUNDS};
     const char *refusal = NULL;
-    GRAFT_CHECK(graft_confirm_files(env, session, &pair, &found.comparison, &refusal));
+    GRAFT_PASS(graft_confirm_files(env, session, &pair, &found.comparison, &refusal));
     if (refusal != NULL) {
         graft_log(env, 1, "whole models could not be timed (%s): the model is written as it was",
                   refusal);
@@ -81,9 +79,7 @@ graft_status graft_confirm(graft_env *env, graft_session *session, const char *p
                   found.kept ? "" : ": the model is written as it was");
     }
     *confirmation = found;
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 void graft_confirmation_print(const graft_confirmation *confirmation)

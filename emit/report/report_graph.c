@@ -118,8 +118,7 @@ static void add_output(lister *l, uint32_t number)
 graft_status graft_report_graph_add(graft_env *env, const graft_report_graph *report,
                                     const char *key, graft_json *json, graft_buffer *dot)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     const graft_graph *graph = report->graph;
     const graft_limits limits = graft_state_limits(graph);
     graft_state state;
@@ -130,7 +129,7 @@ graft_status graft_report_graph_add(graft_env *env, const graft_report_graph *re
                 .dot = dot,
                 .place = GRAFT_NEW(env->unit, uint32_t, graph->value_end)};
     graft_state_open(env->unit, &limits, &state);
-    GRAFT_CHECK(graft_state_set(env, &state, graph));
+    GRAFT_PASS(graft_state_set(env, &state, graph));
     graft_buffer_printf(dot, "strict digraph{nodesep=0.18;ranksep=0.3;node[shape=box,"
                              "fixedsize=true,height=0.5]"
                              "edge[arrowsize=0.5]\n");
@@ -150,7 +149,5 @@ graft_status graft_report_graph_add(graft_env *env, const graft_report_graph *re
     }
     graft_buffer_printf(dot, "}\n");
     graft_json_list(json, key, &l.nodes);
-done:
-    graft_arena_release(env->unit, mark);
-    return status;
+    return GRAFT_OK;
 }

@@ -34,7 +34,7 @@ static void print_row(graft_buffer *text, const graft_result *row)
 
 graft_status graft_results_write(graft_env *env, const graft_results *results, const char *path)
 {
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     graft_buffer text = {.arena = env->unit};
     graft_buffer_printf(&text, "[\n");
     for (uint32_t i = 0; i < results->count; i++) {
@@ -43,7 +43,6 @@ graft_status graft_results_write(graft_env *env, const graft_results *results, c
     }
     graft_buffer_printf(&text, "]\n");
     graft_status status = graft_file_write(env, path, text.data, text.size);
-    graft_arena_release(env->unit, mark);
     return status;
 }
 

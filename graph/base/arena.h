@@ -37,6 +37,16 @@ char *graft_arena_printf(graft_arena *arena, const char *format, ...)
 graft_mark graft_arena_mark(const graft_arena *arena);
 /* Gives back everything allocated since the mark. */
 void graft_arena_release(graft_arena *arena, graft_mark mark);
+/* Gives back, when the function or block ends, everything allocated from here on. A value that is
+ * returned is computed before. */
+#define GRAFT_SCOPED(arena)                                                                        \
+    __attribute__((cleanup(graft_scope_close), unused)) const graft_scope graft_scoped = {         \
+        (arena), graft_arena_mark(arena)}
+typedef struct {
+    graft_arena *arena;
+    graft_mark mark;
+} graft_scope;
+void graft_scope_close(const graft_scope *scope);
 /* Gives back everything; keeps the largest block. */
 void graft_arena_reset(graft_arena *arena);
 size_t graft_arena_used_bytes(const graft_arena *arena);

@@ -78,7 +78,7 @@ graft_status graft_figures_close(graft_figures *figures, graft_status status)
 
 void graft_figure_print(graft_env *env, FILE *out, const graft_figure *figure)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_json json;
     graft_json_begin(&json, env->scratch);
     graft_json_string(&json, "name", figure->name);
@@ -87,7 +87,6 @@ void graft_figure_print(graft_env *env, FILE *out, const graft_figure *figure)
     graft_json_number(&json, "spread", figure->spread);
     graft_json_integer(&json, "rounds", figure->rounds);
     graft_json_end(&json, out);
-    graft_arena_release(env->scratch, mark);
 }
 
 int graft_compare_doubles(const void *a, const void *b)

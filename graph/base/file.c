@@ -250,27 +250,23 @@ static bool write_fully(int file, const uint8_t *data, size_t size)
 
 graft_status graft_file_make_folders(graft_env *env, const char *path)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     char *copy = graft_arena_strdup(env->scratch, path);
     for (char *slash = strchr(copy + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(copy, FOLDER_MODE) != 0 && errno != EEXIST) {
-            status = fail_io(env, "create the folder", copy);
-            goto done;
+            return fail_io(env, "create the folder", copy);
         }
         *slash = '/';
     }
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 /* The rename itself must reach the disk. Some file systems cannot sync a folder and say so. */
 static graft_status sync_folder(graft_env *env, const char *path)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     char *folder = graft_arena_strdup(env->scratch, path);
     char *slash = strrchr(folder, '/');
     if (slash == NULL) {
@@ -285,7 +281,6 @@ static graft_status sync_folder(graft_env *env, const char *path)
     if (file >= 0) {
         (void)close(file);
     }
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 
@@ -353,7 +348,7 @@ static graft_status replace_file(graft_env *env, const char *path, const struct 
                                  const void *data, size_t size)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     char *temporary = graft_arena_printf(env->scratch, "%s.partial", path);
     GRAFT_CHECK(graft_file_make_folders(env, path));
     int file = open_temporary(temporary);
@@ -374,7 +369,6 @@ static graft_status replace_file(graft_env *env, const char *path, const struct 
     }
     status = status == GRAFT_OK ? sync_folder(env, path) : status;
 done:
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 

@@ -283,12 +283,11 @@ static graft_status read_tensor(graft_env *env, graft_arena *arena, const char *
     if (entry->size / PACKED_MOST > entry->packed_size) {
         return refuse(&r, GRAFT_BAD_INPUT, "it is damaged");
     }
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     uint8_t *data = graft_arena_alloc(env->scratch, entry->size);
     tensor->data = graft_arena_alloc(arena, entry->size);
     graft_status status = unpack(entry, data) ? read_array(&r, data, entry->size, tensor)
                                               : refuse(&r, GRAFT_BAD_INPUT, "it is damaged");
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 

@@ -377,8 +377,7 @@ static graft_status check_given(graft_env *env, const graft_command *command, co
 static graft_status parse(graft_env *env, const graft_command *command, int argc, char **argv,
                           void *choices)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     uint32_t *given = GRAFT_NEW(env->scratch, uint32_t, command->option_count);
     bool words_only = false;
     graft_options_defaults(env, command->options, command->option_count, choices);
@@ -393,21 +392,17 @@ static graft_status parse(graft_env *env, const graft_command *command, int argc
             is_word ? next_word(command, given)
                     : find_option(command->options, command->option_count, argv[i]);
         if (option == NULL) {
-            status = fail_unknown(env, command, argv[i]);
-            goto done;
+            return fail_unknown(env, command, argv[i]);
         }
         if (!is_word) {
-            GRAFT_CHECK(find_value(env, command->name, option, argv, &i, &value));
+            GRAFT_PASS(find_value(env, command->name, option, argv, &i, &value));
         }
-        GRAFT_CHECK(
+        GRAFT_PASS(
             check_value(env, command->name, option, value, given[option - command->options]++ > 0));
-        GRAFT_CHECK(set_value(env, option, value, (uint32_t)argc, choices));
+        GRAFT_PASS(set_value(env, option, value, (uint32_t)argc, choices));
     }
-    GRAFT_CHECK(check_given(env, command, given));
-    GRAFT_CHECK(check_outputs(env, command, choices));
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    GRAFT_PASS(check_given(env, command, given));
+    return check_outputs(env, command, choices);
 }
 
 const char *graft_command_forms(graft_arena *arena, const graft_command *command)

@@ -39,15 +39,11 @@ graft_ranks_told graft_ranks_ask(void)
 /* Whether all ranks are one program. */
 static graft_status compare_programs(graft_env *env)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     uint8_t *program = NULL;
     size_t size = 0;
-    GRAFT_CHECK(graft_file_read(env, env->scratch, "/proc/self/exe", &program, &size));
-    GRAFT_CHECK(graft_ranks_agree(env, "the program", XXH3_64bits(program, size)));
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    GRAFT_PASS(graft_file_read(env, env->scratch, "/proc/self/exe", &program, &size));
+    return graft_ranks_agree(env, "the program", XXH3_64bits(program, size));
 }
 
 graft_status graft_ranks_open(graft_env *env)
@@ -204,13 +200,12 @@ void graft_ranks_fill(const graft_env *env, void *array, uint32_t count, size_t 
     if (env->ranks == NULL) {
         return;
     }
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const graft_buffer sent = {.data = (char *)array + first, .size = end - first};
     graft_buffer all = {.arena = env->scratch};
     graft_ranks_gather(env, &sent, &all, NULL);
     assert(all.size == count * element_bytes);
     memcpy(array, all.data, all.size);
-    graft_arena_release(env->scratch, mark);
 }
 
 /* --------------------------------------------------------------- two ranks */

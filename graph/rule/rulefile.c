@@ -335,8 +335,7 @@ static graft_status read_entry(const reader *in, const rule_message *from, graft
  * hashes, which for a set of at most RULE_COUNT_MOST never collide by accident. */
 static graft_status check_unique(const reader *in, const graft_ruleset *set)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(in->env->scratch);
+    GRAFT_SCOPED(in->env->scratch);
     size_t capacity = 16;
     while (capacity < 4 * (size_t)set->count) {
         capacity *= 2;
@@ -351,16 +350,13 @@ static graft_status check_unique(const reader *in, const graft_ruleset *set)
                 at = (at + 1) & (capacity - 1);
             }
             if (seen[at] == keys[k]) {
-                status = GRAFT_FAIL(in->env, GRAFT_BAD_INPUT, "%s: rule %u (%s): %s occurs twice",
-                                    in->file, i, name, k == 0 ? "its content" : "its name");
-                goto done;
+                return GRAFT_FAIL(in->env, GRAFT_BAD_INPUT, "%s: rule %u (%s): %s occurs twice",
+                                  in->file, i, name, k == 0 ? "its content" : "its name");
             }
             seen[at] = keys[k];
         }
     }
-done:
-    graft_arena_release(in->env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status read_set(graft_env *env, graft_arena *arena, const char *name,
@@ -407,15 +403,11 @@ static graft_status parse_set(graft_env *env, graft_arena *arena, const char *na
 graft_status graft_rulefile_read(graft_env *env, graft_arena *arena, const char *path,
                                  graft_ruleset *set)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     uint8_t *data = NULL;
     size_t size = 0;
-    GRAFT_CHECK(graft_file_read(env, env->scratch, path, &data, &size));
-    GRAFT_CHECK(parse_set(env, arena, path, data, size, set));
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    GRAFT_PASS(graft_file_read(env, env->scratch, path, &data, &size));
+    return parse_set(env, arena, path, data, size, set);
 }
 
 /* ---------------------------------------------------------------- writing */
@@ -513,8 +505,7 @@ static rule_message *write_entry(graft_arena *arena, const graft_rule_entry *fro
 
 graft_status graft_rulefile_write(graft_env *env, const char *path, const graft_ruleset *set)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     set_message message;
     graft__rules__rule_set__init(&message);
     message.version = RULEFILE_VERSION;
@@ -525,17 +516,13 @@ graft_status graft_rulefile_write(graft_env *env, const char *path, const graft_
     for (uint32_t i = 0; i < set->count; i++) {
         const char *fault = graft_rule_check(&set->entries[i].rule);
         if (fault != NULL) {
-            status = GRAFT_FAIL(env, GRAFT_INTERNAL, "%s: rule %s: %s", path, set->entries[i].name,
-                                fault);
-            goto done;
+            return GRAFT_FAIL(env, GRAFT_INTERNAL, "%s: rule %s: %s", path, set->entries[i].name,
+                              fault);
         }
         message.rules[i] = write_entry(env->scratch, &set->entries[i]);
     }
     size_t size = graft__rules__rule_set__get_packed_size(&message);
     uint8_t *bytes = GRAFT_NEW(env->scratch, uint8_t, size);
     (void)graft__rules__rule_set__pack(&message, bytes);
-    GRAFT_CHECK(graft_file_write(env, path, bytes, size));
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return graft_file_write(env, path, bytes, size);
 }

@@ -124,26 +124,22 @@ static graft_status read_rule(const reader *in, const rule_message *from, graft_
 graft_status graft_taso_parse(graft_env *env, graft_arena *arena, graft_bytes bytes,
                               graft_taso_rule **rules, uint32_t *count)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     ProtobufCMessage *message = NULL;
     reader in = {.env = env, .file = bytes.file};
-    GRAFT_CHECK(graft_wire_decode(env, env->scratch, bytes,
-                                  &graft__taso__rule_collection__descriptor, &message));
+    GRAFT_PASS(graft_wire_decode(env, env->scratch, bytes,
+                                 &graft__taso__rule_collection__descriptor, &message));
     const collection_message *collection = (const collection_message *)message;
     if (collection->n_rule > RULES_MOST) {
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: more than %d rules", bytes.file, RULES_MOST);
-        goto done;
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: more than %d rules", bytes.file, RULES_MOST);
     }
     graft_taso_rule *read = GRAFT_NEW(arena, graft_taso_rule, collection->n_rule);
     for (in.rule = 0; in.rule < collection->n_rule; in.rule++) {
-        GRAFT_CHECK(read_rule(&in, collection->rule[in.rule], &read[in.rule]));
+        GRAFT_PASS(read_rule(&in, collection->rule[in.rule], &read[in.rule]));
     }
     *rules = read;
     *count = (uint32_t)collection->n_rule;
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_taso_read(graft_env *env, graft_arena *arena, const char *path,
