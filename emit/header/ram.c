@@ -71,6 +71,7 @@ static void count_costs(counter *c)
     take(c, more, 1);
     c->used = larger(c->used, hashes_end);
     take(c, power_of_two(more), sizeof(uint64_t));
+    take(c, c->values, 1);
 }
 
 static void count_network(counter *c)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { VERSION = 1, ABI_LEAST = 1, SHIFT_MOST = 62, MULTIPLIER_LEAST = 1 << 15 };
-enum { TARIFF_VERSION = 2 };
+enum { TARIFF_VERSION = 3 };
 
 typedef Graft__Policies__Policy policy_message;
 typedef Graft__Policies__Dense dense_message;

@@ -125,18 +125,16 @@ typedef struct graft_form {
     uint64_t input_elements;                       /* Of all operands that are not const... */
     uint64_t weight_elements;                      /* ...and of those that are. */
     uint64_t bytes; /* Of all operands and outputs, float16 and bfloat16 taken for binary32. */
-    uint8_t
-        reach; /* How far away weights lie, see graft_weights_reach; 0 unless the caller says. */
+    uint8_t reach;  /* Of the first const operand, see graft_estimator_form; 0 unless that says. */
 } graft_form;
 
 /* The form of a node of `graph`, and of target node `n` of an application. */
 void graft_form_of_node(const graft_graph *graph, graft_index node, graft_form *form);
 void graft_form_of_made(const graft_graph *graph, const graft_made *made, uint32_t n,
                         graft_form *form);
-/* How far away the weights of a graph lie from one inference to the next: 0 when all that its nodes
- * read are below 1 MB, which a core's caches keep, then one more for each octave, to GRAFT_REACH_MOST. */
+/* How far away a weight lies, its reach: 0 when less than 1 MB of weights, which a core's caches keep, is
+ * read between two readings of it, then one more for each octave, to GRAFT_REACH_MOST. */
 enum { GRAFT_REACH_LEAST_LOG2 = 19, GRAFT_REACH_MOST = 5 };
-uint8_t graft_weights_reach(const graft_graph *graph, const graft_order *order);
 /* A hash of everything in a form but its reach: operator, attributes, shapes and element types of
  * operands and outputs, and which operands are const. */
 uint64_t graft_form_hash(const graft_form *form);
@@ -174,8 +172,9 @@ typedef struct graft_tariff {
     /* The fallback, for forms without a row. What need not move a number is worth `still`; anything
      * else graft_tariff_base, corrected by regression trees. From test 0 of a tree, test i goes on at
      * 2 i + 2 where the input that it names is above its bound, else at 2 i + 1; number 15 + k is
-     * leaf k. The guess is the base and all leaves reached, together. Without trees such forms cost
-     * nothing; they are marked all the same. */
+     * leaf k. The guess is the base and all leaves reached, together. Trees of even numbers are one
+     * half, the others another, which were grown on other samples: what the halves differ by is doubt.
+     * Without trees such forms cost nothing; they are marked all the same. */
     const uint8_t *tests;  /* (tree_count, GRAFT_TREE_TESTS): which input */
     const int16_t *bounds; /* (tree_count, GRAFT_TREE_TESTS) */
     const int16_t *leaves; /* (tree_count, GRAFT_TREE_LEAVES): 1024ths of an octave */
@@ -196,8 +195,14 @@ typedef struct graft_node_price {
     uint64_t bytes;
     bool fallback; /* No row of the table. */
 } graft_node_price;
-/* What the fallback gives for these inputs, as a row's value. 0 when there is none. */
-uint32_t graft_tariff_guess(const graft_tariff *tariff, const int16_t *inputs);
+/* What the fallback gives, as a row's value; 0 when there is none. One half of the trees is `skew` above
+ * it, the other as far below, in 1024ths of an octave; an octave is the most. */
+typedef struct graft_guess {
+    uint16_t value;
+    int16_t skew;
+} graft_guess;
+enum { GRAFT_SKEW_MOST = 1024 };
+graft_guess graft_tariff_guess(const graft_tariff *tariff, const int16_t *inputs);
 /* The units of a row's value. */
 uint64_t graft_tariff_value(uint32_t value);
 graft_node_price graft_tariff_price(const graft_tariff *tariff, const graft_form *form);
@@ -205,6 +210,7 @@ graft_node_price graft_tariff_price(const graft_tariff *tariff, const graft_form
 typedef struct graft_estimated {
     uint64_t cost;
     uint64_t fallback_cost; /* The part of it that rests on the fallback. */
+    int64_t skew;           /* Sum of cost and skew of what is guessed, in octaves. */
     uint64_t flops;
     uint64_t bytes;          /* Read and written. */
     uint32_t nodes;          /* Different nodes that run at each inference. */
@@ -215,9 +221,6 @@ typedef struct graft_estimated {
  * before. Nodes that die or merge with the match are in it. */
 typedef struct graft_change {
     int64_t cost;            /* Of what comes, less that of what goes. */
-    uint64_t guessed_cost;   /* The part of both that rests on the fallback; where the dearest guess
-                                of what goes is that of what comes, as of a product that a bias
-                                joins, it is in neither. */
     uint64_t weight_bytes;   /* As in graft_effect. */
     graft_estimated removed; /* The nodes that go... */
     graft_estimated added;   /* ...and those that come. */
@@ -241,7 +244,8 @@ typedef struct graft_estimator {
     graft_index *filled;  /* ...and the slots that they take. */
     uint64_t *cache;      /* Hashes of forms, in their lowest bits prices: they outlast a graph. */
     uint8_t *flags;       /* By node id. */
-    uint8_t reach;        /* Of the first graph that was estimated. */
+    uint8_t *reaches;     /* By value id: of the weights of the first graph that was estimated... */
+    uint8_t reach;        /* ...and what has no weight has the reach of all weights together. */
     bool begun;           /* There was one. */
     uint32_t slot_mask;
     uint32_t cache_mask;
@@ -261,6 +265,12 @@ GRAFT_MUST_USE graft_status graft_estimate(graft_estimator *estimator, const gra
                                            const graft_order *order, graft_estimated *estimated);
 /* The cost of a node of that graph that is not const, and whether it rests on the fallback. */
 uint64_t graft_estimator_cost(const graft_estimator *estimator, graft_index node, bool *fallback);
+/* The form of a node of that graph, with its reach. Between two readings of a weight lie the bytes that
+ * nodes read of weights from its first reading on to its second, in the order of the first graph that was
+ * estimated and as they were there; all weights of that graph where it is read once. What is made of a
+ * weight, as its first operand, lies as far away as it: a rewrite that joins the weights of one step of a
+ * loop is made in the next step as well. A weight that alone fills a core's caches is never nearer than 2. */
+void graft_estimator_form(const graft_estimator *estimator, graft_index node, graft_form *form);
 /* What the rule would change at a match of that graph for which graft_match_plan has made `made`.
  * Looks at what the rewrite touches: about a microsecond. */
 void graft_estimate_match(graft_estimator *estimator, const graft_rule *rule,
@@ -268,9 +278,8 @@ void graft_estimate_match(graft_estimator *estimator, const graft_rule *rule,
 
 /* ------------------------------------------------------------------ scenes */
 
-/* What a rewrite has to gain, as a part of the cost, and what part of a guess is doubted. */
-#define GRAFT_GAIN_SHIFT  15
-#define GRAFT_DOUBT_SHIFT 3
+/* What a rewrite has to gain, as a part of the cost. */
+#define GRAFT_GAIN_SHIFT 15
 
 /* What the network is told of a node: its features (features.def), the flags of its operator, its
  * share of the graph's cost (4 log2 of 65536 times the share) and whether that is guessed. */
@@ -313,8 +322,8 @@ void graft_scene_node(const graft_estimator *estimator, uint64_t whole, graft_in
 void graft_scene_globals(const graft_estimated *now, uint64_t first, int8_t *out);
 /* Of a rewrite of a graph that was estimated at `now`; `out` has GRAFT_FACT_SEEN entries. */
 void graft_candidate_facts(const graft_change *change, const graft_estimated *now, int16_t *out);
-/* The cost of a change with what is doubted of it: the 2^-GRAFT_DOUBT_SHIFT-th part of what is guessed
- * counts against it. */
+/* The cost of a change with what is doubted of it: some seven tenths of what the halves of the trees differ
+ * by about it. What both get wrong alike is not doubted, nor a product that takes in a bias. */
 int64_t graft_change_doubted(const graft_change *change);
 
 /* Rewrites known to be good for one graph. A location is the place among all matches of the rule,
@@ -342,8 +351,8 @@ typedef enum graft_decider {
     GRAFT_DECIDER_NETWORK = 0,
     /* The tariff: of all rewrites the one that lowers the estimate most, as long as one lowers it
      * by more than the 2^-GRAFT_GAIN_SHIFT-th part; the lowest (rule, location) on ties. Where costs
-     * are guessed, the 2^-GRAFT_DOUBT_SHIFT-th part of what is guessed counts against it. Where none
-     * gains that much, the first that is no dearer and leaves fewer nodes. Such a policy holds for any
+     * are guessed, what is doubted counts against it (graft_change_doubted). Where none gains that much,
+     * the first that is no dearer and leaves fewer nodes. Such a policy holds for any
      * graph and ends by itself; what it takes never makes a graph dearer by its own estimate (recorded
      * plans and `simplify` are not asked). It needs no network: `hidden` is 0 then, and so are all
      * members that describe one. */

@@ -205,7 +205,7 @@ static void guess_form(graft_env *env, const graft_form *form, uint16_t guess, g
     tariff->bounds = bounds;
     tariff->leaves = leaves;
     tariff->tree_count = 1;
-    assert_int_equal(graft_tariff_guess(tariff, inputs), guess);
+    assert_int_equal(graft_tariff_guess(tariff, inputs).value, guess);
 }
 
 /* A tariff that knows what a relu costs, and guesses what costs what a relu reads. */
@@ -262,16 +262,18 @@ static uint32_t count_fused(graft_env *env, const policy_kit *kit, uint16_t relu
     return count;
 }
 
-/* A gain of a 512th of what is guessed is taken where the same guess goes and comes again; else the
- * guess is doubted. */
+/* A gain of a 512th of what is guessed is taken where the same guess goes and comes again; else what the
+ * halves of the trees differ by is doubted. */
 static void test_doubt(void **state)
 {
     graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
-    const graft_change change = {.cost = -2, .guessed_cost = 2 << 10};
+    const graft_change higher = {.cost = -7, .removed.skew = 2, .added.skew = 5};
+    const graft_change lower = {.cost = -7, .removed.skew = 2, .added.skew = -3};
     assert_true(count_fused(env, kit, 1 + (6 << 10)) > 0);
     assert_true(count_fused(env, kit, 1 + (2 << 10)) > 0);
-    assert_int_equal(graft_change_doubted(&change), -2 + (2 << 10 >> GRAFT_DOUBT_SHIFT));
+    assert_int_equal(graft_change_doubted(&higher), -7 + 3);
+    assert_int_equal(graft_change_doubted(&lower), -7 + 5);
 }
 
 /* By a table that knows all nodes to cost nothing, rewrites that leave fewer nodes are taken. */

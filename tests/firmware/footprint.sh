@@ -13,7 +13,7 @@ here=tests/firmware
 policy=rules/policies/intel-xeon-6-167-avx512.graft
 passed=0
 USUAL="-DGRAFT_WITHOUT_NETWORK -DGRAFT_SMALL_GRAPHS -DGRAFT_WITHOUT_TEXTS"
-OPTIONS="$USUAL -DGRAFT_WITHOUT_CHECKS -DGRAFT_WITHOUT_KEEPING -DGRAFT_WITHOUT_PLANS"
+OPTIONS="$USUAL -DGRAFT_WITHOUT_CHECKS -DGRAFT_WITHOUT_KEEPING -DGRAFT_WITHOUT_PLANS -DGRAFT_NEAR_WEIGHTS"
 # What a runtime of convolutional nets on a microcontroller has.
 OPERATORS="--operators conv,conv_bias,conv_bias_add,matmul,matmul_bias,scale_shift,relu,clip,add,mul,max_pool,avg_pool,global_avg_pool,reduce_mean,reshape,transpose,softmax"
 # What may not be passed, and what is aimed at.

@@ -240,7 +240,7 @@ static void test_many_operands(void **state)
         graft_form_of_node(graph, node, &form);
         hashes[i] = graft_form_hash(&form);
         graft_tariff_inputs(&form, seen);
-        assert_int_equal(graft_tariff_guess(&tariff, seen), 0);
+        assert_int_equal(graft_tariff_guess(&tariff, seen).value, 0);
     }
     assert_true(hashes[0] != hashes[1]);
 }
@@ -294,14 +294,16 @@ static void test_extreme_trees(void **state)
     for (uint32_t i = 0; i < 3 * GRAFT_TREE_LEAVES; i++) {
         leaves[i] = INT16_MIN;
     }
-    assert_int_equal(graft_tariff_guess(&tariff, inputs), 0);
+    assert_int_equal(graft_tariff_guess(&tariff, inputs).value, 0);
+    assert_int_equal(graft_tariff_guess(&tariff, inputs).skew, -GRAFT_SKEW_MOST);
     for (uint32_t i = 0; i < 3 * GRAFT_TREE_LEAVES; i++) {
         leaves[i] = INT16_MAX;
     }
     tariff.tests = all_tests;
     tariff.bounds = all_bounds;
     tariff.tree_count = 3;
-    assert_int_equal(graft_tariff_guess(&tariff, inputs), UINT16_MAX);
+    assert_int_equal(graft_tariff_guess(&tariff, inputs).value, UINT16_MAX);
+    assert_int_equal(graft_tariff_guess(&tariff, inputs).skew, GRAFT_SKEW_MOST);
     all_tests[3] = GRAFT_TARIFF_INPUTS;
     assert_string_equal(graft_tariff_check(&tariff), "a tree tests an input that there is not");
 }

@@ -139,6 +139,7 @@ static void check_change(walker *w, uint32_t xfer, uint32_t location)
     const graft_estimated *come = &change.added;
     if (change.cost != (int64_t)(then.cost - w->now.cost) ||
         come->fallback_cost - go->fallback_cost != then.fallback_cost - w->now.fallback_cost ||
+        come->skew - go->skew != then.skew - w->now.skew ||
         come->flops - go->flops != then.flops - w->now.flops ||
         come->bytes - go->bytes != then.bytes - w->now.bytes ||
         come->nodes - go->nodes != then.nodes - w->now.nodes ||

@@ -6,6 +6,7 @@
 #include "train/tariff/tariff_search.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char device_name[] = "intel-xeon-6-207-avx512";
@@ -296,7 +297,7 @@ static void test_fallback(void **state)
     for (uint32_t i = 0; i < f->book.row_count; i++) {
         const graft_book_row *row = &f->book.rows[i];
         double wanted = (double)graft_tariff_encode(fmax(row->sum_ns / row->count, 10.0));
-        double given = (double)graft_tariff_guess(&tariff, row->inputs);
+        double given = (double)graft_tariff_guess(&tariff, row->inputs).value;
         if (row->inputs[GRAFT_TARIFF_STILL] == 0) {
             off += fabs(given - wanted) / 1024.0;
             count++;
@@ -363,13 +364,36 @@ static void test_first_trees(void **state)
     fixture *f = open_fixture(env, "dscnn");
     graft_tariff_options options = {.models = 1, .trees = TREES};
     graft_tariff all = make(f, &options);
-    options.bytes_most = 2 * 9 * 77 + 1;
+    options.bytes_most = 2 * 37 * 77 + 1;
     graft_tariff few = make(f, &options);
-    assert_int_equal(graft_tariff_bytes(&few), 9 * 77);
-    all.tree_count = 9;
-    few.tree_count = 9;
+    assert_int_equal(graft_tariff_bytes(&few), 32 * 77);
+    all.tree_count = 32;
     assert_true(tariffs_equal(&all, &few));
+    options.bytes_most = 2 * 9 * 77 + 1;
+    few = make(f, &options);
+    assert_int_equal(few.tree_count, 8);
+    options.bytes_most = 2 * 77;
+    few = make(f, &options);
+    assert_int_equal(few.tree_count, 0); /* There are no halves of one. */
     close_fixture(f);
+}
+
+/* Trees of even numbers are one half, the others another: half of what these differ by is the skew. */
+static void test_halves(void **state)
+{
+    (void)state;
+    static const uint8_t tests[2 * GRAFT_TREE_TESTS];
+    static const int16_t bounds[2 * GRAFT_TREE_TESTS];
+    int16_t inputs[GRAFT_TARIFF_INPUTS] = {0};
+    int16_t leaves[2 * GRAFT_TREE_LEAVES];
+    const graft_tariff tariff = {
+        .tests = tests, .bounds = bounds, .leaves = leaves, .tree_count = 2};
+    for (uint32_t i = 0; i < 2 * GRAFT_TREE_LEAVES; i++) {
+        leaves[i] = i < GRAFT_TREE_LEAVES ? 80 : -50;
+    }
+    const graft_guess guess = graft_tariff_guess(&tariff, inputs);
+    assert_int_equal(guess.value, graft_tariff_base(inputs) + 30); /* Halves: 160 and -100. */
+    assert_int_equal(abs(guess.skew), 130);
 }
 
 static int16_t is_still(uint32_t op, int32_t axis, int32_t rows)
@@ -394,7 +418,7 @@ static int16_t is_still(uint32_t op, int32_t axis, int32_t rows)
     const int16_t leaves[GRAFT_TREE_LEAVES] = {0};
     const graft_tariff tariff = {
         .tests = tests, .bounds = bounds, .leaves = leaves, .tree_count = 1, .still = 7};
-    uint32_t guess = graft_tariff_guess(&tariff, inputs);
+    uint32_t guess = graft_tariff_guess(&tariff, inputs).value;
     assert_int_equal(guess, inputs[GRAFT_TARIFF_STILL] != 0 ? 7 : graft_tariff_base(inputs));
     return inputs[GRAFT_TARIFF_STILL];
 }
@@ -424,7 +448,7 @@ static graft_graph *build_product(graft_arena *arena, int32_t width)
     return graph;
 }
 
-/* Weights lie as far away as all that are read are large, and what a node costs is guessed by that. */
+/* Weights that are read once lie as far away as all are large, and what a node costs is guessed by that. */
 static void test_reach(void **state)
 {
     graft_env *env = *state;
@@ -448,15 +472,68 @@ static void test_reach(void **state)
         graft_estimator estimator;
         graft_estimated estimated;
         graft_form form;
-        assert_int_equal(graft_weights_reach(graph, &order), reaches[i]);
         assert_int_equal(graft_estimator_open(&estimator, &tariff, &graph->limits,
                                               graft_arena_alloc(env->unit, bytes), bytes),
                          GRAFT_OK);
         assert_int_equal(graft_estimate(&estimator, graph, &order, &estimated), GRAFT_OK);
-        graft_form_of_node(graph, order.order[0], &form);
+        graft_estimator_form(&estimator, order.order[0], &form);
+        assert_int_equal(form.reach, reaches[i]);
         graft_tariff_inputs(&form, inputs);
         const int32_t base = graft_tariff_base(inputs) + (reaches[i] > 2 ? 1024 : 0);
         assert_int_equal(estimated.cost, graft_tariff_value((uint32_t)base));
+    }
+}
+
+/* Weights that each of three steps reads, of width x width, and one that is read once, four times as
+ * large. */
+static graft_graph *build_loop(graft_arena *arena, int32_t width, uint32_t weight_count)
+{
+    graft_graph *graph = build_graph_within(arena, (graft_limits){64, 64, 128, 1});
+    const graft_shape square = build_shape(2, width, width, 0, 0);
+    const graft_index weights[2] = {build_weight(graph, square, 0), build_weight(graph, square, 1)};
+    const graft_index once = build_weight(graph, build_shape(2, width, 4 * width, 0, 0), 2);
+    graft_index x = build_input(graph, build_shape(2, 1, width, 0, 0), 0);
+    for (uint32_t i = 0; i < 3 * weight_count; i++) {
+        x = build_node(graph, GRAFT_OP_matmul, NULL, x, weights[i % weight_count], 0);
+    }
+    x = build_node(graph, GRAFT_OP_matmul, NULL, x, once, 0);
+    assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+    return graph;
+}
+
+/* A weight that is read again lies as far away as all that is read in between, one that is read once as all
+ * weights; what is made of a weight as far as it. */
+static void test_reach_of_loops(void **state)
+{
+    graft_env *env = *state;
+    static const struct {
+        int32_t width;
+        uint32_t weight_count;
+        uint8_t again;
+        uint8_t once;
+    } rows[] = {
+        {256,  2, 0, 1}, /* 0.5 MB in between, 1.5 MB in all. */
+        {384,  2, 1, 2}, /* 1.1 of 3.4 MB */
+        {512,  1, 2, 3}, /* 1 of 5 MB, one weight alone */
+        {512,  2, 2, 3}, /* 2 of 6 MB */
+        {1024, 2, 4, 5}  /* 8 of 24 MB */
+    };
+    for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        static const graft_tariff nothing;
+        graft_graph *graph = build_loop(env->unit, rows[i].width, rows[i].weight_count);
+        const graft_order order = build_order(env->unit, graph);
+        const size_t bytes = graft_estimator_bytes(&graph->limits);
+        graft_estimator e;
+        graft_estimated estimated;
+        graft_form form;
+        assert_int_equal(graft_estimator_open(&e, &nothing, &graph->limits,
+                                              graft_arena_alloc(env->unit, bytes), bytes),
+                         GRAFT_OK);
+        assert_int_equal(graft_estimate(&e, graph, &order, &estimated), GRAFT_OK);
+        for (uint32_t k = 0; k < order.count; k++) {
+            graft_estimator_form(&e, order.order[k], &form);
+            assert_int_equal(form.reach, k + 1 < order.count ? rows[i].again : rows[i].once);
+        }
     }
 }
 
@@ -555,6 +632,7 @@ int main(void)
         CHECK_TEST(test_measured_rows),  CHECK_TEST(test_one_graph),
         CHECK_TEST(test_first_trees),    CHECK_TEST(test_still),
         CHECK_TEST(test_cores),          CHECK_TEST(test_reach),
+        CHECK_TEST(test_reach_of_loops), CHECK_TEST(test_halves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,11 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-/* As the engine's policy: what a step has to gain, and what guesses count against it. */
+/* As the engine's policy: what a step has to gain. */
 static const double least_gain = 1.0 / (1 << GRAFT_GAIN_SHIFT);
 /* What a rewrite is believed to cost where there is no row and no fallback: not gain, but little. */
 static const double unknown = 1e-3;
-static const double doubt = 1.0 / (1 << GRAFT_DOUBT_SHIFT);
 
 bool graft_guided_is_over(graft_guided *g)
 {
@@ -65,7 +64,7 @@ static graft_status look(graft_env *env, graft_guided *g, graft_action action, d
     const uint32_t item = graft_matches_index(&g->now.matches, action.xfer, action.location);
     graft_change change;
     GRAFT_CHECK(graft_appraisal_look(env, &g->appraisal, action, &change));
-    double cost = (double)change.cost + doubt * (double)change.guessed_cost;
+    const double cost = (double)graft_change_doubted(&change);
     const bool guessed = change.added.fallback_nodes + change.removed.fallback_nodes > 0;
     *believed = g->rows_only && guessed ? unknown : cost / g->first_cost;
     g->changes[item] = *believed;

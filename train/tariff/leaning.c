@@ -32,7 +32,7 @@ void graft_leaning_open(graft_arena *arena, const graft_book *book, const graft_
             graft_tariff_row(measured, graft_tariff_key(measured->seed, book->rows[i].hash));
         if (row < measured->row_count && rows->ops[row] == 0) {
             rows->ops[row] = operator_of(book->rows[i].inputs);
-            rows->guesses[row] = (uint16_t)graft_tariff_guess(measured, book->rows[i].inputs);
+            rows->guesses[row] = graft_tariff_guess(measured, book->rows[i].inputs).value;
             rows->counts[rows->ops[row]]++;
         }
     }

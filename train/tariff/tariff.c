@@ -68,19 +68,17 @@ static graft_book_row *obtain_row(graft_book *book, uint64_t hash, uint32_t mode
 
 /* Where a node is met. */
 typedef struct {
-    const graft_graph *graph;
     uint32_t model;
     uint32_t contexts;
     double total_ns;
-    uint8_t reach;
+    graft_estimator forms; /* Knows how far away weights lie. */
 } setting;
 
 static void note_node(graft_book *book, const setting *at, graft_index node,
                       const graft_cost_node *cost)
 {
     graft_form form;
-    graft_form_of_node(at->graph, node, &form);
-    form.reach = at->reach;
+    graft_estimator_form(&at->forms, node, &form);
     graft_book_row *row = obtain_row(book, graft_form_hash(&form), at->model);
     if (row->count >= at->contexts) {
         return;
@@ -106,8 +104,13 @@ graft_status graft_book_note(graft_env *env, graft_book *book, graft_cost *cost,
     graft_cost_total total;
     GRAFT_CHECK(graft_cost_nodes(env, cost, graph, &state->order, by_node, &total));
     const graft_index *same = graft_equal_find(env->scratch, graph, &state->order);
-    const setting at = {graph, model, contexts, total.ns,
-                        graft_weights_reach(graph, &state->order)};
+    static const graft_tariff no_tariff;
+    const size_t bytes = graft_estimator_bytes(&graph->limits);
+    setting at = {model, contexts, total.ns, {0}};
+    graft_estimated estimated;
+    GRAFT_CHECK(graft_estimator_open(&at.forms, &no_tariff, &graph->limits,
+                                     graft_arena_alloc(env->scratch, bytes), bytes));
+    GRAFT_CHECK(graft_estimate(&at.forms, graph, &state->order, &estimated));
     for (graft_index i = 0; i < state->order.count; i++) {
         graft_index n = state->order.order[i];
         if (!graph->nodes[n].is_const && !graft_equal_is_merged(graph, same, n)) {
@@ -298,7 +301,7 @@ static uint16_t still_value(graft_arena *scratch, const made_row *rows, uint32_t
     return listed > 0 ? graft_tariff_encode(values[listed / 2]) : 0;
 }
 
-/* The reach of graphs whose weights lie at a graft_distance. */
+/* The reach of weights at a graft_distance. */
 static const uint8_t reaches[GRAFT_DISTANCE_COUNT] = {
     [GRAFT_DISTANCE_OWN] = 0,    [GRAFT_DISTANCE_NEAR] = 1, [GRAFT_DISTANCE_EDGE] = 2,
     [GRAFT_DISTANCE_SHARED] = 3, [GRAFT_DISTANCE_FAR] = 4,  [GRAFT_DISTANCE_MEMORY] = 5};
@@ -406,7 +409,7 @@ static void judge_fallback(graft_arena *arena, const made_row *rows, uint32_t co
     }
     for (uint32_t i = 0; i < count; i++) {
         double wanted = (double)value_of(rows[i].ns) / 1024.0;
-        double given = (double)graft_tariff_guess(tariff, rows[i].inputs) / 1024.0;
+        double given = (double)graft_tariff_guess(tariff, rows[i].inputs).value / 1024.0;
         total += (wanted - mean) * (wanted - mean);
         left += (wanted - given) * (wanted - given);
         off[i] = fabs(exp2(given - wanted) - 1.0);
@@ -453,7 +456,7 @@ static uint32_t choose_rows(const graft_tariff_options *options, const graft_tar
         double guess =
             tariff->tree_count == 0
                 ? 0.0
-                : (double)graft_tariff_value(graft_tariff_guess(tariff, rows[i].inputs)) /
+                : (double)graft_tariff_value(graft_tariff_guess(tariff, rows[i].inputs).value) /
                       GRAFT_COST_UNITS;
         rows[i].worth = rows[i].share * fabs(rows[i].ns - guess);
     }

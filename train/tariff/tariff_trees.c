@@ -2,17 +2,22 @@
  * sums are exact; a tree is grown level by level over histograms of binned inputs. */
 #include "train/tariff/tariff_trees.h"
 
+#include "graph/base/rng.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 enum { INPUTS = GRAFT_TARIFF_INPUTS, BINS = 64, LEAST_SAMPLES = 5 };
+/* Of the samples a forest sees KEPT percent, of the inputs a test may be one of TRIED percent. */
+enum { FORESTS = 8, KEPT = 85, TRIED = 50, SEED = 1 };
 
 /* Samples of error zero that each leaf is taken to have besides. */
 static const double shrinking = 2.0;
-/* What part of a leaf's mean error is corrected at once; the first tree, which finds the level of
- * all costs, corrects all of it. */
-static const double rate = 0.12;
+/* What part of a leaf's mean error is corrected at once; the first tree of a forest, which finds the level
+ * of all costs, corrects all of it. */
+static const double rate = 0.4;
 
 /* The samples of one node in one bin of one input. */
 typedef struct {
@@ -26,9 +31,12 @@ typedef struct {
     int16_t (*bounds)[BINS]; /* (INPUTS, ...): bin b has what is above bound b - 1, to bound b. */
     uint32_t *bound_counts;  /* (INPUTS) */
     uint8_t *bins;           /* (count, INPUTS) */
-    int32_t *errors;         /* (count): what the trees so far lack. */
-    uint8_t *places;         /* (count): the node of the tree at hand that a sample is at. */
-    bin *histogram;          /* (nodes of a level, INPUTS, BINS) */
+    uint32_t forests;
+    graft_rng rng;   /* Draws which inputs are tried. */
+    bool *kept;      /* (count): whether the forest at hand sees a sample. */
+    int32_t *errors; /* (count): what the trees of that forest so far lack. */
+    uint8_t *places; /* (count): the node of the tree at hand that a sample is at. */
+    bin *histogram;  /* (nodes of a level, INPUTS, BINS) */
 } grower;
 
 typedef struct {
@@ -91,7 +99,7 @@ static void count_level(grower *g, uint32_t first, uint32_t nodes)
     for (uint32_t i = 0; i < g->count; i++) {
         bin *of_node = &g->histogram[(size_t)(g->places[i] - first) * INPUTS * BINS];
         const uint8_t *bins = &g->bins[(size_t)i * INPUTS];
-        for (uint32_t j = 0; j < INPUTS; j++) {
+        for (uint32_t j = 0; g->kept[i] && j < INPUTS; j++) {
             bin *b = &of_node[j * BINS + bins[j]];
             b->error += g->errors[i];
             b->count++;
@@ -104,8 +112,9 @@ static double worth_of(bin b)
     return (double)b.error * (double)b.error / ((double)b.count + shrinking);
 }
 
-/* The test that explains most of the errors at a node; without one all go left. */
-static void choose_test(const grower *g, const bin *of_node, uint32_t node, tree *t)
+/* Of the tests that are tried the one that explains most of the errors at a node; without one all go
+ * left. */
+static void choose_test(grower *g, const bin *of_node, uint32_t node, tree *t)
 {
     double most = 0.0;
     t->tests[node] = 0;
@@ -114,6 +123,9 @@ static void choose_test(const grower *g, const bin *of_node, uint32_t node, tree
     for (uint32_t j = 0; j < INPUTS; j++) {
         bin all = {0};
         bin left = {0};
+        if (graft_rng_below(&g->rng, 100) >= TRIED) {
+            continue;
+        }
         for (uint32_t b = 0; b <= g->bound_counts[j]; b++) {
             all.error += of_node[j * BINS + b].error;
             all.count += of_node[j * BINS + b].count;
@@ -138,15 +150,16 @@ static void fill_leaves(grower *g, double part, tree *t)
     bin leaves[GRAFT_TREE_LEAVES] = {{0}};
     for (uint32_t i = 0; i < g->count; i++) {
         bin *leaf = &leaves[g->places[i] - GRAFT_TREE_TESTS];
-        leaf->error += g->errors[i];
-        leaf->count++;
+        leaf->error += g->kept[i] ? g->errors[i] : 0;
+        leaf->count += g->kept[i];
     }
     for (uint32_t k = 0; k < GRAFT_TREE_LEAVES; k++) {
-        double value = part * (double)leaves[k].error / ((double)leaves[k].count + shrinking);
+        double value =
+            part / g->forests * (double)leaves[k].error / ((double)leaves[k].count + shrinking);
         t->leaves[k] = (int16_t)lrint(fmax(-INT16_MAX, fmin(value, INT16_MAX)));
     }
     for (uint32_t i = 0; i < g->count; i++) {
-        g->errors[i] -= t->leaves[g->places[i] - GRAFT_TREE_TESTS];
+        g->errors[i] -= (int32_t)g->forests * t->leaves[g->places[i] - GRAFT_TREE_TESTS];
     }
 }
 
@@ -169,42 +182,52 @@ static void grow_tree(grower *g, double part, tree *t)
 
 /* ---------------------------------------------------------------- all */
 
-static bool any_error(const grower *g)
+/* Whether a forest sees a sample: equal inputs are seen together. */
+static bool is_kept(const graft_tariff_sample *sample, uint32_t forest)
 {
-    bool any = false;
-    for (uint32_t i = 0; i < g->count && !any; i++) {
-        any = g->errors[i] != 0;
+    return XXH3_64bits_withSeed(sample->inputs, INPUTS * sizeof sample->inputs[0], forest) % 100 <
+           KEPT;
+}
+
+static void open_forest(grower *g, const graft_tariff_sample *samples, uint32_t forest)
+{
+    for (uint32_t i = 0; i < g->count; i++) {
+        g->kept[i] = is_kept(&samples[i], forest);
+        g->errors[i] = samples[i].value - graft_tariff_base(samples[i].inputs);
     }
-    return any;
+    graft_rng_derive(&g->rng, SEED, forest);
 }
 
 void graft_tariff_grow(graft_env *env, graft_arena *arena, const graft_tariff_sample *samples,
                        uint32_t sample_count, uint32_t tree_count, graft_tariff *tariff)
 {
-    uint8_t *tests = GRAFT_NEW(arena, uint8_t, (size_t)tree_count * GRAFT_TREE_TESTS);
-    int16_t *bounds = GRAFT_NEW(arena, int16_t, (size_t)tree_count * GRAFT_TREE_TESTS);
-    int16_t *leaves = GRAFT_NEW(arena, int16_t, (size_t)tree_count * GRAFT_TREE_LEAVES);
+    const uint32_t forests = tree_count < FORESTS ? tree_count & ~1u : FORESTS;
+    const uint32_t grown = sample_count > 0 && forests > 0 ? tree_count / forests * forests : 0;
+    uint8_t *tests = GRAFT_NEW(arena, uint8_t, (size_t)grown * GRAFT_TREE_TESTS);
+    int16_t *bounds = GRAFT_NEW(arena, int16_t, (size_t)grown * GRAFT_TREE_TESTS);
+    int16_t *leaves = GRAFT_NEW(arena, int16_t, (size_t)grown * GRAFT_TREE_LEAVES);
     graft_mark mark = graft_arena_mark(env->scratch);
     grower g = {.samples = samples,
                 .count = sample_count,
+                .forests = forests,
                 .bounds = graft_arena_array(env->scratch, INPUTS, sizeof *g.bounds),
                 .bound_counts = GRAFT_NEW(env->scratch, uint32_t, INPUTS),
                 .bins = GRAFT_NEW(env->scratch, uint8_t, (size_t)sample_count * INPUTS),
+                .kept = GRAFT_NEW(env->scratch, bool, sample_count),
                 .errors = GRAFT_NEW(env->scratch, int32_t, sample_count),
                 .places = GRAFT_NEW(env->scratch, uint8_t, sample_count),
                 .histogram =
                     GRAFT_NEW(env->scratch, bin, (size_t)GRAFT_TREE_LEAVES / 2 * INPUTS * BINS)};
     sort_into_bins(env->scratch, &g);
-    for (uint32_t i = 0; i < sample_count; i++) {
-        g.errors[i] = samples[i].value - graft_tariff_base(samples[i].inputs);
-    }
-    uint32_t grown = 0;
-    for (; grown < tree_count && any_error(&g); grown++) {
-        tree t;
-        grow_tree(&g, grown == 0 ? 1.0 : rate, &t);
-        memcpy(&tests[(size_t)grown * GRAFT_TREE_TESTS], t.tests, sizeof t.tests);
-        memcpy(&bounds[(size_t)grown * GRAFT_TREE_TESTS], t.bounds, sizeof t.bounds);
-        memcpy(&leaves[(size_t)grown * GRAFT_TREE_LEAVES], t.leaves, sizeof t.leaves);
+    for (uint32_t forest = 0; forest < forests && grown > 0; forest++) {
+        open_forest(&g, samples, forest);
+        for (uint32_t k = forest; k < grown; k += forests) {
+            tree t;
+            grow_tree(&g, k == forest ? 1.0 : rate, &t);
+            memcpy(&tests[(size_t)k * GRAFT_TREE_TESTS], t.tests, sizeof t.tests);
+            memcpy(&bounds[(size_t)k * GRAFT_TREE_TESTS], t.bounds, sizeof t.bounds);
+            memcpy(&leaves[(size_t)k * GRAFT_TREE_LEAVES], t.leaves, sizeof t.leaves);
+        }
     }
     tariff->tests = tests;
     tariff->bounds = bounds;

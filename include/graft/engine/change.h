@@ -10,12 +10,6 @@
 #ifndef GRAFT_ENGINE_CHANGE_H
 #define GRAFT_ENGINE_CHANGE_H
 
-/* Guesses are above all rows. */
-static void note_price(uint32_t *dearest, uint32_t price)
-{
-    *dearest = price > *dearest ? price : *dearest;
-}
-
 /* ------------------------------------------------------------------ what dies */
 
 /* Counts readings as they would be once the target stands; returns how many values are on the
@@ -94,7 +88,7 @@ static void leave_class(graft_estimate_run *r, uint32_t n)
     graft_estimator *e = r->e;
     uint32_t label = e->first[n];
     if (--e->members[label] == 0 && !e->graph->nodes[n].is_const) {
-        note_price(&r->dearest[0], add_cost(r, n, e->prices[n], &r->change->removed));
+        add_cost(r, n, e->prices[n], &r->change->removed);
     }
 }
 
@@ -129,7 +123,7 @@ static void place_node_class(graft_estimate_run *r, uint32_t n, uint32_t kept)
     if (label == GRAFT_NONE) {
         label = make_class(r, n, kept, free_slot);
         if ((e->flags[n] & ESTIMATE_CONST) == 0) {
-            note_price(&r->dearest[1], add_cost(r, n, PRICE_NONE, &r->change->added));
+            add_cost(r, n, PRICE_NONE, &r->change->added);
         }
     }
     e->label[n] = label;
@@ -299,10 +293,6 @@ void graft_estimate_match(graft_estimator *estimator, const graft_rule *rule,
     restore_classes(&run);
     restore_uses(&run);
     change->cost = (int64_t)(change->added.cost - change->removed.cost);
-    change->guessed_cost = change->added.fallback_cost + change->removed.fallback_cost;
-    if (run.dearest[0] == run.dearest[1] && run.dearest[0] >= PRICE_GUESSED) {
-        change->guessed_cost -= 2 * cost_of(run.dearest[0]); /* One guess: it cancels out. */
-    }
     change->weight_bytes = made->weight_bytes;
 }
 

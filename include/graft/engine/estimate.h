@@ -8,15 +8,17 @@
 
 #define PRICE_NONE UINT32_MAX
 
-/* A form's price, remembered from one graph to the next. */
+/* A form's price, remembered from one graph to the next. Those of other reaches have other entries. */
 static uint32_t price_cached(const graft_estimator *e, const graft_form *form)
 {
-    uint64_t hash = graft_form_hash(form);
-    uint64_t *entry = &e->cache[(uint32_t)hash & e->cache_mask];
-    if ((*entry ^ hash) >> PRICE_BITS != 0) {
-        *entry = hash >> PRICE_BITS << PRICE_BITS | price_hashed(e->tariff, form, hash);
+    const uint64_t hash = graft_form_hash(form);
+    const uint32_t low = (uint32_t)hash + form->reach;
+    const uint32_t high = (uint32_t)(hash >> 32) + form->reach;
+    uint64_t *entry = &e->cache[low & e->cache_mask];
+    if ((uint32_t)(*entry >> 32) != high) {
+        *entry = (uint64_t)high << 32 | price_hashed(e->tariff, form, hash);
     }
-    return (uint32_t)*entry & ((1u << PRICE_BITS) - 1u);
+    return (uint32_t)*entry;
 }
 
 uint64_t graft_estimator_cost(const graft_estimator *estimator, graft_index node, bool *fallback)
@@ -63,6 +65,9 @@ static void carve_estimator(graft_carver *carver, const graft_limits *limits, gr
     e->flags = (uint8_t *)carve(carver, nodes + GRAFT_RULE_MAX_NODES, 1);
     carver->used = carver->used > hashes.used ? carver->used : hashes.used;
     e->cache = (uint64_t *)carve(carver, (size_t)e->cache_mask + 1, sizeof(uint64_t));
+#ifndef GRAFT_NEAR_WEIGHTS
+    e->reaches = (uint8_t *)carve(carver, limits->values, 1);
+#endif
 }
 
 size_t graft_estimator_bytes(const graft_limits *limits)
@@ -88,7 +93,7 @@ static graft_status open_estimator(graft_estimator *e, const graft_tariff *tarif
     }
     e->tariff = tariff;
     e->limits = *limits;
-    /* A hash that begins with zeros would be taken for one with a price: one of 2^47. */
+    /* A hash that begins with zeros would be taken for one with a price: one of 2^32. */
     zero_bytes(e->cache, ((size_t)e->cache_mask + 1) * sizeof(uint64_t));
     return GRAFT_OK;
 }
@@ -164,7 +169,6 @@ typedef struct graft_estimate_run {
     graft_index given[GRAFT_RULE_MAX_OUTPUTS]; /* ...and what these read instead. */
     graft_heap queue;
     graft_change *change;
-    uint32_t dearest[2]; /* Price of what goes, and of what comes. */
 } graft_estimate_run;
 
 /* What the readers of a value read once the target stands. */
@@ -271,6 +275,101 @@ static uint32_t find_class(const graft_estimate_run *r, uint32_t n, bool moved, 
     return GRAFT_NONE;
 }
 
+/* ------------------------------------------------- how far away weights lie */
+
+#ifndef GRAFT_NEAR_WEIGHTS
+
+/* What a const value is made of, first operands first, once the target stands: a weight of the graph, or
+ * a number of the limits at least when it is made of none. */
+static uint32_t root_of(const graft_estimate_run *r, uint32_t v)
+{
+    graft_index n = v != GRAFT_NONE ? producer_of(r->e->graph, v) : GRAFT_NONE;
+    while (n != GRAFT_NONE) {
+        v = node_of(r, n)->input_count > 0 ? operand_of(r, n, 0) : GRAFT_NONE;
+        n = v != GRAFT_NONE ? producer_of(r->e->graph, v) : GRAFT_NONE;
+    }
+    return v;
+}
+
+static uint8_t reach_of_bytes(uint64_t bytes)
+{
+    uint32_t mantissa = 0;
+    const uint32_t exponent = split_number(bytes, &mantissa);
+    const uint32_t reach =
+        exponent > GRAFT_REACH_LEAST_LOG2 ? exponent - GRAFT_REACH_LEAST_LOG2 : 0;
+    return reach < GRAFT_REACH_MOST ? (uint8_t)reach : (uint8_t)GRAFT_REACH_MOST;
+}
+
+/* The first const operand of a node that runs at each inference; GRAFT_NONE when there is none. */
+static uint32_t weight_of(const graft_graph *graph, graft_index n)
+{
+    for (uint32_t i = 0; !graph->nodes[n].is_const && i < graph->nodes[n].input_count; i++) {
+        const uint32_t v = graft_node_input(graph, n, i);
+        if (v != GRAFT_NONE && graph->values[v].is_const) {
+            return v;
+        }
+    }
+    return GRAFT_NONE;
+}
+
+/* Bytes of weights that the nodes at these places of the order read. */
+static uint64_t weight_bytes_between(const graft_graph *graph, const graft_order *order,
+                                     uint32_t from, uint32_t to)
+{
+    uint64_t bytes = 0;
+    for (; from < to; from++) {
+        const uint32_t v = weight_of(graph, order->order[from]);
+        bytes =
+            v != GRAFT_NONE ? add_saturating(bytes, priced_bytes(&graph->values[v].shape)) : bytes;
+    }
+    return bytes;
+}
+
+#define READ_AGAIN 8u /* Set in the reach of weights that are read twice at least. */
+
+/* Of the first graph; see graft_estimator_form. */
+static void find_reaches(const graft_estimate_run *r)
+{
+    graft_estimator *e = r->e;
+    const graft_graph *graph = e->graph;
+    graft_index *first = e->scratch.use_count; /* By weight: 1 more than its first reading's place. */
+    uint64_t held = 0;
+    for (uint32_t v = 0; v < graph->value_end; v++) {
+        const graft_value *value = &graph->values[v];
+        first[v] = 0;
+        if (value->is_const && value->kind != GRAFT_VALUE_FREE && e->order->use_count[v] > 0) {
+            held = add_saturating(held, priced_bytes(&value->shape));
+        }
+    }
+    e->reach = reach_of_bytes(held);
+    for (uint32_t v = 0; v < e->limits.values; v++) {
+        e->reaches[v] = e->reach;
+    }
+    for (uint32_t i = 0; i < e->order->count; i++) {
+        const uint32_t v = root_of(r, weight_of(graph, e->order->order[i]));
+        if (v == GRAFT_NONE || first[v] == GRAFT_NONE) {
+            continue;
+        }
+        if (first[v] > 0) {
+            const uint64_t bytes = weight_bytes_between(graph, e->order, first[v] - 1u, i);
+            e->reaches[v] = READ_AGAIN | reach_of_bytes(bytes < held ? bytes : held);
+        }
+        first[v] = first[v] > 0 ? GRAFT_NONE : (graft_index)(i + 1);
+    }
+}
+
+/* Of a node that reads the weight v, once the target stands. */
+static uint8_t weight_reach(const graft_estimate_run *r, uint32_t v, const graft_shape *weight)
+{
+    const uint32_t root = root_of(r, v);
+    const uint8_t reach = root < r->e->limits.values ? r->e->reaches[root] : r->e->reach;
+    return reach == (READ_AGAIN | 1) && priced_bytes(weight) > 3u << 18
+               ? 2
+               : (uint8_t)(reach & (READ_AGAIN - 1u));
+}
+
+#endif
+
 /* What a node costs, and needs to cost it, once the target stands. */
 static void form_of(const graft_estimate_run *r, uint32_t n, graft_form *form)
 {
@@ -279,13 +378,29 @@ static void form_of(const graft_estimate_run *r, uint32_t n, graft_form *form)
     form->reach = r->e->reach;
     for (uint32_t i = 0; i < form->input_count; i++) {
         uint32_t v = operand_of(r, n, i);
-        if (v != GRAFT_NONE) {
-            add_operand(form, i, shape_of(graph, r->made, v), value_is_const(r, v));
+        if (v == GRAFT_NONE) {
+            continue;
         }
+        const bool is_const = value_is_const(r, v);
+        const graft_shape *shape = shape_of(graph, r->made, v);
+#ifndef GRAFT_NEAR_WEIGHTS
+        if (is_const && form->weight == NULL) {
+            form->reach = weight_reach(r, v, shape);
+        }
+#endif
+        add_operand(form, i, shape, is_const);
     }
     for (uint32_t i = 0; i < form->output_count; i++) {
         add_result(form, i, shape_of(graph, r->made, result_of(r, n, i)));
     }
+}
+
+void graft_estimator_form(const graft_estimator *estimator, graft_index node, graft_form *form)
+{
+    graft_estimate_run run;
+    zero_bytes(&run, sizeof run);
+    copy_bytes(&run.e, &estimator, sizeof run.e);
+    form_of(&run, node, form);
 }
 
 /* ---------------------------------------------------------- a whole graph */
@@ -307,12 +422,19 @@ static uint32_t find_first(const graft_estimate_run *r, uint32_t n)
     return label;
 }
 
+/* A guess times its skew. */
+static int64_t skewed(uint64_t cost, uint32_t price)
+{
+    return (int64_t)cost * ((int32_t)(price >> PRICE_SKEW) - GRAFT_SKEW_MOST) / 1024;
+}
+
 static void add_price(graft_estimated *sum, const graft_form *form, uint32_t price)
 {
     const uint64_t cost = cost_of(price);
     const bool guessed = (price & PRICE_GUESSED) != 0;
     sum->cost += cost;
     sum->fallback_cost += guessed ? cost : 0;
+    sum->skew += guessed ? skewed(cost, price) : 0;
     sum->flops += form_flops(form);
     sum->bytes += form->bytes;
     sum->nodes++;
@@ -337,12 +459,14 @@ static void estimate_graph(graft_estimator *e, const graft_graph *graph, const g
     graft_estimate_run run;
     e->graph = graph;
     e->order = order;
-    if (!e->begun) {
-        e->begun = true;
-        e->reach = graft_weights_reach(graph, order);
-    }
     zero_bytes(&run, sizeof run);
     run.e = e;
+#ifndef GRAFT_NEAR_WEIGHTS
+    if (!e->begun) {
+        e->begun = true;
+        find_reaches(&run);
+    }
+#endif
     zero_bytes(estimated, sizeof *estimated);
     zero_bytes(e->slots, ((size_t)e->slot_mask + 1) * sizeof(graft_index));
     zero_bytes(e->members,

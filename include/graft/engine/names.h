@@ -46,14 +46,16 @@
 #undef PACK_SLOT
 #pragma push_macro("PACK_TRUSTED")
 #undef PACK_TRUSTED
-#pragma push_macro("PRICE_BITS")
-#undef PRICE_BITS
 #pragma push_macro("PRICE_EXPONENT_MOST")
 #undef PRICE_EXPONENT_MOST
 #pragma push_macro("PRICE_GUESSED")
 #undef PRICE_GUESSED
 #pragma push_macro("PRICE_NONE")
 #undef PRICE_NONE
+#pragma push_macro("PRICE_SKEW")
+#undef PRICE_SKEW
+#pragma push_macro("READ_AGAIN")
+#undef READ_AGAIN
 #pragma push_macro("SHAPE_APART")
 #undef SHAPE_APART
 #pragma push_macro("SHAPE_OF")
@@ -277,6 +279,9 @@
 #pragma push_macro("class_replaced")
 #undef class_replaced
 #define class_replaced graft_own_class_replaced
+#pragma push_macro("clip")
+#undef clip
+#define clip graft_own_clip
 #pragma push_macro("close_gap")
 #undef close_gap
 #define close_gap graft_own_close_gap
@@ -466,6 +471,9 @@
 #pragma push_macro("find_plan")
 #undef find_plan
 #define find_plan graft_own_find_plan
+#pragma push_macro("find_reaches")
+#undef find_reaches
+#define find_reaches graft_own_find_reaches
 #pragma push_macro("find_root")
 #undef find_root
 #define find_root graft_own_find_root
@@ -505,9 +513,6 @@
 #pragma push_macro("go_on")
 #undef go_on
 #define go_on graft_own_go_on
-#pragma push_macro("guess_form")
-#undef guess_form
-#define guess_form graft_own_guess_form
 #pragma push_macro("has_operator")
 #undef has_operator
 #define has_operator graft_own_has_operator
@@ -720,9 +725,6 @@
 #pragma push_macro("note_graph")
 #undef note_graph
 #define note_graph graft_own_note_graph
-#pragma push_macro("note_price")
-#undef note_price
-#define note_price graft_own_note_price
 #pragma push_macro("nothing_fits")
 #undef nothing_fits
 #define nothing_fits graft_own_nothing_fits
@@ -893,6 +895,9 @@
 #pragma push_macro("reach_of")
 #undef reach_of
 #define reach_of graft_own_reach_of
+#pragma push_macro("reach_of_bytes")
+#undef reach_of_bytes
+#define reach_of_bytes graft_own_reach_of_bytes
 #pragma push_macro("read_byte")
 #undef read_byte
 #define read_byte graft_own_read_byte
@@ -971,6 +976,9 @@
 #pragma push_macro("rewrite")
 #undef rewrite
 #define rewrite graft_own_rewrite
+#pragma push_macro("root_of")
+#undef root_of
+#define root_of graft_own_root_of
 #pragma push_macro("row_work")
 #undef row_work
 #define row_work graft_own_row_work
@@ -1151,6 +1159,9 @@
 #pragma push_macro("size_of")
 #undef size_of
 #define size_of graft_own_size_of
+#pragma push_macro("skewed")
+#undef skewed
+#define skewed graft_own_skewed
 #pragma push_macro("slide_window")
 #undef slide_window
 #define slide_window graft_own_slide_window
@@ -1256,6 +1267,15 @@
 #pragma push_macro("visit_uses")
 #undef visit_uses
 #define visit_uses graft_own_visit_uses
+#pragma push_macro("weight_bytes_between")
+#undef weight_bytes_between
+#define weight_bytes_between graft_own_weight_bytes_between
+#pragma push_macro("weight_of")
+#undef weight_of
+#define weight_of graft_own_weight_of
+#pragma push_macro("weight_reach")
+#undef weight_reach
+#define weight_reach graft_own_weight_reach
 #pragma push_macro("widen_byte")
 #undef widen_byte
 #define widen_byte graft_own_widen_byte

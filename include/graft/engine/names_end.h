@@ -41,14 +41,16 @@
 #pragma pop_macro("PACK_SLOT")
 #undef PACK_TRUSTED
 #pragma pop_macro("PACK_TRUSTED")
-#undef PRICE_BITS
-#pragma pop_macro("PRICE_BITS")
 #undef PRICE_EXPONENT_MOST
 #pragma pop_macro("PRICE_EXPONENT_MOST")
 #undef PRICE_GUESSED
 #pragma pop_macro("PRICE_GUESSED")
 #undef PRICE_NONE
 #pragma pop_macro("PRICE_NONE")
+#undef PRICE_SKEW
+#pragma pop_macro("PRICE_SKEW")
+#undef READ_AGAIN
+#pragma pop_macro("READ_AGAIN")
 #undef SHAPE_APART
 #pragma pop_macro("SHAPE_APART")
 #undef SHAPE_OF
@@ -201,6 +203,8 @@
 #pragma pop_macro("clamp_activation")
 #undef class_replaced
 #pragma pop_macro("class_replaced")
+#undef clip
+#pragma pop_macro("clip")
 #undef close_gap
 #pragma pop_macro("close_gap")
 #undef close_report
@@ -327,6 +331,8 @@
 #pragma pop_macro("find_op")
 #undef find_plan
 #pragma pop_macro("find_plan")
+#undef find_reaches
+#pragma pop_macro("find_reaches")
 #undef find_root
 #pragma pop_macro("find_root")
 #undef first_flags
@@ -353,8 +359,6 @@
 #pragma pop_macro("gives_out")
 #undef go_on
 #pragma pop_macro("go_on")
-#undef guess_form
-#pragma pop_macro("guess_form")
 #undef has_operator
 #pragma pop_macro("has_operator")
 #undef has_places
@@ -497,8 +501,6 @@
 #pragma pop_macro("note_first")
 #undef note_graph
 #pragma pop_macro("note_graph")
-#undef note_price
-#pragma pop_macro("note_price")
 #undef nothing_fits
 #pragma pop_macro("nothing_fits")
 #undef op_add
@@ -613,6 +615,8 @@
 #pragma pop_macro("queue_readers")
 #undef reach_of
 #pragma pop_macro("reach_of")
+#undef reach_of_bytes
+#pragma pop_macro("reach_of_bytes")
 #undef read_byte
 #pragma pop_macro("read_byte")
 #undef read_dim
@@ -665,6 +669,8 @@
 #pragma pop_macro("results_of")
 #undef rewrite
 #pragma pop_macro("rewrite")
+#undef root_of
+#pragma pop_macro("root_of")
 #undef row_work
 #pragma pop_macro("row_work")
 #undef rule_is_allowed
@@ -785,6 +791,8 @@
 #pragma pop_macro("simplify_once")
 #undef size_of
 #pragma pop_macro("size_of")
+#undef skewed
+#pragma pop_macro("skewed")
 #undef slide_window
 #pragma pop_macro("slide_window")
 #undef source_is_acyclic
@@ -855,6 +863,12 @@
 #pragma pop_macro("value_used")
 #undef visit_uses
 #pragma pop_macro("visit_uses")
+#undef weight_bytes_between
+#pragma pop_macro("weight_bytes_between")
+#undef weight_of
+#pragma pop_macro("weight_of")
+#undef weight_reach
+#pragma pop_macro("weight_reach")
 #undef widen_byte
 #pragma pop_macro("widen_byte")
 #undef widen_edge

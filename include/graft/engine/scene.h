@@ -4,7 +4,8 @@
 
 int64_t graft_change_doubted(const graft_change *change)
 {
-    return change->cost + (int64_t)(change->guessed_cost >> GRAFT_DOUBT_SHIFT);
+    const int64_t skew = change->added.skew - change->removed.skew;
+    return change->cost + (skew < 0 ? -skew : skew);
 }
 
 #ifndef GRAFT_WITHOUT_NETWORK
@@ -79,8 +80,8 @@ void graft_candidate_facts(const graft_change *change, const graft_estimated *no
         graft_part_log((int64_t)(change->added.bytes - change->removed.bytes), now->bytes);
     out[GRAFT_FACT_WEIGHTS] = (int16_t)(log_size(change->weight_bytes) / 4);
     out[GRAFT_FACT_GUESSED] = (int16_t)part_of_whole(
-        change->guessed_cost, add_saturating(change->removed.cost, change->added.cost),
-        GRAFT_FACT_ONE, GRAFT_FACT_ONE);
+        add_saturating(change->removed.fallback_cost, change->added.fallback_cost),
+        add_saturating(change->removed.cost, change->added.cost), GRAFT_FACT_ONE, GRAFT_FACT_ONE);
     if (cost < -(int64_t)(now->cost >> GRAFT_GAIN_SHIFT)) {
         out[GRAFT_FACT_GAINS] = GRAFT_FACT_ONE;
         out[GRAFT_FACT_GAIN] = (int16_t)(out[GRAFT_FACT_GAIN] > 0 ? out[GRAFT_FACT_GAIN] : 1);

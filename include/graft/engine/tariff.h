@@ -77,22 +77,6 @@ uint64_t graft_form_hash(const graft_form *form)
     return hash;
 }
 
-uint8_t graft_weights_reach(const graft_graph *graph, const graft_order *order)
-{
-    uint64_t bytes = 0;
-    uint32_t mantissa = 0;
-    for (uint32_t v = 0; v < graph->value_end; v++) {
-        const graft_value *value = &graph->values[v];
-        if (value->is_const && value->kind != GRAFT_VALUE_FREE && order->use_count[v] > 0) {
-            bytes = add_saturating(bytes, priced_bytes(&value->shape));
-        }
-    }
-    const uint32_t exponent = split_number(bytes, &mantissa);
-    const uint32_t reach =
-        exponent > GRAFT_REACH_LEAST_LOG2 ? exponent - GRAFT_REACH_LEAST_LOG2 : 0;
-    return reach < GRAFT_REACH_MOST ? (uint8_t)reach : (uint8_t)GRAFT_REACH_MOST;
-}
-
 uint32_t graft_tariff_key(uint32_t seed, uint64_t form_hash)
 {
     return (uint32_t)(mix_hash(form_hash, seed) >> 32);
@@ -209,14 +193,22 @@ int32_t graft_tariff_base(const int16_t *inputs)
     return base < INT16_MAX ? base : INT16_MAX;
 }
 
-uint32_t graft_tariff_guess(const graft_tariff *tariff, const int16_t *inputs)
+static int32_t clip(int32_t value, int32_t least, int32_t most)
 {
+    return value < least ? least : value < most ? value : most;
+}
+
+graft_guess graft_tariff_guess(const graft_tariff *tariff, const int16_t *inputs)
+{
+    graft_guess guess = {0, 0};
     int32_t value = graft_tariff_base(inputs);
+    int32_t skew = 0;
     if (tariff->tree_count == 0) {
-        return 0;
+        return guess;
     }
     if (inputs[GRAFT_TARIFF_STILL] != 0) {
-        return tariff->still;
+        guess.value = tariff->still;
+        return guess;
     }
     for (uint32_t t = 0; t < tariff->tree_count; t++) {
         const uint8_t *tests = tariff->tests + t * GRAFT_TREE_TESTS;
@@ -225,19 +217,13 @@ uint32_t graft_tariff_guess(const graft_tariff *tariff, const int16_t *inputs)
         while (i < GRAFT_TREE_TESTS) {
             i = 2 * i + (inputs[tests[i]] > bounds[i] ? 2u : 1u);
         }
-        value += tariff->leaves[t * GRAFT_TREE_LEAVES + i - GRAFT_TREE_TESTS];
+        const int32_t leaf = tariff->leaves[t * GRAFT_TREE_LEAVES + i - GRAFT_TREE_TESTS];
+        value += leaf;
+        skew = leaf - skew;
     }
-    return value < 0 ? 0 : value < (int32_t)UINT16_MAX ? (uint32_t)value : UINT16_MAX;
-}
-
-static uint32_t guess_form(const graft_tariff *tariff, const graft_form *form)
-{
-    int16_t inputs[GRAFT_TARIFF_INPUTS];
-    if (tariff->tree_count == 0) {
-        return 0;
-    }
-    graft_tariff_inputs(form, inputs);
-    return graft_tariff_guess(tariff, inputs);
+    guess.value = (uint16_t)clip(value, 0, UINT16_MAX);
+    guess.skew = (int16_t)clip(skew, -GRAFT_SKEW_MOST, GRAFT_SKEW_MOST);
+    return guess;
 }
 
 uint32_t graft_tariff_row(const graft_tariff *tariff, uint32_t key)
@@ -255,16 +241,22 @@ uint32_t graft_tariff_row(const graft_tariff *tariff, uint32_t key)
     return low < tariff->row_count && tariff->keys[low] == key ? low : tariff->row_count;
 }
 
-/* A cost as it is kept: a row's value, with this bit when the fallback gave it. */
+/* A cost as it is kept: a row's value, or with this bit what the fallback gave, its skew above that. */
 #define PRICE_GUESSED 0x10000u
-#define PRICE_BITS    17
+#define PRICE_SKEW    17
 
 static uint64_t cost_of(uint32_t price) { return graft_tariff_value(price & UINT16_MAX); }
 
 static uint32_t price_hashed(const graft_tariff *tariff, const graft_form *form, uint64_t hash)
 {
-    uint32_t row = graft_tariff_row(tariff, graft_tariff_key(tariff->seed, hash));
-    return row < tariff->row_count ? tariff->values[row] : guess_form(tariff, form) | PRICE_GUESSED;
+    int16_t inputs[GRAFT_TARIFF_INPUTS];
+    const uint32_t row = graft_tariff_row(tariff, graft_tariff_key(tariff->seed, hash));
+    if (row < tariff->row_count) {
+        return tariff->values[row];
+    }
+    graft_tariff_inputs(form, inputs);
+    const graft_guess guess = graft_tariff_guess(tariff, inputs);
+    return (uint32_t)(guess.skew + GRAFT_SKEW_MOST) << PRICE_SKEW | PRICE_GUESSED | guess.value;
 }
 
 graft_node_price graft_tariff_price(const graft_tariff *tariff, const graft_form *form)
