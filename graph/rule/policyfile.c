@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { VERSION = 1, ABI_LEAST = 1, SHIFT_MOST = 62, MULTIPLIER_LEAST = 1 << 15 };
-enum { TARIFF_VERSION = 3 };
+enum { TARIFF_OF_ONE_FOREST = 2, TARIFF_VERSION = 3 };
 
 typedef Graft__Policies__Policy policy_message;
 typedef Graft__Policies__Dense dense_message;
@@ -347,6 +347,35 @@ static graft_status narrow_ints(const reader *in, const int32_t *ints, size_t co
     return GRAFT_OK;
 }
 
+/* Trees of before halves were: both halves are the same then, each tree there twice with half of its
+ * leaves. */
+static graft_status split_trees(const reader *in, graft_tariff *tariff)
+{
+    const size_t count = tariff->tree_count;
+    uint8_t *tests = GRAFT_NEW(in->arena, uint8_t, 2 * count * GRAFT_TREE_TESTS);
+    int16_t *bounds = GRAFT_NEW(in->arena, int16_t, 2 * count * GRAFT_TREE_TESTS);
+    int16_t *leaves = GRAFT_NEW(in->arena, int16_t, 2 * count * GRAFT_TREE_LEAVES);
+    if (2 * count > UINT16_MAX) {
+        return refuse(in, "trees", "there are too many");
+    }
+    for (size_t t = 0; t < 2 * count; t++) {
+        const size_t from = t / 2;
+        memcpy(&tests[t * GRAFT_TREE_TESTS], &tariff->tests[from * GRAFT_TREE_TESTS],
+               GRAFT_TREE_TESTS * sizeof *tests);
+        memcpy(&bounds[t * GRAFT_TREE_TESTS], &tariff->bounds[from * GRAFT_TREE_TESTS],
+               GRAFT_TREE_TESTS * sizeof *bounds);
+        for (size_t k = 0; k < GRAFT_TREE_LEAVES; k++) {
+            const int32_t leaf = tariff->leaves[from * GRAFT_TREE_LEAVES + k];
+            leaves[t * GRAFT_TREE_LEAVES + k] = (int16_t)(t % 2 == 0 ? leaf / 2 : leaf - leaf / 2);
+        }
+    }
+    tariff->tests = tests;
+    tariff->bounds = bounds;
+    tariff->leaves = leaves;
+    tariff->tree_count = (uint16_t)(2 * count);
+    return GRAFT_OK;
+}
+
 static graft_status read_trees(const reader *in, const tariff_message *from, graft_tariff *tariff)
 {
     graft_status status = GRAFT_OK;
@@ -363,6 +392,9 @@ static graft_status read_trees(const reader *in, const tariff_message *from, gra
     tariff->still = (uint16_t)from->still;
     GRAFT_CHECK(narrow_ints(in, from->bounds, from->n_bounds, &tariff->bounds));
     GRAFT_CHECK(narrow_ints(in, from->leaves, from->n_leaves, &tariff->leaves));
+    if (from->version == TARIFF_OF_ONE_FOREST) {
+        return split_trees(in, tariff);
+    }
 done:
     return status;
 }
@@ -372,7 +404,8 @@ static graft_status read_tariff(const reader *in, const tariff_message *from, gr
     graft_status status = GRAFT_OK;
     graft_tariff read = {
         .keys = from->keys, .row_count = (uint32_t)from->n_keys, .seed = from->seed};
-    if (from->version != TARIFF_VERSION || from->feature_hash != GRAFT_FEATURE_HASH) {
+    const bool readable = from->version == TARIFF_VERSION || from->version == TARIFF_OF_ONE_FOREST;
+    if (!readable || from->feature_hash != GRAFT_FEATURE_HASH) {
         return refuse(in, "version", "the tariff was made for another version of the engine");
     }
     if (from->n_keys != from->n_values || from->n_keys > UINT32_MAX / 2) {

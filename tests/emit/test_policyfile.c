@@ -1,6 +1,8 @@
 /* A policy as a file: what is read decides as what was written, to the last score; a file that is
  * cut off, damaged or from another engine is refused by name, and never believed. */
 #include "graph/rule/policyfile.h"
+
+#include "graph/rule/policy.pb-c.h"
 #include "tests/support/policy.h"
 
 #include <stdlib.h>
@@ -54,6 +56,38 @@ CHECK_CASE(test_round_trip)
         assert_int_equal(twice.size, e.size);
         assert_memory_equal(twice.data, e.data, e.size);
     }
+}
+
+/* Trees of a file of before halves were guess what they did, and what they guess is not doubted. */
+CHECK_CASE(test_one_forest)
+{
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    static const uint8_t tests[2 * GRAFT_TREE_TESTS];
+    static const int16_t bounds[2 * GRAFT_TREE_TESTS];
+    static const int16_t inputs[GRAFT_TARIFF_INPUTS];
+    int16_t leaves[2 * GRAFT_TREE_LEAVES];
+    for (uint32_t i = 0; i < 2 * GRAFT_TREE_LEAVES; i++) {
+        leaves[i] = i < GRAFT_TREE_LEAVES ? 801 : -51;
+    }
+    const graft_tariff tariff = {
+        .tests = tests, .bounds = bounds, .leaves = leaves, .tree_count = 2};
+    graft_policy policy = kit->policy;
+    graft_policy read;
+    policy.tariff = &tariff;
+    const encoded e = encode(env, &policy);
+    Graft__Policies__Policy *message = graft__policies__policy__unpack(NULL, e.size, e.data);
+    assert_non_null(message);
+    message->tariff->version = 2;
+    encoded before = {.size = graft__policies__policy__get_packed_size(message)};
+    before.data = GRAFT_NEW(env->life, uint8_t, before.size);
+    graft__policies__policy__pack(message, before.data);
+    graft__policies__policy__free_unpacked(message, NULL);
+    assert_int_equal(decode(env, e, &read), GRAFT_OK);
+    assert_int_equal(abs(graft_tariff_guess(read.tariff, inputs).skew), 852);
+    assert_int_equal(decode(env, before, &read), GRAFT_OK);
+    const graft_guess guess = graft_tariff_guess(read.tariff, inputs);
+    assert_int_equal(guess.value, graft_tariff_guess(&tariff, inputs).value);
+    assert_true(abs(guess.skew) <= 2);
 }
 
 CHECK_CASE(test_cut_off)

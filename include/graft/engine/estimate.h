@@ -332,7 +332,7 @@ static void find_reaches(const graft_estimate_run *r)
 {
     graft_estimator *e = r->e;
     const graft_graph *graph = e->graph;
-    graft_index *first = e->scratch.use_count; /* By weight: 1 more than its first reading's place. */
+    graft_index *first = e->scratch.use_count; /* By weight: its first reading's place, and 1. */
     uint64_t held = 0;
     for (uint32_t v = 0; v < graph->value_end; v++) {
         const graft_value *value = &graph->values[v];
