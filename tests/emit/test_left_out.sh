@@ -38,7 +38,7 @@ refuses_plans() {
 OPTION=''
 build all tests/firmware/main.c tests/firmware/host.c && "$FOLDER/all" | grep -v '^#' > "$FOLDER/all.txt"
 check "rules are applied" grep -q '^rule' "$FOLDER/all.txt"
-for OPTION in -DGRAFT_WITHOUT_CHECKS -DGRAFT_WITHOUT_KEEPING -DGRAFT_WITHOUT_PLANS -DGRAFT_NEAR_WEIGHTS; do
+for OPTION in -DGRAFT_NEAR_WEIGHTS -DGRAFT_WITHOUT_CHECKS -DGRAFT_WITHOUT_KEEPING -DGRAFT_WITHOUT_PLANS; do
     check "the same with $OPTION" decides_alike
 done
 check "plans are refused" refuses_plans
