@@ -226,51 +226,84 @@ static void start_observing(graft_env *env, optimize_run *run, const graft_rule 
     options->observe_context = o;
 }
 
+/* The rewrites that a policy makes of the model, options->step_limit at most: what was found, which the
+ * environment has as its state. */
+static graft_status take_rewrites(graft_env *env, optimize_run *run,
+                                  const graft_optimize_options *options)
+{
+    graft_environment *environment = &run->session.environment;
+    const graft_graph *first = &environment->first.graph;
+    const graft_policy *policy = &run->followed;
+    graft_report report = {.decisions = NULL};
+    graft_state state;
+    GRAFT_SCOPED(env->scratch);
+    graft_state_open(env->scratch, &first->limits, &state);
+    GRAFT_PASS(graft_state_set(env, &state, first));
+    size_t bytes = graft_optimize_workspace_most_bytes(policy, &first->limits, options->step_limit);
+    const uint64_t start_ns = graft_clock_ns();
+    graft_status status = graft_optimize(&state.graph, policy, options,
+                                         graft_arena_alloc(env->scratch, bytes), bytes, &report);
+    if (status != GRAFT_OK) {
+        return GRAFT_FAIL(env, status, "%s: the policy failed on the model: %s", run->policy,
+                          graft_status_name(status));
+    }
+    run->found.seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
+    run->found.step_count = report.step_count;
+    GRAFT_PASS(graft_state_set(env, &environment->state, &state.graph));
+    return environment->options.price.cost_ns(env, environment->options.price.context,
+                                              &environment->state.graph, &environment->state.order,
+                                              &run->found.cost_ns);
+}
+
+/* Where a policy ends dearer than it began: how many of its rewrites, by eighths, lead to the cheapest
+ * graph; 0 when none is cheaper than the model. */
+static graft_status find_cheapest_part(graft_env *env, optimize_run *run,
+                                       graft_optimize_options options, uint32_t *count)
+{
+    const uint32_t all = run->found.step_count;
+    double least_ns = run->session.environment.first_ns;
+    options.observe = NULL;
+    *count = 0;
+    for (uint32_t eighths = 7; eighths > 0; eighths--) {
+        options.step_limit = (uint32_t)((uint64_t)all * eighths / 8);
+        GRAFT_PASS(take_rewrites(env, run, &options));
+        if (run->found.cost_ns < least_ns) {
+            least_ns = run->found.cost_ns;
+            *count = options.step_limit;
+        }
+    }
+    return GRAFT_OK;
+}
+
 /* Lets a trained policy rewrite the model: guarded, simplified first, without a plan. */
 static graft_status follow_policy(graft_env *env, optimize_run *run)
 {
-    graft_status status = GRAFT_OK;
     graft_environment *environment = &run->session.environment;
-    const graft_graph *first = &environment->first.graph;
-    uint32_t step_limit = environment->options.step_limit;
     graft_optimize_options options = {.weight_bytes_limit =
                                           environment->options.apply.weight_bytes_limit,
-                                      .step_limit = step_limit,
+                                      .step_limit = environment->options.step_limit,
                                       .simplify = true,
                                       .guard = true};
     observation noted = {.status = GRAFT_OK};
     const graft_policy *policy = &run->followed;
-    graft_state state;
-    graft_report report = {.decisions = GRAFT_NEW(env->life, graft_decision, step_limit),
-                           .decision_limit = step_limit};
     graft_rule *rules = GRAFT_NEW(env->life, graft_rule, policy->rule_count);
-    GRAFT_CHECK(unpack_rules(env, run, policy, rules));
+    GRAFT_PASS(unpack_rules(env, run, policy, rules));
     if (run->options.exact) {
         be_exact(env, run, rules, policy->rule_count, &options);
+    }
+    GRAFT_PASS(take_rewrites(env, run, &options));
+    if (run->found.cost_ns > environment->first_ns) {
+        const double dearer = run->found.cost_ns / environment->first_ns;
+        const uint32_t all = run->found.step_count;
+        GRAFT_PASS(find_cheapest_part(env, run, options, &options.step_limit));
+        graft_log(env, 1, "the policy's %u rewrites cost %.3f of the model: %u of them are made",
+                  all, dearer, options.step_limit);
     }
     if (run->report != NULL) {
         start_observing(env, run, rules, run->names, &noted, &options);
     }
-    graft_state_open(env->life, &first->limits, &state);
-    GRAFT_CHECK(graft_state_set(env, &state, first));
-    size_t bytes = graft_optimize_workspace_most_bytes(policy, &first->limits, step_limit);
-    uint64_t start_ns = graft_clock_ns();
-    status = graft_optimize(&state.graph, policy, &options, graft_arena_alloc(env->life, bytes),
-                            bytes, &report);
-    if (status != GRAFT_OK) {
-        status = GRAFT_FAIL(env, status, "%s: the policy failed on the model: %s", run->policy,
-                            graft_status_name(status));
-        goto done;
-    }
-    GRAFT_CHECK(noted.status);
-    run->found.seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
-    run->found.step_count = report.step_count;
-    GRAFT_CHECK(graft_state_set(env, &environment->state, &state.graph));
-    GRAFT_CHECK(environment->options.price.cost_ns(env, environment->options.price.context,
-                                                   &environment->state.graph,
-                                                   &environment->state.order, &run->found.cost_ns));
-done:
-    return status;
+    GRAFT_PASS(take_rewrites(env, run, &options));
+    return noted.status;
 }
 
 /* A rewrite a line: the rule, and what it is worth where it stands. */

@@ -47,6 +47,15 @@ rewrites_another() {
     gives 0 "$GRAFT" --quiet optimize mobilenetv1 "$FOLDER/x.onnx" --device $DEVICE --policy "$OUT/policy.graft" &&
         grep -q '^mobilenetv1: 85 operators' "$FOLDER/out" && "$GRAFT" --quiet convert "$FOLDER/x.onnx" "$FOLDER/y.onnx"
 }
+# A policy of another kind of device: of what leads to a dearer graph as many rewrites are made as pay.
+takes_what_pays() {
+    gives 0 "$GRAFT" --verbose optimize mobilenetv1 "$FOLDER/x.onnx" --device intel-xeon-6-207-avx512 \
+        --policy rules/policies/h200-tf32.graft && grep -q "policy's [1-9][0-9]* rewrites cost [1-9]" "$FOLDER/err" &&
+        grep -q 'by 0 rewrites: predicted time 100 -> 100.0' "$FOLDER/out" &&
+        gives 0 "$GRAFT" --verbose optimize resnet8 "$FOLDER/x.onnx" --device intel-xeon-6-207-avx512 \
+            --policy rules/policies/amd-epyc-25-1-avx2.graft &&
+        grep -q "model: [1-9][0-9]* of them are made" "$FOLDER/err" && grep -q 'by [1-9][0-9]* rewrites' "$FOLDER/out"
+}
 # What is held out is judged, and nothing is learnt from it.
 holds_out() {
     gives 0 "$GRAFT" --quiet policy dscnn,squeezenet --out "$FOLDER/held" --device $DEVICE --hold-out branching &&
@@ -88,6 +97,7 @@ check "the same bytes again" makes_the_same_again
 check "the header compiles by itself" compiles
 check "rules that give the same bits are marked" marks_exact
 check "another model" rewrites_another
+check "what pays of what does not" takes_what_pays
 check "a family held out" holds_out
 check "what it learns from is said" tells_what_it_learns_from
 check "little flash" keeps_to_flash
