@@ -262,7 +262,6 @@ static graft_status find_cheapest_part(graft_env *env, optimize_run *run,
 {
     const uint32_t all = run->found.step_count;
     double least_ns = run->session.environment.first_ns;
-    options.observe = NULL;
     *count = 0;
     for (uint32_t eighths = 7; eighths > 0; eighths--) {
         options.step_limit = (uint32_t)((uint64_t)all * eighths / 8);
@@ -292,17 +291,19 @@ static graft_status follow_policy(graft_env *env, optimize_run *run)
         be_exact(env, run, rules, policy->rule_count, &options);
     }
     GRAFT_PASS(take_rewrites(env, run, &options));
-    if (run->found.cost_ns > environment->first_ns) {
-        const double dearer = run->found.cost_ns / environment->first_ns;
+    const double cost = run->found.cost_ns / environment->first_ns;
+    if (cost > 1.0) {
         const uint32_t all = run->found.step_count;
         GRAFT_PASS(find_cheapest_part(env, run, options, &options.step_limit));
         graft_log(env, 1, "the policy's %u rewrites cost %.3f of the model: %u of them are made",
-                  all, dearer, options.step_limit);
+                  all, cost, options.step_limit);
     }
     if (run->report != NULL) {
         start_observing(env, run, rules, run->names, &noted, &options);
     }
-    GRAFT_PASS(take_rewrites(env, run, &options));
+    if (cost > 1.0 || run->report != NULL) {
+        GRAFT_PASS(take_rewrites(env, run, &options));
+    }
     return noted.status;
 }
 

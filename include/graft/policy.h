@@ -352,10 +352,10 @@ typedef enum graft_decider {
     /* The tariff: of all rewrites the one that lowers the estimate most, as long as one lowers it
      * by more than the 2^-GRAFT_GAIN_SHIFT-th part; the lowest (rule, location) on ties. Where costs
      * are guessed, what is doubted counts against it (graft_change_doubted). Where none gains that much,
-     * the first that is no dearer and leaves fewer nodes. Such a policy holds for any
-     * graph and ends by itself; what it takes never makes a graph dearer by its own estimate (recorded
-     * plans and `simplify` are not asked). It needs no network: `hidden` is 0 then, and so are all
-     * members that describe one. */
+     * the first that is no dearer and leaves fewer nodes. Such a policy holds for any graph and ends
+     * by itself; what it takes never makes a graph dearer by its own estimate (recorded plans and
+     * `simplify` are not asked). It needs no network: `hidden` is 0 then, and so are all members that
+     * describe one. */
     GRAFT_DECIDER_TARIFF = 1
 } graft_decider;
 
