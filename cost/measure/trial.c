@@ -100,8 +100,8 @@ static bool can_pass_on(const graft_signature *s, const graft_shape *outputs)
 /* Scales and divisors, by which results that are passed on would grow or vanish. */
 static bool multiplies(const graft_signature *s, uint32_t k)
 {
-    return k == 1 &&
-           (s->op == GRAFT_OP_mul || s->op == GRAFT_OP_div || s->op == GRAFT_OP_scale_shift);
+    return k == 1 && (s->op == GRAFT_OP_mul || s->op == GRAFT_OP_div ||
+                      s->op == GRAFT_OP_scale_shift || s->op == GRAFT_OP_rms_norm);
 }
 
 static void fill_input(const graft_trial *trial, uint32_t k)
@@ -304,10 +304,11 @@ static graft_status run_batch(graft_env *env, graft_trial *trial, graft_kernel *
 }
 
 /* The same for all; the residual of an in-place signature is its output. */
-static void reset_operands(const graft_trial *trial)
+static void reset_operands(graft_trial *trial)
 {
     if (trial->passes_on) {
-        fill_input(trial, 0); /* Which other runs have written to. */
+        fill_input(trial, 0); /* Which other runs have written to, */
+        trial->turned = true; /* and the next one reads. */
     }
     for (uint32_t k = 0; k < trial->signature->output_count; k++) {
         memset(trial->outputs[k], 0, trial->output_counts[k] * sizeof(float));

@@ -82,6 +82,7 @@ static graft_status search_by(graft_env *env, optimize_run *run, const char *nam
 {
     graft_status status = GRAFT_OK;
     const graft_search_choice choice = {.name = name,
+                                        .call_ns = graft_session_call_ns(&run->session),
                                         .dequeues = run->dequeue_limit,
                                         .width = run->beam_width,
                                         .graphs = run->graph_count,
@@ -255,15 +256,15 @@ static graft_status take_rewrites(graft_env *env, optimize_run *run,
                                               &run->found.cost_ns);
 }
 
-/* Where a policy ends dearer than it began: how many of its rewrites, by eighths, lead to the cheapest
- * graph; 0 when none is cheaper than the model. */
+/* How many of a policy's rewrites, by eighths, lead to the cheapest graph; 0 when none is cheaper than the
+ * model. */
 static graft_status find_cheapest_part(graft_env *env, optimize_run *run,
                                        graft_optimize_options options, uint32_t *count)
 {
     const uint32_t all = run->found.step_count;
     double least_ns = run->session.environment.first_ns;
     *count = 0;
-    for (uint32_t eighths = 7; eighths > 0; eighths--) {
+    for (uint32_t eighths = 8; eighths > 0 && all > 0; eighths--) {
         options.step_limit = (uint32_t)((uint64_t)all * eighths / 8);
         GRAFT_PASS(take_rewrites(env, run, &options));
         if (run->found.cost_ns < least_ns) {
@@ -281,6 +282,7 @@ static graft_status follow_policy(graft_env *env, optimize_run *run)
     graft_optimize_options options = {.weight_bytes_limit =
                                           environment->options.apply.weight_bytes_limit,
                                       .step_limit = environment->options.step_limit,
+                                      .call_ns = graft_session_call_ns(&run->session),
                                       .simplify = true,
                                       .guard = true};
     observation noted = {.status = GRAFT_OK};
@@ -291,9 +293,9 @@ static graft_status follow_policy(graft_env *env, optimize_run *run)
         be_exact(env, run, rules, policy->rule_count, &options);
     }
     GRAFT_PASS(take_rewrites(env, run, &options));
-    const double cost = run->found.cost_ns / environment->first_ns;
-    if (cost > 1.0) {
+    if (run->shown == NULL) {
         const uint32_t all = run->found.step_count;
+        const double cost = run->found.cost_ns / environment->first_ns;
         GRAFT_PASS(find_cheapest_part(env, run, options, &options.step_limit));
         graft_log(env, 1, "the policy's %u rewrites cost %.3f of the model: %u of them are made",
                   all, cost, options.step_limit);
@@ -301,9 +303,7 @@ static graft_status follow_policy(graft_env *env, optimize_run *run)
     if (run->report != NULL) {
         start_observing(env, run, rules, run->names, &noted, &options);
     }
-    if (cost > 1.0 || run->report != NULL) {
-        GRAFT_PASS(take_rewrites(env, run, &options));
-    }
+    GRAFT_PASS(take_rewrites(env, run, &options));
     return noted.status;
 }
 

@@ -25,10 +25,10 @@ static const double calls_differ = 0.5; /* And what is around it, by this part o
 
 /* ---------------------------------------------------------------- prices */
 
-/* Costs are measured without what a runtime takes to call a kernel. */
-static bool has_calls(const graft_session *session)
+uint16_t graft_session_call_ns(const graft_session *session)
 {
-    return session->runtime != NULL && !graft_device_is_program(session->device);
+    const bool calls = session->runtime != NULL && !graft_device_is_program(session->device);
+    return calls ? GRAFT_CALL_NS : 0;
 }
 
 graft_status graft_session_fuse(graft_env *env, const graft_session *session, graft_arena *arena,
@@ -36,7 +36,7 @@ graft_status graft_session_fuse(graft_env *env, const graft_session *session, gr
                                 const graft_order **order, uint32_t *calls)
 {
     *calls = 0;
-    if (has_calls(session)) {
+    if (graft_session_call_ns(session) > 0) {
         return graft_runtime_calls(env, arena, session->runtime, model, graph, order, calls);
     }
     return session->runtime == NULL
@@ -142,8 +142,9 @@ graft_status graft_session_noise(graft_env *env, graft_session *session, const g
             uint32_t s = order > 0;
             GRAFT_CHECK(graft_cost_signature(env, session->cost, &lists[s][at[s]], &entry));
             const double elsewhere =
-                has_calls(session) ? kernels_differ * entry.median_ns + calls_differ * GRAFT_CALL_NS
-                                   : 0.0;
+                graft_session_call_ns(session) > 0
+                    ? kernels_differ * entry.median_ns + calls_differ * GRAFT_CALL_NS
+                    : 0.0;
             squares += entry.spread_ns * entry.spread_ns + elsewhere * elsewhere;
         }
         at[0] += order <= 0;

@@ -13,7 +13,7 @@
 
 /* What a runtime takes to call a kernel, however little that has to do: onnxruntime takes 230 to
  * 300 ns for one that has eight numbers to work on. What is measured here has none of it. */
-#define GRAFT_CALL_NS 250.0
+#define GRAFT_CALL_NS 250
 
 typedef struct graft_session_options {
     const char *model;             /* A zoo name or a path to an .onnx file. */
@@ -76,6 +76,8 @@ GRAFT_MUST_USE graft_status graft_session_open(graft_env *env, const graft_sessi
  * operators. The loop ends by itself, so that a policy is not judged by where it was cut; a file is
  * searched as far. */
 uint32_t graft_session_steps_most(const graft_session *session);
+/* What calls of kernels add to a price of the session, each: costs are measured without. */
+uint16_t graft_session_call_ns(const graft_session *session);
 /* Opens what judges rewrites of the session's model, which is all that it reads. */
 void graft_session_open_judge(graft_env *env, graft_session *session);
 /* Makes of a graph that is in the file of `model`, or is to be written there, what a runtime makes of

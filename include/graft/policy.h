@@ -247,6 +247,7 @@ typedef struct graft_estimator {
     uint8_t *reaches;     /* By value id: of the weights of the first graph that was estimated... */
     uint8_t reach;        /* ...and what has no weight has the reach of all weights together. */
     bool begun;           /* There was one. */
+    uint16_t call_ns;     /* That each node of an estimate costs besides; the caller may set it. */
     uint32_t slot_mask;
     uint32_t cache_mask;
 } graft_estimator;
@@ -427,6 +428,8 @@ typedef struct graft_optimize_options {
     uint32_t step_limit;         /* Most rewrites of one call, simplifications included. */
     uint64_t first_cost; /* For decisions one by one: what the tariff estimated of the graph that
                             rewriting began with. 0: it begins with this one. */
+    uint16_t call_ns;    /* What calling a kernel takes where the graph will run, besides what the
+                            kernel takes: each node costs so much more. */
     bool use_plans;      /* Replay a recorded plan when the graph has one. */
     bool simplify;       /* Apply the rules marked "always" first and after each step. */
     bool guard;          /* Stop when a graph comes back. */

@@ -188,9 +188,13 @@ static graft_signature image_signature(uint8_t op, uint8_t inputs, int32_t side)
     s.input_count = inputs;
     s.output_count = 1;
     s.distance = GRAFT_DISTANCE_MEMORY;
+    if (op == GRAFT_OP_rms_norm) {
+        const float epsilon = 1e-5F;
+        memcpy(&s.attrs[GRAFT_ATTR_rms_norm_epsilon], &epsilon, sizeof epsilon);
+    }
     for (uint32_t k = 0; k < inputs; k++) {
-        bool image = k == 0 || op != GRAFT_OP_scale_shift;
-        s.inputs[k] = image ? SHAPE(1, 64, side, side) : SHAPE(64);
+        bool image = k == 0 || (op != GRAFT_OP_scale_shift && op != GRAFT_OP_rms_norm);
+        s.inputs[k] = image ? SHAPE(1, 64, side, side) : SHAPE(op == GRAFT_OP_rms_norm ? side : 64);
         s.const_mask = (uint8_t)(s.const_mask | (image ? 0U : 1U << k));
     }
     return s;
@@ -211,6 +215,7 @@ CHECK_CASE(test_passing)
         {GRAFT_OP_mul,             2, true,  32},
         {GRAFT_OP_div,             2, true,  32},
         {GRAFT_OP_scale_shift,     3, true,  32},
+        {GRAFT_OP_rms_norm,        2, true,  32},
         {GRAFT_OP_relu,            1, false, 7 }, /* So little is near in any case. */
         {GRAFT_OP_global_avg_pool, 1, false, 32},
     };
@@ -229,7 +234,8 @@ CHECK_CASE(test_passing)
                         graft_trial_round(env, &trial, c, 10000000, NULL) == GRAFT_OK);
         }
         for (uint32_t k = 0; k < 1024; k++) {
-            assert_true(isnormal(trial.inputs[0][k]) || trial.inputs[0][k] == 0.0F);
+            assert_true(isnormal(trial.inputs[0][k]) ||
+                        (rows[i].op == GRAFT_OP_relu && trial.inputs[0][k] == 0.0F));
         }
         assert_true(rows[i].passes || trial.inputs[0][0] == last);
         graft_trial_close(&trial);

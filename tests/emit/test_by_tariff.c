@@ -17,15 +17,21 @@ typedef struct {
 
 static const graft_optimize_options bare = {.weight_bytes_limit = UINT64_MAX, .step_limit = STEPS};
 
-static run *optimize(graft_env *env, const policy_kit *kit, const graft_policy *policy)
+static run *optimize_with(graft_env *env, const policy_kit *kit, const graft_policy *policy,
+                          const graft_optimize_options *options)
 {
     run *r = GRAFT_NEW(env->life, run, 1);
     r->graph = policy_kit_copy(env, kit);
     r->report = (graft_report){.decisions = r->decisions, .decision_limit = STEPS};
     size_t bytes = graft_optimize_workspace_bytes(policy, &r->graph->limits, STEPS);
-    r->status = graft_optimize(r->graph, policy, &bare, graft_arena_alloc(env->life, bytes), bytes,
-                               &r->report);
+    r->status = graft_optimize(r->graph, policy, options, graft_arena_alloc(env->life, bytes),
+                               bytes, &r->report);
     return r;
+}
+
+static run *optimize(graft_env *env, const policy_kit *kit, const graft_policy *policy)
+{
+    return optimize_with(env, kit, policy, &bare);
 }
 
 /* The host's view of one graph: all matches, and what each would change. */
@@ -292,6 +298,36 @@ static void test_fewer_nodes(void **state)
                 r->report.estimated_before.nodes);
 }
 
+/* Where calling a kernel takes time each node that runs costs so much more. */
+static void test_calls(void **state)
+{
+    enum { CALL_NS = 65535 };
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    const graft_policy dear = policy_kit_by_tariff(env, kit);
+    const graft_tariff free_nodes = {0};
+    graft_policy free_policy = dear;
+    free_policy.tariff = &free_nodes;
+    graft_optimize_options called = bare;
+    called.call_ns = CALL_NS;
+    const graft_policy *policies[] = {&dear, &free_policy};
+    for (uint32_t i = 0; i < 2; i++) {
+        const graft_report *without = &optimize(env, kit, policies[i])->report;
+        const run *with = optimize_with(env, kit, policies[i], &called);
+        const graft_estimated *before = &with->report.estimated_before;
+        const graft_estimated *after = &with->report.estimated_after;
+        assert_true(before->cost - without->estimated_before.cost ==
+                    (uint64_t)before->nodes * CALL_NS * GRAFT_COST_UNITS);
+        assert_true(after->nodes < before->nodes && after->nodes <= without->estimated_after.nodes);
+        int64_t sum = (int64_t)before->cost;
+        for (uint32_t k = 0; k < with->report.step_count; k++) {
+            assert_true(with->decisions[k].cost_change < 0);
+            sum += with->decisions[k].cost_change;
+        }
+        assert_true(sum == (int64_t)after->cost);
+    }
+}
+
 static void test_file(void **state)
 {
     graft_env *env = *state;
@@ -320,7 +356,7 @@ int main(void)
         CHECK_TEST(test_takes_the_best), CHECK_TEST(test_steps_and_scores),
         CHECK_TEST(test_limits_hold),    CHECK_TEST(test_damaged),
         CHECK_TEST(test_fewer_nodes),    CHECK_TEST(test_doubt),
-        CHECK_TEST(test_file),
+        CHECK_TEST(test_calls),          CHECK_TEST(test_file),
     };
     return cmocka_run_group_tests_name("by_tariff", tests, NULL, NULL);
 }

@@ -449,6 +449,7 @@ static uint32_t add_cost(const graft_estimate_run *r, uint32_t n, uint32_t price
     form_of(r, n, &form);
     price = price != PRICE_NONE ? price : price_cached(r->e, &form);
     add_price(sum, &form, price);
+    sum->cost += (uint64_t)r->e->call_ns * GRAFT_COST_UNITS;
     return price;
 }
 

@@ -75,6 +75,7 @@ graft_optimize_options graft_optimize_options_default(void)
     options.first_cost = 0;
     options.weight_bytes_limit = 0;
     options.step_limit = 256;
+    options.call_ns = 0;
     options.use_plans = true;
     options.simplify = true;
     options.guard = true;
@@ -380,6 +381,7 @@ static graft_status open_run(graft_graph *graph, const graft_policy *policy,
         }
     }
 #endif
+    run->memory.estimator.call_ns = options->call_ns;
     graft_status status = open_estimator(&run->memory.estimator, policy->tariff, &graph->limits);
     return status == GRAFT_OK ? order_graph(run) : status;
 }
