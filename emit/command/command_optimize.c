@@ -82,7 +82,6 @@ static graft_status search_by(graft_env *env, optimize_run *run, const char *nam
 {
     graft_status status = GRAFT_OK;
     const graft_search_choice choice = {.name = name,
-                                        .call_ns = graft_session_call_ns(&run->session),
                                         .dequeues = run->dequeue_limit,
                                         .width = run->beam_width,
                                         .graphs = run->graph_count,

@@ -77,7 +77,6 @@ static graft_status search_guided(graft_env *env, const search_run *run, graft_p
         .tariff = choice->tariff,
         .cost = choice->cost,
         .graphs = choose(choice->graphs, GRAFT_GUIDED_GRAPHS),
-        .call_ns = choice->call_ns,
         .temperature = choice->temperature > 0.0 ? choice->temperature : 1.0,
         .seed = choose(choice->seed, run->settings->environment_seed)};
     return graft_search_guided(env, run->arena, run->environment, &options, found);

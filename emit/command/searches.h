@@ -14,8 +14,7 @@ typedef struct graft_search_choice {
     uint64_t width;     /* Of beam search. */
     uint64_t graphs;    /* Of annealing, iterated and guided search. */
     uint64_t seed;      /* Of what is random. */
-    uint16_t call_ns;   /* Of guided search, as in graft_optimize_options. */
-    double temperature; /* Likewise; 0: 1. */
+    double temperature; /* Of guided search; 0: 1. */
     /* Guided search needs both. */
     const graft_tariff *tariff;
     graft_cost *cost;

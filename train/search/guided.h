@@ -19,7 +19,6 @@ typedef struct graft_guided_options {
     const graft_tariff *tariff; /* Where it begins; without rows and fallback, it learns them. */
     graft_cost *cost;           /* What nodes of priced graphs cost. */
     uint64_t graphs;            /* Priced at most, those that rows are learnt from included. */
-    uint16_t call_ns;           /* As in graft_optimize_options, where prices have it. */
     double temperature;         /* Of sampled rollouts, in gains of 1e-3 of the first graph. */
     uint64_t seed;
 } graft_guided_options;

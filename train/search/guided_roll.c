@@ -38,7 +38,6 @@ graft_status graft_guided_reopen(graft_env *env, graft_guided *g, const graft_bl
     graft_ledger_blur(&g->ledger, blurs, count);
     g->rows_number++;
     graft_appraisal_open(env->scratch, &g->ledger.tariff, &place, &g->appraisal);
-    g->appraisal.estimator.call_ns = g->options->call_ns;
     return graft_appraisal_refresh(env, &g->appraisal);
 }
 
