@@ -8,6 +8,7 @@
 #include "emit/command/written.h"
 #include "emit/policy/bundles.h"
 #include "emit/policy/faster.h"
+#include "emit/policy/follow.h"
 #include "emit/policy/refine.h"
 #include "emit/policy/simplify.h"
 #include "emit/report/confirmed.h"
@@ -163,147 +164,15 @@ static graft_status search_passes(graft_env *env, optimize_run *run)
                                 : graft_refine(env, &run->session, &options, &run->found, &report);
 }
 
-/* What the page needs of a policy's rewrites. */
-typedef struct {
-    graft_env *env;
-    optimize_run *run;
-    const graft_rule *rules;
-    const char *const *names;
-    graft_state state;   /* To price each graph in. */
-    graft_status status; /* The first failure. */
-} observation;
-
-static void observe(void *context, const graft_graph *graph, const graft_decision *decision)
-{
-    observation *o = context;
-    graft_env *env = o->env;
-    graft_trace_step step = {.rule = &o->rules[decision->rule], .name = o->names[decision->rule]};
-    if (o->status == GRAFT_OK) {
-        o->status = graft_state_set(env, &o->state, graph);
-    }
-    if (o->status == GRAFT_OK) {
-        o->status =
-            graft_session_price(env, &o->run->session, &o->state.graph, &o->state.order, &step.ns);
-    }
-    if (o->status == GRAFT_OK) {
-        graft_trace_add(&o->run->trace, graph, &step, decision->nodes, decision->node_count);
-    }
-}
-
-static graft_status unpack_rules(graft_env *env, const optimize_run *run,
-                                 const graft_policy *policy, graft_rule *rules)
-{
-    for (uint32_t r = 0; r < policy->rule_count; r++) {
-        graft_status status = graft_policy_rule(policy, r, &rules[r]);
-        if (status != GRAFT_OK) {
-            return GRAFT_FAIL(env, status, "%s: rule %u is malformed", run->policy, r);
-        }
-    }
-    return GRAFT_OK;
-}
-
-/* Only rules that give the same bits in the types that the model has. */
-static void be_exact(graft_env *env, const optimize_run *run, const graft_rule *rules,
-                     uint32_t count, graft_optimize_options *options)
-{
-    uint8_t *skipped = GRAFT_NEW(env->life, uint8_t, count / 8 + 1);
-    for (uint32_t r = 0; r < count; r++) {
-        const bool alike = !run->session.model->has_halves || graft_rule_rounds_alike(&rules[r]);
-        skipped[r / 8] = (uint8_t)(skipped[r / 8] | (alike ? 0U : 1U << r % 8));
-    }
-    options->exact = true;
-    options->skipped_rules = skipped;
-}
-
-/* Has the policy's rewrites noted. */
-static void start_observing(graft_env *env, optimize_run *run, const graft_rule *rules,
-                            const char *const *names, observation *o,
-                            graft_optimize_options *options)
-{
-    *o = (observation){.env = env, .run = run, .rules = rules, .names = names};
-    graft_state_open(env->life, &run->session.environment.first.graph.limits, &o->state);
-    options->observe = observe;
-    options->observe_context = o;
-}
-
-/* The rewrites that a policy makes of the model, options->step_limit at most: what was found, which the
- * environment has as its state. */
-static graft_status take_rewrites(graft_env *env, optimize_run *run,
-                                  const graft_optimize_options *options)
-{
-    graft_environment *environment = &run->session.environment;
-    const graft_graph *first = &environment->first.graph;
-    const graft_policy *policy = &run->followed;
-    graft_report report = {.decisions = NULL};
-    graft_state state;
-    GRAFT_SCOPED(env->scratch);
-    graft_state_open(env->scratch, &first->limits, &state);
-    GRAFT_PASS(graft_state_set(env, &state, first));
-    size_t bytes = graft_optimize_workspace_most_bytes(policy, &first->limits, options->step_limit);
-    const uint64_t start_ns = graft_clock_ns();
-    graft_status status = graft_optimize(&state.graph, policy, options,
-                                         graft_arena_alloc(env->scratch, bytes), bytes, &report);
-    if (status != GRAFT_OK) {
-        return GRAFT_FAIL(env, status, "%s: the policy failed on the model: %s", run->policy,
-                          graft_status_name(status));
-    }
-    run->found.seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
-    run->found.step_count = report.step_count;
-    GRAFT_PASS(graft_state_set(env, &environment->state, &state.graph));
-    return environment->options.price.cost_ns(env, environment->options.price.context,
-                                              &environment->state.graph, &environment->state.order,
-                                              &run->found.cost_ns);
-}
-
-/* How many of a policy's rewrites, by eighths, lead to the cheapest graph; 0 when none is cheaper than the
- * model. */
-static graft_status find_cheapest_part(graft_env *env, optimize_run *run,
-                                       graft_optimize_options options, uint32_t *count)
-{
-    const uint32_t all = run->found.step_count;
-    double least_ns = run->session.environment.first_ns;
-    *count = 0;
-    for (uint32_t eighths = 8; eighths > 0 && all > 0; eighths--) {
-        options.step_limit = (uint32_t)((uint64_t)all * eighths / 8);
-        GRAFT_PASS(take_rewrites(env, run, &options));
-        if (run->found.cost_ns < least_ns) {
-            least_ns = run->found.cost_ns;
-            *count = options.step_limit;
-        }
-    }
-    return GRAFT_OK;
-}
-
-/* Lets a trained policy rewrite the model: guarded, simplified first, without a plan. */
 static graft_status follow_policy(graft_env *env, optimize_run *run)
 {
-    graft_environment *environment = &run->session.environment;
-    graft_optimize_options options = {.weight_bytes_limit =
-                                          environment->options.apply.weight_bytes_limit,
-                                      .step_limit = environment->options.step_limit,
-                                      .call_ns = graft_session_call_ns(&run->session),
-                                      .simplify = true,
-                                      .guard = true};
-    observation noted = {.status = GRAFT_OK};
-    const graft_policy *policy = &run->followed;
-    graft_rule *rules = GRAFT_NEW(env->life, graft_rule, policy->rule_count);
-    GRAFT_PASS(unpack_rules(env, run, policy, rules));
-    if (run->options.exact) {
-        be_exact(env, run, rules, policy->rule_count, &options);
-    }
-    GRAFT_PASS(take_rewrites(env, run, &options));
-    if (run->shown == NULL) {
-        const uint32_t all = run->found.step_count;
-        const double cost = run->found.cost_ns / environment->first_ns;
-        GRAFT_PASS(find_cheapest_part(env, run, options, &options.step_limit));
-        graft_log(env, 1, "the policy's %u rewrites cost %.3f of the model: %u of them are made",
-                  all, cost, options.step_limit);
-    }
-    if (run->report != NULL) {
-        start_observing(env, run, rules, run->names, &noted, &options);
-    }
-    GRAFT_PASS(take_rewrites(env, run, &options));
-    return noted.status;
+    const graft_follow_options options = {.path = run->policy,
+                                          .policy = &run->followed,
+                                          .names = run->names,
+                                          .exact = run->options.exact,
+                                          .all = run->shown != NULL,
+                                          .trace = run->report != NULL ? &run->trace : NULL};
+    return graft_follow(env, &run->session, &options, &run->found);
 }
 
 /* A rewrite a line: the rule, and what it is worth where it stands. */
@@ -438,7 +307,7 @@ static graft_status write_file(graft_env *env, optimize_run *run, const char *pa
     }
     GRAFT_CHECK(status);
     GRAFT_CHECK(read_back(env, run, path));
-    if (costs_more(run) && run->found.step_count > 0 && run->policy == NULL) {
+    if (costs_more(run) && run->found.step_count > 0) {
         graft_log(env, 1, "what was found costs %.3f of the model: it is only simplified",
                   run->written.total.ns / run->session.given.ns);
         GRAFT_CHECK(forget_rewrites(env, run));
