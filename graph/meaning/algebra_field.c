@@ -215,6 +215,7 @@ static graft_field sqrt_field(void *k, graft_field x)
     graft_field_state *state = k;
     state->asked_count++;
     if (isnan(x.shadow)) {
+        state->ambiguous_count += state->invalid_count == 0 ? 1 : 0; /* Shadows overflowed. */
         return x;
     }
     if (x.residue != 0 && x.shadow < -order_tolerance) {
@@ -239,7 +240,8 @@ static graft_field log_field(void *k, graft_field x)
         state->invalid_count++;
         return (graft_field){0, (double)NAN};
     }
-    state->ambiguous_count += x.shadow < order_tolerance ? 1 : 0;
+    bool overflowed = isnan(x.shadow) && state->invalid_count == 0;
+    state->ambiguous_count += overflowed || x.shadow < order_tolerance ? 1 : 0;
     return random_field(x, UINT64_C(0xa0761d6478bd642f), log(x.shadow));
 }
 

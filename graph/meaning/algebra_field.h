@@ -39,7 +39,8 @@ enum { GRAFT_FIELD_INVERSES = 256 };
 /* What went wrong since it was set to zero; one per thread. */
 typedef struct graft_field_state {
     uint64_t
-        ambiguous_count; /* Order asked of unequal numbers whose shadows are too close to tell. */
+        ambiguous_count; /* Order asked of unequal numbers whose shadows are too close to tell, or
+                            have overflowed. */
     uint64_t invalid_count; /* Divisions by zero, square roots and logarithms of what has none: the
                                shadow of what they reach is NaN, and its residue says nothing. */
     uint64_t asked_count;   /* How often more than ring operations decided: orders, square roots. */

@@ -237,6 +237,15 @@ CHECK_CASE(test_field_faults_are_counted)
     near.shadow = (double)NAN;
     (void)apply(&k, GRAFT_OP_max, one, near);
     assert_int_equal(k.ambiguous_count, 3);
+    /* Of e^1000 / e^1000, whose shadow is inf / inf, nobody knows the sign. */
+    graft_field_state fresh = {0};
+    graft_field huge = apply(&fresh, GRAFT_OP_exp, graft_field_integer(1000), zero);
+    graft_field overflowed = apply(&fresh, GRAFT_OP_div, huge, huge);
+    (void)apply(&fresh, GRAFT_OP_sqrt, overflowed, zero);
+    assert_int_equal(fresh.ambiguous_count, 1);
+    (void)apply(&fresh, GRAFT_OP_log, overflowed, zero);
+    assert_int_equal(fresh.ambiguous_count, 2);
+    assert_int_equal(fresh.invalid_count, 0);
 }
 
 CHECK_CASE(test_order_follows_shadows)
