@@ -367,8 +367,9 @@ static graft_status check_given(graft_env *env, const graft_command *command, co
         uint64_t least = option->required && option->least == 0 ? 1 : option->least;
         bool counts = option->required || (option->takes == GRAFT_TAKES_LIST && given[i] > 0);
         if (counts && given[i] < least) {
-            return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: %s is missing; usage: %s", command->name,
-                              option->name, graft_command_forms(env->life, command));
+            const char *forms = graft_command_forms(env->life, command);
+            return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: %s is missing; usage: %.*s", command->name,
+                              option->name, (int)strcspn(forms, "\n"), forms);
         }
     }
     return GRAFT_OK;

@@ -18,6 +18,8 @@ check "a flag with a value" error_is 2 "rules: --count takes no value" "$GRAFT" 
 check "a missing word" error_is 2 "optimize: OUT.onnx is missing; usage: graft optimize MODEL OUT.onnx [options]" \
     "$GRAFT" optimize dscnn
 check "a missing option" error_is 2 "--out is missing; usage: graft policy MODEL --out FOLDER" "$GRAFT" policy dscnn
+one_form() { "$GRAFT" policy dscnn 2>&1 | grep -q -- 'usage: graft policy MODEL --out FOLDER$'; }
+check "of several forms it shows the first" one_form
 check "too few of many words" error_is 2 "usage: graft cost diff FILE FILE" "$GRAFT" cost diff rules/costs/none
 check "too many of them" error_is 2 "'c' is one too many" "$GRAFT" cost diff a b c
 check "an option given twice" error_is 2 "optimize: --seed is given twice" "$GRAFT" optimize a b --seed 1 --seed 2
