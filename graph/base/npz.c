@@ -352,13 +352,13 @@ static graft_buffer pack_array(graft_arena *arena, const graft_run_tensor *tenso
     return out;
 }
 
-/* What stands in front of an entry, and again in the directory: version, no flags, stored, the first
- * day that there is, checksum, sizes. */
+/* What stands in front of an entry, and again in the directory: version, that names are UTF-8,
+ * stored, the first day that there is, checksum, sizes. */
 static void put_entry(graft_buffer *to, const graft_buffer *array, size_t name_bytes)
 {
-    enum { VERSION = 20, FIRST_DAY = 1 << 5 | 1 };
+    enum { VERSION = 20, UTF8 = 1 << 11, FIRST_DAY = 1 << 5 | 1 };
     put_number(to, VERSION, 2);
-    put_number(to, 0, 2);
+    put_number(to, UTF8, 2);
     put_number(to, STORED, 2);
     put_number(to, 0, 2);
     put_number(to, FIRST_DAY, 2);

@@ -117,6 +117,28 @@ CHECK_CASE(test_damage)
     }
 }
 
+/* The flag for UTF-8 stands in front of the array and in the directory: without it numpy reads the
+ * name as code page 437. */
+CHECK_CASE(test_names_are_utf8)
+{
+    enum { LOCAL_FLAGS = 6, ENTRY_FLAGS = 8, UTF8_HIGH = 8 };
+    int32_t datum = 7;
+    graft_run_tensor *t = NULL;
+    uint32_t count = 0;
+    graft_bytes bytes = {.file = "x.npz"};
+    const graft_run_tensor umlaut = {
+        "\xc3\xb6", {.rank = 0, .dtype = GRAFT_DTYPE_I32},
+         &datum
+    };
+    CHECK_OK(graft_npz_pack(env, env->life, &umlaut, 1, &bytes));
+    CHECK_OK(graft_npz_parse(env, env->life, bytes, &t, &count));
+    check_tensor(&t[0], umlaut.name, GRAFT_DTYPE_I32, 0, 0);
+    const uint8_t *entry = memmem(bytes.data, bytes.size, "PK\1\2", 4);
+    assert_non_null(entry);
+    assert_int_equal(bytes.data[LOCAL_FLAGS + 1], UTF8_HIGH);
+    assert_int_equal(entry[ENTRY_FLAGS + 1], UTF8_HIGH);
+}
+
 CHECK_CASE(test_refuses_to_pack)
 {
     float datum = 0.0F;
