@@ -358,6 +358,7 @@ static graft_status inline_in_graph(inliner *i, Onnx__GraphProto *graph)
         goto done;
     }
     Onnx__NodeProto **nodes = GRAFT_NEW(i->arena, Onnx__NodeProto *, room);
+    graft_inlining_into(&i->in, graph);
     size_t count = 0;
     for (size_t n = 0; n < graph->n_node; n++) {
         const function *f = function_for(i, graph->node[n]);

@@ -175,6 +175,14 @@ graft_inlining graft_inlining_new(graft_arena *arena, Onnx__GraphProto *graph)
     return in;
 }
 
+void graft_inlining_into(graft_inlining *in, const Onnx__GraphProto *graph)
+{
+    in->nodes = graft_names_new(in->arena);
+    for (size_t i = 0; i < graph->n_node; i++) {
+        (void)graft_names_add(in->nodes, text_or_empty(graph->node[i]->name), 0);
+    }
+}
+
 void graft_inlining_start(graft_inlining *in)
 {
     in->renamed = graft_names_new(in->arena);
@@ -273,6 +281,17 @@ static void rename_all(graft_inlining *in, const Onnx__NodeProto *node,
     }
 }
 
+/* Runtimes refuse two nodes of one name. */
+static Onnx__NodeProto *name_apart(graft_inlining *in, const char *within, Onnx__NodeProto *node)
+{
+    const char *old = text_or_empty(node->name);
+    for (uint32_t i = 1; old[0] != '\0' && !graft_names_add(in->nodes, node->name, 0); i++) {
+        node->name = i == 1 ? graft_arena_printf(in->arena, "%s/%s", within, old)
+                            : graft_arena_printf(in->arena, "%s/%s_%u", within, old, i);
+    }
+    return node;
+}
+
 void graft_inlining_branch(graft_inlining *in, Onnx__GraphProto *graph, const Onnx__NodeProto *node,
                            Onnx__GraphProto *branch, Onnx__NodeProto **nodes, size_t *count)
 {
@@ -280,11 +299,13 @@ void graft_inlining_branch(graft_inlining *in, Onnx__GraphProto *graph, const On
     rename_all(in, node, branch, named);
     replace_names(in, branch);
     for (size_t i = 0; i < branch->n_node; i++) {
-        nodes[(*count)++] = branch->node[i];
+        nodes[(*count)++] = name_apart(in, node->output[0], branch->node[i]);
     }
     for (size_t k = 0; k < branch->n_output; k++) {
         if (!named[k] && node->output[k][0] != '\0') {
-            nodes[(*count)++] = make_identity(in->arena, branch->output[k]->name, node->output[k]);
+            nodes[(*count)++] =
+                name_apart(in, node->output[0],
+                           make_identity(in->arena, branch->output[k]->name, node->output[k]));
         }
     }
     if (branch->n_initializer > 0) {
@@ -306,6 +327,7 @@ uint32_t graft_onnx_inline(graft_arena *arena, Onnx__ModelProto *proto, const gr
         return 0;
     }
     graft_inlining in = graft_inlining_new(arena, graph);
+    graft_inlining_into(&in, graph);
     Onnx__NodeProto **nodes = GRAFT_NEW(arena, Onnx__NodeProto *, room);
     size_t count = 0;
     for (size_t i = 0; i < graph->n_node; i++) {

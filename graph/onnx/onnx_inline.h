@@ -8,6 +8,7 @@
 typedef struct graft_inlining {
     graft_arena *arena;
     graft_names *taken;   /* All names that the model defines, and those given since. */
+    graft_names *nodes;   /* Names of the nodes of the graph that is inlined into. */
     graft_names *renamed; /* Of what is being inlined: numbers of `names`. */
     char **names;
     uint32_t count;
@@ -23,6 +24,8 @@ typedef struct graft_graph_list {
 /* A graph and all that its nodes have inside, outer ones first. */
 graft_graph_list graft_inlining_graphs(graft_arena *arena, Onnx__GraphProto *graph);
 graft_inlining graft_inlining_new(graft_arena *arena, Onnx__GraphProto *graph);
+/* From now on into this one: call it before the first branch of each graph. */
+void graft_inlining_into(graft_inlining *in, const Onnx__GraphProto *graph);
 /* Forgets what was renamed in the last one. */
 void graft_inlining_start(graft_inlining *in);
 void graft_inlining_rename(graft_inlining *in, const char *old, char *name);

@@ -448,6 +448,26 @@ static void emit_output_names(graft_onnx_writer *writer)
     }
 }
 
+/* Nodes that are new are called as their outputs are. Runtimes refuse two nodes of one name, so
+ * where a node of the file has that name already they get another one. */
+static void name_new_nodes(graft_onnx_writer *writer)
+{
+    graft_names *names = graft_names_new(writer->arena);
+    for (int round = 0; round < 2; round++) { /* Those of the file first. */
+        for (uint32_t i = 0; i < writer->node_count; i++) {
+            Onnx__NodeProto *node = writer->nodes[i];
+            const bool is_new = node->n_output > 0 && node->name == node->output[0];
+            const char *name = text_or_empty(node->name);
+            bool taken = is_new == (round == 1) && !graft_names_add(names, name, 0);
+            while (is_new && taken) {
+                name = graft_onnx_fresh_name(writer, node->output[0]);
+                taken = !graft_names_add(names, name, 0);
+                node->name = mutable_text(name);
+            }
+        }
+    }
+}
+
 /* ------------------------------------------------------------------------ the two ways */
 
 /* A changed graph: units in their order. */
@@ -469,6 +489,7 @@ static graft_status emit_units(graft_onnx_writer *writer, const uint32_t *order)
         }
     }
     emit_output_names(writer);
+    name_new_nodes(writer);
 done:
     return status;
 }

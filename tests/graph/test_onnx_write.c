@@ -333,6 +333,23 @@ CHECK_CASE(test_texts_of_the_model)
     assert_string_equal(out->metadata_props[0]->value, "somebody");
 }
 
+/* A new node is called as its output is, unless a node that stays has that name: runtimes refuse two
+ * of one name. */
+CHECK_CASE(test_no_two_nodes_of_one_name)
+{
+    uint32_t applied = 0;
+    graft_model *model = onnx_text_model(
+        env, "input x 2; node Exp x -> e; node Identity x -> n0; node Identity x -> y; output e;"
+             "output n0; output y");
+    graft_graph *graph = variant_fused(env, env->life, model, &applied);
+    Onnx__GraphProto *out = written(env, model, graph)->graph;
+    assert_string_equal(onnx_text_print_proto(env->unit, out),
+                        "Exp x -> e\nIdentity x -> n0\nIdentity x -> y\nout e n0 y");
+    assert_string_equal(out->node[0]->name, "n0");
+    assert_string_equal(out->node[1]->name, "graft_n0_0");
+    assert_string_equal(out->node[2]->name, "y");
+}
+
 /* A rule that reads what was inside an ONNX node breaks the node up. */
 CHECK_CASE(test_inner_value_is_read)
 {

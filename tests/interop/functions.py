@@ -84,6 +84,9 @@ def make(path, plain, inputs):
     other.overload = "added"
     model.functions.append(other)
     next(n for n in model.graph.node if n.op_type == "loud").overload = "added"
+    for nodes in (model.graph.node, *(f.node for f in model.functions)):
+        for k, node in enumerate(nodes):
+            node.name = f"n{k}"  # In each body the same names; of two in one graph onnxruntime makes an error.
     onnx.checker.check_model(model)
     onnx.save(model, path)
     model.graph.CopyFrom(without_ifs(model.graph))
