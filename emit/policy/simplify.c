@@ -7,6 +7,8 @@
 #include "graph/base/json.h"
 #include "models/zoo.h"
 
+#include <string.h>
+
 /* More places of one rule are found once the first have been taken. */
 enum { LOCATIONS_MOST = 64 };
 
@@ -39,20 +41,102 @@ static void choose_rules(graft_arena *arena, const graft_ruleset *sets, uint32_t
     xfers->judge = judge;
 }
 
-/* Applies the first rule that fits; *found is false when none does. Every step leaves fewer nodes.
- */
-static graft_status apply_first(graft_env *env, const graft_xfers *xfers, graft_matches *matches,
-                                graft_state *state, bool *found)
+typedef struct {
+    uint32_t rule;
+    graft_match match;
+} place;
+
+/* What a model's graph becomes. A node of the file that was read as several is written as one again
+ * only while all of these are there, so a rule that takes one of them may leave a longer file: such
+ * a place is tried, and left alone where that is so. */
+typedef struct {
+    const graft_model *model;
+    const graft_xfers *xfers;
+    uint32_t *parts; /* By ONNX node: of how many nodes it was read. */
+    graft_matches matches;
+    graft_state *state;
+    graft_state before; /* To go back to. */
+    place *left;        /* Places that were left alone. */
+    uint32_t left_count;
+    uint32_t left_capacity;
+} rewriting;
+
+static void count_parts(graft_env *env, rewriting *w)
+{
+    const graft_model *model = w->model;
+    uint32_t most = 0;
+    for (uint32_t r = 0; r < model->record_count; r++) {
+        most = model->records[r].onnx_node >= most ? model->records[r].onnx_node + 1 : most;
+    }
+    w->parts = GRAFT_NEW(env->unit, uint32_t, most);
+    for (uint32_t r = 0; r < model->record_count; r++) {
+        w->parts[model->records[r].onnx_node]++;
+    }
+}
+
+static bool takes_a_part(const rewriting *w, uint32_t rule, const graft_match *match)
+{
+    bool takes = false;
+    for (uint32_t n = 0; n < w->xfers->rules[rule].source.node_count; n++) {
+        const uint32_t source = w->state->graph.nodes[match->nodes[n]].source;
+        takes = takes || (source < w->model->record_count &&
+                          w->parts[w->model->records[source].onnx_node] > 1);
+    }
+    return takes;
+}
+
+static bool is_left(const rewriting *w, uint32_t rule, const graft_match *match)
+{
+    const size_t bytes = w->xfers->rules[rule].source.node_count * sizeof match->nodes[0];
+    bool left = false;
+    for (uint32_t i = 0; i < w->left_count && !left; i++) {
+        left = w->left[i].rule == rule && memcmp(w->left[i].match.nodes, match->nodes, bytes) == 0;
+    }
+    return left;
+}
+
+/* *applied is false, and the graph is as it was, where the file would be longer. */
+static graft_status apply_at(graft_env *env, rewriting *w, uint32_t rule, const graft_match *match,
+                             bool *applied)
+{
+    const graft_apply_options options = {.weight_bytes_limit = 0};
+    const bool apart = takes_a_part(w, rule, match);
+    graft_model_form before = {.nodes = 0};
+    graft_model_form after = {.nodes = 0};
+    graft_status status = GRAFT_OK;
+    if (apart) {
+        GRAFT_CHECK(graft_model_form_of(env, w->model, &w->state->graph, &before));
+        GRAFT_CHECK(graft_state_set(env, &w->before, &w->state->graph));
+    }
+    GRAFT_CHECK(graft_state_apply(env, w->state, &w->xfers->rules[rule], match, &options));
+    if (apart) {
+        GRAFT_CHECK(graft_model_form_of(env, w->model, &w->state->graph, &after));
+    }
+    *applied = after.nodes <= before.nodes;
+    if (!*applied) {
+        w->left = graft_arena_grow(env->unit, w->left, w->left_count, &w->left_capacity, 16,
+                                   sizeof *w->left);
+        w->left[w->left_count++] = (place){rule, *match};
+        GRAFT_CHECK(graft_state_set(env, w->state, &w->before.graph));
+    }
+done:
+    return status;
+}
+
+/* Applies the first rule that fits; *found is false when none does. Every step leaves fewer nodes
+ * in the graph, and no more in the file. */
+static graft_status apply_first(graft_env *env, rewriting *w, bool *found)
 {
     const graft_apply_options options = {.weight_bytes_limit = 0};
     graft_status status = GRAFT_OK;
-    graft_matches_find(matches, state, &options);
+    graft_matches_find(&w->matches, w->state, &options);
     *found = false;
-    for (uint32_t r = 0; r < xfers->count && !*found; r++) {
-        if (graft_matches_count(matches, r) > 0) {
-            GRAFT_CHECK(graft_state_apply(env, state, &xfers->rules[r],
-                                          graft_matches_get(matches, r, 0), &options));
-            *found = true;
+    for (uint32_t r = 0; r < w->xfers->count && !*found; r++) {
+        for (uint32_t i = 0; i < graft_matches_count(&w->matches, r) && !*found; i++) {
+            const graft_match *match = graft_matches_get(&w->matches, r, i);
+            if (!is_left(w, r, match)) {
+                GRAFT_CHECK(apply_at(env, w, r, match, found));
+            }
         }
     }
 done:
@@ -67,22 +151,24 @@ graft_status graft_simplify_rewrite(graft_env *env, const graft_session *session
     graft_mark mark = graft_arena_mark(env->unit);
     const graft_limits limits = graft_state_limits(graph);
     graft_xfers xfers;
-    graft_matches matches;
-    graft_state *state = GRAFT_NEW(env->life, graft_state, 1);
     graft_ruleset sets[2] = {session->rules};
+    rewriting w = {.model = session->model, .xfers = &xfers};
     bool found = true;
     *step_count = 0;
     GRAFT_CHECK(graft_rulefile_read(env, env->unit, graft_file_shipped(env, "rules/simplify.rules"),
                                     &sets[1]));
     choose_rules(env->unit, sets, 2, session->judge, &xfers);
-    graft_matches_open(env->unit, &xfers, LOCATIONS_MOST, &matches);
-    graft_state_open(env->life, &limits, state);
-    GRAFT_CHECK(graft_state_set(env, state, graph));
+    count_parts(env, &w);
+    graft_matches_open(env->unit, &xfers, LOCATIONS_MOST, &w.matches);
+    w.state = GRAFT_NEW(env->life, graft_state, 1);
+    graft_state_open(env->life, &limits, w.state);
+    graft_state_open(env->unit, &limits, &w.before);
+    GRAFT_CHECK(graft_state_set(env, w.state, graph));
     while (found) {
-        GRAFT_CHECK(apply_first(env, &xfers, &matches, state, &found));
+        GRAFT_CHECK(apply_first(env, &w, &found));
         *step_count += found;
     }
-    *simplified = &state->graph;
+    *simplified = &w.state->graph;
 done:
     graft_arena_release(env->unit, mark);
     return status;

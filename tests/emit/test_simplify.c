@@ -46,6 +46,11 @@ static const simplify_row rows[] = {
     {"moves that undo one another", "input x 2 3 4; node Transpose x -> a : perm=1,0,2; node Transpose a -> b : perm=1,0,2; ints t = 6 4; node Reshape b t -> c;"
      "ints u = 8 3; node Reshape c u -> d; node Relu d -> y; output y",
      "graft_shape_1: 2\nReshape x graft_shape_1 -> graft_reshape_0\nRelu graft_reshape_0 -> y\nout y"},
+    {"nodes that were read as several stay whole", "input x 1 4 16; weight w 4 4 3; node Conv x w -> a; node MaxPool a -> b : kernel_shape=2,;"
+     "ints t = 1 4 13 1; node Reshape b t -> c; node DepthToSpace c -> y : blocksize=2; output y",
+     "w: 4 4 3\nt: 4\nConv x w -> a\nMaxPool a -> b : kernel_shape=2\nReshape b t -> c\nDepthToSpace c -> y : blocksize=2\nout y"},
+    {"unless the file gets no longer", "input x 2 3 4; weight w 4; ints t = 6; node MatMul x w -> a; node Reshape a t -> y; output y",
+     "graft_reshape_1: 4 1\ngraft_shape_2: 1\nMatMul x graft_reshape_1 -> graft_matmul_0\nReshape graft_matmul_0 graft_shape_2 -> y\nout y"},
     {"equal and dead nodes", "input x 2; node Relu x -> a; node Relu x -> b; node Sqrt x -> c; node Add a b -> y; output y", "Relu x -> a\nAdd a a -> y\nout y"},
     {"nothing to do", "input x 2; weight w 2; node Mul x w -> a; node HardSwish a -> y; output y", "w: 2\nMul x w -> a\nHardSwish a -> y\nout y"},
 };
