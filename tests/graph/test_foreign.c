@@ -138,6 +138,14 @@ static const foreign_row rows[] = {
      "input x 3 2; ints s = 2 1; ints i = 2 -3; weight u 2 2 = 5 6 7 8; "
      "node Reshape i s -> p; node ScatterND x p u -> y; output y",                            6,
      {7, 8, 2, 3, 5, 6}                                },
+    {"elements that replace others",
+     "input x 2 3; ints s = 2 2; ints i = 1 2 0 -1; weight u 2 = 7 8; "
+     "node Reshape i s -> p; node ScatterND x p u -> y; output y",                            6,
+     {0, 1, 8, 3, 4, 7}                                },
+    {"squares of whole numbers",
+     "opset 18; input x 2 2; ints a = 1; node Cast x -> i : to=7; "
+     "node ReduceSumSquare i a -> s; node Cast s -> y : to=1; output y",                      2,
+     {1, 13}                                           },
     {"one hot",
      "input x 3; scalar d = 3; weight v 2 = 1 4; node Cast x -> i : to=7; "
      "node OneHot i d v -> y : axis=0; output y",                                             9,
@@ -398,6 +406,10 @@ CHECK_CASE(test_refusals)
     check_refused(env,
                   "input x 2 2; ints s = 1 2; ints i = 2 0; node Reshape i s -> p;"
                   "node GatherElements x p -> y; output y 1 2",
+                  GRAFT_BAD_INPUT, "lies outside");
+    check_refused(env,
+                  "input x 3 2; ints s = 1 1; ints i = 3; weight u 1 2; node Reshape i s -> p;"
+                  "node ScatterND x p u -> y; output y 3 2",
                   GRAFT_BAD_INPUT, "lies outside");
     check_refused(env, "input x 3; ints k = 4; node TopK x k -> y p; output y 3", GRAFT_UNSUPPORTED,
                   "is opaque");

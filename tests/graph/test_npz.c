@@ -93,6 +93,20 @@ CHECK_CASE(test_faults)
     }
 }
 
+/* What the directory leads to says itself what it is. */
+CHECK_CASE(test_leads_elsewhere)
+{
+    graft_run_tensor *t = NULL;
+    uint32_t count = 0;
+    graft_bytes bytes = read_corpus(env, "stored.npz");
+    uint8_t *copy = GRAFT_NEW(env->life, uint8_t, bytes.size);
+    memcpy(copy, bytes.data, bytes.size);
+    bytes.data = copy;
+    copy[0] ^= 1;
+    check_failed(env, graft_npz_parse(env, env->life, bytes, &t, &count), GRAFT_BAD_INPUT,
+                 "leads nowhere");
+}
+
 /* A byte of the data that is another is no other array. */
 CHECK_CASE(test_damage)
 {

@@ -102,6 +102,8 @@ static const read_row rows[] = {
      "y = LeakyRelu(x) opaque\nout y"                                                                                                                                                                                                  },
     {"addition before opset 7, smaller operand at an axis",
      "opset 6; input x 2 3 4 5; weight b 3; node Add x b -> y : broadcast=1 axis=1; output y",                                                              "%2 = reshape(b) 3 1 1\ny = add(x, %2)\nout y"                             },
+    {"addition before opset 7, a number at an axis",
+     "opset 6; input x 2 3; weight b = 2; node Add x b -> y : broadcast=1 axis=1; output y",                                                                "%1 = fill() 2\ny = add(x, %1)\nout y"                                                     },
     {"addition before opset 7, unequal shapes",
      "opset 6; input x 2 3; weight b 3; node Add x b -> y; output y",                                                                                       "y = Add(x, b) opaque\nout y"                                              },
     {"dropout at inference",                                                 "input x 2; node Dropout x -> y m; node Relu y -> z; output z",

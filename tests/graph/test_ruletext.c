@@ -48,6 +48,23 @@ CHECK_CASE(test_floats_in_code)
     assert_string_equal(parts[1], "low of #1 is at most inf");
 }
 
+/* Parentheses that a text needs are printed, and no others. */
+CHECK_CASE(test_grouping)
+{
+    static const char *const parts[] = {"dim(a,0) - (dim(a,1) - 1) = 2",
+                                        "dim(a,0) - dim(a,1) - 1 = 2",
+                                        "dim(a,0) / (dim(a,1) / 2) = 2",
+                                        "dim(a,0) * (dim(a,1) + 1) = 2",
+                                        "dim(a,0) mod (2 * dim(a,1)) = 0",
+                                        "(rank(a) = 1 or rank(a) = 2) and dim(a,0) = 1",
+                                        "rank(a) = 1 or rank(a) = 2 and dim(a,0) = 1"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        const char *text = graft_arena_printf(env->unit, "relu(a) = abs(a) where %s", parts[i]);
+        graft_rule rule = parse(env, text);
+        assert_string_equal(graft_rule_print_line(env->unit, &rule), text);
+    }
+}
+
 /* A term that is written twice is one operator; the limit is on operators, not on words. */
 CHECK_CASE(test_repeated_terms)
 {
