@@ -131,24 +131,22 @@ done:
 /* Sets room->folder to the run's own and opens the answers in it; ranks but the first keep none. */
 static graft_status open_work(graft_pipeline *p, graft_gen_room *room)
 {
-    graft_status status = GRAFT_OK;
     uint64_t identity = 0;
     if (room->folder == NULL) {
         return GRAFT_OK;
     }
-    GRAFT_CHECK(identify_run(p, &identity));
+    GRAFT_PASS(identify_run(p, &identity));
     room->folder = graft_arena_printf(p->arena, "%s/%016" PRIx64, room->folder, identity);
     if (graft_ranks_own(p->env) > 0) {
         return GRAFT_OK;
     }
     const char *path = graft_arena_printf(p->arena, "%s/answers", room->folder);
-    GRAFT_CHECK(graft_kept_open(p->env, p->arena, path, &p->kept));
+    GRAFT_PASS(graft_kept_open(p->env, p->arena, path, &p->kept));
     if (graft_kept_count(p->kept) > 0) {
         graft_log(p->env, 1, "%s: %u answers of a run that was interrupted", path,
                   graft_kept_count(p->kept));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 void graft_generate_forget(const graft_generate_options *options,
@@ -173,14 +171,11 @@ static void add_times(const graft_env *env, graft_generate_times *times)
 
 static graft_status make_rules(graft_pipeline *p)
 {
-    graft_status status = GRAFT_OK;
     p->counts->candidates = p->candidates->count;
     uint64_t start_ns = graft_pipeline_clock_ns();
-    GRAFT_CHECK(graft_pipeline_lift(p));
+    GRAFT_PASS(graft_pipeline_lift(p));
     p->counts->times.lift_ns = graft_pipeline_clock_ns() - start_ns;
-    GRAFT_CHECK(graft_pipeline_prove(p));
-done:
-    return status;
+    return graft_pipeline_prove(p);
 }
 
 graft_status graft_generate(graft_env *env, const graft_gen_family *families, uint32_t family_count,

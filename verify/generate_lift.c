@@ -166,7 +166,6 @@ static void take_group(const lifter *l, uint32_t group, const graft_pool_result 
 
 graft_status graft_pipeline_lift(graft_pipeline *p)
 {
-    graft_status status = GRAFT_OK;
     lifter l = {.p = p};
     uint32_t groups = p->candidates->skeleton_count;
     graft_pool_result *results = GRAFT_NEW(p->arena, graft_pool_result, groups);
@@ -185,13 +184,12 @@ graft_status graft_pipeline_lift(graft_pipeline *p)
         sent[i].arena = p->arena;
         append_group(&l, i, &sent[i]);
     }
-    GRAFT_CHECK(graft_pool_run(p->env, p->arena, &job, results));
-    GRAFT_CHECK(graft_pipeline_judge(p, results, groups, "lift"));
+    GRAFT_PASS(graft_pool_run(p->env, p->arena, &job, results));
+    GRAFT_PASS(graft_pipeline_judge(p, results, groups, "lift"));
     p->rules = GRAFT_NEW(p->arena, graft_lifted, p->candidates->count);
     for (uint32_t i = 0; i < groups; i++) {
         take_group(&l, i, &results[i]);
     }
     p->counts->rules = p->rule_count;
-done:
-    return status;
+    return GRAFT_OK;
 }

@@ -256,7 +256,6 @@ static graft_status take_check(graft_pipeline *p, graft_lifted *r, const graft_p
 /* Sweeps the rules that are in a state. */
 static graft_status sweep_state(graft_pipeline *p, graft_rule_state state)
 {
-    graft_status status = GRAFT_OK;
     sweep_list list = make_list(p);
     for (uint32_t i = 0; i < p->rule_count; i++) {
         if (p->rules[i].state == state) {
@@ -277,14 +276,13 @@ static graft_status sweep_state(graft_pipeline *p, graft_rule_state state)
         return GRAFT_OK;
     }
     uint64_t start_ns = graft_pipeline_clock_ns();
-    GRAFT_CHECK(graft_pool_run(p->env, p->arena, &job, results));
-    GRAFT_CHECK(graft_pipeline_judge(p, results, list.count, "sweep"));
+    GRAFT_PASS(graft_pool_run(p->env, p->arena, &job, results));
+    GRAFT_PASS(graft_pipeline_judge(p, results, list.count, "sweep"));
     for (uint32_t i = 0; i < list.count; i++) {
-        GRAFT_CHECK(take_check(p, &p->rules[list.rules[i]], &results[i]));
+        GRAFT_PASS(take_check(p, &p->rules[list.rules[i]], &results[i]));
     }
     p->counts->times.sweep_ns += graft_pipeline_clock_ns() - start_ns;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------ weakening */
@@ -339,9 +337,8 @@ static void take_weaker(graft_pipeline *p, graft_lifted *r, const graft_pool_res
 /* Sweeps what was narrowed, then what is left of it when parts that are not needed are gone. */
 static graft_status sweep_narrowed(graft_pipeline *p)
 {
-    graft_status status = GRAFT_OK;
     sweep_list list = make_list(p);
-    GRAFT_CHECK(sweep_state(p, GRAFT_RULE_NARROWED));
+    GRAFT_PASS(sweep_state(p, GRAFT_RULE_NARROWED));
     for (uint32_t i = 0; i < p->rule_count; i++) {
         const graft_lifted *r = &p->rules[i];
         if (r->state == GRAFT_RULE_OPEN && r->is_narrowed && !r->is_weakened) {
@@ -361,14 +358,12 @@ static graft_status sweep_narrowed(graft_pipeline *p)
                           .memory_bytes = graft_pool_prover_bytes,
                           .run = weaken_item,
                           .context = p};
-    GRAFT_CHECK(graft_pool_run(p->env, p->arena, &job, results));
-    GRAFT_CHECK(graft_pipeline_judge(p, results, list.count, "weaken"));
+    GRAFT_PASS(graft_pool_run(p->env, p->arena, &job, results));
+    GRAFT_PASS(graft_pipeline_judge(p, results, list.count, "weaken"));
     for (uint32_t i = 0; i < list.count; i++) {
         take_weaker(p, &p->rules[list.rules[i]], &results[i]);
     }
-    GRAFT_CHECK(sweep_state(p, GRAFT_RULE_NARROWED));
-done:
-    return status;
+    return sweep_state(p, GRAFT_RULE_NARROWED);
 }
 
 /* -------------------------------------------------------- selecting and proving */
@@ -469,7 +464,6 @@ static uint32_t select_rules(selector *s)
 static graft_status prove_selected(selector *s, uint32_t count)
 {
     graft_pipeline *p = s->p;
-    graft_status status = GRAFT_OK;
     graft_pool_result *results = GRAFT_NEW(p->arena, graft_pool_result, count);
     graft_buffer *sent = GRAFT_NEW(p->arena, graft_buffer, count);
     const graft_pool_job job = {.label = "prove",
@@ -482,13 +476,12 @@ static graft_status prove_selected(selector *s, uint32_t count)
         sent[i].arena = p->arena;
         append_task(&sent[i], &p->rules[s->selected[i]]);
     }
-    GRAFT_CHECK(graft_pool_do(p->provers, p->arena, &job, results));
-    GRAFT_CHECK(graft_pipeline_judge(p, results, count, "prove"));
+    GRAFT_PASS(graft_pool_do(p->provers, p->arena, &job, results));
+    GRAFT_PASS(graft_pipeline_judge(p, results, count, "prove"));
     for (uint32_t i = 0; i < count; i++) {
-        GRAFT_CHECK(take_check(p, &p->rules[s->selected[i]], &results[i]));
+        GRAFT_PASS(take_check(p, &p->rules[s->selected[i]], &results[i]));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* What they took is known now. */
@@ -551,18 +544,17 @@ static void list_followers(graft_pipeline *p)
 
 graft_status graft_pipeline_prove(graft_pipeline *p)
 {
-    graft_status status = GRAFT_OK;
     selector s = {.p = p};
     uint32_t kept = 0;
-    GRAFT_CHECK(sweep_state(p, GRAFT_RULE_OPEN));
-    GRAFT_CHECK(sweep_narrowed(p));
+    GRAFT_PASS(sweep_state(p, GRAFT_RULE_OPEN));
+    GRAFT_PASS(sweep_narrowed(p));
     qsort(p->rules, p->rule_count, sizeof *p->rules, compare_generality);
     s.selected = GRAFT_NEW(p->arena, uint32_t, p->rule_count);
     s.deriver = graft_deriver_new(p->arena);
     for (uint32_t count = select_rules(&s); count > 0; count = select_rules(&s)) {
-        GRAFT_CHECK(prove_selected(&s, count));
+        GRAFT_PASS(prove_selected(&s, count));
         settle_followers(&s);
-        GRAFT_CHECK(sweep_narrowed(p));
+        GRAFT_PASS(sweep_narrowed(p));
     }
     close_provers(p);
     list_followers(p);
@@ -573,6 +565,5 @@ graft_status graft_pipeline_prove(graft_pipeline *p)
     }
     p->rule_count = kept;
     p->counts->kept = kept;
-done:
-    return status;
+    return GRAFT_OK;
 }

@@ -478,7 +478,6 @@ static void take_kept(pool *p)
 
 static graft_status receive_answer(pool *p, worker *w)
 {
-    graft_status status = GRAFT_OK;
     uint8_t outcome = GRAFT_POOL_DONE;
     struct stat file;
     graft_pool_result *result = &p->results[w->item];
@@ -494,32 +493,27 @@ static graft_status receive_answer(pool *p, worker *w)
             return GRAFT_FAIL(p->env, GRAFT_IO, "%s: cannot read an answer: %s", p->job.label,
                               strerror(errno));
         }
-        GRAFT_CHECK(keep_answer(p, (uint32_t)w->item));
+        GRAFT_PASS(keep_answer(p, (uint32_t)w->item));
     }
-    GRAFT_CHECK(finish_item(p, w, (graft_pool_outcome)outcome));
-done:
-    return status;
+    return finish_item(p, w, (graft_pool_outcome)outcome);
 }
 
 static graft_status kill_late(pool *p)
 {
-    graft_status status = GRAFT_OK;
     uint64_t now = graft_clock_ns();
     for (uint32_t i = 0; i < p->worker_count; i++) {
         worker *w = &p->workers[i];
         if (w->item != NO_ITEM && p->job.limit_ns != 0 && now - w->start_ns > p->job.limit_ns) {
             (void)stop_worker(w, true);
-            GRAFT_CHECK(finish_item(p, w, GRAFT_POOL_KILLED));
+            GRAFT_PASS(finish_item(p, w, GRAFT_POOL_KILLED));
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Waits for answers and takes them. */
 static graft_status take_answers(pool *p)
 {
-    graft_status status = GRAFT_OK;
     struct pollfd files[CHILDREN_MOST];
     for (uint32_t i = 0; i < p->worker_count; i++) {
         bool busy = p->workers[i].item != NO_ITEM;
@@ -528,13 +522,11 @@ static graft_status take_answers(pool *p)
     if (poll(files, p->worker_count, p->env->ranks == NULL ? POLL_MS : RANK_POLL_MS) > 0) {
         for (uint32_t i = 0; i < p->worker_count; i++) {
             if ((files[i].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
-                GRAFT_CHECK(receive_answer(p, &p->workers[i]));
+                GRAFT_PASS(receive_answer(p, &p->workers[i]));
             }
         }
     }
-    GRAFT_CHECK(kill_late(p));
-done:
-    return status;
+    return kill_late(p);
 }
 
 /* ------------------------------------------------------------------- ranks */
@@ -562,23 +554,20 @@ static graft_status ask_for_items(pool *p)
 /* Gives the other ranks items as far as they have room. */
 static graft_status feed_ranks(pool *p)
 {
-    graft_status status = GRAFT_OK;
     uint32_t item = 0;
     for (uint32_t r = 1; r < graft_ranks_count(p->env); r++) {
         while (p->rooms[r] > 0 && take_item(p, &item)) {
             const graft_buffer message = {.data = (char *)&item, .size = sizeof item};
             p->rooms[r]--;
-            GRAFT_CHECK(graft_ranks_send(p->env, r, &message));
+            GRAFT_PASS(graft_ranks_send(p->env, r, &message));
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Takes what a rank tells the first one: how much room it has, or what became of an item. */
 static graft_status take_report(pool *p, uint32_t rank, const graft_buffer *message)
 {
-    graft_status status = GRAFT_OK;
     report about;
     memcpy(&about, message->data, sizeof about);
     if (about.outcome == ROOM) {
@@ -592,11 +581,10 @@ static graft_status take_report(pool *p, uint32_t rank, const graft_buffer *mess
         result->bytes = message->size - sizeof about;
         result->answer = graft_arena_alloc(p->arena, result->bytes);
         memcpy(result->answer, message->data + sizeof about, result->bytes);
-        GRAFT_CHECK(keep_answer(p, about.item));
+        GRAFT_PASS(keep_answer(p, about.item));
     }
     settle_item(p, about.item, (graft_pool_outcome)about.outcome);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Takes an item that the first rank gives this one, or that there are no more. */
@@ -664,27 +652,23 @@ static void share_results(pool *p)
 
 static graft_status begin_ranks(pool *p)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(compare_jobs(p));
+    GRAFT_PASS(compare_jobs(p));
     if (graft_ranks_own(p->env) > 0) {
         return ask_for_items(p);
     }
     p->rooms = GRAFT_NEW(p->arena, uint32_t, graft_ranks_count(p->env));
     p->heard = 1;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status end_ranks(pool *p)
 {
-    graft_status status = GRAFT_OK;
     const graft_buffer over = {.size = 0};
     for (uint32_t r = 1; graft_ranks_own(p->env) == 0 && r < graft_ranks_count(p->env); r++) {
-        GRAFT_CHECK(graft_ranks_send(p->env, r, &over));
+        GRAFT_PASS(graft_ranks_send(p->env, r, &over));
     }
     share_results(p);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------- whole */
@@ -701,13 +685,11 @@ static bool is_finished(const pool *p)
 /* A turn with the other ranks. */
 static graft_status meet_ranks(pool *p)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(take_messages(p));
+    GRAFT_PASS(take_messages(p));
     if (graft_ranks_own(p->env) == 0) {
-        GRAFT_CHECK(feed_ranks(p));
+        GRAFT_PASS(feed_ranks(p));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* A pool whose children are not started yet. */
@@ -742,33 +724,30 @@ graft_status graft_pool_open(graft_env *env, graft_arena *arena, const graft_poo
 
 static graft_status do_items(pool *p)
 {
-    graft_status status = GRAFT_OK;
     take_kept(p);
     graft_progress_start(&p->progress, p->env, p->job.label, p->job.unit,
                          p->job.item_count - p->known);
     tell_results(p);
     if (p->env->ranks != NULL) {
-        GRAFT_CHECK(begin_ranks(p));
+        GRAFT_PASS(begin_ranks(p));
     }
     while (!is_finished(p)) {
         for (uint32_t i = 0; i < p->worker_count; i++) {
-            GRAFT_CHECK(feed_worker(p, &p->workers[i]));
+            GRAFT_PASS(feed_worker(p, &p->workers[i]));
         }
         if (p->env->ranks != NULL) {
-            GRAFT_CHECK(meet_ranks(p));
+            GRAFT_PASS(meet_ranks(p));
         }
-        GRAFT_CHECK(take_answers(p));
+        GRAFT_PASS(take_answers(p));
         if (graft_interrupted()) {
-            status = GRAFT_FAIL(p->env, GRAFT_INTERRUPTED, "%s: interrupted", p->job.label);
-            goto done;
+            return GRAFT_FAIL(p->env, GRAFT_INTERRUPTED, "%s: interrupted", p->job.label);
         }
     }
     graft_progress_finish(&p->progress);
     if (p->env->ranks != NULL) {
-        GRAFT_CHECK(end_ranks(p));
+        GRAFT_PASS(end_ranks(p));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_pool_do(graft_pool *p, graft_arena *arena, const graft_pool_job *job,

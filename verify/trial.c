@@ -348,7 +348,6 @@ static graft_status find_entry(graft_env *env, const graft_ruleset *set,
 graft_status graft_trial_merge(graft_env *env, graft_arena *arena, graft_ruleset *set,
                                const graft_rule_entry *entries, uint32_t count, uint32_t *added)
 {
-    graft_status status = GRAFT_OK;
     graft_ruleset larger = *set;
     larger.entries = GRAFT_NEW(arena, graft_rule_entry, (size_t)set->count + count);
     if (set->count > 0) {
@@ -356,7 +355,7 @@ graft_status graft_trial_merge(graft_env *env, graft_arena *arena, graft_ruleset
     }
     for (uint32_t i = 0; i < count; i++) {
         bool found = false;
-        GRAFT_CHECK(find_entry(env, &larger, &entries[i], &found));
+        GRAFT_PASS(find_entry(env, &larger, &entries[i], &found));
         if (!found) {
             larger.entries[larger.count++] = entries[i];
         }
@@ -364,6 +363,5 @@ graft_status graft_trial_merge(graft_env *env, graft_arena *arena, graft_ruleset
     qsort(larger.entries, larger.count, sizeof *larger.entries, graft_rule_entry_compare);
     *added = larger.count - set->count;
     *set = larger;
-done:
-    return status;
+    return GRAFT_OK;
 }

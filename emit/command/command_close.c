@@ -111,53 +111,47 @@ done:
 static graft_status walk_greedily(graft_env *env, graft_session *session, graft_book *book,
                                   graft_walk walk)
 {
-    graft_status status = GRAFT_OK;
     graft_plan_found found;
-    GRAFT_CHECK(graft_search_greedy(env, env->life, &session->environment, &found));
+    GRAFT_PASS(graft_search_greedy(env, env->life, &session->environment, &found));
     walk.kind = GRAFT_WALK_PLAN;
     walk.actions = &found;
     walk.steps_most = found.step_count;
-    GRAFT_CHECK(graft_tariff_walk(env, &session->environment, session->cost, book, &walk));
-done:
-    return status;
+    return graft_tariff_walk(env, &session->environment, session->cost, book, &walk);
 }
 
 /* Where a policy for many models goes. */
 static graft_status walk_by_policy(graft_env *env, const close_run *run, graft_session *session,
                                    graft_book *book, graft_walk walk)
 {
-    graft_status status = GRAFT_OK;
     const char *path = run->policy;
     graft_tariff tariff;
-    GRAFT_CHECK(graft_known_policy_tariff(env, graft_device_name(session->device), &path, &tariff));
+    GRAFT_PASS(graft_known_policy_tariff(env, graft_device_name(session->device), &path, &tariff));
     if (path != NULL) {
         walk.kind = GRAFT_WALK_TARIFF;
         walk.tariff = &tariff;
         walk.steps_most = session->environment.options.step_limit;
-        GRAFT_CHECK(graft_tariff_walk(env, &session->environment, session->cost, book, &walk));
+        GRAFT_PASS(graft_tariff_walk(env, &session->environment, session->cost, book, &walk));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Walks until a pass meets nothing new. */
 static graft_status walk_model(graft_env *env, void *context, graft_session *session,
                                uint32_t model)
 {
-    graft_status status = GRAFT_OK;
     close_run *run = context;
     const graft_database *estimates = graft_cost_estimates(session->cost);
     graft_book book;
     graft_walk walk = {.contexts_most = CONTEXTS, .beside_most = BESIDE, .end_ns = run->end_ns};
     graft_book_open(env->life, &book);
     if (!is_over(run, session)) {
-        GRAFT_CHECK(walk_greedily(env, session, &book, walk));
-        GRAFT_CHECK(walk_by_policy(env, run, session, &book, walk));
+        GRAFT_PASS(walk_greedily(env, session, &book, walk));
+        GRAFT_PASS(walk_by_policy(env, run, session, &book, walk));
     }
     for (uint32_t pass = 0; pass < PASSES_MOST && !is_over(run, session); pass++) {
         uint32_t before = graft_database_count(estimates);
         walk.seed = pass;
-        GRAFT_CHECK(walk_all_ways(env, run, session, &book, walk));
+        GRAFT_PASS(walk_all_ways(env, run, session, &book, walk));
         if (pass + 1 >= PASSES_LEAST && graft_database_count(estimates) == before) {
             break;
         }
@@ -167,21 +161,18 @@ static graft_status walk_model(graft_env *env, void *context, graft_session *ses
         add_signature(run, &graft_database_at(estimates, i)->signature);
     }
     graft_progress_update(&run->progress, model + 1, NULL);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status find_lacking(graft_env *env, close_run *run)
 {
-    graft_status status = GRAFT_OK;
     run->lacking_count = 0;
     run->cut_short = false;
     graft_progress_start(&run->progress, env, "walking", "models", run->count);
-    GRAFT_CHECK(graft_table_each(env, &run->session, run->models, run->count, walk_model, run));
+    GRAFT_PASS(graft_table_each(env, &run->session, run->models, run->count, walk_model, run));
     graft_progress_finish(&run->progress);
     sort_lacking(run);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ----------------------------------------------------------------- outcome */
@@ -223,15 +214,12 @@ static void print_state(graft_env *env, const close_run *run, const graft_cost *
 /* A signature a line, for a machine that has the device. */
 static graft_status write_list(graft_env *env, const close_run *run)
 {
-    graft_status status = GRAFT_OK;
     graft_buffer text = {.arena = env->unit};
     for (uint32_t i = 0; i < run->lacking_count; i++) {
         graft_signature_print(&run->lacking[i], &text);
         graft_buffer_append(&text, "\n", 1);
     }
-    GRAFT_CHECK(graft_file_write(env, run->list, text.size == 0 ? "" : text.data, text.size));
-done:
-    return status;
+    return graft_file_write(env, run->list, text.size == 0 ? "" : text.data, text.size);
 }
 
 /* One round; *closed when there is nothing left to measure. */
@@ -260,20 +248,18 @@ done:
 
 static graft_status run_close(graft_env *env, void *choices)
 {
-    graft_status status = GRAFT_OK;
     close_run *run = choices;
     bool closed = false;
     run->env = env;
     run->session.estimating = true;
     graft_session_complete(env, &run->session);
-    GRAFT_CHECK(graft_table_models(env, run->session.model, &run->models, &run->count));
+    GRAFT_PASS(graft_table_models(env, run->session.model, &run->models, &run->count));
     run->end_ns = graft_clock_ns() + run->seconds_most * UINT64_C(1000000000);
     for (uint32_t round = 0; round < ROUNDS_MOST && !closed; round++) {
-        GRAFT_CHECK(close_once(env, run, &closed));
+        GRAFT_PASS(close_once(env, run, &closed));
         closed = closed || run->cut_short;
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static const graft_option options[] = {

@@ -94,7 +94,6 @@ static graft_status keep_plan(eval_run *run, const found_cell *found, const char
 static graft_status take_cell(graft_env *env, void *context, uint32_t model, const void *piece,
                               size_t bytes)
 {
-    graft_status status = GRAFT_OK;
     eval_run *run = context;
     uint32_t count = 0;
     found_cell found;
@@ -120,14 +119,13 @@ static graft_status take_cell(graft_env *env, void *context, uint32_t model, con
         return GRAFT_OK;
     }
     if (found.has_plan) {
-        GRAFT_CHECK(keep_plan(run, &found, device, device + strlen(device) + 1));
+        GRAFT_PASS(keep_plan(run, &found, device, device + strlen(device) + 1));
     }
-    GRAFT_CHECK(graft_cells_write(env, &run->all.cells, run->all.path));
+    GRAFT_PASS(graft_cells_write(env, &run->all.cells, run->all.path));
     graft_log(env, 1, "%s, %s, seed %u: %.2f %%, %llu graphs, %.1f s", cell->model, cell->method,
               cell->seed, 100.0 * cell->cost_ns / cell->first_ns, (unsigned long long)cell->graphs,
               cell->seconds);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static const graft_method *find_method(const char *name)
@@ -170,30 +168,27 @@ static graft_status choose_methods(graft_env *env, eval_run *run)
 static graft_status read_policy(graft_env *env, const char *path, graft_policy *policy,
                                 uint64_t *hash)
 {
-    graft_status status = GRAFT_OK;
     uint8_t *data = NULL;
     size_t size = 0;
-    GRAFT_CHECK(graft_policyfile_read(env, env->life, path, policy, NULL));
-    GRAFT_CHECK(graft_file_read(env, env->life, path, &data, &size));
+    GRAFT_PASS(graft_policyfile_read(env, env->life, path, policy, NULL));
+    GRAFT_PASS(graft_file_read(env, env->life, path, &data, &size));
     *hash = XXH3_64bits(data, size);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status do_model(graft_env *env, void *context, graft_session *session, uint32_t model,
                              graft_share *share)
 {
-    graft_status status = GRAFT_OK;
     eval_run *run = context;
     graft_known_price price;
     uint32_t count = 0;
     const graft_method *methods = graft_methods(&count);
-    GRAFT_CHECK(graft_known_price_set(env, session, &price));
+    GRAFT_PASS(graft_known_price_set(env, session, &price));
     run->device = graft_arena_strdup(run->all.env->life, graft_device_name(session->device));
     if (run->folds != NULL) {
         const char *fold = graft_arena_printf(env->life, "%s/%s/policy.graft", run->folds,
                                               run->models[model].family);
-        GRAFT_CHECK(read_policy(env, fold, &run->all.unseen, &run->all.unseen_hash));
+        GRAFT_PASS(read_policy(env, fold, &run->all.unseen, &run->all.unseen_hash));
     }
     for (uint32_t m = 0; m < count; m++) {
         const uint32_t seeds = methods[m].drawn ? (uint32_t)run->seeds : 1;
@@ -207,13 +202,12 @@ static graft_status do_model(graft_env *env, void *context, graft_session *sessi
             c.cell.model = run->models[model].name;
             c.cell.family = run->models[model].family;
             c.cell.seed = methods[m].drawn ? seed : 0;
-            GRAFT_CHECK(graft_evaluation_cell(&c));
-            GRAFT_CHECK(say_cell(&c, share));
+            GRAFT_PASS(graft_evaluation_cell(&c));
+            GRAFT_PASS(say_cell(&c, share));
             graft_arena_release(env->unit, mark);
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------- command */
@@ -236,32 +230,30 @@ done:
 
 static graft_status run_eval(graft_env *env, void *choices)
 {
-    graft_status status = GRAFT_OK;
     eval_run *run = choices;
     const graft_table_work work = {"evaluating", do_model, take_cell, run};
     run->all.env = env;
     graft_session_complete(env, &run->session);
-    GRAFT_CHECK(graft_session_open_ranks(env, &run->session));
+    GRAFT_PASS(graft_session_open_ranks(env, &run->session));
     run->session.level = !run->as_measured;
     run->session.estimating = true; /* Costs are those that are recorded, also where one could. */
     run->device = run->session.device;
     run->session.model = run->session.model == NULL ? closed_models : run->session.model;
     run->all.path = graft_arena_printf(env->life, "%s/cells.jsonl", run->folder);
-    GRAFT_CHECK(graft_table_models(env, run->session.model, &run->models, &run->count));
-    GRAFT_CHECK(choose_methods(env, run));
-    GRAFT_CHECK(find_policy(env, run));
+    GRAFT_PASS(graft_table_models(env, run->session.model, &run->models, &run->count));
+    GRAFT_PASS(choose_methods(env, run));
+    GRAFT_PASS(find_policy(env, run));
     run->all.plans_path = graft_arena_printf(env->life, "%s/best.plans", run->folder);
-    GRAFT_CHECK(graft_cells_read(env, env->life, run->all.path, &run->all.cells));
-    GRAFT_CHECK(graft_plans_read(env, env->life, run->all.plans_path, &run->all.plans));
+    GRAFT_PASS(graft_cells_read(env, env->life, run->all.path, &run->all.cells));
+    GRAFT_PASS(graft_plans_read(env, env->life, run->all.plans_path, &run->all.plans));
     if (!run->report_only) {
-        GRAFT_CHECK(graft_table_share(env, &run->session, run->models, run->count, &work));
+        GRAFT_PASS(graft_table_share(env, &run->session, run->models, run->count, &work));
     }
     if (run->page != NULL && graft_ranks_own(env) == 0) {
-        GRAFT_CHECK(
+        GRAFT_PASS(
             graft_evaluation_report(env, &run->all.cells, run->device, run->page, run->folder));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static const graft_option options[] = {

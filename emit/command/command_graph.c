@@ -37,17 +37,14 @@ typedef struct {
 static graft_status fit_graph(graft_env *env, const choices *c, const graft_graph *graph,
                               graft_fit *fit)
 {
-    graft_status status = GRAFT_OK;
     graft_policy *policy = GRAFT_NEW(env->life, graft_policy, 1);
     const char *const *names = NULL;
     const graft_fit_options options = {.model = c->model,
                                        .policy = policy,
                                        .budget = c->ram,
                                        .pointer_bytes = strcmp(c->pointers, "64") == 0 ? 8 : 4};
-    GRAFT_CHECK(graft_policyfile_read(env, env->life, c->policy, policy, &names));
-    GRAFT_CHECK(graft_fit_make(env, graph, &options, fit));
-done:
-    return status;
+    GRAFT_PASS(graft_policyfile_read(env, env->life, c->policy, policy, &names));
+    return graft_fit_make(env, graph, &options, fit);
 }
 
 static void print_written(graft_env *env, const choices *c, const graft_model *model,
@@ -75,7 +72,6 @@ static void print_written(graft_env *env, const choices *c, const graft_model *m
 
 static graft_status run(graft_env *env, void *given)
 {
-    graft_status status = GRAFT_OK;
     const choices *c = given;
     const char *name = c->name != NULL ? c->name : base_name(env->life, c->model);
     graft_model *model = NULL;
@@ -88,17 +84,16 @@ static graft_status run(graft_env *env, void *given)
     if (strcmp(c->pointers, "64") == 0 && c->policy == NULL) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "--pointers needs --policy: a graph has none");
     }
-    GRAFT_CHECK(graft_model_open(env, env->life, c->model, NULL, &model));
+    GRAFT_PASS(graft_model_open(env, env->life, c->model, NULL, &model));
     if (c->policy != NULL) {
-        GRAFT_CHECK(fit_graph(env, c, &model->graph, &fit));
+        GRAFT_PASS(fit_graph(env, c, &model->graph, &fit));
     }
-    GRAFT_CHECK(graft_graphtable_write(env, &model->graph, name, fitted, c->out));
+    GRAFT_PASS(graft_graphtable_write(env, &model->graph, name, fitted, c->out));
     if (c->weights != NULL) {
-        GRAFT_CHECK(graft_weighttable_write(env, model, name, c->weights));
+        GRAFT_PASS(graft_weighttable_write(env, model, name, c->weights));
     }
     print_written(env, c, model, fitted);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static const graft_option options[] = {
@@ -165,18 +160,17 @@ done:
 
 static graft_status run_policy(graft_env *env, void *given)
 {
-    graft_status status = GRAFT_OK;
     const policy_choices *c = given;
     graft_header_options header = {.generator = "graft " GRAFT_VERSION,
                                    .amalgamate = c->amalgamate};
     graft_header_sizes sizes;
     graft_policy policy;
     header.name = c->name != NULL ? c->name : base_name(env->life, c->policy);
-    GRAFT_CHECK(graft_policyfile_read(env, env->life, c->policy, &policy, &header.rule_names));
+    GRAFT_PASS(graft_policyfile_read(env, env->life, c->policy, &policy, &header.rule_names));
     if (c->operators != NULL) {
-        GRAFT_CHECK(keep_operators(env, c->operators, &policy, &header));
+        GRAFT_PASS(keep_operators(env, c->operators, &policy, &header));
     }
-    GRAFT_CHECK(graft_header_write(env, &policy, &header, c->out, &sizes));
+    GRAFT_PASS(graft_header_write(env, &policy, &header, c->out, &sizes));
     graft_log(env, 1, "wrote %s: %u rules, %zu bytes of const data", c->out, policy.rule_count,
               sizes.total);
     if (env->json) {
@@ -190,8 +184,7 @@ static graft_status run_policy(graft_env *env, void *given)
         graft_json_integer(&json, "bytes", (int64_t)sizes.total);
         graft_json_end(&json, stdout);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static const graft_option policy_options[] = {

@@ -62,17 +62,15 @@ typedef struct optimize_run {
 
 static graft_status search_table(graft_env *env, optimize_run *run)
 {
-    graft_status status = GRAFT_OK;
     graft_tariff_plan plan;
-    GRAFT_CHECK(
+    GRAFT_PASS(
         graft_search_tariff(env, env->life, &run->session.environment, &run->tariff, false, &plan));
     run->found = plan.found;
     graft_log(
         env, 1, "table %s: %.1f us before, %.1f us after; %u of %u steps rest on its fallback",
         run->provenance, (double)plan.first.cost / GRAFT_COST_UNITS / 1e3,
         (double)plan.last.cost / GRAFT_COST_UNITS / 1e3, plan.guessed_steps, plan.found.step_count);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static bool by_table(const optimize_run *run) { return strcmp(run->search, "table") == 0; }
@@ -81,7 +79,6 @@ static bool by_itself(const optimize_run *run) { return strcmp(run->search, "aut
 
 static graft_status search_by(graft_env *env, optimize_run *run, const char *name)
 {
-    graft_status status = GRAFT_OK;
     const graft_search_choice choice = {.name = name,
                                         .dequeues = run->dequeue_limit,
                                         .width = run->beam_width,
@@ -94,17 +91,15 @@ static graft_status search_by(graft_env *env, optimize_run *run, const char *nam
         const char *path = run->guide;
         if (path == NULL) {
             path = graft_known_policy_nearest(env, device);
-            GRAFT_CHECK(graft_known_policy_tariff(env, device, &path, &run->tariff));
+            GRAFT_PASS(graft_known_policy_tariff(env, device, &path, &run->tariff));
         }
         if (path != NULL) {
             graft_log(env, 1, "guided by %s", path);
         }
     }
-    GRAFT_CHECK(graft_search_run(env, env->life, &run->session.environment, &run->session.settings,
-                                 &choice, &run->found));
-    GRAFT_CHECK(graft_search_finish(env, env->life, &run->session.environment, &run->found));
-done:
-    return status;
+    GRAFT_PASS(graft_search_run(env, env->life, &run->session.environment, &run->session.settings,
+                                &choice, &run->found));
+    return graft_search_finish(env, env->life, &run->session.environment, &run->found);
 }
 
 /* Greedy search, and guided search on top, which sees what pays together only, were it that single
@@ -201,22 +196,19 @@ static void print_steps(graft_env *env, const optimize_run *run)
 /* Leaves the rewritten graph as the environment's state. */
 static graft_status rewrite(graft_env *env, optimize_run *run)
 {
-    graft_status status = GRAFT_OK;
     graft_environment *environment = &run->session.environment;
     graft_trace_open(env->life, run->session.model, &environment->first.graph, &run->trace);
     if (run->policy != NULL) {
         return follow_policy(env, run);
     }
-    GRAFT_CHECK(search_passes(env, run));
+    GRAFT_PASS(search_passes(env, run));
     if (graft_device_times_models(run->session.device)) {
         environment->options.deadline_ns = run->options.deadline_ns;
-        GRAFT_CHECK(graft_bundles_search(env, &run->session, &run->found));
+        GRAFT_PASS(graft_bundles_search(env, &run->session, &run->found));
     }
     run->costs_ns = GRAFT_NEW(env->life, double, run->found.step_count + 1);
-    GRAFT_CHECK(graft_trace_replay(env, &run->trace, environment, run->found.steps,
-                                   run->found.step_count, run->costs_ns));
-done:
-    return status;
+    return graft_trace_replay(env, &run->trace, environment, run->found.steps,
+                              run->found.step_count, run->costs_ns);
 }
 
 /* ----------------------------------------------------------------- the file */
@@ -260,16 +252,14 @@ done:
  * takes some operators apart. */
 static graft_status read_back(graft_env *env, optimize_run *run, const char *path)
 {
-    graft_status status = GRAFT_OK;
     graft_session *session = &run->session;
     const graft_state *state = &session->environment.state;
-    GRAFT_CHECK(graft_written_open(env, session, path, &run->written));
+    GRAFT_PASS(graft_written_open(env, session, path, &run->written));
     if (run->options.as_it_is && !run->as_it_was) {
-        GRAFT_CHECK(graft_session_total(env, session, session->model, &state->graph, &state->order,
-                                        &run->written.total));
+        GRAFT_PASS(graft_session_total(env, session, session->model, &state->graph, &state->order,
+                                       &run->written.total));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Whether what was written costs more than the model did; wholes that a device times tell more. */
@@ -284,14 +274,12 @@ static bool costs_more(const optimize_run *run)
 /* The graph that was only simplified is what was found. */
 static graft_status forget_rewrites(graft_env *env, optimize_run *run)
 {
-    graft_status status = GRAFT_OK;
     graft_environment *environment = &run->session.environment;
-    GRAFT_CHECK(graft_environment_reset(env, environment));
+    GRAFT_PASS(graft_environment_reset(env, environment));
     graft_trace_open(env->life, run->session.model, &environment->first.graph, &run->trace);
     run->found.step_count = 0;
     run->found.cost_ns = environment->first_ns;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Writes what was found and reads it back. Where that costs more than the model did in the end, the
@@ -371,7 +359,6 @@ done:
  * written when that is known. */
 static graft_status write_confirmed(graft_env *env, optimize_run *run)
 {
-    graft_status status = GRAFT_OK;
     graft_session *session = &run->session;
     if (!graft_device_times_models(session->device)) {
         if (graft_device_is_program(session->device)) {
@@ -381,29 +368,26 @@ static graft_status write_confirmed(graft_env *env, optimize_run *run)
         return write_file(env, run, run->out);
     }
     const char *candidate = graft_device_file(env, session->device, "candidate.onnx");
-    GRAFT_CHECK(write_file(env, run, candidate));
+    GRAFT_PASS(write_file(env, run, candidate));
     bool changed = !run->as_it_was && (run->found.step_count > 0 || session->simplified > 0 ||
                                        graft_written_operators(env, session->model) !=
                                            graft_written_operators(env, run->written.model));
-    GRAFT_CHECK(find_algorithms(env, run, &candidate));
+    GRAFT_PASS(find_algorithms(env, run, &candidate));
     if (changed || run->faster) {
         run->as_it_was = false;
-        GRAFT_CHECK(graft_confirm(env, session, candidate, &run->confirmation));
+        GRAFT_PASS(graft_confirm(env, session, candidate, &run->confirmation));
         run->as_it_was = !run->confirmation.kept;
     }
-    GRAFT_CHECK(write_last(env, run));
-done:
-    return status;
+    return write_last(env, run);
 }
 
 static graft_status print_sizes(graft_env *env, const optimize_run *run)
 {
     static const char *const names[GRAFT_WRITTEN_SIZES] = {"parameters", "flops", "bytes"};
-    graft_status status = GRAFT_OK;
     uint64_t before[GRAFT_WRITTEN_SIZES];
     uint64_t after[GRAFT_WRITTEN_SIZES];
-    GRAFT_CHECK(graft_written_measure(env, run->session.model, before));
-    GRAFT_CHECK(graft_written_measure(env, run->written.model, after));
+    GRAFT_PASS(graft_written_measure(env, run->session.model, before));
+    GRAFT_PASS(graft_written_measure(env, run->written.model, after));
     for (size_t i = 0; i < GRAFT_WRITTEN_SIZES; i++) {
         if (env->json) {
             graft_json json;
@@ -417,8 +401,7 @@ static graft_status print_sizes(graft_env *env, const optimize_run *run)
                          (double)after[i] / 1e6);
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static void print_outcome(graft_env *env, const optimize_run *run)
@@ -517,26 +500,22 @@ static graft_status judge_search(graft_env *env, const optimize_run *run)
  * measured. */
 static graft_status read_files(graft_env *env, optimize_run *run)
 {
-    graft_status status = GRAFT_OK;
     if (run->policy != NULL) {
-        GRAFT_CHECK(
-            graft_policyfile_read(env, env->life, run->policy, &run->followed, &run->names));
+        GRAFT_PASS(graft_policyfile_read(env, env->life, run->policy, &run->followed, &run->names));
     }
     if (run->guide != NULL) {
-        GRAFT_CHECK(graft_known_policy_tariff(env, NULL, &run->guide, &run->tariff));
+        GRAFT_PASS(graft_known_policy_tariff(env, NULL, &run->guide, &run->tariff));
     }
     if (run->table != NULL) {
-        GRAFT_CHECK(
+        GRAFT_PASS(
             graft_tarifffile_read(env, env->life, run->table, &run->tariff, &run->provenance));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Judges all that can be judged before anything is read or measured. */
 static graft_status judge_arguments(graft_env *env, optimize_run *run)
 {
-    graft_status status = GRAFT_OK;
     if (run->simplify && (run->policy != NULL || run->pass_count > 0 || run->check_count > 0 ||
                           run->steps || run->report != NULL || !by_itself(run))) {
         return GRAFT_FAIL(
@@ -559,15 +538,13 @@ static graft_status judge_arguments(graft_env *env, optimize_run *run)
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
                           "--policy makes no search: it goes without --search");
     }
-    GRAFT_CHECK(judge_search(env, run));
-    GRAFT_CHECK(read_files(env, run));
-    GRAFT_CHECK(graft_options_sizes(env, "--size", &run->sizes, &run->options.sizes,
-                                    &run->options.size_count));
-    GRAFT_CHECK(graft_options_sizes(env, "--freeze", &run->frozen, &run->options.frozen,
-                                    &run->options.frozen_count));
-    GRAFT_CHECK(graft_file_check(env, run->out));
-done:
-    return status;
+    GRAFT_PASS(judge_search(env, run));
+    GRAFT_PASS(read_files(env, run));
+    GRAFT_PASS(graft_options_sizes(env, "--size", &run->sizes, &run->options.sizes,
+                                   &run->options.size_count));
+    GRAFT_PASS(graft_options_sizes(env, "--freeze", &run->frozen, &run->options.frozen,
+                                   &run->options.frozen_count));
+    return graft_file_check(env, run->out);
 }
 
 /* Says before the search that a check would not be possible after it. */

@@ -94,17 +94,14 @@ static void add_baseline(baselines *b, bool wanted, const char *name)
 
 static graft_status find_baseline(graft_env *env, void *context, uint32_t item, graft_share *share)
 {
-    graft_status status = GRAFT_OK;
     const baselines *b = context;
     graft_session *session = &b->run->session;
     graft_plan_found found;
     graft_buffer piece = {.arena = env->life};
-    GRAFT_CHECK(graft_search_run(env, env->life, &session->environment, &session->settings,
-                                 &b->choices[item], &found));
+    GRAFT_PASS(graft_search_run(env, env->life, &session->environment, &session->settings,
+                                &b->choices[item], &found));
     graft_plan_pack(&found, &piece);
-    GRAFT_CHECK(graft_share_say(share, piece.data, piece.size));
-done:
-    return status;
+    return graft_share_say(share, piece.data, piece.size);
 }
 
 static graft_status take_baseline(graft_env *env, void *context, uint32_t item, const void *piece,
@@ -126,19 +123,16 @@ static graft_status take_baseline(graft_env *env, void *context, uint32_t item, 
 
 static graft_status run_baselines(policy_run *run)
 {
-    graft_status status = GRAFT_OK;
     baselines b = {.run = run};
     const graft_share_work work = {"baselines", "searches", find_baseline, take_baseline, &b};
     const graft_plan_found nothing = {.cost_ns = run->session.environment.first_ns};
-    GRAFT_CHECK(add_search(run, "before", &nothing));
+    GRAFT_PASS(add_search(run, "before", &nothing));
     run->results.rows[0].how = "as given";
     add_baseline(&b, true, "random");
     add_baseline(&b, true, "greedy");
     add_baseline(&b, run->session.settings.search_dequeues > 0, "backtracking");
     add_baseline(&b, run->session.settings.search_beam_width > 0, "beam");
-    GRAFT_CHECK(graft_share_run(run->env, b.count, &work));
-done:
-    return status;
+    return graft_share_run(run->env, b.count, &work);
 }
 
 /* The cheapest plan of the table becomes the recorded plan for this graph. */
@@ -173,35 +167,29 @@ done:
 /* The policy that ships with every aid, its plan recorded. */
 static graft_status evaluate_shipped(policy_run *run)
 {
-    graft_status status = GRAFT_OK;
     const graft_policy_run shipped = {.method = "policy",
                                       .how = "all, recorded plan",
                                       .use_plans = true,
                                       .simplify = true,
                                       .guard = true};
-    GRAFT_CHECK(record_plan(run));
-    GRAFT_CHECK(
-        graft_policy_evaluate(run->env, &run->session, &run->policy, &shipped, &run->results));
-done:
-    return status;
+    GRAFT_PASS(record_plan(run));
+    return graft_policy_evaluate(run->env, &run->session, &run->policy, &shipped, &run->results);
 }
 
 /* The policy with everything else switched off, then with each aid. */
 static graft_status evaluate_alone(policy_run *run, uint64_t interactions)
 {
-    graft_status status = GRAFT_OK;
     const graft_policy_run alone[] = {
         {.method = "policy",      .how = "alone"  },
         { .method = "policy",    .how = "with guard",    .guard = true},
         { .method = "policy", .how = "with simplify", .simplify = true},
     };
     for (size_t i = 0; i < sizeof alone / sizeof alone[0]; i++) {
-        GRAFT_CHECK(
+        GRAFT_PASS(
             graft_policy_evaluate(run->env, &run->session, &run->policy, &alone[i], &run->results));
         run->results.rows[run->results.count - 1].interactions = interactions;
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Of the model, whatever the policy: `rule_count` may be all that is known of it. */
@@ -215,31 +203,29 @@ static graft_fit_options fit_options(const policy_run *run, const graft_policy *
 
 static graft_status write_files(policy_run *run)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = run->env;
     const graft_graph *graph = &run->session.environment.first.graph;
     const graft_fit_options fit_given = fit_options(run, &run->policy);
     graft_fit fit;
     graft_header_sizes sizes;
-    GRAFT_CHECK(graft_fit_make(env, graph, &fit_given, &fit));
+    GRAFT_PASS(graft_fit_make(env, graph, &fit_given, &fit));
     const graft_header_options header = {.name = "model",
                                          .generator = "graft",
                                          .rule_names = run->session.xfers.names,
                                          .amalgamate = run->amalgamate,
                                          .small = fit.small};
-    GRAFT_CHECK(
+    GRAFT_PASS(
         graft_header_write(env, &run->policy, &header, path_in(run, "graft_policy.h"), &sizes));
-    GRAFT_CHECK(graft_policyfile_write(env, &run->policy, run->session.xfers.names,
-                                       path_in(run, "policy.graft")));
-    GRAFT_CHECK(graft_graphtable_write(env, graph, "model", &fit, path_in(run, "graft_graph.h")));
-    GRAFT_CHECK(graft_results_write(env, &run->results, path_in(run, "results.json")));
+    GRAFT_PASS(graft_policyfile_write(env, &run->policy, run->session.xfers.names,
+                                      path_in(run, "policy.graft")));
+    GRAFT_PASS(graft_graphtable_write(env, graph, "model", &fit, path_in(run, "graft_graph.h")));
+    GRAFT_PASS(graft_results_write(env, &run->results, path_in(run, "results.json")));
     (void)printf("%s: %zu bytes of rules, %zu of network, %zu of plans\n",
                  path_in(run, "graft_policy.h"), sizes.rules, sizes.network, sizes.plans);
     (void)printf("%s: %zu bytes of RAM with pointers of %s bits\n", path_in(run, "graft_graph.h"),
                  fit.ram.total, run->pointers);
     graft_results_print(&run->results, stdout);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* The table that refining starts with: of the device's policy for many models, else of one that is
@@ -247,7 +233,6 @@ done:
 static graft_status find_start(policy_run *run, graft_tariff *start, const char **from,
                                uint64_t *priced)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = run->env;
     const char *device = graft_device_name(run->session.device);
     *priced = 0;
@@ -261,15 +246,14 @@ static graft_status find_start(policy_run *run, graft_tariff *start, const char 
                                                   .priced = priced};
         graft_log(env, 1, "rules/policies has none of '%s': one is made of the model itself",
                   device);
-        GRAFT_CHECK(graft_cost_save(env, run->session.cost));
-        GRAFT_CHECK(graft_generalist_make(env, &options));
+        GRAFT_PASS(graft_cost_save(env, run->session.cost));
+        GRAFT_PASS(graft_generalist_make(env, &options));
         *from = path_in(run, "start/policy.graft");
     }
     if (graft_ranks_own(env) == 0) {
-        GRAFT_CHECK(graft_known_policy_tariff(env, device, from, start));
+        GRAFT_PASS(graft_known_policy_tariff(env, device, from, start));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static double last_ns(const policy_run *run)
@@ -302,18 +286,17 @@ done:
 /* Trains the agent that dreams on top of the table; what is cheaper on the model ships. */
 static graft_status dream(policy_run *run, const char **shipped)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = run->env;
     graft_dreamt_policy dreamt;
     const graft_policy_run alone = {.method = "dreamt", .how = "alone", .guard = true};
-    GRAFT_CHECK(graft_dreamt_make(env, &run->session, run->policy.tariff,
-                                  path_in(run, "checkpoint.bin"), &dreamt));
+    GRAFT_PASS(graft_dreamt_make(env, &run->session, run->policy.tariff,
+                                 path_in(run, "checkpoint.bin"), &dreamt));
     (void)graft_foresight_print(&dreamt.report, stdout);
-    GRAFT_CHECK(write_diagnosis(run, &dreamt));
-    GRAFT_CHECK(graft_policy_evaluate(env, &run->session, &run->policy, &alone, &run->results));
+    GRAFT_PASS(write_diagnosis(run, &dreamt));
+    GRAFT_PASS(graft_policy_evaluate(env, &run->session, &run->policy, &alone, &run->results));
     run->results.rows[run->results.count - 1].method = "table";
     const double table_ns = last_ns(run);
-    GRAFT_CHECK(graft_policy_evaluate(env, &run->session, &dreamt.policy, &alone, &run->results));
+    GRAFT_PASS(graft_policy_evaluate(env, &run->session, &dreamt.policy, &alone, &run->results));
     run->results.rows[run->results.count - 1].interactions = dreamt.interactions;
     if (last_ns(run) < table_ns) {
         const char *metadata = run->policy.metadata;
@@ -321,14 +304,12 @@ static graft_status dream(policy_run *run, const char **shipped)
         run->policy.metadata = metadata;
         *shipped = "dreamt";
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* One model's policy: a table of costs that is refined, and, if asked for, an agent on top of it. */
 static graft_status make_policy(policy_run *run)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = run->env;
     graft_tariff start;
     graft_refined refined;
@@ -336,18 +317,18 @@ static graft_status make_policy(policy_run *run)
     const char *shipped = NULL;
     uint64_t priced = 0;
     uint32_t exact_count = 0;
-    GRAFT_CHECK(run_baselines(run));
-    GRAFT_CHECK(find_start(run, &start, &from, &priced));
+    GRAFT_PASS(run_baselines(run));
+    GRAFT_PASS(find_start(run, &start, &from, &priced));
     if (graft_ranks_own(env) > 0) {
         return GRAFT_OK; /* What follows goes step by step: it is the first rank's. */
     }
     const graft_refined_start begin = {&start, priced,
                                        (uint64_t)run->session.settings.environment_seed};
-    GRAFT_CHECK(graft_refined_make(env, &run->session, &begin, &refined, &run->results));
+    GRAFT_PASS(graft_refined_make(env, &run->session, &begin, &refined, &run->results));
     run->policy = *refined.best;
     shipped = refined.best == &refined.refined ? "refined" : "general";
     if (strcmp(run->agent_name, "dream") == 0) {
-        GRAFT_CHECK(dream(run, &shipped));
+        GRAFT_PASS(dream(run, &shipped));
     }
     run->policy.metadata = graft_arena_printf(
         env->life,
@@ -358,11 +339,9 @@ static graft_status make_policy(policy_run *run)
     const uint64_t *exact = graft_ruleset_exact(&run->session.rules, env->life, &exact_count);
     graft_policy_mark_exact(env->life, exact, exact_count, &run->policy);
     graft_log(env, 1, "what ships is the %s one", shipped);
-    GRAFT_CHECK(evaluate_alone(run, refined.graphs));
-    GRAFT_CHECK(evaluate_shipped(run));
-    GRAFT_CHECK(write_files(run));
-done:
-    return status;
+    GRAFT_PASS(evaluate_alone(run, refined.graphs));
+    GRAFT_PASS(evaluate_shipped(run));
+    return write_files(run);
 }
 
 /* Shows what the policy that was written makes of the model. */

@@ -26,17 +26,15 @@ typedef struct {
 static graft_status read_inputs(graft_env *env, const char *path, graft_run_tensor **tensors,
                                 uint32_t *count)
 {
-    graft_status status = GRAFT_OK;
     uint8_t *data = NULL;
     size_t size = 0;
     if (path != NULL) {
-        GRAFT_CHECK(graft_file_read(env, env->unit, path, &data, &size));
-        GRAFT_CHECK(
+        GRAFT_PASS(graft_file_read(env, env->unit, path, &data, &size));
+        GRAFT_PASS(
             graft_npz_parse(env, env->life, (graft_bytes){path, data, size}, tensors, count));
         graft_arena_reset(env->unit);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Adds those that were not given, drawn at random. */
@@ -68,14 +66,12 @@ static void draw_others(graft_env *env, const graft_run *run, uint64_t seed,
 static graft_status write_outputs(graft_env *env, const char *path, const graft_run *run,
                                   const graft_run_tensor *outputs)
 {
-    graft_status status = GRAFT_OK;
     graft_bytes bytes = {.file = path};
     if (path != NULL) {
-        GRAFT_CHECK(graft_npz_pack(env, env->life, outputs, graft_run_output_count(run), &bytes));
-        GRAFT_CHECK(graft_file_write(env, path, bytes.data, bytes.size));
+        GRAFT_PASS(graft_npz_pack(env, env->life, outputs, graft_run_output_count(run), &bytes));
+        GRAFT_PASS(graft_file_write(env, path, bytes.data, bytes.size));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static void print_outputs(graft_env *env, const graft_run *run)
@@ -97,9 +93,8 @@ static void print_outputs(graft_env *env, const graft_run *run)
 
 static graft_status bench(graft_env *env, const run_choices *choices, graft_run *run)
 {
-    graft_status status = GRAFT_OK;
     graft_timing timing;
-    GRAFT_CHECK(graft_run_time(env, run, choices->rounds, &timing));
+    GRAFT_PASS(graft_run_time(env, run, choices->rounds, &timing));
     if (env->json) {
         graft_json json;
         graft_json_begin(&json, env->scratch);
@@ -115,8 +110,7 @@ static graft_status bench(graft_env *env, const run_choices *choices, graft_run 
                      timing.median_ns / 1e6, timing.spread_ns / 1e6, timing.rounds,
                      graft_device_name(run->device));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* What the session says becomes what the command says. */

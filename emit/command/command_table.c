@@ -67,24 +67,22 @@ static graft_status walk_once(graft_env *env, const teaching *t, const graft_wal
 /* Walks by tables of what the book has of the model so far. */
 static graft_status walk_by_tables(graft_env *env, const teaching *t, graft_walk walk)
 {
-    graft_status status = GRAFT_OK;
     const graft_tariff_options options = {.models = UINT64_C(1) << walk.model, .rows = true};
     for (uint32_t pass = 0; pass < PASSES; pass++) {
         graft_mark mark = graft_arena_mark(env->unit);
         graft_tariff tariff;
-        GRAFT_CHECK(graft_tariff_make(env, env->unit, t->book, &options, &tariff, NULL));
+        GRAFT_PASS(graft_tariff_make(env, env->unit, t->book, &options, &tariff, NULL));
         walk.tariff = &tariff;
         walk.seed = pass;
         walk.kind = GRAFT_WALK_TARIFF;
         walk.steps_most = t->session->environment.options.step_limit;
-        GRAFT_CHECK(walk_once(env, t, &walk));
+        GRAFT_PASS(walk_once(env, t, &walk));
         walk.kind = GRAFT_WALK_ANNEALED;
         walk.steps_most = WALK_STEPS;
-        GRAFT_CHECK(walk_once(env, t, &walk));
+        GRAFT_PASS(walk_once(env, t, &walk));
         graft_arena_release(env->unit, mark);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status count_estimates(graft_env *env, graft_session *session,
@@ -100,25 +98,21 @@ static graft_status count_estimates(graft_env *env, graft_session *session,
 static graft_status search_greedy(graft_env *env, table_run *run, graft_session *session,
                                   uint32_t model, graft_plan_found *found)
 {
-    graft_status status = GRAFT_OK;
     graft_environment *environment = &session->environment;
     result *r = run->results[model];
     r[GIVEN] = (result){.ns = environment->first_ns};
-    GRAFT_CHECK(count_estimates(env, session, &environment->first, &r[GIVEN]));
-    GRAFT_CHECK(graft_search_greedy(env, env->life, environment, found));
+    GRAFT_PASS(count_estimates(env, session, &environment->first, &r[GIVEN]));
+    GRAFT_PASS(graft_search_greedy(env, env->life, environment, found));
     r[GREEDY] = (result){.ns = found->cost_ns,
                          .steps = found->step_count,
                          .priced = found->evaluations,
                          .seconds = found->seconds};
-    GRAFT_CHECK(count_estimates(env, session, &environment->state, &r[GREEDY]));
-done:
-    return status;
+    return count_estimates(env, session, &environment->state, &r[GREEDY]);
 }
 
 graft_status graft_table_teach(graft_env *env, graft_session *session, graft_book *book,
                                uint32_t model, const graft_plan_found *greedy)
 {
-    graft_status status = GRAFT_OK;
     const teaching t = {session, book};
     graft_walk walk = {.kind = GRAFT_WALK_PLAN,
                        .actions = greedy,
@@ -126,29 +120,25 @@ graft_status graft_table_teach(graft_env *env, graft_session *session, graft_boo
                        .model = model,
                        .contexts_most = CONTEXTS,
                        .beside_most = BESIDE};
-    GRAFT_CHECK(walk_once(env, &t, &walk));
+    GRAFT_PASS(walk_once(env, &t, &walk));
     walk.kind = GRAFT_WALK_RANDOM;
     walk.steps_most = WALK_STEPS;
     for (uint32_t i = 0; i < RANDOM_WALKS; i++) {
         walk.seed = i;
-        GRAFT_CHECK(walk_once(env, &t, &walk));
+        GRAFT_PASS(walk_once(env, &t, &walk));
     }
-    GRAFT_CHECK(walk_by_tables(env, &t, walk));
-done:
-    return status;
+    return walk_by_tables(env, &t, walk);
 }
 
 static graft_status note_model(graft_env *env, void *context, graft_session *session,
                                uint32_t model)
 {
-    graft_status status = GRAFT_OK;
     table_run *run = context;
     graft_plan_found found;
-    GRAFT_CHECK(search_greedy(env, run, session, model, &found));
-    GRAFT_CHECK(graft_table_teach(env, session, &run->book, model, &found));
+    GRAFT_PASS(search_greedy(env, run, session, model, &found));
+    GRAFT_PASS(graft_table_teach(env, session, &run->book, model, &found));
     graft_progress_update(&run->progress, model + 1, NULL);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------ the tables */
@@ -197,23 +187,21 @@ done:
 static graft_status search_model(graft_env *env, void *context, graft_session *session,
                                  uint32_t model)
 {
-    graft_status status = GRAFT_OK;
     table_run *run = context;
     for (uint32_t i = TABLE; i < RESULTS; i++) {
         graft_tariff_plan plan;
         result *r = &run->results[model][i];
-        GRAFT_CHECK(graft_search_tariff(env, env->life, &session->environment,
-                                        &run->tariffs[model][i], i == MEASURED, &plan));
+        GRAFT_PASS(graft_search_tariff(env, env->life, &session->environment,
+                                       &run->tariffs[model][i], i == MEASURED, &plan));
         *r = (result){.ns = plan.found.cost_ns,
                       .steps = plan.found.step_count,
                       .guessed = plan.guessed_steps,
                       .believed = (double)plan.last.cost / (double)plan.first.cost,
                       .seconds = plan.found.seconds};
-        GRAFT_CHECK(count_estimates(env, session, &session->environment.state, r));
+        GRAFT_PASS(count_estimates(env, session, &session->environment.state, r));
     }
     graft_progress_update(&run->progress, model + 1, NULL);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* -------------------------------------------------------------------- report */
@@ -355,13 +343,10 @@ done:
 
 static graft_status run_table(graft_env *env, void *choices)
 {
-    graft_status status = GRAFT_OK;
     table_run *run = choices;
     graft_session_complete(env, &run->session);
-    GRAFT_CHECK(graft_table_models(env, run->session.model, &run->models, &run->count));
-    GRAFT_CHECK(make_and_search(env, run));
-done:
-    return status;
+    GRAFT_PASS(graft_table_models(env, run->session.model, &run->models, &run->count));
+    return make_and_search(env, run);
 }
 
 static const graft_option options[] = {

@@ -69,7 +69,6 @@ const char *graft_known_samples_path(graft_env *env, const char *device)
 graft_status graft_known_policy_tariff(graft_env *env, const char *device, const char **path,
                                        graft_tariff *tariff)
 {
-    graft_status status = GRAFT_OK;
     graft_policy policy;
     *tariff = (graft_tariff){.row_count = 0};
     *path = *path == NULL ? graft_known_policy_path(env, device) : *path;
@@ -78,12 +77,10 @@ graft_status graft_known_policy_tariff(graft_env *env, const char *device, const
                   device);
         return GRAFT_OK;
     }
-    GRAFT_CHECK(graft_policyfile_read(env, env->life, *path, &policy, NULL));
+    GRAFT_PASS(graft_policyfile_read(env, env->life, *path, &policy, NULL));
     if (policy.tariff == NULL) {
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: the policy has no table of costs", *path);
-        goto done;
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: the policy has no table of costs", *path);
     }
     *tariff = *policy.tariff;
-done:
-    return status;
+    return GRAFT_OK;
 }

@@ -7,16 +7,14 @@ static const double refusal = 100.0;
 static graft_status price_known(graft_env *env, void *context, const graft_graph *graph,
                                 const graft_order *order, double *ns)
 {
-    graft_status status = GRAFT_OK;
     const graft_known_price *price = context;
     graft_cost_total total;
-    GRAFT_CHECK(graft_cost_graph(env, price->session->cost, graph, order, &total));
+    GRAFT_PASS(graft_cost_graph(env, price->session->cost, graph, order, &total));
     *ns = total.ns;
     if (total.estimated_count > price->first_estimates) {
         *ns += refusal * price->session->environment.first_ns;
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_known_price_count(graft_env *env, graft_session *session,
@@ -34,14 +32,11 @@ graft_status graft_known_price_count(graft_env *env, graft_session *session,
 
 graft_status graft_known_price_set(graft_env *env, graft_session *session, graft_known_price *price)
 {
-    graft_status status = GRAFT_OK;
     graft_environment *environment = &session->environment;
     double ns = 0.0;
     price->session = session;
-    GRAFT_CHECK(
+    GRAFT_PASS(
         graft_known_price_count(env, session, &environment->first, &ns, &price->first_estimates));
     environment->options.price = (graft_price){.cost_ns = price_known, .context = price};
-    GRAFT_CHECK(graft_environment_reprice(env, environment));
-done:
-    return status;
+    return graft_environment_reprice(env, environment);
 }

@@ -170,25 +170,22 @@ static graft_status read_steps(graft_env *env, graft_arena *arena, const graft_y
 static graft_status read_plan(graft_env *env, graft_arena *arena, const graft_yaml *item,
                               graft_known_plan *plan)
 {
-    graft_status status = GRAFT_OK;
     int64_t numbers[3] = {0};
-    GRAFT_CHECK(graft_yaml_text(env, item, "model", &plan->model));
-    GRAFT_CHECK(graft_yaml_text(env, item, "device", &plan->device));
-    GRAFT_CHECK(graft_yaml_text(env, item, "search", &plan->search));
-    GRAFT_CHECK(read_hash(env, item, "rules", &plan->rules));
-    GRAFT_CHECK(read_hash(env, item, "costs", &plan->costs));
-    GRAFT_CHECK(graft_yaml_real(env, item, "first_ns", 0, 1e18, &plan->first_ns));
-    GRAFT_CHECK(graft_yaml_real(env, item, "cost_ns", 0, 1e18, &plan->cost_ns));
-    GRAFT_CHECK(graft_yaml_real(env, item, "seconds", 0, 1e9, &plan->seconds));
-    GRAFT_CHECK(graft_yaml_integer(env, item, "first_estimates", 0, INT32_MAX, &numbers[0]));
-    GRAFT_CHECK(graft_yaml_integer(env, item, "estimates", 0, INT32_MAX, &numbers[1]));
-    GRAFT_CHECK(graft_yaml_integer(env, item, "graphs", 0, INT64_MAX / 2, &numbers[2]));
+    GRAFT_PASS(graft_yaml_text(env, item, "model", &plan->model));
+    GRAFT_PASS(graft_yaml_text(env, item, "device", &plan->device));
+    GRAFT_PASS(graft_yaml_text(env, item, "search", &plan->search));
+    GRAFT_PASS(read_hash(env, item, "rules", &plan->rules));
+    GRAFT_PASS(read_hash(env, item, "costs", &plan->costs));
+    GRAFT_PASS(graft_yaml_real(env, item, "first_ns", 0, 1e18, &plan->first_ns));
+    GRAFT_PASS(graft_yaml_real(env, item, "cost_ns", 0, 1e18, &plan->cost_ns));
+    GRAFT_PASS(graft_yaml_real(env, item, "seconds", 0, 1e9, &plan->seconds));
+    GRAFT_PASS(graft_yaml_integer(env, item, "first_estimates", 0, INT32_MAX, &numbers[0]));
+    GRAFT_PASS(graft_yaml_integer(env, item, "estimates", 0, INT32_MAX, &numbers[1]));
+    GRAFT_PASS(graft_yaml_integer(env, item, "graphs", 0, INT64_MAX / 2, &numbers[2]));
     plan->first_estimates = (uint32_t)numbers[0];
     plan->estimates = (uint32_t)numbers[1];
     plan->graphs = (uint64_t)numbers[2];
-    GRAFT_CHECK(read_steps(env, arena, item, plan));
-done:
-    return status;
+    return read_steps(env, arena, item, plan);
 }
 
 typedef struct {

@@ -74,13 +74,10 @@ graft_status graft_session_plan(graft_env *env, graft_session *session, graft_ar
                                 const graft_graph *graph, const graft_order *order,
                                 graft_schedule *schedule)
 {
-    graft_status status = GRAFT_OK;
     if (session->runtime != NULL) {
-        GRAFT_CHECK(graft_runtime_fuse(env, arena, &session->runtime->priced, &graph, &order));
+        GRAFT_PASS(graft_runtime_fuse(env, arena, &session->runtime->priced, &graph, &order));
     }
-    GRAFT_CHECK(graft_cost_plan(env, session->cost, arena, graph, order, schedule));
-done:
-    return status;
+    return graft_cost_plan(env, session->cost, arena, graph, order, schedule);
 }
 
 graft_status graft_session_total(graft_env *env, graft_session *session, const graft_model *model,
@@ -103,9 +100,8 @@ static graft_status list_signatures(graft_env *env, graft_session *session,
                                     const graft_graph *graph, const graft_order *order,
                                     graft_signature **signatures, uint32_t *count)
 {
-    graft_status status = GRAFT_OK;
     graft_schedule schedule;
-    GRAFT_CHECK(graft_session_plan(env, session, env->scratch, graph, order, &schedule));
+    GRAFT_PASS(graft_session_plan(env, session, env->scratch, graph, order, &schedule));
     *signatures = GRAFT_NEW(env->scratch, graft_signature, schedule.step_count);
     *count = 0;
     for (uint32_t i = 0; i < schedule.step_count; i++) {
@@ -114,8 +110,7 @@ static graft_status list_signatures(graft_env *env, graft_session *session,
         }
     }
     qsort(*signatures, *count, sizeof((*signatures)[0]), compare_signatures);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_session_noise(graft_env *env, graft_session *session, const graft_state *before,
@@ -199,14 +194,13 @@ static bool has_rule(const graft_ruleset *set, const graft_rule *rule)
 /* Adds the device's own that are not there yet; *first is the place of the first. */
 static graft_status add_rules(graft_env *env, graft_session *session, uint32_t *first)
 {
-    graft_status status = GRAFT_OK;
     graft_ruleset *set = &session->rules;
     graft_ruleset more = {.count = 0};
     const char *path = graft_device_rules(env, session->device);
     const graft_ruleset given = *set;
     *first = set->count;
     if (path != NULL) {
-        GRAFT_CHECK(graft_rulefile_read(env, env->life, path, &more));
+        GRAFT_PASS(graft_rulefile_read(env, env->life, path, &more));
     }
     graft_rule_entry *all = GRAFT_NEW(env->life, graft_rule_entry, set->count + more.count);
     memcpy(all, set->entries, set->count * sizeof(all[0]));
@@ -216,8 +210,7 @@ static graft_status add_rules(graft_env *env, graft_session *session, uint32_t *
         }
     }
     set->entries = all;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Whether a rule gives the same bits in the types that the model has. */
@@ -432,7 +425,6 @@ uint32_t graft_session_steps_most(const graft_session *session)
 static graft_status open_environment(graft_env *env, const graft_session_options *choice,
                                      graft_session *session)
 {
-    graft_status status = GRAFT_OK;
     graft_graph *graph = NULL;
     const graft_environment_options options = {
         .price = {price_graph, session, choice->file ? find_noise : NULL,
@@ -445,22 +437,20 @@ static graft_status open_environment(graft_env *env, const graft_session_options
         .cost_limit = session->settings.environment_cost_limit,
         .apply.weight_bytes_limit = (uint64_t)session->settings.environment_weight_megabytes << 20,
     };
-    GRAFT_CHECK(graft_graph_renumber(env, env->life, &session->model->graph, &graph));
+    GRAFT_PASS(graft_graph_renumber(env, env->life, &session->model->graph, &graph));
     if (choice->survey) {
-        GRAFT_CHECK(survey_rules(env, session, graph, &options));
+        GRAFT_PASS(survey_rules(env, session, graph, &options));
     }
     graft_log(env, 1, "%u rules; not for this device or numeric class: %u, no place found: %u",
               session->rules.count, session->refused, session->unmet);
     if (!choice->estimating) {
-        GRAFT_CHECK(measure_model(env, session, graph));
+        GRAFT_PASS(measure_model(env, session, graph));
     }
     if (choice->file) {
-        GRAFT_CHECK(simplify_graph(env, session, &graph));
+        GRAFT_PASS(simplify_graph(env, session, &graph));
     }
-    GRAFT_CHECK(graft_environment_open(env, env->life, graph, &session->xfers, &options,
-                                       &session->environment));
-done:
-    return status;
+    return graft_environment_open(env, env->life, graph, &session->xfers, &options,
+                                  &session->environment);
 }
 
 graft_status graft_session_open(graft_env *env, const graft_session_options *options,

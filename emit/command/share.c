@@ -30,17 +30,15 @@ graft_status graft_share_say(graft_share *share, const void *piece, size_t bytes
 
 static graft_status find_alone(graft_share *share, uint32_t count)
 {
-    graft_status status = GRAFT_OK;
     const graft_share_work *work = share->work;
     graft_progress_start(&share->progress, share->env, work->label, work->unit, count);
     for (uint32_t i = 0; i < count; i++) {
         share->item = i;
-        GRAFT_CHECK(work->find(share->env, work->context, i, share));
+        GRAFT_PASS(work->find(share->env, work->context, i, share));
         graft_progress_update(&share->progress, i + 1, NULL);
     }
     graft_progress_finish(&share->progress);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------- ranks */

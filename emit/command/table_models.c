@@ -38,7 +38,6 @@ static const char *family_of(const char *name)
 graft_status graft_table_models(graft_env *env, const char *names, graft_table_model **models,
                                 uint32_t *count)
 {
-    graft_status status = GRAFT_OK;
     uint32_t named_count = 0;
     const char **named = NULL;
     if (strcmp(names, "zoo") == 0) {
@@ -50,7 +49,7 @@ graft_status graft_table_models(graft_env *env, const char *names, graft_table_m
             named_count += !zoo[i].is_quantised;
         }
     } else {
-        GRAFT_CHECK(graft_model_names(env, env->life, names, &named, &named_count));
+        GRAFT_PASS(graft_model_names(env, env->life, names, &named, &named_count));
     }
     if (named_count > GRAFT_TABLE_MODELS) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%u models are more than %d", named_count,
@@ -61,8 +60,7 @@ graft_status graft_table_models(graft_env *env, const char *names, graft_table_m
     for (uint32_t i = 0; i < named_count; i++) {
         (*models)[i] = (graft_table_model){named[i], family_of(named[i])};
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status visit(graft_env *env, const graft_session_options *options,

@@ -61,16 +61,14 @@ typedef struct {
 
 static graft_status open_runner(graft_env *env, graft_session *session, runner *r)
 {
-    graft_status status = GRAFT_OK;
     *r = (runner){.cost = session->cost, .model = session->model};
     if (graft_device_is_program(session->device)) {
         r->cost = NULL;
-        GRAFT_CHECK(graft_device_open(env, "cpu", 1, &r->device));
-        GRAFT_CHECK(graft_cost_open(env, r->device, NULL, &r->cost));
-        GRAFT_CHECK(graft_cost_borrow(env, r->cost, NULL));
+        GRAFT_PASS(graft_device_open(env, "cpu", 1, &r->device));
+        GRAFT_PASS(graft_cost_open(env, r->device, NULL, &r->cost));
+        GRAFT_PASS(graft_cost_borrow(env, r->cost, NULL));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static void close_runner(graft_env *env, runner *r)

@@ -106,63 +106,56 @@ static graft_status add_bundle(graft_env *env, contest *c, const char *name, boo
 /* The plan that was found by costs, and its first parts. */
 static graft_status add_plan(graft_env *env, contest *c)
 {
-    graft_status status = GRAFT_OK;
     for (uint32_t part = PARTS; part > 0; part--) {
         const uint32_t count = c->found->step_count * part / PARTS;
         if (count > 0) {
-            GRAFT_CHECK(graft_walker_follow(env, &c->trial, c->found->steps, count));
-            GRAFT_CHECK(add_bundle(env, c,
-                                   graft_arena_printf(c->arena, "the first %u of %u rewrites found",
-                                                      count, c->found->step_count),
-                                   false));
+            GRAFT_PASS(graft_walker_follow(env, &c->trial, c->found->steps, count));
+            GRAFT_PASS(add_bundle(env, c,
+                                  graft_arena_printf(c->arena, "the first %u of %u rewrites found",
+                                                     count, c->found->step_count),
+                                  false));
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* A rule, everywhere: where it makes new places for itself, there too if it leaves fewer nodes, for
  * otherwise it might go on without end. */
 static graft_status add_rule(graft_env *env, contest *c, uint32_t xfer)
 {
-    graft_status status = GRAFT_OK;
     const graft_rule *rule = &c->session->xfers.rules[xfer];
     const uint32_t places = graft_matches_count(&c->champion.matches, xfer);
     const uint32_t most = rule->target.node_count < rule->source.node_count ? STEPS_MOST : places;
     if (places == 0) {
         return GRAFT_OK;
     }
-    GRAFT_CHECK(graft_walker_join(env, &c->trial, &c->champion));
+    GRAFT_PASS(graft_walker_join(env, &c->trial, &c->champion));
     for (uint32_t i = 0; i < most && graft_matches_count(&c->trial.matches, xfer) > 0; i++) {
-        GRAFT_CHECK(graft_walker_take(env, &c->trial, (graft_action){(uint16_t)xfer, 0}, 0.0));
+        GRAFT_PASS(graft_walker_take(env, &c->trial, (graft_action){(uint16_t)xfer, 0}, 0.0));
     }
-    GRAFT_CHECK(add_bundle(env, c, c->session->xfers.names[xfer], false));
-done:
-    return status;
+    return add_bundle(env, c, c->session->xfers.names[xfer], false);
 }
 
 /* The rules that are the device's own, in their order, as long as one of them fits. */
 static graft_status add_own(graft_env *env, contest *c)
 {
-    graft_status status = GRAFT_OK;
     const uint32_t count = c->session->xfers.count;
     uint32_t x = count - c->session->own;
     const uint32_t first = x;
-    GRAFT_CHECK(graft_walker_join(env, &c->trial, &c->champion));
+    GRAFT_PASS(graft_walker_join(env, &c->trial, &c->champion));
     for (uint32_t steps = 0; x < count && steps < STEPS_MOST; steps++) {
         x = first;
         while (x < count && graft_matches_count(&c->trial.matches, x) == 0) {
             x++;
         }
         if (x < count) {
-            GRAFT_CHECK(graft_walker_take(env, &c->trial, (graft_action){(uint16_t)x, 0}, 0.0));
+            GRAFT_PASS(graft_walker_take(env, &c->trial, (graft_action){(uint16_t)x, 0}, 0.0));
         }
     }
     if (c->trial.step_count > c->champion.step_count) {
-        GRAFT_CHECK(add_bundle(env, c, "the device's own rules", true));
+        GRAFT_PASS(add_bundle(env, c, "the device's own rules", true));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static int compare_predicted(const void *a, const void *b)
@@ -183,23 +176,21 @@ static int compare_screened(const void *a, const void *b)
 
 static graft_status list_bundles(graft_env *env, contest *c)
 {
-    graft_status status = GRAFT_OK;
     c->bundle_count = 0;
-    GRAFT_CHECK(add_own(env, c));
+    GRAFT_PASS(add_own(env, c));
     if (c->turn == 0) {
-        GRAFT_CHECK(add_plan(env, c));
+        GRAFT_PASS(add_plan(env, c));
     }
     for (uint32_t x = 0; x < c->session->xfers.count; x++) {
-        GRAFT_CHECK(graft_search_go_on(env));
+        GRAFT_PASS(graft_search_go_on(env));
         if (!graft_search_is_over(&c->session->environment, c->found)) {
-            GRAFT_CHECK(add_rule(env, c, x));
+            GRAFT_PASS(add_rule(env, c, x));
         }
     }
     if (c->bundle_count > 0) {
         qsort(c->bundles, c->bundle_count, sizeof(c->bundles[0]), compare_predicted);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* -------------------------------------------------------------------- timing */
@@ -254,8 +245,7 @@ typedef struct {
 
 static graft_status write_files(graft_env *env, contest *c, heat *h)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(write_graph(env, c, &c->champion.state.graph, "champion.onnx", &c->path));
+    GRAFT_PASS(write_graph(env, c, &c->champion.state.graph, "champion.onnx", &c->path));
     const uint32_t most = count_screened(c->path);
     h->paths[0] = c->path;
     h->count = 1;
@@ -266,15 +256,14 @@ static graft_status write_files(graft_env *env, contest *c, heat *h)
             continue;
         }
         const char *name = graft_arena_printf(env->scratch, "bundle%u.onnx", h->count);
-        GRAFT_CHECK(graft_walker_follow(env, &c->trial, b->steps, b->step_count));
-        GRAFT_CHECK(write_graph(env, c, &c->trial.state.graph, name, &b->path));
+        GRAFT_PASS(graft_walker_follow(env, &c->trial, b->steps, b->step_count));
+        GRAFT_PASS(write_graph(env, c, &c->trial.state.graph, name, &b->path));
         if (b->path != NULL) {
             h->bundles[h->count] = b;
             h->paths[h->count++] = b->path;
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* How long each bundle takes, of the champion's time, in a few rounds; sorts them by that. */
@@ -331,29 +320,25 @@ done:
 /* One turn. */
 static graft_status advance(graft_env *env, contest *c, bool *taken)
 {
-    graft_status status = GRAFT_OK;
     *taken = false;
-    GRAFT_CHECK(list_bundles(env, c));
-    GRAFT_CHECK(screen(env, c));
+    GRAFT_PASS(list_bundles(env, c));
+    GRAFT_PASS(screen(env, c));
     for (uint32_t i = 0; i < c->bundle_count && i < CONFIRMED_MOST && !*taken; i++) {
         if (c->refusal == NULL && c->bundles[i].screened < 1.0) {
-            GRAFT_CHECK(confirm(env, c, &c->bundles[i], taken));
+            GRAFT_PASS(confirm(env, c, &c->bundles[i], taken));
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status open_contest(graft_env *env, graft_session *session, graft_plan_found *found,
                                  graft_arena *arena, contest *c)
 {
-    graft_status status = GRAFT_OK;
     *c = (contest){.session = session, .found = found, .arena = arena};
-    GRAFT_CHECK(graft_walker_open(env, arena, &session->environment, found, &c->champion));
-    GRAFT_CHECK(graft_walker_open(env, arena, &session->environment, found, &c->trial));
+    GRAFT_PASS(graft_walker_open(env, arena, &session->environment, found, &c->champion));
+    GRAFT_PASS(graft_walker_open(env, arena, &session->environment, found, &c->trial));
     (void)is_new(c); /* The first graph is none of the candidates. */
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_bundles_search(graft_env *env, graft_session *session, graft_plan_found *found)

@@ -111,7 +111,6 @@ static void take_rules(generalist *g, const graft_xfers *xfers)
 static graft_status take_session(graft_env *env, void *context, graft_session *session,
                                  uint32_t model)
 {
-    graft_status status = GRAFT_OK;
     generalist *g = context;
     const graft_environment *environment = &session->environment;
     (void)env;
@@ -128,10 +127,7 @@ static graft_status take_session(graft_env *env, void *context, graft_session *s
                           "%s: %u of the rules can be used, of the models before it %u",
                           g->models[model].name, session->xfers.count, g->rule_count);
     }
-    GRAFT_CHECK(
-        graft_graph_renumber(g->env, g->env->life, &environment->first.graph, &g->graphs[model]));
-done:
-    return status;
+    return graft_graph_renumber(g->env, g->env->life, &environment->first.graph, &g->graphs[model]);
 }
 
 /* What greedy search meets on a device that is here, so that twins can be leveled. */
@@ -147,11 +143,10 @@ static graft_status measure_costs(graft_env *env, void *context, graft_session *
 static graft_status learn_costs(graft_env *env, void *context, graft_session *session,
                                 uint32_t model, graft_share *share)
 {
-    graft_status status = GRAFT_OK;
     const generalist *g = context;
     graft_plan_found found;
     graft_book book;
-    GRAFT_CHECK(graft_search_greedy(env, env->life, &session->environment, &found));
+    GRAFT_PASS(graft_search_greedy(env, env->life, &session->environment, &found));
     const outcome greedy = {.ns = found.cost_ns,
                             .steps = found.step_count,
                             .priced = found.evaluations,
@@ -160,12 +155,10 @@ static graft_status learn_costs(graft_env *env, void *context, graft_session *se
     graft_buffer_append(&piece, &greedy, sizeof greedy);
     graft_book_open(env->life, &book);
     if (is_learnt(g, model)) {
-        GRAFT_CHECK(graft_table_teach(env, session, &book, model, &found));
+        GRAFT_PASS(graft_table_teach(env, session, &book, model, &found));
     }
     graft_book_pack(&book, &piece);
-    GRAFT_CHECK(graft_share_say(share, piece.data, piece.size));
-done:
-    return status;
+    return graft_share_say(share, piece.data, piece.size);
 }
 
 static graft_status take_costs(graft_env *env, void *context, uint32_t model, const void *piece,
@@ -191,7 +184,6 @@ static uint32_t count_of_device(const graft_database *database)
 /* What the fallback learns from besides the models: the file that is named, or the device's own. */
 static graft_status open_measured(generalist *g)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = g->env;
     const char *path = g->options->measured != NULL ? g->options->measured
                                                     : graft_known_samples_path(env, g->device);
@@ -201,11 +193,10 @@ static graft_status open_measured(generalist *g)
                   g->device);
         return GRAFT_OK;
     }
-    GRAFT_CHECK(graft_table_open_measured(env, &g->options->session, path, &g->database));
+    GRAFT_PASS(graft_table_open_measured(env, &g->options->session, path, &g->database));
     graft_log(env, 1, "the fallback learns from models and from %u operators of '%s' in %s",
               count_of_device(g->database), g->device, path);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Costs get at most four sevenths of the flash, rules what remains: at least 48 of 112 KiB. */
@@ -259,7 +250,6 @@ done:
 /* Notes what each rule brings on the models when a tariff decides. */
 static graft_status count_uses(generalist *g, const graft_tariff *tariff)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = g->env;
     graft_policy policy = g->policy;
     policy.tariff = tariff;
@@ -270,7 +260,7 @@ static graft_status count_uses(generalist *g, const graft_tariff *tariff)
         if (!is_learnt(g, m)) {
             continue;
         }
-        GRAFT_CHECK(follow(env, g, &policy, m, &state, &report));
+        GRAFT_PASS(follow(env, g, &policy, m, &state, &report));
         const double whole = (double)report.estimated_before.cost;
         for (uint32_t i = 0; i < report.step_count; i++) {
             const graft_decision *decision = &report.decisions[i];
@@ -280,8 +270,7 @@ static graft_status count_uses(generalist *g, const graft_tariff *tariff)
         }
         graft_arena_release(env->unit, mark);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ---------------------------------------------------------------- leaning */
@@ -323,7 +312,6 @@ done:
 static graft_status judge_tariff(graft_env *env, void *context, const graft_tariff *tariff,
                                  double *loss)
 {
-    graft_status status = GRAFT_OK;
     const generalist *g = context;
     graft_policy policy = g->policy;
     uint64_t parts[GRAFT_TABLE_MODELS] = {0}; /* By model: a double's bits, 0 from other ranks. */
@@ -336,8 +324,8 @@ static graft_status judge_tariff(graft_env *env, void *context, const graft_tari
         graft_report report;
         double part = 0.0;
         if (is_learnt(g, m)) {
-            GRAFT_CHECK(follow(env, g, &policy, m, &found, &report));
-            GRAFT_CHECK(compare_states(env, g, m, &found, &part));
+            GRAFT_PASS(follow(env, g, &policy, m, &found, &report));
+            GRAFT_PASS(compare_states(env, g, m, &found, &part));
         }
         memcpy(&parts[m], &part, sizeof part);
         graft_arena_release(env->unit, mark);
@@ -350,15 +338,13 @@ static graft_status judge_tariff(graft_env *env, void *context, const graft_tari
         judged += is_learnt(g, m) ? 1 : 0;
     }
     *loss = sum / judged;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Keeps of the rules those that some leaning uses, so that judging is quick, and chooses. A policy
  * without a family does not lean: hardly a form of the family has a row that could. */
 static graft_status choose_leaning(generalist *g)
 {
-    graft_status status = GRAFT_OK;
     const uint32_t most = g->held_out == NULL ? 100 : 0;
     graft_env *env = g->env;
     graft_leaning_rows rows;
@@ -370,11 +356,11 @@ static graft_status choose_leaning(generalist *g)
     }
     uint16_t *values = GRAFT_NEW(env->life, uint16_t, g->measured.row_count);
     graft_leaning_open(env->life, &g->book, &g->measured, &rows);
-    GRAFT_CHECK(open_policy(g, g->rules, g->rule_count));
+    GRAFT_PASS(open_policy(g, g->rules, g->rule_count));
     for (uint32_t part = 0; part <= most; part += 50) {
         memset(g->leaning.parts, (int)part, sizeof g->leaning.parts);
         g->tariff = graft_leaning_apply(&rows, &g->leaning, values);
-        GRAFT_CHECK(count_uses(g, &g->tariff));
+        GRAFT_PASS(count_uses(g, &g->tariff));
     }
     for (uint32_t r = 0; r < g->rule_count; r++) {
         if (g->uses[r].uses > 0) {
@@ -383,16 +369,14 @@ static graft_status choose_leaning(generalist *g)
         g->uses[r].uses = 0;
         g->uses[r].gain = 0;
     }
-    GRAFT_CHECK(open_policy(g, used, used_count));
+    GRAFT_PASS(open_policy(g, used, used_count));
     if (g->held_out == NULL) {
-        GRAFT_CHECK(
+        GRAFT_PASS(
             graft_leaning_search(env, &rows, &judge, LEANING_ROUNDS, leaning_least, &g->leaning));
     }
     g->tariff = graft_leaning_apply(&rows, &g->leaning, values);
-    GRAFT_CHECK(open_policy(g, g->rules, g->rule_count));
-    GRAFT_CHECK(count_uses(g, &g->tariff));
-done:
-    return status;
+    GRAFT_PASS(open_policy(g, g->rules, g->rule_count));
+    return count_uses(g, &g->tariff);
 }
 
 /* ---------------------------------------------------------------- rules that ship */
@@ -447,7 +431,6 @@ static uint32_t count_fitting(const generalist *g)
 /* Keeps as many rules as there is room for, in the order of the set. */
 static graft_status choose_rules(generalist *g)
 {
-    graft_status status = GRAFT_OK;
     graft_arena *arena = g->env->life;
     graft_rule *rules = GRAFT_NEW(arena, graft_rule, g->rule_count);
     g->kept_names = GRAFT_NEW(arena, const char *, g->rule_count);
@@ -458,7 +441,7 @@ static graft_status choose_rules(generalist *g)
     for (uint32_t i = 0; i < g->rule_count; i++) {
         rules[i] = g->rules[g->uses[i].rule];
     }
-    GRAFT_CHECK(open_policy(g, rules, g->rule_count));
+    GRAFT_PASS(open_policy(g, rules, g->rule_count));
     const uint32_t kept = count_fitting(g);
     assert(kept > 0); /* Costs leave three sevenths to rules. */
     for (uint32_t i = kept; i < g->rule_count && g->uses[i].uses > 0; i++) {
@@ -470,9 +453,7 @@ static graft_status choose_rules(generalist *g)
         rules[i] = g->rules[g->uses[i].rule];
         g->kept_names[i] = g->names[g->uses[i].rule];
     }
-    GRAFT_CHECK(open_policy(g, rules, kept));
-done:
-    return status;
+    return open_policy(g, rules, kept);
 }
 
 /* ---------------------------------------------------------------- results */
@@ -493,24 +474,21 @@ static graft_status price(graft_env *env, const graft_session *session, const gr
 static graft_status try_model(graft_env *env, void *context, graft_session *session, uint32_t model,
                               graft_share *share)
 {
-    graft_status status = GRAFT_OK;
     const generalist *g = context;
     model_row row = g->rows[model];
     graft_state found;
     graft_report report;
     uint64_t start_ns = graft_clock_ns();
-    GRAFT_CHECK(follow(env, g, &g->policy, model, &found, &report));
+    GRAFT_PASS(follow(env, g, &g->policy, model, &found, &report));
     row.policy.seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
     row.policy.steps = report.step_count;
     row.guessed = report.estimated_before.cost > 0 ? (double)report.estimated_before.fallback_cost /
                                                          (double)report.estimated_before.cost
                                                    : 0.0;
-    GRAFT_CHECK(price(env, session, &session->environment.first, &row.given));
-    GRAFT_CHECK(graft_state_refresh(env, &found));
-    GRAFT_CHECK(price(env, session, &found, &row.policy));
-    GRAFT_CHECK(graft_share_say(share, &row, sizeof row));
-done:
-    return status;
+    GRAFT_PASS(price(env, session, &session->environment.first, &row.given));
+    GRAFT_PASS(graft_state_refresh(env, &found));
+    GRAFT_PASS(price(env, session, &found, &row.policy));
+    return graft_share_say(share, &row, sizeof row);
 }
 
 static graft_status take_row(graft_env *env, void *context, uint32_t model, const void *piece,
@@ -582,7 +560,6 @@ done:
 
 static graft_status write_files(generalist *g)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = g->env;
     const char *out = g->out;
     graft_header_sizes sizes;
@@ -596,15 +573,14 @@ static graft_status write_files(generalist *g)
         env->life, "{\"models\": \"%s\", \"held out\": \"%s\", \"device\": \"%s\", \"rules\": %u}",
         g->options->session.model, g->held_out != NULL ? g->held_out : "", g->device,
         g->policy.rule_count);
-    GRAFT_CHECK(graft_header_write(env, &g->policy, &header, path, &sizes));
-    GRAFT_CHECK(graft_policyfile_write(env, &g->policy, g->kept_names,
-                                       graft_arena_printf(env->life, "%s/policy.graft", out)));
-    GRAFT_CHECK(write_results(g, graft_arena_printf(env->life, "%s/results.json", out)));
+    GRAFT_PASS(graft_header_write(env, &g->policy, &header, path, &sizes));
+    GRAFT_PASS(graft_policyfile_write(env, &g->policy, g->kept_names,
+                                      graft_arena_printf(env->life, "%s/policy.graft", out)));
+    GRAFT_PASS(write_results(g, graft_arena_printf(env->life, "%s/results.json", out)));
     (void)printf("%s: %u rules in %zu bytes, %u costs of nodes and their fallback in %zu\n", path,
                  g->policy.rule_count, sizes.rules, g->tariff.row_count, sizes.costs);
     print_table(g);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ---------------------------------------------------------------- all */
@@ -632,13 +608,10 @@ static graft_status hold_out(generalist *g, const char *family)
 
 static graft_status choose_models(generalist *g)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(graft_table_models(g->env, g->options->session.model, &g->models, &g->count));
+    GRAFT_PASS(graft_table_models(g->env, g->options->session.model, &g->models, &g->count));
     g->rows = GRAFT_NEW(g->env->life, model_row, g->count);
     g->graphs = GRAFT_NEW(g->env->life, graft_graph *, g->count);
-    GRAFT_CHECK(hold_out(g, is_each(g) ? NULL : g->options->held_out));
-done:
-    return status;
+    return hold_out(g, is_each(g) ? NULL : g->options->held_out);
 }
 
 /* Costs of several models are leveled; where they are measured on the way, that comes first. */
@@ -662,38 +635,33 @@ done:
 /* Costs that graphs are judged by, as sessions had them at the end. */
 static graft_status open_prices(generalist *g)
 {
-    graft_status status = GRAFT_OK;
     uint32_t count = 0;
-    GRAFT_CHECK(graft_device_open(g->env, g->session.device, 1, &g->device_of_prices));
-    GRAFT_CHECK(graft_cost_open(g->env, g->device_of_prices, g->session.database, &g->prices));
+    GRAFT_PASS(graft_device_open(g->env, g->session.device, 1, &g->device_of_prices));
+    GRAFT_PASS(graft_cost_open(g->env, g->device_of_prices, g->session.database, &g->prices));
     graft_cost_set_estimating(g->prices, true);
     if (g->session.level) {
-        GRAFT_CHECK(graft_cost_level(g->env, g->prices, &count));
+        GRAFT_PASS(graft_cost_level(g->env, g->prices, &count));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* A policy of what was learnt from the models that are not held out. */
 static graft_status make_policy(generalist *g)
 {
-    graft_status status = GRAFT_OK;
     const graft_table_work trying = {"trying the policy", try_model, take_row, g};
-    GRAFT_CHECK(make_tariff(g));
-    GRAFT_CHECK(choose_leaning(g));
-    GRAFT_CHECK(choose_rules(g));
-    GRAFT_CHECK(graft_table_share(g->env, &g->session, g->models, g->count, &trying));
+    GRAFT_PASS(make_tariff(g));
+    GRAFT_PASS(choose_leaning(g));
+    GRAFT_PASS(choose_rules(g));
+    GRAFT_PASS(graft_table_share(g->env, &g->session, g->models, g->count, &trying));
     if (graft_ranks_own(g->env) == 0) {
-        GRAFT_CHECK(write_files(g));
+        GRAFT_PASS(write_files(g));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* One policy more for each family, without it. */
 static graft_status make_folds(generalist *g)
 {
-    graft_status status = GRAFT_OK;
     for (uint32_t m = 0; m < g->count; m++) {
         const char *family = g->models[m].family;
         bool is_first = true;
@@ -701,13 +669,12 @@ static graft_status make_folds(generalist *g)
             is_first = is_first && strcmp(g->models[i].family, family) != 0;
         }
         if (is_first) {
-            GRAFT_CHECK(hold_out(g, family));
+            GRAFT_PASS(hold_out(g, family));
             g->out = graft_arena_printf(g->env->life, "%s/%s", g->options->out, family);
-            GRAFT_CHECK(make_policy(g));
+            GRAFT_PASS(make_policy(g));
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_generalist_make(graft_env *env, const graft_generalist_options *options)

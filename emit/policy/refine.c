@@ -19,17 +19,14 @@ typedef struct {
 /* A graph of the model ready to run, as a runtime would run the file; memory of env->unit. */
 static graft_status open_graph(refinement *r, const graft_state *state, graft_executor **executor)
 {
-    graft_status status = GRAFT_OK;
     const graft_graph *graph = &state->graph;
     const graft_order *order = &state->order;
     if (r->session->runtime != NULL) {
-        GRAFT_CHECK(
+        GRAFT_PASS(
             graft_runtime_fuse(r->env, r->env->unit, &r->session->runtime->run, &graph, &order));
     }
-    GRAFT_CHECK(graft_executor_open_folded(r->env, r->env->unit, r->session->cost,
-                                           r->session->model, graph, executor));
-done:
-    return status;
+    return graft_executor_open_folded(r->env, r->env->unit, r->session->cost, r->session->model,
+                                      graph, executor);
 }
 
 /* Measures again what the cost of the environment's state rests on. */
@@ -76,23 +73,21 @@ static bool is_known(const refinement *r, const graft_plan_found *plan)
 /* One search, and what its graph takes. `*again` when it is a graph that there was before. */
 static graft_status run_pass(refinement *r, bool *again)
 {
-    graft_status status = GRAFT_OK;
     graft_environment *environment = &r->session->environment;
     graft_plan_found found;
-    GRAFT_CHECK(graft_environment_reprice(r->env, environment));
-    GRAFT_CHECK(r->options->search(r->env, r->options->context, &found));
+    GRAFT_PASS(graft_environment_reprice(r->env, environment));
+    GRAFT_PASS(r->options->search(r->env, r->options->context, &found));
     *again = is_known(r, &found);
     if (!*again) {
         graft_refine_pass *pass = &r->report->passes[r->report->count];
         pass->predicted = found.cost_ns / environment->first_ns;
-        GRAFT_CHECK(graft_plan_replay(r->env, environment, found.steps, found.step_count, NULL));
+        GRAFT_PASS(graft_plan_replay(r->env, environment, found.steps, found.step_count, NULL));
         r->plans[r->report->count++] = found;
-        GRAFT_CHECK(confirm(r, &pass->confirmed));
+        GRAFT_PASS(confirm(r, &pass->confirmed));
         graft_log(r->env, 1, "pass %u: predicted %.3f of the graph as given; %u costs confirmed",
                   r->report->count, pass->predicted, pass->confirmed);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ---------------------------------------------------------------- choosing */
@@ -100,7 +95,6 @@ done:
 /* The graph of a pass, or as given for number `count`, ready to run in a state of its own. */
 static graft_status open_pass(refinement *r, uint32_t number, graft_executor **executor)
 {
-    graft_status status = GRAFT_OK;
     graft_environment *environment = &r->session->environment;
     if (number == r->report->count) {
         return open_graph(r, &environment->first, executor);
@@ -108,11 +102,9 @@ static graft_status open_pass(refinement *r, uint32_t number, graft_executor **e
     const graft_plan_found *plan = &r->plans[number];
     graft_state *state = GRAFT_NEW(r->env->unit, graft_state, 1);
     graft_state_open(r->env->unit, &environment->first.graph.limits, state);
-    GRAFT_CHECK(graft_plan_replay(r->env, environment, plan->steps, plan->step_count, NULL));
-    GRAFT_CHECK(graft_state_set(r->env, state, &environment->state.graph));
-    GRAFT_CHECK(open_graph(r, state, executor));
-done:
-    return status;
+    GRAFT_PASS(graft_plan_replay(r->env, environment, plan->steps, plan->step_count, NULL));
+    GRAFT_PASS(graft_state_set(r->env, state, &environment->state.graph));
+    return open_graph(r, state, executor);
 }
 
 /* Times the graph of a pass against the best so far, which it replaces when it is faster beyond
@@ -147,24 +139,22 @@ done:
  * known after all passes, is the best when it gains more than noise. */
 static graft_status choose_by_price(refinement *r)
 {
-    graft_status status = GRAFT_OK;
     graft_environment *environment = &r->session->environment;
-    GRAFT_CHECK(graft_environment_reprice(r->env, environment));
+    GRAFT_PASS(graft_environment_reprice(r->env, environment));
     double least_ns = environment->first_ns;
     for (uint32_t i = 0; i < r->report->count; i++) {
         const graft_plan_found *plan = &r->plans[i];
         double noise_ns = 0.0;
-        GRAFT_CHECK(graft_plan_replay(r->env, environment, plan->steps, plan->step_count, NULL));
-        GRAFT_CHECK(graft_session_noise(r->env, r->session, &environment->first,
-                                        &environment->state, &noise_ns));
+        GRAFT_PASS(graft_plan_replay(r->env, environment, plan->steps, plan->step_count, NULL));
+        GRAFT_PASS(graft_session_noise(r->env, r->session, &environment->first, &environment->state,
+                                       &noise_ns));
         if (environment->cost_ns < least_ns - noise_ns) {
             least_ns = environment->cost_ns;
             r->report->best = i;
             r->report->passes[i].better = true;
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Whether the graph as given can be run as a whole; why not is said. */
@@ -190,7 +180,6 @@ static graft_status is_runnable(refinement *r, bool *runnable)
 /* Leaves the best graph as the environment's state. */
 static graft_status take_best(refinement *r, graft_plan_found *best)
 {
-    graft_status status = GRAFT_OK;
     graft_environment *environment = &r->session->environment;
     bool given = r->report->best == r->report->count;
     *best = r->plans[given ? 0 : r->report->best];
@@ -203,17 +192,14 @@ static graft_status take_best(refinement *r, graft_plan_found *best)
         best->dequeues += r->plans[i].dequeues;
         best->seconds += r->plans[i].seconds;
     }
-    GRAFT_CHECK(graft_environment_reprice(r->env, environment));
-    GRAFT_CHECK(graft_search_tidy(r->env, r->env->life, environment, best));
-done:
-    return status;
+    GRAFT_PASS(graft_environment_reprice(r->env, environment));
+    return graft_search_tidy(r->env, r->env->life, environment, best);
 }
 
 graft_status graft_refine(graft_env *env, graft_session *session,
                           const graft_refine_options *options, graft_plan_found *best,
                           graft_refine_report *report)
 {
-    graft_status status = GRAFT_OK;
     refinement *r = GRAFT_NEW(env->life, refinement, 1);
     bool again = false;
     bool runnable = false;
@@ -226,17 +212,15 @@ graft_status graft_refine(graft_env *env, graft_session *session,
                           graft_device_name(session->device));
     }
     for (uint32_t i = 0; i < options->passes && !again; i++) {
-        GRAFT_CHECK(run_pass(r, &again));
+        GRAFT_PASS(run_pass(r, &again));
     }
     report->best = report->count;
-    GRAFT_CHECK(is_runnable(r, &runnable));
+    GRAFT_PASS(is_runnable(r, &runnable));
     for (uint32_t i = 0; i < report->count && runnable; i++) {
-        GRAFT_CHECK(challenge(r, i));
+        GRAFT_PASS(challenge(r, i));
     }
     if (!runnable) {
-        GRAFT_CHECK(choose_by_price(r));
+        GRAFT_PASS(choose_by_price(r));
     }
-    GRAFT_CHECK(take_best(r, best));
-done:
-    return status;
+    return take_best(r, best);
 }

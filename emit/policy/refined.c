@@ -45,19 +45,16 @@ static graft_tariff shuffle(graft_env *env, const graft_tariff *tariff, uint64_t
 static graft_status add_row(graft_env *env, graft_session *session, const graft_policy *policy,
                             const char *method, uint64_t graphs, graft_results *results)
 {
-    graft_status status = GRAFT_OK;
     const graft_policy_run alone = {.method = method, .how = "alone"};
-    GRAFT_CHECK(graft_policy_evaluate(env, session, policy, &alone, results));
+    GRAFT_PASS(graft_policy_evaluate(env, session, policy, &alone, results));
     results->rows[results->count - 1].interactions = graphs;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_refined_make(graft_env *env, graft_session *session,
                                 const graft_refined_start *start, graft_refined *refined,
                                 graft_results *results)
 {
-    graft_status status = GRAFT_OK;
     const graft_tariff random = shuffle(env, start->tariff, start->seed);
     graft_tariff better;
     graft_plan_found found;
@@ -65,18 +62,17 @@ graft_status graft_refined_make(graft_env *env, graft_session *session,
                                           .cost = session->cost,
                                           .graphs = GRAFT_REFINED_GRAPHS - 1,
                                           .seed = start->seed};
-    GRAFT_CHECK(
+    GRAFT_PASS(
         graft_guided_refine(env, env->life, &session->environment, &options, &better, &found));
     *refined = (graft_refined){.graphs = start->graphs + found.evaluations + 1};
-    GRAFT_CHECK(open_policy(env, session, &random, &refined->random));
-    GRAFT_CHECK(open_policy(env, session, start->tariff, &refined->generalist));
-    GRAFT_CHECK(open_policy(env, session, &better, &refined->refined));
-    GRAFT_CHECK(add_row(env, session, &refined->random, "random table", 0, results));
-    GRAFT_CHECK(add_row(env, session, &refined->generalist, "generalist", start->graphs, results));
+    GRAFT_PASS(open_policy(env, session, &random, &refined->random));
+    GRAFT_PASS(open_policy(env, session, start->tariff, &refined->generalist));
+    GRAFT_PASS(open_policy(env, session, &better, &refined->refined));
+    GRAFT_PASS(add_row(env, session, &refined->random, "random table", 0, results));
+    GRAFT_PASS(add_row(env, session, &refined->generalist, "generalist", start->graphs, results));
     const double generalist_ns = results->rows[results->count - 1].cost_ns;
-    GRAFT_CHECK(add_row(env, session, &refined->refined, "refined", refined->graphs, results));
+    GRAFT_PASS(add_row(env, session, &refined->refined, "refined", refined->graphs, results));
     const double refined_ns = results->rows[results->count - 1].cost_ns;
     refined->best = refined_ns < generalist_ns ? &refined->refined : &refined->generalist;
-done:
-    return status;
+    return GRAFT_OK;
 }

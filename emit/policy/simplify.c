@@ -103,24 +103,22 @@ static graft_status apply_at(graft_env *env, rewriting *w, uint32_t rule, const 
     const bool apart = takes_a_part(w, rule, match);
     graft_model_form before = {.nodes = 0};
     graft_model_form after = {.nodes = 0};
-    graft_status status = GRAFT_OK;
     if (apart) {
-        GRAFT_CHECK(graft_model_form_of(env, w->model, &w->state->graph, &before));
-        GRAFT_CHECK(graft_state_set(env, &w->before, &w->state->graph));
+        GRAFT_PASS(graft_model_form_of(env, w->model, &w->state->graph, &before));
+        GRAFT_PASS(graft_state_set(env, &w->before, &w->state->graph));
     }
-    GRAFT_CHECK(graft_state_apply(env, w->state, &w->xfers->rules[rule], match, &options));
+    GRAFT_PASS(graft_state_apply(env, w->state, &w->xfers->rules[rule], match, &options));
     if (apart) {
-        GRAFT_CHECK(graft_model_form_of(env, w->model, &w->state->graph, &after));
+        GRAFT_PASS(graft_model_form_of(env, w->model, &w->state->graph, &after));
     }
     *applied = after.nodes <= before.nodes;
     if (!*applied) {
         w->left = graft_arena_grow(env->unit, w->left, w->left_count, &w->left_capacity, 16,
                                    sizeof *w->left);
         w->left[w->left_count++] = (place){rule, *match};
-        GRAFT_CHECK(graft_state_set(env, w->state, &w->before.graph));
+        GRAFT_PASS(graft_state_set(env, w->state, &w->before.graph));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Applies the first rule that fits; *found is false when none does. Every step leaves fewer nodes
@@ -128,19 +126,17 @@ done:
 static graft_status apply_first(graft_env *env, rewriting *w, bool *found)
 {
     const graft_apply_options options = {.weight_bytes_limit = 0};
-    graft_status status = GRAFT_OK;
     graft_matches_find(&w->matches, w->state, &options);
     *found = false;
     for (uint32_t r = 0; r < w->xfers->count && !*found; r++) {
         for (uint32_t i = 0; i < graft_matches_count(&w->matches, r) && !*found; i++) {
             const graft_match *match = graft_matches_get(&w->matches, r, i);
             if (!is_left(w, r, match)) {
-                GRAFT_CHECK(apply_at(env, w, r, match, found));
+                GRAFT_PASS(apply_at(env, w, r, match, found));
             }
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_simplify_rewrite(graft_env *env, const graft_session *session,

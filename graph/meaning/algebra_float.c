@@ -81,17 +81,15 @@ graft_status graft_float_model(graft_env *env, graft_arena *arena, const graft_m
                                const graft_graph *graph, const graft_order *order,
                                const float **values)
 {
-    graft_status status = GRAFT_OK;
     for (graft_index i = 0; i < order->count; i++) {
         graft_index n = order->order[i];
         if (graph->nodes[n].op == GRAFT_OP_OPAQUE || graft_opaque_is_byte(graph, n)) {
-            GRAFT_CHECK(graft_float_opaque(env, arena, model, graph, n, values));
+            GRAFT_PASS(graft_float_opaque(env, arena, model, graph, n, values));
         } else {
-            GRAFT_CHECK(run_node(env, arena, graph, n, values));
+            GRAFT_PASS(run_node(env, arena, graph, n, values));
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_float_graph(graft_env *env, graft_arena *arena, const graft_graph *graph,

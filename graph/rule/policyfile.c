@@ -193,14 +193,12 @@ static graft_status read_scale(const reader *in, const char *part, uint32_t pack
 static graft_status read_scales(const reader *in, const char *part, const uint32_t *packed,
                                 size_t count, const graft_scale **scales)
 {
-    graft_status status = GRAFT_OK;
     graft_scale *to = GRAFT_NEW(in->arena, graft_scale, count);
     for (size_t i = 0; i < count; i++) {
-        GRAFT_CHECK(read_scale(in, part, packed[i], &to[i]));
+        GRAFT_PASS(read_scale(in, part, packed[i], &to[i]));
     }
     *scales = to;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* int8 from -127 on: -128 would break the bound on sums. */
@@ -224,7 +222,6 @@ static graft_status read_weights(const reader *in, const char *part,
 static graft_status read_dense(const reader *in, const char *part, const dense_message *from,
                                graft_dense *dense)
 {
-    graft_status status = GRAFT_OK;
     if (from == NULL || from->inputs > GRAFT_DENSE_MAX_INPUTS || from->outputs > UINT16_MAX) {
         return refuse(in, part, "the layer is missing or too large");
     }
@@ -232,17 +229,15 @@ static graft_status read_dense(const reader *in, const char *part, const dense_m
         return refuse(in, part, "the number of biases or scales is not that of its outputs");
     }
     *dense = (graft_dense){.inputs = (uint16_t)from->inputs, .outputs = (uint16_t)from->outputs};
-    GRAFT_CHECK(read_weights(in, part, &from->weights, (size_t)from->inputs * from->outputs,
-                             &dense->weights));
+    GRAFT_PASS(read_weights(in, part, &from->weights, (size_t)from->inputs * from->outputs,
+                            &dense->weights));
     for (size_t i = 0; i < from->n_bias; i++) {
         if (from->bias[i] > GRAFT_DENSE_MAX_BIAS || from->bias[i] < -GRAFT_DENSE_MAX_BIAS) {
             return refuse(in, part, "a bias is out of range");
         }
     }
     dense->bias = from->bias;
-    GRAFT_CHECK(read_scales(in, part, from->scales, from->n_scales, &dense->scales));
-done:
-    return status;
+    return read_scales(in, part, from->scales, from->n_scales, &dense->scales);
 }
 
 static graft_status read_rules(const reader *in, const policy_message *from, graft_policy *policy)
@@ -277,40 +272,36 @@ static graft_status read_rules(const reader *in, const policy_message *from, gra
 
 static graft_status read_rounds(const reader *in, const policy_message *from, graft_policy *policy)
 {
-    graft_status status = GRAFT_OK;
     if (from->n_rounds > UINT8_MAX) {
         return refuse(in, "rounds", "there are too many");
     }
     graft_policy_round *rounds = GRAFT_NEW(in->arena, graft_policy_round, from->n_rounds);
     for (size_t r = 0; r < from->n_rounds; r++) {
-        GRAFT_CHECK(
+        GRAFT_PASS(
             read_dense(in, "round, incoming", from->rounds[r]->incoming, &rounds[r].incoming));
-        GRAFT_CHECK(
+        GRAFT_PASS(
             read_dense(in, "round, outgoing", from->rounds[r]->outgoing, &rounds[r].outgoing));
-        GRAFT_CHECK(read_dense(in, "round, node", from->rounds[r]->node, &rounds[r].node));
-        GRAFT_CHECK(read_scale(in, "round, keep", from->rounds[r]->keep, &rounds[r].keep));
+        GRAFT_PASS(read_dense(in, "round, node", from->rounds[r]->node, &rounds[r].node));
+        GRAFT_PASS(read_scale(in, "round, keep", from->rounds[r]->keep, &rounds[r].keep));
     }
     policy->rounds = rounds;
     policy->round_count = (uint16_t)from->n_rounds;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status read_network(const reader *in, const policy_message *from, graft_policy *policy)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(read_dense(in, "input", from->input, &policy->input));
-    GRAFT_CHECK(read_rounds(in, from, policy));
-    GRAFT_CHECK(read_dense(in, "global", from->global, &policy->global));
-    GRAFT_CHECK(read_dense(in, "place", from->place, &policy->place));
-    GRAFT_CHECK(read_weights(in, "rule rows", &from->rule_rows, graft_policy_rows_bytes(policy),
-                             &policy->rule_rows));
-    GRAFT_CHECK(read_dense(in, "second", from->second, &policy->second));
-    GRAFT_CHECK(read_dense(in, "score", from->score, &policy->score));
+    GRAFT_PASS(read_dense(in, "input", from->input, &policy->input));
+    GRAFT_PASS(read_rounds(in, from, policy));
+    GRAFT_PASS(read_dense(in, "global", from->global, &policy->global));
+    GRAFT_PASS(read_dense(in, "place", from->place, &policy->place));
+    GRAFT_PASS(read_weights(in, "rule rows", &from->rule_rows, graft_policy_rows_bytes(policy),
+                            &policy->rule_rows));
+    GRAFT_PASS(read_dense(in, "second", from->second, &policy->second));
+    GRAFT_PASS(read_dense(in, "score", from->score, &policy->score));
     policy->prior_slope = from->prior_slope;
     policy->prior_reserve = from->prior_reserve;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status read_sizes(const reader *in, const policy_message *from, graft_policy *policy)
@@ -378,7 +369,6 @@ static graft_status split_trees(const reader *in, graft_tariff *tariff)
 
 static graft_status read_trees(const reader *in, const tariff_message *from, graft_tariff *tariff)
 {
-    graft_status status = GRAFT_OK;
     size_t count = from->tests.len / GRAFT_TREE_TESTS;
     if (from->still > UINT16_MAX || count > UINT16_MAX ||
         from->tests.len != count * GRAFT_TREE_TESTS || from->n_bounds != count * GRAFT_TREE_TESTS ||
@@ -390,18 +380,16 @@ static graft_status read_trees(const reader *in, const tariff_message *from, gra
     tariff->tests = from->tests.data;
     tariff->tree_count = (uint16_t)count;
     tariff->still = (uint16_t)from->still;
-    GRAFT_CHECK(narrow_ints(in, from->bounds, from->n_bounds, &tariff->bounds));
-    GRAFT_CHECK(narrow_ints(in, from->leaves, from->n_leaves, &tariff->leaves));
+    GRAFT_PASS(narrow_ints(in, from->bounds, from->n_bounds, &tariff->bounds));
+    GRAFT_PASS(narrow_ints(in, from->leaves, from->n_leaves, &tariff->leaves));
     if (from->version == TARIFF_OF_ONE_FOREST) {
         return split_trees(in, tariff);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status read_tariff(const reader *in, const tariff_message *from, graft_tariff *tariff)
 {
-    graft_status status = GRAFT_OK;
     graft_tariff read = {
         .keys = from->keys, .row_count = (uint32_t)from->n_keys, .seed = from->seed};
     const bool readable = from->version == TARIFF_VERSION || from->version == TARIFF_OF_ONE_FOREST;
@@ -419,13 +407,12 @@ static graft_status read_tariff(const reader *in, const tariff_message *from, gr
         values[i] = (uint16_t)from->values[i];
     }
     read.values = values;
-    GRAFT_CHECK(read_trees(in, from, &read));
+    GRAFT_PASS(read_trees(in, from, &read));
     if (graft_tariff_check(&read) != NULL) {
         return refuse(in, "tariff", graft_tariff_check(&read));
     }
     *tariff = read;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Who decides has what it needs: a tariff, and the network if it is that. */
@@ -452,11 +439,10 @@ static graft_status read_names(const reader *in, const policy_message *from,
 static graft_status decode(graft_env *env, graft_arena *arena, graft_bytes bytes,
                            graft_policy *policy, const char *const **rule_names)
 {
-    graft_status status = GRAFT_OK;
     const reader in = {env, arena, bytes.file};
     graft_policy read = {.abi = GRAFT_ABI, .feature_hash = GRAFT_FEATURE_HASH};
     ProtobufCMessage *message = NULL;
-    GRAFT_CHECK(
+    GRAFT_PASS(
         graft_wire_decode(env, arena, bytes, &graft__policies__policy__descriptor, &message));
     const policy_message *from = (const policy_message *)message;
     if (from->version != VERSION) {
@@ -472,23 +458,22 @@ static graft_status decode(graft_env *env, graft_arena *arena, graft_bytes bytes
     if (from->hidden > 0 && from->place == NULL) {
         return refuse(&in, "network", "it scores fixed places, which no program does any more");
     }
-    GRAFT_CHECK(read_sizes(&in, from, &read));
-    GRAFT_CHECK(read_rules(&in, from, &read));
+    GRAFT_PASS(read_sizes(&in, from, &read));
+    GRAFT_PASS(read_rules(&in, from, &read));
     if (read.hidden > 0) {
-        GRAFT_CHECK(read_network(&in, from, &read));
+        GRAFT_PASS(read_network(&in, from, &read));
     }
     if (from->tariff != NULL) {
         graft_tariff *tariff = GRAFT_NEW(arena, graft_tariff, 1);
-        GRAFT_CHECK(read_tariff(&in, from->tariff, tariff));
+        GRAFT_PASS(read_tariff(&in, from->tariff, tariff));
         read.tariff = tariff;
     }
-    GRAFT_CHECK(read_decider(&in, from, &read));
+    GRAFT_PASS(read_decider(&in, from, &read));
     if (rule_names != NULL) {
-        GRAFT_CHECK(read_names(&in, from, rule_names));
+        GRAFT_PASS(read_names(&in, from, rule_names));
     }
     *policy = read;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_policyfile_decode(graft_env *env, graft_arena *arena, graft_bytes bytes,
@@ -500,13 +485,10 @@ graft_status graft_policyfile_decode(graft_env *env, graft_arena *arena, graft_b
 graft_status graft_policyfile_read(graft_env *env, graft_arena *arena, const char *path,
                                    graft_policy *policy, const char *const **rule_names)
 {
-    graft_status status = GRAFT_OK;
     uint8_t *data = NULL;
     size_t size = 0;
-    GRAFT_CHECK(graft_file_read(env, arena, path, &data, &size));
-    GRAFT_CHECK(decode(env, arena, (graft_bytes){path, data, size}, policy, rule_names));
-done:
-    return status;
+    GRAFT_PASS(graft_file_read(env, arena, path, &data, &size));
+    return decode(env, arena, (graft_bytes){path, data, size}, policy, rule_names);
 }
 
 /* ---------------------------------------------------------------- tariffs */
@@ -528,17 +510,15 @@ graft_status graft_tarifffile_write(graft_env *env, const graft_tariff *tariff,
 graft_status graft_tarifffile_read(graft_env *env, graft_arena *arena, const char *path,
                                    graft_tariff *tariff, const char **provenance)
 {
-    graft_status status = GRAFT_OK;
     const reader in = {env, arena, path};
     ProtobufCMessage *message = NULL;
     uint8_t *data = NULL;
     size_t size = 0;
-    GRAFT_CHECK(graft_file_read(env, arena, path, &data, &size));
-    GRAFT_CHECK(graft_wire_decode(env, arena, (graft_bytes){path, data, size},
-                                  &graft__policies__tariff__descriptor, &message));
+    GRAFT_PASS(graft_file_read(env, arena, path, &data, &size));
+    GRAFT_PASS(graft_wire_decode(env, arena, (graft_bytes){path, data, size},
+                                 &graft__policies__tariff__descriptor, &message));
     const tariff_message *from = (const tariff_message *)message;
-    GRAFT_CHECK(read_tariff(&in, from, tariff));
+    GRAFT_PASS(read_tariff(&in, from, tariff));
     *provenance = from->provenance;
-done:
-    return status;
+    return GRAFT_OK;
 }

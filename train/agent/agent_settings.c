@@ -39,33 +39,30 @@ static graft_status find_section(graft_env *env, const graft_yaml *root, const s
 static graft_status read_row(graft_env *env, const graft_yaml *root, const setting_row *row,
                              graft_agent_settings *settings)
 {
-    graft_status status = GRAFT_OK;
     const graft_yaml *section = NULL;
     unsigned char *field = (unsigned char *)settings + row->offset;
-    GRAFT_CHECK(find_section(env, root, row, &section));
+    GRAFT_PASS(find_section(env, root, row, &section));
     if (row->is_integer) {
         int64_t value = 0;
-        GRAFT_CHECK(graft_yaml_integer(env, section, row->name, (int64_t)row->least,
-                                       (int64_t)row->most, &value));
+        GRAFT_PASS(graft_yaml_integer(env, section, row->name, (int64_t)row->least,
+                                      (int64_t)row->most, &value));
         memcpy(field, &value, sizeof value);
     } else {
         double value = 0;
-        GRAFT_CHECK(graft_yaml_real(env, section, row->name, row->least, row->most, &value));
+        GRAFT_PASS(graft_yaml_real(env, section, row->name, row->least, row->most, &value));
         memcpy(field, &value, sizeof value);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Refuses sections and keys that no row names. */
 static graft_status refuse_unknown(graft_env *env, const graft_yaml *root)
 {
-    graft_status status = GRAFT_OK;
     const char *sections[ROW_COUNT + 1] = {NULL};
     for (size_t r = 0; r < ROW_COUNT; r++) {
         sections[r] = rows[r].section;
     }
-    GRAFT_CHECK(graft_yaml_only(env, root, sections));
+    GRAFT_PASS(graft_yaml_only(env, root, sections));
     for (uint32_t i = 0; i < root->count; i++) {
         const char *names[ROW_COUNT + 1] = {NULL};
         size_t count = 0;
@@ -74,10 +71,9 @@ static graft_status refuse_unknown(graft_env *env, const graft_yaml *root)
                 names[count++] = rows[r].name;
             }
         }
-        GRAFT_CHECK(graft_yaml_only(env, &root->items[i], names));
+        GRAFT_PASS(graft_yaml_only(env, &root->items[i], names));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_agent_settings_read(graft_env *env, const char *path,

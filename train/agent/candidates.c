@@ -202,7 +202,6 @@ graft_status graft_candidates_episode(graft_env *env, graft_arena *arena, graft_
                                       graft_observer *o, const graft_best *best,
                                       graft_episode_kept *kept)
 {
-    graft_status status = GRAFT_OK;
     const graft_agent_settings *s = agent->settings;
     graft_scene scene;
     graft_rng rng;
@@ -211,8 +210,8 @@ graft_status graft_candidates_episode(graft_env *env, graft_arena *arena, graft_
     const bool nameless = graft_rng_uniform(&rng) < s->candidates_hide;
     *kept = (graft_episode_kept){
         .steps = GRAFT_NEW(arena, graft_transition, o->environment->options.step_limit + 1)};
-    GRAFT_CHECK(graft_environment_reset(env, o->environment));
-    GRAFT_CHECK(graft_scene_take(env, arena, o, nameless, &scene));
+    GRAFT_PASS(graft_environment_reset(env, o->environment));
+    GRAFT_PASS(graft_scene_take(env, arena, o, nameless, &scene));
     way w = open_way(arena, o);
     bool over = o->environment->terminal;
     while (!over) {
@@ -221,8 +220,8 @@ graft_status graft_candidates_episode(graft_env *env, graft_arena *arena, graft_
         step->repeated = best != NULL;
         step->choice = best != NULL ? best->choices[kept->count - 1] : GRAFT_CHOICE_DRAWN;
         graft_candidates_choose(agent, env->scratch, &rng, step);
-        GRAFT_CHECK(take_step(env, agent, o, step, &outcome));
-        GRAFT_CHECK(graft_scene_take(env, arena, o, nameless, &scene));
+        GRAFT_PASS(take_step(env, agent, o, step, &outcome));
+        GRAFT_PASS(graft_scene_take(env, arena, o, nameless, &scene));
         step->reward =
             (float)(reward_of(agent, o, outcome.reward, &step->scene.estimated, &scene.estimated) *
                     s->candidates_reward_scale);
@@ -236,8 +235,7 @@ graft_status graft_candidates_episode(graft_env *env, graft_arena *arena, graft_
         graft_candidates_choose(agent, env->scratch, &rng, last);
     }
     kept->next_value = (double)last->value;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_candidates_play(graft_env *env, graft_arena *arena, graft_candidates *agent,

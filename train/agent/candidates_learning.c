@@ -240,26 +240,24 @@ static void keep_best(graft_candidates *agent, uint32_t m, const graft_observer 
 static graft_status play(graft_env *env, graft_candidates *agent, graft_observer *const observers[],
                          uint32_t count, graft_episode_kept *kept, graft_candidates_report *report)
 {
-    graft_status status = GRAFT_OK;
     const double drawn = (double)agent->settings->candidates_episodes;
     for (uint32_t e = 0; e < report->episodes; e++) {
         const uint32_t m = e % count;
-        GRAFT_CHECK(graft_candidates_episode(env, env->unit, agent, observers[m], NULL, &kept[e]));
+        GRAFT_PASS(graft_candidates_episode(env, env->unit, agent, observers[m], NULL, &kept[e]));
         graft_candidates_credit(agent, &kept[e]);
         keep_best(agent, m, observers[m], &kept[e]);
         report->saved += kept[e].saved / report->episodes;
         report->saved_each[m] += kept[e].saved / drawn;
         report->length += (double)kept[e].count / report->episodes;
-        GRAFT_CHECK(graft_search_go_on(env));
+        GRAFT_PASS(graft_search_go_on(env));
     }
     for (uint32_t m = 0; m < count && agent->settings->candidates_imitate > 0; m++) {
         graft_episode_kept *again = &kept[report->episodes + m];
-        GRAFT_CHECK(
+        GRAFT_PASS(
             graft_candidates_episode(env, env->unit, agent, observers[m], &agent->best[m], again));
         graft_candidates_credit(agent, again);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_candidates_update(graft_env *env, graft_candidates *agent,

@@ -127,30 +127,26 @@ static graft_status after_update(graft_dreamer *d)
 static graft_status record(graft_dreamer *d, uint32_t per_model, graft_story **stories,
                            graft_stories *list)
 {
-    graft_status status = GRAFT_OK;
     const uint32_t count = per_model * d->count;
     *stories = GRAFT_NEW(d->env->life, graft_story, count);
     for (uint32_t s = 0; s < count; s++) {
-        GRAFT_CHECK(graft_story_play(d->env, d->env->life, d->agent, d->observers[s / per_model],
-                                     &d->repertoire, &(*stories)[s]));
-        GRAFT_CHECK(graft_search_go_on(d->env));
+        GRAFT_PASS(graft_story_play(d->env, d->env->life, d->agent, d->observers[s / per_model],
+                                    &d->repertoire, &(*stories)[s]));
+        GRAFT_PASS(graft_search_go_on(d->env));
     }
     *list = (graft_stories){*stories, count};
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_dreamer_record(graft_dreamer *dreamer)
 {
-    graft_status status = GRAFT_OK;
     const graft_agent_settings *s = dreamer->agent->settings;
-    GRAFT_CHECK(record(dreamer, (uint32_t)s->foresight_episodes, &dreamer->learnt,
-                       &dreamer->learnt_stories));
-    GRAFT_CHECK(
+    GRAFT_PASS(record(dreamer, (uint32_t)s->foresight_episodes, &dreamer->learnt,
+                      &dreamer->learnt_stories));
+    GRAFT_PASS(
         record(dreamer, (uint32_t)s->foresight_held_out, &dreamer->held, &dreamer->held_stories));
     graft_foresight_calibrate(&dreamer->model, dreamer->learnt, dreamer->learnt_stories.count);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_dreamer_learn(graft_dreamer *dreamer)
@@ -321,14 +317,13 @@ done:
 
 graft_status graft_dreamer_run(graft_dreamer *dreamer, const char *path, uint64_t identity)
 {
-    graft_status status = GRAFT_OK;
     dreamer->path = path;
     dreamer->run =
         graft_arena_printf(dreamer->env->life, "run %016llx", (unsigned long long)identity);
     dreamer->saved_ns = graft_clock_ns();
     for (uint32_t p = 0; p < GRAFT_DREAMER_PHASES; p++) {
         const uint64_t start_ns = graft_clock_ns();
-        GRAFT_CHECK(graft_dreamer_phases[p].run(dreamer));
+        GRAFT_PASS(graft_dreamer_phases[p].run(dreamer));
         graft_log(dreamer->env, 1, "%s: %.1f s", graft_dreamer_phases[p].name,
                   (double)(graft_clock_ns() - start_ns) / 1e9);
         if (p == 0) {
@@ -336,8 +331,7 @@ graft_status graft_dreamer_run(graft_dreamer *dreamer, const char *path, uint64_
         }
     }
     if (path != NULL) {
-        GRAFT_CHECK(save(dreamer));
+        GRAFT_PASS(save(dreamer));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }

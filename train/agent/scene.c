@@ -138,7 +138,6 @@ static void count_kinds(offer *offers, uint32_t count)
 static graft_status list_offers(graft_env *env, graft_observer *o, const graft_estimated *now,
                                 offer *offers, uint32_t *kept)
 {
-    graft_status status = GRAFT_OK;
     const graft_environment *e = o->environment;
     uint32_t count = 0;
     uint32_t items = 0;
@@ -150,7 +149,7 @@ static graft_status list_offers(graft_env *env, graft_observer *o, const graft_e
                   .item = items++
             };
             found->recent = is_recent(e, found->action);
-            GRAFT_CHECK(look_at(env, o, found));
+            GRAFT_PASS(look_at(env, o, found));
             count += (int64_t)now->cost + found->change.cost <= (int64_t)o->first.cost ? 1 : 0;
         }
     }
@@ -161,8 +160,7 @@ static graft_status list_offers(graft_env *env, graft_observer *o, const graft_e
     while (*kept < count && *kept < o->options.limit && offers[*kept].rank < o->options.alike) {
         ++*kept;
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------- facts */

@@ -176,11 +176,8 @@ done:
 
 static graft_status take_section(reader *in, uint32_t kind, const char *name)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(expect_u32(in, kind, "the kind of the next section"));
-    GRAFT_CHECK(expect_name(in, name));
-done:
-    return status;
+    GRAFT_PASS(expect_u32(in, kind, "the kind of the next section"));
+    return expect_name(in, name);
 }
 
 static graft_status take_parameter(reader *in, graft_parameters *set, const graft_parameter *item)

@@ -23,22 +23,20 @@ typedef struct {
 
 static graft_status move(graft_env *env, annealing *a, double temperature_ns)
 {
-    graft_status status = GRAFT_OK;
     uint32_t xfer = 0;
     uint32_t location = 0;
     double ns = 0.0;
     graft_matches_draw(&a->now.matches, &a->rng, &xfer, &location);
     const graft_action action = {.xfer = (uint16_t)xfer, .location = (uint16_t)location};
-    GRAFT_CHECK(graft_walker_price(env, &a->now, action, &ns));
+    GRAFT_PASS(graft_walker_price(env, &a->now, action, &ns));
     double loss_ns = ns - a->now.cost_ns;
     if (loss_ns <= 0.0 || graft_rng_uniform(&a->rng) < exp(-loss_ns / temperature_ns)) {
-        GRAFT_CHECK(graft_walker_take(env, &a->now, action, ns));
+        GRAFT_PASS(graft_walker_take(env, &a->now, action, ns));
     }
     if (a->now.cost_ns < a->best.cost_ns) {
-        GRAFT_CHECK(graft_walker_join(env, &a->best, &a->now));
+        GRAFT_PASS(graft_walker_join(env, &a->best, &a->now));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_search_annealing(graft_env *env, graft_arena *arena,

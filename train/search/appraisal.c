@@ -38,13 +38,11 @@ graft_status graft_appraisal_plan(graft_env *env, const graft_place *place, graf
 graft_status graft_appraisal_look(graft_env *env, graft_appraisal *appraisal, graft_action action,
                                   graft_change *change)
 {
-    graft_status status = GRAFT_OK;
     const graft_place *place = &appraisal->place;
     graft_made made;
-    GRAFT_CHECK(graft_appraisal_plan(env, place, action, &made));
+    GRAFT_PASS(graft_appraisal_plan(env, place, action, &made));
     graft_estimate_match(&appraisal->estimator, graft_place_rule(place, action),
                          graft_place_match(place, action), &made, change);
     appraisal->count++;
-done:
-    return status;
+    return GRAFT_OK;
 }

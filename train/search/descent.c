@@ -24,14 +24,11 @@ typedef struct glance {
 static graft_status try_action(graft_env *env, const graft_environment *environment, glance *g,
                                graft_action action)
 {
-    graft_status status = GRAFT_OK;
     const graft_matches *matches = &environment->matches;
-    GRAFT_CHECK(graft_state_set(env, &g->trial, &environment->state.graph));
-    GRAFT_CHECK(graft_state_apply(env, &g->trial, &matches->xfers->rules[action.xfer],
-                                  graft_matches_get(matches, action.xfer, action.location),
-                                  &environment->options.apply));
-done:
-    return status;
+    GRAFT_PASS(graft_state_set(env, &g->trial, &environment->state.graph));
+    return graft_state_apply(env, &g->trial, &matches->xfers->rules[action.xfer],
+                             graft_matches_get(matches, action.xfer, action.location),
+                             &environment->options.apply);
 }
 
 static graft_status price_trial(graft_env *env, const graft_environment *environment,
@@ -46,16 +43,14 @@ graft_status graft_search_pays(graft_env *env, const graft_environment *environm
                                const graft_state *before, const graft_state *after, double gain_ns,
                                bool *pays)
 {
-    graft_status status = GRAFT_OK;
     const graft_price *price = &environment->options.price;
     double noise_ns = 0.0;
     *pays = gain_ns > 0.0 && gain_ns >= environment->options.least_gain * environment->first_ns;
     if (*pays && price->noise_ns != NULL) {
-        GRAFT_CHECK(price->noise_ns(env, price->context, before, after, &noise_ns));
+        GRAFT_PASS(price->noise_ns(env, price->context, before, after, &noise_ns));
         *pays = gain_ns > noise_ns;
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* The cheapest successor of the environment's state that gains enough. */
@@ -178,15 +173,13 @@ done:
 graft_status graft_search_greedy(graft_env *env, graft_arena *arena, graft_environment *environment,
                                  graft_plan_found *found)
 {
-    graft_status status = GRAFT_OK;
     uint64_t start_ns = graft_clock_ns();
     *found = (graft_plan_found){.cost_ns = environment->first_ns};
     found->steps = GRAFT_NEW(arena, graft_action, environment->options.step_limit);
-    GRAFT_CHECK(graft_environment_reset(env, environment));
-    GRAFT_CHECK(descend(env, environment, true, found));
+    GRAFT_PASS(graft_environment_reset(env, environment));
+    GRAFT_PASS(descend(env, environment, true, found));
     found->seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Goes on from the graph of a plan, which becomes longer by as many steps as an episode may have. */
@@ -209,11 +202,8 @@ static graft_status extend(graft_env *env, graft_arena *arena, graft_environment
 graft_status graft_search_tidy(graft_env *env, graft_arena *arena, graft_environment *environment,
                                graft_plan_found *found)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(graft_plan_replay(env, environment, found->steps, found->step_count, NULL));
-    GRAFT_CHECK(extend(env, arena, environment, false, found));
-done:
-    return status;
+    GRAFT_PASS(graft_plan_replay(env, environment, found->steps, found->step_count, NULL));
+    return extend(env, arena, environment, false, found);
 }
 
 graft_status graft_search_finish(graft_env *env, graft_arena *arena, graft_environment *environment,

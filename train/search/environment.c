@@ -8,16 +8,13 @@ graft_status graft_environment_open(graft_env *env, graft_arena *arena, const gr
                                     const graft_environment_options *options,
                                     graft_environment *environment)
 {
-    graft_status status = GRAFT_OK;
     graft_limits limits = graft_state_limits(graph);
     *environment = (graft_environment){.xfers = xfers, .options = *options};
     graft_state_open(arena, &limits, &environment->first);
     graft_state_open(arena, &limits, &environment->state);
     graft_matches_open(arena, xfers, options->location_limit, &environment->matches);
-    GRAFT_CHECK(graft_state_set(env, &environment->first, graph));
-    GRAFT_CHECK(graft_environment_reprice(env, environment));
-done:
-    return status;
+    GRAFT_PASS(graft_state_set(env, &environment->first, graph));
+    return graft_environment_reprice(env, environment);
 }
 
 static void find_actions(graft_environment *environment)
@@ -43,13 +40,10 @@ graft_status graft_environment_reset(graft_env *env, graft_environment *environm
 
 graft_status graft_environment_reprice(graft_env *env, graft_environment *environment)
 {
-    graft_status status = GRAFT_OK;
     const graft_price *price = &environment->options.price;
-    GRAFT_CHECK(price->cost_ns(env, price->context, &environment->first.graph,
-                               &environment->first.order, &environment->first_ns));
-    GRAFT_CHECK(graft_environment_reset(env, environment));
-done:
-    return status;
+    GRAFT_PASS(price->cost_ns(env, price->context, &environment->first.graph,
+                              &environment->first.order, &environment->first_ns));
+    return graft_environment_reset(env, environment);
 }
 
 static graft_status apply_action(graft_env *env, graft_environment *environment, uint32_t xfer,
@@ -76,7 +70,6 @@ done:
 graft_status graft_environment_step(graft_env *env, graft_environment *environment, uint32_t xfer,
                                     uint32_t location, graft_outcome *step)
 {
-    graft_status status = GRAFT_OK;
     double reward = 0;
     bool noop = xfer == environment->xfers->count;
     assert(!environment->sealed);
@@ -89,7 +82,7 @@ graft_status graft_environment_step(graft_env *env, graft_environment *environme
                           location);
     }
     if (!noop) {
-        GRAFT_CHECK(apply_action(env, environment, xfer, location, &reward));
+        GRAFT_PASS(apply_action(env, environment, xfer, location, &reward));
     }
     environment->terminal = environment->terminal || noop;
     environment->interactions++;
@@ -97,6 +90,5 @@ graft_status graft_environment_step(graft_env *env, graft_environment *environme
                             .terminal = environment->terminal,
                             .truncated = environment->terminal && !noop && !environment->dear &&
                                          environment->matches.count > 0};
-done:
-    return status;
+    return GRAFT_OK;
 }

@@ -78,12 +78,9 @@ done:
 static graft_status go_up(graft_env *env, escape *e, uint32_t level, graft_action action, double ns,
                           uint32_t *since)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(graft_walker_join(env, &e->at[level + 1], &e->at[level]));
+    GRAFT_PASS(graft_walker_join(env, &e->at[level + 1], &e->at[level]));
     *since = e->at[level + 1].matches.call + 1;
-    GRAFT_CHECK(graft_walker_take(env, &e->at[level + 1], action, ns));
-done:
-    return status;
+    return graft_walker_take(env, &e->at[level + 1], action, ns);
 }
 
 /* Looks for ways that begin with an action. */
@@ -156,35 +153,30 @@ done:
 /* Goes the way that was found, and takes what gains around its end. */
 static graft_status go_way(graft_env *env, escape *e)
 {
-    graft_status status = GRAFT_OK;
     graft_walker *walker = &e->at[0];
     uint32_t since = walker->matches.call + 1;
     if (e->level > 0) {
-        GRAFT_CHECK(graft_walker_join(env, walker, &e->at[e->level]));
+        GRAFT_PASS(graft_walker_join(env, walker, &e->at[e->level]));
     }
-    GRAFT_CHECK(graft_walker_take(env, walker, e->last, e->last_ns));
-    GRAFT_CHECK(graft_walker_settle(env, walker, since));
-done:
-    return status;
+    GRAFT_PASS(graft_walker_take(env, walker, e->last, e->last_ns));
+    return graft_walker_settle(env, walker, since);
 }
 
 static graft_status go_on(graft_env *env, escape *e, graft_plan_found *found)
 {
-    graft_status status = GRAFT_OK;
     graft_progress progress;
     uint64_t ways = 0;
     graft_progress_start(&progress, env, "escape", "ways",
                          e->at[0].environment->options.step_limit);
     do {
-        GRAFT_CHECK(find_way(env, e, found));
+        GRAFT_PASS(find_way(env, e, found));
         if (e->found) {
-            GRAFT_CHECK(go_way(env, e));
+            GRAFT_PASS(go_way(env, e));
             graft_progress_update(&progress, ++ways, NULL);
         }
     } while (e->found);
     graft_progress_finish(&progress);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_search_escape(graft_env *env, graft_arena *arena, graft_environment *environment,

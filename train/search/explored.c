@@ -133,20 +133,18 @@ static graft_status apply(graft_env *env, const graft_explored *e, graft_state *
 /* Makes the graph that is to be expanded, and finds its matches. */
 static graft_status restore(graft_env *env, graft_explored *e, const graft_successor *successor)
 {
-    graft_status status = GRAFT_OK;
     const graft_apply_options *options = &e->environment->options.apply;
     if (successor == NULL) {
-        GRAFT_CHECK(graft_state_set(env, &e->state, &e->environment->first.graph));
+        GRAFT_PASS(graft_state_set(env, &e->state, &e->environment->first.graph));
         (void)add_seen(e, graft_state_hash(&e->state));
     } else {
-        GRAFT_CHECK(graft_state_set(env, &e->state, &e->expanded[successor->parent].graph));
+        GRAFT_PASS(graft_state_set(env, &e->state, &e->expanded[successor->parent].graph));
         graft_matches_find(&e->matches, &e->state, options);
-        GRAFT_CHECK(apply(env, e, &e->state, successor->action));
+        GRAFT_PASS(apply(env, e, &e->state, successor->action));
     }
-    GRAFT_CHECK(store(env, e, successor));
+    GRAFT_PASS(store(env, e, successor));
     graft_matches_find(&e->matches, &e->state, options);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* What the rewrites up to a successor of the graph expanded last have to bring. */
@@ -160,14 +158,13 @@ static double charge_ns(const graft_explored *e)
 static graft_status try_action(graft_env *env, graft_explored *e, graft_action action,
                                graft_successor *successor, bool *is_new)
 {
-    graft_status status = GRAFT_OK;
     const graft_price *price = &e->environment->options.price;
     double ns = 0;
-    GRAFT_CHECK(graft_state_set(env, &e->trial, &e->state.graph));
-    GRAFT_CHECK(apply(env, e, &e->trial, action));
+    GRAFT_PASS(graft_state_set(env, &e->trial, &e->state.graph));
+    GRAFT_PASS(apply(env, e, &e->trial, action));
     *is_new = add_seen(e, graft_state_hash(&e->trial));
     if (*is_new) {
-        GRAFT_CHECK(price->cost_ns(env, price->context, &e->trial.graph, &e->trial.order, &ns));
+        GRAFT_PASS(price->cost_ns(env, price->context, &e->trial.graph, &e->trial.order, &ns));
         e->found->evaluations++;
         ns += charge_ns(e);
         *successor = (graft_successor){ns, e->serial++, e->expanded_count - 1, action};
@@ -176,8 +173,7 @@ static graft_status try_action(graft_env *env, graft_explored *e, graft_action a
             e->best = *successor;
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_explored_expand(graft_env *env, graft_explored *explored,

@@ -13,83 +13,74 @@ enum { DESCENTS_MOST = 8, LABELS = 16 };
 /* Prices, at `now`, graphs with forms that there is no row for; and rows learn their operators. */
 static graft_status teach(graft_env *env, graft_guided *g, uint64_t most)
 {
-    graft_status status = GRAFT_OK;
     const graft_place place = {&g->now.state, &g->now.matches, &g->environment->options.apply};
     const uint64_t end = g->found->evaluations + most;
     GRAFT_EACH_ACTION(&g->now.matches, action)
     {
         graft_made made;
         double ns = 0.0;
-        GRAFT_CHECK(graft_appraisal_plan(env, &place, action, &made));
+        GRAFT_PASS(graft_appraisal_plan(env, &place, action, &made));
         const bool knows = graft_ledger_knows(&g->ledger, &g->now.state.graph,
                                               graft_place_rule(&place, action), &made);
         if (knows || graft_guided_is_over(g) || g->found->evaluations >= end) {
             continue;
         }
-        GRAFT_CHECK(graft_walker_price(env, &g->now, action, &ns));
-        GRAFT_CHECK(graft_guided_learn(env, g, &g->now.trial));
+        GRAFT_PASS(graft_walker_price(env, &g->now, action, &ns));
+        GRAFT_PASS(graft_guided_learn(env, g, &g->now.trial));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* By the rows as they were given, before any price; then they learn from the first graph. */
 static graft_status follow_given(graft_env *env, graft_guided *g)
 {
-    graft_status status = GRAFT_OK;
     bool better = false;
     if (g->ledger.row_count > 0 && g->options->graphs > 1) {
-        GRAFT_CHECK(graft_guided_roll_out(env, g, NULL, 0, 0.0, &better));
-        GRAFT_CHECK(graft_walker_join(env, &g->now, &g->first));
+        GRAFT_PASS(graft_guided_roll_out(env, g, NULL, 0, 0.0, &better));
+        GRAFT_PASS(graft_walker_join(env, &g->now, &g->first));
     }
-    GRAFT_CHECK(graft_guided_price(env, g));
-    GRAFT_CHECK(graft_guided_learn(env, g, &g->now.state));
-    GRAFT_CHECK(graft_guided_reopen(env, g, NULL, 0));
+    GRAFT_PASS(graft_guided_price(env, g));
+    GRAFT_PASS(graft_guided_learn(env, g, &g->now.state));
+    GRAFT_PASS(graft_guided_reopen(env, g, NULL, 0));
     g->first_cost = fmax((double)g->appraisal.estimated.cost, 1.0);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* By the rows as they are; prices correct them, so again, until the same graph comes out. */
 static graft_status descend(graft_env *env, graft_guided *g)
 {
-    graft_status status = GRAFT_OK;
     for (uint32_t i = 0; i < DESCENTS_MOST && !graft_guided_is_over(g); i++) {
         bool better = false;
         const uint64_t before = g->last_hash;
-        GRAFT_CHECK(graft_walker_join(env, &g->now, &g->first));
-        GRAFT_CHECK(graft_guided_roll_out(env, g, NULL, 0, 0.0, &better));
+        GRAFT_PASS(graft_walker_join(env, &g->now, &g->first));
+        GRAFT_PASS(graft_guided_roll_out(env, g, NULL, 0, 0.0, &better));
         if (g->last_hash == before) {
             break;
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Descents, and between them rows for what could be done where the last one has led. */
 static graft_status teach_and_descend(graft_env *env, graft_guided *g)
 {
-    graft_status status = GRAFT_OK;
     const uint64_t end = g->found->evaluations + g->options->graphs / TEACH_PART;
     double before_ns = 0.0;
     do {
         before_ns = g->best.cost_ns;
         const uint64_t spent = g->found->evaluations;
-        GRAFT_CHECK(teach(env, g, end > spent ? end - spent : 0));
-        GRAFT_CHECK(descend(env, g));
-        GRAFT_CHECK(graft_walker_join(env, &g->now, &g->best));
+        GRAFT_PASS(teach(env, g, end > spent ? end - spent : 0));
+        GRAFT_PASS(descend(env, g));
+        GRAFT_PASS(graft_walker_join(env, &g->now, &g->best));
     } while (g->best.cost_ns < before_ns && g->found->evaluations < end &&
              !graft_guided_is_over(g));
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Rollouts from the first graph: by blurred rows, of which those that lead to a better graph stay
  * blurred, and sampled. */
 static graft_status explore(graft_env *env, graft_guided *g)
 {
-    graft_status status = GRAFT_OK;
     static const double sigmas[] = {0.01, 0.03, 0.1, 0.3};
     const bool refining = g->kept != NULL;
     const uint64_t end =
@@ -99,15 +90,14 @@ static graft_status explore(graft_env *env, graft_guided *g)
          i++) {
         bool better = false;
         const bool sampled = i % 5 == 4 && !refining;
-        GRAFT_CHECK(graft_walker_join(env, &g->now, &g->first));
+        GRAFT_PASS(graft_walker_join(env, &g->now, &g->first));
         g->blurs[g->blur_count] =
             (graft_blur){graft_rng_next(&g->rng), sigmas[i % 4], i / 4 % 2 == 1};
-        GRAFT_CHECK(graft_guided_roll_out(env, g, g->blurs, g->blur_count + (sampled ? 0 : 1),
-                                          sampled ? 1e-3 * g->options->temperature : 0.0, &better));
+        GRAFT_PASS(graft_guided_roll_out(env, g, g->blurs, g->blur_count + (sampled ? 0 : 1),
+                                         sampled ? 1e-3 * g->options->temperature : 0.0, &better));
         g->blur_count += better && !sampled && g->blur_count < GRAFT_GUIDED_BLURS ? 1 : 0;
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------ all of it */
@@ -116,20 +106,18 @@ static graft_status open_guided(graft_env *env, graft_arena *arena, graft_enviro
                                 const graft_guided_options *options, graft_plan_found *found,
                                 graft_guided *g)
 {
-    graft_status status = GRAFT_OK;
     *g = (graft_guided){.options = options, .environment = environment, .found = found};
     *found = (graft_plan_found){.cost_ns = environment->first_ns};
     graft_progress_start(&g->progress, env, "guided search", "graphs", options->graphs);
     graft_rng_seed(&g->rng, options->seed);
     graft_ledger_open(arena, options->tariff, &g->ledger);
     g->rows_only = options->tariff->tree_count == 0;
-    GRAFT_CHECK(graft_walker_open(env, arena, environment, found, &g->first));
-    GRAFT_CHECK(graft_walker_open(env, arena, environment, found, &g->best));
-    GRAFT_CHECK(graft_walker_open(env, arena, environment, found, &g->now));
-    GRAFT_CHECK(graft_guided_reopen(env, g, NULL, 0));
+    GRAFT_PASS(graft_walker_open(env, arena, environment, found, &g->first));
+    GRAFT_PASS(graft_walker_open(env, arena, environment, found, &g->best));
+    GRAFT_PASS(graft_walker_open(env, arena, environment, found, &g->now));
+    GRAFT_PASS(graft_guided_reopen(env, g, NULL, 0));
     g->first_cost = fmax((double)g->appraisal.estimated.cost, 1.0);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static void tell(graft_env *env, const graft_guided *g, const char *what)
@@ -203,46 +191,40 @@ done:
 
 static graft_status search_all(graft_env *env, graft_guided *g)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(follow_given(env, g));
-    GRAFT_CHECK(teach_and_descend(env, g));
+    GRAFT_PASS(follow_given(env, g));
+    GRAFT_PASS(teach_and_descend(env, g));
     tell(env, g, "descents");
-    GRAFT_CHECK(explore(env, g));
+    GRAFT_PASS(explore(env, g));
     tell(env, g, "rollouts");
-    GRAFT_CHECK(graft_walker_join(env, &g->now, &g->best));
-    GRAFT_CHECK(graft_guided_sweep(env, g, g->options->graphs / SWEEP_PART));
+    GRAFT_PASS(graft_walker_join(env, &g->now, &g->best));
+    GRAFT_PASS(graft_guided_sweep(env, g, g->options->graphs / SWEEP_PART));
     tell(env, g, "single rewrites");
-    GRAFT_CHECK(graft_guided_iterate(env, g));
+    GRAFT_PASS(graft_guided_iterate(env, g));
     tell(env, g, "iterated search");
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status refine(graft_env *env, graft_guided *g)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(follow_given(env, g));
-    GRAFT_CHECK(teach(env, g, 0));
-    GRAFT_CHECK(descend(env, g));
+    GRAFT_PASS(follow_given(env, g));
+    GRAFT_PASS(teach(env, g, 0));
+    GRAFT_PASS(descend(env, g));
     tell(env, g, "descents");
-    GRAFT_CHECK(label(env, g, LABELS));
-    GRAFT_CHECK(descend(env, g));
+    GRAFT_PASS(label(env, g, LABELS));
+    GRAFT_PASS(descend(env, g));
     tell(env, g, "descents after labels");
-    GRAFT_CHECK(explore(env, g));
+    GRAFT_PASS(explore(env, g));
     tell(env, g, "rollouts");
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status sample(graft_env *env, graft_guided *g)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(graft_guided_roll(env, g, 0, 1e-3 * g->options->temperature));
-    GRAFT_CHECK(graft_guided_price(env, g));
-    GRAFT_CHECK(graft_walker_join(env, &g->best, &g->now));
+    GRAFT_PASS(graft_guided_roll(env, g, 0, 1e-3 * g->options->temperature));
+    GRAFT_PASS(graft_guided_price(env, g));
+    GRAFT_PASS(graft_walker_join(env, &g->best, &g->now));
     g->found->cost_ns = HUGE_VAL; /* Whatever it costs. */
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_search_guided(graft_env *env, graft_arena *arena, graft_environment *environment,

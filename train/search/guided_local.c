@@ -30,7 +30,6 @@ static bool was_tried(graft_guided *g, graft_action action)
 
 graft_status graft_guided_sweep(graft_env *env, graft_guided *g, uint64_t most)
 {
-    graft_status status = GRAFT_OK;
     const uint64_t end = g->found->evaluations + most;
     bool found = true;
     while (found && !graft_guided_is_over(g) && g->found->evaluations < end) {
@@ -38,8 +37,8 @@ graft_status graft_guided_sweep(graft_env *env, graft_guided *g, uint64_t most)
         graft_guided_option *list = NULL;
         uint32_t count = 0;
         found = false;
-        GRAFT_CHECK(graft_guided_reopen(env, g, NULL, 0));
-        GRAFT_CHECK(graft_guided_list(env, g, 0, &list, &count));
+        GRAFT_PASS(graft_guided_reopen(env, g, NULL, 0));
+        GRAFT_PASS(graft_guided_list(env, g, 0, &list, &count));
         qsort(list, count, sizeof *list, graft_guided_compare);
         for (uint32_t i = 0; i < count && !found; i++) {
             double ns = 0.0;
@@ -49,27 +48,25 @@ graft_status graft_guided_sweep(graft_env *env, graft_guided *g, uint64_t most)
             if (was_tried(g, list[i].action)) {
                 continue;
             }
-            GRAFT_CHECK(graft_walker_price(env, &g->now, list[i].action, &ns));
+            GRAFT_PASS(graft_walker_price(env, &g->now, list[i].action, &ns));
             if (ns < g->now.cost_ns) {
                 found = true;
-                GRAFT_CHECK(graft_walker_take(env, &g->now, list[i].action, ns));
+                GRAFT_PASS(graft_walker_take(env, &g->now, list[i].action, ns));
             }
         }
         graft_arena_release(env->scratch, mark);
-        GRAFT_CHECK(graft_search_go_on(env));
+        GRAFT_PASS(graft_search_go_on(env));
     }
     if (g->now.cost_ns < g->best.cost_ns) {
-        GRAFT_CHECK(graft_walker_join(env, &g->best, &g->now));
-        GRAFT_CHECK(graft_guided_learn(env, g, &g->best.state));
+        GRAFT_PASS(graft_walker_join(env, &g->best, &g->now));
+        GRAFT_PASS(graft_guided_learn(env, g, &g->best.state));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* A few rewrites in one place, drawn by their estimates. */
 static graft_status kick(graft_env *env, graft_guided *g, uint32_t *since)
 {
-    graft_status status = GRAFT_OK;
     static const double temperatures[] = {3e-4, 3e-3, 3e-2};
     const uint32_t kicks = 1 + graft_rng_below(&g->rng, KICKS_MOST);
     const double temperature = temperatures[graft_rng_below(&g->rng, 3)];
@@ -78,24 +75,22 @@ static graft_status kick(graft_env *env, graft_guided *g, uint32_t *since)
         graft_mark mark = graft_arena_mark(env->scratch);
         graft_guided_option *list = NULL;
         uint32_t count = 0;
-        GRAFT_CHECK(graft_guided_list(env, g, i == 0 ? 0 : *since, &list, &count));
+        GRAFT_PASS(graft_guided_list(env, g, i == 0 ? 0 : *since, &list, &count));
         if (count > 0) {
             const graft_guided_option *next = graft_guided_draw(g, list, count, temperature, true);
-            GRAFT_CHECK(graft_walker_take(env, &g->now, next->action, 0.0));
+            GRAFT_PASS(graft_walker_take(env, &g->now, next->action, 0.0));
         }
         graft_arena_release(env->scratch, mark);
         if (count == 0) {
             break;
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* The same rule wherever it fits, beginning with one drawn by the estimates. */
 static graft_status kick_everywhere(graft_env *env, graft_guided *g)
 {
-    graft_status status = GRAFT_OK;
     uint32_t xfer = 0;
     uint32_t taken = 0;
     bool more = true;
@@ -103,7 +98,7 @@ static graft_status kick_everywhere(graft_env *env, graft_guided *g)
         graft_mark mark = graft_arena_mark(env->scratch);
         graft_guided_option *list = NULL;
         uint32_t count = 0;
-        GRAFT_CHECK(graft_guided_list(env, g, 0, &list, &count));
+        GRAFT_PASS(graft_guided_list(env, g, 0, &list, &count));
         if (taken > 0) {
             uint32_t kept = 0;
             for (uint32_t i = 0; i < count; i++) {
@@ -119,12 +114,11 @@ static graft_status kick_everywhere(graft_env *env, graft_guided *g)
                                                   ? graft_guided_lowest(list, count)
                                                   : graft_guided_draw(g, list, count, 3e-3, true);
             xfer = next->action.xfer;
-            GRAFT_CHECK(graft_walker_take(env, &g->now, next->action, 0.0));
+            GRAFT_PASS(graft_walker_take(env, &g->now, next->action, 0.0));
         }
         graft_arena_release(env->scratch, mark);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Leaves `now` somewhere near: a few rewrites in one place, as they are or with what gains there
@@ -132,25 +126,23 @@ done:
  * then what gains by the rows. */
 static graft_status leave(graft_env *env, graft_guided *g)
 {
-    graft_status status = GRAFT_OK;
     enum { BARE, BLURRED, SETTLED, EVERYWHERE, FAR, WAYS };
     const uint32_t way = graft_rng_below(&g->rng, WAYS);
     const graft_blur blur = {graft_rng_next(&g->rng), way == FAR ? 0.2 : 0.05, false};
     uint32_t since = 0;
-    GRAFT_CHECK(graft_guided_reopen(env, g, &blur, way == BLURRED || way == FAR ? 1 : 0));
+    GRAFT_PASS(graft_guided_reopen(env, g, &blur, way == BLURRED || way == FAR ? 1 : 0));
     if (way == FAR) {
-        GRAFT_CHECK(graft_guided_roll(env, g, 0, 0.0));
-        GRAFT_CHECK(graft_guided_reopen(env, g, NULL, 0));
+        GRAFT_PASS(graft_guided_roll(env, g, 0, 0.0));
+        GRAFT_PASS(graft_guided_reopen(env, g, NULL, 0));
     } else if (way == EVERYWHERE) {
-        GRAFT_CHECK(kick_everywhere(env, g));
+        GRAFT_PASS(kick_everywhere(env, g));
     } else {
-        GRAFT_CHECK(kick(env, g, &since));
+        GRAFT_PASS(kick(env, g, &since));
     }
     if (way != BARE) {
-        GRAFT_CHECK(graft_guided_roll(env, g, since, 0.0));
+        GRAFT_PASS(graft_guided_roll(env, g, since, 0.0));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* One round of iterated local search from `now`, which is the best graph or as good. */
@@ -188,28 +180,23 @@ done:
 /* After a gain the same may pay elsewhere: rows have learnt of it. */
 static graft_status spread(graft_env *env, graft_guided *g)
 {
-    graft_status status = GRAFT_OK;
     bool better = false;
-    GRAFT_CHECK(graft_guided_roll_out(env, g, NULL, 0, 0.0, &better));
-    GRAFT_CHECK(graft_walker_join(env, &g->now, &g->best));
-done:
-    return status;
+    GRAFT_PASS(graft_guided_roll_out(env, g, NULL, 0, 0.0, &better));
+    return graft_walker_join(env, &g->now, &g->best);
 }
 
 graft_status graft_guided_iterate(graft_env *env, graft_guided *g)
 {
-    graft_status status = GRAFT_OK;
     const uint64_t attempts_most = 16 * g->options->graphs;
-    GRAFT_CHECK(graft_walker_join(env, &g->now, &g->best));
+    GRAFT_PASS(graft_walker_join(env, &g->now, &g->best));
     for (uint64_t i = 0; i < attempts_most && g->now.matches.count > 0 && !graft_guided_is_over(g);
          i++) {
         bool better = false;
-        GRAFT_CHECK(try_kick(env, g, &better));
+        GRAFT_PASS(try_kick(env, g, &better));
         if (better && !graft_guided_is_over(g)) {
-            GRAFT_CHECK(spread(env, g));
+            GRAFT_PASS(spread(env, g));
         }
-        GRAFT_CHECK(graft_search_go_on(env));
+        GRAFT_PASS(graft_search_go_on(env));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }

@@ -60,26 +60,23 @@ static void grow_looks(graft_guided *g)
 /* What an action is believed to change, looked at anew. */
 static graft_status look(graft_env *env, graft_guided *g, graft_action action, double *believed)
 {
-    graft_status status = GRAFT_OK;
     const uint32_t item = graft_matches_index(&g->now.matches, action.xfer, action.location);
     graft_change change;
-    GRAFT_CHECK(graft_appraisal_look(env, &g->appraisal, action, &change));
+    GRAFT_PASS(graft_appraisal_look(env, &g->appraisal, action, &change));
     const double cost = (double)graft_change_doubted(&change);
     const bool guessed = change.added.fallback_nodes + change.removed.fallback_nodes > 0;
     *believed = g->rows_only && guessed ? unknown : cost / g->first_cost;
     g->changes[item] = *believed;
     g->looked[item] = g->now.matches.call;
     g->looked_by[item] = g->rows_number;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_guided_list(graft_env *env, graft_guided *g, uint32_t since,
                                graft_guided_option **list, uint32_t *count)
 {
-    graft_status status = GRAFT_OK;
     const graft_matches *matches = &g->now.matches;
-    GRAFT_CHECK(graft_appraisal_refresh(env, &g->appraisal));
+    GRAFT_PASS(graft_appraisal_refresh(env, &g->appraisal));
     const graft_action *actions = graft_walker_list(&g->now, env->scratch, since, count);
     *list = GRAFT_NEW(env->scratch, graft_guided_option, *count);
     grow_looks(g);
@@ -87,11 +84,10 @@ graft_status graft_guided_list(graft_env *env, graft_guided *g, uint32_t since,
         const uint32_t item = graft_matches_index(matches, actions[i].xfer, actions[i].location);
         (*list)[i] = (graft_guided_option){actions[i], g->changes[item]};
         if (g->looked_by[item] != g->rows_number || g->looked[item] < matches->items[item].moved) {
-            GRAFT_CHECK(look(env, g, actions[i], &(*list)[i].change));
+            GRAFT_PASS(look(env, g, actions[i], &(*list)[i].change));
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_guided_option *graft_guided_draw(graft_guided *g, graft_guided_option *list, uint32_t count,
@@ -170,38 +166,34 @@ done:
 
 graft_status graft_guided_roll(graft_env *env, graft_guided *g, uint32_t since, double temperature)
 {
-    graft_status status = GRAFT_OK;
     bool taken = true;
     for (uint32_t n = 0; n < g->environment->options.step_limit && taken; n++) {
-        GRAFT_CHECK(roll_on(env, g, since, temperature, &taken));
-        GRAFT_CHECK(graft_search_go_on(env));
+        GRAFT_PASS(roll_on(env, g, since, temperature, &taken));
+        GRAFT_PASS(graft_search_go_on(env));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Prices `now`, unless it is the graph that was priced last, and takes it when it is the best.
  * Rows learn from it. */
 static graft_status judge_rollout(graft_env *env, graft_guided *g, bool *better)
 {
-    graft_status status = GRAFT_OK;
     uint64_t hash = graft_state_hash(&g->now.state);
     *better = false;
     if (hash == g->last_hash) {
         return GRAFT_OK;
     }
     g->last_hash = hash;
-    GRAFT_CHECK(graft_guided_price(env, g));
+    GRAFT_PASS(graft_guided_price(env, g));
     *better = g->now.cost_ns < g->best.cost_ns;
     if (*better && g->kept != NULL) {
         g->refined = graft_ledger_copy(g->kept, &g->ledger);
     }
-    GRAFT_CHECK(graft_guided_learn(env, g, &g->now.state));
+    GRAFT_PASS(graft_guided_learn(env, g, &g->now.state));
     if (*better) {
-        GRAFT_CHECK(graft_walker_join(env, &g->best, &g->now));
+        GRAFT_PASS(graft_walker_join(env, &g->best, &g->now));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_guided_roll_out(graft_env *env, graft_guided *g, const graft_blur *blurs,

@@ -42,29 +42,27 @@ done:
 static graft_status iterate(graft_env *env, iteration *it, const graft_environment *environment,
                             const graft_iterated_options *options, graft_plan_found *found)
 {
-    graft_status status = GRAFT_OK;
     graft_progress progress;
     const uint64_t most = found->evaluations + options->graphs;
     graft_progress_start(&progress, env, "iterated search", "graphs", most);
     while (found->evaluations < most && it->now.matches.count > 0 &&
            !graft_search_is_over(environment, found)) {
         uint32_t since = 0;
-        GRAFT_CHECK(graft_search_go_on(env));
-        GRAFT_CHECK(kick(env, it, &since));
-        GRAFT_CHECK(graft_walker_settle(env, &it->now, since));
+        GRAFT_PASS(graft_search_go_on(env));
+        GRAFT_PASS(kick(env, it, &since));
+        GRAFT_PASS(graft_walker_settle(env, &it->now, since));
         bool keep = it->now.cost_ns < it->best.cost_ns ||
                     (it->now.cost_ns == it->best.cost_ns &&
                      it->now.step_count < found->step_count + environment->options.step_limit);
         if (keep) {
-            GRAFT_CHECK(graft_walker_join(env, &it->best, &it->now));
+            GRAFT_PASS(graft_walker_join(env, &it->best, &it->now));
         } else {
-            GRAFT_CHECK(graft_walker_join(env, &it->now, &it->best));
+            GRAFT_PASS(graft_walker_join(env, &it->now, &it->best));
         }
         graft_progress_update(&progress, found->evaluations, NULL);
     }
     graft_progress_finish(&progress);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_search_iterated(graft_env *env, graft_arena *arena,

@@ -68,19 +68,17 @@ static uint32_t choose_rule(const walker *w, graft_rng *rng)
 
 static graft_status walk(graft_env *env, walker *w, double preference, graft_rng *rng)
 {
-    graft_status status = GRAFT_OK;
     draw_taste(w, preference, rng);
-    GRAFT_CHECK(graft_environment_reset(env, &w->environment));
+    GRAFT_PASS(graft_environment_reset(env, &w->environment));
     note_rules(w);
     while (!w->environment.terminal) {
         graft_outcome outcome;
         const uint32_t rule = choose_rule(w, rng);
         const uint32_t location = graft_rng_below(rng, count_at(w, rule));
-        GRAFT_CHECK(graft_environment_step(env, &w->environment, rule, location, &outcome));
+        GRAFT_PASS(graft_environment_step(env, &w->environment, rule, location, &outcome));
         note_rules(w);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_survey_run(graft_env *env, const graft_graph *graph, const graft_xfers *xfers,

@@ -14,7 +14,6 @@ graft_status graft_walker_open(graft_env *env, graft_arena *arena,
                                const graft_environment *environment, graft_plan_found *found,
                                graft_walker *walker)
 {
-    graft_status status = GRAFT_OK;
     const graft_graph *first = &environment->first.graph;
     *walker = (graft_walker){.environment = environment,
                              .arena = arena,
@@ -24,10 +23,9 @@ graft_status graft_walker_open(graft_env *env, graft_arena *arena,
     graft_state_open(arena, &first->limits, &walker->trial);
     graft_matches_open(arena, environment->xfers, environment->options.location_limit,
                        &walker->matches);
-    GRAFT_CHECK(graft_state_set(env, &walker->state, first));
+    GRAFT_PASS(graft_state_set(env, &walker->state, first));
     find(walker);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static void add_step(graft_walker *walker, graft_action action)
@@ -39,34 +37,29 @@ static void add_step(graft_walker *walker, graft_action action)
 
 graft_status graft_walker_join(graft_env *env, graft_walker *walker, const graft_walker *other)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(graft_state_set(env, &walker->state, &other->state.graph));
+    GRAFT_PASS(graft_state_set(env, &walker->state, &other->state.graph));
     walker->cost_ns = other->cost_ns;
     walker->step_count = 0;
     for (uint32_t i = 0; i < other->step_count; i++) {
         add_step(walker, other->steps[i]);
     }
     find(walker);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_walker_follow(graft_env *env, graft_walker *walker, const graft_action *steps,
                                  uint32_t step_count)
 {
-    graft_status status = GRAFT_OK;
     const graft_environment *environment = walker->environment;
     const graft_price *price = &environment->options.price;
-    GRAFT_CHECK(graft_state_set(env, &walker->state, &environment->first.graph));
+    GRAFT_PASS(graft_state_set(env, &walker->state, &environment->first.graph));
     walker->step_count = 0;
     find(walker);
     for (uint32_t i = 0; i < step_count; i++) {
-        GRAFT_CHECK(graft_walker_take(env, walker, steps[i], 0.0));
+        GRAFT_PASS(graft_walker_take(env, walker, steps[i], 0.0));
     }
-    GRAFT_CHECK(price->cost_ns(env, price->context, &walker->state.graph, &walker->state.order,
-                               &walker->cost_ns));
-done:
-    return status;
+    return price->cost_ns(env, price->context, &walker->state.graph, &walker->state.order,
+                          &walker->cost_ns);
 }
 
 static graft_status apply(graft_env *env, const graft_walker *walker, graft_action action,
@@ -80,26 +73,20 @@ static graft_status apply(graft_env *env, const graft_walker *walker, graft_acti
 graft_status graft_walker_price(graft_env *env, graft_walker *walker, graft_action action,
                                 double *ns)
 {
-    graft_status status = GRAFT_OK;
     const graft_price *price = &walker->environment->options.price;
-    GRAFT_CHECK(graft_state_set(env, &walker->trial, &walker->state.graph));
-    GRAFT_CHECK(apply(env, walker, action, &walker->trial));
+    GRAFT_PASS(graft_state_set(env, &walker->trial, &walker->state.graph));
+    GRAFT_PASS(apply(env, walker, action, &walker->trial));
     walker->found->evaluations++;
-    GRAFT_CHECK(
-        price->cost_ns(env, price->context, &walker->trial.graph, &walker->trial.order, ns));
-done:
-    return status;
+    return price->cost_ns(env, price->context, &walker->trial.graph, &walker->trial.order, ns);
 }
 
 graft_status graft_walker_take(graft_env *env, graft_walker *walker, graft_action action, double ns)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(apply(env, walker, action, &walker->state));
+    GRAFT_PASS(apply(env, walker, action, &walker->state));
     add_step(walker, action);
     walker->cost_ns = ns;
     find(walker);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_action *graft_walker_list(const graft_walker *walker, graft_arena *arena, uint32_t recent,

@@ -36,7 +36,6 @@ static void log_counts(const graft_env *env, const graft_generate_counts *counts
 static graft_status generate(graft_env *env, const char *folder, const char *from,
                              const graft_gen_room *room)
 {
-    graft_status status = GRAFT_OK;
     const graft_gen_family *families = NULL;
     uint32_t family_count = 0;
     graft_generate_options options = graft_generate_defaults();
@@ -45,19 +44,18 @@ static graft_status generate(graft_env *env, const char *folder, const char *fro
     graft_generate_counts counts;
     graft_ruleset set;
     const char *path = graft_arena_printf(env->life, "%s/graft.rules", folder);
-    GRAFT_CHECK(graft_gen_families_read(env, env->life, from, &families, &family_count));
-    GRAFT_CHECK(graft_generate(env, families, family_count, &options, &set, &counts));
+    GRAFT_PASS(graft_gen_families_read(env, env->life, from, &families, &family_count));
+    GRAFT_PASS(graft_generate(env, families, family_count, &options, &set, &counts));
     if (graft_ranks_own(env) > 0) {
         return GRAFT_OK; /* The first rank writes. */
     }
     log_counts(env, &counts);
-    GRAFT_CHECK(graft_rulefile_write(env, path, &set));
-    GRAFT_CHECK(graft_derivations_write(
+    GRAFT_PASS(graft_rulefile_write(env, path, &set));
+    GRAFT_PASS(graft_derivations_write(
         env, graft_arena_printf(env->life, "%s/derivations.txt", folder), &counts.followers));
     graft_generate_forget(&options, &counts);
     (void)printf("%s: %u rules\n", path, set.count);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* --------------------------------------------------------------- explaining */
@@ -65,14 +63,13 @@ done:
 static graft_status explain(graft_env *env, const graft_ruleset *set, const char *text,
                             const char *picture)
 {
-    graft_status status = GRAFT_OK;
     const graft_rule_entry *entry = NULL;
     graft_buffer words = {.arena = env->life};
     graft_buffer dot = {.arena = env->life};
-    GRAFT_CHECK(graft_listing_find(env, set, text, &entry));
+    GRAFT_PASS(graft_listing_find(env, set, text, &entry));
     if (picture != NULL) {
         graft_rule_picture(&dot, &entry->rule, entry->name);
-        GRAFT_CHECK(graft_file_write(env, picture, dot.data, dot.size));
+        GRAFT_PASS(graft_file_write(env, picture, dot.data, dot.size));
     }
     if (env->json) {
         graft_listing_explain_json(env, set, entry);
@@ -80,8 +77,7 @@ static graft_status explain(graft_env *env, const graft_ruleset *set, const char
         graft_listing_explain(env, set, entry, &words);
         (void)fwrite(words.data, 1, words.size, stdout);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------- derivations */
@@ -174,32 +170,30 @@ static graft_status judge_choices(graft_env *env, choices *c)
 
 static graft_status run(graft_env *env, void *given)
 {
-    graft_status status = GRAFT_OK;
     choices *c = given;
     graft_ruleset set;
-    GRAFT_CHECK(judge_choices(env, c));
+    GRAFT_PASS(judge_choices(env, c));
     if (c->generate != NULL) {
         return generate(env, c->generate, c->families, &c->room);
     }
-    GRAFT_CHECK(graft_rulefile_read(env, env->life, c->file, &set));
-    GRAFT_CHECK(graft_listing_check(env, &set, &c->filter));
+    GRAFT_PASS(graft_rulefile_read(env, env->life, c->file, &set));
+    GRAFT_PASS(graft_listing_check(env, &set, &c->filter));
     if (c->html != NULL) {
-        GRAFT_CHECK(graft_rulepage_write(env, &set, c->file, c->html));
+        GRAFT_PASS(graft_rulepage_write(env, &set, c->file, c->html));
     } else if (c->taso != NULL) {
-        GRAFT_CHECK(graft_taso_report(env, &set, c->taso));
+        GRAFT_PASS(graft_taso_report(env, &set, c->taso));
     } else if (c->derivations != NULL) {
-        GRAFT_CHECK(check_derivations(env, &set, c->derivations));
+        GRAFT_PASS(check_derivations(env, &set, c->derivations));
     } else if (c->both != NULL) {
-        GRAFT_CHECK(graft_both_save(env, &set, c->both));
+        GRAFT_PASS(graft_both_save(env, &set, c->both));
     } else if (c->explain != NULL) {
-        GRAFT_CHECK(explain(env, &set, c->explain, c->picture));
+        GRAFT_PASS(explain(env, &set, c->explain, c->picture));
     } else if (c->count) {
         graft_listing_count(env, &set, &c->filter);
     } else {
         graft_listing_print(env, &set, &c->filter);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 const graft_command graft_command_rules = {

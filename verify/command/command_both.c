@@ -106,7 +106,6 @@ static const char *name_reverse(graft_arena *arena, const graft_rule *rule)
 
 graft_status graft_both_save(graft_env *env, const graft_ruleset *set, const char *path)
 {
-    graft_status status = GRAFT_OK;
     graft_trial_options options = graft_trial_defaults();
     turning t = {.env = env,
                  .set = set,
@@ -121,7 +120,7 @@ graft_status graft_both_save(graft_env *env, const graft_ruleset *set, const cha
     options.suggest = false;
     graft_trial *trials = GRAFT_NEW(env->life, graft_trial, t.count);
     graft_rule_entry *entries = GRAFT_NEW(env->life, graft_rule_entry, t.count);
-    GRAFT_CHECK(graft_trial_run(env, env->life, t.rules, t.count, &options, trials));
+    GRAFT_PASS(graft_trial_run(env, env->life, t.rules, t.count, &options, trials));
     for (uint32_t i = 0; i < t.count; i++) {
         if (trials[i].verdict == GRAFT_VERDICT_PROVED) {
             entries[proved++] =
@@ -132,11 +131,10 @@ graft_status graft_both_save(graft_env *env, const graft_ruleset *set, const cha
                       set->entries[t.origins[i]].name, trials[i].reason);
         }
     }
-    GRAFT_CHECK(graft_trial_merge(env, env->life, &both, entries, proved, &added));
-    GRAFT_CHECK(graft_rulefile_write(env, path, &both));
+    GRAFT_PASS(graft_trial_merge(env, env->life, &both, entries, proved, &added));
+    GRAFT_PASS(graft_rulefile_write(env, path, &both));
     graft_log(env, 1,
               "%s: %u reverses added to %u rules; %u were there, %u rules have none, %u not proved",
               path, added, set->count, t.known, t.no_reverse, t.count - proved);
-done:
-    return status;
+    return GRAFT_OK;
 }

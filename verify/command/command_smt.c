@@ -46,18 +46,16 @@ static graft_status write_text(graft_env *env, rule_files *f, uint32_t kind, con
                                graft_bytes text, uint32_t checks)
 {
     static const char *const kinds[FILE_KINDS] = {"instances", "questions", "theorem"};
-    graft_status status = GRAFT_OK;
     const graft_rule_entry *e = f->entry;
     const char *path =
         graft_arena_printf(env->life, "%s/%016" PRIx64 "%s.smt2", f->w->folder, e->id, suffix);
-    GRAFT_CHECK(graft_file_write(env, path, text.data, text.size));
+    GRAFT_PASS(graft_file_write(env, path, text.data, text.size));
     graft_buffer_printf(&f->lines,
                         "%016" PRIx64 "\t%s\t%s\t%016" PRIx64 "%s.smt2\t%" PRIu32 "\t%s\n", e->id,
                         e->name, graft_proof_name(e->proof), e->id, suffix, checks, kinds[kind]);
     f->answer.checks[kind] += checks;
     f->answer.bytes += text.size;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status write_theorem(graft_env *env, void *context, const graft_theorem_file *file)
@@ -70,27 +68,21 @@ static graft_status write_theorem(graft_env *env, void *context, const graft_the
 static graft_status write_file(graft_env *env, rule_files *f, const graft_smt_claim *claim,
                                uint32_t kind)
 {
-    graft_status status = GRAFT_OK;
     graft_buffer text = {.arena = env->life};
     uint32_t checks = 0;
-    GRAFT_CHECK(kind == SIZES ? graft_smt_print_sizes(env, claim, &text, &checks)
-                              : graft_smt_print(env, claim, &text, &checks));
-    GRAFT_CHECK(write_text(env, f, kind, kind == SIZES ? ".sizes" : "",
-                           (graft_bytes){.data = (const uint8_t *)text.data, .size = text.size},
-                           checks));
-done:
-    return status;
+    GRAFT_PASS(kind == SIZES ? graft_smt_print_sizes(env, claim, &text, &checks)
+                             : graft_smt_print(env, claim, &text, &checks));
+    return write_text(env, f, kind, kind == SIZES ? ".sizes" : "",
+                      (graft_bytes){.data = (const uint8_t *)text.data, .size = text.size}, checks);
 }
 
 static graft_status write_rule(graft_env *env, rule_files *f)
 {
     const graft_rule_entry *e = f->entry;
-    graft_status status = GRAFT_OK;
     graft_point *points = NULL;
     if (!graft_cover_unpack(env->unit, &e->rule, e->cover_points, e->cover_bytes, e->cover,
                             &points)) {
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "the points of its certificate are damaged");
-        goto done;
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "the points of its certificate are damaged");
     }
     const graft_smt_claim claim = {
         .title = graft_arena_printf(env->unit, "%s\n%s\nid %016" PRIx64 ", %s", e->name,
@@ -102,14 +94,13 @@ static graft_status write_rule(graft_env *env, rule_files *f)
         .count = e->cover,
         .unbounded = e->proof == GRAFT_PROOF_UNBOUNDED};
     if (claim.unbounded) {
-        GRAFT_CHECK(graft_theorem_write(env, &e->rule, claim.title, write_theorem, f));
+        GRAFT_PASS(graft_theorem_write(env, &e->rule, claim.title, write_theorem, f));
     }
-    GRAFT_CHECK(write_file(env, f, &claim, INSTANCES));
+    GRAFT_PASS(write_file(env, f, &claim, INSTANCES));
     if (claim.unbounded) {
-        GRAFT_CHECK(write_file(env, f, &claim, SIZES));
+        GRAFT_PASS(write_file(env, f, &claim, SIZES));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static void write_item(graft_env *env, void *context, const graft_pool_item *item,
@@ -158,7 +149,6 @@ static graft_status take_answer(graft_env *env, const graft_rule_entry *e,
 graft_status graft_smt_save(graft_env *env, const graft_ruleset *set, uint32_t sample,
                             const char *folder)
 {
-    graft_status status = GRAFT_OK;
     bool all = sample == 0 || sample > set->count;
     writing w = {.set = set, .folder = folder, .count = all ? set->count : sample};
     const char *path = graft_arena_printf(env->life, "%s/index.tsv", folder);
@@ -171,17 +161,16 @@ graft_status graft_smt_save(graft_env *env, const graft_ruleset *set, uint32_t s
                                 .is_fresh = true,
                                 .run = write_item,
                                 .context = &w};
-    GRAFT_CHECK(graft_pool_run(env, env->life, &job, results));
+    GRAFT_PASS(graft_pool_run(env, env->life, &job, results));
     graft_buffer_printf(&index, "id\tname\tproof\tfile\tchecks\tkind\n");
     for (uint32_t i = 0; i < w.count; i++) {
-        GRAFT_CHECK(take_answer(env, entry_of(&w, i), &results[i], &index, &sum));
+        GRAFT_PASS(take_answer(env, entry_of(&w, i), &results[i], &index, &sum));
     }
-    GRAFT_CHECK(graft_file_write(env, path, index.data, index.size));
+    GRAFT_PASS(graft_file_write(env, path, index.data, index.size));
     graft_log(env, 1,
               "%s: %u rules, %u cases of theorems, %u obligations, %u questions for all sizes, "
               "%.1f MB",
               path, w.count, sum.checks[THEOREM], sum.checks[INSTANCES], sum.checks[SIZES],
               (double)sum.bytes / 1e6);
-done:
-    return status;
+    return GRAFT_OK;
 }

@@ -49,10 +49,9 @@ typedef struct {
 
 static graft_status read_subjects(inquiry *q, const char *path)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = q->env;
     graft_taso_rule *rules = NULL;
-    GRAFT_CHECK(graft_taso_read(env, env->life, path, &rules, &q->count));
+    GRAFT_PASS(graft_taso_read(env, env->life, path, &rules, &q->count));
     q->subjects = GRAFT_NEW(env->life, subject, q->count);
     q->rules = GRAFT_NEW(env->life, graft_rule, q->count);
     q->trials = GRAFT_NEW(env->life, graft_trial, q->count);
@@ -68,8 +67,7 @@ static graft_status read_subjects(inquiry *q, const char *path)
             q->rules[q->trial_count++] = s->rule;
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static void judge_subject(inquiry *q, subject *s)

@@ -92,7 +92,6 @@ static graft_status take_answers(graft_env *env, const work *w, const graft_pool
 
 graft_status graft_unbounded_report(graft_env *env, const graft_ruleset *set, const char *only)
 {
-    graft_status status = GRAFT_OK;
     typedef const graft_rule_entry *borrowed;
     work w = {.entries = GRAFT_NEW(env->life, borrowed, set->count),
               .options = graft_prove_defaults()};
@@ -115,8 +114,6 @@ graft_status graft_unbounded_report(graft_env *env, const graft_ruleset *set, co
                                 .is_fresh = true,
                                 .run = prove_item,
                                 .context = &w};
-    GRAFT_CHECK(graft_pool_run(env, env->life, &job, results));
-    GRAFT_CHECK(take_answers(env, &w, results, count));
-done:
-    return status;
+    GRAFT_PASS(graft_pool_run(env, env->life, &job, results));
+    return take_answers(env, &w, results, count);
 }

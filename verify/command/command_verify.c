@@ -182,7 +182,6 @@ static bool is_wanted(const docket *d, const graft_trial *trial)
  * variables and slots by number. */
 static graft_status retry_canonical(graft_env *env, const docket *d, docket *canonical)
 {
-    graft_status status = GRAFT_OK;
     graft_trial_options options = graft_trial_defaults();
     options.suggest = false;
     *canonical = (docket){.rules = GRAFT_NEW(env->life, graft_user_rule, d->count),
@@ -204,15 +203,12 @@ static graft_status retry_canonical(graft_env *env, const docket *d, docket *can
         graft_rule_canonicalise(rule, NULL);
         canonical->rules[canonical->count++] = d->rules[i];
     }
-    GRAFT_CHECK(graft_trial_run(env, env->life, canonical->bare, canonical->count, &options,
-                                canonical->trials));
-done:
-    return status;
+    return graft_trial_run(env, env->life, canonical->bare, canonical->count, &options,
+                           canonical->trials);
 }
 
 static graft_status merge(graft_env *env, const docket *d, const char *path)
 {
-    graft_status status = GRAFT_OK;
     graft_ruleset set;
     docket canonical;
     uint32_t added = 0;
@@ -223,17 +219,16 @@ static graft_status merge(graft_env *env, const docket *d, const char *path)
                   "them",
                   d->verdicts[GRAFT_VERDICT_WITHIN_BOUNDS]);
     }
-    GRAFT_CHECK(graft_rulefile_read(env, env->life, path, &set));
-    GRAFT_CHECK(retry_canonical(env, d, &canonical));
+    GRAFT_PASS(graft_rulefile_read(env, env->life, path, &set));
+    GRAFT_PASS(retry_canonical(env, d, &canonical));
     graft_rule_entry *entries = GRAFT_NEW(env->life, graft_rule_entry, canonical.count);
     for (uint32_t i = 0; i < canonical.count; i++) {
         const graft_trial *trial = &canonical.trials[i];
         const char *other = NULL;
         if (!is_wanted(d, trial)) {
-            status = GRAFT_FAIL(env, GRAFT_UNDECIDED,
-                                "rule '%s' cannot be merged: its canonical form is not proved: %s",
-                                canonical.rules[i].name, trial->reason);
-            goto done;
+            return GRAFT_FAIL(env, GRAFT_UNDECIDED,
+                              "rule '%s' cannot be merged: its canonical form is not proved: %s",
+                              canonical.rules[i].name, trial->reason);
         }
         other = implied_by(env, &set, &canonical.bare[i], trial);
         if (other != NULL) {
@@ -244,11 +239,10 @@ static graft_status merge(graft_env *env, const docket *d, const char *path)
         entries[count++] = graft_trial_entry(&canonical.bare[i], trial, canonical.rules[i].name,
                                              canonical.rules[i].family);
     }
-    GRAFT_CHECK(graft_trial_merge(env, env->life, &set, entries, count, &added));
-    GRAFT_CHECK(added > 0 ? graft_rulefile_write(env, path, &set) : GRAFT_OK);
+    GRAFT_PASS(graft_trial_merge(env, env->life, &set, entries, count, &added));
+    GRAFT_PASS(added > 0 ? graft_rulefile_write(env, path, &set) : GRAFT_OK);
     graft_log(env, 1, "%s: %u rules added, %u in all", path, added, set.count);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------- command line */
@@ -273,19 +267,17 @@ static graft_status keep_only(graft_env *env, const char *only, docket *d)
 /* Reads the rules of the file; those that cannot be read get their verdict with the others. */
 static graft_status read_docket(graft_env *env, docket *d)
 {
-    graft_status status = GRAFT_OK;
     const choices *c = d->choices;
-    GRAFT_CHECK(graft_user_rules_read(env, env->life, c->file, &d->rules, &d->count));
+    GRAFT_PASS(graft_user_rules_read(env, env->life, c->file, &d->rules, &d->count));
     if (c->only != NULL) {
-        GRAFT_CHECK(keep_only(env, c->only, d));
+        GRAFT_PASS(keep_only(env, c->only, d));
     }
     d->bare = GRAFT_NEW(env->life, graft_rule, d->count);
     d->trials = GRAFT_NEW(env->life, graft_trial, d->count);
     for (uint32_t i = 0; i < d->count; i++) {
         d->bare[i] = d->rules[i].rule;
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static const char *examine(graft_env *env, const void *context, uint32_t index, bool tried)
@@ -356,31 +348,25 @@ done:
 
 static graft_status prove_unbounded(graft_env *env, const choices *c)
 {
-    graft_status status = GRAFT_OK;
     graft_ruleset set;
-    GRAFT_CHECK(graft_rulefile_read(env, env->life, c->set, &set));
-    GRAFT_CHECK(graft_unbounded_report(env, &set, c->only));
-done:
-    return status;
+    GRAFT_PASS(graft_rulefile_read(env, env->life, c->set, &set));
+    return graft_unbounded_report(env, &set, c->only);
 }
 
 static graft_status verify_file(graft_env *env, const choices *c)
 {
-    graft_status status = GRAFT_OK;
     docket d = {.env = env, .choices = c};
     graft_trial_options options = graft_trial_defaults();
     options.suggest = !c->plain;
     options.examine = examine;
     options.stands = report;
     options.context = &d;
-    GRAFT_CHECK(read_docket(env, &d));
-    GRAFT_CHECK(graft_trial_run(env, env->life, d.bare, d.count, &options, d.trials));
+    GRAFT_PASS(read_docket(env, &d));
+    GRAFT_PASS(graft_trial_run(env, env->life, d.bare, d.count, &options, d.trials));
     if (c->merge) {
-        GRAFT_CHECK(merge(env, &d, c->set));
+        GRAFT_PASS(merge(env, &d, c->set));
     }
-    GRAFT_CHECK(conclude(&d));
-done:
-    return status;
+    return conclude(&d);
 }
 
 static graft_status run(graft_env *env, void *given)

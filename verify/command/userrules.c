@@ -73,7 +73,6 @@ static graft_status need_text(const reader *in, const graft_yaml *mapping, const
 static graft_status read_where(const reader *in, const graft_yaml *mapping, graft_rule_part *parts,
                                uint32_t *count, uint32_t *line)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = in->env;
     const graft_yaml *where = graft_yaml_find(mapping, "where");
     *count = 0;
@@ -83,7 +82,7 @@ static graft_status read_where(const reader *in, const graft_yaml *mapping, graf
     }
     *line = where->line;
     if (where->kind == GRAFT_YAML_SCALAR) {
-        GRAFT_CHECK(need_text(in, mapping, "where"));
+        GRAFT_PASS(need_text(in, mapping, "where"));
         parts[(*count)++] = make_part(env->unit, where, "where");
         return GRAFT_OK;
     }
@@ -100,8 +99,7 @@ static graft_status read_where(const reader *in, const graft_yaml *mapping, graf
         }
         parts[(*count)++] = make_part(env->unit, item, "where");
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status check_name(graft_env *env, const graft_yaml *node, const char *what)
@@ -122,21 +120,19 @@ static graft_status check_name(graft_env *env, const graft_yaml *node, const cha
 
 static graft_status read_names(const reader *in, const graft_yaml *node, graft_user_rule *rule)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = in->env;
-    GRAFT_CHECK(need_text(in, node, "name"));
+    GRAFT_PASS(need_text(in, node, "name"));
     const graft_yaml *name = graft_yaml_find(node, "name");
     const graft_yaml *family = graft_yaml_find(node, "family");
     rule->line = name->line;
-    GRAFT_CHECK(check_name(env, name, "name"));
+    GRAFT_PASS(check_name(env, name, "name"));
     rule->name = graft_arena_strdup(in->arena, name->text);
     if (family != NULL) {
-        GRAFT_CHECK(need_text(in, node, "family"));
-        GRAFT_CHECK(check_name(env, family, "family"));
+        GRAFT_PASS(need_text(in, node, "family"));
+        GRAFT_PASS(check_name(env, family, "family"));
         rule->family = graft_arena_strdup(in->arena, family->text);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Adds the hint that a comment has cut off the part where the text has ended too early. */
@@ -179,19 +175,16 @@ done:
 static graft_status read_rule(const reader *in, const graft_yaml *node, graft_user_rule *rule)
 {
     static const char *const keys[] = {"name", "source", "target", "where", "family", NULL};
-    graft_status status = GRAFT_OK;
     *rule = (graft_user_rule){.name = "", .family = "user", .line = node->line};
     if (node->kind != GRAFT_YAML_MAPPING) {
         return graft_yaml_fail(in->env, node,
                                "a rule must be a mapping with name, source and target");
     }
-    GRAFT_CHECK(read_names(in, node, rule));
-    GRAFT_CHECK(graft_yaml_only(in->env, node, keys));
-    GRAFT_CHECK(need_text(in, node, "source"));
-    GRAFT_CHECK(need_text(in, node, "target"));
-    GRAFT_CHECK(read_parts(in, node, rule));
-done:
-    return status;
+    GRAFT_PASS(read_names(in, node, rule));
+    GRAFT_PASS(graft_yaml_only(in->env, node, keys));
+    GRAFT_PASS(need_text(in, node, "source"));
+    GRAFT_PASS(need_text(in, node, "target"));
+    return read_parts(in, node, rule);
 }
 
 /* Takes the message of a failure for the fault of a rule. */
@@ -207,14 +200,13 @@ static graft_status read_rules(const reader *in, const graft_yaml *root, graft_u
                                uint32_t *count)
 {
     static const char *const keys[] = {"rules", NULL};
-    graft_status status = GRAFT_OK;
     graft_env *env = in->env;
     const graft_yaml *list = graft_yaml_find(root, "rules");
     if (root->kind != GRAFT_YAML_MAPPING || list == NULL || list->kind != GRAFT_YAML_SEQUENCE) {
         return graft_yaml_fail(env, list != NULL ? list : root,
                                "expected 'rules:' with a list of rules");
     }
-    GRAFT_CHECK(graft_yaml_only(env, root, keys));
+    GRAFT_PASS(graft_yaml_only(env, root, keys));
     if (list->count == 0 || list->count > RULES_MOST) {
         return graft_yaml_fail(env, list, "expected 1 to %d rules, has %u", RULES_MOST,
                                list->count);
@@ -235,37 +227,30 @@ static graft_status read_rules(const reader *in, const graft_yaml *root, graft_u
     }
     *rules = read;
     *count = list->count;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_user_rules_parse(graft_env *env, graft_arena *arena, graft_bytes bytes,
                                     graft_user_rule **rules, uint32_t *count)
 {
-    graft_status status = GRAFT_OK;
     const graft_yaml *root = NULL;
     char *raw = GRAFT_NEW(env->unit, char, bytes.size + 1); /* Ends in 0. */
     const reader in = {env, arena, raw};
     if (bytes.size > 0) {
         memcpy(raw, bytes.data, bytes.size);
     }
-    GRAFT_CHECK(graft_yaml_parse(env, env->unit, bytes.file, bytes.data, bytes.size, &root));
-    GRAFT_CHECK(read_rules(&in, root, rules, count));
-done:
-    return status;
+    GRAFT_PASS(graft_yaml_parse(env, env->unit, bytes.file, bytes.data, bytes.size, &root));
+    return read_rules(&in, root, rules, count);
 }
 
 graft_status graft_user_rules_read(graft_env *env, graft_arena *arena, const char *path,
                                    graft_user_rule **rules, uint32_t *count)
 {
-    graft_status status = GRAFT_OK;
     graft_bytes bytes = {.file = path};
     uint8_t *data = NULL;
-    GRAFT_CHECK(graft_file_read(env, env->unit, path, &data, &bytes.size));
+    GRAFT_PASS(graft_file_read(env, env->unit, path, &data, &bytes.size));
     bytes.data = data;
-    GRAFT_CHECK(graft_user_rules_parse(env, arena, bytes, rules, count));
-done:
-    return status;
+    return graft_user_rules_parse(env, arena, bytes, rules, count);
 }
 
 graft_status graft_user_rules_faultless(graft_env *env, const graft_user_rule *rules,

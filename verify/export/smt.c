@@ -104,20 +104,17 @@ static void add_instance(draft *d, const graft_instance *instance)
 
 static graft_status add_points(draft *d, const graft_smt_claim *claim)
 {
-    graft_status status = GRAFT_OK;
     for (uint32_t i = 0; i < claim->count; i++) {
         graft_instance instance;
         const char *text = graft_point_print(d->env->unit, claim->rule, &claim->points[i]);
         if (graft_instance_build(&instance, claim->rule, &claim->points[i]) != GRAFT_FIT_OK) {
-            status = GRAFT_FAIL(d->env, GRAFT_BAD_INPUT,
-                                "point %" PRIu32 " of the certificate is no instance: %s", i, text);
-            goto done;
+            return GRAFT_FAIL(d->env, GRAFT_BAD_INPUT,
+                              "point %" PRIu32 " of the certificate is no instance: %s", i, text);
         }
         graft_buffer_printf(&d->body, "\n; %" PRIu32 ": %s\n", i, text);
         add_instance(d, &instance);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------- files */
@@ -151,14 +148,12 @@ static void print_head(graft_buffer *out, const graft_smt_claim *claim, const dr
 graft_status graft_smt_print(graft_env *env, const graft_smt_claim *claim, graft_buffer *out,
                              uint32_t *checks)
 {
-    graft_status status = GRAFT_OK;
     draft d = {.env = env, .body = {.arena = env->unit}, .functions = {.arena = env->unit}};
-    GRAFT_CHECK(add_points(&d, claim));
+    GRAFT_PASS(add_points(&d, claim));
     print_head(out, claim, &d);
     if (d.body.size > 0) {
         graft_buffer_append(out, d.body.data, d.body.size);
     }
     *checks = d.checks;
-done:
-    return status;
+    return GRAFT_OK;
 }

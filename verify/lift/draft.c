@@ -548,7 +548,6 @@ static graft_status find_expressions(graft_env *env, graft_draft *draft)
 
 graft_status graft_draft_make(graft_env *env, const graft_candidate *candidate, graft_draft *draft)
 {
-    graft_status status = GRAFT_OK;
     graft_instance instance;
     memset(draft, 0, sizeof *draft);
     draft->candidate = candidate;
@@ -556,16 +555,14 @@ graft_status graft_draft_make(graft_env *env, const graft_candidate *candidate, 
     if (graft_instance_build(&instance, &candidate->rule, &draft->origin) != GRAFT_FIT_OK) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "a candidate does not type-check as found");
     }
-    GRAFT_CHECK(find_places(env, draft));
+    GRAFT_PASS(find_places(env, draft));
     constrain_places(draft);
     constrain_shapes(draft);
     for (uint32_t p = 0; p < draft->place_count; p++) {
         constrain_place_to_dims(draft, p);
     }
     constrain_orders(draft);
-    GRAFT_CHECK(find_expressions(env, draft));
-done:
-    return status;
+    return find_expressions(env, draft);
 }
 
 /* --------------------------------------------------------------- the rule */
