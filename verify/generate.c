@@ -99,8 +99,7 @@ static void make_set(graft_pipeline *p, graft_ruleset *set)
  * options. */
 static graft_status identify_run(const graft_pipeline *p, uint64_t *identity)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(p->env->scratch);
+    GRAFT_SCOPED(p->env->scratch);
     const graft_check_options *c = &p->options->check;
     uint8_t *program = NULL;
     size_t size = 0;
@@ -120,12 +119,10 @@ static graft_status identify_run(const graft_pipeline *p, uint64_t *identity)
         c->prove.solver_is_mute,
     };
     const char *solver = graft_prove_solver(p->env->scratch);
-    GRAFT_CHECK(graft_file_read(p->env, p->env->scratch, "/proc/self/exe", &program, &size));
+    GRAFT_PASS(graft_file_read(p->env, p->env->scratch, "/proc/self/exe", &program, &size));
     *identity = XXH3_64bits_withSeed(
         words, sizeof words, XXH3_64bits(program, size) ^ XXH3_64bits(solver, strlen(solver)));
-done:
-    graft_arena_release(p->env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 /* Sets room->folder to the run's own and opens the answers in it; ranks but the first keep none. */

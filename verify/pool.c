@@ -362,14 +362,13 @@ typedef struct {
 /* Tells the first rank what became of an item, and forgets it. */
 static graft_status report_item(pool *p, uint32_t item, graft_pool_outcome outcome)
 {
-    graft_mark mark = graft_arena_mark(p->env->scratch);
+    GRAFT_SCOPED(p->env->scratch);
     graft_buffer message = {.arena = p->env->scratch};
     const report about = {item, (uint32_t)outcome};
     graft_buffer_append(&message, &about, sizeof about);
     graft_buffer_append(&message, p->results[item].answer, p->results[item].bytes);
     graft_status status = graft_ranks_send(p->env, 0, &message);
     p->results[item] = (graft_pool_result){.answer = NULL};
-    graft_arena_release(p->env->scratch, mark);
     return status;
 }
 
@@ -620,7 +619,7 @@ done:
 static void share_results(pool *p)
 {
     graft_arena *scratch = p->env->scratch;
-    graft_mark mark = graft_arena_mark(scratch);
+    GRAFT_SCOPED(scratch);
     uint32_t count = p->job.item_count;
     uint64_t *about = GRAFT_NEW(scratch, uint64_t, (size_t)2 * count);
     uint64_t bytes = 0;
@@ -647,7 +646,6 @@ static void share_results(pool *p)
                                             .is_there = true};
         at += about[2 * i + 1];
     }
-    graft_arena_release(scratch, mark);
 }
 
 static graft_status begin_ranks(pool *p)
@@ -787,10 +785,9 @@ void graft_pool_close(graft_pool *p)
 graft_status graft_pool_run(graft_env *env, graft_arena *arena, const graft_pool_job *job,
                             graft_pool_result *results)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     pool *p = make_pool(env, env->scratch, job);
     graft_status status = graft_pool_do(p, arena, job, results);
     graft_pool_close(p);
-    graft_arena_release(env->scratch, mark);
     return status;
 }

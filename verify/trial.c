@@ -267,8 +267,7 @@ graft_status graft_trial_run(graft_env *env, graft_arena *arena, const graft_rul
                              uint32_t count, const graft_trial_options *options,
                              graft_trial *trials)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_sweeper *sweepers = GRAFT_NEW(env->scratch, graft_sweeper, 2);
     graft_pool_result *results = GRAFT_NEW(env->scratch, graft_pool_result, count);
     court c = {rules, options, &sweepers[0], &sweepers[1]};
@@ -286,10 +285,7 @@ graft_status graft_trial_run(graft_env *env, graft_arena *arena, const graft_rul
     graft_sweep_open(&sweepers[0]);
     graft_sweep_open(&sweepers[1]);
     sweepers[1].rounded = true;
-    GRAFT_CHECK(graft_pool_run(env, arena, &job, results));
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return graft_pool_run(env, arena, &job, results);
 }
 
 /* ------------------------------------------------------------------- bounds */

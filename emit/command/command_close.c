@@ -91,8 +91,7 @@ static graft_status walk_all_ways(graft_env *env, close_run *run, graft_session 
 {
     static const graft_walk_kind kinds[] = {GRAFT_WALK_RANDOM, GRAFT_WALK_TARIFF,
                                             GRAFT_WALK_ANNEALED};
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     const graft_tariff_options options = {.models = 1, .rows = true};
     graft_tariff tariff = {.row_count = 0};
     walk.tariff = &tariff;
@@ -100,12 +99,10 @@ static graft_status walk_all_ways(graft_env *env, close_run *run, graft_session 
         walk.kind = kinds[k];
         walk.steps_most =
             walk.kind == GRAFT_WALK_TARIFF ? session->environment.options.step_limit : WALK_STEPS;
-        GRAFT_CHECK(graft_tariff_make(env, env->unit, book, &options, &tariff, NULL));
-        GRAFT_CHECK(graft_tariff_walk(env, &session->environment, session->cost, book, &walk));
+        GRAFT_PASS(graft_tariff_make(env, env->unit, book, &options, &tariff, NULL));
+        GRAFT_PASS(graft_tariff_walk(env, &session->environment, session->cost, book, &walk));
     }
-done:
-    graft_arena_release(env->unit, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status walk_greedily(graft_env *env, graft_session *session, graft_book *book,

@@ -568,15 +568,11 @@ static graft_status check(graft_env *env, optimize_run *run)
 /* What was checked takes the place that was asked for: until then an older file stays there. */
 static graft_status put_in_place(graft_env *env, const char *checked, const char *out)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     uint8_t *data = NULL;
     size_t size = 0;
-    GRAFT_CHECK(graft_file_read(env, env->unit, checked, &data, &size));
-    GRAFT_CHECK(graft_file_write(env, out, data, size));
-done:
-    graft_arena_release(env->unit, mark);
-    return status;
+    GRAFT_PASS(graft_file_read(env, env->unit, checked, &data, &size));
+    return graft_file_write(env, out, data, size);
 }
 
 /* Half of the time that there is goes to searching by costs where whole models decide. */

@@ -81,7 +81,7 @@ static graft_status measure_row(report_run *run, graft_result *row)
     graft_status status = GRAFT_OK;
     graft_env *env = run->env;
     graft_environment *environment = &run->session.environment;
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     graft_executor *after = NULL;
     graft_comparison comparison;
     GRAFT_TRY(env, graft_plan_replay(env, environment, row->steps, row->step_count, NULL),
@@ -109,7 +109,6 @@ static graft_status measure_row(report_run *run, graft_result *row)
     }
 done:
     graft_executor_close(after);
-    graft_arena_release(env->unit, mark);
     return status;
 }
 

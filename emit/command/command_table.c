@@ -209,7 +209,7 @@ static graft_status search_model(graft_env *env, void *context, graft_session *s
 static void print_json(graft_env *env, const table_run *run, uint32_t model)
 {
     graft_json json;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_json_begin(&json, env->scratch);
     graft_json_string(&json, "model", run->models[model].name);
     graft_json_string(&json, "family", run->models[model].family);
@@ -227,7 +227,6 @@ static void print_json(graft_env *env, const table_run *run, uint32_t model)
     }
     graft_json_integer(&json, "greedy_priced", (int64_t)run->results[model][GREEDY].priced);
     graft_json_end(&json, stdout);
-    graft_arena_release(env->scratch, mark);
 }
 
 static void print_row(const table_run *run, uint32_t model)

@@ -169,24 +169,21 @@ static graft_status replay(graft_env *env, graft_graph *graph, const graft_polic
 graft_status graft_plan_record(graft_env *env, graft_arena *arena, const graft_policy *policy,
                                const graft_graph *graph, graft_recorded_plan *plan)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_recorded_plan made = *plan;
     graft_limits limits = graft_state_limits(graph);
     graft_state state;
     graft_state_open(env->scratch, &limits, &state);
-    GRAFT_CHECK(graft_state_set(env, &state, graph));
+    GRAFT_PASS(graft_state_set(env, &state, graph));
     made.graph_hash = graft_state_hash(&state);
-    GRAFT_CHECK(replay(env, &state.graph, policy, &made, &made.result_hash));
+    GRAFT_PASS(replay(env, &state.graph, policy, &made, &made.result_hash));
     graft_plan_step *copy = GRAFT_NEW(arena, graft_plan_step, plan->step_count);
     if (plan->step_count > 0) {
         memcpy(copy, plan->steps, plan->step_count * sizeof *copy);
     }
     made.steps = copy;
     *plan = made;
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 static int compare_plans(const void *a, const void *b)

@@ -31,7 +31,7 @@ static uint32_t nearness(graft_arena *scratch, const char *file, const char *end
 static const char *find_file(graft_env *env, const char *folder, const char *ending,
                              const char *device, uint32_t least)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const char *path = NULL;
     const char *where = graft_file_shipped(env, folder);
     DIR *entries = opendir(where);
@@ -47,7 +47,6 @@ static const char *find_file(graft_env *env, const char *folder, const char *end
     if (entries != NULL) {
         (void)closedir(entries);
     }
-    graft_arena_release(env->scratch, mark);
     return path;
 }
 

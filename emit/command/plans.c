@@ -107,13 +107,12 @@ static void print_plan(graft_buffer *text, const graft_known_plan *plan)
 
 graft_status graft_plans_write(graft_env *env, const graft_plans *plans, const char *path)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_buffer text = {.arena = env->scratch};
     for (uint32_t i = 0; i < plans->count; i++) {
         print_plan(&text, &plans->items[i]);
     }
     graft_status status = graft_file_write(env, path, text.data, text.size);
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 

@@ -47,16 +47,13 @@ graft_status graft_session_fuse(graft_env *env, const graft_session *session, gr
 graft_status graft_session_price(graft_env *env, graft_session *session, const graft_graph *graph,
                                  const graft_order *order, double *ns)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     uint32_t calls = 0;
-    GRAFT_CHECK(
+    GRAFT_PASS(
         graft_session_fuse(env, session, env->scratch, session->model, &graph, &order, &calls));
-    GRAFT_CHECK(graft_cost_price(env, session->cost, graph, order, ns));
+    GRAFT_PASS(graft_cost_price(env, session->cost, graph, order, ns));
     *ns += GRAFT_CALL_NS * calls;
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status price_graph(graft_env *env, void *context, const graft_graph *graph,
@@ -84,15 +81,12 @@ graft_status graft_session_total(graft_env *env, graft_session *session, const g
                                  const graft_graph *graph, const graft_order *order,
                                  graft_cost_total *total)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     uint32_t calls = 0;
-    GRAFT_CHECK(graft_session_fuse(env, session, env->scratch, model, &graph, &order, &calls));
-    GRAFT_CHECK(graft_cost_graph(env, session->cost, graph, order, total));
+    GRAFT_PASS(graft_session_fuse(env, session, env->scratch, model, &graph, &order, &calls));
+    GRAFT_PASS(graft_cost_graph(env, session->cost, graph, order, total));
     total->ns += GRAFT_CALL_NS * calls;
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 /* What the price of a graph rests on, sorted, in scratch. */
@@ -116,16 +110,15 @@ static graft_status list_signatures(graft_env *env, graft_session *session,
 graft_status graft_session_noise(graft_env *env, graft_session *session, const graft_state *before,
                                  const graft_state *after, double *ns)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const graft_state *states[2] = {before, after};
     graft_signature *lists[2] = {NULL, NULL};
     uint32_t counts[2] = {0, 0};
     uint32_t at[2] = {0, 0};
     double squares = 0.0;
     for (uint32_t s = 0; s < 2; s++) {
-        GRAFT_CHECK(list_signatures(env, session, &states[s]->graph, &states[s]->order, &lists[s],
-                                    &counts[s]));
+        GRAFT_PASS(list_signatures(env, session, &states[s]->graph, &states[s]->order, &lists[s],
+                                   &counts[s]));
     }
     while (at[0] < counts[0] || at[1] < counts[1]) {
         int order = at[0] == counts[0] ? 1
@@ -135,7 +128,7 @@ graft_status graft_session_noise(graft_env *env, graft_session *session, const g
         graft_cost_entry entry;
         if (order != 0) {
             uint32_t s = order > 0;
-            GRAFT_CHECK(graft_cost_signature(env, session->cost, &lists[s][at[s]], &entry));
+            GRAFT_PASS(graft_cost_signature(env, session->cost, &lists[s][at[s]], &entry));
             const double elsewhere =
                 graft_session_call_ns(session) > 0
                     ? kernels_differ * entry.median_ns + calls_differ * GRAFT_CALL_NS
@@ -146,9 +139,7 @@ graft_status graft_session_noise(graft_env *env, graft_session *session, const g
         at[1] += order >= 0;
     }
     *ns = sqrt(squares);
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status find_noise(graft_env *env, void *context, const graft_state *before,
@@ -367,17 +358,16 @@ static const graft_measure_options on_demand = {.rounds = 9, .batch_ns = 300000,
 /* Measures the operators of the model in one go. */
 static graft_status measure_model(graft_env *env, graft_session *session, const graft_graph *graph)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     graft_limits limits = graft_state_limits(graph);
     graft_state state;
     graft_schedule schedule;
     graft_measure_options options = graft_measure_options_default();
     options.quiet = env->verbosity == 0;
     graft_state_open(env->unit, &limits, &state);
-    GRAFT_CHECK(graft_state_set(env, &state, graph));
+    GRAFT_PASS(graft_state_set(env, &state, graph));
     graft_cost_set_measuring(session->cost, &options);
-    GRAFT_CHECK(graft_session_plan(env, session, env->unit, &state.graph, &state.order, &schedule));
+    GRAFT_PASS(graft_session_plan(env, session, env->unit, &state.graph, &state.order, &schedule));
     graft_signature *signatures = GRAFT_NEW(env->unit, graft_signature, schedule.step_count);
     uint32_t count = 0;
     for (uint32_t i = 0; i < schedule.step_count; i++) {
@@ -386,33 +376,28 @@ static graft_status measure_model(graft_env *env, graft_session *session, const 
         }
     }
     if (graft_device_present(session->device)) {
-        GRAFT_CHECK(graft_cost_measure(env, session->cost, signatures, count, &options));
-        GRAFT_CHECK(graft_cost_save(env, session->cost));
+        GRAFT_PASS(graft_cost_measure(env, session->cost, signatures, count, &options));
+        GRAFT_PASS(graft_cost_save(env, session->cost));
     }
     graft_cost_set_measuring(session->cost, &on_demand);
-done:
-    graft_arena_release(env->unit, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 /* Prices the model, then leaves out what does nothing. */
 static graft_status simplify_graph(graft_env *env, graft_session *session, graft_graph **graph)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     const graft_limits limits = graft_state_limits(*graph);
     graft_state state;
     graft_state_open(env->unit, &limits, &state);
-    GRAFT_CHECK(graft_state_set(env, &state, *graph));
-    GRAFT_CHECK(graft_session_total(env, session, session->model, &state.graph, &state.order,
-                                    &session->given));
-    GRAFT_CHECK(graft_simplify_rewrite(env, session, *graph, graph, &session->simplified));
+    GRAFT_PASS(graft_state_set(env, &state, *graph));
+    GRAFT_PASS(graft_session_total(env, session, session->model, &state.graph, &state.order,
+                                   &session->given));
+    GRAFT_PASS(graft_simplify_rewrite(env, session, *graph, graph, &session->simplified));
     if (session->simplified > 0) {
         graft_log(env, 1, "simplified by %u rewrites", session->simplified);
     }
-done:
-    graft_arena_release(env->unit, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 uint32_t graft_session_steps_most(const graft_session *session)

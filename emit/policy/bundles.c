@@ -270,7 +270,7 @@ static graft_status write_files(graft_env *env, contest *c, heat *h)
 static graft_status screen(graft_env *env, contest *c)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     heat h;
     GRAFT_CHECK(write_files(env, c, &h));
     if (h.count == 1) {
@@ -289,7 +289,6 @@ static graft_status screen(graft_env *env, contest *c)
     }
     qsort(c->bundles, c->bundle_count, sizeof(c->bundles[0]), compare_screened);
 done:
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 

@@ -116,7 +116,7 @@ static void write_plots(graft_env *env, const graft_dreamt_policy *dreamt, graft
 void graft_dreamt_write(graft_env *env, const graft_dreamt_policy *dreamt, FILE *out)
 {
     const graft_foresight_report *r = &dreamt->report;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_json json;
     graft_json_begin(&json, env->scratch);
     graft_json_integer(&json, "interactions", (int64_t)dreamt->interactions);
@@ -128,5 +128,4 @@ void graft_dreamt_write(graft_env *env, const graft_dreamt_policy *dreamt, FILE 
     graft_foresight_write(r, env->scratch, &json);
     write_plots(env, dreamt, &json);
     graft_json_end(&json, out);
-    graft_arena_release(env->scratch, mark);
 }

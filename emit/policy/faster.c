@@ -54,7 +54,7 @@ static graft_status write_files(graft_env *env, contest *c, uint32_t class, heat
 static graft_status time_class(graft_env *env, contest *c, uint32_t number)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_mark unit = graft_arena_mark(env->unit);
     graft_algorithm_class *class = &c->algorithms->classes[number];
     const char *refusal = NULL;
@@ -84,7 +84,6 @@ static graft_status time_class(graft_env *env, contest *c, uint32_t number)
     }
 done:
     graft_arena_release(env->unit, unit);
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 

@@ -32,24 +32,19 @@ static graft_status open_graph(refinement *r, const graft_state *state, graft_ex
 /* Measures again what the cost of the environment's state rests on. */
 static graft_status confirm(refinement *r, uint32_t *count)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(r->env->unit);
+    GRAFT_SCOPED(r->env->unit);
     const graft_state *state = &r->session->environment.state;
     graft_schedule schedule;
     uint32_t signature_count = 0;
-    GRAFT_CHECK(graft_session_plan(r->env, r->session, r->env->unit, &state->graph, &state->order,
-                                   &schedule));
+    GRAFT_PASS(graft_session_plan(r->env, r->session, r->env->unit, &state->graph, &state->order,
+                                  &schedule));
     graft_signature *signatures = GRAFT_NEW(r->env->unit, graft_signature, schedule.step_count);
     for (uint32_t i = 0; i < schedule.step_count; i++) {
         if (schedule.steps[i].signature.op != GRAFT_OP_OPAQUE) {
             signatures[signature_count++] = schedule.steps[i].signature;
         }
     }
-    GRAFT_CHECK(
-        graft_cost_confirm(r->env, r->session->cost, signatures, signature_count, NULL, count));
-done:
-    graft_arena_release(r->env->unit, mark);
-    return status;
+    return graft_cost_confirm(r->env, r->session->cost, signatures, signature_count, NULL, count);
 }
 
 static bool is_same(const graft_plan_found *a, const graft_plan_found *b)
@@ -112,7 +107,7 @@ static graft_status open_pass(refinement *r, uint32_t number, graft_executor **e
 static graft_status challenge(refinement *r, uint32_t number)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(r->env->unit);
+    GRAFT_SCOPED(r->env->unit);
     graft_executor *champion = NULL;
     graft_executor *challenger = NULL;
     graft_refine_pass *pass = &r->report->passes[number];
@@ -131,7 +126,6 @@ static graft_status challenge(refinement *r, uint32_t number)
 done:
     graft_executor_close(champion);
     graft_executor_close(challenger);
-    graft_arena_release(r->env->unit, mark);
     return status;
 }
 
@@ -160,7 +154,7 @@ static graft_status choose_by_price(refinement *r)
 /* Whether the graph as given can be run as a whole; why not is said. */
 static graft_status is_runnable(refinement *r, bool *runnable)
 {
-    graft_mark mark = graft_arena_mark(r->env->unit);
+    GRAFT_SCOPED(r->env->unit);
     graft_executor *executor = NULL;
     graft_status status = open_graph(r, &r->session->environment.first, &executor);
     *runnable = status == GRAFT_OK;
@@ -173,7 +167,6 @@ static graft_status is_runnable(refinement *r, bool *runnable)
         status = GRAFT_OK;
     }
     graft_executor_close(executor);
-    graft_arena_release(r->env->unit, mark);
     return status;
 }
 

@@ -143,31 +143,28 @@ graft_status graft_simplify_rewrite(graft_env *env, const graft_session *session
                                     const graft_graph *graph, graft_graph **simplified,
                                     uint32_t *step_count)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     const graft_limits limits = graft_state_limits(graph);
     graft_xfers xfers;
     graft_ruleset sets[2] = {session->rules};
     rewriting w = {.model = session->model, .xfers = &xfers};
     bool found = true;
     *step_count = 0;
-    GRAFT_CHECK(graft_rulefile_read(env, env->unit, graft_file_shipped(env, "rules/simplify.rules"),
-                                    &sets[1]));
+    GRAFT_PASS(graft_rulefile_read(env, env->unit, graft_file_shipped(env, "rules/simplify.rules"),
+                                   &sets[1]));
     choose_rules(env->unit, sets, 2, session->judge, &xfers);
     count_parts(env, &w);
     graft_matches_open(env->unit, &xfers, LOCATIONS_MOST, &w.matches);
     w.state = GRAFT_NEW(env->life, graft_state, 1);
     graft_state_open(env->life, &limits, w.state);
     graft_state_open(env->unit, &limits, &w.before);
-    GRAFT_CHECK(graft_state_set(env, w.state, graph));
+    GRAFT_PASS(graft_state_set(env, w.state, graph));
     while (found) {
-        GRAFT_CHECK(apply_first(env, &w, &found));
+        GRAFT_PASS(apply_first(env, &w, &found));
         *step_count += found;
     }
     *simplified = &w.state->graph;
-done:
-    graft_arena_release(env->unit, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 static void print_outcome(graft_env *env, const graft_session *session,

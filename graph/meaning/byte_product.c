@@ -186,7 +186,7 @@ static void deliver(const int32_t *tile, size_t rows, size_t width, size_t row_s
 void graft_byte_multiply(graft_arena *scratch, const graft_byte_rows *a, const graft_byte_panels *b,
                          size_t row_step, size_t column_step, int32_t *out)
 {
-    graft_mark mark = graft_arena_mark(scratch);
+    GRAFT_SCOPED(scratch);
     const size_t bytes = graft_byte_row_bytes(b->depth);
     const int32_t *sums = sum_rows(scratch, a, bytes);
     for (size_t first = 0; first < b->columns; first += WIDTH) {
@@ -204,5 +204,4 @@ void graft_byte_multiply(graft_arena *scratch, const graft_byte_rows *a, const g
             m += rows;
         }
     }
-    graft_arena_release(scratch, mark);
 }

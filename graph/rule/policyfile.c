@@ -159,12 +159,11 @@ void graft_policyfile_encode(graft_arena *arena, const graft_policy *policy,
 graft_status graft_policyfile_write(graft_env *env, const graft_policy *policy,
                                     const char *const *rule_names, const char *path)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     uint8_t *data = NULL;
     size_t size = 0;
     graft_policyfile_encode(env->scratch, policy, rule_names, &data, &size);
     graft_status status = graft_file_write(env, path, data, size);
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 
@@ -496,14 +495,13 @@ graft_status graft_policyfile_read(graft_env *env, graft_arena *arena, const cha
 graft_status graft_tarifffile_write(graft_env *env, const graft_tariff *tariff,
                                     const char *provenance, const char *path)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_arena *arena = env->scratch;
     uint8_t *data = NULL;
     size_t size = 0;
     tariff_message *to = encode_tariff(arena, tariff, provenance);
     graft_wire_encode(arena, &to->base, &data, &size);
     graft_status status = graft_file_write(env, path, data, size);
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 

@@ -79,21 +79,17 @@ static graft_status refuse_unknown(graft_env *env, const graft_yaml *root)
 graft_status graft_agent_settings_read(graft_env *env, const char *path,
                                        graft_agent_settings *settings)
 {
-    graft_status status = GRAFT_OK;
     const graft_yaml *root = NULL;
     graft_agent_settings read = {0};
-    graft_mark mark = graft_arena_mark(env->scratch);
-    GRAFT_CHECK(graft_yaml_read(env, env->scratch, path, &root));
+    GRAFT_SCOPED(env->scratch);
+    GRAFT_PASS(graft_yaml_read(env, env->scratch, path, &root));
     if (root->kind != GRAFT_YAML_MAPPING) {
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s:%u: expected sections", path, root->line);
-        goto done;
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s:%u: expected sections", path, root->line);
     }
-    GRAFT_CHECK(refuse_unknown(env, root));
+    GRAFT_PASS(refuse_unknown(env, root));
     for (size_t r = 0; r < ROW_COUNT; r++) {
-        GRAFT_CHECK(read_row(env, root, &rows[r], &read));
+        GRAFT_PASS(read_row(env, root, &rows[r], &read));
     }
     *settings = read;
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }

@@ -169,7 +169,7 @@ static uint32_t find_likeliest(const float *log_p, uint32_t count)
 void graft_candidates_choose(const graft_candidates *agent, graft_arena *scratch, graft_rng *rng,
                              graft_transition *step)
 {
-    graft_mark mark = graft_arena_mark(scratch);
+    GRAFT_SCOPED(scratch);
     const graft_scorer *scorer = &agent->scorer;
     const graft_scene *scene = &step->scene;
     graft_tape tape;
@@ -186,7 +186,6 @@ void graft_candidates_choose(const graft_candidates *agent, graft_arena *scratch
     }
     step->log_p = scored.log_p->value[step->choice];
     step->value = scored.value->value[0];
-    graft_arena_release(scratch, mark);
 }
 
 /* Takes the scene's choice. */
@@ -241,38 +240,35 @@ graft_status graft_candidates_episode(graft_env *env, graft_arena *arena, graft_
 graft_status graft_candidates_play(graft_env *env, graft_arena *arena, graft_candidates *agent,
                                    graft_observer *o, graft_rng *rng, graft_plan_found *found)
 {
-    graft_status status = GRAFT_OK;
     graft_environment *e = o->environment;
     const uint64_t start_ns = graft_clock_ns();
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     graft_transition step = {.choice = 0};
     graft_outcome outcome;
     assert(arena != env->unit);
     *found = (graft_plan_found){.steps = GRAFT_NEW(arena, graft_action, e->options.step_limit)};
-    GRAFT_CHECK(graft_environment_reset(env, e));
+    GRAFT_PASS(graft_environment_reset(env, e));
     way w = open_way(env->unit, o);
     const graft_mark mark_of_step = graft_arena_mark(env->unit);
-    GRAFT_CHECK(graft_scene_take(env, env->unit, o, false, &step.scene));
+    GRAFT_PASS(graft_scene_take(env, env->unit, o, false, &step.scene));
     bool over = e->terminal;
     while (!over) {
         step.choice = rng != NULL ? GRAFT_CHOICE_DRAWN : GRAFT_CHOICE_LIKELIEST;
         graft_candidates_choose(agent, env->scratch, rng, &step);
         found->steps[found->step_count] = step.scene.actions[step.choice];
         found->step_count += found->steps[found->step_count].xfer < e->xfers->count ? 1 : 0;
-        GRAFT_CHECK(take_step(env, agent, o, &step, &outcome));
+        GRAFT_PASS(take_step(env, agent, o, &step, &outcome));
         graft_arena_release(env->unit, mark_of_step);
-        GRAFT_CHECK(graft_scene_take(env, env->unit, o, false, &step.scene));
-        GRAFT_CHECK(graft_search_go_on(env));
+        GRAFT_PASS(graft_scene_take(env, env->unit, o, false, &step.scene));
+        GRAFT_PASS(graft_search_go_on(env));
         /* NO-OP ends it anyway. */
         over = outcome.terminal || comes_back(&w, o);
     }
     if (step.scene.estimated.cost > o->first.cost) {
         found->step_count = 0;
-        GRAFT_CHECK(graft_environment_reset(env, e));
+        GRAFT_PASS(graft_environment_reset(env, e));
     }
     found->cost_ns = e->cost_ns;
     found->seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
-done:
-    graft_arena_release(env->unit, mark);
-    return status;
+    return GRAFT_OK;
 }

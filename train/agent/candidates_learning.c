@@ -264,19 +264,16 @@ graft_status graft_candidates_update(graft_env *env, graft_candidates *agent,
                                      graft_observer *const observers[], uint32_t count,
                                      graft_candidates_report *report)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     const uint32_t episodes = count * (uint32_t)agent->settings->candidates_episodes;
     graft_episode_kept *kept = GRAFT_NEW(env->unit, graft_episode_kept, episodes + count);
     uint64_t start_ns = graft_clock_ns();
     assert(count <= GRAFT_CANDIDATES_ENVIRONMENTS);
     *report = (graft_candidates_report){.episodes = episodes};
-    GRAFT_CHECK(play(env, agent, observers, count, kept, report));
+    GRAFT_PASS(play(env, agent, observers, count, kept, report));
     report->play_seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
     start_ns = graft_clock_ns();
     graft_candidates_learn(env, agent, kept, episodes + count, count, report);
     report->learn_seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
-done:
-    graft_arena_release(env->unit, mark);
-    return status;
+    return GRAFT_OK;
 }

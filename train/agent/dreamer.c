@@ -213,7 +213,7 @@ static void seal(const graft_dreamer *d, bool sealed)
 static void dream_once(graft_dreamer *d, graft_dreamt *dream, uint64_t update)
 {
     graft_arena *unit = d->env->unit;
-    graft_mark mark = graft_arena_mark(unit);
+    GRAFT_SCOPED(unit);
     const uint32_t most = (uint32_t)d->agent->settings->foresight_dreams;
     const uint32_t count = most > d->count ? most : d->count; /* One of each model at least. */
     const uint32_t stories = d->learnt_stories.count / d->count;
@@ -228,7 +228,6 @@ static void dream_once(graft_dreamer *d, graft_dreamt *dream, uint64_t update)
         d->progress.dream_steps += kept[e].count;
     }
     graft_candidates_learn(d->env, d->agent, kept, count, d->count, &report);
-    graft_arena_release(unit, mark);
 }
 
 static void copy_values(const graft_parameters *from, graft_parameters *to)

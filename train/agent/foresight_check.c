@@ -138,7 +138,7 @@ static void count_closed(const graft_dreamt *dream, const graft_story *story, ui
 static void count_opened(graft_arena *scratch, const graft_dreamt *dream, const graft_story *story,
                          uint32_t t, uint32_t ahead, hits *h)
 {
-    graft_mark mark = graft_arena_mark(scratch);
+    GRAFT_SCOPED(scratch);
     double *said = GRAFT_NEW(scratch, double, GRAFT_REPERTOIRE_MOST);
     double *were = GRAFT_NEW(scratch, double, GRAFT_REPERTOIRE_MOST);
     uint8_t *fresh = GRAFT_NEW(scratch, uint8_t, story->row_count);
@@ -158,7 +158,6 @@ static void count_opened(graft_arena *scratch, const graft_dreamt *dream, const 
         h->were += were[r];
         h->right += fmin(said[r], were[r]);
     }
-    graft_arena_release(scratch, mark);
 }
 
 /* The dream's candidate for the one that was chosen at step t + k: itself, or one of its rule that
@@ -252,7 +251,7 @@ graft_foresight_report graft_foresight_check(graft_env *env, const graft_foresig
                                              const graft_candidates *agent, graft_stories learnt,
                                              graft_stories held)
 {
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     const graft_scene_options scenes = graft_candidates_scenes(agent->settings);
     graft_foresight_report report = {.steps = 0};
     graft_dreamt dream;
@@ -269,7 +268,6 @@ graft_foresight_report graft_foresight_check(graft_env *env, const graft_foresig
     report.of_rules = explained_by(&r, 2);
     measure_changes(env->scratch, &dream, held, &report);
     measure_returns(env, &dream, agent, held, &report);
-    graft_arena_release(env->unit, mark);
     return report;
 }
 

@@ -326,7 +326,7 @@ graft_dreamt_step graft_dreamt_take(graft_dreamt *dream, graft_arena *scratch, u
                                     float temperature, graft_rng *rng)
 {
     const graft_foresight *m = dream->model;
-    graft_mark mark = graft_arena_mark(scratch);
+    GRAFT_SCOPED(scratch);
     graft_tape tape;
     uint32_t members[GRAFT_RULE_MAX_NODES];
     graft_dreamt_step step;
@@ -341,7 +341,6 @@ graft_dreamt_step graft_dreamt_take(graft_dreamt *dream, graft_arena *scratch, u
     change_candidates(dream, &tape, seen.feature, choice, temperature, rng);
     open_candidates(dream, &tape, seen.feature, members, temperature, rng);
     move_latent(dream, &tape, seen.next, temperature, rng);
-    graft_arena_release(scratch, mark);
     return step;
 }
 

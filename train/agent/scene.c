@@ -284,25 +284,21 @@ static void fill_candidates(graft_arena *arena, const graft_observer *o, const o
 graft_status graft_scene_take(graft_env *env, graft_arena *arena, graft_observer *observer,
                               bool nameless, graft_scene *scene)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const graft_environment *e = observer->environment;
     offer *offers = GRAFT_NEW(env->scratch, offer, e->matches.count);
     uint32_t kept = 0;
     *scene = (graft_scene){.nameless = nameless};
     if (graft_estimate(&observer->estimator, &e->state.graph, &e->state.order, &scene->estimated) !=
         GRAFT_OK) {
-        status = GRAFT_FAIL(env, GRAFT_CAPACITY, "the graph is too large to estimate");
-        goto done;
+        return GRAFT_FAIL(env, GRAFT_CAPACITY, "the graph is too large to estimate");
     }
-    GRAFT_CHECK(list_offers(env, observer, &scene->estimated, offers, &kept));
+    GRAFT_PASS(list_offers(env, observer, &scene->estimated, offers, &kept));
     scene->count = kept + 1;
     set_globals(observer, scene);
     graft_sketch_graph(arena, &observer->estimator, scene->estimated.cost, observer->row_of,
                        &scene->graph);
     fill_candidates(arena, observer, offers, scene);
     list_present(arena, &e->matches, scene);
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }

@@ -51,7 +51,7 @@ static bool is_noop(const graft_scene *scene, uint32_t i) { return i + 1 == scen
 static void encode_scene(graft_env *env, const graft_scorer *scorer, const graft_scene *scene,
                          uint32_t s, graft_repertoire *repertoire, graft_story *story)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const uint32_t first = story->first[s];
     const size_t width = scorer->size.width;
     graft_tape tape;
@@ -76,7 +76,6 @@ static void encode_scene(graft_env *env, const graft_scorer *scorer, const graft
                    &scored.rules->value[batch.row_rule[i] * width], width * sizeof(float));
         }
     }
-    graft_arena_release(env->scratch, mark);
 }
 
 /* ------------------------------------------------------------------- what changed */
@@ -190,7 +189,7 @@ graft_status graft_story_play(graft_env *env, graft_arena *arena, graft_candidat
                               graft_story *story)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     graft_episode_kept kept;
     const double scale = agent->settings->candidates_reward_scale;
     GRAFT_CHECK(graft_candidates_episode(env, env->unit, agent, observer, NULL, &kept));
@@ -222,6 +221,5 @@ graft_status graft_story_play(graft_env *env, graft_arena *arena, graft_candidat
                             GRAFT_REPERTOIRE_MOST - 1);
     }
 done:
-    graft_arena_release(env->unit, mark);
     return status;
 }

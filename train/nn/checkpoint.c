@@ -66,7 +66,7 @@ graft_status graft_checkpoint_save(graft_env *env, const char *path,
                                    const graft_checkpoint *checkpoint)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_buffer buffer = {.arena = env->scratch};
     graft_buffer_append(&buffer, magic, sizeof magic);
     put_u32(&buffer, VERSION);
@@ -91,7 +91,6 @@ graft_status graft_checkpoint_save(graft_env *env, const char *path,
     put_number(&buffer, XXH3_64bits(buffer.data, buffer.size), CHECKSUM_BYTES);
     GRAFT_TRY(env, graft_file_write(env, path, buffer.data, buffer.size), "while saving %s", path);
 done:
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 
@@ -286,17 +285,13 @@ static graft_status check_frame(reader *in)
 graft_status graft_checkpoint_load(graft_env *env, const char *path,
                                    const graft_checkpoint *checkpoint)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     uint8_t *data = NULL;
     reader in = {.env = env, .path = path};
-    GRAFT_CHECK(graft_file_read(env, env->scratch, path, &data, &in.size));
+    GRAFT_PASS(graft_file_read(env, env->scratch, path, &data, &in.size));
     in.data = data;
-    GRAFT_CHECK(check_frame(&in));
-    GRAFT_CHECK(walk_file(&in, checkpoint));
+    GRAFT_PASS(check_frame(&in));
+    GRAFT_PASS(walk_file(&in, checkpoint));
     in.copying = true;
-    GRAFT_CHECK(walk_file(&in, checkpoint));
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return walk_file(&in, checkpoint);
 }

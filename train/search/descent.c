@@ -139,8 +139,7 @@ static graft_status take(graft_env *env, graft_environment *environment, graft_a
 static graft_status descend(graft_env *env, graft_environment *environment, bool gains,
                             graft_plan_found *found)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     uint32_t start = 0;
     const uint32_t first = found->step_count;
     glance g = {.found = true};
@@ -149,25 +148,23 @@ static graft_status descend(graft_env *env, graft_environment *environment, bool
                          environment->options.step_limit - first);
     graft_state_open(env->scratch, &environment->state.graph.limits, &g.trial);
     while (!environment->terminal && g.found && !graft_search_is_over(environment, found)) {
-        GRAFT_CHECK(graft_search_go_on(env));
+        GRAFT_PASS(graft_search_go_on(env));
         g.found = false;
         if (environment->options.price.form != NULL) {
-            GRAFT_CHECK(find_tidier(env, environment, start, &g, found));
+            GRAFT_PASS(find_tidier(env, environment, start, &g, found));
             start = g.found ? g.best.xfer : start;
         }
         if (!g.found && gains) {
-            GRAFT_CHECK(find_cheapest(env, environment, &g, found));
+            GRAFT_PASS(find_cheapest(env, environment, &g, found));
         }
         if (g.found) {
-            GRAFT_CHECK(take(env, environment, g.best, found));
+            GRAFT_PASS(take(env, environment, g.best, found));
             graft_progress_update(&progress, found->step_count - first, NULL);
         }
     }
     graft_progress_finish(&progress);
     found->at_rest = gains && !g.found && !found->cut;
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_search_greedy(graft_env *env, graft_arena *arena, graft_environment *environment,

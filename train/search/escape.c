@@ -51,16 +51,15 @@ static void note_cheap(cheapest *c, graft_action action, double ns)
 /* Looks at what can be done at at[level] beside what has changed since a call. */
 static graft_status look(graft_env *env, escape *e, uint32_t level, uint32_t since, cheapest *c)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_walker *walker = &e->at[level];
     uint32_t count = 0;
     const graft_action *actions = graft_walker_list(walker, env->scratch, since, &count);
     for (uint32_t i = 0; i < count && !e->found; i++) {
         double ns = 0.0;
-        GRAFT_CHECK(graft_walker_price(env, walker, actions[i], &ns));
-        GRAFT_CHECK(graft_search_pays(env, walker->environment, &e->at[0].state, &walker->trial,
-                                      e->at[0].cost_ns - ns, &e->found));
+        GRAFT_PASS(graft_walker_price(env, walker, actions[i], &ns));
+        GRAFT_PASS(graft_search_pays(env, walker->environment, &e->at[0].state, &walker->trial,
+                                     e->at[0].cost_ns - ns, &e->found));
         if (e->found) {
             e->level = level;
             e->last = actions[i];
@@ -68,9 +67,7 @@ static graft_status look(graft_env *env, escape *e, uint32_t level, uint32_t sin
         }
         note_cheap(c, actions[i], ns);
     }
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 /* Goes to at[level] and from there one action on, to at[level + 1]; sets *since to the call that
@@ -131,23 +128,20 @@ static bool was_tried(escape *e, graft_action action)
 /* Looks for a way from at[0]. */
 static graft_status find_way(graft_env *env, escape *e, graft_plan_found *found)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     uint32_t count = 0;
     const graft_action *actions = graft_walker_list(&e->at[0], env->scratch, 0, &count);
     e->found = false;
     for (uint32_t i = 0; i < count && !e->found; i++) {
-        GRAFT_CHECK(graft_search_go_on(env));
+        GRAFT_PASS(graft_search_go_on(env));
         if (graft_search_is_over(e->at[0].environment, found)) {
             break;
         }
         if (!was_tried(e, actions[i])) {
-            GRAFT_CHECK(try_first(env, e, actions[i]));
+            GRAFT_PASS(try_first(env, e, actions[i]));
         }
     }
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 /* Goes the way that was found, and takes what gains around its end. */

@@ -130,14 +130,13 @@ static void tell(graft_env *env, const graft_guided *g, const char *what)
 /* Prices the rewrites of the best graph that the table nearly takes, for rows of what they make. */
 static graft_status label(graft_env *env, graft_guided *g, uint32_t most)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_guided_option *list = NULL;
     uint32_t count = 0;
-    GRAFT_CHECK(graft_walker_join(env, &g->now, &g->best));
-    GRAFT_CHECK(graft_guided_reopen(env, g, NULL, 0));
-    GRAFT_CHECK(graft_guided_list(env, g, 0, &list, &count));
-    GRAFT_CHECK(teach(env, g, 0));
+    GRAFT_PASS(graft_walker_join(env, &g->now, &g->best));
+    GRAFT_PASS(graft_guided_reopen(env, g, NULL, 0));
+    GRAFT_PASS(graft_guided_list(env, g, 0, &list, &count));
+    GRAFT_PASS(teach(env, g, 0));
     qsort(list, count, sizeof *list, graft_guided_compare);
     double last = -1.0;
     for (uint32_t i = 0; i < count && most > 0 && !graft_guided_is_over(g); i++) {
@@ -146,13 +145,11 @@ static graft_status label(graft_env *env, graft_guided *g, uint32_t most)
             continue; /* The same elsewhere, or nothing. */
         }
         last = list[i].change;
-        GRAFT_CHECK(graft_walker_price(env, &g->now, list[i].action, &ns));
-        GRAFT_CHECK(graft_guided_learn(env, g, &g->now.trial));
+        GRAFT_PASS(graft_walker_price(env, &g->now, list[i].action, &ns));
+        GRAFT_PASS(graft_guided_learn(env, g, &g->now.trial));
         most--;
     }
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 typedef struct {

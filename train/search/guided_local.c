@@ -149,7 +149,7 @@ static graft_status leave(graft_env *env, graft_guided *g)
 static graft_status try_kick(graft_env *env, graft_guided *g, bool *better)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const uint64_t before = graft_state_hash(&g->now.state);
     const double before_ns = g->now.cost_ns;
     *better = false;
@@ -173,7 +173,6 @@ static graft_status try_kick(graft_env *env, graft_guided *g, bool *better)
         GRAFT_CHECK(graft_walker_join(env, &g->now, &g->best));
     }
 done:
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 

@@ -140,28 +140,25 @@ graft_guided_option *graft_guided_lowest(graft_guided_option *list, uint32_t cou
 static graft_status roll_on(graft_env *env, graft_guided *g, uint32_t since, double temperature,
                             bool *taken)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_guided_option *list = NULL;
     uint32_t count = 0;
     *taken = false;
-    GRAFT_CHECK(graft_guided_list(env, g, since, &list, &count));
+    GRAFT_PASS(graft_guided_list(env, g, since, &list, &count));
     count = keep_gains(list, count);
     while (count > 0 && !*taken) {
         graft_guided_option *next = temperature > 0.0
                                         ? graft_guided_draw(g, list, count, temperature, false)
                                         : graft_guided_lowest(list, count);
-        GRAFT_CHECK(look(env, g, next->action, &next->change));
+        GRAFT_PASS(look(env, g, next->action, &next->change));
         *taken = next->change < -least_gain;
         if (*taken) {
-            GRAFT_CHECK(graft_walker_take(env, &g->now, next->action, 0.0));
+            GRAFT_PASS(graft_walker_take(env, &g->now, next->action, 0.0));
         } else {
             *next = list[--count];
         }
     }
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_guided_roll(graft_env *env, graft_guided *g, uint32_t since, double temperature)
@@ -199,14 +196,10 @@ static graft_status judge_rollout(graft_env *env, graft_guided *g, bool *better)
 graft_status graft_guided_roll_out(graft_env *env, graft_guided *g, const graft_blur *blurs,
                                    uint32_t count, double temperature, bool *better)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
-    GRAFT_CHECK(graft_guided_reopen(env, g, blurs, count));
-    GRAFT_CHECK(graft_guided_roll(env, g, 0, temperature));
-    GRAFT_CHECK(judge_rollout(env, g, better));
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    GRAFT_SCOPED(env->scratch);
+    GRAFT_PASS(graft_guided_reopen(env, g, blurs, count));
+    GRAFT_PASS(graft_guided_roll(env, g, 0, temperature));
+    return judge_rollout(env, g, better);
 }
 
 int graft_guided_compare(const void *a, const void *b)

@@ -18,8 +18,7 @@ typedef struct {
  * of them made. */
 static graft_status kick(graft_env *env, iteration *it, uint32_t *since)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     uint32_t kicks = 1 + graft_rng_below(&it->rng, KICKS_MOST);
     *since = it->now.matches.call + 1;
     for (uint32_t i = 0; i < kicks; i++) {
@@ -31,12 +30,10 @@ static graft_status kick(graft_env *env, iteration *it, uint32_t *since)
             break;
         }
         graft_action action = actions[graft_rng_below(&it->rng, count)];
-        GRAFT_CHECK(graft_walker_price(env, &it->now, action, &ns));
-        GRAFT_CHECK(graft_walker_take(env, &it->now, action, ns));
+        GRAFT_PASS(graft_walker_price(env, &it->now, action, &ns));
+        GRAFT_PASS(graft_walker_take(env, &it->now, action, ns));
     }
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status iterate(graft_env *env, iteration *it, const graft_environment *environment,

@@ -97,12 +97,11 @@ static void note_node(graft_ledger *ledger, const graft_graph *graph, graft_inde
 graft_status graft_ledger_note(graft_env *env, graft_ledger *ledger, graft_cost *cost,
                                const graft_state *state)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const graft_graph *graph = &state->graph;
     graft_cost_node *by_node = GRAFT_NEW(env->scratch, graft_cost_node, graph->node_end);
     graft_cost_total total;
-    GRAFT_CHECK(graft_cost_nodes(env, cost, graph, &state->order, by_node, &total));
+    GRAFT_PASS(graft_cost_nodes(env, cost, graph, &state->order, by_node, &total));
     const graft_index *same = graft_equal_find(env->scratch, graph, &state->order);
     for (graft_index i = 0; i < state->order.count; i++) {
         graft_index n = state->order.order[i];
@@ -111,9 +110,7 @@ graft_status graft_ledger_note(graft_env *env, graft_ledger *ledger, graft_cost 
                       by_node[n].ns * (by_node[n].estimated_count > 0 ? DOUBT : 1));
         }
     }
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 bool graft_ledger_knows(graft_ledger *ledger, const graft_graph *graph, const graft_rule *rule,

@@ -31,24 +31,23 @@ static void keep_plan(graft_plan_found *found, const graft_action *walk, uint32_
 graft_status graft_search_random(graft_env *env, graft_arena *arena, graft_environment *environment,
                                  uint32_t episodes, uint64_t seed, graft_plan_found *found)
 {
-    graft_status status = GRAFT_OK;
     uint64_t start_ns = graft_clock_ns();
     graft_rng rng;
     graft_rng_seed(&rng, seed);
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     *found = (graft_plan_found){.cost_ns = environment->first_ns};
     found->steps = GRAFT_NEW(arena, graft_action, environment->options.step_limit);
     graft_action *walk = GRAFT_NEW(env->scratch, graft_action, environment->options.step_limit);
     for (uint32_t e = 0; e < episodes && !graft_search_is_over(environment, found); e++) {
-        GRAFT_CHECK(graft_search_go_on(env));
-        GRAFT_CHECK(graft_environment_reset(env, environment));
+        GRAFT_PASS(graft_search_go_on(env));
+        GRAFT_PASS(graft_environment_reset(env, environment));
         for (uint32_t n = 0; !environment->terminal; n++) {
             graft_outcome step;
             uint32_t xfer = 0;
             uint32_t location = 0;
             graft_matches_draw(&environment->matches, &rng, &xfer, &location);
             walk[n] = (graft_action){.xfer = (uint16_t)xfer, .location = (uint16_t)location};
-            GRAFT_CHECK(
+            GRAFT_PASS(
                 graft_environment_step(env, environment, walk[n].xfer, walk[n].location, &step));
             found->evaluations++;
             if (environment->cost_ns < found->cost_ns) {
@@ -57,9 +56,7 @@ graft_status graft_search_random(graft_env *env, graft_arena *arena, graft_envir
         }
     }
     found->seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 /* Limits are there to bound exploring: a plan may be longer, or lead over dearer graphs. */

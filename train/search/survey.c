@@ -85,31 +85,26 @@ graft_status graft_survey_run(graft_env *env, const graft_graph *graph, const gr
                               const graft_environment_options *options, const graft_survey *survey,
                               graft_survey_result *result)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     graft_progress progress;
     walker w = {.met = result->met, .weights = GRAFT_NEW(env->unit, double, xfers->count)};
     graft_environment_options free_of_cost = *options;
     free_of_cost.cost_limit = 0;
     free_of_cost.price = (graft_price){.cost_ns = price_nothing};
-    GRAFT_CHECK(
-        graft_environment_open(env, env->unit, graph, xfers, &free_of_cost, &w.environment));
+    GRAFT_PASS(graft_environment_open(env, env->unit, graph, xfers, &free_of_cost, &w.environment));
     graft_progress_start(&progress, env, "survey the rules", "walks", survey->episodes);
     for (uint32_t e = 0; e < survey->episodes; e++) {
         graft_rng rng;
         graft_rng_derive(&rng, survey->seed, STREAM_SURVEY + e);
-        GRAFT_CHECK(walk(env, &w, e % 2 == 0 ? 0 : survey->preference, &rng));
+        GRAFT_PASS(walk(env, &w, e % 2 == 0 ? 0 : survey->preference, &rng));
         graft_progress_update(&progress, e + 1, NULL);
         if (graft_interrupted()) {
-            status = GRAFT_FAIL(env, GRAFT_INTERRUPTED, "interrupted while surveying the rules");
-            goto done;
+            return GRAFT_FAIL(env, GRAFT_INTERRUPTED, "interrupted while surveying the rules");
         }
     }
     graft_progress_finish(&progress);
     result->step_count = w.environment.interactions;
-done:
-    graft_arena_release(env->unit, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 bool graft_survey_suits(const graft_device *device, const graft_rule *rule)

@@ -107,8 +107,7 @@ graft_action *graft_walker_list(const graft_walker *walker, graft_arena *arena, 
 
 graft_status graft_walker_settle(graft_env *env, graft_walker *walker, uint32_t since)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     bool better = true;
     for (uint32_t n = 0; n < SETTLING_MOST && better; n++) {
         uint32_t count = 0;
@@ -118,7 +117,7 @@ graft_status graft_walker_settle(graft_env *env, graft_walker *walker, uint32_t 
         better = false;
         for (uint32_t i = 0; i < count; i++) {
             double ns = 0.0;
-            GRAFT_CHECK(graft_walker_price(env, walker, actions[i], &ns));
+            GRAFT_PASS(graft_walker_price(env, walker, actions[i], &ns));
             if (ns < least_ns) {
                 least_ns = ns;
                 best = actions[i];
@@ -126,12 +125,10 @@ graft_status graft_walker_settle(graft_env *env, graft_walker *walker, uint32_t 
             }
         }
         if (better) {
-            GRAFT_CHECK(graft_walker_take(env, walker, best, least_ns));
+            GRAFT_PASS(graft_walker_take(env, walker, best, least_ns));
         }
     }
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 void graft_walker_keep(const graft_walker *walker, graft_arena *arena, graft_plan_found *found)

@@ -78,7 +78,7 @@ static bool is_listed(const turning *t, const graft_rule *rule)
 static void turn_entry(turning *t, uint32_t i)
 {
     const graft_rule_entry *entry = &t->set->entries[i];
-    graft_mark mark = graft_arena_mark(t->env->unit);
+    GRAFT_SCOPED(t->env->unit);
     graft_rule reversed;
     if (graft_rule_reverse(&entry->rule, &reversed) != NULL ||
         graft_rule_gain(&reversed) == INT32_MIN || graft_rule_is_trivial(&reversed)) {
@@ -94,7 +94,6 @@ static void turn_entry(turning *t, uint32_t i)
             t->rules[t->count++] = reversed;
         }
     }
-    graft_arena_release(t->env->unit, mark);
 }
 
 /* A name that says the operators, with digits of the id behind it: others may have the same. */

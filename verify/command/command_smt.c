@@ -110,7 +110,7 @@ static void write_item(graft_env *env, void *context, const graft_pool_item *ite
     rule_files f;
     memset(&f, 0, sizeof f);
     graft_env_clear(env);
-    graft_mark mark = graft_arena_mark(env->life);
+    GRAFT_SCOPED(env->life);
     f.w = w;
     f.entry = entry_of(w, item->index);
     f.lines = (graft_buffer){.arena = env->life};
@@ -119,7 +119,6 @@ static void write_item(graft_env *env, void *context, const graft_pool_item *ite
     graft_buffer_append(out, env->message, strlen(env->message) + 1);
     graft_buffer_append(out, f.lines.data, f.lines.size);
     graft_buffer_append(out, "", 1);
-    graft_arena_release(env->life, mark);
 }
 
 /* The answer of one child as index lines. */

@@ -76,7 +76,7 @@ static void judge_subject(inquiry *q, subject *s)
         return;
     }
     const graft_trial *trial = &q->trials[s->trial];
-    graft_mark mark = graft_arena_mark(q->env->unit);
+    GRAFT_SCOPED(q->env->unit);
     if (trial->verdict == GRAFT_VERDICT_REFUTED) {
         s->found = FOUND_REFUTED;
     } else {
@@ -86,7 +86,6 @@ static void judge_subject(inquiry *q, subject *s)
                    : trial->verdict == GRAFT_VERDICT_WITHIN_BOUNDS ? FOUND_WITHIN
                                                                    : FOUND_UNKNOWN;
     }
-    graft_arena_release(q->env->unit, mark);
 }
 
 /* ---------------------------------------------------------------- reporting */

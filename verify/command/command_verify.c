@@ -121,7 +121,7 @@ static void report(void *context, uint32_t index, const graft_trial *trial)
 {
     docket *d = context;
     graft_env *env = d->env;
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     if (env->json) {
         print_json(env, &d->rules[index], trial);
     } else {
@@ -129,7 +129,6 @@ static void report(void *context, uint32_t index, const graft_trial *trial)
     }
     (void)fflush(stdout);
     d->verdicts[trial->verdict]++;
-    graft_arena_release(env->unit, mark);
 }
 
 /* What all verdicts come to: bad input before false rules, these before undecided ones. */

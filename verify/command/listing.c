@@ -224,7 +224,7 @@ static void print_tally_json(graft_env *env, const tally *t)
 void graft_listing_count(graft_env *env, const graft_ruleset *set,
                          const graft_listing_filter *filter)
 {
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     uint32_t count = 0;
     const tally *tallies = tally_set(env->unit, set, filter, &count);
     if (!env->json) {
@@ -242,5 +242,4 @@ void graft_listing_count(graft_env *env, const graft_ruleset *set,
                      t->numerics[GRAFT_NUMERIC_EXACT], t->numerics[GRAFT_NUMERIC_REASSOCIATING],
                      t->numerics[GRAFT_NUMERIC_EXACT_INTEGER], t->shrinking);
     }
-    graft_arena_release(env->unit, mark);
 }

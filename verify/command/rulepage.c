@@ -13,7 +13,7 @@
 void graft_rulepage_append(graft_env *env, const graft_ruleset *set, const graft_rule_entry *entry,
                            graft_buffer *list)
 {
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     graft_buffer words = {.arena = env->unit};
     graft_json json;
     graft_listing_explain(env, set, entry, &words);
@@ -32,7 +32,6 @@ void graft_rulepage_append(graft_env *env, const graft_ruleset *set, const graft
     graft_rule_sketch(&json, env->unit, &entry->rule);
     graft_json_string(&json, "words", words.data);
     graft_json_append(&json, list);
-    graft_arena_release(env->unit, mark);
 }
 
 graft_status graft_rulepage_write(graft_env *env, const graft_ruleset *set, const char *file,

@@ -841,7 +841,7 @@ static void finish(importer *im)
 const char *graft_taso_import(graft_env *env, graft_arena *arena, const graft_taso_rule *from,
                               graft_rule *rule)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     importer *im = GRAFT_NEW(env->scratch, importer, 1);
     void (*const steps[])(importer *) = {import_outputs, order_source, finish};
     im->env = env;
@@ -870,6 +870,5 @@ const char *graft_taso_import(graft_env *env, graft_arena *arena, const graft_ta
     if (why == NULL) {
         *rule = im->rule;
     }
-    graft_arena_release(env->scratch, mark);
     return why;
 }

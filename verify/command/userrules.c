@@ -383,7 +383,7 @@ static graft_status fail_target(graft_env *env, const char *file, const graft_us
 graft_status graft_user_rule_check_shapes(graft_env *env, const char *file,
                                           const graft_user_rule *rule)
 {
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     graft_status status = GRAFT_OK;
     graft_rule mirror = mirror_source(&rule->rule);
     if (try_points(env, &rule->rule).count > 0 || has_far_points(env, &rule->rule)) {
@@ -406,6 +406,5 @@ graft_status graft_user_rule_check_shapes(graft_env *env, const char *file,
                               "6, ranks to 4): %s",
                               file, rule->source_line, rule->name, explain_source(env, &mirror));
 done:
-    graft_arena_release(env->unit, mark);
     return status;
 }

@@ -82,7 +82,7 @@ static void stop_on_error(Z3_context z3, Z3_error_code code)
 static void add_instance(draft *d, const graft_instance *instance)
 {
     graft_env *env = d->env;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_obligation o;
     Z3_config config = Z3_mk_config();
     Z3_context z3 = Z3_mk_context(config);
@@ -99,7 +99,6 @@ static void add_instance(draft *d, const graft_instance *instance)
     }
     graft_obligation_close(&o);
     Z3_del_context(z3);
-    graft_arena_release(env->scratch, mark);
 }
 
 static graft_status add_points(draft *d, const graft_smt_claim *claim)

@@ -18,7 +18,7 @@ static void record(void *context, Z3_context z3, Z3_ast formula)
 {
     recording *r = context;
     graft_smt_printer *p = &r->printer;
-    graft_mark mark = graft_arena_mark(r->env->scratch);
+    GRAFT_SCOPED(r->env->scratch);
     graft_buffer text = {.arena = r->env->scratch};
     graft_buffer functions = {.arena = r->env->scratch};
     p->z3 = z3;
@@ -34,7 +34,6 @@ static void record(void *context, Z3_context z3, Z3_ast formula)
     graft_buffer_append(&r->body, functions.data, functions.size);
     graft_buffer_append(&r->body, text.data, text.size);
     graft_buffer_printf(&r->body, "\n))\n(check-sat)\n(pop 1)\n");
-    graft_arena_release(r->env->scratch, mark);
 }
 
 /* Proves the rule once more, with some of its instances at hand. */

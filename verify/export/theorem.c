@@ -218,7 +218,7 @@ static void put_max(theorem *t, const graft_sym_definition *d, const char *args)
 
 static void put_definition(theorem *t, const graft_sym_definition *d)
 {
-    graft_mark mark = graft_arena_mark(t->env->scratch);
+    GRAFT_SCOPED(t->env->scratch);
     Z3_symbol symbol = Z3_get_decl_name(t->s.z3, d->decl);
     const char *name =
         graft_arena_printf(t->env->scratch, "%s", Z3_get_symbol_string(t->s.z3, symbol));
@@ -234,7 +234,6 @@ static void put_definition(theorem *t, const graft_sym_definition *d)
         put_term(t, d->body);
         put(t, ")\n");
     }
-    graft_arena_release(t->env->scratch, mark);
 }
 
 /* The words that the text uses, in terms of SMT-LIB's own. */
@@ -250,7 +249,7 @@ static void put_vocabulary(graft_buffer *out, const char *text)
                    "(define-fun wide ((a Int) (b Int)) Int (ite (= a 1) b a))\n"           },
         {"(window ",     "; positions of a window with room r and stride s\n"
                      "(define-fun window ((r Int) (s Int)) Int (+ (div r s) 1))\n"       },
-        {"(quotient ",   "(define-fun quotient ((x Int) (n Int)) Int (div x n))\n"},
+        {"(quotient ",   "(define-fun quotient ((x Int) (n Int)) Int (div x n))\n"                           },
         {"(group ",      "; the group of output o of n in g groups\n"
                     "(define-fun group ((o Int) (n Int) (g Int)) Int (div o (div n g)))\n"},
         {"(fn_inverse ", "(define-fun fn_inverse ((x Real)) Real (ite (= x 0.0) 0.0 (/ 1.0 x)))\n"           },
@@ -609,7 +608,7 @@ graft_status graft_theorem_write(graft_env *env, const graft_rule *rule, const c
     graft_prover prover;
     graft_prove_result counts;
     const graft_prove_options options = graft_prove_defaults();
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     theorem *t = GRAFT_NEW(env->unit, theorem, 1);
     *t = (theorem){.env = env, .rule = rule, .title = title, .sink = sink, .context = context};
     t->arena = graft_arena_new(ARENA_BYTES);
@@ -624,6 +623,5 @@ graft_status graft_theorem_write(graft_env *env, const graft_rule *rule, const c
     graft_prover_close(&prover);
     graft_arena_free(t->arena);
     graft_status status = t->status;
-    graft_arena_release(env->unit, mark);
     return status;
 }

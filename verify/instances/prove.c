@@ -43,12 +43,11 @@ const char *graft_prove_solver(graft_arena *arena)
 
 static graft_verdict prove_point(graft_env *env, graft_prover *p, const graft_instance *instance)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_obligation o;
     graft_obligation_build(&o, env->scratch, p->z3, instance);
     graft_verdict verdict = graft_prove_obligation(p, &o);
     graft_obligation_close(&o);
-    graft_arena_release(env->scratch, mark);
     return verdict;
 }
 

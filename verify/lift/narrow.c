@@ -51,7 +51,7 @@ static bool build_rule(graft_env *env, const graft_rule_text *text, const char *
 bool graft_rule_narrow(graft_env *env, const graft_rule *rule, const graft_point *origin,
                        graft_rule *narrowed)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_rule_text text = graft_rule_print(env->scratch, rule);
     const char *joint = text.where[0] == 0 ? "" : " and ";
     bool valid = rule->var_count > 0;
@@ -61,7 +61,6 @@ bool graft_rule_narrow(graft_env *env, const graft_rule *rule, const graft_point
                            graft_arena_printf(env->scratch, "%s%s%s", shapes, joint, text.where),
                            narrowed);
     }
-    graft_arena_release(env->scratch, mark);
     return valid;
 }
 
@@ -78,7 +77,7 @@ static const char *part_end(const char *text)
 
 bool graft_rule_without(graft_env *env, const graft_rule *rule, uint32_t part, graft_rule *weaker)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_rule_text text = graft_rule_print(env->scratch, rule);
     graft_buffer where = {.arena = env->scratch};
     uint32_t count = 0;
@@ -92,7 +91,6 @@ bool graft_rule_without(graft_env *env, const graft_rule *rule, uint32_t part, g
         at = *end == 0 ? end : end + 5;
     }
     bool valid = part < count && build_rule(env, &text, where.data, weaker);
-    graft_arena_release(env->scratch, mark);
     return valid;
 }
 

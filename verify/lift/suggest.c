@@ -32,12 +32,11 @@ typedef struct {
 /* The rule with a precondition; false when that is no valid rule. */
 static bool put_condition(const seeker *s, const char *where, graft_rule *rule)
 {
-    graft_mark mark = graft_arena_mark(s->env->scratch);
+    GRAFT_SCOPED(s->env->scratch);
     const char *line = graft_arena_printf(s->env->scratch, "%s = %s where %s", s->text.source,
                                           s->text.target, where);
     bool valid = graft_rule_parse(s->env, "rule", line, rule) == GRAFT_OK;
     graft_env_clear(s->env);
-    graft_arena_release(s->env->scratch, mark);
     return valid;
 }
 

@@ -35,7 +35,7 @@ static void write_instance(graft_arena *scratch, const graft_rule *rule, const g
 graft_status graft_derivations_write(graft_env *env, const char *path,
                                      const graft_followers *followers)
 {
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     graft_buffer text = {.arena = env->unit};
     graft_buffer_printf(&text,
                         "# Rules that follow from the set, and how (verify/set/derivations.h). "
@@ -51,7 +51,6 @@ graft_status graft_derivations_write(graft_env *env, const char *path,
         graft_arena_release(env->scratch, inner);
     }
     graft_status status = graft_file_write(env, path, text.data, text.size);
-    graft_arena_release(env->unit, mark);
     return status;
 }
 
@@ -171,23 +170,20 @@ static graft_status read_line(reader *in, const char *line)
 graft_status graft_derivations_read(graft_env *env, graft_arena *arena, const char *path,
                                     graft_followers *followers)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_followers read = {NULL, 0};
     reader in = {.env = env, .arena = arena, .path = path, .line = 1, .followers = &read};
     uint8_t *data = NULL;
     size_t size = 0;
-    GRAFT_CHECK(graft_file_read(env, arena, path, &data, &size));
+    GRAFT_PASS(graft_file_read(env, arena, path, &data, &size));
     for (char *line = (char *)data; line < (char *)data + size; in.line++) {
         char *end = line + strcspn(line, "\n");
         *end = 0;
-        GRAFT_CHECK(read_line(&in, line));
+        GRAFT_PASS(read_line(&in, line));
         line = end + 1;
     }
     *followers = read;
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 /* ---------------------------------------------------------------- replaying */
@@ -295,7 +291,7 @@ void graft_derivations_check(graft_env *env, const graft_ruleset *set,
                              const graft_followers *followers, uint32_t most, uint64_t seed,
                              graft_derivations_report *report)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     uint32_t *order = GRAFT_NEW(env->scratch, uint32_t, followers->count + 1);
     graft_rng rng;
     graft_rng_seed(&rng, seed);
@@ -317,5 +313,4 @@ void graft_derivations_check(graft_env *env, const graft_ruleset *set,
         }
         graft_arena_release(env->scratch, inner);
     }
-    graft_arena_release(env->scratch, mark);
 }

@@ -29,7 +29,7 @@ static bool reaches(graft_plot *source, graft_plot *work, const graft_rule *othe
 bool graft_rule_follows(graft_env *env, const graft_rule *rule, const graft_point *points,
                         uint32_t count, const graft_rule *other)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_plot source = graft_plot_new(env->scratch);
     graft_plot work = graft_plot_new(env->scratch);
     bool follows = count > 0;
@@ -41,7 +41,6 @@ bool graft_rule_follows(graft_env *env, const graft_rule *rule, const graft_poin
         follows = follows && graft_plot_build(&source, &instance, &instance.source) &&
                   graft_plot_sort(&source) && reaches(&source, &work, other, wanted);
     }
-    graft_arena_release(env->scratch, mark);
     return follows;
 }
 

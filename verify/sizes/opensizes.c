@@ -144,7 +144,7 @@ static uint32_t count_made(uint32_t op, const int32_t *attrs)
 /* Works out the sizes of what a node makes; those of its inputs are known. */
 static void apply_node(graft_open_sizes *o, const graft_node *node, known_node *known)
 {
-    graft_mark mark = graft_arena_mark(o->env->unit);
+    GRAFT_SCOPED(o->env->unit);
     graft_sym_equations *claims = GRAFT_NEW(o->env->unit, graft_sym_equations, 1);
     const graft_sym_shape *in[GRAFT_MAX_INPUTS] = {NULL};
     claims->s = &o->s;
@@ -162,7 +162,6 @@ static void apply_node(graft_open_sizes *o, const graft_node *node, known_node *
                 Z3_simplify(o->s.z3, graft_sym_write_sizes(&o->s, known->out[k].dims[i]));
         }
     }
-    graft_arena_release(o->env->unit, mark);
 }
 
 static bool is_same_shape(const graft_sym_shape *a, const graft_sym_shape *b)
@@ -349,7 +348,7 @@ static bool ask(graft_open_sizes *o, const graft_rule *rule, const question *q,
 static bool decide(graft_open_sizes *o, const graft_rule *rule, const question *q,
                    const graft_shape *const *sample)
 {
-    graft_mark mark = graft_arena_mark(o->env->unit);
+    GRAFT_SCOPED(o->env->unit);
     graft_sym_equations *claims = GRAFT_NEW(o->env->unit, graft_sym_equations, 1);
     graft_sym_case *c = GRAFT_NEW(o->env->unit, graft_sym_case, 1);
     const graft_sym_found found = {
@@ -359,7 +358,6 @@ static bool decide(graft_open_sizes *o, const graft_rule *rule, const question *
     const bool holds = find_case(rule, &found, c) &&
                        graft_sym_claims_of_match(&o->s, rule, c, &found, claims, &given) &&
                        ask(o, rule, q, claims, given);
-    graft_arena_release(o->env->unit, mark);
     return holds;
 }
 

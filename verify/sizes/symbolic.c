@@ -74,7 +74,7 @@ static void complete_reason(const graft_symbolic *p, const graft_rule *rule,
 static void try_with(graft_symbolic *p, const tried *t, graft_sym_numbers *numbers,
                      graft_core_result *result)
 {
-    graft_mark mark = graft_arena_mark(p->env->unit);
+    GRAFT_SCOPED(p->env->unit);
     const graft_sym *terms = graft_core_terms(p->proof);
     p->hinter.values = graft_sym_values_new(terms, t->rule, t->points, t->count);
     if (numbers == NULL) {
@@ -84,7 +84,6 @@ static void try_with(graft_symbolic *p, const tried *t, graft_sym_numbers *numbe
     }
     complete_reason(p, t->rule, result);
     graft_sym_values_free(p->hinter.values);
-    graft_arena_release(p->env->unit, mark);
 }
 
 void graft_symbolic_try(graft_symbolic *p, const graft_rule *rule, const graft_point *points,
@@ -109,11 +108,10 @@ void graft_symbolic_prove(graft_env *env, const graft_rule *rule, const graft_po
 {
     graft_prover prover;
     graft_prove_result counts;
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     graft_prover_open(&prover, options, &counts);
     graft_symbolic *p = graft_symbolic_open(env, &prover);
     graft_symbolic_try(p, rule, points, count, options, result);
     graft_symbolic_close(p);
     graft_prover_close(&prover);
-    graft_arena_release(env->unit, mark);
 }

@@ -289,7 +289,7 @@ uint32_t graft_symbolic_models(graft_env *env, const graft_rule *rule, uint64_t 
 {
     graft_prover prover;
     graft_prove_options options = graft_prove_defaults();
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     seeker *k = GRAFT_NEW(env->unit, seeker, 1);
     options.most.resource_count = resources;
     *k = (seeker){.env = env, .rule = rule, .points = points, .most = most};
@@ -309,6 +309,5 @@ uint32_t graft_symbolic_models(graft_env *env, const graft_rule *rule, uint64_t 
     graft_sym_assumed_close(&k->s);
     graft_sym_close(&k->s);
     graft_prover_close(&prover);
-    graft_arena_release(env->unit, mark);
     return count;
 }

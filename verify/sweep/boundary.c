@@ -406,7 +406,7 @@ void graft_boundary_find(graft_env *env, graft_arena *arena, const graft_rule *r
     const uint64_t effort = options->effort;
     const uint64_t bases = 1 + effort / EFFORT_BASE;
     *domain = (graft_domain){.points = GRAFT_NEW(arena, graft_point, effort / EFFORT_POINT)};
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     walker *w = GRAFT_NEW(env->scratch, walker, 1);
     open_walker(w, env, rule, effort, domain);
     draw(w, effort);
@@ -415,5 +415,4 @@ void graft_boundary_find(graft_env *env, graft_arena *arena, const graft_rule *r
     scan_points(w, domain->points, drawn, bases, effort / 8, true);
     scan_points(w, &domain->points[drawn], domain->count - drawn, 1 + effort / EFFORT_BASE_AGAIN,
                 effort * 3 / 8, false);
-    graft_arena_release(env->scratch, mark);
 }

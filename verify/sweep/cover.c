@@ -173,7 +173,7 @@ void graft_cover_pick(graft_env *env, graft_arena *arena, const graft_rule *rule
     if (domain->count == 0) {
         return;
     }
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     chooser *c = GRAFT_NEW(env->scratch, chooser, 1);
     graft_rng rng;
     graft_rng_seed(&rng, domain->count);
@@ -196,7 +196,6 @@ void graft_cover_pick(graft_env *env, graft_arena *arena, const graft_rule *rule
         cover->count++;
     }
     cover->triples = c->covered_count;
-    graft_arena_release(env->scratch, mark);
 }
 
 /* ----------------------------------------------------------------- packing */

@@ -56,7 +56,7 @@ static bool enumerate_shapes(graft_finder *f, uint32_t at)
 static bool enumerate_attrs(graft_finder *f, uint32_t at)
 {
     const graft_step *s = &f->steps[at];
-    graft_mark mark = graft_arena_mark(f->env->scratch);
+    GRAFT_SCOPED(f->env->scratch);
     graft_choices choices = graft_finder_choices(f, s);
     uint64_t bound = f->bound_slots;
     double before = f->done;
@@ -72,7 +72,6 @@ static bool enumerate_attrs(graft_finder *f, uint32_t at)
         }
     }
     f->part = part;
-    graft_arena_release(f->env->scratch, mark);
     return room;
 }
 
@@ -132,7 +131,7 @@ void graft_domain_find(graft_env *env, graft_arena *arena, const graft_rule *rul
                        const graft_domain_options *options, graft_domain *domain)
 {
     *domain = (graft_domain){.points = GRAFT_NEW(arena, graft_point, options->points)};
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_finder *f = GRAFT_NEW(env->scratch, graft_finder, 1);
     f->env = env;
     f->rule = rule;
@@ -162,5 +161,4 @@ void graft_domain_find(graft_env *env, graft_arena *arena, const graft_rule *rul
         clear_points(f);
         graft_sample_points(f);
     }
-    graft_arena_release(env->scratch, mark);
 }

@@ -48,7 +48,7 @@ static float draw_byte(graft_rng *rng, uint8_t dtype)
 
 static bool floats_agree(graft_env *env, const graft_instance *instance, uint64_t seed)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const float *vars[GRAFT_RULE_MAX_VARS] = {0};
     const float *left[GRAFT_RULE_MAX_OUTPUTS] = {0};
     const float *right[GRAFT_RULE_MAX_OUTPUTS] = {0};
@@ -75,7 +75,6 @@ static bool floats_agree(graft_env *env, const graft_instance *instance, uint64_
             agree = same_float(left[o][i], right[o][i]);
         }
     }
-    graft_arena_release(env->scratch, mark);
     return agree;
 }
 

@@ -32,7 +32,7 @@ static bool differs(float a, float b)
 static bool replay_instance(graft_env *env, const graft_instance *instance,
                             const float *const *values, graft_refutation *r)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const float *left[GRAFT_RULE_MAX_OUTPUTS] = {0};
     const float *right[GRAFT_RULE_MAX_OUTPUTS] = {0};
     bool found = false;
@@ -53,7 +53,6 @@ static bool replay_instance(graft_env *env, const graft_instance *instance,
             }
         }
     }
-    graft_arena_release(env->scratch, mark);
     return found;
 }
 
@@ -179,7 +178,7 @@ static void simplify_inputs(graft_env *env, const graft_instance *instance, floa
 static bool is_confirmed(graft_env *env, const graft_instance *instance, const float *const *values,
                          const uint64_t *counts)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const graft_field *fields[GRAFT_RULE_MAX_VARS] = {0};
     for (uint32_t v = 0; v < instance->rule->var_count; v++) {
         graft_field *tensor = GRAFT_NEW(env->scratch, graft_field, counts[v]);
@@ -192,7 +191,6 @@ static bool is_confirmed(graft_env *env, const graft_instance *instance, const f
     }
     bool rounded = graft_refute_needs_laws(instance->rule);
     bool differs = graft_sweep_given(env, instance, fields, rounded, NULL) == GRAFT_SWEEP_DIFFERS;
-    graft_arena_release(env->scratch, mark);
     return differs;
 }
 
@@ -246,7 +244,7 @@ static void take_sample(graft_env *env, graft_arena *arena, const graft_sweeper 
                         const graft_rule *rule, const graft_counterexample *found,
                         graft_refutation *r)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_field *fields[GRAFT_RULE_MAX_VARS] = {0};
     for (uint32_t v = 0; v < rule->var_count; v++) {
         fields[v] =
@@ -266,7 +264,6 @@ static void take_sample(graft_env *env, graft_arena *arena, const graft_sweeper 
     r->source = (float)found->source;
     r->target = (float)found->target;
     r->replayed = false;
-    graft_arena_release(env->scratch, mark);
 }
 
 /* Makes the inputs that are there simple if the float executor differs on them as the exact algebra

@@ -145,14 +145,13 @@ static void compare_format(meter *m, uint32_t format, const double *const *want)
 
 static void measure_sample(meter *m, uint64_t seed, uint32_t kind)
 {
-    graft_mark mark = graft_arena_mark(m->env->scratch);
+    GRAFT_SCOPED(m->env->scratch);
     const double *want[GRAFT_RULE_MAX_OUTPUTS] = {0};
     draw_inputs(m, seed, kind);
     evaluate_side_f64(NULL, m->env->scratch, m->instance, &m->instance->source, m->exact, want);
     for (uint32_t f = 0; f < GRAFT_ROUNDING_FORMATS; f++) {
         compare_format(m, f, want);
     }
-    graft_arena_release(m->env->scratch, mark);
 }
 
 /* ------------------------------------------------------------------ summary */
@@ -182,7 +181,7 @@ static void summarise(meter *m)
 void graft_rounding_measure(graft_env *env, const graft_rule *rule, const graft_point *points,
                             uint32_t count, graft_rounding *rounding)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     meter m = {.env = env, .rounding = rounding};
     uint64_t id = graft_rule_id(rule);
     uint32_t measured = 0;
@@ -203,5 +202,4 @@ void graft_rounding_measure(graft_env *env, const graft_rule *rule, const graft_
         measured++;
     }
     summarise(&m);
-    graft_arena_release(env->scratch, mark);
 }

@@ -53,7 +53,7 @@ static bool try_named(graft_finder *f, const graft_step *s)
 
 static bool sample_attrs(graft_finder *f, const graft_step *s)
 {
-    graft_mark mark = graft_arena_mark(f->env->scratch);
+    GRAFT_SCOPED(f->env->scratch);
     graft_choices choices = graft_finder_choices(f, s);
     uint32_t at = choices.count > 0 ? graft_rng_below(&f->rng, choices.count) : 0;
     bool found = f->near && graft_rng_below(&f->rng, 2) == 0 && repeat_origin(f, s);
@@ -71,7 +71,6 @@ static bool sample_attrs(graft_finder *f, const graft_step *s)
         found = try_tuple(f, s, &choices.tuples[(size_t)at * choices.width]);
         at = at + 1 < choices.count ? at + 1 : 0;
     }
-    graft_arena_release(f->env->scratch, mark);
     return found;
 }
 

@@ -168,7 +168,7 @@ static graft_sweep_verdict compare_sides(graft_env *env, const graft_sweeper *sw
                                          const graft_instance *instance, uint64_t seed,
                                          graft_counterexample *found)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_field *values[GRAFT_RULE_MAX_VARS] = {0};
     const graft_field *vars[GRAFT_RULE_MAX_VARS] = {0};
     for (uint32_t v = 0; v < instance->rule->var_count; v++) {
@@ -181,7 +181,6 @@ static graft_sweep_verdict compare_sides(graft_env *env, const graft_sweeper *sw
     if (verdict == GRAFT_SWEEP_DIFFERS && found != NULL) {
         found->seed = seed;
     }
-    graft_arena_release(env->scratch, mark);
     return verdict;
 }
 
@@ -282,7 +281,7 @@ static const ranked_point *rank_points(graft_env *env, const graft_rule *rule,
 void graft_sweep_domain(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
                         const graft_domain *domain, uint32_t samples, graft_sweep_result *result)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const ranked_point *ranked = rank_points(env, rule, domain);
     memset(result, 0, sizeof *result);
     for (uint32_t i = 0; i < domain->count && !result->refuted; i++) {
@@ -304,5 +303,4 @@ void graft_sweep_domain(graft_env *env, const graft_sweeper *sweeper, const graf
             break;
         }
     }
-    graft_arena_release(env->scratch, mark);
 }

@@ -69,7 +69,7 @@ static bool find_difference(const graft_instance *instance, const double *const 
 graft_sweep_verdict graft_sweep_real(graft_env *env, const graft_instance *instance,
                                      const graft_field *const *inputs, graft_counterexample *found)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const double *vars[GRAFT_RULE_MAX_VARS] = {0};
     const double *left[GRAFT_RULE_MAX_OUTPUTS] = {0};
     const double *right[GRAFT_RULE_MAX_OUTPUTS] = {0};
@@ -91,6 +91,5 @@ graft_sweep_verdict graft_sweep_real(graft_env *env, const graft_instance *insta
             verdict = differs ? GRAFT_SWEEP_DIFFERS : GRAFT_SWEEP_AGREES;
         }
     }
-    graft_arena_release(env->scratch, mark);
     return verdict;
 }
