@@ -4,11 +4,9 @@
  * it takes (graph/base/options.h). Options that every command shares are taken out of the command line
  * first, wherever they stand before a "--". Results go to stdout, messages to stderr. */
 #include "cost/command.h"
-#include "cost/measure/bench.h"
 #include "emit/bench/bench_agents.h"
 #include "emit/bench/bench_price.h"
 #include "emit/bench/bench_search.h"
-#include "emit/bench/bench_speed.h"
 #include "emit/bench/headroom.h"
 #include "emit/command/command.h"
 #include "emit/command/command_table.h"
@@ -203,21 +201,14 @@ static graft_status run_version(graft_env *env, void *choices)
 
 /* ------------------------------------------------------------------ benchmarks */
 
-static graft_status bench_cost(graft_env *env, const graft_bench *bench)
-{
-    graft_status status = graft_price_bench(env, bench);
-    return status == GRAFT_OK ? graft_cost_bench(env, bench) : status;
-}
-
 /* Each prints JSON Lines. A new benchmark is one more row. */
 static const struct {
     const char *name;
     graft_status (*run)(graft_env *env, const graft_bench *bench);
 } benches[] = {
-    {"cost",   bench_cost        },
+    {"cost",   graft_price_bench },
     {"search", graft_search_bench},
     {"order",  graft_order_bench },
-    {"speed",  graft_speed_bench },
 };
 
 enum { BENCH_COUNT = sizeof(benches) / sizeof(benches[0]) };
@@ -260,7 +251,7 @@ static graft_status run_benches(graft_env *env, void *choices)
 }
 
 static const graft_option bench_options[] = {
-    GRAFT_CHOICE(bench_choices, name, "[NAME]", NULL, "cost|search|order|speed", NULL, "one alone"),
+    GRAFT_CHOICE(bench_choices, name, "[NAME]", NULL, "cost|search|order", NULL, "one alone"),
     GRAFT_TEXT(bench_choices, models, "--models", "A,B", NULL, "over these"),
     GRAFT_TEXT(bench_choices, folder, "--out", "FOLDER", "out/bench", "for the figures"),
 };

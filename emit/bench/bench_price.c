@@ -6,7 +6,7 @@
 #include "emit/command/session_options.h"
 #include "graph/base/log.h"
 
-enum { REPEATS = 15 };
+enum { REPEATS = 15, LOOKUPS = 2000 };
 
 static const char database_path[] = "out/bench/search.costs";
 static const char *const bench_models[] = {"resnet50", "squeezenet"};
@@ -18,12 +18,12 @@ typedef struct {
     graft_session session;
 } bench_run;
 
-static void print_figure(const bench_run *run, const char *what, double median_ns, double spread_ns,
-                         uint32_t rounds)
+static void print_figure(const bench_run *run, const char *what, const char *unit, double median,
+                         double spread, uint32_t rounds)
 {
     GRAFT_SCOPED(run->env->scratch);
     const char *name = graft_arena_printf(run->env->scratch, "cost.%s.%s", run->model, what);
-    const graft_figure figure = {name, "us", median_ns / 1e3, spread_ns / 1e3, rounds};
+    const graft_figure figure = {name, unit, median, spread, rounds};
     graft_figure_print(run->env, run->out, &figure);
     (void)fflush(run->out);
 }
@@ -72,8 +72,39 @@ static graft_status time_rewrites(bench_run *run)
         }
     }
     graft_cost_median(times_ns, count, &median_ns, &spread_ns);
-    print_figure(run, "rewrite", median_ns, spread_ns, count);
-    print_figure(run, "rewrite_most", graft_cost_quantile(times_ns, count, 0.9), 0.0, count);
+    print_figure(run, "rewrite", "us", median_ns / 1e3, spread_ns / 1e3, count);
+    print_figure(run, "rewrite_most", "us", graft_cost_quantile(times_ns, count, 0.9) / 1e3, 0.0,
+                 count);
+    return GRAFT_OK;
+}
+
+/* What the price of the graph as given rests on, one entry after the other. */
+static graft_status time_lookups(bench_run *run)
+{
+    graft_session *session = &run->session;
+    const graft_state *first = &session->environment.first;
+    graft_schedule schedule;
+    double samples[REPEATS];
+    double found_ns = 0.0;
+    double median_ns = 0.0;
+    double spread_ns = 0.0;
+    GRAFT_PASS(graft_session_plan(run->env, session, run->env->unit, &first->graph, &first->order,
+                                  &schedule));
+    for (uint32_t r = 0; r < REPEATS; r++) {
+        uint64_t start_ns = graft_cost_clock_ns(1);
+        for (uint32_t i = 0; i < LOOKUPS; i++) {
+            const graft_cost_entry *entry =
+                graft_database_find(graft_cost_database(session->cost),
+                                    &schedule.steps[i % schedule.step_count].signature);
+            found_ns += entry == NULL ? 0.0 : entry->median_ns;
+        }
+        samples[r] = (double)(graft_cost_clock_ns(1) - start_ns) / LOOKUPS;
+    }
+    if (!(found_ns > 0.0)) {
+        return GRAFT_FAIL(run->env, GRAFT_INTERNAL, "the benchmark found no entry");
+    }
+    graft_cost_median(samples, REPEATS, &median_ns, &spread_ns);
+    print_figure(run, "lookup", "ns", median_ns, spread_ns, REPEATS);
     return GRAFT_OK;
 }
 
@@ -89,8 +120,9 @@ static graft_status bench_model(graft_env *env, FILE *out, const char *model)
     options.database = database_path;
     GRAFT_CHECK(graft_session_open(env, &options, &run->session));
     GRAFT_CHECK(time_price(run, &run->session.environment.first, &median_ns, &spread_ns));
-    print_figure(run, "same", median_ns, spread_ns, REPEATS);
+    print_figure(run, "same", "us", median_ns / 1e3, spread_ns / 1e3, REPEATS);
     GRAFT_CHECK(time_rewrites(run));
+    GRAFT_CHECK(time_lookups(run));
 done:
     status = graft_session_finish(env, &run->session, status);
     graft_arena_reset(env->unit);

@@ -13,7 +13,7 @@ check "one without its dashes" error_is 2 "does not understand 'device'; did you
 check "one cut short" error_is 2 "did you mean --accept-within-bounds?" "$GRAFT" optimize a b --accept
 check "an option of every command" error_is 2 "did you mean --json?" "$GRAFT" rules --josn
 check "one that is like none" error_is 2 "rules does not understand '--zzz'; see graft help rules" "$GRAFT" rules --zzz
-check "a choice that is none" error_is 2 "NAME is cost, search, order" "$GRAFT" bench none
+check "a choice that is none" error_is 2 "NAME is cost, search or order" "$GRAFT" bench none
 check "a flag with a value" error_is 2 "rules: --count takes no value" "$GRAFT" rules --count=1
 check "a missing word" error_is 2 "optimize: OUT.onnx is missing; usage: graft optimize MODEL OUT.onnx [options]" \
     "$GRAFT" optimize dscnn
