@@ -9,7 +9,6 @@
 #include "graph/base/json.h"
 #include "models/zoo.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

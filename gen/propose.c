@@ -294,10 +294,7 @@ graft_status graft_gen_search_tell(const graft_gen_search *find, graft_progress 
     if (graft_interrupted()) {
         return GRAFT_FAIL(space->env, GRAFT_INTERRUPTED, "interrupted");
     }
-    graft_status status = graft_gen_space_check_room(space, graft_gen_ahead_bytes(find->ahead));
-    if (status != GRAFT_OK) {
-        return status;
-    }
+    GRAFT_PASS(graft_gen_space_check_room(space, graft_gen_ahead_bytes(find->ahead)));
     if (i == 0) {
         graft_progress_start(progress, space->env, space->set->name, unit, find->pair_count);
     }

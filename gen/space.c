@@ -3,8 +3,6 @@
 
 #include "gen/traits.h"
 
-#include "graph/base/log.h"
-
 #include <assert.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include "gpu/check.h"
 
 #include "cost/device/backend.h"
-#include "cost/measure/clock.h"
 #include "graph/base/file.h"
 
 #include <ctype.h>

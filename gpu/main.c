@@ -3,7 +3,6 @@
 
 #include "cost/device/backend.h"
 #include "cost/measure/clock.h"
-#include "graph/base/file.h"
 #include "graph/base/log.h"
 #include "models/zoo.h"
 

@@ -3,7 +3,6 @@
 #include "models/builder.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Sums, products and functions of them stay around 1; nothing downstream depends on more. */

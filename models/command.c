@@ -1,7 +1,6 @@
 /* command.c - `graft model` and `graft convert` (see command.h). */
 #include "models/command.h"
 #include "graph/base/json.h"
-#include "graph/onnx/onnx.h"
 #include "models/zoo.h"
 
 /* ------------------------------------------------------------------------------ graft model */

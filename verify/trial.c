@@ -3,10 +3,8 @@
 #include "verify/trial.h"
 
 #include "graph/base/log.h"
-#include "graph/rule/ruleprint.h"
 #include "verify/lift/suggest.h"
 #include "verify/pool.h"
-#include "verify/set/subsume.h"
 #include "verify/sweep/beyond.h"
 #include "verify/sweep/choices.h"
 

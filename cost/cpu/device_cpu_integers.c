@@ -11,7 +11,6 @@
 #include "cost/plan/integers.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { LEFT = 0, RIGHT = 1, NUMBERS = 2, SEARCH_LIMIT = 12 };

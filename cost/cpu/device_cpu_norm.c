@@ -6,7 +6,6 @@
 #include "cost/cpu/program.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { DATA = 0, SCALE = 1, SHIFT = 2, LEAST_RANK = 2, MOST_RANK = 5 };

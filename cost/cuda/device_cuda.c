@@ -11,7 +11,6 @@
 #include "cost/cuda/device_cuda.h"
 
 #include "graph/base/file.h"
-#include "graph/base/log.h"
 
 #include <stdlib.h>
 #include <string.h>

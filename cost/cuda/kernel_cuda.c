@@ -44,8 +44,7 @@ static graft_status obtain_recipe(graft_env *env, graft_kernel *k, const cuda_fa
     graft_signature_print(&k->signature, &text);
     k->graph.family = family->name;
     const char *key = graft_arena_printf(env->scratch, "%s of %s", family->name, text.data);
-    graft_status status = cuda_recipe_obtain(env, &k->device->cache, key, &k->graph, &k->recipe);
-    return status;
+    return cuda_recipe_obtain(env, &k->device->cache, key, &k->graph, &k->recipe);
 }
 
 /* What is listed or opened; `name` NULL: all, or whatever works first. */
@@ -134,9 +133,8 @@ static graft_status refuse(graft_env *env, const graft_device *device,
     GRAFT_SCOPED(env->scratch);
     graft_buffer text = {.arena = env->scratch};
     graft_signature_print(signature, &text);
-    graft_status status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "device '%s' has no %s of %s",
-                                     device->head.name, what, text.data);
-    return status;
+    return GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "device '%s' has no %s of %s", device->head.name,
+                      what, text.data);
 }
 
 static graft_status list_names(graft_env *env, graft_device *device, const cudnn_target *target,

@@ -15,7 +15,6 @@
 #include "graph/base/rng.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { DATA_SEED = 19, LEAST_ROUNDS = 3, RUNS_MOST = 4096, GLANCES = 4, WALL_CLOCK = 2 };

@@ -12,7 +12,6 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -270,8 +269,7 @@ static graft_status write_database(graft_env *env, const graft_database *databas
         records[i] = database->records[i];
     }
     graft_database_print(env->scratch, records, database->count, &text);
-    graft_status status = graft_file_write(env, path, text.data, text.size);
-    return status;
+    return graft_file_write(env, path, text.data, text.size);
 }
 
 /* The lock is the kernel's: it ends with the process, however that ends. */

@@ -62,9 +62,7 @@ static graft_status measure_again(calibration_run *run, const graft_schedule *sc
         }
     }
     options.quiet = true;
-    graft_status status =
-        graft_cost_measure_again(run->env, run->cost, signatures, count, &options);
-    return status;
+    return graft_cost_measure_again(run->env, run->cost, signatures, count, &options);
 }
 
 static graft_status measure_graph(calibration_run *run, const graft_model *model,

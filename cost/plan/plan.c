@@ -6,7 +6,6 @@
 #include "cost/plan/memo.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { NO_VARIABLE = UINT32_MAX, OPERANDS_MOST = GRAFT_MAX_INPUTS + GRAFT_MAX_OUTPUTS };

@@ -6,7 +6,6 @@
 #include "graph/base/settings.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 const graft_cell *graft_cells_find(const graft_cells *cells, const char *model, const char *method,
@@ -63,8 +62,7 @@ graft_status graft_cells_write(graft_env *env, const graft_cells *cells, const c
     for (uint32_t i = 0; i < cells->count; i++) {
         graft_cell_print(&text, &cells->items[i]);
     }
-    graft_status status = graft_file_write(env, path, text.data, text.size);
-    return status;
+    return graft_file_write(env, path, text.data, text.size);
 }
 
 /* ------------------------------------------------------------------- reading */

@@ -1,6 +1,5 @@
 /* evaluation_report.c - the page of an evaluation, and its plots (see evaluation.h). */
 #include "emit/bench/evaluation.h"
-#include "graph/base/figures.h"
 #include "graph/base/file.h"
 #include "graph/base/settings.h"
 

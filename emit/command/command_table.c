@@ -1,7 +1,6 @@
 /* command_table.c - `graft cost table` (see command_table.h). */
 #include "emit/command/command_table.h"
 
-#include "cost/command.h"
 #include "emit/command/session_options.h"
 #include "graph/base/file.h"
 #include "graph/base/json.h"

@@ -112,8 +112,7 @@ graft_status graft_plans_write(graft_env *env, const graft_plans *plans, const c
     for (uint32_t i = 0; i < plans->count; i++) {
         print_plan(&text, &plans->items[i]);
     }
-    graft_status status = graft_file_write(env, path, text.data, text.size);
-    return status;
+    return graft_file_write(env, path, text.data, text.size);
 }
 
 graft_status graft_plans_keep(graft_env *env, graft_arena *arena, graft_plans *plans,

@@ -4,7 +4,6 @@
 #include "emit/header/graphtable.h"
 #include "emit/report/outputs.h"
 #include "graph/base/json.h"
-#include "graph/base/log.h"
 #include "models/zoo.h"
 
 #include <math.h>

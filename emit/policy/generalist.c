@@ -4,7 +4,6 @@
 #include "emit/command/command_table.h"
 #include "emit/command/contents.h"
 #include "emit/command/known_policy.h"
-#include "emit/header/compile.h"
 #include "emit/header/graphtable.h"
 #include "emit/header/header.h"
 #include "emit/header/pairs.h"
@@ -12,7 +11,6 @@
 #include "graph/base/log.h"
 #include "graph/base/ranks.h"
 #include "graph/rule/policyfile.h"
-#include "graph/rule/rulecode.h"
 #include "train/tariff/leaning.h"
 
 #include <assert.h>

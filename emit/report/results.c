@@ -42,8 +42,7 @@ graft_status graft_results_write(graft_env *env, const graft_results *results, c
         graft_buffer_printf(&text, "%s\n", i + 1 < results->count ? "," : "");
     }
     graft_buffer_printf(&text, "]\n");
-    graft_status status = graft_file_write(env, path, text.data, text.size);
-    return status;
+    return graft_file_write(env, path, text.data, text.size);
 }
 
 /* ---------------------------------------------------------------- reading */

@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #ifdef __has_feature /* clang's way of telling; gcc defines the macro itself. */
 #if __has_feature(address_sanitizer) && !defined(__SANITIZE_ADDRESS__)

@@ -109,10 +109,7 @@ static graft_status read_content(graft_env *env, const char *path, int file, gra
     if (fstat(file, &info) != 0) {
         return fail_io(env, "examine", path);
     }
-    graft_status status = check_kind(env, path, &info);
-    if (status != GRAFT_OK) {
-        return status;
-    }
+    GRAFT_PASS(check_kind(env, path, &info));
     if (S_ISREG(info.st_mode) && info.st_size > 0) {
         return read_regular(env, path, file, (size_t)info.st_size, content);
     }

@@ -286,9 +286,8 @@ static graft_status read_tensor(graft_env *env, graft_arena *arena, const char *
     GRAFT_SCOPED(env->scratch);
     uint8_t *data = graft_arena_alloc(env->scratch, entry->size);
     tensor->data = graft_arena_alloc(arena, entry->size);
-    graft_status status = unpack(entry, data) ? read_array(&r, data, entry->size, tensor)
-                                              : refuse(&r, GRAFT_BAD_INPUT, "it is damaged");
-    return status;
+    return unpack(entry, data) ? read_array(&r, data, entry->size, tensor)
+                               : refuse(&r, GRAFT_BAD_INPUT, "it is damaged");
 }
 
 graft_status graft_npz_parse(graft_env *env, graft_arena *arena, graft_bytes bytes,

@@ -1,7 +1,6 @@
 /* wire.c - a walk over protobuf's wire format with an explicit stack (see wire.h). */
 #include "graph/base/wire.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 enum { VARINT_MOST = 10, WIRE_TYPE_BITS = 3, FIELD_MOST = (1 << 29) - 1 };
@@ -139,10 +138,7 @@ static graft_status walk_bytes(wire_walk *walk, const ProtobufCFieldDescriptor *
 {
     size_t start = walk->at;
     uint64_t size = 0;
-    graft_status status = read_varint(walk, &size);
-    if (status != GRAFT_OK) {
-        return status;
-    }
+    GRAFT_PASS(read_varint(walk, &size));
     if (size > walk->frames[walk->depth - 1].end - walk->at) {
         return fail_field(walk, start, field, "runs past the end (is the file cut off?)");
     }
@@ -174,10 +170,7 @@ static graft_status walk_field(wire_walk *walk)
     size_t start = walk->at;
     uint64_t tag = 0;
     uint64_t ignored = 0;
-    graft_status status = read_varint(walk, &tag);
-    if (status != GRAFT_OK) {
-        return status;
-    }
+    GRAFT_PASS(read_varint(walk, &tag));
     uint64_t number = tag >> WIRE_TYPE_BITS;
     uint32_t type = (uint32_t)tag & ((1U << WIRE_TYPE_BITS) - 1);
     if (number == 0 || number > FIELD_MOST) {
@@ -212,10 +205,7 @@ static graft_status check_wire(graft_env *env, graft_bytes bytes,
             walk.depth--;
             continue;
         }
-        graft_status status = walk_field(&walk);
-        if (status != GRAFT_OK) {
-            return status;
-        }
+        GRAFT_PASS(walk_field(&walk));
     }
     return GRAFT_OK;
 }

@@ -163,8 +163,7 @@ graft_status graft_policyfile_write(graft_env *env, const graft_policy *policy,
     uint8_t *data = NULL;
     size_t size = 0;
     graft_policyfile_encode(env->scratch, policy, rule_names, &data, &size);
-    graft_status status = graft_file_write(env, path, data, size);
-    return status;
+    return graft_file_write(env, path, data, size);
 }
 
 /* ---------------------------------------------------------------- reading */
@@ -501,8 +500,7 @@ graft_status graft_tarifffile_write(graft_env *env, const graft_tariff *tariff,
     size_t size = 0;
     tariff_message *to = encode_tariff(arena, tariff, provenance);
     graft_wire_encode(arena, &to->base, &data, &size);
-    graft_status status = graft_file_write(env, path, data, size);
-    return status;
+    return graft_file_write(env, path, data, size);
 }
 
 graft_status graft_tarifffile_read(graft_env *env, graft_arena *arena, const char *path,

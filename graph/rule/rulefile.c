@@ -9,7 +9,6 @@
 #include "graph/rule/pattern.h"
 #include "graph/rule/rules.pb-c.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,10 +191,7 @@ static graft_status read_pattern(const reader *in, const pattern_message *from, 
     }
     to->node_count = (uint8_t)from->n_nodes;
     for (size_t n = 0; n < from->n_nodes; n++) {
-        graft_status status = read_node(in, from->nodes[n], &to->nodes[n]);
-        if (status != GRAFT_OK) {
-            return status;
-        }
+        GRAFT_PASS(read_node(in, from->nodes[n], &to->nodes[n]));
     }
     for (uint32_t i = 0; i < output_count; i++) {
         if (from->outputs[i] > UINT8_MAX) {

@@ -4,7 +4,6 @@
 #include "train/agent/candidates_internal.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 void graft_repertoire_open(graft_arena *arena, const graft_scorer *scorer,

@@ -1,8 +1,6 @@
 /* matches.c - see matches.h. */
 #include "train/search/matches.h"
 
-#include "graph/rule/rulecode.h"
-
 #include <assert.h>
 #include <string.h>
 

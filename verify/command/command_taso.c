@@ -2,7 +2,6 @@
 #include "verify/command/command_taso.h"
 
 #include "graph/base/json.h"
-#include "graph/base/log.h"
 #include "graph/rule/ruleprint.h"
 #include "verify/command/taso.h"
 #include "verify/set/canon.h"

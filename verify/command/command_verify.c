@@ -12,7 +12,6 @@
 #include "verify/sweep/cover.h"
 #include "verify/trial.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 enum { POINTS_COMPARED = 3 };

@@ -4,7 +4,6 @@
 #include "graph/base/json.h"
 #include "graph/rule/pattern.h"
 #include "graph/rule/ruleprint.h"
-#include "verify/set/price.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -622,6 +622,5 @@ graft_status graft_theorem_write(graft_env *env, const graft_rule *rule, const c
     graft_sym_close(&t->s);
     graft_prover_close(&prover);
     graft_arena_free(t->arena);
-    graft_status status = t->status;
-    return status;
+    return t->status;
 }

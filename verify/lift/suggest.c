@@ -1,8 +1,6 @@
 /* suggest.c - see suggest.h. */
 #include "verify/lift/suggest.h"
 
-#include "graph/base/file.h"
-#include "graph/rule/rulecode.h"
 #include "graph/rule/ruleparse.h"
 #include "graph/rule/ruleprint.h"
 

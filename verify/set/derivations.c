@@ -50,8 +50,7 @@ graft_status graft_derivations_write(graft_env *env, const char *path,
         }
         graft_arena_release(env->scratch, inner);
     }
-    graft_status status = graft_file_write(env, path, text.data, text.size);
-    return status;
+    return graft_file_write(env, path, text.data, text.size);
 }
 
 /* ------------------------------------------------------------------ reading */

@@ -1,8 +1,6 @@
 /* graphsizes.c - see graphsizes.h. */
 #include "verify/sizes/graphsizes.h"
 
-#include "graph/rule/rulecode.h"
-
 #include <assert.h>
 #include <string.h>
 

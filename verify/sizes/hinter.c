@@ -1,7 +1,6 @@
 /* hinter.c - see hinter.h. */
 #include "verify/sizes/hinter.h"
 
-#include "verify/core/symmatch.h"
 #include "verify/instances/asking.h"
 #include "verify/sizes/products.h"
 #include "verify/sizes/solve.h"

@@ -6,7 +6,6 @@
 #include "verify/sweep/named.h"
 #include "verify/sweep/refute.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
