@@ -3,7 +3,7 @@
  * What a TASO operator means is read off its public sources: convolutions take their groups from
  * the shapes and pad to the same size or not at all, a split cuts where the concatenation behind it
  * joined, an enlarged kernel is padded with zeros about its middle, element-wise operators want
- * equal shapes. Sizes that an attribute depends on become byte code over the inputs' sizes;
+ * equal shapes. Sizes that an attribute depends on become expressions over the inputs' sizes;
  * attributes of the source that TASO computes become slots with a precondition; ranks, kernel sizes
  * and equal shapes become preconditions. Fused activations are separate operators here. The second
  * factor of `mul` is the scalar, as the generator has it; average pooling leaves padding out, as
