@@ -1,6 +1,5 @@
 /* command.h - the commands of this folder, for the table in main.c. */
-#ifndef GRAFT_COST_COMMAND_H
-#define GRAFT_COST_COMMAND_H
+#pragma once
 
 #include "graph/base/options.h"
 
@@ -18,5 +17,3 @@ extern const graft_command graft_command_cost_calibrate;
 extern const graft_command graft_command_cost_confirm;
 extern const graft_command graft_command_cost_renew;
 extern const graft_command graft_command_cost_random;
-
-#endif

@@ -9,8 +9,7 @@
  *
  * One graft_cost may be used by several threads at once, each with its own graft_env: looking up
  * takes no lock, measuring takes turns. */
-#ifndef GRAFT_COST_COST_H
-#define GRAFT_COST_COST_H
+#pragma once
 
 #include "cost/database/roofline.h"
 #include "cost/measure/calibration.h"
@@ -165,5 +164,3 @@ graft_device *graft_cost_device(const graft_cost *cost);
 const graft_database *graft_cost_database(const graft_cost *cost);
 /* What was estimated so far: signatures that the database lacks. */
 const graft_database *graft_cost_estimates(const graft_cost *cost);
-
-#endif

@@ -1,7 +1,6 @@
 /* cost_entries.h - what the two parts of the cost side share; private to cost/cost.c, which has the
  * entries of single operators, and cost/cost_graph.c, which plans whole graphs and sums. */
-#ifndef GRAFT_COST_COST_ENTRIES_H
-#define GRAFT_COST_COST_ENTRIES_H
+#pragma once
 
 #include "cost/cost.h"
 
@@ -53,5 +52,3 @@ GRAFT_MUST_USE graft_status graft_cost_obtain(graft_env *env, graft_cost *cost,
 GRAFT_MUST_USE graft_status graft_cost_estimate(graft_env *env, graft_cost *cost, uint32_t op,
                                                 uint64_t flops, uint64_t bytes,
                                                 graft_cost_entry *entry);
-
-#endif

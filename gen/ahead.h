@@ -6,8 +6,7 @@
  * it will have to try, threads try them, and the search takes the results in order. A guess may be
  * wrong: then the work was for nothing, or is done when the turn comes. The results are the same
  * either way, with any number of threads. Ranks (graph/base/ranks.h) share what is tried at a time. */
-#ifndef GRAFT_GEN_AHEAD_H
-#define GRAFT_GEN_AHEAD_H
+#pragma once
 
 #include "gen/apply.h"
 
@@ -53,5 +52,3 @@ void graft_gen_ahead_forget(graft_gen_ahead *ahead);
  * up to `end`, and all are tried. */
 const graft_gen_trial *graft_gen_ahead_take(graft_gen_ahead *ahead, const graft_gen_trial *wanted,
                                             graft_gen_guess *guess, void *context, uint32_t end);
-
-#endif

@@ -3,8 +3,7 @@
  * Graphs are looked up by the configuration of their first root and by traits (index.h); what is
  * left is matched. A place where the law fits and leads to another graph of the same group is a
  * join of the two. */
-#ifndef GRAFT_GEN_APPLY_H
-#define GRAFT_GEN_APPLY_H
+#pragma once
 
 #include "gen/index.h"
 
@@ -39,5 +38,3 @@ typedef struct graft_gen_site {
  * appended, when it leads to an unequal graph somewhere: then it is refuted. */
 bool graft_gen_law_join(const graft_gen_site *site, const graft_gen_law *law, uint32_t number,
                         graft_gen_joins *joins);
-
-#endif

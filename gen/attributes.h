@@ -1,6 +1,5 @@
 /* attributes.h - concrete attribute values of operators, as families write them. */
-#ifndef GRAFT_GEN_ATTRIBUTES_H
-#define GRAFT_GEN_ATTRIBUTES_H
+#pragma once
 
 #include "graph/base/settings.h"
 
@@ -29,5 +28,3 @@ GRAFT_MUST_USE graft_status graft_gen_choices_read(graft_env *env, const graft_y
 GRAFT_MUST_USE graft_status graft_gen_step_attrs_read(graft_env *env, const graft_yaml *node,
                                                       uint32_t op, const graft_yaml *sizes,
                                                       int32_t *attrs);
-
-#endif

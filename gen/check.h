@@ -13,8 +13,7 @@
  * The tensors of a sample depend on the seed, the variable's number, its shape and kind, not on the
  * law: a checker remembers them, for thousands of laws are asked on the same samples. What both
  * sides compute alike is computed once. */
-#ifndef GRAFT_GEN_CHECK_H
-#define GRAFT_GEN_CHECK_H
+#pragma once
 
 #include "gen/law.h"
 
@@ -51,5 +50,3 @@ bool graft_gen_law_holds(graft_gen_checker *checker, const graft_gen_law *law,
 /* Whether both sides are defined on one draw and, where `agree`, equal there, or else differ. */
 bool graft_gen_law_shows(graft_gen_checker *checker, const graft_gen_law *law, uint64_t seed,
                          uint32_t draw, bool agree);
-
-#endif

@@ -1,6 +1,5 @@
 /* command.h - `graft gen`: lists the substitutions that the families propose. */
-#ifndef GRAFT_GEN_COMMAND_H
-#define GRAFT_GEN_COMMAND_H
+#pragma once
 
 #include "gen/gen.h"
 #include "graph/base/options.h"
@@ -14,5 +13,3 @@ extern const graft_command graft_command_gen;
  * folder. */
 GRAFT_MUST_USE graft_status graft_gen_room_bound(graft_env *env, uint64_t mebibytes,
                                                  graft_gen_room *room);
-
-#endif

@@ -5,8 +5,7 @@
  * Each set is enumerated on its own; shapes are drawn with unequal dimensions, so that a law that
  * holds only where two of them happen to agree is not proposed. The format is described in
  * docs/families.md. */
-#ifndef GRAFT_GEN_FAMILY_H
-#define GRAFT_GEN_FAMILY_H
+#pragma once
 
 #include "graph/base/env.h"
 
@@ -89,5 +88,3 @@ GRAFT_MUST_USE graft_status graft_gen_families_read(graft_env *env, graft_arena 
                                                     const char *folder,
                                                     const graft_gen_family **families,
                                                     uint32_t *family_count);
-
-#endif

@@ -5,8 +5,7 @@
  * What comes out is likely, not proved: equal on random samples at the shapes that the family
  * draws. Proving it, finding the shapes and attributes it holds for, and rejecting what is false
  * elsewhere is the business of verify/. */
-#ifndef GRAFT_GEN_H
-#define GRAFT_GEN_H
+#pragma once
 
 #include "gen/family.h"
 
@@ -77,5 +76,3 @@ GRAFT_MUST_USE graft_status graft_gen_run(graft_env *env, graft_arena *arena,
                                           const graft_gen_family *families, uint32_t family_count,
                                           const graft_gen_options *options,
                                           graft_candidates *candidates);
-
-#endif

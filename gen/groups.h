@@ -12,8 +12,7 @@
  * whose outputs hang together: both come from one split, directly or through operators behind it.
  * Two sinks that merely share an inner value are two laws with one output, applied one after the
  * other. */
-#ifndef GRAFT_GEN_GROUPS_H
-#define GRAFT_GEN_GROUPS_H
+#pragma once
 
 #include "gen/law.h"
 
@@ -45,5 +44,3 @@ void graft_gen_groups_build(const graft_gen_space *space, graft_arena *arena, ui
  * GRAFT_GEN_NONE stands for any way to compute its value); GRAFT_GEN_NONE when it is not listed. */
 uint32_t graft_gen_groups_find(const graft_gen_groups *groups, uint32_t from,
                                const graft_gen_roots *roots);
-
-#endif

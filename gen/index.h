@@ -1,6 +1,5 @@
 /* index.h - graphs of groups by the configuration of their first root, with their traits. */
-#ifndef GRAFT_GEN_INDEX_H
-#define GRAFT_GEN_INDEX_H
+#pragma once
 
 #include "gen/groups.h"
 #include "gen/traits.h"
@@ -15,5 +14,3 @@ typedef struct graft_gen_index {
  * not NULL (by hub). The index lives in `arena`. */
 void graft_gen_index_build(const graft_gen_groups *groups, const bool *marks, graft_arena *arena,
                            graft_gen_index *index);
-
-#endif

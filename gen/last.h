@@ -20,8 +20,7 @@
  * Ranks (graph/base/ranks.h) walk blocks of the closed sets in turn. Each keeps the records of its
  * part of the fingerprints, which the others send it after every round of blocks, so that the memory
  * of all holds them. In the end all get the nodes that matter, in the order of the walk. */
-#ifndef GRAFT_GEN_LAST_H
-#define GRAFT_GEN_LAST_H
+#pragma once
 
 #include "gen/space.h"
 
@@ -58,5 +57,3 @@ GRAFT_MUST_USE graft_status graft_gen_last_pass(graft_gen_last *last, uint32_t w
 GRAFT_MUST_USE graft_status graft_gen_last_finish(graft_gen_last *last, uint32_t total);
 /* Gives back memory and files; the work folder keeps what a later run can go on from. */
 void graft_gen_last_close(graft_gen_last *last);
-
-#endif

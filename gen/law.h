@@ -3,8 +3,7 @@
  * A side lists applications of configurations, producers first. Variables are inputs of the set, or
  * values that were cut: where both sides contain the same inner value and stay equal when it is
  * replaced by an independent tensor, the law is about that tensor, whatever computes it. */
-#ifndef GRAFT_GEN_LAW_H
-#define GRAFT_GEN_LAW_H
+#pragma once
 
 #include "gen/space.h"
 
@@ -85,5 +84,3 @@ void graft_gen_law_match(const graft_gen_space *space, const struct graft_gen_pa
  * GRAFT_GEN_NONE). False when a variable is missing or a node is not in the space. */
 bool graft_gen_law_apply(const graft_gen_space *space, const graft_gen_law *law, uint32_t side,
                          graft_gen_fit *fit, uint32_t *values, graft_gen_roots *roots);
-
-#endif

@@ -33,8 +33,7 @@
  * between, which a search has no reason to enter: a gelu whose half stands last is a step away
  * from one whose half stands first, and greedy search never takes that step.
  */
-#ifndef GRAFT_GEN_PROPOSE_H
-#define GRAFT_GEN_PROPOSE_H
+#pragma once
 
 #include "gen/law.h"
 
@@ -49,5 +48,3 @@ typedef struct graft_gen_laws {
  * space->counts. Laws that stand there already, from other sets, are taken as known: what
  * follows from them is not found again. GRAFT_INTERRUPTED on a signal. */
 GRAFT_MUST_USE graft_status graft_gen_propose(graft_gen_space *space, graft_gen_laws *laws);
-
-#endif

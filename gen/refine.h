@@ -13,8 +13,7 @@
  *
  * Graphs of the largest size are arguments of none: their groups are split when the search for laws
  * meets a false pair (split.c). */
-#ifndef GRAFT_GEN_REFINE_H
-#define GRAFT_GEN_REFINE_H
+#pragma once
 
 #include "gen/propose.h"
 
@@ -30,5 +29,3 @@ GRAFT_MUST_USE graft_status graft_gen_samples_refine(graft_env *env, const graft
 
 /* Removes what ..._refine has left in a set's folder. */
 void graft_gen_samples_remove(graft_env *env, const char *folder);
-
-#endif

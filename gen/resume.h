@@ -1,8 +1,7 @@
 /* resume.h - what the sets that are done have brought, kept in the work folder: an interrupted run
  * takes it from there. Files are for this program on this machine only. The first rank writes
  * and reads them, here and in refine.h and trail.h; the others are told what they say. */
-#ifndef GRAFT_GEN_RESUME_H
-#define GRAFT_GEN_RESUME_H
+#pragma once
 
 #include "gen/propose.h"
 
@@ -18,5 +17,3 @@ GRAFT_MUST_USE graft_status graft_gen_set_save(graft_env *env, const char *path,
  * there is no such file. */
 bool graft_gen_set_load(graft_env *env, const char *path, uint64_t identity,
                         const graft_gen_set *set, graft_gen_laws *laws, graft_gen_counts *counts);
-
-#endif

@@ -1,7 +1,6 @@
 /* rule.h - laws as rules: compounds taken apart, one rule for each direction that can be matched.
  */
-#ifndef GRAFT_GEN_RULE_H
-#define GRAFT_GEN_RULE_H
+#pragma once
 
 #include "gen/law.h"
 
@@ -24,5 +23,3 @@ typedef struct graft_gen_ruling {
  *  - both sides are the same graph once compounds are taken apart;
  *  - the target is the source followed by operators that change nothing. */
 bool graft_gen_rule_make(const graft_gen_law *law, uint32_t source, graft_gen_ruling *ruling);
-
-#endif

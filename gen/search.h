@@ -1,8 +1,7 @@
 /* search.h - the state of a search for laws, shared by its parts: propose.c takes pairs of graphs,
  * split.c parts groups of graphs that turn out to differ, minimise.c drops laws that the others
  * make superfluous, macros.c brings back single directions. */
-#ifndef GRAFT_GEN_SEARCH_H
-#define GRAFT_GEN_SEARCH_H
+#pragma once
 
 #include "gen/ahead.h"
 #include "gen/apply.h"
@@ -141,5 +140,3 @@ void graft_gen_search_split(graft_gen_search *find, uint32_t number, uint32_t dr
 GRAFT_MUST_USE graft_status graft_gen_search_minimise(graft_gen_search *find);
 /* Takes macros (macros.c). GRAFT_INTERRUPTED. */
 GRAFT_MUST_USE graft_status graft_gen_search_macros(graft_gen_search *find);
-
-#endif

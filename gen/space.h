@@ -23,8 +23,7 @@
  * representatives (one of each orbit). Of the last level only those nodes are kept that compute
  * what others compute too (last.h); their values keep a hash, not data. Numbers of nodes and values
  * do not depend on the number of threads. */
-#ifndef GRAFT_GEN_SPACE_H
-#define GRAFT_GEN_SPACE_H
+#pragma once
 
 #include "gen/gen.h"
 #include "gen/table.h"
@@ -242,5 +241,3 @@ bool graft_gen_closure_of_node(const graft_gen_space *space, uint32_t node,
  * more than `capacity`. */
 uint32_t graft_gen_closure_outputs(const graft_gen_space *space, const graft_gen_closure *closure,
                                    uint32_t *outputs, uint32_t capacity);
-
-#endif

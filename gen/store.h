@@ -9,8 +9,7 @@
  * Ranks (graph/base/ranks.h) have a store each, with files of their own. They mark together, and one
  * that is stopped may have written a mark that another has not: so a mark's file holds the mark
  * before as well. */
-#ifndef GRAFT_GEN_STORE_H
-#define GRAFT_GEN_STORE_H
+#pragma once
 
 #include "gen/gen.h"
 
@@ -57,5 +56,3 @@ uint64_t graft_gen_store_bytes(const graft_gen_store *store);
 void graft_gen_store_close(graft_gen_store *store);
 /* Removes what a store has left in a folder, and the folder when it is empty. */
 void graft_gen_store_remove(graft_env *env, const char *folder);
-
-#endif

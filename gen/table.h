@@ -1,7 +1,6 @@
 /* table.h - growing arrays and open-addressing tables of numbers, in an arena. What a number stands
  * for, and when two are equal, is the owner's business. */
-#ifndef GRAFT_GEN_TABLE_H
-#define GRAFT_GEN_TABLE_H
+#pragma once
 
 #include "graph/base/arena.h"
 
@@ -32,5 +31,3 @@ static inline uint32_t graft_gen_table_next(const graft_gen_table *table, uint32
 {
     return (at + 1) & (table->capacity - 1);
 }
-
-#endif

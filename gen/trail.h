@@ -2,8 +2,7 @@
  * and the laws that were taken. An interrupted search does the same again without finding it out
  * again: laws are not checked, and what joined nothing is not laid on anything. Files are for this
  * program on this machine only. */
-#ifndef GRAFT_GEN_TRAIL_H
-#define GRAFT_GEN_TRAIL_H
+#pragma once
 
 #include "gen/law.h"
 #include "graph/base/file.h"
@@ -58,5 +57,3 @@ void graft_gen_trail_add(graft_gen_trail *trail, const graft_gen_law *law);
 GRAFT_MUST_USE graft_status graft_gen_trail_write(graft_gen_trail *trail);
 /* Removes what a search has left in a set's folder. */
 void graft_gen_trail_remove(graft_env *env, const char *folder);
-
-#endif

@@ -9,8 +9,7 @@
  * Traits only rule out: whatever they let through is looked at (match.c). Sets of paths as an index
  * for matching in equality graphs are in de Moura and Bjorner, Efficient E-Matching for SMT Solvers
  * (2007), section 4, where they say which patterns a merge can touch. */
-#ifndef GRAFT_GEN_TRAITS_H
-#define GRAFT_GEN_TRAITS_H
+#pragma once
 
 #include "gen/law.h"
 
@@ -47,5 +46,3 @@ static inline const graft_gen_trait *graft_gen_pattern_trait(const graft_gen_pat
     return GRAFT_GEN_IS_OUT(operand) ? &pattern->of_outs[GRAFT_GEN_OUT_NODE(operand)]
                                      : &pattern->of_vars[operand];
 }
-
-#endif

@@ -3,8 +3,7 @@
  * One program without the libraries that such a machine may lack (oneDNN, Z3, OpenBLAS, libyaml,
  * cmocka). Every stage writes a file of JSON Lines, as it goes; what fails is counted and named,
  * and the program's exit status tells. */
-#ifndef GRAFT_GPU_CHECK_H
-#define GRAFT_GPU_CHECK_H
+#pragma once
 
 #include "cost/cost.h"
 #include "cost/cuda/real.h"
@@ -91,5 +90,3 @@ GRAFT_MUST_USE graft_status check_ceilings(check_run *run);
 GRAFT_MUST_USE graft_status check_costs(check_run *run);
 /* The zoo: costs of all that the rules make of it, and whole models before and after. */
 GRAFT_MUST_USE graft_status check_models(check_run *run);
-
-#endif

@@ -11,8 +11,7 @@
  *   by two sides    PRelu: relu(x) - slope relu(-x), in convolutions of one channel each
  *
  * Classes are nodes that differ in their weights at most: they take as long. */
-#ifndef GRAFT_ALGORITHMS_H
-#define GRAFT_ALGORITHMS_H
+#pragma once
 
 #include "graph/model.h"
 
@@ -66,5 +65,3 @@ GRAFT_MUST_USE graft_status graft_algorithms_write_alone(graft_env *env,
                                                          const graft_algorithms *algorithms,
                                                          uint32_t class, graft_algorithm algorithm,
                                                          const char *path);
-
-#endif

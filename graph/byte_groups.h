@@ -5,8 +5,7 @@
  * bytes. Costs here know nothing of that: changes and operator are priced one by one. Whoever takes
  * a part of such a group away, shares it or moves something into it leaves the runtime with the rest
  * in binary32, at twice the time and more, whatever was promised. */
-#ifndef GRAFT_BYTE_GROUPS_H
-#define GRAFT_BYTE_GROUPS_H
+#pragma once
 
 #include "graph/model.h"
 
@@ -15,5 +14,3 @@
  * what a node of the file became that does. In `arena`; NULL: there are no changes. */
 const bool *graft_byte_groups_find(graft_arena *arena, const graft_model *model,
                                    const graft_graph *graph, const graft_order *order);
-
-#endif

@@ -1,8 +1,7 @@
 /* embed.h - files of the checkout inside the program: the assembler copies them in. The compiler runs
  * in the root of the project; no compiler lists what is embedded as a dependency, so the Makefile
  * names the files that such an object depends on. */
-#ifndef GRAFT_EMBED_H
-#define GRAFT_EMBED_H
+#pragma once
 
 /* The bytes of a file as graft_text_SYMBOL, up to graft_text_SYMBOL_end, where a zero byte is. */
 #define GRAFT_EMBED(symbol, path)                                                                  \
@@ -14,5 +13,3 @@
             ".previous\n");                                                                        \
     extern const char graft_text_##symbol[] __asm__("graft_text_" #symbol);                        \
     extern const char graft_text_##symbol##_end[] __asm__("graft_text_" #symbol "_end");
-
-#endif

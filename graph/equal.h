@@ -3,8 +3,7 @@
  * Two nodes are equal when operator, attributes and operands are, operands counting as the same
  * when their nodes are equal. Equal weights are those of one value. Opaque nodes are equal to
  * nothing: one may draw random numbers. */
-#ifndef GRAFT_EQUAL_H
-#define GRAFT_EQUAL_H
+#pragma once
 
 #include "graph/base/env.h"
 
@@ -25,5 +24,3 @@ static inline bool graft_equal_is_merged(const graft_graph *graph, const graft_i
  * the graph that another one made becomes its result, so two outputs may be one value. Where no two
  * nodes are equal, neither is touched. */
 void graft_equal_merge(graft_arena *arena, const graft_graph **graph, const graft_order **order);
-
-#endif

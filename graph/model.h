@@ -15,8 +15,7 @@
  * Whole-number computations on sizes (Shape, Gather, Concat ... before a Reshape) are carried out
  * while reading; they leave no nodes behind. An initializer that is also a graph input counts as a
  * weight, whose default cannot be set any more, unless the options have it `settable`. */
-#ifndef GRAFT_MODEL_H
-#define GRAFT_MODEL_H
+#pragma once
 
 #include "graph/base/bytes.h"
 #include "graph/base/env.h"
@@ -201,5 +200,3 @@ GRAFT_MUST_USE graft_status graft_model_fold_weights(graft_env *env, graft_arena
                                                      graft_weights *weights);
 /* Row-major elements; NULL for values without data (not const, not read, texts). */
 const float *graft_weights_data(const graft_weights *weights, graft_index value);
-
-#endif

@@ -1,7 +1,6 @@
 /* names.h - a table from text to a number: which value, node or size a name in a file stands for.
  */
-#ifndef GRAFT_NAMES_H
-#define GRAFT_NAMES_H
+#pragma once
 
 #include "graft/graft.h"
 #include "graph/base/arena.h"
@@ -18,5 +17,3 @@ uint32_t graft_names_find(const graft_names *names, const char *name);
 bool graft_names_add(graft_names *names, const char *name, uint32_t number);
 /* Adds a name or changes its number. */
 void graft_names_set(graft_names *names, const char *name, uint32_t number);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * Operators of operators.def that read or make numbers of 8 bits are run in the same way: rules see
  * them, kernels do not. Before a graph is planned they are made opaque in a copy (lowered). */
-#ifndef GRAFT_OPAQUE_H
-#define GRAFT_OPAQUE_H
+#pragma once
 
 #include "model.h"
 
@@ -73,5 +72,3 @@ void graft_opaque_keep(graft_arena *arena, graft_opaque *opaque, const void *con
  * undefined. */
 GRAFT_MUST_USE graft_status graft_opaque_run(graft_env *env, const graft_opaque *opaque,
                                              const void *const *in, void *const *out);
-
-#endif

@@ -8,8 +8,7 @@
  * would mean nothing. The builder estimates mean and mean square of every value: filters are drawn
  * with variance 2 / fan-in (He et al. 2015), and the recorded variance of a normalisation is what
  * its input is estimated to have, times a random factor near 1, as training would leave it. */
-#ifndef GRAFT_MODELS_BUILDER_H
-#define GRAFT_MODELS_BUILDER_H
+#pragma once
 
 #include "graph/onnx/onnx.h"
 
@@ -190,5 +189,3 @@ graft_build_value graft_build_layer_norm(graft_builder *builder, graft_build_val
                                          const char *name, float epsilon);
 /* Div, Erf, Add, Mul, Mul. */
 graft_build_value graft_build_gelu(graft_builder *builder, graft_build_value x, const char *name);
-
-#endif

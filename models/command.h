@@ -1,6 +1,5 @@
 /* command.h - the commands of this folder, for the table in main.c. */
-#ifndef GRAFT_MODELS_COMMAND_H
-#define GRAFT_MODELS_COMMAND_H
+#pragma once
 
 #include "graph/base/options.h"
 
@@ -8,5 +7,3 @@
 extern const graft_command graft_command_model;
 /* Reads a model and writes it. */
 extern const graft_command graft_command_convert;
-
-#endif

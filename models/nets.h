@@ -1,6 +1,5 @@
 /* nets.h - the architectures of the zoo, one function each; one file for each family. */
-#ifndef GRAFT_MODELS_NETS_H
-#define GRAFT_MODELS_NETS_H
+#pragma once
 
 #include "models/builder.h"
 
@@ -37,5 +36,3 @@ void graft_build_resnet8(graft_builder *builder);
 void graft_build_mobilenetv1(graft_builder *builder);
 /* x(1,640) -> its reconstruction */
 void graft_build_autoencoder(graft_builder *builder);
-
-#endif

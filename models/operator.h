@@ -1,6 +1,5 @@
 /* operator.h - one operator as an ONNX file, for runtimes that only know files. */
-#ifndef GRAFT_MODELS_OPERATOR_H
-#define GRAFT_MODELS_OPERATOR_H
+#pragma once
 
 #include "graph/model.h"
 
@@ -20,5 +19,3 @@ typedef struct graft_operator {
 GRAFT_MUST_USE graft_status graft_operator_pack(graft_env *env, graft_arena *arena,
                                                 const graft_operator *of, uint8_t **data,
                                                 size_t *size);
-
-#endif

@@ -1,6 +1,5 @@
 /* zoo.h - the named architectures: what MODEL= and the commands understand besides a path. */
-#ifndef GRAFT_MODELS_ZOO_H
-#define GRAFT_MODELS_ZOO_H
+#pragma once
 
 #include "graph/model.h"
 #include "models/builder.h"
@@ -49,5 +48,3 @@ GRAFT_MUST_USE graft_status graft_model_open(graft_env *env, graft_arena *arena,
  * for a list without any; GRAFT_IO for a file that cannot be read. What is in it is not looked at. */
 GRAFT_MUST_USE graft_status graft_model_names(graft_env *env, graft_arena *arena, const char *list,
                                               const char ***names, uint32_t *count);
-
-#endif

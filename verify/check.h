@@ -10,8 +10,7 @@
  * swept at thousands of them (resweep.h), and Z3 must prove every one of a covering set. Where a
  * rule has no such proof but has one where it was found, that is the better rule: most of what it
  * loses are shapes that happen to broadcast. */
-#ifndef GRAFT_CHECK_H
-#define GRAFT_CHECK_H
+#pragma once
 
 #include "graph/rule/rulefile.h"
 #include "verify/instances/prove.h"
@@ -89,5 +88,3 @@ void graft_check_rule(graft_env *env, const graft_sweeper *sweeper, const graft_
 /* The entry of a proved rule in a rule set, without name and family; what it points to is the
  * check's. */
 graft_rule_entry graft_check_entry(const graft_check *check, const graft_rule *rule);
-
-#endif

@@ -5,8 +5,7 @@
  * Lifting and checking run in child processes, one item at a time; ranks (graph/base/ranks.h) share
  * them, and the enumeration. The set's bytes depend on the
  * families, the seed and the version of the solver alone. */
-#ifndef GRAFT_GENERATE_H
-#define GRAFT_GENERATE_H
+#pragma once
 
 #include "gen/gen.h"
 #include "verify/check.h"
@@ -67,5 +66,3 @@ GRAFT_MUST_USE graft_status graft_generate(graft_env *env, const graft_gen_famil
 /* Removes what a run has left to be gone on from: when its set is written. */
 void graft_generate_forget(const graft_generate_options *options,
                            const graft_generate_counts *counts);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * A record that was cut short or damaged ends the file: it and what is behind are found anew.
  * Whoever keeps answers names the file by all that they depend on besides the question. */
-#ifndef GRAFT_KEPT_H
-#define GRAFT_KEPT_H
+#pragma once
 
 #include "graph/base/file.h"
 
@@ -28,5 +27,3 @@ const uint8_t *graft_kept_find(const graft_kept *kept, const char *stage,
 GRAFT_MUST_USE graft_status graft_kept_add(graft_env *env, graft_kept *kept, const char *stage,
                                            const graft_buffer *question, const void *answer,
                                            size_t bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* pipeline.h - what the stages of graft_generate hand on to one another. For verify/generate*.c
  * alone. */
-#ifndef GRAFT_PIPELINE_H
-#define GRAFT_PIPELINE_H
+#pragma once
 
 #include "verify/generate.h"
 #include "verify/pool.h"
@@ -61,5 +60,3 @@ uint64_t graft_pipeline_clock_ns(void);
 GRAFT_MUST_USE graft_status graft_pipeline_judge(const graft_pipeline *p,
                                                  const graft_pool_result *results, uint32_t count,
                                                  const char *what);
-
-#endif

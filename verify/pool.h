@@ -13,8 +13,7 @@
  *
  * Ranks (graph/base/ranks.h) each run the same job with children of their own. The first hands out
  * the items, to its children and to ranks that ask for some; in the end all have all answers. */
-#ifndef GRAFT_POOL_H
-#define GRAFT_POOL_H
+#pragma once
 
 #include "graph/base/file.h"
 #include "verify/kept.h"
@@ -89,5 +88,3 @@ GRAFT_MUST_USE graft_status graft_pool_do(graft_pool *pool, graft_arena *arena,
                                           const graft_pool_job *job, graft_pool_result *results);
 /* Ends the children; what they are at is lost. NULL is allowed. */
 void graft_pool_close(graft_pool *pool);
-
-#endif

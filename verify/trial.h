@@ -7,8 +7,7 @@
  *              ─ unknown                                       why
  *              ─ error: nothing to try                         what is wrong with the rule
  */
-#ifndef GRAFT_TRIAL_H
-#define GRAFT_TRIAL_H
+#pragma once
 
 #include "graph/rule/rulefile.h"
 #include "verify/check.h"
@@ -67,5 +66,3 @@ graft_rule_entry graft_trial_entry(const graft_rule *rule, const graft_trial *tr
 GRAFT_MUST_USE graft_status graft_trial_merge(graft_env *env, graft_arena *arena,
                                               graft_ruleset *set, const graft_rule_entry *entries,
                                               uint32_t count, uint32_t *added);
-
-#endif

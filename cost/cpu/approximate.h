@@ -1,7 +1,6 @@
 /* approximate.h - functions that the library's mathematics are too slow for, as short straight code
  * that the compiler makes vectors of. */
-#ifndef GRAFT_COST_APPROXIMATE_H
-#define GRAFT_COST_APPROXIMATE_H
+#pragma once
 
 /* By Horner's rule, the highest power first. */
 static inline float polynomial(float x, const float *coefficients, int count)
@@ -48,5 +47,3 @@ static inline float approximate_sigmoid(float x)
 {
     return 0.5F + 0.5F * approximate_tanh(0.5F * x);
 }
-
-#endif

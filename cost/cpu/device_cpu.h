@@ -3,8 +3,7 @@
  * A kernel is either a short program of oneDNN primitives, its operands being bound to memory
  * before each run, or one plain function of ours with its state. Families (device_cpu_*.c, plain.c)
  * build them; kernel.c lists, opens and runs them. */
-#ifndef GRAFT_COST_DEVICE_CPU_H
-#define GRAFT_COST_DEVICE_CPU_H
+#pragma once
 
 #include "cost/device/backend.h"
 
@@ -172,5 +171,3 @@ graft_status graft_cpu_open_body(graft_env *env, graft_kernel *kernel, uint32_t 
 graft_status graft_cpu_open_integers(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_integer_sum(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_quantised(graft_env *env, graft_kernel *kernel, uint32_t variant);
-
-#endif

@@ -5,8 +5,7 @@
  * the cost database records which one won, and the executor opens that one. An implementation that
  * works in another layout than the signature's converts its operands itself, at each run, and that
  * time is its own. Weights are packed once, when the kernel is opened. */
-#ifndef GRAFT_COST_KERNEL_H
-#define GRAFT_COST_KERNEL_H
+#pragma once
 
 #include "cost/database/signature.h"
 #include "cost/device/device.h"
@@ -64,5 +63,3 @@ GRAFT_MUST_USE graft_status graft_kernel_bind(graft_env *env, graft_kernel *kern
 /* Runs once on what is bound; kernels of a device share objects, so one runs at a time.
  * GRAFT_INTERNAL when the library reports a failure. */
 GRAFT_MUST_USE graft_status graft_kernel_run(graft_env *env, graft_kernel *kernel);
-
-#endif

@@ -1,8 +1,7 @@
 /* lanes.h - as many floats as the processor computes with at once, in the compiler's own vector
  * types: written once, compiled for whatever -march says. Only for files whose loops the compiler
  * cannot be left to vectorise. */
-#ifndef GRAFT_COST_LANES_H
-#define GRAFT_COST_LANES_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -78,5 +77,3 @@ LANES_INLINE lanes lanes_clamp(lanes x, lanes low, lanes high)
     x = lanes_choose(x < low, low, x);
     return lanes_choose(x > high, high, x);
 }
-
-#endif

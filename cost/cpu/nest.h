@@ -1,8 +1,7 @@
 /* nest.h - loops over tensors in any layout: the same elements visited in several operands at once,
  * each with its own steps. Axes are ordered and joined so that the innermost loop is long and,
  * where the layouts allow it, contiguous. */
-#ifndef GRAFT_COST_NEST_H
-#define GRAFT_COST_NEST_H
+#pragma once
 
 #include "graft/graft.h"
 
@@ -30,5 +29,3 @@ typedef void (*graft_nest_plane)(const void *context, const int64_t counts[2],
  * first are not written. */
 void graft_nest_walk(const graft_nest *nest, float *const *pointers, graft_nest_plane plane,
                      const void *context);
-
-#endif

@@ -3,8 +3,7 @@
  * Every call that can fail translates oneDNN's status: what the library does not implement becomes
  * GRAFT_UNSUPPORTED without a message (a family then has no such variant), the rest carries the
  * library's words. */
-#ifndef GRAFT_COST_PROGRAM_H
-#define GRAFT_COST_PROGRAM_H
+#pragma once
 
 #include "cost/cpu/device_cpu.h"
 
@@ -97,5 +96,3 @@ typedef struct program_arg {
 graft_status graft_program_stage(graft_env *env, graft_kernel *kernel,
                                  const_dnnl_primitive_desc_t pd, const program_arg *args,
                                  uint32_t arg_count);
-
-#endif

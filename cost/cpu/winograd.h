@@ -19,8 +19,7 @@
  * second-level cache holds, and for each strip in panels of a few outputs, so that the filter,
  * packed in the order of its use, streams through once per strip; the next element's filter is
  * fetched while this one's is multiplied. */
-#ifndef GRAFT_COST_WINOGRAD_H
-#define GRAFT_COST_WINOGRAD_H
+#pragma once
 
 #include "cost/database/signature.h"
 
@@ -116,5 +115,3 @@ typedef struct graft_winograd_product {
     int64_t width;
 } graft_winograd_product;
 void graft_winograd_multiply(const graft_winograd_product *product);
-
-#endif

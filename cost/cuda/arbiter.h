@@ -3,8 +3,7 @@
  *
  * Of a convolution the part is some output channels, of a product some rows of the left factor, both
  * with the first and the last; of everything else the whole. Plain C, no CUDA. */
-#ifndef GRAFT_COST_CUDA_ARBITER_H
-#define GRAFT_COST_CUDA_ARBITER_H
+#pragma once
 
 #include "cost/cuda/real.h"
 #include "cost/database/signature.h"
@@ -36,5 +35,3 @@ bool cuda_arbiter_agrees(const cuda_arbiter *arbiter, uint32_t k, const float *g
 
 /* Whether two results are the same but for roundings; a NaN agrees with nothing. */
 bool cuda_results_agree(const float *got, const float *want, size_t count);
-
-#endif

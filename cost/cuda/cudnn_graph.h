@@ -4,8 +4,7 @@
  * `status`. What cuDNN does not support is GRAFT_UNSUPPORTED without a message: there is no such
  * implementation then. Everything else carries cuDNN's own words. The API is that of cudnn_graph.h,
  * version 9; https://docs.nvidia.com/deeplearning/cudnn/backend has the meaning of attributes. */
-#ifndef GRAFT_COST_CUDA_CUDNN_GRAPH_H
-#define GRAFT_COST_CUDA_CUDNN_GRAPH_H
+#pragma once
 
 #include "cost/cuda/real.h"
 #include "graph/base/env.h"
@@ -132,5 +131,3 @@ graft_status cudnn_variant_pack(graft_env *env, uint32_t count, const int64_t *u
  * planned for it, not run. GRAFT_BAD_INPUT when cuDNN does not take them. */
 graft_status cudnn_describe_device(graft_env *env, const char *json,
                                    cudnnBackendDescriptor_t *device);
-
-#endif

@@ -3,8 +3,7 @@
  * A kernel is a short list of stages: plans of cuDNN and jobs of our own kernels, over operands
  * that are bound to memory before it runs. lower.c makes them from signatures. These two structures
  * are this back end's own; the rest of Graft sees their heads (backend.h). */
-#ifndef GRAFT_COST_CUDA_DEVICE_CUDA_H
-#define GRAFT_COST_CUDA_DEVICE_CUDA_H
+#pragma once
 
 #include "cost/cuda/cudnn_graph.h"
 #include "cost/cuda/kernels.h"
@@ -218,5 +217,3 @@ uint32_t cuda_plan_ahead(graft_env *env, graft_device *device, const graft_signa
 graft_status cuda_measure(graft_env *env, graft_device *device, const graft_signature *signatures,
                           uint32_t count, const graft_measure_options *options,
                           graft_cost_entry *entries);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Everything here is compiled by nvcc for the device and by the C compiler for the tests, which run
  * every thread of a kernel one after another (tests/cuda/test_moves.c). */
-#ifndef GRAFT_COST_CUDA_INDEX_H
-#define GRAFT_COST_CUDA_INDEX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -309,5 +308,3 @@ typedef struct cuda_product {
     uint32_t n;
     uint32_t p;
 } cuda_product;
-
-#endif

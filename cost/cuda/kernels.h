@@ -1,6 +1,5 @@
 /* kernels.h - launching our own kernels. */
-#ifndef GRAFT_COST_CUDA_KERNELS_H
-#define GRAFT_COST_CUDA_KERNELS_H
+#pragma once
 
 #include "cost/cuda/moves.h"
 
@@ -26,6 +25,4 @@ cudaError_t cuda_copy_launch(const void *from, void *to, size_t bytes, cudaStrea
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -2,8 +2,7 @@
  *
  * Every operator of the table has such a job, in the row-major layout and, for images, channels
  * last: what cuDNN lacks or does badly is run by it. */
-#ifndef GRAFT_COST_CUDA_MOVES_H
-#define GRAFT_COST_CUDA_MOVES_H
+#pragma once
 
 #include "cost/cuda/index.h"
 #include "cost/cuda/real.h"
@@ -52,5 +51,3 @@ void cuda_job_of_repeat(const graft_shape *from, const graft_shape *to, cuda_typ
 
 /* Elements from one index of each axis to the next; false for blocked layouts. */
 bool cuda_strides(const graft_shape *shape, uint32_t layout, int64_t strides[GRAFT_MAX_RANK]);
-
-#endif

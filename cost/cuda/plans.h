@@ -4,8 +4,7 @@
  * Planning takes cuDNN up to seconds, and executors open the same product again and again: a graph
  * is known by its family and signature, and kept for a while when no kernel uses it any more. Plans
  * may be made by several threads at once, each with a target of its own. */
-#ifndef GRAFT_COST_CUDA_PLANS_H
-#define GRAFT_COST_CUDA_PLANS_H
+#pragma once
 
 #include "cost/cuda/cudnn_graph.h"
 
@@ -49,5 +48,3 @@ graft_status cuda_recipe_tags(graft_env *env, cuda_recipe *recipe, const cudnn_t
 graft_status cuda_recipe_plan(graft_env *env, cuda_recipe *recipe, const cudnn_target *target,
                               const char *tag, cudnnBackendDescriptor_t *plan,
                               size_t *workspace_bytes);
-
-#endif

@@ -4,8 +4,7 @@
  * even, as the device rounds. What is sent from here and is finite stays finite: numbers beyond the
  * type's largest become the largest. Masks of attention are made of the least binary32, whose
  * product with 0 would be a NaN if it were infinite. */
-#ifndef GRAFT_COST_CUDA_REAL_H
-#define GRAFT_COST_CUDA_REAL_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -104,5 +103,3 @@ static inline float cuda_from_bits(cuda_type type, uint32_t bits)
            : type == CUDA_BF16 ? cuda_from_bf16((uint16_t)bits)
                                : cuda_bits_float(bits);
 }
-
-#endif

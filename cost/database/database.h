@@ -8,8 +8,7 @@
  *
  * Looking up takes no lock and may run at the same time as adding; everything else is serialised by
  * the caller. */
-#ifndef GRAFT_COST_DATABASE_H
-#define GRAFT_COST_DATABASE_H
+#pragma once
 
 #include "cost/database/entry.h"
 
@@ -56,5 +55,3 @@ GRAFT_MUST_USE graft_status graft_database_merge(graft_env *env, graft_database 
  * entries of this run win over the file's. GRAFT_OK without effect when the database has no path;
  * GRAFT_IO or GRAFT_BAD_INPUT when the file there cannot be read or written, which then stays. */
 GRAFT_MUST_USE graft_status graft_database_save(graft_env *env, graft_database *database);
-
-#endif

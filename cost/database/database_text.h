@@ -1,6 +1,5 @@
 /* database_text.h - the text of a cost database, read and written (see database.h). */
-#ifndef GRAFT_COST_DATABASE_TEXT_H
-#define GRAFT_COST_DATABASE_TEXT_H
+#pragma once
 
 #include "cost/database/database.h"
 
@@ -16,5 +15,3 @@ GRAFT_MUST_USE graft_status graft_database_parse(graft_env *env, const char *nam
 /* The text of `count` records, which are sorted in place. */
 void graft_database_print(graft_arena *arena, const graft_database_record **records, uint32_t count,
                           graft_buffer *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* entry.h - what is known about the time of one signature on one device. */
-#ifndef GRAFT_COST_ENTRY_H
-#define GRAFT_COST_ENTRY_H
+#pragma once
 
 #include "cost/cpu/kernel.h"
 
@@ -25,5 +24,3 @@ typedef struct graft_cost_entry {
 
 /* The nearest multiple of 1/16 that is not 0. */
 double graft_cost_round(double ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* recorded.h - which of the devices in a database a name means. */
-#ifndef GRAFT_COST_RECORDED_H
-#define GRAFT_COST_RECORDED_H
+#pragma once
 
 #include "cost/database/database.h"
 #include "cost/device/device.h"
@@ -18,5 +17,3 @@ GRAFT_MUST_USE graft_status graft_recorded_find(graft_env *env, const graft_data
 /* Says what happens where nothing is recorded for the device that is here. */
 void graft_recorded_announce(graft_env *env, const graft_database *database,
                              const graft_device *device, const char *path);
-
-#endif

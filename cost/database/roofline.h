@@ -5,8 +5,7 @@
  * with three coefficients that are not negative, fitted by least squares of relative errors to a
  * device's own measurements, one line for products (convolutions, matrix products) and one for
  * everything else. An estimate always says that it is one, and how far such estimates were off. */
-#ifndef GRAFT_COST_ROOFLINE_H
-#define GRAFT_COST_ROOFLINE_H
+#pragma once
 
 #include "cost/database/database.h"
 
@@ -54,5 +53,3 @@ bool graft_estimate_from_elsewhere(const graft_database *database, const graft_s
  * NULL when there is none. */
 const char *graft_estimate_implementation(const graft_database *database, const char *device,
                                           const graft_signature *signature);
-
-#endif

@@ -1,7 +1,6 @@
 /* shipped.h - the recorded databases that come with Graft, in rules/costs/: what a device that is
  * not here is priced from. */
-#ifndef GRAFT_COST_SHIPPED_H
-#define GRAFT_COST_SHIPPED_H
+#pragma once
 
 #include "cost/database/database.h"
 
@@ -18,5 +17,3 @@ const char *graft_shipped_nearest(graft_env *env, const char *device);
  * for choosing kernels, in memory. Fails as graft_shipped_merge does. */
 GRAFT_MUST_USE graft_status graft_shipped_borrow(graft_env *env, graft_database *database,
                                                  const char *device);
-
-#endif

@@ -5,8 +5,7 @@
  * operand, and whether the residual input may be overwritten. A conversion between layouts is a
  * signature too. Equal signatures are equal byte for byte, so that they can be hashed and compared
  * as memory: build them with the calls below only. */
-#ifndef GRAFT_COST_SIGNATURE_H
-#define GRAFT_COST_SIGNATURE_H
+#pragma once
 
 #include "cost/plan/layout.h"
 #include "graph/base/file.h"
@@ -160,5 +159,3 @@ void graft_signature_print(const graft_signature *signature, graft_buffer *text)
  * operator that does not exist, or has operands that do not fit together. */
 GRAFT_MUST_USE graft_status graft_signature_parse(graft_env *env, const char *text,
                                                   graft_signature *signature);
-
-#endif

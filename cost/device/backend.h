@@ -5,8 +5,7 @@
  * the table. oneDNN's back end is linked in; the one for NVIDIA GPUs lies in a library of its own,
  * graft-cuda.so beside the program, and is loaded when a device "cuda..." is asked for, so that
  * nobody needs CUDA's libraries who does not use them. */
-#ifndef GRAFT_COST_BACKEND_H
-#define GRAFT_COST_BACKEND_H
+#pragma once
 
 #include "cost/database/entry.h"
 #include "cost/measure/measure.h"
@@ -123,5 +122,3 @@ GRAFT_MUST_USE graft_status graft_device_read(graft_env *env, graft_device *devi
 GRAFT_MUST_USE graft_status graft_device_time(graft_env *env, graft_device *device,
                                               graft_device_body body, void *context, uint32_t runs,
                                               double *ns);
-
-#endif

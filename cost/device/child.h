@@ -2,8 +2,7 @@
  *
  * It is started without a shell, in a process group of its own, and inherits standard error and no
  * other descriptor. It should end when its standard input does; who does not is killed. */
-#ifndef GRAFT_COST_CHILD_H
-#define GRAFT_COST_CHILD_H
+#pragma once
 
 #include "graph/base/env.h"
 
@@ -38,5 +37,3 @@ GRAFT_MUST_USE graft_status graft_child_read_line(graft_env *env, const graft_ch
 /* Closes its standard input, waits for its end, `patience_ms` at most (0: not at all), then kills
  * its process group. Returns what waitpid says of it; -1 for none. `child` has no process then. */
 int graft_child_end(graft_child *child, uint32_t patience_ms);
-
-#endif

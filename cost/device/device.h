@@ -5,8 +5,7 @@
  * what it is given (docs/devices.md); options may follow behind a ':'. Any other text names a device
  * whose costs were recorded somewhere else: it can price graphs from a database, but neither measure
  * nor run. */
-#ifndef GRAFT_COST_DEVICE_H
-#define GRAFT_COST_DEVICE_H
+#pragma once
 
 #include "graph/base/env.h"
 
@@ -41,5 +40,3 @@ uint32_t graft_device_threads(const graft_device *device);
  * primitive. Search and training offer no rule whose target holds an operator for which this is
  * false. Opaque nodes: false. */
 bool graft_device_has(const graft_device *device, uint32_t op, const int32_t *attrs);
-
-#endif

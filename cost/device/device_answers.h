@@ -4,8 +4,7 @@
  * An answer is one line, a JSON object. It is read by the parser of settings, as all JSON is YAML;
  * members that are not asked for are passed over. Every failure is GRAFT_BAD_INPUT with a message
  * that says what is wrong with the answer, and leaves the results as they were. */
-#ifndef GRAFT_COST_DEVICE_ANSWERS_H
-#define GRAFT_COST_DEVICE_ANSWERS_H
+#pragma once
 
 #include "graph/base/env.h"
 
@@ -57,5 +56,3 @@ GRAFT_MUST_USE graft_status graft_answer_read_turns(graft_env *env, graft_arena 
                                                     const graft_answer_line *line,
                                                     const char **refusal,
                                                     const graft_answer_turns *turns);
-
-#endif

@@ -4,8 +4,7 @@
  * that is logged with its name and the question, which stays without an answer, and the next question
  * starts it anew. After three such faults in a row it is given up: the device is then not present
  * any more. */
-#ifndef GRAFT_COST_DEVICE_PROGRAM_H
-#define GRAFT_COST_DEVICE_PROGRAM_H
+#pragma once
 
 #include "cost/device/device.h"
 #include "graph/model.h"
@@ -48,5 +47,3 @@ typedef struct graft_device_turns {
 GRAFT_MUST_USE graft_status graft_device_time_models(graft_env *env, graft_device *device,
                                                      const graft_device_turns *turns,
                                                      const char **refusal);
-
-#endif

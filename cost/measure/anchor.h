@@ -10,8 +10,7 @@
  * as the best that was ever recorded the slice was quiet and counts; where none is, slices are
  * multiplied by recorded / present time, which is not quite right, for not everything is slowed
  * down alike. */
-#ifndef GRAFT_COST_ANCHOR_H
-#define GRAFT_COST_ANCHOR_H
+#pragma once
 
 #include "cost/database/entry.h"
 
@@ -66,5 +65,3 @@ uint32_t graft_anchor_summarise(graft_arena *scratch, const double *samples, con
                                 uint32_t count, double *first, double *spread);
 /* How many rounds were quiet. */
 uint32_t graft_anchor_quiet(const double *factors, uint32_t count);
-
-#endif

@@ -1,6 +1,5 @@
 /* calibrate.h - measuring whole graphs, and fitting what their parts lack (see calibration.h). */
-#ifndef GRAFT_COST_CALIBRATE_H
-#define GRAFT_COST_CALIBRATE_H
+#pragma once
 
 #include "cost/measure/whole.h"
 
@@ -29,5 +28,3 @@ GRAFT_MUST_USE graft_status graft_calibrate(graft_env *env, graft_cost *cost,
 /* A line per graph: sum of parts and prediction against the whole. JSON when env->json. */
 void graft_calibrated_print(graft_env *env, const graft_calibrated *measured,
                             const graft_calibration *calibration, FILE *out);
-
-#endif

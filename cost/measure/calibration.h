@@ -14,8 +14,7 @@
  * relative errors by iteratively reweighted least squares; Huber, "Robust Statistics", 1981,
  * section 7.8), and held near 1 and 0 by a prior as strong as one graph: with nothing measured
  * nothing is corrected. They are kept in the database as records of their own. */
-#ifndef GRAFT_COST_CALIBRATION_H
-#define GRAFT_COST_CALIBRATION_H
+#pragma once
 
 #include "cost/database/database.h"
 
@@ -69,5 +68,3 @@ void graft_calibration_apply(const graft_calibration *calibration, const graft_s
 graft_calibration graft_calibration_read(const graft_database *database);
 void graft_calibration_write(const graft_calibration *calibration, const char *provenance,
                              graft_database *database);
-
-#endif

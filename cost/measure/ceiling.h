@@ -6,8 +6,7 @@
  * the highest rate of bytes of any that moves more than caches of a core hold. An operator can take
  * no less than the longer of operations / peak and bytes / bandwidth; where its operands lie in a
  * nearer cache it may, and comes out above the roof. */
-#ifndef GRAFT_COST_CEILING_H
-#define GRAFT_COST_CEILING_H
+#pragma once
 
 #include "cost/database/database.h"
 
@@ -23,5 +22,3 @@ graft_ceiling graft_ceiling_of(const graft_database *database, const char *devic
 /* The least time over the time taken: 1 on the roof, above it for data in nearer caches; 0 when the
  * ceiling is not known. */
 double graft_ceiling_reached(const graft_ceiling *ceiling, const graft_cost_entry *entry);
-
-#endif

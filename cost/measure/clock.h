@@ -2,8 +2,7 @@
  *
  * With one thread it is the processor time of that thread: what other programs on the machine take
  * away is not counted, which the wall clock would. With more threads it is the wall clock. */
-#ifndef GRAFT_COST_CLOCK_H
-#define GRAFT_COST_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -19,5 +18,3 @@ static inline uint64_t graft_cost_clock_ns(uint32_t thread_count)
 /* The value below which `part` (0 to 1) of them lie; sorts the samples, of which there is one. */
 double graft_cost_quantile(double *samples, uint32_t count, double part);
 void graft_cost_median(double *samples, uint32_t count, double *median, double *spread);
-
-#endif

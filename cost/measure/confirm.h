@@ -10,8 +10,7 @@
  * was known before. Twins, which differ in nothing but a bias, an activation and a tensor that the
  * result is added to in place, then take the mean (weighted by 1 / spread^2) of those that are within
  * two spreads: what cannot be told apart is taken to be equal. */
-#ifndef GRAFT_COST_CONFIRM_H
-#define GRAFT_COST_CONFIRM_H
+#pragma once
 
 #include "cost/database/database.h"
 #include "cost/measure/measure.h"
@@ -33,5 +32,3 @@ void graft_kin_settle(graft_arena *scratch, const graft_signature *kin,
  * that is another time. Returns how many. */
 uint32_t graft_kin_level(graft_arena *scratch, const graft_database *from, const char *device,
                          const char *library, graft_database *to);
-
-#endif

@@ -1,6 +1,5 @@
 /* confirm_all.h - recorded costs measured again beside their kin (see confirm.h). */
-#ifndef GRAFT_COST_CONFIRM_ALL_H
-#define GRAFT_COST_CONFIRM_ALL_H
+#pragma once
 
 #include "cost/cost.h"
 
@@ -16,5 +15,3 @@ GRAFT_MUST_USE graft_status graft_cost_confirm(graft_env *env, graft_cost *cost,
                                                const graft_signature *signatures,
                                                uint32_t signature_count, const char *journal,
                                                uint32_t *count);
-
-#endif

@@ -12,8 +12,7 @@
  * results go where a dead tensor was just read; where the result is of the first input's form, it
  * is the next run's first input. Weights come from copies, as many as the signature's distance
  * says, as in a network, where all other weights were read in between. */
-#ifndef GRAFT_COST_MEASURE_H
-#define GRAFT_COST_MEASURE_H
+#pragma once
 
 #include "cost/measure/anchor.h"
 
@@ -42,5 +41,3 @@ GRAFT_MUST_USE graft_status graft_measure(graft_env *env, graft_device *device,
                                           const graft_signature *signatures, uint32_t count,
                                           const graft_measure_options *options,
                                           graft_cost_entry *entries);
-
-#endif

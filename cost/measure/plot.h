@@ -1,6 +1,5 @@
 /* plot.h - the roofline of a device with a model's operators under it, as an SVG file. */
-#ifndef GRAFT_COST_PLOT_H
-#define GRAFT_COST_PLOT_H
+#pragma once
 
 #include "cost/measure/ceiling.h"
 #include "cost/measure/report.h"
@@ -18,5 +17,3 @@ typedef struct graft_plot {
  * GRAFT_UNSUPPORTED when the ceiling is not known. */
 GRAFT_MUST_USE graft_status graft_plot_write(graft_env *env, const char *path,
                                              const graft_plot *plot);
-
-#endif

@@ -1,7 +1,6 @@
 /* renew.h - a database recorded anew for another version of the library or of our own kernels,
  * without repeating the searches that met its signatures. */
-#ifndef GRAFT_COST_RENEW_H
-#define GRAFT_COST_RENEW_H
+#pragma once
 
 #include "cost/cost.h"
 
@@ -19,5 +18,3 @@
 GRAFT_MUST_USE graft_status graft_cost_renew(graft_env *env, graft_cost *cost,
                                              const graft_database *old, uint32_t *measured,
                                              uint32_t *count);
-
-#endif

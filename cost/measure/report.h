@@ -1,6 +1,5 @@
 /* report.h - what a model's operators cost, as a table or as JSON Lines on stdout. */
-#ifndef GRAFT_COST_REPORT_H
-#define GRAFT_COST_REPORT_H
+#pragma once
 
 #include "cost/measure/ceiling.h"
 #include "cost/plan/executor.h"
@@ -36,5 +35,3 @@ typedef struct graft_cost_summary {
 
 void graft_cost_print_summary(graft_env *env, const graft_cost *cost,
                               const graft_cost_summary *summary);
-
-#endif

@@ -1,6 +1,5 @@
 /* trial.h - one signature being measured: its data, and its implementations taking turns. */
-#ifndef GRAFT_COST_TRIAL_H
-#define GRAFT_COST_TRIAL_H
+#pragma once
 
 #include "cost/measure/measure.h"
 
@@ -62,5 +61,3 @@ void graft_trial_prune(graft_arena *scratch, graft_trial *trial);
  * the machine was as fast as recorded in some rounds, only these count. */
 void graft_trial_finish(graft_arena *scratch, const graft_trial *trial, uint32_t least_rounds,
                         graft_cost_entry *entry);
-
-#endif

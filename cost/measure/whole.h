@@ -6,8 +6,7 @@
  * from begin to end as ever, with a look at the anchor between segments, and its time is the sum
  * over the segments of their medians over quiet rounds. Graphs shorter than a slice are run several
  * times in one. */
-#ifndef GRAFT_COST_WHOLE_H
-#define GRAFT_COST_WHOLE_H
+#pragma once
 
 #include "cost/plan/executor.h"
 
@@ -24,5 +23,3 @@ GRAFT_MUST_USE graft_status graft_whole_parts(graft_env *env, graft_cost *cost,
                                               const graft_graph *graph,
                                               const graft_executor *executor,
                                               graft_calibration_sample *sample);
-
-#endif

@@ -7,8 +7,7 @@
  * where the factors form something like a tree (Dechter, "Bucket elimination", 1999). Where a joint
  * table would be too large, the variable is fixed by the tables at hand instead, and the result
  * says that it may not be the least. */
-#ifndef GRAFT_COST_ELIMINATION_H
-#define GRAFT_COST_ELIMINATION_H
+#pragma once
 
 #include "graph/base/env.h"
 
@@ -32,5 +31,3 @@ double *graft_elimination_factor(graft_elimination *problem, uint32_t scope_coun
  * some joint table would have had more than GRAFT_ELIMINATION_ENTRIES entries. To be called once.
  */
 bool graft_elimination_solve(graft_elimination *problem, uint8_t *states);
-
-#endif

@@ -6,8 +6,7 @@
  * operators want are steps and count as time. Weights are packed when the executor is opened. On a
  * device with memory of its own, inputs are sent there and opaque nodes run on the processor before
  * each run; neither counts as time. */
-#ifndef GRAFT_COST_EXECUTOR_H
-#define GRAFT_COST_EXECUTOR_H
+#pragma once
 
 #include "cost/cost.h"
 #include "graph/model.h"
@@ -107,5 +106,3 @@ GRAFT_MUST_USE graft_status graft_executor_compare(graft_env *env, graft_executo
 /* Whether b is faster by more than noise: by more than two standard errors of the median ratio
  * (about spread / sqrt(rounds) each, for normal noise) and more than a differed from itself. */
 bool graft_comparison_is_gain(const graft_comparison *comparison);
-
-#endif

@@ -7,8 +7,7 @@
  * signature of its own (GRAFT_COST_ATTENTION) and is one step, that of its last node, where that
  * was measured and is cheaper than the nodes one by one: plan.c decides. And products and sums of
  * integers, see integers.h, which are one step wherever the device has them. */
-#ifndef GRAFT_COST_GROUPS_H
-#define GRAFT_COST_GROUPS_H
+#pragma once
 
 #include "cost/database/signature.h"
 #include "graph/model.h"
@@ -59,5 +58,3 @@ const graft_group *graft_group_of(const graft_groups *groups, graft_index node);
 /* What a signature of attention means, by the operators that it stands for, in floats: in `arena`. */
 void graft_group_run(graft_arena *arena, const graft_signature *signature, const float *const in[],
                      float *out);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * Sums of products are exact, which those of binary32 are not, so a result may be one unit off where
  * the sum in binary32 lies just beyond the middle between two. */
-#ifndef GRAFT_COST_INTEGERS_H
-#define GRAFT_COST_INTEGERS_H
+#pragma once
 
 #include "cost/plan/groups.h"
 
@@ -39,5 +38,3 @@ uint32_t graft_integers_numbers(const graft_signature *signature);
 
 /* What such a signature means: plain loops over row-major tensors. */
 void graft_integers_run(const graft_signature *signature, const void *const in[3], void *out);
-
-#endif

@@ -6,8 +6,7 @@
  * graft_layout_assign, a convention: convolutions and pools on channels last, matrix products and
  * reshapes on row-major tensors, everything else as its first operand. Either way the schedule
  * inserts the conversions and the cost counts them. */
-#ifndef GRAFT_COST_LAYOUT_H
-#define GRAFT_COST_LAYOUT_H
+#pragma once
 
 #include "graft/graft.h"
 
@@ -80,5 +79,3 @@ uint32_t graft_layout_drop_blocked(graft_layout_choice *choices, uint32_t count)
  * a conversion stands between). */
 void graft_layout_assign(const graft_graph *graph, const graft_order *order, uint32_t layout,
                          uint8_t *layouts, graft_layout_choice *choices);
-
-#endif

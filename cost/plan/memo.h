@@ -1,7 +1,6 @@
 /* memo.h - inside plan.c: what is found out about nodes and conversions, and remembered from one plan
  * to the next (graft_plan_memo, see plan.h). */
-#ifndef GRAFT_COST_MEMO_H
-#define GRAFT_COST_MEMO_H
+#pragma once
 
 #include "cost/plan/plan.h"
 
@@ -40,5 +39,3 @@ struct graft_plan_memo {
 
 /* Whether the memo has, or gets, room for so many nodes. */
 bool graft_plan_memo_fit(graft_plan_memo *memo, uint32_t node_count);
-
-#endif

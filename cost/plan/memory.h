@@ -1,6 +1,5 @@
 /* memory.h - where the regions of a schedule lie in one block of memory. */
-#ifndef GRAFT_COST_MEMORY_H
-#define GRAFT_COST_MEMORY_H
+#pragma once
 
 #include "cost/plan/schedule.h"
 
@@ -12,5 +11,3 @@ enum { GRAFT_MEMORY_ALIGNMENT = 64 };
  * free for the whole of its life (Pisarchyk and Lee, "Efficient memory management for deep neural
  * net inference", 2020, greedy by size). */
 uint64_t graft_memory_plan(graft_arena *scratch, const graft_schedule *schedule, uint64_t *offsets);
-
-#endif

@@ -9,8 +9,7 @@
  * with no other image among its inputs, needs no variable. What can be a view is known beforehand
  * (views.h), so it is one more cost of an alternative, 0. graft_elimination_solve finds the least
  * sum, which is the cost of the schedule that is then built, not an estimate of it. */
-#ifndef GRAFT_COST_PLAN_H
-#define GRAFT_COST_PLAN_H
+#pragma once
 
 #include "cost/database/entry.h"
 #include "cost/plan/schedule.h"
@@ -57,5 +56,3 @@ typedef struct graft_plan_request {
  * operator were measured, those that are merely estimated are not considered; where none was, the
  * convention's is. A way that is a view costs nothing, and that is no estimate. */
 void graft_plan_build(graft_arena *arena, const graft_plan_request *request, graft_plan *plan);
-
-#endif

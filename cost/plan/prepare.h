@@ -3,8 +3,7 @@
  * Equal nodes are one (graph/equal.h), nodes come in an order that reads weights while they are
  * near (recency.h), and opaque nodes that work on elements in any order are marked (layout.h). Ids
  * stay those of the graph that is prepared. */
-#ifndef GRAFT_COST_PREPARE_H
-#define GRAFT_COST_PREPARE_H
+#pragma once
 
 #include "graph/model.h"
 
@@ -16,5 +15,3 @@ void graft_prepare_bytes(graft_arena *arena, const graft_graph **graph);
  * or NULL: then no node is marked. */
 void graft_prepare_graph(graft_arena *arena, const graft_model *model, const graft_graph **graph,
                          const graft_order **order);
-
-#endif

@@ -5,8 +5,7 @@
  * time, a weight is met again after all others were read, when a cache that they just fill has
  * dropped it; in turning directions the last ones are still there. And what such a cell multiplies
  * its inputs by can be read once for all steps: their results are small next to it, and wait. */
-#ifndef GRAFT_COST_RECENCY_H
-#define GRAFT_COST_RECENCY_H
+#pragma once
 
 #include "cost/database/signature.h"
 #include "graph/base/env.h"
@@ -14,5 +13,3 @@
 /* Sets *order to such an order of `graph`, in `arena`; left as it is where no two products read
  * the same large weight. */
 void graft_recency_order(graft_arena *arena, const graft_graph *graph, const graft_order **order);
-
-#endif

@@ -5,8 +5,7 @@
  * is run that is not counted. Const nodes leave no step: they are run when the model is loaded; nor
  * do views: identities, reshapes of row-major tensors, and concatenations, splits and slices whose
  * pieces lie one behind the other (views.h). */
-#ifndef GRAFT_COST_SCHEDULE_H
-#define GRAFT_COST_SCHEDULE_H
+#pragma once
 
 #include "cost/database/signature.h"
 #include "cost/plan/groups.h"
@@ -93,5 +92,3 @@ static inline uint32_t graft_step_output(const graft_schedule *schedule, const g
 {
     return schedule->operands[step->first + step->input_count + k];
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* supply.h - many signatures measured at once, and such as no model has. */
-#ifndef GRAFT_COST_SUPPLY_H
-#define GRAFT_COST_SUPPLY_H
+#pragma once
 
 #include "cost/cost.h"
 #include "graph/base/rng.h"
@@ -28,5 +27,3 @@ const graft_signature *graft_supply_draw(const graft_signature *list, uint32_t c
 GRAFT_MUST_USE graft_status graft_cost_supply_random(graft_env *env, graft_cost *cost,
                                                      const graft_database *from, uint32_t wanted,
                                                      uint64_t seed, uint32_t *count);
-
-#endif

@@ -10,8 +10,7 @@
  * is settled here for the whole graph before layouts are chosen, and does not depend on them: a
  * choice of layouts then makes an operator a view or not by itself, which keeps the tables of
  * cost/plan/plan.h small and its choice exact. */
-#ifndef GRAFT_COST_VIEWS_H
-#define GRAFT_COST_VIEWS_H
+#pragma once
 
 #include "cost/plan/layout.h"
 #include "graph/base/arena.h"
@@ -44,5 +43,3 @@ bool graft_views_somewhere(const graft_graph *graph, graft_index node, const gra
  * (output of a split or slice, input of a concatenation). */
 uint64_t graft_views_offset(const graft_graph *graph, graft_index node,
                             const graft_layout_choice *choice, uint32_t k);
-
-#endif

@@ -1,6 +1,5 @@
 /* bench_agents.h - agents side by side: what each makes of some models, and what it asked for. */
-#ifndef GRAFT_EMIT_BENCH_AGENTS_H
-#define GRAFT_EMIT_BENCH_AGENTS_H
+#pragma once
 
 #include "graph/base/options.h"
 
@@ -12,5 +11,3 @@
  * is held against episodes that it has not seen, of all models together and of each; GRAFT_REFUTED when
  * those of all fail. */
 extern const graft_command graft_command_bench_agents;
-
-#endif

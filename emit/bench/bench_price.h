@@ -1,6 +1,5 @@
 /* bench_price.h - how long a search waits for the price of a graph. */
-#ifndef GRAFT_EMIT_BENCH_PRICE_H
-#define GRAFT_EMIT_BENCH_PRICE_H
+#pragma once
 
 #include "graph/base/figures.h"
 
@@ -13,5 +12,3 @@
  * Each is the median of several times; nothing is measured meanwhile. GRAFT_INTERRUPTED when the
  * user asked to stop. */
 GRAFT_MUST_USE graft_status graft_price_bench(graft_env *env, const graft_bench *bench);
-
-#endif

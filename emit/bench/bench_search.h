@@ -1,6 +1,5 @@
 /* bench_search.h - what long searches gain, and how well costs put rewritten graphs in order. */
-#ifndef GRAFT_EMIT_BENCH_SEARCH_H
-#define GRAFT_EMIT_BENCH_SEARCH_H
+#pragma once
 
 #include "graph/base/figures.h"
 
@@ -32,5 +31,3 @@ GRAFT_MUST_USE graft_status graft_search_bench(graft_env *env, const graft_bench
  *   order.MODEL.graphs    graphs that were met
  *   order.MODEL.ratio     cost / measured over all of them; spread: between the quartiles */
 GRAFT_MUST_USE graft_status graft_order_bench(graft_env *env, const graft_bench *bench);
-
-#endif

@@ -3,8 +3,7 @@
  * A cell is a model, a method and a seed. Its result is a JSON object a line in a file that grows
  * while an evaluation runs; a cell is done anew only when the hash of what it rests on has changed:
  * the model's graph, the rules, the recorded costs, the policy, and what the method is told. */
-#ifndef GRAFT_EMIT_EVALUATION_H
-#define GRAFT_EMIT_EVALUATION_H
+#pragma once
 
 #include "emit/command/command_table.h"
 #include "emit/command/plans.h"
@@ -116,5 +115,3 @@ GRAFT_MUST_USE graft_status graft_evaluation_report(graft_env *env, const graft_
 GRAFT_MUST_USE graft_status graft_evaluation_dreams(graft_env *env, const char *const models[],
                                                     uint32_t count, const char *folder,
                                                     graft_buffer *page);
-
-#endif

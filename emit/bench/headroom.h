@@ -1,6 +1,5 @@
 /* headroom.h - how far rewriting could go: the best plan that any search finds, for each model. */
-#ifndef GRAFT_EMIT_HEADROOM_H
-#define GRAFT_EMIT_HEADROOM_H
+#pragma once
 
 #include "graph/base/options.h"
 
@@ -15,5 +14,3 @@
  * one, of the same rules and costs, is there already. `--check FILE` replays all plans of a file on
  * --device instead, and fails with GRAFT_REFUTED unless each costs what it says. */
 extern const graft_command graft_command_headroom;
-
-#endif

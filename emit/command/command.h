@@ -1,6 +1,5 @@
 /* command.h - the commands of this folder, for the table in main.c. */
-#ifndef GRAFT_EMIT_COMMAND_H
-#define GRAFT_EMIT_COMMAND_H
+#pragma once
 
 #include "graph/base/options.h"
 
@@ -23,5 +22,3 @@ extern const graft_command graft_command_report;
 extern const graft_command graft_command_optimize;
 /* Runs a model by a session of include/graft/run.h. */
 extern const graft_command graft_command_run;
-
-#endif

@@ -1,7 +1,6 @@
 /* command_table.h - `graft cost` with what needs rewriting: tables of node costs, and databases
  * that hold what rewriting reaches. */
-#ifndef GRAFT_EMIT_COMMAND_TABLE_H
-#define GRAFT_EMIT_COMMAND_TABLE_H
+#pragma once
 
 #include "emit/command/session.h"
 #include "emit/command/share.h"
@@ -56,5 +55,3 @@ GRAFT_MUST_USE graft_status graft_table_open_measured(graft_env *env,
 extern const graft_command graft_command_cost_table;
 /* Walks until nothing new is met, then measures what the database lacks. */
 extern const graft_command graft_command_cost_close;
-
-#endif

@@ -1,6 +1,5 @@
 /* contents.h - what a policy holds besides its network: the packed rules and the recorded plans. */
-#ifndef GRAFT_CONTENTS_H
-#define GRAFT_CONTENTS_H
+#pragma once
 
 #include "graph/base/env.h"
 
@@ -33,5 +32,3 @@ GRAFT_MUST_USE graft_status graft_plan_record(graft_env *env, graft_arena *arena
 GRAFT_MUST_USE graft_status graft_policy_set_plans(graft_env *env, graft_arena *arena,
                                                    const graft_recorded_plan *plans, uint32_t count,
                                                    graft_policy *policy);
-
-#endif

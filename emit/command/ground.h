@@ -1,7 +1,6 @@
 /* ground.h - where an agent that scores candidates plays: a session's environment, whose prices are
  * those of its costs, and the same by the tariff's estimates, which ask for no price. */
-#ifndef GRAFT_EMIT_GROUND_H
-#define GRAFT_EMIT_GROUND_H
+#pragma once
 
 #include "emit/command/session.h"
 #include "train/agent/candidates.h"
@@ -17,5 +16,3 @@ typedef struct graft_ground {
 /* In env->life; session and tariff are kept. Fails as environments and observers do. */
 GRAFT_MUST_USE graft_status graft_ground_open(graft_env *env, graft_session *session,
                                               const graft_tariff *tariff, graft_ground *ground);
-
-#endif

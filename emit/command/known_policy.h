@@ -1,6 +1,5 @@
 /* known_policy.h - the policy for many models that comes with Graft for a device, rules/policies/. */
-#ifndef GRAFT_EMIT_KNOWN_POLICY_H
-#define GRAFT_EMIT_KNOWN_POLICY_H
+#pragma once
 
 #include "graph/base/env.h"
 
@@ -16,5 +15,3 @@ GRAFT_MUST_USE graft_status graft_known_policy_tariff(graft_env *env, const char
                                                       const char **path, graft_tariff *tariff);
 /* The operators measured at random sizes that fallbacks learn from, in rules/samples/, likewise. */
 const char *graft_known_samples_path(graft_env *env, const char *device);
-
-#endif

@@ -1,7 +1,6 @@
 /* known_price.h - a price that refuses graphs which rest on more roofline estimates than the graph
  * as given: their cost is no result, and a search by such a price takes none of them. */
-#ifndef GRAFT_EMIT_KNOWN_PRICE_H
-#define GRAFT_EMIT_KNOWN_PRICE_H
+#pragma once
 
 #include "emit/command/session.h"
 
@@ -18,5 +17,3 @@ GRAFT_MUST_USE graft_status graft_known_price_set(graft_env *env, graft_session 
 GRAFT_MUST_USE graft_status graft_known_price_count(graft_env *env, graft_session *session,
                                                     const graft_state *state, double *ns,
                                                     uint32_t *estimates);
-
-#endif

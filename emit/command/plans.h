@@ -3,8 +3,7 @@
  *
  * A plan is a list of (rule, location) by number, so it means something only with the rules that it
  * was found with, and its cost only with the costs: both are named by a hash. */
-#ifndef GRAFT_EMIT_PLANS_H
-#define GRAFT_EMIT_PLANS_H
+#pragma once
 
 #include "emit/command/session.h"
 #include "graph/base/file.h"
@@ -55,5 +54,3 @@ graft_known_plan *graft_plans_find(const graft_plans *plans, const char *model, 
  * it rests on more estimates than the graph as given. Other texts are kept. Fails as writing does. */
 GRAFT_MUST_USE graft_status graft_plans_keep(graft_env *env, graft_arena *arena, graft_plans *plans,
                                              const graft_known_plan *plan, const char *path);
-
-#endif

@@ -1,6 +1,5 @@
 /* searches.h - the searches by name, with what decides how far they go. */
-#ifndef GRAFT_EMIT_SEARCHES_H
-#define GRAFT_EMIT_SEARCHES_H
+#pragma once
 
 #include "train/agent/agent_settings.h"
 #include "train/search/guided.h"
@@ -29,5 +28,3 @@ GRAFT_MUST_USE graft_status graft_search_run(graft_env *env, graft_arena *arena,
                                              const graft_agent_settings *settings,
                                              const graft_search_choice *choice,
                                              graft_plan_found *found);
-
-#endif

@@ -1,7 +1,6 @@
 /* session.h - everything that optimising one model needs, opened in one call: the model, the rules
  * that the device can use, their costs, and the environment over them. */
-#ifndef GRAFT_EMIT_SESSION_H
-#define GRAFT_EMIT_SESSION_H
+#pragma once
 
 #include "cost/cost.h"
 #include "emit/run/runtime.h"
@@ -106,5 +105,3 @@ GRAFT_MUST_USE graft_status graft_session_noise(graft_env *env, graft_session *s
                                                 double *ns);
 /* Saves the cost database and frees what is not in an arena. */
 GRAFT_MUST_USE graft_status graft_session_close(graft_env *env, graft_session *session);
-
-#endif

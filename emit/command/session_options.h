@@ -1,6 +1,5 @@
 /* session_options.h - the arguments that the commands over a session share. */
-#ifndef GRAFT_EMIT_SESSION_OPTIONS_H
-#define GRAFT_EMIT_SESSION_OPTIONS_H
+#pragma once
 
 #include "emit/command/session.h"
 #include "graph/base/options.h"
@@ -34,5 +33,3 @@ GRAFT_MUST_USE graft_status graft_session_open_ranks(graft_env *env,
 /* Closes the session and returns the first failure: `status`, or closing's own. */
 GRAFT_MUST_USE graft_status graft_session_finish(graft_env *env, graft_session *session,
                                                  graft_status status);
-
-#endif

@@ -5,8 +5,7 @@
  * One process finds and takes item after item. Where there are several, ranks ask for items
  * (verify/pool.h), find them in children, and in the end all have taken all pieces: what is found
  * may depend on nothing that was taken since it began, and is then the same. */
-#ifndef GRAFT_EMIT_SHARE_H
-#define GRAFT_EMIT_SHARE_H
+#pragma once
 
 #include "graph/base/env.h"
 
@@ -30,5 +29,3 @@ GRAFT_MUST_USE graft_status graft_share_say(graft_share *share, const void *piec
 /* Fails with the first item that does, GRAFT_INTERNAL where a child dies, and as graft_pool_run. */
 GRAFT_MUST_USE graft_status graft_share_run(graft_env *env, uint32_t count,
                                             const graft_share_work *work);
-
-#endif

@@ -1,6 +1,5 @@
 /* shown_policy.h - what a policy makes of a model, as a file and as a page to look at. */
-#ifndef GRAFT_EMIT_SHOWN_POLICY_H
-#define GRAFT_EMIT_SHOWN_POLICY_H
+#pragma once
 
 #include "emit/command/session.h"
 #include "emit/report/results.h"
@@ -19,5 +18,3 @@ typedef struct graft_shown_policy {
  * that does: GRAFT_UNSUPPORTED where the model leaves sizes open. */
 GRAFT_MUST_USE graft_status graft_shown_policy_write(graft_env *env,
                                                      const graft_shown_policy *shown);
-
-#endif

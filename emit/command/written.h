@@ -1,7 +1,6 @@
 /* written.h - the file that came out, read back: what it costs, what is in it, and whether it
  * computes what the model computed. */
-#ifndef GRAFT_EMIT_WRITTEN_H
-#define GRAFT_EMIT_WRITTEN_H
+#pragma once
 
 #include "emit/command/session.h"
 
@@ -40,5 +39,3 @@ void graft_written_print_kinds(graft_env *env, const graft_session *session,
                                const graft_written *written);
 /* ONNX nodes of a model's file, without constants. */
 uint32_t graft_written_operators(graft_env *env, const graft_model *model);
-
-#endif

@@ -1,7 +1,6 @@
 /* compile.h - from a trained agent to the policy that ships: play, quantise on the scenes met, pack
  * the rules. And: what a policy does to a graph. */
-#ifndef GRAFT_EMIT_COMPILE_H
-#define GRAFT_EMIT_COMPILE_H
+#pragma once
 
 #include "emit/command/session.h"
 #include "emit/report/results.h"
@@ -44,5 +43,3 @@ GRAFT_MUST_USE graft_status graft_policy_evaluate(graft_env *env, graft_session 
                                                   const graft_policy *policy,
                                                   const graft_policy_run *run,
                                                   graft_results *results);
-
-#endif

@@ -4,8 +4,7 @@
  * the policy takes on this graph; room for rewriting, as long as its decisions here stay what they
  * were. That is not argued but tried: the engine rewrites the graph at the lowered limits, with new
  * weights and without. */
-#ifndef GRAFT_FIT_H
-#define GRAFT_FIT_H
+#pragma once
 
 #include "emit/header/identifier.h"
 #include "emit/header/ram.h"
@@ -44,5 +43,3 @@ GRAFT_MUST_USE graft_status graft_fit_foresee(graft_env *env, const graft_graph 
 /* The comment on memory and the macros of a graph's header. */
 GRAFT_MUST_USE graft_status graft_fit_print(graft_env *env, const graft_fit *fit,
                                             const graft_identifier *name, graft_buffer *text);
-
-#endif

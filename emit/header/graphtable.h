@@ -1,7 +1,6 @@
 /* graphtable.h - writes a graph as a C header: one table of integers, which graft_graph_load reads.
  * For products that know their model when they are compiled. */
-#ifndef GRAFT_GRAPHTABLE_H
-#define GRAFT_GRAPHTABLE_H
+#pragma once
 
 #include "emit/header/fit.h"
 
@@ -25,5 +24,3 @@ graft_limits graft_graphtable_limits(const graft_graph *graph, uint32_t room);
 GRAFT_MUST_USE graft_status graft_graph_renumber(graft_env *env, graft_arena *arena,
                                                  const graft_graph *graph,
                                                  graft_graph **renumbered);
-
-#endif

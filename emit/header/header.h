@@ -4,8 +4,7 @@
  * that a product needs. It refuses to compile against another ABI or other features. Tables are
  * defined where GRAFT_IMPLEMENTATION is, so it may be included anywhere. The same policy gives the
  * same bytes. Format: docs/formats.md. */
-#ifndef GRAFT_HEADER_H
-#define GRAFT_HEADER_H
+#pragma once
 
 #include "graph/base/file.h"
 
@@ -37,5 +36,3 @@ GRAFT_MUST_USE graft_status graft_header_print(graft_env *env, const graft_polic
 GRAFT_MUST_USE graft_status graft_header_write(graft_env *env, const graft_policy *policy,
                                                const graft_header_options *options,
                                                const char *path, graft_header_sizes *sizes);
-
-#endif

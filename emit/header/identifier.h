@@ -1,6 +1,5 @@
 /* identifier.h - names of models as parts of C identifiers. */
-#ifndef GRAFT_IDENTIFIER_H
-#define GRAFT_IDENTIFIER_H
+#pragma once
 
 #include "graph/base/env.h"
 
@@ -15,5 +14,3 @@ typedef struct graft_identifier {
  * when the name is empty or longer than 63 bytes. */
 GRAFT_MUST_USE graft_status graft_identifier_make(graft_env *env, const char *name,
                                                   graft_identifier *identifier);
-
-#endif

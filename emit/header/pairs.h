@@ -1,8 +1,7 @@
 /* pairs.h - packed rules made shorter for a header: byte pair encoding (Gage, The C Users Journal 12(2),
  * 1994). As often as a value of a byte is left that no rule has, it comes to stand for the two neighbours
  * that are there most often. How they are read: rule_pairs in graft/policy.h. */
-#ifndef GRAFT_EMIT_PAIRS_H
-#define GRAFT_EMIT_PAIRS_H
+#pragma once
 
 #include "graph/base/arena.h"
 
@@ -16,5 +15,3 @@ graft_policy graft_rules_shorten(graft_arena *arena, const graft_policy *policy)
 
 /* What rules take of flash: their bytes, offsets, flags and pairs. */
 size_t graft_rules_bytes(const graft_policy *policy);
-
-#endif

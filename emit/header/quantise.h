@@ -5,8 +5,7 @@
  * float weights, then each row of weights gets the unit that makes its largest weight 127 (Jacob et
  * al. 2018, section 3, with a unit per row). What brings a row's sum to the next unit is a 16-bit
  * multiplier and a shift. Docs: docs/quantisation.md. */
-#ifndef GRAFT_QUANTISE_H
-#define GRAFT_QUANTISE_H
+#pragma once
 
 #include "graph/base/env.h"
 #include "train/agent/scorer.h"
@@ -31,5 +30,3 @@ void graft_ranges_widen(graft_ranges *ranges, const graft_scorer *scorer,
 GRAFT_MUST_USE graft_status graft_quantise(graft_env *env, graft_arena *arena,
                                            const graft_scorer *scorer, const graft_ranges *ranges,
                                            const float *rows, graft_policy *policy);
-
-#endif

@@ -4,8 +4,7 @@
  * What the engine carves from its buffers is counted again with the target's sizes (target.h). With
  * this computer's own the result has to be what the engine says, or nothing is told: a member or an
  * array that the engine gets and this lacks is noticed by the first header that is written. */
-#ifndef GRAFT_RAM_H
-#define GRAFT_RAM_H
+#pragma once
 
 #include "emit/header/target.h"
 #include "graph/base/file.h"
@@ -34,5 +33,3 @@ const char *graft_ram_part_name(graft_ram_part part);
 GRAFT_MUST_USE graft_status graft_ram_measure(graft_env *env, const graft_policy *policy,
                                               const graft_limits *limits, uint32_t step_limit,
                                               graft_target target, graft_ram *ram);
-
-#endif

@@ -1,7 +1,6 @@
 /* rehearsal.h - whether a policy rewrites a graph as before when it has less room: the engine is asked,
  * by letting it, once with no new weights and once with as many as it likes. */
-#ifndef GRAFT_REHEARSAL_H
-#define GRAFT_REHEARSAL_H
+#pragma once
 
 #include "graft/graft.h"
 #include "graph/base/arena.h"
@@ -35,5 +34,3 @@ GRAFT_MUST_USE graft_status graft_rehearsal_open(graft_env *env, const graft_gra
 bool graft_rehearsal_same(const graft_rehearsal *rehearsal, const graft_limits *limits,
                           uint32_t step_limit);
 void graft_rehearsal_close(graft_rehearsal *rehearsal);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * They are listed by their members and laid out for a target's pointers and ids. That the list is
  * right for this computer is asked with each header (ram.c), for others in tests/emit/test_ram.sh. */
-#ifndef GRAFT_TARGET_H
-#define GRAFT_TARGET_H
+#pragma once
 
 #include <stddef.h>
 
@@ -24,5 +23,3 @@ typedef struct graft_target_sizes {
 } graft_target_sizes;
 
 graft_target_sizes graft_target_sizes_of(graft_target target);
-
-#endif

@@ -1,7 +1,6 @@
 /* weighttable.h - writes the weights of a model as C tables, for products that know their model when
  * they are compiled: matrices and filters in 8 bits, vectors and numbers in binary32. */
-#ifndef GRAFT_WEIGHTTABLE_H
-#define GRAFT_WEIGHTTABLE_H
+#pragma once
 
 #include "graph/model.h"
 
@@ -12,5 +11,3 @@
  * finite. */
 GRAFT_MUST_USE graft_status graft_weighttable_write(graft_env *env, const graft_model *model,
                                                     const char *name, const char *path);
-
-#endif

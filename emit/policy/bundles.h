@@ -8,8 +8,7 @@
  * ones looks better than it is. A bundle that is faster by more than noise
  * (graft_comparison_is_gain) is taken, and the next turn goes on from there. What is not confirmed
  * is left out. */
-#ifndef GRAFT_EMIT_BUNDLES_H
-#define GRAFT_EMIT_BUNDLES_H
+#pragma once
 
 #include "emit/command/session.h"
 #include "train/search/search.h"
@@ -20,5 +19,3 @@
  * GRAFT_INTERRUPTED when the user asked to stop; otherwise fails as writing and prices do. */
 GRAFT_MUST_USE graft_status graft_bundles_search(graft_env *env, graft_session *session,
                                                  graft_plan_found *found);
-
-#endif

@@ -1,7 +1,6 @@
 /* dreamt.h - a model's policy by an agent that is trained in dreams (train/agent/dreamer.h): what it learns
  * is added to what a table of costs says, and ships as the header's network. */
-#ifndef GRAFT_EMIT_DREAMT_H
-#define GRAFT_EMIT_DREAMT_H
+#pragma once
 
 #include "emit/header/compile.h"
 #include "train/agent/dreamer.h"
@@ -26,5 +25,3 @@ GRAFT_MUST_USE graft_status graft_dreamt_make(graft_env *env, graft_session *ses
                                               graft_dreamt_policy *dreamt);
 /* Appends what is known of the training, as a JSON object on one line. */
 void graft_dreamt_write(graft_env *env, const graft_dreamt_policy *dreamt, FILE *out);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Each class of nodes is timed alone by each algorithm that it has, in turns; what gains there by
  * more than noise is written for all of them, and the whole is held against the file once more. */
-#ifndef GRAFT_EMIT_FASTER_H
-#define GRAFT_EMIT_FASTER_H
+#pragma once
 
 #include "emit/command/session.h"
 #include "graph/algorithms.h"
@@ -15,5 +14,3 @@
 GRAFT_MUST_USE graft_status graft_faster_find(graft_env *env, graft_session *session,
                                               const graft_model *model, const char **path,
                                               graft_algorithms *algorithms, bool *taken);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * What it decides by is the tariff (GRAFT_DECIDER_TARIFF in include/graft/policy.h): no model,
  * price or search is needed where it runs, and it holds for graphs that it was not made from. */
-#ifndef GRAFT_EMIT_GENERALIST_H
-#define GRAFT_EMIT_GENERALIST_H
+#pragma once
 
 #include "emit/command/session.h"
 
@@ -33,5 +32,3 @@ bool graft_generalist_means(const char *model);
  * finds on each model, by the database named, beside greedy search. Fails as sessions do. */
 GRAFT_MUST_USE graft_status graft_generalist_make(graft_env *env,
                                                   const graft_generalist_options *options);
-
-#endif

@@ -7,8 +7,7 @@
  * all passes are timed as wholes, in turns, and the fastest is the result, where a gain within
  * noise is none: a pass that was misled costs time and nothing else. The graph as given takes part.
  * Where the model has operators that Graft cannot run, predicted costs decide. */
-#ifndef GRAFT_EMIT_REFINE_H
-#define GRAFT_EMIT_REFINE_H
+#pragma once
 
 #include "emit/command/session.h"
 #include "train/search/search.h"
@@ -44,5 +43,3 @@ typedef struct graft_refine_report {
 GRAFT_MUST_USE graft_status graft_refine(graft_env *env, graft_session *session,
                                          const graft_refine_options *options,
                                          graft_plan_found *best, graft_refine_report *report);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * It decides by the table alone (GRAFT_DECIDER_TARIFF), over the rules that have a place in the
  * model. */
-#ifndef GRAFT_EMIT_REFINED_H
-#define GRAFT_EMIT_REFINED_H
+#pragma once
 
 #include "emit/command/session.h"
 #include "emit/report/results.h"
@@ -31,5 +30,3 @@ typedef struct graft_refined {
 GRAFT_MUST_USE graft_status graft_refined_make(graft_env *env, graft_session *session,
                                                const graft_refined_start *start,
                                                graft_refined *refined, graft_results *results);
-
-#endif

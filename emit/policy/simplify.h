@@ -5,8 +5,7 @@
  * (graft_rule_is_always), and give the same bits for every input. No cost is asked. That reading
  * works out what is known beforehand and that writing leaves out equal and dead nodes is no matter
  * of rules: see model.h. */
-#ifndef GRAFT_EMIT_SIMPLIFY_H
-#define GRAFT_EMIT_SIMPLIFY_H
+#pragma once
 
 #include "emit/command/session.h"
 
@@ -20,5 +19,3 @@ GRAFT_MUST_USE graft_status graft_simplify_rewrite(graft_env *env, const graft_s
 GRAFT_MUST_USE graft_status graft_simplify_file(graft_env *env,
                                                 const graft_session_options *options,
                                                 const char *out);
-
-#endif

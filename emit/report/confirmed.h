@@ -3,8 +3,7 @@
  * A sum of operators' times may promise what a runtime does not keep. So a device that is a program
  * and times whole models is asked in the end: the model, the file, and the model once more as a
  * control, in turns. What is not faster there, be it by chance, does not come out. */
-#ifndef GRAFT_EMIT_CONFIRMED_H
-#define GRAFT_EMIT_CONFIRMED_H
+#pragma once
 
 #include "cost/plan/executor.h"
 #include "emit/command/session.h"
@@ -46,5 +45,3 @@ GRAFT_MUST_USE graft_status graft_confirm(graft_env *env, graft_session *session
 /* Says it: a line on standard output, members of a JSON object. Nothing for GRAFT_VERDICT_NONE. */
 void graft_confirmation_print(const graft_confirmation *confirmation);
 void graft_confirmation_add(const graft_confirmation *confirmation, graft_json *json);
-
-#endif

@@ -1,7 +1,6 @@
 /* decisions.h - what a compiled policy printed (emit/firmware/rewrite.c): its rewrites, and the
  * hash of the graph that came out. */
-#ifndef GRAFT_EMIT_DECISIONS_H
-#define GRAFT_EMIT_DECISIONS_H
+#pragma once
 
 #include "graph/base/env.h"
 #include "train/search/environment.h"
@@ -20,5 +19,3 @@ bool graft_text_number(const char **text, int base, uint64_t most, uint64_t *num
  * GRAFT_BAD_INPUT naming file and line. */
 GRAFT_MUST_USE graft_status graft_decisions_read(graft_env *env, graft_arena *arena,
                                                  const char *path, graft_decisions *decisions);
-
-#endif

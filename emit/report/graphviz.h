@@ -1,6 +1,5 @@
 /* graphviz.h - where Graphviz puts the nodes of graphs: `dot` as a child process. */
-#ifndef GRAFT_EMIT_GRAPHVIZ_H
-#define GRAFT_EMIT_GRAPHVIZ_H
+#pragma once
 
 #include "graph/base/file.h"
 
@@ -10,5 +9,3 @@
 GRAFT_MUST_USE graft_status graft_graphviz_plain(graft_env *env, graft_arena *arena,
                                                  const graft_buffer *text, const char **plain,
                                                  const char **reason);
-
-#endif

@@ -1,6 +1,5 @@
 /* outputs.h - whether two graphs of the executor compute the same on inputs drawn at random. */
-#ifndef GRAFT_EMIT_OUTPUTS_H
-#define GRAFT_EMIT_OUTPUTS_H
+#pragma once
 
 #include "cost/plan/executor.h"
 #include "graph/base/rng.h"
@@ -23,5 +22,3 @@ float **graft_outputs_new(graft_arena *arena, const graft_executor *executor,
  * numbers, which rules leave alone, differ at all. */
 double graft_outputs_difference(const graft_executor *executor, const graft_graph *graph,
                                 float *const *before, float *const *after);
-
-#endif

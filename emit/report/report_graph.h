@@ -1,6 +1,5 @@
 /* report_graph.h - a graph as the data of a page, and as text for Graphviz. */
-#ifndef GRAFT_EMIT_REPORT_GRAPH_H
-#define GRAFT_EMIT_REPORT_GRAPH_H
+#pragma once
 
 #include "graph/base/json.h"
 #include "graph/model.h"
@@ -18,5 +17,3 @@ typedef struct graft_report_graph {
 GRAFT_MUST_USE graft_status graft_report_graph_add(graft_env *env, const graft_report_graph *report,
                                                    const char *key, graft_json *json,
                                                    graft_buffer *dot);
-
-#endif

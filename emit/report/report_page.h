@@ -1,6 +1,5 @@
 /* report_page.h - what a search or a policy did to a model, as a page to look at (docs/report.md). */
-#ifndef GRAFT_EMIT_REPORT_PAGE_H
-#define GRAFT_EMIT_REPORT_PAGE_H
+#pragma once
 
 #include "emit/command/written.h"
 #include "emit/report/results.h"
@@ -25,5 +24,3 @@ typedef struct graft_report_page {
 /* Writes it. Fails as pricing does, and with GRAFT_IO when a file cannot be read or written. */
 GRAFT_MUST_USE graft_status graft_report_page_write(graft_env *env, const graft_report_page *page,
                                                     const char *path);
-
-#endif

@@ -1,8 +1,7 @@
 /* results.h - what each method found for one model: a table that `graft policy` fills and writes as
  * a JSON array (one method a line, its plan included), and `graft report` reads back, measures,
  * prints and writes again. */
-#ifndef GRAFT_EMIT_RESULTS_H
-#define GRAFT_EMIT_RESULTS_H
+#pragma once
 
 #include "graph/base/env.h"
 #include "train/search/search.h"
@@ -39,5 +38,3 @@ GRAFT_MUST_USE graft_status graft_results_read(graft_env *env, graft_arena *aren
                                                graft_results *results);
 /* Prints the table for people. */
 void graft_results_print(const graft_results *results, FILE *out);
-
-#endif

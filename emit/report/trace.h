@@ -1,6 +1,5 @@
 /* trace.h - which rewrite removed which node of a model, and which one made which of the result. */
-#ifndef GRAFT_EMIT_TRACE_H
-#define GRAFT_EMIT_TRACE_H
+#pragma once
 
 #include "graph/model.h"
 #include "train/search/search.h"
@@ -43,5 +42,3 @@ GRAFT_MUST_USE graft_status graft_trace_replay(graft_env *env, graft_trace *trac
                                                graft_environment *environment,
                                                const graft_action *steps, uint32_t step_count,
                                                double *costs_ns);
-
-#endif

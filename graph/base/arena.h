@@ -8,8 +8,7 @@
  * and exits with status GRAFT_EXIT_NO_MEMORY (nothing half-written: files are written whole and
  * renamed, see file.h). Memory is zeroed and aligned to 64 bytes for blocks of 64 bytes or more, to
  * 16 below that. */
-#ifndef GRAFT_ARENA_H
-#define GRAFT_ARENA_H
+#pragma once
 
 #include "exits.h"
 
@@ -58,5 +57,3 @@ void *graft_arena_array(graft_arena *arena, size_t count, size_t element_bytes);
  * `first` elements. What it outgrows must not be used any more; the arena keeps it. */
 void *graft_arena_grow(graft_arena *arena, void *array, uint32_t count, uint32_t *capacity,
                        uint32_t first, size_t element_bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* bytes.h - bytes from outside, and the name that stands for them in messages. */
-#ifndef GRAFT_BYTES_H
-#define GRAFT_BYTES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -10,5 +9,3 @@ typedef struct graft_bytes {
     const uint8_t *data;
     size_t size;
 } graft_bytes;
-
-#endif

@@ -1,6 +1,5 @@
 /* divisor.h - the greatest common divisor of whole numbers (Euclid's algorithm). */
-#ifndef GRAFT_DIVISOR_H
-#define GRAFT_DIVISOR_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ static inline int64_t graft_greatest_divisor(int64_t a, int64_t b)
     }
     return a;
 }
-
-#endif

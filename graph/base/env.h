@@ -7,8 +7,7 @@
  *
  * Memory. Three arenas by lifetime: `life` (the run), `unit` (one graph or rule; reset by whoever
  * owns the loop over units) and `scratch` (mark and release inside one function). */
-#ifndef GRAFT_ENV_H
-#define GRAFT_ENV_H
+#pragma once
 
 #include "arena.h"
 #include "graft/graft.h"
@@ -78,5 +77,3 @@ void graft_env_clear(graft_env *env);
         goto done;                                                                                 \
     } else                                                                                         \
         (void)0
-
-#endif

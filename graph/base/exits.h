@@ -1,6 +1,5 @@
 /* exits.h - what every command ends with, beside 0. */
-#ifndef GRAFT_EXITS_H
-#define GRAFT_EXITS_H
+#pragma once
 
 enum {
     GRAFT_EXIT_FALSE = 1,
@@ -9,5 +8,3 @@ enum {
     GRAFT_EXIT_NO_MEMORY = 70,
     GRAFT_EXIT_INTERRUPTED = 130
 };
-
-#endif

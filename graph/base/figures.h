@@ -4,8 +4,7 @@
  * interrupted or crashes. They print lines to a stream; whenever that is flushed, the file is
  * replaced by all whole lines so far (as graft_file_write does it, whoever kills the program), and
  * those that are new are echoed to the standard output. */
-#ifndef GRAFT_FIGURES_H
-#define GRAFT_FIGURES_H
+#pragma once
 
 #include "env.h"
 
@@ -56,5 +55,3 @@ GRAFT_MUST_USE graft_status graft_bench_each(graft_env *env, const graft_bench *
                                              const char *const *own, size_t own_count,
                                              graft_status (*body)(graft_env *env, FILE *out,
                                                                   const char *model));
-
-#endif

@@ -1,7 +1,6 @@
 /* file.h - whole files in, whole files out. A write is a temporary file beside the target, fsync,
  * rename, fsync of the folder: whoever kills the program finds the old file or the new one. */
-#ifndef GRAFT_FILE_H
-#define GRAFT_FILE_H
+#pragma once
 
 #include "env.h"
 
@@ -48,5 +47,3 @@ typedef struct {
 void graft_buffer_append(graft_buffer *buffer, const void *data, size_t size);
 void graft_buffer_printf(graft_buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-#endif

@@ -1,8 +1,7 @@
 /* half.h - float16 and bfloat16. Graft computes in binary32, which holds every number of both, and
  * keeps tensors of these types in that form; what is written is rounded once, to the nearest number
  * of the type, ties to even. A NaN keeps what the type has of its bits. */
-#ifndef GRAFT_HALF_H
-#define GRAFT_HALF_H
+#pragma once
 
 #include "graft/graft.h"
 
@@ -18,5 +17,3 @@ bool graft_half_narrow(uint32_t dtype, const float *from, size_t count, uint16_t
 
 /* Rounds numbers where they lie, likewise. */
 bool graft_half_round_all(uint32_t dtype, float *numbers, size_t count);
-
-#endif

@@ -1,8 +1,7 @@
 /* json.h - JSON: lines on stdout, one object a line, and the data of pages; keys in the order they
  * are added. Numbers are printed with the fewest digits that read back to the same double; NaN and
  * infinities as null. */
-#ifndef GRAFT_JSON_H
-#define GRAFT_JSON_H
+#pragma once
 
 #include "file.h"
 
@@ -28,5 +27,3 @@ const char *graft_json_close(graft_json *json); /* Closes it; its text, in the a
 void graft_json_append(graft_json *json, graft_buffer *list);
 /* Adds such a list as an array. */
 void graft_json_list(graft_json *json, const char *key, const graft_buffer *list);
-
-#endif

@@ -1,7 +1,6 @@
 /* library.h - libraries of Graft's own that are loaded when they are asked for, so that nobody needs
  * what they are linked with who does not use them. */
-#ifndef GRAFT_LIBRARY_H
-#define GRAFT_LIBRARY_H
+#pragma once
 
 #include "graph/base/env.h"
 
@@ -20,5 +19,3 @@ typedef struct graft_library {
  * pointer to a function. It stays loaded. GRAFT_UNSUPPORTED when it is missing or does not load. */
 GRAFT_MUST_USE graft_status graft_library_load(graft_env *env, const graft_library *library,
                                                void *function);
-
-#endif

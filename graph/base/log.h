@@ -1,6 +1,5 @@
 /* log.h - events on stderr, one line each; a live progress bar only when stderr is a terminal. */
-#ifndef GRAFT_LOG_H
-#define GRAFT_LOG_H
+#pragma once
 
 #include "env.h"
 
@@ -35,5 +34,3 @@ uint64_t graft_clock_ns(void);
 /* Ctrl-C and SIGTERM set a flag that long loops ask for; a second signal kills at once. */
 void graft_interrupt_install(void);
 bool graft_interrupted(void);
-
-#endif

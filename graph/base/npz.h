@@ -1,8 +1,7 @@
 /* npz.h - named tensors in a file, as numpy.savez writes them: a ZIP archive with an .npy array for
  * each. Stored or deflated entries, up to 4 GiB; arrays in C order, little-endian, of the element
  * types that the engine has (of which numpy lacks bfloat16). */
-#ifndef GRAFT_NPZ_H
-#define GRAFT_NPZ_H
+#pragma once
 
 #include "graft/run.h"
 #include "graph/base/bytes.h"
@@ -17,5 +16,3 @@ GRAFT_MUST_USE graft_status graft_npz_parse(graft_env *env, graft_arena *arena, 
 GRAFT_MUST_USE graft_status graft_npz_pack(graft_env *env, graft_arena *arena,
                                            const graft_run_tensor *tensors, uint32_t count,
                                            graft_bytes *bytes);
-
-#endif

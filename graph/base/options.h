@@ -13,8 +13,7 @@
  *         GRAFT_FLAG(choices, steps, "--steps", "print each rewrite"),
  *     };
  */
-#ifndef GRAFT_OPTIONS_H
-#define GRAFT_OPTIONS_H
+#pragma once
 
 #include "env.h"
 #include "graph/model.h"
@@ -169,5 +168,3 @@ const char **graft_options_names(graft_arena *arena, const char *text, uint32_t 
 GRAFT_MUST_USE graft_status graft_options_sizes(graft_env *env, const char *option,
                                                 const graft_option_list *list,
                                                 const graft_model_size **sizes, uint32_t *count);
-
-#endif

@@ -3,8 +3,7 @@
  * What a page says is data, in JSON; how it says it lies in graph/base/page/: a template, and the style and
  * the scripts that take its marks' places. The scripts write data as text, never as HTML, and the data
  * are embedded without a '<', so names from outside stay names. */
-#ifndef GRAFT_PAGE_H
-#define GRAFT_PAGE_H
+#pragma once
 
 #include "file.h"
 
@@ -17,5 +16,3 @@ typedef enum graft_page_kind {
  * graft_file_write does. */
 GRAFT_MUST_USE graft_status graft_page_write(graft_env *env, graft_page_kind kind, const char *data,
                                              const char *path);
-
-#endif

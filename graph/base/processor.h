@@ -1,7 +1,6 @@
 /* processor.h - a program that was built for newer processors than this one says so, before an
  * instruction that this one lacks ends it with a signal. */
-#ifndef GRAFT_PROCESSOR_H
-#define GRAFT_PROCESSOR_H
+#pragma once
 
 #include <stdint.h>
 
@@ -45,5 +44,3 @@ enum {
 /* Ends the program with a message and exit status 1 when this processor lacks one of them. To be
  * called before anything else runs. */
 void graft_processor_check(uint32_t needs);
-
-#endif

@@ -12,8 +12,7 @@
  * The calls are Open MPI's, in graft-mpi.so beside the program, which is loaded when mpirun has
  * started several. That may be later than main: processes whose memory must be as in a run without
  * MPI are forked before. Without mpirun every function here does nothing, or what one rank does. */
-#ifndef GRAFT_RANKS_H
-#define GRAFT_RANKS_H
+#pragma once
 
 #include "graph/base/file.h"
 
@@ -114,5 +113,3 @@ GRAFT_MUST_USE graft_status graft_ranks_send(graft_env *env, uint32_t to,
 /* A message that has arrived, in `arena`; false when there is none. */
 bool graft_ranks_receive(const graft_env *env, graft_arena *arena, uint32_t *from,
                          graft_buffer *message);
-
-#endif

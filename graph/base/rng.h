@@ -1,7 +1,6 @@
 /* rng.h - seeded random numbers (xoshiro256**, seeded with splitmix64). Equal seeds give equal
  * sequences on every machine. Never shared between threads: derive one per unit of work. */
-#ifndef GRAFT_RNG_H
-#define GRAFT_RNG_H
+#pragma once
 
 #include <assert.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ static inline uint32_t graft_rng_below(graft_rng *rng, uint32_t bound)
 double graft_rng_uniform(graft_rng *rng);
 /* Standard normal (Marsaglia's polar method). */
 double graft_rng_normal(graft_rng *rng);
-
-#endif

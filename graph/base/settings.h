@@ -1,7 +1,6 @@
 /* settings.h - YAML documents (libyaml) as a read-only tree, with errors that name file and line.
  * Used for rule families, training settings and users' rules. */
-#ifndef GRAFT_SETTINGS_H
-#define GRAFT_SETTINGS_H
+#pragma once
 
 #include "env.h"
 
@@ -58,5 +57,3 @@ GRAFT_MUST_USE graft_status graft_yaml_bool(graft_env *env, const graft_yaml *ma
 /* Fails when the mapping has a key that is not in `allowed` (NULL-terminated). */
 GRAFT_MUST_USE graft_status graft_yaml_only(graft_env *env, const graft_yaml *mapping,
                                             const char *const *allowed);
-
-#endif

@@ -1,7 +1,6 @@
 /* usage.h - what the tables of commands and options (options.h) say to a reader: the list of
  * commands, the help of one, the manual page, and the completion for bash. */
-#ifndef GRAFT_USAGE_H
-#define GRAFT_USAGE_H
+#pragma once
 
 #include "exits.h"
 #include "options.h"
@@ -19,5 +18,3 @@ void graft_usage_explain(graft_arena *arena, const graft_command *command, FILE 
 void graft_usage_manual(graft_arena *arena, const graft_commands *commands, FILE *out);
 /* A script that bash's completion loads. */
 void graft_usage_completion(graft_arena *arena, const graft_commands *commands, FILE *out);
-
-#endif

@@ -4,8 +4,7 @@
  * bytes are first walked with the message's own description: a fault is named by its byte offset
  * and field, and what passes decodes within a bounded depth. Unknown fields are kept in the message
  * and written back. */
-#ifndef GRAFT_WIRE_H
-#define GRAFT_WIRE_H
+#pragma once
 
 #include "bytes.h"
 #include "env.h"
@@ -24,5 +23,3 @@ GRAFT_MUST_USE graft_status graft_wire_decode(graft_env *env, graft_arena *arena
 /* The message's bytes, in `arena`: fields in the order of their numbers, then unknown ones. */
 void graft_wire_encode(graft_arena *arena, const ProtobufCMessage *message, uint8_t **data,
                        size_t *size);
-
-#endif

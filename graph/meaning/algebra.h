@@ -26,8 +26,7 @@
  * exactly once or accumulate in it; inputs and outputs do not overlap. Sums are taken in row-major
  * order of what is summed, starting from 0. Elements of padding are left out of sums and products,
  * never multiplied by 0. */
-#ifndef GRAFT_ALGEBRA_H
-#define GRAFT_ALGEBRA_H
+#pragma once
 
 #include "graft/graft.h"
 
@@ -234,5 +233,3 @@ static inline graft_window graft_window_of_conv(const graft_call *call, uint32_t
                           .before = attrs[GRAFT_ATTR_conv_pad_top + i],
                           .dilation = attrs[GRAFT_ATTR_conv_dilation_h + i]};
 }
-
-#endif

@@ -21,8 +21,7 @@
  *
  * Numbers 2^n and 2^(n + 61) have the same residue: attributes that far apart are not told apart.
  */
-#ifndef GRAFT_ALGEBRA_FIELD_H
-#define GRAFT_ALGEBRA_FIELD_H
+#pragma once
 
 #include "algebra.h"
 #include "graph/base/rng.h"
@@ -62,5 +61,3 @@ graft_field graft_field_float(int32_t bits);
 /* A rational of magnitude at most 8, never 0, with a denominator from 17 to 255; negative with the
  * probability `negative_share`. */
 graft_field graft_field_random(graft_rng *rng, double negative_share);
-
-#endif

@@ -4,8 +4,7 @@
  * exp, erf, sigmoid, tanh, log, sin and cos are computed in binary64 and rounded once. A maximum or minimum with a
  * NaN is NaN. Results are the same on every machine up to the C library's last bits of exp and erf.
  */
-#ifndef GRAFT_ALGEBRA_FLOAT_H
-#define GRAFT_ALGEBRA_FLOAT_H
+#pragma once
 
 #include "algebra.h"
 #include "graph/base/env.h"
@@ -36,5 +35,3 @@ GRAFT_MUST_USE graft_status graft_float_opaque(graft_env *env, graft_arena *aren
                                                const struct graft_model *model,
                                                const graft_graph *graph, graft_index node,
                                                const float **values);
-
-#endif

@@ -3,8 +3,7 @@
  * that is what IEEE arithmetic in binary16 gives, since 53 bits are more than 2 * 11 + 2 (Figueroa,
  * "When is double rounding innocuous?", 1995). Sums are accumulated in binary16, which is the worst
  * that a device does; many keep them in binary32. */
-#ifndef GRAFT_ALGEBRA_HALF_H
-#define GRAFT_ALGEBRA_HALF_H
+#pragma once
 
 #include "algebra.h"
 
@@ -14,5 +13,3 @@ float graft_half_round(double x);
 /* Runs one operator, as graft_float_run does; elements are halves. */
 void graft_half_run(uint32_t op, const graft_call *call, const float *const in[],
                     float *const out[]);
-
-#endif

@@ -1,8 +1,7 @@
 /* algebra_real.h - operators over binary64: what a rule computes but for rounding that is far below
  * that of the formats that models use. The reference of measured errors, and the witness of tests
  * that say of a rule that it is false. No part of any proof. */
-#ifndef GRAFT_ALGEBRA_REAL_H
-#define GRAFT_ALGEBRA_REAL_H
+#pragma once
 
 #include "algebra.h"
 
@@ -11,5 +10,3 @@
  */
 void graft_real_run(uint32_t op, const graft_call *call, const double *const in[],
                     double *const out[]);
-
-#endif

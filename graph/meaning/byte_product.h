@@ -9,8 +9,7 @@
  * zero points make of the sum of products is taken off at the end:
  *
  *      out(m,n) = sum of a b - b_zero(n) sum of a(m) - a_zero(m) sum of (b(n) - b_zero(n)) */
-#ifndef GRAFT_BYTE_PRODUCT_H
-#define GRAFT_BYTE_PRODUCT_H
+#pragma once
 
 #include "graph/base/arena.h"
 
@@ -62,5 +61,3 @@ void graft_byte_fill(const void *data, uint32_t dtype, size_t first, size_t step
 /* out(m,n) lies at m row_step + n column_step. */
 void graft_byte_multiply(graft_arena *scratch, const graft_byte_rows *a, const graft_byte_panels *b,
                          size_t row_step, size_t column_step, int32_t *out);
-
-#endif

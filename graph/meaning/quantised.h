@@ -12,8 +12,7 @@
  *
  * Sums are exact; they wrap around as int32 does, as ONNX leaves open and runtimes do. The factor
  * is taken in binary32, as onnxruntime takes it. */
-#ifndef GRAFT_QUANTISED_H
-#define GRAFT_QUANTISED_H
+#pragma once
 
 #include "graph/opaque.h"
 
@@ -25,5 +24,3 @@
 bool graft_quantised_find(const Onnx__NodeProto *node, graft_opaque *opaque);
 /* Runs it, see graft_opaque_run. */
 void graft_quantised_run(const graft_opaque *opaque, const void *const *in, void *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* pattern.h - operators by name; orders and reachability of those of a pattern. */
-#ifndef GRAFT_PATTERN_H
-#define GRAFT_PATTERN_H
+#pragma once
 
 #include "graft/rule.h"
 
@@ -14,5 +13,3 @@ void graft_pattern_order(const graft_pattern *pattern, uint8_t order[GRAFT_RULE_
 /* Which nodes of a pattern depend on one of the variables in `vars` (bit v: variable v); bit n of
  * the result is node n. */
 uint32_t graft_pattern_reached(const graft_pattern *pattern, uint32_t vars);
-
-#endif

@@ -1,7 +1,6 @@
 /* policyfile.h - a policy as a file (graph/rule/policy.proto), for `graft optimize --policy`: the same
  * integers as in the generated header, without plans, which belong to one graph. */
-#ifndef GRAFT_POLICYFILE_H
-#define GRAFT_POLICYFILE_H
+#pragma once
 
 #include "graph/base/bytes.h"
 #include "graph/base/env.h"
@@ -31,5 +30,3 @@ GRAFT_MUST_USE graft_status graft_tarifffile_write(graft_env *env, const graft_t
 GRAFT_MUST_USE graft_status graft_tarifffile_read(graft_env *env, graft_arena *arena,
                                                   const char *path, graft_tariff *tariff,
                                                   const char **provenance);
-
-#endif

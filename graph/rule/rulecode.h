@@ -1,7 +1,6 @@
 /* rulecode.h - the byte code of a rule's attributes and precondition: how everything but the engine
  * itself (engine/code.h, which runs it) reads it. */
-#ifndef GRAFT_RULECODE_H
-#define GRAFT_RULECODE_H
+#pragma once
 
 #include "graft/rule.h"
 
@@ -44,5 +43,3 @@ bool graft_code_read(graft_code_reader *reader, graft_code_step *step);
 
 /* What the engine computes of two numbers (of the first alone for NOT); false where it fails. */
 bool graft_code_compute(uint32_t code, int32_t a, int32_t b, int64_t *result);
-
-#endif

@@ -1,8 +1,7 @@
 /* rulefile.h - the rule set as a file (rules/graft.rules, protobuf; docs/formats.md): the rules
  * themselves and, for each, the certificate of its proof. Written by `graft rules --generate`, read
  * by every later stage. */
-#ifndef GRAFT_RULEFILE_H
-#define GRAFT_RULEFILE_H
+#pragma once
 
 #include "graph/base/env.h"
 
@@ -96,5 +95,3 @@ GRAFT_MUST_USE graft_status graft_rulefile_read(graft_env *env, graft_arena *are
 /* Writes a rule set atomically; equal sets give equal bytes. GRAFT_INTERNAL for an invalid rule. */
 GRAFT_MUST_USE graft_status graft_rulefile_write(graft_env *env, const char *path,
                                                  const graft_ruleset *set);
-
-#endif

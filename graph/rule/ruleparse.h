@@ -14,8 +14,7 @@
  * name. Variables are the letters from a on, without gaps, in any order. Every other attribute must
  * be written (past the rank, sizes and axes in brackets are 0). Attributes of float kind are
  * decimals ("0.5", "inf"), and so are numbers inside fmin, fmax and fle. */
-#ifndef GRAFT_RULEPARSE_H
-#define GRAFT_RULEPARSE_H
+#pragma once
 
 #include "graph/base/env.h"
 
@@ -53,5 +52,3 @@ GRAFT_MUST_USE graft_status graft_rule_parse_parts(graft_env *env, const graft_r
  * the same expression stands before. Returns the offset to refer to. So rules that say the same
  * have the same bytes, whoever wrote them. */
 uint32_t graft_code_share(graft_rule *rule, uint32_t start);
-
-#endif

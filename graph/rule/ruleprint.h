@@ -8,8 +8,7 @@
  * operator's attributes a number: a later operator with the same number takes every attribute of
  * the same name from it, and "#1.groups" is that one attribute. A subterm that is written twice is
  * one operator; ".0" and ".1" are the outputs of an operator that has two. */
-#ifndef GRAFT_RULEPRINT_H
-#define GRAFT_RULEPRINT_H
+#pragma once
 
 #include "graph/base/file.h"
 
@@ -32,5 +31,3 @@ const char *graft_rule_print_term(graft_arena *arena, const graft_rule *rule,
 uint32_t graft_rule_print_number(const graft_rule *rule, uint32_t node);
 /* Names the operators of both sides in data-flow order: "conv-scale_shift=>mul-conv_bias". */
 const char *graft_rule_print_name(graft_arena *arena, const graft_rule *rule);
-
-#endif

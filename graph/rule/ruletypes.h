@@ -1,6 +1,5 @@
 /* ruletypes.h - the element types of what a rule is applied to. */
-#ifndef GRAFT_RULETYPES_H
-#define GRAFT_RULETYPES_H
+#pragma once
 
 #include "graft/rule.h"
 
@@ -9,5 +8,3 @@
  * have values; int8 where the type hangs on another one. */
 void graft_rule_types(const graft_rule *rule, const int32_t *slots, uint64_t bound,
                       uint8_t types[GRAFT_RULE_MAX_VARS]);
-
-#endif

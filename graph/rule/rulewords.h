@@ -4,8 +4,7 @@
  *      dim_0 = size of axis 0 of b                              a computed attribute
  *      groups of #1 divides size of axis 0 of b                 a precondition
  */
-#ifndef GRAFT_RULEWORDS_H
-#define GRAFT_RULEWORDS_H
+#pragma once
 
 #include "graph/base/json.h"
 
@@ -24,5 +23,3 @@ void graft_rule_picture(graft_buffer *out, const graft_rule *rule, const char *n
  * "out"}, in the order in which data meets the operators. An operand is a variable's letter, or a
  * place in the list, ".1" behind it for the second output. */
 void graft_rule_sketch(graft_json *json, graft_arena *arena, const graft_rule *rule);
-
-#endif

@@ -4,8 +4,7 @@
  * and PaddingMode of its ops.h, written by its generator. A rule has operators in order, each after
  * those it reads; inputs are tensors with negative operator numbers. What an operator means is the
  * business of verify/command/taso.h. */
-#ifndef GRAFT_TASOFILE_H
-#define GRAFT_TASOFILE_H
+#pragma once
 
 #include "graph/base/bytes.h"
 #include "graph/base/env.h"
@@ -86,5 +85,3 @@ GRAFT_MUST_USE graft_status graft_taso_read(graft_env *env, graft_arena *arena, 
 /* Same, from memory. */
 GRAFT_MUST_USE graft_status graft_taso_parse(graft_env *env, graft_arena *arena, graft_bytes bytes,
                                              graft_taso_rule **rules, uint32_t *count);
-
-#endif

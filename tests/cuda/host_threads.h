@@ -1,6 +1,5 @@
 /* host_threads.h - the jobs of the CUDA kernels run on the processor, thread by thread. */
-#ifndef TESTS_CUDA_HOST_THREADS_H
-#define TESTS_CUDA_HOST_THREADS_H
+#pragma once
 
 #include "cost/cuda/moves.h"
 
@@ -9,5 +8,3 @@
  * else computes on binary32 tensors. */
 void host_threads_run(const cuda_job *job, const void *const *in, void *const *out,
                       uint8_t *const *written);
-
-#endif

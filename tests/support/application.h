@@ -1,6 +1,5 @@
 /* application.h - one application of a rule under everything the engine promises about it. */
-#ifndef TESTS_APPLICATION_H
-#define TESTS_APPLICATION_H
+#pragma once
 
 #include "graph/base/env.h"
 #include "graph/base/rng.h"
@@ -38,5 +37,3 @@ typedef struct application_outcome {
 application_outcome application_check(graft_arena *arena, graft_rng *rng,
                                       const application_state *before, const graft_rule *rule,
                                       const graft_match *match);
-
-#endif

@@ -1,6 +1,5 @@
 /* build.h - short hands for building graphs and rules in tests. Every call asserts success. */
-#ifndef TESTS_BUILD_H
-#define TESTS_BUILD_H
+#pragma once
 
 #include "tests/support/check.h"
 
@@ -43,5 +42,3 @@ graft_rule build_rule_drop_identity(void);
 
 #define VAR(v)     GRAFT_OPERAND_VAR(v)
 #define NODE(n, o) GRAFT_OPERAND_NODE(n, o)
-
-#endif

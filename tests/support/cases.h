@@ -1,7 +1,6 @@
 /* cases.h - random small applications of every operator, for tests that hold operators against one
  * another: attributes over their whole range of meanings, unequal sizes, ranks 0 to 4. */
-#ifndef TESTS_CASES_H
-#define TESTS_CASES_H
+#pragma once
 
 #include "graph/base/rng.h"
 #include "graph/meaning/algebra.h"
@@ -26,5 +25,3 @@ enum { CHECK_CASE_ELEMENTS = 4096 };
 
 /* The bits of a binary32, as attributes hold them. */
 int32_t check_bits(float value);
-
-#endif

@@ -8,8 +8,7 @@
  *      }
  *
  * A program is its cases: tests/support/main.c finds them and runs them in the order of the file. */
-#ifndef TESTS_CHECK_H
-#define TESTS_CHECK_H
+#pragma once
 
 #include "graph/base/env.h"
 
@@ -74,5 +73,3 @@ void check_failed(graft_env *env, graft_status status, graft_status want, const 
 char *check_folder(void);
 /* The path of a file with that name in a folder of the case, the same folder for every name. */
 char *check_path(const char *name);
-
-#endif

@@ -1,7 +1,6 @@
 /* corpus.h - the adversarial corpus (tests/verify/corpus/): rules in users' YAML, named after
  * the class of mistake or of law, put before the verifier in the way of `graft verify`. */
-#ifndef TESTS_CORPUS_H
-#define TESTS_CORPUS_H
+#pragma once
 
 #include "verify/command/userrules.h"
 #include "verify/trial.h"
@@ -48,5 +47,3 @@ corpus_tally corpus_try(graft_env *env, const corpus_rules *rules, corpus_kind k
  * printed as WRONG. Each is tried in a child that may take `limit_ns`. */
 uint32_t corpus_try_symbolic(graft_env *env, const corpus_rules *rules, corpus_kind kind,
                              uint64_t limit_ns);
-
-#endif

@@ -4,8 +4,7 @@
  * The tensor of an input or weight depends on the sample, its kind, its number and its shape alone,
  * so two graphs over the same sources are run on the same numbers. An opaque node's outputs are
  * random functions of its number and of all residues that it reads. */
-#ifndef TESTS_EVALUATE_H
-#define TESTS_EVALUATE_H
+#pragma once
 
 #include "graph/base/arena.h"
 #include "graph/meaning/algebra_field.h"
@@ -35,5 +34,3 @@ evaluate_tensors evaluate_graph(graft_arena *arena, const graft_graph *graph,
  * shapes differ. */
 bool evaluate_outputs_equal(const graft_graph *a, evaluate_tensors a_tensors, const graft_graph *b,
                             evaluate_tensors b_tensors);
-
-#endif

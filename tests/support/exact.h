@@ -1,6 +1,5 @@
 /* exact.h - tries whether both sides of a rule give the same bits of binary32. */
-#ifndef TESTS_EXACT_H
-#define TESTS_EXACT_H
+#pragma once
 
 #include "graph/rule/rulefile.h"
 #include "tests/support/corpus.h"
@@ -31,5 +30,3 @@ uint32_t exact_try_beyond(graft_env *env, const graft_rule_entry *entry, uint32_
  * without any samples before. Those that are false give other bits somewhere: the test fails when
  * one is proved; and when a sample past the bounds tells the sides of one apart that is. */
 void exact_try_corpus(graft_env *env, const corpus_file *file, uint32_t first, uint32_t every);
-
-#endif

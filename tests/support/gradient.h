@@ -1,6 +1,5 @@
 /* gradient.h - central finite differences against the tape, for kernels, losses and networks. */
-#ifndef TESTS_SUPPORT_GRADIENT_H
-#define TESTS_SUPPORT_GRADIENT_H
+#pragma once
 
 #include "train/nn/tape.h"
 
@@ -29,5 +28,3 @@ double gradient_worst(const gradient_case *row);
  * with noise = 2e-4: below 1 is agreement to one per cent. */
 typedef double gradient_lose(void *context);
 double gradient_worst_slope(graft_parameters *set, gradient_lose *lose, void *context);
-
-#endif

@@ -1,6 +1,5 @@
 /* kernels.h - for the tests of cost/: data for signatures, and kernels against the reference. */
-#ifndef TESTS_KERNELS_H
-#define TESTS_KERNELS_H
+#pragma once
 
 #include "cost/cpu/kernel.h"
 #include "graph/base/rng.h"
@@ -30,5 +29,3 @@ void check_close(const float *got, const float *want, size_t count, double relat
  * thousand products and the library's exponentials; the library's Winograd transforms lose up to
  * two digits more (1e-3), ours nothing for F(2x2, 3x3) and less than one (1e-4) for F(4x4, 3x3). */
 double check_kernel_tolerance(const char *implementation);
-
-#endif

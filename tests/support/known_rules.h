@@ -1,7 +1,6 @@
 /* known_rules.h - rules that are known to be true, and some that are known to be false, written by
  * hand: what the engine's tests apply whatever rule set the verifier has made. */
-#ifndef TESTS_KNOWN_RULES_H
-#define TESTS_KNOWN_RULES_H
+#pragma once
 
 #include "graph/base/env.h"
 
@@ -16,5 +15,3 @@ known_rules known_rules_true(graft_env *env, graft_arena *arena);
 known_rules known_rules_false(graft_env *env, graft_arena *arena);
 /* The rules of rules/graft.rules; false when there is no such file. */
 bool known_rules_proved(graft_env *env, graft_arena *arena, known_rules *known);
-
-#endif

@@ -1,7 +1,6 @@
 /* limits.h - the limits of proofs (verify/core/limits.def) set to next to nothing, in programs that link
  * the objects which ask for them: test_limits and long_limits (see the Makefile). */
-#ifndef TESTS_LIMITS_H
-#define TESTS_LIMITS_H
+#pragma once
 
 #include "graph/base/env.h"
 
@@ -17,5 +16,3 @@ typedef struct limits_tally {
  * filter or instances: a few true ones, by which limits that refuse are to be met, and of the
  * corpus's false ones every `every`-th, others at each limit and value. Prints what is wrong. */
 limits_tally limits_try(graft_env *env, uint32_t every);
-
-#endif

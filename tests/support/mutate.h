@@ -1,7 +1,6 @@
 /* mutate.h - small changes to a rule, each of a named class: what somebody who writes rules, or a
  * program that infers them, gets wrong. A mutant need not be false; a witness must say so. */
-#ifndef TESTS_MUTATE_H
-#define TESTS_MUTATE_H
+#pragma once
 
 #include "graph/base/env.h"
 #include "graph/base/rng.h"
@@ -31,5 +30,3 @@ const char *mutate_class_name(uint32_t class);
  * rule, or is the same. The mutant has gone through its text and back. */
 bool mutate_rule(graft_env *env, graft_rng *rng, const graft_rule *rule, uint32_t class,
                  graft_rule *mutant);
-
-#endif

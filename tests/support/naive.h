@@ -1,8 +1,7 @@
 /* naive.h - matching and applying rules once more, in the plainest way: every assignment of graph
  * nodes to pattern nodes, a target that is built with graft_graph_add_node beside the source. The
  * engine is held against it. */
-#ifndef TESTS_NAIVE_H
-#define TESTS_NAIVE_H
+#pragma once
 
 #include "graph/base/env.h"
 #include "graph/base/rng.h"
@@ -19,5 +18,3 @@ bool naive_is_tangled(const graft_graph *graph, const graft_order *order, const 
 /* A new graph with the match replaced; NULL when the target does not fit or closes a cycle. */
 graft_graph *naive_apply(graft_arena *arena, const graft_graph *before, const graft_rule *rule,
                          const graft_match *match);
-
-#endif

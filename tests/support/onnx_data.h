@@ -4,8 +4,7 @@
  * Newer operators take what Graft needs to know in advance (axes, shapes, bounds) as inputs. So a
  * case can be loaded frozen: every input but a first one of binary32 becomes an initializer, with
  * the data of the case, as it is in models that people export. */
-#ifndef TESTS_ONNX_DATA_H
-#define TESTS_ONNX_DATA_H
+#pragma once
 
 #include "graph/model.h"
 
@@ -42,5 +41,3 @@ typedef enum onnx_data_form {
 /* The same in any form. */
 GRAFT_MUST_USE graft_status onnx_data_load_as(graft_env *env, graft_arena *arena, const char *name,
                                               onnx_data_form form, onnx_case *loaded);
-
-#endif

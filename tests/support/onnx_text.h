@@ -20,8 +20,7 @@
  * follow; opset V there is its own.
  *
  * Names of nodes are n0, n1... */
-#ifndef TESTS_ONNX_TEXT_H
-#define TESTS_ONNX_TEXT_H
+#pragma once
 
 #include "graph/onnx/onnx.h"
 #include "tests/support/check.h"
@@ -43,5 +42,3 @@ const float **onnx_text_values(graft_env *env, const graft_model *model);
 const char *onnx_text_print(graft_arena *arena, const graft_model *model, const graft_graph *graph);
 /* An ONNX graph: initializers, then nodes: "w: 2 3", "Conv x w -> y : pads=1,1,1,1". */
 const char *onnx_text_print_proto(graft_arena *arena, const Onnx__GraphProto *graph);
-
-#endif

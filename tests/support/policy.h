@@ -1,7 +1,6 @@
 /* policy.h - a policy without training: a random network, a handful of rules, a small
  * keyword-spotting graph, and states met in rewriting it. */
-#ifndef TESTS_POLICY_H
-#define TESTS_POLICY_H
+#pragma once
 
 #include "emit/command/contents.h"
 #include "emit/header/compile.h"
@@ -63,5 +62,3 @@ graft_graph *policy_kit_graph(graft_arena *arena);
 graft_policy policy_kit_by_tariff(graft_env *env, const policy_kit *kit);
 /* A copy of the kit's graph with room for rewriting. */
 graft_graph *policy_kit_copy(graft_env *env, const policy_kit *kit);
-
-#endif

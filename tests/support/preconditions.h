@@ -1,7 +1,6 @@
 /* preconditions.h - whether each part of a rule's precondition is needed: without it there must be
  * a place at which the sides differ, or no proof for all sizes where there is one with it. */
-#ifndef TESTS_PRECONDITIONS_H
-#define TESTS_PRECONDITIONS_H
+#pragma once
 
 #include "graph/rule/rulefile.h"
 
@@ -17,5 +16,3 @@ typedef struct preconditions_tally {
 /* Looks at every `every`-th rule of a set from `first` on. */
 preconditions_tally preconditions_try(graft_env *env, const graft_ruleset *set, uint32_t first,
                                       uint32_t every);
-
-#endif

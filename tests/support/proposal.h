@@ -1,8 +1,7 @@
 /* proposal.h - an application of an operator that is drawn around what is already known of it: the
  * shapes of some operands, the values of some attributes. What is drawn fits often, not always;
  * graft_infer_shapes decides. */
-#ifndef TESTS_PROPOSAL_H
-#define TESTS_PROPOSAL_H
+#pragma once
 
 #include "graft/graft.h"
 #include "graph/base/rng.h"
@@ -27,5 +26,3 @@ int32_t proposal_between(graft_rng *rng, int32_t least, int32_t most);
 /* True once in `times`. */
 bool proposal_once_in(graft_rng *rng, uint32_t times);
 void proposal_shuffle(graft_rng *rng, int32_t *items, uint32_t count);
-
-#endif

@@ -4,8 +4,7 @@
  * a random rule, around values that exist already; what is missing becomes a weight or an input.
  * Every node is run (evaluate.h) before it is added and dropped when its numbers would say nothing
  * or grow beyond RANDOM_GRAPH_MAGNITUDE, so the graph can be evaluated for the same sample. */
-#ifndef TESTS_RANDOM_GRAPH_H
-#define TESTS_RANDOM_GRAPH_H
+#pragma once
 
 #include "graph/base/env.h"
 #include "graph/base/rng.h"
@@ -26,5 +25,3 @@ typedef struct random_graph_options {
  * graphs have gaps between them, some have dead nodes. */
 graft_graph *random_graph_draw(graft_arena *arena, graft_rng *rng,
                                const random_graph_options *options);
-
-#endif

@@ -1,7 +1,6 @@
 /* rebuild.h - copies of a graph: with other ids, in tight memory, with parts left out. What makes
  * failures small and shows that nothing depends on ids. */
-#ifndef TESTS_REBUILD_H
-#define TESTS_REBUILD_H
+#pragma once
 
 #include "graph/base/file.h"
 #include "graph/base/rng.h"
@@ -22,5 +21,3 @@ graft_graph *rebuild_without_output(graft_arena *arena, const graft_graph *graph
 
 /* The graph as text, a line per source, node and output. */
 const char *rebuild_print(graft_arena *arena, const graft_graph *graph);
-
-#endif

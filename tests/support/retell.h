@@ -1,7 +1,6 @@
 /* retell.h - a rule in other words, or a special case of it, or the rule inside an operator: what
  * is true of the rule is true of it. */
-#ifndef TESTS_RETELL_H
-#define TESTS_RETELL_H
+#pragma once
 
 #include "graph/base/env.h"
 #include "graph/base/rng.h"
@@ -21,5 +20,3 @@ const char *retell_class_name(uint32_t class);
 /* False when there is nothing to change, or what comes out is no rule. */
 bool retell_rule(graft_env *env, graft_rng *rng, const graft_rule *rule, uint32_t class,
                  graft_rule *told);
-
-#endif

@@ -4,8 +4,7 @@
  * A graph is drawn (random_graph.h) and rewritten some times in a row, each time by a random rule
  * among those that match and at a random match; application_check looks at every step. A failure is
  * made small: outputs and nodes are left out while some match of the rule still fails. */
-#ifndef TESTS_REWRITING_H
-#define TESTS_REWRITING_H
+#pragma once
 
 #include "graph/base/env.h"
 
@@ -32,5 +31,3 @@ typedef struct rewriting_report {
 void rewriting_run(graft_env *env, const rewriting_options *options, rewriting_report *report);
 /* The counts, as one comment line of a test's output. */
 void rewriting_print(const rewriting_report *report);
-
-#endif

@@ -3,8 +3,7 @@
  *      # a comment
  *      + relu(relu(a)) = relu(a)       it holds
  *      - matmul(a, b) = matmul(b, a)   it does not */
-#ifndef TESTS_ROWS_H
-#define TESTS_ROWS_H
+#pragma once
 
 #include "graph/base/env.h"
 
@@ -22,5 +21,3 @@ rule_rows rows_of(graft_env *env, const rule_rows *all, bool holds);
 
 /* The rule; the test fails, with the parser's message, when it is none. */
 graft_rule rows_parse(graft_env *env, const char *text);
-
-#endif

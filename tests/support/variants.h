@@ -1,7 +1,6 @@
 /* variants.h - the same model in other words: graphs that must compute what the model computes and
  * that exercise all of the ONNX writer. */
-#ifndef TESTS_VARIANTS_H
-#define TESTS_VARIANTS_H
+#pragma once
 
 #include "graph/model.h"
 #include "tests/support/check.h"
@@ -12,5 +11,3 @@ graft_graph *variant_regenerated(graft_arena *arena, const graft_model *model);
  * *applied counts them. */
 graft_graph *variant_fused(graft_env *env, graft_arena *arena, const graft_model *model,
                            uint32_t *applied);
-
-#endif

@@ -4,8 +4,7 @@
  * Places are drawn operator by operator (proposal.h), then sizes are put in place of sizes, equal
  * ones staying equal, up to WITNESS_LARGEST. None of verify/ is used but the lists of attribute
  * values that say what lies within the bounds. */
-#ifndef TESTS_WITNESS_H
-#define TESTS_WITNESS_H
+#pragma once
 
 #include "graph/base/env.h"
 
@@ -34,5 +33,3 @@ witness witness_find(graft_env *env, const graft_rule *rule, const witness_optio
 
 /* The place as text, in `arena`. */
 const char *witness_print(graft_arena *arena, const graft_rule *rule, const witness *w);
-
-#endif

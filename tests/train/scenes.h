@@ -1,7 +1,6 @@
 /* scenes.h - a small model with recorded costs, a tariff of its walks, and what an agent that scores
  * candidates sees of it. */
-#ifndef TESTS_TRAIN_SCENES_H
-#define TESTS_TRAIN_SCENES_H
+#pragma once
 
 #include "models/zoo.h"
 #include "tests/support/build.h"
@@ -137,5 +136,3 @@ static inline void stir(graft_candidates *agent)
         weights[i] = 0.5F - 0.3F * (float)(i % 4);
     }
 }
-
-#endif

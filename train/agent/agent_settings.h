@@ -1,8 +1,7 @@
 /* agent_settings.h - every number that decides how an agent is trained, read from YAML;
  * train/settings.yaml is the file that is used unless another is named, and says what each means.
  */
-#ifndef GRAFT_TRAIN_AGENT_SETTINGS_H
-#define GRAFT_TRAIN_AGENT_SETTINGS_H
+#pragma once
 
 #include "graph/base/env.h"
 
@@ -77,5 +76,3 @@ typedef struct graft_agent_settings {
  * range. GRAFT_IO, or GRAFT_BAD_INPUT naming file, line and key. */
 GRAFT_MUST_USE graft_status graft_agent_settings_read(graft_env *env, const char *path,
                                                       graft_agent_settings *settings);
-
-#endif

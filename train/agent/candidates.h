@@ -13,8 +13,7 @@
  * Reward: what a rewrite takes off the cost, in percent of the first graph (the dissertation's
  * relative form, telescoping to the percentage saved), of which the part `reward_end` is paid at the
  * end of the episode instead; bytes, FLOPs and launches count as much as their weights say. */
-#ifndef GRAFT_TRAIN_CANDIDATES_H
-#define GRAFT_TRAIN_CANDIDATES_H
+#pragma once
 
 #include "train/agent/agent_settings.h"
 #include "train/agent/scorer.h"
@@ -107,5 +106,3 @@ typedef struct graft_transition {
 double graft_candidates_differentiate(graft_candidates *agent,
                                       const graft_transition *const transitions[], uint32_t count,
                                       graft_candidates_report *report);
-
-#endif

@@ -1,6 +1,5 @@
 /* candidates_internal.h - what the files of the candidate-scoring agent share. */
-#ifndef GRAFT_TRAIN_CANDIDATES_INTERNAL_H
-#define GRAFT_TRAIN_CANDIDATES_INTERNAL_H
+#pragma once
 
 #include "train/agent/candidates.h"
 
@@ -30,5 +29,3 @@ void graft_candidates_credit(const graft_candidates *agent, const graft_episode_
 /* Learns from episodes of `stride` environments in turn, the last of which may be repeated ones. */
 void graft_candidates_learn(graft_env *env, graft_candidates *agent, const graft_episode_kept *kept,
                             uint32_t episodes, uint32_t stride, graft_candidates_report *report);
-
-#endif

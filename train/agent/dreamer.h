@@ -3,8 +3,7 @@
  * environments, once each with its most likely actions, and the best one is kept, the one before the
  * dreams among them. What encodes graphs and places stays as it is
  * meanwhile, since a story's latents are its own; what decides between candidates learns. */
-#ifndef GRAFT_TRAIN_DREAMER_H
-#define GRAFT_TRAIN_DREAMER_H
+#pragma once
 
 #include "train/agent/foresight_check.h"
 
@@ -81,5 +80,3 @@ typedef struct graft_dreamer_step {
 } graft_dreamer_step;
 enum { GRAFT_DREAMER_PHASES = 4 };
 extern const graft_dreamer_step graft_dreamer_phases[GRAFT_DREAMER_PHASES];
-
-#endif

@@ -13,8 +13,7 @@
  *                       [p, facts], from f and e_r                          scorer.h
  *
  * Rules are known by their embeddings: there is no output per rule. */
-#ifndef GRAFT_TRAIN_FORESIGHT_H
-#define GRAFT_TRAIN_FORESIGHT_H
+#pragma once
 
 #include "train/agent/story.h"
 #include "train/nn/lstm.h"
@@ -133,5 +132,3 @@ graft_foresight_loss graft_foresight_differentiate(const graft_foresight *model,
                                                    const graft_repertoire *repertoire,
                                                    const graft_story *stories,
                                                    const uint32_t index[GRAFT_SHARD_COUNT]);
-
-#endif

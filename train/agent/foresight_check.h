@@ -7,8 +7,7 @@
  *   changes    F1 of the candidates that close and open one step ahead, at least 0.9; stated for 2, 4
  *              and 8 steps of the recorded actions in a dream without a look at what happened
  *   return     of dreams and of episodes by the same policy, within 10 % */
-#ifndef GRAFT_TRAIN_FORESIGHT_CHECK_H
-#define GRAFT_TRAIN_FORESIGHT_CHECK_H
+#pragma once
 
 #include "graph/base/json.h"
 #include "train/agent/foresight_dream.h"
@@ -53,5 +52,3 @@ void graft_foresight_write(const graft_foresight_report *report, graft_arena *ar
                            graft_json *json);
 /* Prints it; true when all gates hold. */
 bool graft_foresight_print(const graft_foresight_report *report, FILE *out);
-
-#endif

@@ -6,8 +6,7 @@
  * was chosen: they have its nodes, as far as it goes which candidates share nodes. Of those that are
  * alike only some are on offer, as in scene.h: when one closes, another takes its turn as long as some
  * of the first scene's are waiting, and shares nodes with none. */
-#ifndef GRAFT_TRAIN_FORESIGHT_DREAM_H
-#define GRAFT_TRAIN_FORESIGHT_DREAM_H
+#pragma once
 
 #include "train/agent/candidates_internal.h"
 #include "train/agent/foresight.h"
@@ -58,5 +57,3 @@ graft_dreamt_step graft_dreamt_take(graft_dreamt *dream, graft_arena *scratch, u
 graft_episode_kept graft_dreamt_play(graft_arena *arena, graft_arena *scratch,
                                      const graft_candidates *agent, graft_dreamt *dream,
                                      const graft_story *story, uint64_t stream);
-
-#endif

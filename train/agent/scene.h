@@ -13,8 +13,7 @@
  * Nothing here depends on how many rules there are: a rule is its sheet, the graphs of its two
  * patterns. Nodes and rules may be numbered in any way; candidates that the engine cannot tell apart
  * (`alike` of each are kept) are the first ones in the matcher's order. */
-#ifndef GRAFT_TRAIN_SCENE_H
-#define GRAFT_TRAIN_SCENE_H
+#pragma once
 
 #include "train/nn/encoder.h"
 #include "train/search/environment.h"
@@ -132,5 +131,3 @@ enum { GRAFT_RULE_BUCKETS = 512 };
 
 graft_scene_batch graft_scene_batch_join(graft_arena *arena, const graft_scene *const scenes[],
                                          uint32_t count);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * w starts at zero, so that a fresh scorer is the tariff's policy. All sums, means and maxima are over
  * sets: how nodes and rules are numbered does not matter. */
-#ifndef GRAFT_TRAIN_SCORER_H
-#define GRAFT_TRAIN_SCORER_H
+#pragma once
 
 #include "train/agent/scene.h"
 
@@ -70,5 +69,3 @@ graft_scored graft_scorer_apply(const graft_scorer *scorer, graft_tape *tape,
 graft_scored graft_scorer_look(const graft_scorer *scorer, graft_tape *tape,
                                const graft_scene *const scenes[], uint32_t count,
                                const uint32_t **first, const uint32_t **row_scene);
-
-#endif

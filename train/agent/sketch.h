@@ -1,6 +1,5 @@
 /* sketch.h - graphs and patterns as rows of bytes for the encoder of scenes (scene.h). */
-#ifndef GRAFT_TRAIN_SKETCH_H
-#define GRAFT_TRAIN_SKETCH_H
+#pragma once
 
 #include "train/agent/scene.h"
 
@@ -13,5 +12,3 @@ void graft_sketch_graph(graft_arena *arena, const graft_estimator *estimator, ui
 void graft_sketch_pattern(graft_arena *arena, const graft_pattern *pattern, graft_sketch *sketch);
 /* One node of zeros. */
 void graft_sketch_nothing(graft_arena *arena, graft_sketch *sketch);
-
-#endif

@@ -1,7 +1,6 @@
 /* state.h - a graph on the host together with everything the engine derives from it: order, uses,
  * scratch. The environment and the searches keep one per graph that they work on. */
-#ifndef GRAFT_TRAIN_STATE_H
-#define GRAFT_TRAIN_STATE_H
+#pragma once
 
 #include "graph/base/env.h"
 
@@ -29,5 +28,3 @@ GRAFT_MUST_USE graft_status graft_state_apply(graft_env *env, graft_state *state
 /* After the engine changed `state->graph` itself. Fails as graft_state_set does. */
 GRAFT_MUST_USE graft_status graft_state_refresh(graft_env *env, graft_state *state);
 uint64_t graft_state_hash(graft_state *state);
-
-#endif

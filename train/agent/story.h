@@ -4,8 +4,7 @@
  * A scene is its latent and a set of candidates, each a place (scorer.h) with its facts. Rows of all
  * scenes of an episode stand one after the other. Which candidates a rewrite closes and opens is told
  * by the keys of the matches; nothing of the graph is left. */
-#ifndef GRAFT_TRAIN_STORY_H
-#define GRAFT_TRAIN_STORY_H
+#pragma once
 
 #include "train/agent/candidates.h"
 
@@ -57,5 +56,3 @@ void graft_repertoire_open(graft_arena *arena, const graft_scorer *scorer,
 GRAFT_MUST_USE graft_status graft_story_play(graft_env *env, graft_arena *arena,
                                              graft_candidates *agent, graft_observer *observer,
                                              graft_repertoire *repertoire, graft_story *story);
-
-#endif

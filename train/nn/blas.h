@@ -2,8 +2,7 @@
  *
  * Graft parallelises over shards (shards.h), never inside a product, so equal inputs give equal
  * bytes on one machine whatever the thread count. Other processors may round differently. */
-#ifndef GRAFT_BLAS_H
-#define GRAFT_BLAS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ typedef struct {
  * be 0. `out` overlaps neither factor. Few rows times a matrix that is not transposed is fast too.
  */
 void graft_blas_multiply(graft_factor a, graft_factor b, float beta, float *out);
-
-#endif

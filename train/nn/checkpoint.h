@@ -12,8 +12,7 @@
  *        3          counters: u32 count, u64[count]
  *      u64          XXH3 (64 bits, seed 0) of everything before
  *      name         u32 length, bytes without terminator */
-#ifndef GRAFT_CHECKPOINT_H
-#define GRAFT_CHECKPOINT_H
+#pragma once
 
 #include "graph/base/env.h"
 #include "train/nn/parameters.h"
@@ -49,5 +48,3 @@ GRAFT_MUST_USE graft_status graft_checkpoint_save(graft_env *env, const char *pa
  * the message names file, section and parameter. */
 GRAFT_MUST_USE graft_status graft_checkpoint_load(graft_env *env, const char *path,
                                                   const graft_checkpoint *checkpoint);
-
-#endif

@@ -13,8 +13,7 @@
  * [h, e] W is computed as (h W_h) gathered by edge, plus e W_e: a product per node, not per edge.
  * The residual h can be folded into W_node by adding the identity. Nodes without edges on a side
  * get zeros there. */
-#ifndef GRAFT_ENCODER_H
-#define GRAFT_ENCODER_H
+#pragma once
 
 #include "train/nn/tape.h"
 
@@ -75,5 +74,3 @@ typedef struct {
 /* The encoder's set is bound to `tape`; `batch` outlives the tape's use. */
 graft_encoding graft_encoder_apply(const graft_encoder *encoder, graft_tape *tape,
                                    const graft_graph_batch *batch);
-
-#endif

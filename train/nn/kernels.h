@@ -3,8 +3,7 @@
  *
  * Every function computes its result, records the way back and returns a matrix of the tape. Index
  * lists are kept by reference until the tape is reset. Shapes as (rows, cols). */
-#ifndef GRAFT_KERNELS_H
-#define GRAFT_KERNELS_H
+#pragma once
 
 #include "train/nn/tape.h"
 
@@ -35,5 +34,3 @@ graft_matrix *graft_segment_mean(graft_tape *tape, const graft_matrix *x, const 
                                  uint32_t segment_count);
 graft_matrix *graft_segment_max(graft_tape *tape, const graft_matrix *x, const uint32_t *segment,
                                 uint32_t segment_count);
-
-#endif

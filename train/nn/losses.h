@@ -2,8 +2,7 @@
  *
  * A loss is `scale` times a sum over elements, so that shards add up: with the same scale 1 / (all
  * valid elements of the batch) in each shard, the sum of the shards' losses is the batch's mean. */
-#ifndef GRAFT_LOSSES_H
-#define GRAFT_LOSSES_H
+#pragma once
 
 #include "train/nn/tape.h"
 
@@ -43,5 +42,3 @@ typedef struct {
 /* `log_p` is (n, 1). `terms` outlives the tape's use. */
 graft_matrix *graft_loss_policy(graft_tape *tape, const graft_matrix *log_p,
                                 const graft_surrogate *terms);
-
-#endif

@@ -4,8 +4,7 @@
  *      i, f, o = logistic, g = tanh of   gates[t] + h[t-1] W
  *      c[t] = f c[t-1] + i g             h[t] = o tanh(c[t])
  */
-#ifndef GRAFT_LSTM_H
-#define GRAFT_LSTM_H
+#pragma once
 
 #include "train/nn/tape.h"
 
@@ -23,5 +22,3 @@ typedef struct {
 graft_matrix *graft_lstm(graft_tape *tape, const graft_matrix *gates, const graft_matrix *recurrent,
                          uint32_t batch, const graft_lstm_state *initial,
                          const graft_lstm_state *final);
-
-#endif

@@ -8,8 +8,7 @@
  *     mean                 row[(components + k) * dims + d]
  *     s                    row[(2 * components + k) * dims + d],  sigma = sigma_floor + e^s
  * The floor keeps the likelihood of a dimension that hardly moves from growing without bound. */
-#ifndef GRAFT_MIXTURE_H
-#define GRAFT_MIXTURE_H
+#pragma once
 
 #include "graph/base/rng.h"
 #include "train/nn/tape.h"
@@ -36,5 +35,3 @@ void graft_mixture_sample(const graft_mixture *mixture, const float *raw, float 
                           graft_rng *rng, float *out);
 /* The mean of the mixture, `out` (dims). */
 void graft_mixture_mean(const graft_mixture *mixture, const float *raw, float *out);
-
-#endif

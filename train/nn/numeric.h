@@ -4,8 +4,7 @@
  * on every machine and library. Reduction and polynomials as in Cephes (Moshier 1992); relative
  * error of exp and log below 2e-7, absolute error of tanh and the logistic below 2e-7, checked by
  * tests/train/test_numeric.c. NaN stays NaN; exp saturates instead of overflowing. */
-#ifndef GRAFT_NUMERIC_H
-#define GRAFT_NUMERIC_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -76,5 +75,3 @@ static inline float graft_softplus(float x)
     float magnitude = x < 0.0F ? -x : x;
     return (x > 0.0F ? x : 0.0F) + graft_ln(1.0F + graft_exp(-magnitude));
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* optimiser.h - Adam (Kingma & Ba 2015) with clipping by the norm of the whole gradient. */
-#ifndef GRAFT_OPTIMISER_H
-#define GRAFT_OPTIMISER_H
+#pragma once
 
 #include "train/nn/parameters.h"
 
@@ -11,5 +10,3 @@
  * changed, when the gradient holds a NaN or an infinity. */
 bool graft_adam_step(graft_parameters *const sets[], uint32_t set_count, double learning_rate,
                      double norm_most);
-
-#endif

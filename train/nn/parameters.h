@@ -5,8 +5,7 @@
  * matrix at an offset; offsets are multiples of 16 floats and the gaps stay zero for ever.
  *
  * A network adds its parameters, seals the set once, and keeps the indices. */
-#ifndef GRAFT_PARAMETERS_H
-#define GRAFT_PARAMETERS_H
+#pragma once
 
 #include "graph/base/arena.h"
 #include "graph/base/rng.h"
@@ -53,5 +52,3 @@ typedef struct {
  * gain^2 / inputs (gain 1.41 before a relu, He et al. 2015; 1 otherwise), biases at zero. */
 graft_layer graft_parameters_layer(graft_parameters *set, const char *const names[2],
                                    uint32_t inputs, uint32_t outputs, float gain);
-
-#endif

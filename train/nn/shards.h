@@ -8,8 +8,7 @@
  *                worker A  worker B  worker A  worker B     (fixed by nothing)
  *      gradient = ((0 + 1) + 2) + 3                         (fixed order)
  */
-#ifndef GRAFT_SHARDS_H
-#define GRAFT_SHARDS_H
+#pragma once
 
 #include "train/nn/tape.h"
 
@@ -47,5 +46,3 @@ void graft_shards_run(graft_shards *shards, graft_shard_work *work, void *contex
 /* The same, recording, with the shards' gradients zeroed first; then sums them, in shard order,
  * into the `gradient` of each set. `work` runs the tape backwards itself. */
 void graft_shards_differentiate(graft_shards *shards, graft_shard_work *work, void *context);
-
-#endif

@@ -4,8 +4,7 @@
  * a mixture are full of them: components that explain nothing get weights like e^-90. Without this
  * a trained world model learns three times slower than a fresh one. The mode belongs to the thread,
  * and threads started under it inherit it. Where the processor has no such mode nothing happens. */
-#ifndef GRAFT_SUBNORMAL_H
-#define GRAFT_SUBNORMAL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,6 +25,4 @@ static inline void graft_subnormal_restore(uint32_t before) { _mm_setcsr(before)
 #else
 static inline uint32_t graft_subnormal_flush(void) { return 0; }
 static inline void graft_subnormal_restore(uint32_t before) { (void)before; }
-#endif
-
 #endif

@@ -11,8 +11,7 @@
  * A tape belongs to one shard and one thread; matrices live in its arena until the next reset. A
  * tape that does not record keeps no entries and no gradients: the same forward code serves
  * rollouts. Shapes are the caller's promise and are asserted. */
-#ifndef GRAFT_TAPE_H
-#define GRAFT_TAPE_H
+#pragma once
 
 #include "train/nn/parameters.h"
 
@@ -81,5 +80,3 @@ void graft_tape_record(graft_tape *tape, graft_entry entry);
 void graft_tape_seed(graft_tape *tape, const graft_matrix *m, float weight);
 /* Runs the entries, newest first. */
 void graft_tape_backward(graft_tape *tape);
-
-#endif

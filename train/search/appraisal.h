@@ -1,7 +1,6 @@
 /* appraisal.h - what a tariff says of a graph and of each of its rewrites, on the host: the
  * engine's estimates over the matches that the host keeps (matches.h). It asks for no price. */
-#ifndef GRAFT_TRAIN_APPRAISAL_H
-#define GRAFT_TRAIN_APPRAISAL_H
+#pragma once
 
 #include "train/search/environment.h"
 
@@ -47,5 +46,3 @@ static inline const graft_match *graft_place_match(const graft_place *place, gra
     for (graft_action action = {0, 0}; action.xfer < (matches_)->xfers->count;                     \
          action.xfer++, action.location = 0)                                                       \
         for (; action.location < graft_matches_count((matches_), action.xfer); action.location++)
-
-#endif

@@ -7,8 +7,7 @@
  * too; for room see matches.c.
  *
  * The graph is compared with a copy, so it does not matter what was done to it. */
-#ifndef GRAFT_TRAIN_CHANGES_H
-#define GRAFT_TRAIN_CHANGES_H
+#pragma once
 
 #include "train/agent/state.h"
 
@@ -43,5 +42,3 @@ static inline bool graft_changes_depends(const graft_changes *changes, graft_ind
 {
     return (changes->sources[node * changes->words + source / 64] >> source % 64 & 1U) != 0;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * canonical order (matches.h), so the location mask of a rule is a prefix and its length says all.
  * Reward (X-RLflow, section 3): 100 (cost before - cost after) / cost of the first graph, so that
  * an episode's undiscounted return is the percentage by which the cost fell. */
-#ifndef GRAFT_TRAIN_ENVIRONMENT_H
-#define GRAFT_TRAIN_ENVIRONMENT_H
+#pragma once
 
 #include "train/search/matches.h"
 
@@ -77,5 +76,3 @@ GRAFT_MUST_USE graft_status graft_environment_reprice(graft_env *env,
 GRAFT_MUST_USE graft_status graft_environment_step(graft_env *env, graft_environment *environment,
                                                    uint32_t xfer, uint32_t location,
                                                    graft_outcome *step);
-
-#endif

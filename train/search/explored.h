@@ -3,8 +3,7 @@
  * A successor is a number of an expanded graph, an action and a cost: its own bytes are made only
  * when it is expanded itself, by applying the action to its parent's stored graph. Graphs are told
  * apart by the engine's hash, and each is looked at once. */
-#ifndef GRAFT_TRAIN_EXPLORED_H
-#define GRAFT_TRAIN_EXPLORED_H
+#pragma once
 
 #include "train/search/search.h"
 
@@ -41,5 +40,3 @@ GRAFT_MUST_USE graft_status graft_explored_expand(graft_env *env, graft_explored
 void graft_explored_trace(graft_arena *arena, const graft_explored *explored);
 /* Lives as long as the search: for what it keeps itself. */
 graft_arena *graft_explored_arena(const graft_explored *explored);
-
-#endif

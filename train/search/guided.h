@@ -9,8 +9,7 @@
  * found is made better by iterated local search: a few rewrites in one place, drawn by their
  * estimates; then there what the table says gains; and one price for all of it. So a graph is
  * priced for a whole way, where greedy search prices every step of each. */
-#ifndef GRAFT_TRAIN_GUIDED_H
-#define GRAFT_TRAIN_GUIDED_H
+#pragma once
 
 #include "cost/cost.h"
 #include "train/search/search.h"
@@ -43,5 +42,3 @@ GRAFT_MUST_USE graft_status graft_guided_refine(graft_env *env, graft_arena *are
                                                 graft_environment *environment,
                                                 const graft_guided_options *options,
                                                 graft_tariff *refined, graft_plan_found *found);
-
-#endif

@@ -1,7 +1,6 @@
 /* guided_internal.h - what the files of guided search share: guided.c has its phases, guided_roll.c
  * estimates, prices and rollouts, guided_local.c the search around the best graph. */
-#ifndef GRAFT_TRAIN_GUIDED_INTERNAL_H
-#define GRAFT_TRAIN_GUIDED_INTERNAL_H
+#pragma once
 
 #include "graph/base/log.h"
 #include "train/search/appraisal.h"
@@ -82,5 +81,3 @@ GRAFT_MUST_USE graft_status graft_guided_roll_out(graft_env *env, graft_guided *
 GRAFT_MUST_USE graft_status graft_guided_sweep(graft_env *env, graft_guided *g, uint64_t most);
 /* Iterated local search from the best graph, until it is over. */
 GRAFT_MUST_USE graft_status graft_guided_iterate(graft_env *env, graft_guided *g);
-
-#endif

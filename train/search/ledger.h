@@ -4,8 +4,7 @@
  * the nodes cost there, and a row becomes the mean of what it was, with some weight, and of what
  * was met. Rows can be blurred: each by a factor drawn for its form, the same wherever the form
  * appears, so that greedy over blurred rows does another thing at every place alike. */
-#ifndef GRAFT_TRAIN_LEDGER_H
-#define GRAFT_TRAIN_LEDGER_H
+#pragma once
 
 #include "cost/cost.h"
 #include "train/agent/state.h"
@@ -51,5 +50,3 @@ void graft_ledger_blur(graft_ledger *ledger, const graft_blur *blurs, uint32_t c
 
 /* The tariff as it is, in `arena`. */
 graft_tariff graft_ledger_copy(graft_arena *arena, const graft_ledger *ledger);
-
-#endif

@@ -9,8 +9,7 @@
  * Matches are kept from one call to the next: only where the graph has changed since (changes.h)
  * are they found anew, at the anchors to which routes lead from there (routes.h). The result is
  * that of finding all of them. */
-#ifndef GRAFT_TRAIN_MATCHES_H
-#define GRAFT_TRAIN_MATCHES_H
+#pragma once
 
 #include "graph/base/rng.h"
 #include "train/search/changes.h"
@@ -100,5 +99,3 @@ static inline const graft_match *graft_matches_get(const graft_matches *matches,
 {
     return &matches->items[graft_matches_index(matches, xfer, location)].match;
 }
-
-#endif

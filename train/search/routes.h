@@ -4,8 +4,7 @@
  * what another reads. So from a graph node that is to stand for some node of a pattern, a few hops
  * of those three kinds lead to every node that can be the anchor. Rules share such routes: they are
  * kept once for each operator that they begin at, with the rules that they are routes of. */
-#ifndef GRAFT_TRAIN_ROUTES_H
-#define GRAFT_TRAIN_ROUTES_H
+#pragma once
 
 #include "graph/base/env.h"
 
@@ -48,5 +47,3 @@ typedef void (*graft_routes_visit)(void *context, graft_index anchor, uint32_t r
 void graft_routes_follow(const graft_routes *routes, const graft_graph *graph,
                          const graft_order *order, graft_index node, graft_routes_visit visit,
                          void *context);
-
-#endif

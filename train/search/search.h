@@ -5,8 +5,7 @@
  * All of them use the environment's rules, costs, masks and limits. A plan is the list of actions
  * that leads from the first graph to the best one found; replaying it in the environment, or in the
  * engine, gives that graph again. */
-#ifndef GRAFT_TRAIN_SEARCH_H
-#define GRAFT_TRAIN_SEARCH_H
+#pragma once
 
 #include "graph/base/rng.h"
 #include "train/search/environment.h"
@@ -115,5 +114,3 @@ GRAFT_MUST_USE graft_status graft_search_beam(graft_env *env, graft_arena *arena
 GRAFT_MUST_USE graft_status graft_plan_replay(graft_env *env, graft_environment *environment,
                                               const graft_action *steps, uint32_t step_count,
                                               double *costs_ns);
-
-#endif

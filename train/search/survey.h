@@ -5,8 +5,7 @@
  * tens of choices instead of hundreds, and the header carries no rule that cannot fit. A rule that
  * no walk met is lost to that policy; the walks are long and many, and cost a millisecond a step.
  */
-#ifndef GRAFT_TRAIN_SURVEY_H
-#define GRAFT_TRAIN_SURVEY_H
+#pragma once
 
 #include "cost/device/device.h"
 #include "train/search/environment.h"
@@ -33,5 +32,3 @@ GRAFT_MUST_USE graft_status graft_survey_run(graft_env *env, const graft_graph *
 /* Whether the device has a primitive for every operator that the rule creates. Attributes that a
  * match decides are taken as 0. */
 bool graft_survey_suits(const graft_device *device, const graft_rule *rule);
-
-#endif

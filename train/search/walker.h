@@ -2,8 +2,7 @@
  *
  * It uses the rules, price and options of an environment, which it leaves alone, and remembers the
  * actions that led to where it is from the environment's first graph. */
-#ifndef GRAFT_TRAIN_WALKER_H
-#define GRAFT_TRAIN_WALKER_H
+#pragma once
 
 #include "train/search/search.h"
 
@@ -45,5 +44,3 @@ GRAFT_MUST_USE graft_status graft_walker_settle(graft_env *env, graft_walker *wa
                                                 uint32_t since);
 /* Makes the walker's way the plan that was found, when it is cheaper. The plan is in `arena`. */
 void graft_walker_keep(const graft_walker *walker, graft_arena *arena, graft_plan_found *found);
-
-#endif

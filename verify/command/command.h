@@ -1,6 +1,5 @@
 /* command.h - the commands of this folder, for the table in main.c. */
-#ifndef GRAFT_VERIFY_COMMAND_H
-#define GRAFT_VERIFY_COMMAND_H
+#pragma once
 
 #include "graph/base/options.h"
 
@@ -14,5 +13,3 @@ extern const graft_command graft_command_rules;
  * obligations of every rule of a rule set as SMT-LIB 2 (docs/verification.md), for other solvers to
  * check. */
 extern const graft_command graft_command_verify;
-
-#endif

@@ -1,6 +1,5 @@
 /* command_both.h - the part of `graft rules` that adds the other direction of rules. */
-#ifndef GRAFT_COMMAND_BOTH_H
-#define GRAFT_COMMAND_BOTH_H
+#pragma once
 
 #include "graph/rule/rulefile.h"
 
@@ -10,5 +9,3 @@
  * Fails as graft_trial_run and graft_rulefile_write do. */
 GRAFT_MUST_USE graft_status graft_both_save(graft_env *env, const graft_ruleset *set,
                                             const char *path);
-
-#endif

@@ -1,6 +1,5 @@
 /* command_smt.h - the part of `graft verify` that writes obligations for other solvers. */
-#ifndef GRAFT_COMMAND_SMT_H
-#define GRAFT_COMMAND_SMT_H
+#pragma once
 
 #include "graph/rule/rulefile.h"
 
@@ -17,5 +16,3 @@
  * there. */
 GRAFT_MUST_USE graft_status graft_smt_save(graft_env *env, const graft_ruleset *set,
                                            uint32_t sample, const char *folder);
-
-#endif

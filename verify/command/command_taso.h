@@ -1,6 +1,5 @@
 /* command_taso.h - `graft rules --taso`. */
-#ifndef GRAFT_COMMAND_TASO_H
-#define GRAFT_COMMAND_TASO_H
+#pragma once
 
 #include "graph/rule/rulefile.h"
 
@@ -10,5 +9,3 @@
  * time. */
 GRAFT_MUST_USE graft_status graft_taso_report(graft_env *env, const graft_ruleset *set,
                                               const char *path);
-
-#endif

@@ -1,6 +1,5 @@
 /* command_unbounded.h - `graft verify --unbounded`: the proof for all sizes over a rule set. */
-#ifndef GRAFT_COMMAND_UNBOUNDED_H
-#define GRAFT_COMMAND_UNBOUNDED_H
+#pragma once
 
 #include "graph/rule/rulefile.h"
 
@@ -9,5 +8,3 @@
  * name or line must contain. GRAFT_INTERNAL when a child ran into the clock. */
 GRAFT_MUST_USE graft_status graft_unbounded_report(graft_env *env, const graft_ruleset *set,
                                                    const char *only);
-
-#endif

@@ -1,7 +1,6 @@
 /* listing.h - the rule set for people and scripts: list, search, count, explain. All
  * of it is made from the rule file alone and is the same text every time. */
-#ifndef GRAFT_LISTING_H
-#define GRAFT_LISTING_H
+#pragma once
 
 #include "graph/base/file.h"
 #include "graph/rule/rulefile.h"
@@ -44,5 +43,3 @@ void graft_listing_explain_json(graft_env *env, const graft_ruleset *set,
 
 /* What rounding does to a rule as a JSON object, "null" when nothing was measured; in `arena`. */
 const char *graft_listing_rounding_json(graft_arena *arena, const graft_rounding *rounding);
-
-#endif

@@ -1,6 +1,5 @@
 /* rulepage.h - rules as the data of pages: searched in a browser, or shown where they were used. */
-#ifndef GRAFT_RULEPAGE_H
-#define GRAFT_RULEPAGE_H
+#pragma once
 
 #include "graph/base/file.h"
 #include "graph/rule/rulefile.h"
@@ -13,5 +12,3 @@ void graft_rulepage_append(graft_env *env, const graft_ruleset *set, const graft
 /* Writes the page of the whole set, which came from `file`. Fails as graft_file_write does. */
 GRAFT_MUST_USE graft_status graft_rulepage_write(graft_env *env, const graft_ruleset *set,
                                                  const char *file, const char *path);
-
-#endif

@@ -8,8 +8,7 @@
  * and equal shapes become preconditions. Fused activations are separate operators here. The second
  * factor of `mul` is the scalar, as the generator has it; average pooling leaves padding out, as
  * the run time has it. */
-#ifndef GRAFT_TASO_H
-#define GRAFT_TASO_H
+#pragma once
 
 #include "graph/rule/rulefile.h"
 #include "graph/rule/tasofile.h"
@@ -25,5 +24,3 @@ const char *graft_taso_import(graft_env *env, graft_arena *arena, const graft_ta
  * a third graph (graft_equate). */
 const char *graft_taso_implied(graft_env *env, graft_arena *arena, const graft_ruleset *set,
                                const graft_rule *rule, bool *as_equations);
-
-#endif

@@ -6,8 +6,7 @@
  *          target: conv_bias#1(a, b, c, activation=relu)
  *          where: ["#1.groups = 1"]
  */
-#ifndef GRAFT_USERRULES_H
-#define GRAFT_USERRULES_H
+#pragma once
 
 #include "graph/base/bytes.h"
 #include "graph/base/settings.h"
@@ -51,5 +50,3 @@ const char *graft_user_rule_retell(graft_arena *arena, const graft_user_rule *ru
  * gives other shapes) where the source does: says which operator misfits, and at which shapes. */
 GRAFT_MUST_USE graft_status graft_user_rule_check_shapes(graft_env *env, const char *file,
                                                          const graft_user_rule *rule);
-
-#endif

@@ -16,8 +16,7 @@
  *
  * What is written is the obligation as it is built (obligation.h), before any simplification, with
  * every assumption; only n-ary sums and products are written for nested ones. */
-#ifndef GRAFT_SMT_H
-#define GRAFT_SMT_H
+#pragma once
 
 #include "graph/base/file.h"
 #include "verify/sweep/cover.h"
@@ -38,5 +37,3 @@ GRAFT_MUST_USE graft_status graft_smt_print(graft_env *env, const graft_smt_clai
 
 /* Comment lines. */
 void graft_smt_print_title(graft_buffer *out, const char *title);
-
-#endif

@@ -17,8 +17,7 @@
  * that were left when folds and elements had become symbols. Not written is what needs no solver:
  * equalities of terms that are one term once they are in normal form. So the files recheck Z3's
  * answers; the reading of operators, the laws of folds and the normal form are trusted. */
-#ifndef GRAFT_SMTSIZES_H
-#define GRAFT_SMTSIZES_H
+#pragma once
 
 #include "verify/export/smt.h"
 
@@ -27,5 +26,3 @@
  */
 GRAFT_MUST_USE graft_status graft_smt_print_sizes(graft_env *env, const graft_smt_claim *claim,
                                                   graft_buffer *out, uint32_t *checks);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Terms are those that verify/ builds: numbers, integers and truth values, with arithmetic,
  * comparisons, conditionals and unknown functions; anything else is a programmer's error. */
-#ifndef GRAFT_SMTTERM_H
-#define GRAFT_SMTTERM_H
+#pragma once
 
 #include "graph/base/file.h"
 
@@ -53,5 +52,3 @@ void graft_smt_declare(graft_smt_printer *p, Z3_ast root);
 void graft_smt_define(graft_smt_printer *p, Z3_ast root);
 /* Writes a term, with names for what was defined. */
 void graft_smt_write(graft_smt_printer *p, Z3_ast term);
-
-#endif

@@ -11,8 +11,7 @@
  *      the claim's opposite: at some index within an output the two sides differ, or the target is
  *      undefined somewhere.
  * Its check-sat must be unsat. */
-#ifndef GRAFT_THEOREM_H
-#define GRAFT_THEOREM_H
+#pragma once
 
 #include "graph/base/file.h"
 #include "graph/rule/rulefile.h"
@@ -32,5 +31,3 @@ typedef graft_status (*graft_theorem_sink)(graft_env *env, void *context,
 GRAFT_MUST_USE graft_status graft_theorem_write(graft_env *env, const graft_rule *rule,
                                                 const char *title, graft_theorem_sink sink,
                                                 void *context);
-
-#endif

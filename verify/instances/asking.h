@@ -7,8 +7,7 @@
  * one, the easier forms of each first, and those that differ only in the names of their symbols
  * once. An easier form claims more than the question: `unsat` of it proves the question, `sat`
  * refutes it only when nothing was replaced. */
-#ifndef GRAFT_ASKING_H
-#define GRAFT_ASKING_H
+#pragma once
 
 #include "verify/instances/obligation.h"
 
@@ -17,5 +16,3 @@ graft_verdict graft_prove_obligation(graft_prover *p, const graft_obligation *o)
 /* Whether the only question of an obligation that is `checked` is unsatisfiable, and by what; terms
  * lie in its arena. */
 bool graft_ask_refute(graft_prover *p, const graft_obligation *o, graft_asked *refutation);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * What an infinity may come out of as a number is *caught*: caught.h says what that means.
  */
-#ifndef GRAFT_GUARDED_H
-#define GRAFT_GUARDED_H
+#pragma once
 
 #include "graph/meaning/algebra.h"
 #include "verify/core/term.h"
@@ -28,5 +27,3 @@ graft_guarded graft_guarded_symbol(const graft_term_state *k, uint32_t variable,
 /* Runs one operator (see graft_term_run). Empties k->domain. */
 void graft_guarded_run(graft_term_state *k, uint32_t op, const graft_call *call,
                        const graft_guarded *const in[], graft_guarded *const out[]);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * This is what graft_apply would do at a match with these shapes, by the same shape inference and
  * the same byte code: a point is an instance exactly when the engine would let the rule through. */
-#ifndef GRAFT_INSTANCE_H
-#define GRAFT_INSTANCE_H
+#pragma once
 
 #include "graph/base/env.h"
 
@@ -53,5 +52,3 @@ const graft_shape *graft_instance_shape(const graft_instance *instance, const gr
 uint64_t graft_instance_work(const graft_instance *instance);
 /* "a: 2x3, b: 3; #1.groups=2": the point as text, slots named as graft_rule_print names them. */
 const char *graft_point_print(graft_arena *arena, const graft_rule *rule, const graft_point *point);
-
-#endif

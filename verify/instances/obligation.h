@@ -5,8 +5,7 @@
  * of the source". Beside them stand *assumptions*: the laws of unknown functions, and the
  * conditions under which the source is defined. A question about element i assumes the conditions
  * of element i alone (guarded.h). */
-#ifndef GRAFT_OBLIGATION_H
-#define GRAFT_OBLIGATION_H
+#pragma once
 
 #include "graph/base/arena.h"
 #include "verify/core/prover.h"
@@ -88,5 +87,3 @@ typedef struct graft_eased {
 /* Question i under its assumptions in an easier form, multiplied out. Unsatisfiable only if the
  * question is; the converse holds when it is exact. Symbols are numbered. */
 graft_eased graft_obligation_eased(const graft_obligation *o, uint32_t i, graft_ease ease);
-
-#endif

@@ -3,8 +3,7 @@
  * differs, or under which the target divides by 0 (or takes the root of a negative number) where
  * the source does not. A rule holds at all of them when Z3 answers `unsat` at every one, and not
  * otherwise. A proof for all sizes (symbolic.h) does not rest on it. */
-#ifndef GRAFT_PROVE_H
-#define GRAFT_PROVE_H
+#pragma once
 
 #include "verify/core/prover.h"
 #include "verify/instances/instance.h"
@@ -26,5 +25,3 @@ void graft_prove_rule(graft_env *env, const graft_rule *rule, const graft_point 
 
 /* "z3 4.8.12.0". */
 const char *graft_prove_solver(graft_arena *arena);
-
-#endif

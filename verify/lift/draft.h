@@ -6,8 +6,7 @@
  * precondition. Each attribute of the target is given as an *expression* over places, sizes of
  * variables and constants that has the right value for the candidate. A draft and a choice of
  * constraints and expressions make a rule. */
-#ifndef GRAFT_DRAFT_H
-#define GRAFT_DRAFT_H
+#pragma once
 
 #include "gen/gen.h"
 #include "verify/instances/instance.h"
@@ -109,5 +108,3 @@ void graft_draft_values(const graft_draft *draft, const uint8_t *slot_of, const 
 /* Whether a constraint holds for these shapes and values of places. */
 bool graft_constraint_holds(const graft_draft *draft, const graft_constraint *constraint,
                             const graft_shape *vars, const int32_t *values);
-
-#endif

@@ -6,8 +6,7 @@
  * kept and a smallest set of constraints is learnt that excludes them and as few good points as
  * possible; in the end each constraint that turns out not to be needed is dropped again. Nothing
  * here is trusted: the rule that comes out goes through the full sweep and the solver. */
-#ifndef GRAFT_LIFT_H
-#define GRAFT_LIFT_H
+#pragma once
 
 #include "verify/lift/draft.h"
 #include "verify/sweep/sweep.h"
@@ -39,5 +38,3 @@ GRAFT_MUST_USE graft_status graft_lift(graft_env *env, const graft_sweeper *swee
                                        const graft_candidate *candidate,
                                        const graft_lift_options *options,
                                        graft_lift_result *result);
-
-#endif

@@ -1,6 +1,5 @@
 /* narrow.h - a second chance for a rule that was lifted too far. */
-#ifndef GRAFT_NARROW_H
-#define GRAFT_NARROW_H
+#pragma once
 
 #include "verify/instances/instance.h"
 
@@ -25,5 +24,3 @@ uint64_t graft_rule_pinnable(const graft_rule *rule, bool loose);
  * written, when the result is no valid rule. */
 bool graft_rule_pin(graft_env *env, const graft_found_rule *found, uint64_t slots,
                     graft_found_rule *pinned);
-
-#endif

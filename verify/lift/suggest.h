@@ -5,8 +5,7 @@
  * of the rule it is known where the sides agree. A condition that is false wherever they differ,
  * and true at as many of the others as possible, is proposed, and is a suggestion once the rule
  * with it has been proved. */
-#ifndef GRAFT_SUGGEST_H
-#define GRAFT_SUGGEST_H
+#pragma once
 
 #include "verify/check.h"
 
@@ -15,5 +14,3 @@
 const char *graft_suggest_condition(graft_env *env, graft_arena *arena,
                                     const graft_sweeper *sweeper, const graft_rule *rule,
                                     const graft_check_options *options);
-
-#endif

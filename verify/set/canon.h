@@ -1,7 +1,6 @@
 /* canon.h - one form for all rules that differ only in names: of variables, slots and nodes, the
  * order of outputs, of the operands of commutative operators and of programs in the byte code. */
-#ifndef GRAFT_CANON_H
-#define GRAFT_CANON_H
+#pragma once
 
 #include "verify/instances/instance.h"
 
@@ -12,5 +11,3 @@ void graft_rule_canonicalise(graft_rule *rule, graft_point *point);
 
 /* Whether source and target are the same up to the order of commutative operands. */
 bool graft_rule_is_trivial(const graft_rule *rule);
-
-#endif

@@ -9,8 +9,7 @@
  * as in cover.h, in hexadecimal) and the ids of the rules to apply, one after the other, "~" before
  * one that is read from right to left (reverse.h). Whoever reads the file needs no trust in whoever
  * wrote it: graft_derivations_replay applies these rules, and no others. */
-#ifndef GRAFT_DERIVATIONS_H
-#define GRAFT_DERIVATIONS_H
+#pragma once
 
 #include "graph/rule/rulefile.h"
 #include "verify/set/derive.h"
@@ -67,5 +66,3 @@ typedef struct graft_derivations_report {
 void graft_derivations_check(graft_env *env, const graft_ruleset *set,
                              const graft_followers *followers, uint32_t most, uint64_t seed,
                              graft_derivations_report *report);
-
-#endif

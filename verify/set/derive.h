@@ -3,8 +3,7 @@
  * Breadth first from the rule's source at one of its instances: every application of every rule of
  * the book by the engine itself, until the rule's target appears. A derivation is the list of rules
  * that were applied. */
-#ifndef GRAFT_DERIVE_H
-#define GRAFT_DERIVE_H
+#pragma once
 
 #include "verify/instances/instance.h"
 
@@ -53,5 +52,3 @@ bool graft_derive(graft_deriver *deriver, const graft_rule *rule, const graft_po
  * right, or within what the derivers look at. */
 bool graft_equate(graft_deriver *left, graft_deriver *right, const graft_rule *rule,
                   const graft_point *point, const graft_rulebook *book, graft_derivation sides[2]);
-
-#endif

@@ -1,7 +1,6 @@
 /* plot.h - one side of a rule at one point as a graph of the engine, for asking what rules make of
  * it. Small: the two sides of a rule and a few rewrites fit. */
-#ifndef GRAFT_PLOT_H
-#define GRAFT_PLOT_H
+#pragma once
 
 #include "verify/instances/instance.h"
 
@@ -30,5 +29,3 @@ bool graft_plot_part(graft_plot *apart, const graft_plot *plot);
 /* Stands for what the outputs compute, whatever the order of commutative operands and however often
  * a subterm is written; brings the order up to date. 0 when there is none. */
 uint64_t graft_plot_hash(graft_plot *p);
-
-#endif

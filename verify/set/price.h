@@ -2,8 +2,7 @@
  *
  * At one instance the operators are counted by the tables that every stage uses: graft_op_flops and
  * the bytes of the shapes that inference gives. */
-#ifndef GRAFT_PRICE_H
-#define GRAFT_PRICE_H
+#pragma once
 
 #include "graph/rule/rulefile.h"
 #include "verify/instances/instance.h"
@@ -24,5 +23,3 @@ graft_price graft_price_side(const graft_instance *instance, const graft_side *s
 /* The variables that are weights in the best case: with the fewest launches after the rule compared
  * to before, and as few weights as possible. Bits; 0 when none need be. */
 uint32_t graft_price_weights(const graft_rule *rule);
-
-#endif

@@ -6,8 +6,7 @@
  * not name every variable, or not every attribute that the source needs. The reverse of a proved
  * rule is equal to it wherever both sides are defined, but it may be defined in other places: it
  * needs a proof of its own. */
-#ifndef GRAFT_REVERSE_H
-#define GRAFT_REVERSE_H
+#pragma once
 
 #include "verify/instances/instance.h"
 
@@ -19,5 +18,3 @@ const char *graft_rule_reverse(const graft_rule *rule, graft_rule *reversed);
  * rule's target has there. False when `point` is no instance of the rule. */
 bool graft_rule_reverse_point(const graft_rule *rule, const graft_rule *reversed,
                               const graft_point *point, graft_point *turned);
-
-#endif

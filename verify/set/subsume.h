@@ -4,8 +4,7 @@
  * is applied wherever it matches, and the result is compared with the rule's target. So instances
  * of a more general rule, rules in a context, renamings and commuted operands are all recognised,
  * by the very matching that will be used. */
-#ifndef GRAFT_SUBSUME_H
-#define GRAFT_SUBSUME_H
+#pragma once
 
 #include "verify/instances/instance.h"
 
@@ -18,5 +17,3 @@ bool graft_rule_follows(graft_env *env, const graft_rule *rule, const graft_poin
  * many as possible of the target's operators depend on weights alone. INT32_MIN when its outputs
  * depend on no variable, so that the engine never matches it. */
 int32_t graft_rule_gain(const graft_rule *rule);
-
-#endif

@@ -6,8 +6,7 @@
  * stands alone in an index has one image, and of two that are added (a window over a window), one of
  * them perhaps multiplied by a stride, that one goes to the least number that the other's range
  * leaves it. */
-#ifndef GRAFT_FINDMAP_H
-#define GRAFT_FINDMAP_H
+#pragma once
 
 #include "verify/core/hints.h"
 
@@ -26,5 +25,3 @@ void graft_sym_find_inside(graft_sym *s, const graft_sym_range *range,
                            Z3_ast to[GRAFT_SYM_BINDERS]);
 Z3_ast graft_sym_find_part(graft_sym *s, uint32_t count, const Z3_ast *folds, uint32_t which,
                            const graft_sym_range *range, Z3_ast body);
-
-#endif

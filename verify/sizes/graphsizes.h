@@ -1,7 +1,6 @@
 /* graphsizes.h - what the engine checks of a match in a graph whose sizes are terms, in the plain reading
  * (symplain.h): the shapes of a proof, over sizes that are given. */
-#ifndef GRAFT_GRAPHSIZES_H
-#define GRAFT_GRAPHSIZES_H
+#pragma once
 
 #include "verify/core/symshape.h"
 
@@ -30,5 +29,3 @@ bool graft_sym_apply(graft_sym_equations *claims, uint32_t op, const int32_t *at
 /* A size or claim of these, in which Z3 knows every function: broadcasts are conditionals, and the
  * positions of windows whose strides are numbers are quotients. */
 Z3_ast graft_sym_write_sizes(graft_sym *s, Z3_ast term);
-
-#endif

@@ -5,8 +5,7 @@
  * common symbols. A case is split by the ways in which two sizes broadcast
  * whose larger one matters: as the range of a fold, as a number, in row-major places. Values for
  * conditions are read off elements; for maps and places of folds see findmap.h. */
-#ifndef GRAFT_HINTER_H
-#define GRAFT_HINTER_H
+#pragma once
 
 #include "graph/base/arena.h"
 #include "verify/sizes/findmap.h"
@@ -26,5 +25,3 @@ typedef struct graft_sym_hinter {
 
 void graft_sym_hinter_open(graft_sym_hinter *h, const graft_sym *s);
 void graft_sym_hinter_close(graft_sym_hinter *h);
-
-#endif

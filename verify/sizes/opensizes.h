@@ -7,8 +7,7 @@
  * terms: Z3 is asked whether the rule's precondition and all that its target needs can fail where
  * the matched nodes can be computed, and whether an attribute of the target can be another number
  * than it is here. Only its `unsat` is a yes. */
-#ifndef GRAFT_OPENSIZES_H
-#define GRAFT_OPENSIZES_H
+#pragma once
 
 #include "graph/base/env.h"
 #include "graph/model.h"
@@ -23,5 +22,3 @@ void graft_open_sizes_look_at(void *sizes, const graft_graph *graph, const graft
 /* Whether a match in the graph that was looked at last, which the engine accepts, would be accepted
  * at all sizes, and give the same nodes. */
 bool graft_open_sizes_hold(void *sizes, const graft_rule *rule, const graft_match *match);
-
-#endif

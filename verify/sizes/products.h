@@ -5,8 +5,7 @@
  * groups G = floor(o g / O), so that what it says of G follows: which group an output lies in below
  * or behind a bound that ends a group, and that groups of one size are told apart by it. Quotients
  * by a size are put with what they are, and multiplied by the size like symbols. */
-#ifndef GRAFT_PRODUCTS_H
-#define GRAFT_PRODUCTS_H
+#pragma once
 
 #include "verify/core/hints.h"
 
@@ -20,5 +19,3 @@ uint32_t graft_sym_list_products(graft_sym *s, Z3_ast question, uint32_t known_c
 
 /* The monomials of x that are multiples of the monomial n, divided by it (hints.h). */
 Z3_ast graft_sym_list_multiples(const graft_sym *s, Z3_ast x, Z3_ast n);
-
-#endif

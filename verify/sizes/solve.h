@@ -1,7 +1,6 @@
 /* solve.h - for which of its symbols an equation between sizes is solved, proposed to a proof
  * (hints.h). */
-#ifndef GRAFT_SOLVE_H
-#define GRAFT_SOLVE_H
+#pragma once
 
 #include "verify/core/hints.h"
 
@@ -9,5 +8,3 @@
  * left out (paddings that are the same on both sides come twice): that of an attribute where there
  * is one, for sizes read better. False when there is none. */
 bool graft_sym_find_solution(const graft_sym *s, Z3_ast difference, graft_sym_solution *x);
-
-#endif

@@ -18,8 +18,7 @@
  *      mean   is that sum divided by the number of summands, converted to a float;
  *      max    begins with the first and takes the maximum of what it has and each.
  * Ranges of means and maxima are never empty (engine/shapes.h sees to that). */
-#ifndef GRAFT_SYMBITS_H
-#define GRAFT_SYMBITS_H
+#pragma once
 
 #include "graph/rule/pattern.h"
 #include "verify/core/readings.h"
@@ -64,5 +63,3 @@ Z3_ast graft_sym_bits_constant(const graft_sym_bits *bits, uint32_t value);
 bool graft_sym_bits_is_constant(const graft_sym *s, Z3_ast term, float *value);
 /* A size as a number. */
 Z3_ast graft_sym_bits_size(const graft_sym *s, Z3_ast size);
-
-#endif

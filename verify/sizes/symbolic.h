@@ -7,8 +7,7 @@
  * That both sides give the same bits is a theorem of its own, over the same cases, shapes and index
  * maps, where values are read as what operators do to bits (symbits.h, symsame.h). It says nothing
  * of real numbers and needs nothing of them: a rule is `same` by it, and not proved. */
-#ifndef GRAFT_SYMBOLIC_H
-#define GRAFT_SYMBOLIC_H
+#pragma once
 
 #include "graph/base/env.h"
 #include "verify/core/core.h"
@@ -41,5 +40,3 @@ void graft_symbolic_prove(graft_env *env, const graft_rule *rule, const graft_po
 /* "ranks 4,4,1 #1.axis=0". */
 const char *graft_symbolic_print_case(graft_arena *arena, const graft_rule *rule,
                                       const graft_sym_case *c);
-
-#endif

@@ -1,7 +1,6 @@
 /* symmask.h - which symbols occur in a term, remembered for each subterm: terms live as long as
  * their context, and the same ones are asked about again and again. */
-#ifndef GRAFT_SYMMASK_H
-#define GRAFT_SYMMASK_H
+#pragma once
 
 #include "verify/core/limits.h"
 
@@ -25,5 +24,3 @@ graft_sym_mask graft_sym_mask_of(graft_sym_masks *masks, Z3_ast term);
 bool graft_sym_masks_meet(const graft_sym_mask *a, const graft_sym_mask *b);
 /* Adds the symbols of b to a. */
 void graft_sym_masks_join(graft_sym_mask *a, const graft_sym_mask *b);
-
-#endif

@@ -6,8 +6,7 @@
  * expressions, for numbers at which that is true, and false: with sizes of 2 and more wherever that
  * can be. What it answers is a proposal; whether it is an instance is for graft_instance_build to
  * say. */
-#ifndef GRAFT_SYMMODEL_H
-#define GRAFT_SYMMODEL_H
+#pragma once
 
 #include "verify/instances/instance.h"
 #include "verify/instances/prove.h"
@@ -16,5 +15,3 @@
  * count. Returns how many. */
 uint32_t graft_symbolic_models(graft_env *env, const graft_rule *rule, uint64_t resources,
                                graft_point *points, uint32_t most);
-
-#endif

@@ -10,8 +10,7 @@
  * which its guard holds any3(n, p0, ...)                    whether there are such r A fold over
  * several ranges is a fold of folds, and the guard of a sum becomes a conditional. Folds whose
  * bodies are the same term are one. */
-#ifndef GRAFT_SYMPLAIN_H
-#define GRAFT_SYMPLAIN_H
+#pragma once
 
 #include "graph/base/arena.h"
 #include "verify/core/readings.h"
@@ -56,4 +55,3 @@ void graft_sym_plain_open(graft_sym_plain *plain, graft_sym *s, graft_arena *are
 
 /* A term with values and sizes of nodes written out. */
 Z3_ast graft_sym_plain_expand(const graft_sym *s, Z3_ast term);
-#endif

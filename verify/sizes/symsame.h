@@ -32,12 +32,9 @@
  *      a maximum over a range of what no binder occurs in is that;
  *      max over t of max(x(t), c) = max(max over t of x(t), c), and the same of min(x(t), c): among
  *      x and y that compare equal both sides take the same one, and c's bits where it is c. */
-#ifndef GRAFT_SYMSAME_H
-#define GRAFT_SYMSAME_H
+#pragma once
 
 #include "verify/sizes/symbits.h"
 
 /* False when it was not found out. s->numbers are bits. */
 bool graft_sym_same_bits(graft_sym *s, const graft_facts *facts, Z3_ast x, Z3_ast y);
-
-#endif

@@ -6,8 +6,7 @@
  * and attributes with a number for every index; each term is evaluated once at every place. Terms
  * have their true meaning (symterm.h), windows, groups and row-major places included; what has no
  * value (numbers of elements, divisions by 0, what overflows) is neither true nor false. */
-#ifndef GRAFT_SYMVALUE_H
-#define GRAFT_SYMVALUE_H
+#pragma once
 
 #include "verify/core/symterm.h"
 #include "verify/instances/instance.h"
@@ -21,5 +20,3 @@ graft_sym_values *graft_sym_values_new(const graft_sym *s, const graft_rule *rul
 void graft_sym_values_free(graft_sym_values *values);
 /* Whether all of some conditions, without `at` and `wide`, are true at one place. */
 bool graft_sym_values_satisfy(graft_sym_values *values, uint32_t count, const Z3_ast *conditions);
-
-#endif

@@ -1,7 +1,6 @@
 /* termtable.h - numbers for Z3 terms, in the order in which they are added: what is known of a term
  * lies in an array, at its number. */
-#ifndef GRAFT_TERMTABLE_H
-#define GRAFT_TERMTABLE_H
+#pragma once
 
 #include "graph/base/arena.h"
 
@@ -24,5 +23,3 @@ uint32_t graft_term_table_find(const graft_term_table *table, Z3_ast term);
 uint32_t graft_term_table_add(graft_term_table *table, Z3_ast term);
 /* Forgets all terms; numbers begin with 0 again. */
 void graft_term_table_clear(graft_term_table *table);
-
-#endif

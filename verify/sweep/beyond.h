@@ -4,8 +4,7 @@
  * A rule can hold at every instance within the bounds and be false past them: one that counts axes
  * from the front, say, where broadcasting counts them from the back, is true of images and false at
  * rank 5. Nothing is proved here; what is drawn can only refute. */
-#ifndef GRAFT_BEYOND_H
-#define GRAFT_BEYOND_H
+#pragma once
 
 #include "verify/sweep/domain.h"
 
@@ -16,5 +15,3 @@ enum { GRAFT_BEYOND_SIZE_MOST = 9 };
  * Those are left out whose evaluation is much work. Points lie in `arena`. */
 void graft_beyond_find(graft_arena *arena, const graft_rule *rule, const graft_point *points,
                        uint32_t count, uint32_t limit, graft_domain *domain);
-
-#endif

@@ -7,8 +7,7 @@
  * before, those at named numbers, and all of 8 bits. The same is done once more from some of what
  * was kept, so that two numbers are unusual at once. Others are drawn freely, with sizes of 1, 2 and a named
  * number or two. Tensors stay small. Nothing is proved here; what is found can only refute. */
-#ifndef GRAFT_BOUNDARY_H
-#define GRAFT_BOUNDARY_H
+#pragma once
 
 #include "verify/sweep/domain.h"
 
@@ -22,5 +21,3 @@ typedef struct graft_boundary_options {
 /* Finds such instances. Points lie in `arena`. */
 void graft_boundary_find(graft_env *env, graft_arena *arena, const graft_rule *rule,
                          const graft_boundary_options *options, graft_domain *domain);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Attributes that only make sense together (the axes of a transpose, the sizes of a reshape) form a
  * group that is chosen as one tuple; all others are groups of one. */
-#ifndef GRAFT_CHOICES_H
-#define GRAFT_CHOICES_H
+#pragma once
 
 #include "graph/base/env.h"
 #include "graph/base/rng.h"
@@ -33,5 +32,3 @@ uint32_t graft_choices_shape_count(bool images);
 graft_shape graft_choices_shape(uint32_t index);
 /* A random shape of the domain; ranks are about equally likely. */
 graft_shape graft_choices_shape_random(graft_rng *rng, bool images);
-
-#endif

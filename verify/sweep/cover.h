@@ -5,8 +5,7 @@
  * that it contains as many as possible of the triples that occur in the domain: the boundaries of
  * kernels and splits are pairs of a size and a slot, squares and equal halves are contained beside
  * unequal ones. Instances that are little work are preferred: the solver's terms stay small. */
-#ifndef GRAFT_COVER_H
-#define GRAFT_COVER_H
+#pragma once
 
 #include "verify/sweep/domain.h"
 
@@ -31,5 +30,3 @@ uint8_t *graft_cover_pack(graft_arena *arena, const graft_rule *rule, const graf
  * that many points of the rule. */
 bool graft_cover_unpack(graft_arena *arena, const graft_rule *rule, const uint8_t *bytes,
                         size_t size, uint32_t count, graft_point **points);
-
-#endif

@@ -7,8 +7,7 @@
  * with the rule's content, by proposing shapes that are likely to fit (those of the node's other
  * inputs, their sizes as vectors, broadcasts of them) beside arbitrary ones. Whether a proposal
  * fits is decided by shape inference alone. */
-#ifndef GRAFT_DOMAIN_H
-#define GRAFT_DOMAIN_H
+#pragma once
 
 #include "verify/instances/instance.h"
 #include "verify/sweep/named.h"
@@ -44,5 +43,3 @@ typedef struct graft_domain {
 /* Finds instances of a valid rule; `points` lie in `arena`. May find none. */
 void graft_domain_find(graft_env *env, graft_arena *arena, const graft_rule *rule,
                        const graft_domain_options *options, graft_domain *domain);
-
-#endif

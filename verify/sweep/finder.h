@@ -2,8 +2,7 @@
  *
  * A plan lists, node by node and operands first, the shapes and attributes to be chosen, and where
  * what is chosen so far can be checked. A point grows along the plan. */
-#ifndef GRAFT_FINDER_H
-#define GRAFT_FINDER_H
+#pragma once
 
 #include "graph/base/rng.h"
 #include "verify/sweep/choices.h"
@@ -107,5 +106,3 @@ uint64_t graft_finder_hash(const graft_finder *f);
 bool graft_finder_is_new(graft_finder *f, uint64_t hash);
 /* Keeps the point. False when the caller has seen enough. */
 bool graft_finder_keep(graft_finder *f);
-
-#endif

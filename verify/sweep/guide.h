@@ -1,8 +1,7 @@
 /* guide.h - what a rule's precondition says outright: ranks, sizes and attributes that are given
  * numbers, sizes and shapes that are equal. Instances drawn without regard to it mostly fail it; a
  * draw that follows it finds those that a rule with a narrow precondition has. */
-#ifndef GRAFT_GUIDE_H
-#define GRAFT_GUIDE_H
+#pragma once
 
 #include "verify/instances/instance.h"
 
@@ -40,5 +39,3 @@ void graft_guide_shape(const graft_guide *guide, uint32_t var, const graft_point
 /* The value that the facts give a slot; false when they give none. */
 bool graft_guide_slot(const graft_guide *guide, uint32_t slot, const graft_point *point,
                       uint32_t bound_vars, uint64_t bound_slots, int32_t *value);
-
-#endif

@@ -5,8 +5,7 @@
  * instances are looked for at each such number, one more and one less, at what two of them sum,
  * multiply and divide to, at divisors and roots, and at a few primes, which no other number tells
  * anything of. */
-#ifndef GRAFT_NAMED_H
-#define GRAFT_NAMED_H
+#pragma once
 
 #include "graft/graft.h"
 #include "graph/base/rng.h"
@@ -40,5 +39,3 @@ void graft_named_slots(const graft_rule *rule, uint8_t kinds[GRAFT_RULE_MAX_SLOT
 
 /* Any number of 8 bits. */
 int32_t graft_named_byte(graft_rng *rng);
-
-#endif

@@ -6,8 +6,7 @@
  * size one larger or smaller, an axis of size 1 or 2 put in front or the first axis taken away, an
  * attribute one larger or smaller, or two sizes of a variable or of an operator in each other's
  * place. Those that are instances are neighbours. */
-#ifndef GRAFT_NEIGHBOURS_H
-#define GRAFT_NEIGHBOURS_H
+#pragma once
 
 #include "verify/sweep/domain.h"
 
@@ -15,5 +14,3 @@
  * for each point. Sizes stay within the bounds of the domain. Points and table lie in `arena`. */
 void graft_neighbours_find(graft_arena *arena, const graft_rule *rule, const graft_point *points,
                            uint32_t count, uint32_t limit, graft_domain *domain);
-
-#endif

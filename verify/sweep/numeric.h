@@ -15,8 +15,7 @@
  * As a check of that proof both sides are first run in binary32 at every point of the rule's
  * covering set: on zeros of both signs, infinities, NaN, subnormal and huge numbers, and on
  * ordinary ones. A difference takes the word away; agreement alone never gives it. */
-#ifndef GRAFT_NUMERIC_H
-#define GRAFT_NUMERIC_H
+#pragma once
 
 #include "graph/rule/rulefile.h"
 #include "verify/sizes/symbolic.h"
@@ -27,5 +26,3 @@
 graft_numeric graft_numeric_classify(graft_env *env, graft_symbolic *symbolic,
                                      const graft_rule *rule, const graft_point *points,
                                      uint32_t count, const graft_prove_options *options);
-
-#endif

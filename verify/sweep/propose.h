@@ -1,7 +1,6 @@
 /* propose.h - shapes that are likely to fit, given what is chosen already. Whether they do is
  * decided by shape inference alone. */
-#ifndef GRAFT_PROPOSE_H
-#define GRAFT_PROPOSE_H
+#pragma once
 
 #include "verify/sweep/finder.h"
 
@@ -12,5 +11,3 @@ graft_shape graft_propose_shape(graft_finder *f, const graft_step *s);
 /* A value for the attribute of an ATTRS step of width 1: a size or slot value that is there
  * already, since equalities are rare among independent choices. */
 int32_t graft_propose_value(graft_finder *f, const graft_step *s);
-
-#endif

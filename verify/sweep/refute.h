@@ -4,8 +4,7 @@
  * Shapes and attributes are shrunk greedily as long as the exact algebra sees a difference. Then
  * small whole numbers are tried as inputs of the float executor until it shows a difference that is
  * none of rounding, and made 0 or 1 one after the other as long as it stays. */
-#ifndef GRAFT_REFUTE_H
-#define GRAFT_REFUTE_H
+#pragma once
 
 #include "graph/base/file.h"
 #include "verify/sweep/sweep.h"
@@ -46,5 +45,3 @@ void graft_refutation_print(graft_buffer *out, const graft_rule *rule,
 /* or as a JSON object. */
 void graft_refutation_json(graft_buffer *out, const graft_rule *rule,
                            const graft_refutation *refutation);
-
-#endif

@@ -3,8 +3,7 @@
  * What is true up to the bounds only is of no use. So a rule that is not proved for all sizes is
  * also swept at the numbers that it names (boundary.h), at ranks, sizes and attributes past the
  * bounds (beyond.h), and at sizes that Z3 finds where they are related (symmodel.h). */
-#ifndef GRAFT_RESWEEP_H
-#define GRAFT_RESWEEP_H
+#pragma once
 
 #include "verify/check.h"
 
@@ -22,5 +21,3 @@ void graft_resweep_named(graft_env *env, const graft_rule *rule, graft_domain *d
  * difference, which would show a mistake of ours in a proof for all sizes, makes it REFUTED. */
 void graft_resweep_beyond(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
                           uint32_t samples, graft_check *check);
-
-#endif

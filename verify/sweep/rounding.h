@@ -9,8 +9,7 @@
  * than that, or complete cancellations would count as errors without bound. Elements that overflow
  * on a side are counted, not measured. Which inputs are drawn depends on the rule's content alone.
  */
-#ifndef GRAFT_ROUNDING_MEASURE_H
-#define GRAFT_ROUNDING_MEASURE_H
+#pragma once
 
 #include "graph/rule/rulefile.h"
 #include "verify/instances/instance.h"
@@ -19,5 +18,3 @@
  * measured. */
 void graft_rounding_measure(graft_env *env, const graft_rule *rule, const graft_point *points,
                             uint32_t count, graft_rounding *rounding);
-
-#endif

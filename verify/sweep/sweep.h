@@ -1,8 +1,7 @@
 /* sweep.h - a rule evaluated at points of its domain, in exact arithmetic modulo a prime (see
  * graph/meaning/algebra_field.h): the filter and the refuter. One difference refutes the rule; no number of
  * agreements proves it. */
-#ifndef GRAFT_SWEEP_H
-#define GRAFT_SWEEP_H
+#pragma once
 
 #include "graph/meaning/algebra_field.h"
 #include "verify/sweep/domain.h"
@@ -66,5 +65,3 @@ void graft_sweep_domain(graft_env *env, const graft_sweeper *sweeper, const graf
 /* The tensors of a sample; `values[v]` has room for the elements of variable v. */
 void graft_sweep_inputs(const graft_sweeper *sweeper, const graft_rule *rule,
                         const graft_point *point, uint64_t seed, graft_field *const *values);
-
-#endif
