@@ -164,9 +164,10 @@ static graft_status find_form(graft_env *env, void *context, const graft_graph *
 void graft_session_open_judge(graft_env *env, graft_session *session)
 {
     if (session->model->is_open) {
-        graft_size_judge *judge = GRAFT_NEW(env->life, graft_size_judge, 1);
+        graft_rewrite_judge *judge = GRAFT_NEW(env->life, graft_rewrite_judge, 1);
         session->open = graft_open_sizes_open(env, session->model);
-        *judge = (graft_size_judge){graft_open_sizes_look_at, graft_open_sizes_hold, session->open};
+        *judge =
+            (graft_rewrite_judge){graft_open_sizes_look_at, graft_open_sizes_hold, session->open};
         session->sizes = judge;
     }
     session->judge = graft_whole_groups_judge(env, session->model, session->sizes);

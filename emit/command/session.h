@@ -57,12 +57,12 @@ typedef struct graft_session {
     uint32_t unmet;      /* ...and those that the survey left out. */
     graft_device *device;
     graft_cost *cost;
-    graft_open_sizes *open;        /* NULL: the model has no open sizes. */
-    const graft_size_judge *sizes; /* Of them; NULL likewise. */
-    const graft_size_judge *judge; /* Of rewrites of a file that nobody times; may be NULL. */
-    graft_runtime *runtime;        /* NULL: graphs are priced as they are. */
-    uint32_t simplified;           /* With `file`: rewrites that simplified the model first. */
-    graft_cost_total given;        /* With `file`: of the model before it was simplified. */
+    graft_open_sizes *open;           /* NULL: the model has no open sizes. */
+    const graft_rewrite_judge *sizes; /* Of them; NULL likewise. */
+    const graft_rewrite_judge *judge; /* Of rewrites of a file that nobody times; may be NULL. */
+    graft_runtime *runtime;           /* NULL: graphs are priced as they are. */
+    uint32_t simplified;              /* With `file`: rewrites that simplified the model first. */
+    graft_cost_total given;           /* With `file`: of the model before it was simplified. */
     graft_environment environment;
 } graft_session;
 

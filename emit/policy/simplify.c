@@ -19,7 +19,7 @@ static bool takes_part(const graft_rule_entry *entry)
 }
 
 static void choose_rules(graft_arena *arena, const graft_ruleset *sets, uint32_t set_count,
-                         const graft_size_judge *judge, graft_xfers *xfers)
+                         const graft_rewrite_judge *judge, graft_xfers *xfers)
 {
     uint32_t most = 0;
     uint32_t count = 0;

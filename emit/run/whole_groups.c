@@ -8,7 +8,7 @@
 typedef struct {
     graft_env *env;
     const graft_model *model;
-    const graft_size_judge *sizes;
+    const graft_rewrite_judge *sizes;
     bool *grouped; /* By node of the graph that is looked at. */
     graft_index capacity;
 } whole_groups;
@@ -57,15 +57,15 @@ static bool has_changes(graft_env *env, const graft_model *model)
     return changes;
 }
 
-const graft_size_judge *graft_whole_groups_judge(graft_env *env, const graft_model *model,
-                                                 const graft_size_judge *sizes)
+const graft_rewrite_judge *graft_whole_groups_judge(graft_env *env, const graft_model *model,
+                                                    const graft_rewrite_judge *sizes)
 {
     if (!has_changes(env, model)) {
         return sizes;
     }
     whole_groups *g = GRAFT_NEW(env->life, whole_groups, 1);
-    graft_size_judge *judge = GRAFT_NEW(env->life, graft_size_judge, 1);
+    graft_rewrite_judge *judge = GRAFT_NEW(env->life, graft_rewrite_judge, 1);
     *g = (whole_groups){.env = env, .model = model, .sizes = sizes};
-    *judge = (graft_size_judge){look_at, holds, g};
+    *judge = (graft_rewrite_judge){look_at, holds, g};
     return judge;
 }

@@ -71,7 +71,7 @@ static const open_row rows[] = {
 
 /* How many places a rule has; `judge` is NULL where the sizes are taken for fixed. */
 static uint32_t count_places(graft_env *env, const graft_session *session,
-                             const graft_size_judge *judge, const graft_rule *rule)
+                             const graft_rewrite_judge *judge, const graft_rule *rule)
 {
     static const char *const name = "rule of a test";
     const graft_apply_options options = {.weight_bytes_limit = UINT64_MAX};

@@ -253,7 +253,7 @@ static bool is_legal(const finder *f, uint32_t rule, const graft_match *match)
 {
     const graft_xfers *xfers = f->matches->xfers;
     const graft_rule *r = &xfers->rules[rule];
-    const graft_size_judge *judge = xfers->judge;
+    const graft_rewrite_judge *judge = xfers->judge;
     return graft_match_try(&f->state->graph, r, match, &f->state->order, f->options,
                            f->state->scratch) == GRAFT_OK &&
            (judge == NULL || judge->holds(judge->context, r, match));

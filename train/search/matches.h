@@ -15,13 +15,14 @@
 #include "train/search/changes.h"
 #include "train/search/routes.h"
 
-/* Who says whether a match that the engine accepts at the sizes at hand is one at all sizes that
- * they stand for (verify/sizes/opensizes.h). */
-typedef struct graft_size_judge {
+/* Who may refuse a rewrite that the engine accepts: it holds at the sizes at hand but not at all that
+ * they stand for (verify/sizes/opensizes.h), or takes apart what runs on 8 bits as one
+ * (emit/run/whole_groups.h). */
+typedef struct graft_rewrite_judge {
     void (*look_at)(void *context, const graft_graph *graph, const graft_order *order);
     bool (*holds)(void *context, const graft_rule *rule, const graft_match *match);
     void *context;
-} graft_size_judge;
+} graft_rewrite_judge;
 
 /* The rules that an agent or a search may use, in the order that numbers them. */
 typedef struct graft_xfers {
@@ -31,7 +32,7 @@ typedef struct graft_xfers {
     uint32_t anchor_first[GRAFT_OP_COUNT + 1]; /* By operator: start of its run in `by_anchor`. */
     uint32_t *by_anchor;                       /* Rule numbers, ascending within a run. */
     graft_routes routes;
-    const graft_size_judge *judge; /* Of sizes that are open; NULL: none are. */
+    const graft_rewrite_judge *judge; /* NULL: nothing more is asked. */
 } graft_xfers;
 
 /* `rules` and `names` are kept, not copied. */
@@ -70,7 +71,7 @@ typedef struct graft_matches {
     graft_index head_count;
     graft_changes changes;
     graft_apply_options options; /* Of the last call, as is the next. */
-    const graft_size_judge *judge;
+    const graft_rewrite_judge *judge;
 } graft_matches;
 
 void graft_matches_open(graft_arena *arena, const graft_xfers *xfers, uint32_t location_limit,
