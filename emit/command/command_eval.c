@@ -29,8 +29,6 @@ typedef struct {
     const char *policy_path; /* NULL: the device's, in rules/policies. */
     const char *folds; /* A folder of policies, FAMILY/policy.graft without that family; or NULL. */
     uint64_t seeds;
-    bool as_measured; /* Costs are not leveled. */
-    bool report_only;
     graft_table_model *models;
     uint32_t count;
     const char *device; /* By its whole name, once a model was opened. */
@@ -235,7 +233,7 @@ static graft_status run_eval(graft_env *env, void *choices)
     run->all.env = env;
     graft_session_complete(env, &run->session);
     GRAFT_PASS(graft_session_open_ranks(env, &run->session));
-    run->session.level = !run->as_measured;
+    run->session.level = true;
     run->session.estimating = true; /* Costs are those that are recorded, also where one could. */
     run->device = run->session.device;
     run->session.model = run->session.model == NULL ? closed_models : run->session.model;
@@ -246,9 +244,7 @@ static graft_status run_eval(graft_env *env, void *choices)
     run->all.plans_path = graft_arena_printf(env->life, "%s/best.plans", run->folder);
     GRAFT_PASS(graft_cells_read(env, env->life, run->all.path, &run->all.cells));
     GRAFT_PASS(graft_plans_read(env, env->life, run->all.plans_path, &run->all.plans));
-    if (!run->report_only) {
-        GRAFT_PASS(graft_table_share(env, &run->session, run->models, run->count, &work));
-    }
+    GRAFT_PASS(graft_table_share(env, &run->session, run->models, run->count, &work));
     if (run->page != NULL && graft_ranks_own(env) == 0) {
         GRAFT_PASS(
             graft_evaluation_report(env, &run->all.cells, run->device, run->page, run->folder));
@@ -267,15 +263,11 @@ static const graft_option options[] = {
                "of policies that were made without a family each (graft policy --hold-out each)"),
     GRAFT_NUMBER(eval_run, all.rounds, "--rounds", "N", "0", 0, ROUNDS_MOST,
                  "in which graphs take turns with the one as given, on a device that is here"),
-    GRAFT_FLAG(eval_run, as_measured, "--as-measured",
-               "costs are not leveled: what twins differ by counts"),
     GRAFT_NUMBER(eval_run, seeds, "--seeds", "N", "5", 1, SEEDS_MOST, "of what is drawn"),
     GRAFT_NUMBER(eval_run, all.seconds, "--seconds", "N", "60", 1, SECONDS_MOST, "for each search"),
     GRAFT_TEXT(eval_run, folder, "--out", "FOLDER", "out/eval", "where results are kept"),
     GRAFT_OUTPUT(eval_run, page, "--page", "FILE",
                  "write a page of tables, and the data of its plots into the folder"),
-    GRAFT_FLAG(eval_run, report_only, "--report-only",
-               "run nothing, write the page of what is there"),
     GRAFT_FLAG(eval_run, all.again, "--again", "also what has been done"),
 };
 
