@@ -5,7 +5,6 @@
  * first, wherever they stand before a "--". Results go to stdout, messages to stderr. */
 #include "cost/command.h"
 #include "emit/bench/bench_agents.h"
-#include "emit/bench/bench_price.h"
 #include "emit/bench/bench_search.h"
 #include "emit/bench/headroom.h"
 #include "emit/command/command.h"
