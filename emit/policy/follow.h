@@ -1,7 +1,6 @@
 /* follow.h - a policy rewrites a model whose graphs have prices: of its rewrites those are made that
  * pay. */
-#ifndef GRAFT_EMIT_FOLLOW_H
-#define GRAFT_EMIT_FOLLOW_H
+#pragma once
 
 #include "emit/command/session.h"
 #include "emit/report/trace.h"
@@ -24,5 +23,3 @@ typedef struct graft_follow_options {
 GRAFT_MUST_USE graft_status graft_follow(graft_env *env, graft_session *session,
                                          const graft_follow_options *options,
                                          graft_plan_found *found);
-
-#endif
