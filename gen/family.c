@@ -2,7 +2,7 @@
 #include "gen/family.h"
 
 #include "gen/attributes.h"
-#include "graph/rule/pattern.h"
+#include "graph/rule/ruleparse.h"
 
 #include <dirent.h>
 #include <stdlib.h>

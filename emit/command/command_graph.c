@@ -7,8 +7,8 @@
 #include "emit/header/weighttable.h"
 #include "graph/base/json.h"
 #include "graph/base/log.h"
-#include "graph/rule/pattern.h"
 #include "graph/rule/policyfile.h"
+#include "graph/rule/ruleparse.h"
 #include "models/zoo.h"
 
 #include <string.h>

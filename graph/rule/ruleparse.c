@@ -15,6 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+uint32_t graft_op_named(const char *name)
+{
+    for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
+        if (strcmp(graft_op(op)->name, name) == 0) {
+            return op;
+        }
+    }
+    return GRAFT_OP_NONE;
+}
+
 enum { NESTING_MOST = 32, TAGS_MOST = 10, WORD_MOST = 32, SLOTS_MOST = 128, NODES_MOST = 32 };
 
 typedef struct {

@@ -18,6 +18,9 @@
 
 #include "graph/base/env.h"
 
+/* The operator of this name in graft/operators.def; GRAFT_OP_NONE: there is none. */
+uint32_t graft_op_named(const char *name);
+
 /* Parses one rule. GRAFT_BAD_INPUT, naming the column and what was expected there; also when the
  * rule does not pass graft_rule_check. `name` stands in front of messages. */
 GRAFT_MUST_USE graft_status graft_rule_parse(graft_env *env, const char *name, const char *text,

@@ -73,8 +73,8 @@ static graft_point draw_point(workspace *w, const graft_sym_case *c)
     int32_t common = 2 + (int32_t)graft_rng_below(&w->rng, 2);
     for (uint32_t v = 0; v < w->rule.var_count; v++) {
         point.vars[v].dtype = GRAFT_DTYPE_F32;
-        point.vars[v].rank = c->ranks[v];
-        for (uint32_t i = 0; i < c->ranks[v]; i++) {
+        point.vars[v].rank = (uint8_t)c->ranks[v];
+        for (uint32_t i = 0; i < point.vars[v].rank; i++) {
             bool other = graft_rng_below(&w->rng, 6) == 0;
             int32_t size = 1 + (int32_t)graft_rng_below(&w->rng, SIZES_MOST);
             point.vars[v].dims[i] = other ? size : common;
@@ -95,8 +95,8 @@ static graft_point core_point(const workspace *w, const graft_point *point, cons
     graft_point core = *point;
     for (uint32_t v = 0; v < w->rule.var_count; v++) {
         uint32_t from = 0;
-        core.vars[v] = (graft_shape){.dtype = GRAFT_DTYPE_F32, .rank = first->c.ranks[v]};
-        for (uint32_t i = 0; i < first->c.ranks[v]; i++) {
+        core.vars[v] = (graft_shape){.dtype = GRAFT_DTYPE_F32, .rank = (uint8_t)first->c.ranks[v]};
+        for (uint32_t i = 0; i < core.vars[v].rank; i++) {
             core.vars[v].dims[i] = 1;
             if (first->class.var_sets[v][i] == GRAFT_SYM_BUSY) {
                 while (of->class.var_sets[v][from] != GRAFT_SYM_BUSY) {

@@ -14,6 +14,7 @@ typedef enum {
     HONEST,
     SILENT,    /* Proposes nothing. */
     SHORT,     /* Leaves out all alternatives of a split but the first. */
+    UNIT,      /* All sizes of variables must be 1. */
     SHIFTED,   /* Maps go one too far. */
     COLLAPSED, /* All binders go to the first one. */
     FIRST,     /* Every place is the first, every value 0. */
@@ -28,8 +29,8 @@ typedef enum {
 } lie;
 
 static const char *const lie_names[HINTER_COUNT] = {
-    "honest", "silent",   "short",   "shifted",   "collapsed", "first",   "ones",
-    "itself", "possible", "unasked", "unrelated", "renamed",   "compound"};
+    "honest", "silent", "short",    "unit",    "shifted",   "collapsed", "first",
+    "ones",   "itself", "possible", "unasked", "unrelated", "renamed",   "compound"};
 
 static const struct {
     const char *text;
@@ -210,15 +211,23 @@ static bool lie_values(void *context, graft_sym *s, const graft_sym_condition *c
            (l->how != SILENT && l->hinter.hints.values(&l->hinter, s, c, of, to, values));
 }
 
-static bool lie_split(void *context, const graft_sym *s, const graft_rule *rule,
+static bool lie_split(void *context, graft_sym *s, const graft_sym_instance *instance,
                       const graft_sym_side sides[2], graft_sym_split *split)
 {
     liar *l = context;
-    bool found = l->how != SILENT && l->hinter.hints.split(&l->hinter, s, rule, sides, split);
+    bool found = l->how != SILENT && l->hinter.hints.split(&l->hinter, s, instance, sides, split);
     if (found && l->how == SHORT) {
         split->count = 1;
+    } else if (l->how == UNIT) {
+        *split = (graft_sym_split){.all = true};
+        for (uint32_t v = 0; v < instance->rule->var_count; v++) {
+            for (uint32_t i = 0; i < instance->vars[v].rank; i++) {
+                split->claims[split->count++] =
+                    Z3_mk_eq(s->z3, instance->vars[v].dims[i], graft_sym_int(s, 1));
+            }
+        }
     }
-    return found;
+    return found || l->how == UNIT;
 }
 
 static graft_asked lie_refute(void *context, graft_sym *s, const graft_term_state *term,

@@ -101,7 +101,7 @@ static Z3_lbool value_of(workspace *w, Z3_ast formula)
 {
     w->meaningless = false;
     Z3_ast placed = Z3_substitute(w->s.z3, formula, SYMBOLS, w->symbols, w->values);
-    placed = graft_sym_rebuild(&w->s, placed, change_group, w);
+    placed = graft_term_rebuild(w->s.z3, placed, change_group, w);
     return Z3_get_bool_value(w->s.z3, Z3_simplify(w->s.z3, placed));
 }
 

@@ -3,6 +3,7 @@
 #include "tests/support/check.h"
 #include "verify/core/prover.h"
 #include "verify/instances/asking.h"
+#include "verify/instances/guarded.h"
 
 enum { SYMBOLS = 16, SUMMANDS_MOST = 130 };
 

@@ -543,17 +543,17 @@ static void state_rule(workspace *w)
     node->op = (uint8_t)w->drawn.op;
     for (uint32_t i = 0; i < info->input_count; i++) {
         node->inputs[i] = GRAFT_OPERAND_VAR(i);
-        w->c.ranks[i] = w->drawn.in[i].rank;
+        w->c.ranks[i] = (int8_t)w->drawn.in[i].rank;
     }
     for (uint32_t i = 0; i < info->attr_count; i++) {
         int32_t value = w->drawn.attrs[i];
         node->attrs[i] = (graft_term){.value = (int32_t)i, .kind = GRAFT_TERM_SLOT};
         w->c.chosen[i] = graft_sym_is_choice(w->drawn.op, i);
-        w->c.slots[i] = w->c.chosen[i] ? value : 0;
+        w->c.slots[i] = w->c.chosen[i] ? (int8_t)value : 0;
         bool is_float = graft_op_attr(w->drawn.op, i)->kind == GRAFT_ATTR_FLOAT;
         w->c.infinite[i] = (int8_t)(is_float && is_infinite(value) ? (value < 0 ? -1 : 1) : 0);
     }
-    w->c.made[GRAFT_SYM_SOURCE][0] = w->drawn.out[0].rank;
+    w->c.made[GRAFT_SYM_SOURCE][0] = (int8_t)w->drawn.out[0].rank;
     w->rule.target = w->rule.source;
     memcpy(w->c.made[GRAFT_SYM_TARGET], w->c.made[GRAFT_SYM_SOURCE], sizeof w->c.made[0]);
 }

@@ -2,7 +2,7 @@
 #include "verify/command/listing.h"
 
 #include "graph/base/json.h"
-#include "graph/rule/pattern.h"
+#include "graph/rule/ruleparse.h"
 #include "graph/rule/ruleprint.h"
 
 #include <inttypes.h>

@@ -66,7 +66,7 @@ typedef struct {
 
 static output read_output(proof *p, uint32_t side, graft_operand x, const graft_sym_shape *shape)
 {
-    Z3_ast value = graft_sym_operand(&p->s, &p->instance, side, &p->sides[side], x);
+    Z3_ast value = graft_sym_operand(&p->s, &p->instance, &p->sides[side], x);
     output out = {read_within(p, shape, value), *graft_sym_operand_conditions(&p->sides[side], x)};
     for (uint32_t i = 0; i < out.conditions.count; i++) {
         graft_sym_condition *c = &out.conditions.items[i];
@@ -132,46 +132,17 @@ static void add_claim(graft_sym_extra *extra, Z3_ast claim)
     }
 }
 
-/* Adds that a symbol is a number, if Z3 says that it must be. */
-static bool pin(graft_sym *s, graft_sym_extra *extra, Z3_ast symbol, int64_t value)
-{
-    if (symbol == NULL || !graft_sym_is_symbol(s, symbol) ||
-        Z3_get_sort(s->z3, symbol) != s->integer) {
-        return false;
-    }
-    Z3_ast equation = Z3_mk_eq(s->z3, symbol, graft_sym_int(s, value));
-    bool must = graft_sym_holds(s, NULL, equation);
-    if (must) {
-        add_claim(extra, equation);
-    }
-    return must;
-}
-
-/* Sizes that must be 1 and attributes that must be 0 or 1 become that. */
-static bool pin_symbols(proof *p, graft_sym_extra *extra)
-{
-    uint32_t before = extra->count;
-    for (uint32_t v = 0; v < p->rule->var_count; v++) {
-        for (uint32_t i = 0; i < p->instance.vars[v].rank; i++) {
-            (void)pin(&p->s, extra, p->instance.vars[v].dims[i], 1);
-        }
-    }
-    for (uint32_t n = 0; n < p->rule->source.node_count; n++) {
-        const graft_sym_node *node = &p->instance.nodes[GRAFT_SYM_SOURCE][n];
-        for (uint32_t i = 0; i < graft_op(p->rule->source.nodes[n].op)->attr_count; i++) {
-            (void)(pin(&p->s, extra, node->attrs[i].term, 0) ||
-                   pin(&p->s, extra, node->attrs[i].term, 1));
-        }
-    }
-    return extra->count > before;
-}
-
-/* Finds ways on, of which Z3 says that one holds. */
+/* Finds claims, of which Z3 says that all hold, or ways on, of which it says that one does. */
 static bool find_split(proof *p, graft_sym_split *split)
 {
     graft_sym *s = &p->s;
-    return s->hints != NULL && s->hints->split(s->hints->context, s, p->rule, p->sides, split) &&
-           graft_sym_holds(s, NULL, Z3_mk_or(s->z3, split->count, split->alternatives));
+    bool holds =
+        s->hints != NULL && s->hints->split(s->hints->context, s, &p->instance, p->sides, split);
+    for (uint32_t i = 0; split->all && i < split->count && holds; i++) {
+        holds = graft_sym_holds(s, NULL, split->claims[i]);
+    }
+    return holds && split->count > 0 && /* A case that is split into none would be proved. */
+           (split->all || graft_sym_holds(s, NULL, Z3_mk_or(s->z3, split->count, split->claims)));
 }
 
 /* Why there is no more to be asked: the proof has had its share, counted by Z3 and in terms, never
@@ -214,17 +185,14 @@ static const char *prove_part(proof *p, const graft_sym_case *c, const graft_sym
     if (why == NULL || depth >= GRAFT_LIMIT(CASE_SPLITS) || ++p->parts > GRAFT_LIMIT(CASE_PARTS)) {
         return why;
     }
-    if (pin_symbols(p, &more)) {
-        return prove_part(p, c, &more, depth + 1);
-    }
     if (!find_split(p, &r)) {
         return why;
     }
     why = NULL;
     for (uint32_t i = 0; i < r.count && why == NULL; i++) {
-        more.count = extra->count;
-        add_claim(&more, r.alternatives[i]);
-        why = prove_part(p, c, &more, depth + 1);
+        more.count = r.all && i > 0 ? more.count : extra->count;
+        add_claim(&more, r.claims[i]);
+        why = r.all && i + 1 < r.count ? NULL : prove_part(p, c, &more, depth + 1);
     }
     return why;
 }

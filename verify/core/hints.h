@@ -30,10 +30,12 @@ typedef struct graft_sym_solution {
     bool opposite;
 } graft_sym_solution;
 
-/* Ways on from a case that was not proved as it is: one of them holds of every instance. */
+/* Ways on from a case that was not proved as it is: one of the claims holds of every instance, or
+ * all of them do. */
 typedef struct graft_sym_split {
-    Z3_ast alternatives[GRAFT_ROOM_ALTERNATIVES];
+    Z3_ast claims[GRAFT_ROOM_PART_CLAIMS];
     uint32_t count;
+    bool all;
 } graft_sym_split;
 
 typedef struct graft_sym_hints {
@@ -79,9 +81,9 @@ typedef struct graft_sym_hints {
      * that it does not say. The condition is assumed there if it holds there (symask.h). */
     bool (*values)(void *context, graft_sym *s, const graft_sym_condition *c, Z3_ast of, Z3_ast to,
                    Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS]);
-    /* A split of the case at hand, whose sides were read. It is made when Z3 says that one of the
-     * alternatives holds. */
-    bool (*split)(void *context, const graft_sym *s, const graft_rule *rule,
+    /* A split of the case at hand, whose sides were read. It is made when Z3 says that the claims
+     * are such. */
+    bool (*split)(void *context, graft_sym *s, const graft_sym_instance *instance,
                   const graft_sym_side sides[2], graft_sym_split *split);
     /* How a question is asked: a formula that Z3 found unsatisfiable. It counts when it is
      * `question`, and some of what is `given`, and of the laws of the functions that occur in them

@@ -13,15 +13,6 @@
 #include <stdint.h>
 #include <z3.h>
 
-typedef enum graft_verdict {
-    GRAFT_VERDICT_PROVED,
-    GRAFT_VERDICT_REFUTED, /* Z3 found an assignment: the rule is false at this point. */
-    GRAFT_VERDICT_UNKNOWN,
-    /* Of trials alone (trial.h): */
-    GRAFT_VERDICT_WITHIN_BOUNDS, /* Swept and proved at instances; nothing is said of others. */
-    GRAFT_VERDICT_ERROR          /* The rule cannot be read, or has no instances. */
-} graft_verdict;
-
 /* Is given each formula that Z3 found unsatisfiable, in its context: what a proof rests on. */
 typedef struct graft_prove_listener {
     void (*hear)(void *context, Z3_context z3, Z3_ast formula);
@@ -37,11 +28,6 @@ typedef struct graft_effort {
 
 /* Why what is asked past that is unknown. */
 #define GRAFT_PROVE_SPENT "the rule has had its share of the solver"
-/* Why nothing is known where a divisor of the source may be 0 and its infinity a number again
- * (guarded.h). */
-#define GRAFT_PROVE_CAUGHT                                                                         \
-    "a maximum, a bounded function or a quotient of the source may make a / 0 a number"
-
 typedef struct graft_prove_options {
     uint32_t resource_limit; /* Of one question to the solver. */
     uint32_t memory_mb;      /* Of the solver. */

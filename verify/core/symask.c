@@ -308,7 +308,7 @@ static bool ask_solver(graft_sym_asker *a, question *q)
     graft_term_open(&term, s->z3);
     for (uint32_t i = 0; i < q->count; i++) {
         q->terms[i] =
-            graft_sym_rebuild(s, graft_sym_simplify(s, q->terms[i]), graft_term_renew, &term);
+            graft_term_rebuild(s->z3, graft_sym_simplify(s, q->terms[i]), graft_term_renew, &term);
     }
     r.formula = list_parts(s, &term, q, parts);
     if (s->hints == NULL) {
@@ -321,38 +321,6 @@ static bool ask_solver(graft_sym_asker *a, question *q)
     Z3_ast_map_dec_ref(s->z3, parts);
     graft_term_close(&term);
     return proved;
-}
-
-/* Neither a number nor a function of numbers. */
-static bool is_other(const graft_sym *s, Z3_ast term, const void *context)
-{
-    Z3_sort sort = Z3_get_sort(s->z3, term);
-    (void)context;
-    return sort == s->integer ||
-           (graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED && sort == s->boolean);
-}
-
-static bool is_pure(const graft_sym *s, Z3_ast term)
-{
-    return graft_sym_find(s, term, true, is_other, NULL) == NULL;
-}
-
-/* Leaves assumptions out that mention integers; false when the question itself does. */
-static bool keep_pure(const graft_sym *s, question *q)
-{
-    uint32_t kept = q->asked;
-    for (uint32_t i = 0; i < q->asked; i++) {
-        if (!is_pure(s, q->terms[i])) {
-            return false;
-        }
-    }
-    for (uint32_t i = q->asked; i < q->count; i++) {
-        if (is_pure(s, q->terms[i])) {
-            q->terms[kept++] = q->terms[i];
-        }
-    }
-    q->count = kept;
-    return true;
 }
 
 /* One question without conditionals on indices. */
@@ -372,7 +340,7 @@ static bool ask_leaf(graft_sym_asker *a, const graft_facts *facts, question *q)
     for (uint32_t apart = 0; apart < 2 && !proved; apart++) {
         question now = *q;
         proved = replace_folds(a, facts, apart == 1, &now) && replace_elements(a, facts, &now) &&
-                 replace_sizes(a, facts, &now) && keep_pure(a->s, &now) && ask_solver(a, &now);
+                 replace_sizes(a, facts, &now) && ask_solver(a, &now);
     }
     return proved;
 }

@@ -11,18 +11,14 @@
 enum {
     /* Of a slot, two: what it chooses, and whether it is infinite. */
     DIGITS = GRAFT_RULE_MAX_VARS + 2 * GRAFT_RULE_MAX_SLOTS + 2 * GRAFT_RULE_MAX_NODES,
-    RANK_UNKNOWN = -1,
-    RANK_WRONG = -2
+    OPEN = -1 /* A rank or a choice that is not known yet. */
 };
 
-typedef enum { DIGIT_RANK, DIGIT_SLOT, DIGIT_INFINITE, DIGIT_MADE } digit_kind;
-
+/* A part of the case, and its values. */
 typedef struct {
-    uint8_t kind; /* digit_kind */
-    uint8_t side;
-    uint8_t index; /* Variable, slot or node. */
-    int32_t least;
-    int32_t most;
+    int8_t *place;
+    int8_t least;
+    int8_t most;
 } digit;
 
 typedef struct {
@@ -31,10 +27,6 @@ typedef struct {
     void *context;
     digit digits[DIGITS];
     uint32_t count;
-    uint32_t known; /* Digits that are set. */
-    uint64_t slots; /* Bit: the slot has its value. */
-    uint32_t vars;
-    uint32_t made[2];
     uint8_t order[2][GRAFT_RULE_MAX_NODES]; /* By side: operands first. */
     graft_sym_case c;
 } search;
@@ -52,72 +44,121 @@ bool graft_sym_is_choice(uint32_t op, uint32_t attr)
     }
 }
 
-/* ------------------------------------------------------------------- values */
-
 const graft_pattern *graft_sym_pattern(const graft_rule *rule, uint32_t side)
 {
     return side == GRAFT_SYM_SOURCE ? &rule->source : &rule->target;
 }
 
-/* Whether a program reads nothing but constants and slots that are set. */
-static bool is_computable(const graft_rule *rule, uint64_t slots, uint32_t offset)
+/* ----------------------------------------------------------------- programs */
+
+/* A number that a program computes, as far as the case decides it. */
+typedef struct {
+    bool known;
+    int32_t number;
+} decided;
+
+static bool is_known_as(decided x, bool truth) { return x.known && (x.number != 0) == truth; }
+
+static bool may_be_equal(int a, int b) { return a == OPEN || b == OPEN || a == b; }
+
+static decided decide_operation(uint32_t code, decided a, decided b, bool *fails)
 {
-    for (; rule->code[offset] != GRAFT_CODE_END; offset = graft_code_next(rule, offset)) {
-        graft_code_step step = graft_code_at(rule, offset);
-        bool reads_shape = step.code >= GRAFT_CODE_DIM && step.code <= GRAFT_CODE_SAME;
-        bool unset = step.code == GRAFT_CODE_SLOT && (slots >> step.index & 1u) == 0;
-        if (reads_shape || unset) {
-            return false;
-        }
+    int64_t number = 0;
+    if (code == GRAFT_CODE_AND && (is_known_as(a, false) || is_known_as(b, false))) {
+        return (decided){true, 0};
     }
-    return true;
+    if (code == GRAFT_CODE_OR && (is_known_as(a, true) || is_known_as(b, true))) {
+        return (decided){true, 1};
+    }
+    if (!a.known || !b.known) {
+        return (decided){false, 0};
+    }
+    *fails = !graft_code_compute(code, a.number, b.number, &number) || *fails;
+    return (decided){number >= INT32_MIN && number <= INT32_MAX, (int32_t)number};
 }
 
-/* False when the attribute's value does not follow from the slots that are set (as bits). */
-static bool compute_attr(const graft_rule *rule, const graft_sym_case *c, uint64_t slots,
-                         const graft_term *term, int32_t *value)
+static decided decide_leaf(const graft_sym_case *c, const graft_code_step *step, bool *fails)
 {
-    int64_t result = 0;
-    switch (term->kind) {
-    case GRAFT_TERM_CONST:
-        *value = term->value;
-        return true;
-    case GRAFT_TERM_SLOT:
-        *value = c->slots[term->value];
-        return (slots >> term->value & 1u) != 0;
+    int rank = step->code >= GRAFT_CODE_DIM ? c->ranks[step->index] : 0;
+    switch (step->code) {
+    case GRAFT_CODE_CONST8:
+    case GRAFT_CODE_CONST32:
+        return (decided){true, step->number};
+    case GRAFT_CODE_SLOT:
+        return (decided){c->chosen[step->index] && c->slots[step->index] != OPEN,
+                         c->slots[step->index]};
+    case GRAFT_CODE_RANK:
+        return (decided){rank != OPEN, rank};
+    case GRAFT_CODE_DIM:
+        *fails = *fails || (rank != OPEN && (step->number >= rank || step->number < -rank));
+        return (decided){false, 0};
+    case GRAFT_CODE_SAME:
+        return (decided){!may_be_equal(rank, c->ranks[step->other]), 0};
     default:
-        if (!is_computable(rule, slots, (uint32_t)term->value) ||
-            !graft_code_run(rule, (uint32_t)term->value, NULL, NULL, c->slots, &result)) {
-            return false;
-        }
-        *value = (int32_t)result;
-        return result >= INT32_MIN && result <= INT32_MAX; /* The engine refuses others. */
+        return (decided){false, 0};
     }
 }
 
-/* False when the attribute's value is not known yet. */
-static bool attr_value(const search *s, const graft_pattern_node *node, uint32_t attr,
-                       int32_t *value)
+/* A program, whatever sizes and the choices that are still open are. */
+typedef struct {
+    decided value;
+    bool fails;
+    bool reads_shapes;
+} outcome;
+
+/* Nothing is known of a program that is too deep (symcode.c). */
+static outcome decide(const graft_rule *rule, const graft_sym_case *c, uint32_t offset)
 {
-    return compute_attr(s->rule, &s->c, s->slots, &node->attrs[attr], value);
+    decided stack[GRAFT_ROOM_PROGRAM_DEPTH] = {
+        {false, 0}
+    };
+    outcome x = {.fails = false};
+    graft_code_reader reader = graft_code_open(rule, offset, GRAFT_LIMIT(PROGRAM_DEPTH));
+    for (graft_code_step step; graft_code_read(&reader, &step);) {
+        decided *top = &stack[step.place];
+        *top = step.takes == 0   ? decide_leaf(c, &step, &x.fails)
+               : step.takes == 1 ? decide_operation(step.code, top[0], top[0], &x.fails)
+                                 : decide_operation(step.code, top[0], top[1], &x.fails);
+        x.reads_shapes =
+            x.reads_shapes || (step.code >= GRAFT_CODE_DIM && step.code <= GRAFT_CODE_SAME);
+    }
+    x.value = stack[0];
+    return reader.end == GRAFT_CODE_WHOLE ? x : (outcome){.fails = false};
 }
 
+/* Of a program that reads shapes nothing is said: it may fail in other cases of the class. */
 bool graft_sym_case_attr(const graft_rule *rule, const graft_sym_case *c,
                          const graft_pattern_node *node, uint32_t attr, int32_t *value)
 {
-    uint64_t slots = 0;
-    for (uint32_t i = 0; i < rule->slot_count; i++) {
-        slots |= c->chosen[i] ? UINT64_C(1) << i : 0;
+    const graft_term *term = &node->attrs[attr];
+    outcome x = {
+        .value = {true, term->value}
+    };
+    if (term->kind == GRAFT_TERM_SLOT) {
+        x.value = (decided){c->slots[term->value] != OPEN, c->slots[term->value]};
+    } else if (term->kind == GRAFT_TERM_CODE) {
+        x = decide(rule, c, (uint32_t)term->value);
     }
-    return compute_attr(rule, c, slots, &node->attrs[attr], value);
+    *value = x.value.number;
+    return x.value.known && !x.fails && !x.reads_shapes;
+}
+
+/* Whether the precondition is false, or fails, whatever is still open. */
+static bool is_refused(const search *s)
+{
+    if (s->rule->condition == 255) {
+        return false;
+    }
+    outcome x = decide(s->rule, &s->c, s->rule->condition);
+    return x.fails || is_known_as(x.value, false);
 }
 
 /* -------------------------------------------------------------------- ranks */
 
-/* graft/shapes.def where nothing is known but ranks, and these in part: of sizes everything is so. */
+/* graft/shapes.def where nothing is known but ranks: of sizes everything is so. */
 typedef struct {
-    uint32_t rank; /* 0 when it is open. */
-    bool open;
+    uint32_t rank;
+    bool open; /* It depends on a choice that is open. */
     bool dims[GRAFT_MAX_RANK];
 } op_shape;
 
@@ -128,7 +169,7 @@ typedef struct op_site {
     const graft_pattern_node *node;
     op_shape in[GRAFT_MAX_INPUTS];
     op_shape *out;
-    op_shape made; /* What a reshape or fill makes. */
+    uint32_t made; /* The rank of what a reshape or fill makes. */
     bool *guessed; /* A choice was read that is open: the first of its domain stands for it. */
 } op_site;
 
@@ -139,41 +180,37 @@ static op_shape *op_output(const op_site *p, uint32_t i) { return &p->out[i]; }
 static bool op_is_open(const op_site *p, uint32_t k)
 {
     int32_t value = 0;
-    return !attr_value(p->s, p->node, k, &value);
+    return !graft_sym_case_attr(p->s->rule, &p->s->c, p->node, k, &value);
 }
 
 /* Where the least axis is refused every one is. */
 static uint32_t op_choice(const op_site *p, uint32_t k)
 {
     int32_t value = 0;
-    if (!attr_value(p->s, p->node, k, &value)) {
+    if (!graft_sym_case_attr(p->s->rule, &p->s->c, p->node, k, &value)) {
         *p->guessed = true;
         value = graft_op_attr(p->node->op, k)->least;
     }
     return (uint32_t)value;
 }
 
-static bool is_any_rank(const op_shape *shape) { return shape->open; }
-
 static op_shape empty_shape(uint32_t rank) { return (op_shape){.rank = rank}; }
 
 static op_shape wider_shape(const op_shape *a, const op_shape *b)
 {
-    bool open = a->open || b->open;
-    return (op_shape){.rank = open ? 0 : a->rank > b->rank ? a->rank : b->rank, .open = open};
+    return empty_shape(a->rank > b->rank ? a->rank : b->rank);
 }
 
 static op_shape made_shape(const op_site *p, uint32_t first)
 {
     (void)first;
-    return p->made;
+    return empty_shape(p->made);
 }
 
 /* A rank that is counted depends on the choices that were read. */
 static void set_rank(const op_site *p, op_shape *shape, uint32_t rank)
 {
-    shape->open = shape->open || *p->guessed;
-    shape->rank = shape->open ? 0 : rank;
+    *shape = (op_shape){.rank = rank, .open = *p->guessed};
 }
 
 static const char *expect(bool so, const char *why) { return so ? NULL : why; }
@@ -214,187 +251,58 @@ static uint32_t first_extent(uint32_t op)
     return first < graft_op(op)->attr_count ? first : GRAFT_MAX_ATTRS;
 }
 
-static int var_rank(const search *s, uint32_t v)
+/* The rank of an operand on a side. */
+static int8_t operand_rank(const search *s, uint32_t side, graft_operand x)
 {
-    return (s->vars >> v & 1u) != 0 ? s->c.ranks[v] : RANK_UNKNOWN;
+    return GRAFT_OPERAND_IS_NODE(x) ? s->c.node_ranks[side][GRAFT_OPERAND_NODE_OF(x)]
+                                    : s->c.ranks[x];
 }
 
-/* The rank of an operand on a side whose nodes have `ranks`. */
-static int operand_rank(const search *s, const int *ranks, graft_operand x)
-{
-    if (GRAFT_OPERAND_IS_NODE(x)) {
-        return ranks[GRAFT_OPERAND_NODE_OF(x)];
-    }
-    return var_rank(s, x);
-}
-
-static bool may_be_equal(int a, int b) { return a < 0 || b < 0 || a == b; }
-
-static op_shape shape_of_rank(int rank)
-{
-    return (op_shape){.rank = rank < 0 ? 0 : (uint32_t)rank, .open = rank < 0};
-}
-
-/* The rank of a node's outputs; RANK_WRONG when its inputs' ranks or its choices do not fit. */
-static int infer_rank(const search *s, uint32_t side, uint32_t n, const int *ranks)
+/* Notes the rank of a node's outputs, as far as it is known; false when its inputs' ranks or its
+ * choices do not fit. */
+static bool infer_rank(search *s, uint32_t side, uint32_t n)
 {
     const graft_pattern_node *node = &graft_sym_pattern(s->rule, side)->nodes[n];
-    op_shape out[GRAFT_MAX_OUTPUTS];
+    op_shape out[GRAFT_MAX_OUTPUTS] = {{0}};
     bool guessed = false;
-    op_site site = {.s = s, .node = node, .out = out, .guessed = &guessed};
-    bool made = (s->made[side] >> n & 1u) != 0;
-    site.made = shape_of_rank(made ? s->c.made[side][n] : RANK_UNKNOWN);
+    op_site site = {.s = s,
+                    .node = node,
+                    .out = out,
+                    .made = (uint32_t)s->c.made[side][n],
+                    .guessed = &guessed};
+    bool open = s->c.made[side][n] == OPEN;
     for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
-        site.in[i] = shape_of_rank(operand_rank(s, ranks, node->inputs[i]));
+        int8_t rank = operand_rank(s, side, node->inputs[i]);
+        site.in[i].rank = (uint32_t)rank;
+        open = open || rank == OPEN;
     }
-    if (shape_table[node->op](&site) != NULL) {
-        return RANK_WRONG;
-    }
-    return out[0].open ? RANK_UNKNOWN : (int)out[0].rank;
+    bool fits = open || shape_table[node->op](&site) == NULL;
+    s->c.node_ranks[side][n] = open || out[0].open ? OPEN : (int8_t)out[0].rank;
+    return fits;
 }
 
 /* Infers ranks on a side as far as they are known; false when they do not fit. */
-static bool infer_ranks(const search *s, uint32_t side, int *ranks)
+static bool infer_ranks(search *s, uint32_t side)
 {
-    for (uint32_t k = 0; k < graft_sym_pattern(s->rule, side)->node_count; k++) {
-        uint32_t n = s->order[side][k];
-        ranks[n] = infer_rank(s, side, n, ranks);
-        if (ranks[n] == RANK_WRONG) {
-            return false;
-        }
+    bool fit = true;
+    for (uint32_t k = 0; k < graft_sym_pattern(s->rule, side)->node_count && fit; k++) {
+        fit = infer_rank(s, side, s->order[side][k]);
     }
-    return true;
+    return fit;
 }
 
-static void note_ranks(search *s, uint32_t side, const int *ranks)
-{
-    for (uint32_t n = 0; n < graft_sym_pattern(s->rule, side)->node_count; n++) {
-        s->c.node_ranks[side][n] = (int8_t)ranks[n];
-    }
-}
-
-/* Whether they do as far as they are known; notes what they are. */
+/* Whether they do as far as they are known. */
 static bool ranks_fit(search *s)
 {
-    int source[GRAFT_RULE_MAX_NODES] = {0};
-    int target[GRAFT_RULE_MAX_NODES] = {0};
-    if (!infer_ranks(s, GRAFT_SYM_SOURCE, source) || !infer_ranks(s, GRAFT_SYM_TARGET, target)) {
-        return false;
+    bool fit = infer_ranks(s, GRAFT_SYM_SOURCE) && infer_ranks(s, GRAFT_SYM_TARGET);
+    for (uint32_t i = 0; i < s->rule->output_count && fit; i++) {
+        fit = may_be_equal(operand_rank(s, GRAFT_SYM_SOURCE, s->rule->source.outputs[i]),
+                           operand_rank(s, GRAFT_SYM_TARGET, s->rule->target.outputs[i]));
     }
-    for (uint32_t i = 0; i < s->rule->output_count; i++) {
-        int a = operand_rank(s, source, s->rule->source.outputs[i]);
-        int b = operand_rank(s, target, s->rule->target.outputs[i]);
-        if (!may_be_equal(a, b)) {
-            return false;
-        }
-    }
-    note_ranks(s, GRAFT_SYM_SOURCE, source);
-    note_ranks(s, GRAFT_SYM_TARGET, target);
-    return true;
-}
-
-/* ------------------------------------------------------------ the precondition */
-
-/* A number that a program computes, as far as the case decides it. */
-typedef struct {
-    bool known;
-    int32_t number;
-} decided;
-
-static bool is_known_as(decided x, bool truth) { return x.known && (x.number != 0) == truth; }
-
-static decided decide_operation(uint32_t code, decided a, decided b, bool *fails)
-{
-    int64_t number = 0;
-    if (code == GRAFT_CODE_AND && (is_known_as(a, false) || is_known_as(b, false))) {
-        return (decided){true, 0};
-    }
-    if (code == GRAFT_CODE_OR && (is_known_as(a, true) || is_known_as(b, true))) {
-        return (decided){true, 1};
-    }
-    if (!a.known || !b.known) {
-        return (decided){false, 0};
-    }
-    *fails = !graft_code_compute(code, a.number, b.number, &number) || *fails;
-    return (decided){number >= INT32_MIN && number <= INT32_MAX, (int32_t)number};
-}
-
-static decided decide_leaf(const search *s, const graft_code_step *step, bool *fails)
-{
-    int rank = step->code >= GRAFT_CODE_DIM ? var_rank(s, step->index) : 0;
-    switch (step->code) {
-    case GRAFT_CODE_CONST8:
-        return (decided){true, step->number};
-    case GRAFT_CODE_SLOT:
-        return (decided){(s->slots >> step->index & 1u) != 0, s->c.slots[step->index]};
-    case GRAFT_CODE_RANK:
-        return (decided){rank >= 0, rank};
-    case GRAFT_CODE_DIM:
-        *fails = *fails || (rank >= 0 && (step->number >= rank || step->number < -rank));
-        return (decided){false, 0};
-    case GRAFT_CODE_SAME:
-        return (decided){!may_be_equal(rank, var_rank(s, step->other)), 0};
-    default:
-        return (decided){false, 0};
-    }
-}
-
-/* Whether the precondition is false, or fails, whatever sizes and the choices that are still open
- * are. */
-static bool is_refused(const search *s)
-{
-    decided stack[GRAFT_ROOM_PROGRAM_DEPTH] = {
-        {false, 0}
-    };
-    bool fails = false;
-    if (s->rule->condition == 255 || s->c.scalar) {
-        return false;
-    }
-    graft_code_reader reader =
-        graft_code_open(s->rule, s->rule->condition, GRAFT_LIMIT(PROGRAM_DEPTH));
-    for (graft_code_step step; graft_code_read(&reader, &step);) {
-        decided *top = &stack[step.place];
-        *top = step.takes == 0   ? decide_leaf(s, &step, &fails)
-               : step.takes == 1 ? decide_operation(step.code, top[0], top[0], &fails)
-                                 : decide_operation(step.code, top[0], top[1], &fails);
-    }
-    /* Nothing is known of a program that is too deep (symcode.c). */
-    return reader.end == GRAFT_CODE_WHOLE && (fails || is_known_as(stack[0], false));
+    return fit;
 }
 
 /* ---------------------------------------------------------------- searching */
-
-static void set_digit(search *s, const digit *d, int32_t value)
-{
-    switch ((digit_kind)d->kind) {
-    case DIGIT_RANK:
-        s->c.ranks[d->index] = (uint8_t)value;
-        s->vars |= 1u << d->index;
-        break;
-    case DIGIT_SLOT:
-        s->c.slots[d->index] = value;
-        s->slots |= UINT64_C(1) << d->index;
-        break;
-    case DIGIT_INFINITE:
-        s->c.infinite[d->index] = (int8_t)value;
-        break;
-    case DIGIT_MADE:
-        s->c.made[d->side][d->index] = (uint8_t)value;
-        s->made[d->side] |= 1u << d->index;
-        break;
-    }
-}
-
-static void clear_digit(search *s, const digit *d)
-{
-    if (d->kind == DIGIT_RANK) {
-        s->vars &= ~(1u << d->index);
-    } else if (d->kind == DIGIT_SLOT) {
-        s->slots &= ~(UINT64_C(1) << d->index);
-    } else if (d->kind == DIGIT_MADE) {
-        s->made[d->side] &= ~(1u << d->index);
-    }
-}
 
 static bool search_from(search *s, uint32_t depth)
 {
@@ -404,32 +312,31 @@ static bool search_from(search *s, uint32_t depth)
     const digit *d = &s->digits[depth];
     bool go_on = true;
     for (int32_t value = d->least; value <= d->most && go_on; value++) {
-        set_digit(s, d, value);
+        *d->place = (int8_t)value;
         if (s->c.scalar || (!is_refused(s) && ranks_fit(s))) {
             go_on = search_from(s, depth + 1);
         }
     }
-    clear_digit(s, d);
+    *d->place = OPEN;
     return go_on;
 }
 
 /* ------------------------------------------------------------------- digits */
 
-static void add_digit(search *s, digit d) { s->digits[s->count++] = d; }
-
-static void add_slot_digit(search *s, uint32_t slot, digit_kind kind, int32_t least, int32_t most)
+/* Adds values that a part of the case may have. */
+static void add_digit(search *s, int8_t *place, int32_t least, int32_t most)
 {
-    for (uint32_t i = 0; i < s->count; i++) {
-        digit *d = &s->digits[i];
-        if (d->kind == kind && d->index == slot) {
-            d->least = least < d->least ? least : d->least;
-            d->most = most > d->most ? most : d->most;
-            return;
-        }
+    uint32_t i = 0;
+    while (i < s->count && s->digits[i].place != place) {
+        i++;
     }
-    s->c.chosen[slot] = s->c.chosen[slot] || kind == DIGIT_SLOT;
-    add_digit(s,
-              (digit){.kind = (uint8_t)kind, .index = (uint8_t)slot, .least = least, .most = most});
+    digit *d = &s->digits[i];
+    bool is_new = i == s->count;
+    d->place = place;
+    d->least = (int8_t)(is_new || least < d->least ? least : d->least);
+    d->most = (int8_t)(is_new || most > d->most ? most : d->most);
+    s->count += is_new ? 1 : 0;
+    *place = OPEN;
 }
 
 /* The ranks that a node's constant sizes leave open. */
@@ -446,14 +353,7 @@ static void add_made_digit(search *s, uint32_t side, uint32_t n, const graft_pat
             least = i + 1;
         }
     }
-    if (s->c.scalar) {
-        least = most = 0;
-    }
-    add_digit(s, (digit){.kind = DIGIT_MADE,
-                         .side = (uint8_t)side,
-                         .index = (uint8_t)n,
-                         .least = least,
-                         .most = most});
+    add_digit(s, &s->c.made[side][n], s->c.scalar ? 0 : least, s->c.scalar ? 0 : most);
 }
 
 static void add_node_digits(search *s, uint32_t side, uint32_t n)
@@ -466,10 +366,11 @@ static void add_node_digits(search *s, uint32_t side, uint32_t n)
         }
         uint32_t slot = (uint32_t)node->attrs[i].value;
         if (graft_sym_is_choice(node->op, i)) {
-            add_slot_digit(s, slot, DIGIT_SLOT, info->least, info->most);
+            s->c.chosen[slot] = true;
+            add_digit(s, &s->c.slots[slot], info->least, info->most);
         } else if (info->role == GRAFT_ROLE_LOW || info->role == GRAFT_ROLE_HIGH) {
             bool low = info->role == GRAFT_ROLE_LOW;
-            add_slot_digit(s, slot, DIGIT_INFINITE, low ? -1 : 0, low ? 0 : 1);
+            add_digit(s, &s->c.infinite[slot], low ? -1 : 0, low ? 0 : 1);
         }
     }
     if (first_extent(node->op) < GRAFT_MAX_ATTRS) {
@@ -498,9 +399,7 @@ bool graft_sym_cases(const graft_rule *rule, graft_sym_case_visitor visit, void 
     graft_pattern_order(&rule->source, s.order[GRAFT_SYM_SOURCE]);
     graft_pattern_order(&rule->target, s.order[GRAFT_SYM_TARGET]);
     for (uint32_t v = 0; v < rule->var_count; v++) {
-        add_digit(&s, (digit){.kind = DIGIT_RANK,
-                              .index = (uint8_t)v,
-                              .most = s.c.scalar ? 0 : GRAFT_MAX_RANK});
+        add_digit(&s, &s.c.ranks[v], 0, s.c.scalar ? 0 : GRAFT_MAX_RANK);
     }
     for (uint32_t side = 0; side < 2; side++) {
         for (uint32_t n = 0; n < graft_sym_pattern(rule, side)->node_count; n++) {

@@ -26,11 +26,11 @@ enum { GRAFT_SYM_SOURCE = 0, GRAFT_SYM_TARGET = 1 };
 const graft_pattern *graft_sym_pattern(const graft_rule *rule, uint32_t side);
 
 typedef struct graft_sym_case {
-    uint8_t ranks[GRAFT_RULE_MAX_VARS];
-    int32_t slots[GRAFT_RULE_MAX_SLOTS];   /* Of the chosen slots. */
+    int8_t ranks[GRAFT_RULE_MAX_VARS];
+    int8_t slots[GRAFT_RULE_MAX_SLOTS];    /* Of the chosen slots. */
     bool chosen[GRAFT_RULE_MAX_SLOTS];     /* Slots that choose an axis, a mode or an activation. */
     int8_t infinite[GRAFT_RULE_MAX_SLOTS]; /* Float slots: -1, 1 for infinities, 0 for numbers. */
-    uint8_t made[2][GRAFT_RULE_MAX_NODES]; /* By side and node: the rank that a reshape or fill
+    int8_t made[2][GRAFT_RULE_MAX_NODES];  /* By side and node: the rank that a reshape or fill
                                               makes. */
     int8_t node_ranks[2][GRAFT_RULE_MAX_NODES]; /* By side and node; negative: depends on sizes. */
     bool scalar; /* For an elementwise rule, scalars stand for all. */

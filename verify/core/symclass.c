@@ -32,7 +32,7 @@ typedef struct {
     uint32_t rank;
 } tensor;
 
-static tensor var_of(const finder *f, uint32_t v) { return (tensor){v, f->c->ranks[v]}; }
+static tensor var_of(const finder *f, uint32_t v) { return (tensor){v, (uint32_t)f->c->ranks[v]}; }
 
 static tensor output_of(const finder *f, uint32_t side, uint32_t n, uint32_t output)
 {

@@ -14,7 +14,8 @@ typedef struct {
     graft_sym_atom kind;
 } listing;
 
-void graft_sym_list_atom(graft_sym_atoms *atoms, Z3_ast term)
+/* Adds a term that is not listed yet. */
+static void list_atom(graft_sym_atoms *atoms, Z3_ast term)
 {
     for (uint32_t i = 0; i < atoms->count; i++) {
         if (atoms->from[i] == term) {
@@ -36,7 +37,7 @@ static bool visit_atom(void *context, Z3_ast term)
               : l->kind == GRAFT_SYM_SIZES ? graft_sym_kind(l->s, term) == Z3_OP_TO_REAL
                                            : graft_sym_is_element(l->s, term);
     if (is) {
-        graft_sym_list_atom(l->atoms, term);
+        list_atom(l->atoms, term);
     }
     return !is && (!fold || l->kind == GRAFT_SYM_ALL_ELEMENTS);
 }

@@ -27,8 +27,6 @@ typedef enum graft_sym_atom {
     GRAFT_SYM_SIZES         /* That stand as numbers outside of folds. */
 } graft_sym_atom;
 
-/* Adds a term that is not listed yet. */
-void graft_sym_list_atom(graft_sym_atoms *atoms, Z3_ast term);
 /* Lists what of a kind is in `term` and not listed yet, in `from`. */
 void graft_sym_list(const graft_sym *s, Z3_ast term, graft_sym_atom kind, graft_sym_atoms *atoms);
 /* Gives each a symbol, those that are the same where `facts` hold the same one. */

@@ -146,6 +146,6 @@ Z3_ast graft_sym_range_settle(graft_sym *s, const graft_facts *facts, graft_sym_
                               Z3_ast body)
 {
     const graft_facts inner = {.outer = facts, .fact = graft_sym_range_formula(s, range)};
-    body = graft_sym_rebuild(s, body, drop_quotient, &(knowing){s, &inner});
+    body = graft_term_rebuild(s->z3, body, drop_quotient, &(knowing){s, &inner});
     return drop_fixed(s, facts, range, split_places(s, facts, range, body));
 }

@@ -39,10 +39,9 @@ static Z3_ast element_of(const graft_sym *s, uint32_t v, uint32_t rank, const Z3
     return Z3_mk_app(s->z3, s->elements[v], rank, index);
 }
 
-Z3_ast graft_sym_operand(const graft_sym *s, const graft_sym_instance *instance, uint32_t side,
+Z3_ast graft_sym_operand(const graft_sym *s, const graft_sym_instance *instance,
                          const graft_sym_side *read, graft_operand x)
 {
-    (void)side;
     return GRAFT_OPERAND_IS_NODE(x)
                ? read->values[GRAFT_OPERAND_NODE_OF(x)][GRAFT_OPERAND_SLOT_OF(x)]
                : element_of(s, x, instance->vars[x].rank, s->formals);
@@ -276,7 +275,7 @@ static void rd_replace(const rd *r, Z3_ast *index)
 static Z3_ast rd_read(const rd *r, uint32_t i, const Z3_ast *index)
 {
     const graft_operand x = r->node->inputs[i];
-    Z3_ast value = graft_sym_operand(r->s, r->instance, r->side, r->read, x);
+    Z3_ast value = graft_sym_operand(r->s, r->instance, r->read, x);
     const graft_sym_conditions *of = graft_sym_operand_conditions(r->read, x);
     for (uint32_t k = 0; k < of->count; k++) {
         pass_condition(r, i, &of->items[k], index);

@@ -53,7 +53,7 @@ bool graft_sym_read_side(graft_sym *s, const graft_sym_instance *instance, uint3
 const graft_sym_conditions *graft_sym_operand_conditions(const graft_sym_side *read,
                                                          graft_operand x);
 /* The value of an operand over the formals. */
-Z3_ast graft_sym_operand(const graft_sym *s, const graft_sym_instance *instance, uint32_t side,
+Z3_ast graft_sym_operand(const graft_sym *s, const graft_sym_instance *instance,
                          const graft_sym_side *read, graft_operand x);
 
 #endif

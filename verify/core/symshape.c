@@ -57,7 +57,7 @@ static void make_vars(shaper *p)
     char name[GRAFT_ROOM_NAME];
     for (uint32_t v = 0; v < rule->var_count; v++) {
         graft_sym_shape *shape = &p->instance->vars[v];
-        shape->rank = p->instance->c->ranks[v];
+        shape->rank = (uint32_t)p->instance->c->ranks[v];
         for (uint32_t i = 0; i < shape->rank; i++) {
             (void)snprintf(name, sizeof name, "d%" PRIu32 "_%" PRIu32, v, i);
             shape->dims[i] = graft_sym_solved(p->e, graft_sym_symbol(p->s, name));
@@ -183,38 +183,14 @@ static Z3_ast op_attr(const op_site *o, uint32_t k) { return o->attrs[k].term; }
 
 static uint32_t op_choice(const op_site *o, uint32_t k) { return (uint32_t)o->attrs[k].value; }
 
-static bool op_is_open(const op_site *o, uint32_t k)
-{
-    (void)o, (void)k;
-    return false;
-}
-
-static bool is_any_rank(const op_shape *shape)
-{
-    (void)shape;
-    return false;
-}
-
 static const char *expect(bool so, const char *why) { return so ? NULL : why; }
 
-static Z3_ast op_number(const op_site *o, int32_t number) { return graft_sym_int(o->p->s, number); }
-
-static Z3_ast op_add(const op_site *o, Z3_ast a, Z3_ast b) { return graft_sym_add(o->p->s, a, b); }
-
-static Z3_ast op_subtract(const op_site *o, Z3_ast a, Z3_ast b)
-{
-    return graft_sym_sub(o->p->s, a, b);
-}
-
-static Z3_ast op_multiply(const op_site *o, Z3_ast a, Z3_ast b)
-{
-    return graft_sym_mul(o->p->s, a, b);
-}
-
-static Z3_ast op_wide(const op_site *o, Z3_ast a, Z3_ast b)
-{
-    return graft_sym_wide(o->p->s, a, b);
-}
+#define op_is_open(o, k)     false
+#define op_number(o, number) graft_sym_int((o)->p->s, number)
+#define op_add(o, a, b)      graft_sym_add((o)->p->s, a, b)
+#define op_subtract(o, a, b) graft_sym_sub((o)->p->s, a, b)
+#define op_multiply(o, a, b) graft_sym_mul((o)->p->s, a, b)
+#define op_wide(o, a, b)     graft_sym_wide((o)->p->s, a, b)
 
 /* Of two windows with one stride, the one with more room has no fewer positions, and at most as
  * many more as it has more room. */
@@ -267,11 +243,7 @@ static Z3_ast op_windows(const op_site *o, Z3_ast room, Z3_ast stride)
     return count;
 }
 
-static void set_dim(const op_site *o, graft_sym_shape *shape, uint32_t axis, Z3_ast size)
-{
-    (void)o;
-    shape->dims[axis] = size;
-}
+#define set_dim(o, shape, axis, size) ((void)(o), (void)((shape)->dims[axis] = (size)))
 
 static const char *put_dim(const op_site *o, graft_sym_shape *shape, uint32_t axis, Z3_ast size)
 {
@@ -286,70 +258,39 @@ static graft_sym_shape wider_shape(const graft_sym_shape *a, const graft_sym_sha
     return empty_shape(a->rank > b->rank ? a->rank : b->rank);
 }
 
-static graft_sym_shape made_shape(const op_site *o, uint32_t first)
+#define made_shape(o, first)     empty_shape((o)->made)
+#define set_rank(o, shape, axes) ((void)(o), (void)((shape)->rank = (axes)))
+
+/* Checks that are claims: the engine refuses where one does not hold. */
+static const char *claim(const op_site *o, Z3_ast condition)
 {
-    (void)first;
-    return empty_shape(o->made);
+    graft_sym_claim(o->p->e, condition);
+    return NULL;
 }
 
-static void set_rank(const op_site *o, graft_sym_shape *shape, uint32_t rank)
+static const char *equate(const op_site *o, Z3_ast a, Z3_ast b)
 {
-    (void)o;
-    shape->rank = rank;
-}
-
-static const char *expect_equal(const op_site *o, Z3_ast a, Z3_ast b, const char *why)
-{
-    (void)why;
     graft_sym_equate(o->p->e, a, b);
     return NULL;
 }
 
-/* A size among the attributes is 0. Where scalars stand for all, those of a fill are. */
-static const char *expect_absent(const op_site *o, uint32_t k, const char *why)
-{
-    (void)why;
-    if (!o->p->inputs.scalar) {
-        graft_sym_equate(o->p->e, o->attrs[k].term, graft_sym_int(o->p->s, 0));
-    }
-    return NULL;
-}
-
-static const char *expect_le(const op_site *o, Z3_ast a, Z3_ast b, const char *why)
-{
-    (void)why;
-    graft_sym_claim(o->p->e, Z3_mk_le(o->p->s->z3, a, b));
-    return NULL;
-}
-
-static const char *expect_positive(const op_site *o, Z3_ast size, const char *why)
-{
-    (void)why;
-    graft_sym_claim_positive(o->p->e, size);
-    return NULL;
-}
-
-static const char *expect_divides(const op_site *o, Z3_ast by, Z3_ast size, const char *why)
+static const char *claim_divides(const op_site *o, Z3_ast by, Z3_ast size)
 {
     const graft_sym *s = o->p->s;
-    (void)why;
     if (graft_sym_is_number(s, size, 1)) {
-        graft_sym_equate(o->p->e, by, size);
-    } else if (!graft_sym_is_number(s, by, 1)) {
-        graft_sym_claim(o->p->e, Z3_mk_eq(s->z3, Z3_mk_mod(s->z3, size, by), graft_sym_int(s, 0)));
+        return equate(o, by, size);
     }
-    return NULL;
+    return graft_sym_is_number(s, by, 1)
+               ? NULL
+               : claim(o, Z3_mk_eq(s->z3, Z3_mk_mod(s->z3, size, by), graft_sym_int(s, 0)));
 }
 
 /* a <= b, unless `size` is 0. */
-static const char *expect_le_or_none(const op_site *o, Z3_ast a, Z3_ast b, Z3_ast size,
-                                     const char *why)
+static Z3_ast le_or_none(const op_site *o, Z3_ast a, Z3_ast b, Z3_ast size)
 {
     Z3_context z3 = o->p->s->z3;
     Z3_ast parts[2] = {Z3_mk_le(z3, a, b), Z3_mk_le(z3, size, graft_sym_int(o->p->s, 0))};
-    (void)why;
-    graft_sym_claim(o->p->e, Z3_mk_or(z3, 2, parts));
-    return NULL;
+    return Z3_mk_or(z3, 2, parts);
 }
 
 static const char *expect_broadcast(const op_site *o, Z3_ast a, Z3_ast b, const char *why)
@@ -367,45 +308,46 @@ static const char *expect_broadcast(const op_site *o, Z3_ast a, Z3_ast b, const 
     return NULL;
 }
 
-static const char *expect_same_elements(const op_site *o, const graft_sym_shape *a,
-                                        const graft_sym_shape *b, const char *why)
+static const char *claim_same_elements(const op_site *o, const graft_sym_shape *a,
+                                       const graft_sym_shape *b)
 {
-    (void)why;
     graft_sym_equate_products(o->p->e, a->dims, a->rank, b->dims, b->rank);
     return NULL;
 }
 
-static const char *expect_finite(const op_site *o, uint32_t k, const char *why)
+static const char *claim_positive(const op_site *o, Z3_ast size)
 {
-    return expect(o->attrs[k].infinite == 0, why);
+    graft_sym_claim_positive(o->p->e, size);
+    return NULL;
 }
 
-static const char *expect_sign(const op_site *o, uint32_t k, bool strictly, const char *why)
+static const char *claim_sign(const op_site *o, Z3_ast x, bool strictly)
 {
-    Z3_context z3 = o->p->s->z3;
     Z3_ast zero = o->p->s->term.zero;
-    (void)why;
-    graft_sym_claim(o->p->e, strictly ? Z3_mk_lt(z3, zero, o->attrs[k].term)
-                                      : Z3_mk_le(z3, zero, o->attrs[k].term));
-    return NULL;
+    return claim(o, strictly ? Z3_mk_lt(o->p->s->z3, zero, x) : Z3_mk_le(o->p->s->z3, zero, x));
 }
 
+static const char *claim_order(const op_site *o, const graft_sym_attr *low,
+                               const graft_sym_attr *high)
+{
+    bool numbers = low->infinite == 0 && high->infinite == 0;
+    return numbers ? claim(o, Z3_mk_le(o->p->s->z3, low->term, high->term)) : NULL;
+}
+
+#define expect_equal(o, a, b, why)         equate(o, a, b)
+#define expect_le(o, a, b, why)            ((void)(why), claim(o, Z3_mk_le((o)->p->s->z3, a, b)))
+#define expect_le_or_none(o, a, b, n, why) claim(o, le_or_none(o, a, b, n))
+#define expect_divides(o, by, size, why)   claim_divides(o, by, size)
+#define expect_same_elements(o, a, b, why) claim_same_elements(o, a, b)
+#define expect_positive(o, size, why)      claim_positive(o, size)
+#define expect_sign(o, k, strictly, why)   claim_sign(o, (o)->attrs[k].term, strictly)
+#define expect_order(o, low, high, why)    claim_order(o, &(o)->attrs[low], &(o)->attrs[high])
+#define expect_finite(o, k, why)           expect((o)->attrs[k].infinite == 0, why)
 /* A number, or the infinity that is no bound from above or below. */
-static const char *expect_bound(const op_site *o, uint32_t k, bool above, const char *why)
-{
-    return expect(o->attrs[k].infinite != (above ? -1 : 1), why);
-}
-
-static const char *expect_order(const op_site *o, uint32_t low, uint32_t high, const char *why)
-{
-    const graft_sym_attr *a = &o->attrs[low];
-    const graft_sym_attr *b = &o->attrs[high];
-    (void)why;
-    if (a->infinite == 0 && b->infinite == 0) {
-        graft_sym_claim(o->p->e, Z3_mk_le(o->p->s->z3, a->term, b->term));
-    }
-    return NULL;
-}
+#define expect_bound(o, k, above, why) expect((o)->attrs[k].infinite != ((above) ? -1 : 1), why)
+/* A size among the attributes is 0. Where scalars stand for all, those of a fill are. */
+#define expect_absent(o, k, why)                                                                   \
+    ((o)->p->inputs.scalar ? NULL : equate(o, (o)->attrs[k].term, graft_sym_int((o)->p->s, 0)))
 
 #include "graft/shapes.def"
 
@@ -436,7 +378,8 @@ static void shape_node(shaper *p, uint32_t side, uint32_t n)
     for (uint32_t i = 0; i < info->input_count; i++) {
         in[i] = graft_sym_shape_of(instance, side, node->inputs[i]);
     }
-    graft_sym_shape_op(p, node->op, place->attrs, in, instance->c->made[side][n], place->shapes);
+    uint32_t made = (uint32_t)instance->c->made[side][n];
+    graft_sym_shape_op(p, node->op, place->attrs, in, made, place->shapes);
     if (p->s->plain != NULL && p->fix == NULL && !p->never) {
         p->s->plain->sizes(p->s, side, n, info->output_count, place->shapes);
     }

@@ -5,10 +5,7 @@
 
 Z3_ast graft_sym_solved(const graft_sym_equations *e, Z3_ast term)
 {
-    if (e->s->plain != NULL) {
-        return term;
-    }
-    if (e->count == 0) {
+    if (e->s->plain != NULL || e->count == 0) {
         return term;
     }
     Z3_ast solved = graft_sym_substitute(e->s, term, e->count, e->from, e->to);

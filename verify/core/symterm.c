@@ -81,11 +81,6 @@ void graft_sym_walk(const graft_sym *s, Z3_ast term, graft_sym_visitor visit, vo
     Z3_ast_map_dec_ref(s->z3, seen);
 }
 
-Z3_ast graft_sym_rebuild(const graft_sym *s, Z3_ast term, graft_term_change change, void *context)
-{
-    return graft_term_rebuild(s->z3, term, change, context);
-}
-
 bool graft_sym_mentions(const graft_sym *s, Z3_ast term, uint32_t count, const Z3_ast *symbols)
 {
     bool found = false;
@@ -420,7 +415,7 @@ static Z3_ast change_to_meaning(void *context, Z3_ast term)
 
 Z3_ast graft_sym_expand(graft_sym *s, Z3_ast term)
 {
-    return graft_sym_rebuild(s, term, change_to_meaning, s);
+    return graft_term_rebuild(s->z3, term, change_to_meaning, s);
 }
 
 Z3_ast graft_sym_substitute(graft_sym *s, Z3_ast term, uint32_t count, const Z3_ast *from,
@@ -430,8 +425,9 @@ Z3_ast graft_sym_substitute(graft_sym *s, Z3_ast term, uint32_t count, const Z3_
         return term;
     }
     Z3_ast changed = Z3_substitute(s->z3, term, count, from, to);
-    return changed == term || s->plain != NULL ? changed
-                                               : graft_sym_rebuild(s, changed, change_index, s);
+    return changed == term || s->plain != NULL
+               ? changed
+               : graft_term_rebuild(s->z3, changed, change_index, s);
 }
 
 Z3_ast graft_sym_read(graft_sym *s, Z3_ast term, uint32_t rank, const Z3_ast *index)

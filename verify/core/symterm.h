@@ -143,7 +143,5 @@ void graft_sym_walk(const graft_sym *s, Z3_ast term, graft_sym_visitor visit, vo
 typedef bool (*graft_sym_test)(const graft_sym *s, Z3_ast term, const void *context);
 Z3_ast graft_sym_find(const graft_sym *s, Z3_ast term, bool inside, graft_sym_test test,
                       const void *context);
-/* Builds the term anew from its leaves (term.h). */
-Z3_ast graft_sym_rebuild(const graft_sym *s, Z3_ast term, graft_term_change change, void *context);
 
 #endif

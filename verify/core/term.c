@@ -20,9 +20,8 @@ static Z3_ast fold_numerals(const graft_term_state *k, Z3_ast a, Z3_ast b, Z3_as
     return is_numeral(k, a) && is_numeral(k, b) ? Z3_simplify(k->z3, term) : term;
 }
 
-static Z3_ast lift_term(void *state, int32_t value)
+static Z3_ast lift_term(const graft_term_state *k, int32_t value)
 {
-    const graft_term_state *k = state;
     return Z3_mk_int(k->z3, value, k->real);
 }
 
@@ -39,9 +38,8 @@ Z3_ast graft_term_float(const graft_term_state *k, int32_t bits)
 
 static Z3_ast lift_float_term(void *state, int32_t bits) { return graft_term_float(state, bits); }
 
-static Z3_ast sum_term(void *state, Z3_ast a, Z3_ast b)
+static Z3_ast sum_term(const graft_term_state *k, Z3_ast a, Z3_ast b)
 {
-    const graft_term_state *k = state;
     if (a == k->zero) {
         return b;
     }
@@ -51,9 +49,8 @@ static Z3_ast sum_term(void *state, Z3_ast a, Z3_ast b)
     return fold_numerals(k, a, b, Z3_mk_add(k->z3, 2, (Z3_ast[]){a, b}));
 }
 
-static Z3_ast difference_term(void *state, Z3_ast a, Z3_ast b)
+static Z3_ast difference_term(const graft_term_state *k, Z3_ast a, Z3_ast b)
 {
-    const graft_term_state *k = state;
     if (b == k->zero) {
         return a;
     }
@@ -66,9 +63,8 @@ static Z3_ast difference_term(void *state, Z3_ast a, Z3_ast b)
     return fold_numerals(k, a, b, Z3_mk_sub(k->z3, 2, (Z3_ast[]){a, b}));
 }
 
-static Z3_ast product_term(void *state, Z3_ast a, Z3_ast b)
+static Z3_ast product_term(const graft_term_state *k, Z3_ast a, Z3_ast b)
 {
-    const graft_term_state *k = state;
     if (a == k->zero || b == k->zero) {
         return k->zero;
     }
@@ -99,15 +95,13 @@ static Z3_ast choose_term(const graft_term_state *k, Z3_ast condition, Z3_ast a,
     return fold_numerals(k, a, b, term);
 }
 
-static Z3_ast max_term(void *state, Z3_ast a, Z3_ast b)
+static Z3_ast max_term(const graft_term_state *k, Z3_ast a, Z3_ast b)
 {
-    const graft_term_state *k = state;
     return choose_term(k, Z3_mk_ge(k->z3, a, b), a, b);
 }
 
-static Z3_ast min_term(void *state, Z3_ast a, Z3_ast b)
+static Z3_ast min_term(const graft_term_state *k, Z3_ast a, Z3_ast b)
 {
-    const graft_term_state *k = state;
     return choose_term(k, Z3_mk_le(k->z3, a, b), a, b);
 }
 
@@ -170,9 +164,8 @@ static Z3_ast invert_factor(graft_term_state *k, Z3_ast factor)
 }
 
 /* Divides by each factor of a divisor. */
-static Z3_ast quotient_term(void *state, Z3_ast a, Z3_ast b)
+static Z3_ast quotient_term(graft_term_state *k, Z3_ast a, Z3_ast b)
 {
-    graft_term_state *k = state;
     if (is_numeral(k, b) && b != k->zero) {
         return b == k->one ? a : fold_numerals(k, a, b, Z3_mk_div(k->z3, a, b));
     }
@@ -249,9 +242,8 @@ static void note_exp_of_sum(graft_term_state *k, Z3_ast x, Z3_ast exp_x)
     }
 }
 
-static Z3_ast exp_term(void *state, Z3_ast x)
+static Z3_ast exp_term(graft_term_state *k, Z3_ast x)
 {
-    graft_term_state *k = state;
     if (x == k->zero || is_call(k, x, GRAFT_TERM_LOG)) { /* exp(log(y)) = y, at y = 0 too. */
         return x == k->zero ? k->one : argument_of(k, x);
     }
@@ -301,9 +293,8 @@ static void note_dip(graft_term_state *k, Z3_ast x, Z3_ast erf_x)
     note_fact(k, k->laws, Z3_mk_lt(k->z3, low, difference_term(k, product, x)));
 }
 
-static Z3_ast sqrt_term(void *state, Z3_ast x)
+static Z3_ast sqrt_term(graft_term_state *k, Z3_ast x)
 {
-    graft_term_state *k = state;
     if (x == k->zero || x == k->one) {
         return x;
     }
@@ -323,9 +314,8 @@ static Z3_ast sqrt_term(void *state, Z3_ast x)
     return term;
 }
 
-static Z3_ast erf_term(void *state, Z3_ast x)
+static Z3_ast erf_term(graft_term_state *k, Z3_ast x)
 {
-    graft_term_state *k = state;
     if (x == k->zero) {
         return x;
     }
@@ -341,9 +331,8 @@ static Z3_ast erf_term(void *state, Z3_ast x)
     return term;
 }
 
-static Z3_ast sigmoid_term(void *state, Z3_ast x)
+static Z3_ast sigmoid_term(graft_term_state *k, Z3_ast x)
 {
-    graft_term_state *k = state;
     if (x == k->zero) {
         return graft_term_rational(k, 1, 2);
     }
@@ -358,9 +347,8 @@ static Z3_ast sigmoid_term(void *state, Z3_ast x)
     return term;
 }
 
-static Z3_ast tanh_term(void *state, Z3_ast x)
+static Z3_ast tanh_term(graft_term_state *k, Z3_ast x)
 {
-    graft_term_state *k = state;
     if (x == k->zero) {
         return x;
     }
@@ -386,9 +374,8 @@ static Z3_ast unknown_term(graft_term_state *k, graft_term_function f, Z3_ast x)
 /* Of a negative number there is none, as there is no root; at 0 it is infinite, as a quotient is.
  * log(exp(t) y) = t + log(y), log(1 / y) = -log(y) and log(sqrt(y)) = log(y) / 2: both sides are
  * defined at the same y. */
-static Z3_ast log_term(void *state, Z3_ast x)
+static Z3_ast log_term(graft_term_state *k, Z3_ast x)
 {
-    graft_term_state *k = state;
     Z3_app app = Z3_to_app(k->z3, x);
     Z3_ast zero = Z3_mk_eq(k->z3, x, k->zero);
     Z3_ast_vector_push(k->z3, k->domain, Z3_mk_ge(k->z3, x, k->zero));
@@ -412,13 +399,12 @@ static Z3_ast log_term(void *state, Z3_ast x)
     return inverse ? difference_term(k, sum, log) : sum_term(k, sum, log);
 }
 
-static Z3_ast sin_term(void *k, Z3_ast x) { return unknown_term(k, GRAFT_TERM_SIN, x); }
+static Z3_ast sin_term(graft_term_state *k, Z3_ast x) { return unknown_term(k, GRAFT_TERM_SIN, x); }
 
-static Z3_ast cos_term(void *k, Z3_ast x) { return unknown_term(k, GRAFT_TERM_COS, x); }
+static Z3_ast cos_term(graft_term_state *k, Z3_ast x) { return unknown_term(k, GRAFT_TERM_COS, x); }
 
-static Z3_ast round_term(void *state, Z3_ast x, Z3_ast scale)
+static Z3_ast round_term(graft_term_state *k, Z3_ast x, Z3_ast scale)
 {
-    graft_term_state *k = state;
     bool is_new = false;
     if (x == k->zero) {
         return x;
@@ -521,13 +507,6 @@ void graft_term_forget(graft_term_state *k)
     Z3_ast_vector_resize(k->z3, k->laws, 0);
     Z3_ast_vector_resize(k->z3, k->domain, 0);
     Z3_ast_map_reset(k->z3, k->known);
-}
-
-Z3_ast graft_term_symbol(const graft_term_state *k, uint32_t variable, size_t index)
-{
-    char name[GRAFT_ROOM_NAME];
-    (void)snprintf(name, sizeof name, "x%" PRIu32 "_%zu", variable, index);
-    return Z3_mk_const(k->z3, Z3_mk_string_symbol(k->z3, name), k->real);
 }
 
 Z3_ast graft_term_rational(const graft_term_state *k, int64_t numerator, int64_t denominator)

@@ -91,8 +91,6 @@ Z3_ast graft_term_renew(void *state, Z3_ast term);
 /* The number of a finite binary32 given by its bits. */
 Z3_ast graft_term_float(const graft_term_state *k, int32_t bits);
 
-/* The free symbol of element `index` of variable `variable`, e.g. x2_17. */
-Z3_ast graft_term_symbol(const graft_term_state *k, uint32_t variable, size_t index);
 /* The numeral numerator / denominator; `denominator` is positive. */
 Z3_ast graft_term_rational(const graft_term_state *k, int64_t numerator, int64_t denominator);
 

@@ -405,8 +405,8 @@ static claim claim_of(theorem *t, uint32_t o)
         (void)snprintf(prefix, sizeof prefix, "i%" PRIu32 "_", o);
     }
     declare_index(t, prefix, shape, index);
-    Z3_ast left = graft_sym_operand(&t->s, &t->instance, GRAFT_SYM_SOURCE, &t->sides[0], from);
-    Z3_ast right = graft_sym_operand(&t->s, &t->instance, GRAFT_SYM_TARGET, &t->sides[1], to);
+    Z3_ast left = graft_sym_operand(&t->s, &t->instance, &t->sides[0], from);
+    Z3_ast right = graft_sym_operand(&t->s, &t->instance, &t->sides[1], to);
     left = graft_sym_read(&t->s, left, shape->rank, index);
     right = graft_sym_read(&t->s, right, shape->rank, index);
     note_goal(t, left);

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "verify/instances/obligation.h"
+#include "verify/instances/prove.h"
 
 /* The solver's word on an obligation in the prover's context. */
 graft_verdict graft_prove_obligation(graft_prover *p, const graft_obligation *o);

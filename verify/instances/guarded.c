@@ -1,6 +1,11 @@
 /* guarded.c - see guarded.h. */
 #include "verify/instances/guarded.h"
 
+#include "verify/core/limits.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
 /* ------------------------------------------------------------------ formulas */
 
 static Z3_ast both(const graft_term_state *k, Z3_ast a, Z3_ast b)
@@ -172,6 +177,13 @@ void graft_guarded_run(graft_term_state *k, uint32_t op, const graft_call *call,
 {
     Z3_ast_vector_resize(k->z3, k->domain, 0);
     run_guarded[op](k, call, in, out);
+}
+
+Z3_ast graft_term_symbol(const graft_term_state *k, uint32_t variable, size_t index)
+{
+    char name[GRAFT_ROOM_NAME];
+    (void)snprintf(name, sizeof name, "x%" PRIu32 "_%zu", variable, index);
+    return Z3_mk_const(k->z3, Z3_mk_string_symbol(k->z3, name), k->real);
 }
 
 graft_guarded graft_guarded_symbol(const graft_term_state *k, uint32_t variable, size_t index)

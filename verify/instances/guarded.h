@@ -21,6 +21,8 @@ typedef struct graft_guarded {
                         bounded functions. */
 } graft_guarded;
 
+/* The free symbol of element `index` of variable `variable`, e.g. x2_17. */
+Z3_ast graft_term_symbol(const graft_term_state *k, uint32_t variable, size_t index);
 /* A symbol: defined. */
 graft_guarded graft_guarded_symbol(const graft_term_state *k, uint32_t variable, size_t index);
 

@@ -8,6 +8,20 @@
 #include "verify/core/prover.h"
 #include "verify/instances/instance.h"
 
+typedef enum graft_verdict {
+    GRAFT_VERDICT_PROVED,
+    GRAFT_VERDICT_REFUTED, /* Z3 found an assignment: the rule is false at this point. */
+    GRAFT_VERDICT_UNKNOWN,
+    /* Of trials alone (trial.h): */
+    GRAFT_VERDICT_WITHIN_BOUNDS, /* Swept and proved at instances; nothing is said of others. */
+    GRAFT_VERDICT_ERROR          /* The rule cannot be read, or has no instances. */
+} graft_verdict;
+
+/* Why nothing is known where a divisor of the source may be 0 and its infinity a number again
+ * (guarded.h). */
+#define GRAFT_PROVE_CAUGHT                                                                         \
+    "a maximum, a bounded function or a quotient of the source may make a / 0 a number"
+
 const char *graft_verdict_name(uint32_t verdict);
 
 graft_effort graft_effort_add(graft_effort a, graft_effort b);

@@ -5,6 +5,23 @@
 
 #include <string.h>
 
+uint32_t graft_pattern_reached(const graft_pattern *pattern, uint32_t vars)
+{
+    uint8_t order[GRAFT_RULE_MAX_NODES];
+    uint32_t reached = 0;
+    graft_pattern_order(pattern, order);
+    for (uint32_t i = 0; i < pattern->node_count; i++) {
+        const graft_pattern_node *node = &pattern->nodes[order[i]];
+        for (uint32_t k = 0; k < graft_op(node->op)->input_count; k++) {
+            graft_operand x = node->inputs[k];
+            uint32_t bit =
+                GRAFT_OPERAND_IS_NODE(x) ? reached >> GRAFT_OPERAND_NODE_OF(x) : vars >> x;
+            reached |= (bit & 1u) << order[i];
+        }
+    }
+    return reached;
+}
+
 static bool is_weight(graft_operand x, uint32_t active, uint32_t weights)
 {
     return GRAFT_OPERAND_IS_NODE(x) ? (active >> GRAFT_OPERAND_NODE_OF(x) & 1u) == 0

@@ -1,8 +1,8 @@
 /* subsume.c - see subsume.h. */
 #include "verify/set/subsume.h"
 
-#include "graph/rule/pattern.h"
 #include "verify/set/plot.h"
+#include "verify/set/price.h"
 
 /* ----------------------------------------------------------------- applying */
 

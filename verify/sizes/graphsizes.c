@@ -107,7 +107,7 @@ static Z3_ast change_window(void *context, Z3_ast term)
 
 Z3_ast graft_sym_write_sizes(graft_sym *s, Z3_ast term)
 {
-    return graft_sym_rebuild(s, graft_sym_expand(s, term), change_window, s);
+    return graft_term_rebuild(s->z3, graft_sym_expand(s, term), change_window, s);
 }
 
 bool graft_sym_apply(graft_sym_equations *claims, uint32_t op, const int32_t *attrs,

@@ -1,6 +1,8 @@
 /* hinter.c - see hinter.h. */
 #include "verify/sizes/hinter.h"
 
+#include "verify/core/symassume.h"
+#include "verify/core/symmatch.h"
 #include "verify/instances/asking.h"
 #include "verify/sizes/products.h"
 #include "verify/sizes/solve.h"
@@ -170,10 +172,9 @@ static bool visit_use_of_size(void *context, Z3_ast term)
 }
 
 /* The three ways in which two sizes broadcast. */
-static bool find_split(void *context, const graft_sym *s, const graft_rule *rule,
-                       const graft_sym_side sides[2], graft_sym_split *split)
+static bool split_broadcast(const graft_sym *s, const graft_rule *rule,
+                            const graft_sym_side sides[2], graft_sym_split *split)
 {
-    (void)context;
     broadcast_search b = {.s = s};
     for (uint32_t side = 0; side < 2; side++) {
         for (uint32_t n = 0; n < graft_sym_pattern(rule, side)->node_count; n++) {
@@ -193,10 +194,51 @@ static bool find_split(void *context, const graft_sym *s, const graft_rule *rule
         y = graft_sym_arg(s, y, 0);
     }
     *split = (graft_sym_split){
-        .alternatives = {Z3_mk_eq(s->z3, x, y), Z3_mk_eq(s->z3, x, one), Z3_mk_eq(s->z3, y, one)},
+        .claims = {Z3_mk_eq(s->z3, x, y), Z3_mk_eq(s->z3, x, one), Z3_mk_eq(s->z3, y, one)},
         .count = 3
     };
     return true;
+}
+
+/* Adds that a symbol is a number, if Z3 says that it must be. */
+static bool pin(graft_sym *s, graft_sym_split *split, Z3_ast symbol, int64_t value)
+{
+    if (symbol == NULL || !graft_sym_is_symbol(s, symbol) ||
+        Z3_get_sort(s->z3, symbol) != s->integer) {
+        return false;
+    }
+    Z3_ast equation = Z3_mk_eq(s->z3, symbol, graft_sym_int(s, value));
+    bool must = graft_sym_holds(s, NULL, equation);
+    if (must && split->count < GRAFT_LIMIT(PART_CLAIMS)) {
+        split->claims[split->count++] = equation;
+    }
+    return must;
+}
+
+/* Sizes that must be 1 and attributes that must be 0 or 1. */
+static bool pin_symbols(graft_sym *s, const graft_sym_instance *instance, graft_sym_split *split)
+{
+    const graft_pattern *source = graft_sym_pattern(instance->rule, GRAFT_SYM_SOURCE);
+    *split = (graft_sym_split){.all = true};
+    for (uint32_t v = 0; v < instance->rule->var_count; v++) {
+        for (uint32_t i = 0; i < instance->vars[v].rank; i++) {
+            (void)pin(s, split, instance->vars[v].dims[i], 1);
+        }
+    }
+    for (uint32_t n = 0; n < source->node_count; n++) {
+        const graft_sym_node *node = &instance->nodes[GRAFT_SYM_SOURCE][n];
+        for (uint32_t i = 0; i < graft_op(source->nodes[n].op)->attr_count; i++) {
+            (void)(pin(s, split, node->attrs[i].term, 0) || pin(s, split, node->attrs[i].term, 1));
+        }
+    }
+    return split->count > 0;
+}
+
+static bool find_split(void *context, graft_sym *s, const graft_sym_instance *instance,
+                       const graft_sym_side sides[2], graft_sym_split *split)
+{
+    (void)context;
+    return pin_symbols(s, instance, split) || split_broadcast(s, instance->rule, sides, split);
 }
 
 /* ----------------------------------------------------------------------- folds */
@@ -237,12 +279,37 @@ static Z3_ast find_part(void *context, graft_sym *s, uint32_t count, const Z3_as
 
 /* --------------------------------------------------------------------- numbers */
 
-/* The question as an obligation: two sides where it is about an equation. */
+/* Neither a number nor a function of numbers. */
+static bool is_other(const graft_sym *s, Z3_ast term, const void *context)
+{
+    Z3_sort sort = Z3_get_sort(s->z3, term);
+    (void)context;
+    return sort == s->integer ||
+           (graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED && sort == s->boolean);
+}
+
+static bool is_pure(const graft_sym *s, Z3_ast term)
+{
+    return graft_sym_find(s, term, true, is_other, NULL) == NULL;
+}
+
+/* The question as an obligation: two sides where it is about an equation. Assumptions that mention
+ * integers are left out, and nobody is asked what itself does. */
 static graft_asked refute(void *context, graft_sym *s, const graft_term_state *term,
                           Z3_ast question, uint32_t given_count, const Z3_ast *given)
 {
     graft_sym_hinter *h = context;
     graft_asked asked = {.formula = question};
+    Z3_ast pure[GRAFT_ROOM_GIVEN];
+    uint32_t pure_count = 0;
+    if (!is_pure(s, question)) {
+        return asked;
+    }
+    for (uint32_t i = 0; i < given_count; i++) {
+        if (is_pure(s, given[i])) {
+            pure[pure_count++] = given[i];
+        }
+    }
     graft_arena_reset(h->arena);
     graft_obligation o = {.arena = h->arena, .z3 = s->z3, .term = *term, .checked = true};
     Z3_ast claim = graft_sym_arg(s, question, 0);
@@ -254,8 +321,8 @@ static graft_asked refute(void *context, graft_sym *s, const graft_term_state *t
                                           .element_count = pair ? 1 : 0,
                                           .wanted = &claim,
                                           .wanted_count = pair ? 0 : 1,
-                                          .given = given,
-                                          .given_count = given_count};
+                                          .given = pure,
+                                          .given_count = pure_count};
     graft_obligation_state(&o, &parts);
     (void)graft_ask_refute(s->prover, &o, &asked);
     return asked;

@@ -283,7 +283,7 @@ static XXH128_hash_t hash_question(const graft_open_sizes *o, const graft_rule *
 static bool find_case(const graft_rule *rule, const graft_sym_found *found, graft_sym_case *c)
 {
     for (uint32_t v = 0; v < rule->var_count; v++) {
-        c->ranks[v] = found->sample[v]->rank;
+        c->ranks[v] = (int8_t)found->sample[v]->rank;
     }
     for (uint32_t side = 0; side < 2; side++) {
         const graft_pattern *pattern = graft_sym_pattern(rule, side);
@@ -301,7 +301,7 @@ static bool find_case(const graft_rule *rule, const graft_sym_found *found, graf
                 }
                 attrs[i] = number < INT32_MIN || number > INT32_MAX ? 0 : (int32_t)number;
             }
-            c->made[side][n] = (uint8_t)count_made(node->op, attrs);
+            c->made[side][n] = (int8_t)count_made(node->op, attrs);
         }
     }
     return true;

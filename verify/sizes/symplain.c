@@ -206,7 +206,7 @@ static Z3_ast change_value(void *context, Z3_ast term)
 
 Z3_ast graft_sym_plain_expand(const graft_sym *s, Z3_ast term)
 {
-    return graft_sym_rebuild(s, term, change_value, &s);
+    return graft_term_rebuild(s->z3, term, change_value, &s);
 }
 
 /* ------------------------------------------------------------------- opening */

@@ -353,7 +353,7 @@ static bool are_same_applications(comparison *c, const graft_facts *facts, Z3_as
 
 static Z3_ast tidy(graft_sym *s, const graft_facts *facts, Z3_ast term)
 {
-    Z3_ast tidied = graft_sym_rebuild(s, term, apply_law, s);
+    Z3_ast tidied = graft_term_rebuild(s->z3, term, apply_law, s);
     bool fold = graft_sym_fold_kind(s, tidied) != GRAFT_SYM_FOLD_COUNT;
     return fold ? reduce_fold(s, facts, tidied) : tidied;
 }

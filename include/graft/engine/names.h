@@ -552,8 +552,6 @@
 #pragma push_macro("inputs_of")
 #undef inputs_of
 #define inputs_of graft_own_inputs_of
-#pragma push_macro("is_any_rank")
-#undef is_any_rank
 #pragma push_macro("is_bound")
 #undef is_bound
 #define is_bound graft_own_is_bound

@@ -385,8 +385,6 @@
 #pragma pop_macro("infer_together")
 #undef inputs_of
 #pragma pop_macro("inputs_of")
-#undef is_any_rank
-#pragma pop_macro("is_any_rank")
 #undef is_bound
 #pragma pop_macro("is_bound")
 #undef is_const_value

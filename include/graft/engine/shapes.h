@@ -98,9 +98,8 @@ static op_size op_attr(const op_site *p, uint32_t k) { return p->attrs[k]; }
 
 static uint32_t op_choice(const op_site *p, uint32_t k) { return (uint32_t)p->attrs[k]; }
 
-/* Every choice and every rank is known. */
-#define op_is_open(p, k)   false
-#define is_any_rank(shape) false
+/* Every choice is known. */
+#define op_is_open(p, k) false
 
 static const char *expect(bool so, const char *why)
 {
