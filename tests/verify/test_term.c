@@ -477,6 +477,63 @@ static double value_of(const workspace *w, Z3_ast term, const double at[2])
     return value;
 }
 
+static Z3_ast function_of(workspace *w, uint32_t op, Z3_ast x)
+{
+    return graft_term_composed(&w->k, op, x, NULL);
+}
+
+enum { LOGARITHMS = 8 };
+
+/* Of what logarithms are taken that laws are about. */
+static void list_logarithms(workspace *w, Z3_ast x, Z3_ast y, Z3_ast of[LOGARITHMS])
+{
+    Z3_ast product = apply(w, GRAFT_OP_mul, x, y);
+    Z3_ast exp = apply(w, GRAFT_OP_exp, x, x);
+    of[0] = product;
+    of[1] = apply(w, GRAFT_OP_div, x, y);
+    of[2] = apply(w, GRAFT_OP_add, w->k.one, exp);
+    of[3] = apply(w, GRAFT_OP_sigmoid, y, y);
+    of[4] = apply(w, GRAFT_OP_mul, exp, of[1]);
+    of[5] = apply(w, GRAFT_OP_mul, apply(w, GRAFT_OP_sqrt, product, product), of[3]);
+    Z3_ast square = apply(w, GRAFT_OP_mul, y, y);
+    of[6] = apply(w, GRAFT_OP_div, of[2], apply(w, GRAFT_OP_sqrt, square, y));
+    of[7] = apply(w, GRAFT_OP_mul, x, apply(w, GRAFT_OP_mul, x, y));
+}
+
+/* What is carried out at once, and the laws that are noted on the way, are true. */
+static void test_normal_forms_are_true(void **state)
+{
+    workspace *w = *state;
+    Z3_ast of[LOGARITHMS];
+    Z3_ast logs[LOGARITHMS];
+    Z3_ast x = graft_term_symbol(&w->k, 0, 0);
+    Z3_ast opposite = apply(w, GRAFT_OP_sub, w->k.zero, x);
+    Z3_ast sine = function_of(w, GRAFT_OP_sin, opposite);
+    Z3_ast cosine = function_of(w, GRAFT_OP_cos, opposite);
+    assert_ptr_equal(cosine, function_of(w, GRAFT_OP_cos, x));
+    list_logarithms(w, x, graft_term_symbol(&w->k, 0, 1), of);
+    for (uint32_t i = 0; i < LOGARITHMS; i++) {
+        logs[i] = function_of(w, GRAFT_OP_log, of[i]);
+    }
+    for (uint32_t i = 0; i < 2000; i++) {
+        double at[2] = {(graft_rng_uniform(&w->rng) - 0.5) * 8.0,
+                        (graft_rng_uniform(&w->rng) - 0.5) * 8.0};
+        for (uint32_t k = 0; k < LOGARITHMS; k++) {
+            double value = value_of(w, of[k], at);
+            double log_value = value_of(w, logs[k], at);
+            assert_true(!(value > 0) || fabs(log_value - log(value)) < 1e-6);
+        }
+        for (uint32_t l = 0; l < Z3_ast_vector_size(w->z3, w->k.laws); l++) {
+            Z3_ast law = Z3_ast_vector_get(w->z3, w->k.laws, l);
+            if (!(value_of(w, law, at) > 0.5)) {
+                fail_msg("at %g, %g not true: %s", at[0], at[1], Z3_ast_to_string(w->z3, law));
+            }
+        }
+        assert_true(fabs(value_of(w, sine, at) - sin(-at[0])) < 1e-6);
+        assert_true(fabs(value_of(w, cosine, at) - cos(at[0])) < 1e-6);
+    }
+}
+
 /* Every law is true of the function that it is said of, at many numbers. */
 static void test_laws_are_true(void **state)
 {
@@ -556,6 +613,7 @@ int main(void)
         TERM_TEST(test_laws_prove_nothing_false),
         TERM_TEST(test_softmax),
         TERM_TEST(test_laws_are_true),
+        TERM_TEST(test_normal_forms_are_true),
         TERM_TEST(test_quotients_cancel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -139,9 +139,22 @@ static bool is_call(const graft_term_state *k, Z3_ast x, graft_term_function f)
     return !is_numeral(k, x) && Z3_get_app_decl(k->z3, Z3_to_app(k->z3, x)) == k->functions[f];
 }
 
-static Z3_ast argument_of(const graft_term_state *k, Z3_ast call)
+static Z3_ast operand_of(const graft_term_state *k, Z3_ast x, uint32_t i)
 {
-    return Z3_get_app_arg(k->z3, Z3_to_app(k->z3, call), 0);
+    return Z3_get_app_arg(k->z3, Z3_to_app(k->z3, x), i);
+}
+
+static Z3_ast argument_of(const graft_term_state *k, Z3_ast call) { return operand_of(k, call, 0); }
+
+static Z3_decl_kind kind_of(const graft_term_state *k, Z3_ast x)
+{
+    return is_numeral(k, x) ? Z3_OP_ANUM
+                            : Z3_get_decl_kind(k->z3, Z3_get_app_decl(k->z3, Z3_to_app(k->z3, x)));
+}
+
+static uint32_t arity_of(const graft_term_state *k, Z3_ast x)
+{
+    return is_numeral(k, x) ? 0 : Z3_get_app_num_args(k->z3, Z3_to_app(k->z3, x));
 }
 
 /* ---------------------------------------------------------------- division */
@@ -169,14 +182,12 @@ static Z3_ast quotient_term(graft_term_state *k, Z3_ast a, Z3_ast b)
     if (is_numeral(k, b) && b != k->zero) {
         return b == k->one ? a : fold_numerals(k, a, b, Z3_mk_div(k->z3, a, b));
     }
-    Z3_app app = Z3_to_app(k->z3, b);
-    Z3_decl_kind kind =
-        b == k->zero ? Z3_OP_UNINTERPRETED : Z3_get_decl_kind(k->z3, Z3_get_app_decl(k->z3, app));
+    Z3_decl_kind kind = kind_of(k, b);
     if (kind != Z3_OP_MUL && kind != Z3_OP_UMINUS) {
         return product_term(k, a, invert_factor(k, b));
     }
-    for (uint32_t i = Z3_get_app_num_args(k->z3, app); i-- > 0;) {
-        a = quotient_term(k, a, Z3_get_app_arg(k->z3, app, i));
+    for (uint32_t i = arity_of(k, b); i-- > 0;) {
+        a = quotient_term(k, a, operand_of(k, b, i));
     }
     return kind == Z3_OP_UMINUS ? difference_term(k, k->zero, a) : a;
 }
@@ -209,26 +220,30 @@ static Z3_ast exp_of_leaf(graft_term_state *k, Z3_ast leaf)
     return term;
 }
 
+/* What a term is the opposite of, as Z3 writes -x or as it stands; NULL: of nothing. */
+static Z3_ast opposite_of(const graft_term_state *k, Z3_ast x)
+{
+    bool times = kind_of(k, x) == Z3_OP_MUL && arity_of(k, x) == 2 &&
+                 operand_of(k, x, 0) == lift_term(k, -1);
+    return times || kind_of(k, x) == Z3_OP_UMINUS ? operand_of(k, x, times ? 1 : 0) : NULL;
+}
+
 /* Multiplies the exponentials of what x adds to a term into one side, of what it subtracts into the
  * other. */
 static void multiply_exps(graft_term_state *k, Z3_ast x, uint32_t sign, Z3_ast sides[2])
 {
-    Z3_decl_kind kind = is_numeral(k, x)
-                            ? Z3_OP_ANUM
-                            : Z3_get_decl_kind(k->z3, Z3_get_app_decl(k->z3, Z3_to_app(k->z3, x)));
-    Z3_app app = Z3_to_app(k->z3, x);
-    if (kind == Z3_OP_MUL && Z3_get_app_num_args(k->z3, app) == 2 &&
-        Z3_get_app_arg(k->z3, app, 0) == lift_term(k, -1)) { /* As Z3 writes -x. */
-        multiply_exps(k, Z3_get_app_arg(k->z3, app, 1), 1 - sign, sides);
+    Z3_decl_kind kind = kind_of(k, x);
+    if (opposite_of(k, x) != NULL) {
+        multiply_exps(k, opposite_of(k, x), 1 - sign, sides);
         return;
     }
-    if (kind != Z3_OP_ADD && kind != Z3_OP_SUB && kind != Z3_OP_UMINUS) {
+    if (kind != Z3_OP_ADD && kind != Z3_OP_SUB) {
         sides[sign] = product_term(k, sides[sign], exp_of_leaf(k, x));
         return;
     }
-    for (uint32_t i = 0; i < Z3_get_app_num_args(k->z3, app); i++) {
-        bool flips = kind == Z3_OP_UMINUS || (kind == Z3_OP_SUB && i > 0);
-        multiply_exps(k, Z3_get_app_arg(k->z3, app, i), flips ? 1 - sign : sign, sides);
+    for (uint32_t i = 0; i < arity_of(k, x); i++) {
+        bool flips = kind == Z3_OP_SUB && i > 0;
+        multiply_exps(k, operand_of(k, x, i), flips ? 1 - sign : sign, sides);
     }
 }
 
@@ -371,37 +386,92 @@ static Z3_ast unknown_term(graft_term_state *k, graft_term_function f, Z3_ast x)
     return apply_function(k, f, x, &is_new);
 }
 
+/* log(1 + exp(t)) = t + log(1 + exp(-t)), unless t is a choice, as softplus has it. */
+static Z3_ast log_of_sum(graft_term_state *k, Z3_ast x)
+{
+    Z3_ast log = unknown_term(k, GRAFT_TERM_LOG, x);
+    bool of_power = kind_of(k, x) == Z3_OP_ADD && arity_of(k, x) == 2 &&
+                    operand_of(k, x, 0) == k->one &&
+                    is_call(k, operand_of(k, x, 1), GRAFT_TERM_EXP);
+    Z3_ast t = of_power ? argument_of(k, operand_of(k, x, 1)) : NULL;
+    if (of_power && kind_of(k, t) != Z3_OP_ITE) {
+        Z3_ast mirrored = sum_term(k, k->one, exp_term(k, difference_term(k, k->zero, t)));
+        note_equal(k, log, sum_term(k, t, unknown_term(k, GRAFT_TERM_LOG, mirrored)));
+    }
+    return log;
+}
+
+/* The logarithm of a factor, in terms of `*base`, which is positive where the factor is. */
+static Z3_ast log_of_factor(graft_term_state *k, Z3_ast factor, Z3_ast *base)
+{
+    *base = factor;
+    if (factor == k->one || is_call(k, factor, GRAFT_TERM_EXP)) {
+        *base = k->one;
+        return factor == k->one ? k->zero : argument_of(k, factor);
+    }
+    if (is_call(k, factor, GRAFT_TERM_SIGMOID)) {
+        Z3_ast exp = exp_term(k, difference_term(k, k->zero, argument_of(k, factor)));
+        *base = k->one;
+        return difference_term(k, k->zero, log_of_sum(k, sum_term(k, k->one, exp)));
+    }
+    bool inverse = is_call(k, factor, GRAFT_TERM_INVERSE);
+    bool root = is_call(k, factor, GRAFT_TERM_SQRT);
+    if (!inverse && !root) {
+        return log_of_sum(k, factor);
+    }
+    Z3_ast log = log_of_factor(k, argument_of(k, factor), base);
+    return inverse ? difference_term(k, k->zero, log)
+                   : product_term(k, graft_term_rational(k, 1, 2), log);
+}
+
 /* Of a negative number there is none, as there is no root; at 0 it is infinite, as a quotient is.
  * log(exp(t) y) = t + log(y), log(1 / y) = -log(y) and log(sqrt(y)) = log(y) / 2: both sides are
- * defined at the same y. */
+ * defined at the same y. That of a product of others is the sum of theirs where all are positive. */
 static Z3_ast log_term(graft_term_state *k, Z3_ast x)
 {
-    Z3_app app = Z3_to_app(k->z3, x);
+    const bool product = kind_of(k, x) == Z3_OP_MUL;
     Z3_ast zero = Z3_mk_eq(k->z3, x, k->zero);
     Z3_ast_vector_push(k->z3, k->domain, Z3_mk_ge(k->z3, x, k->zero));
     Z3_ast_vector_push(k->z3, k->domain, Z3_mk_not(k->z3, zero));
-    bool product =
-        !is_numeral(k, x) && Z3_get_decl_kind(k->z3, Z3_get_app_decl(k->z3, app)) == Z3_OP_MUL;
-    Z3_ast sum = k->zero;
+    Z3_ast base = NULL;
+    Z3_ast powers = k->zero;
     Z3_ast rest = k->one;
-    for (uint32_t i = 0; i < (product ? Z3_get_app_num_args(k->z3, app) : 1); i++) {
-        Z3_ast factor = product ? Z3_get_app_arg(k->z3, app, i) : x;
-        bool power = is_call(k, factor, GRAFT_TERM_EXP);
-        sum = power ? sum_term(k, sum, argument_of(k, factor)) : sum;
-        rest = power ? rest : product_term(k, rest, factor);
+    Z3_ast logs = k->zero;
+    Z3_ast positive = Z3_mk_true(k->z3);
+    uint32_t others = 0;
+    for (uint32_t i = 0; i < (product ? arity_of(k, x) : 1); i++) {
+        Z3_ast factor = product ? operand_of(k, x, i) : x;
+        Z3_ast log = log_of_factor(k, factor, &base);
+        if (base == k->one) {
+            powers = sum_term(k, powers, log);
+            continue;
+        }
+        others++;
+        rest = product_term(k, rest, factor);
+        logs = sum_term(k, logs, log);
+        Z3_ast both[2] = {positive, Z3_mk_lt(k->z3, k->zero, base)};
+        positive = others == 1 ? both[1] : Z3_mk_and(k->z3, 2, both);
     }
-    bool inverse = is_call(k, rest, GRAFT_TERM_INVERSE);
-    rest = inverse ? argument_of(k, rest) : rest;
-    bool root = is_call(k, rest, GRAFT_TERM_SQRT);
-    rest = root ? argument_of(k, rest) : rest;
-    Z3_ast log = rest == k->one ? k->zero : unknown_term(k, GRAFT_TERM_LOG, rest);
-    log = root ? product_term(k, graft_term_rational(k, 1, 2), log) : log;
-    return inverse ? difference_term(k, sum, log) : sum_term(k, sum, log);
+    if (others > 1) {
+        Z3_ast log = unknown_term(k, GRAFT_TERM_LOG, rest);
+        note_fact(k, k->laws, Z3_mk_implies(k->z3, positive, Z3_mk_eq(k->z3, log, logs)));
+        logs = log;
+    }
+    return sum_term(k, powers, logs);
 }
 
-static Z3_ast sin_term(graft_term_state *k, Z3_ast x) { return unknown_term(k, GRAFT_TERM_SIN, x); }
+/* sin(-x) = -sin(x), cos(-x) = cos(x). */
+static Z3_ast sin_term(graft_term_state *k, Z3_ast x)
+{
+    Z3_ast y = opposite_of(k, x);
+    return y != NULL ? difference_term(k, k->zero, sin_term(k, y))
+                     : unknown_term(k, GRAFT_TERM_SIN, x);
+}
 
-static Z3_ast cos_term(graft_term_state *k, Z3_ast x) { return unknown_term(k, GRAFT_TERM_COS, x); }
+static Z3_ast cos_term(graft_term_state *k, Z3_ast x)
+{
+    return unknown_term(k, GRAFT_TERM_COS, opposite_of(k, x) != NULL ? opposite_of(k, x) : x);
+}
 
 static Z3_ast round_term(graft_term_state *k, Z3_ast x, Z3_ast scale)
 {

@@ -8,9 +8,11 @@
  * hold throughout and are carried out at once. What a quotient by 0 is plays no role (see
  * `domain`).
  *
- * exp, sqrt, erf, sigmoid, tanh, log, sin and cos are uninterpreted functions, the last two without
- * any laws. exp(log(y)) = y, log(exp(t) y) = t + log(y), log(1 / y) = -log(y) and
- * log(sqrt(y)) = log(y) / 2 are carried out at once. For each term that the others are applied to, true facts about it are collected in `laws`, ready to be asserted:
+ * exp, sqrt, erf, sigmoid, tanh, log, sin and cos are uninterpreted functions. exp(log(y)) = y,
+ * log(exp(t) y) = t + log(y), log(1 / y) = -log(y), log(sqrt(y)) = log(y) / 2,
+ * log(sigmoid(t)) = -log(1 + exp(-t)), sin(-t) = -sin(t) and cos(-t) = cos(t) are carried out at
+ * once. For each term that they are applied to, true facts about it are collected in `laws`, ready
+ * to be asserted:
  *      t inverse(t) = 1 for t != 0;
  *      exp(t) > 0, exp(0) = 1, and exp(a + b - ...) exp(...) = exp(a) exp(b) for the summands of t,
  *      where exp(log(y)) = y for y > 0;
@@ -18,7 +20,9 @@
  *      -1 < tanh(t) < 1 and tanh(t) = 2 sigmoid(2t) - 1;
  *      -1 < erf(t) < 1, erf(0) = 0 and erf(-t) = -erf(t), 0 <= t erf(t) <= |t| and
  *      t erf(t) - |t| > -1/4;
- *      sqrt(t) >= 0 and sqrt(t)^2 = t, both for t >= 0, and sqrt(exp(t)) = exp(t / 2).
+ *      sqrt(t) >= 0 and sqrt(t)^2 = t, both for t >= 0, and sqrt(exp(t)) = exp(t / 2);
+ *      log(x y ...) = log(x) + log(y) + ... where x, y, ... > 0, and
+ *      log(1 + exp(t)) = t + log(1 + exp(-t)).
  *
  * Numbers of 8 bits are two more. round(x, s), x / s rounded, is one function of x for each scale s,
  * of which it is known that it grows, and has the sign of x. scaled(q, s, z, l), what q stands for,
