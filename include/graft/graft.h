@@ -61,6 +61,65 @@ extern "C" {
 
 #include "rule.h"
 
+#if defined(__GNUC__)
+#define GRAFT_MUST_USE __attribute__((warn_unused_result))
+#else
+#define GRAFT_MUST_USE
+#endif
+
+/* ------------------------------------------------------------------ status */
+
+/* Numbers are stable; 0 is success. */
+typedef enum graft_status {
+    GRAFT_OK = 0,
+    GRAFT_BAD_INPUT = 1,   /* The caller's data breaks a rule that is documented here. */
+    GRAFT_IO = 2,          /* A file could not be read or written (host only). */
+    GRAFT_NO_MEMORY = 3,   /* The system, or the caller's buffer, is too small. */
+    GRAFT_CAPACITY = 4,    /* A graph or workspace is full; what it held is unchanged. */
+    GRAFT_UNSUPPORTED = 5, /* Valid, but outside what this build handles. */
+    GRAFT_UNDECIDED = 6,   /* A solver gave up (host only). */
+    GRAFT_INTERRUPTED = 7, /* The user asked to stop (host only). */
+    GRAFT_NO_MATCH = 8,    /* The rule does not apply there: shapes, preconditions or a cycle. */
+    GRAFT_INTERNAL = 9,    /* A promise of this code was broken. */
+    GRAFT_REFUTED = 10     /* What was to be checked is false (host only). */
+} graft_status;
+
+/* A short name in lower case, e.g. "bad input"; "unknown status" for other numbers. */
+const char *graft_status_name(graft_status status);
+
+/* ------------------------------------------------------------------ shapes */
+
+/* Whether operators and rules are about tensors of a type: binary32, float16, bfloat16. */
+bool graft_dtype_is_real(uint32_t dtype);
+
+/* Number of elements, saturating at UINT64_MAX; 0 for an unknown shape. */
+uint64_t graft_shape_elements(const graft_shape *shape);
+/* Number of bytes, saturating; 0 when shape or element type is unknown. */
+uint64_t graft_shape_bytes(const graft_shape *shape);
+bool graft_shape_equal(const graft_shape *a, const graft_shape *b);
+
+/* Infers the outputs of one operator. `attrs` has GRAFT_MAX_ATTRS entries (unused ones 0), `in` the
+ * operator's inputs, `out` its outputs. Inputs are all of binary32, all of float16 or all of
+ * bfloat16, and the outputs are of the same type, binary32 where there is no input. GRAFT_BAD_INPUT
+ * when operator, attributes and shapes do not fit together (an attribute outside its domain, two
+ * element types, unequal sizes, an empty output, more than INT32_MAX elements); `out` is then
+ * untouched. */
+GRAFT_MUST_USE graft_status graft_infer_shapes(uint32_t op, const int32_t *attrs,
+                                               const graft_shape *in, graft_shape *out);
+/* The check that failed, for messages: static text such as "inner dimensions differ". Repeats the
+ * inference; NULL when it succeeds. */
+const char *graft_infer_explain(uint32_t op, const int32_t *attrs, const graft_shape *in);
+
+/* Multiply-adds count as two; comparisons, additions and function calls as one each. Saturates. */
+uint64_t graft_op_flops(uint32_t op, const int32_t *attrs, const graft_shape *in,
+                        const graft_shape *out);
+
+/* ------------------------------------------------------------------- rules */
+
+/* Checks that a rule keeps the promises of rule.h (counts, operands, order, attributes within their
+ * tables, code that cannot run off its end). NULL when it does, else a static text. */
+const char *graft_rule_check(const graft_rule *rule);
+
 /* ------------------------------------------------------------------- graph */
 
 #ifdef GRAFT_SMALL_GRAPHS
