@@ -3,9 +3,9 @@
  * activation, adds the zero point, rounds and saturates in one pass; sums in a loop of ours.
  *
  * Only implementations that sum exactly: those for processors without VNNI add two products in 16
- * bits first. What the library rounds is the sum with the zero point, halves to even; ONNX rounds
- * before that, which differs for halves where the zero point is odd, so that a rounding stands
- * before it then. */
+ * bits first. What the library rounds is the sum with the zero point; ONNX rounds before that. The
+ * two differ for halves where the zero point is odd, and just beyond a half, as 8.500006 + 122 is
+ * not in binary32, so that a rounding stands before it. */
 #include "cost/cpu/program.h"
 
 #include "cost/plan/integers.h"
@@ -123,7 +123,7 @@ static graft_status describe_fusion(graft_env *env, const graft_kernel *kernel, 
     }
     if (graft_signature_result(s) != GRAFT_DTYPE_F32) {
         GRAFT_PASS(set_zero(env, attr, DNNL_ARG_DST, n[GRAFT_PRODUCT_RESULT_ZERO]));
-        if (fmodf(n[GRAFT_PRODUCT_RESULT_ZERO], 2.0F) != 0.0F) {
+        if (n[GRAFT_PRODUCT_RESULT_ZERO] != 0.0F) {
             GRAFT_PASS(add_function(env, attr, dnnl_eltwise_round, 0.0F, 0.0F));
         }
     }
