@@ -9,6 +9,8 @@
  *   Winograd's      convolutions of 3 or 5 taps with steps of one (onnx_winograd.h)
  *   by a pool       LRN: the mean of squares of neighbouring channels by AveragePool, and roots
  *   by two sides    PRelu: relu(x) - slope relu(-x), in convolutions of one channel each
+ *   Sum             Add before a normalisation, which a runtime makes one kernel of both of, slower
+ *                   than the two: the same bits, and no such kernel
  *
  * Classes are nodes that differ in their weights at most: they take as long. */
 #pragma once
@@ -21,6 +23,7 @@ typedef enum graft_algorithm {
     GRAFT_ALGORITHM_WINOGRAD_4, /* Four points: F(2,3). */
     GRAFT_ALGORITHM_POOL,
     GRAFT_ALGORITHM_TWO_SIDES,
+    GRAFT_ALGORITHM_SUM, /* Only wholes tell: alone, there is nothing to be one kernel with. */
     GRAFT_ALGORITHM_COUNT
 } graft_algorithm;
 
@@ -45,9 +48,9 @@ typedef struct graft_algorithms {
 } graft_algorithms;
 
 /* The classes of a model, in env->life, all with their own algorithm chosen. None where the file is
- * one that Graft does not take apart, or holds for bound sizes; where sizes stay open, of nodes that
- * these change in nothing but the number of images. Nodes in subgraphs, of other types than binary32,
- * or whose weights are no constants have none. */
+ * one that Graft does not take apart, or holds for bound sizes; where sizes stay open, of sums, and
+ * of nodes that these change in nothing but the number of images. Nodes in subgraphs, of types other
+ * than binary32, or whose weights are no constants have none. */
 void graft_algorithms_find(graft_env *env, const graft_model *model, graft_algorithms *algorithms);
 
 /* Nodes that have another algorithm than their own chosen. */
@@ -59,8 +62,8 @@ GRAFT_MUST_USE graft_status graft_algorithms_write(graft_env *env,
                                                    const graft_algorithms *algorithms,
                                                    const char *path);
 
-/* Writes a model of one node of a class by an algorithm, between two convolutions that scale each
- * channel: as neighbours have it that like a layout of their own. */
+/* Writes a model of one node of a class by an algorithm but GRAFT_ALGORITHM_SUM, between two
+ * convolutions that scale each channel: as neighbours have it that like a layout of their own. */
 GRAFT_MUST_USE graft_status graft_algorithms_write_alone(graft_env *env,
                                                          const graft_algorithms *algorithms,
                                                          uint32_t class, graft_algorithm algorithm,

@@ -19,6 +19,7 @@ static const double part_most[] = {0.97, 0.8};
 typedef struct {
     graft_session *session;
     graft_algorithms *algorithms;
+    uint32_t files;      /* That were held against the model: each has a name of its own. */
     const char *refusal; /* Of the device, in env->life; NULL: none. */
 } contest;
 
@@ -87,11 +88,12 @@ done:
     return status;
 }
 
-/* Holds the file with what was chosen against the one without. */
+/* Holds the file with what is chosen now against the one at *path. */
 static graft_status confirm(graft_env *env, contest *c, const char **path, bool *taken)
 {
     graft_status status = GRAFT_OK;
-    const char *file = graft_device_file(env, c->session->device, "algorithms.onnx");
+    const char *name = graft_arena_printf(env->life, "algorithms%u.onnx", c->files++);
+    const char *file = graft_device_file(env, c->session->device, name);
     const graft_confirm_pair pair = {*path, file, ROUNDS_MOST};
     graft_comparison found;
     const char *refusal = NULL;
@@ -121,6 +123,39 @@ static void leave_out(graft_algorithms *algorithms, double most)
     }
 }
 
+static bool is_sum(const graft_algorithm_class *class)
+{
+    return class->others == 1U << GRAFT_ALGORITHM_SUM;
+}
+
+/* For all sums that are normalised; how many those are. */
+static uint32_t choose_for_sums(graft_algorithms *algorithms, graft_algorithm which)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < algorithms->count; i++) {
+        if (is_sum(&algorithms->classes[i])) {
+            algorithms->classes[i].chosen = which;
+            count += algorithms->classes[i].count;
+        }
+    }
+    return count;
+}
+
+/* Has the whole tell about sums, which nothing else can. */
+static graft_status try_sums(graft_env *env, contest *c, const char **path, bool *taken)
+{
+    graft_status status = GRAFT_OK;
+    bool gains = false;
+    if (choose_for_sums(c->algorithms, GRAFT_ALGORITHM_SUM) == 0) {
+        goto done;
+    }
+    GRAFT_CHECK(confirm(env, c, path, &gains));
+    (void)choose_for_sums(c->algorithms, gains ? GRAFT_ALGORITHM_SUM : GRAFT_ALGORITHM_OWN);
+    *taken = *taken || gains;
+done:
+    return status;
+}
+
 graft_status graft_faster_find(graft_env *env, graft_session *session, const graft_model *model,
                                const char **path, graft_algorithms *algorithms, bool *taken)
 {
@@ -129,7 +164,9 @@ graft_status graft_faster_find(graft_env *env, graft_session *session, const gra
     graft_algorithms_find(env, model, algorithms);
     for (uint32_t i = 0; i < algorithms->count && i < CLASSES_MOST && c.refusal == NULL; i++) {
         GRAFT_PASS(graft_search_go_on(env));
-        GRAFT_PASS(time_class(env, &c, i));
+        if (!is_sum(&algorithms->classes[i])) {
+            GRAFT_PASS(time_class(env, &c, i));
+        }
     }
     for (size_t i = 0; i < sizeof(part_most) / sizeof(part_most[0]) && !*taken; i++) {
         const uint32_t before = graft_algorithms_changed(algorithms);
@@ -138,6 +175,11 @@ graft_status graft_faster_find(graft_env *env, graft_session *session, const gra
         if (c.refusal == NULL && left > 0 && (i == 0 || left < before)) {
             GRAFT_PASS(confirm(env, &c, path, taken));
         }
+    }
+    leave_out(algorithms, *taken ? part_most[0] : -1.0);
+    if (c.refusal == NULL) {
+        GRAFT_PASS(graft_search_go_on(env));
+        GRAFT_PASS(try_sums(env, &c, path, taken));
     }
     if (c.refusal != NULL) {
         graft_log(env, 1, "algorithms could not be timed (%s): the operators stay as they are",

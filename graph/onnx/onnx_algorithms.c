@@ -5,6 +5,7 @@
 #include "graph/onnx/onnx_spell.h"
 #include "graph/onnx/onnx_write.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ static const char *const names[GRAFT_ALGORITHM_COUNT] = {
     [GRAFT_ALGORITHM_WINOGRAD_4] = "Winograd's convolution on four points",
     [GRAFT_ALGORITHM_POOL] = "a pool over channels and roots",
     [GRAFT_ALGORITHM_TWO_SIDES] = "its two sides apart",
+    [GRAFT_ALGORITHM_SUM] = "Sum",
 };
 
 const char *graft_algorithm_name(graft_algorithm algorithm) { return names[algorithm]; }
@@ -159,6 +161,36 @@ static void judge_prelu(const graft_model *model, const Onnx__NodeProto *node,
     }
 }
 
+/* Whether a normalisation reads a value, in one node or in the first of its parts. */
+static bool is_normalised(const graft_onnx *onnx, const char *name)
+{
+    for (uint32_t i = 0; i < onnx->node_count; i++) {
+        const Onnx__NodeProto *node = onnx->proto->graph->node[i];
+        const char *type = text_or_empty(node->op_type);
+        if (node->n_input > 0 && strcmp(node->input[0], name) == 0 &&
+            (strcmp(type, "LayerNormalization") == 0 || strcmp(type, "ReduceMean") == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A sum of two computed tensors of one shape, which is normalised. */
+static void judge_sum(const graft_model *model, const Onnx__NodeProto *node, graft_onnx_site *site)
+{
+    for (size_t k = 0; k < 2; k++) {
+        const graft_onnx_entry *entry = graft_onnx_input(model->onnx, node, k);
+        if (entry == NULL || entry->value == GRAFT_NONE || entry->weight != GRAFT_NONE) {
+            return;
+        }
+        *(k == 0 ? &site->x : &site->y) = model->graph.values[entry->value].shape;
+    }
+    if (site->x.dtype == GRAFT_DTYPE_F32 && site->x.rank > 0 &&
+        graft_shape_equal(&site->x, &site->y) && is_normalised(model->onnx, node->output[0])) {
+        site->others = 1U << GRAFT_ALGORITHM_SUM;
+    }
+}
+
 /* What is to be known of a node; `others` is 0 when it has its own algorithm only. */
 static graft_onnx_site site_of(const graft_model *model, uint32_t index)
 {
@@ -166,8 +198,14 @@ static graft_onnx_site site_of(const graft_model *model, uint32_t index)
     const char *type = text_or_empty(node->op_type);
     graft_onnx_site site;
     memset(&site, 0, sizeof(site)); /* Classes compare all of it. */
-    if (text_or_empty(node->domain)[0] != '\0' || node->n_output != 1 ||
-        !image_of(model, node, 0, &site.x)) {
+    if (text_or_empty(node->domain)[0] != '\0' || node->n_output != 1) {
+        return site;
+    }
+    if (strcmp(type, "Add") == 0) {
+        judge_sum(model, node, &site);
+        return site;
+    }
+    if (!image_of(model, node, 0, &site.x)) {
         return site;
     }
     const graft_onnx_part *conv = part_of(model->onnx, index, GRAFT_OP_conv);
@@ -201,12 +239,15 @@ static graft_algorithm_class class_of_site(graft_arena *arena, const graft_model
     const int32_t *x = site->x.dims;
     const int32_t *y = site->y.dims;
     const bool conv = strcmp(type, "Conv") == 0;
-    const double places = (double)y[0] * y[1] * y[2] * y[3];
+    const double places = (double)graft_shape_elements(&site->y);
+    const char *what =
+        conv ? graft_arena_printf(arena, "Conv %dx%d, %d -> %d channels, %d x %d", site->taps[0],
+                                  site->taps[1], x[1], y[1], y[2], y[3])
+        : site->others == 1U << GRAFT_ALGORITHM_SUM
+            ? graft_arena_printf(arena, "%s, %.0f numbers", type, places)
+            : graft_arena_printf(arena, "%s, %d channels, %d x %d", type, x[1], x[2], x[3]);
     return (graft_algorithm_class){
-        .what = conv
-                    ? graft_arena_printf(arena, "Conv %dx%d, %d -> %d channels, %d x %d",
-                                         site->taps[0], site->taps[1], x[1], y[1], y[2], y[3])
-                    : graft_arena_printf(arena, "%s, %d channels, %d x %d", type, x[1], x[2], x[3]),
+        .what = what,
         .first = index,
         .others = site->others,
         .work = conv ? places * x[1] * site->taps[0] * site->taps[1]
@@ -301,6 +342,9 @@ static void spell(graft_onnx_spelling *s, const graft_model *model, uint32_t ind
         graft_onnx_spell_two_sides(s, &site, x, y);
     } else if (algorithm == GRAFT_ALGORITHM_OWN) {
         graft_onnx_spell_own(s, node, x, y);
+    } else if (algorithm == GRAFT_ALGORITHM_SUM) {
+        graft_onnx_spell_own(s, node, x, y);
+        s->nodes[s->node_count - 1]->op_type = graft_arena_strdup(s->arena, "Sum");
     } else {
         const uint32_t points = algorithm == GRAFT_ALGORITHM_WINOGRAD_6 ? 6 : 4;
         site.outputs[0] = tile_of(site.taps[0], points);
@@ -441,6 +485,7 @@ graft_status graft_algorithms_write_alone(graft_env *env, const graft_algorithms
     const graft_onnx_site site = site_of(model, index);
     graft_onnx_spelling s;
     int64_t dims[2][4];
+    assert(algorithm != GRAFT_ALGORITHM_SUM);
     for (uint32_t i = 0; i < 4; i++) {
         dims[0][i] = site.x.dims[i];
         dims[1][i] = site.y.dims[i];

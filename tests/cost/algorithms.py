@@ -1,6 +1,7 @@
 """Other algorithms for operators (graph/algorithms.h), and onnxruntime's own rules, for test_devices.sh.
 
     algorithms.py make FILE OPSET             a model of operators that have other algorithms
+    algorithms.py sums FILE OPSET             one of sums that are normalised, like those of a transformer
     algorithms.py parts FILE OPSET            one of what the rules are for
     algorithms.py compare BEFORE AFTER KIND...  the ONNX project's checker takes AFTER, it has no
                                               operator of the kinds that were to go, nor filters of
@@ -32,6 +33,14 @@ def make(path, opset):
         name = f"p{i}"
     nodes.append(helper.make_node("LRN", [name], ["y"], size=5, alpha=0.2, beta=0.75, bias=1.5))
     save(path, opset, nodes, constants, [CHANNELS, 12, 18])
+
+
+def sums(path, opset):
+    constants = {"g": np.linspace(0.5, 1.5, 18), "b": np.linspace(-1.0, 1.0, 18)}
+    nodes = [helper.make_node("Sigmoid", ["x"], ["s"]), helper.make_node("Add", ["x", "s"], ["a"]),
+             helper.make_node("LayerNormalization", ["a", "g", "b"], ["n"]), helper.make_node("Relu", ["n"], ["r"]),
+             helper.make_node("Add", ["r", "n"], ["c"]), helper.make_node("LayerNormalization", ["c", "g"], ["y"])]
+    save(path, opset, nodes, constants, [CHANNELS, 13, 18])
 
 
 def parts(path, opset):
@@ -96,4 +105,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "compare":
         compare(*sys.argv[2:])
     else:
-        {"make": make, "parts": parts}[sys.argv[1]](sys.argv[2], int(sys.argv[3]))
+        {"make": make, "parts": parts, "sums": sums}[sys.argv[1]](sys.argv[2], int(sys.argv[3]))

@@ -8,8 +8,8 @@ FAKE="$FOLDER/fake"
 export GRAFT_DEVICE_SECONDS=20
 
 # It answers by the operator that it is asked for, and runs whole models that have fewer Relu faster, or
-# slower, all alike, with noise, or faster the larger the file or the fewer its sums and products, as its
-# option says. Otherwise its option is WHEN=WHAT: WHAT instead of
+# slower, all alike, with noise, or faster the larger the file, the fewer its sums and products or the more
+# Sum it has, as its option says. Otherwise its option is WHEN=WHAT: WHAT instead of
 # the answer when it is asked hello, models or for the operator WHEN.
 cat > "$FAKE" << 'END'
 #!/bin/sh
@@ -45,6 +45,7 @@ while read -r line; do
             slower1) took=$((2000 - 10 * relus)) ;;
             alike1) took=1000 ;;
             named1) took=$((1000 + 1000 * $(LC_ALL=C grep -a -o -E "$(printf '"(\003(Mul|Add|Sub|Div)|\004Clip)')" "$file" | wc -l))) ;;
+            sum1) took=$((2000 - 100 * $(LC_ALL=C grep -a -o "$(printf '"\003Sum')" "$file" | wc -l))) ;;
             larger1) took=$((10000000000 / $(wc -c < "$file"))) ;;
             *) took=$((1000 + 10 * relus)) ;;
             esac
@@ -314,6 +315,16 @@ computes_the_same() { # OPSET
         gives 0 "$GRAFT" --quiet optimize "$FOLDER/many.onnx" "$FOLDER/out.onnx" --device "$FAKE:larger=x" --database "$DB" &&
         "$python" tests/cost/algorithms.py compare "$FOLDER/many.onnx" "$FOLDER/out.onnx" LRN PRelu Conv3
 }
+# A sum that is normalised is Sum where that makes the whole faster, and Add elsewhere.
+takes_sums() {
+    "$python" tests/cost/algorithms.py sums "$FOLDER/sums.onnx" 17 || return 1
+    whole() { gives 0 "$GRAFT" optimize "$FOLDER/sums.onnx" "$FOLDER/out.onnx" --device "$FAKE:$1" --database "$DB" --json; }
+    whole sum=x && grep -q '2 operators by other algorithms: 0.* taken' "$FOLDER/err" &&
+        grep -q '"kind": "Sum", "before": 0, "after": 2' "$FOLDER/out" && grep -q '"other_algorithms": 2,' "$FOLDER/out" &&
+        "$python" tests/cost/algorithms.py compare "$FOLDER/sums.onnx" "$FOLDER/out.onnx" Add &&
+        whole alike=x && grep -q '2 operators by other algorithms: .* left out' "$FOLDER/err" &&
+        grep -q '"other_algorithms": 0,' "$FOLDER/out" && ! grep -q '"kind": "Sum"' "$FOLDER/out"
+}
 # All of a device's own rules at once, where what is simpler is faster.
 computes_the_same_by_rules() { # OPSET
     "$python" tests/cost/algorithms.py parts "$FOLDER/parts.onnx" "$1" &&
@@ -407,6 +418,7 @@ if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" 
     check "optimizes for onnxruntime" optimizes_for_onnxruntime
     check "refuses options that there are not" refuses_options
     check "algorithms compute what onnxruntime's do" computes_the_same 17
+    check "takes sums" takes_sums
     check "algorithms in an old file compute what onnxruntime's do" computes_the_same 8
     check "so does what its own rules make" computes_the_same_by_rules 13
     check "so it does in an old file" computes_the_same_by_rules 10

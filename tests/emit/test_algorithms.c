@@ -92,6 +92,20 @@ static const algorithm_row rows[] = {
     {"two sides",
      "input x 2 4 3 3; weight c = -2.0; weight s 4 1 1 = 0.5 -1.5 0 2; node Add x c -> a; "
      "node PRelu a s -> y; output y",                                                                                                            1, BIT(TWO_SIDES) },
+    {"a sum that is normalised",
+     "input x 2 3 8; weight g 8; weight b 8; node Relu x -> r; node Add x r -> a; node "
+     "LayerNormalization a g b -> y; output y",                                                                                                  1, BIT(SUM)       },
+    {"normalised in parts",
+     "opset 13; input x 1 6 4; weight g 4; node Relu x -> r; node Add r x -> a; node ReduceMean a "
+     "-> m : axes=-1; node Sub a m -> s; node Mul s g -> y; output y",                                                                           1, BIT(SUM)       },
+    {"a bias that is normalised",
+     "input x 2 3 8; weight g 8; weight b 8; node Add x b -> a; node LayerNormalization a g -> y; "
+     "output y",                                                                                                                                 0, 0              },
+    {"a sum that is stretched",
+     "input x 1 3 8; weight g 8; node Relu x -> r; node ReduceMax r -> m : axes=1 keepdims=1; node "
+     "Add r m -> a; node LayerNormalization a g -> y; output y",                                                                                 0, 0              },
+    {"a sum that is not normalised",                          "input x 2 3 8; node Relu x -> r; node Add x r -> y; output y",
+     0,                                                                                                                                             0              },
     {"groups",                                                "input x 1 16 8 8; weight w 16 8 3 3; node Conv x w -> y : group=2; output y",     0, 0              },
     {"steps of two",
      "input x 1 8 8 8; weight w 8 8 3 3; node Conv x w -> y : strides=2,2; output y",                                                            0, 0              },
@@ -136,6 +150,16 @@ static uint32_t run_file(const char *path, const char *costs, const char *size, 
     }
     graft_run_close(run);
     return (uint32_t)count;
+}
+
+/* The same bits, and no Add any more. */
+static void check_sum(graft_env *env, const char *path)
+{
+    graft_model *model = NULL;
+    CHECK_OK(graft_model_read(env, env->life, path, NULL, &model));
+    for (uint32_t i = 0; i < model->onnx->node_count; i++) {
+        assert_string_not_equal(model->onnx->proto->graph->node[i]->op_type, "Add");
+    }
 }
 
 /* Whether a file computes what the other one did. */
@@ -196,6 +220,10 @@ static void test_row(graft_env *env, const algorithm_row *row, const char *folde
             compare(row->name, want, count, file, costs, NULL);
             find_no_filter(env, file, row->name);
         }
+    }
+    if (last == GRAFT_ALGORITHM_SUM) {
+        check_sum(env, file);
+        return; /* It has nothing to be timed alone. */
     }
     CHECK_OK(graft_algorithms_write_alone(env, &found, 0, GRAFT_ALGORITHM_OWN, file));
     count = run_file(file, costs, NULL, want);
