@@ -219,7 +219,7 @@ static bool match_quantised(finder *f, graft_index node, const graft_opaque *opa
     g->inputs[0] = graft_node_input(f->graph, node, 0);
     g->inputs[2] = input_of(f, node, 8);
     g->whole_bias = true;
-    return (is_conv || opaque->in[3].rank == 2) && read_scale(f, node, 1, &g->in[0]) &&
+    return opaque->in[3].rank == (is_conv ? 4 : 2) && read_scale(f, node, 1, &g->in[0]) &&
            read_scale(f, node, 6, &g->out) && read_weights(f, node, 3, is_conv ? 0 : 1) &&
            (g->inputs[2] == GRAFT_NONE || f->graph->values[g->inputs[2]].is_const) &&
            describe(f, is_conv ? GRAFT_COST_INTEGER_CONV : GRAFT_COST_INTEGER_MATMUL, opaque->attrs,

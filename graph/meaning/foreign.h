@@ -25,7 +25,8 @@
  *      LSTM                                   of binary32, of any length
  *      DynamicQuantizeLinear MatMulInteger ConvInteger, DynamicQuantizeLSTM of com.microsoft
  *      QLinearAdd QLinearMul QLinearSigmoid QLinearLeakyRelu QLinearGlobalAveragePool
- *      QLinearConcat QGemm                    of com.microsoft, scales of whole tensors
+ *      QLinearConcat QLinearSoftmax QGemm     of com.microsoft, scales of whole tensors
+ *      MatMulNBits                            of com.microsoft, of 2, 4 and 8 bits
  *
  * Operands are stretched as ONNX stretches them. Numbers that say how large a result is (pads,
  * repeats, sizes) are read when the node is run, and must then give the size that it has. */

@@ -494,3 +494,169 @@ graft_status graft_foreign_join(graft_env *env, const graft_opaque *opaque, cons
     }
     return GRAFT_OK;
 }
+
+/* -------------------------------------------------------------------- QLinearSoftmax */
+
+enum { PART_FLAT = 1, OPSET_ONE_AXIS = 13 };
+
+/* Before opset 13 all axes from one on are one. */
+bool graft_foreign_read_part(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    const int64_t rank = opaque->in[0].rank;
+    const int64_t opset = graft_foreign_int(node, "opset", 0);
+    int64_t axis = graft_foreign_int(node, "axis", opset < OPSET_ONE_AXIS ? 1 : -1);
+    axis += axis < 0 ? rank : 0;
+    opaque->axis = (uint32_t)axis;
+    opaque->attrs[PART_FLAT] = opset < OPSET_ONE_AXIS;
+    return opset > 0 && axis >= 0 && axis < rank;
+}
+
+bool graft_foreign_part_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+{
+    return graft_foreign_map_shape(opaque, in, shape);
+}
+
+/* Exponentials by table: of how far a byte is below the largest. */
+graft_status graft_foreign_part(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                                void *out)
+{
+    (void)env;
+    graft_blocks b = graft_blocks_of(&opaque->out, (int32_t)opaque->axis);
+    float table[256];
+    if (opaque->attrs[PART_FLAT] != 0) {
+        b.size *= b.inner;
+        b.inner = 1;
+    }
+    for (int32_t i = 0; i < 256; i++) {
+        table[i] = expf(-(float)i * scale_at(in, 1));
+    }
+    for (size_t r = 0; r < b.outer * b.inner; r++) {
+        const size_t first = r / b.inner * b.size * b.inner + r % b.inner;
+        int64_t most = INT32_MIN;
+        float sum = 0.0F;
+        for (size_t i = 0; i < b.size; i++) {
+            const int64_t x = graft_foreign_whole(opaque, in, 0, (uint32_t)(first + i * b.inner));
+            most = x > most ? x : most;
+        }
+        for (size_t i = 0; i < b.size; i++) {
+            sum +=
+                table[most - graft_foreign_whole(opaque, in, 0, (uint32_t)(first + i * b.inner))];
+        }
+        for (size_t i = 0; i < b.size; i++) {
+            const size_t at = first + i * b.inner;
+            const float part = table[most - graft_foreign_whole(opaque, in, 0, (uint32_t)at)] / sum;
+            ((uint8_t *)out)[at] =
+                round_byte(part / scale_at(in, 3), zero_at(opaque, in, 4, 0), opaque->out.dtype);
+        }
+    }
+    return GRAFT_OK;
+}
+
+/* ----------------------------------------------------------------------- MatMulNBits */
+
+enum { BITS_DEPTH = 1, BITS_COLUMNS, BITS_EACH, BITS_BLOCK, BITS_BIAS = 5, BITS_BLOCK_LEAST = 16 };
+
+static bool has_count(const graft_opaque *opaque, uint32_t k, uint32_t dtype, uint64_t count)
+{
+    return opaque->in[k].dtype == dtype && graft_shape_elements(&opaque->in[k]) == count;
+}
+
+bool graft_foreign_read_bits(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    static const char *const names[] = {"K", "N", "bits", "block_size"};
+    bool fits = true;
+    for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const int64_t number = graft_foreign_int(node, names[i], i == 2 ? 4 : 0);
+        opaque->attrs[BITS_DEPTH + i] = (int32_t)number;
+        fits = fits && number >= 1 && number <= INT32_MAX;
+    }
+    const int32_t each = opaque->attrs[BITS_EACH];
+    const int32_t block = opaque->attrs[BITS_BLOCK];
+    return fits && (each == 2 || each == 4 || each == 8) && block >= BITS_BLOCK_LEAST &&
+           (block & (block - 1)) == 0;
+}
+
+/* Blocks of a column, and bytes of a block and of the zero points of a column. */
+static void measure_blocks(const graft_opaque *opaque, size_t *blocks, size_t *bytes, size_t *zeros)
+{
+    const size_t each = (size_t)opaque->attrs[BITS_EACH];
+    const size_t block = (size_t)opaque->attrs[BITS_BLOCK];
+    *blocks = ((size_t)opaque->attrs[BITS_DEPTH] + block - 1) / block;
+    *bytes = block * each / 8;
+    *zeros = (*blocks * each + 7) / 8;
+}
+
+/* Zero points are packed as the columns are, or numbers of binary32. */
+bool graft_foreign_bits_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+{
+    (void)in;
+    const uint64_t columns = (uint64_t)opaque->attrs[BITS_COLUMNS];
+    size_t blocks = 0;
+    size_t bytes = 0;
+    size_t zeros = 0;
+    measure_blocks(opaque, &blocks, &bytes, &zeros);
+    *shape = opaque->in[0];
+    if (shape->dtype != GRAFT_DTYPE_F32 || shape->rank < 1 ||
+        shape->dims[shape->rank - 1] != opaque->attrs[BITS_DEPTH]) {
+        return false;
+    }
+    shape->dims[shape->rank - 1] = opaque->attrs[BITS_COLUMNS];
+    return has_count(opaque, 1, GRAFT_DTYPE_U8, columns * blocks * bytes) &&
+           has_count(opaque, 2, GRAFT_DTYPE_F32, columns * blocks) &&
+           (!graft_foreign_has(opaque, 3) ||
+            has_count(opaque, 3, GRAFT_DTYPE_U8, columns * zeros) ||
+            has_count(opaque, 3, GRAFT_DTYPE_F32, columns * blocks)) &&
+           !graft_foreign_has(opaque, 4) &&
+           (!graft_foreign_has(opaque, BITS_BIAS) ||
+            has_count(opaque, BITS_BIAS, GRAFT_DTYPE_F32, columns));
+}
+
+/* The lowest bits of a byte come first. */
+static float packed_at(const uint8_t *data, size_t i, uint32_t each)
+{
+    const size_t bit = i * each;
+    return (float)(data[bit / 8] >> bit % 8 & ((1U << each) - 1U));
+}
+
+/* The matrix in binary32: (columns, depth). */
+void *graft_foreign_keep_bits(graft_arena *arena, const graft_opaque *opaque, const void *const *in)
+{
+    const size_t depth = (size_t)opaque->attrs[BITS_DEPTH];
+    const size_t columns = (size_t)opaque->attrs[BITS_COLUMNS];
+    const size_t block = (size_t)opaque->attrs[BITS_BLOCK];
+    const uint32_t each = (uint32_t)opaque->attrs[BITS_EACH];
+    const bool real = opaque->in[3].dtype == GRAFT_DTYPE_F32;
+    size_t blocks = 0;
+    size_t bytes = 0;
+    size_t zeros = 0;
+    measure_blocks(opaque, &blocks, &bytes, &zeros);
+    float *numbers = GRAFT_NEW(arena, float, columns *depth);
+    for (size_t i = 0; i < columns * depth; i++) {
+        const size_t c = i / depth;
+        const size_t b = i % depth / block;
+        const float zero = !graft_foreign_has(opaque, 3) ? (float)(1U << (each - 1U))
+                           : real                        ? ((const float *)in[3])[c * blocks + b]
+                                  : packed_at((const uint8_t *)in[3] + c * zeros, b, each);
+        const uint8_t *data = (const uint8_t *)in[1] + (c * blocks + b) * bytes;
+        numbers[i] = (packed_at(data, i % depth % block, each) - zero) *
+                     ((const float *)in[2])[c * blocks + b];
+    }
+    return numbers;
+}
+
+graft_status graft_foreign_bits(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                                void *out)
+{
+    (void)env;
+    const float *w = opaque->kept;
+    const size_t depth = (size_t)opaque->attrs[BITS_DEPTH];
+    const size_t columns = (size_t)opaque->attrs[BITS_COLUMNS];
+    for (size_t i = 0; i < graft_count(&opaque->out); i++) {
+        const size_t c = i % columns;
+        const float bias =
+            graft_foreign_has(opaque, BITS_BIAS) ? ((const float *)in[BITS_BIAS])[c] : 0.0F;
+        const float *x = (const float *)in[0] + i / columns * depth;
+        ((float *)out)[i] = bias + graft_foreign_dot_real(x, w + c * depth, (int64_t)depth, 1);
+    }
+    return GRAFT_OK;
+}

@@ -140,15 +140,17 @@ size_t graft_foreign_zero_step(const graft_opaque *opaque, uint32_t k);
  * are repeated. */
 int32_t *graft_foreign_row_zeros(graft_arena *scratch, const graft_opaque *opaque,
                                  const void *const *in, size_t rows, size_t period);
-graft_foreign_keeper graft_foreign_keep_matmul, graft_foreign_keep_gemm;
+graft_foreign_keeper graft_foreign_keep_matmul, graft_foreign_keep_gemm, graft_foreign_keep_bits;
 graft_foreign_reader graft_foreign_read_gemm, graft_foreign_read_map, graft_foreign_read_mean,
-    graft_foreign_read_join;
+    graft_foreign_read_join, graft_foreign_read_part, graft_foreign_read_bits;
 graft_foreign_shaper graft_foreign_dynamic_shape, graft_foreign_matmul_shape,
     graft_foreign_gemm_shape, graft_foreign_bytes_shape, graft_foreign_map_shape,
-    graft_foreign_mean_shape, graft_foreign_join_shape;
+    graft_foreign_mean_shape, graft_foreign_join_shape, graft_foreign_part_shape,
+    graft_foreign_bits_shape;
 graft_foreign_joint_runner graft_foreign_dynamic;
 graft_foreign_runner graft_foreign_matmul, graft_foreign_gemm, graft_foreign_bytes,
-    graft_foreign_map, graft_foreign_mean, graft_foreign_join;
+    graft_foreign_map, graft_foreign_mean, graft_foreign_join, graft_foreign_part,
+    graft_foreign_bits;
 
 /* foreign_sums.c */
 graft_foreign_reader graft_foreign_read_reduce, graft_foreign_read_arg, graft_foreign_read_top,

@@ -89,23 +89,46 @@ static bool read_ints(const Onnx__NodeProto *node, const char *name, int32_t oth
     return true;
 }
 
+/* Sequences are images of one row. */
+static graft_shape image_of(graft_shape shape)
+{
+    if (shape.rank == 3) {
+        shape.rank = 4;
+        shape.dims[3] = shape.dims[2];
+        shape.dims[2] = 1;
+    }
+    return shape;
+}
+
 /* The attributes are those of `conv`, whose shape function then says whether everything fits. */
 static bool find_window(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
     const Onnx__AttributeProto *pad = find_attribute(node, "auto_pad");
     bool explicit_pads = pad == NULL || (pad->s.len == 6 && memcmp(pad->s.data, "NOTSET", 6) == 0);
     int64_t groups = int_attribute(node, "group", 1);
-    graft_shape in[2] = {opaque->in[0], opaque->in[3]};
+    const uint32_t rank = opaque->in[0].rank;
+    const uint32_t first = rank == 3; /* Of the axes that the attributes are of. */
+    const graft_shape made = image_of(opaque->out);
+    graft_shape in[2] = {image_of(opaque->in[0]), image_of(opaque->in[3])};
     graft_shape out;
+    int32_t *attrs = opaque->attrs;
+    int32_t pads[4] = {0};
     in[0].dtype = GRAFT_DTYPE_F32;
     in[1].dtype = GRAFT_DTYPE_F32;
-    opaque->attrs[GRAFT_ATTR_conv_groups] = groups < 1 || groups > INT32_MAX ? 0 : (int32_t)groups;
-    return explicit_pads &&
-           read_ints(node, "strides", 1, &opaque->attrs[GRAFT_ATTR_conv_stride_h], 2) &&
-           read_ints(node, "pads", 0, &opaque->attrs[GRAFT_ATTR_conv_pad_top], 4) &&
-           read_ints(node, "dilations", 1, &opaque->attrs[GRAFT_ATTR_conv_dilation_h], 2) &&
-           graft_infer_shapes(GRAFT_OP_conv, opaque->attrs, in, &out) == GRAFT_OK &&
-           same_sizes(&out, &opaque->out);
+    attrs[GRAFT_ATTR_conv_groups] = groups < 1 || groups > INT32_MAX ? 0 : (int32_t)groups;
+    attrs[GRAFT_ATTR_conv_stride_h] = 1;
+    attrs[GRAFT_ATTR_conv_dilation_h] = 1;
+    bool fits =
+        explicit_pads && opaque->in[3].rank == rank && opaque->out.rank == rank &&
+        read_ints(node, "strides", 1, &attrs[GRAFT_ATTR_conv_stride_h] + first, 2 - first) &&
+        read_ints(node, "dilations", 1, &attrs[GRAFT_ATTR_conv_dilation_h] + first, 2 - first) &&
+        read_ints(node, "pads", 0, pads, 4 - 2 * first);
+    for (uint32_t i = first; i < 2; i++) {
+        attrs[GRAFT_ATTR_conv_pad_top + i] = pads[i - first];
+        attrs[GRAFT_ATTR_conv_pad_bottom + i] = pads[2 - first + i - first];
+    }
+    return fits && graft_infer_shapes(GRAFT_OP_conv, attrs, in, &out) == GRAFT_OK &&
+           same_sizes(&out, &made);
 }
 
 static bool find_product(const Onnx__NodeProto *node, graft_opaque *opaque, bool is_conv)
@@ -331,8 +354,9 @@ static uint32_t sum_taps(const convolution *c, size_t first, size_t o, size_t pl
 
 static void run_conv(const graft_opaque *opaque, const void *const *in, void *out)
 {
-    const graft_shape shapes[2] = {opaque->in[0], opaque->in[3]};
-    const graft_call call = {opaque->attrs, shapes, &opaque->out};
+    const graft_shape shapes[2] = {image_of(opaque->in[0]), image_of(opaque->in[3])};
+    const graft_shape made = image_of(opaque->out);
+    const graft_call call = {opaque->attrs, shapes, &made};
     const convolution c = {
         .p = product_of(opaque, in, out),
         .windows = {graft_window_of_conv(&call, 0), graft_window_of_conv(&call, 1)},

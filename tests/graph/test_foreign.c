@@ -240,6 +240,35 @@ static const foreign_row kept_rows[] = {
      "node QGemm q s z v s z c s z -> a : domain=com.microsoft transB=1; "
      "node Cast a -> y : to=1; output y",                                                            4,
      {3, 0, 4, 3}                              },
+    {"a softmax of bytes",
+     "input x 2 2; weight s = 0.6931472; weight t = 0.00390625; weight n = 0; weight w 2 2 = 1 1 1 "
+     "3; "
+     "node Mul x w -> m; node Cast n -> z : to=2; node Cast m -> q : to=2; "
+     "node QLinearSoftmax q s z t z -> a : domain=com.microsoft axis=-1 opset=13; "
+     "node Cast a -> y : to=1; output y",                                                            4,
+     {85, 171, 2, 254}                         },
+    {"a softmax of bytes over two axes",
+     "input x 1 2 2; weight s = 0.6931472; weight t = 0.015625; weight n = 0; weight o = 1; "
+     "node Cast n -> z : to=2; node Cast o -> u : to=2; node Cast x -> q : to=2; "
+     "node QLinearSoftmax q s z t u -> a : domain=com.microsoft axis=1 opset=12; "
+     "node Cast a -> y : to=1; output y",                                                            4,
+     {5, 10, 18, 35}                           },
+    {"a matrix of 4 bits in blocks",
+     "input x 2 2; weight b 2 1 8 = 33 0 0 0 0 0 0 0 101 0 0 0 0 0 0 0; weight s 2 = 0.5 2; "
+     "weight p 2 = 1 5; weight c 2 = 10 20; node Cast b -> v : to=2; node Cast p -> z : to=2; "
+     "node MatMulNBits x v s z _ c -> y : domain=com.microsoft K=2 N=2 bits=4 block_size=16; "
+     "output y",                                                                                     4,
+     {10.5F, 22, 11.5F, 26}                    },
+    {"a matrix of 8 bits around the middle",
+     "input x 1 2; weight b 1 1 16 = 129 125; weight s 1 = 0.5; node Cast b -> v : to=2; "
+     "node MatMulNBits x v s -> y : domain=com.microsoft K=2 N=1 bits=8 block_size=16; output y",    1,
+     {-1.5F}                                   },
+    {"a sequence in bytes",
+     "opset 13; input x 1 1 4; weight f = 1; weight o = 0; weight w 1 1 2 = 1 2; "
+     "node Cast o -> z : to=2; node Cast x -> q : to=2; node Cast w -> v : to=2; "
+     "node QLinearConv q f z v f z f z -> a : pads=1,0 strides=2,; node Cast a -> y : to=1; output "
+     "y",                                                                                            2,
+     {0, 5}                                    },
     {"features of places",
      "input x 2 3; ints l = 2 0; node ArrayFeatureExtractor x l -> y : domain=ai.onnx.ml; output y", 4,
      {2, 0, 5, 3}                              },
@@ -414,6 +443,16 @@ CHECK_CASE(test_refusals)
     check_refused(env, "input x 3; ints k = 4; node TopK x k -> y p; output y 3", GRAFT_UNSUPPORTED,
                   "is opaque");
     check_refused(env, "input x 2 2; node Einsum x -> y : equation=ij; output y 2 2",
+                  GRAFT_UNSUPPORTED, "is opaque");
+    check_refused(env,
+                  "input x 1 2; weight b 1 1 15; weight s 1; node Cast b -> v : to=2; node "
+                  "MatMulNBits x v s -> y "
+                  ": domain=com.microsoft K=2 N=1 bits=8 block_size=16; output y 1 1",
+                  GRAFT_UNSUPPORTED, "is opaque");
+    check_refused(env,
+                  "input x 1 2; weight b 1 1 24; weight s 1; node Cast b -> v : to=2; node "
+                  "MatMulNBits x v s -> y "
+                  ": domain=com.microsoft K=2 N=1 bits=8 block_size=24; output y 1 1",
                   GRAFT_UNSUPPORTED, "is opaque");
     check_refused(env, "input x 4; node Tan x -> y : domain=com.microsoft; output y 4",
                   GRAFT_UNSUPPORTED, "is opaque");
