@@ -313,6 +313,8 @@ static graft_status measure_listed(graft_env *env, graft_cost *cost, const graft
     uint64_t start_ns = graft_clock_ns();
     if (count > 0) {
         graft_measure_options anchored = *options;
+        GRAFT_TRY(env, graft_database_check(env, cost->database),
+                  "costs were not measured: --database FILE keeps them elsewhere");
         GRAFT_CHECK(obtain_anchor(env, cost));
         anchored.anchor = cost->anchor;
         anchored.direct = cost->direct;

@@ -288,6 +288,11 @@ static graft_status lock_file(graft_env *env, const char *path, int *file)
     return GRAFT_OK;
 }
 
+graft_status graft_database_check(graft_env *env, const graft_database *database)
+{
+    return database->path == NULL ? GRAFT_OK : graft_file_check(env, database->path);
+}
+
 graft_status graft_database_save(graft_env *env, graft_database *database)
 {
     graft_status status = GRAFT_OK;

@@ -51,6 +51,8 @@ const graft_database_record *graft_database_at(const graft_database *database, u
 GRAFT_MUST_USE graft_status graft_database_merge(graft_env *env, graft_database *database,
                                                  const char *path);
 
+/* GRAFT_IO when its file could not be written: to be asked before what is new costs time. */
+GRAFT_MUST_USE graft_status graft_database_check(graft_env *env, const graft_database *database);
 /* Writes the file, unless nothing is new: locks it, joins what is there now, replaces it. Fresh
  * entries of this run win over the file's. GRAFT_OK without effect when the database has no path;
  * GRAFT_IO or GRAFT_BAD_INPUT when the file there cannot be read or written, which then stays. */

@@ -48,6 +48,12 @@ refuses_what_it_cannot_write() {
         refuses_at_once "cannot write $FOLDER: Is a directory" "$FOLDER" &&
         refuses_at_once "cannot write $FOLDER: Is a directory" "$FOLDER/x.onnx" --report "$FOLDER"
 }
+# Nor is anything measured that could not be kept.
+refuses_to_measure_in_vain() {
+    gives 2 "$GRAFT" optimize resnet8 "$FOLDER/z.onnx" --database "$FOLDER/file/cpu.costs" &&
+        grep -q "cannot write $FOLDER/file/cpu.costs: Not a directory" "$FOLDER/err" && grep -q -e '--database FILE' "$FOLDER/err" &&
+        ! grep -q 'measuring: [1-9]' "$FOLDER/err"
+}
 # DS-CNN by recorded costs: every normalisation goes into a convolution, no activation leaves its own.
 tells_about_the_file() {
     gives 0 "$GRAFT" --quiet optimize dscnn "$FOLDER/deep/er/x.onnx" --device intel-xeon-6-207 --steps &&
@@ -117,6 +123,7 @@ check "bad arguments before the model" refuses_bad_arguments
 check "an option that the search does not read" refuses_what_nobody_would_read
 check "files that it cannot read" refuses_what_it_cannot_read
 check "an output that cannot be written" refuses_what_it_cannot_write
+check "costs that cannot be kept" refuses_to_measure_in_vain
 check "tells about the file" tells_about_the_file
 check "--seconds bounds searches" bounds_searches
 check "--seconds bounds measuring" bounds_measuring
