@@ -215,7 +215,7 @@ static void take_answer(graft_arena *arena, const graft_rule *rule, const graft_
     if (a.suggestion_bytes > 0) {
         trial->suggestion = take_bytes(arena, &at, a.suggestion_bytes);
     }
-    trial->verdict = judge_answer(rule, &a);
+    trial->verdict = (uint8_t)judge_answer(rule, &a);
     trial->reason = explain_unknown(arena, &a.check);
     if (trial->verdict == GRAFT_VERDICT_ERROR) {
         trial->reason = take_bytes(arena, &at, a.fault_bytes);

@@ -104,7 +104,7 @@ static void write_plots(graft_env *env, const graft_dreamt_policy *dreamt, graft
     graft_buffer curve = {.arena = env->scratch};
     graft_buffer rewards = {.arena = env->scratch};
     for (uint32_t u = 0; u <= dreamt->updates; u++) {
-        add_pair(&curve, dreamt->curve[2 * u], dreamt->curve[2 * u + 1]);
+        add_pair(&curve, (double)dreamt->curve[2 * u], (double)dreamt->curve[2 * u + 1]);
     }
     for (uint32_t t = 0; t < r->steps && t < REWARDS_MOST; t++) {
         add_pair(&rewards, r->rewards[t].said, r->rewards[t].real);

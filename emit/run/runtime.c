@@ -40,8 +40,8 @@ static const char *const free_activations[] = {
     FREE_OF_ROWS("conv#1(a,b)"),
     FREE_OF_ROWS("conv_bias#1(a,b,c,activation=none)"),
     "conv_bias#1(a,b,c) = conv_bias#1(a,b,c,activation=none) where 1 <= #1.activation",
-    "conv_bias_add#1(a,b,c,d) = conv_bias_add#1(a,b,c,d,activation=none)"
-    " where 1 <= #1.activation",
+    ("conv_bias_add#1(a,b,c,d) = conv_bias_add#1(a,b,c,d,activation=none)"
+     " where 1 <= #1.activation"),
     "matmul_bias#1(a,b,c) = matmul_bias(a,b,c,activation=none) where 1 <= #1.activation",
 };
 

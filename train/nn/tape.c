@@ -38,7 +38,7 @@ const graft_matrix *graft_tape_parameter(graft_tape *tape, const graft_parameter
             return m;
         }
     }
-    assert(!"the parameter set is bound to this tape");
+    assert(false); /* The parameter set is bound to this tape. */
     return NULL;
 }
 
