@@ -128,8 +128,9 @@ static bool skip_what_loses(following *f)
 static graft_status find_what_pays(following *f, uint32_t most, uint32_t *count)
 {
     const size_t bytes = f->o->policy->rule_count / 8u + 1u;
-    const double first_ns = f->session->environment.first_ns;
-    double least_ns = first_ns;
+    const graft_environment *environment = &f->session->environment;
+    const double first_ns = environment->first_ns;
+    double least_ns = first_ns * (1.0 - environment->options.least_gain);
     GRAFT_SCOPED(f->env->scratch);
     uint8_t *best = GRAFT_NEW(f->env->scratch, uint8_t, bytes);
     memcpy(best, f->skipped, bytes);
