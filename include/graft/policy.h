@@ -102,8 +102,8 @@ typedef struct graft_policy_round {
  * operator, attributes and operands, which count as the same when their nodes are equal) count
  * once, as in a product that merges them; opaque nodes are equal to nothing. */
 
-/* Costs are in units of 1 / GRAFT_COST_UNITS nanoseconds. A node's cost is below 2^47 units, so the
- * sum over GRAFT_ESTIMATE_NODES nodes is below 2^63. */
+/* Costs are in units of 1 / GRAFT_COST_UNITS nanoseconds. A node's cost is below 2^47 units, and its
+ * call's below 2^26, so the sum over GRAFT_ESTIMATE_NODES nodes is below 2^63. */
 #define GRAFT_COST_UNITS 1024
 #ifdef GRAFT_SMALL_GRAPHS
 #define GRAFT_ESTIMATE_NODES 32000
@@ -264,7 +264,8 @@ GRAFT_MUST_USE graft_status graft_estimator_open(graft_estimator *estimator,
  * GRAFT_CAPACITY beyond the limits or GRAFT_ESTIMATE_NODES. */
 GRAFT_MUST_USE graft_status graft_estimate(graft_estimator *estimator, const graft_graph *graph,
                                            const graft_order *order, graft_estimated *estimated);
-/* The cost of a node of that graph that is not const, and whether it rests on the fallback. */
+/* The cost of a node of that graph that is not const, without its call, and whether it rests on the
+ * fallback. */
 uint64_t graft_estimator_cost(const graft_estimator *estimator, graft_index node, bool *fallback);
 /* The form of a node of that graph, with its reach. Between two readings of a weight lie the bytes that
  * nodes read of weights from its first reading on to its second, in the order of the first graph that was

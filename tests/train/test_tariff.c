@@ -112,6 +112,20 @@ static void test_values(void **state)
     }
 }
 
+/* The estimator of a graph that it has estimated, in `arena`. */
+static graft_estimator estimate(graft_arena *arena, const graft_tariff *tariff,
+                                const graft_graph *graph, const graft_order *order,
+                                graft_estimated *estimated)
+{
+    graft_estimator e;
+    size_t bytes = graft_estimator_bytes(&graph->limits);
+    assert_int_equal(
+        graft_estimator_open(&e, tariff, &graph->limits, graft_arena_alloc(arena, bytes), bytes),
+        GRAFT_OK);
+    assert_int_equal(graft_estimate(&e, graph, order, estimated), GRAFT_OK);
+    return e;
+}
+
 /* Greedy over the table finds what greedy over prices finds, and asks for none. */
 static void test_greedy_over_the_table(void **state)
 {
@@ -139,14 +153,8 @@ static void test_greedy_over_the_table(void **state)
         assert_int_equal(plan.found.evaluations, 0);
         assert_int_equal(plan.guessed_steps, 0);
         assert_true(plan.last.cost < plan.first.cost);
-        size_t bytes = graft_estimator_bytes(&f->environment.state.graph.limits);
-        graft_estimator e;
-        assert_int_equal(graft_estimator_open(&e, &tariff, &f->environment.state.graph.limits,
-                                              graft_arena_alloc(env->unit, bytes), bytes),
-                         GRAFT_OK);
-        assert_int_equal(
-            graft_estimate(&e, &f->environment.state.graph, &f->environment.state.order, &again),
-            GRAFT_OK);
+        (void)estimate(env->unit, &tariff, &f->environment.state.graph, &f->environment.state.order,
+                       &again);
         assert_memory_equal(&again, &plan.last, sizeof again);
         close_fixture(f);
     }
@@ -202,13 +210,8 @@ static void test_measured_rows(void **state)
 static graft_estimated estimate_first(fixture *f, const graft_tariff *tariff)
 {
     graft_estimated estimated;
-    graft_estimator e;
     const graft_state *first = &f->environment.first;
-    size_t bytes = graft_estimator_bytes(&first->graph.limits);
-    assert_int_equal(graft_estimator_open(&e, tariff, &first->graph.limits,
-                                          graft_arena_alloc(f->env->unit, bytes), bytes),
-                     GRAFT_OK);
-    assert_int_equal(graft_estimate(&e, &first->graph, &first->order, &estimated), GRAFT_OK);
+    (void)estimate(f->env->unit, tariff, &first->graph, &first->order, &estimated);
     return estimated;
 }
 
@@ -467,15 +470,10 @@ static void test_reach(void **state)
     for (uint32_t i = 0; i < sizeof reaches; i++) {
         graft_graph *graph = build_product(env->unit, widths[i]);
         const graft_order order = build_order(env->unit, graph);
-        const size_t bytes = graft_estimator_bytes(&graph->limits);
         int16_t inputs[GRAFT_TARIFF_INPUTS];
-        graft_estimator estimator;
         graft_estimated estimated;
         graft_form form;
-        assert_int_equal(graft_estimator_open(&estimator, &tariff, &graph->limits,
-                                              graft_arena_alloc(env->unit, bytes), bytes),
-                         GRAFT_OK);
-        assert_int_equal(graft_estimate(&estimator, graph, &order, &estimated), GRAFT_OK);
+        const graft_estimator estimator = estimate(env->unit, &tariff, graph, &order, &estimated);
         graft_estimator_form(&estimator, order.order[0], &form);
         assert_int_equal(form.reach, reaches[i]);
         graft_tariff_inputs(&form, inputs);
@@ -522,14 +520,9 @@ static void test_reach_of_loops(void **state)
         static const graft_tariff nothing;
         graft_graph *graph = build_loop(env->unit, rows[i].width, rows[i].weight_count);
         const graft_order order = build_order(env->unit, graph);
-        const size_t bytes = graft_estimator_bytes(&graph->limits);
-        graft_estimator e;
         graft_estimated estimated;
         graft_form form;
-        assert_int_equal(graft_estimator_open(&e, &nothing, &graph->limits,
-                                              graft_arena_alloc(env->unit, bytes), bytes),
-                         GRAFT_OK);
-        assert_int_equal(graft_estimate(&e, graph, &order, &estimated), GRAFT_OK);
+        const graft_estimator e = estimate(env->unit, &nothing, graph, &order, &estimated);
         for (uint32_t k = 0; k < order.count; k++) {
             graft_estimator_form(&e, order.order[k], &form);
             assert_int_equal(form.reach, k + 1 < order.count ? rows[i].again : rows[i].once);
