@@ -143,7 +143,7 @@ static bool differs(const graft_cost_entry *a, const graft_cost_entry *b)
 static void print_difference(graft_env *env, char mark, const graft_database_record *record,
                              const graft_cost_entry *other)
 {
-    graft_mark scratch = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_buffer signature = {.arena = env->scratch};
     double ratio = other == NULL ? 0.0 : other->median_ns / record->entry.median_ns;
     graft_signature_print(&record->signature, &signature);
@@ -165,7 +165,6 @@ static void print_difference(graft_env *env, char mark, const graft_database_rec
         (void)printf("%c %12.1f us x %6.3f  %s  [%s]\n", mark, record->entry.median_ns / 1e3, ratio,
                      signature.data, record->device);
     }
-    graft_arena_release(env->scratch, scratch);
 }
 
 /* Entries of `from` that `with` lacks, with the mark `alone`, and, when `both`, those that

@@ -305,7 +305,6 @@ static graft_status write_operator(graft_env *env, const program_device *d,
 static graft_status ask_time(graft_env *env, program_device *d, const graft_signature *s,
                              const char *path, const char **refusal, graft_cost_entry *entry)
 {
-    graft_status status = GRAFT_OK;
     const char *weights[GRAFT_MAX_INPUTS];
     uint32_t weight_count = 0;
     graft_answer_time time;
@@ -316,33 +315,31 @@ static graft_status ask_time(graft_env *env, program_device *d, const graft_sign
             weights[weight_count++] = graft_arena_printf(env->scratch, "w%u", k);
         }
     }
-    GRAFT_CHECK(ensure_started(env, d));
+    GRAFT_PASS(ensure_started(env, d));
     begin_question(env, d, "time", &json);
     graft_json_string(&json, "operator", graft_signature_operator(s));
     graft_json_string(&json, "model", path);
     graft_json_strings(&json, "weights", weights, weight_count);
     graft_json_integer(&json, "apart_bytes",
                        weight_count == 0 ? 0 : (int64_t)graft_distance_copies_bytes(s->distance));
-    GRAFT_CHECK(ask(env, d, &json, TIME_SECONDS, &size));
+    GRAFT_PASS(ask(env, d, &json, TIME_SECONDS, &size));
     const graft_answer_line line = {d->line, size, d->question};
-    GRAFT_CHECK(graft_answer_read_time(env, env->scratch, &line, refusal, &time));
+    GRAFT_PASS(graft_answer_read_time(env, env->scratch, &line, refusal, &time));
     if (*refusal != NULL) {
-        goto done;
+        return GRAFT_OK;
     }
     entry->flops = graft_signature_flops(s);
     entry->bytes = graft_signature_bytes(s);
     if ((double)entry->flops / time.median_ns > most_rate) {
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "its answer: %g ns for %.0f operations cannot be",
-                            time.median_ns, (double)entry->flops);
-        goto done;
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "its answer: %g ns for %.0f operations cannot be",
+                          time.median_ns, (double)entry->flops);
     }
     entry->median_ns = graft_cost_round(time.median_ns);
     entry->spread_ns = graft_cost_round(time.spread_ns);
     entry->source = GRAFT_COST_MEASURED;
     (void)snprintf(entry->implementation, sizeof(entry->implementation), "%s", d->hello.name);
     entry->rounds = time.rounds; /* Last: an entry without is none. */
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* An entry without rounds: the device does not have the operator, or failed at it. */

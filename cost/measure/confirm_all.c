@@ -48,40 +48,37 @@ static bool is_listed(const char *lines, uint64_t hash)
 /* Takes what an earlier run has settled. */
 static graft_status read_journal(confirmation *c)
 {
-    graft_status status = GRAFT_OK;
     GRAFT_SCOPED(c->env->scratch);
     const graft_database *database = graft_cost_database(c->cost);
     uint8_t *data = NULL;
     size_t size = 0;
     if (c->journal == NULL || !graft_file_exists(c->journal)) {
-        goto done;
+        return GRAFT_OK;
     }
-    GRAFT_CHECK(graft_file_read(c->env, c->env->scratch, c->journal, &data, &size));
+    GRAFT_PASS(graft_file_read(c->env, c->env->scratch, c->journal, &data, &size));
     const char *text = graft_arena_printf(c->env->scratch, "%.*s", (int)size, (const char *)data);
     const char *head = journal_head(c);
     if (strncmp(text, head, strlen(head)) != 0) {
         graft_log(c->env, 1, "%s is of another device or library: all is confirmed anew",
                   c->journal);
-        goto done;
+        return GRAFT_OK;
     }
     for (uint32_t i = 0; i < graft_database_count(database); i++) {
         c->settled[i] = is_listed(text + strlen(head) - 1, hash_record(c, i));
         c->taken[i] = c->settled[i];
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* The costs first: what a journal says is settled must be in the database. */
 static graft_status save_settled(confirmation *c)
 {
-    graft_status status = GRAFT_OK;
     GRAFT_SCOPED(c->env->scratch);
     graft_buffer text = {.arena = c->env->scratch};
-    GRAFT_CHECK(graft_cost_save(c->env, c->cost));
+    GRAFT_PASS(graft_cost_save(c->env, c->cost));
     c->saved_at_ns = graft_clock_ns();
     if (c->journal == NULL) {
-        goto done;
+        return GRAFT_OK;
     }
     graft_buffer_printf(&text, "%s", journal_head(c));
     for (uint32_t i = 0; i < graft_database_count(graft_cost_database(c->cost)); i++) {
@@ -89,9 +86,7 @@ static graft_status save_settled(confirmation *c)
             graft_buffer_printf(&text, "%016" PRIx64 "\n", hash_record(c, i));
         }
     }
-    GRAFT_CHECK(graft_file_write(c->env, c->journal, text.data, text.size));
-done:
-    return status;
+    return graft_file_write(c->env, c->journal, text.data, text.size);
 }
 
 /* ----------------------------------------------------------------------- kin */

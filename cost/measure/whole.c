@@ -130,23 +130,21 @@ static void sum_segments(const whole_run *w, graft_timing *timing)
 graft_status graft_whole_time(graft_env *env, graft_cost *cost, graft_executor *executor,
                               uint32_t rounds, graft_timing *timing)
 {
-    graft_status status = GRAFT_OK;
     GRAFT_SCOPED(env->scratch);
     whole_run w = {.env = env, .executor = executor};
-    GRAFT_CHECK(graft_cost_anchor(env, cost, &w.anchor));
+    GRAFT_PASS(graft_cost_anchor(env, cost, &w.anchor));
     if (w.anchor == NULL || graft_executor_schedule(executor)->step_count == 0) {
-        GRAFT_CHECK(graft_executor_time(env, executor, rounds, timing));
-        goto done;
+        GRAFT_PASS(graft_executor_time(env, executor, rounds, timing));
+        return GRAFT_OK;
     }
-    GRAFT_CHECK(graft_executor_time(env, executor, 1, timing)); /* Warms up, on some inputs. */
+    GRAFT_PASS(graft_executor_time(env, executor, 1, timing)); /* Warms up, on some inputs. */
     if (timing->median_ns < short_ns && rounds < SHORT_ROUNDS) {
         rounds = SHORT_ROUNDS; /* That is quickly done. */
     }
-    GRAFT_CHECK(plan_segments(&w, rounds * MORE_ROUNDS));
+    GRAFT_PASS(plan_segments(&w, rounds * MORE_ROUNDS));
     while (w.rounds < rounds || (w.rounds < rounds * MORE_ROUNDS && count_quiet(&w) < rounds / 2)) {
-        GRAFT_CHECK(run_round(&w));
+        GRAFT_PASS(run_round(&w));
     }
     sum_segments(&w, timing);
-done:
-    return status;
+    return GRAFT_OK;
 }

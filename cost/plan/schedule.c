@@ -423,7 +423,7 @@ static void find_offsets(graft_schedule *s)
 
 static uint64_t find_peak(graft_arena *arena, const graft_schedule *s)
 {
-    graft_mark mark = graft_arena_mark(arena);
+    GRAFT_SCOPED(arena);
     int64_t *change = GRAFT_NEW(arena, int64_t, (size_t)s->step_count + 2);
     for (uint32_t i = 0; i < s->region_count; i++) {
         const graft_region *r = &s->regions[i];
@@ -439,7 +439,6 @@ static uint64_t find_peak(graft_arena *arena, const graft_schedule *s)
         live += change[i];
         peak = live > peak ? live : peak;
     }
-    graft_arena_release(arena, mark);
     return (uint64_t)peak;
 }
 

@@ -239,10 +239,7 @@ void graft_arena_release(graft_arena *arena, graft_mark mark)
     give_back(arena->newest, mark.used);
 }
 
-void graft_scope_close(const graft_scope *scope)
-{
-    graft_arena_release(scope->arena, scope->mark);
-}
+void graft_scope_close(const graft_scope *scope) { graft_arena_release(scope->arena, scope->mark); }
 
 void graft_arena_reset(graft_arena *arena)
 {

@@ -164,64 +164,56 @@ static graft_status read_node(reader *r, uint32_t depth, graft_yaml *node);
 /* The members up to the end of the mapping that r->event began. */
 static graft_status read_members(reader *r, uint32_t depth)
 {
-    graft_status status = GRAFT_OK;
     for (;;) {
         graft_yaml child = {.file = r->file};
-        GRAFT_CHECK(next_event(r));
+        GRAFT_PASS(next_event(r));
         if (r->event.type == YAML_MAPPING_END_EVENT) {
-            goto done;
+            return GRAFT_OK;
         }
         if (r->event.type != YAML_SCALAR_EVENT) {
-            status = fail_at(r, &r->event.start_mark, "a key must be a text");
-            goto done;
+            return fail_at(r, &r->event.start_mark, "a key must be a text");
         }
-        GRAFT_CHECK(check_plain(r, r->event.data.scalar.anchor, r->event.data.scalar.tag));
+        GRAFT_PASS(check_plain(r, r->event.data.scalar.anchor, r->event.data.scalar.tag));
         uint32_t line = line_of(&r->event.start_mark);
-        GRAFT_CHECK(copy_scalar(r, &child.key));
-        GRAFT_CHECK(next_event(r));
-        GRAFT_CHECK(read_node(r, depth + 1, &child));
+        GRAFT_PASS(copy_scalar(r, &child.key));
+        GRAFT_PASS(next_event(r));
+        GRAFT_PASS(read_node(r, depth + 1, &child));
         child.line = line; /* Where its key stands, which is where one looks for it. */
-        GRAFT_CHECK(push_child(r, &child));
+        GRAFT_PASS(push_child(r, &child));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status read_elements(reader *r, uint32_t depth)
 {
-    graft_status status = GRAFT_OK;
     for (;;) {
         graft_yaml child = {.file = r->file};
-        GRAFT_CHECK(next_event(r));
+        GRAFT_PASS(next_event(r));
         if (r->event.type == YAML_SEQUENCE_END_EVENT) {
-            goto done;
+            return GRAFT_OK;
         }
-        GRAFT_CHECK(read_node(r, depth + 1, &child));
-        GRAFT_CHECK(push_child(r, &child));
+        GRAFT_PASS(read_node(r, depth + 1, &child));
+        GRAFT_PASS(push_child(r, &child));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status read_collection(reader *r, uint32_t depth, graft_yaml *node)
 {
-    graft_status status = GRAFT_OK;
     size_t base = r->stack_count;
     if (depth == NESTING_MOST) {
         return fail_at(r, &r->event.start_mark, "nested deeper than 32");
     }
     if (node->kind == GRAFT_YAML_MAPPING) {
-        GRAFT_CHECK(
+        GRAFT_PASS(
             check_plain(r, r->event.data.mapping_start.anchor, r->event.data.mapping_start.tag));
-        GRAFT_CHECK(read_members(r, depth));
+        GRAFT_PASS(read_members(r, depth));
     } else {
-        GRAFT_CHECK(
+        GRAFT_PASS(
             check_plain(r, r->event.data.sequence_start.anchor, r->event.data.sequence_start.tag));
-        GRAFT_CHECK(read_elements(r, depth));
+        GRAFT_PASS(read_elements(r, depth));
     }
-    status = close_collection(r, base, node);
-done:
-    return status;
+    return close_collection(r, base, node);
 }
 
 /* The node that r->event begins, up to its end. Keeps node->key. */

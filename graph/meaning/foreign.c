@@ -281,9 +281,8 @@ static bool fits_numbers(const graft_opaque *opaque, const void *const *in, uint
 graft_status graft_foreign_run(graft_env *env, const graft_opaque *opaque, const void *const *in,
                                void *const *out)
 {
-    graft_status status = GRAFT_OK;
     const foreign_row *row = &rows[opaque->row];
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     void *wanted[GRAFT_OPAQUE_OUTPUTS_MOST] = {NULL};
     graft_opaque one = *opaque;
     if (one.kept == NULL) {
@@ -295,23 +294,20 @@ graft_status graft_foreign_run(graft_env *env, const graft_opaque *opaque, const
             continue;
         }
         if (!fits_numbers(opaque, in, one.which)) {
-            status = GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                                "the numbers that a node (%s) reads do not give the size of its "
-                                "result, or are such as implementations differ on",
-                                row->op_type);
-            goto done;
+            return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                              "the numbers that a node (%s) reads do not give the size of its "
+                              "result, or are such as implementations differ on",
+                              row->op_type);
         }
         wanted[one.which] = out[one.which];
         if (row->run_all == NULL) {
-            GRAFT_CHECK(row->run(env, &one, in, out[one.which]));
+            GRAFT_PASS(row->run(env, &one, in, out[one.which]));
         }
     }
     if (row->run_all != NULL) {
         row->run_all(env, &one, in, wanted);
     }
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 /* ---------------------------------------------------------------- what rows are made of */

@@ -102,7 +102,7 @@ float graft_foreign_quantise(const float *x, size_t rows, size_t columns, size_t
 void graft_foreign_dynamic(graft_env *env, const graft_opaque *opaque, const void *const *in,
                            void *const *out)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const size_t count = graft_count(&opaque->in[0]);
     int32_t zero = 0;
     uint8_t *bytes = out[0] != NULL ? out[0] : GRAFT_NEW(env->scratch, uint8_t, count);
@@ -113,7 +113,6 @@ void graft_foreign_dynamic(graft_env *env, const graft_opaque *opaque, const voi
     if (out[2] != NULL) {
         *(uint8_t *)out[2] = (uint8_t)zero;
     }
-    graft_arena_release(env->scratch, mark);
 }
 
 /* ---------------------------------------------------------------- MatMulInteger, QGemm */
@@ -305,7 +304,7 @@ void *graft_foreign_keep_gemm(graft_arena *arena, const graft_opaque *opaque, co
 graft_status graft_foreign_gemm(graft_env *env, const graft_opaque *opaque, const void *const *in,
                                 void *out)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const size_t m = (size_t)opaque->out.dims[0];
     const size_t n = (size_t)opaque->out.dims[1];
     const size_t k = graft_count(&opaque->in[0]) / m;
@@ -326,7 +325,6 @@ graft_status graft_foreign_gemm(graft_env *env, const graft_opaque *opaque, cons
                                              zero_at(opaque, in, 8, 0), opaque->out.dtype);
         }
     }
-    graft_arena_release(env->scratch, mark);
     return GRAFT_OK;
 }
 

@@ -259,7 +259,7 @@ static void resize_axis(graft_env *env, const graft_opaque *opaque, float scale,
 graft_status graft_foreign_resize(graft_env *env, const graft_opaque *opaque, const void *const *in,
                                   void *out)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     image of = {.shape = opaque->in[0], .data = in[0]};
     uint32_t left = 0; /* Axes that change, as bits. */
     for (uint32_t i = 0; i < of.shape.rank; i++) {
@@ -275,7 +275,6 @@ graft_status graft_foreign_resize(graft_env *env, const graft_opaque *opaque, co
             resize_axis(env, opaque, scale_of(opaque, in, i), i, &of, left == 0 ? out : NULL);
         }
     }
-    graft_arena_release(env->scratch, mark);
     return GRAFT_OK;
 }
 
@@ -848,7 +847,7 @@ static void transpose_channel(const graft_opaque *opaque, const float *x, const 
 graft_status graft_foreign_transposed(graft_env *env, const graft_opaque *opaque,
                                       const void *const *in, void *out)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const graft_shape *x = &opaque->in[0];
     const graft_shape *w = &opaque->in[1];
     const size_t places = graft_axes_count(&opaque->out, 2, opaque->out.rank);
@@ -869,6 +868,5 @@ graft_status graft_foreign_transposed(graft_env *env, const graft_opaque *opaque
                                                      graft_axes_count(x, 2, x->rank),
                           (const float *)in[1] + (first * each + o % each) * inner, row, to);
     }
-    graft_arena_release(env->scratch, mark);
     return GRAFT_OK;
 }

@@ -125,7 +125,7 @@ static graft_status run_around(graft_env *env, const graft_opaque *opaque, const
 {
     const graft_shape *in = &opaque->in[0];
     const uint32_t missing = (uint32_t)opaque->out.rank - in->rank;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     places p = new_places(env->scratch, &opaque->out, from);
     for (uint32_t i = missing; i < opaque->out.rank; i++) {
         const size_t size = (size_t)in->dims[i - missing];
@@ -135,7 +135,6 @@ static graft_status run_around(graft_env *env, const graft_opaque *opaque, const
         }
     }
     copy_places(&p, width_of(opaque), out);
-    graft_arena_release(env->scratch, mark);
     return GRAFT_OK;
 }
 
@@ -270,7 +269,7 @@ graft_status graft_foreign_pad(graft_env *env, const graft_opaque *opaque, const
 {
     const graft_shape *from = &opaque->in[0];
     int64_t pads[2][GRAFT_MAX_RANK];
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     places p = new_places(env->scratch, &opaque->out, in[0]);
     (void)read_pads(opaque, in, pads); /* They gave the shape. */
     p.fill = graft_foreign_has(opaque, 2)   ? in[2]
@@ -284,7 +283,6 @@ graft_status graft_foreign_pad(graft_env *env, const graft_opaque *opaque, const
         }
     }
     copy_places(&p, width_of(opaque), out);
-    graft_arena_release(env->scratch, mark);
     return GRAFT_OK;
 }
 
@@ -364,7 +362,7 @@ graft_status graft_foreign_slice(graft_env *env, const graft_opaque *opaque, con
                                  void *out)
 {
     taken axes[GRAFT_MAX_RANK] = {{0}};
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     places p = new_places(env->scratch, &opaque->out, in[0]);
     (void)read_slice(opaque, in, axes); /* It gave the shape. */
     for (uint32_t i = 0; i < opaque->out.rank; i++) {
@@ -373,7 +371,6 @@ graft_status graft_foreign_slice(graft_env *env, const graft_opaque *opaque, con
         }
     }
     copy_places(&p, width_of(opaque), out);
-    graft_arena_release(env->scratch, mark);
     return GRAFT_OK;
 }
 
@@ -408,7 +405,7 @@ bool graft_foreign_transpose_shape(const graft_opaque *opaque, const void *const
 graft_status graft_foreign_transpose(graft_env *env, const graft_opaque *opaque,
                                      const void *const *in, void *out)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     places p = new_places(env->scratch, &opaque->out, in[0]);
     for (uint32_t i = 0; i < opaque->out.rank; i++) {
         for (size_t k = 0; k < p.size[i]; k++) {
@@ -416,7 +413,6 @@ graft_status graft_foreign_transpose(graft_env *env, const graft_opaque *opaque,
         }
     }
     copy_places(&p, width_of(opaque), out);
-    graft_arena_release(env->scratch, mark);
     return GRAFT_OK;
 }
 

@@ -151,7 +151,7 @@ static void add_product(graft_arena *scratch, const weights *w, const float *x, 
         add_real_product(w, x, count, out);
         return;
     }
-    graft_mark mark = graft_arena_mark(scratch);
+    GRAFT_SCOPED(scratch);
     const size_t bytes = graft_byte_row_bytes(w->columns);
     int32_t zero = 0;
     const graft_byte_rows a = {
@@ -165,7 +165,6 @@ static void add_product(graft_arena *scratch, const weights *w, const float *x, 
                 (float)sums[i * w->rows + k] * (scale * w->scales[k * w->scale_step]);
         }
     }
-    graft_arena_release(scratch, mark);
 }
 
 static float sigmoid(float x) { return 1.0F / (1.0F + expf(-x)); }
@@ -220,7 +219,7 @@ static void run_way(graft_arena *scratch, const graft_opaque *opaque, const void
 void graft_foreign_lstm(graft_env *env, const graft_opaque *opaque, const void *const *in,
                         void *const *out)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const size_t places = graft_axes_count(&opaque->in[LSTM_X], 0, 2);
     const size_t ways = (size_t)ways_of(opaque);
     const size_t states = (size_t)opaque->in[LSTM_X].dims[1] * (size_t)opaque->attrs[LSTM_HIDDEN];
@@ -242,5 +241,4 @@ void graft_foreign_lstm(graft_env *env, const graft_opaque *opaque, const void *
             memcpy(out[1 + k], both[k], ways * states * sizeof(float));
         }
     }
-    graft_arena_release(env->scratch, mark);
 }

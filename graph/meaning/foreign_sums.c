@@ -207,7 +207,7 @@ static void reduce_wholes(graft_arena *scratch, const graft_opaque *opaque, cons
 graft_status graft_foreign_reduce(graft_env *env, const graft_opaque *opaque, const void *const *in,
                                   void *out)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const graft_shape one = {.rank = 1, .dims = {1}};
     int32_t axes = 0;
     (void)find_axes(opaque, in, &axes); /* They gave the shape. */
@@ -218,7 +218,6 @@ graft_status graft_foreign_reduce(graft_env *env, const graft_opaque *opaque, co
     } else {
         reduce_wholes(env->scratch, opaque, &view, in, out);
     }
-    graft_arena_release(env->scratch, mark);
     return GRAFT_OK;
 }
 
@@ -321,7 +320,7 @@ static int compare_ranked(const void *a, const void *b)
 void graft_foreign_top(graft_env *env, const graft_opaque *opaque, const void *const *in,
                        void *const *out)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const graft_blocks b = graft_blocks_of(&opaque->in[0], (int32_t)opaque->axis);
     const graft_shape *shape = &opaque->outs[out[0] != NULL ? 0 : 1];
     const size_t count = (size_t)shape->dims[opaque->axis];
@@ -346,7 +345,6 @@ void graft_foreign_top(graft_env *env, const graft_opaque *opaque, const void *c
             }
         }
     }
-    graft_arena_release(env->scratch, mark);
 }
 
 /* --------------------------------------------------------------------------------- CumSum */

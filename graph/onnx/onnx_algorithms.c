@@ -266,7 +266,7 @@ static int compare_work(const void *a, const void *b)
 static void number_classes(graft_env *env, graft_algorithms *found)
 {
     const graft_model *model = found->model;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_onnx_site *sites = GRAFT_NEW(env->scratch, graft_onnx_site, found->count);
     for (uint32_t c = 0; c < found->count; c++) {
         sites[c] = site_of(model, found->classes[c].first);
@@ -280,12 +280,11 @@ static void number_classes(graft_env *env, graft_algorithms *found)
             }
         }
     }
-    graft_arena_release(env->scratch, mark);
 }
 
 void graft_algorithms_find(graft_env *env, const graft_model *model, graft_algorithms *algorithms)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const graft_onnx *onnx = model->onnx;
     const bool fixed = onnx != NULL && !onnx->keep_all &&
                        (model->is_open || model->size_count == 0) && onnx->opset >= OPSET_BROADCAST;
@@ -316,7 +315,6 @@ void graft_algorithms_find(graft_env *env, const graft_model *model, graft_algor
         qsort(algorithms->classes, algorithms->count, sizeof(algorithms->classes[0]), compare_work);
         number_classes(env, algorithms);
     }
-    graft_arena_release(env->scratch, mark);
 }
 
 uint32_t graft_algorithms_changed(const graft_algorithms *algorithms)
@@ -430,7 +428,7 @@ static void free_weights(graft_arena *arena, const graft_onnx *onnx, Onnx__Model
 graft_status graft_algorithms_write(graft_env *env, const graft_algorithms *algorithms,
                                     const char *path)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const graft_onnx *onnx = algorithms->model->onnx;
     graft_onnx_spelling s;
     graft_onnx_spelling_open(env->scratch, onnx, &s);
@@ -453,7 +451,6 @@ graft_status graft_algorithms_write(graft_env *env, const graft_algorithms *algo
     list_weights(env->scratch, algorithms, &s, &graph);
     free_weights(env->scratch, onnx, &proto);
     graft_status status = graft_onnx_write_message(env, path, &proto, false);
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 
@@ -479,7 +476,7 @@ graft_status graft_algorithms_write_alone(graft_env *env, const graft_algorithms
                                           uint32_t class, graft_algorithm algorithm,
                                           const char *path)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const graft_model *model = algorithms->model;
     const uint32_t index = algorithms->classes[class].first;
     const graft_onnx_site site = site_of(model, index);
@@ -516,6 +513,5 @@ graft_status graft_algorithms_write_alone(graft_env *env, const graft_algorithms
     proto.graph = &graph;
     free_weights(env->scratch, model->onnx, &proto);
     graft_status status = graft_onnx_write_message(env, path, &proto, false);
-    graft_arena_release(env->scratch, mark);
     return status;
 }

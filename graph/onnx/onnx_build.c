@@ -72,7 +72,6 @@ static graft_status new_graph(graft_onnx_reader *reader, graft_arena *arena,
 /* Known numbers that something reads as a tensor become a weight. */
 static graft_status add_ints_weight(graft_onnx_reader *reader, graft_onnx_entry *entry)
 {
-    graft_status status = GRAFT_OK;
     const graft_onnx_ints *ints = entry->ints;
     graft_model_weight weight = {.name = NULL};
     int64_t size = ints->count;
@@ -84,29 +83,26 @@ static graft_status add_ints_weight(graft_onnx_reader *reader, graft_onnx_entry 
         }
         data = narrow;
     }
-    GRAFT_CHECK(graft_onnx_weight_of_tensor(
+    GRAFT_PASS(graft_onnx_weight_of_tensor(
         reader,
         graft_onnx_make_tensor(reader->arena, entry->name, ints->dtype, &size, ints->rank, data),
         "tensor", &weight));
     entry->weight = graft_onnx_add_weight(reader, &weight);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* A tensor that is known beforehand, likewise. */
 static graft_status add_known_weight(graft_onnx_reader *reader, graft_onnx_entry *entry)
 {
-    graft_status status = GRAFT_OK;
     graft_model_weight weight = {.name = NULL};
     bool fits = true; /* As it did when it was worked out. */
-    GRAFT_CHECK(graft_onnx_weight_of_tensor(reader,
-                                            graft_onnx_make_weight(reader->arena, entry->name,
-                                                                   &entry->known->shape,
-                                                                   entry->known->data, &fits),
-                                            "tensor", &weight));
+    GRAFT_PASS(graft_onnx_weight_of_tensor(reader,
+                                           graft_onnx_make_weight(reader->arena, entry->name,
+                                                                  &entry->known->shape,
+                                                                  entry->known->data, &fits),
+                                           "tensor", &weight));
     entry->weight = graft_onnx_add_weight(reader, &weight);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* The value of an entry; weights and known numbers enter the graph when they are first read. */
@@ -189,7 +185,6 @@ static graft_status value_of_operand(graft_onnx_reader *reader, const graft_onnx
 static graft_status spell_input(graft_onnx_reader *reader, graft_onnx_plan *plan, uint32_t k,
                                 graft_onnx_operand *operand)
 {
-    graft_status status = GRAFT_OK;
     graft_onnx_entry *entry = graft_onnx_input(reader->onnx, plan->node, k);
     const graft_model_weight *weight = entry == NULL ? NULL
                                        : entry->weight != GRAFT_NONE
@@ -206,11 +201,10 @@ static graft_status spell_input(graft_onnx_reader *reader, graft_onnx_plan *plan
     if (isfinite(number)) {
         *operand = graft_plan_constant(plan, number, weight->shape.dims, weight->shape.rank);
         if (entry->weight == GRAFT_NONE) {
-            GRAFT_CHECK(add_known_weight(reader, entry));
+            GRAFT_PASS(add_known_weight(reader, entry));
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Where functions of two tensors read a single number, that is an operator of its own, one for each
@@ -218,7 +212,6 @@ done:
  * a fill's attribute. These parts stand behind all others; `first` is where. */
 static graft_status spell_numbers(graft_onnx_reader *reader, graft_onnx_plan *plan, uint32_t *first)
 {
-    graft_status status = GRAFT_OK;
     graft_onnx_operand *numbers =
         GRAFT_NEW(reader->env->scratch, graft_onnx_operand, plan->node->n_input);
     *first = plan->part_count;
@@ -231,13 +224,12 @@ static graft_status spell_numbers(graft_onnx_reader *reader, graft_onnx_plan *pl
                 continue;
             }
             if (numbers[operand.index].kind == GRAFT_ONNX_OPERAND_NONE) {
-                GRAFT_CHECK(spell_input(reader, plan, operand.index, &numbers[operand.index]));
+                GRAFT_PASS(spell_input(reader, plan, operand.index, &numbers[operand.index]));
             }
             plan->parts[p].inputs[i] = numbers[operand.index];
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Part `first` and those behind it come first: the others read them. */
@@ -290,18 +282,17 @@ static void check_outputs(graft_onnx_plan *plan)
 /* Adds the nodes of a plan to the graph and keeps it as the group. */
 static graft_status carry_out_plan(graft_onnx_reader *reader, uint32_t index, graft_onnx_plan *plan)
 {
-    graft_status status = GRAFT_OK;
     const Onnx__NodeProto *node = plan->node;
     graft_onnx_group *group = &reader->onnx->groups[index];
     uint32_t first = 0;
-    GRAFT_CHECK(spell_numbers(reader, plan, &first));
+    GRAFT_PASS(spell_numbers(reader, plan, &first));
     graft_index *part_nodes = GRAFT_NEW(reader->env->scratch, graft_index, plan->part_count);
     graft_onnx_part *parts = GRAFT_NEW(reader->arena, graft_onnx_part, plan->part_count);
     graft_onnx_operand *outputs = GRAFT_NEW(reader->arena, graft_onnx_operand, node->n_output);
     keep_plan_weights(reader, plan);
     group->first_record = reader->record_count;
     group->part_count = plan->part_count;
-    GRAFT_CHECK(add_parts(reader, index, plan, first, part_nodes));
+    GRAFT_PASS(add_parts(reader, index, plan, first, part_nodes));
     memcpy(parts, plan->parts, plan->part_count * sizeof(parts[0]));
     memcpy(outputs, plan->outputs, node->n_output * sizeof(outputs[0]));
     group->parts = parts;
@@ -313,8 +304,7 @@ static graft_status carry_out_plan(graft_onnx_reader *reader, uint32_t index, gr
                                              outputs[k].slot);
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* --------------------------------------------------------------------------------- opaque */
@@ -322,7 +312,6 @@ done:
 static graft_status list_opaque_inputs(graft_onnx_reader *reader, uint32_t index,
                                        graft_index *inputs)
 {
-    graft_status status = GRAFT_OK;
     graft_onnx *onnx = reader->onnx;
     const Onnx__NodeProto *node = onnx->proto->graph->node[index];
     const graft_onnx_group *group = &onnx->groups[index];
@@ -330,15 +319,14 @@ static graft_status list_opaque_inputs(graft_onnx_reader *reader, uint32_t index
         graft_onnx_entry *entry = graft_onnx_input(onnx, node, k);
         inputs[k] = GRAFT_NONE;
         if (entry != NULL) {
-            GRAFT_CHECK(value_of_entry(reader, entry, &inputs[k]));
+            GRAFT_PASS(value_of_entry(reader, entry, &inputs[k]));
         }
     }
     for (uint32_t k = 0; k < group->captured_count; k++) {
-        GRAFT_CHECK(
+        GRAFT_PASS(
             value_of_entry(reader, &onnx->entries[group->captured[k]], &inputs[node->n_input + k]));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* The shapes of a node's outputs as far as its plan or its numbers tell them; `plan` may be NULL.
@@ -558,45 +546,39 @@ static const graft_model_weight *note_known(graft_onnx_reader *reader, const Onn
 
 static graft_status build_node(graft_onnx_reader *reader, uint32_t index)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(reader->env->scratch);
+    GRAFT_SCOPED(reader->env->scratch);
     const Onnx__NodeProto *node = reader->onnx->proto->graph->node[index];
     const graft_onnx_ints *ints = NULL;
     graft_onnx_plan plan;
     bool finished = false;
     bool is_bound = reader->bound != NULL && reader->bound[index];
     if (!is_known_domain(reader->onnx, node) || node->n_output == 0) {
-        status = add_opaque(reader, index, NULL, why_unknown(reader->onnx, node));
-        goto done;
+        return add_opaque(reader, index, NULL, why_unknown(reader->onnx, node));
     }
     if (strcmp(text_or_empty(node->op_type), "Constant") == 0) {
-        GRAFT_CHECK(read_constant(reader, index, &finished));
+        GRAFT_PASS(read_constant(reader, index, &finished));
     } else if (node->n_output == 1 && graft_onnx_fold_node(reader, node, &ints)) {
         note_output(reader, node, GRAFT_NONE, ints);
         finished = true;
     }
     if (finished && is_bound) {
-        status = add_opaque(reader, index, NULL, "it depends on open sizes");
-        goto done;
+        return add_opaque(reader, index, NULL, "it depends on open sizes");
     }
     if (!finished) {
         graft_onnx_plan_node(reader, node, &plan);
         check_outputs(&plan);
         bool known = note_known(reader, node, &plan) != NULL;
         if (plan.refusal != NULL && known && !is_bound) {
-            goto done;
+            return GRAFT_OK;
         }
         if (plan.refusal != NULL || is_bound) {
-            status = add_opaque(reader, index, &plan,
-                                plan.refusal != NULL ? plan.refusal : "it depends on open sizes");
-            goto done;
+            return add_opaque(reader, index, &plan,
+                              plan.refusal != NULL ? plan.refusal : "it depends on open sizes");
         }
-        GRAFT_CHECK(carry_out_plan(reader, index, &plan));
+        GRAFT_PASS(carry_out_plan(reader, index, &plan));
         pass_through_identity(reader, node);
     }
-done:
-    graft_arena_release(reader->env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 /* The type of most weights and inputs that are real, binary32 among equals. Nodes of others are
@@ -672,7 +654,7 @@ done:
 graft_status graft_onnx_build(graft_onnx_reader *reader)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(reader->env->scratch);
+    GRAFT_SCOPED(reader->env->scratch);
     graft_model *model = reader->model;
     graft_limits limits = largest_limits(reader);
     graft_graph roomy;
@@ -696,6 +678,5 @@ graft_status graft_onnx_build(graft_onnx_reader *reader)
         log_opaque_kinds(reader);
     }
 done:
-    graft_arena_release(reader->env->scratch, mark);
     return status;
 }

@@ -71,15 +71,10 @@ done:
 graft_status graft_model_write(graft_env *env, const graft_model *model, const graft_graph *graph,
                                const char *path, const graft_model_write_options *options)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     Onnx__ModelProto proto;
     Onnx__GraphProto onnx_graph;
-    GRAFT_CHECK(graft_onnx_make_message(env, model, graph, options != NULL && options->simplify,
-                                        &proto, &onnx_graph));
-    GRAFT_CHECK(
-        graft_onnx_write_message(env, path, &proto, options != NULL && options->external_data));
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    GRAFT_PASS(graft_onnx_make_message(env, model, graph, options != NULL && options->simplify,
+                                       &proto, &onnx_graph));
+    return graft_onnx_write_message(env, path, &proto, options != NULL && options->external_data);
 }

@@ -192,7 +192,6 @@ static void judge_function(inliner *i, function *f)
 
 static graft_status judge_functions(inliner *i)
 {
-    graft_status status = GRAFT_OK;
     uint32_t *first = GRAFT_NEW(i->arena, uint32_t, i->count + 1);
     uint32_t *order = GRAFT_NEW(i->arena, uint32_t, i->count);
     uint32_t *items = NULL;
@@ -205,15 +204,13 @@ static graft_status judge_functions(inliner *i)
     }
     first[i->count] = count;
     if (!graft_onnx_sort(i->env->scratch, i->count, first, items, order, &on_cycle)) {
-        status = GRAFT_FAIL(i->env, GRAFT_BAD_INPUT, "%s: function '%s' calls itself",
-                            i->source->file, text_or_empty(i->functions[on_cycle].proto->name));
-        goto done;
+        return GRAFT_FAIL(i->env, GRAFT_BAD_INPUT, "%s: function '%s' calls itself",
+                          i->source->file, text_or_empty(i->functions[on_cycle].proto->name));
     }
     for (uint32_t k = 0; k < i->count; k++) {
         judge_function(i, &i->functions[order[k]]);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------------------------ one call */
@@ -246,7 +243,6 @@ static const Onnx__AttributeProto *find_attribute(Onnx__AttributeProto *const *a
 static graft_status bind_attributes(const inliner *i, const Onnx__NodeProto *call,
                                     const Onnx__FunctionProto *proto, Onnx__NodeProto *node)
 {
-    graft_status status = GRAFT_OK;
     size_t count = 0;
     for (size_t a = 0; a < node->n_attribute; a++) {
         Onnx__AttributeProto *attribute = node->attribute[a];
@@ -261,15 +257,14 @@ static graft_status bind_attributes(const inliner *i, const Onnx__NodeProto *cal
             if (given == NULL) {
                 continue;
             }
-            GRAFT_CHECK(clone(i, &given->base, &copy));
+            GRAFT_PASS(clone(i, &given->base, &copy));
             ((Onnx__AttributeProto *)copy)->name = attribute->name;
             attribute = (Onnx__AttributeProto *)copy;
         }
         node->attribute[count++] = attribute;
     }
     node->n_attribute = count;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Formal inputs become those of the call. Whatever else is named inside of a body is its own, also
@@ -304,10 +299,9 @@ static void rename_inside(inliner *i, const Onnx__NodeProto *call, const Onnx__F
 static graft_status inline_call(inliner *i, Onnx__GraphProto *graph, const Onnx__NodeProto *call,
                                 const function *f, Onnx__NodeProto **nodes, size_t *count)
 {
-    graft_status status = GRAFT_OK;
     ProtobufCMessage *copy = NULL;
     Onnx__GraphProto body;
-    GRAFT_CHECK(clone(i, &f->proto->base, &copy));
+    GRAFT_PASS(clone(i, &f->proto->base, &copy));
     Onnx__FunctionProto *proto = (Onnx__FunctionProto *)copy;
     onnx__graph_proto__init(&body);
     body.node = proto->node;
@@ -325,12 +319,11 @@ static graft_status inline_call(inliner *i, Onnx__GraphProto *graph, const Onnx_
     graft_inlining_branch(&i->in, graph, call, &body, nodes, count);
     for (uint32_t g = 0; g < graphs.count; g++) {
         for (size_t n = 0; n < graphs.items[g]->n_node; n++) {
-            GRAFT_CHECK(bind_attributes(i, call, proto, graphs.items[g]->node[n]));
+            GRAFT_PASS(bind_attributes(i, call, proto, graphs.items[g]->node[n]));
         }
     }
     i->calls++;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* The function that is to be put in place of a node; NULL when the node stays. */
@@ -348,14 +341,13 @@ static const function *function_for(const inliner *i, const Onnx__NodeProto *nod
 
 static graft_status inline_in_graph(inliner *i, Onnx__GraphProto *graph)
 {
-    graft_status status = GRAFT_OK;
     size_t room = graph->n_node;
     for (size_t n = 0; n < graph->n_node; n++) {
         const function *f = function_for(i, graph->node[n]);
         room += f == NULL ? 0 : f->proto->n_node + f->proto->n_output;
     }
     if (room == graph->n_node) {
-        goto done;
+        return GRAFT_OK;
     }
     Onnx__NodeProto **nodes = GRAFT_NEW(i->arena, Onnx__NodeProto *, room);
     graft_inlining_into(&i->in, graph);
@@ -365,13 +357,12 @@ static graft_status inline_in_graph(inliner *i, Onnx__GraphProto *graph)
         if (f == NULL) {
             nodes[count++] = graph->node[n];
         } else {
-            GRAFT_CHECK(inline_call(i, graph, graph->node[n], f, nodes, &count));
+            GRAFT_PASS(inline_call(i, graph, graph->node[n], f, nodes, &count));
         }
     }
     graph->node = nodes;
     graph->n_node = count;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Functions that calls which stay need, and those that they call. */
@@ -400,23 +391,20 @@ static void drop_uncalled(inliner *i)
 
 static graft_status inline_everywhere(inliner *i)
 {
-    graft_status status = GRAFT_OK;
     Onnx__GraphProto *graph = i->source->proto->graph;
     for (uint32_t before = UINT32_MAX; before != i->calls;) {
         before = i->calls;
         const graft_graph_list graphs = graft_inlining_graphs(i->arena, graph);
         for (uint32_t g = 0; g < graphs.count; g++) {
-            GRAFT_CHECK(inline_in_graph(i, graphs.items[g]));
+            GRAFT_PASS(inline_in_graph(i, graphs.items[g]));
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_onnx_inline_functions(graft_env *env, graft_arena *arena,
                                          const graft_onnx_source *source)
 {
-    graft_status status = GRAFT_OK;
     Onnx__ModelProto *proto = source->proto;
     size_t nodes = 0;
     size_t bytes = 0;
@@ -430,22 +418,21 @@ graft_status graft_onnx_inline_functions(graft_env *env, graft_arena *arena,
                  .functions = GRAFT_NEW(arena, function, proto->n_functions),
                  .count = (uint32_t)proto->n_functions,
                  .bytes_most = BYTES_MOST + 2 * protobuf_c_message_get_packed_size(&proto->base)};
-    GRAFT_CHECK(name_functions(&i));
-    GRAFT_CHECK(judge_functions(&i));
+    GRAFT_PASS(name_functions(&i));
+    GRAFT_PASS(judge_functions(&i));
     measure(&i, proto->graph, &nodes, &bytes);
     if (nodes >= NODES_MOST || bytes >= i.bytes_most) {
         graft_log(env, 1,
                   "%s: functions stay: inlined they come to more than %d nodes or %zu bytes",
                   source->file, NODES_MOST, i.bytes_most);
-        goto done;
+        return GRAFT_OK;
     }
     i.in = graft_inlining_new(arena, proto->graph);
-    GRAFT_CHECK(inline_everywhere(&i));
+    GRAFT_PASS(inline_everywhere(&i));
     drop_uncalled(&i);
     if (i.calls > 0) {
         graft_log(env, 1, "%s: %u calls of functions of the file become their bodies", source->file,
                   i.calls);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }

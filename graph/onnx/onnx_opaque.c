@@ -253,7 +253,7 @@ static bool describe_entry(graft_onnx_reader *reader, graft_onnx_entry *entry,
 static graft_shape shape_by_library(graft_onnx_reader *reader, const Onnx__NodeProto *node,
                                     size_t k)
 {
-    graft_mark mark = graft_arena_mark(reader->env->scratch);
+    GRAFT_SCOPED(reader->env->scratch);
     graft_infer_tensor *inputs = GRAFT_NEW(reader->env->scratch, graft_infer_tensor, node->n_input);
     graft_infer_tensor output = {.known = false};
     graft_shape shape = unknown_shape();
@@ -276,7 +276,6 @@ static graft_shape shape_by_library(graft_onnx_reader *reader, const Onnx__NodeP
             shape.dims[i] = fits ? (int32_t)output.dims[i] : 0; /* 0 is not sound. */
         }
     }
-    graft_arena_release(reader->env->scratch, mark);
     return shape;
 }
 #else

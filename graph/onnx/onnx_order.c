@@ -49,7 +49,7 @@ static bool place_with_dependencies(sort_walk *walk, uint32_t root, uint32_t *on
 bool graft_onnx_sort(graft_arena *scratch, uint32_t count, const uint32_t *first,
                      const uint32_t *items, uint32_t *order, uint32_t *on_cycle)
 {
-    graft_mark mark = graft_arena_mark(scratch);
+    GRAFT_SCOPED(scratch);
     sort_walk walk = {.first = first, .items = items};
     walk.order = order;
     walk.next = GRAFT_NEW(scratch, uint32_t, count);
@@ -64,7 +64,6 @@ bool graft_onnx_sort(graft_arena *scratch, uint32_t count, const uint32_t *first
             sorted = place_with_dependencies(&walk, i, on_cycle);
         }
     }
-    graft_arena_release(scratch, mark);
     return sorted;
 }
 
@@ -206,7 +205,7 @@ const uint32_t *graft_onnx_find_captured(graft_onnx_reader *reader, const Onnx__
     if (graph == NULL) {
         return NULL;
     }
-    graft_mark mark = graft_arena_mark(reader->env->scratch);
+    GRAFT_SCOPED(reader->env->scratch);
     scope_walk *walk = GRAFT_NEW(reader->env->scratch, scope_walk, 1);
     walk->reader = reader;
     walk->defined = graft_names_new(reader->env->scratch);
@@ -222,6 +221,5 @@ const uint32_t *graft_onnx_find_captured(graft_onnx_reader *reader, const Onnx__
         memcpy(captured, walk->captured, walk->count * sizeof(captured[0]));
         *count = walk->count;
     }
-    graft_arena_release(reader->env->scratch, mark);
     return captured;
 }

@@ -97,20 +97,18 @@ static bool is_settable(const graft_onnx *onnx, const char *name)
 
 static graft_status name_initializers(graft_onnx_reader *reader, const Onnx__GraphProto *graph)
 {
-    graft_status status = GRAFT_OK;
     for (size_t i = 0; i < graph->n_initializer; i++) {
         const Onnx__TensorProto *tensor = graph->initializer[i];
         graft_model_weight weight = {.name = tensor->name};
-        GRAFT_CHECK(graft_onnx_weight_of_tensor(reader, tensor, "initializer", &weight));
+        GRAFT_PASS(graft_onnx_weight_of_tensor(reader, tensor, "initializer", &weight));
         if (text_or_empty(tensor->name)[0] == '\0') {
-            status = GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: initializer %zu has no name",
-                                reader->model->file, i);
-            goto done;
+            return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: initializer %zu has no name",
+                              reader->model->file, i);
         }
         if (is_settable(reader->onnx, tensor->name)) {
             continue;
         }
-        GRAFT_CHECK(add_entry(reader, tensor->name, GRAFT_ONNX_WEIGHT, i, 0));
+        GRAFT_PASS(add_entry(reader, tensor->name, GRAFT_ONNX_WEIGHT, i, 0));
         reader->onnx->entries[reader->onnx->entry_count - 1].weight =
             graft_onnx_add_weight(reader, &weight);
     }
@@ -120,19 +118,17 @@ static graft_status name_initializers(graft_onnx_reader *reader, const Onnx__Gra
                                      .shape = {.rank = GRAFT_RANK_UNKNOWN},
                                      .sparse = graph->sparse_initializer[i]};
         if (name[0] == '\0') {
-            status = GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
-                                "%s: sparse initializer %zu has no name", reader->model->file, i);
-            goto done;
+            return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
+                              "%s: sparse initializer %zu has no name", reader->model->file, i);
         }
         if (is_settable(reader->onnx, name)) {
             continue;
         }
-        GRAFT_CHECK(add_entry(reader, name, GRAFT_ONNX_WEIGHT, i, 0));
+        GRAFT_PASS(add_entry(reader, name, GRAFT_ONNX_WEIGHT, i, 0));
         reader->onnx->entries[reader->onnx->entry_count - 1].weight =
             graft_onnx_add_weight(reader, &weight);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static bool names_weight(const graft_onnx *onnx, const char *name)
@@ -144,26 +140,23 @@ static bool names_weight(const graft_onnx *onnx, const char *name)
 /* Inputs that are not initializers become ports. */
 static graft_status name_inputs(graft_onnx_reader *reader, const Onnx__GraphProto *graph)
 {
-    graft_status status = GRAFT_OK;
     graft_model *model = reader->model;
     reader->ports = GRAFT_NEW(reader->arena, graft_model_port, graph->n_input);
     model->inputs = reader->ports;
     for (size_t i = 0; i < graph->n_input; i++) {
         const char *name = text_or_empty(graph->input[i]->name);
         if (name[0] == '\0') {
-            status = GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: input %zu has no name",
-                                model->file, i);
-            goto done;
+            return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: input %zu has no name",
+                              model->file, i);
         }
         if (names_weight(reader->onnx, name)) {
             continue;
         }
-        GRAFT_CHECK(add_entry(reader, name, GRAFT_ONNX_INPUT, model->input_count, 0));
+        GRAFT_PASS(add_entry(reader, name, GRAFT_ONNX_INPUT, model->input_count, 0));
         reader->onnx->entries[reader->onnx->entry_count - 1].type = graph->input[i]->type;
         reader->ports[model->input_count++].name = name;
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status name_node_outputs(graft_onnx_reader *reader, const Onnx__GraphProto *graph)
@@ -201,7 +194,6 @@ static void note_type(const graft_onnx *onnx, const Onnx__ValueInfoProto *info)
 
 static graft_status name_everything(graft_onnx_reader *reader)
 {
-    graft_status status = GRAFT_OK;
     const Onnx__GraphProto *graph = reader->onnx->proto->graph;
     size_t count = graph->n_input + graph->n_initializer + graph->n_sparse_initializer;
     for (size_t i = 0; i < graph->n_node; i++) {
@@ -214,10 +206,10 @@ static graft_status name_everything(graft_onnx_reader *reader)
     reader->onnx->entries = GRAFT_NEW(reader->arena, graft_onnx_entry, count);
     reader->onnx->names = graft_names_new(reader->arena);
     reader->onnx->inner = graft_names_new(reader->arena);
-    GRAFT_CHECK(find_settable(reader, graph));
-    GRAFT_CHECK(name_initializers(reader, graph));
-    GRAFT_CHECK(name_inputs(reader, graph));
-    GRAFT_CHECK(name_node_outputs(reader, graph));
+    GRAFT_PASS(find_settable(reader, graph));
+    GRAFT_PASS(name_initializers(reader, graph));
+    GRAFT_PASS(name_inputs(reader, graph));
+    GRAFT_PASS(name_node_outputs(reader, graph));
     for (size_t i = 0; i < graph->n_output; i++) {
         graft_onnx_entry *entry = find_entry(reader->onnx, text_or_empty(graph->output[i]->name));
         if (entry != NULL) {
@@ -228,8 +220,7 @@ static graft_status name_everything(graft_onnx_reader *reader)
     for (size_t i = 0; i < graph->n_value_info; i++) {
         note_type(reader->onnx, graph->value_info[i]);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 uint32_t graft_onnx_add_weight(graft_onnx_reader *reader, const graft_model_weight *weight)
@@ -285,7 +276,7 @@ static uint32_t list_producers(const graft_onnx *onnx, size_t index, uint32_t *i
 static graft_status sort_nodes(graft_onnx_reader *reader)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(reader->env->scratch);
+    GRAFT_SCOPED(reader->env->scratch);
     graft_onnx *onnx = reader->onnx;
     const Onnx__GraphProto *graph = onnx->proto->graph;
     size_t total = 0;
@@ -312,7 +303,6 @@ static graft_status sort_nodes(graft_onnx_reader *reader)
                             on_cycle, text_or_empty(node->name), text_or_empty(node->op_type));
     }
 done:
-    graft_arena_release(reader->env->scratch, mark);
     return status;
 }
 
@@ -539,18 +529,15 @@ static graft_status bind_port(graft_onnx_reader *reader, const graft_onnx_entry 
 /* Binds every open size of the inputs and fills in their shapes. */
 static graft_status bind_inputs(graft_onnx_reader *reader)
 {
-    graft_status status = GRAFT_OK;
     for (uint32_t i = 0; i < reader->onnx->entry_count; i++) {
         const graft_onnx_entry *entry = &reader->onnx->entries[i];
         if (entry->kind == GRAFT_ONNX_INPUT) {
             graft_model_port *port = &reader->ports[entry->index];
-            GRAFT_CHECK(bind_port(reader, entry, &port->shape));
+            GRAFT_PASS(bind_port(reader, entry, &port->shape));
             port->dtype = graft_onnx_declared_dtype(entry->type, port->shape.dtype);
         }
     }
-    status = check_options(reader);
-done:
-    return status;
+    return check_options(reader);
 }
 
 /* ------------------------------------------------------------------------------ all of it */
@@ -599,7 +586,6 @@ typedef struct {
 static graft_status read_once(graft_env *env, graft_arena *arena, const reading *how,
                               graft_model **model)
 {
-    graft_status status = GRAFT_OK;
     graft_model *made = GRAFT_NEW(arena, graft_model, 1);
     graft_onnx *onnx = GRAFT_NEW(arena, graft_onnx, 1);
     graft_onnx_reader reader = {.env = env,
@@ -615,12 +601,12 @@ static graft_status read_once(graft_env *env, graft_arena *arena, const reading 
     made->onnx = onnx;
     onnx->proto = how->source->proto;
     onnx->tight = how->tight;
-    GRAFT_CHECK(check_message(&reader));
-    GRAFT_CHECK(graft_onnx_load_external(&reader, how->source->proto));
-    GRAFT_CHECK(name_everything(&reader));
-    GRAFT_CHECK(sort_nodes(&reader));
-    GRAFT_CHECK(bind_inputs(&reader));
-    GRAFT_CHECK(graft_onnx_build(&reader));
+    GRAFT_PASS(check_message(&reader));
+    GRAFT_PASS(graft_onnx_load_external(&reader, how->source->proto));
+    GRAFT_PASS(name_everything(&reader));
+    GRAFT_PASS(sort_nodes(&reader));
+    GRAFT_PASS(bind_inputs(&reader));
+    GRAFT_PASS(graft_onnx_build(&reader));
     made->sizes = reader.sizes;
     made->size_count = reader.size_count;
     made->weights = reader.weights;
@@ -628,8 +614,7 @@ static graft_status read_once(graft_env *env, graft_arena *arena, const reading 
     made->records = reader.records;
     made->record_count = reader.record_count;
     *model = made;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static void log_open_sizes(graft_env *env, const graft_model *a, const graft_model *b,
@@ -820,13 +805,10 @@ done:
 graft_status graft_model_parse(graft_env *env, graft_arena *arena, graft_bytes bytes,
                                const graft_model_options *options, graft_model **model)
 {
-    graft_status status = GRAFT_OK;
     ProtobufCMessage *message = NULL;
-    GRAFT_CHECK(graft_wire_decode(env, arena, bytes, &onnx__model_proto__descriptor, &message));
+    GRAFT_PASS(graft_wire_decode(env, arena, bytes, &onnx__model_proto__descriptor, &message));
     graft_onnx_source source = {.proto = (Onnx__ModelProto *)message, .file = bytes.file};
-    status = graft_onnx_read_message(env, arena, &source, options, model);
-done:
-    return status;
+    return graft_onnx_read_message(env, arena, &source, options, model);
 }
 
 /* The folder of a path; "." when it names none. */

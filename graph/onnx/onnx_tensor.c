@@ -136,7 +136,7 @@ static graft_status read_place(graft_onnx_reader *reader, const char *path, int 
 static graft_status load_tensor(graft_onnx_reader *reader, Onnx__TensorProto *tensor)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(reader->env->scratch);
+    GRAFT_SCOPED(reader->env->scratch);
     int file = -1;
     external_place place;
     GRAFT_CHECK(find_place(reader->env, reader->model->file, tensor, &place));
@@ -158,7 +158,6 @@ done:
     if (file >= 0) {
         (void)close(file);
     }
-    graft_arena_release(reader->env->scratch, mark);
     return status;
 }
 

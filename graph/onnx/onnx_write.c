@@ -473,10 +473,9 @@ static void name_new_nodes(graft_onnx_writer *writer)
 /* A changed graph: units in their order. */
 static graft_status emit_units(graft_onnx_writer *writer, const uint32_t *order)
 {
-    graft_status status = GRAFT_OK;
     name_inputs(writer);
-    GRAFT_CHECK(name_outputs(writer));
-    GRAFT_CHECK(name_captured(writer));
+    GRAFT_PASS(name_outputs(writer));
+    GRAFT_PASS(name_captured(writer));
     for (uint32_t i = 0; i < writer->unit_count; i++) {
         const graft_onnx_unit *unit = &writer->units[order[i]];
         if (writer->dropped[order[i]]) {
@@ -485,13 +484,12 @@ static graft_status emit_units(graft_onnx_writer *writer, const uint32_t *order)
         if (unit->onnx_node != GRAFT_NONE) {
             emit_original(writer, unit->onnx_node);
         } else {
-            GRAFT_CHECK(graft_onnx_emit_unit(writer, unit));
+            GRAFT_PASS(graft_onnx_emit_unit(writer, unit));
         }
     }
     emit_output_names(writer);
     name_new_nodes(writer);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static void read_name(graft_onnx_writer *writer, const char *name)
@@ -748,13 +746,12 @@ static graft_status check_numbers(const graft_onnx_writer *writer)
 static graft_status write_message(graft_onnx_writer *writer, Onnx__ModelProto *proto,
                                   Onnx__GraphProto *graph)
 {
-    graft_status status = GRAFT_OK;
     uint32_t *order = NULL;
     graft_onnx_find_intact(writer);
-    GRAFT_CHECK(choose_opset(writer));
+    GRAFT_PASS(choose_opset(writer));
     bool untouched = graft_onnx_is_untouched(writer);
     if (!untouched || writer->simplify) {
-        GRAFT_CHECK(graft_onnx_form_units(writer, &order));
+        GRAFT_PASS(graft_onnx_form_units(writer, &order));
         untouched = untouched && writer->merged_count == 0 && !computes_constants(writer);
     }
     bool bind = !untouched && writer->model->size_count > 0 && !writer->model->is_open;
@@ -765,12 +762,12 @@ static graft_status write_message(graft_onnx_writer *writer, Onnx__ModelProto *p
         name_inputs(writer);
         copy_nodes(writer);
     } else {
-        GRAFT_CHECK(emit_units(writer, order));
+        GRAFT_PASS(emit_units(writer, order));
         raise_opset(writer, proto);
     }
     keep_annotations(writer, graph);
     list_initializers(writer, graph);
-    GRAFT_CHECK(check_numbers(writer));
+    GRAFT_PASS(check_numbers(writer));
     if (proto->ir_version < IR_FREE_INITIALIZERS && has_free_initializers(writer)) {
         proto->has_ir_version = 1;
         proto->ir_version = IR_FREE_INITIALIZERS;
@@ -784,8 +781,7 @@ static graft_status write_message(graft_onnx_writer *writer, Onnx__ModelProto *p
                   "%s: the rewritten graph holds for the bound sizes only and declares them",
                   writer->model->file);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* A writer in env->scratch, before anything is written. */
@@ -810,40 +806,33 @@ static graft_status open_writer(graft_env *env, const graft_model *model, const 
 static graft_status open_units(graft_env *env, const graft_model *model, const graft_graph *graph,
                                graft_onnx_writer *writer)
 {
-    graft_status status = GRAFT_OK;
     uint32_t *order = NULL;
-    GRAFT_CHECK(open_writer(env, model, graph, true, writer));
+    GRAFT_PASS(open_writer(env, model, graph, true, writer));
     writer->opset = model->onnx->opset;
     graft_onnx_find_intact(writer);
-    GRAFT_CHECK(graft_onnx_form_units(writer, &order));
-done:
-    return status;
+    return graft_onnx_form_units(writer, &order);
 }
 
 graft_status graft_model_pieces(graft_env *env, graft_arena *arena, const graft_model *model,
                                 const graft_graph *graph, const uint32_t **pieces, uint32_t *count)
 {
-    graft_status status = GRAFT_OK;
     uint32_t *found = GRAFT_NEW(arena, uint32_t, graph->node_end);
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_onnx_writer writer;
-    GRAFT_CHECK(open_units(env, model, graph, &writer));
+    GRAFT_PASS(open_units(env, model, graph, &writer));
     memcpy(found, writer.unit_of_node, graph->node_end * sizeof(found[0]));
     *pieces = found;
     *count = writer.unit_count;
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_model_form_of(graft_env *env, const graft_model *model, const graft_graph *graph,
                                  graft_model_form *form)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_onnx_writer writer;
     graft_model_form count = {.nodes = 0};
-    GRAFT_CHECK(open_units(env, model, graph, &writer));
+    GRAFT_PASS(open_units(env, model, graph, &writer));
     for (uint32_t u = 0; u < writer.unit_count; u++) {
         const graft_onnx_unit *unit = &writer.units[u];
         if (writer.dropped[u] || graph->nodes[unit->root].is_const) {
@@ -854,25 +843,20 @@ graft_status graft_model_form_of(graft_env *env, const graft_model *model, const
         count.nodes += unit->onnx_node == GRAFT_NONE ? made : 1;
     }
     *form = count;
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_onnx_make_message(graft_env *env, const graft_model *model,
                                      const graft_graph *graph, bool simplify,
                                      Onnx__ModelProto *proto, Onnx__GraphProto *onnx_graph)
 {
-    graft_status status = GRAFT_OK;
     graft_onnx_writer writer;
-    GRAFT_CHECK(open_writer(env, model, graph, simplify, &writer));
-    GRAFT_CHECK(graft_model_fold_weights(env, env->scratch, model, graph, &writer.weights));
+    GRAFT_PASS(open_writer(env, model, graph, simplify, &writer));
+    GRAFT_PASS(graft_model_fold_weights(env, env->scratch, model, graph, &writer.weights));
     writer.value_names = GRAFT_NEW(env->scratch, const char *, graph->value_end);
     writer.weight_names = GRAFT_NEW(env->scratch, const char *, model->weight_count);
     writer.weight_is_node = GRAFT_NEW(env->scratch, bool, model->weight_count);
     writer.taken = graft_names_new(env->scratch);
     writer.restored = graft_names_new(env->scratch);
-    status = write_message(&writer, proto, onnx_graph);
-done:
-    return status;
+    return write_message(&writer, proto, onnx_graph);
 }
