@@ -47,8 +47,8 @@ typedef struct graft_onnx_entry {
     graft_index value; /* In the graph being built; GRAFT_NONE until something reads it. */
     uint32_t weight;   /* Number of the weight whose data this is (also of Constant nodes and of
                           Identity nodes of weights); GRAFT_NONE otherwise. */
-    const graft_onnx_ints *ints;     /* NULL when not known. */
-    const graft_model_weight *known; /* Likewise what a node of constants computes. */
+    const graft_model_weight *known; /* What a node of constants computes; NULL when not known. */
+    const graft_onnx_ints *ints;     /* The numbers of that or of the weight, once asked for. */
     const Onnx__TypeProto *type;     /* As declared; NULL when the file does not say. */
 } graft_onnx_entry;
 
@@ -213,7 +213,10 @@ GRAFT_MUST_USE graft_status graft_onnx_build(graft_onnx_reader *reader);
  * is simple enough; rank unknown otherwise. */
 graft_shape graft_onnx_shape_of_opaque(graft_onnx_reader *reader, const Onnx__NodeProto *node,
                                        size_t k);
-/* Likewise of a node that is one of those of foreign.h (onnx_constant.c). */
+/* What Gather makes of places along an axis of the data; rank unknown where that cannot be. */
+graft_shape graft_onnx_gathered_shape(const graft_shape *data, const graft_shape *places,
+                                      int64_t axis);
+/* The shape of what a node is that is one of those of foreign.h (onnx_constant.c). */
 graft_shape graft_onnx_shape_of_foreign(graft_onnx_reader *reader, const Onnx__NodeProto *node,
                                         uint32_t k);
 
@@ -348,13 +351,6 @@ uint32_t graft_plan_deep_most(const Onnx__NodeProto *node);
 graft_onnx_planner graft_plan_recurrent;
 /* More parts than such a node becomes; 0 for any other. */
 uint32_t graft_plan_recurrent_most(const graft_onnx_reader *reader, const Onnx__NodeProto *node);
-
-/* ------------------------------------------------------------ onnx_fold.c */
-
-/* Computes a node whose inputs are known whole numbers or, for Shape and Size, known shapes. True,
- * with the numbers of its first output in the model's arena, when it could. */
-bool graft_onnx_fold_node(graft_onnx_reader *reader, const Onnx__NodeProto *node,
-                          const graft_onnx_ints **result);
 
 /* -------------------------------------------------------- onnx_constant.c */
 

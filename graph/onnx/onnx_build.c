@@ -69,29 +69,7 @@ static graft_status new_graph(graft_onnx_reader *reader, graft_arena *arena,
 
 /* --------------------------------------------------------------------------------- values */
 
-/* Known numbers that something reads as a tensor become a weight. */
-static graft_status add_ints_weight(graft_onnx_reader *reader, graft_onnx_entry *entry)
-{
-    const graft_onnx_ints *ints = entry->ints;
-    graft_model_weight weight = {.name = NULL};
-    int64_t size = ints->count;
-    const void *data = ints->items;
-    if (ints->dtype == GRAFT_DTYPE_I32) {
-        int32_t *narrow = GRAFT_NEW(reader->arena, int32_t, ints->count);
-        for (uint32_t i = 0; i < ints->count; i++) {
-            narrow[i] = (int32_t)ints->items[i];
-        }
-        data = narrow;
-    }
-    GRAFT_PASS(graft_onnx_weight_of_tensor(
-        reader,
-        graft_onnx_make_tensor(reader->arena, entry->name, ints->dtype, &size, ints->rank, data),
-        "tensor", &weight));
-    entry->weight = graft_onnx_add_weight(reader, &weight);
-    return GRAFT_OK;
-}
-
-/* A tensor that is known beforehand, likewise. */
+/* A tensor that is known beforehand and that something reads becomes a weight. */
 static graft_status add_known_weight(graft_onnx_reader *reader, graft_onnx_entry *entry)
 {
     graft_model_weight weight = {.name = NULL};
@@ -112,9 +90,7 @@ static graft_status value_of_entry(graft_onnx_reader *reader, graft_onnx_entry *
     graft_status status = GRAFT_OK;
     graft_graph *graph = &reader->model->graph;
     if (entry->value == GRAFT_NONE) {
-        if (entry->weight == GRAFT_NONE && entry->ints != NULL) {
-            GRAFT_CHECK(add_ints_weight(reader, entry));
-        } else if (entry->weight == GRAFT_NONE && entry->known != NULL) {
+        if (entry->weight == GRAFT_NONE && entry->known != NULL) {
             GRAFT_CHECK(add_known_weight(reader, entry));
         }
         if (entry->weight == GRAFT_NONE) {
@@ -340,7 +316,7 @@ static void find_known_shapes(graft_onnx_reader *reader, const Onnx__NodeProto *
         if (plan != NULL && plan->refusal == NULL &&
             plan->outputs[k].kind != GRAFT_ONNX_OPERAND_NONE) {
             shapes[k] = graft_plan_shape(plan, plan->outputs[k]);
-        } else if (entry != NULL && (entry->ints != NULL || entry->known != NULL)) {
+        } else if (entry != NULL && entry->known != NULL) {
             shapes[k] = graft_onnx_shape_of_entry(reader, entry);
         }
     }
@@ -439,13 +415,11 @@ done:
 
 /* ------------------------------------------------------------------------------ constants */
 
-static void note_output(graft_onnx_reader *reader, const Onnx__NodeProto *node, uint32_t weight,
-                        const graft_onnx_ints *ints)
+static void note_output(graft_onnx_reader *reader, const Onnx__NodeProto *node, uint32_t weight)
 {
     uint32_t entry = graft_names_find(reader->onnx->names, node->output[0]);
     if (entry != GRAFT_NONE) {
         reader->onnx->entries[entry].weight = weight;
-        reader->onnx->entries[entry].ints = ints;
     }
 }
 
@@ -493,7 +467,7 @@ static graft_status read_constant(graft_onnx_reader *reader, uint32_t index, boo
         GRAFT_TRY(reader->env, graft_onnx_weight_of_tensor(reader, tensor, "tensor", &weight),
                   "in node %u '%s' (Constant)", index, text_or_empty(node->name));
         weight.name = node->output[0];
-        note_output(reader, node, graft_onnx_add_weight(reader, &weight), NULL);
+        note_output(reader, node, graft_onnx_add_weight(reader, &weight));
         *done = true;
     }
 done:
@@ -520,12 +494,12 @@ static const char *why_unknown(const graft_onnx *onnx, const Onnx__NodeProto *no
     return "not an operator of a known opset";
 }
 
-/* What is known of an Identity's input is known of its output. */
+/* The output of an Identity of a weight is known, too. */
 static void pass_through_identity(graft_onnx_reader *reader, const Onnx__NodeProto *node)
 {
     const graft_onnx_entry *from = graft_onnx_input(reader->onnx, node, 0);
     if (from != NULL && strcmp(text_or_empty(node->op_type), "Identity") == 0) {
-        note_output(reader, node, from->weight, from->ints);
+        note_output(reader, node, from->weight);
     }
 }
 
@@ -547,8 +521,8 @@ static const graft_model_weight *note_known(graft_onnx_reader *reader, const Onn
 static graft_status build_node(graft_onnx_reader *reader, uint32_t index)
 {
     GRAFT_SCOPED(reader->env->scratch);
+    static const char open[] = "it depends on open sizes";
     const Onnx__NodeProto *node = reader->onnx->proto->graph->node[index];
-    const graft_onnx_ints *ints = NULL;
     graft_onnx_plan plan;
     bool finished = false;
     bool is_bound = reader->bound != NULL && reader->bound[index];
@@ -557,27 +531,22 @@ static graft_status build_node(graft_onnx_reader *reader, uint32_t index)
     }
     if (strcmp(text_or_empty(node->op_type), "Constant") == 0) {
         GRAFT_PASS(read_constant(reader, index, &finished));
-    } else if (node->n_output == 1 && graft_onnx_fold_node(reader, node, &ints)) {
-        note_output(reader, node, GRAFT_NONE, ints);
-        finished = true;
     }
-    if (finished && is_bound) {
-        return add_opaque(reader, index, NULL, "it depends on open sizes");
+    if (finished) {
+        return is_bound ? add_opaque(reader, index, NULL, open) : GRAFT_OK;
     }
-    if (!finished) {
-        graft_onnx_plan_node(reader, node, &plan);
-        check_outputs(&plan);
-        bool known = note_known(reader, node, &plan) != NULL;
-        if (plan.refusal != NULL && known && !is_bound) {
-            return GRAFT_OK;
-        }
-        if (plan.refusal != NULL || is_bound) {
-            return add_opaque(reader, index, &plan,
-                              plan.refusal != NULL ? plan.refusal : "it depends on open sizes");
-        }
-        GRAFT_PASS(carry_out_plan(reader, index, &plan));
-        pass_through_identity(reader, node);
+    graft_onnx_plan_node(reader, node, &plan);
+    check_outputs(&plan);
+    const bool known = note_known(reader, node, &plan) != NULL;
+    if (plan.refusal != NULL && known && !is_bound) {
+        return GRAFT_OK;
     }
+    if (plan.refusal != NULL || is_bound) {
+        return add_opaque(reader, index, &plan,
+                          plan.refusal == NULL || known ? open : plan.refusal);
+    }
+    GRAFT_PASS(carry_out_plan(reader, index, &plan));
+    pass_through_identity(reader, node);
     return GRAFT_OK;
 }
 

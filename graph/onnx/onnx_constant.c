@@ -1,14 +1,16 @@
 /* onnx_constant.c - nodes of constants alone, carried out while a model is read (see onnx.h).
  *
- * Exporters compute masks, tables of places and targets of Expand in the graph. What onnx_fold.c
- * does for short lists of sizes is done here for tensors of any rank. Values of binary32 come from
- * the reference bodies. So does what only moves elements, of whatever type: the bodies run on the
- * places of the elements, which binary32 holds exactly below 2^24, and say which element goes
- * where. Arithmetic of whole numbers is done here, where results that runtimes differ on are refused;
- * what is left runs by the loops that run it with a model (foreign.h).
+ * Exporters compute the targets of Reshape and Expand, masks and tables of places in the graph: Shape,
+ * Gather, Unsqueeze, Concat. Once the sizes of the inputs are bound all of these are known. Values of
+ * binary32 come from the reference bodies. So does what only moves elements, of whatever type: the
+ * bodies run on the places of the elements, which binary32 holds exactly below 2^24, and say which
+ * element goes where. What is left runs by the loops that run it with a model (opaque.h), where
+ * results that runtimes differ on are refused first. Lists without items, which the engine has none
+ * of, are put together and cut here.
  *
  * Growth is bounded: a result larger than 1 MiB and than what it is made of stays a node, and so
  * does everything once results of 64 MiB are held. */
+#include "graph/meaning/algebra.h"
 #include "graph/meaning/algebra_float.h"
 #include "graph/meaning/foreign.h"
 #include "graph/onnx/onnx.h"
@@ -33,40 +35,24 @@ typedef struct {
 
 /* ------------------------------------------------------------------------ what is known */
 
-static const graft_model_weight *known_of_numbers(graft_arena *arena, const graft_onnx_ints *ints)
+/* The elements of an entry when they are known: of a weight, or what a node of constants computes;
+ * NULL otherwise. */
+static const graft_model_weight *find_known(graft_onnx_reader *reader, graft_onnx_entry *entry)
 {
-    graft_model_weight *known = GRAFT_NEW(arena, graft_model_weight, 1);
-    bool wide = ints->dtype == GRAFT_DTYPE_I64;
-    known->shape = (graft_shape){.rank = ints->rank, .dtype = ints->dtype};
-    known->shape.dims[0] = ints->rank == 0 ? 0 : (int32_t)ints->count;
-    known->data_bytes = ints->count * (wide ? sizeof(int64_t) : sizeof(int32_t));
-    known->data = ints->items;
-    if (!wide) {
-        int32_t *narrow = GRAFT_NEW(arena, int32_t, ints->count);
-        for (uint32_t i = 0; i < ints->count; i++) {
-            narrow[i] = (int32_t)ints->items[i];
-        }
-        known->data = narrow;
-    }
-    return known;
-}
-
-/* The elements of an entry when they are known: of a weight, numbers, or what a node of constants
- * computes; NULL otherwise. In the model's arena. */
-static const graft_model_weight *find_known(graft_onnx_reader *reader,
-                                            const graft_onnx_entry *entry)
-{
-    if (entry->known != NULL) {
+    static const int64_t nothing = 0;
+    static const graft_model_weight no_items = {
+        .shape = {.rank = 1, .dtype = GRAFT_DTYPE_I64},
+          .data = &nothing
+    };
+    if (entry->known != NULL || entry->weight == GRAFT_NONE) {
         return entry->known;
     }
-    if (entry->ints != NULL) {
-        return known_of_numbers(reader->arena, entry->ints);
-    }
-    if (entry->weight == GRAFT_NONE) {
-        return NULL;
-    }
     const graft_model_weight *weight = &reader->weights[entry->weight];
-    return weight->data != NULL && weight->shape.rank != GRAFT_RANK_UNKNOWN ? weight : NULL;
+    if (weight->data != NULL && weight->shape.rank != GRAFT_RANK_UNKNOWN) {
+        return weight;
+    }
+    const graft_onnx_ints *ints = graft_onnx_ints_of_entry(reader, entry);
+    return ints != NULL && ints->count == 0 ? &no_items : NULL;
 }
 
 static bool find_inputs(constant *c)
@@ -76,7 +62,7 @@ static bool find_inputs(constant *c)
         return false;
     }
     for (uint32_t k = 0; k < c->in_count; k++) {
-        const graft_onnx_entry *entry = graft_onnx_input(c->reader->onnx, c->node, k);
+        graft_onnx_entry *entry = graft_onnx_input(c->reader->onnx, c->node, k);
         c->in[k] = entry == NULL ? NULL : find_known(c->reader, entry);
         if (entry != NULL && c->in[k] == NULL) {
             return false;
@@ -86,13 +72,18 @@ static bool find_inputs(constant *c)
     return true;
 }
 
-/* Makes room for the result. */
+static bool is_list(const graft_shape *shape)
+{
+    return shape->rank == 1 && (shape->dtype == GRAFT_DTYPE_I64 || shape->dtype == GRAFT_DTYPE_I32);
+}
+
+/* Makes room for the result. Only a list of whole numbers may have no items. */
 static bool start_result(constant *c, const graft_shape *shape)
 {
     uint64_t elements = graft_shape_elements(shape);
     uint64_t bytes = elements * graft_onnx_held_bytes(shape->dtype);
     const uint64_t growth = bytes > c->in_bytes ? bytes - c->in_bytes : 0;
-    if (elements == 0 || elements > INT32_MAX || bytes == 0 ||
+    if (elements > INT32_MAX || (bytes == 0 && (elements > 0 || !is_list(shape))) ||
         (bytes > RESULT_BYTES_MOST && growth > 0) ||
         bytes + c->reader->known_bytes > ALL_BYTES_MOST ||
         (c->reader->tight && growth > TIGHT_BYTES_MOST)) {
@@ -197,10 +188,10 @@ static bool run_moves(constant *c)
     uint32_t dtype = c->in[0]->shape.dtype;
     size_t width = graft_onnx_held_bytes(dtype);
     for (uint32_t k = 0; k < c->in_count; k++) {
-        uint64_t count =
-            c->in[k] == NULL || c->in[k]->shape.dtype != dtype ? 0 : c->in[k]->data_bytes / width;
-        if (count + first[k] >= places_most) {
-            return false;
+        const bool alike = c->in[k] != NULL && c->in[k]->shape.dtype == dtype;
+        uint64_t count = alike ? c->in[k]->data_bytes / width : 0;
+        if (count + first[k] >= places_most || (!alike && plan.parts[0].op == GRAFT_OP_concat)) {
+            return false; /* Elsewhere the others are settings. */
         }
         float *numbers = GRAFT_NEW(scratch, float, (size_t)count);
         for (uint32_t i = 0; i < count; i++) {
@@ -227,7 +218,7 @@ static bool run_moves(constant *c)
     return true;
 }
 
-/* -------------------------------------------------------------------- element by element */
+/* ------------------------------------------------------------------------ whole numbers */
 
 static bool is_whole(uint32_t dtype)
 {
@@ -245,56 +236,11 @@ static int64_t whole_at(const graft_model_weight *w, size_t i)
 static bool set_whole(constant *c, size_t i, int64_t value)
 {
     if (c->out.shape.dtype == GRAFT_DTYPE_I64) {
-        memcpy(c->data + i * sizeof(value), &value, sizeof(value));
-    } else if (c->out.shape.dtype == GRAFT_DTYPE_I32) {
-        int32_t narrow = (int32_t)value;
-        memcpy(c->data + i * sizeof(narrow), &narrow, sizeof(narrow));
-        return narrow == value;
-    } else {
-        c->data[i] = value != 0;
+        ((int64_t *)(void *)c->data)[i] = value;
+        return true;
     }
-    return true;
-}
-
-/* The shape to which the inputs that are given are stretched. */
-static bool stretch_shapes(const constant *c, graft_shape *shape)
-{
-    *shape = (graft_shape){.rank = 0};
-    for (uint32_t k = 0; k < c->in_count; k++) {
-        if (c->in[k] == NULL || graft_shape_elements(&c->in[k]->shape) == 0) {
-            return false;
-        }
-        shape->rank = c->in[k]->shape.rank > shape->rank ? c->in[k]->shape.rank : shape->rank;
-    }
-    for (uint32_t i = 0; i < shape->rank; i++) {
-        shape->dims[i] = 1;
-        for (uint32_t k = 0; k < c->in_count; k++) {
-            const graft_shape *in = &c->in[k]->shape;
-            uint32_t missing = (uint32_t)shape->rank - in->rank;
-            int32_t size = i < missing ? 1 : in->dims[i - missing];
-            if (size != 1 && shape->dims[i] != 1 && size != shape->dims[i]) {
-                return false;
-            }
-            shape->dims[i] = size != 1 ? size : shape->dims[i];
-        }
-    }
-    return true;
-}
-
-/* The element of input `k` that element `at` of the result is made of. */
-static size_t stretched_place(const constant *c, uint32_t k, size_t at)
-{
-    const graft_shape *in = &c->in[k]->shape;
-    uint32_t missing = (uint32_t)c->out.shape.rank - in->rank;
-    size_t place = 0;
-    size_t step = 1;
-    for (uint32_t i = in->rank; i-- > 0;) {
-        size_t size = (size_t)c->out.shape.dims[i + missing];
-        place += in->dims[i] == 1 ? 0 : at % size * step;
-        step *= (size_t)in->dims[i];
-        at /= size;
-    }
-    return place;
+    ((int32_t *)(void *)c->data)[i] = (int32_t)value;
+    return (int32_t)value == value;
 }
 
 typedef bool whole_function(int64_t a, int64_t b, int64_t *result);
@@ -316,90 +262,98 @@ static bool mod_whole(int64_t a, int64_t b, int64_t *r)
     return a >= 0 && b > 0;
 }
 
-typedef struct {
-    const char *op_type;
-    whole_function *function;
-} whole_row;
+/* The shape to which two tensors are stretched; one of a single item goes with no items, too. */
+static bool stretch(const graft_model_weight *const *in, graft_shape *shape)
+{
+    static const int32_t none[GRAFT_MAX_ATTRS] = {0};
+    graft_shape sides[2] = {in[0]->shape, in[1]->shape};
+    for (uint32_t k = 0; k < 2; k++) {
+        if (in[k]->data_bytes == 0 && graft_shape_elements(&sides[1 - k]) <= 1) {
+            *shape = sides[k];
+            return sides[1 - k].rank <= 1;
+        }
+        sides[k].dtype = GRAFT_DTYPE_F32;
+    }
+    const bool fits = graft_infer_shapes(GRAFT_OP_add, none, sides, shape) == GRAFT_OK;
+    shape->dtype = in[0]->shape.dtype;
+    return fits;
+}
 
-static const whole_row whole_rows[] = {
-    {"Add", add_whole},
-    {"Sub", sub_whole},
-    {"Mul", mul_whole},
-    {"Div", div_whole},
-    {"Mod", mod_whole},
-};
-
-static bool run_whole(constant *c, const whole_row *row)
+static bool run_whole(constant *c, whole_function *function)
 {
     graft_shape shape;
-    uint32_t dtype = c->in_count > 0 && c->in[0] != NULL ? c->in[0]->shape.dtype : 0;
-    bool alike = c->in_count == 2 && c->in[1] != NULL && c->in[1]->shape.dtype == dtype;
-    if (!alike || !is_whole(dtype) || dtype == GRAFT_DTYPE_BOOL || !stretch_shapes(c, &shape) ||
-        find_attribute(c, "axis") != NULL || int_attribute(c, "fmod", 0) != 0) {
+    bool fine = c->in_count == 2 && c->in[0] != NULL && c->in[1] != NULL &&
+                c->in[0]->shape.dtype == c->in[1]->shape.dtype && is_whole(c->in[0]->shape.dtype) &&
+                c->in[0]->shape.dtype != GRAFT_DTYPE_BOOL && int_attribute(c, "fmod", 0) == 0 &&
+                stretch(c->in, &shape) && (shape.rank <= 1 || find_attribute(c, "axis") == NULL) &&
+                start_result(c, &shape);
+    if (!fine) {
         return false;
     }
-    shape.dtype = (uint8_t)dtype;
-    if (!start_result(c, &shape)) {
-        return false;
-    }
-    uint64_t count = graft_shape_elements(&shape);
-    bool fine = true;
+    const graft_view a =
+        graft_view_broadcast(&c->in[0]->shape, c->in[0]->shape.rank, &shape, shape.rank);
+    const graft_view b =
+        graft_view_broadcast(&c->in[1]->shape, c->in[1]->shape.rank, &shape, shape.rank);
+    const size_t count = graft_count(&shape);
     for (size_t i = 0; i < count && fine; i++) {
         int64_t value = 0;
-        fine = row->function(whole_at(c->in[0], stretched_place(c, 0, i)),
-                             whole_at(c->in[1], stretched_place(c, 1, i)), &value) &&
+        fine = function(whole_at(c->in[0], graft_view_offset(&a, shape.rank, i)),
+                        whole_at(c->in[1], graft_view_offset(&b, shape.rank, i)), &value) &&
                set_whole(c, i, value);
     }
     return fine;
 }
 
-/* Between whole numbers, truth values and binary32. A fraction is cut off; what does not fit into
- * the result stays a node, for runtimes differ on it. */
-static bool cast_one(constant *c, size_t i, uint32_t from)
+static bool run_add(constant *c) { return run_whole(c, add_whole); }
+static bool run_sub(constant *c) { return run_whole(c, sub_whole); }
+static bool run_mul(constant *c) { return run_whole(c, mul_whole); }
+static bool run_div(constant *c) { return run_whole(c, div_whole); }
+static bool run_mod(constant *c) { return run_whole(c, mod_whole); }
+
+/* ---------------------------------------------------------------- sizes, made of few, lists */
+
+static bool input_shape(const constant *c, graft_shape *shape)
 {
-    float value = 0.0F;
-    if (from == GRAFT_DTYPE_F32) {
-        memcpy(&value, (const uint8_t *)c->in[0]->data + i * sizeof(value), sizeof(value));
-        bool to_bool = c->out.shape.dtype == GRAFT_DTYPE_BOOL;
-        return value > -0x1p31F && value < 0x1p31F &&
-               set_whole(c, i, to_bool ? value != 0.0F : (int64_t)value);
+    const graft_onnx_entry *entry = graft_onnx_input(c->reader->onnx, c->node, 0);
+    shape->rank = GRAFT_RANK_UNKNOWN;
+    if (entry != NULL) {
+        *shape = graft_onnx_shape_of_entry(c->reader, entry);
     }
-    int64_t whole = whole_at(c->in[0], i);
-    if (c->out.shape.dtype != GRAFT_DTYPE_F32) {
-        return set_whole(c, i, whole);
-    }
-    value = (float)whole;
-    memcpy(c->data + i * sizeof(value), &value, sizeof(value));
-    return true;
+    return shape->rank != GRAFT_RANK_UNKNOWN && c->node->n_output == 1;
 }
 
-static bool run_cast(constant *c)
+static int64_t clamp(int64_t value, int64_t least, int64_t most)
 {
-    int64_t to = int_attribute(c, "to", 0);
-    uint32_t from = c->in_count == 1 && c->in[0] != NULL ? c->in[0]->shape.dtype : 0;
-    bool known = (is_whole(from) || from == GRAFT_DTYPE_F32) && to > 0 &&
-                 (to == GRAFT_DTYPE_F32 || is_whole((uint32_t)to));
-    if (!known) {
+    return value < least ? least : value > most ? most : value;
+}
+
+static bool run_shape(constant *c)
+{
+    graft_shape of;
+    graft_shape list = {.rank = 1, .dtype = GRAFT_DTYPE_I64};
+    if (!input_shape(c, &of)) {
         return false;
     }
-    graft_shape shape = c->in[0]->shape;
-    shape.dtype = (uint8_t)to;
-    if (!start_result(c, &shape)) {
-        return false;
-    }
-    bool fine = true;
-    uint64_t count = graft_shape_elements(&shape);
-    if (from == (uint32_t)to) {
-        memcpy(c->data, c->in[0]->data, c->out.data_bytes);
-        return true;
-    }
-    for (size_t i = 0; i < count && fine; i++) {
-        fine = cast_one(c, i, from);
+    const int64_t rank = of.rank;
+    int64_t start = int_attribute(c, "start", 0);
+    int64_t end = int_attribute(c, "end", rank);
+    start = clamp(start < 0 ? start + rank : start, 0, rank);
+    end = clamp(end < 0 ? end + rank : end, start, rank);
+    list.dims[0] = (int32_t)(end - start);
+    bool fine = start_result(c, &list);
+    for (int64_t i = start; i < end && fine; i++) {
+        fine = set_whole(c, (size_t)(i - start), of.dims[i]);
     }
     return fine;
 }
 
-/* ----------------------------------------------------------------- made of few, or picked */
+static bool run_size(constant *c)
+{
+    const graft_shape number = {.rank = 0, .dtype = GRAFT_DTYPE_I64};
+    graft_shape of;
+    return input_shape(c, &of) && graft_shape_elements(&of) > 0 && start_result(c, &number) &&
+           set_whole(c, 0, (int64_t)graft_shape_elements(&of));
+}
 
 static bool run_constant_of_shape(constant *c)
 {
@@ -407,8 +361,8 @@ static bool run_constant_of_shape(constant *c)
     const Onnx__AttributeProto *attribute = find_attribute(c, "value");
     graft_model_weight value = {.shape.dtype = GRAFT_DTYPE_F32, .data = &zero, .data_bytes = 4};
     graft_shape shape = {.rank = 0};
-    if (c->in_count != 1 || c->in[0] == NULL || c->in[0]->shape.dtype != GRAFT_DTYPE_I64 ||
-        c->in[0]->shape.rank != 1 || c->in[0]->shape.dims[0] > GRAFT_MAX_RANK) {
+    if (c->in_count != 1 || c->in[0] == NULL || !is_list(&c->in[0]->shape) ||
+        c->in[0]->shape.dims[0] > GRAFT_MAX_RANK) {
         return false;
     }
     if (attribute != NULL &&
@@ -422,7 +376,7 @@ static bool run_constant_of_shape(constant *c)
     shape.dtype = value.shape.dtype;
     for (uint32_t i = 0; i < shape.rank; i++) {
         int64_t size = whole_at(c->in[0], i);
-        if (size < 1 || size > INT32_MAX) {
+        if (size < 0 || size > INT32_MAX) {
             return false;
         }
         shape.dims[i] = (int32_t)size;
@@ -436,183 +390,72 @@ static bool run_constant_of_shape(constant *c)
     return true;
 }
 
-/* Any places along an axis. */
-static bool run_gather(constant *c)
+/* Of lists, some of which may have no items. */
+static bool run_concat(constant *c)
 {
-    if (c->in_count != 2 || c->in[0] == NULL || c->in[1] == NULL ||
-        !is_whole(c->in[1]->shape.dtype) || c->in[1]->shape.dtype == GRAFT_DTYPE_BOOL) {
-        return false;
-    }
-    const graft_shape *data = &c->in[0]->shape;
-    const graft_shape *places = &c->in[1]->shape;
-    int64_t axis = int_attribute(c, "axis", 0);
-    axis += axis < 0 ? data->rank : 0;
-    if (axis < 0 || axis >= data->rank || data->rank + places->rank - 1 > GRAFT_MAX_RANK) {
-        return false;
-    }
-    graft_shape shape = {.rank = (uint8_t)(data->rank + places->rank - 1), .dtype = data->dtype};
-    uint32_t at = (uint32_t)axis;
-    for (uint32_t i = 0; i < shape.rank; i++) {
-        shape.dims[i] = i < at                  ? data->dims[i]
-                        : i < at + places->rank ? places->dims[i - at]
-                                                : data->dims[i + 1U - places->rank];
-    }
-    if (!start_result(c, &shape)) {
-        return false;
-    }
-    size_t inner =
-        (size_t)graft_axes_count(data, at + 1, data->rank) * graft_onnx_held_bytes(data->dtype);
-    size_t outer = (size_t)graft_axes_count(data, 0, at);
-    size_t count = (size_t)graft_shape_elements(places);
-    for (size_t i = 0; i < outer * count; i++) {
-        int64_t place = whole_at(c->in[1], i % count);
-        place += place < 0 ? data->dims[at] : 0;
-        if (place < 0 || place >= data->dims[at]) {
-            return false;
-        }
-        size_t row = i / count * (size_t)data->dims[at] + (size_t)place;
-        memcpy(c->data + i * inner, (const uint8_t *)c->in[0]->data + row * inner, inner);
-    }
-    return true;
-}
-
-/* What a slice takes of an axis. */
-typedef struct {
-    int64_t start;
-    int64_t step;
-    int32_t count;
-} taken;
-
-/* Number `i` of input `k`, or `absent`. */
-static int64_t number_of(const constant *c, uint32_t k, uint32_t i, int64_t absent)
-{
-    return k < c->in_count && c->in[k] != NULL ? whole_at(c->in[k], i) : absent;
-}
-
-static bool take_of_axis(const constant *c, uint32_t i, int64_t size, taken *t)
-{
-    int64_t start = whole_at(c->in[1], i);
-    int64_t end = whole_at(c->in[2], i);
-    int64_t step = number_of(c, 4, i, 1);
-    int64_t least = step > 0 ? 0 : -1;
-    int64_t most = step > 0 ? size : size - 1;
-    if (step == 0 || step > INT32_MAX || step < INT32_MIN) {
-        return false;
-    }
-    start += start < 0 ? size : 0;
-    end += end < 0 ? size : 0;
-    start = start < 0 ? 0 : start > most ? most : start;
-    end = end < least ? least : end > most ? most : end;
-    int64_t way = step > 0 ? end - start : start - end;
-    int64_t stride = step > 0 ? step : -step;
-    *t = (taken){.start = start,
-                 .step = step,
-                 .count = (int32_t)(way <= 0 ? 0 : (way + stride - 1) / stride)};
-    return t->count > 0;
-}
-
-/* Which of each axis; false when the bounds make no sense. */
-static bool read_slice(const constant *c, taken *axes)
-{
-    const graft_shape *in = &c->in[0]->shape;
-    uint64_t count = graft_shape_elements(&c->in[1]->shape);
-    uint32_t seen = 0;
-    for (uint32_t k = 1; k < c->in_count; k++) {
-        if (c->in[k] != NULL &&
-            (graft_shape_elements(&c->in[k]->shape) != count || !is_whole(c->in[k]->shape.dtype))) {
-            return false;
-        }
-    }
-    for (uint32_t i = 0; i < in->rank; i++) {
-        axes[i] = (taken){.start = 0, .step = 1, .count = in->dims[i]};
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        int64_t axis = number_of(c, 3, i, i);
-        axis += axis < 0 ? in->rank : 0;
-        if (axis < 0 || axis >= in->rank || (seen & 1U << axis) != 0 ||
-            !take_of_axis(c, i, in->dims[axis], &axes[axis])) {
-            return false;
-        }
-        seen |= 1U << axis;
-    }
-    return true;
-}
-
-/* A slice with steps; one without is a move of the engine's. */
-static bool run_slice(constant *c)
-{
-    taken axes[GRAFT_MAX_RANK];
+    graft_shape shape = {.rank = 1};
+    const int64_t axis = int_attribute(c, "axis", 0);
+    size_t at = 0;
     if (run_moves(c)) {
         return true;
     }
-    if (c->in_count < 3 || c->in_count > 5 || c->in[0] == NULL || c->in[1] == NULL ||
-        c->in[2] == NULL || !read_slice(c, axes)) {
-        return false;
-    }
-    graft_shape shape = c->in[0]->shape;
-    for (uint32_t i = 0; i < shape.rank; i++) {
-        shape.dims[i] = axes[i].count;
-    }
-    if (!start_result(c, &shape)) {
-        return false;
-    }
-    size_t width = graft_onnx_held_bytes(shape.dtype);
-    for (size_t i = 0; i < c->out.data_bytes / width; i++) {
-        size_t rest = i;
-        size_t from = 0;
-        size_t step = 1;
-        for (uint32_t a = shape.rank; a-- > 0;) {
-            int64_t place = axes[a].start + (int64_t)(rest % (size_t)axes[a].count) * axes[a].step;
-            from += (size_t)place * step;
-            step *= (size_t)c->in[0]->shape.dims[a];
-            rest /= (size_t)axes[a].count;
+    for (uint32_t k = 0; k < c->in_count; k++) {
+        if (c->in[k] == NULL || !is_list(&c->in[k]->shape) ||
+            (k > 0 && c->in[k]->shape.dtype != shape.dtype)) {
+            return false;
         }
-        memcpy(c->data + i * width, (const uint8_t *)c->in[0]->data + from * width, width);
+        shape.dtype = c->in[k]->shape.dtype;
+        shape.dims[0] += c->in[k]->shape.dims[0];
+    }
+    if ((axis != 0 && axis != -1) || !start_result(c, &shape)) {
+        return false;
+    }
+    for (uint32_t k = 0; k < c->in_count; k++) {
+        memcpy(c->data + at, c->in[k]->data, c->in[k]->data_bytes);
+        at += c->in[k]->data_bytes;
     }
     return true;
 }
 
-static bool only_replaces(const constant *c)
+/* Number `k` of a slice of a list: an input, an attribute in older opsets, or `absent`. */
+static bool slice_number(const constant *c, uint32_t k, const char *name, int64_t absent,
+                         int64_t *number)
 {
-    const Onnx__AttributeProto *reduction = find_attribute(c, "reduction");
-    return reduction == NULL ||
-           (reduction->s.len == 4 && memcmp(reduction->s.data, "none", 4) == 0);
+    const Onnx__AttributeProto *attribute = find_attribute(c, name);
+    *number = absent;
+    if (k < c->in_count && c->in[k] != NULL) {
+        const bool one =
+            is_whole(c->in[k]->shape.dtype) && graft_shape_elements(&c->in[k]->shape) == 1;
+        *number = one ? whole_at(c->in[k], 0) : 0;
+        return one;
+    }
+    if (attribute != NULL && attribute->n_ints == 1) {
+        *number = attribute->ints[0];
+    }
+    return attribute == NULL ? absent != INT64_MIN : attribute->n_ints == 1;
 }
 
-/* Rows of the third input take the places that the second names. */
-static bool run_scatter(constant *c)
+/* A slice that leaves nothing of a list. */
+static bool run_slice_of_none(constant *c)
 {
-    if (c->in_count != 3 || c->in[0] == NULL || c->in[1] == NULL || c->in[2] == NULL ||
-        c->in[0]->shape.dtype != c->in[2]->shape.dtype || !only_replaces(c) ||
-        c->in[1]->shape.dtype != GRAFT_DTYPE_I64 || c->in[1]->shape.rank == 0) {
+    graft_shape shape = {.rank = 1};
+    int64_t start = 0;
+    int64_t end = 0;
+    int64_t axis = 0;
+    int64_t step = 1;
+    if (c->in_count == 0 || c->in[0] == NULL || !is_list(&c->in[0]->shape) ||
+        !slice_number(c, 1, "starts", INT64_MIN, &start) ||
+        !slice_number(c, 2, "ends", INT64_MIN, &end) || !slice_number(c, 3, "axes", 0, &axis) ||
+        !slice_number(c, 4, "", 1, &step)) {
         return false;
     }
-    const graft_shape *data = &c->in[0]->shape;
-    const graft_shape *places = &c->in[1]->shape;
-    uint32_t depth = (uint32_t)places->dims[places->rank - 1];
-    if (depth == 0 || depth > data->rank) {
-        return false;
-    }
-    uint64_t count = graft_shape_elements(places) / depth;
-    size_t row =
-        (size_t)graft_axes_count(data, depth, data->rank) * graft_onnx_held_bytes(data->dtype);
-    if (count * row != c->in[2]->data_bytes || !start_result(c, data)) {
-        return false;
-    }
-    memcpy(c->data, c->in[0]->data, c->out.data_bytes);
-    for (size_t i = 0; i < count; i++) {
-        size_t to = 0;
-        for (uint32_t d = 0; d < depth; d++) {
-            int64_t place = whole_at(c->in[1], i * depth + d);
-            place += place < 0 ? data->dims[d] : 0;
-            if (place < 0 || place >= data->dims[d]) {
-                return false;
-            }
-            to = to * (size_t)data->dims[d] + (size_t)place;
-        }
-        memcpy(c->data + to * row, (const uint8_t *)c->in[2]->data + i * row, row);
-    }
-    return true;
+    const int64_t size = c->in[0]->shape.dims[0];
+    const int64_t least = step > 0 ? 0 : -1;
+    start = clamp(start < 0 ? start + size : start, 0, step > 0 ? size : size - 1);
+    end = clamp(end < 0 ? end + size : end, least, step > 0 ? size : size - 1);
+    shape.dtype = c->in[0]->shape.dtype;
+    return size > 0 && step != 0 && (axis == 0 || axis == -1) &&
+           (step > 0 ? start >= end : start <= end) && start_result(c, &shape);
 }
 
 /* ------------------------------------------------- by the loops that run it with a model */
@@ -626,7 +469,7 @@ static bool describe_foreign(graft_onnx_reader *reader, const Onnx__NodeProto *n
         return false;
     }
     for (uint32_t k = 0; k < GRAFT_OPAQUE_INPUTS_MOST; k++) {
-        const graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, k);
+        graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, k);
         const graft_model_weight *known = entry == NULL ? NULL : find_known(reader, entry);
         opaque->in[k] = entry == NULL ? (graft_shape){.rank = GRAFT_RANK_UNKNOWN}
                                       : graft_onnx_shape_of_entry(reader, entry);
@@ -672,57 +515,132 @@ static bool is_fraction(const graft_opaque *opaque, const void *const *data)
     return !whole;
 }
 
+/* Carries out what is described but for its result. */
+static bool run_opaque(constant *c, graft_opaque *opaque, const void *const *data,
+                       const graft_shape *shape)
+{
+    graft_env *env = c->reader->env;
+    if (!start_result(c, shape)) {
+        return false;
+    }
+    void *const out[GRAFT_OPAQUE_OUTPUTS_MOST] = {c->data};
+    opaque->outs[0] = opaque->out;
+    opaque->out_count = 1;
+    if (graft_opaque_run(env, opaque, data, out) != GRAFT_OK) {
+        graft_env_clear(env);
+        return false;
+    }
+    return !graft_half_is(shape->dtype) ||
+           graft_half_round_all(shape->dtype, (float *)(void *)c->data,
+                                c->out.data_bytes / sizeof(float));
+}
+
 static bool run_foreign(constant *c)
 {
     const void *data[GRAFT_OPAQUE_INPUTS_MOST];
     graft_opaque opaque = {.read_count = 0};
-    graft_env *env = c->reader->env;
     if (!describe_foreign(c->reader, c->node, &opaque, data) ||
         (strcmp(c->node->op_type, "Range") == 0 && is_fraction(&opaque, data))) {
         return false;
     }
     const graft_shape shape = shape_of_result(c->reader, c->node, &opaque);
-    if (!start_result(c, &shape)) {
+    return run_opaque(c, &opaque, data, &shape);
+}
+
+static bool run_slice(constant *c)
+{
+    return run_moves(c) || run_foreign(c) || run_slice_of_none(c);
+}
+
+/* Of one tensor. */
+static bool run_identity(constant *c)
+{
+    if (c->in_count != 1 || c->in[0] == NULL || !start_result(c, &c->in[0]->shape)) {
+        return c->in_count > 1 && run_foreign(c);
+    }
+    memcpy(c->data, c->in[0]->data, c->out.data_bytes);
+    return true;
+}
+
+/* Between whole numbers, truth values and binary32. A fraction is cut off; what does not fit into
+ * the result stays a node, for runtimes differ on it. */
+static bool run_cast(constant *c)
+{
+    const uint32_t to = (uint32_t)int_attribute(c, "to", 0);
+    if (c->in_count != 1 || c->in[0] == NULL || (to != GRAFT_DTYPE_F32 && !is_whole(to))) {
         return false;
     }
-    void *const out[GRAFT_OPAQUE_OUTPUTS_MOST] = {c->data};
-    opaque.outs[0] = opaque.out;
-    opaque.out_count = 1;
-    if (graft_foreign_run(env, &opaque, data, out) != GRAFT_OK) {
-        graft_env_clear(env);
+    graft_shape shape = c->in[0]->shape;
+    const uint32_t from = shape.dtype;
+    const size_t count = graft_count(&shape);
+    bool fits = is_whole(from) || from == GRAFT_DTYPE_F32;
+    for (size_t i = 0; i < count && fits && from != to; i++) {
+        if (from == GRAFT_DTYPE_F32) {
+            const float number = ((const float *)c->in[0]->data)[i];
+            fits = number > -0x1p31F && number < 0x1p31F;
+        } else if (to == GRAFT_DTYPE_I32) {
+            const int64_t number = whole_at(c->in[0], i);
+            fits = number == (int32_t)number;
+        }
+    }
+    graft_opaque opaque = {.kind = GRAFT_OPAQUE_CAST, .in = {shape}};
+    const void *const data[GRAFT_OPAQUE_INPUTS_MOST] = {c->in[0]->data};
+    shape.dtype = (uint8_t)to;
+    opaque.out = shape;
+    return fits && run_opaque(c, &opaque, data, &shape);
+}
+
+/* A type whose elements are as wide as those that are only moved. */
+static uint8_t moved_type(size_t width)
+{
+    return width == 1   ? GRAFT_DTYPE_U8
+           : width == 2 ? GRAFT_DTYPE_F16
+           : width == 4 ? GRAFT_DTYPE_F32
+                        : GRAFT_DTYPE_F64;
+}
+
+/* Any places along an axis. */
+static bool run_gather(constant *c)
+{
+    if (c->in_count != 2 || c->in[0] == NULL || c->in[1] == NULL || c->in[0]->data_bytes == 0 ||
+        !is_whole(c->in[1]->shape.dtype) || c->in[1]->shape.dtype == GRAFT_DTYPE_BOOL) {
         return false;
     }
-    return !graft_half_is(shape.dtype) ||
-           graft_half_round_all(shape.dtype, (float *)(void *)c->data,
-                                c->out.data_bytes / sizeof(float));
+    const int64_t axis = int_attribute(c, "axis", 0);
+    const graft_shape shape = graft_onnx_gathered_shape(&c->in[0]->shape, &c->in[1]->shape, axis);
+    const void *const data[GRAFT_OPAQUE_INPUTS_MOST] = {c->in[0]->data, c->in[1]->data};
+    graft_opaque opaque = {
+        .kind = GRAFT_OPAQUE_GATHER,
+        .axis = (uint32_t)(axis + (axis < 0 ? c->in[0]->shape.rank : 0)),
+        .in = {c->in[0]->shape, c->in[1]->shape},
+        .out = shape
+    };
+    opaque.in[0].dtype = moved_type(graft_onnx_held_bytes(shape.dtype));
+    return shape.rank != GRAFT_RANK_UNKNOWN && run_opaque(c, &opaque, data, &shape);
 }
 
 static const struct {
     const char *op_type;
     bool (*run)(constant *c);
 } rows[] = {
+    {"Shape",           run_shape            }, /* These two read sizes, not elements. */
+    {"Size",            run_size             },
+    {"Identity",        run_identity         },
+    {"Max",             run_identity         },
+    {"Min",             run_identity         },
+    {"Sum",             run_identity         },
     {"Cast",            run_cast             },
     {"ConstantOfShape", run_constant_of_shape},
+    {"Concat",          run_concat           },
     {"Gather",          run_gather           },
     {"Slice",           run_slice            },
-    {"ScatterND",       run_scatter          },
+    {"Add",             run_add              },
+    {"Sub",             run_sub              },
+    {"Mul",             run_mul              },
+    {"Div",             run_div              },
+    {"Mod",             run_mod              },
 };
-
-static bool run_operator(constant *c)
-{
-    const char *op_type = c->node->op_type == NULL ? "" : c->node->op_type;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        if (strcmp(rows[i].op_type, op_type) == 0) {
-            return rows[i].run(c);
-        }
-    }
-    for (size_t i = 0; i < sizeof(whole_rows) / sizeof(whole_rows[0]); i++) {
-        if (strcmp(whole_rows[i].op_type, op_type) == 0) {
-            return run_whole(c, &whole_rows[i]);
-        }
-    }
-    return run_moves(c) || run_foreign(c);
-}
+enum { SIZE_ROWS = 2, ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
 
 const graft_model_weight *graft_onnx_fold_constant(graft_onnx_reader *reader,
                                                    const Onnx__NodeProto *node,
@@ -730,7 +648,15 @@ const graft_model_weight *graft_onnx_fold_constant(graft_onnx_reader *reader,
 {
     constant c = {.reader = reader, .node = node};
     graft_model_weight *known = NULL;
-    if (find_inputs(&c) && (plan->refusal == NULL ? run_plan(&c, plan) : run_operator(&c))) {
+    uint32_t row = 0;
+    while (row < ROW_COUNT &&
+           (node->op_type == NULL || strcmp(rows[row].op_type, node->op_type) != 0)) {
+        row++;
+    }
+    const bool ready = row < SIZE_ROWS || find_inputs(&c);
+    if (ready && (plan->refusal == NULL ? run_plan(&c, plan)
+                  : row < ROW_COUNT     ? rows[row].run(&c)
+                                        : run_moves(&c) || run_foreign(&c))) {
         known = GRAFT_NEW(reader->arena, graft_model_weight, 1);
         *known = c.out;
         known->name = node->output[0];

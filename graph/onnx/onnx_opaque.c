@@ -96,28 +96,33 @@ static graft_shape shape_of_cast(graft_onnx_reader *reader, const Onnx__NodeProt
 }
 
 /* The axis of the data is replaced by the axes of the places. */
-static graft_shape shape_of_gather(graft_onnx_reader *reader, const Onnx__NodeProto *node)
+graft_shape graft_onnx_gathered_shape(const graft_shape *data, const graft_shape *places,
+                                      int64_t axis)
 {
-    graft_shape data = shape_of_input(reader, node, 0);
-    graft_shape places = shape_of_input(reader, node, 1);
-    const Onnx__AttributeProto *attribute = find_attribute(node, "axis");
-    int64_t axis = attribute == NULL ? 0 : attribute->i;
-    if (data.rank > GRAFT_MAX_RANK || places.rank > GRAFT_MAX_RANK) {
+    if (data->rank > GRAFT_MAX_RANK || places->rank > GRAFT_MAX_RANK) {
         return unknown_shape();
     }
-    axis += axis < 0 ? data.rank : 0;
-    uint32_t rank = (uint32_t)data.rank + places.rank - 1U;
-    if (axis < 0 || axis >= data.rank || rank > GRAFT_MAX_RANK) {
+    axis += axis < 0 ? data->rank : 0;
+    uint32_t rank = (uint32_t)data->rank + places->rank - 1U;
+    if (axis < 0 || axis >= data->rank || rank > GRAFT_MAX_RANK) {
         return unknown_shape();
     }
-    graft_shape shape = {.rank = (uint8_t)rank, .dtype = data.dtype};
+    graft_shape shape = {.rank = (uint8_t)rank, .dtype = data->dtype};
     for (uint32_t i = 0; i < rank; i++) {
         uint32_t a = (uint32_t)axis;
-        shape.dims[i] = i < a                 ? data.dims[i]
-                        : i < a + places.rank ? places.dims[i - a]
-                                              : data.dims[i + 1U - places.rank];
+        shape.dims[i] = i < a                  ? data->dims[i]
+                        : i < a + places->rank ? places->dims[i - a]
+                                               : data->dims[i + 1U - places->rank];
     }
     return shape;
+}
+
+static graft_shape shape_of_gather(graft_onnx_reader *reader, const Onnx__NodeProto *node)
+{
+    const graft_shape data = shape_of_input(reader, node, 0);
+    const graft_shape places = shape_of_input(reader, node, 1);
+    const Onnx__AttributeProto *axis = find_attribute(node, "axis");
+    return graft_onnx_gathered_shape(&data, &places, axis == NULL ? 0 : axis->i);
 }
 
 /* The axes that Unsqueeze adds: an attribute up to opset 12, an input since. */
@@ -212,29 +217,17 @@ static bool describe_weight(const graft_model_weight *weight, graft_infer_tensor
     return true;
 }
 
-static bool describe_numbers(graft_arena *arena, const graft_onnx_ints *ints,
-                             graft_infer_tensor *tensor)
-{
-    *tensor = (graft_infer_tensor){
-        .known = true, .dtype = ints->dtype, .rank = ints->rank, .dims = {ints->count}};
-    tensor->data = ints->items;
-    tensor->data_bytes = ints->count * sizeof(int64_t);
-    if (ints->dtype == GRAFT_DTYPE_I32) {
-        int32_t *narrow = GRAFT_NEW(arena, int32_t, ints->count);
-        for (uint32_t i = 0; i < ints->count; i++) {
-            narrow[i] = (int32_t)ints->items[i];
-        }
-        tensor->data = narrow;
-        tensor->data_bytes = ints->count * sizeof(narrow[0]);
-    }
-    return true;
-}
-
 static bool describe_entry(graft_onnx_reader *reader, graft_onnx_entry *entry,
                            graft_infer_tensor *tensor)
 {
-    if (entry->ints != NULL) {
-        return describe_numbers(reader->env->scratch, entry->ints, tensor);
+    if (entry->ints != NULL && entry->known != NULL) {
+        *tensor = (graft_infer_tensor){.known = true,
+                                       .dtype = entry->known->shape.dtype,
+                                       .rank = entry->known->shape.rank,
+                                       .dims = {entry->known->shape.dims[0]},
+                                       .data = entry->known->data,
+                                       .data_bytes = entry->known->data_bytes};
+        return true;
     }
     if (entry->weight != GRAFT_NONE) {
         return describe_weight(&reader->weights[entry->weight], tensor);

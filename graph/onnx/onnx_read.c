@@ -377,12 +377,7 @@ graft_shape graft_onnx_shape_of_entry(const graft_onnx_reader *reader,
     if (entry->weight != GRAFT_NONE) {
         return reader->weights[entry->weight].shape;
     }
-    if (entry->ints != NULL && (entry->ints->count > 0 || entry->ints->rank == 0)) {
-        graft_shape shape = {.rank = entry->ints->rank, .dtype = entry->ints->dtype};
-        shape.dims[0] = entry->ints->rank == 0 ? 0 : (int32_t)entry->ints->count;
-        return shape;
-    }
-    if (entry->known != NULL) {
+    if (entry->known != NULL && entry->known->data_bytes > 0) {
         return entry->known->shape;
     }
     return (graft_shape){.rank = GRAFT_RANK_UNKNOWN};
