@@ -147,13 +147,12 @@ graft_status graft_cpu_open_matmul(graft_env *env, graft_kernel *kernel, uint32_
     graft_program_describe_dims(d.rank, d.bias, false, &forms.bias);
     graft_program_describe_dims(d.rank, d.out, false, &forms.out);
     graft_program_describe_dims(d.rank, d.right, (s->const_mask >> RIGHT & 1u) != 0, &right);
-    graft_status status = graft_program_status(
+    GRAFT_PASS(graft_program_status(
         env,
         dnnl_matmul_desc_init(&desc, &forms.left, &right,
                               s->op == GRAFT_OP_matmul_bias ? &forms.bias : NULL, &forms.out),
-        "describing a matrix product");
-    return status == GRAFT_OK ? open_product(env, kernel, "matmul", &forms, &desc, variant)
-                              : status;
+        "describing a matrix product"));
+    return open_product(env, kernel, "matmul", &forms, &desc, variant);
 }
 
 /* oneDNN's linear layers hold the weight as (p, n): our (n, p) data with its axes exchanged. */
@@ -182,12 +181,11 @@ graft_status graft_cpu_open_inner_product(graft_env *env, graft_kernel *kernel, 
     graft_program_describe_dims(1, &d.bias[1], false, &forms.bias);
     graft_program_describe_dims(2, d.out, false, &forms.out);
     graft_program_describe_dims(2, dims, true, &right);
-    graft_status status =
-        graft_program_status(env,
-                             dnnl_inner_product_forward_desc_init(
-                                 &desc, dnnl_forward_inference, &forms.left, &right,
-                                 s->op == GRAFT_OP_matmul_bias ? &forms.bias : NULL, &forms.out),
-                             "describing a linear layer");
-    return status == GRAFT_OK ? open_product(env, kernel, "inner_product", &forms, &desc, variant)
-                              : status;
+    GRAFT_PASS(graft_program_status(
+        env,
+        dnnl_inner_product_forward_desc_init(&desc, dnnl_forward_inference, &forms.left, &right,
+                                             s->op == GRAFT_OP_matmul_bias ? &forms.bias : NULL,
+                                             &forms.out),
+        "describing a linear layer"));
+    return open_product(env, kernel, "inner_product", &forms, &desc, variant);
 }

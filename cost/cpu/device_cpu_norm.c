@@ -25,53 +25,33 @@ static bool is_row_major(const graft_signature *s)
 
 /* ------------------------------------------------------------------ oneDNN */
 
-static graft_status build_norm(graft_env *env, graft_kernel *kernel, const dnnl_memory_desc_t *form,
-                               const_dnnl_primitive_desc_t pd)
-{
-    int64_t columns = kernel->signature.inputs[SCALE].dims[0];
-    program_arg args[4] = {{.arg = DNNL_ARG_SRC},
-                           {.arg = DNNL_ARG_DST},
-                           {.arg = DNNL_ARG_SCALE},
-                           {.arg = DNNL_ARG_SHIFT}};
-    dnnl_memory_desc_t row;
-    graft_program_describe_dims(1, &columns, false, &row);
-    GRAFT_PASS(graft_program_input(env, kernel, DATA, form, form, &args[0].operand));
-    args[1].operand = graft_program_output(kernel, form, form);
-    GRAFT_PASS(graft_program_input(env, kernel, SCALE, &row, &row, &args[2].operand));
-    GRAFT_PASS(graft_program_input(env, kernel, SHIFT, &row, &row, &args[3].operand));
-    return graft_program_stage(env, kernel, pd, args, 4);
-}
-
 graft_status graft_cpu_open_layer_norm(graft_env *env, graft_kernel *kernel, uint32_t variant)
 {
-    graft_status status = GRAFT_OK;
     const graft_signature *s = &kernel->signature;
+    const int64_t columns = s->inputs[SCALE].dims[0];
     dnnl_memory_desc_t form;
+    dnnl_memory_desc_t row;
     dnnl_layer_normalization_desc_t desc;
-    dnnl_primitive_desc_t pd = NULL;
-    program_attr attr;
     if (s->op != GRAFT_OP_layer_norm || variant > 0 || s->inputs[DATA].rank < LEAST_RANK ||
         s->inputs[DATA].rank > MOST_RANK || !is_row_major(s)) {
         return GRAFT_UNSUPPORTED;
     }
-    graft_program_attr_open(&attr);
     graft_program_describe(&s->inputs[DATA], GRAFT_LAYOUT_ROW, &form);
-    GRAFT_CHECK(graft_program_attr_finish(env, &attr));
-    GRAFT_CHECK(
+    graft_program_describe_dims(1, &columns, false, &row);
+    GRAFT_PASS(
         graft_program_status(env,
                              dnnl_layer_normalization_forward_desc_init(
                                  &desc, dnnl_forward_inference, &form, NULL, epsilon_of(kernel),
                                  (unsigned)dnnl_use_scale | (unsigned)dnnl_use_shift),
                              "describing a layer normalisation"));
-    GRAFT_CHECK(graft_program_choose(env, kernel, &desc, &attr, 0, &pd));
-    graft_program_name(kernel, "layer_norm", pd);
-    if (!kernel->dry) {
-        GRAFT_CHECK(build_norm(env, kernel, &form, pd));
-    }
-done:
-    (void)dnnl_primitive_desc_destroy(pd);
-    graft_program_attr_close(&attr);
-    return status;
+    const program_use uses[] = {
+        {DNNL_ARG_SRC,   DATA,           &form, &form},
+        {DNNL_ARG_DST,   PROGRAM_RESULT, &form, &form},
+        {DNNL_ARG_SCALE, SCALE,          &row,  &row },
+        {DNNL_ARG_SHIFT, SHIFT,          &row,  &row }
+    };
+    const program_one one = {"layer_norm", &desc, 0, uses, 4};
+    return graft_program_open_one(env, kernel, &one);
 }
 
 /* ------------------------------------------------------------------- plain */

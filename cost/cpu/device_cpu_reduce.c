@@ -6,29 +6,17 @@
 
 enum { POOL_VARIANTS = 2, SOFTMAX_VARIANTS = 2 };
 
-/* One primitive from source to destination, both in the forms that the operands have. */
+/* From source to destination, both in the forms that the operands have. */
 static graft_status open_simple(graft_env *env, graft_kernel *kernel, const char *family,
                                 const dnnl_memory_desc_t forms[2], const void *desc,
                                 uint32_t variant)
 {
-    graft_status status = GRAFT_OK;
-    dnnl_primitive_desc_t pd = NULL;
-    program_attr attr;
-    program_arg args[2] = {{.arg = DNNL_ARG_SRC}, {.arg = DNNL_ARG_DST}};
-    graft_program_attr_open(&attr);
-    GRAFT_CHECK(graft_program_attr_finish(env, &attr));
-    GRAFT_CHECK(graft_program_choose(env, kernel, desc, &attr, variant, &pd));
-    graft_program_name(kernel, family, pd);
-    if (kernel->dry) {
-        goto done;
-    }
-    GRAFT_CHECK(graft_program_input(env, kernel, 0, &forms[0], &forms[0], &args[0].operand));
-    args[1].operand = graft_program_output(kernel, &forms[1], &forms[1]);
-    GRAFT_CHECK(graft_program_stage(env, kernel, pd, args, 2));
-done:
-    (void)dnnl_primitive_desc_destroy(pd);
-    graft_program_attr_close(&attr);
-    return status;
+    const program_use uses[] = {
+        {DNNL_ARG_SRC, 0,              &forms[0], &forms[0]},
+        {DNNL_ARG_DST, PROGRAM_RESULT, &forms[1], &forms[1]}
+    };
+    const program_one one = {family, desc, variant, uses, 2};
+    return graft_program_open_one(env, kernel, &one);
 }
 
 /* --------------------------------------------------------------- pooling */
@@ -84,13 +72,12 @@ graft_status graft_cpu_open_pool(graft_env *env, graft_kernel *kernel, uint32_t 
     }
     graft_program_describe_input(kernel, 0, &forms[0]);
     graft_program_describe_output(kernel, 0, &forms[1]);
-    graft_status status =
-        graft_program_status(env,
-                             dnnl_pooling_v2_forward_desc_init(
-                                 &desc, dnnl_forward_inference, w.kind, &forms[0], &forms[1],
-                                 w.strides, w.kernel, w.dilates, w.before, w.after),
-                             "describing a pool");
-    return status == GRAFT_OK ? open_simple(env, kernel, "pool", forms, &desc, variant) : status;
+    GRAFT_PASS(graft_program_status(env,
+                                    dnnl_pooling_v2_forward_desc_init(
+                                        &desc, dnnl_forward_inference, w.kind, &forms[0], &forms[1],
+                                        w.strides, w.kernel, w.dilates, w.before, w.after),
+                                    "describing a pool"));
+    return open_simple(env, kernel, "pool", forms, &desc, variant);
 }
 
 /* --------------------------------------------------------------- softmax */
@@ -106,13 +93,13 @@ graft_status graft_cpu_open_softmax(graft_env *env, graft_kernel *kernel, uint32
     }
     graft_program_describe_input(kernel, 0, &forms[0]);
     graft_program_describe_output(kernel, 0, &forms[1]);
-    graft_status status = graft_program_status(
+    GRAFT_PASS(graft_program_status(
         env,
         dnnl_softmax_v2_forward_desc_init(&desc, dnnl_forward_inference,
                                           is_log ? dnnl_softmax_log : dnnl_softmax_accurate,
                                           &forms[0], &forms[1], s->attrs[GRAFT_ATTR_softmax_axis]),
-        "describing a softmax");
-    return status == GRAFT_OK ? open_simple(env, kernel, "softmax", forms, &desc, variant) : status;
+        "describing a softmax"));
+    return open_simple(env, kernel, "softmax", forms, &desc, variant);
 }
 
 /* ------------------------------------------------------------ reductions */
@@ -153,9 +140,8 @@ graft_status graft_cpu_open_reduction(graft_env *env, graft_kernel *kernel, uint
     }
     graft_program_describe_input(kernel, 0, &forms[0]);
     describe_kept(kernel, &forms[1]);
-    graft_status status = graft_program_status(
+    GRAFT_PASS(graft_program_status(
         env, dnnl_reduction_desc_init(&desc, kind, &forms[0], &forms[1], 0.0F, 0.0F),
-        "describing a reduction");
-    return status == GRAFT_OK ? open_simple(env, kernel, "reduction", forms, &desc, variant)
-                              : status;
+        "describing a reduction"));
+    return open_simple(env, kernel, "reduction", forms, &desc, variant);
 }

@@ -628,65 +628,46 @@ static void make_mean(maker *m, uint32_t axes)
 
 /* ---------------------------------------------------------------- operators */
 
+/* Attributes of those of one operand are at most two numbers. */
 static bool make_elementwise(maker *m)
-{
-    const int32_t *attrs = m->kernel->signature.attrs;
-    const uint32_t op = m->kernel->signature.op;
-    if (op < GRAFT_OP_COUNT && function_planes[op] != NULL) {
-        make_unary(m, function_planes[op], float_of_bits(attrs[0]), float_of_bits(attrs[1]));
-        return true;
-    }
-    switch (op) {
-    case GRAFT_OP_relu:
-        make_unary(m, plane_relu, 0.0F, 0.0F);
-        return true;
-    case GRAFT_OP_leaky_relu:
-        make_unary(m, plane_leaky_relu, float_of_bits(attrs[GRAFT_ATTR_leaky_relu_slope]), 0.0F);
-        return true;
-    case GRAFT_OP_clip:
-        make_unary(m, plane_clip, float_of_bits(attrs[GRAFT_ATTR_clip_low]),
-                   float_of_bits(attrs[GRAFT_ATTR_clip_high]));
-        return true;
-    case GRAFT_OP_sigmoid:
-        make_unary(m, plane_sigmoid, 0.0F, 0.0F);
-        return true;
-    case GRAFT_OP_tanh:
-        make_unary(m, plane_tanh, 0.0F, 0.0F);
-        return true;
-    case GRAFT_OP_erf:
-        make_unary(m, plane_erf, 0.0F, 0.0F);
-        return true;
-    case GRAFT_OP_gelu:
-        make_unary(m, plane_gelu, 0.0F, 0.0F);
-        return true;
-    case GRAFT_OP_scale_shift:
-        make_scale_shift(m);
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool make_arithmetic(maker *m)
 {
     static const struct {
         uint32_t op;
+        uint32_t operands;
         graft_nest_plane plane;
     } table[] = {
-        {GRAFT_OP_add, plane_add},
-        {GRAFT_OP_sub, plane_sub},
-        {GRAFT_OP_mul, plane_mul},
-        {GRAFT_OP_div, plane_div},
-        {GRAFT_OP_max, plane_max},
-        {GRAFT_OP_min, plane_min},
+        {GRAFT_OP_relu,       1, plane_relu      },
+        {GRAFT_OP_leaky_relu, 1, plane_leaky_relu},
+        {GRAFT_OP_clip,       1, plane_clip      },
+        {GRAFT_OP_sigmoid,    1, plane_sigmoid   },
+        {GRAFT_OP_tanh,       1, plane_tanh      },
+        {GRAFT_OP_erf,        1, plane_erf       },
+        {GRAFT_OP_gelu,       1, plane_gelu      },
+        {GRAFT_OP_add,        2, plane_add       },
+        {GRAFT_OP_sub,        2, plane_sub       },
+        {GRAFT_OP_mul,        2, plane_mul       },
+        {GRAFT_OP_div,        2, plane_div       },
+        {GRAFT_OP_max,        2, plane_max       },
+        {GRAFT_OP_min,        2, plane_min       },
     };
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        if (table[i].op == m->kernel->signature.op) {
-            make_binary(m, table[i].plane);
-            return true;
+    const int32_t *attrs = m->kernel->signature.attrs;
+    const uint32_t op = m->kernel->signature.op;
+    graft_nest_plane plane = op < GRAFT_OP_COUNT ? function_planes[op] : NULL;
+    uint32_t operands = 1;
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]) && plane == NULL; i++) {
+        if (table[i].op == op) {
+            plane = table[i].plane;
+            operands = table[i].operands;
         }
     }
-    return false;
+    if (op == GRAFT_OP_scale_shift) {
+        make_scale_shift(m);
+    } else if (plane != NULL && operands == 1) {
+        make_unary(m, plane, float_of_bits(attrs[0]), float_of_bits(attrs[1]));
+    } else if (plane != NULL) {
+        make_binary(m, plane);
+    }
+    return plane != NULL || op == GRAFT_OP_scale_shift;
 }
 
 static bool make_movement(maker *m)
@@ -779,8 +760,7 @@ graft_status graft_cpu_open_plain(graft_env *env, graft_kernel *kernel, uint32_t
     maker m = {.kernel = kernel, .state = &state};
     memset(&state, 0, sizeof(state));
     if (variant > 0 || is_beyond(&kernel->signature) ||
-        (!make_elementwise(&m) && !make_arithmetic(&m) && !make_movement(&m) &&
-         !make_reductions(&m))) {
+        (!make_elementwise(&m) && !make_movement(&m) && !make_reductions(&m))) {
         return GRAFT_UNSUPPORTED;
     }
     (void)snprintf(kernel->name, sizeof(kernel->name), "plain");

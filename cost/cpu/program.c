@@ -616,3 +616,54 @@ done:
     (void)dnnl_primitive_desc_destroy(pd);
     return status;
 }
+
+/* A tensor of one number. */
+static graft_status fill_operand(graft_env *env, graft_kernel *kernel,
+                                 const dnnl_memory_desc_t *desc, float number, uint32_t *operand)
+{
+    GRAFT_SCOPED(env->scratch);
+    const size_t count = dnnl_memory_desc_get_size(desc) / sizeof(float);
+    float *numbers = GRAFT_NEW(env->scratch, float, count);
+    for (size_t i = 0; i < count; i++) {
+        numbers[i] = number;
+    }
+    return graft_program_fixed(env, kernel, desc, numbers, operand);
+}
+
+static graft_status build_one(graft_env *env, graft_kernel *kernel, const program_one *one,
+                              const_dnnl_primitive_desc_t pd)
+{
+    program_arg args[PROGRAM_ARGS] = {{.arg = 0}};
+    for (uint32_t i = 0; i < one->use_count; i++) {
+        const program_use *use = &one->uses[i];
+        args[i].arg = use->arg;
+        if (use->input == PROGRAM_RESULT) {
+            args[i].operand = graft_program_output(kernel, use->have, use->want);
+        } else if (use->input == PROGRAM_ZEROS || use->input == PROGRAM_ONES) {
+            const float number = use->input == PROGRAM_ONES ? 1.0F : 0.0F;
+            GRAFT_PASS(fill_operand(env, kernel, use->want, number, &args[i].operand));
+        } else {
+            GRAFT_PASS(graft_program_input(env, kernel, use->input, use->have, use->want,
+                                           &args[i].operand));
+        }
+    }
+    return graft_program_stage(env, kernel, pd, args, one->use_count);
+}
+
+graft_status graft_program_open_one(graft_env *env, graft_kernel *kernel, const program_one *one)
+{
+    graft_status status = GRAFT_OK;
+    dnnl_primitive_desc_t pd = NULL;
+    program_attr attr;
+    graft_program_attr_open(&attr);
+    GRAFT_CHECK(graft_program_attr_finish(env, &attr));
+    GRAFT_CHECK(graft_program_choose(env, kernel, one->desc, &attr, one->variant, &pd));
+    graft_program_name(kernel, one->family, pd);
+    if (!kernel->dry) {
+        GRAFT_CHECK(build_one(env, kernel, one, pd));
+    }
+done:
+    (void)dnnl_primitive_desc_destroy(pd);
+    graft_program_attr_close(&attr);
+    return status;
+}

@@ -96,3 +96,22 @@ typedef struct program_arg {
 graft_status graft_program_stage(graft_env *env, graft_kernel *kernel,
                                  const_dnnl_primitive_desc_t pd, const program_arg *args,
                                  uint32_t arg_count);
+
+/* An argument of a primitive, in the form that its operand has and in the one that is wanted. */
+enum { PROGRAM_RESULT = GRAFT_MAX_INPUTS, PROGRAM_ZEROS, PROGRAM_ONES };
+typedef struct program_use {
+    int arg;        /* DNNL_ARG_... */
+    uint32_t input; /* The input's number; PROGRAM_RESULT: output 0; or a constant tensor. */
+    const dnnl_memory_desc_t *have;
+    const dnnl_memory_desc_t *want;
+} program_use;
+
+/* A kernel that is one primitive, but for conversions of its inputs. */
+typedef struct program_one {
+    const char *family;
+    const void *desc; /* Of the operation. */
+    uint32_t variant;
+    const program_use *uses;
+    uint32_t use_count;
+} program_one;
+graft_status graft_program_open_one(graft_env *env, graft_kernel *kernel, const program_one *one);
