@@ -57,12 +57,7 @@ static bool find_cast(graft_opaque *opaque)
 
 static bool find_gather(const Onnx__NodeProto *proto, graft_opaque *opaque)
 {
-    int64_t axis = 0;
-    for (size_t i = 0; i < proto->n_attribute; i++) {
-        axis = proto->attribute[i]->name != NULL && strcmp(proto->attribute[i]->name, "axis") == 0
-                   ? proto->attribute[i]->i
-                   : axis;
-    }
+    int64_t axis = graft_onnx_int(proto, "axis", 0);
     axis += axis < 0 ? opaque->in[0].rank : 0;
     opaque->kind = GRAFT_OPAQUE_GATHER;
     opaque->read_count = 2;

@@ -312,25 +312,9 @@ graft_status graft_foreign_run(graft_env *env, const graft_opaque *opaque, const
 
 /* ---------------------------------------------------------------- what rows are made of */
 
-const Onnx__AttributeProto *graft_foreign_attribute(const Onnx__NodeProto *node, const char *name)
-{
-    for (size_t i = 0; i < node->n_attribute; i++) {
-        if (node->attribute[i]->name != NULL && strcmp(node->attribute[i]->name, name) == 0) {
-            return node->attribute[i];
-        }
-    }
-    return NULL;
-}
-
-int64_t graft_foreign_int(const Onnx__NodeProto *node, const char *name, int64_t absent)
-{
-    const Onnx__AttributeProto *attribute = graft_foreign_attribute(node, name);
-    return attribute == NULL ? absent : attribute->i;
-}
-
 int32_t graft_foreign_float(const Onnx__NodeProto *node, const char *name, float absent)
 {
-    const Onnx__AttributeProto *attribute = graft_foreign_attribute(node, name);
+    const Onnx__AttributeProto *attribute = graft_onnx_attribute(node, name);
     const float number = attribute == NULL ? absent : attribute->f;
     int32_t bits = 0;
     memcpy(&bits, &number, sizeof(bits));
@@ -340,13 +324,11 @@ int32_t graft_foreign_float(const Onnx__NodeProto *node, const char *name, float
 int32_t graft_foreign_choice(const Onnx__NodeProto *node, const char *name,
                              const char *const *choices, int32_t absent)
 {
-    const Onnx__AttributeProto *attribute = graft_foreign_attribute(node, name);
-    if (attribute == NULL) {
+    if (graft_onnx_attribute(node, name) == NULL) {
         return absent;
     }
     for (int32_t i = 0; choices[i] != NULL; i++) {
-        if (strlen(choices[i]) == attribute->s.len &&
-            memcmp(choices[i], attribute->s.data, attribute->s.len) == 0) {
+        if (graft_onnx_says(node, name, choices[i], false)) {
             return i;
         }
     }
@@ -393,6 +375,20 @@ void graft_foreign_put(void *out, uint32_t dtype, size_t i, int64_t number)
     default:
         ((uint8_t *)out)[i] = (uint8_t)number;
     }
+}
+
+size_t graft_foreign_width(const graft_shape *shape)
+{
+    return (size_t)(graft_shape_bytes(shape) / graft_shape_elements(shape));
+}
+
+bool graft_foreign_read_axis(const Onnx__NodeProto *node, graft_opaque *opaque, int64_t rank,
+                             int64_t absent)
+{
+    const int64_t axis = graft_onnx_int(node, "axis", absent);
+    const bool given = axis >= -rank && axis < rank;
+    opaque->axis = given ? (uint32_t)(axis + (axis < 0 ? rank : 0)) : 0;
+    return given;
 }
 
 bool graft_foreign_is_byte(uint32_t dtype)

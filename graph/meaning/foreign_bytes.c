@@ -39,11 +39,7 @@ static int32_t zero_at(const graft_opaque *opaque, const void *const *in, uint32
 
 static uint8_t round_byte(float value, int32_t zero, uint32_t dtype)
 {
-    const float least = dtype == GRAFT_DTYPE_I8 ? -128.0F : 0.0F;
-    value = rintf(value) + (float)zero;
-    value = value >= least ? value : least;
-    value = value < least + 255.0F ? value : least + 255.0F;
-    return (uint8_t)(int32_t)value;
+    return graft_foreign_round(value, (float)zero, graft_foreign_least(dtype));
 }
 
 /* --------------------------------------------------------------- DynamicQuantizeLinear */
@@ -251,8 +247,8 @@ enum { GEMM_TURN_A = 1, GEMM_TURN_B, GEMM_ALPHA };
 
 bool graft_foreign_read_gemm(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    opaque->attrs[GEMM_TURN_A] = graft_foreign_int(node, "transA", 0) != 0;
-    opaque->attrs[GEMM_TURN_B] = graft_foreign_int(node, "transB", 0) != 0;
+    opaque->attrs[GEMM_TURN_A] = graft_onnx_int(node, "transA", 0) != 0;
+    opaque->attrs[GEMM_TURN_B] = graft_onnx_int(node, "transB", 0) != 0;
     opaque->attrs[GEMM_ALPHA] = graft_foreign_float(node, "alpha", 1.0F);
     return true;
 }
@@ -412,7 +408,7 @@ graft_status graft_foreign_map(graft_env *env, const graft_opaque *opaque, const
 
 bool graft_foreign_read_mean(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    opaque->attrs[MAP_PLACES_LAST] = graft_foreign_int(node, "channels_last", 0) == 0;
+    opaque->attrs[MAP_PLACES_LAST] = graft_onnx_int(node, "channels_last", 0) == 0;
     return opaque->in[0].rank >= 3;
 }
 
@@ -451,9 +447,7 @@ graft_status graft_foreign_mean(graft_env *env, const graft_opaque *opaque, cons
 bool graft_foreign_read_join(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
     const int64_t rank = opaque->in[2].rank;
-    const int64_t axis = graft_foreign_int(node, "axis", rank);
-    opaque->axis = axis >= -rank && axis < rank ? (uint32_t)(axis + (axis < 0 ? rank : 0)) : 0;
-    return axis >= -rank && axis < rank && node->n_input % 3 == 2;
+    return graft_foreign_read_axis(node, opaque, rank, rank) && node->n_input % 3 == 2;
 }
 
 bool graft_foreign_join_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
@@ -501,8 +495,8 @@ enum { PART_FLAT = 1, OPSET_ONE_AXIS = 13 };
 bool graft_foreign_read_part(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
     const int64_t rank = opaque->in[0].rank;
-    const int64_t opset = graft_foreign_int(node, "opset", 0);
-    int64_t axis = graft_foreign_int(node, "axis", opset < OPSET_ONE_AXIS ? 1 : -1);
+    const int64_t opset = graft_onnx_int(node, "opset", 0);
+    int64_t axis = graft_onnx_int(node, "axis", opset < OPSET_ONE_AXIS ? 1 : -1);
     axis += axis < 0 ? rank : 0;
     opaque->axis = (uint32_t)axis;
     opaque->attrs[PART_FLAT] = opset < OPSET_ONE_AXIS;
@@ -564,7 +558,7 @@ bool graft_foreign_read_bits(const Onnx__NodeProto *node, graft_opaque *opaque)
     static const char *const names[] = {"K", "N", "bits", "block_size"};
     bool fits = true;
     for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const int64_t number = graft_foreign_int(node, names[i], i == 2 ? 4 : 0);
+        const int64_t number = graft_onnx_int(node, names[i], i == 2 ? 4 : 0);
         opaque->attrs[BITS_DEPTH + i] = (int32_t)number;
         fits = fits && number >= 1 && number <= INT32_MAX;
     }

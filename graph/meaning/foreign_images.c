@@ -39,7 +39,7 @@ bool graft_foreign_read_resize(const Onnx__NodeProto *node, graft_opaque *opaque
     static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                             "ceil", NULL};
     static const char *const policies[] = {"stretch", NULL};
-    const bool plain = graft_foreign_int(node, "antialias", 0) == 0 &&
+    const bool plain = graft_onnx_int(node, "antialias", 0) == 0 &&
                        graft_foreign_choice(node, "keep_aspect_ratio_policy", policies, 0) == 0;
     const bool old = node->n_input == 2; /* Of opset 10: like Upsample, when it makes larger. */
     opaque->attrs[RESIZE_MODE] = graft_foreign_choice(node, "mode", modes, MODE_NEAREST);
@@ -47,7 +47,7 @@ bool graft_foreign_read_resize(const Onnx__NodeProto *node, graft_opaque *opaque
         graft_foreign_choice(node, "coordinate_transformation_mode", ways, PLACE_HALF_PIXEL);
     opaque->attrs[RESIZE_ROUND] =
         graft_foreign_choice(node, "nearest_mode", roundings, ROUND_DOWN_HALF);
-    opaque->attrs[RESIZE_INSIDE] = graft_foreign_int(node, "exclude_outside", 0) != 0;
+    opaque->attrs[RESIZE_INSIDE] = graft_onnx_int(node, "exclude_outside", 0) != 0;
     opaque->attrs[RESIZE_CUBIC] = graft_foreign_float(node, "cubic_coeff_a", -0.75F);
     opaque->attrs[RESIZE_SCALES] = 2;
     opaque->attrs[RESIZE_SIZES] = 3;
@@ -291,7 +291,7 @@ bool graft_foreign_read_grid(const Onnx__NodeProto *node, graft_opaque *opaque)
     const int32_t mode = graft_foreign_choice(node, "mode", modes, 0);
     opaque->attrs[GRID_NEAREST] = mode == 1;
     opaque->attrs[GRID_PADDING] = graft_foreign_choice(node, "padding_mode", paddings, 0);
-    opaque->attrs[GRID_CORNERS] = graft_foreign_int(node, "align_corners", 0) != 0;
+    opaque->attrs[GRID_CORNERS] = graft_onnx_int(node, "align_corners", 0) != 0;
     return mode >= 0 && opaque->attrs[GRID_PADDING] >= 0;
 }
 
@@ -381,7 +381,7 @@ enum { LRN_SIZE = 1, LRN_ALPHA, LRN_BETA, LRN_BIAS, LRN_BLOCK = 1024 };
 
 bool graft_foreign_read_lrn(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    const int64_t size = graft_foreign_int(node, "size", 0);
+    const int64_t size = graft_onnx_int(node, "size", 0);
     opaque->attrs[LRN_SIZE] = size < 1 || size > INT32_MAX ? 0 : (int32_t)size;
     opaque->attrs[LRN_ALPHA] = graft_foreign_float(node, "alpha", 1e-4F);
     opaque->attrs[LRN_BETA] = graft_foreign_float(node, "beta", 0.75F);
@@ -471,7 +471,7 @@ static const uint64_t products_most = 1U << 28;
 static bool read_axes(const Onnx__NodeProto *node, const char *name, uint32_t sides, int32_t least,
                       uint32_t axes, int32_t *attrs)
 {
-    const Onnx__AttributeProto *attribute = graft_foreign_attribute(node, name);
+    const Onnx__AttributeProto *attribute = graft_onnx_attribute(node, name);
     bool fits = attribute == NULL || attribute->n_ints == (size_t)sides * axes;
     for (uint32_t i = 0; i < sides * CONV_AXES; i++) {
         attrs[i] = least;
@@ -488,7 +488,7 @@ bool graft_foreign_read_conv(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
     static const char *const pads[] = {"NOTSET", "VALID", NULL};
     const uint32_t rank = opaque->in[0].rank;
-    const int64_t groups = graft_foreign_int(node, "group", 1);
+    const int64_t groups = graft_onnx_int(node, "group", 1);
     opaque->attrs[CONV_GROUPS] = groups >= 1 && groups <= INT32_MAX ? (int32_t)groups : 0;
     return (rank == 3 || rank == 4) && opaque->in[1].rank == rank && groups >= 1 &&
            graft_foreign_choice(node, "auto_pad", pads, 0) >= 0 &&

@@ -8,11 +8,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static size_t width_of(const graft_shape *shape)
-{
-    return (size_t)(graft_shape_bytes(shape) / graft_shape_elements(shape));
-}
-
 static bool is_whole(const graft_shape *shape)
 {
     return shape->dtype == GRAFT_DTYPE_I64 || shape->dtype == GRAFT_DTYPE_I32;
@@ -42,11 +37,10 @@ bool graft_foreign_read_index(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
     static const char *const names[] = {"none", "add", "mul", "min", "max", NULL};
     const int64_t rank = opaque->in[0].rank;
-    const int64_t batch = graft_foreign_int(node, "batch_dims", 0);
-    const int64_t axis = graft_foreign_int(node, "axis", 0);
+    const int64_t batch = graft_onnx_int(node, "batch_dims", 0);
     const int32_t reduction = graft_foreign_choice(node, "reduction", names, 0);
-    const bool fits = batch >= 0 && batch < rank && axis >= -rank && axis < rank && reduction >= 0;
-    opaque->axis = fits ? (uint32_t)(axis + (axis < 0 ? rank : 0)) : 0;
+    const bool fits = graft_foreign_read_axis(node, opaque, rank, 0) && batch >= 0 &&
+                      batch < rank && reduction >= 0;
     opaque->attrs[INDEX_BATCH] = fits ? (int32_t)batch : 0;
     opaque->attrs[INDEX_REDUCTION] = fits ? reductions[reduction] : 0;
     return fits;
@@ -94,7 +88,7 @@ bool graft_foreign_gather_elements_shape(const graft_opaque *opaque, const void 
 graft_status graft_foreign_gather_elements(graft_env *env, const graft_opaque *opaque,
                                            const void *const *in, void *out)
 {
-    const size_t width = width_of(&opaque->out);
+    const size_t width = graft_foreign_width(&opaque->out);
     for (size_t i = 0; i < graft_count(&opaque->out); i++) {
         const int64_t at = element_at(opaque, in, i);
         if (at < 0) {
@@ -118,7 +112,7 @@ static void take_up(const graft_opaque *opaque, const void *from, size_t count, 
 {
     const int32_t code = opaque->attrs[INDEX_REDUCTION];
     if (code == GRAFT_FOREIGN_NONE) {
-        memcpy(to, from, count * width_of(&opaque->out));
+        memcpy(to, from, count * graft_foreign_width(&opaque->out));
     } else {
         graft_foreign_merge(code, opaque->out.dtype, from, count, to);
     }
@@ -138,7 +132,7 @@ bool graft_foreign_scatter_elements_shape(const graft_opaque *opaque, const void
 graft_status graft_foreign_scatter_elements(graft_env *env, const graft_opaque *opaque,
                                             const void *const *in, void *out)
 {
-    const size_t width = width_of(&opaque->out);
+    const size_t width = graft_foreign_width(&opaque->out);
     memcpy(out, in[0], (size_t)graft_shape_bytes(&opaque->out));
     for (size_t i = 0; i < graft_count(&opaque->in[1]); i++) {
         const int64_t at = element_at(opaque, in, i);
@@ -230,7 +224,7 @@ graft_status graft_foreign_gather_nd(graft_env *env, const graft_opaque *opaque,
                                      const void *const *in, void *out)
 {
     const row_counts r = rows_of(opaque);
-    const size_t bytes = r.elements * width_of(&opaque->out);
+    const size_t bytes = r.elements * graft_foreign_width(&opaque->out);
     for (size_t i = 0; i < r.all; i++) {
         const int64_t at = row_at(opaque, in, i, r.each);
         if (at < 0) {
@@ -255,7 +249,7 @@ graft_status graft_foreign_scatter_nd(graft_env *env, const graft_opaque *opaque
                                       const void *const *in, void *out)
 {
     const row_counts r = rows_of(opaque);
-    const size_t bytes = r.elements * width_of(&opaque->out);
+    const size_t bytes = r.elements * graft_foreign_width(&opaque->out);
     memcpy(out, in[0], (size_t)graft_shape_bytes(&opaque->out));
     for (size_t i = 0; i < r.all; i++) {
         const int64_t at = row_at(opaque, in, i, r.each);
@@ -272,10 +266,7 @@ graft_status graft_foreign_scatter_nd(graft_env *env, const graft_opaque *opaque
 
 bool graft_foreign_read_one_hot(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    const int64_t rank = opaque->in[0].rank + 1;
-    const int64_t axis = graft_foreign_int(node, "axis", -1);
-    opaque->axis = axis >= -rank && axis < rank ? (uint32_t)(axis + (axis < 0 ? rank : 0)) : 0;
-    return axis >= -rank && axis < rank;
+    return graft_foreign_read_axis(node, opaque, opaque->in[0].rank + 1, -1);
 }
 
 /* Number `i` of input `k`, which may be a whole one of binary32. */
@@ -313,7 +304,7 @@ graft_status graft_foreign_one_hot(graft_env *env, const graft_opaque *opaque,
 {
     (void)env;
     const graft_blocks b = graft_blocks_of(&opaque->out, (int32_t)opaque->axis);
-    const size_t width = width_of(&opaque->out);
+    const size_t width = graft_foreign_width(&opaque->out);
     for (size_t i = 0; i < graft_count(&opaque->out); i++) {
         const size_t from = i / (b.inner * b.size) * b.inner + i % b.inner;
         const int64_t hot = number_at(opaque, in, 0, from);
@@ -328,7 +319,7 @@ graft_status graft_foreign_one_hot(graft_env *env, const graft_opaque *opaque,
 
 bool graft_foreign_read_trilu(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    opaque->attrs[1] = graft_foreign_int(node, "upper", 1) != 0;
+    opaque->attrs[1] = graft_onnx_int(node, "upper", 1) != 0;
     return opaque->in[0].rank >= 2;
 }
 
@@ -345,7 +336,7 @@ graft_status graft_foreign_trilu(graft_env *env, const graft_opaque *opaque, con
     (void)env;
     const int64_t columns = opaque->out.dims[opaque->out.rank - 1];
     const int64_t rows = opaque->out.dims[opaque->out.rank - 2];
-    const size_t width = width_of(&opaque->out);
+    const size_t width = graft_foreign_width(&opaque->out);
     const int64_t given = graft_foreign_has(opaque, 1) ? graft_foreign_whole(opaque, in, 1, 0) : 0;
     const int64_t k = given < -rows ? -rows : given > columns ? columns : given;
     memcpy(out, in[0], (size_t)graft_shape_bytes(&opaque->out));
@@ -367,8 +358,8 @@ graft_status graft_foreign_trilu(graft_env *env, const graft_opaque *opaque, con
 
 bool graft_foreign_read_eye(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    const int64_t k = graft_foreign_int(node, "k", 0);
-    const int64_t dtype = graft_foreign_int(node, "dtype", opaque->in[0].dtype);
+    const int64_t k = graft_onnx_int(node, "k", 0);
+    const int64_t dtype = graft_onnx_int(node, "dtype", opaque->in[0].dtype);
     opaque->attrs[1] = k < INT32_MIN || k > INT32_MAX ? 0 : (int32_t)k;
     opaque->attrs[2] = dtype == GRAFT_DTYPE_F32 || dtype == GRAFT_DTYPE_I64 ||
                                dtype == GRAFT_DTYPE_I32 || dtype == GRAFT_DTYPE_BOOL
@@ -411,8 +402,8 @@ graft_status graft_foreign_eye(graft_env *env, const graft_opaque *opaque, const
 
 bool graft_foreign_read_reverse(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    const int64_t batch = graft_foreign_int(node, "batch_axis", 1);
-    const int64_t time = graft_foreign_int(node, "time_axis", 0);
+    const int64_t batch = graft_onnx_int(node, "batch_axis", 1);
+    const int64_t time = graft_onnx_int(node, "time_axis", 0);
     opaque->axis = time == 1; /* The other one is the batch. */
     return opaque->in[0].rank >= 2 && (time == 0 || time == 1) && batch == 1 - time;
 }
@@ -470,7 +461,7 @@ bool graft_foreign_features_shape(const graft_opaque *opaque, const void *const 
 graft_status graft_foreign_features(graft_env *env, const graft_opaque *opaque,
                                     const void *const *in, void *out)
 {
-    const size_t width = width_of(&opaque->out);
+    const size_t width = graft_foreign_width(&opaque->out);
     const size_t count = (size_t)graft_shape_elements(&opaque->in[1]);
     const int64_t size = opaque->in[0].dims[opaque->in[0].rank - 1];
     for (size_t i = 0; i < graft_count(&opaque->out); i++) {

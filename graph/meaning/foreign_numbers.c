@@ -506,8 +506,8 @@ graft_status graft_foreign_two(graft_env *env, const graft_opaque *opaque, const
 
 bool graft_foreign_read_inf(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    const bool above = graft_foreign_int(node, "detect_positive", 1) != 0;
-    const bool below = graft_foreign_int(node, "detect_negative", 1) != 0;
+    const bool above = graft_onnx_int(node, "detect_positive", 1) != 0;
+    const bool below = graft_onnx_int(node, "detect_negative", 1) != 0;
     opaque->attrs[0] = above && below ? GRAFT_FOREIGN_IS_INF
                        : above        ? GRAFT_FOREIGN_IS_INF_ABOVE
                                       : GRAFT_FOREIGN_IS_INF_BELOW;
@@ -517,7 +517,7 @@ bool graft_foreign_read_inf(const Onnx__NodeProto *node, graft_opaque *opaque)
 bool graft_foreign_read_mod(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
     opaque->attrs[0] =
-        graft_foreign_int(node, "fmod", 0) != 0 ? GRAFT_FOREIGN_REST : GRAFT_FOREIGN_MOD;
+        graft_onnx_int(node, "fmod", 0) != 0 ? GRAFT_FOREIGN_REST : GRAFT_FOREIGN_MOD;
     return true;
 }
 

@@ -19,11 +19,6 @@ typedef struct {
     const void *fill;
 } places;
 
-static size_t width_of(const graft_opaque *opaque)
-{
-    return (size_t)(graft_shape_bytes(&opaque->out) / graft_shape_elements(&opaque->out));
-}
-
 /* Lists of the result's axes, to be filled. A scalar has one of one element. */
 static places new_places(graft_arena *scratch, const graft_shape *out, const void *from)
 {
@@ -134,7 +129,7 @@ static graft_status run_around(graft_env *env, const graft_opaque *opaque, const
             p.at[i][k] = (int64_t)(k % size) * step;
         }
     }
-    copy_places(&p, width_of(opaque), out);
+    copy_places(&p, graft_foreign_width(&opaque->out), out);
     return GRAFT_OK;
 }
 
@@ -179,14 +174,14 @@ enum {
 bool graft_foreign_read_pad(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
     static const char *const modes[] = {"constant", "reflect", "edge", "wrap", NULL};
-    const Onnx__AttributeProto *pads = graft_foreign_attribute(node, "pads");
+    const Onnx__AttributeProto *pads = graft_onnx_attribute(node, "pads");
     opaque->attrs[PAD_MODE] = graft_foreign_choice(node, "mode", modes, PAD_CONSTANT);
     opaque->attrs[PAD_VALUE] = graft_foreign_float(node, "value", 0.0F);
     if (opaque->attrs[PAD_MODE] < 0 || (pads == NULL) != (node->n_input > 1)) {
         return false;
     }
     if (pads == NULL) {
-        return graft_foreign_attribute(node, "value") == NULL;
+        return graft_onnx_attribute(node, "value") == NULL;
     }
     bool fits = pads->n_ints == 2U * opaque->in[0].rank && pads->n_ints <= PAD_LIST_MOST &&
                 opaque->in[0].dtype == GRAFT_DTYPE_F32;
@@ -282,7 +277,7 @@ graft_status graft_foreign_pad(graft_env *env, const graft_opaque *opaque, const
             p.at[i][k] = index < 0 ? nowhere : index * step_of(from, i);
         }
     }
-    copy_places(&p, width_of(opaque), out);
+    copy_places(&p, graft_foreign_width(&opaque->out), out);
     return GRAFT_OK;
 }
 
@@ -370,7 +365,7 @@ graft_status graft_foreign_slice(graft_env *env, const graft_opaque *opaque, con
             p.at[i][k] = (axes[i].start + (int64_t)k * axes[i].step) * step_of(&opaque->in[0], i);
         }
     }
-    copy_places(&p, width_of(opaque), out);
+    copy_places(&p, graft_foreign_width(&opaque->out), out);
     return GRAFT_OK;
 }
 
@@ -378,7 +373,7 @@ graft_status graft_foreign_slice(graft_env *env, const graft_opaque *opaque, con
 
 bool graft_foreign_read_transpose(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    const Onnx__AttributeProto *order = graft_foreign_attribute(node, "perm");
+    const Onnx__AttributeProto *order = graft_onnx_attribute(node, "perm");
     const uint32_t rank = opaque->in[0].rank;
     bool fits = order == NULL || order->n_ints == rank;
     uint32_t seen = 0;
@@ -412,15 +407,13 @@ graft_status graft_foreign_transpose(graft_env *env, const graft_opaque *opaque,
             p.at[i][k] = (int64_t)k * step_of(&opaque->in[0], (uint32_t)opaque->attrs[1 + i]);
         }
     }
-    copy_places(&p, width_of(opaque), out);
+    copy_places(&p, graft_foreign_width(&opaque->out), out);
     return GRAFT_OK;
 }
 
 bool graft_foreign_read_concat(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    const int64_t axis = graft_foreign_int(node, "axis", 1);
-    bool given = axis >= -(int64_t)opaque->in[0].rank && axis < opaque->in[0].rank;
-    opaque->axis = given ? (uint32_t)(axis + (axis < 0 ? opaque->in[0].rank : 0)) : 0;
+    bool given = graft_foreign_read_axis(node, opaque, opaque->in[0].rank, 1);
     for (uint32_t k = 0; k < opaque->read_count; k++) {
         given = given && graft_foreign_has(opaque, k);
     }
@@ -467,13 +460,11 @@ enum { SPLIT_COUNT = 1, SPLIT_LISTED, SPLIT_LIST };
 
 bool graft_foreign_read_split(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    const Onnx__AttributeProto *sizes = graft_foreign_attribute(node, "split");
-    const int64_t rank = opaque->in[0].rank;
-    const int64_t axis = graft_foreign_int(node, "axis", 0);
+    const Onnx__AttributeProto *sizes = graft_onnx_attribute(node, "split");
     const size_t count = sizes == NULL ? 0 : sizes->n_ints;
-    bool fits = axis >= -rank && axis < rank && count <= GRAFT_OPAQUE_ATTRS_MOST - SPLIT_LIST &&
+    bool fits = graft_foreign_read_axis(node, opaque, opaque->in[0].rank, 0) &&
+                count <= GRAFT_OPAQUE_ATTRS_MOST - SPLIT_LIST &&
                 (sizes == NULL || (count == node->n_output && node->n_input == 1));
-    opaque->axis = fits ? (uint32_t)(axis + (axis < 0 ? rank : 0)) : 0;
     opaque->attrs[SPLIT_COUNT] = (int32_t)node->n_output;
     opaque->attrs[SPLIT_LISTED] = sizes != NULL;
     for (size_t i = 0; i < count && fits; i++) {
@@ -523,7 +514,7 @@ graft_status graft_foreign_split(graft_env *env, const graft_opaque *opaque, con
     int64_t size = 0;
     (void)find_piece(opaque, in, &from, &size); /* It gave the shape. */
     const graft_blocks b = graft_blocks_of(&opaque->in[0], (int32_t)opaque->axis);
-    const size_t bytes = b.inner * width_of(opaque);
+    const size_t bytes = b.inner * graft_foreign_width(&opaque->out);
     for (size_t i = 0; i < b.outer; i++) {
         memcpy((uint8_t *)out + i * (size_t)size * bytes,
                (const uint8_t *)in[0] + (i * b.size + (size_t)from) * bytes, (size_t)size * bytes);

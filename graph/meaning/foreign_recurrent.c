@@ -16,12 +16,12 @@ enum { LSTM_X, LSTM_W, LSTM_R, LSTM_B, LSTM_LENGTHS, LSTM_H, LSTM_C, LSTM_P, LST
 bool graft_foreign_read_lstm(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
     static const char *const ways[] = {"forward", "reverse", "bidirectional", NULL};
-    const int64_t hidden = graft_foreign_int(node, "hidden_size", 0);
+    const int64_t hidden = graft_onnx_int(node, "hidden_size", 0);
     opaque->attrs[LSTM_HIDDEN] = hidden >= 1 && hidden <= INT32_MAX / 8 ? (int32_t)hidden : 0;
     opaque->attrs[LSTM_WAY] = graft_foreign_choice(node, "direction", ways, LSTM_FORWARD);
     return opaque->attrs[LSTM_HIDDEN] > 0 && opaque->attrs[LSTM_WAY] >= 0 &&
-           opaque->in[LSTM_X].rank == 3 && graft_foreign_int(node, "layout", 0) == 0 &&
-           graft_foreign_int(node, "input_forget", 0) == 0 &&
+           opaque->in[LSTM_X].rank == 3 && graft_onnx_int(node, "layout", 0) == 0 &&
+           graft_onnx_int(node, "input_forget", 0) == 0 &&
            !graft_foreign_has(opaque, LSTM_LENGTHS) && !graft_foreign_has(opaque, LSTM_P);
 }
 

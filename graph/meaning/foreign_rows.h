@@ -1,8 +1,12 @@
-/* foreign_rows.h - what the rows of foreign.c are made of; private to graph/meaning/foreign*.c. */
+/* foreign_rows.h - what the rows of foreign.c are made of; private to graph/meaning/. */
 #ifndef GRAFT_FOREIGN_ROWS_H
 #define GRAFT_FOREIGN_ROWS_H
 
 #include "graph/meaning/foreign.h"
+
+#include "graph/onnx/onnx_attribute.h"
+
+#include <math.h>
 
 /* Attributes: false for forms that are not run. */
 typedef bool graft_foreign_reader(const Onnx__NodeProto *node, graft_opaque *opaque);
@@ -76,9 +80,9 @@ typedef enum graft_foreign_code {
     GRAFT_FOREIGN_SUM_EXP /* ...the logarithm of the sum of exponentials. */
 } graft_foreign_code;
 
-/* NULL when it is not given. */
-const Onnx__AttributeProto *graft_foreign_attribute(const Onnx__NodeProto *node, const char *name);
-int64_t graft_foreign_int(const Onnx__NodeProto *node, const char *name, int64_t absent);
+/* Sets the axis that a node names of `rank`; false when there is none such. */
+bool graft_foreign_read_axis(const Onnx__NodeProto *node, graft_opaque *opaque, int64_t rank,
+                             int64_t absent);
 /* The bits of a binary32 number. */
 int32_t graft_foreign_float(const Onnx__NodeProto *node, const char *name, float absent);
 /* The place of a text attribute in a list that ends with NULL; `absent` when it is not given, -1
@@ -93,6 +97,8 @@ int64_t graft_foreign_whole(const graft_opaque *opaque, const void *const *in, u
                             uint32_t i);
 /* Sets element `i` to a whole number, of which narrower types have the last bits. */
 void graft_foreign_put(void *out, uint32_t dtype, size_t i, int64_t number);
+/* Bytes of an element of a tensor. */
+size_t graft_foreign_width(const graft_shape *shape);
 /* uint8 or int8. */
 bool graft_foreign_is_byte(uint32_t dtype);
 /* How many numbers the list that is input `k` has; UINT32_MAX when it is none, or not known. */
@@ -129,6 +135,22 @@ graft_foreign_shaper graft_foreign_gather_elements_shape, graft_foreign_scatter_
 graft_foreign_runner graft_foreign_gather_elements, graft_foreign_scatter_elements,
     graft_foreign_gather_nd, graft_foreign_scatter_nd, graft_foreign_one_hot, graft_foreign_trilu,
     graft_foreign_eye, graft_foreign_reverse, graft_foreign_features;
+
+/* The least byte of a type. */
+static inline float graft_foreign_least(uint32_t dtype)
+{
+    return dtype == GRAFT_DTYPE_I8 ? -128.0F : 0.0F;
+}
+
+/* Rounds, moves by the zero point, saturates; NaN gives the least number. The bits of the byte,
+ * which are those of the number modulo 256. */
+static inline uint8_t graft_foreign_round(float value, float zero, float least)
+{
+    value = rintf(value) + zero;
+    value = value >= least ? value : least;
+    value = value < least + 255.0F ? value : least + 255.0F;
+    return (uint8_t)(int32_t)value;
+}
 
 /* foreign_bytes.c: numbers as DynamicQuantizeLinear makes them, rows of `columns` each `step` apart,
  * and their zero point; returns their scale. */

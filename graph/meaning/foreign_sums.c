@@ -30,13 +30,13 @@ static bool add_axis(int64_t axis, uint32_t rank, int32_t *axes)
  * of binary32. */
 bool graft_foreign_read_reduce(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    const Onnx__AttributeProto *axes = graft_foreign_attribute(node, "axes");
+    const Onnx__AttributeProto *axes = graft_onnx_attribute(node, "axes");
     const uint32_t rank = opaque->in[0].rank;
     const bool real = opaque->in[0].dtype == GRAFT_DTYPE_F32;
     bool fits = (axes == NULL || node->n_input == 1) && is_number(opaque->in[0].dtype) &&
                 (real || opaque->attrs[0] < GRAFT_FOREIGN_SUM_ROOT);
-    opaque->attrs[REDUCE_KEEP] = graft_foreign_int(node, "keepdims", 1) != 0;
-    opaque->attrs[REDUCE_NOTHING] = graft_foreign_int(node, "noop_with_empty_axes", 0) != 0;
+    opaque->attrs[REDUCE_KEEP] = graft_onnx_int(node, "keepdims", 1) != 0;
+    opaque->attrs[REDUCE_NOTHING] = graft_onnx_int(node, "noop_with_empty_axes", 0) != 0;
     opaque->attrs[REDUCE_LISTED] = axes != NULL && axes->n_ints > 0;
     for (size_t i = 0; axes != NULL && i < axes->n_ints; i++) {
         fits = fits && add_axis(axes->ints[i], rank, &opaque->attrs[REDUCE_AXES]);
@@ -225,15 +225,6 @@ graft_status graft_foreign_reduce(graft_env *env, const graft_opaque *opaque, co
 
 enum { ARG_KEEP = 1, ARG_LAST, TOP_COUNT = 1, TOP_SMALLEST };
 
-/* The axis of a node; false when there is none such. */
-static bool read_axis(const Onnx__NodeProto *node, graft_opaque *opaque, int64_t absent)
-{
-    const int64_t rank = opaque->in[0].rank;
-    const int64_t axis = graft_foreign_int(node, "axis", absent);
-    opaque->axis = axis >= -rank && axis < rank ? (uint32_t)(axis + (axis < 0 ? rank : 0)) : 0;
-    return axis >= -rank && axis < rank;
-}
-
 /* Whole numbers that are ordered as elements are. */
 static int64_t key_of(const graft_opaque *opaque, const void *const *in, size_t i)
 {
@@ -247,9 +238,9 @@ static int64_t key_of(const graft_opaque *opaque, const void *const *in, size_t 
 
 bool graft_foreign_read_arg(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    opaque->attrs[ARG_KEEP] = graft_foreign_int(node, "keepdims", 1) != 0;
-    opaque->attrs[ARG_LAST] = graft_foreign_int(node, "select_last_index", 0) != 0;
-    return read_axis(node, opaque, 0);
+    opaque->attrs[ARG_KEEP] = graft_onnx_int(node, "keepdims", 1) != 0;
+    opaque->attrs[ARG_LAST] = graft_onnx_int(node, "select_last_index", 0) != 0;
+    return graft_foreign_read_axis(node, opaque, opaque->in[0].rank, 0);
 }
 
 bool graft_foreign_arg_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
@@ -284,10 +275,11 @@ graft_status graft_foreign_arg(graft_env *env, const graft_opaque *opaque, const
 /* How many is an attribute up to opset 9. */
 bool graft_foreign_read_top(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    const int64_t count = graft_foreign_int(node, "k", -1);
+    const int64_t count = graft_onnx_int(node, "k", -1);
     opaque->attrs[TOP_COUNT] = count >= 1 && count <= INT32_MAX ? (int32_t)count : -1;
-    opaque->attrs[TOP_SMALLEST] = graft_foreign_int(node, "largest", 1) == 0;
-    return (count >= 1) == (node->n_input == 1) && read_axis(node, opaque, -1);
+    opaque->attrs[TOP_SMALLEST] = graft_onnx_int(node, "largest", 1) == 0;
+    return (count >= 1) == (node->n_input == 1) &&
+           graft_foreign_read_axis(node, opaque, opaque->in[0].rank, -1);
 }
 
 bool graft_foreign_top_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
@@ -324,7 +316,7 @@ void graft_foreign_top(graft_env *env, const graft_opaque *opaque, const void *c
     const graft_blocks b = graft_blocks_of(&opaque->in[0], (int32_t)opaque->axis);
     const graft_shape *shape = &opaque->outs[out[0] != NULL ? 0 : 1];
     const size_t count = (size_t)shape->dims[opaque->axis];
-    const size_t width = (size_t)(graft_shape_bytes(&opaque->in[0]) / graft_count(&opaque->in[0]));
+    const size_t width = graft_foreign_width(&opaque->in[0]);
     ranked *all = GRAFT_NEW(env->scratch, ranked, b.size);
     for (size_t i = 0; i < b.outer * b.inner; i++) {
         const size_t first = i / b.inner * b.size * b.inner + i % b.inner;
@@ -353,8 +345,8 @@ enum { CUMSUM_EXCLUSIVE = 1, CUMSUM_REVERSE };
 
 bool graft_foreign_read_cumsum(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    opaque->attrs[CUMSUM_EXCLUSIVE] = graft_foreign_int(node, "exclusive", 0) != 0;
-    opaque->attrs[CUMSUM_REVERSE] = graft_foreign_int(node, "reverse", 0) != 0;
+    opaque->attrs[CUMSUM_EXCLUSIVE] = graft_onnx_int(node, "exclusive", 0) != 0;
+    opaque->attrs[CUMSUM_REVERSE] = graft_onnx_int(node, "reverse", 0) != 0;
     return true;
 }
 
@@ -460,7 +452,7 @@ static int32_t read_term(const char **text, const char *end, int32_t rank, int32
 /* Only with an arrow. */
 bool graft_foreign_read_einsum(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    const Onnx__AttributeProto *equation = graft_foreign_attribute(node, "equation");
+    const Onnx__AttributeProto *equation = graft_onnx_attribute(node, "equation");
     const char *text = equation == NULL ? "" : (const char *)equation->s.data;
     const char *end = equation == NULL ? text : text + equation->s.len;
     int32_t dots = 0;

@@ -2,31 +2,14 @@
 #include "graph/meaning/quantised.h"
 
 #include "graph/meaning/algebra.h"
+#include "graph/meaning/foreign_rows.h"
 
 #include <math.h>
 #include <string.h>
 
 /* ----------------------------------------------------------------------------- finding */
 
-static const Onnx__AttributeProto *find_attribute(const Onnx__NodeProto *node, const char *name)
-{
-    for (size_t i = 0; i < node->n_attribute; i++) {
-        if (node->attribute[i]->name != NULL && strcmp(node->attribute[i]->name, name) == 0) {
-            return node->attribute[i];
-        }
-    }
-    return NULL;
-}
-
-static int64_t int_attribute(const Onnx__NodeProto *node, const char *name, int64_t otherwise)
-{
-    const Onnx__AttributeProto *attribute = find_attribute(node, name);
-    return attribute == NULL ? otherwise : attribute->i;
-}
-
 static bool is_given(const graft_shape *shape) { return shape->rank != GRAFT_RANK_UNKNOWN; }
-
-static bool is_byte(uint32_t dtype) { return dtype == GRAFT_DTYPE_U8 || dtype == GRAFT_DTYPE_I8; }
 
 /* Scale and zero point `s`, `s + 1` are of one form: one number, or one for each of `count`. The
  * zero point may be left out and is then 0. */
@@ -42,7 +25,7 @@ static bool fits_scale(const graft_opaque *opaque, uint32_t s, uint32_t type, in
 
 static bool find_axis(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    int64_t axis = int_attribute(node, "axis", 1);
+    int64_t axis = graft_onnx_int(node, "axis", 1);
     axis += axis < 0 ? opaque->in[0].rank : 0;
     bool one = graft_shape_elements(&opaque->in[1]) == 1; /* The axis then says nothing. */
     opaque->axis = one ? 0 : (uint32_t)axis;
@@ -65,8 +48,9 @@ static bool find_change(const Onnx__NodeProto *node, graft_opaque *opaque, bool 
     const graft_shape *real = quantises ? &opaque->in[0] : &opaque->out;
     opaque->kind = quantises ? GRAFT_OPAQUE_QUANTISE : GRAFT_OPAQUE_DEQUANTISE;
     opaque->read_count = 3;
-    return int_attribute(node, "block_size", 0) == 0 && same_sizes(whole, real) &&
-           (is_byte(whole->dtype) || (!quantises && whole->dtype == GRAFT_DTYPE_I32)) &&
+    return graft_onnx_int(node, "block_size", 0) == 0 && same_sizes(whole, real) &&
+           (graft_foreign_is_byte(whole->dtype) ||
+            (!quantises && whole->dtype == GRAFT_DTYPE_I32)) &&
            real->dtype == GRAFT_DTYPE_F32 && find_axis(node, opaque) &&
            fits_scale(opaque, 1, whole->dtype, size_along(real, opaque->axis));
 }
@@ -75,7 +59,7 @@ static bool find_change(const Onnx__NodeProto *node, graft_opaque *opaque, bool 
 static bool read_ints(const Onnx__NodeProto *node, const char *name, int32_t otherwise,
                       int32_t *items, size_t count)
 {
-    const Onnx__AttributeProto *attribute = find_attribute(node, name);
+    const Onnx__AttributeProto *attribute = graft_onnx_attribute(node, name);
     for (size_t i = 0; i < count; i++) {
         int64_t item = otherwise;
         if (attribute != NULL) {
@@ -103,9 +87,8 @@ static graft_shape image_of(graft_shape shape)
 /* The attributes are those of `conv`, whose shape function then says whether everything fits. */
 static bool find_window(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    const Onnx__AttributeProto *pad = find_attribute(node, "auto_pad");
-    bool explicit_pads = pad == NULL || (pad->s.len == 6 && memcmp(pad->s.data, "NOTSET", 6) == 0);
-    int64_t groups = int_attribute(node, "group", 1);
+    const bool explicit_pads = graft_onnx_says(node, "auto_pad", "NOTSET", true);
+    int64_t groups = graft_onnx_int(node, "group", 1);
     const uint32_t rank = opaque->in[0].rank;
     const uint32_t first = rank == 3; /* Of the axes that the attributes are of. */
     const graft_shape made = image_of(opaque->out);
@@ -136,8 +119,8 @@ static bool find_product(const Onnx__NodeProto *node, graft_opaque *opaque, bool
     const graft_shape *in = opaque->in;
     opaque->kind = is_conv ? GRAFT_OPAQUE_QUANTISED_CONV : GRAFT_OPAQUE_QUANTISED_MATMUL;
     opaque->read_count = is_conv ? 9 : 8;
-    if (!is_given(&in[3]) || !is_byte(in[0].dtype) || !is_byte(in[3].dtype) ||
-        !is_byte(opaque->out.dtype)) {
+    if (!is_given(&in[3]) || !graft_foreign_is_byte(in[0].dtype) ||
+        !graft_foreign_is_byte(in[3].dtype) || !graft_foreign_is_byte(opaque->out.dtype)) {
         return false;
     }
     int32_t columns = is_conv ? in[3].dims[0] : 1;
@@ -201,25 +184,13 @@ static int32_t zero_of(const tensor *t, uint32_t dtype, size_t channel)
     return t->zeros == NULL ? 0 : whole_at(t->zeros, dtype, channel * t->scale_step);
 }
 
-static float least_of(uint32_t dtype) { return dtype == GRAFT_DTYPE_I8 ? -128.0F : 0.0F; }
-
-/* Rounds, moves by the zero point, saturates; NaN gives the least number. The bits of the byte,
- * which are those of the number modulo 256. */
-static inline uint8_t round_byte(float value, float zero, float least)
-{
-    value = rintf(value) + zero;
-    value = value >= least ? value : least;
-    value = value < least + 255.0F ? value : least + 255.0F;
-    return (uint8_t)(int32_t)value;
-}
-
 /* Loops of one type, which compilers make vectors of. */
 static void quantise(const float *numbers, size_t count, float scale, int32_t zero, uint32_t dtype,
                      uint8_t *out)
 {
-    float least = least_of(dtype);
+    float least = graft_foreign_least(dtype);
     for (size_t i = 0; i < count; i++) {
-        out[i] = round_byte(numbers[i] / scale, (float)zero, least);
+        out[i] = graft_foreign_round(numbers[i] / scale, (float)zero, least);
     }
 }
 
@@ -319,8 +290,8 @@ static void put_sum(const product *p, size_t i, uint32_t sum, size_t channel)
     int32_t total = 0;
     memcpy(&total, &sum, sizeof(total));
     float factor = p->x.scales[0] * p->w.scales[channel * p->w.scale_step] / p->out_scale;
-    ((uint8_t *)p->out)[i] =
-        round_byte((float)total * factor, (float)p->out_zero, least_of(p->out_type));
+    ((uint8_t *)p->out)[i] = graft_foreign_round((float)total * factor, (float)p->out_zero,
+                                                 graft_foreign_least(p->out_type));
 }
 
 /* A convolution: `first` is where the input of an output element's group begins. */

@@ -16,7 +16,7 @@
 #include "graph/model.h"
 #include "graph/names.h"
 
-#include "graph/onnx/onnx.pb-c.h"
+#include "graph/onnx/onnx_attribute.h"
 
 /* Default-domain opsets whose operators are known; all nodes are opaque outside. */
 enum { GRAFT_ONNX_OPSET_FIRST = 6, GRAFT_ONNX_OPSET_LAST = 24 };

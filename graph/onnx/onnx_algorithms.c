@@ -25,8 +25,6 @@ const char *graft_algorithm_name(graft_algorithm algorithm) { return names[algor
 
 /* --------------------------------------------------------------- what a node is */
 
-static const char *text_or_empty(const char *text) { return text == NULL ? "" : text; }
-
 /* The part of a node that is an operator, where its group has one only; NULL otherwise. */
 static const graft_onnx_part *part_of(const graft_onnx *onnx, uint32_t index, uint32_t op)
 {

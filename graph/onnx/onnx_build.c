@@ -15,8 +15,6 @@ enum { PARTS_MOST = 24, EDGES_OF_PART = GRAFT_MAX_INPUTS + GRAFT_MAX_OUTPUTS };
  */
 enum { ROOM_FACTOR = 2, ROOM_NODES = 64, ROOM_VALUES = 256, ROOM_EDGES = 512 };
 
-static const char *text_or_empty(const char *text) { return text == NULL ? "" : text; }
-
 static graft_status fail_node(graft_onnx_reader *reader, uint32_t index, const char *what)
 {
     const Onnx__NodeProto *node = reader->onnx->proto->graph->node[index];

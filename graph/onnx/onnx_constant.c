@@ -95,23 +95,6 @@ static bool start_result(constant *c, const graft_shape *shape)
     return true;
 }
 
-static const Onnx__AttributeProto *find_attribute(const constant *c, const char *name)
-{
-    for (size_t i = 0; i < c->node->n_attribute; i++) {
-        const Onnx__AttributeProto *attribute = c->node->attribute[i];
-        if (attribute->name != NULL && strcmp(attribute->name, name) == 0) {
-            return attribute;
-        }
-    }
-    return NULL;
-}
-
-static int64_t int_attribute(const constant *c, const char *name, int64_t absent)
-{
-    const Onnx__AttributeProto *attribute = find_attribute(c, name);
-    return attribute != NULL && attribute->has_i ? attribute->i : absent;
-}
-
 /* ------------------------------------------------------------------- by reference bodies */
 
 /* Runs the parts of a plan on tensors of binary32, one for each input of the node; the result is
@@ -284,8 +267,9 @@ static bool run_whole(constant *c, whole_function *function)
     graft_shape shape;
     bool fine = c->in_count == 2 && c->in[0] != NULL && c->in[1] != NULL &&
                 c->in[0]->shape.dtype == c->in[1]->shape.dtype && is_whole(c->in[0]->shape.dtype) &&
-                c->in[0]->shape.dtype != GRAFT_DTYPE_BOOL && int_attribute(c, "fmod", 0) == 0 &&
-                stretch(c->in, &shape) && (shape.rank <= 1 || find_attribute(c, "axis") == NULL) &&
+                c->in[0]->shape.dtype != GRAFT_DTYPE_BOOL &&
+                graft_onnx_int(c->node, "fmod", 0) == 0 && stretch(c->in, &shape) &&
+                (shape.rank <= 1 || graft_onnx_attribute(c->node, "axis") == NULL) &&
                 start_result(c, &shape);
     if (!fine) {
         return false;
@@ -335,8 +319,8 @@ static bool run_shape(constant *c)
         return false;
     }
     const int64_t rank = of.rank;
-    int64_t start = int_attribute(c, "start", 0);
-    int64_t end = int_attribute(c, "end", rank);
+    int64_t start = graft_onnx_int(c->node, "start", 0);
+    int64_t end = graft_onnx_int(c->node, "end", rank);
     start = clamp(start < 0 ? start + rank : start, 0, rank);
     end = clamp(end < 0 ? end + rank : end, start, rank);
     list.dims[0] = (int32_t)(end - start);
@@ -358,7 +342,7 @@ static bool run_size(constant *c)
 static bool run_constant_of_shape(constant *c)
 {
     static const float zero = 0.0F;
-    const Onnx__AttributeProto *attribute = find_attribute(c, "value");
+    const Onnx__AttributeProto *attribute = graft_onnx_attribute(c->node, "value");
     graft_model_weight value = {.shape.dtype = GRAFT_DTYPE_F32, .data = &zero, .data_bytes = 4};
     graft_shape shape = {.rank = 0};
     if (c->in_count != 1 || c->in[0] == NULL || !is_list(&c->in[0]->shape) ||
@@ -394,7 +378,7 @@ static bool run_constant_of_shape(constant *c)
 static bool run_concat(constant *c)
 {
     graft_shape shape = {.rank = 1};
-    const int64_t axis = int_attribute(c, "axis", 0);
+    const int64_t axis = graft_onnx_int(c->node, "axis", 0);
     size_t at = 0;
     if (run_moves(c)) {
         return true;
@@ -421,7 +405,7 @@ static bool run_concat(constant *c)
 static bool slice_number(const constant *c, uint32_t k, const char *name, int64_t absent,
                          int64_t *number)
 {
-    const Onnx__AttributeProto *attribute = find_attribute(c, name);
+    const Onnx__AttributeProto *attribute = graft_onnx_attribute(c->node, name);
     *number = absent;
     if (k < c->in_count && c->in[k] != NULL) {
         const bool one =
@@ -566,7 +550,7 @@ static bool run_identity(constant *c)
  * the result stays a node, for runtimes differ on it. */
 static bool run_cast(constant *c)
 {
-    const uint32_t to = (uint32_t)int_attribute(c, "to", 0);
+    const uint32_t to = (uint32_t)graft_onnx_int(c->node, "to", 0);
     if (c->in_count != 1 || c->in[0] == NULL || (to != GRAFT_DTYPE_F32 && !is_whole(to))) {
         return false;
     }
@@ -606,7 +590,7 @@ static bool run_gather(constant *c)
         !is_whole(c->in[1]->shape.dtype) || c->in[1]->shape.dtype == GRAFT_DTYPE_BOOL) {
         return false;
     }
-    const int64_t axis = int_attribute(c, "axis", 0);
+    const int64_t axis = graft_onnx_int(c->node, "axis", 0);
     const graft_shape shape = graft_onnx_gathered_shape(&c->in[0]->shape, &c->in[1]->shape, axis);
     const void *const data[GRAFT_OPAQUE_INPUTS_MOST] = {c->in[0]->data, c->in[1]->data};
     graft_opaque opaque = {

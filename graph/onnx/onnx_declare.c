@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-static const char *text_or_empty(const char *text) { return text == NULL ? "" : text; }
-
 static int64_t bound_size(const graft_model *model, const char *name)
 {
     for (uint32_t i = 0; i < model->size_count; i++) {

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-static const char *text_or_empty(const char *text) { return text == NULL ? "" : text; }
-
 /* One size, and how often it was found. */
 typedef struct {
     graft_arena *arena;

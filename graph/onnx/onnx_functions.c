@@ -35,8 +35,6 @@ typedef struct {
     uint32_t calls; /* Inlined so far. */
 } inliner;
 
-static const char *text_or_empty(const char *text) { return text == NULL ? "" : text; }
-
 static const char *domain_of(const char *domain)
 {
     return strcmp(text_or_empty(domain), "ai.onnx") == 0 ? "" : text_or_empty(domain);

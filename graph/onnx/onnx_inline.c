@@ -12,18 +12,12 @@
 /* Before IR_SETTABLE an initializer has to be an input. */
 enum { NODES_MOST = 1 << 20, IR_SETTABLE = 4 };
 
-static const char *text_or_empty(const char *text) { return text == NULL ? "" : text; }
-
 /* ---------------------------------------------------------------------------- what is chosen */
 
 static Onnx__GraphProto *find_branch(const Onnx__NodeProto *node, const char *name)
 {
-    for (size_t i = 0; i < node->n_attribute; i++) {
-        if (strcmp(text_or_empty(node->attribute[i]->name), name) == 0) {
-            return node->attribute[i]->g;
-        }
-    }
-    return NULL;
+    const Onnx__AttributeProto *branch = graft_onnx_attribute(node, name);
+    return branch == NULL ? NULL : branch->g;
 }
 
 /* The data of a condition that is known. */

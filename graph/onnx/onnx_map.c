@@ -292,11 +292,6 @@ static void pad_to_same(graft_onnx_plan *plan, const graft_shape *x, window *w, 
     }
 }
 
-static bool text_is(const Onnx__AttributeProto *attribute, const char *text)
-{
-    return attribute->s.len == strlen(text) && memcmp(attribute->s.data, text, strlen(text)) == 0;
-}
-
 /* Reads strides, dilations and padding; `w->kernel` is set. */
 static void read_window(graft_onnx_plan *plan, const graft_shape *x, window *w)
 {
@@ -312,12 +307,12 @@ static void read_window(graft_onnx_plan *plan, const graft_shape *x, window *w)
         graft_plan_refuse(plan, "a window over more than two axes");
         return;
     }
-    const Onnx__AttributeProto *mode = graft_plan_attribute(plan, "auto_pad");
-    if (mode == NULL || text_is(mode, "NOTSET")) {
+    const bool upper = graft_onnx_says(plan->node, "auto_pad", "SAME_UPPER", false);
+    if (graft_onnx_says(plan->node, "auto_pad", "NOTSET", true)) {
         read_pads(plan, w);
-    } else if (text_is(mode, "SAME_UPPER") || text_is(mode, "SAME_LOWER")) {
-        pad_to_same(plan, x, w, text_is(mode, "SAME_UPPER"));
-    } else if (!text_is(mode, "VALID")) {
+    } else if (upper || graft_onnx_says(plan->node, "auto_pad", "SAME_LOWER", false)) {
+        pad_to_same(plan, x, w, upper);
+    } else if (!graft_onnx_says(plan->node, "auto_pad", "VALID", false)) {
         graft_plan_refuse(plan, "an unknown auto_pad");
     }
 }
@@ -330,7 +325,6 @@ void graft_plan_conv_transpose(graft_onnx_plan *plan, uint32_t op)
     const graft_onnx_operand inputs[2] = {graft_plan_input(plan, 0), graft_plan_input(plan, 1)};
     const graft_shape x = graft_plan_shape(plan, inputs[0]);
     const graft_shape filter = graft_plan_shape(plan, inputs[1]);
-    const Onnx__AttributeProto *mode = graft_plan_attribute(plan, "auto_pad");
     window w = {
         .kernel = {filter.dims[2], filter.dims[3]}
     };
@@ -340,7 +334,8 @@ void graft_plan_conv_transpose(graft_onnx_plan *plan, uint32_t op)
     read_window(plan, &x, &w);
     if (filter.rank != 4 || w.kernel[0] != filter.dims[2] || w.kernel[1] != filter.dims[3] ||
         w.dilation[0] != 1 || w.dilation[1] != 1 || graft_plan_int(plan, "group", 1) != 1 ||
-        (mode != NULL && !text_is(mode, "NOTSET") && !text_is(mode, "VALID"))) {
+        (!graft_onnx_says(plan->node, "auto_pad", "NOTSET", true) &&
+         !graft_onnx_says(plan->node, "auto_pad", "VALID", false))) {
         graft_plan_refuse(plan, "groups, dilations or an auto_pad");
         return;
     }

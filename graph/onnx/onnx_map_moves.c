@@ -175,27 +175,18 @@ void graft_plan_cumsum(graft_onnx_plan *plan, uint32_t op)
     graft_plan_output(plan, 0, graft_plan_add1(plan, GRAFT_OP_cumsum, attrs, x));
 }
 
-static bool mode_is(const graft_onnx_plan *plan, const char *name, const char *mode,
-                    const char *absent)
-{
-    const Onnx__AttributeProto *attribute = graft_plan_attribute(plan, name);
-    return attribute == NULL ? strcmp(mode, absent) == 0
-                             : attribute->s.len == strlen(mode) &&
-                                   memcmp(attribute->s.data, mode, strlen(mode)) == 0;
-}
-
 /* Whether place o of the output is place o / times of the input, for whole times. */
 static bool is_nearest_below(graft_onnx_plan *plan)
 {
     const char *places = "coordinate_transformation_mode";
-    bool floor = mode_is(plan, "nearest_mode", "floor", "round_prefer_floor");
-    bool ceil = mode_is(plan, "nearest_mode", "ceil", "round_prefer_floor");
+    bool floor = graft_onnx_says(plan->node, "nearest_mode", "floor", false);
+    bool ceil = graft_onnx_says(plan->node, "nearest_mode", "ceil", false);
     bool below = plan->opset < 11 || /* Then there is no other way. */
-                 (floor && mode_is(plan, places, "asymmetric", "half_pixel")) ||
-                 (!floor && !ceil && mode_is(plan, places, "half_pixel", "half_pixel"));
-    return below && mode_is(plan, "mode", "nearest", "nearest") &&
+                 (floor && graft_onnx_says(plan->node, places, "asymmetric", false)) ||
+                 (!floor && !ceil && graft_onnx_says(plan->node, places, "half_pixel", true));
+    return below && graft_onnx_says(plan->node, "mode", "nearest", true) &&
            graft_plan_int(plan, "antialias", 0) == 0 &&
-           mode_is(plan, "keep_aspect_ratio_policy", "stretch", "stretch");
+           graft_onnx_says(plan->node, "keep_aspect_ratio_policy", "stretch", true);
 }
 
 /* To the nearest element, whole numbers of times larger. */
@@ -225,14 +216,6 @@ void graft_plan_resize(graft_onnx_plan *plan, uint32_t op)
         }
     }
     graft_plan_output(plan, 0, x);
-}
-
-static bool is_constant_mode(const graft_onnx_plan *plan)
-{
-    static const char constant[] = "constant";
-    const Onnx__AttributeProto *mode = graft_plan_attribute(plan, "mode");
-    return mode == NULL || (mode->s.len == sizeof(constant) - 1 &&
-                            memcmp(mode->s.data, constant, sizeof(constant) - 1) == 0);
 }
 
 static int32_t read_pad_value(graft_onnx_plan *plan)
@@ -270,7 +253,7 @@ void graft_plan_pad(graft_onnx_plan *plan, uint32_t op)
     uint32_t first_part = plan->part_count;
     uint32_t seen = 0;
     if (!pads.given || pads.count != 2 * axes.count || axes.count > shape.rank ||
-        !is_constant_mode(plan)) {
+        !graft_onnx_says(plan->node, "mode", "constant", true)) {
         graft_plan_refuse(plan, "padding that is not a constant on each side of the axes");
         return;
     }
@@ -351,10 +334,9 @@ void graft_plan_depth_to_space(graft_onnx_plan *plan, uint32_t op)
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape s = graft_plan_shape(plan, x);
     int32_t b = read_blocks(plan, &s);
-    const Onnx__AttributeProto *mode = graft_plan_attribute(plan, "mode");
-    bool last = mode != NULL && mode->s.len == 3 && memcmp(mode->s.data, "CRD", 3) == 0;
+    bool last = graft_onnx_says(plan->node, "mode", "CRD", false);
     if (b == 0 || s.dims[1] % (b * b) != 0 ||
-        (mode != NULL && !last && (mode->s.len != 3 || memcmp(mode->s.data, "DCR", 3) != 0))) {
+        (!last && !graft_onnx_says(plan->node, "mode", "DCR", true))) {
         graft_plan_refuse(plan, "blocks that do not divide the channels");
         return;
     }

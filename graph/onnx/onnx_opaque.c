@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-static const char *text_or_empty(const char *text) { return text == NULL ? "" : text; }
-
 /* Operators that Graft does not know and whose first output has the shape and type of their first
  * input. */
 static const char *const same_shape_types[] = {
@@ -65,16 +63,6 @@ static bool keeps_shape(const Onnx__NodeProto *node)
     return false;
 }
 
-static const Onnx__AttributeProto *find_attribute(const Onnx__NodeProto *node, const char *name)
-{
-    for (size_t i = 0; i < node->n_attribute; i++) {
-        if (strcmp(text_or_empty(node->attribute[i]->name), name) == 0) {
-            return node->attribute[i];
-        }
-    }
-    return NULL;
-}
-
 static graft_shape unknown_shape(void) { return (graft_shape){.rank = GRAFT_RANK_UNKNOWN}; }
 
 static graft_shape shape_of_input(graft_onnx_reader *reader, const Onnx__NodeProto *node, size_t k)
@@ -85,7 +73,7 @@ static graft_shape shape_of_input(graft_onnx_reader *reader, const Onnx__NodePro
 
 static graft_shape shape_of_cast(graft_onnx_reader *reader, const Onnx__NodeProto *node)
 {
-    const Onnx__AttributeProto *to = find_attribute(node, "to");
+    const Onnx__AttributeProto *to = graft_onnx_attribute(node, "to");
     graft_shape shape = shape_of_input(reader, node, 0);
     bool known = to != NULL && to->has_i && graft_onnx_type_bytes((int32_t)to->i) > 0;
     if (shape.rank == GRAFT_RANK_UNKNOWN || !known || to->i > UINT8_MAX) {
@@ -121,8 +109,7 @@ static graft_shape shape_of_gather(graft_onnx_reader *reader, const Onnx__NodePr
 {
     const graft_shape data = shape_of_input(reader, node, 0);
     const graft_shape places = shape_of_input(reader, node, 1);
-    const Onnx__AttributeProto *axis = find_attribute(node, "axis");
-    return graft_onnx_gathered_shape(&data, &places, axis == NULL ? 0 : axis->i);
+    return graft_onnx_gathered_shape(&data, &places, graft_onnx_int(node, "axis", 0));
 }
 
 /* The axes that Unsqueeze adds: an attribute up to opset 12, an input since. */
@@ -131,7 +118,7 @@ static graft_shape shape_of_unsqueeze(graft_onnx_reader *reader, const Onnx__Nod
     graft_shape in = shape_of_input(reader, node, 0);
     graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, 1);
     const graft_onnx_ints *ints = entry == NULL ? NULL : graft_onnx_ints_of_entry(reader, entry);
-    const Onnx__AttributeProto *attribute = find_attribute(node, "axes");
+    const Onnx__AttributeProto *attribute = graft_onnx_attribute(node, "axes");
     const int64_t *axes = attribute != NULL ? attribute->ints : ints != NULL ? ints->items : NULL;
     size_t count = attribute != NULL ? attribute->n_ints : ints != NULL ? ints->count : 0;
     if (axes == NULL || in.rank > GRAFT_MAX_RANK || in.rank + count > GRAFT_MAX_RANK) {
@@ -158,7 +145,7 @@ static graft_shape shape_of_quantised(graft_onnx_reader *reader, const Onnx__Nod
 {
     graft_shape shape = shape_of_input(reader, node, 0);
     graft_shape like = shape_of_input(reader, node, quantises ? 2 : 1);
-    const Onnx__AttributeProto *type = find_attribute(node, "output_dtype");
+    const Onnx__AttributeProto *type = graft_onnx_attribute(node, "output_dtype");
     shape.dtype = GRAFT_DTYPE_U8;
     if (like.rank != GRAFT_RANK_UNKNOWN) {
         shape.dtype = like.dtype;

@@ -141,11 +141,10 @@ static const int64_t *find_list(const graft_model *model, const Onnx__NodeProto 
         *count = entry->ints->count;
         return entry->ints->items;
     }
-    for (size_t i = 0; i < node->n_attribute; i++) {
-        if (node->attribute[i]->name != NULL && strcmp(node->attribute[i]->name, name) == 0) {
-            *count = node->attribute[i]->n_ints;
-            return node->attribute[i]->ints;
-        }
+    const Onnx__AttributeProto *attribute = graft_onnx_attribute(node, name);
+    if (attribute != NULL) {
+        *count = attribute->n_ints;
+        return attribute->ints;
     }
     *count = 0;
     return NULL;

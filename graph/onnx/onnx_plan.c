@@ -212,13 +212,7 @@ void graft_plan_refuse(graft_onnx_plan *plan, const char *reason)
 
 const Onnx__AttributeProto *graft_plan_attribute(const graft_onnx_plan *plan, const char *name)
 {
-    for (size_t i = 0; i < plan->node->n_attribute; i++) {
-        const Onnx__AttributeProto *attribute = plan->node->attribute[i];
-        if (attribute->name != NULL && strcmp(attribute->name, name) == 0) {
-            return attribute;
-        }
-    }
-    return NULL;
+    return graft_onnx_attribute(plan->node, name);
 }
 
 int64_t graft_plan_int(graft_onnx_plan *plan, const char *name, int64_t absent)

@@ -12,8 +12,6 @@
 /* IR_OPSETS: the first version whose models say which operator sets they use. */
 enum { NAMES_MOST = 1 << 24, IR_OPSETS = 3, IR_SETTABLE = 4 };
 
-static const char *text_or_empty(const char *text) { return text == NULL ? "" : text; }
-
 /* ---------------------------------------------------------------------------------- names */
 
 static graft_onnx_entry *find_entry(const graft_onnx *onnx, const char *name)

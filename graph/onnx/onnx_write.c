@@ -13,8 +13,6 @@
 /* IR versions before this one list every initializer among the inputs. */
 enum { IR_FREE_INITIALIZERS = 4 };
 
-static const char *text_or_empty(const char *text) { return text == NULL ? "" : text; }
-
 static char *mutable_text(const char *text)
 {
     char *result = NULL; /* Messages do not say const, but texts are never written to. */

@@ -1,0 +1,40 @@
+/* onnx_attribute.h - attributes of ONNX nodes, by name. */
+#ifndef GRAFT_ONNX_ATTRIBUTE_H
+#define GRAFT_ONNX_ATTRIBUTE_H
+
+#include "graph/onnx/onnx.pb-c.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static inline const char *text_or_empty(const char *text) { return text == NULL ? "" : text; }
+
+/* NULL when it is not given. */
+static inline const Onnx__AttributeProto *graft_onnx_attribute(const Onnx__NodeProto *node,
+                                                               const char *name)
+{
+    for (size_t i = 0; i < node->n_attribute; i++) {
+        if (strcmp(text_or_empty(node->attribute[i]->name), name) == 0) {
+            return node->attribute[i];
+        }
+    }
+    return NULL;
+}
+
+static inline int64_t graft_onnx_int(const Onnx__NodeProto *node, const char *name, int64_t absent)
+{
+    const Onnx__AttributeProto *attribute = graft_onnx_attribute(node, name);
+    return attribute == NULL ? absent : attribute->i;
+}
+
+/* Whether a text attribute is `text`; `absent` where it is not given. */
+static inline bool graft_onnx_says(const Onnx__NodeProto *node, const char *name, const char *text,
+                                   bool absent)
+{
+    const Onnx__AttributeProto *attribute = graft_onnx_attribute(node, name);
+    return attribute == NULL ? absent
+                             : attribute->s.len == strlen(text) &&
+                                   memcmp(attribute->s.data, text, attribute->s.len) == 0;
+}
+
+#endif
