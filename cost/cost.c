@@ -552,9 +552,7 @@ graft_status graft_cost_signature(graft_env *env, graft_cost *cost,
                                   const graft_signature *signature, graft_cost_entry *entry)
 {
     const graft_cost_entry *found = NULL;
-    graft_status status = graft_cost_obtain(env, cost, signature, &found);
-    if (status == GRAFT_OK) {
-        *entry = *found;
-    }
-    return status;
+    GRAFT_PASS(graft_cost_obtain(env, cost, signature, &found));
+    *entry = *found;
+    return GRAFT_OK;
 }

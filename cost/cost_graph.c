@@ -62,11 +62,9 @@ graft_status graft_cost_step(graft_env *env, graft_cost *cost, const graft_graph
 {
     const graft_cost_entry *found = NULL;
     graft_cost_entry place;
-    graft_status status = find_step(env, cost, graph, &schedule->steps[step], &place, &found);
-    if (status == GRAFT_OK) {
-        *entry = *found;
-    }
-    return status;
+    GRAFT_PASS(find_step(env, cost, graph, &schedule->steps[step], &place, &found));
+    *entry = *found;
+    return GRAFT_OK;
 }
 
 static const graft_cost_entry *look_up(void *context, const graft_signature *signature)
@@ -311,11 +309,9 @@ graft_status graft_cost_schedule(graft_env *env, graft_cost *cost, const graft_g
                                  const graft_schedule *schedule, graft_cost_total *total)
 {
     graft_cost_total sum = {.ns = 0.0};
-    graft_status status = sum_steps(env, cost, graph, schedule, NULL, &sum);
-    if (status == GRAFT_OK) {
-        *total = sum;
-    }
-    return status;
+    GRAFT_PASS(sum_steps(env, cost, graph, schedule, NULL, &sum));
+    *total = sum;
+    return GRAFT_OK;
 }
 
 graft_status graft_cost_graph(graft_env *env, graft_cost *cost, const graft_graph *graph,

@@ -126,12 +126,10 @@ static void list_inputs(graft_executor *e)
 static graft_status allocate_owned(graft_env *env, graft_executor *e, size_t bytes, float **memory)
 {
     void *allocated = NULL;
-    graft_status status = graft_device_allocate(env, e->device, bytes, &allocated);
-    if (status == GRAFT_OK) {
-        e->owned[e->owned_count++] = allocated;
-        *memory = allocated;
-    }
-    return status;
+    GRAFT_PASS(graft_device_allocate(env, e->device, bytes, &allocated));
+    e->owned[e->owned_count++] = allocated;
+    *memory = allocated;
+    return GRAFT_OK;
 }
 
 static void *allocate_host(graft_executor *e, size_t bytes)
@@ -197,11 +195,9 @@ static graft_status choose_implementation(graft_env *env, graft_cost *cost,
                                           const graft_signature *signature, char *name)
 {
     graft_cost_entry entry;
-    graft_status status = graft_cost_signature(env, cost, signature, &entry);
-    if (status == GRAFT_OK) {
-        memcpy(name, entry.implementation, GRAFT_KERNEL_NAME_BYTES);
-    }
-    return status;
+    GRAFT_PASS(graft_cost_signature(env, cost, signature, &entry));
+    memcpy(name, entry.implementation, GRAFT_KERNEL_NAME_BYTES);
+    return GRAFT_OK;
 }
 
 /* Data of the const inputs of a step. */
@@ -479,10 +475,8 @@ graft_status graft_executor_open_folded(graft_env *env, graft_arena *arena, graf
                                         graft_executor **executor)
 {
     graft_weights weights;
-    graft_status status = graft_model_fold_weights(env, arena, model, graph, &weights);
-    return status != GRAFT_OK
-               ? status
-               : graft_executor_open_model(env, cost, model, graph, &weights, executor);
+    GRAFT_PASS(graft_model_fold_weights(env, arena, model, graph, &weights));
+    return graft_executor_open_model(env, cost, model, graph, &weights, executor);
 }
 
 void graft_executor_close(graft_executor *executor)

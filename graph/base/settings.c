@@ -295,8 +295,8 @@ graft_status graft_yaml_read(graft_env *env, graft_arena *arena, const char *pat
 {
     uint8_t *data = NULL;
     size_t size = 0;
-    graft_status status = graft_file_read(env, arena, path, &data, &size);
-    return status != GRAFT_OK ? status : graft_yaml_parse(env, arena, path, data, size, root);
+    GRAFT_PASS(graft_file_read(env, arena, path, &data, &size));
+    return graft_yaml_parse(env, arena, path, data, size, root);
 }
 
 graft_status graft_yaml_read_lines(graft_env *env, graft_arena *arena, const char *path,

@@ -345,11 +345,9 @@ static bool parse_activation(parser *p, graft_term *term)
 static graft_status parse_float(parser *p, graft_term *term)
 {
     long bits = 0;
-    graft_status status = parse_float_bits(p, &bits);
-    if (status == GRAFT_OK) {
-        *term = (graft_term){(int32_t)bits, GRAFT_TERM_CONST};
-    }
-    return status;
+    GRAFT_PASS(parse_float_bits(p, &bits));
+    *term = (graft_term){(int32_t)bits, GRAFT_TERM_CONST};
+    return GRAFT_OK;
 }
 
 /* An expression; one that is a single number or slot needs no code. */
