@@ -262,6 +262,7 @@ typedef struct graft_onnx_plan {
     int64_t opset;
     bool any_type;       /* Elements are only moved, whatever their type. */
     uint8_t dtype;       /* Of all that the parts read and make. */
+    uint8_t op;          /* The engine's operator, of planners that several ONNX operators share. */
     const char *refusal; /* Why the node must be opaque, the first reason; NULL so far. */
     graft_onnx_part *parts;
     uint32_t part_count;
@@ -327,8 +328,8 @@ uint32_t graft_plan_axis(graft_onnx_plan *plan, int64_t axis, uint32_t rank);
 /* A number as an attribute; refuses when it does not fit into an int32. */
 int32_t graft_plan_int32(graft_onnx_plan *plan, int64_t value);
 
-/* Planners: one per operator or family. `op` is the engine's operator in rows that share one. */
-typedef void graft_onnx_planner(graft_onnx_plan *plan, uint32_t op);
+/* Planners: one per operator or family. */
+typedef void graft_onnx_planner(graft_onnx_plan *plan);
 graft_onnx_planner graft_plan_unary, graft_plan_function, graft_plan_binary, graft_plan_chain,
     graft_plan_leaky_relu, graft_plan_clip, graft_plan_conv, graft_plan_conv_transpose,
     graft_plan_instance_norm, graft_plan_cumsum, graft_plan_resize, graft_plan_gemm,
@@ -347,7 +348,7 @@ graft_onnx_planner graft_plan_deep_conv, graft_plan_deep_pool, graft_plan_group_
     graft_plan_mean_variance, graft_plan_celu;
 /* More parts than come of a kernel's depths; 0 for a node without. */
 uint32_t graft_plan_deep_most(const Onnx__NodeProto *node);
-/* LSTM, GRU and RNN by their steps, where the options ask for it; `op` is the number of gates. */
+/* LSTM, GRU and RNN by their steps, where the options ask for it; the plan's `op` is the number of gates. */
 graft_onnx_planner graft_plan_recurrent;
 /* More parts than such a node becomes; 0 for any other. */
 uint32_t graft_plan_recurrent_most(const graft_onnx_reader *reader, const Onnx__NodeProto *node);

@@ -15,24 +15,22 @@ static int32_t bits_of_float(float value)
 
 /* ---------------------------------------------------------------------------- elementwise */
 
-void graft_plan_unary(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_unary(graft_onnx_plan *plan)
 {
-    graft_plan_outputs_at_most(plan, 1);
-    graft_plan_output(plan, 0, graft_plan_add1(plan, op, NULL, graft_plan_input(plan, 0)));
+    graft_plan_output(plan, 0, graft_plan_add1(plan, plan->op, NULL, graft_plan_input(plan, 0)));
 }
 
 /* A FUNCTION row; its attributes' `least` are their numbers where the node has none. */
-void graft_plan_function(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_function(graft_onnx_plan *plan)
 {
     int32_t attrs[GRAFT_MAX_ATTRS];
-    graft_plan_outputs_at_most(plan, 1);
-    for (uint32_t i = 0; i < graft_op(op)->attr_count; i++) {
-        const graft_attr_info *info = graft_op_attr(op, i);
+    for (uint32_t i = 0; i < graft_op(plan->op)->attr_count; i++) {
+        const graft_attr_info *info = graft_op_attr(plan->op, i);
         attrs[i] = graft_plan_attribute(plan, info->name) == NULL
                        ? info->least
                        : bits_of_float(graft_plan_float(plan, info->name, 0.0F));
     }
-    graft_plan_output(plan, 0, graft_plan_add1(plan, op, attrs, graft_plan_input(plan, 0)));
+    graft_plan_output(plan, 0, graft_plan_add1(plan, plan->op, attrs, graft_plan_input(plan, 0)));
 }
 
 /* Before opset 7: `broadcast` allows b to be smaller; `axis` says where its axes start in a. */
@@ -86,41 +84,38 @@ static graft_onnx_operand multiply_vectors(graft_onnx_plan *plan, graft_onnx_ope
 }
 
 /* Also MatMul. */
-void graft_plan_binary(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_binary(graft_onnx_plan *plan)
 {
-    graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand a = graft_plan_input(plan, 0);
     graft_onnx_operand b = graft_plan_input(plan, 1);
-    if (plan->opset < 7 && op != GRAFT_OP_matmul && plan->refusal == NULL) {
+    if (plan->opset < 7 && plan->op != GRAFT_OP_matmul && plan->refusal == NULL) {
         b = align_old_operand(plan, a, b);
     } else if (plan->node->n_attribute > 0) {
         graft_plan_refuse(plan, "an attribute of an older opset");
     }
     const bool vectors =
-        op == GRAFT_OP_matmul && plan->refusal == NULL &&
+        plan->op == GRAFT_OP_matmul && plan->refusal == NULL &&
         (graft_plan_shape(plan, a).rank == 1 || graft_plan_shape(plan, b).rank == 1);
-    graft_plan_output(
-        plan, 0, vectors ? multiply_vectors(plan, a, b) : graft_plan_add2(plan, op, NULL, a, b));
+    graft_plan_output(plan, 0,
+                      vectors ? multiply_vectors(plan, a, b)
+                              : graft_plan_add2(plan, plan->op, NULL, a, b));
 }
 
 /* Sum, Max, Min of any number of tensors: from the left, two at a time. */
-void graft_plan_chain(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_chain(graft_onnx_plan *plan)
 {
-    graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand all = graft_plan_input(plan, 0);
     if (plan->node->n_input == 1) {
         all = graft_plan_add1(plan, GRAFT_OP_identity, NULL, all);
     }
     for (uint32_t k = 1; k < plan->node->n_input; k++) {
-        all = graft_plan_add2(plan, op, NULL, all, graft_plan_input(plan, k));
+        all = graft_plan_add2(plan, plan->op, NULL, all, graft_plan_input(plan, k));
     }
     graft_plan_output(plan, 0, all);
 }
 
-void graft_plan_leaky_relu(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_leaky_relu(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     int32_t slope = bits_of_float(graft_plan_float(plan, "alpha", 0.01F));
     graft_plan_output(
         plan, 0, graft_plan_add1(plan, GRAFT_OP_leaky_relu, &slope, graft_plan_input(plan, 0)));
@@ -149,10 +144,8 @@ static float clip_bound(graft_onnx_plan *plan, const char *name, uint32_t k, flo
     return bound;
 }
 
-void graft_plan_clip(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_clip(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     int32_t attrs[2];
     attrs[GRAFT_ATTR_clip_low] = bits_of_float(clip_bound(plan, "min", 1, -FLT_MAX));
     attrs[GRAFT_ATTR_clip_high] = bits_of_float(clip_bound(plan, "max", 2, FLT_MAX));
@@ -175,10 +168,8 @@ static bool drops_nothing(const graft_onnx_plan *plan)
 }
 
 /* At inference the identity. */
-void graft_plan_dropout(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_dropout(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1); /* The second is the mask. */
     if (plan->opset < 7 && graft_plan_int(plan, "is_test", 0) == 0) {
         graft_plan_refuse(plan, "training mode");
     }
@@ -318,10 +309,8 @@ static void read_window(graft_onnx_plan *plan, const graft_shape *x, window *w)
 }
 
 /* Inputs x(N,C,H,W), w(C,O,kh,kw) and maybe b(O), which is added; of one group. */
-void graft_plan_conv_transpose(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_conv_transpose(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     const graft_onnx_operand inputs[2] = {graft_plan_input(plan, 0), graft_plan_input(plan, 1)};
     const graft_shape x = graft_plan_shape(plan, inputs[0]);
     const graft_shape filter = graft_plan_shape(plan, inputs[1]);
@@ -351,11 +340,11 @@ void graft_plan_conv_transpose(graft_onnx_plan *plan, uint32_t op)
 }
 
 /* Inputs x(N,C,H,W), w(O,C/group,kh,kw) and maybe b(O); or x(N,C,L), w(O,C/group,k). */
-void graft_plan_conv(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_conv(graft_onnx_plan *plan)
 {
-    graft_plan_outputs_at_most(plan, 1);
+    uint32_t op = plan->op;
     if (graft_plan_shape(plan, graft_plan_input(plan, 0)).rank == 5) {
-        graft_plan_deep_conv(plan, op);
+        graft_plan_deep_conv(plan);
         return;
     }
     bool has_bias = graft_plan_has_input(plan, 2);
@@ -417,9 +406,8 @@ static bool is_along_first(const graft_onnx_plan *plan)
     return kernel != NULL && is_of_first(kernel->ints, (uint32_t)kernel->n_ints, 1);
 }
 
-void graft_plan_pool(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_pool(graft_onnx_plan *plan)
 {
-    graft_plan_outputs_at_most(plan, 1); /* The second of MaxPool is the indices. */
     graft_onnx_operand input = graft_plan_input(plan, 0);
     graft_shape x = graft_plan_shape(plan, input);
     const bool one = x.rank == 3;
@@ -427,7 +415,7 @@ void graft_plan_pool(graft_onnx_plan *plan, uint32_t op)
         .first = one ? 1 : 0, .kernel = {one ? 1 : 0, 0}
     };
     if (x.rank == 5 && !is_along_first(plan)) {
-        graft_plan_deep_pool(plan, op);
+        graft_plan_deep_pool(plan);
         return;
     }
     if (x.rank == 5) {
@@ -437,7 +425,8 @@ void graft_plan_pool(graft_onnx_plan *plan, uint32_t op)
     x = graft_plan_shape(plan, input);
     read_pair(plan, "kernel_shape", &w, w.kernel);
     read_window(plan, &x, &w);
-    bool counts = op == GRAFT_OP_avg_pool && graft_plan_int(plan, "count_include_pad", 0) != 0;
+    bool counts =
+        plan->op == GRAFT_OP_avg_pool && graft_plan_int(plan, "count_include_pad", 0) != 0;
     if (plan->refusal == NULL && graft_plan_int(plan, "ceil_mode", 0) != 0) {
         apply_ceil_mode(plan, &x, &w, counts);
     }
@@ -449,7 +438,7 @@ void graft_plan_pool(graft_onnx_plan *plan, uint32_t op)
     };
     _Static_assert((int)GRAFT_ATTR_avg_pool_pad_right == (int)GRAFT_ATTR_max_pool_pad_right,
                    "both pools begin with the same attributes");
-    if (op == GRAFT_OP_avg_pool) {
+    if (plan->op == GRAFT_OP_avg_pool) {
         attrs[GRAFT_ATTR_avg_pool_count_pad] = counts;
         if (w.dilation[0] != 1 || w.dilation[1] != 1) {
             graft_plan_refuse(plan, "an average over a dilated window");
@@ -458,13 +447,11 @@ void graft_plan_pool(graft_onnx_plan *plan, uint32_t op)
         attrs[GRAFT_ATTR_max_pool_dilation_h] = w.dilation[0];
         attrs[GRAFT_ATTR_max_pool_dilation_w] = w.dilation[1];
     }
-    graft_plan_output(plan, 0, from_image(plan, graft_plan_add1(plan, op, attrs, input), &w));
+    graft_plan_output(plan, 0, from_image(plan, graft_plan_add1(plan, plan->op, attrs, input), &w));
 }
 
-void graft_plan_global_pool(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_global_pool(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand x = graft_plan_input(plan, 0);
     const graft_shape s = graft_plan_shape(plan, x);
     const window w = {
@@ -479,9 +466,8 @@ void graft_plan_global_pool(graft_onnx_plan *plan, uint32_t op)
 
 /* Batch normalisation at inference is x s + t with s = scale / sqrt(var + epsilon) and
  * t = bias - mean s, computed in double and rounded once. */
-void graft_plan_batch_norm(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_batch_norm(graft_onnx_plan *plan)
 {
-    (void)op;
     enum { SCALE = 0, BIAS = 1, MEAN = 2, VARIANCE = 3, PARAMETERS = 4 };
     for (size_t k = 1; k < plan->node->n_output; k++) {
         if (plan->node->output[k][0] != '\0') {
@@ -551,20 +537,19 @@ static void plan_old_softmax(graft_onnx_plan *plan, uint32_t op, graft_onnx_oper
 }
 
 /* Softmax or its logarithm, whose attribute is the same. */
-void graft_plan_softmax(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_softmax(graft_onnx_plan *plan)
 {
-    graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, x);
     if (plan->refusal != NULL) {
         return;
     }
     if (plan->opset < 13) {
-        plan_old_softmax(plan, op, x);
+        plan_old_softmax(plan, plan->op, x);
         return;
     }
     int32_t axis = (int32_t)graft_plan_axis(plan, graft_plan_int(plan, "axis", -1), shape.rank);
-    graft_plan_output(plan, 0, graft_plan_add1(plan, op, &axis, x));
+    graft_plan_output(plan, 0, graft_plan_add1(plan, plan->op, &axis, x));
 }
 
 graft_onnx_operand graft_plan_reduced(graft_onnx_plan *plan, uint32_t op, graft_onnx_operand x,
@@ -597,11 +582,11 @@ graft_onnx_operand graft_plan_reduced(graft_onnx_plan *plan, uint32_t op, graft_
 /* First opset in which a reduction takes its axes as an input. */
 enum { REDUCE_SUM_INPUT = 13, REDUCE_INPUT = 18 };
 
-void graft_plan_reduce(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_reduce(graft_onnx_plan *plan)
 {
-    graft_plan_outputs_at_most(plan, 1);
-    int64_t since = op == GRAFT_OP_reduce_sum ? REDUCE_SUM_INPUT : REDUCE_INPUT;
-    graft_plan_output(plan, 0, graft_plan_reduced(plan, op, graft_plan_input(plan, 0), since));
+    int64_t since = plan->op == GRAFT_OP_reduce_sum ? REDUCE_SUM_INPUT : REDUCE_INPUT;
+    graft_plan_output(plan, 0,
+                      graft_plan_reduced(plan, plan->op, graft_plan_input(plan, 0), since));
 }
 
 /* ---------------------------------------------------------------------------------- gemm */
@@ -635,9 +620,8 @@ static void apply_alpha(graft_onnx_plan *plan, float alpha, graft_onnx_operand *
 }
 
 /* alpha A' B' + beta C for matrices; C broadcasts to the product. */
-void graft_plan_gemm(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_gemm(graft_onnx_plan *plan)
 {
-    graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand inputs[3] = {graft_plan_input(plan, 0), graft_plan_input(plan, 1)};
     float beta = graft_plan_float(plan, "beta", 1.0F);
     bool has_c = graft_plan_has_input(plan, 2) && beta != 0.0F;
@@ -654,7 +638,7 @@ void graft_plan_gemm(graft_onnx_plan *plan, uint32_t op)
         inputs[1] = swap_axes(plan, inputs[1]);
     }
     if (!has_c) {
-        graft_plan_output(plan, 0, graft_plan_add(plan, op, NULL, inputs));
+        graft_plan_output(plan, 0, graft_plan_add(plan, plan->op, NULL, inputs));
         return;
     }
     inputs[2] = graft_plan_input(plan, 2);
@@ -674,7 +658,7 @@ void graft_plan_gemm(graft_onnx_plan *plan, uint32_t op)
     if (is_row) {
         product = graft_plan_add(plan, GRAFT_OP_matmul_bias, NULL, inputs);
     } else {
-        graft_onnx_operand bare = graft_plan_add(plan, op, NULL, inputs);
+        graft_onnx_operand bare = graft_plan_add(plan, plan->op, NULL, inputs);
         graft_shape shape = graft_plan_shape(plan, bare);
         product = graft_plan_add2(plan, GRAFT_OP_add, NULL, bare, inputs[2]);
         graft_shape sum = graft_plan_shape(plan, product);

@@ -15,7 +15,6 @@ static bool comes_apart(graft_onnx_plan *plan)
     if (options == NULL || !options->as_binary32) {
         graft_plan_refuse(plan, "an operator that stays whole where a model is written");
     }
-    graft_plan_outputs_at_most(plan, 1);
     return plan->refusal == NULL;
 }
 
@@ -54,8 +53,7 @@ static void read_numbers(graft_onnx_plan *plan, const char *name, uint32_t count
 static volume_window read_window(graft_onnx_plan *plan)
 {
     volume_window w;
-    const Onnx__AttributeProto *mode = graft_plan_attribute(plan, "auto_pad");
-    if ((mode != NULL && (mode->s.len != 6 || memcmp(mode->s.data, "NOTSET", 6) != 0)) ||
+    if (!graft_onnx_says(plan->node, "auto_pad", "NOTSET", true) ||
         graft_plan_attribute(plan, "kernel_shape") == NULL ||
         graft_plan_int(plan, "ceil_mode", 0) != 0) {
         graft_plan_refuse(plan, "an auto_pad, a ceil_mode or no kernel_shape over three axes");
@@ -104,9 +102,8 @@ static graft_onnx_operand kernel_at(graft_onnx_plan *plan, graft_onnx_operand fi
 }
 
 /* Inputs x(N,C,D,H,W), w(O,C/group,kd,kh,kw) and maybe b(O). */
-void graft_plan_deep_conv(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_deep_conv(graft_onnx_plan *plan)
 {
-    (void)op;
     graft_onnx_operand x = graft_plan_input(plan, 0);
     const graft_onnx_operand filter = graft_plan_input(plan, 1);
     const graft_shape kernel = graft_plan_shape(plan, filter);
@@ -158,16 +155,10 @@ void graft_plan_deep_conv(graft_onnx_plan *plan, uint32_t op)
 /* Depths of a kernel are known before anything is planned. */
 uint32_t graft_plan_deep_most(const Onnx__NodeProto *node)
 {
-    uint32_t most = 0;
-    for (size_t a = 0; a < node->n_attribute; a++) {
-        const Onnx__AttributeProto *attribute = node->attribute[a];
-        if (attribute->n_ints == AXES && attribute->ints[0] > 0 &&
-            attribute->ints[0] <= DEPTH_MOST && attribute->name != NULL &&
-            strcmp(attribute->name, "kernel_shape") == 0) {
-            most = PARTS_OF_DEPTH * (uint32_t)attribute->ints[0];
-        }
-    }
-    return most;
+    const Onnx__AttributeProto *kernel = graft_onnx_attribute(node, "kernel_shape");
+    const bool deep = kernel != NULL && kernel->n_ints == AXES && kernel->ints[0] > 0 &&
+                      kernel->ints[0] <= DEPTH_MOST;
+    return deep ? PARTS_OF_DEPTH * (uint32_t)kernel->ints[0] : 0;
 }
 
 /* Both kinds of pools have these places of attributes; those behind are dilations of the one, and
@@ -192,7 +183,7 @@ static graft_onnx_operand pool_image(graft_onnx_plan *plan, uint32_t op, graft_o
     return graft_plan_add1(plan, op, attrs, x);
 }
 
-void graft_plan_deep_pool(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_deep_pool(graft_onnx_plan *plan)
 {
     static const uint32_t across[2] = {1, 2};
     static const uint32_t deep[2] = {0, AXES};
@@ -200,17 +191,17 @@ void graft_plan_deep_pool(graft_onnx_plan *plan, uint32_t op)
     const graft_shape s = graft_plan_shape(plan, x);
     const volume_window w = read_window(plan);
     const bool dilated = w.dilation[0] != 1 || w.dilation[1] != 1 || w.dilation[2] != 1;
-    if (!comes_apart(plan) || (op == GRAFT_OP_avg_pool && dilated)) {
+    if (!comes_apart(plan) || (plan->op == GRAFT_OP_avg_pool && dilated)) {
         graft_plan_refuse(plan, "an average over a dilated window");
         return;
     }
     const int32_t images[4] = {s.dims[0], graft_plan_int32(plan, (int64_t)s.dims[1] * s.dims[2]),
                                s.dims[3], s.dims[4]};
-    x = pool_image(plan, op, graft_plan_reshape(plan, x, images, 4), &w, across);
+    x = pool_image(plan, plan->op, graft_plan_reshape(plan, x, images, 4), &w, across);
     const graft_shape y = graft_plan_shape(plan, x);
     const int32_t rows[4] = {s.dims[0], s.dims[1], s.dims[2],
                              graft_plan_int32(plan, (int64_t)y.dims[2] * y.dims[3])};
-    x = pool_image(plan, op, graft_plan_reshape(plan, x, rows, 4), &w, deep);
+    x = pool_image(plan, plan->op, graft_plan_reshape(plan, x, rows, 4), &w, deep);
     const int32_t dims[5] = {s.dims[0], s.dims[1], graft_plan_shape(plan, x).dims[2], y.dims[2],
                              y.dims[3]};
     graft_plan_output(plan, 0, graft_plan_reshape(plan, x, dims, 5));
@@ -220,10 +211,9 @@ void graft_plan_deep_pool(graft_onnx_plan *plan, uint32_t op)
 
 /* Channels in groups: (x - mean) / sqrt(variance + epsilon) of each group, then a factor and an
  * offset for each channel; before opset 21 for each group. */
-void graft_plan_group_norm(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_group_norm(graft_onnx_plan *plan)
 {
     enum { OPSET_CHANNELS = 21 };
-    (void)op;
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_onnx_operand scale = graft_plan_input(plan, 1);
     graft_onnx_operand shift = graft_plan_input(plan, 2);
@@ -258,9 +248,8 @@ void graft_plan_group_norm(graft_onnx_plan *plan, uint32_t op)
 }
 
 /* (x - mean) / (sqrt(variance) + 1e-9), over the axes 0, 2 and 3 unless others are said. */
-void graft_plan_mean_variance(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_mean_variance(graft_onnx_plan *plan)
 {
-    (void)op;
     graft_onnx_operand x = graft_plan_input(plan, 0);
     const graft_shape s = graft_plan_shape(plan, x);
     uint32_t count = 0;
@@ -286,7 +275,7 @@ void graft_plan_mean_variance(graft_onnx_plan *plan, uint32_t op)
 }
 
 /* alpha elu(x / alpha) */
-void graft_plan_celu(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_celu(graft_onnx_plan *plan)
 {
     const int32_t attrs[GRAFT_MAX_ATTRS] = {bits_of(1.0F)};
     const float alpha = graft_plan_float(plan, "alpha", 1.0F);
@@ -297,6 +286,6 @@ void graft_plan_celu(graft_onnx_plan *plan, uint32_t op)
     }
     const graft_onnx_operand factor = graft_plan_scalar(plan, alpha);
     graft_onnx_operand y = graft_plan_add2(plan, GRAFT_OP_div, NULL, x, factor);
-    y = graft_plan_add1(plan, op, attrs, y);
+    y = graft_plan_add1(plan, plan->op, attrs, y);
     graft_plan_output(plan, 0, graft_plan_add2(plan, GRAFT_OP_mul, NULL, y, factor));
 }

@@ -22,28 +22,21 @@ static graft_onnx_operand square(graft_onnx_plan *plan, graft_onnx_operand x)
 
 /* ------------------------------------------------------------------------------ one input */
 
-void graft_plan_reciprocal(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_reciprocal(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     graft_plan_output(plan, 0, reciprocal(plan, graft_plan_input(plan, 0)));
 }
 
-void graft_plan_negation(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_negation(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     graft_plan_output(plan, 0, negated(plan, graft_plan_input(plan, 0)));
 }
 
 /* The exact form, or the one with tanh. */
-void graft_plan_gelu(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_gelu(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
-    const Onnx__AttributeProto *mode = graft_plan_attribute(plan, "approximate");
-    const bool none = mode == NULL || (mode->s.len == 4 && memcmp(mode->s.data, "none", 4) == 0);
-    if (!none && (mode->s.len != 4 || memcmp(mode->s.data, "tanh", 4) != 0)) {
+    const bool none = graft_onnx_says(plan->node, "approximate", "none", true);
+    if (!none && !graft_onnx_says(plan->node, "approximate", "tanh", false)) {
         graft_plan_refuse(plan, "an approximation that is not known");
     }
     graft_plan_output(plan, 0,
@@ -82,15 +75,14 @@ static bool read_scale(const graft_onnx_plan *plan, uint8_t type, int32_t *attrs
 }
 
 /* Inputs x, scale and maybe a zero point, whose type is that of the numbers of 8 bits. */
-void graft_plan_quantise(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_quantise(graft_onnx_plan *plan)
 {
     int32_t attrs[GRAFT_MAX_ATTRS] = {0};
     const graft_onnx_entry *zero = graft_onnx_input(plan->reader->onnx, plan->node, 2);
-    uint8_t type = op == GRAFT_OP_dequantise ? plan->dtype
-                   : zero == NULL            ? GRAFT_DTYPE_U8
-                                             : graft_onnx_shape_of_entry(plan->reader, zero).dtype;
+    uint8_t type = plan->op == GRAFT_OP_dequantise ? plan->dtype
+                   : zero == NULL                  ? GRAFT_DTYPE_U8
+                                  : graft_onnx_shape_of_entry(plan->reader, zero).dtype;
     const bool is_byte = type == GRAFT_DTYPE_U8 || type == GRAFT_DTYPE_I8;
-    graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand x = graft_plan_input(plan, 0);
     if (plan->opset < 13 || !is_byte || graft_plan_is_const(plan, x) ||
         !read_scale(plan, type, attrs)) {
@@ -98,7 +90,7 @@ void graft_plan_quantise(graft_onnx_plan *plan, uint32_t op)
                           "weights, before opset 13, or other than 8 bits of one known scale");
         return;
     }
-    graft_plan_output(plan, 0, graft_plan_add1(plan, op, attrs, x));
+    graft_plan_output(plan, 0, graft_plan_add1(plan, plan->op, attrs, x));
 }
 
 /* ----------------------------------------------------------------------------- two inputs */
@@ -130,10 +122,8 @@ static float read_exponent(graft_onnx_plan *plan, const graft_shape *x)
 }
 
 /* Exponents that products, roots and quotients give. */
-void graft_plan_power(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_power(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, x);
     float exponent = read_exponent(plan, &shape);
@@ -157,10 +147,8 @@ void graft_plan_power(graft_onnx_plan *plan, uint32_t op)
 }
 
 /* max(x, 0) + slope min(x, 0) */
-void graft_plan_prelu(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_prelu(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_onnx_operand slope = graft_plan_input(plan, 1);
     graft_onnx_operand below =
@@ -176,10 +164,8 @@ void graft_plan_prelu(graft_onnx_plan *plan, uint32_t op)
 }
 
 /* Of any number of tensors. */
-void graft_plan_mean(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_mean(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand all = graft_plan_input(plan, 0);
     for (uint32_t k = 1; k < plan->node->n_input; k++) {
         all = graft_plan_add2(plan, GRAFT_OP_add, NULL, all, graft_plan_input(plan, k));
@@ -193,26 +179,22 @@ void graft_plan_mean(graft_onnx_plan *plan, uint32_t op)
 enum { REDUCE_INPUT = 18 };
 
 /* The sum of squares, or its root when `op` is sqrt. */
-void graft_plan_reduce_squares(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_reduce_squares(graft_onnx_plan *plan)
 {
-    graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand x = square(plan, graft_plan_input(plan, 0));
     x = graft_plan_reduced(plan, GRAFT_OP_reduce_sum, x, REDUCE_INPUT);
-    graft_plan_output(plan, 0, op == GRAFT_OP_sqrt ? graft_plan_add1(plan, op, NULL, x) : x);
+    graft_plan_output(plan, 0,
+                      plan->op == GRAFT_OP_sqrt ? graft_plan_add1(plan, plan->op, NULL, x) : x);
 }
 
-void graft_plan_reduce_absolute(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_reduce_absolute(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand x = graft_plan_add1(plan, GRAFT_OP_abs, NULL, graft_plan_input(plan, 0));
     graft_plan_output(plan, 0, graft_plan_reduced(plan, GRAFT_OP_reduce_sum, x, REDUCE_INPUT));
 }
 
-void graft_plan_global_max_pool(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_global_max_pool(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand x = graft_plan_input(plan, 0);
     uint32_t rank = graft_plan_shape(plan, x).rank;
     int32_t attrs[2];
@@ -273,9 +255,8 @@ static void plan_statistics(graft_onnx_plan *plan, graft_onnx_operand x, uint32_
 }
 
 /* Over several axes it is seen as over one. */
-void graft_plan_layer_norm(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_layer_norm(graft_onnx_plan *plan)
 {
-    (void)op;
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_onnx_operand scale = graft_plan_input(plan, 1);
     graft_shape shape = graft_plan_shape(plan, x);
@@ -310,10 +291,8 @@ void graft_plan_layer_norm(graft_onnx_plan *plan, uint32_t op)
 /* --------------------------------------------------------------------- other normalisations */
 
 /* x / sqrt(mean of x x + epsilon) scale, over the axes from `axis` on, which the scale has. */
-void graft_plan_rms_norm(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_rms_norm(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_onnx_operand scale = graft_plan_input(plan, 1);
     graft_shape shape = graft_plan_shape(plan, x);
@@ -337,10 +316,8 @@ void graft_plan_rms_norm(graft_onnx_plan *plan, uint32_t op)
         plan, 0, axis + 1U == shape.rank ? x : graft_plan_reshape(plan, x, shape.dims, shape.rank));
 }
 
-void graft_plan_instance_norm(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_instance_norm(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     const float epsilon = graft_plan_float(plan, "epsilon", 1e-5F);
     const graft_onnx_operand inputs[3] = {graft_plan_input(plan, 0), graft_plan_input(plan, 1),
                                           graft_plan_input(plan, 2)};

@@ -40,10 +40,8 @@ static number_list read_list(graft_onnx_plan *plan, const char *name, uint32_t i
 
 /* ------------------------------------------------------------------------ concat, split */
 
-void graft_plan_concat(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_concat(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand all = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, all);
     if (graft_plan_attribute(plan, "axis") == NULL) {
@@ -74,9 +72,8 @@ static int64_t equal_share(graft_onnx_plan *plan, int64_t size, uint32_t count, 
 }
 
 /* Cuts one output after the other from what is left. */
-void graft_plan_split(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_split(graft_onnx_plan *plan)
 {
-    (void)op;
     graft_onnx_operand rest = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, rest);
     uint32_t axis = graft_plan_axis(plan, graft_plan_int(plan, "axis", 0), shape.rank);
@@ -118,10 +115,8 @@ static int64_t bound_in_axis(int64_t bound, int64_t size)
 }
 
 /* Steps forward. */
-void graft_plan_slice(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_slice(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, x);
     number_list starts = read_list(plan, "starts", 1, 10);
@@ -159,10 +154,8 @@ void graft_plan_slice(graft_onnx_plan *plan, uint32_t op)
     graft_plan_output(plan, 0, x);
 }
 
-void graft_plan_cumsum(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_cumsum(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     const graft_onnx_operand x = graft_plan_input(plan, 0);
     const number_list axis = read_list(plan, "axis", 1, 0);
     int32_t attrs[2] = {0, graft_plan_int(plan, "exclusive", 0) != 0};
@@ -190,10 +183,8 @@ static bool is_nearest_below(graft_onnx_plan *plan)
 }
 
 /* To the nearest element, whole numbers of times larger. */
-void graft_plan_resize(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_resize(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand x = graft_plan_input(plan, 0);
     const graft_shape shape = graft_plan_shape(plan, x);
     const bool sized = graft_plan_has_input(plan, 3);
@@ -238,10 +229,8 @@ static int32_t read_pad_value(graft_onnx_plan *plan)
 }
 
 /* Constant padding; `pads` holds all the numbers before the axes, then all those behind. */
-void graft_plan_pad(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_pad(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, x);
     number_list pads = read_list(plan, "pads", 1, 11);
@@ -281,10 +270,8 @@ void graft_plan_pad(graft_onnx_plan *plan, uint32_t op)
 
 /* -------------------------------------------------------------------- transpose, reshape */
 
-void graft_plan_transpose(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_transpose(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, x);
     uint32_t count = 0;
@@ -316,7 +303,6 @@ static void plan_blocks(graft_onnx_plan *plan, graft_onnx_operand x, const int32
 static int32_t read_blocks(graft_onnx_plan *plan, const graft_shape *s)
 {
     int64_t b = graft_plan_int(plan, "blocksize", 0);
-    graft_plan_outputs_at_most(plan, 1);
     if (s->rank != 4 || b < 1 || b > 1024) {
         graft_plan_refuse(plan, "blocks that are not of an image");
     }
@@ -324,13 +310,12 @@ static int32_t read_blocks(graft_onnx_plan *plan, const graft_shape *s)
 }
 
 /* (N, b b C, H, W) -> (N, C, b H, b W); the blocks' channels come first, or last in mode CRD. */
-void graft_plan_depth_to_space(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_depth_to_space(graft_onnx_plan *plan)
 {
     static const int32_t orders[2][6] = {
         {0, 3, 4, 1, 5, 2},
         {0, 1, 4, 2, 5, 3}
     };
-    (void)op;
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape s = graft_plan_shape(plan, x);
     int32_t b = read_blocks(plan, &s);
@@ -349,10 +334,9 @@ void graft_plan_depth_to_space(graft_onnx_plan *plan, uint32_t op)
 }
 
 /* (N, C, b H, b W) -> (N, b b C, H, W) */
-void graft_plan_space_to_depth(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_space_to_depth(graft_onnx_plan *plan)
 {
     static const int32_t order[6] = {0, 3, 5, 1, 2, 4};
-    (void)op;
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape s = graft_plan_shape(plan, x);
     int32_t b = read_blocks(plan, &s);
@@ -399,10 +383,8 @@ static void resolve_target(graft_onnx_plan *plan, const graft_shape *x,
     }
 }
 
-void graft_plan_to_shape(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_to_shape(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, x);
     const graft_onnx_ints *target = graft_plan_const_ints(plan, 1);
@@ -416,10 +398,8 @@ void graft_plan_to_shape(graft_onnx_plan *plan, uint32_t op)
     graft_plan_output(plan, 0, graft_plan_reshape(plan, x, dims, target->count));
 }
 
-void graft_plan_flatten(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_flatten(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, x);
     int64_t axis = graft_plan_int(plan, "axis", 1);
@@ -449,10 +429,8 @@ static uint32_t read_axes(graft_onnx_plan *plan, const number_list *list, uint32
     return mask;
 }
 
-void graft_plan_squeeze(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_squeeze(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, x);
     number_list axes = read_list(plan, "axes", 1, 13);
@@ -471,10 +449,8 @@ void graft_plan_squeeze(graft_onnx_plan *plan, uint32_t op)
     graft_plan_output(plan, 0, graft_plan_reshape(plan, x, dims, rank));
 }
 
-void graft_plan_unsqueeze(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_unsqueeze(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, x);
     number_list axes = read_list(plan, "axes", 1, 13);
@@ -516,10 +492,8 @@ static int32_t read_fill_value(graft_onnx_plan *plan)
     return bits;
 }
 
-void graft_plan_fill(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_fill(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     const graft_onnx_ints *sizes = graft_plan_const_ints(plan, 0);
     int32_t attrs[GRAFT_MAX_ATTRS] = {0};
     if (sizes->count > GRAFT_MAX_RANK) {
@@ -540,10 +514,8 @@ void graft_plan_fill(graft_onnx_plan *plan, uint32_t op)
 
 /* Known places that lie behind one another: a slice. A single place without an axis of its own
  * removes the axis. */
-void graft_plan_gather(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_gather(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, x);
     const graft_onnx_ints *places = graft_plan_const_ints(plan, 1);
@@ -576,10 +548,8 @@ void graft_plan_gather(graft_onnx_plan *plan, uint32_t op)
 }
 
 /* x times ones of the target's shape. */
-void graft_plan_expand(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_expand(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand x = graft_plan_input(plan, 0);
     const graft_onnx_ints *target = graft_plan_const_ints(plan, 1);
     int32_t dims[GRAFT_MAX_RANK] = {0};
@@ -598,10 +568,8 @@ void graft_plan_expand(graft_onnx_plan *plan, uint32_t op)
 }
 
 /* To the type that it has; others are opaque. */
-void graft_plan_cast(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_cast(graft_onnx_plan *plan)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
     if (graft_onnx_dtype(plan->reader, graft_plan_int(plan, "to", 0)) != plan->dtype) {
         graft_plan_refuse(plan, "another type of element");
     }

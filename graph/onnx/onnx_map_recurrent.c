@@ -344,9 +344,9 @@ uint32_t graft_plan_recurrent_most(const graft_onnx_reader *reader, const Onnx__
 }
 
 /* `op` is the number of gates. */
-void graft_plan_recurrent(graft_onnx_plan *plan, uint32_t op)
+void graft_plan_recurrent(graft_onnx_plan *plan)
 {
-    const kind *of_kind = &kinds[op == 4 ? 0 : op == 3 ? 1 : 2];
+    const kind *of_kind = &kinds[plan->op == 4 ? 0 : plan->op == 3 ? 1 : 2];
     const uint32_t most = plan->reader->options == NULL ? 0 : plan->reader->options->unroll;
     net n = {.plan = plan, .gates = of_kind->gates};
     if (most == 0) {

@@ -139,6 +139,13 @@ static void check_function(graft_onnx_plan *plan, uint32_t op)
     check_attributes(plan, names);
 }
 
+/* Whether a planner looks at outputs behind the first by itself. */
+static bool takes_outputs(graft_onnx_planner *planner)
+{
+    return planner == graft_plan_split || planner == graft_plan_batch_norm ||
+           planner == graft_plan_layer_norm || planner == graft_plan_recurrent;
+}
+
 static void plan_by_table(graft_onnx_plan *plan)
 {
     const char *op_type = plan->node->op_type == NULL ? "" : plan->node->op_type;
@@ -146,17 +153,22 @@ static void plan_by_table(graft_onnx_plan *plan)
         const plan_row *row = &plan_table[i];
         if (strcmp(row->op_type, op_type) == 0) {
             check_attributes(plan, row->attributes);
-            row->plan(plan, row->op);
+            if (!takes_outputs(row->plan)) {
+                graft_plan_outputs_at_most(plan, 1);
+            }
+            plan->op = row->op;
+            row->plan(plan);
             return;
         }
     }
-    const uint32_t op = find_function(op_type);
-    if (op == GRAFT_OP_NONE) {
+    plan->op = (uint8_t)find_function(op_type);
+    if (plan->op == GRAFT_OP_NONE) {
         graft_plan_refuse(plan, "an operator that is not known");
         return;
     }
-    check_function(plan, op);
-    graft_plan_function(plan, op);
+    check_function(plan, plan->op);
+    graft_plan_outputs_at_most(plan, 1);
+    graft_plan_function(plan);
 }
 
 static bool is_byte(uint32_t dtype) { return dtype == GRAFT_DTYPE_U8 || dtype == GRAFT_DTYPE_I8; }
