@@ -67,21 +67,6 @@ done:
     return status;
 }
 
-static graft_status merge_files(graft_env *env, const char *to, const graft_option_list *from)
-{
-    graft_status status = GRAFT_OK;
-    graft_database *database = NULL;
-    GRAFT_CHECK(graft_database_open(env, to, &database));
-    for (uint32_t i = 0; i < from->count; i++) {
-        GRAFT_CHECK(graft_database_merge(env, database, from->items[i]));
-    }
-    GRAFT_CHECK(graft_database_save(env, database));
-    (void)fprintf(stderr, "graft: %s: %u entries\n", to, graft_database_count(database));
-done:
-    graft_database_close(database);
-    return status;
-}
-
 static graft_status run_show(graft_env *env, void *choices)
 {
     const file_choices *c = choices;
@@ -93,8 +78,18 @@ static graft_status run_show(graft_env *env, void *choices)
 
 static graft_status run_merge(graft_env *env, void *choices)
 {
+    graft_status status = GRAFT_OK;
     const file_choices *c = choices;
-    return merge_files(env, c->out, &c->files);
+    graft_database *database = NULL;
+    GRAFT_CHECK(graft_database_open(env, c->out, &database));
+    for (uint32_t i = 0; i < c->files.count; i++) {
+        GRAFT_CHECK(graft_database_merge(env, database, c->files.items[i]));
+    }
+    GRAFT_CHECK(graft_database_save(env, database));
+    (void)fprintf(stderr, "graft: %s: %u entries\n", c->out, graft_database_count(database));
+done:
+    graft_database_close(database);
+    return status;
 }
 
 static const graft_option show_options[] = {
@@ -187,14 +182,15 @@ static void diff_records(graft_env *env, const graft_database *from, const graft
     }
 }
 
-static graft_status diff_files(graft_env *env, const char *first, const char *second)
+static graft_status run_diff(graft_env *env, void *choices)
 {
     graft_status status = GRAFT_OK;
+    const file_choices *c = choices;
     graft_database *a = NULL;
     graft_database *b = NULL;
     uint32_t counts[2] = {0, 0};
-    GRAFT_CHECK(read_database(env, first, &a));
-    GRAFT_CHECK(read_database(env, second, &b));
+    GRAFT_CHECK(read_database(env, c->files.items[0], &a));
+    GRAFT_CHECK(read_database(env, c->files.items[1], &b));
     diff_records(env, a, b, '<', counts);
     diff_records(env, b, a, '>', counts);
     (void)fprintf(stderr,
@@ -205,12 +201,6 @@ done:
     graft_database_close(a);
     graft_database_close(b);
     return status;
-}
-
-static graft_status run_diff(graft_env *env, void *choices)
-{
-    const file_choices *c = choices;
-    return diff_files(env, c->files.items[0], c->files.items[1]);
 }
 
 static const graft_option diff_options[] = {

@@ -1,6 +1,8 @@
 /* byte_groups.c - see byte_groups.h. */
 #include "graph/byte_groups.h"
 
+#include "graph/onnx/onnx_attribute.h"
+
 #include <string.h>
 
 typedef enum { COMPUTES, MOVES, QUANTISES, DEQUANTISES } role;
@@ -16,9 +18,8 @@ typedef struct {
 
 static role role_of(const graft_model *model, const graft_node *node)
 {
-    static const char *const moving[] = {"Concat",    "Expand",  "Flatten",  "Gather",
-                                         "Identity",  "Reshape", "Slice",    "Split",
-                                         "Transpose", "Squeeze", "Unsqueeze"};
+    static const char moving[] =
+        "Concat Expand Flatten Gather Identity Reshape Slice Split Transpose Squeeze Unsqueeze";
     if (node->op != GRAFT_OP_OPAQUE) {
         return node->op == GRAFT_OP_quantise                                   ? QUANTISES
                : node->op == GRAFT_OP_dequantise                               ? DEQUANTISES
@@ -26,13 +27,9 @@ static role role_of(const graft_model *model, const graft_node *node)
                                                                                : COMPUTES;
     }
     const char *type = graft_model_node_type(model, node);
-    bool moves = false;
-    for (size_t i = 0; i < sizeof(moving) / sizeof(moving[0]); i++) {
-        moves = moves || strcmp(type, moving[i]) == 0;
-    }
     return strcmp(type, "QuantizeLinear") == 0     ? QUANTISES
            : strcmp(type, "DequantizeLinear") == 0 ? DEQUANTISES
-           : moves                                 ? MOVES
+           : graft_onnx_lists(moving, type)        ? MOVES
                                                    : COMPUTES;
 }
 

@@ -75,8 +75,8 @@ static bool find_gather(const Onnx__NodeProto *proto, graft_opaque *opaque)
 bool graft_opaque_describe(const Onnx__NodeProto *proto, const graft_graph *graph, graft_index node,
                            graft_opaque *opaque)
 {
-    static const char *const copies[] = {"Unsqueeze", "Squeeze", "Reshape", "Flatten", "Identity"};
-    static const char *const of_one[] = {"Max", "Min", "Sum", "Mean"};
+    static const char copies[] = "Unsqueeze Squeeze Reshape Flatten Identity";
+    static const char of_one[] = "Max Min Sum Mean";
     const graft_node *n = &graph->nodes[node];
     if (proto->op_type == NULL || n->input_count < 1 || n->output_count < 1 ||
         n->output_count > GRAFT_OPAQUE_OUTPUTS_MOST) {
@@ -111,20 +111,13 @@ bool graft_opaque_describe(const Onnx__NodeProto *proto, const graft_graph *grap
     if (!is_standard(proto) || n->output_count != 1 || !is_known(&opaque->out)) {
         return false;
     }
-    for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++) {
-        if (strcmp(proto->op_type, copies[i]) == 0) {
-            return find_copy(opaque);
-        }
+    if (graft_onnx_lists(copies, proto->op_type) ||
+        (n->input_count == 1 && graft_onnx_lists(of_one, proto->op_type))) {
+        return find_copy(opaque);
     }
-    for (size_t i = 0; i < sizeof(of_one) / sizeof(of_one[0]); i++) {
-        if (n->input_count == 1 && strcmp(proto->op_type, of_one[i]) == 0) {
-            return find_copy(opaque);
-        }
-    }
-    return strcmp(proto->op_type, "Cast") == 0 || strcmp(proto->op_type, "CastLike") == 0
-               ? find_cast(opaque)
-           : strcmp(proto->op_type, "Gather") == 0 ? find_gather(proto, opaque)
-                                                   : graft_quantised_find(proto, opaque);
+    return graft_onnx_lists("Cast CastLike", proto->op_type) ? find_cast(opaque)
+           : strcmp(proto->op_type, "Gather") == 0           ? find_gather(proto, opaque)
+                                                             : graft_quantised_find(proto, opaque);
 }
 
 /* ---------------------------------------------------------------------------- lowering */

@@ -58,15 +58,8 @@ typedef struct {
 static void note_missing(planner *p, const graft_signature *signature)
 {
     graft_plan *plan = p->plan;
-    if (plan->missing_count == plan->missing_capacity) {
-        uint32_t capacity = plan->missing_capacity * 2 + 64;
-        graft_signature *grown = GRAFT_NEW(p->arena, graft_signature, capacity);
-        if (plan->missing_count > 0) {
-            memcpy(grown, plan->missing, plan->missing_count * sizeof(grown[0]));
-        }
-        plan->missing = grown;
-        plan->missing_capacity = capacity;
-    }
+    plan->missing = graft_arena_grow(p->arena, plan->missing, plan->missing_count,
+                                     &plan->missing_capacity, 64, sizeof(plan->missing[0]));
     plan->missing[plan->missing_count++] = *signature;
 }
 

@@ -32,24 +32,15 @@ static size_t utf8_length(const unsigned char *text)
     return length;
 }
 
-static void append_escaped(graft_buffer *out, unsigned char c)
+static void append_escaped(graft_buffer *out, char c)
 {
-    switch (c) {
-    case '"':
-        graft_buffer_append(out, "\\\"", 2);
-        return;
-    case '\\':
-        graft_buffer_append(out, "\\\\", 2);
-        return;
-    case '\n':
-        graft_buffer_append(out, "\\n", 2);
-        return;
-    case '\t':
-        graft_buffer_append(out, "\\t", 2);
-        return;
-    default:
-        graft_buffer_printf(out, "\\u%04x", c);
-        return;
+    static const char named[] = "\"\\\n\t";
+    static const char letters[] = "\"\\nt";
+    const char *at = strchr(named, c);
+    if (at != NULL) {
+        graft_buffer_printf(out, "\\%c", letters[at - named]);
+    } else {
+        graft_buffer_printf(out, "\\u%04x", (unsigned char)c);
     }
 }
 
@@ -64,7 +55,7 @@ static void append_quoted(graft_buffer *out, const char *value)
             graft_buffer_append(out, replacement, sizeof(replacement) - 1);
             length = 1;
         } else if (*text < 0x20 || *text == '"' || *text == '\\' || *text == 0x7f) {
-            append_escaped(out, *text);
+            append_escaped(out, (char)*text);
         } else {
             graft_buffer_append(out, text, length);
         }

@@ -166,24 +166,12 @@ static const foreign_row rows[] = {
 
 /* ----------------------------------------------------------------------------- finding */
 
-/* Whether `word` is one of the words of `list`, which are separated by blanks. */
-static bool has_word(const char *list, const char *word)
-{
-    const size_t size = strlen(word);
-    bool found = false;
-    for (const char *at = strstr(list, word); size > 0 && at != NULL && !found;) {
-        found = (at == list || at[-1] == ' ') && (at[size] == ' ' || at[size] == '\0');
-        at = strstr(at + 1, word);
-    }
-    return found;
-}
-
 static bool has_known_attributes(const Onnx__NodeProto *node, const char *known)
 {
     bool all = true;
     for (size_t i = 0; i < node->n_attribute && all; i++) {
         const Onnx__AttributeProto *attribute = node->attribute[i];
-        all = attribute->name != NULL && has_word(known, attribute->name) &&
+        all = attribute->name != NULL && graft_onnx_lists(known, attribute->name) &&
               attribute->ref_attr_name == NULL;
     }
     return all;

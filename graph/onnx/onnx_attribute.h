@@ -1,4 +1,4 @@
-/* onnx_attribute.h - attributes of ONNX nodes, by name. */
+/* onnx_attribute.h - attributes of ONNX nodes by name, and words in lists. */
 #ifndef GRAFT_ONNX_ATTRIBUTE_H
 #define GRAFT_ONNX_ATTRIBUTE_H
 
@@ -8,6 +8,20 @@
 #include <string.h>
 
 static inline const char *text_or_empty(const char *text) { return text == NULL ? "" : text; }
+
+/* Whether `word` is one of the words of `list`, which are separated by blanks. */
+static inline bool graft_onnx_lists(const char *list, const char *word)
+{
+    const size_t size = strlen(text_or_empty(word));
+    for (const char *at = list; size > 0 && *at != '\0'; at += strspn(at, " ")) {
+        const size_t here = strcspn(at, " ");
+        if (here == size && memcmp(at, word, size) == 0) {
+            return true;
+        }
+        at += here;
+    }
+    return false;
+}
 
 /* NULL when it is not given. */
 static inline const Onnx__AttributeProto *graft_onnx_attribute(const Onnx__NodeProto *node,

@@ -7,61 +7,12 @@
 
 /* Operators that Graft does not know and whose first output has the shape and type of their first
  * input. */
-static const char *const same_shape_types[] = {
-    "Abs",
-    "Acos",
-    "Acosh",
-    "Asin",
-    "Asinh",
-    "Atan",
-    "Atanh",
-    "Ceil",
-    "Celu",
-    "Cos",
-    "Cosh",
-    "CumSum",
-    "Elu",
-    "Floor",
-    "Gelu",
-    "Hardmax",
-    "HardSigmoid",
-    "HardSwish",
-    "Log",
-    "LRN",
-    "Mish",
-    "Neg",
-    "PRelu",
-    "InstanceNormalization",
-    "Reciprocal",
-    "Round",
-    "Selu",
-    "Shrink",
-    "Sign",
-    "LayerNormalization",
-    "Sin",
-    "Sinh",
-    "Softplus",
-    "Softsign",
-    "Tan",
-    "BatchNormalization",
-    "LogSoftmax",
-    "LpNormalization",
-    "MeanVarianceNormalization",
-    "ThresholdedRelu",
-    "Clip",
-    "LeakyRelu",
-    "Softmax",
-};
-
-static bool keeps_shape(const Onnx__NodeProto *node)
-{
-    for (size_t i = 0; i < sizeof(same_shape_types) / sizeof(same_shape_types[0]); i++) {
-        if (strcmp(same_shape_types[i], text_or_empty(node->op_type)) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
+static const char same_shape_types[] =
+    "Abs Acos Acosh Asin Asinh Atan Atanh Ceil Celu Cos Cosh CumSum Elu Floor Gelu Hardmax "
+    "HardSigmoid HardSwish Log LRN Mish Neg PRelu InstanceNormalization Reciprocal Round "
+    "Selu Shrink Sign LayerNormalization Sin Sinh Softplus Softsign Tan BatchNormalization "
+    "LogSoftmax LpNormalization MeanVarianceNormalization ThresholdedRelu Clip LeakyRelu "
+    "Softmax";
 
 static graft_shape unknown_shape(void) { return (graft_shape){.rank = GRAFT_RANK_UNKNOWN}; }
 
@@ -176,7 +127,8 @@ static graft_shape shape_of_operator(graft_onnx_reader *reader, const Onnx__Node
     if (quantises || strcmp(type, "DequantizeLinear") == 0) {
         return shape_of_quantised(reader, node, quantises);
     }
-    return keeps_shape(node) ? shape_of_input(reader, node, 0) : unknown_shape();
+    return graft_onnx_lists(same_shape_types, node->op_type) ? shape_of_input(reader, node, 0)
+                                                             : unknown_shape();
 }
 
 /* --------------------------------------------------------------- ONNX's own inference */

@@ -88,13 +88,8 @@ static bool is_group_equal(const graft_onnx *a, const graft_onnx *b, uint32_t in
 
 static bool is_moved(const Onnx__NodeProto *node)
 {
-    static const char *const moves[] = {"Shape",   "Gather",    "Slice",    "Concat", "Squeeze",
-                                        "Reshape", "Unsqueeze", "Identity", "Cast"};
-    bool found = false;
-    for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]) && !found; i++) {
-        found = node->op_type != NULL && strcmp(node->op_type, moves[i]) == 0;
-    }
-    return found;
+    static const char moves[] = "Shape Gather Slice Concat Squeeze Reshape Unsqueeze Identity Cast";
+    return graft_onnx_lists(moves, node->op_type);
 }
 
 static graft_shape shape_of_input(const graft_model *model, const Onnx__NodeProto *node, size_t k)
@@ -240,15 +235,11 @@ static bool reads_open(const search *s, const Onnx__NodeProto *node, bool *unsur
 /* Whether windows over an axis that is not the same come out at the same size. */
 static bool is_window_alike(const search *s, const Onnx__NodeProto *node)
 {
-    static const char *const windows[] = {"Conv", "MaxPool", "AveragePool"};
+    const bool window = graft_onnx_lists("Conv MaxPool AveragePool", node->op_type);
     const graft_onnx_entry *p =
         node->n_output == 0 ? NULL : entry_named(s->a->onnx, node->output[0]);
     const graft_onnx_entry *q =
         node->n_output == 0 ? NULL : entry_named(s->b->onnx, node->output[0]);
-    bool window = false;
-    for (size_t i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
-        window = window || (node->op_type != NULL && strcmp(node->op_type, windows[i]) == 0);
-    }
     if (!window || p == NULL || q == NULL || p->value == GRAFT_NONE || q->value == GRAFT_NONE) {
         return window;
     }

@@ -91,27 +91,12 @@ static const plan_row plan_table[] = {
     {"DequantizeLinear",          graft_plan_quantise,        "axis",                                                         GRAFT_OP_dequantise },
 };
 
-/* Whether `word` is one of the words of `list`, which are separated by blanks. */
-static bool has_word(const char *list, const char *word)
-{
-    size_t size = strlen(word);
-    for (const char *at = list; *at != '\0';) {
-        size_t here = strcspn(at, " ");
-        if (here == size && memcmp(at, word, size) == 0) {
-            return size > 0;
-        }
-        at += here;
-        at += *at == ' ';
-    }
-    return false;
-}
-
 static void check_attributes(graft_onnx_plan *plan, const char *allowed)
 {
     for (size_t i = 0; i < plan->node->n_attribute; i++) {
         const Onnx__AttributeProto *attribute = plan->node->attribute[i];
         const char *name = attribute->name == NULL ? "" : attribute->name;
-        if (!has_word(allowed, name) || attribute->ref_attr_name != NULL) {
+        if (!graft_onnx_lists(allowed, name) || attribute->ref_attr_name != NULL) {
             graft_plan_refuse(plan, "an attribute that is not known");
         }
     }
@@ -206,7 +191,7 @@ void graft_onnx_plan_moves(graft_onnx_reader *reader, const Onnx__NodeProto *nod
                               .any_type = true,
                               .dtype = GRAFT_DTYPE_F32};
     plan->outputs = GRAFT_NEW(reader->env->scratch, graft_onnx_operand, node->n_output);
-    if (has_word(moves, node->op_type == NULL ? "" : node->op_type)) {
+    if (graft_onnx_lists(moves, node->op_type)) {
         plan_by_table(plan);
     } else {
         graft_plan_refuse(plan, "an operator that does more than to move elements");

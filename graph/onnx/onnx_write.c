@@ -237,23 +237,13 @@ static const char *name_of_setting(graft_onnx_writer *writer, graft_onnx_entry *
     if (entry->weight != GRAFT_NONE) {
         return name_of_weight(writer, entry->weight);
     }
-    if (entry->ints == NULL) {
+    if (entry->known == NULL) {
         return entry->name; /* Not reached: planners read nothing else. */
     }
-    int64_t size = entry->ints->count;
-    size_t rank = entry->ints->rank;
-    if (entry->ints->dtype == GRAFT_DTYPE_I64) {
-        return push_shared(writer, entry->name,
-                           graft_onnx_make_tensor(writer->arena, NULL, GRAFT_DTYPE_I64, &size, rank,
-                                                  entry->ints->items));
-    }
-    int32_t *narrow = GRAFT_NEW(writer->arena, int32_t, entry->ints->count);
-    for (uint32_t i = 0; i < entry->ints->count; i++) {
-        narrow[i] = (int32_t)entry->ints->items[i];
-    }
-    return push_shared(
-        writer, entry->name,
-        graft_onnx_make_tensor(writer->arena, NULL, GRAFT_DTYPE_I32, &size, rank, narrow));
+    bool fits = true; /* As it did when it was worked out. */
+    return push_shared(writer, entry->name,
+                       graft_onnx_make_weight(writer->arena, NULL, &entry->known->shape,
+                                              entry->known->data, &fits));
 }
 
 /* The value that input `k` of an intact group reads now; GRAFT_NONE when no part reads it. */
