@@ -46,7 +46,8 @@ typedef struct graft_opaque {
     uint32_t out_count;
     uint32_t which;  /* Of several outputs, where each is made by itself: the one that is made... */
     graft_shape out; /* ...and its shape. */
-    const void *kept; /* What graft_opaque_keep made; NULL: nothing. */
+    const void *kept;        /* What graft_opaque_keep made; NULL: nothing. */
+    const void *const *data; /* In foreign*.c: elements of the inputs, NULL where not known. */
 } graft_opaque;
 
 /* Whether the opaque node of `graph`, which is model->graph or a rewritten copy, can be run. What

@@ -220,7 +220,9 @@ bool graft_foreign_find(const Onnx__NodeProto *node, graft_opaque *opaque)
 bool graft_foreign_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
 {
     *shape = (graft_shape){.rank = 0};
-    return rows[opaque->row].shape(opaque, in, shape) && graft_shape_bytes(shape) > 0 &&
+    graft_opaque one = *opaque;
+    one.data = in;
+    return rows[opaque->row].shape(&one, shape) && graft_shape_bytes(shape) > 0 &&
            graft_shape_elements(shape) <= INT32_MAX;
 }
 
@@ -253,7 +255,9 @@ void graft_foreign_keep(graft_arena *arena, graft_opaque *opaque, const void *co
         known =
             known && ((row->kept >> k & 1U) == 0 || !graft_foreign_has(opaque, k) || in[k] != NULL);
     }
-    opaque->kept = known ? row->keep(arena, opaque, in) : NULL;
+    graft_opaque one = *opaque;
+    one.data = in;
+    opaque->kept = known ? row->keep(arena, &one) : NULL;
 }
 
 /* Whether the numbers that a node reads give result `which` the size that it has. */
@@ -276,6 +280,7 @@ graft_status graft_foreign_run(graft_env *env, const graft_opaque *opaque, const
     if (one.kept == NULL) {
         graft_foreign_keep(env->scratch, &one, in);
     }
+    one.data = in;
     for (one.which = 0; one.which < opaque->out_count; one.which++) {
         one.out = opaque->outs[one.which];
         if (one.out.rank == GRAFT_RANK_UNKNOWN) {
@@ -289,11 +294,11 @@ graft_status graft_foreign_run(graft_env *env, const graft_opaque *opaque, const
         }
         wanted[one.which] = out[one.which];
         if (row->run_all == NULL) {
-            GRAFT_PASS(row->run(env, &one, in, out[one.which]));
+            GRAFT_PASS(row->run(env, &one, out[one.which]));
         }
     }
     if (row->run_all != NULL) {
-        row->run_all(env, &one, in, wanted);
+        row->run_all(env, &one, wanted);
     }
     return GRAFT_OK;
 }
@@ -336,18 +341,17 @@ bool graft_foreign_has(const graft_opaque *opaque, uint32_t k)
            graft_shape_bytes(&opaque->in[k]) > 0;
 }
 
-int64_t graft_foreign_whole(const graft_opaque *opaque, const void *const *in, uint32_t k,
-                            uint32_t i)
+int64_t graft_foreign_whole(const graft_opaque *opaque, uint32_t k, uint32_t i)
 {
     switch (opaque->in[k].dtype) {
     case GRAFT_DTYPE_I64:
-        return ((const int64_t *)in[k])[i];
+        return ((const int64_t *)opaque->data[k])[i];
     case GRAFT_DTYPE_I32:
-        return ((const int32_t *)in[k])[i];
+        return ((const int32_t *)opaque->data[k])[i];
     case GRAFT_DTYPE_I8:
-        return ((const int8_t *)in[k])[i];
+        return ((const int8_t *)opaque->data[k])[i];
     default:
-        return ((const uint8_t *)in[k])[i];
+        return ((const uint8_t *)opaque->data[k])[i];
     }
 }
 
@@ -384,11 +388,11 @@ bool graft_foreign_is_byte(uint32_t dtype)
     return dtype == GRAFT_DTYPE_U8 || dtype == GRAFT_DTYPE_I8;
 }
 
-uint32_t graft_foreign_list(const graft_opaque *opaque, const void *const *in, uint32_t k)
+uint32_t graft_foreign_list(const graft_opaque *opaque, uint32_t k)
 {
     const graft_shape *shape = &opaque->in[k];
     const bool whole = shape->dtype == GRAFT_DTYPE_I64 || shape->dtype == GRAFT_DTYPE_I32;
-    return graft_foreign_has(opaque, k) && in[k] != NULL && shape->rank <= 1 && whole
+    return graft_foreign_has(opaque, k) && opaque->data[k] != NULL && shape->rank <= 1 && whole
                ? (uint32_t)graft_shape_elements(shape)
                : UINT32_MAX;
 }

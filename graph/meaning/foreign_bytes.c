@@ -22,18 +22,18 @@ static bool has_scale(const graft_opaque *opaque, uint32_t k, uint32_t dtype)
             (zero->dtype == dtype && graft_shape_elements(zero) == 1));
 }
 
-static float scale_at(const void *const *in, uint32_t k)
+static float scale_at(const graft_opaque *opaque, uint32_t k)
 {
     float scale = 0.0F;
-    memcpy(&scale, in[k], sizeof(scale));
+    memcpy(&scale, opaque->data[k], sizeof(scale));
     return scale;
 }
 
-static int32_t zero_at(const graft_opaque *opaque, const void *const *in, uint32_t k, size_t i)
+static int32_t zero_at(const graft_opaque *opaque, uint32_t k, size_t i)
 {
     const bool one = graft_foreign_has(opaque, k) && graft_shape_elements(&opaque->in[k]) == 1;
     return graft_foreign_has(opaque, k)
-               ? (int32_t)graft_foreign_whole(opaque, in, k, one ? 0 : (uint32_t)i)
+               ? (int32_t)graft_foreign_whole(opaque, k, one ? 0 : (uint32_t)i)
                : 0;
 }
 
@@ -44,10 +44,8 @@ static uint8_t round_byte(float value, int32_t zero, uint32_t dtype)
 
 /* --------------------------------------------------------------- DynamicQuantizeLinear */
 
-bool graft_foreign_dynamic_shape(const graft_opaque *opaque, const void *const *in,
-                                 graft_shape *shape)
+bool graft_foreign_dynamic_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     *shape = opaque->which == 0 ? opaque->in[0] : (graft_shape){.rank = 0};
     shape->dtype = opaque->which == 1 ? (uint8_t)GRAFT_DTYPE_F32 : (uint8_t)GRAFT_DTYPE_U8;
     return opaque->in[0].dtype == GRAFT_DTYPE_F32;
@@ -95,14 +93,13 @@ float graft_foreign_quantise(const float *x, size_t rows, size_t columns, size_t
     return scale;
 }
 
-void graft_foreign_dynamic(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                           void *const *out)
+void graft_foreign_dynamic(graft_env *env, const graft_opaque *opaque, void *const *out)
 {
     GRAFT_SCOPED(env->scratch);
     const size_t count = graft_count(&opaque->in[0]);
     int32_t zero = 0;
     uint8_t *bytes = out[0] != NULL ? out[0] : GRAFT_NEW(env->scratch, uint8_t, count);
-    const float scale = graft_foreign_quantise(in[0], 1, count, count, bytes, &zero);
+    const float scale = graft_foreign_quantise(opaque->data[0], 1, count, count, bytes, &zero);
     if (out[1] != NULL) {
         *(float *)out[1] = scale;
     }
@@ -118,14 +115,14 @@ size_t graft_foreign_zero_step(const graft_opaque *opaque, uint32_t k)
     return graft_foreign_has(opaque, k) && graft_shape_elements(&opaque->in[k]) > 1 ? 1 : 0;
 }
 
-int32_t *graft_foreign_row_zeros(graft_arena *scratch, const graft_opaque *opaque,
-                                 const void *const *in, size_t rows, size_t period)
+int32_t *graft_foreign_row_zeros(graft_arena *scratch, const graft_opaque *opaque, size_t rows,
+                                 size_t period)
 {
     int32_t *zeros = GRAFT_NEW(scratch, int32_t, rows);
     const int32_t sign = opaque->in[0].dtype == GRAFT_DTYPE_I8 ? 128 : 0;
     const size_t different = graft_foreign_zero_step(opaque, 2) == 0 ? 1 : period;
     for (size_t i = 0; i < rows; i++) {
-        zeros[i] = i < different ? zero_at(opaque, in, 2, i) + sign : zeros[i - different];
+        zeros[i] = i < different ? zero_at(opaque, 2, i) + sign : zeros[i - different];
     }
     return zeros;
 }
@@ -141,12 +138,11 @@ typedef struct {
     bool turned;
 } matrix;
 
-static graft_byte_panels pack(graft_arena *arena, const graft_opaque *opaque, const void *const *in,
-                              const matrix *b)
+static graft_byte_panels pack(graft_arena *arena, const graft_opaque *opaque, const matrix *b)
 {
     const graft_byte_matrix given = {
-        .data = (const uint8_t *)in[b->input] + b->first,
-        .zeros = graft_foreign_has(opaque, b->zero) ? in[b->zero] : NULL,
+        .data = (const uint8_t *)opaque->data[b->input] + b->first,
+        .zeros = graft_foreign_has(opaque, b->zero) ? opaque->data[b->zero] : NULL,
         .dtype = opaque->in[b->input].dtype,
         .depth = b->rows,
         .columns = b->columns,
@@ -158,16 +154,17 @@ static graft_byte_panels pack(graft_arena *arena, const graft_opaque *opaque, co
 }
 
 /* Of input 0; see graft_foreign_row_zeros. */
-static graft_byte_rows take_rows(graft_arena *scratch, const graft_opaque *opaque,
-                                 const void *const *in, const matrix *a, size_t period)
+static graft_byte_rows take_rows(graft_arena *scratch, const graft_opaque *opaque, const matrix *a,
+                                 size_t period)
 {
     const size_t bytes = graft_byte_row_bytes(a->columns);
     uint8_t *data = GRAFT_NEW(scratch, uint8_t, a->rows * bytes);
     for (size_t i = 0; i < a->rows; i++) {
-        graft_byte_fill(in[0], opaque->in[0].dtype, a->first + i * (a->turned ? 1 : a->columns),
-                        a->turned ? a->rows : 1, a->columns, data + i * bytes);
+        graft_byte_fill(opaque->data[0], opaque->in[0].dtype,
+                        a->first + i * (a->turned ? 1 : a->columns), a->turned ? a->rows : 1,
+                        a->columns, data + i * bytes);
     }
-    const int32_t *zeros = graft_foreign_row_zeros(scratch, opaque, in, a->rows, period);
+    const int32_t *zeros = graft_foreign_row_zeros(scratch, opaque, a->rows, period);
     return (graft_byte_rows){.data = data, .zeros = zeros, .zero_step = 1, .count = a->rows};
 }
 
@@ -180,10 +177,8 @@ static bool fits_zero(const graft_opaque *opaque, uint32_t k, uint32_t dtype, in
             (graft_shape_elements(zero) == 1 || graft_shape_elements(zero) == (uint64_t)count));
 }
 
-bool graft_foreign_matmul_shape(const graft_opaque *opaque, const void *const *in,
-                                graft_shape *shape)
+bool graft_foreign_matmul_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     const graft_shape *a = &opaque->in[0];
     const graft_shape *b = &opaque->in[1];
     const int32_t none[GRAFT_MAX_ATTRS] = {0};
@@ -200,8 +195,7 @@ bool graft_foreign_matmul_shape(const graft_opaque *opaque, const void *const *i
 }
 
 /* All matrices of the second operand. */
-void *graft_foreign_keep_matmul(graft_arena *arena, const graft_opaque *opaque,
-                                const void *const *in)
+void *graft_foreign_keep_matmul(graft_arena *arena, const graft_opaque *opaque)
 {
     const graft_shape *b = &opaque->in[1];
     const size_t k = (size_t)b->dims[b->rank - 2];
@@ -209,14 +203,13 @@ void *graft_foreign_keep_matmul(graft_arena *arena, const graft_opaque *opaque,
     const size_t count = graft_count(b) / (k * n);
     graft_byte_panels *panels = GRAFT_NEW(arena, graft_byte_panels, count);
     for (size_t i = 0; i < count; i++) {
-        panels[i] = pack(arena, opaque, in, &(matrix){1, 3, i * k * n, k, n, false});
+        panels[i] = pack(arena, opaque, &(matrix){1, 3, i * k * n, k, n, false});
     }
     return panels;
 }
 
 /* With one second operand for all of the first ones these are one. */
-graft_status graft_foreign_matmul(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                                  void *out)
+graft_status graft_foreign_matmul(graft_env *env, const graft_opaque *opaque, void *out)
 {
     const graft_byte_panels *panels = opaque->kept;
     const graft_shape *shape = &opaque->out;
@@ -235,8 +228,8 @@ graft_status graft_foreign_matmul(graft_env *env, const graft_opaque *opaque, co
             at[s] = graft_view_offset(&view, batch, i);
         }
         const size_t k = panels[at[1]].depth;
-        const graft_byte_rows a = take_rows(env->scratch, opaque, in,
-                                            &(matrix){0, 2, at[0] * m * k, m, k, false}, period);
+        const graft_byte_rows a =
+            take_rows(env->scratch, opaque, &(matrix){0, 2, at[0] * m * k, m, k, false}, period);
         graft_byte_multiply(env->scratch, &a, &panels[at[1]], n, 1, (int32_t *)out + i * m * n);
         graft_arena_release(env->scratch, mark);
     }
@@ -254,9 +247,8 @@ bool graft_foreign_read_gemm(const Onnx__NodeProto *node, graft_opaque *opaque)
 }
 
 /* Without a scale for it the result is binary32. Zero points are one a matrix. */
-bool graft_foreign_gemm_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+bool graft_foreign_gemm_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     const graft_shape *a = &opaque->in[0];
     const graft_shape *b = &opaque->in[3];
     const bool turn_a = opaque->attrs[GEMM_TURN_A] != 0;
@@ -286,19 +278,18 @@ bool graft_foreign_gemm_shape(const graft_opaque *opaque, const void *const *in,
            (!bytes || has_scale(opaque, 7, shape->dtype));
 }
 
-void *graft_foreign_keep_gemm(graft_arena *arena, const graft_opaque *opaque, const void *const *in)
+void *graft_foreign_keep_gemm(graft_arena *arena, const graft_opaque *opaque)
 {
     const bool turned = opaque->attrs[GEMM_TURN_B] != 0;
     const int32_t *dims = opaque->in[3].dims;
     graft_byte_panels *panels = GRAFT_NEW(arena, graft_byte_panels, 1);
     *panels = pack(
-        arena, opaque, in,
+        arena, opaque,
         &(matrix){3, 5, 0, (size_t)dims[turned ? 1 : 0], (size_t)dims[turned ? 0 : 1], turned});
     return panels;
 }
 
-graft_status graft_foreign_gemm(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                                void *out)
+graft_status graft_foreign_gemm(graft_env *env, const graft_opaque *opaque, void *out)
 {
     GRAFT_SCOPED(env->scratch);
     const size_t m = (size_t)opaque->out.dims[0];
@@ -307,18 +298,19 @@ graft_status graft_foreign_gemm(graft_env *env, const graft_opaque *opaque, cons
     int32_t *sums = GRAFT_NEW(env->scratch, int32_t, m * n);
     const bool many = graft_shape_elements(&opaque->in[4]) > 1;
     const graft_byte_rows a = take_rows(
-        env->scratch, opaque, in, &(matrix){0, 2, 0, m, k, opaque->attrs[GEMM_TURN_A] != 0}, m);
+        env->scratch, opaque, &(matrix){0, 2, 0, m, k, opaque->attrs[GEMM_TURN_A] != 0}, m);
     graft_byte_multiply(env->scratch, &a, opaque->kept, n, 1, sums);
     for (size_t i = 0; i < m * n; i++) {
-        const int32_t bias = graft_foreign_has(opaque, 6) ? ((const int32_t *)in[6])[i % n] : 0;
+        const int32_t bias =
+            graft_foreign_has(opaque, 6) ? ((const int32_t *)opaque->data[6])[i % n] : 0;
         const int32_t sum = (int32_t)((uint32_t)sums[i] + (uint32_t)bias);
-        const float scale = graft_foreign_number(opaque->attrs[GEMM_ALPHA]) * scale_at(in, 1) *
-                            ((const float *)in[4])[many ? i % n : 0];
+        const float scale = graft_foreign_number(opaque->attrs[GEMM_ALPHA]) * scale_at(opaque, 1) *
+                            ((const float *)opaque->data[4])[many ? i % n : 0];
         if (opaque->out.dtype == GRAFT_DTYPE_F32) {
             ((float *)out)[i] = (float)sum * scale;
         } else {
-            ((uint8_t *)out)[i] = round_byte((float)sum * (scale / scale_at(in, 7)),
-                                             zero_at(opaque, in, 8, 0), opaque->out.dtype);
+            ((uint8_t *)out)[i] = round_byte((float)sum * (scale / scale_at(opaque, 7)),
+                                             zero_at(opaque, 8, 0), opaque->out.dtype);
         }
     }
     return GRAFT_OK;
@@ -326,10 +318,8 @@ graft_status graft_foreign_gemm(graft_env *env, const graft_opaque *opaque, cons
 
 /* ------------------------------------------------- sums, products and functions of bytes */
 
-bool graft_foreign_bytes_shape(const graft_opaque *opaque, const void *const *in,
-                               graft_shape *shape)
+bool graft_foreign_bytes_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     const uint8_t dtype = opaque->in[0].dtype;
     const graft_shape sides[2] = {opaque->in[0], opaque->in[3]};
     bool fits = graft_foreign_is_byte(dtype) && sides[1].dtype == dtype;
@@ -345,13 +335,12 @@ bool graft_foreign_bytes_shape(const graft_opaque *opaque, const void *const *in
            has_scale(opaque, 6, dtype);
 }
 
-graft_status graft_foreign_bytes(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                                 void *out)
+graft_status graft_foreign_bytes(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
     const bool adds = opaque->attrs[0] == GRAFT_FOREIGN_ADD;
-    const float a = scale_at(in, 1) / (adds ? scale_at(in, 6) : 1.0F);
-    const float b = scale_at(in, 4) / (adds ? scale_at(in, 6) : 1.0F);
+    const float a = scale_at(opaque, 1) / (adds ? scale_at(opaque, 6) : 1.0F);
+    const float b = scale_at(opaque, 4) / (adds ? scale_at(opaque, 6) : 1.0F);
     graft_view views[2];
     for (uint32_t k = 0; k < 2; k++) {
         const graft_shape *from = &opaque->in[3U * k];
@@ -361,13 +350,11 @@ graft_status graft_foreign_bytes(graft_env *env, const graft_opaque *opaque, con
     for (size_t i = 0; i < graft_count(&opaque->out); i++) {
         const uint32_t at[2] = {(uint32_t)graft_view_offset(&views[0], rank, i),
                                 (uint32_t)graft_view_offset(&views[1], rank, i)};
-        const int32_t x =
-            (int32_t)graft_foreign_whole(opaque, in, 0, at[0]) - zero_at(opaque, in, 2, 0);
-        const int32_t y =
-            (int32_t)graft_foreign_whole(opaque, in, 3, at[1]) - zero_at(opaque, in, 5, 0);
+        const int32_t x = (int32_t)graft_foreign_whole(opaque, 0, at[0]) - zero_at(opaque, 2, 0);
+        const int32_t y = (int32_t)graft_foreign_whole(opaque, 3, at[1]) - zero_at(opaque, 5, 0);
         const float value =
-            adds ? (float)x * a + (float)y * b : (float)(x * y) * (a * b / scale_at(in, 6));
-        ((uint8_t *)out)[i] = round_byte(value, zero_at(opaque, in, 7, 0), opaque->out.dtype);
+            adds ? (float)x * a + (float)y * b : (float)(x * y) * (a * b / scale_at(opaque, 6));
+        ((uint8_t *)out)[i] = round_byte(value, zero_at(opaque, 7, 0), opaque->out.dtype);
     }
     return GRAFT_OK;
 }
@@ -381,27 +368,25 @@ bool graft_foreign_read_map(const Onnx__NodeProto *node, graft_opaque *opaque)
 }
 
 /* The scales of what is read and made. */
-bool graft_foreign_map_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+bool graft_foreign_map_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     *shape = opaque->in[0];
     return graft_foreign_is_byte(shape->dtype) && has_scale(opaque, 1, shape->dtype) &&
            has_scale(opaque, 3, shape->dtype);
 }
 
-graft_status graft_foreign_map(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                               void *out)
+graft_status graft_foreign_map(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
     const float alpha = graft_foreign_number(opaque->attrs[MAP_ALPHA]);
     for (size_t i = 0; i < graft_count(&opaque->out); i++) {
-        const int32_t whole = (int32_t)graft_foreign_whole(opaque, in, 0, (uint32_t)i);
-        const float x = (float)(whole - zero_at(opaque, in, 2, 0)) * scale_at(in, 1);
+        const int32_t whole = (int32_t)graft_foreign_whole(opaque, 0, (uint32_t)i);
+        const float x = (float)(whole - zero_at(opaque, 2, 0)) * scale_at(opaque, 1);
         const float y = opaque->attrs[0] == GRAFT_FOREIGN_SUM_EXP ? 1.0F / (1.0F + expf(-x))
                         : x >= 0.0F                               ? x
                                                                   : x * alpha;
         ((uint8_t *)out)[i] =
-            round_byte(y / scale_at(in, 3), zero_at(opaque, in, 4, 0), opaque->out.dtype);
+            round_byte(y / scale_at(opaque, 3), zero_at(opaque, 4, 0), opaque->out.dtype);
     }
     return GRAFT_OK;
 }
@@ -412,9 +397,9 @@ bool graft_foreign_read_mean(const Onnx__NodeProto *node, graft_opaque *opaque)
     return opaque->in[0].rank >= 3;
 }
 
-bool graft_foreign_mean_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+bool graft_foreign_mean_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    const bool fits = graft_foreign_map_shape(opaque, in, shape);
+    const bool fits = graft_foreign_map_shape(opaque, shape);
     const uint32_t first = opaque->attrs[MAP_PLACES_LAST] != 0 ? 2 : 1;
     for (uint32_t i = first; i + 2 < shape->rank + first; i++) {
         shape->dims[i] = 1;
@@ -422,23 +407,22 @@ bool graft_foreign_mean_shape(const graft_opaque *opaque, const void *const *in,
     return fits;
 }
 
-graft_status graft_foreign_mean(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                                void *out)
+graft_status graft_foreign_mean(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
     const size_t count = graft_count(&opaque->out);
     const size_t terms = graft_count(&opaque->in[0]) / count;
     const bool last = opaque->attrs[MAP_PLACES_LAST] != 0;
     const size_t inner = last ? 1 : count / (size_t)opaque->out.dims[0];
-    const float factor = scale_at(in, 1) / (scale_at(in, 3) * (float)terms);
+    const float factor = scale_at(opaque, 1) / (scale_at(opaque, 3) * (float)terms);
     for (size_t i = 0; i < count; i++) {
-        int64_t sum = -(int64_t)terms * zero_at(opaque, in, 2, 0);
+        int64_t sum = -(int64_t)terms * zero_at(opaque, 2, 0);
         for (size_t k = 0; k < terms; k++) {
-            sum += graft_foreign_whole(opaque, in, 0,
+            sum += graft_foreign_whole(opaque, 0,
                                        (uint32_t)((i / inner * terms + k) * inner + i % inner));
         }
         ((uint8_t *)out)[i] =
-            round_byte((float)sum * factor, zero_at(opaque, in, 4, 0), opaque->out.dtype);
+            round_byte((float)sum * factor, zero_at(opaque, 4, 0), opaque->out.dtype);
     }
     return GRAFT_OK;
 }
@@ -450,9 +434,8 @@ bool graft_foreign_read_join(const Onnx__NodeProto *node, graft_opaque *opaque)
     return graft_foreign_read_axis(node, opaque, rank, rank) && node->n_input % 3 == 2;
 }
 
-bool graft_foreign_join_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+bool graft_foreign_join_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     const uint32_t axis = opaque->axis;
     bool fits = true;
     int64_t size = 0;
@@ -467,20 +450,19 @@ bool graft_foreign_join_shape(const graft_opaque *opaque, const void *const *in,
            graft_foreign_size(shape, axis, size);
 }
 
-graft_status graft_foreign_join(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                                void *out)
+graft_status graft_foreign_join(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
     const graft_blocks b = graft_blocks_of(&opaque->out, (int32_t)opaque->axis);
     size_t at = 0;
     for (uint32_t k = 2; k < opaque->read_count; k += 3) {
         const size_t piece = (size_t)opaque->in[k].dims[opaque->axis] * b.inner;
-        const float scale = scale_at(in, k + 1);
+        const float scale = scale_at(opaque, k + 1);
         for (size_t i = 0; i < b.outer * piece; i++) {
-            const int32_t whole = (int32_t)graft_foreign_whole(opaque, in, k, (uint32_t)i);
-            const float x = (float)(whole - zero_at(opaque, in, k + 2, 0)) * scale;
+            const int32_t whole = (int32_t)graft_foreign_whole(opaque, k, (uint32_t)i);
+            const float x = (float)(whole - zero_at(opaque, k + 2, 0)) * scale;
             ((uint8_t *)out)[i / piece * b.size * b.inner + at + i % piece] =
-                round_byte(x / scale_at(in, 0), zero_at(opaque, in, 1, 0), opaque->out.dtype);
+                round_byte(x / scale_at(opaque, 0), zero_at(opaque, 1, 0), opaque->out.dtype);
         }
         at += piece;
     }
@@ -503,14 +485,13 @@ bool graft_foreign_read_part(const Onnx__NodeProto *node, graft_opaque *opaque)
     return opset > 0 && axis >= 0 && axis < rank;
 }
 
-bool graft_foreign_part_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+bool graft_foreign_part_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    return graft_foreign_map_shape(opaque, in, shape);
+    return graft_foreign_map_shape(opaque, shape);
 }
 
 /* Exponentials by table: of how far a byte is below the largest. */
-graft_status graft_foreign_part(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                                void *out)
+graft_status graft_foreign_part(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
     graft_blocks b = graft_blocks_of(&opaque->out, (int32_t)opaque->axis);
@@ -520,25 +501,24 @@ graft_status graft_foreign_part(graft_env *env, const graft_opaque *opaque, cons
         b.inner = 1;
     }
     for (int32_t i = 0; i < 256; i++) {
-        table[i] = expf(-(float)i * scale_at(in, 1));
+        table[i] = expf(-(float)i * scale_at(opaque, 1));
     }
     for (size_t r = 0; r < b.outer * b.inner; r++) {
         const size_t first = r / b.inner * b.size * b.inner + r % b.inner;
         int64_t most = INT32_MIN;
         float sum = 0.0F;
         for (size_t i = 0; i < b.size; i++) {
-            const int64_t x = graft_foreign_whole(opaque, in, 0, (uint32_t)(first + i * b.inner));
+            const int64_t x = graft_foreign_whole(opaque, 0, (uint32_t)(first + i * b.inner));
             most = x > most ? x : most;
         }
         for (size_t i = 0; i < b.size; i++) {
-            sum +=
-                table[most - graft_foreign_whole(opaque, in, 0, (uint32_t)(first + i * b.inner))];
+            sum += table[most - graft_foreign_whole(opaque, 0, (uint32_t)(first + i * b.inner))];
         }
         for (size_t i = 0; i < b.size; i++) {
             const size_t at = first + i * b.inner;
-            const float part = table[most - graft_foreign_whole(opaque, in, 0, (uint32_t)at)] / sum;
+            const float part = table[most - graft_foreign_whole(opaque, 0, (uint32_t)at)] / sum;
             ((uint8_t *)out)[at] =
-                round_byte(part / scale_at(in, 3), zero_at(opaque, in, 4, 0), opaque->out.dtype);
+                round_byte(part / scale_at(opaque, 3), zero_at(opaque, 4, 0), opaque->out.dtype);
         }
     }
     return GRAFT_OK;
@@ -579,9 +559,8 @@ static void measure_blocks(const graft_opaque *opaque, size_t *blocks, size_t *b
 }
 
 /* Zero points are packed as the columns are, or numbers of binary32. */
-bool graft_foreign_bits_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+bool graft_foreign_bits_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     const uint64_t columns = (uint64_t)opaque->attrs[BITS_COLUMNS];
     size_t blocks = 0;
     size_t bytes = 0;
@@ -611,7 +590,7 @@ static float packed_at(const uint8_t *data, size_t i, uint32_t each)
 }
 
 /* The matrix in binary32: (columns, depth). */
-void *graft_foreign_keep_bits(graft_arena *arena, const graft_opaque *opaque, const void *const *in)
+void *graft_foreign_keep_bits(graft_arena *arena, const graft_opaque *opaque)
 {
     const size_t depth = (size_t)opaque->attrs[BITS_DEPTH];
     const size_t columns = (size_t)opaque->attrs[BITS_COLUMNS];
@@ -627,17 +606,17 @@ void *graft_foreign_keep_bits(graft_arena *arena, const graft_opaque *opaque, co
         const size_t c = i / depth;
         const size_t b = i % depth / block;
         const float zero = !graft_foreign_has(opaque, 3) ? (float)(1U << (each - 1U))
-                           : real                        ? ((const float *)in[3])[c * blocks + b]
-                                  : packed_at((const uint8_t *)in[3] + c * zeros, b, each);
-        const uint8_t *data = (const uint8_t *)in[1] + (c * blocks + b) * bytes;
+                           : real
+                               ? ((const float *)opaque->data[3])[c * blocks + b]
+                               : packed_at((const uint8_t *)opaque->data[3] + c * zeros, b, each);
+        const uint8_t *data = (const uint8_t *)opaque->data[1] + (c * blocks + b) * bytes;
         numbers[i] = (packed_at(data, i % depth % block, each) - zero) *
-                     ((const float *)in[2])[c * blocks + b];
+                     ((const float *)opaque->data[2])[c * blocks + b];
     }
     return numbers;
 }
 
-graft_status graft_foreign_bits(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                                void *out)
+graft_status graft_foreign_bits(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
     const float *w = opaque->kept;
@@ -645,9 +624,10 @@ graft_status graft_foreign_bits(graft_env *env, const graft_opaque *opaque, cons
     const size_t columns = (size_t)opaque->attrs[BITS_COLUMNS];
     for (size_t i = 0; i < graft_count(&opaque->out); i++) {
         const size_t c = i % columns;
-        const float bias =
-            graft_foreign_has(opaque, BITS_BIAS) ? ((const float *)in[BITS_BIAS])[c] : 0.0F;
-        const float *x = (const float *)in[0] + i / columns * depth;
+        const float bias = graft_foreign_has(opaque, BITS_BIAS)
+                               ? ((const float *)opaque->data[BITS_BIAS])[c]
+                               : 0.0F;
+        const float *x = (const float *)opaque->data[0] + i / columns * depth;
         ((float *)out)[i] = bias + graft_foreign_dot_real(x, w + c * depth, (int64_t)depth, 1);
     }
     return GRAFT_OK;

@@ -68,20 +68,20 @@ bool graft_foreign_read_upsample(const Onnx__NodeProto *node, graft_opaque *opaq
 }
 
 /* How much larger an axis becomes; 0 when it is not known. */
-static float scale_of(const graft_opaque *opaque, const void *const *in, uint32_t axis)
+static float scale_of(const graft_opaque *opaque, uint32_t axis)
 {
     const uint32_t scales = (uint32_t)opaque->attrs[RESIZE_SCALES];
     const uint32_t sizes = (uint32_t)opaque->attrs[RESIZE_SIZES];
     const graft_shape *from = &opaque->in[0];
     if (graft_foreign_has(opaque, sizes)) {
-        return graft_foreign_list(opaque, in, sizes) != from->rank
+        return graft_foreign_list(opaque, sizes) != from->rank
                    ? 0.0F
-                   : (float)graft_foreign_whole(opaque, in, sizes, axis) / (float)from->dims[axis];
+                   : (float)graft_foreign_whole(opaque, sizes, axis) / (float)from->dims[axis];
     }
     const graft_shape *list = &opaque->in[scales];
     return list->dtype == GRAFT_DTYPE_F32 && list->rank == 1 && list->dims[0] == from->rank &&
-                   in[scales] != NULL
-               ? ((const float *)in[scales])[axis]
+                   opaque->data[scales] != NULL
+               ? ((const float *)opaque->data[scales])[axis]
                : 0.0F;
 }
 
@@ -91,19 +91,18 @@ static bool is_agreed(const graft_opaque *opaque, float size, bool sized)
     return sized || opaque->attrs[RESIZE_PLACE] != PLACE_ALIGN_CORNERS || size == floorf(size);
 }
 
-bool graft_foreign_resize_shape(const graft_opaque *opaque, const void *const *in,
-                                graft_shape *shape)
+bool graft_foreign_resize_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     const uint32_t sizes = (uint32_t)opaque->attrs[RESIZE_SIZES];
     const bool sized = graft_foreign_has(opaque, sizes);
     bool fits = true;
     *shape = opaque->in[0];
     for (uint32_t i = 0; i < shape->rank && fits; i++) {
-        const float scale = scale_of(opaque, in, i);
+        const float scale = scale_of(opaque, i);
         const float size = (float)shape->dims[i] * scale;
         fits = scale > 0.0F && scale < 0x1p20F && size < 0x1p31F && is_agreed(opaque, size, sized);
         fits = fits && graft_foreign_size(shape, i,
-                                          sized ? graft_foreign_whole(opaque, in, sizes, i)
+                                          sized ? graft_foreign_whole(opaque, sizes, i)
                                                 : (int64_t)floorf(size));
     }
     return fits;
@@ -256,14 +255,13 @@ static void resize_axis(graft_env *env, const graft_opaque *opaque, float scale,
 }
 
 /* Axis by axis from the last, so that most is done on long rows. */
-graft_status graft_foreign_resize(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                                  void *out)
+graft_status graft_foreign_resize(graft_env *env, const graft_opaque *opaque, void *out)
 {
     GRAFT_SCOPED(env->scratch);
-    image of = {.shape = opaque->in[0], .data = in[0]};
+    image of = {.shape = opaque->in[0], .data = opaque->data[0]};
     uint32_t left = 0; /* Axes that change, as bits. */
     for (uint32_t i = 0; i < of.shape.rank; i++) {
-        const float scale = scale_of(opaque, in, i);
+        const float scale = scale_of(opaque, i);
         left |= scale != 1.0F || of.shape.dims[i] != opaque->out.dims[i] ? 1U << i : 0;
     }
     if (left == 0) {
@@ -272,7 +270,7 @@ graft_status graft_foreign_resize(graft_env *env, const graft_opaque *opaque, co
     for (uint32_t i = of.shape.rank; i-- > 0;) {
         if ((left >> i & 1U) != 0) {
             left &= ~(1U << i);
-            resize_axis(env, opaque, scale_of(opaque, in, i), i, &of, left == 0 ? out : NULL);
+            resize_axis(env, opaque, scale_of(opaque, i), i, &of, left == 0 ? out : NULL);
         }
     }
     return GRAFT_OK;
@@ -295,9 +293,8 @@ bool graft_foreign_read_grid(const Onnx__NodeProto *node, graft_opaque *opaque)
     return mode >= 0 && opaque->attrs[GRID_PADDING] >= 0;
 }
 
-bool graft_foreign_grid_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+bool graft_foreign_grid_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     const graft_shape *x = &opaque->in[0];
     const graft_shape *grid = &opaque->in[1];
     *shape = *x;
@@ -360,8 +357,7 @@ static float sample(const graft_opaque *opaque, const float *x, const float plac
                     right * sample_at(opaque, x, row + 1.0F, column + 1.0F));
 }
 
-graft_status graft_foreign_grid(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                                void *out)
+graft_status graft_foreign_grid(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
     const size_t plane = graft_axes_count(&opaque->in[0], 2, 4);
@@ -369,8 +365,8 @@ graft_status graft_foreign_grid(graft_env *env, const graft_opaque *opaque, cons
     for (size_t i = 0; i < graft_count(&opaque->out); i++) {
         const size_t channel = i / places;
         const size_t batch = channel / (size_t)opaque->out.dims[1];
-        const float *place = (const float *)in[1] + (batch * places + i % places) * 2;
-        ((float *)out)[i] = sample(opaque, (const float *)in[0] + channel * plane, place);
+        const float *place = (const float *)opaque->data[1] + (batch * places + i % places) * 2;
+        ((float *)out)[i] = sample(opaque, (const float *)opaque->data[0] + channel * plane, place);
     }
     return GRAFT_OK;
 }
@@ -389,9 +385,8 @@ bool graft_foreign_read_lrn(const Onnx__NodeProto *node, graft_opaque *opaque)
     return opaque->attrs[LRN_SIZE] > 0;
 }
 
-bool graft_foreign_lrn_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+bool graft_foreign_lrn_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     *shape = opaque->in[0];
     return shape->dtype == GRAFT_DTYPE_F32 && shape->rank >= 2;
 }
@@ -431,8 +426,7 @@ static void normalise(const graft_opaque *opaque, const float *x, const int64_t 
     divide_by_power(x, sums, count, graft_foreign_number(opaque->attrs[LRN_BETA]), out);
 }
 
-graft_status graft_foreign_lrn(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                               void *out)
+graft_status graft_foreign_lrn(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
     const int64_t channels = opaque->out.dims[1];
@@ -443,7 +437,7 @@ graft_status graft_foreign_lrn(graft_env *env, const graft_opaque *opaque, const
         const int64_t c = row % channels;
         const int64_t around[2] = {c < before ? -c : -before,
                                    channels - 1 - c < behind ? channels - 1 - c : behind};
-        const float *x = (const float *)in[0] + (size_t)row * step;
+        const float *x = (const float *)opaque->data[0] + (size_t)row * step;
         for (size_t i = 0; i < step; i += LRN_BLOCK) {
             const size_t count = step - i < LRN_BLOCK ? step - i : LRN_BLOCK;
             normalise(opaque, x + i, around, step, count, (float *)out + (size_t)row * step + i);
@@ -524,9 +518,8 @@ static bool shape_windows(const graft_opaque *opaque, graft_shape *shape)
     return fits;
 }
 
-bool graft_foreign_conv_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+bool graft_foreign_conv_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     const graft_shape *w = &opaque->in[1];
     const uint64_t window = graft_shape_elements(w) / (uint64_t)w->dims[0];
     return opaque->in[0].dtype == GRAFT_DTYPE_F32 && w->dtype == GRAFT_DTYPE_F32 &&
@@ -594,8 +587,7 @@ static float convolve(const float *x, const float *w, int64_t channels, const in
     return sum;
 }
 
-graft_status graft_foreign_conv(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                                void *out)
+graft_status graft_foreign_conv(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
     const graft_shape *x = &opaque->in[0];
@@ -614,20 +606,19 @@ graft_status graft_foreign_conv(graft_env *env, const graft_opaque *opaque, cons
         const int64_t first = i / inner / outputs * x->dims[1] + group * channels;
         const reach r[2] = {reach_of(opaque, 0, size[0], filter[0], i % inner / width),
                             reach_of(opaque, 1, size[1], filter[1], i % width)};
-        const float bias = in[2] != NULL ? ((const float *)in[2])[o] : 0.0F;
-        ((float *)out)[i] = convolve((const float *)in[0] + first * size[0] * size[1],
-                                     (const float *)in[1] + o * channels * filter[0] * filter[1],
-                                     channels, size, filter, r) +
-                            bias;
+        const float bias = opaque->data[2] != NULL ? ((const float *)opaque->data[2])[o] : 0.0F;
+        ((float *)out)[i] =
+            convolve((const float *)opaque->data[0] + first * size[0] * size[1],
+                     (const float *)opaque->data[1] + o * channels * filter[0] * filter[1],
+                     channels, size, filter, r) +
+            bias;
     }
     return GRAFT_OK;
 }
 
 /* Zero points: one of the image, one of the filters or of each; bytes of either sign. */
-bool graft_foreign_conv_integer_shape(const graft_opaque *opaque, const void *const *in,
-                                      graft_shape *shape)
+bool graft_foreign_conv_integer_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     bool fits = shape_windows(opaque, shape);
     for (uint32_t k = 0; k < 2; k++) {
         const graft_shape *zero = &opaque->in[2 + k];
@@ -642,7 +633,7 @@ bool graft_foreign_conv_integer_shape(const graft_opaque *opaque, const void *co
 }
 
 /* Filters of each group, their channels last as those of images. */
-void *graft_foreign_keep_conv(graft_arena *arena, const graft_opaque *opaque, const void *const *in)
+void *graft_foreign_keep_conv(graft_arena *arena, const graft_opaque *opaque)
 {
     const graft_shape *w = &opaque->in[1];
     const size_t groups = (size_t)opaque->attrs[CONV_GROUPS];
@@ -650,7 +641,7 @@ void *graft_foreign_keep_conv(graft_arena *arena, const graft_opaque *opaque, co
     const size_t channels = (size_t)w->dims[1];
     const size_t window = (size_t)graft_axes_count(w, 2, w->rank);
     const size_t terms = channels * window;
-    const uint8_t *zeros = graft_foreign_has(opaque, 3) ? in[3] : NULL;
+    const uint8_t *zeros = graft_foreign_has(opaque, 3) ? opaque->data[3] : NULL;
     graft_byte_matrix given = {
         .dtype = w->dtype,
         .depth = terms,
@@ -663,7 +654,7 @@ void *graft_foreign_keep_conv(graft_arena *arena, const graft_opaque *opaque, co
     uint8_t *turned = GRAFT_NEW(arena, uint8_t, filters * terms);
     for (size_t i = 0; i < filters * terms; i++) {
         const size_t to = i / terms * terms + i % window * channels + i % terms / window;
-        turned[to] = ((const uint8_t *)in[1])[i];
+        turned[to] = ((const uint8_t *)opaque->data[1])[i];
     }
     for (size_t i = 0; i < groups; i++) {
         given.data = turned + i * given.columns * terms;
@@ -732,8 +723,7 @@ static void convolve_bytes(graft_arena *scratch, const graft_opaque *opaque, con
     }
 }
 
-graft_status graft_foreign_conv_integer(graft_env *env, const graft_opaque *opaque,
-                                        const void *const *in, void *out)
+graft_status graft_foreign_conv_integer(graft_env *env, const graft_opaque *opaque, void *out)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
     const graft_shape *x = &opaque->in[0];
@@ -748,11 +738,12 @@ graft_status graft_foreign_conv_integer(graft_env *env, const graft_opaque *opaq
         .filter = {one ? 1 : w->dims[2], w->dims[w->rank - 1]},
         .channels = (size_t)x->dims[1],
         .taken = (size_t)w->dims[1],
-        .zero = (uint8_t)graft_foreign_row_zeros(env->scratch, opaque, in, 1, 1)[0],
+        .zero = (uint8_t)graft_foreign_row_zeros(env->scratch, opaque, 1, 1)[0],
     };
     for (size_t i = 0; i < (size_t)x->dims[0] * groups; i++) {
         if (i % groups == 0) {
-            turn_image((const uint8_t *)in[0] + i / groups * pixels, x->dtype, &pixels_last);
+            turn_image((const uint8_t *)opaque->data[0] + i / groups * pixels, x->dtype,
+                       &pixels_last);
         }
         graft_mark inner = graft_arena_mark(env->scratch);
         convolve_bytes(env->scratch, opaque, &pixels_last, i % groups,
@@ -772,10 +763,8 @@ bool graft_foreign_read_transposed(const Onnx__NodeProto *node, graft_opaque *op
                      opaque->attrs + CONV_EXTRA);
 }
 
-bool graft_foreign_transposed_shape(const graft_opaque *opaque, const void *const *in,
-                                    graft_shape *shape)
+bool graft_foreign_transposed_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     const graft_shape *x = &opaque->in[0];
     const graft_shape *w = &opaque->in[1];
     const int32_t *a = opaque->attrs;
@@ -844,8 +833,7 @@ static void transpose_channel(const graft_opaque *opaque, const float *x, const 
     }
 }
 
-graft_status graft_foreign_transposed(graft_env *env, const graft_opaque *opaque,
-                                      const void *const *in, void *out)
+graft_status graft_foreign_transposed(graft_env *env, const graft_opaque *opaque, void *out)
 {
     GRAFT_SCOPED(env->scratch);
     const graft_shape *x = &opaque->in[0];
@@ -861,12 +849,13 @@ graft_status graft_foreign_transposed(graft_env *env, const graft_opaque *opaque
         const size_t first = o / each * channels; /* Of the group. */
         float *to = (float *)out + i * places;
         for (size_t k = 0; k < places; k++) {
-            to[k] = graft_foreign_has(opaque, 2) ? ((const float *)in[2])[o] : 0.0F;
+            to[k] = graft_foreign_has(opaque, 2) ? ((const float *)opaque->data[2])[o] : 0.0F;
         }
-        transpose_channel(opaque,
-                          (const float *)in[0] + (i / outputs * (size_t)x->dims[1] + first) *
-                                                     graft_axes_count(x, 2, x->rank),
-                          (const float *)in[1] + (first * each + o % each) * inner, row, to);
+        transpose_channel(
+            opaque,
+            (const float *)opaque->data[0] +
+                (i / outputs * (size_t)x->dims[1] + first) * graft_axes_count(x, 2, x->rank),
+            (const float *)opaque->data[1] + (first * each + o % each) * inner, row, to);
     }
     return GRAFT_OK;
 }

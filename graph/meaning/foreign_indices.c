@@ -14,9 +14,9 @@ static bool is_whole(const graft_shape *shape)
 }
 
 /* Place `i` of the list that is input 1, in an axis of `size`; -1 when it lies outside. */
-static int64_t place_at(const graft_opaque *opaque, const void *const *in, size_t i, int64_t size)
+static int64_t place_at(const graft_opaque *opaque, size_t i, int64_t size)
 {
-    int64_t place = graft_foreign_whole(opaque, in, 1, (uint32_t)i);
+    int64_t place = graft_foreign_whole(opaque, 1, (uint32_t)i);
     place += place < 0 ? size : 0;
     return place >= 0 && place < size ? place : -1;
 }
@@ -61,10 +61,10 @@ static bool lies_within(const graft_opaque *opaque)
 }
 
 /* Where the element lies that place `i` of the list names; -1: outside. */
-static int64_t element_at(const graft_opaque *opaque, const void *const *in, size_t i)
+static int64_t element_at(const graft_opaque *opaque, size_t i)
 {
     const graft_shape *data = &opaque->in[0];
-    const int64_t place = place_at(opaque, in, i, data->dims[opaque->axis]);
+    const int64_t place = place_at(opaque, i, data->dims[opaque->axis]);
     int64_t at = 0;
     int64_t step = 1;
     for (uint32_t a = data->rank; a-- > 0;) {
@@ -76,25 +76,23 @@ static int64_t element_at(const graft_opaque *opaque, const void *const *in, siz
     return place < 0 ? -1 : at;
 }
 
-bool graft_foreign_gather_elements_shape(const graft_opaque *opaque, const void *const *in,
-                                         graft_shape *shape)
+bool graft_foreign_gather_elements_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     *shape = opaque->in[1];
     shape->dtype = opaque->in[0].dtype;
     return lies_within(opaque);
 }
 
-graft_status graft_foreign_gather_elements(graft_env *env, const graft_opaque *opaque,
-                                           const void *const *in, void *out)
+graft_status graft_foreign_gather_elements(graft_env *env, const graft_opaque *opaque, void *out)
 {
     const size_t width = graft_foreign_width(&opaque->out);
     for (size_t i = 0; i < graft_count(&opaque->out); i++) {
-        const int64_t at = element_at(opaque, in, i);
+        const int64_t at = element_at(opaque, i);
         if (at < 0) {
             return refuse_place(env, i);
         }
-        memcpy((uint8_t *)out + i * width, (const uint8_t *)in[0] + (size_t)at * width, width);
+        memcpy((uint8_t *)out + i * width, (const uint8_t *)opaque->data[0] + (size_t)at * width,
+               width);
     }
     return GRAFT_OK;
 }
@@ -118,28 +116,26 @@ static void take_up(const graft_opaque *opaque, const void *from, size_t count, 
     }
 }
 
-bool graft_foreign_scatter_elements_shape(const graft_opaque *opaque, const void *const *in,
-                                          graft_shape *shape)
+bool graft_foreign_scatter_elements_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     graft_shape updates = opaque->in[2];
-    (void)in;
     updates.dtype = opaque->in[1].dtype;
     *shape = opaque->in[0];
     return lies_within(opaque) && graft_shape_equal(&updates, &opaque->in[1]) &&
            takes_updates(opaque);
 }
 
-graft_status graft_foreign_scatter_elements(graft_env *env, const graft_opaque *opaque,
-                                            const void *const *in, void *out)
+graft_status graft_foreign_scatter_elements(graft_env *env, const graft_opaque *opaque, void *out)
 {
     const size_t width = graft_foreign_width(&opaque->out);
-    memcpy(out, in[0], (size_t)graft_shape_bytes(&opaque->out));
+    memcpy(out, opaque->data[0], (size_t)graft_shape_bytes(&opaque->out));
     for (size_t i = 0; i < graft_count(&opaque->in[1]); i++) {
-        const int64_t at = element_at(opaque, in, i);
+        const int64_t at = element_at(opaque, i);
         if (at < 0) {
             return refuse_place(env, i);
         }
-        take_up(opaque, (const uint8_t *)in[2] + i * width, 1, (uint8_t *)out + (size_t)at * width);
+        take_up(opaque, (const uint8_t *)opaque->data[2] + i * width, 1,
+                (uint8_t *)out + (size_t)at * width);
     }
     return GRAFT_OK;
 }
@@ -184,23 +180,21 @@ static bool shape_rows(const graft_opaque *opaque, graft_shape *shape)
 }
 
 /* Where row `i` begins, in rows; -1: outside. `rows` is how many the list names in each batch. */
-static int64_t row_at(const graft_opaque *opaque, const void *const *in, size_t i, size_t rows)
+static int64_t row_at(const graft_opaque *opaque, size_t i, size_t rows)
 {
     const uint32_t depth = depth_of(opaque);
     const uint32_t batch = (uint32_t)opaque->attrs[INDEX_BATCH];
     int64_t at = (int64_t)(i / rows);
     for (uint32_t d = 0; d < depth && at >= 0; d++) {
         const int64_t size = opaque->in[0].dims[batch + d];
-        const int64_t place = place_at(opaque, in, i * depth + d, size);
+        const int64_t place = place_at(opaque, i * depth + d, size);
         at = place < 0 ? -1 : at * size + place;
     }
     return at;
 }
 
-bool graft_foreign_gather_nd_shape(const graft_opaque *opaque, const void *const *in,
-                                   graft_shape *shape)
+bool graft_foreign_gather_nd_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     return shape_rows(opaque, shape);
 }
 
@@ -220,43 +214,40 @@ static row_counts rows_of(const graft_opaque *opaque)
         graft_axes_count(list, batch, list->rank - 1U), graft_axes_count(list, 0, list->rank - 1U)};
 }
 
-graft_status graft_foreign_gather_nd(graft_env *env, const graft_opaque *opaque,
-                                     const void *const *in, void *out)
+graft_status graft_foreign_gather_nd(graft_env *env, const graft_opaque *opaque, void *out)
 {
     const row_counts r = rows_of(opaque);
     const size_t bytes = r.elements * graft_foreign_width(&opaque->out);
     for (size_t i = 0; i < r.all; i++) {
-        const int64_t at = row_at(opaque, in, i, r.each);
+        const int64_t at = row_at(opaque, i, r.each);
         if (at < 0) {
             return refuse_place(env, i);
         }
-        memcpy((uint8_t *)out + i * bytes, (const uint8_t *)in[0] + (size_t)at * bytes, bytes);
+        memcpy((uint8_t *)out + i * bytes, (const uint8_t *)opaque->data[0] + (size_t)at * bytes,
+               bytes);
     }
     return GRAFT_OK;
 }
 
-bool graft_foreign_scatter_nd_shape(const graft_opaque *opaque, const void *const *in,
-                                    graft_shape *shape)
+bool graft_foreign_scatter_nd_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     graft_shape updates;
-    (void)in;
     *shape = opaque->in[0];
     return shape_rows(opaque, &updates) && graft_shape_equal(&updates, &opaque->in[2]) &&
            takes_updates(opaque);
 }
 
-graft_status graft_foreign_scatter_nd(graft_env *env, const graft_opaque *opaque,
-                                      const void *const *in, void *out)
+graft_status graft_foreign_scatter_nd(graft_env *env, const graft_opaque *opaque, void *out)
 {
     const row_counts r = rows_of(opaque);
     const size_t bytes = r.elements * graft_foreign_width(&opaque->out);
-    memcpy(out, in[0], (size_t)graft_shape_bytes(&opaque->out));
+    memcpy(out, opaque->data[0], (size_t)graft_shape_bytes(&opaque->out));
     for (size_t i = 0; i < r.all; i++) {
-        const int64_t at = row_at(opaque, in, i, r.each);
+        const int64_t at = row_at(opaque, i, r.each);
         if (at < 0) {
             return refuse_place(env, i);
         }
-        take_up(opaque, (const uint8_t *)in[2] + i * bytes, r.elements,
+        take_up(opaque, (const uint8_t *)opaque->data[2] + i * bytes, r.elements,
                 (uint8_t *)out + (size_t)at * bytes);
     }
     return GRAFT_OK;
@@ -270,23 +261,22 @@ bool graft_foreign_read_one_hot(const Onnx__NodeProto *node, graft_opaque *opaqu
 }
 
 /* Number `i` of input `k`, which may be a whole one of binary32. */
-static int64_t number_at(const graft_opaque *opaque, const void *const *in, uint32_t k, size_t i)
+static int64_t number_at(const graft_opaque *opaque, uint32_t k, size_t i)
 {
     if (opaque->in[k].dtype != GRAFT_DTYPE_F32) {
-        return graft_foreign_whole(opaque, in, k, (uint32_t)i);
+        return graft_foreign_whole(opaque, k, (uint32_t)i);
     }
-    const float number = ((const float *)in[k])[i];
+    const float number = ((const float *)opaque->data[k])[i];
     return number > -0x1p31F && number < 0x1p31F ? (int64_t)number : INT64_MIN / 2;
 }
 
-bool graft_foreign_one_hot_shape(const graft_opaque *opaque, const void *const *in,
-                                 graft_shape *shape)
+bool graft_foreign_one_hot_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     const graft_shape *from = &opaque->in[0];
     const graft_shape *depth = &opaque->in[1];
     const graft_shape *values = &opaque->in[2];
-    if (in[1] == NULL || from->rank == GRAFT_MAX_RANK || graft_shape_elements(depth) != 1 ||
-        (!is_whole(from) && from->dtype != GRAFT_DTYPE_F32) ||
+    if (opaque->data[1] == NULL || from->rank == GRAFT_MAX_RANK ||
+        graft_shape_elements(depth) != 1 || (!is_whole(from) && from->dtype != GRAFT_DTYPE_F32) ||
         (!is_whole(depth) && depth->dtype != GRAFT_DTYPE_F32) || values->rank != 1 ||
         values->dims[0] != 2) {
         return false;
@@ -296,21 +286,21 @@ bool graft_foreign_one_hot_shape(const graft_opaque *opaque, const void *const *
     for (uint32_t i = 0; i < shape->rank; i++) {
         shape->dims[i] = from->dims[i - (i > opaque->axis)];
     }
-    return graft_foreign_size(shape, opaque->axis, number_at(opaque, in, 1, 0));
+    return graft_foreign_size(shape, opaque->axis, number_at(opaque, 1, 0));
 }
 
-graft_status graft_foreign_one_hot(graft_env *env, const graft_opaque *opaque,
-                                   const void *const *in, void *out)
+graft_status graft_foreign_one_hot(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
     const graft_blocks b = graft_blocks_of(&opaque->out, (int32_t)opaque->axis);
     const size_t width = graft_foreign_width(&opaque->out);
     for (size_t i = 0; i < graft_count(&opaque->out); i++) {
         const size_t from = i / (b.inner * b.size) * b.inner + i % b.inner;
-        const int64_t hot = number_at(opaque, in, 0, from);
+        const int64_t hot = number_at(opaque, 0, from);
         const int64_t place = (int64_t)(i / b.inner % b.size);
         const bool on = hot == place || hot + (int64_t)b.size == place;
-        memcpy((uint8_t *)out + i * width, (const uint8_t *)in[2] + (on ? width : 0), width);
+        memcpy((uint8_t *)out + i * width, (const uint8_t *)opaque->data[2] + (on ? width : 0),
+               width);
     }
     return GRAFT_OK;
 }
@@ -323,23 +313,21 @@ bool graft_foreign_read_trilu(const Onnx__NodeProto *node, graft_opaque *opaque)
     return opaque->in[0].rank >= 2;
 }
 
-bool graft_foreign_trilu_shape(const graft_opaque *opaque, const void *const *in,
-                               graft_shape *shape)
+bool graft_foreign_trilu_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     *shape = opaque->in[0];
-    return !graft_foreign_has(opaque, 1) || graft_foreign_list(opaque, in, 1) == 1;
+    return !graft_foreign_has(opaque, 1) || graft_foreign_list(opaque, 1) == 1;
 }
 
-graft_status graft_foreign_trilu(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                                 void *out)
+graft_status graft_foreign_trilu(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
     const int64_t columns = opaque->out.dims[opaque->out.rank - 1];
     const int64_t rows = opaque->out.dims[opaque->out.rank - 2];
     const size_t width = graft_foreign_width(&opaque->out);
-    const int64_t given = graft_foreign_has(opaque, 1) ? graft_foreign_whole(opaque, in, 1, 0) : 0;
+    const int64_t given = graft_foreign_has(opaque, 1) ? graft_foreign_whole(opaque, 1, 0) : 0;
     const int64_t k = given < -rows ? -rows : given > columns ? columns : given;
-    memcpy(out, in[0], (size_t)graft_shape_bytes(&opaque->out));
+    memcpy(out, opaque->data[0], (size_t)graft_shape_bytes(&opaque->out));
     for (int64_t i = 0; i < (int64_t)graft_count(&opaque->out) / columns; i++) {
         int64_t edge =
             i % rows + k + (opaque->attrs[1] != 0 ? 0 : 1); /* From it on, or up to it. */
@@ -368,19 +356,16 @@ bool graft_foreign_read_eye(const Onnx__NodeProto *node, graft_opaque *opaque)
     return opaque->in[0].rank == 2 && opaque->attrs[1] == k && opaque->attrs[2] != 0;
 }
 
-bool graft_foreign_eye_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+bool graft_foreign_eye_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     *shape = opaque->in[0];
     shape->dtype = (uint8_t)opaque->attrs[2];
     return true;
 }
 
-graft_status graft_foreign_eye(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                               void *out)
+graft_status graft_foreign_eye(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
-    (void)in;
     const int64_t columns = opaque->out.dims[1];
     memset(out, 0, (size_t)graft_shape_bytes(&opaque->out));
     for (int64_t row = 0; row < opaque->out.dims[0]; row++) {
@@ -408,17 +393,14 @@ bool graft_foreign_read_reverse(const Onnx__NodeProto *node, graft_opaque *opaqu
     return opaque->in[0].rank >= 2 && (time == 0 || time == 1) && batch == 1 - time;
 }
 
-bool graft_foreign_reverse_shape(const graft_opaque *opaque, const void *const *in,
-                                 graft_shape *shape)
+bool graft_foreign_reverse_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     *shape = opaque->in[0];
     return is_whole(&opaque->in[1]) && opaque->in[1].rank == 1 &&
            opaque->in[1].dims[0] == shape->dims[1 - opaque->axis];
 }
 
-graft_status graft_foreign_reverse(graft_env *env, const graft_opaque *opaque,
-                                   const void *const *in, void *out)
+graft_status graft_foreign_reverse(graft_env *env, const graft_opaque *opaque, void *out)
 {
     const int64_t sizes[2] = {opaque->out.dims[0], opaque->out.dims[1]};
     const int64_t times = sizes[opaque->axis];
@@ -428,15 +410,15 @@ graft_status graft_foreign_reverse(graft_env *env, const graft_opaque *opaque,
         const int64_t at[2] = {i / sizes[1], i % sizes[1]};
         const int64_t time = at[opaque->axis];
         const int64_t batch = at[1 - opaque->axis];
-        const int64_t length = graft_foreign_whole(opaque, in, 1, (uint32_t)batch);
+        const int64_t length = graft_foreign_whole(opaque, 1, (uint32_t)batch);
         if (length < 0 || length > times) {
             return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "sequence %" PRId64 " is longer than its axis",
                               batch);
         }
         const int64_t from = time < length ? length - 1 - time : time;
         const int64_t place = opaque->axis == 0 ? from * sizes[1] + batch : batch * times + from;
-        memcpy((uint8_t *)out + (size_t)i * bytes, (const uint8_t *)in[0] + (size_t)place * bytes,
-               bytes);
+        memcpy((uint8_t *)out + (size_t)i * bytes,
+               (const uint8_t *)opaque->data[0] + (size_t)place * bytes, bytes);
     }
     return GRAFT_OK;
 }
@@ -444,10 +426,8 @@ graft_status graft_foreign_reverse(graft_env *env, const graft_opaque *opaque,
 /* ------------------------------------------------------------------ ArrayFeatureExtractor */
 
 /* Places of the last axis; of a list, a row. */
-bool graft_foreign_features_shape(const graft_opaque *opaque, const void *const *in,
-                                  graft_shape *shape)
+bool graft_foreign_features_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     *shape = opaque->in[0];
     if (shape->rank == 1) {
         shape->rank = 2;
@@ -458,19 +438,20 @@ bool graft_foreign_features_shape(const graft_opaque *opaque, const void *const 
                               (int64_t)graft_shape_elements(&opaque->in[1]));
 }
 
-graft_status graft_foreign_features(graft_env *env, const graft_opaque *opaque,
-                                    const void *const *in, void *out)
+graft_status graft_foreign_features(graft_env *env, const graft_opaque *opaque, void *out)
 {
     const size_t width = graft_foreign_width(&opaque->out);
     const size_t count = (size_t)graft_shape_elements(&opaque->in[1]);
     const int64_t size = opaque->in[0].dims[opaque->in[0].rank - 1];
     for (size_t i = 0; i < graft_count(&opaque->out); i++) {
-        const int64_t place = place_at(opaque, in, i % count, size);
+        const int64_t place = place_at(opaque, i % count, size);
         if (place < 0) {
             return refuse_place(env, i % count);
         }
         memcpy((uint8_t *)out + i * width,
-               (const uint8_t *)in[0] + (i / count * (size_t)size + (size_t)place) * width, width);
+               (const uint8_t *)opaque->data[0] +
+                   (i / count * (size_t)size + (size_t)place) * width,
+               width);
     }
     return GRAFT_OK;
 }

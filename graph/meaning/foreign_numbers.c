@@ -413,26 +413,22 @@ static bool stretch(const graft_opaque *opaque, uint32_t count, graft_shape *sha
     return fits;
 }
 
-bool graft_foreign_one_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+bool graft_foreign_one_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     *shape = opaque->in[0];
     shape->dtype = is_test(opaque->attrs[0]) ? (uint8_t)GRAFT_DTYPE_BOOL : shape->dtype;
     return function_of_one(opaque->attrs[0], opaque->in[0].dtype) != NULL;
 }
 
-bool graft_foreign_two_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+bool graft_foreign_two_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     const uint8_t dtype = opaque->in[0].dtype;
     shape->dtype = is_comparison(opaque->attrs[0]) ? (uint8_t)GRAFT_DTYPE_BOOL : dtype;
     return function_of_operands(opaque) != NULL && stretch(opaque, 2, shape);
 }
 
-bool graft_foreign_where_shape(const graft_opaque *opaque, const void *const *in,
-                               graft_shape *shape)
+bool graft_foreign_where_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     shape->dtype = opaque->in[1].dtype;
     return opaque->in[0].dtype == GRAFT_DTYPE_BOOL && opaque->in[2].dtype == shape->dtype &&
            function_of_width(width_of(shape->dtype)) != NULL && stretch(opaque, 3, shape);
@@ -453,8 +449,7 @@ typedef struct {
 } loop;
 
 /* By rows of the result; it is one when no operand is stretched but those of one element. */
-static graft_status run_spans(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                              void *out, loop l)
+static graft_status run_spans(graft_env *env, const graft_opaque *opaque, void *out, loop l)
 {
     const size_t width = (size_t)width_of(opaque->out.dtype);
     const uint32_t count = l.count;
@@ -481,7 +476,7 @@ static graft_status run_spans(graft_env *env, const graft_opaque *opaque, const 
     };
     for (size_t row = 0; row < graft_view_row_count(&views[0]) && fine; row++) {
         for (uint32_t k = 0; k < count; k++) {
-            s.in[k] = (const uint8_t *)in[k] +
+            s.in[k] = (const uint8_t *)opaque->data[k] +
                       graft_view_row(&views[k], row) * (size_t)width_of(opaque->in[k].dtype);
             s.step[k] = graft_view_step(&views[k]);
         }
@@ -491,17 +486,15 @@ static graft_status run_spans(graft_env *env, const graft_opaque *opaque, const 
     return fine ? GRAFT_OK : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "a whole number is divided by 0");
 }
 
-graft_status graft_foreign_one(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                               void *out)
+graft_status graft_foreign_one(graft_env *env, const graft_opaque *opaque, void *out)
 {
-    return run_spans(env, opaque, in, out,
+    return run_spans(env, opaque, out,
                      (loop){function_of_one(opaque->attrs[0], opaque->in[0].dtype), 1});
 }
 
-graft_status graft_foreign_two(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                               void *out)
+graft_status graft_foreign_two(graft_env *env, const graft_opaque *opaque, void *out)
 {
-    return run_spans(env, opaque, in, out, (loop){function_of_operands(opaque), 2});
+    return run_spans(env, opaque, out, (loop){function_of_operands(opaque), 2});
 }
 
 bool graft_foreign_read_inf(const Onnx__NodeProto *node, graft_opaque *opaque)
@@ -536,9 +529,8 @@ bool graft_foreign_read_above(const Onnx__NodeProto *node, graft_opaque *opaque)
 
 /* ---------------------------------------------------------------------------------- Clip */
 
-bool graft_foreign_clip_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+bool graft_foreign_clip_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     bool fits = function_of_two(GRAFT_FOREIGN_MAX, opaque->in[0].dtype) != NULL;
     *shape = opaque->in[0];
     for (uint32_t k = 1; k < 3; k++) {
@@ -550,17 +542,16 @@ bool graft_foreign_clip_shape(const graft_opaque *opaque, const void *const *in,
 }
 
 /* The upper bound comes last, and holds where the lower one is above it. */
-graft_status graft_foreign_clip(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                                void *out)
+graft_status graft_foreign_clip(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
-    const void *from = in[0];
+    const void *from = opaque->data[0];
     span_function *const function = function_of_two(GRAFT_FOREIGN_MAX, opaque->in[0].dtype);
     for (uint32_t k = 1; k < 3; k++) {
         if (graft_foreign_has(opaque, k)) {
             const span s = {
-                .in = {from, in[k]},
-                .step = {1,    0    },
+                .in = {from, opaque->data[k]},
+                .step = {1,    0              },
                 .out = out,
                 .count = graft_count(&opaque->out),
                 .code = k == 1 ? GRAFT_FOREIGN_MAX : GRAFT_FOREIGN_MIN
@@ -575,29 +566,26 @@ graft_status graft_foreign_clip(graft_env *env, const graft_opaque *opaque, cons
     return GRAFT_OK;
 }
 
-graft_status graft_foreign_where(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                                 void *out)
+graft_status graft_foreign_where(graft_env *env, const graft_opaque *opaque, void *out)
 {
-    return run_spans(env, opaque, in, out,
-                     (loop){function_of_width(width_of(opaque->out.dtype)), 3});
+    return run_spans(env, opaque, out, (loop){function_of_width(width_of(opaque->out.dtype)), 3});
 }
 
 /* -------------------------------------------------------------------------------- ranges */
 
 /* Numbers of input `k`, one, of any type. */
-static double bound_of(const graft_opaque *opaque, const void *const *in, uint32_t k)
+static double bound_of(const graft_opaque *opaque, uint32_t k)
 {
     float number = 0.0F;
     if (opaque->in[k].dtype != GRAFT_DTYPE_F32) {
-        return (double)graft_foreign_whole(opaque, in, k, 0);
+        return (double)graft_foreign_whole(opaque, k, 0);
     }
-    memcpy(&number, in[k], sizeof(number));
+    memcpy(&number, opaque->data[k], sizeof(number));
     return (double)number;
 }
 
 /* Between bounds that binary64 holds exactly. */
-bool graft_foreign_range_shape(const graft_opaque *opaque, const void *const *in,
-                               graft_shape *shape)
+bool graft_foreign_range_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     static const double most = 0x1p52;
     const uint8_t dtype = opaque->in[0].dtype;
@@ -605,8 +593,8 @@ bool graft_foreign_range_shape(const graft_opaque *opaque, const void *const *in
     double bounds[3] = {0.0, 0.0, 0.0};
     for (uint32_t k = 0; k < 3 && fits; k++) {
         fits = opaque->in[k].dtype == dtype && graft_shape_elements(&opaque->in[k]) == 1 &&
-               in[k] != NULL;
-        bounds[k] = fits ? bound_of(opaque, in, k) : 0.0;
+               opaque->data[k] != NULL;
+        bounds[k] = fits ? bound_of(opaque, k) : 0.0;
         fits = fits && bounds[k] >= -most && bounds[k] <= most;
     }
     if (!fits || bounds[2] == 0.0) {
@@ -619,18 +607,16 @@ bool graft_foreign_range_shape(const graft_opaque *opaque, const void *const *in
            graft_foreign_size(shape, 0, (int64_t)count);
 }
 
-graft_status graft_foreign_range(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                                 void *out)
+graft_status graft_foreign_range(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
     for (int32_t i = 0; i < opaque->out.dims[0]; i++) {
         if (opaque->out.dtype == GRAFT_DTYPE_F32) {
-            ((float *)out)[i] =
-                (float)bound_of(opaque, in, 0) + (float)i * (float)bound_of(opaque, in, 2);
+            ((float *)out)[i] = (float)bound_of(opaque, 0) + (float)i * (float)bound_of(opaque, 2);
             continue;
         }
         const int64_t number =
-            graft_foreign_whole(opaque, in, 0, 0) + i * graft_foreign_whole(opaque, in, 2, 0);
+            graft_foreign_whole(opaque, 0, 0) + i * graft_foreign_whole(opaque, 2, 0);
         if (opaque->out.dtype == GRAFT_DTYPE_I64) {
             ((int64_t *)out)[i] = number;
         } else {

@@ -95,11 +95,10 @@ static void copy_places(const places *p, size_t width, uint8_t *out)
 
 /* ---------------------------------------------------------------------- Expand and Tile */
 
-bool graft_foreign_expand_shape(const graft_opaque *opaque, const void *const *in,
-                                graft_shape *shape)
+bool graft_foreign_expand_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     const graft_shape *from = &opaque->in[0];
-    const uint32_t count = graft_foreign_list(opaque, in, 1);
+    const uint32_t count = graft_foreign_list(opaque, 1);
     bool fits = count <= GRAFT_MAX_RANK && opaque->in[1].rank == 1;
     shape->rank = !fits || from->rank > count ? from->rank : (uint8_t)count;
     shape->dtype = from->dtype;
@@ -107,7 +106,7 @@ bool graft_foreign_expand_shape(const graft_opaque *opaque, const void *const *i
         const uint32_t missing = (uint32_t)shape->rank - from->rank;
         const uint32_t absent = (uint32_t)shape->rank - count;
         const int64_t old = i < missing ? 1 : from->dims[i - missing];
-        const int64_t wanted = i < absent ? 1 : graft_foreign_whole(opaque, in, 1, i - absent);
+        const int64_t wanted = i < absent ? 1 : graft_foreign_whole(opaque, 1, i - absent);
         fits = (wanted == old || wanted == 1 || old == 1) &&
                graft_foreign_size(shape, i, wanted == 1 ? old : wanted);
     }
@@ -133,30 +132,27 @@ static graft_status run_around(graft_env *env, const graft_opaque *opaque, const
     return GRAFT_OK;
 }
 
-graft_status graft_foreign_expand(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                                  void *out)
+graft_status graft_foreign_expand(graft_env *env, const graft_opaque *opaque, void *out)
 {
-    return run_around(env, opaque, in[0], out);
+    return run_around(env, opaque, opaque->data[0], out);
 }
 
-bool graft_foreign_tile_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+bool graft_foreign_tile_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     const graft_shape *from = &opaque->in[0];
-    bool fits = graft_foreign_list(opaque, in, 1) == from->rank;
+    bool fits = graft_foreign_list(opaque, 1) == from->rank;
     *shape = *from;
     for (uint32_t i = 0; i < from->rank && fits; i++) {
         int64_t size = 0;
-        fits =
-            !__builtin_mul_overflow(graft_foreign_whole(opaque, in, 1, i), from->dims[i], &size) &&
-            graft_foreign_size(shape, i, size);
+        fits = !__builtin_mul_overflow(graft_foreign_whole(opaque, 1, i), from->dims[i], &size) &&
+               graft_foreign_size(shape, i, size);
     }
     return fits;
 }
 
-graft_status graft_foreign_tile(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                                void *out)
+graft_status graft_foreign_tile(graft_env *env, const graft_opaque *opaque, void *out)
 {
-    return run_around(env, opaque, in[0], out);
+    return run_around(env, opaque, opaque->data[0], out);
 }
 
 /* ---------------------------------------------------------------------------------- Pad */
@@ -194,12 +190,11 @@ bool graft_foreign_read_pad(const Onnx__NodeProto *node, graft_opaque *opaque)
 }
 
 /* What is added in front of an axis and behind it; false when it is not known. */
-static bool read_pads(const graft_opaque *opaque, const void *const *in,
-                      int64_t pads[2][GRAFT_MAX_RANK])
+static bool read_pads(const graft_opaque *opaque, int64_t pads[2][GRAFT_MAX_RANK])
 {
     const uint32_t rank = opaque->in[0].rank;
     const bool listed = graft_foreign_has(opaque, 3);
-    const uint32_t axes = listed ? graft_foreign_list(opaque, in, 3) : rank;
+    const uint32_t axes = listed ? graft_foreign_list(opaque, 3) : rank;
     memset(pads, 0, 2 * sizeof(pads[0]));
     if (!graft_foreign_has(opaque, 1)) {
         for (uint32_t i = 0; i < 2 * rank; i++) {
@@ -207,21 +202,21 @@ static bool read_pads(const graft_opaque *opaque, const void *const *in,
         }
         return (uint32_t)opaque->attrs[PAD_RANK] == rank;
     }
-    bool fits = axes <= rank && graft_foreign_list(opaque, in, 1) == 2 * axes;
+    bool fits = axes <= rank && graft_foreign_list(opaque, 1) == 2 * axes;
     for (uint32_t i = 0; i < axes && fits; i++) {
-        int64_t axis = listed ? graft_foreign_whole(opaque, in, 3, i) : i;
+        int64_t axis = listed ? graft_foreign_whole(opaque, 3, i) : i;
         axis += axis < 0 ? rank : 0;
         fits = axis >= 0 && axis < rank;
         if (fits) {
-            pads[0][axis] = graft_foreign_whole(opaque, in, 1, i);
-            pads[1][axis] = graft_foreign_whole(opaque, in, 1, axes + i);
+            pads[0][axis] = graft_foreign_whole(opaque, 1, i);
+            pads[1][axis] = graft_foreign_whole(opaque, 1, axes + i);
         }
     }
     return fits;
 }
 
 /* A mirror has no place behind the other end, an edge and a mirror are not cut. */
-bool graft_foreign_pad_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+bool graft_foreign_pad_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     int64_t pads[2][GRAFT_MAX_RANK];
     const graft_shape *from = &opaque->in[0];
@@ -229,7 +224,7 @@ bool graft_foreign_pad_shape(const graft_opaque *opaque, const void *const *in, 
     const bool filled =
         !graft_foreign_has(opaque, 2) ||
         (opaque->in[2].dtype == from->dtype && graft_shape_elements(&opaque->in[2]) == 1);
-    bool fits = filled && read_pads(opaque, in, pads);
+    bool fits = filled && read_pads(opaque, pads);
     *shape = *from;
     for (uint32_t i = 0; i < from->rank && fits; i++) {
         const int64_t most = mode == PAD_REFLECT ? from->dims[i] - 1 : INT32_MAX;
@@ -259,15 +254,14 @@ static int64_t padded_index(int64_t index, int64_t size, int32_t mode)
     }
 }
 
-graft_status graft_foreign_pad(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                               void *out)
+graft_status graft_foreign_pad(graft_env *env, const graft_opaque *opaque, void *out)
 {
     const graft_shape *from = &opaque->in[0];
     int64_t pads[2][GRAFT_MAX_RANK];
     GRAFT_SCOPED(env->scratch);
-    places p = new_places(env->scratch, &opaque->out, in[0]);
-    (void)read_pads(opaque, in, pads); /* They gave the shape. */
-    p.fill = graft_foreign_has(opaque, 2)   ? in[2]
+    places p = new_places(env->scratch, &opaque->out, opaque->data[0]);
+    (void)read_pads(opaque, pads); /* They gave the shape. */
+    p.fill = graft_foreign_has(opaque, 2)   ? opaque->data[2]
              : graft_foreign_has(opaque, 1) ? p.fill
                                             : &opaque->attrs[PAD_VALUE];
     for (uint32_t i = 0; i < opaque->out.rank; i++) {
@@ -296,14 +290,13 @@ typedef struct {
     int64_t count;
 } taken;
 
-static bool take(const graft_opaque *opaque, const void *const *in, uint32_t i, int64_t size,
-                 taken *t)
+static bool take(const graft_opaque *opaque, uint32_t i, int64_t size, taken *t)
 {
-    const int64_t step = graft_foreign_has(opaque, 4) ? graft_foreign_whole(opaque, in, 4, i) : 1;
+    const int64_t step = graft_foreign_has(opaque, 4) ? graft_foreign_whole(opaque, 4, i) : 1;
     const int64_t most = step > 0 ? size : size - 1;
     const int64_t least = step > 0 ? 0 : -1;
-    int64_t start = graft_foreign_whole(opaque, in, 1, i);
-    int64_t end = graft_foreign_whole(opaque, in, 2, i);
+    int64_t start = graft_foreign_whole(opaque, 1, i);
+    int64_t end = graft_foreign_whole(opaque, 2, i);
     if (step == 0 || step < -INT32_MAX || step > INT32_MAX) {
         return false;
     }
@@ -318,34 +311,32 @@ static bool take(const graft_opaque *opaque, const void *const *in, uint32_t i, 
 }
 
 /* Of each axis; false when the bounds make no sense or are not known. */
-static bool read_slice(const graft_opaque *opaque, const void *const *in, taken *axes)
+static bool read_slice(const graft_opaque *opaque, taken *axes)
 {
     const graft_shape *from = &opaque->in[0];
-    const uint32_t count = graft_foreign_list(opaque, in, 1);
-    bool fits = count <= from->rank && graft_foreign_list(opaque, in, 2) == count;
+    const uint32_t count = graft_foreign_list(opaque, 1);
+    bool fits = count <= from->rank && graft_foreign_list(opaque, 2) == count;
     for (uint32_t k = 3; k < 5; k++) {
-        fits =
-            fits && (!graft_foreign_has(opaque, k) || graft_foreign_list(opaque, in, k) == count);
+        fits = fits && (!graft_foreign_has(opaque, k) || graft_foreign_list(opaque, k) == count);
     }
     for (uint32_t i = 0; i < from->rank; i++) {
         axes[i] = (taken){0, 1, from->dims[i]};
     }
     uint32_t seen = 0;
     for (uint32_t i = 0; i < count && fits; i++) {
-        int64_t axis = graft_foreign_has(opaque, 3) ? graft_foreign_whole(opaque, in, 3, i) : i;
+        int64_t axis = graft_foreign_has(opaque, 3) ? graft_foreign_whole(opaque, 3, i) : i;
         axis += axis < 0 ? from->rank : 0;
         fits = axis >= 0 && axis < from->rank && (seen >> axis & 1U) == 0 &&
-               take(opaque, in, i, from->dims[axis], &axes[axis]);
+               take(opaque, i, from->dims[axis], &axes[axis]);
         seen |= fits ? 1U << axis : 0;
     }
     return fits;
 }
 
-bool graft_foreign_slice_shape(const graft_opaque *opaque, const void *const *in,
-                               graft_shape *shape)
+bool graft_foreign_slice_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     taken axes[GRAFT_MAX_RANK] = {{0}};
-    bool fits = read_slice(opaque, in, axes);
+    bool fits = read_slice(opaque, axes);
     *shape = opaque->in[0];
     for (uint32_t i = 0; i < shape->rank && fits; i++) {
         fits = graft_foreign_size(shape, i, axes[i].count);
@@ -353,13 +344,12 @@ bool graft_foreign_slice_shape(const graft_opaque *opaque, const void *const *in
     return fits;
 }
 
-graft_status graft_foreign_slice(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                                 void *out)
+graft_status graft_foreign_slice(graft_env *env, const graft_opaque *opaque, void *out)
 {
     taken axes[GRAFT_MAX_RANK] = {{0}};
     GRAFT_SCOPED(env->scratch);
-    places p = new_places(env->scratch, &opaque->out, in[0]);
-    (void)read_slice(opaque, in, axes); /* It gave the shape. */
+    places p = new_places(env->scratch, &opaque->out, opaque->data[0]);
+    (void)read_slice(opaque, axes); /* It gave the shape. */
     for (uint32_t i = 0; i < opaque->out.rank; i++) {
         for (size_t k = 0; k < p.size[i]; k++) {
             p.at[i][k] = (axes[i].start + (int64_t)k * axes[i].step) * step_of(&opaque->in[0], i);
@@ -386,10 +376,8 @@ bool graft_foreign_read_transpose(const Onnx__NodeProto *node, graft_opaque *opa
     return fits;
 }
 
-bool graft_foreign_transpose_shape(const graft_opaque *opaque, const void *const *in,
-                                   graft_shape *shape)
+bool graft_foreign_transpose_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     *shape = opaque->in[0];
     for (uint32_t i = 0; i < shape->rank; i++) {
         shape->dims[i] = opaque->in[0].dims[opaque->attrs[1 + i]];
@@ -397,11 +385,10 @@ bool graft_foreign_transpose_shape(const graft_opaque *opaque, const void *const
     return true;
 }
 
-graft_status graft_foreign_transpose(graft_env *env, const graft_opaque *opaque,
-                                     const void *const *in, void *out)
+graft_status graft_foreign_transpose(graft_env *env, const graft_opaque *opaque, void *out)
 {
     GRAFT_SCOPED(env->scratch);
-    places p = new_places(env->scratch, &opaque->out, in[0]);
+    places p = new_places(env->scratch, &opaque->out, opaque->data[0]);
     for (uint32_t i = 0; i < opaque->out.rank; i++) {
         for (size_t k = 0; k < p.size[i]; k++) {
             p.at[i][k] = (int64_t)k * step_of(&opaque->in[0], (uint32_t)opaque->attrs[1 + i]);
@@ -420,10 +407,8 @@ bool graft_foreign_read_concat(const Onnx__NodeProto *node, graft_opaque *opaque
     return given;
 }
 
-bool graft_foreign_concat_shape(const graft_opaque *opaque, const void *const *in,
-                                graft_shape *shape)
+bool graft_foreign_concat_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     *shape = opaque->in[0];
     bool fits = true;
     int64_t size = shape->dims[opaque->axis];
@@ -436,8 +421,7 @@ bool graft_foreign_concat_shape(const graft_opaque *opaque, const void *const *i
     return fits && graft_foreign_size(shape, opaque->axis, size);
 }
 
-graft_status graft_foreign_concat(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                                  void *out)
+graft_status graft_foreign_concat(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
     const size_t rows = graft_axes_count(&opaque->out, 0, opaque->axis);
@@ -446,7 +430,8 @@ graft_status graft_foreign_concat(graft_env *env, const graft_opaque *opaque, co
     for (uint32_t k = 0; k < opaque->read_count; k++) {
         const size_t piece = (size_t)graft_shape_bytes(&opaque->in[k]) / rows;
         for (size_t row = 0; row < rows; row++) {
-            memcpy((uint8_t *)out + row * width + at, (const uint8_t *)in[k] + row * piece, piece);
+            memcpy((uint8_t *)out + row * width + at,
+                   (const uint8_t *)opaque->data[k] + row * piece, piece);
         }
         at += piece;
     }
@@ -475,18 +460,17 @@ bool graft_foreign_read_split(const Onnx__NodeProto *node, graft_opaque *opaque)
 }
 
 /* Where the piece begins that is made, and its size. Without sizes the last one may be smaller. */
-static bool find_piece(const graft_opaque *opaque, const void *const *in, int64_t *from,
-                       int64_t *size)
+static bool find_piece(const graft_opaque *opaque, int64_t *from, int64_t *size)
 {
     const int64_t whole = opaque->in[0].dims[opaque->axis];
     const uint32_t count = (uint32_t)opaque->attrs[SPLIT_COUNT];
     const bool given = graft_foreign_has(opaque, 1);
-    bool fits = !given || graft_foreign_list(opaque, in, 1) == count;
+    bool fits = !given || graft_foreign_list(opaque, 1) == count;
     int64_t all = 0;
     for (uint32_t i = 0; i < count && fits; i++) {
         const int64_t each = (whole + count - 1) / count;
         const int64_t rest = whole - all < each ? whole - all : each;
-        const int64_t piece = given ? graft_foreign_whole(opaque, in, 1, i)
+        const int64_t piece = given                              ? graft_foreign_whole(opaque, 1, i)
                               : opaque->attrs[SPLIT_LISTED] != 0 ? opaque->attrs[SPLIT_LIST + i]
                                                                  : rest;
         *from = i == opaque->which ? all : *from;
@@ -497,27 +481,26 @@ static bool find_piece(const graft_opaque *opaque, const void *const *in, int64_
     return fits && all == whole;
 }
 
-bool graft_foreign_split_shape(const graft_opaque *opaque, const void *const *in,
-                               graft_shape *shape)
+bool graft_foreign_split_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     int64_t from = 0;
     int64_t size = 0;
     *shape = opaque->in[0];
-    return find_piece(opaque, in, &from, &size) && graft_foreign_size(shape, opaque->axis, size);
+    return find_piece(opaque, &from, &size) && graft_foreign_size(shape, opaque->axis, size);
 }
 
-graft_status graft_foreign_split(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                                 void *out)
+graft_status graft_foreign_split(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
     int64_t from = 0;
     int64_t size = 0;
-    (void)find_piece(opaque, in, &from, &size); /* It gave the shape. */
+    (void)find_piece(opaque, &from, &size); /* It gave the shape. */
     const graft_blocks b = graft_blocks_of(&opaque->in[0], (int32_t)opaque->axis);
     const size_t bytes = b.inner * graft_foreign_width(&opaque->out);
     for (size_t i = 0; i < b.outer; i++) {
         memcpy((uint8_t *)out + i * (size_t)size * bytes,
-               (const uint8_t *)in[0] + (i * b.size + (size_t)from) * bytes, (size_t)size * bytes);
+               (const uint8_t *)opaque->data[0] + (i * b.size + (size_t)from) * bytes,
+               (size_t)size * bytes);
     }
     return GRAFT_OK;
 }

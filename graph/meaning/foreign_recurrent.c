@@ -60,9 +60,8 @@ static bool fits_weights(const graft_opaque *opaque, uint32_t k, int32_t from, u
            zero->dtype == w->dtype && graft_count(zero) == graft_count(scale);
 }
 
-bool graft_foreign_lstm_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+bool graft_foreign_lstm_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     const graft_shape *x = &opaque->in[LSTM_X];
     const int32_t hidden = opaque->attrs[LSTM_HIDDEN];
     const int32_t ways = ways_of(opaque);
@@ -81,7 +80,7 @@ bool graft_foreign_lstm_shape(const graft_opaque *opaque, const void *const *in,
 }
 
 /* Of each way, what the input and the state are multiplied by. */
-void *graft_foreign_keep_lstm(graft_arena *arena, const graft_opaque *opaque, const void *const *in)
+void *graft_foreign_keep_lstm(graft_arena *arena, const graft_opaque *opaque)
 {
     const size_t ways = (size_t)ways_of(opaque);
     if (!graft_foreign_has(opaque, LSTM_SCALES)) {
@@ -100,8 +99,10 @@ void *graft_foreign_keep_lstm(graft_arena *arena, const graft_opaque *opaque, co
             .zero_step = opaque->in[zeros].rank == 2 ? 1 : 0,
         };
         for (size_t way = 0; way < ways; way++) {
-            given.data = (const uint8_t *)in[LSTM_W + k] + way * given.depth * given.columns;
-            given.zeros = (const uint8_t *)in[zeros] + way * graft_count(&opaque->in[zeros]) / ways;
+            given.data =
+                (const uint8_t *)opaque->data[LSTM_W + k] + way * given.depth * given.columns;
+            given.zeros =
+                (const uint8_t *)opaque->data[zeros] + way * graft_count(&opaque->in[zeros]) / ways;
             panels[2 * way + k] = graft_byte_pack(arena, &given);
         }
     }
@@ -118,19 +119,19 @@ typedef struct {
     size_t columns;
 } weights;
 
-static weights weights_of(const graft_opaque *opaque, const void *const *in, uint32_t k, size_t way)
+static weights weights_of(const graft_opaque *opaque, uint32_t k, size_t way)
 {
     const uint32_t s = LSTM_SCALES + 2 * (k - LSTM_W);
     const size_t rows = LSTM_GATES * (size_t)opaque->attrs[LSTM_HIDDEN];
     const size_t columns = graft_count(&opaque->in[k]) / (size_t)ways_of(opaque) / rows;
     weights w = {.rows = rows, .columns = columns};
     if (opaque->kept == NULL) {
-        w.real = (const float *)in[k] + way * rows * columns;
+        w.real = (const float *)opaque->data[k] + way * rows * columns;
         return w;
     }
     w.bytes = (const graft_byte_panels *)opaque->kept + 2 * way + (k - LSTM_W);
     w.scale_step = opaque->in[s].rank == 2 ? 1 : 0;
-    w.scales = (const float *)in[s] + way * (w.scale_step != 0 ? rows : 1);
+    w.scales = (const float *)opaque->data[s] + way * (w.scale_step != 0 ? rows : 1);
     return w;
 }
 
@@ -187,20 +188,20 @@ typedef struct {
     float *out; /* (steps,ways,batch,hidden); NULL: not wanted. */
 } lstm_room;
 
-static void run_way(graft_arena *scratch, const graft_opaque *opaque, const void *const *in,
-                    size_t way, const lstm_room *room)
+static void run_way(graft_arena *scratch, const graft_opaque *opaque, size_t way,
+                    const lstm_room *room)
 {
     const size_t steps = (size_t)opaque->in[LSTM_X].dims[0];
     const size_t batch = (size_t)opaque->in[LSTM_X].dims[1];
     const size_t hidden = (size_t)opaque->attrs[LSTM_HIDDEN];
     const size_t rows = LSTM_GATES * hidden;
-    const float *b = (const float *)in[LSTM_B];
-    const weights w[2] = {weights_of(opaque, in, LSTM_W, way), weights_of(opaque, in, LSTM_R, way)};
+    const float *b = (const float *)opaque->data[LSTM_B];
+    const weights w[2] = {weights_of(opaque, LSTM_W, way), weights_of(opaque, LSTM_R, way)};
     for (size_t i = 0; i < steps * batch * rows; i++) {
         const float *own = b + way * 2 * rows + i % rows;
         room->gates[i] = graft_foreign_has(opaque, LSTM_B) ? own[0] + own[rows] : 0.0F;
     }
-    add_product(scratch, &w[0], in[LSTM_X], steps * batch, room->gates);
+    add_product(scratch, &w[0], opaque->data[LSTM_X], steps * batch, room->gates);
     for (size_t i = 0; i < steps; i++) {
         const bool back = opaque->attrs[LSTM_WAY] == LSTM_BACKWARD || way == 1;
         const size_t step = back ? steps - 1 - i : i;
@@ -216,8 +217,7 @@ static void run_way(graft_arena *scratch, const graft_opaque *opaque, const void
     }
 }
 
-void graft_foreign_lstm(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                        void *const *out)
+void graft_foreign_lstm(graft_env *env, const graft_opaque *opaque, void *const *out)
 {
     GRAFT_SCOPED(env->scratch);
     const size_t places = graft_axes_count(&opaque->in[LSTM_X], 0, 2);
@@ -229,12 +229,12 @@ void graft_foreign_lstm(graft_env *env, const graft_opaque *opaque, const void *
     for (uint32_t k = 0; k < 2; k++) {
         both[k] = GRAFT_NEW(env->scratch, float, ways *states);
         if (graft_foreign_has(opaque, LSTM_H + k)) {
-            memcpy(both[k], in[LSTM_H + k], ways * states * sizeof(both[k][0]));
+            memcpy(both[k], opaque->data[LSTM_H + k], ways * states * sizeof(both[k][0]));
         }
     }
     for (size_t way = 0; way < ways; way++) {
         const lstm_room room = {gates, both[0] + way * states, both[1] + way * states, out[0]};
-        run_way(env->scratch, opaque, in, way, &room);
+        run_way(env->scratch, opaque, way, &room);
     }
     for (uint32_t k = 0; k < 2; k++) {
         if (out[1 + k] != NULL) {

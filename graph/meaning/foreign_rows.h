@@ -11,17 +11,14 @@
 /* Attributes: false for forms that are not run. */
 typedef bool graft_foreign_reader(const Onnx__NodeProto *node, graft_opaque *opaque);
 /* See graft_foreign_shape; the types of inputs are looked at as well. */
-typedef bool graft_foreign_shaper(const graft_opaque *opaque, const void *const *in,
-                                  graft_shape *shape);
+typedef bool graft_foreign_shaper(const graft_opaque *opaque, graft_shape *shape);
 /* The result has the shape that the shaper gives. */
-typedef graft_status graft_foreign_runner(graft_env *env, const graft_opaque *opaque,
-                                          const void *const *in, void *out);
+typedef graft_status graft_foreign_runner(graft_env *env, const graft_opaque *opaque, void *out);
 /* All results at once; NULL: not wanted. */
 typedef void graft_foreign_joint_runner(graft_env *env, const graft_opaque *opaque,
-                                        const void *const *in, void *const *out);
+                                        void *const *out);
 /* What a runner finds in opaque->kept: made of the inputs that the row says, in `arena`. */
-typedef void *graft_foreign_keeper(graft_arena *arena, const graft_opaque *opaque,
-                                   const void *const *in);
+typedef void *graft_foreign_keeper(graft_arena *arena, const graft_opaque *opaque);
 
 /* Functions of one or two numbers. */
 typedef enum graft_foreign_code {
@@ -93,8 +90,7 @@ float graft_foreign_number(int32_t bits);
 /* Whether input `k` is given. */
 bool graft_foreign_has(const graft_opaque *opaque, uint32_t k);
 /* Number `i` of whole numbers or truth values. */
-int64_t graft_foreign_whole(const graft_opaque *opaque, const void *const *in, uint32_t k,
-                            uint32_t i);
+int64_t graft_foreign_whole(const graft_opaque *opaque, uint32_t k, uint32_t i);
 /* Sets element `i` to a whole number, of which narrower types have the last bits. */
 void graft_foreign_put(void *out, uint32_t dtype, size_t i, int64_t number);
 /* Bytes of an element of a tensor. */
@@ -102,7 +98,7 @@ size_t graft_foreign_width(const graft_shape *shape);
 /* uint8 or int8. */
 bool graft_foreign_is_byte(uint32_t dtype);
 /* How many numbers the list that is input `k` has; UINT32_MAX when it is none, or not known. */
-uint32_t graft_foreign_list(const graft_opaque *opaque, const void *const *in, uint32_t k);
+uint32_t graft_foreign_list(const graft_opaque *opaque, uint32_t k);
 /* Sets a size; false when a tensor cannot have it. */
 bool graft_foreign_size(graft_shape *shape, uint32_t axis, int64_t size);
 
@@ -160,8 +156,8 @@ float graft_foreign_quantise(const float *x, size_t rows, size_t columns, size_t
 size_t graft_foreign_zero_step(const graft_opaque *opaque, uint32_t k);
 /* Zero points, input 2, of rows of input 0, as those of graft_byte_rows; after `period` of them they
  * are repeated. */
-int32_t *graft_foreign_row_zeros(graft_arena *scratch, const graft_opaque *opaque,
-                                 const void *const *in, size_t rows, size_t period);
+int32_t *graft_foreign_row_zeros(graft_arena *scratch, const graft_opaque *opaque, size_t rows,
+                                 size_t period);
 graft_foreign_keeper graft_foreign_keep_matmul, graft_foreign_keep_gemm, graft_foreign_keep_bits;
 graft_foreign_reader graft_foreign_read_gemm, graft_foreign_read_map, graft_foreign_read_mean,
     graft_foreign_read_join, graft_foreign_read_part, graft_foreign_read_bits;

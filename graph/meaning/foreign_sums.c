@@ -45,15 +45,15 @@ bool graft_foreign_read_reduce(const Onnx__NodeProto *node, graft_opaque *opaque
 }
 
 /* The axes that go, as bits; false when they are not known. */
-static bool find_axes(const graft_opaque *opaque, const void *const *in, int32_t *axes)
+static bool find_axes(const graft_opaque *opaque, int32_t *axes)
 {
     const uint32_t rank = opaque->in[0].rank;
     const bool listed = graft_foreign_has(opaque, 1);
-    const uint32_t count = listed ? graft_foreign_list(opaque, in, 1) : 0;
+    const uint32_t count = listed ? graft_foreign_list(opaque, 1) : 0;
     bool fits = count != UINT32_MAX;
     *axes = opaque->attrs[REDUCE_AXES];
     for (uint32_t i = 0; i < count && fits; i++) {
-        fits = add_axis(graft_foreign_whole(opaque, in, 1, i), rank, axes);
+        fits = add_axis(graft_foreign_whole(opaque, 1, i), rank, axes);
     }
     if (!listed && opaque->attrs[REDUCE_LISTED] == 0 && opaque->attrs[REDUCE_NOTHING] == 0) {
         *axes = (1 << rank) - 1;
@@ -73,11 +73,10 @@ static void drop_axes(graft_shape *shape, int32_t axes, bool keep)
     }
 }
 
-bool graft_foreign_reduce_shape(const graft_opaque *opaque, const void *const *in,
-                                graft_shape *shape)
+bool graft_foreign_reduce_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     int32_t axes = 0;
-    const bool fits = find_axes(opaque, in, &axes);
+    const bool fits = find_axes(opaque, &axes);
     *shape = opaque->in[0];
     drop_axes(shape, axes, opaque->attrs[REDUCE_KEEP] != 0);
     return fits;
@@ -181,7 +180,7 @@ static void reduce_reals(graft_arena *scratch, const graft_opaque *opaque, const
 }
 
 static void reduce_wholes(graft_arena *scratch, const graft_opaque *opaque, const graft_view *view,
-                          const void *const *in, void *out)
+                          void *out)
 {
     const int32_t code = opaque->attrs[0];
     const size_t count = graft_count(&opaque->out);
@@ -196,7 +195,7 @@ static void reduce_wholes(graft_arena *scratch, const graft_opaque *opaque, cons
     }
     for (size_t i = 0; i < all; i++) {
         int64_t *sum = &sums[graft_view_offset(view, view->rank, i)];
-        *sum = add_whole(code, *sum, graft_foreign_whole(opaque, in, 0, (uint32_t)i));
+        *sum = add_whole(code, *sum, graft_foreign_whole(opaque, 0, (uint32_t)i));
     }
     for (size_t i = 0; i < count; i++) {
         const int64_t terms = code == GRAFT_FOREIGN_SUM_MEAN ? (int64_t)(all / count) : 1;
@@ -204,19 +203,18 @@ static void reduce_wholes(graft_arena *scratch, const graft_opaque *opaque, cons
     }
 }
 
-graft_status graft_foreign_reduce(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                                  void *out)
+graft_status graft_foreign_reduce(graft_env *env, const graft_opaque *opaque, void *out)
 {
     GRAFT_SCOPED(env->scratch);
     const graft_shape one = {.rank = 1, .dims = {1}};
     int32_t axes = 0;
-    (void)find_axes(opaque, in, &axes); /* They gave the shape. */
+    (void)find_axes(opaque, &axes); /* They gave the shape. */
     const graft_view view =
         graft_view_reduced(opaque->in[0].rank == 0 ? &one : &opaque->in[0], (uint32_t)axes);
     if (opaque->out.dtype == GRAFT_DTYPE_F32) {
-        reduce_reals(env->scratch, opaque, &view, in[0], out);
+        reduce_reals(env->scratch, opaque, &view, opaque->data[0], out);
     } else {
-        reduce_wholes(env->scratch, opaque, &view, in, out);
+        reduce_wholes(env->scratch, opaque, &view, out);
     }
     return GRAFT_OK;
 }
@@ -226,13 +224,13 @@ graft_status graft_foreign_reduce(graft_env *env, const graft_opaque *opaque, co
 enum { ARG_KEEP = 1, ARG_LAST, TOP_COUNT = 1, TOP_SMALLEST };
 
 /* Whole numbers that are ordered as elements are. */
-static int64_t key_of(const graft_opaque *opaque, const void *const *in, size_t i)
+static int64_t key_of(const graft_opaque *opaque, size_t i)
 {
     if (opaque->in[0].dtype != GRAFT_DTYPE_F32) {
-        return graft_foreign_whole(opaque, in, 0, (uint32_t)i);
+        return graft_foreign_whole(opaque, 0, (uint32_t)i);
     }
     int32_t bits = 0;
-    memcpy(&bits, (const float *)in[0] + i, sizeof(bits));
+    memcpy(&bits, (const float *)opaque->data[0] + i, sizeof(bits));
     return bits >= 0 ? bits : -(int64_t)(bits & INT32_MAX);
 }
 
@@ -243,17 +241,15 @@ bool graft_foreign_read_arg(const Onnx__NodeProto *node, graft_opaque *opaque)
     return graft_foreign_read_axis(node, opaque, opaque->in[0].rank, 0);
 }
 
-bool graft_foreign_arg_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+bool graft_foreign_arg_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     *shape = opaque->in[0];
     shape->dtype = GRAFT_DTYPE_I64;
     drop_axes(shape, 1 << opaque->axis, opaque->attrs[ARG_KEEP] != 0);
     return is_number(opaque->in[0].dtype) || graft_foreign_is_byte(opaque->in[0].dtype);
 }
 
-graft_status graft_foreign_arg(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                               void *out)
+graft_status graft_foreign_arg(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
     const graft_blocks b = graft_blocks_of(&opaque->in[0], (int32_t)opaque->axis);
@@ -262,8 +258,8 @@ graft_status graft_foreign_arg(graft_env *env, const graft_opaque *opaque, const
         const size_t first = i / b.inner * b.size * b.inner + i % b.inner;
         size_t best = 0;
         for (size_t k = 1; k < b.size; k++) {
-            const int64_t key = key_of(opaque, in, first + k * b.inner);
-            const int64_t most = key_of(opaque, in, first + best * b.inner);
+            const int64_t key = key_of(opaque, first + k * b.inner);
+            const int64_t most = key_of(opaque, first + best * b.inner);
             const bool above = sign > 0 ? key > most : key < most;
             best = above || (key == most && opaque->attrs[ARG_LAST] != 0) ? k : best;
         }
@@ -282,12 +278,12 @@ bool graft_foreign_read_top(const Onnx__NodeProto *node, graft_opaque *opaque)
            graft_foreign_read_axis(node, opaque, opaque->in[0].rank, -1);
 }
 
-bool graft_foreign_top_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)
+bool graft_foreign_top_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     const bool listed = graft_foreign_has(opaque, 1);
-    const bool fits = !listed || graft_foreign_list(opaque, in, 1) == 1;
+    const bool fits = !listed || graft_foreign_list(opaque, 1) == 1;
     const int64_t count = !listed ? opaque->attrs[TOP_COUNT]
-                          : fits  ? graft_foreign_whole(opaque, in, 1, 0)
+                          : fits  ? graft_foreign_whole(opaque, 1, 0)
                                   : -1;
     *shape = opaque->in[0];
     shape->dtype = opaque->which == 1 ? (uint8_t)GRAFT_DTYPE_I64 : shape->dtype;
@@ -309,8 +305,7 @@ static int compare_ranked(const void *a, const void *b)
                             : (x->place > y->place) - (x->place < y->place);
 }
 
-void graft_foreign_top(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                       void *const *out)
+void graft_foreign_top(graft_env *env, const graft_opaque *opaque, void *const *out)
 {
     GRAFT_SCOPED(env->scratch);
     const graft_blocks b = graft_blocks_of(&opaque->in[0], (int32_t)opaque->axis);
@@ -321,7 +316,7 @@ void graft_foreign_top(graft_env *env, const graft_opaque *opaque, const void *c
     for (size_t i = 0; i < b.outer * b.inner; i++) {
         const size_t first = i / b.inner * b.size * b.inner + i % b.inner;
         for (size_t k = 0; k < b.size; k++) {
-            const int64_t key = key_of(opaque, in, first + k * b.inner);
+            const int64_t key = key_of(opaque, first + k * b.inner);
             all[k] = (ranked){opaque->attrs[TOP_SMALLEST] != 0 ? ~key : key, (int64_t)k};
         }
         qsort(all, b.size, sizeof(all[0]), compare_ranked);
@@ -329,8 +324,8 @@ void graft_foreign_top(graft_env *env, const graft_opaque *opaque, const void *c
             const size_t to = (i / b.inner * count + k) * b.inner + i % b.inner;
             const size_t from = first + (size_t)all[k].place * b.inner;
             if (out[0] != NULL) {
-                memcpy((uint8_t *)out[0] + to * width, (const uint8_t *)in[0] + from * width,
-                       width);
+                memcpy((uint8_t *)out[0] + to * width,
+                       (const uint8_t *)opaque->data[0] + from * width, width);
             }
             if (out[1] != NULL) {
                 ((int64_t *)out[1])[to] = all[k].place;
@@ -350,28 +345,26 @@ bool graft_foreign_read_cumsum(const Onnx__NodeProto *node, graft_opaque *opaque
     return true;
 }
 
-static bool find_axis(const graft_opaque *opaque, const void *const *in, int64_t *axis)
+static bool find_axis(const graft_opaque *opaque, int64_t *axis)
 {
     const int64_t rank = opaque->in[0].rank;
-    *axis = graft_foreign_list(opaque, in, 1) == 1 ? graft_foreign_whole(opaque, in, 1, 0) : rank;
+    *axis = graft_foreign_list(opaque, 1) == 1 ? graft_foreign_whole(opaque, 1, 0) : rank;
     *axis += *axis < 0 ? rank : 0;
     return *axis >= 0 && *axis < rank;
 }
 
-bool graft_foreign_cumsum_shape(const graft_opaque *opaque, const void *const *in,
-                                graft_shape *shape)
+bool graft_foreign_cumsum_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     int64_t axis = 0;
     *shape = opaque->in[0];
-    return is_number(shape->dtype) && find_axis(opaque, in, &axis);
+    return is_number(shape->dtype) && find_axis(opaque, &axis);
 }
 
-graft_status graft_foreign_cumsum(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                                  void *out)
+graft_status graft_foreign_cumsum(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
     int64_t axis = 0;
-    (void)find_axis(opaque, in, &axis); /* It was looked at. */
+    (void)find_axis(opaque, &axis); /* It was looked at. */
     const graft_blocks b = graft_blocks_of(&opaque->in[0], (int32_t)axis);
     const bool real = opaque->out.dtype == GRAFT_DTYPE_F32;
     for (size_t i = 0; i < b.outer * b.inner; i++) {
@@ -382,8 +375,8 @@ graft_status graft_foreign_cumsum(graft_env *env, const graft_opaque *opaque, co
             const size_t at = (i / b.inner * b.size + place) * b.inner + i % b.inner;
             const double before = reals;
             const uint64_t rest = wholes;
-            reals += real ? (double)((const float *)in[0])[at] : 0.0;
-            wholes += real ? 0 : (uint64_t)graft_foreign_whole(opaque, in, 0, (uint32_t)at);
+            reals += real ? (double)((const float *)opaque->data[0])[at] : 0.0;
+            wholes += real ? 0 : (uint64_t)graft_foreign_whole(opaque, 0, (uint32_t)at);
             const bool exclusive = opaque->attrs[CUMSUM_EXCLUSIVE] != 0;
             if (real) {
                 ((float *)out)[at] = (float)(exclusive ? before : reals);
@@ -484,10 +477,8 @@ static bool size_labels(const graft_opaque *opaque, int32_t *sizes)
     return fits;
 }
 
-bool graft_foreign_einsum_shape(const graft_opaque *opaque, const void *const *in,
-                                graft_shape *shape)
+bool graft_foreign_einsum_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    (void)in;
     int32_t sizes[EINSUM_LABELS] = {0};
     const uint8_t *labels = labels_at(opaque, EINSUM_OPERANDS);
     uint64_t seen = 0;
@@ -556,8 +547,7 @@ static float sum_products(const products *inner, const float *const *from)
     return (float)sum;
 }
 
-graft_status graft_foreign_einsum(graft_env *env, const graft_opaque *opaque, const void *const *in,
-                                  void *out)
+graft_status graft_foreign_einsum(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
     int32_t sizes[EINSUM_LABELS] = {0};
@@ -579,8 +569,8 @@ graft_status graft_foreign_einsum(graft_env *env, const graft_opaque *opaque, co
     for (size_t i = 0; i < graft_count(&opaque->out); i++) {
         const float *from[EINSUM_OPERANDS] = {NULL};
         for (uint32_t k = 0; k < opaque->read_count; k++) {
-            from[k] =
-                (const float *)in[k] + graft_view_offset(&outer.views[k], outer.views[k].rank, i);
+            from[k] = (const float *)opaque->data[k] +
+                      graft_view_offset(&outer.views[k], outer.views[k].rank, i);
         }
         ((float *)out)[i] = sum_products(&inner, from);
     }
