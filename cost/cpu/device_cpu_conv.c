@@ -368,48 +368,46 @@ static residual_mode mode_of(const graft_kernel *kernel)
 
 graft_status graft_cpu_open_conv_direct(graft_env *env, graft_kernel *kernel, uint32_t variant)
 {
-    conv_kind kind = {.family = "direct", .residual = mode_of(kernel)};
-    if ((!is_conv(kernel->signature.op) && !is_transposed(kernel)) || variant >= DIRECT_VARIANTS) {
-        return GRAFT_UNSUPPORTED;
-    }
-    return open_conv(env, kernel, &kind, variant);
+    const conv_kind kind = {.family = "direct", .residual = mode_of(kernel)};
+    const bool fits = is_conv(kernel->signature.op) || is_transposed(kernel);
+    return fits && variant < DIRECT_VARIANTS ? open_conv(env, kernel, &kind, variant)
+                                             : GRAFT_UNSUPPORTED;
 }
 
 graft_status graft_cpu_open_conv_binary(graft_env *env, graft_kernel *kernel, uint32_t variant)
 {
-    conv_kind kind = {.family = "binary", .residual = RESIDUAL_BINARY};
-    if (kernel->signature.op != GRAFT_OP_conv_bias_add || kernel->signature.in_place != 0 ||
-        variant >= DIRECT_VARIANTS) {
-        return GRAFT_UNSUPPORTED;
-    }
-    return open_conv(env, kernel, &kind, variant);
+    const conv_kind kind = {.family = "binary", .residual = RESIDUAL_BINARY};
+    const bool fits =
+        kernel->signature.op == GRAFT_OP_conv_bias_add && kernel->signature.in_place == 0;
+    return fits && variant < DIRECT_VARIANTS ? open_conv(env, kernel, &kind, variant)
+                                             : GRAFT_UNSUPPORTED;
+}
+
+/* In layouts that the library chooses. */
+static graft_status open_freely(graft_env *env, graft_kernel *kernel, conv_kind kind,
+                                uint32_t variant, uint32_t variants)
+{
+    kind.any_layout = true;
+    kind.residual = mode_of(kernel);
+    return is_conv(kernel->signature.op) && variant < variants
+               ? open_conv(env, kernel, &kind, variant)
+               : GRAFT_UNSUPPORTED;
 }
 
 graft_status graft_cpu_open_conv_blocked(graft_env *env, graft_kernel *kernel, uint32_t variant)
 {
-    conv_kind kind = {.family = "blocked", .any_layout = true, .residual = mode_of(kernel)};
-    if (!is_conv(kernel->signature.op) || variant >= BLOCKED_VARIANTS) {
-        return GRAFT_UNSUPPORTED;
-    }
-    return open_conv(env, kernel, &kind, variant);
+    return open_freely(env, kernel, (conv_kind){.family = "blocked"}, variant, BLOCKED_VARIANTS);
 }
 
 graft_status graft_cpu_open_conv_winograd(graft_env *env, graft_kernel *kernel, uint32_t variant)
 {
-    conv_kind kind = {
-        .family = "winograd", .winograd = true, .any_layout = true, .residual = mode_of(kernel)};
-    if (!is_conv(kernel->signature.op) || variant >= WINOGRAD_VARIANTS) {
-        return GRAFT_UNSUPPORTED;
-    }
-    return open_conv(env, kernel, &kind, variant);
+    return open_freely(env, kernel, (conv_kind){.family = "winograd", .winograd = true}, variant,
+                       WINOGRAD_VARIANTS);
 }
 
 graft_status graft_cpu_open_conv_apart(graft_env *env, graft_kernel *kernel, uint32_t variant)
 {
-    conv_kind kind = {
-        .family = "apart", .any_layout = true, .apart = true, .residual = mode_of(kernel)};
-    if (!is_conv(kernel->signature.op) || activation_of(kernel) == GRAFT_ACT_NONE || variant > 0) {
-        return GRAFT_UNSUPPORTED;
-    }
-    return open_conv(env, kernel, &kind, variant);
+    const bool active = activation_of(kernel) != GRAFT_ACT_NONE;
+    return open_freely(env, kernel, (conv_kind){.family = "apart", .apart = true}, variant,
+                       active ? 1 : 0);
 }

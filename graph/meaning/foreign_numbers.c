@@ -17,7 +17,8 @@ typedef struct {
     void *out;
     size_t count;
     int32_t code;
-    float by[2]; /* What the function says besides. */
+    float by[2];        /* What the function says besides. */
+    uint32_t dtypes[2]; /* Of the first operands, for powers. */
 } span;
 
 /* False when a whole number is divided by 0. */
@@ -160,27 +161,27 @@ static bool combine_f32(const span *s)
 /* What does not fit has no certain result. */
 static int64_t whole_of(double x) { return fabs(x) < 0x1p63 ? (int64_t)x : INT64_MIN; }
 
-#define POWERS(name, type, exponent, cast)                                                         \
-    static bool power_##name(const span *s)                                                        \
-    {                                                                                              \
-        const type *const a = s->in[0];                                                            \
-        const exponent *const b = s->in[1];                                                        \
-        for (size_t i = 0; i < s->count; i++) {                                                    \
-            const double x = (double)a[i * s->step[0]];                                            \
-            ((type *)s->out)[i] = (type)cast(pow(x, (double)b[i * s->step[1]]));                   \
-        }                                                                                          \
-        return true;                                                                               \
-    }
+/* Elements are binary32, int32 or int64. */
+static double number_at(const void *data, uint32_t dtype, size_t i)
+{
+    return dtype == GRAFT_DTYPE_F32   ? (double)((const float *)data)[i]
+           : dtype == GRAFT_DTYPE_I32 ? (double)((const int32_t *)data)[i]
+                                      : (double)((const int64_t *)data)[i];
+}
 
-POWERS(f32_f32, float, float, )
-POWERS(f32_i32, float, int32_t, )
-POWERS(f32_i64, float, int64_t, )
-POWERS(i32_f32, int32_t, float, whole_of)
-POWERS(i32_i32, int32_t, int32_t, whole_of)
-POWERS(i32_i64, int32_t, int64_t, whole_of)
-POWERS(i64_f32, int64_t, float, whole_of)
-POWERS(i64_i32, int64_t, int32_t, whole_of)
-POWERS(i64_i64, int64_t, int64_t, whole_of)
+static bool power(const span *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const double x = pow(number_at(s->in[0], s->dtypes[0], i * s->step[0]),
+                             number_at(s->in[1], s->dtypes[1], i * s->step[1]));
+        if (s->dtypes[0] == GRAFT_DTYPE_F32) {
+            ((float *)s->out)[i] = (float)x;
+        } else {
+            graft_foreign_put(s->out, s->dtypes[0], i, whole_of(x));
+        }
+    }
+    return true;
+}
 
 static bool map_angle(const span *s)
 {
@@ -318,7 +319,7 @@ static span_function *function_of_two(int32_t code, uint32_t dtype)
 {
     const bool compares = is_comparison(code);
     if (code == GRAFT_FOREIGN_POW) {
-        return NULL; /* See function_of_power. */
+        return NULL; /* See function_of_operands. */
     }
     switch (dtype) {
     case GRAFT_DTYPE_F32:
@@ -341,26 +342,17 @@ static span_function *function_of_two(int32_t code, uint32_t dtype)
     }
 }
 
-static span_function *function_of_power(uint32_t base, uint32_t exponent)
+/* A type of powers and of exponents. */
+static bool is_base(uint32_t dtype)
 {
-    static span_function *const functions[3][3] = {
-        {power_f32_f32, power_f32_i32, power_f32_i64},
-        {power_i32_f32, power_i32_i32, power_i32_i64},
-        {power_i64_f32, power_i64_i32, power_i64_i64},
-    };
-    static const uint32_t types[3] = {GRAFT_DTYPE_F32, GRAFT_DTYPE_I32, GRAFT_DTYPE_I64};
-    span_function *found = NULL;
-    for (uint32_t i = 0; i < 9; i++) {
-        found = types[i / 3] == base && types[i % 3] == exponent ? functions[i / 3][i % 3] : found;
-    }
-    return found;
+    return dtype == GRAFT_DTYPE_F32 || dtype == GRAFT_DTYPE_I32 || dtype == GRAFT_DTYPE_I64;
 }
 
 static span_function *function_of_operands(const graft_opaque *opaque)
 {
     const uint32_t a = opaque->in[0].dtype;
     const uint32_t b = opaque->in[1].dtype;
-    return opaque->attrs[0] == GRAFT_FOREIGN_POW ? function_of_power(a, b)
+    return opaque->attrs[0] == GRAFT_FOREIGN_POW ? (is_base(a) && is_base(b) ? power : NULL)
            : a == b                              ? function_of_two(opaque->attrs[0], a)
                                                  : NULL;
 }
@@ -472,6 +464,7 @@ static graft_status run_spans(graft_env *env, const graft_opaque *opaque, void *
     span s = {
         .count = graft_view_columns(&views[0]),
         .code = opaque->attrs[0],
+        .dtypes = {opaque->in[0].dtype,                    opaque->in[1].dtype                   },
         .by = {graft_foreign_number(opaque->attrs[1]), graft_foreign_number(opaque->attrs[2])}
     };
     for (size_t row = 0; row < graft_view_row_count(&views[0]) && fine; row++) {
@@ -589,7 +582,7 @@ bool graft_foreign_range_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     static const double most = 0x1p52;
     const uint8_t dtype = opaque->in[0].dtype;
-    bool fits = dtype == GRAFT_DTYPE_F32 || dtype == GRAFT_DTYPE_I32 || dtype == GRAFT_DTYPE_I64;
+    bool fits = is_base(dtype);
     double bounds[3] = {0.0, 0.0, 0.0};
     for (uint32_t k = 0; k < 3 && fits; k++) {
         fits = opaque->in[k].dtype == dtype && graft_shape_elements(&opaque->in[k]) == 1 &&
@@ -617,11 +610,7 @@ graft_status graft_foreign_range(graft_env *env, const graft_opaque *opaque, voi
         }
         const int64_t number =
             graft_foreign_whole(opaque, 0, 0) + i * graft_foreign_whole(opaque, 2, 0);
-        if (opaque->out.dtype == GRAFT_DTYPE_I64) {
-            ((int64_t *)out)[i] = number;
-        } else {
-            ((int32_t *)out)[i] = (int32_t)number;
-        }
+        graft_foreign_put(out, opaque->out.dtype, (size_t)i, number);
     }
     return GRAFT_OK;
 }

@@ -8,6 +8,16 @@
 
 /* ----------------------------------------------------------------------- liveness, records */
 
+/* As many times none. */
+static graft_index *new_nones(const graft_onnx_writer *writer, size_t count)
+{
+    graft_index *nones = GRAFT_NEW(writer->arena, graft_index, count);
+    for (size_t i = 0; i < count; i++) {
+        nones[i] = GRAFT_NONE;
+    }
+    return nones;
+}
+
 static void find_live_nodes(graft_onnx_writer *writer)
 {
     const graft_graph *graph = writer->graph;
@@ -64,10 +74,7 @@ bool graft_onnx_is_folded(const graft_onnx_writer *writer, graft_index value)
 static void find_nodes_of_records(graft_onnx_writer *writer)
 {
     uint32_t count = writer->model->record_count;
-    writer->node_of_record = GRAFT_NEW(writer->arena, graft_index, count);
-    for (uint32_t r = 0; r < count; r++) {
-        writer->node_of_record[r] = GRAFT_NONE;
-    }
+    writer->node_of_record = new_nones(writer, count);
     for (graft_index n = 0; n < writer->graph->node_end; n++) {
         const graft_node *node = &writer->graph->nodes[n];
         if (node->op != GRAFT_OP_NONE && writer->live[n] && node->source < count) {
@@ -157,10 +164,7 @@ static bool reads_one_value(const graft_onnx_writer *writer, const graft_onnx_gr
                             size_t input_count)
 {
     bool one = true;
-    graft_index *values = GRAFT_NEW(writer->arena, graft_index, input_count);
-    for (size_t k = 0; k < input_count; k++) {
-        values[k] = GRAFT_NONE;
-    }
+    graft_index *values = new_nones(writer, input_count);
     for (uint32_t p = 0; p < group->part_count; p++) {
         graft_index n = writer->node_of_record[group->first_record + p];
         for (uint32_t i = 0; n != GRAFT_NONE && i < writer->graph->nodes[n].input_count; i++) {
@@ -399,10 +403,7 @@ static bool may_join_chain(const graft_onnx_writer *writer, graft_index producer
 static void link_chains(graft_onnx_writer *writer)
 {
     const graft_graph *graph = writer->graph;
-    writer->absorbed_into = GRAFT_NEW(writer->arena, graft_index, graph->node_end);
-    for (graft_index n = 0; n < graph->node_end; n++) {
-        writer->absorbed_into[n] = GRAFT_NONE;
-    }
+    writer->absorbed_into = new_nones(writer, graph->node_end);
     for (graft_index i = 0; i < writer->order.count; i++) {
         graft_index n = writer->order.order[i];
         uint8_t op = graph->nodes[n].op;
@@ -439,10 +440,7 @@ static void list_units(graft_onnx_writer *writer)
     const graft_onnx *onnx = writer->model->onnx;
     writer->units =
         GRAFT_NEW(writer->arena, graft_onnx_unit, onnx->node_count + writer->order.count);
-    writer->unit_of_node = GRAFT_NEW(writer->arena, uint32_t, graph->node_end);
-    for (graft_index n = 0; n < graph->node_end; n++) {
-        writer->unit_of_node[n] = GRAFT_NONE;
-    }
+    writer->unit_of_node = new_nones(writer, graph->node_end);
     for (uint32_t i = 0; i < onnx->node_count; i++) {
         uint32_t index = onnx->order[i];
         const graft_onnx_group *group = &onnx->groups[index];
@@ -513,11 +511,8 @@ typedef struct {
 
 static unit_nodes list_nodes_of_units(const graft_onnx_writer *writer)
 {
-    unit_nodes lists = {.first = GRAFT_NEW(writer->arena, graft_index, writer->unit_count),
+    unit_nodes lists = {.first = new_nones(writer, writer->unit_count),
                         .next = GRAFT_NEW(writer->arena, graft_index, writer->graph->node_end)};
-    for (uint32_t u = 0; u < writer->unit_count; u++) {
-        lists.first[u] = GRAFT_NONE;
-    }
     for (graft_index n = writer->graph->node_end; n-- > 0;) {
         uint32_t unit = writer->unit_of_node[n];
         if (unit != GRAFT_NONE) {
@@ -632,10 +627,7 @@ static void merge_units(graft_onnx_writer *writer, const unit_nodes *nodes, cons
         return;
     }
     const bool *given = find_given_values(writer);
-    graft_index *giver = GRAFT_NEW(writer->arena, graft_index, graph->value_end);
-    for (graft_index v = 0; v < graph->value_end; v++) {
-        giver[v] = GRAFT_NONE;
-    }
+    graft_index *giver = new_nones(writer, graph->value_end);
     for (uint32_t i = 0; i < writer->unit_count; i++) {
         if (!has_grouped(nodes, order[i], grouped) &&
             is_given_before(writer, nodes, order[i], given, same, giver)) {
