@@ -6,7 +6,6 @@
 #include "cost/command.h"
 #include "emit/bench/bench_agents.h"
 #include "emit/bench/bench_search.h"
-#include "emit/bench/headroom.h"
 #include "emit/command/command.h"
 #include "emit/command/command_table.h"
 #include "gen/command.h"
@@ -77,7 +76,6 @@ static const graft_command *const command_list[] = {
     &graft_command_eval,
     &graft_command_emit_graph,
     &graft_command_emit_policy,
-    &graft_command_headroom,
     &graft_command_bench_agents,
     &command_bench,
 };

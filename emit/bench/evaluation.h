@@ -81,6 +81,7 @@ typedef struct graft_evaluation {
     uint64_t unseen_hash;
     uint64_t seconds; /* For each search. */
     uint64_t rounds;  /* Of whole graphs in turns; 0: none is run. */
+    bool estimates;   /* Also graphs that rest on more of them than the one given. */
     bool again;       /* Also what is known. */
     graft_cells cells;
     const char *path;  /* Their file. */

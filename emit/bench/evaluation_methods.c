@@ -271,7 +271,7 @@ static uint64_t hash_inputs(const graft_cell_run *c)
                           choice->graphs,
                           (uint64_t)(1000.0 * choice->temperature),
                           XXH3_64bits(&c->session->settings, sizeof c->session->settings)};
-    return XXH3_64bits(numbers, sizeof numbers);
+    return XXH3_64bits(numbers, sizeof numbers) ^ (c->evaluation->estimates ? 1 : 0);
 }
 
 /* The cell as it was done before; NULL when that rests on something else, was cut earlier than it

@@ -28,6 +28,7 @@ typedef struct {
     const char *page;
     const char *policy_path; /* NULL: the device's, in rules/policies. */
     const char *folds; /* A folder of policies, FAMILY/policy.graft without that family; or NULL. */
+    const char *check; /* Plans that are replayed instead. */
     uint64_t seeds;
     graft_table_model *models;
     uint32_t count;
@@ -174,6 +175,18 @@ static graft_status read_policy(graft_env *env, const char *path, graft_policy *
     return GRAFT_OK;
 }
 
+static graft_status set_price(graft_env *env, const eval_run *run, graft_session *session,
+                              graft_known_price *known)
+{
+    const graft_price any = session->environment.options.price;
+    GRAFT_PASS(graft_known_price_set(env, session, known));
+    if (run->all.estimates) {
+        session->environment.options.price = any;
+        GRAFT_PASS(graft_environment_reprice(env, &session->environment));
+    }
+    return GRAFT_OK;
+}
+
 static graft_status do_model(graft_env *env, void *context, graft_session *session, uint32_t model,
                              graft_share *share)
 {
@@ -181,7 +194,7 @@ static graft_status do_model(graft_env *env, void *context, graft_session *sessi
     graft_known_price price;
     uint32_t count = 0;
     const graft_method *methods = graft_methods(&count);
-    GRAFT_PASS(graft_known_price_set(env, session, &price));
+    GRAFT_PASS(set_price(env, run, session, &price));
     run->device = graft_arena_strdup(run->all.env->life, graft_device_name(session->device));
     if (run->folds != NULL) {
         const char *fold = graft_arena_printf(env->life, "%s/%s/policy.graft", run->folds,
@@ -208,22 +221,81 @@ static graft_status do_model(graft_env *env, void *context, graft_session *sessi
     return GRAFT_OK;
 }
 
+/* ------------------------------------------------------------------- checking */
+
+static graft_status check_plan(graft_env *env, void *context, graft_session *session,
+                               uint32_t number)
+{
+    const eval_run *run = context;
+    const graft_known_plan *plan = &run->all.plans.items[number];
+    const graft_environment *environment = &session->environment;
+    double ns = 0.0;
+    uint32_t estimates = 0;
+    graft_known_price price;
+    GRAFT_PASS(set_price(env, run, session, &price));
+    if (plan->rules != graft_plans_rules(session) || plan->costs != graft_plans_costs(session)) {
+        return GRAFT_FAIL(env, GRAFT_REFUTED, "the plan is of other rules or costs");
+    }
+    GRAFT_PASS(graft_plan_replay(env, &session->environment, plan->steps, plan->step_count, NULL));
+    GRAFT_PASS(graft_known_price_count(env, session, &environment->state, &ns, &estimates));
+    if (ns != plan->cost_ns || environment->first_ns != plan->first_ns ||
+        estimates != plan->estimates || price.first_estimates != plan->first_estimates) {
+        return GRAFT_FAIL(env, GRAFT_REFUTED,
+                          "%.4f of %.4f ns with %u estimates, the file says %.4f of %.4f ns with "
+                          "%u",
+                          ns, environment->first_ns, estimates, plan->cost_ns, plan->first_ns,
+                          plan->estimates);
+    }
+    (void)printf("%-12s %7.2f%% in %u steps, as found by %s\n", plan->model,
+                 100.0 * ns / plan->first_ns, plan->step_count, plan->search);
+    return GRAFT_OK;
+}
+
+static graft_status check_plans(graft_env *env, eval_run *run)
+{
+    graft_status status = GRAFT_OK;
+    GRAFT_CHECK(graft_file_check_readable(env, run->check));
+    GRAFT_CHECK(graft_plans_read(env, env->life, run->check, &run->all.plans));
+    run->count = run->all.plans.count;
+    run->models = GRAFT_NEW(env->life, graft_table_model, run->count);
+    for (uint32_t i = 0; i < run->count; i++) {
+        run->models[i].name = run->all.plans.items[i].model;
+    }
+    GRAFT_TRY(env, graft_table_each(env, &run->session, run->models, run->count, check_plan, run),
+              "%s", run->check);
+done:
+    return status;
+}
+
 /* ------------------------------------------------------------------- command */
+
+/* Whether a method that is asked for begins with the policy. */
+static bool needs_policy(const eval_run *run)
+{
+    uint32_t count = 0;
+    const graft_method *methods = graft_methods(&count);
+    bool needs = false;
+    for (uint32_t m = 0; m < count; m++) {
+        const graft_method_kind kind = methods[m].kind;
+        needs = needs ||
+                (run->wanted[m] && (kind == GRAFT_METHOD_POLICY || kind == GRAFT_METHOD_REFINED ||
+                                    kind == GRAFT_METHOD_SAMPLED));
+    }
+    return needs;
+}
 
 static graft_status find_policy(graft_env *env, eval_run *run)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(
+    GRAFT_PASS(
         graft_known_policy_tariff(env, run->session.device, &run->policy_path, &run->all.tariff));
-    if (run->policy_path == NULL) {
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                            "rules/policies has no policy of '%s'; --policy names one",
-                            run->session.device);
-        goto done;
+    if (run->policy_path != NULL) {
+        return read_policy(env, run->policy_path, &run->all.policy, &run->all.policy_hash);
     }
-    GRAFT_CHECK(read_policy(env, run->policy_path, &run->all.policy, &run->all.policy_hash));
-done:
-    return status;
+    return needs_policy(run)
+               ? GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                            "rules/policies has no policy of '%s'; --policy names one",
+                            run->session.device)
+               : GRAFT_OK;
 }
 
 static graft_status run_eval(graft_env *env, void *choices)
@@ -236,12 +308,17 @@ static graft_status run_eval(graft_env *env, void *choices)
     run->session.level = true;
     run->session.estimating = true; /* Costs are those that are recorded, also where one could. */
     run->device = run->session.device;
+    if (run->check != NULL) {
+        return check_plans(env, run);
+    }
     run->session.model = run->session.model == NULL ? closed_models : run->session.model;
     run->all.path = graft_arena_printf(env->life, "%s/cells.jsonl", run->folder);
     GRAFT_PASS(graft_table_models(env, run->session.model, &run->models, &run->count));
     GRAFT_PASS(choose_methods(env, run));
     GRAFT_PASS(find_policy(env, run));
-    run->all.plans_path = graft_arena_printf(env->life, "%s/best.plans", run->folder);
+    run->all.plans_path = run->all.plans_path != NULL
+                              ? run->all.plans_path
+                              : graft_arena_printf(env->life, "%s/best.plans", run->folder);
     GRAFT_PASS(graft_cells_read(env, env->life, run->all.path, &run->all.cells));
     GRAFT_PASS(graft_plans_read(env, env->life, run->all.plans_path, &run->all.plans));
     GRAFT_PASS(graft_table_share(env, &run->session, run->models, run->count, &work));
@@ -268,6 +345,11 @@ static const graft_option options[] = {
     GRAFT_TEXT(eval_run, folder, "--out", "FOLDER", "out/eval", "where results are kept"),
     GRAFT_OUTPUT(eval_run, page, "--page", "FILE",
                  "write a page of tables, and the data of its plots into the folder"),
+    GRAFT_TEXT(eval_run, all.plans_path, "--plans", "FILE", NULL,
+               "where the best plans are kept (default: best.plans in the folder)"),
+    GRAFT_TEXT(eval_run, check, "--check", "FILE", NULL, "replay the plans of a file instead"),
+    GRAFT_FLAG(eval_run, all.estimates, "--estimates",
+               "also graphs with more estimated costs than the one given"),
     GRAFT_FLAG(eval_run, all.again, "--again", "also what has been done"),
 };
 
@@ -275,6 +357,7 @@ const graft_command graft_command_eval = {
     .name = "eval",
     .summary = "compare policies and searches on models, and write a page of it",
     .forms = "graft eval [options]",
+    .failed = "with --check: a plan does not cost what the file says",
     GRAFT_TAKES(eval_run, options),
     .run = run_eval,
     .shares = true,

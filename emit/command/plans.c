@@ -105,7 +105,7 @@ static void print_plan(graft_buffer *text, const graft_known_plan *plan)
     graft_buffer_printf(text, "]}\n");
 }
 
-graft_status graft_plans_write(graft_env *env, const graft_plans *plans, const char *path)
+static graft_status write_plans(graft_env *env, const graft_plans *plans, const char *path)
 {
     GRAFT_SCOPED(env->scratch);
     graft_buffer text = {.arena = env->scratch};
@@ -130,7 +130,7 @@ graft_status graft_plans_keep(graft_env *env, graft_arena *arena, graft_plans *p
         memcpy(kept.steps, plan->steps, plan->step_count * sizeof kept.steps[0]);
     }
     put_plan(arena, plans, &kept);
-    return graft_plans_write(env, plans, path);
+    return write_plans(env, plans, path);
 }
 
 /* -------------------------------------------------------------------- reading */

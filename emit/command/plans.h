@@ -45,8 +45,6 @@ uint64_t graft_plans_costs(const graft_session *session);
  */
 GRAFT_MUST_USE graft_status graft_plans_read(graft_env *env, graft_arena *arena, const char *path,
                                              graft_plans *plans);
-GRAFT_MUST_USE graft_status graft_plans_write(graft_env *env, const graft_plans *plans,
-                                              const char *path);
 /* The plan of a model on a device, or NULL. */
 graft_known_plan *graft_plans_find(const graft_plans *plans, const char *model, const char *device);
 /* Puts a copy of the plan and its steps, in `arena`, in the place of that of the same model and

@@ -92,7 +92,6 @@ report||
 eval||
 emit-graph||emit-graph dscnn @/out.h
 emit-policy||emit-policy rules/policies/intel-xeon-6-167-avx512.graft @/out.h
-bench headroom||
 bench agents||
 bench||
 END

@@ -1,22 +1,26 @@
 #!/bin/sh
-# `graft bench headroom`: every search on a model, the best plan in a file, and that file checked.
+# `graft eval`: every search on a model, the best plan in a file, and that file checked.
 . tests/support/tap.sh
 
 PLANS=$FOLDER/h.plans
-headroom() { gives "$1" timeout 900 "$GRAFT" --quiet bench headroom "$2" --device intel-xeon-6-207 --seconds 1 --plans "$PLANS"; }
-
+SEARCHES='greedy,escape,beam 8,beam 64,annealing,iterated,guided,backtracking 1000,backtracking 50000,backtracking equal time'
+headroom() { # STATUS MODEL DEVICE OPTION...
+    status=$1 model=$2 device=$3
+    shift 3
+    gives "$status" timeout 900 "$GRAFT" --quiet --json eval --models "$model" --device "$device" --methods "$SEARCHES" --seeds 3 \
+        --seconds 1 --out "$FOLDER/$device" "$@"
+}
 finds_plans() {
-    headroom 0 dscnn && [ "$(grep -c '^dscnn .*%' "$FOLDER/out")" = 17 ] &&
-        grep -q '^dscnn  *backtracking, equal time  *[0-9.]*%' "$FOLDER/out" &&
-        ! grep -q 'no result' "$FOLDER/out" &&
+    headroom 0 dscnn intel-xeon-6-207 --plans "$PLANS" && [ "$(grep -c '"model": "dscnn"' "$FOLDER/out")" = 16 ] &&
+        grep -q '"method": "backtracking equal time", .*"estimates": 0, ' "$FOLDER/out" &&
         [ "$(wc -l < "$PLANS")" = 1 ] && grep -q '"estimates": 0, ' "$PLANS"
 }
 # Another model is added; what is known of the first one stays.
 keeps_plans() {
-    cp "$PLANS" "$FOLDER/first" && headroom 0 autoencoder && [ "$(wc -l < "$PLANS")" = 2 ] &&
+    cp "$PLANS" "$FOLDER/first" && headroom 0 autoencoder intel-xeon-6-207 --plans "$PLANS" && [ "$(wc -l < "$PLANS")" = 2 ] &&
         grep -qFf "$FOLDER/first" "$PLANS"
 }
-checks() { gives "$1" "$GRAFT" --quiet bench headroom zoo --device intel-xeon-6-207 --check "$2"; }
+checks() { gives "$1" "$GRAFT" --quiet eval --device intel-xeon-6-207 --check "$2"; }
 replays_plans() {
     checks 0 "$PLANS" && grep -q '^dscnn  *[0-9.]*% in [0-9]* steps, as found by' "$FOLDER/out"
 }
@@ -34,10 +38,12 @@ refuses_changed_plans() {
         refuses "'rules' must be a hash" 's/"rules": "/"rules": "x/'
 }
 # With estimates let through a graph may rest on more of them than the one given: no plan to keep.
+rests_on_more() { sed -n 's/.*"first_estimates": \([0-9]*\), "estimates": \([0-9]*\),.*/\1 \2/p' "$FOLDER/out" | awk '$2 > $1 { more++ } END { exit !more }'; }
 marks_estimates() {
-    gives 0 "$GRAFT" --quiet bench headroom resnet18 --device amd-epyc-26 --seconds 1 --estimates --plans "$FOLDER/none" &&
-        grep -q 'no result: more estimates than before' "$FOLDER/out" &&
-        ! grep -q 'no result' "$FOLDER/none"
+    headroom 0 resnet18 amd-epyc-26 --estimates --page "$FOLDER/page.md" && rests_on_more &&
+        grep -q '^| greedy | .*(e)' "$FOLDER/page.md" &&
+        ! awk -F'[:,]' '{ for (i = 1; i < NF; i++) { if ($i ~ /"first_estimates"/) f = $(i + 1); if ($i ~ /"estimates"/) e = $(i + 1) }; if (e + 0 > f + 0) found = 1 } END { exit !found }' \
+            "$FOLDER/amd-epyc-26/best.plans" && headroom 0 resnet18 amd-epyc-26 && ! rests_on_more
 }
 
 check "the best of all searches" finds_plans

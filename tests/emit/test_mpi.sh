@@ -81,19 +81,20 @@ goes_on() {
         [ "$(wc -l < "$FOLDER/dead/cells.jsonl")" = 20 ] && [ "$(head -4 "$FOLDER/dead/cells.jsonl")" = "$kept" ]
 }
 plans_there() { # prints the models whose plans are in the file, which hold.
-    graft --quiet bench headroom zoo --device $KNOWN --check "$FOLDER/h.plans" > "$FOLDER/checked" &&
+    graft --quiet eval --device $KNOWN --check "$FOLDER/h.plans" > "$FOLDER/checked" &&
         sed -n 's/ .* as found by .*//p' "$FOLDER/checked"
 }
 dies_searching() {
-    dies_once "$FOLDER/h.plans" bench headroom dscnn,resnet8,squeezenet,resnet18 --seconds 1 --plans "$FOLDER/h.plans" \
-        --device $KNOWN && plans_there > "$FOLDER/kept" && grep -qx dscnn "$FOLDER/kept" && ! grep -qx resnet18 "$FOLDER/kept"
+    dies_once "$FOLDER/h.plans" eval --models dscnn,resnet8,squeezenet,resnet18 --methods 'greedy,guided,annealing' --seconds 1 \
+        --out "$FOLDER/died" --plans "$FOLDER/h.plans" --device $KNOWN && plans_there > "$FOLDER/kept" && grep -qx dscnn "$FOLDER/kept" && ! grep -qx resnet18 "$FOLDER/kept"
 }
 # Whatever is found within a time depends on the machine: of each model there is all of it. Plans that
 # were kept stay.
 searches() { # RANKS
-    shared "$1" bench headroom dscnn,autoencoder --seconds 1 --plans "$FOLDER/h.plans" --device $KNOWN > "$FOLDER/out" &&
-        [ "$(grep -c '^dscnn .*%' "$FOLDER/out")" = 17 ] && [ "$(grep -c '^autoencoder .*%' "$FOLDER/out")" = 17 ] &&
-        [ "$(grep -n '^autoencoder ' "$FOLDER/out" | head -1 | cut -d: -f1)" = 19 ] &&
+    shared "$1" eval --models dscnn,autoencoder --methods 'greedy,beam 8,backtracking equal time' --seconds 1 --json \
+        --out "$FOLDER/headroom$1" --plans "$FOLDER/h.plans" --device $KNOWN > "$FOLDER/out" &&
+        [ "$(grep -c '"model": "dscnn"' "$FOLDER/out")" = 3 ] && [ "$(grep -c '"model": "autoencoder"' "$FOLDER/out")" = 3 ] &&
+        [ "$(grep -n '"model": "autoencoder"' "$FOLDER/out" | head -1 | cut -d: -f1)" = 4 ] &&
         plans_there > "$FOLDER/there" && grep -qx autoencoder "$FOLDER/there" &&
         ! grep -vxFf "$FOLDER/there" "$FOLDER/kept"
 }

@@ -78,7 +78,7 @@ goes_on() {
         [ "$(wc -l < "$FOLDER/eval/cells.jsonl")" = 7 ] &&
         gives 0 "$GRAFT" --quiet --json eval --models dscnn --device $KNOWN --database "$COSTS" --out "$FOLDER/eval" --methods greedy &&
         [ "$(cat "$FOLDER/out")" = "$(grep '"greedy"' "$FOLDER/eval/cells.jsonl")" ] &&
-        gives 0 "$GRAFT" --quiet bench headroom zoo --device $KNOWN --database "$COSTS" --check "$FOLDER/eval/best.plans" &&
+        gives 0 "$GRAFT" --quiet eval --device $KNOWN --database "$COSTS" --check "$FOLDER/eval/best.plans" &&
         grep -q '^dscnn  *7[0-9.]*% in ' "$FOLDER/out"
 }
 # On a device that is here graphs take turns with the one as given, once.

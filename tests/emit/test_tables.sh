@@ -70,7 +70,7 @@ refuses_nonsense() {
 
 # Whatever goes through a list of models for minutes looks at every name first.
 looks_at_names_first() {
-    for command in 'cost close' 'cost table' "policy --out $FOLDER/none" 'bench agents' 'bench headroom' \
+    for command in 'cost close' 'cost table' "policy --out $FOLDER/none" 'bench agents' \
         "bench order --out $FOLDER/none --models" "eval --out $FOLDER/none --models" 'cost calibrate --models'; do
         for name in nonesuch "$FOLDER/none.onnx" "$FOLDER"; do
             # shellcheck disable=SC2086 # A command and its option.
