@@ -131,6 +131,7 @@ static graft_status optimise(subject *t)
     graft_env *env = t->run->env;
     graft_plan_found found;
     graft_plan_found walked;
+    const graft_search_choice walks = {.episodes = WALKS, .seed = INPUT_SEED};
     const graft_environment_options options = {
         .price = {.cost_ns = t->cost == NULL ? price_dry : price, .context = t},
         .location_limit = LOCATIONS,
@@ -144,8 +145,7 @@ static graft_status optimise(subject *t)
     GRAFT_PASS(graft_environment_open(env, env->unit, graph, &t->xfers, &options, &t->environment));
     GRAFT_PASS(graft_search_escape(env, env->unit, &t->environment, &found));
     if (!t->late) { /* For more of what an agent may meet; the first plan stays the result. */
-        GRAFT_PASS(
-            graft_search_random(env, env->unit, &t->environment, WALKS, INPUT_SEED, &walked));
+        GRAFT_PASS(graft_search_random(env, env->unit, &t->environment, &walks, &walked));
     }
     GRAFT_PASS(graft_plan_replay(env, &t->environment, found.steps, found.step_count, NULL));
     t->late = t->late || graft_clock_ns() > t->deadline_ns; /* The search ends by itself then. */

@@ -160,7 +160,7 @@ static graft_status bench_bases(bench_run *run, graft_executor *found)
 static graft_status search_once(graft_env *env, void *context, graft_plan_found *found)
 {
     graft_environment *environment = &((bench_run *)context)->session.environment;
-    const graft_backtracking_options options = {.alpha = 1.05, .dequeue_limit = DEQUEUES};
+    const graft_search_choice options = {.alpha = 1.05, .dequeues = DEQUEUES};
     environment->options.deadline_ns = graft_clock_ns() + (uint64_t)(SECONDS * 1e9);
     graft_status status = graft_search_backtracking(env, env->life, environment, &options, found);
     environment->options.deadline_ns = 0;

@@ -161,11 +161,11 @@ static graft_status run_table(graft_cell_run *c)
 static graft_status run_sampled(graft_cell_run *c)
 {
     graft_plan_found found;
-    const graft_guided_options options = {.tariff = &c->evaluation->tariff,
-                                          .cost = c->session->cost,
-                                          .graphs = 1,
-                                          .temperature = c->method->choice.temperature,
-                                          .seed = c->cell.seed};
+    const graft_search_choice options = {.tariff = &c->evaluation->tariff,
+                                         .cost = c->session->cost,
+                                         .graphs = 1,
+                                         .temperature = c->method->choice.temperature,
+                                         .seed = c->cell.seed};
     GRAFT_PASS(
         graft_guided_sample(c->env, c->env->unit, &c->session->environment, &options, &found));
     return take_plan(c, &found);

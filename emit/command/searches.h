@@ -7,18 +7,6 @@
 /* Graphs that guided search prices when nothing else is asked for. */
 enum { GRAFT_GUIDED_GRAPHS = 2000 };
 
-typedef struct graft_search_choice {
-    const char *name;
-    uint64_t dequeues;  /* Of backtracking; 0, here and below: as the settings say. */
-    uint64_t width;     /* Of beam search. */
-    uint64_t graphs;    /* Of annealing, iterated and guided search. */
-    uint64_t seed;      /* Of what is random. */
-    double temperature; /* Of guided search; 0: 1. */
-    /* Guided search needs both. */
-    const graft_tariff *tariff;
-    graft_cost *cost;
-} graft_search_choice;
-
 /* Their names, as an option lists its choices. */
 #define GRAFT_SEARCH_NAMES "greedy|escape|annealing|iterated|backtracking|beam|guided|random"
 

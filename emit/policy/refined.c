@@ -58,10 +58,10 @@ graft_status graft_refined_make(graft_env *env, graft_session *session,
     const graft_tariff random = shuffle(env, start->tariff, start->seed);
     graft_tariff better;
     graft_plan_found found;
-    const graft_guided_options options = {.tariff = start->tariff,
-                                          .cost = session->cost,
-                                          .graphs = GRAFT_REFINED_GRAPHS - 1,
-                                          .seed = start->seed};
+    const graft_search_choice options = {.tariff = start->tariff,
+                                         .cost = session->cost,
+                                         .graphs = GRAFT_REFINED_GRAPHS - 1,
+                                         .seed = start->seed};
     GRAFT_PASS(
         graft_guided_refine(env, env->life, &session->environment, &options, &better, &found));
     *refined = (graft_refined){.graphs = start->graphs + found.evaluations + 1};

@@ -22,7 +22,7 @@ static const char model_text[] =
 static graft_status search(graft_env *env, void *context, graft_plan_found *found)
 {
     graft_session *session = context;
-    const graft_backtracking_options options = {.alpha = 1.05, .dequeue_limit = 3};
+    const graft_search_choice options = {.alpha = 1.05, .dequeues = 3};
     graft_status status = GRAFT_OK;
     GRAFT_CHECK(graft_search_backtracking(env, env->life, &session->environment, &options, found));
     GRAFT_CHECK(graft_search_finish(env, env->life, &session->environment, found));

@@ -196,8 +196,8 @@ CHECK_CASE(test_finishing_long_plans)
 /* Other searches are held to the same, rewrite for rewrite. */
 CHECK_CASE(test_small_gains_of_other_searches)
 {
-    const graft_backtracking_options options = {.alpha = 1.05, .dequeue_limit = 400};
-    const graft_beam_options beam = {.width = 8, .patience = 4};
+    const graft_search_choice options = {.alpha = 1.05, .dequeues = 400};
+    const graft_search_choice beam = {.width = 8, .patience = 4};
     for (uint32_t which = 0; which < 2; which++) {
         graft_environment *environment = &open_fixture(env)->environment;
         graft_plan_found found;
@@ -304,7 +304,7 @@ CHECK_CASE(test_backtracking_finds_each_graph_once)
 {
     fixture *f = open_fixture(env);
     graft_plan_found found;
-    const graft_backtracking_options options = {.alpha = 10, .dequeue_limit = 5000};
+    const graft_search_choice options = {.alpha = 10, .dequeues = 5000};
     CHECK_OK(graft_search_backtracking(env, env->life, &f->environment, &options, &found));
     assert_true(found.cost_ns == BLOCKS * 60.0);
     check_plan(env, f, &found);
@@ -318,13 +318,13 @@ CHECK_CASE(test_backtracking_respects_its_budget)
 {
     fixture *f = open_fixture(env);
     graft_plan_found found;
-    const graft_backtracking_options options = {.alpha = 1.05, .dequeue_limit = 3};
+    const graft_search_choice options = {.alpha = 1.05, .dequeues = 3};
     CHECK_OK(graft_search_backtracking(env, env->life, &f->environment, &options, &found));
     assert_int_equal(found.dequeues, 3);
     check_plan(env, f, &found);
 }
 
-static const graft_beam_options narrow = {.width = 3, .patience = 2};
+static const graft_search_choice narrow = {.width = 3, .patience = 2};
 
 /* Greedy stays before the hill; a beam goes over it. */
 CHECK_CASE(test_beam_goes_over_a_hill)
@@ -338,7 +338,7 @@ CHECK_CASE(test_beam_goes_over_a_hill)
     assert_true(found.cost_ns == BLOCKS * 60.0);
     assert_int_equal(found.step_count, 3 * BLOCKS);
     check_plan(env, f, &found);
-    const graft_beam_options impatient = {.width = 1, .patience = 1};
+    const graft_search_choice impatient = {.width = 1, .patience = 1};
     CHECK_OK(graft_search_beam(env, env->life, &f->environment, &impatient, &found));
     assert_true(found.cost_ns == BLOCKS * 90.0);
     check_plan(env, f, &found);
@@ -364,9 +364,9 @@ CHECK_CASE(test_random_searches_go_over_a_hill)
     fixture *f = open_fixture(env);
     graft_plan_found found;
     graft_plan_found again;
-    const graft_annealing_options warm = {.graphs = 2000, .temperature = 0.05, .seed = 3};
-    const graft_annealing_options cold = {.graphs = 2000, .temperature = 1e-6, .seed = 3};
-    const graft_iterated_options kicks = {.graphs = 2000, .seed = 3};
+    const graft_search_choice warm = {.graphs = 2000, .temperature = 0.05, .seed = 3};
+    const graft_search_choice cold = {.graphs = 2000, .temperature = 1e-6, .seed = 3};
+    const graft_search_choice kicks = {.graphs = 2000, .seed = 3};
     f->environment.options.price.cost_ns = price_over_a_hill;
     CHECK_OK(graft_search_annealing(env, env->life, &f->environment, &warm, &found));
     assert_true(found.cost_ns == BLOCKS * 60.0);
@@ -386,10 +386,10 @@ CHECK_CASE(test_searches_end_in_time)
 {
     fixture *f = open_fixture(env);
     graft_plan_found found[6];
-    const graft_backtracking_options backtracking = {.alpha = 1.05, .dequeue_limit = 100};
-    const graft_beam_options beam = {.width = 2, .patience = 2};
-    const graft_annealing_options annealing = {.graphs = 100, .temperature = 0.05, .seed = 3};
-    const graft_iterated_options iterated = {.graphs = 100, .seed = 3};
+    const graft_search_choice backtracking = {.alpha = 1.05, .dequeues = 100};
+    const graft_search_choice beam = {.width = 2, .patience = 2};
+    const graft_search_choice annealing = {.graphs = 100, .temperature = 0.05, .seed = 3};
+    const graft_search_choice iterated = {.graphs = 100, .seed = 3};
     graft_environment *e = &f->environment;
     e->options.deadline_ns = 1;
     CHECK_OK(graft_search_greedy(env, env->life, e, &found[0]));
@@ -408,13 +408,15 @@ CHECK_CASE(test_searches_end_in_time)
     assert_false(found[0].cut);
 }
 
+static const graft_search_choice five = {.episodes = 5, .seed = 7};
+
 CHECK_CASE(test_random_is_reproducible)
 {
     fixture *f = open_fixture(env);
     graft_plan_found a;
     graft_plan_found b;
-    CHECK_OK(graft_search_random(env, env->life, &f->environment, 5, 7, &a));
-    CHECK_OK(graft_search_random(env, env->life, &f->environment, 5, 7, &b));
+    CHECK_OK(graft_search_random(env, env->life, &f->environment, &five, &a));
+    CHECK_OK(graft_search_random(env, env->life, &f->environment, &five, &b));
     assert_int_equal(a.step_count, b.step_count);
     for (uint32_t i = 0; i < a.step_count; i++) {
         assert_int_equal(a.steps[i].xfer, b.steps[i].xfer);
@@ -428,12 +430,12 @@ CHECK_CASE(test_interrupted_searches_fail)
 {
     fixture *f = open_fixture(env);
     graft_plan_found found;
-    const graft_backtracking_options options = {.alpha = 10, .dequeue_limit = 5000};
+    const graft_search_choice options = {.alpha = 10, .dequeues = 5000};
     graft_interrupt_install();
     assert_int_equal(raise(SIGINT), 0);
     check_failed(env, graft_search_greedy(env, env->life, &f->environment, &found),
                  GRAFT_INTERRUPTED, "interrupted while searching");
-    check_failed(env, graft_search_random(env, env->life, &f->environment, 5, 7, &found),
+    check_failed(env, graft_search_random(env, env->life, &f->environment, &five, &found),
                  GRAFT_INTERRUPTED, "interrupted while searching");
     check_failed(env, graft_search_backtracking(env, env->life, &f->environment, &options, &found),
                  GRAFT_INTERRUPTED, "interrupted while searching");

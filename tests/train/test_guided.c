@@ -58,7 +58,7 @@ static graft_plan_found search(graft_env *env, fixture *f, const graft_tariff *t
                                uint64_t graphs, uint64_t seed)
 {
     graft_plan_found found;
-    const graft_guided_options options = {
+    const graft_search_choice options = {
         .tariff = tariff, .cost = f->cost, .graphs = graphs, .temperature = 1.0, .seed = seed};
     f->priced = 0;
     CHECK_OK(graft_search_guided(env, env->unit, &f->environment, &options, &found));

@@ -41,7 +41,7 @@ static graft_status move(graft_env *env, annealing *a, double temperature_ns)
 
 graft_status graft_search_annealing(graft_env *env, graft_arena *arena,
                                     graft_environment *environment,
-                                    const graft_annealing_options *options, graft_plan_found *found)
+                                    const graft_search_choice *choice, graft_plan_found *found)
 {
     graft_status status = GRAFT_OK;
     uint64_t start_ns = graft_clock_ns();
@@ -51,15 +51,15 @@ graft_status graft_search_annealing(graft_env *env, graft_arena *arena,
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search");
     }
     annealing *a = GRAFT_NEW(own, annealing, 1);
-    const double first_ns = options->temperature * environment->first_ns;
+    const double first_ns = choice->temperature * environment->first_ns;
     const uint32_t longest = LONG_WAYS * environment->options.step_limit;
     *found = (graft_plan_found){.cost_ns = environment->first_ns};
-    graft_rng_seed(&a->rng, options->seed);
-    graft_progress_start(&progress, env, "annealing", "graphs", options->graphs);
+    graft_rng_seed(&a->rng, choice->seed);
+    graft_progress_start(&progress, env, "annealing", "graphs", choice->graphs);
     GRAFT_CHECK(graft_walker_open(env, own, environment, found, &a->now));
     GRAFT_CHECK(graft_walker_open(env, own, environment, found, &a->best));
-    while (found->evaluations < options->graphs && !graft_search_is_over(environment, found)) {
-        double part = (double)found->evaluations / (double)options->graphs;
+    while (found->evaluations < choice->graphs && !graft_search_is_over(environment, found)) {
+        double part = (double)found->evaluations / (double)choice->graphs;
         if (a->now.matches.count == 0 || a->now.step_count > a->best.step_count + longest) {
             if (a->best.matches.count == 0) {
                 break;

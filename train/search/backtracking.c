@@ -69,8 +69,7 @@ static void visit(void *search, const graft_successor *successor)
 
 graft_status graft_search_backtracking(graft_env *env, graft_arena *arena,
                                        graft_environment *environment,
-                                       const graft_backtracking_options *options,
-                                       graft_plan_found *found)
+                                       const graft_search_choice *choice, graft_plan_found *found)
 {
     graft_status status = GRAFT_OK;
     uint64_t start_ns = graft_clock_ns();
@@ -79,10 +78,10 @@ graft_status graft_search_backtracking(graft_env *env, graft_arena *arena,
     if (explored == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search");
     }
-    queue q = {.alpha = options->alpha, .found = found, .arena = graft_explored_arena(explored)};
-    graft_progress_start(&progress, env, "backtracking", "graphs", options->dequeue_limit);
+    queue q = {.alpha = choice->alpha, .found = found, .arena = graft_explored_arena(explored)};
+    graft_progress_start(&progress, env, "backtracking", "graphs", choice->dequeues);
     GRAFT_CHECK(graft_explored_expand(env, explored, NULL, visit, &q));
-    while (q.count > 0 && found->dequeues < options->dequeue_limit &&
+    while (q.count > 0 && found->dequeues < choice->dequeues &&
            !graft_search_is_over(environment, found)) {
         const graft_successor item = pop(&q);
         GRAFT_CHECK(graft_explored_expand(env, explored, &item, visit, &q));

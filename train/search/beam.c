@@ -29,7 +29,7 @@ static void visit(void *search, const graft_successor *successor)
 }
 
 graft_status graft_search_beam(graft_env *env, graft_arena *arena, graft_environment *environment,
-                               const graft_beam_options *options, graft_plan_found *found)
+                               const graft_search_choice *choice, graft_plan_found *found)
 {
     graft_status status = GRAFT_OK;
     uint64_t start_ns = graft_clock_ns();
@@ -41,12 +41,12 @@ graft_status graft_search_beam(graft_env *env, graft_arena *arena, graft_environ
     }
     graft_arena *own = graft_explored_arena(explored);
     level levels[2] = {
-        {GRAFT_NEW(own, graft_successor, options->width), 0, options->width},
-        {GRAFT_NEW(own, graft_successor, options->width), 0, options->width}
+        {GRAFT_NEW(own, graft_successor, choice->width), 0, (uint32_t)choice->width},
+        {GRAFT_NEW(own, graft_successor, choice->width), 0, (uint32_t)choice->width}
     };
     graft_progress_start(&progress, env, "beam search", "levels", environment->options.step_limit);
     GRAFT_CHECK(graft_explored_expand(env, explored, NULL, visit, &levels[0]));
-    for (uint32_t depth = 1; depth < environment->options.step_limit && idle < options->patience &&
+    for (uint32_t depth = 1; depth < environment->options.step_limit && idle < choice->patience &&
                              !graft_search_is_over(environment, found);
          depth++) {
         const level *from = &levels[(depth + 1) % 2];

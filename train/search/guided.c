@@ -35,7 +35,7 @@ static graft_status teach(graft_env *env, graft_guided *g, uint64_t most)
 static graft_status follow_given(graft_env *env, graft_guided *g)
 {
     bool better = false;
-    if (g->ledger.row_count > 0 && g->options->graphs > 1) {
+    if (g->ledger.row_count > 0 && g->choice->graphs > 1) {
         GRAFT_PASS(graft_guided_roll_out(env, g, NULL, 0, 0.0, &better));
         GRAFT_PASS(graft_walker_join(env, &g->now, &g->first));
     }
@@ -64,7 +64,7 @@ static graft_status descend(graft_env *env, graft_guided *g)
 /* Descents, and between them rows for what could be done where the last one has led. */
 static graft_status teach_and_descend(graft_env *env, graft_guided *g)
 {
-    const uint64_t end = g->found->evaluations + g->options->graphs / TEACH_PART;
+    const uint64_t end = g->found->evaluations + g->choice->graphs / TEACH_PART;
     double before_ns = 0.0;
     do {
         before_ns = g->best.cost_ns;
@@ -84,9 +84,9 @@ static graft_status explore(graft_env *env, graft_guided *g)
     static const double sigmas[] = {0.01, 0.03, 0.1, 0.3};
     const bool refining = g->kept != NULL;
     const uint64_t end =
-        g->found->evaluations + (refining ? UINT32_MAX : g->options->graphs / ROLLOUT_PART);
+        g->found->evaluations + (refining ? UINT32_MAX : g->choice->graphs / ROLLOUT_PART);
     for (uint64_t i = 0;
-         g->found->evaluations < end && !graft_guided_is_over(g) && i < 2 * g->options->graphs;
+         g->found->evaluations < end && !graft_guided_is_over(g) && i < 2 * g->choice->graphs;
          i++) {
         bool better = false;
         const bool sampled = i % 5 == 4 && !refining;
@@ -94,7 +94,7 @@ static graft_status explore(graft_env *env, graft_guided *g)
         g->blurs[g->blur_count] =
             (graft_blur){graft_rng_next(&g->rng), sigmas[i % 4], i / 4 % 2 == 1};
         GRAFT_PASS(graft_guided_roll_out(env, g, g->blurs, g->blur_count + (sampled ? 0 : 1),
-                                         sampled ? 1e-3 * g->options->temperature : 0.0, &better));
+                                         sampled ? 1e-3 * g->choice->temperature : 0.0, &better));
         g->blur_count += better && !sampled && g->blur_count < GRAFT_GUIDED_BLURS ? 1 : 0;
     }
     return GRAFT_OK;
@@ -103,15 +103,15 @@ static graft_status explore(graft_env *env, graft_guided *g)
 /* ------------------------------------------------------------------ all of it */
 
 static graft_status open_guided(graft_env *env, graft_arena *arena, graft_environment *environment,
-                                const graft_guided_options *options, graft_plan_found *found,
+                                const graft_search_choice *choice, graft_plan_found *found,
                                 graft_guided *g)
 {
-    *g = (graft_guided){.options = options, .environment = environment, .found = found};
+    *g = (graft_guided){.choice = choice, .environment = environment, .found = found};
     *found = (graft_plan_found){.cost_ns = environment->first_ns};
-    graft_progress_start(&g->progress, env, "guided search", "graphs", options->graphs);
-    graft_rng_seed(&g->rng, options->seed);
-    graft_ledger_open(arena, options->tariff, &g->ledger);
-    g->rows_only = options->tariff->tree_count == 0;
+    graft_progress_start(&g->progress, env, "guided search", "graphs", choice->graphs);
+    graft_rng_seed(&g->rng, choice->seed);
+    graft_ledger_open(arena, choice->tariff, &g->ledger);
+    g->rows_only = choice->tariff->tree_count == 0;
     GRAFT_PASS(graft_walker_open(env, arena, environment, found, &g->first));
     GRAFT_PASS(graft_walker_open(env, arena, environment, found, &g->best));
     GRAFT_PASS(graft_walker_open(env, arena, environment, found, &g->now));
@@ -159,7 +159,7 @@ typedef struct {
 
 /* Opens a search, runs its phases, and keeps what they found. */
 static graft_status run_phases(graft_env *env, graft_arena *arena, graft_environment *environment,
-                               const graft_guided_options *options, const phases *p,
+                               const graft_search_choice *choice, const phases *p,
                                graft_plan_found *found)
 {
     graft_status status = GRAFT_OK;
@@ -170,9 +170,9 @@ static graft_status run_phases(graft_env *env, graft_arena *arena, graft_environ
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search");
     }
     graft_guided *g = GRAFT_NEW(own, graft_guided, 1);
-    GRAFT_CHECK(open_guided(env, own, environment, options, found, g));
+    GRAFT_CHECK(open_guided(env, own, environment, choice, found, g));
     g->kept = p->refined != NULL ? arena : NULL;
-    g->refined = *options->tariff;
+    g->refined = *choice->tariff;
     GRAFT_CHECK(p->run(env, g));
     graft_progress_finish(&g->progress);
     if (p->refined != NULL) {
@@ -194,7 +194,7 @@ static graft_status search_all(graft_env *env, graft_guided *g)
     GRAFT_PASS(explore(env, g));
     tell(env, g, "rollouts");
     GRAFT_PASS(graft_walker_join(env, &g->now, &g->best));
-    GRAFT_PASS(graft_guided_sweep(env, g, g->options->graphs / SWEEP_PART));
+    GRAFT_PASS(graft_guided_sweep(env, g, g->choice->graphs / SWEEP_PART));
     tell(env, g, "single rewrites");
     GRAFT_PASS(graft_guided_iterate(env, g));
     tell(env, g, "iterated search");
@@ -217,7 +217,7 @@ static graft_status refine(graft_env *env, graft_guided *g)
 
 static graft_status sample(graft_env *env, graft_guided *g)
 {
-    GRAFT_PASS(graft_guided_roll(env, g, 0, 1e-3 * g->options->temperature));
+    GRAFT_PASS(graft_guided_roll(env, g, 0, 1e-3 * g->choice->temperature));
     GRAFT_PASS(graft_guided_price(env, g));
     GRAFT_PASS(graft_walker_join(env, &g->best, &g->now));
     g->found->cost_ns = HUGE_VAL; /* Whatever it costs. */
@@ -225,23 +225,23 @@ static graft_status sample(graft_env *env, graft_guided *g)
 }
 
 graft_status graft_search_guided(graft_env *env, graft_arena *arena, graft_environment *environment,
-                                 const graft_guided_options *options, graft_plan_found *found)
+                                 const graft_search_choice *choice, graft_plan_found *found)
 {
     const phases p = {search_all, NULL};
-    return run_phases(env, arena, environment, options, &p, found);
+    return run_phases(env, arena, environment, choice, &p, found);
 }
 
 graft_status graft_guided_refine(graft_env *env, graft_arena *arena, graft_environment *environment,
-                                 const graft_guided_options *options, graft_tariff *refined,
+                                 const graft_search_choice *choice, graft_tariff *refined,
                                  graft_plan_found *found)
 {
     const phases p = {refine, refined};
-    return run_phases(env, arena, environment, options, &p, found);
+    return run_phases(env, arena, environment, choice, &p, found);
 }
 
 graft_status graft_guided_sample(graft_env *env, graft_arena *arena, graft_environment *environment,
-                                 const graft_guided_options *options, graft_plan_found *found)
+                                 const graft_search_choice *choice, graft_plan_found *found)
 {
     const phases p = {sample, NULL};
-    return run_phases(env, arena, environment, options, &p, found);
+    return run_phases(env, arena, environment, choice, &p, found);
 }

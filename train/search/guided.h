@@ -14,31 +14,26 @@
 #include "cost/cost.h"
 #include "train/search/search.h"
 
-typedef struct graft_guided_options {
-    const graft_tariff *tariff; /* Where it begins; without rows and fallback, it learns them. */
-    graft_cost *cost;           /* What nodes of priced graphs cost. */
-    uint64_t graphs;            /* Priced at most, those that rows are learnt from included. */
-    double temperature;         /* Of sampled rollouts, in gains of 1e-3 of the first graph. */
-    uint64_t seed;
-} graft_guided_options;
-
-/* found->evaluations is the number of graphs priced, that of the first graph included. */
+/* Of the choice it reads the table that it begins with (without rows and fallback it learns them),
+ * costs, graphs (those that rows are learnt from included), seed, and the temperature of sampled
+ * rollouts, in gains of a thousandth of the first graph. found->evaluations is the number of graphs
+ * priced, that of the first graph included. */
 GRAFT_MUST_USE graft_status graft_search_guided(graft_env *env, graft_arena *arena,
                                                 graft_environment *environment,
-                                                const graft_guided_options *options,
+                                                const graft_search_choice *choice,
                                                 graft_plan_found *found);
 
 /* One rollout, sampled at the temperature: one graph is priced. It is what is found, dearer or not. */
 GRAFT_MUST_USE graft_status graft_guided_sample(graft_env *env, graft_arena *arena,
                                                 graft_environment *environment,
-                                                const graft_guided_options *options,
+                                                const graft_search_choice *choice,
                                                 graft_plan_found *found);
 
 /* A table that is better for the environment's graph: its rows are corrected by prices, and blurred
  * where that led to a cheaper graph. Greedy over `refined`, in `arena`, ends at found's graph, or
  * near it: what the engine's own loop makes of it is for the caller to see. It is the tariff given
- * when no graph was cheaper than the one which that leads to; options->temperature is not used. */
+ * when no graph was cheaper than the one which that leads to; choice->temperature is not used. */
 GRAFT_MUST_USE graft_status graft_guided_refine(graft_env *env, graft_arena *arena,
                                                 graft_environment *environment,
-                                                const graft_guided_options *options,
+                                                const graft_search_choice *choice,
                                                 graft_tariff *refined, graft_plan_found *found);

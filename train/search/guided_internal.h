@@ -17,7 +17,7 @@ typedef struct graft_guided_option {
 } graft_guided_option;
 
 typedef struct graft_guided {
-    const graft_guided_options *options;
+    const graft_search_choice *choice;
     const graft_environment *environment;
     graft_plan_found *found;
     graft_walker first; /* Stays at the first graph. */

@@ -186,7 +186,7 @@ static graft_status spread(graft_env *env, graft_guided *g)
 
 graft_status graft_guided_iterate(graft_env *env, graft_guided *g)
 {
-    const uint64_t attempts_most = 16 * g->options->graphs;
+    const uint64_t attempts_most = 16 * g->choice->graphs;
     GRAFT_PASS(graft_walker_join(env, &g->now, &g->best));
     for (uint64_t i = 0; i < attempts_most && g->now.matches.count > 0 && !graft_guided_is_over(g);
          i++) {

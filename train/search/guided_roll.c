@@ -11,7 +11,7 @@ static const double unknown = 1e-3;
 
 bool graft_guided_is_over(graft_guided *g)
 {
-    return g->found->evaluations >= g->options->graphs ||
+    return g->found->evaluations >= g->choice->graphs ||
            graft_search_is_over(g->environment, g->found);
 }
 
@@ -28,7 +28,7 @@ graft_status graft_guided_price(graft_env *env, graft_guided *g)
 
 graft_status graft_guided_learn(graft_env *env, graft_guided *g, const graft_state *state)
 {
-    return graft_ledger_note(env, &g->ledger, g->options->cost, state);
+    return graft_ledger_note(env, &g->ledger, g->choice->cost, state);
 }
 
 graft_status graft_guided_reopen(graft_env *env, graft_guided *g, const graft_blur *blurs,

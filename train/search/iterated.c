@@ -37,10 +37,10 @@ static graft_status kick(graft_env *env, iteration *it, uint32_t *since)
 }
 
 static graft_status iterate(graft_env *env, iteration *it, const graft_environment *environment,
-                            const graft_iterated_options *options, graft_plan_found *found)
+                            const graft_search_choice *choice, graft_plan_found *found)
 {
     graft_progress progress;
-    const uint64_t most = found->evaluations + options->graphs;
+    const uint64_t most = found->evaluations + choice->graphs;
     graft_progress_start(&progress, env, "iterated search", "graphs", most);
     while (found->evaluations < most && it->now.matches.count > 0 &&
            !graft_search_is_over(environment, found)) {
@@ -64,7 +64,7 @@ static graft_status iterate(graft_env *env, iteration *it, const graft_environme
 
 graft_status graft_search_iterated(graft_env *env, graft_arena *arena,
                                    graft_environment *environment,
-                                   const graft_iterated_options *options, graft_plan_found *found)
+                                   const graft_search_choice *choice, graft_plan_found *found)
 {
     graft_status status = GRAFT_OK;
     uint64_t start_ns = graft_clock_ns();
@@ -73,13 +73,13 @@ graft_status graft_search_iterated(graft_env *env, graft_arena *arena,
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search");
     }
     iteration *it = GRAFT_NEW(own, iteration, 1);
-    graft_rng_seed(&it->rng, options->seed);
+    graft_rng_seed(&it->rng, choice->seed);
     GRAFT_CHECK(graft_search_greedy(env, arena, environment, found));
     GRAFT_CHECK(graft_walker_open(env, own, environment, found, &it->best));
     GRAFT_CHECK(graft_walker_open(env, own, environment, found, &it->now));
     GRAFT_CHECK(graft_walker_follow(env, &it->best, found->steps, found->step_count));
     GRAFT_CHECK(graft_walker_join(env, &it->now, &it->best));
-    GRAFT_CHECK(iterate(env, it, environment, options, found));
+    GRAFT_CHECK(iterate(env, it, environment, choice, found));
     graft_walker_keep(&it->best, arena, found);
     found->seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
 done:

@@ -29,16 +29,16 @@ static void keep_plan(graft_plan_found *found, const graft_action *walk, uint32_
 }
 
 graft_status graft_search_random(graft_env *env, graft_arena *arena, graft_environment *environment,
-                                 uint32_t episodes, uint64_t seed, graft_plan_found *found)
+                                 const graft_search_choice *choice, graft_plan_found *found)
 {
     uint64_t start_ns = graft_clock_ns();
     graft_rng rng;
-    graft_rng_seed(&rng, seed);
+    graft_rng_seed(&rng, choice->seed);
     GRAFT_SCOPED(env->scratch);
     *found = (graft_plan_found){.cost_ns = environment->first_ns};
     found->steps = GRAFT_NEW(arena, graft_action, environment->options.step_limit);
     graft_action *walk = GRAFT_NEW(env->scratch, graft_action, environment->options.step_limit);
-    for (uint32_t e = 0; e < episodes && !graft_search_is_over(environment, found); e++) {
+    for (uint64_t e = 0; e < choice->episodes && !graft_search_is_over(environment, found); e++) {
         GRAFT_PASS(graft_search_go_on(env));
         GRAFT_PASS(graft_environment_reset(env, environment));
         for (uint32_t n = 0; !environment->terminal; n++) {
@@ -55,6 +55,7 @@ graft_status graft_search_random(graft_env *env, graft_arena *arena, graft_envir
             }
         }
     }
+    found->at_rest = true; /* A baseline: greedy search adds nothing to it, nor takes it away. */
     found->seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
     return GRAFT_OK;
 }

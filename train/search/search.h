@@ -21,6 +21,22 @@ typedef struct graft_plan_found {
     bool at_rest; /* Greedy search found nothing more at its graph, or is not to look. */
 } graft_plan_found;
 
+/* What a search is told; each reads what is of its kind. graft_search_run (emit/command/searches.h)
+ * takes what is 0 from the settings. */
+typedef struct graft_search_choice {
+    const char *name;
+    uint64_t seed;     /* Of what is random. */
+    uint64_t episodes; /* Of random search. */
+    uint64_t graphs;   /* Of annealing, guided search, and iterated search behind greedy: priced. */
+    double temperature; /* Of annealing and guided search, see there. */
+    uint64_t dequeues;  /* Of backtracking; TASO's budget is 1000. */
+    double alpha;       /* Of it: graphs dearer than so many times the best are not queued; 1.05. */
+    uint64_t width;     /* Of beam search: graphs kept per level; at least 1. */
+    uint64_t patience;  /* Of it: levels without a cheaper graph after which it ends. */
+    const struct graft_tariff *tariff; /* Of guided search: where it begins... */
+    struct graft_cost *cost;           /* ...and what nodes of priced graphs cost. */
+} graft_search_choice;
+
 /* A search that is interrupted fails: what it found is not what its budget would have found. The
  * check that all of them make: GRAFT_INTERRUPTED, or GRAFT_OK. */
 GRAFT_MUST_USE graft_status graft_search_go_on(graft_env *env);
@@ -37,8 +53,9 @@ GRAFT_MUST_USE graft_status graft_search_pays(graft_env *env, const graft_enviro
 /* The best of `episodes` episodes of uniformly random legal rules and locations, each stopped at
  * its own cheapest graph. */
 GRAFT_MUST_USE graft_status graft_search_random(graft_env *env, graft_arena *arena,
-                                                graft_environment *environment, uint32_t episodes,
-                                                uint64_t seed, graft_plan_found *found);
+                                                graft_environment *environment,
+                                                const graft_search_choice *choice,
+                                                graft_plan_found *found);
 /* Takes the action with the lowest resulting cost until none lowers it by what the environment's
  * options and the noise of its price ask for; ties go to the lowest (xfer, location). Before each,
  * where the price tells forms, whatever makes the form better at no cost. */
@@ -52,26 +69,16 @@ GRAFT_MUST_USE graft_status graft_search_escape(graft_env *env, graft_arena *are
                                                 graft_environment *environment,
                                                 graft_plan_found *found);
 
-typedef struct graft_annealing_options {
-    uint64_t graphs;    /* That are priced. */
-    double temperature; /* The first one, as a part of the first graph's cost; 3e-4. */
-    uint64_t seed;
-} graft_annealing_options;
-
+/* The first temperature is a part of the first graph's cost; 3e-4. */
 GRAFT_MUST_USE graft_status graft_search_annealing(graft_env *env, graft_arena *arena,
                                                    graft_environment *environment,
-                                                   const graft_annealing_options *options,
+                                                   const graft_search_choice *choice,
                                                    graft_plan_found *found);
-
-typedef struct graft_iterated_options {
-    uint64_t graphs; /* That are priced after those that greedy asks for. */
-    uint64_t seed;
-} graft_iterated_options;
 
 /* Iterated local search from greedy's result. */
 GRAFT_MUST_USE graft_status graft_search_iterated(graft_env *env, graft_arena *arena,
                                                   graft_environment *environment,
-                                                  const graft_iterated_options *options,
+                                                  const graft_search_choice *choice,
                                                   graft_plan_found *found);
 
 /* Goes on from a plan's graph with what makes the form better at no cost, and nothing else. The
@@ -85,27 +92,17 @@ GRAFT_MUST_USE graft_status graft_search_finish(graft_env *env, graft_arena *are
                                                 graft_environment *environment,
                                                 graft_plan_found *found);
 
-typedef struct graft_backtracking_options {
-    double alpha;           /* Graphs dearer than alpha times the best are not queued; 1.05. */
-    uint32_t dequeue_limit; /* TASO's budget; 1000. */
-} graft_backtracking_options;
-
 /* Best-first search over graphs, each visited once. Memory grows with the dequeues. */
 GRAFT_MUST_USE graft_status graft_search_backtracking(graft_env *env, graft_arena *arena,
                                                       graft_environment *environment,
-                                                      const graft_backtracking_options *options,
+                                                      const graft_search_choice *choice,
                                                       graft_plan_found *found);
-
-typedef struct graft_beam_options {
-    uint32_t width;    /* Graphs kept per level; at least 1. */
-    uint32_t patience; /* Levels without a cheaper graph after which it ends. */
-} graft_beam_options;
 
 /* Keeps the cheapest successors of a level, each graph once, as far as the environment's limit of
  * steps. Memory grows with levels times width. */
 GRAFT_MUST_USE graft_status graft_search_beam(graft_env *env, graft_arena *arena,
                                               graft_environment *environment,
-                                              const graft_beam_options *options,
+                                              const graft_search_choice *choice,
                                               graft_plan_found *found);
 
 /* Resets the environment and takes the steps of a plan, whatever its limits on steps and costs;
