@@ -305,7 +305,8 @@ eval: $(GRAFT) $(EVAL_POLICY) ## Compare policies and searches, write docs/evalu
 	$(if $(ROUNDS),$(GRAFT) cost merge out/eval/here.costs rules/costs/$(EVAL_DEVICE).costs)
 	$(GRAFT) eval $(if $(MODELS),--models $(MODELS)) $(if $(METHODS),--methods "$(METHODS)") --out out/eval \
 	    $(if $(ROUNDS),--device cpu --database out/eval/here.costs --rounds $(ROUNDS),--device $(EVAL_DEVICE) --database out/eval/recorded.costs) \
-	    --policy rules/policies/$(EVAL_DEVICE).graft --folds $(dir $(EVAL_POLICY)) --page docs/evaluation.md
+	    --policy rules/policies/$(EVAL_DEVICE).graft --folds $(dir $(EVAL_POLICY))
+	python3 emit/bench/evaluation.py out/eval docs/evaluation.md $(EVAL_DEVICE)
 	@sh emit/report/plots.sh out/eval docs/evaluation
 	@python3 tests/docs/wrap.py docs/evaluation.md
 

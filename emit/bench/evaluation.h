@@ -105,14 +105,3 @@ typedef struct graft_cell_run {
 
 /* Does a cell, unless it is known. Fails as its method does. */
 GRAFT_MUST_USE graft_status graft_evaluation_cell(graft_cell_run *run);
-
-/* Writes a page of tables, and the data and scripts of its plots into `folder`. `device` is as it
- * was asked for. */
-GRAFT_MUST_USE graft_status graft_evaluation_report(graft_env *env, const graft_cells *cells,
-                                                    const char *device, const char *page,
-                                                    const char *folder);
-/* Appends what is known of agents that dream, of those models of which FOLDER/dreams has files, and
- * writes the data and scripts of two plots into `folder`. */
-GRAFT_MUST_USE graft_status graft_evaluation_dreams(graft_env *env, const char *const models[],
-                                                    uint32_t count, const char *folder,
-                                                    graft_buffer *page);

@@ -1,5 +1,5 @@
-/* command_eval.c - `graft eval`: every method on every model, and a page of what came out (see
- * evaluation.h). */
+/* command_eval.c - `graft eval`: every method on every model (see evaluation.h). What came out is made
+ * into a page by evaluation.py. */
 #include "emit/bench/evaluation.h"
 #include "emit/command/command.h"
 #include "emit/command/known_policy.h"
@@ -25,14 +25,12 @@ typedef struct {
     const char *only; /* Methods, commas between; NULL: all. */
     bool *wanted;     /* By method. */
     const char *folder;
-    const char *page;
     const char *policy_path; /* NULL: the device's, in rules/policies. */
     const char *folds; /* A folder of policies, FAMILY/policy.graft without that family; or NULL. */
     const char *check; /* Plans that are replayed instead. */
     uint64_t seeds;
     graft_table_model *models;
     uint32_t count;
-    const char *device; /* By its whole name, once a model was opened. */
     graft_evaluation all;
 } eval_run;
 
@@ -195,7 +193,6 @@ static graft_status do_model(graft_env *env, void *context, graft_session *sessi
     uint32_t count = 0;
     const graft_method *methods = graft_methods(&count);
     GRAFT_PASS(set_price(env, run, session, &price));
-    run->device = graft_arena_strdup(run->all.env->life, graft_device_name(session->device));
     if (run->folds != NULL) {
         const char *fold = graft_arena_printf(env->life, "%s/%s/policy.graft", run->folds,
                                               run->models[model].family);
@@ -307,7 +304,6 @@ static graft_status run_eval(graft_env *env, void *choices)
     GRAFT_PASS(graft_session_open_ranks(env, &run->session));
     run->session.level = true;
     run->session.estimating = true; /* Costs are those that are recorded, also where one could. */
-    run->device = run->session.device;
     if (run->check != NULL) {
         return check_plans(env, run);
     }
@@ -321,12 +317,7 @@ static graft_status run_eval(graft_env *env, void *choices)
                               : graft_arena_printf(env->life, "%s/best.plans", run->folder);
     GRAFT_PASS(graft_cells_read(env, env->life, run->all.path, &run->all.cells));
     GRAFT_PASS(graft_plans_read(env, env->life, run->all.plans_path, &run->all.plans));
-    GRAFT_PASS(graft_table_share(env, &run->session, run->models, run->count, &work));
-    if (run->page != NULL && graft_ranks_own(env) == 0) {
-        GRAFT_PASS(
-            graft_evaluation_report(env, &run->all.cells, run->device, run->page, run->folder));
-    }
-    return GRAFT_OK;
+    return graft_table_share(env, &run->session, run->models, run->count, &work);
 }
 
 static const graft_option options[] = {
@@ -343,8 +334,6 @@ static const graft_option options[] = {
     GRAFT_NUMBER(eval_run, seeds, "--seeds", "N", "5", 1, SEEDS_MOST, "of what is drawn"),
     GRAFT_NUMBER(eval_run, all.seconds, "--seconds", "N", "60", 1, SECONDS_MOST, "for each search"),
     GRAFT_TEXT(eval_run, folder, "--out", "FOLDER", "out/eval", "where results are kept"),
-    GRAFT_OUTPUT(eval_run, page, "--page", "FILE",
-                 "write a page of tables, and the data of its plots into the folder"),
     GRAFT_TEXT(eval_run, all.plans_path, "--plans", "FILE", NULL,
                "where the best plans are kept (default: best.plans in the folder)"),
     GRAFT_TEXT(eval_run, check, "--check", "FILE", NULL, "replay the plans of a file instead"),
@@ -355,7 +344,7 @@ static const graft_option options[] = {
 
 const graft_command graft_command_eval = {
     .name = "eval",
-    .summary = "compare policies and searches on models, and write a page of it",
+    .summary = "compare policies and searches on models",
     .forms = "graft eval [options]",
     .failed = "with --check: a plan does not cost what the file says",
     GRAFT_TAKES(eval_run, options),

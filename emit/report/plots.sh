@@ -1,5 +1,5 @@
 #!/bin/sh
-# plots.sh FROM TO: draws the plots whose data and scripts `graft eval --page` wrote into the folder
+# plots.sh FROM TO: draws the plots whose data and scripts evaluation.py wrote into the folder
 # FROM, and puts them into TO. Without gnuplot it says so, and leaves those that are there.
 set -eu
 

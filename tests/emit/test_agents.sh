@@ -37,7 +37,8 @@ is_evaluated() {
     greedy=$(cost_of 'greedy over prices')
     mkdir -p "$FOLDER/eval/dreams" && cp "$FOLDER/metrics" "$FOLDER/eval/dreams/dscnn-1.jsonl" &&
         grep -v '"gates"' "$FOLDER/metrics" > "$FOLDER/eval/dreams/dscnn-2.jsonl"
-    gives 0 "$GRAFT" --quiet eval --models dscnn --device amd-epyc-25-1-avx2 --methods 'as given' --out "$FOLDER/eval" --page "$FOLDER/page.md" &&
+    gives 0 "$GRAFT" --quiet eval --models dscnn --device amd-epyc-25-1-avx2 --methods 'as given' --out "$FOLDER/eval" &&
+        python3 emit/bench/evaluation.py "$FOLDER/eval" "$FOLDER/page.md" here &&
         grep -q '^| dscnn | 1 | [-0-9.]* | .* | 0 of 1 |$' "$FOLDER/page.md" &&
         grep -q '^With every seed they hold on 0 of 1 models' "$FOLDER/page.md" &&
         [ "$(grep '^| dscnn |' "$FOLDER/page.md" | tail -n 1 | cut -d'|' -f3 | tr -d ' ')" = "$greedy" ] &&

@@ -62,7 +62,8 @@ searches_without() {
 }
 
 evaluate() {
-    gives 0 "$GRAFT" eval --models dscnn --device $KNOWN --database "$COSTS" --out "$FOLDER/eval" --seeds 2 --page "$FOLDER/page.md" "$@"
+    gives 0 "$GRAFT" eval --models dscnn --device $KNOWN --database "$COSTS" --out "$FOLDER/eval" --seeds 2 "$@" &&
+        python3 emit/bench/evaluation.py "$FOLDER/eval" "$FOLDER/page.md" $KNOWN
 }
 evaluates() {
     evaluate --methods 'as given,policy,refined,greedy,sampled 1' &&
@@ -86,8 +87,8 @@ measures() {
     mkdir -p "$FOLDER/folds/microcontroller" &&
         cp rules/policies/intel-xeon-6-167-avx512.graft "$FOLDER/folds/microcontroller/policy.graft" &&
         set -- "$GRAFT" eval --models dscnn --database "$FOLDER/here.costs" --out "$FOLDER/here" --methods policy,unseen \
-            --policy rules/policies/intel-xeon-6-167-avx512.graft --folds "$FOLDER/folds" --rounds 3 --page "$FOLDER/here.md" &&
-        gives 0 "$@" && [ "$(grep -c '"measured": [0-9]*\.[0-9]*[1-9]' "$FOLDER/here/cells.jsonl")" = 2 ] &&
+            --policy rules/policies/intel-xeon-6-167-avx512.graft --folds "$FOLDER/folds" --rounds 3 &&
+        gives 0 "$@" && python3 emit/bench/evaluation.py "$FOLDER/here" "$FOLDER/here.md" here && [ "$(grep -c '"measured": [0-9]*\.[0-9]*[1-9]' "$FOLDER/here/cells.jsonl")" = 2 ] &&
         sed -n '/^## Measured/,/^## Peak/p' "$FOLDER/here.md" | grep -q '^| unseen | [0-9.]* ± [0-9.]* |' &&
         gives 0 "$@" && [ "$(grep -c 'dscnn, ' "$FOLDER/err")" = 0 ]
 }
