@@ -60,7 +60,7 @@ static graft_status open_models(bench *b)
         graft_log(b->env, 1, "%s: walked through, %llu graphs priced", b->models[m].name,
                   (unsigned long long)b->book.priced);
     }
-    GRAFT_PASS(graft_tariff_make(b->env, b->env->life, &b->book, &options, &b->tariff, NULL));
+    GRAFT_PASS(graft_tariff_make(b->env, b->env->life, &b->book, &options, &b->tariff));
     for (uint32_t m = 0; m < b->count; m++) {
         GRAFT_PASS(
             graft_ground_open(b->env, &b->grounds[m].session, &b->tariff, &b->grounds[m].ground));
@@ -123,8 +123,7 @@ static graft_status try_baselines(bench *b)
         graft_tariff_plan plan;
         played *g = &b->grounds[m];
         GRAFT_PASS(print_result(b, "greedy over prices", m, &g->greedy, g->greedy.evaluations));
-        GRAFT_PASS(
-            graft_search_tariff(b->env, b->env->life, &g->ground.engine, &b->tariff, false, &plan));
+        GRAFT_PASS(graft_search_tariff(b->env, b->env->life, &g->ground.engine, &b->tariff, &plan));
         GRAFT_PASS(print_result(b, "greedy over the tariff", m, &plan.found, 0));
     }
     return GRAFT_OK;

@@ -99,7 +99,7 @@ static graft_status walk_all_ways(graft_env *env, close_run *run, graft_session 
         walk.kind = kinds[k];
         walk.steps_most =
             walk.kind == GRAFT_WALK_TARIFF ? session->environment.options.step_limit : WALK_STEPS;
-        GRAFT_PASS(graft_tariff_make(env, env->unit, book, &options, &tariff, NULL));
+        GRAFT_PASS(graft_tariff_make(env, env->unit, book, &options, &tariff));
         GRAFT_PASS(graft_tariff_walk(env, &session->environment, session->cost, book, &walk));
     }
     return GRAFT_OK;

@@ -63,8 +63,7 @@ typedef struct optimize_run {
 static graft_status search_table(graft_env *env, optimize_run *run)
 {
     graft_tariff_plan plan;
-    GRAFT_PASS(
-        graft_search_tariff(env, env->life, &run->session.environment, &run->tariff, false, &plan));
+    GRAFT_PASS(graft_search_tariff(env, env->life, &run->session.environment, &run->tariff, &plan));
     run->found = plan.found;
     graft_log(
         env, 1, "table %s: %.1f us before, %.1f us after; %u of %u steps rest on its fallback",

@@ -25,28 +25,24 @@ typedef struct {
     uint32_t steps;
     uint32_t estimated; /* Roofline estimates in its price. */
     uint32_t guessed;   /* Steps on the fallback. */
-    double believed;    /* What the table says of the graph found, by what it says of that given. */
     uint64_t priced;    /* Graphs that the search asked the price of. */
     double seconds;
 } result;
 
-enum { GIVEN, GREEDY, TABLE, MEASURED, OTHERS, FALLBACK, RESULTS };
-static const char *const result_names[RESULTS] = {"given",    "greedy",   "table",
-                                                  "measured", "held_out", "fallback"};
+enum { GIVEN, GREEDY, TABLE, RESULTS };
+static const char *const result_names[RESULTS] = {"given", "greedy", "table"};
 
 typedef struct {
     graft_session_options session;
-    const char *measured;     /* A database that the fallbacks learn from besides. */
-    graft_database *database; /* That, or NULL. */
-    const char *out;          /* Where to write the table of all rows; NULL: nowhere. */
+    const char *measured; /* A database that the fallback learns from besides, or NULL. */
+    const char *out;      /* Where to write the table; NULL: nowhere. */
     uint64_t bytes_most;
     graft_env *env; /* Where what follows lives. */
     graft_table_model *models;
     uint32_t count;
     graft_book book;
     graft_progress progress;
-    graft_tariff tariffs[GRAFT_TABLE_MODELS][RESULTS]; /* By model, as its family is held out. */
-    graft_fallback_error errors[GRAFT_TABLE_MODELS];
+    graft_tariff tariff;
     result results[GRAFT_TABLE_MODELS][RESULTS];
 } table_run;
 
@@ -70,7 +66,7 @@ static graft_status walk_by_tables(graft_env *env, const teaching *t, graft_walk
     for (uint32_t pass = 0; pass < PASSES; pass++) {
         graft_mark mark = graft_arena_mark(env->unit);
         graft_tariff tariff;
-        GRAFT_PASS(graft_tariff_make(env, env->unit, t->book, &options, &tariff, NULL));
+        GRAFT_PASS(graft_tariff_make(env, env->unit, t->book, &options, &tariff));
         walk.tariff = &tariff;
         walk.seed = pass;
         walk.kind = GRAFT_WALK_TARIFF;
@@ -140,46 +136,23 @@ static graft_status note_model(graft_env *env, void *context, graft_session *ses
     return GRAFT_OK;
 }
 
-/* ------------------------------------------------------------------ the tables */
+/* ------------------------------------------------------------------ the table */
 
-/* The tables that a model is searched with: all rows; those of other families; the fallback of
- * these alone. Models of one family share them. */
-static graft_status make_tables(graft_env *env, table_run *run, uint32_t model)
+static graft_status make_table(graft_env *env, table_run *run)
 {
     graft_status status = GRAFT_OK;
-    uint64_t others = 0;
-    graft_tariff *tariffs = run->tariffs[model];
-    for (uint32_t m = 0; m < model; m++) {
-        if (strcmp(run->models[m].family, run->models[model].family) == 0) {
-            memcpy(tariffs, run->tariffs[m], sizeof run->tariffs[m]);
-            run->errors[model] = run->errors[m];
-            return GRAFT_OK;
-        }
+    graft_database *database = NULL;
+    if (run->measured != NULL) {
+        GRAFT_CHECK(graft_table_open_measured(env, &run->session, run->measured, &database));
     }
-    for (uint32_t m = 0; m < run->count; m++) {
-        bool same = strcmp(run->models[m].family, run->models[model].family) == 0;
-        others |= same ? 0 : UINT64_C(1) << m;
-    }
-    graft_tariff_options options = {.models = others,
-                                    .bytes_most = (uint32_t)run->bytes_most,
-                                    .rows = true,
-                                    .database = run->database,
-                                    .trees = GRAFT_TARIFF_TREES};
-    GRAFT_CHECK(graft_tariff_make(env, env->life, &run->book, &options, &tariffs[OTHERS],
-                                  &run->errors[model]));
-    tariffs[FALLBACK] = tariffs[OTHERS];
-    tariffs[FALLBACK].row_count = 0;
-    if (model > 0) {
-        tariffs[TABLE] = run->tariffs[0][TABLE];
-        tariffs[MEASURED] = run->tariffs[0][MEASURED];
-        goto done;
-    }
-    options.models = UINT64_MAX;
-    GRAFT_CHECK(graft_tariff_make(env, env->life, &run->book, &options, &tariffs[TABLE], NULL));
-    options.measured = true;
-    options.trees = 0;
-    GRAFT_CHECK(graft_tariff_make(env, env->life, &run->book, &options, &tariffs[MEASURED], NULL));
+    const graft_tariff_options options = {.models = UINT64_MAX,
+                                          .bytes_most = (uint32_t)run->bytes_most,
+                                          .rows = true,
+                                          .database = database,
+                                          .trees = GRAFT_TARIFF_TREES};
+    GRAFT_CHECK(graft_tariff_make(env, env->life, &run->book, &options, &run->tariff));
 done:
+    graft_database_close(database);
     return status;
 }
 
@@ -187,18 +160,14 @@ static graft_status search_model(graft_env *env, void *context, graft_session *s
                                  uint32_t model)
 {
     table_run *run = context;
-    for (uint32_t i = TABLE; i < RESULTS; i++) {
-        graft_tariff_plan plan;
-        result *r = &run->results[model][i];
-        GRAFT_PASS(graft_search_tariff(env, env->life, &session->environment,
-                                       &run->tariffs[model][i], i == MEASURED, &plan));
-        *r = (result){.ns = plan.found.cost_ns,
-                      .steps = plan.found.step_count,
-                      .guessed = plan.guessed_steps,
-                      .believed = (double)plan.last.cost / (double)plan.first.cost,
-                      .seconds = plan.found.seconds};
-        GRAFT_PASS(count_estimates(env, session, &session->environment.state, r));
-    }
+    graft_tariff_plan plan;
+    result *r = &run->results[model][TABLE];
+    GRAFT_PASS(graft_search_tariff(env, env->life, &session->environment, &run->tariff, &plan));
+    *r = (result){.ns = plan.found.cost_ns,
+                  .steps = plan.found.step_count,
+                  .guessed = plan.guessed_steps,
+                  .seconds = plan.found.seconds};
+    GRAFT_PASS(count_estimates(env, session, &session->environment.state, r));
     graft_progress_update(&run->progress, model + 1, NULL);
     return GRAFT_OK;
 }
@@ -212,8 +181,6 @@ static void print_json(graft_env *env, const table_run *run, uint32_t model)
     graft_json_begin(&json, env->scratch);
     graft_json_string(&json, "model", run->models[model].name);
     graft_json_string(&json, "family", run->models[model].family);
-    graft_json_number(&json, "fallback_r2", run->errors[model].r2);
-    graft_json_number(&json, "fallback_median", run->errors[model].median);
     for (uint32_t i = 0; i < RESULTS; i++) {
         const result *r = &run->results[model][i];
         const char *name = result_names[i];
@@ -228,20 +195,8 @@ static void print_json(graft_env *env, const table_run *run, uint32_t model)
     graft_json_end(&json, stdout);
 }
 
-static void print_row(const table_run *run, uint32_t model)
-{
-    const result *r = run->results[model];
-    (void)printf("%-12s", run->models[model].name);
-    for (uint32_t i = GREEDY; i < RESULTS; i++) {
-        (void)printf(" %7.2f %% [%2u]", 100.0 * r[i].ns / r[GIVEN].ns, r[i].estimated);
-    }
-    (void)printf(" %7.2f %% %8.2f s %8.2f s\n", 100.0 * r[TABLE].believed, r[GREEDY].seconds,
-                 r[TABLE].seconds);
-}
-
 static void print_report(graft_env *env, const table_run *run)
 {
-    const graft_tariff *all = &run->tariffs[0][TABLE];
     for (uint32_t m = 0; m < run->count && env->json; m++) {
         print_json(env, run, m);
     }
@@ -249,30 +204,18 @@ static void print_report(graft_env *env, const table_run *run)
         return;
     }
     (void)printf("cost by the database of '%s', in percent of the graph as given [estimates\n"
-                 "among the costs that add up to it]; measured: rows without estimates,\n"
-                 "and no step without rows; held out: rows of other families\n\n",
-                 run->session.device);
-    if (run->measured != NULL) {
-        (void)printf("all fallbacks have seen %s besides, whatever it is of\n\n", run->measured);
-    }
-    (void)printf("%-12s %14s %14s %14s %14s %14s %9s %10s %10s\n", "model", "greedy", "table",
-                 "measured", "held out", "fallback", "believed", "greedy", "table");
+                 "among the costs that add up to it]\n\n%-12s %14s %14s %10s %10s\n",
+                 run->session.device, "model", "greedy", "table", "greedy", "table");
     for (uint32_t m = 0; m < run->count; m++) {
-        print_row(run, m);
+        const result *r = run->results[m];
+        (void)printf("%-12s %7.2f %% [%2u] %7.2f %% [%2u] %8.2f s %8.2f s\n", run->models[m].name,
+                     100.0 * r[GREEDY].ns / r[GIVEN].ns, r[GREEDY].estimated,
+                     100.0 * r[TABLE].ns / r[GIVEN].ns, r[TABLE].estimated, r[GREEDY].seconds,
+                     r[TABLE].seconds);
     }
-    (void)printf("\n%u rows and a fallback, %u bytes, of %llu priced graphs\n", all->row_count,
-                 graft_tariff_bytes(all), (unsigned long long)run->book.priced);
-    for (uint32_t m = 0; m < run->count; m++) {
-        bool first = true;
-        for (uint32_t k = 0; k < m; k++) {
-            first = first && strcmp(run->models[k].family, run->models[m].family) != 0;
-        }
-        if (first) {
-            (void)printf("fallback on %s, held out: R2 %.3f, median error %.1f %%, %u forms\n",
-                         run->models[m].family, run->errors[m].r2, 100.0 * run->errors[m].median,
-                         run->errors[m].rows);
-        }
-    }
+    (void)printf("\n%u rows and a fallback, %u bytes, of %llu priced graphs\n",
+                 run->tariff.row_count, graft_tariff_bytes(&run->tariff),
+                 (unsigned long long)run->book.priced);
 }
 
 /* What the table claims, and on what. */
@@ -290,7 +233,7 @@ static graft_status write_table(graft_env *env, const table_run *run)
     }
     graft_buffer_printf(&text, "], \"priced\": %llu, \"estimates_in_models\": %u}",
                         (unsigned long long)run->book.priced, given);
-    return graft_tarifffile_write(env, &run->tariffs[0][TABLE], text.data, run->out);
+    return graft_tarifffile_write(env, &run->tariff, text.data, run->out);
 }
 
 graft_status graft_table_open_measured(graft_env *env, const graft_session_options *options,
@@ -317,25 +260,16 @@ static graft_status make_and_search(graft_env *env, table_run *run)
 {
     graft_status status = GRAFT_OK;
     graft_book_open(env->life, &run->book);
-    if (run->measured != NULL) {
-        GRAFT_CHECK(graft_table_open_measured(env, &run->session, run->measured, &run->database));
-    }
     graft_progress_start(&run->progress, env, "walking", "models", run->count);
     GRAFT_CHECK(graft_table_each(env, &run->session, run->models, run->count, note_model, run));
     graft_progress_finish(&run->progress);
-    graft_progress_start(&run->progress, env, "fitting", "tables", run->count);
-    for (uint32_t m = 0; m < run->count; m++) {
-        GRAFT_CHECK(make_tables(env, run, m));
-        graft_progress_update(&run->progress, m + 1, NULL);
-    }
-    graft_progress_finish(&run->progress);
+    GRAFT_CHECK(make_table(env, run));
     graft_progress_start(&run->progress, env, "searching", "models", run->count);
     GRAFT_CHECK(graft_table_each(env, &run->session, run->models, run->count, search_model, run));
     graft_progress_finish(&run->progress);
     print_report(env, run);
     GRAFT_CHECK(write_table(env, run));
 done:
-    graft_database_close(run->database);
     return status;
 }
 
@@ -352,7 +286,7 @@ static const graft_option options[] = {
     GRAFT_NUMBER(table_run, bytes_most, "--bytes", "N", NULL, 1, BYTES_MOST,
                  "of the table: what is worth most comes first"),
     GRAFT_TEXT(table_run, measured, "--measured", "FILE", NULL,
-               "a database that the fallbacks learn from besides"),
+               "a database that the fallback learns from besides"),
     GRAFT_OUTPUT(table_run, out, "--out", "FILE", "where to write the table of all models"),
 };
 

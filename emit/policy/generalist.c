@@ -205,7 +205,7 @@ static graft_status make_tariff(generalist *g)
                                           .rows = true,
                                           .trees = GRAFT_TARIFF_TREES,
                                           .database = g->database};
-    return graft_tariff_make(g->env, g->env->life, &g->book, &options, &g->measured, NULL);
+    return graft_tariff_make(g->env, g->env->life, &g->book, &options, &g->measured);
 }
 
 /* ---------------------------------------------------------------- rules */

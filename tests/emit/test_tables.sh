@@ -11,13 +11,12 @@ value_of() { # KEY FILE
     sed -n "s/.*\"$1\": *\"\{0,1\}\([^,\"}]*\).*/\1/p" "$2" | tail -n 1
 }
 
-# Greedy over the table alone finds what greedy over prices finds; other families' rows do not help.
+# Greedy over the table alone finds what greedy over prices finds.
 makes_a_table() {
     gives 0 "$GRAFT" --quiet --json cost table dscnn,resnet8 --device $DEVICE --out "$TABLE" &&
         [ "$(wc -l < "$FOLDER/out")" -eq 2 ] && [ -s "$TABLE" ] &&
         [ "$(value_of table_ns "$FOLDER/out")" = "$(value_of greedy_ns "$FOLDER/out")" ] &&
-        [ "$(value_of table_guessed "$FOLDER/out")" = 0 ] &&
-        [ "$(value_of held_out_ns "$FOLDER/out")" != "$(value_of table_ns "$FOLDER/out")" ]
+        [ "$(value_of table_guessed "$FOLDER/out")" = 0 ]
 }
 makes_the_same_again() {
     gives 0 "$GRAFT" --quiet --threads 1 cost table dscnn,resnet8 --device $DEVICE --out "$FOLDER/again" &&

@@ -76,7 +76,7 @@ static inline void make_tariff(fixture *f)
         .kind = GRAFT_WALK_RANDOM, .steps_most = 60, .contexts_most = 100, .beside_most = 6};
     graft_book_open(f->env->life, &book);
     CHECK_OK(graft_tariff_walk(f->env, &f->environment, f->cost, &book, &walk));
-    CHECK_OK(graft_tariff_make(f->env, f->env->life, &book, &options, &f->tariff, NULL));
+    CHECK_OK(graft_tariff_make(f->env, f->env->life, &book, &options, &f->tariff));
 }
 
 static inline void open_engine(fixture *f, const graft_xfers *xfers, graft_price price,

@@ -83,7 +83,7 @@ CHECK_CASE(test_fresh_agent)
     graft_candidates *agent = open_agent(env, 1, 1);
     graft_tariff_plan plan;
     graft_plan_found found;
-    CHECK_OK(graft_search_tariff(env, env->life, &f->engine, &f->tariff, false, &plan));
+    CHECK_OK(graft_search_tariff(env, env->life, &f->engine, &f->tariff, &plan));
     CHECK_OK(graft_candidates_play(env, env->life, agent, &f->observer, NULL, &found));
     assert_true(plan.found.step_count > 10);
     assert_true(fabs(found.cost_ns / plan.found.cost_ns - 1.0) < 1e-9);

@@ -47,8 +47,7 @@ static void walk(fixture *f, graft_walk_kind kind, const graft_tariff *tariff,
 static graft_tariff make(fixture *f, const graft_tariff_options *options)
 {
     graft_tariff tariff;
-    assert_int_equal(graft_tariff_make(f->env, f->env->unit, &f->book, options, &tariff, NULL),
-                     GRAFT_OK);
+    assert_int_equal(graft_tariff_make(f->env, f->env->unit, &f->book, options, &tariff), GRAFT_OK);
     assert_null(graft_tariff_check(&tariff));
     return tariff;
 }
@@ -144,8 +143,8 @@ static void test_greedy_over_the_table(void **state)
             walk(f, GRAFT_WALK_TARIFF, &tariff, NULL);
         }
         graft_tariff tariff = make(f, &options);
-        assert_int_equal(
-            graft_search_tariff(env, env->unit, &f->environment, &tariff, false, &plan), GRAFT_OK);
+        assert_int_equal(graft_search_tariff(env, env->unit, &f->environment, &tariff, &plan),
+                         GRAFT_OK);
         if (plan.found.cost_ns > greedy.cost_ns * 1.0005) {
             fail_msg("%s: %f ns over the table, %f by prices", models[m], plan.found.cost_ns,
                      greedy.cost_ns);
@@ -181,29 +180,21 @@ static void test_rows_are_means(void **state)
     close_fixture(f);
 }
 
-/* What was estimated in all of its contexts has no row, and no step is taken that needs one. */
-static void test_measured_rows(void **state)
+/* What has no row seems to cost nothing, and steps that rest on that are counted. */
+static void test_missing_rows(void **state)
 {
     graft_env *env = *state;
     fixture *f = open_fixture_on(env, "amd-epyc-26-2-avx512", "dscnn");
-    graft_tariff_options options = {.models = 1, .rows = true};
+    const graft_tariff_options options = {.models = 1, .rows = true};
     graft_tariff_plan plan;
-    graft_tariff all = make(f, &options);
-    options.measured = true;
     graft_tariff tariff = make(f, &options);
-    uint32_t measured = 0;
-    for (uint32_t i = 0; i < f->book.row_count; i++) {
-        measured += f->book.rows[i].measured_count > 0;
-    }
-    assert_int_equal(tariff.row_count, measured);
-    assert_true(measured > 0 && measured < all.row_count);
-    assert_int_equal(graft_search_tariff(env, env->unit, &f->environment, &tariff, true, &plan),
+    assert_int_equal(graft_search_tariff(env, env->unit, &f->environment, &tariff, &plan),
                      GRAFT_OK);
-    assert_int_equal(plan.guessed_steps, 0);
-    assert_true(plan.found.step_count > 0);
-    assert_int_equal(graft_search_tariff(env, env->unit, &f->environment, &tariff, false, &plan),
+    assert_true(plan.guessed_steps > 0 && plan.guessed_steps < plan.found.step_count);
+    tariff.row_count = 0;
+    assert_int_equal(graft_search_tariff(env, env->unit, &f->environment, &tariff, &plan),
                      GRAFT_OK);
-    assert_true(plan.guessed_steps > 0); /* What has no row seems to cost nothing. */
+    assert_int_equal(plan.guessed_steps, plan.found.step_count);
     close_fixture(f);
 }
 
@@ -590,12 +581,9 @@ static void test_held_out(void **state)
     graft_env *env = *state;
     fixture *f = open_fixture(env, "dscnn");
     const graft_tariff_options none = {.models = 2, .rows = true, .trees = TREES};
-    graft_fallback_error held;
-    graft_tariff tariff;
-    assert_int_equal(graft_tariff_make(env, env->unit, &f->book, &none, &tariff, &held), GRAFT_OK);
+    const graft_tariff tariff = make(f, &none);
     assert_int_equal(tariff.row_count, 0);
     assert_int_equal(tariff.tree_count, 0);
-    assert_int_equal(held.rows, f->book.row_count);
     close_fixture(f);
 }
 
@@ -622,7 +610,7 @@ int main(void)
         CHECK_TEST(test_rows_are_means), CHECK_TEST(test_byte_limit),
         CHECK_TEST(test_sizes_of_sums),  CHECK_TEST(test_fallback),
         CHECK_TEST(test_held_out),       CHECK_TEST(test_broken_tables),
-        CHECK_TEST(test_measured_rows),  CHECK_TEST(test_one_graph),
+        CHECK_TEST(test_missing_rows),   CHECK_TEST(test_one_graph),
         CHECK_TEST(test_first_trees),    CHECK_TEST(test_still),
         CHECK_TEST(test_cores),          CHECK_TEST(test_reach),
         CHECK_TEST(test_reach_of_loops), CHECK_TEST(test_halves),

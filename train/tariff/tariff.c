@@ -89,8 +89,6 @@ static void note_node(graft_book *book, const setting *at, graft_index node,
     }
     row->count++;
     row->sum_ns += cost->ns;
-    row->measured_count += cost->estimated_count == 0;
-    row->measured_sum_ns += cost->estimated_count == 0 ? cost->ns : 0.0;
     row->share += 1.0 / at->total_ns;
 }
 
@@ -211,7 +209,7 @@ uint16_t graft_tariff_encode(double ns)
 
 /* The rows of the chosen models, those of one form joined: the mean over all contexts. */
 static made_row *join_rows(graft_arena *arena, const graft_book *book, uint64_t models,
-                           bool measured, uint32_t *count)
+                           uint32_t *count)
 {
     made_row *rows = GRAFT_NEW(arena, made_row, book->row_count);
     uint32_t *contexts = GRAFT_NEW(arena, uint32_t, book->row_count);
@@ -219,13 +217,12 @@ static made_row *join_rows(graft_arena *arena, const graft_book *book, uint64_t 
     *count = 0;
     for (uint32_t i = 0; i < book->row_count; i++) {
         const graft_book_row *row = &book->rows[i];
-        uint32_t met = measured ? row->measured_count : row->count;
-        if ((models >> row->model & 1U) != 0 && met > 0) {
+        if ((models >> row->model & 1U) != 0 && row->count > 0) {
             rows[listed++] = (made_row){.hash = row->hash,
-                                        .ns = measured ? row->measured_sum_ns : row->sum_ns,
+                                        .ns = row->sum_ns,
                                         .share = row->share,
                                         .inputs = row->inputs,
-                                        .key = met};
+                                        .key = row->count};
         }
     }
     qsort(rows, listed, sizeof *rows, compare_hashes);
@@ -395,48 +392,6 @@ static void grow_fallback(graft_env *env, graft_arena *arena, const graft_tariff
     graft_arena_release(env->scratch, mark);
 }
 
-/* How far the fallback is off on rows. Each is held against its logarithm. */
-static void judge_fallback(graft_arena *arena, const made_row *rows, uint32_t count,
-                           const graft_tariff *tariff, graft_fallback_error *error)
-{
-    double *off = GRAFT_NEW(arena, double, count);
-    double mean = 0.0;
-    double total = 0.0;
-    double left = 0.0;
-    *error = (graft_fallback_error){.rows = count};
-    for (uint32_t i = 0; i < count; i++) {
-        mean += (double)value_of(rows[i].ns) / 1024.0 / (double)count;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        double wanted = (double)value_of(rows[i].ns) / 1024.0;
-        double given = (double)graft_tariff_guess(tariff, rows[i].inputs).value / 1024.0;
-        total += (wanted - mean) * (wanted - mean);
-        left += (wanted - given) * (wanted - given);
-        off[i] = fabs(exp2(given - wanted) - 1.0);
-    }
-    if (count > 0) {
-        qsort(off, count, sizeof *off, graft_compare_doubles);
-        error->median = off[count / 2];
-        error->r2 = total > 0.0 ? 1.0 - left / total : 0.0;
-    }
-}
-
-/* Rows of models that were left out, of forms that no other model has. */
-static made_row *list_held(graft_arena *arena, const graft_book *book,
-                           const graft_tariff_options *options, const made_row *known,
-                           uint32_t known_count, uint32_t *count)
-{
-    uint32_t all = 0;
-    made_row *rows = join_rows(arena, book, ~options->models, options->measured, &all);
-    *count = 0;
-    for (uint32_t i = 0; i < all; i++) {
-        if (bsearch(&rows[i], known, known_count, sizeof *known, compare_hashes) == NULL) {
-            rows[(*count)++] = rows[i];
-        }
-    }
-    return rows;
-}
-
 /* ------------------------------------------------------------------ tariff */
 
 uint32_t graft_tariff_bytes(const graft_tariff *tariff)
@@ -466,21 +421,15 @@ static uint32_t choose_rows(const graft_tariff_options *options, const graft_tar
 }
 
 graft_status graft_tariff_make(graft_env *env, graft_arena *arena, const graft_book *book,
-                               const graft_tariff_options *options, graft_tariff *tariff,
-                               graft_fallback_error *held)
+                               const graft_tariff_options *options, graft_tariff *tariff)
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
     uint32_t count = 0;
     *tariff = (graft_tariff){.seed = 0};
-    made_row *rows = join_rows(env->scratch, book, options->models, options->measured, &count);
+    made_row *rows = join_rows(env->scratch, book, options->models, &count);
     if (options->trees > 0 && count > 0) {
         grow_fallback(env, arena, options, rows, count, tariff);
-    }
-    if (held != NULL) {
-        uint32_t held_count = 0;
-        const made_row *other = list_held(env->scratch, book, options, rows, count, &held_count);
-        judge_fallback(env->scratch, other, held_count, tariff, held);
     }
     if (!choose_seed(rows, count, tariff)) {
         status = GRAFT_FAIL(env, GRAFT_INTERNAL, "no seed keeps the keys of %u rows apart", count);

@@ -16,11 +16,9 @@
 /* A form in the graphs of one model. */
 typedef struct graft_book_row {
     uint64_t hash;
-    uint32_t model;          /* The caller's number. */
-    uint32_t count;          /* Contexts... */
-    uint32_t measured_count; /* ...and those in which no part of its cost was an estimate. */
+    uint32_t model; /* The caller's number. */
+    uint32_t count; /* Contexts. */
     double sum_ns;
-    double measured_sum_ns;
     double share; /* Sum over the contexts of 1 / ns of the graph: what a ns of error is worth. */
     int16_t *inputs; /* (GRAFT_TARIFF_INPUTS), of the fallback. */
 } graft_book_row;
@@ -50,32 +48,22 @@ void graft_book_pack(const graft_book *book, graft_buffer *packed);
 /* Adds what was packed, of models that the book knows nothing of. */
 void graft_book_add(graft_book *book, const void *packed, size_t bytes);
 
-/* What a fallback is off by, over the rows it is held against. */
-typedef struct graft_fallback_error {
-    uint32_t rows;
-    double r2;     /* Of the logarithm of the cost. */
-    double median; /* Of |estimate / cost - 1|. */
-} graft_fallback_error;
-
 enum { GRAFT_TARIFF_TREES = 160 }; /* What a fallback has unless bytes are short. */
 
 typedef struct graft_tariff_options {
     uint64_t models;     /* Bit m: rows of model m are used. The fallback sees these alone, too. */
     uint32_t bytes_most; /* Of rows and fallback together; 0: no limit. */
     bool rows;           /* False: the fallback alone. */
-    bool measured;       /* Contexts with estimates do not count, here nor in the fallback. */
     uint32_t trees;      /* Of the fallback, at most, in half of the bytes; 0: no fallback. */
     const graft_database *database; /* What its measured signatures teach the fallback besides, or
                                        NULL: for tables of all models. */
 } graft_tariff_options;
 
-/* Makes a tariff in `arena`. `held` (NULL: not wanted) receives what its fallback is off by on the
- * rows of other models that no model in it has. GRAFT_INTERNAL when no seed keeps the keys apart.
- */
+/* Makes a tariff in `arena`. GRAFT_INTERNAL when no seed keeps the keys apart. */
 GRAFT_MUST_USE graft_status graft_tariff_make(graft_env *env, graft_arena *arena,
                                               const graft_book *book,
                                               const graft_tariff_options *options,
-                                              graft_tariff *tariff, graft_fallback_error *held);
+                                              graft_tariff *tariff);
 /* Bytes of a tariff in flash: rows and trees. */
 uint32_t graft_tariff_bytes(const graft_tariff *tariff);
 /* The value of a row that costs so many nanoseconds, see graft_tariff. */

@@ -15,7 +15,6 @@ typedef struct {
     graft_env *env;
     graft_environment *environment;
     graft_appraisal appraisal;
-    bool rows_only;
 } estimating;
 
 static void open_estimating(graft_env *env, graft_environment *environment,
@@ -42,7 +41,7 @@ static graft_status find_best(estimating *e, graft_action *best, graft_change *l
     {
         graft_change change;
         GRAFT_CHECK(graft_appraisal_look(e->env, &e->appraisal, action, &change));
-        if (change.cost < lowest->cost && !(e->rows_only && is_guessed(&change))) {
+        if (change.cost < lowest->cost) {
             *lowest = change;
             *best = action;
         }
@@ -53,8 +52,7 @@ done:
 }
 
 graft_status graft_search_tariff(graft_env *env, graft_arena *arena, graft_environment *environment,
-                                 const graft_tariff *tariff, bool rows_only,
-                                 graft_tariff_plan *plan)
+                                 const graft_tariff *tariff, graft_tariff_plan *plan)
 {
     graft_status status = GRAFT_OK;
     uint64_t start_ns = graft_clock_ns();
@@ -64,7 +62,6 @@ graft_status graft_search_tariff(graft_env *env, graft_arena *arena, graft_envir
     plan->found.steps = GRAFT_NEW(arena, graft_action, environment->options.step_limit);
     GRAFT_CHECK(graft_environment_reset(env, environment));
     open_estimating(env, environment, tariff, &e);
-    e.rows_only = rows_only;
     GRAFT_CHECK(graft_appraisal_refresh(env, &e.appraisal));
     plan->first = e.appraisal.estimated;
     plan->last = e.appraisal.estimated;

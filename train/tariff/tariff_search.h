@@ -19,11 +19,10 @@ typedef struct graft_tariff_plan {
 } graft_tariff_plan;
 
 /* The environment's state is the found graph afterwards; its limits on steps and costs hold.
- * `rows_only`: no step that rests on the fallback. Fails as the environment's steps do, and with
- * GRAFT_INTERRUPTED. */
+ * Fails as the environment's steps do, and with GRAFT_INTERRUPTED. */
 GRAFT_MUST_USE graft_status graft_search_tariff(graft_env *env, graft_arena *arena,
                                                 graft_environment *environment,
-                                                const graft_tariff *tariff, bool rows_only,
+                                                const graft_tariff *tariff,
                                                 graft_tariff_plan *plan);
 
 typedef enum graft_walk_kind {
