@@ -9,13 +9,11 @@
 #include "emit/command/command.h"
 #include "emit/command/command_table.h"
 #include "gen/command.h"
-#include "graph/base/figures.h"
 #include "graph/base/log.h"
 #include "graph/base/processor.h"
 #include "graph/base/ranks.h"
 #include "graph/base/usage.h"
 #include "models/command.h"
-#include "models/zoo.h"
 #include "verify/command/command.h"
 
 #include <limits.h>
@@ -48,7 +46,6 @@ static const graft_command command_help = {.name = "help",
                                            .run = run_help};
 static const graft_command command_version = {
     .name = "version", .summary = "print the version", .run = run_version};
-static const graft_command command_bench;
 
 /* In the order in which they are used. A new command is one more row. */
 static const graft_command *const command_list[] = {
@@ -77,7 +74,7 @@ static const graft_command *const command_list[] = {
     &graft_command_emit_graph,
     &graft_command_emit_policy,
     &graft_command_bench_agents,
-    &command_bench,
+    &graft_command_bench,
 };
 
 static const graft_commands commands = {.list = command_list,
@@ -195,68 +192,6 @@ static graft_status run_version(graft_env *env, void *choices)
     (void)printf("graft " GRAFT_VERSION "\n");
     return GRAFT_OK;
 }
-
-/* ------------------------------------------------------------------ benchmarks */
-
-/* Each prints JSON Lines. A new benchmark is one more row. */
-static const struct {
-    const char *name;
-    graft_status (*run)(graft_env *env, const graft_bench *bench);
-} benches[] = {
-    {"cost",   graft_price_bench },
-    {"search", graft_search_bench},
-    {"order",  graft_order_bench },
-};
-
-enum { BENCH_COUNT = sizeof(benches) / sizeof(benches[0]) };
-
-/* Runs one benchmark into `folder`/NAME.json, which grows with it, and prints it. */
-static graft_status run_bench(graft_env *env, size_t number, const char *folder, graft_bench *bench)
-{
-    graft_status status = GRAFT_OK;
-    graft_figures figures;
-    const char *path = graft_arena_printf(env->life, "%s/%s.json", folder, benches[number].name);
-    GRAFT_CHECK(graft_figures_open(env, path, &figures));
-    bench->out = figures.stream;
-    GRAFT_TRY(env, graft_figures_close(&figures, benches[number].run(env, bench)),
-              "in benchmark %s", benches[number].name);
-done:
-    return status;
-}
-
-typedef struct {
-    const char *name;
-    const char *models;
-    const char *folder;
-} bench_choices;
-
-static graft_status run_benches(graft_env *env, void *choices)
-{
-    const bench_choices *c = choices;
-    graft_bench bench = {.models = NULL};
-    if (c->models != NULL) {
-        const char **models = NULL;
-        GRAFT_PASS(graft_model_names(env, env->life, c->models, &models, &bench.model_count));
-        bench.models = models;
-    }
-    for (size_t i = 0; i < BENCH_COUNT; i++) {
-        if (c->name == NULL || strcmp(c->name, benches[i].name) == 0) {
-            GRAFT_PASS(run_bench(env, i, c->folder, &bench));
-        }
-    }
-    return GRAFT_OK;
-}
-
-static const graft_option bench_options[] = {
-    GRAFT_CHOICE(bench_choices, name, "[NAME]", NULL, "cost|search|order", NULL, "one alone"),
-    GRAFT_TEXT(bench_choices, models, "--models", "A,B", NULL, "over these"),
-    GRAFT_TEXT(bench_choices, folder, "--out", "FOLDER", "out/bench", "for the figures"),
-};
-
-static const graft_command command_bench = {.name = "bench",
-                                            .summary = "run one benchmark or all",
-                                            GRAFT_TAKES(bench_choices, bench_options),
-                                            .run = run_benches};
 
 /* ------------------------------------------------------------- command line */
 

@@ -6,8 +6,10 @@
 #include "emit/command/session.h"
 #include "emit/command/session_options.h"
 #include "emit/policy/refine.h"
+#include "graph/base/figures.h"
 #include "graph/base/log.h"
 #include "graph/base/rng.h"
+#include "models/zoo.h"
 #include "train/search/search.h"
 
 #include <math.h>
@@ -434,47 +436,88 @@ static graft_status bench_price(bench_run *run)
 
 /* --------------------------------------------------------------- benchmarks */
 
-static graft_status bench_model(graft_env *env, FILE *out, const char *kind, const char *model,
-                                graft_status (*body)(bench_run *run))
+#define COUNTED(models) models, sizeof(models) / sizeof((models)[0])
+
+/* Each prints JSON Lines. A new benchmark is one more row. */
+static const struct {
+    const char *name;
+    const char *const *models; /* Where none are named. */
+    uint32_t model_count;
+    graft_status (*run)(bench_run *run);
+} benches[] = {
+    {"cost",   COUNTED(price_models),  bench_price},
+    {"search", COUNTED(search_models), bench_gain },
+    {"order",  COUNTED(order_models),  bench_order},
+};
+
+enum { BENCH_COUNT = sizeof(benches) / sizeof(benches[0]) };
+
+typedef struct {
+    const char *name;
+    const char *models;
+    const char *folder;
+} bench_choices;
+
+static graft_status bench_model(graft_env *env, FILE *out, size_t number, const char *model)
 {
     bench_run *run = GRAFT_NEW(env->life, bench_run, 1);
-    *run = (bench_run){.env = env, .out = out, .kind = kind, .model = model};
+    *run = (bench_run){.env = env, .out = out, .kind = benches[number].name, .model = model};
     graft_status status = open_session(run, database_path);
-    status = status == GRAFT_OK ? body(run) : status;
+    status = status == GRAFT_OK ? benches[number].run(run) : status;
     status = graft_session_finish(env, &run->session, status);
     graft_arena_reset(env->unit);
+    (void)fflush(out); /* Also what there is of a model that failed. */
     return status;
 }
 
-static graft_status price_body(graft_env *env, FILE *out, const char *model)
+static graft_status bench_models(graft_env *env, FILE *out, size_t number, const char *names)
 {
-    return bench_model(env, out, "cost", model, bench_price);
+    graft_status status = GRAFT_OK;
+    const char *const *models = benches[number].models;
+    uint32_t count = benches[number].model_count;
+    if (names != NULL) {
+        const char **named = NULL;
+        GRAFT_CHECK(graft_model_names(env, env->life, names, &named, &count));
+        models = named;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        GRAFT_TRY(env, bench_model(env, out, number, models[i]), "in model %s", models[i]);
+    }
+done:
+    return status;
 }
 
-static graft_status search_body(graft_env *env, FILE *out, const char *model)
+/* Runs one benchmark into `folder`/NAME.json, which grows with it, and prints it. */
+static graft_status run_bench(graft_env *env, size_t number, const bench_choices *c)
 {
-    return bench_model(env, out, "search", model, bench_gain);
+    graft_status status = GRAFT_OK;
+    graft_figures figures;
+    const char *path = graft_arena_printf(env->life, "%s/%s.json", c->folder, benches[number].name);
+    GRAFT_CHECK(graft_figures_open(env, path, &figures));
+    status = bench_models(env, figures.stream, number, c->models);
+    GRAFT_TRY(env, graft_figures_close(&figures, status), "in benchmark %s", benches[number].name);
+done:
+    return status;
 }
 
-static graft_status order_body(graft_env *env, FILE *out, const char *model)
+static graft_status run_benches(graft_env *env, void *choices)
 {
-    return bench_model(env, out, "order", model, bench_order);
+    const bench_choices *c = choices;
+    for (size_t i = 0; i < BENCH_COUNT; i++) {
+        if (c->name == NULL || strcmp(c->name, benches[i].name) == 0) {
+            GRAFT_PASS(run_bench(env, i, c));
+        }
+    }
+    return GRAFT_OK;
 }
 
-graft_status graft_price_bench(graft_env *env, const graft_bench *bench)
-{
-    return graft_bench_each(env, bench, price_models,
-                            sizeof(price_models) / sizeof(price_models[0]), price_body);
-}
+static const graft_option options[] = {
+    GRAFT_CHOICE(bench_choices, name, "[NAME]", NULL, "cost|search|order", NULL, "one alone"),
+    GRAFT_TEXT(bench_choices, models, "--models", "A,B", NULL, "over these"),
+    GRAFT_TEXT(bench_choices, folder, "--out", "FOLDER", "out/bench", "for the figures"),
+};
 
-graft_status graft_search_bench(graft_env *env, const graft_bench *bench)
-{
-    return graft_bench_each(env, bench, search_models,
-                            sizeof(search_models) / sizeof(search_models[0]), search_body);
-}
-
-graft_status graft_order_bench(graft_env *env, const graft_bench *bench)
-{
-    return graft_bench_each(env, bench, order_models,
-                            sizeof(order_models) / sizeof(order_models[0]), order_body);
-}
+const graft_command graft_command_bench = {.name = "bench",
+                                           .summary = "run one benchmark or all",
+                                           GRAFT_TAKES(bench_choices, options),
+                                           .run = run_benches};

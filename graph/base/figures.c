@@ -95,19 +95,3 @@ int graft_compare_doubles(const void *a, const void *b)
     double y = *(const double *)b;
     return (x > y) - (x < y);
 }
-
-graft_status graft_bench_each(graft_env *env, const graft_bench *bench, const char *const *own,
-                              size_t own_count,
-                              graft_status (*body)(graft_env *env, FILE *out, const char *model))
-{
-    graft_status status = GRAFT_OK;
-    const char *const *models = bench->model_count > 0 ? bench->models : own;
-    size_t count = bench->model_count > 0 ? bench->model_count : own_count;
-    for (size_t i = 0; i < count; i++) {
-        status = body(env, bench->out, models[i]);
-        (void)fflush(bench->out); /* Also what there is of a model that failed. */
-        GRAFT_TRY(env, status, "in model %s", models[i]);
-    }
-done:
-    return status;
-}

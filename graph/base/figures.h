@@ -41,17 +41,3 @@ typedef struct graft_figure {
 void graft_figure_print(graft_env *env, FILE *out, const graft_figure *figure);
 /* For qsort: doubles, the least first. */
 int graft_compare_doubles(const void *a, const void *b);
-
-/* What a benchmark is asked for. */
-typedef struct graft_bench {
-    FILE *out;
-    const char *const *models; /* NULL: those of its own choice. */
-    uint32_t model_count;
-} graft_bench;
-
-/* Runs `body` for each model that is asked for, of `own` when none is, and flushes after each.
- * Fails as it does. */
-GRAFT_MUST_USE graft_status graft_bench_each(graft_env *env, const graft_bench *bench,
-                                             const char *const *own, size_t own_count,
-                                             graft_status (*body)(graft_env *env, FILE *out,
-                                                                  const char *model));

@@ -124,30 +124,3 @@ CHECK_CASE(test_figures_as_lines)
     qsort(sorted, 3, sizeof sorted[0], graft_compare_doubles);
     assert_true(sorted[0] == -1.0 && sorted[1] == 2.0 && sorted[2] == 3.0);
 }
-
-/* Prints a line a model; "bad" fails after it. */
-static graft_status visit(graft_env *env, FILE *out, const char *model)
-{
-    (void)fprintf(out, "%s\n", model);
-    return strcmp(model, "bad") == 0 ? GRAFT_FAIL(env, GRAFT_BAD_INPUT, "it is bad") : GRAFT_OK;
-}
-
-CHECK_CASE(test_each_model)
-{
-    static const char *const own[] = {"x", "y"};
-    static const char *const asked[] = {"z", "bad", "never"};
-    graft_figures figures;
-    graft_bench bench = {.models = NULL};
-    char *folder = check_folder();
-    const char *path = path_in(env, folder, "f.json");
-    CHECK_OK(graft_figures_open(env, path, &figures));
-    bench.out = figures.stream;
-    CHECK_OK(graft_bench_each(env, &bench, own, 2, visit));
-    check_text(env, path, "x\ny\n");
-    bench.models = asked;
-    bench.model_count = 3;
-    assert_int_equal(graft_bench_each(env, &bench, own, 2, visit), GRAFT_BAD_INPUT);
-    check_text(env, path, "x\ny\nz\nbad\n");
-    assert_non_null(strstr(env->message, "in model bad"));
-    assert_int_equal(graft_figures_close(&figures, GRAFT_BAD_INPUT), GRAFT_BAD_INPUT);
-}
