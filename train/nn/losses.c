@@ -58,7 +58,7 @@ double graft_loss_use(graft_tape *tape, const graft_matrix *loss, float weight)
 
 /* These compute each element's slope during the forward pass; `saved` holds it, scaled. */
 static graft_backward back_slopes;
-static graft_matrix *record_slopes(graft_tape *tape, const graft_matrix *x, double loss,
+graft_matrix *graft_loss_of_slopes(graft_tape *tape, const graft_matrix *x, double loss,
                                    float *slope)
 {
     graft_matrix *out = scalar(tape, loss);
@@ -90,7 +90,7 @@ graft_matrix *graft_loss_binary(graft_tape *tape, const graft_matrix *logits,
         sum += (double)(weight * (graft_softplus(x) - t * x));
         slope[k] = weight * (graft_logistic(x) - t);
     }
-    return record_slopes(tape, logits, sum, slope);
+    return graft_loss_of_slopes(tape, logits, sum, slope);
 }
 
 graft_matrix *graft_loss_squared(graft_tape *tape, const graft_matrix *prediction,
@@ -115,7 +115,7 @@ graft_matrix *graft_loss_huber(graft_tape *tape, const graft_matrix *prediction,
         sum += (double)(weight * loss);
         slope[k] = weight * (inside ? error : copysignf(delta, error));
     }
-    return record_slopes(tape, prediction, sum, slope);
+    return graft_loss_of_slopes(tape, prediction, sum, slope);
 }
 
 /* Slope: -A r where the unclipped term is the smaller one, else 0. The log-ratio is clamped to
@@ -138,5 +138,5 @@ graft_matrix *graft_loss_policy(graft_tape *tape, const graft_matrix *log_p,
         sum -= (double)(terms->scale * (free ? ratio : clipped) * advantage);
         slope[i] = free ? -terms->scale * advantage * ratio : 0.0F;
     }
-    return record_slopes(tape, log_p, sum, slope);
+    return graft_loss_of_slopes(tape, log_p, sum, slope);
 }

@@ -14,6 +14,10 @@ graft_matrix *graft_weighted_sum(graft_tape *tape, const graft_matrix *x, const 
  * recording; returns the loss. */
 double graft_loss_use(graft_tape *tape, const graft_matrix *loss, float weight);
 
+/* A loss whose `slope` at each element of x is known, scaled; NULL when not recording. */
+graft_matrix *graft_loss_of_slopes(graft_tape *tape, const graft_matrix *x, double loss,
+                                   float *slope);
+
 /* What a prediction is compared with. */
 typedef struct {
     const float *value;  /* Of the prediction's shape. */

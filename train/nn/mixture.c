@@ -2,6 +2,7 @@
  * every loop runs over contiguous floats. */
 #include "train/nn/mixture.h"
 
+#include "train/nn/losses.h"
 #include "train/nn/numeric.h"
 
 #include <assert.h>
@@ -112,7 +113,6 @@ static double lose_row(const graft_mixture *mixture, const float *raw, const flo
     return sum;
 }
 
-static graft_backward back_mixture;
 graft_matrix *graft_loss_mixture(graft_tape *tape, const graft_matrix *raw, const float *target,
                                  const graft_mixture *mixture, float scale)
 {
@@ -128,21 +128,7 @@ graft_matrix *graft_loss_mixture(graft_tape *tape, const graft_matrix *raw, cons
             slope_row(mixture, &row, scale, slope + i * raw->cols);
         }
     }
-    graft_matrix *out = graft_tape_matrix(tape, 1, 1);
-    out->value[0] = (float)(sum * (double)scale);
-    graft_tape_record(
-        tape, (graft_entry){.backward = back_mixture, .out = out, .in = {raw}, .saved = slope});
-    return out;
-}
-
-static void back_mixture(const graft_entry *entry)
-{
-    const graft_matrix *raw = entry->in[0];
-    size_t size = graft_matrix_size(raw);
-    float factor = entry->out->gradient[0];
-    for (size_t k = 0; k < size && raw->gradient != NULL; k++) {
-        raw->gradient[k] += factor * entry->saved[k];
-    }
+    return graft_loss_of_slopes(tape, raw, sum * (double)scale, slope);
 }
 
 /* ------------------------------------------------------------------------------------- sampling */
