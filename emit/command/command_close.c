@@ -46,20 +46,6 @@ static int compare_signatures(const void *a, const void *b)
     return graft_signature_compare(a, b);
 }
 
-static void add_signature(close_run *run, const graft_signature *signature)
-{
-    if (run->lacking_count == run->capacity) {
-        uint32_t capacity = run->capacity * 2 + 1024;
-        graft_signature *grown = GRAFT_NEW(run->env->life, graft_signature, capacity);
-        if (run->lacking_count > 0) {
-            memcpy(grown, run->lacking, run->lacking_count * sizeof *grown);
-        }
-        run->lacking = grown;
-        run->capacity = capacity;
-    }
-    run->lacking[run->lacking_count++] = *signature;
-}
-
 static void sort_lacking(close_run *run)
 {
     uint32_t kept = 0;
@@ -155,7 +141,9 @@ static graft_status walk_model(graft_env *env, void *context, graft_session *ses
     }
     run->priced += book.priced;
     for (uint32_t i = 0; i < graft_database_count(estimates); i++) {
-        add_signature(run, &graft_database_at(estimates, i)->signature);
+        run->lacking = graft_arena_grow(run->env->life, run->lacking, run->lacking_count,
+                                        &run->capacity, 1024, sizeof run->lacking[0]);
+        run->lacking[run->lacking_count++] = graft_database_at(estimates, i)->signature;
     }
     graft_progress_update(&run->progress, model + 1, NULL);
     return GRAFT_OK;

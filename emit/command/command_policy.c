@@ -61,18 +61,19 @@ static graft_status add_search(policy_run *run, const char *method, const graft_
     graft_env *env = run->env;
     graft_session *session = &run->session;
     const graft_state *state = &session->environment.state;
-    graft_cost_total total;
+    double ns = 0.0; /* The plan says it. */
+    uint32_t estimates = 0;
     GRAFT_TRY(env,
               graft_plan_replay(env, &session->environment, found->steps, found->step_count, NULL),
               "while replaying the plan of %s", method);
-    GRAFT_CHECK(graft_cost_graph(env, session->cost, &state->graph, &state->order, &total));
+    GRAFT_CHECK(graft_known_price_count(env, session, state, &ns, &estimates));
     graft_result *row = graft_results_add(&run->results, method, "search");
     row->cost_ns = found->cost_ns;
     row->interactions = found->evaluations;
     row->seconds = found->seconds;
     row->step_count = found->step_count;
     row->steps = found->steps;
-    row->estimated = total.estimated_count;
+    row->estimated = estimates;
 done:
     return status;
 }
@@ -261,28 +262,6 @@ static double last_ns(const policy_run *run)
     return run->results.rows[run->results.count - 1].cost_ns;
 }
 
-/* Writes agent.json: how the agent was trained, and how faithful its dreams are. */
-static graft_status write_diagnosis(policy_run *run, const graft_dreamt_policy *dreamt)
-{
-    graft_status status = GRAFT_OK;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL) {
-        return GRAFT_FAIL(run->env, GRAFT_NO_MEMORY, "no memory for the diagnosis");
-    }
-    graft_dreamt_write(run->env, dreamt, out);
-    if (fclose(out) != 0) {
-        status = GRAFT_FAIL(run->env, GRAFT_NO_MEMORY, "no memory for the diagnosis");
-        goto done;
-    }
-    GRAFT_CHECK(graft_file_write(run->env, path_in(run, "agent.json"), text, size));
-    run->dreams = graft_arena_strdup(run->env->life, text);
-done:
-    free(text);
-    return status;
-}
-
 /* Trains the agent that dreams on top of the table; what is cheaper on the model ships. */
 static graft_status dream(policy_run *run, const char **shipped)
 {
@@ -292,7 +271,9 @@ static graft_status dream(policy_run *run, const char **shipped)
     GRAFT_PASS(graft_dreamt_make(env, &run->session, run->policy.tariff,
                                  path_in(run, "checkpoint.bin"), &dreamt));
     (void)graft_foresight_print(&dreamt.report, stdout);
-    GRAFT_PASS(write_diagnosis(run, &dreamt));
+    run->dreams =
+        graft_dreamt_line(env, &dreamt); /* How it was trained, how faithful dreams are. */
+    GRAFT_PASS(graft_file_write(env, path_in(run, "agent.json"), run->dreams, strlen(run->dreams)));
     GRAFT_PASS(graft_policy_evaluate(env, &run->session, &run->policy, &alone, &run->results));
     run->results.rows[run->results.count - 1].method = "table";
     const double table_ns = last_ns(run);

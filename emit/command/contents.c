@@ -59,6 +59,18 @@ graft_status graft_policy_pack_rules(graft_env *env, graft_arena *arena, const g
     return GRAFT_OK;
 }
 
+graft_status graft_policy_of_tariff(graft_env *env, const graft_tariff *tariff,
+                                    const graft_rule *rules, uint32_t count, graft_policy *policy)
+{
+    *policy = (graft_policy){.abi = GRAFT_ABI,
+                             .feature_hash = GRAFT_FEATURE_HASH,
+                             .metadata = "",
+                             .location_limit = UINT16_MAX,
+                             .tariff = tariff,
+                             .decider = GRAFT_DECIDER_TARIFF};
+    return graft_policy_pack_rules(env, env->life, rules, count, policy);
+}
+
 static bool is_among(uint64_t id, const uint64_t *ids, uint32_t count)
 {
     uint32_t low = 0;

@@ -9,6 +9,11 @@
 GRAFT_MUST_USE graft_status graft_policy_pack_rules(graft_env *env, graft_arena *arena,
                                                     const graft_rule *rules, uint32_t count,
                                                     graft_policy *policy);
+/* A policy that decides by a tariff, which is kept, over these rules; without metadata. Fails as
+ * graft_policy_pack_rules. */
+GRAFT_MUST_USE graft_status graft_policy_of_tariff(graft_env *env, const graft_tariff *tariff,
+                                                   const graft_rule *rules, uint32_t count,
+                                                   graft_policy *policy);
 /* Marks as GRAFT_RULE_EXACT the rules whose ids are among these (graft_ruleset_exact); the flags are
  * then a copy in `arena`. */
 void graft_policy_mark_exact(graft_arena *arena, const uint64_t *ids, uint32_t count,

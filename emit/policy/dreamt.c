@@ -101,8 +101,8 @@ static void write_plots(graft_env *env, const graft_dreamt_policy *dreamt, graft
 {
     enum { REWARDS_MOST = 1000 };
     const graft_foresight_report *r = &dreamt->report;
-    graft_buffer curve = {.arena = env->scratch};
-    graft_buffer rewards = {.arena = env->scratch};
+    graft_buffer curve = {.arena = env->life};
+    graft_buffer rewards = {.arena = env->life};
     for (uint32_t u = 0; u <= dreamt->updates; u++) {
         add_pair(&curve, (double)dreamt->curve[2 * u], (double)dreamt->curve[2 * u + 1]);
     }
@@ -113,19 +113,18 @@ static void write_plots(graft_env *env, const graft_dreamt_policy *dreamt, graft
     graft_json_list(json, "rewards", &rewards);
 }
 
-void graft_dreamt_write(graft_env *env, const graft_dreamt_policy *dreamt, FILE *out)
+const char *graft_dreamt_line(graft_env *env, const graft_dreamt_policy *dreamt)
 {
     const graft_foresight_report *r = &dreamt->report;
-    GRAFT_SCOPED(env->scratch);
     graft_json json;
-    graft_json_begin(&json, env->scratch);
+    graft_json_begin(&json, env->life);
     graft_json_integer(&json, "interactions", (int64_t)dreamt->interactions);
     graft_json_integer(&json, "dream_steps", (int64_t)dreamt->dream_steps);
     graft_json_number(&json, "world_seconds", dreamt->world_seconds);
     graft_json_number(&json, "dream_seconds", dreamt->dream_seconds);
     graft_json_integer(&json, "decisions", dreamt->agreement.decisions);
     graft_json_integer(&json, "decisions_of_integers_same", dreamt->agreement.same);
-    graft_foresight_write(r, env->scratch, &json);
+    graft_foresight_write(r, env->life, &json);
     write_plots(env, dreamt, &json);
-    graft_json_end(&json, out);
+    return graft_json_line(&json);
 }

@@ -23,5 +23,5 @@ typedef struct graft_dreamt_policy {
 GRAFT_MUST_USE graft_status graft_dreamt_make(graft_env *env, graft_session *session,
                                               const graft_tariff *tariff, const char *path,
                                               graft_dreamt_policy *dreamt);
-/* Appends what is known of the training, as a JSON object on one line. */
-void graft_dreamt_write(graft_env *env, const graft_dreamt_policy *dreamt, FILE *out);
+/* What is known of the training, as a JSON object on one line; in env->life. */
+const char *graft_dreamt_line(graft_env *env, const graft_dreamt_policy *dreamt);

@@ -4,6 +4,7 @@
 #include "emit/command/command_table.h"
 #include "emit/command/contents.h"
 #include "emit/command/known_policy.h"
+#include "emit/command/known_price.h"
 #include "emit/header/graphtable.h"
 #include "emit/header/header.h"
 #include "emit/header/pairs.h"
@@ -11,13 +12,14 @@
 #include "graph/base/log.h"
 #include "graph/base/ranks.h"
 #include "graph/rule/policyfile.h"
+#include "train/search/appraisal.h"
 #include "train/tariff/leaning.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOCATIONS_MOST = UINT16_MAX, LEANING_ROUNDS = 3 };
+enum { LEANING_ROUNDS = 3 };
 
 /* Of the mean cost of the graphs that the policy ends at: what leaning has to bring. */
 static const double leaning_least = 1e-5;
@@ -213,13 +215,7 @@ static graft_status make_tariff(generalist *g)
 /* A policy that decides by the tariff over some of the rules. */
 static graft_status open_policy(generalist *g, const graft_rule *rules, uint32_t count)
 {
-    g->policy = (graft_policy){.abi = GRAFT_ABI,
-                               .feature_hash = GRAFT_FEATURE_HASH,
-                               .metadata = "",
-                               .location_limit = LOCATIONS_MOST,
-                               .tariff = &g->tariff,
-                               .decider = GRAFT_DECIDER_TARIFF};
-    return graft_policy_pack_rules(g->env, g->env->life, rules, count, &g->policy);
+    return graft_policy_of_tariff(g->env, &g->tariff, rules, count, &g->policy);
 }
 
 /* Runs the engine's own loop on a model, in env->unit. */
@@ -284,7 +280,6 @@ static graft_status compare_states(graft_env *env, const generalist *g, uint32_t
     graft_estimator estimator;
     graft_state first;
     const graft_limits *limits = &found->graph.limits;
-    const size_t bytes = graft_estimator_bytes(limits);
     graft_state_open(env->unit, limits, &first);
     GRAFT_CHECK(graft_state_set(env, &first, g->graphs[model]));
     GRAFT_CHECK(graft_state_refresh(env, &first));
@@ -295,8 +290,7 @@ static graft_status compare_states(graft_env *env, const generalist *g, uint32_t
         *parts = totals[0].ns > 0.0 ? totals[1].ns / totals[0].ns : 1.0;
         goto done;
     }
-    GRAFT_CHECK(graft_estimator_open(&estimator, &g->measured, limits,
-                                     graft_arena_alloc(env->unit, bytes), bytes));
+    GRAFT_CHECK(graft_estimator_make(env, env->unit, &g->measured, limits, &estimator));
     GRAFT_CHECK(graft_estimate(&estimator, &first.graph, &first.order, &estimated[0]));
     GRAFT_CHECK(graft_estimate(&estimator, &found->graph, &found->order, &estimated[1]));
     double found_cost =
@@ -456,19 +450,6 @@ static graft_status choose_rules(generalist *g)
 
 /* ---------------------------------------------------------------- results */
 
-static graft_status price(graft_env *env, const graft_session *session, const graft_state *state,
-                          outcome *o)
-{
-    graft_cost_total total;
-    graft_status status =
-        graft_cost_graph(env, session->cost, &state->graph, &state->order, &total);
-    if (status == GRAFT_OK) {
-        o->ns = total.ns;
-        o->estimated = total.estimated_count;
-    }
-    return status;
-}
-
 static graft_status try_model(graft_env *env, void *context, graft_session *session, uint32_t model,
                               graft_share *share)
 {
@@ -483,9 +464,11 @@ static graft_status try_model(graft_env *env, void *context, graft_session *sess
     row.guessed = report.estimated_before.cost > 0 ? (double)report.estimated_before.fallback_cost /
                                                          (double)report.estimated_before.cost
                                                    : 0.0;
-    GRAFT_PASS(price(env, session, &session->environment.first, &row.given));
+    GRAFT_PASS(graft_known_price_count(env, session, &session->environment.first, &row.given.ns,
+                                       &row.given.estimated));
     GRAFT_PASS(graft_state_refresh(env, &found));
-    GRAFT_PASS(price(env, session, &found, &row.policy));
+    GRAFT_PASS(
+        graft_known_price_count(env, session, &found, &row.policy.ns, &row.policy.estimated));
     return graft_share_say(share, &row, sizeof row);
 }
 
@@ -523,37 +506,24 @@ static void put_outcome(graft_json *json, graft_arena *scratch, const char *name
 
 static graft_status write_results(const generalist *g, const char *path)
 {
-    graft_status status = GRAFT_OK;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL) {
-        return GRAFT_FAIL(g->env, GRAFT_NO_MEMORY, "no memory for %s", path);
-    }
+    GRAFT_SCOPED(g->env->scratch);
+    graft_arena *scratch = g->env->scratch;
+    graft_buffer text = {.arena = scratch};
     for (uint32_t m = 0; m < g->count; m++) {
         graft_json json;
-        graft_mark mark = graft_arena_mark(g->env->scratch);
-        graft_json_begin(&json, g->env->scratch);
+        graft_json_begin(&json, scratch);
         graft_json_string(&json, "model", g->models[m].name);
         graft_json_string(&json, "family", g->models[m].family);
         graft_json_bool(&json, "unseen", !is_learnt(g, m));
-        put_outcome(&json, g->env->scratch, "given", &g->rows[m].given);
-        put_outcome(&json, g->env->scratch, "greedy", &g->rows[m].greedy);
-        put_outcome(&json, g->env->scratch, "policy", &g->rows[m].policy);
+        put_outcome(&json, scratch, "given", &g->rows[m].given);
+        put_outcome(&json, scratch, "greedy", &g->rows[m].greedy);
+        put_outcome(&json, scratch, "policy", &g->rows[m].policy);
         graft_json_integer(&json, "given_estimates", g->rows[m].given.estimated);
         graft_json_integer(&json, "policy_estimates", g->rows[m].policy.estimated);
         graft_json_number(&json, "guessed", g->rows[m].guessed);
-        graft_json_end(&json, out);
-        graft_arena_release(g->env->scratch, mark);
+        graft_buffer_printf(&text, "%s", graft_json_line(&json));
     }
-    if (fclose(out) != 0) {
-        status = GRAFT_FAIL(g->env, GRAFT_NO_MEMORY, "no memory for %s", path);
-        goto done;
-    }
-    GRAFT_CHECK(graft_file_write(g->env, path, text, size));
-done:
-    free(text);
-    return status;
+    return graft_file_write(g->env, path, text.data, text.size);
 }
 
 static graft_status write_files(generalist *g)

@@ -14,14 +14,7 @@ static graft_status open_policy(graft_env *env, const graft_session *session,
 {
     graft_tariff *own = GRAFT_NEW(env->life, graft_tariff, 1);
     *own = *tariff;
-    *policy = (graft_policy){.abi = GRAFT_ABI,
-                             .feature_hash = GRAFT_FEATURE_HASH,
-                             .metadata = "",
-                             .location_limit = UINT16_MAX,
-                             .tariff = own,
-                             .decider = GRAFT_DECIDER_TARIFF};
-    return graft_policy_pack_rules(env, env->life, session->xfers.rules, session->xfers.count,
-                                   policy);
+    return graft_policy_of_tariff(env, own, session->xfers.rules, session->xfers.count, policy);
 }
 
 /* A table whose rows have each other's costs. */

@@ -191,15 +191,14 @@ graft_status graft_simplify_file(graft_env *env, const graft_session_options *op
                                  const char *out)
 {
     graft_status status = GRAFT_OK;
-    const int verbosity = env->verbosity;
-    graft_session session = {.device = NULL};
+    graft_session session = {.settable = session.settable};
     graft_written written = {.model = NULL};
     graft_graph *graph = NULL;
     uint32_t step_count = 0;
-    graft_model_options reading = {.sizes = options->sizes,
-                                   .size_count = options->size_count,
-                                   .keep_open = true,
-                                   .settable = !options->constants};
+    const graft_model_options reading = {.sizes = options->sizes,
+                                         .size_count = options->size_count,
+                                         .keep_open = true,
+                                         .settable = session.settable};
     const graft_model_write_options writing = {.simplify = true};
     GRAFT_CHECK(graft_model_open(env, env->life, options->model, &reading, &session.model));
     GRAFT_TRY(env, graft_rulefile_read(env, env->life, options->rules, &session.rules),
@@ -207,12 +206,7 @@ graft_status graft_simplify_file(graft_env *env, const graft_session_options *op
     graft_session_open_judge(env, &session);
     GRAFT_CHECK(graft_simplify_rewrite(env, &session, &session.model->graph, &graph, &step_count));
     GRAFT_CHECK(graft_model_write(env, session.model, graph, out, &writing));
-    env->verbosity = 0; /* What there is to say about the model was said when it was read. */
-    reading.sizes = session.model->sizes;
-    reading.size_count = session.model->size_count;
-    status = graft_model_read(env, env->life, out, &reading, &written.model);
-    env->verbosity = verbosity;
-    GRAFT_TRY(env, status, "while reading what was written");
+    GRAFT_CHECK(graft_written_read(env, &session, out, &written));
     print_outcome(env, &session, &written, step_count);
 done:
     if (session.open != NULL) {

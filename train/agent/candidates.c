@@ -4,6 +4,7 @@
 #include "graph/base/log.h"
 #include "train/nn/blas.h"
 #include "train/nn/numeric.h"
+#include "train/search/appraisal.h"
 
 #include <assert.h>
 
@@ -38,10 +39,7 @@ graft_scene_options graft_candidates_scenes(const graft_agent_settings *settings
 graft_status graft_estimating_open(graft_env *env, graft_arena *arena, const graft_tariff *tariff,
                                    const graft_limits *limits, graft_estimating *estimating)
 {
-    size_t bytes = graft_estimator_bytes(limits);
-    graft_status status = graft_estimator_open(&estimating->estimator, tariff, limits,
-                                               graft_arena_alloc(arena, bytes), bytes);
-    return status == GRAFT_OK ? status : GRAFT_FAIL(env, status, "the tariff is broken");
+    return graft_estimator_make(env, arena, tariff, limits, &estimating->estimator);
 }
 
 static graft_status estimate_price(graft_env *env, void *context, const graft_graph *graph,

@@ -3,6 +3,7 @@
 
 #include "graph/rule/rulefile.h"
 #include "train/agent/sketch.h"
+#include "train/search/appraisal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,12 +28,8 @@ graft_status graft_observer_open(graft_env *env, graft_arena *arena, graft_envir
     graft_status status = GRAFT_OK;
     const graft_xfers *xfers = environment->xfers;
     const graft_limits *limits = &environment->state.graph.limits;
-    size_t bytes = graft_estimator_bytes(limits);
     *observer = (graft_observer){.environment = environment, .options = *options};
-    if (graft_estimator_open(&observer->estimator, tariff, limits, graft_arena_alloc(arena, bytes),
-                             bytes) != GRAFT_OK) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "the tariff is broken");
-    }
+    GRAFT_CHECK(graft_estimator_make(env, arena, tariff, limits, &observer->estimator));
     observer->row_of = GRAFT_NEW(arena, uint32_t, limits->nodes);
     observer->sheets = GRAFT_NEW(arena, graft_sheet, xfers->count + 1);
     for (uint32_t r = 0; r < xfers->count; r++) {
@@ -43,10 +40,8 @@ graft_status graft_observer_open(graft_env *env, graft_arena *arena, graft_envir
     graft_sketch_nothing(arena, &observer->sheets[xfers->count].source);
     graft_sketch_nothing(arena, &observer->sheets[xfers->count].target);
     GRAFT_CHECK(graft_environment_reset(env, environment));
-    if (graft_estimate(&observer->estimator, &environment->state.graph, &environment->state.order,
-                       &observer->first) != GRAFT_OK) {
-        status = GRAFT_FAIL(env, GRAFT_CAPACITY, "the graph is too large to estimate");
-    }
+    GRAFT_CHECK(
+        graft_estimate_state(env, &observer->estimator, &environment->state, &observer->first));
 done:
     return status;
 }
@@ -55,16 +50,12 @@ done:
 
 static graft_status look_at(graft_env *env, graft_observer *o, offer *found)
 {
-    graft_environment *e = o->environment;
-    const graft_rule *rule = &e->xfers->rules[found->action.xfer];
-    const graft_match *match =
-        graft_matches_get(&e->matches, found->action.xfer, found->action.location);
+    const graft_environment *e = o->environment;
+    const graft_place place = {&e->state, &e->matches, &e->options.apply};
     graft_made made;
-    if (graft_match_plan(&e->state.graph, rule, match, &e->state.order, &e->options.apply,
-                         e->state.scratch, &made) != GRAFT_OK) {
-        return GRAFT_FAIL(env, GRAFT_INTERNAL, "a match does not apply");
-    }
-    graft_estimate_match(&o->estimator, rule, match, &made, &found->change);
+    GRAFT_PASS(graft_appraisal_plan(env, &place, found->action, &made));
+    graft_estimate_match(&o->estimator, graft_place_rule(&place, found->action),
+                         graft_place_match(&place, found->action), &made, &found->change);
     return GRAFT_OK;
 }
 
@@ -289,10 +280,7 @@ graft_status graft_scene_take(graft_env *env, graft_arena *arena, graft_observer
     offer *offers = GRAFT_NEW(env->scratch, offer, e->matches.count);
     uint32_t kept = 0;
     *scene = (graft_scene){.nameless = nameless};
-    if (graft_estimate(&observer->estimator, &e->state.graph, &e->state.order, &scene->estimated) !=
-        GRAFT_OK) {
-        return GRAFT_FAIL(env, GRAFT_CAPACITY, "the graph is too large to estimate");
-    }
+    GRAFT_PASS(graft_estimate_state(env, &observer->estimator, &e->state, &scene->estimated));
     GRAFT_PASS(list_offers(env, observer, &scene->estimated, offers, &kept));
     scene->count = kept + 1;
     set_globals(observer, scene);

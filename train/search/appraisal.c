@@ -1,27 +1,36 @@
 /* appraisal.c - see appraisal.h. */
 #include "train/search/appraisal.h"
 
-#include <assert.h>
-
-void graft_appraisal_open(graft_arena *arena, const graft_tariff *tariff, const graft_place *place,
-                          graft_appraisal *appraisal)
+graft_status graft_estimator_make(graft_env *env, graft_arena *arena, const graft_tariff *tariff,
+                                  const graft_limits *limits, graft_estimator *estimator)
 {
-    const graft_limits *limits = &place->state->graph.limits;
-    size_t bytes = graft_estimator_bytes(limits);
+    const size_t bytes = graft_estimator_bytes(limits);
+    return graft_estimator_open(estimator, tariff, limits, graft_arena_alloc(arena, bytes),
+                                bytes) == GRAFT_OK
+               ? GRAFT_OK
+               : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "the tariff is broken");
+}
+
+graft_status graft_estimate_state(graft_env *env, graft_estimator *estimator,
+                                  const graft_state *state, graft_estimated *estimated)
+{
+    return graft_estimate(estimator, &state->graph, &state->order, estimated) == GRAFT_OK
+               ? GRAFT_OK
+               : GRAFT_FAIL(env, GRAFT_CAPACITY, "the graph is too large to estimate");
+}
+
+graft_status graft_appraisal_open(graft_env *env, graft_arena *arena, const graft_tariff *tariff,
+                                  const graft_place *place, graft_appraisal *appraisal)
+{
     *appraisal = (graft_appraisal){.place = *place};
-    graft_status status = graft_estimator_open(&appraisal->estimator, tariff, limits,
-                                               graft_arena_alloc(arena, bytes), bytes);
-    assert(status == GRAFT_OK); /* The size is right, and so is the tariff. */
-    (void)status;
+    return graft_estimator_make(env, arena, tariff, &place->state->graph.limits,
+                                &appraisal->estimator);
 }
 
 graft_status graft_appraisal_refresh(graft_env *env, graft_appraisal *appraisal)
 {
-    const graft_state *state = appraisal->place.state;
-    graft_status status =
-        graft_estimate(&appraisal->estimator, &state->graph, &state->order, &appraisal->estimated);
-    return status == GRAFT_OK ? GRAFT_OK
-                              : GRAFT_FAIL(env, status, "the graph is too large to estimate");
+    return graft_estimate_state(env, &appraisal->estimator, appraisal->place.state,
+                                &appraisal->estimated);
 }
 
 graft_status graft_appraisal_plan(graft_env *env, const graft_place *place, graft_action action,

@@ -18,11 +18,23 @@ typedef struct graft_appraisal {
     uint64_t count;            /* Rewrites looked at. */
 } graft_appraisal;
 
-/* For graphs within the limits of the place's; what it needs is in `arena`. The tariff was made by
- * this program, or was checked. */
-void graft_appraisal_open(graft_arena *arena, const graft_tariff *tariff, const graft_place *place,
-                          graft_appraisal *appraisal);
-/* After the graph has changed. GRAFT_CAPACITY when it is too large to estimate. */
+/* An estimator for graphs within these limits, in `arena`; the tariff is kept. GRAFT_BAD_INPUT when
+ * that is broken. */
+GRAFT_MUST_USE graft_status graft_estimator_make(graft_env *env, graft_arena *arena,
+                                                 const graft_tariff *tariff,
+                                                 const graft_limits *limits,
+                                                 graft_estimator *estimator);
+/* What it says of a state's graph. GRAFT_CAPACITY when that is too large to estimate. */
+GRAFT_MUST_USE graft_status graft_estimate_state(graft_env *env, graft_estimator *estimator,
+                                                 const graft_state *state,
+                                                 graft_estimated *estimated);
+
+/* For graphs within the limits of the place's. Fails as graft_estimator_make. */
+GRAFT_MUST_USE graft_status graft_appraisal_open(graft_env *env, graft_arena *arena,
+                                                 const graft_tariff *tariff,
+                                                 const graft_place *place,
+                                                 graft_appraisal *appraisal);
+/* After the graph has changed. Fails as graft_estimate_state. */
 GRAFT_MUST_USE graft_status graft_appraisal_refresh(graft_env *env, graft_appraisal *appraisal);
 /* What an action would make. */
 GRAFT_MUST_USE graft_status graft_appraisal_plan(graft_env *env, const graft_place *place,

@@ -8,16 +8,13 @@
 
 #include "graph/base/log.h"
 
-#include <string.h>
-
 enum { LEVELS = 3, CHEAPEST = 4 };
 static const double hill = 0.1; /* Highest, as a part of the first graph's cost. */
 
 typedef struct {
     graft_walker at[LEVELS]; /* After so many rewrites of a way. */
-    uint32_t *tried;         /* By index of at[0]'s matches: the call at whose graph it was. */
-    uint32_t tried_count;
-    bool found; /* A way: to at[level], and what comes next. */
+    graft_tried tried;       /* At at[0]. */
+    bool found;              /* A way: to at[level], and what comes next. */
     uint32_t level;
     graft_action last;
     double last_ns;
@@ -107,24 +104,6 @@ done:
     return status;
 }
 
-/* Whether an action was tried since anything changed beside it; notes that it is now. */
-static bool was_tried(escape *e, graft_action action)
-{
-    const graft_matches *matches = &e->at[0].matches;
-    if (e->tried_count < matches->item_count) {
-        uint32_t *tried = GRAFT_NEW(e->at[0].arena, uint32_t, 2 * (size_t)matches->item_count);
-        if (e->tried_count > 0) {
-            memcpy(tried, e->tried, e->tried_count * sizeof tried[0]);
-        }
-        e->tried = tried;
-        e->tried_count = 2 * matches->item_count;
-    }
-    uint32_t item = graft_matches_index(matches, action.xfer, action.location);
-    bool was = e->tried[item] >= matches->items[item].moved;
-    e->tried[item] = matches->call;
-    return was;
-}
-
 /* Looks for a way from at[0]. */
 static graft_status find_way(graft_env *env, escape *e, graft_plan_found *found)
 {
@@ -137,7 +116,7 @@ static graft_status find_way(graft_env *env, escape *e, graft_plan_found *found)
         if (graft_search_is_over(e->at[0].environment, found)) {
             break;
         }
-        if (!was_tried(e, actions[i])) {
+        if (!graft_walker_was_tried(&e->at[0], &e->tried, actions[i])) {
             GRAFT_PASS(try_first(env, e, actions[i]));
         }
     }

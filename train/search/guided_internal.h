@@ -31,10 +31,9 @@ typedef struct graft_guided {
     graft_blur
         blurs[GRAFT_GUIDED_BLURS + 1]; /* Those that led to better graphs, and one that is tried. */
     uint32_t blur_count;
-    uint32_t *tried; /* By index of the best graph's matches: the call at whose graph it was. */
-    uint32_t tried_count;
-    double *changes;  /* By index of now's matches: what was estimated, ... */
-    uint32_t *looked; /* ...at which call, and by which rows: */
+    graft_tried tried; /* Priced at the best graph. */
+    double *changes;   /* By index of now's matches: what was estimated, ... */
+    uint32_t *looked;  /* ...at which call, and by which rows: */
     uint32_t *looked_by;
     uint32_t looked_count;
     uint32_t rows_number; /* Goes up when rows change. */

@@ -3,30 +3,9 @@
 #include "train/search/guided_internal.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Rewrites of a kick; limits of steps that a way may have; rewrites by one rule. */
 enum { KICKS_MOST = 4, LONG_WAYS = 2, EVERYWHERE_MOST = 64 };
-
-/* Whether an action of the best graph was priced since anything changed beside it; notes that it
- * is now. */
-static bool was_tried(graft_guided *g, graft_action action)
-{
-    const graft_matches *matches = &g->now.matches;
-    if (g->tried_count < matches->item_count) {
-        uint32_t *tried = GRAFT_NEW(g->now.arena, uint32_t, 2 * (size_t)matches->item_count);
-        memset(tried, 0, 2 * (size_t)matches->item_count * sizeof tried[0]);
-        if (g->tried_count > 0) {
-            memcpy(tried, g->tried, g->tried_count * sizeof tried[0]);
-        }
-        g->tried = tried;
-        g->tried_count = 2 * matches->item_count;
-    }
-    uint32_t item = graft_matches_index(matches, action.xfer, action.location);
-    bool was = g->tried[item] >= matches->items[item].moved;
-    g->tried[item] = matches->call;
-    return was;
-}
 
 graft_status graft_guided_sweep(graft_env *env, graft_guided *g, uint64_t most)
 {
@@ -45,7 +24,7 @@ graft_status graft_guided_sweep(graft_env *env, graft_guided *g, uint64_t most)
             if (graft_guided_is_over(g) || g->found->evaluations >= end) {
                 break;
             }
-            if (was_tried(g, list[i].action)) {
+            if (graft_walker_was_tried(&g->now, &g->tried, list[i].action)) {
                 continue;
             }
             GRAFT_PASS(graft_walker_price(env, &g->now, list[i].action, &ns));

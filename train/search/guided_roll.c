@@ -37,7 +37,7 @@ graft_status graft_guided_reopen(graft_env *env, graft_guided *g, const graft_bl
     const graft_place place = {&g->now.state, &g->now.matches, &g->environment->options.apply};
     graft_ledger_blur(&g->ledger, blurs, count);
     g->rows_number++;
-    graft_appraisal_open(env->scratch, &g->ledger.tariff, &place, &g->appraisal);
+    GRAFT_PASS(graft_appraisal_open(env, env->scratch, &g->ledger.tariff, &place, &g->appraisal));
     return graft_appraisal_refresh(env, &g->appraisal);
 }
 
@@ -52,7 +52,6 @@ static void grow_looks(graft_guided *g)
         g->changes = GRAFT_NEW(g->now.arena, double, room);
         g->looked = GRAFT_NEW(g->now.arena, uint32_t, room);
         g->looked_by = GRAFT_NEW(g->now.arena, uint32_t, room);
-        memset(g->looked_by, 0, room * sizeof g->looked_by[0]);
         g->looked_count = 2 * count;
     }
 }

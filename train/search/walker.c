@@ -143,3 +143,19 @@ void graft_walker_keep(const graft_walker *walker, graft_arena *arena, graft_pla
         }
     }
 }
+
+bool graft_walker_was_tried(const graft_walker *walker, graft_tried *tried, graft_action action)
+{
+    const graft_matches *matches = &walker->matches;
+    if (tried->count < matches->item_count) {
+        uint32_t *calls = GRAFT_NEW(walker->arena, uint32_t, 2 * (size_t)matches->item_count);
+        if (tried->count > 0) {
+            memcpy(calls, tried->calls, tried->count * sizeof calls[0]);
+        }
+        *tried = (graft_tried){calls, 2 * matches->item_count};
+    }
+    const uint32_t item = graft_matches_index(matches, action.xfer, action.location);
+    const bool was = tried->calls[item] >= matches->items[item].moved;
+    tried->calls[item] = matches->call;
+    return was;
+}

@@ -44,3 +44,11 @@ GRAFT_MUST_USE graft_status graft_walker_settle(graft_env *env, graft_walker *wa
                                                 uint32_t since);
 /* Makes the walker's way the plan that was found, when it is cheaper. The plan is in `arena`. */
 void graft_walker_keep(const graft_walker *walker, graft_arena *arena, graft_plan_found *found);
+
+/* Actions of a walker's graphs that were looked at. */
+typedef struct graft_tried {
+    uint32_t *calls; /* By index of the matches: at whose graph it was; 0: none. */
+    uint32_t count;
+} graft_tried;
+/* Whether an action was looked at since anything changed beside it; notes that it is now. */
+bool graft_walker_was_tried(const graft_walker *walker, graft_tried *tried, graft_action action);

@@ -3,6 +3,7 @@
 
 #include "graph/base/figures.h"
 #include "graph/equal.h"
+#include "train/search/appraisal.h"
 #include "train/tariff/tariff_trees.h"
 
 #include <math.h>
@@ -103,12 +104,10 @@ graft_status graft_book_note(graft_env *env, graft_book *book, graft_cost *cost,
     GRAFT_CHECK(graft_cost_nodes(env, cost, graph, &state->order, by_node, &total));
     const graft_index *same = graft_equal_find(env->scratch, graph, &state->order);
     static const graft_tariff no_tariff;
-    const size_t bytes = graft_estimator_bytes(&graph->limits);
     setting at = {model, contexts, total.ns, {0}};
     graft_estimated estimated;
-    GRAFT_CHECK(graft_estimator_open(&at.forms, &no_tariff, &graph->limits,
-                                     graft_arena_alloc(env->scratch, bytes), bytes));
-    GRAFT_CHECK(graft_estimate(&at.forms, graph, &state->order, &estimated));
+    GRAFT_CHECK(graft_estimator_make(env, env->scratch, &no_tariff, &graph->limits, &at.forms));
+    GRAFT_CHECK(graft_estimate_state(env, &at.forms, state, &estimated));
     for (graft_index i = 0; i < state->order.count; i++) {
         graft_index n = state->order.order[i];
         if (!graph->nodes[n].is_const && !graft_equal_is_merged(graph, same, n)) {

@@ -17,13 +17,13 @@ typedef struct {
     graft_appraisal appraisal;
 } estimating;
 
-static void open_estimating(graft_env *env, graft_environment *environment,
-                            const graft_tariff *tariff, estimating *e)
+static graft_status open_estimating(graft_env *env, graft_environment *environment,
+                                    const graft_tariff *tariff, estimating *e)
 {
     const graft_place place = {&environment->state, &environment->matches,
                                &environment->options.apply};
     *e = (estimating){.env = env, .environment = environment};
-    graft_appraisal_open(env->scratch, tariff, &place, &e->appraisal);
+    return graft_appraisal_open(env, env->scratch, tariff, &place, &e->appraisal);
 }
 
 static bool is_guessed(const graft_change *change)
@@ -61,7 +61,7 @@ graft_status graft_search_tariff(graft_env *env, graft_arena *arena, graft_envir
     *plan = (graft_tariff_plan){.estimates = 0};
     plan->found.steps = GRAFT_NEW(arena, graft_action, environment->options.step_limit);
     GRAFT_CHECK(graft_environment_reset(env, environment));
-    open_estimating(env, environment, tariff, &e);
+    GRAFT_CHECK(open_estimating(env, environment, tariff, &e));
     GRAFT_CHECK(graft_appraisal_refresh(env, &e.appraisal));
     plan->first = e.appraisal.estimated;
     plan->last = e.appraisal.estimated;
@@ -209,7 +209,7 @@ graft_status graft_tariff_walk(graft_env *env, graft_environment *environment, g
     graft_rng_seed(&w.rng, walk->seed);
     graft_state_open(env->scratch, &environment->state.graph.limits, &w.trial);
     if (walk->tariff != NULL) {
-        open_estimating(env, environment, walk->tariff, &w.estimating);
+        GRAFT_CHECK(open_estimating(env, environment, walk->tariff, &w.estimating));
     }
     GRAFT_CHECK(graft_environment_reset(env, environment));
     GRAFT_CHECK(note_state(&w));
