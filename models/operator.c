@@ -3,12 +3,12 @@
 #include "models/operator.h"
 
 #include "graph/base/rng.h"
-#include "graph/onnx/onnx.h"
+#include "models/builder.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { IR_VERSION = 8, OPSET = 17 };
+enum { OPSET = 17 };
 
 /* Around +-1 / sqrt(elements per output), and away from 0: results neither vanish nor overflow, and
  * no number is denormal. */
@@ -32,24 +32,6 @@ static void widen(const graft_shape *shape, int64_t dims[GRAFT_MAX_RANK])
     }
 }
 
-static Onnx__ModelProto *make_message(graft_arena *arena)
-{
-    Onnx__ModelProto *model = GRAFT_NEW(arena, Onnx__ModelProto, 1);
-    onnx__model_proto__init(model);
-    model->has_ir_version = 1;
-    model->ir_version = IR_VERSION;
-    model->n_opset_import = 1;
-    model->opset_import = GRAFT_NEW(arena, Onnx__OperatorSetIdProto *, 1);
-    model->opset_import[0] = GRAFT_NEW(arena, Onnx__OperatorSetIdProto, 1);
-    onnx__operator_set_id_proto__init(model->opset_import[0]);
-    model->opset_import[0]->has_version = 1;
-    model->opset_import[0]->version = OPSET;
-    model->graph = GRAFT_NEW(arena, Onnx__GraphProto, 1);
-    onnx__graph_proto__init(model->graph);
-    model->graph->name = graft_arena_strdup(arena, "operator");
-    return model;
-}
-
 /* The declarations around a node that stands for the operator. */
 static Onnx__ModelProto *declare(graft_arena *arena, const graft_operator *of, uint32_t input_count,
                                  const graft_shape *outputs, uint32_t output_count)
@@ -57,7 +39,7 @@ static Onnx__ModelProto *declare(graft_arena *arena, const graft_operator *of, u
     int64_t dims[GRAFT_MAX_RANK];
     const char *names[GRAFT_MAX_INPUTS + GRAFT_MAX_OUTPUTS];
     graft_rng rng;
-    Onnx__ModelProto *model = make_message(arena);
+    Onnx__ModelProto *model = graft_builder_finish(graft_builder_new(arena, "operator", OPSET, 0));
     Onnx__GraphProto *graph = model->graph;
     graph->input = GRAFT_NEW(arena, Onnx__ValueInfoProto *, input_count);
     graph->initializer = GRAFT_NEW(arena, Onnx__TensorProto *, input_count);

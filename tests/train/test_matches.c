@@ -24,7 +24,29 @@ static void open_all(graft_env *env, const graft_graph *graph, graft_limits limi
     CHECK_OK(graft_state_set(env, &f->first, graph));
     CHECK_OK(graft_state_set(env, &f->state, graph));
     graft_matches_open(env->unit, &f->xfers, location_limit, &f->matches);
-    f->matches.check = true;
+}
+
+/* Finds those of the state, and compares them with all that are found without what was kept. */
+static void find_matches(graft_env *env, fixture *f)
+{
+    graft_matches all;
+    graft_matches_find(&f->matches, &f->state,
+                       &any_weights); /* What it keeps grows in env->unit. */
+    GRAFT_SCOPED(env->unit);
+    graft_matches_open(env->unit, &f->xfers, f->matches.location_limit, &all);
+    graft_matches_find(&all, &f->state, &any_weights);
+    assert_int_equal(all.count, f->matches.count);
+    for (uint32_t r = 0; r < f->xfers.count; r++) {
+        const graft_rule *rule = &f->xfers.rules[r];
+        assert_int_equal(graft_matches_count(&all, r), graft_matches_count(&f->matches, r));
+        for (uint32_t l = 0; l < graft_matches_count(&all, r); l++) {
+            const graft_match *a = graft_matches_get(&all, r, l);
+            const graft_match *b = graft_matches_get(&f->matches, r, l);
+            assert_memory_equal(a->nodes, b->nodes, rule->source.node_count * sizeof a->nodes[0]);
+            assert_memory_equal(a->vars, b->vars, rule->var_count * sizeof a->vars[0]);
+            assert_memory_equal(a->slots, b->slots, rule->slot_count * sizeof a->slots[0]);
+        }
+    }
 }
 
 /* Random rewrites from the first graph on, and back to it now and then. */
@@ -37,7 +59,7 @@ static uint32_t walk(graft_env *env, fixture *f, graft_rng *rng, uint32_t steps,
         if (i % episode == 0) {
             CHECK_OK(graft_state_set(env, &f->state, &f->first.graph));
         }
-        graft_matches_find(&f->matches, &f->state, &any_weights);
+        find_matches(env, f);
         if (f->matches.count == 0) {
             continue;
         }
@@ -90,7 +112,7 @@ CHECK_CASE(test_models)
 static uint32_t count_in(graft_env *env, fixture *f, const graft_graph *graph)
 {
     CHECK_OK(graft_state_set(env, &f->state, graph));
-    graft_matches_find(&f->matches, &f->state, &any_weights);
+    find_matches(env, f);
     return f->matches.count;
 }
 

@@ -1,7 +1,6 @@
 /* matches.c - see matches.h. */
 #include "train/search/matches.h"
 
-#include <assert.h>
 #include <string.h>
 
 enum { FIRST_CAPACITY = 256 };
@@ -356,29 +355,6 @@ static void group_by_rule(graft_matches *matches)
 /* The next call finds all of them anew. */
 static void forget_matches(graft_matches *matches) { graft_changes_forget(&matches->changes); }
 
-static void check_all(const graft_matches *matches, graft_state *state,
-                      const graft_apply_options *options)
-{
-    graft_arena *arena = graft_arena_new((size_t)1 << 20);
-    graft_matches all;
-    assert(arena != NULL);
-    graft_matches_open(arena, matches->xfers, matches->location_limit, &all);
-    graft_matches_find(&all, state, options);
-    assert(all.count == matches->count);
-    for (uint32_t r = 0; r < matches->xfers->count; r++) {
-        const graft_rule *rule = &matches->xfers->rules[r];
-        assert(graft_matches_count(&all, r) == graft_matches_count(matches, r));
-        for (uint32_t l = 0; l < graft_matches_count(&all, r); l++) {
-            const graft_match *a = graft_matches_get(&all, r, l);
-            const graft_match *b = graft_matches_get(matches, r, l);
-            assert(memcmp(a->nodes, b->nodes, rule->source.node_count * sizeof a->nodes[0]) == 0);
-            assert(memcmp(a->vars, b->vars, rule->var_count * sizeof a->vars[0]) == 0);
-            assert(memcmp(a->slots, b->slots, rule->slot_count * sizeof a->slots[0]) == 0);
-        }
-    }
-    graft_arena_free(arena);
-}
-
 void graft_matches_find(graft_matches *matches, graft_state *state,
                         const graft_apply_options *options)
 {
@@ -407,9 +383,6 @@ void graft_matches_find(graft_matches *matches, graft_state *state,
     group_by_rule(matches);
     if (is_nearly_full(&state->graph)) {
         forget_matches(matches);
-    }
-    if (matches->check) {
-        check_all(matches, state, options);
     }
 }
 

@@ -58,7 +58,6 @@ typedef struct graft_matches {
     uint32_t *order; /* Indices into `items`, grouped by rule, in canonical order. A match keeps
                         its index as long as it is there. */
     uint32_t call;   /* Number of the last call. */
-    bool check;      /* Each call compares its result with that of finding all, and asserts. */
     graft_match_kept *items;
     graft_arena *arena; /* Grows the tables; what they outgrow stays until the arena goes. */
     /* What follows is for matches.c. */
