@@ -67,34 +67,17 @@ static void append_number(header_printer *printer, size_t index, int64_t number)
 
 static void close_table(header_printer *printer) { graft_buffer_printf(printer->text, "\n};\n"); }
 
-static void print_int8(header_printer *printer, const char *table, const int8_t *x, size_t count)
-{
-    open_table(printer, "int8_t", table, count);
-    for (size_t i = 0; i < count; i++) {
-        append_number(printer, i, x[i]);
-    }
-    close_table(printer);
-    printer->sizes.network += count;
-}
-
-static void print_int16(header_printer *printer, const char *table, const int16_t *x, size_t count)
-{
-    open_table(printer, "int16_t", table, count);
-    for (size_t i = 0; i < count; i++) {
-        append_number(printer, i, x[i]);
-    }
-    close_table(printer);
-}
-
-static void print_int32(header_printer *printer, const char *table, const int32_t *x, size_t count)
-{
-    open_table(printer, "int32_t", table, count);
-    for (size_t i = 0; i < count; i++) {
-        append_number(printer, i, x[i]);
-    }
-    close_table(printer);
-    printer->sizes.network += count * sizeof *x;
-}
+/* A table of whole numbers of a type. */
+#define PRINT_NUMBERS(printer, type, table, numbers, count)                                        \
+    do {                                                                                           \
+        const type *const numbers_ = (numbers);                                                    \
+        const size_t count_ = (count);                                                             \
+        open_table(printer, #type, table, count_);                                                 \
+        for (size_t i = 0; i < count_; i++) {                                                      \
+            append_number(printer, i, numbers_[i]);                                                \
+        }                                                                                          \
+        close_table(printer);                                                                      \
+    } while (0)
 
 static void print_scales(header_printer *printer, const char *table, const graft_scale *x,
                          size_t count)
@@ -113,17 +96,18 @@ static void print_scales(header_printer *printer, const char *table, const graft
 /* The three tables of a layer, named after it. */
 static void print_layer(header_printer *printer, const char *layer, const graft_dense *dense)
 {
-    graft_mark mark = graft_arena_mark(printer->env->scratch);
     graft_arena *scratch = printer->env->scratch;
+    GRAFT_SCOPED(scratch);
+    const size_t weights = (size_t)dense->inputs * dense->outputs;
     graft_buffer_printf(printer->text, "\n/* %s: %u inputs, %u outputs. */\n", layer, dense->inputs,
                         dense->outputs);
-    print_int8(printer, graft_arena_printf(scratch, "%s_weights", layer), dense->weights,
-               (size_t)dense->inputs * dense->outputs);
-    print_int32(printer, graft_arena_printf(scratch, "%s_bias", layer), dense->bias,
-                dense->outputs);
+    PRINT_NUMBERS(printer, int8_t, graft_arena_printf(scratch, "%s_weights", layer), dense->weights,
+                  weights);
+    PRINT_NUMBERS(printer, int32_t, graft_arena_printf(scratch, "%s_bias", layer), dense->bias,
+                  dense->outputs);
     print_scales(printer, graft_arena_printf(scratch, "%s_scales", layer), dense->scales,
                  dense->outputs);
-    graft_arena_release(scratch, mark);
+    printer->sizes.network += weights + dense->outputs * sizeof dense->bias[0];
 }
 
 /* The initialiser that refers to those tables. */
@@ -174,7 +158,8 @@ static void print_network(header_printer *printer)
     print_layer(printer, "global", &policy->global);
     print_layer(printer, "place", &policy->place);
     graft_buffer_printf(printer->text, "\n/* What each rule adds to it, and NO-OP. */\n");
-    print_int8(printer, "rule_rows", policy->rule_rows, graft_policy_rows_bytes(policy));
+    PRINT_NUMBERS(printer, int8_t, "rule_rows", policy->rule_rows, graft_policy_rows_bytes(policy));
+    printer->sizes.network += graft_policy_rows_bytes(policy);
     print_layer(printer, "second", &policy->second);
     print_layer(printer, "score", &policy->score);
 }
@@ -184,16 +169,8 @@ static void print_network(header_printer *printer)
 static void print_rows(header_printer *printer, const graft_tariff *tariff)
 {
     graft_buffer_printf(printer->text, "\n/* Costs of nodes: %u rows. */\n", tariff->row_count);
-    open_table(printer, "uint32_t", "tariff_keys", tariff->row_count);
-    for (uint32_t i = 0; i < tariff->row_count; i++) {
-        append_number(printer, i, tariff->keys[i]);
-    }
-    close_table(printer);
-    open_table(printer, "uint16_t", "tariff_values", tariff->row_count);
-    for (uint32_t i = 0; i < tariff->row_count; i++) {
-        append_number(printer, i, tariff->values[i]);
-    }
-    close_table(printer);
+    PRINT_NUMBERS(printer, uint32_t, "tariff_keys", tariff->keys, tariff->row_count);
+    PRINT_NUMBERS(printer, uint16_t, "tariff_values", tariff->values, tariff->row_count);
 }
 
 static void print_trees(header_printer *printer, const graft_tariff *tariff)
@@ -202,13 +179,9 @@ static void print_trees(header_printer *printer, const graft_tariff *tariff)
     const size_t leaves = (size_t)tariff->tree_count * GRAFT_TREE_LEAVES;
     graft_buffer_printf(printer->text, "\n/* Costs of other nodes: %u trees. */\n",
                         tariff->tree_count);
-    open_table(printer, "uint8_t", "tariff_tests", tests);
-    for (size_t i = 0; i < tests; i++) {
-        append_number(printer, i, tariff->tests[i]);
-    }
-    close_table(printer);
-    print_int16(printer, "tariff_bounds", tariff->bounds, tests);
-    print_int16(printer, "tariff_leaves", tariff->leaves, leaves);
+    PRINT_NUMBERS(printer, uint8_t, "tariff_tests", tariff->tests, tests);
+    PRINT_NUMBERS(printer, int16_t, "tariff_bounds", tariff->bounds, tests);
+    PRINT_NUMBERS(printer, int16_t, "tariff_leaves", tariff->leaves, leaves);
 }
 
 static void print_tariff(header_printer *printer)
@@ -261,15 +234,6 @@ static void print_rule(header_printer *printer, uint32_t r)
     graft_buffer_printf(printer->text, "\n");
 }
 
-static void print_bytes(header_printer *printer, const char *table, const uint8_t *x, size_t count)
-{
-    open_table(printer, "uint8_t", table, count);
-    for (size_t i = 0; i < count; i++) {
-        append_number(printer, i, x[i]);
-    }
-    close_table(printer);
-}
-
 static void print_rules(header_printer *printer)
 {
     const graft_policy *policy = printer->policy;
@@ -282,15 +246,11 @@ static void print_rules(header_printer *printer)
         print_rule(printer, r);
     }
     graft_buffer_printf(printer->text, "};\n");
-    open_table(printer, "uint32_t", "rule_offsets", (size_t)count + 1);
-    for (uint32_t r = 0; r <= count; r++) {
-        append_number(printer, r, policy->rule_offsets[r]);
-    }
-    close_table(printer);
+    PRINT_NUMBERS(printer, uint32_t, "rule_offsets", policy->rule_offsets, (size_t)count + 1);
     if (policy->rule_pairs != NULL) {
-        print_bytes(printer, "rule_pairs", policy->rule_pairs, GRAFT_PAIRS_BYTES);
+        PRINT_NUMBERS(printer, uint8_t, "rule_pairs", policy->rule_pairs, GRAFT_PAIRS_BYTES);
     }
-    print_bytes(printer, "rule_flags", policy->rule_flags, count);
+    PRINT_NUMBERS(printer, uint8_t, "rule_flags", policy->rule_flags, count);
     printer->sizes.rules = graft_rules_bytes(policy);
 }
 
