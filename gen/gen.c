@@ -153,6 +153,40 @@ done:
     return status;
 }
 
+/* Leaves the laws from `first` on, which are all of one set, and its counts. */
+static graft_status save_laws(const runner *run, const char *path, uint32_t first,
+                              const graft_gen_counts *counts)
+{
+    GRAFT_SCOPED(run->env->unit);
+    graft_buffer file = graft_gen_seal(run->env->unit);
+    graft_buffer_append(&file, counts, sizeof *counts);
+    for (uint32_t i = first; i < run->laws.count; i++) {
+        graft_buffer_append(&file, &run->laws.laws[i], sizeof run->laws.laws[i]);
+    }
+    return graft_gen_seal_write(run->env, path, run->identity, &file);
+}
+
+/* Appends the laws of a set that an earlier run has left. False when it left none. */
+static bool load_laws(runner *run, const char *path, const graft_gen_set *set,
+                      graft_gen_counts *counts)
+{
+    GRAFT_SCOPED(run->env->unit);
+    graft_gen_laws *laws = &run->laws;
+    size_t size = 0;
+    const uint8_t *data = graft_gen_unseal(run->env, run->env->unit, path, run->identity, &size);
+    if (data == NULL) {
+        return false;
+    }
+    memcpy(counts, data, sizeof *counts);
+    for (size_t at = sizeof *counts; at < size; at += sizeof *laws->laws) {
+        laws->laws = graft_gen_grow(laws->arena, laws->laws, laws->count, &laws->capacity,
+                                    sizeof *laws->laws);
+        memcpy(&laws->laws[laws->count], data + at, sizeof *laws->laws);
+        laws->laws[laws->count++].set = set;
+    }
+    return true;
+}
+
 /* The laws of a set: found by an earlier run that was interrupted later on, or now. */
 static graft_status take_laws(runner *run, const graft_gen_family *family, const graft_gen_set *set,
                               graft_gen_counts *counts)
@@ -168,13 +202,13 @@ static graft_status take_laws(runner *run, const graft_gen_family *family, const
         room.folder =
             graft_arena_printf(run->arena, "%s/%s-%s", room.folder, family->name, set->name);
         saved = graft_arena_printf(run->arena, "%s.laws", room.folder);
-        if (graft_gen_set_load(run->env, saved, run->identity, set, &run->laws, counts)) {
+        if (load_laws(run, saved, set, counts)) {
             return GRAFT_OK;
         }
     }
     GRAFT_PASS(find_laws(run, set, &room, counts));
     if (saved != NULL) {
-        GRAFT_PASS(graft_gen_set_save(run->env, saved, run->identity, &run->laws, known, counts));
+        GRAFT_PASS(save_laws(run, saved, known, counts));
         graft_gen_trail_remove(run->env, room.folder);
         graft_gen_samples_remove(run->env, room.folder);
         graft_gen_store_remove(run->env, room.folder);

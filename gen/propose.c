@@ -1,9 +1,9 @@
 /* propose.c - from groups of equal graphs to the laws that join them. */
 #include "gen/propose.h"
 
+#include "gen/resume.h"
 #include "gen/rule.h"
 #include "gen/search.h"
-#include "gen/trail.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -149,7 +149,6 @@ graft_gen_task graft_gen_search_task(const graft_gen_search *find, uint32_t numb
     case GRAFT_GEN_DRAWN:
     case GRAFT_GEN_IDLE:
     case GRAFT_GEN_REFUTED:
-    case GRAFT_GEN_FATE_COUNT:
     default:
         return GRAFT_GEN_NO_TASK;
     }
@@ -308,16 +307,18 @@ graft_status graft_gen_search_tell(const graft_gen_search *find, graft_progress 
 static graft_status save_trail(graft_gen_search *find, uint32_t told, bool at_once)
 {
     if (graft_gen_trail_is_due(&find->trail, told, at_once)) {
-        graft_gen_trail_begin(&find->trail, find->pair_count, told);
+        GRAFT_SCOPED(find->space->env->unit);
+        graft_buffer file = graft_gen_seal(find->space->env->unit);
+        graft_buffer_append(&file, &told, sizeof told);
         for (uint32_t i = 0; i < told; i++) {
-            graft_gen_trail_tell(&find->trail, find->pairs[i].fate);
+            graft_buffer_append(&file, &find->pairs[i].fate, 1);
         }
         for (uint32_t i = 0; i < find->law_count; i++) {
             if (graft_gen_is_own(&find->laws[i])) {
-                graft_gen_trail_add(&find->trail, &find->laws[i].law);
+                graft_buffer_append(&file, &find->laws[i].law, sizeof find->laws[i].law);
             }
         }
-        GRAFT_PASS(graft_gen_trail_write(&find->trail));
+        GRAFT_PASS(graft_gen_trail_write(&find->trail, &file));
     }
     return GRAFT_OK;
 }

@@ -2,6 +2,7 @@
 #include "gen/refine.h"
 
 #include "gen/check.h"
+#include "gen/resume.h"
 #include "gen/search.h"
 #include "graph/base/log.h"
 #include "graph/base/ranks.h"
@@ -10,8 +11,6 @@
 #include <unistd.h>
 
 enum { SPACE_ARENA_BYTES = 1 << 20, UNLISTED_SAMPLES = 384 };
-
-static const uint64_t magic = UINT64_C(0x64656d6173746667);
 
 void graft_gen_samples_add(graft_gen_samples *samples, uint32_t draw)
 {
@@ -162,66 +161,40 @@ done:
 
 /* ------------------------------------------------------------------- files */
 
-/* Behind it stand the draws. */
-typedef struct {
-    uint64_t magic;
-    uint64_t identity;
-    uint64_t depth; /* Graphs of so many operators are done. */
-    uint64_t draw_count;
-    uint64_t hash; /* Of the draws. */
-} head;
-
 static const char *make_path(graft_arena *arena, const char *folder)
 {
     return graft_arena_printf(arena, "%s/samples", folder);
 }
 
+/* All graphs of so many operators are told apart by the draws. */
 static graft_status save_draws(graft_env *env, const graft_gen_room *room, uint32_t depth,
                                const graft_gen_samples *samples)
 {
     GRAFT_SCOPED(env->unit);
-    graft_buffer file = {.arena = env->unit};
-    size_t bytes = samples->draw_count * sizeof *samples->draws;
-    head start;
-    memset(&start, 0, sizeof start);
-    start.magic = magic;
-    start.identity = room->identity;
-    start.depth = depth;
-    start.draw_count = samples->draw_count;
-    start.hash = XXH3_64bits(samples->draws, bytes);
-    graft_buffer_append(&file, &start, sizeof start);
-    graft_buffer_append(&file, samples->draws, bytes);
-    GRAFT_PASS(graft_file_make_folders(env, room->folder));
-    return graft_file_write(env, make_path(env->unit, room->folder), file.data, file.size);
+    graft_buffer file = graft_gen_seal(env->unit);
+    graft_buffer_append(&file, &depth, sizeof depth);
+    graft_buffer_append(&file, samples->draws, samples->draw_count * sizeof *samples->draws);
+    return graft_gen_seal_write(env, make_path(env->unit, room->folder), room->identity, &file);
 }
 
 /* Takes the draws of an earlier run; returns how many operators are done, 0 when there is none. */
 static uint32_t load_draws(graft_env *env, const graft_gen_room *room, graft_gen_samples *samples)
 {
-    graft_mark mark = graft_arena_mark(env->unit);
-    const char *path = make_path(env->unit, room->folder);
-    uint8_t *data = NULL;
+    GRAFT_SCOPED(env->unit);
     size_t size = 0;
-    head start = {.depth = 0};
-    graft_ranks_read(env, env->unit, path, &data, &size);
-    if (size < sizeof start) {
-        goto done;
+    uint32_t depth = 0;
+    const uint8_t *data =
+        graft_gen_unseal(env, env->unit, make_path(env->unit, room->folder), room->identity, &size);
+    if (data == NULL) {
+        return 0;
     }
-    memcpy(&start, data, sizeof start);
-    if (start.magic != magic || start.identity != room->identity ||
-        size - sizeof start != start.draw_count * sizeof *samples->draws ||
-        start.hash != XXH3_64bits(data + sizeof start, size - sizeof start)) {
-        start.depth = 0;
-        goto done;
-    }
-    for (uint64_t i = 0; i < start.draw_count; i++) {
+    memcpy(&depth, data, sizeof depth);
+    for (size_t at = sizeof depth; at < size; at += sizeof *samples->draws) {
         uint32_t draw;
-        memcpy(&draw, data + sizeof start + i * sizeof draw, sizeof draw);
+        memcpy(&draw, data + at, sizeof draw);
         graft_gen_samples_add(samples, draw);
     }
-done:
-    graft_arena_release(env->unit, mark);
-    return (uint32_t)start.depth;
+    return depth;
 }
 
 void graft_gen_samples_remove(graft_env *env, const char *folder)
@@ -242,7 +215,7 @@ graft_status graft_gen_samples_refine(graft_env *env, const graft_gen_set *set,
             before = samples->draw_count;
             GRAFT_PASS(find_draws(env, &smaller, room, known, samples));
         } while (samples->draw_count > before);
-        if (room->folder != NULL && graft_ranks_own(env) == 0) {
+        if (room->folder != NULL) {
             GRAFT_PASS(save_draws(env, room, smaller.depth, samples));
         }
     }

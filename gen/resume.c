@@ -5,19 +5,10 @@
 
 #include <string.h>
 
-static const uint64_t magic = UINT64_C(0x7377616c74666167);
-
-typedef struct {
-    uint64_t magic;
-    uint64_t identity;
-    uint64_t law_count;
-    uint64_t law_bytes;
-    graft_gen_counts counts;
-} head;
-
 uint64_t graft_gen_set_identity(const graft_gen_set *set, uint64_t seed, uint64_t before)
 {
-    uint64_t words[5] = {seed, before, set->depth, set->output_count, set->input_count};
+    const uint64_t words[6] = {
+        seed, before, set->depth, set->output_count, set->input_count, sizeof(graft_gen_law)};
     uint64_t hash = XXH3_64bits(words, sizeof words);
     for (uint32_t i = 0; i < set->input_count; i++) {
         const graft_shape *shape = &set->inputs[i].shape;
@@ -31,55 +22,39 @@ uint64_t graft_gen_set_identity(const graft_gen_set *set, uint64_t seed, uint64_
     return hash;
 }
 
-graft_status graft_gen_set_save(graft_env *env, const char *path, uint64_t identity,
-                                const graft_gen_laws *laws, uint32_t first,
-                                const graft_gen_counts *counts)
+/* A file begins with the hash of what follows, seeded with the identity. */
+graft_buffer graft_gen_seal(graft_arena *arena)
 {
-    graft_mark mark = graft_arena_mark(env->unit);
-    graft_buffer file = {.arena = env->unit};
-    head start;
+    const uint64_t seal = 0;
+    graft_buffer file = {.arena = arena};
+    graft_buffer_append(&file, &seal, sizeof seal);
+    return file;
+}
+
+graft_status graft_gen_seal_write(graft_env *env, const char *path, uint64_t identity,
+                                  graft_buffer *file)
+{
+    uint64_t seal = 0;
     if (graft_ranks_own(env) > 0) {
         return GRAFT_OK;
     }
-    memset(&start, 0, sizeof start);
-    start.magic = magic;
-    start.identity = identity;
-    start.law_count = laws->count - first;
-    start.law_bytes = sizeof *laws->laws;
-    start.counts = *counts;
-    graft_buffer_append(&file, &start, sizeof start);
-    for (uint32_t i = first; i < laws->count; i++) {
-        graft_buffer_append(&file, &laws->laws[i], sizeof laws->laws[i]);
-    }
-    graft_status status = graft_file_write(env, path, file.data, file.size);
-    graft_arena_release(env->unit, mark);
-    return status;
+    seal = XXH3_64bits_withSeed(file->data + sizeof seal, file->size - sizeof seal, identity);
+    memcpy(file->data, &seal, sizeof seal);
+    GRAFT_PASS(graft_file_make_folders(env, path));
+    return graft_file_write(env, path, file->data, file->size);
 }
 
-bool graft_gen_set_load(graft_env *env, const char *path, uint64_t identity,
-                        const graft_gen_set *set, graft_gen_laws *laws, graft_gen_counts *counts)
+const uint8_t *graft_gen_unseal(graft_env *env, graft_arena *arena, const char *path,
+                                uint64_t identity, size_t *size)
 {
-    GRAFT_SCOPED(env->unit);
     uint8_t *data = NULL;
-    size_t size = 0;
-    head start;
-    bool found = false;
-    graft_ranks_read(env, env->unit, path, &data, &size);
-    if (size < sizeof start) {
-        goto done;
+    uint64_t seal = 0;
+    graft_ranks_read(env, arena, path, &data, size);
+    if (*size < sizeof seal) {
+        return NULL;
     }
-    memcpy(&start, data, sizeof start);
-    found = start.magic == magic && start.identity == identity &&
-            start.law_bytes == sizeof *laws->laws &&
-            start.law_count == (size - sizeof start) / sizeof *laws->laws;
-    for (uint64_t i = 0; found && i < start.law_count; i++) {
-        laws->laws = graft_gen_grow(laws->arena, laws->laws, laws->count, &laws->capacity,
-                                    sizeof *laws->laws);
-        memcpy(&laws->laws[laws->count], data + sizeof start + i * sizeof *laws->laws,
-               sizeof *laws->laws);
-        laws->laws[laws->count++].set = set;
-    }
-    *counts = found ? start.counts : *counts;
-done:
-    return found;
+    memcpy(&seal, data, sizeof seal);
+    *size -= sizeof seal;
+    data += sizeof seal;
+    return XXH3_64bits_withSeed(data, *size, identity) == seal ? data : NULL;
 }

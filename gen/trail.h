@@ -9,14 +9,13 @@
 
 /* What became of a pair. The numbers are written to disk. */
 typedef enum graft_gen_fate {
-    GRAFT_GEN_UNTOLD,  /* Its turn has not come. */
-    GRAFT_GEN_PASSED,  /* It follows, and there is nothing to be done about it. */
-    GRAFT_GEN_DRAWN,   /* It follows: a lemma that is laid only where laws may be dropped. */
-    GRAFT_GEN_IDLE,    /* It follows: a lemma that joined nothing new, */
-    GRAFT_GEN_LAID,    /* or did. */
-    GRAFT_GEN_TAKEN,   /* A law. */
-    GRAFT_GEN_REFUTED, /* It is false, or too large for a law. */
-    GRAFT_GEN_FATE_COUNT
+    GRAFT_GEN_UNTOLD, /* Its turn has not come. */
+    GRAFT_GEN_PASSED, /* It follows, and there is nothing to be done about it. */
+    GRAFT_GEN_DRAWN,  /* It follows: a lemma that is laid only where laws may be dropped. */
+    GRAFT_GEN_IDLE,   /* It follows: a lemma that joined nothing new, */
+    GRAFT_GEN_LAID,   /* or did. */
+    GRAFT_GEN_TAKEN,  /* A law. */
+    GRAFT_GEN_REFUTED /* It is false, or too large for a law. */
 } graft_gen_fate;
 
 typedef struct graft_gen_trail {
@@ -30,8 +29,6 @@ typedef struct graft_gen_trail {
     uint32_t law_count;
     uint64_t saved_ns; /* When it was written, and how long that took. */
     uint64_t spent_ns;
-    graft_buffer file; /* Being written, in env->unit. */
-    graft_mark mark;
 } graft_gen_trail;
 
 /* Takes what an earlier run of the same space has left in space->room.folder for graphs of
@@ -50,10 +47,8 @@ const graft_gen_law *graft_gen_trail_law(const graft_gen_trail *trail, uint32_t 
 /* Whether it is time to write, the first `told` pairs having had their turn; `at_once` asks only
  * whether there is something new. */
 bool graft_gen_trail_is_due(const graft_gen_trail *trail, uint32_t told, bool at_once);
-/* Writing: begin, tell the fate of each pair, add each law that was taken, write. GRAFT_IO. */
-void graft_gen_trail_begin(graft_gen_trail *trail, uint32_t pair_count, uint32_t told);
-void graft_gen_trail_tell(graft_gen_trail *trail, uint8_t fate);
-void graft_gen_trail_add(graft_gen_trail *trail, const graft_gen_law *law);
-GRAFT_MUST_USE graft_status graft_gen_trail_write(graft_gen_trail *trail);
+/* Writes a file (resume.h): how many pairs had their turn, the fate of each, the laws that were
+ * taken. GRAFT_IO. */
+GRAFT_MUST_USE graft_status graft_gen_trail_write(graft_gen_trail *trail, graft_buffer *file);
 /* Removes what a search has left in a set's folder. */
 void graft_gen_trail_remove(graft_env *env, const char *folder);
