@@ -769,9 +769,11 @@ class Shapes:
         self.want_rank(x, range(3, 7))
         return self.layer_norm(attrs, Shape(x.sizes[2:] + [x.sizes[1]]), s, t) and [x]
 
-    def cumsum(self, attrs, x):
+    def softmax(self, attrs, x):
         self.want_axis(attrs, x)
         return [x]
+
+    log_softmax = cumsum = softmax
 
     def repeat(self, attrs, x):
         axis, times = self.want_axis(attrs, x), attrs["times"]
@@ -948,12 +950,6 @@ class Shapes:
         self.want_rank(x, [4])
         return [Shape(x.sizes[:2] + [Number(1), Number(1)])]
 
-    def softmax(self, attrs, x):
-        self.want_axis(attrs, x)
-        return [x]
-
-    log_softmax = softmax
-
     def reduce(self, attrs, x):
         axes = attrs["axes"]
         if axes.value >> x.rank != 0:
@@ -999,201 +995,184 @@ class Graph:
         return self.constant(np.array(value, dtype=self.real))
 
 
+# Operators of ONNX with the same operands, and those that take the same axis besides.
+PLAIN = {"identity": "Identity", "relu": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh", "exp": "Exp", "sqrt": "Sqrt",
+         "erf": "Erf", "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "max": "Max", "min": "Min",
+         "matmul": "MatMul", "global_avg_pool": "GlobalAveragePool"}
+ALONG = {"concat": "Concat", "softmax": "Softmax", "log_softmax": "LogSoftmax"}
+REDUCED = {"reduce_mean": "ReduceMean", "reduce_sum": "ReduceSum", "reduce_max": "ReduceMax", "reduce_min": "ReduceMin"}
+
+
 class Nodes:
     """One method an operator: attributes, operands' names and shapes to outputs' names."""
 
     def __init__(self, graph):
         self.graph = graph
 
-    def activate(self, x, activation):
-        name = ACTIVATIONS[activation]
-        if name == "relu6":
-            return self.graph.add("Clip", [x, self.graph.number(0), self.graph.number(6)])
-        kinds = {"relu": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh"}
-        return x if name == "none" else self.graph.add(kinds[name], [x])
-
-    def plain(self, operator, inputs):
-        kinds = {"identity": "Identity", "relu": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh", "exp": "Exp",
-                 "sqrt": "Sqrt", "erf": "Erf", "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "max": "Max",
-                 "min": "Min", "global_avg_pool": "GlobalAveragePool"}
-        return [self.graph.add(kinds[operator], inputs)]
+    def lower(self, operator, attrs, inputs, shapes):
+        g = self.graph
+        if OPERATORS[operator].function is not None:
+            return [self.function(operator, attrs, inputs[0])]
+        if operator in PLAIN:
+            return [g.add(PLAIN[operator], inputs)]
+        if operator in ALONG:
+            return [g.add(ALONG[operator], inputs, axis=attrs["axis"])]
+        if operator in REDUCED:
+            axes = g.whole([i for i in range(MAX_RANK) if attrs["axes"] >> i & 1])
+            return [g.add(REDUCED[operator], inputs + [axes], keepdims=attrs["keep"])]
+        found = getattr(self, operator)(attrs, inputs, shapes)
+        return found if isinstance(found, list) else [found]
 
     def function(self, operator, attrs, x):
         """An operator of ONNX that has attributes of the same names, or what it is called for."""
         g = self.graph
         if operator == "swish":
-            return [g.add("Mul", [x, g.add("Sigmoid", [g.add("Mul", [g.number(attrs["alpha"]), x])])])]
+            return g.add("Mul", [x, g.add("Sigmoid", [g.add("Mul", [g.number(attrs["alpha"]), x])])])
         if operator == "mish":
-            return [g.add("Mul", [x, g.add("Tanh", [g.add("Softplus", [x])])])]
+            return g.add("Mul", [x, g.add("Tanh", [g.add("Softplus", [x])])])
         if operator == "gelu_tanh":
             cube = g.add("Mul", [x, g.add("Mul", [x, x])])
             inner = g.add("Add", [x, g.add("Mul", [g.number(np.float32(0.044715)), cube])])
             inner = g.add("Tanh", [g.add("Mul", [g.number(np.float32((2 / np.pi) ** 0.5)), inner])])
-            return [g.add("Mul", [g.add("Mul", [x, g.number(0.5)]), g.add("Add", [inner, g.number(1)])])]
+            return g.add("Mul", [g.add("Mul", [x, g.number(0.5)]), g.add("Add", [inner, g.number(1)])])
         if operator == "hard_swish":
             inner = g.add("Clip", [g.add("Add", [x, g.number(3)]), g.number(0), g.number(6)])
-            return [g.add("Div", [g.add("Mul", [x, inner]), g.number(6)])]
-        return [g.add(OPERATORS[operator].function, [x], **attrs)]
+            return g.add("Div", [g.add("Mul", [x, inner]), g.number(6)])
+        return g.add(OPERATORS[operator].function, [x], **attrs)
+
+    def activate(self, x, activation):
+        name = ACTIVATIONS[activation]
+        if name == "relu6":
+            return self.graph.add("Clip", [x, self.graph.number(0), self.graph.number(6)])
+        return x if name == "none" else self.graph.add(PLAIN[name], [x])
+
+    def window(self, kind, attrs, inputs, **more):
+        pads = [attrs["pad_" + end] for end in ("top", "left", "bottom", "right")]
+        sizes = {"strides": "stride", "dilations": "dilation", "kernel_shape": "kernel", "output_padding": "extra"}
+        given = {key: [attrs[name + "_h"], attrs[name + "_w"]] for key, name in sizes.items() if name + "_h" in attrs}
+        return self.graph.add(kind, inputs, **{"pads": pads, **given, **more})
 
     def conv(self, attrs, inputs, shapes):
-        a = attrs
-        return [self.graph.add("Conv", inputs[:3], strides=[a["stride_h"], a["stride_w"]], group=a["groups"],
-                               pads=self.pads(a), dilations=[a["dilation_h"], a["dilation_w"]])]
+        return self.window("Conv", attrs, inputs[:3], group=attrs["groups"])
 
     def conv_bias(self, attrs, inputs, shapes):
-        return [self.activate(self.conv(attrs, inputs, shapes)[0], attrs["activation"])]
+        return self.activate(self.conv(attrs, inputs, shapes), attrs["activation"])
 
     def conv_bias_add(self, attrs, inputs, shapes):
-        total = self.graph.add("Add", [self.conv(attrs, inputs, shapes)[0], inputs[3]])
-        return [self.activate(total, attrs["activation"])]
+        return self.activate(self.graph.add("Add", [self.conv(attrs, inputs, shapes), inputs[3]]), attrs["activation"])
 
-    def matmul(self, attrs, inputs, shapes):
-        return [self.graph.add("MatMul", inputs)]
+    def conv_transpose(self, attrs, inputs, shapes):
+        return self.window("ConvTranspose", attrs, inputs)
+
+    def max_pool(self, attrs, inputs, shapes):
+        """Padding stands in a node of its own where the reference implementation would read it in another order."""
+        pads = [attrs["pad_" + end] for end in ("top", "left", "bottom", "right")]
+        if any(pads) and all(attrs[name] == 1 for name in ("stride_h", "stride_w", "dilation_h", "dilation_w")):
+            around = self.graph.whole([0, 0] + pads[:2] + [0, 0] + pads[2:])
+            inputs = [self.graph.add("Pad", inputs + [around, self.graph.number(-INFINITY)])]
+            pads = [0, 0, 0, 0]
+        return self.window("MaxPool", attrs, inputs, pads=pads)
+
+    def avg_pool(self, attrs, inputs, shapes):
+        return self.window("AveragePool", attrs, inputs, count_include_pad=attrs["count_pad"])
 
     def matmul_bias(self, attrs, inputs, shapes):
         total = self.graph.add("Add", [self.graph.add("MatMul", inputs[:2]), inputs[2]])
-        return [self.activate(total, attrs["activation"])]
+        return self.activate(total, attrs["activation"])
 
     def scale_shift(self, attrs, inputs, shapes):
         mean = self.graph.constant(np.zeros(shapes[1], dtype=self.graph.real))
         variance = self.graph.constant(np.ones(shapes[1], dtype=self.graph.real))
-        return [self.graph.add("BatchNormalization", inputs + [mean, variance], epsilon=0.0)]
+        return self.graph.add("BatchNormalization", inputs + [mean, variance], epsilon=0.0)
 
     def clip(self, attrs, inputs, shapes):
         bounds = ["" if abs(attrs[end]) == INFINITY else self.graph.number(attrs[end]) for end in ("low", "high")]
-        return [self.graph.add("Clip", inputs + bounds)]
+        return self.graph.add("Clip", inputs + bounds)
 
     def quantise(self, attrs, inputs, shapes):
         g = self.graph
         steps = g.add("Round", [g.add("Div", [inputs[0], g.number(attrs["scale"])])])
-        return [self.byte(g.add("Add", [steps, g.number(attrs["zero"])]), attrs["least"])]
+        return self.byte(g.add("Add", [steps, g.number(attrs["zero"])]), attrs["least"])
 
     def byte(self, number, least):
         return self.graph.add("Clip", [number, self.graph.number(least), self.graph.number(least + 255)])
 
     def dequantise(self, attrs, inputs, shapes):
         g = self.graph
-        return [g.add("Mul", [g.add("Sub", [inputs[0], g.number(attrs["zero"])]), g.number(attrs["scale"])])]
+        return g.add("Mul", [g.add("Sub", [inputs[0], g.number(attrs["zero"])]), g.number(attrs["scale"])])
 
     def leaky_relu(self, attrs, inputs, shapes):
-        return [self.graph.add("LeakyRelu", inputs, alpha=attrs["slope"])]
+        return self.graph.add("LeakyRelu", inputs, alpha=attrs["slope"])
 
     def gelu(self, attrs, inputs, shapes):
         g = self.graph
         inner = g.add("Erf", [g.add("Div", [inputs[0], g.number(np.float32(2**0.5))])])
-        return [g.add("Mul", [g.add("Mul", [inputs[0], g.add("Add", [inner, g.number(1)])]), g.number(0.5)])]
+        return g.add("Mul", [g.add("Mul", [inputs[0], g.add("Add", [inner, g.number(1)])]), g.number(0.5)])
+
+    def divided(self, x, square_of, axes, epsilon):
+        """x by the root of the mean of a square."""
+        g = self.graph
+        mean = g.add("ReduceMean", [g.add("Mul", [square_of, square_of]), axes])
+        return g.add("Div", [x, g.add("Sqrt", [g.add("Add", [mean, g.number(epsilon)])])])
+
+    def normalised(self, attrs, x, axes):
+        """Not LayerNormalization, which the reference implementation evaluates in binary32."""
+        centred = self.graph.add("Sub", [x, self.graph.add("ReduceMean", [x, axes])])
+        return self.divided(centred, centred, axes, attrs["epsilon"])
 
     def layer_norm(self, attrs, inputs, shapes):
-        """Not LayerNormalization, which the reference implementation evaluates in binary32."""
-        g, last = self.graph, self.graph.whole([-1])
-        centred = g.add("Sub", [inputs[0], g.add("ReduceMean", [inputs[0], last])])
-        variance = g.add("ReduceMean", [g.add("Mul", [centred, centred]), last])
-        deviation = g.add("Sqrt", [g.add("Add", [variance, g.number(attrs["epsilon"])])])
-        return [g.add("Add", [g.add("Mul", [g.add("Div", [centred, deviation]), inputs[1]]), inputs[2]])]
+        g = self.graph
+        scaled = g.add("Mul", [self.normalised(attrs, inputs[0], g.whole([-1])), inputs[1]])
+        return g.add("Add", [scaled, inputs[2]])
 
-    def concat(self, attrs, inputs, shapes):
-        return [self.graph.add("Concat", inputs, axis=attrs["axis"])]
+    def rms_norm(self, attrs, inputs, shapes):
+        x = inputs[0]
+        return self.graph.add("Mul", [self.divided(x, x, self.graph.whole([-1]), attrs["epsilon"]), inputs[1]])
+
+    def instance_norm(self, attrs, inputs, shapes):
+        g, rank = self.graph, len(shapes[0])
+        s, t = [g.add("Reshape", [x, g.whole([-1] + [1] * (rank - 2))]) for x in inputs[1:]]
+        return g.add("Add", [g.add("Mul", [self.normalised(attrs, inputs[0], g.whole(list(range(2, rank)))), s]), t])
 
     def split(self, attrs, inputs, shapes):
         sizes = self.graph.whole([attrs["at"], shapes[0][attrs["axis"]] - attrs["at"]])
         return self.graph.add("Split", inputs + [sizes], 2, axis=attrs["axis"])
 
-    def slice(self, attrs, inputs, shapes):
-        ends = [self.graph.whole([attrs[name]]) for name in ("start", "end", "axis")]
-        return [self.graph.add("Slice", inputs + ends)]
+    def pick(self, attrs, inputs, shapes):
+        ends = [self.graph.whole([attrs[name]]) for name in ("start", "end", "axis", "step") if name in attrs]
+        return self.graph.add("Slice", inputs + ends)
+
+    slice = pick
 
     def pad(self, attrs, inputs, shapes):
         pads = [0] * (2 * len(shapes[0]))
         pads[attrs["axis"]] = attrs["before"]
         pads[len(shapes[0]) + attrs["axis"]] = attrs["after"]
-        return [self.graph.add("Pad", inputs + [self.graph.whole(pads), self.graph.number(attrs["value"])])]
+        return self.graph.add("Pad", inputs + [self.graph.whole(pads), self.graph.number(attrs["value"])])
 
     def transpose(self, attrs, inputs, shapes):
         axes = list(attrs.values())[:len(shapes[0])]
-        return [self.graph.add("Transpose", inputs, **({"perm": axes} if axes else {}))]
+        return self.graph.add("Transpose", inputs, **({"perm": axes} if axes else {}))
 
     def sizes(self, values):
         return self.graph.whole([value for value in values if value != 0])
 
     def reshape(self, attrs, inputs, shapes):
-        return [self.graph.add("Reshape", inputs + [self.sizes(attrs.values())])]
+        return self.graph.add("Reshape", inputs + [self.sizes(attrs.values())])
 
     def fill(self, attrs, inputs, shapes):
         value = numpy_helper.from_array(np.array([attrs["value"]], dtype=self.graph.real))
-        return [self.graph.add("ConstantOfShape", [self.sizes(list(attrs.values())[1:])], value=value)]
-
-    def pool(self, kind, attrs, inputs, pads, **more):
-        return [self.graph.add(kind, inputs, kernel_shape=[attrs["kernel_h"], attrs["kernel_w"]],
-                               strides=[attrs["stride_h"], attrs["stride_w"]], pads=pads, **more)]
-
-    def pads(self, attrs):
-        return [attrs["pad_" + end] for end in ("top", "left", "bottom", "right")]
-
-    def max_pool(self, attrs, inputs, shapes):
-        """Padding stands in a node of its own where the reference implementation would read it in another order."""
-        pads, dilations = self.pads(attrs), [attrs["dilation_h"], attrs["dilation_w"]]
-        if any(pads) and dilations + [attrs["stride_h"], attrs["stride_w"]] == [1, 1, 1, 1]:
-            around = self.graph.whole([0, 0] + pads[:2] + [0, 0] + pads[2:])
-            inputs, pads = [self.graph.add("Pad", inputs + [around, self.graph.number(-INFINITY)])], [0, 0, 0, 0]
-        return self.pool("MaxPool", attrs, inputs, pads, dilations=dilations)
-
-    def avg_pool(self, attrs, inputs, shapes):
-        return self.pool("AveragePool", attrs, inputs, self.pads(attrs), count_include_pad=attrs["count_pad"])
-
-    def softmax(self, attrs, inputs, shapes):
-        return [self.graph.add("Softmax", inputs, axis=attrs["axis"])]
-
-    def reduced(self, kind, attrs, inputs):
-        axes = self.graph.whole([i for i in range(MAX_RANK) if attrs["axes"] >> i & 1])
-        return [self.graph.add(kind, inputs + [axes], keepdims=attrs["keep"])]
-
-    def reduce_mean(self, attrs, inputs, shapes):
-        return self.reduced("ReduceMean", attrs, inputs)
-
-    def reduce_sum(self, attrs, inputs, shapes):
-        return self.reduced("ReduceSum", attrs, inputs)
-
-    def reduce_max(self, attrs, inputs, shapes):
-        return self.reduced("ReduceMax", attrs, inputs)
-
-    def reduce_min(self, attrs, inputs, shapes):
-        return self.reduced("ReduceMin", attrs, inputs)
-
-    def log_softmax(self, attrs, inputs, shapes):
-        return [self.graph.add("LogSoftmax", inputs, axis=attrs["axis"])]
+        return self.graph.add("ConstantOfShape", [self.sizes(list(attrs.values())[1:])], value=value)
 
     def cumsum(self, attrs, inputs, shapes):
         axis = self.graph.constant(np.array(attrs["axis"], dtype=np.int64))
-        return [self.graph.add("CumSum", inputs + [axis], exclusive=attrs["exclusive"])]
-
-    def pick(self, attrs, inputs, shapes):
-        return [self.graph.add("Slice", inputs + [self.graph.whole([attrs[name]])
-                                                  for name in ("start", "end", "axis", "step")])]
+        return self.graph.add("CumSum", inputs + [axis], exclusive=attrs["exclusive"])
 
     def repeat(self, attrs, inputs, shapes):
         """By places, as Resize takes no more than the reference implementation does."""
         size = shapes[0][attrs["axis"]]
         places = [i // attrs["times"] for i in range(size * attrs["times"])]
-        return [self.graph.add("Gather", inputs + [self.graph.whole(places)], axis=attrs["axis"])]
-
-    def conv_transpose(self, attrs, inputs, shapes):
-        a = attrs
-        return [self.graph.add("ConvTranspose", inputs, strides=[a["stride_h"], a["stride_w"]], pads=self.pads(a),
-                               output_padding=[a["extra_h"], a["extra_w"]])]
-
-    def rms_norm(self, attrs, inputs, shapes):
-        g = self.graph
-        mean = g.add("ReduceMean", [g.add("Mul", [inputs[0], inputs[0]]), g.whole([-1])])
-        deviation = g.add("Sqrt", [g.add("Add", [mean, g.number(attrs["epsilon"])])])
-        return [g.add("Mul", [g.add("Div", [inputs[0], deviation]), inputs[1]])]
-
-    def instance_norm(self, attrs, inputs, shapes):
-        g, axes = self.graph, self.graph.whole(list(range(2, len(shapes[0]))))
-        centred = g.add("Sub", [inputs[0], g.add("ReduceMean", [inputs[0], axes])])
-        variance = g.add("ReduceMean", [g.add("Mul", [centred, centred]), axes])
-        deviation = g.add("Sqrt", [g.add("Add", [variance, g.number(attrs["epsilon"])])])
-        s, t = [g.add("Reshape", [x, g.whole([-1] + [1] * (len(shapes[0]) - 2))]) for x in inputs[1:]]
-        return [g.add("Add", [g.add("Mul", [g.add("Div", [centred, deviation]), s]), t])]
+        return self.graph.add("Gather", inputs + [self.graph.whole(places)], axis=attrs["axis"])
 
 
 # ---------------------------------------------------------------- both sides
@@ -1267,7 +1246,7 @@ class Model:
 
     def __init__(self, sides, real):
         self.sides, self.real, self.graph, self.names = sides, real, Graph(real), {}
-        rule, self.lower = sides.instance.rule, Nodes(self.graph)
+        rule, self.operators = sides.instance.rule, Nodes(self.graph)
         self.bytes = sides.bytes()
         self.outputs = [self.graph.add("Identity", [self.name(term)]) for term in rule.source + rule.target]
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(real))
@@ -1280,20 +1259,14 @@ class Model:
 
     def name(self, term):
         if term[0] == "var" and term[1] in self.bytes:
-            return self.lower.byte(self.graph.add("Round", [term[1]]), self.bytes[term[1]])
+            return self.operators.byte(self.graph.add("Round", [term[1]]), self.bytes[term[1]])
         if term[0] == "var":
             return term[1]
         if term[1] not in self.names:
             node = self.sides.instance.rule.nodes[term[1]]
             inputs = [self.name(operand) for operand in node.inputs]
             shapes = [self.sides.shape(operand).values for operand in node.inputs]
-            if OPERATORS[node.operator].function is not None:
-                found = self.lower.function(node.operator, self.sides.attributes[term[1]], inputs[0])
-            elif hasattr(self.lower, node.operator):
-                found = getattr(self.lower, node.operator)(self.sides.attributes[term[1]], inputs, shapes)
-            else:
-                found = self.lower.plain(node.operator, inputs)
-            self.names[term[1]] = found
+            self.names[term[1]] = self.operators.lower(node.operator, self.sides.attributes[term[1]], inputs, shapes)
         return self.names[term[1]][term[2]]
 
     def check(self):
