@@ -5,7 +5,7 @@
 typedef struct {
     const graft_gen_site *site;
     const graft_gen_law *law;
-    const graft_gen_pattern *pattern;
+    uint32_t side; /* That is matched. */
     graft_gen_joins *joins;
     uint32_t number;
     uint32_t from;
@@ -77,14 +77,14 @@ static bool side_is_drawn(const graft_gen_space *space, const graft_gen_side *si
 static bool fit_is_whole(const application *apply, const graft_gen_fit *fit, uint32_t to)
 {
     const graft_gen_space *space = apply->site->groups->space;
-    const graft_gen_side *other = &apply->law->sides[1 - apply->pattern->side];
+    const graft_gen_side *other = &apply->law->sides[1 - apply->side];
     for (uint32_t o = 0; o < apply->law->output_count; o++) {
         uint32_t root = apply->site->groups->graphs[to].roots.of[apply->swapped ? 1 - o : o];
         if (!GRAFT_GEN_IS_OUT(other->outputs[o]) && !GRAFT_GEN_ROOT_IS_INPUT(root)) {
             return false;
         }
     }
-    return side_is_drawn(space, &apply->law->sides[apply->pattern->side], fit->nodes) &&
+    return side_is_drawn(space, &apply->law->sides[apply->side], fit->nodes) &&
            side_is_drawn(space, other, fit->others);
 }
 
@@ -92,8 +92,8 @@ static void record_join(application *apply, const graft_gen_fit *fit, uint32_t t
 {
     const graft_gen_site *site = apply->site;
     const graft_gen_law *law = apply->law;
-    const graft_gen_side *side = &law->sides[apply->pattern->side];
-    const graft_gen_side *other = &law->sides[1 - apply->pattern->side];
+    const graft_gen_side *side = &law->sides[apply->side];
+    const graft_gen_side *other = &law->sides[1 - apply->side];
     graft_gen_joins *joins = apply->joins;
     uint32_t near = inner_ready(site->places, side, fit->nodes, law->output_count);
     uint32_t far = inner_ready(site->places, other, fit->others, law->output_count);
@@ -105,7 +105,7 @@ static void record_join(application *apply, const graft_gen_fit *fit, uint32_t t
         .law = apply->number,
         .ready = near > far ? near : far,
         .next = GRAFT_GEN_NONE,
-        .side = (uint8_t)apply->pattern->side,
+        .side = (uint8_t)apply->side,
         .is_literal = fit_is_literal(site->groups->space, side, fit->nodes, law->output_count),
         .is_whole = fit_is_whole(apply, fit, to)};
 }
@@ -122,8 +122,7 @@ static bool visit_fit(void *context, graft_gen_fit *fit)
     graft_gen_roots sorted = {
         {0, 0}
     };
-    if (!graft_gen_law_apply(groups->space, apply->law, apply->pattern->side, fit, values,
-                             &roots)) {
+    if (!graft_gen_law_apply(groups->space, apply->law, apply->side, fit, values, &roots)) {
         return true;
     }
     for (uint32_t o = 0; o < apply->law->output_count; o++) {
@@ -149,42 +148,27 @@ static void apply_at(application *apply, uint32_t graph)
     const graft_gen_graph *from = &groups->graphs[graph];
     apply->from = graph;
     apply->swapped = false;
-    graft_gen_law_match(groups->space, apply->pattern, &from->roots, visit_fit, apply);
+    graft_gen_law_match(groups->space, apply->law, apply->side, &from->roots, visit_fit, apply);
     if (apply->law->output_count == 2 && !apply->refuted) {
         graft_gen_roots roots = {
             {from->roots.of[1], from->roots.of[0]}
         };
         apply->swapped = true;
-        graft_gen_law_match(groups->space, apply->pattern, &roots, visit_fit, apply);
+        graft_gen_law_match(groups->space, apply->law, apply->side, &roots, visit_fit, apply);
     }
 }
 
-/* Matches a side at every graph whose first root may be its output o. */
-static void apply_output(application *apply, uint32_t o)
+/* Matches a side at every graph whose first root has a configuration. */
+static void apply_config(application *apply, uint32_t config)
 {
     const graft_gen_groups *groups = apply->site->groups;
     const graft_gen_index *index = apply->site->index;
-    const graft_gen_side *side = &apply->law->sides[apply->pattern->side];
-    uint32_t n = GRAFT_GEN_OUT_NODE(side->outputs[o]);
-    uint32_t config = side->nodes[n].config;
-    graft_gen_trait want = apply->pattern->of_nodes[n];
-    if (apply->law->output_count == 2 && o == 0 && GRAFT_GEN_IS_OUT(side->outputs[1]) &&
-        side->nodes[GRAFT_GEN_OUT_NODE(side->outputs[1])].config == config) {
-        /* Either may be the first root: what both want is wanted. */
-        const graft_gen_trait *second =
-            &apply->pattern->of_nodes[GRAFT_GEN_OUT_NODE(side->outputs[1])];
-        for (uint32_t k = 0; k < GRAFT_GEN_TRAIT_LEVELS; k++) {
-            want.paths[k] &= second->paths[k];
-        }
-    }
     for (uint32_t i = index->first_by_config[config];
          i < index->first_by_config[config + 1] && !apply->refuted; i++) {
-        if (graft_gen_trait_shows(&index->traits[i], &want)) {
-            uint32_t g = index->graphs[i];
-            if (apply->law->output_count == 1 ||
-                !GRAFT_GEN_ROOT_IS_INPUT(groups->graphs[g].roots.of[1])) {
-                apply_at(apply, g);
-            }
+        uint32_t g = index->graphs[i];
+        if (apply->law->output_count == 1 ||
+            !GRAFT_GEN_ROOT_IS_INPUT(groups->graphs[g].roots.of[1])) {
+            apply_at(apply, g);
         }
     }
 }
@@ -192,19 +176,19 @@ static void apply_output(application *apply, uint32_t o)
 /* Matches a side at every graph whose first root may be its first output or, of two, its second. */
 static void apply_side(application *apply)
 {
-    const graft_gen_side *side = &apply->law->sides[apply->pattern->side];
+    const graft_gen_side *side = &apply->law->sides[apply->side];
     for (uint32_t o = 0; o < apply->law->output_count; o++) {
         if (!GRAFT_GEN_IS_OUT(side->outputs[o])) {
             return; /* A bare variable fits everywhere and says nothing. */
         }
     }
-    for (uint32_t o = 0; o < apply->law->output_count; o++) {
-        uint32_t config = side->nodes[GRAFT_GEN_OUT_NODE(side->outputs[o])].config;
-        uint32_t before = side->nodes[GRAFT_GEN_OUT_NODE(side->outputs[0])].config;
-        if (o == 1 && config == before) {
-            return; /* Seen already. */
+    uint32_t first = side->nodes[GRAFT_GEN_OUT_NODE(side->outputs[0])].config;
+    apply_config(apply, first);
+    if (apply->law->output_count == 2) {
+        uint32_t second = side->nodes[GRAFT_GEN_OUT_NODE(side->outputs[1])].config;
+        if (second != first) { /* Else seen already. */
+            apply_config(apply, second);
         }
-        apply_output(apply, o);
     }
 }
 
@@ -212,11 +196,9 @@ bool graft_gen_law_join(const graft_gen_site *site, const graft_gen_law *law, ui
                         graft_gen_joins *joins)
 {
     uint32_t before = joins->count;
-    graft_gen_pattern patterns[2];
     application apply = {.site = site, .law = law, .number = number, .joins = joins};
     for (uint32_t s = 0; s < 2 && !apply.refuted; s++) {
-        graft_gen_pattern_make(law, s, &patterns[s]);
-        apply.pattern = &patterns[s];
+        apply.side = s;
         apply_side(&apply);
     }
     if (apply.refuted) {

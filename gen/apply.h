@@ -1,8 +1,7 @@
 /* apply.h - a law at every graph of a space where it fits.
  *
- * Graphs are looked up by the configuration of their first root and by traits (index.h); what is
- * left is matched. A place where the law fits and leads to another graph of the same group is a
- * join of the two. */
+ * Graphs are looked up by the configuration of their first root (index.h), and matched. A place
+ * where the law fits and leads to another graph of the same group is a join of the two. */
 #pragma once
 
 #include "gen/index.h"

@@ -31,12 +31,9 @@ void graft_gen_index_build(const graft_gen_groups *groups, const bool *marks, gr
         first[c + 1] += first[c];
     }
     index->graphs = GRAFT_NEW(arena, uint32_t, (size_t)count + 1);
-    index->traits = GRAFT_NEW(arena, graft_gen_trait, (size_t)count + 1);
     for (uint32_t g = 0; g < groups->count; g++) {
         if (is_listed(groups, marks, g, &node)) {
-            uint32_t at = first[node->config + 1u]++;
-            index->graphs[at] = g;
-            index->traits[at] = graft_gen_trait_of_node(groups->space, node);
+            index->graphs[first[node->config + 1u]++] = g;
         }
     }
     index->first_by_config = first;

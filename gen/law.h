@@ -76,8 +76,7 @@ typedef struct graft_gen_fit {
 /* Calls `visit` for each way in which a side fits with its outputs at `roots` (which are not
  * inputs), inner nodes being any that compute the values needed, and variables any values of the
  * same rank. Stops when it returns false. */
-struct graft_gen_pattern; /* traits.h */
-void graft_gen_law_match(const graft_gen_space *space, const struct graft_gen_pattern *pattern,
+void graft_gen_law_match(const graft_gen_space *space, const graft_gen_law *law, uint32_t side,
                          const graft_gen_roots *roots,
                          bool (*visit)(void *context, graft_gen_fit *fit), void *context);
 /* What the other side computes there: its output values and roots (a variable's root is

@@ -3,13 +3,13 @@
  * A side's nodes are matched from its roots down: when a node's turn comes, the nodes that read it
  * have fixed which value it must compute, and any node of the space that computes that value will
  * do. Backtracking over those nodes and over the order of commuting arguments. */
-#include "gen/traits.h"
+#include "gen/law.h"
 
 #include <string.h>
 
 typedef struct {
     const graft_gen_space *space;
-    const graft_gen_pattern *pattern;
+    const graft_gen_law *law;
     const graft_gen_side *side;
     bool (*visit)(void *context, graft_gen_fit *fit);
     void *context;
@@ -30,7 +30,7 @@ static bool bind_operand(const matcher *match, binding *bound, uint8_t operand, 
     if (GRAFT_GEN_IS_OUT(operand)) {
         place = &bound->outs[GRAFT_GEN_OUT_NODE(operand)][GRAFT_GEN_OUT_SLOT(operand)];
     } else {
-        const graft_shape *drawn = &match->pattern->law->var_shapes[operand];
+        const graft_shape *drawn = &match->law->var_shapes[operand];
         const graft_shape *shape = &space->shapes[space->values[value].shape];
         place = &bound->fit.vars[operand];
         if (drawn->rank != shape->rank) {
@@ -66,37 +66,10 @@ static bool bind_arguments(const matcher *match, uint32_t n, const graft_gen_nod
     return true;
 }
 
-/* Whether a value may be what an operand asks for: a cheap look before anything is bound. */
-static bool may_bind(const matcher *match, uint8_t operand, uint32_t value)
-{
-    return graft_gen_trait_shows(&match->space->traits[value],
-                                 graft_gen_pattern_trait(match->pattern, operand));
-}
-
-/* Whether a node of the space may stand for node n of the side. */
-static bool may_fit(const matcher *match, uint32_t n, const graft_gen_node *node)
-{
-    const graft_gen_application *pattern = &match->side->nodes[n];
-    const graft_gen_config *config = &match->space->set->configs[node->config];
-    if (node->config != pattern->config) {
-        return false;
-    }
-    for (uint32_t i = config->commutes ? 2 : 0; i < config->input_count; i++) {
-        if (!may_bind(match, pattern->args[i], node->args[i])) {
-            return false;
-        }
-    }
-    return !config->commutes ||
-           (may_bind(match, pattern->args[0], node->args[0]) &&
-            may_bind(match, pattern->args[1], node->args[1])) ||
-           (may_bind(match, pattern->args[0], node->args[1]) &&
-            may_bind(match, pattern->args[1], node->args[0]));
-}
-
 static bool try_node(const matcher *match, uint32_t n, uint32_t number, const binding *bound)
 {
     const graft_gen_node *node = &match->space->nodes[number];
-    if (!may_fit(match, n, node)) {
+    if (node->config != match->side->nodes[n].config) {
         return true;
     }
     for (uint32_t o = 0; o < GRAFT_MAX_OUTPUTS; o++) {
@@ -156,21 +129,12 @@ static bool match_node(const matcher *match, uint32_t left, const binding *bound
     return true;
 }
 
-void graft_gen_law_match(const graft_gen_space *space, const graft_gen_pattern *pattern,
+void graft_gen_law_match(const graft_gen_space *space, const graft_gen_law *law, uint32_t side,
                          const graft_gen_roots *roots,
                          bool (*visit)(void *context, graft_gen_fit *fit), void *context)
 {
-    const graft_gen_law *law = pattern->law;
-    matcher match = {space, pattern, &law->sides[pattern->side], visit, context};
+    matcher match = {space, law, &law->sides[side], visit, context};
     binding bound;
-    for (uint32_t o = 0; o < law->output_count; o++) {
-        uint8_t operand = match.side->outputs[o];
-        if (GRAFT_GEN_IS_OUT(operand) &&
-            !may_fit(&match, GRAFT_GEN_OUT_NODE(operand),
-                     &space->nodes[roots->of[o] / GRAFT_MAX_OUTPUTS])) {
-            return;
-        }
-    }
     memset(&bound, 0xff, sizeof bound);
     bound.fit.same_shapes = true;
     for (uint32_t o = 0; o < law->output_count; o++) {

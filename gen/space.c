@@ -1,8 +1,6 @@
 /* space.c - the tables of a space: shapes, inferences, nodes, values, renamings, closures. */
 #include "gen/space.h"
 
-#include "gen/traits.h"
-
 #include <assert.h>
 #include <string.h>
 
@@ -316,7 +314,6 @@ void graft_gen_producers_list(graft_gen_space *space)
     (void)sort_links(space, links, count, space->set->config_count, false, by_config);
     space->producer_first = sort_links(space, by_config, count, space->value_count, true, links);
     space->producers = links;
-    graft_gen_traits_list(space);
 }
 
 /* --------------------------------------------------------------- renamings */

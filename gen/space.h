@@ -59,12 +59,6 @@ typedef struct graft_gen_node {
     uint8_t live; /* Of those, the ones that depend on an activation. */
 } graft_gen_node;
 
-/* Paths of configurations below a value, as sets of 64 bits (traits.h). */
-enum { GRAFT_GEN_TRAIT_LEVELS = 3 };
-typedef struct graft_gen_trait {
-    uint64_t paths[GRAFT_GEN_TRAIT_LEVELS]; /* Of one step, two, three. */
-} graft_gen_trait;
-
 /* Sorted node numbers; all a node or a graph needs. */
 typedef struct graft_gen_closure {
     uint32_t nodes[GRAFT_GEN_MAX_CLOSURE];
@@ -106,7 +100,6 @@ typedef struct graft_gen_space {
 
     uint32_t *producers;      /* node * 2 + slot of every output, by value, configuration, node. */
     uint32_t *producer_first; /* By value, value_count + 1 entries: where its producers begin. */
-    graft_gen_trait *traits;  /* By value (traits.h). */
 
     uint8_t (*renamings)[GRAFT_GEN_MAX_VARS]; /* Renaming 0 changes nothing. */
     uint32_t renaming_count;
