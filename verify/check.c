@@ -402,7 +402,7 @@ static void prove_all_sizes(checker *c, const graft_sweeper *sweeper)
     graft_check *check = c->check;
     test_instances(c);
     check->outcome = (uint8_t)judge(check);
-    graft_resweep_beyond(c->env, sweeper, c->rule, c->options->samples, check);
+    graft_resweep_proved(c->env, sweeper, c->rule, c->options->samples, check);
     check->proof = GRAFT_PROOF_UNBOUNDED;
 }
 

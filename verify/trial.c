@@ -5,7 +5,6 @@
 #include "graph/base/log.h"
 #include "verify/lift/suggest.h"
 #include "verify/pool.h"
-#include "verify/sweep/beyond.h"
 #include "verify/sweep/choices.h"
 
 #include <stdlib.h>
@@ -296,7 +295,7 @@ const char *graft_trial_bounds(graft_arena *arena, const graft_trial *trial)
         "%u instances%s swept with sizes to %d (images to %d) and ranks to %d, thousands more with "
         "sizes to %d and ranks to %d, none differs; %u proved by Z3",
         check->sweep.agreed, check->complete ? ", all that there are," : "", GRAFT_SIZE_MOST,
-        GRAFT_IMAGE_MOST, GRAFT_RANK_MOST, GRAFT_BEYOND_SIZE_MOST, GRAFT_MAX_RANK, check->cover);
+        GRAFT_IMAGE_MOST, GRAFT_RANK_MOST, GRAFT_NAMED_MOST, GRAFT_MAX_RANK, check->cover);
 }
 
 const char *graft_trial_bounds_json(graft_arena *arena, const graft_trial *trial)
@@ -308,7 +307,7 @@ const char *graft_trial_bounds_json(graft_arena *arena, const graft_trial *trial
                               "\"size_past\": %d, \"rank_past\": %d}",
                               check->sweep.agreed, check->complete ? "true" : "false", check->cover,
                               GRAFT_SIZE_MOST, GRAFT_IMAGE_MOST, GRAFT_RANK_MOST,
-                              GRAFT_BEYOND_SIZE_MOST, GRAFT_MAX_RANK);
+                              GRAFT_NAMED_MOST, GRAFT_MAX_RANK);
 }
 
 /* ------------------------------------------------------------------ merging */

@@ -4,9 +4,9 @@
 #include "graph/base/half.h"
 #include "graph/base/rng.h"
 #include "graph/meaning/algebra_float.h"
+#include "tests/support/beyond.h"
 #include "tests/support/check.h"
 #include "verify/sizes/symbolic.h"
-#include "verify/sweep/beyond.h"
 #include "verify/sweep/cover.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "graph/rule/rulefile.h"
 #include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
-#include "verify/sweep/beyond.h"
+#include "tests/support/beyond.h"
 #include "verify/sweep/cover.h"
 #include "verify/sweep/sweep.h"
 

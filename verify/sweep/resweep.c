@@ -2,38 +2,15 @@
 #include "verify/sweep/resweep.h"
 
 #include "verify/sizes/symmodel.h"
-#include "verify/sweep/beyond.h"
 #include "verify/sweep/boundary.h"
 
-enum { POINTS_LEAST = 40, BEYOND = 2000, BEYOND_TESTS = 250, MODELS = 48 };
+enum { POINTS_LEAST = 40, MODELS = 48 };
 
 /* What instances at the boundaries may take, of rules that are not proved for all sizes and of
  * those that are. */
 static const uint64_t boundary_effort = 6000000;
 static const uint64_t boundary_tests_effort = 150000;
 static const uint64_t model_resources = 500000;
-
-static void take_refutation(const graft_sweep_result *result, graft_check *check)
-{
-    if (result->refuted) {
-        uint32_t agreed = check->sweep.agreed;
-        check->sweep = *result;
-        check->sweep.agreed = agreed;
-        check->outcome = GRAFT_CHECK_REFUTED;
-        check->cover_bytes = 0;
-    }
-}
-
-/* Sweeps past the bounds. `agreed` does not count what is found there. */
-static void sweep_beyond(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
-                         uint32_t samples, uint32_t limit, graft_check *check)
-{
-    graft_domain domain;
-    graft_sweep_result result;
-    graft_beyond_find(env->unit, rule, check->instances, check->cover, limit, &domain);
-    graft_sweep_domain(env, sweeper, rule, &domain, samples, &result);
-    take_refutation(&result, check);
-}
 
 /* Sweeps at the numbers that the rule names, which lie past the bounds mostly, beside some points.
  * `agreed` does not count what is found there. */
@@ -45,7 +22,12 @@ static void sweep_boundary(graft_env *env, const graft_sweeper *sweeper, const g
     graft_sweep_result result;
     graft_boundary_find(env, env->unit, rule, options, &domain);
     graft_sweep_domain(env, sweeper, rule, &domain, samples, &result);
-    take_refutation(&result, check);
+    if (result.refuted) {
+        result.agreed = check->sweep.agreed;
+        check->sweep = result;
+        check->outcome = GRAFT_CHECK_REFUTED;
+        check->cover_bytes = 0;
+    }
 }
 
 /* Sweeps beside what Z3 finds where sizes are related. */
@@ -72,9 +54,6 @@ void graft_resweep(graft_env *env, const graft_sweeper *sweeper, const graft_rul
         check->outcome = GRAFT_CHECK_THIN;
     }
     if (check->outcome == GRAFT_CHECK_SWEPT) {
-        sweep_beyond(env, sweeper, rule, samples, BEYOND, check);
-    }
-    if (check->outcome == GRAFT_CHECK_SWEPT) {
         sweep_models(env, sweeper, rule, samples, check);
     }
 }
@@ -87,15 +66,12 @@ void graft_resweep_named(graft_env *env, const graft_rule *rule, graft_domain *d
     graft_boundary_find(env, env->unit, rule, &options, domain);
 }
 
-void graft_resweep_beyond(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+void graft_resweep_proved(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
                           uint32_t samples, graft_check *check)
 {
     if (check->outcome == GRAFT_CHECK_PROVED) {
         const graft_boundary_options options = {check->instances, check->cover,
                                                 boundary_tests_effort};
         sweep_boundary(env, sweeper, rule, samples, &options, check);
-    }
-    if (check->outcome == GRAFT_CHECK_PROVED) {
-        sweep_beyond(env, sweeper, rule, samples, BEYOND_TESTS, check);
     }
 }

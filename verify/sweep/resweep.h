@@ -1,8 +1,8 @@
 /* resweep.h - the second part of the sweep of a rule, past the bounds.
  *
  * What is true up to the bounds only is of no use. So a rule that is not proved for all sizes is
- * also swept at the numbers that it names (boundary.h), at ranks, sizes and attributes past the
- * bounds (beyond.h), and at sizes that Z3 finds where they are related (symmodel.h). */
+ * also swept at the numbers that it names (boundary.h), and beside sizes that Z3 finds where they
+ * are related (symmodel.h). */
 #pragma once
 
 #include "verify/check.h"
@@ -17,7 +17,7 @@ void graft_resweep(graft_env *env, const graft_sweeper *sweeper, const graft_rul
  * those that Z3 finds. Points lie in env->unit. */
 void graft_resweep_named(graft_env *env, const graft_rule *rule, graft_domain *domain);
 
-/* Sweeps a PROVED rule at a few hundred instances past the bounds and at its boundaries: a
- * difference, which would show a mistake of ours in a proof for all sizes, makes it REFUTED. */
-void graft_resweep_beyond(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+/* Sweeps a PROVED rule at a few hundred instances at its boundaries: a difference, which would show a
+ * mistake of ours in a proof for all sizes, makes it REFUTED. */
+void graft_resweep_proved(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
                           uint32_t samples, graft_check *check);

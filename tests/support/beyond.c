@@ -1,5 +1,5 @@
 /* beyond.c - see beyond.h. */
-#include "verify/sweep/beyond.h"
+#include "tests/support/beyond.h"
 
 #include "graph/base/rng.h"
 #include "graph/rule/rulefile.h"
