@@ -103,6 +103,15 @@ static const char *const swishes[] = {
         "add(rms_norm#1(sub(a,reduce_mean#2(a)),b),c) = layer_norm(a,b,c,epsilon=0.00001)"         \
         " where rank(c) = 1 and rank(a) = " rank " and #2.axes = " axes
 
+/* One number that scales a product is a factor of its kernel, whichever side it stands on. */
+#define SCALED(condition)                                                                          \
+    "mul(matmul(a,b),c) = matmul(a,b) where const(c) and " condition,                              \
+        "div(matmul(a,b),c) = matmul(a,b) where const(c) and " condition,                          \
+        "matmul(mul(a,c),b) = matmul(a,b) where const(c) and " condition,                          \
+        "matmul(div(a,c),b) = matmul(a,b) where const(c) and " condition,                          \
+        "matmul(a,mul(b,c)) = matmul(a,b) where const(c) and " condition,                          \
+        "matmul(a,div(b,c)) = matmul(a,b) where const(c) and " condition
+
 /* Heads that part for the scores of attention and come together again: a kernel for all of it moves
  * nothing. Here reshapes stand for the moves, which take no time. */
 #define HEADS(x)                 "transpose(" x ",axis=[0,2,1,3])"
@@ -131,11 +140,9 @@ static const char *const kernels[] = {
     "add(layer_norm#1(a,b,c),d) = layer_norm#1(a,b,d) where rank(d) = 1",
     /* One resizing, whichever axis comes first. */
     "repeat#1(repeat#2(a,axis=3),axis=2) = repeat#2(repeat#1(a,axis=2),axis=3)",
-    /* The scores of attention, scaled and masked. */
-    "softmax#1(add(mul(matmul(a,b),c),d)) = softmax#1(matmul(a,b)) where const(c) and 3 <= rank(a)",
-    "softmax#1(add(div(matmul(a,b),c),d)) = softmax#1(matmul(a,b)) where const(c) and 3 <= rank(a)",
-    "softmax#1(mul(matmul(a,b),c)) = softmax#1(matmul(a,b)) where const(c) and 3 <= rank(a)",
-    "softmax#1(div(matmul(a,b),c)) = softmax#1(matmul(a,b)) where const(c) and 3 <= rank(a)",
+    SCALED("rank(c) = 0"),
+    SCALED("rank(c) = 1 and dim(c,0) = 1"),
+    /* The scores of attention, masked. */
     "softmax#1(add(matmul(a,b),c)) = softmax#1(matmul(a,b)) where 3 <= rank(a)",
     "softmax#1(matmul(" HEADS("a") "," KEYS("b") ")) = softmax#1(matmul(" MOVED(
         "a", "dim(a,0)", "dim(a,2)", "dim(a,1)", "dim(a,3)") "," MOVED("b", "dim(b,0)", "dim(b,2)",

@@ -76,6 +76,11 @@ static const runtime_row rows[] = {
      "node Div x t -> y", "mul reduce_mean add sqrt div", NULL},
     {"scores of attention", SCALARS "opset 13; input a 2 3 8; input c 2 8 3; input m 2 1 3; node MatMul a c -> s; node Div s eight -> t;"
      "node Add t m -> u; node Softmax u -> y; output y", "matmul div add softmax", "matmul softmax"},
+    {"a scaled operand of a product", SCALARS "opset 13; input a 2 3 8; input c 2 8 3; node Mul a half -> s; node MatMul s c -> t; node Exp t -> y; output y",
+     "mul matmul exp", "matmul exp"},
+    {"the other operand, divided by one number of one axis", "opset 13; weight n = 8; input a 2 3 8; input c 2 8 3; node Div c n -> s; node MatMul a s -> y; output y",
+     "div matmul", "matmul"},
+    {"a product times eight numbers", "opset 13; weight f 8; input a 2 3 8; input c 2 8 8; node MatMul a c -> s; node Mul s f -> y; output y", "matmul mul", NULL},
     {"attention", "opset 13; input q 1 3 2 4; input k 1 3 2 4; input v 1 3 2 4; weight h = 8; input m 1 1 1 3;"
      "node Transpose q -> a : perm=0,2,1,3; node Transpose k -> b : perm=0,2,3,1; node Transpose v -> c : perm=0,2,1,3;"
      "node MatMul a b -> s; node Div s h -> t; node Add t m -> u; node Softmax u -> w; node MatMul w c -> o;"
