@@ -136,7 +136,7 @@ typedef struct graft_shape {
 
 /* ------------------------------------------------------------------- rules */
 
-#define GRAFT_RULE_MAX_NODES   8 /* On each side. */
+#define GRAFT_RULE_MAX_NODES   14 /* On each side. */
 #define GRAFT_RULE_MAX_VARS    8
 #define GRAFT_RULE_MAX_SLOTS   40
 #define GRAFT_RULE_MAX_OUTPUTS 4

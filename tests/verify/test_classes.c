@@ -117,7 +117,7 @@ static graft_point core_point(const workspace *w, const graft_point *point, cons
 
 /* Copies the elements of a tensor at the indices chosen for idle sets, of which it has no two axes.
  */
-static const graft_field *slice(const workspace *w, const graft_shape *shape, const uint8_t *sets,
+static const graft_field *slice(const workspace *w, const graft_shape *shape, const uint16_t *sets,
                                 const graft_field *from)
 {
     size_t count = (size_t)graft_shape_elements(shape);

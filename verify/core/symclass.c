@@ -12,14 +12,14 @@ enum {
     AXIS_NONE = 255 /* In keys: a program reads an axis that is not there. */
 };
 
-_Static_assert((int)AXES <= (int)GRAFT_SYM_BUSY, "the number of a set of axes is a byte");
+_Static_assert((int)AXES <= (int)GRAFT_SYM_BUSY, "the number of a set of axes has 16 bits");
 _Static_assert(GRAFT_ROOM_PROGRAM_DEPTH <= 32, "values on a program's stack are bits");
 
 typedef struct {
     const graft_rule *rule;
     const graft_sym_case *c;
     graft_sym_class *result;
-    uint8_t parent[AXES];
+    uint16_t parent[AXES];
     bool busy[AXES]; /* Of a set's root: it is not idle. */
     bool failed;
 } finder;
@@ -62,7 +62,7 @@ static void tie(finder *f, tensor a, uint32_t axis_a, tensor b, uint32_t axis_b)
     uint32_t x = root_of(f, a, axis_a);
     uint32_t y = root_of(f, b, axis_b);
     f->busy[x] = f->busy[x] || f->busy[y];
-    f->parent[y] = (uint8_t)x;
+    f->parent[y] = (uint16_t)x;
 }
 
 static void keep(finder *f, tensor t, uint32_t axis) { f->busy[root_of(f, t, axis)] = true; }
@@ -418,10 +418,10 @@ static bool is_ranked(const graft_rule *rule, const graft_sym_case *c)
     return ranked;
 }
 
-static void note_sets(const finder *f, tensor t, uint8_t sets[GRAFT_MAX_RANK])
+static void note_sets(const finder *f, tensor t, uint16_t sets[GRAFT_MAX_RANK])
 {
     for (uint32_t i = 0; i < t.rank; i++) {
-        sets[i] = is_idle(f, t, i) ? (uint8_t)root_of(f, t, i) : GRAFT_SYM_BUSY;
+        sets[i] = is_idle(f, t, i) ? (uint16_t)root_of(f, t, i) : GRAFT_SYM_BUSY;
     }
 }
 
@@ -433,7 +433,7 @@ bool graft_sym_class_of(const graft_rule *rule, const graft_sym_case *c, graft_s
         return false;
     }
     for (uint32_t i = 0; i < AXES; i++) {
-        f.parent[i] = (uint8_t)i;
+        f.parent[i] = (uint16_t)i;
     }
     tie_rule(&f);
     if (!f.failed) {

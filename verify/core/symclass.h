@@ -26,14 +26,14 @@
 #include "verify/core/limits.h"
 #include "verify/core/symcase.h"
 
-enum { GRAFT_SYM_BUSY = 255 };
+enum { GRAFT_SYM_BUSY = UINT16_MAX };
 
 typedef struct graft_sym_class {
     uint8_t key[GRAFT_ROOM_CLASS_KEY];
     uint32_t length;
     /* By variable or output, and axis: the number of its idle set, or GRAFT_SYM_BUSY. */
-    uint8_t var_sets[GRAFT_RULE_MAX_VARS][GRAFT_MAX_RANK];
-    uint8_t output_sets[GRAFT_RULE_MAX_OUTPUTS][GRAFT_MAX_RANK];
+    uint16_t var_sets[GRAFT_RULE_MAX_VARS][GRAFT_MAX_RANK];
+    uint16_t output_sets[GRAFT_RULE_MAX_OUTPUTS][GRAFT_MAX_RANK];
 } graft_sym_class;
 
 /* Finds the core of a case of a valid rule. False when it is not known (a rank or an axis depends
