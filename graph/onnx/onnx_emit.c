@@ -37,7 +37,8 @@ static const uint8_t function_since[GRAFT_OP_COUNT] = {
 };
 
 /* Those that can be said without. */
-#define IS_GATED(op) ((op) == GRAFT_OP_swish || (op) == GRAFT_OP_hard_swish)
+#define IS_GATED(op)  ((op) == GRAFT_OP_swish || (op) == GRAFT_OP_hard_swish)
+#define HAS_STEPS(op) (IS_GATED(op) || (op) == GRAFT_OP_gelu_tanh)
 
 static graft_status emit_function(const graft_onnx_emitter *e)
 {
@@ -355,6 +356,24 @@ static graft_status emit_gelu(const graft_onnx_emitter *e)
     return GRAFT_OK;
 }
 
+/* By tanh, in the eight steps of which onnxruntime makes one kernel: with the half anywhere else, or
+ * the cube as products, it does not. */
+static graft_status emit_gelu_tanh(const graft_onnx_emitter *e)
+{
+    const char *x = in_name(e, 0);
+    if (e->writer->opset >= function_since[GRAFT_OP_gelu_tanh]) {
+        return emit_function(e);
+    }
+    const char *y = step2(e, "Pow", x, push_scalar(e, "exponent", 3.0F));
+    y = step2(e, "Mul", y, push_scalar(e, "rate", 0.044715F));
+    y = step2(e, "Add", x, y);
+    y = step2(e, "Mul", y, push_scalar(e, "root", 0.797884583F));
+    y = step2(e, "Add", step1(e, "Tanh", y), push_scalar(e, "one", 1.0F));
+    x = step2(e, "Mul", x, push_scalar(e, "half", 0.5F));
+    (void)push2(e, "Mul", x, y, out_name(e, 0));
+    return GRAFT_OK;
+}
+
 /* x sigmoid(alpha x) and x hard_sigmoid(x / 6 + 1/2), in parts before there were operators for them. */
 static graft_status emit_gated(const graft_onnx_emitter *e)
 {
@@ -526,7 +545,7 @@ static graft_onnx_form *const emit_table[GRAFT_OP_COUNT] = {
     [GRAFT_OP_dequantise] = emit_quantise,
 #define OP(id, name, inputs, outputs, attributes, flags, onnx)
 #define FUNCTION(id, name, attributes, flags, work, since, onnx, body)                             \
-    [id] = IS_GATED(id) ? emit_gated : emit_function,
+    [id] = IS_GATED(id) ? emit_gated : (id) == GRAFT_OP_gelu_tanh ? emit_gelu_tanh : emit_function,
 #include "graft/operators.def"
 };
 
@@ -535,7 +554,7 @@ bool graft_model_has_form(const graft_model *model, uint32_t op)
     bool erf = op == GRAFT_OP_erf || op == GRAFT_OP_gelu;
     bool extremum = op == GRAFT_OP_max || op == GRAFT_OP_min;
     int64_t first = erf ? OPSET_ERF : extremum ? OPSET_BROADCAST_MAX : 1;
-    if (!IS_GATED(op) && op < GRAFT_OP_COUNT && function_since[op] > first) {
+    if (!HAS_STEPS(op) && op < GRAFT_OP_COUNT && function_since[op] > first) {
         first = function_since[op];
     }
     return model->onnx->opset >= first;
@@ -549,7 +568,7 @@ bool graft_model_in_steps(const graft_model *model, uint32_t op)
 
 uint32_t graft_onnx_unit_nodes(const graft_onnx_writer *writer, const graft_onnx_unit *unit)
 {
-    enum { RMS_NORM_STEPS = 6, GELU_STEPS = 5, LAYER_NORM_STEPS = 9 };
+    enum { RMS_NORM_STEPS = 6, GELU_STEPS = 5, GELU_TANH_STEPS = 8, LAYER_NORM_STEPS = 9 };
     const graft_graph *graph = writer->graph;
     const graft_node *node = &graph->nodes[unit->root];
     switch (node->op) {
@@ -565,6 +584,8 @@ uint32_t graft_onnx_unit_nodes(const graft_onnx_writer *writer, const graft_onnx
     }
     case GRAFT_OP_gelu:
         return writer->opset >= OPSET_GELU ? 1 : GELU_STEPS;
+    case GRAFT_OP_gelu_tanh:
+        return writer->opset >= function_since[node->op] ? 1 : GELU_TANH_STEPS;
     case GRAFT_OP_swish:
     case GRAFT_OP_hard_swish:
         return writer->opset >= function_since[node->op] ? 1

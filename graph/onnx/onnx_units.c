@@ -452,7 +452,7 @@ static void list_units(graft_onnx_writer *writer)
             graft_index n = writer->node_of_record[group->first_record + p];
             if (n != GRAFT_NONE) {
                 writer->unit_of_node[n] = writer->unit_count;
-                root = n;
+                root = root == GRAFT_NONE || !graph->nodes[n].is_const ? n : root;
             }
         }
         add_unit(writer, root, index);

@@ -73,6 +73,12 @@ static const write_row generated[] = {
     {"gelu in its parts",
      "opset 13; input x 2; output y; node Gelu x -> y",
      "graft_root_0:\ngraft_one_2:\ngraft_half_5:\nDiv x graft_root_0 -> graft_y_1\nErf graft_y_1 -> graft_y_3\nAdd graft_y_3 graft_one_2 -> graft_y_4\nMul x graft_y_4 -> graft_y_6\nMul graft_y_6 graft_half_5 -> y\nout y"},
+    {"gelu by tanh in its parts",
+     "opset 13; input x 2; output y; node Gelu x -> y : approximate=tanh",
+     "graft_exponent_0:\ngraft_rate_2:\ngraft_root_5:\ngraft_one_7:\ngraft_half_10:\nPow x graft_exponent_0 -> graft_y_1\n"
+     "Mul graft_y_1 graft_rate_2 -> graft_y_3\nAdd x graft_y_3 -> graft_y_4\nMul graft_y_4 graft_root_5 -> graft_y_6\n"
+     "Tanh graft_y_6 -> graft_y_8\nAdd graft_y_8 graft_one_7 -> graft_y_9\nMul x graft_half_10 -> graft_y_11\n"
+     "Mul graft_y_11 graft_y_9 -> y\nout y"},
     {"swish",
      "opset 24; input x 2; output y; node Swish x -> y : alpha=0.5", "Swish x -> y : alpha=0.5\nout y"},
     {"hard swish before there was one",
@@ -443,6 +449,17 @@ CHECK_CASE(test_large_constants_stay_nodes)
         "Add graft_conv_bias_add_0 c -> y\nout y");
 }
 
+/* A node that reads a single number, which is an operator too, is one node of the file. */
+CHECK_CASE(test_nodes_with_numbers_count)
+{
+    graft_model *model = onnx_text_model(
+        env, "input x 2; weight h = 0.5; node Mul x h -> a; node Exp a -> y; output y");
+    graft_model_form form;
+    CHECK_OK(graft_model_form_of(env, model, &model->graph, &form));
+    assert_int_equal(form.nodes, 2);
+    assert_int_equal(form.made, 0);
+}
+
 /* More numbers than a node's longest plan has parts: each is an operator, and there is room. */
 CHECK_CASE(test_many_numbers)
 {
@@ -598,6 +615,7 @@ CHECK_CASE(test_forms_of_old_opsets)
         {GRAFT_OP_cumsum,     11},
         {GRAFT_OP_swish,      7 },
         {GRAFT_OP_hard_swish, 7 },
+        {GRAFT_OP_gelu_tanh,  7 },
         {GRAFT_OP_mish,       18},
         {GRAFT_OP_conv,       7 }
     };
