@@ -94,7 +94,9 @@ static const char *const swishes[] = {
 #define BELL       "add(erf(div(a,b)),c)"
 #define BELL_TIMES "add(erf(mul(a,b)),c)"
 #define CONST_BCD  " where const(b) and const(c) and const(d)"
-#define CUBE       "mul(mul(mul(a,a),a),b)"
+#define CONST_BCDE CONST_BCD " and const(e)"
+/* With the half anywhere else onnxruntime leaves the parts. */
+#define TANH_GELU(bend) "mul(mul(a,b),add(tanh(" bend "),c)) = gelu(a)"
 /* By the root of the mean square; layer normalisation is that of what has no mean, and a summand.
  * Without their factors runtimes see neither. */
 #define NORMAL(rank, axes)                                                                         \
@@ -126,11 +128,9 @@ static const char *const kernels[] = {
     "mul(mul(a," BELL_TIMES "),d) = gelu(a)" CONST_BCD,
     "mul(mul(a,d)," BELL_TIMES ") = gelu(a)" CONST_BCD,
     "mul(a,mul(" BELL_TIMES ",d)) = gelu(a)" CONST_BCD,
-    "tanh(mul(add(a," CUBE "),c)) = tanh(a) where const(b) and const(c)",
-    "tanh(mul(mul(a,c),add(mul(mul(a,b),a),d))) = tanh(a)" CONST_BCD,
-    "mul(mul(a,add(tanh(a),b)),c) = gelu(a) where const(b) and const(c)",
-    "mul(mul(a,b),add(tanh(a),c)) = gelu(a) where const(b) and const(c)",
-    "mul(a,mul(add(tanh(a),b),c)) = gelu(a) where const(b) and const(c)",
+    TANH_GELU("mul(add(a,mul(mul(mul(a,a),a),e)),d)") CONST_BCDE,
+    TANH_GELU("mul(mul(a,d),add(mul(mul(a,e),a),f))") CONST_BCDE " and const(f)",
+    "gelu_tanh(a) = gelu(a)",
     /* Normalisation over the last axis. */
     NORMAL("2", "2"),
     NORMAL("3", "4"),

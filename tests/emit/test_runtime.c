@@ -19,6 +19,8 @@ typedef struct {
 #define IMAGE  "opset 13; input x 1 4 6 6; weight w 4 4 3 3; weight b 4; output y;"
 #define MATRIX "opset 13; input x 2 3 8; weight w 8 8; weight b 8; output y;"
 #define BELL   "node Div x r -> t; node Erf t -> e; node Add e one -> f;"
+#define CUBE   "node Pow x three -> p; node Mul p k -> c; node Add x c -> d; node Mul d q -> e;"
+#define BEND   "node Tanh e -> f; node Add f one -> g;"
 #define SCALARS                                                                                    \
     "weight r = 1.4142135; weight one = 1; weight half = 0.5; weight k = 0.044715;"                \
     "weight q = 0.7978846; weight three = 3; weight eight = 8; weight eps = 0.00001;"
@@ -52,10 +54,11 @@ static const runtime_row rows[] = {
     {"gelu, half first", MATRIX SCALARS BELL "node Mul x half -> g; node Mul g f -> y", "div erf add mul mul", "gelu"},
     {"gelu, half last of all", MATRIX SCALARS BELL "node Mul f half -> g; node Mul x g -> y", "div erf add mul mul", "gelu"},
     {"gelu with a factor", MATRIX SCALARS "node Mul x half -> t; node Erf t -> e; node Add e one -> f; node Mul x f -> g; node Mul g half -> y", "mul erf add mul mul", "gelu"},
-    {"gelu by tanh", MATRIX SCALARS "node Pow x three -> p; node Mul p k -> c; node Add x c -> d; node Mul d q -> e; node Tanh e -> f;"
-     "node Add f one -> g; node Mul x g -> h; node Mul h half -> y", "mul mul mul add mul tanh add mul mul", "gelu"},
-    {"gelu by tanh, half first", MATRIX SCALARS "node Pow x three -> p; node Mul p k -> c; node Add x c -> d; node Mul d q -> e; node Tanh e -> f;"
-     "node Add f one -> g; node Mul x half -> h; node Mul h g -> y", "mul mul mul add mul tanh add mul mul", "gelu"},
+    {"gelu by tanh", MATRIX SCALARS CUBE BEND "node Mul x half -> h; node Mul h g -> y", "mul mul mul add mul tanh add mul mul", "gelu"},
+    {"gelu by tanh, in fewer products", MATRIX SCALARS "node Mul x q -> c; node Mul x k -> s; node Mul s x -> p; node Add p one -> d; node Mul c d -> e;"
+     BEND "node Mul x half -> h; node Mul h g -> y", "mul mul mul add mul tanh add mul mul", "gelu"},
+    {"gelu by tanh, half last", MATRIX SCALARS CUBE BEND "node Mul x g -> h; node Mul h half -> y", "mul mul mul add mul tanh add mul mul", NULL},
+    {"gelu by tanh, as one operator", "opset 20; input x 2 3; node Gelu x -> y : approximate=tanh; output y", "gelu_tanh", "gelu"},
     {"a gelu whose inside is read", MATRIX SCALARS BELL "node Mul x f -> g; node Mul g half -> y; output e", "div erf add mul mul", NULL},
     {"layer normalisation", MATRIX SCALARS "node ReduceMean x -> m : axes=-1,; node Sub x m -> d; node Mul d d -> s; node ReduceMean s -> v : axes=-1,;"
      "node Add v eps -> u; node Sqrt u -> t; node Div d t -> n; node Mul n b -> g; node Add g b -> y",
