@@ -11,7 +11,7 @@
 
 enum {
     GRAFT_GEN_MAX_VARS = 8,  /* Inputs of a set. */
-    GRAFT_GEN_MAX_STEPS = 4, /* Operators in a compound. */
+    GRAFT_GEN_MAX_STEPS = 8, /* Operators in a compound. */
     GRAFT_GEN_MAX_DEPTH = 5
 };
 
