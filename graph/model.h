@@ -80,6 +80,23 @@ typedef struct graft_model {
 
 enum { GRAFT_UNROLL_MOST = 256 };
 
+/* What an If, Loop or Scan runs, as a model of its own: what it reads from outside are inputs, or
+ * weights. */
+typedef struct graft_model_body {
+    const char *where;             /* Which one it is, for messages. */
+    const char *path;              /* The ONNX file that it is in. */
+    const graft_model_size *sizes; /* Those of the options that it has, too. */
+    uint32_t size_count;
+    bool lean; /* No new weights: others still read the old ones. */
+} graft_model_body;
+
+/* Who rewrites bodies: puts another file in the place of one. GRAFT_UNSUPPORTED: the body stays. */
+typedef struct graft_model_bodies {
+    graft_status (*rewrite)(graft_env *env, void *context, const graft_model_body *body);
+    void *context;
+    const char *path; /* Where bodies are put, one after the other. */
+} graft_model_bodies;
+
 typedef struct graft_model_options {
     const graft_model_size *sizes; /* Values for open sizes; others become 1. */
     uint32_t size_count;
@@ -97,6 +114,8 @@ typedef struct graft_model_options {
      * caller may set it. Not in files before IR version 4, which list all of them. */
     bool settable;
     uint32_t unroll; /* LSTM, GRU and RNN of at most so many steps become their parts; 0: none. */
+    /* Bodies of If, Loop and Scan are rewritten before the rest is read; NULL: they stay. */
+    const graft_model_bodies *bodies;
 } graft_model_options;
 
 /* Reads an ONNX file. `options` may be NULL. Tensors in files beside the model are read too.

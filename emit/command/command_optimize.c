@@ -26,6 +26,8 @@ enum { LIMIT_MOST = 10000000, CHECKS_MOST = 1000, SECONDS_MOST = 1000000 };
 typedef struct optimize_run {
     graft_session_options options;
     const char *out;
+    const char *body; /* Which body this is of, in a model that is not whole; NULL: of none. */
+    graft_model_bodies bodies;
     const char *search;
     const char *found_by;     /* The search that found what comes out. */
     const char *table;        /* Of node costs, for the search that knows nothing else... */
@@ -229,17 +231,22 @@ static graft_status write_result(graft_env *env, optimize_run *run, const char *
                                    path, &options);
 }
 
+/* Rules that make new weights find no place any more. */
+static graft_status forbid_weights(graft_env *env, optimize_run *run)
+{
+    run->session.environment.options.apply.weight_bytes_limit = 0;
+    return graft_environment_reset(env, &run->session.environment);
+}
+
 /* Writes what was found. Where a new weight does not fit into its type, the search is done again
  * without new weights. */
 static graft_status write_fitting(graft_env *env, optimize_run *run, const char *path)
 {
     graft_status status = write_result(env, run, path);
-    graft_environment *environment = &run->session.environment;
     if (status == GRAFT_CAPACITY) {
         graft_log(env, 1, "%s: searching again without new weights", env->message);
         graft_env_clear(env);
-        environment->options.apply.weight_bytes_limit = 0;
-        GRAFT_CHECK(graft_environment_reset(env, environment));
+        GRAFT_CHECK(forbid_weights(env, run));
         GRAFT_CHECK(rewrite(env, run));
         status = write_result(env, run, path);
     }
@@ -411,10 +418,11 @@ static void print_outcome(graft_env *env, const optimize_run *run)
     const uint32_t before = graft_written_operators(env, run->session.model);
     const uint32_t after = graft_written_operators(env, run->written.model);
     const uint32_t changed = run->faster ? graft_algorithms_changed(&run->algorithms) : 0;
+    const char *name = run->body != NULL ? run->body : run->options.model;
     if (env->json) {
         graft_json json;
         graft_json_begin(&json, env->scratch);
-        graft_json_string(&json, "model", run->options.model);
+        graft_json_string(&json, run->body != NULL ? "body" : "model", name);
         graft_json_string(&json, run->policy != NULL ? "policy" : "search",
                           run->policy != NULL ? run->policy : run->found_by);
         graft_json_integer(&json, "operators_before", before);
@@ -440,9 +448,13 @@ static void print_outcome(graft_env *env, const optimize_run *run)
         return;
     }
     (void)printf("%s: %u operators, %.3f ms -> %u operators, %.3f ms by %u rewrites: "
-                 "predicted time 100 -> %.1f\n",
-                 run->options.model, before, given->ns / 1e6, after, written->ns / 1e6,
-                 run->found.step_count, 100.0 * written->ns / given->ns);
+                 "predicted time 100 -> %.1f%s\n",
+                 name, before, given->ns / 1e6, after, written->ns / 1e6, run->found.step_count,
+                 100.0 * written->ns / given->ns,
+                 run->body != NULL ? ", each time that it runs" : "");
+    if (run->body != NULL) {
+        return;
+    }
     (void)printf("by the costs of %s, of which %u of %u and %u of %u are estimates\n", device,
                  given->estimated_count, given->launches, written->estimated_count,
                  written->launches);
@@ -591,8 +603,9 @@ static graft_status open_session(graft_env *env, optimize_run *run)
     run->options.file = true;
     run->options.thread_count = env->asked_threads;
     run->options.fixed = run->policy != NULL;
-    run->options.deadline_ns =
-        run->second_count == 0 ? 0 : graft_clock_ns() + run->second_count * UINT64_C(1000000000);
+    if (run->options.deadline_ns == 0 && run->second_count > 0) {
+        run->options.deadline_ns = graft_clock_ns() + run->second_count * UINT64_C(1000000000);
+    }
     graft_status status = graft_session_open(env, &run->options, &run->session);
     if (status == GRAFT_OK) {
         share_time(run);
@@ -635,6 +648,46 @@ done:
     return status;
 }
 
+static void open_bodies(graft_env *env, optimize_run *run, const char *path);
+
+/* A body of the model that is being read, as a model of its own. */
+static graft_status optimize_body(graft_env *env, void *context, const graft_model_body *body)
+{
+    GRAFT_SCOPED(env->life);
+    graft_status status = GRAFT_OK;
+    const optimize_run *whole = context;
+    optimize_run *run = GRAFT_NEW(env->life, optimize_run, 1);
+    *run = *whole;
+    run->body = whole->body == NULL
+                    ? body->where
+                    : graft_arena_printf(env->life, "%s in %s", body->where, whole->body);
+    run->options.model = body->path;
+    run->options.sizes = body->sizes;
+    run->options.size_count = body->size_count;
+    run->options.frozen_count = 0;
+    run->report = NULL;
+    run->check_count = 0; /* The whole is checked. */
+    open_bodies(env, run, body->path);
+    GRAFT_CHECK(open_session(env, run));
+    if (body->lean) {
+        GRAFT_CHECK(forbid_weights(env, run));
+    }
+    GRAFT_CHECK(make_file(env, run, body->path));
+    if (run->steps) {
+        print_steps(env, run);
+    }
+    print_outcome(env, run);
+done:
+    return graft_session_finish(env, &run->session, status);
+}
+
+static void open_bodies(graft_env *env, optimize_run *run, const char *path)
+{
+    run->bodies =
+        (graft_model_bodies){optimize_body, run, graft_arena_printf(env->life, "%s.body", path)};
+    run->options.bodies = &run->bodies;
+}
+
 static graft_status run_optimize(graft_env *env, void *choices)
 {
     graft_status status = GRAFT_OK;
@@ -644,6 +697,7 @@ static graft_status run_optimize(graft_env *env, void *choices)
     if (run->simplify) {
         return graft_simplify_file(env, &run->options, run->out);
     }
+    open_bodies(env, run, run->out);
     GRAFT_CHECK(open_session(env, run));
     GRAFT_CHECK(prepare_check(env, run));
     GRAFT_CHECK(make_file(env, run, run->out));

@@ -453,7 +453,8 @@ graft_status graft_session_open(graft_env *env, const graft_session_options *opt
                                          .frozen = options->frozen,
                                          .frozen_count = options->frozen_count,
                                          .settable = options->file && !options->constants,
-                                         .unroll = options->unroll};
+                                         .unroll = options->unroll,
+                                         .bodies = options->bodies};
     session->settable = reading.settable;
     session->unroll = options->unroll;
     GRAFT_CHECK(graft_model_open(env, env->life, options->model, &reading, &session->model));

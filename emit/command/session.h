@@ -32,6 +32,7 @@ typedef struct graft_session_options {
     uint32_t frozen_count;
     uint32_t unroll; /* As in graft_model_options. */
     bool constants;  /* With `file`: initializers that are inputs too are taken for constants. */
+    const graft_model_bodies *bodies; /* As in graft_model_options. */
     bool rounded; /* Rules with numbers that the model's type lacks are taken with these rounded. */
     bool estimating; /* Nothing is measured: what the database lacks is estimated. */
     bool survey;     /* Only rules that walks through the model's rewrites met (survey.h). */

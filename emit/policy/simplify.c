@@ -167,38 +167,54 @@ graft_status graft_simplify_rewrite(graft_env *env, const graft_session *session
     return GRAFT_OK;
 }
 
-static void print_outcome(graft_env *env, const graft_session *session,
+static void print_outcome(graft_env *env, const graft_session *session, const char *body,
                           const graft_written *written, uint32_t step_count)
 {
     const uint32_t before = graft_written_operators(env, session->model);
     const uint32_t after = graft_written_operators(env, written->model);
-    graft_written_print_kinds(env, session, written);
+    const char *name = body != NULL ? body : session->model->file;
+    if (body == NULL) {
+        graft_written_print_kinds(env, session, written);
+    }
     if (env->json) {
         graft_json json;
         graft_json_begin(&json, env->scratch);
-        graft_json_string(&json, "model", session->model->file);
+        graft_json_string(&json, body != NULL ? "body" : "model", name);
         graft_json_integer(&json, "operators_before", before);
         graft_json_integer(&json, "operators_after", after);
         graft_json_integer(&json, "rules_applied", step_count);
         graft_json_end(&json, stdout);
     } else {
-        (void)printf("%s: %u operators -> %u operators by %u rewrites\n", session->model->file,
-                     before, after, step_count);
+        (void)printf("%s: %u operators -> %u operators by %u rewrites\n", name, before, after,
+                     step_count);
     }
 }
 
-graft_status graft_simplify_file(graft_env *env, const graft_session_options *options,
-                                 const char *out)
+/* A model, or a body of one, as a model of its own. */
+typedef struct {
+    const graft_session_options *options;
+    const char *body; /* Which one; NULL: it is whole. */
+    const char *out;
+} simplification;
+
+static graft_status simplify_body(graft_env *env, void *context, const graft_model_body *body);
+
+static graft_status simplify_file(graft_env *env, simplification *what)
 {
     graft_status status = GRAFT_OK;
-    graft_session session = {.settable = session.settable};
+    const graft_session_options *options = what->options;
+    const char *out = what->out;
+    const graft_model_bodies bodies = {simplify_body, what,
+                                       graft_arena_printf(env->life, "%s.body", out)};
+    graft_session session = {.settable = !options->constants};
     graft_written written = {.model = NULL};
     graft_graph *graph = NULL;
     uint32_t step_count = 0;
     const graft_model_options reading = {.sizes = options->sizes,
                                          .size_count = options->size_count,
                                          .keep_open = true,
-                                         .settable = session.settable};
+                                         .settable = session.settable,
+                                         .bodies = &bodies};
     const graft_model_write_options writing = {.simplify = true};
     GRAFT_CHECK(graft_model_open(env, env->life, options->model, &reading, &session.model));
     GRAFT_TRY(env, graft_rulefile_read(env, env->life, options->rules, &session.rules),
@@ -207,10 +223,32 @@ graft_status graft_simplify_file(graft_env *env, const graft_session_options *op
     GRAFT_CHECK(graft_simplify_rewrite(env, &session, &session.model->graph, &graph, &step_count));
     GRAFT_CHECK(graft_model_write(env, session.model, graph, out, &writing));
     GRAFT_CHECK(graft_written_read(env, &session, out, &written));
-    print_outcome(env, &session, &written, step_count);
+    print_outcome(env, &session, what->body, &written, step_count);
 done:
     if (session.open != NULL) {
         graft_open_sizes_close(session.open);
     }
     return status;
+}
+
+static graft_status simplify_body(graft_env *env, void *context, const graft_model_body *body)
+{
+    GRAFT_SCOPED(env->life);
+    const simplification *whole = context;
+    graft_session_options options = *whole->options;
+    options.model = body->path;
+    options.sizes = body->sizes;
+    options.size_count = body->size_count;
+    simplification what = {.options = &options, .body = body->where, .out = body->path};
+    if (whole->body != NULL) {
+        what.body = graft_arena_printf(env->life, "%s in %s", body->where, whole->body);
+    }
+    return simplify_file(env, &what);
+}
+
+graft_status graft_simplify_file(graft_env *env, const graft_session_options *options,
+                                 const char *out)
+{
+    simplification what = {.options = options, .out = out};
+    return simplify_file(env, &what);
 }

@@ -165,6 +165,29 @@ GRAFT_MUST_USE graft_status graft_onnx_freeze(graft_env *env, graft_arena *arena
  * chooses; how many. The model is of no use then. What is made is in `arena`. */
 uint32_t graft_onnx_inline(graft_arena *arena, Onnx__ModelProto *proto, const graft_model *model);
 
+/* -------------------------------------------------------- onnx_bodies.c */
+
+/* Finds what the bodies of node `index` read from outside. GRAFT_BAD_INPUT for a name that nothing
+ * produces, and for an If, Loop or Scan without a body or with one that makes too little. */
+GRAFT_MUST_USE graft_status graft_onnx_look_into(graft_onnx_reader *reader, size_t index);
+bool graft_onnx_has_bodies(const Onnx__ModelProto *proto);
+/* Bodies that were rewritten in a message. */
+typedef struct graft_onnx_bodies {
+    struct graft_onnx_taken *taken;
+    uint32_t count;
+    uint32_t capacity;
+    bool lean; /* To be set: no new weights. */
+} graft_onnx_bodies;
+/* Has the options' `bodies` rewrite those of If, Loop and Scan in the message, of which `model` is a
+ * reading that is of no use then. */
+GRAFT_MUST_USE graft_status graft_onnx_rewrite_bodies(graft_env *env, graft_arena *arena,
+                                                      const graft_onnx_source *source,
+                                                      const graft_model_options *options,
+                                                      const graft_model *model,
+                                                      graft_onnx_bodies *bodies);
+/* Puts what was rewritten back. */
+void graft_onnx_restore_bodies(const graft_onnx_source *source, graft_onnx_bodies *bodies);
+
 /* ----------------------------------------------------- onnx_functions.c */
 
 /* Replaces calls of functions that the message brings along by their bodies, which are copied, and
@@ -239,14 +262,23 @@ GRAFT_MUST_USE graft_status graft_onnx_weight_of_tensor(graft_onnx_reader *reade
  * names `location` there. Both are in `arena`. */
 void graft_onnx_store_external(graft_arena *arena, Onnx__GraphProto *graph, const char *location,
                                uint8_t *data);
+/* Whether two tensors with raw_data have the same elements. */
+bool graft_onnx_tensors_equal(const Onnx__TensorProto *a, const Onnx__TensorProto *b);
 /* Bytes that graft_onnx_store_external will put into `data`. */
 size_t graft_onnx_external_bytes(const Onnx__GraphProto *graph);
+/* More of them do not go into a file with the nodes. */
+#define GRAFT_ONNX_INLINE_MOST ((size_t)1500 * 1000 * 1000)
 
 /* ----------------------------------------------------------- onnx_order.c */
 
-/* Entries that the subgraphs of a node read from the main graph, each once; NULL when none. */
-const uint32_t *graft_onnx_find_captured(graft_onnx_reader *reader, const Onnx__NodeProto *node,
-                                         uint32_t *count);
+/* Entries that the subgraphs of a node read from the main graph, each once. */
+typedef struct graft_onnx_captured {
+    const uint32_t *entries; /* In `arena`. */
+    uint32_t count;
+    const char *undefined; /* A name that they read and that stands for nothing; NULL: none. */
+} graft_onnx_captured;
+graft_onnx_captured graft_onnx_find_captured(graft_arena *arena, graft_arena *scratch,
+                                             const graft_onnx *onnx, const Onnx__NodeProto *node);
 /* Sorts items so that those they depend on come first, otherwise by number. `first[i]` to
  * `first[i + 1]` are the dependencies of item i in `items`. True, or false with *on_cycle set to an
  * item of a cycle. `order` has room for `count`. */

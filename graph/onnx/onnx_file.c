@@ -7,8 +7,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-static const size_t inline_bytes_most = (size_t)1500 * 1000 * 1000;
-
 graft_status graft_model_pack(graft_env *env, graft_arena *arena, const graft_model *model,
                               const graft_graph *graph, uint8_t **data, size_t *size)
 {
@@ -59,7 +57,7 @@ graft_status graft_onnx_write_message(graft_env *env, const char *path, Onnx__Mo
     graft_status status = GRAFT_OK;
     uint8_t *data = NULL;
     size_t size = 0;
-    if (external || graft_onnx_external_bytes(proto->graph) > inline_bytes_most) {
+    if (external || graft_onnx_external_bytes(proto->graph) > GRAFT_ONNX_INLINE_MOST) {
         GRAFT_CHECK(write_weights(env, path, proto->graph));
     }
     graft_wire_encode(env->scratch, &proto->base, &data, &size);

@@ -211,10 +211,9 @@ static void replace_in_graph(const graft_inlining *in, Onnx__GraphProto *graph)
     replace_infos(in, graph->value_info, graph->n_value_info);
 }
 
-/* Everywhere in a branch: a graph inside that defines a name once more means its own as before. */
-static void replace_names(const graft_inlining *in, Onnx__GraphProto *branch)
+void graft_inlining_replace(const graft_inlining *in, Onnx__GraphProto *graph)
 {
-    const graft_graph_list graphs = graft_inlining_graphs(in->arena, branch);
+    const graft_graph_list graphs = graft_inlining_graphs(in->arena, graph);
     for (uint32_t g = 0; g < graphs.count; g++) {
         replace_in_graph(in, graphs.items[g]);
     }
@@ -291,7 +290,7 @@ void graft_inlining_branch(graft_inlining *in, Onnx__GraphProto *graph, const On
 {
     bool *named = GRAFT_NEW(in->arena, bool, branch->n_output);
     rename_all(in, node, branch, named);
-    replace_names(in, branch);
+    graft_inlining_replace(in, branch);
     for (size_t i = 0; i < branch->n_node; i++) {
         nodes[(*count)++] = name_apart(in, node->output[0], branch->node[i]);
     }

@@ -77,8 +77,10 @@ typedef struct {
 } scope_frame;
 
 typedef struct {
-    graft_onnx_reader *reader;
-    graft_names *defined; /* Number: how many graphs around the current place define the name. */
+    graft_arena *scratch;
+    const graft_onnx *onnx;
+    const char *undefined; /* The first name that is read and stands for nothing. */
+    graft_names *defined;  /* Number: how many graphs around the current place define the name. */
     graft_names *seen;
     uint32_t *captured; /* Grows in scratch. */
     uint32_t count;
@@ -95,7 +97,7 @@ static void count_definition(scope_walk *walk, const char *name, bool enter)
     uint32_t depth = graft_names_find(walk->defined, name);
     depth = depth == GRAFT_NONE ? 0 : depth;
     graft_names_set(walk->defined, name, enter ? depth + 1 : depth - 1);
-    (void)graft_names_add(walk->reader->onnx->inner, name, 0);
+    (void)graft_names_add(walk->onnx->inner, name, 0);
 }
 
 static void count_definitions(scope_walk *walk, const Onnx__GraphProto *graph, bool enter)
@@ -119,8 +121,8 @@ static void count_definitions(scope_walk *walk, const Onnx__GraphProto *graph, b
 
 static void push_captured(scope_walk *walk, uint32_t entry)
 {
-    walk->captured = graft_arena_grow(walk->reader->env->scratch, walk->captured, walk->count,
-                                      &walk->capacity, 8, sizeof(walk->captured[0]));
+    walk->captured = graft_arena_grow(walk->scratch, walk->captured, walk->count, &walk->capacity,
+                                      8, sizeof(walk->captured[0]));
     walk->captured[walk->count++] = entry;
 }
 
@@ -130,7 +132,10 @@ static void note_reading(scope_walk *walk, const char *name)
     if (name[0] == '\0' || (depth != GRAFT_NONE && depth > 0)) {
         return;
     }
-    uint32_t entry = graft_names_find(walk->reader->onnx->names, name);
+    uint32_t entry = graft_names_find(walk->onnx->names, name);
+    if (entry == GRAFT_NONE && walk->undefined == NULL) {
+        walk->undefined = name;
+    }
     if (entry != GRAFT_NONE && graft_names_add(walk->seen, name, entry)) {
         push_captured(walk, entry);
     }
@@ -194,32 +199,34 @@ static void walk_scope(scope_walk *walk)
     leave_graph(walk);
 }
 
-const uint32_t *graft_onnx_find_captured(graft_onnx_reader *reader, const Onnx__NodeProto *node,
-                                         uint32_t *count)
+graft_onnx_captured graft_onnx_find_captured(graft_arena *arena, graft_arena *scratch,
+                                             const graft_onnx *onnx, const Onnx__NodeProto *node)
 {
     size_t attribute = 0;
     size_t item = 0;
-    uint32_t *captured = NULL;
-    *count = 0;
+    graft_onnx_captured found = {.count = 0};
     const Onnx__GraphProto *graph = next_subgraph(node, &attribute, &item);
     if (graph == NULL) {
-        return NULL;
+        return found;
     }
-    GRAFT_SCOPED(reader->env->scratch);
-    scope_walk *walk = GRAFT_NEW(reader->env->scratch, scope_walk, 1);
-    walk->reader = reader;
-    walk->defined = graft_names_new(reader->env->scratch);
-    walk->seen = graft_names_new(reader->env->scratch);
+    GRAFT_SCOPED(scratch);
+    scope_walk *walk = GRAFT_NEW(scratch, scope_walk, 1);
+    walk->scratch = scratch;
+    walk->onnx = onnx;
+    walk->defined = graft_names_new(scratch);
+    walk->seen = graft_names_new(scratch);
     for (; graph != NULL; graph = next_subgraph(node, &attribute, &item)) {
         enter_graph(walk, graph);
         while (walk->depth > 0) {
             walk_scope(walk);
         }
     }
+    found.undefined = walk->undefined;
     if (walk->count > 0) {
-        captured = GRAFT_NEW(reader->arena, uint32_t, walk->count);
-        memcpy(captured, walk->captured, walk->count * sizeof(captured[0]));
-        *count = walk->count;
+        uint32_t *entries = GRAFT_NEW(arena, uint32_t, walk->count);
+        memcpy(entries, walk->captured, walk->count * sizeof(entries[0]));
+        found.entries = entries;
+        found.count = walk->count;
     }
-    return captured;
+    return found;
 }

@@ -280,11 +280,7 @@ static graft_status sort_nodes(graft_onnx_reader *reader)
     size_t total = 0;
     for (size_t i = 0; i < graph->n_node; i++) {
         GRAFT_CHECK(check_inputs(reader, i));
-        onnx->groups[i].captured =
-            graft_onnx_find_captured(reader, graph->node[i], &onnx->groups[i].captured_count);
-        for (uint32_t k = 0; k < onnx->groups[i].captured_count; k++) {
-            onnx->entries[onnx->groups[i].captured[k]].is_read = true;
-        }
+        GRAFT_CHECK(graft_onnx_look_into(reader, i));
         total += graph->node[i]->n_input + onnx->groups[i].captured_count;
     }
     uint32_t *first = GRAFT_NEW(reader->env->scratch, uint32_t, graph->n_node + 1);
@@ -738,14 +734,13 @@ static uint64_t running_bytes(graft_arena *scratch, const graft_model *model)
 }
 
 /* Whether nodes that run and the constants that they read, as they would be stored, are more than all
- * of the file that was read, by a hundredth and some pages. */
-static bool swells(graft_env *env, const graft_model *model, const graft_onnx_source *source)
+ * of the file that was read, of `had` bytes, by a hundredth and some pages. */
+static bool swells(graft_env *env, const graft_model *model, uint64_t had)
 {
     enum { PAGES_BYTES = 16 << 10, PART = 100 };
     const graft_graph *graph = &model->graph;
     const graft_mark mark = graft_arena_mark(env->scratch);
     const bool *read = find_read(env->scratch, graph);
-    const uint64_t had = protobuf_c_message_get_packed_size(&source->proto->base);
     uint64_t bytes = running_bytes(env->scratch, model);
     for (graft_index v = 0; v < graph->value_end; v++) {
         const graft_value *value = &graph->values[v];
@@ -761,33 +756,76 @@ static bool swells(graft_env *env, const graft_model *model, const graft_onnx_so
     return bytes > had + had / PART + PAGES_BYTES;
 }
 
+/* Reads a message in which no condition is known. */
+static graft_status read_chosen(graft_env *env, graft_arena *arena, reading how,
+                                graft_model **model)
+{
+    const int verbosity = env->verbosity;
+    const bool open = how.sample > 0;
+    env->verbosity = open ? 0 : verbosity;
+    graft_status status = read_once(env, arena, &how, model);
+    if (status == GRAFT_OK && open &&
+        swells(env, *model, protobuf_c_message_get_packed_size(&how.source->proto->base))) {
+        how.tight = true;
+        status = read_once(env, arena, &how, model);
+    }
+    env->verbosity = verbosity;
+    if (status == GRAFT_OK && open && (*model)->size_count > 0) {
+        status = keep_open(env, arena, &how, model);
+    } else if (status == GRAFT_OK && open) {
+        status = read_once(env, arena, &how, model); /* To say what there is to say. */
+    }
+    return status;
+}
+
+/* Has the bodies in a message rewritten. Where one still reads the weights of which another made new
+ * ones, the file would grow. */
+static graft_status rewrite_bodies(graft_env *env, graft_arena *arena, const reading *how)
+{
+    graft_status status = GRAFT_OK;
+    const uint64_t had = protobuf_c_message_get_packed_size(&how->source->proto->base);
+    const int verbosity = env->verbosity;
+    graft_onnx_bodies bodies = {.lean = false};
+    graft_model *model = NULL;
+    bool grown = true;
+    for (uint32_t i = 0; i < 2 && grown; i++) {
+        bodies.lean = i == 1;
+        env->verbosity = 0; /* The last reading says what there is to say. */
+        GRAFT_CHECK(read_chosen(env, arena, *how, &model));
+        env->verbosity = verbosity;
+        GRAFT_CHECK(
+            graft_onnx_rewrite_bodies(env, arena, how->source, how->options, model, &bodies));
+        env->verbosity = 0;
+        GRAFT_CHECK(read_chosen(env, arena, *how, &model));
+        env->verbosity = verbosity;
+        grown = bodies.count > 0 && swells(env, model, had);
+        if (grown) {
+            graft_log(env, 1, "%s: its bodies would make the file grow: they %s", how->source->file,
+                      bodies.lean ? "stay as they were"
+                                  : "are rewritten again without new weights");
+            graft_onnx_restore_bodies(how->source, &bodies);
+        }
+    }
+done:
+    env->verbosity = verbosity;
+    return status;
+}
+
 graft_status graft_onnx_read_message(graft_env *env, graft_arena *arena,
                                      const graft_onnx_source *source,
                                      const graft_model_options *options, graft_model **model)
 {
     graft_status status = GRAFT_OK;
     graft_model *made = NULL;
-    bool open = options != NULL && options->keep_open;
-    const int verbosity = env->verbosity;
-    reading how = {.source = source, .options = options, .sample = open ? 1 : 0};
+    const bool open = options != NULL && options->keep_open;
+    const reading how = {.source = source, .options = options, .sample = open ? 1 : 0};
     GRAFT_CHECK(graft_onnx_inline_functions(env, arena, source));
     GRAFT_CHECK(graft_onnx_freeze(env, arena, source, options));
     GRAFT_CHECK(read_choices(env, arena, &how));
-    env->verbosity = open ? 0 : verbosity;
-    status = read_once(env, arena, &how, &made);
-    if (status == GRAFT_OK && open && swells(env, made, source)) {
-        how.tight = true;
-        status = read_once(env, arena, &how, &made);
+    if (options != NULL && options->bodies != NULL && graft_onnx_has_bodies(source->proto)) {
+        GRAFT_CHECK(rewrite_bodies(env, arena, &how));
     }
-    env->verbosity = verbosity;
-    if (status != GRAFT_OK) {
-        goto done;
-    }
-    if (open && made->size_count > 0) {
-        GRAFT_CHECK(keep_open(env, arena, &how, &made));
-    } else if (open) {
-        GRAFT_CHECK(read_once(env, arena, &how, &made)); /* To say what there is to say. */
-    }
+    GRAFT_CHECK(read_chosen(env, arena, how, &made));
     made->frozen = options == NULL ? NULL : options->frozen;
     made->frozen_count = options == NULL ? 0 : options->frozen_count;
     *model = made;

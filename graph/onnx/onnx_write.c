@@ -178,7 +178,7 @@ Onnx__NodeProto *graft_onnx_push_node(graft_onnx_writer *writer, const char *op_
     return node;
 }
 
-static bool tensors_equal(const Onnx__TensorProto *a, const Onnx__TensorProto *b)
+bool graft_onnx_tensors_equal(const Onnx__TensorProto *a, const Onnx__TensorProto *b)
 {
     return a->data_type == b->data_type && a->n_dims == b->n_dims &&
            a->raw_data.len == b->raw_data.len &&
@@ -191,7 +191,7 @@ static const char *push_shared(graft_onnx_writer *writer, const char *hint,
                                Onnx__TensorProto *tensor)
 {
     for (size_t i = 0; i < writer->extra_count; i++) {
-        if (tensors_equal(writer->extra[i], tensor)) {
+        if (graft_onnx_tensors_equal(writer->extra[i], tensor)) {
             return writer->extra[i]->name;
         }
     }

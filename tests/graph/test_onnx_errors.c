@@ -14,21 +14,30 @@ typedef struct {
 } error_row;
 
 static const error_row rows[] = {
-    {"an input that nothing produces",      "input x 2; node Relu a -> y; output y",
-     "test.onnx: node 0 'n0' (Relu): input 0 is 'a', which nothing produces",                                                                                    GRAFT_BAD_INPUT},
-    {"an output that nothing produces",     "input x 2; node Relu x -> y; output z",
-     "test.onnx: output 0 is 'z', which nothing produces",                                                                                                       GRAFT_BAD_INPUT},
-    {"a name given twice by nodes",         "input x 2; node Relu x -> y; node Exp x -> y; output y",
-     "test.onnx: the name 'y' is given twice, by output 0 of node 1 'n1' (Exp)",                                                                                 GRAFT_BAD_INPUT},
-    {"a name given by an input and a node", "input x 2; node Relu x -> x; output x",
-     "test.onnx: the name 'x' is given twice",                                                                                                                   GRAFT_BAD_INPUT},
-    {"two weights of one name",             "weight w 2; weight w 3; node Relu w -> y; output y",
-     "test.onnx: the name 'w' is given twice",                                                                                                                   GRAFT_BAD_INPUT},
-    {"a cycle",                             "input x 2; node Add x b -> a; node Relu a -> b; output b",
-     "test.onnx: node 0 'n0' (Add) depends on its own output",                                                                                                   GRAFT_BAD_INPUT},
+    {"an input that nothing produces",          "input x 2; node Relu a -> y; output y",
+     "test.onnx: node 0 'n0' (Relu): input 0 is 'a', which nothing produces",                                                                                                                            GRAFT_BAD_INPUT},
+    {"an output that nothing produces",         "input x 2; node Relu x -> y; output z",
+     "test.onnx: output 0 is 'z', which nothing produces",                                                                                                                                               GRAFT_BAD_INPUT},
+    {"a name given twice by nodes",             "input x 2; node Relu x -> y; node Exp x -> y; output y",
+     "test.onnx: the name 'y' is given twice, by output 0 of node 1 'n1' (Exp)",                                                                                                                         GRAFT_BAD_INPUT},
+    {"a name given by an input and a node",     "input x 2; node Relu x -> x; output x",
+     "test.onnx: the name 'x' is given twice",                                                                                                                                                           GRAFT_BAD_INPUT},
+    {"two weights of one name",                 "weight w 2; weight w 3; node Relu w -> y; output y",
+     "test.onnx: the name 'w' is given twice",                                                                                                                                                           GRAFT_BAD_INPUT},
+    {"a cycle",                                 "input x 2; node Add x b -> a; node Relu a -> b; output b",
+     "test.onnx: node 0 'n0' (Add) depends on its own output",                                                                                                                                           GRAFT_BAD_INPUT},
     {"a cycle through a subgraph",
      "input c; graph t; node Relu y -> r; output r; end;"
-     "node If c -> y : then_branch=@t else_branch=@t; output y",                                        "test.onnx: node 0 'n1' (If) depends on its own output", GRAFT_BAD_INPUT},
+     "node If c -> y : then_branch=@t else_branch=@t; output y",                                                              "test.onnx: node 0 'n1' (If) depends on its own output",                   GRAFT_BAD_INPUT},
+    {"a body that reads what nothing produces",
+     "input c; graph t; node Relu q -> r; output r; end;"
+     "node If c -> y : then_branch=@t else_branch=@t; output y",                                                              "test.onnx: node 0 'n1' (If): its body reads 'q', which nothing produces", GRAFT_BAD_INPUT},
+    {"a body whose output nothing produces",
+     "input c; graph t; output r; end; node If c -> y : then_branch=@t else_branch=@t; output y",                             "test.onnx: node 0 'n0' (If): its body reads 'r', which nothing produces", GRAFT_BAD_INPUT},
+    {"a body that is missing",
+     "input c; graph t; node Relu c -> r; output r; end; node If c -> y : then_branch=@t; output y",                          "test.onnx: node 0 'n1' (If): its else_branch has 0 outputs, not 1",       GRAFT_BAD_INPUT},
+    {"an empty body",                           "input n; input x 3; graph b; end; node Loop n _ x -> y : body=@b; output y",
+     "test.onnx: node 0 'n0' (Loop): its body has 0 outputs, not 2",                                                                                                                                     GRAFT_BAD_INPUT},
 };
 
 CHECK_CASE(test_rows)
