@@ -78,9 +78,10 @@ test: $$(TEST_PROGRAMS) $$(if $$(TEST_SCRIPTS),$(GRAFT) $$(MPI_LIBRARY)) $$(if $
 
 # With DEPTH the sets of rules/deep are enumerated that deep, and counted: no proofs. Records of graphs
 # take MEMORY MiB, the rest goes to out/; an interrupted run goes on.
-rules: $(GRAFT) ## Enumerate candidates, prove them, write rules/ (DEPTH=5: only enumerate, deeper)
+rules: $(GRAFT) ## Enumerate candidates, prove them and rules/general.yaml, write rules/ (DEPTH=5: only enumerate, deeper)
 ifeq ($(DEPTH),)
 	$(GRAFT) rules --generate rules --work out/rules
+	$(GRAFT) verify rules/general.yaml --merge --rules rules/graft.rules
 else
 	$(GRAFT) gen --families rules/deep --depth $(DEPTH) --counts --work out/deep-$(DEPTH) --memory $(MEMORY)
 endif
