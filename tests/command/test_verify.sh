@@ -163,6 +163,19 @@ merges_into_another() {
         "$GRAFT" rules "$FOLDER/empty.rules" --json > "$FOLDER/merged" &&
         [ "$(wc -l < "$FOLDER/merged")" = 2 ] && grep -q '"family": "user"' "$FOLDER/merged"
 }
+# At some of its instances a slice is of all that there is, and the rule does there what the other one does.
+merges_what_sometimes_follows() {
+    printf 'rules:\n  - {name: whole, source: "slice#1(a, start=0)", target: "a"}\n' > "$FOLDER/whole.yaml"
+    printf '\010\001\022\002z3' > "$FOLDER/cut.rules"
+    gives 0 "$GRAFT" --quiet verify "$FOLDER/whole.yaml" --merge --rules "$FOLDER/cut.rules" &&
+        gives 0 "$GRAFT" --quiet verify rules/general.yaml --only cut-conv-sequence --merge --rules "$FOLDER/cut.rules" &&
+        [ "$("$GRAFT" rules "$FOLDER/cut.rules" --json | wc -l)" = 2 ]
+}
+has_what_is_stated() {
+    cp rules/graft.rules "$FOLDER/stated.rules" &&
+        gives 0 "$GRAFT" --quiet verify rules/general.yaml --merge --rules "$FOLDER/stated.rules" &&
+        cmp rules/graft.rules "$FOLDER/stated.rules"
+}
 
 check "true rules are proved" proves_all
 check "a wrong rule is refuted and mended" refutes_one
@@ -170,6 +183,8 @@ check "the same in text" refutes_in_text
 check "the number of children does not matter" same_with_one_child
 check "merging, and merging again" merges
 check "merging into an empty set" merges_into_another
+check "merging what follows at some instances" merges_what_sometimes_follows
+check "rules/general.yaml is in the set" has_what_is_stated
 check "a fault of one rule leaves the others" goes_on
 check "exit statuses" exit_statuses
 check "within bounds is not proved, and the bounds are printed" says_bounds
