@@ -306,8 +306,8 @@ const char *graft_trial_bounds_json(graft_arena *arena, const graft_trial *trial
                               "\"image\": %d, \"rank\": %d, "
                               "\"size_past\": %d, \"rank_past\": %d}",
                               check->sweep.agreed, check->complete ? "true" : "false", check->cover,
-                              GRAFT_SIZE_MOST, GRAFT_IMAGE_MOST, GRAFT_RANK_MOST,
-                              GRAFT_NAMED_MOST, GRAFT_MAX_RANK);
+                              GRAFT_SIZE_MOST, GRAFT_IMAGE_MOST, GRAFT_RANK_MOST, GRAFT_NAMED_MOST,
+                              GRAFT_MAX_RANK);
 }
 
 /* ------------------------------------------------------------------ merging */

@@ -410,6 +410,33 @@ static graft_status print_sizes(graft_env *env, const optimize_run *run)
     return GRAFT_OK;
 }
 
+/* What a reader of the last line has to know. */
+static void print_notes(const optimize_run *run, const char *device, uint32_t changed)
+{
+    const graft_cost_total *given = &run->session.given;
+    const graft_cost_total *written = &run->written.total;
+    (void)printf("by the costs of %s, of which %u of %u and %u of %u are estimates\n", device,
+                 given->estimated_count, given->launches, written->estimated_count,
+                 written->launches);
+    if (run->session.model->has_halves) {
+        (void)printf("float16 and bfloat16 cost here what binary32 of the same sizes does\n");
+    }
+    if (changed > 0) {
+        (void)printf("%u operators are written by other algorithms, which these costs leave out\n",
+                     changed);
+    }
+    graft_confirmation_print(&run->confirmation);
+    if (run->found.cut) {
+        (void)printf("stopped after %u s: how far it got depends on how fast this machine is\n",
+                     (unsigned)run->second_count);
+    }
+    if (run->check_count > 0) {
+        (void)printf("checked on %u random inputs: outputs agree, largest difference %.2g of the "
+                     "largest magnitude\n",
+                     run->check_count, run->difference);
+    }
+}
+
 static void print_outcome(graft_env *env, const optimize_run *run)
 {
     const char *device = graft_device_name(run->session.device);
@@ -452,28 +479,8 @@ static void print_outcome(graft_env *env, const optimize_run *run)
                  name, before, given->ns / 1e6, after, written->ns / 1e6, run->found.step_count,
                  100.0 * written->ns / given->ns,
                  run->body != NULL ? ", each time that it runs" : "");
-    if (run->body != NULL) {
-        return;
-    }
-    (void)printf("by the costs of %s, of which %u of %u and %u of %u are estimates\n", device,
-                 given->estimated_count, given->launches, written->estimated_count,
-                 written->launches);
-    if (run->session.model->has_halves) {
-        (void)printf("float16 and bfloat16 cost here what binary32 of the same sizes does\n");
-    }
-    if (changed > 0) {
-        (void)printf("%u operators are written by other algorithms, which these costs leave out\n",
-                     changed);
-    }
-    graft_confirmation_print(&run->confirmation);
-    if (run->found.cut) {
-        (void)printf("stopped after %u s: how far it got depends on how fast this machine is\n",
-                     (unsigned)run->second_count);
-    }
-    if (run->check_count > 0) {
-        (void)printf("checked on %u random inputs: outputs agree, largest difference %.2g of the "
-                     "largest magnitude\n",
-                     run->check_count, run->difference);
+    if (run->body == NULL) {
+        print_notes(run, device, changed);
     }
 }
 

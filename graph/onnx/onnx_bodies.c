@@ -276,12 +276,13 @@ static void note_sizes(const rewriting *r, body_model *m)
              k++) {
             const char *name = text_or_empty(shape->dim[k]->dim_param);
             const bool fixed = shape->dim[k]->has_dim_value && shape->dim[k]->dim_value > 0;
-            (void)graft_names_add(open,
-                                  fixed ? ""
-                                  : name[0] != '\0'
-                                      ? name
-                                      : graft_arena_printf(r->arena, "%s.%zu", info->name, k),
-                                  0);
+            (void)graft_names_add(
+                open,
+                fixed ? ""
+                : name[0] != '\0'
+                    ? name
+                    : graft_arena_printf(r->arena, "%s.%zu", text_or_empty(info->name), k),
+                0);
         }
     }
     for (uint32_t i = 0; i < model->size_count; i++) {

@@ -120,6 +120,13 @@ CHECK_CASE(test_seen)
         "Relu p -> o; output g; output o; end;"
         " node Scan s x -> t o : body=@b num_scan_inputs=1 scan_input_axes=-2,; output t; output o",
         "body of node 'n2' (Scan): h:3 p:7x2\ng = add(h, w)\no = relu(p)\nout g o\n");
+    /* Numbers that depend on open sizes are inputs. */
+    check_seen(env,
+               "input c; input x N 4; node Shape x -> s; graph t; node Relu x -> h; node Reshape h "
+               "s -> r; output r; end; graph e; output x; end; node If c -> y : then_branch=@t "
+               "else_branch=@e; output y",
+               "then_branch of node 'n3' (If): x:1x4 s:1 N=1 s.0=1\nh = relu(x)\nr = Reshape(h, s) "
+               "opaque\nout r\n");
     /* What is known of sizes. */
     check_seen(
         env,
@@ -153,6 +160,20 @@ CHECK_CASE(test_taken)
     assert_string_equal(onnx_text_print_proto(env->life, model->onnx->proto->graph),
                         "graft_w: 3\nSqrt x -> graft_a\n"
                         "If c -> y : then_branch=@test else_branch=@test\nout y");
+}
+
+/* Weights from outside stay there. */
+CHECK_CASE(test_outside)
+{
+    graft_model *model = NULL;
+    rewriter r = {.seen = NULL};
+    CHECK_OK(
+        read_rewritten(env, &r,
+                       "input c; input x 3; weight w 3; graph t; weight v 3; node Mul x w -> h;"
+                       "node Add h v -> r; output r; end;" IF_T,
+                       &model));
+    assert_string_equal(onnx_text_print_proto(env->life, body_of(model, 0)),
+                        "v: 3\nMul x w -> h\nAdd h v -> r\nout r");
 }
 
 /* A body whose rewriter says that it cannot stays; other failures say where. */

@@ -3,8 +3,8 @@
  * made with. */
 #include "graph/rule/rulefile.h"
 #include "graph/rule/ruleprint.h"
-#include "tests/support/check.h"
 #include "tests/support/beyond.h"
+#include "tests/support/check.h"
 #include "verify/sweep/cover.h"
 #include "verify/sweep/sweep.h"
 
