@@ -3,17 +3,11 @@
  *
  * Operands of one shape and layout are treated as one long row, so that no layout is slow. */
 #include "cost/cpu/program.h"
+#include "graph/base/bits.h"
 
 #include <string.h>
 
 /* ------------------------------------------------------------- one operand */
-
-static float float_of_bits(int32_t bits)
-{
-    float value = 0.0F;
-    memcpy(&value, &bits, sizeof(value));
-    return value;
-}
 
 /* Functions whose two numbers are the first attributes, as far as they have some. */
 static bool find_function(const graft_signature *s, program_function *f)
@@ -46,8 +40,8 @@ static bool find_function(const graft_signature *s, program_function *f)
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
         if (table[i].op == s->op) {
             *f = (program_function){.kind = table[i].kind};
-            f->alpha = table[i].numbers > 0 ? float_of_bits(s->attrs[0]) : 0.0F;
-            f->beta = table[i].numbers > 1 ? float_of_bits(s->attrs[1]) : 0.0F;
+            f->alpha = table[i].numbers > 0 ? graft_float_of_bits(s->attrs[0]) : 0.0F;
+            f->beta = table[i].numbers > 1 ? graft_float_of_bits(s->attrs[1]) : 0.0F;
             return table[i].numbers < 2 || f->alpha <= f->beta;
         }
     }

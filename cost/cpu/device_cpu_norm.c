@@ -4,6 +4,7 @@
  * read twice: the moments of all channels are added up chunk by chunk. */
 #include "cost/cpu/lanes.h"
 #include "cost/cpu/program.h"
+#include "graph/base/bits.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,9 +13,7 @@ enum { DATA = 0, SCALE = 1, SHIFT = 2, LEAST_RANK = 2, MOST_RANK = 5 };
 
 static float epsilon_of(const graft_kernel *kernel)
 {
-    float value = 0.0F;
-    memcpy(&value, &kernel->signature.attrs[GRAFT_ATTR_layer_norm_epsilon], sizeof(value));
-    return value;
+    return graft_float_of_bits(kernel->signature.attrs[GRAFT_ATTR_layer_norm_epsilon]);
 }
 
 static bool is_row_major(const graft_signature *s)

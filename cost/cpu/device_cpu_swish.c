@@ -3,6 +3,7 @@
  * of ours. */
 #include "cost/cpu/device_cpu.h"
 #include "cost/cpu/lanes.h"
+#include "graph/base/bits.h"
 
 #include <string.h>
 
@@ -10,9 +11,7 @@ static const float most = 126.0F; /* Of powers of two. */
 
 static float alpha_of(const graft_signature *s)
 {
-    float alpha = 0.0F;
-    memcpy(&alpha, &s->attrs[GRAFT_ATTR_swish_alpha], sizeof(alpha));
-    return alpha;
+    return graft_float_of_bits(s->attrs[GRAFT_ATTR_swish_alpha]);
 }
 
 /* What is NaN stays it. Beyond `least`, where the result is 0 but for 2^-120 or so, stands `least`:

@@ -6,6 +6,7 @@
 #include "cost/cpu/approximate.h"
 #include "cost/cpu/device_cpu.h"
 #include "cost/cpu/nest.h"
+#include "graph/base/bits.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -43,13 +44,6 @@ static void run_moves(const graft_kernel *kernel)
 }
 
 /* -------------------------------------------------------------------- rows */
-
-static float float_of_bits(int32_t bits)
-{
-    float value = 0.0F;
-    memcpy(&value, &bits, sizeof(value));
-    return value;
-}
 
 /* A row function computes `count` elements; steps[i] elements lead from one to the next in operand
  * i. PLANE(f) makes of row_f the plane_f that a nest wants. */
@@ -170,7 +164,7 @@ static inline float lift_plain(void *k, int32_t value)
 static inline float lift_float_plain(void *k, int32_t bits)
 {
     (void)k;
-    return float_of_bits(bits);
+    return graft_float_of_bits(bits);
 }
 
 #define NUM    float
@@ -569,7 +563,7 @@ static void make_pad(maker *m)
     int32_t axis = s->attrs[GRAFT_ATTR_pad_axis];
     int32_t before = s->attrs[GRAFT_ATTR_pad_before];
     int32_t after = s->attrs[GRAFT_ATTR_pad_after];
-    float value = float_of_bits(s->attrs[GRAFT_ATTR_pad_value]);
+    float value = graft_float_of_bits(s->attrs[GRAFT_ATTR_pad_value]);
     graft_shape edge = m->kernel->outputs[0];
     int64_t steps[GRAFT_MAX_RANK];
     output_steps(m, 0, steps);
@@ -663,7 +657,7 @@ static bool make_elementwise(maker *m)
     if (op == GRAFT_OP_scale_shift) {
         make_scale_shift(m);
     } else if (plane != NULL && operands == 1) {
-        make_unary(m, plane, float_of_bits(attrs[0]), float_of_bits(attrs[1]));
+        make_unary(m, plane, graft_float_of_bits(attrs[0]), graft_float_of_bits(attrs[1]));
     } else if (plane != NULL) {
         make_binary(m, plane);
     }

@@ -308,10 +308,7 @@ graft_status graft_foreign_run(graft_env *env, const graft_opaque *opaque, const
 int32_t graft_foreign_float(const Onnx__NodeProto *node, const char *name, float absent)
 {
     const Onnx__AttributeProto *attribute = graft_onnx_attribute(node, name);
-    const float number = attribute == NULL ? absent : attribute->f;
-    int32_t bits = 0;
-    memcpy(&bits, &number, sizeof(bits));
-    return bits;
+    return graft_bits_of_float(attribute == NULL ? absent : attribute->f);
 }
 
 int32_t graft_foreign_choice(const Onnx__NodeProto *node, const char *name,
@@ -326,13 +323,6 @@ int32_t graft_foreign_choice(const Onnx__NodeProto *node, const char *name,
         }
     }
     return -1;
-}
-
-float graft_foreign_number(int32_t bits)
-{
-    float number = 0.0F;
-    memcpy(&number, &bits, sizeof(number));
-    return number;
 }
 
 bool graft_foreign_has(const graft_opaque *opaque, uint32_t k)

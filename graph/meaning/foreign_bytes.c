@@ -304,7 +304,7 @@ graft_status graft_foreign_gemm(graft_env *env, const graft_opaque *opaque, void
         const int32_t bias =
             graft_foreign_has(opaque, 6) ? ((const int32_t *)opaque->data[6])[i % n] : 0;
         const int32_t sum = (int32_t)((uint32_t)sums[i] + (uint32_t)bias);
-        const float scale = graft_foreign_number(opaque->attrs[GEMM_ALPHA]) * scale_at(opaque, 1) *
+        const float scale = graft_float_of_bits(opaque->attrs[GEMM_ALPHA]) * scale_at(opaque, 1) *
                             ((const float *)opaque->data[4])[many ? i % n : 0];
         if (opaque->out.dtype == GRAFT_DTYPE_F32) {
             ((float *)out)[i] = (float)sum * scale;
@@ -378,7 +378,7 @@ bool graft_foreign_map_shape(const graft_opaque *opaque, graft_shape *shape)
 graft_status graft_foreign_map(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
-    const float alpha = graft_foreign_number(opaque->attrs[MAP_ALPHA]);
+    const float alpha = graft_float_of_bits(opaque->attrs[MAP_ALPHA]);
     for (size_t i = 0; i < graft_count(&opaque->out); i++) {
         const int32_t whole = (int32_t)graft_foreign_whole(opaque, 0, (uint32_t)i);
         const float x = (float)(whole - zero_at(opaque, 2, 0)) * scale_at(opaque, 1);

@@ -166,9 +166,8 @@ static void find_taps(const graft_opaque *opaque, float place, int32_t size, uin
         const float at = first + (float)k;
         const bool outside = at < 0.0F || at > (float)(size - 1);
         const float weight =
-            count == 2
-                ? (k == 0 ? 1.0F - (place - first) : place - first)
-                : cubic_weight(place - at, graft_foreign_number(opaque->attrs[RESIZE_CUBIC]));
+            count == 2 ? (k == 0 ? 1.0F - (place - first) : place - first)
+                       : cubic_weight(place - at, graft_float_of_bits(opaque->attrs[RESIZE_CUBIC]));
         t->at[k] = at < 0.0F ? 0 : at > (float)(size - 1) ? size - 1 : (int32_t)at;
         t->weight[k] = outside && opaque->attrs[RESIZE_INSIDE] != 0 ? 0.0F : weight;
         sum += t->weight[k];
@@ -411,9 +410,9 @@ static void normalise(const graft_opaque *opaque, const float *x, const int64_t 
                       size_t step, size_t count, float *out)
 {
     float sums[LRN_BLOCK] = {0.0F};
-    const float bias = graft_foreign_number(opaque->attrs[LRN_BIAS]);
+    const float bias = graft_float_of_bits(opaque->attrs[LRN_BIAS]);
     const float factor =
-        graft_foreign_number(opaque->attrs[LRN_ALPHA]) / (float)opaque->attrs[LRN_SIZE];
+        graft_float_of_bits(opaque->attrs[LRN_ALPHA]) / (float)opaque->attrs[LRN_SIZE];
     for (int64_t c = around[0]; c <= around[1]; c++) {
         const float *other = x + c * (int64_t)step;
         for (size_t i = 0; i < count; i++) {
@@ -423,7 +422,7 @@ static void normalise(const graft_opaque *opaque, const float *x, const int64_t 
     for (size_t i = 0; i < count; i++) {
         sums[i] = bias + factor * sums[i];
     }
-    divide_by_power(x, sums, count, graft_foreign_number(opaque->attrs[LRN_BETA]), out);
+    divide_by_power(x, sums, count, graft_float_of_bits(opaque->attrs[LRN_BETA]), out);
 }
 
 graft_status graft_foreign_lrn(graft_env *env, const graft_opaque *opaque, void *out)

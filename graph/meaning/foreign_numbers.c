@@ -464,8 +464,8 @@ static graft_status run_spans(graft_env *env, const graft_opaque *opaque, void *
     span s = {
         .count = graft_view_columns(&views[0]),
         .code = opaque->attrs[0],
-        .dtypes = {opaque->in[0].dtype,                    opaque->in[1].dtype                   },
-        .by = {graft_foreign_number(opaque->attrs[1]), graft_foreign_number(opaque->attrs[2])}
+        .dtypes = {opaque->in[0].dtype,                   opaque->in[1].dtype                  },
+        .by = {graft_float_of_bits(opaque->attrs[1]), graft_float_of_bits(opaque->attrs[2])}
     };
     for (size_t row = 0; row < graft_view_row_count(&views[0]) && fine; row++) {
         for (uint32_t k = 0; k < count; k++) {

@@ -2,6 +2,7 @@
 #ifndef GRAFT_FOREIGN_ROWS_H
 #define GRAFT_FOREIGN_ROWS_H
 
+#include "graph/base/bits.h"
 #include "graph/meaning/foreign.h"
 
 #include "graph/onnx/onnx_attribute.h"
@@ -86,7 +87,6 @@ int32_t graft_foreign_float(const Onnx__NodeProto *node, const char *name, float
  * when it is not in the list. */
 int32_t graft_foreign_choice(const Onnx__NodeProto *node, const char *name,
                              const char *const *choices, int32_t absent);
-float graft_foreign_number(int32_t bits);
 /* Whether input `k` is given. */
 bool graft_foreign_has(const graft_opaque *opaque, uint32_t k);
 /* Number `i` of whole numbers or truth values. */

@@ -222,8 +222,7 @@ static void run_row(const graft_opaque *opaque, const void *in, void *out)
     const tensor t = {.data = in, .dtype = opaque->in[0].dtype};
     size_t count = (size_t)graft_shape_elements(&opaque->out);
     int32_t zero = attrs[GRAFT_ATTR_quantise_zero];
-    float scale = 0.0F;
-    memcpy(&scale, &attrs[GRAFT_ATTR_quantise_scale], sizeof(scale));
+    const float scale = graft_float_of_bits(attrs[GRAFT_ATTR_quantise_scale]);
     if (opaque->kind == GRAFT_OPAQUE_QUANTISE) {
         quantise(in, count, scale, zero, opaque->out.dtype, out);
     } else {

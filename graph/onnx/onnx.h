@@ -11,6 +11,7 @@
 #ifndef GRAFT_ONNX_H
 #define GRAFT_ONNX_H
 
+#include "graph/base/bits.h"
 #include "graph/base/half.h"
 #include "graph/base/wire.h"
 #include "graph/model.h"
@@ -395,6 +396,8 @@ const graft_model_weight *graft_onnx_fold_constant(graft_onnx_reader *reader,
 
 /* ------------------------------------------------------------ onnx_make.c */
 
+/* Messages describe texts as `char *`, though nothing here changes them. */
+char *graft_onnx_borrow(const char *text);
 /* Messages in `arena`. Texts are borrowed, lists copied. */
 Onnx__NodeProto *graft_onnx_make_node(graft_arena *arena, const char *op_type,
                                       const char *const *inputs, size_t input_count,

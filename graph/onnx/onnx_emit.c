@@ -49,7 +49,7 @@ static graft_status emit_function(const graft_onnx_emitter *e)
     Onnx__NodeProto *node = push1(e, info->onnx, in_name(e, 0), out_name(e, 0));
     for (uint32_t i = 0; i < info->attr_count; i++) {
         graft_onnx_set_float(e->writer->arena, node, graft_op_attr(e->node->op, i)->name,
-                             float_of_bits(e->node->attrs[i]));
+                             graft_float_of_bits(e->node->attrs[i]));
     }
     if (e->node->op == GRAFT_OP_gelu_tanh) {
         graft_onnx_set_text(e->writer->arena, node, "approximate", "tanh");
@@ -75,7 +75,7 @@ static graft_status emit_leaky_relu(const graft_onnx_emitter *e)
 {
     Onnx__NodeProto *node = push1(e, "LeakyRelu", in_name(e, 0), out_name(e, 0));
     graft_onnx_set_float(e->writer->arena, node, "alpha",
-                         float_of_bits(e->node->attrs[GRAFT_ATTR_leaky_relu_slope]));
+                         graft_float_of_bits(e->node->attrs[GRAFT_ATTR_leaky_relu_slope]));
     return GRAFT_OK;
 }
 
@@ -83,7 +83,7 @@ static graft_status emit_quantise(const graft_onnx_emitter *e)
 {
     const graft_shape scalar = {.rank = 0, .dtype = GRAFT_DTYPE_F32};
     const int32_t *attrs = e->node->attrs;
-    float scale = float_of_bits(attrs[GRAFT_ATTR_quantise_scale]);
+    float scale = graft_float_of_bits(attrs[GRAFT_ATTR_quantise_scale]);
     uint8_t type = attrs[GRAFT_ATTR_quantise_least] == 0 ? GRAFT_DTYPE_U8 : GRAFT_DTYPE_I8;
     const char *output = out_name(e, 0);
     const char *inputs[3] = {
@@ -122,8 +122,9 @@ static void push_clip(const graft_onnx_emitter *e, const char *in, const char *o
 
 static graft_status emit_clip(const graft_onnx_emitter *e)
 {
-    push_clip(e, in_name(e, 0), out_name(e, 0), float_of_bits(e->node->attrs[GRAFT_ATTR_clip_low]),
-              float_of_bits(e->node->attrs[GRAFT_ATTR_clip_high]));
+    push_clip(e, in_name(e, 0), out_name(e, 0),
+              graft_float_of_bits(e->node->attrs[GRAFT_ATTR_clip_low]),
+              graft_float_of_bits(e->node->attrs[GRAFT_ATTR_clip_high]));
     return GRAFT_OK;
 }
 
@@ -383,7 +384,7 @@ static graft_status emit_gated(const graft_onnx_emitter *e)
         return emit_function(e);
     }
     if (e->node->op == GRAFT_OP_swish) {
-        const float alpha = float_of_bits(e->node->attrs[GRAFT_ATTR_swish_alpha]);
+        const float alpha = graft_float_of_bits(e->node->attrs[GRAFT_ATTR_swish_alpha]);
         gate = alpha == 1.0F ? x : step2(e, "Mul", x, push_scalar(e, "alpha", alpha));
         gate = step1(e, "Sigmoid", gate);
     } else {
@@ -421,7 +422,7 @@ static const char *step_square(const graft_onnx_emitter *e, const char *x)
 /* In the nine steps in which exporters write it for older opsets. */
 static graft_status emit_layer_norm(const graft_onnx_emitter *e)
 {
-    float epsilon = float_of_bits(e->node->attrs[GRAFT_ATTR_layer_norm_epsilon]);
+    float epsilon = graft_float_of_bits(e->node->attrs[GRAFT_ATTR_layer_norm_epsilon]);
     const char *inputs[3] = {in_name(e, 0), in_name(e, 1), in_name(e, 2)};
     if (e->writer->opset >= OPSET_LAYER_NORM) {
         const char *output = out_name(e, 0);
@@ -447,7 +448,8 @@ static graft_status emit_instance_norm(const graft_onnx_emitter *e)
     graft_onnx_set_float(e->writer->arena,
                          graft_onnx_push_node(e->writer, graft_op(e->node->op)->onnx, inputs,
                                               e->node->input_count, &output, 1),
-                         "epsilon", float_of_bits(e->node->attrs[GRAFT_ATTR_layer_norm_epsilon]));
+                         "epsilon",
+                         graft_float_of_bits(e->node->attrs[GRAFT_ATTR_layer_norm_epsilon]));
     return GRAFT_OK;
 }
 
@@ -457,7 +459,7 @@ static graft_status emit_rms_norm(const graft_onnx_emitter *e)
         return emit_instance_norm(e); /* Inputs and attributes are of the same kind. */
     }
     const char *x = in_name(e, 0);
-    float epsilon = float_of_bits(e->node->attrs[GRAFT_ATTR_rms_norm_epsilon]);
+    float epsilon = graft_float_of_bits(e->node->attrs[GRAFT_ATTR_rms_norm_epsilon]);
     const char *squares = step_mean(e, step_square(e, x));
     const char *deviation =
         step1(e, "Sqrt", step2(e, "Add", squares, push_scalar(e, "epsilon", epsilon)));
@@ -590,7 +592,7 @@ uint32_t graft_onnx_unit_nodes(const graft_onnx_writer *writer, const graft_onnx
     case GRAFT_OP_hard_swish:
         return writer->opset >= function_since[node->op] ? 1
                : node->op == GRAFT_OP_hard_swish ||
-                       float_of_bits(node->attrs[GRAFT_ATTR_swish_alpha]) == 1.0F
+                       graft_float_of_bits(node->attrs[GRAFT_ATTR_swish_alpha]) == 1.0F
                    ? 2
                    : 3;
     case GRAFT_OP_rms_norm:

@@ -39,13 +39,6 @@ graft_onnx_form graft_onnx_emit_transpose, graft_onnx_emit_reshape, graft_onnx_e
     graft_onnx_emit_split, graft_onnx_emit_slice, graft_onnx_emit_pad, graft_onnx_emit_pick,
     graft_onnx_emit_cumsum, graft_onnx_emit_repeat;
 
-static inline float float_of_bits(int32_t bits)
-{
-    float value = 0.0F;
-    memcpy(&value, &bits, sizeof(value));
-    return value;
-}
-
 static inline const char *in_name(const graft_onnx_emitter *e, uint32_t k)
 {
     return graft_onnx_value_name(e->writer, graft_node_input(e->writer->graph, e->n, k));

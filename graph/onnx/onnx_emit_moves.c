@@ -182,7 +182,7 @@ graft_status graft_onnx_emit_pad(const graft_onnx_emitter *e)
     int64_t pads[2 * GRAFT_MAX_RANK] = {0};
     uint32_t rank = in_shape(e, 0)->rank;
     uint32_t count = list_chain(e, chain);
-    float value = float_of_bits(e->node->attrs[GRAFT_ATTR_pad_value]);
+    float value = graft_float_of_bits(e->node->attrs[GRAFT_ATTR_pad_value]);
     for (uint32_t i = 0; i < count; i++) {
         const int32_t *attrs = writer->graph->nodes[chain[i]].attrs;
         pads[attrs[GRAFT_ATTR_pad_axis]] = attrs[GRAFT_ATTR_pad_before];

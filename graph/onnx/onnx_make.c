@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-/* Messages describe texts as `char *` though nothing here changes them. */
-static char *borrow_text(const char *text)
+char *graft_onnx_borrow(const char *text)
 {
     char *result = NULL;
     memcpy(&result, &text, sizeof(result));
@@ -15,7 +14,7 @@ static char **copy_texts(graft_arena *arena, const char *const *texts, size_t co
 {
     char **copy = GRAFT_NEW(arena, char *, count);
     for (size_t i = 0; i < count; i++) {
-        copy[i] = borrow_text(texts[i]);
+        copy[i] = graft_onnx_borrow(texts[i]);
     }
     return copy;
 }
@@ -26,7 +25,7 @@ Onnx__NodeProto *graft_onnx_make_node(graft_arena *arena, const char *op_type,
 {
     Onnx__NodeProto *node = GRAFT_NEW(arena, Onnx__NodeProto, 1);
     onnx__node_proto__init(node);
-    node->op_type = borrow_text(op_type);
+    node->op_type = graft_onnx_borrow(op_type);
     node->n_input = input_count;
     node->input = copy_texts(arena, inputs, input_count);
     node->n_output = output_count;
@@ -40,7 +39,7 @@ static Onnx__AttributeProto *add_attribute(graft_arena *arena, Onnx__NodeProto *
 {
     Onnx__AttributeProto *attribute = GRAFT_NEW(arena, Onnx__AttributeProto, 1);
     onnx__attribute_proto__init(attribute);
-    attribute->name = borrow_text(name);
+    attribute->name = graft_onnx_borrow(name);
     attribute->has_type = 1;
     attribute->type = type;
     Onnx__AttributeProto **list = GRAFT_NEW(arena, Onnx__AttributeProto *, node->n_attribute + 1);
@@ -94,7 +93,7 @@ Onnx__TensorProto *graft_onnx_make_tensor(graft_arena *arena, const char *name, 
     size_t bytes = graft_onnx_type_bytes(dtype);
     Onnx__TensorProto *tensor = GRAFT_NEW(arena, Onnx__TensorProto, 1);
     onnx__tensor_proto__init(tensor);
-    tensor->name = borrow_text(name);
+    tensor->name = graft_onnx_borrow(name);
     tensor->has_data_type = 1;
     tensor->data_type = dtype;
     tensor->n_dims = rank;
@@ -148,7 +147,7 @@ Onnx__ValueInfoProto *graft_onnx_make_port(graft_arena *arena, const char *name,
     tensor->elem_type = dtype;
     tensor->shape = shape;
     type->tensor_type = tensor;
-    port->name = borrow_text(name);
+    port->name = graft_onnx_borrow(name);
     port->type = type;
     return port;
 }

@@ -6,13 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-static int32_t bits_of_float(float value)
-{
-    int32_t bits = 0;
-    memcpy(&bits, &value, sizeof(bits));
-    return bits;
-}
-
 /* ---------------------------------------------------------------------------- elementwise */
 
 void graft_plan_unary(graft_onnx_plan *plan)
@@ -28,7 +21,7 @@ void graft_plan_function(graft_onnx_plan *plan)
         const graft_attr_info *info = graft_op_attr(plan->op, i);
         attrs[i] = graft_plan_attribute(plan, info->name) == NULL
                        ? info->least
-                       : bits_of_float(graft_plan_float(plan, info->name, 0.0F));
+                       : graft_bits_of_float(graft_plan_float(plan, info->name, 0.0F));
     }
     graft_plan_output(plan, 0, graft_plan_add1(plan, plan->op, attrs, graft_plan_input(plan, 0)));
 }
@@ -116,7 +109,7 @@ void graft_plan_chain(graft_onnx_plan *plan)
 
 void graft_plan_leaky_relu(graft_onnx_plan *plan)
 {
-    int32_t slope = bits_of_float(graft_plan_float(plan, "alpha", 0.01F));
+    int32_t slope = graft_bits_of_float(graft_plan_float(plan, "alpha", 0.01F));
     graft_plan_output(
         plan, 0, graft_plan_add1(plan, GRAFT_OP_leaky_relu, &slope, graft_plan_input(plan, 0)));
 }
@@ -147,8 +140,8 @@ static float clip_bound(graft_onnx_plan *plan, const char *name, uint32_t k, flo
 void graft_plan_clip(graft_onnx_plan *plan)
 {
     int32_t attrs[2];
-    attrs[GRAFT_ATTR_clip_low] = bits_of_float(clip_bound(plan, "min", 1, -FLT_MAX));
-    attrs[GRAFT_ATTR_clip_high] = bits_of_float(clip_bound(plan, "max", 2, FLT_MAX));
+    attrs[GRAFT_ATTR_clip_low] = graft_bits_of_float(clip_bound(plan, "min", 1, -FLT_MAX));
+    attrs[GRAFT_ATTR_clip_high] = graft_bits_of_float(clip_bound(plan, "max", 2, FLT_MAX));
     graft_plan_output(plan, 0,
                       graft_plan_add1(plan, GRAFT_OP_clip, attrs, graft_plan_input(plan, 0)));
 }

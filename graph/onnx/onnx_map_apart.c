@@ -18,13 +18,6 @@ static bool comes_apart(graft_onnx_plan *plan)
     return plan->refusal == NULL;
 }
 
-static int32_t bits_of(float number)
-{
-    int32_t bits = 0;
-    memcpy(&bits, &number, sizeof(bits));
-    return bits;
-}
-
 /* ------------------------------------------------------------------------ windows over volumes */
 
 typedef struct {
@@ -227,8 +220,9 @@ void graft_plan_group_norm(graft_onnx_plan *plan)
         graft_plan_refuse(plan, "groups or scales that do not fit the channels");
         return;
     }
-    const int32_t attrs[GRAFT_MAX_ATTRS] = {[GRAFT_ATTR_instance_norm_epsilon] =
-                                                bits_of(graft_plan_float(plan, "epsilon", 1e-5F))};
+    const int32_t attrs[GRAFT_MAX_ATTRS] = {
+        [GRAFT_ATTR_instance_norm_epsilon] =
+            graft_bits_of_float(graft_plan_float(plan, "epsilon", 1e-5F))};
     const uint64_t count = graft_shape_elements(&s) / (uint64_t)s.dims[0] / (uint64_t)groups;
     const int32_t grouped[3] = {s.dims[0], groups, graft_plan_int32(plan, (int64_t)count)};
     const int32_t channels[GRAFT_MAX_RANK] = {s.dims[1], 1, 1, 1, 1};
@@ -277,7 +271,7 @@ void graft_plan_mean_variance(graft_onnx_plan *plan)
 /* alpha elu(x / alpha) */
 void graft_plan_celu(graft_onnx_plan *plan)
 {
-    const int32_t attrs[GRAFT_MAX_ATTRS] = {bits_of(1.0F)};
+    const int32_t attrs[GRAFT_MAX_ATTRS] = {graft_bits_of_float(1.0F)};
     const float alpha = graft_plan_float(plan, "alpha", 1.0F);
     const graft_onnx_operand x = graft_plan_input(plan, 0);
     if (!comes_apart(plan) || !(alpha > 0.0F)) {

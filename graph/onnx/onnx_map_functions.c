@@ -66,7 +66,7 @@ static bool read_scale(const graft_onnx_plan *plan, uint8_t type, int32_t *attrs
     if (data[0] != NULL) {
         memcpy(&scale, data[0], sizeof(scale));
     }
-    memcpy(&attrs[GRAFT_ATTR_quantise_scale], &scale, sizeof(scale));
+    attrs[GRAFT_ATTR_quantise_scale] = graft_bits_of_float(scale);
     attrs[GRAFT_ATTR_quantise_least] = type == GRAFT_DTYPE_I8 ? INT8_MIN : 0;
     attrs[GRAFT_ATTR_quantise_zero] = data[1] == NULL          ? 0
                                       : type == GRAFT_DTYPE_I8 ? *(const int8_t *)data[1]
@@ -264,7 +264,7 @@ void graft_plan_layer_norm(graft_onnx_plan *plan)
     uint32_t axis = graft_plan_axis(plan, graft_plan_int(plan, "axis", -1), shape.rank);
     float epsilon = graft_plan_float(plan, "epsilon", 1e-5F);
     int32_t attrs[GRAFT_MAX_ATTRS] = {0};
-    memcpy(&attrs[GRAFT_ATTR_layer_norm_epsilon], &epsilon, sizeof(epsilon));
+    attrs[GRAFT_ATTR_layer_norm_epsilon] = graft_bits_of_float(epsilon);
     bool fits = plan->refusal == NULL && axis < shape.rank && scales.rank == shape.rank - axis;
     for (uint32_t i = 0; fits && i < scales.rank; i++) {
         fits = scales.dims[i] == shape.dims[axis + i];
@@ -309,7 +309,7 @@ void graft_plan_rms_norm(graft_onnx_plan *plan)
     }
     const float epsilon = graft_plan_float(plan, "epsilon", 1e-5F);
     int32_t attrs[GRAFT_MAX_ATTRS] = {0};
-    memcpy(&attrs[GRAFT_ATTR_rms_norm_epsilon], &epsilon, sizeof(epsilon));
+    attrs[GRAFT_ATTR_rms_norm_epsilon] = graft_bits_of_float(epsilon);
     x = graft_plan_add2(plan, GRAFT_OP_rms_norm, attrs, join_axes(plan, x, axis),
                         join_axes(plan, scale, 0));
     graft_plan_output(
@@ -322,6 +322,6 @@ void graft_plan_instance_norm(graft_onnx_plan *plan)
     const graft_onnx_operand inputs[3] = {graft_plan_input(plan, 0), graft_plan_input(plan, 1),
                                           graft_plan_input(plan, 2)};
     int32_t attrs[GRAFT_MAX_ATTRS] = {0};
-    memcpy(&attrs[GRAFT_ATTR_instance_norm_epsilon], &epsilon, sizeof(epsilon));
+    attrs[GRAFT_ATTR_instance_norm_epsilon] = graft_bits_of_float(epsilon);
     graft_plan_output(plan, 0, graft_plan_add(plan, GRAFT_OP_instance_norm, attrs, inputs));
 }

@@ -223,9 +223,7 @@ static int32_t read_pad_value(graft_onnx_plan *plan)
         }
         value = data[0];
     }
-    int32_t bits = 0;
-    memcpy(&bits, &value, sizeof(bits));
-    return bits;
+    return graft_bits_of_float(value);
 }
 
 /* Constant padding; `pads` holds all the numbers before the axes, then all those behind. */

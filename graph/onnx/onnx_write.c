@@ -13,13 +13,6 @@
 /* IR versions before this one list every initializer among the inputs. */
 enum { IR_FREE_INITIALIZERS = 4 };
 
-static char *mutable_text(const char *text)
-{
-    char *result = NULL; /* Messages do not say const, but texts are never written to. */
-    memcpy(&result, &text, sizeof(result));
-    return result;
-}
-
 /* ---------------------------------------------------------------------------------- names */
 
 static bool take_name(graft_onnx_writer *writer, const char *name)
@@ -66,7 +59,7 @@ static void push_constant(graft_onnx_writer *writer, uint32_t weight, const char
         Onnx__NodeProto *copy = GRAFT_NEW(writer->arena, Onnx__NodeProto, 1);
         *copy = *node;
         copy->output = GRAFT_NEW(writer->arena, char *, 1);
-        copy->output[0] = mutable_text(name);
+        copy->output[0] = graft_onnx_borrow(name);
         push_proto(writer, copy);
         writer->weight_is_node[weight] = true;
     }
@@ -195,7 +188,7 @@ static const char *push_shared(graft_onnx_writer *writer, const char *hint,
             return writer->extra[i]->name;
         }
     }
-    tensor->name = mutable_text(graft_onnx_fresh_name(writer, hint));
+    tensor->name = graft_onnx_borrow(graft_onnx_fresh_name(writer, hint));
     push_extra(writer, tensor);
     return tensor->name;
 }
@@ -327,13 +320,13 @@ static void emit_original(graft_onnx_writer *writer, uint32_t index)
     copy->input = GRAFT_NEW(writer->arena, char *, node->n_input);
     copy->output = GRAFT_NEW(writer->arena, char *, node->n_output);
     for (size_t k = 0; k < node->n_input; k++) {
-        copy->input[k] = mutable_text(name_of_input(writer, index, k));
+        copy->input[k] = graft_onnx_borrow(name_of_input(writer, index, k));
     }
     if (writer->model->onnx->groups[index].is_opaque) {
         restore_captured(writer, index);
     }
     for (size_t k = 0; k < node->n_output; k++) {
-        copy->output[k] = mutable_text(name_of_output(writer, index, k));
+        copy->output[k] = graft_onnx_borrow(name_of_output(writer, index, k));
     }
     push_proto(writer, copy);
 }
@@ -450,7 +443,7 @@ static void name_new_nodes(graft_onnx_writer *writer)
             while (is_new && taken) {
                 name = graft_onnx_fresh_name(writer, node->output[0]);
                 taken = !graft_names_add(names, name, 0);
-                node->name = mutable_text(name);
+                node->name = graft_onnx_borrow(name);
             }
         }
     }
@@ -593,7 +586,7 @@ static Onnx__TensorProto *rename_tensor(graft_onnx_writer *writer, const Onnx__T
 {
     Onnx__TensorProto *copy = GRAFT_NEW(writer->arena, Onnx__TensorProto, 1);
     *copy = *tensor;
-    copy->name = mutable_text(name);
+    copy->name = graft_onnx_borrow(name);
     return copy;
 }
 
