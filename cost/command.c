@@ -141,24 +141,22 @@ static graft_status plot_rows(graft_env *env, const measure_run *run, const graf
 
 static graft_status measure_model(graft_env *env, measure_run *run)
 {
-    graft_status status = GRAFT_OK;
     graft_cost_summary summary = {.model = run->options->model};
     graft_cost_row *rows = NULL;
     uint32_t count = 0;
     const graft_graph *graph = &run->model->graph;
-    GRAFT_CHECK(graft_cost_schedule(env, run->cost, graph, &run->schedule, &summary.total));
-    GRAFT_CHECK(graft_cost_rows(env, run->cost, graph, &run->schedule, &rows, &count));
+    GRAFT_PASS(graft_cost_schedule(env, run->cost, graph, &run->schedule, &summary.total));
+    GRAFT_PASS(graft_cost_rows(env, run->cost, graph, &run->schedule, &rows, &count));
     const graft_ceiling ceiling =
         graft_ceiling_of(graft_cost_database(run->cost), graft_device_name(run->device),
                          graft_device_library(run->device));
-    status = time_whole(env, run, &summary);
+    graft_status status = time_whole(env, run, &summary);
     if (status == GRAFT_OK || status == GRAFT_UNSUPPORTED) {
         graft_cost_print_rows(env, rows, count, summary.total.ns, &ceiling);
         graft_cost_print_summary(env, run->cost, &summary);
     }
-    GRAFT_CHECK(status);
-    GRAFT_CHECK(plot_rows(env, run, &ceiling, rows, count, summary.total.ns));
-done:
+    GRAFT_PASS(status);
+    GRAFT_PASS(plot_rows(env, run, &ceiling, rows, count, summary.total.ns));
     return status;
 }
 

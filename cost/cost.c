@@ -354,17 +354,15 @@ static graft_status fit_roofline(graft_env *env, graft_cost *cost)
 graft_status graft_cost_estimate(graft_env *env, graft_cost *cost, uint32_t op, uint64_t flops,
                                  uint64_t bytes, graft_cost_entry *entry)
 {
-    graft_status status = GRAFT_OK;
     if (!cost->fitted) {
-        GRAFT_CHECK(fit_roofline(env, cost));
+        GRAFT_PASS(fit_roofline(env, cost));
     }
     if (!graft_roofline_estimate(&cost->roofline, op, flops, bytes, entry)) {
-        status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
-                            "device '%s' has too few measured costs to estimate others",
-                            graft_device_name(cost->device));
+        return GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
+                          "device '%s' has too few measured costs to estimate others",
+                          graft_device_name(cost->device));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* The lock is held. Of what a program was asked and did not answer. */

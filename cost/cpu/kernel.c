@@ -161,21 +161,19 @@ static void drop_references(listing *list, uint32_t *count)
 static graft_status list_all(graft_env *env, graft_device *device, const graft_signature *signature,
                              listing *list, uint32_t *count)
 {
-    graft_status status = GRAFT_OK;
     GRAFT_SCOPED(env->scratch);
     graft_buffer text = {.arena = env->scratch};
     *count = 0;
     for (uint32_t family = 0; family < FAMILY_COUNT; family++) {
-        GRAFT_CHECK(list_family(env, device, signature, family, list, count));
+        GRAFT_PASS(list_family(env, device, signature, family, list, count));
     }
     drop_references(list, count);
     if (*count == 0) {
         graft_signature_print(signature, &text);
-        status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "device '%s' has no implementation of %s",
-                            device->head.name, text.data);
+        return GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "device '%s' has no implementation of %s",
+                          device->head.name, text.data);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_cpu_kernel_list(graft_env *env, graft_device *device,

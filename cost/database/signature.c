@@ -818,7 +818,6 @@ static bool read_factor(const char *text, graft_signature *s)
 
 graft_status graft_signature_parse(graft_env *env, const char *text, graft_signature *signature)
 {
-    graft_status status = GRAFT_OK;
     reader r = {.env = env, .text = text, .at = text};
     graft_signature s;
     graft_shape outputs[GRAFT_MAX_OUTPUTS];
@@ -827,18 +826,16 @@ graft_status graft_signature_parse(graft_env *env, const char *text, graft_signa
         memcpy(signature, &s, sizeof(s));
         return GRAFT_OK;
     }
-    GRAFT_CHECK(read_op(&r, &s));
-    GRAFT_CHECK(read_attrs(&r, &s));
+    GRAFT_PASS(read_op(&r, &s));
+    GRAFT_PASS(read_attrs(&r, &s));
     for (uint32_t k = 0; k < s.input_count; k++) {
-        GRAFT_CHECK(read_operand(&r, &s, k));
+        GRAFT_PASS(read_operand(&r, &s, k));
     }
-    GRAFT_CHECK(read_outputs(&r, &s));
+    GRAFT_PASS(read_outputs(&r, &s));
     if (graft_signature_outputs(&s, outputs) != GRAFT_OK || !layouts_fit(&s, outputs)) {
-        status =
-            GRAFT_FAIL(env, GRAFT_BAD_INPUT, "signature '%.200s': its operands do not fit", text);
-        goto done;
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "signature '%.200s': its operands do not fit",
+                          text);
     }
     memcpy(signature, &s, sizeof(s));
-done:
-    return status;
+    return GRAFT_OK;
 }

@@ -182,22 +182,20 @@ static graft_status read_item(graft_env *env, const graft_yaml *item, double *va
 static graft_status read_lists(graft_env *env, const graft_yaml *root, uint32_t count,
                                uint32_t rounds, double *read)
 {
-    graft_status status = GRAFT_OK;
     const graft_yaml *lists = graft_yaml_find(root, "rounds_ns");
     bool fits = lists != NULL && lists->kind == GRAFT_YAML_SEQUENCE && lists->count == count;
     for (uint32_t k = 0; k < count && fits; k++) {
         const graft_yaml *list = &lists->items[k];
         fits = list->kind == GRAFT_YAML_SEQUENCE && list->count == rounds;
         for (uint32_t i = 0; i < rounds && fits; i++) {
-            GRAFT_CHECK(read_item(env, &list->items[i], &read[(size_t)k * rounds + i]));
+            GRAFT_PASS(read_item(env, &list->items[i], &read[(size_t)k * rounds + i]));
         }
     }
     if (!fits) {
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: 'rounds_ns' is not %u lists of %u times",
-                            answer_name, count, rounds);
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: 'rounds_ns' is not %u lists of %u times",
+                          answer_name, count, rounds);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_answer_read_turns(graft_env *env, graft_arena *arena,

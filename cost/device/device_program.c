@@ -100,21 +100,19 @@ done:
 
 static graft_status ask_hello(graft_env *env, program_device *d, graft_answer_hello *hello)
 {
-    graft_status status = GRAFT_OK;
     GRAFT_SCOPED(env->scratch);
     const char *refusal = NULL;
     graft_json json;
     size_t size = 0;
     begin_question(env, d, "hello", &json);
     graft_json_integer(&json, "protocol", GRAFT_ANSWER_PROTOCOL);
-    GRAFT_CHECK(ask(env, d, &json, HELLO_SECONDS, &size));
+    GRAFT_PASS(ask(env, d, &json, HELLO_SECONDS, &size));
     const graft_answer_line line = {d->line, size, d->question};
-    GRAFT_CHECK(graft_answer_read_hello(env, env->scratch, &line, &refusal, hello));
+    GRAFT_PASS(graft_answer_read_hello(env, env->scratch, &line, &refusal, hello));
     if (refusal != NULL) {
-        status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "it says: %s", refusal);
+        return GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "it says: %s", refusal);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status start(graft_env *env, program_device *d, graft_answer_hello *hello)
@@ -133,21 +131,19 @@ done:
 /* Starts it again after a fault; it must still be what it was. */
 static graft_status ensure_started(graft_env *env, program_device *d)
 {
-    graft_status status = GRAFT_OK;
     graft_answer_hello hello;
     memset(&hello, 0, sizeof(hello));
     if (d->child.process > 0) {
         return GRAFT_OK;
     }
-    GRAFT_CHECK(start(env, d, &hello));
+    GRAFT_PASS(start(env, d, &hello));
     if (strcmp(hello.name, d->hello.name) != 0 || strcmp(hello.version, d->hello.version) != 0 ||
         strcmp(hello.hardware, d->hello.hardware) != 0 ||
         strcmp(hello.options, d->hello.options) != 0 || hello.threads != d->hello.threads) {
         (void)graft_child_end(&d->child, 0);
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "started again, it says that it is another");
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "started again, it says that it is another");
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* What became of a question: GRAFT_OK also after a fault of the device, which is logged and, where
@@ -249,7 +245,6 @@ static graft_status choose_options(graft_env *env, program_device *d, const char
 static graft_status open_device(graft_env *env, const char *text, uint32_t thread_count,
                                 graft_device **device)
 {
-    graft_status status = GRAFT_OK;
     const char *path = graft_device_program_path(env, text);
     program_device *d = calloc(1, sizeof(*d));
     if (d == NULL) {
@@ -262,10 +257,10 @@ static graft_status open_device(graft_env *env, const char *text, uint32_t threa
     if (d->path == NULL || d->line == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a device");
     }
-    GRAFT_CHECK(choose_options(env, d, text, thread_count));
-    GRAFT_CHECK(read_limit(env, d));
-    GRAFT_CHECK(make_folder(env, d));
-    status = start(env, d, &d->hello);
+    GRAFT_PASS(choose_options(env, d, text, thread_count));
+    GRAFT_PASS(read_limit(env, d));
+    GRAFT_PASS(make_folder(env, d));
+    graft_status status = start(env, d, &d->hello);
     if (status == GRAFT_OK && thread_count > 0 && d->hello.threads != thread_count) {
         status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "it has %u threads, not %u", d->hello.threads,
                             thread_count);
@@ -276,7 +271,6 @@ static graft_status open_device(graft_env *env, const char *text, uint32_t threa
         status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "device '%s': hello: %s", text, why);
     }
     name_device(d);
-done:
     return status;
 }
 
@@ -488,15 +482,12 @@ static graft_status find_files(graft_env *env, const program_device *d,
 graft_status graft_device_time_models(graft_env *env, graft_device *device,
                                       const graft_device_turns *turns, const char **refusal)
 {
-    graft_status status = GRAFT_OK;
     program_device *d = program_of(device);
     const char **whole = GRAFT_NEW(env->scratch, const char *, turns->count);
     *refusal = NULL;
-    GRAFT_CHECK(find_files(env, d, turns, whole));
-    status = ask_models(env, d, turns, whole, refusal);
-    status = settle(env, d, "time of whole models", status, refusal);
-done:
-    return status;
+    GRAFT_PASS(find_files(env, d, turns, whole));
+    graft_status status = ask_models(env, d, turns, whole, refusal);
+    return settle(env, d, "time of whole models", status, refusal);
 }
 
 /* ----------------------------------------------------------------- kernels */

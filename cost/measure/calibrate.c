@@ -139,9 +139,8 @@ static graft_status measure_models(calibration_run *run, const char *const *mode
             graft_env_clear(env);
             status = GRAFT_OK;
         }
-        GRAFT_CHECK(status);
+        GRAFT_PASS(status);
     }
-done:
     return status;
 }
 
@@ -168,7 +167,7 @@ graft_status graft_calibrate(graft_env *env, graft_cost *cost, const char *const
         models = list_zoo(env->life, &model_count);
     }
     run.graphs = GRAFT_NEW(env->life, graft_calibrated_graph, (size_t)model_count * WAYS + 1);
-    GRAFT_CHECK(graft_cost_set_calibration(env, cost, &none));
+    GRAFT_PASS(graft_cost_set_calibration(env, cost, &none));
     for (; run.pass < PASSES && status == GRAFT_OK; run.pass++) {
         status = measure_models(&run, models, model_count);
     }
@@ -190,15 +189,14 @@ graft_status graft_calibrate(graft_env *env, graft_cost *cost, const char *const
     }
     const graft_calibration all = graft_calibration_fit(env, samples, run.count, UINT32_MAX);
     if (all.graphs == 0) {
-        GRAFT_CHECK(graft_cost_set_calibration(env, cost, &before));
+        GRAFT_PASS(graft_cost_set_calibration(env, cost, &before));
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
                           "no graph to fit to: every model that was measured rests on estimates");
     }
-    GRAFT_CHECK(graft_cost_store_calibration(
+    GRAFT_PASS(graft_cost_store_calibration(
         env, cost, &all, graft_arena_printf(env->scratch, "fitted to the zoo %s", date)));
     *measured = (graft_calibrated){.graphs = run.graphs, .count = run.count};
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ----------------------------------------------------------------- printing */

@@ -183,7 +183,6 @@ static copy_plan plan_copies(const graft_signature *s, const graft_kernel *kerne
 static graft_status open_contestants(graft_env *env, graft_trial *trial, double *samples,
                                      uint32_t rounds_most)
 {
-    graft_status status = GRAFT_OK;
     graft_kernel_name names[GRAFT_KERNEL_MOST];
     const float *constants[GRAFT_MAX_INPUTS] = {NULL};
     uint32_t count = 0;
@@ -191,16 +190,16 @@ static graft_status open_contestants(graft_env *env, graft_trial *trial, double 
     for (uint32_t k = 0; k < trial->signature->input_count; k++) {
         constants[k] = trial->inputs[k];
     }
-    GRAFT_CHECK(graft_kernel_list(env, trial->device, trial->signature, names, &count));
+    GRAFT_PASS(graft_kernel_list(env, trial->device, trial->signature, names, &count));
     for (uint32_t i = 0; i < count; i++) {
         graft_contestant *c = &trial->contestants[trial->contestant_count];
-        status = graft_kernel_open(env, trial->device, trial->signature, names[i].text, constants,
-                                   &c->kernel);
+        graft_status status = graft_kernel_open(env, trial->device, trial->signature, names[i].text,
+                                                constants, &c->kernel);
         if (status == GRAFT_UNSUPPORTED) { /* Listed, but it cannot be created: not a candidate. */
             graft_env_clear(env);
             continue;
         }
-        GRAFT_CHECK(status);
+        GRAFT_PASS(status);
         memcpy(c->name, names[i].text, sizeof(c->name));
         c->samples = samples + (size_t)trial->contestant_count * 2 * rounds_most;
         c->factors = c->samples + rounds_most;
@@ -208,10 +207,9 @@ static graft_status open_contestants(graft_env *env, graft_trial *trial, double 
         size_t bytes = graft_kernel_workspace_bytes(c->kernel);
         workspace = bytes > workspace ? bytes : workspace;
     }
-    GRAFT_CHECK(allocate(env, trial, workspace, &trial->workspace));
+    GRAFT_PASS(allocate(env, trial, workspace, &trial->workspace));
     memset(trial->workspace, 0, workspace);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* `turned`: the first input and the result have changed places. */

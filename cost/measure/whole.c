@@ -78,13 +78,12 @@ static graft_status plan_segments(whole_run *w, uint32_t rounds_most)
 
 static graft_status run_round(whole_run *w)
 {
-    graft_status status = GRAFT_OK;
     uint32_t from = 0;
     double before = graft_anchor_wait(w->anchor);
     for (uint32_t i = 0; i < w->segment_count; i++) {
         segment *s = &w->segments[i];
         double ns = 0.0;
-        GRAFT_CHECK(graft_executor_time_steps(w->env, w->executor, from, s->to, w->runs, &ns));
+        GRAFT_PASS(graft_executor_time_steps(w->env, w->executor, from, s->to, w->runs, &ns));
         double after = graft_anchor_look(w->anchor);
         s->factors[w->rounds] = fmin(before, after);
         s->samples[w->rounds] = ns * s->factors[w->rounds];
@@ -93,10 +92,9 @@ static graft_status run_round(whole_run *w)
     }
     w->rounds++;
     if (graft_interrupted()) {
-        status = GRAFT_FAIL(w->env, GRAFT_INTERRUPTED, "interrupted while measuring");
+        return GRAFT_FAIL(w->env, GRAFT_INTERRUPTED, "interrupted while measuring");
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Rounds that were quiet, of the segment that has had fewest of them. */

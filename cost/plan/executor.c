@@ -231,7 +231,6 @@ static void keep_constants(graft_executor *e, uint32_t i)
 
 static graft_status open_kernel(graft_env *env, graft_executor *e, graft_cost *cost, uint32_t i)
 {
-    graft_status status = GRAFT_OK;
     const graft_step *step = &e->schedule.steps[i];
     if (step->node != GRAFT_NONE && step->group == NULL &&
         (e->graph->nodes[step->node].op == GRAFT_OP_OPAQUE ||
@@ -243,22 +242,21 @@ static graft_status open_kernel(graft_env *env, graft_executor *e, graft_cost *c
     const float *constants[GRAFT_MAX_INPUTS] = {NULL};
     char name[GRAFT_KERNEL_NAME_BYTES] = "";
     find_constants(e, step, constants);
-    GRAFT_CHECK(choose_implementation(env, cost, &step->signature, name));
-    status = graft_kernel_open(env, e->device, &step->signature, name[0] == '\0' ? NULL : name,
-                               constants, &e->kernels[i]);
+    GRAFT_PASS(choose_implementation(env, cost, &step->signature, name));
+    graft_status status = graft_kernel_open(
+        env, e->device, &step->signature, name[0] == '\0' ? NULL : name, constants, &e->kernels[i]);
     if (status == GRAFT_UNSUPPORTED && name[0] != '\0') { /* Another processor's favourite. */
         graft_env_clear(env);
         status =
             graft_kernel_open(env, e->device, &step->signature, NULL, constants, &e->kernels[i]);
     }
-    GRAFT_CHECK(status);
+    GRAFT_PASS(status);
     size_t workspace = graft_kernel_workspace_bytes(e->kernels[i]);
     if (workspace > e->memory.workspace_bytes) {
         e->memory.workspace_bytes = workspace;
     }
     e->memory.packed_bytes += graft_kernel_packed_bytes(e->kernels[i]);
     e->memory.pack_ns += graft_kernel_pack_ns(e->kernels[i]);
-done:
     return status;
 }
 
@@ -686,14 +684,12 @@ static graft_status warm_up(graft_env *env, graft_executor *e, uint32_t *runs)
 static graft_status time_after_switch(graft_env *env, const graft_executor *e, uint32_t runs,
                                       double *run_ns)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(time_batch(env, e, runs > 5 ? 5 : runs, run_ns));
-    GRAFT_CHECK(time_batch(env, e, runs, run_ns));
+    GRAFT_PASS(time_batch(env, e, runs > 5 ? 5 : runs, run_ns));
+    GRAFT_PASS(time_batch(env, e, runs, run_ns));
     if (graft_interrupted()) {
-        status = GRAFT_FAIL(env, GRAFT_INTERRUPTED, "interrupted while measuring");
+        return GRAFT_FAIL(env, GRAFT_INTERRUPTED, "interrupted while measuring");
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_executor_time(graft_env *env, graft_executor *executor, uint32_t rounds,

@@ -344,16 +344,14 @@ static graft_status write_temporary(graft_env *env, const char *path, int file,
 static graft_status replace_file(graft_env *env, const char *path, const struct stat *old,
                                  const void *data, size_t size)
 {
-    graft_status status = GRAFT_OK;
     GRAFT_SCOPED(env->scratch);
     char *temporary = graft_arena_printf(env->scratch, "%s.partial", path);
-    GRAFT_CHECK(graft_file_make_folders(env, path));
+    GRAFT_PASS(graft_file_make_folders(env, path));
     int file = open_temporary(temporary);
     if (file < 0) {
-        status = fail_io(env, "create", path);
-        goto done;
+        return fail_io(env, "create", path);
     }
-    status = write_temporary(env, path, file, old, data, size);
+    graft_status status = write_temporary(env, path, file, old, data, size);
     if (status == GRAFT_OK && rename(temporary, path) != 0) {
         status = fail_io(env, "replace", path);
     }
@@ -364,9 +362,7 @@ static graft_status replace_file(graft_env *env, const char *path, const struct 
     if (close(file) != 0 && status == GRAFT_OK) {
         status = fail_io(env, "write", path);
     }
-    status = status == GRAFT_OK ? sync_folder(env, path) : status;
-done:
-    return status;
+    return status == GRAFT_OK ? sync_folder(env, path) : status;
 }
 
 graft_status graft_file_write(graft_env *env, const char *path, const void *data, size_t size)

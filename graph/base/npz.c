@@ -130,7 +130,6 @@ static graft_status take_sizes(array_reader *r, graft_shape *shape)
 /* {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), } with the members in any order. */
 static graft_status read_header(array_reader *r, graft_shape *shape)
 {
-    graft_status status = GRAFT_OK;
     bool turned = false, typed = false, ordered = false, sized = false, more = take_text(r, "{");
     while (more && !take_text(r, "}")) {
         if (!typed && take_text(r, "'descr':")) {
@@ -143,7 +142,7 @@ static graft_status read_header(array_reader *r, graft_shape *shape)
             turned = take_text(r, "True");
             ordered = turned || take_text(r, "False");
         } else if (!sized && take_text(r, "'shape':") && take_text(r, "(")) {
-            GRAFT_CHECK(take_sizes(r, shape));
+            GRAFT_PASS(take_sizes(r, shape));
             sized = true;
         } else {
             break;
@@ -151,12 +150,11 @@ static graft_status read_header(array_reader *r, graft_shape *shape)
         more = take_text(r, ",") || take_text(r, "}");
     }
     if (!typed || !ordered || !sized || !more) {
-        status = refuse(r, GRAFT_BAD_INPUT, "its header is not that of an .npy file");
+        return refuse(r, GRAFT_BAD_INPUT, "its header is not that of an .npy file");
     } else if (turned && shape->rank > 1) {
-        status = refuse(r, GRAFT_UNSUPPORTED, "fortran_order: only arrays in C order are read");
+        return refuse(r, GRAFT_UNSUPPORTED, "fortran_order: only arrays in C order are read");
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status read_array(array_reader *r, const uint8_t *data, size_t size,

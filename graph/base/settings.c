@@ -219,7 +219,6 @@ static graft_status read_collection(reader *r, uint32_t depth, graft_yaml *node)
 /* The node that r->event begins, up to its end. Keeps node->key. */
 static graft_status read_node(reader *r, uint32_t depth, graft_yaml *node)
 {
-    graft_status status = GRAFT_OK;
     node->file = r->file;
     node->line = line_of(&r->event.start_mark);
     if (++r->node_count > NODES_MOST) {
@@ -227,42 +226,35 @@ static graft_status read_node(reader *r, uint32_t depth, graft_yaml *node)
     }
     if (r->event.type == YAML_SCALAR_EVENT) {
         node->kind = GRAFT_YAML_SCALAR;
-        GRAFT_CHECK(check_plain(r, r->event.data.scalar.anchor, r->event.data.scalar.tag));
-        status = copy_scalar(r, &node->text);
-    } else if (r->event.type == YAML_MAPPING_START_EVENT) {
-        node->kind = GRAFT_YAML_MAPPING;
-        status = read_collection(r, depth, node);
-    } else if (r->event.type == YAML_SEQUENCE_START_EVENT) {
-        node->kind = GRAFT_YAML_SEQUENCE;
-        status = read_collection(r, depth, node);
-    } else {
-        assert(r->event.type == YAML_ALIAS_EVENT);
-        status = fail_at(r, &r->event.start_mark, "aliases ('*name') are not used here");
+        GRAFT_PASS(check_plain(r, r->event.data.scalar.anchor, r->event.data.scalar.tag));
+        return copy_scalar(r, &node->text);
     }
-done:
-    return status;
+    if (r->event.type == YAML_ALIAS_EVENT) {
+        return fail_at(r, &r->event.start_mark, "aliases ('*name') are not used here");
+    }
+    bool mapping = r->event.type == YAML_MAPPING_START_EVENT;
+    assert(mapping || r->event.type == YAML_SEQUENCE_START_EVENT);
+    node->kind = mapping ? GRAFT_YAML_MAPPING : GRAFT_YAML_SEQUENCE;
+    return read_collection(r, depth, node);
 }
 
 static graft_status read_document(reader *r, graft_yaml *root)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(next_event(r));
+    GRAFT_PASS(next_event(r));
     assert(r->event.type == YAML_STREAM_START_EVENT);
-    GRAFT_CHECK(next_event(r));
+    GRAFT_PASS(next_event(r));
     if (r->event.type == YAML_STREAM_END_EVENT) {
-        status = fail_at(r, &r->event.start_mark, "nothing in it");
-        goto done;
+        return fail_at(r, &r->event.start_mark, "nothing in it");
     }
-    GRAFT_CHECK(next_event(r));
-    GRAFT_CHECK(read_node(r, 0, root));
-    GRAFT_CHECK(next_event(r));
+    GRAFT_PASS(next_event(r));
+    GRAFT_PASS(read_node(r, 0, root));
+    GRAFT_PASS(next_event(r));
     assert(r->event.type == YAML_DOCUMENT_END_EVENT);
-    GRAFT_CHECK(next_event(r));
+    GRAFT_PASS(next_event(r));
     if (r->event.type != YAML_STREAM_END_EVENT) {
-        status = fail_at(r, &r->event.start_mark, "a second document; one is expected");
+        return fail_at(r, &r->event.start_mark, "a second document; one is expected");
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_yaml_parse(graft_env *env, graft_arena *arena, const char *name,

@@ -378,7 +378,7 @@ static graft_status add_opaque(graft_onnx_reader *reader, uint32_t index,
     }
     graft_index *inputs = GRAFT_NEW(reader->env->scratch, graft_index, input_count);
     graft_shape *shapes = GRAFT_NEW(reader->env->scratch, graft_shape, node->n_output);
-    GRAFT_CHECK(list_opaque_inputs(reader, index, inputs));
+    GRAFT_PASS(list_opaque_inputs(reader, index, inputs));
     find_known_shapes(reader, node, plan, shapes);
     group->is_opaque = true;
     group->first_record = add_record(reader, index, 0);
@@ -387,8 +387,7 @@ static graft_status add_opaque(graft_onnx_reader *reader, uint32_t index,
         graft_graph_add_opaque(&reader->model->graph, group->first_record, inputs,
                                (uint16_t)input_count, shapes, (uint16_t)node->n_output, &added);
     if (status != GRAFT_OK) {
-        status = fail_node(reader, index, "does not fit the graph");
-        goto done;
+        return fail_node(reader, index, "does not fit the graph");
     }
     for (uint32_t k = 0; k < node->n_output; k++) {
         const graft_shape shape = graft_onnx_shape_of_foreign(reader, node, k);
@@ -407,7 +406,6 @@ static graft_status add_opaque(graft_onnx_reader *reader, uint32_t index,
     graft_log(reader->env, 2, "%s: node %u '%s' (%s) is opaque: %s", reader->model->file, index,
               text_or_empty(node->name), text_or_empty(node->op_type), why);
     count_opaque(reader, node, why);
-done:
     return status;
 }
 

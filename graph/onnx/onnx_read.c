@@ -273,14 +273,13 @@ static uint32_t list_producers(const graft_onnx *onnx, size_t index, uint32_t *i
 
 static graft_status sort_nodes(graft_onnx_reader *reader)
 {
-    graft_status status = GRAFT_OK;
     GRAFT_SCOPED(reader->env->scratch);
     graft_onnx *onnx = reader->onnx;
     const Onnx__GraphProto *graph = onnx->proto->graph;
     size_t total = 0;
     for (size_t i = 0; i < graph->n_node; i++) {
-        GRAFT_CHECK(check_inputs(reader, i));
-        GRAFT_CHECK(graft_onnx_look_into(reader, i));
+        GRAFT_PASS(check_inputs(reader, i));
+        GRAFT_PASS(graft_onnx_look_into(reader, i));
         total += graph->node[i]->n_input + onnx->groups[i].captured_count;
     }
     uint32_t *first = GRAFT_NEW(reader->env->scratch, uint32_t, graph->n_node + 1);
@@ -292,12 +291,11 @@ static graft_status sort_nodes(graft_onnx_reader *reader)
     if (!graft_onnx_sort(reader->env->scratch, onnx->node_count, first, items, onnx->order,
                          &on_cycle)) {
         const Onnx__NodeProto *node = graph->node[on_cycle];
-        status = GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
-                            "%s: node %u '%s' (%s) depends on its own output", reader->model->file,
-                            on_cycle, text_or_empty(node->name), text_or_empty(node->op_type));
+        return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
+                          "%s: node %u '%s' (%s) depends on its own output", reader->model->file,
+                          on_cycle, text_or_empty(node->name), text_or_empty(node->op_type));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* --------------------------------------------------------------------------------- shapes */
@@ -622,23 +620,22 @@ static void log_open_sizes(graft_env *env, const graft_model *a, const graft_mod
 static graft_status keep_open(graft_env *env, graft_arena *arena, const reading *first,
                               graft_model **model)
 {
-    graft_status status = GRAFT_OK;
     const graft_model *a = *model;
     graft_model *b = NULL;
     reading how = *first;
     const int verbosity = env->verbosity;
     env->verbosity = 0; /* The last reading says what there is to say. */
     how.sample = 2;
-    status = read_once(env, arena, &how, &b);
+    graft_status status = read_once(env, arena, &how, &b);
     env->verbosity = verbosity;
     if (status != GRAFT_OK) {
-        goto done;
+        return status;
     }
     how.sample = 1;
     const graft_onnx_open found = graft_onnx_find_open(arena, a, b);
     how.bound = found.bound;
     log_open_sizes(env, a, b, found.count);
-    GRAFT_CHECK(read_once(env, arena, &how, model));
+    GRAFT_PASS(read_once(env, arena, &how, model));
     graft_model_size *sizes = GRAFT_NEW(arena, graft_model_size, a->size_count);
     for (uint32_t i = 0; i < a->size_count; i++) {
         sizes[i] = a->sizes[i];
@@ -649,7 +646,6 @@ static graft_status keep_open(graft_env *env, graft_arena *arena, const reading 
     (*model)->other = b;
     (*model)->unsure = found.unsure;
     (*model)->bound_count = found.count;
-done:
     return status;
 }
 
@@ -677,7 +673,7 @@ static graft_status read_choices(graft_env *env, graft_arena *arena, const readi
         env->verbosity = verbosity;
         if (status != GRAFT_OK ||
             (how->options != NULL && how->options->keep_open && made->size_count > 0)) {
-            goto done;
+            return status;
         }
         replaced = graft_onnx_inline(arena, how->source->proto, made);
         count += replaced;
@@ -689,7 +685,6 @@ static graft_status read_choices(graft_env *env, graft_arena *arena, const readi
         graft_log(env, 1, "%s: %u If nodes have a known condition and become the branch it chooses",
                   how->source->file, count);
     }
-done:
     return status;
 }
 
@@ -815,22 +810,20 @@ graft_status graft_onnx_read_message(graft_env *env, graft_arena *arena,
                                      const graft_onnx_source *source,
                                      const graft_model_options *options, graft_model **model)
 {
-    graft_status status = GRAFT_OK;
     graft_model *made = NULL;
     const bool open = options != NULL && options->keep_open;
     const reading how = {.source = source, .options = options, .sample = open ? 1 : 0};
-    GRAFT_CHECK(graft_onnx_inline_functions(env, arena, source));
-    GRAFT_CHECK(graft_onnx_freeze(env, arena, source, options));
-    GRAFT_CHECK(read_choices(env, arena, &how));
+    GRAFT_PASS(graft_onnx_inline_functions(env, arena, source));
+    GRAFT_PASS(graft_onnx_freeze(env, arena, source, options));
+    GRAFT_PASS(read_choices(env, arena, &how));
     if (options != NULL && options->bodies != NULL && graft_onnx_has_bodies(source->proto)) {
-        GRAFT_CHECK(rewrite_bodies(env, arena, &how));
+        GRAFT_PASS(rewrite_bodies(env, arena, &how));
     }
-    GRAFT_CHECK(read_chosen(env, arena, how, &made));
+    GRAFT_PASS(read_chosen(env, arena, how, &made));
     made->frozen = options == NULL ? NULL : options->frozen;
     made->frozen_count = options == NULL ? 0 : options->frozen_count;
     *model = made;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_model_parse(graft_env *env, graft_arena *arena, graft_bytes bytes,

@@ -65,7 +65,6 @@ static bool is_safe_location(const char *location)
 static graft_status find_place(graft_env *env, const char *file, const Onnx__TensorProto *tensor,
                                external_place *place)
 {
-    graft_status status = GRAFT_OK;
     *place = (external_place){.location = "", .length = UINT64_MAX};
     for (size_t i = 0; i < tensor->n_external_data; i++) {
         const Onnx__StringStringEntryProto *entry = tensor->external_data[i];
@@ -73,19 +72,18 @@ static graft_status find_place(graft_env *env, const char *file, const Onnx__Ten
         if (strcmp(key, "location") == 0 && entry->value != NULL) {
             place->location = entry->value;
         } else if (strcmp(key, "offset") == 0) {
-            GRAFT_CHECK(parse_number(env, file, tensor, entry, &place->offset));
+            GRAFT_PASS(parse_number(env, file, tensor, entry, &place->offset));
         } else if (strcmp(key, "length") == 0) {
-            GRAFT_CHECK(parse_number(env, file, tensor, entry, &place->length));
+            GRAFT_PASS(parse_number(env, file, tensor, entry, &place->length));
         }
     }
     if (!is_safe_location(place->location)) {
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                            "%s: tensor '%s': external data: location '%s' is not a file in the "
-                            "model's folder",
-                            file, name_of_tensor(tensor), place->location);
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                          "%s: tensor '%s': external data: location '%s' is not a file in the "
+                          "model's folder",
+                          file, name_of_tensor(tensor), place->location);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static bool read_range(int file, uint8_t *data, uint64_t offset, uint64_t size)

@@ -353,7 +353,6 @@ static graft_status parse_float(parser *p, graft_term *term)
 /* An expression; one that is a single number or slot needs no code. */
 static graft_status parse_value(parser *p, uint32_t kind, graft_term *term)
 {
-    graft_status status = GRAFT_OK;
     uint8_t *code = p->rule->code;
     uint32_t start = p->rule->code_bytes;
     skip_space(p);
@@ -363,7 +362,7 @@ static graft_status parse_value(parser *p, uint32_t kind, graft_term *term)
     if (kind == GRAFT_ATTR_FLOAT && *p->at != '#' && strncmp(p->at, "fm", 2) != 0) {
         return parse_float(p, term);
     }
-    GRAFT_CHECK(parse_expression(p));
+    GRAFT_PASS(parse_expression(p));
     uint32_t size = p->rule->code_bytes - start;
     *term = (graft_term){(int32_t)start, GRAFT_TERM_CODE};
     if (size == 2 && code[start] == GRAFT_CODE_SLOT) {
@@ -379,13 +378,12 @@ static graft_status parse_value(parser *p, uint32_t kind, graft_term *term)
         return PARSE_FAIL(p, "an attribute of the source must be a number or one attribute "
                              "variable, not an expression");
     } else {
-        GRAFT_CHECK(emit(p, GRAFT_CODE_END));
+        GRAFT_PASS(emit(p, GRAFT_CODE_END));
         term->value = (int32_t)graft_code_share(p->rule, start);
-        return status;
+        return GRAFT_OK;
     }
     p->rule->code_bytes = (uint8_t)start;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status parse_list(parser *p, graft_pattern_node *node, uint32_t first, uint32_t *given)
