@@ -225,6 +225,7 @@ typedef struct {
     uint32_t wanted;    /* Random sizes. */
     graft_device *device;
     graft_cost *cost;
+    graft_database *from; /* What the file holds. */
 } opened_cost;
 
 /* What all of them take. */
@@ -242,12 +243,16 @@ static graft_status with_cost(graft_env *env, opened_cost *o,
     o->path = o->path != NULL ? o->path : graft_device_database(env, o->device_name);
     GRAFT_CHECK(graft_device_open(env, o->device_name, 0, &o->device));
     GRAFT_CHECK(graft_cost_open(env, o->device, o->path, &o->cost));
+    if (o->file != NULL) {
+        GRAFT_CHECK(read_database(env, o->file, &o->from));
+    }
     GRAFT_CHECK(body(env, o));
     GRAFT_CHECK(graft_cost_save(env, o->cost));
 done:
     if (graft_cost_close(env, o->cost) != GRAFT_OK && status == GRAFT_OK) {
         status = GRAFT_IO; /* It has said why. */
     }
+    graft_database_close(o->from);
     graft_device_close(o->device);
     return status;
 }
@@ -333,16 +338,11 @@ const graft_command graft_command_cost_confirm = {
  * that met it. */
 static graft_status run_renew(graft_env *env, opened_cost *o)
 {
-    graft_status status = GRAFT_OK;
-    graft_database *old = NULL;
     uint32_t measured = 0;
     uint32_t count = 0;
-    GRAFT_CHECK(read_database(env, o->file, &old));
-    GRAFT_CHECK(graft_cost_renew(env, o->cost, old, &measured, &count));
+    GRAFT_PASS(graft_cost_renew(env, o->cost, o->from, &measured, &count));
     (void)printf("%u of %u recorded signatures measured, the others were there\n", measured, count);
-done:
-    graft_database_close(old);
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status renew(graft_env *env, void *choices)
@@ -367,15 +367,10 @@ const graft_command graft_command_cost_renew = {
 
 static graft_status run_random(graft_env *env, opened_cost *o)
 {
-    graft_status status = GRAFT_OK;
-    graft_database *from = NULL;
     uint32_t count = 0;
-    GRAFT_CHECK(read_database(env, o->file, &from));
-    GRAFT_CHECK(graft_cost_supply_random(env, o->cost, from, o->wanted, RANDOM_SEED, &count));
+    GRAFT_PASS(graft_cost_supply_random(env, o->cost, o->from, o->wanted, RANDOM_SEED, &count));
     (void)printf("%u signatures at sizes drawn at random measured\n", count);
-done:
-    graft_database_close(from);
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status supply_random(graft_env *env, void *choices)

@@ -213,26 +213,21 @@ static bool is_new(const conv_kind *kind, const conv_forms *forms, const_dnnl_pr
 static graft_status choose_conv(graft_env *env, graft_kernel *kernel, const conv_kind *kind,
                                 uint32_t variant, conv_forms *forms)
 {
-    graft_status status = GRAFT_OK;
     dnnl_convolution_desc_t desc;
-    program_attr attr;
-    graft_program_attr_open(&attr);
-    GRAFT_CHECK(describe_fusion(env, kernel, kind, forms, &attr));
-    GRAFT_CHECK(describe_conv(env, kernel, kind, forms, &desc));
+    PROGRAM_ATTR(attr);
+    GRAFT_PASS(describe_fusion(env, kernel, kind, forms, &attr));
+    GRAFT_PASS(describe_conv(env, kernel, kind, forms, &desc));
     uint32_t seen = 0;
     for (uint32_t i = 0; i < SEARCH_LIMIT; i++) {
-        GRAFT_CHECK(graft_program_choose(env, kernel, &desc, &attr, i, &forms->pd));
+        GRAFT_PASS(graft_program_choose(env, kernel, &desc, &attr, i, &forms->pd));
         if (is_sound(kernel, kind, forms->pd) && is_wanted(kind, forms->pd) &&
             is_new(kind, forms, forms->pd) && seen++ == variant) {
-            goto done;
+            return GRAFT_OK;
         }
         (void)dnnl_primitive_desc_destroy(forms->pd);
         forms->pd = NULL;
     }
-    status = GRAFT_UNSUPPORTED;
-done:
-    graft_program_attr_close(&attr);
-    return status;
+    return GRAFT_UNSUPPORTED;
 }
 
 /* Brings the residual to where the convolution adds its result, or to its second operand. */
@@ -259,28 +254,22 @@ static graft_status place_residual(graft_env *env, graft_kernel *kernel, const c
 static graft_status activate(graft_env *env, graft_kernel *kernel, const dnnl_memory_desc_t *desc,
                              uint32_t operand)
 {
-    graft_status status = GRAFT_OK;
     const program_function *f = graft_program_activation(activation_of(kernel));
     const program_arg args[2] = {
         {DNNL_ARG_SRC, operand},
         {DNNL_ARG_DST, operand}
     };
     dnnl_eltwise_desc_t eltwise;
-    dnnl_primitive_desc_t pd = NULL;
-    program_attr attr;
-    graft_program_attr_open(&attr);
-    GRAFT_CHECK(graft_program_attr_finish(env, &attr));
-    GRAFT_CHECK(
+    PROGRAM_CHOSEN(pd);
+    PROGRAM_ATTR(attr);
+    GRAFT_PASS(graft_program_attr_finish(env, &attr));
+    GRAFT_PASS(
         graft_program_status(env,
                              dnnl_eltwise_forward_desc_init(&eltwise, dnnl_forward_inference,
                                                             f->kind, desc, f->alpha, f->beta),
                              "describing an activation"));
-    GRAFT_CHECK(graft_program_choose(env, kernel, &eltwise, &attr, 0, &pd));
-    GRAFT_CHECK(graft_program_stage(env, kernel, pd, args, 2));
-done:
-    (void)dnnl_primitive_desc_destroy(pd);
-    graft_program_attr_close(&attr);
-    return status;
+    GRAFT_PASS(graft_program_choose(env, kernel, &eltwise, &attr, 0, &pd));
+    return graft_program_stage(env, kernel, pd, args, 2);
 }
 
 static graft_status build_conv(graft_env *env, graft_kernel *kernel, const conv_kind *kind,

@@ -143,25 +143,20 @@ static bool is_sound(const_dnnl_primitive_desc_t pd)
 /* The `variant`-th implementation that is sound. */
 static graft_status choose(graft_env *env, graft_kernel *kernel, uint32_t variant, product *p)
 {
-    graft_status status = GRAFT_OK;
-    program_attr attr;
-    graft_program_attr_open(&attr);
-    GRAFT_CHECK(kernel->signature.op == GRAFT_COST_INTEGER_CONV ? describe_conv(env, kernel, p)
-                                                                : describe_matmul(env, kernel, p));
-    GRAFT_CHECK(describe_fusion(env, kernel, p, &attr));
+    PROGRAM_ATTR(attr);
+    GRAFT_PASS(kernel->signature.op == GRAFT_COST_INTEGER_CONV ? describe_conv(env, kernel, p)
+                                                               : describe_matmul(env, kernel, p));
+    GRAFT_PASS(describe_fusion(env, kernel, p, &attr));
     uint32_t seen = 0;
     for (uint32_t i = 0; i < SEARCH_LIMIT; i++) {
-        GRAFT_CHECK(graft_program_choose(env, kernel, &p->op, &attr, i, &p->pd));
+        GRAFT_PASS(graft_program_choose(env, kernel, &p->op, &attr, i, &p->pd));
         if (is_sound(p->pd) && seen++ == variant) {
-            goto done;
+            return GRAFT_OK;
         }
         (void)dnnl_primitive_desc_destroy(p->pd);
         p->pd = NULL;
     }
-    status = GRAFT_UNSUPPORTED;
-done:
-    graft_program_attr_close(&attr);
-    return status;
+    return GRAFT_UNSUPPORTED;
 }
 
 static graft_status build(graft_env *env, graft_kernel *kernel, const product *p)

@@ -114,20 +114,15 @@ static graft_status build_product(graft_env *env, graft_kernel *kernel, const ma
 static graft_status open_product(graft_env *env, graft_kernel *kernel, const char *family,
                                  const matmul_forms *forms, const void *desc, uint32_t variant)
 {
-    graft_status status = GRAFT_OK;
-    dnnl_primitive_desc_t pd = NULL;
-    program_attr attr;
-    graft_program_attr_open(&attr);
-    GRAFT_CHECK(describe_fusion(env, kernel, &attr));
-    GRAFT_CHECK(graft_program_choose(env, kernel, desc, &attr, variant, &pd));
+    PROGRAM_CHOSEN(pd);
+    PROGRAM_ATTR(attr);
+    GRAFT_PASS(describe_fusion(env, kernel, &attr));
+    GRAFT_PASS(graft_program_choose(env, kernel, desc, &attr, variant, &pd));
     graft_program_name(kernel, family, pd);
     if (!kernel->dry) {
-        GRAFT_CHECK(build_product(env, kernel, forms, pd));
+        GRAFT_PASS(build_product(env, kernel, forms, pd));
     }
-done:
-    (void)dnnl_primitive_desc_destroy(pd);
-    graft_program_attr_close(&attr);
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_cpu_open_matmul(graft_env *env, graft_kernel *kernel, uint32_t variant)

@@ -65,33 +65,28 @@ static graft_status build_concat(graft_env *env, graft_kernel *kernel,
 
 graft_status graft_cpu_open_concat(graft_env *env, graft_kernel *kernel, uint32_t variant)
 {
-    graft_status status = GRAFT_OK;
     const graft_signature *s = &kernel->signature;
     dnnl_memory_desc_t forms[3];
-    dnnl_primitive_desc_t pd = NULL;
-    program_attr attr;
+    PROGRAM_CHOSEN(pd);
     if (s->op != GRAFT_OP_concat || variant > 0) {
         return GRAFT_UNSUPPORTED;
     }
-    graft_program_attr_open(&attr);
+    PROGRAM_ATTR(attr);
     for (uint32_t k = 0; k < 2; k++) { /* A const operand takes the output's layout. */
         bool is_const = (s->const_mask >> k & 1u) != 0;
         graft_program_describe(&s->inputs[k], is_const ? s->out_layouts[0] : s->in_layouts[k],
                                &forms[k]);
     }
     graft_program_describe_output(kernel, 0, &forms[2]);
-    GRAFT_CHECK(graft_program_attr_finish(env, &attr));
-    GRAFT_CHECK(graft_program_status(
+    GRAFT_PASS(graft_program_attr_finish(env, &attr));
+    GRAFT_PASS(graft_program_status(
         env,
         dnnl_concat_primitive_desc_create(&pd, &forms[2], 2, s->attrs[GRAFT_ATTR_concat_axis],
                                           forms, attr.attr, kernel->device->engine),
         "choosing a concatenation"));
     graft_program_name(kernel, "concat", pd);
     if (!kernel->dry) {
-        GRAFT_CHECK(build_concat(env, kernel, forms, pd));
+        GRAFT_PASS(build_concat(env, kernel, forms, pd));
     }
-done:
-    (void)dnnl_primitive_desc_destroy(pd);
-    graft_program_attr_close(&attr);
-    return status;
+    return GRAFT_OK;
 }

@@ -101,25 +101,30 @@ void graft_program_describe_output(const graft_kernel *kernel, uint32_t k, dnnl_
 
 /* -------------------------------------------------------------- attributes */
 
-void graft_program_attr_open(program_attr *attr)
+program_attr graft_program_attr_open(void)
 {
-    attr->post_ops = NULL;
-    attr->attr = NULL;
-    dnnl_status_t status = dnnl_primitive_attr_create(&attr->attr);
+    program_attr attr = {.post_ops = NULL};
+    dnnl_status_t status = dnnl_primitive_attr_create(&attr.attr);
     if (status == dnnl_success) {
-        status = dnnl_primitive_attr_set_scratchpad_mode(attr->attr, dnnl_scratchpad_mode_user);
+        status = dnnl_primitive_attr_set_scratchpad_mode(attr.attr, dnnl_scratchpad_mode_user);
     }
     if (status == dnnl_success) {
-        status = dnnl_post_ops_create(&attr->post_ops);
+        status = dnnl_post_ops_create(&attr.post_ops);
     }
     assert(status == dnnl_success); /* A few bytes; nothing else can go wrong. */
     (void)status;
+    return attr;
 }
 
-void graft_program_attr_close(program_attr *attr)
+void graft_program_attr_close(const program_attr *attr)
 {
     (void)dnnl_post_ops_destroy(attr->post_ops);
     (void)dnnl_primitive_attr_destroy(attr->attr);
+}
+
+void graft_program_forget(const dnnl_primitive_desc_t *chosen)
+{
+    (void)dnnl_primitive_desc_destroy(*chosen);
 }
 
 graft_status graft_program_attr_sum(graft_env *env, program_attr *attr)
@@ -225,23 +230,6 @@ static uint32_t add_fixed(graft_kernel *kernel, const dnnl_memory_desc_t *desc, 
     kernel->operands[number].data = data;
     kernel->places[number] = data;
     return number;
-}
-
-static graft_status make_reorder(graft_env *env, const graft_kernel *kernel,
-                                 const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *to,
-                                 dnnl_primitive_desc_t *pd)
-{
-    graft_status status = GRAFT_OK;
-    program_attr attr;
-    graft_program_attr_open(&attr);
-    GRAFT_CHECK(graft_program_attr_finish(env, &attr));
-    dnnl_engine_t engine = kernel->device->engine;
-    GRAFT_CHECK(graft_program_status(
-        env, dnnl_reorder_primitive_desc_create(pd, from, engine, to, engine, attr.attr),
-        "choosing a reorder"));
-done:
-    graft_program_attr_close(&attr);
-    return status;
 }
 
 static graft_status create_memory(graft_env *env, const graft_kernel *kernel,
@@ -603,18 +591,20 @@ graft_status graft_program_stage(graft_env *env, graft_kernel *kernel,
 
 graft_status graft_program_reorder(graft_env *env, graft_kernel *kernel, uint32_t from, uint32_t to)
 {
-    graft_status status = GRAFT_OK;
-    dnnl_primitive_desc_t pd = NULL;
+    PROGRAM_CHOSEN(pd);
+    PROGRAM_ATTR(attr);
     program_arg args[2] = {
         {DNNL_ARG_FROM, from},
         {DNNL_ARG_TO,   to  }
     };
-    GRAFT_CHECK(
-        make_reorder(env, kernel, &kernel->operands[from].desc, &kernel->operands[to].desc, &pd));
-    GRAFT_CHECK(graft_program_stage(env, kernel, pd, args, 2));
-done:
-    (void)dnnl_primitive_desc_destroy(pd);
-    return status;
+    dnnl_engine_t engine = kernel->device->engine;
+    GRAFT_PASS(graft_program_attr_finish(env, &attr));
+    GRAFT_PASS(graft_program_status(
+        env,
+        dnnl_reorder_primitive_desc_create(&pd, &kernel->operands[from].desc, engine,
+                                           &kernel->operands[to].desc, engine, attr.attr),
+        "choosing a reorder"));
+    return graft_program_stage(env, kernel, pd, args, 2);
 }
 
 /* A tensor of one number. */
@@ -652,18 +642,13 @@ static graft_status build_one(graft_env *env, graft_kernel *kernel, const progra
 
 graft_status graft_program_open_one(graft_env *env, graft_kernel *kernel, const program_one *one)
 {
-    graft_status status = GRAFT_OK;
-    dnnl_primitive_desc_t pd = NULL;
-    program_attr attr;
-    graft_program_attr_open(&attr);
-    GRAFT_CHECK(graft_program_attr_finish(env, &attr));
-    GRAFT_CHECK(graft_program_choose(env, kernel, one->desc, &attr, one->variant, &pd));
+    PROGRAM_CHOSEN(pd);
+    PROGRAM_ATTR(attr);
+    GRAFT_PASS(graft_program_attr_finish(env, &attr));
+    GRAFT_PASS(graft_program_choose(env, kernel, one->desc, &attr, one->variant, &pd));
     graft_program_name(kernel, one->family, pd);
     if (!kernel->dry) {
-        GRAFT_CHECK(build_one(env, kernel, one, pd));
+        GRAFT_PASS(build_one(env, kernel, one, pd));
     }
-done:
-    (void)dnnl_primitive_desc_destroy(pd);
-    graft_program_attr_close(&attr);
-    return status;
+    return GRAFT_OK;
 }

@@ -36,8 +36,14 @@ typedef struct program_function {
     float beta;
 } program_function;
 
-void graft_program_attr_open(program_attr *attr);
-void graft_program_attr_close(program_attr *attr);
+program_attr graft_program_attr_open(void);
+void graft_program_attr_close(const program_attr *attr);
+void graft_program_forget(const dnnl_primitive_desc_t *chosen);
+/* Attributes, and a descriptor that is not chosen yet, until the function ends. */
+#define PROGRAM_ATTR(name)                                                                         \
+    __attribute__((cleanup(graft_program_attr_close))) program_attr name = graft_program_attr_open()
+#define PROGRAM_CHOSEN(name)                                                                       \
+    __attribute__((cleanup(graft_program_forget))) dnnl_primitive_desc_t name = NULL
 graft_status graft_program_attr_sum(graft_env *env, program_attr *attr);
 graft_status graft_program_attr_binary(graft_env *env, program_attr *attr,
                                        const dnnl_memory_desc_t *operand);
