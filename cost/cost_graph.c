@@ -295,14 +295,10 @@ graft_status graft_cost_nodes(graft_env *env, graft_cost *cost, const graft_grap
     for (graft_index n = 0; n < graph->node_end && by_node != NULL; n++) {
         by_node[n] = (graft_cost_node){.ns = 0.0};
     }
-    graft_status status = graft_cost_plan(env, cost, env->scratch, graph, order, &schedule);
-    if (status == GRAFT_OK) {
-        status = sum_steps(env, cost, graph, &schedule, by_node, &sum);
-    }
-    if (status == GRAFT_OK) {
-        *total = sum;
-    }
-    return status;
+    GRAFT_PASS(graft_cost_plan(env, cost, env->scratch, graph, order, &schedule));
+    GRAFT_PASS(sum_steps(env, cost, graph, &schedule, by_node, &sum));
+    *total = sum;
+    return GRAFT_OK;
 }
 
 graft_status graft_cost_schedule(graft_env *env, graft_cost *cost, const graft_graph *graph,
@@ -341,20 +337,17 @@ static graft_status add_opaque(graft_env *env, graft_cost *cost, const graft_gra
 graft_status graft_cost_price(graft_env *env, graft_cost *cost, const graft_graph *graph,
                               const graft_order *order, double *ns)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_cost_total total;
     graft_plan plan;
     if (cost->convention) {
-        status = graft_cost_graph(env, cost, graph, order, &total);
-        *ns = status == GRAFT_OK ? total.ns : *ns;
-        return status;
+        GRAFT_PASS(graft_cost_graph(env, cost, graph, order, &total));
+        *ns = total.ns;
+        return GRAFT_OK;
     }
     prepare_graph(env, cost, &graph, &order);
-    GRAFT_CHECK(find_plan(env, cost, env->scratch, graph, order, &plan));
-    GRAFT_CHECK(add_opaque(env, cost, graph, order, &plan.assignment.groups, &plan.ns));
+    GRAFT_PASS(find_plan(env, cost, env->scratch, graph, order, &plan));
+    GRAFT_PASS(add_opaque(env, cost, graph, order, &plan.assignment.groups, &plan.ns));
     *ns = plan.ns;
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }

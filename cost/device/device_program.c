@@ -84,13 +84,14 @@ static void begin_question(graft_env *env, program_device *d, const char *ask, g
 static graft_status ask(graft_env *env, program_device *d, graft_json *json, uint64_t second_count,
                         size_t *size)
 {
-    graft_status status = GRAFT_OK;
     const uint64_t seconds = d->second_count > 0 ? d->second_count : second_count;
     const uint64_t deadline_ns = graft_clock_ns() + seconds * UINT64_C(1000000000);
     (void)graft_json_line(json);
-    GRAFT_CHECK(graft_child_write(env, &d->child, json->text.data, json->text.size, deadline_ns));
-    GRAFT_CHECK(graft_child_read_line(env, &d->child, d->line, LINE_BYTES, deadline_ns, size));
-done:
+    graft_status status =
+        graft_child_write(env, &d->child, json->text.data, json->text.size, deadline_ns);
+    if (status == GRAFT_OK) {
+        status = graft_child_read_line(env, &d->child, d->line, LINE_BYTES, deadline_ns, size);
+    }
     if (status == GRAFT_UNDECIDED) {
         graft_env_clear(env);
         status = GRAFT_FAIL(env, GRAFT_IO, "no answer in %u s", (unsigned)seconds);
@@ -117,11 +118,9 @@ static graft_status ask_hello(graft_env *env, program_device *d, graft_answer_he
 
 static graft_status start(graft_env *env, program_device *d, graft_answer_hello *hello)
 {
-    graft_status status = GRAFT_OK;
     char *arguments[] = {d->path, d->options, NULL};
-    GRAFT_CHECK(graft_child_start(env, arguments, &d->child));
-    GRAFT_CHECK(ask_hello(env, d, hello));
-done:
+    graft_status status = graft_child_start(env, arguments, &d->child);
+    status = status == GRAFT_OK ? ask_hello(env, d, hello) : status;
     if (status != GRAFT_OK) {
         (void)graft_child_end(&d->child, 0);
     }

@@ -254,23 +254,33 @@ static void plan_statistics(graft_onnx_plan *plan, graft_onnx_operand x, uint32_
     }
 }
 
-/* Over several axes it is seen as over one. */
-void graft_plan_layer_norm(graft_onnx_plan *plan)
+/* Refuses scales that are not of the sizes of `x` from `axis` on. */
+static void check_scales(graft_onnx_plan *plan, graft_onnx_operand x, uint32_t axis,
+                         graft_onnx_operand scale)
 {
-    graft_onnx_operand x = graft_plan_input(plan, 0);
-    graft_onnx_operand scale = graft_plan_input(plan, 1);
-    graft_shape shape = graft_plan_shape(plan, x);
-    graft_shape scales = graft_plan_shape(plan, scale);
-    uint32_t axis = graft_plan_axis(plan, graft_plan_int(plan, "axis", -1), shape.rank);
-    float epsilon = graft_plan_float(plan, "epsilon", 1e-5F);
-    int32_t attrs[GRAFT_MAX_ATTRS] = {0};
-    attrs[GRAFT_ATTR_layer_norm_epsilon] = graft_bits_of_float(epsilon);
+    const graft_shape shape = graft_plan_shape(plan, x);
+    const graft_shape scales = graft_plan_shape(plan, scale);
     bool fits = plan->refusal == NULL && axis < shape.rank && scales.rank == shape.rank - axis;
     for (uint32_t i = 0; fits && i < scales.rank; i++) {
         fits = scales.dims[i] == shape.dims[axis + i];
     }
     if (!fits || graft_plan_int(plan, "stash_type", 1) != 1) {
         graft_plan_refuse(plan, "scales that do not have the shape of what is normalised");
+    }
+}
+
+/* Over several axes it is seen as over one. */
+void graft_plan_layer_norm(graft_onnx_plan *plan)
+{
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_onnx_operand scale = graft_plan_input(plan, 1);
+    graft_shape shape = graft_plan_shape(plan, x);
+    uint32_t axis = graft_plan_axis(plan, graft_plan_int(plan, "axis", -1), shape.rank);
+    float epsilon = graft_plan_float(plan, "epsilon", 1e-5F);
+    int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+    attrs[GRAFT_ATTR_layer_norm_epsilon] = graft_bits_of_float(epsilon);
+    check_scales(plan, x, axis, scale);
+    if (plan->refusal != NULL) {
         return;
     }
     graft_onnx_operand rows = join_axes(plan, x, axis);
@@ -296,15 +306,9 @@ void graft_plan_rms_norm(graft_onnx_plan *plan)
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_onnx_operand scale = graft_plan_input(plan, 1);
     graft_shape shape = graft_plan_shape(plan, x);
-    graft_shape scales = graft_plan_shape(plan, scale);
     uint32_t axis = graft_plan_axis(plan, graft_plan_int(plan, "axis", -1), shape.rank);
-    bool fits = plan->refusal == NULL && scales.rank == shape.rank - axis &&
-                graft_plan_int(plan, "stash_type", 1) == 1;
-    for (uint32_t i = 0; fits && i < scales.rank; i++) {
-        fits = scales.dims[i] == shape.dims[axis + i];
-    }
-    if (!fits) {
-        graft_plan_refuse(plan, "scales that do not have the shape of what is normalised");
+    check_scales(plan, x, axis, scale);
+    if (plan->refusal != NULL) {
         return;
     }
     const float epsilon = graft_plan_float(plan, "epsilon", 1e-5F);
