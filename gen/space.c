@@ -6,13 +6,6 @@
 
 enum { MAX_SHAPES = UINT16_MAX };
 
-typedef struct graft_gen_inference {
-    uint16_t in[GRAFT_MAX_INPUTS];
-    uint16_t out[GRAFT_MAX_OUTPUTS];
-    uint16_t config;
-    bool fits;
-} graft_gen_inference;
-
 static uint64_t hash_bytes(const void *data, size_t size) { return XXH3_64bits(data, size); }
 
 /* -------------------------------------------------------------------- room */
@@ -51,57 +44,20 @@ static graft_status intern_shape(graft_gen_space *space, const graft_shape *shap
     return GRAFT_OK;
 }
 
-static uint64_t hash_inference(const void *owner, uint32_t number)
-{
-    const graft_gen_space *space = owner;
-    const graft_gen_inference *entry = &space->inferences[number];
-    uint64_t key[2] = {entry->config, 0};
-    memcpy(&key[1], entry->in, sizeof key[1]);
-    return hash_bytes(key, sizeof key);
-}
-
-static graft_status infer_fresh(graft_gen_space *space, graft_gen_inference *entry)
-{
-    const graft_gen_config *config = &space->set->configs[entry->config];
-    graft_shape in[GRAFT_MAX_INPUTS];
-    graft_shape out[GRAFT_MAX_OUTPUTS];
-    for (uint32_t i = 0; i < config->input_count; i++) {
-        in[i] = space->shapes[entry->in[i]];
-    }
-    entry->fits = graft_gen_config_infer(config, in, out);
-    for (uint32_t o = 0; entry->fits && o < config->output_count; o++) {
-        GRAFT_PASS(intern_shape(space, &out[o], &entry->out[o]));
-    }
-    return GRAFT_OK;
-}
-
 graft_status graft_gen_infer(graft_gen_space *space, uint32_t config, const uint32_t *args,
                              uint16_t *shapes, bool *fits)
 {
-    graft_gen_inference key = {.config = (uint16_t)config};
-    for (uint32_t i = 0; i < space->set->configs[config].input_count; i++) {
-        key.in[i] = space->values[args[i]].shape;
+    const graft_gen_config *made = &space->set->configs[config];
+    graft_shape in[GRAFT_MAX_INPUTS];
+    graft_shape out[GRAFT_MAX_OUTPUTS];
+    memset(shapes, 0, GRAFT_MAX_OUTPUTS * sizeof *shapes);
+    for (uint32_t i = 0; i < made->input_count; i++) {
+        in[i] = space->shapes[space->values[args[i]].shape];
     }
-    space->inferences = graft_gen_grow(space->arena, space->inferences, space->inference_count,
-                                       &space->inference_capacity, sizeof *space->inferences);
-    graft_gen_inference *fresh = &space->inferences[space->inference_count];
-    *fresh = key;
-    graft_gen_table_reserve(space->arena, &space->infer_table, space, hash_inference);
-    uint64_t hash = hash_inference(space, space->inference_count);
-    const graft_gen_table *table = &space->infer_table;
-    uint32_t at = graft_gen_table_first(table, hash);
-    for (; table->slots[at] != GRAFT_GEN_NONE; at = graft_gen_table_next(table, at)) {
-        const graft_gen_inference *entry = &space->inferences[table->slots[at]];
-        if (entry->config == key.config && memcmp(entry->in, key.in, sizeof key.in) == 0) {
-            *fits = entry->fits;
-            memcpy(shapes, entry->out, sizeof entry->out);
-            return GRAFT_OK;
-        }
+    *fits = graft_gen_config_infer(made, in, out);
+    for (uint32_t o = 0; *fits && o < made->output_count; o++) {
+        GRAFT_PASS(intern_shape(space, &out[o], &shapes[o]));
     }
-    GRAFT_PASS(infer_fresh(space, fresh));
-    graft_gen_table_insert(&space->infer_table, hash, space->inference_count++);
-    *fits = fresh->fits;
-    memcpy(shapes, fresh->out, sizeof fresh->out);
     return GRAFT_OK;
 }
 

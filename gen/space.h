@@ -104,11 +104,6 @@ typedef struct graft_gen_space {
     uint8_t (*renamings)[GRAFT_GEN_MAX_VARS]; /* Renaming 0 changes nothing. */
     uint32_t renaming_count;
 
-    graft_gen_table infer_table; /* Remembered shape inferences. */
-    struct graft_gen_inference *inferences;
-    uint32_t inference_count;
-    uint32_t inference_capacity;
-
     graft_gen_samples samples;
     graft_gen_room room;
     graft_gen_counts counts;
