@@ -337,13 +337,10 @@ graft_build_value graft_build_int(graft_builder *builder, const char *module, co
 
 graft_window_size graft_build_window(int64_t height, int64_t width, int64_t stride)
 {
-    graft_window_size window;
-    memset(&window, 0, sizeof(window));
-    window.kernel[0] = height;
-    window.kernel[1] = width;
-    window.stride[0] = stride;
-    window.stride[1] = stride;
-    return window;
+    return (graft_window_size){
+        .kernel = {height, width },
+          .stride = {stride, stride}
+    };
 }
 
 graft_window_size graft_build_padded(graft_window_size window, int64_t top, int64_t left,
@@ -354,6 +351,12 @@ graft_window_size graft_build_padded(graft_window_size window, int64_t top, int6
     window.pads[2] = bottom;
     window.pads[3] = right;
     return window;
+}
+
+graft_window_size graft_build_centred(int64_t kernel, int64_t stride)
+{
+    int64_t pad = kernel / 2;
+    return graft_build_padded(graft_build_window(kernel, kernel, stride), pad, pad, pad, pad);
 }
 
 static int64_t slide(int64_t size, const graft_window_size *window, uint32_t i, bool ceil_mode)
@@ -405,9 +408,10 @@ graft_build_value graft_build_conv(graft_builder *builder, graft_build_value x,
 {
     static const int64_t no_dilation[2] = {1, 1};
     const int64_t *kernel = layer->window.kernel;
+    const int64_t groups = layer->groups == 0 ? 1 : layer->groups;
     graft_build_filter filter = {
         .name = layer->name,
-        .dims = {layer->channels, x.dims[1] / layer->groups, kernel[0], kernel[1]},
+        .dims = {layer->channels, x.dims[1] / groups, kernel[0], kernel[1]},
         .rank = 4
     };
     x = graft_build_quantised(builder, x);
@@ -416,7 +420,7 @@ graft_build_value graft_build_conv(graft_builder *builder, graft_build_value x,
     double mean_square = add_filter(builder, &x, &filter, 2.0, inputs);
     Onnx__NodeProto *node = add_node(builder, "Conv", layer->name, inputs, layer->has_bias ? 3 : 2);
     graft_onnx_set_ints(builder->arena, node, "dilations", no_dilation, 2);
-    graft_onnx_set_int(builder->arena, node, "group", layer->groups);
+    graft_onnx_set_int(builder->arena, node, "group", groups);
     set_window(builder, node, &layer->window);
     graft_build_value output = output_of(node, &x);
     output.dims[1] = layer->channels;

@@ -38,11 +38,13 @@ graft_window_size graft_build_window(int64_t height, int64_t width, int64_t stri
 /* The same window with padding. */
 graft_window_size graft_build_padded(graft_window_size window, int64_t top, int64_t left,
                                      int64_t bottom, int64_t right);
+/* A square window with half its size as padding: at stride 1 the size stays. */
+graft_window_size graft_build_centred(int64_t kernel, int64_t stride);
 
 typedef struct graft_conv_layer {
     const char *name; /* Of the module: "<name>.weight", "<name>.bias". */
     int64_t channels; /* Of the output. */
-    int64_t groups;
+    int64_t groups;   /* 0: one. */
     bool has_bias;
     graft_window_size window;
 } graft_conv_layer;

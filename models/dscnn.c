@@ -26,7 +26,7 @@ void graft_build_dscnn(graft_builder *builder)
 {
     /* "Same" padding: 9 rows and 2 columns in all, the odd one behind. */
     graft_window_size first = graft_build_padded(graft_build_window(10, 4, 2), 4, 1, 5, 1);
-    graft_window_size depthwise = graft_build_padded(graft_build_window(3, 3, 1), 1, 1, 1, 1);
+    graft_window_size depthwise = graft_build_centred(3, 1);
     graft_window_size pointwise = graft_build_window(1, 1, 1);
     const int64_t dims[4] = {1, 1, FRAMES, COEFFICIENTS};
     graft_build_value x = graft_build_input(builder, "input_1", dims, 4);

@@ -26,7 +26,6 @@ static graft_build_value add_layer(graft_builder *builder, graft_build_value x, 
     graft_window_size window = graft_build_window(l->height, l->width, l->stride);
     graft_conv_layer conv = {.name = graft_build_name(builder, "%s.conv", name),
                              .channels = l->channels,
-                             .groups = 1,
                              .window = graft_build_padded(window, top, left, top, left)};
     x = graft_build_conv(builder, x, &conv);
     x = graft_build_batch_norm(builder, x, graft_build_name(builder, "%s.bn", name), epsilon, 1.0);
@@ -53,7 +52,7 @@ static graft_build_value add_pool_branch(graft_builder *builder, graft_build_val
                                          const char *module, int64_t channels)
 {
     const layer project = {"branch_pool", channels, 1, 1, 1, false};
-    graft_window_size window = graft_build_padded(graft_build_window(3, 3, 1), 1, 1, 1, 1);
+    graft_window_size window = graft_build_centred(3, 1);
     x = graft_build_padded_average(builder, x, module, &window, true);
     return add_layer(builder, x, module, &project);
 }

@@ -6,12 +6,6 @@
 
 static const double residual_gain = 0.3;
 
-static graft_window_size same_window(int64_t kernel, int64_t stride)
-{
-    int64_t pad = kernel / 2;
-    return graft_build_padded(graft_build_window(kernel, kernel, stride), pad, pad, pad, pad);
-}
-
 /* ------------------------------------------------------------------------------ version 2 */
 
 enum { IMAGE = 224, CLASSES = 1000, STEM = 32, HEAD = 1280 };
@@ -38,16 +32,14 @@ static graft_build_value add_inverted(graft_builder *builder, graft_build_value 
     graft_build_value y = x;
     int k = 0;
     if (expand != 1) {
-        y = add_layer(
-            builder, y, module, k++,
-            (graft_conv_layer){.channels = inner, .groups = 1, .window = same_window(1, 1)});
+        y = add_layer(builder, y, module, k++,
+                      (graft_conv_layer){.channels = inner, .window = graft_build_centred(1, 1)});
     }
     y = add_layer(builder, y, module, k++,
                   (graft_conv_layer){.channels = inner, .groups = inner, .window = shape->window});
     graft_conv_layer down = {.name = graft_build_name(builder, "%s.%d", module, k),
                              .channels = shape->channels,
-                             .groups = 1,
-                             .window = same_window(1, 1)};
+                             .window = graft_build_centred(1, 1)};
     y = graft_build_conv(builder, y, &down);
     y = graft_build_batch_norm(builder, y, graft_build_name(builder, "%s.%d", module, k + 1), 1e-5,
                                adds ? residual_gain : 1.0);
@@ -74,18 +66,18 @@ void graft_build_mobilenetv2(graft_builder *builder)
     int index = 1;
     graft_build_value x = graft_build_input(builder, "input", dims, 4);
     x = add_layer(builder, x, "features", 0,
-                  (graft_conv_layer){.channels = STEM, .groups = 1, .window = same_window(3, 2)});
+                  (graft_conv_layer){.channels = STEM, .window = graft_build_centred(3, 2)});
     for (size_t g = 0; g < sizeof(groups) / sizeof(groups[0]); g++) {
         for (int i = 0; i < groups[g].repeats; i++) {
-            const graft_conv_layer shape = {.channels = groups[g].channels,
-                                            .window =
-                                                same_window(3, i == 0 ? groups[g].stride : 1)};
+            const graft_conv_layer shape = {
+                .channels = groups[g].channels,
+                .window = graft_build_centred(3, i == 0 ? groups[g].stride : 1)};
             x = add_inverted(builder, x, graft_build_name(builder, "features.%d.conv", index++),
                              groups[g].expand, &shape);
         }
     }
     x = add_layer(builder, x, "features", index,
-                  (graft_conv_layer){.channels = HEAD, .groups = 1, .window = same_window(1, 1)});
+                  (graft_conv_layer){.channels = HEAD, .window = graft_build_centred(1, 1)});
     x = graft_build_global_pool(builder, x, "avgpool");
     x = graft_build_flatten(builder, x, "flatten");
     graft_build_output(builder, graft_build_linear(builder, x, "classifier.1", CLASSES), "output");
@@ -111,9 +103,8 @@ static graft_build_value add_small(graft_builder *builder, graft_build_value x, 
 /* Of an even image at stride 2, "same" padding adds one row and column, behind. */
 static graft_window_size keras_window(int64_t stride)
 {
-    graft_window_size window = graft_build_window(3, 3, stride);
-    return stride == 1 ? graft_build_padded(window, 1, 1, 1, 1)
-                       : graft_build_padded(window, 0, 0, 1, 1);
+    return stride == 1 ? graft_build_centred(3, 1)
+                       : graft_build_padded(graft_build_window(3, 3, stride), 0, 0, 1, 1);
 }
 
 void graft_build_mobilenetv1(graft_builder *builder)
@@ -139,9 +130,8 @@ void graft_build_mobilenetv1(graft_builder *builder)
     const int64_t dims[4] = {1, 3, SMALL_IMAGE, SMALL_IMAGE};
     int index = 0;
     graft_build_value x = graft_build_input(builder, "input_1", dims, 4);
-    x = add_small(
-        builder, x, index++,
-        (graft_conv_layer){.channels = SMALL_STEM, .groups = 1, .window = keras_window(2)});
+    x = add_small(builder, x, index++,
+                  (graft_conv_layer){.channels = SMALL_STEM, .window = keras_window(2)});
     for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
         x = add_small(builder, x, index++,
                       (graft_conv_layer){.channels = x.dims[1],
@@ -149,7 +139,6 @@ void graft_build_mobilenetv1(graft_builder *builder)
                                          .window = keras_window(blocks[i].stride)});
         x = add_small(builder, x, index++,
                       (graft_conv_layer){.channels = blocks[i].channels,
-                                         .groups = 1,
                                          .window = graft_build_window(1, 1, 1)});
     }
     graft_window_size all = graft_build_window(x.dims[2], x.dims[3], 1);

@@ -8,12 +8,6 @@ enum { IMAGE = 224, CLASSES = 1000, STEM = 32, FILTERS = 44, GROUPS = 3, CELLS =
 
 static const double epsilon = 1e-3;
 
-static graft_window_size square_window(int64_t kernel, int64_t stride)
-{
-    int64_t pad = kernel / 2;
-    return graft_build_padded(graft_build_window(kernel, kernel, stride), pad, pad, pad, pad);
-}
-
 static const char *inside(graft_builder *builder, const char *module, const char *part)
 {
     return graft_build_name(builder, "%s.%s", module, part);
@@ -34,7 +28,8 @@ static graft_build_value add_project(graft_builder *builder, graft_build_value x
                                      const char *module, int64_t channels)
 {
     x = graft_build_relu(builder, x, inside(builder, module, "relu"));
-    x = add_conv(builder, x, inside(builder, module, "conv"), channels, 1, square_window(1, 1));
+    x = add_conv(builder, x, inside(builder, module, "conv"), channels, 1,
+                 graft_build_centred(1, 1));
     return graft_build_batch_norm(builder, x, inside(builder, module, "bn"), epsilon, 1.0);
 }
 
@@ -47,7 +42,7 @@ static graft_build_value add_separable(graft_builder *builder, graft_build_value
     x = add_conv(builder, x, inside(builder, module, "depthwise_conv2d"), x.dims[1], x.dims[1],
                  window);
     x = add_conv(builder, x, inside(builder, module, "pointwise_conv2d"), channels, 1,
-                 square_window(1, 1));
+                 graft_build_centred(1, 1));
     return graft_build_batch_norm(builder, x, inside(builder, module, "bn"), epsilon, 0.5);
 }
 
@@ -55,7 +50,7 @@ static graft_build_value add_separable(graft_builder *builder, graft_build_value
 static graft_build_value add_twice(graft_builder *builder, graft_build_value x, const char *module,
                                    int64_t channels, graft_window_size window)
 {
-    graft_window_size second = square_window(window.kernel[0], 1);
+    graft_window_size second = graft_build_centred(window.kernel[0], 1);
     x = add_separable(builder, x, inside(builder, module, "separable_1"), channels, window);
     return add_separable(builder, x, inside(builder, module, "separable_2"), channels, second);
 }
@@ -63,14 +58,14 @@ static graft_build_value add_twice(graft_builder *builder, graft_build_value x, 
 static graft_build_value add_average(graft_builder *builder, graft_build_value x,
                                      const char *module, int64_t stride)
 {
-    graft_window_size window = square_window(3, stride);
+    graft_window_size window = graft_build_centred(3, stride);
     return graft_build_padded_average(builder, x, module, &window, false);
 }
 
 static graft_build_value add_largest(graft_builder *builder, graft_build_value x,
                                      const char *module)
 {
-    graft_window_size window = square_window(3, 2);
+    graft_window_size window = graft_build_centred(3, 2);
     return graft_build_max_pool(builder, x, module, &window, false);
 }
 
@@ -94,7 +89,7 @@ static graft_build_value add_halved(graft_builder *builder, graft_build_value x,
     parts[0] = graft_build_padded_average(builder, x, inside(builder, module, "path_1.avgpool"),
                                           &every_second, false);
     parts[0] = add_conv(builder, parts[0], inside(builder, module, "path_1.conv"), channels, 1,
-                        square_window(1, 1));
+                        graft_build_centred(1, 1));
     graft_build_value shifted = graft_build_node(builder, "Pad", second, inputs, 2);
     for (int axis = 2; axis < 4; axis++) {
         const int64_t range[2] = {1, x.dims[axis] + 1};
@@ -105,7 +100,7 @@ static graft_build_value add_halved(graft_builder *builder, graft_build_value x,
     shifted = graft_build_padded_average(
         builder, shifted, inside(builder, module, "path_2.avgpool"), &every_second, false);
     parts[1] = add_conv(builder, shifted, inside(builder, module, "path_2.conv"), channels, 1,
-                        square_window(1, 1));
+                        graft_build_centred(1, 1));
     x = graft_build_concat_all(builder, parts, 2, 1, module);
     return graft_build_batch_norm(builder, x, inside(builder, module, "final_path_bn"), epsilon,
                                   1.0);
@@ -125,7 +120,7 @@ static graft_build_value add_branch(graft_builder *builder, const cell *c, graft
                                     const char *name, int64_t kernel, int64_t stride)
 {
     return add_twice(builder, x, inside(builder, c->module, name), c->channels,
-                     square_window(kernel, stride));
+                     graft_build_centred(kernel, stride));
 }
 
 static graft_build_value add_normal(graft_builder *builder, const cell *c)

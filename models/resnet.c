@@ -17,11 +17,6 @@ typedef struct {
     int64_t expansion; /* Outputs of a block, likewise; 1: blocks of two 3 x 3 convolutions. */
 } resnet;
 
-static graft_window_size square_window(int64_t kernel, int64_t stride, int64_t pad)
-{
-    return graft_build_padded(graft_build_window(kernel, kernel, stride), pad, pad, pad, pad);
-}
-
 /* Convolution without bias, and normalisation. */
 static graft_build_value add_conv_norm(graft_builder *builder, graft_build_value x,
                                        const char *norm_name, double gain,
@@ -44,7 +39,6 @@ static graft_build_value add_numbered(graft_builder *builder, graft_build_value 
 {
     int last = block->net->expansion == 1 ? 2 : 3;
     conv.name = graft_build_name(builder, "%s.conv%d", block->name, k);
-    conv.groups = conv.groups == 0 ? 1 : conv.groups;
     return add_conv_norm(builder, x, graft_build_name(builder, "%s.bn%d", block->name, k),
                          k == last ? residual_gain : 1.0, &conv);
 }
@@ -62,8 +56,8 @@ static graft_build_value add_basic(graft_builder *builder, graft_build_value x,
                                    const resnet_block *block)
 {
     graft_conv_layer first = {.channels = block->width,
-                              .window = square_window(3, block->stride, 1)};
-    graft_conv_layer second = {.channels = block->width, .window = square_window(3, 1, 1)};
+                              .window = graft_build_centred(3, block->stride)};
+    graft_conv_layer second = {.channels = block->width, .window = graft_build_centred(3, 1)};
     x = add_relu(builder, add_numbered(builder, x, block, 1, first), block, 0);
     return add_numbered(builder, x, block, 2, second);
 }
@@ -74,11 +68,11 @@ static graft_build_value add_bottleneck(graft_builder *builder, graft_build_valu
 {
     const resnet *net = block->net;
     int64_t inner = block->width * net->wider;
-    graft_conv_layer down = {.channels = inner, .window = square_window(1, 1, 0)};
+    graft_conv_layer down = {.channels = inner, .window = graft_build_centred(1, 1)};
     graft_conv_layer middle = {
-        .channels = inner, .groups = net->groups, .window = square_window(3, block->stride, 1)};
+        .channels = inner, .groups = net->groups, .window = graft_build_centred(3, block->stride)};
     graft_conv_layer up = {.channels = net->expansion * block->width,
-                           .window = square_window(1, 1, 0)};
+                           .window = graft_build_centred(1, 1)};
     x = add_relu(builder, add_numbered(builder, x, block, 1, down), block, 0);
     x = add_relu(builder, add_numbered(builder, x, block, 2, middle), block, 1);
     return add_numbered(builder, x, block, 3, up);
@@ -92,8 +86,7 @@ static graft_build_value add_block(graft_builder *builder, graft_build_value x,
     bool basic = block->net->expansion == 1;
     graft_conv_layer project = {.name = graft_build_name(builder, "%s.downsample.0", block->name),
                                 .channels = outputs,
-                                .groups = 1,
-                                .window = square_window(1, block->stride, 0)};
+                                .window = graft_build_centred(1, block->stride)};
     graft_build_value identity = x;
     graft_build_value y = basic ? add_basic(builder, x, block) : add_bottleneck(builder, x, block);
     if (block->stride != 1 || x.dims[1] != outputs) {
@@ -108,8 +101,8 @@ static void build_resnet(graft_builder *builder, const resnet *net)
 {
     const int64_t dims[4] = {1, 3, IMAGE, IMAGE};
     graft_conv_layer stem = {
-        .name = "conv1", .channels = WIDTH, .groups = 1, .window = square_window(7, 2, 3)};
-    graft_window_size pool = square_window(3, 2, 1);
+        .name = "conv1", .channels = WIDTH, .window = graft_build_centred(7, 2)};
+    graft_window_size pool = graft_build_centred(3, 2);
     graft_build_value x = graft_build_input(builder, "input", dims, 4);
     x = add_conv_norm(builder, x, "bn1", 1.0, &stem);
     x = graft_build_relu(builder, x, "relu");

@@ -9,13 +9,10 @@ static graft_build_value add_conv_relu(graft_builder *builder, graft_build_value
                                        const char *module, const char *name, int64_t channels,
                                        int64_t kernel)
 {
-    int64_t pad = kernel / 2;
-    graft_window_size window = graft_build_window(kernel, kernel, 1);
     graft_conv_layer conv = {.name = graft_build_name(builder, "%s.%s", module, name),
                              .channels = channels,
-                             .groups = 1,
                              .has_bias = true,
-                             .window = graft_build_padded(window, pad, pad, pad, pad)};
+                             .window = graft_build_centred(kernel, 1)};
     return graft_build_relu(builder, graft_build_conv(builder, x, &conv),
                             graft_build_name(builder, "%s_activation", conv.name));
 }
@@ -51,7 +48,7 @@ void graft_build_squeezenet(graft_builder *builder)
     const graft_window_size window = graft_build_window(3, 3, 2);
     const int64_t dims[4] = {1, 3, IMAGE, IMAGE};
     graft_conv_layer stem = {
-        .name = "features.0", .channels = 64, .groups = 1, .has_bias = true, .window = window};
+        .name = "features.0", .channels = 64, .has_bias = true, .window = window};
     graft_build_value x = graft_build_input(builder, "input", dims, 4);
     x = graft_build_relu(builder, graft_build_conv(builder, x, &stem), "features.1");
     for (size_t i = 0; i < sizeof(fires) / sizeof(fires[0]); i++) {

@@ -24,7 +24,6 @@ static graft_build_value add_conv(graft_builder *builder, graft_build_value x, i
     graft_conv_layer conv = {
         .name = number(builder, "conv2d", index),
         .channels = channels,
-        .groups = 1,
         .has_bias = true,
         .window = graft_build_padded(window, before, before, kernel / 2, kernel / 2)};
     return graft_build_conv(builder, x, &conv);

@@ -174,7 +174,6 @@ static graft_build_value add_patches(graft_builder *builder, graft_build_value x
     const int64_t rows[3] = {1, PATCHES + 1, HIDDEN};
     graft_conv_layer conv = {.name = "embeddings.patch_embeddings.projection",
                              .channels = HIDDEN,
-                             .groups = 1,
                              .has_bias = true,
                              .window = graft_build_window(PATCH, PATCH, PATCH)};
     x = graft_build_conv(builder, x, &conv);

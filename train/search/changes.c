@@ -66,11 +66,9 @@ static bool same_node(const graft_changes *c, const graft_graph *graph, graft_in
 static void compare_nodes(graft_changes *c, const graft_graph *graph)
 {
     c->node_end = larger(graph->node_end, c->before.node_end);
-    c->touched_count = 0;
     for (graft_index n = 0; n < c->node_end; n++) {
         c->touched[n] = n >= graph->node_end || n >= c->before.node_end || !same_node(c, graph, n);
         c->near[n] = c->touched[n];
-        c->touched_count += c->touched[n];
     }
 }
 

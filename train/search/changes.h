@@ -19,7 +19,6 @@ typedef struct graft_changes {
     bool *touched;     /* By node: has changed, or is new, or gone. */
     bool *near;        /* By node: touched, or reads from or makes for one that is. */
     graft_index node_end;
-    uint32_t touched_count;
     /* By node, if paths are asked for: bits of the nodes that it depends on, and its own. */
     uint64_t *sources;
     uint64_t *sources_before;
