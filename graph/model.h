@@ -114,6 +114,7 @@ typedef struct graft_model_options {
      * caller may set it. Not in files before IR version 4, which list all of them. */
     bool settable;
     uint32_t unroll; /* LSTM, GRU and RNN of at most so many steps become their parts; 0: none. */
+    bool flows;      /* Bodies of If, Loop and Scan are read, to be run (flow.h). */
     /* Bodies of If, Loop and Scan are rewritten before the rest is read; NULL: they stay. */
     const graft_model_bodies *bodies;
 } graft_model_options;

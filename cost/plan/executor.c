@@ -3,6 +3,7 @@
 
 #include "cost/device/backend.h"
 #include "cost/measure/clock.h"
+#include "cost/plan/flow.h"
 #include "cost/plan/integers.h"
 #include "cost/plan/memory.h"
 #include "graph/base/half.h"
@@ -20,7 +21,8 @@ struct graft_executor {
     graft_device *device;
     graft_schedule schedule;
     graft_kernel **kernels;   /* By step; NULL for opaque nodes... */
-    graft_opaque *opaques;    /* ...which are here. */
+    graft_opaque *opaques;    /* ...which are here, or... */
+    graft_flow_run **flows;   /* ...an If, Loop or Scan. */
     const graft_model *model; /* NULL: no opaque node can be run. */
     graft_index *inputs;      /* Value ids. */
     float **input_data;       /* Of each, ours, in the processor's memory. */
@@ -40,13 +42,20 @@ struct graft_executor {
 static bool can_run(const graft_executor *e, graft_index node)
 {
     graft_opaque opaque;
+    const graft_flow *flow = graft_flow_of(e->model, &e->graph->nodes[node]);
     return e->graph->nodes[node].op != GRAFT_OP_OPAQUE || e->graph->nodes[node].is_const ||
+           (flow != NULL && flow->refusal == NULL && graft_device_shares_memory(e->device)) ||
            (e->model != NULL && graft_opaque_find(e->model, e->graph, node, &opaque));
 }
 
-static const char *why_not(const graft_graph *graph, graft_index node)
+static const char *why_not(const graft_executor *e, graft_index node)
 {
+    const graft_graph *graph = e->graph;
+    const graft_flow *flow = graft_flow_of(e->model, &graph->nodes[node]);
     bool is_double = false;
+    if (flow != NULL && flow->refusal != NULL) {
+        return flow->refusal;
+    }
     for (uint32_t k = 0; k < graph->nodes[node].input_count; k++) {
         const graft_index v = graft_node_input(graph, node, k);
         is_double =
@@ -76,7 +85,7 @@ static graft_status refuse_opaque(graft_env *env, const graft_executor *e)
         }
         const char *type =
             graft_arena_printf(env->scratch, ", %s", graft_model_node_type(e->model, node));
-        why = first == NULL ? why_not(e->graph, n) : why;
+        why = first == NULL ? why_not(e, n) : why;
         first = first == NULL ? node : first;
         types = strstr(types, type) == NULL ? graft_arena_printf(env->scratch, "%s%s", types, type)
                                             : types;
@@ -235,6 +244,12 @@ static graft_status open_kernel(graft_env *env, graft_executor *e, graft_cost *c
     if (step->node != GRAFT_NONE && step->group == NULL &&
         (e->graph->nodes[step->node].op == GRAFT_OP_OPAQUE ||
          graft_opaque_is_byte(e->graph, step->node))) {
+        const graft_flow *flow = graft_flow_of(e->model, &e->graph->nodes[step->node]);
+        if (flow != NULL) {
+            status = graft_flow_open(env, e->arena, cost, flow, &e->flows[i]);
+            graft_cost_set_model(cost, e->model);
+            return status;
+        }
         (void)graft_opaque_find(e->model, e->graph, step->node, &e->opaques[i]); /* It was found. */
         keep_constants(e, i);
         return GRAFT_OK;
@@ -274,6 +289,7 @@ static graft_status open_kernels(graft_env *env, graft_executor *e, graft_cost *
     GRAFT_CHECK(graft_cost_schedule(env, cost, e->graph, &e->schedule, &total));
     e->kernels = GRAFT_NEW(e->arena, graft_kernel *, e->schedule.step_count);
     e->opaques = GRAFT_NEW(e->arena, graft_opaque, e->schedule.step_count);
+    e->flows = GRAFT_NEW(e->arena, graft_flow_run *, e->schedule.step_count);
     for (uint32_t i = 0; i < e->schedule.step_count; i++) {
         GRAFT_TRY(env, open_kernel(env, e, cost, i), "while preparing %s",
                   name_step(env->scratch, &e->schedule.steps[i]));
@@ -484,6 +500,7 @@ void graft_executor_close(graft_executor *executor)
     }
     for (uint32_t i = 0; i < executor->schedule.step_count && executor->kernels != NULL; i++) {
         graft_kernel_close(executor->kernels[i]);
+        graft_flow_close(executor->flows[i]);
     }
     for (uint32_t i = 0; i < executor->owned_count; i++) {
         graft_device_release(executor->device, executor->owned[i]);
@@ -530,9 +547,28 @@ void graft_executor_memory_of(const graft_executor *executor, graft_executor_mem
     *memory = executor->memory;
 }
 
+static graft_status run_flow(graft_env *env, const graft_executor *e, uint32_t i)
+{
+    GRAFT_SCOPED(env->scratch);
+    const graft_step *step = &e->schedule.steps[i];
+    const void **in = GRAFT_NEW(env->scratch, const void *, step->input_count);
+    void **out = GRAFT_NEW(env->scratch, void *, step->output_count);
+    for (uint32_t k = 0; k < step->input_count; k++) {
+        const uint32_t region = graft_step_input(&e->schedule, step, k);
+        in[k] = region == GRAFT_REGION_NONE ? NULL : e->hosts[region];
+    }
+    for (uint32_t k = 0; k < step->output_count; k++) {
+        out[k] = e->hosts[graft_step_output(&e->schedule, step, k)];
+    }
+    return graft_flow_once(env, e->flows[i], in, out);
+}
+
 static graft_status run_opaque(graft_env *env, const graft_executor *e, uint32_t i)
 {
     const graft_step *step = &e->schedule.steps[i];
+    if (e->flows[i] != NULL) {
+        return run_flow(env, e, i);
+    }
     const void *in[GRAFT_OPAQUE_INPUTS_MOST] = {NULL};
     for (uint32_t k = 0; k < e->opaques[i].read_count; k++) {
         if (e->opaques[i].in[k].rank != GRAFT_RANK_UNKNOWN) {

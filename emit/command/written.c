@@ -96,7 +96,8 @@ static graft_status open_runnable(graft_env *env, const runner *on, const char *
     graft_model_options options = {.sizes = sizes,
                                    .size_count = model->size_count,
                                    .as_binary32 = true, /* In which the executor computes. */
-                                   .unroll = GRAFT_UNROLL_MOST};
+                                   .unroll = GRAFT_UNROLL_MOST,
+                                   .flows = true};
     if (file == model->file) { /* The other has them fixed. */
         options.frozen = model->frozen;
         options.frozen_count = model->frozen_count;

@@ -10,11 +10,14 @@ float *graft_outputs_draw_tensor(graft_arena *arena, const graft_shape *shape, g
 {
     size_t count = (size_t)graft_shape_elements(shape);
     float *data = graft_arena_alloc(arena, (size_t)graft_shape_bytes(shape));
+    graft_rng truths = *rng;
     for (size_t i = 0; i < count; i++) {
         if (shape->dtype == GRAFT_DTYPE_I64) {
             ((int64_t *)(void *)data)[i] = (int64_t)(i & 1);
         } else if (shape->dtype == GRAFT_DTYPE_I32) {
             ((int32_t *)(void *)data)[i] = (int32_t)(i & 1);
+        } else if (shape->dtype == GRAFT_DTYPE_BOOL) {
+            ((uint8_t *)(void *)data)[i] = graft_rng_normal(&truths) > 0.0;
         } else if (shape->dtype == GRAFT_DTYPE_F32) {
             data[i] = (float)graft_rng_normal(rng);
         } else if (graft_half_is(shape->dtype)) {

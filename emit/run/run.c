@@ -6,6 +6,7 @@
 #include "graph/base/file.h"
 #include "graph/base/half.h"
 #include "graph/base/options.h"
+#include "graph/flow.h"
 #include "graph/rule/policyfile.h"
 #include "models/zoo.h"
 
@@ -68,18 +69,25 @@ done:
     return status;
 }
 
-/* Does what runtimes do by themselves. */
-static graft_status fuse(graft_run *run)
+/* Does what runtimes do by themselves, in bodies too. */
+static graft_status fuse(graft_env *env, const graft_runtime *runtime, const graft_model *model,
+                         const graft_graph **graph)
 {
     graft_status status = GRAFT_OK;
-    graft_env *env = &run->env;
-    graft_runtime runtime;
     graft_order *order = GRAFT_NEW(env->life, graft_order, 1);
     const graft_order *ordered = order;
-    const size_t bytes = graft_order_bytes(&run->graph->limits);
-    GRAFT_CHECK(graft_runtime_open(env, env->life, NULL, 0, &runtime));
-    GRAFT_CHECK(graft_order_build(order, run->graph, graft_arena_alloc(env->life, bytes), bytes));
-    GRAFT_CHECK(graft_runtime_fuse(env, env->life, &runtime.own, &run->graph, &ordered));
+    const size_t bytes = graft_order_bytes(&(*graph)->limits);
+    for (graft_index n = 0; n < model->graph.node_end; n++) {
+        graft_flow *flow = model->graph.nodes[n].op == GRAFT_OP_OPAQUE
+                               ? graft_flow_of(model, &model->graph.nodes[n])
+                               : NULL;
+        for (uint32_t b = 0; flow != NULL && flow->refusal == NULL && b < flow->body_count; b++) {
+            graft_flow_body *body = &flow->bodies[b];
+            GRAFT_CHECK(fuse(env, runtime, body->model, &body->graph));
+        }
+    }
+    GRAFT_CHECK(graft_order_build(order, *graph, graft_arena_alloc(env->life, bytes), bytes));
+    GRAFT_CHECK(graft_runtime_fuse(env, env->life, &runtime->own, graph, &ordered));
 done:
     return status;
 }
@@ -89,8 +97,10 @@ static graft_status open_model(graft_run *run, const char *path, const graft_run
 {
     graft_status status = GRAFT_OK;
     graft_env *env = &run->env;
+    graft_runtime runtime;
     graft_model_options reading = {.unroll = GRAFT_UNROLL_MOST, /* It has no kernel for a whole, */
-                                   .as_binary32 = true};        /* nor for 16 bits. */
+                                   .as_binary32 = true,         /* nor for 16 bits. */
+                                   .flows = true};
     const graft_option_list sizes = {GRAFT_NEW(env->life, const char *, options->size_count),
                                      options->size_count};
     for (uint32_t i = 0; i < sizes.count; i++) {
@@ -102,7 +112,8 @@ static graft_status open_model(graft_run *run, const char *path, const graft_run
     if (options->policy != NULL) {
         GRAFT_CHECK(rewrite(run, options->policy, *model));
     }
-    GRAFT_CHECK(fuse(run));
+    GRAFT_CHECK(graft_runtime_open(env, env->life, NULL, 0, &runtime));
+    GRAFT_CHECK(fuse(env, &runtime, *model, &run->graph));
     graft_cost_set_model(run->cost, *model);
     GRAFT_CHECK(
         graft_executor_open_folded(env, env->life, run->cost, *model, run->graph, &run->executor));

@@ -83,6 +83,7 @@ typedef struct graft_onnx_group {
     uint32_t first_record; /* Records of the parts, or of the opaque node, in a row. */
     uint32_t captured_count;
     bool is_opaque;
+    struct graft_flow *flow; /* Of an If, Loop or Scan, where the model is read to be run. */
 } graft_onnx_group;
 
 typedef struct graft_onnx {
@@ -128,6 +129,7 @@ typedef struct graft_onnx_reader {
     uint32_t size_count;
     uint32_t size_capacity;
     uint64_t known_bytes; /* Held by what nodes of constants compute. */
+    bool flows;           /* Bodies are read, to be run. */
     bool tight; /* What nodes of constants compute is a weight only where it is hardly larger than
                    what it is made of: else the file would grow. */
     graft_model_record *records;
@@ -168,6 +170,14 @@ uint32_t graft_onnx_inline(graft_arena *arena, Onnx__ModelProto *proto, const gr
 
 /* -------------------------------------------------------- onnx_bodies.c */
 
+/* The names of the attributes of a node that it runs; how many, 0 for most nodes. */
+uint32_t graft_onnx_list_bodies(const Onnx__NodeProto *node, const char *names[2]);
+/* A body of a node whose inputs are in the graph, as a message of its own. Its declared inputs have
+ * the shapes `formals`, unless that is NULL. */
+GRAFT_MUST_USE graft_status graft_onnx_copy_body(graft_onnx_reader *reader,
+                                                 const Onnx__NodeProto *node, const char *name,
+                                                 const graft_shape *formals,
+                                                 Onnx__ModelProto **copy);
 /* Finds what the bodies of node `index` read from outside. GRAFT_BAD_INPUT for a name that nothing
  * produces, and for an If, Loop or Scan without a body or with one that makes too little. */
 GRAFT_MUST_USE graft_status graft_onnx_look_into(graft_onnx_reader *reader, size_t index);
@@ -188,6 +198,13 @@ GRAFT_MUST_USE graft_status graft_onnx_rewrite_bodies(graft_env *env, graft_aren
                                                       graft_onnx_bodies *bodies);
 /* Puts what was rewritten back. */
 void graft_onnx_restore_bodies(const graft_onnx_source *source, graft_onnx_bodies *bodies);
+
+/* ---------------------------------------------------------- onnx_flow.c */
+
+/* Where the options ask for it, reads the bodies of an If, Loop or Scan whose inputs are in the
+ * graph, and gives the shapes of its outputs where these can be run. */
+GRAFT_MUST_USE graft_status graft_onnx_read_flow(graft_onnx_reader *reader, uint32_t index,
+                                                 graft_shape *shapes);
 
 /* ----------------------------------------------------- onnx_functions.c */
 
@@ -393,6 +410,10 @@ uint32_t graft_plan_recurrent_most(const graft_onnx_reader *reader, const Onnx__
 const graft_model_weight *graft_onnx_fold_constant(graft_onnx_reader *reader,
                                                    const Onnx__NodeProto *node,
                                                    const graft_onnx_plan *plan);
+
+/* Whether nodes that run and the constants that they read, as they would be stored, are more than all
+ * of the file that was read, of `had` bytes, by a hundredth and some pages. */
+bool graft_onnx_swells(graft_env *env, const graft_model *model, uint64_t had);
 
 /* ------------------------------------------------------------ onnx_make.c */
 

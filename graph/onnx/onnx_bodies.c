@@ -20,8 +20,7 @@ enum { IR_SETTABLE = 4, OPSET_BODIES = 7, SCAN_PLAIN = 9, NO_AXIS = GRAFT_MAX_RA
 
 /* ------------------------------------------------------------------------ which bodies there are */
 
-/* The attributes of a node that it runs; how many, 0 for most nodes. */
-static uint32_t list_bodies(const Onnx__NodeProto *node, const char *names[2])
+uint32_t graft_onnx_list_bodies(const Onnx__NodeProto *node, const char *names[2])
 {
     const char *type = text_or_empty(node->op_type);
     const bool chooses = strcmp(type, "If") == 0;
@@ -48,7 +47,7 @@ static graft_status check_bodies(graft_onnx_reader *reader, size_t index)
 {
     const Onnx__NodeProto *node = reader->onnx->proto->graph->node[index];
     const char *names[2];
-    const uint32_t count = reader->onnx->keep_all ? 0 : list_bodies(node, names);
+    const uint32_t count = reader->onnx->keep_all ? 0 : graft_onnx_list_bodies(node, names);
     const size_t made = node->n_output + (strcmp(text_or_empty(node->op_type), "Loop") == 0);
     for (uint32_t i = 0; i < count; i++) {
         const Onnx__AttributeProto *attribute = find_attribute(node, names[i]);
@@ -88,7 +87,7 @@ bool graft_onnx_has_bodies(const Onnx__ModelProto *proto)
     bool has = false;
     for (size_t i = 0; proto->graph != NULL && i < proto->graph->n_node && !has; i++) {
         const char *names[2];
-        has = list_bodies(proto->graph->node[i], names) > 0;
+        has = graft_onnx_list_bodies(proto->graph->node[i], names) > 0;
     }
     return has;
 }
@@ -100,7 +99,7 @@ static bool has_work(const Onnx__GraphProto *body)
     for (size_t i = 0; body != NULL && i < body->n_node; i++) {
         const char *names[2];
         const bool constant = strcmp(text_or_empty(body->node[i]->op_type), "Constant") == 0;
-        work += constant ? 0 : 1 + list_bodies(body->node[i], names);
+        work += constant ? 0 : 1 + graft_onnx_list_bodies(body->node[i], names);
     }
     return work > 1;
 }
@@ -301,6 +300,49 @@ static void make_body(const rewriting *r, body_model *m)
     m->proto.graph = &m->graph;
     add_outside(r, m);
     note_sizes(r, m);
+}
+
+/* Nodes are copied, since reading changes them; weights, which may be large, are shared. */
+graft_status graft_onnx_copy_body(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                  const char *name, const graft_shape *formals,
+                                  Onnx__ModelProto **copy)
+{
+    graft_status status = GRAFT_OK;
+    const graft_mark mark = graft_arena_mark(reader->env->scratch);
+    const graft_onnx_source source = {.proto =
+                                          graft_arena_alloc(reader->arena, sizeof *source.proto)};
+    graft_model view = *reader->model;
+    view.weights = reader->weights;
+    const rewriting r = {
+        .env = reader->env, .arena = reader->arena, .source = &source, .model = &view};
+    body_model m = {.node = node, .attribute = find_attribute(node, name)};
+    ProtobufCMessage *message = NULL;
+    graft_bytes bytes = {.file = reader->model->file};
+    uint8_t *data = NULL;
+    *source.proto = *reader->onnx->proto;
+    make_body(&r, &m);
+    for (size_t k = 0; formals != NULL && k < m.attribute->g->n_input; k++) {
+        int64_t dims[GRAFT_MAX_RANK] = {0};
+        for (uint32_t i = 0; i < formals[k].rank; i++) {
+            dims[i] = formals[k].dims[i];
+        }
+        m.graph.input[k] =
+            graft_onnx_make_port(reader->arena, text_or_empty(m.graph.input[k]->name),
+                                 formals[k].dtype, dims, formals[k].rank);
+    }
+    Onnx__TensorProto **weights = m.graph.initializer;
+    const size_t weight_count = m.graph.n_initializer;
+    m.graph.n_initializer = 0;
+    graft_wire_encode(reader->env->scratch, &m.proto.base, &data, &bytes.size);
+    bytes.data = data;
+    GRAFT_CHECK(graft_wire_decode(reader->env, reader->arena, bytes, &onnx__model_proto__descriptor,
+                                  &message));
+    *copy = (Onnx__ModelProto *)message;
+    (*copy)->graph->initializer = weights;
+    (*copy)->graph->n_initializer = weight_count;
+done:
+    graft_arena_release(reader->env->scratch, mark);
+    return status;
 }
 
 /* ------------------------------------------------------------------------------ what comes back */
@@ -505,7 +547,7 @@ graft_status graft_onnx_rewrite_bodies(graft_env *env, graft_arena *arena,
     }
     for (size_t i = 0; i < graph->n_node; i++) {
         const char *names[2];
-        const uint32_t has = list_bodies(graph->node[i], names);
+        const uint32_t has = graft_onnx_list_bodies(graph->node[i], names);
         for (uint32_t k = 0; k < has; k++) {
             Onnx__AttributeProto *attribute = find_attribute(graph->node[i], names[k]);
             if (has_work(attribute->g)) {

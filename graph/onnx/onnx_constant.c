@@ -647,3 +647,66 @@ const graft_model_weight *graft_onnx_fold_constant(graft_onnx_reader *reader,
     }
     return known;
 }
+
+/* ------------------------------------------------------------- how much there is to store */
+
+/* By value: whether a node that runs reads it, or it is the model's output. */
+static bool *find_read(graft_arena *scratch, const graft_graph *graph)
+{
+    bool *read = GRAFT_NEW(scratch, bool, graph->value_end);
+    for (graft_index i = 0; i < graph->output_count; i++) {
+        read[graph->outputs[i]] = true;
+    }
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        const bool runs = graph->nodes[n].op != GRAFT_OP_NONE && !graph->nodes[n].is_const;
+        for (uint32_t k = 0; runs && k < graph->nodes[n].input_count; k++) {
+            const graft_index v = graft_node_input(graph, n, k);
+            if (v != GRAFT_NONE) {
+                read[v] = true;
+            }
+        }
+    }
+    return read;
+}
+
+/* Bytes of the nodes of the file that run. */
+static uint64_t running_bytes(graft_arena *scratch, const graft_model *model)
+{
+    const graft_graph *graph = &model->graph;
+    bool *counted = GRAFT_NEW(scratch, bool, model->onnx->node_count);
+    uint64_t bytes = 0;
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        const graft_node *node = &graph->nodes[n];
+        if (node->op == GRAFT_OP_NONE || node->is_const || node->source >= model->record_count) {
+            continue;
+        }
+        const uint32_t i = model->records[node->source].onnx_node;
+        bytes +=
+            counted[i]
+                ? 0
+                : protobuf_c_message_get_packed_size(&model->onnx->proto->graph->node[i]->base);
+        counted[i] = true;
+    }
+    return bytes;
+}
+
+bool graft_onnx_swells(graft_env *env, const graft_model *model, uint64_t had)
+{
+    enum { PAGES_BYTES = 16 << 10, PART = 100 };
+    const graft_graph *graph = &model->graph;
+    const graft_mark mark = graft_arena_mark(env->scratch);
+    const bool *read = find_read(env->scratch, graph);
+    uint64_t bytes = running_bytes(env->scratch, model);
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        const graft_value *value = &graph->values[v];
+        const Onnx__TensorProto *tensor =
+            value->kind == GRAFT_VALUE_WEIGHT ? model->weights[value->source].tensor : NULL;
+        if (read[v] && tensor != NULL) {
+            bytes += protobuf_c_message_get_packed_size(&tensor->base);
+        } else if (read[v] && value->is_const && value->shape.rank != GRAFT_RANK_UNKNOWN) {
+            bytes += graft_shape_bytes(&value->shape);
+        }
+    }
+    graft_arena_release(env->scratch, mark);
+    return bytes > had + had / PART + PAGES_BYTES;
+}

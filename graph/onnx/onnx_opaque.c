@@ -9,7 +9,7 @@
  * input. */
 static const char same_shape_types[] =
     "Abs Acos Acosh Asin Asinh Atan Atanh Ceil Celu Cos Cosh CumSum Elu Floor Gelu Hardmax "
-    "HardSigmoid HardSwish Log LRN Mish Neg PRelu InstanceNormalization Reciprocal Round "
+    "HardSigmoid HardSwish Identity Log LRN Mish Neg PRelu InstanceNormalization Reciprocal Round "
     "Selu Shrink Sign LayerNormalization Sin Sinh Softplus Softsign Tan BatchNormalization "
     "LogSoftmax LpNormalization MeanVarianceNormalization ThresholdedRelu Clip LeakyRelu "
     "Softmax";

@@ -2,6 +2,7 @@
  * outputs are those of onnxruntime is checked by test_run.sh. */
 #include "graft/run.h"
 
+#include "graph/base/file.h"
 #include "tests/support/build.h"
 #include "tests/support/onnx_text.h"
 
@@ -132,6 +133,67 @@ CHECK_CASE(test_empty_weight)
     expect(run, graft_run_once(run, &x, 1, &y, 1), GRAFT_OK, "");
     assert_float_equal(out[1], 0.25F, 1e-6F);
     graft_run_close(run);
+}
+
+/* Runs a model, written as text, of one input, and compares its outputs, one behind the other. */
+static void check_flow(graft_env *env, const char *text, const float *in, const float *want,
+                       graft_status status, const char *message)
+{
+    enum { ROOM = 16 };
+    const graft_run_options options = {.thread_count = 1, .database = check_path("x.costs")};
+    const char *path = check_path("x.onnx");
+    float copy[ROOM], out[ROOM];
+    graft_run *run = NULL;
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    uint32_t place = 0;
+    onnx_text_bytes(env->life, text, &bytes, &size);
+    CHECK_OK(graft_file_write(env, path, bytes, size));
+    expect(run, graft_run_open(path, &options, &run), GRAFT_OK, "");
+    graft_run_tensor x = *graft_run_input(run, 0), y[2];
+    memcpy(copy, in, graft_shape_bytes(&x.shape));
+    x.data = copy;
+    for (uint32_t k = 0; k < graft_run_output_count(run); k++) {
+        y[k] = *graft_run_output(run, k);
+        y[k].data = out + place;
+        place += (uint32_t)graft_shape_elements(&y[k].shape);
+    }
+    for (uint32_t again = 0; again < 2; again++) {
+        expect(run, graft_run_once(run, &x, 1, y, graft_run_output_count(run)), status, message);
+    }
+    for (uint32_t i = 0; i < place && status == GRAFT_OK; i++) {
+        assert_float_equal(out[i], want[i], 1e-6F);
+    }
+    graft_run_close(run);
+}
+
+#define IF_POSITIVE                                                                                \
+    "input x 2; weight z 1 = 0; graph t; node Mul x x -> r; output r; end; graph e; node Neg x "   \
+    "-> r;"                                                                                        \
+    "output r; end; ints k = 0; node ReduceSum x k -> s; node Greater s z -> c;"                   \
+    "node If c -> y : then_branch=@t else_branch=@e; output y"
+/* A state that doubles, and the squares of what it was. */
+#define LOOP(rounds, goes)                                                                         \
+    "input x 2; scalar n = 3; weight z 1 = 5; ints k = 0; graph b; input i; input g; input "       \
+    "h; " goes "; node Add h h -> d; node Mul h h -> q; output f; output d; output q; end;"        \
+    "node Loop " rounds " _ x -> y s : body=@b; output y; output s"
+
+CHECK_CASE(test_flows)
+{
+    check_flow(env, IF_POSITIVE, (float[]){3, -1}, (float[]){9, 1}, GRAFT_OK, "");
+    check_flow(env, IF_POSITIVE, (float[]){1, -3}, (float[]){-1, 3}, GRAFT_OK, "");
+    check_flow(env, LOOP("n", "node Identity g -> f"), (float[]){1, 2},
+               (float[]){8, 16, 1, 4, 4, 16, 16, 64}, GRAFT_OK, "");
+    check_flow(env, LOOP("n", "node ReduceSum h k -> u; node Less u z -> f"), (float[]){1, 2}, NULL,
+               GRAFT_BAD_INPUT, "node 'n4' ended after 2 of 3 rounds");
+    /* Through two tensors, one of them backwards, along different axes. */
+    check_flow(
+        env,
+        "input x 2 2; graph b; input h; input p; input q; node Add h p -> d; node Sub d q -> e;"
+        "output d; output e; end; weight z 2 = 0 0; node Scan z x x -> t y : body=@b"
+        " num_scan_inputs=2 scan_input_axes=0,1 scan_input_directions=0,1"
+        " scan_output_axes=1, scan_output_directions=1,; output t; output y",
+        (float[]){1, 2, 3, 4}, (float[]){4, 6, 3, -1, 3, -2}, GRAFT_OK, "");
 }
 
 CHECK_CASE(test_refusals)

@@ -121,6 +121,22 @@ static void check_open(graft_env *env, const uint8_t *data, size_t size)
     }
 }
 
+/* The same to be run, with what bodies run. */
+static void check_flows(graft_env *env, const uint8_t *data, size_t size)
+{
+    const graft_model_options options = {.as_binary32 = true, .flows = true};
+    graft_model *model = NULL;
+    graft_env_clear(env);
+    if (graft_model_parse(env, env->life, (graft_bytes){"fuzz", data, size}, &options, &model) ==
+        GRAFT_OK) {
+        if (is_small(model)) {
+            check_model(env, model);
+        }
+    } else {
+        require(env->message[0] != '\0' && model == NULL);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     graft_env env;
@@ -136,6 +152,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         require(env.message[0] != '\0' && model == NULL);
     }
     check_open(&env, data, size);
+    check_flows(&env, data, size);
     graft_env_close(&env);
     return 0;
 }

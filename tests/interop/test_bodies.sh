@@ -43,6 +43,23 @@ is_nested() {
         see deep 1000 "$FOLDER/deep.onnx" &&
         error_is 2 "deep.onnx: byte" "$GRAFT" --quiet optimize "$FOLDER/deep.onnx" "$FOLDER/out.onnx" --simplify
 }
+runs() {
+    for model in decoder scan loop nested until twins; do
+        see ran "$GRAFT" "$FOLDER/$model" "$FOLDER/x.costs" || return 1
+    done
+}
+is_checked() {
+    gives 0 "$GRAFT" --quiet optimize "$FOLDER/decoder.onnx" "$FOLDER/out.onnx" --check 3 --database "$FOLDER/x.costs" &&
+        grep -q 'checked on 3 random inputs: outputs agree' "$FOLDER/out"
+}
+refuses() { # NAME REASON
+    error_is 2 "node '$1' $2" "$GRAFT" --quiet run "$FOLDER/$1.onnx" --bench --database "$FOLDER/x.costs"
+}
+refuses_all() {
+    see refused "$FOLDER" && refuses grows '(Loop) cannot be run: the sizes of what goes round are not known or change' &&
+        refuses counts '(Loop) cannot be run: the sizes of what it collects are not known' &&
+        refuses differ '(If) cannot be run: its branches make tensors of different sizes or types'
+}
 says_where() {
     see twice "$FOLDER/twice.onnx" &&
         error_is 2 "the name 'a' is given twice, by output 0 of node 1 '' (Exp), in then_branch of node 'choice' (If) of $FOLDER/twice.onnx" \
@@ -59,6 +76,9 @@ if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" 
     check "do not make the file grow" does_not_grow
     check "of the conformance cases compute the same" conforms
     check "inside of one another" is_nested
+    check "run" runs
+    check "are part of what is checked" is_checked
+    check "whose sizes depend on data are refused" refuses_all
     check "with faults are named" says_where
 else
     skip "bodies of If, Loop and Scan" "no onnxruntime here"
