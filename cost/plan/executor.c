@@ -246,7 +246,7 @@ static graft_status open_kernel(graft_env *env, graft_executor *e, graft_cost *c
          graft_opaque_is_byte(e->graph, step->node))) {
         const graft_flow *flow = graft_flow_of(e->model, &e->graph->nodes[step->node]);
         if (flow != NULL) {
-            status = graft_flow_open(env, e->arena, cost, flow, &e->flows[i]);
+            const graft_status status = graft_flow_open(env, e->arena, cost, flow, &e->flows[i]);
             graft_cost_set_model(cost, e->model);
             return status;
         }
