@@ -1,12 +1,11 @@
 /* onnx_flow.c - If, Loop and Scan of a model that is read to be run (see graph/flow.h). */
 #include "graph/flow.h"
 #include "graph/onnx/onnx.h"
+#include "graph/onnx/onnx_attribute.h"
 
 #include <string.h>
 
 enum { SCAN_PLAIN = 9 };
-
-static const char *text_or_empty(const char *text) { return text == NULL ? "" : text; }
 
 graft_flow *graft_flow_of(const graft_model *model, const graft_node *node)
 {
