@@ -15,8 +15,6 @@
     FILE(operators_def, "operators.def")                                                           \
     FILE(shapes_def, "shapes.def")                                                                 \
     FILE(features_def, "features.def")                                                             \
-    FILE(engine_names, "engine/names.h")                                                           \
-    FILE(engine_unname, "engine/names_end.h")                                                      \
     FILE(engine_operators, "engine/operators.h")                                                   \
     FILE(engine_shapes, "engine/shapes.h")                                                         \
     FILE(engine_graph, "engine/graph.h")                                                           \

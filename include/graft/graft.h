@@ -40,10 +40,12 @@
 
 /* The tables' macros; a product may have its own of these names. */
 #pragma push_macro("OP")
+#pragma push_macro("FUNCTION")
 #pragma push_macro("ATTR")
 #pragma push_macro("FEATURE")
 #pragma push_macro("EDGE_FEATURE")
 #undef OP
+#undef FUNCTION
 #undef ATTR
 #undef FEATURE
 #undef EDGE_FEATURE
@@ -375,9 +377,6 @@ GRAFT_MUST_USE graft_status graft_apply(graft_graph *graph, const graft_rule *ru
 #ifdef GRAFT_IMPLEMENTATION
 /* In order of use; clang-format would sort them. */
 /* clang-format off */
-#ifndef GRAFT_OWN_NAMES
-#include "engine/names.h"
-#endif
 #if defined(GRAFT_SMALL_GRAPHS) && defined(__GNUC__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion" /* Ids are computed in 32 bits, and fit into 16. */
@@ -403,13 +402,11 @@ GRAFT_MUST_USE graft_status graft_apply(graft_graph *graph, const graft_rule *ru
 #if defined(GRAFT_SMALL_GRAPHS) && defined(__GNUC__)
 #pragma GCC diagnostic pop
 #endif
-#ifndef GRAFT_OWN_NAMES
-#include "engine/names_end.h"
-#endif
 /* clang-format on */
 #endif
 
 #pragma pop_macro("OP")
+#pragma pop_macro("FUNCTION")
 #pragma pop_macro("ATTR")
 #pragma pop_macro("FEATURE")
 #pragma pop_macro("EDGE_FEATURE")

@@ -47,12 +47,6 @@ int main(void)
                    KEEP + N + ERROR + SUCCESS == 90 && GRAFT_POLICY.rule_count > 0 ? 0 : 1;
 }
 END
-lists_all_names() {
-    mkdir "$FOLDER/names" && sh emit/header/engine_names.sh "$FOLDER/names" &&
-        for file in names.h names_end.h; do
-            cmp "$FOLDER/names/$file" include/graft/engine/$file || { echo "run: sh emit/header/engine_names.sh FOLDER"; return 1; }
-        done
-}
 # With the warnings that products use, for ids of both widths.
 # shellcheck disable=SC2086 # Words.
 compiles() { # COMPILER...
@@ -61,11 +55,23 @@ compiles() { # COMPILER...
             $width $INCLUDE "$FOLDER/one.c" -o "$FOLDER/one" && "$FOLDER/one" || return 1
     done
 }
-# A number behind a name: a static of one function.
-nothing_is_left() {
-    nm "$FOLDER/one.o" | awk '$3 ~ /^[a-z]/ && $3 !~ /^graft_/ && $3 !~ /[.][0-9]+$/ { print; left = 1 } END { exit left }'
+# What the engine names for all of a file: statics, types and numbers in its debugging information, and
+# macros. A number behind a name: a static of one function.
+has_the_prefix() {
+    gcc -std=c99 -O0 -g -fkeep-static-functions -fkeep-static-consts -fno-eliminate-unused-debug-symbols \
+        -fno-eliminate-unused-debug-types -I"$FOLDER" -c "$FOLDER/alone.c" -o "$FOLDER/alone.o" || return 1
+    {
+        nm "$FOLDER/alone.o" | awk '$2 != "U" && $3 !~ /[.][0-9]+$/ { print $3 }'
+        readelf --debug-dump=info "$FOLDER/alone.o" | awk '/DW_TAG_/ { named = /DW_TAG_(enumerator|typedef|structure_type|enumeration_type)/ }
+            named && /DW_AT_name/ { print $NF }'
+        printf '#include <stdint.h>\n#include <stddef.h>\n#include <stdbool.h>\n' > "$FOLDER/none.c"
+        for file in none alone; do
+            gcc -std=c99 -I"$FOLDER" -dM -E "$FOLDER/$file.c" | awk '{ sub(/[(].*/, "", $2); print $2 }' | sort > "$FOLDER/$file.macros"
+        done
+        comm -13 "$FOLDER/none.macros" "$FOLDER/alone.macros"
+    } > "$FOLDER/all"
+    [ "$(grep -c '^graft_\|^GRAFT_' "$FOLDER/all")" -gt 500 ] && ! grep -v '^graft_\|^GRAFT_\|_t$\|^__\|^_' "$FOLDER/all"
 }
-check "every name is listed" lists_all_names
 for form in "" --amalgamate; do
     INCLUDE="-I$FOLDER ${form:+-I$FOLDER}"
     [ -n "$form" ] || INCLUDE="-I$FOLDER -Iinclude"
@@ -81,8 +87,7 @@ for form in "" --amalgamate; do
     done
 done
 printf '#define GRAFT_IMPLEMENTATION\n#include "graft_policy.h"\n' > "$FOLDER/alone.c"
-gcc -std=c99 -I"$FOLDER" -c "$FOLDER/alone.c" -o "$FOLDER/one.o"
-check "all symbols have the prefix" nothing_is_left
+check "all names have the prefix" has_the_prefix
 
 # Files that disagree about the width of ids.
 cat > "$FOLDER/reader.c" << 'END'
@@ -92,7 +97,7 @@ END
 links_if_alike() {
     for width in -UGRAFT_SMALL_GRAPHS -DGRAFT_SMALL_GRAPHS; do
         gcc -std=c99 $width -I"$FOLDER" -c "$FOLDER/reader.c" -o "$FOLDER/reader.o" || return 1
-        gcc "$FOLDER/reader.o" "$FOLDER/one.o" -o "$FOLDER/both" 2> "$FOLDER/err" && echo "$width"
+        gcc "$FOLDER/reader.o" "$FOLDER/alone.o" -o "$FOLDER/both" 2> "$FOLDER/err" && echo "$width"
     done > "$FOLDER/linked"
     [ "$(cat "$FOLDER/linked")" = -UGRAFT_SMALL_GRAPHS ] && grep -q graft_node_input_small "$FOLDER/err"
 }

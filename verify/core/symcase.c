@@ -160,31 +160,34 @@ typedef struct {
     uint32_t rank;
     bool open; /* It depends on a choice that is open. */
     bool dims[GRAFT_MAX_RANK];
-} op_shape;
+} graft_op_shape;
 
-typedef bool op_size;
+typedef bool graft_op_size;
 
-typedef struct op_site {
+typedef struct graft_op_site {
     const search *s;
     const graft_pattern_node *node;
-    op_shape in[GRAFT_MAX_INPUTS];
-    op_shape *out;
+    graft_op_shape in[GRAFT_MAX_INPUTS];
+    graft_op_shape *out;
     uint32_t made; /* The rank of what a reshape or fill makes. */
     bool *guessed; /* A choice was read that is open: the first of its domain stands for it. */
-} op_site;
+} graft_op_site;
 
-static const op_shape *op_input(const op_site *p, uint32_t i) { return &p->in[i]; }
+static const graft_op_shape *graft_op_input(const graft_op_site *p, uint32_t i)
+{
+    return &p->in[i];
+}
 
-static op_shape *op_output(const op_site *p, uint32_t i) { return &p->out[i]; }
+static graft_op_shape *graft_op_output(const graft_op_site *p, uint32_t i) { return &p->out[i]; }
 
-static bool op_is_open(const op_site *p, uint32_t k)
+static bool graft_op_is_open(const graft_op_site *p, uint32_t k)
 {
     int32_t value = 0;
     return !graft_sym_case_attr(p->s->rule, &p->s->c, p->node, k, &value);
 }
 
 /* Where the least axis is refused every one is. */
-static uint32_t op_choice(const op_site *p, uint32_t k)
+static uint32_t graft_op_choice(const graft_op_site *p, uint32_t k)
 {
     int32_t value = 0;
     if (!graft_sym_case_attr(p->s->rule, &p->s->c, p->node, k, &value)) {
@@ -194,49 +197,50 @@ static uint32_t op_choice(const op_site *p, uint32_t k)
     return (uint32_t)value;
 }
 
-static op_shape empty_shape(uint32_t rank) { return (op_shape){.rank = rank}; }
+static graft_op_shape graft_empty_shape(uint32_t rank) { return (graft_op_shape){.rank = rank}; }
 
-static op_shape wider_shape(const op_shape *a, const op_shape *b)
+static graft_op_shape graft_wider_shape(const graft_op_shape *a, const graft_op_shape *b)
 {
-    return empty_shape(a->rank > b->rank ? a->rank : b->rank);
+    return graft_empty_shape(a->rank > b->rank ? a->rank : b->rank);
 }
 
-static op_shape made_shape(const op_site *p, uint32_t first)
+static graft_op_shape graft_made_shape(const graft_op_site *p, uint32_t first)
 {
     (void)first;
-    return empty_shape(p->made);
+    return graft_empty_shape(p->made);
 }
 
 /* A rank that is counted depends on the choices that were read. */
-static void set_rank(const op_site *p, op_shape *shape, uint32_t rank)
+static void graft_set_rank(const graft_op_site *p, graft_op_shape *shape, uint32_t rank)
 {
-    *shape = (op_shape){.rank = rank, .open = *p->guessed};
+    *shape = (graft_op_shape){.rank = rank, .open = *p->guessed};
 }
 
-static const char *expect(bool so, const char *why) { return so ? NULL : why; }
+static const char *graft_expect(bool so, const char *why) { return so ? NULL : why; }
 
-#define ANY(p, a, b)                       ((void)(p), (void)(a), (void)(b), true)
-#define op_attr(p, k)                      ANY(p, k, k)
-#define op_number(p, n)                    ANY(p, n, n)
-#define op_add                             ANY
-#define op_subtract                        ANY
-#define op_multiply                        ANY
-#define op_wide                            ANY
-#define op_windows                         ANY
-#define set_dim(p, shape, axis, size)      ((void)(ANY(p, axis, size) && ANY(p, shape, size)))
-#define put_dim(p, shape, axis, size)      expect(ANY(p, axis, size) && ANY(p, shape, size), "")
-#define expect_equal(p, a, b, why)         expect(ANY(p, a, b), why)
-#define expect_le(p, a, b, why)            expect(ANY(p, a, b), why)
-#define expect_divides(p, by, a, why)      expect(ANY(p, by, a), why)
-#define expect_broadcast(p, a, b, why)     expect(ANY(p, a, b), why)
-#define expect_same_elements(p, a, b, why) expect(ANY(p, a, b), why)
-#define expect_order(p, low, high, why)    expect(ANY(p, low, high), why)
-#define expect_sign(p, k, strictly, why)   expect(ANY(p, k, strictly), why)
-#define expect_bound(p, k, above, why)     expect(ANY(p, k, above), why)
-#define expect_absent(p, k, why)           expect(ANY(p, k, k), why)
-#define expect_positive(p, a, why)         expect(ANY(p, a, a), why)
-#define expect_finite(p, k, why)           expect(ANY(p, k, k), why)
-#define expect_le_or_none(p, a, b, c, why) expect(ANY(p, a, b) && ANY(p, b, c), why)
+#define ANY(p, a, b)                        ((void)(p), (void)(a), (void)(b), true)
+#define graft_op_attribute(p, k)            ANY(p, k, k)
+#define graft_op_number(p, n)               ANY(p, n, n)
+#define graft_op_add                        ANY
+#define graft_op_subtract                   ANY
+#define graft_op_multiply                   ANY
+#define graft_op_wide                       ANY
+#define graft_op_windows                    ANY
+#define graft_set_dim(p, shape, axis, size) ((void)(ANY(p, axis, size) && ANY(p, shape, size)))
+#define graft_put_dim(p, shape, axis, size)                                                        \
+    graft_expect(ANY(p, axis, size) && ANY(p, shape, size), "")
+#define graft_expect_equal(p, a, b, why)         graft_expect(ANY(p, a, b), why)
+#define graft_expect_le(p, a, b, why)            graft_expect(ANY(p, a, b), why)
+#define graft_expect_divides(p, by, a, why)      graft_expect(ANY(p, by, a), why)
+#define graft_expect_broadcast(p, a, b, why)     graft_expect(ANY(p, a, b), why)
+#define graft_expect_same_elements(p, a, b, why) graft_expect(ANY(p, a, b), why)
+#define graft_expect_order(p, low, high, why)    graft_expect(ANY(p, low, high), why)
+#define graft_expect_sign(p, k, strictly, why)   graft_expect(ANY(p, k, strictly), why)
+#define graft_expect_bound(p, k, above, why)     graft_expect(ANY(p, k, above), why)
+#define graft_expect_absent(p, k, why)           graft_expect(ANY(p, k, k), why)
+#define graft_expect_positive(p, a, why)         graft_expect(ANY(p, a, a), why)
+#define graft_expect_finite(p, k, why)           graft_expect(ANY(p, k, k), why)
+#define graft_expect_le_or_none(p, a, b, c, why) graft_expect(ANY(p, a, b) && ANY(p, b, c), why)
 
 #include "graft/shapes.def"
 
@@ -263,20 +267,20 @@ static int8_t operand_rank(const search *s, uint32_t side, graft_operand x)
 static bool infer_rank(search *s, uint32_t side, uint32_t n)
 {
     const graft_pattern_node *node = &graft_sym_pattern(s->rule, side)->nodes[n];
-    op_shape out[GRAFT_MAX_OUTPUTS] = {{0}};
+    graft_op_shape out[GRAFT_MAX_OUTPUTS] = {{0}};
     bool guessed = false;
-    op_site site = {.s = s,
-                    .node = node,
-                    .out = out,
-                    .made = (uint32_t)s->c.made[side][n],
-                    .guessed = &guessed};
+    graft_op_site site = {.s = s,
+                          .node = node,
+                          .out = out,
+                          .made = (uint32_t)s->c.made[side][n],
+                          .guessed = &guessed};
     bool open = s->c.made[side][n] == OPEN;
     for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
         int8_t rank = operand_rank(s, side, node->inputs[i]);
         site.in[i].rank = (uint32_t)rank;
         open = open || rank == OPEN;
     }
-    bool fits = open || shape_table[node->op](&site) == NULL;
+    bool fits = open || graft_shape_table[node->op](&site) == NULL;
     s->c.node_ranks[side][n] = open || out[0].open ? OPEN : (int8_t)out[0].rank;
     return fits;
 }

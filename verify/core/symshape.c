@@ -164,33 +164,36 @@ static bool make_attr(shaper *p, const graft_pattern_node *node, uint32_t i, gra
 
 /* ------------------------------------------------------ shapes.def over terms */
 
-typedef graft_sym_shape op_shape;
-typedef Z3_ast op_size;
+typedef graft_sym_shape graft_op_shape;
+typedef Z3_ast graft_op_size;
 
-typedef struct op_site {
+typedef struct graft_op_site {
     shaper *p;
     const graft_sym_attr *attrs;
     const graft_sym_shape *in[GRAFT_MAX_INPUTS];
     graft_sym_shape *out;
     uint32_t made; /* The rank of what a reshape or fill makes. */
-} op_site;
+} graft_op_site;
 
-static const op_shape *op_input(const op_site *o, uint32_t i) { return o->in[i]; }
+static const graft_op_shape *graft_op_input(const graft_op_site *o, uint32_t i) { return o->in[i]; }
 
-static op_shape *op_output(const op_site *o, uint32_t i) { return &o->out[i]; }
+static graft_op_shape *graft_op_output(const graft_op_site *o, uint32_t i) { return &o->out[i]; }
 
-static Z3_ast op_attr(const op_site *o, uint32_t k) { return o->attrs[k].term; }
+static Z3_ast graft_op_attribute(const graft_op_site *o, uint32_t k) { return o->attrs[k].term; }
 
-static uint32_t op_choice(const op_site *o, uint32_t k) { return (uint32_t)o->attrs[k].value; }
+static uint32_t graft_op_choice(const graft_op_site *o, uint32_t k)
+{
+    return (uint32_t)o->attrs[k].value;
+}
 
-static const char *expect(bool so, const char *why) { return so ? NULL : why; }
+static const char *graft_expect(bool so, const char *why) { return so ? NULL : why; }
 
-#define op_is_open(o, k)     false
-#define op_number(o, number) graft_sym_int((o)->p->s, number)
-#define op_add(o, a, b)      graft_sym_add((o)->p->s, a, b)
-#define op_subtract(o, a, b) graft_sym_sub((o)->p->s, a, b)
-#define op_multiply(o, a, b) graft_sym_mul((o)->p->s, a, b)
-#define op_wide(o, a, b)     graft_sym_wide((o)->p->s, a, b)
+#define graft_op_is_open(o, k)     false
+#define graft_op_number(o, number) graft_sym_int((o)->p->s, number)
+#define graft_op_add(o, a, b)      graft_sym_add((o)->p->s, a, b)
+#define graft_op_subtract(o, a, b) graft_sym_sub((o)->p->s, a, b)
+#define graft_op_multiply(o, a, b) graft_sym_mul((o)->p->s, a, b)
+#define graft_op_wide(o, a, b)     graft_sym_wide((o)->p->s, a, b)
 
 /* Of two windows with one stride, the one with more room has no fewer positions, and at most as
  * many more as it has more room. */
@@ -221,7 +224,7 @@ static void note_window(shaper *p, window w)
     }
 }
 
-static Z3_ast op_windows(const op_site *o, Z3_ast room, Z3_ast stride)
+static Z3_ast graft_op_windows(const graft_op_site *o, Z3_ast room, Z3_ast stride)
 {
     shaper *p = o->p;
     graft_sym *s = p->s;
@@ -243,38 +246,39 @@ static Z3_ast op_windows(const op_site *o, Z3_ast room, Z3_ast stride)
     return count;
 }
 
-#define set_dim(o, shape, axis, size) ((void)(o), (void)((shape)->dims[axis] = (size)))
+#define graft_set_dim(o, shape, axis, size) ((void)(o), (void)((shape)->dims[axis] = (size)))
 
-static const char *put_dim(const op_site *o, graft_sym_shape *shape, uint32_t axis, Z3_ast size)
+static const char *graft_put_dim(const graft_op_site *o, graft_sym_shape *shape, uint32_t axis,
+                                 Z3_ast size)
 {
-    set_dim(o, shape, axis, size);
+    graft_set_dim(o, shape, axis, size);
     return NULL;
 }
 
-static graft_sym_shape empty_shape(uint32_t rank) { return (graft_sym_shape){.rank = rank}; }
+static graft_sym_shape graft_empty_shape(uint32_t rank) { return (graft_sym_shape){.rank = rank}; }
 
-static graft_sym_shape wider_shape(const graft_sym_shape *a, const graft_sym_shape *b)
+static graft_sym_shape graft_wider_shape(const graft_sym_shape *a, const graft_sym_shape *b)
 {
-    return empty_shape(a->rank > b->rank ? a->rank : b->rank);
+    return graft_empty_shape(a->rank > b->rank ? a->rank : b->rank);
 }
 
-#define made_shape(o, first)     empty_shape((o)->made)
-#define set_rank(o, shape, axes) ((void)(o), (void)((shape)->rank = (axes)))
+#define graft_made_shape(o, first)     graft_empty_shape((o)->made)
+#define graft_set_rank(o, shape, axes) ((void)(o), (void)((shape)->rank = (axes)))
 
 /* Checks that are claims: the engine refuses where one does not hold. */
-static const char *claim(const op_site *o, Z3_ast condition)
+static const char *claim(const graft_op_site *o, Z3_ast condition)
 {
     graft_sym_claim(o->p->e, condition);
     return NULL;
 }
 
-static const char *equate(const op_site *o, Z3_ast a, Z3_ast b)
+static const char *equate(const graft_op_site *o, Z3_ast a, Z3_ast b)
 {
     graft_sym_equate(o->p->e, a, b);
     return NULL;
 }
 
-static const char *claim_divides(const op_site *o, Z3_ast by, Z3_ast size)
+static const char *claim_divides(const graft_op_site *o, Z3_ast by, Z3_ast size)
 {
     const graft_sym *s = o->p->s;
     if (graft_sym_is_number(s, size, 1)) {
@@ -286,14 +290,15 @@ static const char *claim_divides(const op_site *o, Z3_ast by, Z3_ast size)
 }
 
 /* a <= b, unless `size` is 0. */
-static Z3_ast le_or_none(const op_site *o, Z3_ast a, Z3_ast b, Z3_ast size)
+static Z3_ast le_or_none(const graft_op_site *o, Z3_ast a, Z3_ast b, Z3_ast size)
 {
     Z3_context z3 = o->p->s->z3;
     Z3_ast parts[2] = {Z3_mk_le(z3, a, b), Z3_mk_le(z3, size, graft_sym_int(o->p->s, 0))};
     return Z3_mk_or(z3, 2, parts);
 }
 
-static const char *expect_broadcast(const op_site *o, Z3_ast a, Z3_ast b, const char *why)
+static const char *graft_expect_broadcast(const graft_op_site *o, Z3_ast a, Z3_ast b,
+                                          const char *why)
 {
     Z3_context z3 = o->p->s->z3;
     Z3_ast one = graft_sym_int(o->p->s, 1);
@@ -308,45 +313,46 @@ static const char *expect_broadcast(const op_site *o, Z3_ast a, Z3_ast b, const 
     return NULL;
 }
 
-static const char *claim_same_elements(const op_site *o, const graft_sym_shape *a,
+static const char *claim_same_elements(const graft_op_site *o, const graft_sym_shape *a,
                                        const graft_sym_shape *b)
 {
     graft_sym_equate_products(o->p->e, a->dims, a->rank, b->dims, b->rank);
     return NULL;
 }
 
-static const char *claim_positive(const op_site *o, Z3_ast size)
+static const char *claim_positive(const graft_op_site *o, Z3_ast size)
 {
     graft_sym_claim_positive(o->p->e, size);
     return NULL;
 }
 
-static const char *claim_sign(const op_site *o, Z3_ast x, bool strictly)
+static const char *claim_sign(const graft_op_site *o, Z3_ast x, bool strictly)
 {
     Z3_ast zero = o->p->s->term.zero;
     return claim(o, strictly ? Z3_mk_lt(o->p->s->z3, zero, x) : Z3_mk_le(o->p->s->z3, zero, x));
 }
 
-static const char *claim_order(const op_site *o, const graft_sym_attr *low,
+static const char *claim_order(const graft_op_site *o, const graft_sym_attr *low,
                                const graft_sym_attr *high)
 {
     bool numbers = low->infinite == 0 && high->infinite == 0;
     return numbers ? claim(o, Z3_mk_le(o->p->s->z3, low->term, high->term)) : NULL;
 }
 
-#define expect_equal(o, a, b, why)         equate(o, a, b)
-#define expect_le(o, a, b, why)            ((void)(why), claim(o, Z3_mk_le((o)->p->s->z3, a, b)))
-#define expect_le_or_none(o, a, b, n, why) claim(o, le_or_none(o, a, b, n))
-#define expect_divides(o, by, size, why)   claim_divides(o, by, size)
-#define expect_same_elements(o, a, b, why) claim_same_elements(o, a, b)
-#define expect_positive(o, size, why)      claim_positive(o, size)
-#define expect_sign(o, k, strictly, why)   claim_sign(o, (o)->attrs[k].term, strictly)
-#define expect_order(o, low, high, why)    claim_order(o, &(o)->attrs[low], &(o)->attrs[high])
-#define expect_finite(o, k, why)           expect((o)->attrs[k].infinite == 0, why)
+#define graft_expect_equal(o, a, b, why)         equate(o, a, b)
+#define graft_expect_le(o, a, b, why)            ((void)(why), claim(o, Z3_mk_le((o)->p->s->z3, a, b)))
+#define graft_expect_le_or_none(o, a, b, n, why) claim(o, le_or_none(o, a, b, n))
+#define graft_expect_divides(o, by, size, why)   claim_divides(o, by, size)
+#define graft_expect_same_elements(o, a, b, why) claim_same_elements(o, a, b)
+#define graft_expect_positive(o, size, why)      claim_positive(o, size)
+#define graft_expect_sign(o, k, strictly, why)   claim_sign(o, (o)->attrs[k].term, strictly)
+#define graft_expect_order(o, low, high, why)    claim_order(o, &(o)->attrs[low], &(o)->attrs[high])
+#define graft_expect_finite(o, k, why)           graft_expect((o)->attrs[k].infinite == 0, why)
 /* A number, or the infinity that is no bound from above or below. */
-#define expect_bound(o, k, above, why) expect((o)->attrs[k].infinite != ((above) ? -1 : 1), why)
+#define graft_expect_bound(o, k, above, why)                                                       \
+    graft_expect((o)->attrs[k].infinite != ((above) ? -1 : 1), why)
 /* A size among the attributes is 0. Where scalars stand for all, those of a fill are. */
-#define expect_absent(o, k, why)                                                                   \
+#define graft_expect_absent(o, k, why)                                                             \
     ((o)->p->inputs.scalar ? NULL : equate(o, (o)->attrs[k].term, graft_sym_int((o)->p->s, 0)))
 
 #include "graft/shapes.def"
@@ -356,9 +362,9 @@ static const char *claim_order(const op_site *o, const graft_sym_attr *low,
 void graft_sym_shape_op(shaper *p, uint32_t op, const graft_sym_attr *attrs,
                         const graft_sym_shape *const in[], uint32_t made, graft_sym_shape *out)
 {
-    op_site site = {.p = p, .attrs = attrs, .out = out, .made = made};
+    graft_op_site site = {.p = p, .attrs = attrs, .out = out, .made = made};
     memcpy((void *)site.in, (const void *)in, graft_op(op)->input_count * sizeof *in);
-    p->never = shape_table[op](&site) != NULL || p->never;
+    p->never = graft_shape_table[op](&site) != NULL || p->never;
 }
 
 static void shape_node(shaper *p, uint32_t side, uint32_t n)
@@ -413,13 +419,13 @@ void graft_sym_shape_side(shaper *p, uint32_t side)
 void graft_sym_equate_outputs(shaper *p)
 {
     const graft_rule *rule = p->instance->rule;
-    const op_site site = {.p = p};
+    const graft_op_site site = {.p = p};
     for (uint32_t i = 0; i < rule->output_count && !p->never; i++) {
         p->never =
-            check_same(&site,
-                       graft_sym_shape_of(p->instance, GRAFT_SYM_SOURCE, rule->source.outputs[i]),
-                       graft_sym_shape_of(p->instance, GRAFT_SYM_TARGET, rule->target.outputs[i]),
-                       "") != NULL;
+            graft_check_same(
+                &site, graft_sym_shape_of(p->instance, GRAFT_SYM_SOURCE, rule->source.outputs[i]),
+                graft_sym_shape_of(p->instance, GRAFT_SYM_TARGET, rule->target.outputs[i]),
+                "") != NULL;
     }
 }
 

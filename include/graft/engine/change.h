@@ -1,6 +1,6 @@
 /* change.h - what a rewrite would change of a graph's estimated cost, without making it.
  *
- * First what would die is found, as remove_unused_values would. Then classes (estimate.h) are kept
+ * First what would die is found, as graft_remove_unused_values would. Then classes (estimate.h) are kept
  * right: dead nodes leave theirs, nodes of the target join the class of their key or make one, and
  * so does every node behind them as long as names of classes change. They change less than one
  * thinks: a node that was the last of its class takes the name along, so that its readers need no
@@ -14,27 +14,28 @@
 
 /* Counts readings as they would be once the target stands; returns how many values are on the
  * stack. */
-static uint32_t move_uses(graft_estimate_run *r)
+static uint32_t graft_move_uses(graft_estimate_run *r)
 {
     const graft_rule *rule = r->rule;
     graft_index *use_count = r->e->scratch.use_count;
     const uint32_t first = r->e->graph->value_end;
     uint32_t depth = 0;
-    zero_bytes(&use_count[first], GRAFT_RULE_MAX_NODES * GRAFT_MAX_OUTPUTS * sizeof *use_count);
+    graft_zero_bytes(&use_count[first],
+                     GRAFT_RULE_MAX_NODES * GRAFT_MAX_OUTPUTS * sizeof *use_count);
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
         const graft_made_node *made = &r->made->nodes[n];
-        r->e->flags[r->e->graph->node_end + n] = first_flags(&made->node);
+        r->e->flags[r->e->graph->node_end + n] = graft_first_flags(&made->node);
         for (uint32_t i = 0; i < made->node.input_count; i++) {
             use_count[made->inputs[i]]++;
         }
     }
-    for (uint32_t i = 0; i < rule_outputs(rule); i++) {
+    for (uint32_t i = 0; i < graft_rule_outputs(rule); i++) {
         use_count[r->given[i]] += use_count[r->old[i]];
         use_count[r->old[i]] = 0;
         r->e->scratch.pending[depth++] = r->old[i];
     }
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        for (uint32_t o = 0; o < outputs_of(rule->target.nodes[n].op); o++) {
+        for (uint32_t o = 0; o < graft_outputs_of(rule->target.nodes[n].op); o++) {
             const uint32_t v = first + n * GRAFT_MAX_OUTPUTS + o;
             if (use_count[v] == 0) {
                 r->e->scratch.pending[depth++] = (graft_index)v;
@@ -45,23 +46,23 @@ static uint32_t move_uses(graft_estimate_run *r)
 }
 
 /* Kills a node that nothing reads. */
-static uint32_t kill_node(graft_estimate_run *r, uint32_t n, uint32_t depth)
+static uint32_t graft_kill_node(graft_estimate_run *r, uint32_t n, uint32_t depth)
 {
     graft_estimator *e = r->e;
-    const graft_node *node = node_of(r, n);
-    bool used = (e->flags[n] & ESTIMATE_DEAD) != 0;
+    const graft_node *node = graft_node_of(r, n);
+    bool used = (e->flags[n] & GRAFT_ESTIMATE_DEAD) != 0;
     for (uint32_t i = 0; i < node->output_count; i++) {
-        used = used || e->scratch.use_count[result_of(r, n, i)] != 0;
+        used = used || e->scratch.use_count[graft_result_of(r, n, i)] != 0;
     }
     if (used) {
         return depth;
     }
-    e->flags[n] |= ESTIMATE_DEAD;
+    e->flags[n] |= GRAFT_ESTIMATE_DEAD;
     if (n < e->graph->node_end) {
         e->touched[r->dead_count++] = (graft_index)n;
     }
     for (uint32_t i = 0; i < node->input_count; i++) {
-        uint32_t v = operand_of(r, n, i);
+        uint32_t v = graft_operand_of(r, n, i);
         if (v != GRAFT_NONE && --e->scratch.use_count[v] == 0) {
             e->scratch.pending[depth++] = v;
         }
@@ -69,39 +70,40 @@ static uint32_t kill_node(graft_estimate_run *r, uint32_t n, uint32_t depth)
     return depth;
 }
 
-/* Finds what would die, as remove_unused_values does. */
-static void find_dead(graft_estimate_run *r)
+/* Finds what would die, as graft_remove_unused_values does. */
+static void graft_find_dead(graft_estimate_run *r)
 {
     const graft_estimator *e = r->e;
-    uint32_t depth = move_uses(r);
+    uint32_t depth = graft_move_uses(r);
     while (depth > 0) {
-        const graft_index n = producer_of(e->graph, e->scratch.pending[--depth]);
-        depth = n != GRAFT_NONE ? kill_node(r, n, depth) : depth;
+        const graft_index n = graft_producer_of(e->graph, e->scratch.pending[--depth]);
+        depth = n != GRAFT_NONE ? graft_kill_node(r, n, depth) : depth;
     }
 }
 
 /* ------------------------------------------------------- classes, changing */
 
 /* A node of the graph leaves its class; the last one takes its price along. */
-static void leave_class(graft_estimate_run *r, uint32_t n)
+static void graft_leave_class(graft_estimate_run *r, uint32_t n)
 {
     graft_estimator *e = r->e;
     uint32_t label = e->first[n];
     if (--e->members[label] == 0 && !e->graph->nodes[n].is_const) {
-        add_cost(r, n, e->prices[n], &r->change->removed);
+        graft_add_cost(r, n, e->prices[n], &r->change->removed);
     }
 }
 
 /* Makes a class for a node, of the name `kept` when it is free, else of a new one. `free_slot`
  * GRAFT_NONE: no other node can be equal. */
-static uint32_t make_class(graft_estimate_run *r, uint32_t n, uint32_t kept, uint32_t free_slot)
+static uint32_t graft_make_class(graft_estimate_run *r, uint32_t n, uint32_t kept,
+                                 uint32_t free_slot)
 {
     graft_estimator *e = r->e;
     uint32_t label = kept;
     if (kept == GRAFT_NONE || e->members[kept] > 0) {
         label = e->limits.nodes + r->label_count++;
     } else {
-        e->flags[kept] |= ESTIMATE_RENAMED;
+        e->flags[kept] |= GRAFT_ESTIMATE_RENAMED;
     }
     if (free_slot != GRAFT_NONE) {
         e->entries[r->entry_count] = n;
@@ -112,18 +114,18 @@ static uint32_t make_class(graft_estimate_run *r, uint32_t n, uint32_t kept, uin
 }
 
 /* Finds the class of a node once the target stands. If it needs one of its own, that may be `kept`. */
-static void place_node_class(graft_estimate_run *r, uint32_t n, uint32_t kept)
+static void graft_place_node_class(graft_estimate_run *r, uint32_t n, uint32_t kept)
 {
     graft_estimator *e = r->e;
     uint32_t free_slot = GRAFT_NONE;
     uint32_t label = GRAFT_NONE;
-    if (node_of(r, n)->op != GRAFT_OP_OPAQUE) {
-        label = find_class(r, n, true, &free_slot);
+    if (graft_node_of(r, n)->op != GRAFT_OP_OPAQUE) {
+        label = graft_find_class(r, n, true, &free_slot);
     }
     if (label == GRAFT_NONE) {
-        label = make_class(r, n, kept, free_slot);
-        if ((e->flags[n] & ESTIMATE_CONST) == 0) {
-            add_cost(r, n, PRICE_NONE, &r->change->added);
+        label = graft_make_class(r, n, kept, free_slot);
+        if ((e->flags[n] & GRAFT_ESTIMATE_CONST) == 0) {
+            graft_add_cost(r, n, GRAFT_PRICE_NONE, &r->change->added);
         }
     }
     e->label[n] = label;
@@ -132,11 +134,11 @@ static void place_node_class(graft_estimate_run *r, uint32_t n, uint32_t kept)
 
 /* The class whose name a target node may take over, since all that it makes is what that class made:
  * nodes that are not looked at yet go by that name. */
-static GRAFT_APART uint32_t class_replaced(const graft_estimate_run *r, uint32_t n)
+static GRAFT_APART uint32_t graft_class_replaced(const graft_estimate_run *r, uint32_t n)
 {
     uint32_t kept = GRAFT_NONE;
     uint32_t slots = 0;
-    for (uint32_t i = 0; i < rule_outputs(r->rule); i++) {
+    for (uint32_t i = 0; i < graft_rule_outputs(r->rule); i++) {
         graft_operand x = r->rule->target.outputs[i];
         if (!GRAFT_OPERAND_IS_NODE(x) || GRAFT_OPERAND_NODE_OF(x) != n) {
             continue;
@@ -150,28 +152,28 @@ static GRAFT_APART uint32_t class_replaced(const graft_estimate_run *r, uint32_t
         kept = label;
         slots |= 1u << value->slot;
     }
-    return slots + 1u == 1u << outputs_of(r->rule->target.nodes[n].op) ? kept : GRAFT_NONE;
+    return slots + 1u == 1u << graft_outputs_of(r->rule->target.nodes[n].op) ? kept : GRAFT_NONE;
 }
 
 /* Queues the readers of a value that live on. */
-static void queue_readers(graft_estimate_run *r, uint32_t value)
+static void graft_queue_readers(graft_estimate_run *r, uint32_t value)
 {
     const graft_order *order = r->e->order;
     for (uint32_t u = order->use_first[value]; u < order->use_first[value + 1]; u++) {
         uint32_t n = order->uses[u];
-        if ((r->e->flags[n] & (ESTIMATE_DEAD | ESTIMATE_QUEUED)) == 0) {
-            r->e->flags[n] |= ESTIMATE_QUEUED;
-            heap_push(&r->queue, order->position[n]);
+        if ((r->e->flags[n] & (GRAFT_ESTIMATE_DEAD | GRAFT_ESTIMATE_QUEUED)) == 0) {
+            r->e->flags[n] |= GRAFT_ESTIMATE_QUEUED;
+            graft_heap_push(&r->queue, order->position[n]);
         }
     }
 }
 
-static bool becomes_const(const graft_estimate_run *r, uint32_t n)
+static bool graft_becomes_const(const graft_estimate_run *r, uint32_t n)
 {
     const graft_node *node = &r->e->graph->nodes[n];
     bool is_const = node->op != GRAFT_OP_OPAQUE;
     for (uint32_t i = 0; is_const && i < node->input_count; i++) {
-        is_const = value_is_const(r, operand_of(r, n, i));
+        is_const = graft_value_is_const(r, graft_operand_of(r, n, i));
     }
     return is_const;
 }
@@ -179,63 +181,64 @@ static bool becomes_const(const graft_estimate_run *r, uint32_t n)
 /* Finds the class of a node one of whose operands has another one, or is const now. It was not const: it
  * reads what is not. So a class of its former name has no const members, and a node that becomes const
  * gets another name. */
-static void move_node(graft_estimate_run *r, uint32_t n)
+static void graft_move_node(graft_estimate_run *r, uint32_t n)
 {
     graft_estimator *e = r->e;
     const graft_node *node = &e->graph->nodes[n];
-    bool is_const = becomes_const(r, n);
-    leave_class(r, n);
+    bool is_const = graft_becomes_const(r, n);
+    graft_leave_class(r, n);
     e->touched[e->limits.nodes - ++r->moved_count] = n;
-    e->flags[n] |= is_const ? ESTIMATE_CONST : 0;
-    place_node_class(r, n, is_const ? GRAFT_NONE : e->first[n]);
+    e->flags[n] |= is_const ? GRAFT_ESTIMATE_CONST : 0;
+    graft_place_node_class(r, n, is_const ? GRAFT_NONE : e->first[n]);
     for (uint32_t i = 0; e->label[n] != e->first[n] && i < node->output_count; i++) {
-        queue_readers(r, results_of(e->graph, node)[i]);
+        graft_queue_readers(r, graft_results_of(e->graph, node)[i]);
     }
 }
 
-static bool made_lives(const graft_estimate_run *r, uint32_t n)
+static bool graft_made_lives(const graft_estimate_run *r, uint32_t n)
 {
-    return (r->e->flags[r->e->graph->node_end + n] & ESTIMATE_DEAD) == 0;
+    return (r->e->flags[r->e->graph->node_end + n] & GRAFT_ESTIMATE_DEAD) == 0;
 }
 
-static GRAFT_APART void change_classes(graft_estimate_run *r)
+static GRAFT_APART void graft_change_classes(graft_estimate_run *r)
 {
     graft_estimator *e = r->e;
     for (uint32_t i = 0; i < r->dead_count; i++) {
-        leave_class(r, e->touched[i]);
+        graft_leave_class(r, e->touched[i]);
     }
     for (uint32_t n = 0; n < r->rule->target.node_count; n++) {
-        if (made_lives(r, n)) {
-            place_node_class(r, e->graph->node_end + n, class_replaced(r, n));
+        if (graft_made_lives(r, n)) {
+            graft_place_node_class(r, e->graph->node_end + n, graft_class_replaced(r, n));
         }
     }
-    for (uint32_t i = 0; i < rule_outputs(r->rule); i++) { /* What is const now has another name. */
+    for (uint32_t i = 0; i < graft_rule_outputs(r->rule);
+         i++) { /* What is const now has another name. */
         if (e->scratch.use_count[r->given[i]] > 0 &&
-            name_value(e->graph, e->label, r->given[i]) !=
-                name_value(e->graph, e->first, r->old[i])) {
-            queue_readers(r, r->old[i]);
+            graft_name_value(e->graph, e->label, r->given[i]) !=
+                graft_name_value(e->graph, e->first, r->old[i])) {
+            graft_queue_readers(r, r->old[i]);
         }
     }
     while (r->queue.count > 0) {
-        move_node(r, e->order->order[heap_pop(&r->queue)]);
+        graft_move_node(r, e->order->order[graft_heap_pop(&r->queue)]);
     }
 }
 
 /* --------------------------------------------------------------- taking back */
 
-static void restore_uses(graft_estimate_run *r)
+static void graft_restore_uses(graft_estimate_run *r)
 {
     graft_estimator *e = r->e;
     for (uint32_t v = 0; v < r->rule->var_count; v++) {
         e->scratch.use_count[r->match->vars[v]] = e->order->use_count[r->match->vars[v]];
     }
-    for (uint32_t i = 0; i < rule_outputs(r->rule); i++) {
+    for (uint32_t i = 0; i < graft_rule_outputs(r->rule); i++) {
         e->scratch.use_count[r->old[i]] = e->order->use_count[r->old[i]];
     }
     for (uint32_t i = 0; i < r->dead_count; i++) {
         const graft_node *node = &e->graph->nodes[e->touched[i]];
         for (uint32_t k = 0; k < node->input_count; k++) {
-            const graft_index v = inputs_of(e->graph, node)[k];
+            const graft_index v = graft_inputs_of(e->graph, node)[k];
             if (v != GRAFT_NONE) {
                 e->scratch.use_count[v] = e->order->use_count[v];
             }
@@ -243,31 +246,31 @@ static void restore_uses(graft_estimate_run *r)
     }
 }
 
-static void restore_node(graft_estimator *e, uint32_t n)
+static void graft_restore_node(graft_estimator *e, uint32_t n)
 {
     e->members[e->first[n]]++;
-    e->flags[n] = first_flags(&e->graph->nodes[n]);
+    e->flags[n] = graft_first_flags(&e->graph->nodes[n]);
     e->label[n] = e->first[n];
 }
 
-static void restore_classes(graft_estimate_run *r)
+static void graft_restore_classes(graft_estimate_run *r)
 {
     graft_estimator *e = r->e;
     while (r->entry_count > 0) { /* The last one first, as its search passed the others. */
         e->slots[e->filled[--r->entry_count]] = 0;
     }
     for (uint32_t n = 0; n < r->rule->target.node_count; n++) {
-        if (made_lives(r, n)) {
+        if (graft_made_lives(r, n)) {
             e->members[e->label[e->graph->node_end + n]]--;
         }
     }
     for (uint32_t i = 1; i <= r->moved_count; i++) {
         const uint32_t n = e->touched[e->limits.nodes - i];
         e->members[e->label[n]]--;
-        restore_node(e, n);
+        graft_restore_node(e, n);
     }
     for (uint32_t i = 0; i < r->dead_count; i++) {
-        restore_node(e, e->touched[i]);
+        graft_restore_node(e, e->touched[i]);
     }
 }
 
@@ -275,23 +278,23 @@ void graft_estimate_match(graft_estimator *estimator, const graft_rule *rule,
                           const graft_match *match, const graft_made *made, graft_change *change)
 {
     graft_estimate_run run;
-    zero_bytes(&run, sizeof run);
-    zero_bytes(change, sizeof *change);
+    graft_zero_bytes(&run, sizeof run);
+    graft_zero_bytes(change, sizeof *change);
     run.change = change;
     run.e = estimator;
     run.rule = rule;
     run.match = match;
     run.made = made;
     run.output_count = rule->output_count;
-    for (uint32_t i = 0; i < rule_outputs(rule); i++) {
-        run.old[i] = matched_output(estimator->graph, rule, match, i);
-        run.given[i] = target_value(estimator->graph, match, rule->target.outputs[i]);
+    for (uint32_t i = 0; i < graft_rule_outputs(rule); i++) {
+        run.old[i] = graft_matched_output(estimator->graph, rule, match, i);
+        run.given[i] = graft_target_value(estimator->graph, match, rule->target.outputs[i]);
     }
-    find_dead(&run);
+    graft_find_dead(&run);
     run.queue.items = estimator->touched + run.dead_count;
-    change_classes(&run);
-    restore_classes(&run);
-    restore_uses(&run);
+    graft_change_classes(&run);
+    graft_restore_classes(&run);
+    graft_restore_uses(&run);
     change->cost = (int64_t)(change->added.cost - change->removed.cost);
     change->weight_bytes = made->weight_bytes;
 }

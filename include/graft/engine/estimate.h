@@ -6,34 +6,39 @@
 #ifndef GRAFT_ENGINE_ESTIMATE_H
 #define GRAFT_ENGINE_ESTIMATE_H
 
-#define PRICE_NONE UINT32_MAX
+#define GRAFT_PRICE_NONE UINT32_MAX
 
 /* A form's price, remembered from one graph to the next. Those of other reaches have other entries. */
-static uint32_t price_cached(const graft_estimator *e, const graft_form *form)
+static uint32_t graft_price_cached(const graft_estimator *e, const graft_form *form)
 {
     const uint64_t hash = graft_form_hash(form);
     const uint32_t low = (uint32_t)hash + form->reach;
     const uint32_t high = (uint32_t)(hash >> 32) + form->reach;
     uint64_t *entry = &e->cache[low & e->cache_mask];
     if ((uint32_t)(*entry >> 32) != high) {
-        *entry = (uint64_t)high << 32 | price_hashed(e->tariff, form, hash);
+        *entry = (uint64_t)high << 32 | graft_price_hashed(e->tariff, form, hash);
     }
     return (uint32_t)*entry;
 }
 
 uint64_t graft_estimator_cost(const graft_estimator *estimator, graft_index node, bool *fallback)
 {
-    *fallback = (estimator->prices[node] & PRICE_GUESSED) != 0;
-    return cost_of(estimator->prices[node]);
+    *fallback = (estimator->prices[node] & GRAFT_PRICE_GUESSED) != 0;
+    return graft_cost_of(estimator->prices[node]);
 }
 
 /* -------------------------------------------------------------- estimator */
 
 /* Of nodes; a class whose name has gone to another key is marked at the node it is named after. */
-enum { ESTIMATE_CONST = 1, ESTIMATE_DEAD = 2, ESTIMATE_QUEUED = 4, ESTIMATE_RENAMED = 8 };
+enum {
+    GRAFT_ESTIMATE_CONST = 1,
+    GRAFT_ESTIMATE_DEAD = 2,
+    GRAFT_ESTIMATE_QUEUED = 4,
+    GRAFT_ESTIMATE_RENAMED = 8
+};
 
 /* The least power of two that is at least n, less 1. */
-static uint32_t mask_for(size_t n)
+static uint32_t graft_mask_for(size_t n)
 {
     uint32_t mask = 0;
     while (mask < n - 1 && mask < UINT32_MAX) {
@@ -45,28 +50,29 @@ static uint32_t mask_for(size_t n)
 /* Prices outlast the graph. What comes before them is made anew by graft_estimate, so between a rewrite
  * and that others may use it: as the scratch of an application, which it begins with, or for hashes of
  * values. */
-static void carve_estimator(graft_carver *carver, const graft_limits *limits, graft_estimator *e)
+static void graft_carve_estimator(graft_carver *carver, const graft_limits *limits,
+                                  graft_estimator *e)
 {
     const size_t nodes = limits->nodes;
     graft_carver hashes = *carver;
-    (void)carve(&hashes, limits->values, sizeof(uint64_t));
-    carve_scratch(carver, limits, &e->scratch);
+    (void)graft_carve(&hashes, limits->values, sizeof(uint64_t));
+    graft_carve_scratch(carver, limits, &e->scratch);
     /* One key for each node, and one for each that moves or is made; never full. */
-    e->cache_mask = mask_for(nodes + GRAFT_RULE_MAX_NODES);
+    e->cache_mask = graft_mask_for(nodes + GRAFT_RULE_MAX_NODES);
     e->slot_mask = 2 * e->cache_mask + 1;
-    e->prices = (uint32_t *)carve(carver, nodes, sizeof(uint32_t));
-    e->first = carve_ids(carver, nodes);
-    e->label = carve_ids(carver, nodes + GRAFT_RULE_MAX_NODES);
-    e->members = carve_ids(carver, 2 * nodes + GRAFT_RULE_MAX_NODES);
-    e->touched = carve_ids(carver, nodes);
-    e->entries = carve_ids(carver, nodes + GRAFT_RULE_MAX_NODES);
-    e->filled = carve_ids(carver, nodes + GRAFT_RULE_MAX_NODES);
-    e->slots = carve_ids(carver, (size_t)e->slot_mask + 1);
-    e->flags = (uint8_t *)carve(carver, nodes + GRAFT_RULE_MAX_NODES, 1);
+    e->prices = (uint32_t *)graft_carve(carver, nodes, sizeof(uint32_t));
+    e->first = graft_carve_ids(carver, nodes);
+    e->label = graft_carve_ids(carver, nodes + GRAFT_RULE_MAX_NODES);
+    e->members = graft_carve_ids(carver, 2 * nodes + GRAFT_RULE_MAX_NODES);
+    e->touched = graft_carve_ids(carver, nodes);
+    e->entries = graft_carve_ids(carver, nodes + GRAFT_RULE_MAX_NODES);
+    e->filled = graft_carve_ids(carver, nodes + GRAFT_RULE_MAX_NODES);
+    e->slots = graft_carve_ids(carver, (size_t)e->slot_mask + 1);
+    e->flags = (uint8_t *)graft_carve(carver, nodes + GRAFT_RULE_MAX_NODES, 1);
     carver->used = carver->used > hashes.used ? carver->used : hashes.used;
-    e->cache = (uint64_t *)carve(carver, (size_t)e->cache_mask + 1, sizeof(uint64_t));
+    e->cache = (uint64_t *)graft_carve(carver, (size_t)e->cache_mask + 1, sizeof(uint64_t));
 #ifndef GRAFT_NEAR_WEIGHTS
-    e->reaches = (uint8_t *)carve(carver, limits->values, 1);
+    e->reaches = (uint8_t *)graft_carve(carver, limits->values, 1);
 #endif
 }
 
@@ -74,13 +80,13 @@ size_t graft_estimator_bytes(const graft_limits *limits)
 {
     graft_carver carver = {NULL, 0};
     graft_estimator estimator;
-    carve_estimator(&carver, limits, &estimator);
+    graft_carve_estimator(&carver, limits, &estimator);
     return carver.used + 7u;
 }
 
 /* graft_estimator_open once the tables are laid out; all else is 0. */
-static graft_status open_estimator(graft_estimator *e, const graft_tariff *tariff,
-                                   const graft_limits *limits)
+static graft_status graft_open_estimator(graft_estimator *e, const graft_tariff *tariff,
+                                         const graft_limits *limits)
 {
 #ifndef GRAFT_WITHOUT_CHECKS
     if (graft_tariff_check(tariff) != NULL) {
@@ -94,7 +100,7 @@ static graft_status open_estimator(graft_estimator *e, const graft_tariff *tarif
     e->tariff = tariff;
     e->limits = *limits;
     /* A hash that begins with zeros would be taken for one with a price: one of 2^32. */
-    zero_bytes(e->cache, ((size_t)e->cache_mask + 1) * sizeof(uint64_t));
+    graft_zero_bytes(e->cache, ((size_t)e->cache_mask + 1) * sizeof(uint64_t));
     return GRAFT_OK;
 }
 
@@ -105,10 +111,10 @@ graft_status graft_estimator_open(graft_estimator *estimator, const graft_tariff
     if (workspace == NULL || workspace_bytes < graft_estimator_bytes(limits)) {
         return GRAFT_NO_MEMORY;
     }
-    graft_carver carver = {align_buffer(workspace), 0};
-    zero_bytes(estimator, sizeof *estimator);
-    carve_estimator(&carver, limits, estimator);
-    return open_estimator(estimator, tariff, limits);
+    graft_carver carver = {graft_align_buffer(workspace), 0};
+    graft_zero_bytes(estimator, sizeof *estimator);
+    graft_carve_estimator(&carver, limits, estimator);
+    return graft_open_estimator(estimator, tariff, limits);
 }
 
 /* -------------------------------------------------------------------- keys */
@@ -121,14 +127,14 @@ typedef uint32_t graft_name;
 typedef uint64_t graft_name;
 #endif
 
-static graft_name name_result(uint32_t label, uint32_t slot)
+static graft_name graft_name_result(uint32_t label, uint32_t slot)
 {
     return ((graft_name)label + 1u) << 8 * sizeof(graft_index) | slot;
 }
 
 /* The node that produces a value of the graph, or of the target that graft_estimate_match looks at;
  * GRAFT_NONE for inputs and weights. */
-static graft_index producer_of(const graft_graph *graph, uint32_t v)
+static graft_index graft_producer_of(const graft_graph *graph, uint32_t v)
 {
     return v < graph->value_end
                ? graph->values[v].node
@@ -136,17 +142,17 @@ static graft_index producer_of(const graft_graph *graph, uint32_t v)
 }
 
 /* Likewise. */
-static graft_name name_value(const graft_graph *graph, const graft_index *labels, uint32_t v)
+static graft_name graft_name_value(const graft_graph *graph, const graft_index *labels, uint32_t v)
 {
-    const graft_index n = producer_of(graph, v);
+    const graft_index n = graft_producer_of(graph, v);
     return n == GRAFT_NONE
                ? v
-               : name_result(labels[n], v < graph->value_end
-                                            ? graph->values[v].slot
-                                            : (v - graph->value_end) % GRAFT_MAX_OUTPUTS);
+               : graft_name_result(labels[n], v < graph->value_end
+                                                  ? graph->values[v].slot
+                                                  : (v - graph->value_end) % GRAFT_MAX_OUTPUTS);
 }
 
-static graft_name mix_name(graft_name hash, graft_name name)
+static graft_name graft_mix_name(graft_name hash, graft_name name)
 {
     hash = (hash ^ name) * (graft_name)UINT64_C(0x9e3779b97f4a7c15);
     return hash ^ hash >> 4 * sizeof hash;
@@ -172,7 +178,7 @@ typedef struct graft_estimate_run {
 } graft_estimate_run;
 
 /* What the readers of a value read once the target stands. */
-static uint32_t read_instead(const graft_estimate_run *r, uint32_t value)
+static uint32_t graft_read_instead(const graft_estimate_run *r, uint32_t value)
 {
     for (uint32_t i = 0; i < r->output_count; i++) {
         if (r->old[i] == value) {
@@ -183,21 +189,21 @@ static uint32_t read_instead(const graft_estimate_run *r, uint32_t value)
 }
 
 /* A node of the graph, or of the target. */
-static const graft_node *node_of(const graft_estimate_run *r, uint32_t n)
+static const graft_node *graft_node_of(const graft_estimate_run *r, uint32_t n)
 {
     const graft_index first = r->e->graph->node_end;
     return n < first ? &r->e->graph->nodes[n] : &r->made->nodes[n - first].node;
 }
 
 /* Operand k of a node once the target stands. */
-static uint32_t operand_of(const graft_estimate_run *r, uint32_t n, uint32_t k)
+static uint32_t graft_operand_of(const graft_estimate_run *r, uint32_t n, uint32_t k)
 {
     const graft_graph *graph = r->e->graph;
-    return n < graph->node_end ? read_instead(r, graft_node_input(graph, n, k))
+    return n < graph->node_end ? graft_read_instead(r, graft_node_input(graph, n, k))
                                : r->made->nodes[n - graph->node_end].inputs[k];
 }
 
-static uint32_t result_of(const graft_estimate_run *r, uint32_t n, uint32_t k)
+static uint32_t graft_result_of(const graft_estimate_run *r, uint32_t n, uint32_t k)
 {
     const graft_graph *graph = r->e->graph;
     return n < graph->node_end ? graft_node_output(graph, n, k)
@@ -205,47 +211,48 @@ static uint32_t result_of(const graft_estimate_run *r, uint32_t n, uint32_t k)
 }
 
 /* Whether the value is const once the target stands. */
-static bool value_is_const(const graft_estimate_run *r, uint32_t v)
+static bool graft_value_is_const(const graft_estimate_run *r, uint32_t v)
 {
-    const graft_index n = producer_of(r->e->graph, v);
+    const graft_index n = graft_producer_of(r->e->graph, v);
     return n == GRAFT_NONE ? r->e->graph->values[v].is_const
-                           : (r->e->flags[n] & ESTIMATE_CONST) != 0;
+                           : (r->e->flags[n] & GRAFT_ESTIMATE_CONST) != 0;
 }
 
 /* What a node, which is not opaque, knows its operand k as: by `first` as the graph is, or once the target
  * stands. */
-static GRAFT_APART graft_name name_operand(const graft_estimate_run *r, uint32_t n, uint32_t k,
-                                           bool moved)
+static GRAFT_APART graft_name graft_name_operand(const graft_estimate_run *r, uint32_t n,
+                                                 uint32_t k, bool moved)
 {
     const graft_estimator *e = r->e;
-    return moved ? name_value(e->graph, e->label, operand_of(r, n, k))
-                 : name_value(e->graph, e->first, graft_node_input(e->graph, (graft_index)n, k));
+    return moved ? graft_name_value(e->graph, e->label, graft_operand_of(r, n, k))
+                 : graft_name_value(e->graph, e->first,
+                                    graft_node_input(e->graph, (graft_index)n, k));
 }
 
-static uint32_t hash_key(const graft_estimate_run *r, uint32_t n, bool moved)
+static uint32_t graft_hash_key(const graft_estimate_run *r, uint32_t n, bool moved)
 {
-    const graft_node *node = node_of(r, n);
+    const graft_node *node = graft_node_of(r, n);
     graft_name hash = node->op;
-    for (uint32_t i = 0; i < op_rows[node->op].attr_count; i++) {
-        hash = mix_name(hash, (uint32_t)node->attrs[i]);
+    for (uint32_t i = 0; i < graft_op_rows[node->op].attr_count; i++) {
+        hash = graft_mix_name(hash, (uint32_t)node->attrs[i]);
     }
     for (uint32_t i = 0; i < node->input_count; i++) {
-        hash = mix_name(hash, name_operand(r, n, i, moved));
+        hash = graft_mix_name(hash, graft_name_operand(r, n, i, moved));
     }
     return (uint32_t)hash;
 }
 
-static bool keys_equal(const graft_estimate_run *r, uint32_t n, bool n_moved, uint32_t m,
-                       bool m_moved)
+static bool graft_keys_equal(const graft_estimate_run *r, uint32_t n, bool n_moved, uint32_t m,
+                             bool m_moved)
 {
-    const graft_node *a = node_of(r, n);
-    const graft_node *b = node_of(r, m);
+    const graft_node *a = graft_node_of(r, n);
+    const graft_node *b = graft_node_of(r, m);
     bool equal = a->op == b->op;
-    for (uint32_t i = 0; equal && i < op_rows[a->op].attr_count; i++) {
+    for (uint32_t i = 0; equal && i < graft_op_rows[a->op].attr_count; i++) {
         equal = a->attrs[i] == b->attrs[i];
     }
     for (uint32_t i = 0; equal && i < a->input_count; i++) {
-        equal = name_operand(r, n, i, n_moved) == name_operand(r, m, i, m_moved);
+        equal = graft_name_operand(r, n, i, n_moved) == graft_name_operand(r, m, i, m_moved);
     }
     return equal;
 }
@@ -253,10 +260,11 @@ static bool keys_equal(const graft_estimate_run *r, uint32_t n, bool n_moved, ui
 /* The class of a node's key that has members, GRAFT_NONE when there is none; *free_slot is then where the
  * key belongs. A class whose members all left has no key any more, or another one. A slot holds one
  * more than a node of the graph, or than limits.nodes and an entry. */
-static uint32_t find_class(const graft_estimate_run *r, uint32_t n, bool moved, uint32_t *free_slot)
+static uint32_t graft_find_class(const graft_estimate_run *r, uint32_t n, bool moved,
+                                 uint32_t *free_slot)
 {
     const graft_estimator *e = r->e;
-    uint32_t at = hash_key(r, n, moved) & e->slot_mask;
+    uint32_t at = graft_hash_key(r, n, moved) & e->slot_mask;
     while (e->slots[at] != 0) {
         uint32_t other = e->slots[at] - 1u;
         uint32_t label = other;
@@ -265,8 +273,8 @@ static uint32_t find_class(const graft_estimate_run *r, uint32_t n, bool moved, 
             other = e->entries[other - e->limits.nodes];
             label = e->label[other];
         }
-        if ((is_entry || (e->flags[label] & ESTIMATE_RENAMED) == 0) && e->members[label] > 0 &&
-            keys_equal(r, n, moved, other, is_entry)) {
+        if ((is_entry || (e->flags[label] & GRAFT_ESTIMATE_RENAMED) == 0) &&
+            e->members[label] > 0 && graft_keys_equal(r, n, moved, other, is_entry)) {
             return label;
         }
         at = (at + 1) & e->slot_mask;
@@ -281,27 +289,27 @@ static uint32_t find_class(const graft_estimate_run *r, uint32_t n, bool moved, 
 
 /* What a const value is made of, first operands first, once the target stands: a weight of the graph, or
  * a number of the limits at least when it is made of none. */
-static uint32_t root_of(const graft_estimate_run *r, uint32_t v)
+static uint32_t graft_root_of(const graft_estimate_run *r, uint32_t v)
 {
-    graft_index n = v != GRAFT_NONE ? producer_of(r->e->graph, v) : GRAFT_NONE;
+    graft_index n = v != GRAFT_NONE ? graft_producer_of(r->e->graph, v) : GRAFT_NONE;
     while (n != GRAFT_NONE) {
-        v = node_of(r, n)->input_count > 0 ? operand_of(r, n, 0) : GRAFT_NONE;
-        n = v != GRAFT_NONE ? producer_of(r->e->graph, v) : GRAFT_NONE;
+        v = graft_node_of(r, n)->input_count > 0 ? graft_operand_of(r, n, 0) : GRAFT_NONE;
+        n = v != GRAFT_NONE ? graft_producer_of(r->e->graph, v) : GRAFT_NONE;
     }
     return v;
 }
 
-static uint8_t reach_of_bytes(uint64_t bytes)
+static uint8_t graft_reach_of_bytes(uint64_t bytes)
 {
     uint32_t mantissa = 0;
-    const uint32_t exponent = split_number(bytes, &mantissa);
+    const uint32_t exponent = graft_split_number(bytes, &mantissa);
     const uint32_t reach =
         exponent > GRAFT_REACH_LEAST_LOG2 ? exponent - GRAFT_REACH_LEAST_LOG2 : 0;
     return reach < GRAFT_REACH_MOST ? (uint8_t)reach : (uint8_t)GRAFT_REACH_MOST;
 }
 
 /* The first const operand of a node that runs at each inference; GRAFT_NONE when there is none. */
-static uint32_t weight_of(const graft_graph *graph, graft_index n)
+static uint32_t graft_weight_of(const graft_graph *graph, graft_index n)
 {
     for (uint32_t i = 0; !graph->nodes[n].is_const && i < graph->nodes[n].input_count; i++) {
         const uint32_t v = graft_node_input(graph, n, i);
@@ -313,22 +321,23 @@ static uint32_t weight_of(const graft_graph *graph, graft_index n)
 }
 
 /* Bytes of weights that the nodes at these places of the order read. */
-static uint64_t weight_bytes_between(const graft_graph *graph, const graft_order *order,
-                                     uint32_t from, uint32_t to)
+static uint64_t graft_weight_bytes_between(const graft_graph *graph, const graft_order *order,
+                                           uint32_t from, uint32_t to)
 {
     uint64_t bytes = 0;
     for (; from < to; from++) {
-        const uint32_t v = weight_of(graph, order->order[from]);
-        bytes =
-            v != GRAFT_NONE ? add_saturating(bytes, priced_bytes(&graph->values[v].shape)) : bytes;
+        const uint32_t v = graft_weight_of(graph, order->order[from]);
+        bytes = v != GRAFT_NONE
+                    ? graft_add_saturating(bytes, graft_priced_bytes(&graph->values[v].shape))
+                    : bytes;
     }
     return bytes;
 }
 
-#define READ_AGAIN 8u /* Set in the reach of weights that are read twice at least. */
+#define GRAFT_READ_AGAIN 8u /* Set in the reach of weights that are read twice at least. */
 
 /* Of the first graph; see graft_estimator_form. */
-static void find_reaches(const graft_estimate_run *r)
+static void graft_find_reaches(const graft_estimate_run *r)
 {
     graft_estimator *e = r->e;
     const graft_graph *graph = e->graph;
@@ -338,82 +347,86 @@ static void find_reaches(const graft_estimate_run *r)
         const graft_value *value = &graph->values[v];
         first[v] = 0;
         if (value->is_const && value->kind != GRAFT_VALUE_FREE && e->order->use_count[v] > 0) {
-            held = add_saturating(held, priced_bytes(&value->shape));
+            held = graft_add_saturating(held, graft_priced_bytes(&value->shape));
         }
     }
-    e->reach = reach_of_bytes(held);
+    e->reach = graft_reach_of_bytes(held);
     for (uint32_t v = 0; v < e->limits.values; v++) {
         e->reaches[v] = e->reach;
     }
     for (uint32_t i = 0; i < e->order->count; i++) {
-        const uint32_t v = root_of(r, weight_of(graph, e->order->order[i]));
+        const uint32_t v = graft_root_of(r, graft_weight_of(graph, e->order->order[i]));
         if (v == GRAFT_NONE || first[v] == GRAFT_NONE) {
             continue;
         }
         if (first[v] > 0) {
-            const uint64_t bytes = weight_bytes_between(graph, e->order, first[v] - 1u, i);
-            e->reaches[v] = READ_AGAIN | reach_of_bytes(bytes < held ? bytes : held);
+            const uint64_t bytes = graft_weight_bytes_between(graph, e->order, first[v] - 1u, i);
+            e->reaches[v] = GRAFT_READ_AGAIN | graft_reach_of_bytes(bytes < held ? bytes : held);
         }
         first[v] = first[v] > 0 ? GRAFT_NONE : (graft_index)(i + 1);
     }
 }
 
 /* Of a node that reads the weight v, once the target stands. */
-static uint8_t weight_reach(const graft_estimate_run *r, uint32_t v, const graft_shape *weight)
+static uint8_t graft_weight_reach(const graft_estimate_run *r, uint32_t v,
+                                  const graft_shape *weight)
 {
-    const uint32_t root = root_of(r, v);
+    const uint32_t root = graft_root_of(r, v);
     const uint8_t reach = root < r->e->limits.values ? r->e->reaches[root] : r->e->reach;
-    return reach == (READ_AGAIN | 1) && priced_bytes(weight) > 3u << 18
+    return reach == (GRAFT_READ_AGAIN | 1) && graft_priced_bytes(weight) > 3u << 18
                ? 2
-               : (uint8_t)(reach & (READ_AGAIN - 1u));
+               : (uint8_t)(reach & (GRAFT_READ_AGAIN - 1u));
 }
 
 #endif
 
 /* What a node costs, and needs to cost it, once the target stands. */
-static void form_of(const graft_estimate_run *r, uint32_t n, graft_form *form)
+static void graft_form_of(const graft_estimate_run *r, uint32_t n, graft_form *form)
 {
     const graft_graph *graph = r->e->graph;
-    begin_form(node_of(r, n), form);
+    graft_begin_form(graft_node_of(r, n), form);
     form->reach = r->e->reach;
     for (uint32_t i = 0; i < form->input_count; i++) {
-        uint32_t v = operand_of(r, n, i);
+        uint32_t v = graft_operand_of(r, n, i);
         if (v == GRAFT_NONE) {
             continue;
         }
-        const bool is_const = value_is_const(r, v);
-        const graft_shape *shape = shape_of(graph, r->made, v);
+        const bool is_const = graft_value_is_const(r, v);
+        const graft_shape *shape = graft_shape_of(graph, r->made, v);
 #ifndef GRAFT_NEAR_WEIGHTS
         if (is_const && form->weight == NULL) {
-            form->reach = weight_reach(r, v, shape);
+            form->reach = graft_weight_reach(r, v, shape);
         }
 #endif
-        add_operand(form, i, shape, is_const);
+        graft_add_operand(form, i, shape, is_const);
     }
     for (uint32_t i = 0; i < form->output_count; i++) {
-        add_result(form, i, shape_of(graph, r->made, result_of(r, n, i)));
+        graft_add_result(form, i, graft_shape_of(graph, r->made, graft_result_of(r, n, i)));
     }
 }
 
 void graft_estimator_form(const graft_estimator *estimator, graft_index node, graft_form *form)
 {
     graft_estimate_run run;
-    zero_bytes(&run, sizeof run);
-    copy_bytes(&run.e, &estimator, sizeof run.e);
-    form_of(&run, node, form);
+    graft_zero_bytes(&run, sizeof run);
+    graft_copy_bytes(&run.e, &estimator, sizeof run.e);
+    graft_form_of(&run, node, form);
 }
 
 /* ---------------------------------------------------------- a whole graph */
 
-static uint8_t first_flags(const graft_node *node) { return node->is_const ? ESTIMATE_CONST : 0; }
+static uint8_t graft_first_flags(const graft_node *node)
+{
+    return node->is_const ? GRAFT_ESTIMATE_CONST : 0;
+}
 
 /* The class of a node whose operands have theirs. */
-static uint32_t find_first(const graft_estimate_run *r, uint32_t n)
+static uint32_t graft_find_first(const graft_estimate_run *r, uint32_t n)
 {
     uint32_t free_slot = 0;
     uint32_t label = n;
     if (r->e->graph->nodes[n].op != GRAFT_OP_OPAQUE) {
-        label = find_class(r, n, false, &free_slot);
+        label = graft_find_class(r, n, false, &free_slot);
         if (label == GRAFT_NONE) {
             r->e->slots[free_slot] = (graft_index)(n + 1);
             label = n;
@@ -423,65 +436,66 @@ static uint32_t find_first(const graft_estimate_run *r, uint32_t n)
 }
 
 /* A guess times its skew. */
-static int64_t skewed(uint64_t cost, uint32_t price)
+static int64_t graft_skewed(uint64_t cost, uint32_t price)
 {
-    return (int64_t)cost * ((int32_t)(price >> PRICE_SKEW) - GRAFT_SKEW_MOST) / 1024;
+    return (int64_t)cost * ((int32_t)(price >> GRAFT_PRICE_SKEW) - GRAFT_SKEW_MOST) / 1024;
 }
 
-static void add_price(graft_estimated *sum, const graft_form *form, uint32_t price)
+static void graft_add_price(graft_estimated *sum, const graft_form *form, uint32_t price)
 {
-    const uint64_t cost = cost_of(price);
-    const bool guessed = (price & PRICE_GUESSED) != 0;
+    const uint64_t cost = graft_cost_of(price);
+    const bool guessed = (price & GRAFT_PRICE_GUESSED) != 0;
     sum->cost += cost;
     sum->fallback_cost += guessed ? cost : 0;
-    sum->skew += guessed ? skewed(cost, price) : 0;
-    sum->flops += form_flops(form);
+    sum->skew += guessed ? graft_skewed(cost, price) : 0;
+    sum->flops += graft_form_flops(form);
     sum->bytes += form->bytes;
     sum->nodes++;
     sum->fallback_nodes += guessed ? 1u : 0u;
 }
 
-/* Adds what a node costs once the target stands, whose price is known or PRICE_NONE; returns the price. */
-static uint32_t add_cost(const graft_estimate_run *r, uint32_t n, uint32_t price,
-                         graft_estimated *sum)
+/* Adds what a node costs once the target stands, whose price is known or GRAFT_PRICE_NONE; returns the price. */
+static uint32_t graft_add_cost(const graft_estimate_run *r, uint32_t n, uint32_t price,
+                               graft_estimated *sum)
 {
     graft_form form;
-    form_of(r, n, &form);
-    price = price != PRICE_NONE ? price : price_cached(r->e, &form);
-    add_price(sum, &form, price);
+    graft_form_of(r, n, &form);
+    price = price != GRAFT_PRICE_NONE ? price : graft_price_cached(r->e, &form);
+    graft_add_price(sum, &form, price);
     sum->cost += (uint64_t)r->e->call_ns * GRAFT_COST_UNITS;
     return price;
 }
 
 /* graft_estimate of what is within the limits. */
-static void estimate_graph(graft_estimator *e, const graft_graph *graph, const graft_order *order,
-                           graft_estimated *estimated)
+static void graft_estimate_graph(graft_estimator *e, const graft_graph *graph,
+                                 const graft_order *order, graft_estimated *estimated)
 {
     graft_estimate_run run;
     e->graph = graph;
     e->order = order;
-    zero_bytes(&run, sizeof run);
+    graft_zero_bytes(&run, sizeof run);
     run.e = e;
 #ifndef GRAFT_NEAR_WEIGHTS
     if (!e->begun) {
         e->begun = true;
-        find_reaches(&run);
+        graft_find_reaches(&run);
     }
 #endif
-    zero_bytes(estimated, sizeof *estimated);
-    zero_bytes(e->slots, ((size_t)e->slot_mask + 1) * sizeof(graft_index));
-    zero_bytes(e->members,
-               (2 * (size_t)e->limits.nodes + GRAFT_RULE_MAX_NODES) * sizeof(graft_index));
-    copy_bytes(e->scratch.use_count, order->use_count, graph->value_end * sizeof(graft_index));
+    graft_zero_bytes(estimated, sizeof *estimated);
+    graft_zero_bytes(e->slots, ((size_t)e->slot_mask + 1) * sizeof(graft_index));
+    graft_zero_bytes(e->members,
+                     (2 * (size_t)e->limits.nodes + GRAFT_RULE_MAX_NODES) * sizeof(graft_index));
+    graft_copy_bytes(e->scratch.use_count, order->use_count,
+                     graph->value_end * sizeof(graft_index));
     for (uint32_t i = 0; i < order->count; i++) {
         uint32_t n = order->order[i];
-        uint32_t first = find_first(&run, n);
+        uint32_t first = graft_find_first(&run, n);
         e->first[n] = e->label[n] = (graft_index)first;
-        e->flags[n] = first_flags(&graph->nodes[n]);
+        e->flags[n] = graft_first_flags(&graph->nodes[n]);
         if (first != n) {
             e->prices[n] = e->prices[first];
         } else if (!graph->nodes[n].is_const) {
-            e->prices[n] = add_cost(&run, n, PRICE_NONE, estimated);
+            e->prices[n] = graft_add_cost(&run, n, GRAFT_PRICE_NONE, estimated);
         }
         e->members[first]++;
     }
@@ -494,7 +508,7 @@ graft_status graft_estimate(graft_estimator *estimator, const graft_graph *graph
         order->count > GRAFT_ESTIMATE_NODES) {
         return GRAFT_CAPACITY;
     }
-    estimate_graph(estimator, graph, order, estimated);
+    graft_estimate_graph(estimator, graph, order, estimated);
     return GRAFT_OK;
 }
 

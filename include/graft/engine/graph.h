@@ -41,7 +41,7 @@ typedef struct graft_carver {
     size_t used;
 } graft_carver;
 
-static void *carve(graft_carver *carver, size_t count, size_t element_bytes)
+static void *graft_carve(graft_carver *carver, size_t count, size_t element_bytes)
 {
     size_t start = (carver->used + 7u) & ~(size_t)7u;
     uint64_t end =
@@ -50,19 +50,19 @@ static void *carve(graft_carver *carver, size_t count, size_t element_bytes)
     return carver->base != NULL ? carver->base + start : NULL;
 }
 
-static GRAFT_APART graft_index *carve_ids(graft_carver *carver, size_t count)
+static GRAFT_APART graft_index *graft_carve_ids(graft_carver *carver, size_t count)
 {
-    return (graft_index *)carve(carver, count, sizeof(graft_index));
+    return (graft_index *)graft_carve(carver, count, sizeof(graft_index));
 }
 
 /* Where an 8-byte boundary lies in a buffer of any alignment. */
-static unsigned char *align_buffer(void *memory)
+static unsigned char *graft_align_buffer(void *memory)
 {
     unsigned char *bytes = (unsigned char *)memory;
     return bytes + ((0u - (uintptr_t)bytes) & 7u);
 }
 
-static void copy_bytes(void *to, const void *from, size_t bytes)
+static void graft_copy_bytes(void *to, const void *from, size_t bytes)
 {
     unsigned char *t = (unsigned char *)to;
     const unsigned char *f = (const unsigned char *)from;
@@ -71,7 +71,7 @@ static void copy_bytes(void *to, const void *from, size_t bytes)
     }
 }
 
-static void zero_bytes(void *to, size_t bytes)
+static void graft_zero_bytes(void *to, size_t bytes)
 {
     unsigned char *t = (unsigned char *)to;
     for (size_t i = 0; i < bytes; i++) {
@@ -79,19 +79,19 @@ static void zero_bytes(void *to, size_t bytes)
     }
 }
 
-static void carve_graph(graft_carver *carver, const graft_limits *limits, graft_graph *graph)
+static void graft_carve_graph(graft_carver *carver, const graft_limits *limits, graft_graph *graph)
 {
-    graph->nodes = (graft_node *)carve(carver, limits->nodes, sizeof(graft_node));
-    graph->values = (graft_value *)carve(carver, limits->values, sizeof(graft_value));
-    graph->edges = carve_ids(carver, limits->edges);
-    graph->outputs = carve_ids(carver, limits->outputs);
+    graph->nodes = (graft_node *)graft_carve(carver, limits->nodes, sizeof(graft_node));
+    graph->values = (graft_value *)graft_carve(carver, limits->values, sizeof(graft_value));
+    graph->edges = graft_carve_ids(carver, limits->edges);
+    graph->outputs = graft_carve_ids(carver, limits->outputs);
 }
 
 size_t graft_graph_bytes(const graft_limits *limits)
 {
     graft_carver carver = {NULL, 0};
     graft_graph graph;
-    carve_graph(&carver, limits, &graph);
+    graft_carve_graph(&carver, limits, &graph);
     return carver.used + 7u;
 }
 
@@ -101,36 +101,36 @@ graft_status graft_graph_init(graft_graph *graph, const graft_limits *limits, vo
     if (memory == NULL || memory_bytes < graft_graph_bytes(limits)) {
         return GRAFT_NO_MEMORY;
     }
-    graft_carver carver = {align_buffer(memory), 0};
-    zero_bytes(graph, sizeof *graph);
+    graft_carver carver = {graft_align_buffer(memory), 0};
+    graft_zero_bytes(graph, sizeof *graph);
     graph->limits = *limits;
     graph->dtype = GRAFT_DTYPE_F32;
-    carve_graph(&carver, limits, graph);
+    graft_carve_graph(&carver, limits, graph);
     return GRAFT_OK;
 }
 
 /* Keeping count of used slots, and gaps between edges until the table is full: text that firmware,
  * whose graphs are small, does without. */
 #ifdef GRAFT_LARGE_GRAPHS
-#define SLOTS_FROM(floor)     (floor)
-#define USED_BELOW(floor, id) ((floor) = (graft_index)(id))
-#define FREE_AT(floor, id)    ((floor) = (id) < (floor) ? (graft_index)(id) : (floor))
-#define FREE_EDGES(graph, n)  ((void)0)
-#define EDGES_IN_GAPS(graph)  count_free_edges(graph)
-#define CLOSE_GAPS_FOR(graph, count)                                                               \
+#define GRAFT_SLOTS_FROM(floor)     (floor)
+#define GRAFT_USED_BELOW(floor, id) ((floor) = (graft_index)(id))
+#define GRAFT_FREE_AT(floor, id)    ((floor) = (id) < (floor) ? (graft_index)(id) : (floor))
+#define GRAFT_FREE_EDGES(graph, n)  ((void)0)
+#define GRAFT_EDGES_IN_GAPS(graph)  count_free_edges(graph)
+#define GRAFT_CLOSE_GAPS_FOR(graph, count)                                                         \
     do {                                                                                           \
         if ((count) > (uint32_t)((graph)->limits.edges - (graph)->edge_end)) {                     \
             close_gaps(graph);                                                                     \
         }                                                                                          \
     } while (0)
 #else
-#define SLOTS_FROM(floor)     0
-#define USED_BELOW(floor, id) ((void)0)
-#define FREE_AT(floor, id)    ((void)0)
-#define FREE_EDGES(graph, n)                                                                       \
-    close_gap(graph, (n)->first_edge, (uint32_t)(n)->input_count + (n)->output_count)
-#define EDGES_IN_GAPS(graph)         0U
-#define CLOSE_GAPS_FOR(graph, count) ((void)0)
+#define GRAFT_SLOTS_FROM(floor)     0
+#define GRAFT_USED_BELOW(floor, id) ((void)0)
+#define GRAFT_FREE_AT(floor, id)    ((void)0)
+#define GRAFT_FREE_EDGES(graph, n)                                                                 \
+    graft_close_gap(graph, (n)->first_edge, (uint32_t)(n)->input_count + (n)->output_count)
+#define GRAFT_EDGES_IN_GAPS(graph)         0U
+#define GRAFT_CLOSE_GAPS_FOR(graph, count) ((void)0)
 #endif
 
 void graft_graph_clear(graft_graph *graph)
@@ -139,8 +139,8 @@ void graft_graph_clear(graft_graph *graph)
     graph->value_end = 0;
     graph->edge_end = 0;
     graph->output_count = 0;
-    USED_BELOW(graph->node_floor, 0);
-    USED_BELOW(graph->value_floor, 0);
+    GRAFT_USED_BELOW(graph->node_floor, 0);
+    GRAFT_USED_BELOW(graph->value_floor, 0);
 }
 
 graft_status graft_graph_copy(graft_graph *to, const graft_graph *from)
@@ -149,44 +149,44 @@ graft_status graft_graph_copy(graft_graph *to, const graft_graph *from)
         to->limits.edges < from->edge_end || to->limits.outputs < from->output_count) {
         return GRAFT_CAPACITY;
     }
-    copy_bytes(to->nodes, from->nodes, from->node_end * sizeof(graft_node));
-    copy_bytes(to->values, from->values, from->value_end * sizeof(graft_value));
-    copy_bytes(to->edges, from->edges, from->edge_end * sizeof(graft_index));
-    copy_bytes(to->outputs, from->outputs, from->output_count * sizeof(graft_index));
+    graft_copy_bytes(to->nodes, from->nodes, from->node_end * sizeof(graft_node));
+    graft_copy_bytes(to->values, from->values, from->value_end * sizeof(graft_value));
+    graft_copy_bytes(to->edges, from->edges, from->edge_end * sizeof(graft_index));
+    graft_copy_bytes(to->outputs, from->outputs, from->output_count * sizeof(graft_index));
     to->node_end = from->node_end;
     to->value_end = from->value_end;
     to->edge_end = from->edge_end;
     to->output_count = from->output_count;
     to->dtype = from->dtype;
-    USED_BELOW(to->node_floor, 0);
-    USED_BELOW(to->value_floor, 0);
+    GRAFT_USED_BELOW(to->node_floor, 0);
+    GRAFT_USED_BELOW(to->value_floor, 0);
     return GRAFT_OK;
 }
 
 /* ---------------------------------------------------------------- reading */
 
 /* The values that a node reads, and those that it makes. */
-static const graft_index *inputs_of(const graft_graph *graph, const graft_node *node)
+static const graft_index *graft_inputs_of(const graft_graph *graph, const graft_node *node)
 {
     return &graph->edges[node->first_edge];
 }
 
-static const graft_index *results_of(const graft_graph *graph, const graft_node *node)
+static const graft_index *graft_results_of(const graft_graph *graph, const graft_node *node)
 {
-    return inputs_of(graph, node) + node->input_count;
+    return graft_inputs_of(graph, node) + node->input_count;
 }
 
 graft_index graft_node_input(const graft_graph *graph, graft_index node, uint32_t k)
 {
-    return inputs_of(graph, &graph->nodes[node])[k];
+    return graft_inputs_of(graph, &graph->nodes[node])[k];
 }
 
 graft_index graft_node_output(const graft_graph *graph, graft_index node, uint32_t k)
 {
-    return results_of(graph, &graph->nodes[node])[k];
+    return graft_results_of(graph, &graph->nodes[node])[k];
 }
 
-static GRAFT_APART graft_index count_nodes(const graft_graph *graph, bool with_const)
+static GRAFT_APART graft_index graft_count_nodes(const graft_graph *graph, bool with_const)
 {
     graft_index count = 0;
     for (uint32_t n = 0; n < graph->node_end; n++) {
@@ -196,41 +196,47 @@ static GRAFT_APART graft_index count_nodes(const graft_graph *graph, bool with_c
     return count;
 }
 
-graft_index graft_graph_node_count(const graft_graph *graph) { return count_nodes(graph, true); }
+graft_index graft_graph_node_count(const graft_graph *graph)
+{
+    return graft_count_nodes(graph, true);
+}
 
-graft_index graft_graph_active_count(const graft_graph *graph) { return count_nodes(graph, false); }
+graft_index graft_graph_active_count(const graft_graph *graph)
+{
+    return graft_count_nodes(graph, false);
+}
 
 /* ------------------------------------------------------------- free slots */
 
-/* The first free node slot. There is one: has_places counted. The table's end moves in place_node. */
-static uint32_t find_free_node(graft_graph *graph)
+/* The first free node slot. There is one: graft_has_places counted. The table's end moves in graft_place_node. */
+static uint32_t graft_find_free_node(graft_graph *graph)
 {
-    uint32_t n = SLOTS_FROM(graph->node_floor);
+    uint32_t n = GRAFT_SLOTS_FROM(graph->node_floor);
     while (n < graph->node_end && graph->nodes[n].op != GRAFT_OP_NONE) {
         n++;
     }
-    USED_BELOW(graph->node_floor, n);
+    GRAFT_USED_BELOW(graph->node_floor, n);
     return n;
 }
 
-static uint32_t find_free_value(graft_graph *graph)
+static uint32_t graft_find_free_value(graft_graph *graph)
 {
-    for (uint32_t v = SLOTS_FROM(graph->value_floor); v < graph->value_end; v++) {
+    for (uint32_t v = GRAFT_SLOTS_FROM(graph->value_floor); v < graph->value_end; v++) {
         if (graph->values[v].kind == GRAFT_VALUE_FREE) {
-            USED_BELOW(graph->value_floor, v);
+            GRAFT_USED_BELOW(graph->value_floor, v);
             return v;
         }
     }
-    USED_BELOW(graph->value_floor, graph->value_end);
+    GRAFT_USED_BELOW(graph->value_floor, graph->value_end);
     return graph->value_end < graph->limits.values ? graph->value_end : GRAFT_NONE;
 }
 
-static uint32_t count_free_nodes(const graft_graph *graph)
+static uint32_t graft_count_free_nodes(const graft_graph *graph)
 {
     return graph->limits.nodes - graft_graph_node_count(graph);
 }
 
-static uint32_t count_free_values(const graft_graph *graph)
+static uint32_t graft_count_free_values(const graft_graph *graph)
 {
     uint32_t used = 0;
     for (uint32_t v = 0; v < graph->value_end; v++) {
@@ -279,7 +285,7 @@ static void close_gaps(graft_graph *graph)
 }
 #else
 /* Takes `size` edges from place `first` on out of the table. */
-static void close_gap(graft_graph *graph, uint32_t first, uint32_t size)
+static void graft_close_gap(graft_graph *graph, uint32_t first, uint32_t size)
 {
     graph->edge_end = (graft_index)(graph->edge_end - size);
     for (uint32_t i = first; i < graph->edge_end; i++) {
@@ -294,10 +300,11 @@ static void close_gap(graft_graph *graph, uint32_t first, uint32_t size)
 
 /* ---------------------------------------------------------------- building */
 
-static graft_status add_source_value(graft_graph *graph, const graft_shape *shape, uint32_t source,
-                                     graft_value_kind kind, graft_index *value)
+static graft_status graft_add_source_value(graft_graph *graph, const graft_shape *shape,
+                                           uint32_t source, graft_value_kind kind,
+                                           graft_index *value)
 {
-    uint32_t v = find_free_value(graph);
+    uint32_t v = graft_find_free_value(graph);
     if (v == GRAFT_NONE) {
         return GRAFT_CAPACITY;
     }
@@ -318,49 +325,50 @@ static graft_status add_source_value(graft_graph *graph, const graft_shape *shap
 graft_status graft_graph_add_input(graft_graph *graph, const graft_shape *shape, graft_index source,
                                    graft_index *value)
 {
-    return add_source_value(graph, shape, source, GRAFT_VALUE_INPUT, value);
+    return graft_add_source_value(graph, shape, source, GRAFT_VALUE_INPUT, value);
 }
 
 graft_status graft_graph_add_weight(graft_graph *graph, const graft_shape *shape,
                                     graft_index source, graft_index *value)
 {
-    return add_source_value(graph, shape, source, GRAFT_VALUE_WEIGHT, value);
+    return graft_add_source_value(graph, shape, source, GRAFT_VALUE_WEIGHT, value);
 }
 
-static bool value_exists(const graft_graph *graph, uint32_t value)
+static bool graft_value_exists(const graft_graph *graph, uint32_t value)
 {
     return value < graph->value_end && graph->values[value].kind != GRAFT_VALUE_FREE;
 }
 
 /* Whether there is room; behind what was ever used it needs no counting. */
-static bool has_places(const graft_graph *graph, uint32_t nodes, uint32_t values, uint32_t edges)
+static bool graft_has_places(const graft_graph *graph, uint32_t nodes, uint32_t values,
+                             uint32_t edges)
 {
     const graft_limits *limits = &graph->limits;
     return (edges <= (uint32_t)(limits->edges - graph->edge_end) ||
-            edges <= EDGES_IN_GAPS(graph)) &&
+            edges <= GRAFT_EDGES_IN_GAPS(graph)) &&
            (nodes <= (uint32_t)(limits->nodes - graph->node_end) ||
-            nodes <= count_free_nodes(graph)) &&
+            nodes <= graft_count_free_nodes(graph)) &&
            (values <= (uint32_t)(limits->values - graph->value_end) ||
-            values <= count_free_values(graph));
+            values <= graft_count_free_values(graph));
 }
 
 /* A node that is to be placed, without attributes yet. */
-static GRAFT_APART void begin_node(graft_node *node, uint32_t op, uint32_t input_count,
-                                   uint32_t output_count)
+static GRAFT_APART void graft_begin_node(graft_node *node, uint32_t op, uint32_t input_count,
+                                         uint32_t output_count)
 {
-    zero_bytes(node, sizeof *node);
+    graft_zero_bytes(node, sizeof *node);
     node->op = (uint8_t)op;
     node->input_count = (uint16_t)input_count;
     node->output_count = (uint16_t)output_count;
     node->source = GRAFT_NONE;
 }
 
-/* Places a node for which there is room (has_places); creates its output values. */
-static uint32_t place_node(graft_graph *graph, const graft_node *like, const graft_index *inputs,
-                           const graft_shape *shapes)
+/* Places a node for which there is room (graft_has_places); creates its output values. */
+static uint32_t graft_place_node(graft_graph *graph, const graft_node *like,
+                                 const graft_index *inputs, const graft_shape *shapes)
 {
-    CLOSE_GAPS_FOR(graph, (uint32_t)like->input_count + like->output_count);
-    uint32_t n = find_free_node(graph);
+    GRAFT_CLOSE_GAPS_FOR(graph, (uint32_t)like->input_count + like->output_count);
+    uint32_t n = graft_find_free_node(graph);
     graft_node *node = &graph->nodes[n];
     *node = *like;
     node->first_edge = graph->edge_end;
@@ -372,8 +380,8 @@ static uint32_t place_node(graft_graph *graph, const graft_node *like, const gra
     }
     for (uint32_t i = 0; i < node->output_count; i++) {
         graft_index v = GRAFT_NONE;
-        /* Cannot fail: has_places counted the free values. */
-        (void)add_source_value(graph, &shapes[i], GRAFT_NONE, GRAFT_VALUE_COMPUTED, &v);
+        /* Cannot fail: graft_has_places counted the free values. */
+        (void)graft_add_source_value(graph, &shapes[i], GRAFT_NONE, GRAFT_VALUE_COMPUTED, &v);
         graph->values[v].node = (graft_index)n;
         graph->values[v].slot = (uint16_t)i;
         graph->edges[graph->edge_end++] = v;
@@ -384,43 +392,44 @@ static uint32_t place_node(graft_graph *graph, const graft_node *like, const gra
     return n;
 }
 
-static graft_status add_node(graft_graph *graph, const graft_node *like, const graft_index *inputs,
-                             const graft_shape *shapes, graft_index *node)
+static graft_status graft_add_node(graft_graph *graph, const graft_node *like,
+                                   const graft_index *inputs, const graft_shape *shapes,
+                                   graft_index *node)
 {
     const uint32_t edges = (uint32_t)like->input_count + like->output_count;
-    if (!has_places(graph, 1, like->output_count, edges)) {
+    if (!graft_has_places(graph, 1, like->output_count, edges)) {
         return GRAFT_CAPACITY;
     }
-    *node = (graft_index)place_node(graph, like, inputs, shapes);
+    *node = (graft_index)graft_place_node(graph, like, inputs, shapes);
     return GRAFT_OK;
 }
 
 graft_status graft_graph_add_node(graft_graph *graph, uint32_t op, const int32_t *attrs,
                                   const graft_index *inputs, graft_index source, graft_index *node)
 {
-    const op_row *info = find_op(op);
+    const graft_op_row *info = graft_find_op(op);
     if (info == NULL) {
         return GRAFT_BAD_INPUT;
     }
     const graft_shape *in[GRAFT_MAX_INPUTS];
     graft_shape out[GRAFT_MAX_OUTPUTS];
     graft_node like;
-    begin_node(&like, op, info->input_count, info->output_count);
+    graft_begin_node(&like, op, info->input_count, info->output_count);
     like.source = source;
     out[0].dtype = graph->dtype; /* There may be no inputs. */
     for (uint32_t i = 0; i < info->attr_count; i++) {
         like.attrs[i] = attrs[i];
     }
     for (uint32_t i = 0; i < info->input_count; i++) {
-        if (!value_exists(graph, inputs[i])) {
+        if (!graft_value_exists(graph, inputs[i])) {
             return GRAFT_BAD_INPUT;
         }
         in[i] = &graph->values[inputs[i]].shape;
     }
-    if (infer_outputs(op, like.attrs, in, out) != NULL) {
+    if (graft_infer_outputs(op, like.attrs, in, out) != NULL) {
         return GRAFT_BAD_INPUT;
     }
-    return add_node(graph, &like, inputs, out, node);
+    return graft_add_node(graph, &like, inputs, out, node);
 }
 
 /* NOLINTNEXTLINE(readability-function-size): the interface. */
@@ -430,22 +439,22 @@ graft_status graft_graph_add_opaque(graft_graph *graph, graft_index source,
                                     graft_index *node)
 {
     for (uint32_t i = 0; i < input_count; i++) {
-        if (inputs[i] != GRAFT_NONE && !value_exists(graph, inputs[i])) {
+        if (inputs[i] != GRAFT_NONE && !graft_value_exists(graph, inputs[i])) {
             return GRAFT_BAD_INPUT;
         }
     }
     graft_node like;
-    begin_node(&like, GRAFT_OP_OPAQUE, input_count, output_count);
+    graft_begin_node(&like, GRAFT_OP_OPAQUE, input_count, output_count);
     like.source = source;
-    return add_node(graph, &like, inputs, output_shapes, node);
+    return graft_add_node(graph, &like, inputs, output_shapes, node);
 }
 
 /* Makes a node const, and its outputs, if its inputs are. */
 void graft_graph_set_repeatable(graft_graph *graph, graft_index node)
 {
     graft_node *n = &graph->nodes[node];
-    const graft_index *edges = inputs_of(graph, n);
-    const graft_index *const results = results_of(graph, n);
+    const graft_index *edges = graft_inputs_of(graph, n);
+    const graft_index *const results = graft_results_of(graph, n);
     n->is_const = true;
     for (; edges < results; edges++) {
         if (*edges != GRAFT_NONE && !graph->values[*edges].is_const) {
@@ -459,7 +468,7 @@ void graft_graph_set_repeatable(graft_graph *graph, graft_index node)
 
 graft_status graft_graph_add_output(graft_graph *graph, graft_index value)
 {
-    if (!value_exists(graph, value)) {
+    if (!graft_value_exists(graph, value)) {
         return GRAFT_BAD_INPUT;
     }
     if (graph->output_count == graph->limits.outputs) {
@@ -488,7 +497,7 @@ void graft_graph_redirect(graft_graph *graph, graft_index from, graft_index to)
     }
 }
 
-static bool value_used(const graft_graph *graph, uint32_t value)
+static bool graft_value_used(const graft_graph *graph, uint32_t value)
 {
     for (uint32_t n = 0; n < graph->node_end; n++) {
         const graft_node *node = &graph->nodes[n];
@@ -506,31 +515,31 @@ static bool value_used(const graft_graph *graph, uint32_t value)
     return false;
 }
 
-static bool node_used(const graft_graph *graph, uint32_t node)
+static bool graft_node_used(const graft_graph *graph, uint32_t node)
 {
     for (uint32_t i = 0; i < graph->nodes[node].output_count; i++) {
-        if (value_used(graph, graft_node_output(graph, node, i))) {
+        if (graft_value_used(graph, graft_node_output(graph, node, i))) {
             return true;
         }
     }
     return false;
 }
 
-static void free_node(graft_graph *graph, uint32_t node)
+static void graft_free_node(graft_graph *graph, uint32_t node)
 {
     graft_node *n = &graph->nodes[node];
     for (uint32_t i = 0; i < n->output_count; i++) {
-        const graft_index v = results_of(graph, n)[i];
+        const graft_index v = graft_results_of(graph, n)[i];
         graph->values[v].kind = GRAFT_VALUE_FREE;
-        FREE_AT(graph->value_floor, v);
+        GRAFT_FREE_AT(graph->value_floor, v);
     }
-    FREE_EDGES(graph, n);
+    GRAFT_FREE_EDGES(graph, n);
     n->op = GRAFT_OP_NONE;
-    FREE_AT(graph->node_floor, node);
+    GRAFT_FREE_AT(graph->node_floor, node);
 }
 
 /* Lowers the ends of the tables past free slots, so that loops stay short. */
-static void trim_tables(graft_graph *graph)
+static void graft_trim_tables(graft_graph *graph)
 {
     while (graph->node_end > 0 && graph->nodes[graph->node_end - 1].op == GRAFT_OP_NONE) {
         graph->node_end--;
@@ -542,11 +551,11 @@ static void trim_tables(graft_graph *graph)
 
 /* Takes one use from each input of a node that is being removed; values that nothing reads any more
  * go onto the stack `pending`. A value gets there once, so one entry per value is enough room. */
-static uint32_t drop_inputs(const graft_graph *graph, const graft_node *node,
-                            graft_index *use_count, graft_index *pending, uint32_t depth)
+static uint32_t graft_drop_inputs(const graft_graph *graph, const graft_node *node,
+                                  graft_index *use_count, graft_index *pending, uint32_t depth)
 {
     for (uint32_t i = 0; i < node->input_count; i++) {
-        const graft_index v = inputs_of(graph, node)[i];
+        const graft_index v = graft_inputs_of(graph, node)[i];
         if (v != GRAFT_NONE && --use_count[v] == 0) {
             pending[depth++] = v;
         }
@@ -554,11 +563,11 @@ static uint32_t drop_inputs(const graft_graph *graph, const graft_node *node,
     return depth;
 }
 
-static bool outputs_unused(const graft_graph *graph, const graft_node *node,
-                           const graft_index *use_count)
+static bool graft_outputs_unused(const graft_graph *graph, const graft_node *node,
+                                 const graft_index *use_count)
 {
     for (uint32_t i = 0; i < node->output_count; i++) {
-        if (use_count[results_of(graph, node)[i]] != 0) {
+        if (use_count[graft_results_of(graph, node)[i]] != 0) {
             return false;
         }
     }
@@ -566,23 +575,23 @@ static bool outputs_unused(const graft_graph *graph, const graft_node *node,
 }
 
 /* Removes what kept alive the `depth` values on the stack, none of which is read any more. */
-static void remove_unused_values(graft_graph *graph, graft_index *use_count, graft_index *pending,
-                                 uint32_t depth)
+static void graft_remove_unused_values(graft_graph *graph, graft_index *use_count,
+                                       graft_index *pending, uint32_t depth)
 {
     while (depth > 0) {
         graft_value *value = &graph->values[pending[--depth]];
         if (value->kind == GRAFT_VALUE_WEIGHT) {
             value->kind = GRAFT_VALUE_FREE;
-            FREE_AT(graph->value_floor, pending[depth]);
+            GRAFT_FREE_AT(graph->value_floor, pending[depth]);
         } else if (value->kind == GRAFT_VALUE_COMPUTED) {
             const graft_node *node = &graph->nodes[value->node];
-            if (outputs_unused(graph, node, use_count)) {
-                depth = drop_inputs(graph, node, use_count, pending, depth);
-                free_node(graph, value->node);
+            if (graft_outputs_unused(graph, node, use_count)) {
+                depth = graft_drop_inputs(graph, node, use_count, pending, depth);
+                graft_free_node(graph, value->node);
             }
         }
     }
-    trim_tables(graph);
+    graft_trim_tables(graph);
 }
 
 void graft_graph_remove_dead(graft_graph *graph)
@@ -591,19 +600,19 @@ void graft_graph_remove_dead(graft_graph *graph)
     while (changed) {
         changed = false;
         for (uint32_t n = 0; n < graph->node_end; n++) {
-            if (graph->nodes[n].op != GRAFT_OP_NONE && !node_used(graph, n)) {
-                free_node(graph, n);
+            if (graph->nodes[n].op != GRAFT_OP_NONE && !graft_node_used(graph, n)) {
+                graft_free_node(graph, n);
                 changed = true;
             }
         }
     }
     for (uint32_t v = 0; v < graph->value_end; v++) {
-        if (graph->values[v].kind == GRAFT_VALUE_WEIGHT && !value_used(graph, v)) {
+        if (graph->values[v].kind == GRAFT_VALUE_WEIGHT && !graft_value_used(graph, v)) {
             graph->values[v].kind = GRAFT_VALUE_FREE;
-            FREE_AT(graph->value_floor, v);
+            GRAFT_FREE_AT(graph->value_floor, v);
         }
     }
-    trim_tables(graph);
+    graft_trim_tables(graph);
 }
 
 #endif

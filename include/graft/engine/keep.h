@@ -14,8 +14,8 @@
 
 typedef struct graft_kept {
     uint64_t *prints; /* By node id: a hash of what matters of it, at the last decision. */
-    uint8_t *
-        distance; /* By node id: to the next changed node back, KEEP_FAR for more than a rule has. */
+    /* By node id: to the next changed node back, GRAFT_KEEP_FAR for more than a rule has. */
+    uint8_t *distance;
     uint8_t *nothing; /* By rule, a bit for each node id: no match there. NULL: nothing is kept. */
     size_t row_bytes;
     size_t nothing_bytes;
@@ -23,20 +23,20 @@ typedef struct graft_kept {
     bool forget; /* Not all was looked at: the next decision does without. */
 } graft_kept;
 
-#define KEEP_FAR GRAFT_RULE_MAX_NODES
+#define GRAFT_KEEP_FAR GRAFT_RULE_MAX_NODES
 
-static void carve_kept(graft_carver *carver, const graft_policy *policy, const graft_limits *limits,
-                       graft_kept *kept)
+static void graft_carve_kept(graft_carver *carver, const graft_policy *policy,
+                             const graft_limits *limits, graft_kept *kept)
 {
     kept->nodes = limits->nodes;
     kept->row_bytes = (limits->nodes + 7u) / 8u;
     kept->nothing_bytes = policy->rule_count * kept->row_bytes;
-    kept->prints = (uint64_t *)carve(carver, limits->nodes, sizeof(uint64_t));
-    kept->distance = (uint8_t *)carve(carver, limits->nodes, 1);
-    kept->nothing = (uint8_t *)carve(carver, policy->rule_count, kept->row_bytes);
+    kept->prints = (uint64_t *)graft_carve(carver, limits->nodes, sizeof(uint64_t));
+    kept->distance = (uint8_t *)graft_carve(carver, limits->nodes, 1);
+    kept->nothing = (uint8_t *)graft_carve(carver, policy->rule_count, kept->row_bytes);
 }
 
-static bool keeps(const graft_kept *kept)
+static bool graft_keeps(const graft_kept *kept)
 {
 #ifdef GRAFT_WITHOUT_KEEPING
     (void)kept;
@@ -46,40 +46,42 @@ static bool keeps(const graft_kept *kept)
 #endif
 }
 
-static void open_kept(graft_kept *kept)
+static void graft_open_kept(graft_kept *kept)
 {
-    if (keeps(kept)) {
+    if (graft_keeps(kept)) {
         kept->forget = true;
-        zero_bytes(kept->prints, kept->nodes * sizeof(uint64_t));
-        zero_bytes(kept->nothing, kept->nothing_bytes);
+        graft_zero_bytes(kept->prints, kept->nodes * sizeof(uint64_t));
+        graft_zero_bytes(kept->nothing, kept->nothing_bytes);
     }
 }
 
 /* Everything about a node that a source looks at, its operands' producers apart. */
-static uint64_t print_of_node(const graft_graph *graph, const graft_order *order, uint32_t n)
+static uint64_t graft_print_of_node(const graft_graph *graph, const graft_order *order, uint32_t n)
 {
     const graft_node *node = &graph->nodes[n];
-    uint64_t hash = mix_hash((uint64_t)node->op << 1 | node->is_const, node->source);
+    uint64_t hash = graft_mix_hash((uint64_t)node->op << 1 | node->is_const, node->source);
     for (uint32_t i = 0; i < GRAFT_MAX_ATTRS; i += 2) {
-        hash =
-            mix_hash(hash, (uint64_t)(uint32_t)node->attrs[i] << 32 | (uint32_t)node->attrs[i + 1]);
+        hash = graft_mix_hash(hash, (uint64_t)(uint32_t)node->attrs[i] << 32 |
+                                        (uint32_t)node->attrs[i + 1]);
     }
     for (uint32_t i = 0; i < node->input_count; i++) {
         uint32_t v = graft_node_input(graph, n, i);
-        hash = mix_hash(hash, (uint64_t)v << 1 | (v != GRAFT_NONE && graph->values[v].is_const));
-        hash = v != GRAFT_NONE ? hash_shape(hash, &graph->values[v].shape) : hash;
+        hash =
+            graft_mix_hash(hash, (uint64_t)v << 1 | (v != GRAFT_NONE && graph->values[v].is_const));
+        hash = v != GRAFT_NONE ? graft_hash_shape(hash, &graph->values[v].shape) : hash;
     }
     for (uint32_t i = 0; i < node->output_count; i++) {
         uint32_t v = graft_node_output(graph, n, i);
-        hash = mix_hash(hash, (uint64_t)v << 32 | order->use_count[v]);
+        hash = graft_mix_hash(hash, (uint64_t)v << 32 | order->use_count[v]);
     }
     return hash;
 }
 
 /* Finds what is not as it was at the last decision. */
-static void look_for_changes(graft_kept *kept, const graft_graph *graph, const graft_order *order)
+static void graft_look_for_changes(graft_kept *kept, const graft_graph *graph,
+                                   const graft_order *order)
 {
-    if (!keeps(kept)) {
+    if (!graft_keeps(kept)) {
         return;
     }
     for (uint32_t n = 0; n < kept->nodes; n++) { /* What comes back there is new. */
@@ -88,8 +90,8 @@ static void look_for_changes(graft_kept *kept, const graft_graph *graph, const g
     }
     for (uint32_t i = 0; i < order->count; i++) {
         uint32_t n = order->order[i];
-        uint64_t print = print_of_node(graph, order, n);
-        uint8_t distance = kept->forget || print != kept->prints[n] ? 0 : KEEP_FAR;
+        uint64_t print = graft_print_of_node(graph, order, n);
+        uint8_t distance = kept->forget || print != kept->prints[n] ? 0 : GRAFT_KEEP_FAR;
         for (uint32_t k = 0; distance > 0 && k < graph->nodes[n].input_count; k++) {
             uint32_t v = graft_node_input(graph, n, k);
             if (v != GRAFT_NONE && graph->values[v].kind == GRAFT_VALUE_COMPUTED &&
@@ -103,27 +105,28 @@ static void look_for_changes(graft_kept *kept, const graft_graph *graph, const g
     kept->forget = false;
 }
 
-static bool nothing_fits(const graft_kept *kept, uint32_t r, uint32_t source_nodes, uint32_t anchor)
+static bool graft_nothing_fits(const graft_kept *kept, uint32_t r, uint32_t source_nodes,
+                               uint32_t anchor)
 {
-    return keeps(kept) && kept->distance[anchor] >= source_nodes &&
+    return graft_keeps(kept) && kept->distance[anchor] >= source_nodes &&
            ((uint32_t)kept->nothing[r * kept->row_bytes + anchor / 8u] >> anchor % 8u & 1u) != 0;
 }
 
-static void keep_finding(graft_kept *kept, const graft_rule *rule, uint32_t r, uint32_t anchor,
-                         bool matched)
+static void graft_keep_finding(graft_kept *kept, const graft_rule *rule, uint32_t r,
+                               uint32_t anchor, bool matched)
 {
-    if (keeps(kept)) {
+    if (graft_keeps(kept)) {
         uint8_t *byte = &kept->nothing[r * kept->row_bytes + anchor / 8u];
         uint8_t bit = (uint8_t)(1u << anchor % 8u);
-        bool nothing = !matched && !has_several_roots(rule);
+        bool nothing = !matched && !graft_has_several_roots(rule);
         *byte = (uint8_t)(nothing ? *byte | bit : *byte & ~bit);
     }
 }
 
 /* Some nodes were not looked at: what is kept of them is old. */
-static void forget_rest(graft_kept *kept, bool rest)
+static void graft_forget_rest(graft_kept *kept, bool rest)
 {
-    if (keeps(kept)) {
+    if (graft_keeps(kept)) {
         kept->forget = kept->forget || rest;
     }
 }

@@ -7,14 +7,14 @@
 #define GRAFT_ENGINE_OPERATORS_H
 
 /* What is wrong with a graph, a rule or an operator's inputs. Without texts it is an address that no
- * table has to hold, until tell_fault says what a caller may read. */
+ * table has to hold, until graft_tell_fault says what a caller may read. */
 #ifdef GRAFT_WITHOUT_TEXTS
-#define FAULT(text) ((const char *)1) /* NOLINT(performance-no-int-to-ptr) */
+#define GRAFT_FAULT(text) ((const char *)1) /* NOLINT(performance-no-int-to-ptr) */
 #else
-#define FAULT(text) text
+#define GRAFT_FAULT(text) text
 #endif
 
-static const char *tell_fault(const char *fault)
+static const char *graft_tell_fault(const char *fault)
 {
 #ifdef GRAFT_WITHOUT_TEXTS
     return fault != NULL ? "invalid" : NULL;
@@ -105,34 +105,34 @@ typedef char
 
 /* Version 14 of the formatter crashes on tables of structs that are built from rows of a file. */
 /* clang-format off */
-static const graft_op_info op_table[GRAFT_OP_COUNT] = {
+static const graft_op_info graft_op_table[GRAFT_OP_COUNT] = {
     {NULL, NULL, 0, 0, 0, 0},
 #define OP(id, name, inputs, outputs, attributes, flags, onnx)                                     \
     {#name, onnx, inputs, outputs, attributes, flags},
 #include "../operators.def"
 };
 
-/* What the engine itself asks of an operator: a program that wants no names has no op_table. */
-typedef struct op_row {
+/* What the engine itself asks of an operator: a program that wants no names has no graft_op_table. */
+typedef struct graft_op_row {
     uint8_t input_count;
     uint8_t output_count;
     uint8_t attr_count;
     uint8_t flags;
-} op_row;
+} graft_op_row;
 
-static const op_row op_rows[GRAFT_OP_COUNT] = {
+static const graft_op_row graft_op_rows[GRAFT_OP_COUNT] = {
     {0, 0, 0, 0},
 #define OP(id, name, inputs, outputs, attributes, flags, onnx) {inputs, outputs, attributes, flags},
 #include "../operators.def"
 };
 
-static const uint16_t attr_first[GRAFT_OP_COUNT] = {
+static const uint16_t graft_attr_first[GRAFT_OP_COUNT] = {
     0,
 #define OP(id, name, inputs, outputs, attributes, flags, onnx) GRAFT_ATTR_FIRST_##name,
 #include "../operators.def"
 };
 
-static const graft_attr_info attr_table[GRAFT_ATTR_TOTAL] = {
+static const graft_attr_info graft_attr_table[GRAFT_ATTR_TOTAL] = {
 #define ATTR(operator_, index, name, kind, role, least, most)                                      \
     {#name, least, most, GRAFT_ATTR_##kind, GRAFT_ROLE_##role},
 #include "../operators.def"
@@ -140,29 +140,32 @@ static const graft_attr_info attr_table[GRAFT_ATTR_TOTAL] = {
 /* clang-format on */
 
 /* A rule with one output has one root. */
-static uint32_t rule_outputs(const graft_rule *rule)
+static uint32_t graft_rule_outputs(const graft_rule *rule)
 {
     return GRAFT_RULE_OUTPUTS == 1 ? 1 : rule->output_count;
 }
 
 /* Outputs of an operator; `split` alone has two. */
-static uint32_t outputs_of(uint32_t op) { return GRAFT_IS(op, split) ? 2 : 1; }
+static uint32_t graft_outputs_of(uint32_t op) { return GRAFT_IS(op, split) ? 2 : 1; }
 
 /* The row of an operator, NULL for what is none. */
-static GRAFT_APART const op_row *find_op(uint32_t op)
+static GRAFT_APART const graft_op_row *graft_find_op(uint32_t op)
 {
-    return op > GRAFT_OP_NONE && op < GRAFT_OP_COUNT ? &op_rows[op] : NULL;
+    return op > GRAFT_OP_NONE && op < GRAFT_OP_COUNT ? &graft_op_rows[op] : NULL;
 }
 
-const graft_op_info *graft_op(uint32_t op) { return find_op(op) != NULL ? &op_table[op] : NULL; }
+const graft_op_info *graft_op(uint32_t op)
+{
+    return graft_find_op(op) != NULL ? &graft_op_table[op] : NULL;
+}
 
 const graft_attr_info *graft_op_attr(uint32_t op, uint32_t index)
 {
-    const op_row *info = find_op(op);
+    const graft_op_row *info = graft_find_op(op);
     if (info == NULL || index >= info->attr_count) {
         return NULL;
     }
-    return &attr_table[attr_first[op] + index];
+    return &graft_attr_table[graft_attr_first[op] + index];
 }
 
 #endif

@@ -10,19 +10,20 @@ int64_t graft_change_doubted(const graft_change *change)
 
 #ifndef GRAFT_WITHOUT_NETWORK
 
-static int32_t least_of(int32_t a, int32_t b) { return a < b ? a : b; }
+static int32_t graft_least_of(int32_t a, int32_t b) { return a < b ? a : b; }
 
 int16_t graft_part_log(int64_t amount, uint64_t whole)
 {
     const uint64_t size = amount < 0 ? 0u - (uint64_t)amount : (uint64_t)amount;
-    int32_t value = (int32_t)log_size(size) - (int32_t)log_size(whole) + 64 * GRAFT_GAIN_SHIFT;
-    value = size == 0 || whole == 0 || value < 0 ? 0 : least_of(value, GRAFT_ACTIVATION_MOST);
+    int32_t value =
+        (int32_t)graft_log_size(size) - (int32_t)graft_log_size(whole) + 64 * GRAFT_GAIN_SHIFT;
+    value = size == 0 || whole == 0 || value < 0 ? 0 : graft_least_of(value, GRAFT_ACTIVATION_MOST);
     return (int16_t)(amount < 0 ? -value : value);
 }
 
 /* `scale` times the part of a whole, at most `most`, which is below 2^15; products and quotients are of
  * 32 bits. */
-static int32_t part_of_whole(uint64_t amount, uint64_t whole, uint32_t scale, uint32_t most)
+static int32_t graft_part_of_whole(uint64_t amount, uint64_t whole, uint32_t scale, uint32_t most)
 {
     while (whole >= 1u << 16) {
         whole >>= 1;
@@ -41,13 +42,13 @@ void graft_scene_node(const graft_estimator *estimator, uint64_t whole, graft_in
 {
     bool guessed = false;
     const uint64_t cost = graft_estimator_cost(estimator, node, &guessed);
-    const op_row *info = find_op(estimator->graph->nodes[node].op);
+    const graft_op_row *info = graft_find_op(estimator->graph->nodes[node].op);
     graft_node_features(estimator->graph, estimator->order, node, out);
     for (uint32_t i = 0; i < GRAFT_SCENE_COST - GRAFT_SCENE_FLAGS; i++) {
         out[GRAFT_SCENE_FLAGS + i] =
             info != NULL && (info->flags >> i & 1u) != 0 ? GRAFT_FEATURE_SCALE : 0;
     }
-    const int32_t share = (log_size(cost) - log_size(whole)) / 16 + GRAFT_FEATURE_SCALE;
+    const int32_t share = (graft_log_size(cost) - graft_log_size(whole)) / 16 + GRAFT_FEATURE_SCALE;
     out[GRAFT_SCENE_COST] = (int8_t)(cost == 0 || share < 0 ? 0 : share);
     out[GRAFT_SCENE_GUESSED] = guessed ? GRAFT_FEATURE_SCALE : 0;
 }
@@ -55,20 +56,20 @@ void graft_scene_node(const graft_estimator *estimator, uint64_t whole, graft_in
 void graft_scene_globals(const graft_estimated *now, uint64_t first, int8_t *out)
 {
     out[GRAFT_SCENE_SAVED] =
-        (int8_t)part_of_whole(now->cost, first, GRAFT_FEATURE_SCALE, GRAFT_FEATURE_SCALE);
-    out[GRAFT_SCENE_NODES] = log_feature(now->nodes, 3);
-    out[GRAFT_SCENE_FALLBACK] = (int8_t)part_of_whole(now->fallback_cost, now->cost,
-                                                      GRAFT_FEATURE_SCALE, GRAFT_FEATURE_SCALE);
+        (int8_t)graft_part_of_whole(now->cost, first, GRAFT_FEATURE_SCALE, GRAFT_FEATURE_SCALE);
+    out[GRAFT_SCENE_NODES] = graft_log_feature(now->nodes, 3);
+    out[GRAFT_SCENE_FALLBACK] = (int8_t)graft_part_of_whole(
+        now->fallback_cost, now->cost, GRAFT_FEATURE_SCALE, GRAFT_FEATURE_SCALE);
 }
 
 void graft_candidate_facts(const graft_change *change, const graft_estimated *now, int16_t *out)
 {
     const int64_t cost = graft_change_doubted(change);
     const uint64_t size = cost < 0 ? 0u - (uint64_t)cost : (uint64_t)cost;
-    const int32_t plain = part_of_whole(size, now->cost, 20 * GRAFT_FACT_ONE, GRAFT_FACT_ONE);
+    const int32_t plain = graft_part_of_whole(size, now->cost, 20 * GRAFT_FACT_ONE, GRAFT_FACT_ONE);
     const int32_t more = (int32_t)(change->added.nodes - change->removed.nodes);
-    const int32_t nodes = more < -8 ? -8 : least_of(more, 8);
-    zero_bytes(out, GRAFT_FACT_SEEN * sizeof *out);
+    const int32_t nodes = more < -8 ? -8 : graft_least_of(more, 8);
+    graft_zero_bytes(out, GRAFT_FACT_SEEN * sizeof *out);
     out[GRAFT_FACT_GAIN] = graft_part_log(-cost, now->cost);
     out[GRAFT_FACT_GAIN_PLAIN] = (int16_t)(cost > 0 ? -plain : plain);
     out[GRAFT_FACT_REMOVED] = graft_part_log((int64_t)change->removed.cost, now->cost);
@@ -78,10 +79,11 @@ void graft_candidate_facts(const graft_change *change, const graft_estimated *no
         graft_part_log((int64_t)(change->added.flops - change->removed.flops), now->flops);
     out[GRAFT_FACT_BYTES] =
         graft_part_log((int64_t)(change->added.bytes - change->removed.bytes), now->bytes);
-    out[GRAFT_FACT_WEIGHTS] = (int16_t)(log_size(change->weight_bytes) / 4);
-    out[GRAFT_FACT_GUESSED] = (int16_t)part_of_whole(
-        add_saturating(change->removed.fallback_cost, change->added.fallback_cost),
-        add_saturating(change->removed.cost, change->added.cost), GRAFT_FACT_ONE, GRAFT_FACT_ONE);
+    out[GRAFT_FACT_WEIGHTS] = (int16_t)(graft_log_size(change->weight_bytes) / 4);
+    out[GRAFT_FACT_GUESSED] = (int16_t)graft_part_of_whole(
+        graft_add_saturating(change->removed.fallback_cost, change->added.fallback_cost),
+        graft_add_saturating(change->removed.cost, change->added.cost), GRAFT_FACT_ONE,
+        GRAFT_FACT_ONE);
     if (cost < -(int64_t)(now->cost >> GRAFT_GAIN_SHIFT)) {
         out[GRAFT_FACT_GAINS] = GRAFT_FACT_ONE;
         out[GRAFT_FACT_GAIN] = (int16_t)(out[GRAFT_FACT_GAIN] > 0 ? out[GRAFT_FACT_GAIN] : 1);
