@@ -24,8 +24,8 @@ makes_the_same_again() {
         grep -q '^dscnn .*%' "$FOLDER/out"
 }
 keeps_to_bytes() {
-    gives 0 "$GRAFT" --quiet cost table dscnn --device $DEVICE --bytes 300 --out "$FOLDER/small" &&
-        grep -q 'rows and a fallback, \(29[0-9]\|300\) bytes' "$FOLDER/out"
+    gives 0 "$GRAFT" --quiet cost table dscnn --device $DEVICE --bytes 240 --out "$FOLDER/small" &&
+        grep -q 'rows and a fallback, \(23[0-9]\|240\) bytes' "$FOLDER/out"
 }
 searches_by_it() {
     gives 0 "$GRAFT" optimize dscnn "$FOLDER/x.onnx" --device $DEVICE --search table --table "$TABLE" &&
