@@ -170,6 +170,8 @@ uint32_t graft_onnx_inline(graft_arena *arena, Onnx__ModelProto *proto, const gr
 
 /* -------------------------------------------------------- onnx_bodies.c */
 
+enum { GRAFT_ONNX_SCAN_PLAIN = 9 }; /* The first opset whose Scan has no axis for a batch. */
+
 /* The names of the attributes of a node that it runs; how many, 0 for most nodes. */
 uint32_t graft_onnx_list_bodies(const Onnx__NodeProto *node, const char *names[2]);
 /* A body of a node whose inputs are in the graph, as a message of its own. Its declared inputs have

@@ -1,6 +1,5 @@
 /* onnx_attribute.h - attributes of ONNX nodes by name, and words in lists. */
-#ifndef GRAFT_ONNX_ATTRIBUTE_H
-#define GRAFT_ONNX_ATTRIBUTE_H
+#pragma once
 
 #include "graph/onnx/onnx.pb-c.h"
 
@@ -24,8 +23,8 @@ static inline bool graft_onnx_lists(const char *list, const char *word)
 }
 
 /* NULL when it is not given. */
-static inline const Onnx__AttributeProto *graft_onnx_attribute(const Onnx__NodeProto *node,
-                                                               const char *name)
+static inline Onnx__AttributeProto *graft_onnx_attribute(const Onnx__NodeProto *node,
+                                                         const char *name)
 {
     for (size_t i = 0; i < node->n_attribute; i++) {
         if (strcmp(text_or_empty(node->attribute[i]->name), name) == 0) {
@@ -50,5 +49,3 @@ static inline bool graft_onnx_says(const Onnx__NodeProto *node, const char *name
                              : attribute->s.len == strlen(text) &&
                                    memcmp(attribute->s.data, text, attribute->s.len) == 0;
 }
-
-#endif

@@ -15,8 +15,7 @@
 
 #include <string.h>
 
-/* SCAN_PLAIN: the first opset whose Scan has no axis for a batch. */
-enum { IR_SETTABLE = 4, OPSET_BODIES = 7, SCAN_PLAIN = 9, NO_AXIS = GRAFT_MAX_RANK };
+enum { IR_SETTABLE = 4, OPSET_BODIES = 7, NO_AXIS = GRAFT_MAX_RANK };
 
 /* ------------------------------------------------------------------------ which bodies there are */
 
@@ -32,16 +31,6 @@ uint32_t graft_onnx_list_bodies(const Onnx__NodeProto *node, const char *names[2
                                                                     : 0;
 }
 
-static Onnx__AttributeProto *find_attribute(const Onnx__NodeProto *node, const char *name)
-{
-    for (size_t i = 0; i < node->n_attribute; i++) {
-        if (strcmp(text_or_empty(node->attribute[i]->name), name) == 0) {
-            return node->attribute[i];
-        }
-    }
-    return NULL;
-}
-
 /* Every If, Loop and Scan has its bodies, which make as much as the node gives. */
 static graft_status check_bodies(graft_onnx_reader *reader, size_t index)
 {
@@ -50,7 +39,7 @@ static graft_status check_bodies(graft_onnx_reader *reader, size_t index)
     const uint32_t count = reader->onnx->keep_all ? 0 : graft_onnx_list_bodies(node, names);
     const size_t made = node->n_output + (strcmp(text_or_empty(node->op_type), "Loop") == 0);
     for (uint32_t i = 0; i < count; i++) {
-        const Onnx__AttributeProto *attribute = find_attribute(node, names[i]);
+        const Onnx__AttributeProto *attribute = graft_onnx_attribute(node, names[i]);
         const Onnx__GraphProto *body = attribute == NULL ? NULL : attribute->g;
         if (body == NULL || body->n_output < made) {
             return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
@@ -198,10 +187,10 @@ static Onnx__ValueInfoProto *declare_entry(const rewriting *r, const graft_onnx_
  * state, and of what it goes through without the axis along which it does. */
 static void complete_inputs(const rewriting *r, body_model *m)
 {
-    const Onnx__AttributeProto *count = find_attribute(m->node, "num_scan_inputs");
-    const Onnx__AttributeProto *axes = find_attribute(m->node, "scan_input_axes");
+    const Onnx__AttributeProto *count = graft_onnx_attribute(m->node, "num_scan_inputs");
+    const Onnx__AttributeProto *axes = graft_onnx_attribute(m->node, "scan_input_axes");
     const size_t inputs = m->node->n_input;
-    if (strcmp(m->node->op_type, "Scan") != 0 || r->model->onnx->opset < SCAN_PLAIN ||
+    if (strcmp(m->node->op_type, "Scan") != 0 || r->model->onnx->opset < GRAFT_ONNX_SCAN_PLAIN ||
         count == NULL || count->i < 0 || (uint64_t)count->i > inputs ||
         inputs != m->attribute->g->n_input) {
         return;
@@ -315,7 +304,7 @@ graft_status graft_onnx_copy_body(graft_onnx_reader *reader, const Onnx__NodePro
     view.weights = reader->weights;
     const rewriting r = {
         .env = reader->env, .arena = reader->arena, .source = &source, .model = &view};
-    body_model m = {.node = node, .attribute = find_attribute(node, name)};
+    body_model m = {.node = node, .attribute = graft_onnx_attribute(node, name)};
     ProtobufCMessage *message = NULL;
     graft_bytes bytes = {.file = reader->model->file};
     uint8_t *data = NULL;
@@ -549,7 +538,7 @@ graft_status graft_onnx_rewrite_bodies(graft_env *env, graft_arena *arena,
         const char *names[2];
         const uint32_t has = graft_onnx_list_bodies(graph->node[i], names);
         for (uint32_t k = 0; k < has; k++) {
-            Onnx__AttributeProto *attribute = find_attribute(graph->node[i], names[k]);
+            Onnx__AttributeProto *attribute = graft_onnx_attribute(graph->node[i], names[k]);
             if (has_work(attribute->g)) {
                 GRAFT_PASS(rewrite_body(&r, graph->node[i], attribute));
             }

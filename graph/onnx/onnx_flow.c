@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-enum { SCAN_PLAIN = 9 };
-
 graft_flow *graft_flow_of(const graft_model *model, const graft_node *node)
 {
     return model == NULL || node->source >= model->record_count
@@ -19,20 +17,10 @@ static bool is_known(const graft_shape *shape)
     return shape->rank <= GRAFT_MAX_RANK && graft_shape_bytes(shape) > 0;
 }
 
-static const Onnx__AttributeProto *find_attribute(const Onnx__NodeProto *node, const char *name)
-{
-    for (size_t i = 0; i < node->n_attribute; i++) {
-        if (strcmp(text_or_empty(node->attribute[i]->name), name) == 0) {
-            return node->attribute[i];
-        }
-    }
-    return NULL;
-}
-
 /* Item `k` of a list that may not be given; 0 then. */
 static int64_t item_of(const Onnx__NodeProto *node, const char *name, size_t k)
 {
-    const Onnx__AttributeProto *list = find_attribute(node, name);
+    const Onnx__AttributeProto *list = graft_onnx_attribute(node, name);
     return list == NULL || k >= list->n_ints ? 0 : list->ints[k];
 }
 
@@ -106,10 +94,10 @@ static void look_at_loop(flow_reader *f, size_t inputs)
 
 static void look_at_scan(flow_reader *f, size_t inputs)
 {
-    const Onnx__AttributeProto *count = find_attribute(f->node, "num_scan_inputs");
+    const Onnx__AttributeProto *count = graft_onnx_attribute(f->node, "num_scan_inputs");
     f->flow->kind = GRAFT_FLOW_SCAN;
     f->flow->body_count = 1;
-    if (f->reader->onnx->opset < SCAN_PLAIN || count == NULL || count->i < 1 ||
+    if (f->reader->onnx->opset < GRAFT_ONNX_SCAN_PLAIN || count == NULL || count->i < 1 ||
         (uint64_t)count->i > inputs || inputs != f->node->n_input) {
         f->flow->refusal = "it is a form of Scan that Graft does not know";
         return;
@@ -166,7 +154,7 @@ static graft_status read_body(flow_reader *f, uint32_t which)
     graft_status status = GRAFT_OK;
     graft_env *env = f->reader->env;
     graft_flow_body *made = &f->flow->bodies[which];
-    const Onnx__AttributeProto *attribute = find_attribute(f->node, f->names[which]);
+    const Onnx__AttributeProto *attribute = graft_onnx_attribute(f->node, f->names[which]);
     const Onnx__GraphProto *body = attribute->g;
     const int verbosity = env->verbosity;
     graft_model_options options = *f->reader->options;
@@ -288,7 +276,7 @@ graft_status graft_onnx_read_flow(graft_onnx_reader *reader, uint32_t index, gra
     if (!reader->flows || reader->onnx->keep_all || count == 0) {
         return GRAFT_OK;
     }
-    const size_t inputs = find_attribute(node, f.names[0])->g->n_input;
+    const size_t inputs = graft_onnx_attribute(node, f.names[0])->g->n_input;
     f.flow = GRAFT_NEW(arena, graft_flow, 1);
     f.formals = GRAFT_NEW(arena, graft_shape, inputs + 2);
     f.outs = GRAFT_NEW(arena, graft_shape, node->n_output);
