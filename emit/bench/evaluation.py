@@ -407,7 +407,9 @@ Of deciding or searching, matching and pricing included, one thread; in one run,
     plot_costs(evaluation)
     plot_temperatures(evaluation)
     text += plot_rules(evaluation) + dreams(evaluation)
-    pathlib.Path(page).write_text(text[:-1])
+    part = pathlib.Path(page + ".part")
+    part.write_text(text[:-1])
+    part.replace(page)
 
 
 if __name__ == "__main__":

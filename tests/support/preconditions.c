@@ -7,8 +7,6 @@
 #include "verify/check.h"
 #include "verify/lift/narrow.h"
 
-#include <string.h>
-
 enum { ATTEMPTS = 20000, ENOUGH = 1500 };
 
 static bool is_refuted(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule)
@@ -47,32 +45,25 @@ static void try_part(graft_env *env, const graft_sweeper *sweeper, const graft_r
     }
 }
 
-/* Rules that are found have names of the operators on both sides. */
-static bool is_stated(const graft_rule_entry *e) { return strstr(e->name, "=>") == NULL; }
-
 preconditions_tally preconditions_try(graft_env *env, const graft_ruleset *set, uint32_t first,
                                       uint32_t every)
 {
-    preconditions_tally tallies[2] = {{0}, {0}}; /* Of those that are stated, of the others. */
+    preconditions_tally tally = {0};
     graft_sweeper *sweeper = GRAFT_NEW(env->life, graft_sweeper, 1);
     graft_sweep_open(sweeper);
     for (uint32_t i = first; i < set->count; i += every) {
         const graft_rule_entry *e = &set->entries[i];
-        preconditions_tally *tally = &tallies[is_stated(e) ? 0 : 1];
         graft_rule weaker;
         uint32_t part = 0;
         for (; graft_rule_without(env, &e->rule, part, &weaker); part++) {
-            try_part(env, sweeper, e, &weaker, part, tally);
+            try_part(env, sweeper, e, &weaker, part, &tally);
         }
         assert_true((part > 0) == (e->rule.condition != 255));
-        tally->rules += part > 0 ? 1 : 0;
+        tally.rules += part > 0 ? 1 : 0;
     }
-    for (uint32_t i = 0; i < 2; i++) {
-        const preconditions_tally *t = &tallies[i];
-        print_message("# %u %s rules with a precondition of %u parts: %u needed (%u seen by the "
-                      "sweep alone), %u for the proof, %u not\n",
-                      t->rules, i == 0 ? "stated" : "found", t->parts, t->witnessed + t->swept,
-                      t->swept, t->proof_rests, t->needless);
-    }
-    return tallies[1];
+    print_message("# %u rules with a precondition of %u parts: %u needed (%u seen by the sweep "
+                  "alone), %u for the proof, %u not\n",
+                  tally.rules, tally.parts, tally.witnessed + tally.swept, tally.swept,
+                  tally.proof_rests, tally.needless);
+    return tally;
 }

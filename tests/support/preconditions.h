@@ -13,8 +13,6 @@ typedef struct preconditions_tally {
     uint32_t needless;    /* None of these; each was printed. */
 } preconditions_tally;
 
-/* Looks at every `every`-th rule of a set from `first` on. Counts those whose preconditions are learnt
- * from samples; of rules that are stated (rules/general.yaml) the parts are printed only: several may
- * say what one would, and each keeps what its author wrote. */
+/* Looks at every `every`-th rule of a set from `first` on. */
 preconditions_tally preconditions_try(graft_env *env, const graft_ruleset *set, uint32_t first,
                                       uint32_t every);
