@@ -56,7 +56,7 @@ names_rules() {
 OPTION=''
 check "rules have their names where they are wanted" names_rules
 # Rules about other operators would not match in this model.
-OPERATORS=conv,conv_bias,conv_bias_add,matmul,matmul_bias,scale_shift,relu,add,mul,avg_pool,global_avg_pool,reshape,transpose,softmax
+OPERATORS=conv,conv_bias,conv_bias_add,matmul,matmul_bias,scale_shift,relu,add,mul,avg_pool,global_avg_pool,reshape,transpose,softmax,fill,max
 keeps_some() {
     "$GRAFT" --json emit-policy $POLICY "$FOLDER/graft_policy.h" --name zoo --operators $OPERATORS > "$FOLDER/some.json" &&
         grep -q '"rules": [1-9][0-9]\{0,2\},' "$FOLDER/some.json"
