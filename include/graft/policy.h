@@ -325,7 +325,8 @@ void graft_scene_globals(const graft_estimated *now, uint64_t first, int8_t *out
 /* Of a rewrite of a graph that was estimated at `now`; `out` has GRAFT_FACT_SEEN entries. */
 void graft_candidate_facts(const graft_change *change, const graft_estimated *now, int16_t *out);
 /* The cost of a change with what is doubted of it: some seven tenths of what the halves of the trees differ
- * by about it. What both get wrong alike is not doubted, nor a product that takes in a bias. */
+ * by about it. What both get wrong alike is not doubted, nor a product that takes in a bias. A gain that
+ * rests on a guess is none (0) where the rewrite moves more bytes and saves neither FLOPs nor a node. */
 int64_t graft_change_doubted(const graft_change *change);
 
 /* Rewrites known to be good for one graph. A location is the place among all matches of the rule,

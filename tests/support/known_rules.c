@@ -38,6 +38,10 @@ static const char *const true_rules[] = {
     "add(a, sub(b, c)) = sub(add(a, b), c)",
     "sub(a, sub(b, c)) = add(sub(a, b), c)",
     "add(a, a) = mul(a, fill(value=2.0, dim=[]))",
+    "add(mul(a, fill#1(value=0.5)), mul(b, fill#1(value=0.5))) ="
+    " mul(add(a, b), fill#1(value=0.5))",
+    "mul(add(a, fill(value=2.0, dim=[])), fill(value=2.0, dim=[])) ="
+    " add(mul(a, fill(value=2.0, dim=[])), fill(value=4.0, dim=[]))",
     "min(a, max(b, c)) = max(min(a, b), min(a, c))",
     "add(max(a, b), c) = max(add(a, c), add(b, c))",
     "mul(a, div(b, c)) = div(mul(a, b), c)",

@@ -32,6 +32,22 @@ static graft_index value_of(const search *s, const graft_match *match, graft_ope
                : match->vars[x];
 }
 
+/* Whether a value is what an operand stands for. The first that reads a number says which node has it; for
+ * others an equal one will do. `readers`: by pattern node, how many have been asked about. */
+static bool is_read(const search *s, const graft_match *match, graft_operand x, graft_index value,
+                    uint32_t *readers)
+{
+    const graft_index stands = value_of(s, match, x);
+    if (stands == value || !GRAFT_OPERAND_IS_NODE(x)) {
+        return stands == value;
+    }
+    const graft_value *v = &s->graph->values[value];
+    const graft_node *node = &s->graph->nodes[s->nodes[GRAFT_OPERAND_NODE_OF(x)]];
+    return readers[GRAFT_OPERAND_NODE_OF(x)] > 0 && node->op == GRAFT_OP_fill &&
+           v->kind == GRAFT_VALUE_COMPUTED && s->graph->nodes[v->node].op == GRAFT_OP_fill &&
+           memcmp(node->attrs, s->graph->nodes[v->node].attrs, sizeof node->attrs) == 0;
+}
+
 /* Takes variables and slots from where they are mentioned, then compares every mention. */
 static bool read_match(const search *s, graft_match *match)
 {
@@ -53,10 +69,14 @@ static bool read_match(const search *s, graft_match *match)
         }
     }
     bool fits = true;
+    uint32_t readers[GRAFT_RULE_MAX_NODES] = {0};
     for (uint32_t n = 0; n < source->node_count; n++) {
         const graft_op_info *info = graft_op(source->nodes[n].op);
         for (uint32_t i = 0; i < info->input_count; i++) {
-            fits = fits && value_of(s, match, source->nodes[n].inputs[i]) == read_value(s, n, i);
+            const graft_operand x = source->nodes[n].inputs[i];
+            fits = fits && is_read(s, match, x, read_value(s, n, i), readers);
+            readers[GRAFT_OPERAND_IS_NODE(x) ? GRAFT_OPERAND_NODE_OF(x) : 0] +=
+                GRAFT_OPERAND_IS_NODE(x);
         }
         for (uint32_t i = 0; i < info->attr_count; i++) {
             const graft_term *term = &source->nodes[n].attrs[i];
@@ -81,8 +101,8 @@ static graft_index count_inner_readings(const search *s, graft_index value)
     return count;
 }
 
-/* Every value of a matched node is an output of the rule and not const, or is read by matched nodes
- * alone. */
+/* Every value of a matched node is an output of the rule and not const, or a number, or is read by
+ * matched nodes alone. */
 static bool values_may_go(const search *s, const graft_match *match)
 {
     for (uint32_t n = 0; n < s->rule->source.node_count; n++) {
@@ -93,7 +113,8 @@ static bool values_may_go(const search *s, const graft_match *match)
                 output = output || value_of(s, match, s->rule->source.outputs[i]) == value;
             }
             if (output ? s->graph->values[value].is_const
-                       : s->order->use_count[value] != count_inner_readings(s, value)) {
+                       : s->graph->nodes[s->nodes[n]].op != GRAFT_OP_fill &&
+                             s->order->use_count[value] != count_inner_readings(s, value)) {
                 return false;
             }
         }
@@ -132,8 +153,9 @@ static void assign_node(search *s, uint32_t n)
     }
     for (graft_index node = 0; node < s->graph->node_end; node++) {
         bool fits = s->graph->nodes[node].op == s->rule->source.nodes[n].op;
+        const bool number = s->rule->source.nodes[n].op == GRAFT_OP_fill;
         for (uint32_t m = 0; m < n; m++) {
-            fits = fits && s->nodes[m] != node;
+            fits = fits && (s->nodes[m] != node || (number && s->rule->output_count == 1));
         }
         if (!fits) {
             continue;

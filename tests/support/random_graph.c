@@ -235,6 +235,19 @@ static uint32_t find_ready(const planting *p)
     return GRAFT_RULE_MAX_NODES;
 }
 
+/* A number may have a node for each of its readers. */
+static graft_index plant_again(grower *g, graft_index value)
+{
+    const graft_node *node = &g->graph->nodes[g->graph->values[value].node];
+    proposal same = {.op = node->op};
+    for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
+        same.attr_known[i] = true;
+        same.attrs[i] = node->attrs[i];
+    }
+    const graft_index made = grow_node(g, &same, (graft_index[GRAFT_MAX_INPUTS]){GRAFT_NONE});
+    return made == GRAFT_NONE ? value : graft_node_output(g->graph, made, 0);
+}
+
 static bool plant_node(grower *g, planting *p, uint32_t n)
 {
     const graft_pattern_node *pattern = &p->rule->source.nodes[n];
@@ -244,6 +257,11 @@ static bool plant_node(grower *g, planting *p, uint32_t n)
     bool any = false;
     for (uint32_t i = 0; i < info->input_count; i++) {
         operands[i] = planted_value(g, p, pattern->inputs[i]);
+        if (GRAFT_OPERAND_IS_NODE(pattern->inputs[i]) &&
+            p->rule->source.nodes[GRAFT_OPERAND_NODE_OF(pattern->inputs[i])].op == GRAFT_OP_fill &&
+            proposal_once_in(g->rng, 3)) {
+            operands[i] = plant_again(g, operands[i]);
+        }
         any = any || operands[i] != GRAFT_NONE;
     }
     if (!any && info->input_count > 0 && !proposal_once_in(g->rng, 4)) {

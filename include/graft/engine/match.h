@@ -68,6 +68,16 @@ static bool graft_bind_slot(graft_matcher *matcher, uint32_t level, const graft_
     return true;
 }
 
+/* Whether two nodes are numbers that are equal. A graph may have one for each reader, a pattern has one. */
+static bool graft_is_same_number(const graft_graph *graph, uint32_t a, uint32_t b)
+{
+    bool same = GRAFT_IS(graph->nodes[a].op, fill) && GRAFT_IS(graph->nodes[b].op, fill);
+    for (uint32_t i = 0; same && i < GRAFT_MAX_ATTRS; i++) {
+        same = graph->nodes[a].attrs[i] == graph->nodes[b].attrs[i];
+    }
+    return same;
+}
+
 static bool graft_bind_operand(graft_matcher *matcher, uint32_t level, graft_operand operand,
                                uint32_t value)
 {
@@ -87,7 +97,8 @@ static bool graft_bind_operand(graft_matcher *matcher, uint32_t level, graft_ope
         value = v->node;
     }
     if (graft_bind_bit(matcher, level, bit)) {
-        return *place == value;
+        return *place == value || (GRAFT_OPERAND_IS_NODE(operand) &&
+                                   graft_is_same_number(matcher->graph, *place, value));
     }
     *place = (graft_index)value;
     return true;
@@ -206,7 +217,8 @@ static bool graft_gives_out(const graft_rule *rule, graft_operand operand)
 /* Pattern nodes are distinct graph nodes, what they pass among themselves is read by no other, and
  * what they give to others is not const. With one output the last two say the first: were two pattern
  * nodes one graph node, each would have all of its readers, two of which would be one as well, and so on
- * to node 0, which can be no other since it depends on all of them. */
+ * to node 0, which can be no other since it depends on all of them. A number may be read by others: it
+ * stays for them. */
 static bool graft_match_is_closed(const graft_matcher *matcher)
 {
     const graft_rule *rule = matcher->rule;
@@ -222,7 +234,9 @@ static bool graft_match_is_closed(const graft_matcher *matcher)
             graft_operand x = GRAFT_OPERAND_NODE(n, o);
             if (graft_gives_out(rule, x)
                     ? matcher->graph->values[value].is_const
-                    : matcher->order->use_count[value] != graft_count_readings(&rule->source, x)) {
+                    : !GRAFT_IS(rule->source.nodes[n].op, fill) &&
+                          matcher->order->use_count[value] !=
+                              graft_count_readings(&rule->source, x)) {
                 return false;
             }
         }

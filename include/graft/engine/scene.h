@@ -2,10 +2,20 @@
 #ifndef GRAFT_ENGINE_SCENE_H
 #define GRAFT_ENGINE_SCENE_H
 
+/* Whether a rewrite moves more, and computes and launches no less. */
+static bool graft_only_adds(const graft_change *change)
+{
+    return change->added.bytes > change->removed.bytes &&
+           change->added.flops >= change->removed.flops &&
+           change->added.nodes >= change->removed.nodes;
+}
+
 int64_t graft_change_doubted(const graft_change *change)
 {
     const int64_t skew = change->added.skew - change->removed.skew;
-    return change->cost + (skew < 0 ? -skew : skew);
+    const int64_t doubted = change->cost + (skew < 0 ? -skew : skew);
+    const bool guessed = (change->added.fallback_nodes | change->removed.fallback_nodes) != 0;
+    return guessed && doubted < 0 && graft_only_adds(change) ? 0 : doubted;
 }
 
 #ifndef GRAFT_WITHOUT_NETWORK

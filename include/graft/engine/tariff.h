@@ -65,13 +65,11 @@ uint64_t graft_form_hash(const graft_form *form)
         hash = graft_mix_hash(hash, (uint64_t)(uint32_t)form->attrs[i] << 32 |
                                         (uint32_t)form->attrs[i + 1]);
     }
-    for (uint32_t i = 0; i < GRAFT_MAX_INPUTS; i++) {
-        hash = form->inputs[i] != NULL ? graft_hash_shape(hash, form->inputs[i])
-                                       : graft_mix_hash(hash, i);
-    }
-    for (uint32_t i = 0; i < GRAFT_MAX_OUTPUTS; i++) {
-        hash = form->outputs[i] != NULL ? graft_hash_shape(hash, form->outputs[i])
-                                        : graft_mix_hash(hash, i);
+    for (uint32_t i = 0; i < GRAFT_MAX_INPUTS + GRAFT_MAX_OUTPUTS; i++) {
+        const graft_shape *shape =
+            i < GRAFT_MAX_INPUTS ? form->inputs[i] : form->outputs[i - GRAFT_MAX_INPUTS];
+        hash = shape != NULL ? graft_hash_shape(hash, shape)
+                             : graft_mix_hash(hash, i % GRAFT_MAX_INPUTS);
     }
     if (form->input_count > GRAFT_MAX_INPUTS || form->output_count > GRAFT_MAX_OUTPUTS) {
         hash = graft_mix_hash(graft_mix_hash(hash, form->bytes), form->weight_elements);
@@ -245,6 +243,17 @@ uint32_t graft_tariff_row(const graft_tariff *tariff, uint32_t key)
     return low < tariff->row_count && tariff->keys[low] == key ? low : tariff->row_count;
 }
 
+#ifndef GRAFT_NEAR_WEIGHTS
+/* Whether a convolution reads a kernel that is computed at inference. Runtimes lay kernels out anew, those
+ * that are known before the first run; no samples say what the others take. */
+static bool graft_makes_kernel(const graft_form *form)
+{
+    const bool is_conv = GRAFT_IS(form->op, conv) || GRAFT_IS(form->op, conv_bias) ||
+                         GRAFT_IS(form->op, conv_bias_add);
+    return is_conv && (form->const_mask & 2u) == 0;
+}
+#endif
+
 /* A cost as it is kept: a row's value, or with this bit what the fallback gave, its skew above that. */
 #define GRAFT_PRICE_GUESSED 0x10000u
 #define GRAFT_PRICE_SKEW    17
@@ -260,7 +269,12 @@ static uint32_t graft_price_hashed(const graft_tariff *tariff, const graft_form 
         return tariff->values[row];
     }
     graft_tariff_inputs(form, inputs);
-    const graft_guess guess = graft_tariff_guess(tariff, inputs);
+    graft_guess guess = graft_tariff_guess(tariff, inputs);
+#ifndef GRAFT_NEAR_WEIGHTS
+    if (graft_makes_kernel(form)) {
+        guess.value = (uint16_t)graft_clip(guess.value + 1024, 0, UINT16_MAX); /* Twice as much. */
+    }
+#endif
     return (uint32_t)(guess.skew + GRAFT_SKEW_MOST) << GRAFT_PRICE_SKEW | GRAFT_PRICE_GUESSED |
            guess.value;
 }
