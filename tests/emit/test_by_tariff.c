@@ -282,6 +282,30 @@ static void test_doubt(void **state)
     assert_int_equal(graft_change_doubted(&lower), -7 + 5);
 }
 
+/* What moves more and saves neither FLOPs nor a node gains nothing by a guess. */
+static void test_growth(void **state)
+{
+    (void)state;
+    graft_change change = {
+        .cost = -7,
+        .removed = {.flops = 3,  .bytes = 5, .nodes = 2         },
+        .added = { .flops = 3, .bytes = 6, .nodes = 2, .fallback_nodes = 1}
+    };
+    assert_int_equal(graft_change_doubted(&change), 0);
+    change.added.nodes = 1;
+    assert_int_equal(graft_change_doubted(&change), -7);
+    change.added = (graft_estimated){.flops = 2, .bytes = 6, .nodes = 2, .fallback_nodes = 1};
+    assert_int_equal(graft_change_doubted(&change), -7);
+    change.added = (graft_estimated){.flops = 4, .bytes = 5, .nodes = 2, .fallback_nodes = 1};
+    assert_int_equal(graft_change_doubted(&change), -7);
+    change.added = (graft_estimated){.flops = 4, .bytes = 6, .nodes = 3};
+    assert_int_equal(graft_change_doubted(&change), -7); /* By rows. */
+    change.removed.fallback_nodes = 1;
+    assert_int_equal(graft_change_doubted(&change), 0);
+    change.cost = 7;
+    assert_int_equal(graft_change_doubted(&change), 7);
+}
+
 /* By a table that knows all nodes to cost nothing, rewrites that leave fewer nodes are taken. */
 static void test_fewer_nodes(void **state)
 {
@@ -357,6 +381,7 @@ int main(void)
         CHECK_TEST(test_limits_hold),    CHECK_TEST(test_damaged),
         CHECK_TEST(test_fewer_nodes),    CHECK_TEST(test_doubt),
         CHECK_TEST(test_calls),          CHECK_TEST(test_file),
+        CHECK_TEST(test_growth),
     };
     return cmocka_run_group_tests_name("by_tariff", tests, NULL, NULL);
 }

@@ -114,6 +114,8 @@ static const char *const true_rules[] = {
     "add(conv_bias#1(a, b, c, activation=none), d) = conv_bias_add#1(a, b, c, d, activation=none)",
     ("relu(conv_bias_add#1(a, b, c, d, activation=none)) = "
      "conv_bias_add#1(a, b, c, d, activation=relu)"),
+    "conv_transpose#1(add(a, b), c) = add(conv_transpose#1(a, c), conv_transpose#1(b, c))"
+    " where same_shape(a, b)",
     "conv#1(a, b) = conv_bias#1(a, b, fill(value=0.0, dim=[dim(b,0)]), activation=none)",
     "scale_shift(scale_shift(a, b, c), d, e) = scale_shift(a, mul(b, d), add(mul(c, d), e))",
     ("scale_shift(conv#1(a, b), c, d) = "

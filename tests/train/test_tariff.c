@@ -573,6 +573,20 @@ static void test_cores(void **state)
     fused.attrs = attrs[1];
     fused.const_mask = 4;
     check_cores(&conv, &fused, false);
+
+    /* A kernel that is computed costs twice as much, by a guess. */
+    static const uint8_t tests[GRAFT_TREE_TESTS] = {0};
+    static const int16_t numbers[GRAFT_TREE_LEAVES] = {0};
+    const graft_tariff level = {
+        .tree_count = 1, .tests = tests, .bounds = numbers, .leaves = numbers};
+    const uint64_t known = graft_tariff_price(&level, &conv).cost;
+    graft_form made = conv;
+    made.const_mask = 0;
+    made.weight = NULL;
+    assert_true(known > 0);
+    assert_int_equal(graft_tariff_price(&level, &made).cost, 2 * known);
+    made.op = GRAFT_OP_matmul;
+    assert_true(graft_tariff_price(&level, &made).cost < 2 * known);
 }
 
 /* A model that is left out teaches nothing: no rows, and of no samples no trees. */

@@ -232,11 +232,10 @@ static bool graft_match_is_closed(const graft_matcher *matcher)
         for (uint32_t o = 0; o < graft_outputs_of(rule->source.nodes[n].op); o++) {
             uint32_t value = graft_node_output(matcher->graph, node, o);
             graft_operand x = GRAFT_OPERAND_NODE(n, o);
-            if (graft_gives_out(rule, x)
-                    ? matcher->graph->values[value].is_const
-                    : !GRAFT_IS(rule->source.nodes[n].op, fill) &&
-                          matcher->order->use_count[value] !=
-                              graft_count_readings(&rule->source, x)) {
+            if (graft_gives_out(rule, x) ? matcher->graph->values[value].is_const
+                                         : !GRAFT_IS(rule->source.nodes[n].op, fill) &&
+                                               matcher->order->use_count[value] !=
+                                                   graft_count_readings(&rule->source, x)) {
                 return false;
             }
         }
