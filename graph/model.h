@@ -93,6 +93,8 @@ typedef struct graft_model_body {
 /* Who rewrites bodies: puts another file in the place of one. GRAFT_UNSUPPORTED: the body stays. */
 typedef struct graft_model_bodies {
     graft_status (*rewrite)(graft_env *env, void *context, const graft_model_body *body);
+    /* Told whether all bodies since the last call keep what was put there; NULL: nobody is. */
+    void (*settle)(void *context, bool kept);
     void *context;
     const char *path; /* Where bodies are put, one after the other. */
 } graft_model_bodies;

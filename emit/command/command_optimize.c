@@ -1,6 +1,7 @@
 /* command_optimize.c - `graft optimize`: a model in, a rewritten model out. */
 #include "cost/device/device_program.h"
 #include "emit/command/command.h"
+#include "emit/command/held.h"
 #include "emit/command/known_policy.h"
 #include "emit/command/searches.h"
 #include "emit/command/session_options.h"
@@ -28,6 +29,7 @@ typedef struct optimize_run {
     const char *out;
     const char *body; /* Which body this is of, in a model that is not whole; NULL: of none. */
     graft_model_bodies bodies;
+    graft_held held; /* What is printed of them. */
     const char *search;
     const char *found_by;     /* The search that found what comes out. */
     const char *table;        /* Of node costs, for the search that knows nothing else... */
@@ -172,7 +174,7 @@ static graft_status follow_policy(graft_env *env, optimize_run *run)
 }
 
 /* A rewrite a line: the rule, and what it is worth where it stands. */
-static void print_steps(graft_env *env, const optimize_run *run)
+static void print_steps(graft_env *env, const optimize_run *run, FILE *out)
 {
     const double *costs_ns = run->costs_ns;
     const graft_environment *environment = &run->session.environment;
@@ -185,10 +187,10 @@ static void print_steps(graft_env *env, const optimize_run *run)
             graft_json_integer(&json, "step", i);
             graft_json_string(&json, "rule", rule);
             graft_json_number(&json, "cost_ns_after", costs_ns[i]);
-            graft_json_end(&json, stdout);
+            graft_json_end(&json, out);
         } else {
-            (void)printf("%4u  %9.3f us  %+9.3f us  %s\n", i + 1, costs_ns[i] / 1e3,
-                         (costs_ns[i] - before_ns) / 1e3, rule);
+            (void)fprintf(out, "%4u  %9.3f us  %+9.3f us  %s\n", i + 1, costs_ns[i] / 1e3,
+                          (costs_ns[i] - before_ns) / 1e3, rule);
         }
         before_ns = costs_ns[i];
     }
@@ -437,7 +439,7 @@ static void print_notes(const optimize_run *run, const char *device, uint32_t ch
     }
 }
 
-static void print_outcome(graft_env *env, const optimize_run *run)
+static void print_outcome(graft_env *env, const optimize_run *run, FILE *out)
 {
     const char *device = graft_device_name(run->session.device);
     const graft_cost_total *given = &run->session.given;
@@ -471,14 +473,15 @@ static void print_outcome(graft_env *env, const optimize_run *run)
             graft_json_integer(&json, "checks", run->check_count);
             graft_json_number(&json, "difference", run->difference);
         }
-        graft_json_end(&json, stdout);
+        graft_json_end(&json, out);
         return;
     }
-    (void)printf("%s: %u operators, %.3f ms -> %u operators, %.3f ms by %u rewrites: "
-                 "predicted time 100 -> %.1f%s\n",
-                 name, before, given->ns / 1e6, after, written->ns / 1e6, run->found.step_count,
-                 100.0 * written->ns / given->ns,
-                 run->body != NULL ? ", each time that it runs" : "");
+    (void)fprintf(out,
+                  "%s: %u operators, %.3f ms -> %u operators, %.3f ms by %u rewrites: "
+                  "predicted time 100 -> %.1f%s\n",
+                  name, before, given->ns / 1e6, after, written->ns / 1e6, run->found.step_count,
+                  100.0 * written->ns / given->ns,
+                  run->body != NULL ? ", each time that it runs" : "");
     if (run->body == NULL) {
         print_notes(run, device, changed);
     }
@@ -655,7 +658,7 @@ done:
     return status;
 }
 
-static void open_bodies(graft_env *env, optimize_run *run, const char *path);
+static graft_status open_bodies(graft_env *env, optimize_run *run, const char *path, FILE *out);
 
 /* A body of the model that is being read, as a model of its own. */
 static graft_status optimize_body(graft_env *env, void *context, const graft_model_body *body)
@@ -663,6 +666,8 @@ static graft_status optimize_body(graft_env *env, void *context, const graft_mod
     GRAFT_SCOPED(env->life);
     graft_status status = GRAFT_OK;
     const optimize_run *whole = context;
+    FILE *out = whole->held.lines;
+    const off_t before = ftello(out);
     optimize_run *run = GRAFT_NEW(env->life, optimize_run, 1);
     *run = *whole;
     run->body = whole->body == NULL
@@ -674,25 +679,36 @@ static graft_status optimize_body(graft_env *env, void *context, const graft_mod
     run->options.frozen_count = 0;
     run->report = NULL;
     run->check_count = 0; /* The whole is checked. */
-    open_bodies(env, run, body->path);
+    GRAFT_CHECK(open_bodies(env, run, body->path, out));
     GRAFT_CHECK(open_session(env, run));
     if (body->lean) {
         GRAFT_CHECK(forbid_weights(env, run));
     }
     GRAFT_CHECK(make_file(env, run, body->path));
     if (run->steps) {
-        print_steps(env, run);
+        print_steps(env, run, out);
     }
-    print_outcome(env, run);
+    print_outcome(env, run, out);
 done:
-    return graft_session_finish(env, &run->session, status);
+    graft_held_close(&run->held);
+    status = graft_session_finish(env, &run->session, status);
+    if (status != GRAFT_OK) {
+        (void)fseeko(out, before, SEEK_SET); /* What bodies within it became is of no use. */
+    }
+    return status;
 }
 
-static void open_bodies(graft_env *env, optimize_run *run, const char *path)
+static void settle_bodies(void *context, bool kept)
 {
-    run->bodies =
-        (graft_model_bodies){optimize_body, run, graft_arena_printf(env->life, "%s.body", path)};
+    graft_held_settle(&((optimize_run *)context)->held, kept);
+}
+
+static graft_status open_bodies(graft_env *env, optimize_run *run, const char *path, FILE *out)
+{
+    run->bodies = (graft_model_bodies){optimize_body, settle_bodies, run,
+                                       graft_arena_printf(env->life, "%s.body", path)};
     run->options.bodies = &run->bodies;
+    return graft_held_open(env, out, &run->held);
 }
 
 static graft_status run_optimize(graft_env *env, void *choices)
@@ -704,17 +720,18 @@ static graft_status run_optimize(graft_env *env, void *choices)
     if (run->simplify) {
         return graft_simplify_file(env, &run->options, run->out);
     }
-    open_bodies(env, run, run->out);
+    GRAFT_CHECK(open_bodies(env, run, run->out, stdout));
     GRAFT_CHECK(open_session(env, run));
     GRAFT_CHECK(prepare_check(env, run));
     GRAFT_CHECK(make_file(env, run, run->out));
     if (run->steps) {
-        print_steps(env, run);
+        print_steps(env, run, stdout);
     }
     graft_written_print_kinds(env, &run->session, &run->written);
     GRAFT_CHECK(print_sizes(env, run));
-    print_outcome(env, run);
+    print_outcome(env, run, stdout);
 done:
+    graft_held_close(&run->held);
     return graft_session_finish(env, &run->session, status);
 }
 

@@ -2,6 +2,7 @@
 #include "emit/policy/simplify.h"
 
 #include "emit/command/contents.h"
+#include "emit/command/held.h"
 #include "emit/command/written.h"
 #include "graph/base/file.h"
 #include "graph/base/json.h"
@@ -167,44 +168,50 @@ graft_status graft_simplify_rewrite(graft_env *env, const graft_session *session
     return GRAFT_OK;
 }
 
-static void print_outcome(graft_env *env, const graft_session *session, const char *body,
-                          const graft_written *written, uint32_t step_count)
-{
-    const uint32_t before = graft_written_operators(env, session->model);
-    const uint32_t after = graft_written_operators(env, written->model);
-    const char *name = body != NULL ? body : session->model->file;
-    if (body == NULL) {
-        graft_written_print_kinds(env, session, written);
-    }
-    if (env->json) {
-        graft_json json;
-        graft_json_begin(&json, env->scratch);
-        graft_json_string(&json, body != NULL ? "body" : "model", name);
-        graft_json_integer(&json, "operators_before", before);
-        graft_json_integer(&json, "operators_after", after);
-        graft_json_integer(&json, "rules_applied", step_count);
-        graft_json_end(&json, stdout);
-    } else {
-        (void)printf("%s: %u operators -> %u operators by %u rewrites\n", name, before, after,
-                     step_count);
-    }
-}
-
 /* A model, or a body of one, as a model of its own. */
 typedef struct {
     const graft_session_options *options;
     const char *body; /* Which one; NULL: it is whole. */
     const char *out;
+    graft_held held; /* What is printed of bodies within it; its own lines go where these go. */
 } simplification;
+
+static void print_outcome(graft_env *env, const graft_session *session, const simplification *what,
+                          const graft_written *written, uint32_t step_count)
+{
+    const uint32_t before = graft_written_operators(env, session->model);
+    const uint32_t after = graft_written_operators(env, written->model);
+    const char *name = what->body != NULL ? what->body : session->model->file;
+    if (what->body == NULL) {
+        graft_written_print_kinds(env, session, written);
+    }
+    if (env->json) {
+        graft_json json;
+        graft_json_begin(&json, env->scratch);
+        graft_json_string(&json, what->body != NULL ? "body" : "model", name);
+        graft_json_integer(&json, "operators_before", before);
+        graft_json_integer(&json, "operators_after", after);
+        graft_json_integer(&json, "rules_applied", step_count);
+        graft_json_end(&json, what->held.out);
+    } else {
+        (void)fprintf(what->held.out, "%s: %u operators -> %u operators by %u rewrites\n", name,
+                      before, after, step_count);
+    }
+}
 
 static graft_status simplify_body(graft_env *env, void *context, const graft_model_body *body);
 
-static graft_status simplify_file(graft_env *env, simplification *what)
+static void settle_bodies(void *context, bool kept)
+{
+    graft_held_settle(&((simplification *)context)->held, kept);
+}
+
+static graft_status simplify_file(graft_env *env, simplification *what, FILE *lines)
 {
     graft_status status = GRAFT_OK;
     const graft_session_options *options = what->options;
     const char *out = what->out;
-    const graft_model_bodies bodies = {simplify_body, what,
+    const graft_model_bodies bodies = {simplify_body, settle_bodies, what,
                                        graft_arena_printf(env->life, "%s.body", out)};
     graft_session session = {.settable = !options->constants};
     graft_written written = {.model = NULL};
@@ -216,6 +223,7 @@ static graft_status simplify_file(graft_env *env, simplification *what)
                                          .settable = session.settable,
                                          .bodies = &bodies};
     const graft_model_write_options writing = {.simplify = true};
+    GRAFT_CHECK(graft_held_open(env, lines, &what->held));
     GRAFT_CHECK(graft_model_open(env, env->life, options->model, &reading, &session.model));
     GRAFT_TRY(env, graft_rulefile_read(env, env->life, options->rules, &session.rules),
               "while reading the rule set; `make rules` makes it anew");
@@ -223,8 +231,9 @@ static graft_status simplify_file(graft_env *env, simplification *what)
     GRAFT_CHECK(graft_simplify_rewrite(env, &session, &session.model->graph, &graph, &step_count));
     GRAFT_CHECK(graft_model_write(env, session.model, graph, out, &writing));
     GRAFT_CHECK(graft_written_read(env, &session, out, &written));
-    print_outcome(env, &session, what->body, &written, step_count);
+    print_outcome(env, &session, what, &written, step_count);
 done:
+    graft_held_close(&what->held);
     if (session.open != NULL) {
         graft_open_sizes_close(session.open);
     }
@@ -235,6 +244,7 @@ static graft_status simplify_body(graft_env *env, void *context, const graft_mod
 {
     GRAFT_SCOPED(env->life);
     const simplification *whole = context;
+    const off_t before = ftello(whole->held.lines);
     graft_session_options options = *whole->options;
     options.model = body->path;
     options.sizes = body->sizes;
@@ -243,12 +253,16 @@ static graft_status simplify_body(graft_env *env, void *context, const graft_mod
     if (whole->body != NULL) {
         what.body = graft_arena_printf(env->life, "%s in %s", body->where, whole->body);
     }
-    return simplify_file(env, &what);
+    const graft_status status = simplify_file(env, &what, whole->held.lines);
+    if (status != GRAFT_OK) {
+        (void)fseeko(whole->held.lines, before, SEEK_SET);
+    }
+    return status;
 }
 
 graft_status graft_simplify_file(graft_env *env, const graft_session_options *options,
                                  const char *out)
 {
     simplification what = {.options = options, .out = out};
-    return simplify_file(env, &what);
+    return simplify_file(env, &what, stdout);
 }

@@ -741,6 +741,9 @@ static graft_status rewrite_bodies(graft_env *env, graft_arena *arena, const rea
                                   : "are rewritten again without new weights");
             graft_onnx_restore_bodies(how->source, &bodies);
         }
+        if (how->options->bodies->settle != NULL) {
+            how->options->bodies->settle(how->options->bodies->context, !grown);
+        }
     }
 done:
     env->verbosity = verbosity;

@@ -90,7 +90,7 @@ static bool is_small(const graft_model *model)
 /* Stands for whoever rewrites bodies: writes what was read of one. */
 static graft_status rewrite_body(graft_env *env, void *context, const graft_model_body *body)
 {
-    const graft_model_bodies inner = {rewrite_body, context,
+    const graft_model_bodies inner = {rewrite_body, NULL, context,
                                       graft_arena_printf(env->life, "%s.in", body->path)};
     const graft_model_options options = {
         .keep_open = true, .sizes = body->sizes, .size_count = body->size_count, .bodies = &inner};
@@ -107,7 +107,8 @@ static graft_status rewrite_body(graft_env *env, void *context, const graft_mode
 static void check_open(graft_env *env, const uint8_t *data, size_t size)
 {
     const graft_model_bodies bodies = {
-        rewrite_body, NULL, graft_arena_printf(env->life, "/tmp/fuzz_onnx.%d.body", (int)getpid())};
+        rewrite_body, NULL, NULL,
+        graft_arena_printf(env->life, "/tmp/fuzz_onnx.%d.body", (int)getpid())};
     const graft_model_options options = {.keep_open = true, .bodies = &bodies};
     graft_model *model = NULL;
     graft_env_clear(env);

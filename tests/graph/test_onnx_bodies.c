@@ -14,6 +14,8 @@ typedef struct {
     graft_status status;
     graft_model_bodies bodies;
     uint32_t count;
+    uint32_t dropped; /* How often what it did was not kept... */
+    uint32_t kept;    /* ...and was. */
 } rewriter;
 
 static const char *print_inputs(graft_arena *arena, const graft_model *model)
@@ -62,11 +64,18 @@ static graft_status rewrite(graft_env *env, void *context, const graft_model_bod
     return graft_model_write(env, model, &model->graph, body->path, &writing);
 }
 
+static void settle(void *context, bool kept)
+{
+    rewriter *r = context;
+    r->kept += kept;
+    r->dropped += !kept;
+}
+
 static graft_status read_rewritten(graft_env *env, rewriter *r, const char *text,
                                    graft_model **model)
 {
     const graft_model_options options = {.keep_open = true, .settable = true, .bodies = &r->bodies};
-    r->bodies = (graft_model_bodies){rewrite, r, check_path("body.onnx")};
+    r->bodies = (graft_model_bodies){rewrite, settle, r, check_path("body.onnx")};
     graft_status status = onnx_text_read(env, onnx_text_message(env->life, text), &options, model);
     assert_int_not_equal(access(r->bodies.path, F_OK), 0);
     return status;
@@ -203,6 +212,8 @@ CHECK_CASE(test_growth)
     rewriter r = {.instead = "input x 3 64; weight v 64 201; node MatMul x v -> r; output r"};
     CHECK_OK(read_rewritten(env, &r, text, &model));
     assert_int_equal(r.count, 2); /* Both made the same, which is stored once; nothing reads w. */
+    assert_int_equal(r.kept, 1);
+    assert_int_equal(r.dropped, 0);
     assert_string_equal(onnx_text_print_proto(env->life, body_of(model, 0)),
                         "MatMul x v -> r\nout r");
     r = (rewriter){.instead = r.instead};
@@ -210,6 +221,8 @@ CHECK_CASE(test_growth)
         env, &r, graft_arena_printf(env->life, "node MatMul x w -> z; %s; output z", text),
         &model));
     assert_int_equal(r.count, 4);
+    assert_int_equal(r.kept, 1);
+    assert_int_equal(r.dropped, 1);
     assert_non_null(strstr(r.seen, "else_branch of node 'n5' (If) lean: x:3x64"));
     assert_string_equal(onnx_text_print_proto(env->life, body_of(model, 0)),
                         "MatMul x w -> h\nExp h -> r\nout r");
