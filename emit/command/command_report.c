@@ -70,7 +70,7 @@ static graft_status open_executor(report_run *run, graft_arena *arena, const gra
 static void make_tensors(report_run *run)
 {
     const graft_graph *graph = &run->session.environment.first.graph;
-    run->inputs = graft_outputs_draw(run->env->life, run->before, graph, 1);
+    run->inputs = graft_outputs_draw(run->env->life, run->before, run->session.model, graph, 1);
     run->outputs_before = graft_outputs_new(run->env->life, run->before, graph);
     run->outputs_after = graft_outputs_new(run->env->life, run->before, graph);
 }

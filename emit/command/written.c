@@ -147,7 +147,8 @@ static graft_status compare_runs(graft_env *env, const runner *on, const char *f
     float **want = graft_outputs_new(env->unit, before.executor, graph);
     float **have = graft_outputs_new(env->unit, before.executor, graph);
     for (uint32_t i = 0; i < rounds; i++) {
-        const float **inputs = graft_outputs_draw(env->unit, before.executor, graph, i + 1);
+        const float **inputs =
+            graft_outputs_draw(env->unit, before.executor, before.model, graph, i + 1);
         GRAFT_CHECK(graft_executor_run(env, before.executor, inputs, want));
         GRAFT_CHECK(graft_executor_run(env, after.executor, inputs, have));
         *worst = fmax(*worst, graft_outputs_difference(before.executor, graph, want, have));

@@ -172,6 +172,36 @@ def until():
         "go0": np.array(True), "s0": rng.standard_normal(5)}
 
 
+def asked():
+    """How often, whether and which way are inputs, and each way rounds otherwise when it is rewritten."""
+    g = Writer("round_")
+    g.add("Mul", g.add("MatMul", "s", "wa"), "third", out="s_next")
+    g.add("Identity", "go", out="go_next")
+    body = helper.make_graph(g.nodes, "round", [value("i", I, []), value("go", B, []), value("s", F, [5, 32])],
+                             [value("go_next", B, []), value("s_next", F, [5, 32])])
+    return model([helper.make_node("Loop", ["n", "go0", "s0"], ["s_end"], "rounds", body=body)],
+                 [value("n", I, []), value("go0", B, []), value("s0", F, [5, 32])], [value("s_end", F, [5, 32])],
+                 [weight("wa", 32, 32), numpy_helper.from_array(np.float32(1 / 3), "third")]), {
+        "n": np.array(3), "go0": np.array(True), "s0": rng.standard_normal((5, 32))}
+
+
+def ways(first):
+    """A number says which way, and only one of the two rounds otherwise when it is rewritten."""
+    branches = []
+    for prefix in ("then_", "else_"):
+        g = Writer(prefix)
+        if (prefix == "then_") == first:
+            g.add("Mul", g.add("MatMul", "x", "wa"), "third", out=prefix + "y")
+        else:
+            g.add("Relu", g.add("Abs", "x"), out=prefix + "y")
+        branches.append(helper.make_graph(g.nodes, prefix + "branch", [], [value(prefix + "y", F, [5, 32])]))
+    main = [helper.make_node("Cast", ["k"], ["c"], to=B),
+            helper.make_node("If", ["c"], ["y"], "choice", then_branch=branches[0], else_branch=branches[1])]
+    return model(main, [value("k", I, [1]), value("x", F, [5, 32])], [value("y", F, [5, 32])],
+                 [weight("wa", 32, 32), numpy_helper.from_array(np.float32(1 / 3), "third")]), {
+        "k": np.array([1]), "x": rng.standard_normal((5, 32))}
+
+
 def twins(alike):
     """Two branches over the same weights: both have products that become one, or only one of them has."""
     branches = []
@@ -196,6 +226,7 @@ def model(nodes, inputs, outputs, weights):
 
 def make(folder):
     for name, (made, feeds) in {"decoder": decoder(2), "open": decoder("batch"), "scan": scan(), "loop": loop(), "nested": nested(), "until": until(),
+                                "asked": asked(), "first": ways(True), "second": ways(False),
                                 "twins": twins(True), "rivals": twins(False)}.items():
         onnx.save(made, f"{folder}/{name}.onnx")
         np.savez(f"{folder}/{name}.npz", **{k: v.astype(np.float32) if v.dtype == np.float64 else v for k, v in feeds.items()})

@@ -53,6 +53,13 @@ is_checked() {
     gives 0 "$GRAFT" --quiet optimize "$FOLDER/decoder.onnx" "$FOLDER/out.onnx" --check 3 --database "$FOLDER/x.costs" &&
         grep -q 'checked on 3 random inputs: outputs agree' "$FOLDER/out"
 }
+# What a body became rounds otherwise, which shows that it was run.
+is_entered() {
+    for model in asked first second; do
+        gives 0 "$GRAFT" --quiet --json optimize "$FOLDER/$model.onnx" "$FOLDER/out.onnx" --check 2 --database "$FOLDER/x.costs" &&
+            grep -q '"model".*"difference": [1-9]' "$FOLDER/out" || return 1
+    done
+}
 refuses() { # NAME REASON
     error_is 2 "node '$1' $2" "$GRAFT" --quiet run "$FOLDER/$1.onnx" --bench --database "$FOLDER/x.costs"
 }
@@ -79,6 +86,7 @@ if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" 
     check "inside of one another" is_nested
     check "run" runs
     check "are part of what is checked" is_checked
+    check "are run by a check, whatever decides it" is_entered
     check "whose sizes depend on data are refused" refuses_all
     check "with faults are named" says_where
 else
