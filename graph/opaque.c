@@ -108,7 +108,8 @@ bool graft_opaque_describe(const Onnx__NodeProto *proto, const graft_graph *grap
     if (graft_foreign_find(proto, opaque)) {
         return graft_foreign_fits(opaque);
     }
-    if (!is_standard(proto) || n->output_count != 1 || !is_known(&opaque->out)) {
+    if ((!is_standard(proto) && !graft_quantised_is_change(proto)) || n->output_count != 1 ||
+        !is_known(&opaque->out)) {
         return false;
     }
     if (graft_onnx_lists(copies, proto->op_type) ||
@@ -348,6 +349,7 @@ graft_status graft_opaque_run(graft_env *env, const graft_opaque *opaque, const 
     case GRAFT_OPAQUE_BYTES:
         run_bytes(env, opaque, in, out[0]);
         return GRAFT_OK;
+    case GRAFT_OPAQUE_CHANGE:
     case GRAFT_OPAQUE_QUANTISE:
     case GRAFT_OPAQUE_DEQUANTISE:
     case GRAFT_OPAQUE_QUANTISED_CONV:

@@ -6,7 +6,8 @@
  *      Cast         between int64, int32, int8, uint8, bool and binary32; a fraction is cut off, what
  *                   does not fit has no certain result, as in ONNX
  *      Unsqueeze, Squeeze, Reshape, Flatten, Identity      of any type: a copy
- *      QuantizeLinear, DequantizeLinear, QLinearConv, QLinearMatMul      see quantised.h
+ *      QuantizeLinear, DequantizeLinear, QLinearConv, QLinearMatMul      see quantised.h; the first
+ *                   two of domain com.microsoft, too
  *      Where, Equal, Pad, Resize, LRN and others      see foreign.h
  *
  * Operators of operators.def that read or make numbers of 8 bits are run in the same way: rules see
@@ -21,6 +22,7 @@ typedef enum graft_opaque_kind {
     GRAFT_OPAQUE_GATHER,
     GRAFT_OPAQUE_FOREIGN, /* See foreign.h. */
     GRAFT_OPAQUE_BYTES,   /* An operator on numbers of 8 bits that moves or chooses. */
+    GRAFT_OPAQUE_CHANGE,  /* To or from 16 bits, or by scales of blocks; others are below. */
     GRAFT_OPAQUE_QUANTISE,
     GRAFT_OPAQUE_DEQUANTISE,
     GRAFT_OPAQUE_QUANTISED_CONV,

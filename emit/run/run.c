@@ -277,9 +277,10 @@ const graft_run_tensor *graft_run_output(const graft_run *run, uint32_t k)
 const char *graft_shape_text(graft_arena *arena, const graft_shape *shape)
 {
     static const char *const names[] = {
-        [GRAFT_DTYPE_F32] = "f32", [GRAFT_DTYPE_U8] = "u8",   [GRAFT_DTYPE_I8] = "i8",
-        [GRAFT_DTYPE_I32] = "i32", [GRAFT_DTYPE_I64] = "i64", [GRAFT_DTYPE_BOOL] = "bool",
-        [GRAFT_DTYPE_F16] = "f16", [GRAFT_DTYPE_F64] = "f64", [GRAFT_DTYPE_BF16] = "bf16"};
+        [GRAFT_DTYPE_F32] = "f32", [GRAFT_DTYPE_U8] = "u8",     [GRAFT_DTYPE_I8] = "i8",
+        [GRAFT_DTYPE_U16] = "u16", [GRAFT_DTYPE_I16] = "i16",   [GRAFT_DTYPE_I32] = "i32",
+        [GRAFT_DTYPE_I64] = "i64", [GRAFT_DTYPE_BOOL] = "bool", [GRAFT_DTYPE_F16] = "f16",
+        [GRAFT_DTYPE_F64] = "f64", [GRAFT_DTYPE_BF16] = "bf16"};
     const bool named = shape->dtype < sizeof names / sizeof names[0] && names[shape->dtype] != NULL;
     const char *text = graft_arena_printf(arena, "%s[", named ? names[shape->dtype] : "?");
     for (uint32_t i = 0; i < shape->rank && shape->rank <= GRAFT_MAX_RANK; i++) {

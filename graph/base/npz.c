@@ -32,6 +32,8 @@ static const struct {
     {"<f4", GRAFT_DTYPE_F32 },
     {"|u1", GRAFT_DTYPE_U8  },
     {"|i1", GRAFT_DTYPE_I8  },
+    {"<u2", GRAFT_DTYPE_U16 },
+    {"<i2", GRAFT_DTYPE_I16 },
     {"<i4", GRAFT_DTYPE_I32 },
     {"<i8", GRAFT_DTYPE_I64 },
     {"|b1", GRAFT_DTYPE_BOOL},

@@ -23,11 +23,38 @@ static bool fits_scale(const graft_opaque *opaque, uint32_t s, uint32_t type, in
            (!is_given(zero) || (zero->dtype == type && graft_shape_elements(zero) == elements));
 }
 
+static bool is_of_16_bits(uint32_t dtype)
+{
+    return dtype == GRAFT_DTYPE_U16 || dtype == GRAFT_DTYPE_I16;
+}
+
+static bool same_sizes(const graft_shape *a, const graft_shape *b)
+{
+    return a->rank == b->rank && memcmp(a->dims, b->dims, sizeof(a->dims)) == 0;
+}
+
+/* Scales and zero points are tensors like the numbers, with one place for each block along the axis;
+ * the last one may be shorter. Notes the size of a block. */
+static bool fits_blocks(graft_opaque *opaque, const graft_shape *whole, int64_t block)
+{
+    const graft_shape *scale = &opaque->in[1];
+    const graft_shape *zero = &opaque->in[2];
+    graft_shape sizes = *whole;
+    if (block < 1 || block > INT32_MAX || opaque->axis >= whole->rank) {
+        return false;
+    }
+    opaque->attrs[0] = (int32_t)block;
+    sizes.dims[opaque->axis] = (int32_t)((whole->dims[opaque->axis] + block - 1) / block);
+    return scale->dtype == GRAFT_DTYPE_F32 && same_sizes(scale, &sizes) &&
+           (!is_given(zero) || (zero->dtype == whole->dtype && same_sizes(zero, &sizes)));
+}
+
 static bool find_axis(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
     int64_t axis = graft_onnx_int(node, "axis", 1);
     axis += axis < 0 ? opaque->in[0].rank : 0;
-    bool one = graft_shape_elements(&opaque->in[1]) == 1; /* The axis then says nothing. */
+    const bool one = graft_shape_elements(&opaque->in[1]) == 1 && /* The axis then says nothing. */
+                     graft_onnx_int(node, "block_size", 0) == 0;
     opaque->axis = one ? 0 : (uint32_t)axis;
     return one || (axis >= 0 && axis < opaque->in[0].rank);
 }
@@ -37,22 +64,22 @@ static int32_t size_along(const graft_shape *shape, uint32_t axis)
     return axis < shape->rank ? shape->dims[axis] : 1;
 }
 
-static bool same_sizes(const graft_shape *a, const graft_shape *b)
-{
-    return a->rank == b->rank && memcmp(a->dims, b->dims, sizeof(a->dims)) == 0;
-}
-
 static bool find_change(const Onnx__NodeProto *node, graft_opaque *opaque, bool quantises)
 {
     const graft_shape *whole = quantises ? &opaque->out : &opaque->in[0];
     const graft_shape *real = quantises ? &opaque->in[0] : &opaque->out;
-    opaque->kind = quantises ? GRAFT_OPAQUE_QUANTISE : GRAFT_OPAQUE_DEQUANTISE;
+    const int64_t block = graft_onnx_int(node, "block_size", 0);
+    const int64_t precision = graft_onnx_int(node, "precision", GRAFT_DTYPE_F32);
+    opaque->kind = block != 0 || is_of_16_bits(whole->dtype) ? GRAFT_OPAQUE_CHANGE
+                   : quantises                               ? GRAFT_OPAQUE_QUANTISE
+                                                             : GRAFT_OPAQUE_DEQUANTISE;
     opaque->read_count = 3;
-    return graft_onnx_int(node, "block_size", 0) == 0 && same_sizes(whole, real) &&
-           (graft_foreign_is_byte(whole->dtype) ||
+    return same_sizes(whole, real) && (precision == 0 || precision == GRAFT_DTYPE_F32) &&
+           (graft_foreign_is_byte(whole->dtype) || is_of_16_bits(whole->dtype) ||
             (!quantises && whole->dtype == GRAFT_DTYPE_I32)) &&
            real->dtype == GRAFT_DTYPE_F32 && find_axis(node, opaque) &&
-           fits_scale(opaque, 1, whole->dtype, size_along(real, opaque->axis));
+           (block == 0 ? fits_scale(opaque, 1, whole->dtype, size_along(real, opaque->axis))
+                       : fits_blocks(opaque, whole, block));
 }
 
 /* Whole numbers of an attribute, or one repeated when it is not given. */
@@ -142,6 +169,13 @@ static bool find_product(const Onnx__NodeProto *node, graft_opaque *opaque, bool
            same_sizes(&out, &opaque->out);
 }
 
+bool graft_quantised_is_change(const Onnx__NodeProto *node)
+{
+    const char *domain = node->domain == NULL ? "" : node->domain;
+    return (domain[0] == '\0' || strcmp(domain, "com.microsoft") == 0) && node->op_type != NULL &&
+           graft_onnx_lists("QuantizeLinear DequantizeLinear", node->op_type);
+}
+
 bool graft_quantised_find(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
     const char *type = node->op_type;
@@ -174,9 +208,11 @@ static tensor tensor_of(const graft_opaque *opaque, const void *const *in, uint3
 
 static int32_t whole_at(const void *data, uint32_t dtype, size_t i)
 {
-    return dtype == GRAFT_DTYPE_I8   ? ((const int8_t *)data)[i]
-           : dtype == GRAFT_DTYPE_U8 ? ((const uint8_t *)data)[i]
-                                     : ((const int32_t *)data)[i];
+    return dtype == GRAFT_DTYPE_I8    ? ((const int8_t *)data)[i]
+           : dtype == GRAFT_DTYPE_U8  ? ((const uint8_t *)data)[i]
+           : dtype == GRAFT_DTYPE_I16 ? ((const int16_t *)data)[i]
+           : dtype == GRAFT_DTYPE_U16 ? ((const uint16_t *)data)[i]
+                                      : ((const int32_t *)data)[i];
 }
 
 static int32_t zero_of(const tensor *t, uint32_t dtype, size_t channel)
@@ -253,6 +289,51 @@ static void run_change(const graft_opaque *opaque, const void *const *in, void *
                      (uint8_t *)out + from);
         } else {
             dequantise(&t, from, blocks.inner, scale, zero, (float *)out + from);
+        }
+    }
+}
+
+/* The bits of a number of 16, as graft_foreign_round. */
+static uint16_t round_16(float value, float zero, uint32_t dtype)
+{
+    const float least = dtype == GRAFT_DTYPE_I16 ? -32768.0F : 0.0F;
+    value = rintf(value) + zero;
+    value = value >= least ? value : least;
+    value = value < least + 65535.0F ? value : least + 65535.0F;
+    return (uint16_t)(int32_t)value;
+}
+
+static void change_one(const tensor *t, size_t i, size_t scale, uint32_t whole, void *out)
+{
+    const float by = t->scales[scale];
+    const int32_t zero = t->zeros == NULL ? 0 : whole_at(t->zeros, whole, scale);
+    if (t->dtype != GRAFT_DTYPE_F32) {
+        ((float *)out)[i] = (float)((int64_t)whole_at(t->data, whole, i) - zero) * by;
+    } else if (is_of_16_bits(whole)) {
+        ((uint16_t *)out)[i] = round_16(((const float *)t->data)[i] / by, (float)zero, whole);
+    } else {
+        ((uint8_t *)out)[i] = graft_foreign_round(((const float *)t->data)[i] / by, (float)zero,
+                                                  graft_foreign_least(whole));
+    }
+}
+
+/* To or from 16 bits, or by scales of blocks. */
+static void run_other_change(const graft_opaque *opaque, const void *const *in, void *out)
+{
+    const tensor t = tensor_of(opaque, in, 0, 1);
+    const uint32_t whole = t.dtype == GRAFT_DTYPE_F32 ? opaque->out.dtype : t.dtype;
+    const size_t block = (size_t)opaque->attrs[0];
+    const size_t groups = block > 0 ? (size_t)opaque->in[1].dims[opaque->axis] : 0;
+    const graft_blocks blocks = opaque->out.rank > 0
+                                    ? graft_blocks_of(&opaque->out, (int32_t)opaque->axis)
+                                    : (graft_blocks){1, 1, 1};
+    for (size_t run = 0; run < blocks.outer * blocks.size; run++) {
+        const size_t place = run % blocks.size;
+        const size_t first =
+            block == 0 ? 0 : (run / blocks.size * groups + place / block) * blocks.inner;
+        for (size_t i = 0; i < blocks.inner; i++) {
+            change_one(&t, run * blocks.inner + i, block == 0 ? place * t.scale_step : first + i,
+                       whole, out);
         }
     }
 }
@@ -383,6 +464,8 @@ void graft_quantised_run(const graft_opaque *opaque, const void *const *in, void
         run_conv(opaque, in, out);
     } else if (opaque->kind == GRAFT_OPAQUE_QUANTISED_MATMUL) {
         run_matmul(opaque, in, out);
+    } else if (opaque->kind == GRAFT_OPAQUE_CHANGE) {
+        run_other_change(opaque, in, out);
     } else {
         run_change(opaque, in, out);
     }

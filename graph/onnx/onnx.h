@@ -267,6 +267,11 @@ graft_shape graft_onnx_shape_of_foreign(graft_onnx_reader *reader, const Onnx__N
 
 /* Bytes of an element; 0 for texts and for types that are not known or narrower than a byte. */
 size_t graft_onnx_type_bytes(int32_t type);
+/* Whether a tensor is of 4 bits. Where a model is read to be run, a weight of these has 8. */
+bool graft_onnx_is_of_nibbles(const Onnx__TensorProto *tensor);
+/* Whether that is what input `k` of a node is. */
+bool graft_onnx_is_nibble_weight(const graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                 size_t k);
 /* Likewise as the data of a weight: float16 and bfloat16 are binary32 there. */
 size_t graft_onnx_held_bytes(uint32_t dtype);
 /* Takes the data of external tensors, wherever they are in the message, into the message. */

@@ -82,7 +82,8 @@ void graft_plan_quantise(graft_onnx_plan *plan)
     uint8_t type = plan->op == GRAFT_OP_dequantise ? plan->dtype
                    : zero == NULL                  ? GRAFT_DTYPE_U8
                                   : graft_onnx_shape_of_entry(plan->reader, zero).dtype;
-    const bool is_byte = type == GRAFT_DTYPE_U8 || type == GRAFT_DTYPE_I8;
+    const bool is_byte = (type == GRAFT_DTYPE_U8 || type == GRAFT_DTYPE_I8) &&
+                         !graft_onnx_is_nibble_weight(plan->reader, plan->node, 2);
     graft_onnx_operand x = graft_plan_input(plan, 0);
     if (plan->opset < 13 || !is_byte || graft_plan_is_const(plan, x) ||
         !read_scale(plan, type, attrs)) {

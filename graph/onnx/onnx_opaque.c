@@ -1,5 +1,6 @@
 /* onnx_opaque.c - shapes of what opaque nodes compute, where they are known although rules never
  * see the node: what stands behind it can still be optimised when the file declares no shapes. */
+#include "graph/meaning/quantised.h"
 #include "graph/onnx/onnx.h"
 #include "graph/onnx/onnx_infer.h"
 
@@ -20,6 +21,14 @@ static graft_shape shape_of_input(graft_onnx_reader *reader, const Onnx__NodePro
 {
     const graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, k);
     return entry == NULL ? unknown_shape() : graft_onnx_shape_of_entry(reader, entry);
+}
+
+bool graft_onnx_is_nibble_weight(const graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                 size_t k)
+{
+    const graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, k);
+    return entry != NULL && entry->weight != GRAFT_NONE &&
+           graft_onnx_is_of_nibbles(reader->weights[entry->weight].tensor);
 }
 
 static graft_shape shape_of_cast(graft_onnx_reader *reader, const Onnx__NodeProto *node)
@@ -99,7 +108,9 @@ static graft_shape shape_of_quantised(graft_onnx_reader *reader, const Onnx__Nod
     const Onnx__AttributeProto *type = graft_onnx_attribute(node, "output_dtype");
     shape.dtype = GRAFT_DTYPE_U8;
     if (like.rank != GRAFT_RANK_UNKNOWN) {
-        shape.dtype = like.dtype;
+        shape.dtype = quantises && graft_onnx_is_nibble_weight(reader, node, 2)
+                          ? GRAFT_DTYPE_UNKNOWN
+                          : like.dtype;
     } else if (type != NULL && type->i > 0 && type->i <= UINT8_MAX) {
         shape.dtype = (uint8_t)type->i;
     }
@@ -149,7 +160,7 @@ static bool describe_weight(const graft_model_weight *weight, graft_infer_tensor
         tensor->dims[i] = weight->tensor->dims[i];
     }
     if (weight->data != NULL && weight->data_bytes <= DATA_MOST &&
-        !graft_half_is((uint32_t)tensor->dtype)) {
+        weight->shape.dtype == tensor->dtype && !graft_half_is((uint32_t)tensor->dtype)) {
         tensor->data = weight->data;
         tensor->data_bytes = weight->data_bytes;
     }
@@ -239,7 +250,8 @@ graft_shape graft_onnx_shape_of_opaque(graft_onnx_reader *reader, const Onnx__No
     if (entry != GRAFT_NONE) {
         shape = graft_onnx_shape_of_type(reader, reader->onnx->entries[entry].type);
     }
-    if (shape.rank == GRAFT_RANK_UNKNOWN && k == 0 && text_or_empty(node->domain)[0] == '\0') {
+    if (shape.rank == GRAFT_RANK_UNKNOWN && k == 0 &&
+        (text_or_empty(node->domain)[0] == '\0' || graft_quantised_is_change(node))) {
         shape = shape_of_operator(reader, node);
     }
     if (shape.rank == GRAFT_RANK_UNKNOWN) {

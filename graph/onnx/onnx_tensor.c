@@ -228,15 +228,15 @@ graft_status graft_onnx_load_external(graft_onnx_reader *reader, Onnx__ModelProt
 
 /* ONNX's element types; enum graft_dtype lists those that more than this file knows. */
 enum {
-    TYPE_U16 = 4,
-    TYPE_I16 = 5,
     TYPE_TEXT = 8,
     TYPE_U32 = 12,
     TYPE_U64 = 13,
     TYPE_C64 = 14,
     TYPE_C128 = 15,
     TYPE_F8_FIRST = 17,
-    TYPE_F8_LAST = 20
+    TYPE_F8_LAST = 20,
+    TYPE_U4 = 21,
+    TYPE_I4 = 22
 };
 
 size_t graft_onnx_type_bytes(int32_t type)
@@ -246,8 +246,8 @@ size_t graft_onnx_type_bytes(int32_t type)
     case GRAFT_DTYPE_I8:
     case GRAFT_DTYPE_BOOL:
         return 1;
-    case TYPE_U16:
-    case TYPE_I16:
+    case GRAFT_DTYPE_U16:
+    case GRAFT_DTYPE_I16:
     case GRAFT_DTYPE_F16:
     case GRAFT_DTYPE_BF16:
         return 2;
@@ -395,6 +395,33 @@ static void widen_weight(graft_onnx_reader *reader, const Onnx__TensorProto *ten
     weight->data_bytes = count * sizeof(float);
 }
 
+bool graft_onnx_is_of_nibbles(const Onnx__TensorProto *tensor)
+{
+    return tensor != NULL && (tensor->data_type == TYPE_U4 || tensor->data_type == TYPE_I4);
+}
+
+/* Numbers of 4 bits, two in a byte, the first one below: each gets a byte of its own. */
+static graft_status widen_nibbles(graft_onnx_reader *reader, const Onnx__TensorProto *tensor,
+                                  const char *what, uint64_t elements, graft_model_weight *weight)
+{
+    const bool is_signed = tensor->data_type == TYPE_I4;
+    const size_t have = tensor->has_raw_data ? tensor->raw_data.len : tensor->n_int32_data;
+    if (have != (elements + 1) / 2) {
+        return fail_data(reader, tensor, what, have, "bytes", (elements + 1) / 2);
+    }
+    uint8_t *wide = graft_arena_alloc(reader->arena, elements);
+    for (uint64_t i = 0; i < elements; i++) {
+        const uint32_t pair = tensor->has_raw_data ? tensor->raw_data.data[i / 2]
+                                                   : (uint32_t)tensor->int32_data[i / 2];
+        const uint32_t number = pair >> (i % 2 * 4) & 15U;
+        wide[i] = (uint8_t)(is_signed && number > 7 ? number + 0xf0U : number);
+    }
+    weight->data = wide;
+    weight->data_bytes = elements;
+    weight->shape.dtype = is_signed ? GRAFT_DTYPE_I8 : GRAFT_DTYPE_U8;
+    return GRAFT_OK;
+}
+
 graft_status graft_onnx_weight_of_tensor(graft_onnx_reader *reader, const Onnx__TensorProto *tensor,
                                          const char *what, graft_model_weight *weight)
 {
@@ -409,6 +436,9 @@ graft_status graft_onnx_weight_of_tensor(graft_onnx_reader *reader, const Onnx__
         if (tensor->n_string_data != elements) {
             return fail_data(reader, tensor, what, tensor->n_string_data, "texts", elements);
         }
+    } else if (graft_onnx_is_of_nibbles(tensor) && reader->options != NULL &&
+               reader->options->as_binary32) {
+        GRAFT_PASS(widen_nibbles(reader, tensor, what, elements, &made));
     } else if (tensor->has_raw_data && width > 0) {
         if (tensor->raw_data.len != elements * width) {
             return fail_data(reader, tensor, what, tensor->raw_data.len, "bytes", elements * width);

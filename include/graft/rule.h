@@ -116,6 +116,8 @@ typedef enum graft_dtype {
     GRAFT_DTYPE_F32 = 1,
     GRAFT_DTYPE_U8 = 2,
     GRAFT_DTYPE_I8 = 3,
+    GRAFT_DTYPE_U16 = 4,
+    GRAFT_DTYPE_I16 = 5,
     GRAFT_DTYPE_I32 = 6,
     GRAFT_DTYPE_I64 = 7,
     GRAFT_DTYPE_BOOL = 9,

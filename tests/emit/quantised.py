@@ -7,6 +7,7 @@
     quantised.py sums GRAFT FOLDER KIND  sums of products in int32: the same as onnxruntime's
     quantised.py table GRAFT FOLDER    rows of a table of bytes: the same as onnxruntime's
     quantised.py tiles GRAFT FOLDER    convolutions in a row: within a unit of onnxruntime's
+    quantised.py changes GRAFT FOLDER  to and from 16 bits, by blocks, from 4 bits: the same as onnxruntime's
     quantised.py integers GRAFT FOLDER KIND  products of integers in Graft's executor: onnxruntime
                                        gives the same bytes where scales are powers of two, else one
                                        unit apart in few places
@@ -17,6 +18,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime
@@ -29,7 +31,7 @@ OPTIONS = onnxruntime.GraphOptimizationLevel
 
 def save(path, nodes, inputs, outputs, constants, opset=13):
     ports = [[helper.make_tensor_value_info(*port) for port in side] for side in (inputs, outputs)]
-    tensors = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    tensors = [array if isinstance(array, TensorProto) else numpy_helper.from_array(array, name) for name, array in constants.items()]
     graph = helper.make_graph(nodes, "g", *ports, tensors)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)],
                               ir_version=8 if opset < 21 else 10)
@@ -328,6 +330,58 @@ def tiles(graft, folder):
     return None if apart.max() <= 1 else f"{apart.max()} units apart"
 
 
+def changes(graft, folder):
+    """Activations of 16 bits; weights in blocks, of 4 bits too, the last block shorter; what of 4 bits cannot be told."""
+    rng = np.random.default_rng(2)
+    path, inputs, outputs = (folder / f"changes{end}" for end in (".onnx", ".in.npz", ".out.npz"))
+    limits = {np.uint16: (0, 65536), np.int16: (-32768, 32768), np.uint8: (0, 256), np.int8: (-128, 128),
+              ml_dtypes.uint4: (0, 16), ml_dtypes.int4: (-8, 8)}
+    x = (40 * rng.standard_normal((5, 7))).astype(np.float32)
+    draw = lambda kind, shape: rng.integers(*limits[kind], shape).astype(kind)
+    scales = lambda shape: rng.uniform(0.001, 0.1, shape).astype(np.float32)
+    cases = []
+    for kind in (np.uint16, np.int16):
+        for domain, opset in (("", 21), ("com.microsoft", 13)):
+            for count, axis in (((), 1), ((5,), 0), ((7,), -1)):
+                cases.append((kind, domain, opset, {"axis": axis}, count, True))
+    for kind in limits:
+        for axis, block, count in ((0, 2, (3, 7)), (1, 3, (5, 3)), (-1, 7, (5, 1))):
+            both = kind in (np.uint8, np.int8, np.uint16, np.int16)
+            cases.append((kind, "", 21, {"axis": axis, "block_size": block}, count, both))
+        cases.append((kind, "", 21, {"axis": 0}, (5,), False))
+    for kind, domain, opset, attributes, count, both in cases:
+        for zero in ([draw(kind, count)], []):
+            constants = {"s": scales(count), "w": draw(kind, (5, 7)), **{"z": z for z in zero}}
+            reads, nodes, out = ["s"] + ["z"] * len(zero), [], "x"
+            number = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+            if not zero:  # Not as raw bytes.
+                constants["w"] = helper.make_tensor("w", number, (5, 7), constants["w"].astype(int).flatten())
+            if both and zero:
+                nodes = [helper.make_node("QuantizeLinear", ["x", *reads], ["q"], domain=domain, **attributes),
+                         helper.make_node("DequantizeLinear", ["q", *reads], ["d"], domain=domain, **attributes)]
+                out = "d"
+            nodes += [helper.make_node("DequantizeLinear", ["w", *reads], ["f"], domain=domain, **attributes),
+                      helper.make_node("Add", [out, "f"], ["y"])]
+            ports = [("y", TensorProto.FLOAT, None)] + [("q", number, [5, 7])] * (out == "d")
+            save(path, nodes, [("x", TensorProto.FLOAT, [5, 7])], ports, constants, opset)
+            np.savez(inputs, x=x)
+            subprocess.run([graft, "--quiet", "--threads", "1", "run", path, "--inputs", inputs, "--outputs", outputs], check=True)
+            for port, theirs in zip(ports, run(path, OPTIONS.ORT_DISABLE_ALL, {"x": x})):
+                ours = np.load(outputs)[port[0]]
+                if ours.dtype != theirs.dtype or not np.array_equal(ours, theirs):
+                    return f"{port[0]} differs: {np.dtype(kind)} {domain} {attributes} {count}"
+    for zero in ([np.zeros((), ml_dtypes.uint4)], []):  # That it saturates at 15 is not known when it has 8 bits.
+        attributes = {} if zero else {"output_dtype": TensorProto.UINT4}
+        nodes = [helper.make_node("QuantizeLinear", ["x", "s"] + ["z"] * len(zero), ["q"], **attributes),
+                 helper.make_node("DequantizeLinear", ["q", "s"] + ["z"] * len(zero), ["y"])]
+        save(path, nodes, [("x", TensorProto.FLOAT, [5, 7])], [("y", TensorProto.FLOAT, None)],
+             {"s": np.float32(0.1), **{"z": z for z in zero}}, 21)
+        told = subprocess.run([graft, "--quiet", "run", path, "--inputs", inputs, "--outputs", outputs], capture_output=True, text=True)
+        if told.returncode != 2 or "QuantizeLinear" not in told.stderr:
+            return f"4 bits are not refused: {told.returncode} {told.stderr}"
+    return None
+
+
 def compare(before, after):
     old, new = onnx.load(before), onnx.load(after)
     onnx.checker.check_model(new, full_check=True)
@@ -348,6 +402,6 @@ def compare(before, after):
 if __name__ == "__main__":
     what, *rest = sys.argv[1:]
     sys.exit(device() if what == "device" else small(Path(rest[0])) if what == "small" else compare(*rest) if what == "compare" else
-             {"table": table, "tiles": tiles}[what](rest[0], Path(rest[1])) if what in ("table", "tiles") else
+             {"table": table, "tiles": tiles, "changes": changes}[what](rest[0], Path(rest[1])) if what in ("table", "tiles", "changes") else
              steps(rest[0], Path(rest[1])) if rest[2] == "steps" else
              (sums if what == "sums" else integers)(rest[0], Path(rest[1]), rest[2]))

@@ -34,6 +34,7 @@ integers() { "$python" tests/emit/quantised.py integers "$GRAFT" "$FOLDER" "$1";
 # Sums of products in int32, and an LSTM of them, against onnxruntime's.
 sums() { "$python" tests/emit/quantised.py sums "$GRAFT" "$FOLDER" "$1"; }
 table() { "$python" tests/emit/quantised.py table "$GRAFT" "$FOLDER"; }
+changes() { "$python" tests/emit/quantised.py changes "$GRAFT" "$FOLDER"; }
 tiles() { "$python" tests/emit/quantised.py tiles "$GRAFT" "$FOLDER"; }
 untouched() { optimize other --exact && cmp "$FOLDER/other.onnx" "$FOLDER/other.opt.onnx"; }
 kept() { # MODEL
@@ -63,6 +64,7 @@ if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") &&
     check "and without a sign" runs moves-unsigned
     check "copies of bytes between QLinearConv cancel" becomes qlinear Transpose 2 0
     check "a table of bytes is read at known places" table
+    check "numbers of 16 bits, in blocks, and weights of 4 bits change as they should" changes
     check "an image with a zero point is multiplied as it should" tiles
     for kind in pointwise stem depthwise grouped gemm matmul residual qlinearconv qlinearmatmul; do
         check "the executor multiplies integers: $kind" integers $kind

@@ -50,6 +50,8 @@ static uint64_t graft_dtype_bytes(uint32_t dtype)
     case GRAFT_DTYPE_I8:
     case GRAFT_DTYPE_BOOL:
         return 1;
+    case GRAFT_DTYPE_U16:
+    case GRAFT_DTYPE_I16:
     case GRAFT_DTYPE_F16:
     case GRAFT_DTYPE_BF16:
         return 2;
