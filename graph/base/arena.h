@@ -39,8 +39,8 @@ void graft_arena_release(graft_arena *arena, graft_mark mark);
 /* Gives back, when the function or block ends, everything allocated from here on. A value that is
  * returned is computed before. */
 #define GRAFT_SCOPED(arena)                                                                        \
-    __attribute__((cleanup(graft_scope_close), unused)) const graft_scope graft_scoped = {         \
-        (arena), graft_arena_mark(arena)}
+    __attribute__((cleanup(graft_scope_close), unused))                                            \
+    const graft_scope graft_scoped = {(arena), graft_arena_mark(arena)}
 typedef struct {
     graft_arena *arena;
     graft_mark mark;

@@ -85,7 +85,7 @@ checks() {
         gives 0 "$GRAFT" --quiet optimize "$FOLDER/place.onnx" "$FOLDER/place.onnx" --database "$COSTS" --check 1 &&
         cp "$FOLDER/place.onnx" "$FOLDER/kept.onnx" &&
         gives 2 "$GRAFT" --quiet optimize "$FOLDER/x.onnx" "$FOLDER/place.onnx" --database "$COSTS" --report /dev/full &&
-        grep -q '/dev/full' "$FOLDER/err" && cmp "$FOLDER/kept.onnx" "$FOLDER/place.onnx" && [ -z "$(ls "$FOLDER" | grep unchecked)" ]
+        grep -q '/dev/full' "$FOLDER/err" && cmp "$FOLDER/kept.onnx" "$FOLDER/place.onnx" && [ -z "$(find "$FOLDER" -name '*unchecked*')" ]
 }
 # Searches that would take minutes: what there is after a second is written, and it is said so.
 stops_in_time() { # ARGUMENT...
