@@ -50,7 +50,7 @@ lowers_ids() {
 # One byte less than it needs is refused, and nothing is written.
 refuses() { # MODEL
     rm -f "$FOLDER/none.h"
-    error_is 2 "the largest part is '" "$GRAFT" emit-graph "$1" "$FOLDER/none.h" --policy $POLICY \
+    error_is 2 "the largest part is 'graph'" "$GRAFT" emit-graph "$1" "$FOLDER/none.h" --policy $POLICY \
         --max-ram 9000 && grep -q "$1: needs .* and the budget is 9000 (--max-ram)" "$FOLDER/err" || return 1
     least=$(needs)
     error_is 2 "needs $least bytes" "$GRAFT" emit-graph "$1" "$FOLDER/none.h" --policy $POLICY \

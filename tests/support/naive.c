@@ -32,8 +32,8 @@ static graft_index value_of(const search *s, const graft_match *match, graft_ope
                : match->vars[x];
 }
 
-/* Whether a value is what an operand stands for. The first that reads a number says which node has it; for
- * others an equal one will do. `readers`: by pattern node, how many have been asked about. */
+/* Whether a value is what an operand stands for. The first that reads a number says which node has
+ * it; for others an equal one will do. `readers`: by pattern node, how many were asked about. */
 static bool is_read(const search *s, const graft_match *match, graft_operand x, graft_index value,
                     uint32_t *readers)
 {

@@ -149,7 +149,7 @@ static void graft_set_axes_features(const graft_form *form, int8_t *out)
 static void graft_set_attr_features(const graft_form *form, int8_t *out)
 {
     const uint32_t op = form->op;
-    if (GRAFT_IS(op, conv) || GRAFT_IS(op, conv_bias) || GRAFT_IS(op, conv_bias_add)) {
+    if (GRAFT_IS_CONV(op)) {
         graft_set_window_features(&form->inputs[1]->dims[2], form->attrs, true, out);
         graft_set_group_features(form, out);
     } else if (GRAFT_IS(op, max_pool) || GRAFT_IS(op, avg_pool)) {

@@ -68,7 +68,8 @@ static bool graft_bind_slot(graft_matcher *matcher, uint32_t level, const graft_
     return true;
 }
 
-/* Whether two nodes are numbers that are equal. A graph may have one for each reader, a pattern has one. */
+/* Whether two nodes are numbers that are equal. A graph may have one for each reader, a pattern has
+ * one. */
 static bool graft_is_same_number(const graft_graph *graph, uint32_t a, uint32_t b)
 {
     bool same = GRAFT_IS(graph->nodes[a].op, fill) && GRAFT_IS(graph->nodes[b].op, fill);

@@ -40,6 +40,9 @@ static const char *graft_tell_fault(const char *fault)
 #define GRAFT_IS(op, name) ((op) == GRAFT_OP_##name)
 #endif
 
+#define GRAFT_IS_CONV(op)                                                                          \
+    (GRAFT_IS(op, conv) || GRAFT_IS(op, conv_bias) || GRAFT_IS(op, conv_bias_add))
+
 /* What the rules of a policy use, where its header says so (graft emit-policy --operators): the most
  * outputs of a rule, and the codes of their programs, a bit for each. What is for others alone is left
  * out; a rule that uses more is not valid. */

@@ -244,13 +244,11 @@ uint32_t graft_tariff_row(const graft_tariff *tariff, uint32_t key)
 }
 
 #ifndef GRAFT_NEAR_WEIGHTS
-/* Whether a convolution reads a kernel that is computed at inference. Runtimes lay kernels out anew, those
- * that are known before the first run; no samples say what the others take. */
+/* Whether a convolution reads a kernel that is computed at inference. Runtimes lay kernels out anew,
+ * those that are known before the first run; no samples say what the others take. */
 static bool graft_makes_kernel(const graft_form *form)
 {
-    const bool is_conv = GRAFT_IS(form->op, conv) || GRAFT_IS(form->op, conv_bias) ||
-                         GRAFT_IS(form->op, conv_bias_add);
-    return is_conv && (form->const_mask & 2u) == 0;
+    return GRAFT_IS_CONV(form->op) && (form->const_mask & 2u) == 0;
 }
 #endif
 
