@@ -77,6 +77,8 @@ static const char *const signatures[] = {
     "matmul() f32[2,1,9,7]@row f32[3,7,5]@row -> row",
     "matmul() f32[12,20]@const f32[20,31]@row -> row",
     "matmul_bias(activation=0) f32[1,2048]@row f32[2048,1000]@const f32[1000]@const -> row",
+    "matmul() f32[1,1280]@row f32[1280,10]@const -> row",
+    "matmul() f32[2,3,300]@row f32[300,4096]@const -> row",
     "matmul_bias(activation=1) f32[4,256]@row f32[256,104]@const f32[104]@const -> row",
     "matmul_bias(activation=4) f32[1,16,512]@row f32[512,512]@const f32[512]@const -> row",
     "scale_shift() f32[1,37,14,14]@nhwc f32[37]@const f32[37]@const -> nhwc",

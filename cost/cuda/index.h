@@ -9,6 +9,7 @@
  * every thread of a kernel one after another (tests/cuda/test_moves.c). */
 #pragma once
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,9 +20,11 @@
 #endif
 
 #ifdef __CUDA_ARCH__
-#define CUDA_READS_AHEAD _Pragma("unroll 4") /* Reads of the next turns do not wait for this one. */
+#define CUDA_READS_AHEAD    _Pragma("unroll 4") /* Reads of the next turns do not wait for this one. */
+#define CUDA_UNROLL         _Pragma("unroll")
 #else
 #define CUDA_READS_AHEAD
+#define CUDA_UNROLL
 #endif
 
 enum { CUDA_RANK = 6, CUDA_OPERANDS = 4, CUDA_PIECES = 3, CUDA_TILE = 32 };
@@ -39,6 +42,28 @@ typedef struct cuda_walk {
 CUDA_BOTH uint64_t cuda_quotient(uint64_t index, uint32_t size)
 {
     return index >> 32 == 0 ? (uint32_t)index / size : index / size;
+}
+
+/* 1/x and 2^x within 2 units in the last place, in one instruction on a GPU; what is subnormal may
+ * be 0. */
+CUDA_BOTH float cuda_near_reciprocal(float x)
+{
+#ifdef __CUDA_ARCH__
+    asm("rcp.approx.ftz.f32 %0, %0;" : "+f"(x));
+    return x;
+#else
+    return 1.0F / x;
+#endif
+}
+
+CUDA_BOTH float cuda_near_power(float x)
+{
+#ifdef __CUDA_ARCH__
+    asm("ex2.approx.ftz.f32 %0, %0;" : "+f"(x));
+    return x;
+#else
+    return exp2f(x);
+#endif
 }
 
 /* The places of the first `operands` operands at element `index`; index < count. */
@@ -308,3 +333,18 @@ typedef struct cuda_product {
     uint32_t n;
     uint32_t p;
 } cuda_product;
+
+/* Products with few rows, which take as long as reading b takes: out(m, p) = activation(a(m, n)
+ * b(n, p) [+ bias(p)]). A block has a row, `lanes` units of `width` columns each, and as many slices
+ * of n as it has threads left for; slice s reads rows s, s + slices... of b. */
+typedef struct cuda_thin {
+    uint32_t m;
+    uint32_t n;
+    uint32_t p;
+    uint32_t width; /* Columns that are read at once: 1, or 16 bytes; p is a multiple. */
+    uint32_t lanes; /* A power of two, at most the threads of a warp. */
+    uint32_t has_bias;
+    int32_t activation; /* enum graft_activation */
+} cuda_thin;
+
+enum { CUDA_THIN_ROWS = 8, CUDA_THIN_AHEAD = 8 };

@@ -301,6 +301,44 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
+/* A row and `lanes` units of columns a block. A warp adds its slices up, then the block its warps. */
+template <typename T, uint32_t W>
+static __global__ void __launch_bounds__(THREADS)
+    multiply_thin(const __grid_constant__ cuda_thin t, const T *a, const T *b, const T *bias,
+                  T *out)
+{
+    __shared__ float held[THREADS / WARP][WARP * W];
+    const uint32_t lane = threadIdx.x % t.lanes;
+    const uint32_t unit = blockIdx.x * t.lanes + lane;
+    float sums[W] = {};
+    if (unit * W < t.p) {
+        real<T>::thin_part(&t, W, a, b, blockIdx.y, unit, threadIdx.x / t.lanes, THREADS / t.lanes,
+                           sums);
+    }
+    for (uint32_t step = WARP / 2; step >= t.lanes; step /= 2) {
+#pragma unroll
+        for (uint32_t w = 0; w < W; w++) {
+            sums[w] += __shfl_xor_sync(0xffffffffU, sums[w], (int)step);
+        }
+    }
+    if (threadIdx.x % WARP < t.lanes) {
+#pragma unroll
+        for (uint32_t w = 0; w < W; w++) {
+            held[threadIdx.x / WARP][lane * W + w] = sums[w];
+        }
+    }
+    __syncthreads();
+    const uint32_t column = blockIdx.x * t.lanes * W + threadIdx.x;
+    if (threadIdx.x < t.lanes * W && column < t.p) {
+        float x = t.has_bias != 0 ? real<T>::load(&bias[column]) : 0.0F;
+        for (uint32_t i = 0; i < THREADS / WARP; i++) {
+            x += held[i][threadIdx.x];
+        }
+        real<T>::store(&out[(uint64_t)blockIdx.y * t.p + column],
+                       real<T>::activate(t.activation, x));
+    }
+}
+
 /* --------------------------------------------------------------------- rows */
 
 static __device__ inline float larger(float a, float b) { return a != a || a > b ? a : b; }
@@ -606,6 +644,21 @@ static void launch_turn(const cuda_turn *turn, const operands *data, cudaStream_
     }
 }
 
+template <typename T>
+static void launch_thin(const cuda_thin *t, const operands *data, cudaStream_t stream)
+{
+    const dim3 blocks(blocks_for(t->p / t->width, t->lanes), t->m);
+    const T *a = (const T *)data->in[0];
+    const T *b = (const T *)data->in[1];
+    const T *bias = (const T *)data->in[2];
+    T *out = (T *)data->out[0];
+    if (t->width > 1) {
+        multiply_thin<T, 16 / sizeof(T)><<<blocks, THREADS, 0, stream>>>(*t, a, b, bias, out);
+    } else {
+        multiply_thin<T, 1><<<blocks, THREADS, 0, stream>>>(*t, a, b, bias, out);
+    }
+}
+
 /* Rows that registers hold have a warp each if one has room for them, else a block. */
 template <typename T, uint32_t W>
 static bool launch_held(const cuda_job *job, const operands *data, cudaStream_t stream)
@@ -697,6 +750,9 @@ static void launch_typed(const cuda_job *job, const operands *data, cudaStream_t
         break;
     case CUDA_JOB_PRODUCT:
         multiply<T><<<blocks, THREADS, 0, stream>>>(job->as.product, job->threads, a, b, out);
+        break;
+    case CUDA_JOB_THIN:
+        launch_thin<T>(&job->as.thin, data, stream);
         break;
     case CUDA_JOB_ROWS:
         if (job->as.rows.mode >= CUDA_ROW_SOFTMAX) {

@@ -5,6 +5,7 @@
  *      split    convolution or product alone by cuDNN, the rest by a kernel of ours
  *      nchw     a convolution channels last, run row-major between two conversions (binary32)
  *      conv     a product as a convolution of one tap (binary32)
+ *      thin     our own kernel for products of few rows
  *      softmax  cuDNN's softmax, which is not an operation of graphs
  *      graft    our own kernels
  *
@@ -572,6 +573,29 @@ done:
     return status;
 }
 
+/* Few rows: bias and activation in the same launch. */
+static graft_status lower_matmul_thin(graft_env *env, graft_kernel *k)
+{
+    graft_status status = GRAFT_UNSUPPORTED;
+    uint32_t operands[2] = {0};
+    epilogue e;
+    cuda_job job;
+    if (!cuda_job_of_thin(&k->signature, &k->outputs[0], k->device->target.type, &job)) {
+        return GRAFT_UNSUPPORTED;
+    }
+    GRAFT_CHECK(add_input(env, k, 0, &operands[0]));
+    GRAFT_CHECK(add_input(env, k, 1, &operands[1]));
+    GRAFT_CHECK(find_epilogue(env, k, &e));
+    kernel_stage *stage = add_job(k, &job);
+    stage->operands[0] = operands[0];
+    stage->operands[1] = operands[1];
+    stage->operands[2] = e.bias;
+    stage->operands[3] = add_output(k, 0);
+    status = GRAFT_OK;
+done:
+    return status;
+}
+
 static graft_status lower_matmul(graft_env *env, graft_kernel *k)
 {
     return lower_product(env, k, PRODUCT_FUSED);
@@ -871,6 +895,7 @@ static const cuda_family families[] = {
     {"cudnn",   ENGINES_FUSED, lower_matmul      },
     {"split",   ENGINES_SPLIT, lower_matmul_split},
     {"conv",    ENGINES_FUSED, lower_matmul_conv },
+    {"thin",    0,             lower_matmul_thin },
     {"graft",   0,             lower_own         },
     {"cudnn",   ENGINES_SPLIT, lower_pool        },
     {"cudnn",   ENGINES_SPLIT, lower_layer_norm  },

@@ -634,6 +634,45 @@ static bool is_row_major(const graft_signature *s, const graft_shape *output)
            graft_layout_same(output, s->out_layouts[0], GRAFT_LAYOUT_ROW);
 }
 
+/* Units that together are 64 bytes of a row of b; half of that where blocks would be few. */
+static uint32_t count_lanes(const cuda_thin *t, cuda_type type)
+{
+    enum { SEGMENT_BYTES = 64, BLOCKS_FEW = 64 };
+    uint32_t lanes = SEGMENT_BYTES / (t->width * cuda_type_bytes(type));
+    return t->m * (t->p / t->width / lanes) < BLOCKS_FEW ? lanes / 2 : lanes;
+}
+
+bool cuda_job_of_thin(const graft_signature *signature, const graft_shape *output, cuda_type type,
+                      cuda_job *job)
+{
+    const graft_signature *s = signature;
+    const graft_shape *b = &s->inputs[1];
+    cuda_thin *t = &job->as.thin;
+    memset(job, 0, sizeof(*job));
+    if ((s->op != GRAFT_OP_matmul && s->op != GRAFT_OP_matmul_bias) || !is_row_major(s, output)) {
+        return false;
+    }
+    const uint64_t columns = (uint64_t)b->dims[b->rank - 1];
+    const uint64_t depth = (uint64_t)b->dims[b->rank - 2];
+    const uint64_t rows = graft_shape_elements(output) / columns;
+    if (rows > CUDA_THIN_ROWS || graft_shape_elements(b) != columns * depth) {
+        return false;
+    }
+    t->m = (uint32_t)rows;
+    t->n = (uint32_t)depth;
+    t->p = (uint32_t)columns;
+    t->width = VECTOR_BYTES / cuda_type_bytes(type);
+    t->width = t->p % t->width == 0 ? t->width : 1;
+    t->lanes = count_lanes(t, type);
+    if (s->op == GRAFT_OP_matmul_bias) {
+        t->has_bias = 1;
+        t->activation = s->attrs[GRAFT_ATTR_matmul_bias_activation];
+    }
+    job->kind = CUDA_JOB_THIN;
+    job->threads = rows * (columns / t->width);
+    return true;
+}
+
 static bool make_job(const graft_signature *s, const graft_shape *outputs, const strides_of *st,
                      cuda_type type, cuda_job *job)
 {

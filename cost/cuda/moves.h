@@ -15,6 +15,7 @@ typedef enum cuda_job_kind {
     CUDA_JOB_POOL,
     CUDA_JOB_CONV,
     CUDA_JOB_PRODUCT,
+    CUDA_JOB_THIN,
     CUDA_JOB_ROWS
 } cuda_job_kind;
 
@@ -27,6 +28,7 @@ typedef struct cuda_job {
         cuda_point point;
         cuda_window window;
         cuda_product product;
+        cuda_thin thin;
         cuda_rows rows;
     } as;
 } cuda_job;
@@ -41,6 +43,11 @@ bool cuda_job_of(const graft_signature *signature, const graft_shape *outputs, c
  * inputs 0 to 2 of the job are the sum so far, the bias and the residual. */
 void cuda_job_of_finish(const graft_signature *signature, const graft_shape *output, cuda_type type,
                         cuda_job *job);
+
+/* A product of at most CUDA_THIN_ROWS rows in all with one matrix, row-major, with its bias and
+ * activation; false for others. Inputs 0 to 2 of the job are the factors and the bias. */
+bool cuda_job_of_thin(const graft_signature *signature, const graft_shape *output, cuda_type type,
+                      cuda_job *job);
 
 /* A filter (O, I, h, w), computed at run time, from row-major to channels last. */
 void cuda_job_of_filter(const graft_shape *filter, cuda_type type, cuda_job *job);

@@ -124,6 +124,25 @@ static void run_rows(const cuda_rows *rows, uint64_t index, const float *const *
     }
 }
 
+/* A unit of columns of a product of few rows, slice by slice. */
+static void multiply_thin(const cuda_thin *t, uint64_t index, const float *const *in, float *out)
+{
+    enum { THREADS = 256 };
+    const uint32_t units = t->p / t->width;
+    const uint32_t row = (uint32_t)(index / units);
+    const uint32_t unit = (uint32_t)(index % units);
+    const uint32_t slices = THREADS / t->lanes;
+    float sums[CUDA_WIDTH_MOST] = {0.0F};
+    for (uint32_t slice = 0; slice < slices; slice++) {
+        host_thin_part(t, t->width, in[0], in[1], row, unit, slice, slices, sums);
+    }
+    for (uint32_t w = 0; w < t->width; w++) {
+        const uint32_t column = unit * t->width + w;
+        const float x = t->has_bias != 0 ? sums[w] + in[2][column] : sums[w];
+        out[row * t->p + column] = host_activate(t->activation, x);
+    }
+}
+
 static void run_thread(const cuda_job *job, uint64_t i, const float *const *in, float *out)
 {
     switch (job->kind) {
@@ -140,6 +159,9 @@ static void run_thread(const cuda_job *job, uint64_t i, const float *const *in, 
     case CUDA_JOB_PRODUCT:
         host_product(&job->as.product, in[0], in[1], out, i);
         break;
+    case CUDA_JOB_THIN:
+        multiply_thin(&job->as.thin, i, in, out);
+        break;
     case CUDA_JOB_ROWS:
         run_rows(&job->as.rows, i, in, out);
         break;
@@ -148,6 +170,8 @@ static void run_thread(const cuda_job *job, uint64_t i, const float *const *in, 
         break;
     }
 }
+
+float host_threads_near_gelu(float x) { return host_near_gelu(x); }
 
 void host_threads_run(const cuda_job *job, const void *const *in, void *const *out,
                       uint8_t *const *written)

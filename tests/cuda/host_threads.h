@@ -8,3 +8,6 @@
  * else computes on binary32 tensors. */
 void host_threads_run(const cuda_job *job, const void *const *in, void *const *out,
                       uint8_t *const *written);
+
+/* What the kernels of 16 bits compute for GELU. */
+float host_threads_near_gelu(float x);

@@ -135,6 +135,88 @@ static void run_trial(trial *t)
     graft_arena_release(t->env->scratch, mark);
 }
 
+static graft_shape shape_of(const int32_t *dims, uint32_t rank)
+{
+    graft_shape shape = {.rank = (uint8_t)rank, .dtype = GRAFT_DTYPE_F32};
+    memcpy(shape.dims, dims, rank * sizeof(dims[0]));
+    return shape;
+}
+
+/* Products of few rows, with columns that can be read 16 bytes at once and that cannot. */
+CHECK_CASE(test_thin_products)
+{
+    static const int32_t sizes[][3] = {
+        {1, 300, 64  },
+        {3, 7,   1000},
+        {8, 129, 10  },
+        {1, 64,  4096},
+        {2, 1,   1   }
+    };
+    trial t = {.env = env};
+    graft_rng_seed(&t.rng, 36);
+    for (size_t i = 0; i < 30; i++) {
+        const int32_t *size = sizes[i / 6];
+        const bool fused = i % 2 == 1;
+        const cuda_type type = i / 2 % 3 == 0 ? CUDA_F32 : i / 2 % 3 == 1 ? CUDA_F16 : CUDA_BF16;
+        const graft_shape in[GRAFT_MAX_INPUTS] = {
+            shape_of((const int32_t[]){size[0], 1, size[1]}, 3),
+            shape_of((const int32_t[]){size[1], size[2]}, 2),
+            shape_of((const int32_t[]){size[2]}, 1),
+        };
+        const int32_t attrs[GRAFT_MAX_ATTRS] = {fused ? GRAFT_ACT_TANH : 0};
+        graft_mark mark = graft_arena_mark(env->scratch);
+        cuda_job job;
+        t.s = check_signature(env, fused ? GRAFT_OP_matmul_bias : GRAFT_OP_matmul, attrs, in, 0, 0);
+        CHECK_OK(graft_signature_outputs(&t.s, t.outputs));
+        assert_true(cuda_job_of_thin(&t.s, t.outputs, type, &job));
+        assert_int_equal(job.as.thin.width, size[2] % 8 == 0 ? 16 / cuda_type_bytes(type) : 1);
+        prepare(&t); /* In binary32, whatever is read at once. */
+        compute_wants(&t);
+        host_threads_run(&job, t.in, t.out, NULL);
+        compare(&t, false);
+        graft_arena_release(env->scratch, mark);
+    }
+}
+
+/* What is no product of few rows: many rows, a matrix for each, other operators. */
+CHECK_CASE(test_not_thin)
+{
+    const graft_shape many[GRAFT_MAX_INPUTS] = {shape_of((const int32_t[]){9, 16}, 2),
+                                                shape_of((const int32_t[]){16, 8}, 2)};
+    const graft_shape each[GRAFT_MAX_INPUTS] = {shape_of((const int32_t[]){2, 1, 16}, 3),
+                                                shape_of((const int32_t[]){2, 16, 8}, 3)};
+    const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+    graft_shape out[GRAFT_MAX_OUTPUTS];
+    cuda_job job;
+    graft_signature s = check_signature(env, GRAFT_OP_matmul, attrs, many, 0, 0);
+    CHECK_OK(graft_signature_outputs(&s, out));
+    assert_false(cuda_job_of_thin(&s, out, CUDA_F16, &job));
+    s = check_signature(env, GRAFT_OP_matmul, attrs, each, 0, 0);
+    CHECK_OK(graft_signature_outputs(&s, out));
+    assert_false(cuda_job_of_thin(&s, out, CUDA_F16, &job));
+    const graft_shape alike[GRAFT_MAX_INPUTS] = {many[0], many[0]};
+    s = check_signature(env, GRAFT_OP_add, attrs, alike, 0, 0);
+    CHECK_OK(graft_signature_outputs(&s, out));
+    assert_false(cuda_job_of_thin(&s, out, CUDA_F16, &job));
+}
+
+/* GELU for 16 bits against the C library's error function. */
+CHECK_CASE(test_near_gelu)
+{
+    (void)env;
+    for (int32_t i = -40000; i <= 40000; i++) {
+        const double x = i / 4096.0;
+        const double want = 0.5 * x * erfc(-x / sqrt(2.0));
+        const double error = fabs((double)host_threads_near_gelu((float)x) - want);
+        if (!(error <= 2e-7 * fabs(x) + 1.2e-7 * fabs(want))) { /* The formula, and rounding. */
+            fail_msg("gelu(%g): off by %g", x, error);
+        }
+    }
+    assert_true(isinf(host_threads_near_gelu(INFINITY)));
+    assert_true(host_threads_near_gelu(-INFINITY) == 0.0F);
+    assert_true(isnan(host_threads_near_gelu(NAN)));
+}
+
 static bool is_run(uint32_t op)
 {
     if (op > GRAFT_OP_reduce_max && (graft_op(op)->flags & GRAFT_FLAG_COMPOSED) == 0) {
@@ -196,13 +278,6 @@ static const row rows[] = {
     {GRAFT_OP_selu,        3, {2, 13, 104},        {0},            {0x3fd62d7d, 0x3f867d5f}},
     {GRAFT_OP_softplus,    3, {2, 13, 104},        {0},            {0}                     },
 };
-
-static graft_shape shape_of(const int32_t *dims, uint32_t rank)
-{
-    graft_shape shape = {.rank = (uint8_t)rank, .dtype = GRAFT_DTYPE_F32};
-    memcpy(shape.dims, dims, rank * sizeof(dims[0]));
-    return shape;
-}
 
 CHECK_CASE(test_larger)
 {
