@@ -1,6 +1,6 @@
-/* Classes of cases (verify/core/symclass.h): an instance of any case of a class, cut along its idle
+/* Classes of cases (verify/export/symclass.h): an instance of any case of a class, cut along its idle
  * axes, is an instance of the class's first case, and both sides compute the same there. */
-#include "verify/core/symclass.h"
+#include "verify/export/symclass.h"
 
 #include "graph/meaning/algebra_field.h"
 #include "graph/rule/ruleparse.h"

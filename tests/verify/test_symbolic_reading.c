@@ -67,7 +67,7 @@ static const char *name_of(const workspace *w, Z3_ast term)
 
 static int64_t integer_at(workspace *w, Z3_ast term);
 
-/* d<v>_<i>, s<i>, q<i>, or a binder. */
+/* d<v>_<i>, the i-th axis from the last, s<i>, q<i>, the last axis being q5, or a binder. */
 static int64_t symbol_at(const workspace *w, Z3_ast term)
 {
     for (uint32_t i = w->bound_count; i-- > 0;) {
@@ -79,11 +79,12 @@ static int64_t symbol_at(const workspace *w, Z3_ast term)
     long first = strtol(name + 1, NULL, 10);
     switch (name[0]) {
     case 'd':
-        return w->drawn.in[first].dims[strtol(strchr(name, '_') + 1, NULL, 10)];
+        return w->drawn.in[first]
+            .dims[w->drawn.in[first].rank - strtol(strchr(name, '_') + 1, NULL, 10)];
     case 's':
         return w->drawn.attrs[first];
     case 'q':
-        return w->index[first];
+        return w->index[first - (GRAFT_MAX_RANK - w->drawn.out[0].rank)];
     default:
         fail_msg("%s has no value", name);
         return 0;

@@ -11,29 +11,29 @@
 enum { TEXT_BYTES = 1024, SYMBOLS = 6, OWN = 4, POINTS = 40 };
 
 /* Sizes and attributes of the rule below, indices. */
-static const char *const names[SYMBOLS] = {"d0_0", "d0_1", "s0", "s1", "q0", "r0"};
+static const char *const names[SYMBOLS] = {"d0_2", "d0_1", "s0", "s1", "q0", "r0"};
 static const char *const rule_text = "slice#1(relu(a)) = relu(slice#1(a))";
 
 /* Closed once the sizes and attributes are numbers. */
 static const char *const conditions[] = {
-    "(<= (+ d0_0 (* 3 s0)) (* d0_1 s1))",
-    "(= (mod (- d0_0 7) d0_1) (div (- s0 9) d0_0))",
+    "(<= (+ d0_2 (* 3 s0)) (* d0_1 s1))",
+    "(= (mod (- d0_2 7) d0_1) (div (- s0 9) d0_2))",
     "(<= (* d0_1 (div (- 1 s0) d0_1)) (- 1 s0))",
-    "(and (< s0 d0_0) (or (> s1 d0_1) (= s0 s1)))",
-    "(=> (>= s0 2) (not (= d0_0 (ite (< s1 d0_1) s1 d0_1))))",
-    "(distinct (- s0 s1 d0_0) (- d0_1))",
-    "(= (< s0 s1) (< d0_0 d0_1))",
-    "(or (= s0 1) (< (* s0 s0 s0) (* d0_0 d0_1)))",
+    "(and (< s0 d0_2) (or (> s1 d0_1) (= s0 s1)))",
+    "(=> (>= s0 2) (not (= d0_2 (ite (< s1 d0_1) s1 d0_1))))",
+    "(distinct (- s0 s1 d0_2) (- d0_1))",
+    "(= (< s0 s1) (< d0_2 d0_1))",
+    "(or (= s0 1) (< (* s0 s0 s0) (* d0_2 d0_1)))",
 };
 
 /* True at every place. */
 static const char *const laws[] = {
-    "(= (window d0_0 d0_1) (+ (div d0_0 d0_1) 1))",
-    "(= (window (- 0 d0_0) d0_1) (+ (div (- 0 d0_0) d0_1) 1))",
-    "(= (group s0 (* 2 d0_0) 2) (div s0 d0_0))",
-    "(= (place2 s0 s1 d0_0 d0_1) (+ (* s0 d0_1) s1))",
-    "(= (part2_0 s0 d0_0 d0_1) (mod (div s0 d0_1) d0_0))",
-    "(= (part2_1 s0 d0_0 d0_1) (mod s0 d0_1))",
+    "(= (window d0_2 d0_1) (+ (div d0_2 d0_1) 1))",
+    "(= (window (- 0 d0_2) d0_1) (+ (div (- 0 d0_2) d0_1) 1))",
+    "(= (group s0 (* 2 d0_2) 2) (div s0 d0_2))",
+    "(= (place2 s0 s1 d0_2 d0_1) (+ (* s0 d0_1) s1))",
+    "(= (part2_0 s0 d0_2 d0_1) (mod (div s0 d0_1) d0_2))",
+    "(= (part2_1 s0 d0_2 d0_1) (mod s0 d0_1))",
 };
 
 /* Conditions together, and whether numbers for the indices make them true. */
@@ -43,14 +43,14 @@ typedef struct {
 } case_of;
 
 static const case_of cases[] = {
-    {{"(= r0 (- d0_0 1))", "(<= 0 r0)", "(< r0 d0_0)"},        true },
+    {{"(= r0 (- d0_2 1))", "(<= 0 r0)", "(< r0 d0_2)"},        true },
     {{"(= q0 0)", "(and (<= 0 q0) (< q0 d0_1))"},              true },
-    {{"(= r0 (- d0_0 1))", "(<= 0 r0)", "(not (<= d0_0 r0))"}, true },
-    {{"(< r0 0)", "(< r0 d0_0)"},                              false},
-    {{"(= r0 d0_0)", "(< r0 d0_0)"},                           false},
-    {{"(= (div d0_0 0) (div d0_0 0))"},                        false},
+    {{"(= r0 (- d0_2 1))", "(<= 0 r0)", "(not (<= d0_2 r0))"}, true },
+    {{"(< r0 0)", "(< r0 d0_2)"},                              false},
+    {{"(= r0 d0_2)", "(< r0 d0_2)"},                           false},
+    {{"(= (div d0_2 0) (div d0_2 0))"},                        false},
     {{"(= x x)"},                                              false},
-    {{"(< 0 (* 4000000000 4000000000 d0_0))"},                 false},
+    {{"(< 0 (* 4000000000 4000000000 d0_2))"},                 false},
 };
 
 typedef struct {

@@ -443,7 +443,8 @@ static const char *take_number(const char *line, const char *prefix, uint32_t *n
     return end;
 }
 
-/* The definition that takes the place of a declaration; false when it is of something else. */
+/* The definition that takes the place of a declaration (d<v>_<i> is the size of the i-th axis from
+ * the last); false when it is of something else. */
 static bool define_constant(graft_buffer *out, const reading *r, const char *line)
 {
     uint32_t v = 0;
@@ -452,7 +453,7 @@ static bool define_constant(graft_buffer *out, const reading *r, const char *lin
     if ((rest = take_number(line, "(declare-const d", &v)) != NULL) {
         (void)take_number(rest, "_", &axis);
         graft_buffer_printf(out, "(define-fun d%u_%u () Int %d)\n", v, axis,
-                            r->point->vars[v].dims[axis]);
+                            r->point->vars[v].dims[r->point->vars[v].rank - axis]);
     } else if ((rest = take_number(line, "(declare-const s", &v)) != NULL) {
         bool is_real = strncmp(rest, " Real", 5) == 0;
         graft_buffer_printf(out, "(define-fun s%u () %s ", v, is_real ? "Real" : "Int");

@@ -5,7 +5,6 @@
 #include "verify/core/symask.h"
 #include "verify/core/symassume.h"
 #include "verify/core/symcase.h"
-#include "verify/core/symclass.h"
 #include "verify/core/symread.h"
 #include "verify/core/symshape.h"
 
@@ -21,11 +20,9 @@ typedef struct graft_core {
     graft_core_result *result;
     graft_sym_instance instance;
     graft_sym_side sides[2];
-    graft_sym_classes classes; /* Proved; noted: the cases have fitting shapes. */
-    uint32_t visited;          /* Cases. */
-    uint32_t class_count;      /* Of them, proved, not by their class. */
-    uint32_t parts;            /* Of the case at hand, that were split. */
-    bool possible; /* A case was met of which Z3 does not say that it has no instances. */
+    uint32_t visited; /* Cases. */
+    uint32_t parts;   /* Of the case at hand, that were split. */
+    bool possible;    /* A case was met of which Z3 does not say that it has no instances. */
     bool holds;
     bool failed; /* In this case: */
     graft_sym_case failed_case;
@@ -46,7 +43,7 @@ static Z3_ast read_within(proof *p, const graft_sym_shape *shape, Z3_ast value)
     Z3_ast from[GRAFT_MAX_RANK];
     uint32_t count = 0;
     for (uint32_t i = 0; i < shape->rank; i++) {
-        Z3_ast at = graft_sym_at(&p->s, shape->dims[i], p->s.formals[i]);
+        Z3_ast at = graft_sym_at(&p->s, shape->dims[i], graft_sym_formals(&p->s, shape->rank)[i]);
         if (graft_sym_is_app(&p->s, at, p->s.at)) {
             from[count++] = at;
         }
@@ -197,38 +194,13 @@ static const char *prove_part(proof *p, const graft_sym_case *c, const graft_sym
     return why;
 }
 
-static bool is_proved_by_class(proof *p, const graft_sym_class *class)
-{
-    bool fits = false;
-    if (!graft_sym_classes_find(&p->classes, class, &fits)) {
-        return false;
-    }
-    p->result->cases += fits ? 1 : 0;
-    return true;
-}
-
-/* Cases of one class hold or fail together: the first is proved, it has the least ranks. */
 static bool prove_case(void *context, const graft_sym_case *c)
 {
     proof *p = context;
     const graft_sym_extra none = {.count = 0};
-    graft_sym_class class;
-    if (++p->visited > GRAFT_LIMIT(CASES)) {
-        return give_up(p, c, graft_limit_reason(GRAFT_LIMIT_CASES));
-    }
-    bool known = graft_sym_class_of(p->rule, c, &class);
-    if (known && is_proved_by_class(p, &class)) {
-        return true;
-    }
-    uint32_t before = p->result->cases;
     p->parts = 0;
-    const char *why = prove_part(p, c, &none, 0);
-    if (why == NULL && ++p->class_count > GRAFT_LIMIT(CASES_PROVED)) {
-        why = graft_limit_reason(GRAFT_LIMIT_CASES_PROVED);
-    }
-    if (why == NULL && known) {
-        graft_sym_classes_add(&p->classes, &class, p->result->cases > before);
-    }
+    const char *why = ++p->visited > GRAFT_LIMIT(CASES) ? graft_limit_reason(GRAFT_LIMIT_CASES)
+                                                        : prove_part(p, c, &none, 0);
     return why == NULL || give_up(p, c, why);
 }
 
@@ -261,13 +233,11 @@ static void begin(proof *p, const graft_rule *rule, graft_core_result *result)
     p->rule = rule;
     p->result = result;
     p->visited = 0;
-    p->class_count = 0;
     p->possible = false;
     p->holds = true;
     p->failed = false;
     memset((void *)p->sides, 0, sizeof p->sides);
     graft_sym_begin(&p->s);
-    p->classes.count = 0;
 }
 
 /* Whether both sides are the same in every case, the numbers being what they are. */

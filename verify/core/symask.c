@@ -123,12 +123,13 @@ static void assume_fact(graft_sym *s, const graft_facts *facts, question *q,
                         const graft_sym_fact *fact, const graft_sym_atoms *elements)
 {
     graft_sym_condition g = {.holds = fact->holds, .binder_count = fact->shape.rank};
-    memcpy((void *)g.binders, (const void *)s->formals, fact->shape.rank * sizeof *g.binders);
+    const Z3_ast *formals = graft_sym_formals(s, fact->shape.rank);
+    memcpy((void *)g.binders, (const void *)formals, fact->shape.rank * sizeof *g.binders);
     for (uint32_t i = 0; i < fact->shape.rank; i++) {
-        Z3_ast inside = graft_sym_in_range(s, s->formals[i], fact->shape.dims[i]);
+        Z3_ast inside = graft_sym_in_range(s, formals[i], fact->shape.dims[i]);
         g.where = i == 0 ? inside : Z3_mk_and(s->z3, 2, (Z3_ast[]){g.where, inside});
     }
-    assume_general(s, facts, q, &g, elements, s->formals);
+    assume_general(s, facts, q, &g, elements, formals);
 }
 
 static void assume_conditions(graft_sym_asker *a, const graft_facts *facts, question *q)

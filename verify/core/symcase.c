@@ -103,7 +103,6 @@ static decided decide_leaf(const graft_sym_case *c, const graft_code_step *step,
 typedef struct {
     decided value;
     bool fails;
-    bool reads_shapes;
 } outcome;
 
 /* Nothing is known of a program that is too deep (symcode.c). */
@@ -119,14 +118,11 @@ static outcome decide(const graft_rule *rule, const graft_sym_case *c, uint32_t 
         *top = step.takes == 0   ? decide_leaf(c, &step, &x.fails)
                : step.takes == 1 ? decide_operation(step.code, top[0], top[0], &x.fails)
                                  : decide_operation(step.code, top[0], top[1], &x.fails);
-        x.reads_shapes =
-            x.reads_shapes || (step.code >= GRAFT_CODE_DIM && step.code <= GRAFT_CODE_SAME);
     }
     x.value = stack[0];
     return reader.end == GRAFT_CODE_WHOLE ? x : (outcome){.fails = false};
 }
 
-/* Of a program that reads shapes nothing is said: it may fail in other cases of the class. */
 bool graft_sym_case_attr(const graft_rule *rule, const graft_sym_case *c,
                          const graft_pattern_node *node, uint32_t attr, int32_t *value)
 {
@@ -140,7 +136,7 @@ bool graft_sym_case_attr(const graft_rule *rule, const graft_sym_case *c,
         x = decide(rule, c, (uint32_t)term->value);
     }
     *value = x.value.number;
-    return x.value.known && !x.fails && !x.reads_shapes;
+    return x.value.known && !x.fails;
 }
 
 /* Whether the precondition is false, or fails, whatever is still open. */

@@ -564,8 +564,8 @@ static Z3_ast name_beside(const graft_sym *s, const atom_search *a, Z3_ast term)
 static bool is_monotone(graft_sym *s, const graft_facts *facts, Z3_ast term, const atom_search *a,
                         bool falls)
 {
-    Z3_ast x = Z3_mk_fresh_const(s->z3, "x", s->term.real);
-    Z3_ast y = Z3_mk_fresh_const(s->z3, "y", s->term.real);
+    Z3_ast x = Z3_mk_const(s->z3, Z3_mk_string_symbol(s->z3, "x"), s->term.real);
+    Z3_ast y = Z3_mk_const(s->z3, Z3_mk_string_symbol(s->z3, "y"), s->term.real);
     Z3_ast atom = a->atom;
     Z3_ast at_x = name_beside(s, a, Z3_substitute(s->z3, term, 1, &atom, &x));
     Z3_ast at_y = Z3_substitute(s->z3, at_x, 1, &x, &y);

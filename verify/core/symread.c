@@ -44,7 +44,8 @@ Z3_ast graft_sym_operand(const graft_sym *s, const graft_sym_instance *instance,
 {
     return GRAFT_OPERAND_IS_NODE(x)
                ? read->values[GRAFT_OPERAND_NODE_OF(x)][GRAFT_OPERAND_SLOT_OF(x)]
-               : element_of(s, x, instance->vars[x].rank, s->formals);
+               : element_of(s, x, instance->vars[x].rank,
+                            graft_sym_formals(s, instance->vars[x].rank));
 }
 
 const graft_sym_conditions *graft_sym_operand_conditions(const graft_sym_side *read,
@@ -156,7 +157,11 @@ static Z3_ast rd_out_dim(const rd *r, uint32_t axis)
     return r->symbolic->shapes[r->output].dims[axis];
 }
 
-static Z3_ast rd_at(const rd *r, uint32_t axis) { return r->s->formals[axis]; }
+static Z3_ast rd_at(const rd *r, uint32_t axis)
+{
+    return graft_sym_formals(r->s, rd_out_rank(r))[axis];
+}
+
 static Z3_ast rd_fixed(const rd *r, uint32_t axis) { return rd_at(r, axis); }
 
 static uint32_t rd_choice(const rd *r, uint32_t i) { return (uint32_t)r->symbolic->attrs[i].value; }

@@ -59,7 +59,7 @@ static void make_vars(shaper *p)
         graft_sym_shape *shape = &p->instance->vars[v];
         shape->rank = (uint32_t)p->instance->c->ranks[v];
         for (uint32_t i = 0; i < shape->rank; i++) {
-            (void)snprintf(name, sizeof name, "d%" PRIu32 "_%" PRIu32, v, i);
+            (void)snprintf(name, sizeof name, "d%" PRIu32 "_%" PRIu32, v, shape->rank - i);
             shape->dims[i] = graft_sym_solved(p->e, graft_sym_symbol(p->s, name));
             claim_at_least(p, shape->dims[i], 1);
         }
@@ -501,8 +501,9 @@ const graft_facts *graft_sym_within(const graft_sym *s, const graft_sym_shape *s
 {
     const graft_facts *facts = NULL;
     for (uint32_t i = 0; i < shape->rank; i++) {
-        room[i] = (graft_facts){.outer = facts,
-                                .fact = graft_sym_in_range(s, s->formals[i], shape->dims[i])};
+        room[i] = (graft_facts){
+            .outer = facts,
+            .fact = graft_sym_in_range(s, graft_sym_formals(s, shape->rank)[i], shape->dims[i])};
         facts = &room[i];
     }
     return facts;

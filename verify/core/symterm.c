@@ -432,7 +432,7 @@ Z3_ast graft_sym_substitute(graft_sym *s, Z3_ast term, uint32_t count, const Z3_
 
 Z3_ast graft_sym_read(graft_sym *s, Z3_ast term, uint32_t rank, const Z3_ast *index)
 {
-    return graft_sym_substitute(s, term, rank, s->formals, index);
+    return graft_sym_substitute(s, term, rank, graft_sym_formals(s, rank), index);
 }
 
 /* --------------------------------------------------------------- the state */
@@ -495,7 +495,7 @@ void graft_sym_open(graft_sym *s, graft_prover *prover)
     s->quotient = declare(z3, "quotient", 2, s->integer);
     declare_places(s);
     declare_folds(s);
-    for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
+    for (uint32_t i = 0; i <= GRAFT_MAX_RANK; i++) {
         char name[GRAFT_ROOM_NAME];
         (void)snprintf(name, sizeof name, "q%" PRIu32, i);
         s->formals[i] = graft_sym_symbol(s, name);

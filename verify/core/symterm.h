@@ -2,8 +2,8 @@
  *
  * Sizes, attributes and indices are Z3 terms of sort Int; elements are terms of sort Real (term.h).
  * An element of variable v is an application x<v>(i, j, ...) of an unknown function to its index. A
- * node's value is one term over *formals* q0, q1, ...: the index of the element. Reading a node at
- * an index substitutes the index for the formals.
+ * node's value is one term over *formals*: the index of the element, q5 along its last axis, q4 along
+ * the one before. Reading a node at an index substitutes the index for the formals.
  *
  * Integer functions of our own, with their meaning (`graft_sym_expand` writes it out for Z3):
  *      at(d, i)     the index that broadcasting reads along an axis of size d: 0 when d = 1, else i
@@ -53,7 +53,7 @@ typedef struct graft_sym {
     Z3_func_decl part[GRAFT_MAX_RANK + 1][GRAFT_MAX_RANK];
     Z3_func_decl elements[GRAFT_RULE_MAX_VARS]; /* Of the case at hand. */
     Z3_func_decl folds[GRAFT_SYM_FOLD_COUNT][GRAFT_SYM_BINDERS + 1];
-    Z3_ast formals[GRAFT_MAX_RANK];
+    Z3_ast formals[GRAFT_MAX_RANK + 1]; /* The last stands for what a scalar has not. */
     Z3_params som;
     struct graft_sym_assumed *assumed;   /* symassume.h */
     struct graft_sym_numbers *numbers;   /* Other than real ones (readings.h); NULL in proofs. */
@@ -66,6 +66,13 @@ typedef struct graft_sym {
     uint32_t splits;     /* Conditionals taken apart for the node or question at hand. */
     const char *refusal; /* The limit that the part of a case at hand has met; NULL: none. */
 } graft_sym;
+
+/* The index of an element of this rank. Axes are numbered from the last one, sizes as formals: so
+ * cases that differ in the ranks before are about the same terms. */
+static inline const Z3_ast *graft_sym_formals(const graft_sym *s, uint32_t rank)
+{
+    return s->formals + (GRAFT_MAX_RANK - rank);
+}
 
 /* What is known at some place beyond the solver's assumptions, innermost first. */
 typedef struct graft_facts {

@@ -2,10 +2,10 @@
 #include "verify/export/theorem.h"
 
 #include "verify/core/symassume.h"
-#include "verify/core/symclass.h"
 #include "verify/core/symread.h"
 #include "verify/export/smt.h"
 #include "verify/export/smtterm.h"
+#include "verify/export/symclass.h"
 #include "verify/sizes/symbolic.h"
 #include "verify/sizes/symplain.h"
 
@@ -587,13 +587,8 @@ static bool visit_case(void *context, const graft_sym_case *c)
 {
     theorem *t = context;
     graft_sym_class class;
-    bool fits = false;
-    bool known = graft_sym_class_of(t->rule, c, &class);
-    if (known && graft_sym_classes_find(&t->classes, &class, &fits)) {
+    if (graft_sym_class_of(t->rule, c, &class) && !graft_sym_classes_add(&t->classes, &class)) {
         return true;
-    }
-    if (known) {
-        graft_sym_classes_add(&t->classes, &class, true);
     }
     graft_mark mark = graft_arena_mark(t->arena);
     t->status = read_case(t, c);

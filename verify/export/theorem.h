@@ -2,7 +2,8 @@
  *
  * A case (symcase.h) stands for those of its class (symclass.h). Its file holds, as the plain
  * reading (symplain.h) has it and before any simplification,
- *      sizes of variables, attributes and indices as constants of sort Int (numbers: Real);
+ *      sizes of variables, attributes and indices as constants of sort Int (numbers: Real): d0_1 is
+ *      the last size of the first variable;
  *      variables as functions from an index to a number, x0(i, j);
  *      each operator's output as a defined function of the index of its element, each sum and
  *      maximum as a function defined by recursion over its range;

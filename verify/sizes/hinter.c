@@ -171,18 +171,34 @@ static bool visit_use_of_size(void *context, Z3_ast term)
     return b->found == NULL;
 }
 
+/* Where it may matter otherwise: in a shape. */
+static void search_shapes(broadcast_search *b, const graft_sym_instance *instance)
+{
+    for (uint32_t side = 0; side < 2; side++) {
+        for (uint32_t n = 0; n < graft_sym_pattern(instance->rule, side)->node_count; n++) {
+            const graft_sym_shape *shape = &instance->nodes[side][n].shapes[0];
+            for (uint32_t i = 0; i < shape->rank; i++) {
+                graft_sym_walk(b->s, shape->dims[i], visit_broadcast, b);
+            }
+        }
+    }
+}
+
 /* The three ways in which two sizes broadcast. */
-static bool split_broadcast(const graft_sym *s, const graft_rule *rule,
+static bool split_broadcast(const graft_sym *s, const graft_sym_instance *instance,
                             const graft_sym_side sides[2], graft_sym_split *split)
 {
     broadcast_search b = {.s = s};
     for (uint32_t side = 0; side < 2; side++) {
-        for (uint32_t n = 0; n < graft_sym_pattern(rule, side)->node_count; n++) {
+        for (uint32_t n = 0; n < graft_sym_pattern(instance->rule, side)->node_count; n++) {
             Z3_ast value = sides[side].values[n][0];
             if (value != NULL && b.found == NULL) {
                 graft_sym_walk(s, value, visit_use_of_size, &b);
             }
         }
+    }
+    if (b.found == NULL) {
+        search_shapes(&b, instance);
     }
     if (b.found == NULL) {
         return false;
@@ -238,7 +254,7 @@ static bool find_split(void *context, graft_sym *s, const graft_sym_instance *in
                        const graft_sym_side sides[2], graft_sym_split *split)
 {
     (void)context;
-    return pin_symbols(s, instance, split) || split_broadcast(s, instance->rule, sides, split);
+    return pin_symbols(s, instance, split) || split_broadcast(s, instance, sides, split);
 }
 
 /* ----------------------------------------------------------------------- folds */
@@ -324,7 +340,11 @@ static graft_asked refute(void *context, graft_sym *s, const graft_term_state *t
                                           .given = pure,
                                           .given_count = pure_count};
     graft_obligation_state(&o, &parts);
-    (void)graft_ask_refute(s->prover, &o, &asked);
+    Z3_ast name = graft_obligation_name(&o, 0);
+    if (!Z3_ast_map_contains(s->z3, h->unanswered, name) &&
+        !graft_ask_refute(s->prover, &o, &asked)) {
+        Z3_ast_map_insert(s->z3, h->unanswered, name, name);
+    }
     return asked;
 }
 
@@ -356,12 +376,20 @@ void graft_sym_hinter_open(graft_sym_hinter *h, const graft_sym *s)
                   .refute = refute},
         .s = s,
         .masks = graft_sym_masks_new(s->z3),
+        .unanswered = graft_term_map(s->z3),
         .arena = graft_arena_new(ARENA_BYTES)
     };
 }
 
+void graft_sym_hinter_begin(graft_sym_hinter *h, graft_sym_values *values)
+{
+    h->values = values;
+    Z3_ast_map_reset(h->s->z3, h->unanswered);
+}
+
 void graft_sym_hinter_close(graft_sym_hinter *h)
 {
+    Z3_ast_map_dec_ref(h->s->z3, h->unanswered);
     graft_sym_masks_free(h->masks);
     graft_arena_free(h->arena);
     for (uint32_t m = 0; m < h->model_count && m < GRAFT_LIMIT(MODELS); m++) {

@@ -76,14 +76,15 @@ static void try_with(graft_symbolic *p, const tried *t, graft_sym_numbers *numbe
 {
     GRAFT_SCOPED(p->env->unit);
     const graft_sym *terms = graft_core_terms(p->proof);
-    p->hinter.values = graft_sym_values_new(terms, t->rule, t->points, t->count);
+    graft_sym_values *values = graft_sym_values_new(terms, t->rule, t->points, t->count);
+    graft_sym_hinter_begin(&p->hinter, values);
     if (numbers == NULL) {
         graft_core_try(p->proof, t->rule, &p->hinter.hints, t->options, result);
     } else {
         graft_core_try_numbers(p->proof, t->rule, &p->hinter.hints, numbers, t->options, result);
     }
     complete_reason(p, t->rule, result);
-    graft_sym_values_free(p->hinter.values);
+    graft_sym_values_free(values);
 }
 
 void graft_symbolic_try(graft_symbolic *p, const graft_rule *rule, const graft_point *points,

@@ -82,9 +82,9 @@ static Z3_ast define_value(const graft_sym *s, uint32_t side, uint32_t node, uin
     d->node = node;
     d->decl = declare(s, name, rank, s->term.real);
     d->param_count = rank;
-    memcpy((void *)d->params, (const void *)s->formals, rank * sizeof(Z3_ast));
+    memcpy((void *)d->params, (const void *)graft_sym_formals(s, rank), rank * sizeof(Z3_ast));
     d->body = value;
-    return Z3_mk_app(s->z3, d->decl, rank, s->formals);
+    return Z3_mk_app(s->z3, d->decl, rank, d->params);
 }
 
 /* --------------------------------------------------------------------- folds */

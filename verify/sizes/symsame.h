@@ -17,9 +17,8 @@
  *      an operation on two constants is the constant that binary32 gives.
  * Constants in these laws are written in the rule: a slot is never one, for it stands for all.
  *
- * Cases that hold or fail together (symclass.h), and scalars that stand for all shapes of an
- * elementwise rule (symcase.h), do so here too: both arguments say of which elements an element is
- * made, and slices and broadcasting change neither the operations nor the order of a sum.
+ * Scalars that stand for all shapes of an elementwise rule (symcase.h) do so here too: the argument
+ * says of which elements an element is made, and broadcasting does not change the operations.
  *
  * Two folds of one kind are the same when they go through the same elements in the same order:
  * after binders of size 1 are replaced by 0, both have as many; binder for binder, from the

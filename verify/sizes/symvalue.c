@@ -240,8 +240,8 @@ static bool read_part(const char **text, char letter, uint32_t *number)
     return true;
 }
 
-/* What a symbol stands for, by its name: symshape.c names sizes (d0_2) and slots (s3), symterm.c
- * indices (q0, r5), symread.c those that conditions bind (c1). */
+/* What a symbol stands for, by its name: symshape.c names sizes (d0_2, of the last axis but one) and
+ * slots (s3), symterm.c indices (q0, r5), symread.c those that conditions bind (c1). */
 static symbol read_symbol(const graft_sym_values *v, Z3_func_decl decl)
 {
     Z3_symbol name = Z3_get_decl_name(v->s->z3, decl);
@@ -263,10 +263,11 @@ static symbol read_symbol(const graft_sym_values *v, Z3_func_decl decl)
 static int64_t symbol_at(const graft_sym_values *v, const symbol *x, uint32_t place)
 {
     const graft_point *point = &v->points[place / DRAWS];
+    uint32_t rank = x->kind == SYMBOL_SIZE ? point->vars[x->first].rank : 0;
     switch (x->kind) {
     case SYMBOL_SIZE:
-        return x->axis < point->vars[x->first].rank ? point->vars[x->first].dims[x->axis]
-                                                    : NO_VALUE;
+        return x->axis > 0 && x->axis <= rank ? point->vars[x->first].dims[rank - x->axis]
+                                              : NO_VALUE;
     case SYMBOL_SLOT:
         return point->slots[x->first];
     case SYMBOL_INDEX: /* Of which nothing was said. */

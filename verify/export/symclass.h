@@ -1,6 +1,9 @@
 /* symclass.h - cases of a proof for all sizes that are the same but for axes along which a rule
  * does nothing.
  *
+ * No proof rests on it: each case is proved. Of cases that are alike one is written out as a theorem
+ * (theorem.h).
+ *
  * Axes of variables and nodes that an operator lines up (symaxes.h) are tied: those that
  * broadcasting aligns, that a transpose moves, that a concatenation along another axis makes equal;
  * so are the axes of the source's and the target's outputs. A set of tied axes is *idle* when no operator does
@@ -23,13 +26,12 @@
 #ifndef GRAFT_SYMCLASS_H
 #define GRAFT_SYMCLASS_H
 
-#include "verify/core/limits.h"
 #include "verify/core/symcase.h"
 
-enum { GRAFT_SYM_BUSY = UINT16_MAX };
+enum { GRAFT_SYM_BUSY = UINT16_MAX, GRAFT_SYM_CLASS_KEY = 400, GRAFT_SYM_CLASSES = 2048 };
 
 typedef struct graft_sym_class {
-    uint8_t key[GRAFT_ROOM_CLASS_KEY];
+    uint8_t key[GRAFT_SYM_CLASS_KEY];
     uint32_t length;
     /* By variable or output, and axis: the number of its idle set, or GRAFT_SYM_BUSY. */
     uint16_t var_sets[GRAFT_RULE_MAX_VARS][GRAFT_MAX_RANK];
@@ -43,17 +45,13 @@ bool graft_sym_class_of(const graft_rule *rule, const graft_sym_case *c, graft_s
 /* Classes met: none where `count` is 0. */
 typedef struct graft_sym_classes {
     struct {
-        uint8_t key[GRAFT_ROOM_CLASS_KEY];
+        uint8_t key[GRAFT_SYM_CLASS_KEY];
         uint32_t length;
-        bool note;
-    } met[GRAFT_ROOM_CLASSES_KEPT];
+    } met[GRAFT_SYM_CLASSES];
     uint32_t count;
 } graft_sym_classes;
 
-/* Whether a class was added; `*note` gets what was noted about it. */
-bool graft_sym_classes_find(const graft_sym_classes *classes, const graft_sym_class *class,
-                            bool *note);
-/* Adds a class that is not among them; nothing happens when there is no room. */
-void graft_sym_classes_add(graft_sym_classes *classes, const graft_sym_class *class, bool note);
+/* Adds a class, as far as there is room; false when it is among them already. */
+bool graft_sym_classes_add(graft_sym_classes *classes, const graft_sym_class *class);
 
 #endif

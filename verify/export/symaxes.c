@@ -1,5 +1,5 @@
 /* symaxes.c - see symaxes.h. */
-#include "verify/core/symaxes.h"
+#include "verify/export/symaxes.h"
 
 #include <assert.h>
 

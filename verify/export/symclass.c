@@ -1,8 +1,9 @@
 /* symclass.c - see symclass.h. Axes are numbered by tensor and place, and tied by union-find. */
-#include "verify/core/symclass.h"
+#include "verify/export/symclass.h"
 
 #include "graph/rule/rulecode.h"
-#include "verify/core/symaxes.h"
+#include "verify/core/limits.h"
+#include "verify/export/symaxes.h"
 
 #include <string.h>
 
@@ -245,7 +246,7 @@ static bool has_program(const graft_pattern_node *node, uint32_t attr)
 
 static void put(finder *f, uint32_t value)
 {
-    if (value > UINT8_MAX || f->result->length == GRAFT_LIMIT(CLASS_KEY)) {
+    if (value > UINT8_MAX || f->result->length == GRAFT_SYM_CLASS_KEY) {
         f->failed = true;
         return;
     }
@@ -452,24 +453,17 @@ bool graft_sym_class_of(const graft_rule *rule, const graft_sym_case *c, graft_s
     return true;
 }
 
-bool graft_sym_classes_find(const graft_sym_classes *classes, const graft_sym_class *class,
-                            bool *note)
+bool graft_sym_classes_add(graft_sym_classes *classes, const graft_sym_class *class)
 {
     for (uint32_t i = 0; i < classes->count; i++) {
         if (classes->met[i].length == class->length &&
             memcmp(classes->met[i].key, class->key, class->length) == 0) {
-            *note = classes->met[i].note;
-            return true;
+            return false;
         }
     }
-    return false;
-}
-
-void graft_sym_classes_add(graft_sym_classes *classes, const graft_sym_class *class, bool note)
-{
-    if (classes->count < GRAFT_LIMIT(CLASSES_KEPT)) {
+    if (classes->count < GRAFT_SYM_CLASSES) {
         memcpy(classes->met[classes->count].key, class->key, class->length);
-        classes->met[classes->count].length = class->length;
-        classes->met[classes->count++].note = note;
+        classes->met[classes->count++].length = class->length;
     }
+    return true;
 }
