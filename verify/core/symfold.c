@@ -567,6 +567,9 @@ static bool is_monotone(graft_sym *s, const graft_facts *facts, Z3_ast term, con
     Z3_ast x = Z3_mk_const(s->z3, Z3_mk_string_symbol(s->z3, "x"), s->term.real);
     Z3_ast y = Z3_mk_const(s->z3, Z3_mk_string_symbol(s->z3, "y"), s->term.real);
     Z3_ast atom = a->atom;
+    if (graft_sym_mentions(s, term, 2, (Z3_ast[]){x, y})) {
+        return false; /* They stand for themselves alone. */
+    }
     Z3_ast at_x = name_beside(s, a, Z3_substitute(s->z3, term, 1, &atom, &x));
     Z3_ast at_y = Z3_substitute(s->z3, at_x, 1, &x, &y);
     if (a->full || graft_sym_mentions(s, at_x, a->range->count, a->range->binders)) {
