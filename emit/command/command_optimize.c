@@ -228,7 +228,7 @@ static const char *own_policy(graft_env *env, const optimize_run *run)
 {
     const graft_session *session = &run->session;
     const bool able = by_itself(run) && run->pass_count == 0 && !run->steps && !run->found.cut &&
-                      !run->options.rounded && !session->model->is_open &&
+                      !run->options.rounded && session->judge == NULL &&
                       !graft_device_is_program(session->device);
     return !able ? NULL
            : run->guide != NULL
@@ -236,18 +236,25 @@ static const char *own_policy(graft_env *env, const optimize_run *run)
                : graft_known_policy_nearest(env, graft_device_name(session->device));
 }
 
-/* What the policy makes of the model, where that is cheaper than what was searched: it takes steps
- * that gain nothing by themselves. */
+/* What the policy makes of the model, where it pays beside what was searched: it takes steps that gain
+ * nothing by themselves. */
 static graft_status try_policy(graft_env *env, optimize_run *run, const char *path)
 {
-    static const double enough = 0.999;
+    const graft_environment *environment = &run->session.environment;
+    graft_state before;
+    bool pays = false;
+    GRAFT_SCOPED(env->scratch);
+    graft_state_open(env->scratch, &environment->first.graph.limits, &before);
+    GRAFT_PASS(graft_state_set(env, &before, &environment->state.graph));
     run->searched = run->found;
     run->policy = path;
     run->is_by_policy = true;
     open_trace(env, run);
     GRAFT_PASS(graft_policyfile_read(env, env->life, path, &run->followed, &run->names));
     GRAFT_PASS(follow_policy(env, run));
-    if (run->found.cost_ns >= enough * run->searched.cost_ns) {
+    GRAFT_PASS(graft_search_pays(env, environment, &before, &environment->state,
+                                 run->searched.cost_ns - run->found.cost_ns, &pays));
+    if (!pays) {
         return leave_policy(env, run);
     }
     run->found.evaluations += run->searched.evaluations;
@@ -267,8 +274,9 @@ static graft_status rewrite(graft_env *env, optimize_run *run)
         run->session.environment.options.deadline_ns = run->options.deadline_ns;
         GRAFT_PASS(graft_bundles_search(env, &run->session, &run->found));
     }
+    GRAFT_PASS(replay(env, run));
     const char *path = own_policy(env, run);
-    return path != NULL ? try_policy(env, run, path) : replay(env, run);
+    return path != NULL ? try_policy(env, run, path) : GRAFT_OK;
 }
 
 /* ----------------------------------------------------------------- the file */

@@ -110,6 +110,8 @@ CHECK_CASE(test_rows)
             fail_msg("%s\n%s: %u places, %u with open sizes", rows[i].model, rows[i].rule, fixed,
                      open);
         }
+        graft_open_sizes_forget(session.open);
+        assert_int_equal(count_places(env, &session, session.judge, &rule), open);
         graft_open_sizes_close(session.open);
     }
 }

@@ -51,18 +51,12 @@ struct graft_open_sizes {
     graft_gen_table table; /* Of `answers`. */
 };
 
-graft_open_sizes *graft_open_sizes_open(graft_env *env, const graft_model *model)
+static void open_solver(graft_open_sizes *o)
 {
-    graft_open_sizes *o = GRAFT_NEW(env->life, graft_open_sizes, 1);
-    o->env = env;
-    o->model = model;
-    o->options = graft_prove_defaults();
-    o->options.most =
-        (graft_effort){UINT64_MAX, UINT64_MAX}; /* A search asks as long as it runs. */
     graft_prover_open(&o->prover, &o->options, &o->counts);
     graft_sym_open(&o->s, &o->prover);
     graft_sym_begin(&o->s);
-    graft_sym_plain_open(&o->plain, &o->s, env->life);
+    graft_sym_plain_open(&o->plain, &o->s, o->env->life);
     o->solver = Z3_mk_solver(o->s.z3);
     Z3_solver_inc_ref(o->s.z3, o->solver);
     Z3_params limit = Z3_mk_params(o->s.z3);
@@ -71,15 +65,47 @@ graft_open_sizes *graft_open_sizes_open(graft_env *env, const graft_model *model
     Z3_solver_set_params(o->s.z3, o->solver, limit);
     Z3_params_dec_ref(o->s.z3, limit);
     o->symbols = graft_term_map(o->s.z3);
-    return o;
 }
 
-void graft_open_sizes_close(graft_open_sizes *o)
+static void close_solver(graft_open_sizes *o)
 {
     Z3_ast_map_dec_ref(o->s.z3, o->symbols);
     Z3_solver_dec_ref(o->s.z3, o->solver);
     graft_sym_close(&o->s);
     graft_prover_close(&o->prover);
+}
+
+graft_open_sizes *graft_open_sizes_open(graft_env *env, const graft_model *model)
+{
+    graft_open_sizes *o = GRAFT_NEW(env->life, graft_open_sizes, 1);
+    o->env = env;
+    o->model = model;
+    o->options = graft_prove_defaults();
+    o->options.most =
+        (graft_effort){UINT64_MAX, UINT64_MAX}; /* A search asks as long as it runs. */
+    open_solver(o);
+    return o;
+}
+
+void graft_open_sizes_close(graft_open_sizes *o) { close_solver(o); }
+
+void graft_open_sizes_forget(graft_open_sizes *o)
+{
+    close_solver(o);
+    open_solver(o);
+    for (uint32_t n = 0; n < o->node_capacity; n++) {
+        o->nodes[n].op = GRAFT_OP_NONE;
+    }
+    o->answer_count = 0;
+    memset(&o->table, 0, sizeof o->table);
+    o->looked = false;
+}
+
+/* Z3 keeps every term of a context, those of all questions so far. */
+static bool is_half_full(const graft_open_sizes *o)
+{
+    const uint64_t megabyte = 1 << 20;
+    return Z3_get_estimated_alloc_size() / megabyte >= o->options.memory_mb / 2;
 }
 
 /* --------------------------------------------------------- sizes as terms */
@@ -252,6 +278,9 @@ void graft_open_sizes_look_at(void *sizes, const graft_graph *graph, const graft
     o->graph = graph;
     o->order = order;
     o->looked = false;
+    if (is_half_full(o)) {
+        graft_open_sizes_forget(o);
+    }
 }
 
 /* --------------------------------------------------------------- questions */

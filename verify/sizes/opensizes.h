@@ -17,6 +17,8 @@ typedef struct graft_open_sizes graft_open_sizes;
 /* In env->life. `model` has sizes that stay open, and outlives it. */
 graft_open_sizes *graft_open_sizes_open(graft_env *env, const graft_model *model);
 void graft_open_sizes_close(graft_open_sizes *o);
+/* Leaves all answers and terms so far; done by itself where they have half the solver's memory. */
+void graft_open_sizes_forget(graft_open_sizes *o);
 /* The graph is another, or has changed: a rewritten copy of the model's, and its order. */
 void graft_open_sizes_look_at(void *sizes, const graft_graph *graph, const graft_order *order);
 /* Whether a match in the graph that was looked at last, which the engine accepts, would be accepted
