@@ -20,6 +20,7 @@
 #include "graph/rule/policyfile.h"
 #include "train/tariff/tariff_search.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { LIMIT_MOST = 10000000, CHECKS_MOST = 1000, SECONDS_MOST = 1000000 };
@@ -355,22 +356,40 @@ static graft_status forget_rewrites(graft_env *env, optimize_run *run)
     return GRAFT_OK;
 }
 
-/* Writes what was found and reads it back: what was searched, where what a policy made costs more as
- * a file than that, or cannot be written. */
+/* Writes what was found and reads it back. */
 static graft_status write_found(graft_env *env, optimize_run *run, const char *path)
 {
-    graft_status status = write_fitting(env, run, path);
+    GRAFT_PASS(write_fitting(env, run, path));
+    return read_back(env, run, path);
+}
+
+/* Of what a policy made and what was searched that which is cheaper as a file. */
+static graft_status write_cheaper(graft_env *env, optimize_run *run, const char *path)
+{
+    graft_state *state = &run->session.environment.state;
+    double least_ns = HUGE_VAL;
+    graft_state made;
+    GRAFT_SCOPED(env->unit);
+    graft_state_open(env->unit, &state->graph.limits, &made);
+    graft_status status = write_found(env, run, path);
+    const optimize_run by_policy = *run;
     if (status == GRAFT_OK) {
-        status = read_back(env, run, path);
+        least_ns = run->written.total.ns;
+        GRAFT_PASS(graft_state_set(env, &made, &state->graph));
+    } else if (status != GRAFT_UNSUPPORTED) {
+        return status;
     }
-    if (run->is_by_policy &&
-        (status == GRAFT_UNSUPPORTED ||
-         (status == GRAFT_OK && run->written.total.ns > run->searched.cost_ns))) {
-        graft_log(env, 1, "as a file, what the policy made is no better than what was searched");
+    graft_env_clear(env);
+    GRAFT_PASS(leave_policy(env, run));
+    status = write_found(env, run, path);
+    if (least_ns < HUGE_VAL &&
+        (status == GRAFT_UNSUPPORTED || (status == GRAFT_OK && run->written.total.ns > least_ns))) {
         graft_env_clear(env);
-        GRAFT_PASS(leave_policy(env, run));
-        GRAFT_PASS(write_fitting(env, run, path));
-        status = read_back(env, run, path);
+        run->policy = by_policy.policy;
+        run->found = by_policy.found;
+        run->trace = by_policy.trace;
+        GRAFT_PASS(graft_state_set(env, state, &made.graph));
+        status = write_found(env, run, path);
     }
     return status;
 }
@@ -379,7 +398,8 @@ static graft_status write_found(graft_env *env, optimize_run *run, const char *p
  * model is only simplified, or else written as it was. */
 static graft_status write_file(graft_env *env, optimize_run *run, const char *path)
 {
-    graft_status status = write_found(env, run, path);
+    graft_status status =
+        run->is_by_policy ? write_cheaper(env, run, path) : write_found(env, run, path);
     if (status == GRAFT_UNSUPPORTED) { /* Its opset is too old for a graph that is not its own. */
         graft_log(env, 1, "%s: the model is written as it was", env->message);
         graft_env_clear(env);
