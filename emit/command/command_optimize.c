@@ -314,6 +314,8 @@ static graft_status write_fitting(graft_env *env, optimize_run *run, const char 
     if (status == GRAFT_CAPACITY) {
         graft_log(env, 1, "%s: searching again without new weights", env->message);
         graft_env_clear(env);
+        run->policy = run->is_by_policy ? NULL : run->policy;
+        run->is_by_policy = false;
         GRAFT_CHECK(forbid_weights(env, run));
         GRAFT_CHECK(rewrite(env, run));
         status = write_result(env, run, path);
