@@ -157,8 +157,6 @@ GRAFT_MUST_USE graft_status graft_model_pack(graft_env *env, graft_arena *arena,
 
 /* Whether new nodes of an operator can be written in the model's opset, whatever their shapes. */
 bool graft_model_has_form(const graft_model *model, uint32_t op);
-/* Whether a normalisation is written by its steps there. */
-bool graft_model_in_steps(const graft_model *model, uint32_t op);
 
 /* What would be written for a graph, equal nodes once. */
 typedef struct graft_model_form {

@@ -20,7 +20,6 @@
 #include "graph/rule/policyfile.h"
 #include "train/tariff/tariff_search.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { LIMIT_MOST = 10000000, CHECKS_MOST = 1000, SECONDS_MOST = 1000000 };
@@ -55,8 +54,6 @@ typedef struct optimize_run {
     uint32_t check_count;   /* Runs of the model and the file on the same inputs. */
     graft_session session;
     graft_plan_found found;
-    graft_plan_found searched; /* Before a policy... */
-    bool is_by_policy;         /* ...that nobody asked for was followed. */
     graft_written written;
     double *costs_ns;  /* After each rewrite. */
     graft_trace trace; /* For the report. */
@@ -170,7 +167,6 @@ static graft_status follow_policy(graft_env *env, optimize_run *run)
     const graft_follow_options options = {.path = run->policy,
                                           .policy = &run->followed,
                                           .names = run->names,
-                                          .within = run->is_by_policy ? &run->session.rules : NULL,
                                           .exact = run->options.exact,
                                           .all = run->shown != NULL,
                                           .trace = run->report != NULL ? &run->trace : NULL};
@@ -200,84 +196,22 @@ static void print_steps(graft_env *env, const optimize_run *run, FILE *out)
     }
 }
 
-static void open_trace(graft_env *env, optimize_run *run)
-{
-    graft_trace_open(env->life, run->session.model, &run->session.environment.first.graph,
-                     &run->trace);
-}
-
-/* The plan that was found becomes the environment's state. */
-static graft_status replay(graft_env *env, optimize_run *run)
-{
-    open_trace(env, run);
-    run->costs_ns = GRAFT_NEW(env->life, double, run->found.step_count + 1);
-    return graft_trace_replay(env, &run->trace, &run->session.environment, run->found.steps,
-                              run->found.step_count, run->costs_ns);
-}
-
-/* What was searched is what was found. */
-static graft_status leave_policy(graft_env *env, optimize_run *run)
-{
-    run->is_by_policy = false;
-    run->policy = NULL;
-    run->found = run->searched;
-    return replay(env, run);
-}
-
-/* The policy that searches begin with, where it can decide by itself; NULL: none. */
-static const char *own_policy(graft_env *env, const optimize_run *run)
-{
-    const graft_session *session = &run->session;
-    const bool able = by_itself(run) && run->pass_count == 0 && !run->steps && !run->found.cut &&
-                      !run->options.rounded && session->judge == NULL &&
-                      !graft_device_is_program(session->device);
-    return !able ? NULL
-           : run->guide != NULL
-               ? run->guide
-               : graft_known_policy_nearest(env, graft_device_name(session->device));
-}
-
-/* What the policy makes of the model, where it pays beside what was searched: it takes steps that gain
- * nothing by themselves. */
-static graft_status try_policy(graft_env *env, optimize_run *run, const char *path)
-{
-    const graft_environment *environment = &run->session.environment;
-    graft_state before;
-    bool pays = false;
-    GRAFT_SCOPED(env->scratch);
-    graft_state_open(env->scratch, &environment->first.graph.limits, &before);
-    GRAFT_PASS(graft_state_set(env, &before, &environment->state.graph));
-    run->searched = run->found;
-    run->policy = path;
-    run->is_by_policy = true;
-    open_trace(env, run);
-    GRAFT_PASS(graft_policyfile_read(env, env->life, path, &run->followed, &run->names));
-    GRAFT_PASS(follow_policy(env, run));
-    GRAFT_PASS(graft_search_pays(env, environment, &before, &environment->state,
-                                 run->searched.cost_ns - run->found.cost_ns, &pays));
-    if (!pays) {
-        return leave_policy(env, run);
-    }
-    run->found.evaluations += run->searched.evaluations;
-    run->found.seconds += run->searched.seconds;
-    return GRAFT_OK;
-}
-
 /* Leaves the rewritten graph as the environment's state. */
 static graft_status rewrite(graft_env *env, optimize_run *run)
 {
+    graft_environment *environment = &run->session.environment;
+    graft_trace_open(env->life, run->session.model, &environment->first.graph, &run->trace);
     if (run->policy != NULL) {
-        open_trace(env, run);
         return follow_policy(env, run);
     }
     GRAFT_PASS(search_passes(env, run));
     if (graft_device_times_models(run->session.device)) {
-        run->session.environment.options.deadline_ns = run->options.deadline_ns;
+        environment->options.deadline_ns = run->options.deadline_ns;
         GRAFT_PASS(graft_bundles_search(env, &run->session, &run->found));
     }
-    GRAFT_PASS(replay(env, run));
-    const char *path = own_policy(env, run);
-    return path != NULL ? try_policy(env, run, path) : GRAFT_OK;
+    run->costs_ns = GRAFT_NEW(env->life, double, run->found.step_count + 1);
+    return graft_trace_replay(env, &run->trace, environment, run->found.steps,
+                              run->found.step_count, run->costs_ns);
 }
 
 /* ----------------------------------------------------------------- the file */
@@ -314,8 +248,6 @@ static graft_status write_fitting(graft_env *env, optimize_run *run, const char 
     if (status == GRAFT_CAPACITY) {
         graft_log(env, 1, "%s: searching again without new weights", env->message);
         graft_env_clear(env);
-        run->policy = run->is_by_policy ? NULL : run->policy;
-        run->is_by_policy = false;
         GRAFT_CHECK(forbid_weights(env, run));
         GRAFT_CHECK(rewrite(env, run));
         status = write_result(env, run, path);
@@ -358,57 +290,19 @@ static graft_status forget_rewrites(graft_env *env, optimize_run *run)
     return GRAFT_OK;
 }
 
-/* Writes what was found and reads it back. */
-static graft_status write_found(graft_env *env, optimize_run *run, const char *path)
-{
-    GRAFT_PASS(write_fitting(env, run, path));
-    return read_back(env, run, path);
-}
-
-/* Of what a policy made and what was searched that which is cheaper as a file. */
-static graft_status write_cheaper(graft_env *env, optimize_run *run, const char *path)
-{
-    graft_state *state = &run->session.environment.state;
-    double least_ns = HUGE_VAL;
-    graft_state made;
-    GRAFT_SCOPED(env->unit);
-    graft_state_open(env->unit, &state->graph.limits, &made);
-    graft_status status = write_found(env, run, path);
-    const optimize_run by_policy = *run;
-    if (status == GRAFT_OK) {
-        least_ns = run->written.total.ns;
-        GRAFT_PASS(graft_state_set(env, &made, &state->graph));
-    } else if (status != GRAFT_UNSUPPORTED) {
-        return status;
-    }
-    graft_env_clear(env);
-    GRAFT_PASS(leave_policy(env, run));
-    status = write_found(env, run, path);
-    if (least_ns < HUGE_VAL &&
-        (status == GRAFT_UNSUPPORTED || (status == GRAFT_OK && run->written.total.ns > least_ns))) {
-        graft_env_clear(env);
-        run->policy = by_policy.policy;
-        run->found = by_policy.found;
-        run->trace = by_policy.trace;
-        GRAFT_PASS(graft_state_set(env, state, &made.graph));
-        status = write_found(env, run, path);
-    }
-    return status;
-}
-
 /* Writes what was found and reads it back. Where that costs more than the model did in the end, the
  * model is only simplified, or else written as it was. */
 static graft_status write_file(graft_env *env, optimize_run *run, const char *path)
 {
-    graft_status status =
-        run->is_by_policy ? write_cheaper(env, run, path) : write_found(env, run, path);
+    graft_status status = GRAFT_OK;
+    status = write_fitting(env, run, path);
     if (status == GRAFT_UNSUPPORTED) { /* Its opset is too old for a graph that is not its own. */
         graft_log(env, 1, "%s: the model is written as it was", env->message);
         graft_env_clear(env);
         status = write_as_it_was(env, run, path);
-        status = status == GRAFT_OK ? read_back(env, run, path) : status;
     }
     GRAFT_CHECK(status);
+    GRAFT_CHECK(read_back(env, run, path));
     if (costs_more(run) && run->found.step_count > 0) {
         graft_log(env, 1, "what was found costs %.3f of the model: it is only simplified",
                   run->written.total.ns / run->session.given.ns);
@@ -847,8 +741,7 @@ static const graft_option options[] = {
     GRAFT_FLAG(optimize_run, simplify, "--simplify",
                "only leave out what does nothing or is known: no costs are asked"),
     GRAFT_CHOICE(optimize_run, search, "--search", "NAME", "auto|" GRAFT_SEARCH_NAMES "|table",
-                 "auto",
-                 "how to search (auto: greedy, guided on top, and the policy that guides it)"),
+                 "auto", "how to search (auto: greedy, and guided on top)"),
     GRAFT_TEXT(optimize_run, table, "--table", "FILE", NULL,
                "for --search table: what nodes cost, by graft cost table --out"),
     GRAFT_TEXT(optimize_run, guide, "--guide", "FILE", NULL,

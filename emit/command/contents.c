@@ -10,28 +10,6 @@
 
 enum { PACKED_BYTES_MOST = 2048, RULES_MOST = UINT16_MAX - 1 };
 
-static bool pattern_has(const graft_pattern *pattern, uint32_t op)
-{
-    for (uint32_t n = 0; n < pattern->node_count; n++) {
-        if (pattern->nodes[n].op == op) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool graft_rule_is_always(const graft_rule *rule)
-{
-    bool always = rule->target.node_count < rule->source.node_count;
-    for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        uint32_t op = rule->target.nodes[n].op;
-        const graft_op_info *info = graft_op(op);
-        always = always && info != NULL && (info->flags & GRAFT_FLAG_MOVES) != 0 &&
-                 pattern_has(&rule->source, op);
-    }
-    return always;
-}
-
 graft_status graft_policy_pack_rules(graft_env *env, graft_arena *arena, const graft_rule *rules,
                                      uint32_t count, graft_policy *policy)
 {

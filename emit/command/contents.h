@@ -22,9 +22,6 @@ void graft_policy_mark_exact(graft_arena *arena, const uint64_t *ids, uint32_t c
  * and `names` (NULL: none) are then copies in `arena`. It has no recorded plans. */
 void graft_policy_keep_operators(graft_arena *arena, uint64_t operators, graft_policy *policy,
                                  const char *const **names);
-/* Whether graft_simplify may apply the rule wherever it fits: it only removes, or it replaces
- * operators that merely move elements by fewer of the same kinds. */
-bool graft_rule_is_always(const graft_rule *rule);
 
 /* Replays the steps of `plan` on a copy of `graph` with no limit on new weights and notes the
  * graphs at both ends; the steps are copied into `arena`. `policy` is complete. GRAFT_BAD_INPUT

@@ -231,18 +231,13 @@ static bool has_operator(const graft_pattern *pattern, uint32_t op)
     return has;
 }
 
-/* Whether a runtime runs the same kernel on both sides: a bias of zeros is none, and a normalisation
- * whose steps it does not see as such is written in such steps again. */
-static bool is_idle(const graft_model *model, const graft_rule *rule)
+/* Whether a runtime runs the same kernel on both sides: a bias of zeros is none. */
+static bool is_idle(const graft_rule *rule)
 {
-    const graft_pattern *from = &rule->source;
     const graft_pattern *to = &rule->target;
-    const bool zeros =
-        from->node_count == 1 && to->node_count == 2 && has_operator(to, GRAFT_OP_fill) &&
-        (has_operator(to, GRAFT_OP_matmul_bias) || has_operator(to, GRAFT_OP_conv_bias));
-    return zeros ||
-           (has_operator(to, GRAFT_OP_layer_norm) && !has_operator(from, GRAFT_OP_layer_norm) &&
-            graft_model_in_steps(model, GRAFT_OP_layer_norm));
+    return rule->source.node_count == 1 && to->node_count == 2 &&
+           has_operator(to, GRAFT_OP_fill) &&
+           (has_operator(to, GRAFT_OP_matmul_bias) || has_operator(to, GRAFT_OP_conv_bias));
 }
 
 /* A model of 16 bits has its numbers rounded to its type; with those of a rule rounded likewise the rule
@@ -291,7 +286,7 @@ static void choose_rules(graft_env *env, const graft_session_options *options, u
             continue;
         }
         if (options->file && !graft_device_is_program(session->device) &&
-            is_idle(session->model, &entry->rule)) {
+            is_idle(&entry->rule)) {
             continue;
         }
         if (graft_survey_suits(session->device, &entry->rule)) {

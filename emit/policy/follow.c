@@ -52,25 +52,6 @@ static void be_exact(following *f)
     }
 }
 
-static bool has_id(const graft_ruleset *set, uint64_t id)
-{
-    uint32_t i = 0;
-    while (i < set->count && set->entries[i].id != id) {
-        i++;
-    }
-    return i < set->count;
-}
-
-/* Only rules of a set. */
-static void stay_within(following *f, const graft_ruleset *set)
-{
-    for (uint32_t r = 0; r < f->o->policy->rule_count; r++) {
-        if (!has_id(set, graft_rule_id(&f->rules[r]))) {
-            skip(f, r);
-        }
-    }
-}
-
 static graft_status price(following *f, const graft_graph *graph, double *ns)
 {
     GRAFT_PASS(graft_state_set(f->env, &f->state, graph));
@@ -198,9 +179,6 @@ graft_status graft_follow(graft_env *env, graft_session *session,
     const uint64_t start_ns = graft_clock_ns();
     if (options->exact) {
         be_exact(&f);
-    }
-    if (options->within != NULL) {
-        stay_within(&f, options->within);
     }
     if (!options->all) {
         GRAFT_PASS(find_what_pays(&f, count, &count));

@@ -9,8 +9,7 @@
 typedef struct graft_follow_options {
     const char *path; /* Of the policy, for messages. */
     const graft_policy *policy;
-    const char *const *names;    /* Of its rules. */
-    const graft_ruleset *within; /* Only rules of this set; NULL: all of the policy. */
+    const char *const *names; /* Of its rules. */
     bool exact;         /* Only rules that give the same bits in the types that the model has. */
     bool all;           /* All that the policy makes of the model, whether it pays or not. */
     graft_trace *trace; /* Receives the rewrites that are made; NULL: it is not wanted. */

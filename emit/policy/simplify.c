@@ -1,11 +1,11 @@
 /* simplify.c - see simplify.h. */
 #include "emit/policy/simplify.h"
 
-#include "emit/command/contents.h"
 #include "emit/command/held.h"
 #include "emit/command/written.h"
 #include "graph/base/file.h"
 #include "graph/base/json.h"
+#include "graph/rule/rulefile.h"
 #include "models/zoo.h"
 
 #include <string.h>

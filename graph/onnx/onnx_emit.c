@@ -562,12 +562,6 @@ bool graft_model_has_form(const graft_model *model, uint32_t op)
     return model->onnx->opset >= first;
 }
 
-bool graft_model_in_steps(const graft_model *model, uint32_t op)
-{
-    return (op == GRAFT_OP_layer_norm && model->onnx->opset < OPSET_LAYER_NORM) ||
-           (op == GRAFT_OP_rms_norm && model->onnx->opset < OPSET_RMS_NORM);
-}
-
 uint32_t graft_onnx_unit_nodes(const graft_onnx_writer *writer, const graft_onnx_unit *unit)
 {
     enum { RMS_NORM_STEPS = 6, GELU_STEPS = 5, GELU_TANH_STEPS = 8, LAYER_NORM_STEPS = 9 };

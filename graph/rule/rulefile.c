@@ -72,6 +72,28 @@ bool graft_rule_rounds_alike(const graft_rule *rule)
     return alike;
 }
 
+static bool pattern_has(const graft_pattern *pattern, uint32_t op)
+{
+    for (uint32_t n = 0; n < pattern->node_count; n++) {
+        if (pattern->nodes[n].op == op) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool graft_rule_is_always(const graft_rule *rule)
+{
+    bool always = rule->target.node_count < rule->source.node_count;
+    for (uint32_t n = 0; n < rule->target.node_count; n++) {
+        uint32_t op = rule->target.nodes[n].op;
+        const graft_op_info *info = graft_op(op);
+        always = always && info != NULL && (info->flags & GRAFT_FLAG_MOVES) != 0 &&
+                 pattern_has(&rule->source, op);
+    }
+    return always;
+}
+
 /* Part of a number that rounding may change: half a unit of bfloat16's last place, and one of float16's
  * below its normal numbers, which may be 0, is more. */
 static const float rounding_most = 0x1p-8F;

@@ -79,6 +79,10 @@ const uint64_t *graft_ruleset_exact(const graft_ruleset *set, graft_arena *arena
  * fuses two operators is rounded at fewer places then. */
 bool graft_rule_rounds_alike(const graft_rule *rule);
 
+/* Whether a rule may be applied wherever it fits: it only removes, or it replaces operators that
+ * merely move elements by fewer of the same kinds. */
+bool graft_rule_is_always(const graft_rule *rule);
+
 /* Rounds the numbers of a rule's fills to float16 or bfloat16, as a model of that type has them: the
  * root of 2 in a Gelu is 1.4140625 there. True when one changed; a rule with one that overflows, or
  * changes by more than its 256th part, stays as it is. No proof speaks of the rule that comes out. */

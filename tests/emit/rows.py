@@ -1,8 +1,9 @@
 """One row of a linear layer that is normalised in steps, as exporters wrote it before opset 17
 (test_auto.sh).
 
-    rows.py make MODEL            the row is cut out behind the normalisation
+    rows.py make MODEL BATCH      the row is cut out behind the normalisation; BATCH: a size or a name
     rows.py same BEFORE AFTER     both give onnxruntime the same outputs
+    rows.py products MODEL        how many rows the matrix product computes
 """
 
 import sys
@@ -15,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 ROWS, UNITS = 64, 256
 
 
-def make(path):
+def make(path, batch):
     random = np.random.default_rng(1)
     weights = {
         "kernel": random.uniform(-0.1, 0.1, (UNITS, UNITS)).astype("float32"),
@@ -35,9 +36,10 @@ def make(path):
         op, *names = step.split()
         axes = {"axes": [-1]} if op == "ReduceMean" else {}
         nodes.append(helper.make_node(op, names[:-2], names[-1:], **axes))
+    batch = int(batch) if batch.isdigit() else batch
     graph = helper.make_graph(
-        nodes, "rows", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, ROWS, UNITS])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 1, UNITS])],
+        nodes, "rows", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, ROWS, UNITS])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [batch, 1, UNITS])],
         [numpy_helper.from_array(np.asarray(value), name) for name, value in weights.items()])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
     onnx.save(model, path)
@@ -49,7 +51,18 @@ def same(before, after):
     return np.allclose(have[0], have[1], atol=1e-4)
 
 
+def products(path):
+    model = onnx.load(path)
+    names = [node.output[0] for node in model.graph.node if node.op_type in ("MatMul", "Gemm")]
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
+    x = np.zeros((1, ROWS, UNITS), "float32")
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    return [y.size // UNITS for y in session.run(names, {"x": x})]
+
+
 if sys.argv[1] == "make":
-    make(sys.argv[2])
+    make(*sys.argv[2:])
+elif sys.argv[1] == "products":
+    print(*products(sys.argv[2]), sep="\n")
 else:
     sys.exit(not same(sys.argv[2], sys.argv[3]))

@@ -1,6 +1,8 @@
 /* guided.c - the phases of guided search (see guided.h). */
 #include "train/search/guided_internal.h"
 
+#include "graph/rule/rulefile.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -112,6 +114,10 @@ static graft_status open_guided(graft_env *env, graft_arena *arena, graft_enviro
     graft_rng_seed(&g->rng, choice->seed);
     graft_ledger_open(arena, choice->tariff, &g->ledger);
     g->rows_only = choice->tariff->tree_count == 0;
+    g->is_always = GRAFT_NEW(arena, bool, environment->xfers->count);
+    for (uint32_t x = 0; x < environment->xfers->count; x++) {
+        g->is_always[x] = graft_rule_is_always(&environment->xfers->rules[x]);
+    }
     GRAFT_PASS(graft_walker_open(env, arena, environment, found, &g->first));
     GRAFT_PASS(graft_walker_open(env, arena, environment, found, &g->best));
     GRAFT_PASS(graft_walker_open(env, arena, environment, found, &g->now));

@@ -28,6 +28,7 @@ typedef struct graft_guided {
     graft_rng rng;
     double first_cost; /* By the ledger, in its units. */
     bool rows_only;    /* There is no fallback. */
+    bool *is_always;   /* By rule: it is taken where it costs nothing, too (rulefile.h). */
     graft_blur
         blurs[GRAFT_GUIDED_BLURS + 1]; /* Those that led to better graphs, and one that is tried. */
     uint32_t blur_count;

@@ -114,12 +114,18 @@ graft_guided_option *graft_guided_draw(graft_guided *g, graft_guided_option *lis
 
 /* ----------------------------------------------------------------- rollouts */
 
-/* Keeps those options that gain. */
-static uint32_t keep_gains(graft_guided_option *list, uint32_t count)
+/* Whether a rollout takes it: it gains, or it leaves less at no cost, as the engine simplifies. */
+static bool is_wanted(const graft_guided *g, const graft_guided_option *option)
+{
+    return option->change < -least_gain ||
+           (option->change <= 0.0 && g->is_always[option->action.xfer]);
+}
+
+static uint32_t keep_wanted(const graft_guided *g, graft_guided_option *list, uint32_t count)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (list[i].change < -least_gain) {
+        if (is_wanted(g, &list[i])) {
             list[kept++] = list[i];
         }
     }
@@ -144,13 +150,13 @@ static graft_status roll_on(graft_env *env, graft_guided *g, uint32_t since, dou
     uint32_t count = 0;
     *taken = false;
     GRAFT_PASS(graft_guided_list(env, g, since, &list, &count));
-    count = keep_gains(list, count);
+    count = keep_wanted(g, list, count);
     while (count > 0 && !*taken) {
         graft_guided_option *next = temperature > 0.0
                                         ? graft_guided_draw(g, list, count, temperature, false)
                                         : graft_guided_lowest(list, count);
         GRAFT_PASS(look(env, g, next->action, &next->change));
-        *taken = next->change < -least_gain;
+        *taken = is_wanted(g, next);
         if (*taken) {
             GRAFT_PASS(graft_walker_take(env, &g->now, next->action, 0.0));
         } else {
