@@ -20,8 +20,8 @@
 #endif
 
 #ifdef __CUDA_ARCH__
-#define CUDA_READS_AHEAD    _Pragma("unroll 4") /* Reads of the next turns do not wait for this one. */
-#define CUDA_UNROLL         _Pragma("unroll")
+#define CUDA_READS_AHEAD _Pragma("unroll 4") /* Reads of the next turns do not wait for this one. */
+#define CUDA_UNROLL      _Pragma("unroll")
 #else
 #define CUDA_READS_AHEAD
 #define CUDA_UNROLL
@@ -347,4 +347,4 @@ typedef struct cuda_thin {
     int32_t activation; /* enum graft_activation */
 } cuda_thin;
 
-enum { CUDA_THIN_ROWS = 8, CUDA_THIN_AHEAD = 8 };
+enum { CUDA_THIN_ROWS = 8, CUDA_THIN_COLUMNS = 1 << 24, CUDA_THIN_AHEAD = 8 };

@@ -655,7 +655,8 @@ bool cuda_job_of_thin(const graft_signature *signature, const graft_shape *outpu
     const uint64_t columns = (uint64_t)b->dims[b->rank - 1];
     const uint64_t depth = (uint64_t)b->dims[b->rank - 2];
     const uint64_t rows = graft_shape_elements(output) / columns;
-    if (rows > CUDA_THIN_ROWS || graft_shape_elements(b) != columns * depth) {
+    if (rows > CUDA_THIN_ROWS || columns > CUDA_THIN_COLUMNS ||
+        graft_shape_elements(b) != columns * depth) {
         return false;
     }
     t->m = (uint32_t)rows;

@@ -178,17 +178,23 @@ CHECK_CASE(test_thin_products)
     }
 }
 
-/* What is no product of few rows: many rows, a matrix for each, other operators. */
+/* What is no product of few rows: many rows or columns, a matrix for each, other operators. */
 CHECK_CASE(test_not_thin)
 {
     const graft_shape many[GRAFT_MAX_INPUTS] = {shape_of((const int32_t[]){9, 16}, 2),
                                                 shape_of((const int32_t[]){16, 8}, 2)};
     const graft_shape each[GRAFT_MAX_INPUTS] = {shape_of((const int32_t[]){2, 1, 16}, 3),
                                                 shape_of((const int32_t[]){2, 16, 8}, 3)};
+    const graft_shape wide[GRAFT_MAX_INPUTS] = {
+        shape_of((const int32_t[]){1, 2}, 2),
+        shape_of((const int32_t[]){2, CUDA_THIN_COLUMNS + 8}, 2)};
     const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
     graft_shape out[GRAFT_MAX_OUTPUTS];
     cuda_job job;
     graft_signature s = check_signature(env, GRAFT_OP_matmul, attrs, many, 0, 0);
+    CHECK_OK(graft_signature_outputs(&s, out));
+    assert_false(cuda_job_of_thin(&s, out, CUDA_F16, &job));
+    s = check_signature(env, GRAFT_OP_matmul, attrs, wide, 0, 0);
     CHECK_OK(graft_signature_outputs(&s, out));
     assert_false(cuda_job_of_thin(&s, out, CUDA_F16, &job));
     s = check_signature(env, GRAFT_OP_matmul, attrs, each, 0, 0);

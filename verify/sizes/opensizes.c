@@ -67,7 +67,7 @@ static void open_solver(graft_open_sizes *o)
     o->symbols = graft_term_map(o->s.z3);
 }
 
-static void close_solver(graft_open_sizes *o)
+void graft_open_sizes_close(graft_open_sizes *o)
 {
     Z3_ast_map_dec_ref(o->s.z3, o->symbols);
     Z3_solver_dec_ref(o->s.z3, o->solver);
@@ -87,11 +87,9 @@ graft_open_sizes *graft_open_sizes_open(graft_env *env, const graft_model *model
     return o;
 }
 
-void graft_open_sizes_close(graft_open_sizes *o) { close_solver(o); }
-
 void graft_open_sizes_forget(graft_open_sizes *o)
 {
-    close_solver(o);
+    graft_open_sizes_close(o);
     open_solver(o);
     for (uint32_t n = 0; n < o->node_capacity; n++) {
         o->nodes[n].op = GRAFT_OP_NONE;
