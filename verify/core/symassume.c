@@ -171,8 +171,16 @@ bool graft_sym_holds(graft_sym *s, const graft_facts *facts, Z3_ast goal)
 
 bool graft_sym_holds_for_reals(graft_sym *s, Z3_ast goal)
 {
-    return !graft_sym_is_spent(s) && graft_prover_ask(s->prover, Z3_mk_not(s->z3, goal),
-                                                      GRAFT_SEARCH_REAL_CLOSED) == Z3_L_FALSE;
+    Z3_ast_map answers = s->assumed->answers_of_reals;
+    if (Z3_ast_map_contains(s->z3, answers, goal)) {
+        return Z3_get_bool_value(s->z3, Z3_ast_map_find(s->z3, answers, goal)) == Z3_L_TRUE;
+    }
+    Z3_ast opposite = Z3_mk_not(s->z3, goal);
+    bool holds = graft_prover_ask(s->prover, opposite, GRAFT_SEARCH_REAL_CLOSED) == Z3_L_FALSE;
+    if (!graft_sym_is_spent(s)) {
+        Z3_ast_map_insert(s->z3, answers, goal, holds ? Z3_mk_true(s->z3) : Z3_mk_false(s->z3));
+    }
+    return holds;
 }
 
 /* ----------------------------------------------------------------- the state */
@@ -182,6 +190,7 @@ void graft_sym_assumed_open(graft_sym *s, graft_sym_assumed *assumed)
     memset(assumed, 0, sizeof *assumed);
     s->assumed = assumed;
     assumed->answers = graft_term_map(s->z3);
+    assumed->answers_of_reals = graft_term_map(s->z3);
     assumed->solver = Z3_mk_simple_solver(s->z3);
     Z3_solver_inc_ref(s->z3, assumed->solver);
     /* The older simplex keeps to its resource limit where the newer one, on products of sizes, does
@@ -198,6 +207,7 @@ void graft_sym_assumed_close(graft_sym *s)
 {
     Z3_solver_dec_ref(s->z3, s->assumed->solver);
     Z3_ast_map_dec_ref(s->z3, s->assumed->answers);
+    Z3_ast_map_dec_ref(s->z3, s->assumed->answers_of_reals);
 }
 
 void graft_sym_assumed_reset(graft_sym *s)

@@ -13,7 +13,8 @@ typedef struct graft_sym_assumed {
     uint32_t count;
     Z3_ast numbers[GRAFT_ROOM_ASSUMED_NUMBERS]; /* Those about attributes that are numbers. */
     uint32_t number_count;
-    Z3_ast_map answers; /* Questions with what Z3 said. */
+    Z3_ast_map answers;          /* Questions with what Z3 said. */
+    Z3_ast_map answers_of_reals; /* Goals about numbers, likewise. */
     Z3_solver solver;
 } graft_sym_assumed;
 

@@ -387,16 +387,18 @@ static Z3_ast change_index(void *context, Z3_ast term)
 static Z3_ast write_place(const graft_sym *s, Z3_ast place)
 {
     uint32_t n = count_axes(s, place, NULL);
-    Z3_ast sum = graft_sym_int(s, 0);
-    for (uint32_t i = 0; i < n; i++) {
+    if (n == 0) {
+        return place;
+    }
+    Z3_ast sum = graft_sym_arg(s, place, 0);
+    for (uint32_t i = 1; i < n; i++) {
         Z3_ast size = graft_sym_arg(s, place, n + i);
-        if (i > 0 && !Z3_is_numeral_ast(s->z3, size)) {
+        if (!Z3_is_numeral_ast(s->z3, size)) {
             return place;
         }
-        sum =
-            graft_sym_add(s, i > 0 ? graft_sym_mul(s, sum, size) : sum, graft_sym_arg(s, place, i));
+        sum = graft_sym_add(s, graft_sym_mul(s, sum, size), graft_sym_arg(s, place, i));
     }
-    return n > 0 ? sum : place;
+    return sum;
 }
 
 static Z3_ast change_to_meaning(void *context, Z3_ast term)
@@ -415,7 +417,14 @@ static Z3_ast change_to_meaning(void *context, Z3_ast term)
 
 Z3_ast graft_sym_expand(graft_sym *s, Z3_ast term)
 {
-    return graft_term_rebuild(s->z3, term, change_to_meaning, s);
+    if (s->plain == NULL && Z3_ast_map_contains(s->z3, s->expanded, term)) {
+        return Z3_ast_map_find(s->z3, s->expanded, term);
+    }
+    Z3_ast expanded = graft_term_rebuild(s->z3, term, change_to_meaning, s);
+    if (s->plain == NULL) {
+        Z3_ast_map_insert(s->z3, s->expanded, term, expanded);
+    }
+    return expanded;
 }
 
 Z3_ast graft_sym_substitute(graft_sym *s, Z3_ast term, uint32_t count, const Z3_ast *from,
@@ -502,6 +511,7 @@ void graft_sym_open(graft_sym *s, graft_prover *prover)
     }
     s->som = graft_prover_som(z3, GRAFT_LIMIT(SIZE_MONOMIALS));
     s->simplified = graft_term_map(z3);
+    s->expanded = graft_term_map(z3);
 }
 
 void graft_sym_begin(graft_sym *s) { s->term_base = Z3_ast_map_size(s->z3, s->simplified); }
@@ -509,6 +519,7 @@ void graft_sym_begin(graft_sym *s) { s->term_base = Z3_ast_map_size(s->z3, s->si
 void graft_sym_close(graft_sym *s)
 {
     Z3_ast_map_dec_ref(s->z3, s->simplified);
+    Z3_ast_map_dec_ref(s->z3, s->expanded);
     Z3_params_dec_ref(s->z3, s->som);
     graft_term_close(&s->term);
 }

@@ -59,7 +59,8 @@ typedef struct graft_sym {
     struct graft_sym_numbers *numbers;   /* Other than real ones (readings.h); NULL in proofs. */
     struct graft_sym_recorder *plain;    /* Of a plain reading (readings.h); NULL in proofs. */
     const struct graft_sym_hints *hints; /* hints.h; NULL: there are none. */
-    Z3_ast_map simplified; /* What has been simplified, for it is asked again and again. */
+    Z3_ast_map simplified; /* What has been simplified, for it is asked again and again, */
+    Z3_ast_map expanded;   /* and what has been written out. */
     uint32_t term_base;    /* How many had been when the proof began. */
     uint32_t fresh;
     uint32_t bound;      /* Binders of conditions (symread.h). */

@@ -31,7 +31,10 @@ Z3_ast graft_term_float(const graft_term_state *k, int32_t bits)
     char text[GRAFT_ROOM_DECIMALS];
     float value = 0.0F;
     memcpy(&value, &bits, sizeof value);
-    (void)snprintf(text, sizeof text, "%.149f", (double)value);
+    size_t length = (size_t)snprintf(text, sizeof text, "%.149f", (double)value);
+    while (text[length - 1] == '0' && text[length - 2] != '.') {
+        text[--length] = '\0'; /* Z3 takes its time over zeros. */
+    }
     Z3_ast numeral = Z3_mk_numeral(k->z3, text, k->real);
     return value == 0.0F ? k->zero : numeral;
 }

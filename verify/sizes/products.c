@@ -359,10 +359,12 @@ uint32_t graft_sym_list_products(graft_sym *s, Z3_ast question, uint32_t known_c
     graft_sym_walk(s, question, visit_product, &p);
     for (uint32_t i = 0; i < known_count; i++) {
         graft_sym_walk(s, known[i], visit_product, &p);
-        note_facts(&p.list, known[i], true);
     }
     for (uint32_t i = 0; p.divides && i < s->assumed->count; i++) {
         graft_sym_walk(s, s->assumed->claims[i], visit_product, &p);
+    }
+    for (uint32_t i = 0; p.product_count + p.group_count > 0 && i < known_count; i++) {
+        note_facts(&p.list, known[i], true);
     }
     state_groups(&p);
     state_quotient_bounds(&p);
