@@ -5,6 +5,7 @@
 #include "verify/core/readings.h"
 #include "verify/core/symfold.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -83,13 +84,13 @@ void graft_sym_walk(const graft_sym *s, Z3_ast term, graft_sym_visitor visit, vo
 
 bool graft_sym_mentions(const graft_sym *s, Z3_ast term, uint32_t count, const Z3_ast *symbols)
 {
-    bool found = false;
-    for (uint32_t i = 0; i < count && !found; i++) {
-        Z3_ast other =
-            Z3_mk_const(s->z3, Z3_mk_string_symbol(s->z3, "other"), Z3_get_sort(s->z3, symbols[i]));
-        found = Z3_substitute(s->z3, term, 1, &symbols[i], &other) != term;
+    Z3_ast others[GRAFT_SYM_BINDERS];
+    assert(count <= GRAFT_SYM_BINDERS);
+    for (uint32_t i = 0; i < count; i++) {
+        Z3_sort sort = Z3_get_sort(s->z3, symbols[i]);
+        others[i] = Z3_mk_const(s->z3, Z3_mk_string_symbol(s->z3, "other"), sort);
     }
-    return found;
+    return count > 0 && Z3_substitute(s->z3, term, count, symbols, others) != term;
 }
 
 typedef struct {
