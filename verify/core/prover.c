@@ -128,8 +128,10 @@ Z3_lbool graft_prover_ask(prover *p, Z3_ast question, graft_search kind)
         graft_prover_note(p, GRAFT_PROVE_SPENT);
         return Z3_L_UNDEF;
     }
-    Z3_tactic tactic = make_tactic(p->z3, kind);
-    Z3_solver solver = Z3_mk_solver_from_tactic(p->z3, tactic);
+    if (p->searches[kind] == NULL) {
+        p->searches[kind] = make_tactic(p->z3, kind);
+    }
+    Z3_solver solver = Z3_mk_solver_from_tactic(p->z3, p->searches[kind]);
     Z3_solver_inc_ref(p->z3, solver);
     Z3_params limit = Z3_mk_params(p->z3);
     Z3_params_inc_ref(p->z3, limit);
@@ -144,7 +146,6 @@ Z3_lbool graft_prover_ask(prover *p, Z3_ast question, graft_search kind)
     }
     Z3_params_dec_ref(p->z3, limit);
     Z3_solver_dec_ref(p->z3, solver);
-    Z3_tactic_dec_ref(p->z3, tactic);
     return answer;
 }
 
@@ -218,6 +219,11 @@ void graft_prover_begin(graft_prover *p, const graft_prove_options *options,
 
 void graft_prover_close(graft_prover *p)
 {
+    for (uint32_t kind = 0; kind < GRAFT_SEARCH_COUNT; kind++) {
+        if (p->searches[kind] != NULL) {
+            Z3_tactic_dec_ref(p->z3, p->searches[kind]);
+        }
+    }
     Z3_ast_map_dec_ref(p->z3, p->unsatisfiable);
     Z3_ast_map_dec_ref(p->z3, p->names);
     Z3_del_context(p->z3);

@@ -48,6 +48,17 @@ typedef struct graft_prove_result {
     char reason[GRAFT_ROOM_SOLVER_REASON]; /* The solver's, when unknown. */
 } graft_prove_result;
 
+/* Z3 is asked whether a formula about numbers is unsatisfiable: it is multiplied out, then searched
+ * for numbers that make it true. */
+typedef enum graft_search {
+    GRAFT_SEARCH_NONE,
+    GRAFT_SEARCH_LINEAR,
+    GRAFT_SEARCH_REAL_CLOSED,
+    GRAFT_SEARCH_GENERAL,   /* Nonlinear, by the older simplex, */
+    GRAFT_SEARCH_GENERAL_2, /* and by the newer one. */
+    GRAFT_SEARCH_COUNT
+} graft_search;
+
 /* A solver at work on one task after another: proofs about one rule and its like, which share its
  * context and what it has proved. `options` and `result` are borrowed; the result is cleared, and
  * then counts the task's questions and resources and holds the last reason for an unknown. */
@@ -55,10 +66,11 @@ typedef struct graft_prover {
     Z3_context z3; /* Owned. */
     const graft_prove_options *options;
     graft_prove_result *result;
-    Z3_ast_map unsatisfiable; /* Formulas of which Z3 said so. */
-    Z3_ast_map names;         /* Of who asks (asking.h): nothing rests on it. */
-    uint64_t resource_base;   /* The context's count when the task began, */
-    uint64_t resource_last;   /* and now. */
+    Z3_tactic searches[GRAFT_SEARCH_COUNT]; /* By graft_search, as far as it was made. */
+    Z3_ast_map unsatisfiable;               /* Formulas of which Z3 said so. */
+    Z3_ast_map names;                       /* Of who asks (asking.h): nothing rests on it. */
+    uint64_t resource_base;                 /* The context's count when the task began, */
+    uint64_t resource_last;                 /* and now. */
 } graft_prover;
 
 /* The options' `memory_mb` is that of all tasks. */
@@ -78,17 +90,7 @@ void graft_prover_tell(const graft_prover *p, Z3_ast formula);
 /* Notes why an answer is unknown. */
 void graft_prover_note(const graft_prover *p, const char *why);
 
-/* Z3 is asked whether a formula about numbers is unsatisfiable: it is multiplied out, then searched
- * for numbers that make it true. */
-typedef enum graft_search {
-    GRAFT_SEARCH_NONE,
-    GRAFT_SEARCH_LINEAR,
-    GRAFT_SEARCH_REAL_CLOSED,
-    GRAFT_SEARCH_GENERAL,  /* Nonlinear, by the older simplex, */
-    GRAFT_SEARCH_GENERAL_2 /* and by the newer one. */
-} graft_search;
-
-/* Its answer; what is unsatisfiable is kept. */
+/* Z3's answer to a question about numbers; what is unsatisfiable is kept. */
 Z3_lbool graft_prover_ask(graft_prover *p, Z3_ast question, graft_search kind);
 
 /* What Z3 was asked in place of a conjunction: `formula`, in which `terms` of it are symbols, that

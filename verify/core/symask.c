@@ -274,29 +274,28 @@ static bool replace_sizes(const graft_sym_asker *a, const graft_facts *facts, qu
 /* -------------------------------------------------------------------- asking */
 
 /* Notes what is known to be true or asked to be unsatisfiable, also multiplied out. */
-static void note_part(const graft_sym *s, Z3_ast_map parts, Z3_ast part)
+static void note_part(const graft_sym *s, Z3_params som, Z3_ast_map parts, Z3_ast part)
 {
-    Z3_params som = graft_prover_som(s->z3, GRAFT_LIMIT(MONOMIALS));
-    Z3_ast simple = Z3_simplify_ex(s->z3, part, som);
-    Z3_params_dec_ref(s->z3, som);
     Z3_ast_map_insert(s->z3, parts, part, part);
-    Z3_ast_map_insert(s->z3, parts, simple, part);
+    Z3_ast_map_insert(s->z3, parts, Z3_simplify_ex(s->z3, part, som), part);
 }
 
 /* That the question is false, what may be assumed, and the laws of the functions that occur. */
 static Z3_ast list_parts(const graft_sym *s, const graft_term_state *term, const question *q,
                          Z3_ast_map parts)
 {
+    Z3_params som = graft_prover_som(s->z3, GRAFT_LIMIT(MONOMIALS));
     Z3_ast claim = q->asked == 2 ? Z3_mk_eq(s->z3, q->terms[0], q->terms[1]) : q->terms[0];
     Z3_ast asked = Z3_mk_not(s->z3, claim);
-    note_part(s, parts, asked);
-    note_part(s, parts, graft_growth_laws(term, asked));
+    note_part(s, som, parts, asked);
+    note_part(s, som, parts, graft_growth_laws(term, asked));
     for (uint32_t i = q->asked; i < q->count; i++) {
-        note_part(s, parts, q->terms[i]);
+        note_part(s, som, parts, q->terms[i]);
     }
     for (uint32_t i = 0; i < Z3_ast_vector_size(s->z3, term->laws); i++) {
-        note_part(s, parts, Z3_ast_vector_get(s->z3, term->laws, i));
+        note_part(s, som, parts, Z3_ast_vector_get(s->z3, term->laws, i));
     }
+    Z3_params_dec_ref(s->z3, som);
     return asked;
 }
 
