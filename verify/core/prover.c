@@ -128,6 +128,9 @@ Z3_lbool graft_prover_ask(prover *p, Z3_ast question, graft_search kind)
         graft_prover_note(p, GRAFT_PROVE_SPENT);
         return Z3_L_UNDEF;
     }
+    if (!p->options->solver_is_mute && Z3_ast_map_contains(p->z3, p->unsatisfiable, question)) {
+        return Z3_L_FALSE;
+    }
     if (p->searches[kind] == NULL) {
         p->searches[kind] = make_tactic(p->z3, kind);
     }

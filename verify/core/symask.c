@@ -239,7 +239,7 @@ static bool replace_elements(graft_sym_asker *a, const graft_facts *facts, quest
     graft_sym_merge_elements(s, facts, &elements);
     Z3_ast symbols[GRAFT_ROOM_ATOMS];
     for (uint32_t i = 0; i < elements.count; i++) {
-        symbols[i] = Z3_mk_fresh_const(s->z3, "element", s->term.real);
+        symbols[i] = graft_sym_unknown(s, 'e', i);
         for (uint32_t k = 0; k < i; k++) {
             symbols[i] = elements.from[k] == elements.to[i] ? symbols[k] : symbols[i];
         }
@@ -259,7 +259,7 @@ static bool replace_sizes(const graft_sym_asker *a, const graft_facts *facts, qu
         return graft_sym_refuse(s, GRAFT_LIMIT_ATOMS);
     }
     for (uint32_t i = 0; i < sizes.count; i++) {
-        sizes.to[i] = Z3_mk_fresh_const(s->z3, "size", s->term.real);
+        sizes.to[i] = graft_sym_unknown(s, 'n', i);
     }
     replace_all(s, &sizes, q);
     for (uint32_t i = 0; i < sizes.count; i++) {
@@ -299,7 +299,17 @@ static Z3_ast list_parts(const graft_sym *s, const graft_term_state *term, const
     return asked;
 }
 
-static bool ask_solver(graft_sym_asker *a, question *q)
+/* The question as one formula. */
+static Z3_ast join_question(const graft_sym *s, const question *q)
+{
+    Z3_ast claim = q->asked == 2 ? Z3_mk_eq(s->z3, q->terms[0], q->terms[1]) : q->terms[0];
+    Z3_ast all[2 + GRAFT_ROOM_GIVEN] = {Z3_mk_not(s->z3, claim)};
+    const uint32_t given = q->count - q->asked;
+    memcpy((void *)(all + 1), (const void *)(q->terms + q->asked), given * sizeof *all);
+    return Z3_mk_and(s->z3, given + 1, all);
+}
+
+static bool refute(graft_sym_asker *a, question *q)
 {
     graft_sym *s = a->s;
     graft_term_state term;
@@ -321,6 +331,21 @@ static bool ask_solver(graft_sym_asker *a, question *q)
     Z3_ast_map_dec_ref(s->z3, parts);
     graft_term_close(&term);
     return proved;
+}
+
+/* What was proved of a question holds of every other that is the same formula. */
+static bool ask_solver(graft_sym_asker *a, question *q)
+{
+    Z3_ast_map proved = a->s->assumed->proved;
+    Z3_ast formula = join_question(a->s, q);
+    if (Z3_ast_map_contains(a->s->z3, proved, formula)) {
+        return true;
+    }
+    if (!refute(a, q)) {
+        return false;
+    }
+    Z3_ast_map_insert(a->s->z3, proved, formula, formula);
+    return true;
 }
 
 /* One question without conditionals on indices. */

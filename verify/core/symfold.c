@@ -554,7 +554,7 @@ static Z3_ast name_beside(const graft_sym *s, const atom_search *a, Z3_ast term)
 {
     Z3_ast symbols[GRAFT_ROOM_FOLDS_BESIDE];
     for (uint32_t i = 0; i < a->fold_count; i++) {
-        symbols[i] = Z3_mk_fresh_const(s->z3, "fold", s->term.real);
+        symbols[i] = graft_sym_unknown(s, 'g', i);
     }
     return Z3_substitute(s->z3, term, a->fold_count, a->folds, symbols);
 }

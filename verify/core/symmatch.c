@@ -191,7 +191,7 @@ void graft_sym_name_folds(graft_sym *s, const graft_facts *facts, graft_sym_atom
             }
         }
         if (folds->to[i] == NULL) {
-            folds->to[i] = Z3_mk_fresh_const(s->z3, "fold", s->term.real);
+            folds->to[i] = graft_sym_unknown(s, 'f', i);
         }
     }
 }

@@ -181,6 +181,13 @@ Z3_ast graft_sym_fresh(graft_sym *s)
     return graft_sym_symbol(s, name);
 }
 
+Z3_ast graft_sym_unknown(const graft_sym *s, char kind, uint32_t i)
+{
+    char name[GRAFT_ROOM_NAME];
+    (void)snprintf(name, sizeof name, "%c%" PRIu32, kind, i);
+    return Z3_mk_const(s->z3, Z3_mk_string_symbol(s->z3, name), s->term.real);
+}
+
 bool graft_sym_is_number(const graft_sym *s, Z3_ast term, int64_t value)
 {
     int64_t number = 0;

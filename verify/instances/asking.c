@@ -216,7 +216,8 @@ bool graft_ask_refute(graft_prover *p, const graft_obligation *o, graft_asked *r
 {
     size_t way = 0;
     *refutation = (graft_asked){.formula = o->questions[0]};
-    if (graft_prover_ask(p, o->questions[0], GRAFT_SEARCH_NONE) == Z3_L_FALSE) {
+    if (!Z3_ast_map_contains(p->z3, p->names, graft_obligation_name(o, 0)) &&
+        graft_prover_ask(p, o->questions[0], GRAFT_SEARCH_NONE) == Z3_L_FALSE) {
         return true;
     }
     if (ask_single(p, o, 0, &way) != GRAFT_VERDICT_PROVED) {
