@@ -148,8 +148,7 @@ static graft_guarded *join_outputs(const graft_obligation *o, const graft_instan
     uint32_t sizes[GRAFT_RULE_MAX_OUTPUTS] = {0};
     *count = 0;
     for (uint32_t i = 0; i < instance->rule->output_count; i++) {
-        sizes[i] = (uint32_t)graft_shape_elements(graft_instance_shape(
-            instance, &instance->source, instance->source.pattern->outputs[i]));
+        sizes[i] = (uint32_t)graft_shape_elements(graft_instance_output(instance, i));
         *count += sizes[i];
     }
     graft_guarded *all = GRAFT_NEW(o->arena, graft_guarded, *count);

@@ -16,49 +16,60 @@ const graft_shape *graft_instance_shape(const graft_instance *instance, const gr
                : &instance->vars[operand];
 }
 
-/* What the byte code reads. */
-typedef struct {
-    const graft_shape *vars[GRAFT_RULE_MAX_VARS];
-    bool is_const[GRAFT_RULE_MAX_VARS];
-} code_input;
-
-static code_input describe_point(const graft_rule *rule, const graft_point *point)
+const graft_shape *graft_instance_output(const graft_instance *instance, uint32_t output)
 {
-    code_input input = {0};
-    for (uint32_t v = 0; v < rule->var_count; v++) {
-        input.vars[v] = &point->vars[v];
-        input.is_const[v] = true;
-    }
-    return input;
+    return graft_instance_shape(instance, &instance->source,
+                                instance->source.pattern->outputs[output]);
 }
 
-static bool compute_attr(const graft_instance *instance, const code_input *input,
-                         const graft_term *term, int32_t *value)
+const graft_attr_info *graft_slot_attr(const graft_rule *rule, uint32_t slot)
+{
+    for (uint32_t n = 0; n < rule->source.node_count; n++) {
+        const graft_pattern_node *node = &rule->source.nodes[n];
+        for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
+            if (node->attrs[i].kind == GRAFT_TERM_SLOT && node->attrs[i].value == (int32_t)slot) {
+                return graft_op_attr(node->op, i);
+            }
+        }
+    }
+    static const graft_attr_info none = {.name = ""}; /* A valid rule mentions every slot. */
+    return &none;
+}
+
+bool graft_point_compute(const graft_rule *rule, uint32_t offset, const graft_point *point,
+                         int64_t *result)
+{
+    const graft_shape *vars[GRAFT_RULE_MAX_VARS];
+    bool is_const[GRAFT_RULE_MAX_VARS];
+    for (uint32_t v = 0; v < GRAFT_RULE_MAX_VARS; v++) {
+        vars[v] = &point->vars[v];
+        is_const[v] = true;
+    }
+    return graft_code_run(rule, offset, vars, is_const, point->slots, result);
+}
+
+static bool compute_attr(const graft_instance *instance, const graft_term *term, int32_t *value)
 {
     int64_t result = term->value;
     if (term->kind == GRAFT_TERM_SLOT) {
         result = instance->point->slots[term->value];
     } else if (term->kind == GRAFT_TERM_CODE &&
-               !graft_code_run(instance->rule, (uint32_t)term->value, input->vars, input->is_const,
-                               instance->point->slots, &result)) {
-        return false;
-    }
-    if (result < INT32_MIN || result > INT32_MAX) {
+               !graft_point_compute(instance->rule, (uint32_t)term->value, instance->point,
+                                    &result)) {
         return false;
     }
     *value = (int32_t)result;
-    return true;
+    return result >= INT32_MIN && result <= INT32_MAX;
 }
 
-static bool infer_node(graft_instance *instance, graft_side *side, const code_input *input,
-                       uint32_t n)
+static bool infer_node(graft_instance *instance, graft_side *side, uint32_t n)
 {
     const graft_pattern_node *node = &side->pattern->nodes[n];
     const graft_op_info *info = graft_op(node->op);
     graft_shape in[GRAFT_MAX_INPUTS];
     memset(side->attrs[n], 0, sizeof side->attrs[n]);
     for (uint32_t i = 0; i < info->attr_count; i++) {
-        if (!compute_attr(instance, input, &node->attrs[i], &side->attrs[n][i])) {
+        if (!compute_attr(instance, &node->attrs[i], &side->attrs[n][i])) {
             return false;
         }
     }
@@ -68,28 +79,28 @@ static bool infer_node(graft_instance *instance, graft_side *side, const code_in
     return graft_infer_shapes(node->op, side->attrs[n], in, side->shapes[n]) == GRAFT_OK;
 }
 
-static bool infer_side(graft_instance *instance, graft_side *side, const code_input *input)
+static bool infer_side(graft_instance *instance, graft_side *side)
 {
     graft_pattern_order(side->pattern, side->order);
     for (uint32_t i = 0; i < side->pattern->node_count; i++) {
-        if (!infer_node(instance, side, input, side->order[i])) {
+        if (!infer_node(instance, side, side->order[i])) {
             return false;
         }
     }
     return true;
 }
 
-static bool outputs_agree(const graft_instance *instance)
+/* The first output that has another shape in the target; output_count: all are the same. */
+static uint32_t find_misfit(const graft_instance *instance)
 {
-    for (uint32_t i = 0; i < instance->rule->output_count; i++) {
-        graft_operand a = instance->source.pattern->outputs[i];
-        graft_operand b = instance->target.pattern->outputs[i];
-        if (!graft_shape_equal(graft_instance_shape(instance, &instance->source, a),
-                               graft_instance_shape(instance, &instance->target, b))) {
-            return false;
-        }
+    uint32_t i = 0;
+    while (i < instance->rule->output_count &&
+           graft_shape_equal(graft_instance_output(instance, i),
+                             graft_instance_shape(instance, &instance->target,
+                                                  instance->target.pattern->outputs[i]))) {
+        i++;
     }
-    return true;
+    return i;
 }
 
 static void type_vars(graft_instance *instance)
@@ -105,29 +116,27 @@ static void type_vars(graft_instance *instance)
 graft_fit graft_instance_build(graft_instance *instance, const graft_rule *rule,
                                const graft_point *point)
 {
-    code_input input = describe_point(rule, point);
     int64_t holds = 1;
     instance->rule = rule;
     instance->point = point;
     instance->source.pattern = &rule->source;
     instance->target.pattern = &rule->target;
     type_vars(instance);
-    if (!infer_side(instance, &instance->source, &input)) {
+    if (!infer_side(instance, &instance->source)) {
         return GRAFT_FIT_SOURCE;
     }
     if (rule->condition != 255 &&
-        (!graft_code_run(rule, rule->condition, input.vars, input.is_const, point->slots, &holds) ||
-         holds == 0)) {
+        (!graft_point_compute(rule, rule->condition, point, &holds) || holds == 0)) {
         return GRAFT_FIT_CONDITION;
     }
-    return infer_side(instance, &instance->target, &input) && outputs_agree(instance)
+    return infer_side(instance, &instance->target) && find_misfit(instance) == rule->output_count
                ? GRAFT_FIT_OK
                : GRAFT_FIT_TARGET;
 }
 
 /* Why shapes of one side do not fit; NULL when they do. Counts the operators that fit. */
 static const char *explain_side(graft_arena *arena, graft_instance *instance, graft_side *side,
-                                const code_input *input, uint32_t *progress)
+                                uint32_t *progress)
 {
     const char *name = side == &instance->source ? "source" : "target";
     for (uint32_t k = 0; k < side->pattern->node_count; k++) {
@@ -136,7 +145,7 @@ static const char *explain_side(graft_arena *arena, graft_instance *instance, gr
         const graft_op_info *info = graft_op(node->op);
         graft_shape in[GRAFT_MAX_INPUTS];
         for (uint32_t i = 0; i < info->attr_count; i++) {
-            if (!compute_attr(instance, input, &node->attrs[i], &side->attrs[n][i])) {
+            if (!compute_attr(instance, &node->attrs[i], &side->attrs[n][i])) {
                 return graft_arena_printf(arena, "%s: %s of %s has no value", name,
                                           graft_op_attr(node->op, i)->name, info->name);
             }
@@ -144,7 +153,7 @@ static const char *explain_side(graft_arena *arena, graft_instance *instance, gr
         for (uint32_t i = 0; i < info->input_count; i++) {
             in[i] = *graft_instance_shape(instance, side, node->inputs[i]);
         }
-        if (!infer_node(instance, side, input, n)) {
+        if (!infer_node(instance, side, n)) {
             return graft_arena_printf(arena, "%s: %s: %s", name, info->name,
                                       graft_infer_explain(node->op, side->attrs[n], in));
         }
@@ -165,17 +174,12 @@ static const char *print_shape(graft_arena *arena, const graft_shape *shape)
 
 static const char *explain_outputs(graft_arena *arena, const graft_instance *instance)
 {
-    for (uint32_t i = 0; i < instance->rule->output_count; i++) {
-        const graft_shape *a =
-            graft_instance_shape(instance, &instance->source, instance->source.pattern->outputs[i]);
-        const graft_shape *b =
-            graft_instance_shape(instance, &instance->target, instance->target.pattern->outputs[i]);
-        if (!graft_shape_equal(a, b)) {
-            return graft_arena_printf(arena, "target: output %u is %s, in the source %s", i,
-                                      print_shape(arena, b), print_shape(arena, a));
-        }
-    }
-    return NULL;
+    uint32_t i = find_misfit(instance);
+    return graft_arena_printf(
+        arena, "target: output %u is %s, in the source %s", i,
+        print_shape(arena, graft_instance_shape(instance, &instance->target,
+                                                instance->target.pattern->outputs[i])),
+        print_shape(arena, graft_instance_output(instance, i)));
 }
 
 const char *graft_instance_explain(graft_arena *arena, const graft_rule *rule,
@@ -184,16 +188,15 @@ const char *graft_instance_explain(graft_arena *arena, const graft_rule *rule,
     graft_instance instance;
     memset(&instance, 0, sizeof instance);
     uint32_t fitting = 0;
-    code_input input = describe_point(rule, point);
     graft_fit fit = graft_instance_build(&instance, rule, point);
     const char *why = NULL;
     if (fit != GRAFT_FIT_OK) {
-        why = explain_side(arena, &instance, &instance.source, &input, &fitting);
+        why = explain_side(arena, &instance, &instance.source, &fitting);
         if (why == NULL && fit == GRAFT_FIT_CONDITION) {
             why = "where: it is false";
         }
         if (why == NULL) {
-            why = explain_side(arena, &instance, &instance.target, &input, &fitting);
+            why = explain_side(arena, &instance, &instance.target, &fitting);
         }
         why = why == NULL ? explain_outputs(arena, &instance) : why;
     }

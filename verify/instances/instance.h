@@ -48,7 +48,15 @@ const char *graft_instance_explain(graft_arena *arena, const graft_rule *rule,
 /* The shape of an operand on one side. */
 const graft_shape *graft_instance_shape(const graft_instance *instance, const graft_side *side,
                                         graft_operand operand);
+/* That of an output of the rule. */
+const graft_shape *graft_instance_output(const graft_instance *instance, uint32_t output);
 /* Multiply-adds and the like on both sides: how much work evaluating the instance is. */
 uint64_t graft_instance_work(const graft_instance *instance);
+/* What the program at `offset` computes at a point, every variable being const; false where it
+ * fails. */
+bool graft_point_compute(const graft_rule *rule, uint32_t offset, const graft_point *point,
+                         int64_t *result);
+/* The first attribute of the source that a slot of a valid rule is. */
+const graft_attr_info *graft_slot_attr(const graft_rule *rule, uint32_t slot);
 /* "a: 2x3, b: 3; #1.groups=2": the point as text, slots named as graft_rule_print names them. */
 const char *graft_point_print(graft_arena *arena, const graft_rule *rule, const graft_point *point);

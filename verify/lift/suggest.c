@@ -38,26 +38,15 @@ static bool put_condition(const seeker *s, const char *where, graft_rule *rule)
     return valid;
 }
 
-static bool phrase_holds(const graft_rule *alone, const graft_point *point)
-{
-    const graft_shape *vars[GRAFT_RULE_MAX_VARS];
-    bool is_const[GRAFT_RULE_MAX_VARS];
-    int64_t result = 0;
-    for (uint32_t v = 0; v < GRAFT_RULE_MAX_VARS; v++) {
-        vars[v] = &point->vars[v];
-        is_const[v] = true;
-    }
-    return graft_code_run(alone, alone->condition, vars, is_const, point->slots, &result) &&
-           result != 0;
-}
-
 /* How many good points a rule with one phrase for a precondition keeps; 0 when it keeps a bad one,
  * too. */
 static uint32_t rate_phrase(const seeker *s, const graft_rule *alone)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < s->domain.count; i++) {
-        bool holds = phrase_holds(alone, &s->domain.points[i]);
+        int64_t value = 0;
+        bool holds = graft_point_compute(alone, alone->condition, &s->domain.points[i], &value) &&
+                     value != 0;
         if (holds && s->verdicts[i] == GRAFT_SWEEP_DIFFERS) {
             return 0;
         }
@@ -101,21 +90,6 @@ static const char *slot_of(seeker *s, uint32_t slot)
     return graft_rule_print_slot(s->env->unit, s->rule, slot);
 }
 
-/* The attribute that first mentions a slot. */
-static const graft_attr_info *slot_info(const graft_rule *rule, uint32_t slot)
-{
-    for (uint32_t n = 0; n < rule->source.node_count; n++) {
-        const graft_pattern_node *node = &rule->source.nodes[n];
-        for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
-            if (node->attrs[i].kind == GRAFT_TERM_SLOT && node->attrs[i].value == (int32_t)slot) {
-                return graft_op_attr(node->op, i);
-            }
-        }
-    }
-    static const graft_attr_info none = {.name = ""}; /* A valid rule mentions every slot. */
-    return &none;
-}
-
 /* slot = value for the values it has where the sides agree. */
 static void add_slot_constants(seeker *s, uint32_t slot)
 {
@@ -141,7 +115,7 @@ static bool is_axis(const graft_attr_info *info) { return info->role == GRAFT_RO
 static void add_slot_phrases(seeker *s)
 {
     for (uint32_t a = 0; a < s->rule->slot_count; a++) {
-        const graft_attr_info *info = slot_info(s->rule, a);
+        const graft_attr_info *info = graft_slot_attr(s->rule, a);
         bool real = info->kind == GRAFT_ATTR_FLOAT;
         add_slot_constants(s, a);
         if (real) {
@@ -149,7 +123,7 @@ static void add_slot_phrases(seeker *s)
             add_phrase(s, slot_of(s, a), "fle", "0");
         }
         for (uint32_t b = 0; b < s->rule->slot_count; b++) {
-            const graft_attr_info *other = slot_info(s->rule, b);
+            const graft_attr_info *other = graft_slot_attr(s->rule, b);
             if (a == b || other->kind != info->kind || is_axis(info) || is_axis(other)) {
                 continue;
             }
@@ -173,7 +147,7 @@ static void add_equal_sizes(seeker *s, uint32_t v, int32_t axis, uint32_t w)
 
 static void add_slot_to_size(seeker *s, uint32_t slot, const char *size)
 {
-    const graft_attr_info *info = slot_info(s->rule, slot);
+    const graft_attr_info *info = graft_slot_attr(s->rule, slot);
     if (info->kind == GRAFT_ATTR_DIM) {
         add_phrase(s, slot_of(s, slot), "=", size);
         add_phrase(s, slot_of(s, slot), "<=", size);

@@ -7,7 +7,6 @@
 #include "verify/sweep/refute.h"
 
 #include <string.h>
-#include <xxhash.h>
 
 enum {
     GUARDS_MOST = 32,
@@ -60,8 +59,7 @@ typedef struct {
     uint32_t guard_count;
     graft_domain *domain;
     uint64_t weight; /* Of an operation. */
-    uint64_t *seen;  /* Hashes of points; 0: free. */
-    uint64_t seen_mask;
+    graft_met met;
     uint32_t capacity;
     uint64_t work; /* Of the points so far, */
     uint64_t most; /* and how much it may become for now. */
@@ -109,16 +107,10 @@ static void list_guards(walker *w)
 /* How all comparisons turn out. */
 static uint64_t read_guards(const walker *w, const graft_point *point)
 {
-    const graft_shape *vars[GRAFT_RULE_MAX_VARS];
-    bool is_const[GRAFT_RULE_MAX_VARS];
     uint64_t outcomes = 0;
-    for (uint32_t v = 0; v < GRAFT_RULE_MAX_VARS; v++) {
-        vars[v] = &point->vars[v];
-        is_const[v] = true;
-    }
     for (uint32_t i = 0; i < w->guard_count; i++) {
         int64_t value = 0;
-        bool has = graft_code_run(&w->guards[i], 0, vars, is_const, point->slots, &value);
+        bool has = graft_point_compute(&w->guards[i], 0, point, &value);
         bool is_true = has && (w->quotient[i] || value != 0);
         outcomes = outcomes * 3 + (is_true ? 2u : has ? 1u : 0u);
     }
@@ -126,19 +118,6 @@ static uint64_t read_guards(const walker *w, const graft_point *point)
 }
 
 /* -------------------------------------------------------------------- points */
-
-static bool is_new(walker *w, const graft_point *point)
-{
-    uint64_t hash = XXH3_64bits(point, sizeof *point) | 1u;
-    uint64_t at = hash >> 20 & w->seen_mask;
-    for (; w->seen[at] != 0; at = (at + 1) & w->seen_mask) {
-        if (w->seen[at] == hash) {
-            return false;
-        }
-    }
-    w->seen[at] = hash;
-    return true;
-}
 
 /* What a point takes; 0 when it is no instance or takes too much. */
 static uint64_t weigh(const walker *w, const graft_point *point)
@@ -163,7 +142,7 @@ static bool is_full(const walker *w)
 
 static void keep(walker *w, const graft_point *point, uint64_t work)
 {
-    if (!is_full(w) && is_new(w, point)) {
+    if (work > 0 && !is_full(w) && graft_met_add_point(&w->met, point)) {
         w->domain->points[w->domain->count++] = *point;
         w->work += work;
     }
@@ -293,10 +272,7 @@ static void scan_reals(walker *w, const graft_point *base, uint32_t slot)
     graft_point point = *base;
     for (uint32_t i = 0; i < w->named.real_count && !is_full(w); i++) {
         point.slots[slot] = w->named.reals[i];
-        uint64_t work = weigh(w, &point);
-        if (work > 0) {
-            keep(w, &point, work);
-        }
+        keep(w, &point, weigh(w, &point));
     }
 }
 
@@ -308,11 +284,8 @@ static void scan_around(walker *w, const graft_point *base, uint64_t effort)
     uint32_t count = list_moves(w, base, moves);
     uint32_t kinds = count + w->rule->slot_count;
     const uint64_t from = w->work;
-    uint64_t work = weigh(w, base);
     w->most = from + effort;
-    if (work > 0) {
-        keep(w, base, work);
-    }
+    keep(w, base, weigh(w, base));
     for (uint32_t k = 0; k < kinds; k++) {
         w->most = from + effort * (k + 1) / kinds;
         if (k >= w->rule->slot_count) {
@@ -370,26 +343,18 @@ static void draw(walker *w, uint64_t effort)
     graft_domain_find(w->env, w->env->unit, w->rule, &options, &drawn);
     w->most = w->work + effort / 4;
     for (uint32_t i = 0; i < drawn.count; i++) {
-        uint64_t work = weigh(w, &drawn.points[i]);
-        if (work > 0) {
-            keep(w, &drawn.points[i], work);
-        }
+        keep(w, &drawn.points[i], weigh(w, &drawn.points[i]));
     }
 }
 
 static void open_walker(walker *w, graft_env *env, const graft_rule *rule, uint64_t effort,
                         graft_domain *domain)
 {
-    uint64_t slots = 64;
     w->env = env;
     w->rule = rule;
     w->domain = domain;
     w->capacity = (uint32_t)(effort / EFFORT_POINT);
-    while (slots < 2 * (uint64_t)w->capacity) {
-        slots *= 2;
-    }
-    w->seen = GRAFT_NEW(env->scratch, uint64_t, slots);
-    w->seen_mask = slots - 1;
+    w->met = graft_met_new(env->scratch, w->capacity);
     graft_named_read(rule, &w->named);
     graft_named_slots(rule, w->slots);
     w->weight = graft_refute_needs_laws(rule) ? FUNCTION_WORK : 1;

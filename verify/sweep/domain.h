@@ -43,3 +43,15 @@ typedef struct graft_domain {
 /* Finds instances of a valid rule; `points` lie in `arena`. May find none. */
 void graft_domain_find(graft_env *env, graft_arena *arena, const graft_rule *rule,
                        const graft_domain_options *options, graft_domain *domain);
+
+/* Points that were met, as an open-addressing table of hashes. */
+typedef struct graft_met {
+    uint64_t *hashes; /* 0: free. */
+    uint64_t mask;
+} graft_met;
+
+/* Room for `most` points, in `arena`. */
+graft_met graft_met_new(graft_arena *arena, uint64_t most);
+/* Notes a hash, which is not 0, or a point; false when it was noted before. */
+bool graft_met_add(graft_met *met, uint64_t hash);
+bool graft_met_add_point(graft_met *met, const graft_point *point);

@@ -1,7 +1,9 @@
-/* finder.h - how instances are found: what enumerating (domain.c) and sampling (sample.c) share.
+/* finder.h - how instances are found. For domain.c and propose.c alone.
  *
  * A plan lists, node by node and operands first, the shapes and attributes to be chosen, and where
- * what is chosen so far can be checked. A point grows along the plan. */
+ * what is chosen so far can be checked. A point grows along the plan: all values are tried in turn,
+ * or shapes and attributes are proposed, and after a misfit the latest choices are drawn again, then
+ * those before them. Samples follow what the precondition says outright (guide.h), most of them. */
 #pragma once
 
 #include "graph/base/rng.h"
@@ -72,37 +74,22 @@ typedef struct graft_finder {
     uint32_t attempts;
     double done;
     double part;
-    /* Points found, as an open-addressing table of hashes. */
-    uint64_t *seen;
-    uint32_t seen_capacity;
+    graft_met met;                                   /* Points found. */
     graft_judgement judged[1u << GRAFT_JUDGED_BITS]; /* By the first bits of the hash. */
 } graft_finder;
-
-/* Makes the plan of `f->rule`. */
-void graft_finder_plan(graft_finder *f);
-
-/* Whether an operator slides a window over images: these may be larger than other tensors. */
-bool graft_finder_has_window(uint32_t op);
 
 /* The shape of an operand of the source that has one already. */
 const graft_shape *graft_finder_shape(const graft_finder *f, graft_operand operand);
 /* Whether it has one: nodes of earlier steps and variables that were chosen. */
 bool graft_finder_has(const graft_finder *f, graft_operand operand);
 
-/* CHECK: whether the chosen inputs fit; `partial` of the node becomes what they make together. */
-bool graft_finder_check(graft_finder *f, const graft_step *s);
-/* INFER: whether the node's inputs and attributes fit; its outputs have shapes then. */
-bool graft_finder_infer(graft_finder *f, const graft_step *s);
+/* Proposals that are likely to fit, given what is chosen already (propose.c). Whether they do is
+ * decided by shape inference alone. */
 
-void graft_finder_bind_var(graft_finder *f, uint32_t var, graft_shape shape);
-/* ATTRS: the tuples to choose from; they may lie in env->scratch. */
-graft_choices graft_finder_choices(graft_finder *f, const graft_step *s);
-/* Whether a tuple agrees with the constants and the slots that have values. */
-bool graft_finder_agrees(const graft_finder *f, const graft_step *s, const int32_t *tuple);
-void graft_finder_bind(graft_finder *f, const graft_step *s, const int32_t *tuple);
-
-uint64_t graft_finder_hash(const graft_finder *f);
-/* Notes the point with this hash; false when it was noted before. */
-bool graft_finder_is_new(graft_finder *f, uint64_t hash);
-/* Keeps the point. False when the caller has seen enough. */
-bool graft_finder_keep(graft_finder *f);
+/* Begins a sample that is made like the origin: draws the sizes that take the place of its. */
+void graft_propose_rename(graft_finder *f);
+/* A shape for the variable of a VAR step. */
+graft_shape graft_propose_shape(graft_finder *f, const graft_step *s);
+/* A value for the attribute of an ATTRS step of width 1: a size or slot value that is there
+ * already, since equalities are rare among independent choices. */
+int32_t graft_propose_value(graft_finder *f, const graft_step *s);

@@ -2,6 +2,7 @@
 #include "verify/sweep/named.h"
 
 #include "graph/rule/rulecode.h"
+#include "verify/instances/instance.h"
 
 #include <math.h>
 #include <string.h>
@@ -36,13 +37,8 @@ static graft_slot_kind kind_of(const graft_attr_info *attr)
 void graft_named_slots(const graft_rule *rule, uint8_t kinds[GRAFT_RULE_MAX_SLOTS])
 {
     memset(kinds, GRAFT_SLOT_NUMBER, GRAFT_RULE_MAX_SLOTS);
-    for (uint32_t n = rule->source.node_count; n-- > 0;) {
-        const graft_pattern_node *node = &rule->source.nodes[n];
-        for (uint32_t i = graft_op(node->op)->attr_count; i-- > 0;) {
-            if (node->attrs[i].kind == GRAFT_TERM_SLOT) {
-                kinds[node->attrs[i].value] = (uint8_t)kind_of(graft_op_attr(node->op, i));
-            }
-        }
+    for (uint32_t i = 0; i < rule->slot_count; i++) {
+        kinds[i] = (uint8_t)kind_of(graft_slot_attr(rule, i));
     }
 }
 

@@ -4,7 +4,6 @@
 #include "verify/sweep/choices.h"
 
 #include <string.h>
-#include <xxhash.h>
 
 enum { MOVES_MOST = 256 };
 
@@ -27,25 +26,12 @@ typedef struct {
 typedef struct {
     const graft_rule *rule;
     graft_domain *domain;
-    uint64_t *seen; /* Hashes of points; 0: free. */
-    uint32_t seen_mask;
-    uint32_t end; /* Of the current point's share. */
+    graft_met met;
+    uint8_t slots[GRAFT_RULE_MAX_SLOTS]; /* graft_slot_kind */
+    uint32_t end;                        /* Of the current point's share. */
     move moves[MOVES_MOST];
     uint32_t move_count;
 } seeker;
-
-static bool is_whole(const graft_rule *rule, uint32_t slot)
-{
-    for (uint32_t n = 0; n < rule->source.node_count; n++) {
-        const graft_pattern_node *node = &rule->source.nodes[n];
-        for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
-            if (node->attrs[i].kind == GRAFT_TERM_SLOT && node->attrs[i].value == (int32_t)slot) {
-                return graft_op_attr(node->op, i)->kind != GRAFT_ATTR_FLOAT;
-            }
-        }
-    }
-    return false;
-}
 
 static void add_move(seeker *s, move_kind kind, uint32_t index, uint32_t axis, int32_t step)
 {
@@ -102,7 +88,7 @@ static void list_moves(seeker *s, const graft_point *point)
         add_move(s, MOVE_PUT_AXIS, v, 0, 2);
     }
     for (uint32_t i = 0; i < s->rule->slot_count; i++) {
-        if (is_whole(s->rule, i)) {
+        if (s->slots[i] != GRAFT_SLOT_REAL) {
             add_move(s, MOVE_SLOT, i, 0, 1);
             add_move(s, MOVE_SLOT, i, 0, -1);
         }
@@ -174,24 +160,12 @@ static bool make_move(graft_point *point, const move *m)
     return false;
 }
 
-static bool is_new(seeker *s, const graft_point *point)
-{
-    uint64_t hash = XXH3_64bits(point, sizeof *point) | 1u;
-    uint32_t at = (uint32_t)(hash >> 20) & s->seen_mask;
-    for (; s->seen[at] != 0; at = (at + 1) & s->seen_mask) {
-        if (s->seen[at] == hash) {
-            return false;
-        }
-    }
-    s->seen[at] = hash;
-    return true;
-}
-
 static void try_point(seeker *s, const graft_point *point)
 {
     graft_instance instance;
     if (s->domain->count < s->end &&
-        graft_instance_build(&instance, s->rule, point) == GRAFT_FIT_OK && is_new(s, point)) {
+        graft_instance_build(&instance, s->rule, point) == GRAFT_FIT_OK &&
+        graft_met_add_point(&s->met, point)) {
         s->domain->points[s->domain->count++] = *point;
     }
 }
@@ -218,15 +192,11 @@ void graft_neighbours_find(graft_arena *arena, const graft_rule *rule, const gra
                            uint32_t count, uint32_t limit, graft_domain *domain)
 {
     seeker s = {.rule = rule, .domain = domain};
-    uint32_t capacity = 64;
-    while (capacity < 2 * (limit + count)) {
-        capacity *= 2;
-    }
-    s.seen = GRAFT_NEW(arena, uint64_t, capacity);
-    s.seen_mask = capacity - 1;
+    s.met = graft_met_new(arena, (uint64_t)limit + count);
+    graft_named_slots(rule, s.slots);
     *domain = (graft_domain){.points = GRAFT_NEW(arena, graft_point, limit)};
     for (uint32_t i = 0; i < count; i++) {
-        (void)is_new(&s, &points[i]);
+        (void)graft_met_add_point(&s.met, &points[i]);
     }
     for (uint32_t i = 0; i < count; i++) {
         s.end = (uint32_t)((uint64_t)limit * (i + 1) / count);

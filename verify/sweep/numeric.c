@@ -7,11 +7,6 @@
 #include <assert.h>
 #include <string.h>
 
-#define NUM                       float
-#define ALG(f)                    f##_float
-#define RUN(k, op, call, in, out) ((void)(k), graft_float_run((op), (call), (in), (out)))
-#include "verify/instances/sides.inc"
-
 /* Binary32 bits of numbers that arithmetic treats differently. */
 static const uint32_t awkward[] = {
     0x00000000u, 0x80000000u, 0x3f800000u, 0xbf800000u, 0x7f800000u, 0xff800000u, 0x7fc00000u,
@@ -26,6 +21,12 @@ static bool same_float(float a, float b)
     memcpy(&bits_b, &b, sizeof bits_b);
     return bits_a == bits_b || (a != a && b != b);
 }
+
+#define NUM                       float
+#define ALG(f)                    f##_float
+#define RUN(k, op, call, in, out) ((void)(k), graft_float_run((op), (call), (in), (out)))
+#define DIFFERS(k, a, b)          ((void)(k), !same_float(a, b))
+#include "verify/instances/sides.inc"
 
 /* Awkward numbers, or ordinary ones, which show a change of order. */
 static float draw_float(graft_rng *rng, bool is_awkward)
@@ -52,6 +53,8 @@ static bool floats_agree(graft_env *env, const graft_instance *instance, uint64_
     const float *vars[GRAFT_RULE_MAX_VARS] = {0};
     const float *left[GRAFT_RULE_MAX_OUTPUTS] = {0};
     const float *right[GRAFT_RULE_MAX_OUTPUTS] = {0};
+    uint32_t output = 0;
+    uint64_t element = 0;
     graft_rng rng;
     graft_rng_seed(&rng, seed);
     for (uint32_t v = 0; v < instance->rule->var_count; v++) {
@@ -65,17 +68,7 @@ static bool floats_agree(graft_env *env, const graft_instance *instance, uint64_
     }
     evaluate_side_float(NULL, env->scratch, instance, &instance->source, vars, left);
     evaluate_side_float(NULL, env->scratch, instance, &instance->target, vars, right);
-    bool agree = true;
-    for (uint32_t o = 0; o < instance->rule->output_count; o++) {
-        assert(left[o] != NULL && right[o] != NULL);
-        graft_operand x = instance->source.pattern->outputs[o];
-        size_t count =
-            (size_t)graft_shape_elements(graft_instance_shape(instance, &instance->source, x));
-        for (size_t i = 0; i < count && agree; i++) {
-            agree = same_float(left[o][i], right[o][i]);
-        }
-    }
-    return agree;
+    return !find_difference_float(NULL, instance, left, right, &output, &element);
 }
 
 enum { FLOAT_SAMPLES = 4 };

@@ -1,5 +1,5 @@
-/* propose.c - see propose.h. */
-#include "verify/sweep/propose.h"
+/* propose.c - see finder.h. */
+#include "verify/sweep/finder.h"
 
 #include <string.h>
 

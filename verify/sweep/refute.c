@@ -12,11 +12,6 @@
 
 enum { SAMPLES = 6, ROUNDS_MOST = 40, MEMBERS_MOST = 96 };
 
-#define NUM                       float
-#define ALG(f)                    f##_float
-#define RUN(k, op, call, in, out) ((void)(k), graft_float_run((op), (call), (in), (out)))
-#include "verify/instances/sides.inc"
-
 /* ------------------------------------------------------------------- replay */
 
 /* More than rounding: a target that is not a number where the source is one counts. */
@@ -29,29 +24,24 @@ static bool differs(float a, float b)
     return !isfinite(b) || fabsf(a - b) > 1e-3f * scale;
 }
 
+#define NUM                       float
+#define ALG(f)                    f##_float
+#define RUN(k, op, call, in, out) ((void)(k), graft_float_run((op), (call), (in), (out)))
+#define DIFFERS(k, a, b)          ((void)(k), differs(a, b))
+#include "verify/instances/sides.inc"
+
 static bool replay_instance(graft_env *env, const graft_instance *instance,
                             const float *const *values, graft_refutation *r)
 {
     GRAFT_SCOPED(env->scratch);
     const float *left[GRAFT_RULE_MAX_OUTPUTS] = {0};
     const float *right[GRAFT_RULE_MAX_OUTPUTS] = {0};
-    bool found = false;
     evaluate_side_float(NULL, env->scratch, instance, &instance->source, values, left);
     evaluate_side_float(NULL, env->scratch, instance, &instance->target, values, right);
-    for (uint32_t o = 0; o < instance->rule->output_count && !found; o++) {
-        const graft_shape *shape =
-            graft_instance_shape(instance, &instance->source, instance->source.pattern->outputs[o]);
-        uint64_t count = graft_shape_elements(shape);
-        assert(left[o] != NULL && right[o] != NULL);
-        for (uint64_t i = 0; i < count && !found; i++) {
-            found = differs(left[o][i], right[o][i]);
-            if (found) {
-                r->output = o;
-                r->element = i;
-                r->source = left[o][i];
-                r->target = right[o][i];
-            }
-        }
+    bool found = find_difference_float(NULL, instance, left, right, &r->output, &r->element);
+    if (found) {
+        r->source = left[r->output][r->element];
+        r->target = right[r->output][r->element];
     }
     return found;
 }
@@ -190,8 +180,7 @@ static bool is_confirmed(graft_env *env, const graft_instance *instance, const f
         fields[v] = tensor;
     }
     bool rounded = graft_refute_needs_laws(instance->rule);
-    bool differs = graft_sweep_given(env, instance, fields, rounded, NULL) == GRAFT_SWEEP_DIFFERS;
-    return differs;
+    return graft_sweep_given(env, instance, fields, rounded, NULL) == GRAFT_SWEEP_DIFFERS;
 }
 
 /* Takes the inputs if the float executor differs on them by more than rounding. */

@@ -50,16 +50,8 @@ static void print_shape(graft_buffer *out, const graft_shape *shape)
 static const char *slot_value(graft_arena *arena, const graft_rule *rule, uint32_t slot,
                               int32_t value)
 {
-    for (uint32_t n = 0; n < rule->source.node_count; n++) {
-        const graft_pattern_node *node = &rule->source.nodes[n];
-        for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
-            if (node->attrs[i].kind == GRAFT_TERM_SLOT && node->attrs[i].value == (int32_t)slot) {
-                const graft_term term = {value, GRAFT_TERM_CONST};
-                return graft_rule_print_term(arena, rule, &term, graft_op_attr(node->op, i)->kind);
-            }
-        }
-    }
-    return "?";
+    const graft_term term = {value, GRAFT_TERM_CONST};
+    return graft_rule_print_term(arena, rule, &term, graft_slot_attr(rule, slot)->kind);
 }
 
 void graft_refutation_print(graft_buffer *out, const graft_rule *rule, const graft_refutation *r)

@@ -24,17 +24,11 @@ enum {
 #define ALG(f)                    f##_f32
 #define RUN(k, op, call, in, out) ((void)(k), graft_float_run((op), (call), (in), (out)))
 #include "verify/instances/sides.inc"
-#undef NUM
-#undef ALG
-#undef RUN
 
 #define NUM                       float
 #define ALG(f)                    f##_f16
 #define RUN(k, op, call, in, out) ((void)(k), graft_half_run((op), (call), (in), (out)))
 #include "verify/instances/sides.inc"
-#undef NUM
-#undef ALG
-#undef RUN
 
 #define NUM                       double
 #define ALG(f)                    f##_f64
@@ -131,8 +125,7 @@ static void compare_format(meter *m, uint32_t format, const double *const *want)
             evaluate_side_f16(NULL, m->env->scratch, x, side, m->vars, got);
         }
         for (uint32_t o = 0; o < x->rule->output_count; o++) {
-            size_t count = (size_t)graft_shape_elements(
-                graft_instance_shape(x, &x->source, x->source.pattern->outputs[o]));
+            size_t count = (size_t)graft_shape_elements(graft_instance_output(x, o));
             assert(want[o] != NULL); /* Sides have equal outputs. */
             for (size_t i = 0; i < count; i++) {
                 if (isfinite(want[o][i])) {

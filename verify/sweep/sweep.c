@@ -1,9 +1,9 @@
 /* sweep.c - see sweep.h. */
 #include "verify/sweep/sweep.h"
 
+#include "graph/meaning/algebra_real.h"
 #include "graph/rule/ruletypes.h"
 #include "verify/sweep/named.h"
-#include "verify/sweep/sweepreal.h"
 
 #include <assert.h>
 #include <math.h>
@@ -86,80 +86,149 @@ void graft_sweep_inputs(const graft_sweeper *sweeper, const graft_rule *rule,
     }
 }
 
-#define NUM                       graft_field
-#define ALG(f)                    f##_field
-#define RUN(k, op, call, in, out) graft_field_run((k), (op), (call), (in), (out))
-#include "verify/instances/sides.inc"
-
-/* Whether the elements of an output differ where the source is defined; `*defined` tells whether it
- * is anywhere. (Without a division by 0 it is everywhere: shadows may overflow.) */
-static bool outputs_differ(uint64_t count, const graft_field *left, const graft_field *right,
-                           bool may_be_undefined, bool *defined, uint64_t *element)
+/* Notes where an instance differs; `found` may be NULL. */
+static graft_sweep_verdict note_difference(const graft_instance *instance, uint32_t output,
+                                           uint64_t element, double source, double target,
+                                           graft_counterexample *found)
 {
-    for (uint64_t i = 0; i < count; i++) {
-        if (may_be_undefined && isnan(left[i].shadow)) {
-            continue;
-        }
-        *defined = true;
-        if (left[i].residue != right[i].residue ||
-            (isnan(right[i].shadow) && !isnan(left[i].shadow))) {
-            *element = i;
-            return true;
-        }
+    if (found != NULL) {
+        found->point = *instance->point;
+        found->output = output;
+        found->element = element;
+        found->source = source;
+        found->target = target;
     }
-    return false;
+    return GRAFT_SWEEP_DIFFERS;
 }
+
+/* ------------------------------------------------------------------ exactly */
+
+/* What is known of a sample besides its numbers. */
+typedef struct {
+    graft_field_state state;
+    bool
+        may_be_undefined; /* The source; without a division by 0 it is not: shadows may overflow. */
+    bool defined;         /* The source is, somewhere. */
+} exact_sample;
 
 /* Undefined numbers are told by their shadows. One that went into a maximum counts as ambiguous. */
-static graft_sweep_verdict judge_sample(const graft_instance *instance, bool may_be_undefined,
-                                        const graft_field *const *left,
-                                        const graft_field *const *right,
-                                        graft_counterexample *found)
+static bool differs_exactly(exact_sample *sample, graft_field source, graft_field target)
 {
-    bool defined = false;
-    for (uint32_t o = 0; o < instance->rule->output_count; o++) {
-        uint64_t i = 0;
-        assert(left[o] != NULL && right[o] != NULL);
-        const graft_shape *shape =
-            graft_instance_shape(instance, &instance->source, instance->source.pattern->outputs[o]);
-        if (!outputs_differ(graft_shape_elements(shape), left[o], right[o], may_be_undefined,
-                            &defined, &i)) {
-            continue;
-        }
-        if (found != NULL) {
-            found->point = *instance->point;
-            found->output = o;
-            found->element = i;
-            found->source = left[o][i].shadow;
-            found->target = right[o][i].shadow;
-        }
-        return GRAFT_SWEEP_DIFFERS;
+    if (sample->may_be_undefined && isnan(source.shadow)) {
+        return false;
     }
-    return defined ? GRAFT_SWEEP_AGREES : GRAFT_SWEEP_UNDECIDED;
+    sample->defined = true;
+    return source.residue != target.residue || (isnan(target.shadow) && !isnan(source.shadow));
 }
+
+#define NUM                       graft_field
+#define ALG(f)                    f##_field
+#define RUN(k, op, call, in, out) graft_field_run(&((exact_sample *)(k))->state, op, call, in, out)
+#define DIFFERS(k, a, b)          differs_exactly(k, a, b)
+#include "verify/instances/sides.inc"
 
 static graft_sweep_verdict compare_exactly(graft_env *env, const graft_instance *instance,
                                            const graft_field *const *vars,
                                            graft_counterexample *found)
 {
-    graft_field_state state = {0};
+    exact_sample sample = {.defined = false};
     const graft_field *left[GRAFT_RULE_MAX_OUTPUTS] = {0};
     const graft_field *right[GRAFT_RULE_MAX_OUTPUTS] = {0};
-    evaluate_side_field(&state, env->scratch, instance, &instance->source, vars, left);
-    if (state.ambiguous_count > 0) {
+    uint32_t o = 0;
+    uint64_t i = 0;
+    evaluate_side_field(&sample, env->scratch, instance, &instance->source, vars, left);
+    if (sample.state.ambiguous_count > 0) {
         return GRAFT_SWEEP_UNDECIDED;
     }
-    bool may_be_undefined = state.invalid_count > 0;
-    evaluate_side_field(&state, env->scratch, instance, &instance->target, vars, right);
-    return state.ambiguous_count > 0 ? GRAFT_SWEEP_UNDECIDED
-                                     : judge_sample(instance, may_be_undefined, left, right, found);
+    sample.may_be_undefined = sample.state.invalid_count > 0;
+    evaluate_side_field(&sample, env->scratch, instance, &instance->target, vars, right);
+    if (sample.state.ambiguous_count > 0) {
+        return GRAFT_SWEEP_UNDECIDED;
+    }
+    if (find_difference_field(&sample, instance, left, right, &o, &i)) {
+        return note_difference(instance, o, i, left[o][i].shadow, right[o][i].shadow, found);
+    }
+    return sample.defined ? GRAFT_SWEEP_AGREES : GRAFT_SWEEP_UNDECIDED;
 }
+
+/* --------------------------------------------------------------- in binary64 */
+
+/* Differences below this share of the larger number (or of 1) may be rounding, as long as no
+ * number is larger than that. */
+static const double tolerance = 1e-7;
+static const double magnitude_most = 1e6;
+
+typedef struct {
+    bool undefined; /* Some number of some tensor is none. */
+    bool large;
+} tensors_seen;
+
+/* Looks at every tensor: a maximum hides what it was made of. */
+static void run_and_look(tensors_seen *seen, uint32_t op, const graft_call *call,
+                         const double *const in[], double *const out[])
+{
+    graft_real_run(op, call, in, out);
+    for (uint32_t o = 0; o < graft_op(op)->output_count; o++) {
+        uint64_t count = graft_shape_elements(&call->out[o]);
+        for (uint64_t i = 0; i < count; i++) {
+            seen->undefined = seen->undefined || !isfinite(out[o][i]);
+            seen->large = seen->large || (isfinite(out[o][i]) && fabs(out[o][i]) > magnitude_most);
+        }
+    }
+}
+
+static bool differs_really(double x, double y)
+{
+    return !(fabs(x - y) <= tolerance * (1.0 + fmax(fabs(x), fabs(y))));
+}
+
+#define NUM                       double
+#define ALG(f)                    f##_real
+#define RUN(k, op, call, in, out) run_and_look((k), (op), (call), (in), (out))
+#define DIFFERS(k, a, b)          ((void)(k), differs_really(a, b))
+#include "verify/instances/sides.inc"
+
+/* Where variable v is `inputs[v]`, rounded. UNDECIDED where the source is not defined or numbers are
+ * so large that rounding hides differences. */
+static graft_sweep_verdict compare_really(graft_env *env, const graft_instance *instance,
+                                          const graft_field *const *inputs,
+                                          graft_counterexample *found)
+{
+    GRAFT_SCOPED(env->scratch);
+    const double *vars[GRAFT_RULE_MAX_VARS] = {0};
+    const double *left[GRAFT_RULE_MAX_OUTPUTS] = {0};
+    const double *right[GRAFT_RULE_MAX_OUTPUTS] = {0};
+    tensors_seen seen = {false, false};
+    uint32_t o = 0;
+    uint64_t i = 0;
+    for (uint32_t v = 0; v < instance->rule->var_count; v++) {
+        uint64_t count = graft_shape_elements(&instance->point->vars[v]);
+        double *tensor = GRAFT_NEW(env->scratch, double, count);
+        for (uint64_t k = 0; k < count; k++) {
+            tensor[k] = inputs[v][k].shadow;
+        }
+        vars[v] = tensor;
+    }
+    evaluate_side_real(&seen, env->scratch, instance, &instance->source, vars, left);
+    if (seen.undefined || seen.large) {
+        return GRAFT_SWEEP_UNDECIDED;
+    }
+    evaluate_side_real(&seen, env->scratch, instance, &instance->target, vars, right);
+    if (seen.large) {
+        return GRAFT_SWEEP_UNDECIDED;
+    }
+    return find_difference_real(NULL, instance, left, right, &o, &i)
+               ? note_difference(instance, o, i, left[o][i], right[o][i], found)
+               : GRAFT_SWEEP_AGREES;
+}
+
+/* ---------------------------------------------------------------- instances */
 
 graft_sweep_verdict graft_sweep_given(graft_env *env, const graft_instance *instance,
                                       const graft_field *const *values, bool rounded,
                                       graft_counterexample *counterexample)
 {
-    return rounded ? graft_sweep_real(env, instance, values, counterexample)
+    return rounded ? compare_really(env, instance, values, counterexample)
                    : compare_exactly(env, instance, values, counterexample);
 }
 

@@ -16,7 +16,9 @@ typedef struct graft_sweeper {
     graft_field pools[4][GRAFT_SWEEP_POOL];
     graft_field special[2][GRAFT_SWEEP_POOL];
     graft_field wide[GRAFT_SWEEP_POOL];
-    bool rounded; /* In binary64 instead of the exact arithmetic (sweepreal.h). */
+    bool rounded; /* In binary64 instead: the exact arithmetic knows exp, sqrt and their kin by some
+                     laws only, and tells exp(a + b) from exp(a) exp(b). Where it does so and no
+                     difference is to be seen in binary32, this refutes, and proves nothing. */
 } graft_sweeper;
 
 typedef enum graft_sweep_verdict {
