@@ -1,7 +1,7 @@
 /* check.c - see check.h. */
 #include "verify/check.h"
 
-#include "verify/set/subsume.h"
+#include "verify/set/price.h"
 #include "verify/sweep/cover.h"
 #include "verify/sweep/numeric.h"
 #include "verify/sweep/resweep.h"

@@ -6,7 +6,8 @@
 #include "graph/rule/ruleprint.h"
 #include "verify/lift/lift.h"
 #include "verify/set/canon.h"
-#include "verify/set/subsume.h"
+#include "verify/set/derive.h"
+#include "verify/set/price.h"
 
 #include <string.h>
 

@@ -4,15 +4,11 @@
 #include "graph/base/log.h"
 #include "graph/rule/ruleprint.h"
 #include "verify/set/canon.h"
+#include "verify/set/price.h"
 #include "verify/set/reverse.h"
-#include "verify/set/subsume.h"
-#include "verify/sweep/cover.h"
 #include "verify/trial.h"
 
 #include <inttypes.h>
-#include <string.h>
-
-enum { POINTS_COMPARED = 3 };
 
 typedef struct {
     graft_env *env;
@@ -23,41 +19,6 @@ typedef struct {
     uint32_t no_reverse;
     uint32_t known; /* In the set, or following from it. */
 } turning;
-
-static bool has_operator(const graft_rule *rule, uint32_t op)
-{
-    for (uint32_t n = 0; n < rule->source.node_count; n++) {
-        if (rule->source.nodes[n].op == op) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Whether a rule of the set does what the reverse does, at instances turned round. */
-static bool follows_from_set(const turning *t, const graft_rule_entry *entry,
-                             const graft_rule *reversed)
-{
-    graft_point *points = NULL;
-    graft_point turned[POINTS_COMPARED];
-    uint32_t count = 0;
-    if (!graft_cover_unpack(t->env->unit, &entry->rule, entry->cover_points, entry->cover_bytes,
-                            entry->cover, &points)) {
-        return false;
-    }
-    for (uint32_t i = 0; i < entry->cover && count < POINTS_COMPARED; i++) {
-        count +=
-            graft_rule_reverse_point(&entry->rule, reversed, &points[i], &turned[count]) ? 1 : 0;
-    }
-    for (uint32_t i = 0; i < t->set->count && count > 0; i++) {
-        const graft_rule *other = &t->set->entries[i].rule;
-        if (has_operator(reversed, other->source.nodes[0].op) &&
-            graft_rule_follows(t->env, reversed, turned, count, other)) {
-            return true;
-        }
-    }
-    return false;
-}
 
 static bool is_listed(const turning *t, const graft_rule *rule)
 {
@@ -83,7 +44,7 @@ static void turn_entry(turning *t, uint32_t i)
     if (graft_rule_reverse(&entry->rule, &reversed) != NULL ||
         graft_rule_gain(&reversed) == INT32_MIN || graft_rule_is_trivial(&reversed)) {
         t->no_reverse++;
-    } else if (follows_from_set(t, entry, &reversed)) {
+    } else if (graft_rule_find_reverse(t->env, t->set, entry, &reversed) != NULL) {
         t->known++;
     } else {
         graft_rule_canonicalise(&reversed, NULL);

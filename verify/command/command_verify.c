@@ -8,7 +8,8 @@
 #include "verify/command/listing.h"
 #include "verify/command/userrules.h"
 #include "verify/set/canon.h"
-#include "verify/set/subsume.h"
+#include "verify/set/derive.h"
+#include "verify/set/price.h"
 #include "verify/sweep/cover.h"
 #include "verify/trial.h"
 

@@ -5,12 +5,11 @@
 #include "verify/command/listing.h"
 #include "verify/set/price.h"
 #include "verify/set/reverse.h"
-#include "verify/set/subsume.h"
 #include "verify/sweep/cover.h"
 
 #include <inttypes.h>
 
-enum { POINTS_READ = 64, POINTS_COMPARED = 3 };
+enum { POINTS_READ = 64 };
 
 /* What is found out about an entry before anything is said. */
 typedef struct {
@@ -55,18 +54,9 @@ static const char *describe_reverse(const account *a)
     if (graft_rule_gain(&reversed) == INT32_MIN) {
         return "The reverse would match nothing: its outputs depend on no input.";
     }
-    graft_point turned[POINTS_COMPARED];
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < a->point_count && count < POINTS_COMPARED; i++) {
-        if (graft_rule_reverse_point(&a->entry->rule, &reversed, &a->points[i], &turned[count])) {
-            count++;
-        }
-    }
-    for (uint32_t i = 0; i < a->set->count && count > 0; i++) {
-        if (graft_rule_follows(a->env, &reversed, turned, count, &a->set->entries[i].rule)) {
-            return graft_arena_printf(arena, "The reverse is in the set, as (a case of) %s.",
-                                      a->set->entries[i].name);
-        }
+    const char *name = graft_rule_find_reverse(a->env, a->set, a->entry, &reversed);
+    if (name != NULL) {
+        return graft_arena_printf(arena, "The reverse is in the set, as (a case of) %s.", name);
     }
     return graft_arena_printf(
         arena, "The reverse is not in the set: %s (graft rules --both FILE adds it).",
@@ -230,19 +220,6 @@ const char *graft_listing_rounding_json(graft_arena *arena, const graft_rounding
     return out.data;
 }
 
-static const char *json_words(graft_arena *arena, const graft_rule *rule)
-{
-    graft_buffer out = {.arena = arena};
-    uint32_t count = 0;
-    const char *const *parts = graft_rule_words_where(arena, rule, &count);
-    graft_buffer_printf(&out, "[");
-    for (uint32_t i = 0; i < count; i++) {
-        graft_buffer_printf(&out, "%s\"%s\"", i > 0 ? ", " : "", parts[i]);
-    }
-    graft_buffer_printf(&out, "]");
-    return out.data;
-}
-
 static const char *json_price(graft_arena *arena, const graft_price *price)
 {
     return graft_arena_printf(arena,
@@ -256,11 +233,13 @@ void graft_listing_explain_json(graft_env *env, const graft_ruleset *set,
                                 const graft_rule_entry *entry)
 {
     account a = make_account(env, set, entry);
+    uint32_t count = 0;
+    const char *const *parts = graft_rule_words_where(env->unit, &entry->rule, &count);
     graft_json json;
     graft_json_begin(&json, env->unit);
     graft_json_string(&json, "id", graft_arena_printf(env->unit, "%016" PRIx64, entry->id));
     graft_json_string(&json, "name", entry->name);
-    graft_json_raw(&json, "where", json_words(env->unit, &entry->rule));
+    graft_json_strings(&json, "where", parts, count);
     graft_json_raw(&json, "rounding", graft_listing_rounding_json(env->unit, &entry->rounding));
     graft_json_string(&json, "weights", list_weights(env->unit, a.weights));
     if (a.largest != NULL) {

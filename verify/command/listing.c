@@ -70,18 +70,6 @@ graft_status graft_listing_check(graft_env *env, const graft_ruleset *set,
 
 /* ----------------------------------------------------------------- listing */
 
-/* The axioms of an entry as a JSON array. */
-static const char *list_axioms(graft_arena *arena, const graft_rule_entry *entry)
-{
-    graft_buffer text = {.arena = arena};
-    graft_buffer_printf(&text, "[");
-    for (uint32_t i = 0; i < entry->axiom_count; i++) {
-        graft_buffer_printf(&text, "%s\"%s\"", i > 0 ? ", " : "", entry->axioms[i]);
-    }
-    graft_buffer_printf(&text, "]");
-    return text.data;
-}
-
 static void print_json(graft_env *env, const graft_rule_entry *entry)
 {
     graft_json json;
@@ -95,7 +83,7 @@ static void print_json(graft_env *env, const graft_rule_entry *entry)
     graft_json_string(&json, "numeric", graft_numeric_name(entry->numeric));
     graft_json_raw(&json, "rounding", graft_listing_rounding_json(env->unit, &entry->rounding));
     graft_json_string(&json, "proof", graft_proof_name(entry->proof));
-    graft_json_raw(&json, "axioms", list_axioms(env->unit, entry));
+    graft_json_strings(&json, "axioms", entry->axioms, entry->axiom_count);
     graft_json_integer(&json, "points", entry->points);
     graft_json_integer(&json, "cover", entry->cover);
     graft_json_integer(&json, "cases", entry->cases);

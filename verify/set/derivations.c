@@ -187,42 +187,6 @@ graft_status graft_derivations_read(graft_env *env, graft_arena *arena, const ch
 
 /* ---------------------------------------------------------------- replaying */
 
-typedef struct {
-    graft_rule rules[GRAFT_DERIVATION_STEPS];
-    graft_plot plots[GRAFT_DERIVATION_STEPS + 1];
-    uint32_t step_count;
-    uint64_t wanted;
-} player;
-
-/* Whether the steps from `step` on lead from plot `step` to what is wanted. */
-static bool play_from(player *p, uint32_t step)
-{
-    const graft_apply_options options = {.weight_bytes_limit = UINT64_MAX};
-    graft_plot *plot = &p->plots[step];
-    if (step == p->step_count) {
-        return graft_plot_hash(plot) == p->wanted;
-    }
-    if (!graft_plot_sort(plot)) {
-        return false;
-    }
-    graft_plot *next = &p->plots[step + 1];
-    for (graft_index i = 0; i < plot->order.count; i++) {
-        graft_matcher matcher;
-        graft_match match;
-        graft_matcher_start(&matcher, &p->rules[step], &plot->graph, &plot->order,
-                            plot->order.order[i]);
-        while (graft_matcher_next(&matcher, &match)) {
-            if (graft_graph_copy(&next->graph, &plot->graph) == GRAFT_OK &&
-                graft_apply(&next->graph, &p->rules[step], &match, &plot->order, &options,
-                            next->scratch, NULL) == GRAFT_OK &&
-                play_from(p, step + 1)) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 static const graft_rule *find_rule(const graft_ruleset *set, uint64_t id)
 {
     for (uint32_t i = 0; i < set->count; i++) {
@@ -234,9 +198,8 @@ static const graft_rule *find_rule(const graft_ruleset *set, uint64_t id)
 }
 
 static const char *gather_rules(graft_env *env, const graft_ruleset *set,
-                                const graft_derived_at *at, player *p)
+                                const graft_derived_at *at, graft_rule *rules)
 {
-    p->step_count = at->step_count;
     for (uint32_t s = 0; s < at->step_count; s++) {
         const graft_rule *rule = find_rule(set, at->steps[s].id);
         if (rule == NULL) {
@@ -244,8 +207,8 @@ static const char *gather_rules(graft_env *env, const graft_ruleset *set,
                                       at->steps[s].id);
         }
         if (!at->steps[s].reversed) {
-            p->rules[s] = *rule;
-        } else if (graft_rule_reverse(rule, &p->rules[s]) != NULL) {
+            rules[s] = *rule;
+        } else if (graft_rule_reverse(rule, &rules[s]) != NULL) {
             return graft_arena_printf(env->scratch, "rule %016" PRIx64 " cannot be reversed",
                                       at->steps[s].id);
         }
@@ -257,23 +220,26 @@ static const char *replay_at(graft_env *env, const graft_ruleset *set, const gra
                              const graft_derived_at *at)
 {
     graft_instance instance;
-    player *p = GRAFT_NEW(env->scratch, player, 1);
-    const char *trouble = gather_rules(env, set, at, p);
+    graft_rule *rules = GRAFT_NEW(env->scratch, graft_rule, GRAFT_DERIVATION_STEPS);
+    graft_plot plots[GRAFT_DERIVATION_STEPS + 1];
+    const char *trouble = gather_rules(env, set, at, rules);
     if (trouble != NULL) {
         return trouble;
     }
     for (uint32_t s = 0; s <= at->step_count; s++) {
-        p->plots[s] = graft_plot_new(env->scratch);
+        plots[s] = graft_plot_new(env->scratch);
     }
     if (graft_instance_build(&instance, rule, &at->point) != GRAFT_FIT_OK ||
-        !graft_plot_build(&p->plots[0], &instance, &instance.target)) {
+        !graft_plot_build(&plots[0], &instance, &instance.target)) {
         return "the rule does not apply at its point";
     }
-    p->wanted = graft_plot_hash(&p->plots[0]);
-    if (p->wanted == 0 || !graft_plot_build(&p->plots[0], &instance, &instance.source)) {
+    const uint64_t wanted = graft_plot_hash(&plots[0]);
+    if (wanted == 0 || !graft_plot_build(&plots[0], &instance, &instance.source)) {
         return "the rule's sides are no graphs at its point";
     }
-    return play_from(p, 0) ? NULL : "the steps do not lead from its source to its target";
+    return graft_plot_leads(plots, rules, at->step_count, wanted)
+               ? NULL
+               : "the steps do not lead from its source to its target";
 }
 
 const char *graft_derivations_replay(graft_env *env, const graft_ruleset *set,

@@ -16,20 +16,26 @@ void graft_rulebook_open(graft_rulebook *book, graft_arena *arena)
 void graft_rulebook_add(graft_rulebook *book, const graft_rule *rule, uint32_t number)
 {
     struct graft_rulebook_page *page = &book->by_anchor[rule->source.nodes[0].op];
-    if (page->count == page->capacity) {
-        uint32_t capacity = page->capacity == 0 ? 16 : 2 * page->capacity;
-        const graft_rule **rules = GRAFT_NEW(book->arena, const graft_rule *, capacity);
-        uint32_t *numbers = GRAFT_NEW(book->arena, uint32_t, capacity);
-        for (uint32_t i = 0; i < page->count; i++) {
-            rules[i] = page->rules[i];
-            numbers[i] = page->numbers[i];
-        }
-        page->rules = rules;
-        page->numbers = numbers;
-        page->capacity = capacity;
+    page->rules = graft_arena_grow(book->arena, page->rules, page->count, &page->capacity, 16,
+                                   sizeof *page->rules);
+    page->rules[page->count++] = (graft_numbered_rule){rule, number};
+}
+
+bool graft_rule_follows(graft_env *env, const graft_rule *rule, const graft_point *points,
+                        uint32_t count, const graft_rule *other)
+{
+    GRAFT_SCOPED(env->scratch);
+    graft_plot plots[2] = {graft_plot_new(env->scratch), graft_plot_new(env->scratch)};
+    bool follows = count > 0;
+    for (uint32_t i = 0; i < count && follows; i++) {
+        graft_instance instance;
+        follows = graft_instance_build(&instance, rule, &points[i]) == GRAFT_FIT_OK &&
+                  graft_plot_build(&plots[1], &instance, &instance.target);
+        const uint64_t wanted = follows ? graft_plot_hash(&plots[1]) : 0;
+        follows = follows && graft_plot_build(&plots[0], &instance, &instance.source) &&
+                  graft_plot_leads(plots, other, 1, wanted);
     }
-    page->rules[page->count] = rule;
-    page->numbers[page->count++] = number;
+    return follows;
 }
 
 /* A graph on the way, and how it came about. */
@@ -98,14 +104,9 @@ static uint32_t count_live(const graft_plot *plot, uint32_t weights)
 static void try_match(graft_deriver *d, uint32_t from, const graft_plot *plot,
                       const graft_rule *rule, uint32_t number, const graft_match *match)
 {
-    const graft_apply_options options = {.weight_bytes_limit = UINT64_MAX};
     state *next = &d->states[d->count];
-    if (graft_graph_copy(&next->plot.graph, &plot->graph) != GRAFT_OK ||
-        graft_apply(&next->plot.graph, rule, match, &plot->order, &options, next->plot.scratch,
-                    NULL) != GRAFT_OK) {
-        return;
-    }
-    next->hash = graft_plot_hash(&next->plot);
+    next->hash =
+        graft_plot_apply(&next->plot, plot, rule, match) ? graft_plot_hash(&next->plot) : 0;
     if (next->hash == 0) {
         return;
     }
@@ -137,9 +138,9 @@ static void expand(graft_deriver *d, uint32_t from, const graft_plot *plot,
         for (uint32_t r = 0; r < page->count && d->found > STATES_MOST; r++) {
             graft_matcher matcher;
             graft_match match;
-            graft_matcher_start(&matcher, page->rules[r], &plot->graph, &plot->order, n);
+            graft_matcher_start(&matcher, page->rules[r].rule, &plot->graph, &plot->order, n);
             while (d->found > STATES_MOST && graft_matcher_next(&matcher, &match)) {
-                try_match(d, from, plot, page->rules[r], page->numbers[r], &match);
+                try_match(d, from, plot, page->rules[r].rule, page->rules[r].number, &match);
             }
         }
     }
@@ -173,11 +174,10 @@ static void trace(const graft_deriver *d, uint32_t to, graft_derivation *derivat
     }
 }
 
-bool graft_derive(graft_deriver *deriver, const graft_rule *rule, const graft_point *point,
+bool graft_derive(graft_deriver *d, const graft_rule *rule, const graft_point *point,
                   const graft_rulebook *book, graft_derive_options options,
                   graft_derivation *derivation)
 {
-    graft_deriver *d = deriver;
     graft_instance instance;
     derivation->count = 0;
     if (graft_instance_build(&instance, rule, point) != GRAFT_FIT_OK ||

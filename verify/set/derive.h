@@ -2,19 +2,29 @@
  *
  * Breadth first from the rule's source at one of its instances: every application of every rule of
  * the book by the engine itself, until the rule's target appears. A derivation is the list of rules
- * that were applied. */
+ * that were applied. So instances of a more general rule, rules in a context, renamings and commuted
+ * operands are all recognised, by the very matching that will be used. */
 #pragma once
 
 #include "verify/instances/instance.h"
 
 enum { GRAFT_DERIVATION_STEPS = 3 };
 
-/* Which rules a derivation may use. The rules themselves are borrowed. */
+/* Whether one application of `other` does what `rule` does at each of `count` points (instances of
+ * `rule`, at least one). */
+bool graft_rule_follows(graft_env *env, const graft_rule *rule, const graft_point *points,
+                        uint32_t count, const graft_rule *other);
+
+typedef struct graft_numbered_rule {
+    const graft_rule *rule; /* Borrowed. */
+    uint32_t number;        /* The caller's. */
+} graft_numbered_rule;
+
+/* Which rules a derivation may use. */
 typedef struct graft_rulebook {
     graft_arena *arena;
     struct graft_rulebook_page {
-        const graft_rule **rules;
-        uint32_t *numbers; /* The caller's. */
+        graft_numbered_rule *rules;
         uint32_t count;
         uint32_t capacity;
     } by_anchor[GRAFT_OP_COUNT]; /* By the operator at which a rule is anchored. */

@@ -168,3 +168,36 @@ uint64_t graft_plot_hash(graft_plot *p)
     }
     return hash;
 }
+
+/* ----------------------------------------------------------------- applying */
+
+bool graft_plot_apply(graft_plot *to, const graft_plot *from, const graft_rule *rule,
+                      const graft_match *match)
+{
+    const graft_apply_options options = {.weight_bytes_limit = UINT64_MAX};
+    return graft_graph_copy(&to->graph, &from->graph) == GRAFT_OK &&
+           graft_apply(&to->graph, rule, match, &from->order, &options, to->scratch, NULL) ==
+               GRAFT_OK;
+}
+
+bool graft_plot_leads(graft_plot *plots, const graft_rule *rules, uint32_t count, uint64_t wanted)
+{
+    if (count == 0) {
+        return graft_plot_hash(plots) == wanted;
+    }
+    if (!graft_plot_sort(plots)) {
+        return false;
+    }
+    for (graft_index i = 0; i < plots->order.count; i++) {
+        graft_matcher matcher;
+        graft_match match;
+        graft_matcher_start(&matcher, rules, &plots->graph, &plots->order, plots->order.order[i]);
+        while (graft_matcher_next(&matcher, &match)) {
+            if (graft_plot_apply(&plots[1], plots, rules, &match) &&
+                graft_plot_leads(&plots[1], &rules[1], count - 1, wanted)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}

@@ -5,7 +5,9 @@
 
 #include <string.h>
 
-uint32_t graft_pattern_reached(const graft_pattern *pattern, uint32_t vars)
+/* Which nodes of a pattern depend on one of the variables in `vars` (bit v: variable v); bit n of
+ * the result is node n. */
+static uint32_t find_reached(const graft_pattern *pattern, uint32_t vars)
 {
     uint8_t order[GRAFT_RULE_MAX_NODES];
     uint32_t reached = 0;
@@ -67,7 +69,7 @@ graft_price graft_price_side(const graft_instance *instance, const graft_side *s
                              uint32_t weights)
 {
     graft_price price = {.operators = side->pattern->node_count};
-    uint32_t active = graft_pattern_reached(side->pattern, ~weights);
+    uint32_t active = find_reached(side->pattern, ~weights);
     for (uint32_t n = 0; n < side->pattern->node_count; n++) {
         if ((active >> n & 1u) != 0) {
             add_node(instance, side, n, &price);
@@ -77,24 +79,39 @@ graft_price graft_price_side(const graft_instance *instance, const graft_side *s
     return price;
 }
 
-uint32_t graft_price_weights(const graft_rule *rule)
+/* The best case: which variables are weights, and what that saves; INT32_MIN: the engine never
+ * matches the rule, whose outputs it leaves alone where they are weights. */
+static int32_t find_best_case(const graft_rule *rule, uint32_t *best)
 {
-    uint32_t best = 0;
     int32_t best_gain = INT32_MIN;
+    *best = 0;
     for (uint32_t weights = 0; weights + 1 < 1u << rule->var_count; weights++) {
-        uint32_t before = graft_pattern_reached(&rule->source, ~weights);
-        uint32_t after = graft_pattern_reached(&rule->target, ~weights);
-        bool matches = true; /* The engine leaves outputs alone that are weights. */
+        uint32_t before = find_reached(&rule->source, ~weights);
+        uint32_t after = find_reached(&rule->target, ~weights);
+        bool matches = true;
         for (uint32_t i = 0; i < rule->output_count; i++) {
             matches = matches && !is_weight(rule->source.outputs[i], before, weights);
         }
         int32_t gain = __builtin_popcount(before) - __builtin_popcount(after);
-        bool better = gain > best_gain ||
-                      (gain == best_gain && __builtin_popcount(weights) < __builtin_popcount(best));
+        bool better = gain > best_gain || (gain == best_gain &&
+                                           __builtin_popcount(weights) < __builtin_popcount(*best));
         if (matches && better) {
-            best = weights;
+            *best = weights;
             best_gain = gain;
         }
     }
-    return best;
+    return best_gain;
+}
+
+uint32_t graft_price_weights(const graft_rule *rule)
+{
+    uint32_t weights = 0;
+    (void)find_best_case(rule, &weights);
+    return weights;
+}
+
+int32_t graft_rule_gain(const graft_rule *rule)
+{
+    uint32_t weights = 0;
+    return find_best_case(rule, &weights);
 }

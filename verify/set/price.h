@@ -23,7 +23,6 @@ graft_price graft_price_side(const graft_instance *instance, const graft_side *s
 /* The variables that are weights in the best case: with the fewest launches after the rule compared
  * to before, and as few weights as possible. Bits; 0 when none need be. */
 uint32_t graft_price_weights(const graft_rule *rule);
-
-/* Which nodes of a pattern depend on one of the variables in `vars` (bit v: variable v); bit n of
- * the result is node n. */
-uint32_t graft_pattern_reached(const graft_pattern *pattern, uint32_t vars);
+/* Operators that a rule saves per inference then. INT32_MIN when its outputs depend on no variable,
+ * so that the engine never matches it. */
+int32_t graft_rule_gain(const graft_rule *rule);

@@ -2,6 +2,8 @@
 #include "verify/set/reverse.h"
 
 #include "graph/rule/rulecode.h"
+#include "verify/set/derive.h"
+#include "verify/sweep/cover.h"
 
 #include <string.h>
 
@@ -263,4 +265,28 @@ bool graft_rule_reverse_point(const graft_rule *rule, const graft_rule *reversed
         }
     }
     return graft_instance_build(&instance, reversed, turned) == GRAFT_FIT_OK;
+}
+
+enum { POINTS_COMPARED = 3 };
+
+const char *graft_rule_find_reverse(graft_env *env, const graft_ruleset *set,
+                                    const graft_rule_entry *entry, const graft_rule *reversed)
+{
+    graft_point *points = NULL;
+    graft_point turned[POINTS_COMPARED];
+    uint32_t count = 0;
+    if (!graft_cover_unpack(env->unit, &entry->rule, entry->cover_points, entry->cover_bytes,
+                            entry->cover, &points)) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < entry->cover && count < POINTS_COMPARED; i++) {
+        count +=
+            graft_rule_reverse_point(&entry->rule, reversed, &points[i], &turned[count]) ? 1 : 0;
+    }
+    for (uint32_t i = 0; i < set->count && count > 0; i++) {
+        if (graft_rule_follows(env, reversed, turned, count, &set->entries[i].rule)) {
+            return set->entries[i].name;
+        }
+    }
+    return NULL;
 }

@@ -8,7 +8,7 @@
  * needs a proof of its own. */
 #pragma once
 
-#include "verify/instances/instance.h"
+#include "graph/rule/rulefile.h"
 
 /* Makes the reverse of a valid rule; NULL, or why there is none (static text; `reversed` is then
  * untouched). */
@@ -18,3 +18,7 @@ const char *graft_rule_reverse(const graft_rule *rule, graft_rule *reversed);
  * rule's target has there. False when `point` is no instance of the rule. */
 bool graft_rule_reverse_point(const graft_rule *rule, const graft_rule *reversed,
                               const graft_point *point, graft_point *turned);
+/* The name of the rule of the set that does what the reverse of an entry does, at instances of that
+ * which are turned round; NULL: none does. */
+const char *graft_rule_find_reverse(graft_env *env, const graft_ruleset *set,
+                                    const graft_rule_entry *entry, const graft_rule *reversed);

@@ -101,20 +101,20 @@ uint32_t graft_choices_width(uint32_t op, uint32_t first)
     return find_group(op, first) == GROUP_VALUE ? 1 : GRAFT_MAX_RANK;
 }
 
-/* A list of tuples of GRAFT_MAX_RANK numbers that grows by being counted first: with `tuples` NULL
- * put_tuple only counts. */
+/* A list of tuples of GRAFT_MAX_RANK numbers. */
 typedef struct {
+    graft_arena *arena;
     int32_t *tuples;
     uint32_t count;
+    uint32_t capacity;
 } tuple_list;
 
 static void put_tuple(tuple_list *list, const int32_t *tuple)
 {
-    if (list->tuples != NULL) {
-        memcpy(&list->tuples[(size_t)list->count * GRAFT_MAX_RANK], tuple,
-               GRAFT_MAX_RANK * sizeof *tuple);
-    }
-    list->count++;
+    list->tuples = graft_arena_grow(list->arena, list->tuples, list->count, &list->capacity, 64,
+                                    GRAFT_MAX_RANK * sizeof *tuple);
+    memcpy(&list->tuples[(size_t)list->count++ * GRAFT_MAX_RANK], tuple,
+           GRAFT_MAX_RANK * sizeof *tuple);
 }
 
 /* Every permutation of the axes, by counting in base `rank` and keeping those without repeats. */
@@ -195,37 +195,25 @@ static void put_factors(tuple_list *list, int32_t elements)
     }
 }
 
-static void put_shapes(tuple_list *list)
-{
-    for (uint32_t i = 0; i < graft_choices_shape_count(false); i++) {
-        graft_shape shape = graft_choices_shape(i);
-        put_tuple(list, shape.dims);
-    }
-}
-
-static void put_group(tuple_list *list, group_kind kind, const graft_shape *in)
-{
-    if (kind == GROUP_AXES) {
-        put_permutations(list, in->rank);
-    } else if (kind == GROUP_SIZES) {
-        put_factors(list, (int32_t)graft_shape_elements(in));
-    } else {
-        put_shapes(list);
-    }
-}
-
 graft_choices graft_choices_attrs(graft_arena *arena, uint32_t op, uint32_t first,
                                   const graft_shape *in)
 {
-    group_kind kind = find_group(op, first);
-    if (kind == GROUP_VALUE) {
+    tuple_list list = {.arena = arena};
+    switch (find_group(op, first)) {
+    case GROUP_VALUE:
         return list_values(arena, graft_op_attr(op, first));
+    case GROUP_AXES:
+        put_permutations(&list, in->rank);
+        break;
+    case GROUP_SIZES:
+        put_factors(&list, (int32_t)graft_shape_elements(in));
+        break;
+    case GROUP_SHAPE:
+        for (uint32_t i = 0; i < graft_choices_shape_count(false); i++) {
+            put_tuple(&list, graft_choices_shape(i).dims);
+        }
+        break;
     }
-    tuple_list list = {0};
-    put_group(&list, kind, in);
-    list.tuples = GRAFT_NEW(arena, int32_t, (size_t)list.count * GRAFT_MAX_RANK);
-    list.count = 0;
-    put_group(&list, kind, in);
     return (graft_choices){list.count, GRAFT_MAX_RANK, list.tuples};
 }
 
@@ -233,8 +221,9 @@ graft_choices graft_choices_attrs(graft_arena *arena, uint32_t op, uint32_t firs
 
 enum {
     SMALL_COUNT = 1 + 4 + 16 + 64 + 256,
-    IMAGE_COUNT = GRAFT_SIZE_MOST * GRAFT_SIZE_MOST * GRAFT_IMAGE_MOST * GRAFT_IMAGE_MOST -
-                  GRAFT_SIZE_MOST * GRAFT_SIZE_MOST * GRAFT_SIZE_MOST * GRAFT_SIZE_MOST
+    SMALL_PLANES = GRAFT_SIZE_MOST * GRAFT_SIZE_MOST,
+    LARGE_PLANES = GRAFT_IMAGE_MOST * GRAFT_IMAGE_MOST - SMALL_PLANES,
+    IMAGE_COUNT = SMALL_PLANES * LARGE_PLANES
 };
 
 uint32_t graft_choices_shape_count(bool images)
@@ -245,18 +234,19 @@ uint32_t graft_choices_shape_count(bool images)
 /* Images whose height or width is past GRAFT_SIZE_MOST, in row-major order of (n, c, h, w). */
 static graft_shape large_image(uint32_t index)
 {
-    const uint32_t most = GRAFT_IMAGE_MOST;
-    const uint32_t small = GRAFT_SIZE_MOST;
-    const uint32_t per_channel = most * most - small * small;
-    uint32_t channel = index / per_channel;
-    uint32_t rest = index % per_channel;
-    /* Rows up to `small` have most - small long columns each, later rows `most`. */
-    const uint32_t upper = small * (most - small);
-    uint32_t h = rest < upper ? rest / (most - small) : small + (rest - upper) / most;
-    uint32_t w = rest < upper ? small + rest % (most - small) : (rest - upper) % most;
+    int32_t rest = (int32_t)(index % LARGE_PLANES);
+    int32_t channel = (int32_t)(index / LARGE_PLANES);
+    int32_t plane = 0; /* Of all heights and widths. */
+    for (;; plane++) {
+        bool large = plane / GRAFT_IMAGE_MOST >= GRAFT_SIZE_MOST ||
+                     plane % GRAFT_IMAGE_MOST >= GRAFT_SIZE_MOST;
+        if (large && rest-- == 0) {
+            break;
+        }
+    }
     return (graft_shape){
-        {(int32_t)(channel / small + 1), (int32_t)(channel % small + 1), (int32_t)h + 1,
-         (int32_t)w + 1},
+        {channel / GRAFT_SIZE_MOST + 1, channel % GRAFT_SIZE_MOST + 1, plane / GRAFT_IMAGE_MOST + 1,
+         plane % GRAFT_IMAGE_MOST + 1},
         4,
         GRAFT_DTYPE_F32
     };
