@@ -2,9 +2,10 @@
 #include "verify/check.h"
 
 #include "verify/set/price.h"
+#include "verify/sizes/symmodel.h"
+#include "verify/sweep/boundary.h"
 #include "verify/sweep/cover.h"
 #include "verify/sweep/numeric.h"
-#include "verify/sweep/resweep.h"
 #include "verify/sweep/rounding.h"
 
 #include <string.h>
@@ -31,55 +32,26 @@ const char *graft_check_outcome_name(uint32_t outcome)
     return outcome < sizeof names / sizeof names[0] ? names[outcome] : "unknown";
 }
 
-static void find_domain(graft_env *env, const graft_rule *rule, const graft_point *origin,
-                        const graft_check_options *options, graft_domain *domain)
-{
-    graft_domain_options find = {.points = options->points,
-                                 .attempts = options->attempts,
-                                 .enumerate = true,
-                                 .seed = graft_rule_id(rule),
-                                 .origin = origin};
-    graft_domain_find(env, env->unit, rule, &find, domain);
-}
-
-static graft_check_outcome judge(const graft_check *check)
-{
-    switch ((graft_verdict)check->prove.verdict) {
-    case GRAFT_VERDICT_PROVED:
-        return GRAFT_CHECK_PROVED;
-    case GRAFT_VERDICT_REFUTED:
-        return GRAFT_CHECK_SAT;
-    case GRAFT_VERDICT_UNKNOWN:
-    case GRAFT_VERDICT_WITHIN_BOUNDS:
-    case GRAFT_VERDICT_ERROR:
-        break;
-    }
-    return GRAFT_CHECK_UNKNOWN;
-}
-
-static void pick_cover(graft_env *env, const graft_rule *rule, const graft_domain *domain,
-                       uint32_t limit, graft_check *check)
+static void pick_cover(const graft_checking *c, const graft_domain *domain, graft_check *check)
 {
     graft_cover cover;
-    graft_cover_pick(env, env->unit, rule, domain, limit, &cover);
+    graft_cover_pick(c->env, c->env->unit, c->rule, domain, c->options->cover, &cover);
     check->cover = cover.count;
     check->triples = cover.triples;
     check->all_triples = cover.all_triples;
-    check->instances = GRAFT_NEW(env->unit, graft_point, cover.count);
+    check->instances = GRAFT_NEW(c->env->unit, graft_point, cover.count);
     for (uint32_t i = 0; i < cover.count; i++) {
         check->instances[i] = domain->points[cover.points[i]];
     }
 }
 
 /* Sweeps a domain and picks a covering set of it. */
-static void sweep_points(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
-                         const graft_domain *domain, const graft_check_options *options,
-                         graft_check *check)
+static void sweep_points(const graft_checking *c, const graft_domain *domain, graft_check *check)
 {
     memset(check, 0, sizeof *check);
     check->complete = domain->complete;
     check->points = domain->count;
-    graft_sweep_domain(env, sweeper, rule, domain, options->samples, &check->sweep);
+    graft_sweep_domain(c->env, c->sweeper, c->rule, domain, c->options->samples, &check->sweep);
     check->outcome = GRAFT_CHECK_REFUTED;
     if (!check->sweep.refuted) {
         bool enough = check->sweep.agreed >= POINTS_LEAST || domain->complete;
@@ -87,99 +59,114 @@ static void sweep_points(graft_env *env, const graft_sweeper *sweeper, const gra
         check->outcome = GRAFT_CHECK_THIN;
         if (check->sweep.agreed > 0 && enough && decided) {
             check->outcome = GRAFT_CHECK_SWEPT;
-            pick_cover(env, rule, domain, options->cover, check);
+            pick_cover(c, domain, check);
         }
     }
 }
 
 /* Sweeps up to `points` instances, as many as are found. */
-static void sweep_some(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
-                       const graft_point *origin, const graft_check_options *options,
+static void sweep_some(const graft_checking *c, uint32_t points, uint32_t attempts,
                        graft_check *check)
 {
     graft_domain domain;
-    find_domain(env, rule, origin, options, &domain);
-    sweep_points(env, sweeper, rule, &domain, options, check);
+    const graft_domain_options find = {.points = points,
+                                       .attempts = attempts,
+                                       .enumerate = true,
+                                       .seed = graft_rule_id(c->rule),
+                                       .origin = c->origin};
+    graft_domain_find(c->env, c->env->unit, c->rule, &find, &domain);
+    sweep_points(c, &domain, check);
 }
 
-void graft_check_filter(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
-                        const graft_point *origin, const graft_check_options *options,
-                        graft_check *check)
+void graft_check_filter(const graft_checking *c, graft_check *check)
 {
-    graft_check_options few = *options;
-    few.points = options->filter;
-    few.attempts = ATTEMPTS_FEW;
-    sweep_some(env, sweeper, rule, origin, &few, check);
+    sweep_some(c, c->options->filter, ATTEMPTS_FEW, check);
     if (check->outcome == GRAFT_CHECK_THIN) {
-        few.attempts = options->attempts;
-        sweep_some(env, sweeper, rule, origin, &few, check);
+        sweep_some(c, c->options->filter, c->options->attempts, check);
     }
 }
 
-void graft_check_sweep(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
-                       const graft_point *origin, const graft_check_options *options,
-                       graft_check *check)
+/* ------------------------------------------------------------------ past the bounds */
+
+enum { AGREED_LEAST = 40, MODELS = 48 };
+
+/* What instances at the boundaries may take, of rules that are not proved for all sizes and of
+ * those that are. */
+static const uint64_t boundary_effort = 6000000;
+static const uint64_t boundary_tests_effort = 150000;
+static const uint64_t model_resources = 500000;
+
+/* Sweeps at the numbers that the rule names, which lie past the bounds mostly, beside some points.
+ * `agreed` does not count what is found there. */
+static void sweep_boundary(const graft_checking *c, const graft_boundary_options *options,
+                           graft_check *check)
 {
-    sweep_some(env, sweeper, rule, origin, options, check);
-    graft_resweep(env, sweeper, rule, options->samples, check);
+    graft_domain domain;
+    graft_sweep_result result;
+    graft_boundary_find(c->env, c->env->unit, c->rule, options, &domain);
+    graft_sweep_domain(c->env, c->sweeper, c->rule, &domain, c->options->samples, &result);
+    if (result.refuted) {
+        result.agreed = check->sweep.agreed;
+        check->sweep = result;
+        check->outcome = GRAFT_CHECK_REFUTED;
+        check->cover_bytes = 0;
+    }
+}
+
+/* Points that Z3 finds where sizes are related, to look beside; there is room for MODELS. */
+static graft_boundary_options find_models(const graft_checking *c, graft_point *points)
+{
+    uint32_t count = graft_symbolic_models(c->env, c->rule, model_resources, points, MODELS);
+    return (graft_boundary_options){points, count, boundary_effort};
+}
+
+void graft_check_sweep(const graft_checking *c, graft_check *check)
+{
+    sweep_some(c, c->options->points, c->options->attempts, check);
+    if (check->outcome == GRAFT_CHECK_SWEPT) {
+        sweep_boundary(
+            c, &(graft_boundary_options){check->instances, check->cover, boundary_effort}, check);
+    }
+    if (check->outcome == GRAFT_CHECK_SWEPT && !check->complete &&
+        check->sweep.agreed < AGREED_LEAST) {
+        check->outcome = GRAFT_CHECK_THIN;
+    }
+    if (check->outcome == GRAFT_CHECK_SWEPT) {
+        graft_point points[MODELS];
+        const graft_boundary_options models = find_models(c, points);
+        if (models.count > 0) {
+            sweep_boundary(c, &models, check);
+        }
+    }
 }
 
 /* ------------------------------------------------------------ proofs for all sizes */
 
-/* What is left of a rule's share of the solver. */
-static graft_prove_options rest_of(const graft_prove_options *options, graft_effort used)
+/* The same where all may take less. */
+static graft_prove_options with_most(const graft_prove_options *options, graft_effort most)
 {
-    graft_prove_options rest = *options;
-    rest.most = graft_effort_left(options->most, used);
-    return rest;
+    graft_prove_options less = *options;
+    less.most = most;
+    return less;
 }
 
 /* A rule on its way through proofs, those of its restrictions included. They share a solver. */
 typedef struct {
-    graft_env *env;
-    const graft_rule *rule;
-    const graft_check_options *options;
+    const graft_checking *c;
     graft_check *check;
     graft_prover prover;
     graft_prove_result counts; /* Of the task at hand. */
-    graft_symbolic *symbolic;  /* NULL before it is needed. */
+    graft_symbolic *symbolic;
 } checker;
 
-static void open_checker(checker *c)
-{
-    graft_prover_open(&c->prover, &c->options->prove, &c->counts);
-    c->symbolic = NULL;
-}
-
-static void close_checker(checker *c)
-{
-    if (c->symbolic != NULL) {
-        graft_symbolic_close(c->symbolic);
-    }
-    graft_prover_close(&c->prover);
-}
-
-static graft_symbolic *symbolic_of(checker *c)
-{
-    if (c->symbolic == NULL) {
-        c->symbolic = graft_symbolic_open(c->env, &c->prover);
-    }
-    return c->symbolic;
-}
-
-static void count_proof(graft_check *check, graft_effort effort, uint32_t questions)
-{
-    check->effort = graft_effort_add(check->effort, effort);
-    check->prove.questions += questions;
-}
-
 /* Whether a rule is proved for all sizes. It may take options->most. */
-static bool is_proved_unbounded(checker *c, const graft_rule *rule, const graft_point *points,
+static bool is_proved_unbounded(checker *k, const graft_rule *rule, const graft_point *points,
                                 uint32_t count, const graft_prove_options *options)
 {
-    graft_check *check = c->check;
-    graft_symbolic_try(symbolic_of(c), rule, points, count, options, &check->unbounded);
-    count_proof(check, check->unbounded.effort, check->unbounded.questions);
+    graft_check *check = k->check;
+    graft_symbolic_try(k->symbolic, rule, points, count, options, &check->unbounded);
+    check->effort = graft_effort_add(check->effort, check->unbounded.effort);
+    check->prove.questions += check->unbounded.questions;
     check->prove.resource_count += check->unbounded.effort.resource_count;
     return check->unbounded.proved;
 }
@@ -189,7 +176,7 @@ static bool is_proved_unbounded(checker *c, const graft_rule *rule, const graft_
 /* A search for a restriction. One that is wider than what is proved already may take a few times
  * what that took: where it takes more it hardly ever ends, and each of many would take all. */
 typedef struct {
-    checker *c;
+    checker *k;
     const graft_found_rule *found;
     graft_found_rule narrow; /* The widest that is proved, */
     graft_effort took;       /* and what the first proof took; */
@@ -208,18 +195,20 @@ static bool is_found(const restrictor *r, const graft_rule *rule)
 /* Whether a rule is proved with what it may take. */
 static bool try_proof(restrictor *r, const graft_rule *rule, const graft_point *origin)
 {
-    const graft_effort before = r->c->check->effort;
-    graft_prove_options options = rest_of(&r->c->options->prove, before);
+    const graft_prove_options *share = &r->k->c->options->prove;
+    const graft_effort before = r->k->check->effort;
+    graft_effort left = graft_effort_left(share->most, before);
     if (r->is_proved) {
         graft_effort most = effort_base;
         for (uint32_t i = 0; i < EFFORT_TIMES; i++) {
             most = graft_effort_add(most, r->took);
         }
-        options.most = graft_effort_least(options.most, most);
+        left = graft_effort_least(left, most);
     }
-    bool proved = is_proved_unbounded(r->c, rule, origin, 1, &options);
+    const graft_prove_options options = with_most(share, left);
+    bool proved = is_proved_unbounded(r->k, rule, origin, 1, &options);
     if (proved && !r->is_proved) {
-        r->took = graft_effort_left(r->c->check->effort, before);
+        r->took = graft_effort_left(r->k->check->effort, before);
         r->is_proved = true;
     }
     return proved;
@@ -233,8 +222,9 @@ static try_outcome try_restriction(restrictor *r, uint64_t slots)
 {
     graft_found_rule pinned;
     graft_found_rule narrow;
-    if (!graft_rule_pin(r->c->env, r->found, slots, &pinned) ||
-        !graft_rule_narrow(r->c->env, &pinned.rule, &pinned.origin, &narrow.rule) ||
+    graft_env *env = r->k->c->env;
+    if (!graft_rule_pin(env, r->found, slots, &pinned) ||
+        !graft_rule_narrow(env, &pinned.rule, &pinned.origin, &narrow.rule) ||
         is_found(r, &narrow.rule)) {
         return TRY_INVALID;
     }
@@ -285,30 +275,32 @@ static bool pin_slots(restrictor *r)
 
 /* Restricts a rule to what it was found at, leaves out again what the proof for all sizes does not
  * need of that, and of its precondition. False when there is no such proof. */
-static bool find_restriction(checker *c, const graft_point *origin)
+static bool find_restriction(checker *k)
 {
-    graft_env *env = c->env;
+    const graft_checking *c = k->c;
     graft_rule weaker;
-    if (!c->options->restricts || origin == NULL) {
+    if (!c->options->restricts || c->origin == NULL) {
         return false;
     }
-    const graft_found_rule found = {.rule = *c->rule, .origin = *origin};
-    restrictor r = {.c = c, .found = &found};
+    const graft_found_rule found = {.rule = *c->rule, .origin = *c->origin};
+    restrictor r = {.k = k, .found = &found};
     if (!pin_slots(&r)) {
         return false;
     }
-    for (uint32_t part = 0; graft_rule_without(env, &r.narrow.rule, part, &weaker);) {
+    for (uint32_t part = 0; graft_rule_without(c->env, &r.narrow.rule, part, &weaker);) {
         if (!is_found(&r, &weaker) && try_proof(&r, &weaker, &r.narrow.origin)) {
             r.narrow.rule = weaker;
         } else {
             part++;
         }
     }
-    c->check->outcome = GRAFT_CHECK_RESTRICTED;
-    c->check->restricted = GRAFT_NEW(env->unit, graft_found_rule, 1);
-    *c->check->restricted = r.narrow;
+    k->check->outcome = GRAFT_CHECK_RESTRICTED;
+    k->check->restricted = GRAFT_NEW(c->env->unit, graft_found_rule, 1);
+    *k->check->restricted = r.narrow;
     return true;
 }
+
+/* ----------------------------------------------------------------------- instances */
 
 /* Of a rule's share, what its instances may take: a few times what any rule of the set needs. Z3
  * multiplies them out, which takes longer than its count says. */
@@ -316,21 +308,27 @@ static const uint64_t instance_resources = 15000000;
 
 static graft_prove_options instance_options(const graft_prove_options *options)
 {
-    graft_prove_options most = *options;
-    most.most = graft_effort_least(most.most, (graft_effort){instance_resources, UINT64_MAX});
-    return most;
+    const graft_effort most = {instance_resources, UINT64_MAX};
+    return with_most(options, graft_effort_least(options->most, most));
+}
+
+static graft_check_outcome judge(const graft_check *check)
+{
+    return check->prove.verdict == GRAFT_VERDICT_PROVED    ? GRAFT_CHECK_PROVED
+           : check->prove.verdict == GRAFT_VERDICT_REFUTED ? GRAFT_CHECK_SAT
+                                                           : GRAFT_CHECK_UNKNOWN;
 }
 
 /* Asks Z3 about the covering set. */
-static void prove_instances(checker *c)
+static void prove_instances(checker *k)
 {
-    graft_check *check = c->check;
-    const graft_prove_options most = instance_options(&c->options->prove);
-    graft_prover_begin(&c->prover, &most, &c->counts);
-    graft_prove_points(c->env, &c->prover, c->rule, check->instances, check->cover);
-    c->counts.questions += check->prove.questions;
-    c->counts.resource_count += check->prove.resource_count;
-    check->prove = c->counts;
+    graft_check *check = k->check;
+    const graft_prove_options most = instance_options(&k->c->options->prove);
+    graft_prover_begin(&k->prover, &most, &k->counts);
+    graft_prove_points(k->c->env, &k->prover, k->c->rule, check->instances, check->cover);
+    k->counts.questions += check->prove.questions;
+    k->counts.resource_count += check->prove.resource_count;
+    check->prove = k->counts;
 }
 
 /* A rule that is proved for all sizes needs no proof at each instance; Z3 is asked at some, since a
@@ -358,23 +356,23 @@ static void put_small_first(const graft_rule *rule, graft_point *points, uint32_
 }
 
 /* Keeps those of the covering set that are proved. */
-static void test_instances(checker *c)
+static void test_instances(checker *k)
 {
-    graft_check *check = c->check;
-    const graft_prove_options share = instance_options(&c->options->prove);
+    graft_check *check = k->check;
+    const graft_prove_options share = instance_options(&k->c->options->prove);
     uint32_t most = check->cover < TESTS_MOST ? check->cover : TESTS_MOST;
     uint32_t kept = 0;
     uint32_t undecided = 0;
     graft_effort used = {0, 0};
     graft_prove_result *prove = &check->prove;
     prove->verdict = GRAFT_VERDICT_UNKNOWN;
-    put_small_first(c->rule, check->instances, check->cover);
+    put_small_first(k->c->rule, check->instances, check->cover);
     for (uint32_t i = 0; i < most && undecided < (kept > 0 ? UNDECIDED_ENOUGH : UNDECIDED_MOST);
          i++) {
-        const graft_prove_options rest = rest_of(&share, used);
-        const graft_prove_result *some = &c->counts;
-        graft_prover_begin(&c->prover, &rest, &c->counts);
-        graft_prove_points(c->env, &c->prover, c->rule, &check->instances[i], most - i);
+        const graft_prove_options rest = with_most(&share, graft_effort_left(share.most, used));
+        const graft_prove_result *some = &k->counts;
+        graft_prover_begin(&k->prover, &rest, &k->counts);
+        graft_prove_points(k->c->env, &k->prover, k->c->rule, &check->instances[i], most - i);
         used.resource_count += some->resource_count;
         prove->questions += some->questions;
         prove->resource_count += some->resource_count;
@@ -397,69 +395,77 @@ static void test_instances(checker *c)
     }
 }
 
-static void prove_all_sizes(checker *c, const graft_sweeper *sweeper)
+/* A difference at a few hundred instances at the boundaries would show a mistake of ours in the proof
+ * for all sizes. */
+static void prove_all_sizes(checker *k)
 {
-    graft_check *check = c->check;
-    test_instances(c);
+    graft_check *check = k->check;
+    test_instances(k);
     check->outcome = (uint8_t)judge(check);
-    graft_resweep_proved(c->env, sweeper, c->rule, c->options->samples, check);
+    if (check->outcome == GRAFT_CHECK_PROVED) {
+        const graft_boundary_options options = {check->instances, check->cover,
+                                                boundary_tests_effort};
+        sweep_boundary(k->c, &options, check);
+    }
     check->proof = GRAFT_PROOF_UNBOUNDED;
 }
 
 /* All that can be said of a rule that is not. */
-static void prove_cover(checker *c, const graft_sweeper *sweeper, const graft_point *origin)
+static void prove_cover(checker *k)
 {
-    graft_check *check = c->check;
+    graft_check *check = k->check;
     const graft_check before = *check;
-    graft_check_sweep(c->env, sweeper, c->rule, origin, c->options, check);
+    graft_check_sweep(k->c, check);
     check->unbounded = before.unbounded;
     check->prove = before.prove;
     if (check->outcome == GRAFT_CHECK_SWEPT) {
-        prove_instances(c);
+        prove_instances(k);
         check->outcome = (uint8_t)judge(check);
         check->proof = GRAFT_PROOF_BOUNDED;
     }
 }
 
-void graft_check_prove(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
-                       const graft_point *origin, const graft_check_options *options,
-                       graft_check *check)
+void graft_check_prove(const graft_checking *c, graft_check *check)
 {
-    checker c = {.env = env, .rule = rule, .options = options, .check = check};
-    open_checker(&c);
-    if (is_proved_unbounded(&c, rule, check->instances, check->cover, &options->prove)) {
-        prove_all_sizes(&c, sweeper);
-    } else if (!find_restriction(&c, origin)) {
-        prove_cover(&c, sweeper, origin);
+    const graft_prove_options *options = &c->options->prove;
+    checker k = {.c = c, .check = check};
+    graft_prover_open(&k.prover, options, &k.counts);
+    k.symbolic = graft_symbolic_open(c->env, &k.prover);
+    if (is_proved_unbounded(&k, c->rule, check->instances, check->cover, options)) {
+        prove_all_sizes(&k);
+    } else if (!find_restriction(&k)) {
+        prove_cover(&k);
     }
     if (check->outcome == GRAFT_CHECK_PROVED) {
-        check->numeric = (uint8_t)graft_numeric_classify(
-            env, symbolic_of(&c), rule, check->instances, check->cover, &options->prove);
+        check->numeric = (uint8_t)graft_numeric_classify(c->env, k.symbolic, c->rule,
+                                                         check->instances, check->cover, options);
         if (check->numeric == GRAFT_NUMERIC_REASSOCIATING) {
-            graft_rounding_measure(env, rule, check->instances, check->cover, &check->rounding);
+            graft_rounding_measure(c->env, c->rule, check->instances, check->cover,
+                                   &check->rounding);
         }
-        check->cover_points =
-            graft_cover_pack(env->unit, rule, check->instances, check->cover, &check->cover_bytes);
+        check->cover_points = graft_cover_pack(c->env->unit, c->rule, check->instances,
+                                               check->cover, &check->cover_bytes);
     }
-    close_checker(&c);
+    graft_symbolic_close(k.symbolic);
+    graft_prover_close(&k.prover);
 }
 
 /* A rule may have instances past the bounds alone. A difference there refutes it; where there is
  * none, a proof for all sizes is as good as any, and without one it is what it was. */
-static void check_thin(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
-                       const graft_point *origin, const graft_check_options *options,
-                       graft_check *check)
+static void check_thin(const graft_checking *c, graft_check *check)
 {
     graft_domain domain;
+    graft_point points[MODELS];
     const graft_check thin = *check;
-    graft_resweep_named(env, rule, &domain);
-    sweep_points(env, sweeper, rule, &domain, options, check);
+    const graft_boundary_options models = find_models(c, points);
+    graft_boundary_find(c->env, c->env->unit, c->rule, &models, &domain);
+    sweep_points(c, &domain, check);
     if (check->outcome == GRAFT_CHECK_THIN && check->sweep.agreed > 0) {
         check->outcome = GRAFT_CHECK_SWEPT; /* One is enough beside a proof for all sizes. */
-        pick_cover(env, rule, &domain, options->cover, check);
+        pick_cover(c, &domain, check);
     }
     if (check->outcome == GRAFT_CHECK_SWEPT) {
-        graft_check_prove(env, sweeper, rule, origin, options, check);
+        graft_check_prove(c, check);
     }
     bool proved = check->outcome == GRAFT_CHECK_PROVED && check->proof == GRAFT_PROOF_UNBOUNDED;
     if (!proved && check->outcome != GRAFT_CHECK_REFUTED) {
@@ -468,15 +474,13 @@ static void check_thin(graft_env *env, const graft_sweeper *sweeper, const graft
     }
 }
 
-void graft_check_rule(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
-                      const graft_point *origin, const graft_check_options *options,
-                      graft_check *check)
+void graft_check_rule(const graft_checking *c, graft_check *check)
 {
-    graft_check_filter(env, sweeper, rule, origin, options, check);
+    graft_check_filter(c, check);
     if (check->outcome == GRAFT_CHECK_SWEPT) {
-        graft_check_prove(env, sweeper, rule, origin, options, check);
+        graft_check_prove(c, check);
     } else if (check->outcome == GRAFT_CHECK_THIN) {
-        check_thin(env, sweeper, rule, origin, options, check);
+        check_thin(c, check);
     }
 }
 

@@ -7,7 +7,7 @@
  * lets through is only worth asking about. A rule that is proved for all sizes cannot differ
  * anywhere unless our reading of an operator is wrong, so its instances are a test of that reading:
  * Z3 must prove some and find none false. Of any other rule instances are all that is known: it is
- * swept at thousands of them (resweep.h), and Z3 must prove every one of a covering set. Where a
+ * swept at thousands of them, and Z3 must prove every one of a covering set. Where a
  * rule has no such proof but has one where it was found, that is the better rule: most of what it
  * loses are shapes that happen to broadcast. */
 #pragma once
@@ -67,23 +67,27 @@ typedef struct graft_check {
                                      as the proof needs that; in env->unit. */
 } graft_check;
 
-/* The filter: sweeps a valid rule at few instances and picks a covering set of these. `origin` (may
- * be NULL) is a point where the rule is known to apply. The outcome is SWEPT, REFUTED or THIN. */
-void graft_check_filter(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
-                        const graft_point *origin, const graft_check_options *options,
-                        graft_check *check);
-/* The same at all the instances that a rule is swept at which has no proof for all sizes. */
-void graft_check_sweep(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
-                       const graft_point *origin, const graft_check_options *options,
-                       graft_check *check);
+/* A valid rule, and how it is checked. */
+typedef struct graft_checking {
+    graft_env *env;
+    const graft_sweeper *sweeper;
+    const graft_check_options *options;
+    const graft_rule *rule;
+    const graft_point *origin; /* A point where it is known to apply; NULL: none is known. */
+} graft_checking;
+
+/* The filter: sweeps a rule at few instances and picks a covering set of these. The outcome is SWEPT,
+ * REFUTED or THIN. */
+void graft_check_filter(const graft_checking *c, graft_check *check);
+/* The same at all the instances that a rule is swept at which has no proof for all sizes: also past
+ * the bounds, for what is true up to them only is of no use, at the numbers that it names
+ * (boundary.h), and beside sizes that Z3 finds where they are related (symmodel.h). Fewer than forty
+ * instances in all are THIN. */
+void graft_check_sweep(const graft_checking *c, graft_check *check);
 /* Goes on with a rule that passed the filter: the check is SWEPT, and becomes anything else. */
-void graft_check_prove(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
-                       const graft_point *origin, const graft_check_options *options,
-                       graft_check *check);
+void graft_check_prove(const graft_checking *c, graft_check *check);
 /* Filter and proof. */
-void graft_check_rule(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
-                      const graft_point *origin, const graft_check_options *options,
-                      graft_check *check);
+void graft_check_rule(const graft_checking *c, graft_check *check);
 
 /* The entry of a proved rule in a rule set, without name and family; what it points to is the
  * check's. */

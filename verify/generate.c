@@ -34,7 +34,16 @@ uint64_t graft_pipeline_clock_ns(void)
     return sum_ns;
 }
 
-/* Fails when an item ran out of time: a verdict must not depend on a clock. */
+bool graft_pipeline_has(const graft_pipeline *p, uint64_t id)
+{
+    for (uint32_t i = 0; i < p->rule_count; i++) {
+        if (p->rules[i].id == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
 graft_status graft_pipeline_judge(const graft_pipeline *p, const graft_pool_result *results,
                                   uint32_t count, const char *what)
 {

@@ -121,16 +121,6 @@ static void count_report(graft_pipeline *p, const lift_report *report)
     }
 }
 
-static bool is_known(const graft_pipeline *p, uint64_t id)
-{
-    for (uint32_t i = 0; i < p->rule_count; i++) {
-        if (p->rules[i].id == id) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Takes a lifted rule unless it is there already, says nothing, can never match or, when only
  * others are wanted, can only add operators. */
 static void take_lifted(graft_pipeline *p, const lift_report *report)
@@ -140,7 +130,7 @@ static void take_lifted(graft_pipeline *p, const lift_report *report)
     bool matches = gain != INT32_MIN && !graft_rule_is_trivial(&report->lift.rule);
     if (matches && gain < 0 && !p->options->all) {
         p->counts->growing++;
-    } else if (matches && !is_known(p, id)) {
+    } else if (matches && !graft_pipeline_has(p, id)) {
         p->rules[p->rule_count++] = (graft_lifted){.rule = report->lift.rule,
                                                    .origin = report->lift.origin,
                                                    .id = id,
@@ -148,6 +138,7 @@ static void take_lifted(graft_pipeline *p, const lift_report *report)
                                                    .gain = gain};
     }
 }
+
 static void take_group(const lifter *l, uint32_t group, const graft_pool_result *result)
 {
     graft_pipeline *p = l->p;

@@ -21,7 +21,6 @@ enum { SMALL = 2 }; /* Operators of a rule that is kept as a step of its own. */
 
 typedef struct {
     graft_pipeline *p;
-    uint32_t *selected;       /* Rules that the solver is asked about. */
     graft_rulebook taken;     /* Rules that are proved or selected, */
     graft_rulebook saving;    /* those of them that save operators, */
     graft_rulebook equations; /* all in both directions. */
@@ -69,41 +68,68 @@ static graft_check read_check(uint8_t *bytes)
     return packed.check;
 }
 
-/* Rules to be swept. Children are sent graft_found_rules. */
+/* What a child is sent of a rule: this, and to prove it its check. */
+typedef struct {
+    graft_found_rule found;
+    bool restricts; /* Whether a restriction may be proved instead. */
+} rule_task;
+
+/* Rules that children have to do with, and what is sent of each. */
 typedef struct {
     graft_pipeline *p;
     uint32_t *rules;
     graft_buffer *sent;
     uint32_t count;
-} sweep_list;
+} rule_list;
 
-static sweep_list make_list(graft_pipeline *p)
+static rule_list make_list(graft_pipeline *p)
 {
-    return (sweep_list){.p = p,
-                        .rules = GRAFT_NEW(p->arena, uint32_t, p->rule_count),
-                        .sent = GRAFT_NEW(p->arena, graft_buffer, p->rule_count)};
+    return (rule_list){.p = p,
+                       .rules = GRAFT_NEW(p->arena, uint32_t, p->rule_count),
+                       .sent = GRAFT_NEW(p->arena, graft_buffer, p->rule_count)};
 }
 
 /* Byte by byte: what is sent is also what answers are found again by. */
-static void pack_found(const graft_lifted *r, graft_found_rule *found)
+static void list_rule(rule_list *list, uint32_t i, bool with_check)
 {
-    memset(found, 0, sizeof *found);
-    memcpy(&found->rule, &r->rule, sizeof found->rule);
-    memcpy(&found->origin, &r->origin, sizeof found->origin);
+    const graft_lifted *r = &list->p->rules[i];
+    graft_buffer *sent = &list->sent[list->count];
+    rule_task task;
+    memset(&task, 0, sizeof task);
+    memcpy(&task.found.rule, &r->rule, sizeof task.found.rule);
+    memcpy(&task.found.origin, &r->origin, sizeof task.found.origin);
+    task.restricts = !r->is_restricted;
+    sent->arena = list->p->arena;
+    graft_buffer_append(sent, &task, sizeof task);
+    if (with_check) {
+        append_check(sent, &r->check);
+    }
+    list->rules[list->count++] = i;
 }
 
-static void list_rule(sweep_list *list, uint32_t i)
+/* Has children do the rules of a list; `run` is NULL for provers, who are there already. */
+static graft_status run_list(const rule_list *list, const char *label, graft_pool_work run,
+                             graft_pool_result **results)
 {
-    graft_found_rule found;
-    pack_found(&list->p->rules[i], &found);
-    list->sent[list->count].arena = list->p->arena;
-    graft_buffer_append(&list->sent[list->count], &found, sizeof found);
-    list->rules[list->count++] = i;
+    graft_pipeline *p = list->p;
+    const graft_pool_job job = {.label = label,
+                                .unit = "rules",
+                                .item_count = list->count,
+                                .sent = list->sent,
+                                .kept = p->kept,
+                                .limit_ns = check_limit_ns,
+                                .memory_bytes = graft_pool_prover_bytes,
+                                .run = run,
+                                .context = p};
+    *results = GRAFT_NEW(p->arena, graft_pool_result, list->count);
+    GRAFT_PASS(run == NULL ? graft_pool_do(p->provers, p->arena, &job, *results)
+                           : graft_pool_run(p->env, p->arena, &job, *results));
+    return graft_pipeline_judge(p, *results, list->count, label);
 }
 
 static const graft_found_rule *found_of(const graft_pool_item *item)
 {
-    return (const graft_found_rule *)(const void *)item->data;
+    return &((const rule_task *)(const void *)item->data)->found;
 }
 
 static void sweep_item(graft_env *env, void *context, const graft_pool_item *item,
@@ -112,24 +138,9 @@ static void sweep_item(graft_env *env, void *context, const graft_pool_item *ite
     const graft_pipeline *p = context;
     const graft_found_rule *r = found_of(item);
     graft_check check;
-    graft_check_filter(env, p->sweeper, &r->rule, &r->origin, &p->options->check, &check);
+    graft_check_filter(&(graft_checking){env, p->sweeper, &p->options->check, &r->rule, &r->origin},
+                       &check);
     append_check(answer, &check);
-}
-
-/* What a prover is sent, with the rule's check behind it. */
-typedef struct {
-    graft_found_rule found;
-    bool restricts;
-} proof_task;
-
-static void append_task(graft_buffer *sent, const graft_lifted *r)
-{
-    proof_task task;
-    memset(&task, 0, sizeof task);
-    pack_found(r, &task.found);
-    task.restricts = !r->is_restricted;
-    graft_buffer_append(sent, &task, sizeof task);
-    append_check(sent, &r->check);
 }
 
 /* The pipeline is as it was before anything was proposed. */
@@ -137,16 +148,17 @@ static void prove_item(graft_env *env, void *context, const graft_pool_item *ite
                        graft_buffer *answer)
 {
     const graft_pipeline *p = context;
-    const proof_task *task = (const proof_task *)(const void *)item->data;
+    const rule_task *task = (const rule_task *)(const void *)item->data;
+    const graft_found_rule *r = &task->found;
     graft_check check = read_check(item->data + sizeof *task);
     graft_check_options options = p->options->check;
     options.restricts = task->restricts;
     uint64_t start_ns = graft_clock_ns();
-    graft_check_prove(env, p->sweeper, &task->found.rule, &task->found.origin, &options, &check);
+    graft_check_prove(&(graft_checking){env, p->sweeper, &options, &r->rule, &r->origin}, &check);
     uint64_t taken_ns = graft_clock_ns() - start_ns;
     if (taken_ns > slow_ns) {
         graft_log(env, 2, "%.1f s: %s", (double)taken_ns / 1e9,
-                  graft_rule_print_line(env->unit, &task->found.rule));
+                  graft_rule_print_line(env->unit, &r->rule));
     }
     append_check(answer, &check);
 }
@@ -170,21 +182,11 @@ static void log_rejected(const graft_pipeline *p, const graft_lifted *r)
               graft_rule_print_line(p->env->scratch, &r->rule));
 }
 
-static bool has_id(const graft_pipeline *p, uint64_t id)
-{
-    for (uint32_t i = 0; i < p->rule_count; i++) {
-        if (p->rules[i].id == id) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Puts a restriction of a rule in its place, to go through everything once more. */
 static void take_narrower(graft_pipeline *p, graft_lifted *r, const graft_found_rule *narrower)
 {
     uint64_t id = graft_rule_id(&narrower->rule);
-    if (!has_id(p, id)) {
+    if (!graft_pipeline_has(p, id)) {
         r->rule = narrower->rule;
         r->origin = narrower->origin;
         r->id = id;
@@ -203,7 +205,7 @@ static void narrow_rule(graft_pipeline *p, graft_lifted *r)
     }
 }
 
-static graft_status take_check(graft_pipeline *p, graft_lifted *r, const graft_pool_result *result)
+static void take_check(graft_pipeline *p, graft_lifted *r, const graft_pool_result *result)
 {
     if (result->outcome == GRAFT_POOL_DONE) {
         r->check = read_check(result->answer);
@@ -217,7 +219,7 @@ static graft_status take_check(graft_pipeline *p, graft_lifted *r, const graft_p
     switch ((graft_check_outcome)r->check.outcome) {
     case GRAFT_CHECK_SWEPT:
         r->state = GRAFT_RULE_OPEN;
-        return GRAFT_OK;
+        return;
     case GRAFT_CHECK_PROVED:
         if (r->check.proof == GRAFT_PROOF_UNBOUNDED) {
             r->state = GRAFT_RULE_PROVED;
@@ -241,7 +243,7 @@ static graft_status take_check(graft_pipeline *p, graft_lifted *r, const graft_p
         r->is_restricted = true;
         r->is_weakened = true; /* As far as the proof goes. */
         take_narrower(p, r, r->check.restricted);
-        return GRAFT_OK;
+        return;
     }
     c->solver_questions += r->check.prove.questions;
     if (r->state == GRAFT_RULE_GONE) {
@@ -250,36 +252,25 @@ static graft_status take_check(graft_pipeline *p, graft_lifted *r, const graft_p
     if (r->check.outcome == GRAFT_CHECK_REFUTED || r->check.outcome == GRAFT_CHECK_SAT) {
         narrow_rule(p, r);
     }
-    return GRAFT_OK;
 }
 
 /* Sweeps the rules that are in a state. */
 static graft_status sweep_state(graft_pipeline *p, graft_rule_state state)
 {
-    sweep_list list = make_list(p);
+    rule_list list = make_list(p);
+    graft_pool_result *results = NULL;
     for (uint32_t i = 0; i < p->rule_count; i++) {
         if (p->rules[i].state == state) {
-            list_rule(&list, i);
+            list_rule(&list, i, false);
         }
     }
-    graft_pool_result *results = GRAFT_NEW(p->arena, graft_pool_result, list.count + 1);
-    graft_pool_job job = {.label = "sweep",
-                          .unit = "rules",
-                          .item_count = list.count,
-                          .sent = list.sent,
-                          .kept = p->kept,
-                          .limit_ns = check_limit_ns,
-                          .memory_bytes = graft_pool_prover_bytes,
-                          .run = sweep_item,
-                          .context = p};
     if (list.count == 0) {
         return GRAFT_OK;
     }
     uint64_t start_ns = graft_pipeline_clock_ns();
-    GRAFT_PASS(graft_pool_run(p->env, p->arena, &job, results));
-    GRAFT_PASS(graft_pipeline_judge(p, results, list.count, "sweep"));
+    GRAFT_PASS(run_list(&list, "sweep", sweep_item, &results));
     for (uint32_t i = 0; i < list.count; i++) {
-        GRAFT_PASS(take_check(p, &p->rules[list.rules[i]], &results[i]));
+        take_check(p, &p->rules[list.rules[i]], &results[i]);
     }
     p->counts->times.sweep_ns += graft_pipeline_clock_ns() - start_ns;
     return GRAFT_OK;
@@ -291,12 +282,12 @@ static bool holds_without(graft_env *env, const graft_pipeline *p, const graft_f
                           const graft_rule *weaker)
 {
     graft_check check;
-    graft_mark mark = graft_arena_mark(env->unit);
-    graft_check_filter(env, p->sweeper, weaker, &r->origin, &p->options->check, &check);
+    const graft_checking c = {env, p->sweeper, &p->options->check, weaker, &r->origin};
+    GRAFT_SCOPED(env->unit);
+    graft_check_filter(&c, &check);
     if (check.outcome == GRAFT_CHECK_SWEPT) {
-        graft_check_sweep(env, p->sweeper, weaker, &r->origin, &p->options->check, &check);
+        graft_check_sweep(&c, &check);
     }
-    graft_arena_release(env->unit, mark);
     return check.outcome == GRAFT_CHECK_SWEPT;
 }
 
@@ -327,7 +318,7 @@ static void take_weaker(graft_pipeline *p, graft_lifted *r, const graft_pool_res
     }
     memcpy(&weaker, result->answer, sizeof weaker);
     uint64_t id = graft_rule_id(&weaker);
-    if (!has_id(p, id)) {
+    if (!graft_pipeline_has(p, id)) {
         r->rule = weaker;
         r->id = id;
         r->state = GRAFT_RULE_NARROWED;
@@ -337,29 +328,19 @@ static void take_weaker(graft_pipeline *p, graft_lifted *r, const graft_pool_res
 /* Sweeps what was narrowed, then what is left of it when parts that are not needed are gone. */
 static graft_status sweep_narrowed(graft_pipeline *p)
 {
-    sweep_list list = make_list(p);
+    rule_list list = make_list(p);
+    graft_pool_result *results = NULL;
     GRAFT_PASS(sweep_state(p, GRAFT_RULE_NARROWED));
     for (uint32_t i = 0; i < p->rule_count; i++) {
         const graft_lifted *r = &p->rules[i];
         if (r->state == GRAFT_RULE_OPEN && r->is_narrowed && !r->is_weakened) {
-            list_rule(&list, i);
+            list_rule(&list, i, false);
         }
     }
     if (list.count == 0) {
         return GRAFT_OK;
     }
-    graft_pool_result *results = GRAFT_NEW(p->arena, graft_pool_result, list.count);
-    graft_pool_job job = {.label = "weaken",
-                          .unit = "rules",
-                          .item_count = list.count,
-                          .sent = list.sent,
-                          .kept = p->kept,
-                          .limit_ns = check_limit_ns,
-                          .memory_bytes = graft_pool_prover_bytes,
-                          .run = weaken_item,
-                          .context = p};
-    GRAFT_PASS(graft_pool_run(p->env, p->arena, &job, results));
-    GRAFT_PASS(graft_pipeline_judge(p, results, list.count, "weaken"));
+    GRAFT_PASS(run_list(&list, "weaken", weaken_item, &results));
     for (uint32_t i = 0; i < list.count; i++) {
         take_weaker(p, &p->rules[list.rules[i]], &results[i]);
     }
@@ -431,11 +412,11 @@ static void take_rule(selector *s, uint32_t i)
     }
 }
 
-/* Marks the rules that the solver shall be asked about: those that do not follow from others. */
-static uint32_t select_rules(selector *s)
+/* Lists the rules that the solver shall be asked about: those that do not follow from others. */
+static rule_list select_rules(selector *s)
 {
     graft_pipeline *p = s->p;
-    uint32_t count = 0;
+    rule_list list = make_list(p);
     graft_progress progress;
     uint64_t start_ns = graft_pipeline_clock_ns();
     graft_rulebook_open(&s->taken, p->arena);
@@ -451,35 +432,22 @@ static uint32_t select_rules(selector *s)
         graft_lifted *r = &p->rules[i];
         if (r->state == GRAFT_RULE_OPEN && !follows_from_taken(s, r)) {
             r->state = GRAFT_RULE_SELECTED;
-            s->selected[count++] = i;
+            list_rule(&list, i, true);
             take_rule(s, i);
         }
         graft_progress_update(&progress, i + 1, NULL);
     }
     graft_progress_finish(&progress);
     p->counts->times.select_ns += graft_pipeline_clock_ns() - start_ns;
-    return count;
+    return list;
 }
 
-static graft_status prove_selected(selector *s, uint32_t count)
+static graft_status prove_selected(graft_pipeline *p, const rule_list *list)
 {
-    graft_pipeline *p = s->p;
-    graft_pool_result *results = GRAFT_NEW(p->arena, graft_pool_result, count);
-    graft_buffer *sent = GRAFT_NEW(p->arena, graft_buffer, count);
-    const graft_pool_job job = {.label = "prove",
-                                .unit = "rules",
-                                .item_count = count,
-                                .sent = sent,
-                                .kept = p->kept,
-                                .limit_ns = check_limit_ns};
-    for (uint32_t i = 0; i < count; i++) {
-        sent[i].arena = p->arena;
-        append_task(&sent[i], &p->rules[s->selected[i]]);
-    }
-    GRAFT_PASS(graft_pool_do(p->provers, p->arena, &job, results));
-    GRAFT_PASS(graft_pipeline_judge(p, results, count, "prove"));
-    for (uint32_t i = 0; i < count; i++) {
-        GRAFT_PASS(take_check(p, &p->rules[s->selected[i]], &results[i]));
+    graft_pool_result *results = NULL;
+    GRAFT_PASS(run_list(list, "prove", NULL, &results));
+    for (uint32_t i = 0; i < list->count; i++) {
+        take_check(p, &p->rules[list->rules[i]], &results[i]);
     }
     return GRAFT_OK;
 }
@@ -549,10 +517,9 @@ graft_status graft_pipeline_prove(graft_pipeline *p)
     GRAFT_PASS(sweep_state(p, GRAFT_RULE_OPEN));
     GRAFT_PASS(sweep_narrowed(p));
     qsort(p->rules, p->rule_count, sizeof *p->rules, compare_generality);
-    s.selected = GRAFT_NEW(p->arena, uint32_t, p->rule_count);
     s.deriver = graft_deriver_new(p->arena);
-    for (uint32_t count = select_rules(&s); count > 0; count = select_rules(&s)) {
-        GRAFT_PASS(prove_selected(&s, count));
+    for (rule_list list = select_rules(&s); list.count > 0; list = select_rules(&s)) {
+        GRAFT_PASS(prove_selected(p, &list));
         settle_followers(&s);
         GRAFT_PASS(sweep_narrowed(p));
     }

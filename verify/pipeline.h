@@ -53,6 +53,8 @@ GRAFT_MUST_USE graft_status graft_pipeline_open_provers(graft_pipeline *p);
 GRAFT_MUST_USE graft_status graft_pipeline_lift(graft_pipeline *p);
 /* Keeps the rules that are proved and do not follow from others. */
 GRAFT_MUST_USE graft_status graft_pipeline_prove(graft_pipeline *p);
+/* Whether one of the rules has this id. */
+bool graft_pipeline_has(const graft_pipeline *p, uint64_t id);
 /* Processor time of this process and of the children that ended. */
 uint64_t graft_pipeline_clock_ns(void);
 /* Fails when an item ran out of time: a verdict must not depend on a clock. `what` names the

@@ -25,6 +25,11 @@ typedef struct graft_pool_item {
     size_t size;
 } graft_pool_item;
 
+/* Does an item in a child and appends its answer to `answer`. The child's env is a copy: nothing but
+ * the answer comes back. env->unit is reset before each item. */
+typedef void (*graft_pool_work)(graft_env *env, void *context, const graft_pool_item *item,
+                                graft_buffer *answer);
+
 struct graft_pool_result;
 
 typedef struct graft_pool_job {
@@ -38,9 +43,7 @@ typedef struct graft_pool_job {
     uint64_t limit_ns;        /* Wall-clock limit of one item; 0: none. */
     uint64_t memory_bytes;    /* That a child may take beyond what it is forked with; 0: any. */
     bool is_fresh;            /* Each item in a process of its own. */
-    /* Does an item in a child and appends its answer to `answer`. The child's env is a copy:
-     * nothing but the answer comes back. env->unit is reset before each item. */
-    void (*run)(graft_env *env, void *context, const graft_pool_item *item, graft_buffer *answer);
+    graft_pool_work run;
     void *context; /* As it was when the child was forked. */
     /* Is told in the parent what became of each item, in their order, as soon as that and all
      * before it are known; items are then handed out from the first. NULL: nobody waits. Not told

@@ -1,5 +1,5 @@
-/* trial.c - see trial.h. An answer is one trial_answer, then the certificate's points, the inputs
- * of the counterexample, the suggestion and the fault. */
+/* trial.c - see trial.h. An answer is a graft_trial, then what it points to: the inputs of the
+ * counterexample, the certificate's points, the suggestion and the reason. */
 #include "verify/trial.h"
 
 #include "graph/base/log.h"
@@ -25,16 +25,6 @@ typedef struct {
     const graft_sweeper *rounded; /* In binary64. */
 } court;
 
-typedef struct {
-    graft_check check;
-    graft_refutation refutation;
-    uint64_t time_ns;
-    uint32_t suggestion_bytes;
-    uint32_t fault_bytes;
-    bool has_refutation;
-    bool rounded; /* Swept in binary64. */
-} trial_answer;
-
 /* ------------------------------------------------------------------- child */
 
 static bool find_refutation(graft_env *env, const court *c, const graft_rule *rule,
@@ -52,98 +42,30 @@ static bool find_refutation(graft_env *env, const court *c, const graft_rule *ru
 }
 
 /* Whether a difference is one of the exact arithmetic, which lacks a law of a function, alone. */
-static bool may_lack_a_law(const graft_rule *rule, const trial_answer *a)
+static bool may_lack_a_law(const graft_rule *rule, const graft_trial *t)
 {
-    return a->check.outcome == GRAFT_CHECK_REFUTED && !a->refutation.replayed &&
+    return t->check.outcome == GRAFT_CHECK_REFUTED && !t->refutation.replayed &&
            graft_refute_needs_laws(rule);
 }
 
 /* Sweeps in binary64 what the exact arithmetic cannot; takes a proof for all sizes, which does not
  * rest on sweeps, or a difference that binary32 shows. */
-static void try_rounded(graft_env *env, const court *c, const graft_rule *rule, trial_answer *a)
+static void try_rounded(graft_env *env, const court *c, const graft_rule *rule, graft_trial *t)
 {
     graft_check check;
-    graft_check_rule(env, c->rounded, rule, NULL, &c->options->check, &check);
+    graft_check_rule(&(graft_checking){env, c->rounded, &c->options->check, rule, NULL}, &check);
     if (check.outcome == GRAFT_CHECK_PROVED && check.proof == GRAFT_PROOF_UNBOUNDED) {
-        a->check = check;
-        a->has_refutation = false;
-        a->rounded = true;
+        t->check = check;
+        t->has_refutation = false;
+        t->rounded = true;
     } else if (check.outcome == GRAFT_CHECK_REFUTED) {
         graft_refutation shown;
         graft_refute(env, env->unit, c->rounded, rule, &check.sweep.counterexample, &shown);
         if (shown.replayed) {
-            a->check = check;
-            a->refutation = shown;
+            t->check = check;
+            t->refutation = shown;
         }
     }
-}
-
-/* Whether a rule cannot be tried or, when it was, has no instances; the answer says why. */
-static bool is_faulty(graft_env *env, const court *c, uint32_t index, bool tried,
-                      graft_buffer *answer)
-{
-    trial_answer a;
-    const char *fault = c->options->examine == NULL
-                            ? NULL
-                            : c->options->examine(env, c->options->context, index, tried);
-    if (fault != NULL) {
-        memset(&a, 0, sizeof a);
-        a.fault_bytes = (uint32_t)strlen(fault) + 1;
-        graft_buffer_append(answer, &a, sizeof a);
-        graft_buffer_append(answer, fault, a.fault_bytes);
-    }
-    return fault != NULL;
-}
-
-static void try_rule(graft_env *env, void *context, const graft_pool_item *item,
-                     graft_buffer *answer)
-{
-    const court *c = context;
-    const graft_rule *rule = &c->rules[item->index];
-    uint64_t start_ns = graft_clock_ns();
-    const char *suggestion = NULL;
-    trial_answer a;
-    if (is_faulty(env, c, item->index, false, answer)) {
-        return;
-    }
-    memset(&a, 0, sizeof a);
-    graft_check_rule(env, c->sweeper, rule, NULL, &c->options->check, &a.check);
-    if (a.check.outcome == GRAFT_CHECK_THIN && a.check.past == 0 &&
-        is_faulty(env, c, item->index, true, answer)) {
-        return;
-    }
-    a.has_refutation = find_refutation(env, c, rule, &a.check, &a.refutation);
-    if (may_lack_a_law(rule, &a)) {
-        try_rounded(env, c, rule, &a);
-    }
-    if (a.check.outcome == GRAFT_CHECK_REFUTED && c->options->suggest) {
-        suggestion = graft_suggest_condition(env, env->unit, c->sweeper, rule, &c->options->check);
-    }
-    a.suggestion_bytes = suggestion == NULL ? 0 : (uint32_t)strlen(suggestion) + 1;
-    a.time_ns = graft_clock_ns() - start_ns;
-    graft_buffer_append(answer, &a, sizeof a);
-    if (a.check.cover_bytes > 0) {
-        graft_buffer_append(answer, a.check.cover_points, a.check.cover_bytes);
-    }
-    for (uint32_t v = 0; a.has_refutation && v < rule->var_count; v++) {
-        graft_buffer_append(answer, a.refutation.values[v],
-                            graft_shape_elements(&a.refutation.point.vars[v]) * sizeof(float));
-    }
-    if (suggestion != NULL) {
-        graft_buffer_append(answer, suggestion, a.suggestion_bytes);
-    }
-}
-
-/* ------------------------------------------------------------------ parent */
-
-static const void *take_bytes(graft_arena *arena, const uint8_t **at, size_t size)
-{
-    uint8_t *copy = GRAFT_NEW(arena, uint8_t, size);
-    if (size > 0) {
-        memcpy(copy, *at, size);
-    }
-    *at += size;
-    return copy;
 }
 
 static const char *explain_unknown(graft_arena *arena, const graft_check *check)
@@ -171,63 +93,118 @@ static const char *explain_unknown(graft_arena *arena, const graft_check *check)
     return "";
 }
 
-static graft_verdict judge_answer(const graft_rule *rule, const trial_answer *a)
+static graft_verdict judge(const graft_rule *rule, const graft_trial *t)
 {
-    if (a->fault_bytes > 0) {
-        return GRAFT_VERDICT_ERROR;
-    }
-    if (a->check.outcome == GRAFT_CHECK_PROVED) {
-        return a->check.proof == GRAFT_PROOF_UNBOUNDED ? GRAFT_VERDICT_PROVED
+    if (t->check.outcome == GRAFT_CHECK_PROVED) {
+        return t->check.proof == GRAFT_PROOF_UNBOUNDED ? GRAFT_VERDICT_PROVED
                                                        : GRAFT_VERDICT_WITHIN_BOUNDS;
     }
-    bool shown = a->has_refutation && a->refutation.replayed;
-    if (a->check.outcome != GRAFT_CHECK_REFUTED && a->check.outcome != GRAFT_CHECK_SAT && !shown) {
+    bool shown = t->has_refutation && t->refutation.replayed;
+    if (t->check.outcome != GRAFT_CHECK_REFUTED && t->check.outcome != GRAFT_CHECK_SAT && !shown) {
         return GRAFT_VERDICT_UNKNOWN;
     }
     return shown || !graft_refute_needs_laws(rule) ? GRAFT_VERDICT_REFUTED : GRAFT_VERDICT_UNKNOWN;
 }
 
-static void take_answer(graft_arena *arena, const graft_rule *rule, const graft_pool_result *result,
-                        graft_trial *trial)
+static void conclude(graft_env *env, const graft_rule *rule, graft_trial *t)
 {
-    const uint8_t *at = result->answer;
-    trial_answer a;
-    memcpy(&a, at, sizeof a);
-    at += sizeof a;
-    trial->check = a.check;
-    trial->check.cover_points = NULL;
-    trial->check.instances = NULL; /* They were the child's. */
-    trial->time_ns = a.time_ns;
-    trial->rounded = a.rounded;
-    if (a.check.cover_bytes > 0) {
-        trial->check.cover_points = GRAFT_NEW(arena, uint8_t, a.check.cover_bytes);
-        memcpy(trial->check.cover_points, at, a.check.cover_bytes);
-        at += a.check.cover_bytes;
+    t->verdict = (uint8_t)judge(rule, t);
+    t->reason = explain_unknown(env->unit, &t->check);
+    if (t->verdict == GRAFT_VERDICT_WITHIN_BOUNDS) {
+        t->reason = graft_arena_printf(env->unit, "not proved for all sizes: %s",
+                                       t->check.unbounded.reason);
+    } else if (t->verdict == GRAFT_VERDICT_REFUTED && t->has_refutation) {
+        t->reason = "the sides differ";
+    } else if (t->verdict == GRAFT_VERDICT_UNKNOWN && t->has_refutation) {
+        t->has_refutation = false;
+        t->reason = "the exact arithmetic tells the sides apart, binary32 does not: it knows "
+                    "exp, sqrt, erf and their kin by some laws only (docs/verification.md)";
     }
-    trial->has_refutation = a.has_refutation;
-    trial->refutation = a.refutation;
+}
+
+/* Whether a rule cannot be tried or, when it was, has no instances; the trial says why. */
+static bool is_faulty(graft_env *env, const court *c, uint32_t index, bool tried, graft_trial *t)
+{
+    const char *fault = c->options->examine == NULL
+                            ? NULL
+                            : c->options->examine(env, c->options->context, index, tried);
+    if (fault != NULL) {
+        memset(t, 0, sizeof *t);
+        t->verdict = GRAFT_VERDICT_ERROR;
+        t->reason = fault;
+    }
+    return fault != NULL;
+}
+
+static void try_rule(graft_env *env, const court *c, uint32_t index, graft_trial *t)
+{
+    const graft_rule *rule = &c->rules[index];
+    const graft_check_options *options = &c->options->check;
+    uint64_t start_ns = graft_clock_ns();
+    memset(t, 0, sizeof *t);
+    if (is_faulty(env, c, index, false, t)) {
+        return;
+    }
+    graft_check_rule(&(graft_checking){env, c->sweeper, options, rule, NULL}, &t->check);
+    if (t->check.outcome == GRAFT_CHECK_THIN && t->check.past == 0 &&
+        is_faulty(env, c, index, true, t)) {
+        return;
+    }
+    t->has_refutation = find_refutation(env, c, rule, &t->check, &t->refutation);
+    if (may_lack_a_law(rule, t)) {
+        try_rounded(env, c, rule, t);
+    }
+    if (t->check.outcome == GRAFT_CHECK_REFUTED && c->options->suggest) {
+        t->suggestion = graft_suggest_condition(env, env->unit, c->sweeper, rule, options);
+    }
+    conclude(env, rule, t);
+    t->time_ns = graft_clock_ns() - start_ns;
+}
+
+static void try_item(graft_env *env, void *context, const graft_pool_item *item,
+                     graft_buffer *answer)
+{
+    const court *c = context;
+    graft_trial t;
+    try_rule(env, c, item->index, &t);
+    graft_buffer_append(answer, &t, sizeof t);
+    for (uint32_t v = 0; t.has_refutation && v < c->rules[item->index].var_count; v++) {
+        graft_buffer_append(answer, t.refutation.values[v],
+                            graft_shape_elements(&t.refutation.point.vars[v]) * sizeof(float));
+    }
+    graft_buffer_append(answer, t.check.cover_points, t.check.cover_bytes);
+    if (t.suggestion != NULL) {
+        graft_buffer_append(answer, t.suggestion, strlen(t.suggestion) + 1);
+    }
+    graft_buffer_append(answer, t.reason, strlen(t.reason) + 1);
+}
+
+/* ------------------------------------------------------------------ parent */
+
+static const void *take_bytes(uint8_t **at, size_t size)
+{
+    const void *taken = *at;
+    *at += size;
+    return taken;
+}
+
+/* What the trial points to stays in the answer. */
+static void take_answer(const graft_rule *rule, const graft_pool_result *result, graft_trial *t)
+{
+    uint8_t *at = result->answer;
+    memcpy(t, take_bytes(&at, sizeof *t), sizeof *t);
     for (uint32_t v = 0; v < GRAFT_RULE_MAX_VARS; v++) {
-        bool has = a.has_refutation && v < rule->var_count;
-        uint64_t count = has ? graft_shape_elements(&a.refutation.point.vars[v]) : 0;
-        trial->refutation.values[v] = has ? take_bytes(arena, &at, count * sizeof(float)) : NULL;
+        bool has = t->has_refutation && v < rule->var_count;
+        uint64_t count = has ? graft_shape_elements(&t->refutation.point.vars[v]) : 0;
+        t->refutation.values[v] = has ? take_bytes(&at, count * sizeof(float)) : NULL;
     }
-    if (a.suggestion_bytes > 0) {
-        trial->suggestion = take_bytes(arena, &at, a.suggestion_bytes);
+    t->check.instances = NULL; /* They were the child's. */
+    t->check.cover_points = at;
+    at += t->check.cover_bytes;
+    if (t->suggestion != NULL) {
+        t->suggestion = take_bytes(&at, strlen((const char *)at) + 1);
     }
-    trial->verdict = (uint8_t)judge_answer(rule, &a);
-    trial->reason = explain_unknown(arena, &a.check);
-    if (trial->verdict == GRAFT_VERDICT_ERROR) {
-        trial->reason = take_bytes(arena, &at, a.fault_bytes);
-    } else if (trial->verdict == GRAFT_VERDICT_WITHIN_BOUNDS) {
-        trial->reason = graft_arena_printf(arena, "not proved for all sizes: %s",
-                                           trial->check.unbounded.reason);
-    } else if (trial->verdict == GRAFT_VERDICT_REFUTED && trial->has_refutation) {
-        trial->reason = "the sides differ";
-    } else if (trial->verdict == GRAFT_VERDICT_UNKNOWN && trial->has_refutation) {
-        trial->has_refutation = false;
-        trial->reason = "the exact arithmetic tells the sides apart, binary32 does not: it knows "
-                        "exp, sqrt, erf and their kin by some laws only (docs/verification.md)";
-    }
+    t->reason = (const char *)at;
 }
 
 /* What the parent knows of the trials while they run. */
@@ -245,7 +222,7 @@ static void settle(void *taker, uint32_t index, const graft_pool_result *result)
     uint64_t limit_ns = b->options->limit_ns;
     *trial = (graft_trial){.verdict = GRAFT_VERDICT_UNKNOWN, .reason = ""};
     if (result->outcome == GRAFT_POOL_DONE) {
-        take_answer(b->arena, &b->rules[index], result, trial);
+        take_answer(&b->rules[index], result, trial);
     } else if (result->outcome == GRAFT_POOL_KILLED) {
         trial->was_killed = true;
         trial->time_ns = limit_ns;
@@ -275,7 +252,7 @@ graft_status graft_trial_run(graft_env *env, graft_arena *arena, const graft_rul
                           .limit_ns = options->limit_ns,
                           .memory_bytes = graft_pool_prover_bytes,
                           .is_fresh = true,
-                          .run = try_rule,
+                          .run = try_item,
                           .context = &c,
                           .take = settle,
                           .taker = &b};

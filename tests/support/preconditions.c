@@ -14,7 +14,7 @@ static bool is_refuted(graft_env *env, const graft_sweeper *sweeper, const graft
     graft_check check;
     graft_check_options options = graft_check_defaults();
     graft_mark mark = graft_arena_mark(env->unit);
-    graft_check_sweep(env, sweeper, rule, NULL, &options, &check);
+    graft_check_sweep(&(graft_checking){env, sweeper, &options, rule, NULL}, &check);
     graft_arena_release(env->unit, mark);
     return check.outcome == GRAFT_CHECK_REFUTED;
 }

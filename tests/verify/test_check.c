@@ -24,7 +24,7 @@ static graft_check check_rule(graft_env *env, const graft_rule *rule,
     graft_check check;
     graft_sweeper *sweeper = GRAFT_NEW(env->unit, graft_sweeper, 1);
     graft_sweep_open(sweeper);
-    graft_check_rule(env, sweeper, rule, NULL, options, &check);
+    graft_check_rule(&(graft_checking){env, sweeper, options, rule, NULL}, &check);
     return check;
 }
 
@@ -136,7 +136,7 @@ static void test_solver_refutes(void **state)
     graft_sweeper *sweeper = GRAFT_NEW(env->unit, graft_sweeper, 1);
     graft_sweep_open(sweeper);
     graft_check check;
-    graft_check_sweep(env, sweeper, &truth, NULL, &options, &check);
+    graft_check_sweep(&(graft_checking){env, sweeper, &options, &truth, NULL}, &check);
     assert_int_equal(check.outcome, GRAFT_CHECK_SWEPT);
     graft_prove_result result;
     graft_prove_rule(env, &lie, check.instances, check.cover, &options.prove, &result);

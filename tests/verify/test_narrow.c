@@ -64,7 +64,7 @@ CHECK_CASE(test_restriction_is_wide)
     }
     graft_sweep_open(sweeper);
     options.restricts = true;
-    graft_check_prove(env, sweeper, &rule, &origin, &options, &check);
+    graft_check_prove(&(graft_checking){env, sweeper, &options, &rule, &origin}, &check);
     assert_int_equal(check.outcome, GRAFT_CHECK_RESTRICTED);
     const char *line = graft_rule_print_line(env->unit, &check.restricted->rule);
     assert_non_null(strstr(line, "conv#1(a, b, groups=1)"));
@@ -86,7 +86,7 @@ CHECK_CASE(test_restriction)
     };
     graft_sweep_open(sweeper);
     options.restricts = true;
-    graft_check_prove(env, sweeper, &rule, &origin, &options, &check);
+    graft_check_prove(&(graft_checking){env, sweeper, &options, &rule, &origin}, &check);
     assert_int_equal(check.outcome, GRAFT_CHECK_RESTRICTED);
     graft_symbolic_result proof;
     graft_symbolic_prove(env, &rule, NULL, 0, &options.prove, &proof);

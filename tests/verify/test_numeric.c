@@ -202,7 +202,7 @@ static graft_rounding measure(graft_env *env, const char *text)
     options.cover = 6;
     graft_sweep_open(sweeper);
     rule = rows_parse(env, text);
-    graft_check_sweep(env, sweeper, &rule, NULL, &options, &check);
+    graft_check_sweep(&(graft_checking){env, sweeper, &options, &rule, NULL}, &check);
     assert_int_equal(check.outcome, GRAFT_CHECK_SWEPT);
     graft_rounding_measure(env, &rule, check.instances, check.cover, &rounding);
     return rounding;

@@ -257,7 +257,7 @@ const char *graft_suggest_condition(graft_env *env, graft_arena *arena,
             old[0] == '\0' ? next : graft_arena_printf(env->unit, "(%s) and %s", old, next);
         if (put_condition(&s, both, &with)) {
             graft_check *check = GRAFT_NEW(env->scratch, graft_check, 1);
-            graft_check_rule(env, sweeper, &with, NULL, options, check);
+            graft_check_rule(&(graft_checking){env, sweeper, options, &with, NULL}, check);
             found = check->outcome == GRAFT_CHECK_PROVED ? next : NULL;
         }
     }

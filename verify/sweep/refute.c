@@ -46,21 +46,11 @@ static bool replay_instance(graft_env *env, const graft_instance *instance,
     return found;
 }
 
-bool graft_refutation_replay(graft_env *env, const graft_rule *rule,
-                             const graft_refutation *refutation, uint32_t *output,
-                             uint64_t *element, float values[2])
+bool graft_refutation_replay(graft_env *env, const graft_rule *rule, graft_refutation *r)
 {
     graft_instance instance;
-    graft_refutation again = *refutation;
-    if (graft_instance_build(&instance, rule, &refutation->point) != GRAFT_FIT_OK ||
-        !replay_instance(env, &instance, refutation->values, &again)) {
-        return false;
-    }
-    *output = again.output;
-    *element = again.element;
-    values[0] = again.source;
-    values[1] = again.target;
-    return true;
+    return graft_instance_build(&instance, rule, &r->point) == GRAFT_FIT_OK &&
+           replay_instance(env, &instance, r->values, r);
 }
 
 /* ------------------------------------------------------------------- inputs */

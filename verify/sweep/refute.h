@@ -33,11 +33,10 @@ void graft_refute(graft_env *env, graft_arena *arena, const graft_sweeper *sweep
 bool graft_refute_point(graft_env *env, graft_arena *arena, const graft_rule *rule,
                         const graft_point *point, graft_refutation *refutation);
 
-/* Runs both sides in the float executor on the refutation's inputs, and reports the first element
- * that differs by more than rounding. False when none does, or the point is no instance. */
-bool graft_refutation_replay(graft_env *env, const graft_rule *rule,
-                             const graft_refutation *refutation, uint32_t *output,
-                             uint64_t *element, float values[2]);
+/* Runs both sides in the float executor on the refutation's inputs, and sets what it says of the
+ * first element that differs by more than rounding. False when none does, or the point is no
+ * instance. */
+bool graft_refutation_replay(graft_env *env, const graft_rule *rule, graft_refutation *refutation);
 
 /* Appends it as text, indented by four blanks, */
 void graft_refutation_print(graft_buffer *out, const graft_rule *rule,
