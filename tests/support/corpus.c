@@ -19,12 +19,16 @@ corpus_rules corpus_read(graft_env *env, const char *path, uint32_t first, uint3
     corpus_rules rules = {0};
     graft_user_rule *all = NULL;
     uint32_t count = 0;
-    if (graft_user_rules_read(env, env->life, path, &all, &count) != GRAFT_OK ||
-        graft_user_rules_faultless(env, all, count) != GRAFT_OK) {
+    if (graft_user_rules_read(env, env->life, path, &all, &count) != GRAFT_OK) {
         fail_msg("%s", env->message);
     }
     rules.named = GRAFT_NEW(env->life, graft_user_rule, count);
     rules.rules = GRAFT_NEW(env->life, graft_rule, count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (all[i].fault != NULL) {
+            fail_msg("%s", all[i].fault);
+        }
+    }
     for (uint32_t i = first; i < count; i += every) {
         rules.named[rules.count] = all[i];
         rules.rules[rules.count++] = all[i].rule;

@@ -18,7 +18,12 @@ static graft_status parse_file(graft_env *env, const char *text, graft_user_rule
     graft_status status = graft_user_rules_parse(
         env, env->unit, (graft_bytes){"my.yaml", (const uint8_t *)text, strlen(text)}, rules,
         count);
-    return status != GRAFT_OK ? status : graft_user_rules_faultless(env, *rules, *count);
+    for (uint32_t i = 0; status == GRAFT_OK && i < *count; i++) {
+        status = (*rules)[i].fault == NULL
+                     ? GRAFT_OK
+                     : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s", (*rules)[i].fault);
+    }
+    return status;
 }
 
 /* ------------------------------------------------------------------ reading */

@@ -3,8 +3,8 @@
 
 #include "graph/base/file.h"
 #include "graph/names.h"
-#include "graph/rule/pattern.h"
-#include "graph/rule/ruleparse.h"
+#include "graph/rule/ruleprint.h"
+#include "verify/lift/narrow.h"
 #include "verify/sweep/boundary.h"
 #include "verify/sweep/choices.h"
 #include "verify/sweep/domain.h"
@@ -253,17 +253,6 @@ graft_status graft_user_rules_read(graft_env *env, graft_arena *arena, const cha
     return graft_user_rules_parse(env, arena, bytes, rules, count);
 }
 
-graft_status graft_user_rules_faultless(graft_env *env, const graft_user_rule *rules,
-                                        uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (rules[i].fault != NULL) {
-            return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s", rules[i].fault);
-        }
-    }
-    return GRAFT_OK;
-}
-
 const char *graft_user_rule_retell(graft_arena *arena, const graft_user_rule *rule,
                                    const char *text)
 {
@@ -280,33 +269,12 @@ const char *graft_user_rule_retell(graft_arena *arena, const graft_user_rule *ru
 
 /* ------------------------------------------------------------------- shapes */
 
-/* The rule "source = source", with the same precondition. */
-static graft_rule mirror_source(const graft_rule *rule)
+/* The rule "source = source", with the same precondition or none. */
+static graft_rule mirror_source(graft_env *env, const graft_rule *rule, bool conditioned)
 {
-    graft_rule mirror = *rule;
-    uint8_t order[GRAFT_RULE_MAX_NODES];
-    uint8_t place[GRAFT_RULE_MAX_NODES] = {0};
-    graft_pattern_order(&rule->source, order);
-    mirror.target = rule->source;
-    for (uint32_t k = 0; k < rule->source.node_count; k++) {
-        place[order[k]] = (uint8_t)k;
-    }
-    for (uint32_t n = 0; n < rule->source.node_count; n++) {
-        graft_pattern_node *node = &mirror.target.nodes[place[n]];
-        *node = rule->source.nodes[n];
-        for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
-            graft_operand x = node->inputs[i];
-            if (GRAFT_OPERAND_IS_NODE(x)) {
-                node->inputs[i] =
-                    GRAFT_OPERAND_NODE(place[GRAFT_OPERAND_NODE_OF(x)], GRAFT_OPERAND_SLOT_OF(x));
-            }
-        }
-    }
-    for (uint32_t i = 0; i < rule->output_count; i++) {
-        graft_operand x = rule->source.outputs[i];
-        mirror.target.outputs[i] =
-            GRAFT_OPERAND_NODE(place[GRAFT_OPERAND_NODE_OF(x)], GRAFT_OPERAND_SLOT_OF(x));
-    }
+    graft_rule mirror = *rule; /* What is a side of a rule is one of another. */
+    graft_rule_text text = graft_rule_print(env->unit, rule);
+    (void)graft_rule_restate(env, text.source, text.source, conditioned ? text.where : "", &mirror);
     return mirror;
 }
 
@@ -384,27 +352,23 @@ graft_status graft_user_rule_check_shapes(graft_env *env, const char *file,
                                           const graft_user_rule *rule)
 {
     GRAFT_SCOPED(env->unit);
-    graft_status status = GRAFT_OK;
-    graft_rule mirror = mirror_source(&rule->rule);
+    graft_rule mirror = mirror_source(env, &rule->rule, true);
     if (try_points(env, &rule->rule).count > 0 || has_far_points(env, &rule->rule)) {
-        goto done;
+        return GRAFT_OK;
     }
     graft_domain domain = try_points(env, &mirror);
     if (domain.count > 0) {
-        status = fail_target(env, file, rule, &domain.points[0]);
-        goto done;
+        return fail_target(env, file, rule, &domain.points[0]);
     }
-    mirror.condition = 255;
+    mirror = mirror_source(env, &rule->rule, false);
     domain = try_points(env, &mirror);
-    status = domain.count > 0
-                 ? GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                              "%s:%u: rule '%s': the precondition holds at none of the places "
-                              "tried where the source fits",
-                              file, rule->where_line, rule->name)
-                 : GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                              "%s:%u: rule '%s': no shapes fit the source (sizes to 4, images to "
-                              "6, ranks to 4): %s",
-                              file, rule->source_line, rule->name, explain_source(env, &mirror));
-done:
-    return status;
+    return domain.count > 0
+               ? GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                            "%s:%u: rule '%s': the precondition holds at none of the places "
+                            "tried where the source fits",
+                            file, rule->where_line, rule->name)
+               : GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                            "%s:%u: rule '%s': no shapes fit the source (sizes to 4, images to "
+                            "6, ranks to 4): %s",
+                            file, rule->source_line, rule->name, explain_source(env, &mirror));
 }

@@ -37,10 +37,6 @@ GRAFT_MUST_USE graft_status graft_user_rules_parse(graft_env *env, graft_arena *
                                                    graft_bytes bytes, graft_user_rule **rules,
                                                    uint32_t *count);
 
-/* GRAFT_BAD_INPUT with the first fault, if there is one. */
-GRAFT_MUST_USE graft_status graft_user_rules_faultless(graft_env *env, const graft_user_rule *rules,
-                                                       uint32_t count);
-
 /* A text about the rule ("#2.at = 1") with the numbers that its author gave to operators. */
 const char *graft_user_rule_retell(graft_arena *arena, const graft_user_rule *rule,
                                    const char *text);

@@ -1,7 +1,8 @@
 /* draft.c - places, constraints and expressions of a candidate, and the rule they make. */
 #include "verify/lift/draft.h"
 
-#include <assert.h>
+#include "graph/rule/rulecode.h"
+
 #include <string.h>
 
 /* ------------------------------------------------------------------ places */
@@ -33,11 +34,18 @@ static graft_status find_places(graft_env *env, graft_draft *draft)
 
 /* ------------------------------------------------------------- constraints */
 
-static void add_constraint(graft_draft *draft, graft_constraint constraint)
+static void add_axes(graft_draft *draft, graft_constraint_kind kind, uint32_t a, int32_t axis_a,
+                     uint32_t b, int32_t axis_b)
 {
     if (draft->constraint_count < GRAFT_CONSTRAINTS_MOST) {
-        draft->constraints[draft->constraint_count++] = constraint;
+        draft->constraints[draft->constraint_count++] = (graft_constraint){
+            (uint8_t)kind, (uint8_t)a, (uint8_t)b, (int8_t)axis_a, (int8_t)axis_b};
     }
+}
+
+static void add_constraint(graft_draft *draft, graft_constraint_kind kind, uint32_t a, uint32_t b)
+{
+    add_axes(draft, kind, a, 0, b, 0);
 }
 
 bool graft_attrs_alike(const graft_attr_info *a, const graft_attr_info *b)
@@ -98,33 +106,29 @@ static void constrain_places(graft_draft *draft)
         }
         uint32_t first = same_name < GRAFT_PLACES_MOST ? same_name : stem;
         if (first < GRAFT_PLACES_MOST) {
-            add_constraint(draft, (graft_constraint){GRAFT_CONSTRAINT_PLACES_EQUAL, (uint8_t)first,
-                                                     (uint8_t)b, 0, 0});
+            add_constraint(draft, GRAFT_CONSTRAINT_PLACES_EQUAL, first, b);
         }
     }
     for (uint32_t a = 0; a < draft->place_count; a++) {
         if (draft->places[a].list == a) {
-            add_constraint(draft,
-                           (graft_constraint){GRAFT_CONSTRAINT_PLACE_CONST, (uint8_t)a, 0, 0, 0});
+            add_constraint(draft, GRAFT_CONSTRAINT_PLACE_CONST, a, 0);
         }
     }
 }
 
 /* Axis i of variable a, counted from the last one: its being 1 and its equality with others. */
-static void constrain_dim(graft_draft *draft, uint32_t a, int8_t i)
+static void constrain_dim(graft_draft *draft, uint32_t a, int32_t i)
 {
     const graft_shape *shapes = draft->candidate->shapes;
     int32_t size = shapes[a].dims[shapes[a].rank - i];
     if (size == 1) {
-        add_constraint(draft,
-                       (graft_constraint){GRAFT_CONSTRAINT_DIM_ONE, (uint8_t)a, 0, (int8_t)-i, 0});
+        add_axes(draft, GRAFT_CONSTRAINT_DIM_ONE, a, -i, 0, 0);
     }
     for (uint32_t b = a; b < draft->candidate->rule.var_count; b++) {
-        for (int8_t j = 1; j <= shapes[b].rank; j++) {
+        for (int32_t j = 1; j <= shapes[b].rank; j++) {
             bool other = b > a || (j > i && size > 1);
             if (other && shapes[b].dims[shapes[b].rank - j] == size) {
-                add_constraint(draft, (graft_constraint){GRAFT_CONSTRAINT_DIMS_EQUAL, (uint8_t)a,
-                                                         (uint8_t)b, (int8_t)-i, (int8_t)-j});
+                add_axes(draft, GRAFT_CONSTRAINT_DIMS_EQUAL, a, -i, b, -j);
             }
         }
     }
@@ -135,16 +139,15 @@ static void constrain_shapes(graft_draft *draft)
     const graft_rule *rule = &draft->candidate->rule;
     const graft_shape *shapes = draft->candidate->shapes;
     for (uint32_t a = 0; a < rule->var_count; a++) {
-        add_constraint(draft, (graft_constraint){GRAFT_CONSTRAINT_RANK, (uint8_t)a, 0, 0, 0});
+        add_constraint(draft, GRAFT_CONSTRAINT_RANK, a, 0);
         for (uint32_t b = a + 1; b < rule->var_count; b++) {
             if (graft_shape_equal(&shapes[a], &shapes[b])) {
-                add_constraint(draft, (graft_constraint){GRAFT_CONSTRAINT_SAME_SHAPE, (uint8_t)a,
-                                                         (uint8_t)b, 0, 0});
+                add_constraint(draft, GRAFT_CONSTRAINT_SAME_SHAPE, a, b);
             }
         }
     }
     for (uint32_t a = 0; a < rule->var_count; a++) {
-        for (int8_t i = 1; i <= shapes[a].rank; i++) {
+        for (int32_t i = 1; i <= shapes[a].rank; i++) {
             constrain_dim(draft, a, i);
         }
     }
@@ -160,15 +163,13 @@ static void constrain_place_to_dims(graft_draft *draft, uint32_t p)
     }
     for (uint32_t v = 0; v < rule->var_count; v++) {
         const graft_shape *shape = &draft->candidate->shapes[v];
-        for (int8_t i = 1; i <= shape->rank; i++) {
+        for (int32_t i = 1; i <= shape->rank; i++) {
             int32_t size = shape->dims[shape->rank - i];
             if (size == place->value) {
-                add_constraint(draft, (graft_constraint){GRAFT_CONSTRAINT_PLACE_IS_DIM, (uint8_t)p,
-                                                         (uint8_t)v, 0, (int8_t)-i});
+                add_axes(draft, GRAFT_CONSTRAINT_PLACE_IS_DIM, p, 0, v, -i);
             }
             if (groups && size % place->value == 0) {
-                add_constraint(draft, (graft_constraint){GRAFT_CONSTRAINT_DIVIDES, (uint8_t)p,
-                                                         (uint8_t)v, 0, (int8_t)-i});
+                add_axes(draft, GRAFT_CONSTRAINT_DIVIDES, p, 0, v, -i);
             }
         }
     }
@@ -193,10 +194,8 @@ static void constrain_orders(graft_draft *draft)
         bool floats = p->kind == GRAFT_ATTR_FLOAT;
         bool axis = p->info->role == GRAFT_ROLE_AXIS;
         if (axis) {
-            add_constraint(draft,
-                           (graft_constraint){GRAFT_CONSTRAINT_PLACE_AT_MOST, (uint8_t)a, 0, 0, 0});
-            add_constraint(
-                draft, (graft_constraint){GRAFT_CONSTRAINT_PLACE_AT_LEAST, (uint8_t)a, 0, 0, 0});
+            add_constraint(draft, GRAFT_CONSTRAINT_PLACE_AT_MOST, a, 0);
+            add_constraint(draft, GRAFT_CONSTRAINT_PLACE_AT_LEAST, a, 0);
         }
         for (uint32_t b = 0; b < draft->place_count; b++) {
             const graft_place *q = &draft->places[b];
@@ -204,9 +203,10 @@ static void constrain_orders(graft_draft *draft)
                 (is_position(p) && is_position(q)) || (axis && q->info->role == GRAFT_ROLE_AXIS);
             bool holds = floats ? float_key(p->value) <= float_key(q->value) : p->value <= q->value;
             if (a != b && p->kind == q->kind && (floats || sizes) && holds) {
-                uint8_t kind =
-                    floats ? GRAFT_CONSTRAINT_FLOATS_ORDERED : GRAFT_CONSTRAINT_PLACES_ORDERED;
-                add_constraint(draft, (graft_constraint){kind, (uint8_t)a, (uint8_t)b, 0, 0});
+                add_constraint(draft,
+                               floats ? GRAFT_CONSTRAINT_FLOATS_ORDERED
+                                      : GRAFT_CONSTRAINT_PLACES_ORDERED,
+                               a, b);
             }
         }
     }
@@ -285,6 +285,11 @@ static void add_option(graft_draft *draft, uint32_t t, graft_expression e)
     }
 }
 
+static graft_leaf place_leaf(const graft_draft *draft, uint32_t p)
+{
+    return (graft_leaf){GRAFT_LEAF_PLACE, (uint8_t)p, 0, draft->places[p].value};
+}
+
 static void add_leaf_option(graft_draft *draft, uint32_t t, graft_leaf leaf)
 {
     add_option(draft, t, (graft_expression){.code = GRAFT_CODE_END, .a = leaf});
@@ -307,7 +312,7 @@ static void offer_places(graft_draft *draft, uint32_t t, const graft_attr_info *
         const graft_place *place = &draft->places[p];
         bool same = graft_attrs_alike(place->info, attr);
         if (place->value == value && same == same_name && (same || names_comparable(attr, place))) {
-            add_leaf_option(draft, t, (graft_leaf){GRAFT_LEAF_PLACE, (uint8_t)p, 0, value});
+            add_leaf_option(draft, t, place_leaf(draft, p));
         }
     }
 }
@@ -348,7 +353,7 @@ static uint32_t list_leaves(const graft_draft *draft, bool places, bool dims, gr
     for (uint32_t p = 0; places && p < draft->place_count && count < most; p++) {
         const graft_place *place = &draft->places[p];
         if (place->kind == GRAFT_ATTR_INT || place->kind == GRAFT_ATTR_DIM) {
-            leaves[count++] = (graft_leaf){GRAFT_LEAF_PLACE, (uint8_t)p, 0, place->value};
+            leaves[count++] = place_leaf(draft, p);
         }
     }
     for (uint32_t v = 0; dims && v < draft->candidate->rule.var_count; v++) {
@@ -360,30 +365,14 @@ static uint32_t list_leaves(const graft_draft *draft, bool places, bool dims, gr
     return count;
 }
 
-static bool computes(uint32_t code, int64_t a, int64_t b, int64_t value)
-{
-    switch (code) {
-    case GRAFT_CODE_ADD:
-        return a + b == value;
-    case GRAFT_CODE_SUB:
-        return a - b == value;
-    case GRAFT_CODE_MUL:
-        return a * b == value;
-    case GRAFT_CODE_FMIN:
-        return (float_key((int32_t)a) <= float_key((int32_t)b) ? a : b) == value;
-    case GRAFT_CODE_FMAX:
-        return (float_key((int32_t)a) >= float_key((int32_t)b) ? a : b) == value;
-    default:
-        return false;
-    }
-}
-
 static void offer_pairs(graft_draft *draft, uint32_t t, int32_t value, const graft_leaf *leaves,
                         uint32_t count, uint32_t code)
 {
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t j = code == GRAFT_CODE_SUB ? 0 : i + 1; j < count; j++) {
-            if (i != j && computes(code, leaves[i].value, leaves[j].value, value)) {
+            int64_t result = 0;
+            if (i != j && graft_code_compute(code, leaves[i].value, leaves[j].value, &result) &&
+                result == value) {
                 add_option(draft, t, (graft_expression){(uint8_t)code, leaves[i], leaves[j]});
             }
         }
@@ -399,7 +388,7 @@ static void offer_float_pairs(graft_draft *draft, uint32_t t, const graft_attr_i
     for (uint32_t p = 0; p < draft->place_count; p++) {
         const graft_place *place = &draft->places[p];
         if (place->kind == GRAFT_ATTR_FLOAT && graft_attrs_alike(place->info, attr)) {
-            leaves[count++] = (graft_leaf){GRAFT_LEAF_PLACE, (uint8_t)p, 0, place->value};
+            leaves[count++] = place_leaf(draft, p);
         }
     }
     offer_pairs(draft, t, value, leaves, count, GRAFT_CODE_FMAX);
@@ -418,7 +407,7 @@ static void offer_paddings(graft_draft *draft, uint32_t t, const graft_attr_info
         bool pad = is_padding(place->info) && place->kind == GRAFT_ATTR_DIM;
         has_pad = has_pad || pad;
         if (pad || graft_attrs_alike(place->info, attr)) {
-            leaves[count++] = (graft_leaf){GRAFT_LEAF_PLACE, (uint8_t)p, 0, place->value};
+            leaves[count++] = place_leaf(draft, p);
         }
     }
     for (uint32_t i = 0; has_pad && is_padding(attr) && i < count; i++) {
@@ -468,7 +457,7 @@ static bool offer_list(graft_draft *draft, uint32_t t, const graft_pattern_node 
     int32_t value = node->attrs[index].value;
     uint32_t list = find_same_list(draft, node, index - k);
     if (list < GRAFT_PLACES_MOST) {
-        add_leaf_option(draft, t, (graft_leaf){GRAFT_LEAF_PLACE, (uint8_t)(list + k), 0, value});
+        add_leaf_option(draft, t, place_leaf(draft, list + k));
     }
     if (!sizes || value == 0) {
         add_leaf_option(draft, t, (graft_leaf){GRAFT_LEAF_CONST, 0, 0, value});

@@ -243,32 +243,32 @@ static bool is_firm(const graft_draft *draft, uint32_t t)
     return first->code == GRAFT_CODE_END && first->a.kind == GRAFT_LEAF_PLACE;
 }
 
+/* Gives the first `count` ranks a sum, each as much as it can take; what is left over. */
+static uint32_t spread_sum(const uint8_t *varied, const uint8_t *counts, uint32_t count,
+                           uint32_t sum, uint8_t *ranks)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t most = counts[varied[i]] - 1u;
+        ranks[i] = (uint8_t)(sum < most ? sum : most);
+        sum -= ranks[i];
+    }
+    return sum;
+}
+
 /* The combinations of options in the order of their summed ranks: sets the next one with the same
  * sum, or returns false. The last varied attribute runs slowest. */
 static bool next_combination(const uint8_t *varied, const uint8_t *counts, uint32_t count,
                              uint32_t sum, uint8_t *ranks, bool first)
 {
     if (first) {
-        memset(ranks, 0, count);
-        uint32_t rest = sum;
-        for (uint32_t i = 0; i < count; i++) {
-            uint32_t most = counts[varied[i]] - 1u;
-            ranks[i] = (uint8_t)(rest < most ? rest : most);
-            rest -= ranks[i];
-        }
-        return rest == 0;
+        return spread_sum(varied, counts, count, sum, ranks) == 0;
     }
     uint32_t before = 0; /* Sum of the ranks before i. */
     for (uint32_t i = 0; i + 1 < count; i++) {
         before += ranks[i];
         if (before > 0 && ranks[i + 1] < counts[varied[i + 1]] - 1u) {
             ranks[i + 1]++;
-            uint32_t rest = before - 1;
-            for (uint32_t k = 0; k <= i; k++) {
-                uint32_t most = counts[varied[k]] - 1u;
-                ranks[k] = (uint8_t)(rest < most ? rest : most);
-                rest -= ranks[k];
-            }
+            (void)spread_sum(varied, counts, i + 1, before - 1, ranks);
             return true;
         }
     }
@@ -546,25 +546,33 @@ static bool can_weaken(lifter *l, const graft_choice *strong, const graft_choice
     return better;
 }
 
-/* Which equalities of places a step of weakening drops. */
-typedef enum { LINK_ANY, LINK_OTHER_NAME, LINK_SAME_NAME } link_kind;
-
-static bool is_link(const graft_draft *d, const graft_constraint *c, link_kind kind)
+static bool is_constant(const graft_draft *d, const graft_constraint *c, graft_attr_kind kind)
 {
-    if (c->kind != GRAFT_CONSTRAINT_PLACES_EQUAL || kind == LINK_ANY) {
+    return c->kind == GRAFT_CONSTRAINT_PLACE_CONST && d->places[c->a].kind == kind;
+}
+
+/* What a step of weakening drops: equalities of places, or constants of a kind of attributes. */
+typedef enum { ANY_LINK, OTHER_NAME_LINK, SAME_NAME_LINK, ACTIVATIONS, FLOATS } droppable;
+
+static bool is_among(const graft_draft *d, const graft_constraint *c, droppable what)
+{
+    if (what == ACTIVATIONS || what == FLOATS) {
+        return is_constant(d, c, what == FLOATS ? GRAFT_ATTR_FLOAT : GRAFT_ATTR_ACTIVATION);
+    }
+    if (c->kind != GRAFT_CONSTRAINT_PLACES_EQUAL || what == ANY_LINK) {
         return c->kind == GRAFT_CONSTRAINT_PLACES_EQUAL; /* Else a and b are no places. */
     }
     bool same = graft_attrs_alike(d->places[c->a].info, d->places[c->b].info);
-    return same == (kind == LINK_SAME_NAME);
+    return same == (what == SAME_NAME_LINK);
 }
 
-/* Drops all equalities of a kind at once; whether that could be done. */
-static bool drop_links(lifter *l, graft_choice *choice, link_kind kind)
+/* Drops all of them at once; whether that could be done. */
+static bool drop_all(lifter *l, graft_choice *choice, droppable what)
 {
     const graft_draft *d = l->draft;
     graft_choice weak = *choice;
     for (uint32_t c = 0; c < d->constraint_count; c++) {
-        if (is_link(d, &d->constraints[c], kind)) {
+        if (is_among(d, &d->constraints[c], what)) {
             graft_choice_set(&weak, c, false);
         }
     }
@@ -573,26 +581,6 @@ static bool drop_links(lifter *l, graft_choice *choice, link_kind kind)
     }
     *choice = weak;
     return true;
-}
-
-static bool is_constant(const graft_draft *d, const graft_constraint *c, graft_attr_kind kind)
-{
-    return c->kind == GRAFT_CONSTRAINT_PLACE_CONST && d->places[c->a].kind == kind;
-}
-
-/* Drops all constants of a kind of attributes at once. */
-static void drop_constants(lifter *l, graft_choice *choice, graft_attr_kind kind)
-{
-    const graft_draft *d = l->draft;
-    graft_choice weak = *choice;
-    for (uint32_t c = 0; c < d->constraint_count; c++) {
-        if (is_constant(d, &d->constraints[c], kind)) {
-            graft_choice_set(&weak, c, false);
-        }
-    }
-    if (memcmp(&weak, choice, sizeof weak) != 0 && can_weaken(l, choice, &weak, true)) {
-        *choice = weak;
-    }
 }
 
 /* Where both sides have the same number by different names (the value of a fill, an epsilon), it is
@@ -643,11 +631,11 @@ static void drop_singly(lifter *l, graft_choice *choice, bool structural)
 /* Drops whatever is not needed, much at once where that works. */
 static void weaken(lifter *l, graft_choice *choice)
 {
-    if (!drop_links(l, choice, LINK_ANY) && drop_links(l, choice, LINK_OTHER_NAME)) {
-        (void)drop_links(l, choice, LINK_SAME_NAME);
+    if (!drop_all(l, choice, ANY_LINK) && drop_all(l, choice, OTHER_NAME_LINK)) {
+        (void)drop_all(l, choice, SAME_NAME_LINK);
     }
-    drop_constants(l, choice, GRAFT_ATTR_ACTIVATION);
-    drop_constants(l, choice, GRAFT_ATTR_FLOAT);
+    (void)drop_all(l, choice, ACTIVATIONS);
+    (void)drop_all(l, choice, FLOATS);
     share_numbers(l, choice);
     drop_singly(l, choice, false);
     drop_singly(l, choice, true);
@@ -713,15 +701,10 @@ static graft_lift_outcome search(lifter *l, graft_choice *choice)
         return GRAFT_LIFT_FALSE;
     }
     find_expressions(l, &base, f);
-    l->record_count = 0;
-    if (f->has_clean && finish(l, &f->clean)) {
-        *choice = f->clean;
-        return GRAFT_LIFT_DONE;
-    }
-    for (uint32_t i = 0; i < f->learner_count; i++) {
+    for (uint32_t i = f->has_clean ? 0 : 1; i <= f->learner_count; i++) {
+        *choice = i == 0 ? f->clean : f->learners[i - 1];
         l->record_count = 0;
-        if (finish(l, &f->learners[i])) {
-            *choice = f->learners[i];
+        if (finish(l, choice)) {
             return GRAFT_LIFT_DONE;
         }
     }

@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-static char variable_name(uint32_t v) { return (char)('a' + v); }
-
 /* "rank(a) = 2 and same_shape(a, b)": what the variables were like. */
 static const char *print_shapes(graft_arena *arena, const graft_rule *rule,
                                 const graft_point *origin)
@@ -22,30 +20,30 @@ static const char *print_shapes(graft_arena *arena, const graft_rule *rule,
         }
         const char *joint = v == 0 ? "" : " and ";
         if (first < v) {
-            graft_buffer_printf(&text, "%ssame_shape(%c, %c)", joint, variable_name(first),
-                                variable_name(v));
+            graft_buffer_printf(&text, "%ssame_shape(%c, %c)", joint, 'a' + (int)first,
+                                'a' + (int)v);
         } else {
-            graft_buffer_printf(&text, "%srank(%c) = %u", joint, variable_name(v),
+            graft_buffer_printf(&text, "%srank(%c) = %u", joint, 'a' + (int)v,
                                 (unsigned)origin->vars[v].rank);
         }
     }
     return text.data;
 }
 
-/* A rule with the sides of another and the precondition `where` ("": none). */
-static bool build_rule(graft_env *env, const graft_rule_text *text, const char *where,
-                       graft_rule *rule)
+bool graft_rule_restate(graft_env *env, const char *source, const char *target, const char *where,
+                        graft_rule *rule)
 {
+    GRAFT_SCOPED(env->scratch);
     graft_rule made;
     const char *joint = where[0] == 0 ? "" : " where ";
     const char *line =
-        graft_arena_printf(env->scratch, "%s = %s%s%s", text->source, text->target, joint, where);
-    if (graft_rule_parse(env, "rule", line, &made) != GRAFT_OK) {
-        graft_env_clear(env);
-        return false;
+        graft_arena_printf(env->scratch, "%s = %s%s%s", source, target, joint, where);
+    bool valid = graft_rule_parse(env, "rule", line, &made) == GRAFT_OK;
+    if (valid) {
+        *rule = made;
     }
-    *rule = made;
-    return true;
+    graft_env_clear(env);
+    return valid;
 }
 
 bool graft_rule_narrow(graft_env *env, const graft_rule *rule, const graft_point *origin,
@@ -54,14 +52,12 @@ bool graft_rule_narrow(graft_env *env, const graft_rule *rule, const graft_point
     GRAFT_SCOPED(env->scratch);
     graft_rule_text text = graft_rule_print(env->scratch, rule);
     const char *joint = text.where[0] == 0 ? "" : " and ";
-    bool valid = rule->var_count > 0;
-    if (valid) {
-        const char *shapes = print_shapes(env->scratch, rule, origin);
-        valid = build_rule(env, &text,
-                           graft_arena_printf(env->scratch, "%s%s%s", shapes, joint, text.where),
-                           narrowed);
+    if (rule->var_count == 0) {
+        return false;
     }
-    return valid;
+    const char *where = graft_arena_printf(
+        env->scratch, "%s%s%s", print_shapes(env->scratch, rule, origin), joint, text.where);
+    return graft_rule_restate(env, text.source, text.target, where, narrowed);
 }
 
 /* Where the part of a precondition that begins at `text` ends. */
@@ -90,8 +86,7 @@ bool graft_rule_without(graft_env *env, const graft_rule *rule, uint32_t part, g
         }
         at = *end == 0 ? end : end + 5;
     }
-    bool valid = part < count && build_rule(env, &text, where.data, weaker);
-    return valid;
+    return part < count && graft_rule_restate(env, text.source, text.target, where.data, weaker);
 }
 
 /* ------------------------------------------------------------------ pinning */
@@ -182,12 +177,11 @@ bool graft_rule_pin(graft_env *env, const graft_found_rule *found, uint64_t slot
     pin_side(&made.rule.source, &found->origin, slots);
     pin_side(&made.rule.target, &found->origin, slots);
     pin_code(&made.rule, &found->origin, slots);
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_rule_text text = graft_rule_print(env->scratch, &made.rule);
-    bool valid = build_rule(env, &text, text.where, &made.rule);
-    graft_arena_release(env->scratch, mark);
-    if (valid) {
-        *pinned = made;
+    if (!graft_rule_restate(env, text.source, text.target, text.where, &made.rule)) {
+        return false;
     }
-    return valid;
+    *pinned = made;
+    return true;
 }

@@ -9,6 +9,10 @@ typedef struct graft_found_rule {
     graft_point origin;
 } graft_found_rule;
 
+/* The rule that says source = target where `where` ("": always). False, and nothing written, when
+ * that is no valid rule. */
+bool graft_rule_restate(graft_env *env, const char *source, const char *target, const char *where,
+                        graft_rule *rule);
 /* Restricts a valid rule to what it was found at: each variable to the rank that it has at
  * `origin`, and variables of one shape there to one shape. False, and nothing written, when the
  * result is no valid rule (its precondition has become too long). */

@@ -1,7 +1,6 @@
 /* suggest.c - see suggest.h. */
 #include "verify/lift/suggest.h"
 
-#include "graph/rule/ruleparse.h"
 #include "graph/rule/ruleprint.h"
 
 #include <string.h>
@@ -30,12 +29,7 @@ typedef struct {
 /* The rule with a precondition; false when that is no valid rule. */
 static bool put_condition(const seeker *s, const char *where, graft_rule *rule)
 {
-    GRAFT_SCOPED(s->env->scratch);
-    const char *line = graft_arena_printf(s->env->scratch, "%s = %s where %s", s->text.source,
-                                          s->text.target, where);
-    bool valid = graft_rule_parse(s->env, "rule", line, rule) == GRAFT_OK;
-    graft_env_clear(s->env);
-    return valid;
+    return graft_rule_restate(s->env, s->text.source, s->text.target, where, rule);
 }
 
 /* How many good points a rule with one phrase for a precondition keeps; 0 when it keeps a bad one,
