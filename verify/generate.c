@@ -115,7 +115,6 @@ static graft_status identify_run(const graft_pipeline *p, uint64_t *identity)
     const uint64_t words[] = {
         p->options->seed,
         p->options->depth,
-        p->options->all,
         c->filter,
         c->points,
         c->cover,

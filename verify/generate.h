@@ -14,7 +14,6 @@
 typedef struct graft_generate_options {
     uint64_t seed;
     uint32_t depth;      /* Instead of the depth that each set names; 0: as named. */
-    bool all;            /* Keep rules that can only add operators. */
     graft_gen_room room; /* Its folder is where an interrupted run goes on. */
     graft_check_options check;
 } graft_generate_options;

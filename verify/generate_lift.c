@@ -88,7 +88,6 @@ static void lift_group(graft_env *env, void *context, const graft_pool_item *gro
     uint32_t size = (uint32_t)(group->size / sizeof *tasks);
     lift_report *found = GRAFT_NEW(env->unit, lift_report, size);
     uint32_t found_count = 0;
-    graft_lift_options options = graft_lift_defaults();
     for (uint32_t i = 0; i < size; i++) {
         lift_report report;
         memset(&report, 0, sizeof report);
@@ -97,7 +96,7 @@ static void lift_group(graft_env *env, void *context, const graft_pool_item *gro
         report.is_covered = is_covered(env, candidate, found, found_count);
         report.lift.outcome = GRAFT_LIFT_STUCK;
         if (!report.is_covered &&
-            graft_lift(env, l->p->sweeper, candidate, &options, &report.lift) != GRAFT_OK) {
+            graft_lift(env, l->p->sweeper, candidate, &report.lift) != GRAFT_OK) {
             graft_env_clear(env); /* Too large for a draft: it stays unlifted. */
         }
         if (report.lift.outcome == GRAFT_LIFT_DONE) {
@@ -121,14 +120,14 @@ static void count_report(graft_pipeline *p, const lift_report *report)
     }
 }
 
-/* Takes a lifted rule unless it is there already, says nothing, can never match or, when only
- * others are wanted, can only add operators. */
+/* Takes a lifted rule unless it is there already, says nothing, can never match or can only add
+ * operators. */
 static void take_lifted(graft_pipeline *p, const lift_report *report)
 {
     uint64_t id = graft_rule_id(&report->lift.rule);
     int32_t gain = graft_rule_gain(&report->lift.rule);
     bool matches = gain != INT32_MIN && !graft_rule_is_trivial(&report->lift.rule);
-    if (matches && gain < 0 && !p->options->all) {
+    if (matches && gain < 0) {
         p->counts->growing++;
     } else if (matches && !graft_pipeline_has(p, id)) {
         p->rules[p->rule_count++] = (graft_lifted){.rule = report->lift.rule,

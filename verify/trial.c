@@ -287,6 +287,17 @@ const char *graft_trial_bounds_json(graft_arena *arena, const graft_trial *trial
                               GRAFT_MAX_RANK);
 }
 
+const char *graft_trial_refutation_json(graft_arena *arena, const graft_rule *rule,
+                                        const graft_trial *trial)
+{
+    graft_buffer text = {.arena = arena};
+    if (!trial->has_refutation) {
+        return "null";
+    }
+    graft_refutation_json(&text, rule, &trial->refutation);
+    return text.data;
+}
+
 /* ------------------------------------------------------------------ merging */
 
 graft_rule_entry graft_trial_entry(const graft_rule *rule, const graft_trial *trial,

@@ -55,6 +55,10 @@ GRAFT_MUST_USE graft_status graft_trial_run(graft_env *env, graft_arena *arena,
 const char *graft_trial_bounds(graft_arena *arena, const graft_trial *trial);
 const char *graft_trial_bounds_json(graft_arena *arena, const graft_trial *trial);
 
+/* The refutation of a rule as a JSON object; "null" when there is none. */
+const char *graft_trial_refutation_json(graft_arena *arena, const graft_rule *rule,
+                                        const graft_trial *trial);
+
 /* The entry in a rule set of a rule that is proved or holds within bounds; `name` and `family` are
  * borrowed. */
 graft_rule_entry graft_trial_entry(const graft_rule *rule, const graft_trial *trial,

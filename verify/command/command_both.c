@@ -1,5 +1,5 @@
-/* command_both.c - see command_both.h. */
-#include "verify/command/command_both.h"
+/* command_both.c - see parts.h. */
+#include "verify/command/parts.h"
 
 #include "graph/base/log.h"
 #include "graph/rule/ruleprint.h"

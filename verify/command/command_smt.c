@@ -1,6 +1,6 @@
-/* command_smt.c - see command_smt.h. Rules are written by children, for building the terms is most
+/* command_smt.c - see parts.h. Rules are written by children, for building the terms is most
  * of the work of proving them. */
-#include "verify/command/command_smt.h"
+#include "verify/command/parts.h"
 
 #include "graph/base/bytes.h"
 #include "graph/base/log.h"

@@ -1,11 +1,14 @@
-/* command_taso.c - see command_taso.h. */
-#include "verify/command/command_taso.h"
+/* command_taso.c - see parts.h. */
+#include "verify/command/parts.h"
 
 #include "graph/base/json.h"
 #include "graph/rule/ruleprint.h"
 #include "verify/command/taso.h"
 #include "verify/set/canon.h"
+#include "verify/set/derive.h"
 #include "verify/trial.h"
+
+#include <string.h>
 
 typedef enum {
     FOUND_IMPLIED,
@@ -43,6 +46,69 @@ typedef struct {
     uint32_t tally[FINDINGS];
     uint32_t as_equations; /* Of those implied. */
 } inquiry;
+
+/* ------------------------------------------------------------------ implied */
+
+enum { POINTS = 6, ATTEMPTS = 60000 };
+
+/* Appends "merge, then drop": the rules of a derivation. */
+static void name_derivation(graft_buffer *out, const graft_ruleset *set,
+                            const graft_derivation *derivation)
+{
+    for (uint32_t i = 0; i < derivation->count; i++) {
+        graft_buffer_printf(out, "%s%s", i > 0 ? ", then " : "",
+                            set->entries[derivation->steps[i]].name);
+    }
+}
+
+/* Whether a rule follows at each point; with `right` as equations. `first` are the derivations at the
+ * first point: from the source, and then from the target. */
+static bool follows(graft_deriver *left, graft_deriver *right, const graft_rulebook *book,
+                    const graft_rule *rule, const graft_domain *domain, graft_derivation first[2])
+{
+    bool does = domain->count > 0;
+    for (uint32_t i = 0; i < domain->count && does; i++) {
+        const graft_derive_options options = {GRAFT_DERIVATION_STEPS, false};
+        const graft_point *point = &domain->points[i];
+        graft_derivation sides[2] = {{.count = 0}};
+        does = right == NULL ? graft_derive(left, rule, point, book, options, &sides[0])
+                             : graft_equate(left, right, rule, point, book, sides);
+        if (i == 0) {
+            memcpy(first, sides, sizeof sides);
+        }
+    }
+    return does;
+}
+
+const char *graft_taso_implied(graft_env *env, graft_arena *arena, const graft_ruleset *set,
+                               const graft_rule *rule, bool *as_equations)
+{
+    const graft_domain_options options = {.points = POINTS, .attempts = ATTEMPTS, .seed = 7};
+    graft_domain domain;
+    graft_derivation first[2] = {{.count = 0}};
+    graft_buffer by = {.arena = arena};
+    graft_rulebook book;
+    graft_domain_find(env, env->unit, rule, &options, &domain);
+    GRAFT_SCOPED(env->scratch);
+    graft_deriver *left = graft_deriver_new(env->scratch);
+    graft_rulebook_open(&book, env->scratch);
+    for (uint32_t i = 0; i < set->count; i++) {
+        graft_rulebook_add(&book, &set->entries[i].rule, i);
+    }
+    *as_equations = false;
+    if (follows(left, NULL, &book, rule, &domain, first)) {
+        name_derivation(&by, set, &first[0]);
+    } else if (follows(left, graft_deriver_new(env->scratch), &book, rule, &domain, first)) {
+        *as_equations = true;
+        for (uint32_t side = 0; side < 2; side++) {
+            graft_buffer_printf(&by, "%s by ",
+                                side == 0 ? "as equations: from the left" : ", from the right");
+            name_derivation(&by, set, &first[side]);
+            graft_buffer_printf(&by, "%s", first[side].count == 0 ? "nothing" : "");
+        }
+    }
+    return by.data;
+}
 
 /* ------------------------------------------------------------------ inquiry */
 
@@ -113,22 +179,17 @@ static void print_json(const inquiry *q, uint32_t i)
     const subject *s = &q->subjects[i];
     graft_env *env = q->env;
     graft_json json;
-    bool has = s->found == FOUND_REFUTED && q->trials[s->trial].has_refutation;
-    graft_buffer refutation = {.arena = env->unit};
+    const graft_trial *refuted = s->found == FOUND_REFUTED ? &q->trials[s->trial] : NULL;
     graft_json_begin(&json, env->unit);
     graft_json_integer(&json, "rule", i);
     graft_json_string(&json, "finding", finding_names[s->found]);
     graft_json_string(&json, "reason", subject_reason(q, s));
     graft_json_string(&json, "text",
                       s->why == NULL ? graft_rule_print_line(env->unit, &s->rule) : NULL);
-    if (has) {
-        graft_refutation_json(&refutation, &s->rule, &q->trials[s->trial].refutation);
-        graft_json_raw(&json, "counterexample", refutation.data);
-    } else {
-        graft_json_string(&json, "counterexample", NULL);
-    }
-    graft_json_string(&json, "suggestion",
-                      s->found == FOUND_REFUTED ? q->trials[s->trial].suggestion : NULL);
+    graft_json_raw(&json, "counterexample",
+                   refuted == NULL ? "null"
+                                   : graft_trial_refutation_json(env->unit, &s->rule, refuted));
+    graft_json_string(&json, "suggestion", refuted == NULL ? NULL : refuted->suggestion);
     graft_json_end(&json, stdout);
 }
 
@@ -201,5 +262,3 @@ graft_status graft_taso_report(graft_env *env, const graft_ruleset *set, const c
 done:
     return status;
 }
-
-/* ------------------------------------------------------------------- saving */

@@ -1,5 +1,5 @@
-/* command_unbounded.c - see command_unbounded.h. */
-#include "verify/command/command_unbounded.h"
+/* command_unbounded.c - see parts.h. */
+#include "verify/command/parts.h"
 
 #include "graph/base/json.h"
 #include "graph/base/log.h"

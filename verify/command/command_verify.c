@@ -3,9 +3,8 @@
 
 #include "graph/base/json.h"
 #include "graph/base/log.h"
-#include "verify/command/command_smt.h"
-#include "verify/command/command_unbounded.h"
 #include "verify/command/listing.h"
+#include "verify/command/parts.h"
 #include "verify/command/userrules.h"
 #include "verify/set/canon.h"
 #include "verify/set/derive.h"
@@ -47,20 +46,14 @@ static void print_json(graft_env *env, const graft_user_rule *rule, const graft_
     bool proved = trial->verdict == GRAFT_VERDICT_PROVED;
     bool bounded = trial->verdict == GRAFT_VERDICT_WITHIN_BOUNDS;
     bool holds = proved || bounded;
-    graft_buffer refutation = {.arena = env->unit};
-    if (trial->has_refutation) {
-        graft_refutation_json(&refutation, &rule->rule, &trial->refutation);
-    }
     graft_json_begin(&json, env->unit);
     graft_json_string(&json, "name", rule->name[0] == '\0' ? NULL : rule->name);
     graft_json_string(&json, "verdict", graft_verdict_name(trial->verdict));
     graft_json_string(&json, "proof", holds ? graft_proof_name(trial->check.proof) : NULL);
-    if (trial->has_refutation) {
-        graft_json_raw(&json, "counterexample",
-                       graft_user_rule_retell(env->unit, rule, refutation.data));
-    } else {
-        graft_json_string(&json, "counterexample", NULL);
-    }
+    graft_json_raw(
+        &json, "counterexample",
+        graft_user_rule_retell(env->unit, rule,
+                               graft_trial_refutation_json(env->unit, &rule->rule, trial)));
     graft_json_number(&json, "ms", (double)trial->time_ns / ns_per_ms);
     graft_json_string(&json, "numeric", holds ? graft_numeric_name(trial->check.numeric) : NULL);
     graft_json_integer(&json, "points", trial->check.sweep.agreed);
@@ -305,26 +298,21 @@ static const graft_option options_taken[] = {
 
 static graft_status judge_choices(graft_env *env, const choices *c)
 {
-    graft_status status = GRAFT_OK;
+    const char *fault = NULL;
     if (c->unbounded) {
         bool alone = c->file == NULL && c->smt == NULL && !c->merge;
-        status = alone ? GRAFT_OK
-                       : GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                                    "verify: --unbounded proves the rules of a set (--rules FILE)");
+        fault = alone ? NULL : "--unbounded proves the rules of a set (--rules FILE)";
     } else if (c->smt == NULL && c->file == NULL) {
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "verify: FILE is missing");
+        fault = "FILE is missing";
     } else if (c->smt != NULL && (c->file != NULL || c->merge || c->plain)) {
-        status =
-            GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                       "verify: --emit-smt writes the obligations of a rule set (--rules FILE); "
-                       "it takes no file of users' rules, which can be merged into one");
+        fault = "--emit-smt writes the obligations of a rule set (--rules FILE); "
+                "it takes no file of users' rules, which can be merged into one";
     } else if (c->sample > 0 && (c->smt == NULL || c->only != NULL)) {
-        status =
-            GRAFT_FAIL(env, GRAFT_BAD_INPUT, "verify: --sample needs --emit-smt DIR, not --only");
+        fault = "--sample needs --emit-smt DIR, not --only";
     } else if (c->accept && !c->merge) {
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "verify: --accept-within-bounds needs --merge");
+        fault = "--accept-within-bounds needs --merge";
     }
-    return status;
+    return fault == NULL ? GRAFT_OK : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "verify: %s", fault);
 }
 
 static graft_status emit_smt(graft_env *env, const choices *c)
@@ -369,14 +357,11 @@ static graft_status verify_file(graft_env *env, const choices *c)
 
 static graft_status run(graft_env *env, void *given)
 {
-    graft_status status = GRAFT_OK;
     const choices *c = given;
-    GRAFT_CHECK(judge_choices(env, c));
-    status = c->smt != NULL ? emit_smt(env, c)
-             : c->unbounded ? prove_unbounded(env, c)
-                            : verify_file(env, c);
-done:
-    return status;
+    GRAFT_PASS(judge_choices(env, c));
+    return c->smt != NULL ? emit_smt(env, c)
+           : c->unbounded ? prove_unbounded(env, c)
+                          : verify_file(env, c);
 }
 
 const graft_command graft_command_verify = {

@@ -7,10 +7,9 @@
 #include <assert.h>
 #include <string.h>
 
-graft_lift_options graft_lift_defaults(void)
-{
-    return (graft_lift_options){.sample = 80, .final_points = 600, .trials = 160};
-}
+/* Points per trial and those that the result must survive, and how many combinations of expressions
+ * are tried at most. */
+enum { SAMPLE = 80, FINAL_POINTS = 600, TRIALS = 160 };
 
 /* A point in the draft's own terms, so that it keeps its meaning when slots change. */
 typedef struct {
@@ -26,7 +25,6 @@ enum { RECORDS_MOST = 4000, ROUNDS_MOST = 6, AGREED_LEAST = 4, LEARNERS_MOST = 3
 typedef struct {
     graft_env *env;
     const graft_sweeper *sweeper;
-    const graft_lift_options *options;
     const graft_draft *draft;
     uint64_t seed;   /* Changes with every trial. */
     record *records; /* The last ones, RECORDS_MOST at most. */
@@ -202,7 +200,7 @@ static tally try_choice(lifter *l, const graft_choice *choice, uint32_t sample, 
     tally t = {0};
     graft_rule rule;
     uint8_t slot_of[GRAFT_PLACES_MOST];
-    bool final = sample >= l->options->final_points;
+    bool final = sample >= FINAL_POINTS;
     if (!graft_draft_rule(l->draft, choice, &rule, slot_of)) {
         t.differed = 1;
         return t;
@@ -329,7 +327,7 @@ static bool vary_options(lifter *l, const graft_choice *base, const uint8_t *var
             for (uint32_t i = 0; i < count; i++) {
                 choice.option[varied[i]] = ranks[i];
             }
-            tally t = try_choice(l, &choice, l->options->sample / 2, DOUBTFUL);
+            tally t = try_choice(l, &choice, SAMPLE / 2, DOUBTFUL);
             uint32_t accepted = acceptance(&t);
             if (is_clean(&t) && (!f->has_clean || accepted > f->clean_acceptance * 11 / 10)) {
                 f->clean = choice;
@@ -352,7 +350,7 @@ static void find_expressions(lifter *l, const graft_choice *base, findings *f)
 {
     uint8_t varied[GRAFT_TARGETS_MOST];
     uint32_t count = 0;
-    uint32_t trials = l->options->trials;
+    uint32_t trials = TRIALS;
     for (uint32_t t = 0; t < l->draft->target_count; t++) {
         if (!is_firm(l->draft, t) && count < GRAFT_TARGETS_MOST) {
             varied[count++] = (uint8_t)t;
@@ -366,7 +364,7 @@ static void find_expressions(lifter *l, const graft_choice *base, findings *f)
             varied[count++] = (uint8_t)t;
         }
     }
-    trials = l->options->trials / 2;
+    trials = TRIALS / 2;
     (void)vary_options(l, base, varied, count, &trials, f);
 }
 
@@ -486,7 +484,7 @@ static void pin_idle(const lifter *l, graft_choice *choice)
 static bool learn(lifter *l, graft_choice *choice)
 {
     for (uint32_t round = 0; round < ROUNDS_MOST; round++) {
-        tally t = try_choice(l, choice, l->options->sample * 2, PATIENT);
+        tally t = try_choice(l, choice, SAMPLE * 2, PATIENT);
         if (is_clean(&t)) {
             l->accepted = acceptance(&t);
             pin_idle(l, choice);
@@ -535,7 +533,7 @@ static bool can_weaken(lifter *l, const graft_choice *strong, const graft_choice
                        bool structural)
 {
     uint32_t kept = l->record_count;
-    tally t = try_choice(l, weak, l->options->sample, HURRIED);
+    tally t = try_choice(l, weak, SAMPLE, HURRIED);
     bool better =
         is_clean(&t) &&
         (!structural || (count_gained(l, strong, weak) > 0 && acceptance(&t) * 2 >= l->accepted));
@@ -646,7 +644,7 @@ static void weaken(lifter *l, graft_choice *choice)
 /* Sweeps a large sample; what differs becomes a record. */
 static bool survives(lifter *l, const graft_choice *choice)
 {
-    tally t = try_choice(l, choice, l->options->final_points, HURRIED);
+    tally t = try_choice(l, choice, FINAL_POINTS, HURRIED);
     return is_clean(&t);
 }
 
@@ -712,12 +710,11 @@ static graft_lift_outcome search(lifter *l, graft_choice *choice)
 }
 
 graft_status graft_lift(graft_env *env, const graft_sweeper *sweeper,
-                        const graft_candidate *candidate, const graft_lift_options *options,
-                        graft_lift_result *result)
+                        const graft_candidate *candidate, graft_lift_result *result)
 {
     GRAFT_SCOPED(env->unit);
     graft_draft *draft = GRAFT_NEW(env->unit, graft_draft, 1);
-    lifter l = {.env = env, .sweeper = sweeper, .options = options, .draft = draft};
+    lifter l = {.env = env, .sweeper = sweeper, .draft = draft};
     graft_choice choice;
     l.records = GRAFT_NEW(env->unit, record, RECORDS_MOST);
     result->outcome = GRAFT_LIFT_STUCK;

@@ -11,14 +11,6 @@
 #include "verify/lift/draft.h"
 #include "verify/sweep/sweep.h"
 
-typedef struct graft_lift_options {
-    uint32_t sample;       /* Points per trial. */
-    uint32_t final_points; /* Points that the result must survive. */
-    uint32_t trials;       /* Most combinations of expressions to try. */
-} graft_lift_options;
-
-graft_lift_options graft_lift_defaults(void);
-
 typedef enum graft_lift_outcome {
     GRAFT_LIFT_DONE,
     GRAFT_LIFT_FALSE, /* Differs at the very shapes it was found at. */
@@ -35,6 +27,4 @@ typedef struct graft_lift_result {
 
 /* Lifts a candidate. Fails as graft_draft_make does. */
 GRAFT_MUST_USE graft_status graft_lift(graft_env *env, const graft_sweeper *sweeper,
-                                       const graft_candidate *candidate,
-                                       const graft_lift_options *options,
-                                       graft_lift_result *result);
+                                       const graft_candidate *candidate, graft_lift_result *result);

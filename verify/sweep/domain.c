@@ -62,6 +62,7 @@ static graft_step *add_step(graft_finder *f, graft_step_kind kind, uint32_t node
     return s;
 }
 
+/* Those that are not planned yet. */
 static void plan_attrs(graft_finder *f, uint32_t n, uint64_t *slots)
 {
     const graft_pattern_node *node = &f->rule->source.nodes[n];
@@ -106,7 +107,6 @@ static void plan_node(graft_finder *f, uint32_t n, uint32_t *vars, uint64_t *slo
 {
     const graft_pattern_node *node = &f->rule->source.nodes[n];
     const graft_op_info *info = graft_op(node->op);
-    bool attrs_planned = false;
     note_attrs(f, n);
     add_step(f, GRAFT_STEP_NODE, n);
     for (uint32_t i = 0; i < info->input_count; i++) {
@@ -117,19 +117,14 @@ static void plan_node(graft_finder *f, uint32_t n, uint32_t *vars, uint64_t *slo
         }
         for (size_t k = 0; k < sizeof early_checks / sizeof early_checks[0]; k++) {
             if (early_checks[k].op == node->op && early_checks[k].inputs == i + 1) {
-                if (!attrs_planned) {
-                    plan_attrs(f, n, slots);
-                }
-                attrs_planned = true;
+                plan_attrs(f, n, slots);
                 graft_step *s = add_step(f, GRAFT_STEP_CHECK, n);
                 s->as = early_checks[k].as;
                 s->inputs = (uint8_t)(i + 1);
             }
         }
     }
-    if (!attrs_planned) {
-        plan_attrs(f, n, slots);
-    }
+    plan_attrs(f, n, slots);
     add_step(f, GRAFT_STEP_INFER, n);
 }
 
