@@ -14,7 +14,7 @@
 
 graft_generate_options graft_generate_defaults(void)
 {
-    return (graft_generate_options){.seed = 1, .check = graft_check_defaults()};
+    return (graft_generate_options){.check = graft_check_defaults()};
 }
 
 static uint64_t timeval_ns(struct timeval t)
@@ -113,8 +113,6 @@ static graft_status identify_run(const graft_pipeline *p, uint64_t *identity)
     uint8_t *program = NULL;
     size_t size = 0;
     const uint64_t words[] = {
-        p->options->seed,
-        p->options->depth,
         c->filter,
         c->points,
         c->cover,
@@ -189,8 +187,7 @@ graft_status graft_generate(graft_env *env, const graft_gen_family *families, ui
 {
     graft_status status = GRAFT_OK;
     graft_candidates candidates;
-    graft_gen_options propose = {
-        .seed = options->seed, .depth = options->depth, .room = options->room};
+    graft_gen_options propose = {.seed = 1, .room = options->room};
     graft_sweeper *sweeper = GRAFT_NEW(env->life, graft_sweeper, 1);
     graft_pipeline p = {.env = env,
                         .arena = env->life,

@@ -3,8 +3,8 @@
  *      families ─ gen ─► candidates ─ lift ─► rules ─ sweep ─► select ⇄ prove ─► the set
  *
  * Lifting and checking run in child processes, one item at a time; ranks (graph/base/ranks.h) share
- * them, and the enumeration. The set's bytes depend on the
- * families, the seed and the version of the solver alone. */
+ * them, and the enumeration. The set's bytes depend on the families and the version of the solver
+ * alone. */
 #pragma once
 
 #include "gen/gen.h"
@@ -12,8 +12,6 @@
 #include "verify/set/derivations.h"
 
 typedef struct graft_generate_options {
-    uint64_t seed;
-    uint32_t depth;      /* Instead of the depth that each set names; 0: as named. */
     graft_gen_room room; /* Its folder is where an interrupted run goes on. */
     graft_check_options check;
 } graft_generate_options;

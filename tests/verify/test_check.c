@@ -124,6 +124,17 @@ static void test_false_rules(void **state)
     }
 }
 
+static uint8_t verdict_at(graft_env *env, const graft_rule *rule, const graft_check *check,
+                          const graft_prove_options *options)
+{
+    graft_prove_result result;
+    graft_prover prover;
+    graft_prover_open(&prover, options, &result);
+    graft_prove_points(env, &prover, rule, check->instances, check->cover);
+    graft_prover_close(&prover);
+    return result.verdict;
+}
+
 /* What the sweep refutes, the solver refutes too, if it is asked. */
 static void test_solver_refutes(void **state)
 {
@@ -138,11 +149,8 @@ static void test_solver_refutes(void **state)
     graft_check check;
     graft_check_sweep(&(graft_checking){env, sweeper, &options, &truth, NULL}, &check);
     assert_int_equal(check.outcome, GRAFT_CHECK_SWEPT);
-    graft_prove_result result;
-    graft_prove_rule(env, &lie, check.instances, check.cover, &options.prove, &result);
-    assert_int_equal(result.verdict, GRAFT_VERDICT_REFUTED);
-    graft_prove_rule(env, &truth, check.instances, check.cover, &options.prove, &result);
-    assert_int_equal(result.verdict, GRAFT_VERDICT_PROVED);
+    assert_int_equal(verdict_at(env, &lie, &check, &options.prove), GRAFT_VERDICT_REFUTED);
+    assert_int_equal(verdict_at(env, &truth, &check, &options.prove), GRAFT_VERDICT_PROVED);
 }
 
 /* No answer is no proof: neither when the solver says nothing, nor when it may do nothing. */

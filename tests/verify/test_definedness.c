@@ -39,9 +39,12 @@ CHECK_CASE(test_instances)
             .points = 24, .attempts = 80000, .enumerate = true, .seed = 1};
         graft_domain domain;
         graft_prove_result result;
+        graft_prover prover;
         graft_domain_find(env, env->unit, &all.rules[i], &find, &domain);
         assert_true(domain.count > 0);
-        graft_prove_rule(env, &all.rules[i], domain.points, domain.count, &options, &result);
+        graft_prover_open(&prover, &options, &result);
+        graft_prove_points(env, &prover, &all.rules[i], domain.points, domain.count);
+        graft_prover_close(&prover);
         if ((result.verdict == GRAFT_VERDICT_PROVED) != all.holds[i]) {
             fail_msg("%s: %s %s", all.texts[i], graft_verdict_name(result.verdict), result.reason);
         }

@@ -38,6 +38,7 @@ typedef struct {
     uint32_t condition_count;
     uint32_t number; /* Of the last operator of the source that has attributes of its own. */
     uint32_t side;   /* 0: source. */
+    uint32_t to;     /* Of the operator at hand: what it is here. */
     uint32_t operators[2];
 } importer;
 
@@ -286,13 +287,12 @@ static void import_pool(importer *im, const graft_taso_operator *op, tensor *out
 {
     const tensor *x = find_tensor(im, &op->inputs[0]);
     const window w = read_window(im, op);
-    bool is_max = op->type == GRAFT_TASO_POOL2D_MAX;
-    uint32_t to = is_max ? GRAFT_OP_max_pool : GRAFT_OP_avg_pool;
+    bool is_max = im->to == GRAFT_OP_max_pool;
     const int32_t attrs[10] = {w.kernel[0], w.kernel[1], w.stride[0], w.stride[1], w.before[0],
                                w.before[1], w.after[0],  w.after[1],  is_max,      is_max};
     set_term(im, out,
-             TEXT("%s(%s%s)", graft_op(to)->name, x->term,
-                  put_numbers(im, to, attrs, graft_op(to)->attr_count)));
+             TEXT("%s(%s%s)", graft_op(im->to)->name, x->term,
+                  put_numbers(im, im->to, attrs, graft_op(im->to)->attr_count)));
     slide_window(im, &w, x, out);
     out->sizes[1] = x->sizes[1];
     apply_activation(im, op, out);
@@ -311,18 +311,18 @@ static void import_matmul(importer *im, const graft_taso_operator *op, tensor *o
     apply_activation(im, op, out);
 }
 
-static void import_unary(importer *im, const graft_taso_operator *op, uint32_t to, tensor *out)
+static void import_unary(importer *im, const graft_taso_operator *op, tensor *out)
 {
     *out = *find_tensor(im, &op->inputs[0]);
-    set_term(im, out, TEXT("%s(%s)", graft_op(to)->name, out->term));
+    set_term(im, out, TEXT("%s(%s)", graft_op(im->to)->name, out->term));
 }
 
-static void import_element(importer *im, const graft_taso_operator *op, uint32_t to, tensor *out)
+static void import_element(importer *im, const graft_taso_operator *op, tensor *out)
 {
     const tensor *a = find_tensor(im, &op->inputs[0]);
     const tensor *b = find_tensor(im, &op->inputs[1]);
     *out = *a;
-    set_term(im, out, TEXT("%s(%s, %s)", graft_op(to)->name, a->term, b->term));
+    set_term(im, out, TEXT("%s(%s, %s)", graft_op(im->to)->name, a->term, b->term));
     if (op->type == GRAFT_TASO_MUL) {
         return; /* By a scalar. */
     }
@@ -438,56 +438,56 @@ static void import_enlarge(importer *im, const graft_taso_operator *op, tensor *
     }
 }
 
-/* Inputs that each operator wants; 0: at least two. */
-static bool has_inputs(importer *im, const graft_taso_operator *op, uint32_t least, uint32_t most)
+/* Of its tensors: any rank, or that of GRAFT_TASO_NUMDIM. */
+enum { RANK_ANY = UNKNOWN, RANK_NAMED = UNKNOWN - 1 };
+
+static const struct operator_row {
+    int32_t type;
+    uint32_t to;    /* Where one of ours is the same. */
+    uint32_t least; /* Inputs. */
+    uint32_t most;
+    int32_t rank;
+    void (*import)(importer *im, const graft_taso_operator *op, tensor *out);
+} operator_rows[] = {
+    {GRAFT_TASO_CONV2D,     GRAFT_OP_conv,      2, 2,                 4,          import_conv     },
+    {GRAFT_TASO_POOL2D_MAX, GRAFT_OP_max_pool,  1, 1,                 4,          import_pool     },
+    {GRAFT_TASO_POOL2D_AVG, GRAFT_OP_avg_pool,  1, 1,                 4,          import_pool     },
+    {GRAFT_TASO_RELU,       GRAFT_OP_relu,      1, 1,                 RANK_ANY,   import_unary    },
+    {GRAFT_TASO_SIGMOID,    GRAFT_OP_sigmoid,   1, 1,                 RANK_ANY,   import_unary    },
+    {GRAFT_TASO_TANH,       GRAFT_OP_tanh,      1, 1,                 RANK_ANY,   import_unary    },
+    {GRAFT_TASO_CONCAT,     GRAFT_OP_concat,    2, GRAFT_TASO_INPUTS, RANK_NAMED, import_concat   },
+    {GRAFT_TASO_SPLIT,      GRAFT_OP_split,     1, 1,                 RANK_ANY,   import_split    },
+    {GRAFT_TASO_TRANSPOSE,  GRAFT_OP_transpose, 1, 1,                 RANK_NAMED, import_transpose},
+    {GRAFT_TASO_EW_ADD,     GRAFT_OP_add,       2, 2,                 RANK_ANY,   import_element  },
+    {GRAFT_TASO_EW_MUL,     GRAFT_OP_mul,       2, 2,                 RANK_ANY,   import_element  },
+    {GRAFT_TASO_MATMUL,     GRAFT_OP_matmul,    2, 2,                 2,          import_matmul   },
+    {GRAFT_TASO_MUL,        GRAFT_OP_mul,       2, 2,                 RANK_ANY,   import_element  },
+    {GRAFT_TASO_ENLARGE,    GRAFT_OP_pad,       1, 2,                 4,          import_enlarge  },
+};
+
+/* NULL when there is no operator like it. */
+static const struct operator_row *find_row(const graft_taso_operator *op)
 {
-    if (op->input_count < least || op->input_count > most) {
-        give_up(im,
-                TEXT("%s with %u inputs", graft_taso_name(im->arena, op->type), op->input_count));
+    for (size_t i = 0; i < sizeof operator_rows / sizeof operator_rows[0]; i++) {
+        if (operator_rows[i].type == op->type) {
+            return &operator_rows[i];
+        }
     }
-    return im->why == NULL;
+    return NULL;
 }
 
 static void import_operator(importer *im, const graft_taso_operator *op, tensor out[2])
 {
-    static const struct {
-        int32_t type;
-        uint32_t to; /* GRAFT_OP_NONE: by a function of its own. */
-        uint32_t least;
-        uint32_t most;
-        void (*import)(importer *im, const graft_taso_operator *op, tensor *out);
-    } rows[] = {
-        {GRAFT_TASO_CONV2D,     GRAFT_OP_NONE,    2, 2,                 import_conv     },
-        {GRAFT_TASO_POOL2D_MAX, GRAFT_OP_NONE,    1, 1,                 import_pool     },
-        {GRAFT_TASO_POOL2D_AVG, GRAFT_OP_NONE,    1, 1,                 import_pool     },
-        {GRAFT_TASO_RELU,       GRAFT_OP_relu,    1, 1,                 NULL            },
-        {GRAFT_TASO_SIGMOID,    GRAFT_OP_sigmoid, 1, 1,                 NULL            },
-        {GRAFT_TASO_TANH,       GRAFT_OP_tanh,    1, 1,                 NULL            },
-        {GRAFT_TASO_CONCAT,     GRAFT_OP_NONE,    2, GRAFT_TASO_INPUTS, import_concat   },
-        {GRAFT_TASO_SPLIT,      GRAFT_OP_NONE,    1, 1,                 import_split    },
-        {GRAFT_TASO_TRANSPOSE,  GRAFT_OP_NONE,    1, 1,                 import_transpose},
-        {GRAFT_TASO_EW_ADD,     GRAFT_OP_add,     2, 2,                 NULL            },
-        {GRAFT_TASO_EW_MUL,     GRAFT_OP_mul,     2, 2,                 NULL            },
-        {GRAFT_TASO_MATMUL,     GRAFT_OP_NONE,    2, 2,                 import_matmul   },
-        {GRAFT_TASO_MUL,        GRAFT_OP_mul,     2, 2,                 NULL            },
-        {GRAFT_TASO_ENLARGE,    GRAFT_OP_NONE,    1, 2,                 import_enlarge  },
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].type != op->type) {
-            continue;
-        }
-        if (has_inputs(im, op, rows[i].least, rows[i].most)) {
-            if (rows[i].import != NULL) {
-                rows[i].import(im, op, out);
-            } else if (rows[i].least == 1) {
-                import_unary(im, op, rows[i].to, out);
-            } else {
-                import_element(im, op, rows[i].to, out);
-            }
-        }
-        return;
+    const struct operator_row *row = find_row(op);
+    const char *name = graft_taso_name(im->arena, op->type);
+    if (row == NULL) {
+        give_up(im, TEXT("there is no operator like TASO's %s", name));
+    } else if (op->input_count < row->least || op->input_count > row->most) {
+        give_up(im, TEXT("%s with %u inputs", name, op->input_count));
+    } else {
+        im->to = row->to;
+        row->import(im, op, out);
     }
-    give_up(im, TEXT("there is no operator like TASO's %s", graft_taso_name(im->arena, op->type)));
 }
 
 /* ------------------------------------------------------------------- ranks */
@@ -518,35 +518,21 @@ static int32_t rank_of(const int32_t *place) { return place == NULL ? UNKNOWN : 
 /* What an operator says of the ranks of its inputs and output. */
 static void spread_ranks(importer *im, const graft_taso_operator *op, int32_t *out, uint32_t side)
 {
+    const struct operator_row *row = find_row(op);
     int32_t *in[GRAFT_TASO_INPUTS] = {0};
     int32_t rank = UNKNOWN;
     for (uint32_t i = 0; i < op->input_count; i++) {
         in[i] = rank_place(im, &op->inputs[i], side);
     }
-    switch (op->type) {
-    case GRAFT_TASO_CONV2D:
-    case GRAFT_TASO_POOL2D_MAX:
-    case GRAFT_TASO_POOL2D_AVG:
-    case GRAFT_TASO_ENLARGE:
-        rank = 4;
-        break;
-    case GRAFT_TASO_MATMUL:
-        rank = 2;
-        break;
-    case GRAFT_TASO_CONCAT:
-    case GRAFT_TASO_TRANSPOSE:
-        if (!graft_taso_value(op, GRAFT_TASO_NUMDIM, &rank) || rank < 0 || rank > AXES) {
-            rank = UNKNOWN;
-        }
-        break;
-    case GRAFT_TASO_MUL:
-        if (op->input_count == 2) {
-            set_rank(in[1], 0);
-            in[1] = NULL;
-        }
-        break;
-    default:
-        break;
+    if (row != NULL && row->rank == RANK_NAMED) {
+        bool is_named = graft_taso_value(op, GRAFT_TASO_NUMDIM, &rank);
+        rank = is_named && rank >= 0 && rank <= AXES ? rank : UNKNOWN;
+    } else if (row != NULL) {
+        rank = row->rank;
+    }
+    if (op->type == GRAFT_TASO_MUL && op->input_count == 2) {
+        set_rank(in[1], 0);
+        in[1] = NULL;
     }
     rank = rank != UNKNOWN ? rank : *out;
     for (uint32_t i = 0; i < op->input_count; i++) {

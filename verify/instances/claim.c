@@ -135,7 +135,7 @@ static const graft_guarded **make_variables(const graft_obligation *o,
         size_t count = (size_t)graft_shape_elements(&instance->point->vars[v]);
         graft_guarded *tensor = GRAFT_NEW(o->arena, graft_guarded, count);
         for (size_t i = 0; i < count; i++) {
-            tensor[i] = graft_guarded_symbol(&o->term, v, i);
+            tensor[i].term = graft_term_symbol(&o->term, v, i);
         }
         vars[v] = tensor;
     }

@@ -185,8 +185,3 @@ Z3_ast graft_term_symbol(const graft_term_state *k, uint32_t variable, size_t in
     (void)snprintf(name, sizeof name, "x%" PRIu32 "_%zu", variable, index);
     return Z3_mk_const(k->z3, Z3_mk_string_symbol(k->z3, name), k->real);
 }
-
-graft_guarded graft_guarded_symbol(const graft_term_state *k, uint32_t variable, size_t index)
-{
-    return (graft_guarded){.term = graft_term_symbol(k, variable, index)};
-}

@@ -23,8 +23,6 @@ typedef struct graft_guarded {
 
 /* The free symbol of element `index` of variable `variable`, e.g. x2_17. */
 Z3_ast graft_term_symbol(const graft_term_state *k, uint32_t variable, size_t index);
-/* A symbol: defined. */
-graft_guarded graft_guarded_symbol(const graft_term_state *k, uint32_t variable, size_t index);
 
 /* Runs one operator (see graft_term_run). Empties k->domain. */
 void graft_guarded_run(graft_term_state *k, uint32_t op, const graft_call *call,

@@ -46,8 +46,7 @@ typedef bool (*visitor)(void *context, Z3_ast term);
  * operands from left to right; adds them to `seen`. Without recursion. */
 static void walk(Z3_context z3, Z3_ast root, Z3_ast_map seen, visitor visit, void *context)
 {
-    Z3_ast_vector stack = Z3_mk_ast_vector(z3);
-    Z3_ast_vector_inc_ref(z3, stack);
+    Z3_ast_vector stack = graft_term_list(z3);
     Z3_ast_vector_push(z3, stack, root);
     for (uint32_t size = 1; size > 0; size = Z3_ast_vector_size(z3, stack)) {
         Z3_ast t = Z3_ast_vector_get(z3, stack, size - 1);
@@ -87,18 +86,9 @@ typedef struct {
 
 static void replace(replacement *r, Z3_ast from, Z3_ast to)
 {
-    if (r->count == r->capacity) {
-        uint32_t capacity = r->capacity == 0 ? 64 : 2 * r->capacity;
-        Z3_ast *new_from = GRAFT_NEW(r->arena, Z3_ast, capacity);
-        Z3_ast *new_to = GRAFT_NEW(r->arena, Z3_ast, capacity);
-        if (r->count > 0) {
-            memcpy(new_from, r->from, r->count * sizeof(Z3_ast));
-            memcpy(new_to, r->to, r->count * sizeof(Z3_ast));
-        }
-        r->from = new_from;
-        r->to = new_to;
-        r->capacity = capacity;
-    }
+    uint32_t capacity = r->capacity;
+    r->from = graft_arena_grow(r->arena, r->from, r->count, &capacity, 64, sizeof(Z3_ast));
+    r->to = graft_arena_grow(r->arena, r->to, r->count, &r->capacity, 64, sizeof(Z3_ast));
     r->from[r->count] = from;
     r->to[r->count++] = to;
 }
@@ -504,24 +494,6 @@ void graft_obligation_open(graft_obligation *o, graft_arena *arena, Z3_context z
     graft_term_open(&o->term, z3);
 }
 
-/* Makes room for questions and lists assumptions: `conditions`, then the laws. */
-static void list_assumptions(graft_obligation *o, uint32_t question_count, const Z3_ast *conditions,
-                             uint32_t condition_count)
-{
-    uint32_t laws = Z3_ast_vector_size(o->z3, o->term.laws);
-    o->questions = GRAFT_NEW(o->arena, Z3_ast, question_count);
-    o->assumptions = GRAFT_NEW(o->arena, Z3_ast, (size_t)condition_count + laws);
-    for (uint32_t i = 0; i < condition_count; i++) {
-        o->assumptions[i] = conditions[i];
-    }
-    for (uint32_t i = 0; i < laws; i++) {
-        o->assumptions[condition_count + i] = Z3_ast_vector_get(o->z3, o->term.laws, i);
-    }
-    o->condition_count = condition_count;
-    o->assumption_count = condition_count + laws;
-    find_mentions(o);
-}
-
 static void add_question(graft_obligation *o, Z3_ast claim)
 {
     o->questions[o->count++] = Z3_mk_not(o->z3, claim);
@@ -529,14 +501,21 @@ static void add_question(graft_obligation *o, Z3_ast claim)
 
 void graft_obligation_state(graft_obligation *o, const graft_obligation_parts *parts)
 {
+    uint32_t laws = Z3_ast_vector_size(o->z3, o->term.laws);
     o->elements = parts->element_count;
-    o->left = GRAFT_NEW(o->arena, Z3_ast, parts->element_count);
-    o->right = GRAFT_NEW(o->arena, Z3_ast, parts->element_count);
-    list_assumptions(o, parts->element_count + parts->wanted_count, parts->given,
-                     parts->given_count);
+    o->left = parts->left;
+    o->right = parts->right;
+    o->condition_count = parts->given_count;
+    o->questions = GRAFT_NEW(o->arena, Z3_ast, (size_t)parts->element_count + parts->wanted_count);
+    o->assumptions = GRAFT_NEW(o->arena, Z3_ast, (size_t)parts->given_count + laws);
+    for (uint32_t i = 0; i < parts->given_count; i++) {
+        o->assumptions[o->assumption_count++] = parts->given[i];
+    }
+    for (uint32_t i = 0; i < laws; i++) {
+        o->assumptions[o->assumption_count++] = Z3_ast_vector_get(o->z3, o->term.laws, i);
+    }
+    find_mentions(o);
     for (uint32_t i = 0; i < parts->element_count; i++) {
-        o->left[i] = parts->left[i];
-        o->right[i] = parts->right[i];
         add_question(o, Z3_mk_eq(o->z3, parts->left[i], parts->right[i]));
     }
     for (uint32_t i = 0; i < parts->wanted_count; i++) {

@@ -15,9 +15,9 @@ typedef struct graft_obligation {
     graft_arena *arena;
     Z3_context z3;
     graft_term_state term;
-    Z3_ast *questions; /* Formulas. */
-    Z3_ast *left;      /* Of the first `elements` questions: the two sides. */
-    Z3_ast *right;
+    Z3_ast *questions;  /* Formulas. */
+    const Z3_ast *left; /* Of the first `elements` questions: the two sides. */
+    const Z3_ast *right;
     uint32_t count;
     uint32_t elements;
     Z3_ast *assumptions; /* Conditions of definedness first, then laws. */
@@ -30,7 +30,7 @@ typedef struct graft_obligation {
     struct graft_mentions *mentions; /* By assumption: what it is about. */
 } graft_obligation;
 
-/* What an obligation is made of. The terms of `left`, `right`, `wanted` and `given` must
+/* What an obligation is made of; `left` and `right` must outlive it. The terms of `left`, `right`, `wanted` and `given` must
  * have been built in `o->term`, which collects the laws, after the obligation was opened. */
 typedef struct graft_obligation_parts {
     const Z3_ast *left; /* `element_count` pairs that shall be equal */

@@ -66,13 +66,3 @@ void graft_prove_points(graft_env *env, graft_prover *p, const graft_rule *rule,
         result->failed = i;
     }
 }
-
-void graft_prove_rule(graft_env *env, const graft_rule *rule, const graft_point *points,
-                      uint32_t count, const graft_prove_options *options,
-                      graft_prove_result *result)
-{
-    graft_prover p;
-    graft_prover_open(&p, options, result);
-    graft_prove_points(env, &p, rule, points, count);
-    graft_prover_close(&p);
-}

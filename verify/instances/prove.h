@@ -32,10 +32,6 @@ graft_effort graft_effort_left(graft_effort most, graft_effort used);
 /* Proves a rule at `count` points (all instances of it): the prover's task. */
 void graft_prove_points(graft_env *env, graft_prover *p, const graft_rule *rule,
                         const graft_point *points, uint32_t count);
-/* Proves a rule at points in a context of its own. */
-void graft_prove_rule(graft_env *env, const graft_rule *rule, const graft_point *points,
-                      uint32_t count, const graft_prove_options *options,
-                      graft_prove_result *result);
 
 /* "z3 4.8.12.0". */
 const char *graft_prove_solver(graft_arena *arena);
