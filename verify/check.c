@@ -37,8 +37,6 @@ static void pick_cover(const graft_checking *c, const graft_domain *domain, graf
     graft_cover cover;
     graft_cover_pick(c->env, c->env->unit, c->rule, domain, c->options->cover, &cover);
     check->cover = cover.count;
-    check->triples = cover.triples;
-    check->all_triples = cover.all_triples;
     check->instances = GRAFT_NEW(c->env->unit, graft_point, cover.count);
     for (uint32_t i = 0; i < cover.count; i++) {
         check->instances[i] = domain->points[cover.points[i]];

@@ -52,8 +52,6 @@ typedef struct graft_check {
     uint32_t points; /* Instances found. */
     uint32_t past; /* Of a rule that is thin: those past the bounds that it was tried at beside. */
     uint32_t cover;
-    uint32_t triples; /* Contained in the covering set, and in all points. */
-    uint32_t all_triples;
     graft_sweep_result sweep;
     graft_prove_result prove;
     graft_effort effort;             /* Of all proofs for all sizes that were tried. */

@@ -29,9 +29,6 @@ typedef struct graft_generate_times {
 
 typedef struct graft_generate_counts {
     uint32_t candidates;
-    uint32_t covered;  /* Cases of a rule that another candidate of the same form was lifted to. */
-    uint32_t not_true; /* Different at the very shapes they were found at. */
-    uint32_t not_lifted;
     uint32_t growing; /* Can only add operators. */
     uint32_t rules;   /* Distinct ones, to be checked. */
     uint32_t refuted;
@@ -41,9 +38,7 @@ typedef struct graft_generate_counts {
     uint32_t unknown; /* Unknown to the solver, crashes included. */
     uint32_t bounded; /* Hold within bounds: no rules of the set, and none follows from them. */
     uint32_t proved;
-    uint32_t dropped; /* Follow from one application of a proved rule. */
-    uint32_t kept;
-    uint64_t solver_questions;
+    uint32_t dropped;           /* Follow from one application of a proved rule. */
     graft_generate_times times; /* Told, never a reason for anything. */
     graft_followers followers;  /* The dropped rules and how they follow; in env->life. */
     const char *work; /* The run's own folder in room.folder, or NULL; see graft_generate_forget. */

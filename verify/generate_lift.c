@@ -107,19 +107,6 @@ static void lift_group(graft_env *env, void *context, const graft_pool_item *gro
     }
 }
 
-static void count_report(graft_pipeline *p, const lift_report *report)
-{
-    if (report->is_covered) {
-        p->counts->covered++;
-    } else if (report->lift.outcome == GRAFT_LIFT_FALSE) {
-        p->counts->not_true++;
-    } else if (report->lift.outcome == GRAFT_LIFT_STUCK) {
-        p->counts->not_lifted++;
-        const graft_candidate *c = &p->candidates->items[report->candidate];
-        graft_log(p->env, 2, "not lifted: %s", graft_rule_print_line(p->env->scratch, &c->rule));
-    }
-}
-
 /* Takes a lifted rule unless it is there already, says nothing, can never match or can only add
  * operators. */
 static void take_lifted(graft_pipeline *p, const lift_report *report)
@@ -138,20 +125,19 @@ static void take_lifted(graft_pipeline *p, const lift_report *report)
     }
 }
 
-static void take_group(const lifter *l, uint32_t group, const graft_pool_result *result)
+static void take_group(graft_pipeline *p, const graft_pool_result *result)
 {
-    graft_pipeline *p = l->p;
     uint32_t count = (uint32_t)(result->bytes / sizeof(lift_report));
     for (uint32_t k = 0; k < count; k++) {
         lift_report report;
         memcpy(&report, &result->answer[k * sizeof report], sizeof report);
-        count_report(p, &report);
         if (report.lift.outcome == GRAFT_LIFT_DONE) {
             take_lifted(p, &report);
+        } else if (!report.is_covered && report.lift.outcome == GRAFT_LIFT_STUCK) {
+            graft_log(p->env, 2, "not lifted: %s",
+                      graft_rule_print_line(p->env->scratch,
+                                            &p->candidates->items[report.candidate].rule));
         }
-    }
-    if (result->outcome != GRAFT_POOL_DONE) {
-        p->counts->not_lifted += l->group_first[group + 1] - l->group_first[group];
     }
 }
 
@@ -179,7 +165,7 @@ graft_status graft_pipeline_lift(graft_pipeline *p)
     GRAFT_PASS(graft_pipeline_judge(p, results, groups, "lift"));
     p->rules = GRAFT_NEW(p->arena, graft_lifted, p->candidates->count);
     for (uint32_t i = 0; i < groups; i++) {
-        take_group(&l, i, &results[i]);
+        take_group(p, &results[i]);
     }
     p->counts->rules = p->rule_count;
     return GRAFT_OK;

@@ -245,7 +245,6 @@ static void take_check(graft_pipeline *p, graft_lifted *r, const graft_pool_resu
         take_narrower(p, r, r->check.restricted);
         return;
     }
-    c->solver_questions += r->check.prove.questions;
     if (r->state == GRAFT_RULE_GONE) {
         log_rejected(p, r);
     }
@@ -391,8 +390,7 @@ static bool follows_from_taken(const selector *s, graft_lifted *r)
     r->derivation_count = 0;
     for (uint32_t i = 0; i < count && follows; i++) {
         graft_derivation *d = &r->derivations[r->derivation_count];
-        follows = graft_derive(s->deriver, &r->rule, &r->check.instances[i], book,
-                               (graft_derive_options){GRAFT_DERIVATION_STEPS, r->gain > 0}, d);
+        follows = graft_derive(s->deriver, &r->rule, &r->check.instances[i], book, r->gain > 0, d);
         r->derivation_count += follows ? 1 : 0;
     }
     return follows;
@@ -531,6 +529,5 @@ graft_status graft_pipeline_prove(graft_pipeline *p)
         }
     }
     p->rule_count = kept;
-    p->counts->kept = kept;
     return GRAFT_OK;
 }

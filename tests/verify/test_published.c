@@ -34,8 +34,7 @@ static bool follows(graft_env *env, const graft_rulebook *book, graft_deriver *d
     graft_derivation derivation;
     graft_domain_find(env, env->unit, rule, &options, &domain);
     for (uint32_t i = 0; i < domain.count; i++) {
-        if (!graft_derive(deriver, rule, &domain.points[i], book,
-                          (graft_derive_options){GRAFT_DERIVATION_STEPS, false}, &derivation)) {
+        if (!graft_derive(deriver, rule, &domain.points[i], book, false, &derivation)) {
             return false;
         }
     }

@@ -68,10 +68,9 @@ static bool follows(graft_deriver *left, graft_deriver *right, const graft_ruleb
 {
     bool does = domain->count > 0;
     for (uint32_t i = 0; i < domain->count && does; i++) {
-        const graft_derive_options options = {GRAFT_DERIVATION_STEPS, false};
         const graft_point *point = &domain->points[i];
         graft_derivation sides[2] = {{.count = 0}};
-        does = right == NULL ? graft_derive(left, rule, point, book, options, &sides[0])
+        does = right == NULL ? graft_derive(left, rule, point, book, false, &sides[0])
                              : graft_equate(left, right, rule, point, book, sides);
         if (i == 0) {
             memcpy(first, sides, sizeof sides);

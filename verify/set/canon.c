@@ -10,56 +10,62 @@
 enum { PACKED_MOST = 2048, SWAPS_MOST = 10, NOT_MET = UINT8_MAX };
 
 /* One arrangement: bit i of `swaps` exchanges the operands of commutative node i (source nodes
- * first), outputs are taken in the order `outputs`. */
+ * first), outputs are taken in the order `outputs`. By side, the source first. */
 typedef struct {
     const graft_rule *from;
     graft_rule to;
     uint32_t swaps;
+    uint8_t swap_of[2][GRAFT_RULE_MAX_NODES]; /* The bit of a commutative node; NOT_MET. */
     uint8_t outputs[GRAFT_RULE_MAX_OUTPUTS];
-    uint8_t source_node[GRAFT_RULE_MAX_NODES]; /* New numbers; NOT_MET. */
-    uint8_t target_node[GRAFT_RULE_MAX_NODES];
+    uint8_t nodes[2][GRAFT_RULE_MAX_NODES]; /* New numbers; NOT_MET. */
     uint8_t var[GRAFT_RULE_MAX_VARS];
     uint8_t slot[GRAFT_RULE_MAX_SLOTS];
 } arrangement;
 
+enum { SOURCE, TARGET };
+
 static bool commutes(uint32_t op) { return (graft_op(op)->flags & GRAFT_FLAG_COMMUTES) != 0; }
 
-/* Whether this node's operands are exchanged; numbers commutative nodes of both sides in turn. */
-static bool is_swapped(const arrangement *a, bool is_source, uint32_t n)
+static const graft_pattern *side_of(const graft_rule *rule, uint32_t side)
 {
-    uint32_t bit = 0;
-    for (uint32_t i = 0; i < (is_source ? n : a->from->source.node_count); i++) {
-        bit += commutes(a->from->source.nodes[i].op) ? 1 : 0;
-    }
-    for (uint32_t i = 0; !is_source && i < n; i++) {
-        bit += commutes(a->from->target.nodes[i].op) ? 1 : 0;
-    }
-    const graft_pattern *side = is_source ? &a->from->source : &a->from->target;
-    return commutes(side->nodes[n].op) && bit < SWAPS_MOST && (a->swaps >> bit & 1u) != 0;
+    return side == SOURCE ? &rule->source : &rule->target;
 }
 
-static graft_operand operand_at(const arrangement *a, bool is_source, uint32_t n, uint32_t i)
+/* Numbers commutative nodes of both sides in turn; how many there are. */
+static uint32_t number_swaps(arrangement *a)
 {
-    const graft_pattern *side = is_source ? &a->from->source : &a->from->target;
-    bool swapped = i < 2 && is_swapped(a, is_source, n);
-    return side->nodes[n].inputs[swapped ? 1 - i : i];
+    uint32_t count = 0;
+    memset(a->swap_of, NOT_MET, sizeof a->swap_of);
+    for (uint32_t side = 0; side < 2; side++) {
+        const graft_pattern *from = side_of(a->from, side);
+        for (uint32_t n = 0; n < from->node_count; n++) {
+            if (commutes(from->nodes[n].op) && count < SWAPS_MOST) {
+                a->swap_of[side][n] = (uint8_t)count++;
+            }
+        }
+    }
+    return count;
 }
 
-static graft_operand renumber(const arrangement *a, bool is_source, graft_operand x)
+static graft_operand operand_at(const arrangement *a, uint32_t side, uint32_t n, uint32_t i)
 {
-    if (!GRAFT_OPERAND_IS_NODE(x)) {
-        return a->var[x];
-    }
-    const uint8_t *nodes = is_source ? a->source_node : a->target_node;
-    return GRAFT_OPERAND_NODE(nodes[GRAFT_OPERAND_NODE_OF(x)], GRAFT_OPERAND_SLOT_OF(x));
+    uint8_t bit = a->swap_of[side][n];
+    bool swapped = i < 2 && bit != NOT_MET && (a->swaps >> bit & 1u) != 0;
+    return side_of(a->from, side)->nodes[n].inputs[swapped ? 1 - i : i];
+}
+
+static graft_operand renumber(const arrangement *a, uint32_t side, graft_operand x)
+{
+    return GRAFT_OPERAND_IS_NODE(x) ? GRAFT_OPERAND_NODE(a->nodes[side][GRAFT_OPERAND_NODE_OF(x)],
+                                                         GRAFT_OPERAND_SLOT_OF(x))
+                                    : a->var[x];
 }
 
 /* Numbers what an operand leads to: source nodes before their operands, target nodes after.
  * Patterns are at most GRAFT_RULE_MAX_NODES deep. */
-static void visit(arrangement *a, bool is_source, graft_operand x)
+static void visit(arrangement *a, uint32_t side, graft_operand x)
 {
-    uint8_t *nodes = is_source ? a->source_node : a->target_node;
-    uint8_t *count = is_source ? &a->to.source.node_count : &a->to.target.node_count;
+    uint8_t *count = side == SOURCE ? &a->to.source.node_count : &a->to.target.node_count;
     if (!GRAFT_OPERAND_IS_NODE(x)) {
         if (a->var[x] == NOT_MET) {
             a->var[x] = a->to.var_count++;
@@ -67,18 +73,17 @@ static void visit(arrangement *a, bool is_source, graft_operand x)
         return;
     }
     uint32_t n = GRAFT_OPERAND_NODE_OF(x);
-    if (nodes[n] != NOT_MET) {
+    if (a->nodes[side][n] != NOT_MET) {
         return;
     }
-    const graft_pattern *side = is_source ? &a->from->source : &a->from->target;
-    if (is_source) {
-        nodes[n] = (*count)++;
+    if (side == SOURCE) {
+        a->nodes[side][n] = (*count)++;
     }
-    for (uint32_t i = 0; i < graft_op(side->nodes[n].op)->input_count; i++) {
-        visit(a, is_source, operand_at(a, is_source, n, i));
+    for (uint32_t i = 0; i < graft_op(side_of(a->from, side)->nodes[n].op)->input_count; i++) {
+        visit(a, side, operand_at(a, side, n, i));
     }
-    if (!is_source) {
-        nodes[n] = (*count)++;
+    if (side == TARGET) {
+        a->nodes[side][n] = (*count)++;
     }
 }
 
@@ -126,47 +131,44 @@ static graft_term renumber_term(arrangement *a, const graft_term *term)
 
 /* ----------------------------------------------------------------- patterns */
 
-static void place_nodes(arrangement *a, bool is_source)
+static void place_nodes(arrangement *a, uint32_t side)
 {
-    const graft_pattern *from = is_source ? &a->from->source : &a->from->target;
-    graft_pattern *to = is_source ? &a->to.source : &a->to.target;
-    const uint8_t *nodes = is_source ? a->source_node : a->target_node;
+    const graft_pattern *from = side_of(a->from, side);
+    graft_pattern *to = side == SOURCE ? &a->to.source : &a->to.target;
     for (uint8_t number = 0; number < to->node_count; number++) {
         uint32_t n = 0;
-        while (nodes[n] != number) {
+        while (a->nodes[side][n] != number) {
             n++;
         }
         graft_pattern_node *node = &to->nodes[number];
         const graft_op_info *info = graft_op(from->nodes[n].op);
         node->op = from->nodes[n].op;
         for (uint32_t i = 0; i < info->input_count; i++) {
-            node->inputs[i] = renumber(a, is_source, operand_at(a, is_source, n, i));
+            node->inputs[i] = renumber(a, side, operand_at(a, side, n, i));
         }
         for (uint32_t i = 0; i < info->attr_count; i++) {
             node->attrs[i] = renumber_term(a, &from->nodes[n].attrs[i]);
         }
     }
     for (uint32_t i = 0; i < a->from->output_count; i++) {
-        to->outputs[i] = renumber(a, is_source, from->outputs[a->outputs[i]]);
+        to->outputs[i] = renumber(a, side, from->outputs[a->outputs[i]]);
     }
 }
 
 static void arrange(arrangement *a)
 {
-    memset(a->source_node, NOT_MET, sizeof a->source_node);
-    memset(a->target_node, NOT_MET, sizeof a->target_node);
+    memset(a->nodes, NOT_MET, sizeof a->nodes);
     memset(a->var, NOT_MET, sizeof a->var);
     memset(a->slot, NOT_MET, sizeof a->slot);
     memset(&a->to, 0, sizeof a->to);
     a->to.output_count = a->from->output_count;
-    for (int side = 0; side < 2; side++) {
-        const graft_pattern *from = side == 0 ? &a->from->source : &a->from->target;
+    for (uint32_t side = 0; side < 2; side++) {
         for (uint32_t i = 0; i < a->from->output_count; i++) {
-            visit(a, side == 0, from->outputs[a->outputs[i]]);
+            visit(a, side, side_of(a->from, side)->outputs[a->outputs[i]]);
         }
     }
-    place_nodes(a, true);
-    place_nodes(a, false);
+    place_nodes(a, SOURCE);
+    place_nodes(a, TARGET);
     a->to.condition = 255;
     if (a->from->condition != 255) {
         a->to.condition = copy_program(a, a->from->condition);
@@ -174,18 +176,6 @@ static void arrange(arrangement *a)
 }
 
 /* ------------------------------------------------------------------ choosing */
-
-static uint32_t count_commutative(const graft_rule *rule)
-{
-    uint32_t count = 0;
-    for (uint32_t n = 0; n < rule->source.node_count; n++) {
-        count += commutes(rule->source.nodes[n].op) ? 1 : 0;
-    }
-    for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        count += commutes(rule->target.nodes[n].op) ? 1 : 0;
-    }
-    return count < SWAPS_MOST ? count : SWAPS_MOST;
-}
 
 /* Order k of the outputs, by its digits in base `count`; false when it names one twice. */
 static bool order_outputs(uint32_t k, uint32_t count, uint8_t *outputs)
@@ -236,6 +226,7 @@ void graft_rule_canonicalise(graft_rule *rule, graft_point *point)
     const graft_rule from = *rule;
     arrangement a = {.from = &from};
     least best = {.size = 0};
+    const uint32_t swaps = number_swaps(&a);
     uint32_t orders = 1;
     for (uint32_t i = 0; i < rule->output_count; i++) {
         orders *= rule->output_count;
@@ -244,7 +235,7 @@ void graft_rule_canonicalise(graft_rule *rule, graft_point *point)
         if (!order_outputs(k, rule->output_count, a.outputs)) {
             continue;
         }
-        for (a.swaps = 0; a.swaps < 1u << count_commutative(rule); a.swaps++) {
+        for (a.swaps = 0; a.swaps < 1u << swaps; a.swaps++) {
             arrange(&a);
             compare_arrangement(&a, &best);
         }

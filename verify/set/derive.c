@@ -54,7 +54,6 @@ struct graft_deriver {
     uint64_t wanted;
     const graft_deriver *meets; /* Its graphs are wanted too; NULL: there is none. */
     graft_plot apart; /* The graph at hand with nothing computed for two; see graft_equate. */
-    uint32_t steps;
     bool downhill;    /* Each step must leave fewer operators that run at inference, */
     uint32_t weights; /* where these variables, as bits, are weights. */
     uint32_t found;   /* The state that is wanted; STATES_MOST + 1 while there is none. */
@@ -122,7 +121,7 @@ static void try_match(graft_deriver *d, uint32_t from, const graft_plot *plot,
     if (next->hash == d->wanted ||
         (d->meets != NULL && find_state(d->meets, next->hash) < d->meets->count)) {
         d->found = d->count;
-    } else if (next->depth < d->steps && d->count < STATES_MOST &&
+    } else if (next->depth < GRAFT_DERIVATION_STEPS && d->count < STATES_MOST &&
                find_state(d, next->hash) == d->count) {
         d->count++;
     }
@@ -147,11 +146,9 @@ static void expand(graft_deriver *d, uint32_t from, const graft_plot *plot,
 }
 
 /* Makes one side of the rule state 0. */
-static bool start(graft_deriver *d, const graft_instance *instance, const graft_side *side,
-                  uint32_t steps)
+static bool start(graft_deriver *d, const graft_instance *instance, const graft_side *side)
 {
     state *first = &d->states[0];
-    d->steps = steps < GRAFT_DERIVATION_STEPS ? steps : GRAFT_DERIVATION_STEPS;
     d->wanted = 0;
     d->meets = NULL;
     d->downhill = false;
@@ -175,21 +172,20 @@ static void trace(const graft_deriver *d, uint32_t to, graft_derivation *derivat
 }
 
 bool graft_derive(graft_deriver *d, const graft_rule *rule, const graft_point *point,
-                  const graft_rulebook *book, graft_derive_options options,
-                  graft_derivation *derivation)
+                  const graft_rulebook *book, bool downhill, graft_derivation *derivation)
 {
     graft_instance instance;
     derivation->count = 0;
     if (graft_instance_build(&instance, rule, point) != GRAFT_FIT_OK ||
-        !start(d, &instance, &instance.target, options.steps)) {
+        !start(d, &instance, &instance.target)) {
         return false;
     }
     const uint64_t wanted = d->states[0].hash;
-    if (!start(d, &instance, &instance.source, options.steps)) {
+    if (!start(d, &instance, &instance.source)) {
         return false;
     }
     d->wanted = wanted;
-    d->downhill = options.downhill;
+    d->downhill = downhill;
     d->weights = graft_price_weights(rule);
     d->states[0].live = count_live(&d->states[0].plot, d->weights);
     for (uint32_t i = 0; i < d->count && d->found > STATES_MOST; i++) {
@@ -216,11 +212,11 @@ bool graft_equate(graft_deriver *left, graft_deriver *right, const graft_rule *r
 {
     graft_instance instance;
     if (graft_instance_build(&instance, rule, point) != GRAFT_FIT_OK ||
-        !start(left, &instance, &instance.source, GRAFT_DERIVATION_STEPS) ||
-        !start(right, &instance, &instance.target, GRAFT_DERIVATION_STEPS)) {
+        !start(left, &instance, &instance.source) || !start(right, &instance, &instance.target)) {
         return false;
     }
-    for (uint32_t i = 0; i < left->count && left->states[i].depth + 1 < left->steps; i++) {
+    for (uint32_t i = 0; i < left->count && left->states[i].depth + 1 < GRAFT_DERIVATION_STEPS;
+         i++) {
         expand_apart(left, i, book);
     }
     right->meets = left;

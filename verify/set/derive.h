@@ -42,18 +42,11 @@ typedef struct graft_derivation {
 typedef struct graft_deriver graft_deriver;
 graft_deriver *graft_deriver_new(graft_arena *arena);
 
-typedef struct graft_derive_options {
-    uint32_t steps; /* At most. */
-    bool downhill;
-} graft_derive_options;
-
-/* Looks for a derivation of `rule` at one of its points with at most `steps` applications; with
- * `downhill` each must leave fewer operators that run at inference, where those variables are
+/* Looks for a derivation of `rule` at one of its points, and finds a shortest; with `downhill` each must leave fewer operators that run at inference, where those variables are
  * weights that make most of the rule (graft_price_weights). False when there is none within what
  * the deriver looks at (a few hundred intermediate graphs). */
 bool graft_derive(graft_deriver *deriver, const graft_rule *rule, const graft_point *point,
-                  const graft_rulebook *book, graft_derive_options options,
-                  graft_derivation *derivation);
+                  const graft_rulebook *book, bool downhill, graft_derivation *derivation);
 
 /* Whether a rule follows from the book as equations: rules lead from its source and from its target
  * to the same graph, and they may also be applied where an inner value of theirs has other readers,

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "graph/rule/rulefile.h"
+#include "verify/instances/instance.h"
 
 /* Makes the reverse of a valid rule; NULL, or why there is none (static text; `reversed` is then
  * untouched). */

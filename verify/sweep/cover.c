@@ -28,7 +28,6 @@ typedef struct {
     uint8_t place_of[PLACES_MOST]; /* Which raw place. */
     uint8_t *levels;               /* (points, place_count) */
     uint64_t *covered;             /* Bits, by triple of places and their levels. */
-    uint32_t covered_count;
 } chooser;
 
 /* ------------------------------------------------------------------ places */
@@ -109,7 +108,6 @@ static uint32_t count_new(chooser *c, uint32_t point, bool mark)
             }
         }
     }
-    c->covered_count += mark ? count : 0;
     return count;
 }
 
@@ -117,17 +115,6 @@ static size_t covered_words(const chooser *c)
 {
     size_t n = c->place_count;
     return n < 3 ? 1 : n * (n - 1) * (n - 2) / 6 * TRIPLE_BITS / 64;
-}
-
-static uint32_t count_all_triples(chooser *c)
-{
-    for (uint32_t i = 0; i < c->domain->count; i++) {
-        (void)count_new(c, i, true);
-    }
-    uint32_t all = c->covered_count;
-    c->covered_count = 0;
-    memset(c->covered, 0, covered_words(c) * sizeof *c->covered);
-    return all;
 }
 
 static uint64_t work_of(const chooser *c, uint32_t point)
@@ -181,7 +168,6 @@ void graft_cover_pick(graft_env *env, graft_arena *arena, const graft_rule *rule
     c->domain = domain;
     find_places(env, c);
     c->covered = GRAFT_NEW(env->scratch, uint64_t, covered_words(c));
-    cover->all_triples = count_all_triples(c);
     uint64_t *work = GRAFT_NEW(env->scratch, uint64_t, domain->count);
     for (uint32_t i = 0; i < domain->count; i++) {
         work[i] = work_of(c, i);
@@ -195,7 +181,6 @@ void graft_cover_pick(graft_env *env, graft_arena *arena, const graft_rule *rule
         (void)count_new(c, cover->points[cover->count], true);
         cover->count++;
     }
-    cover->triples = c->covered_count;
 }
 
 /* ----------------------------------------------------------------- packing */

@@ -12,8 +12,6 @@
 typedef struct graft_cover {
     uint32_t *points; /* Indices into the domain, in the order of picking. */
     uint32_t count;
-    uint32_t triples;     /* Contained in the set. */
-    uint32_t all_triples; /* Contained in the domain's points. */
 } graft_cover;
 
 /* Picks at most `limit` points; fewer when further ones contain no new triple. `points` lie in

@@ -213,13 +213,14 @@ static bool is_conv(uint32_t op)
     return op == GRAFT_OP_conv || op == GRAFT_OP_conv_bias || op == GRAFT_OP_conv_bias_add;
 }
 
-/* Whether the variable of this step is the kernel of a convolution whose image is known. */
-static bool is_kernel(const graft_finder *f, const graft_step *s)
+/* Whether the variable of this step is the image (0) or kernel (1) of a convolution whose other one
+ * is known. */
+static bool is_conv_input(const graft_finder *f, const graft_step *s, uint32_t input)
 {
     const graft_pattern_node *node = &f->rule->source.nodes[s->node];
-    return is_conv(node->op) && node->inputs[1] == s->index &&
-           graft_finder_has(f, node->inputs[0]) &&
-           graft_finder_shape(f, node->inputs[0])->rank == 4;
+    return is_conv(node->op) && node->inputs[input] == s->index &&
+           graft_finder_has(f, node->inputs[1 - input]) &&
+           graft_finder_shape(f, node->inputs[1 - input])->rank == 4;
 }
 
 /* A variable that has a shape of this rank (0: any); NULL when there is none. */
@@ -275,15 +276,6 @@ static graft_shape propose_kernel(graft_finder *f, const graft_step *s)
     kernel.dims[2] = random_size(f);
     kernel.dims[3] = random_size(f);
     return kernel;
-}
-
-/* Whether the variable of this step is the image of a convolution whose kernel is known. */
-static bool is_image(const graft_finder *f, const graft_step *s)
-{
-    const graft_pattern_node *node = &f->rule->source.nodes[s->node];
-    return is_conv(node->op) && node->inputs[0] == s->index &&
-           graft_finder_has(f, node->inputs[1]) &&
-           graft_finder_shape(f, node->inputs[1])->rank == 4;
 }
 
 /* An image for one or more groups of the kernel, not smaller than it. */
@@ -394,10 +386,10 @@ static graft_shape propose_any(graft_finder *f, const graft_step *s)
 {
     graft_shape shape;
     if (graft_rng_below(&f->rng, 4) != 0) {
-        if (is_kernel(f, s)) {
+        if (is_conv_input(f, s, 1)) {
             return propose_kernel(f, s);
         }
-        if (is_image(f, s)) {
+        if (is_conv_input(f, s, 0)) {
             return propose_image(f, s);
         }
     }
