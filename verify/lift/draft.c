@@ -572,7 +572,7 @@ void graft_choice_set(graft_choice *choice, uint32_t constraint, bool required)
 typedef struct {
     const graft_draft *draft;
     graft_rule *rule;
-    uint8_t slot_of[GRAFT_PLACES_MOST]; /* UINT8_MAX: constant. */
+    uint8_t *slot_of; /* By place; UINT8_MAX: constant. */
     bool full;
 } maker;
 
@@ -769,7 +769,7 @@ static void emit_condition(maker *m, const graft_choice *choice)
 bool graft_draft_rule(const graft_draft *draft, const graft_choice *choice, graft_rule *rule,
                       uint8_t *slot_of)
 {
-    maker m = {.draft = draft, .rule = rule};
+    maker m = {.draft = draft, .rule = rule, .slot_of = slot_of};
     *rule = draft->candidate->rule;
     rule->slot_count = 0;
     rule->code_bytes = 0;
@@ -791,16 +791,5 @@ bool graft_draft_rule(const graft_draft *draft, const graft_choice *choice, graf
         }
     }
     emit_condition(&m, choice);
-    if (slot_of != NULL) {
-        memcpy(slot_of, m.slot_of, sizeof m.slot_of);
-    }
     return !m.full && graft_rule_check(rule) == NULL;
-}
-
-void graft_draft_values(const graft_draft *draft, const uint8_t *slot_of, const graft_point *point,
-                        int32_t *values)
-{
-    for (uint32_t p = 0; p < draft->place_count; p++) {
-        values[p] = slot_of[p] == UINT8_MAX ? draft->places[p].value : point->slots[slot_of[p]];
-    }
 }

@@ -62,41 +62,6 @@ static uint64_t idle_places(const graft_draft *draft, const graft_instance *inst
     return idle;
 }
 
-static void keep_record(lifter *l, const uint8_t *slot_of, const graft_instance *instance,
-                        bool agrees)
-{
-    if (l->record_count == RECORDS_MOST) {
-        return;
-    }
-    record *r = &l->records[l->record_count++];
-    memcpy(r->vars, instance->point->vars, sizeof r->vars);
-    graft_draft_values(l->draft, slot_of, instance->point, r->values);
-    r->agrees = agrees;
-    r->idle = idle_places(l->draft, instance);
-    r->trivial = graft_idle_pads(instance);
-}
-
-static void judge_point(lifter *l, const graft_rule *rule, const uint8_t *slot_of,
-                        const graft_point *point, uint64_t seed, tally *t)
-{
-    graft_instance instance;
-    if (graft_instance_build(&instance, rule, point) != GRAFT_FIT_OK) {
-        return;
-    }
-    switch (graft_sweep_instance(l->env, l->sweeper, &instance, 2, seed, NULL)) {
-    case GRAFT_SWEEP_AGREES:
-        t->agreed++;
-        keep_record(l, slot_of, &instance, true);
-        break;
-    case GRAFT_SWEEP_DIFFERS:
-        t->differed++;
-        keep_record(l, slot_of, &instance, false);
-        break;
-    case GRAFT_SWEEP_UNDECIDED:
-        break;
-    }
-}
-
 /* The point of a record under a choice's slots; false when its slots cannot have these values. */
 static bool point_of_record(const lifter *l, const uint8_t *slot_of, const record *r,
                             graft_point *point)
@@ -132,36 +97,6 @@ static graft_point origin_point(const lifter *l, const uint8_t *slot_of)
     return point;
 }
 
-/* Points that refuted an earlier choice and that this one lets through again. */
-static void recheck_failures(lifter *l, const graft_rule *rule, const uint8_t *slot_of, tally *t)
-{
-    uint32_t count = l->record_count;
-    for (uint32_t i = 0; i < count && t->differed == 0; i++) {
-        graft_point point;
-        if (!l->records[i].agrees && point_of_record(l, slot_of, &l->records[i], &point)) {
-            uint32_t kept = l->record_count;
-            judge_point(l, rule, slot_of, &point, i, t);
-            l->record_count = kept; /* It is there already. */
-        }
-    }
-}
-
-enum { DIFFERENCES_ENOUGH = 3, DIFFERENCES_MANY = 16, WORK_MOST = 6000 };
-enum { ATTEMPTS = 100, ATTEMPTS_FINAL = 200 }; /* For each point wanted. */
-enum { AROUND = 24, NEIGHBOURS = 600 }; /* Points whose neighbours are tried, and how many. */
-
-/* Goes on to the neighbours of a domain's first points. */
-static void try_neighbours(lifter *l, const graft_rule *rule, const uint8_t *slot_of,
-                           const graft_domain *domain, tally *t)
-{
-    graft_domain around;
-    uint32_t count = domain->count < AROUND ? domain->count : AROUND;
-    graft_neighbours_find(l->env->unit, rule, domain->points, count, NEIGHBOURS, &around);
-    for (uint32_t i = 0; i < around.count && t->differed < DIFFERENCES_ENOUGH; i++) {
-        judge_point(l, rule, slot_of, &around.points[i], l->seed + i, t);
-    }
-}
-
 /* When a trial ends early. */
 typedef enum {
     PATIENT,  /* Never: what differs is to be learnt from. */
@@ -173,21 +108,85 @@ typedef enum {
 typedef struct {
     lifter *l;
     const graft_rule *rule;
-    const uint8_t *slot_of;
-    tally *t;
+    uint8_t slot_of[GRAFT_PLACES_MOST];
+    tally tally;
     uint64_t seed; /* Of the next point. */
     patience patience;
 } trial;
 
+static void keep_record(const trial *t, const graft_instance *instance, bool agrees)
+{
+    lifter *l = t->l;
+    if (l->record_count == RECORDS_MOST) {
+        return;
+    }
+    record *r = &l->records[l->record_count++];
+    memcpy(r->vars, instance->point->vars, sizeof r->vars);
+    for (uint32_t p = 0; p < l->draft->place_count; p++) {
+        bool is_constant = t->slot_of[p] == UINT8_MAX;
+        r->values[p] =
+            is_constant ? l->draft->places[p].value : instance->point->slots[t->slot_of[p]];
+    }
+    r->agrees = agrees;
+    r->idle = idle_places(l->draft, instance);
+    r->trivial = graft_idle_pads(instance);
+}
+
+static void judge_point(trial *t, const graft_point *point, uint64_t seed)
+{
+    graft_instance instance;
+    if (graft_instance_build(&instance, t->rule, point) != GRAFT_FIT_OK) {
+        return;
+    }
+    graft_sweep_verdict verdict =
+        graft_sweep_instance(t->l->env, t->l->sweeper, &instance, 2, seed, NULL);
+    if (verdict != GRAFT_SWEEP_UNDECIDED) {
+        bool agrees = verdict == GRAFT_SWEEP_AGREES;
+        t->tally.agreed += agrees ? 1 : 0;
+        t->tally.differed += agrees ? 0 : 1;
+        keep_record(t, &instance, agrees);
+    }
+}
+
+/* Points that refuted an earlier choice and that this one lets through again. */
+static void recheck_failures(trial *t)
+{
+    lifter *l = t->l;
+    const uint32_t count = l->record_count;
+    for (uint32_t i = 0; i < count && t->tally.differed == 0; i++) {
+        graft_point point;
+        if (!l->records[i].agrees && point_of_record(l, t->slot_of, &l->records[i], &point)) {
+            uint32_t kept = l->record_count;
+            judge_point(t, &point, i);
+            l->record_count = kept; /* It is there already. */
+        }
+    }
+}
+
+enum { DIFFERENCES_ENOUGH = 3, DIFFERENCES_MANY = 16, WORK_MOST = 6000 };
+enum { ATTEMPTS = 100, ATTEMPTS_FINAL = 200 }; /* For each point wanted. */
+enum { AROUND = 24, NEIGHBOURS = 600 }; /* Points whose neighbours are tried, and how many. */
+
+/* Goes on to the neighbours of a domain's first points. */
+static void try_neighbours(trial *t, const graft_domain *domain)
+{
+    graft_domain around;
+    uint32_t count = domain->count < AROUND ? domain->count : AROUND;
+    graft_neighbours_find(t->l->env->unit, t->rule, domain->points, count, NEIGHBOURS, &around);
+    for (uint32_t i = 0; i < around.count && t->tally.differed < DIFFERENCES_ENOUGH; i++) {
+        judge_point(t, &around.points[i], t->l->seed + i);
+    }
+}
+
 static bool judge_visited(void *context, const graft_point *point)
 {
     trial *t = context;
-    judge_point(t->l, t->rule, t->slot_of, point, t->seed++, t->t);
+    judge_point(t, point, t->seed++);
     switch (t->patience) {
     case HURRIED:
-        return t->t->differed < DIFFERENCES_ENOUGH;
+        return t->tally.differed < DIFFERENCES_ENOUGH;
     case DOUBTFUL:
-        return t->t->agreed > 0 || t->t->differed < DIFFERENCES_MANY;
+        return t->tally.agreed > 0 || t->tally.differed < DIFFERENCES_MANY;
     case PATIENT:
         break;
     }
@@ -197,35 +196,33 @@ static bool judge_visited(void *context, const graft_point *point)
 /* Sweeps a sample of the choice's domain and records it. */
 static tally try_choice(lifter *l, const graft_choice *choice, uint32_t sample, patience how)
 {
-    tally t = {0};
     graft_rule rule;
-    uint8_t slot_of[GRAFT_PLACES_MOST];
+    trial t = {.l = l, .rule = &rule, .patience = how};
     bool final = sample >= FINAL_POINTS;
-    if (!graft_draft_rule(l->draft, choice, &rule, slot_of)) {
-        t.differed = 1;
-        return t;
+    if (!graft_draft_rule(l->draft, choice, &rule, t.slot_of)) {
+        return (tally){.differed = 1};
     }
     GRAFT_SCOPED(l->env->unit);
-    graft_point origin = origin_point(l, slot_of);
+    t.seed = ++l->seed;
+    graft_point origin = origin_point(l, t.slot_of);
     graft_domain domain;
-    trial visit = {l, &rule, slot_of, &t, ++l->seed, how};
     graft_domain_options options = {.points = sample,
                                     .attempts = sample * (final ? ATTEMPTS_FINAL : ATTEMPTS),
                                     .seed = l->seed,
                                     .work = WORK_MOST,
                                     .origin = &origin,
                                     .visit = judge_visited,
-                                    .context = &visit};
-    recheck_failures(l, &rule, slot_of, &t);
-    if (how != HURRIED || t.differed == 0) {
+                                    .context = &t};
+    recheck_failures(&t);
+    if (how != HURRIED || t.tally.differed == 0) {
         graft_domain_find(l->env, l->env->unit, &rule, &options, &domain);
-        t.fitted = domain.fitted;
-        t.refused = domain.refused;
-        if (final && t.differed == 0) {
-            try_neighbours(l, &rule, slot_of, &domain, &t);
+        t.tally.fitted = domain.fitted;
+        t.tally.refused = domain.refused;
+        if (final && t.tally.differed == 0) {
+            try_neighbours(&t, &domain);
         }
     }
-    return t;
+    return t.tally;
 }
 
 /* ------------------------------------------------------------- expressions */
@@ -375,16 +372,6 @@ static bool holds_at(const lifter *l, const graft_constraint *c, const record *r
     return graft_constraint_holds(l->draft, c, r->vars, r->values);
 }
 
-static bool record_allowed(const lifter *l, const graft_choice *choice, const record *r)
-{
-    for (uint32_t i = 0; i < l->draft->constraint_count; i++) {
-        if (graft_choice_requires(choice, i) && !holds_at(l, &l->draft->constraints[i], r)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Whether a constraint says something of a place that does nothing at a record. */
 static bool is_idle_at(const graft_constraint *c, const record *r)
 {
@@ -393,10 +380,23 @@ static bool is_idle_at(const graft_constraint *c, const record *r)
            (c->kind == GRAFT_CONSTRAINT_PLACES_EQUAL && (a || (r->idle >> c->b & 1u) != 0));
 }
 
+/* Whether a choice allows a record; with `idly` also one of which it forbids only what is said of
+ * places that do nothing there. */
+static bool allows(const lifter *l, const graft_choice *choice, const record *r, bool idly)
+{
+    for (uint32_t i = 0; i < l->draft->constraint_count; i++) {
+        const graft_constraint *c = &l->draft->constraints[i];
+        if (graft_choice_requires(choice, i) && !holds_at(l, c, r) && !(idly && is_idle_at(c, r))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool any_failure_allowed(const lifter *l, const graft_choice *choice)
 {
     for (uint32_t i = 0; i < l->record_count; i++) {
-        if (!l->records[i].agrees && record_allowed(l, choice, &l->records[i])) {
+        if (!l->records[i].agrees && allows(l, choice, &l->records[i], false)) {
             return true;
         }
     }
@@ -413,7 +413,7 @@ static uint32_t best_constraint(const lifter *l, const graft_choice *choice)
         uint32_t lost = 0;
         for (uint32_t i = 0; i < l->record_count && !graft_choice_requires(choice, c); i++) {
             const record *r = &l->records[i];
-            if (holds_at(l, &l->draft->constraints[c], r) || !record_allowed(l, choice, r)) {
+            if (holds_at(l, &l->draft->constraints[c], r) || !allows(l, choice, r, false)) {
                 continue;
             }
             excluded += r->agrees ? 0 : 1;
@@ -457,7 +457,7 @@ static bool varies_idly(const lifter *l, const graft_choice *choice, const graft
     bool idly = false;
     for (uint32_t i = 0; i < l->record_count; i++) {
         const record *r = &l->records[i];
-        if (r->agrees && record_allowed(l, choice, r) && !holds_at(l, c, r)) {
+        if (r->agrees && allows(l, choice, r, false) && !holds_at(l, c, r)) {
             if (!r->trivial && !is_idle_at(c, r)) {
                 return false;
             }
@@ -502,18 +502,6 @@ static bool is_structural(const graft_constraint *c)
     return c->kind == GRAFT_CONSTRAINT_PLACES_EQUAL || c->kind == GRAFT_CONSTRAINT_PLACE_CONST;
 }
 
-/* Whether what a choice forbids of a record is said of places that do nothing there. */
-static bool forbids_idly(const lifter *l, const graft_choice *choice, const record *r)
-{
-    for (uint32_t i = 0; i < l->draft->constraint_count; i++) {
-        const graft_constraint *c = &l->draft->constraints[i];
-        if (graft_choice_requires(choice, i) && !holds_at(l, c, r) && !is_idle_at(c, r)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Good points that only the weaker choice allows, but those where an operator, or what the stronger
  * one says, does nothing. */
 static uint32_t count_gained(const lifter *l, const graft_choice *strong, const graft_choice *weak)
@@ -521,8 +509,8 @@ static uint32_t count_gained(const lifter *l, const graft_choice *strong, const 
     uint32_t count = 0;
     for (uint32_t i = 0; i < l->record_count; i++) {
         const record *r = &l->records[i];
-        bool gained = r->agrees && !r->trivial && record_allowed(l, weak, r);
-        count += gained && !forbids_idly(l, strong, r) ? 1 : 0;
+        bool gained = r->agrees && !r->trivial && allows(l, weak, r, false);
+        count += gained && !allows(l, strong, r, true) ? 1 : 0;
     }
     return count;
 }

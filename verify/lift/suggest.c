@@ -49,35 +49,19 @@ static uint32_t rate_phrase(const seeker *s, const graft_rule *alone)
     return kept >= GOOD_LEAST ? kept : 0;
 }
 
-/* Keeps "a relation b" if it is of use. */
-static void add_phrase(seeker *s, const char *a, const char *relation, const char *b)
+/* Keeps a phrase if it is of use. */
+static void add_phrase(seeker *s, const char *text)
 {
     graft_rule alone;
-    bool named = strchr("=<", relation[0]) == NULL; /* divides(a, b), not a = b. */
-    const char *text = named ? graft_arena_printf(s->env->unit, "%s(%s, %s)", relation, a, b)
-                             : graft_arena_printf(s->env->unit, "%s %s %s", a, relation, b);
     uint32_t kept = put_condition(s, text, &alone) ? rate_phrase(s, &alone) : 0;
     if (kept > 0 && s->phrase_count < PHRASES_MOST) {
         s->phrases[s->phrase_count++] = (phrase){text, kept};
     }
 }
 
+#define ADD_PHRASE(s, ...) add_phrase((s), graft_arena_printf((s)->env->unit, __VA_ARGS__))
+
 /* ---------------------------------------------------------------- vocabulary */
-
-static const char *number_of(seeker *s, int32_t value)
-{
-    return graft_arena_printf(s->env->unit, "%d", value);
-}
-
-static const char *name_of(seeker *s, uint32_t var)
-{
-    return graft_arena_printf(s->env->unit, "%c", 'a' + (int)var);
-}
-
-static const char *size_of(seeker *s, uint32_t var, int32_t axis)
-{
-    return graft_arena_printf(s->env->unit, "dim(%c,%d)", 'a' + (int)var, axis);
-}
 
 static const char *slot_of(seeker *s, uint32_t slot)
 {
@@ -98,7 +82,7 @@ static void add_slot_constants(seeker *s, uint32_t slot)
         }
         if (!known) {
             values[count++] = value;
-            add_phrase(s, slot_of(s, slot), "=", number_of(s, value));
+            ADD_PHRASE(s, "%s = %d", slot_of(s, slot), value);
         }
     }
 }
@@ -113,8 +97,8 @@ static void add_slot_phrases(seeker *s)
         bool real = info->kind == GRAFT_ATTR_FLOAT;
         add_slot_constants(s, a);
         if (real) {
-            add_phrase(s, "0", "fle", slot_of(s, a));
-            add_phrase(s, slot_of(s, a), "fle", "0");
+            ADD_PHRASE(s, "fle(0, %s)", slot_of(s, a));
+            ADD_PHRASE(s, "fle(%s, 0)", slot_of(s, a));
         }
         for (uint32_t b = 0; b < s->rule->slot_count; b++) {
             const graft_attr_info *other = graft_slot_attr(s->rule, b);
@@ -122,9 +106,9 @@ static void add_slot_phrases(seeker *s)
                 continue;
             }
             if (a < b) {
-                add_phrase(s, slot_of(s, a), "=", slot_of(s, b));
+                ADD_PHRASE(s, "%s = %s", slot_of(s, a), slot_of(s, b));
             }
-            add_phrase(s, slot_of(s, a), real ? "fle" : "<=", slot_of(s, b));
+            ADD_PHRASE(s, real ? "fle(%s, %s)" : "%s <= %s", slot_of(s, a), slot_of(s, b));
         }
     }
 }
@@ -134,7 +118,7 @@ static void add_equal_sizes(seeker *s, uint32_t v, int32_t axis, uint32_t w)
 {
     for (int32_t k = axis < 0 ? -AXES : 0; k < (axis < 0 ? 0 : AXES); k++) {
         if (w > v || k > axis) {
-            add_phrase(s, size_of(s, v, axis), "=", size_of(s, w, k));
+            ADD_PHRASE(s, "dim(%c,%d) = dim(%c,%d)", 'a' + (int)v, axis, 'a' + (int)w, k);
         }
     }
 }
@@ -143,12 +127,12 @@ static void add_slot_to_size(seeker *s, uint32_t slot, const char *size)
 {
     const graft_attr_info *info = graft_slot_attr(s->rule, slot);
     if (info->kind == GRAFT_ATTR_DIM) {
-        add_phrase(s, slot_of(s, slot), "=", size);
-        add_phrase(s, slot_of(s, slot), "<=", size);
-        add_phrase(s, size, "<=", slot_of(s, slot));
+        ADD_PHRASE(s, "%s = %s", slot_of(s, slot), size);
+        ADD_PHRASE(s, "%s <= %s", slot_of(s, slot), size);
+        ADD_PHRASE(s, "%s <= %s", size, slot_of(s, slot));
     } else if (info->role == GRAFT_ROLE_GROUPS) {
-        add_phrase(s, slot_of(s, slot), "divides", size);
-        add_phrase(s, slot_of(s, slot), "=", size);
+        ADD_PHRASE(s, "divides(%s, %s)", slot_of(s, slot), size);
+        ADD_PHRASE(s, "%s = %s", slot_of(s, slot), size);
     }
 }
 
@@ -156,12 +140,13 @@ static void add_size_phrases(seeker *s)
 {
     for (uint32_t v = 0; v < s->rule->var_count; v++) {
         for (int32_t i = -AXES; i < AXES; i++) {
-            add_phrase(s, size_of(s, v, i), "=", "1");
+            const char *size = graft_arena_printf(s->env->unit, "dim(%c,%d)", 'a' + (int)v, i);
+            ADD_PHRASE(s, "%s = 1", size);
             for (uint32_t w = v; w < s->rule->var_count; w++) {
                 add_equal_sizes(s, v, i, w);
             }
             for (uint32_t slot = 0; slot < s->rule->slot_count; slot++) {
-                add_slot_to_size(s, slot, size_of(s, v, i));
+                add_slot_to_size(s, slot, size);
             }
         }
     }
@@ -170,11 +155,10 @@ static void add_size_phrases(seeker *s)
 static void add_rank_phrases(seeker *s)
 {
     for (uint32_t v = 0; v < s->rule->var_count; v++) {
-        const char *rank = graft_arena_printf(s->env->unit, "rank(%c)", 'a' + (int)v);
         for (int32_t r = 0; r <= AXES; r++) {
-            add_phrase(s, rank, "=", number_of(s, r));
-            add_phrase(s, rank, "<=", number_of(s, r));
-            add_phrase(s, number_of(s, r), "<=", rank);
+            ADD_PHRASE(s, "rank(%c) = %d", 'a' + (int)v, r);
+            ADD_PHRASE(s, "rank(%c) <= %d", 'a' + (int)v, r);
+            ADD_PHRASE(s, "%d <= rank(%c)", r, 'a' + (int)v);
         }
     }
 }
@@ -184,7 +168,7 @@ static void list_phrases(seeker *s)
     s->phrases = GRAFT_NEW(s->env->scratch, phrase, PHRASES_MOST);
     for (uint32_t v = 0; v < s->rule->var_count; v++) {
         for (uint32_t w = v + 1; w < s->rule->var_count; w++) {
-            add_phrase(s, name_of(s, v), "same_shape", name_of(s, w));
+            ADD_PHRASE(s, "same_shape(%c, %c)", 'a' + (int)v, 'a' + (int)w);
         }
     }
     add_slot_phrases(s);

@@ -112,17 +112,22 @@ static float draw_named(graft_rng *rng, const graft_named *named)
     return value;
 }
 
+static uint64_t elements_of(const graft_instance *instance, uint32_t v)
+{
+    return v < instance->rule->var_count ? graft_shape_elements(&instance->point->vars[v]) : 0;
+}
+
 /* Of tiny numbers the first tensor is made, and of the others one in four: what is tiny may have to
  * be multiplied by what is not. */
 static void draw_inputs(graft_rng *rng, const graft_named *named, uint32_t kind,
-                        float *const *values, const uint64_t *counts)
+                        const graft_instance *instance, float *const *values)
 {
     const uint32_t most = draw_kinds[kind].most;
     const draw_signs signs = (draw_signs)draw_kinds[kind].signs;
     const bool tiny = draw_kinds[kind].extent == EXTENT_TINY;
     for (uint32_t v = 0; v < GRAFT_RULE_MAX_VARS; v++) {
         bool usual = tiny && v > 0 && graft_rng_below(rng, 4) != 0;
-        for (uint64_t i = 0; i < counts[v]; i++) {
+        for (uint64_t i = 0; i < elements_of(instance, v); i++) {
             int32_t number = (int32_t)graft_rng_below(rng, 2 * most + 1) - (int32_t)most;
             number = signs == SIGNS_MINUS ? -1 - abs(number) : number;
             number = signs == SIGNS_PLUS ? 1 + abs(number) : number;
@@ -136,35 +141,33 @@ static void draw_inputs(graft_rng *rng, const graft_named *named, uint32_t kind,
 
 /* Makes elements 0, or else 1, one after the other, as long as some element differs. */
 static void simplify_inputs(graft_env *env, const graft_instance *instance, float *const *values,
-                            const uint64_t *counts, graft_refutation *r)
+                            graft_refutation *r)
 {
-    const float *read[GRAFT_RULE_MAX_VARS];
-    memcpy(read, values, sizeof read);
     for (uint32_t v = 0; v < GRAFT_RULE_MAX_VARS; v++) {
-        for (uint64_t i = 0; i < counts[v]; i++) {
+        for (uint64_t i = 0; i < elements_of(instance, v); i++) {
             float kept = values[v][i];
             bool done = kept == 0.0f;
             for (int32_t t = 0; t < 2 && !done; t++) {
                 values[v][i] = (float)t;
-                done = replay_instance(env, instance, read, r);
+                done = replay_instance(env, instance, r->values, r);
             }
             values[v][i] = done ? values[v][i] : kept;
         }
     }
-    (void)replay_instance(env, instance, read, r);
+    (void)replay_instance(env, instance, r->values, r);
 }
 
 /* Whether the sides differ on these inputs in an arithmetic other than binary32. */
-static bool is_confirmed(graft_env *env, const graft_instance *instance, const float *const *values,
-                         const uint64_t *counts)
+static bool is_confirmed(graft_env *env, const graft_instance *instance, const graft_refutation *r)
 {
     GRAFT_SCOPED(env->scratch);
     const graft_field *fields[GRAFT_RULE_MAX_VARS] = {0};
     for (uint32_t v = 0; v < instance->rule->var_count; v++) {
-        graft_field *tensor = GRAFT_NEW(env->scratch, graft_field, counts[v]);
-        for (uint64_t i = 0; i < counts[v]; i++) {
+        uint64_t count = elements_of(instance, v);
+        graft_field *tensor = GRAFT_NEW(env->scratch, graft_field, count);
+        for (uint64_t i = 0; i < count; i++) {
             int32_t bits = 0;
-            memcpy(&bits, &values[v][i], sizeof bits);
+            memcpy(&bits, &r->values[v][i], sizeof bits);
             tensor[i] = graft_field_float(bits);
         }
         fields[v] = tensor;
@@ -175,13 +178,13 @@ static bool is_confirmed(graft_env *env, const graft_instance *instance, const f
 
 /* Takes the inputs if the float executor differs on them by more than rounding. */
 static bool take_inputs(graft_env *env, const graft_instance *instance, draw_extent extent,
-                        float *const *values, const uint64_t *counts, graft_refutation *r)
+                        float *const *values, graft_refutation *r)
 {
     bool usual = extent == EXTENT_USUAL;
-    r->replayed = replay_instance(env, instance, r->values, r) &&
-                  (usual || is_confirmed(env, instance, r->values, counts));
+    r->replayed =
+        replay_instance(env, instance, r->values, r) && (usual || is_confirmed(env, instance, r));
     if (r->replayed && usual) { /* Of others the difference could become one of rounding. */
-        simplify_inputs(env, instance, values, counts, r);
+        simplify_inputs(env, instance, values, r);
     }
     return r->replayed;
 }
@@ -194,23 +197,21 @@ static bool find_inputs(graft_env *env, graft_arena *arena, const graft_rule *ru
     graft_rng rng;
     graft_named named;
     float *values[GRAFT_RULE_MAX_VARS] = {0};
-    uint64_t counts[GRAFT_RULE_MAX_VARS] = {0};
     if (graft_instance_build(&instance, rule, &r->point) != GRAFT_FIT_OK) {
         return false;
     }
     graft_named_read(rule, &named);
     graft_rng_seed(&rng, 1);
     for (uint32_t v = 0; v < rule->var_count; v++) {
-        counts[v] = graft_shape_elements(&r->point.vars[v]);
-        values[v] = GRAFT_NEW(arena, float, counts[v]);
+        values[v] = GRAFT_NEW(arena, float, elements_of(&instance, v));
         r->values[v] = values[v];
     }
     for (uint32_t kind = 0; kind < DRAW_KINDS; kind++) {
         draw_extent extent = (draw_extent)draw_kinds[kind].extent;
         bool fits = extent != EXTENT_HUGE || !graft_refute_needs_laws(rule);
         for (uint32_t draw = 0; draw < draw_kinds[kind].draws && fits; draw++) {
-            draw_inputs(&rng, &named, kind, values, counts);
-            if (take_inputs(env, &instance, extent, values, counts, r)) {
+            draw_inputs(&rng, &named, kind, &instance, values);
+            if (take_inputs(env, &instance, extent, values, r)) {
                 return true;
             }
         }
@@ -251,24 +252,21 @@ static void replay_sample(graft_env *env, graft_arena *arena, const graft_rule *
                           graft_refutation *r)
 {
     graft_instance instance;
-    graft_refutation simple = *r;
     float *values[GRAFT_RULE_MAX_VARS] = {0};
-    uint64_t counts[GRAFT_RULE_MAX_VARS] = {0};
     if (graft_instance_build(&instance, rule, &r->point) != GRAFT_FIT_OK) {
         return;
     }
-    for (uint32_t v = 0; v < rule->var_count; v++) {
-        counts[v] = graft_shape_elements(&r->point.vars[v]);
-        values[v] = GRAFT_NEW(arena, float, counts[v]);
-        memcpy(values[v], r->values[v], counts[v] * sizeof *values[v]);
-        simple.values[v] = values[v];
-    }
-    r->replayed = is_confirmed(env, &instance, r->values, counts) &&
-                  replay_instance(env, &instance, r->values, r);
+    r->replayed = is_confirmed(env, &instance, r) && replay_instance(env, &instance, r->values, r);
     if (r->replayed) {
-        simplify_inputs(env, &instance, values, counts, &simple);
-        simple.replayed = true;
-        *r = is_confirmed(env, &instance, simple.values, counts) ? simple : *r;
+        graft_refutation simple = *r;
+        for (uint32_t v = 0; v < rule->var_count; v++) {
+            uint64_t count = elements_of(&instance, v);
+            values[v] = GRAFT_NEW(arena, float, count);
+            memcpy(values[v], r->values[v], count * sizeof *values[v]);
+            simple.values[v] = values[v];
+        }
+        simplify_inputs(env, &instance, values, &simple);
+        *r = is_confirmed(env, &instance, &simple) ? simple : *r;
     }
 }
 
