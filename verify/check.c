@@ -12,16 +12,12 @@
 
 /* Choices that finding instances may take. Where they are rare, it takes many to find some. */
 enum { ATTEMPTS_FEW = 80000, ATTEMPTS_MOST = 2000000 };
-enum { POINTS_LEAST = 6 };
+/* Points of the filter, the least that say anything, and samples of each. */
+enum { FILTER_POINTS = 300, POINTS_LEAST = 6, SAMPLES = 2 };
 
 graft_check_options graft_check_defaults(void)
 {
-    return (graft_check_options){.filter = 300,
-                                 .points = 2000,
-                                 .cover = 64,
-                                 .samples = 2,
-                                 .attempts = ATTEMPTS_MOST,
-                                 .prove = graft_prove_defaults()};
+    return (graft_check_options){.points = 2000, .cover = 64, .prove = graft_prove_defaults()};
 }
 
 const char *graft_check_outcome_name(uint32_t outcome)
@@ -34,13 +30,7 @@ const char *graft_check_outcome_name(uint32_t outcome)
 
 static void pick_cover(const graft_checking *c, const graft_domain *domain, graft_check *check)
 {
-    graft_cover cover;
-    graft_cover_pick(c->env, c->env->unit, c->rule, domain, c->options->cover, &cover);
-    check->cover = cover.count;
-    check->instances = GRAFT_NEW(c->env->unit, graft_point, cover.count);
-    for (uint32_t i = 0; i < cover.count; i++) {
-        check->instances[i] = domain->points[cover.points[i]];
-    }
+    check->instances = graft_cover_pick(c->env, c->rule, domain, c->options->cover, &check->cover);
 }
 
 /* Sweeps a domain and picks a covering set of it. */
@@ -49,7 +39,7 @@ static void sweep_points(const graft_checking *c, const graft_domain *domain, gr
     memset(check, 0, sizeof *check);
     check->complete = domain->complete;
     check->points = domain->count;
-    graft_sweep_domain(c->env, c->sweeper, c->rule, domain, c->options->samples, &check->sweep);
+    graft_sweep_domain(c->env, c->sweeper, c->rule, domain, SAMPLES, &check->sweep);
     check->outcome = GRAFT_CHECK_REFUTED;
     if (!check->sweep.refuted) {
         bool enough = check->sweep.agreed >= POINTS_LEAST || domain->complete;
@@ -78,9 +68,9 @@ static void sweep_some(const graft_checking *c, uint32_t points, uint32_t attemp
 
 void graft_check_filter(const graft_checking *c, graft_check *check)
 {
-    sweep_some(c, c->options->filter, ATTEMPTS_FEW, check);
+    sweep_some(c, FILTER_POINTS, ATTEMPTS_FEW, check);
     if (check->outcome == GRAFT_CHECK_THIN) {
-        sweep_some(c, c->options->filter, c->options->attempts, check);
+        sweep_some(c, FILTER_POINTS, ATTEMPTS_MOST, check);
     }
 }
 
@@ -102,7 +92,7 @@ static void sweep_boundary(const graft_checking *c, const graft_boundary_options
     graft_domain domain;
     graft_sweep_result result;
     graft_boundary_find(c->env, c->env->unit, c->rule, options, &domain);
-    graft_sweep_domain(c->env, c->sweeper, c->rule, &domain, c->options->samples, &result);
+    graft_sweep_domain(c->env, c->sweeper, c->rule, &domain, SAMPLES, &result);
     if (result.refuted) {
         result.agreed = check->sweep.agreed;
         check->sweep = result;
@@ -120,7 +110,7 @@ static graft_boundary_options find_models(const graft_checking *c, graft_point *
 
 void graft_check_sweep(const graft_checking *c, graft_check *check)
 {
-    sweep_some(c, c->options->points, c->options->attempts, check);
+    sweep_some(c, c->options->points, ATTEMPTS_MOST, check);
     if (check->outcome == GRAFT_CHECK_SWEPT) {
         sweep_boundary(
             c, &(graft_boundary_options){check->instances, check->cover, boundary_effort}, check);

@@ -19,12 +19,9 @@
 #include "verify/sweep/sweep.h"
 
 typedef struct graft_check_options {
-    uint32_t filter;   /* Most points of the filter, */
-    uint32_t points;   /* of the whole sweep's first part, */
-    uint32_t cover;    /* and of the covering set. */
-    uint32_t samples;  /* Of each point. */
-    uint32_t attempts; /* Choices that finding them may take; the filter begins with fewer. */
-    bool restricts;    /* Look for a restriction where a rule has no proof for all sizes. */
+    uint32_t points;           /* Most points of the whole sweep's first part, */
+    uint32_t cover;            /* and of the covering set. */
+    bool restricts;            /* Look for a restriction where a rule has no proof for all sizes. */
     graft_prove_options prove; /* `most`: of all proofs of one rule for all sizes, restrictions
                                   included; its instances may take a quarter of that once more. */
 } graft_check_options;

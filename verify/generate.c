@@ -113,11 +113,8 @@ static graft_status identify_run(const graft_pipeline *p, uint64_t *identity)
     uint8_t *program = NULL;
     size_t size = 0;
     const uint64_t words[] = {
-        c->filter,
         c->points,
         c->cover,
-        c->samples,
-        c->attempts,
         c->prove.resource_limit,
         c->prove.memory_mb,
         c->prove.most.resource_count,

@@ -155,7 +155,7 @@ static void try_rule(graft_env *env, const court *c, uint32_t index, graft_trial
         try_rounded(env, c, rule, t);
     }
     if (t->check.outcome == GRAFT_CHECK_REFUTED && c->options->suggest) {
-        t->suggestion = graft_suggest_condition(env, env->unit, c->sweeper, rule, options);
+        t->suggestion = graft_suggest_condition(env, c->sweeper, rule, options);
     }
     conclude(env, rule, t);
     t->time_ns = graft_clock_ns() - start_ns;

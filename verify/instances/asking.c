@@ -120,7 +120,6 @@ enum { WAY_COUNT = sizeof ways / sizeof ways[0] };
 /* One question, its forms, and what came of each way of asking so far. */
 typedef struct {
     graft_eased forms[GRAFT_EASE_COUNT];
-    bool made[GRAFT_EASE_COUNT];
     bool asked[WAY_COUNT];
     Z3_lbool answers[WAY_COUNT];
 } inquiry;
@@ -180,9 +179,8 @@ static graft_verdict ask_all_ways(prover *p, const graft_obligation *o, uint32_t
                            ease == GRAFT_EASE_LARGEST)) {
             continue; /* Not one question that the prover is asked, or an equal one. */
         }
-        if (!q.made[ease]) {
+        if (q.forms[ease].question == NULL) {
             q.forms[ease] = graft_obligation_eased(o, i, ease);
-            q.made[ease] = true;
         }
         if (Z3_ast_map_contains(p->z3, p->names, q.forms[ease].question)) {
             return GRAFT_VERDICT_PROVED;

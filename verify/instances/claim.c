@@ -118,13 +118,14 @@ static void visit_given(instance_draft *d, uint32_t element, part_visitor visit)
     visit_parts(d, element, d->left[element].divisors, visit);
 }
 
-static void visit_wanted(instance_draft *d, uint32_t element, part_visitor visit)
+/* Adds what else the target's element is defined under. */
+static void add_goals(instance_draft *d, uint32_t element)
 {
     Z3_ast_map_reset(d->o->z3, d->given);
     visit_given(d, element, note_given);
-    visit_parts(d, element, d->right[element].roots, visit);
-    visit_parts(d, element, d->right[element].divisors, visit);
-    visit_parts(d, element, d->right[element].caught, visit);
+    visit_parts(d, element, d->right[element].roots, add_goal);
+    visit_parts(d, element, d->right[element].divisors, add_goal);
+    visit_parts(d, element, d->right[element].caught, add_goal);
 }
 
 static const graft_guarded **make_variables(const graft_obligation *o,
@@ -173,15 +174,6 @@ static void evaluate_sides(instance_draft *d, const graft_instance *instance)
     d->right = join_outputs(o, instance, right, &d->elements);
 }
 
-static void visit_elements(instance_draft *d,
-                           void (*each)(instance_draft *, uint32_t, part_visitor),
-                           part_visitor visit)
-{
-    for (uint32_t i = 0; i < d->elements; i++) {
-        each(d, i, visit);
-    }
-}
-
 static Z3_ast *list_terms(const graft_obligation *o, Z3_ast_vector terms)
 {
     uint32_t count = Z3_ast_vector_size(o->z3, terms);
@@ -216,8 +208,8 @@ static void state_questions(instance_draft *d)
     o->caught = GRAFT_NEW(o->arena, bool, (size_t)d->elements + goals);
     for (uint32_t i = 0; i < d->elements; i++) {
         o->caught[i] = d->left[i].caught != NULL;
+        visit_given(d, i, allow_condition);
     }
-    visit_elements(d, visit_given, allow_condition);
     for (uint32_t i = 0; i < goals; i++) {
         uint32_t question = d->elements + i;
         o->caught[question] = o->caught[d->goal_elements[i]];
@@ -237,8 +229,12 @@ void graft_obligation_build(graft_obligation *o, graft_arena *arena, Z3_context 
                         .asked = graft_term_map(z3),
                         .goals = graft_term_list(z3)};
     evaluate_sides(&d, instance);
-    visit_elements(&d, visit_given, list_condition);
-    visit_elements(&d, visit_wanted, add_goal);
+    for (uint32_t i = 0; i < d.elements; i++) {
+        visit_given(&d, i, list_condition);
+    }
+    for (uint32_t i = 0; i < d.elements; i++) {
+        add_goals(&d, i);
+    }
     state_questions(&d);
     Z3_ast_vector_dec_ref(z3, d.goals);
     Z3_ast_map_dec_ref(z3, d.asked);

@@ -209,11 +209,10 @@ static const char *next_phrase(seeker *s)
     return best->text;
 }
 
-const char *graft_suggest_condition(graft_env *env, graft_arena *arena,
-                                    const graft_sweeper *sweeper, const graft_rule *rule,
-                                    const graft_check_options *options)
+const char *graft_suggest_condition(graft_env *env, const graft_sweeper *sweeper,
+                                    const graft_rule *rule, const graft_check_options *options)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     seeker s = {.env = env, .sweeper = sweeper, .rule = rule};
     const char *found = NULL;
     const graft_domain_options find = {.points = POINTS_MOST,
@@ -239,6 +238,5 @@ const char *graft_suggest_condition(graft_env *env, graft_arena *arena,
             found = check->outcome == GRAFT_CHECK_PROVED ? next : NULL;
         }
     }
-    graft_arena_release(env->scratch, mark);
-    return found == NULL ? NULL : graft_arena_strdup(arena, found);
+    return found;
 }

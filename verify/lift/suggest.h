@@ -10,7 +10,6 @@
 #include "verify/check.h"
 
 /* Finds the precondition; NULL when none of the vocabulary does it. `rule` is valid and was refuted
- * by the sweep. The text lies in `arena`; env->unit is used and not given back. */
-const char *graft_suggest_condition(graft_env *env, graft_arena *arena,
-                                    const graft_sweeper *sweeper, const graft_rule *rule,
-                                    const graft_check_options *options);
+ * by the sweep. The text lies in env->unit, which is not given back. */
+const char *graft_suggest_condition(graft_env *env, const graft_sweeper *sweeper,
+                                    const graft_rule *rule, const graft_check_options *options);

@@ -153,13 +153,10 @@ static uint32_t pick_one(chooser *c, graft_rng *rng, const uint64_t *work, uint3
     return best_gain;
 }
 
-void graft_cover_pick(graft_env *env, graft_arena *arena, const graft_rule *rule,
-                      const graft_domain *domain, uint32_t limit, graft_cover *cover)
+graft_point *graft_cover_pick(graft_env *env, const graft_rule *rule, const graft_domain *domain,
+                              uint32_t limit, uint32_t *count)
 {
-    *cover = (graft_cover){.points = GRAFT_NEW(arena, uint32_t, domain->count)};
-    if (domain->count == 0) {
-        return;
-    }
+    graft_point *points = GRAFT_NEW(env->unit, graft_point, limit);
     GRAFT_SCOPED(env->scratch);
     chooser *c = GRAFT_NEW(env->scratch, chooser, 1);
     graft_rng rng;
@@ -169,18 +166,20 @@ void graft_cover_pick(graft_env *env, graft_arena *arena, const graft_rule *rule
     find_places(env, c);
     c->covered = GRAFT_NEW(env->scratch, uint64_t, covered_words(c));
     uint64_t *work = GRAFT_NEW(env->scratch, uint64_t, domain->count);
+    uint32_t *order = GRAFT_NEW(env->scratch, uint32_t, domain->count);
     for (uint32_t i = 0; i < domain->count; i++) {
         work[i] = work_of(c, i);
-        cover->points[i] = i;
+        order[i] = i;
     }
-    while (cover->count < limit && cover->count < domain->count) {
-        uint32_t gain = pick_one(c, &rng, work, cover->points, cover->count);
-        if (gain == 0 && cover->count > 0 && c->place_count >= 3) {
+    for (*count = 0; *count < limit && *count < domain->count; (*count)++) {
+        uint32_t gain = pick_one(c, &rng, work, order, *count);
+        if (gain == 0 && *count > 0 && c->place_count >= 3) {
             break;
         }
-        (void)count_new(c, cover->points[cover->count], true);
-        cover->count++;
+        (void)count_new(c, order[*count], true);
+        points[*count] = domain->points[order[*count]];
     }
+    return points;
 }
 
 /* ----------------------------------------------------------------- packing */

@@ -9,15 +9,10 @@
 
 #include "verify/sweep/domain.h"
 
-typedef struct graft_cover {
-    uint32_t *points; /* Indices into the domain, in the order of picking. */
-    uint32_t count;
-} graft_cover;
-
-/* Picks at most `limit` points; fewer when further ones contain no new triple. `points` lie in
- * `arena`. */
-void graft_cover_pick(graft_env *env, graft_arena *arena, const graft_rule *rule,
-                      const graft_domain *domain, uint32_t limit, graft_cover *cover);
+/* Picks at most `limit` points of a domain, which has one at least; fewer, `count`, when further ones
+ * contain no new triple. They lie in env->unit, in the order of picking. */
+graft_point *graft_cover_pick(graft_env *env, const graft_rule *rule, const graft_domain *domain,
+                              uint32_t limit, uint32_t *count);
 
 /* Points as bytes: for each the rank and sizes of each variable, then the slots, as variable-length
  * integers (7 bits a byte, least significant first, zigzag). */

@@ -95,16 +95,20 @@ static void list_moves(seeker *s, const graft_point *point)
     }
 }
 
+/* Images are larger in height and width. */
+static int32_t most_at(const graft_shape *shape, uint32_t axis)
+{
+    return shape->rank == GRAFT_RANK_MOST && axis >= 2 ? GRAFT_IMAGE_MOST : GRAFT_SIZE_MOST;
+}
+
 static bool move_size(graft_shape *shape, uint32_t axis, int32_t step)
 {
     if (axis >= shape->rank) {
         return false;
     }
     uint32_t k = shape->rank - 1u - axis;
-    bool image = shape->rank == GRAFT_RANK_MOST && axis < 2;
-    int32_t size = shape->dims[k] + step;
-    shape->dims[k] = size;
-    return size >= 1 && size <= (image ? (int32_t)GRAFT_IMAGE_MOST : (int32_t)GRAFT_SIZE_MOST);
+    shape->dims[k] += step;
+    return shape->dims[k] >= 1 && shape->dims[k] <= most_at(shape, k);
 }
 
 static void swap_numbers(int32_t *a, int32_t *b)
@@ -121,8 +125,7 @@ static bool swap_sizes(graft_shape *shape, uint32_t i, uint32_t k)
         return false;
     }
     swap_numbers(&shape->dims[i], &shape->dims[k]);
-    bool image = shape->rank == GRAFT_RANK_MOST && i >= 2;
-    return shape->dims[i] <= (image ? (int32_t)GRAFT_IMAGE_MOST : (int32_t)GRAFT_SIZE_MOST);
+    return shape->dims[i] <= most_at(shape, i);
 }
 
 /* False when the move leads out of the bounds. */
