@@ -69,12 +69,11 @@ static size_t measure_record(const uint8_t *data, size_t size)
 /* Takes the records that are whole and cuts off the rest. */
 static graft_status take_records(graft_env *env, graft_kept *kept)
 {
-    graft_status status = GRAFT_OK;
     uint8_t *data = NULL;
     size_t size = 0;
     size_t at = 0;
     uint32_t capacity = 0;
-    GRAFT_CHECK(graft_file_read(env, kept->arena, kept->path, &data, &size));
+    GRAFT_PASS(graft_file_read(env, kept->arena, kept->path, &data, &size));
     for (size_t bytes; (bytes = measure_record(data + at, size - at)) > 0; at += bytes) {
         kept->records = graft_arena_grow(kept->arena, kept->records, kept->count, &capacity, 64,
                                          sizeof *kept->records);
@@ -83,12 +82,10 @@ static graft_status take_records(graft_env *env, graft_kept *kept)
     if (kept->count > 0) {
         qsort(kept->records, kept->count, sizeof *kept->records, compare_records);
     }
-    if (ftruncate(kept->file, (off_t)at) != 0) {
-        status =
-            GRAFT_FAIL(env, GRAFT_IO, "%s: cannot be shortened: %s", kept->path, strerror(errno));
-    }
-done:
-    return status;
+    return ftruncate(kept->file, (off_t)at) == 0
+               ? GRAFT_OK
+               : GRAFT_FAIL(env, GRAFT_IO, "%s: cannot be shortened: %s", kept->path,
+                            strerror(errno));
 }
 
 graft_status graft_kept_open(graft_env *env, graft_arena *arena, const char *path,

@@ -706,18 +706,17 @@ static pool *make_pool(graft_env *env, graft_arena *arena, const graft_pool_job 
 graft_status graft_pool_open(graft_env *env, graft_arena *arena, const graft_pool_job *job,
                              graft_pool **opened)
 {
-    graft_status status = GRAFT_OK;
     pool *p = make_pool(env, arena, job);
     for (uint32_t i = 0; i < p->worker_count; i++) {
         if (!start_worker(p, &p->workers[i])) {
-            status = GRAFT_FAIL(env, GRAFT_NO_MEMORY, "cannot start a child process: %s",
-                                strerror(errno));
+            int why = errno;
             graft_pool_close(p);
-            return status;
+            return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "cannot start a child process: %s",
+                              strerror(why));
         }
     }
     *opened = p;
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status do_items(pool *p)

@@ -85,10 +85,9 @@ enum { REPLAYED = 100, REPLAY_SEED = 1 };
 
 static graft_status check_derivations(graft_env *env, const graft_ruleset *set, const char *path)
 {
-    graft_status status = GRAFT_OK;
     graft_followers followers;
     graft_derivations_report report;
-    GRAFT_CHECK(graft_derivations_read(env, env->life, path, &followers));
+    GRAFT_PASS(graft_derivations_read(env, env->life, path, &followers));
     graft_derivations_check(env, set, &followers, REPLAYED, REPLAY_SEED, &report);
     if (env->json) {
         graft_json json;
@@ -101,11 +100,9 @@ static graft_status check_derivations(graft_env *env, const graft_ruleset *set, 
         (void)printf("%s: %u of %u derivations replayed, %u failed\n", path, report.replayed,
                      report.total, report.failed);
     }
-    if (report.failed > 0) {
-        status = GRAFT_FAIL(env, GRAFT_REFUTED, "%s: %u derivations fail", path, report.failed);
-    }
-done:
-    return status;
+    return report.failed == 0
+               ? GRAFT_OK
+               : GRAFT_FAIL(env, GRAFT_REFUTED, "%s: %u derivations fail", path, report.failed);
 }
 
 /* ------------------------------------------------------------- command line */

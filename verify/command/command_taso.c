@@ -232,12 +232,11 @@ static void print_summary(const inquiry *q)
 
 graft_status graft_taso_report(graft_env *env, const graft_ruleset *set, const char *path)
 {
-    graft_status status = GRAFT_OK;
     graft_trial_options options = graft_trial_defaults();
     inquiry q = {.env = env, .set = set};
     uint32_t killed = 0;
-    GRAFT_CHECK(read_subjects(&q, path));
-    GRAFT_CHECK(graft_trial_run(env, env->life, q.rules, q.trial_count, &options, q.trials));
+    GRAFT_PASS(read_subjects(&q, path));
+    GRAFT_PASS(graft_trial_run(env, env->life, q.rules, q.trial_count, &options, q.trials));
     for (uint32_t i = 0; i < q.count; i++) {
         judge_subject(&q, &q.subjects[i]);
         q.tally[q.subjects[i].found]++;
@@ -254,10 +253,7 @@ graft_status graft_taso_report(graft_env *env, const graft_ruleset *set, const c
     for (uint32_t i = 0; i < q.trial_count; i++) {
         killed += q.trials[i].was_killed ? 1 : 0;
     }
-    if (killed > 0) {
-        status = GRAFT_FAIL(env, GRAFT_UNDECIDED, "%s: %u rules were killed for their time", path,
-                            killed);
-    }
-done:
-    return status;
+    return killed == 0 ? GRAFT_OK
+                       : GRAFT_FAIL(env, GRAFT_UNDECIDED, "%s: %u rules were killed for their time",
+                                    path, killed);
 }

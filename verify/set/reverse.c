@@ -28,37 +28,39 @@ static graft_operand turn_operand(const uint8_t *nodes, graft_operand x)
                : x;
 }
 
-/* Numbers the old target's nodes that an output needs, readers first. Patterns are at most
- * GRAFT_RULE_MAX_NODES deep. */
-static void number_source(turner *t, graft_operand x)
+/* Numbers the nodes that an output needs: of the old target, which notes its variables, readers
+ * first, of the old source producers. Patterns are at most GRAFT_RULE_MAX_NODES deep. */
+static void number_nodes(turner *t, bool is_target, graft_operand x)
 {
-    if (!GRAFT_OPERAND_IS_NODE(x)) {
-        t->vars |= 1u << x;
-        return;
-    }
+    const graft_pattern *side = is_target ? &t->from->target : &t->from->source;
+    uint8_t *nodes = is_target ? t->source_node : t->target_node;
     uint32_t n = GRAFT_OPERAND_NODE_OF(x);
-    const graft_pattern_node *node = &t->from->target.nodes[n];
-    if (t->source_node[n] != NOT_MET) {
+    if (!GRAFT_OPERAND_IS_NODE(x)) {
+        t->vars |= is_target ? 1u << x : 0;
         return;
     }
-    t->source_node[n] = t->to.source.node_count++;
-    for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
-        number_source(t, node->inputs[i]);
+    if (nodes[n] != NOT_MET) {
+        return;
+    }
+    if (is_target) {
+        nodes[n] = t->to.source.node_count++;
+    }
+    for (uint32_t i = 0; i < graft_op(side->nodes[n].op)->input_count; i++) {
+        number_nodes(t, is_target, side->nodes[n].inputs[i]);
+    }
+    if (!is_target) {
+        nodes[n] = t->to.target.node_count++;
     }
 }
 
-/* Numbers the old source's nodes, producers first. */
-static void number_target(turner *t, graft_operand x)
+/* All but the attributes that are no constants. */
+static void turn_node(const graft_pattern_node *node, const uint8_t *nodes, graft_pattern_node *to)
 {
-    uint32_t n = GRAFT_OPERAND_NODE_OF(x);
-    if (!GRAFT_OPERAND_IS_NODE(x) || t->target_node[n] != NOT_MET) {
-        return;
-    }
-    const graft_pattern_node *node = &t->from->source.nodes[n];
+    to->op = node->op;
     for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
-        number_target(t, node->inputs[i]);
+        to->inputs[i] = turn_operand(nodes, node->inputs[i]);
     }
-    t->target_node[n] = t->to.target.node_count++;
+    memcpy(to->attrs, node->attrs, graft_op(node->op)->attr_count * sizeof *to->attrs);
 }
 
 /* -------------------------------------------------------------------- code */
@@ -155,12 +157,8 @@ static bool turn_source(turner *t)
             continue;
         }
         graft_pattern_node *to = &t->to.source.nodes[t->source_node[n]];
-        to->op = node->op;
-        for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
-            to->inputs[i] = turn_operand(t->source_node, node->inputs[i]);
-        }
+        turn_node(node, t->source_node, to);
         for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
-            to->attrs[i] = node->attrs[i];
             if (node->attrs[i].kind == GRAFT_TERM_SLOT) {
                 to->attrs[i].value = t->slot[node->attrs[i].value];
             } else if (node->attrs[i].kind == GRAFT_TERM_CODE) {
@@ -181,12 +179,8 @@ static bool turn_target(turner *t)
     for (uint32_t n = 0; n < t->from->source.node_count; n++) {
         const graft_pattern_node *node = &t->from->source.nodes[n];
         graft_pattern_node *to = &t->to.target.nodes[t->target_node[n]];
-        to->op = node->op;
-        for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
-            to->inputs[i] = turn_operand(t->target_node, node->inputs[i]);
-        }
+        turn_node(node, t->target_node, to);
         for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
-            to->attrs[i] = node->attrs[i];
             if (node->attrs[i].kind == GRAFT_TERM_SLOT) {
                 if (t->slot[node->attrs[i].value] == NOT_MET) {
                     return false;
@@ -208,8 +202,8 @@ static void start(turner *t, const graft_rule *rule)
     memset(t->target_node, NOT_MET, sizeof t->target_node);
     memset(t->slot, NOT_MET, sizeof t->slot);
     for (uint32_t i = 0; i < rule->output_count; i++) {
-        number_source(t, rule->target.outputs[i]);
-        number_target(t, rule->source.outputs[i]);
+        number_nodes(t, true, rule->target.outputs[i]);
+        number_nodes(t, false, rule->source.outputs[i]);
     }
 }
 
