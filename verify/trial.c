@@ -23,6 +23,8 @@ typedef struct {
     const graft_trial_options *options;
     const graft_sweeper *sweeper;
     const graft_sweeper *rounded; /* In binary64. */
+    graft_arena *arena;           /* The parent's, and what it knows while they run. */
+    graft_trial *trials;
 } court;
 
 /* ------------------------------------------------------------------- child */
@@ -207,33 +209,25 @@ static void take_answer(const graft_rule *rule, const graft_pool_result *result,
     t->reason = (const char *)at;
 }
 
-/* What the parent knows of the trials while they run. */
-typedef struct {
-    graft_arena *arena;
-    const graft_rule *rules;
-    const graft_trial_options *options;
-    graft_trial *trials;
-} bench;
-
 static void settle(void *taker, uint32_t index, const graft_pool_result *result)
 {
-    const bench *b = taker;
-    graft_trial *trial = &b->trials[index];
-    uint64_t limit_ns = b->options->limit_ns;
+    const court *c = taker;
+    graft_trial *trial = &c->trials[index];
+    uint64_t limit_ns = c->options->limit_ns;
     *trial = (graft_trial){.verdict = GRAFT_VERDICT_UNKNOWN, .reason = ""};
     if (result->outcome == GRAFT_POOL_DONE) {
-        take_answer(&b->rules[index], result, trial);
+        take_answer(&c->rules[index], result, trial);
     } else if (result->outcome == GRAFT_POOL_KILLED) {
         trial->was_killed = true;
         trial->time_ns = limit_ns;
         trial->reason =
-            graft_arena_printf(b->arena, "killed after %u s", (uint32_t)(limit_ns / 1000000000u));
+            graft_arena_printf(c->arena, "killed after %u s", (uint32_t)(limit_ns / 1000000000u));
     } else {
         trial->reason =
-            graft_arena_printf(b->arena, "the solver %s", graft_pool_outcome_name(result->outcome));
+            graft_arena_printf(c->arena, "the solver %s", graft_pool_outcome_name(result->outcome));
     }
-    if (b->options->stands != NULL) {
-        b->options->stands(b->options->context, index, trial);
+    if (c->options->stands != NULL) {
+        c->options->stands(c->options->context, index, trial);
     }
 }
 
@@ -244,8 +238,7 @@ graft_status graft_trial_run(graft_env *env, graft_arena *arena, const graft_rul
     GRAFT_SCOPED(env->scratch);
     graft_sweeper *sweepers = GRAFT_NEW(env->scratch, graft_sweeper, 2);
     graft_pool_result *results = GRAFT_NEW(env->scratch, graft_pool_result, count);
-    court c = {rules, options, &sweepers[0], &sweepers[1]};
-    bench b = {arena, rules, options, trials};
+    court c = {rules, options, &sweepers[0], &sweepers[1], arena, trials};
     graft_pool_job job = {.label = "verify",
                           .unit = "rules",
                           .item_count = count,
@@ -255,7 +248,7 @@ graft_status graft_trial_run(graft_env *env, graft_arena *arena, const graft_rul
                           .run = try_item,
                           .context = &c,
                           .take = settle,
-                          .taker = &b};
+                          .taker = &c};
     graft_sweep_open(&sweepers[0]);
     graft_sweep_open(&sweepers[1]);
     sweepers[1].rounded = true;
