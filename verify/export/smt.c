@@ -3,7 +3,7 @@
 
 #include "verify/core/growth.h"
 #include "verify/export/smtterm.h"
-#include "verify/instances/claim.h"
+#include "verify/instances/obligation.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,7 +1,6 @@
-/* claim.c - see claim.h. */
-#include "verify/instances/claim.h"
-
+/* claim.c - the obligation of a rule at one point. See obligation.h. */
 #include "verify/instances/guarded.h"
+#include "verify/instances/obligation.h"
 
 #include <assert.h>
 #include <string.h>

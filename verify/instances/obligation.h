@@ -10,6 +10,7 @@
 #include "graph/base/arena.h"
 #include "verify/core/prover.h"
 #include "verify/core/term.h"
+#include "verify/instances/instance.h"
 
 typedef struct graft_obligation {
     graft_arena *arena;
@@ -45,6 +46,11 @@ typedef struct graft_obligation_parts {
 void graft_obligation_open(graft_obligation *o, graft_arena *arena, Z3_context z3);
 void graft_obligation_state(graft_obligation *o, const graft_obligation_parts *parts);
 
+/* Opens and states what has to be unsatisfiable for a rule to hold at one point (claim.c), in `z3`,
+ * which must outlive it; memory lies in `arena`. */
+void graft_obligation_build(graft_obligation *o, graft_arena *arena, Z3_context z3,
+                            const graft_instance *instance);
+
 void graft_obligation_close(graft_obligation *o);
 
 /* Question i and the conditions that it assumes. */
@@ -67,7 +73,7 @@ typedef enum graft_ease {
                         they are the same term. */
     GRAFT_EASE_NONE,
     GRAFT_EASE_CANCELED, /* Quotients of a number by itself are 1 (cancel.h). */
-    GRAFT_EASE_LARGEST,  /* Maxima of maxima are one (largest.h). */
+    GRAFT_EASE_LARGEST,  /* Maxima of maxima are one. */
     GRAFT_EASE_GROWING,  /* With the fact that functions grow (growth.h). */
     GRAFT_EASE_COUNT
 } graft_ease;

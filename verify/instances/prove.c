@@ -2,7 +2,6 @@
 #include "verify/instances/prove.h"
 
 #include "verify/instances/asking.h"
-#include "verify/instances/claim.h"
 
 #include <assert.h>
 
