@@ -56,13 +56,12 @@ static void sweep_points(const graft_checking *c, const graft_domain *domain, gr
 static void sweep_some(const graft_checking *c, uint32_t points, uint32_t attempts,
                        graft_check *check)
 {
-    graft_domain domain;
     const graft_domain_options find = {.points = points,
                                        .attempts = attempts,
                                        .enumerate = true,
                                        .seed = graft_rule_id(c->rule),
                                        .origin = c->origin};
-    graft_domain_find(c->env, c->env->unit, c->rule, &find, &domain);
+    const graft_domain domain = graft_domain_find(c->env, c->env->unit, c->rule, &find);
     sweep_points(c, &domain, check);
 }
 
@@ -89,9 +88,8 @@ static const uint64_t model_resources = 500000;
 static void sweep_boundary(const graft_checking *c, const graft_boundary_options *options,
                            graft_check *check)
 {
-    graft_domain domain;
     graft_sweep_result result;
-    graft_boundary_find(c->env, c->env->unit, c->rule, options, &domain);
+    const graft_domain domain = graft_boundary_find(c->env, c->rule, options);
     graft_sweep_domain(c->env, c->sweeper, c->rule, &domain, SAMPLES, &result);
     if (result.refuted) {
         result.agreed = check->sweep.agreed;
@@ -442,11 +440,10 @@ void graft_check_prove(const graft_checking *c, graft_check *check)
  * none, a proof for all sizes is as good as any, and without one it is what it was. */
 static void check_thin(const graft_checking *c, graft_check *check)
 {
-    graft_domain domain;
     graft_point points[MODELS];
     const graft_check thin = *check;
     const graft_boundary_options models = find_models(c, points);
-    graft_boundary_find(c->env, c->env->unit, c->rule, &models, &domain);
+    const graft_domain domain = graft_boundary_find(c->env, c->rule, &models);
     sweep_points(c, &domain, check);
     if (check->outcome == GRAFT_CHECK_THIN && check->sweep.agreed > 0) {
         check->outcome = GRAFT_CHECK_SWEPT; /* One is enough beside a proof for all sizes. */

@@ -171,7 +171,6 @@ static uint32_t try_points(graft_env *env, const tried_rule *r, graft_domain *do
 
 static uint32_t try_rule(graft_env *env, const tried_rule *r, uint32_t count)
 {
-    graft_domain drawn;
     graft_domain beyond;
     const graft_domain_options options = {.points = count / 2,
                                           .attempts = count / 2 * ATTEMPTS,
@@ -179,7 +178,7 @@ static uint32_t try_rule(graft_env *env, const tried_rule *r, uint32_t count)
                                           .size_most = SIZE_MOST,
                                           .work = WORK_MOST,
                                           .origin = r->known};
-    graft_domain_find(env, env->unit, r->rule, &options, &drawn);
+    graft_domain drawn = graft_domain_find(env, env->unit, r->rule, &options);
     const graft_point *from = r->known_count > 0 ? r->known : drawn.points;
     uint32_t from_count = r->known_count > 0 ? r->known_count : drawn.count;
     graft_beyond_find(env->unit, r->rule, from, from_count, count - drawn.count, &beyond);

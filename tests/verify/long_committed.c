@@ -22,9 +22,8 @@ CHECK_CASE(test_committed_rules)
         const graft_rule *rule = &set.entries[i].rule;
         const graft_domain_options options = {
             .points = POINTS, .attempts = POINTS * 300, .seed = 9};
-        graft_domain domain;
         graft_sweep_result result;
-        graft_domain_find(env, env->unit, rule, &options, &domain);
+        graft_domain domain = graft_domain_find(env, env->unit, rule, &options);
         graft_sweep_domain(env, sweeper, rule, &domain, 2, &result);
         if (!result.refuted) {
             const graft_rule_entry *e = &set.entries[i];

@@ -37,10 +37,9 @@ CHECK_CASE(test_instances)
     for (uint32_t i = 0; i < all.count; i++) {
         const graft_domain_options find = {
             .points = 24, .attempts = 80000, .enumerate = true, .seed = 1};
-        graft_domain domain;
         graft_prove_result result;
         graft_prover prover;
-        graft_domain_find(env, env->unit, &all.rules[i], &find, &domain);
+        const graft_domain domain = graft_domain_find(env, env->unit, &all.rules[i], &find);
         assert_true(domain.count > 0);
         graft_prover_open(&prover, &options, &result);
         graft_prove_points(env, &prover, &all.rules[i], domain.points, domain.count);

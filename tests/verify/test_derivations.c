@@ -35,10 +35,9 @@ static graft_follower make_follower(graft_env *env, const graft_ruleset *set, co
                                     const int *steps, uint32_t step_count)
 {
     const graft_domain_options options = {.points = 1, .attempts = 20000, .seed = 1};
-    graft_domain domain;
     graft_follower f = {.rule = rows_parse(env, text), .at_count = 1};
     f.id = graft_rule_id(&f.rule);
-    graft_domain_find(env, env->life, &f.rule, &options, &domain);
+    const graft_domain domain = graft_domain_find(env, env->life, &f.rule, &options);
     assert_true(domain.count > 0);
     f.at[0].point = domain.points[0];
     f.at[0].step_count = step_count;

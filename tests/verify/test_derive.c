@@ -15,8 +15,7 @@ static graft_rule *parse(graft_env *env, const char *text)
 static const graft_point *find_point(graft_env *env, const graft_rule *rule)
 {
     const graft_domain_options options = {.points = 20, .attempts = 20000, .seed = 1};
-    graft_domain domain;
-    graft_domain_find(env, env->life, rule, &options, &domain);
+    const graft_domain domain = graft_domain_find(env, env->life, rule, &options);
     assert_true(domain.count > 0);
     return domain.points;
 }

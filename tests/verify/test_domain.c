@@ -13,7 +13,7 @@ static graft_domain sample(graft_env *env, const graft_rule *rule, uint32_t poin
 {
     graft_domain domain;
     const graft_domain_options options = {.points = points, .attempts = attempts, .seed = 3};
-    graft_domain_find(env, env->unit, rule, &options, &domain);
+    domain = graft_domain_find(env, env->unit, rule, &options);
     for (uint32_t i = 0; i < domain.count; i++) {
         graft_instance instance;
         assert_int_equal(graft_instance_build(&instance, rule, &domain.points[i]), GRAFT_FIT_OK);
@@ -94,11 +94,11 @@ CHECK_CASE(test_enumeration)
         .points = 400, .attempts = 20000, .enumerate = true, .seed = 3};
     graft_domain domain;
     const graft_rule small = rows_parse(env, "relu(relu(a)) = relu(a) where rank(a) <= 3");
-    graft_domain_find(env, env->unit, &small, &options, &domain);
+    domain = graft_domain_find(env, env->unit, &small, &options);
     assert_true(domain.complete);
     assert_int_equal(domain.count, 1 + 4 + 16 + 64);
     const graft_rule large = rows_parse(env, "add(add(a, b), c) = add(a, add(b, c))");
-    graft_domain_find(env, env->unit, &large, &options, &domain);
+    domain = graft_domain_find(env, env->unit, &large, &options);
     assert_false(domain.complete);
     assert_int_equal(domain.count, 400);
 }

@@ -40,9 +40,8 @@ CHECK_CASE(test_facts)
 
 static graft_domain find_points(graft_env *env, const graft_rule *rule, uint32_t points)
 {
-    graft_domain domain;
     const graft_domain_options options = {.points = points, .attempts = points * 300, .seed = 9};
-    graft_domain_find(env, env->unit, rule, &options, &domain);
+    const graft_domain domain = graft_domain_find(env, env->unit, rule, &options);
     return domain;
 }
 
@@ -93,11 +92,10 @@ CHECK_CASE(test_visitor)
     assert_true(whole.count > 20);
     for (uint32_t most = 1; most <= whole.count; most += 7) {
         visited *v = GRAFT_NEW(env->unit, visited, 1);
-        graft_domain domain;
         v->most = most;
         const graft_domain_options options = {
             .points = 60, .attempts = 60 * 300, .seed = 9, .visit = see_point, .context = v};
-        graft_domain_find(env, env->unit, &rule, &options, &domain);
+        const graft_domain domain = graft_domain_find(env, env->unit, &rule, &options);
         assert_int_equal(domain.count, most);
         assert_int_equal(v->count, most);
         assert_memory_equal(v->points, whole.points, most * sizeof whole.points[0]);

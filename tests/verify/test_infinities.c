@@ -15,10 +15,9 @@ enum { POINTS = 8, ATTEMPTS = 20000 };
 static bool is_undefined(graft_env *env, const graft_rule *rule, uint32_t *tried)
 {
     const graft_domain_options options = {.points = POINTS, .attempts = ATTEMPTS, .seed = 77};
-    graft_domain domain;
     bool found = false;
     graft_arena_reset(env->unit);
-    graft_domain_find(env, env->unit, rule, &options, &domain);
+    const graft_domain domain = graft_domain_find(env, env->unit, rule, &options);
     for (uint32_t i = 0; i < domain.count && !found; i++) {
         graft_refutation r;
         found =

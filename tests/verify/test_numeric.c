@@ -156,12 +156,11 @@ CHECK_CASE(test_classified)
     uint32_t wrong = 0;
     for (uint32_t i = 0; i < classified.count; i++) {
         const graft_rule *rule = &classified.rules[i];
-        graft_domain domain;
         graft_prover prover;
         graft_prove_result counts;
         graft_symbolic_result alone;
         const graft_domain_options few = {.points = 20, .attempts = 20000};
-        graft_domain_find(env, env->unit, rule, &few, &domain);
+        const graft_domain domain = graft_domain_find(env, env->unit, rule, &few);
         assert_true(domain.count > 0);
         graft_prover_open(&prover, &options.prove, &counts);
         graft_symbolic *symbolic = graft_symbolic_open(env, &prover);

@@ -144,13 +144,11 @@ CHECK_CASE(test_boundary)
     graft_rule rule = rows_parse(
         env, "softmax(a, axis=0) = "
              "softmax(a, axis=min(1, max(0, 3 * dim(a,0) + 7 - 100))) where rank(a) = 2");
-    graft_domain domain;
-    graft_domain again;
     bool before = false;
     bool behind = false;
     const graft_boundary_options options = {NULL, 0, EFFORT};
-    graft_boundary_find(env, env->unit, &rule, &options, &domain);
-    graft_boundary_find(env, env->unit, &rule, &options, &again);
+    const graft_domain domain = graft_boundary_find(env, &rule, &options);
+    const graft_domain again = graft_boundary_find(env, &rule, &options);
     assert_true(domain.count > 0);
     assert_int_equal(domain.count, again.count);
     assert_memory_equal(domain.points, again.points, domain.count * sizeof *domain.points);

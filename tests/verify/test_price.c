@@ -16,9 +16,8 @@ enum { POINTS = 60 };
 
 static graft_domain find_points(graft_env *env, const graft_rule *rule)
 {
-    graft_domain domain;
     const graft_domain_options options = {.points = POINTS, .attempts = POINTS * 1000, .seed = 3};
-    graft_domain_find(env, env->unit, rule, &options, &domain);
+    const graft_domain domain = graft_domain_find(env, env->unit, rule, &options);
     return domain;
 }
 

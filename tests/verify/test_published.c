@@ -30,9 +30,8 @@ static bool follows(graft_env *env, const graft_rulebook *book, graft_deriver *d
                     const graft_rule *rule)
 {
     const graft_domain_options options = {.points = POINTS, .attempts = ATTEMPTS, .seed = 3};
-    graft_domain domain;
     graft_derivation derivation;
-    graft_domain_find(env, env->unit, rule, &options, &domain);
+    const graft_domain domain = graft_domain_find(env, env->unit, rule, &options);
     for (uint32_t i = 0; i < domain.count; i++) {
         if (!graft_derive(deriver, rule, &domain.points[i], book, false, &derivation)) {
             return false;

@@ -58,7 +58,7 @@ static void read_rule(graft_env *env, const char *text, graft_rule *rule, graft_
 {
     const graft_domain_options options = {.points = 8, .attempts = 20000, .seed = 6};
     CHECK_OK(graft_rule_parse(env, "rule", text, rule));
-    graft_domain_find(env, env->unit, rule, &options, domain);
+    *domain = graft_domain_find(env, env->unit, rule, &options);
     assert_true(domain->count > 0);
 }
 

@@ -573,11 +573,10 @@ CHECK_CASE(test_reading)
 {
     for (size_t i = 0; i < sizeof readings / sizeof readings[0]; i++) {
         graft_rule rule;
-        graft_domain domain;
         const graft_domain_options options = {
             .points = 24, .attempts = 20000, .seed = 11, .work = 400};
         parse(env, readings[i], &rule);
-        graft_domain_find(env, env->unit, &rule, &options, &domain);
+        const graft_domain domain = graft_domain_find(env, env->unit, &rule, &options);
         if (read_points(env, &rule, &domain) == 0) {
             fail_msg("%s: no instance of an exported case", readings[i]);
         }

@@ -83,11 +83,10 @@ const char *graft_taso_implied(graft_env *env, graft_arena *arena, const graft_r
                                const graft_rule *rule, bool *as_equations)
 {
     const graft_domain_options options = {.points = POINTS, .attempts = ATTEMPTS, .seed = 7};
-    graft_domain domain;
     graft_derivation first[2] = {{.count = 0}};
     graft_buffer by = {.arena = arena};
     graft_rulebook book;
-    graft_domain_find(env, env->unit, rule, &options, &domain);
+    const graft_domain domain = graft_domain_find(env, env->unit, rule, &options);
     GRAFT_SCOPED(env->scratch);
     graft_deriver *left = graft_deriver_new(env->scratch);
     graft_rulebook_open(&book, env->scratch);

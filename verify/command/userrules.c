@@ -280,19 +280,17 @@ static graft_rule mirror_source(graft_env *env, const graft_rule *rule, bool con
 
 static graft_domain try_points(graft_env *env, const graft_rule *rule)
 {
-    graft_domain domain;
     const graft_domain_options options = {
         .points = TRIED_POINTS, .attempts = TRIED_ATTEMPTS, .enumerate = true, .seed = 1};
-    graft_domain_find(env, env->unit, rule, &options, &domain);
+    const graft_domain domain = graft_domain_find(env, env->unit, rule, &options);
     return domain;
 }
 
 /* Whether a rule has instances past the bounds. */
 static bool has_far_points(graft_env *env, const graft_rule *rule)
 {
-    graft_domain domain;
     const graft_boundary_options options = {NULL, 0, FAR_EFFORT};
-    graft_boundary_find(env, env->unit, rule, &options, &domain);
+    const graft_domain domain = graft_boundary_find(env, rule, &options);
     return domain.count > 0;
 }
 

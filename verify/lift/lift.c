@@ -170,9 +170,9 @@ enum { AROUND = 24, NEIGHBOURS = 600 }; /* Points whose neighbours are tried, an
 /* Goes on to the neighbours of a domain's first points. */
 static void try_neighbours(trial *t, const graft_domain *domain)
 {
-    graft_domain around;
     uint32_t count = domain->count < AROUND ? domain->count : AROUND;
-    graft_neighbours_find(t->l->env->unit, t->rule, domain->points, count, NEIGHBOURS, &around);
+    const graft_domain around =
+        graft_neighbours_find(t->l->env->unit, t->rule, domain->points, count, NEIGHBOURS);
     for (uint32_t i = 0; i < around.count && t->tally.differed < DIFFERENCES_ENOUGH; i++) {
         judge_point(t, &around.points[i], t->l->seed + i);
     }
@@ -205,7 +205,6 @@ static tally try_choice(lifter *l, const graft_choice *choice, uint32_t sample, 
     GRAFT_SCOPED(l->env->unit);
     t.seed = ++l->seed;
     graft_point origin = origin_point(l, t.slot_of);
-    graft_domain domain;
     graft_domain_options options = {.points = sample,
                                     .attempts = sample * (final ? ATTEMPTS_FINAL : ATTEMPTS),
                                     .seed = l->seed,
@@ -215,7 +214,7 @@ static tally try_choice(lifter *l, const graft_choice *choice, uint32_t sample, 
                                     .context = &t};
     recheck_failures(&t);
     if (how != HURRIED || t.tally.differed == 0) {
-        graft_domain_find(l->env, l->env->unit, &rule, &options, &domain);
+        const graft_domain domain = graft_domain_find(l->env, l->env->unit, &rule, &options);
         t.tally.fitted = domain.fitted;
         t.tally.refused = domain.refused;
         if (final && t.tally.differed == 0) {

@@ -220,7 +220,7 @@ const char *graft_suggest_condition(graft_env *env, const graft_sweeper *sweeper
                                        .enumerate = true,
                                        .seed = 0x73756767u};
     s.text = graft_rule_print(env->unit, rule);
-    graft_domain_find(env, env->unit, rule, &find, &s.domain);
+    s.domain = graft_domain_find(env, env->unit, rule, &find);
     judge_points(&s);
     list_phrases(&s);
     const char *old = s.text.where;

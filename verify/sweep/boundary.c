@@ -333,14 +333,13 @@ static void scan_points(walker *w, const graft_point *points, uint32_t count, ui
 
 static void draw(walker *w, uint64_t effort)
 {
-    graft_domain drawn;
     const graft_domain_options options = {.points = 1 + (uint32_t)(effort / EFFORT_DRAWN),
                                           .attempts = (uint32_t)(effort / EFFORT_ATTEMPT),
                                           .seed = ~graft_rule_id(w->rule) + 2,
                                           .size_most = GRAFT_NAMED_MOST,
                                           .work = WORK_MOST,
                                           .named = &w->named};
-    graft_domain_find(w->env, w->env->unit, w->rule, &options, &drawn);
+    const graft_domain drawn = graft_domain_find(w->env, w->env->unit, w->rule, &options);
     w->most = w->work + effort / 4;
     for (uint32_t i = 0; i < drawn.count; i++) {
         keep(w, &drawn.points[i], weigh(w, &drawn.points[i]));
@@ -364,19 +363,20 @@ static void open_walker(walker *w, graft_env *env, const graft_rule *rule, uint6
     list_guards(w);
 }
 
-void graft_boundary_find(graft_env *env, graft_arena *arena, const graft_rule *rule,
-                         const graft_boundary_options *options, graft_domain *domain)
+graft_domain graft_boundary_find(graft_env *env, const graft_rule *rule,
+                                 const graft_boundary_options *options)
 {
     const uint64_t effort = options->effort;
     const uint64_t bases = 1 + effort / EFFORT_BASE;
-    *domain = (graft_domain){.points = GRAFT_NEW(arena, graft_point, effort / EFFORT_POINT)};
+    graft_domain domain = {.points = GRAFT_NEW(env->unit, graft_point, effort / EFFORT_POINT)};
     GRAFT_SCOPED(env->scratch);
     walker *w = GRAFT_NEW(env->scratch, walker, 1);
-    open_walker(w, env, rule, effort, domain);
+    open_walker(w, env, rule, effort, &domain);
     draw(w, effort);
-    uint32_t drawn = domain->count;
+    uint32_t drawn = domain.count;
     scan_points(w, options->points, options->count, bases, effort / 4, true);
-    scan_points(w, domain->points, drawn, bases, effort / 8, true);
-    scan_points(w, &domain->points[drawn], domain->count - drawn, 1 + effort / EFFORT_BASE_AGAIN,
+    scan_points(w, domain.points, drawn, bases, effort / 8, true);
+    scan_points(w, &domain.points[drawn], domain.count - drawn, 1 + effort / EFFORT_BASE_AGAIN,
                 effort * 3 / 8, false);
+    return domain;
 }

@@ -18,6 +18,6 @@ typedef struct graft_boundary_options {
                         that, how many there are and how long they are looked for. */
 } graft_boundary_options;
 
-/* Finds such instances. Points lie in `arena`. */
-void graft_boundary_find(graft_env *env, graft_arena *arena, const graft_rule *rule,
-                         const graft_boundary_options *options, graft_domain *domain);
+/* Finds such instances. Points lie in env->unit. */
+graft_domain graft_boundary_find(graft_env *env, const graft_rule *rule,
+                                 const graft_boundary_options *options);

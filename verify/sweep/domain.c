@@ -669,16 +669,16 @@ static void clear_points(graft_finder *f)
  */
 enum { ENUMERATED_PER_POINT = 125 };
 
-void graft_domain_find(graft_env *env, graft_arena *arena, const graft_rule *rule,
-                       const graft_domain_options *options, graft_domain *domain)
+graft_domain graft_domain_find(graft_env *env, graft_arena *arena, const graft_rule *rule,
+                               const graft_domain_options *options)
 {
-    *domain = (graft_domain){.points = GRAFT_NEW(arena, graft_point, options->points)};
+    graft_domain domain = {.points = GRAFT_NEW(arena, graft_point, options->points)};
     GRAFT_SCOPED(env->scratch);
     graft_finder *f = GRAFT_NEW(env->scratch, graft_finder, 1);
     f->env = env;
     f->rule = rule;
     f->options = options;
-    f->domain = domain;
+    f->domain = &domain;
     f->met = graft_met_new(env->scratch, options->points);
     f->size_most = options->size_most > 0 ? (int32_t)options->size_most : GRAFT_SIZE_MOST;
     f->image_most = options->size_most > 0 ? (int32_t)options->size_most : GRAFT_IMAGE_MOST;
@@ -692,11 +692,12 @@ void graft_domain_find(graft_env *env, graft_arena *arena, const graft_rule *rul
         f->attempts = options->points * ENUMERATED_PER_POINT;
         f->left = f->attempts;
         f->part = 1.0;
-        domain->complete = enumerate(f, 0);
+        domain.complete = enumerate(f, 0);
     }
-    if (!domain->complete) {
+    if (!domain.complete) {
         f->is_sampling = true;
         clear_points(f);
         sample_points(f);
     }
+    return domain;
 }

@@ -41,8 +41,8 @@ typedef struct graft_domain {
 } graft_domain;
 
 /* Finds instances of a valid rule; `points` lie in `arena`. May find none. */
-void graft_domain_find(graft_env *env, graft_arena *arena, const graft_rule *rule,
-                       const graft_domain_options *options, graft_domain *domain);
+graft_domain graft_domain_find(graft_env *env, graft_arena *arena, const graft_rule *rule,
+                               const graft_domain_options *options);
 
 /* Points that were met, as an open-addressing table of hashes. */
 typedef struct graft_met {

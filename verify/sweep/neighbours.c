@@ -25,7 +25,7 @@ typedef struct {
 
 typedef struct {
     const graft_rule *rule;
-    graft_domain *domain;
+    graft_domain domain;
     graft_met met;
     uint8_t slots[GRAFT_RULE_MAX_SLOTS]; /* graft_slot_kind */
     uint32_t end;                        /* Of the current point's share. */
@@ -166,23 +166,23 @@ static bool make_move(graft_point *point, const move *m)
 static void try_point(seeker *s, const graft_point *point)
 {
     graft_instance instance;
-    if (s->domain->count < s->end &&
+    if (s->domain.count < s->end &&
         graft_instance_build(&instance, s->rule, point) == GRAFT_FIT_OK &&
         graft_met_add_point(&s->met, point)) {
-        s->domain->points[s->domain->count++] = *point;
+        s->domain.points[s->domain.count++] = *point;
     }
 }
 
 static void seek_around(seeker *s, const graft_point *point)
 {
     list_moves(s, point);
-    for (uint32_t i = 0; i < s->move_count && s->domain->count < s->end; i++) {
+    for (uint32_t i = 0; i < s->move_count && s->domain.count < s->end; i++) {
         graft_point one = *point;
         if (!make_move(&one, &s->moves[i])) {
             continue;
         }
         try_point(s, &one);
-        for (uint32_t k = i + 1; k < s->move_count && s->domain->count < s->end; k++) {
+        for (uint32_t k = i + 1; k < s->move_count && s->domain.count < s->end; k++) {
             graft_point two = one;
             if (make_move(&two, &s->moves[k])) {
                 try_point(s, &two);
@@ -191,13 +191,13 @@ static void seek_around(seeker *s, const graft_point *point)
     }
 }
 
-void graft_neighbours_find(graft_arena *arena, const graft_rule *rule, const graft_point *points,
-                           uint32_t count, uint32_t limit, graft_domain *domain)
+graft_domain graft_neighbours_find(graft_arena *arena, const graft_rule *rule,
+                                   const graft_point *points, uint32_t count, uint32_t limit)
 {
-    seeker s = {.rule = rule, .domain = domain};
+    seeker s = {.rule = rule};
     s.met = graft_met_new(arena, (uint64_t)limit + count);
     graft_named_slots(rule, s.slots);
-    *domain = (graft_domain){.points = GRAFT_NEW(arena, graft_point, limit)};
+    s.domain.points = GRAFT_NEW(arena, graft_point, limit);
     for (uint32_t i = 0; i < count; i++) {
         (void)graft_met_add_point(&s.met, &points[i]);
     }
@@ -205,4 +205,5 @@ void graft_neighbours_find(graft_arena *arena, const graft_rule *rule, const gra
         s.end = (uint32_t)((uint64_t)limit * (i + 1) / count);
         seek_around(&s, &points[i]);
     }
+    return s.domain;
 }

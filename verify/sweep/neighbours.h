@@ -12,5 +12,5 @@
 
 /* Finds neighbours of `count` points, each at most once, `limit` in all and the same share of it
  * for each point. Sizes stay within the bounds of the domain. Points and table lie in `arena`. */
-void graft_neighbours_find(graft_arena *arena, const graft_rule *rule, const graft_point *points,
-                           uint32_t count, uint32_t limit, graft_domain *domain);
+graft_domain graft_neighbours_find(graft_arena *arena, const graft_rule *rule,
+                                   const graft_point *points, uint32_t count, uint32_t limit);
