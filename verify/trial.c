@@ -33,14 +33,13 @@ static bool find_refutation(graft_env *env, const court *c, const graft_rule *ru
                             const graft_check *check, graft_refutation *refutation)
 {
     if (check->outcome == GRAFT_CHECK_REFUTED) {
-        graft_refute(env, env->unit, c->sweeper, rule, &check->sweep.counterexample, refutation);
+        graft_refute(env, c->sweeper, rule, &check->sweep.counterexample, refutation);
         return true;
     }
     bool caught = check->outcome == GRAFT_CHECK_UNKNOWN &&
                   strcmp(check->prove.reason, GRAFT_PROVE_CAUGHT) == 0;
     return (check->outcome == GRAFT_CHECK_SAT || caught) && check->prove.failed < check->cover &&
-           graft_refute_point(env, env->unit, rule, &check->instances[check->prove.failed],
-                              refutation);
+           graft_refute_point(env, rule, &check->instances[check->prove.failed], refutation);
 }
 
 /* Whether a difference is one of the exact arithmetic, which lacks a law of a function, alone. */
@@ -62,7 +61,7 @@ static void try_rounded(graft_env *env, const court *c, const graft_rule *rule, 
         t->rounded = true;
     } else if (check.outcome == GRAFT_CHECK_REFUTED) {
         graft_refutation shown;
-        graft_refute(env, env->unit, c->rounded, rule, &check.sweep.counterexample, &shown);
+        graft_refute(env, c->rounded, rule, &check.sweep.counterexample, &shown);
         if (shown.replayed) {
             t->check = check;
             t->refutation = shown;
@@ -231,14 +230,13 @@ static void settle(void *taker, uint32_t index, const graft_pool_result *result)
     }
 }
 
-graft_status graft_trial_run(graft_env *env, graft_arena *arena, const graft_rule *rules,
-                             uint32_t count, const graft_trial_options *options,
-                             graft_trial *trials)
+graft_status graft_trial_run(graft_env *env, const graft_rule *rules, uint32_t count,
+                             const graft_trial_options *options, graft_trial *trials)
 {
     GRAFT_SCOPED(env->scratch);
     graft_sweeper *sweepers = GRAFT_NEW(env->scratch, graft_sweeper, 2);
     graft_pool_result *results = GRAFT_NEW(env->scratch, graft_pool_result, count);
-    court c = {rules, options, &sweepers[0], &sweepers[1], arena, trials};
+    court c = {rules, options, &sweepers[0], &sweepers[1], env->life, trials};
     graft_pool_job job = {.label = "verify",
                           .unit = "rules",
                           .item_count = count,
@@ -252,7 +250,7 @@ graft_status graft_trial_run(graft_env *env, graft_arena *arena, const graft_rul
     graft_sweep_open(&sweepers[0]);
     graft_sweep_open(&sweepers[1]);
     sweepers[1].rounded = true;
-    return graft_pool_run(env, arena, &job, results);
+    return graft_pool_run(env, env->life, &job, results);
 }
 
 /* ------------------------------------------------------------------- bounds */

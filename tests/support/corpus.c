@@ -59,7 +59,7 @@ corpus_tally corpus_try(graft_env *env, const corpus_rules *rules, corpus_kind k
     if (rules->count == 0) {
         return tally;
     }
-    CHECK_OK(graft_trial_run(env, env->life, rules->rules, rules->count, options, trials));
+    CHECK_OK(graft_trial_run(env, rules->rules, rules->count, options, trials));
     for (uint32_t i = 0; i < rules->count; i++) {
         const graft_trial *t = &trials[i];
         bool wrong = is_wrong(kind, t);

@@ -61,7 +61,7 @@ static void try_lies(graft_env *env, const char *name, uint32_t undecided)
     uint32_t refuted = 0;
     options.suggest = false;
     env->thread_count = 2;
-    CHECK_OK(graft_trial_run(env, env->life, lies.rules, lies.count, &options, trials));
+    CHECK_OK(graft_trial_run(env, lies.rules, lies.count, &options, trials));
     for (uint32_t i = 0; i < lies.count; i++) {
         if (trials[i].verdict == GRAFT_VERDICT_PROVED ||
             trials[i].verdict == GRAFT_VERDICT_WITHIN_BOUNDS) {

@@ -20,8 +20,7 @@ static bool is_undefined(graft_env *env, const graft_rule *rule, uint32_t *tried
     const graft_domain domain = graft_domain_find(env, env->unit, rule, &options);
     for (uint32_t i = 0; i < domain.count && !found; i++) {
         graft_refutation r;
-        found =
-            graft_refute_point(env, env->unit, rule, &domain.points[i], &r) && !isfinite(r.target);
+        found = graft_refute_point(env, rule, &domain.points[i], &r) && !isfinite(r.target);
     }
     *tried += domain.count;
     return found;

@@ -37,7 +37,7 @@ static docket try_file(graft_env *env, const char *path)
     for (uint32_t i = 0; i < d.count; i++) {
         d.rules[i] = d.named[i].rule;
     }
-    CHECK_OK(graft_trial_run(env, env->life, d.rules, d.count, &options, d.trials));
+    CHECK_OK(graft_trial_run(env, d.rules, d.count, &options, d.trials));
     return d;
 }
 

@@ -219,7 +219,7 @@ CHECK_CASE(test_verdicts)
     }
     options.suggest = false;
     env->thread_count = 2;
-    CHECK_OK(graft_trial_run(env, env->life, rules, count, &options, trials));
+    CHECK_OK(graft_trial_run(env, rules, count, &options, trials));
     for (uint32_t i = 0; i < count; i++) {
         if (trials[i].verdict != wanted[i]) {
             fail_msg("%s: %s", graft_rule_print_line(env->unit, &rules[i]), trials[i].reason);

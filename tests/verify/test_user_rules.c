@@ -192,7 +192,7 @@ static const graft_trial *try_rules(graft_env *env, const graft_rule *rules, uin
     options.suggest = suggest;
     options.check.cover = 8;
     env->thread_count = 2;
-    CHECK_OK(graft_trial_run(env, env->life, rules, count, &options, trials));
+    CHECK_OK(graft_trial_run(env, rules, count, &options, trials));
     return trials;
 }
 
@@ -332,14 +332,14 @@ CHECK_CASE(test_no_solver_no_proof)
     graft_trial trial;
     graft_trial_options options = graft_trial_defaults();
     options.check.prove.solver_is_mute = true;
-    CHECK_OK(graft_trial_run(env, env->life, &rule, 1, &options, &trial));
+    CHECK_OK(graft_trial_run(env, &rule, 1, &options, &trial));
     assert_int_equal(trial.verdict, GRAFT_VERDICT_UNKNOWN);
     assert_non_null(strstr(trial.reason, "the solver gave up"));
     options = graft_trial_defaults();
     options.limit_ns = 1;
     rule = rows_parse(env, "conv#1(a, add(b, c)) = add(conv#1(a, b), conv#1(a, c)) "
                            "where same_shape(b, c)");
-    CHECK_OK(graft_trial_run(env, env->life, &rule, 1, &options, &trial));
+    CHECK_OK(graft_trial_run(env, &rule, 1, &options, &trial));
     assert_true(trial.verdict == GRAFT_VERDICT_UNKNOWN || trial.time_ns < 400000000u);
 }
 

@@ -80,7 +80,7 @@ graft_status graft_both_save(graft_env *env, const graft_ruleset *set, const cha
     options.suggest = false;
     graft_trial *trials = GRAFT_NEW(env->life, graft_trial, t.count);
     graft_rule_entry *entries = GRAFT_NEW(env->life, graft_rule_entry, t.count);
-    GRAFT_PASS(graft_trial_run(env, env->life, t.rules, t.count, &options, trials));
+    GRAFT_PASS(graft_trial_run(env, t.rules, t.count, &options, trials));
     for (uint32_t i = 0; i < t.count; i++) {
         if (trials[i].verdict == GRAFT_VERDICT_PROVED) {
             entries[proved++] =

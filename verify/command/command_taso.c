@@ -235,7 +235,7 @@ graft_status graft_taso_report(graft_env *env, const graft_ruleset *set, const c
     inquiry q = {.env = env, .set = set};
     uint32_t killed = 0;
     GRAFT_PASS(read_subjects(&q, path));
-    GRAFT_PASS(graft_trial_run(env, env->life, q.rules, q.trial_count, &options, q.trials));
+    GRAFT_PASS(graft_trial_run(env, q.rules, q.trial_count, &options, q.trials));
     for (uint32_t i = 0; i < q.count; i++) {
         judge_subject(&q, &q.subjects[i]);
         q.tally[q.subjects[i].found]++;

@@ -194,8 +194,7 @@ static graft_status retry_canonical(graft_env *env, const docket *d, docket *can
         graft_rule_canonicalise(rule, NULL);
         canonical->rules[canonical->count++] = d->rules[i];
     }
-    return graft_trial_run(env, env->life, canonical->bare, canonical->count, &options,
-                           canonical->trials);
+    return graft_trial_run(env, canonical->bare, canonical->count, &options, canonical->trials);
 }
 
 static graft_status merge(graft_env *env, const docket *d, const char *path)
@@ -348,7 +347,7 @@ static graft_status verify_file(graft_env *env, const choices *c)
     options.stands = report;
     options.context = &d;
     GRAFT_PASS(read_docket(env, &d));
-    GRAFT_PASS(graft_trial_run(env, env->life, d.bare, d.count, &options, d.trials));
+    GRAFT_PASS(graft_trial_run(env, d.bare, d.count, &options, d.trials));
     if (c->merge) {
         GRAFT_PASS(merge(env, &d, c->set));
     }

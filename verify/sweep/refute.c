@@ -190,8 +190,7 @@ static bool take_inputs(graft_env *env, const graft_instance *instance, draw_ext
 }
 
 /* Finds inputs for which the float executor differs at r->point. */
-static bool find_inputs(graft_env *env, graft_arena *arena, const graft_rule *rule,
-                        graft_refutation *r)
+static bool find_inputs(graft_env *env, const graft_rule *rule, graft_refutation *r)
 {
     graft_instance instance;
     graft_rng rng;
@@ -203,7 +202,7 @@ static bool find_inputs(graft_env *env, graft_arena *arena, const graft_rule *ru
     graft_named_read(rule, &named);
     graft_rng_seed(&rng, 1);
     for (uint32_t v = 0; v < rule->var_count; v++) {
-        values[v] = GRAFT_NEW(arena, float, elements_of(&instance, v));
+        values[v] = GRAFT_NEW(env->unit, float, elements_of(&instance, v));
         r->values[v] = values[v];
     }
     for (uint32_t kind = 0; kind < DRAW_KINDS; kind++) {
@@ -220,9 +219,8 @@ static bool find_inputs(graft_env *env, graft_arena *arena, const graft_rule *ru
 }
 
 /* The sample of the sweep itself, rounded. */
-static void take_sample(graft_env *env, graft_arena *arena, const graft_sweeper *sweeper,
-                        const graft_rule *rule, const graft_counterexample *found,
-                        graft_refutation *r)
+static void take_sample(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                        const graft_counterexample *found, graft_refutation *r)
 {
     GRAFT_SCOPED(env->scratch);
     graft_field *fields[GRAFT_RULE_MAX_VARS] = {0};
@@ -233,7 +231,7 @@ static void take_sample(graft_env *env, graft_arena *arena, const graft_sweeper 
     graft_sweep_inputs(sweeper, rule, &found->point, found->seed, fields);
     for (uint32_t v = 0; v < rule->var_count; v++) {
         uint64_t count = graft_shape_elements(&found->point.vars[v]);
-        float *values = GRAFT_NEW(arena, float, count);
+        float *values = GRAFT_NEW(env->unit, float, count);
         for (uint64_t i = 0; i < count; i++) {
             values[i] = (float)fields[v][i].shadow;
         }
@@ -248,8 +246,7 @@ static void take_sample(graft_env *env, graft_arena *arena, const graft_sweeper 
 
 /* Makes the inputs that are there simple if the float executor differs on them as the exact algebra
  * does, and still does so then. */
-static void replay_sample(graft_env *env, graft_arena *arena, const graft_rule *rule,
-                          graft_refutation *r)
+static void replay_sample(graft_env *env, const graft_rule *rule, graft_refutation *r)
 {
     graft_instance instance;
     float *values[GRAFT_RULE_MAX_VARS] = {0};
@@ -261,7 +258,7 @@ static void replay_sample(graft_env *env, graft_arena *arena, const graft_rule *
         graft_refutation simple = *r;
         for (uint32_t v = 0; v < rule->var_count; v++) {
             uint64_t count = elements_of(&instance, v);
-            values[v] = GRAFT_NEW(arena, float, count);
+            values[v] = GRAFT_NEW(env->unit, float, count);
             memcpy(values[v], r->values[v], count * sizeof *values[v]);
             simple.values[v] = values[v];
         }
@@ -438,31 +435,30 @@ static bool shrink_once(shrinker *s)
     return lower_pairs(s) || any;
 }
 
-void graft_refute(graft_env *env, graft_arena *arena, const graft_sweeper *sweeper,
-                  const graft_rule *rule, const graft_counterexample *found,
-                  graft_refutation *refutation)
+void graft_refute(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                  const graft_counterexample *found, graft_refutation *refutation)
 {
     shrinker s = {.env = env, .sweeper = sweeper, .rule = rule, .best = *found};
     for (uint32_t round = 0; round < ROUNDS_MOST && shrink_once(&s); round++) {
     }
     memset(refutation, 0, sizeof *refutation);
     refutation->point = s.best.point;
-    if (find_inputs(env, arena, rule, refutation)) {
+    if (find_inputs(env, rule, refutation)) {
         return;
     }
     /* What is smallest may differ by less than binary32 shows. */
     refutation->point = found->point;
-    if (!find_inputs(env, arena, rule, refutation)) {
+    if (!find_inputs(env, rule, refutation)) {
         refutation->point = s.best.point;
-        take_sample(env, arena, sweeper, rule, &s.best, refutation);
-        replay_sample(env, arena, rule, refutation);
+        take_sample(env, sweeper, rule, &s.best, refutation);
+        replay_sample(env, rule, refutation);
     }
 }
 
-bool graft_refute_point(graft_env *env, graft_arena *arena, const graft_rule *rule,
-                        const graft_point *point, graft_refutation *refutation)
+bool graft_refute_point(graft_env *env, const graft_rule *rule, const graft_point *point,
+                        graft_refutation *refutation)
 {
     memset(refutation, 0, sizeof *refutation);
     refutation->point = *point;
-    return find_inputs(env, arena, rule, refutation);
+    return find_inputs(env, rule, refutation);
 }

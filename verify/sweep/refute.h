@@ -24,14 +24,13 @@ typedef struct graft_refutation {
  * only: what they tell apart may be equal. */
 bool graft_refute_needs_laws(const graft_rule *rule);
 
-/* Shrinks a difference that the sweep found. Memory lies in `arena`. */
-void graft_refute(graft_env *env, graft_arena *arena, const graft_sweeper *sweeper,
-                  const graft_rule *rule, const graft_counterexample *found,
-                  graft_refutation *refutation);
+/* Shrinks a difference that the sweep found. Memory lies in env->unit. */
+void graft_refute(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                  const graft_counterexample *found, graft_refutation *refutation);
 /* Looks for inputs that differ at a point where the solver says that there are some. False when
  * none are found. */
-bool graft_refute_point(graft_env *env, graft_arena *arena, const graft_rule *rule,
-                        const graft_point *point, graft_refutation *refutation);
+bool graft_refute_point(graft_env *env, const graft_rule *rule, const graft_point *point,
+                        graft_refutation *refutation);
 
 /* Runs both sides in the float executor on the refutation's inputs, and sets what it says of the
  * first element that differs by more than rounding. False when none does, or the point is no
