@@ -365,14 +365,22 @@ static uint32_t list_leaves(const graft_draft *draft, bool places, bool dims, gr
     return count;
 }
 
+/* Sums, differences and products are computed here: they are tried of many pairs. */
+static bool computes(uint32_t code, int32_t a, int32_t b, int32_t value)
+{
+    int64_t result = code == GRAFT_CODE_ADD   ? (int64_t)a + b
+                     : code == GRAFT_CODE_SUB ? (int64_t)a - b
+                                              : (int64_t)a * b;
+    bool floats = code == GRAFT_CODE_FMIN || code == GRAFT_CODE_FMAX;
+    return (!floats || graft_code_compute(code, a, b, &result)) && result == value;
+}
+
 static void offer_pairs(graft_draft *draft, uint32_t t, int32_t value, const graft_leaf *leaves,
                         uint32_t count, uint32_t code)
 {
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t j = code == GRAFT_CODE_SUB ? 0 : i + 1; j < count; j++) {
-            int64_t result = 0;
-            if (i != j && graft_code_compute(code, leaves[i].value, leaves[j].value, &result) &&
-                result == value) {
+            if (i != j && computes(code, leaves[i].value, leaves[j].value, value)) {
                 add_option(draft, t, (graft_expression){(uint8_t)code, leaves[i], leaves[j]});
             }
         }

@@ -111,7 +111,7 @@ typedef struct {
 
 static void put_tuple(tuple_list *list, const int32_t *tuple)
 {
-    list->tuples = graft_arena_grow(list->arena, list->tuples, list->count, &list->capacity, 64,
+    list->tuples = graft_arena_grow(list->arena, list->tuples, list->count, &list->capacity, 32,
                                     GRAFT_MAX_RANK * sizeof *tuple);
     memcpy(&list->tuples[(size_t)list->count++ * GRAFT_MAX_RANK], tuple,
            GRAFT_MAX_RANK * sizeof *tuple);
