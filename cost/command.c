@@ -147,9 +147,7 @@ static graft_status measure_model(graft_env *env, measure_run *run)
     const graft_graph *graph = &run->model->graph;
     GRAFT_PASS(graft_cost_schedule(env, run->cost, graph, &run->schedule, &summary.total));
     GRAFT_PASS(graft_cost_rows(env, run->cost, graph, &run->schedule, &rows, &count));
-    const graft_ceiling ceiling =
-        graft_ceiling_of(graft_cost_database(run->cost), graft_device_name(run->device),
-                         graft_device_library(run->device));
+    const graft_ceiling ceiling = graft_ceiling_of(graft_cost_database(run->cost));
     graft_status status = time_whole(env, run, &summary);
     if (status == GRAFT_OK || status == GRAFT_UNSUPPORTED) {
         graft_cost_print_rows(env, rows, count, summary.total.ns, &ceiling);

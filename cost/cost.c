@@ -87,10 +87,8 @@ done:
 
 graft_status graft_cost_save(graft_env *env, graft_cost *cost)
 {
-    (void)pthread_mutex_lock(&cost->lock);
-    graft_status status = graft_database_save(env, cost->database);
-    (void)pthread_mutex_unlock(&cost->lock);
-    return status;
+    GRAFT_LOCKED(&cost->lock);
+    return graft_database_save(env, cost->database);
 }
 
 graft_status graft_cost_close(graft_env *env, graft_cost *cost)
@@ -165,6 +163,15 @@ void graft_cost_set_copies(graft_cost *cost, bool copies)
     graft_plan_memo_clear(cost->memo);
 }
 
+/* A database in memory, of the device. */
+static graft_status open_memory(graft_env *env, const graft_cost *cost, graft_database **database)
+{
+    GRAFT_PASS(graft_database_open(env, NULL, database));
+    graft_database_select(*database, graft_device_name(cost->device),
+                          graft_device_library(cost->device));
+    return GRAFT_OK;
+}
+
 graft_calibration graft_cost_calibration(const graft_cost *cost) { return cost->calibration; }
 
 graft_status graft_cost_set_calibration(graft_env *env, graft_cost *cost,
@@ -172,9 +179,7 @@ graft_status graft_cost_set_calibration(graft_env *env, graft_cost *cost,
 {
     graft_database *corrected = NULL;
     if (calibration->graphs > 0) {
-        GRAFT_PASS(graft_database_open(env, NULL, &corrected));
-        graft_database_select(corrected, graft_device_name(cost->device),
-                              graft_device_library(cost->device));
+        GRAFT_PASS(open_memory(env, cost, &corrected));
     }
     graft_database_close(cost->corrected);
     cost->corrected = corrected;
@@ -197,19 +202,13 @@ const graft_database *graft_cost_database(const graft_cost *cost) { return cost-
 
 const graft_database *graft_cost_estimates(const graft_cost *cost) { return cost->estimates; }
 
-static bool is_own(const graft_cost *cost, const graft_database_record *record)
-{
-    return strcmp(record->device, graft_device_name(cost->device)) == 0 &&
-           strcmp(record->library, graft_device_library(cost->device)) == 0;
-}
-
 void graft_cost_statistics_of(const graft_cost *cost, graft_cost_statistics *statistics)
 {
     *statistics = cost->statistics;
     statistics->entries = 0;
     for (uint32_t i = 0; i < graft_database_count(cost->database); i++) {
-        const graft_database_record *record = graft_database_at(cost->database, i);
-        statistics->entries += is_own(cost, record);
+        statistics->entries +=
+            graft_database_selects(cost->database, graft_database_at(cost->database, i));
     }
 }
 
@@ -295,10 +294,9 @@ static graft_status obtain_anchor(graft_env *env, graft_cost *cost)
 
 graft_status graft_cost_anchor(graft_env *env, graft_cost *cost, graft_anchor **anchor)
 {
-    (void)pthread_mutex_lock(&cost->lock);
+    GRAFT_LOCKED(&cost->lock);
     graft_status status = obtain_anchor(env, cost);
     *anchor = cost->anchor;
-    (void)pthread_mutex_unlock(&cost->lock);
     return status;
 }
 
@@ -337,15 +335,13 @@ done:
 static graft_status fit_roofline(graft_env *env, graft_cost *cost)
 {
     GRAFT_SCOPED(env->scratch);
-    const char *name = graft_device_name(cost->device);
-    const char *library = graft_device_library(cost->device);
     uint32_t count = 0;
-    graft_roofline_fit(env, cost->database, name, library, &cost->roofline);
+    graft_roofline_fit(env, cost->database, &cost->roofline);
     if (cost->roofline.products.points == 0 && graft_device_present(cost->device)) {
         const graft_signature *probes = graft_roofline_probes(env->scratch, &count);
         probes = list_once(env->scratch, cost, true, probes, count, &count);
         GRAFT_PASS(measure_listed(env, cost, probes, count, &cost->options));
-        graft_roofline_fit(env, cost->database, name, library, &cost->roofline);
+        graft_roofline_fit(env, cost->database, &cost->roofline);
     }
     cost->fitted = true;
     return GRAFT_OK;
@@ -400,10 +396,9 @@ graft_status graft_cost_measure_again(graft_env *env, graft_cost *cost,
                                       const graft_signature *signatures, uint32_t count,
                                       const graft_measure_options *options)
 {
-    (void)pthread_mutex_lock(&cost->lock);
-    graft_status status = measure_signatures(env, cost, false, signatures, count, options);
-    (void)pthread_mutex_unlock(&cost->lock);
-    return status == GRAFT_OK ? graft_cost_set_calibration(env, cost, &cost->calibration) : status;
+    GRAFT_LOCKED(&cost->lock);
+    GRAFT_PASS(measure_signatures(env, cost, false, signatures, count, options));
+    return graft_cost_set_calibration(env, cost, &cost->calibration);
 }
 
 static bool is_late(const graft_cost *cost)
@@ -417,14 +412,13 @@ graft_status graft_cost_measure(graft_env *env, graft_cost *cost, const graft_si
     enum { AT_ONCE = 2 }; /* Between looks at the clock. */
     graft_status status = GRAFT_OK;
     uint32_t done = 0;
-    (void)pthread_mutex_lock(&cost->lock);
+    GRAFT_LOCKED(&cost->lock);
     while (done < count && status == GRAFT_OK && !is_late(cost)) {
         uint32_t left = count - done;
         uint32_t share = cost->deadline_ns > 0 && left > AT_ONCE ? AT_ONCE : left;
         status = measure_signatures(env, cost, true, signatures + done, share, options);
         done += share;
     }
-    (void)pthread_mutex_unlock(&cost->lock);
     if (is_late(cost) && !cost->estimating) {
         graft_log(env, 1, "the time for measuring is over: what is missing is estimated");
         graft_cost_set_estimating(cost, true);
@@ -436,16 +430,13 @@ bool graft_cost_is_leveled(const graft_cost *cost) { return cost->leveled != NUL
 
 graft_status graft_cost_level(graft_env *env, graft_cost *cost, uint32_t *count)
 {
-    const char *device = graft_device_name(cost->device);
-    const char *library = graft_device_library(cost->device);
     graft_database *leveled = NULL;
     *count = 0;
     if (!cost->distant) { /* Counted, or the answers of a program. */
         return GRAFT_OK;
     }
-    GRAFT_PASS(graft_database_open(env, NULL, &leveled));
-    graft_database_select(leveled, device, library);
-    *count = graft_kin_level(env->scratch, cost->database, device, library, leveled);
+    GRAFT_PASS(open_memory(env, cost, &leveled));
+    *count = graft_kin_level(env->scratch, cost->database, leveled);
     graft_database_close(cost->leveled);
     cost->leveled = leveled;
     return graft_cost_set_calibration(env, cost, &cost->calibration);
@@ -527,23 +518,19 @@ static graft_status add_entry(graft_env *env, graft_cost *cost, const graft_sign
 graft_status graft_cost_obtain(graft_env *env, graft_cost *cost, const graft_signature *signature,
                                const graft_cost_entry **entry)
 {
-    graft_status status = GRAFT_OK;
     *entry = graft_cost_find(cost, signature);
     if (*entry != NULL) {
         return GRAFT_OK;
     }
-    (void)pthread_mutex_lock(&cost->lock);
+    GRAFT_LOCKED(&cost->lock);
     *entry = graft_cost_find(cost, signature); /* Another thread may have been first. */
     if (*entry == NULL) {
-        GRAFT_CHECK(add_entry(env, cost, signature));
+        GRAFT_PASS(add_entry(env, cost, signature));
         *entry = graft_cost_find(cost, signature);
     }
-    if (*entry == NULL) {
-        status = GRAFT_FAIL(env, GRAFT_INTERNAL, "an operator was measured without a result");
-    }
-done:
-    (void)pthread_mutex_unlock(&cost->lock);
-    return status;
+    return *entry != NULL
+               ? GRAFT_OK
+               : GRAFT_FAIL(env, GRAFT_INTERNAL, "an operator was measured without a result");
 }
 
 graft_status graft_cost_signature(graft_env *env, graft_cost *cost,

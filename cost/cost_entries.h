@@ -5,8 +5,7 @@
 #include "cost/cost.h"
 
 #include "cost/plan/plan.h"
-
-#include <pthread.h>
+#include "graph/base/lock.h"
 
 struct graft_cost {
     graft_device *device;

@@ -46,15 +46,14 @@ static graft_status find_step(graft_env *env, graft_cost *cost, const graft_grap
     if (step->signature.op != GRAFT_OP_OPAQUE) {
         return graft_cost_obtain(env, cost, &step->signature, entry);
     }
-    (void)pthread_mutex_lock(&cost->lock);
-    graft_status status =
-        graft_cost_estimate(env, cost, GRAFT_OP_OPAQUE, 0, opaque_bytes(graph, step->node), place);
-    (void)pthread_mutex_unlock(&cost->lock);
-    if (status == GRAFT_OK && cost->corrected != NULL) {
+    *entry = place;
+    GRAFT_LOCKED(&cost->lock);
+    GRAFT_PASS(
+        graft_cost_estimate(env, cost, GRAFT_OP_OPAQUE, 0, opaque_bytes(graph, step->node), place));
+    if (cost->corrected != NULL) {
         graft_calibration_apply(&cost->calibration, &step->signature, place);
     }
-    *entry = place;
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_cost_step(graft_env *env, graft_cost *cost, const graft_graph *graph,
@@ -96,9 +95,8 @@ static graft_status supply_group(graft_env *env, graft_cost *cost, const graft_s
     }
     if (status == GRAFT_OK && graft_database_find(cost->database, signature) == NULL) {
         const graft_cost_entry none = {.source = GRAFT_COST_ESTIMATED};
-        (void)pthread_mutex_lock(&cost->lock);
+        GRAFT_LOCKED(&cost->lock);
         graft_database_add(cost->estimates, signature, &none);
-        (void)pthread_mutex_unlock(&cost->lock);
     }
     return status;
 }
@@ -153,9 +151,8 @@ static graft_status find_plan(graft_env *env, graft_cost *cost, graft_arena *are
         GRAFT_PASS(supply_plan(env, cost, plan));
     }
     if (!plan->exact) {
-        (void)pthread_mutex_lock(&cost->lock);
+        GRAFT_LOCKED(&cost->lock);
         cost->statistics.inexact++;
-        (void)pthread_mutex_unlock(&cost->lock);
     }
     return GRAFT_OK;
 }

@@ -84,7 +84,7 @@ static graft_status plan_text(subject *t, const char *text)
     graft_json_begin(&json, t->run->env->scratch);
     graft_json_string(&json, "signature", text);
     graft_json_string(&json, "type", t->type->name);
-    graft_json_string(&json, "planned", graft_kernel_name_of(kernel));
+    graft_json_string(&json, "planned", graft_kernel_facts_of(kernel)->name);
     check_line(t->run, &json, t->file);
 done:
     graft_kernel_close(kernel);

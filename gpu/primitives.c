@@ -327,7 +327,7 @@ static graft_status try_name(subject *t, const char *name, FILE *file)
     double error = 0.0;
     const float *constants[GRAFT_MAX_INPUTS] = {t->rows[0], t->rows[1], t->rows[2], t->rows[3]};
     GRAFT_CHECK(graft_kernel_open(env, t->device, &t->s, name, constants, &kernel));
-    size_t bytes = graft_kernel_workspace_bytes(kernel);
+    size_t bytes = graft_kernel_facts_of(kernel)->workspace_bytes;
     GRAFT_CHECK(graft_device_allocate(env, t->device, bytes + sizeof(float), &workspace));
     GRAFT_CHECK(poison(t, workspace, bytes / sizeof(float)));
     GRAFT_CHECK(run_kernel(t, kernel, workspace, &error));

@@ -7,8 +7,9 @@
 
 #include "cost/device/backend.h"
 
+#include "graph/base/lock.h"
+
 #include <dnnl.h>
-#include <pthread.h>
 
 /* A const operand in the form that some primitive wants. Kernels that want the same data in the
  * same form share it: cells that are unrolled over time have one copy of their weights, not one per
@@ -89,12 +90,18 @@ void graft_program_release_primitive(graft_device *device, program_primitive *pr
 /* Runs a plain kernel on what it is bound to. */
 typedef void (*plain_run)(const graft_kernel *kernel);
 
+/* Makes `kernel` the plain function `run`, of a name and, unless only that is wanted, with a copy of
+ * the `bytes` bytes of `state` (NULL and 0: none). GRAFT_NO_MEMORY. */
+graft_status graft_program_plain(graft_env *env, graft_kernel *kernel, const char *name,
+                                 plain_run run, const void *state, size_t bytes);
+
 /* What a run reads comes first: in a network of many small operators it has left the caches since
  * the last run. */
 struct graft_kernel {
     graft_device *device; /* graft_kernel_head */
-    plain_run plain;      /* NULL for programs. */
-    void *state;          /* Of `plain`; freed with the kernel. */
+    const graft_kernel_facts *own_facts;
+    plain_run plain; /* NULL for programs. */
+    void *state;     /* Of `plain`; freed with the kernel. */
     const float *in[GRAFT_MAX_INPUTS];
     float *out[GRAFT_MAX_OUTPUTS];
     uint32_t turn_count; /* Copies of const operands; 0 when there is one. */
@@ -108,66 +115,31 @@ struct graft_kernel {
     void *places[PROGRAM_OPERANDS]; /* Where each operand lies in the run at hand. */
     graft_signature signature;
     graft_shape outputs[GRAFT_MAX_OUTPUTS];
-    char name[GRAFT_KERNEL_NAME_BYTES];
+    graft_kernel_facts facts;
     bool dry;   /* Only the name is wanted. */
     bool alone; /* Its primitives are its own: what they know is more than the signature says. */
     int thread_count;
     const float *constants[GRAFT_MAX_INPUTS];
 
     program_operand operands[PROGRAM_OPERANDS];
-    size_t workspace_bytes;
-    size_t packed_bytes;
-    uint64_t pack_ns;
 };
+
+/* device.c. Fails as graft_device_open; close the device also then. */
+graft_status graft_cpu_open(graft_env *env, const char *text, uint32_t thread_count,
+                            graft_device **device);
+void graft_cpu_close(graft_device *device);
 
 /* Builds implementation number `variant` of a family into `kernel` (signature, outputs, constants
  * and `dry` are set). GRAFT_UNSUPPORTED, without a message, when there is no such variant: the
  * family does not fit the signature or has no more. When `dry`, only the name need be set. */
-typedef graft_status (*kernel_open)(graft_env *env, graft_kernel *kernel, uint32_t variant);
+typedef graft_status kernel_family(graft_env *env, graft_kernel *kernel, uint32_t variant);
 
-/* kernel.c: what graft_backend_cpu offers as graft_kernel_...; see kernel.h. */
-graft_status graft_cpu_kernel_list(graft_env *env, graft_device *device,
-                                   const graft_signature *signature,
-                                   graft_kernel_name names[GRAFT_KERNEL_MOST], uint32_t *count);
-graft_status graft_cpu_kernel_open(graft_env *env, graft_device *device,
-                                   const graft_signature *signature, const char *name,
-                                   const float *const *constants, graft_kernel **kernel);
-void graft_cpu_kernel_close(graft_kernel *kernel);
-const char *graft_cpu_kernel_name_of(const graft_kernel *kernel);
-size_t graft_cpu_kernel_workspace_bytes(const graft_kernel *kernel);
-size_t graft_cpu_kernel_packed_bytes(const graft_kernel *kernel);
-uint64_t graft_cpu_kernel_pack_ns(const graft_kernel *kernel);
-graft_status graft_cpu_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count,
-                                           double part);
-void graft_cpu_kernel_turn(graft_kernel *kernel);
-void graft_cpu_kernel_recall(graft_kernel *kernel);
-graft_status graft_cpu_kernel_bind(graft_env *env, graft_kernel *kernel, const float *const *inputs,
-                                   float *const *outputs, void *workspace);
-graft_status graft_cpu_kernel_run(graft_env *env, graft_kernel *kernel);
-
-/* The families, in the order in which kernel.c tries them; see the files for what each does. */
-graft_status graft_cpu_open_conv_direct(graft_env *env, graft_kernel *kernel, uint32_t variant);
-graft_status graft_cpu_open_conv_binary(graft_env *env, graft_kernel *kernel, uint32_t variant);
-graft_status graft_cpu_open_conv_blocked(graft_env *env, graft_kernel *kernel, uint32_t variant);
-graft_status graft_cpu_open_conv_winograd(graft_env *env, graft_kernel *kernel, uint32_t variant);
-graft_status graft_cpu_open_conv_apart(graft_env *env, graft_kernel *kernel, uint32_t variant);
-graft_status graft_cpu_open_plain_winograd(graft_env *env, graft_kernel *kernel, uint32_t variant);
-graft_status graft_cpu_open_matmul(graft_env *env, graft_kernel *kernel, uint32_t variant);
-graft_status graft_cpu_open_inner_product(graft_env *env, graft_kernel *kernel, uint32_t variant);
-graft_status graft_cpu_open_panels(graft_env *env, graft_kernel *kernel, uint32_t variant);
-graft_status graft_cpu_open_swish(graft_env *env, graft_kernel *kernel, uint32_t variant);
-graft_status graft_cpu_open_eltwise(graft_env *env, graft_kernel *kernel, uint32_t variant);
-graft_status graft_cpu_open_binary(graft_env *env, graft_kernel *kernel, uint32_t variant);
-graft_status graft_cpu_open_batch_norm(graft_env *env, graft_kernel *kernel, uint32_t variant);
-graft_status graft_cpu_open_pool(graft_env *env, graft_kernel *kernel, uint32_t variant);
-graft_status graft_cpu_open_softmax(graft_env *env, graft_kernel *kernel, uint32_t variant);
-graft_status graft_cpu_open_reduction(graft_env *env, graft_kernel *kernel, uint32_t variant);
-graft_status graft_cpu_open_layer_norm(graft_env *env, graft_kernel *kernel, uint32_t variant);
-graft_status graft_cpu_open_plain_norm(graft_env *env, graft_kernel *kernel, uint32_t variant);
-graft_status graft_cpu_open_concat(graft_env *env, graft_kernel *kernel, uint32_t variant);
-graft_status graft_cpu_open_reorder(graft_env *env, graft_kernel *kernel, uint32_t variant);
-graft_status graft_cpu_open_plain(graft_env *env, graft_kernel *kernel, uint32_t variant);
-graft_status graft_cpu_open_body(graft_env *env, graft_kernel *kernel, uint32_t variant);
-graft_status graft_cpu_open_integers(graft_env *env, graft_kernel *kernel, uint32_t variant);
-graft_status graft_cpu_open_integer_sum(graft_env *env, graft_kernel *kernel, uint32_t variant);
-graft_status graft_cpu_open_quantised(graft_env *env, graft_kernel *kernel, uint32_t variant);
+/* See the files for what each does. */
+kernel_family graft_cpu_open_conv_direct, graft_cpu_open_conv_binary, graft_cpu_open_conv_blocked,
+    graft_cpu_open_conv_winograd, graft_cpu_open_plain_winograd, graft_cpu_open_conv_apart,
+    graft_cpu_open_matmul, graft_cpu_open_inner_product, graft_cpu_open_panels,
+    graft_cpu_open_swish, graft_cpu_open_eltwise, graft_cpu_open_binary, graft_cpu_open_batch_norm,
+    graft_cpu_open_pool, graft_cpu_open_softmax, graft_cpu_open_reduction,
+    graft_cpu_open_layer_norm, graft_cpu_open_concat, graft_cpu_open_reorder,
+    graft_cpu_open_plain_norm, graft_cpu_open_plain, graft_cpu_open_quantised,
+    graft_cpu_open_integers, graft_cpu_open_integer_sum, graft_cpu_open_body;

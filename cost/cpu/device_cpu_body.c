@@ -4,8 +4,6 @@
 
 #include "graph/meaning/algebra_float.h"
 
-#include <stdio.h>
-
 static void run_body(const graft_kernel *kernel)
 {
     const graft_signature *s = &kernel->signature;
@@ -17,14 +15,11 @@ graft_status graft_cpu_open_body(graft_env *env, graft_kernel *kernel, uint32_t 
 {
     const graft_signature *s = &kernel->signature;
     bool fits = graft_op(s->op) != NULL;
-    (void)env;
     for (uint32_t k = 0; k < s->input_count; k++) {
         fits = fits && s->in_layouts[k] == GRAFT_LAYOUT_ROW;
     }
     if (!fits || variant > 0 || s->out_layouts[0] != GRAFT_LAYOUT_ROW) {
         return GRAFT_UNSUPPORTED;
     }
-    (void)snprintf(kernel->name, sizeof kernel->name, "body:ref");
-    kernel->plain = run_body;
-    return GRAFT_OK;
+    return graft_program_plain(env, kernel, "body:ref", run_body, NULL, 0);
 }

@@ -39,11 +39,6 @@ typedef struct {
     dnnl_primitive_desc_t pd; /* ...and what was chosen for them. */
 } conv_forms;
 
-static bool is_conv(uint32_t op)
-{
-    return op == GRAFT_OP_conv || op == GRAFT_OP_conv_bias || op == GRAFT_OP_conv_bias_add;
-}
-
 static bool is_transposed(const graft_kernel *kernel)
 {
     return kernel->signature.op == GRAFT_OP_conv_transpose;
@@ -52,12 +47,6 @@ static bool is_transposed(const graft_kernel *kernel)
 static bool has_bias(const graft_kernel *kernel)
 {
     return kernel->signature.op != GRAFT_OP_conv && !is_transposed(kernel);
-}
-
-static int32_t activation_of(const graft_kernel *kernel)
-{
-    return has_bias(kernel) ? kernel->signature.attrs[GRAFT_ATTR_conv_bias_activation]
-                            : GRAFT_ACT_NONE;
 }
 
 /* The library has the filter (I,O,kh,kw) of a transposed convolution as (O,I,kh,kw). */
@@ -151,7 +140,8 @@ static graft_status describe_fusion(graft_env *env, const graft_kernel *kernel,
         GRAFT_PASS(graft_program_attr_binary(env, attr, &forms->output));
     }
     if (!kind->apart) {
-        GRAFT_PASS(graft_program_attr_activation(env, attr, activation_of(kernel)));
+        GRAFT_PASS(graft_program_attr_activation(env, attr,
+                                                 graft_signature_activation(&kernel->signature)));
     }
     return graft_program_attr_finish(env, attr);
 }
@@ -254,7 +244,8 @@ static graft_status place_residual(graft_env *env, graft_kernel *kernel, const c
 static graft_status activate(graft_env *env, graft_kernel *kernel, const dnnl_memory_desc_t *desc,
                              uint32_t operand)
 {
-    const program_function *f = graft_program_activation(activation_of(kernel));
+    const program_function *f =
+        graft_program_activation(graft_signature_activation(&kernel->signature));
     const program_arg args[2] = {
         {DNNL_ARG_SRC, operand},
         {DNNL_ARG_DST, operand}
@@ -331,7 +322,7 @@ static graft_status open_conv(graft_env *env, graft_kernel *kernel, const conv_k
     graft_status status = GRAFT_OK;
     conv_forms forms = {.pd = NULL};
     const graft_signature *s = &kernel->signature;
-    const bool turns = is_conv(s->op) && s->inputs[IMAGE].dims[3] == 1 &&
+    const bool turns = graft_signature_is_conv(s) && s->inputs[IMAGE].dims[3] == 1 &&
                        s->inputs[FILTER].dims[3] == 1 && kernel->outputs[0].dims[3] == 1;
     if (turns) {
         turn_image(kernel);
@@ -358,7 +349,7 @@ static residual_mode mode_of(const graft_kernel *kernel)
 graft_status graft_cpu_open_conv_direct(graft_env *env, graft_kernel *kernel, uint32_t variant)
 {
     const conv_kind kind = {.family = "direct", .residual = mode_of(kernel)};
-    const bool fits = is_conv(kernel->signature.op) || is_transposed(kernel);
+    const bool fits = graft_signature_is_conv(&kernel->signature) || is_transposed(kernel);
     return fits && variant < DIRECT_VARIANTS ? open_conv(env, kernel, &kind, variant)
                                              : GRAFT_UNSUPPORTED;
 }
@@ -378,7 +369,7 @@ static graft_status open_freely(graft_env *env, graft_kernel *kernel, conv_kind 
 {
     kind.any_layout = true;
     kind.residual = mode_of(kernel);
-    return is_conv(kernel->signature.op) && variant < variants
+    return graft_signature_is_conv(&kernel->signature) && variant < variants
                ? open_conv(env, kernel, &kind, variant)
                : GRAFT_UNSUPPORTED;
 }
@@ -396,7 +387,7 @@ graft_status graft_cpu_open_conv_winograd(graft_env *env, graft_kernel *kernel, 
 
 graft_status graft_cpu_open_conv_apart(graft_env *env, graft_kernel *kernel, uint32_t variant)
 {
-    const bool active = activation_of(kernel) != GRAFT_ACT_NONE;
+    const bool active = graft_signature_activation(&kernel->signature) != GRAFT_ACT_NONE;
     return open_freely(env, kernel, (conv_kind){.family = "apart", .apart = true}, variant,
                        active ? 1 : 0);
 }

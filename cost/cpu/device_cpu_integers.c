@@ -270,7 +270,7 @@ graft_status graft_cpu_open_integer_sum(graft_env *env, graft_kernel *kernel, ui
     }
     const uint32_t type = s->inputs[LEFT].dtype;
     const int32_t activation = graft_signature_activation(s);
-    (void)snprintf(kernel->name, sizeof(kernel->name), "plain");
+    (void)snprintf(kernel->facts.name, sizeof(kernel->facts.name), "plain");
     bool usual = s->inputs[RIGHT].dtype == type && graft_signature_result(s) == type &&
                  activation <= GRAFT_ACT_RELU;
     kernel->plain = usual ? runs[type == GRAFT_DTYPE_I8][activation == GRAFT_ACT_RELU] : run_any;

@@ -18,11 +18,6 @@ typedef struct {
     uint32_t rank;
 } matmul_dims;
 
-static bool is_matmul(const graft_signature *s)
-{
-    return s->op == GRAFT_OP_matmul || s->op == GRAFT_OP_matmul_bias;
-}
-
 static bool is_row_major(const graft_signature *s)
 {
     return s->in_layouts[LEFT] == GRAFT_LAYOUT_ROW && s->in_layouts[RIGHT] == GRAFT_LAYOUT_ROW &&
@@ -71,15 +66,6 @@ static void measure_dims(const graft_kernel *kernel, matmul_dims *d)
     }
 }
 
-static graft_status describe_fusion(graft_env *env, const graft_kernel *kernel, program_attr *attr)
-{
-    if (kernel->signature.op == GRAFT_OP_matmul_bias) {
-        GRAFT_PASS(graft_program_attr_activation(
-            env, attr, kernel->signature.attrs[GRAFT_ATTR_matmul_bias_activation]));
-    }
-    return graft_program_attr_finish(env, attr);
-}
-
 /* What both families do once a primitive is chosen; the forms are those that the operands have. */
 typedef struct {
     dnnl_memory_desc_t left;
@@ -116,7 +102,9 @@ static graft_status open_product(graft_env *env, graft_kernel *kernel, const cha
 {
     PROGRAM_CHOSEN(pd);
     PROGRAM_ATTR(attr);
-    GRAFT_PASS(describe_fusion(env, kernel, &attr));
+    GRAFT_PASS(
+        graft_program_attr_activation(env, &attr, graft_signature_activation(&kernel->signature)));
+    GRAFT_PASS(graft_program_attr_finish(env, &attr));
     GRAFT_PASS(graft_program_choose(env, kernel, desc, &attr, variant, &pd));
     graft_program_name(kernel, family, pd);
     if (!kernel->dry) {
@@ -128,7 +116,7 @@ static graft_status open_product(graft_env *env, graft_kernel *kernel, const cha
 graft_status graft_cpu_open_matmul(graft_env *env, graft_kernel *kernel, uint32_t variant)
 {
     const graft_signature *s = &kernel->signature;
-    if (!is_matmul(s) || !is_row_major(s) || variant >= MATMUL_VARIANTS) {
+    if (!graft_signature_is_matmul(s) || !is_row_major(s) || variant >= MATMUL_VARIANTS) {
         return GRAFT_UNSUPPORTED;
     }
     matmul_dims d;
@@ -164,7 +152,7 @@ graft_status graft_cpu_open_inner_product(graft_env *env, graft_kernel *kernel, 
     matmul_forms forms;
     dnnl_memory_desc_t right;
     dnnl_inner_product_desc_t desc;
-    if (!is_matmul(s) || !is_row_major(s) || variant >= MATMUL_VARIANTS ||
+    if (!graft_signature_is_matmul(s) || !is_row_major(s) || variant >= MATMUL_VARIANTS ||
         (s->const_mask >> RIGHT & 1u) == 0 || !right_is_matrix(&s->inputs[RIGHT])) {
         return GRAFT_UNSUPPORTED;
     }

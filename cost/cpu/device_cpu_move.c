@@ -32,7 +32,7 @@ graft_status graft_cpu_open_reorder(graft_env *env, graft_kernel *kernel, uint32
     if ((s->op != GRAFT_COST_REORDER && s->op != GRAFT_OP_transpose) || variant > 0) {
         return GRAFT_UNSUPPORTED;
     }
-    (void)snprintf(kernel->name, sizeof(kernel->name), "reorder");
+    (void)snprintf(kernel->facts.name, sizeof(kernel->facts.name), "reorder");
     if (kernel->dry) {
         return GRAFT_OK;
     }

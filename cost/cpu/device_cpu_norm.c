@@ -227,17 +227,15 @@ static void run_images(const graft_kernel *kernel)
 
 graft_status graft_cpu_open_plain_norm(graft_env *env, graft_kernel *kernel, uint32_t variant)
 {
-    (void)env;
     const graft_signature *s = &kernel->signature;
     const bool images = s->op == GRAFT_OP_instance_norm && s->in_layouts[DATA] == s->out_layouts[0];
     if ((s->op != GRAFT_OP_layer_norm && s->op != GRAFT_OP_rms_norm && !images) || variant > 0 ||
         (!images && !is_row_major(s))) {
         return GRAFT_UNSUPPORTED;
     }
-    (void)snprintf(kernel->name, sizeof(kernel->name), "plain");
-    kernel->plain = s->in_layouts[DATA] == GRAFT_LAYOUT_ROW || !images ? run_rows : run_images;
-    if (kernel->plain == run_images) {
+    plain_run run = s->in_layouts[DATA] == GRAFT_LAYOUT_ROW || !images ? run_rows : run_images;
+    if (run == run_images) {
         (void)graft_program_workspace(kernel, 2 * (size_t)s->inputs[DATA].dims[1]);
     }
-    return GRAFT_OK;
+    return graft_program_plain(env, kernel, "plain", run, NULL, 0);
 }

@@ -15,7 +15,6 @@
 #include "cost/cpu/program.h"
 #include "cost/cpu/winograd.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { LEFT = 0, RIGHT = 1, BIAS = 2, RESIDUAL = 3 };
@@ -229,7 +228,7 @@ static bool plan_product(const graft_signature *s, panels_state *p)
     p->depth = right->dims[0];
     p->columns = right->dims[1];
     p->rows = (int64_t)graft_shape_elements(left) / p->depth;
-    p->activation = p->has_bias ? s->attrs[GRAFT_ATTR_matmul_bias_activation] : GRAFT_ACT_NONE;
+    p->activation = graft_signature_activation(s);
     return p->rows <= ROWS_MOST;
 }
 
@@ -257,8 +256,7 @@ static bool is_pointwise(const graft_signature *s)
 static bool plan_conv(const graft_signature *s, const graft_shape *out, panels_state *p)
 {
     const graft_shape *image = &s->inputs[LEFT];
-    p->is_conv =
-        s->op == GRAFT_OP_conv || s->op == GRAFT_OP_conv_bias || s->op == GRAFT_OP_conv_bias_add;
+    p->is_conv = graft_signature_is_conv(s);
     if (!p->is_conv || !is_last(s) || !is_pointwise(s)) {
         return false;
     }
@@ -266,7 +264,7 @@ static bool plan_conv(const graft_signature *s, const graft_shape *out, panels_s
     p->has_residual = s->op == GRAFT_OP_conv_bias_add;
     p->depth = image->dims[1];
     p->columns = out->dims[1];
-    p->activation = p->has_bias ? s->attrs[GRAFT_ATTR_conv_bias_activation] : GRAFT_ACT_NONE;
+    p->activation = graft_signature_activation(s);
     p->pixels = (pixel_grid){
         .images = out->dims[0],
         .rows = out->dims[2],
@@ -295,22 +293,17 @@ graft_status graft_cpu_open_panels(graft_env *env, graft_kernel *kernel, uint32_
         return GRAFT_UNSUPPORTED;
     }
     plan.ahead = variant == 1;
-    (void)snprintf(kernel->name, sizeof(kernel->name), "panels:%s", plan.ahead ? "ahead" : "plain");
+    GRAFT_PASS(graft_program_plain(env, kernel, plan.ahead ? "panels:ahead" : "panels:plain",
+                                   run_panels, &plan, sizeof(plan)));
     if (kernel->dry) {
         return GRAFT_OK;
     }
-    panels_state *state = malloc(sizeof(*state));
-    if (state == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a kernel");
-    }
-    *state = plan;
-    kernel->state = state;
-    kernel->plain = run_panels;
+    panels_state *state = kernel->state;
     int64_t panels = (plan.columns + WIDTH - 1) / WIDTH;
-    graft_status status = graft_program_packed(
-        env, kernel, RIGHT, (size_t)(panels * WIDTH * plan.depth), fill_panels, &state->panels);
-    if (status == GRAFT_OK && plan.gathers) {
+    GRAFT_PASS(graft_program_packed(env, kernel, RIGHT, (size_t)(panels * WIDTH * plan.depth),
+                                    fill_panels, &state->panels));
+    if (plan.gathers) {
         state->gathered = graft_program_workspace(kernel, (size_t)(plan.rows * plan.depth));
     }
-    return status;
+    return GRAFT_OK;
 }

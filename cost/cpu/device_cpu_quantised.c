@@ -3,7 +3,6 @@
 #include "cost/cpu/program.h"
 #include "graph/meaning/quantised.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const float scale = 1.0F;
@@ -46,16 +45,8 @@ graft_status graft_cpu_open_quantised(graft_env *env, graft_kernel *kernel, uint
     if (!graft_signature_is_quantised(&kernel->signature) || variant > 0) {
         return GRAFT_UNSUPPORTED;
     }
-    (void)snprintf(kernel->name, sizeof(kernel->name), "plain");
-    if (kernel->dry) {
-        return GRAFT_OK;
-    }
-    quantised_state *state = calloc(1, sizeof(*state));
-    if (state == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a kernel");
-    }
-    describe(kernel, state);
-    kernel->state = state;
-    kernel->plain = run_quantised;
-    return GRAFT_OK;
+    quantised_state state;
+    memset(&state, 0, sizeof(state));
+    describe(kernel, &state);
+    return graft_program_plain(env, kernel, "plain", run_quantised, &state, sizeof(state));
 }

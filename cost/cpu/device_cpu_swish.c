@@ -46,13 +46,10 @@ static void run_swish(const graft_kernel *kernel)
 graft_status graft_cpu_open_swish(graft_env *env, graft_kernel *kernel, uint32_t variant)
 {
     const graft_signature *s = &kernel->signature;
-    (void)env;
     if (s->op != GRAFT_OP_swish || variant > 0 || kernel->thread_count > 1 ||
         !(alpha_of(s) > 1e-30F) ||
         !graft_layout_same(&s->inputs[0], s->in_layouts[0], s->out_layouts[0])) {
         return GRAFT_UNSUPPORTED;
     }
-    (void)snprintf(kernel->name, sizeof(kernel->name), "plain:exp2");
-    kernel->plain = run_swish;
-    return GRAFT_OK;
+    return graft_program_plain(env, kernel, "plain:exp2", run_swish, NULL, 0);
 }

@@ -5,7 +5,6 @@
 #include "cost/cpu/program.h"
 #include "cost/cpu/winograd.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { IMAGE = 0, FILTER = 1, BIAS = 2, RESIDUAL = 3 };
@@ -40,30 +39,25 @@ static void fill_filter(const graft_kernel *kernel, const float *given, void *pa
     graft_winograd_pack(&state->plan, given, packed);
 }
 
-static graft_status build_winograd(graft_env *env, graft_kernel *kernel, const graft_winograd *plan)
-{
-    winograd_state *state = calloc(1, sizeof(*state));
-    if (state == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a kernel");
-    }
-    state->plan = *plan;
-    kernel->state = state;
-    kernel->plain = run_winograd;
-    GRAFT_PASS(graft_program_packed(env, kernel, FILTER, graft_winograd_filter_count(plan),
-                                    fill_filter, &state->filter));
-    state->work = graft_program_workspace(kernel, graft_winograd_work_bytes(plan) / sizeof(float));
-    return GRAFT_OK;
-}
-
 graft_status graft_cpu_open_plain_winograd(graft_env *env, graft_kernel *kernel, uint32_t variant)
 {
-    graft_winograd plan;
+    winograd_state plan;
+    char name[GRAFT_KERNEL_NAME_BYTES];
     memset(&plan, 0, sizeof(plan));
     if (variant >= TILE_COUNT ||
-        !graft_winograd_plan(&kernel->signature, &kernel->outputs[0], tiles[variant], &plan)) {
+        !graft_winograd_plan(&kernel->signature, &kernel->outputs[0], tiles[variant], &plan.plan)) {
         return GRAFT_UNSUPPORTED;
     }
-    (void)snprintf(kernel->name, sizeof(kernel->name), "winograd:plain_%ux%u", tiles[variant],
+    (void)snprintf(name, sizeof(name), "winograd:plain_%ux%u", tiles[variant],
                    (unsigned)GRAFT_WINOGRAD_FILTER);
-    return kernel->dry ? GRAFT_OK : build_winograd(env, kernel, &plan);
+    GRAFT_PASS(graft_program_plain(env, kernel, name, run_winograd, &plan, sizeof(plan)));
+    if (kernel->dry) {
+        return GRAFT_OK;
+    }
+    winograd_state *state = kernel->state;
+    GRAFT_PASS(graft_program_packed(env, kernel, FILTER, graft_winograd_filter_count(&plan.plan),
+                                    fill_filter, &state->filter));
+    state->work =
+        graft_program_workspace(kernel, graft_winograd_work_bytes(&plan.plan) / sizeof(float));
+    return GRAFT_OK;
 }

@@ -1,5 +1,5 @@
-/* kernel.c - listing, opening, binding and running implementations on the processor (see kernel.h).
- */
+/* kernel.c - listing, opening, binding and running implementations on the processor (see kernel.h),
+ * and the table of its back end (see backend.h). */
 #include "cost/cpu/device_cpu.h"
 
 #include "graph/base/divisor.h"
@@ -12,7 +12,7 @@
 #include <omp.h>
 
 /* In the order of preference when nothing has been measured. */
-static const kernel_open families[] = {
+static kernel_family *const families[] = {
     graft_cpu_open_conv_direct,   graft_cpu_open_conv_binary,    graft_cpu_open_conv_blocked,
     graft_cpu_open_conv_winograd, graft_cpu_open_plain_winograd, graft_cpu_open_conv_apart,
     graft_cpu_open_matmul,        graft_cpu_open_inner_product,  graft_cpu_open_panels,
@@ -26,7 +26,7 @@ static const kernel_open families[] = {
 
 enum { FAMILY_COUNT = sizeof(families) / sizeof(families[0]) };
 
-void graft_cpu_kernel_close(graft_kernel *kernel)
+static void close_kernel(graft_kernel *kernel)
 {
     if (kernel == NULL) {
         return;
@@ -65,6 +65,7 @@ static graft_status begin_kernel(graft_env *env, graft_device *device,
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a kernel");
     }
     k->device = device;
+    k->own_facts = &k->facts;
     k->signature = *signature;
     k->dry = dry;
     k->thread_count = count_threads(device, signature);
@@ -101,7 +102,7 @@ static graft_status open_variant(graft_env *env, graft_device *device,
     if (status == GRAFT_OK) {
         *kernel = k;
     } else {
-        graft_cpu_kernel_close(k);
+        close_kernel(k);
     }
     return status;
 }
@@ -136,13 +137,13 @@ static graft_status list_family(graft_env *env, graft_device *device,
         if (status != GRAFT_OK) {
             return status == GRAFT_UNSUPPORTED ? GRAFT_OK : status;
         }
-        if (!is_listed(list, *count, kernel->name)) {
+        if (!is_listed(list, *count, kernel->facts.name)) {
             listing *entry = &list[(*count)++];
-            memcpy(entry->name, kernel->name, sizeof(entry->name));
+            memcpy(entry->name, kernel->facts.name, sizeof(entry->name));
             entry->family = family;
             entry->variant = variant;
         }
-        graft_cpu_kernel_close(kernel);
+        close_kernel(kernel);
     }
     return GRAFT_OK;
 }
@@ -176,9 +177,9 @@ static graft_status list_all(graft_env *env, graft_device *device, const graft_s
     return GRAFT_OK;
 }
 
-graft_status graft_cpu_kernel_list(graft_env *env, graft_device *device,
-                                   const graft_signature *signature,
-                                   graft_kernel_name names[GRAFT_KERNEL_MOST], uint32_t *count)
+static graft_status list_kernels(graft_env *env, graft_device *device,
+                                 const graft_signature *signature,
+                                 graft_kernel_name names[GRAFT_KERNEL_MOST], uint32_t *count)
 {
     listing list[GRAFT_KERNEL_MOST];
     graft_status status = list_all(env, device, signature, list, count);
@@ -188,9 +189,9 @@ graft_status graft_cpu_kernel_list(graft_env *env, graft_device *device,
     return status;
 }
 
-graft_status graft_cpu_kernel_open(graft_env *env, graft_device *device,
-                                   const graft_signature *signature, const char *name,
-                                   const float *const *constants, graft_kernel **kernel)
+static graft_status open_kernel(graft_env *env, graft_device *device,
+                                const graft_signature *signature, const char *name,
+                                const float *const *constants, graft_kernel **kernel)
 {
     graft_status status = GRAFT_OK;
     listing list[GRAFT_KERNEL_MOST];
@@ -213,17 +214,6 @@ done:
     }
     return status;
 }
-
-const char *graft_cpu_kernel_name_of(const graft_kernel *kernel) { return kernel->name; }
-
-size_t graft_cpu_kernel_workspace_bytes(const graft_kernel *kernel)
-{
-    return kernel->workspace_bytes;
-}
-
-size_t graft_cpu_kernel_packed_bytes(const graft_kernel *kernel) { return kernel->packed_bytes; }
-
-uint64_t graft_cpu_kernel_pack_ns(const graft_kernel *kernel) { return kernel->pack_ns; }
 
 /* ----------------------------------------------------------- weight copies */
 
@@ -300,8 +290,7 @@ static uint32_t choose_stride(uint32_t count)
     return stride;
 }
 
-graft_status graft_cpu_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count,
-                                           double part)
+static graft_status copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count, double part)
 {
     if (kernel->turn_count > 0 || count < 2) {
         return GRAFT_OK;
@@ -327,7 +316,7 @@ graft_status graft_cpu_kernel_copy_weights(graft_env *env, graft_kernel *kernel,
     return GRAFT_OK;
 }
 
-void graft_cpu_kernel_turn(graft_kernel *kernel)
+static void turn_kernel(graft_kernel *kernel)
 {
     if (kernel->turn_count > 0) {
         kernel->turn += kernel->turn_stride;
@@ -336,7 +325,7 @@ void graft_cpu_kernel_turn(graft_kernel *kernel)
     }
 }
 
-void graft_cpu_kernel_recall(graft_kernel *kernel)
+static void recall_kernel(graft_kernel *kernel)
 {
     for (uint32_t i = 0; i < kernel->copied_count; i++) {
         const program_copies *copies = &kernel->copies[i];
@@ -349,8 +338,8 @@ void graft_cpu_kernel_recall(graft_kernel *kernel)
 static void bind_operand(graft_kernel *kernel, uint32_t number, void *workspace)
 {
     const program_operand *operand = &kernel->operands[number];
-    if (operand->role == ROLE_INPUT) { /* It is only read. */
-        memcpy(&kernel->places[number], &kernel->in[operand->slot], sizeof(void *));
+    if (operand->role == ROLE_INPUT) {
+        kernel->places[number] = graft_drop_const(kernel->in[operand->slot]);
     } else if (operand->role == ROLE_OUTPUT) {
         kernel->places[number] = kernel->out[operand->slot];
     } else if (operand->role == ROLE_WORKSPACE) {
@@ -358,8 +347,8 @@ static void bind_operand(graft_kernel *kernel, uint32_t number, void *workspace)
     }
 }
 
-graft_status graft_cpu_kernel_bind(graft_env *env, graft_kernel *kernel, const float *const *inputs,
-                                   float *const *outputs, void *workspace)
+static graft_status bind_kernel(graft_env *env, graft_kernel *kernel, const float *const *inputs,
+                                float *const *outputs, void *workspace)
 {
     const graft_signature *s = &kernel->signature;
     (void)env;
@@ -396,7 +385,7 @@ static dnnl_status_t run_stage(const graft_kernel *kernel, const program_stage *
                                   shared->args);
 }
 
-graft_status graft_cpu_kernel_run(graft_env *env, graft_kernel *kernel)
+static graft_status run_kernel(graft_env *env, graft_kernel *kernel)
 {
     if (kernel->plain != NULL) {
         kernel->plain(kernel);
@@ -406,9 +395,23 @@ graft_status graft_cpu_kernel_run(graft_env *env, graft_kernel *kernel)
     for (uint32_t i = 0; i < kernel->stage_count; i++) {
         dnnl_status_t result = run_stage(kernel, &kernel->stages[i]);
         if (result != dnnl_success) {
-            return GRAFT_FAIL(env, GRAFT_INTERNAL, "oneDNN: %s failed with status %d", kernel->name,
-                              (int)result);
+            return GRAFT_FAIL(env, GRAFT_INTERNAL, "oneDNN: %s failed with status %d",
+                              kernel->facts.name, (int)result);
         }
     }
     return GRAFT_OK;
 }
+
+const graft_backend graft_backend_cpu = {
+    .abi = GRAFT_BACKEND_ABI,
+    .open = graft_cpu_open,
+    .close = graft_cpu_close,
+    .kernel_list = list_kernels,
+    .kernel_open = open_kernel,
+    .kernel_close = close_kernel,
+    .kernel_copy_weights = copy_weights,
+    .kernel_turn = turn_kernel,
+    .kernel_recall = recall_kernel,
+    .kernel_bind = bind_kernel,
+    .kernel_run = run_kernel,
+};

@@ -34,15 +34,18 @@ GRAFT_MUST_USE graft_status graft_kernel_open(graft_env *env, graft_device *devi
                                               const float *const *constants, graft_kernel **kernel);
 void graft_kernel_close(graft_kernel *kernel); /* NULL is allowed. */
 
-const char *graft_kernel_name_of(const graft_kernel *kernel);
+/* What is known of a kernel that is open. */
+typedef struct graft_kernel_facts {
+    char name[GRAFT_KERNEL_NAME_BYTES];
+    size_t workspace_bytes; /* That a run needs besides its operands; the caller aligns it to 64. */
+    size_t packed_bytes;    /* Of weights... */
+    uint64_t pack_ns;       /* ...and the time that packing them took. */
+} graft_kernel_facts;
+const graft_kernel_facts *graft_kernel_facts_of(const graft_kernel *kernel);
+
 /* Whether an implementation of this name works in the signature's layouts, without conversions
  * inside, by the ordinary algorithm: not Winograd's, and the library's product, not ours. */
 bool graft_kernel_is_direct(const char *name);
-/* Bytes that a run needs besides its operands; aligned to 64 bytes by the caller. */
-size_t graft_kernel_workspace_bytes(const graft_kernel *kernel);
-/* Bytes of packed weights, and the time that packing took. */
-size_t graft_kernel_packed_bytes(const graft_kernel *kernel);
-uint64_t graft_kernel_pack_ns(const graft_kernel *kernel);
 
 /* For measuring only. A run in a loop finds its weights in the cache; in a whole network they come
  * from further away. This keeps `count` copies of the const operands, and each turn makes the

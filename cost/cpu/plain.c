@@ -757,15 +757,6 @@ graft_status graft_cpu_open_plain(graft_env *env, graft_kernel *kernel, uint32_t
         (!make_elementwise(&m) && !make_movement(&m) && !make_reductions(&m))) {
         return GRAFT_UNSUPPORTED;
     }
-    (void)snprintf(kernel->name, sizeof(kernel->name), "plain");
-    if (kernel->dry) {
-        return GRAFT_OK;
-    }
-    kernel->state = malloc(sizeof(state));
-    if (kernel->state == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a kernel");
-    }
-    memcpy(kernel->state, &state, sizeof(state));
-    kernel->plain = kernel->signature.op == GRAFT_OP_cumsum ? run_cumsum : run_moves;
-    return GRAFT_OK;
+    plain_run run = kernel->signature.op == GRAFT_OP_cumsum ? run_cumsum : run_moves;
+    return graft_program_plain(env, kernel, "plain", run, &state, sizeof(state));
 }

@@ -28,6 +28,21 @@ graft_status graft_program_status(graft_env *env, dnnl_status_t status, const ch
     }
 }
 
+graft_status graft_program_plain(graft_env *env, graft_kernel *kernel, const char *name,
+                                 plain_run run, const void *state, size_t bytes)
+{
+    (void)snprintf(kernel->facts.name, sizeof(kernel->facts.name), "%s", name);
+    kernel->plain = run;
+    if (bytes > 0 && !kernel->dry) {
+        kernel->state = malloc(bytes);
+        if (kernel->state == NULL) {
+            return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a kernel");
+        }
+        memcpy(kernel->state, state, bytes);
+    }
+    return GRAFT_OK;
+}
+
 /* ------------------------------------------------------------- descriptors */
 
 /* Images of bytes are only moved. */
@@ -195,7 +210,7 @@ void graft_program_name(graft_kernel *kernel, const char *family, const_dnnl_pri
 {
     const char *implementation = "unnamed";
     (void)dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&implementation);
-    (void)snprintf(kernel->name, sizeof(kernel->name), "%s:%s", family, implementation);
+    (void)snprintf(kernel->facts.name, sizeof(kernel->facts.name), "%s:%s", family, implementation);
 }
 
 const dnnl_memory_desc_t *graft_program_query(const_dnnl_primitive_desc_t pd, dnnl_query_t what,
@@ -216,8 +231,8 @@ static uint32_t add_operand(graft_kernel *kernel, const dnnl_memory_desc_t *desc
     operand->slot = (uint8_t)slot;
     if (role == ROLE_WORKSPACE) {
         size_t bytes = dnnl_memory_desc_get_size(desc);
-        operand->offset = kernel->workspace_bytes;
-        kernel->workspace_bytes += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        operand->offset = kernel->facts.workspace_bytes;
+        kernel->facts.workspace_bytes += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     }
     return kernel->operand_count++;
 }
@@ -264,14 +279,6 @@ done:
     (void)dnnl_primitive_destroy(primitive);
     (void)dnnl_primitive_desc_destroy(pd);
     return status;
-}
-
-/* oneDNN takes no pointers to const; it only reads what it is told is a source. */
-static void *drop_const(const float *data)
-{
-    void *pointer = NULL;
-    memcpy(&pointer, &data, sizeof(pointer));
-    return pointer;
 }
 
 /* ----------------------------------------------------------- packed weights */
@@ -326,12 +333,12 @@ static graft_status fill_pack(graft_env *env, graft_kernel *kernel, program_fill
     if (fill != NULL) {
         fill(kernel, pack->given, pack->data);
     } else {
-        GRAFT_CHECK(create_memory(env, kernel, &pack->have, drop_const(pack->given), &from));
+        GRAFT_CHECK(create_memory(env, kernel, &pack->have, graft_drop_const(pack->given), &from));
         GRAFT_CHECK(create_memory(env, kernel, &pack->want, pack->data, &to));
         GRAFT_CHECK(run_reorder(env, kernel, from, to));
     }
-    kernel->pack_ns += graft_clock_ns() - start_ns;
-    kernel->packed_bytes += pack->bytes;
+    kernel->facts.pack_ns += graft_clock_ns() - start_ns;
+    kernel->facts.packed_bytes += pack->bytes;
 done:
     (void)dnnl_memory_destroy(from);
     (void)dnnl_memory_destroy(to);
@@ -345,14 +352,13 @@ static graft_status obtain_pack(graft_env *env, graft_kernel *kernel, uint32_t k
     graft_status status = GRAFT_OK;
     graft_device *device = kernel->device;
     const float *data = kernel->constants[k];
-    (void)pthread_mutex_lock(&device->lock);
+    GRAFT_LOCKED(&device->lock);
     program_pack *pack = find_pack(device, data, form->have, form->want);
     if (pack == NULL) {
         pack = new_pack(data, form->have, form->want);
         if (pack == NULL) {
-            status = GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for %zu bytes of weights",
-                                dnnl_memory_desc_get_size(form->want));
-            goto done;
+            return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for %zu bytes of weights",
+                              dnnl_memory_desc_get_size(form->want));
         }
         pack->next = device->packs;
         device->packs = pack;
@@ -360,8 +366,6 @@ static graft_status obtain_pack(graft_env *env, graft_kernel *kernel, uint32_t k
     }
     pack->user_count++;
     *result = pack;
-done:
-    (void)pthread_mutex_unlock(&device->lock);
     return status;
 }
 
@@ -370,7 +374,7 @@ void graft_program_release(graft_device *device, program_pack *pack)
     if (pack == NULL) {
         return;
     }
-    (void)pthread_mutex_lock(&device->lock);
+    GRAFT_LOCKED(&device->lock);
     if (--pack->user_count == 0) {
         program_pack **link = &device->packs;
         while (*link != pack) {
@@ -380,7 +384,6 @@ void graft_program_release(graft_device *device, program_pack *pack)
         free(pack->data);
         free(pack);
     }
-    (void)pthread_mutex_unlock(&device->lock);
 }
 
 static graft_status pack_constant(graft_env *env, graft_kernel *kernel, uint32_t k,
@@ -388,7 +391,7 @@ static graft_status pack_constant(graft_env *env, graft_kernel *kernel, uint32_t
 {
     program_pack *pack = NULL;
     if (dnnl_memory_desc_equal(form->have, form->want) != 0) {
-        *operand = add_fixed(kernel, form->have, k, drop_const(kernel->constants[k]));
+        *operand = add_fixed(kernel, form->have, k, graft_drop_const(kernel->constants[k]));
         return GRAFT_OK;
     }
     GRAFT_PASS(obtain_pack(env, kernel, k, form, &pack));
@@ -472,7 +475,7 @@ graft_status graft_program_fixed(graft_env *env, graft_kernel *kernel,
     memcpy(owned, data, size);
     *operand = add_fixed(kernel, desc, 0, owned);
     kernel->operands[*operand].owned = owned;
-    kernel->packed_bytes += bytes;
+    kernel->facts.packed_bytes += bytes;
     return GRAFT_OK;
 }
 
@@ -482,7 +485,7 @@ static program_primitive *find_primitive(const graft_kernel *kernel)
 {
     for (program_primitive *p = kernel->device->primitives; p != NULL; p = p->next) {
         if (!kernel->alone && p->stage == kernel->stage_count &&
-            strcmp(p->name, kernel->name) == 0 &&
+            strcmp(p->name, kernel->facts.name) == 0 &&
             graft_signature_equal(&p->signature, &kernel->signature)) {
             return p;
         }
@@ -517,7 +520,7 @@ static graft_status new_primitive(graft_env *env, const graft_kernel *kernel,
         p->arg_count++;
     }
     p->signature = kernel->signature;
-    memcpy(p->name, kernel->name, sizeof(p->name));
+    memcpy(p->name, kernel->facts.name, sizeof(p->name));
     p->stage = kernel->stage_count;
     *result = p;
 done:
@@ -532,20 +535,17 @@ static graft_status obtain_primitive(graft_env *env, const graft_kernel *kernel,
                                      const_dnnl_primitive_desc_t pd, const program_arg *args,
                                      uint32_t arg_count, program_primitive **result)
 {
-    graft_status status = GRAFT_OK;
     graft_device *device = kernel->device;
-    (void)pthread_mutex_lock(&device->lock);
+    GRAFT_LOCKED(&device->lock);
     program_primitive *p = find_primitive(kernel);
     if (p == NULL) {
-        GRAFT_CHECK(new_primitive(env, kernel, pd, args, arg_count, &p));
+        GRAFT_PASS(new_primitive(env, kernel, pd, args, arg_count, &p));
         p->next = device->primitives;
         device->primitives = p;
     }
     p->user_count++;
     *result = p;
-done:
-    (void)pthread_mutex_unlock(&device->lock);
-    return status;
+    return GRAFT_OK;
 }
 
 void graft_program_release_primitive(graft_device *device, program_primitive *primitive)
@@ -553,7 +553,7 @@ void graft_program_release_primitive(graft_device *device, program_primitive *pr
     if (primitive == NULL) {
         return;
     }
-    (void)pthread_mutex_lock(&device->lock);
+    GRAFT_LOCKED(&device->lock);
     if (--primitive->user_count == 0) {
         program_primitive **link = &device->primitives;
         while (*link != primitive) {
@@ -562,7 +562,6 @@ void graft_program_release_primitive(graft_device *device, program_primitive *pr
         *link = primitive->next;
         free_primitive(primitive);
     }
-    (void)pthread_mutex_unlock(&device->lock);
 }
 
 graft_status graft_program_stage(graft_env *env, graft_kernel *kernel,

@@ -63,8 +63,7 @@ static bool window_fits(const graft_signature *s)
 
 static bool set_activation(const graft_signature *s, graft_winograd *plan)
 {
-    int32_t activation =
-        s->op == GRAFT_OP_conv ? GRAFT_ACT_NONE : s->attrs[GRAFT_ATTR_conv_bias_activation];
+    int32_t activation = graft_signature_activation(s);
     plan->low = activation == GRAFT_ACT_NONE ? -INFINITY : 0.0F;
     plan->high = activation == GRAFT_ACT_RELU6 ? 6.0F : INFINITY;
     return activation == GRAFT_ACT_NONE || activation == GRAFT_ACT_RELU ||
@@ -88,9 +87,8 @@ bool graft_winograd_plan(const graft_signature *signature, const graft_shape *ou
                          graft_winograd *plan)
 {
     const graft_signature *s = signature;
-    bool conv =
-        s->op == GRAFT_OP_conv || s->op == GRAFT_OP_conv_bias || s->op == GRAFT_OP_conv_bias_add;
-    if (!conv || !operands_fit(s, output) || !window_fits(s) || !set_activation(s, plan)) {
+    if (!graft_signature_is_conv(s) || !operands_fit(s, output) || !window_fits(s) ||
+        !set_activation(s, plan)) {
         return false;
     }
     plan->tile = tile;

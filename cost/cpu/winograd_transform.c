@@ -5,7 +5,7 @@
 #include "cost/cpu/lanes.h"
 #include "cost/cpu/winograd.h"
 
-enum { SIDE = GRAFT_WINOGRAD_SIDE, MOST_TILE = SIDE - 2, BLOCK = GRAFT_LAYOUT_BLOCK };
+enum { SIDE = GRAFT_WINOGRAD_SIDE, BLOCK = GRAFT_LAYOUT_BLOCK };
 
 typedef lanes patch[SIDE][SIDE];
 
@@ -65,24 +65,35 @@ LANES_INLINE void leave_4(lanes *d, const int step)
     d[3 * step] = difference + lanes_of(8.0F) * far_difference + d[5 * step];
 }
 
-/* B' d B. `tile` is a constant where these are called. */
+/* `tile` is a constant where these are called. */
+LANES_INLINE void enter_line(lanes *d, const int step, const int tile)
+{
+    if (tile == 2) {
+        enter_2(d, step);
+    } else {
+        enter_4(d, step);
+    }
+}
+
+LANES_INLINE void leave_line(lanes *d, const int step, const int tile)
+{
+    if (tile == 2) {
+        leave_2(d, step);
+    } else {
+        leave_4(d, step);
+    }
+}
+
+/* B' d B. */
 LANES_INLINE void enter(patch d, const int tile)
 {
 #pragma GCC unroll 6
     for (int i = 0; i < tile + 2; i++) {
-        if (tile == 2) {
-            enter_2(&d[0][i], SIDE);
-        } else {
-            enter_4(&d[0][i], SIDE);
-        }
+        enter_line(&d[0][i], SIDE, tile);
     }
 #pragma GCC unroll 6
     for (int i = 0; i < tile + 2; i++) {
-        if (tile == 2) {
-            enter_2(&d[i][0], 1);
-        } else {
-            enter_4(&d[i][0], 1);
-        }
+        enter_line(&d[i][0], 1, tile);
     }
 }
 
@@ -91,19 +102,11 @@ LANES_INLINE void leave(patch d, const int tile)
 {
 #pragma GCC unroll 6
     for (int i = 0; i < tile + 2; i++) {
-        if (tile == 2) {
-            leave_2(&d[0][i], SIDE);
-        } else {
-            leave_4(&d[0][i], SIDE);
-        }
+        leave_line(&d[0][i], SIDE, tile);
     }
 #pragma GCC unroll 6
     for (int i = 0; i < tile; i++) {
-        if (tile == 2) {
-            leave_2(&d[i][0], 1);
-        } else {
-            leave_4(&d[i][0], 1);
-        }
+        leave_line(&d[i][0], 1, tile);
     }
 }
 

@@ -407,32 +407,28 @@ static cuda_pack *find_pack(graft_device *device, const float *given, size_t cou
 graft_status cuda_pack_obtain(graft_env *env, graft_device *device, const float *given,
                               size_t count, const graft_shape *filter, cuda_pack **pack)
 {
-    graft_status status = GRAFT_OK;
-    (void)pthread_mutex_lock(&device->lock);
+    GRAFT_LOCKED(&device->lock);
     cuda_pack *found = find_pack(device, given, count, filter != NULL);
     if (found == NULL) {
         found = calloc(1, sizeof(*found));
         if (found == NULL) {
-            status = GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for weights");
-            goto done;
+            return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for weights");
         }
         found->given = given;
         found->count = count;
         found->is_nhwc = filter != NULL;
-        status = fill_pack(env, device, filter, found);
+        graft_status status = fill_pack(env, device, filter, found);
         if (status != GRAFT_OK) {
             cuda_device_release(device, found->data);
             free(found);
-            goto done;
+            return status;
         }
         found->next = device->packs;
         device->packs = found;
     }
     found->user_count++;
     *pack = found;
-done:
-    (void)pthread_mutex_unlock(&device->lock);
-    return status;
+    return GRAFT_OK;
 }
 
 void cuda_pack_release(graft_device *device, cuda_pack *pack)
@@ -440,7 +436,7 @@ void cuda_pack_release(graft_device *device, cuda_pack *pack)
     if (pack == NULL) {
         return;
     }
-    (void)pthread_mutex_lock(&device->lock);
+    GRAFT_LOCKED(&device->lock);
     if (--pack->user_count == 0) {
         cuda_pack **link = &device->packs;
         while (*link != pack) {
@@ -450,7 +446,6 @@ void cuda_pack_release(graft_device *device, cuda_pack *pack)
         cuda_device_release(device, pack->data);
         free(pack);
     }
-    (void)pthread_mutex_unlock(&device->lock);
 }
 
 /* -------------------------------------------------------------------- clock */

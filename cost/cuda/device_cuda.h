@@ -10,8 +10,6 @@
 #include "cost/cuda/plans.h"
 #include "cost/device/backend.h"
 
-#include <pthread.h>
-
 /* A const operand on the device. Kernels that read the same data in the same form share it: cells
  * that are unrolled over time have one copy of their weights. Data is known by its address. */
 typedef struct cuda_pack {
@@ -78,9 +76,10 @@ typedef struct kernel_stage {
 
 struct graft_kernel {
     graft_device *device; /* graft_kernel_head */
+    const graft_kernel_facts *own_facts;
+    graft_kernel_facts facts;
     graft_signature signature;
     graft_shape outputs[GRAFT_MAX_OUTPUTS];
-    char name[GRAFT_KERNEL_NAME_BYTES];
     bool dry; /* Only names are wanted: nothing is put on the device. */
     const float *constants[GRAFT_MAX_INPUTS];
 
@@ -88,9 +87,7 @@ struct graft_kernel {
     kernel_stage stages[KERNEL_STAGES];
     uint32_t operand_count;
     uint32_t stage_count;
-    size_t workspace_bytes;
-    size_t packed_bytes;
-    uint64_t pack_ns;
+    size_t workspace_bytes; /* Without what aligning it takes. */
     float scalars[1];
 
     const cudnn_target *target; /* Of the thread that plans. */
@@ -188,10 +185,6 @@ graft_status cuda_kernel_open(graft_env *env, graft_device *device,
 graft_status cuda_kernel_plan_all(graft_env *env, graft_device *device, const cudnn_target *target,
                                   const graft_signature *signature);
 void cuda_kernel_close(graft_kernel *kernel);
-const char *cuda_kernel_name_of(const graft_kernel *kernel);
-size_t cuda_kernel_workspace_bytes(const graft_kernel *kernel);
-size_t cuda_kernel_packed_bytes(const graft_kernel *kernel);
-uint64_t cuda_kernel_pack_ns(const graft_kernel *kernel);
 graft_status cuda_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count,
                                       double part);
 /* Copies of `bytes` of weights that together exceed twice the cache; at most TURNS_MOST. */

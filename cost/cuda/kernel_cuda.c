@@ -65,6 +65,7 @@ static graft_status lower_kernel(graft_env *env, graft_device *device, const wan
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a kernel");
     }
     k->device = device;
+    k->own_facts = &k->facts;
     k->target = wanted->target;
     k->signature = *signature;
     k->dry = constants == NULL || device->is_described;
@@ -206,13 +207,15 @@ static graft_status open_family(graft_env *env, graft_device *device, const want
     if (status != GRAFT_OK) {
         return status;
     }
-    k->pack_ns = graft_cost_clock_ns(2) - start_ns;
+    k->facts.pack_ns = graft_cost_clock_ns(2) - start_ns;
     status = plan_kernel(env, k, engine);
     if (status != GRAFT_OK) {
         cuda_kernel_close(k);
         return status;
     }
-    (void)snprintf(k->name, sizeof(k->name), "%s", name == NULL ? family->name : name);
+    /* Callers align to 64 bytes, cuBLASLt behind cuDNN counts on what cudaMalloc gives: 256. */
+    k->facts.workspace_bytes = k->workspace_bytes > 0 ? k->workspace_bytes + ALIGNMENT : 0;
+    (void)snprintf(k->facts.name, sizeof(k->facts.name), "%s", name == NULL ? family->name : name);
     *kernel = k;
     return GRAFT_OK;
 }
@@ -258,23 +261,11 @@ graft_status cuda_kernel_plan_all(graft_env *env, graft_device *device, const cu
     return GRAFT_OK;
 }
 
-const char *cuda_kernel_name_of(const graft_kernel *kernel) { return kernel->name; }
-
-/* Callers align to 64 bytes, cuBLASLt behind cuDNN counts on what cudaMalloc gives: 256. */
-size_t cuda_kernel_workspace_bytes(const graft_kernel *kernel)
-{
-    return kernel->workspace_bytes > 0 ? kernel->workspace_bytes + ALIGNMENT : 0;
-}
-
 static void *align_workspace(void *workspace)
 {
     char *start = workspace;
     return start + (ALIGNMENT - (uintptr_t)start % ALIGNMENT) % ALIGNMENT;
 }
-
-size_t cuda_kernel_packed_bytes(const graft_kernel *kernel) { return kernel->packed_bytes; }
-
-uint64_t cuda_kernel_pack_ns(const graft_kernel *kernel) { return kernel->pack_ns; }
 
 /* ------------------------------------------------------------ weight copies */
 
@@ -336,13 +327,6 @@ static void *place_at(const graft_kernel *k, uint32_t operand, uint32_t turn)
                                           : (char *)o->copies + round_up(o->bytes) * (turn - 1);
 }
 
-static void *drop_const(const float *data)
-{
-    void *place = NULL;
-    memcpy(&place, &data, sizeof(place)); /* It is only read. */
-    return place;
-}
-
 static graft_status bind_plan(graft_env *env, graft_kernel *k, const kernel_stage *stage,
                               void *workspace)
 {
@@ -373,7 +357,7 @@ graft_status cuda_kernel_bind(graft_env *env, graft_kernel *kernel, const float 
     workspace = align_workspace(workspace);
     for (uint32_t i = 0; i < kernel->operand_count; i++) {
         kernel_operand *o = &kernel->operands[i];
-        o->place = o->role == ROLE_INPUT       ? drop_const(inputs[o->slot])
+        o->place = o->role == ROLE_INPUT       ? graft_drop_const(inputs[o->slot])
                    : o->role == ROLE_OUTPUT    ? (void *)outputs[o->slot]
                    : o->role == ROLE_WORKSPACE ? (char *)workspace + o->offset
                    : o->role == ROLE_FIXED     ? o->pack->data
@@ -397,7 +381,7 @@ static graft_status fail_run(graft_env *env, const graft_kernel *k, graft_status
     GRAFT_SCOPED(env->scratch);
     graft_buffer text = {.arena = env->scratch};
     graft_signature_print(&k->signature, &text);
-    (void)GRAFT_FAIL(env, status, "%s failed: %s; for %s", k->name, words, text.data);
+    (void)GRAFT_FAIL(env, status, "%s failed: %s; for %s", k->facts.name, words, text.data);
     return status;
 }
 

@@ -53,7 +53,7 @@ static graft_status add_fixed(graft_env *env, graft_kernel *k, uint32_t slot, bo
         GRAFT_PASS(cuda_pack_obtain(env, k->device, k->constants[slot],
                                     (size_t)graft_shape_elements(shape), nhwc ? shape : NULL,
                                     &k->operands[*operand].pack));
-        k->packed_bytes += k->operands[*operand].bytes;
+        k->facts.packed_bytes += k->operands[*operand].bytes;
     }
     return GRAFT_OK;
 }

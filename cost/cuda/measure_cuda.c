@@ -175,7 +175,7 @@ static uint32_t find_largest(const trial *t, size_t *bytes)
     uint32_t largest = 0;
     *bytes = 0;
     for (uint32_t i = 0; i < t->count; i++) {
-        size_t wanted = cuda_kernel_workspace_bytes(t->contestants[i].kernel);
+        size_t wanted = t->contestants[i].kernel->facts.workspace_bytes;
         if (wanted > *bytes) {
             *bytes = wanted;
             largest = i;
@@ -195,7 +195,7 @@ static graft_status allocate_workspace(trial *t)
         if (status != GRAFT_NO_MEMORY || bytes == 0) {
             break;
         }
-        (void)is_passed_over(t->env, status, cuda_kernel_name_of(t->contestants[largest].kernel));
+        (void)is_passed_over(t->env, status, t->contestants[largest].kernel->facts.name);
         drop_contestant(t, largest);
     }
     return status;
@@ -258,7 +258,7 @@ static graft_status run_once(trial *t, graft_kernel *kernel, double *ns)
 {
     const uint64_t start_ns = graft_cost_clock_ns(WALL_CLOCK);
     GRAFT_PASS(cuda_kernel_run(t->env, kernel));
-    GRAFT_PASS(cuda_device_wait(t->env, t->device, cuda_kernel_name_of(kernel)));
+    GRAFT_PASS(cuda_device_wait(t->env, t->device, kernel->facts.name));
     *ns = (double)(graft_cost_clock_ns(WALL_CLOCK) - start_ns);
     return GRAFT_OK;
 }
@@ -303,18 +303,18 @@ static graft_status glance(trial *t, contestant *c)
     bool wrong = false;
     double once_ns = 0.0;
     bool is_alone = t->expected[0] == NULL;
-    graft_log(t->env, 2, "first run: %s", cuda_kernel_name_of(c->kernel)); /* It may never end. */
+    graft_log(t->env, 2, "first run: %s", c->kernel->facts.name); /* It may never end. */
     GRAFT_PASS(check_result(t, c, &wrong, &once_ns));
     if (wrong) {
         return GRAFT_FAIL(t->env, GRAFT_UNSUPPORTED, "%s gives wrong results",
-                          cuda_kernel_name_of(c->kernel));
+                          c->kernel->facts.name);
     }
     if (once_ns > run_ns_most && !is_alone) {
         GRAFT_PASS(run_once(t, c->kernel, &once_ns));
     }
     if (once_ns > run_ns_most && !is_alone) {
         return GRAFT_FAIL(t->env, GRAFT_UNSUPPORTED, "%s takes %.1f s to run once",
-                          cuda_kernel_name_of(c->kernel), once_ns / 1e9);
+                          c->kernel->facts.name, once_ns / 1e9);
     }
     return cuda_device_time(t->env, t->device, run_contestant, c->kernel, GLANCES, &c->run_ns);
 }
@@ -338,7 +338,7 @@ static graft_status sift(trial *t, graft_status (*test)(trial *t, contestant *c)
     for (uint32_t i = 0; i < t->count;) {
         contestant *c = &t->contestants[i];
         status = test(t, c);
-        if (is_passed_over(t->env, status, cuda_kernel_name_of(c->kernel))) {
+        if (is_passed_over(t->env, status, c->kernel->facts.name)) {
             drop_contestant(t, i);
             continue;
         }
@@ -402,7 +402,7 @@ static void finish_entry(const trial *t, graft_cost_entry *entry)
             entry->rounds = c->sample_count;
             entry->source = GRAFT_COST_MEASURED;
             (void)snprintf(entry->implementation, sizeof(entry->implementation), "%s",
-                           cuda_kernel_name_of(c->kernel));
+                           c->kernel->facts.name);
         }
     }
     entry->flops = graft_signature_flops(t->signature);

@@ -79,16 +79,14 @@ static void drop_idle(cuda_cache *cache)
 graft_status cuda_recipe_obtain(graft_env *env, cuda_cache *cache, const char *key,
                                 cudnn_graph *graph, cuda_recipe **recipe)
 {
-    graft_status status = GRAFT_OK;
-    (void)pthread_mutex_lock(&cache->lock);
+    GRAFT_LOCKED(&cache->lock);
     cuda_recipe *found = find_recipe(cache, key);
     if (found != NULL) {
         cudnn_graph_close(graph);
     } else {
         found = make_recipe(key, graph);
         if (found == NULL) {
-            status = GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a plan");
-            goto done;
+            return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a plan");
         }
         found->cache = cache;
         found->next = cache->recipes;
@@ -97,9 +95,7 @@ graft_status cuda_recipe_obtain(graft_env *env, cuda_cache *cache, const char *k
     found->user_count++;
     found->used = ++cache->clock;
     *recipe = found;
-done:
-    (void)pthread_mutex_unlock(&cache->lock);
-    return status;
+    return GRAFT_OK;
 }
 
 void cuda_recipe_release(cuda_recipe *recipe)
@@ -108,19 +104,17 @@ void cuda_recipe_release(cuda_recipe *recipe)
         return;
     }
     cuda_cache *cache = recipe->cache;
-    (void)pthread_mutex_lock(&cache->lock);
+    GRAFT_LOCKED(&cache->lock);
     recipe->user_count--;
     drop_idle(cache);
-    (void)pthread_mutex_unlock(&cache->lock);
 }
 
 /* ------------------------------------------------------------------ engines */
 
 static void count_up(cuda_cache *cache, uint64_t *count)
 {
-    (void)pthread_mutex_lock(&cache->lock);
+    GRAFT_LOCKED(&cache->lock);
     (*count)++;
-    (void)pthread_mutex_unlock(&cache->lock);
 }
 
 /* With the recipe's lock. Messages go to the environment of the thread that asks. */
@@ -140,7 +134,7 @@ graft_status cuda_recipe_tags(graft_env *env, cuda_recipe *recipe, const cudnn_t
                               uint32_t most, cudnn_tag *tags, uint32_t *count)
 {
     *count = 0;
-    (void)pthread_mutex_lock(&recipe->lock);
+    GRAFT_LOCKED(&recipe->lock);
     graft_status status = ask(env, recipe, target);
     for (uint32_t i = 0; i < recipe->offers.count && *count < most; i++) {
         const cudnn_offer *offer = &recipe->offers.list[i];
@@ -149,7 +143,6 @@ graft_status cuda_recipe_tags(graft_env *env, cuda_recipe *recipe, const cudnn_t
             tags[(*count)++] = offer->tag;
         }
     }
-    (void)pthread_mutex_unlock(&recipe->lock);
     return status;
 }
 
@@ -165,23 +158,21 @@ graft_status cuda_recipe_plan(graft_env *env, cuda_recipe *recipe, const cudnn_t
                               const char *tag, cudnnBackendDescriptor_t *plan,
                               size_t *workspace_bytes)
 {
-    (void)pthread_mutex_lock(&recipe->lock);
-    graft_status status = ask(env, recipe, target);
-    bool found = false;
-    for (uint32_t i = 0; i < recipe->offers.count && status == GRAFT_OK && !found; i++) {
+    GRAFT_LOCKED(&recipe->lock);
+    GRAFT_PASS(ask(env, recipe, target));
+    for (uint32_t i = 0; i < recipe->offers.count; i++) {
         cudnn_offer *offer = &recipe->offers.list[i];
         if (tag != NULL && strcmp(tag, offer->tag.text) != 0) {
             continue;
         }
-        status = plan_offer(recipe, target, offer);
+        graft_status status = plan_offer(recipe, target, offer);
         if (status == GRAFT_OK) {
             *plan = offer->plan;
             *workspace_bytes = offer->workspace_bytes;
-            found = true;
-        } else if (status == GRAFT_UNSUPPORTED && tag == NULL) {
-            status = GRAFT_OK; /* The next one. */
+        }
+        if (status != GRAFT_UNSUPPORTED || tag != NULL) { /* Else the next one. */
+            return status;
         }
     }
-    (void)pthread_mutex_unlock(&recipe->lock);
-    return status == GRAFT_OK && !found ? GRAFT_UNSUPPORTED : status;
+    return GRAFT_UNSUPPORTED;
 }

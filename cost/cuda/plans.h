@@ -7,8 +7,7 @@
 #pragma once
 
 #include "cost/cuda/cudnn_graph.h"
-
-#include <pthread.h>
+#include "graph/base/lock.h"
 
 typedef struct cuda_recipe {
     struct cuda_recipe *next;

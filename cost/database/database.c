@@ -6,11 +6,11 @@
 #include "cost/database/database.h"
 
 #include "cost/database/database_text.h"
+#include "graph/base/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/file.h>
@@ -135,7 +135,7 @@ static const char *keep_text(graft_database *database, const char *text)
 
 static void insert(graft_database *database, const graft_database_record *record)
 {
-    (void)pthread_mutex_lock(&database->lock);
+    GRAFT_LOCKED(&database->lock);
     if (database->count == database->capacity) {
         grow(database);
     }
@@ -152,7 +152,6 @@ static void insert(graft_database *database, const graft_database_record *record
     database->records[place] = kept;
     database->count += place == database->count;
     put_record(atomic_load_explicit(&database->table, memory_order_relaxed), kept);
-    (void)pthread_mutex_unlock(&database->lock);
 }
 
 void graft_database_select(graft_database *database, const char *device, const char *library)
@@ -188,6 +187,12 @@ uint32_t graft_database_count(const graft_database *database) { return database-
 const graft_database_record *graft_database_at(const graft_database *database, uint32_t i)
 {
     return database->records[i];
+}
+
+/* Texts are kept once each. */
+bool graft_database_selects(const graft_database *database, const graft_database_record *record)
+{
+    return record->device == database->device && record->library == database->library;
 }
 
 /* ------------------------------------------------------------------ on disk */

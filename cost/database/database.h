@@ -45,6 +45,9 @@ uint32_t graft_database_count(const graft_database *database);
 /* In no particular order; `i` below the count. */
 const graft_database_record *graft_database_at(const graft_database *database, uint32_t i);
 
+/* Whether a record of the database is of the selected device and library. */
+bool graft_database_selects(const graft_database *database, const graft_database_record *record);
+
 /* Joins the records of a file into the database. Where both have one, measured beats estimated,
  * then more rounds, then what was here. Fails as graft_database_open does, but a missing file is
  * GRAFT_IO. */

@@ -14,10 +14,9 @@ enum { TERMS = 3, SUBSETS = 1 << TERMS };
 
 static bool is_product(uint32_t op)
 {
-    return op == GRAFT_OP_conv || op == GRAFT_OP_conv_bias || op == GRAFT_OP_conv_bias_add ||
-           op == GRAFT_OP_matmul || op == GRAFT_OP_matmul_bias || op == GRAFT_COST_ATTENTION ||
-           op == GRAFT_COST_MASKED_ATTENTION || op == GRAFT_COST_INTEGER_CONV ||
-           op == GRAFT_COST_INTEGER_MATMUL;
+    const graft_signature s = {.op = (uint8_t)op};
+    return graft_signature_is_product(&s) || graft_signature_is_attention(&s) ||
+           op == GRAFT_COST_INTEGER_CONV || op == GRAFT_COST_INTEGER_MATMUL;
 }
 
 static void terms_of(const graft_cost_entry *point, double terms[TERMS])
@@ -136,8 +135,7 @@ graft_roofline_line graft_roofline_fit_line(graft_env *env, const graft_cost_ent
     return line;
 }
 
-static graft_roofline_line fit_class(graft_env *env, const graft_database *database,
-                                     const char *device, const char *library, bool products)
+static graft_roofline_line fit_class(graft_env *env, const graft_database *database, bool products)
 {
     GRAFT_SCOPED(env->scratch);
     uint32_t count = 0;
@@ -149,20 +147,18 @@ static graft_roofline_line fit_class(graft_env *env, const graft_database *datab
             record->signature.op != GRAFT_COST_FACTOR &&
             !graft_signature_is_quantised(&record->signature) && /* As slow as their loops. */
             !graft_signature_is_integer(&record->signature) &&   /* Several times as fast. */
-            record->entry.source == GRAFT_COST_MEASURED && strcmp(record->device, device) == 0 &&
-            strcmp(record->library, library) == 0) {
+            record->entry.source == GRAFT_COST_MEASURED &&
+            graft_database_selects(database, record)) {
             points[count++] = record->entry;
         }
     }
-    graft_roofline_line line = graft_roofline_fit_line(env, points, count);
-    return line;
+    return graft_roofline_fit_line(env, points, count);
 }
 
-void graft_roofline_fit(graft_env *env, const graft_database *database, const char *device,
-                        const char *library, graft_roofline *roofline)
+void graft_roofline_fit(graft_env *env, const graft_database *database, graft_roofline *roofline)
 {
-    roofline->products = fit_class(env, database, device, library, true);
-    roofline->others = fit_class(env, database, device, library, false);
+    roofline->products = fit_class(env, database, true);
+    roofline->others = fit_class(env, database, false);
     if (roofline->products.points == 0) {
         roofline->products = roofline->others;
     }

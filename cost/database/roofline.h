@@ -25,10 +25,9 @@ typedef struct graft_roofline {
 /* Least number of measurements of a class that a line is fitted to. */
 enum { GRAFT_ROOFLINE_LEAST_POINTS = 6 };
 
-/* Fits both lines to the measured entries of one device and library. A class with too few of them
- * takes the other's line; when both have too few, neither has points. */
-void graft_roofline_fit(graft_env *env, const graft_database *database, const char *device,
-                        const char *library, graft_roofline *roofline);
+/* Fits both lines to the measured entries of the selected device. A class with too few of them takes
+ * the other's line; when both have too few, neither has points. */
+void graft_roofline_fit(graft_env *env, const graft_database *database, graft_roofline *roofline);
 
 /* A line through `count` points (bytes, flops, ns). */
 graft_roofline_line graft_roofline_fit_line(graft_env *env, const graft_cost_entry *points,

@@ -351,7 +351,17 @@ static const graft_attr_info *attr_of(const graft_signature *s, uint32_t i)
 
 int32_t graft_signature_activation(const graft_signature *signature)
 {
-    return signature->attrs[graft_op(real_op(signature->op))->attr_count];
+    switch (signature->op) {
+    case GRAFT_OP_conv_bias:
+    case GRAFT_OP_conv_bias_add:
+        return signature->attrs[GRAFT_ATTR_conv_bias_activation]; /* The same place in both. */
+    case GRAFT_OP_matmul_bias:
+        return signature->attrs[GRAFT_ATTR_matmul_bias_activation];
+    default:
+        return is_integer(signature->op)
+                   ? signature->attrs[graft_op(real_op(signature->op))->attr_count]
+                   : GRAFT_ACT_NONE;
+    }
 }
 
 uint32_t graft_signature_result(const graft_signature *signature)
@@ -399,11 +409,20 @@ uint64_t graft_signature_hash(const graft_signature *signature, uint64_t seed)
     return XXH3_64bits_withSeed(signature, sizeof(*signature), seed);
 }
 
+bool graft_signature_is_conv(const graft_signature *signature)
+{
+    return signature->op == GRAFT_OP_conv || signature->op == GRAFT_OP_conv_bias ||
+           signature->op == GRAFT_OP_conv_bias_add;
+}
+
+bool graft_signature_is_matmul(const graft_signature *signature)
+{
+    return signature->op == GRAFT_OP_matmul || signature->op == GRAFT_OP_matmul_bias;
+}
+
 bool graft_signature_is_product(const graft_signature *signature)
 {
-    uint32_t op = signature->op;
-    return op == GRAFT_OP_conv || op == GRAFT_OP_conv_bias || op == GRAFT_OP_conv_bias_add ||
-           op == GRAFT_OP_matmul || op == GRAFT_OP_matmul_bias;
+    return graft_signature_is_conv(signature) || graft_signature_is_matmul(signature);
 }
 
 /* -------------------------------------------------------------- quantities */

@@ -117,10 +117,11 @@ void graft_signature_of_attention(const graft_graph *graph,
 /* Of an opaque node, GRAFT_DISTANCE_OWN. False when it is not a quantised operator. */
 bool graft_signature_of_opaque(const graft_opaque *opaque, graft_signature *signature);
 bool graft_signature_is_quantised(const graft_signature *signature);
-/* Whether it is a group of nodes on integers, and its activation and the type of its result. */
+/* Whether it is a group of nodes on integers, and the type of its result. */
 bool graft_signature_is_integer(const graft_signature *signature);
-int32_t graft_signature_activation(const graft_signature *signature);
 uint32_t graft_signature_result(const graft_signature *signature);
+/* Of such a group or a fused operator; GRAFT_ACT_NONE of others. */
+int32_t graft_signature_activation(const graft_signature *signature);
 void graft_signature_set_input(graft_signature *signature, uint32_t k, const graft_shape *shape);
 /* Sets the operator and what stands behind its own attributes. */
 void graft_signature_set_integer(graft_signature *signature, uint32_t op, int32_t activation,
@@ -135,7 +136,9 @@ int graft_signature_compare(const graft_signature *a, const graft_signature *b);
 uint64_t graft_signature_hash(const graft_signature *signature, uint64_t seed);
 
 bool graft_signature_is_attention(const graft_signature *signature);
-/* Whether it is a convolution or a matrix product, fused or not. */
+/* Whether it is a convolution, a matrix product, or either, fused or not. */
+bool graft_signature_is_conv(const graft_signature *signature);
+bool graft_signature_is_matmul(const graft_signature *signature);
 bool graft_signature_is_product(const graft_signature *signature);
 
 /* The shapes of the outputs, inferred by the engine. GRAFT_BAD_INPUT when they do not infer. */

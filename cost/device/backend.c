@@ -231,10 +231,14 @@ bool graft_device_has(const graft_device *device, uint32_t op, const int32_t *at
 
 /* -------------------------------------------------------------- kernels */
 
+static const graft_kernel_head *head_of(const graft_kernel *kernel)
+{
+    return (const graft_kernel_head *)(const void *)kernel;
+}
+
 static const graft_backend *backend_of(const graft_kernel *kernel)
 {
-    const graft_kernel_head *head = (const graft_kernel_head *)(const void *)kernel;
-    return graft_device_head_at(head->device)->backend;
+    return graft_device_head_at(head_of(kernel)->device)->backend;
 }
 
 static graft_status refuse_absent(graft_env *env, const graft_device *device)
@@ -269,24 +273,9 @@ void graft_kernel_close(graft_kernel *kernel)
     }
 }
 
-const char *graft_kernel_name_of(const graft_kernel *kernel)
+const graft_kernel_facts *graft_kernel_facts_of(const graft_kernel *kernel)
 {
-    return backend_of(kernel)->kernel_name_of(kernel);
-}
-
-size_t graft_kernel_workspace_bytes(const graft_kernel *kernel)
-{
-    return backend_of(kernel)->kernel_workspace_bytes(kernel);
-}
-
-size_t graft_kernel_packed_bytes(const graft_kernel *kernel)
-{
-    return backend_of(kernel)->kernel_packed_bytes(kernel);
-}
-
-uint64_t graft_kernel_pack_ns(const graft_kernel *kernel)
-{
-    return backend_of(kernel)->kernel_pack_ns(kernel);
+    return head_of(kernel)->facts;
 }
 
 graft_status graft_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count,

@@ -30,10 +30,6 @@ typedef struct graft_backend {
                                 const graft_signature *signature, const char *name,
                                 const float *const *constants, graft_kernel **kernel);
     void (*kernel_close)(graft_kernel *kernel);
-    const char *(*kernel_name_of)(const graft_kernel *kernel);
-    size_t (*kernel_workspace_bytes)(const graft_kernel *kernel);
-    size_t (*kernel_packed_bytes)(const graft_kernel *kernel);
-    uint64_t (*kernel_pack_ns)(const graft_kernel *kernel);
     graft_status (*kernel_copy_weights)(graft_env *env, graft_kernel *kernel, uint32_t count,
                                         double part);
     void (*kernel_turn)(graft_kernel *kernel);
@@ -64,7 +60,7 @@ typedef struct graft_backend {
 
 /* Changes when this header or a structure that it names does. */
 #define GRAFT_BACKEND_ABI                                                                          \
-    (2U << 24 | (uint32_t)sizeof(graft_backend) << 12 | (uint32_t)sizeof(graft_signature))
+    (3U << 24 | (uint32_t)sizeof(graft_backend) << 12 | (uint32_t)sizeof(graft_signature))
 
 typedef struct graft_device_head {
     const graft_backend *backend; /* NULL for a recorded device. */
@@ -78,6 +74,7 @@ typedef struct graft_device_head {
 
 typedef struct graft_kernel_head {
     graft_device *device;
+    const graft_kernel_facts *facts;
 } graft_kernel_head;
 
 static inline graft_device_head *graft_device_head_of(graft_device *device)
@@ -90,7 +87,7 @@ static inline const graft_device_head *graft_device_head_at(const graft_device *
     return (const graft_device_head *)(const void *)device;
 }
 
-/* The back end for oneDNN: device.c, kernel.c. Not in builds without oneDNN. */
+/* The back end for oneDNN: kernel.c. Not in builds without oneDNN. */
 extern const graft_backend graft_backend_cpu;
 
 /* The one for programs that answer questions: device_program.c. Likewise. */

@@ -1,5 +1,4 @@
-/* device.c - the processor as a device: opening it, naming it, the table of its back end (see
- * device.h, backend.h). */
+/* device.c - the processor as a device: opening it and naming it (see device.h). */
 #include "cost/cpu/device_cpu.h"
 #include "graph/base/file.h"
 
@@ -112,8 +111,8 @@ static graft_status start_engine(graft_env *env, graft_device *device)
     return name_processor(env, device);
 }
 
-static graft_status open_processor(graft_env *env, const char *text, uint32_t thread_count,
-                                   graft_device **device)
+graft_status graft_cpu_open(graft_env *env, const char *text, uint32_t thread_count,
+                            graft_device **device)
 {
     (void)text;
     graft_device *d = calloc(1, sizeof(*d));
@@ -127,28 +126,10 @@ static graft_status open_processor(graft_env *env, const char *text, uint32_t th
     return start_engine(env, d);
 }
 
-static void close_processor(graft_device *device)
+void graft_cpu_close(graft_device *device)
 {
     (void)dnnl_stream_destroy(device->stream);
     (void)dnnl_engine_destroy(device->engine);
     (void)pthread_mutex_destroy(&device->lock);
     free(device);
 }
-
-const graft_backend graft_backend_cpu = {
-    .abi = GRAFT_BACKEND_ABI,
-    .open = open_processor,
-    .close = close_processor,
-    .kernel_list = graft_cpu_kernel_list,
-    .kernel_open = graft_cpu_kernel_open,
-    .kernel_close = graft_cpu_kernel_close,
-    .kernel_name_of = graft_cpu_kernel_name_of,
-    .kernel_workspace_bytes = graft_cpu_kernel_workspace_bytes,
-    .kernel_packed_bytes = graft_cpu_kernel_packed_bytes,
-    .kernel_pack_ns = graft_cpu_kernel_pack_ns,
-    .kernel_copy_weights = graft_cpu_kernel_copy_weights,
-    .kernel_turn = graft_cpu_kernel_turn,
-    .kernel_recall = graft_cpu_kernel_recall,
-    .kernel_bind = graft_cpu_kernel_bind,
-    .kernel_run = graft_cpu_kernel_run,
-};

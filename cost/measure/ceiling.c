@@ -7,8 +7,7 @@
 /* Of operands that no core's own caches hold. Where a database has none so large, any count. */
 enum { LARGE_BYTES = 4 << 20 };
 
-graft_ceiling graft_ceiling_of(const graft_database *database, const char *device,
-                               const char *library)
+graft_ceiling graft_ceiling_of(const graft_database *database)
 {
     graft_ceiling ceiling = {.flops_per_ns = 0.0};
     double small = 0.0;
@@ -16,7 +15,7 @@ graft_ceiling graft_ceiling_of(const graft_database *database, const char *devic
         const graft_database_record *r = graft_database_at(database, i);
         const graft_cost_entry *e = &r->entry;
         if (r->signature.op == GRAFT_COST_FACTOR || e->source != GRAFT_COST_MEASURED ||
-            strcmp(r->device, device) != 0 || strcmp(r->library, library) != 0) {
+            !graft_database_selects(database, r)) {
             continue;
         }
         if (strstr(e->implementation, "wino") == NULL) { /* Does fewer operations than it counts. */

@@ -15,9 +15,8 @@ typedef struct graft_ceiling {
     double bytes_per_ns; /* 0: nothing that moves much. */
 } graft_ceiling;
 
-/* Of the measured entries of one device and library. */
-graft_ceiling graft_ceiling_of(const graft_database *database, const char *device,
-                               const char *library);
+/* Of the measured entries of the selected device. */
+graft_ceiling graft_ceiling_of(const graft_database *database);
 
 /* The least time over the time taken: 1 on the roof, above it for data in nearer caches; 0 when the
  * ceiling is not known. */

@@ -106,11 +106,9 @@ void graft_kin_settle(graft_arena *scratch, const graft_signature *kin,
 
 /* ------------------------------------------------------------------ leveling */
 
-/* The measured records of a device that can have twins. */
+/* The measured records of the selected device that can have twins. */
 static const graft_database_record **list_products(graft_arena *scratch,
-                                                   const graft_database *database,
-                                                   const char *device, const char *library,
-                                                   uint32_t *count)
+                                                   const graft_database *database, uint32_t *count)
 {
     const uint32_t records = graft_database_count(database);
     const graft_database_record **list = GRAFT_NEW(scratch, const graft_database_record *, records);
@@ -118,20 +116,19 @@ static const graft_database_record **list_products(graft_arena *scratch,
     for (uint32_t i = 0; i < records; i++) {
         const graft_database_record *r = graft_database_at(database, i);
         if (r->entry.source == GRAFT_COST_MEASURED && graft_op(r->signature.op) != NULL &&
-            strcmp(r->device, device) == 0 && strcmp(r->library, library) == 0) {
+            graft_database_selects(database, r)) {
             list[(*count)++] = r;
         }
     }
     return list;
 }
 
-uint32_t graft_kin_level(graft_arena *scratch, const graft_database *from, const char *device,
-                         const char *library, graft_database *to)
+uint32_t graft_kin_level(graft_arena *scratch, const graft_database *from, graft_database *to)
 {
     GRAFT_SCOPED(scratch);
     uint32_t listed = 0;
     uint32_t changed = 0;
-    const graft_database_record **list = list_products(scratch, from, device, library, &listed);
+    const graft_database_record **list = list_products(scratch, from, &listed);
     graft_signature *twins = GRAFT_NEW(scratch, graft_signature, listed);
     graft_cost_entry *entries = GRAFT_NEW(scratch, graft_cost_entry, listed);
     for (uint32_t r = 0; r < listed; r++) {

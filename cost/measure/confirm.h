@@ -28,7 +28,6 @@ void graft_kin_settle(graft_arena *scratch, const graft_signature *kin,
                       const graft_cost_entry *known, graft_cost_entry *entries, uint32_t count);
 
 /* What was measured at different times and cannot be told apart is taken to be equal here, too: adds
- * to `to` an entry with the mean of their twins for all that `from` has measured of a device, where
- * that is another time. Returns how many. */
-uint32_t graft_kin_level(graft_arena *scratch, const graft_database *from, const char *device,
-                         const char *library, graft_database *to);
+ * to `to` an entry with the mean of their twins for all that `from` has measured of its selected
+ * device, where that is another time. Returns how many. */
+uint32_t graft_kin_level(graft_arena *scratch, const graft_database *from, graft_database *to);

@@ -95,13 +95,11 @@ static graft_status save_settled(confirmation *c)
 static uint32_t *take_kin(confirmation *c, const graft_signature *signature, uint32_t *count)
 {
     const graft_database *database = graft_cost_database(c->cost);
-    const graft_device *device = graft_cost_device(c->cost);
     uint32_t *kin = GRAFT_NEW(c->env->scratch, uint32_t, graft_database_count(database));
     *count = 0;
     for (uint32_t r = 0; r < graft_database_count(database); r++) {
         const graft_database_record *record = graft_database_at(database, r);
-        if (!c->taken[r] && strcmp(record->device, graft_device_name(device)) == 0 &&
-            strcmp(record->library, graft_device_library(device)) == 0 &&
+        if (!c->taken[r] && graft_database_selects(database, record) &&
             graft_kin_is(signature, &record->signature)) {
             c->taken[r] = true;
             kin[(*count)++] = r;

@@ -160,7 +160,7 @@ static copy_plan plan_copies(const graft_signature *s, const graft_kernel *kerne
         bytes += (s->const_mask >> k & 1u) != 0 ? lines * ALIGNMENT : 0;
     }
     if (s->distance == GRAFT_DISTANCE_MEMORY) {
-        size_t packed = graft_kernel_packed_bytes(kernel);
+        size_t packed = graft_kernel_facts_of(kernel)->packed_bytes;
         bytes = packed > bytes ? packed : bytes;
     }
     size_t wanted = graft_distance_copies_bytes(s->distance);
@@ -204,7 +204,7 @@ static graft_status open_contestants(graft_env *env, graft_trial *trial, double 
         c->samples = samples + (size_t)trial->contestant_count * 2 * rounds_most;
         c->factors = c->samples + rounds_most;
         trial->contestant_count++;
-        size_t bytes = graft_kernel_workspace_bytes(c->kernel);
+        size_t bytes = graft_kernel_facts_of(c->kernel)->workspace_bytes;
         workspace = bytes > workspace ? bytes : workspace;
     }
     GRAFT_PASS(allocate(env, trial, workspace, &trial->workspace));

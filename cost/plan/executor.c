@@ -169,14 +169,6 @@ static float *find_input(const graft_executor *e, graft_index value)
     return NULL;
 }
 
-/* Const regions are only read. */
-static float *drop_const(const float *data)
-{
-    float *pointer = NULL;
-    memcpy(&pointer, &data, sizeof(pointer));
-    return pointer;
-}
-
 static graft_status find_weights(graft_env *env, graft_executor *e, graft_weight_source weights,
                                  void *context)
 {
@@ -188,7 +180,7 @@ static graft_status find_weights(graft_env *env, graft_executor *e, graft_weight
         if (region->kind != GRAFT_REGION_CONST) {
             continue;
         }
-        e->regions[i] = drop_const(weights(context, region->value));
+        e->regions[i] = graft_drop_const(weights(context, region->value));
         e->hosts[i] = e->regions[i];
         const graft_shape *shape = &e->graph->values[region->value].shape;
         bool read = shape->dtype == GRAFT_DTYPE_F32 && graft_shape_bytes(shape) > 0;
@@ -266,12 +258,12 @@ static graft_status open_kernel(graft_env *env, graft_executor *e, graft_cost *c
             graft_kernel_open(env, e->device, &step->signature, NULL, constants, &e->kernels[i]);
     }
     GRAFT_PASS(status);
-    size_t workspace = graft_kernel_workspace_bytes(e->kernels[i]);
+    size_t workspace = graft_kernel_facts_of(e->kernels[i])->workspace_bytes;
     if (workspace > e->memory.workspace_bytes) {
         e->memory.workspace_bytes = workspace;
     }
-    e->memory.packed_bytes += graft_kernel_packed_bytes(e->kernels[i]);
-    e->memory.pack_ns += graft_kernel_pack_ns(e->kernels[i]);
+    e->memory.packed_bytes += graft_kernel_facts_of(e->kernels[i])->packed_bytes;
+    e->memory.pack_ns += graft_kernel_facts_of(e->kernels[i])->pack_ns;
     return status;
 }
 
@@ -539,7 +531,7 @@ const graft_schedule *graft_executor_schedule(const graft_executor *executor)
 const char *graft_executor_implementation(const graft_executor *executor, uint32_t step)
 {
     return executor->kernels[step] == NULL ? "opaque"
-                                           : graft_kernel_name_of(executor->kernels[step]);
+                                           : graft_kernel_facts_of(executor->kernels[step])->name;
 }
 
 void graft_executor_memory_of(const graft_executor *executor, graft_executor_memory *memory)

@@ -92,14 +92,6 @@ static void copy_piece(const graft_flow_piece *piece, uint32_t round, char *whol
     }
 }
 
-/* Messages of what is only read say const. */
-static char *drop_const(const void *data)
-{
-    char *pointer = NULL;
-    memcpy(&pointer, &data, sizeof pointer);
-    return pointer;
-}
-
 static graft_status run_if(graft_env *env, graft_flow_run *r, const void *const *in,
                            void *const *out)
 {
@@ -156,8 +148,8 @@ static graft_status run_round(graft_env *env, graft_flow_run *r, counting *c, co
     const uint32_t condition = flow->kind == GRAFT_FLOW_LOOP;
     for (uint32_t k = 0; k < flow->read_count; k++) {
         copy_piece(&flow->read[k], (uint32_t)c->round,
-                   drop_const(in[flow->first_state + flow->state_count + k]), (char *)r->slices[k],
-                   true);
+                   graft_drop_const(in[flow->first_state + flow->state_count + k]),
+                   (char *)r->slices[k], true);
     }
     GRAFT_PASS(graft_executor_run(env, body->executor, body->inputs, body->outputs));
     for (uint32_t k = 0; k < flow->made_count; k++) {

@@ -223,9 +223,7 @@ done:
 
 static void add_ceiling(const graft_session *session, graft_json *json)
 {
-    const graft_ceiling ceiling =
-        graft_ceiling_of(graft_cost_database(session->cost), graft_device_name(session->device),
-                         graft_device_library(session->device));
+    const graft_ceiling ceiling = graft_ceiling_of(graft_cost_database(session->cost));
     graft_json_number(json, "peak_flops_per_ns", ceiling.flops_per_ns);
     graft_json_number(json, "peak_bytes_per_ns", ceiling.bytes_per_ns);
 }

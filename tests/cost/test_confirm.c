@@ -100,8 +100,9 @@ CHECK_CASE(test_leveling)
         graft_database_select(from, "elsewhere", "library");
         graft_database_add(from, &s[i], &entry);
     }
+    graft_database_select(from, "here", "library");
     graft_database_select(to, "here", "library");
-    assert_int_equal(graft_kin_level(env->scratch, from, "here", "library", to), 2);
+    assert_int_equal(graft_kin_level(env->scratch, from, to), 2);
     assert_true(graft_database_find(to, &s[PLAIN])->median_ns == 105.0);
     assert_true(graft_database_find(to, &s[ACTIVE])->median_ns == 105.0);
     assert_true(graft_database_find(to, &s[SLOW])->median_ns == 200.0);

@@ -204,8 +204,8 @@ static const void *run_kernel(graft_env *env, graft_device *device, const trial 
     uint8_t *aligned = out + (GUARD_BYTES - (uintptr_t)out % GUARD_BYTES) % GUARD_BYTES;
     memset(aligned, 0xa5, bytes + GUARD_BYTES);
     float *outputs[GRAFT_MAX_OUTPUTS] = {(float *)(void *)aligned};
-    char *workspace =
-        GRAFT_NEW(env->unit, char, graft_kernel_workspace_bytes(kernel) + 2 * GUARD_BYTES);
+    char *workspace = GRAFT_NEW(env->unit, char,
+                                graft_kernel_facts_of(kernel)->workspace_bytes + 2 * GUARD_BYTES);
     workspace += (GUARD_BYTES - (uintptr_t)workspace % GUARD_BYTES) % GUARD_BYTES;
     CHECK_OK(graft_kernel_bind(env, kernel, in, outputs, workspace));
     CHECK_OK(graft_kernel_run(env, kernel));

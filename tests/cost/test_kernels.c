@@ -413,7 +413,7 @@ CHECK_CASE(test_sharing)
     for (uint32_t k = 0; k < 2; k++) {
         const float *const inputs[GRAFT_MAX_INPUTS] = {in, weights[k]};
         float *const outputs[GRAFT_MAX_OUTPUTS] = {out[k]};
-        assert_true(graft_kernel_workspace_bytes(kernels[k]) <= sizeof(workspace));
+        assert_true(graft_kernel_facts_of(kernels[k])->workspace_bytes <= sizeof(workspace));
         CHECK_OK(graft_kernel_bind(env, kernels[k], inputs, outputs, workspace));
         CHECK_OK(graft_kernel_run(env, kernels[k]));
         graft_kernel_close(kernels[k]);

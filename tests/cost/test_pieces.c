@@ -17,6 +17,7 @@ struct graft_device {
 
 struct graft_kernel {
     graft_device *device; /* graft_kernel_head */
+    const graft_kernel_facts *facts;
     size_t count;
     const int16_t *in;
     int16_t *out;
@@ -27,6 +28,8 @@ static bool is_present(const graft_device *device)
     (void)device;
     return true;
 }
+
+static const graft_kernel_facts facts = {.name = "relu"};
 
 /* Every operator is a relu. */
 static graft_status open_kernel(graft_env *env, graft_device *device,
@@ -40,23 +43,12 @@ static graft_status open_kernel(graft_env *env, graft_device *device,
     *kernel = calloc(1, sizeof(**kernel));
     assert_non_null(*kernel);
     **kernel = (graft_kernel){.device = device,
+                              .facts = &facts,
                               .count = (size_t)graft_shape_elements(&signature->inputs[0])};
     return GRAFT_OK;
 }
 
 static void close_kernel(graft_kernel *kernel) { free(kernel); }
-
-static size_t no_bytes(const graft_kernel *kernel)
-{
-    (void)kernel;
-    return 0;
-}
-
-static uint64_t no_time(const graft_kernel *kernel)
-{
-    (void)kernel;
-    return 0;
-}
 
 static graft_status bind_kernel(graft_env *env, graft_kernel *kernel, const float *const *inputs,
                                 float *const *outputs, void *workspace)
@@ -137,9 +129,6 @@ static const graft_backend backend = {
     .present = is_present,
     .kernel_open = open_kernel,
     .kernel_close = close_kernel,
-    .kernel_workspace_bytes = no_bytes,
-    .kernel_packed_bytes = no_bytes,
-    .kernel_pack_ns = no_time,
     .kernel_bind = bind_kernel,
     .kernel_run = run_kernel,
     .measure = measure,

@@ -127,7 +127,7 @@ CHECK_CASE(test_exact)
     graft_float_run(s.op, &call, data, &want);
     CHECK_OK(graft_kernel_open(env, device, &s, "winograd:plain_2x3", data, &kernel));
     const float *in[GRAFT_MAX_INPUTS] = {last};
-    void *work = graft_arena_alloc(env->scratch, graft_kernel_workspace_bytes(kernel));
+    void *work = graft_arena_alloc(env->scratch, graft_kernel_facts_of(kernel)->workspace_bytes);
     CHECK_OK(graft_kernel_bind(env, kernel, in, &out, work));
     CHECK_OK(graft_kernel_run(env, kernel));
     for (size_t i = 0; i < count; i++) {

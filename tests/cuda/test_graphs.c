@@ -150,7 +150,7 @@ static uint32_t count_plans(graft_env *env, graft_device *device, const graft_si
         graft_status status = cuda_kernel_open(env, device, s, names[i].text, constants, &kernel);
         graft_env_clear(env);
         if (status == GRAFT_OK) {
-            assert_string_equal(cuda_kernel_name_of(kernel), names[i].text);
+            assert_string_equal(kernel->facts.name, names[i].text);
             plans += kernel->plan != NULL;
             cuda_kernel_close(kernel);
         }

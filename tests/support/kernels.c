@@ -191,7 +191,8 @@ static void run_trial(graft_env *env, graft_device *device, const graft_signatur
     if (graft_kernel_open(env, device, s, name, t->rows, &kernel) != GRAFT_OK) {
         fail_kernel(env, s, env->message);
     }
-    float *workspace = draw_nan(env, graft_kernel_workspace_bytes(kernel) / sizeof(float) + 1);
+    float *workspace =
+        draw_nan(env, graft_kernel_facts_of(kernel)->workspace_bytes / sizeof(float) + 1);
     memcpy(in, t->arranged, sizeof(in));
     for (uint32_t k = 0; k < s->output_count; k++) {
         out[k] = draw_nan(env, (size_t)graft_shape_elements(&t->outputs[k]));
@@ -209,7 +210,8 @@ static void run_trial(graft_env *env, graft_device *device, const graft_signatur
         check_close(got, t->want[k], count, check_kernel_tolerance(name), what.data);
         check_guard(out[k], count, what.data);
     }
-    check_guard(workspace, graft_kernel_workspace_bytes(kernel) / sizeof(float) + 1, what.data);
+    check_guard(workspace, graft_kernel_facts_of(kernel)->workspace_bytes / sizeof(float) + 1,
+                what.data);
     graft_kernel_close(kernel);
     graft_arena_release(env->scratch, mark);
 }
