@@ -62,11 +62,6 @@ static void pick(cuda_arbiter *a, uint32_t axis, int32_t size, uint64_t flops)
     }
 }
 
-static bool is_conv(uint32_t op)
-{
-    return op == GRAFT_OP_conv || op == GRAFT_OP_conv_bias || op == GRAFT_OP_conv_bias_add;
-}
-
 static uint32_t cut_boxes(const graft_signature *s) { return s->inputs[0].dims[0] > 1 ? 0 : 1; }
 
 /* Which axis of input `k` is cut as the output is; the rank: none. */
@@ -79,7 +74,7 @@ static uint32_t cut_axis(const graft_signature *s, uint32_t k)
         uint32_t own = k == 3 ? axis + rank - 4 : axis == 1 && turned ? 2 : axis;
         return k == 3 && (axis + rank < 4 || s->inputs[3].dims[own] == 1) ? rank : own;
     }
-    if (is_conv(s->op)) {
+    if (graft_signature_is_conv(s)) {
         return k == 0 ? rank : k == 3 ? 1 : 0; /* Filters, bias; residual. */
     }
     return k == 0 ? rank - 2 : rank; /* Rows of the left factor. */
@@ -89,9 +84,9 @@ static void choose_part(cuda_arbiter *a, const graft_signature *s)
 {
     uint64_t flops = graft_signature_flops(s);
     a->part = *s;
-    if (is_conv(s->op) && s->attrs[GRAFT_ATTR_conv_groups] == 1) {
+    if (graft_signature_is_conv(s) && s->attrs[GRAFT_ATTR_conv_groups] == 1) {
         pick(a, 1, a->outputs[0].dims[1], flops);
-    } else if (s->op == GRAFT_OP_matmul || s->op == GRAFT_OP_matmul_bias) {
+    } else if (graft_signature_is_matmul(s)) {
         pick(a, a->outputs[0].rank - 2U, a->outputs[0].dims[a->outputs[0].rank - 2], flops);
     }
     if (graft_signature_is_attention(s)) {
@@ -152,8 +147,9 @@ static bool is_small_enough(const cuda_arbiter *a)
 
 static float find_tolerance(const graft_signature *s, cuda_type type)
 {
-    bool product = s->op == GRAFT_OP_matmul || s->op == GRAFT_OP_matmul_bias;
-    return type != CUDA_F32 ? wrong_difference : product ? wrong_product : wrong_binary32;
+    return type != CUDA_F32               ? wrong_difference
+           : graft_signature_is_matmul(s) ? wrong_product
+                                          : wrong_binary32;
 }
 
 graft_status cuda_arbiter_open(graft_env *env, const graft_signature *signature, cuda_type type,

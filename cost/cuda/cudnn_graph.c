@@ -296,24 +296,40 @@ void cudnn_offers_close(cudnn_offers *offers)
     memset(offers, 0, sizeof(*offers));
 }
 
+typedef struct {
+    cudnnBackendAttributeName_t name;
+    cudnnBackendAttributeType_t type;
+    int64_t count;
+    const void *values;
+} attribute;
+
+/* A descriptor of these attributes; NULL when it cannot be. */
+static cudnnStatus_t make_descriptor(cudnnBackendDescriptorType_t type, const attribute *attributes,
+                                     uint32_t count, cudnnBackendDescriptor_t *made)
+{
+    cudnnStatus_t result = cudnnBackendCreateDescriptor(type, made);
+    for (uint32_t i = 0; i < count && result == CUDNN_STATUS_SUCCESS; i++) {
+        const attribute *a = &attributes[i];
+        result = cudnnBackendSetAttribute(*made, a->name, a->type, a->count, a->values);
+    }
+    result = result == CUDNN_STATUS_SUCCESS ? cudnnBackendFinalize(*made) : result;
+    if (result != CUDNN_STATUS_SUCCESS && *made != NULL) {
+        (void)cudnnBackendDestroyDescriptor(*made);
+        *made = NULL;
+    }
+    return result;
+}
+
 static cudnnStatus_t ask_heuristic(const cudnn_graph *graph, const cudnn_target *target,
                                    cudnnBackendHeurMode_t mode, cudnnBackendDescriptor_t *heuristic)
 {
-    cudnnStatus_t result =
-        cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, heuristic);
-    if (result == CUDNN_STATUS_SUCCESS) {
-        result = cudnnBackendSetAttribute(*heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
-                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph->graph);
-    }
-    if (result == CUDNN_STATUS_SUCCESS) {
-        result = cudnnBackendSetAttribute(*heuristic, CUDNN_ATTR_ENGINEHEUR_MODE,
-                                          CUDNN_TYPE_HEUR_MODE, 1, &mode);
-    }
-    if (result == CUDNN_STATUS_SUCCESS && target->handle == NULL) {
-        result = cudnnBackendSetAttribute(*heuristic, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP,
-                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &target->device);
-    }
-    return result == CUDNN_STATUS_SUCCESS ? cudnnBackendFinalize(*heuristic) : result;
+    const attribute attributes[] = {
+        {CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph->graph  },
+        {CUDNN_ATTR_ENGINEHEUR_MODE,            CUDNN_TYPE_HEUR_MODE,          1, &mode          },
+        {CUDNN_ATTR_ENGINEHEUR_DEVICEPROP,      CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &target->device},
+    };
+    return make_descriptor(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, attributes,
+                           target->handle == NULL ? 3 : 2, heuristic);
 }
 
 /* What the heuristic proposes; `count` is 0 when that is nothing. */
@@ -510,27 +526,15 @@ graft_status cudnn_offers_ask(cudnn_graph *graph, const cudnn_target *target, cu
 static cudnnStatus_t make_plan(const cudnn_target *target, cudnnBackendDescriptor_t config,
                                cudnnBackendDescriptor_t *plan)
 {
-    cudnnStatus_t result =
-        cudnnBackendCreateDescriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, plan);
-    if (result == CUDNN_STATUS_SUCCESS) {
-        result = cudnnBackendSetAttribute(*plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
-                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config);
-    }
-    if (result == CUDNN_STATUS_SUCCESS && target->handle != NULL) {
-        result = cudnnBackendSetAttribute(*plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE,
-                                          CUDNN_TYPE_HANDLE, 1, &target->handle);
-    } else if (result == CUDNN_STATUS_SUCCESS) {
-        result = cudnnBackendSetAttribute(*plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP,
-                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &target->device);
-    }
-    if (result == CUDNN_STATUS_SUCCESS) {
-        result = cudnnBackendFinalize(*plan);
-    }
-    if (result != CUDNN_STATUS_SUCCESS && *plan != NULL) {
-        (void)cudnnBackendDestroyDescriptor(*plan);
-        *plan = NULL;
-    }
-    return result;
+    const attribute described = {CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP,
+                                 CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &target->device};
+    const attribute there = {CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1,
+                             &target->handle};
+    const attribute attributes[] = {
+        {CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config},
+        target->handle != NULL ? there : described,
+    };
+    return make_descriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, attributes, 2, plan);
 }
 
 /* Whatever cuDNN says about an engine that it proposed itself: the engine is not a candidate,
@@ -579,26 +583,13 @@ graft_status cudnn_variant_pack(graft_env *env, uint32_t count, const int64_t *u
                                 void *const *pointers, void *workspace,
                                 cudnnBackendDescriptor_t *pack)
 {
-    cudnnBackendDescriptor_t d = NULL;
-    cudnnStatus_t result = cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &d);
-    if (result == CUDNN_STATUS_SUCCESS) {
-        result = cudnnBackendSetAttribute(d, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64,
-                                          count, uids);
-    }
-    if (result == CUDNN_STATUS_SUCCESS) {
-        result = cudnnBackendSetAttribute(d, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
-                                          CUDNN_TYPE_VOID_PTR, count, pointers);
-    }
-    if (result == CUDNN_STATUS_SUCCESS) {
-        result = cudnnBackendSetAttribute(d, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR,
-                                          1, &workspace);
-    }
-    result = result == CUDNN_STATUS_SUCCESS ? cudnnBackendFinalize(d) : result;
-    if (result == CUDNN_STATUS_SUCCESS) {
-        *pack = d;
-    } else if (d != NULL) {
-        (void)cudnnBackendDestroyDescriptor(d);
-    }
+    const attribute attributes[] = {
+        {CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,    CUDNN_TYPE_INT64,    count, uids      },
+        {CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count, pointers  },
+        {CUDNN_ATTR_VARIANT_PACK_WORKSPACE,     CUDNN_TYPE_VOID_PTR, 1,     &workspace},
+    };
+    cudnnStatus_t result =
+        make_descriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, attributes, 3, pack);
     return result == CUDNN_STATUS_SUCCESS
                ? GRAFT_OK
                : GRAFT_FAIL(env, GRAFT_INTERNAL, "cuDNN: binding: %s", cudnnGetErrorString(result));
@@ -608,23 +599,14 @@ graft_status cudnn_describe_device(graft_env *env, const char *json,
                                    cudnnBackendDescriptor_t *device)
 {
     char words[WORDS_BYTES] = "";
-    cudnnBackendDescriptor_t d = NULL;
-    cudnnStatus_t result = cudnnBackendCreateDescriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &d);
+    const attribute properties = {CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+                                  (int64_t)strlen(json) + 1, json};
+    cudnnStatus_t result =
+        make_descriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &properties, 1, device);
     if (result == CUDNN_STATUS_SUCCESS) {
-        result = cudnnBackendSetAttribute(d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
-                                          CUDNN_TYPE_CHAR, (int64_t)strlen(json) + 1, json);
-    }
-    if (result == CUDNN_STATUS_SUCCESS) {
-        result = cudnnBackendFinalize(d);
-    }
-    if (result == CUDNN_STATUS_SUCCESS) {
-        *device = d;
         return GRAFT_OK;
     }
     cudnnGetLastErrorString(words, sizeof(words));
-    if (d != NULL) {
-        (void)cudnnBackendDestroyDescriptor(d);
-    }
     return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "cuDNN does not take these device properties: %s: %s",
                       cudnnGetErrorString(result), words);
 }

@@ -49,17 +49,19 @@ static bool parse_option(const char *text, device_options *options)
             return true;
         }
     }
-    if (strcmp(text, "gaps") == 0) {
-        options->gaps = true;
-        return true;
-    }
-    if (strcmp(text, "warm") == 0) {
-        options->warm = true;
-        return true;
-    }
-    if (strcmp(text, "wide") == 0) {
-        options->wide = true;
-        return true;
+    const struct {
+        const char *name;
+        bool *value;
+    } switches[] = {
+        {"gaps", &options->gaps},
+        {"warm", &options->warm},
+        {"wide", &options->wide},
+    };
+    for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++) {
+        if (strcmp(text, switches[i].name) == 0) {
+            *switches[i].value = true;
+            return true;
+        }
     }
     if (strncmp(text, "described=", 10) == 0 && text[10] != '\0') {
         (void)snprintf(options->described, sizeof(options->described), "%s", text + 10);
@@ -148,26 +150,23 @@ static graft_status name_gpu(graft_env *env, graft_device *device)
 
 static graft_status start_gpu(graft_env *env, graft_device *device)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(check_driver(env));
-    GRAFT_CHECK(cuda_status(env, cudaSetDevice(device->gpu), "choosing the GPU"));
-    GRAFT_CHECK(name_gpu(env, device));
-    GRAFT_CHECK(cuda_status(env, cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking),
-                            "creating a stream"));
+    GRAFT_PASS(check_driver(env));
+    GRAFT_PASS(cuda_status(env, cudaSetDevice(device->gpu), "choosing the GPU"));
+    GRAFT_PASS(name_gpu(env, device));
+    GRAFT_PASS(cuda_status(env, cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking),
+                           "creating a stream"));
     for (uint32_t i = 0; i < 2; i++) {
-        GRAFT_CHECK(cuda_status(env, cudaEventCreate(&device->events[i]), "creating an event"));
+        GRAFT_PASS(cuda_status(env, cudaEventCreate(&device->events[i]), "creating an event"));
     }
     cudnnStatus_t result = cudnnCreate(&device->target.handle);
     if (result == CUDNN_STATUS_SUCCESS) {
         result = cudnnSetStream(device->target.handle, device->stream);
     }
-    status = cudnn_status(env, result, "starting");
-    if (status == GRAFT_UNSUPPORTED) {
-        status = GRAFT_FAIL(env, status, "cuDNN does not support this GPU or driver: %s",
-                            cudnnGetErrorString(result));
-    }
-done:
-    return status;
+    graft_status status = cudnn_status(env, result, "starting");
+    return status == GRAFT_UNSUPPORTED
+               ? GRAFT_FAIL(env, status, "cuDNN does not support this GPU or driver: %s",
+                            cudnnGetErrorString(result))
+               : status;
 }
 
 static graft_status describe_gpu(graft_env *env, graft_device *device, const char *path)
@@ -192,10 +191,7 @@ graft_status cuda_device_open(graft_env *env, const char *text, uint32_t thread_
                               graft_device **device)
 {
     device_options options;
-    graft_status status = parse_options(env, text, &options);
-    if (status != GRAFT_OK) {
-        return status;
-    }
+    GRAFT_PASS(parse_options(env, text, &options));
     graft_device *d = calloc(1, sizeof(*d));
     if (d == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a device");
@@ -215,7 +211,8 @@ graft_status cuda_device_open(graft_env *env, const char *text, uint32_t thread_
     d->is_wide = options.wide;
     d->is_warm = options.warm;
     d->is_described = options.described[0] != '\0';
-    status = d->is_described ? describe_gpu(env, d, options.described) : start_gpu(env, d);
+    graft_status status =
+        d->is_described ? describe_gpu(env, d, options.described) : start_gpu(env, d);
     if (status == GRAFT_OK) {
         *device = d;
     } else {
@@ -325,9 +322,7 @@ graft_status cuda_device_write(graft_env *env, graft_device *device, void *to, c
     if (halves == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for %zu numbers", count);
     }
-    for (size_t i = 0; i < count; i++) {
-        halves[i] = (uint16_t)cuda_to_bits(type, from[i]);
-    }
+    cuda_narrow(type, from, count, halves);
     graft_status status = copy_in(env, device, to, halves, count * sizeof(*halves));
     free(halves);
     return status;
@@ -344,10 +339,8 @@ graft_status cuda_device_read(graft_env *env, graft_device *device, float *to, c
         env, cudaMemcpyAsync(place, from, size * count, cudaMemcpyDeviceToHost, device->stream),
         "copying from the GPU"));
     GRAFT_PASS(cuda_device_wait(env, device, "copying from the GPU"));
-    for (size_t i = 0; i < count && size < sizeof(float); i++) {
-        uint16_t half;
-        memcpy(&half, place + i * size, sizeof(half));
-        to[i] = cuda_from_bits(type, half);
+    if (size < sizeof(float)) {
+        cuda_widen(type, place, count, to);
     }
     return GRAFT_OK;
 }
@@ -463,18 +456,16 @@ static graft_status run_times(graft_env *env, graft_device_body body, void *cont
 static graft_status capture(graft_env *env, graft_device *device, graft_device_body body,
                             void *context, uint32_t runs, cudaGraph_t *graph)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(
-        cuda_status(env, cudaStreamBeginCapture(device->stream, cudaStreamCaptureModeThreadLocal),
-                    "capturing a graph"));
-    status = run_times(env, body, context, runs);
+    GRAFT_PASS(cuda_status(env,
+                           cudaStreamBeginCapture(device->stream, cudaStreamCaptureModeThreadLocal),
+                           "capturing a graph"));
+    graft_status status = run_times(env, body, context, runs);
     cudaError_t result = cudaStreamEndCapture(device->stream, graph);
     if (result != cudaSuccess || *graph == NULL) {
         (void)cudaGetLastError();
         status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "CUDA: what runs cannot be captured: %s",
                             cudaGetErrorString(result));
     }
-done:
     return status;
 }
 
@@ -529,22 +520,19 @@ static graft_status launch(graft_env *env, const cuda_replay *replay, uint32_t t
 
 graft_status cuda_replay_time(graft_env *env, const cuda_replay *replay, uint32_t runs, double *ns)
 {
-    graft_status status = GRAFT_OK;
     graft_device *device = replay->device;
     uint32_t launches = (runs + replay->runs - 1) / replay->runs;
     float ms = 0.0F;
-    GRAFT_CHECK(cuda_status(env, cudaEventRecord(device->events[0], device->stream), "timing"));
-    GRAFT_CHECK(launch(env, replay, launches));
-    GRAFT_CHECK(cuda_status(env, cudaEventRecord(device->events[1], device->stream), "timing"));
-    GRAFT_CHECK(cuda_device_wait(env, device, "running what is timed"));
-    GRAFT_CHECK(cuda_status(env, cudaEventElapsedTime(&ms, device->events[0], device->events[1]),
-                            "timing"));
+    GRAFT_PASS(cuda_status(env, cudaEventRecord(device->events[0], device->stream), "timing"));
+    GRAFT_PASS(launch(env, replay, launches));
+    GRAFT_PASS(cuda_status(env, cudaEventRecord(device->events[1], device->stream), "timing"));
+    GRAFT_PASS(cuda_device_wait(env, device, "running what is timed"));
+    GRAFT_PASS(cuda_status(env, cudaEventElapsedTime(&ms, device->events[0], device->events[1]),
+                           "timing"));
     *ns = (double)ms * 1e6 / ((double)launches * (double)replay->runs);
-    if (!(*ns > 0.0)) { /* Events tell half a microsecond: never a cost of 0. */
-        status = GRAFT_FAIL(env, GRAFT_INTERNAL, "CUDA: events say that no time has passed");
-    }
-done:
-    return status;
+    /* Events tell half a microsecond: never a cost of 0. */
+    return *ns > 0.0 ? GRAFT_OK
+                     : GRAFT_FAIL(env, GRAFT_INTERNAL, "CUDA: events say that no time has passed");
 }
 
 graft_status cuda_device_time(graft_env *env, graft_device *device, graft_device_body body,

@@ -788,20 +788,3 @@ extern "C" cudaError_t cuda_job_launch(const cuda_job *job, cuda_type type, cons
     }
     return cudaGetLastError();
 }
-
-extern "C" cudaError_t cuda_copy_launch(const void *from, void *to, size_t bytes,
-                                        cudaStream_t stream)
-{
-    cuda_move move = {};
-    const operands data = {{from}, {to}};
-    move.count = 1;
-    move.unit_bytes = 16;
-    move.total = bytes / 16;
-    move.pieces[0].walk.rank = 1;
-    move.pieces[0].walk.count = move.total;
-    move.pieces[0].walk.sizes[0] = (uint32_t)move.total;
-    move.pieces[0].walk.steps[0][0] = 1;
-    move.pieces[0].walk.steps[1][0] = 1;
-    launch_move(&move, &data, stream);
-    return cudaGetLastError();
-}

@@ -19,10 +19,6 @@ enum { CUDA_KERNELS_VERSION = 7 };
 cudaError_t cuda_job_launch(const cuda_job *job, cuda_type type, const void *const *in,
                             void *const *out, cudaStream_t stream);
 
-/* For measuring the copy bandwidth: copies `bytes`, a multiple of 16, as a move of one piece does.
- */
-cudaError_t cuda_copy_launch(const void *from, void *to, size_t bytes, cudaStream_t stream);
-
 #ifdef __cplusplus
 }
 #endif

@@ -149,17 +149,12 @@ static cudnnBackendDescriptor_t real_tensor(graft_kernel *k, cudnn_tensor tensor
     return cudnn_graph_tensor(&k->graph, &tensor);
 }
 
-static bool is_matmul(const graft_signature *s)
-{
-    return s->op == GRAFT_OP_matmul || s->op == GRAFT_OP_matmul_bias;
-}
-
 /* Between two operations, wherever cuDNN keeps it: binary32, but in the type of the output behind
  * matrix products, where cuBLASLt's engines know nothing else (and compute in binary32 anyway). */
 static cudnnBackendDescriptor_t virtual_tensor(graft_kernel *k, cudnn_tensor tensor,
                                                uint32_t number)
 {
-    tensor.type = is_matmul(&k->signature) ? data_type(k) : CUDNN_DATA_FLOAT;
+    tensor.type = graft_signature_is_matmul(&k->signature) ? data_type(k) : CUDNN_DATA_FLOAT;
     tensor.uid = FIRST_VIRTUAL + number;
     tensor.is_virtual = true;
     return cudnn_graph_tensor(&k->graph, &tensor);
@@ -193,16 +188,14 @@ static bool is_fused(const graft_signature *s)
 static graft_status find_epilogue(graft_env *env, graft_kernel *k, epilogue *e)
 {
     const graft_signature *s = &k->signature;
-    bool matmul = s->op == GRAFT_OP_matmul_bias;
     *e = (epilogue){.bias = UINT32_MAX,
                     .residual = UINT32_MAX,
-                    .axis = matmul ? k->outputs[0].rank - 1U : 1U,
+                    .axis = graft_signature_is_matmul(s) ? k->outputs[0].rank - 1U : 1U,
                     .layout = s->out_layouts[0]};
     if (!is_fused(s)) {
         return GRAFT_OK;
     }
-    e->activation =
-        s->attrs[matmul ? GRAFT_ATTR_matmul_bias_activation : GRAFT_ATTR_conv_bias_activation];
+    e->activation = graft_signature_activation(s);
     GRAFT_PASS(add_input(env, k, 2, &e->bias));
     if (s->op == GRAFT_OP_conv_bias_add) {
         GRAFT_PASS(add_input(env, k, 3, &e->residual));
@@ -265,11 +258,6 @@ static void add_finish(graft_kernel *k, const epilogue *e, uint32_t from, uint32
 }
 
 /* ------------------------------------------------------------- convolutions */
-
-static bool is_conv(const graft_signature *s)
-{
-    return s->op == GRAFT_OP_conv || s->op == GRAFT_OP_conv_bias || s->op == GRAFT_OP_conv_bias_add;
-}
 
 static cudnn_window conv_window(const graft_signature *s)
 {
@@ -339,21 +327,18 @@ static uint32_t conv_layout(const graft_kernel *k)
 
 static graft_status lower_conv(graft_env *env, graft_kernel *k)
 {
-    graft_status status = GRAFT_UNSUPPORTED;
     epilogue e;
     uint32_t operands[3];
-    if (!is_conv(&k->signature) || !has_one_layout(k)) {
+    if (!graft_signature_is_conv(&k->signature) || !has_one_layout(k)) {
         return GRAFT_UNSUPPORTED;
     }
     uint32_t layout = conv_layout(k);
-    GRAFT_CHECK(add_input(env, k, 0, &operands[0]));
-    GRAFT_CHECK(add_filter(env, k, layout, &operands[1]));
-    GRAFT_CHECK(find_epilogue(env, k, &e));
+    GRAFT_PASS(add_input(env, k, 0, &operands[0]));
+    GRAFT_PASS(add_filter(env, k, layout, &operands[1]));
+    GRAFT_PASS(find_epilogue(env, k, &e));
     e.layout = layout;
     operands[2] = add_output(k, 0);
-    status = plan_conv(env, k, layout, &e, operands);
-done:
-    return status;
+    return plan_conv(env, k, layout, &e, operands);
 }
 
 static const epilogue no_epilogue = {.bias = UINT32_MAX, .residual = UINT32_MAX};
@@ -368,22 +353,20 @@ static uint32_t add_product_place(graft_kernel *k, uint32_t output)
 
 static graft_status lower_conv_split(graft_env *env, graft_kernel *k)
 {
-    graft_status status = GRAFT_UNSUPPORTED;
     epilogue e;
     uint32_t operands[3];
-    if (!is_conv(&k->signature) || !is_fused(&k->signature) || !has_one_layout(k)) {
+    if (!graft_signature_is_conv(&k->signature) || !is_fused(&k->signature) || !has_one_layout(k)) {
         return GRAFT_UNSUPPORTED;
     }
     uint32_t layout = conv_layout(k);
-    GRAFT_CHECK(add_input(env, k, 0, &operands[0]));
-    GRAFT_CHECK(add_filter(env, k, layout, &operands[1]));
-    GRAFT_CHECK(find_epilogue(env, k, &e));
+    GRAFT_PASS(add_input(env, k, 0, &operands[0]));
+    GRAFT_PASS(add_filter(env, k, layout, &operands[1]));
+    GRAFT_PASS(find_epilogue(env, k, &e));
     uint32_t output = add_output(k, 0);
     operands[2] = add_product_place(k, output);
-    GRAFT_CHECK(plan_conv(env, k, layout, &no_epilogue, operands));
+    GRAFT_PASS(plan_conv(env, k, layout, &no_epilogue, operands));
     add_finish(k, &e, operands[2], output);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static void add_reorder(graft_kernel *k, const graft_shape *shape, uint32_t from_layout,
@@ -401,30 +384,28 @@ static void add_reorder(graft_kernel *k, const graft_shape *shape, uint32_t from
 /* Winograd's and other kernels of binary32 want channels first. */
 static graft_status lower_conv_nchw(graft_env *env, graft_kernel *k)
 {
-    graft_status status = GRAFT_UNSUPPORTED;
     const graft_signature *s = &k->signature;
     epilogue e;
     uint32_t operands[3];
     uint32_t given = 0;
-    if (!is_conv(s) || s->in_place != 0 || s->op == GRAFT_OP_conv_bias_add ||
+    if (!graft_signature_is_conv(s) || s->in_place != 0 || s->op == GRAFT_OP_conv_bias_add ||
         k->device->target.type > CUDA_TF32 || s->in_layouts[0] != GRAFT_LAYOUT_NHWC ||
         s->out_layouts[0] != GRAFT_LAYOUT_NHWC ||
         graft_layout_same(&s->inputs[0], GRAFT_LAYOUT_ROW, GRAFT_LAYOUT_NHWC) ||
         graft_layout_same(&k->outputs[0], GRAFT_LAYOUT_ROW, GRAFT_LAYOUT_NHWC)) {
         return GRAFT_UNSUPPORTED;
     }
-    GRAFT_CHECK(add_input(env, k, 0, &given));
-    GRAFT_CHECK(add_filter(env, k, GRAFT_LAYOUT_ROW, &operands[1]));
-    GRAFT_CHECK(find_epilogue(env, k, &e));
+    GRAFT_PASS(add_input(env, k, 0, &given));
+    GRAFT_PASS(add_filter(env, k, GRAFT_LAYOUT_ROW, &operands[1]));
+    GRAFT_PASS(find_epilogue(env, k, &e));
     e.layout = GRAFT_LAYOUT_ROW;
     uint32_t output = add_output(k, 0);
     operands[0] = add_operand(k, ROLE_WORKSPACE, 0, bytes_of(k, &s->inputs[0]));
     operands[2] = add_operand(k, ROLE_WORKSPACE, 0, bytes_of(k, &k->outputs[0]));
     add_reorder(k, &s->inputs[0], GRAFT_LAYOUT_NHWC, given, operands[0]);
-    GRAFT_CHECK(plan_conv(env, k, GRAFT_LAYOUT_ROW, &e, operands));
+    GRAFT_PASS(plan_conv(env, k, GRAFT_LAYOUT_ROW, &e, operands));
     add_reorder(k, &k->outputs[0], GRAFT_LAYOUT_ROW, operands[2], output);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------ products */
@@ -542,7 +523,7 @@ typedef enum { PRODUCT_FUSED, PRODUCT_SPLIT, PRODUCT_CONV } product_way;
 static bool can_multiply(const graft_kernel *k, product_way way)
 {
     const graft_signature *s = &k->signature;
-    bool rows = is_matmul(s) && is_row(&s->inputs[0], s->in_layouts[0]) &&
+    bool rows = graft_signature_is_matmul(s) && is_row(&s->inputs[0], s->in_layouts[0]) &&
                 is_row(&s->inputs[1], s->in_layouts[1]) &&
                 is_row(&k->outputs[0], s->out_layouts[0]);
     return rows && (way != PRODUCT_SPLIT || is_fused(s)) &&
@@ -551,49 +532,44 @@ static bool can_multiply(const graft_kernel *k, product_way way)
 
 static graft_status lower_product(graft_env *env, graft_kernel *k, product_way way)
 {
-    graft_status status = GRAFT_UNSUPPORTED;
     epilogue e;
     product p;
     if (!can_multiply(k, way)) {
         return GRAFT_UNSUPPORTED;
     }
-    GRAFT_CHECK(add_input(env, k, 0, &p.operands[0]));
-    GRAFT_CHECK(add_input(env, k, 1, &p.operands[1]));
-    GRAFT_CHECK(find_epilogue(env, k, &e));
+    GRAFT_PASS(add_input(env, k, 0, &p.operands[0]));
+    GRAFT_PASS(add_input(env, k, 1, &p.operands[1]));
+    GRAFT_PASS(find_epilogue(env, k, &e));
     e.layout = GRAFT_LAYOUT_ROW;
     p.operands[2] = add_output(k, 0);
     fold_product(k, way != PRODUCT_CONV, &p);
-    GRAFT_CHECK(way == PRODUCT_CONV
-                    ? plan_matmul_conv(env, k, &p)
-                    : plan_matmul(env, k, way == PRODUCT_SPLIT ? &no_epilogue : &e, &p));
+    GRAFT_PASS(way == PRODUCT_CONV
+                   ? plan_matmul_conv(env, k, &p)
+                   : plan_matmul(env, k, way == PRODUCT_SPLIT ? &no_epilogue : &e, &p));
     if (way != PRODUCT_FUSED && is_fused(&k->signature)) {
         add_finish(k, &e, p.operands[2], p.operands[2]);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Few rows: bias and activation in the same launch. */
 static graft_status lower_matmul_thin(graft_env *env, graft_kernel *k)
 {
-    graft_status status = GRAFT_UNSUPPORTED;
     uint32_t operands[2] = {0};
     epilogue e;
     cuda_job job;
     if (!cuda_job_of_thin(&k->signature, &k->outputs[0], k->device->target.type, &job)) {
         return GRAFT_UNSUPPORTED;
     }
-    GRAFT_CHECK(add_input(env, k, 0, &operands[0]));
-    GRAFT_CHECK(add_input(env, k, 1, &operands[1]));
-    GRAFT_CHECK(find_epilogue(env, k, &e));
+    GRAFT_PASS(add_input(env, k, 0, &operands[0]));
+    GRAFT_PASS(add_input(env, k, 1, &operands[1]));
+    GRAFT_PASS(find_epilogue(env, k, &e));
     kernel_stage *stage = add_job(k, &job);
     stage->operands[0] = operands[0];
     stage->operands[1] = operands[1];
     stage->operands[2] = e.bias;
     stage->operands[3] = add_output(k, 0);
-    status = GRAFT_OK;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status lower_matmul(graft_env *env, graft_kernel *k)
@@ -622,7 +598,6 @@ static bool has_blocked(const graft_kernel *k)
 
 static graft_status lower_pool(graft_env *env, graft_kernel *k)
 {
-    graft_status status = GRAFT_UNSUPPORTED;
     const graft_signature *s = &k->signature;
     bool largest = s->op == GRAFT_OP_max_pool;
     uint32_t operands[2] = {0};
@@ -646,16 +621,14 @@ static graft_status lower_pool(graft_env *env, graft_kernel *k)
                                : s->attrs[GRAFT_ATTR_avg_pool_count_pad] == 1
                                    ? CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING
                                    : CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING;
-    GRAFT_CHECK(add_input(env, k, 0, &operands[0]));
+    GRAFT_PASS(add_input(env, k, 0, &operands[0]));
     operands[1] = add_output(k, 0);
     cudnn_graph *g = begin_plan(env, k);
     cudnnBackendDescriptor_t x =
         real_tensor(k, describe(&s->inputs[0], s->in_layouts[0], 4), operands[0]);
     cudnn_graph_pool(g, mode, &w, x,
                      real_tensor(k, describe(&k->outputs[0], s->out_layouts[0], 4), operands[1]));
-    status = finish_plan(k);
-done:
-    return status;
+    return finish_plan(k);
 }
 
 /* A number of the host's in binary32. */
@@ -684,7 +657,6 @@ static cudnn_tensor describe_rows(int64_t rows, int64_t columns)
 
 static graft_status lower_layer_norm(graft_env *env, graft_kernel *k)
 {
-    graft_status status = GRAFT_UNSUPPORTED;
     const graft_signature *s = &k->signature;
     uint32_t operands[4] = {0};
     if (s->op != GRAFT_OP_layer_norm || !is_row(&s->inputs[0], s->in_layouts[0]) ||
@@ -692,7 +664,7 @@ static graft_status lower_layer_norm(graft_env *env, graft_kernel *k)
         return GRAFT_UNSUPPORTED;
     }
     for (uint32_t i = 0; i < 3; i++) {
-        GRAFT_CHECK(add_input(env, k, i, &operands[i]));
+        GRAFT_PASS(add_input(env, k, i, &operands[i]));
     }
     operands[3] = add_output(k, 0);
     int64_t columns = s->inputs[1].dims[0];
@@ -701,17 +673,14 @@ static graft_status lower_layer_norm(graft_env *env, graft_kernel *k)
     cudnnBackendDescriptor_t x = real_tensor(k, describe_rows(rows, columns), operands[0]);
     cudnnBackendDescriptor_t scale = real_tensor(k, describe_rows(1, columns), operands[1]);
     cudnnBackendDescriptor_t bias = real_tensor(k, describe_rows(1, columns), operands[2]);
-    float epsilon = cuda_bits_float((uint32_t)s->attrs[GRAFT_ATTR_layer_norm_epsilon]);
+    float epsilon = graft_float_of_bits(s->attrs[GRAFT_ATTR_layer_norm_epsilon]);
     cudnn_graph_layer_norm(g, x, scale, bias, number_tensor(k, epsilon, 4),
                            real_tensor(k, describe_rows(rows, columns), operands[3]));
-    status = finish_plan(k);
-done:
-    return status;
+    return finish_plan(k);
 }
 
 static graft_status lower_softmax(graft_env *env, graft_kernel *k)
 {
-    graft_status status = GRAFT_UNSUPPORTED;
     const graft_signature *s = &k->signature;
     uint32_t in = 0;
     if (s->op != GRAFT_OP_softmax || !is_row(&s->inputs[0], s->in_layouts[0]) ||
@@ -719,7 +688,7 @@ static graft_status lower_softmax(graft_env *env, graft_kernel *k)
         return GRAFT_UNSUPPORTED;
     }
     uint32_t axis = (uint32_t)s->attrs[GRAFT_ATTR_softmax_axis];
-    GRAFT_CHECK(add_input(env, k, 0, &in));
+    GRAFT_PASS(add_input(env, k, 0, &in));
     kernel_stage *stage = &k->stages[k->stage_count++];
     stage->kind = STAGE_SOFTMAX;
     stage->operands[0] = in;
@@ -730,8 +699,7 @@ static graft_status lower_softmax(graft_env *env, graft_kernel *k)
     for (uint32_t i = 0; i < s->inputs[0].rank; i++) {
         stage->softmax[i < axis ? 0 : i == axis ? 1 : 2] *= s->inputs[0].dims[i];
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ---------------------------------------------------------------- attention */
@@ -818,7 +786,6 @@ static cudnnBackendDescriptor_t add_weights(graft_kernel *k, cudnnBackendDescrip
 
 static graft_status lower_attention(graft_env *env, graft_kernel *k)
 {
-    graft_status status = GRAFT_UNSUPPORTED;
     const graft_signature *s = &k->signature;
     const graft_shape *out = &k->outputs[0];
     uint32_t operands[5] = {0};
@@ -827,10 +794,10 @@ static graft_status lower_attention(graft_env *env, graft_kernel *k)
         return GRAFT_UNSUPPORTED;
     }
     for (uint32_t i = 0; i < 3; i++) {
-        GRAFT_CHECK(add_heads(env, k, i, &operands[i], &heads[i]));
+        GRAFT_PASS(add_heads(env, k, i, &operands[i], &heads[i]));
     }
     if (s->input_count == 4) {
-        GRAFT_CHECK(add_input(env, k, 3, &operands[3]));
+        GRAFT_PASS(add_input(env, k, 3, &operands[3]));
     }
     operands[4] = add_output(k, 0);
     graft_shape square = *out;
@@ -841,7 +808,7 @@ static graft_status lower_attention(graft_env *env, graft_kernel *k)
     cudnnBackendDescriptor_t q = real_tensor(k, heads[0], operands[0]);
     cudnn_graph_matmul(g, q, real_tensor(k, heads[1], operands[1]), x);
     x = add_between(k, CUDNN_POINTWISE_MUL, x,
-                    number_tensor(k, cuda_bits_float((uint32_t)s->attrs[0]), 4), &scores, 1);
+                    number_tensor(k, graft_float_of_bits(s->attrs[0]), 4), &scores, 1);
     if (s->input_count == 4) {
         const cudnn_tensor mask = describe(&s->inputs[3], GRAFT_LAYOUT_ROW, 4);
         x = add_between(k, CUDNN_POINTWISE_ADD, x, real_tensor(k, mask, operands[3]), &scores, 2);
@@ -849,9 +816,7 @@ static graft_status lower_attention(graft_env *env, graft_kernel *k)
     x = add_weights(k, x, &scores);
     cudnnBackendDescriptor_t v = real_tensor(k, heads[2], operands[2]);
     cudnn_graph_matmul(g, x, v, real_tensor(k, describe(out, GRAFT_LAYOUT_ROW, 4), operands[4]));
-    status = finish_plan(k);
-done:
-    return status;
+    return finish_plan(k);
 }
 
 /* ------------------------------------------------------------ our own kernels */
@@ -910,6 +875,7 @@ const cuda_family *cuda_family_at(uint32_t i) { return &families[i]; }
 /* Depthwise convolutions are few operations per byte: a plain loop may win. */
 bool cuda_family_is_last_resort(const graft_signature *signature, const char *name)
 {
-    bool depthwise = is_conv(signature) && signature->inputs[1].dims[1] == 1;
-    return strcmp(name, "graft") == 0 && !depthwise && (is_conv(signature) || is_matmul(signature));
+    bool depthwise = graft_signature_is_conv(signature) && signature->inputs[1].dims[1] == 1;
+    return strcmp(name, "graft") == 0 && !depthwise &&
+           (graft_signature_is_conv(signature) || graft_signature_is_matmul(signature));
 }

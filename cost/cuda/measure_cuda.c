@@ -116,18 +116,16 @@ static bool is_passed_over(graft_env *env, graft_status status, const char *name
 
 static graft_status open_contestant(trial *t, const char *name)
 {
-    graft_status status = GRAFT_OK;
     graft_kernel *kernel = NULL;
     const float *constants[GRAFT_MAX_INPUTS];
     memcpy(constants, t->host, sizeof(constants));
-    GRAFT_CHECK(cuda_kernel_open(t->env, t->device, t->signature, name, constants, &kernel));
-    status = cuda_kernel_copy_weights(t->env, kernel, count_copies(t), 1.0);
+    GRAFT_PASS(cuda_kernel_open(t->env, t->device, t->signature, name, constants, &kernel));
+    graft_status status = cuda_kernel_copy_weights(t->env, kernel, count_copies(t), 1.0);
     if (status == GRAFT_OK) {
         t->contestants[t->count++] = (contestant){.kernel = kernel};
     } else {
         cuda_kernel_close(kernel);
     }
-done:
     return status;
 }
 
@@ -149,24 +147,21 @@ static void drop_contestant(trial *t, uint32_t i)
 /* Last resorts are opened only when nothing else can be. */
 static graft_status open_contestants(trial *t)
 {
-    graft_status status = GRAFT_OK;
     graft_kernel_name names[GRAFT_KERNEL_MOST];
     uint32_t count = 0;
-    GRAFT_CHECK(cuda_kernel_list(t->env, t->device, t->signature, names, &count));
+    GRAFT_PASS(cuda_kernel_list(t->env, t->device, t->signature, names, &count));
     for (uint32_t pass = 0; pass < 2 && t->count == 0; pass++) {
         for (uint32_t i = 0; i < count; i++) {
             if (cuda_family_is_last_resort(t->signature, names[i].text) != (pass == 1)) {
                 continue;
             }
-            status = open_contestant(t, names[i].text);
+            graft_status status = open_contestant(t, names[i].text);
             if (!is_passed_over(t->env, status, names[i].text)) {
-                GRAFT_CHECK(status);
+                GRAFT_PASS(status);
             }
         }
     }
-    status = GRAFT_OK;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* The contestant that needs the largest workspace, and how large that is. */
@@ -333,16 +328,15 @@ static graft_status look(trial *t, contestant *c)
  * `factor` after it, drop out. */
 static graft_status sift(trial *t, graft_status (*test)(trial *t, contestant *c), double factor)
 {
-    graft_status status = GRAFT_OK;
     double best_ns = (double)INFINITY;
     for (uint32_t i = 0; i < t->count;) {
         contestant *c = &t->contestants[i];
-        status = test(t, c);
+        graft_status status = test(t, c);
         if (is_passed_over(t->env, status, c->kernel->facts.name)) {
             drop_contestant(t, i);
             continue;
         }
-        GRAFT_CHECK(status);
+        GRAFT_PASS(status);
         best_ns = fmin(best_ns, c->run_ns);
         i++;
     }
@@ -351,9 +345,7 @@ static graft_status sift(trial *t, graft_status (*test)(trial *t, contestant *c)
             drop_contestant(t, i);
         }
     }
-    status = GRAFT_OK;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------- rounds */

@@ -97,15 +97,6 @@ static void finish_walk(cuda_walk *walk)
     }
 }
 
-bool cuda_strides(const graft_shape *shape, uint32_t layout, int64_t strides[GRAFT_MAX_RANK])
-{
-    if (layout == GRAFT_LAYOUT_BLOCKED) {
-        return false;
-    }
-    graft_layout_strides(shape, layout, strides);
-    return true;
-}
-
 /* Steps of a smaller tensor along the axes of a larger one that it is repeated over. */
 static void broadcast_strides(const graft_shape *from, const int64_t *strides,
                               const graft_shape *to, int64_t steps[GRAFT_MAX_RANK])
@@ -284,7 +275,7 @@ static void make_pad(const graft_signature *s, const graft_shape *output, const 
     const int32_t places[CUDA_PIECES] = {sizes[1], 0, sizes[1] + sizes[0]};
     static const int64_t nowhere[GRAFT_MAX_RANK] = {0};
     cuda_move *move = &job->as.move;
-    uint32_t bits = cuda_to_bits(type, cuda_bits_float((uint32_t)s->attrs[GRAFT_ATTR_pad_value]));
+    uint32_t bits = cuda_to_bits(type, graft_float_of_bits(s->attrs[GRAFT_ATTR_pad_value]));
     move->fill = cuda_type_bytes(type) == 2 ? bits | bits << 16 : bits;
     for (uint32_t i = 0; i < CUDA_PIECES; i++) {
         graft_shape box = *output;
@@ -416,13 +407,13 @@ static void make_function(const graft_signature *s, const graft_shape *output, c
         steps[1][1] = 1;
         steps[2][1] = 1;
     } else if (s->op == GRAFT_OP_clip) {
-        point->low = cuda_bits_float((uint32_t)s->attrs[GRAFT_ATTR_clip_low]);
-        point->high = cuda_bits_float((uint32_t)s->attrs[GRAFT_ATTR_clip_high]);
+        point->low = graft_float_of_bits(s->attrs[GRAFT_ATTR_clip_low]);
+        point->high = graft_float_of_bits(s->attrs[GRAFT_ATTR_clip_high]);
     } else if (s->op == GRAFT_OP_leaky_relu) {
-        point->low = cuda_bits_float((uint32_t)s->attrs[GRAFT_ATTR_leaky_relu_slope]);
+        point->low = graft_float_of_bits(s->attrs[GRAFT_ATTR_leaky_relu_slope]);
     } else if (point->function >= CUDA_FUNCTIONS) {
-        point->low = cuda_bits_float((uint32_t)s->attrs[0]);
-        point->high = cuda_bits_float((uint32_t)s->attrs[1]);
+        point->low = graft_float_of_bits(s->attrs[0]);
+        point->high = graft_float_of_bits(s->attrs[1]);
     }
     make_points(output, st->out[0], steps, job, type);
 }
@@ -441,9 +432,7 @@ void cuda_job_of_finish(const graft_signature *signature, const graft_shape *out
     memcpy(steps[2], to, sizeof(steps[2]));
     point->function = signature->op == GRAFT_OP_conv_bias_add ? CUDA_BIAS_ADD : CUDA_BIAS;
     point->inputs = signature->op == GRAFT_OP_conv_bias_add ? 3 : 2;
-    point->activation =
-        signature
-            ->attrs[matmul ? GRAFT_ATTR_matmul_bias_activation : GRAFT_ATTR_conv_bias_activation];
+    point->activation = graft_signature_activation(signature);
     make_points(output, to, steps, job, type);
 }
 
@@ -604,7 +593,7 @@ static void make_rows(const graft_signature *s, const graft_shape *output, const
     if (s->op == GRAFT_OP_layer_norm || s->op == GRAFT_OP_rms_norm) {
         _Static_assert((int)GRAFT_ATTR_layer_norm_epsilon == (int)GRAFT_ATTR_rms_norm_epsilon,
                        "the same place for both");
-        rows->epsilon = cuda_bits_float((uint32_t)s->attrs[GRAFT_ATTR_layer_norm_epsilon]);
+        rows->epsilon = graft_float_of_bits(s->attrs[GRAFT_ATTR_layer_norm_epsilon]);
     }
     widen_rows(rows, type);
     job->kind = CUDA_JOB_ROWS;
@@ -613,17 +602,22 @@ static void make_rows(const graft_signature *s, const graft_shape *output, const
 
 /* ------------------------------------------------------------- operators */
 
+/* False for blocked layouts. */
 static bool find_strides(const graft_signature *s, const graft_shape *outputs, strides_of *st)
 {
-    bool found = true;
     memset(st, 0, sizeof(*st));
+    if (memchr(s->in_layouts, GRAFT_LAYOUT_BLOCKED, s->input_count < 2 ? s->input_count : 2) !=
+            NULL ||
+        memchr(s->out_layouts, GRAFT_LAYOUT_BLOCKED, s->output_count) != NULL) {
+        return false;
+    }
     for (uint32_t k = 0; k < s->input_count && k < 2; k++) {
-        found = found && cuda_strides(&s->inputs[k], s->in_layouts[k], st->in[k]);
+        graft_layout_strides(&s->inputs[k], s->in_layouts[k], st->in[k]);
     }
-    for (uint32_t k = 0; k < s->output_count && k < 2; k++) {
-        found = found && cuda_strides(&outputs[k], s->out_layouts[k], st->out[k]);
+    for (uint32_t k = 0; k < s->output_count; k++) {
+        graft_layout_strides(&outputs[k], s->out_layouts[k], st->out[k]);
     }
-    return found;
+    return true;
 }
 
 /* Matrices that are not row-major would need a product of its own. */
@@ -649,7 +643,7 @@ bool cuda_job_of_thin(const graft_signature *signature, const graft_shape *outpu
     const graft_shape *b = &s->inputs[1];
     cuda_thin *t = &job->as.thin;
     memset(job, 0, sizeof(*job));
-    if ((s->op != GRAFT_OP_matmul && s->op != GRAFT_OP_matmul_bias) || !is_row_major(s, output)) {
+    if (!graft_signature_is_matmul(s) || !is_row_major(s, output)) {
         return false;
     }
     const uint64_t columns = (uint64_t)b->dims[b->rank - 1];
@@ -665,10 +659,8 @@ bool cuda_job_of_thin(const graft_signature *signature, const graft_shape *outpu
     t->width = VECTOR_BYTES / cuda_type_bytes(type);
     t->width = t->p % t->width == 0 ? t->width : 1;
     t->lanes = count_lanes(t, type);
-    if (s->op == GRAFT_OP_matmul_bias) {
-        t->has_bias = 1;
-        t->activation = s->attrs[GRAFT_ATTR_matmul_bias_activation];
-    }
+    t->has_bias = s->op == GRAFT_OP_matmul_bias;
+    t->activation = graft_signature_activation(s);
     job->kind = CUDA_JOB_THIN;
     job->threads = rows * (columns / t->width);
     return true;

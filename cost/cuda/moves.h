@@ -55,6 +55,3 @@ void cuda_job_of_filter(const graft_shape *filter, cuda_type type, cuda_job *job
 /* A tensor repeated along axes in which it has size 1 or that it lacks, both row-major. */
 void cuda_job_of_repeat(const graft_shape *from, const graft_shape *to, cuda_type type,
                         cuda_job *job);
-
-/* Elements from one index of each axis to the next; false for blocked layouts. */
-bool cuda_strides(const graft_shape *shape, uint32_t layout, int64_t strides[GRAFT_MAX_RANK]);

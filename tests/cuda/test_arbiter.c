@@ -204,8 +204,9 @@ CHECK_CASE(test_rounded_factors)
             float factors[2] = {t.host[0][i / columns * inner + k],
                                 t.host[1][k * columns + i % columns]};
             for (uint32_t f = 0; f < 2; f++) {
-                uint32_t bits = cuda_round_bits(cuda_float_bits(factors[f]), 13) << 13;
-                factors[f] = cuda_bits_float(bits);
+                uint32_t bits = (uint32_t)graft_bits_of_float(factors[f]);
+                bits = (bits + 0xfffU + (bits >> 13 & 1U)) & ~0x1fffU;
+                factors[f] = graft_float_of_bits((int32_t)bits);
             }
             sum += factors[0] * factors[1];
         }
