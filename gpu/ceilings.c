@@ -74,21 +74,19 @@ typedef struct {
 /* Of a GPU that is not here, what can be planned; nothing is measured. */
 static graft_status plan_text(subject *t, const char *text)
 {
-    graft_status status = GRAFT_OK;
     graft_signature signature;
-    graft_kernel *kernel = NULL;
     graft_json json;
-    static const float *const constants[GRAFT_MAX_INPUTS];
-    GRAFT_CHECK(graft_signature_parse(t->run->env, text, &signature));
-    GRAFT_CHECK(graft_kernel_open(t->run->env, t->device, &signature, NULL, constants, &kernel));
+    GRAFT_PASS(graft_signature_parse(t->run->env, text, &signature));
+    const char *planned = check_plan(t->run, t->device, &signature, NULL);
+    if (planned == NULL) {
+        return GRAFT_UNSUPPORTED;
+    }
     graft_json_begin(&json, t->run->env->scratch);
     graft_json_string(&json, "signature", text);
     graft_json_string(&json, "type", t->type->name);
-    graft_json_string(&json, "planned", graft_kernel_facts_of(kernel)->name);
+    graft_json_string(&json, "planned", planned);
     check_line(t->run, &json, t->file);
-done:
-    graft_kernel_close(kernel);
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status measure_text(subject *t, graft_device *device, const char *text,
@@ -229,13 +227,17 @@ static graft_status open_type(subject *t)
     return check_open(t->run, t->type->name, ",warm", &t->warm);
 }
 
-static graft_status check_one_type(check_run *run, uint32_t type, FILE *file)
+static graft_status check_one_type(check_run *run, check_part part, void *context)
 {
     graft_status status = GRAFT_OK;
-    subject t = {.run = run, .type = &check_types[type], .file = file};
+    subject t = {.run = run, .type = part.type, .file = part.file};
+    (void)context;
+    if (run->progress->next >= part.first + ITEMS) {
+        return GRAFT_OK;
+    }
     GRAFT_CHECK(open_type(&t));
     for (uint32_t i = 0; i < ITEMS && !run->progress->is_lost; i++) {
-        uint32_t item = type * ITEMS + i;
+        uint32_t item = part.first + i;
         if (check_cut(run, item, CHECK_TYPES * ITEMS)) {
             break;
         }
@@ -253,18 +255,5 @@ done:
 
 graft_status check_ceilings(check_run *run)
 {
-    graft_status status = GRAFT_OK;
-    FILE *file = NULL;
-    GRAFT_CHECK(check_file(run, "ceilings.jsonl", &file));
-    for (uint32_t type = 0; type < CHECK_TYPES && !run->progress->is_cut; type++) {
-        if (run->progress->next < (type + 1) * ITEMS &&
-            check_is_chosen(run->types, check_types[type].name)) {
-            GRAFT_CHECK(check_one_type(run, type, file));
-        }
-    }
-done:
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-    return status;
+    return check_each_type(run, "ceilings.jsonl", ITEMS, check_one_type, NULL);
 }

@@ -100,11 +100,8 @@ static graft_status read_list(check_run *run, graft_signature **list, uint32_t *
 static graft_status plan_some(check_run *run, graft_device *device, const graft_signature *list,
                               uint32_t count, uint32_t *done)
 {
-    static const float *const constants[GRAFT_MAX_INPUTS];
     for (uint32_t i = 0; i < count && !check_late(run); i++) {
-        graft_kernel *kernel = NULL;
-        if (graft_kernel_open(run->env, device, &list[i], NULL, constants, &kernel) == GRAFT_OK) {
-            graft_kernel_close(kernel);
+        if (check_plan(run, device, &list[i], NULL) != NULL) {
             (*done)++;
         } else {
             check_fail(run, "signature %u of the list", i);
@@ -133,37 +130,53 @@ static graft_status measure_some(check_run *run, graft_cost *cost, const graft_s
     return graft_cost_save(env, cost);
 }
 
-/* Items `first` and on are the list in this type, AT_ONCE signatures each. `done` receives how many
- * have a cost then, whichever process measured them, or can be planned. */
-static graft_status check_type_costs(check_run *run, const check_type *type,
-                                     const graft_signature *list, uint32_t count, uint32_t first,
-                                     uint32_t *done)
+typedef struct {
+    graft_signature *signatures;
+    uint32_t count;
+    uint32_t items; /* Of AT_ONCE signatures each. */
+} signature_list;
+
+static void report(check_run *run, check_part part, uint32_t count, uint32_t done)
+{
+    graft_json json;
+    graft_json_begin(&json, run->env->scratch);
+    graft_json_string(&json, "type", part.type->name);
+    graft_json_integer(&json, "listed", count);
+    graft_json_integer(&json, run->described == NULL ? "measured" : "planned", done);
+    check_line(run, &json, part.file);
+    (void)fprintf(stderr, "gpu-check: %s: %u of %u signatures\n", part.type->name, done, count);
+}
+
+/* Says how many signatures have a cost then, whichever process measured them, or can be planned. */
+static graft_status check_type_costs(check_run *run, check_part part, void *context)
 {
     graft_status status = GRAFT_OK;
+    const signature_list *list = context;
+    const uint32_t count = list->count;
     graft_device *device = NULL;
     graft_cost *cost = NULL;
-    const uint32_t items = (count + AT_ONCE - 1) / AT_ONCE;
-    *done = 0;
-    GRAFT_CHECK(check_open(run, type->name, "", &device));
+    uint32_t done_count = 0;
+    GRAFT_CHECK(check_open(run, part.type->name, "", &device));
     bool present = graft_device_present(device);
     if (present) {
-        GRAFT_CHECK(check_costs_open(run, type, device, &cost));
+        GRAFT_CHECK(check_costs_open(run, part.type, device, &cost));
     }
-    for (uint32_t i = 0; i < items; i++) {
-        const graft_signature *some = &list[(size_t)i * AT_ONCE];
+    for (uint32_t i = 0; i < list->items; i++) {
+        const graft_signature *some = &list->signatures[(size_t)i * AT_ONCE];
         uint32_t many = count - i * AT_ONCE < AT_ONCE ? count - i * AT_ONCE : AT_ONCE;
-        if (check_cut(run, first + i, first + items)) {
+        if (check_cut(run, part.first + i, part.first + list->items)) {
             break;
         }
-        if (check_begin(run, first + i)) {
+        if (check_begin(run, part.first + i)) {
             GRAFT_CHECK(present ? measure_some(run, cost, some, many)
-                                : plan_some(run, device, some, many, done));
+                                : plan_some(run, device, some, many, &done_count));
             check_probe(run, device);
         }
     }
     for (uint32_t i = 0; present && i < count; i++) {
-        *done += graft_database_find(graft_cost_database(cost), &list[i]) != NULL;
+        done_count += graft_database_find(graft_cost_database(cost), &list->signatures[i]) != NULL;
     }
+    report(run, part, count, done_count);
 done:
     if (graft_cost_close(run->env, cost) != GRAFT_OK && status == GRAFT_OK) {
         status = GRAFT_IO;
@@ -174,34 +187,11 @@ done:
 
 graft_status check_costs(check_run *run)
 {
-    graft_status status = GRAFT_OK;
-    graft_signature *list = NULL;
-    FILE *file = NULL;
-    uint32_t count = 0;
+    signature_list list;
     if (run->list == NULL) {
         return GRAFT_FAIL(run->env, GRAFT_BAD_INPUT, "no list of signatures (LIST=FILE)");
     }
-    GRAFT_CHECK(read_list(run, &list, &count));
-    GRAFT_CHECK(check_file(run, "costs.jsonl", &file));
-    const uint32_t items = (count + AT_ONCE - 1) / AT_ONCE;
-    for (uint32_t t = 0; t < CHECK_TYPES && !run->progress->is_cut; t++) {
-        uint32_t done = 0;
-        graft_json json;
-        if (!check_is_chosen(run->types, check_types[t].name)) {
-            continue;
-        }
-        GRAFT_CHECK(check_type_costs(run, &check_types[t], list, count, t * items, &done));
-        graft_json_begin(&json, run->env->scratch);
-        graft_json_string(&json, "type", check_types[t].name);
-        graft_json_integer(&json, "listed", count);
-        graft_json_integer(&json, run->described == NULL ? "measured" : "planned", done);
-        check_line(run, &json, file);
-        (void)fprintf(stderr, "gpu-check: %s: %u of %u signatures\n", check_types[t].name, done,
-                      count);
-    }
-done:
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-    return status;
+    GRAFT_PASS(read_list(run, &list.signatures, &list.count));
+    list.items = (list.count + AT_ONCE - 1) / AT_ONCE;
+    return check_each_type(run, "costs.jsonl", list.items, check_type_costs, &list);
 }

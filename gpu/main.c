@@ -52,6 +52,38 @@ void check_line(check_run *run, graft_json *json, FILE *file)
     (void)fflush(file);
 }
 
+graft_status check_each_type(check_run *run, const char *name, uint32_t items,
+                             graft_status (*body)(check_run *run, check_part part, void *context),
+                             void *context)
+{
+    graft_status status = GRAFT_OK;
+    check_part part = {.file = NULL};
+    GRAFT_PASS(check_file(run, name, &part.file));
+    for (uint32_t t = 0; t < CHECK_TYPES && status == GRAFT_OK && !run->progress->is_cut; t++) {
+        part.type = &check_types[t];
+        part.first = t * items;
+        if (check_is_chosen(run->types, part.type->name)) {
+            status = body(run, part, context);
+        }
+    }
+    (void)fclose(part.file);
+    return status;
+}
+
+const char *check_plan(check_run *run, graft_device *device, const graft_signature *signature,
+                       const char *name)
+{
+    static const float *const constants[GRAFT_MAX_INPUTS];
+    graft_kernel *kernel = NULL;
+    if (graft_kernel_open(run->env, device, signature, name, constants, &kernel) != GRAFT_OK) {
+        return NULL;
+    }
+    const char *planned =
+        graft_arena_strdup(run->env->scratch, graft_kernel_facts_of(kernel)->name);
+    graft_kernel_close(kernel);
+    return planned;
+}
+
 static graft_status describe_run(check_run *run)
 {
     graft_status status = GRAFT_OK;

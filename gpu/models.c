@@ -12,7 +12,6 @@
 #include "cost/plan/executor.h"
 #include "cost/plan/layout.h"
 #include "graph/base/log.h"
-#include "graph/base/rng.h"
 #include "graph/meaning/algebra_float.h"
 #include "graph/rule/rulefile.h"
 #include "models/zoo.h"
@@ -154,20 +153,11 @@ static graft_status optimise(subject *t)
 
 /* ------------------------------------------------------------ whole models */
 
-static void draw_input(const graft_shape *shape, uint32_t k, void *data)
+static float *draw_input(subject *t, const graft_shape *shape, uint32_t k)
 {
-    graft_rng rng;
-    graft_rng_derive(&rng, INPUT_SEED, k);
-    uint64_t count = graft_shape_elements(shape);
-    for (uint64_t i = 0; i < count; i++) {
-        if (shape->dtype == GRAFT_DTYPE_I64) { /* 0 and 1 lie in every table. */
-            ((int64_t *)data)[i] = (int64_t)(i & 1);
-        } else if (shape->dtype == GRAFT_DTYPE_I32) {
-            ((int32_t *)data)[i] = (int32_t)(i & 1);
-        } else {
-            ((float *)data)[i] = (float)graft_rng_normal(&rng);
-        }
-    }
+    float *data = GRAFT_NEW(t->run->env->unit, float, (size_t)graft_shape_bytes(shape) / 4 + 1);
+    graft_executor_draw(shape, INPUT_SEED, k, data);
+    return data;
 }
 
 static float **allocate_outputs(graft_arena *arena, const graft_graph *graph)
@@ -185,16 +175,12 @@ static graft_status run_executor(subject *t, graft_executor *executor, const gra
 {
     graft_env *env = t->run->env;
     uint32_t count = graft_executor_input_count(executor);
-    float **inputs = GRAFT_NEW(env->unit, float *, count);
+    const float **inputs = GRAFT_NEW(env->unit, const float *, count);
     for (uint32_t k = 0; k < count; k++) {
-        const graft_shape *shape = &graph->values[graft_executor_input(executor, k)].shape;
-        inputs[k] = GRAFT_NEW(env->unit, float, (size_t)graft_shape_bytes(shape) / 4 + 1);
-        draw_input(shape, k, inputs[k]);
+        inputs[k] = draw_input(t, &graph->values[graft_executor_input(executor, k)].shape, k);
     }
     f->outputs = allocate_outputs(env->unit, graph);
-    const float **given = GRAFT_NEW(env->unit, const float *, count);
-    memcpy(given, inputs, count * sizeof(inputs[0]));
-    GRAFT_PASS(graft_executor_run(env, executor, given, f->outputs));
+    GRAFT_PASS(graft_executor_run(env, executor, inputs, f->outputs));
     return graft_executor_time(env, executor, TIMING_ROUNDS, &f->timing);
 }
 
@@ -249,13 +235,10 @@ static graft_status run_reference(subject *t, uint64_t flops, float ***outputs)
     const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
     uint32_t k = 0;
     for (graft_index v = 0; v < graph->value_end; v++) {
-        const graft_shape *shape = &graph->values[v].shape;
         if (graph->values[v].kind == GRAFT_VALUE_WEIGHT) {
             values[v] = graft_weights_data(&weights, v);
         } else if (graph->values[v].kind == GRAFT_VALUE_INPUT) {
-            float *data = GRAFT_NEW(env->unit, float, (size_t)graft_shape_bytes(shape) / 4 + 1);
-            draw_input(shape, k++, data);
-            values[v] = data;
+            values[v] = draw_input(t, &graph->values[v].shape, k++);
         }
     }
     GRAFT_PASS(graft_float_model(env, env->unit, t->model, graph, &order, values));
@@ -393,16 +376,16 @@ static uint32_t list_signatures(const subject *t, const graft_graph *graph, graf
     for (graft_index node = 0; node < graph->node_end && count < SIGNATURES_MOST; node++) {
         uint32_t op = graph->nodes[node].op;
         uint32_t i = 0;
-        uint32_t group = groups.of == NULL ? 0 : groups.of[node];
-        if (group > 0 && node != groups.list[group - 1].nodes[0]) {
+        const graft_group *group = graft_group_of(&groups, node);
+        if (group != NULL && node != group->nodes[0]) {
             continue;
         }
         if (op == GRAFT_OP_NONE || op == GRAFT_OP_OPAQUE || op == GRAFT_OP_reshape ||
             op == GRAFT_OP_fill || graph->nodes[node].is_const) {
             continue;
         }
-        if (group > 0) {
-            all[count] = groups.list[group - 1].signature;
+        if (group != NULL) {
+            all[count] = group->signature;
         } else {
             graft_signature_of_node(graph, node, &choices[node], false, &all[count]);
         }
@@ -417,16 +400,13 @@ static uint32_t list_signatures(const subject *t, const graft_graph *graph, graf
 /* How many signatures of a graph can be planned. */
 static uint32_t plan_graph(subject *t, const graft_graph *graph, uint32_t *count)
 {
-    static const float *const constants[GRAFT_MAX_INPUTS];
     graft_env *env = t->run->env;
     graft_signature *all = GRAFT_NEW(env->unit, graft_signature, SIGNATURES_MOST);
     uint32_t planned = 0;
     *count = list_signatures(t, graph, all);
     for (uint32_t i = 0; i < *count && !check_late(t->run); i++) {
-        graft_kernel *kernel = NULL;
-        if (graft_kernel_open(env, t->device, &all[i], NULL, constants, &kernel) == GRAFT_OK) {
+        if (check_plan(t->run, t->device, &all[i], NULL) != NULL) {
             planned++;
-            graft_kernel_close(kernel);
         } else {
             check_fail(t->run, "%s in %s", t->name, t->type->name);
         }

@@ -305,16 +305,13 @@ static void report(subject *t, FILE *file, const char *name, double error, bool 
 
 static double find_tolerance(const subject *t, const char *name)
 {
-    bool product = t->s.op == GRAFT_OP_matmul || t->s.op == GRAFT_OP_matmul_bias;
-    int32_t activation =
-        t->s.op == GRAFT_OP_matmul_bias ? t->s.attrs[GRAFT_ATTR_matmul_bias_activation]
-        : t->s.op == GRAFT_OP_conv_bias ? t->s.attrs[GRAFT_ATTR_conv_bias_activation]
-                                        : GRAFT_ACT_NONE;
-    if (t->type == CUDA_F32 && !product && strncmp(name, "graft", 5) != 0) {
+    if (t->type == CUDA_F32 && !graft_signature_is_matmul(&t->s) &&
+        strncmp(name, "graft", 5) != 0) {
         return winograd_tolerance;
     }
-    return t->type == CUDA_TF32 && activation == GRAFT_ACT_TANH ? tanh_tolerance
-                                                                : tolerances[t->type];
+    return t->type == CUDA_TF32 && graft_signature_activation(&t->s) == GRAFT_ACT_TANH
+               ? tanh_tolerance
+               : tolerances[t->type];
 }
 
 /* An implementation that cuDNN lists and cannot run is noted; a wrong one is a failure. */
@@ -357,17 +354,11 @@ static void release(subject *t)
 static void plan_names(subject *t, const char *text, const graft_kernel_name *names, uint32_t count,
                        FILE *file)
 {
-    static const float *const constants[GRAFT_MAX_INPUTS];
     graft_env *env = t->run->env;
     graft_json json;
     uint32_t planned = 0;
     for (uint32_t i = 0; i < count && !check_late(t->run); i++) {
-        graft_kernel *kernel = NULL;
-        if (graft_kernel_open(env, t->device, &t->s, names[i].text, constants, &kernel) ==
-            GRAFT_OK) {
-            planned++;
-            graft_kernel_close(kernel);
-        }
+        planned += check_plan(t->run, t->device, &t->s, names[i].text) != NULL;
         graft_env_clear(env);
     }
     graft_json_begin(&json, env->scratch);
@@ -433,13 +424,13 @@ static uint32_t plan_ahead(check_run *run, graft_device *device, uint32_t from)
     return from + most;
 }
 
-static void check_all(check_run *run, graft_device *device, uint32_t type, FILE *file)
+static void check_all(check_run *run, graft_device *device, check_part part)
 {
     uint32_t planned = 0;
     /* Of the short selection each type has another quarter. */
-    for (uint32_t i = run->is_short ? type : 0; i < SIGNATURE_COUNT;
+    for (uint32_t i = run->is_short ? part.first / SIGNATURE_COUNT : 0; i < SIGNATURE_COUNT;
          i += run->is_short ? SHORT_STEP : 1) {
-        uint32_t item = type * SIGNATURE_COUNT + i;
+        uint32_t item = part.first + i;
         if (check_cut(run, item, CHECK_TYPES * SIGNATURE_COUNT)) {
             break;
         }
@@ -449,33 +440,27 @@ static void check_all(check_run *run, graft_device *device, uint32_t type, FILE 
         if (!run->is_short && i >= planned) {
             planned = plan_ahead(run, device, i);
         }
-        if (check_signature(run, device, &check_types[type], signatures[i], file) != GRAFT_OK) {
-            check_fail(run, "%s: %s", check_types[type].name, signatures[i]);
+        if (check_signature(run, device, part.type, signatures[i], part.file) != GRAFT_OK) {
+            check_fail(run, "%s: %s", part.type->name, signatures[i]);
             check_probe(run, device);
         }
     }
 }
 
+static graft_status check_one_type(check_run *run, check_part part, void *context)
+{
+    graft_device *device = NULL;
+    (void)context;
+    if (run->progress->next < part.first + SIGNATURE_COUNT) {
+        GRAFT_PASS(check_open(run, part.type->name, "", &device));
+        check_all(run, device, part);
+        graft_device_close(device);
+    }
+    return GRAFT_OK;
+}
+
 graft_status check_primitives(check_run *run)
 {
-    graft_status status = GRAFT_OK;
-    FILE *file = NULL;
-    graft_device *device = NULL;
-    GRAFT_CHECK(
-        check_file(run, run->is_short ? "primitives-short.jsonl" : "primitives.jsonl", &file));
-    for (uint32_t type = 0; type < CHECK_TYPES && !run->progress->is_cut; type++) {
-        if (run->progress->next < (type + 1) * SIGNATURE_COUNT &&
-            check_is_chosen(run->types, check_types[type].name)) {
-            GRAFT_CHECK(check_open(run, check_types[type].name, "", &device));
-            check_all(run, device, type, file);
-            graft_device_close(device);
-            device = NULL;
-        }
-    }
-done:
-    graft_device_close(device);
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-    return status;
+    return check_each_type(run, run->is_short ? "primitives-short.jsonl" : "primitives.jsonl",
+                           SIGNATURE_COUNT, check_one_type, NULL);
 }

@@ -220,20 +220,25 @@ done:
 
 /* --------------------------------------------------------------------- sums */
 
-/* Of one type and activation, which the compiler makes vectors of; rounded as quantised.c does. */
-static inline __attribute__((always_inline)) void sum_bytes(const graft_kernel *kernel,
-                                                            size_t count, bool sign, bool relu)
+/* Bytes are signed where `signs` says so: of the operands, then of the result. Where it is called with
+ * constants the compiler makes vectors of it; rounded as quantised.c does. */
+static inline __attribute__((always_inline)) void
+sum_bytes(const graft_kernel *kernel, bool sign_a, bool sign_b, bool sign, int32_t activation)
 {
+    const size_t count = (size_t)graft_shape_elements(&kernel->outputs[0]);
     const void *const in[2] = {kernel->in[LEFT], kernel->in[RIGHT]};
     const float *n = kernel->in[NUMBERS];
-    const float floor = relu ? 0.0F : -HUGE_VALF;
+    const float floor = activation == GRAFT_ACT_NONE ? -HUGE_VALF : 0.0F;
     const float least = sign ? -128.0F : 0.0F;
     uint8_t *out = (uint8_t *)kernel->out[0];
     for (size_t i = 0; i < count; i++) {
-        const int a = sign ? ((const int8_t *)in[0])[i] : ((const uint8_t *)in[0])[i];
-        const int b = sign ? ((const int8_t *)in[1])[i] : ((const uint8_t *)in[1])[i];
+        const int a = sign_a ? ((const int8_t *)in[0])[i] : ((const uint8_t *)in[0])[i];
+        const int b = sign_b ? ((const int8_t *)in[1])[i] : ((const uint8_t *)in[1])[i];
         float x = ((float)a - n[1]) * n[0] + ((float)b - n[3]) * n[2];
         x = x > floor ? x : floor;
+        if (activation == GRAFT_ACT_RELU6) {
+            x = x < n[GRAFT_SUM_MOST] ? x : n[GRAFT_SUM_MOST];
+        }
         x = rintf(x / n[4]) + n[5];
         x = x > least ? x : least;
         x = x < least + 255.0F ? x : least + 255.0F;
@@ -241,20 +246,28 @@ static inline __attribute__((always_inline)) void sum_bytes(const graft_kernel *
     }
 }
 
-static size_t count_of(const graft_kernel *kernel)
+static void run_unsigned(const graft_kernel *k)
 {
-    return (size_t)graft_shape_elements(&kernel->outputs[0]);
+    sum_bytes(k, false, false, false, GRAFT_ACT_NONE);
 }
 
-static void run_unsigned(const graft_kernel *k) { sum_bytes(k, count_of(k), false, false); }
-static void run_unsigned_relu(const graft_kernel *k) { sum_bytes(k, count_of(k), false, true); }
-static void run_signed(const graft_kernel *k) { sum_bytes(k, count_of(k), true, false); }
-static void run_signed_relu(const graft_kernel *k) { sum_bytes(k, count_of(k), true, true); }
-
-static void run_any(const graft_kernel *kernel)
+static void run_unsigned_relu(const graft_kernel *k)
 {
-    const void *in[3] = {kernel->in[LEFT], kernel->in[RIGHT], kernel->in[NUMBERS]};
-    graft_integers_run(&kernel->signature, in, kernel->out[0]);
+    sum_bytes(k, false, false, false, GRAFT_ACT_RELU);
+}
+
+static void run_signed(const graft_kernel *k) { sum_bytes(k, true, true, true, GRAFT_ACT_NONE); }
+
+static void run_signed_relu(const graft_kernel *k)
+{
+    sum_bytes(k, true, true, true, GRAFT_ACT_RELU);
+}
+
+static void run_any(const graft_kernel *k)
+{
+    const graft_signature *s = &k->signature;
+    sum_bytes(k, s->inputs[LEFT].dtype == GRAFT_DTYPE_I8, s->inputs[RIGHT].dtype == GRAFT_DTYPE_I8,
+              graft_signature_result(s) == GRAFT_DTYPE_I8, graft_signature_activation(s));
 }
 
 graft_status graft_cpu_open_integer_sum(graft_env *env, graft_kernel *kernel, uint32_t variant)
@@ -264,15 +277,13 @@ graft_status graft_cpu_open_integer_sum(graft_env *env, graft_kernel *kernel, ui
         {run_signed,   run_signed_relu  }
     };
     const graft_signature *s = &kernel->signature;
-    (void)env;
     if (s->op != GRAFT_COST_INTEGER_ADD || variant > 0) {
         return GRAFT_UNSUPPORTED;
     }
     const uint32_t type = s->inputs[LEFT].dtype;
     const int32_t activation = graft_signature_activation(s);
-    (void)snprintf(kernel->facts.name, sizeof(kernel->facts.name), "plain");
     bool usual = s->inputs[RIGHT].dtype == type && graft_signature_result(s) == type &&
                  activation <= GRAFT_ACT_RELU;
-    kernel->plain = usual ? runs[type == GRAFT_DTYPE_I8][activation == GRAFT_ACT_RELU] : run_any;
-    return GRAFT_OK;
+    plain_run run = usual ? runs[type == GRAFT_DTYPE_I8][activation == GRAFT_ACT_RELU] : run_any;
+    return graft_program_plain(env, kernel, "plain", run, NULL, 0);
 }

@@ -295,16 +295,33 @@ bool graft_signature_is_quantised(const graft_signature *signature)
     return signature->op >= GRAFT_COST_QUANTISE && signature->op <= GRAFT_COST_QUANTISED_MATMUL;
 }
 
-/* The operator whose attributes and sizes a quantised one has; else the operator itself. */
+/* What is no operator of graphs, from GRAFT_COST_INTEGER_ADD on. */
+static const struct {
+    const char *name; /* NULL: see factor_names. */
+    uint8_t real_op;  /* The operator whose attributes and sizes it has; 0: none. */
+    uint8_t input_count;
+} others[] = {
+    {"integer_add",      GRAFT_OP_add,      3},
+    {"integer_conv",     GRAFT_OP_conv,     3},
+    {"integer_matmul",   GRAFT_OP_matmul,   3},
+    {"masked_attention", 0,                 4},
+    {"attention",        0,                 3},
+    {"quantise",         GRAFT_OP_identity, 1},
+    {"dequantise",       GRAFT_OP_identity, 1},
+    {"quantised_conv",   GRAFT_OP_conv,     2},
+    {"quantised_matmul", GRAFT_OP_matmul,   2},
+    {NULL,               0,                 0},
+    {"reorder",          0,                 1},
+};
+enum { OTHER_FIRST = GRAFT_COST_INTEGER_ADD, OTHER_COUNT = sizeof(others) / sizeof(others[0]) };
+_Static_assert((int)GRAFT_COST_REORDER == (int)OTHER_FIRST + OTHER_COUNT - 1, "a row for each");
+
+static bool is_other(uint32_t op) { return op >= OTHER_FIRST && op < OTHER_FIRST + OTHER_COUNT; }
+
 static uint32_t real_op(uint32_t op)
 {
-    return op == GRAFT_COST_QUANTISED_CONV                            ? GRAFT_OP_conv
-           : op == GRAFT_COST_QUANTISED_MATMUL                        ? GRAFT_OP_matmul
-           : op == GRAFT_COST_INTEGER_CONV                            ? GRAFT_OP_conv
-           : op == GRAFT_COST_INTEGER_MATMUL                          ? GRAFT_OP_matmul
-           : op == GRAFT_COST_INTEGER_ADD                             ? GRAFT_OP_add
-           : op == GRAFT_COST_QUANTISE || op == GRAFT_COST_DEQUANTISE ? GRAFT_OP_identity
-                                                                      : op;
+    return is_other(op) && others[op - OTHER_FIRST].real_op != 0 ? others[op - OTHER_FIRST].real_op
+                                                                 : op;
 }
 
 static bool is_integer(uint32_t op)
@@ -319,12 +336,7 @@ bool graft_signature_is_integer(const graft_signature *signature)
 
 static uint8_t count_inputs(uint32_t op)
 {
-    return op == GRAFT_COST_REORDER            ? 1
-           : op == GRAFT_COST_QUANTISED_CONV   ? 2
-           : op == GRAFT_COST_ATTENTION        ? 3
-           : is_integer(op)                    ? 3
-           : op == GRAFT_COST_MASKED_ATTENTION ? 4
-                                               : graft_op(real_op(op))->input_count;
+    return is_other(op) ? others[op - OTHER_FIRST].input_count : graft_op(op)->input_count;
 }
 
 bool graft_signature_is_attention(const graft_signature *signature)
@@ -575,13 +587,6 @@ uint64_t graft_signature_bytes(const graft_signature *signature)
 
 /* ------------------------------------------------------------------- print */
 
-static const char reorder_name[] = "reorder";
-/* From GRAFT_COST_INTEGER_ADD on. */
-static const char *const other_names[] = {"integer_add",      "integer_conv",   "integer_matmul",
-                                          "masked_attention", "attention",      "quantise",
-                                          "dequantise",       "quantised_conv", "quantised_matmul"};
-enum { OTHER_COUNT = sizeof(other_names) / sizeof(other_names[0]) };
-
 static const struct {
     uint32_t dtype;
     const char *opening; /* Of an operand. */
@@ -628,12 +633,8 @@ static void print_operand(const graft_signature *s, uint32_t k, graft_buffer *te
 const char *graft_signature_operator(const graft_signature *signature)
 {
     const graft_op_info *info = graft_op(signature->op);
-    return info != NULL                          ? info->name
-           : signature->op == GRAFT_COST_REORDER ? reorder_name
-           : signature->op >= GRAFT_COST_INTEGER_ADD &&
-                   signature->op < GRAFT_COST_INTEGER_ADD + OTHER_COUNT
-               ? other_names[signature->op - GRAFT_COST_INTEGER_ADD]
-               : "opaque";
+    const char *other = is_other(signature->op) ? others[signature->op - OTHER_FIRST].name : NULL;
+    return info != NULL ? info->name : other != NULL ? other : "opaque";
 }
 
 void graft_signature_print(const graft_signature *signature, graft_buffer *text)
@@ -708,10 +709,11 @@ static graft_status read_number(reader *r, bool bits, int32_t *value)
 
 static graft_status read_op(reader *r, graft_signature *s)
 {
-    uint32_t op = take_word(r, reorder_name) ? GRAFT_COST_REORDER : GRAFT_OP_NONE;
+    uint32_t op = GRAFT_OP_NONE;
     /* Before the rows of these names, which are lowered where costs are asked for (opaque.h). */
     for (uint32_t i = 0; i < OTHER_COUNT && op == GRAFT_OP_NONE; i++) {
-        op = take_word(r, other_names[i]) ? GRAFT_COST_INTEGER_ADD + i : GRAFT_OP_NONE;
+        bool taken = others[i].name != NULL && take_word(r, others[i].name);
+        op = taken ? OTHER_FIRST + i : GRAFT_OP_NONE;
     }
     for (uint32_t i = 1; i < GRAFT_OP_COUNT && op == GRAFT_OP_NONE; i++) {
         if (graft_op(i) != NULL && take_word(r, graft_op(i)->name)) {

@@ -655,12 +655,15 @@ graft_status graft_executor_run(graft_env *env, graft_executor *executor,
 
 enum { INPUT_SEED = 23, LEAST_BATCH_NS = 1000000 };
 
-/* Places and masks: 0 and 1 lie in every table. */
-static void draw_wholes(void *data, const graft_shape *shape)
+void graft_executor_draw(const graft_shape *shape, uint64_t seed, uint32_t k, void *data)
 {
-    uint64_t count = graft_shape_elements(shape);
+    const uint64_t count = graft_shape_elements(shape);
+    graft_rng rng;
+    graft_rng_derive(&rng, seed, k);
     for (uint64_t i = 0; i < count; i++) {
-        if (shape->dtype == GRAFT_DTYPE_I64) {
+        if (shape->dtype == GRAFT_DTYPE_F32) {
+            ((float *)data)[i] = (float)graft_rng_normal(&rng);
+        } else if (shape->dtype == GRAFT_DTYPE_I64) {
             ((int64_t *)data)[i] = (int64_t)(i & 1);
         } else if (shape->dtype == GRAFT_DTYPE_I32) {
             ((int32_t *)data)[i] = (int32_t)(i & 1);
@@ -671,17 +674,7 @@ static void draw_wholes(void *data, const graft_shape *shape)
 static void draw_inputs(graft_executor *e)
 {
     for (uint32_t k = 0; k < e->input_count && !e->has_inputs; k++) {
-        const graft_shape *shape = &e->graph->values[e->inputs[k]].shape;
-        graft_rng rng;
-        if (shape->dtype != GRAFT_DTYPE_F32) {
-            draw_wholes(e->input_data[k], shape);
-            continue;
-        }
-        graft_rng_derive(&rng, INPUT_SEED, k);
-        uint64_t count = graft_shape_elements(shape);
-        for (uint64_t i = 0; i < count; i++) {
-            e->input_data[k][i] = (float)graft_rng_normal(&rng);
-        }
+        graft_executor_draw(&e->graph->values[e->inputs[k]].shape, INPUT_SEED, k, e->input_data[k]);
     }
     e->has_inputs = true;
 }

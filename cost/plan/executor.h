@@ -54,6 +54,10 @@ graft_index graft_executor_output(const graft_executor *executor, uint32_t k);
 GRAFT_MUST_USE graft_status graft_executor_run(graft_env *env, graft_executor *executor,
                                                const float *const *inputs, float *const *outputs);
 
+/* Input `k` as it is drawn when nothing else is at hand: normal numbers; of whole ones, which are
+ * places and masks, 0 and 1, which lie in every table. Other types are left as they are. */
+void graft_executor_draw(const graft_shape *shape, uint64_t seed, uint32_t k, void *data);
+
 typedef struct graft_executor_memory {
     uint64_t peak_bytes;      /* Inputs, planned tensors, workspace: everything but weights. */
     uint64_t workspace_bytes; /* Of these, what implementations need beside their operands. */

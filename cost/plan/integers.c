@@ -1,10 +1,8 @@
-/* integers.c - finding groups on integers, their constants, and what they compute (integers.h). */
+/* integers.c - finding groups on integers, and their constants (integers.h). */
 #include "cost/plan/integers.h"
 
-#include "graph/meaning/algebra.h"
 #include "graph/opaque.h"
 
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -380,113 +378,4 @@ void graft_integers_constants(graft_arena *arena, const graft_group *group, cons
     constants[0] = NULL;
     constants[1] = sums ? NULL : weights;
     constants[2] = sums ? number_sum(arena, group) : number_product(arena, group, bias);
-}
-
-/* ------------------------------------------------------------------ meaning */
-
-static int32_t byte_at(const void *data, const graft_shape *shape, size_t i)
-{
-    return shape->dtype == GRAFT_DTYPE_I8 ? ((const int8_t *)data)[i] : ((const uint8_t *)data)[i];
-}
-
-static float activate(const graft_signature *s, float x, float most)
-{
-    const int32_t activation = graft_signature_activation(s);
-    x = activation == GRAFT_ACT_NONE ? x : fmaxf(x, 0.0F);
-    return activation == GRAFT_ACT_RELU6 ? fminf(x, most) : x;
-}
-
-static void put(const graft_signature *s, void *out, size_t i, float x, float zero)
-{
-    const uint32_t result = graft_signature_result(s);
-    const float least = result == GRAFT_DTYPE_I8 ? -128.0F : 0.0F;
-    if (result == GRAFT_DTYPE_F32) {
-        ((float *)out)[i] = x;
-        return;
-    }
-    ((uint8_t *)out)[i] = (uint8_t)(int32_t)fminf(fmaxf(rintf(x) + zero, least), least + 255.0F);
-}
-
-static void put_product(const graft_signature *s, const float *numbers, void *out, size_t i,
-                        size_t channel, int64_t sum)
-{
-    const uint32_t channels = graft_integers_channels(s);
-    const float *factors = numbers + GRAFT_PRODUCT_NUMBERS;
-    const float x = ((float)sum + factors[channels + channel]) * factors[channel];
-    put(s, out, i, activate(s, x, numbers[GRAFT_PRODUCT_MOST]), numbers[GRAFT_PRODUCT_RESULT_ZERO]);
-}
-
-static void run_conv(const graft_signature *s, const void *const in[3], const graft_shape *shape,
-                     void *out)
-{
-    const graft_call call = {s->attrs, s->inputs, shape};
-    const graft_window h = graft_window_of_conv(&call, 0);
-    const graft_window w = graft_window_of_conv(&call, 1);
-    const size_t places = (size_t)(h.count * w.count);
-    const size_t filters = (size_t)shape->dims[1];
-    const size_t channels = (size_t)s->inputs[1].dims[1];
-    const size_t taps = (size_t)(h.kernel * w.kernel);
-    const size_t group = filters / (size_t)s->attrs[GRAFT_ATTR_conv_groups];
-    const int8_t *weights = in[1];
-    const int32_t zero = (int32_t)((const float *)in[2])[GRAFT_PRODUCT_ZERO];
-    for (size_t i = 0; i < graft_count(shape); i++) {
-        const size_t o = i / places % filters;
-        const size_t first =
-            i / places / filters * (size_t)s->inputs[0].dims[1] + o / group * channels;
-        int64_t sum = 0;
-        for (size_t t = 0; t < channels * taps; t++) {
-            const int64_t within = (int64_t)(t % taps);
-            const int64_t row =
-                graft_window_at(&h, (int64_t)(i % places) / w.count, within / w.kernel);
-            const int64_t column =
-                graft_window_at(&w, (int64_t)(i % places) % w.count, within % w.kernel);
-            if (row >= 0 && row < h.size && column >= 0 && column < w.size) {
-                const size_t at =
-                    ((first + t / taps) * (size_t)h.size + (size_t)row) * (size_t)w.size +
-                    (size_t)column;
-                sum +=
-                    (byte_at(in[0], &s->inputs[0], at) - zero) * weights[o * channels * taps + t];
-            }
-        }
-        put_product(s, in[2], out, i, o, sum);
-    }
-}
-
-static void run_matmul(const graft_signature *s, const void *const in[3], const graft_shape *shape,
-                       void *out)
-{
-    const size_t inner = (size_t)s->inputs[1].dims[0];
-    const size_t columns = (size_t)s->inputs[1].dims[1];
-    const int8_t *weights = in[1];
-    const int32_t zero = (int32_t)((const float *)in[2])[GRAFT_PRODUCT_ZERO];
-    for (size_t i = 0; i < graft_count(shape); i++) {
-        int64_t sum = 0;
-        for (size_t k = 0; k < inner; k++) {
-            sum += (byte_at(in[0], &s->inputs[0], i / columns * inner + k) - zero) *
-                   weights[k * columns + i % columns];
-        }
-        put_product(s, in[2], out, i, i % columns, sum);
-    }
-}
-
-static void run_sum(const graft_signature *s, const void *const in[3], const graft_shape *shape,
-                    void *out)
-{
-    const float *n = in[2];
-    for (size_t i = 0; i < graft_count(shape); i++) {
-        const float a = ((float)byte_at(in[0], &s->inputs[0], i) - n[1]) * n[0];
-        const float b = ((float)byte_at(in[1], &s->inputs[1], i) - n[3]) * n[2];
-        put(s, out, i, activate(s, a + b, n[GRAFT_SUM_MOST]) / n[4], n[5]);
-    }
-}
-
-void graft_integers_run(const graft_signature *signature, const void *const in[3], void *out)
-{
-    graft_shape shape[GRAFT_MAX_OUTPUTS];
-    graft_status status = graft_signature_outputs(signature, shape);
-    assert(status == GRAFT_OK); /* A signature's sizes fit together. */
-    (void)status;
-    (signature->op == GRAFT_COST_INTEGER_CONV     ? run_conv
-     : signature->op == GRAFT_COST_INTEGER_MATMUL ? run_matmul
-                                                  : run_sum)(signature, in, shape, out);
 }

@@ -35,6 +35,3 @@ void graft_integers_constants(graft_arena *arena, const graft_group *group, cons
 /* Filters or columns of a product, 0 of a sum; how many numbers input 2 has. */
 uint32_t graft_integers_channels(const graft_signature *signature);
 uint32_t graft_integers_numbers(const graft_signature *signature);
-
-/* What such a signature means: plain loops over row-major tensors. */
-void graft_integers_run(const graft_signature *signature, const void *const in[3], void *out);

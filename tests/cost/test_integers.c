@@ -223,6 +223,59 @@ static double number_at(const graft_shape *shape, const void *data, size_t i)
                                             : ((const uint8_t *)data)[i];
 }
 
+/* What a signature means, row-major: the operator on binary32, whose sums are exact here, of the
+ * operands less their zero points. */
+static void run_meaning(graft_env *env, const graft_signature *s, const void *const in[3],
+                        void *out)
+{
+    const bool sums = s->op == GRAFT_COST_INTEGER_ADD;
+    const float *n = in[2];
+    const float *factors = n + GRAFT_PRODUCT_NUMBERS;
+    const uint32_t channels = graft_integers_channels(s);
+    const int32_t activation = graft_signature_activation(s);
+    const uint32_t result = graft_signature_result(s);
+    const float zero = n[sums ? 5 : GRAFT_PRODUCT_RESULT_ZERO];
+    const float least = result == GRAFT_DTYPE_I8 ? -128.0F : 0.0F;
+    graft_shape shapes[2] = {s->inputs[0], s->inputs[1]};
+    graft_shape outputs[GRAFT_MAX_OUTPUTS];
+    const float *operands[2];
+    CHECK_OK(graft_signature_outputs(s, outputs));
+    for (uint32_t k = 0; k < 2; k++) {
+        const size_t count = (size_t)graft_shape_elements(&shapes[k]);
+        float *numbers = GRAFT_NEW(env->unit, float, count);
+        const double shift = sums ? n[2 * k + 1] : k == 0 ? n[GRAFT_PRODUCT_ZERO] : 0.0F;
+        for (size_t i = 0; i < count; i++) {
+            numbers[i] =
+                (float)(number_at(&s->inputs[k], in[k], i) - shift) * (sums ? n[2 * k] : 1);
+        }
+        shapes[k].dtype = GRAFT_DTYPE_F32;
+        operands[k] = numbers;
+    }
+    const size_t count = (size_t)graft_shape_elements(&outputs[0]);
+    const size_t inner = outputs[0].rank == 4 && s->op == GRAFT_COST_INTEGER_CONV
+                             ? (size_t)outputs[0].dims[2] * (size_t)outputs[0].dims[3]
+                             : 1;
+    float *x = GRAFT_NEW(env->unit, float, count);
+    const graft_call call = {s->attrs, shapes, outputs};
+    graft_float_run(sums                               ? GRAFT_OP_add
+                    : s->op == GRAFT_COST_INTEGER_CONV ? GRAFT_OP_conv
+                                                       : GRAFT_OP_matmul,
+                    &call, operands, &x);
+    for (size_t i = 0; i < count; i++) {
+        const size_t channel = sums ? 0 : i / inner % channels;
+        float y = sums ? x[i] : (x[i] + factors[channels + channel]) * factors[channel];
+        y = activation == GRAFT_ACT_NONE ? y : fmaxf(y, 0.0F);
+        y = activation == GRAFT_ACT_RELU6 ? fminf(y, n[sums ? GRAFT_SUM_MOST : GRAFT_PRODUCT_MOST])
+                                          : y;
+        if (result == GRAFT_DTYPE_F32) {
+            ((float *)out)[i] = y;
+            continue;
+        }
+        y = rintf(sums ? y / n[4] : y) + zero;
+        ((uint8_t *)out)[i] = (uint8_t)(int32_t)fminf(fmaxf(y, least), least + 255.0F);
+    }
+}
+
 /* The same but for one unit in few places, and in none where factors are nearly powers of two. */
 static void check_result(graft_env *env, const trial *t, const char *name, const void *got,
                          const void *want)
@@ -261,7 +314,7 @@ CHECK_CASE(test_kernels)
         trial t;
         draw_trial(env, &rng, &rows[r / DRAWS], &t);
         void *want = GRAFT_NEW(env->unit, char, (size_t)graft_shape_bytes(&t.out));
-        graft_integers_run(&t.signature, (const void *[3]){t.in[0], t.in[1], t.numbers}, want);
+        run_meaning(env, &t.signature, (const void *[3]){t.in[0], t.in[1], t.numbers}, want);
         CHECK_OK(graft_kernel_list(env, device, &t.signature, names, &count));
         assert_true(count > 0);
         for (uint32_t i = 0; i < count; i++) {
@@ -293,7 +346,7 @@ CHECK_CASE(test_meaning)
     const uint8_t x[6] = {7, 8, 9, 10, 250, 0};
     const int8_t w = 1;
     const float numbers[5] = {7.0F, 1.0F, 0.0F, 0.5F, 1.0F}; /* ((x - 7) + 1) / 2 + 1 */
-    graft_integers_run(&t.signature, (const void *[3]){x, &w, numbers}, out);
+    run_meaning(env, &t.signature, (const void *[3]){x, &w, numbers}, out);
     assert_memory_equal(out, ((const int8_t[6]){1, 2, 3, 3, 123, 1}), 6);
     draw_trial(env, &rng, &sum, &t);
     graft_signature_set_integer(&t.signature, sum.op, GRAFT_ACT_NONE, GRAFT_DTYPE_I8);
@@ -302,7 +355,7 @@ CHECK_CASE(test_meaning)
     const uint8_t a[4] = {4, 5, 255, 0};
     const int8_t b[4] = {1, -1, 127, -128};
     const float scales[7] = {0.5F, 3.0F, 0.25F, 1.0F, 1.0F, -3.0F, 0.0F};
-    graft_integers_run(&t.signature, (const void *[3]){a, b, scales}, out);
+    run_meaning(env, &t.signature, (const void *[3]){a, b, scales}, out);
     assert_memory_equal(out, ((const int8_t[4]){-3, -3, 127, -37}),
                         4); /* 0.5, 0.5, 157.5, -33.75 */
 }
