@@ -9,7 +9,6 @@
 #include "graph/base/json.h"
 #include "models/zoo.h"
 
-#include <string.h>
 #include <time.h>
 
 enum { RANDOM_MOST = 1000000, RANDOM_SEED = 1 };
@@ -21,19 +20,26 @@ typedef struct {
     graft_option_list files;
 } file_choices;
 
+/* What a record is of. */
+static void begin_json(graft_env *env, const graft_database_record *record, const char *signature,
+                       graft_json *json)
+{
+    graft_json_begin(json, env->scratch);
+    graft_json_string(json, "device", record->device);
+    graft_json_string(json, "library", record->library);
+    graft_json_string(json, "signature", signature);
+}
+
 static void print_record(graft_env *env, const graft_database_record *record)
 {
     GRAFT_SCOPED(env->scratch);
     graft_buffer signature = {.arena = env->scratch};
     const graft_cost_entry *e = &record->entry;
-    const char *source = e->source == GRAFT_COST_MEASURED ? "measured" : "estimated";
+    const char *source = graft_cost_source_name(e);
     graft_signature_print(&record->signature, &signature);
     if (env->json) {
         graft_json json;
-        graft_json_begin(&json, env->scratch);
-        graft_json_string(&json, "device", record->device);
-        graft_json_string(&json, "library", record->library);
-        graft_json_string(&json, "signature", signature.data);
+        begin_json(env, record, signature.data, &json);
         graft_json_string(&json, "implementation", e->implementation);
         graft_json_number(&json, "median_ns", e->median_ns);
         graft_json_number(&json, "spread_ns", e->spread_ns);
@@ -113,20 +119,6 @@ const graft_command graft_command_cost_merge = {.name = "cost merge",
 
 /* -------------------------------------------------------------------- diff */
 
-/* The record of a key that is in another database, or NULL. */
-static const graft_database_record *find_same(const graft_database *database,
-                                              const graft_database_record *record)
-{
-    for (uint32_t i = 0; i < graft_database_count(database); i++) {
-        const graft_database_record *r = graft_database_at(database, i);
-        if (graft_signature_equal(&r->signature, &record->signature) &&
-            strcmp(r->device, record->device) == 0 && strcmp(r->library, record->library) == 0) {
-            return r;
-        }
-    }
-    return NULL;
-}
-
 /* Further apart than both spreads: noise would not do that. */
 static bool differs(const graft_cost_entry *a, const graft_cost_entry *b)
 {
@@ -140,44 +132,42 @@ static void print_difference(graft_env *env, char mark, const graft_database_rec
 {
     GRAFT_SCOPED(env->scratch);
     graft_buffer signature = {.arena = env->scratch};
-    double ratio = other == NULL ? 0.0 : other->median_ns / record->entry.median_ns;
     graft_signature_print(&record->signature, &signature);
     if (env->json) {
         graft_json json;
-        graft_json_begin(&json, env->scratch);
-        graft_json_string(&json, "device", record->device);
-        graft_json_string(&json, "library", record->library);
-        graft_json_string(&json, "signature", signature.data);
+        begin_json(env, record, signature.data, &json);
         graft_json_number(&json, mark == '>' ? "b_ns" : "a_ns", record->entry.median_ns);
         if (other != NULL) {
             graft_json_number(&json, "b_ns", other->median_ns);
         }
         graft_json_end(&json, stdout);
-    } else if (other == NULL) {
-        (void)printf("%c %12.1f us           %s  [%s]\n", mark, record->entry.median_ns / 1e3,
-                     signature.data, record->device);
     } else {
-        (void)printf("%c %12.1f us x %6.3f  %s  [%s]\n", mark, record->entry.median_ns / 1e3, ratio,
+        const char *ratio = other == NULL
+                                ? "        "
+                                : graft_arena_printf(env->scratch, "x %6.3f",
+                                                     other->median_ns / record->entry.median_ns);
+        (void)printf("%c %12.1f us %s  %s  [%s]\n", mark, record->entry.median_ns / 1e3, ratio,
                      signature.data, record->device);
     }
 }
 
 /* Entries of `from` that `with` lacks, with the mark `alone`, and, when `both`, those that
  * differ. */
-static void diff_records(graft_env *env, const graft_database *from, const graft_database *with,
+static void diff_records(graft_env *env, const graft_database *from, graft_database *with,
                          char alone, uint32_t counts[2])
 {
     bool both = alone == '<';
     for (uint32_t i = 0; i < graft_database_count(from); i++) {
         const graft_database_record *record = graft_database_at(from, i);
-        const graft_database_record *same = find_same(with, record);
-        bool differ = same != NULL && both && differs(&record->entry, &same->entry);
+        graft_database_select(with, record->device, record->library);
+        const graft_cost_entry *same = graft_database_find(with, &record->signature);
+        bool differ = same != NULL && both && differs(&record->entry, same);
         counts[0] += same == NULL || both;
         counts[1] += same == NULL || differ;
         if (same == NULL) {
             print_difference(env, alone, record, NULL);
         } else if (differ) {
-            print_difference(env, '!', record, &same->entry);
+            print_difference(env, '!', record, same);
         }
     }
 }

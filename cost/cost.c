@@ -2,7 +2,6 @@
 #include "cost/cost_entries.h"
 
 #include "cost/database/recorded.h"
-#include "cost/database/shipped.h"
 #include "cost/device/backend.h"
 #include "cost/measure/confirm.h"
 #include "graph/base/file.h"

@@ -200,19 +200,11 @@ static graft_status measure_schedule(graft_env *env, graft_cost *cost,
                                      const graft_schedule *schedule)
 {
     GRAFT_SCOPED(env->scratch);
-    graft_status status = GRAFT_OK;
     uint32_t count = 0;
-    if (!cost->estimating && graft_device_present(cost->device)) {
-        graft_signature *signatures =
-            GRAFT_NEW(env->scratch, graft_signature, schedule->step_count);
-        for (uint32_t i = 0; i < schedule->step_count; i++) {
-            if (schedule->steps[i].signature.op != GRAFT_OP_OPAQUE) {
-                signatures[count++] = schedule->steps[i].signature;
-            }
-        }
-        status = graft_cost_measure(env, cost, signatures, count, &cost->options);
-    }
-    return status;
+    const graft_signature *signatures = graft_schedule_signatures(env->scratch, schedule, &count);
+    return cost->estimating || !graft_device_present(cost->device)
+               ? GRAFT_OK
+               : graft_cost_measure(env, cost, signatures, count, &cost->options);
 }
 
 static void add_step(const graft_step *step, const graft_cost_entry *entry, graft_cost_total *sum)

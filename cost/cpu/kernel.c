@@ -120,12 +120,6 @@ static bool is_listed(const listing *list, uint32_t count, const char *name)
 /* Reference implementations are for correctness; they count only when there is nothing else. */
 static bool is_reference(const char *name) { return strstr(name, ":ref") != NULL; }
 
-bool graft_kernel_is_direct(const char *name)
-{
-    return strncmp(name, "winograd:", 9) != 0 && strncmp(name, "blocked:", 8) != 0 &&
-           strncmp(name, "panels:", 7) != 0 && strncmp(name, "apart:", 6) != 0;
-}
-
 static graft_status list_family(graft_env *env, graft_device *device,
                                 const graft_signature *signature, uint32_t family, listing *list,
                                 uint32_t *count)

@@ -43,10 +43,6 @@ typedef struct graft_kernel_facts {
 } graft_kernel_facts;
 const graft_kernel_facts *graft_kernel_facts_of(const graft_kernel *kernel);
 
-/* Whether an implementation of this name works in the signature's layouts, without conversions
- * inside, by the ordinary algorithm: not Winograd's, and the library's product, not ours. */
-bool graft_kernel_is_direct(const char *name);
-
 /* For measuring only. A run in a loop finds its weights in the cache; in a whole network they come
  * from further away. This keeps `count` copies of the const operands, and each turn makes the
  * next run read another one. One begins `part` of its size, above 0 and at most 1, behind the one

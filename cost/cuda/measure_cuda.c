@@ -368,9 +368,7 @@ static graft_status run_rounds(trial *t, const graft_measure_options *options)
             c->samples[c->sample_count++] = ns;
             c->run_ns = fmin(c->run_ns, ns);
         }
-        if (graft_interrupted()) {
-            return GRAFT_FAIL(t->env, GRAFT_INTERRUPTED, "interrupted while measuring");
-        }
+        GRAFT_PASS(graft_interrupted_while(t->env, "measuring"));
     }
     return GRAFT_OK;
 }

@@ -18,6 +18,11 @@ enum { VERSION = 1 };
 
 static const char *const source_names[] = {"measured", "estimated"};
 
+const char *graft_cost_source_name(const graft_cost_entry *entry)
+{
+    return source_names[entry->source];
+}
+
 /* ----------------------------------------------------------------- writing */
 
 static void print_text(graft_buffer *out, const char *text)
@@ -51,7 +56,7 @@ static void print_record(graft_buffer *out, const graft_database_record *record)
     print_text(out, e->implementation);
     graft_buffer_printf(out,
                         ",\"median_ns\":%.4f,\"spread_ns\":%.4f,\"rounds\":%u,\"source\":\"%s\"}\n",
-                        e->median_ns, e->spread_ns, e->rounds, source_names[e->source]);
+                        e->median_ns, e->spread_ns, e->rounds, graft_cost_source_name(e));
 }
 
 /* Signatures are compared by what distinguishes them, operators together. */

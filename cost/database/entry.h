@@ -22,5 +22,8 @@ typedef struct graft_cost_entry {
         [GRAFT_KERNEL_NAME_BYTES]; /* "" for estimates, but for those that are to be run. */
 } graft_cost_entry;
 
+/* "measured" or "estimated". */
+const char *graft_cost_source_name(const graft_cost_entry *entry);
+
 /* The nearest multiple of 1/16 that is not 0. */
 double graft_cost_round(double ns);

@@ -1,8 +1,23 @@
-/* recorded.h - which of the devices in a database a name means. */
+/* recorded.h - devices that are not here: the recorded databases that come with Graft, in
+ * rules/costs/, and which of the devices in a database a name means. */
 #pragma once
 
 #include "cost/database/database.h"
 #include "cost/device/device.h"
+
+/* Joins all that come with Graft into a database, in memory. No folder, or an empty one, is no failure;
+ * otherwise fails as graft_database_merge does. */
+GRAFT_MUST_USE graft_status graft_shipped_merge(graft_env *env, graft_database *database);
+/* How many of the words of `wanted` are among those of `name`; words are what blanks, commas,
+ * brackets, hyphens and underscores separate, whatever the case. 0 if only numbers are. */
+uint32_t graft_shipped_likeness(const char *name, const char *wanted);
+/* The device among those of the recorded databases whose name shares most words with `device`, in
+ * env->life; NULL when none shares any, or they cannot be read. */
+const char *graft_shipped_nearest(graft_env *env, const char *device);
+/* Joins all of them, and gives the selected device, `device`, what it lacks of the nearest other:
+ * for choosing kernels, in memory. Fails as graft_shipped_merge does. */
+GRAFT_MUST_USE graft_status graft_shipped_borrow(graft_env *env, graft_database *database,
+                                                 const char *device);
 
 /* Whether the name of a recorded device contains the text. */
 bool graft_recorded_has(const graft_database *database, const char *wanted);

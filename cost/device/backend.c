@@ -2,7 +2,6 @@
 #include "cost/device/backend.h"
 
 #include "cost/database/recorded.h"
-#include "cost/database/shipped.h"
 #include "cost/device/device_program.h"
 #include "cost/measure/clock.h"
 #include "graph/base/library.h"

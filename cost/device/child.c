@@ -98,9 +98,7 @@ static graft_status await(graft_env *env, int descriptor, short what, uint64_t d
 {
     struct pollfd waiting = {.fd = descriptor, .events = what};
     while (poll(&waiting, 1, POLL_MS) <= 0) { /* Slices: a signal may come before the call. */
-        if (graft_interrupted()) {
-            return GRAFT_FAIL(env, GRAFT_INTERRUPTED, "interrupted while measuring");
-        }
+        GRAFT_PASS(graft_interrupted_while(env, "measuring"));
         if (graft_clock_ns() >= deadline_ns) {
             return GRAFT_FAIL(env, GRAFT_UNDECIDED, "no answer in time");
         }

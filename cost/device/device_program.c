@@ -371,10 +371,7 @@ static graft_status measure(graft_env *env, graft_device *device, const graft_si
     quiet.verbosity = options->quiet ? 0 : env->verbosity;
     graft_progress_start(&progress, &quiet, "measuring", "operators", count);
     for (uint32_t i = 0; i < count && is_present(device); i++) {
-        if (graft_interrupted()) {
-            status = GRAFT_FAIL(env, GRAFT_INTERRUPTED, "interrupted while measuring");
-            goto done;
-        }
+        GRAFT_CHECK(graft_interrupted_while(env, "measuring"));
         graft_progress_hide(&progress);
         GRAFT_CHECK(measure_one(env, program_of(device), &signatures[i], &entries[i]));
         graft_progress_update(&progress, i + 1, NULL);

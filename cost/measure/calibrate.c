@@ -53,14 +53,9 @@ static graft_status measure_again(calibration_run *run, const graft_schedule *sc
 {
     GRAFT_SCOPED(run->env->scratch);
     graft_measure_options options = graft_measure_options_default();
-    graft_signature *signatures =
-        GRAFT_NEW(run->env->scratch, graft_signature, schedule->step_count);
     uint32_t count = 0;
-    for (uint32_t i = 0; i < schedule->step_count; i++) {
-        if (schedule->steps[i].signature.op != GRAFT_OP_OPAQUE) {
-            signatures[count++] = schedule->steps[i].signature;
-        }
-    }
+    const graft_signature *signatures =
+        graft_schedule_signatures(run->env->scratch, schedule, &count);
     options.quiet = true;
     return graft_cost_measure_again(run->env, run->cost, signatures, count, &options);
 }
@@ -90,11 +85,11 @@ done:
 
 static bool differ(const double *a, const double *b)
 {
-    bool same = true;
+    bool differs = false;
     for (uint32_t i = 0; i < GRAFT_FACTOR_COUNT; i++) {
-        same = same && a[i] == b[i];
+        differs = differs || a[i] != b[i];
     }
-    return !same;
+    return differs;
 }
 
 static graft_status measure_model(calibration_run *run, const char *name, uint32_t number)

@@ -43,20 +43,16 @@ static graft_status fill_batch(measurement *m, const graft_signature *signatures
         graft_trial *trial = &b->trials[b->count++];
         double *samples =
             GRAFT_NEW(m->env->scratch, double, (size_t)GRAFT_KERNEL_MOST * 2 * m->rounds_most);
-        GRAFT_PASS(graft_trial_open(m->env, m->device, &signatures[*next], samples, m->rounds_most,
-                                    trial));
+        const char *only = m->options->only == NULL ? NULL : m->options->only[*next];
+        GRAFT_PASS(graft_trial_open(m->env, m->device, &signatures[*next], only, samples,
+                                    m->rounds_most, trial));
         if (m->options->direct) {
             graft_trial_restrict(trial);
-        }
-        if (m->options->only != NULL && m->options->only[*next] != NULL) {
-            graft_trial_choose(trial, m->options->only[*next]);
         }
         GRAFT_PASS(graft_trial_qualify(m->env, trial));
         b->bytes += trial->bytes;
         (*next)++;
-        if (graft_interrupted()) {
-            return GRAFT_FAIL(m->env, GRAFT_INTERRUPTED, "interrupted while measuring");
-        }
+        GRAFT_PASS(graft_interrupted_while(m->env, "measuring"));
     }
     return GRAFT_OK;
 }
@@ -73,9 +69,7 @@ static graft_status run_round(measurement *m, batch *b, uint32_t round)
                     graft_trial_round(m->env, trial, c, m->options->batch_ns, m->options->anchor));
             }
         }
-        if (graft_interrupted()) {
-            return GRAFT_FAIL(m->env, GRAFT_INTERRUPTED, "interrupted while measuring");
-        }
+        GRAFT_PASS(graft_interrupted_while(m->env, "measuring"));
     }
     return GRAFT_OK;
 }

@@ -46,11 +46,6 @@ graft_status graft_cost_rows(graft_env *env, graft_cost *cost, const graft_graph
     return GRAFT_OK;
 }
 
-static const char *source_name(const graft_cost_entry *entry)
-{
-    return entry->source == GRAFT_COST_MEASURED ? "measured" : "estimated";
-}
-
 static void print_json_row(graft_env *env, const graft_cost_row *row, double total_ns,
                            const graft_ceiling *ceiling)
 {
@@ -68,7 +63,7 @@ static void print_json_row(graft_env *env, const graft_cost_row *row, double tot
     graft_json_number(&json, "median_ns", e->median_ns);
     graft_json_number(&json, "spread_ns", e->spread_ns);
     graft_json_integer(&json, "rounds", e->rounds);
-    graft_json_string(&json, "source", source_name(e));
+    graft_json_string(&json, "source", graft_cost_source_name(e));
     graft_json_string(&json, "implementation",
                       e->implementation[0] == '\0' ? NULL : e->implementation);
     graft_json_number(&json, "share", e->median_ns * row->count / total_ns);

@@ -180,8 +180,8 @@ static copy_plan plan_copies(const graft_signature *s, const graft_kernel *kerne
     return plan;
 }
 
-static graft_status open_contestants(graft_env *env, graft_trial *trial, double *samples,
-                                     uint32_t rounds_most)
+static graft_status open_contestants(graft_env *env, graft_trial *trial, const char *only,
+                                     double *samples, uint32_t rounds_most)
 {
     graft_kernel_name names[GRAFT_KERNEL_MOST];
     const float *constants[GRAFT_MAX_INPUTS] = {NULL};
@@ -193,6 +193,9 @@ static graft_status open_contestants(graft_env *env, graft_trial *trial, double 
     GRAFT_PASS(graft_kernel_list(env, trial->device, trial->signature, names, &count));
     for (uint32_t i = 0; i < count; i++) {
         graft_contestant *c = &trial->contestants[trial->contestant_count];
+        if (only != NULL && strcmp(names[i].text, only) != 0) {
+            continue;
+        }
         graft_status status = graft_kernel_open(env, trial->device, trial->signature, names[i].text,
                                                 constants, &c->kernel);
         if (status == GRAFT_UNSUPPORTED) { /* Listed, but it cannot be created: not a candidate. */
@@ -235,18 +238,24 @@ static graft_status bind_operands(graft_env *env, const graft_trial *trial, graf
 }
 
 graft_status graft_trial_open(graft_env *env, graft_device *device,
-                              const graft_signature *signature, double *samples,
+                              const graft_signature *signature, const char *only, double *samples,
                               uint32_t rounds_most, graft_trial *trial)
 {
     memset(trial, 0, sizeof(*trial));
     trial->signature = signature;
     trial->device = device;
     GRAFT_PASS(fill_operands(env, trial));
-    GRAFT_PASS(open_contestants(env, trial, samples, rounds_most));
+    GRAFT_PASS(open_contestants(env, trial, only, samples, rounds_most));
     for (uint32_t i = 0; i < trial->contestant_count; i++) {
         GRAFT_PASS(bind_operands(env, trial, trial->contestants[i].kernel, false));
     }
     return GRAFT_OK;
+}
+
+bool graft_kernel_is_direct(const char *name)
+{
+    return strncmp(name, "winograd:", 9) != 0 && strncmp(name, "blocked:", 8) != 0 &&
+           strncmp(name, "panels:", 7) != 0 && strncmp(name, "apart:", 6) != 0;
 }
 
 void graft_trial_restrict(graft_trial *trial)
@@ -257,13 +266,6 @@ void graft_trial_restrict(graft_trial *trial)
     }
     for (uint32_t i = 0; i < trial->contestant_count && any; i++) {
         trial->contestants[i].dropped = !graft_kernel_is_direct(trial->contestants[i].name);
-    }
-}
-
-void graft_trial_choose(graft_trial *trial, const char *name)
-{
-    for (uint32_t i = 0; i < trial->contestant_count; i++) {
-        trial->contestants[i].dropped = strcmp(trial->contestants[i].name, name) != 0;
     }
 }
 

@@ -32,17 +32,19 @@ typedef struct graft_trial {
     uint32_t guard_count;
 } graft_trial;
 
-/* Opens every implementation on fresh random data. Close the trial whether or not this succeeds.
- * `samples` has 2 GRAFT_KERNEL_MOST rows of `rounds_most` entries. */
+/* Opens every implementation (the one of the name `only`, unless that is NULL) on fresh random data.
+ * Close the trial whether or not this succeeds. `samples` has 2 GRAFT_KERNEL_MOST rows of `rounds_most` entries. */
 GRAFT_MUST_USE graft_status graft_trial_open(graft_env *env, graft_device *device,
-                                             const graft_signature *signature, double *samples,
-                                             uint32_t rounds_most, graft_trial *trial);
+                                             const graft_signature *signature, const char *only,
+                                             double *samples, uint32_t rounds_most,
+                                             graft_trial *trial);
 void graft_trial_close(graft_trial *trial);
 
-/* Drops all that are not direct (graft_kernel_is_direct), where some are. */
+/* Whether an implementation of this name works in the signature's layouts, without conversions
+ * inside, by the ordinary algorithm: not Winograd's, and the library's product, not ours. */
+bool graft_kernel_is_direct(const char *name);
+/* Drops all that are not direct, where some are. */
 void graft_trial_restrict(graft_trial *trial);
-/* Drops all but the one of that name. */
-void graft_trial_choose(graft_trial *trial, const char *name);
 /* Runs every contestant a few times and drops the slow, the wrong, and those that write past their
  * operands; copies the others' weights.
  */

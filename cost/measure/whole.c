@@ -91,10 +91,7 @@ static graft_status run_round(whole_run *w)
         from = s->to;
     }
     w->rounds++;
-    if (graft_interrupted()) {
-        return GRAFT_FAIL(w->env, GRAFT_INTERRUPTED, "interrupted while measuring");
-    }
-    return GRAFT_OK;
+    return graft_interrupted_while(w->env, "measuring");
 }
 
 /* Rounds that were quiet, of the segment that has had fewest of them. */

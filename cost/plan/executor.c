@@ -707,10 +707,7 @@ static graft_status time_after_switch(graft_env *env, const graft_executor *e, u
 {
     GRAFT_PASS(time_batch(env, e, runs > 5 ? 5 : runs, run_ns));
     GRAFT_PASS(time_batch(env, e, runs, run_ns));
-    if (graft_interrupted()) {
-        return GRAFT_FAIL(env, GRAFT_INTERRUPTED, "interrupted while measuring");
-    }
-    return GRAFT_OK;
+    return graft_interrupted_while(env, "measuring");
 }
 
 graft_status graft_executor_time(graft_env *env, graft_executor *executor, uint32_t rounds,
@@ -722,9 +719,7 @@ graft_status graft_executor_time(graft_env *env, graft_executor *executor, uint3
     GRAFT_PASS(warm_up(env, executor, &runs));
     for (uint32_t i = 0; i < rounds; i++) {
         GRAFT_PASS(time_batch(env, executor, runs, &samples[i]));
-        if (graft_interrupted()) {
-            return GRAFT_FAIL(env, GRAFT_INTERRUPTED, "interrupted while measuring");
-        }
+        GRAFT_PASS(graft_interrupted_while(env, "measuring"));
     }
     timing->rounds = rounds;
     graft_cost_median(samples, rounds, &timing->median_ns, &timing->spread_ns);

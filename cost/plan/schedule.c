@@ -468,12 +468,6 @@ void graft_schedule_build_as(graft_arena *arena, const graft_graph *graph, const
     schedule->peak_bytes = find_peak(arena, schedule);
 }
 
-void graft_schedule_build(graft_arena *arena, const graft_graph *graph, const graft_order *order,
-                          bool views, graft_schedule *schedule)
-{
-    graft_schedule_build_in(arena, graph, order, GRAFT_LAYOUT_NHWC, views, schedule);
-}
-
 void graft_schedule_build_in(graft_arena *arena, const graft_graph *graph, const graft_order *order,
                              uint32_t layout, bool views, graft_schedule *schedule)
 {
@@ -488,4 +482,17 @@ void graft_schedule_build_in(graft_arena *arena, const graft_graph *graph, const
         a.choices[node].view = graft_views_possible(graph, node, &a.views, &a.choices[node]);
     }
     graft_schedule_build_as(arena, graph, order, &a, schedule);
+}
+
+graft_signature *graft_schedule_signatures(graft_arena *arena, const graft_schedule *schedule,
+                                           uint32_t *count)
+{
+    graft_signature *signatures = GRAFT_NEW(arena, graft_signature, schedule->step_count);
+    *count = 0;
+    for (uint32_t i = 0; i < schedule->step_count; i++) {
+        if (schedule->steps[i].signature.op != GRAFT_OP_OPAQUE) {
+            signatures[(*count)++] = schedule->steps[i].signature;
+        }
+    }
+    return signatures;
 }

@@ -67,12 +67,14 @@ typedef struct graft_assignment {
 /* The schedule of `graph` in `order`, in `arena`, as assigned. graft_cost_plan chooses by costs. */
 void graft_schedule_build_as(graft_arena *arena, const graft_graph *graph, const graft_order *order,
                              const graft_assignment *assignment, graft_schedule *schedule);
-/* The same with the layouts of the convention, with or without views. */
-void graft_schedule_build(graft_arena *arena, const graft_graph *graph, const graft_order *order,
-                          bool views, graft_schedule *schedule);
-/* The same with one layout throughout, as far as operators have it (graft_layout_assign). */
+/* The same with one layout throughout, as far as operators have it (graft_layout_assign), with or
+ * without views. */
 void graft_schedule_build_in(graft_arena *arena, const graft_graph *graph, const graft_order *order,
                              uint32_t layout, bool views, graft_schedule *schedule);
+
+/* The signatures of its steps, but for opaque ones, in `arena`. */
+graft_signature *graft_schedule_signatures(graft_arena *arena, const graft_schedule *schedule,
+                                           uint32_t *count);
 
 /* By node: whether it may put its result where its residual input lies, which is so when that input
  * was made by a step, is not given away, and nothing reads it, or what may share memory with it,

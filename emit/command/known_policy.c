@@ -2,7 +2,6 @@
 #include "emit/command/known_policy.h"
 
 #include "cost/database/recorded.h"
-#include "cost/database/shipped.h"
 #include "graph/base/file.h"
 #include "graph/base/log.h"
 #include "graph/rule/policyfile.h"

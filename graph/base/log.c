@@ -198,3 +198,9 @@ void graft_interrupt_install(void)
 }
 
 bool graft_interrupted(void) { return interrupted != 0; }
+
+graft_status graft_interrupted_while(graft_env *env, const char *doing)
+{
+    return graft_interrupted() ? GRAFT_FAIL(env, GRAFT_INTERRUPTED, "interrupted while %s", doing)
+                               : GRAFT_OK;
+}

@@ -34,3 +34,5 @@ uint64_t graft_clock_ns(void);
 /* Ctrl-C and SIGTERM set a flag that long loops ask for; a second signal kills at once. */
 void graft_interrupt_install(void);
 bool graft_interrupted(void);
+/* GRAFT_INTERRUPTED where the flag is set, "interrupted while `doing`". */
+GRAFT_MUST_USE graft_status graft_interrupted_while(graft_env *env, const char *doing);

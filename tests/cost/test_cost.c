@@ -13,7 +13,7 @@ static graft_schedule schedule_of(graft_env *env, const graft_graph *graph)
 {
     graft_schedule schedule;
     graft_order order = build_order(env->life, graph);
-    graft_schedule_build(env->life, graph, &order, true, &schedule);
+    graft_schedule_build_in(env->life, graph, &order, GRAFT_LAYOUT_NHWC, true, &schedule);
     return schedule;
 }
 

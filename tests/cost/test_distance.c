@@ -63,7 +63,7 @@ CHECK_CASE(test_distance)
         bool edge = rows[i].shared && rows[i].width == 512;
         uint32_t want = edge ? GRAFT_DISTANCE_EDGE : rows[i].want;
         assert_int_equal(distances.others, rows[i].want);
-        graft_schedule_build(env->life, graph, &order, true, &schedule);
+        graft_schedule_build_in(env->life, graph, &order, GRAFT_LAYOUT_NHWC, true, &schedule);
         for (uint32_t s = 0; s < schedule.step_count; s++) {
             assert_int_equal(schedule.steps[s].signature.distance, want);
         }
@@ -98,7 +98,7 @@ CHECK_CASE(test_hoisted)
         graft_schedule schedule;
         graft_distances_find(env->scratch, graph, &order, &distances);
         assert_int_equal(distances.others, others[hoisted]);
-        graft_schedule_build(env->life, graph, &order, true, &schedule);
+        graft_schedule_build_in(env->life, graph, &order, GRAFT_LAYOUT_NHWC, true, &schedule);
         for (uint32_t s = 0; s < schedule.step_count; s++) {
             const graft_step *step = &schedule.steps[s];
             if (step->signature.op == GRAFT_OP_matmul) {
@@ -224,7 +224,7 @@ CHECK_CASE(test_passing)
         double samples[2 * GRAFT_KERNEL_MOST * 2];
         graft_trial trial;
         graft_signature s = image_signature(rows[i].op, rows[i].inputs, rows[i].side);
-        CHECK_OK(graft_trial_open(env, device, &s, samples, 2, &trial));
+        CHECK_OK(graft_trial_open(env, device, &s, NULL, samples, 2, &trial));
         assert_int_equal(trial.passes_on, rows[i].passes);
         float last = trial.inputs[0][0];
         CHECK_OK(graft_trial_qualify(env, &trial));
@@ -260,7 +260,7 @@ CHECK_CASE(test_copies)
         graft_trial trial;
         graft_signature s = check_signature(env, GRAFT_OP_matmul, attrs, shapes, 2, 0);
         s.distance = (uint8_t)distance;
-        CHECK_OK(graft_trial_open(env, device, &s, samples, 2, &trial));
+        CHECK_OK(graft_trial_open(env, device, &s, NULL, samples, 2, &trial));
         CHECK_OK(graft_trial_qualify(env, &trial));
         for (uint32_t k = 0; k < trial.contestant_count; k++) {
             graft_contestant *c = &trial.contestants[k];
@@ -288,7 +288,7 @@ CHECK_CASE(test_overlap)
     graft_signature s = check_signature(env, GRAFT_OP_matmul, NULL, shapes, 2, 0);
     s.const_mask = 2;
     s.distance = GRAFT_DISTANCE_NEAR;
-    CHECK_OK(graft_trial_open(env, device, &s, samples, 2, &trial));
+    CHECK_OK(graft_trial_open(env, device, &s, NULL, samples, 2, &trial));
     CHECK_OK(graft_trial_qualify(env, &trial));
     for (uint32_t k = 0; k < trial.contestant_count; k++) {
         const graft_kernel *kernel = trial.contestants[k].kernel;
@@ -314,7 +314,7 @@ CHECK_CASE(test_small_copies)
     graft_signature s = check_signature(env, GRAFT_OP_scale_shift, NULL, shapes, 3, 0);
     s.const_mask = 6;
     s.distance = GRAFT_DISTANCE_SHARED;
-    CHECK_OK(graft_trial_open(env, device, &s, samples, 2, &trial));
+    CHECK_OK(graft_trial_open(env, device, &s, NULL, samples, 2, &trial));
     CHECK_OK(graft_trial_qualify(env, &trial));
     for (uint32_t k = 0; k < trial.contestant_count; k++) {
         graft_kernel *kernel = trial.contestants[k].kernel;

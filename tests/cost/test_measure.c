@@ -1,7 +1,6 @@
 /* Measuring: what an entry says, what larger operators cost, what an interruption leaves behind,
  * and that looking up is safe while another thread adds. */
 #include "cost/cost.h"
-
 #include "cost/measure/trial.h"
 #include "graph/base/log.h"
 #include "tests/support/check.h"
@@ -176,7 +175,7 @@ CHECK_CASE(test_guards)
           .rank = 2, .dtype = GRAFT_DTYPE_F32
     };
     graft_signature s = check_signature(env, GRAFT_OP_relu, attrs, &shape, 1, GRAFT_LAYOUT_ROW);
-    CHECK_OK(graft_trial_open(env, device, &s, samples, 1, &trial));
+    CHECK_OK(graft_trial_open(env, device, &s, NULL, samples, 1, &trial));
     assert_int_equal(trial.guard_count, 3);
     trial.guards[1][0] = 0; /* As the first one would have. */
     CHECK_OK(graft_trial_qualify(env, &trial));
@@ -199,7 +198,7 @@ CHECK_CASE(test_clock_stood_still)
     graft_signature s = conv_signature(env, 32, 28, 32); /* 14 million operations. */
     double samples[GRAFT_KERNEL_MOST * 2];
     graft_trial trial;
-    CHECK_OK(graft_trial_open(env, device, &s, samples, 1, &trial));
+    CHECK_OK(graft_trial_open(env, device, &s, NULL, samples, 1, &trial));
     CHECK_OK(graft_trial_qualify(env, &trial));
     const double run_ns = trial.contestants[0].run_ns;
     trial.contestants[0].run_ns = 0.0;

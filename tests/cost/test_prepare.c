@@ -35,7 +35,7 @@ static uint32_t count_conversions(graft_env *env, const graft_graph *graph,
 {
     graft_schedule schedule;
     uint32_t count = 0;
-    graft_schedule_build(env->life, graph, order, true, &schedule);
+    graft_schedule_build_in(env->life, graph, order, GRAFT_LAYOUT_NHWC, true, &schedule);
     for (uint32_t i = 0; i < schedule.step_count; i++) {
         count += schedule.steps[i].node == GRAFT_NONE;
     }

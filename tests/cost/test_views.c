@@ -175,7 +175,8 @@ CHECK_CASE(test_cases)
             cases[i].make(&s);
             give_away(s.graph);
             graft_order order = build_order(env->unit, s.graph);
-            graft_schedule_build(env->unit, s.graph, &order, views == 1, &schedule);
+            graft_schedule_build_in(env->unit, s.graph, &order, GRAFT_LAYOUT_NHWC, views == 1,
+                                    &schedule);
             for (uint32_t k = 0; k < schedule.step_count; k++) {
                 copies += is_move(schedule.steps[k].signature.op);
             }
@@ -219,7 +220,7 @@ static uint32_t count_in_place(graft_env *env, bool whole_read, bool sibling_rea
     }
     give_away(s.graph);
     graft_order order = build_order(env->unit, s.graph);
-    graft_schedule_build(env->unit, s.graph, &order, true, &schedule);
+    graft_schedule_build_in(env->unit, s.graph, &order, GRAFT_LAYOUT_NHWC, true, &schedule);
     for (uint32_t i = 0; i < schedule.step_count; i++) {
         count += schedule.steps[i].signature.in_place;
     }
