@@ -2,7 +2,7 @@
  * measured anew. */
 #include "cost/command.h"
 #include "cost/measure/calibrate.h"
-#include "cost/measure/confirm_all.h"
+#include "cost/measure/confirm.h"
 #include "cost/measure/renew.h"
 #include "cost/plan/supply.h"
 #include "graph/base/file.h"

@@ -29,6 +29,10 @@ static const double tanh_tolerance = 2e-2;
 #define CONV(stride, pad, groups)                                                                  \
     "(stride_h=" stride ", stride_w=" stride ", pad_top=" pad ", pad_left=" pad                    \
     ", pad_bottom=" pad ", pad_right=" pad ", dilation_h=1, dilation_w=1, groups=" groups
+#define BIASED(activation)                                                                         \
+    "conv_bias" CONV("1", "1",                                                                     \
+                     "1") ", activation=" activation                                               \
+                          ") f32[1,64,14,14]@nhwc f32[64,64,3,3]@const f32[64]@const -> nhwc"
 #define POOL "stride_h=2, stride_w=2, pad_top=1, pad_left=1, pad_bottom=1, pad_right=1"
 
 /* As the database writes them. */
@@ -45,21 +49,11 @@ static const char *const signatures[] = {
     "conv(stride_h=1, stride_w=1, pad_top=2, pad_left=2, pad_bottom=2, pad_right=2, dilation_h=2, "
     "dilation_w=2, groups=1) f32[1,16,15,15]@nhwc f32[16,16,3,3]@const -> nhwc",
     "conv" CONV("1", "1", "1") ") f32[1,16,9,9]@nhwc f32[16,16,3,3]@row -> nhwc",
-    "conv_bias" CONV(
-        "1", "1",
-        "1") ", activation=0) f32[1,64,14,14]@nhwc f32[64,64,3,3]@const f32[64]@const -> nhwc",
-    "conv_bias" CONV(
-        "1", "1",
-        "1") ", activation=1) f32[1,64,14,14]@nhwc f32[64,64,3,3]@const f32[64]@const -> nhwc",
-    "conv_bias" CONV(
-        "1", "1",
-        "1") ", activation=2) f32[1,64,14,14]@nhwc f32[64,64,3,3]@const f32[64]@const -> nhwc",
-    "conv_bias" CONV(
-        "1", "1",
-        "1") ", activation=3) f32[1,64,14,14]@nhwc f32[64,64,3,3]@const f32[64]@const -> nhwc",
-    "conv_bias" CONV(
-        "1", "1",
-        "1") ", activation=4) f32[1,64,14,14]@nhwc f32[64,64,3,3]@const f32[64]@const -> nhwc",
+    BIASED("0"),
+    BIASED("1"),
+    BIASED("2"),
+    BIASED("3"),
+    BIASED("4"),
     "conv_bias" CONV(
         "2", "1",
         "32") ", activation=1) f32[1,32,15,15]@nhwc f32[32,1,3,3]@const f32[32]@const -> nhwc",

@@ -165,27 +165,20 @@ static bool has_empty_window(const graft_kernel *kernel)
     return false;
 }
 
-/* Three faults of oneDNN 2.6 that tests/cost/test_kernels.c finds: the convolution by matrix product
+/* Whether it is one of those that the kind is there for, and none of three faults of oneDNN 2.6 that tests/cost/test_kernels.c finds: the convolution by matrix product
  * adds the wrong elements of a second operand when there is more than one image, the depthwise one
  * for processors without AVX2 dies of a residual that is not aligned, and the batched one goes wrong,
  * up to reading through a null pointer, where a window has no element. */
-static bool is_sound(const graft_kernel *kernel, const conv_kind *kind,
-                     const_dnnl_primitive_desc_t pd)
+static bool is_wanted(const graft_kernel *kernel, const conv_kind *kind,
+                      const_dnnl_primitive_desc_t pd)
 {
     const char *name = "";
     (void)dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
-    bool wrong = kind->residual == RESIDUAL_BINARY && strstr(name, "gemm") != NULL;
+    bool gemm = strstr(name, "gemm") != NULL;
+    bool wrong = kind->residual == RESIDUAL_BINARY && gemm;
     bool dies = kernel->signature.op == GRAFT_OP_conv_bias_add && strcmp(name, "jit_dw:sse41") == 0;
     bool unsafe = strncmp(name, "br", 2) == 0 && has_empty_window(kernel);
-    return !wrong && !dies && !unsafe;
-}
-
-/* Whether this implementation is one of those that the kind is there for. */
-static bool is_wanted(const conv_kind *kind, const_dnnl_primitive_desc_t pd)
-{
-    const char *name = "";
-    (void)dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
-    return !kind->apart || strstr(name, "gemm") != NULL;
+    return (gemm || !kind->apart) && !wrong && !dies && !unsafe;
 }
 
 /* The library may choose the very layouts that the direct family has already; that one is direct.
@@ -210,8 +203,8 @@ static graft_status choose_conv(graft_env *env, graft_kernel *kernel, const conv
     uint32_t seen = 0;
     for (uint32_t i = 0; i < SEARCH_LIMIT; i++) {
         GRAFT_PASS(graft_program_choose(env, kernel, &desc, &attr, i, &forms->pd));
-        if (is_sound(kernel, kind, forms->pd) && is_wanted(kind, forms->pd) &&
-            is_new(kind, forms, forms->pd) && seen++ == variant) {
+        if (is_wanted(kernel, kind, forms->pd) && is_new(kind, forms, forms->pd) &&
+            seen++ == variant) {
             return GRAFT_OK;
         }
         (void)dnnl_primitive_desc_destroy(forms->pd);

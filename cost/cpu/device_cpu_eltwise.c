@@ -79,26 +79,11 @@ graft_status graft_cpu_open_eltwise(graft_env *env, graft_kernel *kernel, uint32
 
 /* ------------------------------------------------------------ two operands */
 
-static dnnl_alg_kind_t find_binary(uint32_t op)
-{
-    static const struct {
-        uint32_t op;
-        dnnl_alg_kind_t kind;
-    } table[] = {
-        {GRAFT_OP_add, dnnl_binary_add},
-        {GRAFT_OP_sub, dnnl_binary_sub},
-        {GRAFT_OP_mul, dnnl_binary_mul},
-        {GRAFT_OP_div, dnnl_binary_div},
-        {GRAFT_OP_max, dnnl_binary_max},
-        {GRAFT_OP_min, dnnl_binary_min},
-    };
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        if (table[i].op == op) {
-            return table[i].kind;
-        }
-    }
-    return dnnl_alg_kind_undef;
-}
+static const dnnl_alg_kind_t binaries[GRAFT_OP_COUNT] = {
+    [GRAFT_OP_add] = dnnl_binary_add, [GRAFT_OP_sub] = dnnl_binary_sub,
+    [GRAFT_OP_mul] = dnnl_binary_mul, [GRAFT_OP_div] = dnnl_binary_div,
+    [GRAFT_OP_max] = dnnl_binary_max, [GRAFT_OP_min] = dnnl_binary_min,
+};
 
 /* The library repeats its second operand only: which input is the first, or 2 when neither can be.
  */
@@ -152,7 +137,8 @@ static void describe_binary(const graft_kernel *kernel, uint32_t whole, binary_f
 
 graft_status graft_cpu_open_binary(graft_env *env, graft_kernel *kernel, uint32_t variant)
 {
-    dnnl_alg_kind_t kind = find_binary(kernel->signature.op);
+    const uint32_t op = kernel->signature.op;
+    dnnl_alg_kind_t kind = op < GRAFT_OP_COUNT ? binaries[op] : dnnl_alg_kind_undef;
     uint32_t whole = kind == dnnl_alg_kind_undef ? 2 : find_whole(kernel);
     binary_forms f;
     dnnl_binary_desc_t desc;

@@ -176,12 +176,6 @@ static inline float lift_float_plain(void *k, int32_t bits)
     UNARY_ROW(function_##id, function_plain(NULL, id, a, v))
 #include "graft/operators.def"
 
-static const graft_nest_plane function_planes[GRAFT_OP_COUNT] = {
-#define OP(id, name, inputs, outputs, attributes, flags, onnx)
-#define FUNCTION(id, name, attributes, flags, work, since, onnx, body) [id] = plane_function_##id,
-#include "graft/operators.def"
-};
-
 BINARY_ROW(add, a + b)
 BINARY_ROW(sub, a - b)
 BINARY_ROW(mul, a *b)
@@ -622,46 +616,34 @@ static void make_mean(maker *m, uint32_t axes)
 
 /* ---------------------------------------------------------------- operators */
 
-/* Attributes of those of one operand are at most two numbers. */
+/* Of elementwise operators; attributes of those of one operand are at most two numbers. */
+static const graft_nest_plane planes[GRAFT_OP_COUNT] = {
+    [GRAFT_OP_relu] = plane_relu, [GRAFT_OP_leaky_relu] = plane_leaky_relu,
+    [GRAFT_OP_clip] = plane_clip, [GRAFT_OP_sigmoid] = plane_sigmoid,
+    [GRAFT_OP_tanh] = plane_tanh, [GRAFT_OP_erf] = plane_erf,
+    [GRAFT_OP_gelu] = plane_gelu, [GRAFT_OP_add] = plane_add,
+    [GRAFT_OP_sub] = plane_sub,   [GRAFT_OP_mul] = plane_mul,
+    [GRAFT_OP_div] = plane_div,   [GRAFT_OP_max] = plane_max,
+    [GRAFT_OP_min] = plane_min,
+#define OP(id, name, inputs, outputs, attributes, flags, onnx)
+#define FUNCTION(id, name, attributes, flags, work, since, onnx, body) [id] = plane_function_##id,
+#include "graft/operators.def"
+};
+
 static bool make_elementwise(maker *m)
 {
-    static const struct {
-        uint32_t op;
-        uint32_t operands;
-        graft_nest_plane plane;
-    } table[] = {
-        {GRAFT_OP_relu,       1, plane_relu      },
-        {GRAFT_OP_leaky_relu, 1, plane_leaky_relu},
-        {GRAFT_OP_clip,       1, plane_clip      },
-        {GRAFT_OP_sigmoid,    1, plane_sigmoid   },
-        {GRAFT_OP_tanh,       1, plane_tanh      },
-        {GRAFT_OP_erf,        1, plane_erf       },
-        {GRAFT_OP_gelu,       1, plane_gelu      },
-        {GRAFT_OP_add,        2, plane_add       },
-        {GRAFT_OP_sub,        2, plane_sub       },
-        {GRAFT_OP_mul,        2, plane_mul       },
-        {GRAFT_OP_div,        2, plane_div       },
-        {GRAFT_OP_max,        2, plane_max       },
-        {GRAFT_OP_min,        2, plane_min       },
-    };
-    const int32_t *attrs = m->kernel->signature.attrs;
-    const uint32_t op = m->kernel->signature.op;
-    graft_nest_plane plane = op < GRAFT_OP_COUNT ? function_planes[op] : NULL;
-    uint32_t operands = 1;
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]) && plane == NULL; i++) {
-        if (table[i].op == op) {
-            plane = table[i].plane;
-            operands = table[i].operands;
-        }
-    }
-    if (op == GRAFT_OP_scale_shift) {
+    const graft_signature *s = &m->kernel->signature;
+    graft_nest_plane plane = s->op < GRAFT_OP_COUNT ? planes[s->op] : NULL;
+    if (s->op == GRAFT_OP_scale_shift) {
         make_scale_shift(m);
-    } else if (plane != NULL && operands == 1) {
-        make_unary(m, plane, graft_float_of_bits(attrs[0]), graft_float_of_bits(attrs[1]));
+        return true;
+    }
+    if (plane != NULL && s->input_count == 1) {
+        make_unary(m, plane, graft_float_of_bits(s->attrs[0]), graft_float_of_bits(s->attrs[1]));
     } else if (plane != NULL) {
         make_binary(m, plane);
     }
-    return plane != NULL || op == GRAFT_OP_scale_shift;
+    return plane != NULL;
 }
 
 static bool make_movement(maker *m)

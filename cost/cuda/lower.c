@@ -325,22 +325,6 @@ static uint32_t conv_layout(const graft_kernel *k)
     return image ? s->in_layouts[0] : s->out_layouts[0];
 }
 
-static graft_status lower_conv(graft_env *env, graft_kernel *k)
-{
-    epilogue e;
-    uint32_t operands[3];
-    if (!graft_signature_is_conv(&k->signature) || !has_one_layout(k)) {
-        return GRAFT_UNSUPPORTED;
-    }
-    uint32_t layout = conv_layout(k);
-    GRAFT_PASS(add_input(env, k, 0, &operands[0]));
-    GRAFT_PASS(add_filter(env, k, layout, &operands[1]));
-    GRAFT_PASS(find_epilogue(env, k, &e));
-    e.layout = layout;
-    operands[2] = add_output(k, 0);
-    return plan_conv(env, k, layout, &e, operands);
-}
-
 static const epilogue no_epilogue = {.bias = UINT32_MAX, .residual = UINT32_MAX};
 
 /* Where a bare product goes: the output, unless that is where the residual still lies. */
@@ -351,22 +335,36 @@ static uint32_t add_product_place(graft_kernel *k, uint32_t output)
                : add_operand(k, ROLE_WORKSPACE, 0, bytes_of(k, &k->outputs[0]));
 }
 
-static graft_status lower_conv_split(graft_env *env, graft_kernel *k)
+static graft_status lower_conv_as(graft_env *env, graft_kernel *k, bool split)
 {
     epilogue e;
     uint32_t operands[3];
-    if (!graft_signature_is_conv(&k->signature) || !is_fused(&k->signature) || !has_one_layout(k)) {
+    if (!graft_signature_is_conv(&k->signature) || (split && !is_fused(&k->signature)) ||
+        !has_one_layout(k)) {
         return GRAFT_UNSUPPORTED;
     }
     uint32_t layout = conv_layout(k);
     GRAFT_PASS(add_input(env, k, 0, &operands[0]));
     GRAFT_PASS(add_filter(env, k, layout, &operands[1]));
     GRAFT_PASS(find_epilogue(env, k, &e));
+    e.layout = layout;
     uint32_t output = add_output(k, 0);
-    operands[2] = add_product_place(k, output);
-    GRAFT_PASS(plan_conv(env, k, layout, &no_epilogue, operands));
-    add_finish(k, &e, operands[2], output);
+    operands[2] = split ? add_product_place(k, output) : output;
+    GRAFT_PASS(plan_conv(env, k, layout, split ? &no_epilogue : &e, operands));
+    if (split) {
+        add_finish(k, &e, operands[2], output);
+    }
     return GRAFT_OK;
+}
+
+static graft_status lower_conv(graft_env *env, graft_kernel *k)
+{
+    return lower_conv_as(env, k, false);
+}
+
+static graft_status lower_conv_split(graft_env *env, graft_kernel *k)
+{
+    return lower_conv_as(env, k, true);
 }
 
 static void add_reorder(graft_kernel *k, const graft_shape *shape, uint32_t from_layout,

@@ -387,16 +387,10 @@ static void finish_entry(const trial *t, graft_cost_entry *entry)
         graft_cost_median(c->samples, c->sample_count, &median, &spread);
         if (median < best_ns) {
             best_ns = median;
-            entry->median_ns = graft_cost_round(median);
-            entry->spread_ns = graft_cost_round(spread);
-            entry->rounds = c->sample_count;
-            entry->source = GRAFT_COST_MEASURED;
-            (void)snprintf(entry->implementation, sizeof(entry->implementation), "%s",
-                           c->kernel->facts.name);
+            *entry = graft_cost_measured(t->signature, median, spread, c->sample_count,
+                                         c->kernel->facts.name);
         }
     }
-    entry->flops = graft_signature_flops(t->signature);
-    entry->bytes = graft_signature_bytes(t->signature);
 }
 
 static graft_status measure_one(graft_env *env, graft_device *device,

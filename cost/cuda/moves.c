@@ -128,11 +128,9 @@ static bool fits_width(const cuda_piece *piece, uint32_t width)
     uint32_t operands = piece->input == CUDA_FILL ? 1 : 2;
     bool fits = walk->sizes[last] % width == 0;
     for (uint32_t k = 0; k < operands; k++) {
-        fits =
-            fits && walk->first[k] % width == 0 && (walk->steps[k][last] == 1 || walk->count == 1);
-        for (uint32_t i = 0; i < last; i++) {
-            fits = fits && walk->steps[k][i] % width == 0;
-        }
+        fits = fits && walk->first[k] % width == 0 &&
+               (walk->steps[k][last] == 1 || walk->count == 1) &&
+               are_multiples(walk, k, last, width);
     }
     return fits;
 }
@@ -344,10 +342,8 @@ static void widen_points(cuda_point *point, cuda_type type)
     bool fits = walk->sizes[last] % width == 0 && walk->steps[0][last] == 1;
     for (uint32_t k = 0; k <= point->inputs; k++) {
         bool repeated = walk->steps[k][last] == 0;
-        fits = fits && (repeated || walk->steps[k][last] == 1);
-        for (uint32_t i = 0; i < last && !repeated; i++) {
-            fits = fits && walk->steps[k][i] % width == 0;
-        }
+        fits = fits &&
+               (repeated || (walk->steps[k][last] == 1 && are_multiples(walk, k, last, width)));
     }
     point->width = fits ? width : 1;
     if (fits) {

@@ -52,6 +52,19 @@ double graft_cost_round(double ns)
     return sixteenths < 1.0 ? 1.0 / 16.0 : sixteenths / 16.0;
 }
 
+graft_cost_entry graft_cost_measured(const graft_signature *signature, double median_ns,
+                                     double spread_ns, uint32_t rounds, const char *implementation)
+{
+    graft_cost_entry entry = {.median_ns = graft_cost_round(median_ns),
+                              .spread_ns = graft_cost_round(spread_ns),
+                              .flops = graft_signature_flops(signature),
+                              .bytes = graft_signature_bytes(signature),
+                              .rounds = rounds,
+                              .source = GRAFT_COST_MEASURED};
+    (void)snprintf(entry.implementation, sizeof(entry.implementation), "%s", implementation);
+    return entry;
+}
+
 /* ---------------------------------------------------------------- in memory */
 
 static uint64_t seed_of(const char *device, const char *library)

@@ -25,5 +25,9 @@ typedef struct graft_cost_entry {
 /* "measured" or "estimated". */
 const char *graft_cost_source_name(const graft_cost_entry *entry);
 
+/* What was measured of a signature. */
+graft_cost_entry graft_cost_measured(const graft_signature *signature, double median_ns,
+                                     double spread_ns, uint32_t rounds, const char *implementation);
+
 /* The nearest multiple of 1/16 that is not 0. */
 double graft_cost_round(double ns);

@@ -98,13 +98,10 @@ static double median_error(graft_env *env, const double x[TERMS], const graft_co
 {
     GRAFT_SCOPED(env->scratch);
     double *errors = GRAFT_NEW(env->scratch, double, count);
-    double median = 0.0;
-    double spread = 0.0;
     for (uint32_t p = 0; p < count; p++) {
         errors[p] = fabs(predict(x, &points[p]) / points[p].median_ns - 1.0);
     }
-    graft_cost_median(errors, count, &median, &spread);
-    return median;
+    return graft_cost_quantile(errors, count, 0.5);
 }
 
 graft_roofline_line graft_roofline_fit_line(graft_env *env, const graft_cost_entry *points,

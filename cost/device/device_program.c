@@ -321,17 +321,12 @@ static graft_status ask_time(graft_env *env, program_device *d, const graft_sign
     if (*refusal != NULL) {
         return GRAFT_OK;
     }
-    entry->flops = graft_signature_flops(s);
-    entry->bytes = graft_signature_bytes(s);
-    if ((double)entry->flops / time.median_ns > most_rate) {
+    const double flops = (double)graft_signature_flops(s);
+    if (flops / time.median_ns > most_rate) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "its answer: %g ns for %.0f operations cannot be",
-                          time.median_ns, (double)entry->flops);
+                          time.median_ns, flops);
     }
-    entry->median_ns = graft_cost_round(time.median_ns);
-    entry->spread_ns = graft_cost_round(time.spread_ns);
-    entry->source = GRAFT_COST_MEASURED;
-    (void)snprintf(entry->implementation, sizeof(entry->implementation), "%s", d->hello.name);
-    entry->rounds = time.rounds; /* Last: an entry without is none. */
+    *entry = graft_cost_measured(s, time.median_ns, time.spread_ns, time.rounds, d->hello.name);
     return GRAFT_OK;
 }
 

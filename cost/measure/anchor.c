@@ -76,17 +76,16 @@ static double time_anchor(const graft_anchor *anchor)
 
 void graft_anchor_measure(graft_anchor *anchor, graft_cost_entry *entry)
 {
+    graft_signature signature;
     double median = 0.0;
     double spread = 0.0;
     for (uint32_t i = 0; i < LOOKS; i++) {
         anchor->samples[i] = time_anchor(anchor);
     }
-    memset(entry, 0, sizeof(*entry));
+    graft_anchor_signature(&signature);
     graft_cost_median(anchor->samples, LOOKS, &median, &spread); /* Sorts them. */
-    entry->median_ns = graft_cost_round(anchor->samples[LOOKS / QUIET_PART]);
-    entry->spread_ns = graft_cost_round(spread);
-    entry->rounds = LOOKS;
-    entry->source = GRAFT_COST_MEASURED;
+    *entry =
+        graft_cost_measured(&signature, anchor->samples[LOOKS / QUIET_PART], spread, LOOKS, "");
 }
 
 void graft_anchor_refer(graft_anchor *anchor, const graft_cost_entry *entry)
@@ -160,10 +159,8 @@ uint32_t graft_anchor_quiet(const double *factors, uint32_t count)
 static double find_limit(graft_arena *scratch, const double *factors, uint32_t count)
 {
     double *sorted = GRAFT_NEW(scratch, double, count);
-    double median = 0.0;
-    double spread = 0.0;
     memcpy(sorted, factors, count * sizeof(sorted[0]));
-    graft_cost_median(sorted, count, &median, &spread); /* Sorts them. */
+    (void)graft_cost_quantile(sorted, count, 0.5); /* Sorts them. */
     double least = sorted[count - (count < LEAST_QUIET ? count : LEAST_QUIET)];
     return least < quiet_factor ? least : quiet_factor;
 }

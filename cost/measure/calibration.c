@@ -129,17 +129,12 @@ static double median_error(graft_env *env, const graft_calibration *c,
     GRAFT_SCOPED(env->scratch);
     double *errors = GRAFT_NEW(env->scratch, double, count);
     uint32_t used = 0;
-    double median = 0.0;
-    double spread = 0.0;
     for (uint32_t s = 0; s < count; s++) {
         if (is_used(&samples[s], left_out)) {
             errors[used++] = error_of(c, &samples[s]);
         }
     }
-    if (used > 0) {
-        graft_cost_median(errors, used, &median, &spread);
-    }
-    return median;
+    return used == 0 ? 0.0 : graft_cost_quantile(errors, used, 0.5);
 }
 
 graft_calibration graft_calibration_fit(graft_env *env, const graft_calibration_sample *samples,

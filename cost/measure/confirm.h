@@ -12,8 +12,7 @@
  * two spreads: what cannot be told apart is taken to be equal. */
 #pragma once
 
-#include "cost/database/database.h"
-#include "cost/measure/measure.h"
+#include "cost/cost.h"
 
 /* Of a product: any product of the same image and filter (fused or not, in any layout); of another
  * operator: the same operator on the same first input, where relu and the maximum with a constant
@@ -31,3 +30,22 @@ void graft_kin_settle(graft_arena *scratch, const graft_signature *kin,
  * to `to` an entry with the mean of their twins for all that `from` has measured of its selected
  * device, where that is another time. Returns how many. */
 uint32_t graft_kin_level(graft_arena *scratch, const graft_database *from, graft_database *to);
+
+/* Measures kin side by side, of each all implementations or the one of `only` (see measure.h). On
+ * failure `entries` has those that were measured by then. Fails as graft_cost_measure does. */
+GRAFT_MUST_USE graft_status graft_kin_measure(graft_env *env, graft_cost *cost,
+                                              const graft_signature *kin, uint32_t count,
+                                              const char *const *only, graft_cost_entry *entries);
+
+/* Measures these signatures and their recorded kin once more, side by side, and replaces their
+ * entries; what has no kin stays as it is. `count` receives the number of entries measured. Not for
+ * several threads at once.
+ *
+ * What is settled is saved every minute, and in the end, however that comes. `journal` (NULL: none)
+ * is a file that says which signatures these are: a run that was interrupted is taken up where it
+ * was, and when all is done the file is removed. A journal of another device or library is passed
+ * over. Fails as graft_cost_measure and graft_cost_save do. */
+GRAFT_MUST_USE graft_status graft_cost_confirm(graft_env *env, graft_cost *cost,
+                                               const graft_signature *signatures,
+                                               uint32_t signature_count, const char *journal,
+                                               uint32_t *count);

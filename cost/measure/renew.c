@@ -97,13 +97,8 @@ static void store_family(graft_env *env, graft_cost *cost, const family *f, uint
 
 static graft_status renew_family(graft_env *env, graft_cost *cost, family *f, uint32_t *measured)
 {
-    graft_measure_options options = graft_measure_options_default();
-    options.quiet = true;
-    options.only = f->only;
-    GRAFT_PASS(graft_cost_anchor(env, cost, &options.anchor));
-    memset(f->entries, 0, f->count * sizeof(f->entries[0]));
     graft_status status =
-        graft_measure(env, graft_cost_device(cost), f->signatures, f->count, &options, f->entries);
+        graft_kin_measure(env, cost, f->signatures, f->count, f->only, f->entries);
     store_family(env, cost, f, measured);
     return status;
 }

@@ -522,13 +522,7 @@ void graft_trial_finish(graft_arena *scratch, const graft_trial *trial, uint32_t
                                                  &median, &spread);
         if (median < best_ns) {
             best_ns = median;
-            entry->median_ns = graft_cost_round(median);
-            entry->spread_ns = graft_cost_round(spread);
-            entry->rounds = rounds;
-            entry->source = GRAFT_COST_MEASURED;
-            memcpy(entry->implementation, c->name, sizeof(entry->implementation));
+            *entry = graft_cost_measured(trial->signature, median, spread, rounds, c->name);
         }
     }
-    entry->flops = graft_signature_flops(trial->signature);
-    entry->bytes = graft_signature_bytes(trial->signature);
 }

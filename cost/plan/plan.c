@@ -455,7 +455,6 @@ static double cost_making(const value_plan *v, graft_index value, uint32_t layou
  * the alternatives cost for every state is filled in beforehand. */
 typedef struct {
     graft_index values[OPERANDS_MOST]; /* Whose variable counts: of outputs, the chain's end. */
-    uint32_t state_counts[OPERANDS_MOST];
     double ns[OPERANDS_MOST][GRAFT_ELIMINATION_STATES][GRAFT_LAYOUT_COUNT];
     uint32_t count;
     uint32_t scope[OPERANDS_MOST];  /* Variables among them, each once. */
@@ -474,7 +473,6 @@ static void add_operand(const planner *p, graft_index value, operands *o)
     const value_plan *v = &p->values[value];
     uint32_t at = 0;
     o->values[o->count] = value;
-    o->state_counts[o->count] = count_states(v);
     while (at < o->scope_count && o->scope[at] != v->variable) {
         at++;
     }
@@ -589,8 +587,6 @@ static uint32_t seek_carried(const planner *p, graft_index node)
     return carried ? found : UINT32_MAX;
 }
 
-static uint32_t find_carried(const planner *p, graft_index node) { return p->nodes[node].carried; }
-
 /* What a chain costs from the input of a node on: as continue_chain, for all layouts. */
 static void extend_chain(planner *p, graft_index node, uint32_t input)
 {
@@ -685,7 +681,7 @@ static void add_factors(planner *p)
     for (graft_index i = 0; i < p->order->count; i++) {
         graft_index node = p->order->order[i];
         const graft_node *n = &graph->nodes[node];
-        if (n->is_const || find_carried(p, node) != UINT32_MAX) {
+        if (n->is_const || p->nodes[node].carried != UINT32_MAX) {
             continue;
         }
         if (!graft_layout_is_closed(n) && (p->nodes[node].count > 1 || begins_chain(p, node))) {
@@ -729,7 +725,7 @@ static void open_problem(planner *p)
 /* Which alternative of a node the chosen states mean. Producers have been asked before. */
 static uint32_t choose_alternative(planner *p, graft_index node)
 {
-    uint32_t carried = find_carried(p, node);
+    uint32_t carried = p->nodes[node].carried;
     double ns = 0.0;
     if (p->nodes[node].count == 1) {
         return 0;

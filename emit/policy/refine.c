@@ -1,7 +1,7 @@
 /* refine.c - see refine.h. */
 #include "emit/policy/refine.h"
 
-#include "cost/measure/confirm_all.h"
+#include "cost/measure/confirm.h"
 #include "cost/plan/executor.h"
 #include "graph/base/log.h"
 

@@ -1,6 +1,5 @@
 /* Costs that are measured once more beside their kin: how kin compare is what was measured side by
  * side, their level is what was known, and nobody else's cost changes. */
-#include "cost/measure/confirm_all.h"
 
 #include "cost/measure/confirm.h"
 #include "graph/base/file.h"
