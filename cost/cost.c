@@ -45,6 +45,19 @@ bool graft_cost_is_cudnn(const graft_cost *cost)
     return strstr(graft_device_library(cost->device), "cuDNN") != NULL;
 }
 
+static void free_cost(graft_cost *cost)
+{
+    graft_database_close(cost->database);
+    graft_database_close(cost->estimates);
+    graft_database_close(cost->leveled);
+    graft_database_close(cost->corrected);
+    graft_anchor_close(cost->anchor);
+    graft_plan_memo_free(cost->memo);
+    (void)pthread_mutex_destroy(&cost->lock);
+    (void)pthread_mutex_destroy(&cost->memo_lock);
+    free(cost);
+}
+
 graft_status graft_cost_open(graft_env *env, graft_device *device, const char *path,
                              graft_cost **cost)
 {
@@ -75,11 +88,7 @@ done:
     if (status == GRAFT_OK) {
         *cost = c;
     } else {
-        graft_database_close(c->database);
-        graft_database_close(c->estimates);
-        graft_database_close(c->corrected);
-        graft_plan_memo_free(c->memo);
-        free(c);
+        free_cost(c);
     }
     return status;
 }
@@ -102,15 +111,7 @@ graft_status graft_cost_close(graft_env *env, graft_cost *cost)
                   "marks which)",
                   cost->statistics.estimated, graft_device_name(cost->device));
     }
-    graft_database_close(cost->database);
-    graft_database_close(cost->estimates);
-    graft_database_close(cost->leveled);
-    graft_database_close(cost->corrected);
-    graft_anchor_close(cost->anchor);
-    graft_plan_memo_free(cost->memo);
-    (void)pthread_mutex_destroy(&cost->lock);
-    (void)pthread_mutex_destroy(&cost->memo_lock);
-    free(cost);
+    free_cost(cost);
     return status;
 }
 

@@ -35,7 +35,6 @@ typedef struct graft_cost_statistics {
     uint32_t entries;   /* In the database, of this device. */
     uint32_t measured;  /* By this run. */
     uint32_t estimated; /* Different signatures estimated by this run. */
-    uint32_t inexact;   /* Plans that may not be the cheapest: see elimination.h. */
     uint64_t measuring_ns;
 } graft_cost_statistics;
 

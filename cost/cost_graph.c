@@ -146,15 +146,10 @@ static graft_status find_plan(graft_env *env, graft_cost *cost, graft_arena *are
             (void)pthread_mutex_unlock(&cost->memo_lock);
         }
         if (plan->missing_count == 0) {
-            break;
+            return GRAFT_OK;
         }
         GRAFT_PASS(supply_plan(env, cost, plan));
     }
-    if (!plan->exact) {
-        GRAFT_LOCKED(&cost->lock);
-        cost->statistics.inexact++;
-    }
-    return GRAFT_OK;
 }
 
 /* Except in the base of comparisons. In scratch. */

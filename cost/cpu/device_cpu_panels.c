@@ -278,18 +278,14 @@ static bool plan_conv(const graft_signature *s, const graft_shape *out, panels_s
     return p->rows <= PIXELS_MOST;
 }
 
-static bool plan_panels(const graft_kernel *kernel, panels_state *p)
-{
-    const graft_signature *s = &kernel->signature;
-    bool planned = plan_product(s, p) || plan_conv(s, &kernel->outputs[0], p);
-    return planned && (s->const_mask >> RIGHT & 1U) != 0 && p->columns >= WIDTH;
-}
-
 graft_status graft_cpu_open_panels(graft_env *env, graft_kernel *kernel, uint32_t variant)
 {
+    const graft_signature *s = &kernel->signature;
     panels_state plan;
     memset(&plan, 0, sizeof(plan));
-    if (!plan_panels(kernel, &plan) || variant > (plan.rows == 1 ? 1U : 0U)) {
+    if ((!plan_product(s, &plan) && !plan_conv(s, &kernel->outputs[0], &plan)) ||
+        (s->const_mask >> RIGHT & 1U) == 0 || plan.columns < WIDTH ||
+        variant > (plan.rows == 1 ? 1U : 0U)) {
         return GRAFT_UNSUPPORTED;
     }
     plan.ahead = variant == 1;

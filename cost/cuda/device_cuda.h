@@ -74,6 +74,10 @@ typedef struct kernel_stage {
     int64_t softmax[3]; /* outer, size, inner */
 } kernel_stage;
 
+/* How a convolution or product is run: with what follows fused, with that in a kernel of ours, or, of
+ * products, as a convolution. */
+typedef enum cuda_way { CUDA_FUSED, CUDA_SPLIT, CUDA_CONV } cuda_way;
+
 struct graft_kernel {
     graft_device *device; /* graft_kernel_head */
     const graft_kernel_facts *own_facts;
@@ -81,6 +85,7 @@ struct graft_kernel {
     graft_signature signature;
     graft_shape outputs[GRAFT_MAX_OUTPUTS];
     bool dry; /* Only names are wanted: nothing is put on the device. */
+    cuda_way way;
     const float *constants[GRAFT_MAX_INPUTS];
 
     kernel_operand operands[KERNEL_OPERANDS];
@@ -146,6 +151,14 @@ void cuda_replay_close(cuda_replay *replay); /* One of zeros is allowed. */
  * One thread at a time asks. */
 graft_status cuda_device_planner(graft_env *env, graft_device *device, uint32_t i,
                                  const cudnn_target **target);
+static inline cudnnDataType_t cuda_data_type(const graft_device *device)
+{
+    cuda_type type = device->target.type;
+    return type == CUDA_F16    ? CUDNN_DATA_HALF
+           : type == CUDA_BF16 ? CUDNN_DATA_BFLOAT16
+                               : CUDNN_DATA_FLOAT;
+}
+
 /* Waits for all that was launched. `what` runs then: it is named when something failed. */
 graft_status cuda_device_wait(graft_env *env, graft_device *device, const char *what);
 
@@ -161,7 +174,8 @@ void cuda_pack_release(graft_device *device, cuda_pack *pack); /* NULL is allowe
 typedef struct cuda_family {
     const char *name;
     uint32_t engines_most; /* 0: no plan of cuDNN is in it, the family is the implementation. */
-    /* Fills a kernel whose device, signature, outputs, constants and `dry` are set;
+    cuda_way way;
+    /* Fills a kernel whose device, signature, outputs, constants, way and `dry` are set;
      * GRAFT_UNSUPPORTED without a message when it does not fit. */
     graft_status (*lower)(graft_env *env, graft_kernel *kernel);
 } cuda_family;

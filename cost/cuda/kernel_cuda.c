@@ -67,6 +67,7 @@ static graft_status lower_kernel(graft_env *env, graft_device *device, const wan
     k->device = device;
     k->own_facts = &k->facts;
     k->target = wanted->target;
+    k->way = family->way;
     k->signature = *signature;
     k->dry = constants == NULL || device->is_described;
     for (uint32_t i = 0; i < signature->input_count && constants != NULL; i++) {
@@ -408,12 +409,9 @@ static graft_status run_job(graft_env *env, const graft_kernel *k, const kernel_
 static cudnnStatus_t describe_rows(const graft_kernel *k, const kernel_stage *stage,
                                    cudnnTensorDescriptor_t tensor)
 {
-    cuda_type type = k->device->target.type;
-    cudnnDataType_t data = type == CUDA_F16    ? CUDNN_DATA_HALF
-                           : type == CUDA_BF16 ? CUDNN_DATA_BFLOAT16
-                                               : CUDNN_DATA_FLOAT;
-    return cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, data, (int)stage->softmax[0],
-                                      (int)stage->softmax[1], (int)stage->softmax[2], 1);
+    return cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, cuda_data_type(k->device),
+                                      (int)stage->softmax[0], (int)stage->softmax[1],
+                                      (int)stage->softmax[2], 1);
 }
 
 static graft_status run_softmax(graft_env *env, const graft_kernel *k, const kernel_stage *stage)

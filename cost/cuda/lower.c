@@ -117,14 +117,6 @@ static void use_operand(graft_kernel *k, uint32_t operand)
 
 /* ------------------------------------------------------------------ tensors */
 
-static cudnnDataType_t data_type(const graft_kernel *k)
-{
-    cuda_type type = k->device->target.type;
-    return type == CUDA_F16    ? CUDNN_DATA_HALF
-           : type == CUDA_BF16 ? CUDNN_DATA_BFLOAT16
-                               : CUDNN_DATA_FLOAT;
-}
-
 /* `shape` with axes of size 1 in front until there are `rank`. */
 static cudnn_tensor describe(const graft_shape *shape, uint32_t layout, uint32_t rank)
 {
@@ -143,7 +135,7 @@ static cudnn_tensor describe(const graft_shape *shape, uint32_t layout, uint32_t
 /* A tensor in memory: operand `operand`. */
 static cudnnBackendDescriptor_t real_tensor(graft_kernel *k, cudnn_tensor tensor, uint32_t operand)
 {
-    tensor.type = data_type(k);
+    tensor.type = cuda_data_type(k->device);
     tensor.uid = operand + 1;
     use_operand(k, operand);
     return cudnn_graph_tensor(&k->graph, &tensor);
@@ -154,7 +146,8 @@ static cudnnBackendDescriptor_t real_tensor(graft_kernel *k, cudnn_tensor tensor
 static cudnnBackendDescriptor_t virtual_tensor(graft_kernel *k, cudnn_tensor tensor,
                                                uint32_t number)
 {
-    tensor.type = graft_signature_is_matmul(&k->signature) ? data_type(k) : CUDNN_DATA_FLOAT;
+    tensor.type =
+        graft_signature_is_matmul(&k->signature) ? cuda_data_type(k->device) : CUDNN_DATA_FLOAT;
     tensor.uid = FIRST_VIRTUAL + number;
     tensor.is_virtual = true;
     return cudnn_graph_tensor(&k->graph, &tensor);
@@ -335,8 +328,9 @@ static uint32_t add_product_place(graft_kernel *k, uint32_t output)
                : add_operand(k, ROLE_WORKSPACE, 0, bytes_of(k, &k->outputs[0]));
 }
 
-static graft_status lower_conv_as(graft_env *env, graft_kernel *k, bool split)
+static graft_status lower_conv(graft_env *env, graft_kernel *k)
 {
+    bool split = k->way == CUDA_SPLIT;
     epilogue e;
     uint32_t operands[3];
     if (!graft_signature_is_conv(&k->signature) || (split && !is_fused(&k->signature)) ||
@@ -355,16 +349,6 @@ static graft_status lower_conv_as(graft_env *env, graft_kernel *k, bool split)
         add_finish(k, &e, operands[2], output);
     }
     return GRAFT_OK;
-}
-
-static graft_status lower_conv(graft_env *env, graft_kernel *k)
-{
-    return lower_conv_as(env, k, false);
-}
-
-static graft_status lower_conv_split(graft_env *env, graft_kernel *k)
-{
-    return lower_conv_as(env, k, true);
 }
 
 static void add_reorder(graft_kernel *k, const graft_shape *shape, uint32_t from_layout,
@@ -516,23 +500,21 @@ static graft_status plan_matmul_conv(graft_env *env, graft_kernel *k, const prod
     return finish_plan(k);
 }
 
-typedef enum { PRODUCT_FUSED, PRODUCT_SPLIT, PRODUCT_CONV } product_way;
-
-static bool can_multiply(const graft_kernel *k, product_way way)
+static bool can_multiply(const graft_kernel *k)
 {
     const graft_signature *s = &k->signature;
     bool rows = graft_signature_is_matmul(s) && is_row(&s->inputs[0], s->in_layouts[0]) &&
                 is_row(&s->inputs[1], s->in_layouts[1]) &&
                 is_row(&k->outputs[0], s->out_layouts[0]);
-    return rows && (way != PRODUCT_SPLIT || is_fused(s)) &&
-           (way != PRODUCT_CONV || k->device->target.type == CUDA_F32);
+    return rows && (k->way != CUDA_SPLIT || is_fused(s)) &&
+           (k->way != CUDA_CONV || k->device->target.type == CUDA_F32);
 }
 
-static graft_status lower_product(graft_env *env, graft_kernel *k, product_way way)
+static graft_status lower_matmul(graft_env *env, graft_kernel *k)
 {
     epilogue e;
     product p;
-    if (!can_multiply(k, way)) {
+    if (!can_multiply(k)) {
         return GRAFT_UNSUPPORTED;
     }
     GRAFT_PASS(add_input(env, k, 0, &p.operands[0]));
@@ -540,11 +522,11 @@ static graft_status lower_product(graft_env *env, graft_kernel *k, product_way w
     GRAFT_PASS(find_epilogue(env, k, &e));
     e.layout = GRAFT_LAYOUT_ROW;
     p.operands[2] = add_output(k, 0);
-    fold_product(k, way != PRODUCT_CONV, &p);
-    GRAFT_PASS(way == PRODUCT_CONV
+    fold_product(k, k->way != CUDA_CONV, &p);
+    GRAFT_PASS(k->way == CUDA_CONV
                    ? plan_matmul_conv(env, k, &p)
-                   : plan_matmul(env, k, way == PRODUCT_SPLIT ? &no_epilogue : &e, &p));
-    if (way != PRODUCT_FUSED && is_fused(&k->signature)) {
+                   : plan_matmul(env, k, k->way == CUDA_SPLIT ? &no_epilogue : &e, &p));
+    if (k->way != CUDA_FUSED && is_fused(&k->signature)) {
         add_finish(k, &e, p.operands[2], p.operands[2]);
     }
     return GRAFT_OK;
@@ -568,21 +550,6 @@ static graft_status lower_matmul_thin(graft_env *env, graft_kernel *k)
     stage->operands[2] = e.bias;
     stage->operands[3] = add_output(k, 0);
     return GRAFT_OK;
-}
-
-static graft_status lower_matmul(graft_env *env, graft_kernel *k)
-{
-    return lower_product(env, k, PRODUCT_FUSED);
-}
-
-static graft_status lower_matmul_split(graft_env *env, graft_kernel *k)
-{
-    return lower_product(env, k, PRODUCT_SPLIT);
-}
-
-static graft_status lower_matmul_conv(graft_env *env, graft_kernel *k)
-{
-    return lower_product(env, k, PRODUCT_CONV);
 }
 
 /* ---------------------------------------------------- pools, rows, softmax */
@@ -774,7 +741,7 @@ static cudnnBackendDescriptor_t add_weights(graft_kernel *k, cudnnBackendDescrip
     cudnn_graph_reduce(g, CUDNN_REDUCE_TENSOR_ADD, x, sum);
     cudnnBackendDescriptor_t logs = add_between(k, CUDNN_POINTWISE_LOG, sum, NULL, &row, 7);
     (void)add_between(k, CUDNN_POINTWISE_ADD, most, logs, &row, 8);
-    weights.type = data_type(k);
+    weights.type = cuda_data_type(k->device);
     weights.uid = FIRST_VIRTUAL + 9;
     weights.is_virtual = true;
     cudnnBackendDescriptor_t y = cudnn_graph_tensor(g, &weights);
@@ -852,18 +819,18 @@ static graft_status lower_own(graft_env *env, graft_kernel *k)
 /* ------------------------------------------------------------------ families */
 
 static const cuda_family families[] = {
-    {"cudnn",   ENGINES_FUSED, lower_conv        },
-    {"split",   ENGINES_SPLIT, lower_conv_split  },
-    {"nchw",    ENGINES_SPLIT, lower_conv_nchw   },
-    {"cudnn",   ENGINES_FUSED, lower_matmul      },
-    {"split",   ENGINES_SPLIT, lower_matmul_split},
-    {"conv",    ENGINES_FUSED, lower_matmul_conv },
-    {"thin",    0,             lower_matmul_thin },
-    {"graft",   0,             lower_own         },
-    {"cudnn",   ENGINES_SPLIT, lower_pool        },
-    {"cudnn",   ENGINES_SPLIT, lower_layer_norm  },
-    {"softmax", 0,             lower_softmax     },
-    {"cudnn",   ENGINES_FUSED, lower_attention   },
+    {"cudnn",   ENGINES_FUSED, CUDA_FUSED, lower_conv       },
+    {"split",   ENGINES_SPLIT, CUDA_SPLIT, lower_conv       },
+    {"nchw",    ENGINES_SPLIT, CUDA_FUSED, lower_conv_nchw  },
+    {"cudnn",   ENGINES_FUSED, CUDA_FUSED, lower_matmul     },
+    {"split",   ENGINES_SPLIT, CUDA_SPLIT, lower_matmul     },
+    {"conv",    ENGINES_FUSED, CUDA_CONV,  lower_matmul     },
+    {"thin",    0,             CUDA_FUSED, lower_matmul_thin},
+    {"graft",   0,             CUDA_FUSED, lower_own        },
+    {"cudnn",   ENGINES_SPLIT, CUDA_FUSED, lower_pool       },
+    {"cudnn",   ENGINES_SPLIT, CUDA_FUSED, lower_layer_norm },
+    {"softmax", 0,             CUDA_FUSED, lower_softmax    },
+    {"cudnn",   ENGINES_FUSED, CUDA_FUSED, lower_attention  },
 };
 
 uint32_t cuda_family_count(void) { return sizeof(families) / sizeof(families[0]); }

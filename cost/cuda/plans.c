@@ -146,14 +146,6 @@ graft_status cuda_recipe_tags(graft_env *env, cuda_recipe *recipe, const cudnn_t
     return status;
 }
 
-static graft_status plan_offer(cuda_recipe *recipe, const cudnn_target *target, cudnn_offer *offer)
-{
-    if (!offer->is_tried) {
-        count_up(recipe->cache, &recipe->cache->planned_count);
-    }
-    return cudnn_offer_plan(&recipe->graph, target, offer);
-}
-
 graft_status cuda_recipe_plan(graft_env *env, cuda_recipe *recipe, const cudnn_target *target,
                               const char *tag, cudnnBackendDescriptor_t *plan,
                               size_t *workspace_bytes)
@@ -165,7 +157,10 @@ graft_status cuda_recipe_plan(graft_env *env, cuda_recipe *recipe, const cudnn_t
         if (tag != NULL && strcmp(tag, offer->tag.text) != 0) {
             continue;
         }
-        graft_status status = plan_offer(recipe, target, offer);
+        if (!offer->is_tried) {
+            count_up(recipe->cache, &recipe->cache->planned_count);
+        }
+        graft_status status = cudnn_offer_plan(&recipe->graph, target, offer);
         if (status == GRAFT_OK) {
             *plan = offer->plan;
             *workspace_bytes = offer->workspace_bytes;

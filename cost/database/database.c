@@ -109,6 +109,13 @@ static const graft_database_record *find_record(const graft_database *database, 
     return atomic_load_explicit(&t->slots[slot], memory_order_acquire);
 }
 
+static const graft_database_record *find_equal(const graft_database *database,
+                                               const graft_database_record *record)
+{
+    return find_record(database, hash_record(record), &record->signature, record->device,
+                       record->library);
+}
+
 static void put_record(table *t, const graft_database_record *record)
 {
     uint64_t slot =
@@ -152,8 +159,7 @@ static void insert(graft_database *database, const graft_database_record *record
     if (database->count == database->capacity) {
         grow(database);
     }
-    const graft_database_record *old = find_record(
-        database, hash_record(record), &record->signature, record->device, record->library);
+    const graft_database_record *old = find_equal(database, record);
     graft_database_record *kept = GRAFT_NEW(database->arena, graft_database_record, 1);
     *kept = *record;
     kept->device = keep_text(database, record->device);
@@ -222,8 +228,7 @@ static bool is_better(const graft_cost_entry *a, const graft_cost_entry *b)
 static void receive_record(void *context, const graft_database_record *record)
 {
     graft_database *database = context;
-    const graft_database_record *old = find_record(
-        database, hash_record(record), &record->signature, record->device, record->library);
+    const graft_database_record *old = find_equal(database, record);
     if (old == NULL || (!old->fresh && is_better(&old->entry, &record->entry))) {
         insert(database, record);
     }

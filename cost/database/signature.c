@@ -439,28 +439,13 @@ bool graft_signature_is_product(const graft_signature *signature)
 
 /* -------------------------------------------------------------- quantities */
 
-static bool is_byte(const graft_shape *shape)
-{
-    return shape->dtype == GRAFT_DTYPE_U8 || shape->dtype == GRAFT_DTYPE_I8;
-}
-
-/* Sizes are those of the real operator. */
-static graft_status infer_quantised(const graft_signature *s, graft_shape *output)
+static bool is_quantised_form(const graft_signature *s)
 {
     const graft_shape *in = s->inputs;
-    bool fits = s->op == GRAFT_COST_QUANTISE     ? in[0].dtype == GRAFT_DTYPE_F32
-                : s->op == GRAFT_COST_DEQUANTISE ? is_byte(&in[0]) || in[0].dtype == GRAFT_DTYPE_I32
-                                                 : is_byte(&in[0]) && is_byte(&in[1]);
-    graft_shape real[GRAFT_MAX_INPUTS];
-    memcpy(real, in, sizeof(real));
-    real[0].dtype = GRAFT_DTYPE_F32;
-    real[1].dtype = GRAFT_DTYPE_F32;
-    graft_status status =
-        fits ? graft_infer_shapes(real_op(s->op), s->attrs, real, output) : GRAFT_BAD_INPUT;
-    if (status == GRAFT_OK && s->op != GRAFT_COST_DEQUANTISE) {
-        output->dtype = s->op == GRAFT_COST_QUANTISE ? GRAFT_DTYPE_I8 : in[0].dtype;
-    }
-    return status;
+    return s->op == GRAFT_COST_QUANTISE ? in[0].dtype == GRAFT_DTYPE_F32
+           : s->op == GRAFT_COST_DEQUANTISE
+               ? graft_shape_is_byte(&in[0]) || in[0].dtype == GRAFT_DTYPE_I32
+               : graft_shape_is_byte(&in[0]) && graft_shape_is_byte(&in[1]);
 }
 
 /* Whether operands are what integers.h says, once they fit the real operator. */
@@ -470,7 +455,8 @@ static bool is_integer_form(const graft_signature *s, const graft_shape *output)
     const uint32_t result = graft_signature_result(s);
     const int32_t activation = graft_signature_activation(s);
     const bool sums = s->op == GRAFT_COST_INTEGER_ADD;
-    bool typed = is_byte(&in[0]) && is_byte(&in[1]) && in[2].dtype == GRAFT_DTYPE_F32 &&
+    bool typed = graft_shape_is_byte(&in[0]) && graft_shape_is_byte(&in[1]) &&
+                 in[2].dtype == GRAFT_DTYPE_F32 &&
                  (result == GRAFT_DTYPE_U8 || result == GRAFT_DTYPE_I8 ||
                   (result == GRAFT_DTYPE_F32 && !sums)) &&
                  activation >= GRAFT_ACT_NONE && activation <= GRAFT_ACT_RELU6;
@@ -481,23 +467,27 @@ static bool is_integer_form(const graft_signature *s, const graft_shape *output)
     return typed && sized && graft_shape_elements(&in[2]) == graft_integers_numbers(s);
 }
 
-/* Likewise; the first two operands are those of the real operator. */
-static graft_status infer_integer(const graft_signature *s, graft_shape *output)
+/* Of what has a real operator: sizes are those of that one. */
+static graft_status infer_real(const graft_signature *s, graft_shape *output)
 {
+    const bool integer = is_integer(s->op);
     graft_shape real[GRAFT_MAX_INPUTS];
     int32_t attrs[GRAFT_MAX_ATTRS] = {0};
     memcpy(real, s->inputs, sizeof(real));
     memcpy(attrs, s->attrs, graft_op(real_op(s->op))->attr_count * sizeof(attrs[0]));
     real[0].dtype = GRAFT_DTYPE_F32;
     real[1].dtype = GRAFT_DTYPE_F32;
-    graft_status status = graft_infer_shapes(real_op(s->op), attrs, real, output);
-    if (status == GRAFT_OK && !is_integer_form(s, output)) {
-        status = GRAFT_BAD_INPUT;
+    if ((!integer && !is_quantised_form(s)) ||
+        graft_infer_shapes(real_op(s->op), attrs, real, output) != GRAFT_OK ||
+        (integer && !is_integer_form(s, output))) {
+        return GRAFT_BAD_INPUT;
     }
-    if (status == GRAFT_OK) {
-        output->dtype = (uint8_t)graft_signature_result(s);
+    if (s->op != GRAFT_COST_DEQUANTISE) {
+        output->dtype = integer                        ? (uint8_t)graft_signature_result(s)
+                        : s->op == GRAFT_COST_QUANTISE ? (uint8_t)GRAFT_DTYPE_I8
+                                                       : s->inputs[0].dtype;
     }
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status infer_attention(const graft_signature *s, graft_shape *output)
@@ -537,11 +527,8 @@ graft_status graft_signature_outputs(const graft_signature *signature,
     if (graft_signature_is_attention(signature)) {
         return infer_attention(signature, &outputs[0]);
     }
-    if (graft_signature_is_quantised(signature)) {
-        return infer_quantised(signature, &outputs[0]);
-    }
-    if (graft_signature_is_integer(signature)) {
-        return infer_integer(signature, &outputs[0]);
+    if (real_op(signature->op) != signature->op) {
+        return infer_real(signature, &outputs[0]);
     }
     if (signature->op == GRAFT_COST_REORDER) {
         outputs[0] = signature->inputs[0];

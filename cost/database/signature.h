@@ -141,6 +141,11 @@ bool graft_signature_is_conv(const graft_signature *signature);
 bool graft_signature_is_matmul(const graft_signature *signature);
 bool graft_signature_is_product(const graft_signature *signature);
 
+static inline bool graft_shape_is_byte(const graft_shape *shape)
+{
+    return shape->dtype == GRAFT_DTYPE_I8 || shape->dtype == GRAFT_DTYPE_U8;
+}
+
 /* The shapes of the outputs, inferred by the engine. GRAFT_BAD_INPUT when they do not infer. */
 GRAFT_MUST_USE graft_status graft_signature_outputs(const graft_signature *signature,
                                                     graft_shape outputs[GRAFT_MAX_OUTPUTS]);

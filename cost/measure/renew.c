@@ -95,14 +95,6 @@ static void store_family(graft_env *env, graft_cost *cost, const family *f, uint
     }
 }
 
-static graft_status renew_family(graft_env *env, graft_cost *cost, family *f, uint32_t *measured)
-{
-    graft_status status =
-        graft_kin_measure(env, cost, f->signatures, f->count, f->only, f->entries);
-    store_family(env, cost, f, measured);
-    return status;
-}
-
 /* The anchor is measured in its own way, factors are fitted. */
 static bool *find_foreign(graft_arena *arena, const graft_cost *cost, const graft_database *old,
                           uint32_t *count)
@@ -144,7 +136,9 @@ graft_status graft_cost_renew(graft_env *env, graft_cost *cost, const graft_data
             gather_family(cost, old, i, taken, &f);
         }
         if (f.count > 0) {
-            GRAFT_CHECK(renew_family(env, cost, &f, measured));
+            status = graft_kin_measure(env, cost, f.signatures, f.count, f.only, f.entries);
+            store_family(env, cost, &f, measured);
+            GRAFT_CHECK(status);
             f.count = 0;
         }
         if (graft_clock_ns() - saved_at_ns > save_ns) {

@@ -192,15 +192,6 @@ static graft_status find_weights(graft_env *env, graft_executor *e, graft_weight
     return GRAFT_OK;
 }
 
-static graft_status choose_implementation(graft_env *env, graft_cost *cost,
-                                          const graft_signature *signature, char *name)
-{
-    graft_cost_entry entry;
-    GRAFT_PASS(graft_cost_signature(env, cost, signature, &entry));
-    memcpy(name, entry.implementation, GRAFT_KERNEL_NAME_BYTES);
-    return GRAFT_OK;
-}
-
 /* Data of the const inputs of a step. */
 static void find_constants(const graft_executor *e, const graft_step *step,
                            const float *constants[GRAFT_MAX_INPUTS])
@@ -247,12 +238,13 @@ static graft_status open_kernel(graft_env *env, graft_executor *e, graft_cost *c
         return GRAFT_OK;
     }
     const float *constants[GRAFT_MAX_INPUTS] = {NULL};
-    char name[GRAFT_KERNEL_NAME_BYTES] = "";
+    graft_cost_entry entry;
     find_constants(e, step, constants);
-    GRAFT_PASS(choose_implementation(env, cost, &step->signature, name));
-    graft_status status = graft_kernel_open(
-        env, e->device, &step->signature, name[0] == '\0' ? NULL : name, constants, &e->kernels[i]);
-    if (status == GRAFT_UNSUPPORTED && name[0] != '\0') { /* Another processor's favourite. */
+    GRAFT_PASS(graft_cost_signature(env, cost, &step->signature, &entry));
+    const char *name = entry.implementation[0] == '\0' ? NULL : entry.implementation;
+    graft_status status =
+        graft_kernel_open(env, e->device, &step->signature, name, constants, &e->kernels[i]);
+    if (status == GRAFT_UNSUPPORTED && name != NULL) { /* Another processor's favourite. */
         graft_env_clear(env);
         status =
             graft_kernel_open(env, e->device, &step->signature, NULL, constants, &e->kernels[i]);

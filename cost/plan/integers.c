@@ -76,11 +76,6 @@ static bool read_change(const finder *f, graft_index node, const graft_opaque *o
     return true;
 }
 
-static bool is_byte(const graft_shape *shape)
-{
-    return shape->dtype == GRAFT_DTYPE_I8 || shape->dtype == GRAFT_DTYPE_U8;
-}
-
 /* Operand `k` of the group is what `value` is dequantised from. */
 static bool take_operand(finder *f, uint32_t k, graft_index value)
 {
@@ -89,7 +84,7 @@ static bool take_operand(finder *f, uint32_t k, graft_index value)
     if (node == GRAFT_NONE || f->graph->values[value].is_const ||
         f->graph->nodes[node].op != GRAFT_OP_OPAQUE ||
         !graft_opaque_find(f->model, f->graph, node, &opaque) ||
-        opaque.kind != GRAFT_OPAQUE_DEQUANTISE || !is_byte(&opaque.in[0])) {
+        opaque.kind != GRAFT_OPAQUE_DEQUANTISE || !graft_shape_is_byte(&opaque.in[0])) {
         return false;
     }
     f->group->inputs[k] = graft_node_input(f->graph, node, 0);
