@@ -116,47 +116,28 @@ static void begin_line(subject *t, graft_json *json, const char *text,
     graft_json_number(json, "spread_ns", entry->spread_ns);
 }
 
-static graft_status check_copy(subject *t)
+/* The rate of a copy, of a product, or of what moves, which is set beside the copy's. */
+static graft_status check_rate(subject *t, const char *text)
 {
+    const bool moves = text != copy && text != product;
+    const char *unit = text == product ? "tflop_per_s" : "gb_per_s";
     graft_cost_entry entry = {.rounds = 0};
     graft_json json;
-    if (t->copied > 0.0) {
-        return GRAFT_OK;
-    }
-    GRAFT_PASS(measure_text(t, t->device, copy, &entry));
-    t->copied = real_bytes(&entry, t->type->type) / entry.median_ns;
-    begin_line(t, &json, copy, &entry);
-    graft_json_number(&json, "gb_per_s", t->copied);
-    check_line(t->run, &json, t->file);
-    (void)fprintf(stderr, "gpu-check: %s: copies %.0f GB/s\n", t->type->name, t->copied);
-    return GRAFT_OK;
-}
-
-static graft_status check_product(subject *t)
-{
-    graft_cost_entry entry = {.rounds = 0};
-    graft_json json;
-    GRAFT_PASS(measure_text(t, t->device, product, &entry));
-    double tflops = (double)entry.flops / entry.median_ns / 1e3;
-    begin_line(t, &json, product, &entry);
-    graft_json_number(&json, "tflop_per_s", tflops);
-    check_line(t->run, &json, t->file);
-    (void)fprintf(stderr, "gpu-check: %s: products %.1f TFLOP/s\n", t->type->name, tflops);
-    return GRAFT_OK;
-}
-
-static graft_status check_moved(subject *t, const char *text)
-{
-    graft_cost_entry entry = {.rounds = 0};
-    graft_json json;
-    GRAFT_PASS(check_copy(t));
     GRAFT_PASS(measure_text(t, t->device, text, &entry));
-    double rate = real_bytes(&entry, t->type->type) / entry.median_ns;
+    double rate = text == product ? (double)entry.flops / entry.median_ns / 1e3
+                                  : real_bytes(&entry, t->type->type) / entry.median_ns;
+    t->copied = text == copy ? rate : t->copied;
     begin_line(t, &json, text, &entry);
-    graft_json_number(&json, "gb_per_s", rate);
-    graft_json_number(&json, "part_of_copy", rate / t->copied);
+    graft_json_number(&json, unit, rate);
+    if (moves) {
+        graft_json_number(&json, "part_of_copy", rate / t->copied);
+    }
     check_line(t->run, &json, t->file);
-    if (rate < wanted_part * t->copied) {
+    if (!moves) {
+        (void)fprintf(stderr, "gpu-check: %s: %s %.*f %s\n", t->type->name,
+                      text == copy ? "copies" : "products", text == copy ? 0 : 1, rate,
+                      text == copy ? "GB/s" : "TFLOP/s");
+    } else if (rate < wanted_part * t->copied) {
         (void)fprintf(stderr, "gpu-check: slow: %s %s: %.0f %% of the copy bandwidth\n",
                       t->type->name, text, 100.0 * rate / t->copied);
     }
@@ -214,10 +195,13 @@ static graft_status check_item(subject *t, uint32_t item)
     if (!graft_device_present(t->device)) {
         return plan_text(t, item_text(item));
     }
-    return item == 0                ? check_copy(t)
-           : item == 1              ? check_product(t)
-           : item < 2 + MOVED_COUNT ? check_moved(t, item_text(item))
-                                    : check_heavy(t, item_text(item));
+    if (item >= 2 + MOVED_COUNT) {
+        return check_heavy(t, item_text(item));
+    }
+    if (item != 1 && t->copied <= 0.0) { /* Once by each process that needs it. */
+        GRAFT_PASS(check_rate(t, copy));
+    }
+    return item == 0 ? GRAFT_OK : check_rate(t, item_text(item));
 }
 
 static graft_status open_type(subject *t)

@@ -198,34 +198,10 @@ uint32_t graft_device_threads(const graft_device *device)
 
 /* ------------------------------------------------------------- what it has */
 
-enum { EVERY_ACTIVATION = (1 << GRAFT_ACT_COUNT) - 1 };
-
-/* Fused operators and the activations that they may end with, on processors and on GPUs alike.
- * oneDNN runs each of these as one primitive: bias is an operand, residual and activation are
- * post-operations; cuDNN runs each as one operation graph, and where it has no engine for one, its
- * convolution and a kernel for the rest are what is measured. */
-static const struct {
-    uint32_t op;
-    uint32_t attr;
-    uint32_t activations; /* Bit a: enum graft_activation a. */
-} fused[] = {
-    {GRAFT_OP_conv_bias,     GRAFT_ATTR_conv_bias_activation,     EVERY_ACTIVATION},
-    {GRAFT_OP_conv_bias_add, GRAFT_ATTR_conv_bias_add_activation, EVERY_ACTIVATION},
-    {GRAFT_OP_matmul_bias,   GRAFT_ATTR_matmul_bias_activation,   EVERY_ACTIVATION},
-};
-
-bool graft_device_has(const graft_device *device, uint32_t op, const int32_t *attrs)
+bool graft_device_has(const graft_device *device, uint32_t op)
 {
     const bool *has = graft_device_head_at(device)->has;
-    if (has != NULL && op < GRAFT_OP_COUNT && !has[op]) {
-        return false;
-    }
-    for (size_t i = 0; i < sizeof(fused) / sizeof(fused[0]); i++) {
-        if (fused[i].op == op) {
-            return (fused[i].activations >> (uint32_t)attrs[fused[i].attr] & 1u) != 0;
-        }
-    }
-    return graft_op(op) != NULL;
+    return graft_op(op) != NULL && (has == NULL || has[op]);
 }
 
 /* -------------------------------------------------------------- kernels */

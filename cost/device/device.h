@@ -46,7 +46,9 @@ bool graft_device_present(const graft_device *device);
 bool graft_device_is_program(const graft_device *device);
 uint32_t graft_device_threads(const graft_device *device);
 
-/* Whether the device has this operator with these attributes (GRAFT_MAX_ATTRS of them) as one
- * primitive. Search and training offer no rule whose target holds an operator for which this is
- * false. Opaque nodes: false. */
-bool graft_device_has(const graft_device *device, uint32_t op, const int32_t *attrs);
+/* Whether the device has this operator as one primitive, whatever its attributes: a fused one is
+ * a primitive of oneDNN with post-operations, and on a GPU one graph of cuDNN, or, where that has
+ * no engine for it, a convolution and a kernel for the rest, and that is what is measured. Search
+ * and training offer no rule whose target holds an operator for which this is false. Opaque nodes:
+ * false. */
+bool graft_device_has(const graft_device *device, uint32_t op);

@@ -51,10 +51,8 @@ static graft_status parse_answer(graft_env *env, graft_arena *arena, const graft
     }
     if (graft_yaml_find(*root, "unsupported") != NULL) {
         GRAFT_PASS(graft_yaml_text(env, *root, "unsupported", &words));
-        *refusal = copy_refusal(arena, words);
-    } else {
-        *refusal = NULL;
     }
+    *refusal = words == NULL ? NULL : copy_refusal(arena, words);
     return GRAFT_OK;
 }
 
@@ -200,18 +198,17 @@ static graft_status read_lists(graft_env *env, const graft_yaml *root, uint32_t 
 
 graft_status graft_answer_read_turns(graft_env *env, graft_arena *arena,
                                      const graft_answer_line *line, const char **refusal,
-                                     const graft_answer_turns *turns)
+                                     uint32_t count, uint32_t rounds, double *const *times)
 {
     const graft_yaml *root = NULL;
-    const uint32_t rounds = turns->rounds;
-    double *read = GRAFT_NEW(arena, double, (size_t)turns->count *rounds);
+    double *read = GRAFT_NEW(arena, double, (size_t)count *rounds);
     GRAFT_PASS(parse_answer(env, arena, line, refusal, &root));
     if (*refusal != NULL) {
         return GRAFT_OK;
     }
-    GRAFT_PASS(read_lists(env, root, turns->count, rounds, read));
-    for (uint32_t k = 0; k < turns->count; k++) {
-        memcpy(turns->times[k], read + (size_t)k * rounds, rounds * sizeof(read[0]));
+    GRAFT_PASS(read_lists(env, root, count, rounds, read));
+    for (uint32_t k = 0; k < count; k++) {
+        memcpy(times[k], read + (size_t)k * rounds, rounds * sizeof(read[0]));
     }
     return GRAFT_OK;
 }

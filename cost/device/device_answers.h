@@ -30,13 +30,6 @@ typedef struct graft_answer_time {
     uint32_t rounds;  /* That they are of; 1 when it does not say. */
 } graft_answer_time;
 
-/* Of each of `count` models as many times as there are rounds. */
-typedef struct graft_answer_turns {
-    uint32_t count;
-    uint32_t rounds;
-    double *const *times; /* times[k][round], each as in graft_answer_time. */
-} graft_answer_turns;
-
 typedef struct graft_answer_line {
     const char *text; /* Without its newline. */
     size_t size;
@@ -52,7 +45,9 @@ GRAFT_MUST_USE graft_status graft_answer_read_hello(graft_env *env, graft_arena 
 GRAFT_MUST_USE graft_status graft_answer_read_time(graft_env *env, graft_arena *arena,
                                                    const graft_answer_line *line,
                                                    const char **refusal, graft_answer_time *time);
+/* Of each of `count` models as many times as there are rounds: times[k][round], each as in
+ * graft_answer_time. */
 GRAFT_MUST_USE graft_status graft_answer_read_turns(graft_env *env, graft_arena *arena,
                                                     const graft_answer_line *line,
-                                                    const char **refusal,
-                                                    const graft_answer_turns *turns);
+                                                    const char **refusal, uint32_t count,
+                                                    uint32_t rounds, double *const *times);

@@ -80,17 +80,19 @@ static void begin_question(graft_env *env, program_device *d, const char *ask, g
     graft_json_string(json, "ask", ask);
 }
 
-/* The answer is in d->line. Fails as graft_child_write and graft_child_read_line do. */
+/* *line is the answer, in d->line. Fails as graft_child_write and graft_child_read_line do. */
 static graft_status ask(graft_env *env, program_device *d, graft_json *json, uint64_t second_count,
-                        size_t *size)
+                        graft_answer_line *line)
 {
     const uint64_t seconds = d->second_count > 0 ? d->second_count : second_count;
     const uint64_t deadline_ns = graft_clock_ns() + seconds * UINT64_C(1000000000);
+    *line = (graft_answer_line){.text = d->line, .id = d->question};
     (void)graft_json_line(json);
     graft_status status =
         graft_child_write(env, &d->child, json->text.data, json->text.size, deadline_ns);
     if (status == GRAFT_OK) {
-        status = graft_child_read_line(env, &d->child, d->line, LINE_BYTES, deadline_ns, size);
+        status =
+            graft_child_read_line(env, &d->child, d->line, LINE_BYTES, deadline_ns, &line->size);
     }
     if (status == GRAFT_UNDECIDED) {
         graft_env_clear(env);
@@ -103,12 +105,11 @@ static graft_status ask_hello(graft_env *env, program_device *d, graft_answer_he
 {
     GRAFT_SCOPED(env->scratch);
     const char *refusal = NULL;
+    graft_answer_line line;
     graft_json json;
-    size_t size = 0;
     begin_question(env, d, "hello", &json);
     graft_json_integer(&json, "protocol", GRAFT_ANSWER_PROTOCOL);
-    GRAFT_PASS(ask(env, d, &json, HELLO_SECONDS, &size));
-    const graft_answer_line line = {d->line, size, d->question};
+    GRAFT_PASS(ask(env, d, &json, HELLO_SECONDS, &line));
     GRAFT_PASS(graft_answer_read_hello(env, env->scratch, &line, &refusal, hello));
     if (refusal != NULL) {
         return GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "it says: %s", refusal);
@@ -300,9 +301,9 @@ static graft_status ask_time(graft_env *env, program_device *d, const graft_sign
 {
     const char *weights[GRAFT_MAX_INPUTS];
     uint32_t weight_count = 0;
+    graft_answer_line line;
     graft_answer_time time;
     graft_json json;
-    size_t size = 0;
     for (uint32_t k = 0; k < s->input_count; k++) {
         if ((s->const_mask >> k & 1U) != 0) {
             weights[weight_count++] = graft_arena_printf(env->scratch, "w%u", k);
@@ -315,8 +316,7 @@ static graft_status ask_time(graft_env *env, program_device *d, const graft_sign
     graft_json_strings(&json, "weights", weights, weight_count);
     graft_json_integer(&json, "apart_bytes",
                        weight_count == 0 ? 0 : (int64_t)graft_distance_copies_bytes(s->distance));
-    GRAFT_PASS(ask(env, d, &json, TIME_SECONDS, &size));
-    const graft_answer_line line = {d->line, size, d->question};
+    GRAFT_PASS(ask(env, d, &json, TIME_SECONDS, &line));
     GRAFT_PASS(graft_answer_read_time(env, env->scratch, &line, refusal, &time));
     if (*refusal != NULL) {
         return GRAFT_OK;
@@ -438,17 +438,16 @@ static const char *list_inputs(graft_env *env, const graft_model *model)
 static graft_status ask_models(graft_env *env, program_device *d, const graft_device_turns *turns,
                                const char *const *paths, const char **refusal)
 {
-    const graft_answer_turns wanted = {turns->count, turns->rounds, turns->times};
+    graft_answer_line line;
     graft_json json;
-    size_t size = 0;
     GRAFT_PASS(ensure_started(env, d));
     begin_question(env, d, "time_models", &json);
     graft_json_strings(&json, "models", paths, turns->count);
     graft_json_raw(&json, "inputs", list_inputs(env, turns->model));
     graft_json_integer(&json, "rounds", turns->rounds);
-    GRAFT_PASS(ask(env, d, &json, MODELS_SECONDS, &size));
-    const graft_answer_line line = {d->line, size, d->question};
-    return graft_answer_read_turns(env, env->scratch, &line, refusal, &wanted);
+    GRAFT_PASS(ask(env, d, &json, MODELS_SECONDS, &line));
+    return graft_answer_read_turns(env, env->scratch, &line, refusal, turns->count, turns->rounds,
+                                   turns->times);
 }
 
 /* Absolute paths, in scratch; the model itself is written. */

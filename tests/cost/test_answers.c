@@ -122,15 +122,14 @@ CHECK_CASE(test_rounds)
     double numbers[4] = {0};
     double *const lists[2] = {numbers, numbers + 2};
     const char *refusal = "?";
-    const graft_answer_turns turns = {2, 2, lists};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         const graft_answer_line line = line_of(bad[i]);
-        check_failed(env, graft_answer_read_turns(env, env->unit, &line, &refusal, &turns),
+        check_failed(env, graft_answer_read_turns(env, env->unit, &line, &refusal, 2, 2, lists),
                      GRAFT_BAD_INPUT, "its answer");
         assert_true(numbers[0] == 0.0);
     }
     const graft_answer_line line = line_of(good);
-    CHECK_OK(graft_answer_read_turns(env, env->unit, &line, &refusal, &turns));
+    CHECK_OK(graft_answer_read_turns(env, env->unit, &line, &refusal, 2, 2, lists));
     assert_true(numbers[0] == 1.0 && numbers[1] == 2.0 && numbers[2] == 3.0 && numbers[3] == 4.0);
 }
 

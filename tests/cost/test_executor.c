@@ -376,16 +376,22 @@ static void check_subject(graft_env *env, graft_cost *cost, const subject *s)
     graft_executor_close(executor);
 }
 
+static maker *open_maker(graft_env *env, graft_rng *rng, uint64_t seed, uint32_t block)
+{
+    maker *m = GRAFT_NEW(env->life, maker, 1);
+    graft_rng_seed(rng, seed);
+    m->env = env;
+    m->rng = rng;
+    m->block = block;
+    return m;
+}
+
 CHECK_CASE(test_random_graphs)
 {
     graft_device *device = check_device_open(env);
     graft_cost *cost = open_unmeasured(env, device, check_path("costs"));
     graft_rng rng;
-    maker *m = GRAFT_NEW(env->life, maker, 1);
-    graft_rng_seed(&rng, 21);
-    m->env = env;
-    m->rng = &rng;
-    m->block = 1;
+    maker *m = open_maker(env, &rng, 21, 1);
     for (uint32_t i = 0; i < GRAPHS; i++) {
         const float *values[VALUES];
         make_graph(m);
@@ -494,11 +500,7 @@ static encounters run_random_plans(graft_env *env, maker *m, uint32_t count, con
 CHECK_CASE(test_random_layouts)
 {
     graft_rng rng;
-    maker *m = GRAFT_NEW(env->life, maker, 1);
-    graft_rng_seed(&rng, 23);
-    m->env = env;
-    m->rng = &rng;
-    m->block = 16;
+    maker *m = open_maker(env, &rng, 23, 16);
     encounters met = run_random_plans(env, m, GRAPHS, "random layouts");
     assert_true(met.blocked > GRAPHS / 2); /* The test meets what it is about. */
 }
@@ -506,11 +508,7 @@ CHECK_CASE(test_random_layouts)
 CHECK_CASE(test_random_views)
 {
     graft_rng rng;
-    maker *m = GRAFT_NEW(env->life, maker, 1);
-    graft_rng_seed(&rng, 24);
-    m->env = env;
-    m->rng = &rng;
-    m->block = 16;
+    maker *m = open_maker(env, &rng, 24, 16);
     m->pieces = true;
     encounters met = run_random_plans(env, m, 4 * GRAPHS, "random views");
     assert_true(met.joined > GRAPHS && met.cut > GRAPHS && met.placed > 4);

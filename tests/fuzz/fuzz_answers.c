@@ -61,13 +61,12 @@ static void read_times(graft_env *env, const graft_answer_line *line)
     graft_answer_time time = {.median_ns = -1.0, .spread_ns = -1.0};
     double numbers[MODELS][ROUNDS];
     double *times[MODELS] = {numbers[0], numbers[1]};
-    const graft_answer_turns turns = {MODELS, ROUNDS, times};
     graft_status status = graft_answer_read_time(env, env->unit, line, &refusal, &time);
     if (check_outcome(env, status, refusal)) {
         assert(is_time(time.median_ns) && time.rounds >= 1);
         assert(time.spread_ns >= 0.0 && time.spread_ns <= 3600e9);
     }
-    status = graft_answer_read_turns(env, env->unit, line, &refusal, &turns);
+    status = graft_answer_read_turns(env, env->unit, line, &refusal, MODELS, ROUNDS, times);
     if (check_outcome(env, status, refusal)) {
         for (uint32_t i = 0; i < MODELS * ROUNDS; i++) {
             assert(is_time(numbers[i / ROUNDS][i % ROUNDS]));

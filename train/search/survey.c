@@ -110,12 +110,7 @@ graft_status graft_survey_run(graft_env *env, const graft_graph *graph, const gr
 bool graft_survey_suits(const graft_device *device, const graft_rule *rule)
 {
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        const graft_pattern_node *node = &rule->target.nodes[n];
-        int32_t attrs[GRAFT_MAX_ATTRS] = {0};
-        for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
-            attrs[i] = node->attrs[i].kind == GRAFT_TERM_CONST ? node->attrs[i].value : 0;
-        }
-        if (!graft_device_has(device, node->op, attrs)) {
+        if (!graft_device_has(device, rule->target.nodes[n].op)) {
             return false;
         }
     }
