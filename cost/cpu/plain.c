@@ -182,18 +182,7 @@ BINARY_ROW(mul, a *b)
 BINARY_ROW(div, a / b)
 BINARY_ROW(max, a > b ? a : b)
 BINARY_ROW(min, a < b ? a : b)
-
-static inline void row_clip(const void *context, int64_t count, const int64_t *steps,
-                            float *const *pointers)
-{
-    const float *v = context;
-    for (int64_t i = 0; i < count; i++) {
-        float a = pointers[1][i * steps[1]];
-        float raised = a > v[0] ? a : v[0];
-        pointers[0][i * steps[0]] = raised < v[1] ? raised : v[1];
-    }
-}
-PLANE(clip)
+UNARY_ROW(clip, min_plain(NULL, max_plain(NULL, a, v[0]), v[1]))
 
 static inline void row_copy(const void *context, int64_t count, const int64_t *steps,
                             float *const *pointers)
@@ -404,38 +393,26 @@ static void make_binary(maker *m, graft_nest_plane plane)
 }
 
 /* A blocked image has five axes: batch, block, height, width, channel within the block. */
-static void make_blocked_scale_shift(maker *m)
-{
-    enum { BLOCK = 1, CHANNEL = 4, RANK = 5 };
-    const graft_shape *image = &m->kernel->outputs[0];
-    graft_shape shape = {
-        .rank = RANK,
-        .dims = {image->dims[0], image->dims[1] / GRAFT_LAYOUT_BLOCK, image->dims[2],
-                 image->dims[3], GRAFT_LAYOUT_BLOCK}
-    };
-    graft_layout_strides(&shape, GRAFT_LAYOUT_ROW, m->steps[0]);
-    graft_layout_strides(&shape, GRAFT_LAYOUT_ROW, m->steps[1]);
-    for (uint32_t i = 2; i < GRAFT_NEST_OPERANDS; i++) {
-        memset(m->steps[i], 0, sizeof(m->steps[i]));
-        m->steps[i][BLOCK] = GRAFT_LAYOUT_BLOCK;
-        m->steps[i][CHANNEL] = 1;
-    }
-    (void)add_move(m, &shape, 4, 0, plane_scale_shift);
-}
-
 static void make_scale_shift(maker *m)
 {
-    if (m->kernel->signature.out_layouts[0] == GRAFT_LAYOUT_BLOCKED) {
-        make_blocked_scale_shift(m);
-        return;
-    }
+    enum { CHANNELS = 1, WITHIN = 4, BLOCKED_RANK = 5 };
+    const bool blocked = m->kernel->signature.out_layouts[0] == GRAFT_LAYOUT_BLOCKED;
+    graft_shape shape = m->kernel->outputs[0];
     output_steps(m, 0, m->steps[0]);
     input_steps(m, 0, m->steps[1]);
+    if (blocked) {
+        shape.rank = BLOCKED_RANK;
+        shape.dims[CHANNELS] /= GRAFT_LAYOUT_BLOCK;
+        shape.dims[WITHIN] = GRAFT_LAYOUT_BLOCK;
+        graft_layout_strides(&shape, GRAFT_LAYOUT_ROW, m->steps[0]);
+        memcpy(m->steps[1], m->steps[0], sizeof(m->steps[1]));
+    }
     for (uint32_t i = 2; i < GRAFT_NEST_OPERANDS; i++) {
         memset(m->steps[i], 0, sizeof(m->steps[i]));
-        m->steps[i][1] = 1; /* Along the channels. */
+        m->steps[i][CHANNELS] = blocked ? GRAFT_LAYOUT_BLOCK : 1;
+        m->steps[i][WITHIN] = blocked;
     }
-    (void)add_move(m, &m->kernel->outputs[0], 4, 0, plane_scale_shift);
+    (void)add_move(m, &shape, 4, 0, plane_scale_shift);
 }
 
 /* Copies the box `shape` from `from` elements on in input `in` to `to` on in output `out`. */

@@ -289,18 +289,6 @@ static void make_pad(const graft_signature *s, const graft_shape *output, const 
     finish_move(job, type);
 }
 
-static void make_transpose(const graft_signature *s, const graft_shape *output,
-                           const strides_of *st, cuda_job *job, cuda_type type)
-{
-    int64_t from[GRAFT_MAX_RANK] = {0};
-    for (uint32_t i = 0; i < output->rank; i++) {
-        from[i] = st->in[0][s->attrs[GRAFT_ATTR_transpose_axis_0 + i]];
-    }
-    job->as.move.count = 1;
-    job->as.move.pieces[0] = make_piece(output, st->out[0], from);
-    turn_move(job, type);
-}
-
 static void make_copy(const graft_shape *output, int64_t first, const strides_of *st, cuda_job *job,
                       cuda_type type)
 {
@@ -308,6 +296,16 @@ static void make_copy(const graft_shape *output, int64_t first, const strides_of
     job->as.move.pieces[0] = make_piece(output, st->out[0], st->in[0]);
     job->as.move.pieces[0].walk.first[1] = first;
     turn_move(job, type);
+}
+
+static void make_transpose(const graft_signature *s, const graft_shape *output,
+                           const strides_of *st, cuda_job *job, cuda_type type)
+{
+    strides_of turned = *st;
+    for (uint32_t i = 0; i < output->rank; i++) {
+        turned.in[0][i] = st->in[0][s->attrs[GRAFT_ATTR_transpose_axis_0 + i]];
+    }
+    make_copy(output, 0, &turned, job, type);
 }
 
 void cuda_job_of_filter(const graft_shape *filter, cuda_type type, cuda_job *job)

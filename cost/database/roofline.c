@@ -52,7 +52,29 @@ static void sum_products(const graft_cost_entry *points, uint32_t count, double 
     }
 }
 
-/* Gauss-Jordan on the unknowns in `subset`; the others are 0. False when singular. */
+bool graft_cost_solve(double *equations, uint32_t count, double *x)
+{
+    const size_t width = (size_t)count + 1;
+    for (uint32_t i = 0; i < count; i++) {
+        const double *given = equations + i * width;
+        if (!(given[i] > 0.0)) {
+            return false;
+        }
+        for (uint32_t row = 0; row < count; row++) {
+            double *changed = equations + row * width;
+            double factor = row == i ? 0.0 : changed[i] / given[i];
+            for (uint32_t j = 0; j <= count; j++) {
+                changed[j] -= factor * given[j];
+            }
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        x[i] = equations[i * width + count] / equations[i * width + i];
+    }
+    return true;
+}
+
+/* The unknowns in `subset`; the others are 0. False when singular. */
 static bool solve_subset(double a[TERMS][TERMS], const double b[TERMS], uint32_t subset,
                          double x[TERMS])
 {
@@ -65,22 +87,7 @@ static bool solve_subset(double a[TERMS][TERMS], const double b[TERMS], uint32_t
         }
         m[i][TERMS] = used ? b[i] : 0.0;
     }
-    for (uint32_t i = 0; i < TERMS; i++) {
-        double pivot = m[i][i]; /* The matrix is positive definite or singular. */
-        if (!(pivot > 0.0)) {
-            return false;
-        }
-        for (uint32_t row = 0; row < TERMS; row++) {
-            double factor = row == i ? 0.0 : m[row][i] / pivot;
-            for (uint32_t j = 0; j <= TERMS; j++) {
-                m[row][j] -= factor * m[i][j];
-            }
-        }
-    }
-    for (uint32_t i = 0; i < TERMS; i++) {
-        x[i] = m[i][TERMS] / m[i][i];
-    }
-    return true;
+    return graft_cost_solve(&m[0][0], TERMS, x);
 }
 
 static double square_error(const double x[TERMS], const graft_cost_entry *points, uint32_t count)

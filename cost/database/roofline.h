@@ -25,6 +25,10 @@ typedef struct graft_roofline {
 /* Least number of measurements of a class that a line is fitted to. */
 enum { GRAFT_ROOFLINE_LEAST_POINTS = 6 };
 
+/* Solves equations of a matrix that is positive definite or singular by Gauss-Jordan: rows of its
+ * elements and the right side, which are lost. False when it is singular. */
+bool graft_cost_solve(double *equations, uint32_t count, double *x);
+
 /* Fits both lines to the measured entries of the selected device. A class with too few of them takes
  * the other's line; when both have too few, neither has points. */
 void graft_roofline_fit(graft_env *env, const graft_database *database, graft_roofline *roofline);

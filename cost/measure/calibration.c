@@ -1,6 +1,7 @@
 /* calibration.c - fitting and applying what networks add to operators (see calibration.h). */
 #include "cost/measure/calibration.h"
 
+#include "cost/database/roofline.h"
 #include "cost/measure/clock.h"
 
 #include <math.h>
@@ -96,22 +97,6 @@ static void add_sample(equations *e, const graft_calibration_sample *sample, dou
     }
 }
 
-/* Gauss-Jordan; the prior has made the matrix positive definite. */
-static void solve(equations *e, double *x)
-{
-    for (uint32_t i = 0; i < GRAFT_FACTOR_COUNT; i++) {
-        for (uint32_t row = 0; row < GRAFT_FACTOR_COUNT; row++) {
-            double factor = row == i ? 0.0 : e->a[row][i] / e->a[i][i];
-            for (uint32_t j = 0; j <= GRAFT_FACTOR_COUNT; j++) {
-                e->a[row][j] -= factor * e->a[i][j];
-            }
-        }
-    }
-    for (uint32_t i = 0; i < GRAFT_FACTOR_COUNT; i++) {
-        x[i] = e->a[i][GRAFT_FACTOR_COUNT] / e->a[i][i];
-    }
-}
-
 static double error_of(const graft_calibration *c, const graft_calibration_sample *sample)
 {
     return fabs(graft_calibration_predict(c, sample) / sample->whole_ns - 1.0);
@@ -156,7 +141,8 @@ graft_calibration graft_calibration_fit(graft_env *env, const graft_calibration_
                 c.graphs++;
             }
         }
-        solve(&e, x);
+        (void)graft_cost_solve(&e.a[0][0], GRAFT_FACTOR_COUNT,
+                               x); /* The prior makes it definite. */
         for (uint32_t i = 0; i < GRAFT_FACTOR_COUNT; i++) {
             double nothing = i == GRAFT_FACTOR_STEP ? 0.0 : 1.0;
             c.values[i] = fmax(nothing + x[i] * width[i], 0.5 * nothing);

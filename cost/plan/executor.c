@@ -205,17 +205,23 @@ static void find_constants(const graft_executor *e, const graft_step *step,
     }
 }
 
+/* The operands of an opaque node that are given. */
+static void find_operands(const graft_executor *e, uint32_t i, const void **in)
+{
+    for (uint32_t k = 0; k < e->opaques[i].read_count; k++) {
+        if (e->opaques[i].in[k].rank != GRAFT_RANK_UNKNOWN) {
+            in[k] = e->hosts[graft_step_input(&e->schedule, &e->schedule.steps[i], k)];
+        }
+    }
+}
+
 /* What an opaque node makes of its weights. */
 static void keep_constants(graft_executor *e, uint32_t i)
 {
     const void *in[GRAFT_OPAQUE_INPUTS_MOST] = {NULL};
     const uint64_t start_ns = graft_cost_clock_ns(1);
     const size_t used = graft_arena_used_bytes(e->arena);
-    for (uint32_t k = 0; k < e->opaques[i].read_count; k++) {
-        if (e->opaques[i].in[k].rank != GRAFT_RANK_UNKNOWN) {
-            in[k] = e->hosts[graft_step_input(&e->schedule, &e->schedule.steps[i], k)];
-        }
-    }
+    find_operands(e, i, in);
     graft_opaque_keep(e->arena, &e->opaques[i], in);
     e->memory.packed_bytes += graft_arena_used_bytes(e->arena) - used;
     e->memory.pack_ns += graft_cost_clock_ns(1) - start_ns;
@@ -462,9 +468,10 @@ graft_status graft_executor_open_model(graft_env *env, graft_cost *cost, const g
                                        const graft_graph *graph, const graft_weights *weights,
                                        graft_executor **executor)
 {
-    graft_weights copy = *weights; /* The source takes no pointer to const. */
-    const executor_source source = {
-        .graph = graph, .model = model, .weights = find_folded, .context = &copy};
+    const executor_source source = {.graph = graph,
+                                    .model = model,
+                                    .weights = find_folded,
+                                    .context = graft_drop_const(weights)};
     return open_executor(env, cost, &source, executor);
 }
 
@@ -554,11 +561,7 @@ static graft_status run_opaque(graft_env *env, const graft_executor *e, uint32_t
         return run_flow(env, e, i);
     }
     const void *in[GRAFT_OPAQUE_INPUTS_MOST] = {NULL};
-    for (uint32_t k = 0; k < e->opaques[i].read_count; k++) {
-        if (e->opaques[i].in[k].rank != GRAFT_RANK_UNKNOWN) {
-            in[k] = e->hosts[graft_step_input(&e->schedule, step, k)];
-        }
-    }
+    find_operands(e, i, in);
     void *out[GRAFT_OPAQUE_OUTPUTS_MOST] = {NULL};
     for (uint32_t k = 0; k < e->opaques[i].out_count; k++) {
         out[k] = e->hosts[graft_step_output(&e->schedule, step, k)];
@@ -618,10 +621,17 @@ static graft_status fetch_output(graft_env *env, const graft_executor *e, uint32
                              (size_t)graft_shape_elements(shape));
 }
 
-static graft_status run_steps(graft_env *env, const graft_executor *e)
+typedef struct {
+    const graft_executor *executor;
+    uint32_t from;
+    uint32_t to;
+} step_range;
+
+static graft_status run_range(graft_env *env, void *context)
 {
-    for (uint32_t i = 0; i < e->schedule.step_count; i++) {
-        GRAFT_PASS(run_step(env, e, i));
+    const step_range *range = context;
+    for (uint32_t i = range->from; i < range->to; i++) {
+        GRAFT_PASS(run_step(env, range->executor, i));
     }
     return GRAFT_OK;
 }
@@ -630,13 +640,14 @@ graft_status graft_executor_run(graft_env *env, graft_executor *executor,
                                 const float *const *inputs, float *const *outputs)
 {
     const graft_graph *graph = executor->graph;
+    step_range all = {.executor = executor, .to = executor->schedule.step_count};
     for (uint32_t k = 0; k < executor->input_count; k++) {
         memcpy(executor->input_data[k], inputs[k],
                (size_t)graft_shape_bytes(&graph->values[executor->inputs[k]].shape));
     }
     executor->has_inputs = true;
     GRAFT_PASS(send_inputs(env, executor));
-    GRAFT_PASS(run_steps(env, executor));
+    GRAFT_PASS(run_range(env, &all));
     for (uint32_t k = 0; k < graph->output_count; k++) {
         GRAFT_PASS(fetch_output(env, executor, k, outputs[k]));
     }
@@ -671,13 +682,17 @@ static void draw_inputs(graft_executor *e)
     e->has_inputs = true;
 }
 
-static graft_status run_body(graft_env *env, void *context) { return run_steps(env, context); }
+graft_status graft_executor_time_steps(graft_env *env, const graft_executor *executor,
+                                       uint32_t from, uint32_t to, uint32_t runs, double *run_ns)
+{
+    step_range range = {.executor = executor, .from = from, .to = to};
+    return graft_device_time(env, executor->device, run_range, &range, runs, run_ns);
+}
 
 static graft_status time_batch(graft_env *env, const graft_executor *e, uint32_t runs,
                                double *run_ns)
 {
-    graft_executor copy = *e; /* The body takes no pointer to const. */
-    return graft_device_time(env, e->device, run_body, &copy, runs, run_ns);
+    return graft_executor_time_steps(env, e, 0, e->schedule.step_count, runs, run_ns);
 }
 
 /* Warms the executor up; how many runs make a batch. */
@@ -716,28 +731,6 @@ graft_status graft_executor_time(graft_env *env, graft_executor *executor, uint3
     timing->rounds = rounds;
     graft_cost_median(samples, rounds, &timing->median_ns, &timing->spread_ns);
     return GRAFT_OK;
-}
-
-typedef struct {
-    const graft_executor *executor;
-    uint32_t from;
-    uint32_t to;
-} step_range;
-
-static graft_status run_range(graft_env *env, void *context)
-{
-    const step_range *range = context;
-    for (uint32_t i = range->from; i < range->to; i++) {
-        GRAFT_PASS(run_step(env, range->executor, i));
-    }
-    return GRAFT_OK;
-}
-
-graft_status graft_executor_time_steps(graft_env *env, graft_executor *executor, uint32_t from,
-                                       uint32_t to, uint32_t runs, double *run_ns)
-{
-    step_range range = {.executor = executor, .from = from, .to = to};
-    return graft_device_time(env, executor->device, run_range, &range, runs, run_ns);
 }
 
 /* ---------------------------------------------------------------- comparing */

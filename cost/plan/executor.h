@@ -80,9 +80,9 @@ GRAFT_MUST_USE graft_status graft_executor_time(graft_env *env, graft_executor *
 
 /* Times steps from `from` to before `to`, `runs` times over, on what lies in memory: the results of
  * the steps before when ranges are timed in order. `run_ns` is the time of one run of them. */
-GRAFT_MUST_USE graft_status graft_executor_time_steps(graft_env *env, graft_executor *executor,
-                                                      uint32_t from, uint32_t to, uint32_t runs,
-                                                      double *run_ns);
+GRAFT_MUST_USE graft_status graft_executor_time_steps(graft_env *env,
+                                                      const graft_executor *executor, uint32_t from,
+                                                      uint32_t to, uint32_t runs, double *run_ns);
 const graft_schedule *graft_executor_schedule(const graft_executor *executor);
 /* The implementation that a step runs with. */
 const char *graft_executor_implementation(const graft_executor *executor, uint32_t step);
