@@ -90,13 +90,12 @@ static graft_status price_dry(graft_env *env, void *context, const graft_graph *
 static graft_status choose_rules(subject *t, const graft_graph *graph,
                                  const graft_environment_options *options)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = t->run->env;
     graft_ruleset set;
     graft_xfers all;
     uint32_t count = 0;
     const graft_survey survey = {.episodes = SURVEYS, .preference = 2.0, .seed = INPUT_SEED};
-    GRAFT_CHECK(graft_rulefile_read(env, env->unit, "rules/graft.rules", &set));
+    GRAFT_PASS(graft_rulefile_read(env, env->unit, "rules/graft.rules", &set));
     graft_rule *rules = GRAFT_NEW(env->unit, graft_rule, set.count);
     const char **names = GRAFT_NEW(env->unit, const char *, set.count);
     for (uint32_t i = 0; i < set.count; i++) {
@@ -109,9 +108,9 @@ static graft_status choose_rules(subject *t, const graft_graph *graph,
     graft_survey_result met = {.met = GRAFT_NEW(env->unit, bool, count)};
     const int verbosity = env->verbosity;
     env->verbosity = 0; /* No progress in the log. */
-    status = graft_survey_run(env, graph, &all, options, &survey, &met);
+    const graft_status status = graft_survey_run(env, graph, &all, options, &survey, &met);
     env->verbosity = verbosity;
-    GRAFT_CHECK(status);
+    GRAFT_PASS(status);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (met.met[i]) {
@@ -120,8 +119,7 @@ static graft_status choose_rules(subject *t, const graft_graph *graph,
         }
     }
     graft_xfers_index(env->unit, rules, names, kept, &t->xfers);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Leaves the environment at the best graph that was found. */

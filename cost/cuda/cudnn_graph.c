@@ -30,6 +30,13 @@ graft_status cudnn_status(graft_env *env, cudnnStatus_t result, const char *what
                       words[0] == '\0' ? "" : ": ", words);
 }
 
+void cudnn_destroy(cudnnBackendDescriptor_t descriptor)
+{
+    if (descriptor != NULL) {
+        (void)cudnnBackendDestroyDescriptor(descriptor);
+    }
+}
+
 /* ----------------------------------------------------------------- building */
 
 void cudnn_graph_begin(graft_env *env, cudnn_graph *graph)
@@ -40,11 +47,9 @@ void cudnn_graph_begin(graft_env *env, cudnn_graph *graph)
 
 void cudnn_graph_close(cudnn_graph *graph)
 {
-    if (graph->graph != NULL) {
-        (void)cudnnBackendDestroyDescriptor(graph->graph);
-    }
+    cudnn_destroy(graph->graph);
     for (uint32_t i = graph->owned_count; i-- > 0;) {
-        (void)cudnnBackendDestroyDescriptor(graph->owned[i]);
+        cudnn_destroy(graph->owned[i]);
     }
     memset(graph, 0, sizeof(*graph));
 }
@@ -282,15 +287,11 @@ static const char *last_words(char words[WORDS_BYTES])
 void cudnn_offers_close(cudnn_offers *offers)
 {
     for (uint32_t i = 0; i < offers->count; i++) {
-        if (offers->list[i].plan != NULL) {
-            (void)cudnnBackendDestroyDescriptor(offers->list[i].plan);
-        }
-        (void)cudnnBackendDestroyDescriptor(offers->list[i].config);
+        cudnn_destroy(offers->list[i].plan);
+        cudnn_destroy(offers->list[i].config);
     }
     for (uint32_t i = 0; i < 2; i++) {
-        if (offers->heuristics[i] != NULL) {
-            (void)cudnnBackendDestroyDescriptor(offers->heuristics[i]);
-        }
+        cudnn_destroy(offers->heuristics[i]);
     }
     free(offers->list);
     memset(offers, 0, sizeof(*offers));
@@ -313,8 +314,8 @@ static cudnnStatus_t make_descriptor(cudnnBackendDescriptorType_t type, const at
         result = cudnnBackendSetAttribute(*made, a->name, a->type, a->count, a->values);
     }
     result = result == CUDNN_STATUS_SUCCESS ? cudnnBackendFinalize(*made) : result;
-    if (result != CUDNN_STATUS_SUCCESS && *made != NULL) {
-        (void)cudnnBackendDestroyDescriptor(*made);
+    if (result != CUDNN_STATUS_SUCCESS) {
+        cudnn_destroy(*made);
         *made = NULL;
     }
     return result;
@@ -389,9 +390,7 @@ static uint32_t hash_knobs(cudnnBackendDescriptor_t config)
         hash = (hash ^ (uint32_t)value) * 16777619U;
     }
     for (uint32_t i = 0; i < CUDNN_KNOB_TYPE_COUNTS; i++) {
-        if (knobs[i] != NULL) {
-            (void)cudnnBackendDestroyDescriptor(knobs[i]);
-        }
+        cudnn_destroy(knobs[i]);
     }
     return hash;
 }
@@ -463,9 +462,7 @@ static const char *tag_config(const cudnn_graph *graph, cudnnBackendDescriptor_t
                                           1, &count, &number) == CUDNN_STATUS_SUCCESS;
     fault = known ? find_fault(engine, type) : "cuDNN does not tell its engine";
     fault = fault == NULL ? find_seen_fault(graph, type, number) : fault;
-    if (engine != NULL) {
-        (void)cudnnBackendDestroyDescriptor(engine);
-    }
+    cudnn_destroy(engine);
     (void)snprintf(tag->text, sizeof(tag->text), "e%lld:%08x", (long long)number,
                    known ? hash_knobs(config) : 0U);
     return fault;
@@ -495,8 +492,8 @@ static void collect(const cudnn_graph *graph, cuda_type type, bool is_fallback,
         }
         if (fault == NULL && !is_known(offers, &offer.tag)) {
             offers->list[offers->count++] = offer;
-        } else if (configs[i] != NULL) {
-            (void)cudnnBackendDestroyDescriptor(configs[i]);
+        } else {
+            cudnn_destroy(configs[i]);
         }
     }
 }
@@ -572,8 +569,8 @@ graft_status cudnn_offer_plan(const cudnn_graph *graph, const cudnn_target *targ
     /* Memory may be there again later. */
     offer->is_tried = offer->status == GRAFT_OK || offer->status == GRAFT_UNSUPPORTED;
     offer->workspace_bytes = bytes > 0 ? (size_t)bytes : 0;
-    if (offer->status != GRAFT_OK && offer->plan != NULL) {
-        (void)cudnnBackendDestroyDescriptor(offer->plan);
+    if (offer->status != GRAFT_OK) {
+        cudnn_destroy(offer->plan);
         offer->plan = NULL;
     }
     return offer->status;

@@ -51,6 +51,7 @@ typedef struct cudnn_target {
  * with cuDNN's last words for `what`. */
 graft_status cudnn_status(graft_env *env, cudnnStatus_t result, const char *what);
 
+void cudnn_destroy(cudnnBackendDescriptor_t descriptor); /* NULL is allowed. */
 void cudnn_graph_begin(graft_env *env, cudnn_graph *graph);
 void cudnn_graph_close(cudnn_graph *graph);
 

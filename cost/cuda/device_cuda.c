@@ -246,9 +246,7 @@ void cuda_device_close(graft_device *device)
     if (device->target.handle != NULL) {
         (void)cudnnDestroy(device->target.handle);
     }
-    if (device->target.device != NULL) {
-        (void)cudnnBackendDestroyDescriptor(device->target.device);
-    }
+    cudnn_destroy(device->target.device);
     for (uint32_t i = 0; i < 2; i++) {
         if (device->events[i] != NULL) {
             (void)cudaEventDestroy(device->events[i]);

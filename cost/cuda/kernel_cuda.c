@@ -21,9 +21,7 @@ static size_t round_up(size_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMEN
 void cuda_kernel_close(graft_kernel *kernel)
 {
     for (uint32_t i = 0; i < TURNS_MOST; i++) {
-        if (kernel->variants[i] != NULL) {
-            (void)cudnnBackendDestroyDescriptor(kernel->variants[i]);
-        }
+        cudnn_destroy(kernel->variants[i]);
     }
     if (kernel->has_graph && kernel->recipe == NULL) {
         cudnn_graph_close(&kernel->graph);
@@ -339,10 +337,8 @@ static graft_status bind_plan(graft_env *env, graft_kernel *k, const kernel_stag
             uids[i] = stage->operands[i] + 1;
             pointers[i] = place_at(k, stage->operands[i], t);
         }
-        if (k->variants[t] != NULL) {
-            (void)cudnnBackendDestroyDescriptor(k->variants[t]);
-            k->variants[t] = NULL;
-        }
+        cudnn_destroy(k->variants[t]);
+        k->variants[t] = NULL;
         GRAFT_PASS(cudnn_variant_pack(env, stage->operand_count, uids, pointers,
                                       (char *)workspace + k->plan_offset, &k->variants[t]));
     }

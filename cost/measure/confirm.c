@@ -320,13 +320,12 @@ static graft_status finish(confirmation *c, graft_status status)
         }
         return status;
     }
-    GRAFT_CHECK(graft_cost_set_calibration(c->env, c->cost, &calibration));
-    GRAFT_CHECK(graft_cost_save(c->env, c->cost));
+    GRAFT_PASS(graft_cost_set_calibration(c->env, c->cost, &calibration));
+    GRAFT_PASS(graft_cost_save(c->env, c->cost));
     if (c->journal != NULL) {
         (void)unlink(c->journal);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_cost_confirm(graft_env *env, graft_cost *cost, const graft_signature *signatures,

@@ -27,10 +27,9 @@ struct graft_flow_run {
 static graft_status open_body(graft_env *env, graft_arena *arena, graft_cost *cost,
                               const graft_flow_body *from, flow_body *body)
 {
-    graft_status status = GRAFT_OK;
     const graft_graph *graph = from->graph;
     graft_cost_set_model(cost, from->model);
-    GRAFT_CHECK(graft_executor_open_folded(env, arena, cost, from->model, graph, &body->executor));
+    GRAFT_PASS(graft_executor_open_folded(env, arena, cost, from->model, graph, &body->executor));
     body->input_count = graft_executor_input_count(body->executor);
     body->output_count = graft_executor_output_count(body->executor);
     body->inputs = GRAFT_NEW(arena, const float *, body->input_count);
@@ -46,14 +45,12 @@ static graft_status open_body(graft_env *env, graft_arena *arena, graft_cost *co
         body->own[k] = graft_arena_alloc(arena, (size_t)graft_shape_bytes(shape));
         body->outputs[k] = body->own[k];
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_flow_open(graft_env *env, graft_arena *arena, graft_cost *cost,
                              const graft_flow *flow, graft_flow_run **run)
 {
-    graft_status status = GRAFT_OK;
     graft_flow_run *r = GRAFT_NEW(arena, graft_flow_run, 1);
     *run = r;
     r->flow = flow;
@@ -63,10 +60,9 @@ graft_status graft_flow_open(graft_env *env, graft_arena *arena, graft_cost *cos
         r->slices[k] = graft_arena_alloc(arena, (size_t)graft_shape_bytes(whole) / flow->rounds);
     }
     for (uint32_t b = 0; b < flow->body_count; b++) {
-        GRAFT_CHECK(open_body(env, arena, cost, &flow->bodies[b], &r->bodies[b]));
+        GRAFT_PASS(open_body(env, arena, cost, &flow->bodies[b], &r->bodies[b]));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 void graft_flow_close(graft_flow_run *run)
