@@ -5,7 +5,7 @@
  * with one innermost function. The compiler vectorises the contiguous cases. */
 #include "cost/cpu/approximate.h"
 #include "cost/cpu/device_cpu.h"
-#include "cost/cpu/nest.h"
+#include "cost/plan/nest.h"
 #include "graph/base/bits.h"
 
 #include <math.h>

@@ -1,7 +1,8 @@
 /* moves.c - from signatures to jobs (see moves.h). */
 #include "cost/cuda/moves.h"
 
-#include <assert.h>
+#include "cost/plan/nest.h"
+
 #include <string.h>
 
 enum { VECTOR_BYTES = 16, LEAST_TURN = 8 };
@@ -28,18 +29,6 @@ static void add_axis(cuda_walk *walk, int32_t size, int64_t to, int64_t from)
     walk->steps[1][i] = from;
 }
 
-static void swap_axes(cuda_walk *walk, uint32_t i, uint32_t j)
-{
-    uint32_t size = walk->sizes[i];
-    walk->sizes[i] = walk->sizes[j];
-    walk->sizes[j] = size;
-    for (uint32_t k = 0; k < CUDA_OPERANDS; k++) {
-        int64_t step = walk->steps[k][i];
-        walk->steps[k][i] = walk->steps[k][j];
-        walk->steps[k][j] = step;
-    }
-}
-
 /* Whether an operand's steps along the first `count` axes are multiples of `width`. */
 static bool are_multiples(const cuda_walk *walk, uint32_t operand, uint32_t count, uint32_t width)
 {
@@ -50,51 +39,21 @@ static bool are_multiples(const cuda_walk *walk, uint32_t operand, uint32_t coun
     return are;
 }
 
-static void drop_axis(cuda_walk *walk, uint32_t i)
-{
-    for (; i + 1 < walk->rank; i++) {
-        swap_axes(walk, i, i + 1);
-    }
-    walk->rank--;
-}
-
-/* Whether axis i + 1 goes on where a step of axis i would lead. */
-static bool is_joined(const cuda_walk *walk, uint32_t i)
-{
-    bool joined = true;
-    for (uint32_t k = 0; k < CUDA_OPERANDS; k++) {
-        joined = joined && walk->steps[k][i] == walk->steps[k][i + 1] * walk->sizes[i + 1];
-    }
-    return joined;
-}
-
 /* Few axes, the last one being what lies side by side in the output: threads that follow one
  * another then write side by side. */
 static void finish_walk(cuda_walk *walk)
 {
-    for (uint32_t i = walk->rank; i-- > 0;) {
-        if (walk->sizes[i] == 1) {
-            drop_axis(walk, i);
-        }
+    graft_shape shape = {.rank = (uint8_t)walk->rank};
+    graft_nest nest;
+    for (uint32_t i = 0; i < walk->rank; i++) {
+        shape.dims[i] = (int32_t)walk->sizes[i];
     }
-    for (uint32_t i = 1; i < walk->rank; i++) {
-        for (uint32_t j = i; j > 0 && walk->steps[0][j - 1] < walk->steps[0][j]; j--) {
-            swap_axes(walk, j - 1, j);
-        }
+    graft_nest_make(&shape, CUDA_OPERANDS, (const int64_t(*)[GRAFT_MAX_RANK])walk->steps, 0, &nest);
+    walk->rank = nest.rank;
+    for (uint32_t i = 0; i < CUDA_RANK; i++) {
+        walk->sizes[i] = (uint32_t)nest.sizes[i];
     }
-    for (uint32_t i = walk->rank; i-- > 1;) {
-        if (is_joined(walk, i - 1)) {
-            walk->sizes[i] *= walk->sizes[i - 1];
-            drop_axis(walk, i - 1);
-        }
-    }
-    if (walk->rank == 0) {
-        walk->rank = 1;
-        walk->sizes[0] = 1;
-        for (uint32_t k = 0; k < CUDA_OPERANDS; k++) {
-            walk->steps[k][0] = 0; /* Those of an axis that was dropped say nothing of this one. */
-        }
-    }
+    memcpy(walk->steps, nest.steps, sizeof(walk->steps));
 }
 
 /* Steps of a smaller tensor along the axes of a larger one that it is repeated over. */
@@ -217,8 +176,8 @@ static void turn_move(cuda_job *job, cuda_type type)
                       .to_column = walk.steps[0][columns],
                       .unit_bytes = cuda_type_bytes(type)};
     walk.count /= (uint64_t)turn.rows * turn.columns;
-    drop_axis(&walk, rows);
-    drop_axis(&walk, columns);
+    walk.sizes[rows] = 1;
+    walk.sizes[columns] = 1;
     finish_walk(&walk);
     turn.batch = walk;
     cut_tiles(&turn, 2 * CUDA_TILE);

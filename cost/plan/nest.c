@@ -1,5 +1,5 @@
 /* nest.c - ordering, joining and walking loops (see nest.h). */
-#include "cost/cpu/nest.h"
+#include "cost/plan/nest.h"
 
 #include <assert.h>
 #include <string.h>
