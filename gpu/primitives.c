@@ -14,9 +14,9 @@
 #include "cost/cuda/real.h"
 #include "cost/device/backend.h"
 #include "cost/plan/groups.h"
+#include "cost/plan/layout.h"
 #include "graph/base/log.h"
 #include "graph/base/rng.h"
-#include "graph/meaning/algebra_float.h"
 
 #include <math.h>
 #include <string.h>
@@ -162,12 +162,8 @@ static void arrange(const graft_shape *shape, uint32_t layout, bool back, const 
                     float *to)
 {
     size_t count = (size_t)graft_shape_elements(shape);
-    size_t channels = layout == GRAFT_LAYOUT_NHWC ? (size_t)shape->dims[1] : 1;
-    size_t pixels =
-        layout == GRAFT_LAYOUT_NHWC ? (size_t)shape->dims[2] * (size_t)shape->dims[3] : 1;
     for (size_t i = 0; i < count; i++) {
-        size_t at =
-            (i / (channels * pixels) * pixels + i % pixels) * channels + i / pixels % channels;
+        size_t at = graft_layout_place(shape, layout, i);
         to[back ? i : at] = from[back ? at : i];
     }
 }
@@ -204,17 +200,8 @@ static graft_status prepare(subject *t)
         GRAFT_PASS(
             graft_device_allocate(t->run->env, t->device, count * sizeof(float), &t->out[k]));
     }
-    if (t->s.op == GRAFT_COST_REORDER) {
-        memcpy(t->wants[0], t->rows[0], (size_t)graft_shape_bytes(&t->outputs[0]));
-        return GRAFT_OK;
-    }
-    const graft_call call = {t->s.attrs, t->s.inputs, t->outputs};
     const float *in[GRAFT_MAX_INPUTS] = {t->rows[0], t->rows[1], t->rows[2], t->rows[3]};
-    if (graft_signature_is_attention(&t->s)) {
-        graft_group_run(scratch, &t->s, in, t->wants[0]);
-        return GRAFT_OK;
-    }
-    graft_float_run(t->s.op, &call, in, t->wants);
+    graft_signature_run(scratch, &t->s, t->outputs, in, t->wants);
     return GRAFT_OK;
 }
 

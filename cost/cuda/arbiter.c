@@ -2,7 +2,7 @@
 #include "cost/cuda/arbiter.h"
 
 #include "cost/plan/groups.h"
-#include "graph/meaning/algebra_float.h"
+#include "cost/plan/layout.h"
 
 #include <math.h>
 #include <string.h>
@@ -32,17 +32,6 @@ bool cuda_results_agree(const float *got, const float *want, size_t count)
         furthest = fmaxf(furthest, difference);
     }
     return furthest <= wrong_difference * largest;
-}
-
-/* Where row-major element `i` of a tensor lies. */
-static size_t place_of(const graft_shape *shape, uint32_t layout, size_t i)
-{
-    if (layout != GRAFT_LAYOUT_NHWC || shape->rank != 4) {
-        return i;
-    }
-    size_t channels = (size_t)shape->dims[1];
-    size_t pixels = (size_t)shape->dims[2] * (size_t)shape->dims[3];
-    return (i / (channels * pixels) * pixels + i % pixels) * channels + i / pixels % channels;
 }
 
 /* --------------------------------------------------------------------- part */
@@ -127,7 +116,7 @@ static float *take_input(graft_env *env, const cuda_arbiter *a, const graft_sign
     float *row = GRAFT_NEW(env->scratch, float, count);
     for (size_t i = 0; i < count; i++) {
         size_t at = whole_element(a, &s->inputs[k], cut_axis(s, k), i);
-        float x = host[place_of(&s->inputs[k], layout, at)];
+        float x = host[graft_layout_place(&s->inputs[k], layout, at)];
         row[i] = cuda_from_bits(type, cuda_to_bits(type, x));
     }
     return row;
@@ -155,18 +144,16 @@ static float find_tolerance(const graft_signature *s, cuda_type type)
 graft_status cuda_arbiter_open(graft_env *env, const graft_signature *signature, cuda_type type,
                                float *const *host, cuda_arbiter *arbiter)
 {
-    float *in[GRAFT_MAX_INPUTS] = {NULL};
+    const float *in[GRAFT_MAX_INPUTS] = {NULL};
     memset(arbiter, 0, sizeof(*arbiter));
     arbiter->tolerance = find_tolerance(signature, type);
     memcpy(arbiter->out_layouts, signature->out_layouts, sizeof(arbiter->out_layouts));
     GRAFT_PASS(graft_signature_outputs(signature, arbiter->outputs));
     choose_part(arbiter, signature);
     GRAFT_PASS(graft_signature_outputs(&arbiter->part, arbiter->parts));
-    bool group = graft_signature_is_attention(signature);
-    if (signature->op != GRAFT_COST_REORDER && !group && signature->op >= GRAFT_OP_COUNT) {
-        return GRAFT_OK;
-    }
-    if (!is_small_enough(arbiter)) {
+    if ((signature->op != GRAFT_COST_REORDER && !graft_signature_is_attention(signature) &&
+         signature->op >= GRAFT_OP_COUNT) ||
+        !is_small_enough(arbiter)) {
         return GRAFT_OK;
     }
     for (uint32_t k = 0; k < signature->input_count; k++) {
@@ -176,15 +163,7 @@ graft_status cuda_arbiter_open(graft_env *env, const graft_signature *signature,
         arbiter->wants[k] =
             GRAFT_NEW(env->scratch, float, (size_t)graft_shape_elements(&arbiter->parts[k]));
     }
-    const float *inputs[GRAFT_MAX_INPUTS] = {in[0], in[1], in[2], in[3]};
-    if (signature->op == GRAFT_COST_REORDER) {
-        arbiter->wants[0] = in[0];
-    } else if (group) {
-        graft_group_run(env->scratch, &arbiter->part, inputs, arbiter->wants[0]);
-    } else {
-        const graft_call call = {arbiter->part.attrs, arbiter->part.inputs, arbiter->parts};
-        graft_float_run(signature->op, &call, inputs, arbiter->wants);
-    }
+    graft_signature_run(env->scratch, &arbiter->part, arbiter->parts, in, arbiter->wants);
     arbiter->is_there = true;
     return GRAFT_OK;
 }
@@ -203,7 +182,7 @@ bool cuda_arbiter_agrees(const cuda_arbiter *arbiter, uint32_t k, const float *g
     }
     for (size_t i = 0; i < count && arbiter->is_there; i++) {
         size_t at = whole_element(arbiter, whole, arbiter->axis, i);
-        float x = got[place_of(whole, arbiter->out_layouts[k], at)];
+        float x = got[graft_layout_place(whole, arbiter->out_layouts[k], at)];
         largest = fmaxf(largest, fabsf(arbiter->wants[k][i]));
         furthest = fmaxf(furthest, fabsf(x - arbiter->wants[k][i]));
     }

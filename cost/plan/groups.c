@@ -218,8 +218,9 @@ static tensor run_op(graft_arena *arena, uint32_t op, const int32_t *attrs, tens
     return (tensor){outputs[0], out[0]};
 }
 
-void graft_group_run(graft_arena *arena, const graft_signature *signature, const float *const in[],
-                     float *out)
+/* An attention, by the operators that it stands for. */
+static void run_attention(graft_arena *arena, const graft_signature *signature,
+                          const float *const in[], float *out)
 {
     static const int32_t last[4] = {[GRAFT_ATTR_softmax_axis] = 3};
     float scale = 0.0F;
@@ -241,4 +242,17 @@ void graft_group_run(graft_arena *arena, const graft_signature *signature, const
     x = run_op(arena, GRAFT_OP_softmax, last, x, NULL);
     x = run_op(arena, GRAFT_OP_matmul, NULL, x, &t[2]);
     memcpy(out, x.data, (size_t)graft_shape_bytes(&x.shape));
+}
+
+void graft_signature_run(graft_arena *arena, const graft_signature *signature,
+                         const graft_shape *outputs, const float *const in[], float *const out[])
+{
+    const graft_call call = {signature->attrs, signature->inputs, outputs};
+    if (signature->op == GRAFT_COST_REORDER) {
+        memcpy(out[0], in[0], (size_t)graft_shape_bytes(outputs));
+    } else if (graft_signature_is_attention(signature)) {
+        run_attention(arena, signature, in, out[0]);
+    } else {
+        graft_float_run(signature->op, &call, in, out);
+    }
 }

@@ -55,6 +55,7 @@ void graft_group_add(graft_arena *arena, const graft_graph *graph, const graft_g
 /* The group of a node; NULL: it is in none. */
 const graft_group *graft_group_of(const graft_groups *groups, graft_index node);
 
-/* What a signature of attention means, by the operators that it stands for, in floats: in `arena`. */
-void graft_group_run(graft_arena *arena, const graft_signature *signature, const float *const in[],
-                     float *out);
+/* What a signature without numbers of 8 bits means, by the float reference, row-major: an attention
+ * is the operators that it stands for, a conversion of layouts a copy. Uses `arena`. */
+void graft_signature_run(graft_arena *arena, const graft_signature *signature,
+                         const graft_shape *outputs, const float *const in[], float *const out[]);

@@ -31,6 +31,16 @@ void graft_layout_strides(const graft_shape *shape, uint32_t layout,
     }
 }
 
+size_t graft_layout_place(const graft_shape *shape, uint32_t layout, size_t i)
+{
+    if (layout != GRAFT_LAYOUT_NHWC || shape->rank != 4) {
+        return i;
+    }
+    size_t channels = (size_t)shape->dims[1];
+    size_t pixels = (size_t)shape->dims[2] * (size_t)shape->dims[3];
+    return (i / (channels * pixels) * pixels + i % pixels) * channels + i / pixels % channels;
+}
+
 bool graft_layout_same(const graft_shape *shape, uint32_t from, uint32_t to)
 {
     bool one_block =

@@ -34,6 +34,9 @@ bool graft_layout_fits(const graft_shape *shape, uint32_t layout);
 void graft_layout_strides(const graft_shape *shape, uint32_t layout,
                           int64_t strides[GRAFT_MAX_RANK]);
 
+/* Where element `i` of a row-major tensor lies in such a layout. */
+size_t graft_layout_place(const graft_shape *shape, uint32_t layout, size_t i);
+
 /* Whether a tensor of this shape has its elements in the same order in both layouts, so that a
  * conversion is free: equal layouts, one channel, one pixel, or one block of channels. Both fit. */
 bool graft_layout_same(const graft_shape *shape, uint32_t from, uint32_t to);

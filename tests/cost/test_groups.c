@@ -130,7 +130,7 @@ static void check_values(graft_env *env, subject *t, const graft_order *order,
     }
     size_t count = (size_t)graft_shape_elements(&t->graph->values[t->last].shape);
     float *out = GRAFT_NEW(env->unit, float, count);
-    graft_group_run(env->unit, &group->signature, in, out);
+    graft_signature_run(env->unit, &group->signature, &t->graph->values[t->last].shape, in, &out);
     for (size_t i = 0; i < count; i++) {
         assert_true(fabsf(out[i] - t->values[t->last][i]) < 1e-5F);
     }

@@ -1,6 +1,6 @@
 /* The CUDA kernels' index arithmetic against the operator bodies: every operator of the table,
  * random attributes and shapes, row-major and channels last, every thread run on the processor. */
-#include "graph/meaning/algebra_float.h"
+#include "cost/plan/groups.h"
 #include "tests/cuda/host_threads.h"
 #include "tests/support/cases.h"
 #include "tests/support/check.h"
@@ -74,13 +74,8 @@ static void prepare(trial *t)
 
 static void compute_wants(trial *t)
 {
-    if (t->s.op == GRAFT_COST_REORDER) {
-        memcpy(t->wants[0], t->rows[0], (size_t)graft_shape_bytes(&t->outputs[0]));
-        return;
-    }
-    const graft_call call = {t->s.attrs, t->s.inputs, t->outputs};
     const float *in[GRAFT_MAX_INPUTS] = {t->rows[0], t->rows[1], t->rows[2], t->rows[3]};
-    graft_float_run(t->s.op, &call, in, t->wants);
+    graft_signature_run(t->env->scratch, &t->s, t->outputs, in, t->wants);
 }
 
 static void compare(trial *t, bool moved)

@@ -1,7 +1,7 @@
 /* kernels.c - see kernels.h. */
 #include "tests/support/kernels.h"
 
-#include "graph/meaning/algebra_float.h"
+#include "cost/plan/groups.h"
 #include "tests/support/check.h"
 
 #include <math.h>
@@ -163,12 +163,7 @@ static void prepare_trial(graft_env *env, graft_rng *rng, const graft_signature 
     for (uint32_t k = 0; k < s->output_count; k++) {
         t->want[k] = GRAFT_NEW(env->scratch, float, (size_t)graft_shape_elements(&t->outputs[k]));
     }
-    if (s->op == GRAFT_COST_REORDER) {
-        memcpy(t->want[0], t->rows[0], (size_t)graft_shape_bytes(&t->outputs[0]));
-        return;
-    }
-    graft_call call = {s->attrs, s->inputs, t->outputs};
-    graft_float_run(s->op, &call, t->rows, t->want);
+    graft_signature_run(env->scratch, s, t->outputs, t->rows, t->want);
 }
 
 static void fail_kernel(graft_env *env, const graft_signature *s, const char *what)
