@@ -173,13 +173,9 @@ static void *arrange(graft_env *env, const graft_shape *shape, uint32_t layout, 
                      const void *from, size_t size)
 {
     const size_t count = (size_t)graft_shape_elements(shape);
-    const size_t channels = shape->rank == 4 ? (size_t)shape->dims[1] : 1;
-    const size_t pixels = shape->rank == 4 ? (size_t)shape->dims[2] * (size_t)shape->dims[3] : 1;
     char *to = GRAFT_NEW(env->unit, char, count *size);
     for (size_t i = 0; i < count; i++) {
-        const size_t first = i / (channels * pixels) * channels * pixels;
-        const size_t last = first + i % pixels * channels + i / pixels % channels;
-        const size_t at = layout == GRAFT_LAYOUT_ROW ? i : last;
+        const size_t at = check_place(shape, layout, i);
         memcpy(to + (back ? i : at) * size, (const char *)from + (back ? at : i) * size, size);
     }
     return to;

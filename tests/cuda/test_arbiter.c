@@ -5,6 +5,7 @@
 #include "graph/base/rng.h"
 #include "graph/meaning/algebra_float.h"
 #include "tests/support/check.h"
+#include "tests/support/kernels.h"
 
 #include <assert.h>
 #include <math.h>
@@ -33,18 +34,6 @@ static const struct {
     {"split(axis=1, at=24) f32[2,40,6,6]@nhwc -> nhwc nhwc",                                false},
     {"reorder() f32[2,17,9,8]@nhwc -> row",                                                 false},
 };
-
-/* Where row-major element i of a tensor lies; written without the code under test. */
-static size_t place_of(const graft_shape *shape, uint32_t layout, size_t i)
-{
-    if (layout == GRAFT_LAYOUT_ROW) {
-        return i;
-    }
-    size_t pixels = (size_t)shape->dims[2] * (size_t)shape->dims[3];
-    size_t channels = (size_t)shape->dims[1];
-    size_t image = i / pixels / channels;
-    return (image * pixels + i % pixels) * channels + i / pixels % channels;
-}
 
 typedef struct {
     graft_signature s;
@@ -122,7 +111,8 @@ static void fill(graft_env *env, const char *text, subject *t)
         t->host[k] = GRAFT_NEW(env->scratch, float, count);
         for (size_t i = 0; i < count; i++) {
             in[k][i] = (float)graft_rng_normal(&rng);
-            t->host[k][place_of(&t->s.inputs[k], is_const ? 0U : t->s.in_layouts[k], i)] = in[k][i];
+            t->host[k][check_place(&t->s.inputs[k], is_const ? 0U : t->s.in_layouts[k], i)] =
+                in[k][i];
         }
     }
     for (uint32_t k = 0; k < t->s.output_count; k++) {
@@ -142,7 +132,7 @@ static void fill(graft_env *env, const char *text, subject *t)
     }
     for (uint32_t k = 0; k < t->s.output_count; k++) {
         for (size_t i = 0; i < (size_t)graft_shape_elements(&t->outputs[k]); i++) {
-            t->results[k][place_of(&t->outputs[k], t->s.out_layouts[k], i)] = out[k][i];
+            t->results[k][check_place(&t->outputs[k], t->s.out_layouts[k], i)] = out[k][i];
         }
     }
 }

@@ -25,17 +25,6 @@ typedef struct {
     cuda_type type;
 } trial;
 
-/* Where row-major element i of a tensor lies; written without the code under test. */
-static size_t place_of(const graft_shape *shape, uint32_t layout, size_t i)
-{
-    if (layout == GRAFT_LAYOUT_ROW) {
-        return i;
-    }
-    size_t channels = (size_t)shape->dims[1];
-    size_t pixels = (size_t)shape->dims[2] * (size_t)shape->dims[3];
-    return (i / (channels * pixels) * pixels + i % pixels) * channels + i / pixels % channels;
-}
-
 static void *pack(trial *t, const graft_shape *shape, uint32_t layout, const float *row)
 {
     size_t count = (size_t)graft_shape_elements(shape);
@@ -43,7 +32,7 @@ static void *pack(trial *t, const graft_shape *shape, uint32_t layout, const flo
     char *data = GRAFT_NEW(t->env->scratch, char, count *size);
     for (size_t i = 0; i < count; i++) {
         uint32_t bits = cuda_to_bits(t->type, row[i]);
-        memcpy(data + place_of(shape, layout, i) * size, &bits, size);
+        memcpy(data + check_place(shape, layout, i) * size, &bits, size);
     }
     return data;
 }
@@ -87,7 +76,7 @@ static void compare(trial *t, bool moved)
         size_t size = cuda_type_bytes(t->type);
         float *got = GRAFT_NEW(t->env->scratch, float, count);
         for (size_t i = 0; i < count; i++) {
-            size_t at = place_of(&t->outputs[k], t->s.out_layouts[k], i) * size;
+            size_t at = check_place(&t->outputs[k], t->s.out_layouts[k], i) * size;
             uint32_t bits = 0;
             memcpy(&bits, (const char *)t->out[k] + at, size);
             got[i] = cuda_from_bits(t->type, bits);

@@ -50,23 +50,27 @@ graft_signature check_signature(graft_env *env, uint32_t op, const int32_t *attr
 
 /* ------------------------------------------------------------------ tensors */
 
-/* Row-major `from` to `layout`, or back; written without the code under test. */
-static void arrange(const graft_shape *shape, uint32_t layout, bool back, const float *from,
-                    float *to)
+size_t check_place(const graft_shape *shape, uint32_t layout, size_t i)
 {
-    size_t count = (size_t)graft_shape_elements(shape);
     if (layout == GRAFT_LAYOUT_ROW) {
-        memcpy(to, from, count * sizeof(float));
-        return;
+        return i;
     }
     size_t channels = (size_t)shape->dims[1];
     size_t pixels = (size_t)shape->dims[2] * (size_t)shape->dims[3];
     size_t block = layout == GRAFT_LAYOUT_BLOCKED ? 16 : channels;
+    size_t n = i / (channels * pixels);
+    size_t c = i / pixels % channels;
+    size_t p = i % pixels;
+    return (n * channels + c / block * block) * pixels + p * block + c % block;
+}
+
+/* Row-major `from` to `layout`, or back. */
+static void arrange(const graft_shape *shape, uint32_t layout, bool back, const float *from,
+                    float *to)
+{
+    size_t count = (size_t)graft_shape_elements(shape);
     for (size_t i = 0; i < count; i++) {
-        size_t n = i / (channels * pixels);
-        size_t c = i / pixels % channels;
-        size_t p = i % pixels;
-        size_t at = (n * channels + c / block * block) * pixels + p * block + c % block;
+        size_t at = check_place(shape, layout, i);
         to[back ? i : at] = from[back ? at : i];
     }
 }

@@ -14,6 +14,9 @@ graft_signature check_signature(graft_env *env, uint32_t op, const int32_t *attr
                                 const graft_shape *shapes, uint32_t const_mask,
                                 uint32_t image_layout);
 
+/* Where row-major element `i` of a tensor lies in a layout; written without the code under test. */
+size_t check_place(const graft_shape *shape, uint32_t layout, size_t i);
+
 /* Runs every implementation of `s` on normal numbers, with outputs and workspace full of NaN
  * beforehand, and compares with the reference. Fails the test, naming implementation and element.
  * Returns the number of implementations. */
