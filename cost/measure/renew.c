@@ -100,14 +100,11 @@ static bool *find_foreign(graft_arena *arena, const graft_cost *cost, const graf
                           uint32_t *count)
 {
     bool *foreign = GRAFT_NEW(arena, bool, graft_database_count(old));
-    graft_signature anchor;
-    graft_anchor_signature(&anchor);
     *count = 0;
     for (uint32_t i = 0; i < graft_database_count(old); i++) {
         const graft_database_record *record = graft_database_at(old, i);
         foreign[i] = strcmp(record->device, graft_device_name(graft_cost_device(cost))) != 0 ||
-                     record->signature.op == GRAFT_COST_FACTOR ||
-                     graft_signature_equal(&record->signature, &anchor);
+                     record->signature.op == GRAFT_COST_FACTOR;
         *count += !foreign[i];
     }
     return foreign;
