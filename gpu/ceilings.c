@@ -85,7 +85,7 @@ static graft_status plan_text(subject *t, const char *text)
     graft_json_string(&json, "signature", text);
     graft_json_string(&json, "type", t->type->name);
     graft_json_string(&json, "planned", planned);
-    check_line(t->run, &json, t->file);
+    check_line(&json, t->file);
     return GRAFT_OK;
 }
 
@@ -132,7 +132,7 @@ static graft_status check_rate(subject *t, const char *text)
     if (moves) {
         graft_json_number(&json, "part_of_copy", rate / t->copied);
     }
-    check_line(t->run, &json, t->file);
+    check_line(&json, t->file);
     if (!moves) {
         (void)fprintf(stderr, "gpu-check: %s: %s %.*f %s\n", t->type->name,
                       text == copy ? "copies" : "products", text == copy ? 0 : 1, rate,
@@ -173,7 +173,7 @@ static graft_status check_heavy(subject *t, const char *text)
     graft_json_string(&json, "warm", warm.implementation);
     graft_json_string(&json, all ? "best_of_all" : "best_of_a_cut_list", best.implementation);
     graft_json_number(&json, all ? "best_of_all_ns" : "best_of_a_cut_list_ns", best.median_ns);
-    check_line(t->run, &json, t->file);
+    check_line(&json, t->file);
     double ratio = chosen.median_ns / best.median_ns;
     if (ratio > wanted_engine) {
         (void)fprintf(stderr, "gpu-check: %s: %.0f %% behind the best engine%s: %s\n",

@@ -143,7 +143,7 @@ static void report(check_run *run, check_part part, uint32_t count, uint32_t don
     graft_json_string(&json, "type", part.type->name);
     graft_json_integer(&json, "listed", count);
     graft_json_integer(&json, run->described == NULL ? "measured" : "planned", done);
-    check_line(run, &json, part.file);
+    check_line(&json, part.file);
     (void)fprintf(stderr, "gpu-check: %s: %u of %u signatures\n", part.type->name, done, count);
 }
 

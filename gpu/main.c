@@ -45,9 +45,8 @@ graft_status check_file(check_run *run, const char *name, FILE **file)
     return *file != NULL ? GRAFT_OK : GRAFT_FAIL(run->env, GRAFT_IO, "%s cannot be written", path);
 }
 
-void check_line(check_run *run, graft_json *json, FILE *file)
+void check_line(graft_json *json, FILE *file)
 {
-    (void)run;
     graft_json_end(json, file);
     (void)fflush(file);
 }
@@ -97,7 +96,7 @@ static graft_status describe_run(check_run *run)
     graft_json_begin(&json, run->env->scratch);
     graft_json_string(&json, "device", graft_device_name(device));
     graft_json_string(&json, "library", graft_device_library(device));
-    check_line(run, &json, file);
+    check_line(&json, file);
 done:
     if (file != NULL) {
         (void)fclose(file);

@@ -278,7 +278,7 @@ static void report(subject *t, FILE *file, const char *name, double error, bool 
     graft_json_string(&json, "implementation", name);
     graft_json_number(&json, "error", error);
     graft_json_string(&json, "verdict", wrong ? "WRONG" : "right");
-    check_line(t->run, &json, file);
+    check_line(&json, file);
     if (wrong) {
         check_fail(t->run, "%s by %s: wrong by %g", text.data, name, error);
     }
@@ -347,7 +347,7 @@ static void plan_names(subject *t, const char *text, const graft_kernel_name *na
     graft_json_string(&json, "type", t->type_name);
     graft_json_integer(&json, "listed", count);
     graft_json_integer(&json, "planned", planned);
-    check_line(t->run, &json, file);
+    check_line(&json, file);
     if (planned == 0) {
         check_fail(t->run, "%s: nothing can be planned for %s", t->type_name, text);
     }

@@ -55,14 +55,6 @@ graft_status graft_cpu_open_layer_norm(graft_env *env, graft_kernel *kernel, uin
 
 /* ------------------------------------------------------------------- plain */
 
-/* The first `width` elements. */
-LANES_INLINE lanes load_part(const float *from, int64_t width)
-{
-    lanes v = {0.0F};
-    memcpy(&v, from, (size_t)width * sizeof(float));
-    return v;
-}
-
 /* The sum of `count` vectors of `width` elements less the mean, or of the squares of that; `step`
  * elements lead from one to the next. */
 LANES_INLINE lanes fold(const float *in, int64_t step, int64_t count, int64_t width, lanes mean,
@@ -73,12 +65,12 @@ LANES_INLINE lanes fold(const float *in, int64_t step, int64_t count, int64_t wi
     int64_t i = 0;
     for (; i + AT_ONCE <= count; i += AT_ONCE) {
         for (int64_t k = 0; k < AT_ONCE; k++) {
-            lanes d = load_part(in + (i + k) * step, width) - mean;
+            lanes d = lanes_load_some(in + (i + k) * step, width) - mean;
             sums[k] = square ? lanes_fused(d, d, sums[k]) : sums[k] + d;
         }
     }
     for (; i < count; i++) {
-        lanes d = load_part(in + i * step, width) - mean;
+        lanes d = lanes_load_some(in + i * step, width) - mean;
         sums[0] = square ? lanes_fused(d, d, sums[0]) : sums[0] + d;
     }
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
@@ -152,12 +144,12 @@ LANES_INLINE void add_moments(const image *m, int64_t channel, int64_t width, in
     const float part = (float)count / (float)(from + count);
     lanes mean = fold(in, m->channels, count, width, lanes_of(0.0F), false) / (float)count;
     lanes squares = fold(in, m->channels, count, width, mean, true);
-    lanes before = load_part(m->means + channel, width);
+    lanes before = lanes_load_some(m->means + channel, width);
     lanes apart = mean - before;
     before = from == 0 ? mean : before + apart * part;
-    squares += from == 0
-                   ? lanes_of(0.0F)
-                   : load_part(m->squares + channel, width) + apart * apart * (part * (float)from);
+    squares += from == 0 ? lanes_of(0.0F)
+                         : lanes_load_some(m->squares + channel, width) +
+                               apart * apart * (part * (float)from);
     memcpy(m->means + channel, &before, (size_t)width * sizeof(float));
     memcpy(m->squares + channel, &squares, (size_t)width * sizeof(float));
 }
@@ -166,12 +158,12 @@ LANES_INLINE void add_moments(const image *m, int64_t channel, int64_t width, in
 LANES_INLINE void finish(const image *m, int64_t channel, int64_t width, int64_t from,
                          int64_t count, const float *shift)
 {
-    const lanes mean = load_part(m->means + channel, width);
-    const lanes factor = load_part(m->squares + channel, width);
-    const lanes plus = load_part(shift + channel, width);
+    const lanes mean = lanes_load_some(m->means + channel, width);
+    const lanes factor = lanes_load_some(m->squares + channel, width);
+    const lanes plus = lanes_load_some(shift + channel, width);
     for (int64_t p = from; p < from + count; p++) {
         int64_t at = p * m->channels + channel;
-        lanes y = (load_part(m->in + at, width) - mean) * factor + plus;
+        lanes y = (lanes_load_some(m->in + at, width) - mean) * factor + plus;
         memcpy(m->out + at, &y, (size_t)width * sizeof(float));
     }
 }

@@ -32,6 +32,17 @@ LANES_INLINE lanes lanes_load(const float *from)
     return v;
 }
 
+/* The first `count` of them; the others are 0. */
+LANES_INLINE lanes lanes_load_some(const float *from, int64_t count)
+{
+    lanes v = {0.0F};
+    if (count == LANES) {
+        return lanes_load(from);
+    }
+    memcpy(&v, from, (size_t)count * sizeof(float));
+    return v;
+}
+
 LANES_INLINE void lanes_store(float *to, lanes v) { memcpy(to, &v, sizeof(v)); }
 
 LANES_INLINE lanes lanes_of(float x) { return x - (lanes){0.0F}; }

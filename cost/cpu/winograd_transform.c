@@ -148,16 +148,6 @@ static int64_t channels_left(const graft_winograd_image *image, int64_t channel)
     return least(LANES, image->channels - channel);
 }
 
-LANES_INLINE lanes load_some(const float *from, int64_t count)
-{
-    lanes v = lanes_of(0.0F);
-    if (count == LANES) {
-        return lanes_load(from);
-    }
-    memcpy(&v, from, (size_t)count * sizeof(float));
-    return v;
-}
-
 /* ----------------------------------------------------------------------- input */
 
 /* What lies outside of the image is 0. */
@@ -169,7 +159,8 @@ LANES_INLINE void load_edge(const graft_winograd_image *in, const float *image, 
     memset(d, 0, sizeof(patch));
     for (int64_t i = at->rows[0]; i < at->rows[1]; i++) {
         for (int64_t j = at->columns[0]; j < at->columns[1]; j++) {
-            d[i][j] = load_some(image + (from + i * in->row_step + j * in->pixel_step), count);
+            d[i][j] =
+                lanes_load_some(image + (from + i * in->row_step + j * in->pixel_step), count);
         }
     }
 }
@@ -244,7 +235,7 @@ LANES_INLINE void store_result(const finish *f, int64_t offset, lanes x)
 {
     x = x + f->bias;
     if (f->data->residual != NULL) {
-        x = x + load_some(f->data->residual + offset, f->count);
+        x = x + lanes_load_some(f->data->residual + offset, f->count);
     }
     x = lanes_clamp(x, f->low, f->high);
     if (f->count == LANES) {
@@ -279,7 +270,8 @@ LANES_INLINE void transform_out(const graft_winograd *plan, const graft_winograd
                     .low = lanes_of(plan->low),
                     .high = lanes_of(plan->high),
                     .count = channels_left(out, channel)};
-        f.bias = data->bias == NULL ? lanes_of(0.0F) : load_some(data->bias + channel, f.count);
+        f.bias =
+            data->bias == NULL ? lanes_of(0.0F) : lanes_load_some(data->bias + channel, f.count);
         int64_t offset = at.base + channel_offset(out, channel);
         patch d;
         load_products(plan, from + patch_index * panel->width + c, d, tile + 2);
