@@ -79,7 +79,8 @@ static const char *find_nearest(const graft_database *database, const char *devi
     return nearest;
 }
 
-const char *graft_shipped_nearest(graft_env *env, const char *device)
+/* Among those that come with Graft, in env->life; NULL also when they cannot be read. */
+static const char *find_shipped(graft_env *env, const char *device)
 {
     graft_database *database = NULL;
     const char *nearest = NULL;
@@ -168,7 +169,7 @@ graft_status graft_recorded_find(graft_env *env, const graft_database *database,
         most = count > most ? count : most;
     }
     if (found == NULL) {
-        const char *nearest = graft_shipped_nearest(env, wanted);
+        const char *nearest = find_shipped(env, wanted);
         return GRAFT_FAIL(
             env, GRAFT_BAD_INPUT,
             "device '%s' is neither this machine's ('cpu'; 'cuda' for its GPU), nor a "
@@ -200,7 +201,7 @@ void graft_recorded_announce(graft_env *env, const graft_database *database,
         count_records(database, name, graft_device_library(device)) > 0) {
         return;
     }
-    const char *nearest = graft_device_is_program(device) ? NULL : graft_shipped_nearest(env, name);
+    const char *nearest = graft_device_is_program(device) ? NULL : find_shipped(env, name);
     graft_log(env, 1,
               "%s has no costs of this machine ('%s') with the library and kernels of now: they "
               "are measured here, and kept there",
