@@ -336,15 +336,15 @@ static bool refute(graft_sym_asker *a, question *q)
 /* What was proved of a question holds of every other that is the same formula. */
 static bool ask_solver(graft_sym_asker *a, question *q)
 {
-    Z3_ast_map proved = a->s->assumed->proved;
+    Z3_ast_map settled = a->s->assumed->settled;
     Z3_ast formula = join_question(a->s, q);
-    if (Z3_ast_map_contains(a->s->z3, proved, formula)) {
+    if (Z3_ast_map_contains(a->s->z3, settled, formula)) {
         return true;
     }
     if (!refute(a, q)) {
         return false;
     }
-    Z3_ast_map_insert(a->s->z3, proved, formula, formula);
+    Z3_ast_map_insert(a->s->z3, settled, formula, formula);
     return true;
 }
 

@@ -191,7 +191,7 @@ void graft_sym_assumed_open(graft_sym *s, graft_sym_assumed *assumed)
     s->assumed = assumed;
     assumed->answers = graft_term_map(s->z3);
     assumed->answers_of_reals = graft_term_map(s->z3);
-    assumed->proved = graft_term_map(s->z3);
+    assumed->settled = graft_term_map(s->z3);
     assumed->solver = Z3_mk_simple_solver(s->z3);
     Z3_solver_inc_ref(s->z3, assumed->solver);
     /* The older simplex keeps to its resource limit where the newer one, on products of sizes, does
@@ -209,7 +209,7 @@ void graft_sym_assumed_close(graft_sym *s)
     Z3_solver_dec_ref(s->z3, s->assumed->solver);
     Z3_ast_map_dec_ref(s->z3, s->assumed->answers);
     Z3_ast_map_dec_ref(s->z3, s->assumed->answers_of_reals);
-    Z3_ast_map_dec_ref(s->z3, s->assumed->proved);
+    Z3_ast_map_dec_ref(s->z3, s->assumed->settled);
 }
 
 void graft_sym_assumed_reset(graft_sym *s)

@@ -15,7 +15,7 @@ typedef struct graft_sym_assumed {
     uint32_t number_count;
     Z3_ast_map answers;          /* Questions with what Z3 said. */
     Z3_ast_map answers_of_reals; /* Goals about numbers, likewise. */
-    Z3_ast_map proved;           /* Questions of symask.c that were proved. */
+    Z3_ast_map settled;          /* Questions of symask.c that were proved. */
     Z3_solver solver;
 } graft_sym_assumed;
 
