@@ -71,6 +71,16 @@ void graft_env_clear(graft_env *env);
             return graft_passed;                                                                   \
     })
 
+/* The same with a frame. */
+#define GRAFT_PASS_IN(env, call, ...)                                                              \
+    __extension__({                                                                                \
+        const graft_status graft_passed = (call);                                                  \
+        if (graft_passed != GRAFT_OK) {                                                            \
+            graft_env_frame((env), __VA_ARGS__);                                                   \
+            return graft_passed;                                                                   \
+        }                                                                                          \
+    })
+
 /* As GRAFT_TRY, without a frame: for calls whose own message says everything. */
 #define GRAFT_CHECK(call)                                                                          \
     if ((status = (call)) != GRAFT_OK) {                                                           \

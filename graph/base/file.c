@@ -326,21 +326,7 @@ static int open_temporary(const char *temporary)
     }
 }
 
-/* Writes the temporary file, which will become `path`. `old`, when not NULL, is the file that will
- * be replaced: its mode is kept. */
-static graft_status write_temporary(graft_env *env, const char *path, int file,
-                                    const struct stat *old, const void *data, size_t size)
-{
-    graft_status status = GRAFT_OK;
-    if (old != NULL) {
-        (void)fchmod(file, old->st_mode & 07777);
-    }
-    if (!write_fully(file, data, size) || fsync(file) != 0) {
-        status = fail_io(env, "write", path);
-    }
-    return status;
-}
-
+/* `old`, when not NULL, is the file that will be replaced: its mode is kept. */
 static graft_status replace_file(graft_env *env, const char *path, const struct stat *old,
                                  const void *data, size_t size)
 {
@@ -351,8 +337,13 @@ static graft_status replace_file(graft_env *env, const char *path, const struct 
     if (file < 0) {
         return fail_io(env, "create", path);
     }
-    graft_status status = write_temporary(env, path, file, old, data, size);
-    if (status == GRAFT_OK && rename(temporary, path) != 0) {
+    graft_status status = GRAFT_OK;
+    if (old != NULL) {
+        (void)fchmod(file, old->st_mode & 07777);
+    }
+    if (!write_fully(file, data, size) || fsync(file) != 0) {
+        status = fail_io(env, "write", path);
+    } else if (rename(temporary, path) != 0) {
         status = fail_io(env, "replace", path);
     }
     if (status != GRAFT_OK) {

@@ -43,13 +43,12 @@ graft_status graft_page_write(graft_env *env, graft_page_kind kind, const char *
         {"{{shared}}", graft_text_page_shared},
         {"{{script}}", templates[kind].script},
     }; /* In the order of the templates. */
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     graft_buffer page = {.arena = env->unit};
     const char *rest = templates[kind].text;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         const char *at = strstr(rest, parts[i].mark);
         if (at == NULL) {
-            graft_arena_release(env->unit, mark);
             return GRAFT_FAIL(env, GRAFT_INTERNAL, "a page has no place for %s", parts[i].mark);
         }
         graft_buffer_append(&page, rest, (size_t)(at - rest));
@@ -61,7 +60,5 @@ graft_status graft_page_write(graft_env *env, graft_page_kind kind, const char *
         rest = at + strlen(parts[i].mark);
     }
     graft_buffer_append(&page, rest, strlen(rest));
-    graft_status status = graft_file_write(env, path, page.data, page.size);
-    graft_arena_release(env->unit, mark);
-    return status;
+    return graft_file_write(env, path, page.data, page.size);
 }

@@ -25,9 +25,10 @@ typedef struct {
     yaml_parser_t parser;
     yaml_event_t event;
     bool has_event;
-    graft_yaml *stack; /* Children of the open collections; malloc'd. */
-    size_t stack_count;
-    size_t stack_capacity;
+    graft_arena *scratch;
+    graft_yaml *stack; /* Children of the open collections, in scratch. */
+    uint32_t stack_count;
+    uint32_t stack_capacity;
     size_t node_count;
 } reader;
 
@@ -72,19 +73,11 @@ static graft_status next_event(reader *r)
 /* --- Nodes -------------------------------------------------------------------------------------
  */
 
-static graft_status push_child(reader *r, const graft_yaml *child)
+static void push_child(reader *r, const graft_yaml *child)
 {
-    if (r->stack_count == r->stack_capacity) {
-        size_t capacity = r->stack_capacity > 0 ? 2 * r->stack_capacity : 64;
-        graft_yaml *grown = reallocarray(r->stack, capacity, sizeof(*grown));
-        if (grown == NULL) {
-            return GRAFT_FAIL(r->env, GRAFT_NO_MEMORY, "%s: no memory left to parse it", r->file);
-        }
-        r->stack = grown;
-        r->stack_capacity = capacity;
-    }
+    r->stack = graft_arena_grow(r->scratch, r->stack, r->stack_count, &r->stack_capacity, 64,
+                                sizeof(r->stack[0]));
     r->stack[r->stack_count++] = *child;
-    return GRAFT_OK;
 }
 
 static int compare_keys(const void *left, const void *right)
@@ -97,39 +90,32 @@ static int compare_keys(const void *left, const void *right)
 
 static graft_status check_keys_differ(reader *r, const graft_yaml *mapping)
 {
-    if (mapping->count < 2) {
-        return GRAFT_OK;
-    }
-    graft_status status = GRAFT_OK;
-    const graft_yaml **sorted = calloc(mapping->count, sizeof(graft_yaml *));
-    if (sorted == NULL) {
-        return GRAFT_FAIL(r->env, GRAFT_NO_MEMORY, "%s: no memory left to parse it", r->file);
-    }
+    GRAFT_SCOPED(r->scratch);
+    const graft_yaml **sorted = GRAFT_NEW(r->scratch, const graft_yaml *, mapping->count);
     for (uint32_t i = 0; i < mapping->count; i++) {
         sorted[i] = &mapping->items[i];
     }
     qsort(sorted, mapping->count, sizeof(graft_yaml *), compare_keys);
-    for (uint32_t i = 1; i < mapping->count && status == GRAFT_OK; i++) {
+    for (uint32_t i = 1; i < mapping->count; i++) {
         if (strcmp(sorted[i - 1]->key, sorted[i]->key) == 0) {
-            status = graft_yaml_fail(r->env, sorted[i],
-                                     "the key '%s' stands in line %" PRIu32 " already",
-                                     sorted[i]->key, sorted[i - 1]->line);
+            return graft_yaml_fail(r->env, sorted[i],
+                                   "the key '%s' stands in line %" PRIu32 " already",
+                                   sorted[i]->key, sorted[i - 1]->line);
         }
     }
-    free(sorted);
-    return status;
+    return GRAFT_OK;
 }
 
 /* Moves the children above `base` to their final place. */
-static graft_status close_collection(reader *r, size_t base, graft_yaml *node)
+static graft_status close_collection(reader *r, uint32_t base, graft_yaml *node)
 {
-    size_t count = r->stack_count - base;
+    uint32_t count = r->stack_count - base;
     graft_yaml *items = GRAFT_NEW(r->arena, graft_yaml, count);
     if (count > 0) {
         memcpy(items, r->stack + base, count * sizeof(*items));
     }
     node->items = items;
-    node->count = (uint32_t)count;
+    node->count = count;
     r->stack_count = base;
     return node->kind == GRAFT_YAML_MAPPING ? check_keys_differ(r, node) : GRAFT_OK;
 }
@@ -179,7 +165,7 @@ static graft_status read_members(reader *r, uint32_t depth)
         GRAFT_PASS(next_event(r));
         GRAFT_PASS(read_node(r, depth + 1, &child));
         child.line = line; /* Where its key stands, which is where one looks for it. */
-        GRAFT_PASS(push_child(r, &child));
+        push_child(r, &child);
     }
     return GRAFT_OK;
 }
@@ -193,14 +179,14 @@ static graft_status read_elements(reader *r, uint32_t depth)
             return GRAFT_OK;
         }
         GRAFT_PASS(read_node(r, depth + 1, &child));
-        GRAFT_PASS(push_child(r, &child));
+        push_child(r, &child);
     }
     return GRAFT_OK;
 }
 
 static graft_status read_collection(reader *r, uint32_t depth, graft_yaml *node)
 {
-    size_t base = r->stack_count;
+    uint32_t base = r->stack_count;
     if (depth == NESTING_MOST) {
         return fail_at(r, &r->event.start_mark, "nested deeper than 32");
     }
@@ -260,7 +246,9 @@ static graft_status read_document(reader *r, graft_yaml *root)
 graft_status graft_yaml_parse(graft_env *env, graft_arena *arena, const char *name,
                               const void *data, size_t size, const graft_yaml **root)
 {
-    reader r = {.env = env, .arena = arena};
+    reader r = {
+        .env = env, .arena = arena, .scratch = arena == env->scratch ? env->unit : env->scratch};
+    GRAFT_SCOPED(r.scratch);
     if (yaml_parser_initialize(&r.parser) == 0) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "%s: no memory left to parse it", name);
     }
@@ -273,7 +261,6 @@ graft_status graft_yaml_parse(graft_env *env, graft_arena *arena, const char *na
         yaml_event_delete(&r.event);
     }
     yaml_parser_delete(&r.parser);
-    free(r.stack);
     if (status == GRAFT_OK) {
         *root = top;
     } else {
@@ -294,26 +281,24 @@ graft_status graft_yaml_read(graft_env *env, graft_arena *arena, const char *pat
 graft_status graft_yaml_read_lines(graft_env *env, graft_arena *arena, const char *path,
                                    graft_yaml_take *take, void *context)
 {
-    graft_status status = GRAFT_OK;
     uint8_t *data = NULL;
     size_t size = 0;
     if (!graft_file_exists(path)) {
         return GRAFT_OK;
     }
-    GRAFT_CHECK(graft_file_read(env, arena, path, &data, &size));
+    GRAFT_PASS(graft_file_read(env, arena, path, &data, &size));
     const char *line = (const char *)data;
     const char *end = line + size;
     for (uint32_t number = 1; line < end; number++) {
         const graft_yaml *root = NULL;
         const char *stop = memchr(line, '\n', (size_t)(end - line));
         stop = stop == NULL ? end : stop;
-        GRAFT_TRY(env, graft_yaml_parse(env, arena, path, line, (size_t)(stop - line), &root),
-                  "at line %u", number);
-        GRAFT_TRY(env, take(env, context, root), "at line %u", number);
+        GRAFT_PASS_IN(env, graft_yaml_parse(env, arena, path, line, (size_t)(stop - line), &root),
+                      "at line %u", number);
+        GRAFT_PASS_IN(env, take(env, context, root), "at line %u", number);
         line = stop + 1;
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* --- Reading values ----------------------------------------------------------------------------

@@ -1,5 +1,7 @@
-/* wire.c - a walk over protobuf's wire format with an explicit stack (see wire.h). */
+/* wire.c - a walk over protobuf's wire format before it is decoded (see wire.h). */
 #include "graph/base/wire.h"
+
+#include "graph/base/file.h"
 
 #include <string.h>
 
@@ -8,38 +10,32 @@ enum { VARINT_MOST = 10, WIRE_TYPE_BITS = 3, FIELD_MOST = (1 << 29) - 1 };
 typedef enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_LENGTH = 2, WIRE_FIXED32 = 5 } wire_type;
 
 typedef struct {
-    const ProtobufCMessageDescriptor *type;
-    size_t end;
-} wire_frame;
-
-typedef struct {
     graft_env *env;
     const char *file;
     const uint8_t *data;
     size_t at;
-    wire_frame frames[GRAFT_WIRE_DEPTH];
+    const ProtobufCMessageDescriptor *type; /* Of the message that it is in, */
+    size_t end;                             /* which ends here. */
     uint32_t depth;
 } wire_walk;
 
 static graft_status fail_at(const wire_walk *walk, size_t at, const char *what)
 {
-    const wire_frame *frame = &walk->frames[walk->depth - 1];
     return GRAFT_FAIL(walk->env, GRAFT_BAD_INPUT, "%s: byte %zu: %s in %s", walk->file, at, what,
-                      frame->type->short_name);
+                      walk->type->short_name);
 }
 
 static graft_status fail_field(const wire_walk *walk, size_t at,
                                const ProtobufCFieldDescriptor *field, const char *what)
 {
-    const wire_frame *frame = &walk->frames[walk->depth - 1];
     return GRAFT_FAIL(walk->env, GRAFT_BAD_INPUT, "%s: byte %zu: %s.%s %s", walk->file, at,
-                      frame->type->short_name, field == NULL ? "(unknown field)" : field->name,
+                      walk->type->short_name, field == NULL ? "(unknown field)" : field->name,
                       what);
 }
 
 static graft_status read_varint(wire_walk *walk, uint64_t *value)
 {
-    size_t end = walk->frames[walk->depth - 1].end;
+    size_t end = walk->end;
     size_t start = walk->at;
     uint64_t sum = 0;
     for (uint32_t i = 0; i < VARINT_MOST && walk->at < end; i++) {
@@ -51,26 +47,6 @@ static graft_status read_varint(wire_walk *walk, uint64_t *value)
         }
     }
     return fail_at(walk, start, "a number does not end");
-}
-
-/* Fields are sorted by number. */
-static const ProtobufCFieldDescriptor *find_field(const ProtobufCMessageDescriptor *type,
-                                                  uint64_t number)
-{
-    uint32_t low = 0;
-    uint32_t high = type->n_fields;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (type->fields[middle].id == number) {
-            return &type->fields[middle];
-        }
-        if (type->fields[middle].id < number) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return NULL;
 }
 
 static wire_type type_of_field(const ProtobufCFieldDescriptor *field)
@@ -123,13 +99,22 @@ static graft_status check_packed(wire_walk *walk, const ProtobufCFieldDescriptor
     return GRAFT_OK;
 }
 
-static graft_status enter_message(wire_walk *walk, const ProtobufCFieldDescriptor *field,
-                                  size_t size)
+static graft_status walk_field(wire_walk *walk);
+
+/* A message of `size` bytes. */
+static graft_status walk_message(wire_walk *walk, const ProtobufCMessageDescriptor *type,
+                                 size_t size)
 {
-    if (walk->depth == GRAFT_WIRE_DEPTH) {
-        return fail_field(walk, walk->at, field, "is nested too deep");
+    const wire_walk outer = *walk;
+    walk->type = type;
+    walk->end = walk->at + size;
+    walk->depth++;
+    while (walk->at < walk->end) {
+        GRAFT_PASS(walk_field(walk));
     }
-    walk->frames[walk->depth++] = (wire_frame){.type = field->descriptor, .end = walk->at + size};
+    walk->type = outer.type;
+    walk->end = outer.end;
+    walk->depth = outer.depth;
     return GRAFT_OK;
 }
 
@@ -139,11 +124,13 @@ static graft_status walk_bytes(wire_walk *walk, const ProtobufCFieldDescriptor *
     size_t start = walk->at;
     uint64_t size = 0;
     GRAFT_PASS(read_varint(walk, &size));
-    if (size > walk->frames[walk->depth - 1].end - walk->at) {
+    if (size > walk->end - walk->at) {
         return fail_field(walk, start, field, "runs past the end (is the file cut off?)");
     }
     if (field != NULL && field->type == PROTOBUF_C_TYPE_MESSAGE) {
-        return enter_message(walk, field, size);
+        return walk->depth == GRAFT_WIRE_DEPTH
+                   ? fail_field(walk, walk->at, field, "is nested too deep")
+                   : walk_message(walk, field->descriptor, size);
     }
     if (field != NULL && field->type == PROTOBUF_C_TYPE_STRING && size > 0 &&
         memchr(walk->data + walk->at, 0, size) != NULL) {
@@ -158,7 +145,7 @@ static graft_status walk_bytes(wire_walk *walk, const ProtobufCFieldDescriptor *
 
 static graft_status walk_fixed(wire_walk *walk, const ProtobufCFieldDescriptor *field, size_t size)
 {
-    if (size > walk->frames[walk->depth - 1].end - walk->at) {
+    if (size > walk->end - walk->at) {
         return fail_field(walk, walk->at, field, "runs past the end (is the file cut off?)");
     }
     walk->at += size;
@@ -176,7 +163,8 @@ static graft_status walk_field(wire_walk *walk)
     if (number == 0 || number > FIELD_MOST) {
         return fail_at(walk, start, "an impossible field number");
     }
-    const ProtobufCFieldDescriptor *field = find_field(walk->frames[walk->depth - 1].type, number);
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field(walk->type, (unsigned)number);
     if (field != NULL && type != (uint32_t)type_of_field(field) &&
         !(type == WIRE_LENGTH && field->label == PROTOBUF_C_LABEL_REPEATED)) {
         return fail_field(walk, start, field, "has another kind of content than the format says");
@@ -198,16 +186,8 @@ static graft_status walk_field(wire_walk *walk)
 static graft_status check_wire(graft_env *env, graft_bytes bytes,
                                const ProtobufCMessageDescriptor *type)
 {
-    wire_walk walk = {.env = env, .file = bytes.file, .data = bytes.data, .depth = 1};
-    walk.frames[0] = (wire_frame){.type = type, .end = bytes.size};
-    while (walk.depth > 0) {
-        if (walk.at == walk.frames[walk.depth - 1].end) {
-            walk.depth--;
-            continue;
-        }
-        GRAFT_PASS(walk_field(&walk));
-    }
-    return GRAFT_OK;
+    wire_walk walk = {.env = env, .file = bytes.file, .data = bytes.data};
+    return walk_message(&walk, type, bytes.size);
 }
 
 static void *allocate_in_arena(void *arena, size_t size) { return graft_arena_alloc(arena, size); }
@@ -233,6 +213,35 @@ graft_status graft_wire_decode(graft_env *env, graft_arena *arena, graft_bytes b
     }
     *message = decoded;
     return GRAFT_OK;
+}
+
+graft_status graft_wire_read(graft_env *env, graft_arena *arena, const char *path,
+                             const ProtobufCMessageDescriptor *type, ProtobufCMessage **message)
+{
+    GRAFT_SCOPED(arena == env->scratch ? env->unit : env->scratch);
+    uint8_t *data = NULL;
+    size_t size = 0;
+    GRAFT_PASS(graft_file_read(env, graft_scoped.arena, path, &data, &size));
+    return graft_wire_decode(env, arena, (graft_bytes){path, data, size}, type, message);
+}
+
+graft_status graft_wire_copy(graft_env *env, graft_arena *arena, const char *file,
+                             const ProtobufCMessage *from, ProtobufCMessage **to)
+{
+    GRAFT_SCOPED(env->scratch);
+    uint8_t *data = NULL;
+    size_t size = 0;
+    graft_wire_encode(env->scratch, from, &data, &size);
+    return graft_wire_decode(env, arena, (graft_bytes){file, data, size}, from->descriptor, to);
+}
+
+graft_status graft_wire_write(graft_env *env, const char *path, const ProtobufCMessage *message)
+{
+    GRAFT_SCOPED(env->scratch);
+    uint8_t *data = NULL;
+    size_t size = 0;
+    graft_wire_encode(env->scratch, message, &data, &size);
+    return graft_file_write(env, path, data, size);
 }
 
 void graft_wire_encode(graft_arena *arena, const ProtobufCMessage *message, uint8_t **data,

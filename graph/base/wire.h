@@ -23,3 +23,11 @@ GRAFT_MUST_USE graft_status graft_wire_decode(graft_env *env, graft_arena *arena
 /* The message's bytes, in `arena`: fields in the order of their numbers, then unknown ones. */
 void graft_wire_encode(graft_arena *arena, const ProtobufCMessage *message, uint8_t **data,
                        size_t *size);
+/* The same from and to a file, and to a copy; `file` is for messages. */
+GRAFT_MUST_USE graft_status graft_wire_read(graft_env *env, graft_arena *arena, const char *path,
+                                            const ProtobufCMessageDescriptor *type,
+                                            ProtobufCMessage **message);
+GRAFT_MUST_USE graft_status graft_wire_write(graft_env *env, const char *path,
+                                             const ProtobufCMessage *message);
+GRAFT_MUST_USE graft_status graft_wire_copy(graft_env *env, graft_arena *arena, const char *file,
+                                            const ProtobufCMessage *from, ProtobufCMessage **to);

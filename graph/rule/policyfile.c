@@ -17,14 +17,9 @@ typedef Graft__Policies__Tariff tariff_message;
 
 /* ---------------------------------------------------------------- writing */
 
-/* A const table as protobuf-c wants it: it never writes through these pointers. */
-static ProtobufCBinaryData bytes_of(graft_arena *arena, const void *data, size_t size)
+static ProtobufCBinaryData bytes_of(const void *data, size_t size)
 {
-    ProtobufCBinaryData bytes = {size, size > 0 ? graft_arena_alloc(arena, size) : NULL};
-    if (size > 0) {
-        memcpy(bytes.data, data, size);
-    }
-    return bytes;
+    return (ProtobufCBinaryData){size, graft_borrow(data)};
 }
 
 static uint32_t pack_scale(graft_scale scale)
@@ -39,13 +34,6 @@ static uint32_t *pack_scales(graft_arena *arena, const graft_scale *scales, size
         packed[i] = pack_scale(scales[i]);
     }
     return packed;
-}
-
-static int32_t *copy_ints(graft_arena *arena, const int32_t *ints, size_t count)
-{
-    int32_t *copy = GRAFT_NEW(arena, int32_t, count);
-    memcpy(copy, ints, count * sizeof(ints[0]));
-    return copy;
 }
 
 static int32_t *widen_ints(graft_arena *arena, const int16_t *ints, size_t count)
@@ -63,9 +51,9 @@ static dense_message *encode_dense(graft_arena *arena, const graft_dense *dense)
     graft__policies__dense__init(to);
     to->inputs = dense->inputs;
     to->outputs = dense->outputs;
-    to->weights = bytes_of(arena, dense->weights, (size_t)dense->inputs * dense->outputs);
+    to->weights = bytes_of(dense->weights, (size_t)dense->inputs * dense->outputs);
     to->n_bias = dense->outputs;
-    to->bias = copy_ints(arena, dense->bias, dense->outputs);
+    to->bias = graft_borrow(dense->bias);
     to->n_scales = dense->outputs;
     to->scales = pack_scales(arena, dense->scales, dense->outputs);
     return to;
@@ -81,10 +69,10 @@ static void encode_rules(graft_arena *arena, const graft_policy *policy,
     to->rule_names = GRAFT_NEW(arena, char *, count);
     for (uint32_t r = 0; r < count; r++) {
         uint32_t first = policy->rule_offsets[r];
-        to->rules[r] = bytes_of(arena, policy->rules + first, policy->rule_offsets[r + 1] - first);
-        to->rule_names[r] = graft_arena_strdup(arena, rule_names[r]);
+        to->rules[r] = bytes_of(policy->rules + first, policy->rule_offsets[r + 1] - first);
+        to->rule_names[r] = graft_borrow(rule_names[r]);
     }
-    to->rule_flags = bytes_of(arena, policy->rule_flags, count);
+    to->rule_flags = bytes_of(policy->rule_flags, count);
 }
 
 static void encode_network(graft_arena *arena, const graft_policy *policy, policy_message *to)
@@ -103,7 +91,7 @@ static void encode_network(graft_arena *arena, const graft_policy *policy, polic
     to->global = encode_dense(arena, &policy->global);
     to->width = policy->width;
     to->place = encode_dense(arena, &policy->place);
-    to->rule_rows = bytes_of(arena, policy->rule_rows, graft_policy_rows_bytes(policy));
+    to->rule_rows = bytes_of(policy->rule_rows, graft_policy_rows_bytes(policy));
     to->second = encode_dense(arena, &policy->second);
     to->score = encode_dense(arena, &policy->score);
     to->prior_slope = policy->prior_slope;
@@ -117,7 +105,7 @@ static tariff_message *encode_tariff(graft_arena *arena, const graft_tariff *tar
     graft__policies__tariff__init(to);
     to->version = TARIFF_VERSION;
     to->feature_hash = GRAFT_FEATURE_HASH;
-    to->provenance = graft_arena_strdup(arena, provenance);
+    to->provenance = graft_borrow(provenance);
     to->seed = tariff->seed;
     to->n_keys = to->n_values = tariff->row_count;
     to->keys = GRAFT_NEW(arena, uint32_t, tariff->row_count);
@@ -127,7 +115,7 @@ static tariff_message *encode_tariff(graft_arena *arena, const graft_tariff *tar
         to->values[i] = tariff->values[i];
     }
     to->still = tariff->still;
-    to->tests = bytes_of(arena, tariff->tests, tariff->tree_count * (size_t)GRAFT_TREE_TESTS);
+    to->tests = bytes_of(tariff->tests, tariff->tree_count * (size_t)GRAFT_TREE_TESTS);
     to->n_bounds = tariff->tree_count * (size_t)GRAFT_TREE_TESTS;
     to->bounds = widen_ints(arena, tariff->bounds, to->n_bounds);
     to->n_leaves = tariff->tree_count * (size_t)GRAFT_TREE_LEAVES;
@@ -135,15 +123,15 @@ static tariff_message *encode_tariff(graft_arena *arena, const graft_tariff *tar
     return to;
 }
 
-void graft_policyfile_encode(graft_arena *arena, const graft_policy *policy,
-                             const char *const *rule_names, uint8_t **data, size_t *size)
+static policy_message *encode_policy(graft_arena *arena, const graft_policy *policy,
+                                     const char *const *rule_names)
 {
     policy_message *to = GRAFT_NEW(arena, policy_message, 1);
     graft__policies__policy__init(to);
     to->version = VERSION;
     to->abi = policy->abi;
     to->feature_hash = policy->feature_hash;
-    to->metadata = graft_arena_strdup(arena, policy->metadata == NULL ? "" : policy->metadata);
+    to->metadata = graft_borrow(policy->metadata == NULL ? "" : policy->metadata);
     to->location_limit = policy->location_limit;
     to->hidden = policy->hidden;
     to->latent = policy->latent;
@@ -153,17 +141,20 @@ void graft_policyfile_encode(graft_arena *arena, const graft_policy *policy,
         encode_network(arena, policy, to);
     }
     to->tariff = policy->tariff != NULL ? encode_tariff(arena, policy->tariff, "") : NULL;
-    graft_wire_encode(arena, &to->base, data, size);
+    return to;
+}
+
+void graft_policyfile_encode(graft_arena *arena, const graft_policy *policy,
+                             const char *const *rule_names, uint8_t **data, size_t *size)
+{
+    graft_wire_encode(arena, &encode_policy(arena, policy, rule_names)->base, data, size);
 }
 
 graft_status graft_policyfile_write(graft_env *env, const graft_policy *policy,
                                     const char *const *rule_names, const char *path)
 {
     GRAFT_SCOPED(env->scratch);
-    uint8_t *data = NULL;
-    size_t size = 0;
-    graft_policyfile_encode(env->scratch, policy, rule_names, &data, &size);
-    return graft_file_write(env, path, data, size);
+    return graft_wire_write(env, path, &encode_policy(env->scratch, policy, rule_names)->base);
 }
 
 /* ---------------------------------------------------------------- reading */
@@ -495,12 +486,7 @@ graft_status graft_tarifffile_write(graft_env *env, const graft_tariff *tariff,
                                     const char *provenance, const char *path)
 {
     GRAFT_SCOPED(env->scratch);
-    graft_arena *arena = env->scratch;
-    uint8_t *data = NULL;
-    size_t size = 0;
-    tariff_message *to = encode_tariff(arena, tariff, provenance);
-    graft_wire_encode(arena, &to->base, &data, &size);
-    return graft_file_write(env, path, data, size);
+    return graft_wire_write(env, path, &encode_tariff(env->scratch, tariff, provenance)->base);
 }
 
 graft_status graft_tarifffile_read(graft_env *env, graft_arena *arena, const char *path,
@@ -508,11 +494,7 @@ graft_status graft_tarifffile_read(graft_env *env, graft_arena *arena, const cha
 {
     const reader in = {env, arena, path};
     ProtobufCMessage *message = NULL;
-    uint8_t *data = NULL;
-    size_t size = 0;
-    GRAFT_PASS(graft_file_read(env, arena, path, &data, &size));
-    GRAFT_PASS(graft_wire_decode(env, arena, (graft_bytes){path, data, size},
-                                 &graft__policies__tariff__descriptor, &message));
+    GRAFT_PASS(graft_wire_read(env, arena, path, &graft__policies__tariff__descriptor, &message));
     const tariff_message *from = (const tariff_message *)message;
     GRAFT_PASS(read_tariff(&in, from, tariff));
     *provenance = from->provenance;

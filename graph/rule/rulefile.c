@@ -6,9 +6,12 @@
 
 #include "graph/base/file.h"
 #include "graph/base/half.h"
+#include "graph/base/wire.h"
+#include "graph/names.h"
 #include "graph/rule/pattern.h"
 #include "graph/rule/rules.pb-c.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,7 +176,6 @@ typedef struct {
     const char *name;
 } reader;
 
-#define READ_FAIL(in, ...) read_fail((in), __VA_ARGS__)
 static graft_status read_fail(const reader *in, const char *what)
 {
     return GRAFT_FAIL(in->env, GRAFT_BAD_INPUT, "%s: rule %zu (%s): %s", in->file, in->index,
@@ -184,21 +186,21 @@ static graft_status read_node(const reader *in, const node_message *from, graft_
 {
     const graft_op_info *info = graft_op(from->op);
     if (info == NULL) {
-        return READ_FAIL(in, "an unknown operator");
+        return read_fail(in, "an unknown operator");
     }
     if (from->n_inputs != info->input_count || from->n_attrs != info->attr_count) {
-        return READ_FAIL(in, "a node's inputs or attributes are not those of its operator");
+        return read_fail(in, "a node's inputs or attributes are not those of its operator");
     }
     to->op = (uint8_t)from->op;
     for (size_t i = 0; i < from->n_inputs; i++) {
         if (from->inputs[i] > UINT8_MAX) {
-            return READ_FAIL(in, "an operand is out of range");
+            return read_fail(in, "an operand is out of range");
         }
         to->inputs[i] = (graft_operand)from->inputs[i];
     }
     for (size_t i = 0; i < from->n_attrs; i++) {
         if ((uint32_t)from->attrs[i]->kind > GRAFT_TERM_CODE) {
-            return READ_FAIL(in, "an attribute has an unknown kind");
+            return read_fail(in, "an attribute has an unknown kind");
         }
         to->attrs[i] = (graft_term){from->attrs[i]->value, (uint8_t)from->attrs[i]->kind};
     }
@@ -209,7 +211,7 @@ static graft_status read_pattern(const reader *in, const pattern_message *from, 
                                  uint32_t output_count)
 {
     if (from == NULL || from->n_nodes > GRAFT_RULE_MAX_NODES || from->n_outputs != output_count) {
-        return READ_FAIL(in, "a pattern is missing, too large, or has another number of outputs");
+        return read_fail(in, "a pattern is missing, too large, or has another number of outputs");
     }
     to->node_count = (uint8_t)from->n_nodes;
     for (size_t n = 0; n < from->n_nodes; n++) {
@@ -217,7 +219,7 @@ static graft_status read_pattern(const reader *in, const pattern_message *from, 
     }
     for (uint32_t i = 0; i < output_count; i++) {
         if (from->outputs[i] > UINT8_MAX) {
-            return READ_FAIL(in, "an output is out of range");
+            return read_fail(in, "an output is out of range");
         }
         to->outputs[i] = (graft_operand)from->outputs[i];
     }
@@ -229,7 +231,7 @@ static graft_status read_rule(const reader *in, const rule_message *from, graft_
     if (from->vars > GRAFT_RULE_MAX_VARS || from->slots > GRAFT_RULE_MAX_SLOTS ||
         from->code.len > GRAFT_RULE_MAX_CODE || from->condition > UINT8_MAX ||
         from->source == NULL || from->source->n_outputs > GRAFT_RULE_MAX_OUTPUTS) {
-        return READ_FAIL(in, "variables, slots, code or outputs are out of range");
+        return read_fail(in, "variables, slots, code or outputs are out of range");
     }
     rule->var_count = (uint8_t)from->vars;
     rule->slot_count = (uint8_t)from->slots;
@@ -243,10 +245,10 @@ static graft_status read_rule(const reader *in, const rule_message *from, graft_
     GRAFT_PASS(read_pattern(in, from->target, &rule->target, rule->output_count));
     const char *fault = graft_rule_check(rule);
     if (fault != NULL) {
-        return READ_FAIL(in, fault);
+        return read_fail(in, fault);
     }
     if (graft_rule_id(rule) != from->id) {
-        return READ_FAIL(in, "its id is not that of its content: damaged, or changed after proof");
+        return read_fail(in, "its id is not that of its content: damaged, or changed after proof");
     }
     return GRAFT_OK;
 }
@@ -303,10 +305,10 @@ static graft_status read_certificate(const reader *in, const certificate_message
 {
     if (from == NULL || from->proof < 1 || (uint32_t)from->proof > GRAFT_PROOF_UNBOUNDED ||
         from->numeric < 1 || (uint32_t)from->numeric > GRAFT_NUMERIC_EXACT_INTEGER) {
-        return READ_FAIL(in, "no certificate, or an unknown proof level or numeric class");
+        return read_fail(in, "no certificate, or an unknown proof level or numeric class");
     }
     if (!is_of_one_piece(from)) {
-        return READ_FAIL(in, "its certificate contradicts itself: damaged, or changed");
+        return read_fail(in, "its certificate contradicts itself: damaged, or changed");
     }
     entry->proof =
         from->proof == GRAFT__RULES__PROOF__UNBOUNDED ? GRAFT_PROOF_UNBOUNDED : GRAFT_PROOF_BOUNDED;
@@ -316,7 +318,7 @@ static graft_status read_certificate(const reader *in, const certificate_message
     entry->cover = from->cover;
     entry->resource_count = from->resource_count;
     if (!read_rounding(from, &entry->rounding)) {
-        return READ_FAIL(in, "its errors of rounding are cut off");
+        return read_fail(in, "its errors of rounding are cut off");
     }
     entry->cases = from->cases;
     entry->reason = graft_arena_strdup(in->arena, from->reason);
@@ -338,7 +340,7 @@ static graft_status read_certificate(const reader *in, const certificate_message
 static graft_status read_entry(const reader *in, const rule_message *from, graft_rule_entry *entry)
 {
     if (from->name[0] == '\0') {
-        return READ_FAIL(in, "it has no name");
+        return read_fail(in, "it has no name");
     }
     GRAFT_PASS(read_rule(in, from, &entry->rule));
     GRAFT_PASS(read_certificate(in, from->certificate, entry));
@@ -349,29 +351,19 @@ static graft_status read_entry(const reader *in, const rule_message *from, graft
     return GRAFT_OK;
 }
 
-/* Ids and names are unique. Hashing by id keeps this linear; names are compared through their
- * hashes, which for a set of at most RULE_COUNT_MOST never collide by accident. */
 static graft_status check_unique(const reader *in, const graft_ruleset *set)
 {
     GRAFT_SCOPED(in->env->scratch);
-    size_t capacity = 16;
-    while (capacity < 4 * (size_t)set->count) {
-        capacity *= 2;
-    }
-    uint64_t *seen = GRAFT_NEW(in->env->scratch, uint64_t, capacity);
+    graft_names *seen[2] = {graft_names_new(in->env->scratch), graft_names_new(in->env->scratch)};
     for (uint32_t i = 0; i < set->count; i++) {
-        const char *name = set->entries[i].name;
-        uint64_t keys[2] = {set->entries[i].id, XXH3_64bits_withSeed(name, strlen(name), 1)};
+        const char *const keys[2] = {
+            graft_arena_printf(in->env->scratch, "%" PRIx64, set->entries[i].id),
+            set->entries[i].name};
         for (int k = 0; k < 2; k++) {
-            size_t at = keys[k] & (capacity - 1);
-            while (seen[at] != 0 && seen[at] != keys[k]) {
-                at = (at + 1) & (capacity - 1);
-            }
-            if (seen[at] == keys[k]) {
+            if (!graft_names_add(seen[k], keys[k], i)) {
                 return GRAFT_FAIL(in->env, GRAFT_BAD_INPUT, "%s: rule %u (%s): %s occurs twice",
-                                  in->file, i, name, k == 0 ? "its content" : "its name");
+                                  in->file, i, keys[1], k == 0 ? "its content" : "its name");
             }
-            seen[at] = keys[k];
         }
     }
     return GRAFT_OK;
@@ -471,13 +463,9 @@ static pattern_message *write_pattern(graft_arena *arena, const graft_pattern *f
     return to;
 }
 
-static ProtobufCBinaryData copy_bytes(graft_arena *arena, const uint8_t *bytes, size_t size)
+static ProtobufCBinaryData bytes_of(const uint8_t *bytes, size_t size)
 {
-    ProtobufCBinaryData data = {size, GRAFT_NEW(arena, uint8_t, size)};
-    if (size > 0) {
-        memcpy(data.data, bytes, size);
-    }
-    return data;
+    return (ProtobufCBinaryData){size, graft_borrow(bytes)};
 }
 
 static certificate_message *write_certificate(graft_arena *arena, const graft_rule_entry *from)
@@ -487,18 +475,15 @@ static certificate_message *write_certificate(graft_arena *arena, const graft_ru
     to->proof = (Graft__Rules__Proof)from->proof;
     to->numeric = (Graft__Rules__Numeric)from->numeric;
     to->n_axioms = from->axiom_count;
-    to->axioms = GRAFT_NEW(arena, char *, from->axiom_count);
-    for (uint32_t i = 0; i < from->axiom_count; i++) {
-        to->axioms[i] = graft_arena_strdup(arena, from->axioms[i]);
-    }
+    to->axioms = graft_borrow(from->axioms);
     to->points = from->points;
     to->complete = from->complete ? 1 : 0;
     to->cover = from->cover;
-    to->cover_points = copy_bytes(arena, from->cover_points, from->cover_bytes);
+    to->cover_points = bytes_of(from->cover_points, from->cover_bytes);
     to->resource_count = from->resource_count;
     write_rounding(arena, &from->rounding, to);
     to->cases = from->cases;
-    to->reason = graft_arena_strdup(arena, from->reason == NULL ? "" : from->reason);
+    to->reason = graft_borrow(from->reason == NULL ? "" : from->reason);
     return to;
 }
 
@@ -508,13 +493,13 @@ static rule_message *write_entry(graft_arena *arena, const graft_rule_entry *fro
     rule_message *to = GRAFT_NEW(arena, rule_message, 1);
     graft__rules__rule__init(to);
     to->id = from->id;
-    to->name = graft_arena_strdup(arena, from->name);
-    to->family = graft_arena_strdup(arena, from->family);
+    to->name = graft_borrow(from->name);
+    to->family = graft_borrow(from->family);
     to->vars = rule->var_count;
     to->slots = rule->slot_count;
     to->source = write_pattern(arena, &rule->source, rule->output_count);
     to->target = write_pattern(arena, &rule->target, rule->output_count);
-    to->code = copy_bytes(arena, rule->code, rule->code_bytes);
+    to->code = bytes_of(rule->code, rule->code_bytes);
     to->condition = rule->condition;
     to->gain = from->gain;
     to->certificate = write_certificate(arena, from);
@@ -528,7 +513,7 @@ graft_status graft_rulefile_write(graft_env *env, const char *path, const graft_
     graft__rules__rule_set__init(&message);
     message.version = RULEFILE_VERSION;
     message.whole = 1;
-    message.solver = graft_arena_strdup(env->scratch, set->solver);
+    message.solver = graft_borrow(set->solver);
     message.n_rules = set->count;
     message.rules = GRAFT_NEW(env->scratch, rule_message *, set->count);
     for (uint32_t i = 0; i < set->count; i++) {
@@ -539,8 +524,5 @@ graft_status graft_rulefile_write(graft_env *env, const char *path, const graft_
         }
         message.rules[i] = write_entry(env->scratch, &set->entries[i]);
     }
-    size_t size = graft__rules__rule_set__get_packed_size(&message);
-    uint8_t *bytes = GRAFT_NEW(env->scratch, uint8_t, size);
-    (void)graft__rules__rule_set__pack(&message, bytes);
-    return graft_file_write(env, path, bytes, size);
+    return graft_wire_write(env, path, &message.base);
 }

@@ -46,7 +46,6 @@ typedef struct {
     uint32_t node_count;
 } parser;
 
-#define PARSE_FAIL(p, ...) parse_fail((p), __VA_ARGS__)
 static graft_status parse_fail(const parser *p, const char *expected)
 {
     return GRAFT_FAIL(p->env, GRAFT_BAD_INPUT, "%s: column %zu: %s, found '%.12s'", p->name,
@@ -81,7 +80,7 @@ static graft_status expect(parser *p, const char *sign)
     if (!take(p, sign)) {
         char what[WORD_MOST + 16];
         (void)snprintf(what, sizeof what, "expected '%s'", sign);
-        return PARSE_FAIL(p, what);
+        return parse_fail(p, what);
     }
     return GRAFT_OK;
 }
@@ -106,7 +105,7 @@ static graft_status parse_number(parser *p, long least, long most, long *value)
     char *end = NULL;
     long number = strtol(p->at, &end, 10);
     if (end == p->at || number < least || number > most) {
-        return PARSE_FAIL(p, "expected a whole number in range");
+        return parse_fail(p, "expected a whole number in range");
     }
     p->at = end;
     *value = number;
@@ -123,10 +122,10 @@ static graft_status parse_float_bits(parser *p, long *bits)
     float number = strtof(p->at, &end);
     int32_t word = 0;
     if (end == p->at || isnan(number)) {
-        return PARSE_FAIL(p, "expected a decimal number");
+        return parse_fail(p, "expected a decimal number");
     }
     if (errno == ERANGE && (number == 0.0F || isinf(number))) {
-        return PARSE_FAIL(p, "a decimal number is too large or too small for binary32");
+        return parse_fail(p, "a decimal number is too large or too small for binary32");
     }
     p->at = end;
     memcpy(&word, &number, sizeof word);
@@ -139,7 +138,7 @@ static graft_status parse_var(parser *p, uint8_t *var)
     skip_space(p);
     if (*p->at < 'a' || *p->at >= 'a' + GRAFT_RULE_MAX_VARS || isalnum((unsigned char)p->at[1]) ||
         p->at[1] == '_') {
-        return PARSE_FAIL(p, "expected a variable, a to h");
+        return parse_fail(p, "expected a variable, a to h");
     }
     *var = (uint8_t)(*p->at++ - 'a');
     p->vars |= 1u << *var;
@@ -151,7 +150,7 @@ static graft_status parse_var(parser *p, uint8_t *var)
 static graft_status emit(parser *p, uint32_t byte)
 {
     if (p->rule->code_bytes == GRAFT_RULE_MAX_CODE) {
-        return PARSE_FAIL(p, "the rule has too much code");
+        return parse_fail(p, "the rule has too much code");
     }
     p->rule->code[p->rule->code_bytes++] = (uint8_t)byte;
     return GRAFT_OK;
@@ -180,7 +179,7 @@ static graft_status find_slot(parser *p, uint32_t tag, const char *name, uint8_t
             }
         }
     }
-    return PARSE_FAIL(p, "no source operator of this number has such an attribute slot");
+    return parse_fail(p, "no source operator of this number has such an attribute slot");
 }
 
 /* "#k.name" behind its "#". */
@@ -320,7 +319,7 @@ static graft_status parse_level(parser *p, uint32_t level)
 static graft_status parse_expression(parser *p)
 {
     if (p->nesting == NESTING_MOST) {
-        return PARSE_FAIL(p, "nested too deeply");
+        return parse_fail(p, "nested too deeply");
     }
     p->nesting++;
     graft_status status = parse_level(p, 0);
@@ -375,7 +374,7 @@ static graft_status parse_value(parser *p, uint32_t kind, graft_term *term)
         term->kind = GRAFT_TERM_CONST;
         memcpy(&term->value, &bits, sizeof bits);
     } else if (p->in_source) {
-        return PARSE_FAIL(p, "an attribute of the source must be a number or one attribute "
+        return parse_fail(p, "an attribute of the source must be a number or one attribute "
                              "variable, not an expression");
     } else {
         GRAFT_PASS(emit(p, GRAFT_CODE_END));
@@ -395,7 +394,7 @@ static graft_status parse_list(parser *p, graft_pattern_node *node, uint32_t fir
             GRAFT_PASS(expect(p, ","));
         }
         if (i == info->attr_count) {
-            return PARSE_FAIL(p, "too many values");
+            return parse_fail(p, "too many values");
         }
         GRAFT_PASS(parse_value(p, graft_op_attr(node->op, i)->kind, &node->attrs[i]));
         i++;
@@ -421,12 +420,12 @@ static graft_status parse_attr(parser *p, graft_pattern_node *node, uint32_t *gi
         }
         p->at += length;
         if (!take(p, "=") || (list && !take(p, "["))) {
-            return PARSE_FAIL(p, list ? "expected '=['" : "expected '='");
+            return parse_fail(p, list ? "expected '=['" : "expected '='");
         }
         *given |= 1u << i;
         return list ? parse_list(p, node, i, given) : parse_value(p, attr->kind, &node->attrs[i]);
     }
-    return PARSE_FAIL(p, "expected an operand or an attribute of the operator");
+    return parse_fail(p, "expected an operand or an attribute of the operator");
 }
 
 /* A source operator with a new number gets a slot for every attribute, before its operands are
@@ -439,7 +438,7 @@ static graft_status own_slots(parser *p, graft_pattern_node *node, uint32_t inde
     }
     for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
         if (p->slot_end == SLOTS_MOST) {
-            return PARSE_FAIL(p, "the rule has too many slots");
+            return parse_fail(p, "the rule has too many slots");
         }
         node->attrs[i] = (graft_term){(int32_t)p->slot_end++, GRAFT_TERM_SLOT};
     }
@@ -462,7 +461,7 @@ static graft_status fill_attrs(parser *p, graft_pattern_node *node, uint32_t tag
             continue;
         }
         if (tag == 0) {
-            return PARSE_FAIL(p, "an attribute of the operator before is missing");
+            return parse_fail(p, "an attribute of the operator before is missing");
         }
         if (find_slot(p, tag, graft_op_attr(node->op, i)->name, &slot) != GRAFT_OK) {
             return GRAFT_BAD_INPUT;
@@ -523,7 +522,7 @@ static graft_status parse_arguments(parser *p, graft_pattern_node *node, uint32_
         }
     }
     if (inputs < graft_op(node->op)->input_count) {
-        return PARSE_FAIL(p, "the operator before has too few operands");
+        return parse_fail(p, "the operator before has too few operands");
     }
     return GRAFT_OK;
 }
@@ -565,7 +564,7 @@ static graft_status parse_application(parser *p, uint32_t op, graft_operand *ope
     memset(&node, 0, sizeof node);
     node.op = (uint8_t)op;
     if (p->node_count == NODES_MOST) {
-        return PARSE_FAIL(p, "the side has too many operators");
+        return parse_fail(p, "the side has too many operators");
     }
     uint32_t index = p->in_source ? p->node_count++ : 0;
     if (take(p, "#")) {
@@ -576,7 +575,7 @@ static graft_status parse_application(parser *p, uint32_t op, graft_operand *ope
     GRAFT_PASS(fill_attrs(p, &node, (uint32_t)tag, given));
     if (!p->in_source) {
         if (p->node_count == NODES_MOST) {
-            return PARSE_FAIL(p, "the side has too many operators");
+            return parse_fail(p, "the side has too many operators");
         }
         index = p->node_count++;
     }
@@ -595,14 +594,14 @@ static graft_status parse_term(parser *p, graft_operand *operand)
     size_t length = peek_word(p, word);
     uint32_t op = length > 1 ? graft_op_named(word) : GRAFT_OP_NONE;
     if (p->nesting == NESTING_MOST) {
-        return PARSE_FAIL(p, "nested too deeply");
+        return parse_fail(p, "nested too deeply");
     }
     p->nesting++;
     graft_status status = GRAFT_OK;
     if (length == 1) {
         status = parse_var(p, operand);
     } else if (op == GRAFT_OP_NONE) {
-        status = PARSE_FAIL(p, "expected a variable or an operator");
+        status = parse_fail(p, "expected a variable or an operator");
     } else {
         p->at += length;
         status = parse_application(p, op, operand);
@@ -620,7 +619,7 @@ static graft_status parse_outputs(parser *p, graft_pattern *side, uint8_t *count
     }
     do {
         if (*count == GRAFT_RULE_MAX_OUTPUTS) {
-            return PARSE_FAIL(p, "too many outputs");
+            return parse_fail(p, "too many outputs");
         }
         GRAFT_PASS(parse_term(p, &side->outputs[*count]));
         (*count)++;
@@ -633,7 +632,7 @@ static graft_status parse_side(parser *p, graft_pattern *side, uint8_t *count)
     p->node_count = 0;
     GRAFT_PASS(parse_outputs(p, side, count));
     if (p->node_count > GRAFT_RULE_MAX_NODES) {
-        return PARSE_FAIL(p, "the side has too many operators");
+        return parse_fail(p, "the side has too many operators");
     }
     side->node_count = (uint8_t)p->node_count;
     memcpy(side->nodes, p->nodes, p->node_count * sizeof(p->nodes[0]));
@@ -643,7 +642,7 @@ static graft_status parse_side(parser *p, graft_pattern *side, uint8_t *count)
 static graft_status expect_end(parser *p, const char *what)
 {
     skip_space(p);
-    return *p->at == '\0' ? GRAFT_OK : PARSE_FAIL(p, what);
+    return *p->at == '\0' ? GRAFT_OK : parse_fail(p, what);
 }
 
 static graft_status parse_condition(parser *p)
@@ -673,7 +672,7 @@ static void start_text(parser *p, const graft_rule_part *part)
 static graft_status check_vars(const parser *p, uint32_t source_vars)
 {
     return p->vars != source_vars || (p->vars & (p->vars + 1)) != 0
-               ? PARSE_FAIL(p, "variables must be a, b, c... and all occur in the source")
+               ? parse_fail(p, "variables must be a, b, c... and all occur in the source")
                : GRAFT_OK;
 }
 
@@ -690,7 +689,7 @@ static const char *part_at_fault(const graft_rule *rule, const char *source, con
 static graft_status finish_rule(parser *p, const char *source, uint32_t outputs, graft_rule *rule)
 {
     if (outputs != p->rule->output_count) {
-        return PARSE_FAIL(p, "the sides have different numbers of outputs");
+        return parse_fail(p, "the sides have different numbers of outputs");
     }
     while ((p->vars >> p->rule->var_count & 1u) != 0) {
         p->rule->var_count++;

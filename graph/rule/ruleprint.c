@@ -316,26 +316,13 @@ static const char *print_node(const printer *p, const graft_pattern *pattern,
     return out.data;
 }
 
-static bool operands_printed(const graft_pattern_node *node, const char *const *texts)
-{
-    for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
-        if (GRAFT_OPERAND_IS_NODE(node->inputs[i]) &&
-            texts[GRAFT_OPERAND_NODE_OF(node->inputs[i])] == NULL) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static const char *print_pattern(const printer *p, const graft_pattern *pattern)
 {
     const char *texts[GRAFT_RULE_MAX_NODES] = {0};
-    for (uint32_t round = 0; round < pattern->node_count; round++) {
-        for (uint32_t n = 0; n < pattern->node_count; n++) {
-            if (texts[n] == NULL && operands_printed(&pattern->nodes[n], texts)) {
-                texts[n] = print_node(p, pattern, texts, n);
-            }
-        }
+    uint8_t order[GRAFT_RULE_MAX_NODES];
+    graft_pattern_order(pattern, order);
+    for (uint32_t k = 0; k < pattern->node_count; k++) {
+        texts[order[k]] = print_node(p, pattern, texts, order[k]);
     }
     graft_buffer out = {.arena = p->arena};
     bool several = p->rule->output_count > 1;
