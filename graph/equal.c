@@ -1,6 +1,8 @@
 /* equal.c - see equal.h. */
 #include "graph/equal.h"
 
+#include "graph/model.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -117,17 +119,11 @@ void graft_equal_merge(graft_arena *arena, const graft_graph **graph, const graf
     if (same == NULL) {
         return;
     }
-    const graft_limits *limits = &(*graph)->limits;
-    graft_graph *merged = GRAFT_NEW(arena, graft_graph, 1);
+    graft_graph *merged = graft_model_graph_copy(arena, *graph);
     graft_order *placed = GRAFT_NEW(arena, graft_order, 1);
-    size_t bytes = graft_graph_bytes(limits);
-    size_t order_bytes = graft_order_bytes(limits);
-    graft_status status = graft_graph_init(merged, limits, graft_arena_alloc(arena, bytes), bytes);
-    assert(status == GRAFT_OK); /* The engine told the size. */
-    status = graft_graph_copy(merged, *graph);
-    assert(status == GRAFT_OK); /* The capacities are equal. */
+    size_t bytes = graft_order_bytes(&merged->limits);
     remove_equal(merged, same);
-    status = graft_order_build(placed, merged, graft_arena_alloc(arena, order_bytes), order_bytes);
+    graft_status status = graft_order_build(placed, merged, graft_arena_alloc(arena, bytes), bytes);
     assert(status == GRAFT_OK); /* Merging closes no cycle: who reads follows the first. */
     (void)status;
     *graph = merged;

@@ -72,6 +72,16 @@ static bool find_gather(const Onnx__NodeProto *proto, graft_opaque *opaque)
            elements == graft_shape_elements(&opaque->out);
 }
 
+static void read_inputs(const graft_graph *graph, graft_index node, graft_opaque *opaque)
+{
+    const graft_node *n = &graph->nodes[node];
+    for (uint32_t k = 0; k < GRAFT_OPAQUE_INPUTS_MOST; k++) {
+        const graft_index v = k < n->input_count ? graft_node_input(graph, node, k) : GRAFT_NONE;
+        opaque->in[k] =
+            v != GRAFT_NONE ? graph->values[v].shape : (graft_shape){.rank = GRAFT_RANK_UNKNOWN};
+    }
+}
+
 bool graft_opaque_describe(const Onnx__NodeProto *proto, const graft_graph *graph, graft_index node,
                            graft_opaque *opaque)
 {
@@ -94,13 +104,7 @@ bool graft_opaque_describe(const Onnx__NodeProto *proto, const graft_graph *grap
         }
     }
     opaque->out = opaque->outs[0];
-    for (uint32_t k = 0; k < GRAFT_OPAQUE_INPUTS_MOST; k++) {
-        graft_index v = k < n->input_count ? graft_node_input(graph, node, k) : GRAFT_NONE;
-        opaque->in[k].rank = GRAFT_RANK_UNKNOWN;
-        if (v != GRAFT_NONE) {
-            opaque->in[k] = graph->values[v].shape;
-        }
-    }
+    read_inputs(graph, node, opaque);
     if (!is_known(&opaque->in[0]) || graft_half_is(opaque->in[0].dtype) ||
         graft_half_is(opaque->out.dtype)) {
         return false; /* To be run, a model is read in binary32. */
@@ -169,12 +173,7 @@ static bool find_row(const graft_graph *graph, graft_index node, graft_opaque *o
     opaque->out = graph->values[graft_node_output(graph, node, 0)].shape;
     opaque->outs[0] = opaque->out;
     opaque->out_count = 1;
-    for (uint32_t k = 0; k < GRAFT_OPAQUE_INPUTS_MOST; k++) {
-        opaque->in[k].rank = GRAFT_RANK_UNKNOWN;
-    }
-    for (uint32_t k = 0; k < n->input_count; k++) {
-        opaque->in[k] = graph->values[graft_node_input(graph, node, k)].shape;
-    }
+    read_inputs(graph, node, opaque);
     return true;
 }
 
@@ -199,15 +198,6 @@ bool graft_opaque_is_pointwise(const graft_opaque *opaque)
 
 /* ----------------------------------------------------------------------------- running */
 
-static int64_t whole_at(const void *data, uint32_t dtype, size_t i)
-{
-    return dtype == GRAFT_DTYPE_I64    ? ((const int64_t *)data)[i]
-           : dtype == GRAFT_DTYPE_I32  ? ((const int32_t *)data)[i]
-           : dtype == GRAFT_DTYPE_I8   ? ((const int8_t *)data)[i]
-           : dtype == GRAFT_DTYPE_BOOL ? ((const uint8_t *)data)[i] != 0
-                                       : ((const uint8_t *)data)[i];
-}
-
 /* Cut off, within the range of int64. */
 static int64_t whole_of(float number)
 {
@@ -215,24 +205,6 @@ static int64_t whole_of(float number)
            : number >= 0x1p63F  ? INT64_MAX
            : number <= -0x1p63F ? INT64_MIN
                                 : (int64_t)number;
-}
-
-/* Narrower types have the last bits of what does not fit. */
-static void set_whole(void *data, uint32_t dtype, size_t i, int64_t number)
-{
-    switch (dtype) {
-    case GRAFT_DTYPE_I64:
-        ((int64_t *)data)[i] = number;
-        break;
-    case GRAFT_DTYPE_I32:
-        ((int32_t *)data)[i] = (int32_t)number;
-        break;
-    case GRAFT_DTYPE_BOOL:
-        ((uint8_t *)data)[i] = number != 0;
-        break;
-    default:
-        ((uint8_t *)data)[i] = (uint8_t)number;
-    }
 }
 
 /* Whole numbers as binary32, in loops that compilers make vectors of. */
@@ -251,7 +223,7 @@ static void widen(const void *in, uint32_t from, size_t count, float *out)
         break;
     default:
         for (size_t i = 0; i < count; i++) {
-            out[i] = (float)whole_at(in, from, i);
+            out[i] = (float)graft_whole_at(in, from, i);
         }
     }
 }
@@ -272,9 +244,9 @@ static void run_cast(const graft_opaque *opaque, const void *in, void *out)
     for (size_t i = 0; i < count; i++) {
         if (from == GRAFT_DTYPE_F32) {
             float number = ((const float *)in)[i];
-            set_whole(out, to, i, to == GRAFT_DTYPE_BOOL ? number != 0.0F : whole_of(number));
+            graft_whole_put(out, to, i, to == GRAFT_DTYPE_BOOL ? number != 0.0F : whole_of(number));
         } else {
-            set_whole(out, to, i, whole_at(in, from, i));
+            graft_whole_put(out, to, i, graft_whole_at(in, from, i));
         }
     }
 }
@@ -288,7 +260,7 @@ static graft_status run_gather(graft_env *env, const graft_opaque *opaque, const
                                            graft_shape_elements(&opaque->in[0]));
     for (size_t outer = 0; outer < blocks.outer; outer++) {
         for (size_t i = 0; i < count; i++) {
-            int64_t place = whole_at(places, opaque->in[1].dtype, i);
+            int64_t place = graft_whole_at(places, opaque->in[1].dtype, i);
             int64_t row = place + (place < 0 ? (int64_t)blocks.size : 0);
             if (row < 0 || row >= (int64_t)blocks.size) {
                 return GRAFT_FAIL(env, GRAFT_BAD_INPUT,

@@ -49,8 +49,48 @@ typedef struct graft_opaque {
     uint32_t which;  /* Of several outputs, where each is made by itself: the one that is made... */
     graft_shape out; /* ...and its shape. */
     const void *kept;        /* What graft_opaque_keep made; NULL: nothing. */
-    const void *const *data; /* In foreign*.c: elements of the inputs, NULL where not known. */
+    const void *const *data; /* In foreign*.c: elements of the inputs, NULL where not known; */
+    void *const *made;       /* results, NULL where not wanted. */
 } graft_opaque;
+
+/* Element `i` of whole numbers or truth values. */
+static inline int64_t graft_whole_at(const void *data, uint32_t dtype, size_t i)
+{
+    switch (dtype) {
+    case GRAFT_DTYPE_I64:
+        return ((const int64_t *)data)[i];
+    case GRAFT_DTYPE_I32:
+        return ((const int32_t *)data)[i];
+    case GRAFT_DTYPE_I16:
+        return ((const int16_t *)data)[i];
+    case GRAFT_DTYPE_U16:
+        return ((const uint16_t *)data)[i];
+    case GRAFT_DTYPE_I8:
+        return ((const int8_t *)data)[i];
+    case GRAFT_DTYPE_BOOL:
+        return ((const uint8_t *)data)[i] != 0;
+    default:
+        return ((const uint8_t *)data)[i];
+    }
+}
+
+/* Sets one; narrower types have the last bits of what does not fit. */
+static inline void graft_whole_put(void *data, uint32_t dtype, size_t i, int64_t number)
+{
+    switch (dtype) {
+    case GRAFT_DTYPE_I64:
+        ((int64_t *)data)[i] = number;
+        break;
+    case GRAFT_DTYPE_I32:
+        ((int32_t *)data)[i] = (int32_t)number;
+        break;
+    case GRAFT_DTYPE_BOOL:
+        ((uint8_t *)data)[i] = number != 0;
+        break;
+    default:
+        ((uint8_t *)data)[i] = (uint8_t)number;
+    }
+}
 
 /* Whether the opaque node of `graph`, which is model->graph or a rewritten copy, can be run. What
  * can computes the same from the same. */

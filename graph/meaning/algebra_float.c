@@ -91,9 +91,3 @@ graft_status graft_float_model(graft_env *env, graft_arena *arena, const graft_m
     }
     return GRAFT_OK;
 }
-
-graft_status graft_float_graph(graft_env *env, graft_arena *arena, const graft_graph *graph,
-                               const graft_order *order, const float **values)
-{
-    return graft_float_model(env, arena, NULL, graph, order, values);
-}

@@ -14,18 +14,13 @@
 void graft_float_run(uint32_t op, const graft_call *call, const float *const in[],
                      float *const out[]);
 
+struct graft_model;
 /* Runs every node of a graph, const nodes included. `values` has one entry per value id
  * (graph->value_end): on entry the tensors of inputs and weights, NULL elsewhere; afterwards those
- * of computed values too, allocated in `arena` and valid as long as it is. GRAFT_UNSUPPORTED when
- * the graph has an opaque node, GRAFT_BAD_INPUT when the tensor of an input or weight that is read
- * is missing; `values` may then hold some results. */
-GRAFT_MUST_USE graft_status graft_float_graph(graft_env *env, graft_arena *arena,
-                                              const graft_graph *graph, const graft_order *order,
-                                              const float **values);
-
-/* The same for a graph of a model: opaque nodes that opaque.h can run are run; entries of `values`
- * point to tensors of the values' own types. Also fails as graft_opaque_run does. */
-struct graft_model;
+ * of computed values too, allocated in `arena` and valid as long as it is, all of the values' own
+ * types. Opaque nodes of a model (NULL: it is of none) that opaque.h can run are run.
+ * GRAFT_UNSUPPORTED when the graph has another, GRAFT_BAD_INPUT when the tensor of an input or weight
+ * that is read is missing, and as graft_opaque_run fails; `values` may then hold some results. */
 GRAFT_MUST_USE graft_status graft_float_model(graft_env *env, graft_arena *arena,
                                               const struct graft_model *model,
                                               const graft_graph *graph, const graft_order *order,

@@ -93,19 +93,22 @@ float graft_foreign_quantise(const float *x, size_t rows, size_t columns, size_t
     return scale;
 }
 
-void graft_foreign_dynamic(graft_env *env, const graft_opaque *opaque, void *const *out)
+graft_status graft_foreign_dynamic(graft_env *env, const graft_opaque *opaque, void *out)
 {
+    (void)out;
     GRAFT_SCOPED(env->scratch);
     const size_t count = graft_count(&opaque->in[0]);
     int32_t zero = 0;
-    uint8_t *bytes = out[0] != NULL ? out[0] : GRAFT_NEW(env->scratch, uint8_t, count);
+    uint8_t *bytes =
+        opaque->made[0] != NULL ? opaque->made[0] : GRAFT_NEW(env->scratch, uint8_t, count);
     const float scale = graft_foreign_quantise(opaque->data[0], 1, count, count, bytes, &zero);
-    if (out[1] != NULL) {
-        *(float *)out[1] = scale;
+    if (opaque->made[1] != NULL) {
+        *(float *)opaque->made[1] = scale;
     }
-    if (out[2] != NULL) {
-        *(uint8_t *)out[2] = (uint8_t)zero;
+    if (opaque->made[2] != NULL) {
+        *(uint8_t *)opaque->made[2] = (uint8_t)zero;
     }
+    return GRAFT_OK;
 }
 
 /* ---------------------------------------------------------------- MatMulInteger, QGemm */
@@ -220,7 +223,7 @@ graft_status graft_foreign_matmul(graft_env *env, const graft_opaque *opaque, vo
     const size_t m = graft_count(shape) / count / n;
     const size_t period = (size_t)shape->dims[shape->rank - 2];
     for (size_t i = 0; i < count; i++) {
-        graft_mark mark = graft_arena_mark(env->scratch);
+        GRAFT_SCOPED(env->scratch);
         size_t at[2] = {0, 0};
         for (uint32_t s = 0; s < 2 && batch > 0; s++) {
             const graft_view view =
@@ -231,7 +234,6 @@ graft_status graft_foreign_matmul(graft_env *env, const graft_opaque *opaque, vo
         const graft_byte_rows a =
             take_rows(env->scratch, opaque, &(matrix){0, 2, at[0] * m * k, m, k, false}, period);
         graft_byte_multiply(env->scratch, &a, &panels[at[1]], n, 1, (int32_t *)out + i * m * n);
-        graft_arena_release(env->scratch, mark);
     }
     return GRAFT_OK;
 }
@@ -321,18 +323,10 @@ graft_status graft_foreign_gemm(graft_env *env, const graft_opaque *opaque, void
 bool graft_foreign_bytes_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     const uint8_t dtype = opaque->in[0].dtype;
-    const graft_shape sides[2] = {opaque->in[0], opaque->in[3]};
-    bool fits = graft_foreign_is_byte(dtype) && sides[1].dtype == dtype;
-    shape->rank = sides[sides[0].rank < sides[1].rank].rank;
     shape->dtype = dtype;
-    for (uint32_t i = 1; i <= shape->rank; i++) {
-        const int32_t a = i > sides[0].rank ? 1 : sides[0].dims[sides[0].rank - i];
-        const int32_t b = i > sides[1].rank ? 1 : sides[1].dims[sides[1].rank - i];
-        fits = fits && (a == b || a == 1 || b == 1);
-        shape->dims[shape->rank - i] = a > b ? a : b;
-    }
-    return fits && has_scale(opaque, 1, dtype) && has_scale(opaque, 4, dtype) &&
-           has_scale(opaque, 6, dtype);
+    return graft_foreign_is_byte(dtype) && opaque->in[3].dtype == dtype &&
+           graft_foreign_stretch(opaque, 4, 3, shape) && has_scale(opaque, 1, dtype) &&
+           has_scale(opaque, 4, dtype) && has_scale(opaque, 6, dtype);
 }
 
 graft_status graft_foreign_bytes(graft_env *env, const graft_opaque *opaque, void *out)
@@ -436,18 +430,11 @@ bool graft_foreign_read_join(const Onnx__NodeProto *node, graft_opaque *opaque)
 
 bool graft_foreign_join_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    const uint32_t axis = opaque->axis;
-    bool fits = true;
-    int64_t size = 0;
-    *shape = opaque->in[2];
+    bool fits = graft_foreign_beside(opaque, 2, 3, shape) && graft_foreign_is_byte(shape->dtype);
     for (uint32_t k = 2; k < opaque->read_count && fits; k += 3) {
-        graft_shape other = opaque->in[k];
-        size += other.dims[axis];
-        other.dims[axis] = shape->dims[axis];
-        fits = graft_shape_equal(&other, shape) && has_scale(opaque, k + 1, shape->dtype);
+        fits = has_scale(opaque, k + 1, shape->dtype);
     }
-    return fits && graft_foreign_is_byte(shape->dtype) && has_scale(opaque, 0, shape->dtype) &&
-           graft_foreign_size(shape, axis, size);
+    return fits && has_scale(opaque, 0, shape->dtype);
 }
 
 graft_status graft_foreign_join(graft_env *env, const graft_opaque *opaque, void *out)

@@ -447,14 +447,14 @@ graft_status graft_foreign_lrn(graft_env *env, const graft_opaque *opaque, void 
 
 /* ------------------------------------------------------------------------------------ Conv */
 
-/* Of two axes; an image of one has another, of size 1, before it. */
+/* The attributes of `conv`, of two axes: an image of one has another, of size 1, before it. */
 enum {
     CONV_AXES = 2,
-    CONV_STRIDE = 1,
-    CONV_DILATION = 3,
-    CONV_BEFORE = 5,
-    CONV_AFTER = 7,
-    CONV_GROUPS = 9,
+    CONV_STRIDE = GRAFT_ATTR_conv_stride_h,
+    CONV_DILATION = GRAFT_ATTR_conv_dilation_h,
+    CONV_BEFORE = GRAFT_ATTR_conv_pad_top,
+    CONV_AFTER = GRAFT_ATTR_conv_pad_bottom,
+    CONV_GROUPS = GRAFT_ATTR_conv_groups,
     CONV_EXTRA
 };
 /* Products of a node: of more, plain loops take longer than anybody waits. */
@@ -632,7 +632,7 @@ bool graft_foreign_conv_integer_shape(const graft_opaque *opaque, graft_shape *s
 }
 
 /* Filters of each group, their channels last as those of images. */
-void *graft_foreign_keep_conv(graft_arena *arena, const graft_opaque *opaque)
+void *graft_foreign_keep_conv_integer(graft_arena *arena, const graft_opaque *opaque)
 {
     const graft_shape *w = &opaque->in[1];
     const size_t groups = (size_t)opaque->attrs[CONV_GROUPS];
@@ -702,6 +702,7 @@ static void convolve_bytes(graft_arena *scratch, const graft_opaque *opaque, con
                            size_t group, int32_t *out)
 {
     enum { PLACES = 256 };
+    GRAFT_SCOPED(scratch);
     const graft_byte_panels *panels = (const graft_byte_panels *)opaque->kept + group;
     const int32_t zero = from->zero;
     const size_t bytes = graft_byte_row_bytes(panels->depth);
@@ -724,7 +725,7 @@ static void convolve_bytes(graft_arena *scratch, const graft_opaque *opaque, con
 
 graft_status graft_foreign_conv_integer(graft_env *env, const graft_opaque *opaque, void *out)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const graft_shape *x = &opaque->in[0];
     const graft_shape *w = &opaque->in[1];
     const bool one = x->rank == 3;
@@ -744,12 +745,9 @@ graft_status graft_foreign_conv_integer(graft_env *env, const graft_opaque *opaq
             turn_image((const uint8_t *)opaque->data[0] + i / groups * pixels, x->dtype,
                        &pixels_last);
         }
-        graft_mark inner = graft_arena_mark(env->scratch);
         convolve_bytes(env->scratch, opaque, &pixels_last, i % groups,
                        (int32_t *)out + i * (results / groups));
-        graft_arena_release(env->scratch, inner);
     }
-    graft_arena_release(env->scratch, mark);
     return GRAFT_OK;
 }
 

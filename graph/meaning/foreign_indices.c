@@ -160,7 +160,7 @@ static uint32_t depth_of(const graft_opaque *opaque)
 }
 
 /* What places name: the axes of the list but its last, then those of the data that are left. */
-static bool shape_rows(const graft_opaque *opaque, graft_shape *shape)
+bool graft_foreign_gather_nd_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     const graft_shape *data = &opaque->in[0];
     const graft_shape *list = &opaque->in[1];
@@ -191,11 +191,6 @@ static int64_t row_at(const graft_opaque *opaque, size_t i, size_t rows)
         at = place < 0 ? -1 : at * size + place;
     }
     return at;
-}
-
-bool graft_foreign_gather_nd_shape(const graft_opaque *opaque, graft_shape *shape)
-{
-    return shape_rows(opaque, shape);
 }
 
 /* Elements of a row, and rows that the list names in each batch and in all. */
@@ -233,8 +228,8 @@ bool graft_foreign_scatter_nd_shape(const graft_opaque *opaque, graft_shape *sha
 {
     graft_shape updates;
     *shape = opaque->in[0];
-    return shape_rows(opaque, &updates) && graft_shape_equal(&updates, &opaque->in[2]) &&
-           takes_updates(opaque);
+    return graft_foreign_gather_nd_shape(opaque, &updates) &&
+           graft_shape_equal(&updates, &opaque->in[2]) && takes_updates(opaque);
 }
 
 graft_status graft_foreign_scatter_nd(graft_env *env, const graft_opaque *opaque, void *out)
@@ -377,7 +372,7 @@ graft_status graft_foreign_eye(graft_env *env, const graft_opaque *opaque, void 
         if (opaque->out.dtype == GRAFT_DTYPE_F32) {
             ((float *)out)[place] = 1.0F;
         } else {
-            graft_foreign_put(out, opaque->out.dtype, place, 1);
+            graft_whole_put(out, opaque->out.dtype, place, 1);
         }
     }
     return GRAFT_OK;

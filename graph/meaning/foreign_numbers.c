@@ -177,7 +177,7 @@ static bool power(const span *s)
         if (s->dtypes[0] == GRAFT_DTYPE_F32) {
             ((float *)s->out)[i] = (float)x;
         } else {
-            graft_foreign_put(s->out, s->dtypes[0], i, whole_of(x));
+            graft_whole_put(s->out, s->dtypes[0], i, whole_of(x));
         }
     }
     return true;
@@ -294,52 +294,40 @@ static bool is_test(int32_t code)
     return code >= GRAFT_FOREIGN_IS_NAN && code <= GRAFT_FOREIGN_IS_INF_BELOW;
 }
 
+/* Loops over numbers of a type. */
+static const struct {
+    span_function *map;
+    span_function *compare;
+    span_function *combine;
+} loops[] = {
+    [GRAFT_DTYPE_F32] = {map_f32,  compare_f32, combine_f32 },
+    [GRAFT_DTYPE_I64] = {map_i64,  compare_i64, combine_i64 },
+    [GRAFT_DTYPE_I32] = {map_i32,  compare_i32, combine_i32 },
+    [GRAFT_DTYPE_I8] = {map_i8,   compare_i8,  combine_i8  },
+    [GRAFT_DTYPE_U8] = {map_u8,   compare_u8,  combine_u8  },
+    [GRAFT_DTYPE_BOOL] = {map_bool, compare_u8,  combine_bool},
+};
+
 /* NULL: a type that the function is not of. */
 static span_function *function_of_one(int32_t code, uint32_t dtype)
 {
-    switch (dtype) {
-    case GRAFT_DTYPE_F32:
-        return code == GRAFT_FOREIGN_NOT || code == GRAFT_FOREIGN_BIT_NOT ? NULL : map_f32;
-    case GRAFT_DTYPE_I64:
-        return code < GRAFT_FOREIGN_CEIL ? map_i64 : NULL;
-    case GRAFT_DTYPE_I32:
-        return code < GRAFT_FOREIGN_CEIL ? map_i32 : NULL;
-    case GRAFT_DTYPE_I8:
-        return code < GRAFT_FOREIGN_CEIL ? map_i8 : NULL;
-    case GRAFT_DTYPE_U8:
-        return code < GRAFT_FOREIGN_CEIL ? map_u8 : NULL;
-    case GRAFT_DTYPE_BOOL:
-        return code == GRAFT_FOREIGN_NOT ? map_bool : NULL;
-    default:
-        return NULL;
-    }
+    const bool fits = dtype == GRAFT_DTYPE_F32
+                          ? code != GRAFT_FOREIGN_NOT && code != GRAFT_FOREIGN_BIT_NOT
+                      : dtype == GRAFT_DTYPE_BOOL ? code == GRAFT_FOREIGN_NOT
+                                                  : code < GRAFT_FOREIGN_CEIL;
+    return fits && dtype < sizeof loops / sizeof loops[0] ? loops[dtype].map : NULL;
 }
 
 static span_function *function_of_two(int32_t code, uint32_t dtype)
 {
-    const bool compares = is_comparison(code);
-    if (code == GRAFT_FOREIGN_POW) {
+    const bool computes = code >= GRAFT_FOREIGN_ADD;
+    const bool fits = dtype == GRAFT_DTYPE_F32
+                          ? computes && code < GRAFT_FOREIGN_POW && code != GRAFT_FOREIGN_MOD
+                          : computes != (dtype == GRAFT_DTYPE_BOOL);
+    if (code == GRAFT_FOREIGN_POW || dtype >= sizeof loops / sizeof loops[0]) {
         return NULL; /* See function_of_operands. */
     }
-    switch (dtype) {
-    case GRAFT_DTYPE_F32:
-        return compares ? compare_f32
-               : code >= GRAFT_FOREIGN_ADD && code < GRAFT_FOREIGN_POW && code != GRAFT_FOREIGN_MOD
-                   ? combine_f32
-                   : NULL;
-    case GRAFT_DTYPE_I64:
-        return compares ? compare_i64 : code >= GRAFT_FOREIGN_ADD ? combine_i64 : NULL;
-    case GRAFT_DTYPE_I32:
-        return compares ? compare_i32 : code >= GRAFT_FOREIGN_ADD ? combine_i32 : NULL;
-    case GRAFT_DTYPE_I8:
-        return compares ? compare_i8 : code >= GRAFT_FOREIGN_ADD ? combine_i8 : NULL;
-    case GRAFT_DTYPE_U8:
-        return compares ? compare_u8 : code >= GRAFT_FOREIGN_ADD ? combine_u8 : NULL;
-    case GRAFT_DTYPE_BOOL:
-        return compares ? compare_u8 : code >= GRAFT_FOREIGN_ADD ? NULL : combine_bool;
-    default:
-        return NULL;
-    }
+    return is_comparison(code) ? loops[dtype].compare : fits ? loops[dtype].combine : NULL;
 }
 
 /* A type of powers and of exponents. */
@@ -385,16 +373,16 @@ static uint64_t width_of(uint32_t dtype)
 
 /* -------------------------------------------------------------------------------- shapes */
 
-/* The shape to which `count` inputs are stretched. */
-static bool stretch(const graft_opaque *opaque, uint32_t count, graft_shape *shape)
+bool graft_foreign_stretch(const graft_opaque *opaque, uint32_t end, uint32_t by,
+                           graft_shape *shape)
 {
     bool fits = true;
-    for (uint32_t k = 0; k < count; k++) {
+    for (uint32_t k = 0; k < end; k += by) {
         shape->rank = opaque->in[k].rank > shape->rank ? opaque->in[k].rank : shape->rank;
     }
     for (uint32_t i = 0; i < shape->rank; i++) {
         shape->dims[i] = 1;
-        for (uint32_t k = 0; k < count; k++) {
+        for (uint32_t k = 0; k < end; k += by) {
             const graft_shape *in = &opaque->in[k];
             const uint32_t missing = (uint32_t)shape->rank - in->rank;
             const int32_t size = i < missing ? 1 : in->dims[i - missing];
@@ -416,14 +404,15 @@ bool graft_foreign_two_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     const uint8_t dtype = opaque->in[0].dtype;
     shape->dtype = is_comparison(opaque->attrs[0]) ? (uint8_t)GRAFT_DTYPE_BOOL : dtype;
-    return function_of_operands(opaque) != NULL && stretch(opaque, 2, shape);
+    return function_of_operands(opaque) != NULL && graft_foreign_stretch(opaque, 2, 1, shape);
 }
 
 bool graft_foreign_where_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     shape->dtype = opaque->in[1].dtype;
     return opaque->in[0].dtype == GRAFT_DTYPE_BOOL && opaque->in[2].dtype == shape->dtype &&
-           function_of_width(width_of(shape->dtype)) != NULL && stretch(opaque, 3, shape);
+           function_of_width(width_of(shape->dtype)) != NULL &&
+           graft_foreign_stretch(opaque, 3, 1, shape);
 }
 
 /* ------------------------------------------------------------------------------- running */
@@ -610,7 +599,7 @@ graft_status graft_foreign_range(graft_env *env, const graft_opaque *opaque, voi
         }
         const int64_t number =
             graft_foreign_whole(opaque, 0, 0) + i * graft_foreign_whole(opaque, 2, 0);
-        graft_foreign_put(out, opaque->out.dtype, (size_t)i, number);
+        graft_whole_put(out, opaque->out.dtype, (size_t)i, number);
     }
     return GRAFT_OK;
 }

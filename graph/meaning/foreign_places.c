@@ -114,13 +114,12 @@ bool graft_foreign_expand_shape(const graft_opaque *opaque, graft_shape *shape)
 }
 
 /* An axis goes around along itself: any number of times, or on one place. */
-static graft_status run_around(graft_env *env, const graft_opaque *opaque, const void *from,
-                               void *out)
+graft_status graft_foreign_expand(graft_env *env, const graft_opaque *opaque, void *out)
 {
     const graft_shape *in = &opaque->in[0];
     const uint32_t missing = (uint32_t)opaque->out.rank - in->rank;
     GRAFT_SCOPED(env->scratch);
-    places p = new_places(env->scratch, &opaque->out, from);
+    places p = new_places(env->scratch, &opaque->out, opaque->data[0]);
     for (uint32_t i = missing; i < opaque->out.rank; i++) {
         const size_t size = (size_t)in->dims[i - missing];
         const int64_t step = step_of(in, i - missing);
@@ -130,11 +129,6 @@ static graft_status run_around(graft_env *env, const graft_opaque *opaque, const
     }
     copy_places(&p, graft_foreign_width(&opaque->out), out);
     return GRAFT_OK;
-}
-
-graft_status graft_foreign_expand(graft_env *env, const graft_opaque *opaque, void *out)
-{
-    return run_around(env, opaque, opaque->data[0], out);
 }
 
 bool graft_foreign_tile_shape(const graft_opaque *opaque, graft_shape *shape)
@@ -152,7 +146,7 @@ bool graft_foreign_tile_shape(const graft_opaque *opaque, graft_shape *shape)
 
 graft_status graft_foreign_tile(graft_env *env, const graft_opaque *opaque, void *out)
 {
-    return run_around(env, opaque, opaque->data[0], out);
+    return graft_foreign_expand(env, opaque, out);
 }
 
 /* ---------------------------------------------------------------------------------- Pad */
@@ -407,18 +401,24 @@ bool graft_foreign_read_concat(const Onnx__NodeProto *node, graft_opaque *opaque
     return given;
 }
 
-bool graft_foreign_concat_shape(const graft_opaque *opaque, graft_shape *shape)
+bool graft_foreign_beside(const graft_opaque *opaque, uint32_t first, uint32_t by,
+                          graft_shape *shape)
 {
-    *shape = opaque->in[0];
+    *shape = opaque->in[first];
     bool fits = true;
-    int64_t size = shape->dims[opaque->axis];
-    for (uint32_t k = 1; k < opaque->read_count; k++) {
+    int64_t size = 0;
+    for (uint32_t k = first; k < opaque->read_count; k += by) {
         graft_shape other = opaque->in[k];
         size += other.dims[opaque->axis];
         other.dims[opaque->axis] = shape->dims[opaque->axis];
         fits = fits && graft_shape_equal(&other, shape);
     }
     return fits && graft_foreign_size(shape, opaque->axis, size);
+}
+
+bool graft_foreign_concat_shape(const graft_opaque *opaque, graft_shape *shape)
+{
+    return graft_foreign_beside(opaque, 0, 1, shape);
 }
 
 graft_status graft_foreign_concat(graft_env *env, const graft_opaque *opaque, void *out)

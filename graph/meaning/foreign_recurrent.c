@@ -217,8 +217,9 @@ static void run_way(graft_arena *scratch, const graft_opaque *opaque, size_t way
     }
 }
 
-void graft_foreign_lstm(graft_env *env, const graft_opaque *opaque, void *const *out)
+graft_status graft_foreign_lstm(graft_env *env, const graft_opaque *opaque, void *out)
 {
+    (void)out;
     GRAFT_SCOPED(env->scratch);
     const size_t places = graft_axes_count(&opaque->in[LSTM_X], 0, 2);
     const size_t ways = (size_t)ways_of(opaque);
@@ -233,12 +234,14 @@ void graft_foreign_lstm(graft_env *env, const graft_opaque *opaque, void *const 
         }
     }
     for (size_t way = 0; way < ways; way++) {
-        const lstm_room room = {gates, both[0] + way * states, both[1] + way * states, out[0]};
+        const lstm_room room = {gates, both[0] + way * states, both[1] + way * states,
+                                opaque->made[0]};
         run_way(env->scratch, opaque, way, &room);
     }
     for (uint32_t k = 0; k < 2; k++) {
-        if (out[1 + k] != NULL) {
-            memcpy(out[1 + k], both[k], ways * states * sizeof(float));
+        if (opaque->made[1 + k] != NULL) {
+            memcpy(opaque->made[1 + k], both[k], ways * states * sizeof(float));
         }
     }
+    return GRAFT_OK;
 }

@@ -13,11 +13,8 @@
 typedef bool graft_foreign_reader(const Onnx__NodeProto *node, graft_opaque *opaque);
 /* See graft_foreign_shape; the types of inputs are looked at as well. */
 typedef bool graft_foreign_shaper(const graft_opaque *opaque, graft_shape *shape);
-/* The result has the shape that the shaper gives. */
+/* The result has the shape that the shaper gives; of a joint row all results are in opaque->made. */
 typedef graft_status graft_foreign_runner(graft_env *env, const graft_opaque *opaque, void *out);
-/* All results at once; NULL: not wanted. */
-typedef void graft_foreign_joint_runner(graft_env *env, const graft_opaque *opaque,
-                                        void *const *out);
 /* What a runner finds in opaque->kept: made of the inputs that the row says, in `arena`. */
 typedef void *graft_foreign_keeper(graft_arena *arena, const graft_opaque *opaque);
 
@@ -91,46 +88,25 @@ int32_t graft_foreign_choice(const Onnx__NodeProto *node, const char *name,
 bool graft_foreign_has(const graft_opaque *opaque, uint32_t k);
 /* Number `i` of whole numbers or truth values. */
 int64_t graft_foreign_whole(const graft_opaque *opaque, uint32_t k, uint32_t i);
-/* Sets element `i` to a whole number, of which narrower types have the last bits. */
-void graft_foreign_put(void *out, uint32_t dtype, size_t i, int64_t number);
 /* Bytes of an element of a tensor. */
 size_t graft_foreign_width(const graft_shape *shape);
 /* uint8 or int8. */
 bool graft_foreign_is_byte(uint32_t dtype);
 /* How many numbers the list that is input `k` has; UINT32_MAX when it is none, or not known. */
 uint32_t graft_foreign_list(const graft_opaque *opaque, uint32_t k);
+/* The shape of inputs `first`, `first` + `by`... side by side along the axis. */
+bool graft_foreign_beside(const graft_opaque *opaque, uint32_t first, uint32_t by,
+                          graft_shape *shape);
 /* Sets a size; false when a tensor cannot have it. */
 bool graft_foreign_size(graft_shape *shape, uint32_t axis, int64_t size);
 
-/* foreign_numbers.c: numbers of a type that are added to others, or the like. */
+/* foreign_numbers.c: the shape to which inputs 0, `by`... before `end` are stretched, its rank 0 at
+ * first; false when they do not fit. */
+bool graft_foreign_stretch(const graft_opaque *opaque, uint32_t end, uint32_t by,
+                           graft_shape *shape);
+/* Numbers of a type that are added to others, or the like. */
 bool graft_foreign_can_merge(int32_t code, uint32_t dtype);
 void graft_foreign_merge(int32_t code, uint32_t dtype, const void *from, size_t count, void *to);
-graft_foreign_reader graft_foreign_read_inf, graft_foreign_read_mod, graft_foreign_read_shrink,
-    graft_foreign_read_above;
-graft_foreign_shaper graft_foreign_one_shape, graft_foreign_two_shape, graft_foreign_where_shape,
-    graft_foreign_range_shape, graft_foreign_clip_shape;
-graft_foreign_runner graft_foreign_one, graft_foreign_two, graft_foreign_where, graft_foreign_range,
-    graft_foreign_clip;
-
-/* foreign_places.c */
-graft_foreign_reader graft_foreign_read_pad, graft_foreign_read_slice, graft_foreign_read_transpose,
-    graft_foreign_read_concat, graft_foreign_read_split;
-graft_foreign_shaper graft_foreign_expand_shape, graft_foreign_tile_shape, graft_foreign_pad_shape,
-    graft_foreign_slice_shape, graft_foreign_transpose_shape, graft_foreign_concat_shape,
-    graft_foreign_split_shape;
-graft_foreign_runner graft_foreign_expand, graft_foreign_tile, graft_foreign_pad,
-    graft_foreign_slice, graft_foreign_transpose, graft_foreign_concat, graft_foreign_split;
-
-/* foreign_indices.c */
-graft_foreign_reader graft_foreign_read_index, graft_foreign_read_one_hot, graft_foreign_read_trilu,
-    graft_foreign_read_eye, graft_foreign_read_reverse;
-graft_foreign_shaper graft_foreign_gather_elements_shape, graft_foreign_scatter_elements_shape,
-    graft_foreign_gather_nd_shape, graft_foreign_scatter_nd_shape, graft_foreign_one_hot_shape,
-    graft_foreign_trilu_shape, graft_foreign_eye_shape, graft_foreign_reverse_shape,
-    graft_foreign_features_shape;
-graft_foreign_runner graft_foreign_gather_elements, graft_foreign_scatter_elements,
-    graft_foreign_gather_nd, graft_foreign_scatter_nd, graft_foreign_one_hot, graft_foreign_trilu,
-    graft_foreign_eye, graft_foreign_reverse, graft_foreign_features;
 
 /* The least byte of a type. */
 static inline float graft_foreign_least(uint32_t dtype)
@@ -158,41 +134,17 @@ size_t graft_foreign_zero_step(const graft_opaque *opaque, uint32_t k);
  * are repeated. */
 int32_t *graft_foreign_row_zeros(graft_arena *scratch, const graft_opaque *opaque, size_t rows,
                                  size_t period);
-graft_foreign_keeper graft_foreign_keep_matmul, graft_foreign_keep_gemm, graft_foreign_keep_bits;
-graft_foreign_reader graft_foreign_read_gemm, graft_foreign_read_map, graft_foreign_read_mean,
-    graft_foreign_read_join, graft_foreign_read_part, graft_foreign_read_bits;
-graft_foreign_shaper graft_foreign_dynamic_shape, graft_foreign_matmul_shape,
-    graft_foreign_gemm_shape, graft_foreign_bytes_shape, graft_foreign_map_shape,
-    graft_foreign_mean_shape, graft_foreign_join_shape, graft_foreign_part_shape,
-    graft_foreign_bits_shape;
-graft_foreign_joint_runner graft_foreign_dynamic;
-graft_foreign_runner graft_foreign_matmul, graft_foreign_gemm, graft_foreign_bytes,
-    graft_foreign_map, graft_foreign_mean, graft_foreign_join, graft_foreign_part,
-    graft_foreign_bits;
-
-/* foreign_sums.c */
-graft_foreign_reader graft_foreign_read_reduce, graft_foreign_read_arg, graft_foreign_read_top,
-    graft_foreign_read_cumsum, graft_foreign_read_einsum;
-graft_foreign_shaper graft_foreign_reduce_shape, graft_foreign_arg_shape, graft_foreign_top_shape,
-    graft_foreign_cumsum_shape, graft_foreign_einsum_shape;
-graft_foreign_joint_runner graft_foreign_top;
-graft_foreign_runner graft_foreign_reduce, graft_foreign_arg, graft_foreign_cumsum,
-    graft_foreign_einsum;
-
-/* foreign_recurrent.c */
-graft_foreign_reader graft_foreign_read_lstm;
-graft_foreign_shaper graft_foreign_lstm_shape;
-graft_foreign_keeper graft_foreign_keep_lstm;
-graft_foreign_joint_runner graft_foreign_lstm;
 
 /* foreign_images.c: a sum of products; those of `x` are `step` elements apart. */
 float graft_foreign_dot_real(const float *x, const float *w, int64_t count, int64_t step);
-graft_foreign_reader graft_foreign_read_resize, graft_foreign_read_upsample, graft_foreign_read_lrn,
-    graft_foreign_read_conv, graft_foreign_read_grid, graft_foreign_read_transposed;
-graft_foreign_shaper graft_foreign_resize_shape, graft_foreign_lrn_shape, graft_foreign_conv_shape,
-    graft_foreign_conv_integer_shape, graft_foreign_grid_shape, graft_foreign_transposed_shape;
-graft_foreign_keeper graft_foreign_keep_conv;
-graft_foreign_runner graft_foreign_resize, graft_foreign_lrn, graft_foreign_conv,
-    graft_foreign_conv_integer, graft_foreign_grid, graft_foreign_transposed;
+
+/* What the rows name; `nothing` is without attributes, and keeps nothing. */
+#define FOREIGN(op_type, attributes, read, name, code, least, most, by_number, outputs, keep,      \
+                kept, joint)                                                                       \
+    graft_foreign_reader graft_foreign_read_##read;                                                \
+    graft_foreign_shaper graft_foreign_##name##_shape;                                             \
+    graft_foreign_runner graft_foreign_##name;                                                     \
+    graft_foreign_keeper graft_foreign_keep_##keep;
+#include "graph/meaning/foreign.def"
 
 #endif

@@ -199,7 +199,7 @@ static void reduce_wholes(graft_arena *scratch, const graft_opaque *opaque, cons
     }
     for (size_t i = 0; i < count; i++) {
         const int64_t terms = code == GRAFT_FOREIGN_SUM_MEAN ? (int64_t)(all / count) : 1;
-        graft_foreign_put(out, opaque->out.dtype, i, sums[i] / terms);
+        graft_whole_put(out, opaque->out.dtype, i, sums[i] / terms);
     }
 }
 
@@ -305,11 +305,12 @@ static int compare_ranked(const void *a, const void *b)
                             : (x->place > y->place) - (x->place < y->place);
 }
 
-void graft_foreign_top(graft_env *env, const graft_opaque *opaque, void *const *out)
+graft_status graft_foreign_top(graft_env *env, const graft_opaque *opaque, void *out)
 {
+    (void)out;
     GRAFT_SCOPED(env->scratch);
     const graft_blocks b = graft_blocks_of(&opaque->in[0], (int32_t)opaque->axis);
-    const graft_shape *shape = &opaque->outs[out[0] != NULL ? 0 : 1];
+    const graft_shape *shape = &opaque->outs[opaque->made[0] != NULL ? 0 : 1];
     const size_t count = (size_t)shape->dims[opaque->axis];
     const size_t width = graft_foreign_width(&opaque->in[0]);
     ranked *all = GRAFT_NEW(env->scratch, ranked, b.size);
@@ -323,15 +324,16 @@ void graft_foreign_top(graft_env *env, const graft_opaque *opaque, void *const *
         for (size_t k = 0; k < count; k++) {
             const size_t to = (i / b.inner * count + k) * b.inner + i % b.inner;
             const size_t from = first + (size_t)all[k].place * b.inner;
-            if (out[0] != NULL) {
-                memcpy((uint8_t *)out[0] + to * width,
+            if (opaque->made[0] != NULL) {
+                memcpy((uint8_t *)opaque->made[0] + to * width,
                        (const uint8_t *)opaque->data[0] + from * width, width);
             }
-            if (out[1] != NULL) {
-                ((int64_t *)out[1])[to] = all[k].place;
+            if (opaque->made[1] != NULL) {
+                ((int64_t *)opaque->made[1])[to] = all[k].place;
             }
         }
     }
+    return GRAFT_OK;
 }
 
 /* --------------------------------------------------------------------------------- CumSum */
@@ -381,7 +383,7 @@ graft_status graft_foreign_cumsum(graft_env *env, const graft_opaque *opaque, vo
             if (real) {
                 ((float *)out)[at] = (float)(exclusive ? before : reals);
             } else {
-                graft_foreign_put(out, opaque->out.dtype, at, (int64_t)(exclusive ? rest : wholes));
+                graft_whole_put(out, opaque->out.dtype, at, (int64_t)(exclusive ? rest : wholes));
             }
         }
     }

@@ -82,24 +82,6 @@ static bool find_change(const Onnx__NodeProto *node, graft_opaque *opaque, bool 
                        : fits_blocks(opaque, whole, block));
 }
 
-/* Whole numbers of an attribute, or one repeated when it is not given. */
-static bool read_ints(const Onnx__NodeProto *node, const char *name, int32_t otherwise,
-                      int32_t *items, size_t count)
-{
-    const Onnx__AttributeProto *attribute = graft_onnx_attribute(node, name);
-    for (size_t i = 0; i < count; i++) {
-        int64_t item = otherwise;
-        if (attribute != NULL) {
-            item = attribute->n_ints == count ? attribute->ints[i] : -1;
-        }
-        if (item < 0 || item > INT32_MAX) {
-            return false;
-        }
-        items[i] = (int32_t)item;
-    }
-    return true;
-}
-
 /* Sequences are images of one row. */
 static graft_shape image_of(graft_shape shape)
 {
@@ -114,31 +96,20 @@ static graft_shape image_of(graft_shape shape)
 /* The attributes are those of `conv`, whose shape function then says whether everything fits. */
 static bool find_window(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    const bool explicit_pads = graft_onnx_says(node, "auto_pad", "NOTSET", true);
-    int64_t groups = graft_onnx_int(node, "group", 1);
-    const uint32_t rank = opaque->in[0].rank;
-    const uint32_t first = rank == 3; /* Of the axes that the attributes are of. */
     const graft_shape made = image_of(opaque->out);
     graft_shape in[2] = {image_of(opaque->in[0]), image_of(opaque->in[3])};
     graft_shape out;
-    int32_t *attrs = opaque->attrs;
-    int32_t pads[4] = {0};
+    graft_opaque conv = *opaque;
+    conv.in[1] = opaque->in[3];
     in[0].dtype = GRAFT_DTYPE_F32;
     in[1].dtype = GRAFT_DTYPE_F32;
-    attrs[GRAFT_ATTR_conv_groups] = groups < 1 || groups > INT32_MAX ? 0 : (int32_t)groups;
-    attrs[GRAFT_ATTR_conv_stride_h] = 1;
-    attrs[GRAFT_ATTR_conv_dilation_h] = 1;
-    bool fits =
-        explicit_pads && opaque->in[3].rank == rank && opaque->out.rank == rank &&
-        read_ints(node, "strides", 1, &attrs[GRAFT_ATTR_conv_stride_h] + first, 2 - first) &&
-        read_ints(node, "dilations", 1, &attrs[GRAFT_ATTR_conv_dilation_h] + first, 2 - first) &&
-        read_ints(node, "pads", 0, pads, 4 - 2 * first);
-    for (uint32_t i = first; i < 2; i++) {
-        attrs[GRAFT_ATTR_conv_pad_top + i] = pads[i - first];
-        attrs[GRAFT_ATTR_conv_pad_bottom + i] = pads[2 - first + i - first];
-    }
-    return fits && graft_infer_shapes(GRAFT_OP_conv, attrs, in, &out) == GRAFT_OK &&
-           same_sizes(&out, &made);
+    const bool fits = graft_onnx_says(node, "auto_pad", "NOTSET", true) &&
+                      opaque->out.rank == opaque->in[0].rank &&
+                      graft_foreign_read_conv(node, &conv) &&
+                      graft_infer_shapes(GRAFT_OP_conv, conv.attrs, in, &out) == GRAFT_OK &&
+                      same_sizes(&out, &made);
+    memcpy(opaque->attrs, conv.attrs, sizeof(conv.attrs));
+    return fits;
 }
 
 static bool find_product(const Onnx__NodeProto *node, graft_opaque *opaque, bool is_conv)
@@ -206,18 +177,9 @@ static tensor tensor_of(const graft_opaque *opaque, const void *const *in, uint3
                     .dtype = opaque->in[k].dtype};
 }
 
-static int32_t whole_at(const void *data, uint32_t dtype, size_t i)
-{
-    return dtype == GRAFT_DTYPE_I8    ? ((const int8_t *)data)[i]
-           : dtype == GRAFT_DTYPE_U8  ? ((const uint8_t *)data)[i]
-           : dtype == GRAFT_DTYPE_I16 ? ((const int16_t *)data)[i]
-           : dtype == GRAFT_DTYPE_U16 ? ((const uint16_t *)data)[i]
-                                      : ((const int32_t *)data)[i];
-}
-
 static int32_t zero_of(const tensor *t, uint32_t dtype, size_t channel)
 {
-    return t->zeros == NULL ? 0 : whole_at(t->zeros, dtype, channel * t->scale_step);
+    return t->zeros == NULL ? 0 : (int32_t)graft_whole_at(t->zeros, dtype, channel * t->scale_step);
 }
 
 /* Loops of one type, which compilers make vectors of. */
@@ -251,39 +213,30 @@ static void dequantise(const tensor *t, size_t from, size_t count, float scale, 
     }
 }
 
-/* Of one scale, which the attributes say. */
-static void run_row(const graft_opaque *opaque, const void *in, void *out)
+/* Runs of elements of one scale. */
+static graft_blocks runs_of(const graft_opaque *opaque)
 {
-    const int32_t *attrs = opaque->attrs;
-    const tensor t = {.data = in, .dtype = opaque->in[0].dtype};
-    size_t count = (size_t)graft_shape_elements(&opaque->out);
-    int32_t zero = attrs[GRAFT_ATTR_quantise_zero];
-    const float scale = graft_float_of_bits(attrs[GRAFT_ATTR_quantise_scale]);
-    if (opaque->kind == GRAFT_OPAQUE_QUANTISE) {
-        quantise(in, count, scale, zero, opaque->out.dtype, out);
-    } else {
-        dequantise(&t, 0, count, scale, zero, out);
-    }
+    return opaque->op == 0 && opaque->out.rank > 0
+               ? graft_blocks_of(&opaque->out, (int32_t)opaque->axis)
+               : (graft_blocks){1, 1, graft_count(&opaque->out)};
 }
 
+/* Of a row of the table the attributes say the scale and the zero point. */
 static void run_change(const graft_opaque *opaque, const void *const *in, void *out)
 {
-    if (opaque->op != 0) {
-        run_row(opaque, in[0], out);
-        return;
-    }
-    const tensor t = tensor_of(opaque, in, 0, 1);
-    bool quantises = opaque->kind == GRAFT_OPAQUE_QUANTISE;
-    uint32_t whole = quantises ? opaque->out.dtype : t.dtype;
-    graft_blocks blocks = {1, 1, 1};
-    if (opaque->out.rank > 0) {
-        blocks = graft_blocks_of(&opaque->out, (int32_t)opaque->axis);
-    }
+    const bool is_row = opaque->op != 0;
+    const bool quantises = opaque->kind == GRAFT_OPAQUE_QUANTISE;
+    const float own = graft_float_of_bits(opaque->attrs[GRAFT_ATTR_quantise_scale]);
+    const tensor t = is_row ? (tensor){.data = in[0], .scales = &own, .dtype = opaque->in[0].dtype}
+                            : tensor_of(opaque, in, 0, 1);
+    const uint32_t whole = quantises ? opaque->out.dtype : t.dtype;
+    const graft_blocks blocks = runs_of(opaque);
     for (size_t run = 0; run < blocks.outer * blocks.size; run++) {
-        size_t channel = run % blocks.size;
-        float scale = t.scales[channel * t.scale_step];
-        int32_t zero = zero_of(&t, whole, channel);
-        size_t from = run * blocks.inner;
+        const size_t channel = run % blocks.size;
+        const float scale = t.scales[channel * t.scale_step];
+        const int32_t zero =
+            is_row ? opaque->attrs[GRAFT_ATTR_quantise_zero] : zero_of(&t, whole, channel);
+        const size_t from = run * blocks.inner;
         if (quantises) {
             quantise((const float *)t.data + from, blocks.inner, scale, zero, whole,
                      (uint8_t *)out + from);
@@ -306,9 +259,9 @@ static uint16_t round_16(float value, float zero, uint32_t dtype)
 static void change_one(const tensor *t, size_t i, size_t scale, uint32_t whole, void *out)
 {
     const float by = t->scales[scale];
-    const int32_t zero = t->zeros == NULL ? 0 : whole_at(t->zeros, whole, scale);
+    const int32_t zero = t->zeros == NULL ? 0 : (int32_t)graft_whole_at(t->zeros, whole, scale);
     if (t->dtype != GRAFT_DTYPE_F32) {
-        ((float *)out)[i] = (float)((int64_t)whole_at(t->data, whole, i) - zero) * by;
+        ((float *)out)[i] = (float)(graft_whole_at(t->data, whole, i) - zero) * by;
     } else if (is_of_16_bits(whole)) {
         ((uint16_t *)out)[i] = round_16(((const float *)t->data)[i] / by, (float)zero, whole);
     } else {
@@ -324,9 +277,7 @@ static void run_other_change(const graft_opaque *opaque, const void *const *in, 
     const uint32_t whole = t.dtype == GRAFT_DTYPE_F32 ? opaque->out.dtype : t.dtype;
     const size_t block = (size_t)opaque->attrs[0];
     const size_t groups = block > 0 ? (size_t)opaque->in[1].dims[opaque->axis] : 0;
-    const graft_blocks blocks = opaque->out.rank > 0
-                                    ? graft_blocks_of(&opaque->out, (int32_t)opaque->axis)
-                                    : (graft_blocks){1, 1, 1};
+    const graft_blocks blocks = runs_of(opaque);
     for (size_t run = 0; run < blocks.outer * blocks.size; run++) {
         const size_t place = run % blocks.size;
         const size_t first =
@@ -353,7 +304,7 @@ static product product_of(const graft_opaque *opaque, const void *const *in, voi
     return (product){.x = tensor_of(opaque, in, 0, 1),
                      .w = tensor_of(opaque, in, 3, 4),
                      .out_scale = *(const float *)in[6],
-                     .out_zero = in[7] == NULL ? 0 : whole_at(in[7], type, 0),
+                     .out_zero = in[7] == NULL ? 0 : (int32_t)graft_whole_at(in[7], type, 0),
                      .out_type = type,
                      .out = out};
 }
@@ -361,8 +312,8 @@ static product product_of(const graft_opaque *opaque, const void *const *in, voi
 /* Terms are added as unsigned numbers, which wrap around. */
 static uint32_t multiply(const product *p, size_t x, int32_t x_zero, size_t w, int32_t w_zero)
 {
-    return (uint32_t)((whole_at(p->x.data, p->x.dtype, x) - x_zero) *
-                      (whole_at(p->w.data, p->w.dtype, w) - w_zero));
+    return (uint32_t)((graft_whole_at(p->x.data, p->x.dtype, x) - x_zero) *
+                      (graft_whole_at(p->w.data, p->w.dtype, w) - w_zero));
 }
 
 static void put_sum(const product *p, size_t i, uint32_t sum, size_t channel)

@@ -124,7 +124,7 @@ static void check_values(graft_env *env, subject *t, const graft_order *order,
                          const graft_group *group)
 {
     const float *in[GRAFT_MAX_INPUTS] = {NULL};
-    CHECK_OK(graft_float_graph(env, env->unit, t->graph, order, t->values));
+    CHECK_OK(graft_float_model(env, env->unit, NULL, t->graph, order, t->values));
     for (uint32_t k = 0; k < group->signature.input_count; k++) {
         in[k] = t->values[group->inputs[k]];
     }

@@ -627,7 +627,7 @@ CHECK_CASE(test_graph_runs)
     values[ids[1]] = w;
     values[ids[2]] = s;
     values[ids[3]] = t;
-    CHECK_OK(graft_float_graph(env, env->unit, graph, &order, values));
+    CHECK_OK(graft_float_model(env, env->unit, NULL, graph, &order, values));
     /* Sums 6 8 12 14 and 2 2 2 2; scaled by 1 and 4, shifted by -7 and 1. */
     const float want[] = {0, 1, 5, 7, 9, 9, 9, 9};
     assert_memory_equal(values[graph->outputs[0]], want, sizeof want);
@@ -639,7 +639,7 @@ CHECK_CASE(test_graph_refusals)
     graft_graph *graph = build_small_graph(env, ids);
     graft_order order = build_order(env->unit, graph);
     const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
-    graft_status status = graft_float_graph(env, env->unit, graph, &order, values);
+    graft_status status = graft_float_model(env, env->unit, NULL, graph, &order, values);
     check_failed(env, status, GRAFT_BAD_INPUT, "which has no data");
     graft_graph *other = build_graph(env->unit);
     graft_shape shape = SHAPE(2);
@@ -647,6 +647,6 @@ CHECK_CASE(test_graph_refusals)
     ids[0] = build_input(other, shape, 0);
     CHECK_OK(graft_graph_add_opaque(other, 0, ids, 1, &shape, 1, &node));
     order = build_order(env->unit, other);
-    status = graft_float_graph(env, env->unit, other, &order, values);
+    status = graft_float_model(env, env->unit, NULL, other, &order, values);
     check_failed(env, status, GRAFT_UNSUPPORTED, "node 0 is opaque");
 }
