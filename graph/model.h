@@ -62,9 +62,8 @@ typedef struct graft_model {
     uint32_t size_count;
     uint32_t record_count;
     uint32_t opaque_count;
-    uint32_t bound_count; /* Of these, such as are opaque because sizes stay open. */
-    bool is_open;         /* Sizes stay open: see graft_model_options. */
-    bool has_halves;      /* Values of float16 or bfloat16. */
+    bool is_open;    /* Sizes stay open: see graft_model_options. */
+    bool has_halves; /* Values of float16 or bfloat16. */
     const graft_model_port *inputs;
     const graft_model_port *outputs;
     const graft_model_weight *weights;

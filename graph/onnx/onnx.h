@@ -216,10 +216,20 @@ GRAFT_MUST_USE graft_status graft_onnx_read_flow(graft_onnx_reader *reader, uint
 GRAFT_MUST_USE graft_status graft_onnx_inline_functions(graft_env *env, graft_arena *arena,
                                                         const graft_onnx_source *source);
 
+/* The entry of a name; NULL when it stands for nothing. */
+graft_onnx_entry *graft_onnx_entry_named(const graft_onnx *onnx, const char *name);
+/* Whether a name is that of an initializer. */
+bool graft_onnx_names_weight(const graft_onnx *onnx, const char *name);
 /* The entry of input `k` of a node; NULL when it is not given. */
 graft_onnx_entry *graft_onnx_input(const graft_onnx *onnx, const Onnx__NodeProto *node, size_t k);
 /* Number of the weight; grows the table. Data is borrowed. */
 uint32_t graft_onnx_add_weight(graft_onnx_reader *reader, const graft_model_weight *weight);
+/* The shape under which the engine knows input `k` of a node; of unknown rank when it is not given. */
+graft_shape graft_onnx_shape_of_input(const graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                      size_t k);
+/* The weight that is input `k` of a node; NULL when that is none. */
+const graft_model_weight *graft_onnx_weight_of_input(const graft_onnx_reader *reader,
+                                                     const Onnx__NodeProto *node, size_t k);
 /* The element type that the graph has for one of the file: itself, or binary32 where the options
  * want it in place of float16 and bfloat16. */
 uint8_t graft_onnx_dtype(const graft_onnx_reader *reader, int64_t type);
@@ -337,8 +347,9 @@ void graft_onnx_plan_node(graft_onnx_reader *reader, const Onnx__NodeProto *node
 void graft_onnx_plan_moves(graft_onnx_reader *reader, const Onnx__NodeProto *node,
                            graft_onnx_plan *plan);
 
-/* A refused plan may go on: operands are then NONE, shapes scalars, numbers their defaults. */
-void graft_plan_refuse(graft_onnx_plan *plan, const char *reason);
+/* A refused plan may go on: operands are then NONE, which is the result here, shapes scalars, numbers
+ * their defaults. */
+graft_onnx_operand graft_plan_refuse(graft_onnx_plan *plan, const char *reason);
 const Onnx__AttributeProto *graft_plan_attribute(const graft_onnx_plan *plan, const char *name);
 int64_t graft_plan_int(graft_onnx_plan *plan, const char *name, int64_t absent);
 float graft_plan_float(graft_onnx_plan *plan, const char *name, float absent);
@@ -385,29 +396,18 @@ uint32_t graft_plan_axis(graft_onnx_plan *plan, int64_t axis, uint32_t rank);
 /* A number as an attribute; refuses when it does not fit into an int32. */
 int32_t graft_plan_int32(graft_onnx_plan *plan, int64_t value);
 
-/* Planners: one per operator or family. */
-typedef void graft_onnx_planner(graft_onnx_plan *plan);
-graft_onnx_planner graft_plan_unary, graft_plan_function, graft_plan_binary, graft_plan_chain,
-    graft_plan_leaky_relu, graft_plan_clip, graft_plan_conv, graft_plan_conv_transpose,
-    graft_plan_instance_norm, graft_plan_cumsum, graft_plan_resize, graft_plan_gemm,
-    graft_plan_batch_norm, graft_plan_pool, graft_plan_global_pool, graft_plan_softmax,
-    graft_plan_reduce, graft_plan_dropout, graft_plan_concat, graft_plan_split, graft_plan_slice,
-    graft_plan_pad, graft_plan_transpose, graft_plan_to_shape, graft_plan_flatten,
-    graft_plan_squeeze, graft_plan_unsqueeze, graft_plan_depth_to_space, graft_plan_space_to_depth,
-    graft_plan_fill, graft_plan_gather, graft_plan_expand, graft_plan_cast;
-/* Operators that are made of others, and layer normalisation. */
-graft_onnx_planner graft_plan_power, graft_plan_reciprocal, graft_plan_negation, graft_plan_prelu,
-    graft_plan_mean, graft_plan_rms_norm, graft_plan_gelu, graft_plan_layer_norm,
-    graft_plan_reduce_squares, graft_plan_reduce_absolute, graft_plan_global_max_pool,
-    graft_plan_quantise;
-/* Operators that come apart where a model is read to be run (graft_model_options.as_binary32). */
-graft_onnx_planner graft_plan_deep_conv, graft_plan_deep_pool, graft_plan_group_norm,
-    graft_plan_mean_variance, graft_plan_celu;
+/* Planners: one per operator or family. Each gives the node's first output. */
+typedef graft_onnx_operand graft_onnx_planner(graft_onnx_plan *plan);
+#define PLAN(op_type, planner, attributes, op, takes_outputs)                                      \
+    graft_onnx_planner graft_plan_##planner;
+#include "graph/onnx/onnx_plan.def"
+graft_onnx_planner graft_plan_function; /* Of all FUNCTION rows. */
+/* Whether an operator may come apart, for the model is read to be run (graft_model_options.as_binary32);
+ * else refuses. */
+bool graft_plan_comes_apart(graft_onnx_plan *plan);
 /* More parts than come of a kernel's depths; 0 for a node without. */
 uint32_t graft_plan_deep_most(const Onnx__NodeProto *node);
-/* LSTM, GRU and RNN by their steps, where the options ask for it; the plan's `op` is the number of gates. */
-graft_onnx_planner graft_plan_recurrent;
-/* More parts than such a node becomes; 0 for any other. */
+/* More parts than an LSTM, GRU or RNN by its steps becomes; 0 for any other. */
 uint32_t graft_plan_recurrent_most(const graft_onnx_reader *reader, const Onnx__NodeProto *node);
 
 /* -------------------------------------------------------- onnx_constant.c */
@@ -424,8 +424,12 @@ bool graft_onnx_swells(graft_env *env, const graft_model *model, uint64_t had);
 
 /* ------------------------------------------------------------ onnx_make.c */
 
-/* Messages describe texts as `char *`, though nothing here changes them. */
-char *graft_onnx_borrow(const char *text);
+/* A list of pointers to messages with one more at its end. */
+void *graft_onnx_append(graft_arena *arena, const void *list, size_t count, void *item);
+/* The name of a size that the declaration of `value` leaves open; NULL where it is fixed. */
+const char *graft_onnx_open_size(graft_arena *arena, const char *value,
+                                 const Onnx__TensorShapeProto *shape, size_t axis);
+
 /* Messages in `arena`. Texts are borrowed, lists copied. */
 Onnx__NodeProto *graft_onnx_make_node(graft_arena *arena, const char *op_type,
                                       const char *const *inputs, size_t input_count,
@@ -436,6 +440,8 @@ void graft_onnx_set_text(graft_arena *arena, Onnx__NodeProto *node, const char *
                          const char *value);
 void graft_onnx_set_ints(graft_arena *arena, Onnx__NodeProto *node, const char *name,
                          const int64_t *values, size_t count);
+Onnx__StringStringEntryProto *graft_onnx_make_entry(graft_arena *arena, const char *key,
+                                                    const char *value);
 /* A tensor with raw_data, which is borrowed: as many bytes as type and sizes need. */
 Onnx__TensorProto *graft_onnx_make_tensor(graft_arena *arena, const char *name, int32_t dtype,
                                           const int64_t *dims, size_t rank, const void *data);

@@ -46,8 +46,8 @@ static bool is_fixed(const graft_model *model, const graft_onnx_entry *entry)
         return true;
     }
     const graft_model *other = model->other;
-    const uint32_t there = graft_names_find(other->onnx->names, entry->name);
-    const graft_index value = there == GRAFT_NONE ? GRAFT_NONE : other->onnx->entries[there].value;
+    const graft_onnx_entry *there = graft_onnx_entry_named(other->onnx, entry->name);
+    const graft_index value = there == NULL ? GRAFT_NONE : there->value;
     if (value == GRAFT_NONE ||
         (entry->kind == GRAFT_ONNX_COMPUTED && model->unsure[entry->index])) {
         return false;
@@ -412,8 +412,7 @@ static void free_weights(graft_arena *arena, const graft_onnx *onnx, Onnx__Model
         return;
     }
     for (size_t i = 0; i < graph->n_input; i++) {
-        const uint32_t entry = graft_names_find(onnx->names, text_or_empty(graph->input[i]->name));
-        if (entry == GRAFT_NONE || onnx->entries[entry].kind != GRAFT_ONNX_WEIGHT) {
+        if (!graft_onnx_names_weight(onnx, graph->input[i]->name)) {
             inputs[count++] = graph->input[i];
         }
     }
@@ -448,8 +447,7 @@ graft_status graft_algorithms_write(graft_env *env, const graft_algorithms *algo
     graph.n_node = s.node_count;
     list_weights(env->scratch, algorithms, &s, &graph);
     free_weights(env->scratch, onnx, &proto);
-    graft_status status = graft_onnx_write_message(env, path, &proto, false);
-    return status;
+    return graft_onnx_write_message(env, path, &proto, false);
 }
 
 /* ------------------------------------------------------------------------ alone */
@@ -510,6 +508,5 @@ graft_status graft_algorithms_write_alone(graft_env *env, const graft_algorithms
     graph.n_initializer = s.tensor_count;
     proto.graph = &graph;
     free_weights(env->scratch, model->onnx, &proto);
-    graft_status status = graft_onnx_write_message(env, path, &proto, false);
-    return status;
+    return graft_onnx_write_message(env, path, &proto, false);
 }

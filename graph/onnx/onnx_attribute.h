@@ -8,6 +8,29 @@
 
 static inline const char *text_or_empty(const char *text) { return text == NULL ? "" : text; }
 
+static inline bool graft_onnx_is(const Onnx__NodeProto *node, const char *op_type)
+{
+    return strcmp(text_or_empty(node->op_type), op_type) == 0;
+}
+
+/* ONNX' own domain has two names. */
+static inline bool graft_onnx_is_own_domain(const char *domain)
+{
+    return text_or_empty(domain)[0] == '\0' || strcmp(domain, "ai.onnx") == 0;
+}
+
+/* The tensor shape that a type declares; NULL for other kinds of values and for unknown ranks. */
+static inline Onnx__TensorShapeProto *graft_onnx_declared_shape(const Onnx__TypeProto *type)
+{
+    return type == NULL || type->tensor_type == NULL ? NULL : type->tensor_type->shape;
+}
+
+/* The name of a sparse initializer is that of its values. */
+static inline const char *graft_onnx_sparse_name(const Onnx__SparseTensorProto *sparse)
+{
+    return sparse->values == NULL ? "" : text_or_empty(sparse->values->name);
+}
+
 /* Whether `word` is one of the words of `list`, which are separated by blanks. */
 static inline bool graft_onnx_lists(const char *list, const char *word)
 {

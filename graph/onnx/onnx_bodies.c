@@ -8,7 +8,6 @@
  * outside stays there, the body's own inputs and outputs stay as they are, and a new name that
  * something else in the file has becomes another. Bodies within bodies are the business of whoever
  * reads the body's model. */
-#include "graph/base/file.h"
 #include "graph/base/log.h"
 #include "graph/onnx/onnx_attribute.h"
 #include "graph/onnx/onnx_inline.h"
@@ -21,14 +20,13 @@ enum { IR_SETTABLE = 4, OPSET_BODIES = 7, NO_AXIS = GRAFT_MAX_RANK };
 
 uint32_t graft_onnx_list_bodies(const Onnx__NodeProto *node, const char *names[2])
 {
-    const char *type = text_or_empty(node->op_type);
-    const bool chooses = strcmp(type, "If") == 0;
+    const bool chooses = graft_onnx_is(node, "If");
     names[0] = chooses ? "then_branch" : "body";
     names[1] = "else_branch";
-    return text_or_empty(node->domain)[0] != '\0'                   ? 0
-           : chooses                                                ? 2
-           : strcmp(type, "Loop") == 0 || strcmp(type, "Scan") == 0 ? 1
-                                                                    : 0;
+    return text_or_empty(node->domain)[0] != '\0'                       ? 0
+           : chooses                                                    ? 2
+           : graft_onnx_is(node, "Loop") || graft_onnx_is(node, "Scan") ? 1
+                                                                        : 0;
 }
 
 /* Every If, Loop and Scan has its bodies, which make as much as the node gives. */
@@ -37,7 +35,7 @@ static graft_status check_bodies(graft_onnx_reader *reader, size_t index)
     const Onnx__NodeProto *node = reader->onnx->proto->graph->node[index];
     const char *names[2];
     const uint32_t count = reader->onnx->keep_all ? 0 : graft_onnx_list_bodies(node, names);
-    const size_t made = node->n_output + (strcmp(text_or_empty(node->op_type), "Loop") == 0);
+    const size_t made = node->n_output + (graft_onnx_is(node, "Loop"));
     for (uint32_t i = 0; i < count; i++) {
         const Onnx__AttributeProto *attribute = graft_onnx_attribute(node, names[i]);
         const Onnx__GraphProto *body = attribute == NULL ? NULL : attribute->g;
@@ -87,7 +85,7 @@ static bool has_work(const Onnx__GraphProto *body)
     uint32_t work = 0;
     for (size_t i = 0; body != NULL && i < body->n_node; i++) {
         const char *names[2];
-        const bool constant = strcmp(text_or_empty(body->node[i]->op_type), "Constant") == 0;
+        const bool constant = graft_onnx_is(body->node[i], "Constant");
         work += constant ? 0 : 1 + graft_onnx_list_bodies(body->node[i], names);
     }
     return work > 1;
@@ -257,20 +255,11 @@ static void note_sizes(const rewriting *r, body_model *m)
     graft_model_size *sizes = GRAFT_NEW(r->arena, graft_model_size, model->size_count);
     for (size_t i = 0; i < m->graph.n_input; i++) {
         const Onnx__ValueInfoProto *info = m->graph.input[i];
-        const Onnx__TensorShapeProto *shape = info->type == NULL || info->type->tensor_type == NULL
-                                                  ? NULL
-                                                  : info->type->tensor_type->shape;
-        for (size_t k = 0; shape != NULL && shape->n_dim <= GRAFT_MAX_RANK && k < shape->n_dim;
-             k++) {
-            const char *name = text_or_empty(shape->dim[k]->dim_param);
-            const bool fixed = shape->dim[k]->has_dim_value && shape->dim[k]->dim_value > 0;
-            (void)graft_names_add(
-                open,
-                fixed ? ""
-                : name[0] != '\0'
-                    ? name
-                    : graft_arena_printf(r->arena, "%s.%zu", text_or_empty(info->name), k),
-                0);
+        const Onnx__TensorShapeProto *shape = graft_onnx_declared_shape(info->type);
+        const size_t rank = shape == NULL || shape->n_dim > GRAFT_MAX_RANK ? 0 : shape->n_dim;
+        for (size_t k = 0; k < rank; k++) {
+            const char *name = graft_onnx_open_size(r->arena, info->name, shape, k);
+            (void)graft_names_add(open, text_or_empty(name), 0);
         }
     }
     for (uint32_t i = 0; i < model->size_count; i++) {
@@ -296,8 +285,6 @@ graft_status graft_onnx_copy_body(graft_onnx_reader *reader, const Onnx__NodePro
                                   const char *name, const graft_shape *formals,
                                   Onnx__ModelProto **copy)
 {
-    graft_status status = GRAFT_OK;
-    const graft_mark mark = graft_arena_mark(reader->env->scratch);
     const graft_onnx_source source = {.proto =
                                           graft_arena_alloc(reader->arena, sizeof *source.proto)};
     graft_model view = *reader->model;
@@ -306,8 +293,6 @@ graft_status graft_onnx_copy_body(graft_onnx_reader *reader, const Onnx__NodePro
         .env = reader->env, .arena = reader->arena, .source = &source, .model = &view};
     body_model m = {.node = node, .attribute = graft_onnx_attribute(node, name)};
     ProtobufCMessage *message = NULL;
-    graft_bytes bytes = {.file = reader->model->file};
-    uint8_t *data = NULL;
     *source.proto = *reader->onnx->proto;
     make_body(&r, &m);
     for (size_t k = 0; formals != NULL && k < m.attribute->g->n_input; k++) {
@@ -322,16 +307,12 @@ graft_status graft_onnx_copy_body(graft_onnx_reader *reader, const Onnx__NodePro
     Onnx__TensorProto **weights = m.graph.initializer;
     const size_t weight_count = m.graph.n_initializer;
     m.graph.n_initializer = 0;
-    graft_wire_encode(reader->env->scratch, &m.proto.base, &data, &bytes.size);
-    bytes.data = data;
-    GRAFT_CHECK(graft_wire_decode(reader->env, reader->arena, bytes, &onnx__model_proto__descriptor,
-                                  &message));
+    GRAFT_PASS(
+        graft_wire_copy(reader->env, reader->arena, reader->model->file, &m.proto.base, &message));
     *copy = (Onnx__ModelProto *)message;
     (*copy)->graph->initializer = weights;
     (*copy)->graph->n_initializer = weight_count;
-done:
-    graft_arena_release(reader->env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------------------ what comes back */
@@ -387,13 +368,9 @@ static void drop_weight(const new_weight *weight)
 static void move_out(const rewriting *r, new_weight *weight)
 {
     Onnx__GraphProto *graph = r->source->proto->graph;
-    Onnx__TensorProto **all = GRAFT_NEW(r->arena, Onnx__TensorProto *, graph->n_initializer + 1);
-    for (size_t i = 0; i < graph->n_initializer; i++) {
-        all[i] = graph->initializer[i];
-    }
     drop_weight(weight);
-    all[graph->n_initializer++] = weight->tensor;
-    graph->initializer = all;
+    graph->initializer =
+        graft_onnx_append(r->arena, graph->initializer, graph->n_initializer++, weight->tensor);
     weight->body = NULL;
 }
 
@@ -455,30 +432,13 @@ void graft_onnx_restore_bodies(const graft_onnx_source *source, graft_onnx_bodie
     bodies->count = 0;
 }
 
-static graft_status write_body(const rewriting *r, const body_model *m)
-{
-    GRAFT_SCOPED(r->env->scratch);
-    uint8_t *data = NULL;
-    size_t size = 0;
-    graft_wire_encode(r->env->scratch, &m->proto.base, &data, &size);
-    return graft_file_write(r->env, r->how->path, data, size);
-}
-
 static graft_status read_body(rewriting *r, body_model *m)
 {
-    graft_status status = GRAFT_OK;
     ProtobufCMessage *message = NULL;
-    graft_bytes bytes = {.file = r->how->path};
-    uint8_t *data = NULL;
-    const graft_mark mark = graft_arena_mark(r->env->scratch);
-    GRAFT_CHECK(graft_file_read(r->env, r->env->scratch, r->how->path, &data, &bytes.size));
-    bytes.data = data;
-    GRAFT_CHECK(
-        graft_wire_decode(r->env, r->arena, bytes, &onnx__model_proto__descriptor, &message));
+    GRAFT_PASS(
+        graft_wire_read(r->env, r->arena, r->how->path, &onnx__model_proto__descriptor, &message));
     take_body(r, m, ((Onnx__ModelProto *)message)->graph);
-done:
-    graft_arena_release(r->env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status rewrite_body(rewriting *r, const Onnx__NodeProto *node,
@@ -498,7 +458,7 @@ static graft_status rewrite_body(rewriting *r, const Onnx__NodeProto *node,
                   m.told.where);
         return GRAFT_OK;
     }
-    GRAFT_CHECK(write_body(r, &m));
+    GRAFT_CHECK(graft_wire_write(r->env, r->how->path, &m.proto.base));
     const int verbosity = r->env->verbosity;
     r->env->verbosity -= verbosity > 0; /* Of what happens inside there is less to say. */
     status = r->how->rewrite(r->env, r->how->context, &m.told);

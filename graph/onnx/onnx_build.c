@@ -85,24 +85,22 @@ static graft_status add_known_weight(graft_onnx_reader *reader, graft_onnx_entry
 static graft_status value_of_entry(graft_onnx_reader *reader, graft_onnx_entry *entry,
                                    graft_index *value)
 {
-    graft_status status = GRAFT_OK;
     graft_graph *graph = &reader->model->graph;
     if (entry->value == GRAFT_NONE) {
         if (entry->weight == GRAFT_NONE && entry->known != NULL) {
-            GRAFT_CHECK(add_known_weight(reader, entry));
+            GRAFT_PASS(add_known_weight(reader, entry));
         }
         if (entry->weight == GRAFT_NONE) {
             return GRAFT_FAIL(reader->env, GRAFT_INTERNAL, "%s: '%s' is read before it is made",
                               reader->model->file, entry->name);
         }
-        GRAFT_TRY(reader->env,
-                  graft_graph_add_weight(graph, &reader->weights[entry->weight].shape,
-                                         entry->weight, &entry->value),
-                  "while adding the weight '%s'", entry->name);
+        GRAFT_PASS_IN(reader->env,
+                      graft_graph_add_weight(graph, &reader->weights[entry->weight].shape,
+                                             entry->weight, &entry->value),
+                      "while adding the weight '%s'", entry->name);
     }
     *value = entry->value;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static uint32_t add_record(graft_onnx_reader *reader, uint32_t onnx_node, uint32_t part)
@@ -210,7 +208,6 @@ static graft_status spell_numbers(graft_onnx_reader *reader, graft_onnx_plan *pl
 static graft_status add_parts(graft_onnx_reader *reader, uint32_t index, graft_onnx_plan *plan,
                               uint32_t first, graft_index *part_nodes)
 {
-    graft_status status = GRAFT_OK;
     const uint32_t record = reader->record_count;
     for (uint32_t p = 0; p < plan->part_count; p++) {
         (void)add_record(reader, index, p);
@@ -220,33 +217,24 @@ static graft_status add_parts(graft_onnx_reader *reader, uint32_t index, graft_o
         graft_index inputs[GRAFT_MAX_INPUTS];
         const graft_onnx_part *part = &plan->parts[p];
         for (uint32_t i = 0; i < graft_op(part->op)->input_count; i++) {
-            GRAFT_TRY(reader->env,
-                      value_of_operand(reader, plan, part->inputs[i], part_nodes, &inputs[i]),
-                      "as an input of ONNX node %u", index);
+            GRAFT_PASS_IN(reader->env,
+                          value_of_operand(reader, plan, part->inputs[i], part_nodes, &inputs[i]),
+                          "as an input of ONNX node %u", index);
         }
-        status = graft_graph_add_node(&reader->model->graph, part->op, part->attrs, inputs,
-                                      record + p, &part_nodes[p]);
-        if (status != GRAFT_OK) {
-            status = fail_node(reader, index, "its plan does not fit the graph");
-            goto done;
+        if (graft_graph_add_node(&reader->model->graph, part->op, part->attrs, inputs, record + p,
+                                 &part_nodes[p]) != GRAFT_OK) {
+            return fail_node(reader, index, "its plan does not fit the graph");
         }
     }
-done:
-    return status;
-}
-
-static graft_onnx_entry *entry_of_output(const graft_onnx *onnx, const Onnx__NodeProto *node,
-                                         size_t k)
-{
-    uint32_t entry = graft_names_find(onnx->names, node->output[k]);
-    return entry == GRAFT_NONE ? NULL : &onnx->entries[entry];
+    return GRAFT_OK;
 }
 
 /* A planner that forgets an output is wrong about the node. */
 static void check_outputs(graft_onnx_plan *plan)
 {
     for (size_t k = 0; k < plan->node->n_output; k++) {
-        const graft_onnx_entry *entry = entry_of_output(plan->reader->onnx, plan->node, k);
+        const graft_onnx_entry *entry =
+            graft_onnx_entry_named(plan->reader->onnx, plan->node->output[k]);
         if (entry != NULL && entry->is_read && plan->outputs[k].kind != GRAFT_ONNX_OPERAND_PART) {
             graft_plan_refuse(plan, "an output that no part computes");
         }
@@ -272,7 +260,7 @@ static graft_status carry_out_plan(graft_onnx_reader *reader, uint32_t index, gr
     group->parts = parts;
     group->outputs = outputs;
     for (size_t k = 0; k < node->n_output; k++) {
-        graft_onnx_entry *entry = entry_of_output(reader->onnx, node, k);
+        graft_onnx_entry *entry = graft_onnx_entry_named(reader->onnx, node->output[k]);
         if (entry != NULL && outputs[k].kind == GRAFT_ONNX_OPERAND_PART) {
             entry->value = graft_node_output(&reader->model->graph, part_nodes[outputs[k].index],
                                              outputs[k].slot);
@@ -309,7 +297,7 @@ static void find_known_shapes(graft_onnx_reader *reader, const Onnx__NodeProto *
                               const graft_onnx_plan *plan, graft_shape *shapes)
 {
     for (size_t k = 0; k < node->n_output; k++) {
-        const graft_onnx_entry *entry = entry_of_output(reader->onnx, node, k);
+        const graft_onnx_entry *entry = graft_onnx_entry_named(reader->onnx, node->output[k]);
         shapes[k] = graft_onnx_shape_of_opaque(reader, node, k);
         if (plan != NULL && plan->refusal == NULL &&
             plan->outputs[k].kind != GRAFT_ONNX_OPERAND_NONE) {
@@ -399,7 +387,7 @@ static graft_status add_opaque(graft_onnx_reader *reader, uint32_t index,
         graft_graph_set_repeatable(&reader->model->graph, added);
     }
     for (size_t k = 0; k < node->n_output; k++) {
-        graft_onnx_entry *entry = entry_of_output(onnx, node, k);
+        graft_onnx_entry *entry = graft_onnx_entry_named(onnx, node->output[k]);
         if (entry != NULL) {
             entry->value = graft_node_output(&reader->model->graph, added, (uint32_t)k);
         }
@@ -414,9 +402,9 @@ static graft_status add_opaque(graft_onnx_reader *reader, uint32_t index,
 
 static void note_output(graft_onnx_reader *reader, const Onnx__NodeProto *node, uint32_t weight)
 {
-    uint32_t entry = graft_names_find(reader->onnx->names, node->output[0]);
-    if (entry != GRAFT_NONE) {
-        reader->onnx->entries[entry].weight = weight;
+    graft_onnx_entry *entry = graft_onnx_entry_named(reader->onnx, node->output[0]);
+    if (entry != NULL) {
+        entry->weight = weight;
     }
 }
 
@@ -456,27 +444,24 @@ static const Onnx__TensorProto *constant_tensor(graft_onnx_reader *reader,
 
 static graft_status read_constant(graft_onnx_reader *reader, uint32_t index, bool *done)
 {
-    graft_status status = GRAFT_OK;
     const Onnx__NodeProto *node = reader->onnx->proto->graph->node[index];
     const Onnx__TensorProto *tensor = constant_tensor(reader, node);
     graft_model_weight weight = {.name = NULL};
     if (tensor != NULL) {
-        GRAFT_TRY(reader->env, graft_onnx_weight_of_tensor(reader, tensor, "tensor", &weight),
-                  "in node %u '%s' (Constant)", index, text_or_empty(node->name));
+        GRAFT_PASS_IN(reader->env, graft_onnx_weight_of_tensor(reader, tensor, "tensor", &weight),
+                      "in node %u '%s' (Constant)", index, text_or_empty(node->name));
         weight.name = node->output[0];
         note_output(reader, node, graft_onnx_add_weight(reader, &weight));
         *done = true;
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ---------------------------------------------------------------------------- all of them */
 
 static bool is_known_domain(const graft_onnx *onnx, const Onnx__NodeProto *node)
 {
-    const char *domain = text_or_empty(node->domain);
-    return (domain[0] == '\0' || strcmp(domain, "ai.onnx") == 0) && !onnx->keep_all &&
+    return graft_onnx_is_own_domain(node->domain) && !onnx->keep_all &&
            onnx->opset >= GRAFT_ONNX_OPSET_FIRST && onnx->opset <= GRAFT_ONNX_OPSET_LAST;
 }
 
@@ -495,7 +480,7 @@ static const char *why_unknown(const graft_onnx *onnx, const Onnx__NodeProto *no
 static void pass_through_identity(graft_onnx_reader *reader, const Onnx__NodeProto *node)
 {
     const graft_onnx_entry *from = graft_onnx_input(reader->onnx, node, 0);
-    if (from != NULL && strcmp(text_or_empty(node->op_type), "Identity") == 0) {
+    if (from != NULL && graft_onnx_is(node, "Identity")) {
         note_output(reader, node, from->weight);
     }
 }
@@ -505,10 +490,8 @@ static const graft_model_weight *note_known(graft_onnx_reader *reader, const Onn
                                             const graft_onnx_plan *plan)
 {
     const graft_model_weight *known = graft_onnx_fold_constant(reader, node, plan);
-    uint32_t index =
-        known == NULL ? GRAFT_NONE : graft_names_find(reader->onnx->names, node->output[0]);
-    if (index != GRAFT_NONE) {
-        graft_onnx_entry *entry = &reader->onnx->entries[index];
+    graft_onnx_entry *entry = graft_onnx_entry_named(reader->onnx, node->output[0]);
+    if (known != NULL && entry != NULL) {
         entry->known = known;
         (void)graft_onnx_ints_of_entry(reader, entry);
     }
@@ -526,7 +509,7 @@ static graft_status build_node(graft_onnx_reader *reader, uint32_t index)
     if (!is_known_domain(reader->onnx, node) || node->n_output == 0) {
         return add_opaque(reader, index, NULL, why_unknown(reader->onnx, node));
     }
-    if (strcmp(text_or_empty(node->op_type), "Constant") == 0) {
+    if (graft_onnx_is(node, "Constant")) {
         GRAFT_PASS(read_constant(reader, index, &finished));
     }
     if (finished) {
@@ -573,67 +556,60 @@ static uint8_t find_main_type(graft_onnx_reader *reader)
 
 static graft_status build_inputs(graft_onnx_reader *reader)
 {
-    graft_status status = GRAFT_OK;
     for (uint32_t i = 0; i < reader->onnx->entry_count; i++) {
         graft_onnx_entry *entry = &reader->onnx->entries[i];
         if (entry->kind == GRAFT_ONNX_INPUT) {
-            GRAFT_TRY(reader->env,
-                      graft_graph_add_input(&reader->model->graph,
-                                            &reader->ports[entry->index].shape, entry->index,
-                                            &entry->value),
-                      "while adding the input '%s'", entry->name);
+            GRAFT_PASS_IN(reader->env,
+                          graft_graph_add_input(&reader->model->graph,
+                                                &reader->ports[entry->index].shape, entry->index,
+                                                &entry->value),
+                          "while adding the input '%s'", entry->name);
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status build_outputs(graft_onnx_reader *reader)
 {
-    graft_status status = GRAFT_OK;
     graft_model *model = reader->model;
     const Onnx__GraphProto *graph = reader->onnx->proto->graph;
     graft_model_port *ports = GRAFT_NEW(reader->arena, graft_model_port, graph->n_output);
     for (size_t i = 0; i < graph->n_output; i++) {
         const char *name = text_or_empty(graph->output[i]->name);
-        uint32_t entry = graft_names_find(reader->onnx->names, name);
+        graft_onnx_entry *entry = graft_onnx_entry_named(reader->onnx, name);
         graft_index value = GRAFT_NONE;
-        if (entry == GRAFT_NONE || name[0] == '\0') {
-            status =
-                GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
-                           "%s: output %zu is '%s', which nothing produces", model->file, i, name);
-            goto done;
+        if (entry == NULL) {
+            return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
+                              "%s: output %zu is '%s', which nothing produces", model->file, i,
+                              name);
         }
-        GRAFT_CHECK(value_of_entry(reader, &reader->onnx->entries[entry], &value));
-        GRAFT_TRY(reader->env, graft_graph_add_output(&model->graph, value),
-                  "while adding the output '%s'", name);
+        GRAFT_PASS(value_of_entry(reader, entry, &value));
+        GRAFT_PASS_IN(reader->env, graft_graph_add_output(&model->graph, value),
+                      "while adding the output '%s'", name);
         ports[i] = (graft_model_port){.name = name, .shape = model->graph.values[value].shape};
-        ports[i].dtype =
-            graft_onnx_declared_dtype(reader->onnx->entries[entry].type, ports[i].shape.dtype);
+        ports[i].dtype = graft_onnx_declared_dtype(entry->type, ports[i].shape.dtype);
     }
     model->outputs = ports;
     model->output_count = (uint32_t)graph->n_output;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_onnx_build(graft_onnx_reader *reader)
 {
-    graft_status status = GRAFT_OK;
     GRAFT_SCOPED(reader->env->scratch);
     graft_model *model = reader->model;
     graft_limits limits = largest_limits(reader);
     graft_graph roomy;
-    GRAFT_CHECK(new_graph(reader, reader->env->scratch, &limits, &model->graph));
+    GRAFT_PASS(new_graph(reader, reader->env->scratch, &limits, &model->graph));
     model->graph.dtype = find_main_type(reader);
-    GRAFT_CHECK(build_inputs(reader));
+    GRAFT_PASS(build_inputs(reader));
     for (uint32_t i = 0; i < reader->onnx->node_count; i++) {
-        GRAFT_CHECK(build_node(reader, reader->onnx->order[i]));
+        GRAFT_PASS(build_node(reader, reader->onnx->order[i]));
     }
-    GRAFT_CHECK(build_outputs(reader));
+    GRAFT_PASS(build_outputs(reader));
     limits = limits_with_room(&model->graph);
-    GRAFT_CHECK(new_graph(reader, reader->arena, &limits, &roomy));
-    GRAFT_TRY(reader->env, graft_graph_copy(&roomy, &model->graph), "while copying the graph");
+    GRAFT_PASS(new_graph(reader, reader->arena, &limits, &roomy));
+    GRAFT_PASS_IN(reader->env, graft_graph_copy(&roomy, &model->graph), "while copying the graph");
     model->graph = roomy;
     for (graft_index v = 0; v < roomy.value_end; v++) {
         model->has_halves = model->has_halves || graft_half_is(roomy.values[v].shape.dtype);
@@ -643,6 +619,5 @@ graft_status graft_onnx_build(graft_onnx_reader *reader)
                   model->opaque_count, reader->onnx->node_count);
         log_opaque_kinds(reader);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }

@@ -23,9 +23,12 @@ enum { TIGHT_BYTES_MOST = 1 << 10 };
 
 static const uint32_t places_most = 1U << 24;
 
+typedef bool whole_function(int64_t a, int64_t b, int64_t *result);
+
 typedef struct {
     graft_onnx_reader *reader;
     const Onnx__NodeProto *node;
+    whole_function *function;                  /* As in the row. */
     const graft_model_weight *in[INPUTS_MOST]; /* NULL: not given. */
     uint32_t in_count;
     uint64_t in_bytes;
@@ -210,23 +213,15 @@ static bool is_whole(uint32_t dtype)
 
 static int64_t whole_at(const graft_model_weight *w, size_t i)
 {
-    return w->shape.dtype == GRAFT_DTYPE_I64   ? ((const int64_t *)w->data)[i]
-           : w->shape.dtype == GRAFT_DTYPE_I32 ? ((const int32_t *)w->data)[i]
-                                               : ((const uint8_t *)w->data)[i] != 0;
+    return graft_whole_at(w->data, w->shape.dtype, i);
 }
 
 /* False when the number does not fit into the result's type. */
 static bool set_whole(constant *c, size_t i, int64_t value)
 {
-    if (c->out.shape.dtype == GRAFT_DTYPE_I64) {
-        ((int64_t *)(void *)c->data)[i] = value;
-        return true;
-    }
-    ((int32_t *)(void *)c->data)[i] = (int32_t)value;
-    return (int32_t)value == value;
+    graft_whole_put(c->data, c->out.shape.dtype, i, value);
+    return c->out.shape.dtype == GRAFT_DTYPE_I64 || (int32_t)value == value;
 }
-
-typedef bool whole_function(int64_t a, int64_t b, int64_t *result);
 
 static bool add_whole(int64_t a, int64_t b, int64_t *r) { return !__builtin_add_overflow(a, b, r); }
 static bool sub_whole(int64_t a, int64_t b, int64_t *r) { return !__builtin_sub_overflow(a, b, r); }
@@ -262,7 +257,7 @@ static bool stretch(const graft_model_weight *const *in, graft_shape *shape)
     return fits;
 }
 
-static bool run_whole(constant *c, whole_function *function)
+static bool run_whole(constant *c)
 {
     graft_shape shape;
     bool fine = c->in_count == 2 && c->in[0] != NULL && c->in[1] != NULL &&
@@ -281,28 +276,18 @@ static bool run_whole(constant *c, whole_function *function)
     const size_t count = graft_count(&shape);
     for (size_t i = 0; i < count && fine; i++) {
         int64_t value = 0;
-        fine = function(whole_at(c->in[0], graft_view_offset(&a, shape.rank, i)),
-                        whole_at(c->in[1], graft_view_offset(&b, shape.rank, i)), &value) &&
+        fine = c->function(whole_at(c->in[0], graft_view_offset(&a, shape.rank, i)),
+                           whole_at(c->in[1], graft_view_offset(&b, shape.rank, i)), &value) &&
                set_whole(c, i, value);
     }
     return fine;
 }
 
-static bool run_add(constant *c) { return run_whole(c, add_whole); }
-static bool run_sub(constant *c) { return run_whole(c, sub_whole); }
-static bool run_mul(constant *c) { return run_whole(c, mul_whole); }
-static bool run_div(constant *c) { return run_whole(c, div_whole); }
-static bool run_mod(constant *c) { return run_whole(c, mod_whole); }
-
 /* ---------------------------------------------------------------- sizes, made of few, lists */
 
 static bool input_shape(const constant *c, graft_shape *shape)
 {
-    const graft_onnx_entry *entry = graft_onnx_input(c->reader->onnx, c->node, 0);
-    shape->rank = GRAFT_RANK_UNKNOWN;
-    if (entry != NULL) {
-        *shape = graft_onnx_shape_of_entry(c->reader, entry);
-    }
+    *shape = graft_onnx_shape_of_input(c->reader, c->node, 0);
     return shape->rank != GRAFT_RANK_UNKNOWN && c->node->n_output == 1;
 }
 
@@ -455,8 +440,7 @@ static bool describe_foreign(graft_onnx_reader *reader, const Onnx__NodeProto *n
     for (uint32_t k = 0; k < GRAFT_OPAQUE_INPUTS_MOST; k++) {
         graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, k);
         const graft_model_weight *known = entry == NULL ? NULL : find_known(reader, entry);
-        opaque->in[k] = entry == NULL ? (graft_shape){.rank = GRAFT_RANK_UNKNOWN}
-                                      : graft_onnx_shape_of_entry(reader, entry);
+        opaque->in[k] = graft_onnx_shape_of_input(reader, node, k);
         data[k] = known == NULL ? NULL : known->data;
         if (known != NULL && graft_half_is(known->shape.dtype)) {
             opaque->in[k].dtype = GRAFT_DTYPE_F32; /* As they are held. */
@@ -471,8 +455,7 @@ static graft_shape shape_of_result(graft_onnx_reader *reader, const Onnx__NodePr
 {
     graft_shape shape = opaque->out;
     for (size_t k = 0; k < node->n_input && shape.dtype == GRAFT_DTYPE_F32; k++) {
-        const graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, k);
-        const uint8_t dtype = entry == NULL ? 0 : graft_onnx_shape_of_entry(reader, entry).dtype;
+        const uint8_t dtype = graft_onnx_shape_of_input(reader, node, k).dtype;
         shape.dtype = graft_half_is(dtype) ? dtype : shape.dtype;
     }
     return shape;
@@ -606,23 +589,24 @@ static bool run_gather(constant *c)
 static const struct {
     const char *op_type;
     bool (*run)(constant *c);
+    whole_function *function;
 } rows[] = {
-    {"Shape",           run_shape            }, /* These two read sizes, not elements. */
-    {"Size",            run_size             },
-    {"Identity",        run_identity         },
-    {"Max",             run_identity         },
-    {"Min",             run_identity         },
-    {"Sum",             run_identity         },
-    {"Cast",            run_cast             },
-    {"ConstantOfShape", run_constant_of_shape},
-    {"Concat",          run_concat           },
-    {"Gather",          run_gather           },
-    {"Slice",           run_slice            },
-    {"Add",             run_add              },
-    {"Sub",             run_sub              },
-    {"Mul",             run_mul              },
-    {"Div",             run_div              },
-    {"Mod",             run_mod              },
+    {"Shape",           run_shape,             NULL     }, /* These two read sizes, not elements. */
+    {"Size",            run_size,              NULL     },
+    {"Identity",        run_identity,          NULL     },
+    {"Max",             run_identity,          NULL     },
+    {"Min",             run_identity,          NULL     },
+    {"Sum",             run_identity,          NULL     },
+    {"Cast",            run_cast,              NULL     },
+    {"ConstantOfShape", run_constant_of_shape, NULL     },
+    {"Concat",          run_concat,            NULL     },
+    {"Gather",          run_gather,            NULL     },
+    {"Slice",           run_slice,             NULL     },
+    {"Add",             run_whole,             add_whole},
+    {"Sub",             run_whole,             sub_whole},
+    {"Mul",             run_whole,             mul_whole},
+    {"Div",             run_whole,             div_whole},
+    {"Mod",             run_whole,             mod_whole},
 };
 enum { SIZE_ROWS = 2, ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
 
@@ -637,6 +621,7 @@ const graft_model_weight *graft_onnx_fold_constant(graft_onnx_reader *reader,
            (node->op_type == NULL || strcmp(rows[row].op_type, node->op_type) != 0)) {
         row++;
     }
+    c.function = row < ROW_COUNT ? rows[row].function : NULL;
     const bool ready = row < SIZE_ROWS || find_inputs(&c);
     if (ready && (plan->refusal == NULL ? run_plan(&c, plan)
                   : row < ROW_COUNT     ? rows[row].run(&c)
@@ -694,7 +679,7 @@ bool graft_onnx_swells(graft_env *env, const graft_model *model, uint64_t had)
 {
     enum { PAGES_BYTES = 16 << 10, PART = 100 };
     const graft_graph *graph = &model->graph;
-    const graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const bool *read = find_read(env->scratch, graph);
     uint64_t bytes = running_bytes(env->scratch, model);
     for (graft_index v = 0; v < graph->value_end; v++) {
@@ -707,6 +692,5 @@ bool graft_onnx_swells(graft_env *env, const graft_model *model, uint64_t had)
             bytes += graft_shape_bytes(&value->shape);
         }
     }
-    graft_arena_release(env->scratch, mark);
     return bytes > had + had / PART + PAGES_BYTES;
 }

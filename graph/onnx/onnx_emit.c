@@ -187,27 +187,21 @@ static graft_status emit_conv_transpose(const graft_onnx_emitter *e)
     return GRAFT_OK;
 }
 
+/* Maybe with a bias, an activation, and a tensor that is added before it. */
 static graft_status emit_conv(const graft_onnx_emitter *e)
 {
-    push_conv(e, 2, out_name(e, 0));
-    return GRAFT_OK;
-}
-
-static graft_status emit_conv_bias(const graft_onnx_emitter *e)
-{
-    int32_t activation = e->node->attrs[GRAFT_ATTR_conv_bias_activation];
+    _Static_assert((int)GRAFT_ATTR_conv_bias_activation == (int)GRAFT_ATTR_conv_bias_add_activation,
+                   "both have the same attributes");
+    const bool plain = e->node->op == GRAFT_OP_conv;
+    const bool adds = e->node->op == GRAFT_OP_conv_bias_add;
+    const int32_t activation =
+        plain ? GRAFT_ACT_NONE : e->node->attrs[GRAFT_ATTR_conv_bias_activation];
+    const char *bare = adds ? graft_onnx_fresh_name(e->writer, out_name(e, 0)) : NULL;
     const char *sum = before_activation(e, activation);
-    push_conv(e, 3, sum);
-    return push_activation(e, activation, sum);
-}
-
-static graft_status emit_conv_bias_add(const graft_onnx_emitter *e)
-{
-    int32_t activation = e->node->attrs[GRAFT_ATTR_conv_bias_add_activation];
-    const char *bare = graft_onnx_fresh_name(e->writer, out_name(e, 0));
-    const char *sum = before_activation(e, activation);
-    push_conv(e, 3, bare);
-    (void)push2(e, "Add", bare, in_name(e, 3), sum);
+    push_conv(e, plain ? 2 : 3, adds ? bare : sum);
+    if (adds) {
+        (void)push2(e, "Add", bare, in_name(e, 3), sum);
+    }
     return push_activation(e, activation, sum);
 }
 
@@ -497,23 +491,14 @@ static graft_status emit_softmax(const graft_onnx_emitter *e)
 
 /* ------------------------------------------------------------------------------ the table */
 
-/* fill is always const, so it is stored, never written as a node. */
+/* Others are written as they are. */
 static graft_onnx_form *const emit_table[GRAFT_OP_COUNT] = {
-    [GRAFT_OP_identity] = emit_plain,
     [GRAFT_OP_conv] = emit_conv,
-    [GRAFT_OP_conv_bias] = emit_conv_bias,
-    [GRAFT_OP_conv_bias_add] = emit_conv_bias_add,
-    [GRAFT_OP_matmul] = emit_plain,
+    [GRAFT_OP_conv_bias] = emit_conv,
+    [GRAFT_OP_conv_bias_add] = emit_conv,
     [GRAFT_OP_matmul_bias] = emit_matmul_bias,
     [GRAFT_OP_scale_shift] = emit_scale_shift,
-    [GRAFT_OP_relu] = emit_plain,
     [GRAFT_OP_clip] = emit_clip,
-    [GRAFT_OP_sigmoid] = emit_plain,
-    [GRAFT_OP_tanh] = emit_plain,
-    [GRAFT_OP_add] = emit_plain,
-    [GRAFT_OP_sub] = emit_plain,
-    [GRAFT_OP_mul] = emit_plain,
-    [GRAFT_OP_div] = emit_plain,
     [GRAFT_OP_max] = emit_max_min,
     [GRAFT_OP_min] = emit_max_min,
     [GRAFT_OP_concat] = graft_onnx_emit_concat,
@@ -524,11 +509,8 @@ static graft_onnx_form *const emit_table[GRAFT_OP_COUNT] = {
     [GRAFT_OP_reshape] = graft_onnx_emit_reshape,
     [GRAFT_OP_max_pool] = emit_max_pool,
     [GRAFT_OP_avg_pool] = emit_avg_pool,
-    [GRAFT_OP_global_avg_pool] = emit_plain,
     [GRAFT_OP_softmax] = emit_softmax,
     [GRAFT_OP_reduce_mean] = emit_reduce,
-    [GRAFT_OP_exp] = emit_plain,
-    [GRAFT_OP_sqrt] = emit_plain,
     [GRAFT_OP_erf] = emit_erf,
     [GRAFT_OP_leaky_relu] = emit_leaky_relu,
     [GRAFT_OP_gelu] = emit_gelu,
@@ -602,10 +584,10 @@ graft_status graft_onnx_emit_unit(graft_onnx_writer *writer, const graft_onnx_un
 {
     graft_onnx_emitter e = {
         .writer = writer, .n = unit->root, .node = &writer->graph->nodes[unit->root]};
-    graft_onnx_form *emit = e.node->op < GRAFT_OP_COUNT ? emit_table[e.node->op] : NULL;
-    if (emit == NULL) {
+    if (graft_op(e.node->op) == NULL || e.node->op == GRAFT_OP_fill) { /* Stored, as it is const. */
         return GRAFT_FAIL(writer->env, GRAFT_INTERNAL, "%s: operator %u has no ONNX form",
                           writer->model->file, e.node->op);
     }
-    return emit(&e);
+    graft_onnx_form *emit = emit_table[e.node->op];
+    return emit == NULL ? emit_plain(&e) : emit(&e);
 }

@@ -27,7 +27,6 @@ done:
  * program between the two writes leaves an older model with its own weights. */
 static graft_status write_weights(graft_env *env, const char *path, Onnx__GraphProto *graph)
 {
-    graft_status status = GRAFT_OK;
     size_t size = graft_onnx_external_bytes(graph);
     if (size == 0) {
         return GRAFT_OK;
@@ -45,25 +44,19 @@ static graft_status write_weights(graft_env *env, const char *path, Onnx__GraphP
         }
     }
     char *file = graft_arena_printf(env->scratch, "%.*s%s", (int)(base - path), path, location);
-    GRAFT_TRY(env, graft_file_write(env, file, data, size), "while writing the weights of %s",
-              path);
-done:
-    return status;
+    GRAFT_PASS_IN(env, graft_file_write(env, file, data, size), "while writing the weights of %s",
+                  path);
+    return GRAFT_OK;
 }
 
 graft_status graft_onnx_write_message(graft_env *env, const char *path, Onnx__ModelProto *proto,
                                       bool external)
 {
-    graft_status status = GRAFT_OK;
-    uint8_t *data = NULL;
-    size_t size = 0;
     if (external || graft_onnx_external_bytes(proto->graph) > GRAFT_ONNX_INLINE_MOST) {
-        GRAFT_CHECK(write_weights(env, path, proto->graph));
+        GRAFT_PASS(write_weights(env, path, proto->graph));
     }
-    graft_wire_encode(env->scratch, &proto->base, &data, &size);
-    GRAFT_TRY(env, graft_file_write(env, path, data, size), "while writing the model");
-done:
-    return status;
+    GRAFT_PASS_IN(env, graft_wire_write(env, path, &proto->base), "while writing the model");
+    return GRAFT_OK;
 }
 
 graft_status graft_model_write(graft_env *env, const graft_model *model, const graft_graph *graph,

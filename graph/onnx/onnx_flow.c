@@ -17,6 +17,11 @@ static bool is_known(const graft_shape *shape)
     return shape->rank <= GRAFT_MAX_RANK && graft_shape_bytes(shape) > 0;
 }
 
+static bool is_one(const graft_shape *shape, uint32_t dtype)
+{
+    return shape->dtype == dtype && is_known(shape) && graft_shape_elements(shape) == 1;
+}
+
 /* Item `k` of a list that may not be given; 0 then. */
 static int64_t item_of(const Onnx__NodeProto *node, const char *name, size_t k)
 {
@@ -37,13 +42,6 @@ typedef struct {
     const char *names[2];
 } flow_reader;
 
-static graft_shape shape_of_input(const flow_reader *f, size_t k)
-{
-    const graft_onnx_entry *entry = graft_onnx_input(f->reader->onnx, f->node, k);
-    return entry == NULL ? (graft_shape){.rank = GRAFT_RANK_UNKNOWN}
-                         : graft_onnx_shape_of_entry(f->reader, entry);
-}
-
 /* The axis of a piece, counted from the front. */
 static bool set_axis(graft_flow_piece *piece, int64_t axis, int64_t direction)
 {
@@ -57,11 +55,10 @@ static bool set_axis(graft_flow_piece *piece, int64_t axis, int64_t direction)
 
 static void look_at_if(flow_reader *f)
 {
-    const graft_shape condition = shape_of_input(f, 0);
+    const graft_shape condition = graft_onnx_shape_of_input(f->reader, f->node, 0);
     f->flow->kind = GRAFT_FLOW_IF;
     f->flow->body_count = 2;
-    if (condition.dtype != GRAFT_DTYPE_BOOL || !is_known(&condition) ||
-        graft_shape_elements(&condition) != 1) {
+    if (!is_one(&condition, GRAFT_DTYPE_BOOL)) {
         f->flow->refusal = "its condition is not one truth value";
     }
 }
@@ -69,26 +66,23 @@ static void look_at_if(flow_reader *f)
 /* The shapes of states are those that they begin with. */
 static void look_at_loop(flow_reader *f, size_t inputs)
 {
-    const graft_shape most = shape_of_input(f, 0);
-    const graft_shape goes = shape_of_input(f, 1);
+    const graft_shape most = graft_onnx_shape_of_input(f->reader, f->node, 0);
+    const graft_shape goes = graft_onnx_shape_of_input(f->reader, f->node, 1);
     const bool limited = graft_onnx_input(f->reader->onnx, f->node, 0) != NULL;
     const bool asked = graft_onnx_input(f->reader->onnx, f->node, 1) != NULL;
     f->flow->kind = GRAFT_FLOW_LOOP;
     f->flow->body_count = 1;
     f->flow->first_state = 2;
     f->flow->state_count = f->node->n_input < 2 ? 0 : (uint32_t)f->node->n_input - 2;
-    if (inputs != f->flow->state_count + 2U ||
-        (limited &&
-         (most.dtype != GRAFT_DTYPE_I64 || !is_known(&most) || graft_shape_elements(&most) != 1)) ||
-        (asked && (goes.dtype != GRAFT_DTYPE_BOOL || !is_known(&goes) ||
-                   graft_shape_elements(&goes) != 1))) {
+    if (inputs != f->flow->state_count + 2U || (limited && !is_one(&most, GRAFT_DTYPE_I64)) ||
+        (asked && !is_one(&goes, GRAFT_DTYPE_BOOL))) {
         f->flow->refusal = "its rounds are not one number and one truth value";
         return;
     }
     f->formals[0] = (graft_shape){.dtype = GRAFT_DTYPE_I64};
     f->formals[1] = (graft_shape){.dtype = GRAFT_DTYPE_BOOL};
     for (uint32_t k = 0; k < f->flow->state_count; k++) {
-        f->formals[2 + k] = shape_of_input(f, 2 + k);
+        f->formals[2 + k] = graft_onnx_shape_of_input(f->reader, f->node, 2 + k);
     }
 }
 
@@ -105,7 +99,7 @@ static void look_at_scan(flow_reader *f, size_t inputs)
     f->flow->read_count = (uint32_t)count->i;
     f->flow->state_count = (uint32_t)(inputs - f->flow->read_count);
     for (size_t k = 0; k < inputs; k++) {
-        graft_shape shape = shape_of_input(f, k);
+        graft_shape shape = graft_onnx_shape_of_input(f->reader, f->node, k);
         const size_t piece = k - f->flow->state_count;
         if (k < f->flow->state_count) {
             f->formals[k] = shape;
@@ -151,7 +145,6 @@ static void list_sources(const flow_reader *f, const Onnx__GraphProto *body, gra
 
 static graft_status read_body(flow_reader *f, uint32_t which)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = f->reader->env;
     graft_flow_body *made = &f->flow->bodies[which];
     const Onnx__AttributeProto *attribute = graft_onnx_attribute(f->node, f->names[which]);
@@ -165,19 +158,17 @@ static graft_status read_body(flow_reader *f, uint32_t which)
     options.size_count = 0;
     options.frozen = NULL;
     options.frozen_count = 0;
-    GRAFT_CHECK(graft_onnx_copy_body(f->reader, f->node, f->names[which],
-                                     f->flow->kind == GRAFT_FLOW_IF ? NULL : f->formals,
-                                     &source.proto));
+    GRAFT_PASS(graft_onnx_copy_body(f->reader, f->node, f->names[which],
+                                    f->flow->kind == GRAFT_FLOW_IF ? NULL : f->formals,
+                                    &source.proto));
     env->verbosity = 0;
-    status = graft_onnx_read_message(env, f->reader->arena, &source, &options, &made->model);
+    const graft_status status =
+        graft_onnx_read_message(env, f->reader->arena, &source, &options, &made->model);
     env->verbosity = verbosity;
-    if (status != GRAFT_OK) {
-        goto done;
-    }
+    GRAFT_PASS(status);
     made->graph = &made->model->graph;
     list_sources(f, body, made);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ----------------------------------------------------------------------- what comes out of them */
@@ -237,9 +228,7 @@ static void judge_rounds(flow_reader *f)
         f->flow->refusal = "its body makes another number of results";
         return;
     }
-    if (condition == 1 && (shape_of_result(body, 0)->dtype != GRAFT_DTYPE_BOOL ||
-                           !is_known(shape_of_result(body, 0)) ||
-                           graft_shape_elements(shape_of_result(body, 0)) != 1)) {
+    if (condition == 1 && !is_one(shape_of_result(body, 0), GRAFT_DTYPE_BOOL)) {
         f->flow->refusal = "its condition is not one truth value";
         return;
     }
@@ -267,7 +256,6 @@ static void find_rounds(flow_reader *f)
 
 graft_status graft_onnx_read_flow(graft_onnx_reader *reader, uint32_t index, graft_shape *shapes)
 {
-    graft_status status = GRAFT_OK;
     graft_arena *arena = reader->arena;
     graft_onnx_group *group = &reader->onnx->groups[index];
     const Onnx__NodeProto *node = reader->onnx->proto->graph->node[index];
@@ -300,7 +288,7 @@ graft_status graft_onnx_read_flow(graft_onnx_reader *reader, uint32_t index, gra
             is_known(&f.formals[k]) ? NULL : "the sizes of what its body reads are not known";
     }
     for (uint32_t b = 0; b < count && f.flow->refusal == NULL; b++) {
-        GRAFT_CHECK(read_body(&f, b));
+        GRAFT_PASS(read_body(&f, b));
     }
     if (f.flow->refusal == NULL) {
         if (count == 2) {
@@ -312,6 +300,5 @@ graft_status graft_onnx_read_flow(graft_onnx_reader *reader, uint32_t index, gra
     if (f.flow->refusal == NULL) {
         memcpy(shapes, f.outs, node->n_output * sizeof shapes[0]);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }

@@ -14,18 +14,11 @@ typedef struct {
 
 static void freeze_value(freezing *f, const Onnx__ValueInfoProto *info)
 {
-    if (info->type == NULL || info->type->tensor_type == NULL ||
-        info->type->tensor_type->shape == NULL) {
-        return;
-    }
-    const Onnx__TensorShapeProto *shape = info->type->tensor_type->shape;
-    for (size_t i = 0; i < shape->n_dim; i++) {
+    const Onnx__TensorShapeProto *shape = graft_onnx_declared_shape(info->type);
+    for (size_t i = 0; shape != NULL && i < shape->n_dim; i++) {
         Onnx__TensorShapeProto__Dimension *dim = shape->dim[i];
-        const char *name = text_or_empty(dim->dim_param);
-        if (name[0] == '\0') {
-            name = graft_arena_printf(f->arena, "%s.%zu", text_or_empty(info->name), i);
-        }
-        if ((!dim->has_dim_value || dim->dim_value <= 0) && strcmp(name, f->size->name) == 0) {
+        const char *name = graft_onnx_open_size(f->arena, info->name, shape, i);
+        if (name != NULL && strcmp(name, f->size->name) == 0) {
             dim->has_dim_value = 1;
             dim->dim_value = f->size->value;
             dim->dim_param = NULL;
@@ -44,17 +37,11 @@ static void freeze_values(freezing *f, Onnx__ValueInfoProto *const *infos, size_
 /* "graft.frozen.NAME" = the size. */
 static void add_metadata(graft_arena *arena, Onnx__ModelProto *proto, const graft_model_size *size)
 {
-    Onnx__StringStringEntryProto *entry = GRAFT_NEW(arena, Onnx__StringStringEntryProto, 1);
-    Onnx__StringStringEntryProto **all =
-        GRAFT_NEW(arena, Onnx__StringStringEntryProto *, proto->n_metadata_props + 1);
-    onnx__string_string_entry_proto__init(entry);
-    entry->key = graft_arena_printf(arena, "graft.frozen.%s", size->name);
-    entry->value = graft_arena_printf(arena, "%d", size->value);
-    if (proto->n_metadata_props > 0) {
-        memcpy(all, proto->metadata_props, proto->n_metadata_props * sizeof(all[0]));
-    }
-    all[proto->n_metadata_props++] = entry;
-    proto->metadata_props = all;
+    Onnx__StringStringEntryProto *entry =
+        graft_onnx_make_entry(arena, graft_arena_printf(arena, "graft.frozen.%s", size->name),
+                              graft_arena_printf(arena, "%d", size->value));
+    proto->metadata_props =
+        graft_onnx_append(arena, proto->metadata_props, proto->n_metadata_props++, entry);
 }
 
 graft_status graft_onnx_freeze(graft_env *env, graft_arena *arena, const graft_onnx_source *source,

@@ -37,7 +37,7 @@ typedef struct {
 
 static const char *domain_of(const char *domain)
 {
-    return strcmp(text_or_empty(domain), "ai.onnx") == 0 ? "" : text_or_empty(domain);
+    return graft_onnx_is_own_domain(domain) ? "" : domain;
 }
 
 /* ---------------------------------------------------------------------------- which there are */
@@ -52,11 +52,9 @@ static char *make_key(graft_arena *arena, const char *domain, const char *name,
 /* The number of the function that a node calls; GRAFT_NONE for an operator. */
 static uint32_t find_call(const inliner *i, const Onnx__NodeProto *node)
 {
-    const graft_mark mark = graft_arena_mark(i->env->scratch);
-    const char *key = make_key(i->env->scratch, node->domain, node->op_type, node->overload);
-    const uint32_t found = graft_names_find(i->numbers, key);
-    graft_arena_release(i->env->scratch, mark);
-    return found;
+    GRAFT_SCOPED(i->env->scratch);
+    return graft_names_find(i->numbers,
+                            make_key(i->env->scratch, node->domain, node->op_type, node->overload));
 }
 
 static graft_status name_functions(inliner *i)
@@ -130,18 +128,13 @@ static int64_t find_import(Onnx__OperatorSetIdProto *const *imports, size_t coun
 static void add_import(const inliner *i, const char *domain, int64_t version)
 {
     Onnx__ModelProto *proto = i->source->proto;
-    Onnx__OperatorSetIdProto **all =
-        GRAFT_NEW(i->arena, Onnx__OperatorSetIdProto *, proto->n_opset_import + 1);
-    for (size_t k = 0; k < proto->n_opset_import; k++) {
-        all[k] = proto->opset_import[k];
-    }
     Onnx__OperatorSetIdProto *import = GRAFT_NEW(i->arena, Onnx__OperatorSetIdProto, 1);
     onnx__operator_set_id_proto__init(import);
     import->domain = graft_arena_strdup(i->arena, domain);
     import->version = version;
     import->has_version = 1;
-    all[proto->n_opset_import++] = import;
-    proto->opset_import = all;
+    proto->opset_import =
+        graft_onnx_append(i->arena, proto->opset_import, proto->n_opset_import++, import);
 }
 
 /* Whether the model reads the operators of a body as the function does: for each the same version of
@@ -215,14 +208,7 @@ static graft_status judge_functions(inliner *i)
 
 static graft_status clone(const inliner *i, const ProtobufCMessage *from, ProtobufCMessage **to)
 {
-    graft_bytes bytes = {.file = i->source->file};
-    const graft_mark mark = graft_arena_mark(i->env->scratch);
-    uint8_t *data = NULL;
-    graft_wire_encode(i->env->scratch, from, &data, &bytes.size);
-    bytes.data = data;
-    const graft_status status = graft_wire_decode(i->env, i->arena, bytes, from->descriptor, to);
-    graft_arena_release(i->env->scratch, mark);
-    return status;
+    return graft_wire_copy(i->env, i->arena, i->source->file, from, to);
 }
 
 static const Onnx__AttributeProto *find_attribute(Onnx__AttributeProto *const *attributes,

@@ -47,7 +47,7 @@ static bool has_named_outputs(const Onnx__GraphProto *branch)
 /* The branch that replaces a node; NULL when it stays. */
 static Onnx__GraphProto *choose_branch(const graft_model *model, const Onnx__NodeProto *node)
 {
-    if (strcmp(text_or_empty(node->op_type), "If") != 0 || text_or_empty(node->domain)[0] != '\0' ||
+    if (!graft_onnx_is(node, "If") || text_or_empty(node->domain)[0] != '\0' ||
         model->onnx->keep_all) {
         return NULL;
     }
@@ -136,11 +136,6 @@ graft_graph_list graft_inlining_graphs(graft_arena *arena, Onnx__GraphProto *gra
     return list;
 }
 
-static const char *name_of_sparse(const Onnx__SparseTensorProto *sparse)
-{
-    return sparse->values == NULL ? "" : text_or_empty(sparse->values->name);
-}
-
 static void take_names(graft_names *taken, const Onnx__GraphProto *graph)
 {
     for (size_t i = 0; i < graph->n_input; i++) {
@@ -150,7 +145,7 @@ static void take_names(graft_names *taken, const Onnx__GraphProto *graph)
         (void)graft_names_add(taken, text_or_empty(graph->initializer[i]->name), 0);
     }
     for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
-        (void)graft_names_add(taken, name_of_sparse(graph->sparse_initializer[i]), 0);
+        (void)graft_names_add(taken, graft_onnx_sparse_name(graph->sparse_initializer[i]), 0);
     }
     for (size_t i = 0; i < graph->n_node; i++) {
         for (size_t k = 0; k < graph->node[i]->n_output; k++) {
@@ -221,18 +216,10 @@ void graft_inlining_replace(const graft_inlining *in, Onnx__GraphProto *graph)
 
 /* -------------------------------------------------------------------------------- one branch */
 
-static Onnx__NodeProto *make_identity(graft_arena *arena, char *from, char *to)
+static Onnx__NodeProto *make_identity(graft_arena *arena, const char *from, const char *to)
 {
-    Onnx__NodeProto *node = GRAFT_NEW(arena, Onnx__NodeProto, 1);
-    onnx__node_proto__init(node);
-    node->op_type = graft_arena_strdup(arena, "Identity");
+    Onnx__NodeProto *node = graft_onnx_make_node(arena, "Identity", &from, 1, &to, 1);
     node->name = graft_arena_printf(arena, "%s/Identity", to);
-    node->input = GRAFT_NEW(arena, char *, 1);
-    node->output = GRAFT_NEW(arena, char *, 1);
-    node->input[0] = from;
-    node->output[0] = to;
-    node->n_input = 1;
-    node->n_output = 1;
     return node;
 }
 

@@ -3,18 +3,32 @@
 
 #include <string.h>
 
-char *graft_onnx_borrow(const char *text)
+void *graft_onnx_append(graft_arena *arena, const void *list, size_t count, void *item)
 {
-    char *result = NULL;
-    memcpy(&result, &text, sizeof(result));
-    return result;
+    void **longer = GRAFT_NEW(arena, void *, count + 1);
+    if (count > 0) {
+        memcpy(longer, list, count * sizeof(longer[0]));
+    }
+    longer[count] = item;
+    return longer;
+}
+
+const char *graft_onnx_open_size(graft_arena *arena, const char *value,
+                                 const Onnx__TensorShapeProto *shape, size_t axis)
+{
+    const Onnx__TensorShapeProto__Dimension *dim = shape->dim[axis];
+    const char *name = text_or_empty(dim->dim_param);
+    if (dim->has_dim_value && dim->dim_value > 0) {
+        return NULL;
+    }
+    return name[0] != '\0' ? name : graft_arena_printf(arena, "%s.%zu", text_or_empty(value), axis);
 }
 
 static char **copy_texts(graft_arena *arena, const char *const *texts, size_t count)
 {
     char **copy = GRAFT_NEW(arena, char *, count);
     for (size_t i = 0; i < count; i++) {
-        copy[i] = graft_onnx_borrow(texts[i]);
+        copy[i] = graft_borrow(texts[i]);
     }
     return copy;
 }
@@ -25,7 +39,7 @@ Onnx__NodeProto *graft_onnx_make_node(graft_arena *arena, const char *op_type,
 {
     Onnx__NodeProto *node = GRAFT_NEW(arena, Onnx__NodeProto, 1);
     onnx__node_proto__init(node);
-    node->op_type = graft_onnx_borrow(op_type);
+    node->op_type = graft_borrow(op_type);
     node->n_input = input_count;
     node->input = copy_texts(arena, inputs, input_count);
     node->n_output = output_count;
@@ -39,15 +53,10 @@ static Onnx__AttributeProto *add_attribute(graft_arena *arena, Onnx__NodeProto *
 {
     Onnx__AttributeProto *attribute = GRAFT_NEW(arena, Onnx__AttributeProto, 1);
     onnx__attribute_proto__init(attribute);
-    attribute->name = graft_onnx_borrow(name);
+    attribute->name = graft_borrow(name);
     attribute->has_type = 1;
     attribute->type = type;
-    Onnx__AttributeProto **list = GRAFT_NEW(arena, Onnx__AttributeProto *, node->n_attribute + 1);
-    if (node->n_attribute > 0) {
-        memcpy(list, node->attribute, node->n_attribute * sizeof(list[0]));
-    }
-    list[node->n_attribute++] = attribute;
-    node->attribute = list;
+    node->attribute = graft_onnx_append(arena, node->attribute, node->n_attribute++, attribute);
     return attribute;
 }
 
@@ -87,13 +96,23 @@ void graft_onnx_set_ints(graft_arena *arena, Onnx__NodeProto *node, const char *
     memcpy(attribute->ints, values, count * sizeof(values[0]));
 }
 
+Onnx__StringStringEntryProto *graft_onnx_make_entry(graft_arena *arena, const char *key,
+                                                    const char *value)
+{
+    Onnx__StringStringEntryProto *entry = GRAFT_NEW(arena, Onnx__StringStringEntryProto, 1);
+    onnx__string_string_entry_proto__init(entry);
+    entry->key = graft_borrow(key);
+    entry->value = graft_borrow(value);
+    return entry;
+}
+
 Onnx__TensorProto *graft_onnx_make_tensor(graft_arena *arena, const char *name, int32_t dtype,
                                           const int64_t *dims, size_t rank, const void *data)
 {
     size_t bytes = graft_onnx_type_bytes(dtype);
     Onnx__TensorProto *tensor = GRAFT_NEW(arena, Onnx__TensorProto, 1);
     onnx__tensor_proto__init(tensor);
-    tensor->name = graft_onnx_borrow(name);
+    tensor->name = graft_borrow(name);
     tensor->has_data_type = 1;
     tensor->data_type = dtype;
     tensor->n_dims = rank;
@@ -104,7 +123,7 @@ Onnx__TensorProto *graft_onnx_make_tensor(graft_arena *arena, const char *name, 
     }
     tensor->has_raw_data = 1;
     tensor->raw_data.len = bytes;
-    memcpy(&tensor->raw_data.data, &data, sizeof(data)); /* Borrowed and never changed. */
+    tensor->raw_data.data = graft_borrow(data);
     return tensor;
 }
 
@@ -147,7 +166,7 @@ Onnx__ValueInfoProto *graft_onnx_make_port(graft_arena *arena, const char *name,
     tensor->elem_type = dtype;
     tensor->shape = shape;
     type->tensor_type = tensor;
-    port->name = graft_onnx_borrow(name);
+    port->name = graft_borrow(name);
     port->type = type;
     return port;
 }

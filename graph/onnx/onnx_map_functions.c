@@ -1,5 +1,5 @@
 /* onnx_map_functions.c - planners of operators that are made of others (powers, negation,
- * norms), and of layer normalisation (see onnx.h). Constants in them are `fill` nodes of
+ * norms), and of normalisations (see onnx.h). Constants in them are `fill` nodes of
  * the weight program, so that rules can see their values. */
 #include "graph/onnx/onnx.h"
 
@@ -22,40 +22,36 @@ static graft_onnx_operand square(graft_onnx_plan *plan, graft_onnx_operand x)
 
 /* ------------------------------------------------------------------------------ one input */
 
-void graft_plan_reciprocal(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_reciprocal(graft_onnx_plan *plan)
 {
-    graft_plan_output(plan, 0, reciprocal(plan, graft_plan_input(plan, 0)));
+    return reciprocal(plan, graft_plan_input(plan, 0));
 }
 
-void graft_plan_negation(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_negation(graft_onnx_plan *plan)
 {
-    graft_plan_output(plan, 0, negated(plan, graft_plan_input(plan, 0)));
+    return negated(plan, graft_plan_input(plan, 0));
 }
 
 /* The exact form, or the one with tanh. */
-void graft_plan_gelu(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_gelu(graft_onnx_plan *plan)
 {
     const bool none = graft_onnx_says(plan->node, "approximate", "none", true);
     if (!none && !graft_onnx_says(plan->node, "approximate", "tanh", false)) {
         graft_plan_refuse(plan, "an approximation that is not known");
     }
-    graft_plan_output(plan, 0,
-                      graft_plan_add1(plan, none ? GRAFT_OP_gelu : GRAFT_OP_gelu_tanh, NULL,
-                                      graft_plan_input(plan, 0)));
+    return graft_plan_add1(plan, none ? GRAFT_OP_gelu : GRAFT_OP_gelu_tanh, NULL,
+                           graft_plan_input(plan, 0));
 }
 
 /* A scale that is one number, far from the ends of the range: then changes to and from 8 bits are
  * what rules take them for (verify/core/term.h), and its zero point; weights both. */
 static bool read_scale(const graft_onnx_plan *plan, uint8_t type, int32_t *attrs)
 {
-    const graft_onnx_reader *reader = plan->reader;
-    const graft_onnx_entry *entries[2] = {graft_onnx_input(reader->onnx, plan->node, 1),
-                                          graft_onnx_input(reader->onnx, plan->node, 2)};
     const uint8_t types[2] = {GRAFT_DTYPE_F32, type};
     const void *data[2] = {NULL, NULL};
-    for (uint32_t i = 0; i < 2 && entries[i] != NULL; i++) {
+    for (uint32_t i = 0; i < 2 && graft_plan_has_input(plan, i + 1); i++) {
         const graft_model_weight *weight =
-            entries[i]->weight == GRAFT_NONE ? NULL : &reader->weights[entries[i]->weight];
+            graft_onnx_weight_of_input(plan->reader, plan->node, i + 1);
         if (weight == NULL || weight->shape.dtype != types[i] || weight->shape.rank > 1 ||
             graft_shape_elements(&weight->shape) != 1) {
             return false;
@@ -75,7 +71,7 @@ static bool read_scale(const graft_onnx_plan *plan, uint8_t type, int32_t *attrs
 }
 
 /* Inputs x, scale and maybe a zero point, whose type is that of the numbers of 8 bits. */
-void graft_plan_quantise(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_quantise(graft_onnx_plan *plan)
 {
     int32_t attrs[GRAFT_MAX_ATTRS] = {0};
     const graft_onnx_entry *zero = graft_onnx_input(plan->reader->onnx, plan->node, 2);
@@ -87,11 +83,10 @@ void graft_plan_quantise(graft_onnx_plan *plan)
     graft_onnx_operand x = graft_plan_input(plan, 0);
     if (plan->opset < 13 || !is_byte || graft_plan_is_const(plan, x) ||
         !read_scale(plan, type, attrs)) {
-        graft_plan_refuse(plan,
-                          "weights, before opset 13, or other than 8 bits of one known scale");
-        return;
+        return graft_plan_refuse(
+            plan, "weights, before opset 13, or other than 8 bits of one known scale");
     }
-    graft_plan_output(plan, 0, graft_plan_add1(plan, plan->op, attrs, x));
+    return graft_plan_add1(plan, plan->op, attrs, x);
 }
 
 /* ----------------------------------------------------------------------------- two inputs */
@@ -123,7 +118,7 @@ static float read_exponent(graft_onnx_plan *plan, const graft_shape *x)
 }
 
 /* Exponents that products, roots and quotients give. */
-void graft_plan_power(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_power(graft_onnx_plan *plan)
 {
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, x);
@@ -144,11 +139,11 @@ void graft_plan_power(graft_onnx_plan *plan)
     } else {
         graft_plan_refuse(plan, "an exponent other than 1, 2, 3, 1/2, -1/2 and -1");
     }
-    graft_plan_output(plan, 0, y);
+    return y;
 }
 
 /* max(x, 0) + slope min(x, 0) */
-void graft_plan_prelu(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_prelu(graft_onnx_plan *plan)
 {
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_onnx_operand slope = graft_plan_input(plan, 1);
@@ -161,18 +156,18 @@ void graft_plan_prelu(graft_onnx_plan *plan)
         graft_plan_refuse(plan, "slopes that do not broadcast to the input");
     }
     graft_onnx_operand above = graft_plan_add1(plan, GRAFT_OP_relu, NULL, x);
-    graft_plan_output(plan, 0, graft_plan_add2(plan, GRAFT_OP_add, NULL, above, below));
+    return graft_plan_add2(plan, GRAFT_OP_add, NULL, above, below);
 }
 
 /* Of any number of tensors. */
-void graft_plan_mean(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_mean(graft_onnx_plan *plan)
 {
     graft_onnx_operand all = graft_plan_input(plan, 0);
     for (uint32_t k = 1; k < plan->node->n_input; k++) {
         all = graft_plan_add2(plan, GRAFT_OP_add, NULL, all, graft_plan_input(plan, k));
     }
     graft_onnx_operand count = graft_plan_scalar(plan, (float)plan->node->n_input);
-    graft_plan_output(plan, 0, graft_plan_add2(plan, GRAFT_OP_div, NULL, all, count));
+    return graft_plan_add2(plan, GRAFT_OP_div, NULL, all, count);
 }
 
 /* ----------------------------------------------------------------------------- reductions */
@@ -180,28 +175,27 @@ void graft_plan_mean(graft_onnx_plan *plan)
 enum { REDUCE_INPUT = 18 };
 
 /* The sum of squares, or its root when `op` is sqrt. */
-void graft_plan_reduce_squares(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_reduce_squares(graft_onnx_plan *plan)
 {
     graft_onnx_operand x = square(plan, graft_plan_input(plan, 0));
     x = graft_plan_reduced(plan, GRAFT_OP_reduce_sum, x, REDUCE_INPUT);
-    graft_plan_output(plan, 0,
-                      plan->op == GRAFT_OP_sqrt ? graft_plan_add1(plan, plan->op, NULL, x) : x);
+    return plan->op == GRAFT_OP_sqrt ? graft_plan_add1(plan, plan->op, NULL, x) : x;
 }
 
-void graft_plan_reduce_absolute(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_reduce_absolute(graft_onnx_plan *plan)
 {
     graft_onnx_operand x = graft_plan_add1(plan, GRAFT_OP_abs, NULL, graft_plan_input(plan, 0));
-    graft_plan_output(plan, 0, graft_plan_reduced(plan, GRAFT_OP_reduce_sum, x, REDUCE_INPUT));
+    return graft_plan_reduced(plan, GRAFT_OP_reduce_sum, x, REDUCE_INPUT);
 }
 
-void graft_plan_global_max_pool(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_global_max_pool(graft_onnx_plan *plan)
 {
     graft_onnx_operand x = graft_plan_input(plan, 0);
     uint32_t rank = graft_plan_shape(plan, x).rank;
     int32_t attrs[2];
     attrs[GRAFT_ATTR_reduce_max_axes] = (int32_t)((1U << rank) - 1U) & ~3;
     attrs[GRAFT_ATTR_reduce_max_keep] = 1;
-    graft_plan_output(plan, 0, graft_plan_add1(plan, GRAFT_OP_reduce_max, attrs, x));
+    return graft_plan_add1(plan, GRAFT_OP_reduce_max, attrs, x);
 }
 
 /* --------------------------------------------------------------------- layer normalisation */
@@ -271,7 +265,7 @@ static void check_scales(graft_onnx_plan *plan, graft_onnx_operand x, uint32_t a
 }
 
 /* Over several axes it is seen as over one. */
-void graft_plan_layer_norm(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_layer_norm(graft_onnx_plan *plan)
 {
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_onnx_operand scale = graft_plan_input(plan, 1);
@@ -282,7 +276,7 @@ void graft_plan_layer_norm(graft_onnx_plan *plan)
     attrs[GRAFT_ATTR_layer_norm_epsilon] = graft_bits_of_float(epsilon);
     check_scales(plan, x, axis, scale);
     if (plan->refusal != NULL) {
-        return;
+        return graft_plan_refuse(plan, plan->refusal);
     }
     graft_onnx_operand rows = join_axes(plan, x, axis);
     graft_onnx_operand vector = join_axes(plan, scale, 0);
@@ -295,14 +289,14 @@ void graft_plan_layer_norm(graft_onnx_plan *plan)
     if (axis + 1U < shape.rank) {
         y = graft_plan_reshape(plan, y, shape.dims, shape.rank);
     }
-    graft_plan_output(plan, 0, y);
     plan_statistics(plan, x, axis);
+    return y;
 }
 
 /* --------------------------------------------------------------------- other normalisations */
 
 /* x / sqrt(mean of x x + epsilon) scale, over the axes from `axis` on, which the scale has. */
-void graft_plan_rms_norm(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_rms_norm(graft_onnx_plan *plan)
 {
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_onnx_operand scale = graft_plan_input(plan, 1);
@@ -310,23 +304,113 @@ void graft_plan_rms_norm(graft_onnx_plan *plan)
     uint32_t axis = graft_plan_axis(plan, graft_plan_int(plan, "axis", -1), shape.rank);
     check_scales(plan, x, axis, scale);
     if (plan->refusal != NULL) {
-        return;
+        return graft_plan_refuse(plan, plan->refusal);
     }
     const float epsilon = graft_plan_float(plan, "epsilon", 1e-5F);
     int32_t attrs[GRAFT_MAX_ATTRS] = {0};
     attrs[GRAFT_ATTR_rms_norm_epsilon] = graft_bits_of_float(epsilon);
     x = graft_plan_add2(plan, GRAFT_OP_rms_norm, attrs, join_axes(plan, x, axis),
                         join_axes(plan, scale, 0));
-    graft_plan_output(
-        plan, 0, axis + 1U == shape.rank ? x : graft_plan_reshape(plan, x, shape.dims, shape.rank));
+    return axis + 1U == shape.rank ? x : graft_plan_reshape(plan, x, shape.dims, shape.rank);
 }
 
-void graft_plan_instance_norm(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_instance_norm(graft_onnx_plan *plan)
 {
     const float epsilon = graft_plan_float(plan, "epsilon", 1e-5F);
     const graft_onnx_operand inputs[3] = {graft_plan_input(plan, 0), graft_plan_input(plan, 1),
                                           graft_plan_input(plan, 2)};
     int32_t attrs[GRAFT_MAX_ATTRS] = {0};
     attrs[GRAFT_ATTR_instance_norm_epsilon] = graft_bits_of_float(epsilon);
-    graft_plan_output(plan, 0, graft_plan_add(plan, GRAFT_OP_instance_norm, attrs, inputs));
+    return graft_plan_add(plan, GRAFT_OP_instance_norm, attrs, inputs);
+}
+
+/* -------------------------- what stays whole where a model is written: runtimes have kernels for it */
+
+bool graft_plan_comes_apart(graft_onnx_plan *plan)
+{
+    const graft_model_options *options = plan->reader->options;
+    if (options == NULL || !options->as_binary32) {
+        graft_plan_refuse(plan, "an operator that stays whole where a model is written");
+    }
+    return plan->refusal == NULL;
+}
+
+/* Channels in groups: (x - mean) / sqrt(variance + epsilon) of each group, then a factor and an
+ * offset for each channel; before opset 21 for each group. */
+graft_onnx_operand graft_plan_group_norm(graft_onnx_plan *plan)
+{
+    enum { OPSET_CHANNELS = 21 };
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_onnx_operand scale = graft_plan_input(plan, 1);
+    graft_onnx_operand shift = graft_plan_input(plan, 2);
+    const graft_shape s = graft_plan_shape(plan, x);
+    const graft_shape scales = graft_plan_shape(plan, scale);
+    const int32_t groups = graft_plan_int32(plan, graft_plan_int(plan, "num_groups", 0));
+    const bool each = plan->opset >= OPSET_CHANNELS;
+    if (!graft_plan_comes_apart(plan) || s.rank < 3 || groups < 1 || s.dims[1] % groups != 0 ||
+        scales.rank != 1 || scales.dims[0] != (each ? s.dims[1] : groups) ||
+        graft_plan_int(plan, "stash_type", 1) != 1) {
+        return graft_plan_refuse(plan, "groups or scales that do not fit the channels");
+    }
+    const int32_t attrs[GRAFT_MAX_ATTRS] = {
+        [GRAFT_ATTR_instance_norm_epsilon] =
+            graft_bits_of_float(graft_plan_float(plan, "epsilon", 1e-5F))};
+    const uint64_t count = graft_shape_elements(&s) / (uint64_t)s.dims[0] / (uint64_t)groups;
+    const int32_t grouped[3] = {s.dims[0], groups, graft_plan_int32(plan, (int64_t)count)};
+    const int32_t channels[GRAFT_MAX_RANK] = {s.dims[1], 1, 1, 1, 1};
+    const graft_onnx_operand inputs[3] = {
+        graft_plan_reshape(plan, x, grouped, 3),
+        each ? graft_plan_constant(plan, 1.0F, &groups, 1) : scale,
+        each ? graft_plan_constant(plan, 0.0F, &groups, 1) : shift};
+    x = graft_plan_add(plan, GRAFT_OP_instance_norm, attrs, inputs);
+    x = graft_plan_reshape(plan, x, s.dims, s.rank);
+    if (each) {
+        scale = graft_plan_reshape(plan, scale, channels, s.rank - 1U);
+        shift = graft_plan_reshape(plan, shift, channels, s.rank - 1U);
+        x = graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, scale);
+        x = graft_plan_add2(plan, GRAFT_OP_add, NULL, x, shift);
+    }
+    return x;
+}
+
+/* (x - mean) / (sqrt(variance) + 1e-9), over the axes 0, 2 and 3 unless others are said. */
+graft_onnx_operand graft_plan_mean_variance(graft_onnx_plan *plan)
+{
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    const graft_shape s = graft_plan_shape(plan, x);
+    uint32_t count = 0;
+    const int64_t *axes = graft_plan_ints(plan, "axes", &count);
+    int32_t attrs[GRAFT_MAX_ATTRS] = {
+        [GRAFT_ATTR_reduce_mean_axes] = 1 | 4 | 8, [GRAFT_ATTR_reduce_mean_keep] = 1};
+    if (axes == NULL && s.rank != 4) {
+        graft_plan_refuse(plan, "no axes of what is no image");
+    }
+    for (uint32_t i = 0; axes != NULL && i < count; i++) {
+        attrs[0] = (i == 0 ? 0 : attrs[0]) | 1 << graft_plan_axis(plan, axes[i], s.rank);
+    }
+    if (!graft_plan_comes_apart(plan)) {
+        return graft_plan_refuse(plan, plan->refusal);
+    }
+    const graft_onnx_operand mean = graft_plan_add1(plan, GRAFT_OP_reduce_mean, attrs, x);
+    x = graft_plan_add2(plan, GRAFT_OP_sub, NULL, x, mean);
+    graft_onnx_operand d = graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, x);
+    d = graft_plan_add1(plan, GRAFT_OP_reduce_mean, attrs, d);
+    d = graft_plan_add1(plan, GRAFT_OP_sqrt, NULL, d);
+    d = graft_plan_add2(plan, GRAFT_OP_add, NULL, d, graft_plan_scalar(plan, 1e-9F));
+    return graft_plan_add2(plan, GRAFT_OP_div, NULL, x, d);
+}
+
+/* alpha elu(x / alpha) */
+graft_onnx_operand graft_plan_celu(graft_onnx_plan *plan)
+{
+    const int32_t attrs[GRAFT_MAX_ATTRS] = {graft_bits_of_float(1.0F)};
+    const float alpha = graft_plan_float(plan, "alpha", 1.0F);
+    const graft_onnx_operand x = graft_plan_input(plan, 0);
+    if (!graft_plan_comes_apart(plan) || !(alpha > 0.0F)) {
+        return graft_plan_refuse(plan, "an alpha that is not above 0");
+    }
+    const graft_onnx_operand factor = graft_plan_scalar(plan, alpha);
+    graft_onnx_operand y = graft_plan_add2(plan, GRAFT_OP_div, NULL, x, factor);
+    y = graft_plan_add1(plan, plan->op, attrs, y);
+    return graft_plan_add2(plan, GRAFT_OP_mul, NULL, y, factor);
 }

@@ -40,7 +40,7 @@ static number_list read_list(graft_onnx_plan *plan, const char *name, uint32_t i
 
 /* ------------------------------------------------------------------------ concat, split */
 
-void graft_plan_concat(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_concat(graft_onnx_plan *plan)
 {
     graft_onnx_operand all = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, all);
@@ -54,7 +54,7 @@ void graft_plan_concat(graft_onnx_plan *plan)
     for (uint32_t k = 1; k < plan->node->n_input; k++) {
         all = graft_plan_add2(plan, GRAFT_OP_concat, &axis, all, graft_plan_input(plan, k));
     }
-    graft_plan_output(plan, 0, all);
+    return all;
 }
 
 /* Size of output `k` of `count` equal ones; since opset 18 the last may be smaller. */
@@ -72,7 +72,7 @@ static int64_t equal_share(graft_onnx_plan *plan, int64_t size, uint32_t count, 
 }
 
 /* Cuts one output after the other from what is left. */
-void graft_plan_split(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_split(graft_onnx_plan *plan)
 {
     graft_onnx_operand rest = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, rest);
@@ -81,8 +81,7 @@ void graft_plan_split(graft_onnx_plan *plan)
     uint32_t count = (uint32_t)plan->node->n_output;
     int64_t left = shape.dims[axis];
     if (count == 0 || (sizes.given && sizes.count != count)) {
-        graft_plan_refuse(plan, "not one size for each output");
-        return;
+        return graft_plan_refuse(plan, "not one size for each output");
     }
     for (uint32_t k = 0; k < count && plan->refusal == NULL; k++) {
         int64_t size = sizes.given ? sizes.items[k] : equal_share(plan, shape.dims[axis], count, k);
@@ -103,6 +102,7 @@ void graft_plan_split(graft_onnx_plan *plan)
         }
         left -= size;
     }
+    return plan->outputs[0];
 }
 
 /* --------------------------------------------------------------------------- slice, pad */
@@ -115,7 +115,7 @@ static int64_t bound_in_axis(int64_t bound, int64_t size)
 }
 
 /* Steps forward. */
-void graft_plan_slice(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_slice(graft_onnx_plan *plan)
 {
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, x);
@@ -128,8 +128,7 @@ void graft_plan_slice(graft_onnx_plan *plan)
     if (!starts.given || !ends.given || starts.count != ends.count ||
         (axes.given && axes.count != starts.count) ||
         (steps.given && steps.count != starts.count) || starts.count > shape.rank) {
-        graft_plan_refuse(plan, "bounds that do not fit the axes");
-        return;
+        return graft_plan_refuse(plan, "bounds that do not fit the axes");
     }
     for (uint32_t i = 0; i < starts.count && plan->refusal == NULL; i++) {
         uint32_t axis = graft_plan_axis(plan, axes.given ? axes.items[i] : i, shape.rank);
@@ -151,21 +150,20 @@ void graft_plan_slice(graft_onnx_plan *plan)
     if (plan->part_count == first_part) {
         x = graft_plan_add1(plan, GRAFT_OP_identity, NULL, x);
     }
-    graft_plan_output(plan, 0, x);
+    return x;
 }
 
-void graft_plan_cumsum(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_cumsum(graft_onnx_plan *plan)
 {
     const graft_onnx_operand x = graft_plan_input(plan, 0);
     const number_list axis = read_list(plan, "axis", 1, 0);
     int32_t attrs[2] = {0, graft_plan_int(plan, "exclusive", 0) != 0};
     if (axis.count != 1 || graft_plan_int(plan, "reverse", 0) != 0) {
-        graft_plan_refuse(plan, "sums from the end, or an axis that is not known");
-        return;
+        return graft_plan_refuse(plan, "sums from the end, or an axis that is not known");
     }
     attrs[GRAFT_ATTR_cumsum_axis] =
         (int32_t)graft_plan_axis(plan, axis.items[0], graft_plan_shape(plan, x).rank);
-    graft_plan_output(plan, 0, graft_plan_add1(plan, GRAFT_OP_cumsum, attrs, x));
+    return graft_plan_add1(plan, GRAFT_OP_cumsum, attrs, x);
 }
 
 /* Whether place o of the output is place o / times of the input, for whole times. */
@@ -183,7 +181,7 @@ static bool is_nearest_below(graft_onnx_plan *plan)
 }
 
 /* To the nearest element, whole numbers of times larger. */
-void graft_plan_resize(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_resize(graft_onnx_plan *plan)
 {
     graft_onnx_operand x = graft_plan_input(plan, 0);
     const graft_shape shape = graft_plan_shape(plan, x);
@@ -193,8 +191,7 @@ void graft_plan_resize(graft_onnx_plan *plan)
     const float *scales =
         sized ? NULL : graft_plan_const_floats(plan, plan->opset < 11 ? 1 : 2, &count);
     if (plan->refusal != NULL || count != shape.rank || !is_nearest_below(plan)) {
-        graft_plan_refuse(plan, "another resizing than to the nearest");
-        return;
+        return graft_plan_refuse(plan, "another resizing than to the nearest");
     }
     for (uint32_t i = 0; i < shape.rank && plan->refusal == NULL; i++) {
         const double times =
@@ -206,7 +203,7 @@ void graft_plan_resize(graft_onnx_plan *plan)
             x = graft_plan_add1(plan, GRAFT_OP_repeat, attrs, x);
         }
     }
-    graft_plan_output(plan, 0, x);
+    return x;
 }
 
 static int32_t read_pad_value(graft_onnx_plan *plan)
@@ -227,7 +224,7 @@ static int32_t read_pad_value(graft_onnx_plan *plan)
 }
 
 /* Constant padding; `pads` holds all the numbers before the axes, then all those behind. */
-void graft_plan_pad(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_pad(graft_onnx_plan *plan)
 {
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, x);
@@ -241,8 +238,7 @@ void graft_plan_pad(graft_onnx_plan *plan)
     uint32_t seen = 0;
     if (!pads.given || pads.count != 2 * axes.count || axes.count > shape.rank ||
         !graft_onnx_says(plan->node, "mode", "constant", true)) {
-        graft_plan_refuse(plan, "padding that is not a constant on each side of the axes");
-        return;
+        return graft_plan_refuse(plan, "padding that is not a constant on each side of the axes");
     }
     for (uint32_t i = 0; i < axes.count && plan->refusal == NULL; i++) {
         uint32_t axis = graft_plan_axis(plan, axes.given ? axes.items[i] : i, shape.rank);
@@ -263,12 +259,12 @@ void graft_plan_pad(graft_onnx_plan *plan)
     if (plan->part_count == first_part) {
         x = graft_plan_add1(plan, GRAFT_OP_identity, NULL, x);
     }
-    graft_plan_output(plan, 0, x);
+    return x;
 }
 
 /* -------------------------------------------------------------------- transpose, reshape */
 
-void graft_plan_transpose(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_transpose(graft_onnx_plan *plan)
 {
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, x);
@@ -276,25 +272,25 @@ void graft_plan_transpose(graft_onnx_plan *plan)
     const int64_t *axes = graft_plan_ints(plan, "perm", &count);
     int32_t attrs[GRAFT_MAX_ATTRS] = {0};
     if (axes != NULL && count != shape.rank) {
-        graft_plan_refuse(plan, "a permutation of another number of axes");
-        return;
+        return graft_plan_refuse(plan, "a permutation of another number of axes");
     }
     for (uint32_t i = 0; i < shape.rank; i++) {
         int64_t axis = axes == NULL ? shape.rank - 1 - (int64_t)i : axes[i];
         attrs[GRAFT_ATTR_transpose_axis_0 + i] = (int32_t)graft_plan_axis(plan, axis, shape.rank);
     }
-    graft_plan_output(plan, 0, graft_plan_add1(plan, GRAFT_OP_transpose, attrs, x));
+    return graft_plan_add1(plan, GRAFT_OP_transpose, attrs, x);
 }
 
 /* Reshaped to six axes, permuted, and reshaped. */
-static void plan_blocks(graft_onnx_plan *plan, graft_onnx_operand x, const int32_t split[6],
-                        const int32_t order[6], const int32_t joined[4])
+static graft_onnx_operand plan_blocks(graft_onnx_plan *plan, graft_onnx_operand x,
+                                      const int32_t split[6], const int32_t order[6],
+                                      const int32_t joined[4])
 {
     int32_t attrs[GRAFT_MAX_ATTRS] = {0};
     memcpy(&attrs[GRAFT_ATTR_transpose_axis_0], order, 6 * sizeof(order[0]));
     x = graft_plan_reshape(plan, x, split, 6);
     x = graft_plan_add1(plan, GRAFT_OP_transpose, attrs, x);
-    graft_plan_output(plan, 0, graft_plan_reshape(plan, x, joined, 4));
+    return graft_plan_reshape(plan, x, joined, 4);
 }
 
 /* The size of blocks; 0 where they are refused. */
@@ -308,7 +304,7 @@ static int32_t read_blocks(graft_onnx_plan *plan, const graft_shape *s)
 }
 
 /* (N, b b C, H, W) -> (N, C, b H, b W); the blocks' channels come first, or last in mode CRD. */
-void graft_plan_depth_to_space(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_depth_to_space(graft_onnx_plan *plan)
 {
     static const int32_t orders[2][6] = {
         {0, 3, 4, 1, 5, 2},
@@ -320,32 +316,30 @@ void graft_plan_depth_to_space(graft_onnx_plan *plan)
     bool last = graft_onnx_says(plan->node, "mode", "CRD", false);
     if (b == 0 || s.dims[1] % (b * b) != 0 ||
         (!last && !graft_onnx_says(plan->node, "mode", "DCR", true))) {
-        graft_plan_refuse(plan, "blocks that do not divide the channels");
-        return;
+        return graft_plan_refuse(plan, "blocks that do not divide the channels");
     }
     int32_t c = s.dims[1] / (b * b);
     const int32_t first[6] = {s.dims[0], b, b, c, s.dims[2], s.dims[3]};
     const int32_t behind[6] = {s.dims[0], c, b, b, s.dims[2], s.dims[3]};
     const int32_t joined[4] = {s.dims[0], c, graft_plan_int32(plan, (int64_t)b * s.dims[2]),
                                graft_plan_int32(plan, (int64_t)b * s.dims[3])};
-    plan_blocks(plan, x, last ? behind : first, orders[last ? 1 : 0], joined);
+    return plan_blocks(plan, x, last ? behind : first, orders[last ? 1 : 0], joined);
 }
 
 /* (N, C, b H, b W) -> (N, b b C, H, W) */
-void graft_plan_space_to_depth(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_space_to_depth(graft_onnx_plan *plan)
 {
     static const int32_t order[6] = {0, 3, 5, 1, 2, 4};
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape s = graft_plan_shape(plan, x);
     int32_t b = read_blocks(plan, &s);
     if (b == 0 || s.dims[2] % b != 0 || s.dims[3] % b != 0) {
-        graft_plan_refuse(plan, "blocks that do not divide the image");
-        return;
+        return graft_plan_refuse(plan, "blocks that do not divide the image");
     }
     const int32_t split[6] = {s.dims[0], s.dims[1], s.dims[2] / b, b, s.dims[3] / b, b};
     const int32_t joined[4] = {s.dims[0], graft_plan_int32(plan, (int64_t)b * b * s.dims[1]),
                                s.dims[2] / b, s.dims[3] / b};
-    plan_blocks(plan, x, split, order, joined);
+    return plan_blocks(plan, x, split, order, joined);
 }
 
 /* A size of 0 is that of the input at the same place; one -1 is what remains. */
@@ -381,7 +375,7 @@ static void resolve_target(graft_onnx_plan *plan, const graft_shape *x,
     }
 }
 
-void graft_plan_to_shape(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_to_shape(graft_onnx_plan *plan)
 {
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, x);
@@ -393,10 +387,10 @@ void graft_plan_to_shape(graft_onnx_plan *plan)
     if (plan->refusal == NULL) {
         resolve_target(plan, &shape, target, dims);
     }
-    graft_plan_output(plan, 0, graft_plan_reshape(plan, x, dims, target->count));
+    return graft_plan_reshape(plan, x, dims, target->count);
 }
 
-void graft_plan_flatten(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_flatten(graft_onnx_plan *plan)
 {
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, x);
@@ -410,7 +404,7 @@ void graft_plan_flatten(graft_onnx_plan *plan)
     }
     int32_t dims[2] = {graft_plan_int32(plan, (int64_t)sizes[0]),
                        graft_plan_int32(plan, (int64_t)sizes[1])};
-    graft_plan_output(plan, 0, graft_plan_reshape(plan, x, dims, 2));
+    return graft_plan_reshape(plan, x, dims, 2);
 }
 
 /* The axes as a mask over `rank`; refuses axes that are named twice. */
@@ -427,7 +421,7 @@ static uint32_t read_axes(graft_onnx_plan *plan, const number_list *list, uint32
     return mask;
 }
 
-void graft_plan_squeeze(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_squeeze(graft_onnx_plan *plan)
 {
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, x);
@@ -444,18 +438,17 @@ void graft_plan_squeeze(graft_onnx_plan *plan)
             dims[rank++] = shape.dims[i];
         }
     }
-    graft_plan_output(plan, 0, graft_plan_reshape(plan, x, dims, rank));
+    return graft_plan_reshape(plan, x, dims, rank);
 }
 
-void graft_plan_unsqueeze(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_unsqueeze(graft_onnx_plan *plan)
 {
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, x);
     number_list axes = read_list(plan, "axes", 1, 13);
     uint32_t rank = shape.rank + axes.count;
     if (!axes.given || axes.count > GRAFT_MAX_RANK || rank > GRAFT_MAX_RANK) {
-        graft_plan_refuse(plan, "a tensor of more than 6 axes");
-        return;
+        return graft_plan_refuse(plan, "a tensor of more than 6 axes");
     }
     uint32_t mask = read_axes(plan, &axes, rank);
     int32_t dims[GRAFT_MAX_RANK] = {0};
@@ -463,7 +456,7 @@ void graft_plan_unsqueeze(graft_onnx_plan *plan)
     for (uint32_t i = 0; i < rank && plan->refusal == NULL; i++) {
         dims[i] = (mask >> i & 1U) != 0 ? 1 : shape.dims[from++];
     }
-    graft_plan_output(plan, 0, graft_plan_reshape(plan, x, dims, rank));
+    return graft_plan_reshape(plan, x, dims, rank);
 }
 
 /* ----------------------------------------------------------------------------- constants */
@@ -490,13 +483,12 @@ static int32_t read_fill_value(graft_onnx_plan *plan)
     return bits;
 }
 
-void graft_plan_fill(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_fill(graft_onnx_plan *plan)
 {
     const graft_onnx_ints *sizes = graft_plan_const_ints(plan, 0);
     int32_t attrs[GRAFT_MAX_ATTRS] = {0};
     if (sizes->count > GRAFT_MAX_RANK) {
-        graft_plan_refuse(plan, "a tensor of more than 6 axes");
-        return;
+        return graft_plan_refuse(plan, "a tensor of more than 6 axes");
     }
     attrs[GRAFT_ATTR_fill_value] = read_fill_value(plan);
     for (uint32_t i = 0; i < sizes->count; i++) {
@@ -505,21 +497,21 @@ void graft_plan_fill(graft_onnx_plan *plan)
             graft_plan_refuse(plan, "a tensor without elements");
         }
     }
-    graft_plan_output(plan, 0, graft_plan_add(plan, GRAFT_OP_fill, attrs, NULL));
+    return graft_plan_add(plan, GRAFT_OP_fill, attrs, NULL);
 }
 
 /* ------------------------------------------------------------- gather, expand, cast */
 
 /* Known places that lie behind one another: a slice. A single place without an axis of its own
  * removes the axis. */
-void graft_plan_gather(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_gather(graft_onnx_plan *plan)
 {
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, x);
     const graft_onnx_ints *places = graft_plan_const_ints(plan, 1);
     uint32_t axis = graft_plan_axis(plan, graft_plan_int(plan, "axis", 0), shape.rank);
     if (plan->refusal != NULL) {
-        return;
+        return graft_plan_refuse(plan, plan->refusal);
     }
     int64_t first = places->count == 0 ? -1 : places->items[0];
     first += first < 0 ? shape.dims[axis] : 0;
@@ -528,8 +520,7 @@ void graft_plan_gather(graft_onnx_plan *plan)
         in_order = places->items[i] == first + i && first + i < shape.dims[axis];
     }
     if (!in_order) {
-        graft_plan_refuse(plan, "places that are not behind one another");
-        return;
+        return graft_plan_refuse(plan, "places that are not behind one another");
     }
     int32_t attrs[3];
     attrs[GRAFT_ATTR_slice_axis] = (int32_t)axis;
@@ -542,18 +533,17 @@ void graft_plan_gather(graft_onnx_plan *plan)
         }
         x = graft_plan_reshape(plan, x, shape.dims, shape.rank - 1U);
     }
-    graft_plan_output(plan, 0, x);
+    return x;
 }
 
 /* x times ones of the target's shape. */
-void graft_plan_expand(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_expand(graft_onnx_plan *plan)
 {
     graft_onnx_operand x = graft_plan_input(plan, 0);
     const graft_onnx_ints *target = graft_plan_const_ints(plan, 1);
     int32_t dims[GRAFT_MAX_RANK] = {0};
     if (target->count > GRAFT_MAX_RANK || target->rank != 1) {
-        graft_plan_refuse(plan, "a target of more than 6 axes");
-        return;
+        return graft_plan_refuse(plan, "a target of more than 6 axes");
     }
     for (uint32_t i = 0; i < target->count; i++) {
         dims[i] = graft_plan_int32(plan, target->items[i]);
@@ -562,15 +552,14 @@ void graft_plan_expand(graft_onnx_plan *plan)
         }
     }
     graft_onnx_operand ones = graft_plan_constant(plan, 1.0F, dims, target->count);
-    graft_plan_output(plan, 0, graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, ones));
+    return graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, ones);
 }
 
 /* To the type that it has; others are opaque. */
-void graft_plan_cast(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_cast(graft_onnx_plan *plan)
 {
     if (graft_onnx_dtype(plan->reader, graft_plan_int(plan, "to", 0)) != plan->dtype) {
         graft_plan_refuse(plan, "another type of element");
     }
-    graft_plan_output(plan, 0,
-                      graft_plan_add1(plan, GRAFT_OP_identity, NULL, graft_plan_input(plan, 0)));
+    return graft_plan_add1(plan, GRAFT_OP_identity, NULL, graft_plan_input(plan, 0));
 }

@@ -262,10 +262,10 @@ static bool is_text(const ProtobufCBinaryData *data, const char *text)
 
 static void read_direction(net *n)
 {
-    const Onnx__AttributeProto *way = graft_plan_attribute(n->plan, "direction");
-    n->directions = way != NULL && is_text(&way->s, "bidirectional") ? 2 : 1;
-    n->reverse = way != NULL && is_text(&way->s, "reverse");
-    if (way != NULL && n->directions == 1 && !n->reverse && !is_text(&way->s, "forward")) {
+    const Onnx__NodeProto *node = n->plan->node;
+    n->directions = graft_onnx_says(node, "direction", "bidirectional", false) ? 2 : 1;
+    n->reverse = graft_onnx_says(node, "direction", "reverse", false);
+    if (n->directions == 1 && !n->reverse && !graft_onnx_says(node, "direction", "forward", true)) {
         graft_plan_refuse(n->plan, "a direction that is not known");
     }
 }
@@ -344,14 +344,13 @@ uint32_t graft_plan_recurrent_most(const graft_onnx_reader *reader, const Onnx__
 }
 
 /* `op` is the number of gates. */
-void graft_plan_recurrent(graft_onnx_plan *plan)
+graft_onnx_operand graft_plan_recurrent(graft_onnx_plan *plan)
 {
     const kind *of_kind = &kinds[plan->op == 4 ? 0 : plan->op == 3 ? 1 : 2];
     const uint32_t most = plan->reader->options == NULL ? 0 : plan->reader->options->unroll;
     net n = {.plan = plan, .gates = of_kind->gates};
     if (most == 0) {
-        graft_plan_refuse(plan, "an operator that is not known");
-        return;
+        return graft_plan_refuse(plan, "an operator that is not known");
     }
     const graft_shape x = graft_plan_shape(plan, graft_plan_input(plan, 0));
     const graft_shape r = graft_plan_shape(plan, graft_plan_input(plan, 2));
@@ -359,16 +358,14 @@ void graft_plan_recurrent(graft_onnx_plan *plan)
     n.linear = graft_plan_int(plan, "linear_before_reset", 0) != 0;
     if (plan->refusal != NULL || x.rank != 3 || r.rank != 3 ||
         graft_plan_int(plan, "input_forget", 0) != 0 || plan->opset < 7) {
-        graft_plan_refuse(plan, "a form that is not known");
-        return;
+        return graft_plan_refuse(plan, "a form that is not known");
     }
     n.steps = x.dims[n.batch_first ? 1 : 0];
     n.batch = x.dims[n.batch_first ? 0 : 1];
     n.features = x.dims[2];
     n.units = r.dims[2];
     if ((uint32_t)n.steps > most) {
-        graft_plan_refuse(plan, "more steps than are unrolled");
-        return;
+        return graft_plan_refuse(plan, "more steps than are unrolled");
     }
     read_direction(&n);
     check_activations(&n, of_kind);
@@ -378,4 +375,5 @@ void graft_plan_recurrent(graft_onnx_plan *plan)
     if (plan->refusal == NULL) {
         plan_directions(&n, of_kind);
     }
+    return plan->outputs[0];
 }

@@ -17,24 +17,17 @@ static const char same_shape_types[] =
 
 static graft_shape unknown_shape(void) { return (graft_shape){.rank = GRAFT_RANK_UNKNOWN}; }
 
-static graft_shape shape_of_input(graft_onnx_reader *reader, const Onnx__NodeProto *node, size_t k)
-{
-    const graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, k);
-    return entry == NULL ? unknown_shape() : graft_onnx_shape_of_entry(reader, entry);
-}
-
 bool graft_onnx_is_nibble_weight(const graft_onnx_reader *reader, const Onnx__NodeProto *node,
                                  size_t k)
 {
-    const graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, k);
-    return entry != NULL && entry->weight != GRAFT_NONE &&
-           graft_onnx_is_of_nibbles(reader->weights[entry->weight].tensor);
+    const graft_model_weight *weight = graft_onnx_weight_of_input(reader, node, k);
+    return weight != NULL && graft_onnx_is_of_nibbles(weight->tensor);
 }
 
 static graft_shape shape_of_cast(graft_onnx_reader *reader, const Onnx__NodeProto *node)
 {
     const Onnx__AttributeProto *to = graft_onnx_attribute(node, "to");
-    graft_shape shape = shape_of_input(reader, node, 0);
+    graft_shape shape = graft_onnx_shape_of_input(reader, node, 0);
     bool known = to != NULL && to->has_i && graft_onnx_type_bytes((int32_t)to->i) > 0;
     if (shape.rank == GRAFT_RANK_UNKNOWN || !known || to->i > UINT8_MAX) {
         return unknown_shape();
@@ -67,15 +60,15 @@ graft_shape graft_onnx_gathered_shape(const graft_shape *data, const graft_shape
 
 static graft_shape shape_of_gather(graft_onnx_reader *reader, const Onnx__NodeProto *node)
 {
-    const graft_shape data = shape_of_input(reader, node, 0);
-    const graft_shape places = shape_of_input(reader, node, 1);
+    const graft_shape data = graft_onnx_shape_of_input(reader, node, 0);
+    const graft_shape places = graft_onnx_shape_of_input(reader, node, 1);
     return graft_onnx_gathered_shape(&data, &places, graft_onnx_int(node, "axis", 0));
 }
 
 /* The axes that Unsqueeze adds: an attribute up to opset 12, an input since. */
 static graft_shape shape_of_unsqueeze(graft_onnx_reader *reader, const Onnx__NodeProto *node)
 {
-    graft_shape in = shape_of_input(reader, node, 0);
+    graft_shape in = graft_onnx_shape_of_input(reader, node, 0);
     graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, 1);
     const graft_onnx_ints *ints = entry == NULL ? NULL : graft_onnx_ints_of_entry(reader, entry);
     const Onnx__AttributeProto *attribute = graft_onnx_attribute(node, "axes");
@@ -103,8 +96,8 @@ static graft_shape shape_of_unsqueeze(graft_onnx_reader *reader, const Onnx__Nod
 static graft_shape shape_of_quantised(graft_onnx_reader *reader, const Onnx__NodeProto *node,
                                       bool quantises)
 {
-    graft_shape shape = shape_of_input(reader, node, 0);
-    graft_shape like = shape_of_input(reader, node, quantises ? 2 : 1);
+    graft_shape shape = graft_onnx_shape_of_input(reader, node, 0);
+    graft_shape like = graft_onnx_shape_of_input(reader, node, quantises ? 2 : 1);
     const Onnx__AttributeProto *type = graft_onnx_attribute(node, "output_dtype");
     shape.dtype = GRAFT_DTYPE_U8;
     if (like.rank != GRAFT_RANK_UNKNOWN) {
@@ -124,8 +117,8 @@ static graft_shape shape_of_operator(graft_onnx_reader *reader, const Onnx__Node
         return shape_of_cast(reader, node);
     }
     if (strcmp(type, "CastLike") == 0) {
-        graft_shape shape = shape_of_input(reader, node, 0);
-        shape.dtype = shape_of_input(reader, node, 1).dtype;
+        graft_shape shape = graft_onnx_shape_of_input(reader, node, 0);
+        shape.dtype = graft_onnx_shape_of_input(reader, node, 1).dtype;
         return shape;
     }
     if (strcmp(type, "Gather") == 0) {
@@ -138,8 +131,9 @@ static graft_shape shape_of_operator(graft_onnx_reader *reader, const Onnx__Node
     if (quantises || strcmp(type, "DequantizeLinear") == 0) {
         return shape_of_quantised(reader, node, quantises);
     }
-    return graft_onnx_lists(same_shape_types, node->op_type) ? shape_of_input(reader, node, 0)
-                                                             : unknown_shape();
+    return graft_onnx_lists(same_shape_types, node->op_type)
+               ? graft_onnx_shape_of_input(reader, node, 0)
+               : unknown_shape();
 }
 
 /* --------------------------------------------------------------- ONNX's own inference */
@@ -245,10 +239,10 @@ static bool is_sound(const graft_shape *shape)
 graft_shape graft_onnx_shape_of_opaque(graft_onnx_reader *reader, const Onnx__NodeProto *node,
                                        size_t k)
 {
-    uint32_t entry = graft_names_find(reader->onnx->names, node->output[k]);
+    const graft_onnx_entry *entry = graft_onnx_entry_named(reader->onnx, node->output[k]);
     graft_shape shape = unknown_shape();
-    if (entry != GRAFT_NONE) {
-        shape = graft_onnx_shape_of_type(reader, reader->onnx->entries[entry].type);
+    if (entry != NULL) {
+        shape = graft_onnx_shape_of_type(reader, entry->type);
     }
     if (shape.rank == GRAFT_RANK_UNKNOWN && k == 0 &&
         (text_or_empty(node->domain)[0] == '\0' || graft_quantised_is_change(node))) {

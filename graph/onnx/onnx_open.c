@@ -18,12 +18,6 @@
 
 #include <string.h>
 
-static const graft_onnx_entry *entry_named(const graft_onnx *onnx, const char *name)
-{
-    uint32_t entry = name[0] == '\0' ? GRAFT_NONE : graft_names_find(onnx->names, name);
-    return entry == GRAFT_NONE ? NULL : &onnx->entries[entry];
-}
-
 static bool are_ints_equal(const graft_onnx_ints *a, const graft_onnx_ints *b)
 {
     if (a == NULL || b == NULL) {
@@ -47,8 +41,8 @@ static bool is_known_equal(const graft_model_weight *a, const graft_model_weight
  * file. */
 static bool is_entry_equal(const graft_onnx *a, const graft_onnx *b, const char *name)
 {
-    const graft_onnx_entry *x = entry_named(a, name);
-    const graft_onnx_entry *y = entry_named(b, name);
+    const graft_onnx_entry *x = graft_onnx_entry_named(a, name);
+    const graft_onnx_entry *y = graft_onnx_entry_named(b, name);
     return x == NULL || y == NULL || x->kind != GRAFT_ONNX_COMPUTED ||
            (are_ints_equal(x->ints, y->ints) && is_known_equal(x->known, y->known));
 }
@@ -169,7 +163,7 @@ static bool is_cut_by_size(const graft_model *a, const graft_model *b, const Onn
     graft_shape x = shape_of_input(a, node, 0);
     graft_shape y = shape_of_input(b, node, 0);
     bool cut = false;
-    if (node->op_type == NULL || strcmp(node->op_type, "Slice") != 0) {
+    if (!graft_onnx_is(node, "Slice")) {
         return false;
     }
     if (unsure) {
@@ -211,7 +205,8 @@ static bool is_operand(const graft_onnx_group *group, size_t k)
 /* Whether a node gives a short list of whole numbers, which may be a list of sizes. */
 static bool is_list(const graft_onnx *onnx, const Onnx__NodeProto *node)
 {
-    const graft_onnx_entry *entry = node->n_output == 0 ? NULL : entry_named(onnx, node->output[0]);
+    const graft_onnx_entry *entry =
+        node->n_output == 0 ? NULL : graft_onnx_entry_named(onnx, node->output[0]);
     return entry != NULL && entry->ints != NULL;
 }
 
@@ -237,9 +232,9 @@ static bool is_window_alike(const search *s, const Onnx__NodeProto *node)
 {
     const bool window = graft_onnx_lists("Conv MaxPool AveragePool", node->op_type);
     const graft_onnx_entry *p =
-        node->n_output == 0 ? NULL : entry_named(s->a->onnx, node->output[0]);
+        node->n_output == 0 ? NULL : graft_onnx_entry_named(s->a->onnx, node->output[0]);
     const graft_onnx_entry *q =
-        node->n_output == 0 ? NULL : entry_named(s->b->onnx, node->output[0]);
+        node->n_output == 0 ? NULL : graft_onnx_entry_named(s->b->onnx, node->output[0]);
     if (!window || p == NULL || q == NULL || p->value == GRAFT_NONE || q->value == GRAFT_NONE) {
         return window;
     }
@@ -307,9 +302,7 @@ static const Onnx__TensorShapeProto__Dimension *declared_axis(const graft_onnx_e
                                                               uint32_t axis)
 {
     const Onnx__TensorShapeProto *shape =
-        entry == NULL || entry->type == NULL || entry->type->tensor_type == NULL
-            ? NULL
-            : entry->type->tensor_type->shape;
+        entry == NULL ? NULL : graft_onnx_declared_shape(entry->type);
     return shape == NULL || axis >= shape->n_dim ? NULL : shape->dim[axis];
 }
 
@@ -318,8 +311,8 @@ graft_model_axis graft_model_axis_of(const graft_model *model, const graft_graph
 {
     const graft_shape *shape = &graph->values[value].shape;
     const char *name = graft_model_value_name(model, graph, value);
-    const graft_onnx_entry *entry = name == NULL ? NULL : entry_named(model->onnx, name);
-    const graft_onnx_entry *other = name == NULL ? NULL : entry_named(model->other->onnx, name);
+    const graft_onnx_entry *entry = graft_onnx_entry_named(model->onnx, name);
+    const graft_onnx_entry *other = graft_onnx_entry_named(model->other->onnx, name);
     const Onnx__TensorShapeProto__Dimension *declared = declared_axis(entry, axis);
     if (declared != NULL && declared->dim_param != NULL && declared->dim_param[0] != '\0') {
         return (graft_model_axis){.name = declared->dim_param};

@@ -1,5 +1,5 @@
 /* onnx_order.c - which nodes depend on which: sorting, and what subgraphs read from outside (see
- * onnx.h). Both walks keep their own stack. */
+ * onnx.h). */
 #include "graph/onnx/onnx.h"
 
 #include <assert.h>
@@ -70,13 +70,6 @@ bool graft_onnx_sort(graft_arena *scratch, uint32_t count, const uint32_t *first
 /* ------------------------------------------------------------------------- captured names */
 
 typedef struct {
-    const Onnx__GraphProto *graph;
-    size_t node;
-    size_t attribute;
-    size_t item; /* 0: `g`, then `graphs`. */
-} scope_frame;
-
-typedef struct {
     graft_arena *scratch;
     const graft_onnx *onnx;
     const char *undefined; /* The first name that is read and stands for nothing. */
@@ -85,7 +78,6 @@ typedef struct {
     uint32_t *captured; /* Grows in scratch. */
     uint32_t count;
     uint32_t capacity;
-    scope_frame frames[GRAFT_WIRE_DEPTH];
     uint32_t depth;
 } scope_walk;
 
@@ -109,8 +101,7 @@ static void count_definitions(scope_walk *walk, const Onnx__GraphProto *graph, b
         count_definition(walk, graph->initializer[i]->name, enter);
     }
     for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
-        const Onnx__TensorProto *values = graph->sparse_initializer[i]->values;
-        count_definition(walk, values == NULL ? NULL : values->name, enter);
+        count_definition(walk, graft_onnx_sparse_name(graph->sparse_initializer[i]), enter);
     }
     for (size_t i = 0; i < graph->n_node; i++) {
         for (size_t k = 0; k < graph->node[i]->n_output; k++) {
@@ -141,92 +132,66 @@ static void note_reading(scope_walk *walk, const char *name)
     }
 }
 
-static void enter_graph(scope_walk *walk, const Onnx__GraphProto *graph)
-{
-    assert(walk->depth < GRAFT_WIRE_DEPTH); /* Decoding allows fewer. */
-    count_definitions(walk, graph, true);
-    walk->frames[walk->depth++] = (scope_frame){.graph = graph};
-}
+static void walk_subgraphs(scope_walk *walk, const Onnx__NodeProto *node);
 
-static void leave_graph(scope_walk *walk)
+static void walk_graph(scope_walk *walk, const Onnx__GraphProto *graph)
 {
-    const Onnx__GraphProto *graph = walk->frames[--walk->depth].graph;
-    for (size_t i = 0; i < graph->n_output; i++) {
-        if (graph->output[i]->name != NULL) {
-            note_reading(walk, graph->output[i]->name);
+    walk->depth++;
+    assert(walk->depth <= GRAFT_WIRE_DEPTH); /* Decoding allows fewer. */
+    count_definitions(walk, graph, true);
+    for (size_t i = 0; i < graph->n_node; i++) {
+        for (size_t k = 0; k < graph->node[i]->n_input; k++) {
+            note_reading(walk, graph->node[i]->input[k]);
         }
+        walk_subgraphs(walk, graph->node[i]);
+    }
+    for (size_t i = 0; i < graph->n_output; i++) {
+        note_reading(walk, text_or_empty(graph->output[i]->name));
     }
     count_definitions(walk, graph, false);
+    walk->depth--;
 }
 
-/* The next subgraph of a node, starting at the frame's attribute and item; NULL at the end. */
-static const Onnx__GraphProto *next_subgraph(const Onnx__NodeProto *node, size_t *attribute,
-                                             size_t *item)
+static void walk_subgraphs(scope_walk *walk, const Onnx__NodeProto *node)
 {
-    for (; *attribute < node->n_attribute; (*attribute)++, *item = 0) {
-        const Onnx__AttributeProto *a = node->attribute[*attribute];
-        if (*item == 0) {
-            (*item)++;
-            if (a->g != NULL) {
-                return a->g;
-            }
+    for (size_t a = 0; a < node->n_attribute; a++) {
+        if (node->attribute[a]->g != NULL) {
+            walk_graph(walk, node->attribute[a]->g);
         }
-        if (*item <= a->n_graphs) {
-            return a->graphs[(*item)++ - 1];
+        for (size_t g = 0; g < node->attribute[a]->n_graphs; g++) {
+            walk_graph(walk, node->attribute[a]->graphs[g]);
         }
     }
-    return NULL;
 }
 
-/* Walks the graph on top of the stack until it ends or a deeper one begins. */
-static void walk_scope(scope_walk *walk)
+static bool has_subgraphs(const Onnx__NodeProto *node)
 {
-    scope_frame *frame = &walk->frames[walk->depth - 1];
-    while (frame->node < frame->graph->n_node) {
-        const Onnx__NodeProto *node = frame->graph->node[frame->node];
-        for (size_t k = 0; frame->attribute == 0 && frame->item == 0 && k < node->n_input; k++) {
-            note_reading(walk, node->input[k]);
-        }
-        const Onnx__GraphProto *inner = next_subgraph(node, &frame->attribute, &frame->item);
-        if (inner != NULL) {
-            enter_graph(walk, inner);
-            return;
-        }
-        frame->node++;
-        frame->attribute = 0;
-        frame->item = 0;
+    bool has = false;
+    for (size_t a = 0; a < node->n_attribute; a++) {
+        has = has || node->attribute[a]->g != NULL || node->attribute[a]->n_graphs > 0;
     }
-    leave_graph(walk);
+    return has;
 }
 
 graft_onnx_captured graft_onnx_find_captured(graft_arena *arena, graft_arena *scratch,
                                              const graft_onnx *onnx, const Onnx__NodeProto *node)
 {
-    size_t attribute = 0;
-    size_t item = 0;
     graft_onnx_captured found = {.count = 0};
-    const Onnx__GraphProto *graph = next_subgraph(node, &attribute, &item);
-    if (graph == NULL) {
+    if (!has_subgraphs(node)) {
         return found;
     }
     GRAFT_SCOPED(scratch);
-    scope_walk *walk = GRAFT_NEW(scratch, scope_walk, 1);
-    walk->scratch = scratch;
-    walk->onnx = onnx;
-    walk->defined = graft_names_new(scratch);
-    walk->seen = graft_names_new(scratch);
-    for (; graph != NULL; graph = next_subgraph(node, &attribute, &item)) {
-        enter_graph(walk, graph);
-        while (walk->depth > 0) {
-            walk_scope(walk);
-        }
-    }
-    found.undefined = walk->undefined;
-    if (walk->count > 0) {
-        uint32_t *entries = GRAFT_NEW(arena, uint32_t, walk->count);
-        memcpy(entries, walk->captured, walk->count * sizeof(entries[0]));
+    scope_walk walk = {.scratch = scratch,
+                       .onnx = onnx,
+                       .defined = graft_names_new(scratch),
+                       .seen = graft_names_new(scratch)};
+    walk_subgraphs(&walk, node);
+    found.undefined = walk.undefined;
+    if (walk.count > 0) {
+        uint32_t *entries = GRAFT_NEW(arena, uint32_t, walk.count);
+        memcpy(entries, walk.captured, walk.count * sizeof(entries[0]));
         found.entries = entries;
-        found.count = walk->count;
+        found.count = walk.count;
     }
     return found;
 }

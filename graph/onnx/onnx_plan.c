@@ -7,88 +7,15 @@
 typedef struct {
     const char *op_type;
     graft_onnx_planner *plan;
-    const char *attributes; /* Those that the planner reads or may ignore; others are refused. */
-    uint8_t op;             /* Of the engine, for planners that several rows share. */
+    const char *attributes;
+    uint8_t op;
+    bool takes_outputs;
 } plan_row;
 
 static const plan_row plan_table[] = {
-    {"Identity",                  graft_plan_unary,           "",                                                             GRAFT_OP_identity   },
-    {"Conv",                      graft_plan_conv,            "auto_pad dilations group kernel_shape pads strides",           GRAFT_OP_conv       },
-    {"MatMul",                    graft_plan_binary,          "",                                                             GRAFT_OP_matmul     },
-    {"Gemm",                      graft_plan_gemm,            "alpha beta broadcast transA transB",                           GRAFT_OP_matmul     },
-    {"BatchNormalization",        graft_plan_batch_norm,      "epsilon is_test momentum spatial training_mode",
-     0                                                                                                                                            },
-    {"Relu",                      graft_plan_unary,           "",                                                             GRAFT_OP_relu       },
-    {"LeakyRelu",                 graft_plan_leaky_relu,      "alpha",                                                        0                   },
-    {"Clip",                      graft_plan_clip,            "max min",                                                      0                   },
-    {"Sigmoid",                   graft_plan_unary,           "",                                                             GRAFT_OP_sigmoid    },
-    {"Tanh",                      graft_plan_unary,           "",                                                             GRAFT_OP_tanh       },
-    {"Exp",                       graft_plan_unary,           "",                                                             GRAFT_OP_exp        },
-    {"Sqrt",                      graft_plan_unary,           "",                                                             GRAFT_OP_sqrt       },
-    {"Erf",                       graft_plan_unary,           "",                                                             GRAFT_OP_erf        },
-    {"Add",                       graft_plan_binary,          "axis broadcast",                                               GRAFT_OP_add        },
-    {"Sub",                       graft_plan_binary,          "axis broadcast",                                               GRAFT_OP_sub        },
-    {"Mul",                       graft_plan_binary,          "axis broadcast",                                               GRAFT_OP_mul        },
-    {"Div",                       graft_plan_binary,          "axis broadcast",                                               GRAFT_OP_div        },
-    {"Sum",                       graft_plan_chain,           "",                                                             GRAFT_OP_add        },
-    {"Max",                       graft_plan_chain,           "",                                                             GRAFT_OP_max        },
-    {"Min",                       graft_plan_chain,           "",                                                             GRAFT_OP_min        },
-    {"Concat",                    graft_plan_concat,          "axis",                                                         0                   },
-    {"Split",                     graft_plan_split,           "axis num_outputs split",                                       0                   },
-    {"Slice",                     graft_plan_slice,           "axes ends starts",                                             0                   },
-    {"Pad",                       graft_plan_pad,             "mode pads value",                                              0                   },
-    {"Transpose",                 graft_plan_transpose,       "perm",                                                         0                   },
-    {"Reshape",                   graft_plan_to_shape,        "allowzero",                                                    0                   },
-    {"Flatten",                   graft_plan_flatten,         "axis",                                                         0                   },
-    {"Squeeze",                   graft_plan_squeeze,         "axes",                                                         0                   },
-    {"Unsqueeze",                 graft_plan_unsqueeze,       "axes",                                                         0                   },
-    {"MaxPool",                   graft_plan_pool,
-     "auto_pad ceil_mode dilations kernel_shape pads storage_order strides",                                                  GRAFT_OP_max_pool   },
-    {"AveragePool",               graft_plan_pool,
-     "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides",                                              GRAFT_OP_avg_pool   },
-    {"GlobalAveragePool",         graft_plan_global_pool,     "",                                                             0                   },
-    {"Softmax",                   graft_plan_softmax,         "axis",                                                         GRAFT_OP_softmax    },
-    {"ReduceMean",                graft_plan_reduce,          "axes keepdims noop_with_empty_axes",                           GRAFT_OP_reduce_mean},
-    {"ReduceSum",                 graft_plan_reduce,          "axes keepdims noop_with_empty_axes",                           GRAFT_OP_reduce_sum },
-    {"ReduceMax",                 graft_plan_reduce,          "axes keepdims noop_with_empty_axes",                           GRAFT_OP_reduce_max },
-    {"ReduceMin",                 graft_plan_reduce,          "axes keepdims noop_with_empty_axes",                           GRAFT_OP_reduce_min },
-    {"InstanceNormalization",     graft_plan_instance_norm,   "epsilon",                                                      0                   },
-    {"CumSum",                    graft_plan_cumsum,          "exclusive reverse",                                            0                   },
-    {"Resize",                    graft_plan_resize,
-     "antialias coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value "
-     "keep_aspect_ratio_policy mode nearest_mode",                                                                            0                   },
-    {"ConvTranspose",             graft_plan_conv_transpose,
-     "auto_pad dilations group kernel_shape output_padding pads strides",                                                     0                   },
-    {"LogSoftmax",                graft_plan_softmax,         "axis",                                                         GRAFT_OP_log_softmax},
-    {"ReduceSumSquare",           graft_plan_reduce_squares,  "axes keepdims noop_with_empty_axes",
-     GRAFT_OP_identity                                                                                                                            },
-    {"ReduceL2",                  graft_plan_reduce_squares,  "axes keepdims noop_with_empty_axes",                           GRAFT_OP_sqrt       },
-    {"ReduceL1",                  graft_plan_reduce_absolute, "axes keepdims noop_with_empty_axes",                           0                   },
-    {"GlobalMaxPool",             graft_plan_global_max_pool, "",                                                             0                   },
-    {"LayerNormalization",        graft_plan_layer_norm,      "axis epsilon stash_type",                                      0                   },
-    {"Gelu",                      graft_plan_gelu,            "approximate",                                                  0                   },
-    {"Pow",                       graft_plan_power,           "",                                                             0                   },
-    {"Reciprocal",                graft_plan_reciprocal,      "",                                                             0                   },
-    {"Neg",                       graft_plan_negation,        "",                                                             0                   },
-    {"PRelu",                     graft_plan_prelu,           "",                                                             0                   },
-    {"Mean",                      graft_plan_mean,            "",                                                             0                   },
-    {"Gather",                    graft_plan_gather,          "axis",                                                         0                   },
-    {"Expand",                    graft_plan_expand,          "",                                                             0                   },
-    {"Cast",                      graft_plan_cast,            "to",                                                           0                   },
-    {"Dropout",                   graft_plan_dropout,         "is_test ratio seed",                                           0                   },
-    {"ConstantOfShape",           graft_plan_fill,            "value",                                                        0                   },
-    {"RMSNormalization",          graft_plan_rms_norm,        "axis epsilon stash_type",                                      0                   },
-    {"DepthToSpace",              graft_plan_depth_to_space,  "blocksize mode",                                               0                   },
-    {"GroupNormalization",        graft_plan_group_norm,      "epsilon num_groups stash_type",                                0                   },
-    {"MeanVarianceNormalization", graft_plan_mean_variance,   "axes",                                                         0                   },
-    {"Celu",                      graft_plan_celu,            "alpha",                                                        GRAFT_OP_elu        },
-    {"LSTM",                      graft_plan_recurrent,       "activations direction hidden_size input_forget layout",        4                   },
-    {"GRU",                       graft_plan_recurrent,       "activations direction hidden_size layout linear_before_reset",
-     3                                                                                                                                            },
-    {"RNN",                       graft_plan_recurrent,       "activations direction hidden_size layout",                     1                   },
-    {"SpaceToDepth",              graft_plan_space_to_depth,  "blocksize",                                                    0                   },
-    {"QuantizeLinear",            graft_plan_quantise,        "axis",                                                         GRAFT_OP_quantise   },
-    {"DequantizeLinear",          graft_plan_quantise,        "axis",                                                         GRAFT_OP_dequantise },
+#define PLAN(op_type, planner, attributes, op, takes_outputs)                                      \
+    {op_type, graft_plan_##planner, attributes, op, takes_outputs},
+#include "graph/onnx/onnx_plan.def"
 };
 
 static void check_attributes(graft_onnx_plan *plan, const char *allowed)
@@ -124,13 +51,6 @@ static void check_function(graft_onnx_plan *plan, uint32_t op)
     check_attributes(plan, names);
 }
 
-/* Whether a planner looks at outputs behind the first by itself. */
-static bool takes_outputs(graft_onnx_planner *planner)
-{
-    return planner == graft_plan_split || planner == graft_plan_batch_norm ||
-           planner == graft_plan_layer_norm || planner == graft_plan_recurrent;
-}
-
 static void plan_by_table(graft_onnx_plan *plan)
 {
     const char *op_type = plan->node->op_type == NULL ? "" : plan->node->op_type;
@@ -138,11 +58,11 @@ static void plan_by_table(graft_onnx_plan *plan)
         const plan_row *row = &plan_table[i];
         if (strcmp(row->op_type, op_type) == 0) {
             check_attributes(plan, row->attributes);
-            if (!takes_outputs(row->plan)) {
+            if (!row->takes_outputs) {
                 graft_plan_outputs_at_most(plan, 1);
             }
             plan->op = row->op;
-            row->plan(plan);
+            graft_plan_output(plan, 0, row->plan(plan));
             return;
         }
     }
@@ -153,7 +73,7 @@ static void plan_by_table(graft_onnx_plan *plan)
     }
     check_function(plan, plan->op);
     graft_plan_outputs_at_most(plan, 1);
-    graft_plan_function(plan);
+    graft_plan_output(plan, 0, graft_plan_function(plan));
 }
 
 static bool is_byte(uint32_t dtype) { return dtype == GRAFT_DTYPE_U8 || dtype == GRAFT_DTYPE_I8; }
@@ -162,8 +82,7 @@ static bool is_byte(uint32_t dtype) { return dtype == GRAFT_DTYPE_U8 || dtype ==
 static uint8_t find_type(const graft_onnx_reader *reader, const Onnx__NodeProto *node)
 {
     for (size_t k = 0; k < node->n_input; k++) {
-        const graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, k);
-        const uint8_t dtype = entry == NULL ? 0 : graft_onnx_shape_of_entry(reader, entry).dtype;
+        const uint8_t dtype = graft_onnx_shape_of_input(reader, node, k).dtype;
         if (graft_dtype_is_real(dtype) || is_byte(dtype)) {
             return dtype;
         }
@@ -198,11 +117,12 @@ void graft_onnx_plan_moves(graft_onnx_reader *reader, const Onnx__NodeProto *nod
     }
 }
 
-void graft_plan_refuse(graft_onnx_plan *plan, const char *reason)
+graft_onnx_operand graft_plan_refuse(graft_onnx_plan *plan, const char *reason)
 {
     if (plan->refusal == NULL) {
         plan->refusal = reason;
     }
+    return (graft_onnx_operand){.kind = GRAFT_ONNX_OPERAND_NONE};
 }
 
 /* ----------------------------------------------------------------------------- attributes */
@@ -290,10 +210,10 @@ void graft_plan_outputs_at_most(graft_onnx_plan *plan, uint32_t count)
 
 bool graft_plan_is_read(const graft_onnx_plan *plan, uint32_t k)
 {
-    const graft_onnx *onnx = plan->reader->onnx;
-    uint32_t entry = k < plan->node->n_output ? graft_names_find(onnx->names, plan->node->output[k])
-                                              : GRAFT_NONE;
-    return entry != GRAFT_NONE && onnx->entries[entry].is_read;
+    const graft_onnx_entry *entry =
+        k < plan->node->n_output ? graft_onnx_entry_named(plan->reader->onnx, plan->node->output[k])
+                                 : NULL;
+    return entry != NULL && entry->is_read;
 }
 
 static bool entry_is_const(const graft_onnx_plan *plan, uint32_t k)
@@ -313,24 +233,20 @@ graft_onnx_operand graft_plan_input(graft_onnx_plan *plan, uint32_t k)
 {
     const graft_onnx_entry *entry = graft_onnx_input(plan->reader->onnx, plan->node, k);
     if (entry == NULL) {
-        graft_plan_refuse(plan, "an input is missing");
-        return (graft_onnx_operand){.kind = GRAFT_ONNX_OPERAND_NONE};
+        return graft_plan_refuse(plan, "an input is missing");
     }
     graft_shape shape = graft_onnx_shape_of_entry(plan->reader, entry);
     if (shape.rank == GRAFT_RANK_UNKNOWN) {
-        graft_plan_refuse(plan, "an input of unknown shape");
-        return (graft_onnx_operand){.kind = GRAFT_ONNX_OPERAND_NONE};
+        return graft_plan_refuse(plan, "an input of unknown shape");
     }
     if (shape.dtype != plan->dtype && !plan->any_type) {
-        graft_plan_refuse(plan, graft_dtype_is_real(shape.dtype)
-                                    ? "inputs of two element types"
-                                    : "an input that is not binary32, float16 or bfloat16");
-        return (graft_onnx_operand){.kind = GRAFT_ONNX_OPERAND_NONE};
+        return graft_plan_refuse(plan, graft_dtype_is_real(shape.dtype)
+                                           ? "inputs of two element types"
+                                           : "an input that is not binary32, float16 or bfloat16");
     }
     if (is_byte(shape.dtype) && !plan->any_type &&
         (plan->opset < OPSET_BYTES || entry_is_const(plan, k))) {
-        graft_plan_refuse(plan, "weights of 8 bits, or numbers of 8 bits before opset 13");
-        return (graft_onnx_operand){.kind = GRAFT_ONNX_OPERAND_NONE};
+        return graft_plan_refuse(plan, "weights of 8 bits, or numbers of 8 bits before opset 13");
     }
     return (graft_onnx_operand){.kind = GRAFT_ONNX_OPERAND_INPUT, .index = k};
 }
@@ -393,8 +309,7 @@ const float *graft_plan_const_floats(graft_onnx_plan *plan, uint32_t k, uint64_t
 
 static graft_shape shape_of_input(const graft_onnx_plan *plan, uint32_t k)
 {
-    graft_shape shape = graft_onnx_shape_of_entry(
-        plan->reader, graft_onnx_input(plan->reader->onnx, plan->node, k));
+    graft_shape shape = graft_onnx_shape_of_input(plan->reader, plan->node, k);
     shape.dtype = plan->any_type ? plan->dtype : shape.dtype;
     return shape;
 }
@@ -440,9 +355,8 @@ static graft_onnx_part *push_part(graft_onnx_plan *plan)
 graft_onnx_operand graft_plan_add(graft_onnx_plan *plan, uint32_t op, const int32_t *attrs,
                                   const graft_onnx_operand *inputs)
 {
-    graft_onnx_operand none = {.kind = GRAFT_ONNX_OPERAND_NONE};
     if (plan->refusal != NULL) {
-        return none;
+        return graft_plan_refuse(plan, plan->refusal);
     }
     const graft_op_info *info = graft_op(op);
     graft_onnx_part part = {.op = (uint8_t)op};
@@ -456,8 +370,7 @@ graft_onnx_operand graft_plan_add(graft_onnx_plan *plan, uint32_t op, const int3
     }
     if (graft_infer_shapes(op, part.attrs, in, part.outputs) != GRAFT_OK) {
         const char *why = graft_infer_explain(op, part.attrs, in);
-        graft_plan_refuse(plan, why == NULL ? "shapes that do not fit" : why);
-        return none;
+        return graft_plan_refuse(plan, why == NULL ? "shapes that do not fit" : why);
     }
     if (info->input_count == 0) { /* In the graph it has the graph's type. */
         part.outputs[0].dtype = plan->dtype;
@@ -487,8 +400,7 @@ graft_onnx_operand graft_plan_weight(graft_onnx_plan *plan, const float *data, u
 {
     enum { MOST = sizeof(plan->weights) / sizeof(plan->weights[0]) };
     if (plan->refusal != NULL || plan->weight_count == MOST || count > INT32_MAX) {
-        graft_plan_refuse(plan, "too many weights");
-        return (graft_onnx_operand){.kind = GRAFT_ONNX_OPERAND_NONE};
+        return graft_plan_refuse(plan, "too many weights");
     }
     graft_model_weight *weight = &plan->weights[plan->weight_count];
     *weight = (graft_model_weight){.data = data, .data_bytes = count * sizeof(data[0])};

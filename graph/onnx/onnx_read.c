@@ -14,18 +14,21 @@ enum { NAMES_MOST = 1 << 24, IR_OPSETS = 3, IR_SETTABLE = 4 };
 
 /* ---------------------------------------------------------------------------------- names */
 
-static graft_onnx_entry *find_entry(const graft_onnx *onnx, const char *name)
+graft_onnx_entry *graft_onnx_entry_named(const graft_onnx *onnx, const char *name)
 {
-    uint32_t index = graft_names_find(onnx->names, name);
+    uint32_t index = graft_names_find(onnx->names, text_or_empty(name));
     return index == GRAFT_NONE ? NULL : &onnx->entries[index];
+}
+
+bool graft_onnx_names_weight(const graft_onnx *onnx, const char *name)
+{
+    const graft_onnx_entry *entry = graft_onnx_entry_named(onnx, name);
+    return entry != NULL && entry->kind == GRAFT_ONNX_WEIGHT;
 }
 
 graft_onnx_entry *graft_onnx_input(const graft_onnx *onnx, const Onnx__NodeProto *node, size_t k)
 {
-    if (k >= node->n_input || node->input[k][0] == '\0') {
-        return NULL;
-    }
-    return find_entry(onnx, node->input[k]);
+    return k >= node->n_input ? NULL : graft_onnx_entry_named(onnx, node->input[k]);
 }
 
 static graft_status add_entry(graft_onnx_reader *reader, const char *name,
@@ -43,12 +46,6 @@ static graft_status add_entry(graft_onnx_reader *reader, const char *name,
                                                             .value = GRAFT_NONE,
                                                             .weight = GRAFT_NONE};
     return GRAFT_OK;
-}
-
-/* The name of a sparse initializer is that of its values. */
-static const char *name_of_sparse(const Onnx__SparseTensorProto *sparse)
-{
-    return sparse->values == NULL ? "" : text_or_empty(sparse->values->name);
 }
 
 /* Notes the initializers that stay inputs, of both kinds. */
@@ -69,7 +66,7 @@ static graft_status find_settable(graft_onnx_reader *reader, const Onnx__GraphPr
         const char *name =
             i < graph->n_initializer
                 ? text_or_empty(graph->initializer[i]->name)
-                : name_of_sparse(graph->sparse_initializer[i - graph->n_initializer]);
+                : graft_onnx_sparse_name(graph->sparse_initializer[i - graph->n_initializer]);
         if (graft_names_find(inputs, name) == GRAFT_NONE) {
             continue;
         }
@@ -111,7 +108,7 @@ static graft_status name_initializers(graft_onnx_reader *reader, const Onnx__Gra
             graft_onnx_add_weight(reader, &weight);
     }
     for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
-        const char *name = name_of_sparse(graph->sparse_initializer[i]);
+        const char *name = graft_onnx_sparse_name(graph->sparse_initializer[i]);
         graft_model_weight weight = {.name = name,
                                      .shape = {.rank = GRAFT_RANK_UNKNOWN},
                                      .sparse = graph->sparse_initializer[i]};
@@ -129,12 +126,6 @@ static graft_status name_initializers(graft_onnx_reader *reader, const Onnx__Gra
     return GRAFT_OK;
 }
 
-static bool names_weight(const graft_onnx *onnx, const char *name)
-{
-    uint32_t index = graft_names_find(onnx->names, name);
-    return index != GRAFT_NONE && onnx->entries[index].kind == GRAFT_ONNX_WEIGHT;
-}
-
 /* Inputs that are not initializers become ports. */
 static graft_status name_inputs(graft_onnx_reader *reader, const Onnx__GraphProto *graph)
 {
@@ -147,7 +138,7 @@ static graft_status name_inputs(graft_onnx_reader *reader, const Onnx__GraphProt
             return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: input %zu has no name",
                               model->file, i);
         }
-        if (names_weight(reader->onnx, name)) {
+        if (graft_onnx_names_weight(reader->onnx, name)) {
             continue;
         }
         GRAFT_PASS(add_entry(reader, name, GRAFT_ONNX_INPUT, model->input_count, 0));
@@ -159,32 +150,29 @@ static graft_status name_inputs(graft_onnx_reader *reader, const Onnx__GraphProt
 
 static graft_status name_node_outputs(graft_onnx_reader *reader, const Onnx__GraphProto *graph)
 {
-    graft_status status = GRAFT_OK;
     for (size_t i = 0; i < graph->n_node; i++) {
         const Onnx__NodeProto *node = graph->node[i];
         if (node->n_input > UINT16_MAX || node->n_output > UINT16_MAX) {
-            status = GRAFT_FAIL(reader->env, GRAFT_UNSUPPORTED,
-                                "%s: node %zu '%s' (%s) has more than 65535 inputs or outputs",
-                                reader->model->file, i, text_or_empty(node->name),
-                                text_or_empty(node->op_type));
-            goto done;
+            return GRAFT_FAIL(reader->env, GRAFT_UNSUPPORTED,
+                              "%s: node %zu '%s' (%s) has more than 65535 inputs or outputs",
+                              reader->model->file, i, text_or_empty(node->name),
+                              text_or_empty(node->op_type));
         }
         for (size_t k = 0; k < node->n_output; k++) {
             if (node->output[k][0] != '\0') {
-                GRAFT_TRY(reader->env,
-                          add_entry(reader, node->output[k], GRAFT_ONNX_COMPUTED, i, k),
-                          "by output %zu of node %zu '%s' (%s)", k, i, text_or_empty(node->name),
-                          text_or_empty(node->op_type));
+                GRAFT_PASS_IN(reader->env,
+                              add_entry(reader, node->output[k], GRAFT_ONNX_COMPUTED, i, k),
+                              "by output %zu of node %zu '%s' (%s)", k, i,
+                              text_or_empty(node->name), text_or_empty(node->op_type));
             }
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static void note_type(const graft_onnx *onnx, const Onnx__ValueInfoProto *info)
 {
-    graft_onnx_entry *entry = info->name == NULL ? NULL : find_entry(onnx, info->name);
+    graft_onnx_entry *entry = graft_onnx_entry_named(onnx, info->name);
     if (entry != NULL && entry->type == NULL) {
         entry->type = info->type;
     }
@@ -209,7 +197,7 @@ static graft_status name_everything(graft_onnx_reader *reader)
     GRAFT_PASS(name_inputs(reader, graph));
     GRAFT_PASS(name_node_outputs(reader, graph));
     for (size_t i = 0; i < graph->n_output; i++) {
-        graft_onnx_entry *entry = find_entry(reader->onnx, text_or_empty(graph->output[i]->name));
+        graft_onnx_entry *entry = graft_onnx_entry_named(reader->onnx, graph->output[i]->name);
         if (entry != NULL) {
             entry->is_read = true;
         }
@@ -310,12 +298,6 @@ static int32_t find_size(const graft_onnx_reader *reader, const char *name)
     return 0;
 }
 
-/* The tensor shape a type declares; NULL for other kinds of values and for unknown ranks. */
-static const Onnx__TensorShapeProto *declared_shape(const Onnx__TypeProto *type)
-{
-    return type == NULL || type->tensor_type == NULL ? NULL : type->tensor_type->shape;
-}
-
 static bool is_fixed(const Onnx__TensorShapeProto__Dimension *dim)
 {
     return dim->has_dim_value && dim->dim_value > 0;
@@ -339,7 +321,7 @@ uint8_t graft_onnx_declared_dtype(const Onnx__TypeProto *type, uint8_t absent)
 graft_shape graft_onnx_shape_of_type(const graft_onnx_reader *reader, const Onnx__TypeProto *type)
 {
     graft_shape unknown = {.rank = GRAFT_RANK_UNKNOWN};
-    const Onnx__TensorShapeProto *declared = declared_shape(type);
+    const Onnx__TensorShapeProto *declared = graft_onnx_declared_shape(type);
     unknown.dtype = graft_onnx_dtype(reader, graft_onnx_declared_dtype(type, 0));
     if (declared == NULL || declared->n_dim > GRAFT_MAX_RANK) {
         return unknown;
@@ -373,6 +355,21 @@ graft_shape graft_onnx_shape_of_entry(const graft_onnx_reader *reader,
         return entry->known->shape;
     }
     return (graft_shape){.rank = GRAFT_RANK_UNKNOWN};
+}
+
+graft_shape graft_onnx_shape_of_input(const graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                      size_t k)
+{
+    const graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, k);
+    return entry == NULL ? (graft_shape){.rank = GRAFT_RANK_UNKNOWN}
+                         : graft_onnx_shape_of_entry(reader, entry);
+}
+
+const graft_model_weight *graft_onnx_weight_of_input(const graft_onnx_reader *reader,
+                                                     const Onnx__NodeProto *node, size_t k)
+{
+    const graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, k);
+    return entry == NULL || entry->weight == GRAFT_NONE ? NULL : &reader->weights[entry->weight];
 }
 
 static graft_onnx_ints *read_ints(graft_arena *arena, const graft_model_weight *weight)
@@ -471,19 +468,16 @@ static void push_size(graft_onnx_reader *reader, const char *name, int32_t value
 }
 
 /* The size of axis `axis` of an input; an open one is bound, once for each name. */
-static int32_t bind_size(graft_onnx_reader *reader, const char *input, uint32_t rank, uint32_t axis,
-                         const Onnx__TensorShapeProto__Dimension *dim)
+static int32_t bind_size(graft_onnx_reader *reader, const char *input,
+                         const Onnx__TensorShapeProto *shape, uint32_t axis)
 {
-    if (is_fixed(dim)) {
-        return (int32_t)dim->dim_value;
-    }
-    const char *name = text_or_empty(dim->dim_param);
-    if (name[0] == '\0') {
-        name = graft_arena_printf(reader->arena, "%s.%u", input, axis);
+    const char *name = graft_onnx_open_size(reader->arena, input, shape, axis);
+    if (name == NULL) {
+        return (int32_t)shape->dim[axis]->dim_value;
     }
     int32_t value = find_size(reader, name);
     if (value == 0) {
-        value = chosen_size(reader, name, rank, axis);
+        value = chosen_size(reader, name, (uint32_t)shape->n_dim, axis);
         push_size(reader, name, value);
         if (reader->sample == 0) {
             graft_log(reader->env, 1, "%s: the size '%s' is open and bound to %d",
@@ -496,7 +490,7 @@ static int32_t bind_size(graft_onnx_reader *reader, const char *input, uint32_t 
 static graft_status bind_port(graft_onnx_reader *reader, const graft_onnx_entry *entry,
                               graft_shape *shape)
 {
-    const Onnx__TensorShapeProto *declared = declared_shape(entry->type);
+    const Onnx__TensorShapeProto *declared = graft_onnx_declared_shape(entry->type);
     *shape = graft_onnx_shape_of_type(reader, entry->type);
     if (declared == NULL || declared->n_dim > GRAFT_MAX_RANK) {
         return GRAFT_OK;
@@ -508,7 +502,7 @@ static graft_status bind_port(graft_onnx_reader *reader, const graft_onnx_entry 
                               "%s: input '%s': size %u is larger than 2^31 - 1",
                               reader->model->file, entry->name, k);
         }
-        shape->dims[k] = bind_size(reader, entry->name, shape->rank, k, declared->dim[k]);
+        shape->dims[k] = bind_size(reader, entry->name, declared, k);
     }
     return GRAFT_OK;
 }
@@ -545,15 +539,13 @@ static graft_status check_message(graft_onnx_reader *reader)
     }
     reader->onnx->opset = 1;
     for (size_t i = 0; i < proto->n_opset_import; i++) {
-        const char *domain = text_or_empty(proto->opset_import[i]->domain);
-        if (domain[0] == '\0' || strcmp(domain, "ai.onnx") == 0) {
+        if (graft_onnx_is_own_domain(proto->opset_import[i]->domain)) {
             reader->onnx->opset = proto->opset_import[i]->version;
         }
     }
     reader->onnx->keep_all = proto->n_training_info > 0;
     for (size_t i = 0; i < proto->n_functions; i++) {
-        const char *domain = text_or_empty(proto->functions[i]->domain);
-        reader->onnx->keep_all |= domain[0] == '\0' || strcmp(domain, "ai.onnx") == 0;
+        reader->onnx->keep_all |= graft_onnx_is_own_domain(proto->functions[i]->domain);
     }
     reader->onnx->node_count = (uint32_t)proto->graph->n_node;
     reader->onnx->groups = GRAFT_NEW(reader->arena, graft_onnx_group, proto->graph->n_node);
@@ -606,6 +598,17 @@ static graft_status read_once(graft_env *env, graft_arena *arena, const reading 
     return GRAFT_OK;
 }
 
+/* The same without a word: the last reading says what there is to say. */
+static graft_status read_quietly(graft_env *env, graft_arena *arena, const reading *how,
+                                 graft_model **model)
+{
+    const int verbosity = env->verbosity;
+    env->verbosity = 0;
+    const graft_status status = read_once(env, arena, how, model);
+    env->verbosity = verbosity;
+    return status;
+}
+
 static void log_open_sizes(graft_env *env, const graft_model *a, const graft_model *b,
                            uint32_t bound)
 {
@@ -625,14 +628,8 @@ static graft_status keep_open(graft_env *env, graft_arena *arena, const reading 
     const graft_model *a = *model;
     graft_model *b = NULL;
     reading how = *first;
-    const int verbosity = env->verbosity;
-    env->verbosity = 0; /* The last reading says what there is to say. */
     how.sample = 2;
-    graft_status status = read_once(env, arena, &how, &b);
-    env->verbosity = verbosity;
-    if (status != GRAFT_OK) {
-        return status;
-    }
+    GRAFT_PASS(read_quietly(env, arena, &how, &b));
     how.sample = 1;
     const graft_onnx_open found = graft_onnx_find_open(arena, a, b);
     how.bound = found.bound;
@@ -647,8 +644,7 @@ static graft_status keep_open(graft_env *env, graft_arena *arena, const reading 
     (*model)->is_open = true;
     (*model)->other = b;
     (*model)->unsure = found.unsure;
-    (*model)->bound_count = found.count;
-    return status;
+    return GRAFT_OK;
 }
 
 /* Whether there is an If that could be replaced. */
@@ -656,7 +652,7 @@ static bool has_choice(const Onnx__ModelProto *proto)
 {
     bool found = false;
     for (size_t i = 0; proto->graph != NULL && i < proto->graph->n_node && !found; i++) {
-        found = strcmp(text_or_empty(proto->graph->node[i]->op_type), "If") == 0;
+        found = graft_onnx_is(proto->graph->node[i], "If");
     }
     return found;
 }
@@ -664,18 +660,13 @@ static bool has_choice(const Onnx__ModelProto *proto)
 /* Reads until no condition is known any more. Sizes that stay open could decide otherwise. */
 static graft_status read_choices(graft_env *env, graft_arena *arena, const reading *how)
 {
-    graft_status status = GRAFT_OK;
     graft_model *made = NULL;
     uint32_t replaced = 0;
     uint32_t count = 0;
-    const int verbosity = env->verbosity;
     while (has_choice(how->source->proto)) {
-        env->verbosity = 0;
-        status = read_once(env, arena, how, &made);
-        env->verbosity = verbosity;
-        if (status != GRAFT_OK ||
-            (how->options != NULL && how->options->keep_open && made->size_count > 0)) {
-            return status;
+        GRAFT_PASS(read_quietly(env, arena, how, &made));
+        if (how->options != NULL && how->options->keep_open && made->size_count > 0) {
+            return GRAFT_OK;
         }
         replaced = graft_onnx_inline(arena, how->source->proto, made);
         count += replaced;
@@ -687,31 +678,25 @@ static graft_status read_choices(graft_env *env, graft_arena *arena, const readi
         graft_log(env, 1, "%s: %u If nodes have a known condition and become the branch it chooses",
                   how->source->file, count);
     }
-    return status;
+    return GRAFT_OK;
 }
 
 /* Reads a message in which no condition is known. */
 static graft_status read_chosen(graft_env *env, graft_arena *arena, reading how,
                                 graft_model **model)
 {
-    const int verbosity = env->verbosity;
-    const bool open = how.sample > 0;
     how.flows = how.options != NULL && how.options->flows;
-    env->verbosity = open ? 0 : verbosity;
-    graft_status status = read_once(env, arena, &how, model);
-    if (status == GRAFT_OK && open &&
-        graft_onnx_swells(env, *model,
+    if (how.sample == 0) {
+        return read_once(env, arena, &how, model);
+    }
+    GRAFT_PASS(read_quietly(env, arena, &how, model));
+    if (graft_onnx_swells(env, *model,
                           protobuf_c_message_get_packed_size(&how.source->proto->base))) {
         how.tight = true;
-        status = read_once(env, arena, &how, model);
+        GRAFT_PASS(read_quietly(env, arena, &how, model));
     }
-    env->verbosity = verbosity;
-    if (status == GRAFT_OK && open && (*model)->size_count > 0) {
-        status = keep_open(env, arena, &how, model);
-    } else if (status == GRAFT_OK && open) {
-        status = read_once(env, arena, &how, model); /* To say what there is to say. */
-    }
-    return status;
+    return (*model)->size_count > 0 ? keep_open(env, arena, &how, model)
+                                    : read_once(env, arena, &how, model);
 }
 
 /* Has the bodies in a message rewritten. Where one still reads the weights of which another made new
@@ -792,19 +777,9 @@ static char *folder_of_path(graft_arena *arena, const char *path)
 graft_status graft_model_read(graft_env *env, graft_arena *arena, const char *path,
                               const graft_model_options *options, graft_model **model)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
-    uint8_t *data = NULL;
-    size_t size = 0;
     ProtobufCMessage *message = NULL;
-    GRAFT_CHECK(graft_file_read(env, env->scratch, path, &data, &size));
-    graft_bytes bytes = {.file = path, .data = data, .size = size};
-    GRAFT_CHECK(graft_wire_decode(env, arena, bytes, &onnx__model_proto__descriptor, &message));
-    graft_arena_release(env->scratch, mark); /* The message is a copy. */
+    GRAFT_PASS(graft_wire_read(env, arena, path, &onnx__model_proto__descriptor, &message));
     graft_onnx_source source = {
         .proto = (Onnx__ModelProto *)message, .file = path, .folder = folder_of_path(arena, path)};
-    status = graft_onnx_read_message(env, arena, &source, options, model);
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return graft_onnx_read_message(env, arena, &source, options, model);
 }

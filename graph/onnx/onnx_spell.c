@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { OPSET_SLICE_INPUTS = 10, STEP_INPUTS_MOST = 3 };
+enum { OPSET_SLICE_INPUTS = 10 };
 
 void graft_onnx_spelling_open(graft_arena *arena, const graft_onnx *onnx, graft_onnx_spelling *s)
 {
@@ -85,13 +85,11 @@ static float *new_table(graft_onnx_spelling *s, int64_t rows, int64_t columns)
 }
 
 /* A node of up to three inputs, up to the first NULL; its output is `out`. */
-static Onnx__NodeProto *step_to(graft_onnx_spelling *s, const char *op,
-                                const char *const inputs[STEP_INPUTS_MOST], const char *out)
+static Onnx__NodeProto *step_to(graft_onnx_spelling *s, const char *op, const char *a,
+                                const char *b, const char *c, const char *out)
 {
-    size_t count = 0;
-    while (count < STEP_INPUTS_MOST && inputs[count] != NULL) {
-        count++;
-    }
+    const char *const inputs[] = {a, b, c};
+    const size_t count = b == NULL ? 1 : c == NULL ? 2 : 3;
     Onnx__NodeProto *node = graft_onnx_make_node(s->arena, op, inputs, count, &out, 1);
     node->name = graft_arena_printf(s->arena, "%s/%s", out, op);
     graft_onnx_spell_node(s, node);
@@ -102,9 +100,8 @@ static Onnx__NodeProto *step_to(graft_onnx_spelling *s, const char *op,
 static const char *step(graft_onnx_spelling *s, const char *y, const char *op, const char *a,
                         const char *b)
 {
-    const char *const inputs[STEP_INPUTS_MOST] = {a, b};
     const char *out = new_name(s, y, op);
-    (void)step_to(s, op, inputs, out);
+    (void)step_to(s, op, a, b, NULL, out);
     return out;
 }
 
@@ -119,9 +116,8 @@ static const char *reshape(graft_onnx_spelling *s, const char *y, const char *x,
 static const char *turn(graft_onnx_spelling *s, const char *y, const char *x, size_t rank)
 {
     static const int64_t order[4] = {0, 2, 1, 3};
-    const char *const inputs[STEP_INPUTS_MOST] = {x};
     const char *out = new_name(s, y, "Transpose");
-    graft_onnx_set_ints(s->arena, step_to(s, "Transpose", inputs, out), "perm", order, rank);
+    graft_onnx_set_ints(s->arena, step_to(s, "Transpose", x, NULL, NULL, out), "perm", order, rank);
     return out;
 }
 
@@ -133,8 +129,8 @@ void graft_onnx_spell_scale(graft_onnx_spelling *s, int32_t channels, const floa
     for (int32_t c = 0; c < channels; c++) {
         factors[c] = slopes == NULL ? by : by * slopes[c];
     }
-    const char *const inputs[STEP_INPUTS_MOST] = {x, floats(s, y, "factors", factors, dims, 4)};
-    graft_onnx_set_int(s->arena, step_to(s, "Conv", inputs, y), "group", channels);
+    const char *table = floats(s, y, "factors", factors, dims, 4);
+    graft_onnx_set_int(s->arena, step_to(s, "Conv", x, table, NULL, y), "group", channels);
 }
 
 /* -------------------------------------------------------------------- Winograd's */
@@ -253,10 +249,10 @@ static const char *spell_patches(const winograd *w, const char *x)
         pads[i] = w->site->pads[i];
         pads[2 + i] = steps[i] * w->tiles[i] + w->by[i].taps - 1 - size[2 + i] - w->site->pads[i];
     }
-    const char *const inputs[STEP_INPUTS_MOST] = {
-        reshape(s, w->y, x, apart, 4), floats(s, w->y, "at_points", input_table(w), dims, 4)};
+    x = reshape(s, w->y, x, apart, 4);
+    const char *table = floats(s, w->y, "at_points", input_table(w), dims, 4);
     const char *patches = new_name(s, w->y, "Conv");
-    Onnx__NodeProto *conv = step_to(s, "Conv", inputs, patches);
+    Onnx__NodeProto *conv = step_to(s, "Conv", x, table, NULL, patches);
     graft_onnx_set_ints(s->arena, conv, "strides", steps, 2);
     graft_onnx_set_ints(s->arena, conv, "pads", pads, 4);
     patches = turn(s, w->y, reshape(s, w->y, patches, split, 4), 4);
@@ -296,8 +292,7 @@ static void spell_image(const winograd *w, const char *x)
     const int64_t ends[2] = {size[2], size[3]};
     const int64_t which[2] = {2, 3};
     if (image[2] == ends[0] && image[3] == ends[1]) {
-        const char *const inputs[STEP_INPUTS_MOST] = {x, ints(s, w->y, "sizes", image, 4)};
-        (void)step_to(s, "Reshape", inputs, w->y);
+        (void)step_to(s, "Reshape", x, ints(s, w->y, "sizes", image, 4), NULL, w->y);
         return;
     }
     x = reshape(s, w->y, x, image, 4);
@@ -308,8 +303,7 @@ static void spell_image(const winograd *w, const char *x)
         graft_onnx_spell_node(s, graft_onnx_make_node(s->arena, "Slice", inputs, 4, &w->y, 1));
         return;
     }
-    const char *const inputs[STEP_INPUTS_MOST] = {x};
-    Onnx__NodeProto *slice = step_to(s, "Slice", inputs, w->y);
+    Onnx__NodeProto *slice = step_to(s, "Slice", x, NULL, NULL, w->y);
     graft_onnx_set_ints(s->arena, slice, "starts", starts, 2);
     graft_onnx_set_ints(s->arena, slice, "ends", ends, 2);
     graft_onnx_set_ints(s->arena, slice, "axes", which, 2);
@@ -333,10 +327,12 @@ void graft_onnx_spell_winograd(graft_onnx_spelling *s, const graft_onnx_site *si
         w.places *= outputs;
     }
     const int64_t dims[4] = {w.points * w.filters, w.channels, 1, 1};
-    const char *const inputs[STEP_INPUTS_MOST] = {
-        spell_patches(&w, x), floats(s, y, "filters", filter_table(&w), dims, 4), spell_bias(&w)};
+    const char *patches = spell_patches(&w, x);
+    const char *filters = floats(s, y, "filters", filter_table(&w), dims, 4);
+    const char *bias = spell_bias(&w);
     const char *products = new_name(s, y, "Conv");
-    graft_onnx_set_int(s->arena, step_to(s, "Conv", inputs, products), "group", w.points);
+    graft_onnx_set_int(s->arena, step_to(s, "Conv", patches, filters, bias, products), "group",
+                       w.points);
     spell_image(&w, spell_tiles(&w, products));
 }
 
@@ -358,9 +354,9 @@ void graft_onnx_spell_pool(graft_onnx_spelling *s, const graft_onnx_site *site, 
     const int64_t pads[6] = {(taps - 1) / 2, 0, 0, taps - 1 - (taps - 1) / 2, 0, 0};
     const int64_t deep[] = {-1, 1, size[1], size[2], size[3]};
     const int64_t image[] = {-1, size[1], size[2], size[3]};
-    const char *const inputs[STEP_INPUTS_MOST] = {reshape(s, y, step(s, y, "Mul", x, x), deep, 5)};
+    const char *squares = reshape(s, y, step(s, y, "Mul", x, x), deep, 5);
     const char *means = new_name(s, y, "AveragePool");
-    Onnx__NodeProto *pool = step_to(s, "AveragePool", inputs, means);
+    Onnx__NodeProto *pool = step_to(s, "AveragePool", squares, NULL, NULL, means);
     graft_onnx_set_ints(s->arena, pool, "kernel_shape", window, 3);
     graft_onnx_set_ints(s->arena, pool, "pads", pads, 6);
     graft_onnx_set_int(s->arena, pool, "count_include_pad", 1);
@@ -372,8 +368,7 @@ void graft_onnx_spell_pool(graft_onnx_spelling *s, const graft_onnx_site *site, 
     if (site->numbers[GRAFT_LRN_BETA] != 0.5F) { /* 3/4: a half and a quarter. */
         root = step(s, y, "Mul", root, step(s, y, "Sqrt", root, NULL));
     }
-    const char *const quotient[STEP_INPUTS_MOST] = {x, root};
-    (void)step_to(s, "Div", quotient, y);
+    (void)step_to(s, "Div", x, root, NULL, y);
 }
 
 void graft_onnx_spell_two_sides(graft_onnx_spelling *s, const graft_onnx_site *site, const char *x,
@@ -385,6 +380,5 @@ void graft_onnx_spell_two_sides(graft_onnx_spelling *s, const graft_onnx_site *s
     graft_onnx_spell_scale(s, channels, NULL, -1.0F, x, minus);
     graft_onnx_spell_scale(s, channels, site->filter->data, -1.0F, step(s, y, "Relu", minus, NULL),
                            below);
-    const char *const sum[STEP_INPUTS_MOST] = {step(s, y, "Relu", x, NULL), below};
-    (void)step_to(s, "Add", sum, y);
+    (void)step_to(s, "Add", step(s, y, "Relu", x, NULL), below, NULL, y);
 }

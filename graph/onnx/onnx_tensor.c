@@ -27,22 +27,17 @@ typedef struct {
     uint64_t length; /* UINT64_MAX: to the end of the file. */
 } external_place;
 
-static const char *name_of_tensor(const Onnx__TensorProto *tensor)
-{
-    return tensor->name == NULL ? "" : tensor->name;
-}
-
 static graft_status parse_number(graft_env *env, const char *file, const Onnx__TensorProto *tensor,
                                  const Onnx__StringStringEntryProto *entry, uint64_t *number)
 {
     char *end = NULL;
-    const char *text = entry->value == NULL ? "" : entry->value;
+    const char *text = text_or_empty(entry->value);
     errno = 0;
     *number = strtoull(text, &end, 10);
     if (errno != 0 || end == text || *end != '\0' || text[0] == '-') {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
                           "%s: tensor '%s': external data: %s is '%s', not a number", file,
-                          name_of_tensor(tensor), entry->key, text);
+                          text_or_empty(tensor->name), entry->key, text);
     }
     return GRAFT_OK;
 }
@@ -68,7 +63,7 @@ static graft_status find_place(graft_env *env, const char *file, const Onnx__Ten
     *place = (external_place){.location = "", .length = UINT64_MAX};
     for (size_t i = 0; i < tensor->n_external_data; i++) {
         const Onnx__StringStringEntryProto *entry = tensor->external_data[i];
-        const char *key = entry->key == NULL ? "" : entry->key;
+        const char *key = text_or_empty(entry->key);
         if (strcmp(key, "location") == 0 && entry->value != NULL) {
             place->location = entry->value;
         } else if (strcmp(key, "offset") == 0) {
@@ -81,7 +76,7 @@ static graft_status find_place(graft_env *env, const char *file, const Onnx__Ten
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
                           "%s: tensor '%s': external data: location '%s' is not a file in the "
                           "model's folder",
-                          file, name_of_tensor(tensor), place->location);
+                          file, text_or_empty(tensor->name), place->location);
     }
     return GRAFT_OK;
 }
@@ -115,7 +110,7 @@ static graft_status read_place(graft_onnx_reader *reader, const char *path, int 
         return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
                           "%s: tensor '%s' lies at %" PRIu64 " to %" PRIu64
                           " of '%s', which has %" PRIu64 " bytes",
-                          reader->model->file, name_of_tensor(tensor), place->offset,
+                          reader->model->file, text_or_empty(tensor->name), place->offset,
                           place->offset + length, place->location, size);
     }
     uint8_t *data = graft_arena_alloc(reader->arena, length);
@@ -141,14 +136,15 @@ static graft_status load_tensor(graft_onnx_reader *reader, Onnx__TensorProto *te
     if (reader->folder == NULL) {
         status = GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
                             "%s: tensor '%s' lies in another file, '%s', which is not at hand",
-                            reader->model->file, name_of_tensor(tensor), place.location);
+                            reader->model->file, text_or_empty(tensor->name), place.location);
         goto done;
     }
     char *path = graft_arena_printf(reader->env->scratch, "%s/%s", reader->folder, place.location);
     file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) {
-        status = GRAFT_FAIL(reader->env, GRAFT_IO, "%s: cannot open, for tensor '%s' of %s: %s",
-                            path, name_of_tensor(tensor), reader->model->file, strerror(errno));
+        status =
+            GRAFT_FAIL(reader->env, GRAFT_IO, "%s: cannot open, for tensor '%s' of %s: %s", path,
+                       text_or_empty(tensor->name), reader->model->file, strerror(errno));
         goto done;
     }
     status = read_place(reader, path, file, &place, tensor);
@@ -161,67 +157,41 @@ done:
 
 /* --------------------------------------------- all tensors of a message, wherever they are */
 
-typedef struct {
-    ProtobufCMessage *message;
-    uint32_t field;
-    size_t item;
-} message_frame;
-
 static void *member_at(ProtobufCMessage *message, unsigned offset)
 {
     return (char *)message + offset;
 }
 
-/* Item `frame->item` of field `frame->field`, moving past what holds no message; NULL at the end.
- */
-static ProtobufCMessage *next_child(message_frame *frame)
+static graft_status load_tensors(graft_onnx_reader *reader, ProtobufCMessage *message,
+                                 uint32_t depth)
 {
-    const ProtobufCMessageDescriptor *type = frame->message->descriptor;
-    for (; frame->field < type->n_fields; frame->field++, frame->item = 0) {
-        const ProtobufCFieldDescriptor *field = &type->fields[frame->field];
+    if (message->descriptor == &onnx__tensor_proto__descriptor) {
+        Onnx__TensorProto *tensor = (Onnx__TensorProto *)message;
+        return tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL
+                   ? load_tensor(reader, tensor)
+                   : GRAFT_OK;
+    }
+    for (uint32_t f = 0; f < message->descriptor->n_fields && depth < GRAFT_WIRE_DEPTH; f++) {
+        const ProtobufCFieldDescriptor *field = &message->descriptor->fields[f];
+        const bool is_list = field->label == PROTOBUF_C_LABEL_REPEATED;
+        void *member = member_at(message, field->offset);
         if (field->type != PROTOBUF_C_TYPE_MESSAGE) {
             continue;
         }
-        ProtobufCMessage **items = member_at(frame->message, field->offset);
-        size_t count = 1;
-        if (field->label == PROTOBUF_C_LABEL_REPEATED) {
-            count = *(size_t *)member_at(frame->message, field->quantifier_offset);
-            items = *(ProtobufCMessage ***)member_at(frame->message, field->offset);
-        }
-        while (frame->item < count) {
-            ProtobufCMessage *child = items[frame->item++];
-            if (child != NULL) {
-                return child;
+        ProtobufCMessage **items = is_list ? *(ProtobufCMessage ***)member : member;
+        const size_t count = is_list ? *(size_t *)member_at(message, field->quantifier_offset) : 1;
+        for (size_t i = 0; i < count; i++) {
+            if (items[i] != NULL) {
+                GRAFT_PASS(load_tensors(reader, items[i], depth + 1));
             }
         }
     }
-    return NULL;
+    return GRAFT_OK;
 }
 
 graft_status graft_onnx_load_external(graft_onnx_reader *reader, Onnx__ModelProto *proto)
 {
-    message_frame frames[GRAFT_WIRE_DEPTH];
-    uint32_t depth = 1;
-    frames[0] = (message_frame){.message = &proto->base};
-    while (depth > 0) {
-        ProtobufCMessage *child = next_child(&frames[depth - 1]);
-        if (child == NULL) {
-            depth--;
-            continue;
-        }
-        if (child->descriptor == &onnx__tensor_proto__descriptor) {
-            Onnx__TensorProto *tensor = (Onnx__TensorProto *)child;
-            if (tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
-                graft_status status = load_tensor(reader, tensor);
-                if (status != GRAFT_OK) {
-                    return status;
-                }
-            }
-        } else if (depth < GRAFT_WIRE_DEPTH) {
-            frames[depth++] = (message_frame){.message = child};
-        }
-    }
-    return GRAFT_OK;
+    return load_tensors(reader, &proto->base, 0);
 }
 
 /* ------------------------------------------------------------------------------ weights */
@@ -347,7 +317,7 @@ static graft_status fail_data(graft_onnx_reader *reader, const Onnx__TensorProto
 {
     return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
                       "%s: %s '%s' has %zu %s where its shape needs %" PRIu64, reader->model->file,
-                      what, name_of_tensor(tensor), have, unit, need);
+                      what, text_or_empty(tensor->name), have, unit, need);
 }
 
 /* Elements that are not stored as raw bytes. */
@@ -387,8 +357,7 @@ static void widen_weight(graft_onnx_reader *reader, const Onnx__TensorProto *ten
         graft_half_widen((uint32_t)tensor->data_type, weight->data, count, wide);
     }
     if (is_free) {
-        Onnx__TensorProto *own = NULL; /* Messages are ours to change (graft_onnx_read_message). */
-        memcpy(&own, &tensor, sizeof(own));
+        Onnx__TensorProto *own = graft_borrow(tensor); /* Which are ours to change, though. */
         own->float_data = wide;
     }
     weight->data = wide;
@@ -430,7 +399,7 @@ graft_status graft_onnx_weight_of_tensor(graft_onnx_reader *reader, const Onnx__
     size_t width = graft_onnx_type_bytes(tensor->data_type);
     if (!measure_tensor(tensor, &made.shape, &elements) || elements > SIZE_MAX / 16) {
         return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: %s '%s' has impossible sizes",
-                          reader->model->file, what, name_of_tensor(tensor));
+                          reader->model->file, what, text_or_empty(tensor->name));
     }
     if (tensor->data_type == TYPE_TEXT) {
         if (tensor->n_string_data != elements) {
@@ -446,10 +415,7 @@ graft_status graft_onnx_weight_of_tensor(graft_onnx_reader *reader, const Onnx__
         made.data = tensor->raw_data.data;
         made.data_bytes = tensor->raw_data.len;
     } else if (width > 0) {
-        graft_status status = borrow_typed_list(reader, tensor, what, elements, &made);
-        if (status != GRAFT_OK) {
-            return status;
-        }
+        GRAFT_PASS(borrow_typed_list(reader, tensor, what, elements, &made));
     }
     widen_weight(reader, tensor, &made);
     made.shape.dtype = graft_onnx_dtype(reader, made.shape.dtype);
@@ -480,26 +446,17 @@ size_t graft_onnx_external_bytes(const Onnx__GraphProto *graph)
     return size;
 }
 
-static Onnx__StringStringEntryProto *make_entry(graft_arena *arena, const char *key, char *value)
-{
-    Onnx__StringStringEntryProto *entry = GRAFT_NEW(arena, Onnx__StringStringEntryProto, 1);
-    onnx__string_string_entry_proto__init(entry);
-    entry->key = graft_arena_strdup(arena, key);
-    entry->value = value;
-    return entry;
-}
-
 static void point_outside(graft_arena *arena, Onnx__TensorProto *tensor, const char *location,
                           size_t offset)
 {
     enum { ENTRIES = 3 };
     tensor->n_external_data = ENTRIES;
     tensor->external_data = GRAFT_NEW(arena, Onnx__StringStringEntryProto *, ENTRIES);
-    tensor->external_data[0] = make_entry(arena, "location", graft_arena_strdup(arena, location));
+    tensor->external_data[0] = graft_onnx_make_entry(arena, "location", location);
     tensor->external_data[1] =
-        make_entry(arena, "offset", graft_arena_printf(arena, "%zu", offset));
-    tensor->external_data[2] =
-        make_entry(arena, "length", graft_arena_printf(arena, "%zu", tensor->raw_data.len));
+        graft_onnx_make_entry(arena, "offset", graft_arena_printf(arena, "%zu", offset));
+    tensor->external_data[2] = graft_onnx_make_entry(
+        arena, "length", graft_arena_printf(arena, "%zu", tensor->raw_data.len));
     tensor->has_data_location = 1;
     tensor->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
     tensor->has_raw_data = 0;

@@ -213,7 +213,7 @@ bool graft_onnx_is_known(const graft_onnx_writer *writer, uint32_t index)
 {
     const graft_onnx_group *group = &writer->model->onnx->groups[index];
     const Onnx__NodeProto *node = writer->model->onnx->proto->graph->node[index];
-    bool is_constant = node->op_type != NULL && strcmp(node->op_type, "Constant") == 0;
+    bool is_constant = graft_onnx_is(node, "Constant");
     return !group->is_opaque && !is_constant && !has_active_part(writer, group);
 }
 

@@ -48,18 +48,17 @@ static void push_proto(graft_onnx_writer *writer, Onnx__NodeProto *node)
 static void push_constant(graft_onnx_writer *writer, uint32_t weight, const char *name)
 {
     const graft_onnx *onnx = writer->model->onnx;
-    const char *own = text_or_empty(writer->model->weights[weight].name);
-    uint32_t entry = graft_names_find(onnx->names, own);
-    if (entry == GRAFT_NONE || onnx->entries[entry].kind != GRAFT_ONNX_COMPUTED ||
-        onnx->entries[entry].weight != weight) {
+    const graft_onnx_entry *entry =
+        graft_onnx_entry_named(onnx, writer->model->weights[weight].name);
+    if (entry == NULL || entry->kind != GRAFT_ONNX_COMPUTED || entry->weight != weight) {
         return;
     }
-    const Onnx__NodeProto *node = onnx->proto->graph->node[onnx->entries[entry].index];
-    if (strcmp(text_or_empty(node->op_type), "Constant") == 0) {
+    const Onnx__NodeProto *node = onnx->proto->graph->node[entry->index];
+    if (graft_onnx_is(node, "Constant")) {
         Onnx__NodeProto *copy = GRAFT_NEW(writer->arena, Onnx__NodeProto, 1);
         *copy = *node;
         copy->output = GRAFT_NEW(writer->arena, char *, 1);
-        copy->output[0] = graft_onnx_borrow(name);
+        copy->output[0] = graft_borrow(name);
         push_proto(writer, copy);
         writer->weight_is_node[weight] = true;
     }
@@ -188,7 +187,7 @@ static const char *push_shared(graft_onnx_writer *writer, const char *hint,
             return writer->extra[i]->name;
         }
     }
-    tensor->name = graft_onnx_borrow(graft_onnx_fresh_name(writer, hint));
+    tensor->name = graft_borrow(graft_onnx_fresh_name(writer, hint));
     push_extra(writer, tensor);
     return tensor->name;
 }
@@ -320,13 +319,13 @@ static void emit_original(graft_onnx_writer *writer, uint32_t index)
     copy->input = GRAFT_NEW(writer->arena, char *, node->n_input);
     copy->output = GRAFT_NEW(writer->arena, char *, node->n_output);
     for (size_t k = 0; k < node->n_input; k++) {
-        copy->input[k] = graft_onnx_borrow(name_of_input(writer, index, k));
+        copy->input[k] = graft_borrow(name_of_input(writer, index, k));
     }
     if (writer->model->onnx->groups[index].is_opaque) {
         restore_captured(writer, index);
     }
     for (size_t k = 0; k < node->n_output; k++) {
-        copy->output[k] = graft_onnx_borrow(name_of_output(writer, index, k));
+        copy->output[k] = graft_borrow(name_of_output(writer, index, k));
     }
     push_proto(writer, copy);
 }
@@ -443,7 +442,7 @@ static void name_new_nodes(graft_onnx_writer *writer)
             while (is_new && taken) {
                 name = graft_onnx_fresh_name(writer, node->output[0]);
                 taken = !graft_names_add(names, name, 0);
-                node->name = graft_onnx_borrow(name);
+                node->name = graft_borrow(name);
             }
         }
     }
@@ -475,9 +474,8 @@ static graft_status emit_units(graft_onnx_writer *writer, const uint32_t *order)
 
 static void read_name(graft_onnx_writer *writer, const char *name)
 {
-    uint32_t index = graft_names_find(writer->model->onnx->names, name);
-    if (index != GRAFT_NONE && name[0] != '\0') {
-        const graft_onnx_entry *entry = &writer->model->onnx->entries[index];
+    const graft_onnx_entry *entry = graft_onnx_entry_named(writer->model->onnx, name);
+    if (entry != NULL) {
         (void)take_name(writer, name);
         if (entry->kind == GRAFT_ONNX_WEIGHT && writer->weight_names[entry->weight] == NULL) {
             writer->weight_names[entry->weight] = name;
@@ -586,7 +584,7 @@ static Onnx__TensorProto *rename_tensor(graft_onnx_writer *writer, const Onnx__T
 {
     Onnx__TensorProto *copy = GRAFT_NEW(writer->arena, Onnx__TensorProto, 1);
     *copy = *tensor;
-    copy->name = graft_onnx_borrow(name);
+    copy->name = graft_borrow(name);
     return copy;
 }
 
@@ -655,9 +653,8 @@ static void raise_opset(graft_onnx_writer *writer, Onnx__ModelProto *proto)
     proto->opset_import =
         GRAFT_NEW(writer->arena, Onnx__OperatorSetIdProto *, proto->n_opset_import);
     for (size_t i = 0; i < proto->n_opset_import; i++) {
-        const char *domain = text_or_empty(old[i]->domain);
         proto->opset_import[i] = old[i];
-        if (domain[0] == '\0' || strcmp(domain, "ai.onnx") == 0) {
+        if (graft_onnx_is_own_domain(old[i]->domain)) {
             proto->opset_import[i] = GRAFT_NEW(writer->arena, Onnx__OperatorSetIdProto, 1);
             *proto->opset_import[i] = *old[i];
             proto->opset_import[i]->has_version = 1;
@@ -670,11 +667,8 @@ static bool has_free_initializers(const graft_onnx_writer *writer)
 {
     for (uint32_t w = 0; w < writer->model->weight_count; w++) {
         const char *name = writer->weight_names[w];
-        uint32_t entry =
-            name == NULL ? GRAFT_NONE : graft_names_find(writer->model->onnx->names, name);
         if (name != NULL && !writer->weight_is_node[w] &&
-            (entry == GRAFT_NONE ||
-             writer->model->onnx->entries[entry].kind != GRAFT_ONNX_WEIGHT)) {
+            !graft_onnx_names_weight(writer->model->onnx, name)) {
             return true;
         }
     }
