@@ -82,16 +82,13 @@ static graft_status check_sizes(set_reader *reader)
 
 static graft_status find_op(graft_env *env, const graft_yaml *node, uint32_t *op)
 {
-    graft_status status = GRAFT_OK;
     const char *name = NULL;
-    GRAFT_CHECK(graft_yaml_text(env, node, "op", &name));
+    GRAFT_PASS(graft_yaml_text(env, node, "op", &name));
     *op = graft_op_named(name);
     if (*op != GRAFT_OP_NONE) {
         return GRAFT_OK;
     }
-    status = graft_yaml_fail(env, graft_yaml_find(node, "op"), "no operator '%s'", name);
-done:
-    return status;
+    return graft_yaml_fail(env, graft_yaml_find(node, "op"), "no operator '%s'", name);
 }
 
 static graft_status read_roles(graft_env *env, const graft_yaml *node, graft_gen_config *config)

@@ -395,11 +395,10 @@ graft_status graft_gen_last_pass(graft_gen_last *last, uint32_t walked, uint32_t
         last->shown = true;
     }
     if (last->shown) {
-        graft_mark mark = graft_arena_mark(space->env->scratch);
+        GRAFT_SCOPED(space->env->scratch);
         graft_progress_update(
             &last->progress, walked,
             graft_arena_printf(space->env->scratch, "%" PRIu64 " graphs", space->counts.graphs));
-        graft_arena_release(space->env->scratch, mark);
     }
     GRAFT_PASS(deliver_records(last));
     if (space->room.folder != NULL && is_mark_due(last)) {

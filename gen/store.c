@@ -210,13 +210,12 @@ static void take_mark(graft_gen_store *store, graft_gen_mark *mark)
 
 graft_status graft_gen_store_mark(graft_gen_store *store, const graft_gen_mark *mark)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark scratch = graft_arena_mark(store->env->scratch);
+    GRAFT_SCOPED(store->env->scratch);
     if (store->folder == NULL) {
         return GRAFT_OK;
     }
     mark_file *file = &store->marked;
-    GRAFT_CHECK(spill(store));
+    GRAFT_PASS(spill(store));
     for (uint32_t p = 0; p < PARTITIONS; p++) {
         if (fsync(store->files[p]) != 0) {
             return fail_file(store, p, "write it");
@@ -227,12 +226,10 @@ graft_status graft_gen_store_mark(graft_gen_store *store, const graft_gen_mark *
     file->marks[0] = *mark;
     memcpy(file->sizes[1], file->sizes[0], sizeof file->sizes[1]);
     memcpy(file->sizes[0], store->sizes, sizeof file->sizes[0]);
-    GRAFT_CHECK(
+    GRAFT_PASS(
         graft_file_write(store->env, mark_path(store->env, store->folder), file, sizeof *file));
     store->ahead = false;
-done:
-    graft_arena_release(store->env->scratch, scratch);
-    return status;
+    return GRAFT_OK;
 }
 
 /* -------------------------------------------------------------------- store */
@@ -334,11 +331,10 @@ void graft_gen_store_close(graft_gen_store *store)
 
 void graft_gen_store_remove(graft_env *env, const char *folder)
 {
-    graft_mark scratch = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     for (uint32_t p = 0; p < PARTITIONS; p++) {
         (void)unlink(file_path(env, folder, p));
     }
     (void)unlink(mark_path(env, folder));
     (void)rmdir(folder);
-    graft_arena_release(env->scratch, scratch);
 }

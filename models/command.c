@@ -38,21 +38,19 @@ static void list_models(graft_env *env)
 
 static graft_status run_model(graft_env *env, void *choices)
 {
-    graft_status status = GRAFT_OK;
     const model_choices *c = choices;
     if (c->name == NULL) {
         list_models(env);
     } else if (c->out == NULL) {
         const graft_zoo_entry *entry = NULL;
-        GRAFT_CHECK(graft_zoo_find(env, c->name, &entry));
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                            "model: OUT.onnx is missing; usage: graft model "
-                            "NAME OUT.onnx [--seed N]");
+        GRAFT_PASS(graft_zoo_find(env, c->name, &entry));
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                          "model: OUT.onnx is missing; usage: graft model "
+                          "NAME OUT.onnx [--seed N]");
     } else {
-        status = graft_zoo_build(env, c->name, c->seed, c->out);
+        return graft_zoo_build(env, c->name, c->seed, c->out);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 const graft_command graft_command_model = {

@@ -154,18 +154,15 @@ static bool is_path(const char *name)
 graft_status graft_model_open(graft_env *env, graft_arena *arena, const char *name,
                               const graft_model_options *options, graft_model **model)
 {
-    graft_status status = GRAFT_OK;
     int64_t batch = 1;
     const graft_zoo_entry *entry = find_entry(name, &batch);
     if (entry == NULL && is_path(name)) {
         return graft_model_read(env, arena, name, options, model);
     }
-    GRAFT_CHECK(graft_zoo_find(env, name, &entry));
+    GRAFT_PASS(graft_zoo_find(env, name, &entry));
     graft_onnx_source source = {.proto = build_entry(arena, entry, GRAFT_ZOO_SEED, batch, false),
                                 .file = name};
-    status = graft_onnx_read_message(env, arena, &source, options, model);
-done:
-    return status;
+    return graft_onnx_read_message(env, arena, &source, options, model);
 }
 
 /* That graft_model_open would find it. */

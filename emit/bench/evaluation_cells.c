@@ -92,26 +92,25 @@ static graft_status read_rules(graft_env *env, graft_arena *arena, const graft_y
 static graft_status read_cell(graft_env *env, graft_arena *arena, const graft_yaml *item,
                               graft_cell *cell)
 {
-    graft_status status = GRAFT_OK;
     const char *inputs = NULL;
     int64_t numbers[6] = {0};
-    GRAFT_CHECK(graft_yaml_text(env, item, "model", &cell->model));
-    GRAFT_CHECK(graft_yaml_text(env, item, "family", &cell->family));
-    GRAFT_CHECK(graft_yaml_text(env, item, "method", &cell->method));
-    GRAFT_CHECK(graft_yaml_text(env, item, "inputs", &inputs));
-    GRAFT_CHECK(graft_yaml_real(env, item, "first_ns", 0, 1e18, &cell->first_ns));
-    GRAFT_CHECK(graft_yaml_real(env, item, "cost_ns", 0, 1e18, &cell->cost_ns));
-    GRAFT_CHECK(graft_yaml_real(env, item, "seconds", 0, 1e9, &cell->seconds));
-    GRAFT_CHECK(graft_yaml_real(env, item, "measured", 0, 1e9, &cell->measured));
-    GRAFT_CHECK(graft_yaml_real(env, item, "measured_spread", 0, 1e9, &cell->measured_spread));
-    GRAFT_CHECK(graft_yaml_integer(env, item, "peak_bytes", 0, INT64_MAX / 2, &numbers[5]));
-    GRAFT_CHECK(graft_yaml_integer(env, item, "seed", 0, INT32_MAX, &numbers[0]));
-    GRAFT_CHECK(graft_yaml_integer(env, item, "first_estimates", 0, INT32_MAX, &numbers[1]));
-    GRAFT_CHECK(graft_yaml_integer(env, item, "estimates", 0, INT32_MAX, &numbers[2]));
-    GRAFT_CHECK(graft_yaml_integer(env, item, "steps", 0, INT32_MAX, &numbers[3]));
-    GRAFT_CHECK(graft_yaml_integer(env, item, "graphs", 0, INT64_MAX / 2, &numbers[4]));
-    GRAFT_CHECK(graft_yaml_bool(env, item, "cut", &cell->cut));
-    GRAFT_CHECK(read_rules(env, arena, item, &cell->rules));
+    GRAFT_PASS(graft_yaml_text(env, item, "model", &cell->model));
+    GRAFT_PASS(graft_yaml_text(env, item, "family", &cell->family));
+    GRAFT_PASS(graft_yaml_text(env, item, "method", &cell->method));
+    GRAFT_PASS(graft_yaml_text(env, item, "inputs", &inputs));
+    GRAFT_PASS(graft_yaml_real(env, item, "first_ns", 0, 1e18, &cell->first_ns));
+    GRAFT_PASS(graft_yaml_real(env, item, "cost_ns", 0, 1e18, &cell->cost_ns));
+    GRAFT_PASS(graft_yaml_real(env, item, "seconds", 0, 1e9, &cell->seconds));
+    GRAFT_PASS(graft_yaml_real(env, item, "measured", 0, 1e9, &cell->measured));
+    GRAFT_PASS(graft_yaml_real(env, item, "measured_spread", 0, 1e9, &cell->measured_spread));
+    GRAFT_PASS(graft_yaml_integer(env, item, "peak_bytes", 0, INT64_MAX / 2, &numbers[5]));
+    GRAFT_PASS(graft_yaml_integer(env, item, "seed", 0, INT32_MAX, &numbers[0]));
+    GRAFT_PASS(graft_yaml_integer(env, item, "first_estimates", 0, INT32_MAX, &numbers[1]));
+    GRAFT_PASS(graft_yaml_integer(env, item, "estimates", 0, INT32_MAX, &numbers[2]));
+    GRAFT_PASS(graft_yaml_integer(env, item, "steps", 0, INT32_MAX, &numbers[3]));
+    GRAFT_PASS(graft_yaml_integer(env, item, "graphs", 0, INT64_MAX / 2, &numbers[4]));
+    GRAFT_PASS(graft_yaml_bool(env, item, "cut", &cell->cut));
+    GRAFT_PASS(read_rules(env, arena, item, &cell->rules));
     cell->seed = (uint32_t)numbers[0];
     cell->first_estimates = (uint32_t)numbers[1];
     cell->estimates = (uint32_t)numbers[2];
@@ -119,10 +118,9 @@ static graft_status read_cell(graft_env *env, graft_arena *arena, const graft_ya
     cell->graphs = (uint64_t)numbers[4];
     cell->peak_bytes = (uint64_t)numbers[5];
     if (!graft_text_number(&inputs, 16, UINT64_MAX, &cell->inputs) || *inputs != '\0') {
-        status = graft_yaml_fail(env, item, "'inputs' must be a hash");
+        return graft_yaml_fail(env, item, "'inputs' must be a hash");
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 typedef struct {

@@ -105,7 +105,6 @@ static double limit_of(const graft_cell_run *c)
 
 static graft_status run_search(graft_cell_run *c)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = c->env;
     graft_environment *environment = &c->session->environment;
     graft_search_choice choice = c->method->choice;
@@ -114,12 +113,11 @@ static graft_status run_search(graft_cell_run *c)
     choice.tariff = &c->evaluation->tariff;
     choice.cost = c->session->cost;
     environment->options.deadline_ns = graft_clock_ns() + (uint64_t)(limit_of(c) * 1e9);
-    status = graft_search_run(env, env->unit, environment, &c->session->settings, &choice, &found);
+    graft_status status =
+        graft_search_run(env, env->unit, environment, &c->session->settings, &choice, &found);
     environment->options.deadline_ns = 0;
-    GRAFT_CHECK(status);
-    GRAFT_CHECK(take_plan(c, &found));
-done:
-    return status;
+    GRAFT_PASS(status);
+    return take_plan(c, &found);
 }
 
 static graft_status run_policy(graft_cell_run *c, const graft_policy *policy)

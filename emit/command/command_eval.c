@@ -204,7 +204,7 @@ static graft_status do_model(graft_env *env, void *context, graft_session *sessi
             continue;
         }
         for (uint32_t seed = 1; seed <= seeds && run->wanted[m]; seed++) {
-            graft_mark mark = graft_arena_mark(env->unit);
+            GRAFT_SCOPED(env->unit);
             graft_cell_run c = {
                 .env = env, .evaluation = &run->all, .session = session, .method = &methods[m]};
             c.cell.model = run->models[model].name;
@@ -212,7 +212,6 @@ static graft_status do_model(graft_env *env, void *context, graft_session *sessi
             c.cell.seed = methods[m].drawn ? seed : 0;
             GRAFT_PASS(graft_evaluation_cell(&c));
             GRAFT_PASS(say_cell(&c, share));
-            graft_arena_release(env->unit, mark);
         }
     }
     return GRAFT_OK;

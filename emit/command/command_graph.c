@@ -148,14 +148,12 @@ static graft_status read_operators(graft_env *env, const char *list, uint64_t *o
 static graft_status keep_operators(graft_env *env, const char *list, graft_policy *policy,
                                    graft_header_options *header)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(read_operators(env, list, &header->operators));
+    GRAFT_PASS(read_operators(env, list, &header->operators));
     graft_policy_keep_operators(env->life, header->operators, policy, &header->rule_names);
     if (policy->rule_count == 0) {
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "--operators: no rule is about '%s' alone", list);
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "--operators: no rule is about '%s' alone", list);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status run_policy(graft_env *env, void *given)

@@ -111,15 +111,14 @@ static graft_status search_auto(graft_env *env, optimize_run *run)
 {
     enum { GRAPHS = 300 };
     static const double enough = 0.999;
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(search_by(env, run, "greedy"));
+    GRAFT_PASS(search_by(env, run, "greedy"));
     run->found_by = "greedy";
     const graft_plan_found greedy = run->found;
     const uint64_t asked = run->graph_count;
     run->graph_count = asked > 0 ? asked : GRAPHS;
-    status = search_by(env, run, "guided");
+    graft_status status = search_by(env, run, "guided");
     run->graph_count = asked;
-    GRAFT_CHECK(status);
+    GRAFT_PASS(status);
     const graft_plan_found guided = run->found;
     if (guided.cost_ns < enough * greedy.cost_ns) {
         run->found_by = "guided";
@@ -129,7 +128,6 @@ static graft_status search_auto(graft_env *env, optimize_run *run)
     run->found.evaluations = greedy.evaluations + guided.evaluations;
     run->found.seconds = greedy.seconds + guided.seconds;
     run->found.cut = greedy.cut || guided.cut;
-done:
     return status;
 }
 
@@ -294,29 +292,27 @@ static graft_status forget_rewrites(graft_env *env, optimize_run *run)
  * model is only simplified, or else written as it was. */
 static graft_status write_file(graft_env *env, optimize_run *run, const char *path)
 {
-    graft_status status = GRAFT_OK;
-    status = write_fitting(env, run, path);
+    graft_status status = write_fitting(env, run, path);
     if (status == GRAFT_UNSUPPORTED) { /* Its opset is too old for a graph that is not its own. */
         graft_log(env, 1, "%s: the model is written as it was", env->message);
         graft_env_clear(env);
         status = write_as_it_was(env, run, path);
     }
-    GRAFT_CHECK(status);
-    GRAFT_CHECK(read_back(env, run, path));
+    GRAFT_PASS(status);
+    GRAFT_PASS(read_back(env, run, path));
     if (costs_more(run) && run->found.step_count > 0) {
         graft_log(env, 1, "what was found costs %.3f of the model: it is only simplified",
                   run->written.total.ns / run->session.given.ns);
-        GRAFT_CHECK(forget_rewrites(env, run));
-        GRAFT_CHECK(write_result(env, run, path));
-        GRAFT_CHECK(read_back(env, run, path));
+        GRAFT_PASS(forget_rewrites(env, run));
+        GRAFT_PASS(write_result(env, run, path));
+        GRAFT_PASS(read_back(env, run, path));
     }
     if (costs_more(run)) {
         graft_log(env, 1, "what was found costs %.3f of the model: the model is written as it was",
                   run->written.total.ns / run->session.given.ns);
-        GRAFT_CHECK(write_as_it_was(env, run, path));
-        GRAFT_CHECK(read_back(env, run, path));
+        GRAFT_PASS(write_as_it_was(env, run, path));
+        GRAFT_PASS(read_back(env, run, path));
     }
-done:
     return status;
 }
 
@@ -350,17 +346,13 @@ static graft_status find_algorithms(graft_env *env, optimize_run *run, const cha
 /* Writes what was confirmed. */
 static graft_status write_last(graft_env *env, optimize_run *run)
 {
-    graft_status status = GRAFT_OK;
     run->faster = run->faster && !run->as_it_was;
     if (run->faster) {
-        GRAFT_CHECK(graft_algorithms_write(env, &run->algorithms, run->out));
-        GRAFT_CHECK(graft_written_read(env, &run->session, run->out, &run->written));
-        goto done;
+        GRAFT_PASS(graft_algorithms_write(env, &run->algorithms, run->out));
+        return graft_written_read(env, &run->session, run->out, &run->written);
     }
-    GRAFT_CHECK(write_result(env, run, run->out));
-    GRAFT_CHECK(read_back(env, run, run->out));
-done:
-    return status;
+    GRAFT_PASS(write_result(env, run, run->out));
+    return read_back(env, run, run->out);
 }
 
 /* Where the device times whole models, nothing comes out that it has not confirmed: the file is

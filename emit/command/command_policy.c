@@ -377,12 +377,11 @@ done:
 
 static graft_status run_policy(graft_env *env, void *choices)
 {
-    graft_status status = GRAFT_OK;
     policy_run *run = choices;
     run->env = env;
     graft_session_complete(env, &run->options);
-    GRAFT_CHECK(graft_file_check(env, path_in(run, "graft_policy.h")));
-    GRAFT_CHECK(graft_session_open_ranks(env, &run->options));
+    GRAFT_PASS(graft_file_check(env, path_in(run, "graft_policy.h")));
+    GRAFT_PASS(graft_session_open_ranks(env, &run->options));
     if (graft_generalist_means(run->options.model)) {
         if (run->ram > 0 || strcmp(run->pointers, "32") != 0) {
             return GRAFT_FAIL(
@@ -408,9 +407,7 @@ static graft_status run_policy(graft_env *env, void *choices)
                           "--max-flash, --hold-out and --measured are for a policy of several "
                           "models");
     }
-    status = make_one(run);
-done:
-    return status;
+    return make_one(run);
 }
 
 static const graft_option options[] = {

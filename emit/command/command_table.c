@@ -64,7 +64,7 @@ static graft_status walk_by_tables(graft_env *env, const teaching *t, graft_walk
 {
     const graft_tariff_options options = {.models = UINT64_C(1) << walk.model, .rows = true};
     for (uint32_t pass = 0; pass < PASSES; pass++) {
-        graft_mark mark = graft_arena_mark(env->unit);
+        GRAFT_SCOPED(env->unit);
         graft_tariff tariff;
         GRAFT_PASS(graft_tariff_make(env, env->unit, t->book, &options, &tariff));
         walk.tariff = &tariff;
@@ -75,7 +75,6 @@ static graft_status walk_by_tables(graft_env *env, const teaching *t, graft_walk
         walk.kind = GRAFT_WALK_ANNEALED;
         walk.steps_most = WALK_STEPS;
         GRAFT_PASS(walk_once(env, t, &walk));
-        graft_arena_release(env->unit, mark);
     }
     return GRAFT_OK;
 }
@@ -258,19 +257,16 @@ done:
 
 static graft_status make_and_search(graft_env *env, table_run *run)
 {
-    graft_status status = GRAFT_OK;
     graft_book_open(env->life, &run->book);
     graft_progress_start(&run->progress, env, "walking", "models", run->count);
-    GRAFT_CHECK(graft_table_each(env, &run->session, run->models, run->count, note_model, run));
+    GRAFT_PASS(graft_table_each(env, &run->session, run->models, run->count, note_model, run));
     graft_progress_finish(&run->progress);
-    GRAFT_CHECK(make_table(env, run));
+    GRAFT_PASS(make_table(env, run));
     graft_progress_start(&run->progress, env, "searching", "models", run->count);
-    GRAFT_CHECK(graft_table_each(env, &run->session, run->models, run->count, search_model, run));
+    GRAFT_PASS(graft_table_each(env, &run->session, run->models, run->count, search_model, run));
     graft_progress_finish(&run->progress);
     print_report(env, run);
-    GRAFT_CHECK(write_table(env, run));
-done:
-    return status;
+    return write_table(env, run);
 }
 
 static graft_status run_table(graft_env *env, void *choices)

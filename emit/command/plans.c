@@ -138,14 +138,12 @@ graft_status graft_plans_keep(graft_env *env, graft_arena *arena, graft_plans *p
 static graft_status read_hash(graft_env *env, const graft_yaml *item, const char *key,
                               uint64_t *hash)
 {
-    graft_status status = GRAFT_OK;
     const char *text = NULL;
-    GRAFT_CHECK(graft_yaml_text(env, item, key, &text));
+    GRAFT_PASS(graft_yaml_text(env, item, key, &text));
     if (!graft_text_number(&text, 16, UINT64_MAX, hash) || *text != '\0') {
-        status = graft_yaml_fail(env, item, "'%s' must be a hash", key);
+        return graft_yaml_fail(env, item, "'%s' must be a hash", key);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status read_steps(graft_env *env, graft_arena *arena, const graft_yaml *item,

@@ -235,8 +235,7 @@ static bool has_operator(const graft_pattern *pattern, uint32_t op)
 static bool is_idle(const graft_rule *rule)
 {
     const graft_pattern *to = &rule->target;
-    return rule->source.node_count == 1 && to->node_count == 2 &&
-           has_operator(to, GRAFT_OP_fill) &&
+    return rule->source.node_count == 1 && to->node_count == 2 && has_operator(to, GRAFT_OP_fill) &&
            (has_operator(to, GRAFT_OP_matmul_bias) || has_operator(to, GRAFT_OP_conv_bias));
 }
 
@@ -285,8 +284,7 @@ static void choose_rules(graft_env *env, const graft_session_options *options, u
             formless++;
             continue;
         }
-        if (options->file && !graft_device_is_program(session->device) &&
-            is_idle(&entry->rule)) {
+        if (options->file && !graft_device_is_program(session->device) && is_idle(&entry->rule)) {
             continue;
         }
         if (graft_survey_suits(session->device, &entry->rule)) {
@@ -316,7 +314,6 @@ static void choose_rules(graft_env *env, const graft_session_options *options, u
 static graft_status survey_rules(graft_env *env, graft_session *session, const graft_graph *graph,
                                  const graft_environment_options *options)
 {
-    graft_status status = GRAFT_OK;
     const graft_survey survey = {.episodes = (uint32_t)session->settings.survey_episodes,
                                  .preference = session->settings.survey_preference,
                                  .seed = (uint64_t)session->settings.environment_seed};
@@ -326,7 +323,7 @@ static graft_status survey_rules(graft_env *env, graft_session *session, const g
     const char **names = GRAFT_NEW(env->life, const char *, all.count);
     uint32_t count = 0;
     uint32_t own = 0;
-    GRAFT_CHECK(graft_survey_run(env, graph, &all, options, &survey, &found));
+    GRAFT_PASS(graft_survey_run(env, graph, &all, options, &survey, &found));
     for (uint32_t x = 0; x < all.count; x++) {
         if (found.met[x]) {
             own += x >= all.count - session->own;
@@ -335,17 +332,15 @@ static graft_status survey_rules(graft_env *env, graft_session *session, const g
         }
     }
     if (count == 0) {
-        status =
-            GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: none of the %u rules finds a place in this model",
-                       session->model->file, all.count);
-        goto done;
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                          "%s: none of the %u rules finds a place in this model",
+                          session->model->file, all.count);
     }
     session->unmet = all.count - count;
     session->own = own;
     graft_xfers_index(env->life, rules, names, count, &session->xfers);
     session->xfers.judge = all.judge;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Signatures that rewriting meets are measured when they come up: shorter than the model's own. */

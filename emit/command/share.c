@@ -96,7 +96,6 @@ static void take_answer(void *taker, uint32_t item, const graft_pool_result *res
 
 graft_status graft_share_run(graft_env *env, uint32_t count, const graft_share_work *work)
 {
-    graft_status status = GRAFT_OK;
     graft_share share = {.env = env, .work = work};
     const graft_pool_job job = {.label = work->label,
                                 .unit = work->unit,
@@ -109,11 +108,9 @@ graft_status graft_share_run(graft_env *env, uint32_t count, const graft_share_w
         return find_alone(&share, count);
     }
     graft_pool_result *results = GRAFT_NEW(env->life, graft_pool_result, count);
-    GRAFT_CHECK(graft_pool_run(env, env->life, &job, results));
+    GRAFT_PASS(graft_pool_run(env, env->life, &job, results));
     for (uint32_t i = 0; i < count && graft_ranks_own(env) > 0; i++) {
         take_answer(&share, i, &results[i]); /* The first rank has been told. */
     }
-    status = share.status;
-done:
-    return status;
+    return share.status;
 }

@@ -79,20 +79,18 @@ static graft_status visit_apart(graft_env *env, const graft_session_options *opt
                                 const graft_table_model *models, uint32_t model,
                                 graft_table_body *body, void *context)
 {
-    graft_status status = GRAFT_OK;
     graft_env own;
     graft_session_options of_model = *options;
     of_model.model = models[model].name;
-    GRAFT_CHECK(graft_env_open(&own));
+    GRAFT_PASS(graft_env_open(&own));
     own.thread_count = env->thread_count;
     own.verbosity = env->verbosity > 1 ? env->verbosity : 0;
     own.json = env->json;
-    status = visit(&own, &of_model, body, context, model);
+    graft_status status = visit(&own, &of_model, body, context, model);
     if (status != GRAFT_OK && own.message[0] != '\0') {
         status = GRAFT_FAIL(env, status, "%s: %s", models[model].name, own.message);
     }
     graft_env_close(&own);
-done:
     return status;
 }
 

@@ -89,7 +89,6 @@ typedef struct {
 static graft_status open_runnable(graft_env *env, const runner *on, const char *file,
                                   bool other_sizes, runnable *r)
 {
-    graft_status status = GRAFT_OK;
     const graft_model *model = on->model;
     const int verbosity = env->verbosity;
     graft_model_size *sizes = GRAFT_NEW(env->unit, graft_model_size, model->size_count);
@@ -107,16 +106,12 @@ static graft_status open_runnable(graft_env *env, const runner *on, const char *
         sizes[i].value = other_sizes ? sizes[i].other : sizes[i].value;
     }
     env->verbosity = 0;
-    status = graft_model_open(env, env->unit, file, &options, &r->model);
+    graft_status status = graft_model_open(env, env->unit, file, &options, &r->model);
     env->verbosity = verbosity;
-    if (status != GRAFT_OK) {
-        goto done;
-    }
+    GRAFT_PASS(status);
     graft_cost_set_model(on->cost, r->model);
-    GRAFT_CHECK(graft_executor_open_folded(env, env->unit, on->cost, r->model, &r->model->graph,
-                                           &r->executor));
-done:
-    return status;
+    return graft_executor_open_folded(env, env->unit, on->cost, r->model, &r->model->graph,
+                                      &r->executor);
 }
 
 graft_status graft_written_check_able(graft_env *env, graft_session *session)

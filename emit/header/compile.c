@@ -40,24 +40,20 @@ static graft_status find_ranges(graft_env *env, graft_candidates *agent,
                                 graft_observer *const observers[], uint32_t count,
                                 graft_ranges *ranges)
 {
-    graft_status status = GRAFT_OK;
     const uint64_t interactions = agent->interactions;
     const uint32_t most = CALIBRATION_SCENES / count + 1;
-    graft_mark mark = graft_arena_mark(env->unit);
     *ranges = (graft_ranges){.first = 0.0F};
     for (uint32_t e = 0; e < CALIBRATION_EPISODES * count; e++) {
+        GRAFT_SCOPED(env->unit);
         graft_episode_kept kept;
-        GRAFT_CHECK(
+        GRAFT_PASS(
             graft_candidates_episode(env, env->unit, agent, observers[e % count], NULL, &kept));
         for (uint32_t t = 0; t <= kept.count && t < most / CALIBRATION_EPISODES + 1; t++) {
             widen_by_scene(env, &agent->scorer, &kept.steps[t].scene, ranges);
         }
-        graft_arena_release(env->unit, mark);
     }
     agent->interactions = interactions; /* Nothing is learnt of them. */
-done:
-    graft_arena_release(env->unit, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 /* What each rule, and NO-OP, adds to a place: a scene of nothing that offers all of them. */
@@ -121,7 +117,6 @@ static graft_status compare_choices(graft_env *env, const graft_candidates *agen
                                     graft_observer *o, const graft_policy *policy,
                                     graft_agreement *agreement, graft_action *choice)
 {
-    graft_status status = GRAFT_OK;
     GRAFT_SCOPED(env->unit);
     const graft_environment *e = o->environment;
     const graft_optimize_options options = {
@@ -130,12 +125,11 @@ static graft_status compare_choices(graft_env *env, const graft_candidates *agen
     graft_scores scores;
     graft_scene scene;
     graft_tape tape;
-    GRAFT_CHECK(graft_scene_take(env, env->unit, o, false, &scene));
-    status = graft_policy_scores(&e->state.graph, policy, &options,
-                                 graft_arena_alloc(env->unit, bytes), bytes, &scores);
+    GRAFT_PASS(graft_scene_take(env, env->unit, o, false, &scene));
+    graft_status status = graft_policy_scores(&e->state.graph, policy, &options,
+                                              graft_arena_alloc(env->unit, bytes), bytes, &scores);
     if (status != GRAFT_OK) {
-        status = GRAFT_FAIL(env, status, "the policy does not decide");
-        goto done;
+        return GRAFT_FAIL(env, status, "the policy does not decide");
     }
     const graft_action shipped = {scores.rule, scores.location};
     const uint32_t own = find_action(&scene, shipped);
@@ -150,7 +144,6 @@ static graft_status compare_choices(graft_env *env, const graft_candidates *agen
         agreement->same += logits[own] >= logits[best] - same_logit;
         agreement->margin_lost = fmax(agreement->margin_lost, (double)(logits[best] - logits[own]));
     }
-done:
     return status;
 }
 
@@ -200,7 +193,6 @@ graft_status graft_policy_evaluate(graft_env *env, graft_session *session,
                                    const graft_policy *policy, const graft_policy_run *run,
                                    graft_results *results)
 {
-    graft_status status = GRAFT_OK;
     GRAFT_SCOPED(env->unit);
     const graft_state *first = &session->environment.first;
     uint32_t step_limit = graft_session_steps_most(session);
@@ -217,18 +209,15 @@ graft_status graft_policy_evaluate(graft_env *env, graft_session *session,
     void *workspace = graft_arena_alloc(env->unit, bytes);
     graft_report report = {.decisions = GRAFT_NEW(env->unit, graft_decision, step_limit),
                            .decision_limit = step_limit};
-    GRAFT_CHECK(graft_state_set(env, &state, &first->graph));
+    GRAFT_PASS(graft_state_set(env, &state, &first->graph));
     uint64_t start_ns = graft_clock_ns();
-    status = graft_optimize(&state.graph, policy, &options, workspace, bytes, &report);
+    graft_status status = graft_optimize(&state.graph, policy, &options, workspace, bytes, &report);
     if (status != GRAFT_OK) {
-        status = GRAFT_FAIL(env, status, "the policy failed on the model: %s",
-                            graft_status_name(status));
-        goto done;
+        return GRAFT_FAIL(env, status, "the policy failed on the model: %s",
+                          graft_status_name(status));
     }
     graft_result *row = graft_results_add(results, run->method, run->how);
     row->seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
     take_steps(env->life, &report, row);
-    GRAFT_CHECK(price_result(env, session, &session->environment.state, &state.graph, row));
-done:
-    return status;
+    return price_result(env, session, &session->environment.state, &state.graph, row);
 }

@@ -89,25 +89,23 @@ typedef struct {
 static graft_status narrow(graft_env *env, const graft_rehearsal *rehearsal, rooms *left,
                            uint32_t *room, graft_fit *fit, bool *kept)
 {
-    graft_status status = GRAFT_OK;
     graft_fit lower = *fit;
     *kept = *room > 0;
     if (!*kept) {
-        goto done;
+        return GRAFT_OK;
     }
     --*room;
     lower.limits.nodes = graft_graphtable_limits(rehearsal->graph, left->nodes).nodes;
     lower.limits.values = graft_graphtable_limits(rehearsal->graph, left->values).values;
     lower.limits.edges = graft_graphtable_limits(rehearsal->graph, left->edges).edges;
-    GRAFT_CHECK(measure(env, &lower));
+    GRAFT_PASS(measure(env, &lower));
     *kept = graft_rehearsal_same(rehearsal, &lower.limits, lower.step_limit);
     if (*kept) {
         *fit = lower;
     } else {
         ++*room;
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* A part of each in turn, until it fits or nothing more can go. */
@@ -154,33 +152,28 @@ done:
 graft_status graft_fit_make(graft_env *env, const graft_graph *graph,
                             const graft_fit_options *options, graft_fit *fit)
 {
-    graft_status status = GRAFT_OK;
     *fit = (graft_fit){.options = *options,
                        .limits = graft_graphtable_limits(graph, GRAFT_GRAPHTABLE_ROOM),
                        .step_limit = graft_optimize_options_default().step_limit};
-    GRAFT_CHECK(measure(env, fit));
+    GRAFT_PASS(measure(env, fit));
     if (fits(fit)) {
-        goto done;
+        return GRAFT_OK;
     }
-    GRAFT_CHECK(lower(env, graph, fit));
-    status = fits(fit) ? GRAFT_OK : refuse(env, fit);
+    GRAFT_PASS(lower(env, graph, fit));
+    graft_status status = fits(fit) ? GRAFT_OK : refuse(env, fit);
     for (uint32_t i = 0; status == GRAFT_OK && i < fit->lowered_count; i++) {
         graft_log(env, 1, "%s: %s", options->model, fit->lowered[i]);
     }
-done:
     return status;
 }
 
 graft_status graft_fit_foresee(graft_env *env, const graft_graph *graph,
                                const graft_fit_options *options)
 {
-    graft_status status = GRAFT_OK;
     graft_fit least = {.options = *options,
                        .limits = graft_graphtable_limits(graph, 0),
                        .step_limit = 1,
                        .small = true};
-    GRAFT_CHECK(measure(env, &least));
-    status = fits(&least) ? GRAFT_OK : refuse(env, &least);
-done:
-    return status;
+    GRAFT_PASS(measure(env, &least));
+    return fits(&least) ? GRAFT_OK : refuse(env, &least);
 }

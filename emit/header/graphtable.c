@@ -130,17 +130,15 @@ static graft_status check_operands(graft_env *env, const graft_graph *graph)
 static graft_status build_table(graft_env *env, graft_arena *arena, const graft_graph *graph,
                                 table_builder *builder)
 {
-    graft_status status = GRAFT_OK;
     size_t bytes = graft_order_bytes(&graph->limits);
     graft_order *order = GRAFT_NEW(arena, graft_order, 1);
     *builder = (table_builder){
         .graph = graph, .order = order, .table = {.arena = arena}, .lines = {.arena = arena}};
     builder->numbers = GRAFT_NEW(arena, graft_index, graph->value_end);
-    GRAFT_CHECK(check_operands(env, graph));
-    status = graft_order_build(order, graph, graft_arena_alloc(arena, bytes), bytes);
+    GRAFT_PASS(check_operands(env, graph));
+    graft_status status = graft_order_build(order, graph, graft_arena_alloc(arena, bytes), bytes);
     if (status != GRAFT_OK) {
-        status = GRAFT_FAIL(env, status, "the graph has a cycle");
-        goto done;
+        return GRAFT_FAIL(env, status, "the graph has a cycle");
     }
     add_sources(builder, GRAFT_VALUE_INPUT);
     add_sources(builder, GRAFT_VALUE_WEIGHT);
@@ -151,7 +149,6 @@ static graft_status build_table(graft_env *env, graft_arena *arena, const graft_
         open_record(builder, GRAFT_RECORD_OUTPUT, "output");
         add_index(builder, builder->numbers[graph->outputs[i]]);
     }
-done:
     return status;
 }
 
@@ -274,26 +271,23 @@ done:
 graft_status graft_graph_renumber(graft_env *env, graft_arena *arena, const graft_graph *graph,
                                   graft_graph **renumbered)
 {
-    graft_status status = GRAFT_OK;
     table_builder builder;
     graft_graph *copy = GRAFT_NEW(arena, graft_graph, 1);
     size_t bytes = graft_graph_bytes(&graph->limits);
     void *memory = graft_arena_alloc(arena, bytes);
     GRAFT_SCOPED(env->scratch);
-    status = graft_graph_init(copy, &graph->limits, memory, bytes);
+    graft_status status = graft_graph_init(copy, &graph->limits, memory, bytes);
     if (status == GRAFT_OK && find_too_wide(graph) != GRAFT_NONE) {
         status = graft_graph_copy(copy, graph);
     } else if (status == GRAFT_OK) {
-        GRAFT_CHECK(build_table(env, env->scratch, graph, &builder));
+        GRAFT_PASS(build_table(env, env->scratch, graph, &builder));
         copy->dtype = graph->dtype;
         status = graft_graph_load(copy, (const int32_t *)(const void *)builder.table.data,
                                   table_count(&builder));
     }
     if (status != GRAFT_OK) {
-        status = GRAFT_FAIL(env, status, "a graph does not fit its copy");
-        goto done;
+        return GRAFT_FAIL(env, status, "a graph does not fit its copy");
     }
     *renumbered = copy;
-done:
     return status;
 }

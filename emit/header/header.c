@@ -122,7 +122,7 @@ static void refer_layer(header_printer *printer, const char *layer, const graft_
 static void print_rounds(header_printer *printer)
 {
     const graft_policy *policy = printer->policy;
-    graft_mark mark = graft_arena_mark(printer->env->scratch);
+    GRAFT_SCOPED(printer->env->scratch);
     graft_arena *scratch = printer->env->scratch;
     for (uint32_t r = 0; r < policy->round_count; r++) {
         const graft_policy_round *round = &policy->rounds[r];
@@ -142,7 +142,6 @@ static void print_rounds(header_printer *printer)
                             round->keep.shift);
     }
     graft_buffer_printf(printer->text, "};\n");
-    graft_arena_release(scratch, mark);
 }
 
 static void print_network(header_printer *printer)
@@ -498,8 +497,7 @@ graft_status graft_header_print(graft_env *env, const graft_policy *policy,
                                 const graft_header_options *options, graft_buffer *text,
                                 graft_header_sizes *sizes)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     if (policy->rule_count == 0 || strlen(policy->metadata) > METADATA_BYTES_MOST) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
                           "a policy to be written has at least one rule, and at most %d bytes of "
@@ -508,10 +506,10 @@ graft_status graft_header_print(graft_env *env, const graft_policy *policy,
     }
     const graft_policy shorter = graft_rules_shorten(env->scratch, policy);
     header_printer printer = {.env = env, .policy = &shorter, .options = options, .text = text};
-    GRAFT_CHECK(graft_identifier_make(env, options->name, &printer.identifier));
+    GRAFT_PASS(graft_identifier_make(env, options->name, &printer.identifier));
     printer.name = printer.identifier.small;
     print_opening(&printer);
-    GRAFT_CHECK(print_engine(&printer));
+    GRAFT_PASS(print_engine(&printer));
     print_declaration(&printer);
     graft_buffer_printf(text, "#ifdef GRAFT_IMPLEMENTATION\n");
     print_rules(&printer);
@@ -526,9 +524,7 @@ graft_status graft_header_print(graft_env *env, const graft_policy *policy,
     if (sizes != NULL) {
         *sizes = printer.sizes;
     }
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_header_write(graft_env *env, const graft_policy *policy,

@@ -269,14 +269,13 @@ static graft_status write_files(graft_env *env, contest *c, heat *h)
 /* How long each bundle takes, of the champion's time, in a few rounds; sorts them by that. */
 static graft_status screen(graft_env *env, contest *c)
 {
-    graft_status status = GRAFT_OK;
     GRAFT_SCOPED(env->scratch);
     heat h;
-    GRAFT_CHECK(write_files(env, c, &h));
+    GRAFT_PASS(write_files(env, c, &h));
     if (h.count == 1) {
-        goto done;
+        return GRAFT_OK;
     }
-    GRAFT_CHECK(time_files(env, c, h.paths, h.count, SCREENING_ROUNDS, h.times));
+    GRAFT_PASS(time_files(env, c, h.paths, h.count, SCREENING_ROUNDS, h.times));
     for (uint32_t k = 1; k < h.count && c->refusal == NULL; k++) {
         const double *const pair[GRAFT_CONTENDERS] = {h.times[0], h.times[k], h.times[0]};
         bundle *b = h.bundles[k];
@@ -288,21 +287,19 @@ static graft_status screen(graft_env *env, contest *c)
                   comparison.ratio_spread, b->predicted_ns / c->champion.cost_ns, b->name);
     }
     qsort(c->bundles, c->bundle_count, sizeof(c->bundles[0]), compare_screened);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Takes a bundle when it is faster than the champion. */
 static graft_status confirm(graft_env *env, contest *c, const bundle *b, bool *taken)
 {
-    graft_status status = GRAFT_OK;
     const graft_confirm_pair pair = {c->path, b->path, ROUNDS_MOST};
     graft_comparison found;
     const char *refusal = NULL;
-    GRAFT_CHECK(graft_confirm_files(env, c->session, &pair, &found, &refusal));
+    GRAFT_PASS(graft_confirm_files(env, c->session, &pair, &found, &refusal));
     if (refusal != NULL) {
         c->refusal = graft_arena_strdup(c->arena, refusal);
-        goto done;
+        return GRAFT_OK;
     }
     *taken = graft_comparison_is_gain(&found);
     graft_log(env, 1, "%s: %.4f +- %.4f of the time in turns (before against itself: %.4f), %s",
@@ -310,10 +307,9 @@ static graft_status confirm(graft_env *env, contest *c, const bundle *b, bool *t
               *taken ? "taken" : "not beyond noise: left out");
     if (*taken) {
         c->taken_count++;
-        GRAFT_CHECK(graft_walker_follow(env, &c->champion, b->steps, b->step_count));
+        GRAFT_PASS(graft_walker_follow(env, &c->champion, b->steps, b->step_count));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* One turn. */

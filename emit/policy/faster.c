@@ -54,21 +54,19 @@ static graft_status write_files(graft_env *env, contest *c, uint32_t class, heat
 /* Times a class by each algorithm and chooses the fastest. */
 static graft_status time_class(graft_env *env, contest *c, uint32_t number)
 {
-    graft_status status = GRAFT_OK;
     GRAFT_SCOPED(env->scratch);
-    graft_mark unit = graft_arena_mark(env->unit);
     graft_algorithm_class *class = &c->algorithms->classes[number];
     const char *refusal = NULL;
     graft_model *alone = NULL;
     double best = part_most[0];
     heat h;
-    GRAFT_CHECK(write_files(env, c, number, &h));
-    GRAFT_CHECK(graft_model_read(env, env->unit, h.paths[0], NULL, &alone));
+    GRAFT_PASS(write_files(env, c, number, &h));
+    GRAFT_PASS(graft_model_read(env, env->unit, h.paths[0], NULL, &alone));
     const graft_device_turns turns = {alone, h.paths, h.count, ROUNDS, h.times};
-    GRAFT_CHECK(graft_device_time_models(env, c->session->device, &turns, &refusal));
+    GRAFT_PASS(graft_device_time_models(env, c->session->device, &turns, &refusal));
     if (refusal != NULL) {
         c->refusal = graft_arena_strdup(env->life, refusal);
-        goto done;
+        return GRAFT_OK;
     }
     for (uint32_t k = 1; k + 1 < h.count; k++) {
         const double *const pair[GRAFT_CONTENDERS] = {h.times[0], h.times[k], h.times[h.count - 1]};
@@ -83,25 +81,22 @@ static graft_status time_class(graft_env *env, contest *c, uint32_t number)
             class->part = best;
         }
     }
-done:
-    graft_arena_release(env->unit, unit);
-    return status;
+    return GRAFT_OK;
 }
 
 /* Holds the file with what is chosen now against the one at *path. */
 static graft_status confirm(graft_env *env, contest *c, const char **path, bool *taken)
 {
-    graft_status status = GRAFT_OK;
     const char *name = graft_arena_printf(env->life, "algorithms%u.onnx", c->files++);
     const char *file = graft_device_file(env, c->session->device, name);
     const graft_confirm_pair pair = {*path, file, ROUNDS_MOST};
     graft_comparison found;
     const char *refusal = NULL;
-    GRAFT_CHECK(graft_algorithms_write(env, c->algorithms, file));
-    GRAFT_CHECK(graft_confirm_files(env, c->session, &pair, &found, &refusal));
+    GRAFT_PASS(graft_algorithms_write(env, c->algorithms, file));
+    GRAFT_PASS(graft_confirm_files(env, c->session, &pair, &found, &refusal));
     if (refusal != NULL) {
         c->refusal = graft_arena_strdup(env->life, refusal);
-        goto done;
+        return GRAFT_OK;
     }
     *taken = graft_comparison_is_gain(&found);
     *path = *taken ? file : *path;
@@ -110,8 +105,7 @@ static graft_status confirm(graft_env *env, contest *c, const char **path, bool 
               "itself: %.4f), %s",
               graft_algorithms_changed(c->algorithms), found.ratio, found.ratio_spread,
               found.control, *taken ? "taken" : "not beyond noise: left out");
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Classes that take a larger part of their time keep their own algorithm. */
@@ -144,16 +138,14 @@ static uint32_t choose_for_sums(graft_algorithms *algorithms, graft_algorithm wh
 /* Has the whole tell about sums, which nothing else can. */
 static graft_status try_sums(graft_env *env, contest *c, const char **path, bool *taken)
 {
-    graft_status status = GRAFT_OK;
     bool gains = false;
     if (choose_for_sums(c->algorithms, GRAFT_ALGORITHM_SUM) == 0) {
-        goto done;
+        return GRAFT_OK;
     }
-    GRAFT_CHECK(confirm(env, c, path, &gains));
+    GRAFT_PASS(confirm(env, c, path, &gains));
     (void)choose_for_sums(c->algorithms, gains ? GRAFT_ALGORITHM_SUM : GRAFT_ALGORITHM_OWN);
     *taken = *taken || gains;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_faster_find(graft_env *env, graft_session *session, const graft_model *model,
@@ -163,6 +155,7 @@ graft_status graft_faster_find(graft_env *env, graft_session *session, const gra
     *taken = false;
     graft_algorithms_find(env, model, algorithms);
     for (uint32_t i = 0; i < algorithms->count && i < CLASSES_MOST && c.refusal == NULL; i++) {
+        GRAFT_SCOPED(env->unit);
         GRAFT_PASS(graft_search_go_on(env));
         if (!is_sum(&algorithms->classes[i])) {
             GRAFT_PASS(time_class(env, &c, i));

@@ -222,22 +222,20 @@ static graft_status open_policy(generalist *g, const graft_rule *rules, uint32_t
 static graft_status follow(graft_env *env, const generalist *g, const graft_policy *policy,
                            uint32_t model, graft_state *state, graft_report *report)
 {
-    graft_status status = GRAFT_OK;
     const graft_optimize_options options = {.weight_bytes_limit = g->apply.weight_bytes_limit,
                                             .step_limit = g->step_limit};
     const graft_limits limits = graft_state_limits(g->graphs[model]);
     graft_state_open(env->unit, &limits, state);
-    GRAFT_CHECK(graft_state_set(env, state, g->graphs[model]));
+    GRAFT_PASS(graft_state_set(env, state, g->graphs[model]));
     size_t bytes = graft_optimize_workspace_most_bytes(policy, &limits, options.step_limit);
     *report = (graft_report){.decisions = GRAFT_NEW(env->unit, graft_decision, options.step_limit),
                              .decision_limit = options.step_limit};
-    status = graft_optimize(&state->graph, policy, &options, graft_arena_alloc(env->unit, bytes),
-                            bytes, report);
+    graft_status status = graft_optimize(&state->graph, policy, &options,
+                                         graft_arena_alloc(env->unit, bytes), bytes, report);
     if (status != GRAFT_OK) {
-        status = GRAFT_FAIL(env, status, "the policy failed on %s: %s", g->models[model].name,
-                            graft_status_name(status));
+        return GRAFT_FAIL(env, status, "the policy failed on %s: %s", g->models[model].name,
+                          graft_status_name(status));
     }
-done:
     return status;
 }
 
@@ -248,7 +246,7 @@ static graft_status count_uses(generalist *g, const graft_tariff *tariff)
     graft_policy policy = g->policy;
     policy.tariff = tariff;
     for (uint32_t m = 0; m < g->count; m++) {
-        graft_mark mark = graft_arena_mark(env->unit);
+        GRAFT_SCOPED(env->unit);
         graft_state state;
         graft_report report;
         if (!is_learnt(g, m)) {
@@ -262,7 +260,6 @@ static graft_status count_uses(generalist *g, const graft_tariff *tariff)
             g->uses[decision->rule].gain +=
                 (uint64_t)(-(double)decision->cost_change / whole * 4294967296.0);
         }
-        graft_arena_release(env->unit, mark);
     }
     return GRAFT_OK;
 }
@@ -274,30 +271,28 @@ static graft_status count_uses(generalist *g, const graft_tariff *tariff)
 static graft_status compare_states(graft_env *env, const generalist *g, uint32_t model,
                                    graft_state *found, double *parts)
 {
-    graft_status status = GRAFT_OK;
     graft_cost_total totals[2];
     graft_estimated estimated[2];
     graft_estimator estimator;
     graft_state first;
     const graft_limits *limits = &found->graph.limits;
     graft_state_open(env->unit, limits, &first);
-    GRAFT_CHECK(graft_state_set(env, &first, g->graphs[model]));
-    GRAFT_CHECK(graft_state_refresh(env, &first));
-    GRAFT_CHECK(graft_state_refresh(env, found));
-    GRAFT_CHECK(graft_cost_graph(env, g->prices, &first.graph, &first.order, &totals[0]));
-    GRAFT_CHECK(graft_cost_graph(env, g->prices, &found->graph, &found->order, &totals[1]));
+    GRAFT_PASS(graft_state_set(env, &first, g->graphs[model]));
+    GRAFT_PASS(graft_state_refresh(env, &first));
+    GRAFT_PASS(graft_state_refresh(env, found));
+    GRAFT_PASS(graft_cost_graph(env, g->prices, &first.graph, &first.order, &totals[0]));
+    GRAFT_PASS(graft_cost_graph(env, g->prices, &found->graph, &found->order, &totals[1]));
     if (totals[0].estimated_count + totals[1].estimated_count == 0) {
         *parts = totals[0].ns > 0.0 ? totals[1].ns / totals[0].ns : 1.0;
-        goto done;
+        return GRAFT_OK;
     }
-    GRAFT_CHECK(graft_estimator_make(env, env->unit, &g->measured, limits, &estimator));
-    GRAFT_CHECK(graft_estimate(&estimator, &first.graph, &first.order, &estimated[0]));
-    GRAFT_CHECK(graft_estimate(&estimator, &found->graph, &found->order, &estimated[1]));
+    GRAFT_PASS(graft_estimator_make(env, env->unit, &g->measured, limits, &estimator));
+    GRAFT_PASS(graft_estimate(&estimator, &first.graph, &first.order, &estimated[0]));
+    GRAFT_PASS(graft_estimate(&estimator, &found->graph, &found->order, &estimated[1]));
     double found_cost =
         (double)estimated[1].cost + guessed_more * (double)estimated[1].fallback_cost;
     *parts = estimated[0].cost > 0 ? found_cost / (double)estimated[0].cost : 1.0;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* The mean over the models of what a policy's graph costs, in parts of the graph as given. */
@@ -311,7 +306,7 @@ static graft_status judge_tariff(graft_env *env, void *context, const graft_tari
     double sum = 0.0;
     policy.tariff = tariff;
     for (uint32_t m = graft_ranks_own(env); m < g->count; m += graft_ranks_count(env)) {
-        graft_mark mark = graft_arena_mark(env->unit);
+        GRAFT_SCOPED(env->unit);
         graft_state found;
         graft_report report;
         double part = 0.0;
@@ -320,7 +315,6 @@ static graft_status judge_tariff(graft_env *env, void *context, const graft_tari
             GRAFT_PASS(compare_states(env, g, m, &found, &part));
         }
         memcpy(&parts[m], &part, sizeof part);
-        graft_arena_release(env->unit, mark);
     }
     graft_ranks_add(env, parts, g->count);
     for (uint32_t m = 0; m < g->count; m++) {
@@ -405,7 +399,7 @@ static uint32_t count_fitting(const generalist *g)
     uint32_t low = 0;
     uint32_t high = g->policy.rule_count;
     while (low < high) {
-        graft_mark mark = graft_arena_mark(g->env->scratch);
+        GRAFT_SCOPED(g->env->scratch);
         const uint32_t middle = high - (high - low) / 2;
         graft_policy some = g->policy;
         some.rule_count = (uint16_t)middle;
@@ -415,7 +409,6 @@ static uint32_t count_fitting(const generalist *g)
         } else {
             high = middle - 1;
         }
-        graft_arena_release(g->env->scratch, mark);
     }
     return low;
 }

@@ -36,7 +36,6 @@ graft_status graft_confirm_files(graft_env *env, graft_session *session,
                                  const graft_confirm_pair *pair, graft_comparison *comparison,
                                  const char **refusal)
 {
-    graft_status status = GRAFT_OK;
     GRAFT_SCOPED(env->unit);
     const char *const paths[GRAFT_CONTENDERS] = {pair->before, pair->after, pair->before};
     double *times[GRAFT_CONTENDERS];
@@ -46,17 +45,16 @@ graft_status graft_confirm_files(graft_env *env, graft_session *session,
         times[k] = GRAFT_NEW(env->unit, double, (size_t)pair->rounds_most + ROUNDS);
     }
     do {
-        GRAFT_CHECK(time_more(env, session, paths, rounds, times, refusal));
+        GRAFT_PASS(time_more(env, session, paths, rounds, times, refusal));
         if (*refusal != NULL) {
-            goto done;
+            return GRAFT_OK;
         }
         rounds += ROUNDS;
         graft_comparison_of(env, (const double *const *)times, rounds, comparison);
         certain =
             comparison->ratio >= 1.0 || (rounds > ROUNDS && graft_comparison_is_gain(comparison));
     } while (rounds < pair->rounds_most && !certain);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_confirm(graft_env *env, graft_session *session, const char *path,

@@ -302,19 +302,16 @@ static const char *hash_bytes(graft_env *env, const void *data, size_t size)
 /* What is no file, such as a model of the zoo, has no hash. */
 static graft_status add_file(graft_env *env, const char *what, const char *path, graft_buffer *list)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     uint8_t *data = NULL;
     size_t size = 0;
     if (!graft_file_exists(path)) {
         append_file(env, what, path, NULL, list);
         return GRAFT_OK;
     }
-    GRAFT_CHECK(graft_file_read(env, env->unit, path, &data, &size));
+    GRAFT_PASS(graft_file_read(env, env->unit, path, &data, &size));
     append_file(env, what, path, hash_bytes(env, data, size), list);
-done:
-    graft_arena_release(env->unit, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 /* The words of the command line. */

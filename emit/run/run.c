@@ -30,42 +30,38 @@ static int take_threads(int count)
 
 static graft_status open_costs(graft_run *run, const graft_run_options *options)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = &run->env;
     const char *database = options->database;
     database = database == NULL ? graft_device_database(env, "cpu") : database;
-    GRAFT_CHECK(graft_device_open(env, "cpu", env->thread_count, &run->device));
-    GRAFT_CHECK(graft_cost_open(env, run->device, options->tune ? database : NULL, &run->cost));
+    GRAFT_PASS(graft_device_open(env, "cpu", env->thread_count, &run->device));
+    GRAFT_PASS(graft_cost_open(env, run->device, options->tune ? database : NULL, &run->cost));
     if (!options->tune) {
-        GRAFT_CHECK(graft_cost_borrow(env, run->cost, database));
+        GRAFT_PASS(graft_cost_borrow(env, run->cost, database));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* By the rules of a policy, in a copy. */
 static graft_status rewrite(graft_run *run, const char *path, const graft_model *model)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = &run->env;
     graft_policy policy;
     graft_graph *graph = graft_model_graph_copy(env->life, run->graph);
     graft_optimize_options options = graft_optimize_options_default();
     options.weight_bytes_limit = UINT64_MAX;
     options.step_limit = STEPS_MOST;
-    GRAFT_CHECK(graft_policyfile_read(env, env->life, path, &policy, NULL));
+    GRAFT_PASS(graft_policyfile_read(env, env->life, path, &policy, NULL));
     const size_t bytes =
         graft_optimize_workspace_most_bytes(&policy, &graph->limits, options.step_limit);
     graft_mark mark = graft_arena_mark(env->scratch);
-    status = graft_optimize(graph, &policy, &options, graft_arena_alloc(env->scratch, bytes), bytes,
-                            NULL);
+    graft_status status = graft_optimize(graph, &policy, &options,
+                                         graft_arena_alloc(env->scratch, bytes), bytes, NULL);
     graft_arena_release(env->scratch, mark);
     if (status != GRAFT_OK) {
         return GRAFT_FAIL(env, status, "%s: the policy failed on %s: %s", path, model->file,
                           graft_status_name(status));
     }
     run->graph = graph;
-done:
     return status;
 }
 
@@ -73,7 +69,6 @@ done:
 static graft_status fuse(graft_env *env, const graft_runtime *runtime, const graft_model *model,
                          const graft_graph **graph)
 {
-    graft_status status = GRAFT_OK;
     graft_order *order = GRAFT_NEW(env->life, graft_order, 1);
     const graft_order *ordered = order;
     const size_t bytes = graft_order_bytes(&(*graph)->limits);
@@ -83,19 +78,16 @@ static graft_status fuse(graft_env *env, const graft_runtime *runtime, const gra
                                : NULL;
         for (uint32_t b = 0; flow != NULL && flow->refusal == NULL && b < flow->body_count; b++) {
             graft_flow_body *body = &flow->bodies[b];
-            GRAFT_CHECK(fuse(env, runtime, body->model, &body->graph));
+            GRAFT_PASS(fuse(env, runtime, body->model, &body->graph));
         }
     }
-    GRAFT_CHECK(graft_order_build(order, *graph, graft_arena_alloc(env->life, bytes), bytes));
-    GRAFT_CHECK(graft_runtime_fuse(env, env->life, &runtime->own, graph, &ordered));
-done:
-    return status;
+    GRAFT_PASS(graft_order_build(order, *graph, graft_arena_alloc(env->life, bytes), bytes));
+    return graft_runtime_fuse(env, env->life, &runtime->own, graph, &ordered);
 }
 
 static graft_status open_model(graft_run *run, const char *path, const graft_run_options *options,
                                graft_model **model)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = &run->env;
     graft_runtime runtime;
     graft_model_options reading = {.unroll = GRAFT_UNROLL_MOST, /* It has no kernel for a whole, */
@@ -106,19 +98,17 @@ static graft_status open_model(graft_run *run, const char *path, const graft_run
     for (uint32_t i = 0; i < sizes.count; i++) {
         sizes.items[i] = options->sizes[i];
     }
-    GRAFT_CHECK(graft_options_sizes(env, "size", &sizes, &reading.sizes, &reading.size_count));
-    GRAFT_CHECK(graft_model_open(env, env->life, path, &reading, model));
+    GRAFT_PASS(graft_options_sizes(env, "size", &sizes, &reading.sizes, &reading.size_count));
+    GRAFT_PASS(graft_model_open(env, env->life, path, &reading, model));
     run->graph = &(*model)->graph;
     if (options->policy != NULL) {
-        GRAFT_CHECK(rewrite(run, options->policy, *model));
+        GRAFT_PASS(rewrite(run, options->policy, *model));
     }
-    GRAFT_CHECK(graft_runtime_open(env, env->life, NULL, 0, &runtime));
-    GRAFT_CHECK(fuse(env, &runtime, *model, &run->graph));
+    GRAFT_PASS(graft_runtime_open(env, env->life, NULL, 0, &runtime));
+    GRAFT_PASS(fuse(env, &runtime, *model, &run->graph));
     graft_cost_set_model(run->cost, *model);
-    GRAFT_CHECK(
-        graft_executor_open_folded(env, env->life, run->cost, *model, run->graph, &run->executor));
-done:
-    return status;
+    return graft_executor_open_folded(env, env->life, run->cost, *model, run->graph,
+                                      &run->executor);
 }
 
 /* A tensor of the session; `port` has its name in the model. */
@@ -139,7 +129,6 @@ static graft_status list_tensor(graft_run *run, graft_run_tensor *tensor, graft_
 
 static graft_status list_tensors(graft_run *run, const graft_model *model)
 {
-    graft_status status = GRAFT_OK;
     graft_arena *arena = run->env.life;
     const uint32_t input_count = graft_run_input_count(run);
     const uint32_t output_count = graft_run_output_count(run);
@@ -147,19 +136,18 @@ static graft_status list_tensors(graft_run *run, const graft_model *model)
     run->outputs = GRAFT_NEW(arena, graft_run_tensor, output_count);
     for (uint32_t k = 0; k < input_count; k++) {
         const graft_index value = graft_executor_input(run->executor, k);
-        GRAFT_CHECK(
+        GRAFT_PASS(
             list_tensor(run, &run->inputs[k], value,
                         model == NULL ? NULL : &model->inputs[run->graph->values[value].source],
                         graft_arena_printf(arena, "x%u", k)));
     }
     for (uint32_t k = 0; k < output_count; k++) {
-        GRAFT_CHECK(list_tensor(run, &run->outputs[k], graft_executor_output(run->executor, k),
-                                model == NULL ? NULL : &model->outputs[k],
-                                graft_arena_printf(arena, "y%u", k)));
+        GRAFT_PASS(list_tensor(run, &run->outputs[k], graft_executor_output(run->executor, k),
+                               model == NULL ? NULL : &model->outputs[k],
+                               graft_arena_printf(arena, "y%u", k)));
     }
     run->results = graft_outputs_new(arena, run->executor, run->graph);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* What a session is opened for: a model, or a graph. */
@@ -173,20 +161,17 @@ typedef struct {
 static graft_status open_source(graft_run *run, const run_source *source,
                                 const graft_run_options *options)
 {
-    graft_status status = GRAFT_OK;
     graft_model *model = NULL;
-    GRAFT_CHECK(open_costs(run, options));
+    GRAFT_PASS(open_costs(run, options));
     if (source->path != NULL) {
-        GRAFT_CHECK(open_model(run, source->path, options, &model));
+        GRAFT_PASS(open_model(run, source->path, options, &model));
     } else {
         run->graph = source->graph;
-        GRAFT_CHECK(graft_executor_open(&run->env, run->cost, source->graph, source->weights,
-                                        source->context, &run->executor));
+        GRAFT_PASS(graft_executor_open(&run->env, run->cost, source->graph, source->weights,
+                                       source->context, &run->executor));
     }
-    GRAFT_CHECK(graft_cost_save(&run->env, run->cost));
-    GRAFT_CHECK(list_tensors(run, model));
-done:
-    return status;
+    GRAFT_PASS(graft_cost_save(&run->env, run->cost));
+    return list_tensors(run, model);
 }
 
 /* The thread's locale from here on: files have a point in their numbers, and the product's language

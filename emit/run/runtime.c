@@ -158,20 +158,17 @@ static const char *const kernels[] = {
 static graft_status parse_rules(graft_env *env, graft_arena *arena, const char *const *texts,
                                 size_t count, graft_xfers *xfers)
 {
-    graft_status status = GRAFT_OK;
     graft_rule *rules = GRAFT_NEW(arena, graft_rule, count);
     for (size_t i = 0; i < count; i++) {
-        GRAFT_CHECK(graft_rule_parse(env, "a runtime's fusion", texts[i], &rules[i]));
+        GRAFT_PASS(graft_rule_parse(env, "a runtime's fusion", texts[i], &rules[i]));
     }
     graft_xfers_index(arena, rules, texts, (uint32_t)count, xfers);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_runtime_open(graft_env *env, graft_arena *arena, const char *const *fuses,
                                 uint32_t fuse_count, graft_runtime *runtime)
 {
-    graft_status status = GRAFT_OK;
     fuse_count = fuses == NULL ? COUNT_OF(free_activations) : fuse_count;
     fuses = fuses == NULL ? free_activations : fuses;
     enum { RUN = COUNT_OF(activations) + COUNT_OF(sums) };
@@ -186,12 +183,10 @@ graft_status graft_runtime_open(graft_env *env, graft_arena *arena, const char *
     }
     memcpy(priced + fuse_count, sums, sizeof(sums));
     memcpy(priced + fuse_count + COUNT_OF(sums), kernels, sizeof(kernels));
-    GRAFT_CHECK(parse_rules(env, arena, run, RUN, &runtime->run));
-    GRAFT_CHECK(parse_rules(env, arena, run, RUN + COUNT_OF(swishes), &runtime->own));
-    GRAFT_CHECK(parse_rules(env, arena, priced, fuse_count + COUNT_OF(sums) + COUNT_OF(kernels),
-                            &runtime->priced));
-done:
-    return status;
+    GRAFT_PASS(parse_rules(env, arena, run, RUN, &runtime->run));
+    GRAFT_PASS(parse_rules(env, arena, run, RUN + COUNT_OF(swishes), &runtime->own));
+    return parse_rules(env, arena, priced, fuse_count + COUNT_OF(sums) + COUNT_OF(kernels),
+                       &runtime->priced);
 }
 
 /* ---------------------------------------------------------------- fusing */
@@ -289,7 +284,6 @@ static bool fuse_once(fusing *f, const graft_xfers *xfers)
 static graft_status fuse(graft_env *env, graft_arena *arena, const graft_xfers *xfers,
                          const graft_graph **graph, const graft_order **order, const bool **fused)
 {
-    graft_status status = GRAFT_OK;
     graft_equal_merge(arena, graph, order);
     graft_limits limits = graft_state_limits(*graph);
     limits.edges += (*graph)->edge_end; /* Closing gaps takes a time quadratic in nodes. */
@@ -298,19 +292,17 @@ static graft_status fuse(graft_env *env, graft_arena *arena, const graft_xfers *
     f->fused = GRAFT_NEW(arena, bool, limits.nodes);
     *fused = NULL;
     graft_state_open(arena, &limits, &f->state);
-    GRAFT_CHECK(graft_state_set(env, &f->state, *graph));
+    GRAFT_PASS(graft_state_set(env, &f->state, *graph));
     while (fuse_once(f, xfers)) {
         if (graft_order_build(&f->state.order, &f->state.graph, f->state.order_memory,
                               f->state.order_bytes) != GRAFT_OK) {
-            status = GRAFT_FAIL(env, GRAFT_INTERNAL, "a fused graph has a cycle");
-            goto done;
+            return GRAFT_FAIL(env, GRAFT_INTERNAL, "a fused graph has a cycle");
         }
         *graph = &f->state.graph;
         *order = &f->state.order;
         *fused = f->fused;
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_runtime_fuse(graft_env *env, graft_arena *arena, const graft_xfers *xfers,
@@ -370,17 +362,16 @@ graft_status graft_runtime_calls(graft_env *env, graft_arena *arena, const graft
                                  const graft_model *model, const graft_graph **graph,
                                  const graft_order **order, uint32_t *calls)
 {
-    graft_status status = GRAFT_OK;
     const bool *fused = NULL;
     const uint32_t *pieces = NULL;
     uint32_t count = 0;
-    GRAFT_CHECK(graft_model_pieces(env, arena, model, *graph, &pieces, &count));
+    GRAFT_PASS(graft_model_pieces(env, arena, model, *graph, &pieces, &count));
     piece *whole = GRAFT_NEW(arena, piece, count);
     piece *left = GRAFT_NEW(arena, piece, count);
     for (graft_index i = 0; i < (*order)->count; i++) {
         note_piece(*graph, pieces, (*order)->order[i], whole);
     }
-    GRAFT_CHECK(fuse(env, arena, &runtime->priced, graph, order, &fused));
+    GRAFT_PASS(fuse(env, arena, &runtime->priced, graph, order, &fused));
     *calls = 0;
     for (graft_index i = 0; i < (*order)->count; i++) {
         const graft_index n = (*order)->order[i];
@@ -391,6 +382,5 @@ graft_status graft_runtime_calls(graft_env *env, graft_arena *arena, const graft
         }
     }
     *calls += count_pieces(whole, left, count);
-done:
-    return status;
+    return GRAFT_OK;
 }

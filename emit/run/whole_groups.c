@@ -45,16 +45,13 @@ static bool holds(void *context, const graft_rule *rule, const graft_match *matc
 
 static bool has_changes(graft_env *env, const graft_model *model)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const size_t bytes = graft_order_bytes(&model->graph.limits);
     graft_order order;
     const bool placed =
         graft_order_build(&order, &model->graph, graft_arena_alloc(env->scratch, bytes), bytes) ==
         GRAFT_OK;
-    const bool changes =
-        placed && graft_byte_groups_find(env->scratch, model, &model->graph, &order);
-    graft_arena_release(env->scratch, mark);
-    return changes;
+    return placed && graft_byte_groups_find(env->scratch, model, &model->graph, &order);
 }
 
 const graft_rewrite_judge *graft_whole_groups_judge(graft_env *env, const graft_model *model,

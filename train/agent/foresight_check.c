@@ -227,12 +227,11 @@ static void measure_returns(graft_env *env, graft_dreamt *dream, const graft_can
             report->real += (double)(story->computed[t] + story->beyond[t]) / held.count;
         }
         for (uint32_t d = 0; d < DREAMS; d++) {
-            graft_mark mark = graft_arena_mark(env->unit);
+            GRAFT_SCOPED(env->unit);
             const graft_episode_kept kept =
                 graft_dreamt_play(env->unit, env->scratch, agent, dream, story,
                                   UINT32_MAX + (uint64_t)s * DREAMS + d);
             report->dreamed += kept.saved / (DREAMS * held.count);
-            graft_arena_release(env->unit, mark);
         }
     }
 }

@@ -139,14 +139,13 @@ void graft_dreamt_begin(graft_dreamt *dream, graft_arena *scratch, const graft_s
     memset(dream->memory.hidden, 0, m->hidden * sizeof(float));
     memset(dream->memory.cell, 0, m->hidden * sizeof(float));
     for (uint32_t s = 0; s < t; s++) {
-        graft_mark mark = graft_arena_mark(scratch);
+        GRAFT_SCOPED(scratch);
         const size_t row = story->chosen[s];
         graft_tape tape;
         open_tape(dream, scratch, &tape);
         (void)apply_step(m, &tape, &story->latents[(size_t)s * m->latent],
                          &story->places[row * m->width], &story->facts[row * GRAFT_FACT_COUNT],
                          &dream->memory);
-        graft_arena_release(scratch, mark);
     }
     dream->count = story->first[t + 1] - first;
     assert(dream->count <= GRAFT_DREAM_CANDIDATES); /* candidates.limit, and NO-OP. */

@@ -25,11 +25,10 @@ graft_status graft_observer_open(graft_env *env, graft_arena *arena, graft_envir
                                  const graft_tariff *tariff, const graft_scene_options *options,
                                  graft_observer *observer)
 {
-    graft_status status = GRAFT_OK;
     const graft_xfers *xfers = environment->xfers;
     const graft_limits *limits = &environment->state.graph.limits;
     *observer = (graft_observer){.environment = environment, .options = *options};
-    GRAFT_CHECK(graft_estimator_make(env, arena, tariff, limits, &observer->estimator));
+    GRAFT_PASS(graft_estimator_make(env, arena, tariff, limits, &observer->estimator));
     observer->row_of = GRAFT_NEW(arena, uint32_t, limits->nodes);
     observer->sheets = GRAFT_NEW(arena, graft_sheet, xfers->count + 1);
     for (uint32_t r = 0; r < xfers->count; r++) {
@@ -39,11 +38,8 @@ graft_status graft_observer_open(graft_env *env, graft_arena *arena, graft_envir
     }
     graft_sketch_nothing(arena, &observer->sheets[xfers->count].source);
     graft_sketch_nothing(arena, &observer->sheets[xfers->count].target);
-    GRAFT_CHECK(graft_environment_reset(env, environment));
-    GRAFT_CHECK(
-        graft_estimate_state(env, &observer->estimator, &environment->state, &observer->first));
-done:
-    return status;
+    GRAFT_PASS(graft_environment_reset(env, environment));
+    return graft_estimate_state(env, &observer->estimator, &environment->state, &observer->first);
 }
 
 /* ------------------------------------------------------------------- what is on offer */

@@ -187,11 +187,10 @@ graft_status graft_story_play(graft_env *env, graft_arena *arena, graft_candidat
                               graft_observer *observer, graft_repertoire *repertoire,
                               graft_story *story)
 {
-    graft_status status = GRAFT_OK;
     GRAFT_SCOPED(env->unit);
     graft_episode_kept kept;
     const double scale = agent->settings->candidates_reward_scale;
-    GRAFT_CHECK(graft_candidates_episode(env, env->unit, agent, observer, NULL, &kept));
+    GRAFT_PASS(graft_candidates_episode(env, env->unit, agent, observer, NULL, &kept));
     open_story(arena, &agent->scorer, &kept, story);
     for (uint32_t t = 0; t <= story->steps; t++) {
         const graft_scene *scene = &kept.steps[t].scene;
@@ -216,9 +215,8 @@ graft_status graft_story_play(graft_env *env, graft_arena *arena, graft_candidat
                      story);
     }
     if (repertoire->count == GRAFT_REPERTOIRE_MOST) {
-        status = GRAFT_FAIL(env, GRAFT_CAPACITY, "more than %d rules find a place",
-                            GRAFT_REPERTOIRE_MOST - 1);
+        return GRAFT_FAIL(env, GRAFT_CAPACITY, "more than %d rules find a place",
+                          GRAFT_REPERTOIRE_MOST - 1);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }

@@ -57,7 +57,6 @@ graft_status graft_search_pays(graft_env *env, const graft_environment *environm
 static graft_status find_cheapest(graft_env *env, const graft_environment *environment, glance *g,
                                   graft_plan_found *found)
 {
-    graft_status status = GRAFT_OK;
     const graft_matches *matches = &environment->matches;
     g->cost_ns = environment->cost_ns;
     g->found = false;
@@ -68,13 +67,13 @@ static graft_status find_cheapest(graft_env *env, const graft_environment *envir
             bool better = false;
             if (graft_search_is_over(environment, found)) {
                 g->found = false; /* Nobody knows which is the cheapest. */
-                goto done;
+                return GRAFT_OK;
             }
-            GRAFT_CHECK(try_action(env, environment, g, action));
-            GRAFT_CHECK(price_trial(env, environment, g, found, &ns));
+            GRAFT_PASS(try_action(env, environment, g, action));
+            GRAFT_PASS(price_trial(env, environment, g, found, &ns));
             if (ns < g->cost_ns) {
-                GRAFT_CHECK(graft_search_pays(env, environment, &environment->state, &g->trial,
-                                              environment->cost_ns - ns, &better));
+                GRAFT_PASS(graft_search_pays(env, environment, &environment->state, &g->trial,
+                                             environment->cost_ns - ns, &better));
             }
             if (better) {
                 g->cost_ns = ns;
@@ -83,8 +82,7 @@ static graft_status find_cheapest(graft_env *env, const graft_environment *envir
             }
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* A successor of better form that costs no more: the first one from rule `start` on, the rules
@@ -92,32 +90,30 @@ done:
 static graft_status find_tidier(graft_env *env, const graft_environment *environment,
                                 uint32_t start, glance *g, graft_plan_found *found)
 {
-    graft_status status = GRAFT_OK;
     const graft_matches *matches = &environment->matches;
     const graft_price *price = &environment->options.price;
     const uint32_t rules = matches->xfers->count;
     uint64_t now = 0;
     g->found = false;
-    GRAFT_CHECK(price->form(env, price->context, &environment->state.graph, &now));
+    GRAFT_PASS(price->form(env, price->context, &environment->state.graph, &now));
     for (uint32_t i = 0; i < rules && !g->found; i++) {
         uint32_t x = (start + i) % rules;
         for (uint32_t l = 0; l < graft_matches_count(matches, x) && !g->found; l++) {
             uint64_t form = 0;
             double ns = 0.0;
             if (graft_search_is_over(environment, found)) {
-                goto done;
+                return GRAFT_OK;
             }
             g->best = (graft_action){.xfer = (uint16_t)x, .location = (uint16_t)l};
-            GRAFT_CHECK(try_action(env, environment, g, g->best));
-            GRAFT_CHECK(price->form(env, price->context, &g->trial.graph, &form));
+            GRAFT_PASS(try_action(env, environment, g, g->best));
+            GRAFT_PASS(price->form(env, price->context, &g->trial.graph, &form));
             if (form < now) {
-                GRAFT_CHECK(price_trial(env, environment, g, found, &ns));
+                GRAFT_PASS(price_trial(env, environment, g, found, &ns));
                 g->found = ns <= environment->cost_ns;
             }
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status take(graft_env *env, graft_environment *environment, graft_action action,
@@ -206,21 +202,19 @@ graft_status graft_search_tidy(graft_env *env, graft_arena *arena, graft_environ
 graft_status graft_search_finish(graft_env *env, graft_arena *arena, graft_environment *environment,
                                  graft_plan_found *found)
 {
-    graft_status status = GRAFT_OK;
     uint64_t start_ns = graft_clock_ns();
     bool worth = true;
-    GRAFT_CHECK(graft_plan_replay(env, environment, found->steps, found->step_count, NULL));
+    GRAFT_PASS(graft_plan_replay(env, environment, found->steps, found->step_count, NULL));
     if (found->at_rest) { /* From its graph, and from the first, the same would be found again. */
-        goto done;
+        return GRAFT_OK;
     }
-    GRAFT_CHECK(graft_search_pays(env, environment, &environment->first, &environment->state,
-                                  environment->first_ns - environment->cost_ns, &worth));
+    GRAFT_PASS(graft_search_pays(env, environment, &environment->first, &environment->state,
+                                 environment->first_ns - environment->cost_ns, &worth));
     if (!worth) {
         found->step_count = 0;
-        GRAFT_CHECK(graft_environment_reset(env, environment));
+        GRAFT_PASS(graft_environment_reset(env, environment));
     }
-    GRAFT_CHECK(extend(env, arena, environment, true, found));
+    GRAFT_PASS(extend(env, arena, environment, true, found));
     found->seconds += (double)(graft_clock_ns() - start_ns) / 1e9;
-done:
-    return status;
+    return GRAFT_OK;
 }

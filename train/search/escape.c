@@ -80,28 +80,26 @@ static graft_status go_up(graft_env *env, escape *e, uint32_t level, graft_actio
 /* Looks for ways that begin with an action. */
 static graft_status try_first(graft_env *env, escape *e, graft_action action)
 {
-    graft_status status = GRAFT_OK;
     cheapest second = {.count = 0};
     double ns = 0.0;
     uint32_t since = 0;
-    GRAFT_CHECK(graft_walker_price(env, &e->at[0], action, &ns));
-    GRAFT_CHECK(graft_search_pays(env, e->at[0].environment, &e->at[0].state, &e->at[0].trial,
-                                  e->at[0].cost_ns - ns, &e->found));
+    GRAFT_PASS(graft_walker_price(env, &e->at[0], action, &ns));
+    GRAFT_PASS(graft_search_pays(env, e->at[0].environment, &e->at[0].state, &e->at[0].trial,
+                                 e->at[0].cost_ns - ns, &e->found));
     e->level = 0;
     e->last = action;
     e->last_ns = ns;
     if (e->found || ns - e->at[0].cost_ns > hill * e->at[0].environment->first_ns) {
-        goto done;
+        return GRAFT_OK;
     }
-    GRAFT_CHECK(go_up(env, e, 0, action, ns, &since));
-    GRAFT_CHECK(look(env, e, 1, since, &second));
+    GRAFT_PASS(go_up(env, e, 0, action, ns, &since));
+    GRAFT_PASS(look(env, e, 1, since, &second));
     for (uint32_t i = 0; i < second.count && !e->found; i++) {
         cheapest third = {.count = 0};
-        GRAFT_CHECK(go_up(env, e, 1, second.actions[i], second.ns[i], &since));
-        GRAFT_CHECK(look(env, e, 2, since, &third));
+        GRAFT_PASS(go_up(env, e, 1, second.actions[i], second.ns[i], &since));
+        GRAFT_PASS(look(env, e, 2, since, &third));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Looks for a way from at[0]. */

@@ -180,27 +180,25 @@ graft_status graft_explored_expand(graft_env *env, graft_explored *explored,
                                    const graft_successor *successor, graft_explored_visit visit,
                                    void *search)
 {
-    graft_status status = GRAFT_OK;
     const graft_matches *matches = &explored->matches;
-    GRAFT_CHECK(graft_search_go_on(env));
-    GRAFT_CHECK(restore(env, explored, successor));
+    GRAFT_PASS(graft_search_go_on(env));
+    GRAFT_PASS(restore(env, explored, successor));
     explored->found->dequeues++;
     for (uint32_t x = 0; x < matches->xfers->count; x++) {
         for (uint32_t l = 0; l < graft_matches_count(matches, x); l++) {
             if (graft_search_is_over(explored->environment, explored->found)) {
-                goto done;
+                return GRAFT_OK;
             }
             graft_successor next;
             bool is_new = false;
             const graft_action action = {.xfer = (uint16_t)x, .location = (uint16_t)l};
-            GRAFT_CHECK(try_action(env, explored, action, &next, &is_new));
+            GRAFT_PASS(try_action(env, explored, action, &next, &is_new));
             if (is_new) {
                 visit(search, &next);
             }
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 void graft_explored_trace(graft_arena *arena, const graft_explored *explored)

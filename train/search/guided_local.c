@@ -74,7 +74,7 @@ static graft_status kick_everywhere(graft_env *env, graft_guided *g)
     uint32_t taken = 0;
     bool more = true;
     for (; more && taken < EVERYWHERE_MOST; taken++) {
-        graft_mark mark = graft_arena_mark(env->scratch);
+        GRAFT_SCOPED(env->scratch);
         graft_guided_option *list = NULL;
         uint32_t count = 0;
         GRAFT_PASS(graft_guided_list(env, g, 0, &list, &count));
@@ -95,7 +95,6 @@ static graft_status kick_everywhere(graft_env *env, graft_guided *g)
             xfer = next->action.xfer;
             GRAFT_PASS(graft_walker_take(env, &g->now, next->action, 0.0));
         }
-        graft_arena_release(env->scratch, mark);
     }
     return GRAFT_OK;
 }
@@ -127,32 +126,30 @@ static graft_status leave(graft_env *env, graft_guided *g)
 /* One round of iterated local search from `now`, which is the best graph or as good. */
 static graft_status try_kick(graft_env *env, graft_guided *g, bool *better)
 {
-    graft_status status = GRAFT_OK;
     GRAFT_SCOPED(env->scratch);
     const uint64_t before = graft_state_hash(&g->now.state);
     const double before_ns = g->now.cost_ns;
     *better = false;
-    GRAFT_CHECK(leave(env, g));
+    GRAFT_PASS(leave(env, g));
     const uint64_t hash = graft_state_hash(&g->now.state);
     if (hash == before || hash == g->last_hash) {
         g->now.cost_ns = before_ns;
         if (hash != before) {
-            GRAFT_CHECK(graft_walker_join(env, &g->now, &g->best));
+            GRAFT_PASS(graft_walker_join(env, &g->now, &g->best));
         }
-        goto done;
+        return GRAFT_OK;
     }
     g->last_hash = hash;
-    GRAFT_CHECK(graft_guided_price(env, g));
+    GRAFT_PASS(graft_guided_price(env, g));
     *better = g->now.cost_ns < g->best.cost_ns;
     const uint32_t longest = g->best.step_count + LONG_WAYS * g->environment->options.step_limit;
     if (*better) {
-        GRAFT_CHECK(graft_guided_learn(env, g, &g->now.state));
-        GRAFT_CHECK(graft_walker_join(env, &g->best, &g->now));
+        GRAFT_PASS(graft_guided_learn(env, g, &g->now.state));
+        GRAFT_PASS(graft_walker_join(env, &g->best, &g->now));
     } else if (g->now.cost_ns > g->best.cost_ns || g->now.step_count > longest) {
-        GRAFT_CHECK(graft_walker_join(env, &g->now, &g->best));
+        GRAFT_PASS(graft_walker_join(env, &g->now, &g->best));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* After a gain the same may pay elsewhere: rows have learnt of it. */

@@ -146,8 +146,7 @@ graft_status graft_leaning_search(graft_env *env, const graft_leaning_rows *rows
                                   const graft_leaning_judge *judge, uint32_t rounds, double least,
                                   graft_leaning *leaning)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     uint8_t ops[GRAFT_OP_COUNT];
     const uint32_t count = list_operators(rows, ops);
     bool changed = true;
@@ -155,18 +154,16 @@ graft_status graft_leaning_search(graft_env *env, const graft_leaning_rows *rows
     descent d = {.rows = rows, .judge = judge, .least = least};
     d.values = GRAFT_NEW(env->scratch, uint16_t, rows->measured->row_count);
     graft_progress_start(&progress, env, "leaning", "operators", (uint64_t)rounds * count);
-    GRAFT_CHECK(choose_start(env, &d, leaning));
+    GRAFT_PASS(choose_start(env, &d, leaning));
     for (uint32_t round = 0; round < rounds && changed; round++) {
         changed = false;
         for (uint32_t i = 0; i < count; i++) {
             char note[64];
-            GRAFT_CHECK(try_operator(env, &d, ops[i], leaning, &changed));
+            GRAFT_PASS(try_operator(env, &d, ops[i], leaning, &changed));
             (void)snprintf(note, sizeof note, "graphs at %.2f %%", 100.0 * d.loss);
             graft_progress_update(&progress, (uint64_t)round * count + i + 1, note);
         }
     }
     graft_progress_finish(&progress);
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }

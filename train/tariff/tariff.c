@@ -96,18 +96,17 @@ static void note_node(graft_book *book, const setting *at, graft_index node,
 graft_status graft_book_note(graft_env *env, graft_book *book, graft_cost *cost,
                              const graft_state *state, uint32_t model, uint32_t contexts)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const graft_graph *graph = &state->graph;
     graft_cost_node *by_node = GRAFT_NEW(env->scratch, graft_cost_node, graph->node_end);
     graft_cost_total total;
-    GRAFT_CHECK(graft_cost_nodes(env, cost, graph, &state->order, by_node, &total));
+    GRAFT_PASS(graft_cost_nodes(env, cost, graph, &state->order, by_node, &total));
     const graft_index *same = graft_equal_find(env->scratch, graph, &state->order);
     static const graft_tariff no_tariff;
     setting at = {model, contexts, total.ns, {0}};
     graft_estimated estimated;
-    GRAFT_CHECK(graft_estimator_make(env, env->scratch, &no_tariff, &graph->limits, &at.forms));
-    GRAFT_CHECK(graft_estimate_state(env, &at.forms, state, &estimated));
+    GRAFT_PASS(graft_estimator_make(env, env->scratch, &no_tariff, &graph->limits, &at.forms));
+    GRAFT_PASS(graft_estimate_state(env, &at.forms, state, &estimated));
     for (graft_index i = 0; i < state->order.count; i++) {
         graft_index n = state->order.order[i];
         if (!graph->nodes[n].is_const && !graft_equal_is_merged(graph, same, n)) {
@@ -115,9 +114,7 @@ graft_status graft_book_note(graft_env *env, graft_book *book, graft_cost *cost,
         }
     }
     book->priced++;
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 bool graft_book_wants(const graft_book *book, const graft_graph *graph, const graft_rule *rule,
@@ -367,7 +364,7 @@ static made_row *list_measured(graft_arena *arena, const graft_database *databas
 static void grow_fallback(graft_env *env, graft_arena *arena, const graft_tariff_options *options,
                           const made_row *rows, uint32_t count, graft_tariff *tariff)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     uint32_t measured_count = 0;
     const made_row *measured =
         options->database == NULL ? NULL
@@ -388,7 +385,6 @@ static void grow_fallback(graft_env *env, graft_arena *arena, const graft_tariff
     trees = options->bytes_most == 0 || options->trees < trees ? options->trees : trees;
     graft_tariff_grow(env, arena, samples, sample_count, trees, tariff);
     tariff->still = still_value(env->scratch, rows, count);
-    graft_arena_release(env->scratch, mark);
 }
 
 /* ------------------------------------------------------------------ tariff */
@@ -422,8 +418,7 @@ static uint32_t choose_rows(const graft_tariff_options *options, const graft_tar
 graft_status graft_tariff_make(graft_env *env, graft_arena *arena, const graft_book *book,
                                const graft_tariff_options *options, graft_tariff *tariff)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     uint32_t count = 0;
     *tariff = (graft_tariff){.seed = 0};
     made_row *rows = join_rows(env->scratch, book, options->models, &count);
@@ -431,13 +426,10 @@ graft_status graft_tariff_make(graft_env *env, graft_arena *arena, const graft_b
         grow_fallback(env, arena, options, rows, count, tariff);
     }
     if (!choose_seed(rows, count, tariff)) {
-        status = GRAFT_FAIL(env, GRAFT_INTERNAL, "no seed keeps the keys of %u rows apart", count);
-        goto done;
+        return GRAFT_FAIL(env, GRAFT_INTERNAL, "no seed keeps the keys of %u rows apart", count);
     }
     count = choose_rows(options, tariff, rows, count);
     qsort(rows, count, sizeof *rows, compare_keys);
     fill_rows(arena, rows, count, tariff);
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }

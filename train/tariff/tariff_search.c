@@ -34,56 +34,50 @@ static bool is_guessed(const graft_change *change)
 /* The action whose estimated change is the lowest, if one is below 0. */
 static graft_status find_best(estimating *e, graft_action *best, graft_change *lowest)
 {
-    graft_status status = GRAFT_OK;
     lowest->cost = 0;
-    GRAFT_CHECK(graft_appraisal_refresh(e->env, &e->appraisal));
+    GRAFT_PASS(graft_appraisal_refresh(e->env, &e->appraisal));
     GRAFT_EACH_ACTION(&e->environment->matches, action)
     {
         graft_change change;
-        GRAFT_CHECK(graft_appraisal_look(e->env, &e->appraisal, action, &change));
+        GRAFT_PASS(graft_appraisal_look(e->env, &e->appraisal, action, &change));
         if (change.cost < lowest->cost) {
             *lowest = change;
             *best = action;
         }
     }
-    GRAFT_CHECK(graft_search_go_on(e->env));
-done:
-    return status;
+    return graft_search_go_on(e->env);
 }
 
 graft_status graft_search_tariff(graft_env *env, graft_arena *arena, graft_environment *environment,
                                  const graft_tariff *tariff, graft_tariff_plan *plan)
 {
-    graft_status status = GRAFT_OK;
     uint64_t start_ns = graft_clock_ns();
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     estimating e;
     *plan = (graft_tariff_plan){.estimates = 0};
     plan->found.steps = GRAFT_NEW(arena, graft_action, environment->options.step_limit);
-    GRAFT_CHECK(graft_environment_reset(env, environment));
-    GRAFT_CHECK(open_estimating(env, environment, tariff, &e));
-    GRAFT_CHECK(graft_appraisal_refresh(env, &e.appraisal));
+    GRAFT_PASS(graft_environment_reset(env, environment));
+    GRAFT_PASS(open_estimating(env, environment, tariff, &e));
+    GRAFT_PASS(graft_appraisal_refresh(env, &e.appraisal));
     plan->first = e.appraisal.estimated;
     plan->last = e.appraisal.estimated;
     while (!environment->terminal) {
         graft_action best = {0, 0};
         graft_change change = {.cost = 0};
         graft_outcome outcome;
-        GRAFT_CHECK(find_best(&e, &best, &change));
+        GRAFT_PASS(find_best(&e, &best, &change));
         plan->last = e.appraisal.estimated;
         if (change.cost >= 0) {
             break;
         }
-        GRAFT_CHECK(graft_environment_step(env, environment, best.xfer, best.location, &outcome));
+        GRAFT_PASS(graft_environment_step(env, environment, best.xfer, best.location, &outcome));
         plan->found.steps[plan->found.step_count++] = best;
         plan->guessed_steps += is_guessed(&change);
     }
     plan->found.cost_ns = environment->cost_ns;
     plan->estimates = e.appraisal.count;
     plan->found.seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------- walks */
@@ -113,38 +107,34 @@ static graft_status note(walker *w, const graft_state *state, uint32_t contexts)
 /* Notes the graph behind an action when it would make forms that were met in few contexts. */
 static graft_status note_beside(walker *w, graft_action action)
 {
-    graft_status status = GRAFT_OK;
     const graft_environment *environment = w->environment;
     graft_made made;
     const graft_place place = {&environment->state, &environment->matches,
                                &environment->options.apply};
     const graft_rule *rule = graft_place_rule(&place, action);
     const graft_match *match = graft_place_match(&place, action);
-    GRAFT_CHECK(graft_appraisal_plan(w->env, &place, action, &made));
+    GRAFT_PASS(graft_appraisal_plan(w->env, &place, action, &made));
     if (graft_book_wants(w->book, &environment->state.graph, rule, &made, w->walk->model,
                          w->walk->beside_most)) {
-        GRAFT_CHECK(graft_state_set(w->env, &w->trial, &environment->state.graph));
-        GRAFT_CHECK(graft_state_apply(w->env, &w->trial, rule, match, &environment->options.apply));
-        GRAFT_CHECK(note(w, &w->trial, w->walk->beside_most));
+        GRAFT_PASS(graft_state_set(w->env, &w->trial, &environment->state.graph));
+        GRAFT_PASS(graft_state_apply(w->env, &w->trial, rule, match, &environment->options.apply));
+        GRAFT_PASS(note(w, &w->trial, w->walk->beside_most));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status note_state(walker *w)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(note(w, &w->environment->state, w->walk->contexts_most));
+    GRAFT_PASS(note(w, &w->environment->state, w->walk->contexts_most));
     GRAFT_EACH_ACTION(&w->environment->matches, action)
     {
-        GRAFT_CHECK(note_beside(w, action));
-        GRAFT_CHECK(graft_search_go_on(w->env));
+        GRAFT_PASS(note_beside(w, action));
+        GRAFT_PASS(graft_search_go_on(w->env));
         if (is_late(w)) {
-            goto done;
+            return GRAFT_OK;
         }
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_action draw_action(walker *w)
@@ -159,25 +149,22 @@ static graft_action draw_action(walker *w)
 static graft_status draw_annealed(walker *w, graft_action *action, bool *found)
 {
     enum { DRAWS_MOST = 400 };
-    graft_status status = GRAFT_OK;
     double left = 1.0 - (double)w->steps / (double)w->walk->steps_most;
     *found = false;
-    GRAFT_CHECK(graft_appraisal_refresh(w->env, &w->estimating.appraisal));
+    GRAFT_PASS(graft_appraisal_refresh(w->env, &w->estimating.appraisal));
     double temperature = first_temperature * left * (double)w->estimating.appraisal.estimated.cost;
     for (uint32_t i = 0; i < DRAWS_MOST && !*found; i++) {
         graft_change change;
         *action = draw_action(w);
-        GRAFT_CHECK(graft_appraisal_look(w->env, &w->estimating.appraisal, *action, &change));
+        GRAFT_PASS(graft_appraisal_look(w->env, &w->estimating.appraisal, *action, &change));
         *found = change.cost <= 0 ||
                  graft_rng_uniform(&w->rng) < exp(-(double)change.cost / (temperature + 1.0));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status choose_action(walker *w, graft_action *action, bool *found)
 {
-    graft_status status = GRAFT_OK;
     graft_change change = {.cost = 0};
     *found = true;
     switch (w->walk->kind) {
@@ -185,48 +172,44 @@ static graft_status choose_action(walker *w, graft_action *action, bool *found)
         *action = draw_action(w);
         break;
     case GRAFT_WALK_TARIFF:
-        GRAFT_CHECK(find_best(&w->estimating, action, &change));
+        GRAFT_PASS(find_best(&w->estimating, action, &change));
         *found = change.cost < 0;
         break;
     case GRAFT_WALK_ANNEALED:
-        GRAFT_CHECK(draw_annealed(w, action, found));
+        GRAFT_PASS(draw_annealed(w, action, found));
         break;
     case GRAFT_WALK_PLAN:
         *found = w->steps < w->walk->actions->step_count;
         *action = *found ? w->walk->actions->steps[w->steps] : *action;
         break;
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_tariff_walk(graft_env *env, graft_environment *environment, graft_cost *cost,
                                graft_book *book, const graft_walk *walk)
 {
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     walker w = {.env = env, .environment = environment, .cost = cost, .book = book, .walk = walk};
     graft_rng_seed(&w.rng, walk->seed);
     graft_state_open(env->scratch, &environment->state.graph.limits, &w.trial);
     if (walk->tariff != NULL) {
-        GRAFT_CHECK(open_estimating(env, environment, walk->tariff, &w.estimating));
+        GRAFT_PASS(open_estimating(env, environment, walk->tariff, &w.estimating));
     }
-    GRAFT_CHECK(graft_environment_reset(env, environment));
-    GRAFT_CHECK(note_state(&w));
+    GRAFT_PASS(graft_environment_reset(env, environment));
+    GRAFT_PASS(note_state(&w));
     while (!environment->terminal && w.steps < walk->steps_most && !is_late(&w)) {
         graft_action action = {0, 0};
         graft_outcome outcome;
         bool found = false;
-        GRAFT_CHECK(choose_action(&w, &action, &found));
+        GRAFT_PASS(choose_action(&w, &action, &found));
         if (!found) {
             break;
         }
-        GRAFT_CHECK(
+        GRAFT_PASS(
             graft_environment_step(env, environment, action.xfer, action.location, &outcome));
         w.steps++;
-        GRAFT_CHECK(note_state(&w));
+        GRAFT_PASS(note_state(&w));
     }
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
+    return GRAFT_OK;
 }

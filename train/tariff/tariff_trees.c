@@ -206,7 +206,7 @@ void graft_tariff_grow(graft_env *env, graft_arena *arena, const graft_tariff_sa
     uint8_t *tests = GRAFT_NEW(arena, uint8_t, (size_t)grown * GRAFT_TREE_TESTS);
     int16_t *bounds = GRAFT_NEW(arena, int16_t, (size_t)grown * GRAFT_TREE_TESTS);
     int16_t *leaves = GRAFT_NEW(arena, int16_t, (size_t)grown * GRAFT_TREE_LEAVES);
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     grower g = {.samples = samples,
                 .count = sample_count,
                 .forests = forests,
@@ -233,5 +233,4 @@ void graft_tariff_grow(graft_env *env, graft_arena *arena, const graft_tariff_sa
     tariff->bounds = bounds;
     tariff->leaves = leaves;
     tariff->tree_count = (uint16_t)grown;
-    graft_arena_release(env->scratch, mark);
 }
