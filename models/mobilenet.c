@@ -1,13 +1,7 @@
-/* mobilenet.c - MobileNetV2 (Sandler et al., 2018) as torchvision has it, and MobileNetV1 with a
- * quarter of the width (Howard et al., 2017) for 96 x 96 images, as the MLPerf Tiny benchmark
- * trains it to find persons. Keras, which the latter comes from, gives convolutions a bias although
- * a normalisation follows, and pads the odd row and column behind. */
+/* mobilenet.c - MobileNetV2 (Sandler et al., 2018) as torchvision has it. */
 #include "models/nets.h"
 
 static const double residual_gain = 0.3;
-
-/* ------------------------------------------------------------------------------ version 2 */
-
 enum { IMAGE = 224, CLASSES = 1000, STEM = 32, HEAD = 1280 };
 
 /* Convolution, normalisation; with a clipped activation behind unless `linear`. Number `k` of a
@@ -81,69 +75,4 @@ void graft_build_mobilenetv2(graft_builder *builder)
     x = graft_build_global_pool(builder, x, "avgpool");
     x = graft_build_flatten(builder, x, "flatten");
     graft_build_output(builder, graft_build_linear(builder, x, "classifier.1", CLASSES), "output");
-}
-
-/* ------------------------------------------------------------------------------ version 1 */
-
-enum { SMALL_IMAGE = 96, SMALL_STEM = 8, SMALL_CLASSES = 2 };
-
-/* Convolution, normalisation, relu number `index`. */
-static graft_build_value add_small(graft_builder *builder, graft_build_value x, int index,
-                                   graft_conv_layer conv)
-{
-    conv.name =
-        graft_build_name(builder, "%s_%d", conv.groups > 1 ? "depthwise_conv2d" : "conv2d", index);
-    conv.has_bias = true;
-    x = graft_build_conv(builder, x, &conv);
-    x = graft_build_batch_norm(
-        builder, x, graft_build_name(builder, "batch_normalization_%d", index), 1e-3, 1.0);
-    return graft_build_relu(builder, x, graft_build_name(builder, "activation_%d", index));
-}
-
-/* Of an even image at stride 2, "same" padding adds one row and column, behind. */
-static graft_window_size keras_window(int64_t stride)
-{
-    return stride == 1 ? graft_build_centred(3, 1)
-                       : graft_build_padded(graft_build_window(3, 3, stride), 0, 0, 1, 1);
-}
-
-void graft_build_mobilenetv1(graft_builder *builder)
-{
-    static const struct {
-        int64_t channels;
-        int64_t stride;
-    } blocks[] = {
-        {16,  1},
-        {32,  2},
-        {32,  1},
-        {64,  2},
-        {64,  1},
-        {128, 2},
-        {128, 1},
-        {128, 1},
-        {128, 1},
-        {128, 1},
-        {128, 1},
-        {256, 2},
-        {256, 1},
-    };
-    const int64_t dims[4] = {1, 3, SMALL_IMAGE, SMALL_IMAGE};
-    int index = 0;
-    graft_build_value x = graft_build_input(builder, "input_1", dims, 4);
-    x = add_small(builder, x, index++,
-                  (graft_conv_layer){.channels = SMALL_STEM, .window = keras_window(2)});
-    for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
-        x = add_small(builder, x, index++,
-                      (graft_conv_layer){.channels = x.dims[1],
-                                         .groups = x.dims[1],
-                                         .window = keras_window(blocks[i].stride)});
-        x = add_small(builder, x, index++,
-                      (graft_conv_layer){.channels = blocks[i].channels,
-                                         .window = graft_build_window(1, 1, 1)});
-    }
-    graft_window_size all = graft_build_window(x.dims[2], x.dims[3], 1);
-    x = graft_build_average_pool(builder, x, "average_pooling2d", &all);
-    x = graft_build_flatten(builder, x, "flatten");
-    x = graft_build_linear(builder, x, "dense", SMALL_CLASSES);
-    graft_build_output(builder, graft_build_softmax(builder, x, "softmax"), "probabilities");
 }
