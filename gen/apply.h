@@ -1,10 +1,16 @@
 /* apply.h - a law at every graph of a space where it fits.
  *
- * Graphs are looked up by the configuration of their first root (index.h), and matched. A place
+ * Graphs are looked up by the configuration of their first root and matched. A place
  * where the law fits and leads to another graph of the same group is a join of the two. */
 #pragma once
 
-#include "gen/index.h"
+#include "gen/groups.h"
+
+/* Graphs of groups by the configuration of their first root. */
+typedef struct graft_gen_index {
+    uint32_t *first_by_config; /* Where a configuration's graphs begin; config_count + 1 entries. */
+    uint32_t *graphs;          /* In ascending order within a configuration. */
+} graft_gen_index;
 
 /* Two graphs that a law connects; counts for pairs behind `ready`. */
 typedef struct graft_gen_join {

@@ -135,22 +135,19 @@ static void add_candidates(runner *run, const graft_gen_law *law, graft_gen_repo
 static graft_status find_laws(runner *run, const graft_gen_set *set, const graft_gen_room *room,
                               graft_gen_counts *counts)
 {
-    graft_status status = GRAFT_OK;
     uint64_t start_ns = graft_clock_ns();
     graft_gen_space space;
-    graft_arena *arena = graft_arena_new(SET_ARENA_BYTES);
+    GRAFT_ARENA(arena, SET_ARENA_BYTES);
     graft_gen_samples samples = {.seed = run->options->seed, .arena = run->arena};
     if (arena == NULL) {
         return GRAFT_FAIL(run->env, GRAFT_NO_MEMORY, "no memory for set %s", set->name);
     }
-    GRAFT_CHECK(graft_gen_samples_refine(run->env, set, room, &run->laws, &samples));
-    GRAFT_CHECK(graft_gen_space_build(run->env, arena, set, &samples, room, &space));
-    GRAFT_CHECK(graft_gen_propose(&space, &run->laws));
+    GRAFT_PASS(graft_gen_samples_refine(run->env, set, room, &run->laws, &samples));
+    GRAFT_PASS(graft_gen_space_build(run->env, arena, set, &samples, room, &space));
+    GRAFT_PASS(graft_gen_propose(&space, &run->laws));
     *counts = space.counts;
     counts->time_ns = graft_clock_ns() - start_ns;
-done:
-    graft_arena_free(arena);
-    return status;
+    return GRAFT_OK;
 }
 
 /* Leaves the laws from `first` on, which are all of one set, and its counts. */

@@ -2,11 +2,10 @@
 #include "emit/bench/bench_agents.h"
 
 #include "emit/command/command_table.h"
-#include "emit/command/ground.h"
 #include "emit/command/session_options.h"
+#include "emit/policy/dreamt.h"
 #include "graph/base/json.h"
 #include "graph/base/log.h"
-#include "train/agent/dreamer.h"
 
 #include <string.h>
 

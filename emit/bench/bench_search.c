@@ -227,16 +227,14 @@ static graft_status walk_on(bench_run *run, graft_rng *rng)
 {
     graft_environment *e = &run->session.environment;
     graft_outcome outcome;
-    uint32_t xfer = 0;
-    uint32_t location = 0;
     if (e->step_count >= WALK || e->terminal || e->matches.count == 0) {
         GRAFT_PASS(graft_environment_reset(run->env, e));
     }
     if (e->matches.count == 0) {
         return GRAFT_FAIL(run->env, GRAFT_BAD_INPUT, "%s: no rule has a place", run->model);
     }
-    graft_matches_draw(&e->matches, rng, &xfer, &location);
-    return graft_environment_step(run->env, e, xfer, location, &outcome);
+    const graft_action action = graft_matches_draw(&e->matches, rng);
+    return graft_environment_step(run->env, e, action.xfer, action.location, &outcome);
 }
 
 /* Copies of a graph's weights, so that kernels pack them to places of their own. */
@@ -375,14 +373,10 @@ static graft_status time_rewrites(bench_run *run)
     graft_state state;
     graft_state_open(env->unit, &environment->first.graph.limits, &state);
     double *times_ns = GRAFT_NEW(env->unit, double, matches->count);
-    for (uint32_t x = 0; x < run->session.xfers.count; x++) {
-        for (uint32_t l = 0; l < graft_matches_count(matches, x); l++) {
-            GRAFT_PASS(graft_state_set(env, &state, &environment->first.graph));
-            GRAFT_PASS(graft_state_apply(env, &state, &run->session.xfers.rules[x],
-                                         graft_matches_get(matches, x, l),
-                                         &environment->options.apply));
-            GRAFT_PASS(time_price(run, &state, &times_ns[count++], &spread_ns));
-        }
+    GRAFT_EACH_ACTION(matches, action)
+    {
+        GRAFT_PASS(graft_matches_follow(env, matches, &environment->first.graph, action, &state));
+        GRAFT_PASS(time_price(run, &state, &times_ns[count++], &spread_ns));
         if (graft_interrupted()) {
             return GRAFT_FAIL(env, GRAFT_INTERRUPTED, "interrupted while pricing");
         }

@@ -1,7 +1,6 @@
 /* evaluation_methods.c - what each method does to a model, for one cell (see evaluation.h). */
 #include "cost/plan/executor.h"
 #include "emit/bench/evaluation.h"
-#include "emit/command/known_price.h"
 #include "emit/header/compile.h"
 #include "emit/policy/refined.h"
 #include "graph/base/log.h"

@@ -3,7 +3,6 @@
 #include "emit/bench/evaluation.h"
 #include "emit/command/command.h"
 #include "emit/command/known_policy.h"
-#include "emit/command/known_price.h"
 #include "emit/command/session_options.h"
 #include "graph/base/file.h"
 #include "graph/base/log.h"

@@ -1,7 +1,6 @@
 /* command_optimize.c - `graft optimize`: a model in, a rewritten model out. */
 #include "cost/device/device_program.h"
 #include "emit/command/command.h"
-#include "emit/command/held.h"
 #include "emit/command/known_policy.h"
 #include "emit/command/searches.h"
 #include "emit/command/session_options.h"

@@ -3,7 +3,6 @@
 #include "emit/command/command.h"
 #include "emit/command/contents.h"
 #include "emit/command/known_policy.h"
-#include "emit/command/known_price.h"
 #include "emit/command/plans.h"
 #include "emit/command/searches.h"
 #include "emit/command/session_options.h"

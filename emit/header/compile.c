@@ -4,7 +4,7 @@
 #include "emit/command/contents.h"
 #include "emit/header/quantise.h"
 #include "graph/base/log.h"
-#include "train/agent/candidates_internal.h"
+#include "train/agent/candidates.h"
 
 #include <math.h>
 #include <string.h>

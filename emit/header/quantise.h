@@ -23,6 +23,10 @@ typedef struct graft_ranges {
 void graft_ranges_widen(graft_ranges *ranges, const graft_scorer *scorer,
                         const graft_scored *scored);
 
+/* The nearest factor that a graft_scale can express; 0 when below 2^-47. False when `factor` is
+ * negative, not finite or 2^16 and more. */
+bool graft_scale_make(double factor, graft_scale *scale);
+
 /* Fills the network of `policy`, whose rules are packed already, but for the prior; its tables lie in
  * `arena`. `rows` is what each rule, and then NO-OP, adds to a place: (rule_count + 1, width).
  * GRAFT_BAD_INPUT when a weight is not finite or a layer has too many inputs; the message names the

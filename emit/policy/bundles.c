@@ -338,23 +338,22 @@ static graft_status open_contest(graft_env *env, graft_session *session, graft_p
 
 graft_status graft_bundles_search(graft_env *env, graft_session *session, graft_plan_found *found)
 {
-    graft_status status = GRAFT_OK;
     const uint64_t start_ns = graft_clock_ns();
     bool taken = true;
     contest c;
-    graft_arena *arena = graft_arena_new((size_t)1 << 20);
+    GRAFT_ARENA(arena, (size_t)1 << 20);
     if (arena == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search");
     }
-    GRAFT_CHECK(open_contest(env, session, found, arena, &c));
+    GRAFT_PASS(open_contest(env, session, found, arena, &c));
     while (taken && c.turn < TURNS_MOST && !graft_search_is_over(&session->environment, found)) {
-        GRAFT_CHECK(graft_search_go_on(env));
-        GRAFT_CHECK(advance(env, &c, &taken));
+        GRAFT_PASS(graft_search_go_on(env));
+        GRAFT_PASS(advance(env, &c, &taken));
         c.turn++;
     }
     if (c.refusal != NULL && c.champion.step_count == 0) {
         graft_log(env, 1, "whole models could not be timed (%s): rewrites go by costs", c.refusal);
-        goto done;
+        return GRAFT_OK;
     }
     graft_log(env, 1, "%u bundles were timed as whole models, %s", c.timed_count,
               c.taken_count == 0
@@ -366,10 +365,8 @@ graft_status graft_bundles_search(graft_env *env, graft_session *session, graft_
     if (c.champion.step_count > 0) { /* Of none there may be no list. */
         memcpy(found->steps, c.champion.steps, c.champion.step_count * sizeof(found->steps[0]));
     }
-    GRAFT_CHECK(
+    GRAFT_PASS(
         graft_plan_replay(env, &session->environment, found->steps, found->step_count, NULL));
     found->seconds += (double)(graft_clock_ns() - start_ns) / 1e9;
-done:
-    graft_arena_free(arena);
-    return status;
+    return GRAFT_OK;
 }

@@ -1,13 +1,29 @@
 /* dreamt.c - see dreamt.h. */
 #include "emit/policy/dreamt.h"
 
-#include "emit/command/ground.h"
 #include "graph/base/json.h"
 #include "graph/base/log.h"
 
 #include <math.h>
 #include <string.h>
 #include <xxhash.h>
+
+graft_status graft_ground_open(graft_env *env, graft_session *session, const graft_tariff *tariff,
+                               graft_ground *ground)
+{
+    graft_environment *real = &session->environment;
+    const graft_scene_options scenes = graft_candidates_scenes(&session->settings);
+    graft_environment_options options = real->options;
+    ground->session = session;
+    GRAFT_PASS(graft_estimator_make(env, env->life, tariff, &real->state.graph.limits,
+                                    &ground->estimator));
+    options.price = graft_estimator_price(&ground->estimator);
+    GRAFT_PASS(graft_environment_open(env, env->life, &real->first.graph, real->xfers, &options,
+                                      &ground->engine));
+    GRAFT_PASS(graft_observer_open(env, env->life, real, tariff, &scenes, &ground->by_price));
+    return graft_observer_open(env, env->life, &ground->engine, tariff, &scenes,
+                               &ground->by_estimate);
+}
 
 static uint64_t hash_tariff(const graft_tariff *tariff, uint64_t seed)
 {

@@ -5,6 +5,20 @@
 #include "emit/header/compile.h"
 #include "train/agent/dreamer.h"
 
+/* Where an agent that scores candidates plays: a session's environment, whose prices are those of its
+ * costs, and the same by the tariff's estimates, which ask for no price. */
+typedef struct graft_ground {
+    graft_session *session;
+    graft_environment engine;
+    graft_estimator estimator;
+    graft_observer by_price;
+    graft_observer by_estimate;
+} graft_ground;
+
+/* In env->life; session and tariff are kept. Fails as environments and observers do. */
+GRAFT_MUST_USE graft_status graft_ground_open(graft_env *env, graft_session *session,
+                                              const graft_tariff *tariff, graft_ground *ground);
+
 typedef struct graft_dreamt_policy {
     graft_policy policy;
     graft_foresight_report report; /* Whether the dream is faithful. */

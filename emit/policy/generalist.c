@@ -4,7 +4,6 @@
 #include "emit/command/command_table.h"
 #include "emit/command/contents.h"
 #include "emit/command/known_policy.h"
-#include "emit/command/known_price.h"
 #include "emit/header/graphtable.h"
 #include "emit/header/header.h"
 #include "emit/header/pairs.h"

@@ -1,17 +1,44 @@
 /* simplify.c - see simplify.h. */
 #include "emit/policy/simplify.h"
 
-#include "emit/command/held.h"
 #include "emit/command/written.h"
 #include "graph/base/file.h"
 #include "graph/base/json.h"
 #include "graph/rule/rulefile.h"
 #include "models/zoo.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* More places of one rule are found once the first have been taken. */
 enum { LOCATIONS_MOST = 64 };
+
+graft_status graft_held_open(graft_env *env, FILE *out, graft_held *held)
+{
+    *held = (graft_held){.out = out};
+    held->lines = open_memstream(&held->text, &held->size);
+    return held->lines != NULL
+               ? GRAFT_OK
+               : GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for what is printed of bodies");
+}
+
+void graft_held_settle(graft_held *held, bool kept)
+{
+    (void)fflush(held->lines);
+    if (kept) {
+        (void)fwrite(held->text, 1, held->size, held->out);
+    }
+    rewind(held->lines);
+}
+
+void graft_held_close(graft_held *held)
+{
+    if (held->lines != NULL) {
+        (void)fclose(held->lines);
+    }
+    free(held->text);
+    *held = (graft_held){.out = NULL};
+}
 
 static bool takes_part(const graft_rule_entry *entry)
 {

@@ -25,6 +25,10 @@ typedef struct {
 /* NULL only when the system has no memory. `first_bytes` sizes the first block. */
 graft_arena *graft_arena_new(size_t first_bytes);
 void graft_arena_free(graft_arena *arena);
+/* A new arena that is freed when the function or block ends. */
+#define GRAFT_ARENA(name, first_bytes)                                                             \
+    __attribute__((cleanup(graft_arena_close))) graft_arena *name = graft_arena_new(first_bytes)
+static inline void graft_arena_close(graft_arena *const *arena) { graft_arena_free(*arena); }
 
 /* Zeroed memory, never NULL; `bytes` may be 0. */
 void *graft_arena_alloc(graft_arena *arena, size_t bytes);

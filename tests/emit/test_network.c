@@ -1,6 +1,6 @@
 /* The integer network: against a recomputation in wide integers that sees what training sees, and
  * against the float network it came from. */
-#include "emit/header/scale.h"
+#include "emit/header/quantise.h"
 #include "tests/support/policy.h"
 
 #include <math.h>

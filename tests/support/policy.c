@@ -160,13 +160,10 @@ static void make_table(graft_env *env, policy_kit *kit)
     for (uint32_t walk = 0; walk < TARIFF_WALKS; walk++) {
         CHECK_OK(graft_state_set(env, &state, kit->graph));
         for (uint32_t step = 0; step < TARIFF_STEPS; step++) {
-            uint32_t rule = 0;
-            uint32_t location = 0;
             count = price_forms(&state.graph, forms, count);
             graft_matches_find(&matches, &state, &apply);
-            graft_matches_draw(&matches, &rng, &rule, &location);
-            CHECK_OK(graft_state_apply(env, &state, &kit->rules[rule],
-                                       graft_matches_get(&matches, rule, location), &apply));
+            CHECK_OK(
+                graft_matches_apply(env, &matches, graft_matches_draw(&matches, &rng), &state));
         }
     }
     qsort(forms, count, sizeof forms[0], compare_keys);
@@ -199,9 +196,9 @@ static void open_environment(graft_env *env, policy_kit *kit)
     graft_environment_options options = {.location_limit = UINT16_MAX,
                                          .step_limit = KIT_STEPS,
                                          .apply.weight_bytes_limit = UINT64_MAX};
-    CHECK_OK(graft_estimating_open(env, env->life, kit->table.tariff, &kit->graph->limits,
-                                   &kit->estimating));
-    options.price = graft_estimating_price(&kit->estimating);
+    CHECK_OK(graft_estimator_make(env, env->life, kit->table.tariff, &kit->graph->limits,
+                                  &kit->estimating));
+    options.price = graft_estimator_price(&kit->estimating);
     CHECK_OK(graft_environment_open(env, env->life, kit->graph, &kit->xfers, &options,
                                     &kit->environment));
     CHECK_OK(graft_observer_open(env, env->life, &kit->environment, kit->table.tariff, &scenes,

@@ -41,7 +41,7 @@ typedef struct policy_kit {
     graft_policy table; /* By costs, without a network. */
     graft_agent_settings settings;
     graft_environment environment; /* By the table's estimates. */
-    graft_estimating estimating;
+    graft_estimator estimating;
     graft_observer observer; /* That offers everything. */
     graft_candidates agent;  /* Of random weights. */
     graft_policy policy;     /* Its own, quantised, without plans, but for the favourite. */

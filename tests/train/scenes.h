@@ -55,7 +55,7 @@ typedef struct {
     graft_xfers xfers;
     graft_environment environment; /* By prices... */
     graft_environment engine;      /* ...and by estimates. */
-    graft_estimating estimating;
+    graft_estimator estimating;
     graft_observer observer;
     graft_tariff tariff;
 } fixture;
@@ -108,9 +108,9 @@ static inline fixture *open_fixture(graft_env *env, const char *name)
     CHECK_OK(graft_environment_open(env, env->life, &f->model->graph, &f->xfers, &options,
                                     &f->environment));
     make_tariff(f);
-    CHECK_OK(graft_estimating_open(env, env->life, &f->tariff, &f->environment.state.graph.limits,
-                                   &f->estimating));
-    open_engine(f, &f->xfers, graft_estimating_price(&f->estimating), &f->engine, &f->observer);
+    CHECK_OK(graft_estimator_make(env, env->life, &f->tariff, &f->environment.state.graph.limits,
+                                  &f->estimating));
+    open_engine(f, &f->xfers, graft_estimator_price(&f->estimating), &f->engine, &f->observer);
     return f;
 }
 

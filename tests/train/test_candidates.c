@@ -126,7 +126,7 @@ CHECK_CASE(test_order_of_rules)
     graft_scene scenes[2];
     uint32_t compared = 0;
     stir(agent);
-    open_engine(f, &reversed, graft_estimating_price(&f->estimating), &engine, &observer);
+    open_engine(f, &reversed, graft_estimator_price(&f->estimating), &engine, &observer);
     CHECK_OK(graft_scene_take(env, env->life, &f->observer, false, &scenes[0]));
     CHECK_OK(graft_scene_take(env, env->life, &observer, false, &scenes[1]));
     assert_int_equal(scenes[0].count, scenes[1].count);
@@ -207,7 +207,7 @@ CHECK_CASE(test_same_seed)
 static graft_status price_otherwise(graft_env *env, void *context, const graft_graph *graph,
                                     const graft_order *order, double *ns)
 {
-    const graft_price estimates = graft_estimating_price(context);
+    const graft_price estimates = graft_estimator_price(context);
     graft_status status = estimates.cost_ns(env, estimates.context, graph, order, ns);
     const double once = *ns;
     for (graft_index i = 0; i < order->count; i++) {

@@ -156,8 +156,6 @@ static void check_change(walker *w, uint32_t xfer, uint32_t location)
 /* Compares all matches, as many as a test may take, and goes on by one of them. */
 static bool step(walker *w, graft_rng *rng)
 {
-    uint32_t xfer = 0;
-    uint32_t location = 0;
     uint32_t left = MATCHES_MOST;
     graft_matches_find(&w->matches, &w->state, &w->apply);
     if (w->matches.count == 0) {
@@ -173,9 +171,8 @@ static bool step(walker *w, graft_rng *rng)
             check_change(w, x, l);
         }
     }
-    graft_matches_draw(&w->matches, rng, &xfer, &location);
-    return graft_state_apply(w->env, &w->state, &w->xfers->rules[xfer],
-                             graft_matches_get(&w->matches, xfer, location), &w->apply) == GRAFT_OK;
+    return graft_matches_apply(w->env, &w->matches, graft_matches_draw(&w->matches, rng),
+                               &w->state) == GRAFT_OK;
 }
 
 /* Compares all rewrites along a random walk from `graph`; returns their number. */

@@ -3,7 +3,7 @@
 #include "tests/support/check.h"
 #include "tests/support/gradient.h"
 #include "tests/train/reference.inc"
-#include "train/agent/candidates_internal.h"
+#include "train/agent/candidates.h"
 #include "train/nn/blas.h"
 #include "train/nn/kernels.h"
 #include "train/nn/losses.h"

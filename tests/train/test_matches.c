@@ -54,8 +54,6 @@ static uint32_t walk(graft_env *env, fixture *f, graft_rng *rng, uint32_t steps,
 {
     uint32_t taken = 0;
     for (uint32_t i = 0; i < steps; i++) {
-        uint32_t xfer = 0;
-        uint32_t location = 0;
         if (i % episode == 0) {
             CHECK_OK(graft_state_set(env, &f->state, &f->first.graph));
         }
@@ -63,9 +61,8 @@ static uint32_t walk(graft_env *env, fixture *f, graft_rng *rng, uint32_t steps,
         if (f->matches.count == 0) {
             continue;
         }
-        graft_matches_draw(&f->matches, rng, &xfer, &location);
-        CHECK_OK(graft_state_apply(env, &f->state, &f->xfers.rules[xfer],
-                                   graft_matches_get(&f->matches, xfer, location), &any_weights));
+        CHECK_OK(
+            graft_matches_apply(env, &f->matches, graft_matches_draw(&f->matches, rng), &f->state));
         taken++;
     }
     return taken;

@@ -1,5 +1,5 @@
 /* candidates.c - see candidates.h. Playing; what is learnt from it is in candidates_learning.c. */
-#include "train/agent/candidates_internal.h"
+#include "train/agent/candidates.h"
 
 #include "graph/base/log.h"
 #include "train/nn/blas.h"
@@ -32,32 +32,6 @@ graft_scene_options graft_candidates_scenes(const graft_agent_settings *settings
                                  .alike = (uint32_t)settings->candidates_alike,
                                  .sharpness = settings->candidates_sharpness,
                                  .reserve = settings->candidates_reserve};
-}
-
-/* ------------------------------------------------------------------- estimates as prices */
-
-graft_status graft_estimating_open(graft_env *env, graft_arena *arena, const graft_tariff *tariff,
-                                   const graft_limits *limits, graft_estimating *estimating)
-{
-    return graft_estimator_make(env, arena, tariff, limits, &estimating->estimator);
-}
-
-static graft_status estimate_price(graft_env *env, void *context, const graft_graph *graph,
-                                   const graft_order *order, double *ns)
-{
-    graft_estimating *e = context;
-    graft_estimated estimated;
-    graft_status status = graft_estimate(&e->estimator, graph, order, &estimated);
-    if (status != GRAFT_OK) {
-        return GRAFT_FAIL(env, status, "the graph is too large to estimate");
-    }
-    *ns = (double)estimated.cost / GRAFT_COST_UNITS;
-    return GRAFT_OK;
-}
-
-graft_price graft_estimating_price(graft_estimating *estimating)
-{
-    return (graft_price){.cost_ns = estimate_price, .context = estimating};
 }
 
 /* ------------------------------------------------------------------- rewards */

@@ -6,7 +6,7 @@
  * there (self-imitation, Oh et al. 2018).
  *
  * It starts as greedy over the tariff and can only learn to deviate. An environment's price may be
- * that of recorded costs or the tariff's own estimate (graft_estimating_price: the engine as a
+ * that of recorded costs or the tariff's own estimate (graft_estimator_price: the engine as a
  * simulator, which asks for no price); the agent does not know which, nor how many there are, nor what
  * rules they have.
  *
@@ -18,6 +18,7 @@
 #include "train/agent/agent_settings.h"
 #include "train/agent/scorer.h"
 #include "train/nn/shards.h"
+#include "train/search/appraisal.h"
 #include "train/search/search.h"
 
 /* Most that an update plays in. */
@@ -79,16 +80,6 @@ GRAFT_MUST_USE graft_status graft_candidates_play(graft_env *env, graft_arena *a
                                                   graft_candidates *agent, graft_observer *observer,
                                                   graft_rng *rng, graft_plan_found *found);
 
-/* The tariff's estimate as a price. `context` has room for graphs of the environment. */
-typedef struct graft_estimating {
-    graft_estimator estimator;
-} graft_estimating;
-GRAFT_MUST_USE graft_status graft_estimating_open(graft_env *env, graft_arena *arena,
-                                                  const graft_tariff *tariff,
-                                                  const graft_limits *limits,
-                                                  graft_estimating *estimating);
-graft_price graft_estimating_price(graft_estimating *estimating);
-
 /* One step of an episode as learning needs it. */
 typedef struct graft_transition {
     graft_scene scene;
@@ -106,3 +97,32 @@ typedef struct graft_transition {
 double graft_candidates_differentiate(graft_candidates *agent,
                                       const graft_transition *const transitions[], uint32_t count,
                                       graft_candidates_report *report);
+
+/* ------------------------------------------- what the files of the agent and the dream share */
+
+/* An episode. */
+typedef struct graft_episode_kept {
+    uint32_t count;
+    graft_transition *steps; /* (count + 1): the last one has its scene, and at most a choice. */
+    double saved;            /* Percent. */
+    double next_value;       /* Of the state afterwards; 0 where it has ended. */
+} graft_episode_kept;
+
+#define GRAFT_CHOICE_DRAWN     UINT32_MAX
+#define GRAFT_CHOICE_LIKELIEST (UINT32_MAX - 1)
+/* Chooses a candidate of the step's scene: draws one, takes the most likely one, or leaves the choice
+ * as it is when it is neither. Tells its log-probability and the scene's value. `rng` may be NULL
+ * unless one is drawn. */
+void graft_candidates_choose(const graft_candidates *agent, graft_arena *scratch, graft_rng *rng,
+                             graft_transition *step);
+
+/* Plays one of drawn actions, or of those of `best`, into `arena`. */
+GRAFT_MUST_USE graft_status graft_candidates_episode(graft_env *env, graft_arena *arena,
+                                                     graft_candidates *agent, graft_observer *o,
+                                                     const graft_best *best,
+                                                     graft_episode_kept *kept);
+/* Rewards that are paid at the end, and advantages, of an episode, which learning needs. */
+void graft_candidates_credit(const graft_candidates *agent, const graft_episode_kept *kept);
+/* Learns from episodes of `stride` environments in turn, the last of which may be repeated ones. */
+void graft_candidates_learn(graft_env *env, graft_candidates *agent, const graft_episode_kept *kept,
+                            uint32_t episodes, uint32_t stride, graft_candidates_report *report);

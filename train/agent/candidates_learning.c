@@ -1,5 +1,5 @@
 /* candidates_learning.c - what the candidate-scoring agent learns from episodes; see candidates.h. */
-#include "train/agent/candidates_internal.h"
+#include "train/agent/candidates.h"
 
 #include "graph/base/log.h"
 #include "train/nn/kernels.h"

@@ -8,7 +8,7 @@
  * of the first scene's are waiting, and shares nodes with none. */
 #pragma once
 
-#include "train/agent/candidates_internal.h"
+#include "train/agent/candidates.h"
 #include "train/agent/foresight.h"
 
 enum { GRAFT_DREAM_CANDIDATES = 256 };
@@ -53,7 +53,7 @@ graft_dreamt_step graft_dreamt_take(graft_dreamt *dream, graft_arena *scratch, u
                                     float temperature, graft_rng *rng);
 
 /* Plays an episode of the agent in a dream that begins with a story's first scene, into `arena`, as
- * learning needs it (candidates_internal.h). Stream `stream` of the agent's seed decides it. */
+ * learning needs it (candidates.h). Stream `stream` of the agent's seed decides it. */
 graft_episode_kept graft_dreamt_play(graft_arena *arena, graft_arena *scratch,
                                      const graft_candidates *agent, graft_dreamt *dream,
                                      const graft_story *story, uint64_t stream);

@@ -97,7 +97,7 @@ static void find_ranges(graft_foresight *m, const graft_story *stories, uint32_t
 
 void graft_foresight_calibrate(graft_foresight *model, const graft_story *stories, uint32_t count)
 {
-    graft_arena *arena = graft_arena_new(1 << 16);
+    GRAFT_ARENA(arena, 1 << 16);
     assert(arena != NULL);
     columns latent = open_columns(arena, model->latent);
     columns content = open_columns(arena, model->content.dims);
@@ -115,7 +115,6 @@ void graft_foresight_calibrate(graft_foresight *model, const graft_story *storie
     model->reward_mean = mean_of(&reward, 0);
     model->reward_scale = scale_of(&reward, 0);
     find_ranges(model, stories, count);
-    graft_arena_free(arena);
 }
 
 /* ------------------------------------------------------------------- one story */

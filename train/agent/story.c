@@ -1,7 +1,7 @@
 /* story.c - see story.h. */
 #include "train/agent/story.h"
 
-#include "train/agent/candidates_internal.h"
+#include "train/agent/candidates.h"
 
 #include <math.h>
 #include <string.h>

@@ -23,11 +23,8 @@ typedef struct {
 
 static graft_status move(graft_env *env, annealing *a, double temperature_ns)
 {
-    uint32_t xfer = 0;
-    uint32_t location = 0;
     double ns = 0.0;
-    graft_matches_draw(&a->now.matches, &a->rng, &xfer, &location);
-    const graft_action action = {.xfer = (uint16_t)xfer, .location = (uint16_t)location};
+    const graft_action action = graft_matches_draw(&a->now.matches, &a->rng);
     GRAFT_PASS(graft_walker_price(env, &a->now, action, &ns));
     double loss_ns = ns - a->now.cost_ns;
     if (loss_ns <= 0.0 || graft_rng_uniform(&a->rng) < exp(-loss_ns / temperature_ns)) {
@@ -43,9 +40,8 @@ graft_status graft_search_annealing(graft_env *env, graft_arena *arena,
                                     graft_environment *environment,
                                     const graft_search_choice *choice, graft_plan_found *found)
 {
-    graft_status status = GRAFT_OK;
     uint64_t start_ns = graft_clock_ns();
-    graft_arena *own = graft_arena_new((size_t)1 << 20);
+    GRAFT_ARENA(own, (size_t)1 << 20);
     graft_progress progress;
     if (own == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search");
@@ -56,24 +52,22 @@ graft_status graft_search_annealing(graft_env *env, graft_arena *arena,
     *found = (graft_plan_found){.cost_ns = environment->first_ns};
     graft_rng_seed(&a->rng, choice->seed);
     graft_progress_start(&progress, env, "annealing", "graphs", choice->graphs);
-    GRAFT_CHECK(graft_walker_open(env, own, environment, found, &a->now));
-    GRAFT_CHECK(graft_walker_open(env, own, environment, found, &a->best));
+    GRAFT_PASS(graft_walker_open(env, own, environment, found, &a->now));
+    GRAFT_PASS(graft_walker_open(env, own, environment, found, &a->best));
     while (found->evaluations < choice->graphs && !graft_search_is_over(environment, found)) {
         double part = (double)found->evaluations / (double)choice->graphs;
         if (a->now.matches.count == 0 || a->now.step_count > a->best.step_count + longest) {
             if (a->best.matches.count == 0) {
                 break;
             }
-            GRAFT_CHECK(graft_walker_join(env, &a->now, &a->best));
+            GRAFT_PASS(graft_walker_join(env, &a->now, &a->best));
         }
-        GRAFT_CHECK(graft_search_go_on(env));
-        GRAFT_CHECK(move(env, a, first_ns * pow(last_part, part)));
+        GRAFT_PASS(graft_search_go_on(env));
+        GRAFT_PASS(move(env, a, first_ns * pow(last_part, part)));
         graft_progress_update(&progress, found->evaluations, NULL);
     }
     graft_progress_finish(&progress);
     graft_walker_keep(&a->best, arena, found);
     found->seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
-done:
-    graft_arena_free(own);
-    return status;
+    return GRAFT_OK;
 }

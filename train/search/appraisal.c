@@ -19,6 +19,23 @@ graft_status graft_estimate_state(graft_env *env, graft_estimator *estimator,
                : GRAFT_FAIL(env, GRAFT_CAPACITY, "the graph is too large to estimate");
 }
 
+static graft_status estimate_price(graft_env *env, void *context, const graft_graph *graph,
+                                   const graft_order *order, double *ns)
+{
+    graft_estimated estimated;
+    graft_status status = graft_estimate(context, graph, order, &estimated);
+    if (status != GRAFT_OK) {
+        return GRAFT_FAIL(env, status, "the graph is too large to estimate");
+    }
+    *ns = (double)estimated.cost / GRAFT_COST_UNITS;
+    return GRAFT_OK;
+}
+
+graft_price graft_estimator_price(graft_estimator *estimator)
+{
+    return (graft_price){.cost_ns = estimate_price, .context = estimator};
+}
+
 graft_status graft_appraisal_open(graft_env *env, graft_arena *arena, const graft_tariff *tariff,
                                   const graft_place *place, graft_appraisal *appraisal)
 {

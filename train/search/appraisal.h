@@ -29,6 +29,9 @@ GRAFT_MUST_USE graft_status graft_estimate_state(graft_env *env, graft_estimator
                                                  const graft_state *state,
                                                  graft_estimated *estimated);
 
+/* Its estimates as a price. */
+graft_price graft_estimator_price(graft_estimator *estimator);
+
 /* For graphs within the limits of the place's. Fails as graft_estimator_make. */
 GRAFT_MUST_USE graft_status graft_appraisal_open(graft_env *env, graft_arena *arena,
                                                  const graft_tariff *tariff,
@@ -52,9 +55,3 @@ static inline const graft_match *graft_place_match(const graft_place *place, gra
 {
     return graft_matches_get(place->matches, action.xfer, action.location);
 }
-
-/* A loop over all actions, in two: `break` leaves one rule's. */
-#define GRAFT_EACH_ACTION(matches_, action)                                                        \
-    for (graft_action action = {0, 0}; action.xfer < (matches_)->xfers->count;                     \
-         action.xfer++, action.location = 0)                                                       \
-        for (; action.location < graft_matches_count((matches_), action.xfer); action.location++)

@@ -71,26 +71,24 @@ graft_status graft_search_backtracking(graft_env *env, graft_arena *arena,
                                        graft_environment *environment,
                                        const graft_search_choice *choice, graft_plan_found *found)
 {
-    graft_status status = GRAFT_OK;
     uint64_t start_ns = graft_clock_ns();
     graft_progress progress;
-    graft_explored *explored = graft_explored_open(environment, found);
-    if (explored == NULL) {
+    GRAFT_ARENA(own, (size_t)1 << 20);
+    if (own == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search");
     }
-    queue q = {.alpha = choice->alpha, .found = found, .arena = graft_explored_arena(explored)};
+    graft_explored *explored = graft_explored_open(own, environment, found);
+    queue q = {.alpha = choice->alpha, .found = found, .arena = own};
     graft_progress_start(&progress, env, "backtracking", "graphs", choice->dequeues);
-    GRAFT_CHECK(graft_explored_expand(env, explored, NULL, visit, &q));
+    GRAFT_PASS(graft_explored_expand(env, explored, NULL, visit, &q));
     while (q.count > 0 && found->dequeues < choice->dequeues &&
            !graft_search_is_over(environment, found)) {
         const graft_successor item = pop(&q);
-        GRAFT_CHECK(graft_explored_expand(env, explored, &item, visit, &q));
+        GRAFT_PASS(graft_explored_expand(env, explored, &item, visit, &q));
         graft_progress_update(&progress, found->dequeues, NULL);
     }
     graft_progress_finish(&progress);
     graft_explored_trace(arena, explored);
     found->seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
-done:
-    graft_explored_close(explored);
-    return status;
+    return GRAFT_OK;
 }

@@ -31,21 +31,20 @@ static void visit(void *search, const graft_successor *successor)
 graft_status graft_search_beam(graft_env *env, graft_arena *arena, graft_environment *environment,
                                const graft_search_choice *choice, graft_plan_found *found)
 {
-    graft_status status = GRAFT_OK;
     uint64_t start_ns = graft_clock_ns();
     uint32_t idle = 0; /* Levels since the best graph was found. */
     graft_progress progress;
-    graft_explored *explored = graft_explored_open(environment, found);
-    if (explored == NULL) {
+    GRAFT_ARENA(own, (size_t)1 << 20);
+    if (own == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search");
     }
-    graft_arena *own = graft_explored_arena(explored);
+    graft_explored *explored = graft_explored_open(own, environment, found);
     level levels[2] = {
         {GRAFT_NEW(own, graft_successor, choice->width), 0, (uint32_t)choice->width},
         {GRAFT_NEW(own, graft_successor, choice->width), 0, (uint32_t)choice->width}
     };
     graft_progress_start(&progress, env, "beam search", "levels", environment->options.step_limit);
-    GRAFT_CHECK(graft_explored_expand(env, explored, NULL, visit, &levels[0]));
+    GRAFT_PASS(graft_explored_expand(env, explored, NULL, visit, &levels[0]));
     for (uint32_t depth = 1; depth < environment->options.step_limit && idle < choice->patience &&
                              !graft_search_is_over(environment, found);
          depth++) {
@@ -54,7 +53,7 @@ graft_status graft_search_beam(graft_env *env, graft_arena *arena, graft_environ
         double best_ns = found->cost_ns;
         to->count = 0;
         for (uint32_t i = 0; i < from->count; i++) {
-            GRAFT_CHECK(graft_explored_expand(env, explored, &from->items[i], visit, to));
+            GRAFT_PASS(graft_explored_expand(env, explored, &from->items[i], visit, to));
         }
         idle = found->cost_ns < best_ns ? 0 : idle + 1;
         graft_progress_update(&progress, depth, NULL);
@@ -62,7 +61,5 @@ graft_status graft_search_beam(graft_env *env, graft_arena *arena, graft_environ
     graft_progress_finish(&progress);
     graft_explored_trace(arena, explored);
     found->seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
-done:
-    graft_explored_close(explored);
-    return status;
+    return GRAFT_OK;
 }

@@ -24,11 +24,8 @@ typedef struct glance {
 static graft_status try_action(graft_env *env, const graft_environment *environment, glance *g,
                                graft_action action)
 {
-    const graft_matches *matches = &environment->matches;
-    GRAFT_PASS(graft_state_set(env, &g->trial, &environment->state.graph));
-    return graft_state_apply(env, &g->trial, &matches->xfers->rules[action.xfer],
-                             graft_matches_get(matches, action.xfer, action.location),
-                             &environment->options.apply);
+    return graft_matches_follow(env, &environment->matches, &environment->state.graph, action,
+                                &g->trial);
 }
 
 static graft_status price_trial(graft_env *env, const graft_environment *environment,
@@ -57,29 +54,26 @@ graft_status graft_search_pays(graft_env *env, const graft_environment *environm
 static graft_status find_cheapest(graft_env *env, const graft_environment *environment, glance *g,
                                   graft_plan_found *found)
 {
-    const graft_matches *matches = &environment->matches;
     g->cost_ns = environment->cost_ns;
     g->found = false;
-    for (uint32_t x = 0; x < matches->xfers->count; x++) {
-        for (uint32_t l = 0; l < graft_matches_count(matches, x); l++) {
-            const graft_action action = {.xfer = (uint16_t)x, .location = (uint16_t)l};
-            double ns = 0.0;
-            bool better = false;
-            if (graft_search_is_over(environment, found)) {
-                g->found = false; /* Nobody knows which is the cheapest. */
-                return GRAFT_OK;
-            }
-            GRAFT_PASS(try_action(env, environment, g, action));
-            GRAFT_PASS(price_trial(env, environment, g, found, &ns));
-            if (ns < g->cost_ns) {
-                GRAFT_PASS(graft_search_pays(env, environment, &environment->state, &g->trial,
-                                             environment->cost_ns - ns, &better));
-            }
-            if (better) {
-                g->cost_ns = ns;
-                g->best = action;
-                g->found = true;
-            }
+    GRAFT_EACH_ACTION(&environment->matches, action)
+    {
+        double ns = 0.0;
+        bool better = false;
+        if (graft_search_is_over(environment, found)) {
+            g->found = false; /* Nobody knows which is the cheapest. */
+            return GRAFT_OK;
+        }
+        GRAFT_PASS(try_action(env, environment, g, action));
+        GRAFT_PASS(price_trial(env, environment, g, found, &ns));
+        if (ns < g->cost_ns) {
+            GRAFT_PASS(graft_search_pays(env, environment, &environment->state, &g->trial,
+                                         environment->cost_ns - ns, &better));
+        }
+        if (better) {
+            g->cost_ns = ns;
+            g->best = action;
+            g->found = true;
         }
     }
     return GRAFT_OK;

@@ -52,10 +52,8 @@ static graft_status apply_action(graft_env *env, graft_environment *environment,
     graft_status status = GRAFT_OK;
     const graft_price *price = &environment->options.price;
     double cost_ns = 0;
-    GRAFT_TRY(env,
-              graft_state_apply(env, &environment->state, &environment->xfers->rules[xfer],
-                                graft_matches_get(&environment->matches, xfer, location),
-                                &environment->options.apply),
+    const graft_action action = {(uint16_t)xfer, (uint16_t)location};
+    GRAFT_TRY(env, graft_matches_apply(env, &environment->matches, action, &environment->state),
               "while applying rule %s", environment->xfers->names[xfer]);
     GRAFT_CHECK(price->cost_ns(env, price->context, &environment->state.graph,
                                &environment->state.order, &cost_ns));

@@ -23,12 +23,6 @@ typedef struct graft_price {
     graft_status (*form)(graft_env *env, void *context, const graft_graph *graph, uint64_t *form);
 } graft_price;
 
-/* A rule and one of its locations; rule number `count` is NO-OP, at location 0. */
-typedef struct graft_action {
-    uint16_t xfer;
-    uint16_t location;
-} graft_action;
-
 typedef struct graft_environment_options {
     graft_price price;
     uint32_t location_limit; /* Locations offered per rule; the dissertation's 200. */

@@ -153,22 +153,19 @@ static graft_status go_on(graft_env *env, escape *e, graft_plan_found *found)
 graft_status graft_search_escape(graft_env *env, graft_arena *arena, graft_environment *environment,
                                  graft_plan_found *found)
 {
-    graft_status status = GRAFT_OK;
     uint64_t start_ns = graft_clock_ns();
-    graft_arena *own = graft_arena_new((size_t)1 << 20);
+    GRAFT_ARENA(own, (size_t)1 << 20);
     if (own == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search");
     }
     escape *e = GRAFT_NEW(own, escape, 1);
-    GRAFT_CHECK(graft_search_greedy(env, arena, environment, found));
+    GRAFT_PASS(graft_search_greedy(env, arena, environment, found));
     for (uint32_t i = 0; i < LEVELS; i++) {
-        GRAFT_CHECK(graft_walker_open(env, own, environment, found, &e->at[i]));
+        GRAFT_PASS(graft_walker_open(env, own, environment, found, &e->at[i]));
     }
-    GRAFT_CHECK(graft_walker_follow(env, &e->at[0], found->steps, found->step_count));
-    GRAFT_CHECK(go_on(env, e, found));
+    GRAFT_PASS(graft_walker_follow(env, &e->at[0], found->steps, found->step_count));
+    GRAFT_PASS(go_on(env, e, found));
     graft_walker_keep(&e->at[0], arena, found);
     found->seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
-done:
-    graft_arena_free(own);
-    return status;
+    return GRAFT_OK;
 }

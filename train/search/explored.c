@@ -34,12 +34,9 @@ bool graft_successor_before(const graft_successor *a, const graft_successor *b)
     return a->cost_ns < b->cost_ns || (a->cost_ns == b->cost_ns && a->serial < b->serial);
 }
 
-graft_explored *graft_explored_open(const graft_environment *environment, graft_plan_found *found)
+graft_explored *graft_explored_open(graft_arena *arena, const graft_environment *environment,
+                                    graft_plan_found *found)
 {
-    graft_arena *arena = graft_arena_new((size_t)1 << 20);
-    if (arena == NULL) {
-        return NULL;
-    }
     graft_explored *e = GRAFT_NEW(arena, graft_explored, 1);
     *e = (graft_explored){.environment = environment,
                           .arena = arena,
@@ -51,10 +48,6 @@ graft_explored *graft_explored_open(const graft_environment *environment, graft_
     graft_matches_open(arena, environment->xfers, environment->options.location_limit, &e->matches);
     return e;
 }
-
-void graft_explored_close(graft_explored *explored) { graft_arena_free(explored->arena); }
-
-graft_arena *graft_explored_arena(const graft_explored *explored) { return explored->arena; }
 
 /* ------------------------------------------------------------------ seen before */
 
@@ -121,15 +114,6 @@ static graft_status store(graft_env *env, graft_explored *e, const graft_success
     return GRAFT_OK;
 }
 
-/* Makes `to` the graph of e->matches' state with the action applied. */
-static graft_status apply(graft_env *env, const graft_explored *e, graft_state *to,
-                          graft_action action)
-{
-    return graft_state_apply(env, to, &e->matches.xfers->rules[action.xfer],
-                             graft_matches_get(&e->matches, action.xfer, action.location),
-                             &e->environment->options.apply);
-}
-
 /* Makes the graph that is to be expanded, and finds its matches. */
 static graft_status restore(graft_env *env, graft_explored *e, const graft_successor *successor)
 {
@@ -140,7 +124,7 @@ static graft_status restore(graft_env *env, graft_explored *e, const graft_succe
     } else {
         GRAFT_PASS(graft_state_set(env, &e->state, &e->expanded[successor->parent].graph));
         graft_matches_find(&e->matches, &e->state, options);
-        GRAFT_PASS(apply(env, e, &e->state, successor->action));
+        GRAFT_PASS(graft_matches_apply(env, &e->matches, successor->action, &e->state));
     }
     GRAFT_PASS(store(env, e, successor));
     graft_matches_find(&e->matches, &e->state, options);
@@ -160,8 +144,7 @@ static graft_status try_action(graft_env *env, graft_explored *e, graft_action a
 {
     const graft_price *price = &e->environment->options.price;
     double ns = 0;
-    GRAFT_PASS(graft_state_set(env, &e->trial, &e->state.graph));
-    GRAFT_PASS(apply(env, e, &e->trial, action));
+    GRAFT_PASS(graft_matches_follow(env, &e->matches, &e->state.graph, action, &e->trial));
     *is_new = add_seen(e, graft_state_hash(&e->trial));
     if (*is_new) {
         GRAFT_PASS(price->cost_ns(env, price->context, &e->trial.graph, &e->trial.order, &ns));
@@ -180,22 +163,19 @@ graft_status graft_explored_expand(graft_env *env, graft_explored *explored,
                                    const graft_successor *successor, graft_explored_visit visit,
                                    void *search)
 {
-    const graft_matches *matches = &explored->matches;
     GRAFT_PASS(graft_search_go_on(env));
     GRAFT_PASS(restore(env, explored, successor));
     explored->found->dequeues++;
-    for (uint32_t x = 0; x < matches->xfers->count; x++) {
-        for (uint32_t l = 0; l < graft_matches_count(matches, x); l++) {
-            if (graft_search_is_over(explored->environment, explored->found)) {
-                return GRAFT_OK;
-            }
-            graft_successor next;
-            bool is_new = false;
-            const graft_action action = {.xfer = (uint16_t)x, .location = (uint16_t)l};
-            GRAFT_PASS(try_action(env, explored, action, &next, &is_new));
-            if (is_new) {
-                visit(search, &next);
-            }
+    GRAFT_EACH_ACTION(&explored->matches, action)
+    {
+        if (graft_search_is_over(explored->environment, explored->found)) {
+            return GRAFT_OK;
+        }
+        graft_successor next;
+        bool is_new = false;
+        GRAFT_PASS(try_action(env, explored, action, &next, &is_new));
+        if (is_new) {
+            visit(search, &next);
         }
     }
     return GRAFT_OK;

@@ -25,10 +25,10 @@ typedef struct graft_explored graft_explored;
  * far when its cost is found->cost_ns. */
 typedef void (*graft_explored_visit)(void *search, const graft_successor *successor);
 
-/* Begins at the environment's first graph, which is to be expanded first. Resets *found, and keeps
- * its cost up to date. NULL when there is no memory. */
-graft_explored *graft_explored_open(const graft_environment *environment, graft_plan_found *found);
-void graft_explored_close(graft_explored *explored);
+/* Begins, in `arena`, at the environment's first graph, which is to be expanded first. Resets
+ * *found, and keeps its cost up to date. */
+graft_explored *graft_explored_open(graft_arena *arena, const graft_environment *environment,
+                                    graft_plan_found *found);
 
 /* Stores the graph of a successor (NULL: the first graph), prices those of its successors that are
  * new, and hands them to `visit`, by rule and location. Counts as a dequeue. Fails as the price
@@ -38,5 +38,3 @@ GRAFT_MUST_USE graft_status graft_explored_expand(graft_env *env, graft_explored
                                                   graft_explored_visit visit, void *search);
 /* Writes the actions that lead to the best graph into the plan, in `arena`. */
 void graft_explored_trace(graft_arena *arena, const graft_explored *explored);
-/* Lives as long as the search: for what it keeps itself. */
-graft_arena *graft_explored_arena(const graft_explored *explored);

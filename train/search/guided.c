@@ -168,28 +168,24 @@ static graft_status run_phases(graft_env *env, graft_arena *arena, graft_environ
                                const graft_search_choice *choice, const phases *p,
                                graft_plan_found *found)
 {
-    graft_status status = GRAFT_OK;
     uint64_t start_ns = graft_clock_ns();
-    graft_arena *own = graft_arena_new((size_t)1 << 20);
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_ARENA(own, (size_t)1 << 20);
+    GRAFT_SCOPED(env->scratch);
     if (own == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search");
     }
     graft_guided *g = GRAFT_NEW(own, graft_guided, 1);
-    GRAFT_CHECK(open_guided(env, own, environment, choice, found, g));
+    GRAFT_PASS(open_guided(env, own, environment, choice, found, g));
     g->kept = p->refined != NULL ? arena : NULL;
     g->refined = *choice->tariff;
-    GRAFT_CHECK(p->run(env, g));
+    GRAFT_PASS(p->run(env, g));
     graft_progress_finish(&g->progress);
     if (p->refined != NULL) {
         *p->refined = g->refined;
     }
     graft_walker_keep(&g->best, arena, found);
     found->seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
-done:
-    graft_arena_release(env->scratch, mark);
-    graft_arena_free(own);
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status search_all(graft_env *env, graft_guided *g)

@@ -66,23 +66,20 @@ graft_status graft_search_iterated(graft_env *env, graft_arena *arena,
                                    graft_environment *environment,
                                    const graft_search_choice *choice, graft_plan_found *found)
 {
-    graft_status status = GRAFT_OK;
     uint64_t start_ns = graft_clock_ns();
-    graft_arena *own = graft_arena_new((size_t)1 << 20);
+    GRAFT_ARENA(own, (size_t)1 << 20);
     if (own == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search");
     }
     iteration *it = GRAFT_NEW(own, iteration, 1);
     graft_rng_seed(&it->rng, choice->seed);
-    GRAFT_CHECK(graft_search_greedy(env, arena, environment, found));
-    GRAFT_CHECK(graft_walker_open(env, own, environment, found, &it->best));
-    GRAFT_CHECK(graft_walker_open(env, own, environment, found, &it->now));
-    GRAFT_CHECK(graft_walker_follow(env, &it->best, found->steps, found->step_count));
-    GRAFT_CHECK(graft_walker_join(env, &it->now, &it->best));
-    GRAFT_CHECK(iterate(env, it, environment, choice, found));
+    GRAFT_PASS(graft_search_greedy(env, arena, environment, found));
+    GRAFT_PASS(graft_walker_open(env, own, environment, found, &it->best));
+    GRAFT_PASS(graft_walker_open(env, own, environment, found, &it->now));
+    GRAFT_PASS(graft_walker_follow(env, &it->best, found->steps, found->step_count));
+    GRAFT_PASS(graft_walker_join(env, &it->now, &it->best));
+    GRAFT_PASS(iterate(env, it, environment, choice, found));
     graft_walker_keep(&it->best, arena, found);
     found->seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
-done:
-    graft_arena_free(own);
-    return status;
+    return GRAFT_OK;
 }

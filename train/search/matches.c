@@ -386,20 +386,32 @@ void graft_matches_find(graft_matches *matches, graft_state *state,
     }
 }
 
-void graft_matches_draw(const graft_matches *matches, graft_rng *rng, uint32_t *xfer,
-                        uint32_t *location)
+graft_action graft_matches_draw(const graft_matches *matches, graft_rng *rng)
 {
     uint32_t legal = 0;
     for (uint32_t x = 0; x < matches->xfers->count; x++) {
         legal += graft_matches_count(matches, x) > 0;
     }
     uint32_t pick = graft_rng_below(rng, legal);
-    for (uint32_t x = 0; x < matches->xfers->count; x++) {
-        uint32_t count = graft_matches_count(matches, x);
-        if (count > 0 && pick-- == 0) {
-            *xfer = x;
-            *location = graft_rng_below(rng, count);
-            return;
-        }
+    uint32_t x = 0;
+    while (graft_matches_count(matches, x) == 0 || pick-- > 0) {
+        x++;
     }
+    const uint32_t location = graft_rng_below(rng, graft_matches_count(matches, x));
+    return (graft_action){(uint16_t)x, (uint16_t)location};
+}
+
+graft_status graft_matches_apply(graft_env *env, const graft_matches *matches, graft_action action,
+                                 graft_state *state)
+{
+    return graft_state_apply(env, state, &matches->xfers->rules[action.xfer],
+                             graft_matches_get(matches, action.xfer, action.location),
+                             &matches->options);
+}
+
+graft_status graft_matches_follow(graft_env *env, const graft_matches *matches,
+                                  const graft_graph *graph, graft_action action, graft_state *state)
+{
+    GRAFT_PASS(graft_state_set(env, state, graph));
+    return graft_matches_apply(env, matches, action, state);
 }

@@ -24,6 +24,12 @@ typedef struct graft_rewrite_judge {
     void *context;
 } graft_rewrite_judge;
 
+/* A rule and one of its locations; rule number `count` is NO-OP, at location 0. */
+typedef struct graft_action {
+    uint16_t xfer;
+    uint16_t location;
+} graft_action;
+
 /* The rules that an agent or a search may use, in the order that numbers them. */
 typedef struct graft_xfers {
     uint32_t count;
@@ -80,8 +86,14 @@ void graft_matches_find(graft_matches *matches, graft_state *state,
                         const graft_apply_options *options);
 /* Draws a rule uniformly from those with a location, then one of its locations; there must be one.
  */
-void graft_matches_draw(const graft_matches *matches, graft_rng *rng, uint32_t *xfer,
-                        uint32_t *location);
+graft_action graft_matches_draw(const graft_matches *matches, graft_rng *rng);
+/* Applies an action to `state`, whose graph is that of the last call of graft_matches_find. */
+GRAFT_MUST_USE graft_status graft_matches_apply(graft_env *env, const graft_matches *matches,
+                                                graft_action action, graft_state *state);
+/* Makes `state` the successor of such a graph. */
+GRAFT_MUST_USE graft_status graft_matches_follow(graft_env *env, const graft_matches *matches,
+                                                 const graft_graph *graph, graft_action action,
+                                                 graft_state *state);
 /* Number of locations of one rule. */
 static inline uint32_t graft_matches_count(const graft_matches *matches, uint32_t xfer)
 {
@@ -99,3 +111,9 @@ static inline const graft_match *graft_matches_get(const graft_matches *matches,
 {
     return &matches->items[graft_matches_index(matches, xfer, location)].match;
 }
+
+/* A loop over all actions, in two: `break` leaves one rule's. */
+#define GRAFT_EACH_ACTION(matches_, action)                                                        \
+    for (graft_action action = {0, 0}; action.xfer < (matches_)->xfers->count;                     \
+         action.xfer++, action.location = 0)                                                       \
+        for (; action.location < graft_matches_count((matches_), action.xfer); action.location++)

@@ -43,10 +43,7 @@ graft_status graft_search_random(graft_env *env, graft_arena *arena, graft_envir
         GRAFT_PASS(graft_environment_reset(env, environment));
         for (uint32_t n = 0; !environment->terminal; n++) {
             graft_outcome step;
-            uint32_t xfer = 0;
-            uint32_t location = 0;
-            graft_matches_draw(&environment->matches, &rng, &xfer, &location);
-            walk[n] = (graft_action){.xfer = (uint16_t)xfer, .location = (uint16_t)location};
+            walk[n] = graft_matches_draw(&environment->matches, &rng);
             GRAFT_PASS(
                 graft_environment_step(env, environment, walk[n].xfer, walk[n].location, &step));
             found->evaluations++;

@@ -62,27 +62,19 @@ graft_status graft_walker_follow(graft_env *env, graft_walker *walker, const gra
                           &walker->cost_ns);
 }
 
-static graft_status apply(graft_env *env, const graft_walker *walker, graft_action action,
-                          graft_state *state)
-{
-    return graft_state_apply(env, state, &walker->environment->xfers->rules[action.xfer],
-                             graft_matches_get(&walker->matches, action.xfer, action.location),
-                             &walker->environment->options.apply);
-}
-
 graft_status graft_walker_price(graft_env *env, graft_walker *walker, graft_action action,
                                 double *ns)
 {
     const graft_price *price = &walker->environment->options.price;
-    GRAFT_PASS(graft_state_set(env, &walker->trial, &walker->state.graph));
-    GRAFT_PASS(apply(env, walker, action, &walker->trial));
+    GRAFT_PASS(
+        graft_matches_follow(env, &walker->matches, &walker->state.graph, action, &walker->trial));
     walker->found->evaluations++;
     return price->cost_ns(env, price->context, &walker->trial.graph, &walker->trial.order, ns);
 }
 
 graft_status graft_walker_take(graft_env *env, graft_walker *walker, graft_action action, double ns)
 {
-    GRAFT_PASS(apply(env, walker, action, &walker->state));
+    GRAFT_PASS(graft_matches_apply(env, &walker->matches, action, &walker->state));
     add_step(walker, action);
     walker->cost_ns = ns;
     find(walker);
@@ -95,11 +87,11 @@ graft_action *graft_walker_list(const graft_walker *walker, graft_arena *arena, 
     const graft_matches *matches = &walker->matches;
     graft_action *actions = GRAFT_NEW(arena, graft_action, matches->count);
     *count = 0;
-    for (uint32_t x = 0; x < matches->xfers->count; x++) {
-        for (uint32_t l = 0; l < graft_matches_count(matches, x); l++) {
-            if (matches->items[graft_matches_index(matches, x, l)].moved >= recent) {
-                actions[(*count)++] = (graft_action){.xfer = (uint16_t)x, .location = (uint16_t)l};
-            }
+    GRAFT_EACH_ACTION(matches, action)
+    {
+        if (matches->items[graft_matches_index(matches, action.xfer, action.location)].moved >=
+            recent) {
+            actions[(*count)++] = action;
         }
     }
     return actions;

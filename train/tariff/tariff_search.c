@@ -112,12 +112,11 @@ static graft_status note_beside(walker *w, graft_action action)
     const graft_place place = {&environment->state, &environment->matches,
                                &environment->options.apply};
     const graft_rule *rule = graft_place_rule(&place, action);
-    const graft_match *match = graft_place_match(&place, action);
     GRAFT_PASS(graft_appraisal_plan(w->env, &place, action, &made));
     if (graft_book_wants(w->book, &environment->state.graph, rule, &made, w->walk->model,
                          w->walk->beside_most)) {
-        GRAFT_PASS(graft_state_set(w->env, &w->trial, &environment->state.graph));
-        GRAFT_PASS(graft_state_apply(w->env, &w->trial, rule, match, &environment->options.apply));
+        GRAFT_PASS(graft_matches_follow(w->env, &environment->matches, &environment->state.graph,
+                                        action, &w->trial));
         GRAFT_PASS(note(w, &w->trial, w->walk->beside_most));
     }
     return GRAFT_OK;
@@ -137,14 +136,6 @@ static graft_status note_state(walker *w)
     return GRAFT_OK;
 }
 
-static graft_action draw_action(walker *w)
-{
-    uint32_t xfer = 0;
-    uint32_t location = 0;
-    graft_matches_draw(&w->environment->matches, &w->rng, &xfer, &location);
-    return (graft_action){(uint16_t)xfer, (uint16_t)location};
-}
-
 /* Metropolis: what costs more is taken with a probability that falls with the steps. */
 static graft_status draw_annealed(walker *w, graft_action *action, bool *found)
 {
@@ -155,7 +146,7 @@ static graft_status draw_annealed(walker *w, graft_action *action, bool *found)
     double temperature = first_temperature * left * (double)w->estimating.appraisal.estimated.cost;
     for (uint32_t i = 0; i < DRAWS_MOST && !*found; i++) {
         graft_change change;
-        *action = draw_action(w);
+        *action = graft_matches_draw(&w->environment->matches, &w->rng);
         GRAFT_PASS(graft_appraisal_look(w->env, &w->estimating.appraisal, *action, &change));
         *found = change.cost <= 0 ||
                  graft_rng_uniform(&w->rng) < exp(-(double)change.cost / (temperature + 1.0));
@@ -169,7 +160,7 @@ static graft_status choose_action(walker *w, graft_action *action, bool *found)
     *found = true;
     switch (w->walk->kind) {
     case GRAFT_WALK_RANDOM:
-        *action = draw_action(w);
+        *action = graft_matches_draw(&w->environment->matches, &w->rng);
         break;
     case GRAFT_WALK_TARIFF:
         GRAFT_PASS(find_best(&w->estimating, action, &change));
