@@ -29,7 +29,8 @@ typedef struct graft_method {
 } graft_method;
 
 /* All of them, in the order of tables. */
-const graft_method *graft_methods(uint32_t *count);
+enum { GRAFT_METHODS = 19 };
+extern const graft_method graft_methods[GRAFT_METHODS];
 
 typedef struct graft_cell {
     const char *model;
@@ -66,8 +67,8 @@ GRAFT_MUST_USE graft_status graft_cells_read(graft_env *env, graft_arena *arena,
 GRAFT_MUST_USE graft_status graft_cells_write(graft_env *env, const graft_cells *cells,
                                               const char *path);
 /* The cell of that name, or NULL. */
-const graft_cell *graft_cells_find(const graft_cells *cells, const char *model, const char *method,
-                                   uint32_t seed);
+graft_cell *graft_cells_find(const graft_cells *cells, const char *model, const char *method,
+                             uint32_t seed);
 /* Puts a cell in the place of that of the same name. Texts are kept. */
 void graft_cells_put(graft_arena *arena, graft_cells *cells, const graft_cell *cell);
 

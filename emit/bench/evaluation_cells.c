@@ -8,11 +8,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-const graft_cell *graft_cells_find(const graft_cells *cells, const char *model, const char *method,
-                                   uint32_t seed)
+graft_cell *graft_cells_find(const graft_cells *cells, const char *model, const char *method,
+                             uint32_t seed)
 {
     for (uint32_t i = 0; i < cells->count; i++) {
-        const graft_cell *cell = &cells->items[i];
+        graft_cell *cell = &cells->items[i];
         if (cell->seed == seed && strcmp(cell->model, model) == 0 &&
             strcmp(cell->method, method) == 0) {
             return cell;
@@ -23,17 +23,13 @@ const graft_cell *graft_cells_find(const graft_cells *cells, const char *model, 
 
 void graft_cells_put(graft_arena *arena, graft_cells *cells, const graft_cell *cell)
 {
-    for (uint32_t i = 0; i < cells->count; i++) {
-        graft_cell *old = &cells->items[i];
-        if (old->seed == cell->seed && strcmp(old->model, cell->model) == 0 &&
-            strcmp(old->method, cell->method) == 0) {
-            *old = *cell;
-            return;
-        }
+    graft_cell *place = graft_cells_find(cells, cell->model, cell->method, cell->seed);
+    if (place == NULL) {
+        cells->items = graft_arena_grow(arena, cells->items, cells->count, &cells->capacity, 256,
+                                        sizeof cells->items[0]);
+        place = &cells->items[cells->count++];
     }
-    cells->items = graft_arena_grow(arena, cells->items, cells->count, &cells->capacity, 256,
-                                    sizeof cells->items[0]);
-    cells->items[cells->count++] = *cell;
+    *place = *cell;
 }
 
 /* ------------------------------------------------------------------- writing */

@@ -24,7 +24,7 @@
             .temperature = (degrees)                                                               \
         }                                                                                          \
     }
-static const graft_method methods[] = {
+const graft_method graft_methods[GRAFT_METHODS] = {
     PLAIN("as given", GRAFT_METHOD_GIVEN, false),
     PLAIN("policy", GRAFT_METHOD_POLICY, false),
     PLAIN("unseen", GRAFT_METHOD_UNSEEN, false),
@@ -48,12 +48,6 @@ static const graft_method methods[] = {
 #undef PLAIN
 #undef SEARCH
 #undef SAMPLED
-
-const graft_method *graft_methods(uint32_t *count)
-{
-    *count = sizeof methods / sizeof methods[0];
-    return methods;
-}
 
 /* How often each rule is applied. */
 static const char *list_rules(const graft_cell_run *c, const graft_action *steps, uint32_t count)

@@ -22,7 +22,7 @@ static const char closed_models[] =
 typedef struct {
     graft_session_options session;
     const char *only; /* Methods, commas between; NULL: all. */
-    bool *wanted;     /* By method. */
+    bool wanted[GRAFT_METHODS];
     const char *folder;
     const char *policy_path; /* NULL: the device's, in rules/policies. */
     const char *folds; /* A folder of policies, FAMILY/policy.graft without that family; or NULL. */
@@ -47,13 +47,12 @@ typedef struct {
 static graft_status say_cell(const graft_cell_run *c, graft_share *share)
 {
     const graft_cell *cell = &c->cell;
-    uint32_t count = 0;
     const char *device = graft_device_name(c->session->device);
     graft_buffer piece = {.arena = c->env->unit};
     found_cell found;
     memset(&found, 0, sizeof found);
     found.cell = *cell;
-    found.method = (uint32_t)(c->method - graft_methods(&count));
+    found.method = (uint32_t)(c->method - graft_methods);
     found.is_known = c->is_known;
     found.has_plan = c->has_plan;
     found.plan = (graft_known_plan){.rules = graft_plans_rules(c->session),
@@ -91,7 +90,6 @@ static graft_status take_cell(graft_env *env, void *context, uint32_t model, con
                               size_t bytes)
 {
     eval_run *run = context;
-    uint32_t count = 0;
     found_cell found;
     const char *rules = (const char *)piece + sizeof found;
     const char *device = rules + strlen(rules) + 1;
@@ -100,7 +98,7 @@ static graft_status take_cell(graft_env *env, void *context, uint32_t model, con
     graft_cell *cell = &found.cell;
     cell->model = run->models[model].name;
     cell->family = run->models[model].family;
-    cell->method = graft_methods(&count)[found.method].name;
+    cell->method = graft_methods[found.method].name;
     cell->rules = graft_arena_strdup(env->life, rules);
     graft_cells_put(env->life, &run->all.cells, cell);
     if (graft_ranks_own(env) > 0) {
@@ -124,39 +122,27 @@ static graft_status take_cell(graft_env *env, void *context, uint32_t model, con
     return GRAFT_OK;
 }
 
-static const graft_method *find_method(const char *name)
-{
-    uint32_t count = 0;
-    const graft_method *methods = graft_methods(&count);
-    for (uint32_t m = 0; m < count; m++) {
-        if (strcmp(methods[m].name, name) == 0) {
-            return &methods[m];
-        }
-    }
-    return NULL;
-}
-
 /* Which methods are asked for: all, when none is named. */
 static graft_status choose_methods(graft_env *env, eval_run *run)
 {
-    uint32_t count = 0;
     uint32_t named = 0;
-    const graft_method *methods = graft_methods(&count);
     const char **names =
         run->only == NULL ? NULL : graft_options_names(env->life, run->only, &named);
-    run->wanted = GRAFT_NEW(env->life, bool, count);
-    memset(run->wanted, run->only == NULL, count * sizeof run->wanted[0]);
+    memset(run->wanted, run->only == NULL, sizeof run->wanted);
     for (uint32_t i = 0; i < named; i++) {
-        const graft_method *method = find_method(names[i]);
-        if (method == NULL) {
+        uint32_t m = 0;
+        while (m < GRAFT_METHODS && strcmp(graft_methods[m].name, names[i]) != 0) {
+            m++;
+        }
+        if (m == GRAFT_METHODS) {
             graft_buffer known = {.arena = env->scratch};
-            for (uint32_t m = 0; m < count; m++) {
-                graft_buffer_printf(&known, "%s%s", m == 0 ? "" : ", ", methods[m].name);
+            for (m = 0; m < GRAFT_METHODS; m++) {
+                graft_buffer_printf(&known, "%s%s", m == 0 ? "" : ", ", graft_methods[m].name);
             }
             return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "--methods: no method '%s': it is none of %s",
                               names[i], known.data);
         }
-        run->wanted[method - methods] = true;
+        run->wanted[m] = true;
     }
     return GRAFT_OK;
 }
@@ -189,26 +175,25 @@ static graft_status do_model(graft_env *env, void *context, graft_session *sessi
 {
     eval_run *run = context;
     graft_known_price price;
-    uint32_t count = 0;
-    const graft_method *methods = graft_methods(&count);
     GRAFT_PASS(set_price(env, run, session, &price));
     if (run->folds != NULL) {
         const char *fold = graft_arena_printf(env->life, "%s/%s/policy.graft", run->folds,
                                               run->models[model].family);
         GRAFT_PASS(read_policy(env, fold, &run->all.unseen, &run->all.unseen_hash));
     }
-    for (uint32_t m = 0; m < count; m++) {
-        const uint32_t seeds = methods[m].drawn ? (uint32_t)run->seeds : 1;
-        if (methods[m].kind == GRAFT_METHOD_UNSEEN && run->folds == NULL) {
+    for (uint32_t m = 0; m < GRAFT_METHODS; m++) {
+        const graft_method *method = &graft_methods[m];
+        const uint32_t seeds = method->drawn ? (uint32_t)run->seeds : 1;
+        if (method->kind == GRAFT_METHOD_UNSEEN && run->folds == NULL) {
             continue;
         }
         for (uint32_t seed = 1; seed <= seeds && run->wanted[m]; seed++) {
             GRAFT_SCOPED(env->unit);
             graft_cell_run c = {
-                .env = env, .evaluation = &run->all, .session = session, .method = &methods[m]};
+                .env = env, .evaluation = &run->all, .session = session, .method = method};
             c.cell.model = run->models[model].name;
             c.cell.family = run->models[model].family;
-            c.cell.seed = methods[m].drawn ? seed : 0;
+            c.cell.seed = method->drawn ? seed : 0;
             GRAFT_PASS(graft_evaluation_cell(&c));
             GRAFT_PASS(say_cell(&c, share));
         }
@@ -267,11 +252,9 @@ done:
 /* Whether a method that is asked for begins with the policy. */
 static bool needs_policy(const eval_run *run)
 {
-    uint32_t count = 0;
-    const graft_method *methods = graft_methods(&count);
     bool needs = false;
-    for (uint32_t m = 0; m < count; m++) {
-        const graft_method_kind kind = methods[m].kind;
+    for (uint32_t m = 0; m < GRAFT_METHODS; m++) {
+        const graft_method_kind kind = graft_methods[m].kind;
         needs = needs ||
                 (run->wanted[m] && (kind == GRAFT_METHOD_POLICY || kind == GRAFT_METHOD_REFINED ||
                                     kind == GRAFT_METHOD_SAMPLED));

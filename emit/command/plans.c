@@ -52,7 +52,8 @@ uint64_t graft_plans_costs(const graft_session *session)
 
 /* ------------------------------------------------------------------- the list */
 
-graft_known_plan *graft_plans_find(const graft_plans *plans, const char *model, const char *device)
+/* The plan of a model on a device, or NULL. */
+static graft_known_plan *find_plan(const graft_plans *plans, const char *model, const char *device)
 {
     for (uint32_t i = 0; i < plans->count; i++) {
         if (strcmp(plans->items[i].model, model) == 0 &&
@@ -74,7 +75,7 @@ static int compare_plans(const void *a, const void *b)
 /* Puts a plan in the place of that of the same model and device. Texts and steps are kept. */
 static void put_plan(graft_arena *arena, graft_plans *plans, const graft_known_plan *plan)
 {
-    graft_known_plan *place = graft_plans_find(plans, plan->model, plan->device);
+    graft_known_plan *place = find_plan(plans, plan->model, plan->device);
     if (place == NULL) {
         plans->items = graft_arena_grow(arena, plans->items, plans->count, &plans->capacity, 32,
                                         sizeof plans->items[0]);
@@ -118,7 +119,7 @@ static graft_status write_plans(graft_env *env, const graft_plans *plans, const 
 graft_status graft_plans_keep(graft_env *env, graft_arena *arena, graft_plans *plans,
                               const graft_known_plan *plan, const char *path)
 {
-    const graft_known_plan *known = graft_plans_find(plans, plan->model, plan->device);
+    const graft_known_plan *known = find_plan(plans, plan->model, plan->device);
     const bool same = known != NULL && known->rules == plan->rules && known->costs == plan->costs;
     if (plan->estimates > plan->first_estimates || (same && known->cost_ns <= plan->cost_ns)) {
         return GRAFT_OK;

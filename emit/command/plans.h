@@ -45,8 +45,6 @@ uint64_t graft_plans_costs(const graft_session *session);
  */
 GRAFT_MUST_USE graft_status graft_plans_read(graft_env *env, graft_arena *arena, const char *path,
                                              graft_plans *plans);
-/* The plan of a model on a device, or NULL. */
-graft_known_plan *graft_plans_find(const graft_plans *plans, const char *model, const char *device);
 /* Puts a copy of the plan and its steps, in `arena`, in the place of that of the same model and
  * device, and writes the file: not when a plan by the same rules and costs is as good, and not when
  * it rests on more estimates than the graph as given. Other texts are kept. Fails as writing does. */

@@ -16,7 +16,11 @@ enum { SET_COUNT = 4 };
 #define STREAM_WORLD  (UINT64_C(1) << 42)
 #define STREAM_DREAMS (UINT64_C(1) << 36)
 
-const graft_dreamer_step graft_dreamer_phases[GRAFT_DREAMER_PHASES] = {
+enum { PHASES = 4 };
+static const struct {
+    const char *name;
+    graft_dreamer_phase *run;
+} phases[PHASES] = {
     {"stories",     graft_dreamer_record},
     {"world model", graft_dreamer_learn },
     {"check",       graft_dreamer_check },
@@ -320,10 +324,10 @@ graft_status graft_dreamer_run(graft_dreamer *dreamer, const char *path, uint64_
     dreamer->run =
         graft_arena_printf(dreamer->env->life, "run %016llx", (unsigned long long)identity);
     dreamer->saved_ns = graft_clock_ns();
-    for (uint32_t p = 0; p < GRAFT_DREAMER_PHASES; p++) {
+    for (uint32_t p = 0; p < PHASES; p++) {
         const uint64_t start_ns = graft_clock_ns();
-        GRAFT_PASS(graft_dreamer_phases[p].run(dreamer));
-        graft_log(dreamer->env, 1, "%s: %.1f s", graft_dreamer_phases[p].name,
+        GRAFT_PASS(phases[p].run(dreamer));
+        graft_log(dreamer->env, 1, "%s: %.1f s", phases[p].name,
                   (double)(graft_clock_ns() - start_ns) / 1e9);
         if (p == 0) {
             load(dreamer);

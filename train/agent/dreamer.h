@@ -57,6 +57,7 @@ void graft_dreamer_open(graft_env *env, graft_candidates *agent, graft_observer 
                         uint32_t count, graft_dreamer *dreamer);
 void graft_dreamer_close(graft_dreamer *dreamer);
 
+/* The phases in order. */
 typedef graft_status graft_dreamer_phase(graft_dreamer *dreamer);
 /* Plays the stories. */
 GRAFT_MUST_USE graft_dreamer_phase graft_dreamer_record;
@@ -72,11 +73,3 @@ GRAFT_MUST_USE graft_dreamer_phase graft_dreamer_dream;
  * another is replaced; NULL keeps none. Equal inputs give equal networks, interrupted or not. */
 GRAFT_MUST_USE graft_status graft_dreamer_run(graft_dreamer *dreamer, const char *path,
                                               uint64_t identity);
-
-/* The phases in order. */
-typedef struct graft_dreamer_step {
-    const char *name;
-    graft_dreamer_phase *run;
-} graft_dreamer_step;
-enum { GRAFT_DREAMER_PHASES = 4 };
-extern const graft_dreamer_step graft_dreamer_phases[GRAFT_DREAMER_PHASES];
