@@ -166,23 +166,28 @@ graft_gen_print graft_gen_data_print(const graft_shape *shape, const graft_field
 
 /* ------------------------------------------------------------ one operator */
 
-bool graft_gen_config_infer(const graft_gen_config *config, const graft_shape *in, graft_shape *out)
+/* The shapes of all tensors of a configuration; false where an operator does not take its inputs. */
+static bool infer(const graft_gen_config *config, const graft_shape *in, graft_shape *shapes)
 {
-    graft_shape known[GRAFT_GEN_CONFIG_TENSORS];
-    if (config->rank != 0 && in[0].rank != config->rank) {
-        return false;
-    }
-    memcpy(known, in, config->input_count * sizeof *in);
-    for (uint32_t s = 0; s < config->step_count; s++) {
+    bool fits = true;
+    memcpy(shapes, in, config->input_count * sizeof *in);
+    for (uint32_t s = 0; s < config->step_count && fits; s++) {
         const graft_gen_step *step = &config->steps[s];
         graft_shape args[GRAFT_MAX_INPUTS];
         for (uint32_t i = 0; i < graft_op(step->op)->input_count; i++) {
-            args[i] = known[step->args[i]];
+            args[i] = shapes[step->args[i]];
         }
-        if (graft_infer_shapes(step->op, step->attrs, args, &known[GRAFT_GEN_STEP(s, 0)]) !=
-            GRAFT_OK) {
-            return false;
-        }
+        fits = graft_infer_shapes(step->op, step->attrs, args, &shapes[GRAFT_GEN_STEP(s, 0)]) ==
+               GRAFT_OK;
+    }
+    return fits;
+}
+
+bool graft_gen_config_infer(const graft_gen_config *config, const graft_shape *in, graft_shape *out)
+{
+    graft_shape known[GRAFT_GEN_CONFIG_TENSORS];
+    if ((config->rank != 0 && in[0].rank != config->rank) || !infer(config, in, known)) {
+        return false;
     }
     for (uint32_t o = 0; o < config->output_count; o++) {
         out[o] = known[config->outputs[o]];
@@ -196,18 +201,9 @@ bool graft_gen_config_infer(const graft_gen_config *config, const graft_shape *i
 void graft_gen_config_shapes(const graft_gen_config *config, const graft_shape *in_shapes,
                              graft_shape *shapes)
 {
-    memcpy(shapes, in_shapes, config->input_count * sizeof *shapes);
-    for (uint32_t s = 0; s < config->step_count; s++) {
-        const graft_gen_step *step = &config->steps[s];
-        graft_shape args[GRAFT_MAX_INPUTS];
-        for (uint32_t i = 0; i < graft_op(step->op)->input_count; i++) {
-            args[i] = shapes[step->args[i]];
-        }
-        graft_status status =
-            graft_infer_shapes(step->op, step->attrs, args, &shapes[GRAFT_GEN_STEP(s, 0)]);
-        assert(status == GRAFT_OK); /* Checked when the node was made. */
-        (void)status;
-    }
+    const bool fits = infer(config, in_shapes, shapes);
+    assert(fits); /* Checked when the node was made. */
+    (void)fits;
 }
 
 bool graft_gen_config_run(graft_field_state *field, const graft_gen_config *config,

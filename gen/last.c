@@ -200,17 +200,6 @@ static bool has_node(const graft_gen_node *nodes, uint32_t count, const graft_ge
     return false;
 }
 
-/* Whether nothing of the node can be told apart from the weights that it is made of. */
-static bool is_of_weights(const graft_gen_space *space, const graft_gen_node *node)
-{
-    for (uint32_t i = 0; i < GRAFT_MAX_INPUTS && node->args[i] != GRAFT_GEN_NONE; i++) {
-        if (!space->values[node->args[i]].is_weight) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static graft_status add_record(graft_gen_last *last, const graft_gen_node *node, uint64_t key,
                                bool known)
 {
@@ -281,7 +270,7 @@ static graft_status settle_orbit(graft_gen_last *last, uint32_t first, uint32_t 
     if (!find_least(last, first, end, outputs, &known, least)) {
         return GRAFT_OK;
     }
-    if (known == 0 && is_of_weights(space, &last->batch[first])) {
+    if (known == 0 && graft_gen_is_of_weights(space, &last->batch[first])) {
         return GRAFT_OK; /* Weights among themselves: no rule is applied there. */
     }
     bool all = known == (1u << outputs) - 1u;

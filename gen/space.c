@@ -176,7 +176,7 @@ static uint32_t add_value(graft_gen_space *space, const graft_gen_value *value)
     return space->value_count++;
 }
 
-static bool depends_on_weights_alone(const graft_gen_space *space, const graft_gen_node *node)
+bool graft_gen_is_of_weights(const graft_gen_space *space, const graft_gen_node *node)
 {
     for (uint32_t i = 0; i < GRAFT_MAX_INPUTS && node->args[i] != GRAFT_GEN_NONE; i++) {
         if (!space->values[node->args[i]].is_weight) {
@@ -197,7 +197,7 @@ static void assign_output(graft_gen_space *space, uint32_t number, uint32_t slot
                                  .shape = node->shapes[slot],
                                  .slot = (uint8_t)slot,
                                  .size = node->size,
-                                 .is_weight = depends_on_weights_alone(space, node),
+                                 .is_weight = graft_gen_is_of_weights(space, node),
                                  .is_idle = print->is_uniform && node->args[0] != GRAFT_GEN_NONE};
         value = add_value(space, &fresh);
     }
@@ -453,7 +453,7 @@ uint32_t graft_gen_count_live(const graft_gen_space *space, const graft_gen_clos
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < closure->count; i++) {
-        count += depends_on_weights_alone(space, &space->nodes[closure->nodes[i]]) ? 0 : 1;
+        count += graft_gen_is_of_weights(space, &space->nodes[closure->nodes[i]]) ? 0 : 1;
     }
     return count;
 }

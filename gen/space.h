@@ -163,6 +163,8 @@ typedef struct graft_gen_print {
     XXH128_hash_t hash; /* All zero: undefined. */
     bool is_uniform;    /* The same number everywhere. */
 } graft_gen_print;
+/* Whether a node is made of weights alone. */
+bool graft_gen_is_of_weights(const graft_gen_space *space, const graft_gen_node *node);
 /* Gives node outputs their values, in node order; `prints` has two entries a node, counted from
  * `first`. */
 void graft_gen_values_assign(graft_gen_space *space, uint32_t first, uint32_t end,

@@ -295,11 +295,7 @@ static void open_candidates(graft_dreamt *d, graft_tape *tape, const graft_matri
             d->repertoire->ids[r] != 0 ? count_openings(counts->value[r], temperature, rng) : 0;
         for (; left > 0 && d->count < GRAFT_DREAM_CANDIDATES; left--) {
             const float *raw = &contents->value[(size_t)r * contents->cols];
-            if (rng != NULL) {
-                graft_mixture_sample(&d->model->content, raw, temperature, rng, content);
-            } else {
-                graft_mixture_mean(&d->model->content, raw, content);
-            }
+            graft_mixture_sample(&d->model->content, raw, temperature, rng, content);
             open_candidate(d, content, r, members);
         }
     }
@@ -310,11 +306,7 @@ static void move_latent(graft_dreamt *d, graft_tape *tape, const graft_matrix *n
 {
     const graft_foresight *m = d->model;
     float *move = GRAFT_NEW(tape->arena, float, m->latent);
-    if (rng != NULL) {
-        graft_mixture_sample(&m->next, next->value, temperature, rng, move);
-    } else {
-        graft_mixture_mean(&m->next, next->value, move);
-    }
+    graft_mixture_sample(&m->next, next->value, temperature, rng, move);
     for (uint32_t k = 0; k < m->latent; k++) {
         const float z = d->latent[k] + m->latent_scale[k] * move[k];
         d->latent[k] = fmaxf(-1.0F, fminf(1.0F, z)); /* What tanh gives. */

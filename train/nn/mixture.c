@@ -168,6 +168,10 @@ static uint32_t draw_component(const graft_mixture *mixture, const float *raw, u
 void graft_mixture_sample(const graft_mixture *mixture, const float *raw, float temperature,
                           graft_rng *rng, float *out)
 {
+    if (rng == NULL) {
+        graft_mixture_mean(mixture, raw, out);
+        return;
+    }
     size_t dims = mixture->dims;
     size_t size = dims * mixture->components;
     float widening = sqrtf(temperature);
