@@ -256,7 +256,7 @@ graft_status graft_graphtable_write(graft_env *env, const graft_graph *graph, co
                           "%s: headers of graphs are for binary32, and most of this one is not",
                           path);
     }
-    graft_arena *arena = graft_arena_new((size_t)1 << 16);
+    GRAFT_ARENA(arena, (size_t)1 << 16);
     if (arena == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for %s", path);
     }
@@ -264,7 +264,6 @@ graft_status graft_graphtable_write(graft_env *env, const graft_graph *graph, co
     GRAFT_TRY(env, print_header(env, graph, name, fit, &text), "while writing %s", path);
     GRAFT_CHECK(graft_file_write(env, path, text.data, text.size));
 done:
-    graft_arena_free(arena);
     return status;
 }
 

@@ -65,6 +65,13 @@ static void append_number(header_printer *printer, size_t index, int64_t number)
                         index % NUMBERS_PER_LINE == 0 ? "\n    " : "", number);
 }
 
+/* What refers to a table, where there is one. */
+static const char *refer(header_printer *printer, const char *table, bool exists)
+{
+    return exists ? graft_arena_printf(printer->env->scratch, "graft_%s_%s", printer->name, table)
+                  : "NULL";
+}
+
 static void close_table(header_printer *printer) { graft_buffer_printf(printer->text, "\n};\n"); }
 
 /* A table of whole numbers of a type. */
@@ -186,30 +193,22 @@ static void print_trees(header_printer *printer, const graft_tariff *tariff)
 static void print_tariff(header_printer *printer)
 {
     const graft_tariff *tariff = printer->policy->tariff;
-    const char *name = printer->name;
-    if (tariff->row_count > 0) {
+    const bool rows = tariff->row_count > 0;
+    const bool trees = tariff->tree_count > 0;
+    if (rows) {
         print_rows(printer, tariff);
     }
-    if (tariff->tree_count > 0) {
+    if (trees) {
         print_trees(printer, tariff);
     }
     /* Without designators, which C++ before 2020 lacks. */
-    graft_buffer_printf(printer->text, "\nstatic const graft_tariff graft_%s_tariff = {\n", name);
-    if (tariff->row_count > 0) {
-        graft_buffer_printf(printer->text,
-                            "    graft_%s_tariff_keys, graft_%s_tariff_values, %u, %uu,\n", name,
-                            name, tariff->row_count, tariff->seed);
-    } else {
-        graft_buffer_printf(printer->text, "    NULL, NULL, 0, %uu,\n", tariff->seed);
-    }
-    if (tariff->tree_count > 0) {
-        graft_buffer_printf(printer->text,
-                            "    graft_%s_tariff_tests, graft_%s_tariff_bounds, "
-                            "graft_%s_tariff_leaves, %u, %u,\n};\n",
-                            name, name, name, tariff->tree_count, tariff->still);
-    } else {
-        graft_buffer_printf(printer->text, "    NULL, NULL, NULL, 0, %u,\n};\n", tariff->still);
-    }
+    graft_buffer_printf(printer->text, "\nstatic const graft_tariff graft_%s_tariff = {\n",
+                        printer->name);
+    graft_buffer_printf(printer->text, "    %s, %s, %u, %uu,\n    %s, %s, %s, %u, %u,\n};\n",
+                        refer(printer, "tariff_keys", rows), refer(printer, "tariff_values", rows),
+                        tariff->row_count, tariff->seed, refer(printer, "tariff_tests", trees),
+                        refer(printer, "tariff_bounds", trees),
+                        refer(printer, "tariff_leaves", trees), tariff->tree_count, tariff->still);
     printer->sizes.costs = graft_tariff_bytes(tariff);
 }
 
@@ -310,17 +309,12 @@ static void print_plans(header_printer *printer)
 static void refer_network(header_printer *printer)
 {
     const graft_policy *policy = printer->policy;
-    const char *name = printer->name;
     graft_buffer *text = printer->text;
     refer_layer(printer, "input", &policy->input);
-    if (policy->round_count > 0) {
-        graft_buffer_printf(text, "    graft_%s_rounds,\n", name);
-    } else {
-        graft_buffer_printf(text, "    NULL,\n");
-    }
+    graft_buffer_printf(text, "    %s,\n", refer(printer, "rounds", policy->round_count > 0));
     refer_layer(printer, "global", &policy->global);
     refer_layer(printer, "place", &policy->place);
-    graft_buffer_printf(text, "    graft_%s_rule_rows,\n", name);
+    graft_buffer_printf(text, "    graft_%s_rule_rows,\n", printer->name);
     refer_layer(printer, "second", &policy->second);
     refer_layer(printer, "score", &policy->score);
 }
@@ -331,9 +325,7 @@ static void print_policy(header_printer *printer)
     const graft_policy *policy = printer->policy;
     const char *name = printer->name;
     graft_buffer *text = printer->text;
-    const char *pairs = policy->rule_pairs != NULL
-                            ? graft_arena_printf(printer->env->scratch, "graft_%s_rule_pairs", name)
-                            : "NULL";
+    const char *pairs = refer(printer, "rule_pairs", policy->rule_pairs != NULL);
     graft_buffer_printf(text,
                         "\nconst graft_policy graft_policy_%s = {\n"
                         "    GRAFT_ABI, GRAFT_FEATURE_HASH,\n    \"",
@@ -353,11 +345,8 @@ static void print_policy(header_printer *printer)
                                   ", NULL, " NO_LAYER ", " NO_LAYER ",\n");
     }
     graft_buffer_printf(text, "    %u, %u,\n", policy->prior_slope, policy->prior_reserve);
-    if (policy->plan_count > 0) {
-        graft_buffer_printf(text, "    graft_%s_plans, %u,\n", name, policy->plan_count);
-    } else {
-        graft_buffer_printf(text, "    NULL, 0,\n");
-    }
+    graft_buffer_printf(text, "    %s, %u,\n", refer(printer, "plans", policy->plan_count > 0),
+                        policy->plan_count);
     graft_buffer_printf(text, "    &graft_%s_tariff, %u\n};\n", name, policy->decider);
 }
 
@@ -532,7 +521,7 @@ graft_status graft_header_write(graft_env *env, const graft_policy *policy,
                                 graft_header_sizes *sizes)
 {
     graft_status status = GRAFT_OK;
-    graft_arena *arena = graft_arena_new((size_t)1 << 20); /* The buffer grows: keep it apart. */
+    GRAFT_ARENA(arena, (size_t)1 << 20); /* The buffer grows: keep it apart. */
     if (arena == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for %s", path);
     }
@@ -541,6 +530,5 @@ graft_status graft_header_write(graft_env *env, const graft_policy *policy,
               path);
     GRAFT_CHECK(graft_file_write(env, path, text.data, text.size));
 done:
-    graft_arena_free(arena);
     return status;
 }
