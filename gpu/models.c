@@ -144,7 +144,7 @@ static graft_status optimise(subject *t)
     if (!t->late) { /* For more of what an agent may meet; the first plan stays the result. */
         GRAFT_PASS(graft_search_random(env, env->unit, &t->environment, &walks, &walked));
     }
-    GRAFT_PASS(graft_plan_replay(env, &t->environment, found.steps, found.step_count, NULL));
+    GRAFT_PASS(graft_plan_replay(env, &t->environment, found.steps, found.step_count));
     t->late = t->late || graft_clock_ns() > t->deadline_ns; /* The search ends by itself then. */
     return GRAFT_OK;
 }

@@ -95,7 +95,7 @@ static graft_status print_result(bench *b, const char *method, uint32_t m,
     graft_session *session = &b->grounds[m].session;
     graft_environment *e = &session->environment;
     graft_cost_total total;
-    GRAFT_PASS(graft_plan_replay(env, e, found->steps, found->step_count, NULL));
+    GRAFT_PASS(graft_plan_replay(env, e, found->steps, found->step_count));
     GRAFT_PASS(graft_cost_graph(env, session->cost, &e->state.graph, &e->state.order, &total));
     graft_json json;
     begin_line(b, &json, "result");

@@ -74,7 +74,7 @@ static const char *list_rules(const graft_cell_run *c, const graft_action *steps
 static graft_status take_plan(graft_cell_run *c, const graft_plan_found *found)
 {
     graft_environment *environment = &c->session->environment;
-    GRAFT_PASS(graft_plan_replay(c->env, environment, found->steps, found->step_count, NULL));
+    GRAFT_PASS(graft_plan_replay(c->env, environment, found->steps, found->step_count));
     GRAFT_PASS(graft_known_price_count(c->env, c->session, &environment->state, &c->cell.cost_ns,
                                        &c->cell.estimates));
     c->made = true;

@@ -216,7 +216,7 @@ static graft_status check_plan(graft_env *env, void *context, graft_session *ses
     if (plan->rules != graft_plans_rules(session) || plan->costs != graft_plans_costs(session)) {
         return GRAFT_FAIL(env, GRAFT_REFUTED, "the plan is of other rules or costs");
     }
-    GRAFT_PASS(graft_plan_replay(env, &session->environment, plan->steps, plan->step_count, NULL));
+    GRAFT_PASS(graft_plan_replay(env, &session->environment, plan->steps, plan->step_count));
     GRAFT_PASS(graft_known_price_count(env, session, &environment->state, &ns, &estimates));
     if (ns != plan->cost_ns || environment->first_ns != plan->first_ns ||
         estimates != plan->estimates || price.first_estimates != plan->first_estimates) {

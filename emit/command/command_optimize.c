@@ -54,7 +54,6 @@ typedef struct optimize_run {
     graft_session session;
     graft_plan_found found;
     graft_written written;
-    double *costs_ns;  /* After each rewrite. */
     graft_trace trace; /* For the report. */
     bool as_it_was;    /* What came is written... */
     bool faster;       /* ...or what was found, with these algorithms in it. */
@@ -173,23 +172,23 @@ static graft_status follow_policy(graft_env *env, optimize_run *run)
 /* A rewrite a line: the rule, and what it is worth where it stands. */
 static void print_steps(graft_env *env, const optimize_run *run, FILE *out)
 {
-    const double *costs_ns = run->costs_ns;
     const graft_environment *environment = &run->session.environment;
     double before_ns = environment->first_ns;
     for (uint32_t i = 0; i < run->found.step_count; i++) {
         const char *rule = environment->xfers->names[run->found.steps[i].xfer];
+        const double ns = run->trace.steps[i].ns;
         if (env->json) {
             graft_json json;
             graft_json_begin(&json, env->scratch);
             graft_json_integer(&json, "step", i);
             graft_json_string(&json, "rule", rule);
-            graft_json_number(&json, "cost_ns_after", costs_ns[i]);
+            graft_json_number(&json, "cost_ns_after", ns);
             graft_json_end(&json, out);
         } else {
-            (void)fprintf(out, "%4u  %9.3f us  %+9.3f us  %s\n", i + 1, costs_ns[i] / 1e3,
-                          (costs_ns[i] - before_ns) / 1e3, rule);
+            (void)fprintf(out, "%4u  %9.3f us  %+9.3f us  %s\n", i + 1, ns / 1e3,
+                          (ns - before_ns) / 1e3, rule);
         }
-        before_ns = costs_ns[i];
+        before_ns = ns;
     }
 }
 
@@ -206,9 +205,8 @@ static graft_status rewrite(graft_env *env, optimize_run *run)
         environment->options.deadline_ns = run->options.deadline_ns;
         GRAFT_PASS(graft_bundles_search(env, &run->session, &run->found));
     }
-    run->costs_ns = GRAFT_NEW(env->life, double, run->found.step_count + 1);
     return graft_trace_replay(env, &run->trace, environment, run->found.steps,
-                              run->found.step_count, run->costs_ns);
+                              run->found.step_count);
 }
 
 /* ----------------------------------------------------------------- the file */

@@ -62,8 +62,7 @@ static graft_status add_search(policy_run *run, const char *method, const graft_
     const graft_state *state = &session->environment.state;
     double ns = 0.0; /* The plan says it. */
     uint32_t estimates = 0;
-    GRAFT_TRY(env,
-              graft_plan_replay(env, &session->environment, found->steps, found->step_count, NULL),
+    GRAFT_TRY(env, graft_plan_replay(env, &session->environment, found->steps, found->step_count),
               "while replaying the plan of %s", method);
     GRAFT_CHECK(graft_known_price_count(env, session, state, &ns, &estimates));
     graft_result *row = graft_results_add(&run->results, method, "search");

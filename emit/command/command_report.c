@@ -43,7 +43,7 @@ static graft_status replay_decisions(report_run *run)
     graft_environment *environment = &run->session.environment;
     graft_decisions made;
     GRAFT_CHECK(graft_decisions_read(env, env->life, path_in(run, "decisions.txt"), &made));
-    GRAFT_TRY(env, graft_plan_replay(env, environment, made.steps, made.step_count, NULL),
+    GRAFT_TRY(env, graft_plan_replay(env, environment, made.steps, made.step_count),
               "while replaying the compiled policy");
     if (graft_state_hash(&environment->state) != made.hash) {
         return GRAFT_FAIL(env, GRAFT_INTERNAL,
@@ -84,7 +84,7 @@ static graft_status measure_row(report_run *run, graft_result *row)
     GRAFT_SCOPED(env->unit);
     graft_executor *after = NULL;
     graft_comparison comparison;
-    GRAFT_TRY(env, graft_plan_replay(env, environment, row->steps, row->step_count, NULL),
+    GRAFT_TRY(env, graft_plan_replay(env, environment, row->steps, row->step_count),
               "while replaying the plan of %s", row->method);
     GRAFT_CHECK(open_executor(run, env->unit, &environment->state.graph, &after));
     GRAFT_CHECK(graft_executor_run(env, after, run->inputs, run->outputs_after));

@@ -365,8 +365,7 @@ graft_status graft_bundles_search(graft_env *env, graft_session *session, graft_
     if (c.champion.step_count > 0) { /* Of none there may be no list. */
         memcpy(found->steps, c.champion.steps, c.champion.step_count * sizeof(found->steps[0]));
     }
-    GRAFT_PASS(
-        graft_plan_replay(env, &session->environment, found->steps, found->step_count, NULL));
+    GRAFT_PASS(graft_plan_replay(env, &session->environment, found->steps, found->step_count));
     found->seconds += (double)(graft_clock_ns() - start_ns) / 1e9;
     return GRAFT_OK;
 }

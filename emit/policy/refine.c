@@ -76,7 +76,7 @@ static graft_status run_pass(refinement *r, bool *again)
     if (!*again) {
         graft_refine_pass *pass = &r->report->passes[r->report->count];
         pass->predicted = found.cost_ns / environment->first_ns;
-        GRAFT_PASS(graft_plan_replay(r->env, environment, found.steps, found.step_count, NULL));
+        GRAFT_PASS(graft_plan_replay(r->env, environment, found.steps, found.step_count));
         r->plans[r->report->count++] = found;
         GRAFT_PASS(confirm(r, &pass->confirmed));
         graft_log(r->env, 1, "pass %u: predicted %.3f of the graph as given; %u costs confirmed",
@@ -97,7 +97,7 @@ static graft_status open_pass(refinement *r, uint32_t number, graft_executor **e
     const graft_plan_found *plan = &r->plans[number];
     graft_state *state = GRAFT_NEW(r->env->unit, graft_state, 1);
     graft_state_open(r->env->unit, &environment->first.graph.limits, state);
-    GRAFT_PASS(graft_plan_replay(r->env, environment, plan->steps, plan->step_count, NULL));
+    GRAFT_PASS(graft_plan_replay(r->env, environment, plan->steps, plan->step_count));
     GRAFT_PASS(graft_state_set(r->env, state, &environment->state.graph));
     return open_graph(r, state, executor);
 }
@@ -139,7 +139,7 @@ static graft_status choose_by_price(refinement *r)
     for (uint32_t i = 0; i < r->report->count; i++) {
         const graft_plan_found *plan = &r->plans[i];
         double noise_ns = 0.0;
-        GRAFT_PASS(graft_plan_replay(r->env, environment, plan->steps, plan->step_count, NULL));
+        GRAFT_PASS(graft_plan_replay(r->env, environment, plan->steps, plan->step_count));
         GRAFT_PASS(graft_session_noise(r->env, r->session, &environment->first, &environment->state,
                                        &noise_ns));
         if (environment->cost_ns < least_ns - noise_ns) {

@@ -116,7 +116,7 @@ static graft_status follow(graft_env *env, graft_trace *trace, graft_environment
 }
 
 graft_status graft_trace_replay(graft_env *env, graft_trace *trace, graft_environment *environment,
-                                const graft_action *steps, uint32_t step_count, double *costs_ns)
+                                const graft_action *steps, uint32_t step_count)
 {
     graft_status status = GRAFT_OK;
     const graft_environment_options options = environment->options;
@@ -125,7 +125,6 @@ graft_status graft_trace_replay(graft_env *env, graft_trace *trace, graft_enviro
     GRAFT_CHECK(graft_environment_reset(env, environment));
     for (uint32_t i = 0; i < step_count; i++) {
         GRAFT_TRY(env, follow(env, trace, environment, &steps[i]), "at step %u of a plan", i);
-        costs_ns[i] = environment->cost_ns;
     }
 done:
     environment->options = options;

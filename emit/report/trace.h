@@ -40,5 +40,4 @@ void graft_trace_add(graft_trace *trace, const graft_graph *graph, const graft_t
 /* As graft_plan_replay, noting each step. */
 GRAFT_MUST_USE graft_status graft_trace_replay(graft_env *env, graft_trace *trace,
                                                graft_environment *environment,
-                                               const graft_action *steps, uint32_t step_count,
-                                               double *costs_ns);
+                                               const graft_action *steps, uint32_t step_count);

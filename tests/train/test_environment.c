@@ -256,7 +256,7 @@ CHECK_CASE(test_cost_limit_ends_episodes)
         {0, 0},
         {0, 0}
     }; /* Plans may lead there and on. */
-    CHECK_OK(graft_plan_replay(env, &f->environment, plan, 2, NULL));
+    CHECK_OK(graft_plan_replay(env, &f->environment, plan, 2));
     assert_true(f->environment.options.cost_limit == 1.0);
 }
 
@@ -286,7 +286,7 @@ CHECK_CASE(test_survey_tells_who_fits)
 /* Replays a plan and checks that it leads to the cost it promises. */
 static void check_plan(graft_env *env, fixture *f, const graft_plan_found *found)
 {
-    CHECK_OK(graft_plan_replay(env, &f->environment, found->steps, found->step_count, NULL));
+    CHECK_OK(graft_plan_replay(env, &f->environment, found->steps, found->step_count));
     assert_true(f->environment.cost_ns == found->cost_ns);
 }
 

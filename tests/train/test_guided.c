@@ -78,7 +78,7 @@ CHECK_CASE(test_from_nothing)
     assert_true(found.evaluations <= GRAPHS);
     assert_true(found.evaluations == f->priced);
     assert_true(found.cost_ns <= greedy.cost_ns * 1.0001);
-    CHECK_OK(graft_plan_replay(env, &f->environment, found.steps, found.step_count, NULL));
+    CHECK_OK(graft_plan_replay(env, &f->environment, found.steps, found.step_count));
     assert_true(fabs(f->environment.cost_ns - found.cost_ns) < 1e-6);
     close_fixture(env, f);
 }

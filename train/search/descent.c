@@ -189,7 +189,7 @@ static graft_status extend(graft_env *env, graft_arena *arena, graft_environment
 graft_status graft_search_tidy(graft_env *env, graft_arena *arena, graft_environment *environment,
                                graft_plan_found *found)
 {
-    GRAFT_PASS(graft_plan_replay(env, environment, found->steps, found->step_count, NULL));
+    GRAFT_PASS(graft_plan_replay(env, environment, found->steps, found->step_count));
     return extend(env, arena, environment, false, found);
 }
 
@@ -198,7 +198,7 @@ graft_status graft_search_finish(graft_env *env, graft_arena *arena, graft_envir
 {
     uint64_t start_ns = graft_clock_ns();
     bool worth = true;
-    GRAFT_PASS(graft_plan_replay(env, environment, found->steps, found->step_count, NULL));
+    GRAFT_PASS(graft_plan_replay(env, environment, found->steps, found->step_count));
     if (found->at_rest) { /* From its graph, and from the first, the same would be found again. */
         return GRAFT_OK;
     }

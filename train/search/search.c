@@ -59,7 +59,7 @@ graft_status graft_search_random(graft_env *env, graft_arena *arena, graft_envir
 
 /* Limits are there to bound exploring: a plan may be longer, or lead over dearer graphs. */
 graft_status graft_plan_replay(graft_env *env, graft_environment *environment,
-                               const graft_action *steps, uint32_t step_count, double *costs_ns)
+                               const graft_action *steps, uint32_t step_count)
 {
     graft_status status = GRAFT_OK;
     const graft_environment_options options = environment->options;
@@ -72,9 +72,6 @@ graft_status graft_plan_replay(graft_env *env, graft_environment *environment,
             env,
             graft_environment_step(env, environment, steps[i].xfer, steps[i].location, &outcome),
             "at step %u of a plan", i);
-        if (costs_ns != NULL) {
-            costs_ns[i] = environment->cost_ns;
-        }
     }
 done:
     environment->options = options;

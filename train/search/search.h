@@ -105,9 +105,7 @@ GRAFT_MUST_USE graft_status graft_search_beam(graft_env *env, graft_arena *arena
                                               const graft_search_choice *choice,
                                               graft_plan_found *found);
 
-/* Resets the environment and takes the steps of a plan, whatever its limits on steps and costs;
- * `costs_ns` (NULL: not wanted) receives the cost after each. GRAFT_BAD_INPUT when one is not
- * legal. */
+/* Resets the environment and takes the steps of a plan, whatever its limits on steps and costs.
+ * GRAFT_BAD_INPUT when one is not legal. */
 GRAFT_MUST_USE graft_status graft_plan_replay(graft_env *env, graft_environment *environment,
-                                              const graft_action *steps, uint32_t step_count,
-                                              double *costs_ns);
+                                              const graft_action *steps, uint32_t step_count);
