@@ -4,10 +4,7 @@
  * it takes (graph/base/options.h). Options that every command shares are taken out of the command line
  * first, wherever they stand before a "--". Results go to stdout, messages to stderr. */
 #include "cost/command.h"
-#include "emit/bench/bench_agents.h"
-#include "emit/bench/bench_search.h"
 #include "emit/command/command.h"
-#include "emit/command/command_table.h"
 #include "gen/command.h"
 #include "graph/base/log.h"
 #include "graph/base/processor.h"

@@ -166,7 +166,8 @@ graft_gen_print graft_gen_data_print(const graft_shape *shape, const graft_field
 
 /* ------------------------------------------------------------ one operator */
 
-/* The shapes of all tensors of a configuration; false where an operator does not take its inputs. */
+/* The shapes of all tensors of a configuration; false where an operator does not take its inputs.
+ */
 static bool infer(const graft_gen_config *config, const graft_shape *in, graft_shape *shapes)
 {
     bool fits = true;

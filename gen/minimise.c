@@ -94,8 +94,8 @@ static bool is_listed(const graft_gen_groups *groups, const bool *marks, uint32_
     return true;
 }
 
-/* Lists the graphs whose first root is no input, those of the marked groups alone (by hub). The index
- * lives in `arena`. */
+/* Lists the graphs whose first root is no input, those of the marked groups alone (by hub). The
+ * index lives in `arena`. */
 static void build_index(const graft_gen_groups *groups, const bool *marks, graft_arena *arena,
                         graft_gen_index *index)
 {

@@ -1,8 +1,8 @@
-/* tiny.c - the networks of the MLPerf Tiny benchmark (Banbury et al., 2021), as its training scripts
- * build them with Keras: DS-CNN for keyword spotting (Zhang et al., Hello Edge, 2017, the small one:
- * 49 frames of 10 cepstral coefficients, 12 classes), MobileNetV1 with a quarter of the width (Howard
- * et al., 2017) for persons in 96 x 96 images, ResNet-8 for 32 x 32 images of 10 classes, and the
- * autoencoder that finds unusual sounds of machines in 5 frames of 128 bands.
+/* tiny.c - the networks of the MLPerf Tiny benchmark (Banbury et al., 2021), as its training
+ * scripts build them with Keras: DS-CNN for keyword spotting (Zhang et al., Hello Edge, 2017, the
+ * small one: 49 frames of 10 cepstral coefficients, 12 classes), MobileNetV1 with a quarter of the
+ * width (Howard et al., 2017) for persons in 96 x 96 images, ResNet-8 for 32 x 32 images of 10
+ * classes, and the autoencoder that finds unusual sounds of machines in 5 frames of 128 bands.
  *
  * Keras gives convolutions a bias although a normalisation follows; its "same" padding puts the odd
  * row and column behind. */

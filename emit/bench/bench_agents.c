@@ -1,6 +1,15 @@
-/* bench_agents.c - see bench_agents.h. bench_agents lists the stages. */
-#include "emit/bench/bench_agents.h"
-
+/* bench_agents.c - agents side by side: what each makes of some models, and what it asked for.
+ * bench_agents lists the stages.
+ *
+ * `graft bench agents MODEL,...`: makes the table of node costs of the models, trains the agent
+ * that scores candidates (train/agent/candidates.h) on all of them together, and prints what part
+ * of the cost each method leaves, by prices, with the steps taken in the environment and the
+ * seconds. Training asks for prices, or for the tariff's estimates alone. `--metrics FILE` gets a
+ * JSON line for each update, result, gate, and step that the world model was held against. With
+ * `--dreams` one more is trained in the dreams of a world model (train/agent/dreamer.h), which is
+ * held against episodes that it has not seen, of all models together and of each; GRAFT_REFUTED
+ * when those of all fail. */
+#include "emit/command/command.h"
 #include "emit/command/command_table.h"
 #include "emit/command/session_options.h"
 #include "emit/policy/dreamt.h"

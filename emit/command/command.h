@@ -1,4 +1,4 @@
-/* command.h - the commands of this folder, for the table in main.c. */
+/* command.h - the commands of this folder and of emit/bench, for the table in main.c. */
 #pragma once
 
 #include "graph/base/options.h"
@@ -22,3 +22,10 @@ extern const graft_command graft_command_report;
 extern const graft_command graft_command_optimize;
 /* Runs a model by a session of include/graft/run.h. */
 extern const graft_command graft_command_run;
+/* Makes the table of node costs and prints what greedy over it alone finds, beside greedy over
+ * prices. */
+extern const graft_command graft_command_cost_table;
+/* Walks until nothing new is met, then measures what the database lacks. */
+extern const graft_command graft_command_cost_close;
+extern const graft_command graft_command_bench;
+extern const graft_command graft_command_bench_agents;

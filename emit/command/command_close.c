@@ -2,6 +2,7 @@
 #include "emit/command/command_table.h"
 
 #include "cost/plan/supply.h"
+#include "emit/command/command.h"
 #include "emit/command/known_policy.h"
 #include "emit/command/session_options.h"
 #include "graph/base/file.h"

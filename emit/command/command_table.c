@@ -1,6 +1,7 @@
 /* command_table.c - `graft cost table` (see command_table.h). */
 #include "emit/command/command_table.h"
 
+#include "emit/command/command.h"
 #include "emit/command/session_options.h"
 #include "graph/base/file.h"
 #include "graph/base/json.h"

@@ -4,7 +4,6 @@
 
 #include "emit/command/session.h"
 #include "emit/command/share.h"
-#include "graph/base/options.h"
 #include "train/tariff/tariff_search.h"
 
 /* The models of a list, or "zoo": all that are not quantised. Each is of a family, whose models are held
@@ -50,8 +49,3 @@ GRAFT_MUST_USE graft_status graft_table_teach(graft_env *env, graft_session *ses
 GRAFT_MUST_USE graft_status graft_table_open_measured(graft_env *env,
                                                       const graft_session_options *options,
                                                       const char *path, graft_database **database);
-/* Makes the table of node costs and prints what greedy over it alone finds, beside greedy over
- * prices. */
-extern const graft_command graft_command_cost_table;
-/* Walks until nothing new is met, then measures what the database lacks. */
-extern const graft_command graft_command_cost_close;

@@ -5,8 +5,8 @@
 #include "emit/header/compile.h"
 #include "train/agent/dreamer.h"
 
-/* Where an agent that scores candidates plays: a session's environment, whose prices are those of its
- * costs, and the same by the tariff's estimates, which ask for no price. */
+/* Where an agent that scores candidates plays: a session's environment, whose prices are those of
+ * its costs, and the same by the tariff's estimates, which ask for no price. */
 typedef struct graft_ground {
     graft_session *session;
     graft_environment engine;

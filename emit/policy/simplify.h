@@ -9,8 +9,8 @@
 
 #include "emit/command/session.h"
 
-/* What is printed about bodies of If, Loop and Scan, held back until it is known that they stay: where
- * they would make the file grow, they are put back and rewritten again. */
+/* What is printed about bodies of If, Loop and Scan, held back until it is known that they stay:
+ * where they would make the file grow, they are put back and rewritten again. */
 typedef struct graft_held {
     FILE *out;   /* Where the lines go in the end. */
     FILE *lines; /* Where they are printed. */

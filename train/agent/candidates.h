@@ -110,9 +110,9 @@ typedef struct graft_episode_kept {
 
 #define GRAFT_CHOICE_DRAWN     UINT32_MAX
 #define GRAFT_CHOICE_LIKELIEST (UINT32_MAX - 1)
-/* Chooses a candidate of the step's scene: draws one, takes the most likely one, or leaves the choice
- * as it is when it is neither. Tells its log-probability and the scene's value. `rng` may be NULL
- * unless one is drawn. */
+/* Chooses a candidate of the step's scene: draws one, takes the most likely one, or leaves the
+ * choice as it is when it is neither. Tells its log-probability and the scene's value. `rng` may be
+ * NULL unless one is drawn. */
 void graft_candidates_choose(const graft_candidates *agent, graft_arena *scratch, graft_rng *rng,
                              graft_transition *step);
 

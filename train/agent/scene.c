@@ -57,7 +57,8 @@ static int8_t *add_edge(graft_sketch *sketch, uint32_t sender, uint32_t receiver
 }
 
 /* The graph that was estimated last: its nodes that run at inference, in the engine's order; row_of
- * (limits.nodes) receives each node's row, UINT32_MAX for others. `cost` is that of the whole graph. */
+ * (limits.nodes) receives each node's row, UINT32_MAX for others. `cost` is that of the whole
+ * graph. */
 static void sketch_graph(graft_arena *arena, const graft_estimator *estimator, uint64_t cost,
                          uint32_t *row_of, graft_sketch *sketch)
 {

@@ -30,8 +30,8 @@ graft_matrix *graft_loss_mixture(graft_tape *tape, const graft_matrix *raw, cons
                                  const graft_mixture *mixture, float scale);
 
 /* Draws `out` (dims) from one row. Temperature t divides the weights' logits and multiplies sigma
- * by sqrt(t) (Ha & Schmidhuber 2018, A.1); 0 gives the mean of the heaviest component. Without `rng`
- * it is the mean of the mixture. */
+ * by sqrt(t) (Ha & Schmidhuber 2018, A.1); 0 gives the mean of the heaviest component. Without
+ * `rng` it is the mean of the mixture. */
 void graft_mixture_sample(const graft_mixture *mixture, const float *raw, float temperature,
                           graft_rng *rng, float *out);
 /* The mean of the mixture, `out` (dims). */
