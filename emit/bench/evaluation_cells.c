@@ -128,11 +128,9 @@ static graft_status take_cell(graft_env *env, void *context, const graft_yaml *r
 {
     cell_reading *reading = context;
     graft_cell cell;
-    graft_status status = read_cell(env, reading->arena, root, &cell);
-    if (status == GRAFT_OK) {
-        graft_cells_put(reading->arena, reading->cells, &cell);
-    }
-    return status;
+    GRAFT_PASS(read_cell(env, reading->arena, root, &cell));
+    graft_cells_put(reading->arena, reading->cells, &cell);
+    return GRAFT_OK;
 }
 
 graft_status graft_cells_read(graft_env *env, graft_arena *arena, const char *path,

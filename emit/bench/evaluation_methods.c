@@ -56,7 +56,6 @@ static const char *list_rules(const graft_cell_run *c, const graft_action *steps
     graft_buffer text = {.arena = c->evaluation->env->life};
     uint32_t *uses = GRAFT_NEW(c->env->unit, uint32_t, xfers->count);
     bool first = true;
-    memset(uses, 0, xfers->count * sizeof uses[0]);
     for (uint32_t i = 0; i < count; i++) {
         uses[steps[i].xfer]++;
     }

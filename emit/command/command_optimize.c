@@ -140,11 +140,9 @@ static graft_status search(graft_env *env, optimize_run *run)
 static graft_status search_once(graft_env *env, void *context, graft_plan_found *found)
 {
     optimize_run *run = context;
-    graft_status status = search(env, run);
-    if (status == GRAFT_OK) {
-        *found = run->found;
-    }
-    return status;
+    GRAFT_PASS(search(env, run));
+    *found = run->found;
+    return GRAFT_OK;
 }
 
 /* Searches as often as the command line says. */
@@ -605,11 +603,9 @@ static graft_status open_session(graft_env *env, optimize_run *run)
     if (run->options.deadline_ns == 0 && run->second_count > 0) {
         run->options.deadline_ns = graft_clock_ns() + run->second_count * UINT64_C(1000000000);
     }
-    graft_status status = graft_session_open(env, &run->options, &run->session);
-    if (status == GRAFT_OK) {
-        share_time(run);
-    }
-    return status;
+    GRAFT_PASS(graft_session_open(env, &run->options, &run->session));
+    share_time(run);
+    return GRAFT_OK;
 }
 
 graft_status graft_shown_policy_write(graft_env *env, const graft_shown_policy *shown)

@@ -186,11 +186,9 @@ static graft_status write_model(report_run *run)
     const char *path = path_in(run, name);
     const graft_graph *found = &run->session.environment.state.graph;
     const graft_model_write_options options = {.simplify = true};
-    graft_status status = graft_model_write(env, run->session.model, found, path, &options);
-    if (status == GRAFT_OK) {
-        graft_log(env, 1, "wrote %s", path);
-    }
-    return status;
+    GRAFT_PASS(graft_model_write(env, run->session.model, found, path, &options));
+    graft_log(env, 1, "wrote %s", path);
+    return GRAFT_OK;
 }
 
 static void print_verdict(const report_run *run)

@@ -194,11 +194,9 @@ static graft_status take_plan(graft_env *env, void *context, const graft_yaml *r
 {
     plan_reading *reading = context;
     graft_known_plan plan;
-    graft_status status = read_plan(env, reading->arena, root, &plan);
-    if (status == GRAFT_OK) {
-        put_plan(reading->arena, reading->plans, &plan);
-    }
-    return status;
+    GRAFT_PASS(read_plan(env, reading->arena, root, &plan));
+    put_plan(reading->arena, reading->plans, &plan);
+    return GRAFT_OK;
 }
 
 graft_status graft_plans_read(graft_env *env, graft_arena *arena, const char *path,

@@ -179,13 +179,10 @@ graft_status graft_known_price_count(graft_env *env, graft_session *session,
                                      const graft_state *state, double *ns, uint32_t *estimates)
 {
     graft_cost_total total;
-    graft_status status =
-        graft_cost_graph(env, session->cost, &state->graph, &state->order, &total);
-    if (status == GRAFT_OK) {
-        *ns = total.ns;
-        *estimates = total.estimated_count;
-    }
-    return status;
+    GRAFT_PASS(graft_cost_graph(env, session->cost, &state->graph, &state->order, &total));
+    *ns = total.ns;
+    *estimates = total.estimated_count;
+    return GRAFT_OK;
 }
 
 graft_status graft_known_price_set(graft_env *env, graft_session *session, graft_known_price *price)

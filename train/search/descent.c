@@ -114,13 +114,10 @@ static graft_status take(graft_env *env, graft_environment *environment, graft_a
                          graft_plan_found *found)
 {
     graft_outcome step;
-    graft_status status =
-        graft_environment_step(env, environment, action.xfer, action.location, &step);
-    if (status == GRAFT_OK) {
-        found->steps[found->step_count++] = action;
-        found->cost_ns = environment->cost_ns;
-    }
-    return status;
+    GRAFT_PASS(graft_environment_step(env, environment, action.xfer, action.location, &step));
+    found->steps[found->step_count++] = action;
+    found->cost_ns = environment->cost_ns;
+    return GRAFT_OK;
 }
 
 /* Goes on from the environment's state as long as there is something better: better forms first,

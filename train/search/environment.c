@@ -29,13 +29,11 @@ static void find_actions(graft_environment *environment)
 graft_status graft_environment_reset(graft_env *env, graft_environment *environment)
 {
     assert(!environment->sealed);
-    graft_status status = graft_state_set(env, &environment->state, &environment->first.graph);
-    if (status == GRAFT_OK) {
-        environment->cost_ns = environment->first_ns;
-        environment->step_count = 0;
-        find_actions(environment);
-    }
-    return status;
+    GRAFT_PASS(graft_state_set(env, &environment->state, &environment->first.graph));
+    environment->cost_ns = environment->first_ns;
+    environment->step_count = 0;
+    find_actions(environment);
+    return GRAFT_OK;
 }
 
 graft_status graft_environment_reprice(graft_env *env, graft_environment *environment)
