@@ -26,7 +26,6 @@ void graft_leaning_open(graft_arena *arena, const graft_book *book, const graft_
     rows->guesses = GRAFT_NEW(arena, uint16_t, measured->row_count);
     rows->ops = GRAFT_NEW(arena, uint8_t, measured->row_count);
     memcpy(rows->guesses, measured->values, measured->row_count * sizeof rows->guesses[0]);
-    memset(rows->ops, 0, measured->row_count);
     for (uint32_t i = 0; i < book->row_count; i++) {
         uint32_t row =
             graft_tariff_row(measured, graft_tariff_key(measured->seed, book->rows[i].hash));

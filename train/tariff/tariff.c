@@ -47,7 +47,6 @@ static void grow(graft_book *book)
     book->rows = rows;
     book->slot_mask = 2 * capacity - 1;
     book->slots = GRAFT_NEW(book->arena, uint32_t, (size_t)2 * capacity);
-    memset(book->slots, 0, (size_t)2 * capacity * sizeof *book->slots);
     for (uint32_t i = 0; i < book->row_count; i++) {
         book->slots[find_slot(book, rows[i].hash, rows[i].model)] = i + 1;
     }
