@@ -34,10 +34,10 @@ graft_matrix *graft_linear(graft_tape *tape, const graft_matrix *x, const graft_
     }
     graft_blas_multiply(value_of(x, false), value_of(weight, false), bias != NULL ? 1.0F : 0.0F,
                         out->value);
-    graft_tape_record(tape, (graft_entry){
-                                .backward = back_linear, .out = out, .in = {x, weight, bias}
+    return graft_tape_record(tape,
+                             (graft_entry){
+                                 .backward = back_linear, .out = out, .in = {x, weight, bias}
     });
-    return out;
 }
 
 /* dx = dy W^T; dW = x^T dy; db = column sums of dy. */
@@ -83,8 +83,7 @@ graft_matrix *graft_relu(graft_tape *tape, const graft_matrix *x)
     for (size_t i = 0; i < size; i++) {
         to[i] = from[i] < 0.0F ? 0.0F : from[i];
     }
-    graft_tape_record(tape, (graft_entry){.backward = back_relu, .out = out, .in = {x}});
-    return out;
+    return graft_tape_record(tape, (graft_entry){.backward = back_relu, .out = out, .in = {x}});
 }
 
 static void back_relu(const graft_entry *entry)
@@ -110,8 +109,7 @@ graft_matrix *graft_tanh_of(graft_tape *tape, const graft_matrix *x)
     for (size_t i = 0; i < size; i++) {
         out->value[i] = graft_tanh(x->value[i]);
     }
-    graft_tape_record(tape, (graft_entry){.backward = back_tanh, .out = out, .in = {x}});
-    return out;
+    return graft_tape_record(tape, (graft_entry){.backward = back_tanh, .out = out, .in = {x}});
 }
 
 /* d tanh = 1 - tanh^2. */
@@ -134,10 +132,9 @@ graft_matrix *graft_add(graft_tape *tape, const graft_matrix *a, const graft_mat
     for (size_t i = 0; i < size; i++) {
         out->value[i] = a->value[i] + b->value[i];
     }
-    graft_tape_record(tape, (graft_entry){
-                                .backward = back_add, .out = out, .in = {a, b}
+    return graft_tape_record(tape, (graft_entry){
+                                       .backward = back_add, .out = out, .in = {a, b}
     });
-    return out;
 }
 
 static void back_add(const graft_entry *entry)
@@ -174,8 +171,7 @@ graft_matrix *graft_concat(graft_tape *tape, const graft_matrix *const parts[], 
         }
     }
     entry.out = out;
-    graft_tape_record(tape, entry);
-    return out;
+    return graft_tape_record(tape, entry);
 }
 
 static void back_concat(const graft_entry *entry)
@@ -210,9 +206,8 @@ graft_matrix *graft_gather_rows(graft_tape *tape, const graft_matrix *x, const u
         assert(index[i] < x->rows);
         memcpy(out->value + i * cols, x->value + index[i] * cols, cols * sizeof(float));
     }
-    graft_tape_record(
+    return graft_tape_record(
         tape, (graft_entry){.backward = back_gather_rows, .out = out, .in = {x}, .data = index});
-    return out;
 }
 
 static void back_gather_rows(const graft_entry *entry)
@@ -257,12 +252,11 @@ graft_matrix *graft_segment_mean(graft_tape *tape, const graft_matrix *x, const 
             out->value[s * cols + j] *= inverse[s];
         }
     }
-    graft_tape_record(tape, (graft_entry){.backward = back_segment_mean,
-                                          .out = out,
-                                          .in = {x},
-                                          .data = segment,
-                                          .saved = inverse});
-    return out;
+    return graft_tape_record(tape, (graft_entry){.backward = back_segment_mean,
+                                                 .out = out,
+                                                 .in = {x},
+                                                 .data = segment,
+                                                 .saved = inverse});
 }
 
 static void back_segment_mean(const graft_entry *entry)
@@ -297,9 +291,8 @@ graft_matrix *graft_segment_max(graft_tape *tape, const graft_matrix *x, const u
             }
         }
     }
-    graft_tape_record(
+    return graft_tape_record(
         tape, (graft_entry){.backward = back_segment_max, .out = out, .in = {x}, .data = winner});
-    return out;
 }
 
 static void back_segment_max(const graft_entry *entry)

@@ -28,11 +28,10 @@ graft_matrix *graft_weighted_sum(graft_tape *tape, const graft_matrix *x, const 
         sum += (double)(weight_of(weight, k) * x->value[k]);
     }
     graft_matrix *out = scalar(tape, sum * (double)scale);
-    graft_tape_record(
+    return graft_tape_record(
         tape,
         (graft_entry){
             .backward = back_weighted_sum, .out = out, .in = {x}, .data = weight, .number = scale});
-    return out;
 }
 
 static void back_weighted_sum(const graft_entry *entry)
@@ -62,9 +61,8 @@ graft_matrix *graft_loss_of_slopes(graft_tape *tape, const graft_matrix *x, doub
                                    float *slope)
 {
     graft_matrix *out = scalar(tape, loss);
-    graft_tape_record(
+    return graft_tape_record(
         tape, (graft_entry){.backward = back_slopes, .out = out, .in = {x}, .saved = slope});
-    return out;
 }
 
 static void back_slopes(const graft_entry *entry)

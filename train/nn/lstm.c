@@ -108,12 +108,11 @@ graft_matrix *graft_lstm(graft_tape *tape, const graft_matrix *gates, const graf
         memcpy(final->hidden, out->value + last, (size_t)batch * hidden * sizeof(float));
         memcpy(final->cell, run->cell + last, (size_t)batch * hidden * sizeof(float));
     }
-    graft_tape_record(
+    return graft_tape_record(
         tape, (graft_entry){
                   .backward = back_lstm, .out = out, .in = {gates, recurrent},
                           .data = run
     });
-    return out;
 }
 
 /* One row of one step. `dh` comes in; `dc` comes in from the next step and leaves for the one

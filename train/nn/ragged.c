@@ -27,13 +27,12 @@ graft_matrix *graft_ragged_log_softmax(graft_tape *tape, const graft_matrix *log
     for (uint32_t i = 0; i < logits->rows; i++) {
         out->value[i] = logits->value[i] - most[chooser[i]] - graft_ln(sum[chooser[i]]);
     }
-    graft_tape_record(tape, (graft_entry){.backward = back_log_softmax,
-                                          .out = out,
-                                          .in = {logits},
-                                          .data = chooser,
-                                          .saved = sum,
-                                          .count = chooser_count});
-    return out;
+    return graft_tape_record(tape, (graft_entry){.backward = back_log_softmax,
+                                                 .out = out,
+                                                 .in = {logits},
+                                                 .data = chooser,
+                                                 .saved = sum,
+                                                 .count = chooser_count});
 }
 
 /* dx_j = dy_j - p_j sum_k dy_k over the rows of j's chooser. */
@@ -63,9 +62,8 @@ graft_matrix *graft_ragged_entropy(graft_tape *tape, const graft_matrix *log_p,
     for (uint32_t i = 0; i < log_p->rows; i++) {
         out->value[chooser[i]] -= graft_exp(log_p->value[i]) * log_p->value[i];
     }
-    graft_tape_record(
+    return graft_tape_record(
         tape, (graft_entry){.backward = back_entropy, .out = out, .in = {log_p}, .data = chooser});
-    return out;
 }
 
 /* d(- e^l l)/dl = - e^l (1 + l). */

@@ -64,15 +64,15 @@ graft_matrix *graft_tape_matrix(graft_tape *tape, uint32_t rows, uint32_t cols)
     return m;
 }
 
-void graft_tape_record(graft_tape *tape, graft_entry entry)
+graft_matrix *graft_tape_record(graft_tape *tape, graft_entry entry)
 {
-    if (!tape->recording) {
-        return;
+    if (tape->recording) {
+        graft_entry *kept = GRAFT_NEW(tape->arena, graft_entry, 1);
+        *kept = entry;
+        kept->before = tape->last;
+        tape->last = kept;
     }
-    graft_entry *kept = GRAFT_NEW(tape->arena, graft_entry, 1);
-    *kept = entry;
-    kept->before = tape->last;
-    tape->last = kept;
+    return entry.out;
 }
 
 void graft_tape_seed(graft_tape *tape, const graft_matrix *m, float weight)

@@ -35,7 +35,7 @@ typedef void graft_backward(const graft_entry *entry);
 
 struct graft_entry {
     graft_backward *backward;
-    const graft_matrix *out;
+    graft_matrix *out;
     const graft_matrix *in[GRAFT_TAPE_INPUTS];
     const void *data; /* Index list, mask or options; outlives the tape's use. */
     float *saved;     /* What the forward pass computed and the backward pass needs. */
@@ -74,8 +74,8 @@ const graft_matrix *graft_tape_constant(graft_tape *tape, const float *value, ui
                                         uint32_t cols);
 /* A zeroed matrix with a gradient when recording: for kernels, and for leaves in tests. */
 graft_matrix *graft_tape_matrix(graft_tape *tape, uint32_t rows, uint32_t cols);
-/* Appends an entry; does nothing when not recording. */
-void graft_tape_record(graft_tape *tape, graft_entry entry);
+/* Appends an entry, or does nothing when not recording; returns its `out`. */
+graft_matrix *graft_tape_record(graft_tape *tape, graft_entry entry);
 /* Adds `weight` to every element of the gradient of `m`: how a loss starts. */
 void graft_tape_seed(graft_tape *tape, const graft_matrix *m, float weight);
 /* Runs the entries, newest first. */
