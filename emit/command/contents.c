@@ -161,10 +161,8 @@ graft_status graft_plan_record(graft_env *env, graft_arena *arena, const graft_p
 {
     GRAFT_SCOPED(env->scratch);
     graft_recorded_plan made = *plan;
-    graft_limits limits = graft_state_limits(graph);
     graft_state state;
-    graft_state_open(env->scratch, &limits, &state);
-    GRAFT_PASS(graft_state_set(env, &state, graph));
+    GRAFT_PASS(graft_state_make(env, env->scratch, graph, &state));
     made.graph_hash = graft_state_hash(&state);
     GRAFT_PASS(replay(env, &state.graph, policy, &made, &made.result_hash));
     graft_plan_step *copy = GRAFT_NEW(arena, graft_plan_step, plan->step_count);

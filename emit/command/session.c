@@ -387,13 +387,11 @@ static const graft_measure_options on_demand = {.rounds = 9, .batch_ns = 300000,
 static graft_status measure_model(graft_env *env, graft_session *session, const graft_graph *graph)
 {
     GRAFT_SCOPED(env->unit);
-    graft_limits limits = graft_state_limits(graph);
     graft_state state;
     graft_schedule schedule;
     graft_measure_options options = graft_measure_options_default();
     options.quiet = env->verbosity == 0;
-    graft_state_open(env->unit, &limits, &state);
-    GRAFT_PASS(graft_state_set(env, &state, graph));
+    GRAFT_PASS(graft_state_make(env, env->unit, graph, &state));
     graft_cost_set_measuring(session->cost, &options);
     GRAFT_PASS(graft_session_plan(env, session, env->unit, &state.graph, &state.order, &schedule));
     graft_signature *signatures = GRAFT_NEW(env->unit, graft_signature, schedule.step_count);
@@ -415,10 +413,8 @@ static graft_status measure_model(graft_env *env, graft_session *session, const 
 static graft_status simplify_graph(graft_env *env, graft_session *session, graft_graph **graph)
 {
     GRAFT_SCOPED(env->unit);
-    const graft_limits limits = graft_state_limits(*graph);
     graft_state state;
-    graft_state_open(env->unit, &limits, &state);
-    GRAFT_PASS(graft_state_set(env, &state, *graph));
+    GRAFT_PASS(graft_state_make(env, env->unit, *graph, &state));
     GRAFT_PASS(graft_session_total(env, session, session->model, &state.graph, &state.order,
                                    &session->given));
     GRAFT_PASS(graft_simplify_rewrite(env, session, *graph, graph, &session->simplified));

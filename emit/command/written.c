@@ -37,9 +37,7 @@ graft_status graft_written_open(graft_env *env, graft_session *session, const ch
     graft_state state;
     GRAFT_CHECK(graft_written_read(env, session, path, written));
     GRAFT_CHECK(graft_graph_renumber(env, env->life, &written->model->graph, &graph));
-    const graft_limits limits = graft_state_limits(graph);
-    graft_state_open(env->life, &limits, &state);
-    GRAFT_CHECK(graft_state_set(env, &state, graph));
+    GRAFT_CHECK(graft_state_make(env, env->life, graph, &state));
     graft_cost_set_model(session->cost, written->model);
     GRAFT_CHECK(graft_session_total(env, session, written->model, &state.graph, &state.order,
                                     &written->total));
@@ -203,7 +201,6 @@ graft_status graft_written_measure(graft_env *env, const graft_model *model,
                                    uint64_t sizes[GRAFT_WRITTEN_SIZES])
 {
     GRAFT_SCOPED(env->unit);
-    const graft_limits limits = graft_state_limits(&model->graph);
     graft_state state;
     graft_schedule schedule;
     memset(sizes, 0, GRAFT_WRITTEN_SIZES * sizeof(sizes[0]));
@@ -214,8 +211,7 @@ graft_status graft_written_measure(graft_env *env, const graft_model *model,
             sizes[GRAFT_WRITTEN_PARAMETERS] += graft_shape_elements(&weight->shape);
         }
     }
-    graft_state_open(env->unit, &limits, &state);
-    GRAFT_PASS(graft_state_set(env, &state, &model->graph));
+    GRAFT_PASS(graft_state_make(env, env->unit, &model->graph, &state));
     graft_schedule_build_in(env->unit, &state.graph, &state.order, GRAFT_LAYOUT_ROW, false,
                             &schedule);
     for (uint32_t i = 0; i < schedule.step_count; i++) {

@@ -223,10 +223,9 @@ static graft_status follow(graft_env *env, const generalist *g, const graft_poli
 {
     const graft_optimize_options options = {.weight_bytes_limit = g->apply.weight_bytes_limit,
                                             .step_limit = g->step_limit};
-    const graft_limits limits = graft_state_limits(g->graphs[model]);
-    graft_state_open(env->unit, &limits, state);
-    GRAFT_PASS(graft_state_set(env, state, g->graphs[model]));
-    size_t bytes = graft_optimize_workspace_most_bytes(policy, &limits, options.step_limit);
+    GRAFT_PASS(graft_state_make(env, env->unit, g->graphs[model], state));
+    size_t bytes =
+        graft_optimize_workspace_most_bytes(policy, &state->graph.limits, options.step_limit);
     *report = (graft_report){.decisions = GRAFT_NEW(env->unit, graft_decision, options.step_limit),
                              .decision_limit = options.step_limit};
     graft_status status = graft_optimize(&state->graph, policy, &options,

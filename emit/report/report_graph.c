@@ -120,7 +120,6 @@ graft_status graft_report_graph_add(graft_env *env, const graft_report_graph *re
 {
     GRAFT_SCOPED(env->unit);
     const graft_graph *graph = report->graph;
-    const graft_limits limits = graft_state_limits(graph);
     graft_state state;
     lister l = {.env = env,
                 .model = report->model,
@@ -128,8 +127,7 @@ graft_status graft_report_graph_add(graft_env *env, const graft_report_graph *re
                 .nodes = {.arena = env->unit},
                 .dot = dot,
                 .place = GRAFT_NEW(env->unit, uint32_t, graph->value_end)};
-    graft_state_open(env->unit, &limits, &state);
-    GRAFT_PASS(graft_state_set(env, &state, graph));
+    GRAFT_PASS(graft_state_make(env, env->unit, graph, &state));
     graft_buffer_printf(dot, "strict digraph{nodesep=0.18;ranksep=0.3;node[shape=box,"
                              "fixedsize=true,height=0.5]"
                              "edge[arrowsize=0.5]\n");

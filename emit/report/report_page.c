@@ -194,7 +194,6 @@ static graft_status list_costs(graft_env *env, const graft_report_page *page,
 {
     graft_status status = GRAFT_OK;
     graft_session *session = page->session;
-    const graft_limits limits = graft_state_limits(of);
     const graft_graph *graph = NULL;
     const graft_order *order = NULL;
     graft_schedule schedule;
@@ -202,8 +201,7 @@ static graft_status list_costs(graft_env *env, const graft_report_page *page,
     uint32_t count = 0;
     uint32_t calls = 0;
     graft_state state;
-    graft_state_open(env->life, &limits, &state);
-    GRAFT_CHECK(graft_state_set(env, &state, of));
+    GRAFT_CHECK(graft_state_make(env, env->life, of, &state));
     graph = &state.graph;
     order = &state.order;
     graft_cost_set_model(session->cost, model);

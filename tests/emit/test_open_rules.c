@@ -76,12 +76,10 @@ static uint32_t count_places(graft_env *env, const graft_session *session,
     static const char *const name = "rule of a test";
     const graft_apply_options options = {.weight_bytes_limit = UINT64_MAX};
     const graft_graph *graph = &session->model->graph;
-    const graft_limits limits = graft_state_limits(graph);
     graft_state on;
     graft_xfers xfers;
     graft_matches matches;
-    graft_state_open(env->unit, &limits, &on);
-    CHECK_OK(graft_state_set(env, &on, graph));
+    CHECK_OK(graft_state_make(env, env->unit, graph, &on));
     graft_xfers_index(env->unit, rule, &name, 1, &xfers);
     xfers.judge = judge;
     graft_matches_open(env->unit, &xfers, 10, &matches);

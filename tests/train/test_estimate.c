@@ -251,10 +251,8 @@ static void test_random_graphs(void **state)
         graft_rng rng;
         graft_rng_derive(&rng, 12, g);
         graft_graph *graph = random_graph_draw(env->unit, &rng, &options);
-        graft_limits limits = graft_state_limits(graph);
         graft_state room;
-        graft_state_open(env->unit, &limits, &room);
-        assert_int_equal(graft_state_set(env, &room, graph), GRAFT_OK);
+        assert_int_equal(graft_state_make(env, env->unit, graph, &room), GRAFT_OK);
         copy_nodes(&room.graph, &rng);
         compared += walk(env, "a random graph", &room.graph, &xfers, g);
         graft_arena_reset(env->unit);

@@ -43,6 +43,14 @@ graft_status graft_state_set(graft_env *env, graft_state *state, const graft_gra
     return graft_state_refresh(env, state);
 }
 
+graft_status graft_state_make(graft_env *env, graft_arena *arena, const graft_graph *graph,
+                              graft_state *state)
+{
+    const graft_limits limits = graft_state_limits(graph);
+    graft_state_open(arena, &limits, state);
+    return graft_state_set(env, state, graph);
+}
+
 graft_status graft_state_apply(graft_env *env, graft_state *state, const graft_rule *rule,
                                const graft_match *match, const graft_apply_options *options)
 {

@@ -20,6 +20,9 @@ graft_limits graft_state_limits(const graft_graph *graph);
 /* Copies `graph` in. GRAFT_CAPACITY when it does not fit, GRAFT_BAD_INPUT when it has a cycle. */
 GRAFT_MUST_USE graft_status graft_state_set(graft_env *env, graft_state *state,
                                             const graft_graph *graph);
+/* A state with a copy of `graph` and room for rewriting it. Fails as graft_state_set does. */
+GRAFT_MUST_USE graft_status graft_state_make(graft_env *env, graft_arena *arena,
+                                             const graft_graph *graph, graft_state *state);
 /* Applies a rule at a match of this very graph; GRAFT_NO_MATCH and GRAFT_CAPACITY as graft_apply,
  * without a message and with the state unchanged. */
 GRAFT_MUST_USE graft_status graft_state_apply(graft_env *env, graft_state *state,

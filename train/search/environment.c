@@ -8,12 +8,10 @@ graft_status graft_environment_open(graft_env *env, graft_arena *arena, const gr
                                     const graft_environment_options *options,
                                     graft_environment *environment)
 {
-    graft_limits limits = graft_state_limits(graph);
     *environment = (graft_environment){.xfers = xfers, .options = *options};
-    graft_state_open(arena, &limits, &environment->first);
-    graft_state_open(arena, &limits, &environment->state);
+    GRAFT_PASS(graft_state_make(env, arena, graph, &environment->first));
+    graft_state_open(arena, &environment->first.graph.limits, &environment->state);
     graft_matches_open(arena, xfers, options->location_limit, &environment->matches);
-    GRAFT_PASS(graft_state_set(env, &environment->first, graph));
     return graft_environment_reprice(env, environment);
 }
 
