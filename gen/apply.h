@@ -12,6 +12,11 @@ typedef struct graft_gen_index {
     uint32_t *graphs;          /* In ascending order within a configuration. */
 } graft_gen_index;
 
+/* Lists the graphs whose first root is no input, those of the marked groups alone when `marks` is
+ * not NULL (by hub). The index lives in `arena`. */
+void graft_gen_index_build(const graft_gen_groups *groups, const bool *marks, graft_arena *arena,
+                           graft_gen_index *index);
+
 /* Two graphs that a law connects; counts for pairs behind `ready`. */
 typedef struct graft_gen_join {
     uint32_t from;
