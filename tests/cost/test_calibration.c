@@ -40,9 +40,8 @@ static void draw_samples(graft_rng *rng, uint32_t wrong, graft_calibration_sampl
 CHECK_CASE(test_fit)
 {
     for (uint32_t wrong = 0; wrong <= 4; wrong += 4) {
-        graft_rng rng;
         graft_calibration_sample samples[SAMPLES];
-        graft_rng_seed(&rng, 51);
+        graft_rng rng = check_rng(51);
         draw_samples(&rng, wrong, samples);
         graft_calibration c = graft_calibration_fit(env, samples, SAMPLES, UINT32_MAX);
         assert_int_equal(c.graphs, SAMPLES);
@@ -76,9 +75,8 @@ CHECK_CASE(test_prior)
 /* Graphs whose sums rest on estimates are no graphs to fit to. */
 CHECK_CASE(test_unsure)
 {
-    graft_rng rng;
     graft_calibration_sample samples[SAMPLES];
-    graft_rng_seed(&rng, 53);
+    graft_rng rng = check_rng(53);
     draw_samples(&rng, 8, samples);
     for (uint32_t s = 0; s < 8; s++) {
         samples[s].estimated_ns = 0.03 * samples[s].whole_ns;
@@ -149,7 +147,6 @@ CHECK_CASE(test_applied)
     const graft_calibration none = graft_calibration_none();
     const graft_measure_options quick = {.rounds = 5, .batch_ns = 20000, .quiet = true};
     graft_device *device = check_device_open(env);
-    graft_cost *cost = NULL;
     graft_cost_total before;
     graft_cost_total after;
     double price = 0.0;
@@ -159,7 +156,7 @@ CHECK_CASE(test_applied)
     x = build_node(graph, GRAFT_OP_tanh, NULL, x, 0, 0);
     CHECK_OK(graft_graph_add_output(graph, x));
     graft_order order = build_order(env->life, graph);
-    CHECK_OK(graft_cost_open(env, device, NULL, &cost));
+    graft_cost *cost = check_cost_open(env, device, NULL);
     graft_cost_set_measuring(cost, &quick);
     CHECK_OK(graft_cost_graph(env, cost, graph, &order, &before));
     CHECK_OK(graft_cost_store_calibration(env, cost, &c, "by hand"));
@@ -175,6 +172,4 @@ CHECK_CASE(test_applied)
     CHECK_OK(graft_cost_set_calibration(env, cost, &none));
     CHECK_OK(graft_cost_graph(env, cost, graph, &order, &after));
     assert_true(after.ns == before.ns);
-    CHECK_OK(graft_cost_close(env, cost));
-    graft_device_close(device);
 }

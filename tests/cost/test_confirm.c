@@ -130,16 +130,14 @@ CHECK_CASE(test_floors)
 static void record(graft_env *env, const graft_device *device, const char *path,
                    const graft_signature *signatures, const double *ns, uint32_t count)
 {
-    graft_database *database = NULL;
-    CHECK_OK(graft_database_open(env, path, &database));
-    graft_database_select(database, graft_device_name(device), graft_device_library(device));
+    graft_database *database =
+        check_database_open(env, path, graft_device_name(device), graft_device_library(device));
     for (uint32_t i = 0; i < count; i++) {
         const graft_cost_entry entry = {
             .median_ns = ns[i], .rounds = 9, .implementation = "direct:jit:avx512_core"};
         graft_database_add(database, &signatures[i], &entry);
     }
-    CHECK_OK(graft_database_save(env, database));
-    graft_database_close(database);
+    check_database_save(env, database);
 }
 
 static double cost_of(graft_env *env, graft_cost *cost, const graft_signature *signature)
@@ -160,11 +158,10 @@ CHECK_CASE(test_kin)
                                       conv_signature(env, GRAFT_ACT_NONE, 12)};
     const double ns[COUNT] = {1e8, 3e10, 5e8};
     graft_device *device = check_device_open(env);
-    graft_cost *cost = NULL;
     graft_cost_statistics statistics;
     uint32_t count = 0;
     record(env, device, path, s, ns, COUNT);
-    CHECK_OK(graft_cost_open(env, device, path, &cost));
+    graft_cost *cost = check_cost_open(env, device, path);
     assert_true(cost_of(env, cost, &s[ACTIVE]) == ns[ACTIVE]);
     CHECK_OK(graft_cost_confirm(env, cost, &s[PLAIN], 1, NULL, &count));
     assert_int_equal(count, 2);
@@ -175,8 +172,6 @@ CHECK_CASE(test_kin)
     assert_true(cost_of(env, cost, &s[OTHER]) == ns[OTHER]);
     graft_cost_statistics_of(cost, &statistics);
     assert_int_equal(statistics.entries, COUNT + 1); /* And the anchor. */
-    CHECK_OK(graft_cost_close(env, cost));
-    graft_device_close(device);
 }
 
 /* A journal says that the first pair of kin was settled before: only the other one is measured, and
@@ -208,7 +203,6 @@ CHECK_CASE(test_resumed)
         assert_false(graft_file_exists(journal));
         CHECK_OK(graft_cost_close(env, cost));
     }
-    graft_device_close(device);
 }
 
 /* In a process of its own, as the signal stays noticed: what is settled by then, here nothing, is
@@ -238,7 +232,6 @@ CHECK_CASE(test_interrupted)
     assert_true(waitpid(child, &exit_status, 0) == child);
     assert_int_equal(exit_status, 0);
     assert_true(graft_file_exists(journal));
-    graft_device_close(device);
 }
 
 /* Nothing is known of it: nothing to confirm. */
@@ -246,11 +239,8 @@ CHECK_CASE(test_unknown)
 {
     const graft_signature s = conv_signature(env, GRAFT_ACT_NONE, 10);
     graft_device *device = check_device_open(env);
-    graft_cost *cost = NULL;
     uint32_t count = 1;
-    CHECK_OK(graft_cost_open(env, device, NULL, &cost));
+    graft_cost *cost = check_cost_open(env, device, NULL);
     CHECK_OK(graft_cost_confirm(env, cost, &s, 1, NULL, &count));
     assert_int_equal(count, 0);
-    CHECK_OK(graft_cost_close(env, cost));
-    graft_device_close(device);
 }

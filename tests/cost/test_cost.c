@@ -151,8 +151,7 @@ CHECK_CASE(test_in_place)
  * sum. */
 CHECK_CASE(test_memory_plan)
 {
-    graft_rng rng;
-    graft_rng_seed(&rng, 3);
+    graft_rng rng = check_rng(3);
     enum { REGIONS = 40, STEPS = 30 };
     for (int trial = 0; trial < 200; trial++) {
         graft_region regions[REGIONS];
@@ -191,8 +190,7 @@ CHECK_CASE(test_memory_plan)
 CHECK_CASE(test_fit)
 {
     graft_cost_entry points[40];
-    graft_rng rng;
-    graft_rng_seed(&rng, 4);
+    graft_rng rng = check_rng(4);
     for (uint32_t i = 0; i < 40; i++) {
         points[i] = (graft_cost_entry){.bytes = 1000 + graft_rng_below(&rng, 1000000),
                                        .flops = 1000 + graft_rng_below(&rng, 100000000)};
@@ -231,26 +229,15 @@ static void fill_recorded(graft_env *env, const char *path, uint32_t count)
         entry.median_ns = graft_cost_round(1000.0 + (double)entry.bytes);
         graft_database_add(database, &probes[i], &entry);
     }
-    CHECK_OK(graft_database_save(env, database));
-    graft_database_close(database);
+    check_database_save(env, database);
 }
 
 /* A cost of that device, with `count` of its times. */
-static graft_cost *open_recorded(graft_env *env, const char *name, uint32_t count,
-                                 graft_device **device)
+static graft_cost *open_recorded(graft_env *env, const char *name, uint32_t count)
 {
     const char *path = check_path("costs");
-    graft_cost *cost = NULL;
     fill_recorded(env, path, count);
-    CHECK_OK(graft_device_open(env, name, 1, device));
-    CHECK_OK(graft_cost_open(env, *device, path, &cost));
-    return cost;
-}
-
-static void close_cost(graft_env *env, graft_cost *cost, graft_device *device)
-{
-    CHECK_OK(graft_cost_close(env, cost));
-    graft_device_close(device);
+    return check_cost_open(env, check_device_named(env, name, 1), path);
 }
 
 static graft_graph *relu_chain(graft_env *env, uint32_t length)
@@ -266,11 +253,13 @@ static graft_graph *relu_chain(graft_env *env, uint32_t length)
 
 CHECK_CASE(test_recorded_device)
 {
-    graft_device *device = NULL;
+    graft_device *bored = check_device_named(env, "Bored", 1);
+    graft_device *device = check_device_named(env, "Board", 1);
     graft_cost_total total;
     graft_graph *graph = relu_chain(env, 3);
     graft_order order = build_order(env->life, graph);
-    graft_cost *cost = open_recorded(env, "Board", UINT32_MAX, &device);
+    fill_recorded(env, check_path("costs"), UINT32_MAX);
+    graft_cost *cost = check_cost_open(env, device, check_path("costs"));
     assert_string_equal(graft_device_name(device), "Board 9, 1 thread");
     CHECK_OK(graft_cost_graph(env, cost, graph, &order, &total));
     assert_int_equal(total.launches, 3);
@@ -280,11 +269,8 @@ CHECK_CASE(test_recorded_device)
     graft_cost_statistics_of(cost, &statistics);
     assert_int_equal(statistics.estimated, 1);
     assert_int_equal(statistics.measured, 0);
-    close_cost(env, cost, device);
-    CHECK_OK(graft_device_open(env, "Bored", 1, &device));
-    check_failed(env, graft_cost_open(env, device, check_path("costs"), &cost), GRAFT_BAD_INPUT,
+    check_failed(env, graft_cost_open(env, bored, check_path("costs"), &cost), GRAFT_BAD_INPUT,
                  "nor recorded");
-    graft_device_close(device);
 }
 
 /* What a recorded device lacks is taken from the next distance that it has, as an estimate. */
@@ -302,8 +288,6 @@ CHECK_CASE(test_other_distance)
     };
     const char *path = check_path("costs");
     graft_database *database = NULL;
-    graft_device *device = NULL;
-    graft_cost *cost = NULL;
     graft_signature s;
     graft_shape shape = SHAPE(10, 10);
     graft_signature_of_reorder(&shape, 0, 0, &s);
@@ -315,10 +299,9 @@ CHECK_CASE(test_other_distance)
         s.distance = i == 0 ? GRAFT_DISTANCE_OWN : GRAFT_DISTANCE_EDGE;
         graft_database_add(database, &s, &entry);
     }
-    CHECK_OK(graft_database_save(env, database));
-    graft_database_close(database);
-    CHECK_OK(graft_device_open(env, "Board", 1, &device));
-    CHECK_OK(graft_cost_open(env, device, path, &cost));
+    check_database_save(env, database);
+    graft_device *device = check_device_named(env, "Board", 1);
+    graft_cost *cost = check_cost_open(env, device, path);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         graft_cost_entry entry;
         s.distance = rows[i].asked;
@@ -327,7 +310,6 @@ CHECK_CASE(test_other_distance)
         assert_true(entry.median_ns == rows[i].want_ns);
         assert_int_equal(entry.source, known ? GRAFT_COST_MEASURED : GRAFT_COST_ESTIMATED);
     }
-    close_cost(env, cost, device);
 }
 
 /* What is to be run names an implementation, and nothing is measured for it or written. */
@@ -337,7 +319,6 @@ CHECK_CASE(test_borrowed)
     const graft_cost_entry known = {.rounds = 15, .median_ns = 50.0, .implementation = "mine"};
     graft_device *device = check_device_open(env);
     graft_database *database = NULL;
-    graft_cost *cost = NULL;
     graft_cost_entry entry;
     graft_cost_statistics statistics;
     graft_signature s;
@@ -347,9 +328,8 @@ CHECK_CASE(test_borrowed)
     CHECK_OK(graft_database_open(env, path, &database));
     graft_database_select(database, graft_device_name(device), graft_device_library(device));
     graft_database_add(database, &s, &known);
-    CHECK_OK(graft_database_save(env, database));
-    graft_database_close(database);
-    CHECK_OK(graft_cost_open(env, device, NULL, &cost));
+    check_database_save(env, database);
+    graft_cost *cost = check_cost_open(env, device, NULL);
     CHECK_OK(graft_cost_borrow(env, cost, path));
     CHECK_OK(graft_cost_signature(env, cost, &s, &entry));
     assert_true(entry.source == GRAFT_COST_MEASURED && entry.median_ns == 50.0);
@@ -360,34 +340,30 @@ CHECK_CASE(test_borrowed)
     graft_cost_statistics_of(cost, &statistics);
     assert_int_equal(statistics.measured, 0);
     assert_true(statistics.entries > 100); /* Of the nearest recorded processor. */
-    close_cost(env, cost, device);
 }
 
 /* Nothing to fit a line to, nothing to measure with: refused, never 0. */
 CHECK_CASE(test_no_estimate)
 {
-    graft_device *device = NULL;
     graft_cost_total total = {.ns = -1.0};
     graft_graph *graph = relu_chain(env, 1);
     graft_order order = build_order(env->life, graph);
-    graft_cost *cost = open_recorded(env, "Board 9", 4, &device);
+    graft_cost *cost = open_recorded(env, "Board 9", 4);
     check_failed(env, graft_cost_graph(env, cost, graph, &order, &total), GRAFT_UNSUPPORTED,
                  "too few measured");
     assert_true(total.ns == -1.0); /* Untouched. */
-    close_cost(env, cost, device);
 }
 
 CHECK_CASE(test_measured_on_demand)
 {
     const graft_measure_options quick = {.rounds = 5, .batch_ns = 20000, .quiet = true};
     graft_device *device = check_device_open(env);
-    graft_cost *cost = NULL;
     graft_cost_total total;
     graft_cost_statistics statistics;
     graft_graph *graph = relu_chain(env, 4);
     graft_order order = build_order(env->life, graph);
     graft_cost_node by_node[64];
-    CHECK_OK(graft_cost_open(env, device, NULL, &cost));
+    graft_cost *cost = check_cost_open(env, device, NULL);
     graft_cost_set_measuring(cost, &quick);
     CHECK_OK(graft_cost_nodes(env, cost, graph, &order, by_node, &total));
     graft_cost_statistics_of(cost, &statistics);
@@ -400,7 +376,6 @@ CHECK_CASE(test_measured_on_demand)
     CHECK_OK(graft_cost_graph(env, cost, graph, &order, &total));
     graft_cost_statistics_of(cost, &statistics);
     assert_int_equal(statistics.measured, 1); /* Looked up this time. */
-    close_cost(env, cost, device);
 }
 
 /* Measured once more, a time is only ever lowered. */
@@ -409,10 +384,9 @@ CHECK_CASE(test_measured_again)
     static const double known_ns[] = {1e9, 0.0625};
     const graft_measure_options quick = {.rounds = 5, .batch_ns = 20000, .quiet = true};
     graft_device *device = check_device_open(env);
-    graft_cost *cost = NULL;
     graft_cost_statistics statistics;
     graft_signature s[3];
-    CHECK_OK(graft_cost_open(env, device, NULL, &cost));
+    graft_cost *cost = check_cost_open(env, device, NULL);
     for (uint32_t i = 0; i < 2; i++) {
         const graft_cost_entry entry = {.median_ns = known_ns[i], .rounds = 1};
         graft_shape shape = SHAPE(1000 + (int32_t)i);
@@ -429,13 +403,11 @@ CHECK_CASE(test_measured_again)
         CHECK_OK(graft_cost_signature(env, cost, &s[i], &entry));
         assert_true(i == 0 ? entry.median_ns < 1e8 : entry.median_ns == 0.0625);
     }
-    close_cost(env, cost, device);
 }
 
 /* An opaque node costs by its bytes, marked; what surrounds it is measured. */
 CHECK_CASE(test_opaque)
 {
-    graft_device *device = NULL;
     graft_cost_total total;
     graft_graph *graph = build_graph(env->life);
     graft_shape shape = SHAPE(100, 25);
@@ -445,11 +417,10 @@ CHECK_CASE(test_opaque)
     CHECK_OK(graft_graph_add_opaque(graph, 0, inputs, 2, &shape, 1, &node));
     CHECK_OK(graft_graph_add_output(graph, graft_node_output(graph, node, 0)));
     graft_order order = build_order(env->life, graph);
-    graft_cost *cost = open_recorded(env, "Board 9", UINT32_MAX, &device);
+    graft_cost *cost = open_recorded(env, "Board 9", UINT32_MAX);
     CHECK_OK(graft_cost_graph(env, cost, graph, &order, &total));
     assert_int_equal(total.estimated_count, 1);
     assert_true(fabs(total.ns - 21000.0) < 10.0); /* 1 us and 20 kB at 1 ns a byte. */
-    close_cost(env, cost, device);
 }
 
 /* Quantised operators of a model are measured like others; those of no model are estimated. */
@@ -460,12 +431,11 @@ CHECK_CASE(test_quantised)
         onnx_text_model(env, "input x 2 3; weight s = 0.5; node QuantizeLinear x s -> q;"
                              "node DequantizeLinear q s -> y; output y");
     graft_device *device = check_device_open(env);
-    graft_cost *cost = NULL;
     graft_schedule schedule;
     graft_cost_total total;
     double ns = 0.0;
     graft_order order = build_order(env->life, &model->graph);
-    CHECK_OK(graft_cost_open(env, device, NULL, &cost));
+    graft_cost *cost = check_cost_open(env, device, NULL);
     graft_cost_set_measuring(cost, &quick);
     CHECK_OK(graft_cost_graph(env, cost, &model->graph, &order, &total));
     assert_int_equal(total.estimated_count, 2);
@@ -478,7 +448,6 @@ CHECK_CASE(test_quantised)
     assert_int_equal(total.estimated_count, 0);
     CHECK_OK(graft_cost_price(env, cost, &model->graph, &order, &ns));
     assert_true(ns == total.ns && ns > 0.0);
-    close_cost(env, cost, device);
 }
 
 typedef struct {
@@ -537,9 +506,8 @@ CHECK_CASE(test_quantised_signatures)
     const graft_measure_options quick = {.rounds = 5, .batch_ns = 20000, .quiet = true};
     const graft_opaque gather = {.kind = GRAFT_OPAQUE_GATHER};
     graft_device *device = check_device_open(env);
-    graft_cost *cost = NULL;
     graft_signature none;
-    CHECK_OK(graft_cost_open(env, device, NULL, &cost));
+    graft_cost *cost = check_cost_open(env, device, NULL);
     graft_cost_set_measuring(cost, &quick);
     for (size_t i = 0; i < sizeof(quantised_rows) / sizeof(quantised_rows[0]); i++) {
         const graft_signature signature = check_quantised(env, &quantised_rows[i]);
@@ -549,13 +517,11 @@ CHECK_CASE(test_quantised_signatures)
         assert_true(entry.median_ns > 0.0);
     }
     assert_false(graft_signature_of_opaque(&gather, &none));
-    close_cost(env, cost, device);
 }
 
 /* Equal nodes are paid for once, whoever asks; others are not shared. */
 CHECK_CASE(test_equal_nodes)
 {
-    graft_device *device = NULL;
     graft_schedule schedule;
     graft_cost_total total;
     graft_cost_node by_node[64];
@@ -569,7 +535,7 @@ CHECK_CASE(test_equal_nodes)
         CHECK_OK(graft_graph_add_output(graph, y));
     }
     graft_order order = build_order(env->life, graph);
-    graft_cost *cost = open_recorded(env, "Board 9", UINT32_MAX, &device);
+    graft_cost *cost = open_recorded(env, "Board 9", UINT32_MAX);
     CHECK_OK(graft_cost_plan(env, cost, env->life, graph, &order, &schedule));
     assert_int_equal(schedule.step_count, 4);
     assert_int_equal(schedule.output_count, 3);
@@ -581,7 +547,6 @@ CHECK_CASE(test_equal_nodes)
     assert_true(by_node[2].ns == 0.0 && by_node[3].ns == 0.0);
     CHECK_OK(graft_cost_price(env, cost, graph, &order, &ns));
     assert_true(ns == total.ns);
-    close_cost(env, cost, device);
 }
 
 CHECK_CASE(test_device_table)
@@ -591,7 +556,6 @@ CHECK_CASE(test_device_table)
         assert_int_equal(graft_device_has(device, op), graft_op(op) != NULL);
     }
     assert_false(graft_device_has(device, GRAFT_OP_OPAQUE));
-    graft_device_close(device);
 }
 
 /* Times are multiples of 1/16 ns, so any order of summing gives the same sum. */

@@ -66,8 +66,7 @@ static bool is_lowered(uint32_t op) { return op == GRAFT_OP_quantise || op == GR
 
 CHECK_CASE(test_signature_text)
 {
-    graft_rng rng;
-    graft_rng_seed(&rng, 11);
+    graft_rng rng = check_rng(11);
     for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
         for (uint32_t draw = 0; draw < 20 && !is_lowered(op); draw++) {
             check_case drawn;
@@ -305,8 +304,7 @@ CHECK_CASE(test_killed_writer)
     enum { KILLS = 25, LONGEST_US = 4000 };
     char *folder = check_folder();
     const char *path = path_in(env, folder, "costs");
-    graft_rng rng;
-    graft_rng_seed(&rng, 41);
+    graft_rng rng = check_rng(41);
     uint32_t least = 0;
     for (int i = 0; i < KILLS; i++) {
         pid_t child = fork();

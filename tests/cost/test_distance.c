@@ -240,7 +240,6 @@ CHECK_CASE(test_passing)
         assert_true(rows[i].passes || trial.inputs[0][0] == last);
         graft_trial_close(&trial);
     }
-    graft_device_close(device);
 }
 
 /* A product of one row and a weight of a quarter of a megabyte is measured with as many copies of
@@ -275,7 +274,6 @@ CHECK_CASE(test_copies)
         }
         graft_trial_close(&trial);
     }
-    graft_device_close(device);
 }
 
 /* Two copies of a megabyte that take one and a quarter. */
@@ -299,7 +297,6 @@ CHECK_CASE(test_overlap)
         }
     }
     graft_trial_close(&trial);
-    graft_device_close(device);
 }
 
 /* Constants of a few hundred bytes lie as far away as all others, and a copy does not follow the
@@ -334,5 +331,4 @@ CHECK_CASE(test_small_copies)
         }
     }
     graft_trial_close(&trial);
-    graft_device_close(device);
 }

@@ -304,8 +304,7 @@ static graft_cost *open_unmeasured(graft_env *env, graft_device *device, const c
         graft_cost_entry entry = {.median_ns = 1000.0 * (i + 1), .rounds = 1};
         graft_database_add(database, &probes[i], &entry);
     }
-    CHECK_OK(graft_database_save(env, database));
-    graft_database_close(database);
+    check_database_save(env, database);
     CHECK_OK(graft_cost_open(env, device, path, &cost));
     graft_cost_set_estimating(cost, true);
     return cost;
@@ -403,7 +402,6 @@ CHECK_CASE(test_random_graphs)
         graft_arena_reset(env->unit);
     }
     CHECK_OK(graft_cost_close(env, cost));
-    graft_device_close(device);
 }
 
 /* ------------------------------------------------------------ random layouts */
@@ -493,7 +491,6 @@ static encounters run_random_plans(graft_env *env, maker *m, uint32_t count, con
         CHECK_OK(graft_cost_close(env, cost));
         graft_arena_reset(env->unit);
     }
-    graft_device_close(device);
     return met;
 }
 
@@ -606,7 +603,6 @@ CHECK_CASE(test_models)
     }
     assert_true(winograd >= 50);
     CHECK_OK(graft_cost_close(env, cost));
-    graft_device_close(device);
 }
 
 /* A place outside of a table is refused when the model runs. */
@@ -640,7 +636,6 @@ CHECK_CASE(test_place_outside)
                  "place 2 lies outside of a table of 2 rows");
     graft_executor_close(executor);
     CHECK_OK(graft_cost_close(env, cost));
-    graft_device_close(device);
 }
 
 /* ---------------------------------------------------------- refusals, timing */
@@ -664,7 +659,6 @@ CHECK_CASE(test_refusals)
     check_failed(env, graft_executor_open(env, cost, graph, find_data, none, &executor),
                  GRAFT_UNSUPPORTED, "number 7 of a model");
     CHECK_OK(graft_cost_close(env, cost));
-    graft_device_close(device);
 }
 
 static graft_executor *open_chain(graft_env *env, graft_cost *cost, uint32_t length)
@@ -715,7 +709,6 @@ CHECK_CASE(test_weights_are_shared)
     assert_true(one > 0);
     assert_true(packed_bytes(env, cost, data, 3) == one);
     CHECK_OK(graft_cost_close(env, cost));
-    graft_device_close(device);
 }
 
 /* Sixty functions take about sixty times as long as one; a graph as long as itself. The bounds are
@@ -738,7 +731,6 @@ CHECK_CASE(test_compare)
     graft_executor_close(shorter);
     graft_executor_close(longer);
     CHECK_OK(graft_cost_close(env, cost));
-    graft_device_close(device);
 }
 
 CHECK_CASE(test_gains)

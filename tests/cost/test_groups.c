@@ -6,6 +6,7 @@
 #include "graph/base/rng.h"
 #include "graph/meaning/algebra_float.h"
 #include "tests/support/build.h"
+#include "tests/support/kernels.h"
 #include "tests/support/check.h"
 
 #include <math.h>
@@ -48,10 +49,9 @@ typedef struct {
 
 static const float *draw(graft_env *env, const graft_shape *shape, uint64_t seed)
 {
-    graft_rng rng;
     size_t count = (size_t)graft_shape_elements(shape);
     float *data = GRAFT_NEW(env->unit, float, count);
-    graft_rng_seed(&rng, seed);
+    graft_rng rng = check_rng(seed);
     for (size_t i = 0; i < count; i++) {
         data[i] = (float)graft_rng_normal(&rng);
     }
@@ -246,8 +246,6 @@ CHECK_CASE(test_plans)
 /* ViT's attention by the costs of an H200: one step, of which each node has a share. */
 CHECK_CASE(test_shares)
 {
-    graft_device *device = NULL;
-    graft_cost *cost = NULL;
     graft_cost_total total;
     graft_cost_node by_node[VALUES];
     const float number = 8.0F;
@@ -267,8 +265,8 @@ CHECK_CASE(test_shares)
     const graft_order order = build_order(env->unit, graph);
     const graft_model_weight weight = {.data = &number};
     const graft_model model = {.weight_count = 1, .weights = &weight};
-    CHECK_OK(graft_device_open(env, "h200-fp16", 1, &device));
-    CHECK_OK(graft_cost_open(env, device, NULL, &cost));
+    graft_device *device = check_device_named(env, "h200-fp16", 1);
+    graft_cost *cost = check_cost_open(env, device, NULL);
     graft_cost_set_model(cost, &model);
     CHECK_OK(graft_cost_nodes(env, cost, graph, &order, by_node, &total));
     assert_int_equal(total.launches, 1);
@@ -279,8 +277,6 @@ CHECK_CASE(test_shares)
     }
     assert_true(sum == total.ns);
     assert_true(by_node[first].ns > 0.1 * total.ns);
-    CHECK_OK(graft_cost_close(env, cost));
-    graft_device_close(device);
 }
 
 /* The line of the database. */

@@ -298,10 +298,8 @@ static void check_result(graft_env *env, const trial *t, const char *name, const
 CHECK_CASE(test_kernels)
 {
     graft_device *device = check_device_open(env);
-    graft_rng rng;
-    graft_rng_seed(&rng, 8);
+    graft_rng rng = check_rng(8);
     if (!graft_device_head_at(device)->integers) {
-        graft_device_close(device);
         CHECK_SKIP("this processor has no VNNI");
     }
     for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]) * DRAWS; r++) {
@@ -320,15 +318,13 @@ CHECK_CASE(test_kernels)
         }
         graft_arena_reset(env->unit);
     }
-    graft_device_close(device);
 }
 
 /* Halves, ends of the range and bias by hand: 3 x + bias, and (a - 3) / 2 + (b - 1) / 4. */
 CHECK_CASE(test_meaning)
 {
     trial t;
-    graft_rng rng;
-    graft_rng_seed(&rng, 1);
+    graft_rng rng = check_rng(1);
     const row product = {
         "", GRAFT_COST_INTEGER_MATMUL, {6,  1},
           {1,  1},
@@ -415,19 +411,16 @@ static void check_steps(const graft_executor *executor, const model_row *m)
 CHECK_CASE(test_models)
 {
     graft_device *device = check_device_open(env);
-    graft_cost *cost = NULL;
     if (!graft_device_head_at(device)->integers) {
-        graft_device_close(device);
         CHECK_SKIP("this processor has no VNNI");
     }
-    CHECK_OK(graft_cost_open(env, device, NULL, &cost));
+    graft_cost *cost = check_cost_open(env, device, NULL);
     CHECK_OK(graft_cost_borrow(env, cost, NULL));
     for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
         const graft_zoo_entry *entry = NULL;
         graft_model *model = NULL;
         graft_executor *executor = NULL;
-        graft_rng rng;
-        graft_rng_seed(&rng, i);
+        graft_rng rng = check_rng(i);
         CHECK_OK(graft_zoo_find(env, models[i].name, &entry));
         CHECK_OK(graft_zoo_open(env, env->unit, entry, false, &model));
         graft_cost_set_model(cost, model);
@@ -448,6 +441,4 @@ CHECK_CASE(test_models)
         graft_executor_close(executor);
         graft_arena_reset(env->unit);
     }
-    CHECK_OK(graft_cost_close(env, cost));
-    graft_device_close(device);
 }

@@ -45,8 +45,7 @@ CHECK_CASE(test_older_processor)
         const int32_t attrs[GRAFT_MAX_ATTRS] = {1, 1, 0, 0, 0, 0, 1, 1, 5};
         const graft_shape in[4] = {SHAPE(2, 5, 5, 3), SHAPE(5, 1, 1, 1), SHAPE(5),
                                    SHAPE(2, 5, 5, 3)};
-        graft_rng rng;
-        graft_rng_seed(&rng, 14);
+        graft_rng rng = check_rng(14);
         bool sound = dnnl_set_max_cpu_isa(dnnl_cpu_isa_sse41) == dnnl_success;
         graft_device *device = check_device_open(env);
         graft_signature s =
@@ -61,8 +60,7 @@ CHECK_CASE(test_older_processor)
 CHECK_CASE(test_random_cases)
 {
     graft_device *device = check_device_open(env);
-    graft_rng rng;
-    graft_rng_seed(&rng, 5);
+    graft_rng rng = check_rng(5);
     for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
         for (uint32_t draw = 0; draw < DRAWS && graft_op(op) != NULL && is_run(op); draw++) {
             check_case drawn;
@@ -73,7 +71,6 @@ CHECK_CASE(test_random_cases)
             assert_true(check_kernels(env, device, &rng, &s) > 0);
         }
     }
-    graft_device_close(device);
 }
 
 typedef struct {
@@ -201,8 +198,7 @@ static graft_shape shape_of(const int32_t *dims, uint32_t rank)
 CHECK_CASE(test_convolutions)
 {
     graft_device *device = check_device_open(env);
-    graft_rng rng;
-    graft_rng_seed(&rng, 6);
+    graft_rng rng = check_rng(6);
     for (size_t i = 0; i < sizeof(conv_rows) / sizeof(conv_rows[0]); i++) {
         const conv_row *row = &conv_rows[i];
         graft_shape in[GRAFT_MAX_INPUTS] = {shape_of(row->image, 4), shape_of(row->filter, 4),
@@ -227,7 +223,6 @@ CHECK_CASE(test_convolutions)
             }
         }
     }
-    graft_device_close(device);
 }
 
 typedef struct {
@@ -343,8 +338,7 @@ static const row rows[] = {
 CHECK_CASE(test_larger_cases)
 {
     graft_device *device = check_device_open(env);
-    graft_rng rng;
-    graft_rng_seed(&rng, 7);
+    graft_rng rng = check_rng(7);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         graft_shape in[GRAFT_MAX_INPUTS];
         int32_t attrs[GRAFT_MAX_ATTRS] = {0};
@@ -358,7 +352,6 @@ CHECK_CASE(test_larger_cases)
             assert_true(check_kernels(env, device, &rng, &s) > 0);
         }
     }
-    graft_device_close(device);
 }
 
 static uint32_t count_primitives(const graft_device *device)
@@ -423,7 +416,6 @@ CHECK_CASE(test_sharing)
     }
     graft_kernel_close(kernels[2]);
     assert_int_equal(count_primitives(device), 0);
-    graft_device_close(device);
 }
 
 /* Our own product is among the implementations where it is meant to be. */
@@ -462,7 +454,6 @@ CHECK_CASE(test_panels)
         }
         assert_int_equal(listed, products[i].listed);
     }
-    graft_device_close(device);
 }
 
 /* Convolutions by it: strides, images, residuals, channels that do not fill a panel. */
@@ -496,8 +487,7 @@ CHECK_CASE(test_panels_of_pixels)
         {"groups",      GRAFT_OP_conv, {1, 40, 5, 5},  80,  {1, 1, 0, 0, 0, 0, 1, 1, 2},                    false},
     };
     graft_device *device = check_device_open(env);
-    graft_rng rng;
-    graft_rng_seed(&rng, 12);
+    graft_rng rng = check_rng(12);
     for (size_t i = 0; i < sizeof(images) / sizeof(images[0]); i++) {
         int32_t groups = images[i].attrs[GRAFT_ATTR_conv_groups];
         const int32_t filter[4] = {images[i].filters, images[i].image[1] / groups, 1, 1};
@@ -521,14 +511,12 @@ CHECK_CASE(test_panels_of_pixels)
         s.in_place = images[i].op == GRAFT_OP_conv_bias_add;
         assert_true(check_kernels(env, device, &rng, &s) > 0);
     }
-    graft_device_close(device);
 }
 
 CHECK_CASE(test_reorders)
 {
     graft_device *device = check_device_open(env);
-    graft_rng rng;
-    graft_rng_seed(&rng, 8);
+    graft_rng rng = check_rng(8);
     static const int32_t shapes[][4] = {
         {1, 3,  224, 224},
         {2, 64, 7,   7  },
@@ -553,7 +541,6 @@ CHECK_CASE(test_reorders)
             assert_int_equal(check_kernels(env, device, &rng, &s), blocked ? 1 : 2);
         }
     }
-    graft_device_close(device);
 }
 
 /* Threads share what is worth meeting for. */
@@ -566,8 +553,7 @@ CHECK_CASE(test_threads)
         {16,  1},
         {512, 3}
     };
-    graft_device *device = NULL;
-    CHECK_OK(graft_device_open(env, "cpu", 3, &device));
+    graft_device *device = check_device_named(env, "cpu", 3);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         const int32_t dims[4] = {1, sizes[i].channels, 28, 28};
         graft_shape shape = shape_of(dims, 4);
@@ -577,7 +563,6 @@ CHECK_CASE(test_threads)
         CHECK_OK(graft_kernel_list(env, device, &s, names, &count));
         assert_int_equal(omp_get_max_threads(), sizes[i].want);
     }
-    graft_device_close(device);
 }
 
 /* Our swish, wherever it is not next to nothing: the exponent's last bit counts as often as it is
@@ -618,5 +603,4 @@ CHECK_CASE(test_swish)
             }
         }
     }
-    graft_device_close(device);
 }

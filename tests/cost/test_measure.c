@@ -52,7 +52,6 @@ CHECK_CASE(test_entries)
         assert_true(listed);
     }
     assert_true(entries[19].median_ns > entries[0].median_ns); /* 47 times the operations. */
-    graft_device_close(device);
 }
 
 /* For a base: no Winograd, no conversions inside, whichever is fastest. */
@@ -75,19 +74,16 @@ CHECK_CASE(test_direct)
     for (uint32_t i = 0; i < 2; i++) {
         assert_true(graft_kernel_is_direct(entries[i].implementation));
     }
-    graft_device_close(device);
 }
 
 CHECK_CASE(test_absent_device)
 {
-    graft_device *device = NULL;
     graft_signature s = conv_signature(env, 8, 8, 8);
     graft_cost_entry entry;
-    CHECK_OK(graft_device_open(env, "far away", 1, &device));
+    graft_device *device = check_device_named(env, "far away", 1);
     check_failed(env, graft_measure(env, device, &s, 1, &quick, &entry), GRAFT_UNSUPPORTED,
                  "cannot be measured");
     assert_int_equal(entry.rounds, 0);
-    graft_device_close(device);
 }
 
 /* In a process of its own, as the signal stays noticed. 20 large operators would take seconds; the
@@ -186,7 +182,6 @@ CHECK_CASE(test_guards)
     }
     assert_true(kept > 0);
     graft_trial_close(&trial);
-    graft_device_close(device);
 }
 
 /* After a first look by a clock that stood still a round is still short: of hundreds of runs, not
@@ -206,5 +201,4 @@ CHECK_CASE(test_clock_stood_still)
     CHECK_OK(graft_trial_round(env, &trial, &trial.contestants[0], 1000000, NULL));
     assert_true((double)(graft_clock_ns() - start_ns) < MOST_RUNS * run_ns);
     graft_trial_close(&trial);
-    graft_device_close(device);
 }

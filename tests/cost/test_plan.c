@@ -90,8 +90,7 @@ static double find_least(const drawn_problem *d)
 
 CHECK_CASE(test_elimination)
 {
-    graft_rng rng;
-    graft_rng_seed(&rng, 31);
+    graft_rng rng = check_rng(31);
     drawn_problem *d = GRAFT_NEW(env->life, drawn_problem, 1);
     for (uint32_t trial = 0; trial < 300; trial++) {
         uint8_t states[VARIABLES];
@@ -333,8 +332,7 @@ static uint32_t count_views(const graft_plan *plan, const graft_order *order)
  * alternatives. */
 CHECK_CASE(test_plans)
 {
-    graft_rng rng;
-    graft_rng_seed(&rng, 32);
+    graft_rng rng = check_rng(32);
     oracle *o = GRAFT_NEW(env->life, oracle, 1);
     uint32_t assignments = 0;
     uint32_t views = 0;
@@ -364,8 +362,7 @@ CHECK_CASE(test_plans)
 /* With a memo of the graph before, plans are the same: graphs that differ in one node or in all. */
 CHECK_CASE(test_memo)
 {
-    graft_rng rng;
-    graft_rng_seed(&rng, 36);
+    graft_rng rng = check_rng(36);
     oracle *o = GRAFT_NEW(env->life, oracle, 1);
     graft_plan_memo *memo = graft_plan_memo_new();
     assert_non_null(memo);
@@ -415,8 +412,7 @@ CHECK_CASE(test_missing)
 /* A device without blocked layouts is not asked what they cost, and gets none. */
 CHECK_CASE(test_unblocked)
 {
-    graft_rng rng;
-    graft_rng_seed(&rng, 41);
+    graft_rng rng = check_rng(41);
     oracle *o = GRAFT_NEW(env->life, oracle, 1);
     uint32_t convs = 0;
     for (uint32_t trial = 0; trial < 100; trial++) {

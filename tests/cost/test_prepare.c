@@ -109,5 +109,4 @@ CHECK_CASE(test_bytes)
             graft_kernel_close(kernel);
         }
     }
-    graft_device_close(device);
 }

@@ -32,13 +32,12 @@ static void check_varied(const graft_signature *from, const graft_signature *to)
 CHECK_CASE(test_variety)
 {
     graft_database *database = NULL;
-    graft_rng rng;
     uint32_t drawn = 0;
     uint32_t operators = 0;
     bool met[GRAFT_OP_COUNT] = {false};
     CHECK_OK(graft_database_open(env, NULL, &database));
     CHECK_OK(graft_database_merge(env, database, "rules/costs/intel-xeon-6-207-avx512.costs"));
-    graft_rng_seed(&rng, 4);
+    graft_rng rng = check_rng(4);
     for (uint32_t i = 0; i < DRAWS; i++) {
         graft_signature varied;
         const graft_signature *from =
@@ -68,8 +67,7 @@ CHECK_CASE(test_nothing_to_vary)
 {
     graft_signature factor;
     graft_signature varied;
-    graft_rng rng;
-    graft_rng_seed(&rng, 1);
+    graft_rng rng = check_rng(1);
     memset(&factor, 0, sizeof factor);
     factor.op = GRAFT_COST_FACTOR;
     assert_false(graft_signature_vary(&factor, &rng, &varied));
@@ -82,8 +80,7 @@ CHECK_CASE(test_draw)
     enum { RECORDS = 100, TURNS = 2000, LONELY = 37 };
     graft_signature list[RECORDS];
     uint32_t met[2] = {0};
-    graft_rng rng;
-    graft_rng_seed(&rng, 5);
+    graft_rng rng = check_rng(5);
     memset(list, 0, sizeof list);
     for (uint32_t i = 0; i < RECORDS; i++) {
         list[i].op = i == LONELY ? GRAFT_OP_relu : GRAFT_OP_conv;
@@ -103,7 +100,6 @@ CHECK_CASE(test_different)
     const graft_cost_entry entry = {.median_ns = 10.0, .rounds = 5};
     graft_device *device = check_device_open(env);
     graft_database *from = NULL;
-    graft_cost *cost = NULL;
     graft_cost_statistics statistics;
     uint32_t count = 0;
     const graft_signature s =
@@ -111,12 +107,10 @@ CHECK_CASE(test_different)
     CHECK_OK(graft_database_open(env, NULL, &from));
     graft_database_select(from, graft_device_name(device), graft_device_library(device));
     graft_database_add(from, &s, &entry);
-    CHECK_OK(graft_cost_open(env, device, NULL, &cost));
+    graft_cost *cost = check_cost_open(env, device, NULL);
     CHECK_OK(graft_cost_supply_random(env, cost, from, 40, 1, &count));
     assert_in_range(count, 2, 17);
     graft_cost_statistics_of(cost, &statistics);
     assert_int_equal(statistics.entries, count + 1); /* And the anchor. */
-    CHECK_OK(graft_cost_close(env, cost));
     graft_database_close(from);
-    graft_device_close(device);
 }

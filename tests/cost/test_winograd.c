@@ -81,8 +81,7 @@ static bool is_listed(graft_env *env, graft_device *device, const graft_signatur
 CHECK_CASE(test_shapes)
 {
     graft_device *device = check_device_open(env);
-    graft_rng rng;
-    graft_rng_seed(&rng, 21);
+    graft_rng rng = check_rng(21);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         for (uint32_t layout = GRAFT_LAYOUT_NHWC; layout < GRAFT_LAYOUT_COUNT; layout++) {
             graft_signature s = signature_of(env, &rows[i], layout);
@@ -93,7 +92,6 @@ CHECK_CASE(test_shapes)
             (void)check_kernels(env, device, &rng, &s);
         }
     }
-    graft_device_close(device);
 }
 
 /* Whole numbers, and filters of multiples of 4, which G divides by 2 twice: no rounding at all. */
@@ -136,7 +134,6 @@ CHECK_CASE(test_exact)
         assert_memory_equal(&got, &want[i], sizeof(got)); /* No -0 arises here. */
     }
     graft_kernel_close(kernel);
-    graft_device_close(device);
 }
 
 /* What it cannot run is not offered. */

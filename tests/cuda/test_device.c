@@ -68,38 +68,34 @@ CHECK_CASE(test_options)
 /* Another name that begins so is a recorded device. */
 CHECK_CASE(test_recorded)
 {
-    graft_device *device = NULL;
     graft_kernel_name names[GRAFT_KERNEL_MOST];
     graft_signature s;
     uint32_t count = 7;
     const graft_shape shape = {
         .rank = 4, .dtype = GRAFT_DTYPE_F32, .dims = {1, 8, 4, 4}
     };
-    CHECK_OK(graft_device_open(env, "cudax", 1, &device));
+    graft_device *device = check_device_named(env, "cudax", 1);
     assert_false(graft_device_present(device));
     graft_signature_of_reorder(&shape, GRAFT_LAYOUT_ROW, GRAFT_LAYOUT_NHWC, &s);
     check_failed(env, graft_kernel_list(env, device, &s, names, &count), GRAFT_UNSUPPORTED,
                  "is not here");
     assert_int_equal(count, 0);
-    graft_device_close(device);
 }
 
 /* Recorded devices are found by the words of their names; a database that is not there is named. */
 CHECK_CASE(test_names)
 {
     const char *path = check_path("h999.costs");
-    graft_database *database = NULL;
     graft_signature s;
     const graft_shape shape = {
         .rank = 4, .dtype = GRAFT_DTYPE_F32, .dims = {1, 8, 4, 4}
     };
     const graft_cost_entry entry = {.median_ns = 100.0, .bytes = 1024, .rounds = 5};
     graft_signature_of_reorder(&shape, GRAFT_LAYOUT_ROW, GRAFT_LAYOUT_NHWC, &s);
-    CHECK_OK(graft_database_open(env, path, &database));
-    graft_database_select(database, "NVIDIA H999 (sm_90), fp16", "cuDNN 9");
+    graft_database *database =
+        check_database_open(env, path, "NVIDIA H999 (sm_90), fp16", "cuDNN 9");
     graft_database_add(database, &s, &entry);
-    CHECK_OK(graft_database_save(env, database));
-    graft_database_close(database);
+    check_database_save(env, database);
     static const struct {
         const char *name;
         bool found;
@@ -156,5 +152,4 @@ CHECK_CASE(test_memory)
     assert_int_equal(runs, 5);
     assert_true(ns >= 0.0);
     graft_device_release(device, memory);
-    graft_device_close(device);
 }

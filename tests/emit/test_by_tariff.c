@@ -87,9 +87,8 @@ static bool find_best(const policy_kit *kit, host *h, graft_action *best, int64_
     return found;
 }
 
-static void test_takes_the_best(void **state)
+CHECK_CASE(test_takes_the_best)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     const graft_policy policy = policy_kit_by_tariff(env, kit);
     const graft_apply_options apply = {UINT64_MAX};
@@ -121,9 +120,8 @@ static void test_takes_the_best(void **state)
     assert_int_equal(r->report.estimated_before.fallback_nodes, 0);
 }
 
-static void test_steps_and_scores(void **state)
+CHECK_CASE(test_steps_and_scores)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     const graft_policy policy = policy_kit_by_tariff(env, kit);
     const run *r = optimize(env, kit, &policy);
@@ -148,9 +146,8 @@ static void test_steps_and_scores(void **state)
 }
 
 /* Where new weights are not allowed, merging products is no choice. */
-static void test_limits_hold(void **state)
+CHECK_CASE(test_limits_hold)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     const graft_policy policy = policy_kit_by_tariff(env, kit);
     graft_optimize_options options = bare;
@@ -171,9 +168,8 @@ static graft_status status_of(graft_env *env, const policy_kit *kit, const graft
     return optimize(env, kit, policy)->status;
 }
 
-static void test_damaged(void **state)
+CHECK_CASE(test_damaged)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     const graft_policy good = policy_kit_by_tariff(env, kit);
     graft_policy bad = good;
@@ -270,9 +266,8 @@ static uint32_t count_fused(graft_env *env, const policy_kit *kit, uint16_t relu
 
 /* A gain of a 512th of what is guessed is taken where the same guess goes and comes again; else what the
  * halves of the trees differ by is doubted. */
-static void test_doubt(void **state)
+CHECK_CASE(test_doubt)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     const graft_change higher = {.cost = -7, .removed.skew = 2, .added.skew = 5};
     const graft_change lower = {.cost = -7, .removed.skew = 2, .added.skew = -3};
@@ -283,9 +278,8 @@ static void test_doubt(void **state)
 }
 
 /* What moves more and saves neither FLOPs nor a node gains nothing by a guess. */
-static void test_growth(void **state)
+CHECK_CASE(test_growth)
 {
-    (void)state;
     graft_change change = {
         .cost = -7,
         .removed = {.flops = 3,  .bytes = 5, .nodes = 2         },
@@ -307,9 +301,8 @@ static void test_growth(void **state)
 }
 
 /* By a table that knows all nodes to cost nothing, rewrites that leave fewer nodes are taken. */
-static void test_fewer_nodes(void **state)
+CHECK_CASE(test_fewer_nodes)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     graft_policy policy = policy_kit_by_tariff(env, kit);
     const graft_tariff free_nodes = {0};
@@ -323,10 +316,9 @@ static void test_fewer_nodes(void **state)
 }
 
 /* Where calling a kernel takes time each node that runs costs so much more. */
-static void test_calls(void **state)
+CHECK_CASE(test_calls)
 {
     enum { CALL_NS = 65535 };
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     const graft_policy dear = policy_kit_by_tariff(env, kit);
     const graft_tariff free_nodes = {0};
@@ -352,9 +344,8 @@ static void test_calls(void **state)
     }
 }
 
-static void test_file(void **state)
+CHECK_CASE(test_file)
 {
-    graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     graft_policy policy = policy_kit_by_tariff(env, kit);
     graft_policy read;
@@ -372,16 +363,4 @@ static void test_file(void **state)
     check_failed(
         env, graft_policyfile_decode(env, env->life, (graft_bytes){"p.graft", data, size}, &read),
         GRAFT_BAD_INPUT, "p.graft: decider: what it needs is not there");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_takes_the_best), CHECK_TEST(test_steps_and_scores),
-        CHECK_TEST(test_limits_hold),    CHECK_TEST(test_damaged),
-        CHECK_TEST(test_fewer_nodes),    CHECK_TEST(test_doubt),
-        CHECK_TEST(test_calls),          CHECK_TEST(test_file),
-        CHECK_TEST(test_growth),
-    };
-    return cmocka_run_group_tests_name("by_tariff", tests, NULL, NULL);
 }

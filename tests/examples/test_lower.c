@@ -61,8 +61,7 @@ static void check_model(graft_env *env, const char *name)
     graft_model *model = NULL;
     graft_run *run = NULL;
     lowered net = {.runtime = NULL};
-    graft_rng rng;
-    graft_rng_seed(&rng, 5);
+    graft_rng rng = check_rng(5);
     print_message("# %s\n", name);
     CHECK_OK(graft_model_open(env, env->unit, name, NULL, &model));
     CHECK_OK(graft_run_open(name, &alone, &run));

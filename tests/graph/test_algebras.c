@@ -100,8 +100,7 @@ CHECK_CASE(test_field_arithmetic)
 {
     const uint64_t edges[] = {0, 1, 2, prime / 2, prime / 2 + 1, prime - 2, prime - 1};
     graft_field_state k = {0};
-    graft_rng rng;
-    graft_rng_seed(&rng, 21);
+    graft_rng rng = check_rng(21);
     for (uint32_t i = 0; i < 2000; i++) {
         uint64_t x = i < 49 ? edges[i / 7] : graft_rng_next(&rng) % prime;
         uint64_t y = i < 49 ? edges[i % 7] : graft_rng_next(&rng) % prime;
@@ -152,8 +151,7 @@ CHECK_CASE(test_field_numbers)
 
 CHECK_CASE(test_field_random_numbers)
 {
-    graft_rng rng;
-    graft_rng_seed(&rng, 22);
+    graft_rng rng = check_rng(22);
     uint32_t negative = 0;
     uint32_t small = 0;
     uint32_t whole = 0;
@@ -180,8 +178,7 @@ CHECK_CASE(test_field_random_numbers)
 CHECK_CASE(test_field_laws)
 {
     graft_field_state k = {0};
-    graft_rng rng;
-    graft_rng_seed(&rng, 23);
+    graft_rng rng = check_rng(23);
     graft_field zero = graft_field_integer(0);
     graft_field one = graft_field_integer(1);
     for (uint32_t i = 0; i < 200; i++) {
@@ -309,8 +306,7 @@ static void check_agreement(const workspace *w)
 CHECK_CASE(test_float_and_field_agree)
 {
     workspace *w = GRAFT_NEW(env->unit, workspace, 1);
-    graft_rng rng;
-    graft_rng_seed(&rng, 24);
+    graft_rng rng = check_rng(24);
     for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
         for (uint32_t i = 0; i < 150; i++) {
             draw_case(&rng, op, w);
@@ -420,8 +416,7 @@ static void check_commutes(workspace *w, workspace *other)
 CHECK_CASE(test_flags_hold)
 {
     workspace *w = GRAFT_NEW(env->unit, workspace, 2);
-    graft_rng rng;
-    graft_rng_seed(&rng, 25);
+    graft_rng rng = check_rng(25);
     for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
         uint32_t flags = graft_op(op)->flags;
         for (uint32_t i = 0; i < 20; i++) {
@@ -535,8 +530,7 @@ static void check_layer_norm(graft_rng *rng, workspace *w)
 CHECK_CASE(test_fused_forms)
 {
     workspace *w = GRAFT_NEW(env->unit, workspace, 2);
-    graft_rng rng;
-    graft_rng_seed(&rng, 26);
+    graft_rng rng = check_rng(26);
     for (uint32_t i = 0; i < 100; i++) {
         check_fused(&rng, GRAFT_OP_conv_bias, GRAFT_OP_conv, w);
         check_fused(&rng, GRAFT_OP_conv_bias_add, GRAFT_OP_conv, w);

@@ -103,8 +103,7 @@ CHECK_CASE(test_random_walk)
     walk *w = calloc(1, sizeof(*w));
     assert_non_null(w);
     for (uint64_t seed = 0; seed < 20; seed++) {
-        graft_rng rng;
-        graft_rng_seed(&rng, seed);
+        graft_rng rng = check_rng(seed);
         memset(w, 0, sizeof(*w));
         w->arena = graft_arena_new(1 + graft_rng_below(&rng, 5000));
         for (int step = 0; step < 1500; step++) {

@@ -91,8 +91,7 @@ CHECK_CASE(test_sizes)
         {29, 66,  97},
         {20, 3,   64}
     };
-    graft_rng rng;
-    graft_rng_seed(&rng, 41);
+    graft_rng rng = check_rng(41);
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         for (uint32_t form = 0; form < 128; form++) {
             graft_arena_reset(env->unit);

@@ -177,8 +177,7 @@ CHECK_CASE(test_lowest_slots_are_taken)
 {
     enum { ROUNDS = 40, ADDED = 6 };
     graft_graph *graph = build_graph_within(env->life, (graft_limits){64, 64, 256, 64});
-    graft_rng rng;
-    graft_rng_seed(&rng, 7);
+    graft_rng rng = check_rng(7);
     graft_index x = build_input(graph, SHAPE(4), 0);
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < ADDED; i++) {

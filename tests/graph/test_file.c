@@ -97,8 +97,7 @@ CHECK_CASE(test_bytes_of_any_value)
     char *folder = check_folder();
     const char *path = path_in(env, folder, "bytes");
     uint8_t *bytes = graft_arena_alloc(env->unit, SIZE);
-    graft_rng rng;
-    graft_rng_seed(&rng, 3);
+    graft_rng rng = check_rng(3);
     for (size_t i = 0; i < SIZE; i++) {
         bytes[i] = (uint8_t)graft_rng_next(&rng);
     }
@@ -357,8 +356,7 @@ CHECK_CASE(test_kill_leaves_a_whole_file)
 {
     char *folder = check_folder();
     const char *path = path_in(env, folder, "whole");
-    graft_rng rng;
-    graft_rng_seed(&rng, 4);
+    graft_rng rng = check_rng(4);
     for (int round = 0; round < 20; round++) {
         pid_t child = fork();
         assert_true(child >= 0);

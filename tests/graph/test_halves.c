@@ -84,8 +84,7 @@ static void check_rounded(float x)
 
 CHECK_CASE(test_rounded)
 {
-    graft_rng rng;
-    graft_rng_seed(&rng, 1);
+    graft_rng rng = check_rng(1);
     for (uint32_t i = 0; i < DRAWS; i++) {
         const float x = float_of((uint32_t)graft_rng_next(&rng));
         if (isfinite(x)) {

@@ -129,8 +129,7 @@ CHECK_CASE(test_numbers_are_short)
 /* Any bits that are a finite number. */
 CHECK_CASE(test_numbers_read_back)
 {
-    graft_rng rng;
-    graft_rng_seed(&rng, 1);
+    graft_rng rng = check_rng(1);
     for (int i = 0; i < 20000; i++) {
         uint64_t bits = graft_rng_next(&rng);
         double value = 0.0;

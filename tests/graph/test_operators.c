@@ -280,8 +280,7 @@ CHECK_CASE(test_shapes)
 /* An attribute just outside its domain is refused, whatever the operator. */
 CHECK_CASE(test_attribute_domains)
 {
-    graft_rng rng;
-    graft_rng_seed(&rng, 11);
+    graft_rng rng = check_rng(11);
     for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
         check_case drawn;
         check_case_draw(&rng, op, &drawn);
@@ -384,8 +383,7 @@ CHECK_CASE(test_flops_are_what_bodies_do)
     static counted data[4][2 * CHECK_CASE_ELEMENTS];
     const counted *const in[] = {data[0], data[0], data[0], data[0]};
     counted *const out[] = {data[1], data[2]};
-    graft_rng rng;
-    graft_rng_seed(&rng, 12);
+    graft_rng rng = check_rng(12);
     for (uint32_t i = 0; i < 100 * GRAFT_OP_COUNT; i++) {
         uint32_t op = 1 + i % (GRAFT_OP_COUNT - 1);
         check_case drawn;

@@ -146,8 +146,7 @@ static void check_product(operand *x, operand *w, operand *y, const int32_t *bia
 CHECK_CASE(test_convolutions)
 {
     static operand x, w, y;
-    graft_rng rng;
-    graft_rng_seed(&rng, 11);
+    graft_rng rng = check_rng(11);
     uint32_t tried = 0;
     while (tried < TRIALS) {
         int32_t groups = 1 + (int32_t)graft_rng_below(&rng, 3);
@@ -192,8 +191,7 @@ CHECK_CASE(test_products)
 {
     static operand a, b, y;
     static const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
-    graft_rng rng;
-    graft_rng_seed(&rng, 12);
+    graft_rng rng = check_rng(12);
     for (uint32_t trial = 0; trial < TRIALS; trial++) {
         int32_t inner = 1 + (int32_t)graft_rng_below(&rng, 9);
         int32_t stack = 1 + (int32_t)graft_rng_below(&rng, 3);

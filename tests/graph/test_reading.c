@@ -38,8 +38,7 @@ static void compare(const check_case *drawn)
 
 CHECK_CASE(test_bodies_are_the_reading)
 {
-    graft_rng rng;
-    graft_rng_seed(&rng, 21);
+    graft_rng rng = check_rng(21);
     for (uint32_t i = 0; i < GRAFT_MAX_INPUTS; i++) {
         for (uint32_t j = 0; j < CHECK_CASE_ELEMENTS; j++) {
             in_data[i][j] = (float)((int32_t)graft_rng_below(&rng, 4001) - 2000) / 512.0F;

@@ -7,9 +7,8 @@
 
 /* ------------------------------------------------------------------ memory */
 
-static void test_endless_limits(void **state)
+CHECK_CASE(test_endless_limits)
 {
-    (void)state;
     static const graft_tariff tariff = {.row_count = 0};
     const graft_limits limits = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
     graft_policy policy = {.decider = GRAFT_DECIDER_TARIFF, .tariff = &tariff};
@@ -33,9 +32,8 @@ static void test_endless_limits(void **state)
     assert_int_equal(graft_graph_init(&graph, &values, NULL, SIZE_MAX), GRAFT_NO_MEMORY);
 }
 
-static void test_small_buffers(void **state)
+CHECK_CASE(test_small_buffers)
 {
-    graft_env *env = *state;
     graft_graph *graph = build_graph(env->life);
     const graft_limits less = {64, 1, 64, 1};
     graft_graph *narrow = build_graph_within(env->life, less);
@@ -53,9 +51,8 @@ static void test_small_buffers(void **state)
 }
 
 /* A graph beyond what an estimator was opened for, and beyond what costs can be added up for. */
-static void test_estimator_limits(void **state)
+CHECK_CASE(test_estimator_limits)
 {
-    graft_env *env = *state;
     static const graft_tariff tariff = {.row_count = 0};
     const graft_limits small = {2, 2, 2, 1};
     graft_graph *graph = build_graph(env->life);
@@ -87,9 +84,8 @@ static void test_estimator_limits(void **state)
     assert_int_equal(graft_optimize(&long_graph, &policy, &options, NULL, 0, NULL), GRAFT_CAPACITY);
 }
 
-static void test_costs(void **state)
+CHECK_CASE(test_costs)
 {
-    graft_env *env = *state;
     graft_graph *graph = build_graph(env->life);
     const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
     (void)build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
@@ -133,9 +129,8 @@ static void check_forms(graft_env *env, const graft_graph *graph, const graft_ma
 }
 
 /* relu(x) = relu(x), and an exponential and what reads it that nobody reads: they die as they are made. */
-static void test_idle_target(void **state)
+CHECK_CASE(test_idle_target)
 {
-    graft_env *env = *state;
     static const graft_tariff tariff = {.row_count = 0};
     static const graft_apply_options options = {0};
     graft_rule rule;
@@ -208,20 +203,19 @@ static void refuse_attribute(graft_env *env, const uint8_t *code, size_t code_by
         GRAFT_NO_MATCH);
 }
 
-static void test_large_attribute(void **state)
+CHECK_CASE(test_large_attribute)
 {
     enum { S = GRAFT_CODE_SLOT, END = GRAFT_CODE_END };
     static const uint8_t square[] = {S, 0, S, 0, GRAFT_CODE_MUL, END};
     static const uint8_t negative[] = {S, 0, S, 0, S, 0, GRAFT_CODE_MUL, GRAFT_CODE_SUB, END};
-    refuse_attribute(*state, square, sizeof square);
-    refuse_attribute(*state, negative, sizeof negative);
+    refuse_attribute(env, square, sizeof square);
+    refuse_attribute(env, negative, sizeof negative);
 }
 
 /* A node with more operands than a form lists: forms of others have other hashes, and a tariff without
  * trees guesses nothing. */
-static void test_many_operands(void **state)
+CHECK_CASE(test_many_operands)
 {
-    graft_env *env = *state;
     static const graft_tariff tariff = {.row_count = 0};
     enum { MANY = GRAFT_MAX_INPUTS + 1 };
     uint64_t hashes[2];
@@ -247,9 +241,8 @@ static void test_many_operands(void **state)
 
 /* Opaque nodes with many outputs, with none, and with operands of no known shape or of more bytes than
  * can be counted. */
-static void test_odd_forms(void **state)
+CHECK_CASE(test_odd_forms)
 {
-    graft_env *env = *state;
     enum { MANY = GRAFT_MAX_OUTPUTS + 1 };
     const graft_shape shapes[MANY] = {build_shape(1, 4, 0, 0, 0), build_shape(1, 5, 0, 0, 0),
                                       build_shape(1, 6, 0, 0, 0)};
@@ -281,9 +274,8 @@ static void test_odd_forms(void **state)
 }
 
 /* What trees add is kept within what a row can say. */
-static void test_extreme_trees(void **state)
+CHECK_CASE(test_extreme_trees)
 {
-    (void)state;
     static const uint8_t tests[GRAFT_TREE_TESTS];
     static const int16_t bounds[GRAFT_TREE_TESTS];
     int16_t leaves[3 * GRAFT_TREE_LEAVES];
@@ -365,7 +357,7 @@ static void orphan(graft_graph *graph)
 
 static void cycle(graft_graph *graph) { graph->edges[0] = 2; }
 
-static void test_damaged_graphs(void **state)
+CHECK_CASE(test_damaged_graphs)
 {
     static const damaged_graph cases[] = {
         {"unknown operator",                                                 unknown_operator},
@@ -387,7 +379,6 @@ static void test_damaged_graphs(void **state)
         {"a node has another number of inputs or outputs than its operator", lost_result     },
         {"the graph has a cycle",                                            cycle           },
     };
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         graft_graph *graph = build_graph(env->life);
         const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
@@ -485,7 +476,7 @@ static void output_twice(graft_rule *rule)
     rule->target.outputs[1] = rule->target.outputs[0];
 }
 
-static void test_damaged_rules(void **state)
+CHECK_CASE(test_damaged_rules)
 {
     static const damaged_rule cases[] = {
         {"an attribute has an unknown kind",                           unknown_term      },
@@ -510,7 +501,6 @@ static void test_damaged_rules(void **state)
         {"byte code names a slot or variable that does not exist",     same_as_nothing   },
         {"byte code names a slot or variable that does not exist",     nothing_as_same   },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         graft_rule rule = build_rule_fuse_relu();
         uint8_t bytes[8];
@@ -538,7 +528,7 @@ static bool run_code(const uint8_t *code, uint32_t bytes)
 
 /* A stack that is too deep or empty, products that are too large, divisions that are not exact, numbers that
  * are none. */
-static void test_failing_code(void **state)
+CHECK_CASE(test_failing_code)
 {
     enum { S = GRAFT_CODE_SLOT, C = GRAFT_CODE_CONST8, W = GRAFT_CODE_CONST32, DEPTH = 16 };
     static const uint8_t nan[] = {W, 0xff, 0xff, 0xff, 0x7f, C, 0, GRAFT_CODE_FLE, GRAFT_CODE_END};
@@ -575,7 +565,6 @@ static void test_failing_code(void **state)
     static const uint8_t two[] = {C, 1, C, 1, GRAFT_CODE_END};
     static const uint8_t no_end[] = {C, 1};
     uint8_t deep[2 * DEPTH + 3];
-    (void)state;
     for (uint32_t i = 0; i + 1 < sizeof deep; i += 2) {
         deep[i] = C;
         deep[i + 1] = 1;
@@ -602,9 +591,8 @@ static void test_failing_code(void **state)
 }
 
 /* What codes of two operands make of them. */
-static void test_truths(void **state)
+CHECK_CASE(test_truths)
 {
-    (void)state;
     static const struct {
         uint8_t code;
         uint8_t a;
@@ -673,12 +661,10 @@ static void check_quotients(const int32_t *numbers, uint8_t how)
     }
 }
 
-static void test_quotients(void **state)
+CHECK_CASE(test_quotients)
 {
-    (void)state;
     static const uint8_t hows[] = {GRAFT_CODE_DIV, GRAFT_CODE_MOD, GRAFT_CODE_DIVIDES};
-    graft_rng rng;
-    graft_rng_seed(&rng, 5);
+    graft_rng rng = check_rng(5);
     for (uint32_t i = 0; i < 60000; i++) {
         int32_t numbers[5];
         for (uint32_t k = 0; k < 5; k++) {
@@ -692,9 +678,8 @@ static void test_quotients(void **state)
     }
 }
 
-static void test_bytes_of_elements(void **state)
+CHECK_CASE(test_bytes_of_elements)
 {
-    (void)state;
     static const struct {
         uint8_t dtype;
         uint64_t bytes;
@@ -717,19 +702,4 @@ static void test_bytes_of_elements(void **state)
     assert_int_equal(graft_shape_elements(&none), 0);
     assert_true(graft_dtype_is_real(GRAFT_DTYPE_F16) && graft_dtype_is_real(GRAFT_DTYPE_BF16));
     assert_true(graft_dtype_is_real(GRAFT_DTYPE_F32) && !graft_dtype_is_real(GRAFT_DTYPE_I32));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_endless_limits),    CHECK_TEST(test_small_buffers),
-        CHECK_TEST(test_estimator_limits),  CHECK_TEST(test_costs),
-        CHECK_TEST(test_idle_target),       CHECK_TEST(test_damaged_graphs),
-        CHECK_TEST(test_damaged_rules),     CHECK_TEST(test_failing_code),
-        CHECK_TEST(test_bytes_of_elements), CHECK_TEST(test_large_attribute),
-        CHECK_TEST(test_many_operands),     CHECK_TEST(test_odd_forms),
-        CHECK_TEST(test_extreme_trees),     CHECK_TEST(test_truths),
-        CHECK_TEST(test_quotients),
-    };
-    return cmocka_run_group_tests_name("refusals", tests, NULL, NULL);
 }

@@ -33,8 +33,7 @@ CHECK_CASE(test_splitmix_vectors)
 {
     static const uint64_t want[] = {6457827717110365317u, 3203168211198807973u,
                                     9817491932198370423u, 4593380528125082431u};
-    graft_rng rng;
-    graft_rng_seed(&rng, 1234567);
+    graft_rng rng = check_rng(1234567);
     for (size_t i = 0; i < 4; i++) {
         assert_true(rng.state[i] == want[i]);
     }
@@ -51,8 +50,7 @@ CHECK_CASE(test_streams_differ)
             graft_rng_derive(&rng, seed, stream);
             first[count++] = graft_rng_next(&rng);
         }
-        graft_rng rng;
-        graft_rng_seed(&rng, seed);
+        graft_rng rng = check_rng(seed);
         first[count++] = graft_rng_next(&rng);
     }
     for (size_t i = 0; i < count; i++) {
@@ -66,8 +64,7 @@ CHECK_CASE(test_below_is_uniform)
 {
     enum { BOUND = 7, DRAWS = 70000 };
     uint32_t counts[BOUND] = {0};
-    graft_rng rng;
-    graft_rng_seed(&rng, 5);
+    graft_rng rng = check_rng(5);
     for (int i = 0; i < DRAWS; i++) {
         uint32_t value = graft_rng_below(&rng, BOUND);
         assert_true(value < BOUND);
@@ -87,8 +84,7 @@ CHECK_CASE(test_below_has_no_bias)
     const uint32_t bound = 3u << 30;
     uint32_t low = 0;
     uint32_t multiples = 0;
-    graft_rng rng;
-    graft_rng_seed(&rng, 6);
+    graft_rng rng = check_rng(6);
     for (int i = 0; i < DRAWS; i++) {
         uint32_t value = graft_rng_below(&rng, bound);
         low += value < bound / 3 ? 1u : 0u;
@@ -102,8 +98,7 @@ CHECK_CASE(test_uniform_range_and_mean)
 {
     enum { DRAWS = 100000 };
     double sum = 0.0;
-    graft_rng rng;
-    graft_rng_seed(&rng, 7);
+    graft_rng rng = check_rng(7);
     for (int i = 0; i < DRAWS; i++) {
         double value = graft_rng_uniform(&rng);
         assert_true(value >= 0.0 && value < 1.0);
@@ -119,8 +114,7 @@ CHECK_CASE(test_normal_golden)
         0x1.e267c87ac62ebp+0, 0x1.4d55c9633557cp+0, 0x1.c0d732ae4b3ddp-2, -0x1.5088df52fd8fep-1,
         0x1.153c160bd1468p+0, 0x1.0252c47c3a351p-1, 0x1.d735a13d41845p-3, -0x1.ac8eb6a189369p-1,
     };
-    graft_rng rng;
-    graft_rng_seed(&rng, 1);
+    graft_rng rng = check_rng(1);
     for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
         double value = graft_rng_normal(&rng);
         if (value != want[i]) {
@@ -135,8 +129,7 @@ CHECK_CASE(test_normal_moments)
     enum { DRAWS = 200000 };
     double sum[5] = {0.0};
     int beyond_two = 0;
-    graft_rng rng;
-    graft_rng_seed(&rng, 8);
+    graft_rng rng = check_rng(8);
     for (int i = 0; i < DRAWS; i++) {
         double value = graft_rng_normal(&rng);
         double power = 1.0;
@@ -156,8 +149,7 @@ CHECK_CASE(test_normal_moments)
 /* The polar method by hand with the C library's logarithm: equal to within a few last bits. */
 CHECK_CASE(test_normal_agrees_with_libm)
 {
-    graft_rng rng;
-    graft_rng_seed(&rng, 9);
+    graft_rng rng = check_rng(9);
     for (int i = 0; i < 100000; i++) {
         graft_rng twin = rng;
         double x = 0.0;

@@ -182,11 +182,10 @@ static const float *run_model(graft_env *env, const graft_model *model, const gr
                               size_t *count)
 {
     graft_order order;
-    graft_rng rng;
     size_t bytes = graft_order_bytes(&graph->limits);
     CHECK_OK(graft_order_build(&order, graph, graft_arena_alloc(env->unit, bytes), bytes));
     const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
-    graft_rng_seed(&rng, 3);
+    graft_rng rng = check_rng(3);
     for (graft_index v = 0; v < graph->value_end; v++) {
         const graft_value *value = &graph->values[v];
         if (value->kind == GRAFT_VALUE_WEIGHT) {

@@ -11,6 +11,14 @@
 static graft_env *case_env;
 static char case_folder[4096];
 
+typedef struct closing {
+    void (*close)(void *object);
+    void *object;
+    struct closing *next;
+} closing;
+
+static closing *case_closings; /* In the env's `life`. */
+
 int check_open_env(void **state)
 {
     graft_env *env = malloc(sizeof(*env));
@@ -27,6 +35,9 @@ int check_open_env(void **state)
 int check_close_env(void **state)
 {
     graft_env *env = *state;
+    for (; env == case_env && case_closings != NULL; case_closings = case_closings->next) {
+        case_closings->close(case_closings->object);
+    }
     if (env == case_env && case_folder[0] != '\0') {
         graft_file_remove_folder(case_folder);
         case_folder[0] = '\0';
@@ -72,4 +83,19 @@ char *check_folder(void)
     char *folder = check_path("XXXXXX");
     assert_non_null(mkdtemp(folder));
     return folder;
+}
+
+graft_rng check_rng(uint64_t seed)
+{
+    graft_rng rng;
+    graft_rng_seed(&rng, seed);
+    return rng;
+}
+
+void check_at_end(void (*close)(void *object), void *object)
+{
+    assert_non_null(case_env);
+    closing *last = GRAFT_NEW(case_env->life, closing, 1);
+    *last = (closing){close, object, case_closings};
+    case_closings = last;
 }

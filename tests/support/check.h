@@ -11,6 +11,7 @@
 #pragma once
 
 #include "graph/base/env.h"
+#include "graph/base/rng.h"
 
 /* cmocka.h needs these first. */
 #include <setjmp.h>
@@ -73,3 +74,9 @@ void check_failed(graft_env *env, graft_status status, graft_status want, const 
 char *check_folder(void);
 /* The path of a file with that name in a folder of the case, the same folder for every name. */
 char *check_path(const char *name);
+
+/* A generator that begins with the seed. */
+graft_rng check_rng(uint64_t seed);
+
+/* Calls `close` with the object when the case ends, however it does; the last one first. */
+void check_at_end(void (*close)(void *object), void *object);

@@ -59,8 +59,7 @@ static const float *const *draw_inputs(graft_env *env, const graft_instance *ins
                                        exact_inputs kind, uint64_t seed, uint32_t dtype)
 {
     const float **vars = GRAFT_NEW(env->scratch, const float *, GRAFT_RULE_MAX_VARS);
-    graft_rng rng;
-    graft_rng_seed(&rng, seed);
+    graft_rng rng = check_rng(seed);
     uint32_t first = graft_rng_below(&rng, SPECIALS);
     for (uint32_t v = 0; v < instance->rule->var_count; v++) {
         size_t count = (size_t)graft_shape_elements(&instance->point->vars[v]);
@@ -149,9 +148,8 @@ typedef struct {
 
 static uint32_t try_points(graft_env *env, const tried_rule *r, graft_domain *domain)
 {
-    graft_rng rng;
     uint32_t samples = 0;
-    graft_rng_seed(&rng, graft_rule_id(r->rule));
+    graft_rng rng = check_rng(graft_rule_id(r->rule));
     for (uint32_t i = 0; i < domain->count; i++) {
         graft_instance instance;
         change_reals(&rng, r->rule, &domain->points[i]);

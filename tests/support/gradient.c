@@ -1,6 +1,8 @@
 /* gradient.c - see gradient.h. */
 #include "tests/support/gradient.h"
 
+#include "tests/support/check.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -39,8 +41,7 @@ static double project(const gradient_case *row, graft_arena *arena, float *const
         leaves[k] = leaf;
     }
     const graft_matrix *out = row->apply(&tape, leaves);
-    graft_rng rng;
-    graft_rng_seed(&rng, 99);
+    graft_rng rng = check_rng(99);
     double sum = 0.0;
     size_t size = graft_matrix_size(out);
     for (size_t i = 0; i < size; i++) {
@@ -80,8 +81,7 @@ double gradient_worst(const gradient_case *row)
 {
     graft_arena *life = graft_arena_new(1 << 16);
     graft_arena *arena = graft_arena_new(1 << 16);
-    graft_rng rng;
-    graft_rng_seed(&rng, 7);
+    graft_rng rng = check_rng(7);
     float *values[GRADIENT_LEAVES_MOST] = {0};
     float *gradients[GRADIENT_LEAVES_MOST] = {0};
     for (uint32_t k = 0; k < row->leaf_count; k++) {
@@ -132,8 +132,7 @@ double gradient_worst_slope(graft_parameters *set, gradient_lose *lose, void *co
     float *gradient = malloc(set->size * sizeof(float)); /* `lose` may overwrite the set's own. */
     memcpy(gradient, set->gradient, set->size * sizeof(float));
     double worst = 0.0;
-    graft_rng rng;
-    graft_rng_seed(&rng, 5);
+    graft_rng rng = check_rng(5);
     for (uint32_t p = 0; p < set->count; p++) {
         const graft_parameter *item = &set->items[p];
         size_t size = (size_t)item->rows * item->cols;

@@ -7,11 +7,51 @@
 #include <math.h>
 #include <string.h>
 
-graft_device *check_device_open(graft_env *env)
+static void close_device(void *device) { graft_device_close(device); }
+
+graft_device *check_device_named(graft_env *env, const char *name, uint32_t threads)
 {
     graft_device *device = NULL;
-    CHECK_OK(graft_device_open(env, "cpu", 1, &device));
+    CHECK_OK(graft_device_open(env, name, threads, &device));
+    check_at_end(close_device, device);
     return device;
+}
+
+graft_device *check_device_open(graft_env *env) { return check_device_named(env, "cpu", 1); }
+
+typedef struct {
+    graft_env *env;
+    graft_cost *cost;
+} open_cost;
+
+static void close_cost(void *object)
+{
+    const open_cost *open = object;
+    CHECK_OK(graft_cost_close(open->env, open->cost));
+}
+
+graft_cost *check_cost_open(graft_env *env, graft_device *device, const char *path)
+{
+    open_cost *open = GRAFT_NEW(env->life, open_cost, 1);
+    open->env = env;
+    CHECK_OK(graft_cost_open(env, device, path, &open->cost));
+    check_at_end(close_cost, open);
+    return open->cost;
+}
+
+graft_database *check_database_open(graft_env *env, const char *path, const char *device,
+                                    const char *library)
+{
+    graft_database *database = NULL;
+    CHECK_OK(graft_database_open(env, path, &database));
+    graft_database_select(database, device, library);
+    return database;
+}
+
+void check_database_save(graft_env *env, graft_database *database)
+{
+    CHECK_OK(graft_database_save(env, database));
+    graft_database_close(database);
 }
 
 /* A graph of one node, so that layouts are chosen by the code that chooses them for models. */

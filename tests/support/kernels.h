@@ -1,11 +1,19 @@
 /* kernels.h - for the tests of cost/: data for signatures, and kernels against the reference. */
 #pragma once
 
+#include "cost/cost.h"
 #include "cost/cpu/kernel.h"
 #include "graph/base/rng.h"
 
-/* The CPU with one thread. */
+/* A device, by default the CPU with one thread, and costs of one; closed when the case ends. */
 graft_device *check_device_open(graft_env *env);
+graft_device *check_device_named(graft_env *env, const char *name, uint32_t threads);
+graft_cost *check_cost_open(graft_env *env, graft_device *device, const char *path);
+
+/* A database of which entries of that device and library are read and added; and its end. */
+graft_database *check_database_open(graft_env *env, const char *path, const char *device,
+                                    const char *library);
+void check_database_save(graft_env *env, graft_database *database);
 
 /* The signature of an operator applied to inputs of these shapes: image operands arrive in
  * `image_layout` where they can, then every operand is as graft_layout_alternatives wants it:

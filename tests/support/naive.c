@@ -245,8 +245,7 @@ static bool add_target_node(graft_graph *graph, const graft_rule *rule, const gr
 /* A graph built anew knows what is const. */
 static graft_graph *build_anew(graft_arena *arena, const graft_graph *graph)
 {
-    graft_rng rng;
-    graft_rng_seed(&rng, 0);
+    graft_rng rng = check_rng(0);
     return rebuild_shuffled(arena, &rng, graph);
 }
 

@@ -152,11 +152,10 @@ static void make_table(graft_env *env, policy_kit *kit)
     graft_tariff *tariff = GRAFT_NEW(env->life, graft_tariff, 1);
     graft_state state;
     graft_matches matches;
-    graft_rng rng;
     uint32_t count = 0;
     graft_state_open(env->life, &kit->graph->limits, &state);
     graft_matches_open(env->life, &kit->xfers, UINT16_MAX, &matches);
-    graft_rng_seed(&rng, 7);
+    graft_rng rng = check_rng(7);
     for (uint32_t walk = 0; walk < TARIFF_WALKS; walk++) {
         CHECK_OK(graft_state_set(env, &state, kit->graph));
         for (uint32_t step = 0; step < TARIFF_STEPS; step++) {
@@ -262,8 +261,7 @@ static void set_favourite(graft_env *env, policy_kit *kit, uint32_t favourite)
 /* States of random episodes. */
 static void collect_states(graft_env *env, policy_kit *kit, uint64_t seed)
 {
-    graft_rng rng;
-    graft_rng_seed(&rng, seed);
+    graft_rng rng = check_rng(seed);
     kit->states = GRAFT_NEW(env->life, policy_kit_state, KIT_STATES);
     for (uint32_t e = 0; e < EPISODES; e++) {
         CHECK_OK(graft_environment_reset(env, &kit->environment));

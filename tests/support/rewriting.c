@@ -78,8 +78,7 @@ static const char *find_fault(graft_arena *arena, const graft_graph *graph, cons
     const char *fault = find_matches(&state, rule, &list);
     for (uint32_t i = 0; i < list.count; i++) {
         for (uint32_t attempt = 0; fault == NULL && attempt < SHRINK_TRIES; attempt++) {
-            graft_rng rng;
-            graft_rng_seed(&rng, attempt);
+            graft_rng rng = check_rng(attempt);
             fault = application_check(arena, &rng, &state, rule, &list.items[i]).fault;
         }
     }

@@ -436,8 +436,7 @@ static void try_place(graft_arena *arena, place *p, uint64_t seed, witness *w)
 witness witness_find(graft_env *env, const graft_rule *rule, const witness_options *options)
 {
     witness w = {.found = false};
-    graft_rng rng;
-    graft_rng_seed(&rng, options->seed);
+    graft_rng rng = check_rng(options->seed);
     for (uint32_t i = 0; i < options->attempts && !w.found && w.compared < options->enough; i++) {
         graft_mark mark = graft_arena_mark(env->scratch);
         place p = {.rule = rule, .rng = &rng, .within = options->within};

@@ -32,8 +32,7 @@ static fixture *make_fixture(graft_env *env, uint32_t rows, uint64_t seed)
     graft_parameters_seal(&f->second, env->life, 2);
     f->sets[0] = &f->first;
     f->sets[1] = &f->second;
-    graft_rng rng;
-    graft_rng_seed(&rng, seed);
+    graft_rng rng = check_rng(seed);
     for (uint32_t k = 0; k < 2; k++) {
         graft_parameters *set = f->sets[k];
         for (uint32_t p = 0; p < set->count; p++) {

@@ -140,8 +140,7 @@ typedef struct {
 static fixture *open_fixture(graft_env *env, uint32_t thread_count)
 {
     fixture *f = GRAFT_NEW(env->life, fixture, 1);
-    graft_rng rng;
-    graft_rng_seed(&rng, 4);
+    graft_rng rng = check_rng(4);
     for (uint32_t i = 0; i < GRAPHS; i++) {
         f->graphs[i] = make_graph(env->life, &rng, &f->facts[(size_t)i * LATENT]);
     }

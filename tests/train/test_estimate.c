@@ -31,8 +31,7 @@ static int compare_keys(const void *a, const void *b)
 
 static void make_trees(nonsense *t)
 {
-    graft_rng rng;
-    graft_rng_seed(&rng, 5);
+    graft_rng rng = check_rng(5);
     for (uint32_t i = 0; i < sizeof t->tests; i++) {
         t->tests[i] = (uint8_t)graft_rng_below(&rng, GRAFT_TARIFF_INPUTS);
         t->bounds[i] = (int16_t)graft_rng_below(&rng, 1000);
@@ -220,9 +219,8 @@ static void copy_nodes(graft_graph *graph, graft_rng *rng)
     }
 }
 
-static void test_changes_are_differences(void **state)
+CHECK_CASE(test_changes_are_differences)
 {
-    graft_env *env = *state;
     uint32_t count = 0;
     const graft_zoo_entry *zoo = graft_zoo(&count);
     graft_xfers xfers = proved_xfers(env);
@@ -236,9 +234,8 @@ static void test_changes_are_differences(void **state)
 }
 
 /* Models have few equal nodes, and no rewrite there makes anything const: random graphs do. */
-static void test_random_graphs(void **state)
+CHECK_CASE(test_random_graphs)
 {
-    graft_env *env = *state;
     graft_xfers xfers = proved_xfers(env);
     const graft_rule **rules = GRAFT_NEW(env->life, const graft_rule *, xfers.count);
     uint64_t compared = 0;
@@ -258,13 +255,4 @@ static void test_random_graphs(void **state)
         graft_arena_reset(env->unit);
     }
     assert_true(compared > (uint64_t)10 * GRAPHS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_changes_are_differences),
-        CHECK_TEST(test_random_graphs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,8 +139,7 @@ CHECK_CASE(test_lstm_state_carries_over)
     graft_tape tape = open_tape(env, false);
     float gates[STEPS * BATCH * ROW];
     float weight[HIDDEN * ROW];
-    graft_rng rng;
-    graft_rng_seed(&rng, 3);
+    graft_rng rng = check_rng(3);
     for (size_t i = 0; i < sizeof gates / sizeof gates[0]; i++) {
         gates[i] = (float)graft_rng_normal(&rng);
     }

@@ -231,8 +231,7 @@ CHECK_CASE(test_samples)
     };
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
         enum { COUNT = 40000 };
-        graft_rng rng;
-        graft_rng_seed(&rng, 17);
+        graft_rng rng = check_rng(17);
         double second = 0.0;
         double sum = 0.0;
         double squares = 0.0;
@@ -255,8 +254,7 @@ CHECK_CASE(test_samples)
 
 CHECK_CASE(test_sample_without_temperature)
 {
-    graft_rng rng;
-    graft_rng_seed(&rng, 1);
+    graft_rng rng = check_rng(1);
     float x;
     graft_mixture_sample(&two_bumps, two_bumps_raw, 0.0F, &rng, &x);
     assert_true(x == 2.0F);

@@ -90,9 +90,8 @@ CHECK_CASE(test_models)
         {"resnet50",    12, 200},
     };
     graft_xfers xfers;
-    graft_rng rng;
     xfers = proved_xfers(env);
-    graft_rng_seed(&rng, 1);
+    graft_rng rng = check_rng(1);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const graft_zoo_entry *entry = NULL;
         graft_model *model = NULL;

@@ -139,8 +139,7 @@ static void regress_shard(void *context, uint32_t shard, graft_tape *tape)
 static regression *run_regression(graft_env *env, uint32_t thread_count)
 {
     regression *r = GRAFT_NEW(env->life, regression, 1);
-    graft_rng rng;
-    graft_rng_seed(&rng, 8);
+    graft_rng rng = check_rng(8);
     for (uint32_t i = 0; i < ROWS * INPUTS; i++) {
         r->x[i] = (float)graft_rng_normal(&rng);
     }

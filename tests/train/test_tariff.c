@@ -90,9 +90,8 @@ static void close_fixture(fixture *f)
     graft_device_close(f->device);
 }
 
-static void test_values(void **state)
+CHECK_CASE(test_values)
 {
-    (void)state;
     assert_int_equal(graft_tariff_value(0), 0);
     assert_int_equal(graft_tariff_encode(0.0), 0);
     assert_int_equal(graft_tariff_value(1), 1);
@@ -126,10 +125,9 @@ static graft_estimator estimate(graft_arena *arena, const graft_tariff *tariff,
 }
 
 /* Greedy over the table finds what greedy over prices finds, and asks for none. */
-static void test_greedy_over_the_table(void **state)
+CHECK_CASE(test_greedy_over_the_table)
 {
     static const char *const models[] = {"dscnn", "mobilenetv1"};
-    graft_env *env = *state;
     for (size_t m = 0; m < sizeof(models) / sizeof(models[0]); m++) {
         fixture *f = open_fixture(env, models[m]);
         const graft_tariff_options options = {.models = 1, .rows = true};
@@ -160,9 +158,8 @@ static void test_greedy_over_the_table(void **state)
 }
 
 /* A row is the mean over all contexts. */
-static void test_rows_are_means(void **state)
+CHECK_CASE(test_rows_are_means)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env, "dscnn");
     const graft_tariff_options options = {.models = 1, .rows = true};
     graft_tariff tariff = make(f, &options);
@@ -181,9 +178,8 @@ static void test_rows_are_means(void **state)
 }
 
 /* What has no row seems to cost nothing, and steps that rest on that are counted. */
-static void test_missing_rows(void **state)
+CHECK_CASE(test_missing_rows)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture_on(env, "amd-epyc-26-2-avx512", "dscnn");
     const graft_tariff_options options = {.models = 1, .rows = true};
     graft_tariff_plan plan;
@@ -207,9 +203,8 @@ static graft_estimated estimate_first(fixture *f, const graft_tariff *tariff)
 }
 
 /* The table of a single graph estimates just what that graph costs. */
-static void test_one_graph(void **state)
+CHECK_CASE(test_one_graph)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env, "resnet8");
     const graft_tariff_options options = {.models = 1, .rows = true};
     graft_book_open(env->life, &f->book);
@@ -253,9 +248,8 @@ static void check_worth(const fixture *f, const graft_tariff *tariff)
 }
 
 /* The rows that are left out are those worth least; bytes are kept to. */
-static void test_byte_limit(void **state)
+CHECK_CASE(test_byte_limit)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env, "dscnn");
     graft_tariff_options options = {.models = 1, .rows = true};
     uint32_t all = make(f, &options).row_count;
@@ -280,9 +274,8 @@ static bool tariffs_equal(const graft_tariff *a, const graft_tariff *b)
 }
 
 /* The fallback learns what it is shown. */
-static void test_fallback(void **state)
+CHECK_CASE(test_fallback)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env, "dscnn");
     const graft_tariff_options options = {.models = 1, .rows = true, .trees = TREES};
     double off = 0.0;
@@ -327,12 +320,11 @@ static void see_binary(uint32_t op, const graft_shape *left, const graft_shape *
 }
 
 /* A sum costs the same whatever its sizes are called, but not where it repeats an operand. */
-static void test_sizes_of_sums(void **state)
+CHECK_CASE(test_sizes_of_sums)
 {
     graft_shape image, rows, one, channels, columns;
     int16_t of_image[GRAFT_TARIFF_INPUTS];
     int16_t other[GRAFT_TARIFF_INPUTS];
-    (void)state;
     set_dims(&image, 4, (const int32_t[]){1, 8, 8, 64});
     set_dims(&rows, 2, (const int32_t[]){64, 64});
     set_dims(&one, 1, (const int32_t[]){1});
@@ -352,9 +344,8 @@ static void test_sizes_of_sums(void **state)
 }
 
 /* A fallback of fewer bytes is the beginning of a larger one. */
-static void test_first_trees(void **state)
+CHECK_CASE(test_first_trees)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env, "dscnn");
     graft_tariff_options options = {.models = 1, .trees = TREES};
     graft_tariff all = make(f, &options);
@@ -373,9 +364,8 @@ static void test_first_trees(void **state)
 }
 
 /* Trees of even numbers are one half, the others another: half of what these differ by is the skew. */
-static void test_halves(void **state)
+CHECK_CASE(test_halves)
 {
-    (void)state;
     static const uint8_t tests[2 * GRAFT_TREE_TESTS];
     static const int16_t bounds[2 * GRAFT_TREE_TESTS];
     int16_t inputs[GRAFT_TARIFF_INPUTS] = {0};
@@ -418,9 +408,8 @@ static int16_t is_still(uint32_t op, int32_t axis, int32_t rows)
 }
 
 /* What need not move a number. */
-static void test_still(void **state)
+CHECK_CASE(test_still)
 {
-    (void)state;
     assert_int_equal(is_still(GRAFT_OP_concat, 1, 4), 1);
     assert_int_equal(is_still(GRAFT_OP_concat, 2, 4), 0);
     assert_int_equal(is_still(GRAFT_OP_concat, 2, 1), 1);
@@ -443,9 +432,8 @@ static graft_graph *build_product(graft_arena *arena, int32_t width)
 }
 
 /* Weights that are read once lie as far away as all are large, and what a node costs is guessed by that. */
-static void test_reach(void **state)
+CHECK_CASE(test_reach)
 {
-    graft_env *env = *state;
     static const int32_t widths[] = {511, 512, 725, 1024, 1449, 2048, 4096};
     static const uint8_t reaches[] = {0, 1, 2, 3, 4, 5, 5};
     uint8_t tests[GRAFT_TREE_TESTS];
@@ -492,9 +480,8 @@ static graft_graph *build_loop(graft_arena *arena, int32_t width, uint32_t weigh
 
 /* A weight that is read again lies as far away as all that is read in between, one that is read once as all
  * weights; what is made of a weight as far as it. */
-static void test_reach_of_loops(void **state)
+CHECK_CASE(test_reach_of_loops)
 {
-    graft_env *env = *state;
     static const struct {
         int32_t width;
         uint32_t weight_count;
@@ -531,9 +518,8 @@ static void check_cores(const graft_form *a, const graft_form *b, bool equal)
 
 /* A product is guessed to cost the same whatever is added to it and however it is clipped; another one
  * is not. */
-static void test_cores(void **state)
+CHECK_CASE(test_cores)
 {
-    (void)state;
     const int32_t attrs[3][GRAFT_MAX_ATTRS] = {
         {1,  1, 1, 1, 1, 1, 1, 1, 1              },
         { 1, 1, 1, 1, 1, 1, 1, 1, 1, GRAFT_ACT_RELU6},
@@ -590,9 +576,8 @@ static void test_cores(void **state)
 }
 
 /* A model that is left out teaches nothing: no rows, and of no samples no trees. */
-static void test_held_out(void **state)
+CHECK_CASE(test_held_out)
 {
-    graft_env *env = *state;
     fixture *f = open_fixture(env, "dscnn");
     const graft_tariff_options none = {.models = 2, .rows = true, .trees = TREES};
     const graft_tariff tariff = make(f, &none);
@@ -601,9 +586,8 @@ static void test_held_out(void **state)
     close_fixture(f);
 }
 
-static void test_broken_tables(void **state)
+CHECK_CASE(test_broken_tables)
 {
-    (void)state;
     const uint32_t keys[3] = {1, 2, 2};
     const uint16_t values[3] = {1, 1, 1};
     graft_tariff tariff = {.keys = keys, .values = values, .row_count = 2};
@@ -615,19 +599,4 @@ static void test_broken_tables(void **state)
     tariff.tests = tests;
     tariff.tree_count = 1;
     assert_non_null(graft_tariff_check(&tariff));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_values),         CHECK_TEST(test_greedy_over_the_table),
-        CHECK_TEST(test_rows_are_means), CHECK_TEST(test_byte_limit),
-        CHECK_TEST(test_sizes_of_sums),  CHECK_TEST(test_fallback),
-        CHECK_TEST(test_held_out),       CHECK_TEST(test_broken_tables),
-        CHECK_TEST(test_missing_rows),   CHECK_TEST(test_one_graph),
-        CHECK_TEST(test_first_trees),    CHECK_TEST(test_still),
-        CHECK_TEST(test_cores),          CHECK_TEST(test_reach),
-        CHECK_TEST(test_reach_of_loops), CHECK_TEST(test_halves),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,9 +28,8 @@ static graft_check check_rule(graft_env *env, const graft_rule *rule,
     return check;
 }
 
-static void test_true_rules(void **state)
+CHECK_CASE(test_true_rules)
 {
-    graft_env *env = *state;
     const graft_check_options options = quick_options();
     const known_rules known = known_rules_true(env, env->life);
     uint32_t proved = 0;
@@ -54,7 +53,7 @@ static void test_true_rules(void **state)
 /* Rules with few instances within the bounds, or none: past them the filter tells the false one,
  * and the proof for all sizes has instances beside it. The last has no variables: no shape of it
  * can be changed past the bounds. */
-static void test_past_bounds(void **state)
+CHECK_CASE(test_past_bounds)
 {
     static const struct {
         const char *text;
@@ -69,7 +68,6 @@ static void test_past_bounds(void **state)
         {"slice#1(fill#2(), axis=0) = fill(value=#2.value, dim=[#1.end - #1.start, #2.dim_1]) "
          "where #2.dim_2 = 0",                                                         GRAFT_CHECK_PROVED},
     };
-    graft_env *env = *state;
     const graft_check_options options = quick_options();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         graft_rule rule;
@@ -101,9 +99,8 @@ static const char *const false_rules[] = {
     "div(div(exp(a), b), exp(a)) = div(div(a, b), a)",
 };
 
-static void test_false_rules(void **state)
+CHECK_CASE(test_false_rules)
 {
-    graft_env *env = *state;
     const graft_check_options options = quick_options();
     const known_rules known = known_rules_false(env, env->life);
     uint32_t count = known.count + (uint32_t)(sizeof false_rules / sizeof false_rules[0]);
@@ -136,9 +133,8 @@ static uint8_t verdict_at(graft_env *env, const graft_rule *rule, const graft_ch
 }
 
 /* What the sweep refutes, the solver refutes too, if it is asked. */
-static void test_solver_refutes(void **state)
+CHECK_CASE(test_solver_refutes)
 {
-    graft_env *env = *state;
     const graft_check_options options = quick_options();
     graft_rule truth;
     graft_rule lie;
@@ -154,9 +150,8 @@ static void test_solver_refutes(void **state)
 }
 
 /* No answer is no proof: neither when the solver says nothing, nor when it may do nothing. */
-static void test_no_answer(void **state)
+CHECK_CASE(test_no_answer)
 {
-    graft_env *env = *state;
     graft_check_options mute = quick_options();
     mute.prove.solver_is_mute = true;
     graft_check_options starved = quick_options();
@@ -170,13 +165,4 @@ static void test_no_answer(void **state)
     graft_check check = check_rule(env, &rule, &poor);
     assert_int_equal(check.outcome, GRAFT_CHECK_UNKNOWN);
     assert_string_equal(check.prove.reason, GRAFT_PROVE_SPENT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_true_rules),     CHECK_TEST(test_past_bounds), CHECK_TEST(test_false_rules),
-        CHECK_TEST(test_solver_refutes), CHECK_TEST(test_no_answer),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

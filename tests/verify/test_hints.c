@@ -302,9 +302,8 @@ static bool is_proved(graft_env *env, const graft_rule *rule, lie how)
     return result.proved;
 }
 
-static void test_lies(void **state)
+CHECK_CASE(test_lies)
 {
-    graft_env *env = *state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         graft_rule rule;
         rule = rows_parse(env, cases[i].text);
@@ -348,14 +347,14 @@ static Z3_ast largest_sum(graft_sym *s, bool mixed)
 }
 
 /* A place of a maximum whose name a sum within it would bind is none. */
-static void test_bound_names(void **state)
+CHECK_CASE(test_bound_names)
 {
     const graft_prove_options options = graft_prove_defaults();
     graft_prover prover;
     graft_prove_result counts;
     graft_prover_open(&prover, &options, &counts);
     graft_core *core = graft_core_open(&prover);
-    liar *l = open_liar(*state, core, HONEST);
+    liar *l = open_liar(env, core, HONEST);
     graft_sym *s = graft_core_terms(core);
     Z3_sort index[2] = {s->integer, s->integer};
     s->elements[0] =
@@ -368,10 +367,4 @@ static void test_bound_names(void **state)
     graft_sym_hinter_close(&l->hinter);
     graft_core_close(core);
     graft_prover_close(&prover);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_lies), CHECK_TEST(test_bound_names)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

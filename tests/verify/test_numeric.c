@@ -39,8 +39,7 @@ static void check_half(double x)
 
 CHECK_CASE(test_half)
 {
-    graft_rng rng;
-    graft_rng_seed(&rng, 1);
+    graft_rng rng = check_rng(1);
     for (uint32_t i = 0; i < HALVES; i++) {
         uint16_t bits = (uint16_t)i;
         _Float16 half;

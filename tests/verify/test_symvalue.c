@@ -92,8 +92,7 @@ static Z3_ast parse(const workspace *w, const char *text)
 
 static void open_workspace(workspace *w, graft_env *env, graft_prover *prover)
 {
-    graft_rng rng;
-    graft_rng_seed(&rng, 5);
+    graft_rng rng = check_rng(5);
     graft_sym_open(&w->s, prover);
     CHECK_OK(graft_rule_parse(env, "rule", rule_text, &w->rule));
     for (uint32_t i = 0; i < SYMBOLS; i++) {
