@@ -12,7 +12,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { GUARD_BYTES = 64, DRAWS = 12 };
+enum {
+    CONV = GRAFT_COST_INTEGER_CONV,
+    MATMUL = GRAFT_COST_INTEGER_MATMUL,
+    ADD = GRAFT_COST_INTEGER_ADD,
+    GUARD_BYTES = 64,
+    DRAWS = 12
+};
 
 typedef struct {
     const char *name;
@@ -22,54 +28,26 @@ typedef struct {
     int32_t attrs[9]; /* stride 2, pad 4, dilation 2, groups */
 } row;
 
+/* clang-format off */
 static const row rows[] = {
-    {"pointwise",
-     GRAFT_COST_INTEGER_CONV,                        {1, 64, 7, 9},
-     {32, 64, 1, 1},
-     {1, 1, 0, 0, 0, 0, 1, 1, 1}                                                                                },
-    {"strided pointwise",
-     GRAFT_COST_INTEGER_CONV,                        {2, 16, 8, 8},
-     {48, 16, 1, 1},
-     {2, 2, 0, 0, 0, 0, 1, 1, 1}                                                                                },
-    {"odd channels",
-     GRAFT_COST_INTEGER_CONV,                        {2, 17, 9, 11},
-     {23, 17, 3, 3},
-     {1, 1, 1, 1, 1, 1, 1, 1, 1}                                                                                },
-    {"stem",              GRAFT_COST_INTEGER_CONV,   {1, 3, 32, 32},  {16, 3, 7, 7}, {2, 2, 3, 3, 3, 3, 1, 1, 1}},
-    {"one channel",
-     GRAFT_COST_INTEGER_CONV,                        {1, 1, 12, 10},
-     {8, 1, 5, 4},
-     {2, 1, 2, 1, 2, 1, 1, 1, 1}                                                                                },
-    {"uneven padding",
-     GRAFT_COST_INTEGER_CONV,                        {1, 8, 13, 10},
-     {16, 8, 3, 3},
-     {2, 1, 0, 2, 1, 0, 1, 1, 1}                                                                                },
-    {"dilated",
-     GRAFT_COST_INTEGER_CONV,                        {1, 16, 15, 15},
-     {16, 16, 3, 3},
-     {1, 1, 2, 2, 2, 2, 2, 2, 1}                                                                                },
-    {"depthwise",
-     GRAFT_COST_INTEGER_CONV,                        {1, 32, 14, 14},
-     {32, 1, 3, 3},
-     {1, 1, 1, 1, 1, 1, 1, 1, 32}                                                                               },
-    {"depthwise odd",
-     GRAFT_COST_INTEGER_CONV,                        {1, 19, 7, 7},
-     {19, 1, 3, 3},
-     {2, 2, 1, 1, 1, 1, 1, 1, 19}                                                                               },
-    {"grouped",
-     GRAFT_COST_INTEGER_CONV,                        {1, 32, 14, 14},
-     {64, 8, 3, 3},
-     {1, 1, 1, 1, 1, 1, 1, 1, 4}                                                                                },
-    {"grouped odd",
-     GRAFT_COST_INTEGER_CONV,                        {1, 9, 6, 6},
-     {6, 3, 3, 3},
-     {1, 1, 1, 1, 1, 1, 1, 1, 3}                                                                                },
-    {"one row",           GRAFT_COST_INTEGER_MATMUL, {1, 64},         {64, 10},      {0}                        },
-    {"matrix",            GRAFT_COST_INTEGER_MATMUL, {7, 33},         {33, 19},      {0}                        },
-    {"batch",             GRAFT_COST_INTEGER_MATMUL, {2, 3, 5, 16},   {16, 32},      {0}                        },
-    {"sum of images",     GRAFT_COST_INTEGER_ADD,    {2, 5, 7, 3},    {2, 5, 7, 3},  {0}                        },
-    {"sum of rows",       GRAFT_COST_INTEGER_ADD,    {3, 41},         {3, 41},       {0}                        },
+    {"pointwise", CONV, {1, 64, 7, 9}, {32, 64, 1, 1}, {1, 1, 0, 0, 0, 0, 1, 1, 1}},
+    {"strided pointwise", CONV, {2, 16, 8, 8}, {48, 16, 1, 1}, {2, 2, 0, 0, 0, 0, 1, 1, 1}},
+    {"odd channels", CONV, {2, 17, 9, 11}, {23, 17, 3, 3}, {1, 1, 1, 1, 1, 1, 1, 1, 1}},
+    {"stem", CONV, {1, 3, 32, 32}, {16, 3, 7, 7}, {2, 2, 3, 3, 3, 3, 1, 1, 1}},
+    {"one channel", CONV, {1, 1, 12, 10}, {8, 1, 5, 4}, {2, 1, 2, 1, 2, 1, 1, 1, 1}},
+    {"uneven padding", CONV, {1, 8, 13, 10}, {16, 8, 3, 3}, {2, 1, 0, 2, 1, 0, 1, 1, 1}},
+    {"dilated", CONV, {1, 16, 15, 15}, {16, 16, 3, 3}, {1, 1, 2, 2, 2, 2, 2, 2, 1}},
+    {"depthwise", CONV, {1, 32, 14, 14}, {32, 1, 3, 3}, {1, 1, 1, 1, 1, 1, 1, 1, 32}},
+    {"depthwise odd", CONV, {1, 19, 7, 7}, {19, 1, 3, 3}, {2, 2, 1, 1, 1, 1, 1, 1, 19}},
+    {"grouped", CONV, {1, 32, 14, 14}, {64, 8, 3, 3}, {1, 1, 1, 1, 1, 1, 1, 1, 4}},
+    {"grouped odd", CONV, {1, 9, 6, 6}, {6, 3, 3, 3}, {1, 1, 1, 1, 1, 1, 1, 1, 3}},
+    {"one row", MATMUL, {1, 64}, {64, 10}, {0}},
+    {"matrix", MATMUL, {7, 33}, {33, 19}, {0}},
+    {"batch", MATMUL, {2, 3, 5, 16}, {16, 32}, {0}},
+    {"sum of images", ADD, {2, 5, 7, 3}, {2, 5, 7, 3}, {0}},
+    {"sum of rows", ADD, {3, 41}, {3, 41}, {0}},
 };
+/* clang-format on */
 
 /* A signature with its operands, row-major. */
 typedef struct {
@@ -112,7 +90,7 @@ static void draw_numbers(graft_rng *rng, trial *t)
     const graft_signature *s = &t->signature;
     const uint32_t channels = graft_integers_channels(s);
     const uint32_t result = graft_signature_result(s);
-    if (s->op == GRAFT_COST_INTEGER_ADD) {
+    if (s->op == ADD) {
         for (uint32_t k = 0; k < 3; k++) {
             t->numbers[2 * k] = draw_factor(rng, t->halves) * (k == 2 ? 2.0F : 1.0F);
             t->numbers[2 * k + 1] = draw_zero(rng, k == 2 ? result : s->inputs[k].dtype);
@@ -134,12 +112,12 @@ static void draw_numbers(graft_rng *rng, trial *t)
 static void draw_trial(graft_env *env, graft_rng *rng, const row *r, trial *t)
 {
     static const uint32_t results[3] = {GRAFT_DTYPE_I8, GRAFT_DTYPE_U8, GRAFT_DTYPE_F32};
-    const bool sums = r->op == GRAFT_COST_INTEGER_ADD;
-    const bool image = r->op != GRAFT_COST_INTEGER_MATMUL && r->left[2] > 0;
+    const bool sums = r->op == ADD;
+    const bool image = r->op != MATMUL && r->left[2] > 0;
     graft_signature *s = &t->signature;
     graft_shape outputs[GRAFT_MAX_OUTPUTS];
     memset(t, 0, sizeof(*t));
-    memcpy(s->attrs, r->attrs, r->op == GRAFT_COST_INTEGER_CONV ? sizeof(r->attrs) : 0);
+    memcpy(s->attrs, r->attrs, r->op == CONV ? sizeof(r->attrs) : 0);
     graft_signature_set_integer(s, r->op, (int32_t)graft_rng_below(rng, 3),
                                 results[graft_rng_below(rng, sums ? 2 : 3)]);
     const graft_shape left = shape_of(r->left, draw_type(rng));
@@ -186,7 +164,7 @@ static const void *run_kernel(graft_env *env, graft_device *device, const trial 
                               const char *name)
 {
     const graft_signature *s = &t->signature;
-    const bool sums = s->op == GRAFT_COST_INTEGER_ADD;
+    const bool sums = s->op == ADD;
     const size_t size = t->out.dtype == GRAFT_DTYPE_F32 ? 4 : 1;
     const size_t bytes = (size_t)graft_shape_bytes(&t->out);
     graft_kernel *kernel = NULL;
@@ -326,11 +304,11 @@ CHECK_CASE(test_meaning)
     trial t;
     graft_rng rng = check_rng(1);
     const row product = {
-        "", GRAFT_COST_INTEGER_MATMUL, {6,  1},
+        "", MATMUL, {6,  1},
           {1,  1},
           {0}
     };
-    const row sum = {"", GRAFT_COST_INTEGER_ADD, {4}, {4}, {0}};
+    const row sum = {"", ADD, {4}, {4}, {0}};
     int8_t out[6];
     draw_trial(env, &rng, &product, &t);
     graft_signature_set_integer(&t.signature, product.op, GRAFT_ACT_RELU, GRAFT_DTYPE_I8);
@@ -398,8 +376,8 @@ static void check_steps(const graft_executor *executor, const model_row *m)
     for (uint32_t i = 0; i < schedule->step_count; i++) {
         const graft_signature *s = &schedule->steps[i].signature;
         assert_false(graft_signature_is_product(s));
-        sums += s->op == GRAFT_COST_INTEGER_ADD;
-        products += graft_signature_is_integer(s) && s->op != GRAFT_COST_INTEGER_ADD;
+        sums += s->op == ADD;
+        products += graft_signature_is_integer(s) && s->op != ADD;
         changes += s->op == GRAFT_COST_QUANTISE || s->op == GRAFT_COST_DEQUANTISE;
     }
     print_message("# %s: %u products, %u sums, %u changes\n", m->name, products, sums, changes);

@@ -59,70 +59,54 @@ typedef struct {
 #define BIT(name) (1U << GRAFT_ALGORITHM_##name)
 #define BOTH      (BIT(WINOGRAD_6) | BIT(WINOGRAD_4))
 
+/* clang-format off */
 static const algorithm_row rows[] = {
-    {"whole tiles",
-     "input x 1 8 8 8; weight w 8 8 3 3; weight b 8; node Conv x w b -> y : pads=1,1,1,1; output y",                                             1, BOTH           },
-    {"tiles that hang over, no bias, two images, no padding",
-     "input x 2 8 9 12; weight w 11 8 3 3; node Conv x w -> y; output y",                                                                        1, BOTH           },
+    {"whole tiles", "input x 1 8 8 8; weight w 8 8 3 3; weight b 8; node Conv x w b -> y : pads=1,1,1,1", 1, BOTH},
+    {"tiles that hang over, no bias, two images, no padding", "input x 2 8 9 12; weight w 11 8 3 3; node Conv x w -> y",
+     1, BOTH},
     {"uneven paddings in an old file",
-     "opset 9; ir 3; input x 1 8 7 5; input w 8 8 3 3; weight w 8 8 3 3; node Conv x w -> y : "
-     "pads=0,2,1,1; output y",                                                                                                                   1, BOTH           },
-    {"padded by a word",
-     "input x 1 8 10 6; weight w 8 8 3 3; node Conv x w -> y : auto_pad=SAME_UPPER; output y",                                                   1,
-     BOTH                                                                                                                                                          },
-    {"a column",
-     "input x 1 9 13 4; weight w 8 9 3 1; weight b 8; node Conv x w b -> y : pads=1,0,1,0; "
-     "output y",                                                                                                                                 1, BOTH           },
-    {"a row",                                                 "input x 3 9 2 13; weight w 8 9 1 3; weight b 8; node Conv x w b -> y; output y",  1,
-     BOTH                                                                                                                                                          },
-    {"five taps",
-     "input x 1 8 9 9; weight w 8 8 5 5; weight b 8; node Conv x w b -> y : pads=2,2,2,2; output y",                                             1, BIT(WINOGRAD_6)},
-    {"three by five",
-     "input x 1 8 9 9; weight w 8 8 3 5; node Conv x w -> y : pads=1,2,1,2; output y",                                                           1,
-     BIT(WINOGRAD_6)                                                                                                                                               },
+     "opset 9; ir 3; input x 1 8 7 5; input w 8 8 3 3; weight w 8 8 3 3; node Conv x w -> y : pads=0,2,1,1", 1, BOTH},
+    {"padded by a word", "input x 1 8 10 6; weight w 8 8 3 3; node Conv x w -> y : auto_pad=SAME_UPPER", 1, BOTH},
+    {"a column", "input x 1 9 13 4; weight w 8 9 3 1; weight b 8; node Conv x w b -> y : pads=1,0,1,0", 1, BOTH},
+    {"a row", "input x 3 9 2 13; weight w 8 9 1 3; weight b 8; node Conv x w b -> y", 1, BOTH},
+    {"five taps", "input x 1 8 9 9; weight w 8 8 5 5; weight b 8; node Conv x w b -> y : pads=2,2,2,2", 1,
+     BIT(WINOGRAD_6)},
+    {"three by five", "input x 1 8 9 9; weight w 8 8 3 5; node Conv x w -> y : pads=1,2,1,2", 1, BIT(WINOGRAD_6)},
     {"two alike, and one weight for both",
      "input x 1 8 8 8; weight w 8 8 3 3; node Conv x w -> a : pads=1,1,1,1; node Relu a -> b; "
-     "node Conv b w -> y : pads=1,1,1,1; output y",                                                                                              2, BOTH           },
-    {"normalised over channels",
-     "input x 2 7 3 4; node LRN x -> y : size=3 alpha=0.3 beta=0.75 bias=2.0; output y",                                                         1,
-     BIT(POOL)                                                                                                                                                     },
-    {"over an even number of them",
-     "opset 8; input x 1 5 4 4; node LRN x -> y : size=4 alpha=0.5 beta=0.5; output y",                                                          1,
-     BIT(POOL)                                                                                                                                                     },
+     "node Conv b w -> y : pads=1,1,1,1", 2, BOTH},
+    {"normalised over channels", "input x 2 7 3 4; node LRN x -> y : size=3 alpha=0.3 beta=0.75 bias=2.0", 1,
+     BIT(POOL)},
+    {"over an even number of them", "opset 8; input x 1 5 4 4; node LRN x -> y : size=4 alpha=0.5 beta=0.5", 1,
+     BIT(POOL)},
     {"two sides",
-     "input x 2 4 3 3; weight c = -2.0; weight s 4 1 1 = 0.5 -1.5 0 2; node Add x c -> a; "
-     "node PRelu a s -> y; output y",                                                                                                            1, BIT(TWO_SIDES) },
+     "input x 2 4 3 3; weight c = -2.0; weight s 4 1 1 = 0.5 -1.5 0 2; node Add x c -> a; node PRelu a s -> y", 1,
+     BIT(TWO_SIDES)},
     {"a sum that is normalised",
-     "input x 2 3 8; weight g 8; weight b 8; node Relu x -> r; node Add x r -> a; node "
-     "LayerNormalization a g b -> y; output y",                                                                                                  1, BIT(SUM)       },
+     "input x 2 3 8; weight g 8; weight b 8; node Relu x -> r; node Add x r -> a; node LayerNormalization a g b -> y",
+     1, BIT(SUM)},
     {"normalised in parts",
-     "opset 13; input x 1 6 4; weight g 4; node Relu x -> r; node Add r x -> a; node ReduceMean a "
-     "-> m : axes=-1; node Sub a m -> s; node Mul s g -> y; output y",                                                                           1, BIT(SUM)       },
+     "opset 13; input x 1 6 4; weight g 4; node Relu x -> r; node Add r x -> a; node ReduceMean a -> m : axes=-1; "
+     "node Sub a m -> s; node Mul s g -> y", 1, BIT(SUM)},
     {"a bias that is normalised",
-     "input x 2 3 8; weight g 8; weight b 8; node Add x b -> a; node LayerNormalization a g -> y; "
-     "output y",                                                                                                                                 0, 0              },
+     "input x 2 3 8; weight g 8; weight b 8; node Add x b -> a; node LayerNormalization a g -> y", 0, 0},
     {"a sum that is stretched",
-     "input x 1 3 8; weight g 8; node Relu x -> r; node ReduceMax r -> m : axes=1 keepdims=1; node "
-     "Add r m -> a; node LayerNormalization a g -> y; output y",                                                                                 0, 0              },
-    {"a sum that is not normalised",                          "input x 2 3 8; node Relu x -> r; node Add x r -> y; output y",
-     0,                                                                                                                                             0              },
-    {"groups",                                                "input x 1 16 8 8; weight w 16 8 3 3; node Conv x w -> y : group=2; output y",     0, 0              },
-    {"steps of two",
-     "input x 1 8 8 8; weight w 8 8 3 3; node Conv x w -> y : strides=2,2; output y",                                                            0, 0              },
-    {"dilated",                                               "input x 1 8 8 8; weight w 8 8 3 3; node Conv x w -> y : dilations=2,1; output y",
-     0,                                                                                                                                             0              },
-    {"one tap",                                               "input x 1 8 8 8; weight w 8 8 1 1; node Conv x w -> y; output y",                 0, 0              },
-    {"seven taps",                                            "input x 1 8 9 9; weight w 8 8 7 7; node Conv x w -> y; output y",                 0, 0              },
-    {"few channels",                                          "input x 1 3 8 8; weight w 8 3 3 3; node Conv x w -> y; output y",                 0, 0              },
-    {"computed weights",
-     "input x 1 8 8 8; input v 8 8 3 3; node Relu v -> w; node Conv x w -> y; output y",                                                         0, 0              },
-    {"open rows",                                             "input x 1 8 N 8; weight w 8 8 3 3; node Conv x w -> y; output y",                 0, 0              },
-    {"another operator of that name",
-     "input x 1 8 8 8; weight w 8 8 3 3; node Conv x w -> y : domain=mine; output y",                                                            0, 0              },
-    {"another power",                                         "input x 1 4 4 4; node LRN x -> y : size=3 beta=0.6; output y",                    0, 0              },
-    {"a slope for each place",                                "input x 1 2 2 2; weight s 2 2 2; node PRelu x s -> y; output y",                  0,
-     0                                                                                                                                                             },
+     "input x 1 3 8; weight g 8; node Relu x -> r; node ReduceMax r -> m : axes=1 keepdims=1; node Add r m -> a; "
+     "node LayerNormalization a g -> y", 0, 0},
+    {"a sum that is not normalised", "input x 2 3 8; node Relu x -> r; node Add x r -> y", 0, 0},
+    {"groups", "input x 1 16 8 8; weight w 16 8 3 3; node Conv x w -> y : group=2", 0, 0},
+    {"steps of two", "input x 1 8 8 8; weight w 8 8 3 3; node Conv x w -> y : strides=2,2", 0, 0},
+    {"dilated", "input x 1 8 8 8; weight w 8 8 3 3; node Conv x w -> y : dilations=2,1", 0, 0},
+    {"one tap", "input x 1 8 8 8; weight w 8 8 1 1; node Conv x w -> y", 0, 0},
+    {"seven taps", "input x 1 8 9 9; weight w 8 8 7 7; node Conv x w -> y", 0, 0},
+    {"few channels", "input x 1 3 8 8; weight w 8 3 3 3; node Conv x w -> y", 0, 0},
+    {"computed weights", "input x 1 8 8 8; input v 8 8 3 3; node Relu v -> w; node Conv x w -> y", 0, 0},
+    {"open rows", "input x 1 8 N 8; weight w 8 8 3 3; node Conv x w -> y", 0, 0},
+    {"another operator of that name", "input x 1 8 8 8; weight w 8 8 3 3; node Conv x w -> y : domain=mine", 0, 0},
+    {"another power", "input x 1 4 4 4; node LRN x -> y : size=3 beta=0.6", 0, 0},
+    {"a slope for each place", "input x 1 2 2 2; weight s 2 2 2; node PRelu x s -> y", 0, 0},
 };
+/* clang-format on */
 
 enum { ELEMENTS_MOST = 2048 };
 

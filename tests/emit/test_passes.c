@@ -175,13 +175,12 @@ CHECK_CASE(test_calls_cost)
         uint32_t calls;   /* ...so many calls more. */
     } pairs[] = {
         {"input x 1 8; node Relu x -> y; output y",
-         "input x 1 8; weight z = 0; node Max x z -> y; output y",    0},
+         "input x 1 8; weight z = 0; node Max x z -> y; output y",                           0},
         {"input x 1 8; weight v 8 4; weight w 8 4; node MatMul x v -> y; node MatMul x w -> z;"
          "output y; output z",             "input x 1 8; weight w 8 8; node MatMul x w -> m; node Split m -> y z : axis=1;"
-         "output y; output z", 0},
+         "output y; output z",                        0},
         {"input x 1 8; node Exp x -> y; output y",
-         "input x 1 8; weight w = 2; node Exp x -> e; node Mul e w -> a; node Div a w -> y;"
-         "output y",                                                  2},
+         "input x 1 8; weight w = 2; node Exp x -> e; node Mul e w -> a; node Div a w -> y", 2},
     };
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
         char *folder = check_folder();
@@ -219,9 +218,9 @@ CHECK_CASE(test_idle_rules)
         bool biases; /* There is a rule that makes a bias of zeros... */
         bool normal; /* ...and one that makes a normalisation. */
     } cases[] = {
-        {13, false, true,  true },
-        {13, true,  false, true },
-        {17, true,  false, true }
+        {13, false, true,  true},
+        {13, true,  false, true},
+        {17, true,  false, true}
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char *folder = check_folder();

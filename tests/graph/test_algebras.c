@@ -41,32 +41,7 @@ static void draw_inputs(graft_rng *rng, workspace *w)
 
 static void run_field(workspace *w)
 {
-    const graft_field *in[GRAFT_MAX_INPUTS];
-    graft_field *out[GRAFT_MAX_OUTPUTS];
-    for (uint32_t i = 0; i < GRAFT_MAX_INPUTS; i++) {
-        in[i] = w->field_in[i];
-    }
-    for (uint32_t i = 0; i < GRAFT_MAX_OUTPUTS; i++) {
-        out[i] = w->field_out[i];
-    }
-    graft_call call = check_case_call(&w->drawn);
-    graft_field_run(&w->state, w->drawn.op, &call, in, out);
-}
-
-/* Outputs hold NaN before, so that an element that no body writes is seen. */
-static void run_float(workspace *w)
-{
-    const float *in[GRAFT_MAX_INPUTS];
-    float *out[GRAFT_MAX_OUTPUTS];
-    for (uint32_t i = 0; i < GRAFT_MAX_INPUTS; i++) {
-        in[i] = w->float_in[i];
-    }
-    for (uint32_t i = 0; i < GRAFT_MAX_OUTPUTS; i++) {
-        out[i] = w->float_out[i];
-        memset(out[i], 0xff, sizeof w->float_out[i]);
-    }
-    graft_call call = check_case_call(&w->drawn);
-    graft_float_run(w->drawn.op, &call, in, out);
+    check_case_run_field(&w->state, &w->drawn, w->field_in, w->field_out);
 }
 
 static void draw_case(graft_rng *rng, uint32_t op, workspace *w)
@@ -83,17 +58,9 @@ static uint64_t slow_product(uint64_t a, uint64_t b)
     return (uint64_t)((unsigned __int128)a * b % prime);
 }
 
-/* Runs an elementwise operator on two numbers, or on one. */
 static graft_field apply(graft_field_state *k, uint32_t op, graft_field a, graft_field b)
 {
-    const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
-    const graft_shape scalar[2] = {{.dtype = GRAFT_DTYPE_F32}, {.dtype = GRAFT_DTYPE_F32}};
-    const graft_field *const in[] = {&a, &b};
-    graft_field result = {0, 0.0};
-    graft_field *const out[] = {&result};
-    const graft_call call = {attrs, scalar, scalar};
-    graft_field_run(k, op, &call, in, out);
-    return result;
+    return check_scalar_field(k, op, a, b);
 }
 
 CHECK_CASE(test_field_arithmetic)
@@ -311,7 +278,7 @@ CHECK_CASE(test_float_and_field_agree)
         for (uint32_t i = 0; i < 150; i++) {
             draw_case(&rng, op, w);
             run_field(w);
-            run_float(w);
+            check_case_run_float(&w->drawn, w->float_in, w->float_out);
             assert_int_equal(w->state.ambiguous_count, 0);
             assert_int_equal(w->state.invalid_count, 0);
             check_agreement(w);
@@ -544,14 +511,7 @@ CHECK_CASE(test_fused_forms)
 
 static float apply_float(uint32_t op, float a, float b)
 {
-    const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
-    const graft_shape scalar[2] = {{.dtype = GRAFT_DTYPE_F32}, {.dtype = GRAFT_DTYPE_F32}};
-    const float *const in[] = {&a, &b};
-    float result = 0.0F;
-    float *const out[] = {&result};
-    const graft_call call = {attrs, scalar, scalar};
-    graft_float_run(op, &call, in, out);
-    return result;
+    return check_scalar_float(op, NULL, a, b);
 }
 
 CHECK_CASE(test_float_special_values)

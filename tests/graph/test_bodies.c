@@ -72,16 +72,15 @@ static double attr_float(const workspace *w, uint32_t index)
 /* What element p of output `slot` is. */
 typedef double (*definition)(const workspace *w, uint32_t slot, place p);
 
-static double define_identity(const workspace *w, uint32_t slot, place p)
-{
-    (void)slot;
-    return element(w, 0, p);
-}
+#define DEFINE(name)                                                                               \
+    static double define_##name(const workspace *w, __attribute__((unused)) uint32_t slot,         \
+                                __attribute__((unused)) place p)
+
+DEFINE(identity) { return element(w, 0, p); }
 
 /* Sum over c, i, j of x(n, g C/G + c, y sh + i dh - pt, x sw + j dw - pl) w(o, c, i, j). */
-static double define_conv(const workspace *w, uint32_t slot, place p)
+DEFINE(conv)
 {
-    (void)slot;
     const int32_t *filter = w->drawn.in[1].dims;
     int64_t group = p.at[1] / (filter[0] / attr(w, GRAFT_ATTR_conv_groups));
     double total = 0.0;
@@ -124,21 +123,20 @@ static double activated(int32_t activation, double x)
     }
 }
 
-static double define_conv_bias(const workspace *w, uint32_t slot, place p)
+DEFINE(conv_bias)
 {
     double x = define_conv(w, slot, p) + (double)w->in[2][p.at[1]];
     return activated(attr(w, GRAFT_ATTR_conv_bias_activation), x);
 }
 
-static double define_conv_bias_add(const workspace *w, uint32_t slot, place p)
+DEFINE(conv_bias_add)
 {
     double x = define_conv(w, slot, p) + (double)w->in[2][p.at[1]] + element(w, 3, p);
     return activated(attr(w, GRAFT_ATTR_conv_bias_add_activation), x);
 }
 
-static double define_matmul(const workspace *w, uint32_t slot, place p)
+DEFINE(matmul)
 {
-    (void)slot;
     uint32_t rank = w->drawn.out[0].rank;
     int32_t inner = w->drawn.in[0].dims[w->drawn.in[0].rank - 1];
     double total = 0.0;
@@ -152,54 +150,48 @@ static double define_matmul(const workspace *w, uint32_t slot, place p)
     return total;
 }
 
-static double define_matmul_bias(const workspace *w, uint32_t slot, place p)
+DEFINE(matmul_bias)
 {
     double x = define_matmul(w, slot, p) + (double)w->in[2][p.at[w->drawn.out[0].rank - 1]];
     return activated(attr(w, GRAFT_ATTR_matmul_bias_activation), x);
 }
 
-static double define_scale_shift(const workspace *w, uint32_t slot, place p)
+DEFINE(scale_shift)
 {
-    (void)slot;
     return element(w, 0, p) * (double)w->in[1][p.at[1]] + (double)w->in[2][p.at[1]];
 }
 
-static double define_clip(const workspace *w, uint32_t slot, place p)
+DEFINE(clip)
 {
-    (void)slot;
     double low = attr_float(w, GRAFT_ATTR_clip_low);
     double high = attr_float(w, GRAFT_ATTR_clip_high);
     double x = element(w, 0, p);
     return x < low ? low : x > high ? high : x;
 }
 
-static double define_quantise(const workspace *w, uint32_t slot, place p)
+DEFINE(quantise)
 {
-    (void)slot;
     double least = attr(w, GRAFT_ATTR_quantise_least);
     double q = nearbyint(element(w, 0, p) / attr_float(w, GRAFT_ATTR_quantise_scale)) +
                attr(w, GRAFT_ATTR_quantise_zero);
     return q < least ? least : q > least + 255 ? least + 255 : q;
 }
 
-static double define_dequantise(const workspace *w, uint32_t slot, place p)
+DEFINE(dequantise)
 {
-    (void)slot;
     return (element(w, 0, p) - attr(w, GRAFT_ATTR_dequantise_zero)) *
            attr_float(w, GRAFT_ATTR_dequantise_scale);
 }
 
 #define DEFINE_UNARY(name, formula)                                                                \
-    static double define_##name(const workspace *w, uint32_t slot, place p)                        \
+    DEFINE(name)                                                                                   \
     {                                                                                              \
-        (void)slot;                                                                                \
         double x = element(w, 0, p);                                                               \
         return formula;                                                                            \
     }
 #define DEFINE_BINARY(name, formula)                                                               \
-    static double define_##name(const workspace *w, uint32_t slot, place p)                        \
+    DEFINE(name)                                                                                   \
     {                                                                                              \
-        (void)slot;                                                                                \
         double a = element_broadcast(w, 0, w->drawn.out[0].rank, p);                               \
         double b = element_broadcast(w, 1, w->drawn.out[0].rank, p);                               \
         return formula;                                                                            \
@@ -233,38 +225,34 @@ DEFINE_BINARY(div, a / b)
 DEFINE_BINARY(max, a > b ? a : b)
 DEFINE_BINARY(min, a < b ? a : b)
 
-static double define_concat(const workspace *w, uint32_t slot, place p)
+DEFINE(concat)
 {
-    (void)slot;
     int32_t axis = attr(w, GRAFT_ATTR_concat_axis);
     place q = p;
     q.at[axis] -= w->drawn.in[0].dims[axis];
     return q.at[axis] < 0 ? element(w, 0, p) : element(w, 1, q);
 }
 
-static double define_split(const workspace *w, uint32_t slot, place p)
+DEFINE(split)
 {
     p.at[attr(w, GRAFT_ATTR_split_axis)] += slot == 0 ? 0 : attr(w, GRAFT_ATTR_split_at);
     return element(w, 0, p);
 }
 
-static double define_slice(const workspace *w, uint32_t slot, place p)
+DEFINE(slice)
 {
-    (void)slot;
     p.at[attr(w, GRAFT_ATTR_slice_axis)] += attr(w, GRAFT_ATTR_slice_start);
     return element(w, 0, p);
 }
 
-static double define_pad(const workspace *w, uint32_t slot, place p)
+DEFINE(pad)
 {
-    (void)slot;
     p.at[attr(w, GRAFT_ATTR_pad_axis)] -= attr(w, GRAFT_ATTR_pad_before);
     return element_or(w, 0, p, attr_float(w, GRAFT_ATTR_pad_value));
 }
 
-static double define_transpose(const workspace *w, uint32_t slot, place p)
+DEFINE(transpose)
 {
-    (void)slot;
     place q = {{0}};
     for (uint32_t i = 0; i < w->drawn.out[0].rank; i++) {
         q.at[attr(w, GRAFT_ATTR_transpose_axis_0 + i)] = p.at[i];
@@ -272,9 +260,8 @@ static double define_transpose(const workspace *w, uint32_t slot, place p)
     return element(w, 0, q);
 }
 
-static double define_reshape(const workspace *w, uint32_t slot, place p)
+DEFINE(reshape)
 {
-    (void)slot;
     size_t index = 0;
     for (uint32_t i = 0; i < w->drawn.out[0].rank; i++) {
         index = index * (size_t)w->drawn.out[0].dims[i] + (size_t)p.at[i];
@@ -293,9 +280,8 @@ static double tap(const workspace *w, place p, int64_t i, int64_t j, const int32
     return element_or(w, 0, p, outside);
 }
 
-static double define_max_pool(const workspace *w, uint32_t slot, place p)
+DEFINE(max_pool)
 {
-    (void)slot;
     const int32_t dilation[2] = {attr(w, GRAFT_ATTR_max_pool_dilation_h),
                                  attr(w, GRAFT_ATTR_max_pool_dilation_w)};
     double largest = -(double)INFINITY;
@@ -307,9 +293,8 @@ static double define_max_pool(const workspace *w, uint32_t slot, place p)
     return largest;
 }
 
-static double define_avg_pool(const workspace *w, uint32_t slot, place p)
+DEFINE(avg_pool)
 {
-    (void)slot;
     const int32_t dilation[2] = {1, 1};
     double total = 0.0;
     double count = 0.0;
@@ -351,9 +336,8 @@ static reduction reduce_over(const workspace *w, uint32_t axes, place p)
     return r;
 }
 
-static double define_global_avg_pool(const workspace *w, uint32_t slot, place p)
+DEFINE(global_avg_pool)
 {
-    (void)slot;
     reduction r = reduce_over(w, 12, p);
     return r.sum / r.count;
 }
@@ -372,30 +356,15 @@ static reduction reduce_for(const workspace *w, place p)
     return reduce_over(w, axes, q);
 }
 
-static double define_reduce_mean(const workspace *w, uint32_t slot, place p)
+DEFINE(reduce_mean)
 {
-    (void)slot;
     reduction r = reduce_for(w, p);
     return r.sum / r.count;
 }
 
-static double define_reduce_sum(const workspace *w, uint32_t slot, place p)
-{
-    (void)slot;
-    return reduce_for(w, p).sum;
-}
-
-static double define_reduce_max(const workspace *w, uint32_t slot, place p)
-{
-    (void)slot;
-    return reduce_for(w, p).largest;
-}
-
-static double define_reduce_min(const workspace *w, uint32_t slot, place p)
-{
-    (void)slot;
-    return reduce_for(w, p).smallest;
-}
+DEFINE(reduce_sum) { return reduce_for(w, p).sum; }
+DEFINE(reduce_max) { return reduce_for(w, p).largest; }
+DEFINE(reduce_min) { return reduce_for(w, p).smallest; }
 
 /* x without the mean of row `first`..., divided by the row's deviation: axes from `axis` on. */
 static double normalised(const workspace *w, place p, uint32_t axis, bool centre)
@@ -404,13 +373,10 @@ static double normalised(const workspace *w, place p, uint32_t axis, bool centre
     for (uint32_t pass = 0; pass < 2; pass++) {
         sums[0] = 0.0;
         for (size_t i = 0; i < graft_count(&w->drawn.in[0]); i++) {
-            place q = {{0}};
-            size_t rest = i;
+            place q = place_of(&w->drawn.in[0], i);
             bool own = true;
-            for (uint32_t k = w->drawn.in[0].rank; k-- > 0;) {
-                q.at[k] = (int64_t)(rest % (size_t)w->drawn.in[0].dims[k]);
-                rest /= (size_t)w->drawn.in[0].dims[k];
-                own = own && (k >= axis || q.at[k] == p.at[k]);
+            for (uint32_t k = 0; k < axis; k++) {
+                own = own && q.at[k] == p.at[k];
             }
             const double x = own ? element(w, 0, q) : 0.0;
             sums[0] += own ? 1.0 : 0.0;
@@ -423,30 +389,26 @@ static double normalised(const workspace *w, place p, uint32_t axis, bool centre
            sqrt(sums[2] / sums[0] + attr_float(w, GRAFT_ATTR_layer_norm_epsilon));
 }
 
-static double define_layer_norm(const workspace *w, uint32_t slot, place p)
+DEFINE(layer_norm)
 {
-    (void)slot;
     uint32_t last = w->drawn.in[0].rank - 1U;
     return normalised(w, p, last, true) * (double)w->in[1][p.at[last]] +
            (double)w->in[2][p.at[last]];
 }
 
-static double define_rms_norm(const workspace *w, uint32_t slot, place p)
+DEFINE(rms_norm)
 {
-    (void)slot;
     uint32_t last = w->drawn.in[0].rank - 1U;
     return normalised(w, p, last, false) * (double)w->in[1][p.at[last]];
 }
 
-static double define_instance_norm(const workspace *w, uint32_t slot, place p)
+DEFINE(instance_norm)
 {
-    (void)slot;
     return normalised(w, p, 2, true) * (double)w->in[1][p.at[1]] + (double)w->in[2][p.at[1]];
 }
 
-static double define_cumsum(const workspace *w, uint32_t slot, place p)
+DEFINE(cumsum)
 {
-    (void)slot;
     int32_t axis = attr(w, GRAFT_ATTR_cumsum_axis);
     int64_t end = p.at[axis] + 1 - attr(w, GRAFT_ATTR_cumsum_exclusive);
     double total = 0.0;
@@ -456,25 +418,22 @@ static double define_cumsum(const workspace *w, uint32_t slot, place p)
     return total;
 }
 
-static double define_repeat(const workspace *w, uint32_t slot, place p)
+DEFINE(repeat)
 {
-    (void)slot;
     p.at[attr(w, GRAFT_ATTR_repeat_axis)] /= attr(w, GRAFT_ATTR_repeat_times);
     return element(w, 0, p);
 }
 
-static double define_pick(const workspace *w, uint32_t slot, place p)
+DEFINE(pick)
 {
-    (void)slot;
     int32_t axis = attr(w, GRAFT_ATTR_pick_axis);
     p.at[axis] = p.at[axis] * attr(w, GRAFT_ATTR_pick_step) + attr(w, GRAFT_ATTR_pick_start);
     return element(w, 0, p);
 }
 
 /* Every element of the input, with that of the filter that brings it here. */
-static double define_conv_transpose(const workspace *w, uint32_t slot, place p)
+DEFINE(conv_transpose)
 {
-    (void)slot;
     const int32_t *in = w->drawn.in[0].dims;
     double total = 0.0;
     for (int64_t i = 0; i < (int64_t)in[1] * in[2] * in[3]; i++) {
@@ -493,9 +452,8 @@ static double define_conv_transpose(const workspace *w, uint32_t slot, place p)
     return total;
 }
 
-static double define_softmax(const workspace *w, uint32_t slot, place p)
+DEFINE(softmax)
 {
-    (void)slot;
     int32_t axis = attr(w, GRAFT_ATTR_softmax_axis);
     double total = 0.0;
     place q = p;
@@ -505,16 +463,9 @@ static double define_softmax(const workspace *w, uint32_t slot, place p)
     return exp(element(w, 0, p)) / total;
 }
 
-static double define_log_softmax(const workspace *w, uint32_t slot, place p)
-{
-    return log(define_softmax(w, slot, p));
-}
+DEFINE(log_softmax) { return log(define_softmax(w, slot, p)); }
 
-static double define_fill(const workspace *w, uint32_t slot, place p)
-{
-    (void)slot, (void)p;
-    return attr_float(w, GRAFT_ATTR_fill_value);
-}
+DEFINE(fill) { return attr_float(w, GRAFT_ATTR_fill_value); }
 
 static const definition definitions[GRAFT_OP_COUNT] = {
 #define OP(id, name, inputs, outputs, attributes, flags, onnx) [GRAFT_OP_##name] = define_##name,
@@ -534,15 +485,6 @@ static void draw_inputs(graft_rng *rng, workspace *w)
             w->in[i][j] = negative ? -x : x;
         }
     }
-}
-
-static void run_body(workspace *w)
-{
-    const float *const in[] = {w->in[0], w->in[1], w->in[2], w->in[3]};
-    float *const out[] = {w->out[0], w->out[1]};
-    graft_call call = check_case_call(&w->drawn);
-    memset(w->out, 0xff, sizeof w->out);
-    graft_float_run(w->drawn.op, &call, in, out);
 }
 
 /* Small differences of large numbers lose digits: of elements up to 4, a few 1e-7. */
@@ -576,7 +518,7 @@ static void test_definition(void **state)
     for (uint32_t i = 0; i < 300; i++) {
         check_case_draw(&rng, op, &w.drawn);
         draw_inputs(&rng, &w);
-        run_body(&w);
+        check_case_run_float(&w.drawn, w.in, w.out);
         check_outputs(&w);
     }
 }

@@ -263,20 +263,16 @@ static const char *const understood[] = {
     "input x 1 2 5 6; weight w 4 2 3 3; weight s 4; weight b 4; weight m 4; weight v 4; output y;"
     "node Conv x w -> c; node BatchNormalization c s b m v -> n; node Relu n -> y",
     "input x 1 3; weight w 2 3; weight b 2; node Gemm x w b -> y : transB=1 alpha=2.0; output y",
-    "input x 2 4; node Neg x -> n; node Abs n -> a; node HardSigmoid a -> h; node Reciprocal h -> "
-    "y;"
-    "output y",
+    "input x 2 4; node Neg x -> n; node Abs n -> a; node HardSigmoid a -> h; "
+    "node Reciprocal h -> y",
     "input x 2 4; weight l = 0; weight h = 6; node Clip x l h -> y; output y",
     "input x 2 4; weight e = 2; node Pow x e -> y; output y",
     "opset 17; input x 2 4; weight s 4; weight b 4; node LayerNormalization x s b -> y; output y",
     "input x 2 4; weight s 4; node PRelu x s -> p; node Softmax p -> y; output y",
-    "input x 1 2 4 4; node MaxPool x -> p : kernel_shape=2,2; node GlobalAveragePool p -> y;"
-    "output y",
-    "input x 2 4; ints r = 4 2; node Reshape x r -> t; node Transpose t -> u; node Concat u u -> y "
-    ":"
-    " axis=1; output y",
-    "input x 2 4; node Identity x -> i; ints p = 0 1 0 1; weight v = 3; node Pad i p v -> y;"
-    "output y",
+    "input x 1 2 4 4; node MaxPool x -> p : kernel_shape=2,2; node GlobalAveragePool p -> y",
+    "input x 2 4; ints r = 4 2; node Reshape x r -> t; node Transpose t -> u; "
+    "node Concat u u -> y : axis=1",
+    "input x 2 4; node Identity x -> i; ints p = 0 1 0 1; weight v = 3; node Pad i p v -> y",
     "input x 2 1; ints t = 2 4; node Expand x t -> y; output y",
     "input x 2 4; weight a = 0.5; weight b 1 = -0.0; weight c 1 1 = 3; node Mul x a -> p;"
     "node Add b p -> q; node Div q c -> y; output y",

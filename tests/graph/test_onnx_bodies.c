@@ -204,10 +204,9 @@ CHECK_CASE(test_refused)
 CHECK_CASE(test_growth)
 {
     static const char text[] =
-        "input c; input x 3 64; weight w 64 200; graph t; node MatMul x w -> h;"
-        "node Exp h -> r; output r; end; graph e; node MatMul x w -> h; node Relu h -> r; output "
-        "r; end;"
-        "node If c -> y : then_branch=@t else_branch=@e; output y";
+        "input c; input x 3 64; weight w 64 200; graph t; node MatMul x w -> h; "
+        "node Exp h -> r; output r; end; graph e; node MatMul x w -> h; node Relu h -> r; "
+        "output r; end; node If c -> y : then_branch=@t else_branch=@e";
     graft_model *model = NULL;
     rewriter r = {.instead = "input x 3 64; weight v 64 201; node MatMul x v -> r; output r"};
     CHECK_OK(read_rewritten(env, &r, text, &model));

@@ -2,6 +2,7 @@
  * fit is drawn again, so proposals need only be right often. */
 #include "tests/support/cases.h"
 
+#include "graph/meaning/algebra_float.h"
 #include "tests/support/check.h"
 #include "tests/support/proposal.h"
 
@@ -404,4 +405,58 @@ void check_case_print(const check_case *drawn)
         print_shape("out", &drawn->out[i]);
     }
     print_message("\n");
+}
+
+/* ------------------------------------------------------------------ running */
+
+void check_case_run_field(graft_field_state *k, const check_case *c, const check_fields *in,
+                          check_fields *out)
+{
+    const graft_field *from[GRAFT_MAX_INPUTS];
+    graft_field *to[GRAFT_MAX_OUTPUTS];
+    const graft_call call = check_case_call(c);
+    for (uint32_t i = 0; i < GRAFT_MAX_INPUTS; i++) {
+        from[i] = in[i];
+    }
+    for (uint32_t o = 0; o < GRAFT_MAX_OUTPUTS; o++) {
+        to[o] = memset(out[o], 0xff, sizeof out[o]);
+    }
+    graft_field_run(k, c->op, &call, from, to);
+}
+
+void check_case_run_float(const check_case *c, const check_floats *in, check_floats *out)
+{
+    const float *from[GRAFT_MAX_INPUTS];
+    float *to[GRAFT_MAX_OUTPUTS];
+    const graft_call call = check_case_call(c);
+    for (uint32_t i = 0; i < GRAFT_MAX_INPUTS; i++) {
+        from[i] = in[i];
+    }
+    for (uint32_t o = 0; o < GRAFT_MAX_OUTPUTS; o++) {
+        to[o] = memset(out[o], 0xff, sizeof out[o]);
+    }
+    graft_float_run(c->op, &call, from, to);
+}
+
+static const int32_t no_attrs[GRAFT_MAX_ATTRS];
+static const graft_shape scalars[2] = {{.dtype = GRAFT_DTYPE_F32}, {.dtype = GRAFT_DTYPE_F32}};
+
+graft_field check_scalar_field(graft_field_state *k, uint32_t op, graft_field a, graft_field b)
+{
+    const graft_call call = {no_attrs, scalars, scalars};
+    const graft_field *const in[] = {&a, &b};
+    graft_field result = {0, 0.0};
+    graft_field *const out[] = {&result};
+    graft_field_run(k, op, &call, in, out);
+    return result;
+}
+
+float check_scalar_float(uint32_t op, const int32_t *attrs, float a, float b)
+{
+    const graft_call call = {attrs == NULL ? no_attrs : attrs, scalars, scalars};
+    const float *const in[] = {&a, &b};
+    float result = 0.0F;
+    float *const out[] = {&result};
+    graft_float_run(op, &call, in, out);
+    return result;
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "graph/base/rng.h"
-#include "graph/meaning/algebra.h"
+#include "graph/meaning/algebra_field.h"
 
 typedef struct check_case {
     int32_t attrs[GRAFT_MAX_ATTRS];
@@ -25,3 +25,13 @@ enum { CHECK_CASE_ELEMENTS = 4096 };
 
 /* The bits of a binary32, as attributes hold them. */
 int32_t check_bits(float value);
+
+/* Runs the case in an algebra; of the outputs no element is a number before. */
+typedef graft_field check_fields[CHECK_CASE_ELEMENTS];
+typedef float check_floats[CHECK_CASE_ELEMENTS];
+void check_case_run_field(graft_field_state *k, const check_case *c, const check_fields *in,
+                          check_fields *out);
+void check_case_run_float(const check_case *c, const check_floats *in, check_floats *out);
+/* An operator of scalars, on one number or two. */
+graft_field check_scalar_field(graft_field_state *k, uint32_t op, graft_field a, graft_field b);
+float check_scalar_float(uint32_t op, const int32_t *attrs, float a, float b);

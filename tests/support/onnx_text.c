@@ -308,6 +308,12 @@ Onnx__ModelProto *onnx_text_message(graft_arena *arena, const char *text)
             read_statement(&r);
         }
     }
+    if (r.model->graph->n_output == 0) {
+        static char y[] = "y";
+        r.words[1] = y;
+        r.word_count = 2;
+        r.model->graph->output[r.model->graph->n_output++] = make_port(&r);
+    }
     return r.model;
 }
 
@@ -333,6 +339,12 @@ graft_model *onnx_text_model(graft_env *env, const char *text)
 }
 
 /* -------------------------------------------------------------------------------- printing */
+
+void onnx_text_is(graft_arena *arena, const char *text, const char *expected)
+{
+    const bool whole = strstr(expected, "\nout ") != NULL;
+    assert_string_equal(text, whole ? expected : graft_arena_printf(arena, "%s\nout y", expected));
+}
 
 static const char *value_text(graft_arena *arena, const graft_model *model,
                               const graft_graph *graph, graft_index value)

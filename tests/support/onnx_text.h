@@ -5,7 +5,8 @@
  *      opset 13                     default domain's version; 13 when not given
  *      ir 8                         8 when not given
  *      input x 1 3 N ?              binary32; a name is an open size, ? a size without a name
- *      output y 1 2                 sizes may be left out: no declaration of the shape
+ *      output y 1 2                 sizes may be left out: no declaration of the shape; y when there
+ *                                   is no output
  *      info v 1 2                   a declared shape
  *      weight w 2 3                 binary32 initializer: 0.5, 1.0, 1.5 ... in row-major order
  *      weight w 3 = 1 -2.5 4        the same with given elements
@@ -42,3 +43,5 @@ const float **onnx_text_values(graft_env *env, const graft_model *model);
 const char *onnx_text_print(graft_arena *arena, const graft_model *model, const graft_graph *graph);
 /* An ONNX graph: initializers, then nodes: "w: 2 3", "Conv x w -> y : pads=1,1,1,1". */
 const char *onnx_text_print_proto(graft_arena *arena, const Onnx__GraphProto *graph);
+/* Asserts that a printed graph is the expected one, of which "\nout y" may be left out. */
+void onnx_text_is(graft_arena *arena, const char *text, const char *expected);

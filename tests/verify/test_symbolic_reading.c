@@ -48,15 +48,7 @@ typedef struct {
 
 static graft_field run_scalar(workspace *w, uint32_t op, graft_field a, graft_field b)
 {
-    static const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
-    const graft_shape scalars[3] = {
-        {.dtype = GRAFT_DTYPE_F32}, {.dtype = GRAFT_DTYPE_F32}, {.dtype = GRAFT_DTYPE_F32}};
-    const graft_call call = {attrs, scalars, &scalars[2]};
-    const graft_field *in[2] = {&a, &b};
-    graft_field result;
-    graft_field *out[1] = {&result};
-    graft_field_run(&w->field, op, &call, in, out);
-    return result;
+    return check_scalar_field(&w->field, op, a, b);
 }
 
 static const char *name_of(const workspace *w, Z3_ast term)
@@ -383,23 +375,10 @@ static graft_field number_at(workspace *w, Z3_ast term)
 
 /* --------------------------------------------------------------- evaluating bits */
 
-static float run_bits(uint32_t op, const int32_t *attrs, float a, float b)
-{
-    const graft_shape scalars[3] = {
-        {.dtype = GRAFT_DTYPE_F32}, {.dtype = GRAFT_DTYPE_F32}, {.dtype = GRAFT_DTYPE_F32}};
-    const graft_call call = {attrs, scalars, &scalars[2]};
-    const float *in[2] = {&a, &b};
-    float result = 0.0F;
-    float *out[1] = {&result};
-    graft_float_run(op, &call, in, out);
-    return result;
-}
-
 static float bits_at(workspace *w, Z3_ast term);
 
 static float bits_fold_at(workspace *w, Z3_ast term, graft_sym_fold kind)
 {
-    static const int32_t none[GRAFT_MAX_ATTRS] = {0};
     bool is_max = kind == GRAFT_SYM_ORDERED_MAX;
     uint32_t first = w->bound_count;
     int64_t sizes[GRAFT_SYM_BINDERS];
@@ -409,9 +388,9 @@ static float bits_fold_at(workspace *w, Z3_ast term, graft_sym_fold kind)
     do {
         if (truth_at(w, graft_sym_arg(&w->s, term, 2 * count))) {
             float x = bits_at(w, graft_sym_arg(&w->s, term, 2 * count + 1));
-            result = is_max && met == 0
-                         ? x
-                         : run_bits(is_max ? GRAFT_OP_max : GRAFT_OP_add, none, result, x);
+            result = is_max && met == 0 ? x
+                                        : check_scalar_float(is_max ? GRAFT_OP_max : GRAFT_OP_add,
+                                                             NULL, result, x);
             met++;
         }
     } while (step_binders(w, first, sizes));
@@ -451,7 +430,7 @@ static float bits_operation_at(workspace *w, Z3_ast term)
             const float number = bits_at(w, graft_sym_arg(&w->s, term, 1 + k));
             memcpy(&attrs[k], &number, sizeof number);
         }
-        return run_bits((uint8_t)op, attrs, bits_at(w, graft_sym_arg(&w->s, term, 0)), 0.0F);
+        return check_scalar_float(op, attrs, bits_at(w, graft_sym_arg(&w->s, term, 0)), 0.0F);
     }
     if (i == GRAFT_SYM_BITS_SIZE) {
         return (float)integer_at(w, graft_sym_arg(&w->s, term, 0));
@@ -464,7 +443,7 @@ static float bits_operation_at(workspace *w, Z3_ast term)
     if (i == GRAFT_SYM_BITS_LEAKY_RELU) {
         memcpy(&attrs[GRAFT_ATTR_leaky_relu_slope], &y, sizeof y);
     }
-    return run_bits(ops[i], attrs, x, y);
+    return check_scalar_float(ops[i], attrs, x, y);
 }
 
 static float bits_at(workspace *w, Z3_ast term)
@@ -561,42 +540,27 @@ static void state_rule(workspace *w)
 
 static void run_body(workspace *w)
 {
-    const graft_field *in[GRAFT_MAX_INPUTS];
-    graft_field *out[GRAFT_MAX_OUTPUTS];
     const bool positive = w->drawn.op == GRAFT_OP_sqrt || w->drawn.op == GRAFT_OP_log;
-    double negative = positive ? 0.0 : 0.5;
     for (uint32_t i = 0; i < GRAFT_MAX_INPUTS; i++) {
-        in[i] = w->in[i];
         for (size_t k = 0; k < CHECK_CASE_ELEMENTS; k++) {
-            w->in[i][k] = graft_field_random(&w->rng, negative);
+            w->in[i][k] = graft_field_random(&w->rng, positive ? 0.0 : 0.5);
         }
     }
-    for (uint32_t i = 0; i < GRAFT_MAX_OUTPUTS; i++) {
-        out[i] = w->out[i];
-    }
-    graft_call call = check_case_call(&w->drawn);
     memset(&w->field, 0, sizeof w->field);
-    graft_field_run(&w->field, w->drawn.op, &call, in, out);
+    check_case_run_field(&w->field, &w->drawn, w->in, w->out);
 }
 
 /* On ordinary numbers, and some zeros of both signs. */
 static void run_bits_body(workspace *w)
 {
-    const float *in[GRAFT_MAX_INPUTS];
-    float *out[GRAFT_MAX_OUTPUTS];
     for (uint32_t i = 0; i < GRAFT_MAX_INPUTS; i++) {
-        in[i] = w->bits_in[i];
         for (size_t k = 0; k < CHECK_CASE_ELEMENTS; k++) {
             uint32_t zero = graft_rng_below(&w->rng, 8);
             float x = (float)graft_rng_normal(&w->rng);
             w->bits_in[i][k] = zero == 0 ? 0.0F : zero == 1 ? -0.0F : x;
         }
     }
-    for (uint32_t i = 0; i < GRAFT_MAX_OUTPUTS; i++) {
-        out[i] = w->bits_out[i];
-    }
-    graft_call call = check_case_call(&w->drawn);
-    graft_float_run(w->drawn.op, &call, in, out);
+    check_case_run_float(&w->drawn, w->bits_in, w->bits_out);
 }
 
 /* Symbolic sizes are what they are, and everything assumed of the application is true of it. */
@@ -721,10 +685,9 @@ static void check_operator(workspace *w, uint32_t op)
 
 CHECK_CASE(test_operators)
 {
-    workspace *w = calloc(1, sizeof *w);
+    workspace *w = GRAFT_NEW(env->unit, workspace, 1);
     graft_prover prover;
     graft_prove_result result;
-    assert_non_null(w);
     w->env = env;
     w->options = graft_prove_defaults();
     graft_rng_seed(&w->rng, 7);
@@ -743,5 +706,4 @@ CHECK_CASE(test_operators)
     graft_sym_assumed_close(&w->s);
     graft_sym_close(&w->s);
     graft_prover_close(&prover);
-    free(w);
 }

@@ -28,28 +28,25 @@ typedef struct {
     graft_field field_out[GRAFT_MAX_OUTPUTS][CHECK_CASE_ELEMENTS];
 } workspace;
 
-static int open_workspace(void **state)
+static void close_workspace(void *object)
+{
+    workspace *w = object;
+    graft_term_close(&w->k);
+    Z3_del_context(w->z3);
+    free(w);
+}
+
+static workspace *open_workspace(void)
 {
     workspace *w = calloc(1, sizeof *w);
-    if (w == NULL) {
-        return -1;
-    }
+    assert_non_null(w);
     Z3_config config = Z3_mk_config();
     w->z3 = Z3_mk_context(config);
     Z3_del_config(config);
     graft_term_open(&w->k, w->z3);
-    graft_rng_seed(&w->rng, 31);
-    *state = w;
-    return 0;
-}
-
-static int close_workspace(void **state)
-{
-    workspace *w = *state;
-    graft_term_close(&w->k);
-    Z3_del_context(w->z3);
-    free(w);
-    return 0;
+    w->rng = check_rng(31);
+    check_at_end(close_workspace, w);
+    return w;
 }
 
 static void run_terms(workspace *w)
@@ -80,17 +77,8 @@ static void run_terms(workspace *w)
 
 static void run_field(workspace *w)
 {
-    const graft_field *in[GRAFT_MAX_INPUTS];
-    graft_field *out[GRAFT_MAX_OUTPUTS];
-    for (uint32_t i = 0; i < GRAFT_MAX_INPUTS; i++) {
-        in[i] = w->field_in[i];
-    }
-    for (uint32_t i = 0; i < GRAFT_MAX_OUTPUTS; i++) {
-        out[i] = w->field_out[i];
-    }
     graft_field_state k = {0};
-    graft_call call = check_case_call(&w->drawn);
-    graft_field_run(&k, w->drawn.op, &call, in, out);
+    check_case_run_field(&k, &w->drawn, w->field_in, w->field_out);
     assert_int_equal(k.ambiguous_count, 0);
     assert_int_equal(k.invalid_count, 0);
 }
@@ -192,9 +180,9 @@ static void check_elements(workspace *w, uint32_t count, const Z3_ast *symbols,
 }
 
 /* Terms over symbols, evaluated exactly at rationals, have the residues that the field computes. */
-static void test_terms_and_field_agree(void **state)
+CHECK_CASE(test_terms_and_field_agree)
 {
-    workspace *w = *state;
+    workspace *w = open_workspace();
     static Z3_ast symbols[GRAFT_MAX_INPUTS * CHECK_CASE_ELEMENTS];
     static Z3_ast values[GRAFT_MAX_INPUTS * CHECK_CASE_ELEMENTS];
     for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
@@ -212,9 +200,9 @@ static void test_terms_and_field_agree(void **state)
 }
 
 /* Numerals in give numerals out, without substitution. */
-static void test_numerals_are_computed(void **state)
+CHECK_CASE(test_numerals_are_computed)
 {
-    workspace *w = *state;
+    workspace *w = open_workspace();
     static Z3_ast symbols[GRAFT_MAX_INPUTS * CHECK_CASE_ELEMENTS];
     static Z3_ast values[GRAFT_MAX_INPUTS * CHECK_CASE_ELEMENTS];
     for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
@@ -242,9 +230,9 @@ static Z3_ast apply(workspace *w, uint32_t op, Z3_ast a, Z3_ast b)
     return graft_term_scalar(&w->k, op, a, b);
 }
 
-static void test_constants_leave_no_trace(void **state)
+CHECK_CASE(test_constants_leave_no_trace)
 {
-    workspace *w = *state;
+    workspace *w = open_workspace();
     Z3_ast x = graft_term_symbol(&w->k, 0, 0);
     Z3_ast zero = w->k.zero;
     Z3_ast one = w->k.one;
@@ -283,9 +271,9 @@ static uint32_t count_kind(const workspace *w, Z3_ast term, Z3_decl_kind kind)
 
 /* A 3x3 convolution of a 3x4 image padded by 1: 4 products in a corner, 6 at an edge, 9 inside, and
  * one sum fewer. */
-static void test_padding_makes_no_products(void **state)
+CHECK_CASE(test_padding_makes_no_products)
 {
-    workspace *w = *state;
+    workspace *w = open_workspace();
     const check_case conv = {
         .op = GRAFT_OP_conv,
         .attrs = {1,  1, 1, 1, 1, 1, 1, 1, 1},
@@ -305,9 +293,9 @@ static void test_padding_makes_no_products(void **state)
     }
 }
 
-static void test_floats_are_exact(void **state)
+CHECK_CASE(test_floats_are_exact)
 {
-    workspace *w = *state;
+    workspace *w = open_workspace();
     const struct {
         float value;
         const char *text;
@@ -353,9 +341,9 @@ static Z3_lbool follows(workspace *w, Z3_ast claim)
 
 static Z3_ast equal(workspace *w, Z3_ast a, Z3_ast b) { return Z3_mk_eq(w->z3, a, b); }
 
-static void test_consequences_of_laws(void **state)
+CHECK_CASE(test_consequences_of_laws)
 {
-    workspace *w = *state;
+    workspace *w = open_workspace();
     Z3_ast x = graft_term_symbol(&w->k, 0, 0);
     Z3_ast y = graft_term_symbol(&w->k, 0, 1);
     Z3_ast sum = apply(w, GRAFT_OP_add, x, y);
@@ -381,9 +369,9 @@ static void test_consequences_of_laws(void **state)
 }
 
 /* The laws have a model, and do not make equal what is not. */
-static void test_laws_prove_nothing_false(void **state)
+CHECK_CASE(test_laws_prove_nothing_false)
 {
-    workspace *w = *state;
+    workspace *w = open_workspace();
     Z3_ast x = graft_term_symbol(&w->k, 0, 0);
     Z3_ast y = graft_term_symbol(&w->k, 0, 1);
     for (uint32_t op = GRAFT_OP_exp; op <= GRAFT_OP_erf; op++) {
@@ -477,6 +465,16 @@ static double value_of(const workspace *w, Z3_ast term, const double at[2])
     return value;
 }
 
+static void check_laws(const workspace *w, const double at[2])
+{
+    for (uint32_t l = 0; l < Z3_ast_vector_size(w->z3, w->k.laws); l++) {
+        Z3_ast law = Z3_ast_vector_get(w->z3, w->k.laws, l);
+        if (!(value_of(w, law, at) > 0.5)) {
+            fail_msg("at %g, %g not true: %s", at[0], at[1], Z3_ast_to_string(w->z3, law));
+        }
+    }
+}
+
 static Z3_ast function_of(workspace *w, uint32_t op, Z3_ast x)
 {
     return graft_term_composed(&w->k, op, x, NULL);
@@ -501,9 +499,9 @@ static void list_logarithms(workspace *w, Z3_ast x, Z3_ast y, Z3_ast of[LOGARITH
 }
 
 /* What is carried out at once, and the laws that are noted on the way, are true. */
-static void test_normal_forms_are_true(void **state)
+CHECK_CASE(test_normal_forms_are_true)
 {
-    workspace *w = *state;
+    workspace *w = open_workspace();
     Z3_ast of[LOGARITHMS];
     Z3_ast logs[LOGARITHMS];
     Z3_ast x = graft_term_symbol(&w->k, 0, 0);
@@ -523,21 +521,16 @@ static void test_normal_forms_are_true(void **state)
             double log_value = value_of(w, logs[k], at);
             assert_true(!(value > 0) || fabs(log_value - log(value)) < 1e-6);
         }
-        for (uint32_t l = 0; l < Z3_ast_vector_size(w->z3, w->k.laws); l++) {
-            Z3_ast law = Z3_ast_vector_get(w->z3, w->k.laws, l);
-            if (!(value_of(w, law, at) > 0.5)) {
-                fail_msg("at %g, %g not true: %s", at[0], at[1], Z3_ast_to_string(w->z3, law));
-            }
-        }
+        check_laws(w, at);
         assert_true(fabs(value_of(w, sine, at) - sin(-at[0])) < 1e-6);
         assert_true(fabs(value_of(w, cosine, at) - cos(at[0])) < 1e-6);
     }
 }
 
 /* Every law is true of the function that it is said of, at many numbers. */
-static void test_laws_are_true(void **state)
+CHECK_CASE(test_laws_are_true)
 {
-    workspace *w = *state;
+    workspace *w = open_workspace();
     Z3_ast x = graft_term_symbol(&w->k, 0, 0);
     Z3_ast y = graft_term_symbol(&w->k, 0, 1);
     static const uint32_t ops[] = {GRAFT_OP_exp, GRAFT_OP_sqrt, GRAFT_OP_erf, GRAFT_OP_sigmoid,
@@ -554,20 +547,15 @@ static void test_laws_are_true(void **state)
         double spread = i % 2 == 0 ? 3.0 : 12.0;
         double at[2] = {(graft_rng_uniform(&w->rng) - 0.5) * spread,
                         (graft_rng_uniform(&w->rng) - 0.5) * spread};
-        for (uint32_t l = 0; l < Z3_ast_vector_size(w->z3, w->k.laws); l++) {
-            Z3_ast law = Z3_ast_vector_get(w->z3, w->k.laws, l);
-            if (!(value_of(w, law, at) > 0.5)) {
-                fail_msg("at %g, %g not true: %s", at[0], at[1], Z3_ast_to_string(w->z3, law));
-            }
-        }
+        check_laws(w, at);
         assert_true(value_of(w, growth, at) > 0.5);
     }
 }
 
 /* Of x / x times y in the argument of a function y is left where x is not 0, and only there. */
-static void test_quotients_cancel(void **state)
+CHECK_CASE(test_quotients_cancel)
 {
-    workspace *w = *state;
+    workspace *w = open_workspace();
     Z3_ast x = graft_term_symbol(&w->k, 0, 0);
     Z3_ast y = graft_term_symbol(&w->k, 0, 1);
     Z3_ast one = apply(w, GRAFT_OP_div, x, x);
@@ -580,9 +568,9 @@ static void test_quotients_cancel(void **state)
 }
 
 /* A softmax is a quotient of exponentials that sum to 1, and each fact is noted once. */
-static void test_softmax(void **state)
+CHECK_CASE(test_softmax)
 {
-    workspace *w = *state;
+    workspace *w = open_workspace();
     w->drawn = (check_case){.op = GRAFT_OP_softmax, .in = {{{3}, 1, GRAFT_DTYPE_F32}}};
     w->drawn.out[0] = w->drawn.in[0];
     static Z3_ast symbols[4];
@@ -596,25 +584,4 @@ static void test_softmax(void **state)
     Z3_ast total = apply(w, GRAFT_OP_add, w->term_out[0][0],
                          apply(w, GRAFT_OP_add, w->term_out[0][1], w->term_out[0][2]));
     assert_int_equal(follows(w, equal(w, total, w->k.one)), Z3_L_TRUE);
-}
-
-#define TERM_TEST(function)                                                                        \
-    cmocka_unit_test_setup_teardown(function, open_workspace, close_workspace)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TERM_TEST(test_terms_and_field_agree),
-        TERM_TEST(test_numerals_are_computed),
-        TERM_TEST(test_constants_leave_no_trace),
-        TERM_TEST(test_padding_makes_no_products),
-        TERM_TEST(test_floats_are_exact),
-        TERM_TEST(test_consequences_of_laws),
-        TERM_TEST(test_laws_prove_nothing_false),
-        TERM_TEST(test_softmax),
-        TERM_TEST(test_laws_are_true),
-        TERM_TEST(test_normal_forms_are_true),
-        TERM_TEST(test_quotients_cancel),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
