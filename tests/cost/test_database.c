@@ -7,7 +7,6 @@
 #include "tests/support/kernels.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>

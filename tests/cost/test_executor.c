@@ -9,7 +9,6 @@
 #include "tests/support/build.h"
 #include "tests/support/kernels.h"
 
-#include <math.h>
 #include <string.h>
 
 /* Layers one behind the other multiply the tolerance of a kernel. */

@@ -7,7 +7,6 @@
 #include "tests/support/check.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { ROWS = 3, COLUMNS = 32 };
 

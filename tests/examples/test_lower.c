@@ -13,7 +13,6 @@ CHECK_CASE(test_all) { CHECK_SKIP("no libxnnpack-dev or libpthreadpool-dev here"
 #include "models/zoo.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { COPIES = 2 };
 

@@ -4,7 +4,6 @@
 #include "graph/algorithms.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

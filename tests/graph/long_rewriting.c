@@ -2,8 +2,6 @@
  * million of those that the verifier has accepted; see test_rewriting.c for the short form.
  *
  * REWRITING_SEED and REWRITING_COUNT in the environment choose other ones, or fewer. */
-#include "graph/base/file.h"
-#include "graph/rule/rulefile.h"
 #include "tests/support/check.h"
 #include "tests/support/known_rules.h"
 #include "tests/support/rewriting.h"

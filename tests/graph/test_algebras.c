@@ -6,7 +6,6 @@
 #include "tests/support/cases.h"
 
 #include <math.h>
-#include <string.h>
 
 static const uint64_t prime = GRAFT_FIELD_PRIME;
 

@@ -6,7 +6,6 @@
 #include "tests/support/check.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>

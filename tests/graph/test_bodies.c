@@ -1,6 +1,5 @@
 /* The bodies against their definitions: each output element computed on its own, straight from the
  * formula in operators.def, with subscripts instead of loops over rows, views and ranges. */
-#include "graph/meaning/algebra_float.h"
 #include "tests/support/cases.h"
 #include "tests/support/check.h"
 

@@ -4,8 +4,6 @@
 #include "tests/support/build.h"
 #include "tests/support/onnx_text.h"
 
-#include <string.h>
-
 typedef struct {
     const char *name;
     const char *model;

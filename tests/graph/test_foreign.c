@@ -1,6 +1,7 @@
 /* test_foreign.c - operators that only run, in forms that ONNX has no conformance case of: what
  * they compute of inputs and, worked out while a model is read, of constants; what they refuse; and
  * an If that becomes its branch. The numbers are onnxruntime's. */
+#include "graph/equal.h"
 #include "graph/meaning/algebra_float.h"
 #include "graph/opaque.h"
 #include "tests/support/build.h"

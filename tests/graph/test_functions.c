@@ -3,8 +3,6 @@
 #include "graph/model.h"
 #include "tests/support/onnx_text.h"
 
-#include <string.h>
-
 static void check_graph(graft_env *env, const char *text, const char *expected, size_t functions)
 {
     graft_model *model = NULL;

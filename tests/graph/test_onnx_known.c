@@ -1,7 +1,6 @@
 /* test_onnx_known.c - what reading finds out about nodes that no row of the table covers, held
  * against the results of the ONNX project's conformance cases: what nodes of constants compute, and
  * the shapes that libonnx tells. */
-#include "graph/base/file.h"
 #include "tests/support/check.h"
 #include "tests/support/onnx_data.h"
 #include "tests/support/onnx_text.h"

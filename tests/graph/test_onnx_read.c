@@ -3,8 +3,6 @@
 #include "graph/model.h"
 #include "tests/support/onnx_text.h"
 
-#include <string.h>
-
 typedef struct {
     const char *name;
     const char *model;

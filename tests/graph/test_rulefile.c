@@ -7,7 +7,6 @@
 #include "tests/support/check.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { RULES = 3 };
 

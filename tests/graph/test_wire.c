@@ -3,8 +3,6 @@
 #include "graph/onnx/onnx.pb-c.h"
 #include "tests/support/check.h"
 
-#include <string.h>
-
 typedef struct {
     const char *message;
     uint8_t bytes[16];

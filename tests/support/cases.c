@@ -6,7 +6,6 @@
 #include "tests/support/check.h"
 #include "tests/support/proposal.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static int32_t draw_between(graft_rng *rng, int32_t least, int32_t most)

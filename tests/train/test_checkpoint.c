@@ -3,7 +3,6 @@
 #include "tests/support/check.h"
 #include "train/nn/checkpoint.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 

@@ -4,7 +4,6 @@
 #include "tests/train/scenes.h"
 #include "train/agent/dreamer.h"
 
-#include <math.h>
 #include <string.h>
 
 /* A dreamer with its stories, of one model. */

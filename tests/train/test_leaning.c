@@ -3,7 +3,6 @@
 #include "train/tariff/leaning.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { ROWS = 4 };
 

@@ -4,8 +4,6 @@
 #include "tests/support/proved_xfers.h"
 #include "train/search/matches.h"
 
-#include <string.h>
-
 enum { GIGABYTE = 1 << 30 };
 static const graft_apply_options any_weights = {.weight_bytes_limit = GIGABYTE};
 

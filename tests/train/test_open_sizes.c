@@ -7,7 +7,6 @@
 #include "tests/support/variants.h"
 
 #include <math.h>
-#include <string.h>
 
 static graft_model *read_open(graft_env *env, const char *text)
 {

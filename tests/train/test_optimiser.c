@@ -9,7 +9,6 @@
 #include "train/nn/shards.h"
 
 #include <math.h>
-#include <string.h>
 
 CHECK_CASE(test_layout)
 {

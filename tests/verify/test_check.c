@@ -7,8 +7,6 @@
 #include "tests/support/known_rules.h"
 #include "tests/support/rows.h"
 
-#include <string.h>
-
 /* Enough to refute what is false here and to prove what is true, in little time. */
 static graft_check_options quick_options(void)
 {

@@ -8,7 +8,6 @@
 #include "tests/support/rows.h"
 #include "verify/sweep/domain.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const kept[] = {

@@ -6,8 +6,6 @@
 #include "tests/support/rows.h"
 #include "verify/sweep/choices.h"
 
-#include <string.h>
-
 static graft_domain sample(graft_env *env, const graft_rule *rule, uint32_t points,
                            uint32_t attempts)
 {

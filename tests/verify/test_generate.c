@@ -6,7 +6,6 @@
 #include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Normalisation folded into a convolution, and small laws of relu around it. */

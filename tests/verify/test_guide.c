@@ -7,8 +7,6 @@
 #include "tests/support/rows.h"
 #include "verify/sweep/sweep.h"
 
-#include <string.h>
-
 CHECK_CASE(test_facts)
 {
     static const struct {

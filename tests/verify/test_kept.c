@@ -4,7 +4,6 @@
 #include "tests/support/check.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
