@@ -7,31 +7,13 @@
 
 enum { STEPS = 60 };
 
-/* A run, and the graph that came of it. */
-typedef struct {
-    graft_graph *graph;
-    graft_status status;
-    graft_report report;
-    graft_decision decisions[STEPS];
-} run;
+typedef policy_run run;
 
 static const graft_optimize_options bare = {.weight_bytes_limit = UINT64_MAX, .step_limit = STEPS};
 
-static run *optimize_with(graft_env *env, const policy_kit *kit, const graft_policy *policy,
-                          const graft_optimize_options *options)
-{
-    run *r = GRAFT_NEW(env->life, run, 1);
-    r->graph = policy_kit_copy(env, kit);
-    r->report = (graft_report){.decisions = r->decisions, .decision_limit = STEPS};
-    size_t bytes = graft_optimize_workspace_bytes(policy, &r->graph->limits, STEPS);
-    r->status = graft_optimize(r->graph, policy, options, graft_arena_alloc(env->life, bytes),
-                               bytes, &r->report);
-    return r;
-}
-
 static run *optimize(graft_env *env, const policy_kit *kit, const graft_policy *policy)
 {
-    return optimize_with(env, kit, policy, &bare);
+    return policy_kit_optimize(env, policy_kit_copy(env, kit), policy, &bare);
 }
 
 /* The host's view of one graph: all matches, and what each would change. */
@@ -49,10 +31,9 @@ static host *open_host(graft_env *env, const policy_kit *kit, const graft_policy
     size_t bytes = graft_estimator_bytes(limits);
     graft_state_open(env->life, limits, &h->state);
     graft_matches_open(env->life, &kit->xfers, policy->location_limit, &h->matches);
-    assert_int_equal(graft_state_set(env, &h->state, kit->graph), GRAFT_OK);
-    assert_int_equal(graft_estimator_open(&h->estimator, policy->tariff, limits,
-                                          graft_arena_alloc(env->life, bytes), bytes),
-                     GRAFT_OK);
+    CHECK_OK(graft_state_set(env, &h->state, kit->graph));
+    CHECK_OK(graft_estimator_open(&h->estimator, policy->tariff, limits,
+                                  graft_arena_alloc(env->life, bytes), bytes));
     return h;
 }
 
@@ -63,17 +44,15 @@ static bool find_best(const policy_kit *kit, host *h, graft_action *best, int64_
     const graft_apply_options apply = {UINT64_MAX};
     bool found = false;
     graft_matches_find(&h->matches, &h->state, &apply);
-    assert_int_equal(graft_estimate(&h->estimator, &h->state.graph, &h->state.order, &h->estimated),
-                     GRAFT_OK);
+    CHECK_OK(graft_estimate(&h->estimator, &h->state.graph, &h->state.order, &h->estimated));
     int64_t least = -(int64_t)(h->estimated.cost >> GRAFT_GAIN_SHIFT);
     for (uint32_t r = 0; r < KIT_RULES; r++) {
         for (uint32_t l = 0; l < graft_matches_count(&h->matches, r); l++) {
             const graft_match *match = graft_matches_get(&h->matches, r, l);
             graft_made made;
             graft_change c;
-            assert_int_equal(graft_match_plan(&h->state.graph, &kit->rules[r], match,
-                                              &h->state.order, &apply, h->state.scratch, &made),
-                             GRAFT_OK);
+            CHECK_OK(graft_match_plan(&h->state.graph, &kit->rules[r], match, &h->state.order,
+                                      &apply, h->state.scratch, &made));
             graft_estimate_match(&h->estimator, &kit->rules[r], match, &made, &c);
             const bool gains = c.cost < least;
             least = gains ? c.cost : least;
@@ -90,14 +69,14 @@ static bool find_best(const policy_kit *kit, host *h, graft_action *best, int64_
 CHECK_CASE(test_takes_the_best)
 {
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
-    const graft_policy policy = policy_kit_by_tariff(env, kit);
+    const graft_policy policy = kit->table;
     const graft_apply_options apply = {UINT64_MAX};
     const run *r = optimize(env, kit, &policy);
     host *h = open_host(env, kit, &policy);
     graft_action best;
     int64_t change = 0;
     int64_t sum = 0;
-    assert_int_equal(r->status, GRAFT_OK);
+    CHECK_OK(r->status);
     assert_true(r->report.step_count > 10 && r->report.step_count < STEPS);
     assert_int_equal(r->report.stop, GRAFT_STOP_NO_OP);
     for (uint32_t i = 0; i < r->report.step_count; i++) {
@@ -107,10 +86,9 @@ CHECK_CASE(test_takes_the_best)
         assert_int_equal(d->location, best.location);
         assert_true(d->cost_change == change);
         sum += change;
-        assert_int_equal(graft_state_apply(env, &h->state, &kit->rules[best.xfer],
-                                           graft_matches_get(&h->matches, best.xfer, best.location),
-                                           &apply),
-                         GRAFT_OK);
+        CHECK_OK(graft_state_apply(env, &h->state, &kit->rules[best.xfer],
+                                   graft_matches_get(&h->matches, best.xfer, best.location),
+                                   &apply));
     }
     assert_false(find_best(kit, h, &best, &change));
     assert_true(graft_state_hash(&h->state) == r->report.hash_after);
@@ -123,7 +101,7 @@ CHECK_CASE(test_takes_the_best)
 CHECK_CASE(test_steps_and_scores)
 {
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
-    const graft_policy policy = policy_kit_by_tariff(env, kit);
+    const graft_policy policy = kit->table;
     const run *r = optimize(env, kit, &policy);
     graft_graph *graph = policy_kit_copy(env, kit);
     size_t bytes = graft_optimize_workspace_bytes(&policy, &graph->limits, 0);
@@ -132,13 +110,11 @@ CHECK_CASE(test_steps_and_scores)
         const bool last = i == r->report.step_count;
         graft_scores scores;
         graft_decision decision;
-        assert_int_equal(graft_policy_scores(graph, &policy, &bare, workspace, bytes, &scores),
-                         GRAFT_OK);
+        CHECK_OK(graft_policy_scores(graph, &policy, &bare, workspace, bytes, &scores));
         assert_null(scores.latent);
         assert_int_equal(scores.rule, last ? KIT_RULES : r->decisions[i].rule);
         assert_true(scores.change.cost == (last ? 0 : r->decisions[i].cost_change));
-        assert_int_equal(graft_policy_step(graph, &policy, &bare, workspace, bytes, &decision),
-                         GRAFT_OK);
+        CHECK_OK(graft_policy_step(graph, &policy, &bare, workspace, bytes, &decision));
         if (!last) {
             assert_memory_equal(&decision, &r->decisions[i], sizeof decision);
         }
@@ -149,7 +125,7 @@ CHECK_CASE(test_steps_and_scores)
 CHECK_CASE(test_limits_hold)
 {
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
-    const graft_policy policy = policy_kit_by_tariff(env, kit);
+    const graft_policy policy = kit->table;
     graft_optimize_options options = bare;
     graft_graph *graph = policy_kit_copy(env, kit);
     size_t bytes = graft_optimize_workspace_bytes(&policy, &graph->limits, STEPS);
@@ -157,7 +133,7 @@ CHECK_CASE(test_limits_hold)
     graft_decision decisions[STEPS];
     graft_report report = {.decisions = decisions, .decision_limit = STEPS};
     options.weight_bytes_limit = 0;
-    assert_int_equal(graft_optimize(graph, &policy, &options, workspace, bytes, &report), GRAFT_OK);
+    CHECK_OK(graft_optimize(graph, &policy, &options, workspace, bytes, &report));
     assert_true(report.weight_bytes == 0 && report.step_count > 0);
     assert_int_equal(graft_optimize(graph, &policy, &options, workspace, bytes - 8, &report),
                      GRAFT_NO_MEMORY);
@@ -171,7 +147,7 @@ static graft_status status_of(graft_env *env, const policy_kit *kit, const graft
 CHECK_CASE(test_damaged)
 {
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
-    const graft_policy good = policy_kit_by_tariff(env, kit);
+    const graft_policy good = kit->table;
     graft_policy bad = good;
     bad.decider = GRAFT_DECIDER_NETWORK; /* It has none. */
     assert_int_equal(status_of(env, kit, &bad), GRAFT_BAD_INPUT);
@@ -252,11 +228,11 @@ static graft_policy guessing(graft_env *env, const graft_policy *from, const pol
  */
 static uint32_t count_fused(graft_env *env, const policy_kit *kit, uint16_t relu)
 {
-    const graft_policy by_tariff = policy_kit_by_tariff(env, kit);
+    const graft_policy by_tariff = kit->table;
     const graft_policy policy = guessing(env, &by_tariff, kit, 1 + (10 << 10), relu);
     const run *r = optimize(env, kit, &policy);
     uint32_t count = 0;
-    assert_int_equal(r->status, GRAFT_OK);
+    CHECK_OK(r->status);
     assert_true(r->report.estimated_before.fallback_nodes > 0);
     for (uint32_t i = 0; i < r->report.step_count; i++) {
         count += r->decisions[i].rule == KIT_FUSE_RELU;
@@ -304,11 +280,11 @@ CHECK_CASE(test_growth)
 CHECK_CASE(test_fewer_nodes)
 {
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
-    graft_policy policy = policy_kit_by_tariff(env, kit);
+    graft_policy policy = kit->table;
     const graft_tariff free_nodes = {0};
     policy.tariff = &free_nodes;
     const run *r = optimize(env, kit, &policy);
-    assert_int_equal(r->status, GRAFT_OK);
+    CHECK_OK(r->status);
     assert_true(r->report.step_count > 0);
     assert_int_equal(r->report.stop, GRAFT_STOP_NO_OP);
     assert_true(r->report.estimated_after.nodes + r->report.step_count <=
@@ -320,7 +296,7 @@ CHECK_CASE(test_calls)
 {
     enum { CALL_NS = 65535 };
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
-    const graft_policy dear = policy_kit_by_tariff(env, kit);
+    const graft_policy dear = kit->table;
     const graft_tariff free_nodes = {0};
     graft_policy free_policy = dear;
     free_policy.tariff = &free_nodes;
@@ -329,7 +305,7 @@ CHECK_CASE(test_calls)
     const graft_policy *policies[] = {&dear, &free_policy};
     for (uint32_t i = 0; i < 2; i++) {
         const graft_report *without = &optimize(env, kit, policies[i])->report;
-        const run *with = optimize_with(env, kit, policies[i], &called);
+        const run *with = policy_kit_optimize(env, policy_kit_copy(env, kit), policies[i], &called);
         const graft_estimated *before = &with->report.estimated_before;
         const graft_estimated *after = &with->report.estimated_after;
         assert_true(before->cost - without->estimated_before.cost ==
@@ -347,14 +323,12 @@ CHECK_CASE(test_calls)
 CHECK_CASE(test_file)
 {
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
-    graft_policy policy = policy_kit_by_tariff(env, kit);
+    graft_policy policy = kit->table;
     graft_policy read;
     uint8_t *data = NULL;
     size_t size = 0;
     graft_policyfile_encode(env->life, &policy, policy_kit_names, &data, &size);
-    assert_int_equal(
-        graft_policyfile_decode(env, env->life, (graft_bytes){"p.graft", data, size}, &read),
-        GRAFT_OK);
+    CHECK_OK(graft_policyfile_decode(env, env->life, (graft_bytes){"p.graft", data, size}, &read));
     assert_int_equal(read.hidden, 0);
     assert_true(optimize(env, kit, &read)->report.hash_after ==
                 optimize(env, kit, &policy)->report.hash_after);

@@ -4,15 +4,7 @@
 
 #include <string.h>
 
-enum { DECISIONS_MOST = 512 };
-
-/* One call and everything that came of it. */
-typedef struct {
-    graft_graph *graph;
-    graft_status status;
-    graft_report report;
-    graft_decision decisions[DECISIONS_MOST];
-} run;
+typedef policy_run run;
 
 /* Whatever it costs. */
 static graft_optimize_options bare(uint32_t step_limit)
@@ -24,29 +16,7 @@ static graft_optimize_options bare(uint32_t step_limit)
 static run *optimize(graft_env *env, graft_graph *graph, const graft_policy *policy,
                      graft_optimize_options options)
 {
-    run *r = GRAFT_NEW(env->life, run, 1);
-    size_t bytes = graft_optimize_workspace_bytes(policy, &graph->limits, options.step_limit);
-    r->graph = graph;
-    r->report.decisions = r->decisions;
-    r->report.decision_limit = DECISIONS_MOST;
-    r->status = graft_optimize(graph, policy, &options, graft_arena_alloc(env->life, bytes), bytes,
-                               &r->report);
-    return r;
-}
-
-static uint64_t hash_of(graft_env *env, const graft_graph *graph)
-{
-    graft_order order = build_order(env->life, graph);
-    return graft_graph_hash(graph, &order, GRAFT_NEW(env->life, uint64_t, graph->limits.values));
-}
-
-static void assert_sound(graft_env *env, const graft_graph *graph)
-{
-    size_t bytes = graft_order_bytes(&graph->limits);
-    const char *fault = graft_graph_check(graph, graft_arena_alloc(env->life, bytes), bytes);
-    if (fault != NULL) {
-        fail_msg("%s", fault);
-    }
+    return policy_kit_optimize(env, graph, policy, &options);
 }
 
 static policy_kit *open_favourite(graft_env *env, uint32_t favourite)
@@ -69,7 +39,7 @@ CHECK_CASE(test_decisions_are_locations)
     CHECK_OK(r->status);
     assert_int_equal(r->report.step_count, 30);
     assert_int_equal(r->report.stop, GRAFT_STOP_STEP_LIMIT);
-    assert_sound(env, r->graph);
+    build_check(env->life, r->graph);
     graft_state_open(env->life, &kit->graph->limits, &redo);
     graft_matches_open(env->life, &kit->xfers, kit->policy.location_limit, &matches);
     CHECK_OK(graft_state_set(env, &redo, kit->graph));
@@ -122,7 +92,7 @@ CHECK_CASE(test_steps_add_up)
         CHECK_OK(graft_policy_step(graph, &kit->policy, &options, workspace, bytes, &decision));
         assert_memory_equal(&decision, &r->decisions[s], sizeof decision);
     }
-    assert_int_equal(hash_of(env, graph), r->report.hash_after);
+    assert_int_equal(build_hash(env->life, graph), r->report.hash_after);
 }
 
 /* ----------------------------------------------------------------- stopping */
@@ -135,7 +105,7 @@ CHECK_CASE(test_step_limit)
         CHECK_OK(r->status);
         assert_int_equal(r->report.step_count, limit);
         assert_int_equal(r->report.stop, GRAFT_STOP_STEP_LIMIT);
-        assert_sound(env, r->graph);
+        build_check(env->life, r->graph);
     }
 }
 
@@ -168,7 +138,7 @@ CHECK_CASE(test_full_graph)
     const run *r = optimize(env, graph, &kit->policy, bare(40));
     CHECK_OK(r->status);
     assert_true(r->report.step_count > 0);
-    assert_sound(env, graph);
+    build_check(env->life, graph);
 }
 
 CHECK_CASE(test_guard)
@@ -249,7 +219,7 @@ CHECK_CASE(test_simplify)
     assert_int_equal(report.simplify_step_count, 4); /* The identities. */
     assert_int_equal(report.step_count, 4);
     assert_int_equal(report.active_before - report.active_after, 4);
-    assert_sound(env, graph);
+    build_check(env->life, graph);
     graft_optimize_options with = bare(10);
     with.simplify = true;
     const run *r = optimize(env, policy_kit_copy(env, kit), &kit->policy, with);
@@ -280,7 +250,7 @@ static graft_policy with_plan(graft_env *env, const policy_kit *kit, const run *
                               graft_recorded_plan *plan)
 {
     graft_policy policy = kit->policy;
-    graft_plan_step steps[DECISIONS_MOST];
+    graft_plan_step steps[POLICY_DECISIONS_MOST];
     for (uint32_t s = 0; s < r->report.step_count; s++) {
         steps[s] = (graft_plan_step){r->decisions[s].rule, r->decisions[s].location};
     }
@@ -329,7 +299,7 @@ CHECK_CASE(test_plan_is_dropped)
     assert_int_equal(dropped->report.plan_step_count, 0);
     assert_true(dropped->report.step_count > 0);
     assert_int_equal(dropped->report.weight_bytes, 0);
-    assert_sound(env, dropped->graph);
+    build_check(env->life, dropped->graph);
     plan.result_hash++;
     options.weight_bytes_limit = UINT64_MAX;
     CHECK_OK(graft_policy_set_plans(env, env->life, &plan, 1, &policy));
@@ -405,7 +375,7 @@ static void assert_refused(graft_env *env, const policy_kit *kit, const graft_po
     graft_graph *graph = policy_kit_copy(env, kit);
     const run *r = optimize(env, graph, policy, graft_optimize_options_default());
     assert_int_equal(r->status, GRAFT_BAD_INPUT);
-    assert_int_equal(hash_of(env, graph), hash_of(env, kit->graph));
+    assert_int_equal(build_hash(env->life, graph), build_hash(env->life, kit->graph));
 }
 
 CHECK_CASE(test_bad_policies)
@@ -521,7 +491,7 @@ CHECK_CASE(test_longest_graph)
     graft_policy policy = kit->table;
     policy.rule_offsets = offsets;
     policy.rule_count = 1;
-    assert_sound(env, graph);
+    build_check(env->life, graph);
     const run *r = optimize(env, graph, &policy, bare(3));
     CHECK_OK(r->status);
     assert_int_equal(r->report.stop, GRAFT_STOP_NO_RULE);
@@ -546,7 +516,7 @@ CHECK_CASE(test_small_workspace)
     }
     assert_int_equal(graft_optimize(graph, &kit->policy, &options, NULL, bytes, NULL),
                      GRAFT_NO_MEMORY);
-    assert_int_equal(hash_of(env, graph), hash_of(env, kit->graph));
+    assert_int_equal(build_hash(env->life, graph), build_hash(env->life, kit->graph));
     CHECK_OK(graft_optimize(graph, &kit->policy, &options, workspace, bytes, NULL));
 }
 
@@ -558,8 +528,8 @@ CHECK_CASE(test_renumber)
     const run *r = optimize(env, policy_kit_copy(env, kit), &kit->policy, bare(9));
     graft_graph *renumbered = NULL;
     CHECK_OK(graft_graph_renumber(env, env->life, r->graph, &renumbered));
-    assert_int_equal(hash_of(env, renumbered), r->report.hash_after);
-    assert_sound(env, renumbered);
+    assert_int_equal(build_hash(env->life, renumbered), r->report.hash_after);
+    build_check(env->life, renumbered);
     graft_order order = build_order(env->life, renumbered);
     for (graft_index i = 0; i < order.count; i++) {
         assert_int_equal(order.order[i], i);
@@ -589,13 +559,13 @@ CHECK_CASE(test_damaged_tables)
     enum { COUNT = sizeof table / sizeof table[0] };
     CHECK_OK(graft_graph_load(graph, table, COUNT));
     assert_int_equal(graft_graph_node_count(graph), 2);
-    assert_sound(env, graph);
+    build_check(env->life, graph);
     uint32_t accepted = 0;
     for (size_t count = 0; count < COUNT; count++) {
         graft_status status = graft_graph_load(graph, table, count);
         assert_true(status == GRAFT_OK || status == GRAFT_BAD_INPUT);
         accepted += status == GRAFT_OK;
-        assert_sound(env, graph);
+        build_check(env->life, graph);
     }
     assert_int_equal(accepted, 5); /* Between records. */
     for (size_t at = 0; at < COUNT; at++) {

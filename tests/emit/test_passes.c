@@ -19,6 +19,17 @@ static const char model_text[] =
     "node HardSwish b -> c; node Conv c w -> d : pads=1,1,1,1; node HardSwish d -> y;"
     "output y 1 4 8 8";
 
+static void open_text(graft_env *env, const char *text, bool file, graft_session *session)
+{
+    const graft_session_options options = {.model = check_path("m.onnx"),
+                                           .rules = "rules/graft.rules",
+                                           .device = "cpu",
+                                           .settings = "train/settings.yaml",
+                                           .file = file};
+    onnx_text_write(env, text, options.model);
+    CHECK_OK(graft_session_open(env, &options, session));
+}
+
 static graft_status search(graft_env *env, void *context, graft_plan_found *found)
 {
     graft_session *session = context;
@@ -32,28 +43,14 @@ done:
 
 CHECK_CASE(test_opaque_nodes)
 {
-    const char *path = check_path("magic.onnx");
-    uint8_t *data = NULL;
-    size_t size = 0;
-    onnx_text_bytes(env->unit, model_text, &data, &size);
-    CHECK_OK(graft_file_write(env, path, data, size));
     graft_session session;
     graft_refine_report report;
     graft_plan_found best;
-    const graft_session_options options = {.model = path,
-                                           .rules = "rules/graft.rules",
-                                           .device = "cpu",
-                                           .settings = "train/settings.yaml",
-                                           .file = true};
-    graft_status status = graft_session_open(env, &options, &session);
-    assert_string_equal(env->message, "");
-    CHECK_OK(status);
+    open_text(env, model_text, true, &session);
     check_failed(env, graft_written_check_able(env, &session), GRAFT_UNSUPPORTED, "does not know");
     const graft_refine_options refine = {
         .search = search, .context = &session, .passes = 2, .rounds = 3};
-    status = graft_refine(env, &session, &refine, &best, &report);
-    assert_string_equal(env->message, "");
-    CHECK_OK(status);
+    CHECK_OK(graft_refine(env, &session, &refine, &best, &report));
     assert_true(report.count >= 1 && report.passes[0].measured == 0.0);
     assert_true(best.cost_ns == session.environment.cost_ns);
     assert_true(best.cost_ns <= session.environment.first_ns);
@@ -70,28 +67,15 @@ CHECK_CASE(test_check)
 {
     static const char text[] = "input x 1 4; weight w 4 4%s; node Identity x -> i;"
                                "node MatMul i w -> a; node Relu a -> y; output y 1 4";
-    char *folder = check_folder();
+    static const char *const weights[2] = {"", " = 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1"};
     graft_session session;
-    for (uint32_t i = 0; i < 2; i++) {
-        const char *path = graft_arena_printf(env->life, "%s/%u.onnx", folder, i);
-        const char *weights = i == 0 ? "" : " = 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1";
-        uint8_t *data = NULL;
-        size_t size = 0;
-        onnx_text_bytes(env->unit, graft_arena_printf(env->unit, text, weights), &data, &size);
-        CHECK_OK(graft_file_write(env, path, data, size));
-    }
-    const graft_session_options options = {.model =
-                                               graft_arena_printf(env->life, "%s/0.onnx", folder),
-                                           .rules = "rules/graft.rules",
-                                           .device = "cpu",
-                                           .settings = "train/settings.yaml",
-                                           .file = true};
-    CHECK_OK(graft_session_open(env, &options, &session));
+    open_text(env, graft_arena_printf(env->unit, text, weights[0]), true, &session);
     CHECK_OK(graft_written_check_able(env, &session));
     for (uint32_t i = 0; i < 2; i++) {
         graft_written written;
         double difference = -1.0;
-        const char *path = graft_arena_printf(env->life, "%s/%u.onnx", folder, i);
+        const char *path = check_path(i == 0 ? "0.onnx" : "1.onnx");
+        onnx_text_write(env, graft_arena_printf(env->unit, text, weights[i]), path);
         CHECK_OK(graft_written_open(env, &session, path, &written));
         assert_true(written.total.ns == session.environment.first_ns);
         assert_int_equal(graft_written_operators(env, written.model), 3);
@@ -106,32 +90,15 @@ CHECK_CASE(test_check)
     CHECK_OK(graft_session_close(env, &session));
 }
 
-static void open_text(graft_env *env, const char *folder, const char *text, bool file,
-                      graft_session *session)
-{
-    const graft_session_options options = {.model =
-                                               graft_arena_printf(env->life, "%s/m.onnx", folder),
-                                           .rules = "rules/graft.rules",
-                                           .device = "cpu",
-                                           .settings = "train/settings.yaml",
-                                           .file = file};
-    uint8_t *data = NULL;
-    size_t size = 0;
-    onnx_text_bytes(env->unit, text, &data, &size);
-    CHECK_OK(graft_file_write(env, options.model, data, size));
-    CHECK_OK(graft_session_open(env, &options, session));
-}
-
 /* What merges convolutions has to cut their result apart again: a runtime copies the parts. */
 CHECK_CASE(test_files_have_no_views)
 {
     static const char text[] = "input x 1 8 4 4; node Exp x -> a; node Sqrt x -> b;"
                                "node Concat a b -> y : axis=1; output y";
-    char *folder = check_folder();
     for (uint32_t file = 0; file < 2; file++) {
         graft_session session;
         graft_schedule schedule;
-        open_text(env, folder, text, file == 1, &session);
+        open_text(env, text, file == 1, &session);
         const graft_state *first = &session.environment.first;
         CHECK_OK(
             graft_session_plan(env, &session, env->unit, &first->graph, &first->order, &schedule));
@@ -145,12 +112,11 @@ CHECK_CASE(test_kernels_differ)
 {
     static const char text[] = "input x 16 64 64; node Transpose x -> t : perm=0,2,1;"
                                "node Exp t -> y; output y";
-    char *folder = check_folder();
     graft_session session;
     graft_state bare;
     double ns[2] = {0.0, 0.0};
     double noise_ns[2] = {0.0, 0.0};
-    open_text(env, folder, text, true, &session);
+    open_text(env, text, true, &session);
     const graft_state *first = &session.environment.first;
     const graft_model *model = onnx_text_model(env, "input x 16 64 64; node Exp x -> y; output y");
     graft_state_open(env->unit, &model->graph.limits, &bare);
@@ -183,13 +149,12 @@ CHECK_CASE(test_calls_cost)
          "input x 1 8; weight w = 2; node Exp x -> e; node Mul e w -> a; node Div a w -> y", 2},
     };
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
-        char *folder = check_folder();
         graft_session session;
         graft_cost_total bare[2];
         graft_cost_total called[2];
         graft_state states[2];
         double noise_ns = 0.0;
-        open_text(env, folder, pairs[i].model, true, &session);
+        open_text(env, pairs[i].model, true, &session);
         for (size_t k = 0; k < 2; k++) {
             const graft_model *model =
                 onnx_text_model(env, k == 0 ? pairs[i].model : pairs[i].more);
@@ -223,11 +188,10 @@ CHECK_CASE(test_idle_rules)
         {17, true,  false, true}
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        char *folder = check_folder();
         graft_session session;
         bool biases = false;
         bool normal = false;
-        open_text(env, folder,
+        open_text(env,
                   graft_arena_printf(env->unit, "opset %d; input x 1 4; node Exp x -> y; output y",
                                      cases[i].opset),
                   cases[i].file, &session);
@@ -272,10 +236,9 @@ CHECK_CASE(test_layers_keep_their_kernels)
         "opset 14; input x 1 16 32; weight w 32 32; weight b 32; weight n 32; weight r = 1.4142135;"
         "weight one = 1; weight half = 0.5; weight two = 2; weight eps = 0.00001;" LAYER(
             "x", "z", "p") LAYER("z", "y", "q") "output y";
-    char *folder = check_folder();
     graft_session session;
     graft_plan_found found;
-    open_text(env, folder, text, true, &session);
+    open_text(env, text, true, &session);
     CHECK_OK(graft_search_greedy(env, env->life, &session.environment, &found));
     CHECK_OK(graft_search_finish(env, env->life, &session.environment, &found));
     const graft_state *last = &session.environment.state;

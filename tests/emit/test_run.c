@@ -116,16 +116,10 @@ CHECK_CASE(test_empty_weight)
     float in[2] = {0, 1};
     float out[4] = {0};
     graft_run *run = NULL;
-    uint8_t *bytes = NULL;
-    size_t size = 0;
-    onnx_text_bytes(env->life,
+    onnx_text_write(env,
                     "opset 11; input x 1 1 1 2; weight r 0; weight s 4 = 1 1 1 2;"
-                    "node Resize x r s -> y : mode=linear; output y",
-                    &bytes, &size);
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
+                    "node Resize x r s -> y : mode=linear",
+                    path);
     expect(run, graft_run_open(path, &options, &run), GRAFT_OK, "");
     graft_run_tensor x = *graft_run_input(run, 0), y = *graft_run_output(run, 0);
     x.data = in;
@@ -144,11 +138,8 @@ static void check_flow(graft_env *env, const char *text, const float *in, const 
     const char *path = check_path("x.onnx");
     float copy[ROOM], out[ROOM];
     graft_run *run = NULL;
-    uint8_t *bytes = NULL;
-    size_t size = 0;
     uint32_t place = 0;
-    onnx_text_bytes(env->life, text, &bytes, &size);
-    CHECK_OK(graft_file_write(env, path, bytes, size));
+    onnx_text_write(env, text, path);
     expect(run, graft_run_open(path, &options, &run), GRAFT_OK, "");
     graft_run_tensor x = *graft_run_input(run, 0), y[2];
     memcpy(copy, in, graft_shape_bytes(&x.shape));

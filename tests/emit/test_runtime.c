@@ -123,8 +123,7 @@ static const graft_graph *fuse(graft_env *env, const graft_graph *graph, fusions
     CHECK_OK(graft_runtime_open(env, env->unit, NULL, 0, &runtime));
     const graft_xfers *const xfers[] = {&runtime.run, &runtime.priced, &runtime.own};
     CHECK_OK(graft_runtime_fuse(env, env->unit, xfers[by], &graph, &order));
-    size_t bytes = graft_order_bytes(&graph->limits);
-    assert_null(graft_graph_check(graph, graft_arena_alloc(env->unit, bytes), bytes));
+    build_check(env->unit, graph);
     return graph;
 }
 

@@ -268,12 +268,6 @@ static void build_pattern(graft_graph *graph, const graft_pattern *pattern, uint
     graft_graph_remove_dead(graph);
 }
 
-static uint64_t hash_graph(graft_arena *arena, const graft_graph *graph)
-{
-    graft_order order = build_order(arena, graph);
-    return graft_graph_hash(graph, &order, GRAFT_NEW(arena, uint64_t, graph->limits.values));
-}
-
 /* ------------------------------------------------------------------ search */
 
 typedef struct {
@@ -322,7 +316,7 @@ static bool apply_candidate(search *find, const graft_graph *from, const graft_r
             graft_graph *next = build_graph(find->arena);
             CHECK_OK(graft_graph_copy(next, from));
             if (graft_apply(next, rule, &match, &order, &options, scratch, NULL) == GRAFT_OK) {
-                uint64_t hash = hash_graph(find->arena, next);
+                uint64_t hash = build_hash(find->arena, next);
                 if (is_target(find, hash)) {
                     return true;
                 }
@@ -362,7 +356,7 @@ static uint32_t find_law(const char *shapes, const char *text, uint32_t most)
     graft_graph *start = build_graph(env->unit);
     assert_int_equal(build_sources(start, shapes, vars), rule.var_count);
     build_pattern(start, &rule.source, rule.output_count, vars, 0);
-    add_state(find, start, hash_graph(env->unit, start));
+    add_state(find, start, build_hash(env->unit, start));
     for (uint32_t swaps = 0; swaps < 1u << rule.target.node_count; swaps++) {
         bool valid = true;
         for (uint32_t n = 0; n < rule.target.node_count; n++) {
@@ -373,7 +367,7 @@ static uint32_t find_law(const char *shapes, const char *text, uint32_t most)
             graft_graph *target = build_graph(env->unit);
             (void)build_sources(target, shapes, vars);
             build_pattern(target, &rule.target, rule.output_count, vars, swaps);
-            find->targets[find->target_count++] = hash_graph(env->unit, target);
+            find->targets[find->target_count++] = build_hash(env->unit, target);
         }
     }
     return count_steps(find, most);

@@ -231,12 +231,6 @@ static graft_match find_match(const graft_graph *graph, const graft_rule *rule, 
     return match;
 }
 
-static void assert_sound(graft_env *env, const graft_graph *graph)
-{
-    const size_t bytes = graft_order_bytes(&graph->limits);
-    assert_null(graft_graph_check(graph, graft_arena_alloc(env->life, bytes), bytes));
-}
-
 CHECK_CASE(test_estimates_come_true)
 {
     static const graft_apply_options options = {UINT64_MAX};
@@ -254,7 +248,7 @@ CHECK_CASE(test_estimates_come_true)
         CHECK_OK(graft_match_plan(graph, &rule, &match, &v.order, &options, v.scratch, &made));
         graft_estimate_match(&v.estimator, &rule, &match, &made, &change);
         CHECK_OK(graft_apply(graph, &rule, &match, &v.order, &options, v.scratch, NULL));
-        assert_sound(env, graph);
+        build_check(env->life, graph);
         const graft_estimated after = estimate(env, graph, &v);
         assert_int_equal(change.cost, (int64_t)(after.cost - before.cost));
         assert_int_equal(change.added.flops - change.removed.flops, after.flops - before.flops);
@@ -281,7 +275,7 @@ CHECK_CASE(test_plan_refused)
     assert_memory_equal(&made, &untouched, sizeof made);
     assert_int_equal(graft_apply(graph, &rule, &match, &v.order, &none, v.scratch, NULL),
                      GRAFT_NO_MATCH);
-    assert_sound(env, graph);
+    build_check(env->life, graph);
 }
 
 /* ---------------------------------------------------------------------- tags */
@@ -319,7 +313,7 @@ CHECK_CASE(test_tags)
                                 &report));
         print_message("# %s: %u steps\n", corners[i].name, report.step_count);
         assert_int_equal(report.step_count > 0, corners[i].is_always);
-        assert_sound(env, graph);
+        build_check(env->life, graph);
         for (graft_index n = 0; n < graph->node_end; n++) {
             assert_true(graph->nodes[n].op == GRAFT_OP_NONE || tags[n] >= 100);
         }
@@ -347,7 +341,7 @@ CHECK_CASE(test_room)
         give(graph, y);
         assert_int_equal(graft_graph_add_output(graph, y), GRAFT_CAPACITY);
         CHECK_OK(graft_graph_copy(copy, graph));
-        assert_sound(env, graph);
+        build_check(env->life, graph);
     }
     graft_graph *graph = build_graph_within(env->life, (graft_limits){4, 9, 6, 2});
     const graft_index x = build_input(graph, SHAPE(4), 0);
@@ -363,7 +357,7 @@ CHECK_CASE(test_room)
     y = build_node(graph, GRAFT_OP_exp, NULL, z, 0, 0);
     z = build_node(graph, GRAFT_OP_exp, NULL, y, 0, 0);
     give(graph, z);
-    assert_sound(env, graph);
+    build_check(env->life, graph);
 }
 
 CHECK_CASE(test_copies_that_do_not_fit)

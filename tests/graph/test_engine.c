@@ -6,21 +6,6 @@
 
 enum { SCRATCH_BYTES = 1 << 16 };
 
-static void check_sound(graft_env *env, const graft_graph *graph)
-{
-    size_t bytes = graft_order_bytes(&graph->limits);
-    const char *fault = graft_graph_check(graph, graft_arena_alloc(env->scratch, bytes), bytes);
-    if (fault != NULL) {
-        fail_msg("%s", fault);
-    }
-}
-
-static uint64_t hash_of(graft_env *env, const graft_graph *graph)
-{
-    graft_order order = build_order(env->scratch, graph);
-    return graft_graph_hash(graph, &order, GRAFT_NEW(env->scratch, uint64_t, graph->limits.values));
-}
-
 /* Number of matches of a rule over all anchors; the first one found goes to `first`. */
 static uint32_t count_matches(graft_env *env, const graft_graph *graph, const graft_rule *rule,
                               graft_match *first)
@@ -52,7 +37,7 @@ static graft_status apply_first(graft_env *env, graft_graph *graph, const graft_
     graft_status tried = graft_match_try(graph, rule, &match, &order, &options, scratch);
     graft_status status = graft_apply(graph, rule, &match, &order, &options, scratch, effect);
     assert_int_equal(tried, status);
-    check_sound(env, graph);
+    build_check(env->scratch, graph);
     return status;
 }
 
@@ -68,7 +53,7 @@ static graft_graph *build_block(graft_env *env)
     y = build_node(graph, GRAFT_OP_scale_shift, NULL, y, s, t);
     y = build_node(graph, GRAFT_OP_relu, NULL, y, 0, 0);
     CHECK_OK(graft_graph_add_output(graph, y));
-    check_sound(env, graph);
+    build_check(env->scratch, graph);
     return graph;
 }
 
@@ -88,7 +73,7 @@ CHECK_CASE(test_capacity_leaves_graph)
     assert_int_equal(graft_graph_add_output(graph, b), GRAFT_CAPACITY);
     assert_int_equal(graft_graph_add_output(graph, 99), GRAFT_BAD_INPUT);
     assert_int_equal(graft_graph_add_node(graph, 250, NULL, &b, 0, &node), GRAFT_BAD_INPUT);
-    check_sound(env, graph);
+    build_check(env->scratch, graph);
 }
 
 /* All tables are full to their ends; what a dead node in their midst had is used again. */
@@ -107,7 +92,7 @@ CHECK_CASE(test_full_tables_reuse)
     CHECK_OK(graft_graph_add_node(graph, GRAFT_OP_relu, NULL, &last, 0, &node));
     assert_int_equal(graft_node_output(graph, node, 0), dead);
     assert_int_equal(graft_node_input(graph, graph->values[last].node, 0), kept);
-    check_sound(env, graph);
+    build_check(env->scratch, graph);
 }
 
 CHECK_CASE(test_init_needs_bytes)
@@ -130,7 +115,7 @@ CHECK_CASE(test_opaque_may_omit_inputs)
     graft_index node = GRAFT_NONE;
     CHECK_OK(graft_graph_add_opaque(graph, 7, inputs, 3, &unknown, 1, &node));
     CHECK_OK(graft_graph_add_output(graph, graft_node_output(graph, node, 0)));
-    check_sound(env, graph);
+    build_check(env->scratch, graph);
     graft_order order = build_order(env->life, graph);
     assert_int_equal(order.use_count[x], 2);
     assert_int_equal(graft_graph_active_count(graph), 1);
@@ -164,7 +149,7 @@ CHECK_CASE(test_opaque_is_const)
     assert_true(graph->values[value].is_const);
     assert_true(graph->values[reader].is_const);
     assert_int_equal(graft_graph_active_count(graph), 2);
-    check_sound(env, graph);
+    build_check(env->scratch, graph);
     graph->nodes[mixed].is_const = true;
     graph->values[graft_node_output(graph, mixed, 0)].is_const = true;
     size_t bytes = graft_order_bytes(&graph->limits);
@@ -220,7 +205,7 @@ CHECK_CASE(test_edges_are_compacted)
         CHECK_OK(graft_graph_add_output(graph, sum));
         graft_graph_remove_dead(graph);
         graph->outputs[0] = build_node(graph, GRAFT_OP_relu, NULL, sum, 0, 0);
-        check_sound(env, graph);
+        build_check(env->scratch, graph);
         assert_int_equal(graft_graph_node_count(graph), 3);
     }
 }
@@ -269,7 +254,7 @@ CHECK_CASE(test_hash_ignores_ids_only)
         graft_index z = build_node(graph, GRAFT_OP_sub, NULL, x, y, 0);
         z = build_node(graph, variant == 3 ? GRAFT_OP_tanh : GRAFT_OP_relu, NULL, z, 0, 0);
         CHECK_OK(graft_graph_add_output(graph, z));
-        hashes[variant] = hash_of(env, graph);
+        hashes[variant] = build_hash(env->scratch, graph);
     }
     assert_true(hashes[0] == hashes[1]);
     assert_true(hashes[0] != hashes[2]);
@@ -287,7 +272,7 @@ CHECK_CASE(test_hash_tells_sources_apart)
         graft_index x =
             i < SOURCES ? build_input(graph, shape, i) : build_weight(graph, shape, i - SOURCES);
         CHECK_OK(graft_graph_add_output(graph, x));
-        hashes[i] = hash_of(env, graph);
+        hashes[i] = build_hash(env->scratch, graph);
         for (graft_index k = 0; k < i; k++) {
             assert_true(hashes[k] != hashes[i]);
         }
@@ -453,10 +438,10 @@ CHECK_CASE(test_fold_then_fuse)
 CHECK_CASE(test_weight_limit_refuses)
 {
     graft_graph *graph = build_block(env);
-    uint64_t before = hash_of(env, graph);
+    uint64_t before = build_hash(env->scratch, graph);
     graft_rule fold = build_rule_fold_scale();
     assert_int_equal(apply_first(env, graph, &fold, 539, NULL), GRAFT_NO_MATCH);
-    assert_true(hash_of(env, graph) == before);
+    assert_true(build_hash(env->scratch, graph) == before);
     CHECK_OK(apply_first(env, graph, &fold, 540, NULL));
 }
 
@@ -548,9 +533,9 @@ CHECK_CASE(test_cycle_is_refused)
     graft_index b = build_node(graph, GRAFT_OP_matmul, NULL, x, f, 0);
     CHECK_OK(graft_graph_add_output(graph, b));
     CHECK_OK(graft_graph_add_output(graph, a));
-    uint64_t before = hash_of(env, graph);
+    uint64_t before = build_hash(env->scratch, graph);
     assert_int_equal(apply_first(env, graph, &merge, 1 << 20, NULL), GRAFT_NO_MATCH);
-    assert_true(hash_of(env, graph) == before);
+    assert_true(build_hash(env->scratch, graph) == before);
 }
 
 CHECK_CASE(test_target_may_be_a_variable)
@@ -660,7 +645,7 @@ CHECK_CASE(test_full_graph_refuses)
     graft_graph *tight = build_graph_within(
         env->life, (graft_limits){roomy->node_end + 2, roomy->value_end + 2, 64, 1});
     CHECK_OK(graft_graph_copy(tight, roomy));
-    uint64_t before = hash_of(env, tight);
+    uint64_t before = build_hash(env->scratch, tight);
     assert_int_equal(apply_first(env, tight, &fold, 1 << 20, NULL), GRAFT_CAPACITY);
-    assert_true(hash_of(env, tight) == before);
+    assert_true(build_hash(env->scratch, tight) == before);
 }

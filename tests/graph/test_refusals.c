@@ -64,9 +64,8 @@ CHECK_CASE(test_estimator_limits)
         x = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
     }
     graft_order order = build_order(env->life, graph);
-    assert_int_equal(graft_estimator_open(&estimator, &tariff, &small,
-                                          graft_arena_alloc(env->life, bytes), bytes),
-                     GRAFT_OK);
+    CHECK_OK(graft_estimator_open(&estimator, &tariff, &small, graft_arena_alloc(env->life, bytes),
+                                  bytes));
     assert_int_equal(graft_estimate(&estimator, graph, &order, &estimated), GRAFT_CAPACITY);
     graft_graph few_nodes = *graph;
     few_nodes.node_end = 1;
@@ -104,10 +103,9 @@ CHECK_CASE(test_costs)
     graft_estimator estimator;
     graft_estimated estimated;
     bool guessed = true;
-    assert_int_equal(graft_estimator_open(&estimator, &tariff, &graph->limits,
-                                          graft_arena_alloc(env->life, bytes), bytes),
-                     GRAFT_OK);
-    assert_int_equal(graft_estimate(&estimator, graph, &order, &estimated), GRAFT_OK);
+    CHECK_OK(graft_estimator_open(&estimator, &tariff, &graph->limits,
+                                  graft_arena_alloc(env->life, bytes), bytes));
+    CHECK_OK(graft_estimate(&estimator, graph, &order, &estimated));
     assert_true(estimated.cost == 8 && graft_estimator_cost(&estimator, 0, &guessed) == 8);
     assert_false(guessed);
 }
@@ -146,8 +144,7 @@ CHECK_CASE(test_idle_target)
     assert_null(graft_rule_check(&rule));
     graft_graph *graph = build_graph(env->life);
     const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
-    assert_int_equal(graft_graph_add_output(graph, build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0)),
-                     GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0)));
     graft_order order = build_order(env->life, graph);
     const size_t bytes = graft_estimator_bytes(&graph->limits);
     void *scratch = graft_arena_alloc(env->life, graft_match_scratch_bytes(&graph->limits));
@@ -157,14 +154,12 @@ CHECK_CASE(test_idle_target)
     graft_match match;
     graft_made made;
     graft_change change;
-    assert_int_equal(graft_estimator_open(&estimator, &tariff, &graph->limits,
-                                          graft_arena_alloc(env->life, bytes), bytes),
-                     GRAFT_OK);
-    assert_int_equal(graft_estimate(&estimator, graph, &order, &estimated), GRAFT_OK);
+    CHECK_OK(graft_estimator_open(&estimator, &tariff, &graph->limits,
+                                  graft_arena_alloc(env->life, bytes), bytes));
+    CHECK_OK(graft_estimate(&estimator, graph, &order, &estimated));
     graft_matcher_start(&matcher, &rule, graph, &order, 0);
     assert_true(graft_matcher_next(&matcher, &match));
-    assert_int_equal(graft_match_plan(graph, &rule, &match, &order, &options, scratch, &made),
-                     GRAFT_OK);
+    CHECK_OK(graft_match_plan(graph, &rule, &match, &order, &options, scratch, &made));
     graft_estimate_match(&estimator, &rule, &match, &made, &change);
     assert_memory_equal(&change.added, &change.removed, sizeof change.added);
     check_forms(env, graph, &made);
@@ -192,8 +187,7 @@ static void refuse_attribute(graft_env *env, const uint8_t *code, size_t code_by
     assert_null(graft_rule_check(&rule));
     graft_graph *graph = build_graph(env->life);
     const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
-    assert_int_equal(graft_graph_add_output(graph, build_node(graph, GRAFT_OP_pad, attrs, x, 0, 0)),
-                     GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, build_node(graph, GRAFT_OP_pad, attrs, x, 0, 0)));
     graft_order order = build_order(env->life, graph);
     graft_matcher_start(&matcher, &rule, graph, &order, 0);
     assert_true(graft_matcher_next(&matcher, &match));
@@ -229,8 +223,7 @@ CHECK_CASE(test_many_operands)
         for (uint32_t k = 0; k < MANY; k++) {
             inputs[k] = build_input(graph, build_shape(1, k + 1 < MANY ? 4 : 4 + i, 0, 0, 0), k);
         }
-        assert_int_equal(graft_graph_add_opaque(graph, 0, inputs, MANY, &shape, 1, &node),
-                         GRAFT_OK);
+        CHECK_OK(graft_graph_add_opaque(graph, 0, inputs, MANY, &shape, 1, &node));
         graft_form_of_node(graph, node, &form);
         hashes[i] = graft_form_hash(&form);
         graft_tariff_inputs(&form, seen);
@@ -253,9 +246,8 @@ CHECK_CASE(test_odd_forms)
                                    build_weight(graph, unknown, 2)};
     graft_index nodes[2];
     uint64_t hashes[2];
-    assert_int_equal(graft_graph_add_opaque(graph, 0, inputs, 3, shapes, MANY, &nodes[0]),
-                     GRAFT_OK);
-    assert_int_equal(graft_graph_add_opaque(graph, 0, inputs, 3, NULL, 0, &nodes[1]), GRAFT_OK);
+    CHECK_OK(graft_graph_add_opaque(graph, 0, inputs, 3, shapes, MANY, &nodes[0]));
+    CHECK_OK(graft_graph_add_opaque(graph, 0, inputs, 3, NULL, 0, &nodes[1]));
     const graft_order order = build_order(env->life, graph);
     for (uint32_t i = 0; i < 2; i++) {
         graft_form form;
@@ -384,9 +376,7 @@ CHECK_CASE(test_damaged_graphs)
         const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
         const graft_index y = build_input(graph, build_shape(1, 4, 0, 0, 0), 1);
         const size_t bytes = graft_order_bytes(&graph->limits);
-        assert_int_equal(
-            graft_graph_add_output(graph, build_node(graph, GRAFT_OP_add, NULL, x, y, 0)),
-            GRAFT_OK);
+        CHECK_OK(graft_graph_add_output(graph, build_node(graph, GRAFT_OP_add, NULL, x, y, 0)));
         void *memory = graft_arena_alloc(env->life, bytes);
         assert_null(graft_graph_check(graph, memory, bytes));
         cases[i].damage(graph);

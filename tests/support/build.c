@@ -60,6 +60,21 @@ graft_order build_order(graft_arena *arena, const graft_graph *graph)
     return order;
 }
 
+uint64_t build_hash(graft_arena *arena, const graft_graph *graph)
+{
+    graft_order order = build_order(arena, graph);
+    return graft_graph_hash(graph, &order, GRAFT_NEW(arena, uint64_t, graph->limits.values));
+}
+
+void build_check(graft_arena *arena, const graft_graph *graph)
+{
+    size_t bytes = graft_order_bytes(&graph->limits);
+    const char *fault = graft_graph_check(graph, graft_arena_alloc(arena, bytes), bytes);
+    if (fault != NULL) {
+        fail_msg("%s", fault);
+    }
+}
+
 graft_pattern_node *build_pattern_node(graft_pattern *pattern, uint32_t op, graft_operand a,
                                        graft_operand b, graft_operand c, int32_t slot)
 {

@@ -23,8 +23,10 @@ graft_index build_node(graft_graph *graph, uint32_t op, const int32_t *attrs, gr
 /* A 3x3 or other convolution, stride 1, padded by `pad` on every side. */
 graft_index build_conv(graft_graph *graph, graft_index x, graft_index w, int32_t pad);
 
-/* The order of `graph`, in `arena`. */
+/* The order of `graph`, in `arena`; its hash; that nothing is wrong with it. */
 graft_order build_order(graft_arena *arena, const graft_graph *graph);
+uint64_t build_hash(graft_arena *arena, const graft_graph *graph);
+void build_check(graft_arena *arena, const graft_graph *graph);
 
 /* Appends a node to a pattern. Unset attributes are constant 0; `slot` >= 0 makes attribute i slot
  * `slot` + i for every attribute but those that later calls overwrite. */

@@ -322,6 +322,14 @@ void onnx_text_bytes(graft_arena *arena, const char *text, uint8_t **data, size_
     graft_wire_encode(arena, &onnx_text_message(arena, text)->base, data, size);
 }
 
+void onnx_text_write(graft_env *env, const char *text, const char *path)
+{
+    uint8_t *data = NULL;
+    size_t size = 0;
+    onnx_text_bytes(env->unit, text, &data, &size);
+    CHECK_OK(graft_file_write(env, path, data, size));
+}
+
 graft_status onnx_text_read(graft_env *env, Onnx__ModelProto *proto,
                             const graft_model_options *options, graft_model **model)
 {

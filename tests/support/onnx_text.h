@@ -30,6 +30,8 @@
 Onnx__ModelProto *onnx_text_message(graft_arena *arena, const char *text);
 /* Its bytes. */
 void onnx_text_bytes(graft_arena *arena, const char *text, uint8_t **data, size_t *size);
+/* Writes them to a file. */
+void onnx_text_write(graft_env *env, const char *text, const char *path);
 /* Reads a message as a model named "test.onnx". */
 GRAFT_MUST_USE graft_status onnx_text_read(graft_env *env, Onnx__ModelProto *proto,
                                            const graft_model_options *options, graft_model **model);

@@ -62,6 +62,19 @@ graft_graph *policy_kit_copy(graft_env *env, const policy_kit *kit)
     return copy;
 }
 
+policy_run *policy_kit_optimize(graft_env *env, graft_graph *graph, const graft_policy *policy,
+                                const graft_optimize_options *options)
+{
+    policy_run *r = GRAFT_NEW(env->life, policy_run, 1);
+    size_t bytes = graft_optimize_workspace_bytes(policy, &graph->limits, options->step_limit);
+    r->graph = graph;
+    r->report.decisions = r->decisions;
+    r->report.decision_limit = POLICY_DECISIONS_MOST;
+    r->status = graft_optimize(graph, policy, options, graft_arena_alloc(env->life, bytes), bytes,
+                               &r->report);
+    return r;
+}
+
 /* ------------------------------------------------------------------- rules */
 
 /* outer(inner(...)) = the same or a shorter chain of relu: `source` and `target` nodes. */
@@ -178,12 +191,6 @@ static void make_table(graft_env *env, policy_kit *kit)
                                 .tariff = tariff,
                                 .decider = GRAFT_DECIDER_TARIFF};
     CHECK_OK(graft_policy_pack_rules(env, env->life, kit->rules, KIT_RULES, &kit->table));
-}
-
-graft_policy policy_kit_by_tariff(graft_env *env, const policy_kit *kit)
-{
-    (void)env;
-    return kit->table;
 }
 
 /* ---------------------------------------------------------------- network */

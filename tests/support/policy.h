@@ -38,7 +38,8 @@ typedef struct policy_kit {
     graft_rule rules[KIT_RULES];
     graft_xfers xfers;
     graft_graph *graph;
-    graft_policy table; /* By costs, without a network. */
+    graft_policy table; /* By a tariff that has a row, priced by its work, for every form that
+                           rewriting meets, without a network. */
     graft_agent_settings settings;
     graft_environment environment; /* By the table's estimates. */
     graft_estimator estimating;
@@ -57,8 +58,17 @@ policy_kit *policy_kit_open(graft_env *env, const policy_kit_options *options);
 /* Keyword spotting after DS-CNN: a convolution, depthwise separable blocks with a residual sum, two
  * classifiers on one vector; identities in between. */
 graft_graph *policy_kit_graph(graft_arena *arena);
-/* kit->table: the tariff has a row for every form that rewriting meets, priced by its work, and no
- * fallback. */
-graft_policy policy_kit_by_tariff(graft_env *env, const policy_kit *kit);
+enum { POLICY_DECISIONS_MOST = 512 };
+
+/* One call of graft_optimize, and everything that came of it. */
+typedef struct policy_run {
+    graft_graph *graph;
+    graft_status status;
+    graft_report report;
+    graft_decision decisions[POLICY_DECISIONS_MOST];
+} policy_run;
+
+policy_run *policy_kit_optimize(graft_env *env, graft_graph *graph, const graft_policy *policy,
+                                const graft_optimize_options *options);
 /* A copy of the kit's graph with room for rewriting. */
 graft_graph *policy_kit_copy(graft_env *env, const policy_kit *kit);

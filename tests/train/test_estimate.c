@@ -88,8 +88,7 @@ static graft_estimator open_estimator(graft_arena *arena, const graft_tariff *ta
 {
     graft_estimator e;
     size_t bytes = graft_estimator_bytes(limits);
-    assert_int_equal(
-        graft_estimator_open(&e, tariff, limits, graft_arena_alloc(arena, bytes), bytes), GRAFT_OK);
+    CHECK_OK(graft_estimator_open(&e, tariff, limits, graft_arena_alloc(arena, bytes), bytes));
     return e;
 }
 
@@ -127,13 +126,12 @@ static void check_change(walker *w, uint32_t xfer, uint32_t location)
     graft_made made;
     graft_change change;
     graft_estimated then;
-    assert_int_equal(graft_match_plan(&w->state.graph, rule, match, &w->state.order, &w->apply,
-                                      w->state.scratch, &made),
-                     GRAFT_OK);
+    CHECK_OK(graft_match_plan(&w->state.graph, rule, match, &w->state.order, &w->apply,
+                              w->state.scratch, &made));
     graft_estimate_match(&w->estimator, rule, match, &made, &change);
-    assert_int_equal(graft_state_set(w->env, &w->after, &w->state.graph), GRAFT_OK);
-    assert_int_equal(graft_state_apply(w->env, &w->after, rule, match, &w->apply), GRAFT_OK);
-    assert_int_equal(graft_estimate(&w->other, &w->after.graph, &w->after.order, &then), GRAFT_OK);
+    CHECK_OK(graft_state_set(w->env, &w->after, &w->state.graph));
+    CHECK_OK(graft_state_apply(w->env, &w->after, rule, match, &w->apply));
+    CHECK_OK(graft_estimate(&w->other, &w->after.graph, &w->after.order, &then));
     const graft_estimated *go = &change.removed;
     const graft_estimated *come = &change.added;
     if (change.cost != (int64_t)(then.cost - w->now.cost) ||
@@ -160,8 +158,7 @@ static bool step(walker *w, graft_rng *rng)
     if (w->matches.count == 0) {
         return false;
     }
-    assert_int_equal(graft_estimate(&w->estimator, &w->state.graph, &w->state.order, &w->now),
-                     GRAFT_OK);
+    CHECK_OK(graft_estimate(&w->estimator, &w->state.graph, &w->state.order, &w->now));
     check_count(w);
     uint32_t start = graft_rng_below(rng, w->xfers->count);
     for (uint32_t i = 0; i < w->xfers->count && left > 0; i++) {
@@ -189,7 +186,7 @@ static uint64_t walk(graft_env *env, const char *name, const graft_graph *graph,
     graft_matches_open(env->unit, xfers, LOCATIONS, &w.matches);
     w.estimator = open_estimator(env->unit, &t->tariff, &limits);
     w.other = open_estimator(env->unit, &t->tariff, &limits);
-    assert_int_equal(graft_state_set(env, &w.state, graph), GRAFT_OK);
+    CHECK_OK(graft_state_set(env, &w.state, graph));
     for (uint32_t i = 0; i < STEPS && step(&w, &rng); i++) {
     }
     return w.compared;
@@ -226,7 +223,7 @@ CHECK_CASE(test_changes_are_differences)
     graft_xfers xfers = proved_xfers(env);
     for (uint32_t i = 0; i < count; i++) {
         graft_model *model = NULL;
-        assert_int_equal(graft_zoo_open(env, env->unit, &zoo[i], true, &model), GRAFT_OK);
+        CHECK_OK(graft_zoo_open(env, env->unit, &zoo[i], true, &model));
         uint64_t compared = walk(env, zoo[i].name, &model->graph, &xfers, i);
         assert_true(compared > 100);
         graft_arena_reset(env->unit);
@@ -249,7 +246,7 @@ CHECK_CASE(test_random_graphs)
         graft_rng_derive(&rng, 12, g);
         graft_graph *graph = random_graph_draw(env->unit, &rng, &options);
         graft_state room;
-        assert_int_equal(graft_state_make(env, env->unit, graph, &room), GRAFT_OK);
+        CHECK_OK(graft_state_make(env, env->unit, graph, &room));
         copy_nodes(&room.graph, &rng);
         compared += walk(env, "a random graph", &room.graph, &xfers, g);
         graft_arena_reset(env->unit);

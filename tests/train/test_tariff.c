@@ -40,14 +40,13 @@ static void walk(fixture *f, graft_walk_kind kind, const graft_tariff *tariff,
                              .steps_most = 60,
                              .contexts_most = 1000,
                              .beside_most = 6};
-    assert_int_equal(graft_tariff_walk(f->env, &f->environment, f->cost, &f->book, &walk),
-                     GRAFT_OK);
+    CHECK_OK(graft_tariff_walk(f->env, &f->environment, f->cost, &f->book, &walk));
 }
 
 static graft_tariff make(fixture *f, const graft_tariff_options *options)
 {
     graft_tariff tariff;
-    assert_int_equal(graft_tariff_make(f->env, f->env->unit, &f->book, options, &tariff), GRAFT_OK);
+    CHECK_OK(graft_tariff_make(f->env, f->env->unit, &f->book, options, &tariff));
     assert_null(graft_tariff_check(&tariff));
     return tariff;
 }
@@ -64,14 +63,13 @@ static fixture *open_fixture_on(graft_env *env, const char *device, const char *
     };
     f->env = env;
     env->verbosity = 0;
-    assert_int_equal(graft_device_open(env, device, 1, &f->device), GRAFT_OK);
-    assert_int_equal(graft_cost_open(env, f->device, NULL, &f->cost), GRAFT_OK);
-    assert_int_equal(graft_cost_level(env, f->cost, &f->leveled), GRAFT_OK);
-    assert_int_equal(graft_model_open(env, env->life, name, NULL, &f->model), GRAFT_OK);
+    CHECK_OK(graft_device_open(env, device, 1, &f->device));
+    CHECK_OK(graft_cost_open(env, f->device, NULL, &f->cost));
+    CHECK_OK(graft_cost_level(env, f->cost, &f->leveled));
+    CHECK_OK(graft_model_open(env, env->life, name, NULL, &f->model));
     f->xfers = proved_xfers(env);
-    assert_int_equal(graft_environment_open(env, env->life, &f->model->graph, &f->xfers, &options,
-                                            &f->environment),
-                     GRAFT_OK);
+    CHECK_OK(graft_environment_open(env, env->life, &f->model->graph, &f->xfers, &options,
+                                    &f->environment));
     graft_book_open(env->life, &f->book);
     walk(f, GRAFT_WALK_RANDOM, NULL, NULL);
     return f;
@@ -86,7 +84,7 @@ static fixture *open_fixture(graft_env *env, const char *name)
 
 static void close_fixture(fixture *f)
 {
-    assert_int_equal(graft_cost_close(f->env, f->cost), GRAFT_OK);
+    CHECK_OK(graft_cost_close(f->env, f->cost));
     graft_device_close(f->device);
 }
 
@@ -117,10 +115,9 @@ static graft_estimator estimate(graft_arena *arena, const graft_tariff *tariff,
 {
     graft_estimator e;
     size_t bytes = graft_estimator_bytes(&graph->limits);
-    assert_int_equal(
-        graft_estimator_open(&e, tariff, &graph->limits, graft_arena_alloc(arena, bytes), bytes),
-        GRAFT_OK);
-    assert_int_equal(graft_estimate(&e, graph, order, estimated), GRAFT_OK);
+    CHECK_OK(
+        graft_estimator_open(&e, tariff, &graph->limits, graft_arena_alloc(arena, bytes), bytes));
+    CHECK_OK(graft_estimate(&e, graph, order, estimated));
     return e;
 }
 
@@ -134,15 +131,14 @@ CHECK_CASE(test_greedy_over_the_table)
         graft_plan_found greedy;
         graft_tariff_plan plan;
         graft_estimated again;
-        assert_int_equal(graft_search_greedy(env, env->unit, &f->environment, &greedy), GRAFT_OK);
+        CHECK_OK(graft_search_greedy(env, env->unit, &f->environment, &greedy));
         walk(f, GRAFT_WALK_PLAN, NULL, &greedy);
         for (uint32_t pass = 0; pass < 2; pass++) {
             graft_tariff tariff = make(f, &options);
             walk(f, GRAFT_WALK_TARIFF, &tariff, NULL);
         }
         graft_tariff tariff = make(f, &options);
-        assert_int_equal(graft_search_tariff(env, env->unit, &f->environment, &tariff, &plan),
-                         GRAFT_OK);
+        CHECK_OK(graft_search_tariff(env, env->unit, &f->environment, &tariff, &plan));
         if (plan.found.cost_ns > greedy.cost_ns * 1.0005) {
             fail_msg("%s: %f ns over the table, %f by prices", models[m], plan.found.cost_ns,
                      greedy.cost_ns);
@@ -184,12 +180,10 @@ CHECK_CASE(test_missing_rows)
     const graft_tariff_options options = {.models = 1, .rows = true};
     graft_tariff_plan plan;
     graft_tariff tariff = make(f, &options);
-    assert_int_equal(graft_search_tariff(env, env->unit, &f->environment, &tariff, &plan),
-                     GRAFT_OK);
+    CHECK_OK(graft_search_tariff(env, env->unit, &f->environment, &tariff, &plan));
     assert_true(plan.guessed_steps > 0 && plan.guessed_steps < plan.found.step_count);
     tariff.row_count = 0;
-    assert_int_equal(graft_search_tariff(env, env->unit, &f->environment, &tariff, &plan),
-                     GRAFT_OK);
+    CHECK_OK(graft_search_tariff(env, env->unit, &f->environment, &tariff, &plan));
     assert_int_equal(plan.guessed_steps, plan.found.step_count);
     close_fixture(f);
 }
@@ -208,8 +202,7 @@ CHECK_CASE(test_one_graph)
     fixture *f = open_fixture(env, "resnet8");
     const graft_tariff_options options = {.models = 1, .rows = true};
     graft_book_open(env->life, &f->book);
-    assert_int_equal(graft_book_note(env, &f->book, f->cost, &f->environment.first, 0, 1000),
-                     GRAFT_OK);
+    CHECK_OK(graft_book_note(env, &f->book, f->cost, &f->environment.first, 0, 1000));
     graft_tariff tariff = make(f, &options);
     graft_estimated estimated = estimate_first(f, &tariff);
     double ns = (double)estimated.cost / GRAFT_COST_UNITS;
@@ -427,7 +420,7 @@ static graft_graph *build_product(graft_arena *arena, int32_t width)
     const graft_index w = build_weight(graph, build_shape(2, width, width, 0, 0), 0);
     (void)build_weight(graph, build_shape(2, 8192, 8192, 0, 0), 1);
     const graft_index y = build_node(graph, GRAFT_OP_matmul, NULL, x, w, 0);
-    assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, y));
     return graph;
 }
 
@@ -474,7 +467,7 @@ static graft_graph *build_loop(graft_arena *arena, int32_t width, uint32_t weigh
         x = build_node(graph, GRAFT_OP_matmul, NULL, x, weights[i % weight_count], 0);
     }
     x = build_node(graph, GRAFT_OP_matmul, NULL, x, once, 0);
-    assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+    CHECK_OK(graft_graph_add_output(graph, x));
     return graph;
 }
 
