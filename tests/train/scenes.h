@@ -4,11 +4,9 @@
 
 #include "models/zoo.h"
 #include "tests/support/build.h"
-#include "tests/support/proved_xfers.h"
+#include "tests/support/priced.h"
 #include "train/agent/candidates.h"
 #include "train/tariff/tariff_search.h"
-
-static const char device_name[] = "intel-xeon-6-207-avx512";
 
 /* Small, and quick to learn. */
 static const graft_agent_settings small = {
@@ -48,24 +46,12 @@ static const graft_agent_settings small = {
 };
 
 typedef struct {
-    graft_env *env;
-    graft_device *device;
-    graft_cost *cost;
-    graft_model *model;
-    graft_xfers xfers;
-    graft_environment environment; /* By prices... */
-    graft_environment engine;      /* ...and by estimates. */
+    priced_model *by_prices;
+    graft_environment engine; /* By estimates. */
     graft_estimator estimating;
     graft_observer observer;
     graft_tariff tariff;
 } fixture;
-
-static inline graft_status price_graph(graft_env *env, void *context, const graft_graph *graph,
-                                       const graft_order *order, double *ns)
-{
-    const fixture *f = context;
-    return graft_cost_price(env, f->cost, graph, order, ns);
-}
 
 /* A tariff of what random walks meet; what they did not is guessed: it does not cost nothing. */
 static inline void make_tariff(fixture *f)
@@ -74,56 +60,43 @@ static inline void make_tariff(fixture *f)
     const graft_tariff_options options = {.models = 1, .rows = true, .trees = 40};
     const graft_walk walk = {
         .kind = GRAFT_WALK_RANDOM, .steps_most = 60, .contexts_most = 100, .beside_most = 6};
-    graft_book_open(f->env->life, &book);
-    CHECK_OK(graft_tariff_walk(f->env, &f->environment, f->cost, &book, &walk));
-    CHECK_OK(graft_tariff_make(f->env, f->env->life, &book, &options, &f->tariff));
+    priced_model *p = f->by_prices;
+    graft_book_open(p->env->life, &book);
+    CHECK_OK(graft_tariff_walk(p->env, &p->environment, p->cost, &book, &walk));
+    CHECK_OK(graft_tariff_make(p->env, p->env->life, &book, &options, &f->tariff));
 }
 
 static inline void open_engine(fixture *f, const graft_xfers *xfers, graft_price price,
                                graft_environment *engine, graft_observer *observer)
 {
     const graft_scene_options scenes = graft_candidates_scenes(&small);
-    graft_environment_options options = f->environment.options;
+    graft_env *env = f->by_prices->env;
+    graft_environment_options options = f->by_prices->environment.options;
     options.price = price;
-    CHECK_OK(
-        graft_environment_open(f->env, f->env->life, &f->model->graph, xfers, &options, engine));
-    CHECK_OK(graft_observer_open(f->env, f->env->life, engine, &f->tariff, &scenes, observer));
+    CHECK_OK(graft_environment_open(env, env->life, &f->by_prices->model->graph, xfers, &options,
+                                    engine));
+    CHECK_OK(graft_observer_open(env, env->life, engine, &f->tariff, &scenes, observer));
 }
 
 static inline fixture *open_fixture(graft_env *env, const char *name)
 {
     fixture *f = GRAFT_NEW(env->life, fixture, 1);
-    const graft_environment_options options = {
-        .price = {.cost_ns = price_graph, .context = f},
-        .location_limit = 200,
-        .step_limit = 60,
-        .apply.weight_bytes_limit = UINT64_C(1) << 30,
-    };
-    f->env = env;
-    env->verbosity = 0;
-    CHECK_OK(graft_device_open(env, device_name, 1, &f->device));
-    CHECK_OK(graft_cost_open(env, f->device, NULL, &f->cost));
-    CHECK_OK(graft_model_open(env, env->life, name, NULL, &f->model));
-    f->xfers = proved_xfers(env);
-    CHECK_OK(graft_environment_open(env, env->life, &f->model->graph, &f->xfers, &options,
-                                    &f->environment));
+    f->by_prices = priced_open(env, name, &(priced_options){.step_limit = 60});
     make_tariff(f);
-    CHECK_OK(graft_estimator_make(env, env->life, &f->tariff, &f->environment.state.graph.limits,
-                                  &f->estimating));
-    open_engine(f, &f->xfers, graft_estimator_price(&f->estimating), &f->engine, &f->observer);
+    CHECK_OK(graft_estimator_make(env, env->life, &f->tariff,
+                                  &f->by_prices->environment.state.graph.limits, &f->estimating));
+    open_engine(f, &f->by_prices->xfers, graft_estimator_price(&f->estimating), &f->engine,
+                &f->observer);
     return f;
 }
 
-static inline void close_fixture(fixture *f)
-{
-    CHECK_OK(graft_cost_close(f->env, f->cost));
-    graft_device_close(f->device);
-}
+static inline void close_agent(void *agent) { graft_candidates_close(agent); }
 
 static inline graft_candidates *open_agent(graft_env *env, uint64_t seed, uint32_t threads)
 {
     graft_candidates *agent = GRAFT_NEW(env->life, graft_candidates, 1);
     graft_candidates_open(env->life, &small, seed, threads, agent);
+    check_at_end(close_agent, agent);
     return agent;
 }
 

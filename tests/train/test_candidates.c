@@ -70,8 +70,6 @@ CHECK_CASE(test_network_gradients)
         (void)lose(&l);
         assert_true(gradient_worst_slope(sets[k], lose, &l) < 1.0);
     }
-    graft_candidates_close(agent);
-    close_fixture(f);
 }
 
 /* ------------------------------------------------------------------- what it does */
@@ -87,8 +85,6 @@ CHECK_CASE(test_fresh_agent)
     CHECK_OK(graft_candidates_play(env, env->life, agent, &f->observer, NULL, &found));
     assert_true(plan.found.step_count > 10);
     assert_true(fabs(found.cost_ns / plan.found.cost_ns - 1.0) < 1e-9);
-    graft_candidates_close(agent);
-    close_fixture(f);
 }
 
 static graft_xfers reverse_rules(graft_env *env, const graft_xfers *xfers)
@@ -120,7 +116,7 @@ CHECK_CASE(test_order_of_rules)
 {
     fixture *f = open_fixture(env, "resnet8");
     graft_candidates *agent = open_agent(env, 1, 1);
-    const graft_xfers reversed = reverse_rules(env, &f->xfers);
+    const graft_xfers reversed = reverse_rules(env, &f->by_prices->xfers);
     graft_environment engine;
     graft_observer observer;
     graft_scene scenes[2];
@@ -136,15 +132,13 @@ CHECK_CASE(test_order_of_rules)
         for (uint32_t j = 0; j + 1 < scenes[1].count; j++) {
             const graft_action x = scenes[0].actions[i];
             const graft_action y = scenes[1].actions[j];
-            if (x.xfer == f->xfers.count - 1 - y.xfer && x.location == y.location) {
+            if (x.xfer == f->by_prices->xfers.count - 1 - y.xfer && x.location == y.location) {
                 assert_true(fabsf(left[i] - right[j]) < 1e-4F);
                 compared++;
             }
         }
     }
     assert_int_equal(compared, scenes[0].count - 1);
-    graft_candidates_close(agent);
-    close_fixture(f);
 }
 
 /* Nor does it matter how nodes are numbered. */
@@ -179,8 +173,6 @@ CHECK_CASE(test_order_of_nodes)
     for (uint32_t i = 0; i < scene.count; i++) {
         assert_true(fabsf(left[i] - right[i]) < 1e-4F);
     }
-    graft_candidates_close(agent);
-    close_fixture(f);
 }
 
 /* Equal seeds give equal networks for any number of threads. */
@@ -198,9 +190,6 @@ CHECK_CASE(test_same_seed)
     assert_memory_equal(left->value, agents[1]->scorer.parameters.value,
                         left->size * sizeof(float));
     assert_int_equal(agents[0]->interactions, agents[1]->interactions);
-    graft_candidates_close(agents[0]);
-    graft_candidates_close(agents[1]);
-    close_fixture(f);
 }
 
 /* Estimates, but a graph is dearer by a tenth for each convolution with an activation. */
@@ -230,7 +219,7 @@ CHECK_CASE(test_it_learns)
     graft_observer *observers[] = {&observer};
     graft_plan_found before;
     graft_plan_found after;
-    open_engine(f, &f->xfers, price, &engine, &observer);
+    open_engine(f, &f->by_prices->xfers, price, &engine, &observer);
     observer.options.sharpness = 0.3; /* What the tariff is sure of is to be tried otherwise too. */
     CHECK_OK(graft_candidates_play(env, env->life, agent, &observer, NULL, &before));
     for (uint32_t u = 0; u < 40; u++) {
@@ -242,6 +231,4 @@ CHECK_CASE(test_it_learns)
                   after.cost_ns / engine.first_ns);
     assert_true(before.cost_ns > 1.2 * engine.first_ns);
     assert_true(after.cost_ns < engine.first_ns);
-    graft_candidates_close(agent);
-    close_fixture(f);
 }

@@ -137,6 +137,8 @@ typedef struct {
     double losses[GRAFT_SHARD_COUNT];
 } fixture;
 
+static void close_shards(void *shards) { graft_shards_close(shards); }
+
 static fixture *open_fixture(graft_env *env, uint32_t thread_count)
 {
     fixture *f = GRAFT_NEW(env->life, fixture, 1);
@@ -149,6 +151,7 @@ static fixture *open_fixture(graft_env *env, uint32_t thread_count)
     graft_encoder_init(&f->encoder, env->life, &size, 1);
     f->sets[0] = &f->encoder.parameters;
     graft_shards_open(&f->shards, env->life, thread_count, f->sets, 1);
+    check_at_end(close_shards, &f->shards);
     return f;
 }
 
@@ -187,7 +190,6 @@ CHECK_CASE(test_gradients)
     fixture *f = open_fixture(env, 1);
     graft_shards_differentiate(&f->shards, work_on_shard, f);
     assert_true(gradient_worst_slope(f->sets[0], lose, f) < 1.0);
-    graft_shards_close(&f->shards);
 }
 
 static float largest_difference(const float *a, const float *b, size_t count)
@@ -218,7 +220,6 @@ CHECK_CASE(test_graphs_do_not_mix)
         }
         assert_true(i == 0 || largest_difference(alone, together, LATENT) > 1e-3F);
     }
-    graft_shards_close(&f->shards);
 }
 
 /* Renumbering nodes and reordering edges changes nothing; turning an edge round does. */
@@ -259,7 +260,6 @@ CHECK_CASE(test_order_of_nodes_does_not_matter)
     turned.receivers = senders;
     run_encoder(&f->encoder, env->scratch, &turned, 1, b);
     assert_true(largest_difference(a, b, LATENT) > 1e-3F);
-    graft_shards_close(&f->shards);
 }
 
 /* With one round, a change at one end of an edge is felt at the other, both ways, and nowhere
@@ -314,7 +314,6 @@ CHECK_CASE(test_facts_are_learnt)
     const double before = lose(f);
     train(f, 300);
     assert_true(lose(f) < 0.1 * before);
-    graft_shards_close(&f->shards);
 }
 
 /* A recorded loss: it moves when seeds, initial values or architecture do, which is to be noticed.
@@ -328,7 +327,6 @@ CHECK_CASE(test_golden)
     if (!(fabs(is - want) <= 1e-4 * want)) {
         fail_msg("the loss is %a (%g), not %a", is, is, want);
     }
-    graft_shards_close(&f->shards);
 }
 
 CHECK_CASE(test_threads_change_nothing)
@@ -339,8 +337,6 @@ CHECK_CASE(test_threads_change_nothing)
     train(two, 5);
     assert_memory_equal(one->sets[0]->value, two->sets[0]->value,
                         one->sets[0]->size * sizeof(float));
-    graft_shards_close(&one->shards);
-    graft_shards_close(&two->shards);
 }
 
 int main(void)

@@ -2,7 +2,7 @@
 #include "graph/equal.h"
 #include "models/zoo.h"
 #include "tests/support/build.h"
-#include "tests/support/proved_xfers.h"
+#include "tests/support/priced.h"
 #include "tests/support/random_graph.h"
 #include "train/search/matches.h"
 

@@ -14,6 +14,8 @@ typedef struct {
     graft_dreamer dreamer;
 } dreaming;
 
+static void close_dreamer(void *dreamer) { graft_dreamer_close(dreamer); }
+
 static dreaming *open_dreaming(graft_env *env, uint64_t seed, uint32_t threads)
 {
     dreaming *d = GRAFT_NEW(env->life, dreaming, 1);
@@ -23,15 +25,9 @@ static dreaming *open_dreaming(graft_env *env, uint64_t seed, uint32_t threads)
     d->agent = open_agent(env, seed, threads);
     stir(d->agent);
     graft_dreamer_open(env, d->agent, d->observers, 1, &d->dreamer);
+    check_at_end(close_dreamer, &d->dreamer);
     CHECK_OK(graft_dreamer_record(&d->dreamer));
     return d;
-}
-
-static void close_dreaming(dreaming *d)
-{
-    graft_dreamer_close(&d->dreamer);
-    graft_candidates_close(d->agent);
-    close_fixture(d->f);
 }
 
 static double lose(void *context)
@@ -47,7 +43,6 @@ CHECK_CASE(test_gradients)
     dreaming *d = open_dreaming(env, 3, 1);
     (void)lose(&d->dreamer);
     assert_true(gradient_worst_slope(&d->dreamer.model.parameters, lose, &d->dreamer) < 1.0);
-    close_dreaming(d);
 }
 
 /* What is on offer in two scenes has neither closed nor opened between them; what was chosen has
@@ -74,7 +69,6 @@ CHECK_CASE(test_stories)
         }
     }
     assert_true(opened > 0);
-    close_dreaming(d);
 }
 
 /* Equal seeds dream the same for any number of threads, and learn the same from it. */
@@ -90,11 +84,10 @@ CHECK_CASE(test_same_seed)
         assert_true(d->dreamer.progress.dream_steps > 0);
         if (kept == NULL) {
             bytes = set->size * sizeof(float);
-            kept = GRAFT_NEW(d->f->env->life, float, set->size);
+            kept = GRAFT_NEW(d->f->by_prices->env->life, float, set->size);
             memcpy(kept, set->value, bytes);
         }
         assert_memory_equal(kept, set->value, bytes);
-        close_dreaming(d);
     }
 }
 
@@ -129,8 +122,7 @@ CHECK_CASE(test_sealed)
     assert_in_range(watched.asked, 3, 3 * (e->options.step_limit + 1));
     assert_true(d->dreamer.progress.dream_steps > watched.asked);
     assert_false(e->sealed);
-    CHECK_OK(graft_environment_reset(d->f->env, e));
-    close_dreaming(d);
+    CHECK_OK(graft_environment_reset(d->f->by_prices->env, e));
 }
 
 /* What closes is learnt from few episodes: whatever shares nodes with the rewrite. */
@@ -144,7 +136,6 @@ CHECK_CASE(test_it_learns)
     const double after = d->dreamer.report.ahead[0].closed;
     print_message("F1 of what closes: untrained %.3f, trained %.3f\n", before, after);
     assert_true(after > 0.85 && after > before + 0.3);
-    close_dreaming(d);
 }
 
 /* What comes out of the dreams is no worse, where it was tried, than what went in, and trials count as
@@ -165,7 +156,6 @@ CHECK_CASE(test_best_is_kept)
     assert_true(d->agent->interactions > steps);
     CHECK_OK(graft_candidates_play(env, env->life, d->agent, &d->f->observer, NULL, &after));
     assert_true(after.cost_ns <= before.cost_ns);
-    close_dreaming(d);
 }
 
 /* Stories stand model by model, each model's are held against the world model by themselves, and it
@@ -194,9 +184,6 @@ CHECK_CASE(test_model_by_model)
     CHECK_OK(graft_dreamer_learn(&dreamer));
     assert_int_equal(dreamer.progress.world_updates, 2 * agent->settings->foresight_updates);
     graft_dreamer_close(&dreamer);
-    graft_candidates_close(agent);
-    close_fixture(models[1]);
-    close_fixture(models[0]);
 }
 
 /* Of candidates that are alike only some are on offer; the others take their turns in a dream, and when
@@ -230,5 +217,4 @@ CHECK_CASE(test_turns)
     }
     print_message("%u alike, %u on offer, %u taken\n", all, offered, taken);
     assert_true(offered == scenes.alike && taken > offered);
-    close_dreaming(d);
 }

@@ -1,7 +1,7 @@
 /* Guided search and its ledger, by recorded costs. */
 #include "models/zoo.h"
 #include "tests/support/build.h"
-#include "tests/support/proved_xfers.h"
+#include "tests/support/priced.h"
 #include "train/search/guided.h"
 #include "train/search/ledger.h"
 #include "train/tariff/tariff.h"
@@ -11,56 +11,15 @@
 
 enum { STEPS = 200, GRAPHS = 400 };
 
-typedef struct {
-    graft_device *device;
-    graft_cost *cost;
-    graft_model *model;
-    graft_xfers xfers;
-    graft_environment environment;
-    uint64_t priced;
-} fixture;
+static const priced_options priced = {.step_limit = STEPS};
 
-static graft_status price_graph(graft_env *env, void *context, const graft_graph *graph,
-                                const graft_order *order, double *ns)
-{
-    fixture *f = context;
-    f->priced++;
-    return graft_cost_price(env, f->cost, graph, order, ns);
-}
-
-static fixture *open_fixture(graft_env *env, const char *name)
-{
-    fixture *f = GRAFT_NEW(env->life, fixture, 1);
-    const graft_environment_options options = {
-        .price = {.cost_ns = price_graph, .context = f},
-        .location_limit = 200,
-        .step_limit = STEPS,
-        .apply.weight_bytes_limit = UINT64_C(1) << 30,
-    };
-    memset(f, 0, sizeof *f);
-    env->verbosity = 0;
-    CHECK_OK(graft_device_open(env, "intel-xeon-6-207-avx512", 1, &f->device));
-    CHECK_OK(graft_cost_open(env, f->device, NULL, &f->cost));
-    CHECK_OK(graft_model_open(env, env->life, name, NULL, &f->model));
-    f->xfers = proved_xfers(env);
-    CHECK_OK(graft_environment_open(env, env->life, &f->model->graph, &f->xfers, &options,
-                                    &f->environment));
-    return f;
-}
-
-static void close_fixture(graft_env *env, fixture *f)
-{
-    CHECK_OK(graft_cost_close(env, f->cost));
-    graft_device_close(f->device);
-}
-
-static graft_plan_found search(graft_env *env, fixture *f, const graft_tariff *tariff,
+static graft_plan_found search(graft_env *env, priced_model *f, const graft_tariff *tariff,
                                uint64_t graphs, uint64_t seed)
 {
     graft_plan_found found;
     const graft_search_choice options = {
         .tariff = tariff, .cost = f->cost, .graphs = graphs, .temperature = 1.0, .seed = seed};
-    f->priced = 0;
+    f->asked = 0;
     CHECK_OK(graft_search_guided(env, env->unit, &f->environment, &options, &found));
     return found;
 }
@@ -69,24 +28,23 @@ static graft_plan_found search(graft_env *env, fixture *f, const graft_tariff *t
  * what is counted is what was asked. */
 CHECK_CASE(test_from_nothing)
 {
-    fixture *f = open_fixture(env, "dscnn");
+    priced_model *f = priced_open(env, "dscnn", &priced);
     const graft_tariff nothing = {.row_count = 0};
     graft_plan_found greedy;
     CHECK_OK(graft_search_greedy(env, env->unit, &f->environment, &greedy));
     graft_plan_found found = search(env, f, &nothing, GRAPHS, 1);
     assert_true(greedy.evaluations > GRAPHS);
     assert_true(found.evaluations <= GRAPHS);
-    assert_true(found.evaluations == f->priced);
+    assert_true(found.evaluations == f->asked);
     assert_true(found.cost_ns <= greedy.cost_ns * 1.0001);
     CHECK_OK(graft_plan_replay(env, &f->environment, found.steps, found.step_count));
     assert_true(fabs(f->environment.cost_ns - found.cost_ns) < 1e-6);
-    close_fixture(env, f);
 }
 
 /* The same seed, the same plan; few graphs, and none but the first. */
 CHECK_CASE(test_budget)
 {
-    fixture *f = open_fixture(env, "resnet8");
+    priced_model *f = priced_open(env, "resnet8", &priced);
     const graft_tariff nothing = {.row_count = 0};
     graft_plan_found one = search(env, f, &nothing, 60, 3);
     graft_plan_found two = search(env, f, &nothing, 60, 3);
@@ -97,13 +55,12 @@ CHECK_CASE(test_budget)
     assert_true(none.evaluations == 1);
     assert_int_equal(none.step_count, 0);
     assert_true(none.cost_ns == f->environment.first_ns);
-    close_fixture(env, f);
 }
 
 /* What the ledger says of a graph is what it was told, also where the tariff said another thing. */
 CHECK_CASE(test_ledger)
 {
-    fixture *f = open_fixture(env, "resnet8");
+    priced_model *f = priced_open(env, "resnet8", &priced);
     const graft_state *first = &f->environment.first;
     const graft_tariff nothing = {.row_count = 0};
     graft_ledger ledger;
@@ -140,7 +97,6 @@ CHECK_CASE(test_ledger)
         before = second.values[row];
     }
     assert_true(graft_tariff_value(before) < 4 * graft_tariff_value(ledger.values[row]));
-    close_fixture(env, f);
 }
 
 CHECK_CASE(test_blur)

@@ -1,7 +1,7 @@
 /* Matches that are kept from graph to graph are those that finding all of them gives. */
 #include "models/zoo.h"
 #include "tests/support/build.h"
-#include "tests/support/proved_xfers.h"
+#include "tests/support/priced.h"
 #include "train/search/matches.h"
 
 enum { GIGABYTE = 1 << 30 };

@@ -2,34 +2,19 @@
  * costs. */
 #include "models/zoo.h"
 #include "tests/support/build.h"
-#include "tests/support/proved_xfers.h"
+#include "tests/support/priced.h"
 #include "train/tariff/tariff_search.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char device_name[] = "intel-xeon-6-207-avx512";
-
 enum { TREES = 160, STEPS = 200 };
 
 typedef struct {
-    graft_env *env;
-    graft_device *device;
-    graft_cost *cost;
-    graft_model *model;
-    graft_xfers xfers;
-    graft_environment environment;
+    priced_model *p;
     graft_book book;
-    uint32_t leveled; /* Costs that have the time of their twins. */
 } fixture;
-
-static graft_status price_graph(graft_env *env, void *context, const graft_graph *graph,
-                                const graft_order *order, double *ns)
-{
-    const fixture *f = context;
-    return graft_cost_price(env, f->cost, graph, order, ns);
-}
 
 static void walk(fixture *f, graft_walk_kind kind, const graft_tariff *tariff,
                  const graft_plan_found *actions)
@@ -40,13 +25,13 @@ static void walk(fixture *f, graft_walk_kind kind, const graft_tariff *tariff,
                              .steps_most = 60,
                              .contexts_most = 1000,
                              .beside_most = 6};
-    CHECK_OK(graft_tariff_walk(f->env, &f->environment, f->cost, &f->book, &walk));
+    CHECK_OK(graft_tariff_walk(f->p->env, &f->p->environment, f->p->cost, &f->book, &walk));
 }
 
 static graft_tariff make(fixture *f, const graft_tariff_options *options)
 {
     graft_tariff tariff;
-    CHECK_OK(graft_tariff_make(f->env, f->env->unit, &f->book, options, &tariff));
+    CHECK_OK(graft_tariff_make(f->p->env, f->p->env->unit, &f->book, options, &tariff));
     assert_null(graft_tariff_check(&tariff));
     return tariff;
 }
@@ -55,21 +40,8 @@ static graft_tariff make(fixture *f, const graft_tariff_options *options)
 static fixture *open_fixture_on(graft_env *env, const char *device, const char *name)
 {
     fixture *f = GRAFT_NEW(env->life, fixture, 1);
-    const graft_environment_options options = {
-        .price = {.cost_ns = price_graph, .context = f},
-        .location_limit = 200,
-        .step_limit = STEPS,
-        .apply.weight_bytes_limit = UINT64_C(1) << 30,
-    };
-    f->env = env;
-    env->verbosity = 0;
-    CHECK_OK(graft_device_open(env, device, 1, &f->device));
-    CHECK_OK(graft_cost_open(env, f->device, NULL, &f->cost));
-    CHECK_OK(graft_cost_level(env, f->cost, &f->leveled));
-    CHECK_OK(graft_model_open(env, env->life, name, NULL, &f->model));
-    f->xfers = proved_xfers(env);
-    CHECK_OK(graft_environment_open(env, env->life, &f->model->graph, &f->xfers, &options,
-                                    &f->environment));
+    f->p = priced_open(env, name,
+                       &(priced_options){.device = device, .step_limit = STEPS, .level = true});
     graft_book_open(env->life, &f->book);
     walk(f, GRAFT_WALK_RANDOM, NULL, NULL);
     return f;
@@ -77,15 +49,9 @@ static fixture *open_fixture_on(graft_env *env, const char *device, const char *
 
 static fixture *open_fixture(graft_env *env, const char *name)
 {
-    fixture *f = open_fixture_on(env, device_name, name);
-    assert_true(f->leveled > 0);
+    fixture *f = open_fixture_on(env, NULL, name);
+    assert_true(f->p->leveled > 0);
     return f;
-}
-
-static void close_fixture(fixture *f)
-{
-    CHECK_OK(graft_cost_close(f->env, f->cost));
-    graft_device_close(f->device);
 }
 
 CHECK_CASE(test_values)
@@ -131,14 +97,14 @@ CHECK_CASE(test_greedy_over_the_table)
         graft_plan_found greedy;
         graft_tariff_plan plan;
         graft_estimated again;
-        CHECK_OK(graft_search_greedy(env, env->unit, &f->environment, &greedy));
+        CHECK_OK(graft_search_greedy(env, env->unit, &f->p->environment, &greedy));
         walk(f, GRAFT_WALK_PLAN, NULL, &greedy);
         for (uint32_t pass = 0; pass < 2; pass++) {
             graft_tariff tariff = make(f, &options);
             walk(f, GRAFT_WALK_TARIFF, &tariff, NULL);
         }
         graft_tariff tariff = make(f, &options);
-        CHECK_OK(graft_search_tariff(env, env->unit, &f->environment, &tariff, &plan));
+        CHECK_OK(graft_search_tariff(env, env->unit, &f->p->environment, &tariff, &plan));
         if (plan.found.cost_ns > greedy.cost_ns * 1.0005) {
             fail_msg("%s: %f ns over the table, %f by prices", models[m], plan.found.cost_ns,
                      greedy.cost_ns);
@@ -146,10 +112,9 @@ CHECK_CASE(test_greedy_over_the_table)
         assert_int_equal(plan.found.evaluations, 0);
         assert_int_equal(plan.guessed_steps, 0);
         assert_true(plan.last.cost < plan.first.cost);
-        (void)estimate(env->unit, &tariff, &f->environment.state.graph, &f->environment.state.order,
-                       &again);
+        (void)estimate(env->unit, &tariff, &f->p->environment.state.graph,
+                       &f->p->environment.state.order, &again);
         assert_memory_equal(&again, &plan.last, sizeof again);
-        close_fixture(f);
     }
 }
 
@@ -170,7 +135,6 @@ CHECK_CASE(test_rows_are_means)
         assert_true(at < tariff.row_count);
         assert_int_equal(tariff.values[at], graft_tariff_encode(row->sum_ns / row->count));
     }
-    close_fixture(f);
 }
 
 /* What has no row seems to cost nothing, and steps that rest on that are counted. */
@@ -180,19 +144,18 @@ CHECK_CASE(test_missing_rows)
     const graft_tariff_options options = {.models = 1, .rows = true};
     graft_tariff_plan plan;
     graft_tariff tariff = make(f, &options);
-    CHECK_OK(graft_search_tariff(env, env->unit, &f->environment, &tariff, &plan));
+    CHECK_OK(graft_search_tariff(env, env->unit, &f->p->environment, &tariff, &plan));
     assert_true(plan.guessed_steps > 0 && plan.guessed_steps < plan.found.step_count);
     tariff.row_count = 0;
-    CHECK_OK(graft_search_tariff(env, env->unit, &f->environment, &tariff, &plan));
+    CHECK_OK(graft_search_tariff(env, env->unit, &f->p->environment, &tariff, &plan));
     assert_int_equal(plan.guessed_steps, plan.found.step_count);
-    close_fixture(f);
 }
 
 static graft_estimated estimate_first(fixture *f, const graft_tariff *tariff)
 {
     graft_estimated estimated;
-    const graft_state *first = &f->environment.first;
-    (void)estimate(f->env->unit, tariff, &first->graph, &first->order, &estimated);
+    const graft_state *first = &f->p->environment.first;
+    (void)estimate(f->p->env->unit, tariff, &first->graph, &first->order, &estimated);
     return estimated;
 }
 
@@ -202,14 +165,13 @@ CHECK_CASE(test_one_graph)
     fixture *f = open_fixture(env, "resnet8");
     const graft_tariff_options options = {.models = 1, .rows = true};
     graft_book_open(env->life, &f->book);
-    CHECK_OK(graft_book_note(env, &f->book, f->cost, &f->environment.first, 0, 1000));
+    CHECK_OK(graft_book_note(env, &f->book, f->p->cost, &f->p->environment.first, 0, 1000));
     graft_tariff tariff = make(f, &options);
     graft_estimated estimated = estimate_first(f, &tariff);
     double ns = (double)estimated.cost / GRAFT_COST_UNITS;
     assert_int_equal(estimated.fallback_nodes, 0);
     assert_int_equal(f->book.priced, 1);
-    assert_true(fabs(ns / f->environment.first_ns - 1.0) < 0.0005);
-    close_fixture(f);
+    assert_true(fabs(ns / f->p->environment.first_ns - 1.0) < 0.0005);
 }
 
 /* The worth of a row when there is no fallback. */
@@ -254,7 +216,6 @@ CHECK_CASE(test_byte_limit)
     check_worth(f, &tariff);
     options.rows = false;
     assert_int_equal(make(f, &options).row_count, 0);
-    close_fixture(f);
 }
 
 static bool tariffs_equal(const graft_tariff *a, const graft_tariff *b)
@@ -286,7 +247,6 @@ CHECK_CASE(test_fallback)
     off /= count;
     print_message("fallback: mean error %.3f octaves\n", off);
     assert_true(off < 0.25);
-    close_fixture(f);
 }
 
 static void set_dims(graft_shape *shape, uint8_t rank, const int32_t *dims)
@@ -353,7 +313,6 @@ CHECK_CASE(test_first_trees)
     options.bytes_most = 2 * 77;
     few = make(f, &options);
     assert_int_equal(few.tree_count, 0); /* There are no halves of one. */
-    close_fixture(f);
 }
 
 /* Trees of even numbers are one half, the others another: half of what these differ by is the skew. */
@@ -576,7 +535,6 @@ CHECK_CASE(test_held_out)
     const graft_tariff tariff = make(f, &none);
     assert_int_equal(tariff.row_count, 0);
     assert_int_equal(tariff.tree_count, 0);
-    close_fixture(f);
 }
 
 CHECK_CASE(test_broken_tables)
