@@ -1,6 +1,7 @@
 /* The loop that optimises a graph: what it may do, where it stops, and what it leaves untouched. */
 #include "emit/header/graphtable.h"
 #include "tests/support/policy.h"
+#include "tests/support/rows.h"
 
 #include <string.h>
 
@@ -235,12 +236,7 @@ CHECK_CASE(test_always_flags)
     for (uint32_t r = 0; r < KIT_RULES; r++) {
         assert_int_equal(kit->policy.rule_flags[r], r == KIT_DROP_IDENTITY ? GRAFT_RULE_ALWAYS : 0);
     }
-    graft_rule rule = {.var_count = 1, .slot_count = 12, .output_count = 1, .condition = 255};
-    build_pattern_node(&rule.source, GRAFT_OP_reshape, NODE(1, 0), 0, 0, 0);
-    build_pattern_node(&rule.source, GRAFT_OP_reshape, VAR(0), 0, 0, 6);
-    build_pattern_node(&rule.target, GRAFT_OP_reshape, VAR(0), 0, 0, 0);
-    rule.source.outputs[0] = NODE(0, 0);
-    rule.target.outputs[0] = NODE(0, 0);
+    const graft_rule rule = rows_parse(env, "reshape#1(reshape#2(a)) = reshape#1(a)");
     assert_true(graft_rule_is_always(&rule));
 }
 

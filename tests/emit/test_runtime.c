@@ -6,6 +6,7 @@
 #include "tests/support/build.h"
 #include "tests/support/evaluate.h"
 #include "tests/support/onnx_text.h"
+#include "tests/support/rows.h"
 
 #include <string.h>
 

@@ -3,18 +3,9 @@
  * the graph costs afterwards, and the graph stays sound. Most of these rules are false, which is nothing to the
  * engine. */
 #include "tests/support/build.h"
+#include "tests/support/rows.h"
 
 #include <string.h>
-
-static graft_rule start_rule(uint8_t vars, uint8_t outputs)
-{
-    return (graft_rule){.var_count = vars, .output_count = outputs, .condition = 255};
-}
-
-static void set_attr(graft_pattern_node *node, uint32_t k, int32_t value)
-{
-    node->attrs[k] = (graft_term){.value = value, .kind = GRAFT_TERM_CONST};
-}
 
 static graft_index opaque(graft_graph *graph, graft_index a, graft_index b, uint16_t outputs)
 {
@@ -32,117 +23,63 @@ static void give(graft_graph *graph, graft_index value)
 
 /* -------------------------------------------------------------------- cases */
 
-/* add(x, y) = relu(x), where y is of an opaque node that lacks an operand and dies. */
-static graft_rule forget_operand(graft_graph *graph)
+/* y is of an opaque node that lacks an operand and dies. */
+static void forget_operand(graft_graph *graph)
 {
-    graft_rule rule = start_rule(2, 1);
-    build_pattern_node(&rule.source, GRAFT_OP_add, VAR(0), VAR(1), 0, -1);
-    build_pattern_node(&rule.target, GRAFT_OP_relu, VAR(0), 0, 0, -1);
-    rule.source.outputs[0] = rule.target.outputs[0] = NODE(0, 0);
     const graft_index x = build_input(graph, SHAPE(4), 0);
     const graft_index y = opaque(graph, x, GRAFT_NONE, 3);
     give(graph, build_node(graph, GRAFT_OP_add, NULL, x, y, 0));
-    return rule;
 }
 
-/* relu(x), sigmoid(y) = tanh(x), y */
-static graft_rule give_variable(graft_graph *graph)
+static void give_variable(graft_graph *graph)
 {
-    graft_rule rule = start_rule(2, 2);
-    build_pattern_node(&rule.source, GRAFT_OP_relu, VAR(0), 0, 0, -1);
-    build_pattern_node(&rule.source, GRAFT_OP_sigmoid, VAR(1), 0, 0, -1);
-    build_pattern_node(&rule.target, GRAFT_OP_tanh, VAR(0), 0, 0, -1);
-    rule.source.outputs[0] = rule.target.outputs[0] = NODE(0, 0);
-    rule.source.outputs[1] = NODE(1, 0);
-    rule.target.outputs[1] = VAR(1);
     const graft_index x = build_input(graph, SHAPE(4), 0);
     give(graph, build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0));
     give(graph, build_node(graph, GRAFT_OP_exp, NULL,
                            build_node(graph, GRAFT_OP_sigmoid, NULL, x, 0, 0), 0, 0));
-    return rule;
 }
 
-/* slice(x, 1, 4), tanh(y) = what is left of x behind its first element, relu of that element: an output
- * takes over a value that was a first output, while a node that reads that value is no equal of the relu. */
-static graft_rule take_other_slot(graft_graph *graph)
+/* An output takes over a value that was a first output, while a node that reads that value is no equal
+ * of the relu. */
+static void take_other_slot(graft_graph *graph)
 {
     static const int32_t slice[] = {0, 1, 4};
-    graft_rule rule = start_rule(2, 2);
-    graft_pattern_node *source = build_pattern_node(&rule.source, GRAFT_OP_slice, VAR(0), 0, 0, -1);
-    for (uint32_t k = 0; k < 3; k++) {
-        set_attr(source, k, slice[k]);
-    }
-    build_pattern_node(&rule.source, GRAFT_OP_tanh, VAR(1), 0, 0, -1);
-    set_attr(build_pattern_node(&rule.target, GRAFT_OP_split, VAR(0), 0, 0, -1),
-             GRAFT_ATTR_split_at, 1);
-    build_pattern_node(&rule.target, GRAFT_OP_relu, NODE(0, 0), 0, 0, -1);
-    rule.source.outputs[0] = NODE(0, 0);
-    rule.source.outputs[1] = NODE(1, 0);
-    rule.target.outputs[0] = NODE(0, 1);
-    rule.target.outputs[1] = NODE(1, 0);
     const graft_index x = build_input(graph, SHAPE(4), 0);
     const graft_index y = build_input(graph, SHAPE(1), 1);
     const graft_index rest = build_node(graph, GRAFT_OP_slice, slice, x, 0, 0);
     give(graph, build_node(graph, GRAFT_OP_relu, NULL, rest, 0, 0));
     give(graph, build_node(graph, GRAFT_OP_tanh, NULL, y, 0, 0));
-    return rule;
 }
 
-/* The halves of x and of y, or of x alone, = those of x: a node takes over two classes, or one. */
-static graft_rule join_splits(graft_graph *graph, uint32_t splits)
+/* A node takes over two classes, or one. */
+static void join_splits(graft_graph *graph, uint32_t splits)
 {
     static const int32_t attrs[] = {0, 2};
-    const uint32_t last = splits - 1;
-    graft_rule rule = start_rule((uint8_t)splits, 2);
-    for (uint32_t n = 0; n < splits; n++) {
-        set_attr(build_pattern_node(&rule.source, GRAFT_OP_split, VAR(n), 0, 0, -1),
-                 GRAFT_ATTR_split_at, 2);
-    }
-    set_attr(build_pattern_node(&rule.target, GRAFT_OP_split, VAR(0), 0, 0, -1),
-             GRAFT_ATTR_split_at, 2);
-    rule.source.outputs[0] = rule.target.outputs[0] = NODE(0, 0);
-    rule.source.outputs[1] = NODE(last, 1);
-    rule.target.outputs[1] = NODE(0, 1);
     graft_index nodes[2];
     for (uint32_t n = 0; n < splits; n++) {
         const graft_index x = build_input(graph, SHAPE(4), n);
         CHECK_OK(graft_graph_add_node(graph, GRAFT_OP_split, attrs, &x, n, &nodes[n]));
     }
     const graft_index first = graft_node_output(graph, nodes[0], 0);
-    const graft_index second = graft_node_output(graph, nodes[last], 1);
+    const graft_index second = graft_node_output(graph, nodes[splits - 1], 1);
     give(graph, build_node(graph, GRAFT_OP_relu, NULL, first, 0, 0));
     give(graph, build_node(graph, GRAFT_OP_add, NULL, first, second, 0));
-    return rule;
 }
 
-static graft_rule join_two(graft_graph *graph) { return join_splits(graph, 2); }
-static graft_rule keep_one(graft_graph *graph) { return join_splits(graph, 1); }
+static void join_two(graft_graph *graph) { join_splits(graph, 2); }
+static void keep_one(graft_graph *graph) { join_splits(graph, 1); }
 
-/* relu(x), tanh(y) = tanh(x), relu(y), where an opaque node that lacks an operand lies before y: looking
- * for a cycle passes it. */
-static graft_rule pass_missing(graft_graph *graph)
+/* An opaque node that lacks an operand lies before the tanh: looking for a cycle passes it. */
+static void pass_missing(graft_graph *graph)
 {
-    graft_rule rule = start_rule(2, 2);
-    build_pattern_node(&rule.source, GRAFT_OP_relu, VAR(0), 0, 0, -1);
-    build_pattern_node(&rule.source, GRAFT_OP_tanh, VAR(1), 0, 0, -1);
-    build_pattern_node(&rule.target, GRAFT_OP_tanh, VAR(0), 0, 0, -1);
-    build_pattern_node(&rule.target, GRAFT_OP_relu, VAR(1), 0, 0, -1);
-    for (uint32_t i = 0; i < 2; i++) {
-        rule.source.outputs[i] = rule.target.outputs[i] = NODE(i, 0);
-    }
     const graft_index x = build_input(graph, SHAPE(4), 0);
     give(graph, build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0));
     give(graph, build_node(graph, GRAFT_OP_tanh, NULL, opaque(graph, GRAFT_NONE, x, 1), 0, 0));
-    return rule;
 }
 
-/* add(x, w) = relu(w), which is const: so is what reads it from then on. */
-static graft_rule become_const(graft_graph *graph)
+/* What is made is const: so is what reads it from then on. */
+static void become_const(graft_graph *graph)
 {
-    graft_rule rule = start_rule(2, 1);
-    build_pattern_node(&rule.source, GRAFT_OP_add, VAR(0), VAR(1), 0, -1);
-    build_pattern_node(&rule.target, GRAFT_OP_relu, VAR(1), 0, 0, -1);
-    rule.source.outputs[0] = rule.target.outputs[0] = NODE(0, 0);
     const graft_index x = build_input(graph, SHAPE(4), 0);
     const graft_index w = build_weight(graph, SHAPE(4), 1);
     const graft_index y = build_node(graph, GRAFT_OP_add, NULL, x, w, 0);
@@ -150,41 +87,52 @@ static graft_rule become_const(graft_graph *graph)
     give(graph, build_node(graph, GRAFT_OP_exp, NULL, z, 0, 0));
     give(graph, build_node(graph, GRAFT_OP_max, NULL, z, x, 0));
     give(graph, opaque(graph, z, GRAFT_NONE, 1));
-    return rule;
 }
 
-/* relu(relu(x)) = x, and an exponential that nothing reads. */
-static graft_rule make_idle(graft_graph *graph)
+static void make_idle(graft_graph *graph)
 {
-    graft_rule rule = start_rule(1, 1);
-    build_pattern_node(&rule.source, GRAFT_OP_relu, NODE(1, 0), 0, 0, -1);
-    build_pattern_node(&rule.source, GRAFT_OP_relu, VAR(0), 0, 0, -1);
-    build_pattern_node(&rule.target, GRAFT_OP_exp, VAR(0), 0, 0, -1);
-    rule.source.outputs[0] = NODE(0, 0);
-    rule.target.outputs[0] = VAR(0);
     const graft_index x = build_input(graph, SHAPE(4), 0);
     const graft_index y = build_node(graph, GRAFT_OP_sigmoid, NULL, x, 0, 0);
     const graft_index z = build_node(graph, GRAFT_OP_relu, NULL, y, 0, 0);
     give(graph, build_node(graph, GRAFT_OP_relu, NULL, z, 0, 0));
-    return rule;
 }
 
 typedef struct {
     const char *name;
-    graft_rule (*build)(graft_graph *graph);
+    const char *rule;
+    void (*build)(graft_graph *graph);
     bool is_always; /* It leaves fewer nodes. */
+    bool is_idle;   /* Its target has an exponential that nothing reads. */
 } corner;
 
+/* clang-format off */
 static const corner corners[] = {
-    {"forget operand",  forget_operand,  false},
-    {"give variable",   give_variable,   true },
-    {"take other slot", take_other_slot, false},
-    {"join two",        join_two,        true },
-    {"keep one",        keep_one,        false},
-    {"pass missing",    pass_missing,    false},
-    {"become const",    become_const,    false},
-    {"make idle",       make_idle,       true },
+    {"forget operand", "add(a, b) = relu(a)", forget_operand, false, false},
+    {"give variable", "[relu(a), sigmoid(b)] = [tanh(a), b]", give_variable, true, false},
+    {"take other slot",
+     "[slice(a, axis=0, start=1, end=4), tanh(b)] = "
+     "[split(a, axis=0, at=1).1, relu(split(a, axis=0, at=1).0)]", take_other_slot, false, false},
+    {"join two",
+     "[split(a, axis=0, at=2).0, split(b, axis=0, at=2).1] = "
+     "[split(a, axis=0, at=2).0, split(a, axis=0, at=2).1]", join_two, true, false},
+    {"keep one",
+     "[split(a, axis=0, at=2).0, split(a, axis=0, at=2).1] = "
+     "[split(a, axis=0, at=2).0, split(a, axis=0, at=2).1]", keep_one, false, false},
+    {"pass missing", "[relu(a), tanh(b)] = [tanh(a), relu(b)]", pass_missing, false, false},
+    {"become const", "add(a, b) = relu(b)", become_const, false, false},
+    {"make idle", "relu(relu(a)) = a", make_idle, true, true},
 };
+/* clang-format on */
+enum { BECOME_CONST = 6 };
+
+static graft_rule corner_rule(graft_env *env, const corner *c)
+{
+    graft_rule rule = rows_parse(env, c->rule);
+    if (c->is_idle) {
+        build_pattern_node(&rule.target, GRAFT_OP_exp, VAR(0), 0, 0, -1);
+    }
+    return rule;
+}
 
 /* ----------------------------------------------------------------- estimates */
 
@@ -239,7 +187,8 @@ CHECK_CASE(test_estimates_come_true)
         graft_made made;
         graft_change change;
         graft_graph *graph = build_graph(env->life);
-        const graft_rule rule = corners[i].build(graph);
+        const graft_rule rule = corner_rule(env, &corners[i]);
+        corners[i].build(graph);
         print_message("# %s\n", corners[i].name);
         assert_null(graft_rule_check(&rule));
         open_view(env, graph, &v);
@@ -264,7 +213,8 @@ CHECK_CASE(test_plan_refused)
     view v;
     graft_made made;
     graft_graph *graph = build_graph(env->life);
-    const graft_rule rule = become_const(graph);
+    const graft_rule rule = corner_rule(env, &corners[BECOME_CONST]);
+    become_const(graph);
     memset(&made, 0x5a, sizeof made);
     const graft_made untouched = made;
     open_view(env, graph, &v);
@@ -291,7 +241,8 @@ CHECK_CASE(test_tags)
         graft_decision decision;
         graft_report report = {.decisions = &decision, .decision_limit = 1};
         graft_graph *graph = build_graph(env->life);
-        const graft_rule rule = corners[i].build(graph);
+        const graft_rule rule = corner_rule(env, &corners[i]);
+        corners[i].build(graph);
         const uint32_t offsets[2] = {0, (uint32_t)graft_rule_pack(&rule, bytes, sizeof bytes)};
         const graft_policy policy = {.abi = GRAFT_ABI,
                                      .feature_hash = GRAFT_FEATURE_HASH,

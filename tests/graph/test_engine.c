@@ -1,6 +1,7 @@
 /* The graph engine: building, order, hash, byte code, packing, matching, applying. */
 #include "graph/base/rng.h"
 #include "tests/support/build.h"
+#include "tests/support/rows.h"
 
 #include <string.h>
 
@@ -369,8 +370,8 @@ CHECK_CASE(test_code_floats)
 
 CHECK_CASE(test_pack_round_trip)
 {
-    graft_rule rules[] = {build_rule_fuse_relu(), build_rule_fold_scale(),
-                          build_rule_merge_matmul(), build_rule_drop_identity()};
+    graft_rule rules[] = {rows_parse(env, RULE_FUSE_RELU), rows_parse(env, RULE_FOLD_SCALE),
+                          rows_parse(env, RULE_MERGE_MATMUL), rows_parse(env, RULE_DROP_IDENTITY)};
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         uint8_t bytes[512];
         graft_rule back;
@@ -394,7 +395,7 @@ CHECK_CASE(test_pack_round_trip)
 /* Every single-byte change is refused or gives a rule that passes the check. */
 CHECK_CASE(test_unpack_survives_changes)
 {
-    graft_rule rule = build_rule_fold_scale();
+    graft_rule rule = rows_parse(env, RULE_FOLD_SCALE);
     uint8_t bytes[512];
     size_t size = graft_rule_pack(&rule, bytes, sizeof bytes);
     for (size_t i = 0; i < size; i++) {
@@ -417,8 +418,8 @@ CHECK_CASE(test_unpack_survives_changes)
 CHECK_CASE(test_fold_then_fuse)
 {
     graft_graph *graph = build_block(env);
-    graft_rule fold = build_rule_fold_scale();
-    graft_rule fuse = build_rule_fuse_relu();
+    graft_rule fold = rows_parse(env, RULE_FOLD_SCALE);
+    graft_rule fuse = rows_parse(env, RULE_FUSE_RELU);
     graft_index output = graph->outputs[0];
     graft_effect effect;
     assert_int_equal(count_matches(env, graph, &fuse, NULL), 0);
@@ -439,7 +440,7 @@ CHECK_CASE(test_weight_limit_refuses)
 {
     graft_graph *graph = build_block(env);
     uint64_t before = build_hash(env->scratch, graph);
-    graft_rule fold = build_rule_fold_scale();
+    graft_rule fold = rows_parse(env, RULE_FOLD_SCALE);
     assert_int_equal(apply_first(env, graph, &fold, 539, NULL), GRAFT_NO_MATCH);
     assert_true(build_hash(env->scratch, graph) == before);
     CHECK_OK(apply_first(env, graph, &fold, 540, NULL));
@@ -450,7 +451,7 @@ CHECK_CASE(test_inner_value_must_be_private)
 {
     graft_graph *graph = build_block(env);
     graft_order order = build_order(env->life, graph);
-    graft_rule fold = build_rule_fold_scale();
+    graft_rule fold = rows_parse(env, RULE_FOLD_SCALE);
     assert_int_equal(count_matches(env, graph, &fold, NULL), 1);
     graft_index conv = graft_node_output(graph, order.order[0], 0);
     CHECK_OK(graft_graph_add_output(graph, conv));
@@ -459,14 +460,7 @@ CHECK_CASE(test_inner_value_must_be_private)
 
 CHECK_CASE(test_commuted_operands_match)
 {
-    graft_rule rule = {.var_count = 2, .output_count = 1, .condition = 255};
-    build_pattern_node(&rule.source, GRAFT_OP_add, NODE(1, 0), VAR(1), 0, -1);
-    build_pattern_node(&rule.source, GRAFT_OP_relu, VAR(0), 0, 0, -1);
-    build_pattern_node(&rule.target, GRAFT_OP_relu, VAR(0), 0, 0, -1);
-    build_pattern_node(&rule.target, GRAFT_OP_add, VAR(1), NODE(0, 0), 0, -1);
-    rule.source.outputs[0] = NODE(0, 0);
-    rule.target.outputs[0] = NODE(1, 0);
-    assert_null(graft_rule_check(&rule));
+    graft_rule rule = rows_parse(env, "add(relu(a), b) = add(b, relu(a))");
     for (int swapped = 0; swapped < 2; swapped++) {
         graft_graph *graph = build_graph(env->life);
         graft_index x = build_input(graph, SHAPE(4), 0);
@@ -486,7 +480,7 @@ CHECK_CASE(test_commuted_operands_match)
 CHECK_CASE(test_matcher_stays_exhausted)
 {
     graft_graph *graph = build_graph(env->life);
-    graft_rule merge = build_rule_merge_matmul();
+    graft_rule merge = rows_parse(env, RULE_MERGE_MATMUL);
     graft_index x = build_input(graph, SHAPE(4, 4), 0);
     graft_index a = build_node(graph, GRAFT_OP_tanh, NULL, x, 0, 0);
     graft_index b = build_node(graph, GRAFT_OP_matmul, NULL, a, a, 0);
@@ -505,7 +499,7 @@ CHECK_CASE(test_matcher_stays_exhausted)
 CHECK_CASE(test_several_roots_merge)
 {
     graft_graph *graph = build_graph(env->life);
-    graft_rule merge = build_rule_merge_matmul();
+    graft_rule merge = rows_parse(env, RULE_MERGE_MATMUL);
     graft_index x = build_input(graph, SHAPE(3, 4), 0);
     graft_index u = build_weight(graph, SHAPE(4, 5), 0);
     graft_index v = build_weight(graph, SHAPE(4, 2), 1);
@@ -525,7 +519,7 @@ CHECK_CASE(test_several_roots_merge)
 CHECK_CASE(test_cycle_is_refused)
 {
     graft_graph *graph = build_graph(env->life);
-    graft_rule merge = build_rule_merge_matmul();
+    graft_rule merge = rows_parse(env, RULE_MERGE_MATMUL);
     graft_index x = build_input(graph, SHAPE(4, 4), 0);
     graft_index u = build_input(graph, SHAPE(4, 4), 1);
     graft_index a = build_node(graph, GRAFT_OP_matmul, NULL, x, u, 0);
@@ -541,7 +535,7 @@ CHECK_CASE(test_cycle_is_refused)
 CHECK_CASE(test_target_may_be_a_variable)
 {
     graft_graph *graph = build_graph(env->life);
-    graft_rule drop = build_rule_drop_identity();
+    graft_rule drop = rows_parse(env, RULE_DROP_IDENTITY);
     graft_index x = build_input(graph, SHAPE(4, 4), 0);
     graft_index a = build_node(graph, GRAFT_OP_identity, NULL, x, 0, 0);
     graft_index b = build_node(graph, GRAFT_OP_relu, NULL, a, 0, 0);
@@ -557,17 +551,10 @@ CHECK_CASE(test_target_may_be_a_variable)
 CHECK_CASE(test_unread_output_leaves_nothing)
 {
     graft_graph *graph = build_graph(env->life);
-    graft_rule rule = {.var_count = 1, .output_count = 2, .condition = 255};
+    graft_rule rule =
+        rows_parse(env, "[split(a, axis=0, at=3).0, split(a, axis=0, at=3).1] = "
+                        "[slice(a, axis=0, start=0, end=3), slice(a, axis=0, start=3, end=8)]");
     const int32_t parts[2] = {0, 3};
-    build_pattern_node(&rule.source, GRAFT_OP_split, VAR(0), 0, 0, -1)->attrs[1].value = 3;
-    build_pattern_node(&rule.target, GRAFT_OP_slice, VAR(0), 0, 0, -1)->attrs[2].value = 3;
-    build_pattern_node(&rule.target, GRAFT_OP_slice, VAR(0), 0, 0, -1)->attrs[1].value = 3;
-    rule.target.nodes[1].attrs[2].value = 8;
-    for (uint32_t i = 0; i < 2; i++) {
-        rule.source.outputs[i] = NODE(0, i);
-        rule.target.outputs[i] = NODE(i, 0);
-    }
-    assert_null(graft_rule_check(&rule));
     graft_index x = build_input(graph, SHAPE(8), 0);
     graft_index first = build_node(graph, GRAFT_OP_split, parts, x, 0, 0);
     graft_effect effect;
@@ -583,26 +570,18 @@ CHECK_CASE(test_unread_output_leaves_nothing)
  * are weights, whoever reads them, and each is one weight. */
 CHECK_CASE(test_created_weights_are_counted)
 {
-    graft_rule vanish = {.var_count = 1, .output_count = 1, .condition = 255};
-    build_pattern_node(&vanish.source, GRAFT_OP_sub, VAR(0), VAR(0), 0, -1);
-    build_pattern_node(&vanish.target, GRAFT_OP_fill, 0, 0, 0, -1)->attrs[1].value = 8;
-    graft_rule twice = {.var_count = 1, .output_count = 1, .condition = 255};
-    build_pattern_node(&twice.source, GRAFT_OP_exp, VAR(0), 0, 0, -1);
-    build_pattern_node(&twice.target, GRAFT_OP_fill, 0, 0, 0, -1)->attrs[1].value = 8;
-    build_pattern_node(&twice.target, GRAFT_OP_add, VAR(0), NODE(0, 0), 0, -1);
-    build_pattern_node(&twice.target, GRAFT_OP_mul, NODE(1, 0), NODE(0, 0), 0, -1);
-    graft_rule *rules[2] = {&vanish, &twice};
+    static const char *const texts[2] = {
+        "sub(a, a) = fill(value=0.0, dim=[8])",
+        "exp(a) = mul(add(a, fill(value=0.0, dim=[8])), fill(value=0.0, dim=[8]))"};
     for (uint32_t i = 0; i < 2; i++) {
         graft_graph *graph = build_graph(env->life);
         graft_index x = build_input(graph, SHAPE(8), 0);
         graft_index y = build_node(graph, i == 0 ? GRAFT_OP_sub : GRAFT_OP_exp, NULL, x, x, 0);
         graft_effect effect;
-        rules[i]->source.outputs[0] = NODE(0, 0);
-        rules[i]->target.outputs[0] = NODE(rules[i]->target.node_count - 1, 0);
-        assert_null(graft_rule_check(rules[i]));
+        const graft_rule rule = rows_parse(env, texts[i]);
         CHECK_OK(graft_graph_add_output(graph, y));
-        assert_int_equal(apply_first(env, graph, rules[i], 31, NULL), GRAFT_NO_MATCH);
-        CHECK_OK(apply_first(env, graph, rules[i], 32, &effect));
+        assert_int_equal(apply_first(env, graph, &rule, 31, NULL), GRAFT_NO_MATCH);
+        CHECK_OK(apply_first(env, graph, &rule, 32, &effect));
         assert_int_equal(effect.weight_bytes, 32);
     }
 }
@@ -611,7 +590,7 @@ CHECK_CASE(test_created_weights_are_counted)
 CHECK_CASE(test_const_nodes_are_left_alone)
 {
     graft_graph *graph = build_graph(env->life);
-    graft_rule drop = build_rule_drop_identity();
+    graft_rule drop = rows_parse(env, RULE_DROP_IDENTITY);
     graft_index w = build_weight(graph, SHAPE(4), 0);
     graft_index a = build_node(graph, GRAFT_OP_identity, NULL, w, 0, 0);
     CHECK_OK(graft_graph_add_output(graph, a));
@@ -621,13 +600,7 @@ CHECK_CASE(test_const_nodes_are_left_alone)
 
 CHECK_CASE(test_precondition_is_asked)
 {
-    graft_rule drop = build_rule_drop_identity();
-    const uint8_t code[] = {GRAFT_CODE_DIM, 0, 0, GRAFT_CODE_CONST8, 4, GRAFT_CODE_EQ,
-                            GRAFT_CODE_END};
-    memcpy(drop.code, code, sizeof code);
-    drop.code_bytes = sizeof code;
-    drop.condition = 0;
-    assert_null(graft_rule_check(&drop));
+    graft_rule drop = rows_parse(env, "identity(a) = a where dim(a,0) = 4");
     for (int32_t size = 3; size <= 4; size++) {
         graft_graph *graph = build_graph(env->life);
         graft_index x = build_input(graph, SHAPE(size), 0);
@@ -641,7 +614,7 @@ CHECK_CASE(test_precondition_is_asked)
 CHECK_CASE(test_full_graph_refuses)
 {
     graft_graph *roomy = build_block(env);
-    graft_rule fold = build_rule_fold_scale();
+    graft_rule fold = rows_parse(env, RULE_FOLD_SCALE);
     graft_graph *tight = build_graph_within(
         env->life, (graft_limits){roomy->node_end + 2, roomy->value_end + 2, 64, 1});
     CHECK_OK(graft_graph_copy(tight, roomy));

@@ -2,6 +2,7 @@
  * not valid, byte code that fails, limits that no memory has. */
 #include "graph/base/rng.h"
 #include "tests/support/build.h"
+#include "tests/support/rows.h"
 
 #include <string.h>
 
@@ -492,7 +493,7 @@ CHECK_CASE(test_damaged_rules)
         {"byte code names a slot or variable that does not exist",     nothing_as_same   },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        graft_rule rule = build_rule_fuse_relu();
+        graft_rule rule = rows_parse(env, RULE_FUSE_RELU);
         uint8_t bytes[8];
         assert_null(graft_rule_check(&rule));
         cases[i].damage(&rule);

@@ -1,8 +1,6 @@
 /* build.c - see build.h. */
 #include "tests/support/build.h"
 
-#include <string.h>
-
 graft_graph *build_graph_within(graft_arena *arena, graft_limits limits)
 {
     graft_graph *graph = GRAFT_NEW(arena, graft_graph, 1);
@@ -87,80 +85,4 @@ graft_pattern_node *build_pattern_node(graft_pattern *pattern, uint32_t op, graf
         node->attrs[i] = (graft_term){.value = slot + (int32_t)i, .kind = GRAFT_TERM_SLOT};
     }
     return node;
-}
-
-/* A constant attribute. */
-static graft_term constant(int32_t value)
-{
-    return (graft_term){.value = value, .kind = GRAFT_TERM_CONST};
-}
-
-/* Appends a program that pushes one leaf and ends; the term that runs it. */
-static graft_term leaf_code(graft_rule *rule, const uint8_t *bytes, uint8_t count)
-{
-    graft_term term = {.value = rule->code_bytes, .kind = GRAFT_TERM_CODE};
-    memcpy(&rule->code[rule->code_bytes], bytes, count);
-    rule->code_bytes = (uint8_t)(rule->code_bytes + count);
-    rule->code[rule->code_bytes++] = GRAFT_CODE_END;
-    return term;
-}
-
-graft_rule build_rule_fuse_relu(void)
-{
-    graft_rule rule = {.var_count = 3, .slot_count = 9, .output_count = 1, .condition = 255};
-    build_pattern_node(&rule.source, GRAFT_OP_relu, NODE(1, 0), 0, 0, -1);
-    build_pattern_node(&rule.source, GRAFT_OP_conv_bias, VAR(0), VAR(1), VAR(2), 0)->attrs[9] =
-        constant(GRAFT_ACT_NONE);
-    build_pattern_node(&rule.target, GRAFT_OP_conv_bias, VAR(0), VAR(1), VAR(2), 0)->attrs[9] =
-        constant(GRAFT_ACT_RELU);
-    rule.source.outputs[0] = NODE(0, 0);
-    rule.target.outputs[0] = NODE(0, 0);
-    return rule;
-}
-
-graft_rule build_rule_fold_scale(void)
-{
-    graft_rule rule = {.var_count = 4, .slot_count = 9, .output_count = 1, .condition = 255};
-    build_pattern_node(&rule.source, GRAFT_OP_scale_shift, NODE(1, 0), VAR(2), VAR(3), -1);
-    build_pattern_node(&rule.source, GRAFT_OP_conv, VAR(0), VAR(1), 0, 0);
-    graft_pattern_node *reshape =
-        build_pattern_node(&rule.target, GRAFT_OP_reshape, VAR(2), 0, 0, -1);
-    reshape->attrs[0] = leaf_code(&rule, (const uint8_t[]){GRAFT_CODE_DIM, 1, 0}, 3);
-    for (uint32_t i = 1; i < 4; i++) {
-        reshape->attrs[i] = constant(1);
-    }
-    build_pattern_node(&rule.target, GRAFT_OP_mul, VAR(1), NODE(0, 0), 0, -1);
-    build_pattern_node(&rule.target, GRAFT_OP_conv_bias, VAR(0), NODE(1, 0), VAR(3), 0)->attrs[9] =
-        constant(GRAFT_ACT_NONE);
-    rule.source.outputs[0] = NODE(0, 0);
-    rule.target.outputs[0] = NODE(2, 0);
-    return rule;
-}
-
-graft_rule build_rule_merge_matmul(void)
-{
-    graft_rule rule = {.var_count = 3, .output_count = 2, .condition = 255};
-    build_pattern_node(&rule.source, GRAFT_OP_matmul, VAR(0), VAR(1), 0, -1);
-    build_pattern_node(&rule.source, GRAFT_OP_matmul, VAR(0), VAR(2), 0, -1);
-    build_pattern_node(&rule.target, GRAFT_OP_concat, VAR(1), VAR(2), 0, -1)->attrs[0] =
-        constant(1);
-    build_pattern_node(&rule.target, GRAFT_OP_matmul, VAR(0), NODE(0, 0), 0, -1);
-    graft_pattern_node *split =
-        build_pattern_node(&rule.target, GRAFT_OP_split, NODE(1, 0), 0, 0, -1);
-    split->attrs[0] = constant(1);
-    split->attrs[1] = leaf_code(&rule, (const uint8_t[]){GRAFT_CODE_DIM, 1, 255}, 3);
-    rule.source.outputs[0] = NODE(0, 0);
-    rule.source.outputs[1] = NODE(1, 0);
-    rule.target.outputs[0] = NODE(2, 0);
-    rule.target.outputs[1] = NODE(2, 1);
-    return rule;
-}
-
-graft_rule build_rule_drop_identity(void)
-{
-    graft_rule rule = {.var_count = 1, .output_count = 1, .condition = 255};
-    build_pattern_node(&rule.source, GRAFT_OP_identity, VAR(0), 0, 0, -1);
-    rule.source.outputs[0] = NODE(0, 0);
-    rule.target.outputs[0] = VAR(0);
-    return rule;
 }

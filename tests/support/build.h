@@ -33,14 +33,17 @@ void build_check(graft_arena *arena, const graft_graph *graph);
 graft_pattern_node *build_pattern_node(graft_pattern *pattern, uint32_t op, graft_operand a,
                                        graft_operand b, graft_operand c, int32_t slot);
 
-/* relu(conv_bias(x, w, b, none)) = conv_bias(x, w, b, relu). */
-graft_rule build_rule_fuse_relu(void);
-/* scale_shift(conv(x, w), s, t) = conv_bias(x, mul(w, reshape(s)), t, none). */
-graft_rule build_rule_fold_scale(void);
-/* matmul(x, u), matmul(x, v) = split(matmul(x, concat(u, v))), for matrices. */
-graft_rule build_rule_merge_matmul(void);
-/* identity(x) = x. */
-graft_rule build_rule_drop_identity(void);
+/* Rules that many tests begin with, for rows_parse. */
+#define RULE_FUSE_RELU                                                                             \
+    "relu(conv_bias#1(a, b, c, activation=none)) = conv_bias#1(a, b, c, activation=relu)"
+#define RULE_FOLD_SCALE                                                                            \
+    "scale_shift(conv#1(a, b), c, d) = "                                                           \
+    "conv_bias#1(a, mul(b, reshape(c, dim=[dim(b,0), 1, 1, 1])), d, activation=none)"
+#define RULE_MERGE_MATMUL                                                                          \
+    "[matmul(a, b), matmul(a, c)] = "                                                              \
+    "[split(matmul(a, concat(b, c, axis=1)), axis=1, at=dim(b,-1)).0, "                            \
+    "split(matmul(a, concat(b, c, axis=1)), axis=1, at=dim(b,-1)).1]"
+#define RULE_DROP_IDENTITY "identity(a) = a"
 
 #define VAR(v)     GRAFT_OPERAND_VAR(v)
 #define NODE(n, o) GRAFT_OPERAND_NODE(n, o)

@@ -4,12 +4,12 @@
 
 #include "graph/base/file.h"
 #include "graph/rule/rulefile.h"
-#include "graph/rule/ruleparse.h"
 #include "tests/support/build.h"
+#include "tests/support/rows.h"
 
 static const char *const true_rules[] = {
     /* Variables as targets; a variable may be const, and what reads it then becomes const. */
-    "identity(a) = a",
+    RULE_DROP_IDENTITY,
     "max(a, a) = a",
     "max(min(a, b), b) = b",
     "max(a, min(a, b)) = a",
@@ -108,7 +108,9 @@ static const char *const true_rules[] = {
     "relu(max_pool#1(a)) = max_pool#1(relu(a))",
 
     /* Fusion, with weights that are computed once. */
-    "relu(conv_bias#1(a, b, c, activation=none)) = conv_bias#1(a, b, c, activation=relu)",
+    RULE_FUSE_RELU,
+    RULE_FOLD_SCALE,
+    RULE_MERGE_MATMUL,
     "tanh(matmul_bias(a, b, c, activation=none)) = matmul_bias(a, b, c, activation=tanh)",
     "add(matmul(a, b), c) = matmul_bias(a, b, c, activation=none)",
     "add(conv_bias#1(a, b, c, activation=none), d) = conv_bias_add#1(a, b, c, d, activation=none)",
@@ -161,9 +163,9 @@ static graft_rule build_rule_merge_equal(uint32_t op)
 }
 
 /* A target node that no output needs: legal, if useless, and dead at once. */
-static graft_rule build_rule_idle_node(void)
+static graft_rule build_rule_idle_node(graft_env *env)
 {
-    graft_rule rule = build_rule_drop_identity();
+    graft_rule rule = rows_parse(env, RULE_DROP_IDENTITY);
     build_pattern_node(&rule.target, GRAFT_OP_exp, VAR(0), 0, 0, -1);
     build_pattern_node(&rule.target, GRAFT_OP_erf, NODE(0, 0), 0, 0, -1);
     return rule;
@@ -175,7 +177,7 @@ static known_rules read_rules(graft_env *env, graft_arena *arena, const char *co
     enum { BUILT_MOST = 16 };
     known_rules known = {GRAFT_NEW(arena, graft_rule, count + BUILT_MOST), 0};
     for (uint32_t i = 0; i < count; i++) {
-        CHECK_OK(graft_rule_parse(env, texts[i], texts[i], &known.rules[known.count++]));
+        known.rules[known.count++] = rows_parse(env, texts[i]);
     }
     return known;
 }
@@ -197,13 +199,9 @@ known_rules known_rules_true(graft_env *env, graft_arena *arena)
 {
     known_rules known =
         read_rules(env, arena, true_rules, sizeof true_rules / sizeof true_rules[0]);
-    known.rules[known.count++] = build_rule_fuse_relu();
-    known.rules[known.count++] = build_rule_fold_scale();
-    known.rules[known.count++] = build_rule_merge_matmul();
-    known.rules[known.count++] = build_rule_drop_identity();
     known.rules[known.count++] = build_rule_merge_equal(GRAFT_OP_tanh);
     known.rules[known.count++] = build_rule_merge_equal(GRAFT_OP_relu);
-    known.rules[known.count++] = build_rule_idle_node();
+    known.rules[known.count++] = build_rule_idle_node(env);
     pack_rules(&known);
     return known;
 }

@@ -1,6 +1,7 @@
 /* policy.c - see policy.h. */
 #include "tests/support/policy.h"
 
+#include "tests/support/rows.h"
 #include "train/tariff/tariff.h"
 
 #include <stdlib.h>
@@ -77,42 +78,10 @@ policy_run *policy_kit_optimize(graft_env *env, graft_graph *graph, const graft_
 
 /* ------------------------------------------------------------------- rules */
 
-/* outer(inner(...)) = the same or a shorter chain of relu: `source` and `target` nodes. */
-static graft_rule build_relu_chain(uint32_t source, uint32_t target)
-{
-    graft_rule rule = {.var_count = 1, .output_count = 1, .condition = 255};
-    for (uint32_t n = 0; n < source; n++) {
-        build_pattern_node(&rule.source, GRAFT_OP_relu, n + 1 < source ? NODE(n + 1, 0) : VAR(0), 0,
-                           0, -1);
-    }
-    for (uint32_t n = 0; n < target; n++) {
-        build_pattern_node(&rule.target, GRAFT_OP_relu, n > 0 ? NODE(n - 1, 0) : VAR(0), 0, 0, -1);
-    }
-    rule.source.outputs[0] = NODE(0, 0);
-    rule.target.outputs[0] = NODE(target - 1, 0);
-    return rule;
-}
-
-static graft_rule build_swap_add(void)
-{
-    graft_rule rule = {.var_count = 2, .output_count = 1, .condition = 255};
-    build_pattern_node(&rule.source, GRAFT_OP_add, VAR(0), VAR(1), 0, -1);
-    build_pattern_node(&rule.target, GRAFT_OP_add, VAR(1), VAR(0), 0, -1);
-    rule.source.outputs[0] = NODE(0, 0);
-    rule.target.outputs[0] = NODE(0, 0);
-    return rule;
-}
-
-static void build_rules(policy_kit *kit)
-{
-    kit->rules[KIT_FOLD_SCALE] = build_rule_fold_scale();
-    kit->rules[KIT_FUSE_RELU] = build_rule_fuse_relu();
-    kit->rules[KIT_DROP_IDENTITY] = build_rule_drop_identity();
-    kit->rules[KIT_MERGE_MATMUL] = build_rule_merge_matmul();
-    kit->rules[KIT_SWAP_ADD] = build_swap_add();
-    kit->rules[KIT_DOUBLE_RELU] = build_relu_chain(1, 2);
-    kit->rules[KIT_SINGLE_RELU] = build_relu_chain(2, 1);
-}
+static const char *const rule_texts[KIT_RULES] = {
+    RULE_FOLD_SCALE,          RULE_FUSE_RELU,          RULE_DROP_IDENTITY,
+    RULE_MERGE_MATMUL,        "add(a, b) = add(b, a)", "relu(a) = relu(relu(a))",
+    "relu(relu(a)) = relu(a)"};
 
 /* ------------------------------------------------------------------ tariff */
 
@@ -296,7 +265,9 @@ policy_kit *policy_kit_open(graft_env *env, const policy_kit_options *options)
     graft_observer *const observers[] = {&kit->observer};
     env->verbosity = 0;
     kit->graph = policy_kit_graph(env->life);
-    build_rules(kit);
+    for (uint32_t r = 0; r < KIT_RULES; r++) {
+        kit->rules[r] = rows_parse(env, rule_texts[r]);
+    }
     graft_xfers_index(env->life, kit->rules, policy_kit_names, KIT_RULES, &kit->xfers);
     make_table(env, kit);
     open_environment(env, kit);

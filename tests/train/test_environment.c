@@ -1,6 +1,7 @@
 /* The environment and the search baselines, over a price that is easy to compute by hand. */
 #include "graph/base/log.h"
 #include "tests/support/build.h"
+#include "tests/support/rows.h"
 #include "train/search/search.h"
 #include "train/search/survey.h"
 
@@ -64,9 +65,9 @@ static fixture *open_fixture(graft_env *env)
         y = build_node(graph, GRAFT_OP_identity, NULL, y, 0, 0);
     }
     CHECK_OK(graft_graph_add_output(graph, y));
-    f->rules[0] = build_rule_fold_scale();
-    f->rules[1] = build_rule_fuse_relu();
-    f->rules[2] = build_rule_drop_identity();
+    f->rules[0] = rows_parse(env, RULE_FOLD_SCALE);
+    f->rules[1] = rows_parse(env, RULE_FUSE_RELU);
+    f->rules[2] = rows_parse(env, RULE_DROP_IDENTITY);
     graft_xfers_index(env->life, f->rules, xfer_names, XFERS, &f->xfers);
     const graft_environment_options options = {
         .price = {.cost_ns = price_graph, .context = &f->priced},
@@ -268,8 +269,7 @@ CHECK_CASE(test_survey_tells_who_fits)
     graft_rule rules[XFERS + 1];
     const char *names[XFERS + 1] = {"fold", "fuse", "drop", "absent"};
     memcpy(rules, f->rules, sizeof f->rules);
-    rules[XFERS] = build_rule_drop_identity();
-    rules[XFERS].source.nodes[0].op = GRAFT_OP_tanh;
+    rules[XFERS] = rows_parse(env, "tanh(a) = a");
     graft_xfers xfers;
     graft_xfers_index(env->life, rules, names, XFERS + 1, &xfers);
     const graft_survey survey = {.episodes = 2, .preference = 2, .seed = 1};

@@ -2,6 +2,7 @@
 #include "models/zoo.h"
 #include "tests/support/build.h"
 #include "tests/support/priced.h"
+#include "tests/support/rows.h"
 #include "train/search/matches.h"
 
 enum { GIGABYTE = 1 << 30 };
@@ -146,22 +147,10 @@ CHECK_CASE(test_paths)
     fixture f;
     const graft_graph *apart = build_products(env, false);
     const graft_graph *joined = build_products(env, true);
-    open_for(env, build_rule_merge_matmul(), apart, apart->limits, &f);
+    open_for(env, rows_parse(env, RULE_MERGE_MATMUL), apart, apart->limits, &f);
     assert_int_equal(count_in(env, &f, apart), 2);
     assert_int_equal(count_in(env, &f, joined), 0);
     assert_int_equal(count_in(env, &f, apart), 2);
-}
-
-/* relu(a), tanh(b) = relu(a), tanh(b): nothing leads from the one to the other. */
-static graft_rule build_rule_unlinked(void)
-{
-    graft_rule rule = {.var_count = 2, .output_count = 2, .condition = 255};
-    build_pattern_node(&rule.source, GRAFT_OP_relu, VAR(0), 0, 0, -1);
-    build_pattern_node(&rule.source, GRAFT_OP_tanh, VAR(1), 0, 0, -1);
-    rule.source.outputs[0] = NODE(0, 0);
-    rule.source.outputs[1] = NODE(1, 0);
-    rule.target = rule.source;
-    return rule;
 }
 
 static graft_graph *build_pair(graft_env *env, uint32_t op)
@@ -175,27 +164,17 @@ static graft_graph *build_pair(graft_env *env, uint32_t op)
     return graph;
 }
 
+/* Nothing leads from the one operator to the other. */
 CHECK_CASE(test_no_link)
 {
     fixture f;
     const graft_graph *without = build_pair(env, GRAFT_OP_exp);
     const graft_graph *with = build_pair(env, GRAFT_OP_tanh);
-    open_for(env, build_rule_unlinked(), without, without->limits, &f);
+    open_for(env, rows_parse(env, "[relu(a), tanh(b)] = [relu(a), tanh(b)]"), without,
+             without->limits, &f);
     assert_int_equal(count_in(env, &f, without), 0);
     assert_int_equal(count_in(env, &f, with), 1);
     assert_int_equal(count_in(env, &f, without), 0);
-}
-
-/* relu(a) = relu(relu(a)) */
-static graft_rule build_rule_longer(void)
-{
-    graft_rule rule = {.var_count = 1, .output_count = 1, .condition = 255};
-    build_pattern_node(&rule.source, GRAFT_OP_relu, VAR(0), 0, 0, -1);
-    build_pattern_node(&rule.target, GRAFT_OP_relu, VAR(0), 0, 0, -1);
-    build_pattern_node(&rule.target, GRAFT_OP_relu, NODE(0, 0), 0, 0, -1);
-    rule.source.outputs[0] = NODE(0, 0);
-    rule.target.outputs[0] = NODE(1, 0);
-    return rule;
 }
 
 /* Room comes and goes at the other end of the graph. */
@@ -214,7 +193,7 @@ CHECK_CASE(test_room)
         }
         CHECK_OK(graft_graph_add_output(graphs[i], x));
     }
-    open_for(env, build_rule_longer(), graphs[0], limits, &f);
+    open_for(env, rows_parse(env, "relu(a) = relu(relu(a))"), graphs[0], limits, &f);
     assert_int_equal(count_in(env, &f, graphs[0]), 1);
     assert_int_equal(count_in(env, &f, graphs[1]), 0);
     assert_int_equal(count_in(env, &f, graphs[0]), 1);
