@@ -89,11 +89,7 @@ keeps_what_it_said() {
     : > "$FOLDER/out" # Else what the test before left there is taken for this run's.
     "$GRAFT" --quiet verify "$FOLDER/long.yaml" > "$FOLDER/out" 2> "$FOLDER/err" &
     pid=$!
-    tries=0
-    until grep -q '^twice: proved' "$FOLDER/out" || [ $tries = 600 ]; do
-        sleep 0.05
-        tries=$((tries + 1))
-    done
+    await $pid grep -q '^twice: proved' "$FOLDER/out"
     kill -"$1" $pid
     status=0
     wait $pid || status=$?

@@ -32,11 +32,7 @@ run_check() {
 what_ended_is_packed() {
     run_check one &
     child=$!
-    tries=0
-    until [ -s "$FOLDER/results/models.jsonl" ] || [ $tries = 600 ]; do
-        sleep 0.1
-        tries=$((tries + 1))
-    done
+    await $child test -s "$FOLDER/results/models.jsonl"
     kill -TERM $child
     ! wait $child || return 1
     tar -tzf "$FOLDER/results.tar.gz" > "$FOLDER/list"

@@ -59,11 +59,7 @@ dies_once() {
     shift
     shared 2 "$@" > "$FOLDER/out" &
     run=$!
-    tries=0
-    while [ ! -s "$file" ] && [ $tries -lt 60000 ] && kill -0 $run 2> /dev/null; do
-        sleep 0.01
-        tries=$((tries + 1))
-    done
+    await $run test -s "$file"
     kill_rank 1 $run
     ! wait $run && [ -s "$file" ]
 }

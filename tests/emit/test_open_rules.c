@@ -2,9 +2,9 @@
  * not such as apply at those that were looked at (1 and 3 of first axes, 320 and 448 of images, 64
  * and 96 elsewhere). */
 #include "emit/command/session.h"
-#include "graph/rule/ruleparse.h"
 #include "tests/support/build.h"
 #include "tests/support/onnx_text.h"
+#include "tests/support/rows.h"
 
 typedef struct {
     const char *model;
@@ -92,12 +92,9 @@ CHECK_CASE(test_rows)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const graft_model_options reading = {.keep_open = true};
         graft_session session = {.device = NULL};
-        graft_rule rule;
+        const graft_rule rule = rows_parse(env, rows[i].rule);
         graft_status status = onnx_text_read(env, onnx_text_message(env->life, rows[i].model),
                                              &reading, &session.model);
-        assert_string_equal(env->message, "");
-        CHECK_OK(status);
-        status = graft_rule_parse(env, "rule of a test", rows[i].rule, &rule);
         assert_string_equal(env->message, "");
         CHECK_OK(status);
         graft_session_open_judge(env, &session);

@@ -3,6 +3,7 @@
 #include "graph/base/file.h"
 #include "tests/support/check.h"
 #include "tests/support/onnx_text.h"
+#include "tests/support/rows.h"
 
 typedef struct {
     const char *name;
@@ -67,7 +68,7 @@ static const char *simplified(graft_env *env, const char *folder, const char *te
     ProtobufCMessage *message = NULL;
     CHECK_OK(onnx_text_read(env, onnx_text_message(env->life, text), &reading, &session.model));
     graft_session_open_judge(env, &session);
-    CHECK_OK(graft_rulefile_read(env, env->life, "rules/graft.rules", &session.rules));
+    session.rules = rows_committed(env);
     CHECK_OK(graft_simplify_rewrite(env, &session, &session.model->graph, &graph, &step_count));
     if (session.open != NULL) {
         graft_open_sizes_close(session.open);

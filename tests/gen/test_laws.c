@@ -3,8 +3,8 @@
  */
 #include "gen/gen.h"
 #include "graph/base/log.h"
-#include "graph/rule/ruleparse.h"
 #include "tests/support/build.h"
+#include "tests/support/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -352,7 +352,7 @@ static uint32_t find_law(const char *shapes, const char *text, uint32_t most)
     graft_arena_reset(env->unit);
     search *find = GRAFT_NEW(env->unit, search, 1);
     find->arena = env->unit;
-    CHECK_OK(graft_rule_parse(env, "law", text, &rule));
+    rule = rows_parse(env, text);
     graft_graph *start = build_graph(env->unit);
     assert_int_equal(build_sources(start, shapes, vars), rule.var_count);
     build_pattern(start, &rule.source, rule.output_count, vars, 0);

@@ -52,13 +52,6 @@ takes_laws_from_disk() {
 }
 
 mark=$FOLDER/killed/images-kernels/mark
-wait_for_mark() {
-    tries=0
-    while [ ! -e "$mark" ] && [ $tries -lt 60000 ] && kill -0 "$1" 2> /dev/null; do
-        sleep 0.01
-        tries=$((tries + 1))
-    done
-}
 # Until it was not done already.
 killed() {
     for _ in 1 2 3 4 5; do
@@ -66,7 +59,7 @@ killed() {
         "$GRAFT" --json --threads 1 --quiet gen --families "$FOLDER/families" --work "$FOLDER/killed" \
             --memory 70 > "$FOLDER/unfinished" 2>&1 &
         run=$!
-        wait_for_mark $run
+        await $run test -e "$mark"
         kill -9 $run
         wait $run 2> /dev/null
         [ ! -e "$mark" ] || return 0
@@ -91,18 +84,14 @@ fits_then() {
 }
 # Interrupted in its search for laws, it has said how far it had come. Until it was not done already.
 trail=$FOLDER/interrupted/images-kernels/laws-1
+has_come_far() { [ "$(stat -c %s "$trail")" -gt 10000 ]; }
 interrupted() {
     for _ in 1 2 3 4 5; do
         rm -rf "$FOLDER/interrupted"
         "$GRAFT" --json --threads 2 --quiet gen --families "$FOLDER/families" \
             --work "$FOLDER/interrupted" > "$FOLDER/unfinished" 2> "$FOLDER/log" &
         run=$!
-        tries=0
-        while ! [ "$(stat -c %s "$trail" 2> /dev/null)" -gt 10000 ] 2> /dev/null &&
-            [ $tries -lt 60000 ] && kill -0 $run 2> /dev/null; do
-            sleep 0.01
-            tries=$((tries + 1))
-        done
+        await $run has_come_far
         kill -TERM $run
         ! wait $run && [ -s "$trail" ] && [ ! -s "$FOLDER/unfinished" ] && return 0
     done

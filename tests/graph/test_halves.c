@@ -6,9 +6,9 @@
 #include "graph/base/rng.h"
 #include "graph/meaning/algebra_half.h"
 #include "graph/model.h"
-#include "graph/rule/ruleparse.h"
 #include "tests/support/build.h"
 #include "tests/support/onnx_text.h"
+#include "tests/support/rows.h"
 #include "tests/support/variants.h"
 
 #include <assert.h>
@@ -185,9 +185,7 @@ CHECK_CASE(test_engine_takes_one_type)
 CHECK_CASE(test_constants_have_a_type)
 {
     const graft_shape plain = SHAPE(3, 3);
-    graft_rule rule;
-    CHECK_OK(graft_rule_parse(env, "rule", "mul(a, b) = add(mul(a, b), fill(value=0.0, dim=[]))",
-                              &rule));
+    const graft_rule rule = rows_parse(env, "mul(a, b) = add(mul(a, b), fill(value=0.0, dim=[]))");
     for (uint32_t fits = 0; fits < 2; fits++) {
         graft_graph *graph = build_graph(env->life);
         graph->dtype = fits == 1 ? GRAFT_DTYPE_F16 : GRAFT_DTYPE_F32;

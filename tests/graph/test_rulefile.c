@@ -3,8 +3,8 @@
 #include "graph/rule/rulefile.h"
 
 #include "graph/base/file.h"
-#include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
+#include "tests/support/rows.h"
 
 #include <stdio.h>
 
@@ -22,7 +22,7 @@ static graft_ruleset make_set(graft_env *env)
     for (uint32_t i = 0; i < RULES; i++) {
         graft_rule_entry *e = &set.entries[i];
         *e = (graft_rule_entry){.name = names[i], .family = "user", .gain = 1, .points = 300};
-        CHECK_OK(graft_rule_parse(env, names[i], texts[i], &e->rule));
+        e->rule = rows_parse(env, texts[i]);
         e->id = graft_rule_id(&e->rule);
         e->proof = i == 1 ? GRAFT_PROOF_BOUNDED : GRAFT_PROOF_UNBOUNDED;
         e->numeric = i == 2 ? GRAFT_NUMERIC_EXACT : GRAFT_NUMERIC_REASSOCIATING;

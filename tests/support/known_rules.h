@@ -13,5 +13,5 @@ typedef struct known_rules {
  * valid. */
 known_rules known_rules_true(graft_env *env, graft_arena *arena);
 known_rules known_rules_false(graft_env *env, graft_arena *arena);
-/* The rules of rules/graft.rules; false when there is no such file. */
-bool known_rules_proved(graft_env *env, graft_arena *arena, known_rules *known);
+/* The rules of rules/graft.rules, in env->life. */
+known_rules known_rules_proved(graft_env *env);

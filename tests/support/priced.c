@@ -1,16 +1,15 @@
 /* priced.c - see priced.h. */
 #include "tests/support/priced.h"
 
-#include "graph/rule/rulefile.h"
 #include "models/zoo.h"
 #include "tests/support/check.h"
 #include "tests/support/kernels.h"
+#include "tests/support/rows.h"
 
 graft_xfers proved_xfers(graft_env *env)
 {
-    graft_ruleset set;
+    const graft_ruleset set = rows_committed(env);
     graft_xfers xfers;
-    CHECK_OK(graft_rulefile_read(env, env->life, "rules/graft.rules", &set));
     graft_rule *rules = GRAFT_NEW(env->life, graft_rule, set.count);
     const char **names = GRAFT_NEW(env->life, const char *, set.count);
     for (uint32_t i = 0; i < set.count; i++) {

@@ -16,6 +16,13 @@ graft_rule rows_parse(graft_env *env, const char *text)
     return rule;
 }
 
+graft_ruleset rows_committed(graft_env *env)
+{
+    graft_ruleset set;
+    CHECK_OK(graft_rulefile_read(env, env->life, "rules/graft.rules", &set));
+    return set;
+}
+
 static rule_rows open_rows(graft_env *env, size_t capacity)
 {
     return (rule_rows){GRAFT_NEW(env->life, graft_rule, capacity),

@@ -57,6 +57,17 @@ error_is() {
     fi
 }
 
+# await PID COMMAND...: until the command succeeds, the process has ended or ten minutes are over.
+await() {
+    tap_pid=$1
+    shift
+    tap_tries=0
+    while ! "$@" 2> /dev/null && [ $tap_tries -lt 60000 ] && kill -0 "$tap_pid" 2> /dev/null; do
+        sleep 0.01
+        tap_tries=$((tap_tries + 1))
+    done
+}
+
 finish() {
     echo "1..$tap_count"
     [ "$tap_failed" = 0 ]

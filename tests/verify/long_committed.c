@@ -1,10 +1,10 @@
 /* The committed rules at thousands of instances that follow their preconditions, and at thousands
  * past the bounds of their sweeps: none may differ. Independent of the samples that the rules were
  * made with. */
-#include "graph/rule/rulefile.h"
 #include "graph/rule/ruleprint.h"
 #include "tests/support/beyond.h"
 #include "tests/support/check.h"
+#include "tests/support/rows.h"
 #include "verify/sweep/cover.h"
 #include "verify/sweep/sweep.h"
 
@@ -13,9 +13,8 @@ enum { POINTS = 1500, BEYOND = 4000 };
 CHECK_CASE(test_committed_rules)
 {
     graft_sweeper *sweeper = GRAFT_NEW(env->life, graft_sweeper, 1);
-    graft_ruleset set;
+    const graft_ruleset set = rows_committed(env);
     uint32_t refuted = 0;
-    CHECK_OK(graft_rulefile_read(env, env->life, "rules/graft.rules", &set));
     graft_sweep_open(sweeper);
     for (uint32_t i = 0; i < set.count; i++) {
         graft_mark mark = graft_arena_mark(env->unit);

@@ -3,15 +3,15 @@
  * false rule is proved exact. */
 #include "tests/support/check.h"
 #include "tests/support/exact.h"
+#include "tests/support/rows.h"
 
 enum { POINTS = 400 };
 
 CHECK_CASE(test_exact_rules)
 {
-    graft_ruleset set;
+    const graft_ruleset set = rows_committed(env);
     uint32_t samples = 0;
     uint32_t untried = 0;
-    CHECK_OK(graft_rulefile_read(env, env->life, "rules/graft.rules", &set));
     for (uint32_t i = 0; i < set.count; i++) {
         if (set.entries[i].numeric == GRAFT_NUMERIC_EXACT) {
             graft_arena_reset(env->unit);

@@ -3,16 +3,14 @@
  * preconditions are learnt, may leave a few that only restate what shapes imply. */
 #include "tests/support/check.h"
 #include "tests/support/preconditions.h"
+#include "tests/support/rows.h"
 
 /* One in so many at most. */
 enum { NEEDLESS_SHARE = 50 };
 
 CHECK_CASE(test_all)
 {
-    graft_ruleset set;
-    if (graft_rulefile_read(env, env->life, "rules/graft.rules", &set) != GRAFT_OK) {
-        CHECK_SKIP("rules/graft.rules has not been generated");
-    }
+    const graft_ruleset set = rows_committed(env);
     preconditions_tally tally = preconditions_try(env, &set, 0, 1);
     assert_true(tally.parts > 0);
     assert_true(tally.needless * NEEDLESS_SHARE <= tally.parts);

@@ -3,8 +3,8 @@
 #include "verify/export/symclass.h"
 
 #include "graph/meaning/algebra_field.h"
-#include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
+#include "tests/support/rows.h"
 #include "verify/instances/instance.h"
 
 #include <string.h>
@@ -253,9 +253,10 @@ CHECK_CASE(test_classes)
 {
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         graft_mark mark = graft_arena_mark(env->life);
-        workspace w = {.env = env, .firsts = GRAFT_NEW(env->life, member, FIRSTS_MOST)};
-        CHECK_OK(graft_rule_parse(env, "rule", rules[i], &w.rule));
-        graft_rng_seed(&w.rng, i + 1);
+        workspace w = {.env = env,
+                       .rule = rows_parse(env, rules[i]),
+                       .rng = check_rng(i + 1),
+                       .firsts = GRAFT_NEW(env->life, member, FIRSTS_MOST)};
         (void)graft_sym_cases(&w.rule, visit_case, &w);
         print_message("# %s: %u cases, %u classes, %u instances\n", rules[i], w.cases,
                       w.first_count, w.compared);
@@ -281,8 +282,7 @@ static bool visit_wide_attribute(void *context, const graft_sym_case *c)
 /* The engine refuses such an attribute, and its lower bits say nothing of the case. */
 CHECK_CASE(test_wide_attribute)
 {
-    workspace w = {.env = env};
-    CHECK_OK(graft_rule_parse(env, "rule", wide_attribute, &w.rule));
+    workspace w = {.env = env, .rule = rows_parse(env, wide_attribute)};
     assert_true(graft_sym_cases(&w.rule, visit_wide_attribute, &w));
     assert_true(w.cases > 0);
 }

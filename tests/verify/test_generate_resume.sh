@@ -23,11 +23,7 @@ begin() {
     "$GRAFT" --threads 2 rules --generate "$FOLDER/unfinished" --families "$FOLDER/families" \
         --work "$FOLDER/$1" > "$FOLDER/out" 2> "$FOLDER/log" &
     run=$!
-    tries=0
-    while ! grep -qs "$2" "$FOLDER/log" && [ $tries -lt 60000 ] && kill -0 $run 2> /dev/null; do
-        sleep 0.01
-        tries=$((tries + 1))
-    done
+    await $run grep -qs "$2" "$FOLDER/log"
     kill "$3" $run
 }
 # Until it was not done already.

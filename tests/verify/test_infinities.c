@@ -1,7 +1,6 @@
 /* Nothing but the float executor: at small whole numbers, many of them 0, a number of the source is
  * none that the target makes an infinity or NaN, for any rule of the committed set. Of two that it
  * once had this was not so. */
-#include "graph/rule/rulefile.h"
 #include "tests/support/check.h"
 #include "tests/support/rows.h"
 #include "verify/sweep/domain.h"
@@ -28,10 +27,9 @@ static bool is_undefined(graft_env *env, const graft_rule *rule, uint32_t *tried
 
 CHECK_CASE(test_committed_rules)
 {
-    graft_ruleset set;
+    const graft_ruleset set = rows_committed(env);
     uint32_t tried = 0;
     uint32_t undefined = 0;
-    CHECK_OK(graft_rulefile_read(env, env->life, "rules/graft.rules", &set));
     for (uint32_t i = 0; i < set.count; i++) {
         if (is_undefined(env, &set.entries[i].rule, &tried)) {
             print_error("%s\n", set.entries[i].name);

@@ -49,11 +49,7 @@ begin() {
     rm -rf "$FOLDER/log" "$FOLDER/unfinished"
     make_rules 3 unfinished --threads 1 --work "$FOLDER/$1" > "$FOLDER/out" &
     run=$!
-    tries=0
-    while ! grep -qs "$2" "$FOLDER/log" && [ $tries -lt 60000 ] && kill -0 $run 2> /dev/null; do
-        sleep 0.01
-        tries=$((tries + 1))
-    done
+    await $run grep -qs "$2" "$FOLDER/log"
     kill_rank "$3" $run
 }
 # Until it was not done already.

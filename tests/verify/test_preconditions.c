@@ -4,16 +4,14 @@
  * looks at all. */
 #include "tests/support/check.h"
 #include "tests/support/preconditions.h"
+#include "tests/support/rows.h"
 
 /* One in so many at most. */
 enum { NEEDLESS_SHARE = 20, EVERY = 4 };
 
 CHECK_CASE(test_all)
 {
-    graft_ruleset set;
-    if (graft_rulefile_read(env, env->life, "rules/graft.rules", &set) != GRAFT_OK) {
-        CHECK_SKIP("rules/graft.rules has not been generated");
-    }
+    const graft_ruleset set = rows_committed(env);
     preconditions_tally tally = preconditions_try(env, &set, 1, EVERY);
     assert_true(tally.parts > 0);
     assert_true(tally.needless * NEEDLESS_SHARE <= tally.parts);

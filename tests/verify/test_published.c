@@ -1,7 +1,6 @@
 /* Nothing lost: laws that others have published (tests/verify/rules/published.txt) are given to no
  * stage of Graft, and follow from the committed set: by one rule, read in either direction, or by up
  * to three rules one after the other. */
-#include "graph/rule/rulefile.h"
 #include "tests/support/check.h"
 #include "tests/support/rows.h"
 #include "verify/set/derive.h"
@@ -12,9 +11,8 @@ enum { POINTS = 4, ATTEMPTS = 40000 };
 
 static graft_rulebook read_book(graft_env *env)
 {
-    graft_ruleset set;
+    const graft_ruleset set = rows_committed(env);
     graft_rulebook book;
-    CHECK_OK(graft_rulefile_read(env, env->life, "rules/graft.rules", &set));
     graft_rulebook_open(&book, env->life);
     for (uint32_t i = 0; i < set.count; i++) {
         graft_rule *reversed = GRAFT_NEW(env->life, graft_rule, 1);

@@ -3,8 +3,8 @@
 #include "verify/sizes/symvalue.h"
 
 #include "graph/base/rng.h"
-#include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
+#include "tests/support/rows.h"
 
 #include <stdlib.h>
 
@@ -94,7 +94,7 @@ static void open_workspace(workspace *w, graft_env *env, graft_prover *prover)
 {
     graft_rng rng = check_rng(5);
     graft_sym_open(&w->s, prover);
-    CHECK_OK(graft_rule_parse(env, "rule", rule_text, &w->rule));
+    w->rule = rows_parse(env, rule_text);
     for (uint32_t i = 0; i < SYMBOLS; i++) {
         w->symbols[i] = graft_sym_symbol(&w->s, names[i]);
     }

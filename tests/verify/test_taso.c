@@ -1,9 +1,9 @@
 /* TASO's files: their bytes, and what their operators mean. */
 #include "verify/command/taso.h"
 
-#include "graph/rule/ruleparse.h"
 #include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
+#include "tests/support/rows.h"
 #include "tests/support/taso_write.h"
 #include "verify/sweep/domain.h"
 #include "verify/trial.h"
@@ -328,8 +328,7 @@ CHECK_CASE(test_faults)
 static graft_ruleset set_of(graft_env *env, const char *text)
 {
     graft_rule_entry *entry = GRAFT_NEW(env->life, graft_rule_entry, 1);
-    CHECK_OK(graft_rule_parse(env, "rule", text, &entry->rule));
-    entry->name = "ours";
+    *entry = (graft_rule_entry){.name = "ours", .rule = rows_parse(env, text)};
     return (graft_ruleset){"z3", 1, entry};
 }
 
