@@ -35,10 +35,7 @@ static graft_cost_entry entry_of(double ns, uint32_t rounds)
 
 static graft_database *open_database(graft_env *env, const char *path)
 {
-    graft_database *database = NULL;
-    CHECK_OK(graft_database_open(env, path, &database));
-    graft_database_select(database, "this \"processor\"\\1", "library 1");
-    return database;
+    return check_database_open(env, path, "this \"processor\"\\1", "library 1");
 }
 
 static double find_ns(const graft_database *database, int32_t size)
@@ -53,11 +50,6 @@ static void add_ns(graft_database *database, int32_t size, double ns, uint32_t r
     graft_signature s = relu_signature(size);
     graft_cost_entry entry = entry_of(ns, rounds);
     graft_database_add(database, &s, &entry);
-}
-
-static char *path_in(graft_env *env, const char *folder, const char *name)
-{
-    return graft_arena_printf(env->life, "%s/%s", folder, name);
 }
 
 /* Before costs are asked for (graph/opaque.h). */
@@ -154,8 +146,7 @@ CHECK_CASE(test_signature_refusals)
 
 CHECK_CASE(test_round_trip)
 {
-    char *folder = check_folder();
-    const char *path = path_in(env, folder, "a/b/costs");
+    const char *path = check_path("a/b/costs");
     graft_database *database = open_database(env, path);
     assert_int_equal(graft_database_count(database), 0);
     for (int32_t i = 1; i <= 2000; i++) { /* Enough to grow the table. */
@@ -163,8 +154,7 @@ CHECK_CASE(test_round_trip)
     }
     add_ns(database, 5, 7.0, 3); /* Replaces. */
     assert_int_equal(graft_database_count(database), 2000);
-    CHECK_OK(graft_database_save(env, database));
-    graft_database_close(database);
+    check_database_save(env, database);
 
     database = open_database(env, path);
     assert_int_equal(graft_database_count(database), 2000);
@@ -191,16 +181,14 @@ static void write_bytes(const char *path, const void *data, size_t size)
 /* Cut off at every byte, and every byte changed: always refused, never half read. */
 CHECK_CASE(test_damage)
 {
-    char *folder = check_folder();
-    const char *path = path_in(env, folder, "costs");
+    const char *path = check_path("costs");
     uint8_t *data = NULL;
     size_t size = 0;
     graft_database *database = open_database(env, path);
     for (int32_t i = 1; i <= 3; i++) {
         add_ns(database, i, 100.0 * i, 15);
     }
-    CHECK_OK(graft_database_save(env, database));
-    graft_database_close(database);
+    check_database_save(env, database);
     CHECK_OK(graft_file_read(env, env->life, path, &data, &size));
     for (size_t i = 0; i < size; i++) {
         write_bytes(path, data, i);
@@ -218,8 +206,8 @@ CHECK_CASE(test_damage)
 
 CHECK_CASE(test_foreign_files)
 {
-    char *folder = check_folder();
-    const char *path = path_in(env, folder, "costs");
+    const char *folder = check_folder();
+    const char *path = check_path("costs");
     graft_database *database = NULL;
     static const struct {
         const char *text;
@@ -242,8 +230,7 @@ CHECK_CASE(test_foreign_files)
 /* A database that became unreadable is not overwritten. */
 CHECK_CASE(test_save_keeps_damaged)
 {
-    char *folder = check_folder();
-    const char *path = path_in(env, folder, "costs");
+    const char *path = check_path("costs");
     uint8_t *data = NULL;
     size_t size = 0;
     graft_database *database = open_database(env, path);
@@ -277,8 +264,7 @@ static void write_many(int writer, const char *path)
 
 CHECK_CASE(test_concurrent_writers)
 {
-    char *folder = check_folder();
-    const char *path = path_in(env, folder, "costs");
+    const char *path = check_path("costs");
     pid_t children[WRITERS];
     for (int i = 0; i < WRITERS; i++) {
         children[i] = fork();
@@ -301,8 +287,7 @@ CHECK_CASE(test_concurrent_writers)
 CHECK_CASE(test_killed_writer)
 {
     enum { KILLS = 25, LONGEST_US = 4000 };
-    char *folder = check_folder();
-    const char *path = path_in(env, folder, "costs");
+    const char *path = check_path("costs");
     graft_rng rng = check_rng(41);
     uint32_t least = 0;
     for (int i = 0; i < KILLS; i++) {
@@ -327,17 +312,15 @@ CHECK_CASE(test_killed_writer)
 /* Two files with different and common entries. */
 CHECK_CASE(test_merge)
 {
-    char *folder = check_folder();
-    const char *one = path_in(env, folder, "one");
-    const char *two = path_in(env, folder, "two");
+    const char *one = check_path("one");
+    const char *two = check_path("two");
     graft_signature estimated = relu_signature(9);
     graft_cost_entry guess = {.median_ns = 50.0, .source = GRAFT_COST_ESTIMATED};
     graft_database *database = open_database(env, one);
     add_ns(database, 1, 10.0, 15);
     add_ns(database, 2, 20.0, 15);
     graft_database_add(database, &estimated, &guess);
-    CHECK_OK(graft_database_save(env, database));
-    graft_database_close(database);
+    check_database_save(env, database);
 
     database = open_database(env, two);
     add_ns(database, 2, 22.0, 31); /* More rounds. */
@@ -350,8 +333,7 @@ CHECK_CASE(test_merge)
     assert_true(find_ns(database, 2) == 22.0);
     assert_true(find_ns(database, 3) == 30.0);
     assert_true(find_ns(database, 9) == 90.0);
-    check_failed(env, graft_database_merge(env, database, path_in(env, folder, "none")), GRAFT_IO,
-                 "none");
+    check_failed(env, graft_database_merge(env, database, check_path("none")), GRAFT_IO, "none");
     graft_database_close(database);
 
     database = open_database(env, one); /* The other way round. */
@@ -364,18 +346,16 @@ CHECK_CASE(test_merge)
 /* The same entries in any order give the same bytes. */
 CHECK_CASE(test_file_is_canonical)
 {
-    char *folder = check_folder();
     uint8_t *data[2] = {NULL, NULL};
     size_t size[2] = {0, 0};
     for (int way = 0; way < 2; way++) {
-        const char *path = path_in(env, folder, way == 0 ? "up" : "down");
+        const char *path = check_path(way == 0 ? "up" : "down");
         graft_database *database = open_database(env, path);
         for (int32_t i = 1; i <= 50; i++) {
             int32_t n = way == 0 ? i : 51 - i;
             add_ns(database, n, 10.0 * n, 15);
         }
-        CHECK_OK(graft_database_save(env, database));
-        graft_database_close(database);
+        check_database_save(env, database);
         CHECK_OK(graft_file_read(env, env->life, path, &data[way], &size[way]));
     }
     assert_int_equal(size[0], size[1]);

@@ -473,14 +473,13 @@ static void invent_costs(graft_env *env, const maker *m, const graft_device *dev
 /* Runs random graphs under random plans: whatever is chosen, results are the same. */
 static encounters run_random_plans(graft_env *env, maker *m, uint32_t count, const char *name)
 {
-    char *folder = check_folder();
     graft_device *device = check_device_open(env);
     encounters met = {.blocked = 0};
     for (uint32_t i = 0; i < count; i++) {
         const float *values[VALUES];
         make_graph(m);
         memcpy(values, m->data, sizeof(values));
-        const char *path = graft_arena_printf(env->unit, "%s/costs%u", folder, i);
+        const char *path = graft_arena_printf(env->unit, "%s/costs%u", check_folder(), i);
         invent_costs(env, m, device, path, &met);
         graft_cost *cost = open_unmeasured(env, device, path);
         const subject random = {.name = graft_arena_printf(env->unit, "%s %u", name, i),

@@ -48,7 +48,7 @@ static graft_status stage(check_run *run)
     return GRAFT_OK;
 }
 
-static check_run begin(graft_env *env, const char *folder, bool is_faulty, uint32_t slow)
+static check_run begin(graft_env *env, bool is_faulty, uint32_t slow)
 {
     if (page == NULL) {
         page = check_share(sizeof(*page));
@@ -59,7 +59,7 @@ static check_run begin(graft_env *env, const char *folder, bool is_faulty, uint3
     page->slow = slow;
     return (check_run){.env = env,
                        .progress = &page->progress,
-                       .folder = folder,
+                       .folder = check_folder(),
                        .sources = "one",
                        .hang_ns = 60000000000U,
                        .deadline_ns = graft_cost_clock_ns(WALL_CLOCK) + 60000000000U};
@@ -74,8 +74,7 @@ static void check_begun_once(void)
 
 CHECK_CASE(test_faults)
 {
-    char *folder = check_folder();
-    check_run run = begin(env, folder, true, ITEMS);
+    check_run run = begin(env, true, ITEMS);
     check_supervise(&run, "faults", stage);
     check_begun_once();
     assert_int_equal(page->progress.failures, 2);
@@ -88,8 +87,7 @@ CHECK_CASE(test_faults)
 
 CHECK_CASE(test_time)
 {
-    char *folder = check_folder();
-    check_run run = begin(env, folder, false, 4);
+    check_run run = begin(env, false, 4);
     check_supervise(&run, "time", stage);
     assert_true(page->progress.is_cut);
     assert_int_equal(page->progress.next, 5);
@@ -109,8 +107,7 @@ CHECK_CASE(test_time)
 /* A kernel that never ends: its process is ended, and the next one goes on behind it. */
 CHECK_CASE(test_hang)
 {
-    char *folder = check_folder();
-    check_run run = begin(env, folder, false, ITEMS);
+    check_run run = begin(env, false, ITEMS);
     page->is_hanging = true;
     run.hang_ns = 300000000U;
     check_supervise(&run, "hang", stage);
@@ -123,8 +120,7 @@ CHECK_CASE(test_hang)
  * it was built; every choice of types has a file of its own. */
 CHECK_CASE(test_sources)
 {
-    char *folder = check_folder();
-    check_run run = begin(env, folder, false, ITEMS);
+    check_run run = begin(env, false, ITEMS);
     check_supervise(&run, "sources", stage);
     check_supervise(&run, "sources", stage);
     check_begun_once();

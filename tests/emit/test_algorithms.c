@@ -178,11 +178,11 @@ static void find_no_filter(graft_env *env, const char *path, const char *name)
     assert_int_equal(model->input_count, 1);
 }
 
-static void test_row(graft_env *env, const algorithm_row *row, const char *folder)
+static void test_row(graft_env *env, const algorithm_row *row)
 {
     static float want[ELEMENTS_MOST];
-    const char *file = graft_arena_printf(env->life, "%s/x.onnx", folder);
-    const char *costs = graft_arena_printf(env->life, "%s/x.costs", folder);
+    const char *file = check_path("x.onnx");
+    const char *costs = check_path("x.costs");
     graft_model *model = onnx_text_model(env, row->model);
     graft_algorithm last = GRAFT_ALGORITHM_OWN;
     graft_algorithms found;
@@ -217,9 +217,8 @@ static void test_row(graft_env *env, const algorithm_row *row, const char *folde
 
 CHECK_CASE(test_files)
 {
-    char *folder = check_folder();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        test_row(env, &rows[i], folder);
+        test_row(env, &rows[i]);
     }
 }
 

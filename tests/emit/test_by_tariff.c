@@ -28,12 +28,10 @@ static host *open_host(graft_env *env, const policy_kit *kit, const graft_policy
 {
     host *h = GRAFT_NEW(env->life, host, 1);
     const graft_limits *limits = &kit->graph->limits;
-    size_t bytes = graft_estimator_bytes(limits);
     graft_state_open(env->life, limits, &h->state);
     graft_matches_open(env->life, &kit->xfers, policy->location_limit, &h->matches);
     CHECK_OK(graft_state_set(env, &h->state, kit->graph));
-    CHECK_OK(graft_estimator_open(&h->estimator, policy->tariff, limits,
-                                  graft_arena_alloc(env->life, bytes), bytes));
+    h->estimator = build_estimator(env->life, policy->tariff, limits);
     return h;
 }
 

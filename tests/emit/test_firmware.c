@@ -12,18 +12,16 @@
 
 enum { TOOL_MISSING = 77 };
 
-static void write_headers(graft_env *env, const policy_kit *kit, const char *folder)
+static void write_headers(graft_env *env, const policy_kit *kit)
 {
     const graft_header_options options = {"kit", "graft test", policy_kit_names, false, 0, false};
-    CHECK_OK(graft_header_write(env, &kit->policy, &options,
-                                graft_arena_printf(env->life, "%s/graft_policy.h", folder), NULL));
+    CHECK_OK(graft_header_write(env, &kit->policy, &options, check_path("graft_policy.h"), NULL));
     const graft_fit_options unbounded = {
         .model = "kit", .policy = &kit->policy, .pointer_bytes = 4};
     graft_fit fit;
     CHECK_OK(graft_fit_make(env, kit->graph, &unbounded, &fit));
     assert_true(fit.ram.parts[GRAFT_RAM_NETWORK] > 0);
-    CHECK_OK(graft_graphtable_write(env, kit->graph, "kit", &fit,
-                                    graft_arena_printf(env->life, "%s/graft_graph.h", folder)));
+    CHECK_OK(graft_graphtable_write(env, kit->graph, "kit", &fit, check_path("graft_graph.h")));
 }
 
 /* The last line of the program's second part, as the engine inside this program has it. */
@@ -47,17 +45,16 @@ static const char *expect_end(graft_env *env, const policy_kit *kit)
 CHECK_CASE(test_same_decisions)
 {
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
-    char *folder = check_folder();
+    const char *folder = check_folder();
     uint8_t *text = NULL;
     size_t size = 0;
-    write_headers(env, kit, folder);
+    write_headers(env, kit);
     // NOLINTNEXTLINE(cert-env33-c): running a compiler is the point.
     int status = system(graft_arena_printf(env->life,
                                            "{ sh tests/firmware/run.sh '%s' && sh "
                                            "tests/firmware/ram.sh '%s'; } > '%s/output.txt' 2>&1",
                                            folder, folder, folder));
-    CHECK_OK(graft_file_read(env, env->life, graft_arena_printf(env->life, "%s/output.txt", folder),
-                             &text, &size));
+    CHECK_OK(graft_file_read(env, env->life, check_path("output.txt"), &text, &size));
     if (WIFEXITED(status) && WEXITSTATUS(status) == TOOL_MISSING) {
         CHECK_SKIP("%.*s", (int)strcspn((const char *)text, "\n"), (const char *)text);
     }
@@ -69,7 +66,6 @@ CHECK_CASE(test_same_decisions)
         print_message("# %.*s\n", length, line);
         line += line[length] == '\n' ? length + 1 : length;
     }
-    CHECK_OK(graft_file_read(
-        env, env->life, graft_arena_printf(env->life, "%s/firmware.txt", folder), &text, &size));
+    CHECK_OK(graft_file_read(env, env->life, check_path("firmware.txt"), &text, &size));
     assert_non_null(strstr((const char *)text, expect_end(env, kit)));
 }

@@ -9,34 +9,28 @@
 
 enum { COMMAND_BYTES = 4096 };
 
-/* A folder and the policy that is written there. */
+/* The policy that is written in the folder of the case. */
 typedef struct {
     graft_env *env;
     policy_kit *kit;
-    char *folder;
 } bench;
 
 static bench open_bench(graft_env *env)
 {
-    bench b = {env, policy_kit_open(env, &policy_kit_plain), check_folder()};
+    bench b = {env, policy_kit_open(env, &policy_kit_plain)};
     return b;
-}
-
-static const char *path_in(const bench *b, const char *name)
-{
-    return graft_arena_printf(b->env->life, "%s/%s", b->folder, name);
 }
 
 static void write_text(const bench *b, const char *name, const char *text)
 {
-    CHECK_OK(graft_file_write(b->env, path_in(b, name), text, strlen(text)));
+    CHECK_OK(graft_file_write(b->env, check_path(name), text, strlen(text)));
 }
 
 static void write_header(const bench *b, const char *file, const char *name, bool amalgamate)
 {
     const graft_header_options options = {name, "graft test", policy_kit_names, amalgamate,
                                           0,    false};
-    CHECK_OK(graft_header_write(b->env, &b->kit->policy, &options, path_in(b, file), NULL));
+    CHECK_OK(graft_header_write(b->env, &b->kit->policy, &options, check_path(file), NULL));
 }
 
 /* Runs a command in the folder; GRAFT_ROOT is the project's. The output is in *output. */
@@ -49,8 +43,8 @@ static int run_command(const bench *b, const char *command, const char **output)
     // NOLINTNEXTLINE(cert-env33-c): running a compiler is the point.
     int status = system(graft_arena_printf(b->env->life,
                                            "GRAFT_ROOT='%s'; cd '%s' && { %s; } > output.txt 2>&1",
-                                           root, b->folder, command));
-    CHECK_OK(graft_file_read(b->env, b->env->life, path_in(b, "output.txt"), &text, &size));
+                                           root, check_folder(), command));
+    CHECK_OK(graft_file_read(b->env, b->env->life, check_path("output.txt"), &text, &size));
     *output = (const char *)text;
     return status;
 }
@@ -88,7 +82,7 @@ CHECK_CASE(test_same_bytes)
     assert_memory_equal(texts[0].data, texts[1].data, texts[0].size);
     assert_int_equal(sizes.header, texts[0].size);
     assert_non_null(strstr(texts[0].data, "const graft_policy graft_policy_kit_1 = {"));
-    assert_null(strstr(texts[0].data, b.folder));
+    assert_null(strstr(texts[0].data, check_folder()));
     print_message("# bytes of const data: rules %zu, network %zu, in all %zu\n", sizes.rules,
                   sizes.network, sizes.total);
     graft_arena_free(arena);
@@ -228,7 +222,7 @@ CHECK_CASE(test_faults)
 {
     bench b = open_bench(env);
     graft_header_options options = {"", "graft test", NULL, false, 0, false};
-    const char *path = path_in(&b, "graft_policy.h");
+    const char *path = check_path("graft_policy.h");
     char *long_text = GRAFT_NEW(env->life, char, 4100);
     check_failed(env, graft_header_write(env, &b.kit->policy, &options, path, NULL),
                  GRAFT_BAD_INPUT, "a name has 1 to 63 characters");
@@ -273,7 +267,7 @@ CHECK_CASE(test_graph_table)
     graft_order order = build_order(b.env->life, graph);
     uint64_t hash =
         graft_graph_hash(graph, &order, GRAFT_NEW(b.env->life, uint64_t, graph->limits.values));
-    CHECK_OK(graft_graphtable_write(b.env, graph, "Kit", NULL, path_in(&b, "graph.h")));
+    CHECK_OK(graft_graphtable_write(b.env, graph, "Kit", NULL, check_path("graph.h")));
     write_text(
         &b, "one.c",
         graft_arena_printf(

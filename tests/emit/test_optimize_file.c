@@ -11,7 +11,6 @@ enum { WORDS_MOST = 10 };
 
 /* A model as text, and what the command made of it. */
 typedef struct {
-    char *folder;
     const char *in;
     const char *out;
     uint8_t *before;
@@ -35,12 +34,11 @@ static graft_status call(graft_env *env, const graft_command *command, const cha
 static graft_status try_to_optimize(graft_env *env, const char *text, const char *const options[4],
                                     outcome *o)
 {
-    o->folder = check_folder();
-    o->in = graft_arena_printf(env->life, "%s/in.onnx", o->folder);
-    o->out = graft_arena_printf(env->life, "%s/out.onnx", o->folder);
+    o->in = check_path("in.onnx");
+    o->out = check_path("out.onnx");
     onnx_text_bytes(env->life, text, &o->before, &o->before_size);
     CHECK_OK(graft_file_write(env, o->in, o->before, o->before_size));
-    const char *costs = graft_arena_printf(env->life, "%s/costs", o->folder);
+    const char *costs = check_path("costs");
     const char *words[WORDS_MOST] = {"optimize", o->in, o->out, "--database", costs};
     for (uint32_t i = 0; i < 4 && options[i] != NULL; i++) {
         words[5 + i] = options[i];
@@ -142,9 +140,8 @@ CHECK_CASE(test_rules_of_a_user)
          "dim(a,0)\"}",          true },
     };
     for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
-        char *folder = check_folder();
-        const char *yaml = graft_arena_printf(env->life, "%s/my.yaml", folder);
-        const char *rules = graft_arena_printf(env->life, "%s/my.rules", folder);
+        const char *yaml = check_path("my.yaml");
+        const char *rules = check_path("my.rules");
         const char *text = graft_arena_printf(env->life, "rules:\n  - %s\n", asked[i].rule);
         static const char empty[] = "\010\001\022\013z3 4.8.12.0"; /* A set without rules. */
         CHECK_OK(graft_file_write(env, yaml, text, strlen(text)));

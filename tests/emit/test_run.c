@@ -208,16 +208,14 @@ CHECK_CASE(test_refusals)
 /* Where numbers have a comma, costs are still read and written with a point. */
 CHECK_CASE(test_locale)
 {
-    char *folder = check_folder();
+    const char *folder = check_folder();
     const char *make =
         graft_arena_printf(env->life, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8", folder);
     graft_graph *graph = build_graph(env->life);
     const graft_index x = build_input(graph, SHAPE(1, 8), 0);
     const graft_index y = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
-    const graft_run_options options = {.thread_count = 1,
-                                       .tune = true,
-                                       .database =
-                                           graft_arena_printf(env->life, "%s/x.costs", folder)};
+    const graft_run_options options = {
+        .thread_count = 1, .tune = true, .database = check_path("x.costs")};
     graft_run *run = NULL;
     CHECK_OK(graft_graph_add_output(graph, y));
     assert_int_equal(setenv("LOCPATH", folder, 1), 0);

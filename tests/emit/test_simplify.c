@@ -55,11 +55,11 @@ static const simplify_row rows[] = {
 };
 /* clang-format on */
 
-static const char *simplified(graft_env *env, const char *folder, const char *text)
+static const char *simplified(graft_env *env, const char *text)
 {
     const graft_model_options reading = {.keep_open = true};
     const graft_model_write_options writing = {.simplify = true};
-    const char *path = graft_arena_printf(env->life, "%s/x.onnx", folder);
+    const char *path = check_path("x.onnx");
     graft_session session = {.device = NULL};
     graft_graph *graph = NULL;
     uint32_t step_count = 0;
@@ -83,6 +83,5 @@ static const char *simplified(graft_env *env, const char *folder, const char *te
 CHECK_ROWS(test_row, rows)
 {
     const simplify_row *row = place;
-    char *folder = check_folder();
-    assert_string_equal(simplified(env, folder, row->model), row->graph);
+    assert_string_equal(simplified(env, row->model), row->graph);
 }

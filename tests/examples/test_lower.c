@@ -89,7 +89,7 @@ static void check_model(graft_env *env, const char *name)
 }
 
 /* Images, of which the second is a constant one in half of the cases. */
-static void check_pair(graft_env *env, const char *folder, uint32_t op, uint8_t const_mask)
+static void check_pair(graft_env *env, uint32_t op, uint8_t const_mask)
 {
     static const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
     const graft_shape shapes[] = {
@@ -98,8 +98,8 @@ static void check_pair(graft_env *env, const char *folder, uint32_t op, uint8_t 
     };
     const graft_operator of = {
         .op = op, .attrs = attrs, .inputs = shapes, .const_mask = const_mask};
-    const char *path =
-        graft_arena_printf(env->life, "%s/%s.%u.onnx", folder, graft_op(op)->name, const_mask);
+    const char *path = graft_arena_printf(env->life, "%s/%s.%u.onnx", check_folder(),
+                                          graft_op(op)->name, const_mask);
     uint8_t *data = NULL;
     size_t size = 0;
     CHECK_OK(graft_operator_pack(env, env->unit, &of, &data, &size));
@@ -112,14 +112,13 @@ CHECK_CASE(test_all)
     static const char *const models[] = {"dscnn", "resnet8", "mobilenetv1", "autoencoder"};
     static const uint32_t pairs[] = {GRAFT_OP_add, GRAFT_OP_sub, GRAFT_OP_mul,
                                      GRAFT_OP_div, GRAFT_OP_max, GRAFT_OP_min};
-    char *folder = check_folder();
     assert_int_equal(xnn_initialize(NULL), xnn_status_success);
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         check_model(env, models[i]);
     }
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        check_pair(env, folder, pairs[i], 0);
-        check_pair(env, folder, pairs[i], 2);
+        check_pair(env, pairs[i], 0);
+        check_pair(env, pairs[i], 2);
     }
     (void)xnn_deinitialize();
 }

@@ -3,6 +3,7 @@
  * graph that its pattern was planted in. Whatever a rule says, the graph stays sound: that it is
  * false changes what is computed, never what is safe. */
 #include "graph/rule/ruleprint.h"
+#include "tests/support/build.h"
 #include "tests/support/random_graph.h"
 
 #include <assert.h>
@@ -60,22 +61,12 @@ static void run_code(const graft_rule *rule)
     }
 }
 
-static graft_order make_order(graft_arena *arena, const graft_graph *graph)
-{
-    graft_order order;
-    size_t bytes = graft_order_bytes(&graph->limits);
-    graft_status status = graft_order_build(&order, graph, graft_arena_alloc(arena, bytes), bytes);
-    assert(status == GRAFT_OK);
-    (void)status;
-    return order;
-}
-
 /* Applies the rule at the first match that takes it; false when none does. */
 static bool apply_once(graft_arena *arena, graft_graph *graph, const graft_rule *rule)
 {
-    graft_order order = make_order(arena, graph);
+    graft_order order = build_order(arena, graph);
     graft_apply_options options = {UINT64_MAX};
-    void *scratch = graft_arena_alloc(arena, graft_match_scratch_bytes(&graph->limits));
+    void *scratch = build_scratch(arena, graph);
     for (graft_index i = 0; i < order.count; i++) {
         graft_matcher matcher;
         graft_match match;

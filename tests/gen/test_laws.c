@@ -307,7 +307,7 @@ static bool apply_candidate(search *find, const graft_graph *from, const graft_r
 {
     const graft_apply_options options = {UINT64_MAX};
     graft_order order = build_order(find->arena, from);
-    void *scratch = graft_arena_alloc(find->arena, graft_match_scratch_bytes(&from->limits));
+    void *scratch = build_scratch(find->arena, from);
     for (uint32_t n = 0; n < order.count; n++) {
         graft_matcher matcher;
         graft_match match;

@@ -142,9 +142,9 @@ CHECK_CASE(test_samples_are_kept)
 {
     const graft_gen_set *set = parse_set(env, inner);
     const graft_gen_laws none = {.count = 0};
-    char *folder = check_folder();
+    const char *folder = check_folder();
     const graft_gen_room room = {.folder = folder, .identity = 1};
-    const char *path = graft_arena_printf(env->life, "%s/samples", folder);
+    const char *path = check_path("samples");
     graft_gen_samples first = {.seed = 1, .arena = env->life};
     CHECK_OK(graft_gen_samples_refine(env, set, &room, &none, &first));
     assert_in_range(first.draw_count, 1, 8);

@@ -151,10 +151,8 @@ typedef struct {
 
 static void open_view(graft_env *env, const graft_graph *graph, view *v)
 {
-    const size_t bytes = graft_estimator_bytes(&graph->limits);
-    v->scratch = graft_arena_alloc(env->life, graft_match_scratch_bytes(&graph->limits));
-    CHECK_OK(graft_estimator_open(&v->estimator, &by_size, &graph->limits,
-                                  graft_arena_alloc(env->life, bytes), bytes));
+    v->scratch = build_scratch(env->life, graph);
+    v->estimator = build_estimator(env->life, &by_size, &graph->limits);
 }
 
 static graft_estimated estimate(graft_env *env, const graft_graph *graph, view *v)
@@ -163,20 +161,6 @@ static graft_estimated estimate(graft_env *env, const graft_graph *graph, view *
     v->order = build_order(env->life, graph);
     CHECK_OK(graft_estimate(&v->estimator, graph, &v->order, &estimated));
     return estimated;
-}
-
-static graft_match find_match(const graft_graph *graph, const graft_rule *rule, const view *v)
-{
-    graft_match match;
-    for (graft_index n = 0; n < graph->node_end; n++) {
-        graft_matcher matcher;
-        graft_matcher_start(&matcher, rule, graph, &v->order, n);
-        if (graft_matcher_next(&matcher, &match)) {
-            return match;
-        }
-    }
-    fail_msg("the rule has no match");
-    return match;
 }
 
 CHECK_CASE(test_estimates_come_true)
@@ -193,7 +177,7 @@ CHECK_CASE(test_estimates_come_true)
         assert_null(graft_rule_check(&rule));
         open_view(env, graph, &v);
         const graft_estimated before = estimate(env, graph, &v);
-        const graft_match match = find_match(graph, &rule, &v);
+        const graft_match match = build_match(graph, &rule, &v.order);
         CHECK_OK(graft_match_plan(graph, &rule, &match, &v.order, &options, v.scratch, &made));
         graft_estimate_match(&v.estimator, &rule, &match, &made, &change);
         CHECK_OK(graft_apply(graph, &rule, &match, &v.order, &options, v.scratch, NULL));
@@ -219,7 +203,7 @@ CHECK_CASE(test_plan_refused)
     const graft_made untouched = made;
     open_view(env, graph, &v);
     (void)estimate(env, graph, &v);
-    const graft_match match = find_match(graph, &rule, &v);
+    const graft_match match = build_match(graph, &rule, &v.order);
     assert_int_equal(graft_match_plan(graph, &rule, &match, &v.order, &none, v.scratch, &made),
                      GRAFT_NO_MATCH);
     assert_memory_equal(&made, &untouched, sizeof made);

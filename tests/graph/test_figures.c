@@ -11,11 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char *path_in(graft_env *env, const char *folder, const char *name)
-{
-    return graft_arena_printf(env->unit, "%s/%s", folder, name);
-}
-
 static void check_text(graft_env *env, const char *path, const char *want)
 {
     uint8_t *data = NULL;
@@ -27,8 +22,7 @@ static void check_text(graft_env *env, const char *path, const char *want)
 CHECK_CASE(test_grows_by_lines)
 {
     graft_figures figures;
-    char *folder = check_folder();
-    const char *path = path_in(env, folder, "a/b.json");
+    const char *path = check_path("a/b.json");
     CHECK_OK(graft_figures_open(env, path, &figures));
     assert_false(graft_file_exists(path));
     (void)fputs("one\ntwo\nthr", figures.stream);
@@ -47,8 +41,7 @@ CHECK_CASE(test_more_than_a_buffer)
 {
     graft_figures figures;
     graft_buffer want = {.arena = env->unit};
-    char *folder = check_folder();
-    const char *path = path_in(env, folder, "b.json");
+    const char *path = check_path("b.json");
     CHECK_OK(graft_figures_open(env, path, &figures));
     for (uint32_t i = 0; i < 5000; i++) {
         (void)fprintf(figures.stream, "line %u\n", i);
@@ -61,8 +54,7 @@ CHECK_CASE(test_more_than_a_buffer)
 CHECK_CASE(test_none_replaces_the_last)
 {
     graft_figures figures;
-    char *folder = check_folder();
-    const char *path = path_in(env, folder, "c.json");
+    const char *path = check_path("c.json");
     CHECK_OK(graft_file_write(env, path, "old\n", 4));
     CHECK_OK(graft_figures_open(env, path, &figures));
     assert_int_equal(graft_figures_close(&figures, GRAFT_BAD_INPUT), GRAFT_BAD_INPUT);
@@ -74,8 +66,7 @@ CHECK_CASE(test_none_replaces_the_last)
 
 CHECK_CASE(test_killed)
 {
-    char *folder = check_folder();
-    const char *path = path_in(env, folder, "d.json");
+    const char *path = check_path("d.json");
     pid_t child = fork();
     if (child == 0) {
         graft_figures figures;
@@ -96,8 +87,7 @@ CHECK_CASE(test_killed)
 CHECK_CASE(test_failure_to_write)
 {
     graft_figures figures;
-    char *folder = check_folder();
-    const char *path = path_in(env, folder, "e.json");
+    const char *path = check_path("e.json");
     CHECK_OK(graft_file_make_folders(
         env, graft_arena_printf(env->unit, "%s/x", path))); /* A folder is in the way. */
     CHECK_OK(graft_figures_open(env, path, &figures));

@@ -31,11 +31,6 @@ int fsync(int fd)
     return (int)syscall(SYS_fsync, fd);
 }
 
-static const char *path_in(graft_env *env, const char *folder, const char *name)
-{
-    return graft_arena_printf(env->unit, "%s/%s", folder, name);
-}
-
 static void write_text(graft_env *env, const char *path, const char *text)
 {
     graft_status status = graft_file_write(env, path, text, strlen(text));
@@ -67,8 +62,7 @@ static size_t count_entries(const char *folder)
 
 CHECK_CASE(test_write_then_read)
 {
-    char *folder = check_folder();
-    const char *path = path_in(env, folder, "new/deep/file.txt");
+    const char *path = check_path("new/deep/file.txt");
     assert_false(graft_file_exists(path));
     write_text(env, path, "first");
     check_text(env, path, "first");
@@ -77,14 +71,13 @@ CHECK_CASE(test_write_then_read)
     check_text(env, path, "");
     write_text(env, path, "second, longer");
     check_text(env, path, "second, longer");
-    assert_int_equal(count_entries(path_in(env, folder, "new/deep")), 1);
+    assert_int_equal(count_entries(check_path("new/deep")), 1);
 }
 
 CHECK_CASE(test_relative_path_without_folder)
 {
-    char *folder = check_folder();
     int here = open(".", O_RDONLY | O_DIRECTORY);
-    assert_int_equal(chdir(folder), 0);
+    assert_int_equal(chdir(check_folder()), 0);
     write_text(env, "plain.txt", "x");
     check_text(env, "plain.txt", "x");
     assert_int_equal(fchdir(here), 0);
@@ -94,8 +87,7 @@ CHECK_CASE(test_relative_path_without_folder)
 CHECK_CASE(test_bytes_of_any_value)
 {
     enum { SIZE = 1 << 20 };
-    char *folder = check_folder();
-    const char *path = path_in(env, folder, "bytes");
+    const char *path = check_path("bytes");
     uint8_t *bytes = graft_arena_alloc(env->unit, SIZE);
     graft_rng rng = check_rng(3);
     for (size_t i = 0; i < SIZE; i++) {
@@ -111,15 +103,14 @@ CHECK_CASE(test_bytes_of_any_value)
 
 CHECK_CASE(test_read_failures)
 {
-    char *folder = check_folder();
     uint8_t *data = NULL;
     size_t size = 99;
-    const char *missing = path_in(env, folder, "missing");
+    const char *missing = check_path("missing");
     check_failed(env, graft_file_read(env, env->unit, missing, &data, &size), GRAFT_IO,
                  "missing: cannot open: No such file");
-    check_failed(env, graft_file_read(env, env->unit, folder, &data, &size), GRAFT_IO,
+    check_failed(env, graft_file_read(env, env->unit, check_folder(), &data, &size), GRAFT_IO,
                  "cannot read: is a folder");
-    const char *locked = path_in(env, folder, "locked");
+    const char *locked = check_path("locked");
     write_text(env, locked, "x");
     assert_int_equal(chmod(locked, 0), 0);
     if (geteuid() != 0) { /* Root may read everything. */
@@ -143,8 +134,7 @@ CHECK_CASE(test_read_streams)
     assert_int_equal(strlen((const char *)data), size);
 
     enum { SENT = 300000 };
-    char *folder = check_folder();
-    const char *pipe_path = path_in(env, folder, "pipe");
+    const char *pipe_path = check_path("pipe");
     assert_int_equal(mkfifo(pipe_path, 0600), 0);
     pid_t child = fork();
     assert_true(child >= 0);
@@ -167,29 +157,27 @@ CHECK_CASE(test_read_streams)
 
 CHECK_CASE(test_things_in_the_way)
 {
-    char *folder = check_folder();
-    const char *in_way = path_in(env, folder, "in_way");
+    const char *in_way = check_path("in_way");
     assert_int_equal(mkdir(in_way, 0700), 0);
     check_failed(env, graft_file_write(env, in_way, "x", 1), GRAFT_IO,
                  "in_way: cannot write: is a folder");
-    const char *file = path_in(env, folder, "file");
+    const char *file = check_path("file");
     write_text(env, file, "old");
-    check_failed(env, graft_file_write(env, path_in(env, folder, "file/a/b"), "x", 1), GRAFT_IO,
+    check_failed(env, graft_file_write(env, check_path("file/a/b"), "x", 1), GRAFT_IO,
                  "file/a: cannot create the folder: Not a directory");
     check_text(env, file, "old");
-    check_failed(env, graft_file_write(env, path_in(env, folder, "fresh/"), "x", 1), GRAFT_IO,
+    check_failed(env, graft_file_write(env, check_path("fresh/"), "x", 1), GRAFT_IO,
                  "fresh/: cannot replace: ");
     check_failed(env, graft_file_write(env, "", "x", 1), GRAFT_IO, "the path is empty");
-    assert_int_equal(count_entries(folder), 3);
+    assert_int_equal(count_entries(check_folder()), 3);
 }
 
 /* A link keeps pointing where it did; a replaced file keeps its mode. */
 CHECK_CASE(test_links_and_modes_stay)
 {
     struct stat info;
-    char *folder = check_folder();
-    const char *target = path_in(env, folder, "target");
-    const char *link_path = path_in(env, folder, "link");
+    const char *target = check_path("target");
+    const char *link_path = check_path("link");
     write_text(env, target, "old");
     assert_int_equal(chmod(target, 0640), 0);
     assert_int_equal(symlink("target", link_path), 0);
@@ -207,8 +195,7 @@ CHECK_CASE(test_pipe_is_not_replaced)
 {
     struct stat info;
     char text[8] = "";
-    char *folder = check_folder();
-    const char *path = path_in(env, folder, "pipe");
+    const char *path = check_path("pipe");
     assert_int_equal(mkfifo(path, 0600), 0);
     int reader = open(path, O_RDONLY | O_NONBLOCK);
     assert_true(reader >= 0);
@@ -218,15 +205,14 @@ CHECK_CASE(test_pipe_is_not_replaced)
     (void)close(reader);
     assert_int_equal(stat(path, &info), 0);
     assert_true(S_ISFIFO(info.st_mode));
-    assert_int_equal(count_entries(folder), 1);
+    assert_int_equal(count_entries(check_folder()), 1);
 }
 
 /* A device's own errors are reported: a copy of /dev/full, for the same reason. */
 CHECK_CASE(test_device_errors)
 {
     enum { MEMORY_DEVICES = 1, FULL = 7 };
-    char *folder = check_folder();
-    const char *path = path_in(env, folder, "full");
+    const char *path = check_path("full");
     int made = mknod(path, S_IFCHR | 0600, makedev(MEMORY_DEVICES, FULL));
     int opened = made == 0 ? open(path, O_WRONLY) : -1;
     if (opened >= 0) {
@@ -243,8 +229,7 @@ CHECK_CASE(test_device_errors)
 CHECK_CASE(test_failed_write_leaves_the_old_file)
 {
     enum { SIZE = 1 << 20, LIMIT = 1 << 16 };
-    char *folder = check_folder();
-    const char *path = path_in(env, folder, "kept");
+    const char *path = check_path("kept");
     write_text(env, path, "old");
     char *large = graft_arena_alloc(env->unit, SIZE);
     struct rlimit old;
@@ -257,15 +242,14 @@ CHECK_CASE(test_failed_write_leaves_the_old_file)
     (void)signal(SIGXFSZ, old_handler);
     check_failed(env, status, GRAFT_IO, "kept: cannot write: File too large");
     check_text(env, path, "old");
-    assert_int_equal(count_entries(folder), 1); /* Nothing half-written is left either. */
+    assert_int_equal(count_entries(check_folder()), 1); /* Nothing half-written is left either. */
 }
 
 /* The data reach the disk before the rename, the rename before the return; a disk that fails in the
  * first step leaves the old file. */
 CHECK_CASE(test_sync_order_and_failure)
 {
-    char *folder = check_folder();
-    const char *path = path_in(env, folder, "synced");
+    const char *path = check_path("synced");
     sync_count = 0;
     sync_fails_at = 0;
     write_text(env, path, "old");
@@ -280,7 +264,7 @@ CHECK_CASE(test_sync_order_and_failure)
     check_failed(env, graft_file_write(env, path, "new", 3), GRAFT_IO, "cannot sync: Input/output");
     check_text(env, path, "new"); /* Whole, but the caller knows that it may not survive. */
     sync_fails_at = 0;
-    assert_int_equal(count_entries(folder), 1);
+    assert_int_equal(count_entries(check_folder()), 1);
 }
 
 /* Writes files of one repeated letter for ever, each a different size. */
@@ -320,9 +304,8 @@ static void check_whole(graft_env *env, const char *path)
  * written is waited for. */
 CHECK_CASE(test_left_behind)
 {
-    char *folder = check_folder();
-    const char *path = path_in(env, folder, "file");
-    const char *partial = path_in(env, folder, "file.partial");
+    const char *path = check_path("file");
+    const char *partial = check_path("file.partial");
     write_text(env, partial, "half of a longer text");
     assert_int_equal(chmod(partial, 0400), 0);
     write_text(env, path, "whole");
@@ -330,7 +313,7 @@ CHECK_CASE(test_left_behind)
     struct stat info;
     assert_int_equal(stat(path, &info), 0);
     assert_true((info.st_mode & 0200) != 0);
-    assert_int_equal(count_entries(folder), 1);
+    assert_int_equal(count_entries(check_folder()), 1);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -348,14 +331,13 @@ CHECK_CASE(test_left_behind)
     assert_int_equal(waitpid(child, &how, WNOHANG), child); /* It had ended before. */
     assert_int_equal(how, 0);
     check_text(env, path, "later");
-    assert_int_equal(count_entries(folder), 1);
+    assert_int_equal(count_entries(check_folder()), 1);
 }
 
 /* Killed at any moment: the file is one of the versions, whole. */
 CHECK_CASE(test_kill_leaves_a_whole_file)
 {
-    char *folder = check_folder();
-    const char *path = path_in(env, folder, "whole");
+    const char *path = check_path("whole");
     graft_rng rng = check_rng(4);
     for (int round = 0; round < 20; round++) {
         pid_t child = fork();
@@ -373,7 +355,7 @@ CHECK_CASE(test_kill_leaves_a_whole_file)
         graft_arena_reset(env->scratch);
     }
     write_text(env, path, "new");
-    assert_int_equal(count_entries(folder), 1); /* What the killed have left is gone. */
+    assert_int_equal(count_entries(check_folder()), 1); /* What the killed have left is gone. */
 }
 
 CHECK_CASE(test_buffer_grows)

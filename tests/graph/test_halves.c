@@ -132,19 +132,6 @@ CHECK_CASE(test_fits)
 
 /* ------------------------------------------------------------------- engine */
 
-/* Whether a rule can be applied at the node that makes the output, where it matches. */
-static bool apply_at_output(graft_env *env, graft_graph *graph, const graft_rule *rule)
-{
-    const graft_order order = build_order(env->scratch, graph);
-    const graft_apply_options options = {.weight_bytes_limit = UINT64_MAX};
-    void *scratch = graft_arena_alloc(env->scratch, graft_match_scratch_bytes(&graph->limits));
-    graft_matcher matcher;
-    graft_match match;
-    graft_matcher_start(&matcher, rule, graph, &order, graph->values[graph->outputs[0]].node);
-    assert_true(graft_matcher_next(&matcher, &match));
-    return graft_apply(graph, rule, &match, &order, &options, scratch, NULL) == GRAFT_OK;
-}
-
 static graft_shape typed(graft_shape shape, uint8_t dtype)
 {
     shape.dtype = dtype;
@@ -195,7 +182,9 @@ CHECK_CASE(test_constants_have_a_type)
         CHECK_OK(graft_graph_add_output(graph, y));
         graft_graph *copy = graft_model_graph_copy(env->life, graph);
         assert_int_equal(copy->dtype, graph->dtype);
-        assert_int_equal(apply_at_output(env, copy, &rule), fits);
+        const graft_order order = build_order(env->scratch, copy);
+        (void)build_match(copy, &rule, &order);
+        assert_int_equal(build_apply(env->scratch, copy, &rule), fits);
         build_check(env->scratch, copy);
         assert_int_equal(copy->values[copy->outputs[0]].shape.dtype, GRAFT_DTYPE_F16);
     }

@@ -115,11 +115,11 @@ static char *text_of_row(graft_arena *arena, const whole_row *row, uint32_t copi
     return (char *)text.data;
 }
 
-static Onnx__GraphProto *write_graph(graft_env *env, const char *folder, const graft_model *model,
+static Onnx__GraphProto *write_graph(graft_env *env, const graft_model *model,
                                      const graft_graph *graph)
 {
     const graft_model_write_options options = {.simplify = true};
-    const char *path = graft_arena_printf(env->unit, "%s/x.onnx", folder);
+    const char *path = check_path("x.onnx");
     uint8_t *data = NULL;
     size_t size = 0;
     ProtobufCMessage *message = NULL;
@@ -161,8 +161,7 @@ static void check_same_node(graft_env *env, const Onnx__GraphProto *graph, Onnx_
     }
 }
 
-static void check_row(graft_env *env, const char *folder, const whole_row *row, uint32_t copies,
-                      situation where)
+static void check_row(graft_env *env, const whole_row *row, uint32_t copies, situation where)
 {
     uint32_t applied = 0;
     uint32_t kept = 0;
@@ -175,7 +174,7 @@ static void check_row(graft_env *env, const char *folder, const whole_row *row, 
         graph = variant_fused(env, env->unit, model, &applied);
         assert_int_equal(applied, where == REWRITE_BEFORE ? copies : 1);
     }
-    Onnx__GraphProto *out = write_graph(env, folder, model, graph);
+    Onnx__GraphProto *out = write_graph(env, model, graph);
     const Onnx__GraphProto *in = model->onnx->proto->graph;
     for (size_t i = 0; i < in->n_node; i++) {
         if (strcmp(in->node[i]->op_type, "Identity") != 0 &&
@@ -193,10 +192,9 @@ static void check_row(graft_env *env, const char *folder, const whole_row *row, 
 CHECK_ROWS(test_row, rows)
 {
     const whole_row *row = place;
-    char *folder = check_folder();
     for (uint32_t copies = 1; copies <= COPIES_MOST; copies++) {
         for (int where = 0; where < SITUATIONS; where++) {
-            check_row(env, folder, row, copies, (situation)where);
+            check_row(env, row, copies, (situation)where);
             graft_arena_reset(env->unit);
         }
     }
@@ -206,7 +204,6 @@ CHECK_ROWS(test_row, rows)
  * two that are equal throughout are written once. */
 CHECK_CASE(test_pairs)
 {
-    char *folder = check_folder();
     static const char *const nodes[] = {
         "HardSwish x -> %",
         "HardSigmoid x -> % : alpha=0.16666667 beta=0.5",
@@ -243,7 +240,7 @@ CHECK_CASE(test_pairs)
             graft_model *model = onnx_text_model(env, (char *)text.data);
             Onnx__GraphProto *in = model->onnx->proto->graph;
             Onnx__GraphProto *out =
-                write_graph(env, folder, model, variant_fused(env, env->unit, model, &applied));
+                write_graph(env, model, variant_fused(env, env->unit, model, &applied));
             check_same_node(env, out, in->node[2]);
             if (i != j) {
                 check_same_node(env, out, in->node[3]);
@@ -258,7 +255,6 @@ CHECK_CASE(test_pairs)
  * the one that went had read. */
 CHECK_CASE(test_made_and_read)
 {
-    char *folder = check_folder();
     graft_index node = GRAFT_NONE;
     graft_model *model =
         onnx_text_model(env, "input x 2; node Neg x -> m; node Relu m -> a; node Abs x -> b;"
@@ -279,6 +275,6 @@ CHECK_CASE(test_made_and_read)
     made = graft_node_output(graph, node, 0);
     CHECK_OK(graft_graph_add_node(graph, GRAFT_OP_exp, NULL, &made, GRAFT_NONE, &node));
     graph->outputs[1] = graft_node_output(graph, node, 0);
-    assert_string_equal(onnx_text_print_proto(env->unit, write_graph(env, folder, model, graph)),
+    assert_string_equal(onnx_text_print_proto(env->unit, write_graph(env, model, graph)),
                         "Neg x -> m\nRelu m -> a\nExp a -> y\nIdentity y -> z\nout y z");
 }

@@ -617,9 +617,8 @@ CHECK_CASE(test_forms_of_old_opsets)
 
 CHECK_CASE(test_external_data)
 {
-    char *folder = check_folder();
     const graft_model_write_options options = {.external_data = true};
-    char *path = graft_arena_printf(env->life, "%s/deep/x.onnx", folder);
+    char *path = check_path("deep/x.onnx");
     graft_model *model = onnx_text_model(
         env, "input x 40 40; weight w 40 40; weight b 40; weight v 40 40; node Add x w -> a;"
              "node Add a b -> c; node Mul c v -> y; output y");
@@ -645,7 +644,7 @@ CHECK_CASE(test_external_data)
     assert_non_null(proto);
     const char *start = memmem(data, size, "x.onnx.", 7);
     assert_non_null(start);
-    char *weights = graft_arena_printf(env->life, "%s/deep/%.*s", folder, 28, start);
+    char *weights = graft_arena_printf(env->life, "%s/deep/%.*s", check_folder(), 28, start);
     CHECK_OK(graft_file_write(env, weights, "short", 5));
     check_failed(env, graft_model_read(env, env->life, path, NULL, &none), GRAFT_BAD_INPUT,
                  "tensor 'w' lies at 0 to 6400");

@@ -41,8 +41,8 @@ CHECK_CASE(test_small_buffers)
     const size_t bytes = graft_order_bytes(&graph->limits);
     void *memory = graft_arena_alloc(env->life, bytes);
     graft_order order;
-    (void)build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
-    (void)build_input(graph, build_shape(1, 4, 0, 0, 0), 1);
+    (void)build_input(graph, SHAPE(4), 0);
+    (void)build_input(graph, SHAPE(4), 1);
     assert_int_equal(graft_order_build(&order, graph, memory, bytes - 1), GRAFT_NO_MEMORY);
     assert_int_equal(graft_order_build(&order, graph, NULL, bytes), GRAFT_NO_MEMORY);
     assert_string_equal(graft_graph_check(graph, memory, 0), "the workspace is too small");
@@ -57,16 +57,13 @@ CHECK_CASE(test_estimator_limits)
     static const graft_tariff tariff = {.row_count = 0};
     const graft_limits small = {2, 2, 2, 1};
     graft_graph *graph = build_graph(env->life);
-    graft_estimator estimator;
+    graft_estimator estimator = build_estimator(env->life, &tariff, &small);
     graft_estimated estimated;
-    const size_t bytes = graft_estimator_bytes(&small);
-    graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    graft_index x = build_input(graph, SHAPE(4), 0);
     for (uint32_t i = 0; i < 4; i++) {
         x = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
     }
     graft_order order = build_order(env->life, graph);
-    CHECK_OK(graft_estimator_open(&estimator, &tariff, &small, graft_arena_alloc(env->life, bytes),
-                                  bytes));
     assert_int_equal(graft_estimate(&estimator, graph, &order, &estimated), GRAFT_CAPACITY);
     graft_graph few_nodes = *graph;
     few_nodes.node_end = 1;
@@ -87,7 +84,7 @@ CHECK_CASE(test_estimator_limits)
 CHECK_CASE(test_costs)
 {
     graft_graph *graph = build_graph(env->life);
-    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    const graft_index x = build_input(graph, SHAPE(4), 0);
     (void)build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
     graft_form form;
     graft_form_of_node(graph, 0, &form);
@@ -99,13 +96,10 @@ CHECK_CASE(test_costs)
     const graft_tariff empty = {.seed = 7};
     assert_true(graft_tariff_price(&empty, &form).fallback);
 
-    const size_t bytes = graft_estimator_bytes(&graph->limits);
     graft_order order = build_order(env->life, graph);
-    graft_estimator estimator;
+    graft_estimator estimator = build_estimator(env->life, &tariff, &graph->limits);
     graft_estimated estimated;
     bool guessed = true;
-    CHECK_OK(graft_estimator_open(&estimator, &tariff, &graph->limits,
-                                  graft_arena_alloc(env->life, bytes), bytes));
     CHECK_OK(graft_estimate(&estimator, graph, &order, &estimated));
     assert_true(estimated.cost == 8 && graft_estimator_cost(&estimator, 0, &guessed) == 8);
     assert_false(guessed);
@@ -115,7 +109,7 @@ CHECK_CASE(test_costs)
 static void check_forms(graft_env *env, const graft_graph *graph, const graft_made *made)
 {
     graft_graph *other = build_graph(env->life);
-    const graft_index x = build_input(other, build_shape(1, 4, 0, 0, 0), 0);
+    const graft_index x = build_input(other, SHAPE(4), 0);
     const graft_index y = build_node(other, GRAFT_OP_exp, NULL, x, 0, 0);
     (void)build_node(other, GRAFT_OP_sqrt, NULL, y, 0, 0);
     for (uint32_t n = 0; n < 2; n++) {
@@ -144,23 +138,17 @@ CHECK_CASE(test_idle_target)
     rule.target.outputs[0] = NODE(2, 0);
     assert_null(graft_rule_check(&rule));
     graft_graph *graph = build_graph(env->life);
-    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    const graft_index x = build_input(graph, SHAPE(4), 0);
     CHECK_OK(graft_graph_add_output(graph, build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0)));
     graft_order order = build_order(env->life, graph);
-    const size_t bytes = graft_estimator_bytes(&graph->limits);
-    void *scratch = graft_arena_alloc(env->life, graft_match_scratch_bytes(&graph->limits));
-    graft_estimator estimator;
+    graft_estimator estimator = build_estimator(env->life, &tariff, &graph->limits);
     graft_estimated estimated;
-    graft_matcher matcher;
-    graft_match match;
     graft_made made;
     graft_change change;
-    CHECK_OK(graft_estimator_open(&estimator, &tariff, &graph->limits,
-                                  graft_arena_alloc(env->life, bytes), bytes));
     CHECK_OK(graft_estimate(&estimator, graph, &order, &estimated));
-    graft_matcher_start(&matcher, &rule, graph, &order, 0);
-    assert_true(graft_matcher_next(&matcher, &match));
-    CHECK_OK(graft_match_plan(graph, &rule, &match, &order, &options, scratch, &made));
+    const graft_match match = build_match(graph, &rule, &order);
+    CHECK_OK(graft_match_plan(graph, &rule, &match, &order, &options,
+                              build_scratch(env->life, graph), &made));
     graft_estimate_match(&estimator, &rule, &match, &made, &change);
     assert_memory_equal(&change.added, &change.removed, sizeof change.added);
     check_forms(env, graph, &made);
@@ -173,8 +161,6 @@ static void refuse_attribute(graft_env *env, const uint8_t *code, size_t code_by
     static const graft_apply_options options = {0};
     static const int32_t attrs[] = {0, 50000, 0, 0};
     graft_rule rule;
-    graft_matcher matcher;
-    graft_match match;
     memset(&rule, 0, sizeof rule);
     rule.var_count = rule.output_count = rule.slot_count = 1;
     rule.condition = 255;
@@ -187,14 +173,12 @@ static void refuse_attribute(graft_env *env, const uint8_t *code, size_t code_by
     rule.source.outputs[0] = rule.target.outputs[0] = NODE(0, 0);
     assert_null(graft_rule_check(&rule));
     graft_graph *graph = build_graph(env->life);
-    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    const graft_index x = build_input(graph, SHAPE(4), 0);
     CHECK_OK(graft_graph_add_output(graph, build_node(graph, GRAFT_OP_pad, attrs, x, 0, 0)));
     graft_order order = build_order(env->life, graph);
-    graft_matcher_start(&matcher, &rule, graph, &order, 0);
-    assert_true(graft_matcher_next(&matcher, &match));
+    const graft_match match = build_match(graph, &rule, &order);
     assert_int_equal(
-        graft_match_try(graph, &rule, &match, &order, &options,
-                        graft_arena_alloc(env->life, graft_match_scratch_bytes(&graph->limits))),
+        graft_match_try(graph, &rule, &match, &order, &options, build_scratch(env->life, graph)),
         GRAFT_NO_MATCH);
 }
 
@@ -215,14 +199,14 @@ CHECK_CASE(test_many_operands)
     enum { MANY = GRAFT_MAX_INPUTS + 1 };
     uint64_t hashes[2];
     for (int32_t i = 0; i < 2; i++) {
-        const graft_shape shape = build_shape(1, 4, 0, 0, 0);
+        const graft_shape shape = SHAPE(4);
         graft_graph *graph = build_graph(env->life);
         graft_index inputs[MANY];
         graft_index node = 0;
         graft_form form;
         int16_t seen[GRAFT_TARIFF_INPUTS];
         for (uint32_t k = 0; k < MANY; k++) {
-            inputs[k] = build_input(graph, build_shape(1, k + 1 < MANY ? 4 : 4 + i, 0, 0, 0), k);
+            inputs[k] = build_input(graph, SHAPE(k + 1 < MANY ? 4 : 4 + i), k);
         }
         CHECK_OK(graft_graph_add_opaque(graph, 0, inputs, MANY, &shape, 1, &node));
         graft_form_of_node(graph, node, &form);
@@ -238,9 +222,8 @@ CHECK_CASE(test_many_operands)
 CHECK_CASE(test_odd_forms)
 {
     enum { MANY = GRAFT_MAX_OUTPUTS + 1 };
-    const graft_shape shapes[MANY] = {build_shape(1, 4, 0, 0, 0), build_shape(1, 5, 0, 0, 0),
-                                      build_shape(1, 6, 0, 0, 0)};
-    const graft_shape endless = build_shape(4, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX);
+    const graft_shape shapes[MANY] = {SHAPE(4), SHAPE(5), SHAPE(6)};
+    const graft_shape endless = SHAPE(INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX);
     const graft_shape unknown = {.rank = GRAFT_RANK_UNKNOWN};
     graft_graph *graph = build_graph(env->life);
     const graft_index inputs[3] = {build_input(graph, endless, 0), build_input(graph, endless, 1),
@@ -374,8 +357,8 @@ CHECK_CASE(test_damaged_graphs)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         graft_graph *graph = build_graph(env->life);
-        const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
-        const graft_index y = build_input(graph, build_shape(1, 4, 0, 0, 0), 1);
+        const graft_index x = build_input(graph, SHAPE(4), 0);
+        const graft_index y = build_input(graph, SHAPE(4), 1);
         const size_t bytes = graft_order_bytes(&graph->limits);
         CHECK_OK(graft_graph_add_output(graph, build_node(graph, GRAFT_OP_add, NULL, x, y, 0)));
         void *memory = graft_arena_alloc(env->life, bytes);
@@ -521,64 +504,43 @@ static bool run_code(const uint8_t *code, uint32_t bytes)
  * are none. */
 CHECK_CASE(test_failing_code)
 {
-    enum { S = GRAFT_CODE_SLOT, C = GRAFT_CODE_CONST8, W = GRAFT_CODE_CONST32, DEPTH = 16 };
-    static const uint8_t nan[] = {W, 0xff, 0xff, 0xff, 0x7f, C, 0, GRAFT_CODE_FLE, GRAFT_CODE_END};
-    static const uint8_t far[] = {GRAFT_CODE_DIM, 0, 3, GRAFT_CODE_END};
-    static const uint8_t before[] = {GRAFT_CODE_DIM, 0, 0xff, GRAFT_CODE_END};
-    static const uint8_t unknown[] = {GRAFT_CODE_DIM, 1, 0, GRAFT_CODE_END};
-    static const uint8_t other_nan[] = {
-        C, 0, W, 0xff, 0xff, 0xff, 0x7f, GRAFT_CODE_FMAX, GRAFT_CODE_END};
-    static const uint8_t large[] = {
-        S, 0, S, 0, GRAFT_CODE_MUL, S, 0, S, 0, GRAFT_CODE_MUL, GRAFT_CODE_ADD, GRAFT_CODE_END};
-    static const uint8_t small[] = {C,
-                                    0,
-                                    S,
-                                    0,
-                                    S,
-                                    0,
-                                    GRAFT_CODE_MUL,
-                                    GRAFT_CODE_SUB,
-                                    S,
-                                    0,
-                                    S,
-                                    0,
-                                    GRAFT_CODE_MUL,
-                                    GRAFT_CODE_SUB,
-                                    GRAFT_CODE_END};
-    static const uint8_t by_nothing[] = {C, 3, C, 0, GRAFT_CODE_MOD, GRAFT_CODE_END};
-    static const uint8_t product[] = {
-        S, 0, S, 0, GRAFT_CODE_MUL, S, 0, GRAFT_CODE_MUL, GRAFT_CODE_END};
-    static const uint8_t modulus[] = {C, 0xff, C, 3, GRAFT_CODE_MOD, GRAFT_CODE_END};
-    static const uint8_t quotient[] = {C, 7, C, 2, GRAFT_CODE_DIV, GRAFT_CODE_END};
-    static const uint8_t by_zero[] = {C, 7, C, 0, GRAFT_CODE_DIV, GRAFT_CODE_END};
-    static const uint8_t nothing[] = {GRAFT_CODE_NOT, GRAFT_CODE_END};
-    static const uint8_t one[] = {C, 1, GRAFT_CODE_ADD, GRAFT_CODE_END};
-    static const uint8_t two[] = {C, 1, C, 1, GRAFT_CODE_END};
-    static const uint8_t no_end[] = {C, 1};
+    enum { DEPTH = 16, S = GRAFT_CODE_SLOT, C = GRAFT_CODE_CONST8, W = GRAFT_CODE_CONST32 };
+    enum { MUL = GRAFT_CODE_MUL, SUB = GRAFT_CODE_SUB, END = GRAFT_CODE_END };
+    /* clang-format off */
+    static const struct {
+        uint8_t bytes;
+        uint8_t code[DEPTH];
+    } failing[] = {
+        {9, {W, 0xff, 0xff, 0xff, 0x7f, C, 0, GRAFT_CODE_FLE, END}},
+        {4, {GRAFT_CODE_DIM, 0, 3, END}},
+        {4, {GRAFT_CODE_DIM, 0, 0xff, END}},
+        {4, {GRAFT_CODE_DIM, 1, 0, END}},
+        {9, {C, 0, W, 0xff, 0xff, 0xff, 0x7f, GRAFT_CODE_FMAX, END}},
+        {12, {S, 0, S, 0, MUL, S, 0, S, 0, MUL, GRAFT_CODE_ADD, END}},
+        {15, {C, 0, S, 0, S, 0, MUL, SUB, S, 0, S, 0, MUL, SUB, END}},
+        {6, {C, 3, C, 0, GRAFT_CODE_MOD, END}},
+        {9, {S, 0, S, 0, MUL, S, 0, MUL, END}},
+        {6, {C, 0xff, C, 3, GRAFT_CODE_MOD, END}},
+        {6, {C, 7, C, 2, GRAFT_CODE_DIV, END}},
+        {6, {C, 7, C, 0, GRAFT_CODE_DIV, END}},
+        {2, {GRAFT_CODE_NOT, END}},
+        {4, {C, 1, GRAFT_CODE_ADD, END}},
+        {5, {C, 1, C, 1, END}},
+        {2, {C, 1}},
+    };
+    /* clang-format on */
+    static const uint8_t good[] = {C, 1, END};
     uint8_t deep[2 * DEPTH + 3];
     for (uint32_t i = 0; i + 1 < sizeof deep; i += 2) {
         deep[i] = C;
         deep[i + 1] = 1;
     }
-    deep[sizeof deep - 1] = GRAFT_CODE_END;
+    deep[sizeof deep - 1] = END;
     assert_false(run_code(deep, sizeof deep));
-    assert_false(run_code(nan, sizeof nan));
-    assert_false(run_code(far, sizeof far));
-    assert_false(run_code(before, sizeof before));
-    assert_false(run_code(unknown, sizeof unknown));
-    assert_false(run_code(other_nan, sizeof other_nan));
-    assert_false(run_code(large, sizeof large));
-    assert_false(run_code(small, sizeof small));
-    assert_false(run_code(by_nothing, sizeof by_nothing));
-    assert_false(run_code(product, sizeof product));
-    assert_false(run_code(modulus, sizeof modulus));
-    assert_false(run_code(quotient, sizeof quotient));
-    assert_false(run_code(by_zero, sizeof by_zero));
-    assert_false(run_code(nothing, sizeof nothing));
-    assert_false(run_code(one, sizeof one));
-    assert_false(run_code(two, sizeof two));
-    assert_false(run_code(no_end, sizeof no_end));
-    assert_true(run_code(one, 0) == false && run_code(&two[2], 3));
+    for (size_t i = 0; i < sizeof failing / sizeof failing[0]; i++) {
+        assert_false(run_code(failing[i].code, failing[i].bytes));
+    }
+    assert_true(!run_code(good, 0) && run_code(good, sizeof good));
 }
 
 /* What codes of two operands make of them. */

@@ -233,8 +233,7 @@ CHECK_CASE(test_only)
 
 CHECK_CASE(test_read_from_a_file)
 {
-    char *folder = check_folder();
-    const char *path = graft_arena_printf(env->unit, "%s/s.yaml", folder);
+    const char *path = check_path("s.yaml");
     const graft_yaml *root = NULL;
     check_failed(env, graft_yaml_read(env, env->unit, path, &root), GRAFT_IO,
                  "s.yaml: cannot open: No such file");

@@ -25,7 +25,6 @@ static const char reassociated[] = "2e-4";
 
 typedef struct {
     graft_env *env;
-    char *folder;
     graft_buffer list; /* For check_onnx.py. */
     uint32_t pair_count;
 } pair_list;
@@ -77,7 +76,7 @@ static char *find_python(graft_env *env)
 /* Runs a script on the list. */
 static bool run_script(pair_list *pairs, char *python, char *script, const char **text)
 {
-    char *path = graft_arena_printf(pairs->env->life, "%s/list", pairs->folder);
+    char *path = check_path("list");
     char *arguments[] = {python, script, path, NULL};
     CHECK_OK(graft_file_write(pairs->env, path, pairs->list.data, pairs->list.size));
     return run_program(pairs->env, arguments, text);
@@ -101,7 +100,7 @@ static void add_pair(pair_list *pairs, const char *original, const char *variant
 static const char *write_graph(pair_list *pairs, const graft_model *model, const graft_graph *graph,
                                const char *kind)
 {
-    const char *path = graft_arena_printf(pairs->env->life, "%s/%u.%s.onnx", pairs->folder,
+    const char *path = graft_arena_printf(pairs->env->life, "%s/%u.%s.onnx", check_folder(),
                                           pairs->pair_count, kind);
     graft_status status = graft_model_write(pairs->env, model, graph, path, NULL);
     if (status == GRAFT_UNSUPPORTED) {
@@ -158,7 +157,7 @@ CHECK_CASE(test_zoo)
     uint32_t count = 0;
     char *python = find_python(env);
     const graft_zoo_entry *zoo = graft_zoo(&count);
-    pair_list pairs = {.env = env, .folder = check_folder(), .list = {.arena = env->life}};
+    pair_list pairs = {.env = env, .list = {.arena = env->life}};
     for (uint32_t i = 0; i < count; i++) {
         graft_model *model = NULL;
         CHECK_OK(graft_zoo_open(env, env->unit, &zoo[i], true, &model));
@@ -178,7 +177,7 @@ CHECK_CASE(test_conformance_cases)
     if (count == 0) {
         CHECK_SKIP("no conformance cases; install libonnx-testdata or set GRAFT_ONNX_TESTDATA");
     }
-    pair_list pairs = {.env = env, .folder = check_folder(), .list = {.arena = env->life}};
+    pair_list pairs = {.env = env, .list = {.arena = env->life}};
     for (uint32_t i = 0; i < count; i++) {
         onnx_case loaded;
         if (onnx_data_load(env, env->unit, names[i], true, &loaded) == GRAFT_OK) {
@@ -206,7 +205,7 @@ CHECK_CASE(test_old_files)
         CHECK_SKIP("this onnx package has no light models");
     }
     const char *folder = graft_arena_printf(env->life, "%.*s", (int)strcspn(text, "\n"), text);
-    pair_list pairs = {.env = env, .folder = check_folder(), .list = {.arena = env->life}};
+    pair_list pairs = {.env = env, .list = {.arena = env->life}};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const char *path = graft_arena_printf(env->life, "%s/light_%s.onnx", folder, names[i]);
         graft_model *model = NULL;
@@ -240,8 +239,8 @@ CHECK_CASE(test_differences_are_found)
 {
     graft_model *model = NULL;
     char *python = find_python(env);
-    pair_list pairs = {.env = env, .folder = check_folder(), .list = {.arena = env->life}};
-    char *other = graft_arena_printf(env->life, "%s/other.onnx", pairs.folder);
+    pair_list pairs = {.env = env, .list = {.arena = env->life}};
+    char *other = check_path("other.onnx");
     CHECK_OK(graft_model_open(env, env->unit, "dscnn", NULL, &model));
     const char *original = write_graph(&pairs, model, &model->graph, "original");
     CHECK_OK(graft_zoo_build(env, "dscnn", GRAFT_ZOO_SEED + 1, other));
@@ -287,7 +286,7 @@ static void add_outputs(pair_list *list, const graft_model *model, const graft_g
 {
     graft_env *env = list->env;
     const graft_graph *graph = &model->graph;
-    const char *base = graft_arena_printf(env->life, "%s/m%u", list->folder, list->pair_count);
+    const char *base = graft_arena_printf(env->life, "%s/m%u", check_folder(), list->pair_count);
     const graft_status status =
         graft_model_write(env, model, form, graft_arena_printf(env->life, "%s.onnx", base), NULL);
     if (status == GRAFT_UNSUPPORTED) {
@@ -335,7 +334,7 @@ CHECK_CASE(test_outputs)
     char script[] = "tests/interop/compare_outputs.py";
     const char *text = NULL;
     const graft_zoo_entry *zoo = graft_zoo(&count);
-    pair_list list = {.env = env, .folder = check_folder(), .list = {.arena = env->life}};
+    pair_list list = {.env = env, .list = {.arena = env->life}};
     if (!has_runtime(env, python)) {
         CHECK_SKIP("onnxruntime cannot be installed");
     }
@@ -382,7 +381,7 @@ CHECK_CASE(test_words_of_opsets)
     char *python = find_python(env);
     char script[] = "tests/interop/compare_outputs.py";
     const char *text = NULL;
-    pair_list list = {.env = env, .folder = check_folder(), .list = {.arena = env->life}};
+    pair_list list = {.env = env, .list = {.arena = env->life}};
     if (!has_runtime(env, python)) {
         CHECK_SKIP("onnxruntime cannot be installed");
     }

@@ -98,13 +98,13 @@ CHECK_CASE(test_round_trip_of_files)
 {
     uint32_t count = 0;
     const graft_zoo_entry *zoo = graft_zoo(&count);
-    char *folder = check_folder();
     for (uint32_t i = 0; i < count; i++) {
         if (zoo[i].parameters > most_copied) {
             continue; /* Hundreds of megabytes would show nothing new. */
         }
-        char *built = graft_arena_printf(env->life, "%s/%s.onnx", folder, zoo[i].name);
-        char *copied = graft_arena_printf(env->life, "%s/%s.copy.onnx", folder, zoo[i].name);
+        char *built = graft_arena_printf(env->life, "%s/%s.onnx", check_folder(), zoo[i].name);
+        char *copied =
+            graft_arena_printf(env->life, "%s/%s.copy.onnx", check_folder(), zoo[i].name);
         uint8_t *data[2];
         size_t size[2];
         graft_model *model = NULL;
@@ -137,8 +137,7 @@ CHECK_CASE(test_unknown_name)
 
 CHECK_CASE(test_lists)
 {
-    char *folder = check_folder();
-    const char *path = graft_arena_printf(env->life, "%s/a.onnx", folder);
+    const char *path = check_path("a.onnx");
     const char **names = NULL;
     uint32_t count = 0;
     CHECK_OK(graft_zoo_build(env, "dscnn", 1, path));
@@ -152,7 +151,7 @@ CHECK_CASE(test_lists)
                  GRAFT_BAD_INPUT, "no model 'bert@0': it is neither a file nor one of resnet18, ");
     check_failed(env, graft_model_names(env, env->life, "dscnn,none.onnx,vgg", &names, &count),
                  GRAFT_IO, "none.onnx: cannot open");
-    check_failed(env, graft_model_names(env, env->life, folder, &names, &count), GRAFT_IO,
+    check_failed(env, graft_model_names(env, env->life, check_folder(), &names, &count), GRAFT_IO,
                  "cannot read: is a folder");
     check_failed(env, graft_model_names(env, env->life, ",", &names, &count), GRAFT_BAD_INPUT,
                  "',' names no model");

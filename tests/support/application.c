@@ -259,7 +259,7 @@ static const char *check_model(graft_arena *arena, const application_state *befo
                                const graft_rule *rule, const graft_match *match)
 {
     graft_graph *graph = rebuild_within(arena, before->graph, rebuild_limits(before->graph, 30));
-    void *scratch = graft_arena_alloc(arena, graft_match_scratch_bytes(&graph->limits));
+    void *scratch = build_scratch(arena, graph);
     graft_apply_options options = {UINT64_MAX};
     graft_status status = graft_apply(graph, rule, match, &before->order, &options, scratch, NULL);
     graft_graph *model = naive_apply(arena, before->graph, rule, match);
@@ -303,7 +303,7 @@ static const char *apply_rule(trial *t)
 {
     graft_graph *graph = rebuild_within(t->arena, t->before->graph, t->limits);
     snapshot saved = take_snapshot(t->arena, graph);
-    void *scratch = graft_arena_alloc(t->arena, graft_match_scratch_bytes(&t->limits));
+    void *scratch = build_scratch(t->arena, graph);
     graft_status tried =
         graft_match_try(graph, t->rule, t->match, &t->before->order, &t->options, scratch);
     if (!is_unchanged(&saved, graph)) {

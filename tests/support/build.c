@@ -14,13 +14,6 @@ graft_graph *build_graph(graft_arena *arena)
     return build_graph_within(arena, (graft_limits){64, 160, 320, 8});
 }
 
-graft_shape build_shape(uint32_t rank, int32_t a, int32_t b, int32_t c, int32_t d)
-{
-    graft_shape shape = SHAPE(a, b, c, d);
-    shape.rank = (uint8_t)rank;
-    return shape;
-}
-
 graft_index build_input(graft_graph *graph, graft_shape shape, graft_index source)
 {
     graft_index value = GRAFT_NONE;
@@ -71,6 +64,54 @@ void build_check(graft_arena *arena, const graft_graph *graph)
     if (fault != NULL) {
         fail_msg("%s", fault);
     }
+}
+
+graft_estimator build_estimator(graft_arena *arena, const graft_tariff *tariff,
+                                const graft_limits *limits)
+{
+    graft_estimator estimator;
+    size_t bytes = graft_estimator_bytes(limits);
+    CHECK_OK(
+        graft_estimator_open(&estimator, tariff, limits, graft_arena_alloc(arena, bytes), bytes));
+    return estimator;
+}
+
+void *build_scratch(graft_arena *arena, const graft_graph *graph)
+{
+    return graft_arena_alloc(arena, graft_match_scratch_bytes(&graph->limits));
+}
+
+graft_match build_match(const graft_graph *graph, const graft_rule *rule, const graft_order *order)
+{
+    graft_match match;
+    for (graft_index i = 0; i < order->count; i++) {
+        graft_matcher matcher;
+        graft_matcher_start(&matcher, rule, graph, order, order->order[i]);
+        if (graft_matcher_next(&matcher, &match)) {
+            return match;
+        }
+    }
+    fail_msg("the rule has no match");
+    return match;
+}
+
+bool build_apply(graft_arena *arena, graft_graph *graph, const graft_rule *rule)
+{
+    const graft_apply_options options = {UINT64_MAX};
+    const graft_mark mark = graft_arena_mark(arena);
+    const graft_order order = build_order(arena, graph);
+    void *scratch = build_scratch(arena, graph);
+    bool applied = false;
+    for (graft_index i = 0; i < order.count && !applied; i++) {
+        graft_matcher matcher;
+        graft_match match;
+        graft_matcher_start(&matcher, rule, graph, &order, order.order[i]);
+        while (!applied && graft_matcher_next(&matcher, &match)) {
+            applied = graft_apply(graph, rule, &match, &order, &options, scratch, NULL) == GRAFT_OK;
+        }
+    }
+    graft_arena_release(arena, mark);
+    return applied;
 }
 
 graft_pattern_node *build_pattern_node(graft_pattern *pattern, uint32_t op, graft_operand a,

@@ -12,8 +12,6 @@ graft_graph *build_graph_within(graft_arena *arena, graft_limits limits);
     ((graft_shape){.dims = {__VA_ARGS__},                                                          \
                    .rank = (uint8_t)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)),          \
                    .dtype = GRAFT_DTYPE_F32})
-/* The first `rank` of the sizes. */
-graft_shape build_shape(uint32_t rank, int32_t a, int32_t b, int32_t c, int32_t d);
 graft_index build_input(graft_graph *graph, graft_shape shape, graft_index source);
 graft_index build_weight(graft_graph *graph, graft_shape shape, graft_index source);
 
@@ -27,6 +25,16 @@ graft_index build_conv(graft_graph *graph, graft_index x, graft_index w, int32_t
 graft_order build_order(graft_arena *arena, const graft_graph *graph);
 uint64_t build_hash(graft_arena *arena, const graft_graph *graph);
 void build_check(graft_arena *arena, const graft_graph *graph);
+
+/* Of these limits, with nothing estimated yet. */
+graft_estimator build_estimator(graft_arena *arena, const graft_tariff *tariff,
+                                const graft_limits *limits);
+
+/* What the matcher needs to plan or apply. The first match of a rule, which has one. */
+void *build_scratch(graft_arena *arena, const graft_graph *graph);
+graft_match build_match(const graft_graph *graph, const graft_rule *rule, const graft_order *order);
+/* Applies the rule at the first match that takes it; false when none does. */
+bool build_apply(graft_arena *arena, graft_graph *graph, const graft_rule *rule);
 
 /* Appends a node to a pattern. Unset attributes are constant 0; `slot` >= 0 makes attribute i slot
  * `slot` + i for every attribute but those that later calls overwrite. */

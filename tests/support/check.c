@@ -66,7 +66,7 @@ void check_failed(graft_env *env, graft_status status, graft_status want, const 
     graft_env_clear(env);
 }
 
-char *check_path(const char *name)
+const char *check_folder(void)
 {
     const char *parent = getenv("TMPDIR");
     assert_non_null(case_env);
@@ -75,14 +75,12 @@ char *check_path(const char *name)
                        parent == NULL ? "/tmp" : parent);
         assert_non_null(mkdtemp(case_folder));
     }
-    return graft_arena_printf(case_env->life, "%s/%s", case_folder, name);
+    return case_folder;
 }
 
-char *check_folder(void)
+char *check_path(const char *name)
 {
-    char *folder = check_path("XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    return folder;
+    return graft_arena_printf(case_env->life, "%s/%s", check_folder(), name);
 }
 
 graft_rng check_rng(uint64_t seed)

@@ -70,9 +70,9 @@ void check_failed(graft_env *env, graft_status status, graft_status want, const 
         skip();                                                                                    \
     } while (0)
 
-/* A new folder, which is removed with everything in it when the case ends. */
-char *check_folder(void);
-/* The path of a file with that name in a folder of the case, the same folder for every name. */
+/* The folder of the case, which is removed with everything in it when the case ends; the path of a
+ * file in it. */
+const char *check_folder(void);
 char *check_path(const char *name);
 
 /* A generator that begins with the seed. */

@@ -293,7 +293,7 @@ static bool plant_node(grower *g, planting *p, uint32_t n)
 static bool applies(const grower *g, const planting *p)
 {
     graft_order order = build_order(g->arena, g->graph);
-    void *scratch = graft_arena_alloc(g->arena, graft_match_scratch_bytes(&g->graph->limits));
+    void *scratch = build_scratch(g->arena, g->graph);
     graft_apply_options options = {UINT64_MAX};
     graft_matcher matcher;
     graft_match match;

@@ -1,6 +1,7 @@
 /* variants.c - see variants.h. */
 #include "tests/support/variants.h"
 
+#include "tests/support/build.h"
 #include "tests/support/rows.h"
 
 graft_graph *variant_regenerated(graft_arena *arena, const graft_model *model)
@@ -37,40 +38,11 @@ static const char *const rule_texts[] = {
 
 enum { RULE_COUNT = sizeof(rule_texts) / sizeof(rule_texts[0]), ROUNDS_MOST = 1000 };
 
-typedef struct {
-    graft_graph *graph;
-    graft_order order;
-    void *order_memory;
-    void *scratch;
-} rewrite_state;
-
-/* Applies the first match of a rule; false when it has none that can be applied. */
-static bool apply_once(rewrite_state *state, const graft_rule *rule)
-{
-    const graft_apply_options options = {.weight_bytes_limit = UINT64_MAX};
-    size_t order_bytes = graft_order_bytes(&state->graph->limits);
-    CHECK_OK(graft_order_build(&state->order, state->graph, state->order_memory, order_bytes));
-    for (graft_index i = 0; i < state->order.count; i++) {
-        graft_matcher matcher;
-        graft_match match;
-        graft_matcher_start(&matcher, rule, state->graph, &state->order, state->order.order[i]);
-        while (graft_matcher_next(&matcher, &match)) {
-            if (graft_apply(state->graph, rule, &match, &state->order, &options, state->scratch,
-                            NULL) == GRAFT_OK) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 graft_graph *variant_fused(graft_env *env, graft_arena *arena, const graft_model *model,
                            uint32_t *applied)
 {
     graft_rule *rules = GRAFT_NEW(arena, graft_rule, RULE_COUNT);
-    rewrite_state state = {.graph = graft_model_graph_copy(arena, &model->graph)};
-    state.order_memory = graft_arena_alloc(arena, graft_order_bytes(&state.graph->limits));
-    state.scratch = graft_arena_alloc(arena, graft_match_scratch_bytes(&state.graph->limits));
+    graft_graph *graph = graft_model_graph_copy(arena, &model->graph);
     *applied = 0;
     for (uint32_t r = 0; r < RULE_COUNT; r++) {
         rules[r] = rows_parse(env, rule_texts[r]);
@@ -79,10 +51,10 @@ graft_graph *variant_fused(graft_env *env, graft_arena *arena, const graft_model
     while (changed && *applied < ROUNDS_MOST) {
         changed = false;
         for (uint32_t r = 0; r < RULE_COUNT && !changed; r++) {
-            changed = apply_once(&state, &rules[r]);
+            changed = build_apply(arena, graph, &rules[r]);
             *applied += changed;
         }
     }
-    graft_graph_remove_dead(state.graph);
-    return state.graph;
+    graft_graph_remove_dead(graph);
+    return graph;
 }

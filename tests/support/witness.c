@@ -291,27 +291,6 @@ static bool is_small(const graft_graph *graph, const graft_order *order)
     return flops <= FLOPS_MOST && elements <= ELEMENTS_MOST;
 }
 
-/* The graph after the first match of the rule that applies; NULL when none does. */
-static graft_graph *rewrite(graft_arena *arena, const graft_rule *rule, const graft_graph *graph,
-                            const graft_order *order)
-{
-    const graft_apply_options options = {UINT64_MAX};
-    void *scratch = graft_arena_alloc(arena, graft_match_scratch_bytes(&graph->limits));
-    for (graft_index i = 0; i < order->count; i++) {
-        graft_matcher matcher;
-        graft_match match;
-        graft_matcher_start(&matcher, rule, graph, order, order->order[i]);
-        while (graft_matcher_next(&matcher, &match)) {
-            graft_graph *after = build_graph(arena);
-            CHECK_OK(graft_graph_copy(after, graph));
-            if (graft_apply(after, rule, &match, order, &options, scratch, NULL) == GRAFT_OK) {
-                return after;
-            }
-        }
-    }
-    return NULL;
-}
-
 /* ------------------------------------------------------------------ numbers */
 
 /* By sample: quarters with zeros and ties; positive; of both signs; mostly negative. */
@@ -421,9 +400,11 @@ static void try_place(graft_arena *arena, place *p, uint64_t seed, witness *w)
         return;
     }
     graft_order order = build_order(arena, graph);
-    graft_graph *after = is_small(graph, &order) ? rewrite(arena, p->rule, graph, &order) : NULL;
+    graft_graph *after = build_graph(arena);
+    CHECK_OK(graft_graph_copy(after, graph));
+    const bool applied = is_small(graph, &order) && build_apply(arena, after, p->rule);
     bool compared = false;
-    for (uint32_t s = 0; after != NULL && s < SAMPLES && !w->found; s++) {
+    for (uint32_t s = 0; applied && s < SAMPLES && !w->found; s++) {
         compared = compare(arena, graph, after, seed, s, w) || compared;
     }
     if (compared) {

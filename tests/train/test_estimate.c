@@ -83,15 +83,6 @@ static nonsense *open_nonsense(graft_arena *arena)
     return t;
 }
 
-static graft_estimator open_estimator(graft_arena *arena, const graft_tariff *tariff,
-                                      const graft_limits *limits)
-{
-    graft_estimator e;
-    size_t bytes = graft_estimator_bytes(limits);
-    CHECK_OK(graft_estimator_open(&e, tariff, limits, graft_arena_alloc(arena, bytes), bytes));
-    return e;
-}
-
 typedef struct {
     graft_env *env;
     const char *model;
@@ -184,8 +175,8 @@ static uint64_t walk(graft_env *env, const char *name, const graft_graph *graph,
     graft_state_open(env->unit, &limits, &w.state);
     graft_state_open(env->unit, &limits, &w.after);
     graft_matches_open(env->unit, xfers, LOCATIONS, &w.matches);
-    w.estimator = open_estimator(env->unit, &t->tariff, &limits);
-    w.other = open_estimator(env->unit, &t->tariff, &limits);
+    w.estimator = build_estimator(env->unit, &t->tariff, &limits);
+    w.other = build_estimator(env->unit, &t->tariff, &limits);
     CHECK_OK(graft_state_set(env, &w.state, graph));
     for (uint32_t i = 0; i < STEPS && step(&w, &rng); i++) {
     }

@@ -64,14 +64,11 @@ CHECK_CASE(test_ledger)
     const graft_state *first = &f->environment.first;
     const graft_tariff nothing = {.row_count = 0};
     graft_ledger ledger;
-    graft_estimator estimator;
     graft_estimated estimated;
-    const size_t bytes = graft_estimator_bytes(&first->graph.limits);
-    void *memory = graft_arena_alloc(env->unit, bytes);
     graft_ledger_open(env->unit, &nothing, &ledger);
     CHECK_OK(graft_ledger_note(env, &ledger, f->cost, first));
     assert_null(graft_tariff_check(&ledger.tariff));
-    CHECK_OK(graft_estimator_open(&estimator, &ledger.tariff, &first->graph.limits, memory, bytes));
+    graft_estimator estimator = build_estimator(env->unit, &ledger.tariff, &first->graph.limits);
     CHECK_OK(graft_estimate(&estimator, &first->graph, &first->order, &estimated));
     assert_int_equal(estimated.fallback_nodes, 0);
     assert_true(fabs((double)estimated.cost / GRAFT_COST_UNITS / f->environment.first_ns - 1.0) <

@@ -79,10 +79,7 @@ static graft_estimator estimate(graft_arena *arena, const graft_tariff *tariff,
                                 const graft_graph *graph, const graft_order *order,
                                 graft_estimated *estimated)
 {
-    graft_estimator e;
-    size_t bytes = graft_estimator_bytes(&graph->limits);
-    CHECK_OK(
-        graft_estimator_open(&e, tariff, &graph->limits, graft_arena_alloc(arena, bytes), bytes));
+    graft_estimator e = build_estimator(arena, tariff, &graph->limits);
     CHECK_OK(graft_estimate(&e, graph, order, estimated));
     return e;
 }
@@ -375,9 +372,9 @@ CHECK_CASE(test_still)
 static graft_graph *build_product(graft_arena *arena, int32_t width)
 {
     graft_graph *graph = build_graph(arena);
-    const graft_index x = build_input(graph, build_shape(2, 1, width, 0, 0), 0);
-    const graft_index w = build_weight(graph, build_shape(2, width, width, 0, 0), 0);
-    (void)build_weight(graph, build_shape(2, 8192, 8192, 0, 0), 1);
+    const graft_index x = build_input(graph, SHAPE(1, width), 0);
+    const graft_index w = build_weight(graph, SHAPE(width, width), 0);
+    (void)build_weight(graph, SHAPE(8192, 8192), 1);
     const graft_index y = build_node(graph, GRAFT_OP_matmul, NULL, x, w, 0);
     CHECK_OK(graft_graph_add_output(graph, y));
     return graph;
@@ -418,10 +415,10 @@ CHECK_CASE(test_reach)
 static graft_graph *build_loop(graft_arena *arena, int32_t width, uint32_t weight_count)
 {
     graft_graph *graph = build_graph_within(arena, (graft_limits){64, 64, 128, 1});
-    const graft_shape square = build_shape(2, width, width, 0, 0);
+    const graft_shape square = SHAPE(width, width);
     const graft_index weights[2] = {build_weight(graph, square, 0), build_weight(graph, square, 1)};
-    const graft_index once = build_weight(graph, build_shape(2, width, 4 * width, 0, 0), 2);
-    graft_index x = build_input(graph, build_shape(2, 1, width, 0, 0), 0);
+    const graft_index once = build_weight(graph, SHAPE(width, 4 * width), 2);
+    graft_index x = build_input(graph, SHAPE(1, width), 0);
     for (uint32_t i = 0; i < 3 * weight_count; i++) {
         x = build_node(graph, GRAFT_OP_matmul, NULL, x, weights[i % weight_count], 0);
     }
@@ -477,9 +474,9 @@ CHECK_CASE(test_cores)
         { 1, 1, 1, 1, 1, 1, 1, 1, 1, GRAFT_ACT_RELU6},
         { 2, 2, 1, 1, 1, 1, 1, 1, 1, GRAFT_ACT_RELU6}
     };
-    const graft_shape image = build_shape(4, 1, 32, 14, 14);
-    const graft_shape filter = build_shape(4, 32, 32, 3, 3);
-    const graft_shape bias = build_shape(1, 32, 0, 0, 0);
+    const graft_shape image = SHAPE(1, 32, 14, 14);
+    const graft_shape filter = SHAPE(32, 32, 3, 3);
+    const graft_shape bias = SHAPE(32);
     const uint64_t image_elements = graft_shape_elements(&image);
     const uint64_t filter_elements = graft_shape_elements(&filter);
     const graft_form conv = {

@@ -115,8 +115,8 @@ CHECK_CASE(test_damage)
 
 CHECK_CASE(test_failures)
 {
-    char *folder = check_folder();
-    const char *path = graft_arena_printf(env->life, "%s/answers", folder);
+    const char *folder = check_folder();
+    const char *path = check_path("answers");
     graft_kept *kept = open_kept(env, path);
     graft_kept *second = NULL;
     assert_int_equal(graft_kept_open(env, env->life, path, &second), GRAFT_IO);

@@ -10,6 +10,8 @@
 
 enum { ITEMS = 40 };
 
+static const graft_pool_job forty = {.label = "test", .unit = "items", .item_count = ITEMS};
+
 /* Item 7 of 10 aborts, item 9 never ends, the others answer with as many bytes as their number. */
 static void misbehave(graft_env *env, void *context, const graft_pool_item *task,
                       graft_buffer *answer)
@@ -37,10 +39,8 @@ static void run(graft_env *env, uint32_t threads, bool hang, bool is_fresh,
 {
     graft_pool *pool = NULL;
     const graft_pool_job crew = {.is_fresh = true, .run = misbehave, .context = &hang};
-    graft_pool_job job = {.label = "test",
-                          .unit = "items",
-                          .item_count = ITEMS,
-                          .limit_ns = hang ? UINT64_C(100000000) : 0};
+    graft_pool_job job = forty;
+    job.limit_ns = hang ? UINT64_C(100000000) : 0;
     env->thread_count = threads;
     if (is_fresh) {
         CHECK_OK(graft_pool_open(env, env->life, &crew, &pool));
@@ -114,12 +114,10 @@ CHECK_CASE(test_memory)
     }
     for (uint32_t way = 0; way < 6; way++) {
         graft_pool_result results[ITEMS];
-        graft_pool_job job = {.label = "test",
-                              .unit = "items",
-                              .item_count = ITEMS,
-                              .memory_bytes = little_bytes,
-                              .is_fresh = way >= 3,
-                              .run = devour};
+        graft_pool_job job = forty;
+        job.memory_bytes = little_bytes;
+        job.is_fresh = way >= 3;
+        job.run = devour;
         env->thread_count = 1 + way % 3;
         CHECK_OK(graft_pool_run(env, env->life, &job, results));
         for (uint32_t i = 0; i < ITEMS; i++) {
@@ -168,11 +166,9 @@ CHECK_CASE(test_freshness)
     env->thread_count = 1;
     for (uint32_t fresh = 0; fresh < 2; fresh++) {
         graft_pool_result results[ITEMS];
-        const graft_pool_job job = {.label = "test",
-                                    .unit = "items",
-                                    .item_count = ITEMS,
-                                    .is_fresh = fresh == 1,
-                                    .run = count_up};
+        graft_pool_job job = forty;
+        job.is_fresh = fresh == 1;
+        job.run = count_up;
         CHECK_OK(graft_pool_run(env, env->life, &job, results));
         for (uint32_t i = 0; i < ITEMS; i++) { /* The last item comes first. */
             assert_int_equal(times_of(&results[i]), fresh == 1 ? 1 : ITEMS - i);
@@ -190,8 +186,8 @@ CHECK_CASE(test_sent)
     for (uint32_t round = 0; round < 2; round++) {
         graft_buffer sent[ITEMS];
         graft_pool_result results[ITEMS];
-        const graft_pool_job job = {
-            .label = "test", .unit = "items", .item_count = ITEMS, .sent = sent};
+        graft_pool_job job = forty;
+        job.sent = sent;
         for (uint32_t i = 0; i < ITEMS; i++) {
             sent[i] = (graft_buffer){.arena = env->life};
             for (uint32_t k = 0; k < i * i * 31; k++) {

@@ -2,7 +2,7 @@
 #include "verify/set/price.h"
 
 #include "graph/rule/ruleprint.h"
-#include "tests/support/check.h"
+#include "tests/support/build.h"
 #include "tests/support/known_rules.h"
 #include "tests/support/rows.h"
 #include "verify/set/reverse.h"
@@ -21,21 +21,13 @@ static graft_domain find_points(graft_env *env, const graft_rule *rule)
     return domain;
 }
 
-static graft_shape shape_of(uint8_t rank, int32_t a, int32_t b)
-{
-    return (graft_shape){
-        {a, b},
-        rank, GRAFT_DTYPE_F32
-    };
-}
-
 /* relu(a b) as two operators and as one: (2,3) times (3,5). */
 CHECK_CASE(test_counts)
 {
     graft_rule rule = rows_parse(env, "relu(matmul_bias(a, b, c, activation=none)) = "
                                       "matmul_bias(a, b, c, activation=relu)");
     graft_point point = {
-        .vars = {shape_of(2, 2, 3), shape_of(2, 3, 5), shape_of(1, 5, 0)}
+        .vars = {SHAPE(2, 3), SHAPE(3, 5), SHAPE(5)}
     };
     graft_instance instance;
     assert_int_equal(graft_instance_build(&instance, &rule, &point), GRAFT_FIT_OK);
@@ -56,7 +48,7 @@ CHECK_CASE(test_weights)
 {
     graft_rule rule = rows_parse(env, "matmul(matmul(a, b), c) = matmul(a, matmul(b, c))");
     graft_point point = {
-        .vars = {shape_of(2, 2, 3), shape_of(2, 3, 4), shape_of(2, 4, 5)}
+        .vars = {SHAPE(2, 3), SHAPE(3, 4), SHAPE(4, 5)}
     };
     graft_instance instance;
     assert_int_equal(graft_price_weights(&rule), 6);
