@@ -126,6 +126,14 @@ def run(path, level, inputs):
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"]).run(None, inputs)
 
 
+def execute(graft, path, fed):
+    """What Graft's executor makes of it, by name."""
+    inputs, outputs = path.with_suffix(".in.npz"), path.with_suffix(".out.npz")
+    np.savez(inputs, **fed)
+    subprocess.run([graft, "--quiet", "--threads", "1", "run", path, "--inputs", inputs, "--outputs", outputs], check=True)
+    return dict(np.load(outputs))
+
+
 KINDS = {  # operator, image or rows, filter or columns, attributes, what stands behind it
     "pointwise": ("Conv", [1, 32, 7, 9], [48, 32, 1, 1], {}, "Relu"),
     "stem": ("Conv", [1, 3, 21, 20], [16, 3, 5, 5], {"strides": [2, 2], "pads": [2, 1, 2, 1]}, "Clip"),
@@ -183,11 +191,9 @@ def product(path, kind, rng, powers):
 def integers(graft, folder, kind):
     for draw in range(8):
         rng, powers = np.random.default_rng(draw), draw % 2 == 0
-        path, inputs, outputs = (folder / f"{kind}{end}" for end in (".onnx", ".in.npz", ".out.npz"))
+        path = folder / f"{kind}.onnx"
         x = product(path, kind, rng, powers)
-        np.savez(inputs, x=x)
-        subprocess.run([graft, "--quiet", "--threads", "1", "run", path, "--inputs", inputs, "--outputs", outputs], check=True)
-        ours, (theirs,) = np.load(outputs)["y"].astype(int), run(path, OPTIONS.ORT_ENABLE_ALL, {"x": x})
+        ours, (theirs,) = execute(graft, path, {"x": x})["y"].astype(int), run(path, OPTIONS.ORT_ENABLE_ALL, {"x": x})
         apart = np.abs(ours - theirs)
         print(kind, draw, x.dtype, theirs.dtype, "exact" if powers else "any", apart.max(), (apart > 0).mean(), len(np.unique(theirs)))
         if len(np.unique(theirs)) < 4 or apart.max() > (0 if powers else 1) or (apart > 0).mean() > 0.01:
@@ -244,15 +250,13 @@ def sums(graft, folder, kind):
         op, attributes, zeros = (matmul_sum if kind == "matmulinteger" else conv_sum)(rng, fed, constants)
         constants.update({name: zero for name, zero in zeros.items() if zero is not None})
         reads = ["x", "w"] + [name if zero is not None else "" for name, zero in zeros.items()]
-        path, inputs, outputs = (folder / f"{kind}{end}" for end in (".onnx", ".in.npz", ".out.npz"))
+        path = folder / f"{kind}.onnx"
         ports = [(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape) for name, array in fed.items()]
         save(path, [helper.make_node(op, reads, ["y"], **attributes)], ports, [("y", TensorProto.INT32, None)], constants)
-        np.savez(inputs, **fed)
-        subprocess.run([graft, "--quiet", "--threads", "1", "run", path, "--inputs", inputs, "--outputs", outputs], check=True)
         many = op == "ConvInteger" and constants.get("wz", np.zeros(())).ndim > 0
         (theirs,) = (sum_differences(folder / "differences.onnx", attributes, {**fed, **constants}) if many else
                      run(path, OPTIONS.ORT_DISABLE_ALL, fed))
-        ours = np.load(outputs)["y"]
+        ours = execute(graft, path, fed)["y"]
         print(kind, draw, {name: (array.dtype, array.shape) for name, array in {**fed, **constants}.items()}, attributes)
         if ours.dtype != theirs.dtype or not np.array_equal(ours, theirs) or not theirs.any():
             sys.exit(1)
@@ -272,18 +276,16 @@ def steps(graft, folder):
             constants[name + "s"] = rng.uniform(0.002, 0.01, scale)
             constants[name + "z"] = np.full(scale, 128 if kind == np.uint8 else 0, kind)  # What the runtime takes.
         constants = {name: array.astype(np.float32) if array.dtype == float else array for name, array in constants.items()}
-        path, inputs, outputs = (folder / f"steps{end}" for end in (".onnx", ".in.npz", ".out.npz"))
+        path = folder / "steps.onnx"
         node = helper.make_node("DynamicQuantizeLSTM", ["x", "w", "r", "b", "", "h", "c", "", "ws", "wz", "rs", "rz"],
                                 ["y", "last", "cell"], domain="com.microsoft", hidden_size=units,
                                 direction=("forward", "bidirectional")[ways - 1])
         last = (TensorProto.FLOAT, [ways, batch, units])
         save(path, [node], [("x", TensorProto.FLOAT, fed["x"].shape)],
              [("y", TensorProto.FLOAT, [count, ways, batch, units]), ("last", *last), ("cell", *last)], constants)
-        np.savez(inputs, **fed)
-        subprocess.run([graft, "--quiet", "--threads", "1", "run", path, "--inputs", inputs, "--outputs", outputs], check=True)
-        with np.load(outputs) as ours:
-            apart = [float(np.abs(ours[name] - theirs).max())
-                     for name, theirs in zip(("y", "last", "cell"), run(path, OPTIONS.ORT_DISABLE_ALL, fed))]
+        ours = execute(graft, path, fed)
+        apart = [float(np.abs(ours[name] - theirs).max())
+                 for name, theirs in zip(("y", "last", "cell"), run(path, OPTIONS.ORT_DISABLE_ALL, fed))]
         print("steps", draw, kind.__name__, ways, batch, apart)
         if max(apart) > 1e-5:
             sys.exit(1)
@@ -292,23 +294,21 @@ def steps(graft, folder):
 def table(graft, folder):
     """Rows of a table of bytes, as dynamic quantisation leaves embeddings at places that are known."""
     rng = np.random.default_rng(7)
-    path, inputs, outputs = (folder / f"table{end}" for end in (".onnx", ".in.npz", ".out.npz"))
+    path = folder / "table.onnx"
     fed = {"x": rng.standard_normal((3, 8)).astype(np.float32)}
     constants = {"t": draw_bytes(rng, np.uint8, (5, 8)), "i": np.array([3, 0, 4]), "s": np.array(0.25, np.float32),
                  "z": np.array(127, np.uint8)}
     nodes = [helper.make_node("Gather", ["t", "i"], ["r"]), helper.make_node("DequantizeLinear", ["r", "s", "z"], ["d"]),
              helper.make_node("Add", ["x", "d"], ["y"])]
     save(path, nodes, [("x", TensorProto.FLOAT, [3, 8])], [("y", TensorProto.FLOAT, [3, 8])], constants)
-    np.savez(inputs, **fed)
-    subprocess.run([graft, "--quiet", "--threads", "1", "run", path, "--inputs", inputs, "--outputs", outputs], check=True)
     (theirs,) = run(path, OPTIONS.ORT_DISABLE_ALL, fed)
-    return None if np.array_equal(np.load(outputs)["y"], theirs) else "rows differ"
+    return None if np.array_equal(execute(graft, path, fed)["y"], theirs) else "rows differ"
 
 
 def tiles(graft, folder):
     """A pointwise convolution of an image with a zero point before a depthwise one: AMX has kernels of its own."""
     rng = np.random.default_rng(0)
-    path, inputs, outputs = (folder / f"tiles{end}" for end in (".onnx", ".in.npz", ".out.npz"))
+    path = folder / "tiles.onnx"
     fed = {"x": np.abs(rng.standard_normal((1, 64, 6, 6))).astype(np.float32)}
     constants = {"s": np.array(0.05, np.float32), "z": np.array(124, np.uint8), "ws": np.array(0.001, np.float32),
                  "wz": np.array(0, np.int8), "ys": np.array(0.01, np.float32)}
@@ -323,17 +323,15 @@ def tiles(graft, folder):
         x = f"c{i}"
     nodes.append(helper.make_node("QuantizeLinear", [x, "ys", "z"], ["y"]))
     save(path, nodes, [("x", TensorProto.FLOAT, [1, 64, 6, 6])], [("y", TensorProto.UINT8, [1, 64, 6, 6])], constants)
-    np.savez(inputs, **fed)
-    subprocess.run([graft, "--quiet", "--threads", "1", "run", path, "--inputs", inputs, "--outputs", outputs], check=True)
     (theirs,) = run(path, OPTIONS.ORT_DISABLE_ALL, fed)
-    apart = np.abs(np.load(outputs)["y"].astype(int) - theirs)
+    apart = np.abs(execute(graft, path, fed)["y"].astype(int) - theirs)
     return None if apart.max() <= 1 else f"{apart.max()} units apart"
 
 
 def changes(graft, folder):
     """Activations of 16 bits; weights in blocks, of 4 bits too, the last block shorter; what of 4 bits cannot be told."""
     rng = np.random.default_rng(2)
-    path, inputs, outputs = (folder / f"changes{end}" for end in (".onnx", ".in.npz", ".out.npz"))
+    path = folder / "changes.onnx"
     limits = {np.uint16: (0, 65536), np.int16: (-32768, 32768), np.uint8: (0, 256), np.int8: (-128, 128),
               ml_dtypes.uint4: (0, 16), ml_dtypes.int4: (-8, 8)}
     x = (40 * rng.standard_normal((5, 7))).astype(np.float32)
@@ -364,10 +362,9 @@ def changes(graft, folder):
                       helper.make_node("Add", [out, "f"], ["y"])]
             ports = [("y", TensorProto.FLOAT, None)] + [("q", number, [5, 7])] * (out == "d")
             save(path, nodes, [("x", TensorProto.FLOAT, [5, 7])], ports, constants, opset)
-            np.savez(inputs, x=x)
-            subprocess.run([graft, "--quiet", "--threads", "1", "run", path, "--inputs", inputs, "--outputs", outputs], check=True)
+            made = execute(graft, path, {"x": x})
             for port, theirs in zip(ports, run(path, OPTIONS.ORT_DISABLE_ALL, {"x": x})):
-                ours = np.load(outputs)[port[0]]
+                ours = made[port[0]]
                 if ours.dtype != theirs.dtype or not np.array_equal(ours, theirs):
                     return f"{port[0]} differs: {np.dtype(kind)} {domain} {attributes} {count}"
     for zero in ([np.zeros((), ml_dtypes.uint4)], []):  # That it saturates at 15 is not known when it has 8 bits.
@@ -376,7 +373,8 @@ def changes(graft, folder):
                  helper.make_node("DequantizeLinear", ["q", "s"] + ["z"] * len(zero), ["y"])]
         save(path, nodes, [("x", TensorProto.FLOAT, [5, 7])], [("y", TensorProto.FLOAT, None)],
              {"s": np.float32(0.1), **{"z": z for z in zero}}, 21)
-        told = subprocess.run([graft, "--quiet", "run", path, "--inputs", inputs, "--outputs", outputs], capture_output=True, text=True)
+        told = subprocess.run([graft, "--quiet", "run", path, "--inputs", path.with_suffix(".in.npz"),
+                               "--outputs", folder / "none.npz"], capture_output=True, text=True)
         if told.returncode != 2 or "QuantizeLinear" not in told.stderr:
             return f"4 bits are not refused: {told.returncode} {told.stderr}"
     return None

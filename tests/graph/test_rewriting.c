@@ -15,11 +15,7 @@ CHECK_CASE(test_known_rules)
     known_rules known = known_rules_true(env, env->life);
     rewriting_options options = {known.rules, known.count, 1, BUDGET};
     rewriting_report report;
-    rewriting_run(env, &options, &report);
-    rewriting_print(&report);
-    if (report.failure != NULL) {
-        fail_msg("%s", report.failure);
-    }
+    rewriting_check(env, &options, &report);
     for (uint32_t i = 0; i < known.count; i++) {
         if (report.applied[i] == 0) {
             fail_msg("never applied: %s", graft_rule_print_line(env->unit, &known.rules[i]));
@@ -41,11 +37,7 @@ CHECK_CASE(test_proved_rules)
     known_rules proved = known_rules_proved(env);
     rewriting_options options = {proved.rules, proved.count, 2, BUDGET};
     rewriting_report report;
-    rewriting_run(env, &options, &report);
-    rewriting_print(&report);
-    if (report.failure != NULL) {
-        fail_msg("%s", report.failure);
-    }
+    rewriting_check(env, &options, &report);
 }
 
 /* One false rule among the true ones is caught with the same budget, and its graph becomes small.

@@ -253,12 +253,16 @@ void rewriting_run(graft_env *env, const rewriting_options *options, rewriting_r
     }
 }
 
-void rewriting_print(const rewriting_report *report)
+void rewriting_check(graft_env *env, const rewriting_options *options, rewriting_report *report)
 {
+    rewriting_run(env, options, report);
     print_message("# %llu graphs, %llu applications compared, %llu refused, %llu without room, "
                   "%llu skipped\n",
                   (unsigned long long)report->graph_count,
                   (unsigned long long)report->application_count,
                   (unsigned long long)report->refused_count, (unsigned long long)report->full_count,
                   (unsigned long long)report->skipped_count);
+    if (report->failure != NULL) {
+        fail_msg("%s", report->failure);
+    }
 }

@@ -29,5 +29,5 @@ typedef struct rewriting_report {
 
 /* Ends early at the first failure. The report lies in env->life; env->unit is reset. */
 void rewriting_run(graft_env *env, const rewriting_options *options, rewriting_report *report);
-/* The counts, as one comment line of a test's output. */
-void rewriting_print(const rewriting_report *report);
+/* The same; prints the counts, and fails the test at a failure. */
+void rewriting_check(graft_env *env, const rewriting_options *options, rewriting_report *report);

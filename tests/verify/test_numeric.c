@@ -77,6 +77,18 @@ static uint32_t count_differing(graft_env *env, const graft_rule_entry *e, const
     return count;
 }
 
+/* The instances of an exact rule's certificate, in env->unit, which begins anew; NULL of others. */
+static const graft_point *exact_points(graft_env *env, const graft_rule_entry *e)
+{
+    graft_point *points = NULL;
+    if (e->numeric == GRAFT_NUMERIC_EXACT) {
+        graft_arena_reset(env->unit);
+        assert_true(graft_cover_unpack(env->unit, &e->rule, e->cover_points, e->cover_bytes,
+                                       e->cover, &points));
+    }
+    return points;
+}
+
 /* Exact rules of the committed set, at the instances of their certificates, and some at others. */
 CHECK_CASE(test_committed)
 {
@@ -86,13 +98,10 @@ CHECK_CASE(test_committed)
     uint32_t rules = 0;
     for (uint32_t i = 0; i < set.count; i++) {
         const graft_rule_entry *e = &set.entries[i];
-        graft_point *points = NULL;
-        if (e->numeric != GRAFT_NUMERIC_EXACT) {
+        const graft_point *points = exact_points(env, e);
+        if (points == NULL) {
             continue;
         }
-        graft_arena_reset(env->unit);
-        assert_true(graft_cover_unpack(env->unit, &e->rule, e->cover_points, e->cover_bytes,
-                                       e->cover, &points));
         for (uint32_t k = 0; k < e->cover; k++) {
             if (count_differing(env, e, &points[k], GRAFT_DTYPE_F32) > 0) {
                 fail_msg("%s is not exact", e->name);
@@ -118,13 +127,10 @@ CHECK_CASE(test_halves)
         const graft_rule_entry *e = &set.entries[i];
         const bool holds = graft_rule_rounds_alike(&e->rule);
         uint32_t differing = 0;
-        graft_point *points = NULL;
-        if (e->numeric != GRAFT_NUMERIC_EXACT) {
+        const graft_point *points = exact_points(env, e);
+        if (points == NULL) {
             continue;
         }
-        graft_arena_reset(env->unit);
-        assert_true(graft_cover_unpack(env->unit, &e->rule, e->cover_points, e->cover_bytes,
-                                       e->cover, &points));
         for (uint32_t k = 0; k < e->cover; k++) {
             differing += count_differing(env, e, &points[k], types[k % 2]);
         }
