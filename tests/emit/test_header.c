@@ -64,6 +64,8 @@ static bool has_tool(const bench *b, const char *tool)
 }
 
 #define CC_STRICT "gcc -std=c99 -pedantic -Wall -Wextra -Werror -O2 "
+/* Where what a program says is of interest: compiles in a third of the time. */
+#define CC_QUICK "gcc -std=c99 -pedantic -Wall -Wextra -Werror -O0 -I \"$GRAFT_ROOT/include\" "
 
 /* ------------------------------------------------------------------- cases */
 
@@ -138,7 +140,7 @@ CHECK_CASE(test_by_tariff)
                    "    GRAFT_POLICY.decider == GRAFT_DECIDER_TARIFF ? 0 : 1; }\n",
                    b.kit->policy.tariff->row_count, b.kit->policy.tariff->keys[3],
                    b.kit->policy.tariff->values[3]));
-    assert_runs(&b, CC_STRICT "-I \"$GRAFT_ROOT/include\" one.c -o one && ./one");
+    assert_runs(&b, CC_QUICK "one.c -o one && ./one");
 }
 
 CHECK_CASE(test_two_policies)
@@ -150,7 +152,7 @@ CHECK_CASE(test_two_policies)
         &b, "one.c",
         "#define GRAFT_IMPLEMENTATION\n#include \"first.h\"\n#include \"second.h\"\n"
         "int main(void) { return graft_policy_first.rules == graft_policy_second.rules; }\n");
-    assert_runs(&b, CC_STRICT "-I \"$GRAFT_ROOT/include\" one.c -o one && ./one");
+    assert_runs(&b, CC_QUICK "one.c -o one && ./one");
 }
 
 /* A header for another engine says so instead of misbehaving. */
@@ -190,7 +192,7 @@ CHECK_CASE(test_plans_and_metadata)
                    "    p->graph_hash == UINT64_C(%llu) && p->steps[0].location == 3 ? 0 : 1; }\n",
                    (unsigned long long)plans[0].graph_hash));
     const char *output = NULL;
-    assert_runs(&b, CC_STRICT "-I \"$GRAFT_ROOT/include\" one.c -o one");
+    assert_runs(&b, CC_QUICK "one.c -o one");
     assert_int_equal(run_command(&b, "./one", &output), 0);
     assert_string_equal(output, b.kit->policy.metadata);
 }
@@ -288,5 +290,5 @@ CHECK_CASE(test_graph_table)
             "  if (graft_graph_active_count(&graph) != %u) return 5;\n"
             "  return graft_graph_hash(&graph, &order, scratch) == UINT64_C(%llu) ? 0 : 4; }\n",
             graft_graph_active_count(graph), (unsigned long long)hash));
-    assert_runs(&b, CC_STRICT "-I \"$GRAFT_ROOT/include\" one.c -o one && ./one");
+    assert_runs(&b, CC_QUICK "one.c -o one && ./one");
 }
