@@ -1,7 +1,8 @@
 /* evaluate.c - see evaluate.h. */
 #include "tests/support/evaluate.h"
 
-size_t evaluate_count(const graft_shape *shape)
+/* Elements of a tensor; a tensor of unknown shape stands for one. */
+static size_t elements_of(const graft_shape *shape)
 {
     return shape->rank == GRAFT_RANK_UNKNOWN ? 1 : graft_count(shape);
 }
@@ -29,8 +30,7 @@ const graft_field *evaluate_source(graft_arena *arena, uint64_t sample, const gr
         }
         return bytes;
     }
-    return draw_tensor(arena, &rng, evaluate_count(&value->shape),
-                       value->source % 3 == 0 ? 0.0 : 0.5);
+    return draw_tensor(arena, &rng, elements_of(&value->shape), value->source % 3 == 0 ? 0.0 : 0.5);
 }
 
 bool evaluate_call(graft_arena *arena, uint32_t op, const graft_call *call,
@@ -52,7 +52,7 @@ static uint64_t digest_inputs(const graft_graph *graph, graft_index n, evaluate_
     uint64_t digest = graph->nodes[n].source;
     for (uint32_t i = 0; i < graph->nodes[n].input_count; i++) {
         graft_index v = graft_node_input(graph, n, i);
-        size_t count = v == GRAFT_NONE ? 0 : evaluate_count(&graph->values[v].shape);
+        size_t count = v == GRAFT_NONE ? 0 : elements_of(&graph->values[v].shape);
         digest = digest * UINT64_C(0x9e3779b97f4a7c15) + count + 1;
         for (size_t e = 0; e < count; e++) {
             digest = (digest ^ digest >> 29) * UINT64_C(0xbf58476d1ce4e5b9) + tensors[v][e].residue;
@@ -69,7 +69,7 @@ void evaluate_opaque(graft_arena *arena, const graft_graph *graph, graft_index n
         graft_index v = graft_node_output(graph, node, o);
         graft_rng rng;
         graft_rng_derive(&rng, digest, o);
-        out[o] = draw_tensor(arena, &rng, evaluate_count(&graph->values[v].shape), 0.5);
+        out[o] = draw_tensor(arena, &rng, elements_of(&graph->values[v].shape), 0.5);
     }
 }
 
@@ -125,7 +125,7 @@ bool evaluate_outputs_equal(const graft_graph *a, evaluate_tensors a_tensors, co
     for (graft_index i = 0; equal && i < a->output_count; i++) {
         const graft_shape *shape = &a->values[a->outputs[i]].shape;
         equal = graft_shape_equal(shape, &b->values[b->outputs[i]].shape);
-        for (size_t e = 0; equal && e < evaluate_count(shape); e++) {
+        for (size_t e = 0; equal && e < elements_of(shape); e++) {
             equal = a_tensors[a->outputs[i]][e].residue == b_tensors[b->outputs[i]][e].residue;
         }
     }

@@ -15,8 +15,6 @@ enum { EVALUATE_OUTPUTS = 4 };
 /* Tensors by value id, row-major; NULL where there is none. */
 typedef const graft_field *const *evaluate_tensors;
 
-/* Elements of a tensor; a tensor of unknown shape stands for one. */
-size_t evaluate_count(const graft_shape *shape);
 /* The numbers of an input or weight. Every third source is positive throughout, so that square
  * roots and quotients have arguments. */
 const graft_field *evaluate_source(graft_arena *arena, uint64_t sample, const graft_value *value);

@@ -35,8 +35,3 @@ uint32_t check_kernels(graft_env *env, graft_device *device, graft_rng *rng,
  * `want`). A NaN equals a NaN only. */
 void check_close(const float *got, const float *want, size_t count, double relative,
                  const char *what);
-
-/* What counts as equal for an implementation: 3e-5 covers other orders of summation of up to a few
- * thousand products and the library's exponentials; the library's Winograd transforms lose up to
- * two digits more (1e-3), ours nothing for F(2x2, 3x3) and less than one (1e-4) for F(4x4, 3x3). */
-double check_kernel_tolerance(const char *implementation);
