@@ -6,8 +6,8 @@
 #include "graph/base/rng.h"
 #include "graph/meaning/algebra_float.h"
 #include "tests/support/build.h"
-#include "tests/support/kernels.h"
 #include "tests/support/check.h"
+#include "tests/support/kernels.h"
 
 #include <math.h>
 
