@@ -409,9 +409,10 @@ CHECK_CASE(test_without_a_model)
 {
     const graft_model *model = onnx_text_model(env, "input x 2; node Tan x -> y");
     graft_order order = build_order(env->unit, &model->graph);
-    check_failed(
-        env, graft_float_graph(env, env->unit, &model->graph, &order, onnx_text_values(env, model)),
-        GRAFT_UNSUPPORTED, "is opaque");
+    check_failed(env,
+                 graft_float_model(env, env->unit, NULL, &model->graph, &order,
+                                   onnx_text_values(env, model)),
+                 GRAFT_UNSUPPORTED, "is opaque");
 }
 
 /* Nodes of weights alone are part of the weight program, whatever types are between them. */
