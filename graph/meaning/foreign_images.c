@@ -458,7 +458,7 @@ enum {
     CONV_EXTRA
 };
 /* Products of a node: of more, plain loops take longer than anybody waits. */
-static const uint64_t products_most = 1U << 28;
+static const uint64_t products_most = UINT64_C(1) << 36;
 
 /* An attribute with `sides` numbers an axis, each between `least` and 65535. */
 static bool read_axes(const Onnx__NodeProto *node, const char *name, uint32_t sides, int32_t least,
@@ -586,6 +586,28 @@ static float convolve(const float *x, const float *w, int64_t channels, const in
     return sum;
 }
 
+/* A row of elements that lie side by side in `x` for each place of the filter, however far its places
+ * lie apart; `rows` says which of its rows are inside. */
+static void convolve_row(const graft_opaque *opaque, const float *x, const float *w,
+                         const int64_t size[2], const int64_t filter[2], const reach *rows,
+                         float *out)
+{
+    const int64_t width = opaque->out.dims[opaque->out.rank - 1];
+    for (int64_t c = 0; c < opaque->in[1].dims[1]; c++) {
+        for (int64_t tap = rows->first * filter[1]; tap < rows->end * filter[1]; tap++) {
+            const int64_t shift =
+                tap % filter[1] * opaque->attrs[CONV_DILATION + 1] - opaque->attrs[CONV_BEFORE + 1];
+            const int64_t end = size[1] - shift < width ? size[1] - shift : width;
+            const float *row =
+                x + (c * size[0] + rows->start + tap / filter[1] * rows->step) * size[1];
+            const float weight = w[c * filter[0] * filter[1] + tap];
+            for (int64_t i = shift < 0 ? -shift : 0; i < end; i++) {
+                out[i] += weight * row[i + shift];
+            }
+        }
+    }
+}
+
 graft_status graft_foreign_conv(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
@@ -599,18 +621,25 @@ graft_status graft_foreign_conv(graft_env *env, const graft_opaque *opaque, void
     const int64_t inner = (int64_t)graft_axes_count(y, 2, y->rank);
     const int64_t width = y->dims[y->rank - 1];
     const int64_t channels = w->dims[1];
-    for (int64_t i = 0; i < y->dims[0] * outputs * inner; i++) {
+    const bool whole = opaque->attrs[CONV_STRIDE + 1] == 1; /* Rows at once. */
+    for (int64_t i = 0; i < y->dims[0] * outputs * inner; i += whole ? width : 1) {
         const int64_t o = i / inner % outputs;
         const int64_t group = o / (outputs / opaque->attrs[CONV_GROUPS]);
         const int64_t first = i / inner / outputs * x->dims[1] + group * channels;
+        const float *from = (const float *)opaque->data[0] + first * size[0] * size[1];
+        const float *weights =
+            (const float *)opaque->data[1] + o * channels * filter[0] * filter[1];
         const reach r[2] = {reach_of(opaque, 0, size[0], filter[0], i % inner / width),
                             reach_of(opaque, 1, size[1], filter[1], i % width)};
-        const float bias = opaque->data[2] != NULL ? ((const float *)opaque->data[2])[o] : 0.0F;
-        ((float *)out)[i] =
-            convolve((const float *)opaque->data[0] + first * size[0] * size[1],
-                     (const float *)opaque->data[1] + o * channels * filter[0] * filter[1],
-                     channels, size, filter, r) +
-            bias;
+        float *to = (float *)out + i;
+        for (int64_t k = 0; k < (whole ? width : 1); k++) {
+            to[k] = opaque->data[2] != NULL ? ((const float *)opaque->data[2])[o] : 0.0F;
+        }
+        if (whole) {
+            convolve_row(opaque, from, weights, size, filter, &r[0], to);
+        } else {
+            to[0] += convolve(from, weights, channels, size, filter, r);
+        }
     }
     return GRAFT_OK;
 }

@@ -209,7 +209,8 @@ static bool read_pads(const graft_opaque *opaque, int64_t pads[2][GRAFT_MAX_RANK
     return fits;
 }
 
-/* A mirror has no place behind the other end, an edge and a mirror are not cut. */
+/* A mirror has no place behind the other end. What is cut off is gone before an edge or a mirror is
+ * added; going around is not cut. */
 bool graft_foreign_pad_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     int64_t pads[2][GRAFT_MAX_RANK];
@@ -221,9 +222,14 @@ bool graft_foreign_pad_shape(const graft_opaque *opaque, graft_shape *shape)
     bool fits = filled && read_pads(opaque, pads);
     *shape = *from;
     for (uint32_t i = 0; i < from->rank && fits; i++) {
-        const int64_t most = mode == PAD_REFLECT ? from->dims[i] - 1 : INT32_MAX;
-        const int64_t least = mode == PAD_CONSTANT ? -(int64_t)from->dims[i] : 0;
-        fits = pads[0][i] >= least && pads[0][i] <= most && pads[1][i] >= least &&
+        const int64_t least = mode == PAD_WRAP ? 0 : -(int64_t)from->dims[i];
+        int64_t left = from->dims[i];
+        for (uint32_t side = 0; side < 2 && fits; side++) {
+            fits = pads[side][i] >= least;
+            left += fits && pads[side][i] < 0 ? pads[side][i] : 0;
+        }
+        const int64_t most = mode == PAD_REFLECT ? left - 1 : INT32_MAX;
+        fits = fits && (mode == PAD_CONSTANT || left > 0) && pads[0][i] <= most &&
                pads[1][i] <= most &&
                graft_foreign_size(shape, i, from->dims[i] + pads[0][i] + pads[1][i]);
     }
