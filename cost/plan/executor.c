@@ -65,7 +65,21 @@ static const char *why_not(const graft_executor *e, graft_index node)
                      : "it is an operator that Graft does not know, or a form of one";
 }
 
-/* Names the first node that nothing runs, and the operators of all others. */
+/* Whether nothing runs a node for want of the sizes of what another makes that nothing runs. */
+static bool lacks_sizes(const graft_executor *e, graft_index node)
+{
+    const graft_graph *graph = e->graph;
+    bool lacks = false;
+    for (uint32_t k = 0; k < graph->nodes[node].input_count; k++) {
+        const graft_index v = graft_node_input(graph, node, k);
+        lacks = lacks || (v != GRAFT_NONE && graph->values[v].node != GRAFT_NONE &&
+                          graph->values[v].shape.rank == GRAFT_RANK_UNKNOWN &&
+                          !can_run(e, graph->values[v].node));
+    }
+    return lacks;
+}
+
+/* Names the first node that nothing runs, and the operators of all others that have sizes. */
 static graft_status refuse_opaque(graft_env *env, const graft_executor *e)
 {
     const graft_node *first = NULL;
@@ -73,7 +87,7 @@ static graft_status refuse_opaque(graft_env *env, const graft_executor *e)
     const char *types = "";
     for (graft_index n = 0; n < e->graph->node_end; n++) {
         const graft_node *node = &e->graph->nodes[n];
-        if (can_run(e, n)) {
+        if (can_run(e, n) || lacks_sizes(e, n)) {
             continue;
         }
         if (e->model == NULL) {
@@ -566,7 +580,13 @@ static graft_status run_opaque(graft_env *env, const graft_executor *e, uint32_t
     for (uint32_t k = 0; k < e->opaques[i].out_count; k++) {
         out[k] = e->hosts[graft_step_output(&e->schedule, step, k)];
     }
-    return graft_opaque_run(env, &e->opaques[i], in, out);
+    const graft_status status = graft_opaque_run(env, &e->opaques[i], in, out);
+    GRAFT_SCOPED(env->scratch);
+    return status == GRAFT_OK
+               ? GRAFT_OK
+               : GRAFT_FAIL(env, status, "%s: node '%s': %s", e->model->file,
+                            graft_model_node_name(e->model, &e->graph->nodes[step->node]),
+                            graft_arena_strdup(env->scratch, env->message));
 }
 
 static graft_status run_step(graft_env *env, const graft_executor *e, uint32_t i)

@@ -74,6 +74,36 @@ END
             "$GRAFT" --quiet run "$FOLDER/double.onnx" --bench --database "$DB"
 }
 
+# What only lacks the sizes that such a node would give is not among those named.
+names_causes() {
+    "$python" - "$FOLDER/places.onnx" << 'END' &&
+import sys
+
+import onnx.parser
+
+text = '''<ir_version: 8, opset_import: ["" : 17]> net (float[2, 3] x) => (int64[n, 2] y) {
+    p = NonZero(x)
+    y = Transpose(p)
+}'''
+onnx.save(onnx.parser.parse_model(text), sys.argv[1])
+END
+        error_is 2 "places.onnx: node 'p' (NonZero) cannot be run: it is an operator that Graft does not know, or a form of one; all of these in the model: NonZero" \
+            "$GRAFT" --quiet run "$FOLDER/places.onnx" --bench --database "$DB"
+}
+
+names_the_node() {
+    "$python" - "$FOLDER/pads.onnx" << 'END' &&
+import sys
+
+import onnx.parser
+
+text = '<ir_version: 8, opset_import: ["" : 17]> net (float[4] x, int64[2] p) => (float[80] y) { y = Pad(x, p) }'
+onnx.save(onnx.parser.parse_model(text), sys.argv[1])
+END
+        error_is 2 "pads.onnx: node 'y': the numbers that a node (Pad) reads do not give the size" \
+            "$GRAFT" --quiet run "$FOLDER/pads.onnx" --bench --database "$DB"
+}
+
 check "asks for inputs" asks_for_inputs
 check "times, on the inputs of a seed" benches
 if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" -c 'import onnxruntime' 2> "$FOLDER/log"; then
@@ -83,6 +113,8 @@ if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" 
     check "agrees on a recurrent net" agrees lstm
     check "agrees on a transformer" agrees bert
     check "says that numbers are of binary64" refuses_binary64
+    check "names what cannot be run" names_causes
+    check "names the node that fails" names_the_node
     check "agrees when tuned" agrees dscnn --tune --threads 1
 else
     skip "agrees with onnxruntime" "no onnxruntime here"
