@@ -205,13 +205,54 @@ static graft_status emit_conv(const graft_onnx_emitter *e)
     return push_activation(e, activation, sum);
 }
 
+/* The weight of which the second factor of two matrices is the transpose, where the file holds it
+ * anyhow: Gemm reads it as it lies there, and it is not stored twice. NULL otherwise. */
+static const char *name_of_transposed(const graft_onnx_emitter *e)
+{
+    const graft_graph *graph = e->writer->graph;
+    const graft_value *value = &graph->values[graft_node_input(graph, e->n, 1)];
+    if (in_shape(e, 0)->rank != 2 || value->node == GRAFT_NONE || value->shape.rank != 2 ||
+        graph->nodes[value->node].op != GRAFT_OP_transpose ||
+        graph->nodes[value->node].attrs[GRAFT_ATTR_transpose_axis_0] != 1) {
+        return NULL;
+    }
+    const graft_index from = graft_node_input(graph, value->node, 0);
+    return graph->values[from].kind == GRAFT_VALUE_WEIGHT &&
+                   e->writer->weight_stays[graph->values[from].source]
+               ? graft_onnx_value_name(e->writer, from)
+               : NULL;
+}
+
+static void push_gemm(const graft_onnx_emitter *e, const char *transposed, size_t input_count,
+                      const char *output)
+{
+    const char *inputs[3] = {in_name(e, 0), transposed != NULL ? transposed : in_name(e, 1)};
+    if (input_count == 3) {
+        inputs[2] = in_name(e, 2);
+    }
+    Onnx__NodeProto *node =
+        graft_onnx_push_node(e->writer, "Gemm", inputs, input_count, &output, 1);
+    if (transposed != NULL) {
+        graft_onnx_set_int(e->writer->arena, node, "transB", 1);
+    }
+}
+
+static graft_status emit_matmul(const graft_onnx_emitter *e)
+{
+    const char *transposed = e->writer->opset < OPSET_GEMM_OF_TWO ? NULL : name_of_transposed(e);
+    if (transposed == NULL) {
+        return emit_plain(e);
+    }
+    push_gemm(e, transposed, 2, out_name(e, 0));
+    return GRAFT_OK;
+}
+
 static graft_status emit_matmul_bias(const graft_onnx_emitter *e)
 {
     int32_t activation = e->node->attrs[GRAFT_ATTR_matmul_bias_activation];
     const char *sum = before_activation(e, activation);
     if (in_shape(e, 0)->rank == 2 && in_shape(e, 1)->rank == 2) {
-        const char *inputs[3] = {in_name(e, 0), in_name(e, 1), in_name(e, 2)};
-        (void)graft_onnx_push_node(e->writer, "Gemm", inputs, 3, &sum, 1);
+        push_gemm(e, name_of_transposed(e), 3, sum);
     } else {
         const char *bare = graft_onnx_fresh_name(e->writer, out_name(e, 0));
         (void)push2(e, "MatMul", in_name(e, 0), in_name(e, 1), bare);
@@ -496,6 +537,7 @@ static graft_onnx_form *const emit_table[GRAFT_OP_COUNT] = {
     [GRAFT_OP_conv] = emit_conv,
     [GRAFT_OP_conv_bias] = emit_conv,
     [GRAFT_OP_conv_bias_add] = emit_conv,
+    [GRAFT_OP_matmul] = emit_matmul,
     [GRAFT_OP_matmul_bias] = emit_matmul_bias,
     [GRAFT_OP_scale_shift] = emit_scale_shift,
     [GRAFT_OP_clip] = emit_clip,

@@ -14,6 +14,7 @@ enum {
     OPSET_DILATED_MAX_POOL = 10,
     OPSET_SLICE_INPUTS = 10,
     OPSET_CLIP_INPUTS = 11,
+    OPSET_GEMM_OF_TWO = 11, /* Nothing has to be added. */
     OPSET_PAD_INPUTS = 11,
     OPSET_SPLIT_INPUT = 13,
     OPSET_RESIZE_BARE = 13, /* A region of interest may be left out. */

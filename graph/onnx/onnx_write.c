@@ -450,9 +450,28 @@ static void name_new_nodes(graft_onnx_writer *writer)
 
 /* ------------------------------------------------------------------------ the two ways */
 
+static void find_staying(graft_onnx_writer *writer)
+{
+    const graft_onnx *onnx = writer->model->onnx;
+    for (uint32_t u = 0; u < writer->unit_count; u++) {
+        const uint32_t index = writer->units[u].onnx_node;
+        if (writer->dropped[u] || index == GRAFT_NONE) {
+            continue;
+        }
+        const Onnx__NodeProto *node = onnx->proto->graph->node[index];
+        for (size_t k = 0; k < node->n_input; k++) {
+            const graft_onnx_entry *entry = graft_onnx_input(onnx, node, k);
+            if (entry != NULL && entry->weight != GRAFT_NONE) {
+                writer->weight_stays[entry->weight] = true;
+            }
+        }
+    }
+}
+
 /* A changed graph: units in their order. */
 static graft_status emit_units(graft_onnx_writer *writer, const uint32_t *order)
 {
+    find_staying(writer);
     name_inputs(writer);
     GRAFT_PASS(name_outputs(writer));
     GRAFT_PASS(name_captured(writer));
@@ -831,6 +850,7 @@ graft_status graft_onnx_make_message(graft_env *env, const graft_model *model,
     writer.value_names = GRAFT_NEW(env->scratch, const char *, graph->value_end);
     writer.weight_names = GRAFT_NEW(env->scratch, const char *, model->weight_count);
     writer.weight_is_node = GRAFT_NEW(env->scratch, bool, model->weight_count);
+    writer.weight_stays = GRAFT_NEW(env->scratch, bool, model->weight_count);
     writer.taken = graft_names_new(env->scratch);
     writer.restored = graft_names_new(env->scratch);
     return write_message(&writer, proto, onnx_graph);

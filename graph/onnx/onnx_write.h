@@ -42,6 +42,7 @@ typedef struct graft_onnx_writer {
     const char **value_names;  /* By value; NULL until given. */
     const char **weight_names; /* By weight; NULL until something reads it. */
     bool *weight_is_node;      /* By weight: a Constant node of the file, written as such. */
+    bool *weight_stays;        /* By weight: a node of the file that is written reads it. */
     graft_names *taken;        /* Every name in the file that is being written. */
     graft_names *restored;     /* Names that an Identity node has given back to subgraphs. */
     uint32_t fresh_count;

@@ -695,3 +695,39 @@ CHECK_CASE(test_equal_weights_are_shared)
                         "MatMul graft_matmul_0 graft_transpose_1 -> graft_matmul_2\n"
                         "MatMul graft_matmul_2 graft_transpose_3 -> y\nout y");
 }
+
+/* What is written when the second of two products of one weight, each by its transpose, is anew. */
+static const char *written_beside(graft_env *env, const char *opset, uint32_t op)
+{
+    const graft_model *model = onnx_text_model(
+        env, graft_arena_printf(env->unit,
+                                "%s input x 1 3; input z 1 3; weight w 2 3; weight b 2;"
+                                "node Gemm x w b -> a : transB=1; node Gemm z w b -> c : transB=1;"
+                                "output a; output c",
+                                opset));
+    graft_graph *graph = graft_model_graph_copy(env->life, &model->graph);
+    graft_index old = GRAFT_NONE, node = GRAFT_NONE;
+    graft_index inputs[3];
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        old = graph->nodes[n].op == GRAFT_OP_matmul_bias ? n : old;
+    }
+    for (uint32_t k = 0; k < 3; k++) {
+        inputs[k] = graft_node_input(graph, old, k);
+    }
+    CHECK_OK(graft_graph_add_node(graph, op, graph->nodes[old].attrs, inputs, GRAFT_NONE, &node));
+    graph->outputs[1] = graft_node_output(graph, node, 0);
+    return written_text(env, model, graph);
+}
+
+CHECK_CASE(test_a_weight_that_stays_is_not_stored_transposed)
+{
+    assert_string_equal(written_beside(env, "", GRAFT_OP_matmul),
+                        "w: 2 3\nb: 2\nGemm x w b -> a : transB=1\nGemm z w -> c : transB=1\n"
+                        "out a c");
+    assert_string_equal(written_beside(env, "", GRAFT_OP_matmul_bias),
+                        "w: 2 3\nb: 2\nGemm x w b -> a : transB=1\nGemm z w b -> c : transB=1\n"
+                        "out a c");
+    /* A Gemm without a sum is of opset 11. */
+    assert_non_null(
+        strstr(written_beside(env, "opset 10;", GRAFT_OP_matmul), "MatMul z graft_transpose_"));
+}
