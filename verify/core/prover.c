@@ -217,7 +217,12 @@ void graft_prover_begin(graft_prover *p, const graft_prove_options *options,
     memset(result, 0, sizeof *result);
     p->options = options;
     p->result = result;
+    Z3_solver solver = Z3_mk_simple_solver(p->z3); /* What was simplified since is no part of it. */
+    Z3_solver_inc_ref(p->z3, solver);
+    count_resources(p, solver);
+    Z3_solver_dec_ref(p->z3, solver);
     p->resource_base = p->resource_last;
+    p->result->resource_count = 0;
 }
 
 void graft_prover_close(graft_prover *p)
