@@ -581,12 +581,12 @@ static graft_status run_opaque(graft_env *env, const graft_executor *e, uint32_t
         out[k] = e->hosts[graft_step_output(&e->schedule, step, k)];
     }
     const graft_status status = graft_opaque_run(env, &e->opaques[i], in, out);
-    GRAFT_SCOPED(env->scratch);
-    return status == GRAFT_OK
-               ? GRAFT_OK
-               : GRAFT_FAIL(env, status, "%s: node '%s': %s", e->model->file,
-                            graft_model_node_name(e->model, &e->graph->nodes[step->node]),
-                            graft_arena_strdup(env->scratch, env->message));
+    if (status != GRAFT_OK) {
+        graft_env_frame(env, "in node '%s' of %s",
+                        graft_model_node_name(e->model, &e->graph->nodes[step->node]),
+                        e->model->file);
+    }
+    return status;
 }
 
 static graft_status run_step(graft_env *env, const graft_executor *e, uint32_t i)
