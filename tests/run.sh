@@ -19,7 +19,7 @@ export CMOCKA_MESSAGE_OUTPUT=TAP
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=1:strict_string_checks=1}"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
 
-# out/release/tests/graph/test_arena and tests/graph/test_main.sh become graph/test_arena, ...
+# out/release/tests/graph/test_arena and tests/command/test_main.sh become graph/test_arena, ...
 short_name() {
     name=${1#"$OUT"/}
     name=${name#tests/}
