@@ -399,9 +399,10 @@ static graft_status parse_list(parser *p, graft_pattern_node *node, uint32_t fir
         GRAFT_PASS(parse_value(p, graft_op_attr(node->op, i)->kind, &node->attrs[i]));
         i++;
     }
-    for (i = first; i < info->attr_count; i++) {
-        *given |= 1u << i;
+    for (; i < info->attr_count; i++) {
+        node->attrs[i] = (graft_term){0, GRAFT_TERM_CONST};
     }
+    *given |= (1u << info->attr_count) - (1u << first);
     return GRAFT_OK;
 }
 

@@ -48,6 +48,18 @@ CHECK_CASE(test_floats_in_code)
     assert_string_equal(parts[1], "low of #1 is at most inf");
 }
 
+/* What a list leaves out is 0, also where the other attributes of the operator are variables. */
+CHECK_CASE(test_short_lists)
+{
+    static const char *const lists[] = {"[2]", "[2, 3]", "[]"};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        graft_rule rule =
+            parse(env, graft_arena_printf(env->unit, "mul(a, fill#1(dim=%s)) = a", lists[i]));
+        assert_int_equal(rule.slot_count, 1); /* The number. */
+        assert_int_equal(rule.source.nodes[1].attrs[GRAFT_ATTR_fill_dim_5].kind, GRAFT_TERM_CONST);
+    }
+}
+
 /* Parentheses that a text needs are printed, and no others. */
 CHECK_CASE(test_grouping)
 {
