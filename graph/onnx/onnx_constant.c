@@ -635,7 +635,13 @@ const graft_model_weight *graft_onnx_fold_constant(graft_onnx_reader *reader,
 
 /* ------------------------------------------------------------- how much there is to store */
 
-/* By value: whether a node that runs reads it, or it is the model's output. */
+/* Whether a node is written: it runs, or it is of weights alone and nobody here computes it. */
+static bool is_written(const graft_node *node)
+{
+    return node->op != GRAFT_OP_NONE && (!node->is_const || node->op == GRAFT_OP_OPAQUE);
+}
+
+/* By value: whether a node that is written reads it, or it is the model's output. */
 static bool *find_read(graft_arena *scratch, const graft_graph *graph)
 {
     bool *read = GRAFT_NEW(scratch, bool, graph->value_end);
@@ -643,8 +649,8 @@ static bool *find_read(graft_arena *scratch, const graft_graph *graph)
         read[graph->outputs[i]] = true;
     }
     for (graft_index n = 0; n < graph->node_end; n++) {
-        const bool runs = graph->nodes[n].op != GRAFT_OP_NONE && !graph->nodes[n].is_const;
-        for (uint32_t k = 0; runs && k < graph->nodes[n].input_count; k++) {
+        const bool written = is_written(&graph->nodes[n]);
+        for (uint32_t k = 0; written && k < graph->nodes[n].input_count; k++) {
             const graft_index v = graft_node_input(graph, n, k);
             if (v != GRAFT_NONE) {
                 read[v] = true;
@@ -654,15 +660,15 @@ static bool *find_read(graft_arena *scratch, const graft_graph *graph)
     return read;
 }
 
-/* Bytes of the nodes of the file that run. */
-static uint64_t running_bytes(graft_arena *scratch, const graft_model *model)
+/* Bytes of the nodes of the file that are written. */
+static uint64_t node_bytes(graft_arena *scratch, const graft_model *model)
 {
     const graft_graph *graph = &model->graph;
     bool *counted = GRAFT_NEW(scratch, bool, model->onnx->node_count);
     uint64_t bytes = 0;
     for (graft_index n = 0; n < graph->node_end; n++) {
         const graft_node *node = &graph->nodes[n];
-        if (node->op == GRAFT_OP_NONE || node->is_const || node->source >= model->record_count) {
+        if (!is_written(node) || node->source >= model->record_count) {
             continue;
         }
         const uint32_t i = model->records[node->source].onnx_node;
@@ -681,14 +687,15 @@ bool graft_onnx_swells(graft_env *env, const graft_model *model, uint64_t had)
     const graft_graph *graph = &model->graph;
     GRAFT_SCOPED(env->scratch);
     const bool *read = find_read(env->scratch, graph);
-    uint64_t bytes = running_bytes(env->scratch, model);
+    uint64_t bytes = node_bytes(env->scratch, model);
     for (graft_index v = 0; v < graph->value_end; v++) {
         const graft_value *value = &graph->values[v];
         const Onnx__TensorProto *tensor =
             value->kind == GRAFT_VALUE_WEIGHT ? model->weights[value->source].tensor : NULL;
         if (read[v] && tensor != NULL) {
             bytes += protobuf_c_message_get_packed_size(&tensor->base);
-        } else if (read[v] && value->is_const && value->shape.rank != GRAFT_RANK_UNKNOWN) {
+        } else if (read[v] && value->is_const && value->shape.rank != GRAFT_RANK_UNKNOWN &&
+                   (value->node == GRAFT_NONE || !is_written(&graph->nodes[value->node]))) {
             bytes += graft_shape_bytes(&value->shape);
         }
     }

@@ -228,6 +228,21 @@ CHECK_CASE(test_growth)
     assert_int_equal(model->onnx->proto->graph->n_initializer, 1);
 }
 
+/* What a node of weights alone reads is stored when that node is written, as one is that would make
+ * more than 1 MiB out of less. */
+CHECK_CASE(test_stored)
+{
+    enum { WEIGHT_BYTES = 30000 * 4 };
+    static const char head[] = "input x 1 30000; weight w 1 30000; weight v 40 1; node Exp w -> e;"
+                               "node Mul x e -> z; output z;";
+    graft_model *model = onnx_text_model(env, head);
+    assert_false(graft_onnx_swells(env, model, WEIGHT_BYTES));
+    model = onnx_text_model(env,
+                            graft_arena_printf(env->life, "%s node Less w v -> m; output m", head));
+    assert_true(graft_onnx_swells(env, model, WEIGHT_BYTES));
+    assert_false(graft_onnx_swells(env, model, 2 * WEIGHT_BYTES));
+}
+
 /* The same for a body inside of a body: it is the business of whoever reads the outer one's model,
  * which has what the inner one reads. */
 CHECK_CASE(test_nested)
