@@ -141,8 +141,9 @@ graft_calibration graft_calibration_fit(graft_env *env, const graft_calibration_
                 c.graphs++;
             }
         }
-        (void)graft_cost_solve(&e.a[0][0], GRAFT_FACTOR_COUNT,
-                               x); /* The prior makes it definite. */
+        if (!graft_cost_solve(&e.a[0][0], GRAFT_FACTOR_COUNT, x)) {
+            break; /* Not of numbers: the prior makes it definite. */
+        }
         for (uint32_t i = 0; i < GRAFT_FACTOR_COUNT; i++) {
             double nothing = i == GRAFT_FACTOR_STEP ? 0.0 : 1.0;
             c.values[i] = fmax(nothing + x[i] * width[i], 0.5 * nothing);

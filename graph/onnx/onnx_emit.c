@@ -626,10 +626,11 @@ graft_status graft_onnx_emit_unit(graft_onnx_writer *writer, const graft_onnx_un
 {
     graft_onnx_emitter e = {
         .writer = writer, .n = unit->root, .node = &writer->graph->nodes[unit->root]};
-    if (graft_op(e.node->op) == NULL || e.node->op == GRAFT_OP_fill) { /* Stored, as it is const. */
+    const graft_op_info *op = graft_op(e.node->op);
+    graft_onnx_form *emit = op == NULL ? NULL : emit_table[e.node->op];
+    if (op == NULL || (emit == NULL && (op->attr_count > 0 || op->output_count != 1))) {
         return GRAFT_FAIL(writer->env, GRAFT_INTERNAL, "%s: operator %u has no ONNX form",
-                          writer->model->file, e.node->op);
+                          writer->model->file, e.node->op); /* As a fill, which is stored. */
     }
-    graft_onnx_form *emit = emit_table[e.node->op];
     return emit == NULL ? emit_plain(&e) : emit(&e);
 }

@@ -1,6 +1,7 @@
 /* matches.c - see matches.h. */
 #include "train/search/matches.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { FIRST_CAPACITY = 256 };
@@ -392,6 +393,7 @@ graft_action graft_matches_draw(const graft_matches *matches, graft_rng *rng)
     for (uint32_t x = 0; x < matches->xfers->count; x++) {
         legal += graft_matches_count(matches, x) > 0;
     }
+    assert(legal > 0);
     uint32_t pick = graft_rng_below(rng, legal);
     uint32_t x = 0;
     while (graft_matches_count(matches, x) == 0 || pick-- > 0) {

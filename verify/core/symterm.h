@@ -101,8 +101,8 @@ Z3_ast graft_sym_mul(const graft_sym *s, Z3_ast a, Z3_ast b);
 Z3_ast graft_sym_symbol(const graft_sym *s, const char *name);
 /* A symbol that occurs nowhere else. */
 Z3_ast graft_sym_fresh(graft_sym *s);
-/* The i-th number of a question that is not known: an element 'e', fold 'f' or size 'n'; 'g' for
- * folds within other questions. Of the same names, questions that are alike are the same term. */
+/* The i-th number of a question that is not known: an element 'e', fold 'f' or size 'n'; 'g' for folds
+ * within others. No other number is called so, and questions that are alike are the same term. */
 Z3_ast graft_sym_unknown(const graft_sym *s, char kind, uint32_t i);
 bool graft_sym_is_number(const graft_sym *s, Z3_ast term, int64_t value);
 /* 0 <= i < size. */

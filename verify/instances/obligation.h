@@ -31,8 +31,9 @@ typedef struct graft_obligation {
     struct graft_mentions *mentions; /* By assumption: what it is about. */
 } graft_obligation;
 
-/* What an obligation is made of; `left` and `right` must outlive it. The terms of `left`, `right`, `wanted` and `given` must
- * have been built in `o->term`, which collects the laws, after the obligation was opened. */
+/* What an obligation is made of; `left` and `right` must outlive it. The terms of `left`, `right`,
+ * `wanted` and `given` must have been built in `o->term`, which collects the laws, after the
+ * obligation was opened. */
 typedef struct graft_obligation_parts {
     const Z3_ast *left; /* `element_count` pairs that shall be equal */
     const Z3_ast *right;

@@ -97,7 +97,8 @@ GRAFT_MUST_USE graft_status graft_draft_make(graft_env *env, const graft_candida
 bool graft_choice_requires(const graft_choice *choice, uint32_t constraint);
 void graft_choice_set(graft_choice *choice, uint32_t constraint, bool required);
 
-/* The rule of a choice. `slot_of` gets, per place, its slot, or UINT8_MAX for a constant. False when it does not fit into a rule (too much code). */
+/* The rule of a choice. `slot_of` gets, per place, its slot, or UINT8_MAX for a constant. False
+ * when it does not fit into a rule (too much code). */
 bool graft_draft_rule(const graft_draft *draft, const graft_choice *choice, graft_rule *rule,
                       uint8_t *slot_of);
 

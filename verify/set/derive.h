@@ -42,9 +42,10 @@ typedef struct graft_derivation {
 typedef struct graft_deriver graft_deriver;
 graft_deriver *graft_deriver_new(graft_arena *arena);
 
-/* Looks for a derivation of `rule` at one of its points, and finds a shortest; with `downhill` each must leave fewer operators that run at inference, where those variables are
- * weights that make most of the rule (graft_price_weights). False when there is none within what
- * the deriver looks at (a few hundred intermediate graphs). */
+/* Looks for a derivation of `rule` at one of its points, and finds a shortest; with `downhill` each
+ * must leave fewer operators that run at inference, where those variables are weights that make most
+ * of the rule (graft_price_weights). False when there is none within what the deriver looks at (a
+ * few hundred intermediate graphs). */
 bool graft_derive(graft_deriver *deriver, const graft_rule *rule, const graft_point *point,
                   const graft_rulebook *book, bool downhill, graft_derivation *derivation);
 
