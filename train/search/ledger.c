@@ -1,11 +1,9 @@
 /* ledger.c - see ledger.h. */
 #include "train/search/ledger.h"
 
-#include "graph/base/rng.h"
 #include "graph/equal.h"
 #include "train/tariff/tariff.h"
 
-#include <math.h>
 #include <string.h>
 
 /* Nodes that a row which was given counts for; rows that fit before the tables grow; how often a cost
@@ -135,17 +133,9 @@ bool graft_ledger_knows(graft_ledger *ledger, const graft_graph *graph, const gr
 
 void graft_ledger_blur(graft_ledger *ledger, const graft_blur *blurs, uint32_t count)
 {
-    const double octave = 1024.0 / log(2.0);
     for (uint32_t i = 0; i < ledger->row_count; i++) {
         const graft_ledger_row *row = &ledger->rows[i];
-        double value = row->value;
-        for (uint32_t b = 0; b < count && row->value > 0; b++) {
-            graft_rng rng;
-            graft_rng_derive(&rng, blurs[b].seed, blurs[b].by_operator ? row->op : row->key);
-            value += octave * blurs[b].sigma * graft_rng_normal(&rng);
-        }
-        ledger->values[i] =
-            (uint16_t)fmin(fmax(value, row->value > 0 ? 1.0 : 0.0), (double)UINT16_MAX);
+        ledger->values[i] = graft_blur_value(blurs, count, row->key, row->op, row->value);
     }
 }
 

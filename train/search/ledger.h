@@ -2,12 +2,12 @@
  *
  * It begins with the rows and the fallback of a tariff. Of each graph that is priced it notes what
  * the nodes cost there, and a row becomes the mean of what it was, with some weight, and of what
- * was met. Rows can be blurred: each by a factor drawn for its form, the same wherever the form
- * appears, so that greedy over blurred rows does another thing at every place alike. */
+ * was met. Rows can be blurred (blur.h). */
 #pragma once
 
 #include "cost/cost.h"
 #include "train/agent/state.h"
+#include "train/tariff/blur.h"
 
 typedef struct graft_ledger_row {
     uint32_t key;
@@ -39,12 +39,6 @@ GRAFT_MUST_USE graft_status graft_ledger_note(graft_env *env, graft_ledger *ledg
 bool graft_ledger_knows(graft_ledger *ledger, const graft_graph *graph, const graft_rule *rule,
                         const graft_made *made);
 
-/* Factors exp(sigma z), z normal, by seed and form, or by seed and operator. */
-typedef struct graft_blur {
-    uint64_t seed;
-    double sigma;
-    bool by_operator;
-} graft_blur;
 /* Sets the tariff to the rows, blurred by all of these. */
 void graft_ledger_blur(graft_ledger *ledger, const graft_blur *blurs, uint32_t count);
 

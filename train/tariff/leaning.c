@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-static const uint8_t parts_tried[] = {0, 15, 30, 60, 100};
-enum { PARTS_TRIED = sizeof parts_tried / sizeof parts_tried[0] };
+const uint8_t graft_leaning_parts[GRAFT_LEANING_PARTS] = {0, 15, 30, 60, 100};
 
 /* 0 for those without an entry. */
 static uint8_t operator_of(const int16_t *inputs)
@@ -25,11 +24,16 @@ void graft_leaning_open(graft_arena *arena, const graft_book *book, const graft_
     *rows = (graft_leaning_rows){.measured = measured};
     rows->guesses = GRAFT_NEW(arena, uint16_t, measured->row_count);
     rows->ops = GRAFT_NEW(arena, uint8_t, measured->row_count);
+    rows->met = GRAFT_NEW(arena, uint64_t, measured->row_count);
     memcpy(rows->guesses, measured->values, measured->row_count * sizeof rows->guesses[0]);
     for (uint32_t i = 0; i < book->row_count; i++) {
         uint32_t row =
             graft_tariff_row(measured, graft_tariff_key(measured->seed, book->rows[i].hash));
-        if (row < measured->row_count && rows->ops[row] == 0) {
+        if (row == measured->row_count) {
+            continue;
+        }
+        rows->met[row] |= UINT64_C(1) << book->rows[i].model;
+        if (rows->ops[row] == 0) {
             rows->ops[row] = operator_of(book->rows[i].inputs);
             rows->guesses[row] = graft_tariff_guess(measured, book->rows[i].inputs).value;
             rows->counts[rows->ops[row]]++;
@@ -37,11 +41,13 @@ void graft_leaning_open(graft_arena *arena, const graft_book *book, const graft_
     }
 }
 
-/* What costs nothing, a view, goes on costing nothing. */
-static uint16_t lean(uint16_t measured, uint16_t guess, uint32_t part)
+uint16_t graft_leaning_value(const graft_leaning_rows *rows, uint32_t row, uint32_t part)
 {
-    uint32_t sum = measured * (100u - part) + guess * part;
-    return (uint16_t)(measured == 0 || guess == 0 ? measured : (sum + 50u) / 100u);
+    const uint32_t measured = rows->measured->values[row];
+    const uint32_t guess = rows->guesses[row];
+    return (uint16_t)(measured == 0 || guess == 0
+                          ? measured
+                          : (measured * (100u - part) + guess * part + 50u) / 100u);
 }
 
 graft_tariff graft_leaning_apply(const graft_leaning_rows *rows, const graft_leaning *leaning,
@@ -49,7 +55,7 @@ graft_tariff graft_leaning_apply(const graft_leaning_rows *rows, const graft_lea
 {
     graft_tariff leant = *rows->measured;
     for (uint32_t i = 0; i < leant.row_count; i++) {
-        values[i] = lean(rows->measured->values[i], rows->guesses[i], leaning->parts[rows->ops[i]]);
+        values[i] = graft_leaning_value(rows, i, leaning->parts[rows->ops[i]]);
     }
     leant.values = values;
     return leant;
@@ -98,16 +104,16 @@ static graft_status try_operator(graft_env *env, descent *d, uint32_t op, graft_
     graft_status status = GRAFT_OK;
     const uint8_t before = leaning->parts[op];
     uint8_t best = before;
-    for (uint32_t k = 0; k < PARTS_TRIED; k++) {
+    for (uint32_t k = 0; k < GRAFT_LEANING_PARTS; k++) {
         double loss = 0.0;
-        leaning->parts[op] = parts_tried[k];
-        if (parts_tried[k] == before) {
+        leaning->parts[op] = graft_leaning_parts[k];
+        if (graft_leaning_parts[k] == before) {
             continue;
         }
         GRAFT_CHECK(judge_leaning(env, d, leaning, &loss));
         if (loss < d->loss - d->least) {
             d->loss = loss;
-            best = parts_tried[k];
+            best = graft_leaning_parts[k];
         }
     }
     *changed = *changed || best != before;
@@ -124,16 +130,16 @@ static graft_status choose_start(graft_env *env, descent *d, graft_leaning *lean
     uint8_t best = 0;
     *leaning = (graft_leaning){.parts = {0}};
     GRAFT_CHECK(judge_leaning(env, d, leaning, &d->loss));
-    for (uint32_t k = 0; k < PARTS_TRIED; k++) {
+    for (uint32_t k = 0; k < GRAFT_LEANING_PARTS; k++) {
         double loss = 0.0;
-        if (parts_tried[k] == 0) {
+        if (graft_leaning_parts[k] == 0) {
             continue;
         }
-        memset(leaning->parts, parts_tried[k], sizeof leaning->parts);
+        memset(leaning->parts, graft_leaning_parts[k], sizeof leaning->parts);
         GRAFT_CHECK(judge_leaning(env, d, leaning, &loss));
         if (loss < d->loss - d->least) {
             d->loss = loss;
-            best = parts_tried[k];
+            best = graft_leaning_parts[k];
         }
     }
 done:

@@ -19,6 +19,7 @@ typedef struct graft_leaning_rows {
     const graft_tariff *measured;
     uint16_t *guesses; /* By row: the fallback's value. */
     uint8_t *ops;      /* By row. */
+    uint64_t *met;     /* By row: the models that meet its form, bit m: model m. */
     uint32_t counts[GRAFT_OP_COUNT];
 } graft_leaning_rows;
 
@@ -26,6 +27,12 @@ typedef struct graft_leaning_rows {
  * fallback and is kept. */
 void graft_leaning_open(graft_arena *arena, const graft_book *book, const graft_tariff *measured,
                         graft_leaning_rows *rows);
+/* The parts that are tried. */
+enum { GRAFT_LEANING_PARTS = 5 };
+extern const uint8_t graft_leaning_parts[GRAFT_LEANING_PARTS];
+
+/* The value of a row that leans by a part. What costs nothing, a view, goes on costing nothing. */
+uint16_t graft_leaning_value(const graft_leaning_rows *rows, uint32_t row, uint32_t part);
 /* The leaning tariff. `values` has room for its rows and becomes part of it. */
 graft_tariff graft_leaning_apply(const graft_leaning_rows *rows, const graft_leaning *leaning,
                                  uint16_t *values);
