@@ -264,6 +264,12 @@ GRAFT_MUST_USE graft_status graft_estimator_open(graft_estimator *estimator,
  * GRAFT_CAPACITY beyond the limits or GRAFT_ESTIMATE_NODES. */
 GRAFT_MUST_USE graft_status graft_estimate(graft_estimator *estimator, const graft_graph *graph,
                                            const graft_order *order, graft_estimated *estimated);
+/* The same of a graph that came from the last one, where the engine is compiled with GRAFT_LARGE_GRAPHS:
+ * nodes that are `same`, by id, have the price that they had, and nothing is summed. Neither such a node
+ * may have changed, nor what the weights that it reads are made of. */
+GRAFT_MUST_USE graft_status graft_estimate_again(graft_estimator *estimator,
+                                                 const graft_graph *graph, const graft_order *order,
+                                                 const bool *same);
 /* The cost of a node of that graph that is not const, without its call, and whether it rests on the
  * fallback. */
 uint64_t graft_estimator_cost(const graft_estimator *estimator, graft_index node, bool *fallback);

@@ -4,7 +4,7 @@
 #include "tests/support/build.h"
 #include "tests/support/priced.h"
 #include "tests/support/random_graph.h"
-#include "train/search/matches.h"
+#include "train/search/appraisal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +93,7 @@ typedef struct {
     graft_matches matches;
     graft_estimator estimator;
     graft_estimator other;
+    graft_appraisal renewed; /* Its nodes keep their prices where nothing has changed. */
     graft_estimated now;
     uint64_t compared;
 } walker;
@@ -110,16 +111,35 @@ static void check_count(walker *w)
     graft_arena_release(w->env->scratch, mark);
 }
 
+static void check_renewed(walker *w)
+{
+    const graft_order *order = &w->state.order;
+    CHECK_OK(graft_appraisal_renew(w->env, &w->renewed));
+    for (graft_index i = 0; i < order->count; i++) {
+        const graft_index n = order->order[i];
+        bool fallbacks[2];
+        if (!w->state.graph.nodes[n].is_const &&
+            (graft_estimator_cost(&w->estimator, n, &fallbacks[0]) !=
+                 graft_estimator_cost(&w->renewed.estimator, n, &fallbacks[1]) ||
+             fallbacks[0] != fallbacks[1])) {
+            fail_msg("%s: node %u has another price when estimates are renewed", w->model, n);
+        }
+    }
+}
+
 static void check_change(walker *w, uint32_t xfer, uint32_t location)
 {
     const graft_rule *rule = &w->xfers->rules[xfer];
     const graft_match *match = graft_matches_get(&w->matches, xfer, location);
     graft_made made;
     graft_change change;
+    graft_change renewed;
     graft_estimated then;
     CHECK_OK(graft_match_plan(&w->state.graph, rule, match, &w->state.order, &w->apply,
                               w->state.scratch, &made));
     graft_estimate_match(&w->estimator, rule, match, &made, &change);
+    graft_estimate_match(&w->renewed.estimator, rule, match, &made, &renewed);
+    assert_memory_equal(&renewed, &change, sizeof change);
     CHECK_OK(graft_state_set(w->env, &w->after, &w->state.graph));
     CHECK_OK(graft_state_apply(w->env, &w->after, rule, match, &w->apply));
     CHECK_OK(graft_estimate(&w->other, &w->after.graph, &w->after.order, &then));
@@ -151,6 +171,7 @@ static bool step(walker *w, graft_rng *rng)
     }
     CHECK_OK(graft_estimate(&w->estimator, &w->state.graph, &w->state.order, &w->now));
     check_count(w);
+    check_renewed(w);
     uint32_t start = graft_rng_below(rng, w->xfers->count);
     for (uint32_t i = 0; i < w->xfers->count && left > 0; i++) {
         uint32_t x = (start + i) % w->xfers->count;
@@ -177,6 +198,8 @@ static uint64_t walk(graft_env *env, const char *name, const graft_graph *graph,
     graft_matches_open(env->unit, xfers, LOCATIONS, &w.matches);
     w.estimator = build_estimator(env->unit, &t->tariff, &limits);
     w.other = build_estimator(env->unit, &t->tariff, &limits);
+    const graft_place place = {&w.state, &w.matches, &w.apply};
+    CHECK_OK(graft_appraisal_open(env, env->unit, &t->tariff, &place, &w.renewed));
     CHECK_OK(graft_state_set(env, &w.state, graph));
     for (uint32_t i = 0; i < STEPS && step(&w, &rng); i++) {
     }

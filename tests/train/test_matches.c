@@ -25,6 +25,19 @@ static void open_all(graft_env *env, const graft_graph *graph, graft_limits limi
     graft_matches_open(env->unit, &f->xfers, location_limit, &f->matches);
 }
 
+/* What each node depends on, where it is kept. */
+static void compare_sources(const graft_state *state, const graft_changes *kept,
+                            const graft_changes *anew)
+{
+    for (graft_index i = 0; kept->sources != NULL && i < state->order.count; i++) {
+        const graft_index n = state->order.order[i];
+        for (size_t w = 0; w < kept->words; w++) {
+            assert_true(graft_changes_column(kept, kept->sources, w)[n] ==
+                        graft_changes_column(anew, anew->sources, w)[n]);
+        }
+    }
+}
+
 /* Finds those of the state, and compares them with all that are found without what was kept. */
 static void find_matches(graft_env *env, fixture *f)
 {
@@ -34,6 +47,7 @@ static void find_matches(graft_env *env, fixture *f)
     GRAFT_SCOPED(env->unit);
     graft_matches_open(env->unit, &f->xfers, f->matches.location_limit, &all);
     graft_matches_find(&all, &f->state, &any_weights);
+    compare_sources(&f->state, &f->matches.changes, &all.changes);
     assert_int_equal(all.count, f->matches.count);
     for (uint32_t r = 0; r < f->xfers.count; r++) {
         const graft_rule *rule = &f->xfers.rules[r];

@@ -16,6 +16,8 @@ typedef struct graft_appraisal {
     graft_estimator estimator;
     graft_estimated estimated; /* Of the place's graph, by the last graft_appraisal_refresh. */
     uint64_t count;            /* Rewrites looked at. */
+    uint32_t call;             /* Of the place's matches, whose graph was estimated last. */
+    bool *same;                /* By node: costs as it did then. */
 } graft_appraisal;
 
 /* An estimator for graphs within these limits, in `arena`; the tariff is kept. GRAFT_BAD_INPUT when
@@ -39,6 +41,9 @@ GRAFT_MUST_USE graft_status graft_appraisal_open(graft_env *env, graft_arena *ar
                                                  graft_appraisal *appraisal);
 /* After the graph has changed. Fails as graft_estimate_state. */
 GRAFT_MUST_USE graft_status graft_appraisal_refresh(graft_env *env, graft_appraisal *appraisal);
+/* After the graph has changed and its matches have been found, which know where it did; `estimated` stays
+ * as it was. Fails as graft_estimate_state. */
+GRAFT_MUST_USE graft_status graft_appraisal_renew(graft_env *env, graft_appraisal *appraisal);
 /* What an action would make. */
 GRAFT_MUST_USE graft_status graft_appraisal_plan(graft_env *env, const graft_place *place,
                                                  graft_action action, graft_made *made);

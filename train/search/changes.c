@@ -4,7 +4,10 @@
 #include <assert.h>
 #include <string.h>
 
-enum { NATURE = 1, USES = 2 }; /* Of a value: what it is; how often it is read. */
+/* Of a value: what it is; how often it is read; which node makes it. */
+enum { NATURE = 1, USES = 2, MAKER = 4 };
+/* Parts of a node's words that `stirred` tells apart. */
+enum { PARTS = 64 };
 
 void graft_changes_forget(graft_changes *changes) { changes->known = false; }
 
@@ -20,8 +23,15 @@ static void open_changes(graft_changes *c, graft_arena *arena, const graft_limit
     c->of_value = GRAFT_NEW(arena, uint8_t, limits->values);
     c->touched = GRAFT_NEW(arena, bool, limits->nodes);
     c->near = GRAFT_NEW(arena, bool, limits->nodes);
+    c->moved = GRAFT_NEW(arena, uint32_t, limits->nodes);
+    c->block_shift = 0;
+    while ((limits->nodes >> c->block_shift) >= 64) {
+        c->block_shift++;
+    }
     c->words = (limits->nodes + 63) / 64;
+    c->part_words = (c->words + PARTS - 1) / PARTS;
     c->touched_bits = GRAFT_NEW(arena, uint64_t, c->words);
+    c->stirred = paths ? GRAFT_NEW(arena, uint64_t, limits->nodes) : NULL;
     c->sources = paths ? GRAFT_NEW(arena, uint64_t, limits->nodes * c->words) : NULL;
     c->sources_before = paths ? GRAFT_NEW(arena, uint64_t, limits->nodes * c->words) : NULL;
 }
@@ -36,12 +46,14 @@ static void compare_values(graft_changes *c, const graft_state *state)
         bool both = v < graph->value_end && v < c->before.value_end;
         const graft_value *now = &graph->values[v];
         const graft_value *old = &c->before.values[v];
-        c->of_value[v] = NATURE | USES;
+        c->of_value[v] = NATURE | USES | MAKER;
         if (both) {
-            bool same =
-                now->is_const == old->is_const && graft_shape_equal(&now->shape, &old->shape);
+            bool same = now->kind == old->kind && now->is_const == old->is_const &&
+                        graft_shape_equal(&now->shape, &old->shape);
             bool read = state->order.use_count[v] == c->use_count[v];
-            c->of_value[v] = (uint8_t)((same ? 0 : NATURE) | (read ? 0 : USES));
+            bool made = now->kind == old->kind && now->node == old->node;
+            c->of_value[v] =
+                (uint8_t)((same ? 0 : NATURE) | (read ? 0 : USES) | (made ? 0 : MAKER));
         }
     }
 }
@@ -69,6 +81,14 @@ static void compare_nodes(graft_changes *c, const graft_graph *graph)
     for (graft_index n = 0; n < c->node_end; n++) {
         c->touched[n] = n >= graph->node_end || n >= c->before.node_end || !same_node(c, graph, n);
         c->near[n] = c->touched[n];
+        c->moved[n] = c->touched[n] ? c->call : c->moved[n];
+    }
+}
+
+static void forget_moves(graft_changes *c)
+{
+    for (graft_index n = 0; n < c->before.limits.nodes; n++) {
+        c->moved[n] = c->call;
     }
 }
 
@@ -85,60 +105,119 @@ static void spread_nearness(graft_changes *c, const graft_graph *graph)
             }
         }
     }
+    c->near_blocks = 0;
+    for (graft_index n = 0; n < c->node_end; n++) {
+        c->near_blocks |= c->near[n] ? graft_changes_block(c, n) : 0;
+    }
 }
 
 /* ------------------------------------------------------------------- paths */
 
-static void find_sources(graft_changes *c, const graft_state *state)
-{
-    const graft_graph *graph = &state->graph;
-    uint64_t *swap = c->sources_before;
-    c->sources_before = c->sources;
-    c->sources = swap;
-    for (graft_index i = 0; i < state->order.count; i++) {
-        graft_index n = state->order.order[i];
-        uint64_t *own = &c->sources[n * c->words];
-        memset(own, 0, c->words * sizeof own[0]);
-        for (uint32_t k = 0; k < graph->nodes[n].input_count; k++) {
-            graft_index v = graft_node_input(graph, n, k);
-            if (v == GRAFT_NONE || graph->values[v].kind != GRAFT_VALUE_COMPUTED) {
-                continue;
-            }
-            const uint64_t *from = &c->sources[graph->values[v].node * c->words];
-            for (size_t w = 0; w < c->words; w++) {
-                own[w] |= from[w];
-            }
-        }
-        own[n / 64] |= UINT64_C(1) << n % 64;
-    }
-}
-
-/* Whether a value has its producer still, which has not changed: what it lost, that node's inputs
- * did. */
+/* Whether a value comes from where it did: it has no producer, or has it still, and that has not
+ * changed; what the value lost, or gained, that node's inputs did. */
 static bool comes_alike(const graft_changes *c, const graft_graph *graph, graft_index v)
 {
     const graft_value *now = &graph->values[v];
-    const graft_value *old = &c->before.values[v];
-    return now->kind == GRAFT_VALUE_COMPUTED && old->kind == GRAFT_VALUE_COMPUTED &&
-           now->node == old->node && !c->touched[now->node];
+    return (c->of_value[v] & MAKER) == 0 &&
+           (now->kind != GRAFT_VALUE_COMPUTED || !c->touched[now->node]);
 }
 
-/* Whether value `v` depended on a node that has not changed and does not any more. */
-static bool has_lost(const graft_changes *c, const graft_graph *graph, graft_index v)
+/* Words `from` to `to` of what a node depends on, from those of its operands; false when they are as
+ * they were. */
+static bool join_words(graft_changes *c, const graft_graph *graph, graft_index n, size_t from,
+                       size_t to)
+{
+    bool changed = false;
+    for (size_t w = from; w < to; w++) {
+        uint64_t *column = graft_changes_column(c, c->sources, w);
+        uint64_t bits = n / 64 == w ? UINT64_C(1) << n % 64 : 0;
+        for (uint32_t k = 0; k < graph->nodes[n].input_count; k++) {
+            graft_index v = graft_node_input(graph, n, k);
+            if (v != GRAFT_NONE && graph->values[v].kind == GRAFT_VALUE_COMPUTED) {
+                bits |= column[graph->values[v].node];
+            }
+        }
+        changed = changed || bits != column[n];
+        column[n] = bits;
+    }
+    return changed;
+}
+
+/* The parts of its words that a node has to look at, as its operands' have changed. */
+static uint64_t find_stirred(const graft_changes *c, const graft_graph *graph, graft_index n)
+{
+    uint64_t parts = c->touched[n] ? UINT64_MAX : 0;
+    for (uint32_t k = 0; parts != UINT64_MAX && k < graph->nodes[n].input_count; k++) {
+        graft_index v = graft_node_input(graph, n, k);
+        if (v != GRAFT_NONE && !comes_alike(c, graph, v)) {
+            parts = UINT64_MAX;
+        } else if (v != GRAFT_NONE && graph->values[v].kind == GRAFT_VALUE_COMPUTED) {
+            parts |= c->stirred[graph->values[v].node];
+        }
+    }
+    return parts;
+}
+
+/* The place in the order of the first node that is touched. */
+static graft_index first_touched(const graft_changes *c, const graft_state *state)
+{
+    graft_index first = state->order.count;
+    for (graft_index n = 0; n < state->graph.node_end; n++) {
+        if (c->touched[n] && state->graph.nodes[n].op != GRAFT_OP_NONE &&
+            state->order.position[n] < first) {
+            first = state->order.position[n];
+        }
+    }
+    return first;
+}
+
+static void keep_touched(graft_changes *c)
+{
+    for (graft_index n = 0; n < c->node_end; n++) {
+        for (size_t w = 0; c->touched[n] && w < c->words; w++) {
+            graft_changes_column(c, c->sources_before, w)[n] =
+                graft_changes_column(c, c->sources, w)[n];
+        }
+    }
+}
+
+/* A rewrite changes few words, the same ones of all nodes behind it. */
+static void find_sources(graft_changes *c, const graft_state *state, bool known)
+{
+    memset(c->stirred, 0, c->before.limits.nodes * sizeof c->stirred[0]);
+    if (known) {
+        keep_touched(c);
+    }
+    for (graft_index i = known ? first_touched(c, state) : 0; i < state->order.count; i++) {
+        graft_index n = state->order.order[i];
+        uint64_t parts = known ? find_stirred(c, &state->graph, n) : UINT64_MAX;
+        for (uint32_t p = 0; p * c->part_words < c->words && parts >> p != 0; p++) {
+            const size_t end = (p + 1) * c->part_words;
+            if ((parts >> p & 1U) != 0 && join_words(c, &state->graph, n, p * c->part_words,
+                                                     end < c->words ? end : c->words)) {
+                c->stirred[n] |= UINT64_C(1) << p;
+            }
+        }
+    }
+}
+
+/* Compares what value `v` depends on with what it did, nodes that have not changed alone. It comes
+ * otherwise than it did, so the node that made it is touched. */
+static void compare_paths(graft_changes *c, const graft_graph *graph, graft_index v)
 {
     const graft_value *now = &graph->values[v];
     const graft_value *old = &c->before.values[v];
-    bool lost = false;
-    if (old->kind != GRAFT_VALUE_COMPUTED) {
-        return false;
+    for (size_t w = 0; w < c->words; w++) {
+        const uint64_t other = ~c->touched_bits[w];
+        const uint64_t was = old->kind == GRAFT_VALUE_COMPUTED
+                                 ? graft_changes_column(c, c->sources_before, w)[old->node] & other
+                                 : 0;
+        const uint64_t is = now->kind == GRAFT_VALUE_COMPUTED
+                                ? graft_changes_column(c, c->sources, w)[now->node] & other
+                                : 0;
+        c->lost = c->lost || (was & ~is) != 0;
+        c->gained = c->gained || (is & ~was) != 0;
     }
-    const uint64_t *former = &c->sources_before[old->node * c->words];
-    const uint64_t *left =
-        now->kind == GRAFT_VALUE_COMPUTED ? &c->sources[now->node * c->words] : NULL;
-    for (size_t w = 0; w < c->words && !lost; w++) {
-        lost = (former[w] & ~(left == NULL ? 0 : left[w]) & ~c->touched_bits[w]) != 0;
-    }
-    return lost;
 }
 
 static void find_lost(graft_changes *c, const graft_graph *graph)
@@ -148,11 +227,14 @@ static void find_lost(graft_changes *c, const graft_graph *graph)
         c->touched_bits[n / 64] |= (uint64_t)c->touched[n] << n % 64;
     }
     c->lost = false;
-    for (graft_index n = 0; n < graph->node_end && !c->lost; n++) {
+    c->gained = false;
+    for (graft_index n = 0; n < graph->node_end; n++) {
         bool same = graph->nodes[n].op != GRAFT_OP_NONE && !c->touched[n];
-        for (uint32_t k = 0; same && k < graph->nodes[n].input_count && !c->lost; k++) {
+        for (uint32_t k = 0; same && k < graph->nodes[n].input_count; k++) {
             graft_index v = graft_node_input(graph, n, k);
-            c->lost = v != GRAFT_NONE && !comes_alike(c, graph, v) && has_lost(c, graph, v);
+            if (v != GRAFT_NONE && !comes_alike(c, graph, v)) {
+                compare_paths(c, graph, v);
+            }
         }
     }
 }
@@ -172,16 +254,19 @@ bool graft_changes_find(graft_changes *changes, graft_arena *arena, const graft_
     bool fits = same_limits(&changes->before.limits, &graph->limits);
     bool known = changes->known && fits;
     changes->known = true;
+    changes->call++;
     if (!fits) {
         open_changes(changes, arena, &graph->limits, paths);
-    }
-    if (paths) {
-        find_sources(changes, state);
     }
     if (known) {
         compare_values(changes, state);
         compare_nodes(changes, graph);
         spread_nearness(changes, graph);
+    } else {
+        forget_moves(changes);
+    }
+    if (paths) {
+        find_sources(changes, state, known);
     }
     if (known && paths) {
         find_lost(changes, graph);

@@ -75,7 +75,7 @@ graft_status graft_guided_list(graft_env *env, graft_guided *g, uint32_t since,
                                graft_guided_option **list, uint32_t *count)
 {
     const graft_matches *matches = &g->now.matches;
-    GRAFT_PASS(graft_appraisal_refresh(env, &g->appraisal));
+    GRAFT_PASS(graft_appraisal_renew(env, &g->appraisal));
     const graft_action *actions = graft_walker_list(&g->now, env->scratch, since, count);
     *list = GRAFT_NEW(env->scratch, graft_guided_option, *count);
     grow_looks(g);

@@ -41,15 +41,16 @@ static uint32_t take_item(graft_matches *matches, uint32_t rule)
     if (item != NO_ITEM) {
         matches->free_item = matches->items[item].next;
     } else {
+        uint32_t capacity = matches->item_capacity;
+        matches->found = graft_arena_grow(matches->arena, matches->found, matches->item_count,
+                                          &capacity, FIRST_CAPACITY, sizeof matches->found[0]);
         matches->items =
             graft_arena_grow(matches->arena, matches->items, matches->item_count,
                              &matches->item_capacity, FIRST_CAPACITY, sizeof matches->items[0]);
         item = matches->item_count++;
     }
-    matches->items[item].rule = rule;
-    matches->items[item].born = matches->call;
-    matches->items[item].moved = matches->call;
-    matches->items[item].pending = false;
+    matches->items[item] =
+        (graft_match_kept){.rule = rule, .born = matches->call, .moved = matches->call};
     return item;
 }
 
@@ -67,6 +68,7 @@ static void drop_anchor(graft_matches *matches, graft_index anchor)
     while (matches->heads[anchor] != NO_ITEM) {
         drop_item(matches, &matches->heads[anchor]);
     }
+    matches->blocks[anchor] = 0;
 }
 
 /* The item after `item` (NO_ITEM: the first) at an anchor. Items move when there come to be more.
@@ -143,25 +145,34 @@ static void renew_distant(graft_matches *matches, const graft_graph *graph)
     }
 }
 
+/* Whether an item's match has a changed node; notes that one is near. */
+static bool is_touched(graft_matches *matches, uint32_t at)
+{
+    const graft_changes *changes = &matches->changes;
+    graft_match_kept *item = &matches->items[at];
+    bool touched = false;
+    bool near = false;
+    for (uint32_t n = 0; !item->pending && n < matches->xfers->rules[item->rule].source.node_count;
+         n++) {
+        touched = touched || changes->touched[matches->found[at].nodes[n]];
+        near = near || changes->near[matches->found[at].nodes[n]];
+    }
+    item->moved = near ? matches->call : item->moved;
+    return touched;
+}
+
 /* Drops a list's matches with a changed node. */
 static void drop_changed(graft_matches *matches, graft_index anchor)
 {
-    const graft_changes *changes = &matches->changes;
     uint32_t *place = &matches->heads[anchor];
+    if ((matches->blocks[anchor] & matches->changes.near_blocks) == 0) {
+        return;
+    }
     while (*place != NO_ITEM) {
-        graft_match_kept *item = &matches->items[*place];
-        bool touched = false;
-        bool near = false;
-        for (uint32_t n = 0;
-             !item->pending && n < matches->xfers->rules[item->rule].source.node_count; n++) {
-            touched = touched || changes->touched[item->match.nodes[n]];
-            near = near || changes->near[item->match.nodes[n]];
-        }
-        item->moved = near ? matches->call : item->moved;
-        if (touched) {
+        if (is_touched(matches, *place)) {
             drop_item(matches, place);
         } else {
-            place = &item->next;
+            place = &matches->items[*place].next;
         }
     }
 }
@@ -199,6 +210,7 @@ static void forget_all(graft_matches *matches, const graft_graph *graph)
     if (matches->head_count < graph->limits.nodes) {
         matches->head_count = graph->limits.nodes;
         matches->heads = GRAFT_NEW(matches->arena, uint32_t, matches->head_count);
+        matches->blocks = GRAFT_NEW(matches->arena, uint64_t, matches->head_count);
     }
     memset(matches->heads, 0xff, matches->head_count * sizeof matches->heads[0]); /* NO_ITEM */
     matches->item_count = 0;
@@ -259,6 +271,16 @@ static bool is_legal(const finder *f, uint32_t rule, const graft_match *match)
            (judge == NULL || judge->holds(judge->context, r, match));
 }
 
+static void keep_match(graft_matches *matches, graft_index anchor, uint32_t item,
+                       const graft_match *match)
+{
+    matches->found[item] = *match;
+    for (uint32_t n = 0; n < matches->xfers->rules[matches->items[item].rule].source.node_count;
+         n++) {
+        matches->blocks[anchor] |= graft_changes_block(&matches->changes, match->nodes[n]);
+    }
+}
+
 /* Finds what the rule of a pending item has at `node` behind the first `known` matches, which come
  * before it in the list; `before` is the last of the list before it. The item stays, behind what
  * was found, when the limit is reached. Returns the last item of the list that was dealt with. */
@@ -285,7 +307,7 @@ static uint32_t find_pending(const finder *f, graft_index node, uint32_t before,
             continue;
         }
         uint32_t item = take_item(matches, rule);
-        matches->items[item].match = match;
+        keep_match(matches, node, item, &match);
         matches->items[item].next = pending;
         *place_after(matches, node, last) = item;
         last = item;
@@ -295,16 +317,19 @@ static uint32_t find_pending(const finder *f, graft_index node, uint32_t before,
 }
 
 /* Whether a match that was legal would close a cycle now. */
-static bool closes_cycle(const finder *f, const graft_match_kept *item)
+static bool closes_cycle(const finder *f, uint32_t item)
 {
-    const graft_rule *rule = &f->matches->xfers->rules[item->rule];
+    const graft_matches *matches = f->matches;
+    const uint32_t r = matches->items[item].rule;
+    const graft_rule *rule = &matches->xfers->rules[r];
+    const graft_match *match = &matches->found[item];
     bool closes = false;
-    for (uint32_t v = 0; f->matches->xfers->routes.rooted[item->rule] && v < rule->var_count; v++) {
-        const graft_value *value = &f->state->graph.values[item->match.vars[v]];
+    for (uint32_t v = 0; matches->xfers->routes.rooted[r] && v < rule->var_count; v++) {
+        const graft_value *value = &f->state->graph.values[match->vars[v]];
         for (uint32_t n = 0; value->kind == GRAFT_VALUE_COMPUTED && n < rule->source.node_count;
              n++) {
-            closes = closes ||
-                     graft_changes_depends(&f->matches->changes, value->node, item->match.nodes[n]);
+            closes =
+                closes || graft_changes_depends(&matches->changes, value->node, match->nodes[n]);
         }
     }
     return closes;
@@ -325,7 +350,7 @@ static void list_anchor(const finder *f, graft_index node)
         if (item->pending && !full) {
             before = find_pending(f, node, before, known);
             known = 0;
-        } else if (!item->pending && closes_cycle(f, item)) {
+        } else if (matches->changes.gained && !item->pending && closes_cycle(f, *place)) {
             drop_item(matches, place);
         } else {
             before = *place;

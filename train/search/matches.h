@@ -46,9 +46,8 @@ void graft_xfers_index(graft_arena *arena, const graft_rule *rules, const char *
                        uint32_t count, graft_xfers *xfers);
 
 /* A match as it is kept, in a list of those with its anchor: by rule, then in the matcher's order.
- */
+ * The match itself lies elsewhere: every call goes through all lists, but looks at few matches. */
 typedef struct graft_match_kept {
-    graft_match match;
     uint32_t rule;
     uint32_t next;  /* In the list, or in that of free places. */
     uint32_t born;  /* Number of the call that found it... */
@@ -65,6 +64,7 @@ typedef struct graft_matches {
                         its index as long as it is there. */
     uint32_t call;   /* Number of the last call. */
     graft_match_kept *items;
+    graft_match *found; /* By item. */
     graft_arena *arena; /* Grows the tables; what they outgrow stays until the arena goes. */
     /* What follows is for matches.c. */
     uint32_t item_count;
@@ -72,7 +72,8 @@ typedef struct graft_matches {
     uint32_t free_item;
     uint32_t order_capacity;
     uint32_t *listed; /* As `order`, but not grouped. */
-    uint32_t *heads;  /* By anchor. */
+    uint32_t *heads;  /* By anchor... */
+    uint64_t *blocks; /* ...with those that its matches have nodes in, see graft_changes_block. */
     graft_index head_count;
     graft_changes changes;
     graft_apply_options options; /* Of the last call, as is the next. */
@@ -109,7 +110,7 @@ static inline uint32_t graft_matches_index(const graft_matches *matches, uint32_
 static inline const graft_match *graft_matches_get(const graft_matches *matches, uint32_t xfer,
                                                    uint32_t location)
 {
-    return &matches->items[graft_matches_index(matches, xfer, location)].match;
+    return &matches->found[graft_matches_index(matches, xfer, location)];
 }
 
 /* A loop over all actions, in two: `break` leaves one rule's. */

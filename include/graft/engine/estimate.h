@@ -466,9 +466,10 @@ static uint32_t graft_add_cost(const graft_estimate_run *r, uint32_t n, uint32_t
     return price;
 }
 
-/* graft_estimate of what is within the limits. */
+/* graft_estimate of what is within the limits. `same` NULL: no node's price is known. */
 static void graft_estimate_graph(graft_estimator *e, const graft_graph *graph,
-                                 const graft_order *order, graft_estimated *estimated)
+                                 const graft_order *order, const bool *same,
+                                 graft_estimated *estimated)
 {
     graft_estimate_run run;
     e->graph = graph;
@@ -494,22 +495,41 @@ static void graft_estimate_graph(graft_estimator *e, const graft_graph *graph,
         e->flags[n] = graft_first_flags(&graph->nodes[n]);
         if (first != n) {
             e->prices[n] = e->prices[first];
-        } else if (!graph->nodes[n].is_const) {
+        } else if (!graph->nodes[n].is_const && (same == NULL || !same[n])) {
             e->prices[n] = graft_add_cost(&run, n, GRAFT_PRICE_NONE, estimated);
         }
         e->members[first]++;
     }
 }
 
+static bool graft_can_estimate(const graft_estimator *e, const graft_graph *graph,
+                               const graft_order *order)
+{
+    return graph->node_end <= e->limits.nodes && graph->value_end <= e->limits.values &&
+           order->count <= GRAFT_ESTIMATE_NODES;
+}
+
 graft_status graft_estimate(graft_estimator *estimator, const graft_graph *graph,
                             const graft_order *order, graft_estimated *estimated)
 {
-    if (graph->node_end > estimator->limits.nodes || graph->value_end > estimator->limits.values ||
-        order->count > GRAFT_ESTIMATE_NODES) {
+    if (!graft_can_estimate(estimator, graph, order)) {
         return GRAFT_CAPACITY;
     }
-    graft_estimate_graph(estimator, graph, order, estimated);
+    graft_estimate_graph(estimator, graph, order, NULL, estimated);
     return GRAFT_OK;
 }
+
+#ifdef GRAFT_LARGE_GRAPHS
+graft_status graft_estimate_again(graft_estimator *estimator, const graft_graph *graph,
+                                  const graft_order *order, const bool *same)
+{
+    graft_estimated rest;
+    if (!graft_can_estimate(estimator, graph, order)) {
+        return GRAFT_CAPACITY;
+    }
+    graft_estimate_graph(estimator, graph, order, same, &rest);
+    return GRAFT_OK;
+}
+#endif
 
 #endif

@@ -590,7 +590,7 @@ static void graft_start_network(graft_optimize_run *run)
 /* What the graph costs by the policy's tariff. Opening the run checked that it can be told. */
 static GRAFT_APART void graft_estimate_now(graft_optimize_run *run, graft_estimated *estimated)
 {
-    graft_estimate_graph(&run->memory.estimator, run->graph, &run->memory.order, estimated);
+    graft_estimate_graph(&run->memory.estimator, run->graph, &run->memory.order, NULL, estimated);
 }
 
 static void graft_start_scan(graft_optimize_run *run)
