@@ -267,3 +267,48 @@ CHECK_CASE(test_random_graphs)
     }
     assert_true(compared > (uint64_t)10 * GRAPHS);
 }
+
+/* The weight of the second product is made of the one that the first reads too, or of one that lies
+ * further away. */
+static graft_graph *build_products(graft_env *env, bool far)
+{
+    graft_graph *graph = build_graph(env->unit);
+    const graft_shape square = SHAPE(725, 725);
+    const graft_index weights[] = {build_weight(graph, square, 0), build_weight(graph, square, 1)};
+    const graft_index x = build_input(graph, SHAPE(1, 725), 0);
+    const graft_index made = build_node(graph, GRAFT_OP_relu, NULL, weights[far ? 1 : 0], 0, 0);
+    const graft_index y = build_node(graph, GRAFT_OP_matmul, NULL, x, weights[0], 0);
+    const graft_index z = build_node(graph, GRAFT_OP_matmul, NULL, y, made, 0);
+    const graft_index last = build_node(graph, GRAFT_OP_matmul, NULL, z, weights[1], 0);
+    CHECK_OK(graft_graph_add_output(graph, last));
+    return graph;
+}
+
+/* A node that has not changed has another price when its weight is made otherwise. */
+CHECK_CASE(test_renewed_weights)
+{
+    nonsense *t = open_nonsense(env->unit);
+    graft_xfers xfers = proved_xfers(env);
+    graft_estimated first;
+    walker w = {.env = env, .model = "products", .xfers = &xfers};
+    const graft_place place = {&w.state, &w.matches, &w.apply};
+    memset(t->tests, GRAFT_TARIFF_INPUTS - 1, sizeof t->tests); /* How far weights lie. */
+    memset(t->leaves, 0, sizeof t->leaves);
+    for (uint32_t i = 0; i < GRAFT_TREE_TESTS; i++) {
+        t->bounds[i] = 2;
+    }
+    t->leaves[GRAFT_TREE_LEAVES - 1] = 1024;
+    t->tariff.tree_count = 1;
+    CHECK_OK(graft_state_make(env, env->unit, build_products(env, false), &w.state));
+    graft_matches_open(env->unit, &xfers, LOCATIONS, &w.matches);
+    w.estimator = build_estimator(env->unit, &t->tariff, &w.state.graph.limits);
+    CHECK_OK(graft_appraisal_open(env, env->unit, &t->tariff, &place, &w.renewed));
+    for (uint32_t i = 0; i < 3; i++) {
+        CHECK_OK(graft_state_set(env, &w.state, build_products(env, i == 1)));
+        graft_matches_find(&w.matches, &w.state, &w.apply);
+        CHECK_OK(graft_estimate(&w.estimator, &w.state.graph, &w.state.order, &w.now));
+        first = i == 0 ? w.now : first;
+        assert_int_equal(w.now.cost == first.cost, i != 1);
+        check_renewed(&w);
+    }
+}

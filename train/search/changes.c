@@ -201,6 +201,16 @@ static void find_sources(graft_changes *c, const graft_state *state, bool known)
     }
 }
 
+/* Whether a node that has not changed reads value `v`. */
+static bool is_read_as_before(const graft_changes *c, const graft_order *order, graft_index v)
+{
+    bool read = false;
+    for (graft_index u = order->use_first[v]; u < order->use_first[v + 1] && !read; u++) {
+        read = !c->touched[order->uses[u]];
+    }
+    return read;
+}
+
 /* Compares what value `v` depends on with what it did, nodes that have not changed alone. It comes
  * otherwise than it did, so the node that made it is touched. */
 static void compare_paths(graft_changes *c, const graft_graph *graph, graft_index v)
@@ -220,7 +230,7 @@ static void compare_paths(graft_changes *c, const graft_graph *graph, graft_inde
     }
 }
 
-static void find_lost(graft_changes *c, const graft_graph *graph)
+static void find_lost(graft_changes *c, const graft_graph *graph, const graft_order *order)
 {
     memset(c->touched_bits, 0, c->words * sizeof c->touched_bits[0]);
     for (graft_index n = 0; n < c->node_end; n++) {
@@ -228,13 +238,10 @@ static void find_lost(graft_changes *c, const graft_graph *graph)
     }
     c->lost = false;
     c->gained = false;
-    for (graft_index n = 0; n < graph->node_end; n++) {
-        bool same = graph->nodes[n].op != GRAFT_OP_NONE && !c->touched[n];
-        for (uint32_t k = 0; same && k < graph->nodes[n].input_count; k++) {
-            graft_index v = graft_node_input(graph, n, k);
-            if (v != GRAFT_NONE && !comes_alike(c, graph, v)) {
-                compare_paths(c, graph, v);
-            }
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        if (graph->values[v].kind != GRAFT_VALUE_FREE && !comes_alike(c, graph, v) &&
+            is_read_as_before(c, order, v)) {
+            compare_paths(c, graph, v);
         }
     }
 }
@@ -269,7 +276,7 @@ bool graft_changes_find(graft_changes *changes, graft_arena *arena, const graft_
         find_sources(changes, state, known);
     }
     if (known && paths) {
-        find_lost(changes, graph);
+        find_lost(changes, graph, &state->order);
     }
     graft_status status = graft_graph_copy(&changes->before, graph);
     assert(status == GRAFT_OK); /* The limits are the same. */
