@@ -10,12 +10,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { LEANING_ROUNDS = 3, TUNING_BLURS = 64 };
+enum { TUNING_BLURS = 64 };
 
 /* Of the mean cost of the graphs that the policy ends at: what leaning has to bring. */
 static const double leaning_least = 1e-5;
 /* Of a model's cost: what tuned rows have to bring. */
-static const double tuning_least = 1e-4;
+static const double tuning_least = 2e-4;
 /* The cheapest of many graphs by guesses is one that is guessed too low. */
 static const double guessed_more = 0.25;
 
@@ -74,10 +74,16 @@ static graft_status count_uses(graft_generalist *g, const graft_tariff *tariff)
 
 /* ---------------------------------------------------------------- leaning */
 
-/* What two states of a model cost: the second as a part of the first. Where costs were not measured,
- * by the rows as measured, and of the second a quarter more where no row is. */
-static graft_status compare_states(graft_env *env, const graft_generalist *g, uint32_t model,
-                                   graft_state *found, double *parts, uint32_t *estimated_more)
+/* What a graph costs in parts of the model as given. */
+typedef struct {
+    double priced;
+    double part; /* The same; where a cost was not measured, by the rows as measured, and a quarter
+                    more where no row is. */
+    uint32_t estimated_more; /* Costs that were not measured, beyond those of the graph as given. */
+} judgement;
+
+static graft_status judge_state(graft_env *env, const graft_generalist *g, uint32_t model,
+                                graft_state *found, judgement *judged)
 {
     graft_cost_total totals[2];
     graft_estimated estimated[2];
@@ -90,11 +96,12 @@ static graft_status compare_states(graft_env *env, const graft_generalist *g, ui
     GRAFT_PASS(graft_state_refresh(env, found));
     GRAFT_PASS(graft_cost_graph(env, g->prices, &first.graph, &first.order, &totals[0]));
     GRAFT_PASS(graft_cost_graph(env, g->prices, &found->graph, &found->order, &totals[1]));
-    *estimated_more = totals[1].estimated_count > totals[0].estimated_count
-                          ? totals[1].estimated_count - totals[0].estimated_count
-                          : 0;
+    judged->estimated_more = totals[1].estimated_count > totals[0].estimated_count
+                                 ? totals[1].estimated_count - totals[0].estimated_count
+                                 : 0;
+    judged->priced = totals[0].ns > 0.0 ? totals[1].ns / totals[0].ns : 1.0;
+    judged->part = judged->priced;
     if (totals[0].estimated_count + totals[1].estimated_count == 0) {
-        *parts = totals[0].ns > 0.0 ? totals[1].ns / totals[0].ns : 1.0;
         return GRAFT_OK;
     }
     GRAFT_PASS(graft_estimator_make(env, env->unit, &g->measured, limits, &estimator));
@@ -102,15 +109,13 @@ static graft_status compare_states(graft_env *env, const graft_generalist *g, ui
     GRAFT_PASS(graft_estimate(&estimator, &found->graph, &found->order, &estimated[1]));
     double found_cost =
         (double)estimated[1].cost + guessed_more * (double)estimated[1].fallback_cost;
-    *parts = estimated[0].cost > 0 ? found_cost / (double)estimated[0].cost : 1.0;
+    judged->part = estimated[0].cost > 0 ? found_cost / (double)estimated[0].cost : 1.0;
     return GRAFT_OK;
 }
 
-/* What the graph costs that a tariff leads to on a model, in parts of the graph as given, and how many
- * estimates more than that it rests on. */
+/* Of the graph that a tariff leads to. */
 static graft_status judge_model(graft_env *env, const graft_generalist *g,
-                                const graft_tariff *tariff, uint32_t model, double *part,
-                                uint32_t *estimated_more)
+                                const graft_tariff *tariff, uint32_t model, judgement *judged)
 {
     graft_policy policy = g->policy;
     graft_state found;
@@ -118,7 +123,7 @@ static graft_status judge_model(graft_env *env, const graft_generalist *g,
     GRAFT_SCOPED(env->unit);
     policy.tariff = tariff;
     GRAFT_PASS(graft_generalist_follow(env, g, &policy, model, &found, &report));
-    return compare_states(env, g, model, &found, part, estimated_more);
+    return judge_state(env, g, model, &found, judged);
 }
 
 /* The mean over the models. */
@@ -127,24 +132,23 @@ static graft_status judge_tariff(graft_env *env, void *context, const graft_tari
 {
     const graft_generalist *g = context;
     uint64_t parts[GRAFT_TABLE_MODELS] = {0}; /* By model: a double's bits, 0 from other ranks. */
-    uint32_t judged = 0;
+    uint32_t count = 0;
     double sum = 0.0;
     for (uint32_t m = graft_ranks_own(env); m < g->count; m += graft_ranks_count(env)) {
-        double part = 0.0;
-        uint32_t estimated_more = 0;
+        judgement judged = {0};
         if (graft_generalist_learns(g, m)) {
-            GRAFT_PASS(judge_model(env, g, tariff, m, &part, &estimated_more));
+            GRAFT_PASS(judge_model(env, g, tariff, m, &judged));
         }
-        memcpy(&parts[m], &part, sizeof part);
+        memcpy(&parts[m], &judged.part, sizeof judged.part);
     }
     graft_ranks_add(env, parts, g->count);
     for (uint32_t m = 0; m < g->count; m++) {
         double part;
         memcpy(&part, &parts[m], sizeof part);
         sum += part;
-        judged += graft_generalist_learns(g, m) ? 1 : 0;
+        count += graft_generalist_learns(g, m) ? 1 : 0;
     }
-    *loss = sum / judged;
+    *loss = sum / count;
     return GRAFT_OK;
 }
 
@@ -177,8 +181,7 @@ graft_status graft_generalist_lean(graft_generalist *g)
     }
     GRAFT_PASS(graft_generalist_open_policy(g, used, used_count));
     if (g->held_out == NULL) {
-        GRAFT_PASS(graft_leaning_search(env, &g->leaning_rows, &judge, LEANING_ROUNDS,
-                                        leaning_least, &g->leaning));
+        GRAFT_PASS(graft_leaning_search(env, &g->leaning_rows, &judge, leaning_least, &g->leaning));
     }
     g->tariff = graft_leaning_apply(&g->leaning_rows, &g->leaning, values);
     GRAFT_PASS(graft_generalist_open_policy(g, g->rules, g->rule_count));
@@ -187,15 +190,16 @@ graft_status graft_generalist_lean(graft_generalist *g)
 
 /* ---------------------------------------------------------------- tuning */
 
-/* A graph counts for nothing that rests on more estimates than the one that untuned rows lead to: the
- * cheapest of many graphs would be one that is estimated too low. */
+/* By prices and by rows, whichever says more. A graph counts for nothing that rests on more estimates
+ * than the one that untuned rows lead to: the cheapest of many would be estimated too low. */
 static graft_status judge_tuned(graft_env *env, void *context, const graft_tariff *tariff,
                                 uint32_t model, double *part)
 {
     const graft_generalist *g = context;
-    uint32_t estimated_more = 0;
-    GRAFT_PASS(judge_model(env, g, tariff, model, part, &estimated_more));
-    *part = estimated_more <= g->estimates_most[model] ? *part : HUGE_VAL;
+    judgement judged;
+    GRAFT_PASS(judge_model(env, g, tariff, model, &judged));
+    *part = judged.estimated_more <= g->estimates_most[model] ? fmax(judged.part, judged.priced)
+                                                              : HUGE_VAL;
     return GRAFT_OK;
 }
 
@@ -206,10 +210,11 @@ graft_status graft_generalist_tune(graft_generalist *g)
         .models = g->learnt, .blurs = TUNING_BLURS, .least = tuning_least, .seed = 1};
     uint32_t tuned = 0;
     for (uint32_t m = 0; m < g->count && g->held_out == NULL; m++) {
-        double part = 0.0;
+        judgement judged = {0};
         if (graft_generalist_learns(g, m)) {
-            GRAFT_PASS(judge_model(g->env, g, &g->tariff, m, &part, &g->estimates_most[m]));
+            GRAFT_PASS(judge_model(g->env, g, &g->tariff, m, &judged));
         }
+        g->estimates_most[m] = judged.estimated_more;
     }
     if (g->held_out == NULL) {
         GRAFT_PASS(graft_tuning_search(g->env, g->env->life, &g->leaning_rows, &judge, &options,

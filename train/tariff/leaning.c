@@ -98,8 +98,7 @@ static graft_status judge_leaning(graft_env *env, const descent *d, const graft_
 }
 
 /* Tries each part for one operator. */
-static graft_status try_operator(graft_env *env, descent *d, uint32_t op, graft_leaning *leaning,
-                                 bool *changed)
+static graft_status try_operator(graft_env *env, descent *d, uint32_t op, graft_leaning *leaning)
 {
     graft_status status = GRAFT_OK;
     const uint8_t before = leaning->parts[op];
@@ -116,7 +115,6 @@ static graft_status try_operator(graft_env *env, descent *d, uint32_t op, graft_
             best = graft_leaning_parts[k];
         }
     }
-    *changed = *changed || best != before;
 done:
     leaning->parts[op] = best;
     return status;
@@ -148,26 +146,22 @@ done:
 }
 
 graft_status graft_leaning_search(graft_env *env, const graft_leaning_rows *rows,
-                                  const graft_leaning_judge *judge, uint32_t rounds, double least,
+                                  const graft_leaning_judge *judge, double least,
                                   graft_leaning *leaning)
 {
     GRAFT_SCOPED(env->scratch);
     uint8_t ops[GRAFT_OP_COUNT];
     const uint32_t count = list_operators(rows, ops);
-    bool changed = true;
     graft_progress progress;
     descent d = {.rows = rows, .judge = judge, .least = least};
     d.values = GRAFT_NEW(env->scratch, uint16_t, rows->measured->row_count);
-    graft_progress_start(&progress, env, "leaning", "operators", (uint64_t)rounds * count);
+    graft_progress_start(&progress, env, "leaning", "operators", count);
     GRAFT_PASS(choose_start(env, &d, leaning));
-    for (uint32_t round = 0; round < rounds && changed; round++) {
-        changed = false;
-        for (uint32_t i = 0; i < count; i++) {
-            char note[64];
-            GRAFT_PASS(try_operator(env, &d, ops[i], leaning, &changed));
-            (void)snprintf(note, sizeof note, "graphs at %.2f %%", 100.0 * d.loss);
-            graft_progress_update(&progress, (uint64_t)round * count + i + 1, note);
-        }
+    for (uint32_t i = 0; i < count; i++) {
+        char note[64];
+        GRAFT_PASS(try_operator(env, &d, ops[i], leaning));
+        (void)snprintf(note, sizeof note, "graphs at %.2f %%", 100.0 * d.loss);
+        graft_progress_update(&progress, i + 1, note);
     }
     graft_progress_finish(&progress);
     return GRAFT_OK;

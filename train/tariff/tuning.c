@@ -8,7 +8,10 @@
 #include <string.h>
 
 /* Most models; the finest part of a mutation that is taken back as one. */
-enum { MODELS = 64, FINEST = 16 };
+enum { MODELS = 64, FINEST = 32 };
+
+/* Of a gain: what a part of the mutation has to bring to stay. */
+static const double part_least = 1.0 / 16;
 
 typedef struct {
     const graft_leaning_rows *rows;
@@ -80,6 +83,7 @@ static void take_back(tuning *t, uint32_t from, uint32_t to, uint16_t *mutated)
 static graft_status prune(graft_env *env, tuning *t, uint32_t model, double part, uint32_t *count)
 {
     GRAFT_SCOPED(env->scratch);
+    const double least = part_least * (t->parts[model] - part);
     uint16_t *mutated = GRAFT_NEW(env->scratch, uint16_t, *count);
     for (uint32_t parts = 2; parts <= FINEST; parts *= 2) {
         const uint32_t step = (*count + parts - 1) / parts;
@@ -89,7 +93,9 @@ static graft_status prune(graft_env *env, tuning *t, uint32_t model, double part
             double without = 0.0;
             take_back(t, from, to, mutated);
             GRAFT_PASS(judge_model(env, t, model, &without));
-            for (uint32_t i = from; i < to && without > part; i++) {
+            const bool stays = without > part + least;
+            part = stays ? part : without;
+            for (uint32_t i = from; i < to && stays; i++) {
                 t->trial[t->changed[i]] = mutated[i];
                 t->changed[kept++] = t->changed[i];
             }
@@ -126,8 +132,8 @@ static graft_status attempt(graft_env *env, tuning *t, uint32_t model, const mut
         forget(t, count);
         return GRAFT_OK;
     }
-    graft_log(env, 2, "model %u: %.3f to %.3f %% by %u rows, all %.3f to %.3f", model,
-              100 * t->parts[model], 100 * parts[model], count, 100 * t->sum, 100 * sum);
+    graft_log(env, 2, "model %u: %.3f to %.3f %% by %u rows", model, 100.0 * t->parts[model],
+              100.0 * parts[model], count);
     memcpy(t->parts, parts, sizeof parts);
     memcpy(t->values, t->trial, t->tariff.row_count * sizeof *t->values);
     t->sum = sum;
