@@ -408,7 +408,7 @@ static graft_status time_rewrites(bench_run *run)
     double *times_ns = GRAFT_NEW(env->unit, double, matches->count);
     GRAFT_EACH_ACTION(matches, action)
     {
-        GRAFT_PASS(graft_matches_follow(env, matches, &environment->first.graph, action, &state));
+        GRAFT_PASS(graft_matches_follow(env, matches, &environment->first, action, &state));
         GRAFT_PASS(time_price(run, &state, &times_ns[count++], &spread_ns));
         if (graft_interrupted()) {
             return GRAFT_FAIL(env, GRAFT_INTERRUPTED, "interrupted while pricing");

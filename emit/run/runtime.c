@@ -292,7 +292,7 @@ static graft_status fuse(graft_env *env, graft_arena *arena, const graft_xfers *
     f->fused = GRAFT_NEW(arena, bool, limits.nodes);
     *fused = NULL;
     graft_state_open(arena, &limits, &f->state);
-    GRAFT_PASS(graft_state_set(env, &f->state, *graph));
+    GRAFT_PASS(graft_state_copy(env, &f->state, *graph, *order));
     while (fuse_once(f, xfers)) {
         if (graft_order_build(&f->state.order, &f->state.graph, f->state.order_memory,
                               f->state.order_bytes) != GRAFT_OK) {

@@ -62,6 +62,25 @@ static void find_matches(graft_env *env, fixture *f)
     }
 }
 
+/* A state that is copied has the order that it would find. */
+static void compare_copy(graft_env *env, const fixture *f)
+{
+    GRAFT_SCOPED(env->unit);
+    const graft_graph *graph = &f->state.graph;
+    const graft_order *found = &f->state.order;
+    graft_state copy;
+    graft_state_open(env->unit, &graph->limits, &copy);
+    CHECK_OK(graft_state_copy(env, &copy, graph, found));
+    const graft_order *own = &copy.order;
+    const size_t id = sizeof own->order[0];
+    assert_int_equal(own->count, found->count);
+    assert_memory_equal(own->order, found->order, own->count * id);
+    assert_memory_equal(own->position, found->position, graph->node_end * id);
+    assert_memory_equal(own->use_first, found->use_first, (graph->value_end + 1) * id);
+    assert_memory_equal(own->uses, found->uses, own->use_first[graph->value_end] * id);
+    assert_memory_equal(own->use_count, found->use_count, graph->value_end * id);
+}
+
 /* Random rewrites from the first graph on, and back to it now and then. */
 static uint32_t walk(graft_env *env, fixture *f, graft_rng *rng, uint32_t steps, uint32_t episode)
 {
@@ -76,6 +95,7 @@ static uint32_t walk(graft_env *env, fixture *f, graft_rng *rng, uint32_t steps,
         }
         CHECK_OK(
             graft_matches_apply(env, &f->matches, graft_matches_draw(&f->matches, rng), &f->state));
+        compare_copy(env, f);
         taken++;
     }
     return taken;

@@ -2,6 +2,7 @@
 #include "train/agent/state.h"
 
 #include <assert.h>
+#include <string.h>
 
 void graft_state_open(graft_arena *arena, const graft_limits *limits, graft_state *state)
 {
@@ -9,9 +10,12 @@ void graft_state_open(graft_arena *arena, const graft_limits *limits, graft_stat
     void *memory = graft_arena_alloc(arena, graph_bytes);
     graft_status status = graft_graph_init(&state->graph, limits, memory, graph_bytes);
     assert(status == GRAFT_OK); /* The buffer has the size that was asked for. */
-    (void)status;
     state->order_bytes = graft_order_bytes(limits);
     state->order_memory = graft_arena_alloc(arena, state->order_bytes);
+    status =
+        graft_order_build(&state->order, &state->graph, state->order_memory, state->order_bytes);
+    assert(status == GRAFT_OK); /* That of no nodes. */
+    (void)status;
     state->scratch = graft_arena_alloc(arena, graft_match_scratch_bytes(limits));
     state->hashes = GRAFT_NEW(arena, uint64_t, limits->values);
 }
@@ -34,13 +38,33 @@ graft_status graft_state_refresh(graft_env *env, graft_state *state)
     return status == GRAFT_OK ? GRAFT_OK : GRAFT_FAIL(env, status, "the graph has a cycle");
 }
 
+static graft_status copy_graph(graft_env *env, graft_state *state, const graft_graph *graph)
+{
+    return graft_graph_copy(&state->graph, graph) == GRAFT_OK
+               ? GRAFT_OK
+               : GRAFT_FAIL(env, GRAFT_CAPACITY, "a graph of %u nodes does not fit into %u",
+                            graph->node_end, state->graph.limits.nodes);
+}
+
 graft_status graft_state_set(graft_env *env, graft_state *state, const graft_graph *graph)
 {
-    if (graft_graph_copy(&state->graph, graph) != GRAFT_OK) {
-        return GRAFT_FAIL(env, GRAFT_CAPACITY, "a graph of %u nodes does not fit into %u",
-                          graph->node_end, state->graph.limits.nodes);
-    }
+    GRAFT_PASS(copy_graph(env, state, graph));
     return graft_state_refresh(env, state);
+}
+
+graft_status graft_state_copy(graft_env *env, graft_state *state, const graft_graph *graph,
+                              const graft_order *order)
+{
+    const graft_index values = graph->value_end;
+    graft_order *own = &state->order;
+    GRAFT_PASS(copy_graph(env, state, graph));
+    own->count = order->count;
+    memcpy(own->order, order->order, order->count * sizeof own->order[0]);
+    memcpy(own->position, order->position, graph->node_end * sizeof own->position[0]);
+    memcpy(own->use_first, order->use_first, (values + 1) * sizeof own->use_first[0]);
+    memcpy(own->uses, order->uses, order->use_first[values] * sizeof own->uses[0]);
+    memcpy(own->use_count, order->use_count, values * sizeof own->use_count[0]);
+    return GRAFT_OK;
 }
 
 graft_status graft_state_make(graft_env *env, graft_arena *arena, const graft_graph *graph,

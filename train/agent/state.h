@@ -20,6 +20,9 @@ graft_limits graft_state_limits(const graft_graph *graph);
 /* Copies `graph` in. GRAFT_CAPACITY when it does not fit, GRAFT_BAD_INPUT when it has a cycle. */
 GRAFT_MUST_USE graft_status graft_state_set(graft_env *env, graft_state *state,
                                             const graft_graph *graph);
+/* The same of a graph whose order is known, and need not be found again. */
+GRAFT_MUST_USE graft_status graft_state_copy(graft_env *env, graft_state *state,
+                                             const graft_graph *graph, const graft_order *order);
 /* A state with a copy of `graph` and room for rewriting it. Fails as graft_state_set does. */
 GRAFT_MUST_USE graft_status graft_state_make(graft_env *env, graft_arena *arena,
                                              const graft_graph *graph, graft_state *state);

@@ -24,8 +24,7 @@ typedef struct glance {
 static graft_status try_action(graft_env *env, const graft_environment *environment, glance *g,
                                graft_action action)
 {
-    return graft_matches_follow(env, &environment->matches, &environment->state.graph, action,
-                                &g->trial);
+    return graft_matches_follow(env, &environment->matches, &environment->state, action, &g->trial);
 }
 
 static graft_status price_trial(graft_env *env, const graft_environment *environment,

@@ -27,7 +27,8 @@ static void find_actions(graft_environment *environment)
 graft_status graft_environment_reset(graft_env *env, graft_environment *environment)
 {
     assert(!environment->sealed);
-    GRAFT_PASS(graft_state_set(env, &environment->state, &environment->first.graph));
+    GRAFT_PASS(graft_state_copy(env, &environment->state, &environment->first.graph,
+                                &environment->first.order));
     environment->cost_ns = environment->first_ns;
     environment->step_count = 0;
     find_actions(environment);

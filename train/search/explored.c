@@ -144,7 +144,7 @@ static graft_status try_action(graft_env *env, graft_explored *e, graft_action a
 {
     const graft_price *price = &e->environment->options.price;
     double ns = 0;
-    GRAFT_PASS(graft_matches_follow(env, &e->matches, &e->state.graph, action, &e->trial));
+    GRAFT_PASS(graft_matches_follow(env, &e->matches, &e->state, action, &e->trial));
     *is_new = add_seen(e, graft_state_hash(&e->trial));
     if (*is_new) {
         GRAFT_PASS(price->cost_ns(env, price->context, &e->trial.graph, &e->trial.order, &ns));

@@ -437,8 +437,8 @@ graft_status graft_matches_apply(graft_env *env, const graft_matches *matches, g
 }
 
 graft_status graft_matches_follow(graft_env *env, const graft_matches *matches,
-                                  const graft_graph *graph, graft_action action, graft_state *state)
+                                  const graft_state *from, graft_action action, graft_state *state)
 {
-    GRAFT_PASS(graft_state_set(env, state, graph));
+    GRAFT_PASS(graft_state_copy(env, state, &from->graph, &from->order));
     return graft_matches_apply(env, matches, action, state);
 }

@@ -91,9 +91,9 @@ graft_action graft_matches_draw(const graft_matches *matches, graft_rng *rng);
 /* Applies an action to `state`, whose graph is that of the last call of graft_matches_find. */
 GRAFT_MUST_USE graft_status graft_matches_apply(graft_env *env, const graft_matches *matches,
                                                 graft_action action, graft_state *state);
-/* Makes `state` the successor of such a graph. */
+/* Makes `state` the successor of such a state, `from`. */
 GRAFT_MUST_USE graft_status graft_matches_follow(graft_env *env, const graft_matches *matches,
-                                                 const graft_graph *graph, graft_action action,
+                                                 const graft_state *from, graft_action action,
                                                  graft_state *state);
 /* Number of locations of one rule. */
 static inline uint32_t graft_matches_count(const graft_matches *matches, uint32_t xfer)

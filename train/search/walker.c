@@ -37,7 +37,7 @@ static void add_step(graft_walker *walker, graft_action action)
 
 graft_status graft_walker_join(graft_env *env, graft_walker *walker, const graft_walker *other)
 {
-    GRAFT_PASS(graft_state_set(env, &walker->state, &other->state.graph));
+    GRAFT_PASS(graft_state_copy(env, &walker->state, &other->state.graph, &other->state.order));
     walker->cost_ns = other->cost_ns;
     walker->step_count = 0;
     for (uint32_t i = 0; i < other->step_count; i++) {
@@ -66,8 +66,7 @@ graft_status graft_walker_price(graft_env *env, graft_walker *walker, graft_acti
                                 double *ns)
 {
     const graft_price *price = &walker->environment->options.price;
-    GRAFT_PASS(
-        graft_matches_follow(env, &walker->matches, &walker->state.graph, action, &walker->trial));
+    GRAFT_PASS(graft_matches_follow(env, &walker->matches, &walker->state, action, &walker->trial));
     walker->found->evaluations++;
     return price->cost_ns(env, price->context, &walker->trial.graph, &walker->trial.order, ns);
 }

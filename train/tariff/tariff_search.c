@@ -115,8 +115,8 @@ static graft_status note_beside(walker *w, graft_action action)
     GRAFT_PASS(graft_appraisal_plan(w->env, &place, action, &made));
     if (graft_book_wants(w->book, &environment->state.graph, rule, &made, w->walk->model,
                          w->walk->beside_most)) {
-        GRAFT_PASS(graft_matches_follow(w->env, &environment->matches, &environment->state.graph,
-                                        action, &w->trial));
+        GRAFT_PASS(graft_matches_follow(w->env, &environment->matches, &environment->state, action,
+                                        &w->trial));
         GRAFT_PASS(note(w, &w->trial, w->walk->beside_most));
     }
     return GRAFT_OK;
