@@ -560,7 +560,7 @@ float graft_foreign_dot_real(const float *x, const float *w, int64_t count)
     for (; i < count; i++) {
         rest += x[i] * w[i];
     }
-    for (int64_t half = SUMS / 2; half > 0; half /= 2) {
+    for (int64_t half = count < SUMS ? 0 : SUMS / 2; half > 0; half /= 2) {
         for (int64_t k = 0; k < half; k++) {
             sums[k] += sums[k + half];
         }
@@ -584,53 +584,108 @@ static void take_real_window(const float *x, int64_t channels, const int64_t siz
     }
 }
 
-/* One group of one image, some places at a time: `filters` of (channels, height, width) each. */
-static void convolve(graft_arena *scratch, const graft_opaque *opaque, const float *x,
-                     const float *w, const float *bias, float *out)
+/* One group of one image. */
+typedef struct {
+    const float *x;    /* (channels, height, width) */
+    const float *w;    /* (filters, channels, height, width) */
+    const float *bias; /* (filters); NULL: none. */
+    float *out;
+    int64_t size[2];
+    int64_t filter[2];
+    int64_t filters;
+    int64_t terms;
+    int64_t rows; /* Of the result, */
+    int64_t width;
+} conv_group;
+
+/* A row of elements that lie side by side in `x` for each place of the filter, however far its places
+ * lie apart; `rows` says which of its rows are inside. */
+static void convolve_row(const graft_opaque *opaque, const conv_group *g, const float *w,
+                         const reach *rows, float *out)
+{
+    const int64_t *size = g->size;
+    const int64_t *filter = g->filter;
+    for (int64_t c = 0; c < opaque->in[1].dims[1]; c++) {
+        for (int64_t tap = rows->first * filter[1]; tap < rows->end * filter[1]; tap++) {
+            const int64_t shift =
+                tap % filter[1] * opaque->attrs[CONV_DILATION + 1] - opaque->attrs[CONV_BEFORE + 1];
+            const int64_t end = size[1] - shift < g->width ? size[1] - shift : g->width;
+            const float *row =
+                g->x + (c * size[0] + rows->start + tap / filter[1] * rows->step) * size[1];
+            const float weight = w[c * filter[0] * filter[1] + tap];
+            for (int64_t i = shift < 0 ? -shift : 0; i < end; i++) {
+                out[i] += weight * row[i + shift];
+            }
+        }
+    }
+}
+
+static void convolve_rows(const graft_opaque *opaque, const conv_group *g)
+{
+    for (int64_t i = 0; i < g->filters * g->rows; i++) {
+        const int64_t o = i / g->rows;
+        const reach rows = reach_of(opaque, 0, g->size[0], g->filter[0], i % g->rows);
+        float *to = g->out + i * g->width;
+        for (int64_t k = 0; k < g->width; k++) {
+            to[k] = g->bias == NULL ? 0.0F : g->bias[o];
+        }
+        convolve_row(opaque, g, g->w + o * g->terms, &rows, to);
+    }
+}
+
+/* Where rows are short or their places lie apart: windows of some places at a time, for all filters. */
+static void convolve_windows(graft_arena *scratch, const graft_opaque *opaque, const conv_group *g)
 {
     enum { ROOM = 1 << 16 };
     GRAFT_SCOPED(scratch);
-    const graft_shape *s = &opaque->in[0];
-    const graft_shape *f = &opaque->in[1];
-    const graft_shape *y = &opaque->out;
-    const int64_t size[2] = {s->rank == 3 ? 1 : s->dims[2], s->dims[s->rank - 1]};
-    const int64_t filter[2] = {f->rank == 3 ? 1 : f->dims[2], f->dims[f->rank - 1]};
-    const int64_t terms = (int64_t)graft_axes_count(f, 1, f->rank);
-    const int64_t filters = f->dims[0] / opaque->attrs[CONV_GROUPS];
-    const int64_t places = (int64_t)graft_axes_count(y, 2, y->rank);
-    const int64_t width = y->dims[y->rank - 1];
-    const int64_t most = terms < ROOM ? ROOM / terms : 1;
-    float *windows = GRAFT_NEW(scratch, float, (size_t)(most * terms));
+    const int64_t places = g->rows * g->width;
+    const int64_t most = g->terms < ROOM ? ROOM / g->terms : 1;
+    float *windows = GRAFT_NEW(scratch, float, (size_t)(most * g->terms));
     for (int64_t first = 0; first < places; first += most) {
         const int64_t count = places - first < most ? places - first : most;
         for (int64_t i = 0; i < count; i++) {
-            const reach r[2] = {reach_of(opaque, 0, size[0], filter[0], (first + i) / width),
-                                reach_of(opaque, 1, size[1], filter[1], (first + i) % width)};
-            take_real_window(x, f->dims[1], size, filter, r, windows + i * terms);
+            const int64_t at = first + i;
+            const reach r[2] = {reach_of(opaque, 0, g->size[0], g->filter[0], at / g->width),
+                                reach_of(opaque, 1, g->size[1], g->filter[1], at % g->width)};
+            take_real_window(g->x, opaque->in[1].dims[1], g->size, g->filter, r,
+                             windows + i * g->terms);
         }
-        for (int64_t o = 0; o < filters; o++) {
-            for (int64_t i = 0; i < count; i++) {
-                out[o * places + first + i] =
-                    (bias == NULL ? 0.0F : bias[o]) +
-                    graft_foreign_dot_real(windows + i * terms, w + o * terms, terms);
-            }
+        for (int64_t i = 0; i < g->filters * count; i++) {
+            const int64_t o = i / count;
+            g->out[o * places + first + i % count] =
+                (g->bias == NULL ? 0.0F : g->bias[o]) +
+                graft_foreign_dot_real(windows + i % count * g->terms, g->w + o * g->terms,
+                                       g->terms);
         }
     }
 }
 
 graft_status graft_foreign_conv(graft_env *env, const graft_opaque *opaque, void *out)
 {
-    const size_t groups = (size_t)opaque->attrs[CONV_GROUPS];
-    const size_t filters = (size_t)opaque->in[1].dims[0] / groups;
-    const size_t from = graft_axes_count(&opaque->in[0], 1, opaque->in[0].rank) / groups;
-    const size_t terms = graft_axes_count(&opaque->in[1], 1, opaque->in[1].rank);
-    const size_t to = graft_axes_count(&opaque->out, 1, opaque->out.rank) / groups;
-    for (size_t i = 0; i < (size_t)opaque->in[0].dims[0] * groups; i++) {
-        const size_t first = i % groups * filters;
-        const float *bias = opaque->data[2];
-        convolve(env->scratch, opaque, (const float *)opaque->data[0] + i * from,
-                 (const float *)opaque->data[1] + first * terms, bias == NULL ? NULL : bias + first,
-                 (float *)out + i * to);
+    enum { WIDE = 16 };
+    const graft_shape *x = &opaque->in[0];
+    const graft_shape *w = &opaque->in[1];
+    const graft_shape *y = &opaque->out;
+    const int64_t groups = opaque->attrs[CONV_GROUPS];
+    conv_group g = {
+        .size = {x->rank == 3 ? 1 : x->dims[2], x->dims[x->rank - 1]},
+        .filter = {w->rank == 3 ? 1 : w->dims[2], w->dims[w->rank - 1]},
+        .filters = w->dims[0] / groups,
+        .terms = (int64_t)graft_axes_count(w, 1, w->rank),
+        .rows = y->rank == 3 ? 1 : y->dims[2],
+        .width = y->dims[y->rank - 1],
+    };
+    for (int64_t i = 0; i < x->dims[0] * groups; i++) {
+        const int64_t first = i % groups * g.filters;
+        g.x = (const float *)opaque->data[0] + i * w->dims[1] * g.size[0] * g.size[1];
+        g.w = (const float *)opaque->data[1] + first * g.terms;
+        g.bias = opaque->data[2] == NULL ? NULL : (const float *)opaque->data[2] + first;
+        g.out = (float *)out + i * g.filters * g.rows * g.width;
+        if (opaque->attrs[CONV_STRIDE + 1] == 1 && g.width >= WIDE) {
+            convolve_rows(opaque, &g);
+        } else {
+            convolve_windows(env->scratch, opaque, &g);
+        }
     }
     return GRAFT_OK;
 }

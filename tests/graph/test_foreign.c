@@ -59,6 +59,11 @@ static const foreign_row rows[] = {
     {"a window whose places lie more than 64 apart",
      "input x 1 2 72; weight w 1 2 2 = 1 -1 2 1; weight b 1 = 0.5; "
      "node Conv x w b -> y : dilations=70, pads=1,0", "72.5 216.5 219.5"},
+    {"a long row of them",
+     "input x 1 1 97; weight w 1 1 2 = 1 -1; weight b 1 = 0.5; "
+     "node Conv x w b -> y : dilations=80, pads=1,0",
+     "-78.5 -79.5 -79.5 -79.5 -79.5 -79.5 -79.5 -79.5 -79.5 -79.5 -79.5 "
+     "-79.5 -79.5 -79.5 -79.5 -79.5 -79.5 -79.5"},
     {"a power of the sums", "input x 1 3 1; node LRN x -> y : size=3 alpha=3.0 beta=1.0 bias=2.0",
      "0 0.142857149 0.2857143"},
     {"a rest with the sign of what is divided",
