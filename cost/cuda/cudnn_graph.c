@@ -304,21 +304,18 @@ typedef struct {
     const void *values;
 } attribute;
 
-/* A descriptor of these attributes; NULL when it cannot be. */
+/* A descriptor of these attributes. What is left of one that cannot be is the caller's to destroy,
+ * once it has read cuDNN's last words, which are those of the last call. */
 static cudnnStatus_t make_descriptor(cudnnBackendDescriptorType_t type, const attribute *attributes,
                                      uint32_t count, cudnnBackendDescriptor_t *made)
 {
+    *made = NULL;
     cudnnStatus_t result = cudnnBackendCreateDescriptor(type, made);
     for (uint32_t i = 0; i < count && result == CUDNN_STATUS_SUCCESS; i++) {
         const attribute *a = &attributes[i];
         result = cudnnBackendSetAttribute(*made, a->name, a->type, a->count, a->values);
     }
-    result = result == CUDNN_STATUS_SUCCESS ? cudnnBackendFinalize(*made) : result;
-    if (result != CUDNN_STATUS_SUCCESS) {
-        cudnn_destroy(*made);
-        *made = NULL;
-    }
-    return result;
+    return result == CUDNN_STATUS_SUCCESS ? cudnnBackendFinalize(*made) : result;
 }
 
 static cudnnStatus_t ask_heuristic(const cudnn_graph *graph, const cudnn_target *target,
@@ -587,9 +584,12 @@ graft_status cudnn_variant_pack(graft_env *env, uint32_t count, const int64_t *u
     };
     cudnnStatus_t result =
         make_descriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, attributes, 3, pack);
-    return result == CUDNN_STATUS_SUCCESS
-               ? GRAFT_OK
-               : GRAFT_FAIL(env, GRAFT_INTERNAL, "cuDNN: binding: %s", cudnnGetErrorString(result));
+    if (result == CUDNN_STATUS_SUCCESS) {
+        return GRAFT_OK;
+    }
+    cudnn_destroy(*pack);
+    *pack = NULL;
+    return GRAFT_FAIL(env, GRAFT_INTERNAL, "cuDNN: binding: %s", cudnnGetErrorString(result));
 }
 
 graft_status cudnn_describe_device(graft_env *env, const char *json,
@@ -604,6 +604,8 @@ graft_status cudnn_describe_device(graft_env *env, const char *json,
         return GRAFT_OK;
     }
     cudnnGetLastErrorString(words, sizeof(words));
+    cudnn_destroy(*device);
+    *device = NULL;
     return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "cuDNN does not take these device properties: %s: %s",
                       cudnnGetErrorString(result), words);
 }

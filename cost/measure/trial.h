@@ -59,7 +59,7 @@ GRAFT_MUST_USE graft_status graft_trial_round(graft_env *env, graft_trial *trial
 uint32_t graft_trial_quiet_rounds(const graft_trial *trial);
 /* Drops the contestants that are clearly slower than the best after the rounds so far. */
 void graft_trial_prune(graft_arena *scratch, graft_trial *trial);
-/* The entry of the best contestant with at least `least_rounds`; rounds 0 when there is none. Where
- * the machine was as fast as recorded in some rounds, only these count. */
+/* The entry of the best contestant with at least `least_rounds`; all 0 when there is none, which nobody
+ * reads but for its rounds. Where the machine was as fast as recorded in some rounds, only these count. */
 void graft_trial_finish(graft_arena *scratch, const graft_trial *trial, uint32_t least_rounds,
                         graft_cost_entry *entry);

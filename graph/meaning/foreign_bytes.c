@@ -615,7 +615,7 @@ graft_status graft_foreign_bits(graft_env *env, const graft_opaque *opaque, void
                                ? ((const float *)opaque->data[BITS_BIAS])[c]
                                : 0.0F;
         const float *x = (const float *)opaque->data[0] + i / columns * depth;
-        ((float *)out)[i] = bias + graft_foreign_dot_real(x, w + c * depth, (int64_t)depth, 1);
+        ((float *)out)[i] = bias + graft_foreign_dot_real(x, w + c * depth, (int64_t)depth);
     }
     return GRAFT_OK;
 }

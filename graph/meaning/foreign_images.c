@@ -546,21 +546,21 @@ static reach reach_of(const graft_opaque *opaque, uint32_t axis, int64_t size, i
 }
 
 /* Many sums, which compilers make some vectors of: one would wait for itself. */
-float graft_foreign_dot_real(const float *x, const float *w, int64_t count, int64_t step)
+float graft_foreign_dot_real(const float *x, const float *w, int64_t count)
 {
     enum { SUMS = 32 };
     float sums[SUMS] = {0.0F};
     float rest = 0.0F;
     int64_t i = 0;
-    for (; step == 1 && i + SUMS <= count; i += SUMS) {
+    for (; i + SUMS <= count; i += SUMS) {
         for (int64_t k = 0; k < SUMS; k++) {
             sums[k] += x[i + k] * w[i + k];
         }
     }
     for (; i < count; i++) {
-        rest += x[i * step] * w[i];
+        rest += x[i] * w[i];
     }
-    for (int64_t half = SUMS / 2; half > 0; half /= 2) {
+    for (int64_t half = count < SUMS ? 0 : SUMS / 2; half > 0; half /= 2) {
         for (int64_t k = 0; k < half; k++) {
             sums[k] += sums[k + half];
         }
@@ -568,38 +568,50 @@ float graft_foreign_dot_real(const float *x, const float *w, int64_t count, int6
     return rest + sums[0];
 }
 
-/* One element; `x` and `w` begin with the channels of the group and of the filter. */
-static float convolve(const float *x, const float *w, int64_t channels, const int64_t size[2],
-                      const int64_t filter[2], const reach r[2])
+/* What lies under the filter at a place: (channels of the group, filter height, filter width). */
+static void take_real_window(const float *x, int64_t channels, const int64_t size[2],
+                             const int64_t filter[2], const reach r[2], float *window)
 {
-    float sum = 0.0F;
+    memset(window, 0, (size_t)(channels * filter[0] * filter[1]) * sizeof(window[0]));
     for (int64_t c = 0; c < channels; c++) {
         for (int64_t k = r[0].first; k < r[0].end; k++) {
             const float *row = x + (c * size[0] + r[0].start + k * r[0].step) * size[1];
-            if (r[1].first < r[1].end) {
-                sum += graft_foreign_dot_real(row + r[1].start + r[1].first * r[1].step,
-                                              w + (c * filter[0] + k) * filter[1] + r[1].first,
-                                              r[1].end - r[1].first, r[1].step);
+            float *to = window + (c * filter[0] + k) * filter[1];
+            for (int64_t j = r[1].first; j < r[1].end; j++) {
+                to[j] = row[r[1].start + j * r[1].step];
             }
         }
     }
-    return sum;
 }
+
+/* One group of one image. */
+typedef struct {
+    const float *x;    /* (channels, height, width) */
+    const float *w;    /* (filters, channels, height, width) */
+    const float *bias; /* (filters); NULL: none. */
+    float *out;
+    int64_t size[2];
+    int64_t filter[2];
+    int64_t filters;
+    int64_t terms;
+    int64_t rows; /* Of the result, */
+    int64_t width;
+} conv_group;
 
 /* A row of elements that lie side by side in `x` for each place of the filter, however far its places
  * lie apart; `rows` says which of its rows are inside. */
-static void convolve_row(const graft_opaque *opaque, const float *x, const float *w,
-                         const int64_t size[2], const int64_t filter[2], const reach *rows,
-                         float *out)
+static void convolve_row(const graft_opaque *opaque, const conv_group *g, const float *w,
+                         const reach *rows, float *out)
 {
-    const int64_t width = opaque->out.dims[opaque->out.rank - 1];
+    const int64_t *size = g->size;
+    const int64_t *filter = g->filter;
     for (int64_t c = 0; c < opaque->in[1].dims[1]; c++) {
         for (int64_t tap = rows->first * filter[1]; tap < rows->end * filter[1]; tap++) {
             const int64_t shift =
                 tap % filter[1] * opaque->attrs[CONV_DILATION + 1] - opaque->attrs[CONV_BEFORE + 1];
-            const int64_t end = size[1] - shift < width ? size[1] - shift : width;
+            const int64_t end = size[1] - shift < g->width ? size[1] - shift : g->width;
             const float *row =
-                x + (c * size[0] + rows->start + tap / filter[1] * rows->step) * size[1];
+                g->x + (c * size[0] + rows->start + tap / filter[1] * rows->step) * size[1];
             const float weight = w[c * filter[0] * filter[1] + tap];
             for (int64_t i = shift < 0 ? -shift : 0; i < end; i++) {
                 out[i] += weight * row[i + shift];
@@ -608,37 +620,71 @@ static void convolve_row(const graft_opaque *opaque, const float *x, const float
     }
 }
 
+static void convolve_rows(const graft_opaque *opaque, const conv_group *g)
+{
+    for (int64_t i = 0; i < g->filters * g->rows; i++) {
+        const int64_t o = i / g->rows;
+        const reach rows = reach_of(opaque, 0, g->size[0], g->filter[0], i % g->rows);
+        float *to = g->out + i * g->width;
+        for (int64_t k = 0; k < g->width; k++) {
+            to[k] = g->bias == NULL ? 0.0F : g->bias[o];
+        }
+        convolve_row(opaque, g, g->w + o * g->terms, &rows, to);
+    }
+}
+
+/* Where rows are short or their places lie apart: windows of some places at a time, for all filters. */
+static void convolve_windows(graft_arena *scratch, const graft_opaque *opaque, const conv_group *g)
+{
+    enum { ROOM = 1 << 16 };
+    GRAFT_SCOPED(scratch);
+    const int64_t places = g->rows * g->width;
+    const int64_t most = g->terms < ROOM ? ROOM / g->terms : 1;
+    float *windows = GRAFT_NEW(scratch, float, (size_t)(most * g->terms));
+    for (int64_t first = 0; first < places; first += most) {
+        const int64_t count = places - first < most ? places - first : most;
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t at = first + i;
+            const reach r[2] = {reach_of(opaque, 0, g->size[0], g->filter[0], at / g->width),
+                                reach_of(opaque, 1, g->size[1], g->filter[1], at % g->width)};
+            take_real_window(g->x, opaque->in[1].dims[1], g->size, g->filter, r,
+                             windows + i * g->terms);
+        }
+        for (int64_t i = 0; i < g->filters * count; i++) {
+            const int64_t o = i / count;
+            g->out[o * places + first + i % count] =
+                (g->bias == NULL ? 0.0F : g->bias[o]) +
+                graft_foreign_dot_real(windows + i % count * g->terms, g->w + o * g->terms,
+                                       g->terms);
+        }
+    }
+}
+
 graft_status graft_foreign_conv(graft_env *env, const graft_opaque *opaque, void *out)
 {
-    (void)env;
+    enum { WIDE = 16 };
     const graft_shape *x = &opaque->in[0];
     const graft_shape *w = &opaque->in[1];
     const graft_shape *y = &opaque->out;
-    const bool one = x->rank == 3;
-    const int64_t size[2] = {one ? 1 : x->dims[2], x->dims[x->rank - 1]};
-    const int64_t filter[2] = {one ? 1 : w->dims[2], w->dims[w->rank - 1]};
-    const int64_t outputs = y->dims[1];
-    const int64_t inner = (int64_t)graft_axes_count(y, 2, y->rank);
-    const int64_t width = y->dims[y->rank - 1];
-    const int64_t channels = w->dims[1];
-    const bool whole = opaque->attrs[CONV_STRIDE + 1] == 1; /* Rows at once. */
-    for (int64_t i = 0; i < y->dims[0] * outputs * inner; i += whole ? width : 1) {
-        const int64_t o = i / inner % outputs;
-        const int64_t group = o / (outputs / opaque->attrs[CONV_GROUPS]);
-        const int64_t first = i / inner / outputs * x->dims[1] + group * channels;
-        const float *from = (const float *)opaque->data[0] + first * size[0] * size[1];
-        const float *weights =
-            (const float *)opaque->data[1] + o * channels * filter[0] * filter[1];
-        const reach r[2] = {reach_of(opaque, 0, size[0], filter[0], i % inner / width),
-                            reach_of(opaque, 1, size[1], filter[1], i % width)};
-        float *to = (float *)out + i;
-        for (int64_t k = 0; k < (whole ? width : 1); k++) {
-            to[k] = opaque->data[2] != NULL ? ((const float *)opaque->data[2])[o] : 0.0F;
-        }
-        if (whole) {
-            convolve_row(opaque, from, weights, size, filter, &r[0], to);
+    const int64_t groups = opaque->attrs[CONV_GROUPS];
+    conv_group g = {
+        .size = {x->rank == 3 ? 1 : x->dims[2], x->dims[x->rank - 1]},
+        .filter = {w->rank == 3 ? 1 : w->dims[2], w->dims[w->rank - 1]},
+        .filters = w->dims[0] / groups,
+        .terms = (int64_t)graft_axes_count(w, 1, w->rank),
+        .rows = y->rank == 3 ? 1 : y->dims[2],
+        .width = y->dims[y->rank - 1],
+    };
+    for (int64_t i = 0; i < x->dims[0] * groups; i++) {
+        const int64_t first = i % groups * g.filters;
+        g.x = (const float *)opaque->data[0] + i * w->dims[1] * g.size[0] * g.size[1];
+        g.w = (const float *)opaque->data[1] + first * g.terms;
+        g.bias = opaque->data[2] == NULL ? NULL : (const float *)opaque->data[2] + first;
+        g.out = (float *)out + i * g.filters * g.rows * g.width;
+        if (opaque->attrs[CONV_STRIDE + 1] == 1 && g.width >= WIDE) {
+            convolve_rows(opaque, &g);
         } else {
-            to[0] += convolve(from, weights, channels, size, filter, r);
+            convolve_windows(env->scratch, opaque, &g);
         }
     }
     return GRAFT_OK;
@@ -811,77 +857,100 @@ bool graft_foreign_transposed_shape(const graft_opaque *opaque, graft_shape *sha
     return fits && graft_shape_elements(x) <= products_most / each;
 }
 
-/* Adds what `size` elements of one row become to a row of the result, at steps. */
-static void spread_row(const float *row, int64_t size, int64_t start, int64_t step, int64_t room,
-                       float *out)
+/* What a part of the taps of a group's filters, all of one channel, make of a row of the image. */
+typedef struct {
+    const float *x; /* (channels, height, width) */
+    const float *w; /* (channels, filters * taps) */
+    int64_t first;
+    int64_t count;
+    float
+        *sums; /* (count, width) or, where more taps than places are side by side, (width, count) */
+    bool by_taps;
+} taps_of_row;
+
+/* Over the channels, in order. */
+static void sum_taps(const graft_opaque *opaque, const taps_of_row *t, int64_t row)
 {
-    for (int64_t i = 0; i < size; i++) {
-        const int64_t at = start + i * step;
-        if (at >= 0 && at < room) {
-            out[at] += row[i];
+    const graft_shape *s = &opaque->in[0];
+    const int64_t width = s->dims[s->rank - 1];
+    const int64_t step = (int64_t)graft_axes_count(&opaque->in[1], 1, opaque->in[1].rank);
+    const int64_t area = (int64_t)graft_axes_count(s, 2, s->rank);
+    const int64_t outer = t->by_taps ? width : t->count;
+    const int64_t inner = t->by_taps ? t->count : width;
+    memset(t->sums, 0, (size_t)(t->count * width) * sizeof(t->sums[0]));
+    for (int64_t c = 0; c < s->dims[1] / opaque->attrs[CONV_GROUPS]; c++) {
+        const float *places = t->x + c * area + row * width;
+        const float *weights = t->w + c * step + t->first;
+        const float *each = t->by_taps ? places : weights;
+        const float *side_by_side = t->by_taps ? weights : places;
+        for (int64_t i = 0; i < outer; i++) {
+            for (int64_t k = 0; k < inner; k++) {
+                t->sums[i * inner + k] += each[i] * side_by_side[k];
+            }
         }
     }
 }
 
-/* One channel of the result: each row of the image, weighted and summed over channels for a tap of
- * the filter, is spread to where the tap puts it. `w` is the filter of the first channel. */
-static void transpose_channel(const graft_opaque *opaque, const float *x, const float *w,
-                              float *row, float *out)
+/* Adds the sums where their taps put them. */
+static void spread_taps(const graft_opaque *opaque, const taps_of_row *t, int64_t row, float *out)
 {
-    const graft_shape *s = &opaque->in[0];
     const graft_shape *f = &opaque->in[1];
     const graft_shape *y = &opaque->out;
     const int32_t *a = opaque->attrs;
-    const bool one = s->rank == 3;
-    const int64_t height = one ? 1 : s->dims[2];
-    const int64_t width = s->dims[s->rank - 1];
-    const int64_t inner = (int64_t)graft_axes_count(f, 2, f->rank);
+    const int64_t area = (int64_t)graft_axes_count(f, 2, f->rank);
     const int64_t columns = f->dims[f->rank - 1];
-    const int64_t rows = one ? 1 : y->dims[2];
-    const int64_t channels = s->dims[1] / a[CONV_GROUPS];
-    for (int64_t i = 0; i < height * inner; i++) {
-        const int64_t tap = i % inner;
-        const int64_t to =
-            i / inner * a[CONV_STRIDE] - a[CONV_BEFORE] + tap / columns * a[CONV_DILATION];
-        if (to < 0 || to >= rows) {
-            continue;
-        }
-        memset(row, 0, (size_t)width * sizeof(row[0]));
-        for (int64_t c = 0; c < channels; c++) {
-            const float *from = x + (c * height + i / inner) * width;
-            const float weight = w[c * f->dims[1] * inner + tap];
-            for (int64_t k = 0; k < width; k++) {
-                row[k] += weight * from[k];
+    const int64_t width = opaque->in[0].dims[opaque->in[0].rank - 1];
+    const int64_t size[2] = {y->rank == 3 ? 1 : y->dims[2], y->dims[y->rank - 1]};
+    for (int64_t j = 0; j < t->count; j++) {
+        const int64_t tap = (t->first + j) % area;
+        const int64_t to = row * a[CONV_STRIDE] - a[CONV_BEFORE] + tap / columns * a[CONV_DILATION];
+        const int64_t start = tap % columns * a[CONV_DILATION + 1] - a[CONV_BEFORE + 1];
+        float *line = out + ((t->first + j) / area * size[0] + to) * size[1];
+        for (int64_t k = 0; k < width && to >= 0 && to < size[0]; k++) {
+            const int64_t at = start + k * a[CONV_STRIDE + 1];
+            if (at >= 0 && at < size[1]) {
+                line[at] += t->sums[t->by_taps ? k * t->count + j : j * width + k];
             }
         }
-        spread_row(row, width, tap % columns * a[CONV_DILATION + 1] - a[CONV_BEFORE + 1],
-                   a[CONV_STRIDE + 1], y->dims[y->rank - 1], out + to * y->dims[y->rank - 1]);
+    }
+}
+
+/* One group of one image, into results that hold the bias; some taps at a time. */
+static void transpose_group(graft_arena *scratch, const graft_opaque *opaque, const float *x,
+                            const float *w, float *out)
+{
+    enum { ROOM = 1 << 12 };
+    GRAFT_SCOPED(scratch);
+    const graft_shape *s = &opaque->in[0];
+    const int64_t width = s->dims[s->rank - 1];
+    const int64_t all = (int64_t)graft_axes_count(&opaque->in[1], 1, opaque->in[1].rank);
+    const int64_t most = width < ROOM ? ROOM / width : 1;
+    taps_of_row t = {.x = x, .w = w, .sums = GRAFT_NEW(scratch, float, (size_t)(most * width))};
+    for (; t.first < all; t.first += t.count) {
+        t.count = all - t.first < most ? all - t.first : most;
+        t.by_taps = t.count > width;
+        for (int64_t row = 0; row < (s->rank == 3 ? 1 : s->dims[2]); row++) {
+            sum_taps(opaque, &t, row);
+            spread_taps(opaque, &t, row, out);
+        }
     }
 }
 
 graft_status graft_foreign_transposed(graft_env *env, const graft_opaque *opaque, void *out)
 {
-    GRAFT_SCOPED(env->scratch);
-    const graft_shape *x = &opaque->in[0];
-    const graft_shape *w = &opaque->in[1];
+    const size_t groups = (size_t)opaque->attrs[CONV_GROUPS];
+    const size_t from = graft_axes_count(&opaque->in[0], 1, opaque->in[0].rank) / groups;
+    const size_t weights = graft_axes_count(&opaque->in[1], 0, opaque->in[1].rank) / groups;
+    const size_t to = graft_axes_count(&opaque->out, 1, opaque->out.rank) / groups;
     const size_t places = graft_axes_count(&opaque->out, 2, opaque->out.rank);
-    const size_t inner = graft_axes_count(w, 2, w->rank);
-    const size_t each = (size_t)w->dims[1]; /* Channels of the result, of a group. */
-    const size_t outputs = (size_t)opaque->out.dims[1];
-    const size_t channels = (size_t)(x->dims[1] / opaque->attrs[CONV_GROUPS]);
-    float *row = GRAFT_NEW(env->scratch, float, (size_t)x->dims[x->rank - 1]);
-    for (size_t i = 0; i < (size_t)x->dims[0] * outputs; i++) {
-        const size_t o = i % outputs;
-        const size_t first = o / each * channels; /* Of the group. */
-        float *to = (float *)out + i * places;
-        for (size_t k = 0; k < places; k++) {
-            to[k] = graft_foreign_has(opaque, 2) ? ((const float *)opaque->data[2])[o] : 0.0F;
-        }
-        transpose_channel(
-            opaque,
-            (const float *)opaque->data[0] +
-                (i / outputs * (size_t)x->dims[1] + first) * graft_axes_count(x, 2, x->rank),
-            (const float *)opaque->data[1] + (first * each + o % each) * inner, row, to);
+    const float *bias = opaque->data[2];
+    float *results = out;
+    for (size_t i = 0; i < graft_count(&opaque->out); i++) {
+        results[i] = bias == NULL ? 0.0F : bias[i / places % (size_t)opaque->out.dims[1]];
+    }
+    for (size_t i = 0; i < (size_t)opaque->in[0].dims[0] * groups; i++) {
+        transpose_group(env->scratch, opaque, (const float *)opaque->data[0] + i * from,
+                        (const float *)opaque->data[1] + i % groups * weights, results + i * to);
     }
     return GRAFT_OK;
 }

@@ -138,9 +138,8 @@ static weights weights_of(const graft_opaque *opaque, uint32_t k, size_t way)
 static void add_real_product(const weights *w, const float *x, size_t count, float *out)
 {
     for (size_t i = 0; i < count * w->rows; i++) {
-        out[i] +=
-            graft_foreign_dot_real(x + i / w->rows * w->columns, w->real + i % w->rows * w->columns,
-                                   (int64_t)w->columns, 1);
+        out[i] += graft_foreign_dot_real(x + i / w->rows * w->columns,
+                                         w->real + i % w->rows * w->columns, (int64_t)w->columns);
     }
 }
 

@@ -135,8 +135,8 @@ size_t graft_foreign_zero_step(const graft_opaque *opaque, uint32_t k);
 int32_t *graft_foreign_row_zeros(graft_arena *scratch, const graft_opaque *opaque, size_t rows,
                                  size_t period);
 
-/* foreign_images.c: a sum of products; those of `x` are `step` elements apart. */
-float graft_foreign_dot_real(const float *x, const float *w, int64_t count, int64_t step);
+/* foreign_images.c: a sum of products. */
+float graft_foreign_dot_real(const float *x, const float *w, int64_t count);
 
 /* What the rows name; `nothing` is without attributes, and keeps nothing. */
 #define FOREIGN(op_type, attributes, read, name, code, least, most, by_number, outputs, keep,      \

@@ -43,8 +43,10 @@ typedef struct graft_onnx_entry {
     const char *name;
     uint32_t index;
     uint32_t slot;
-    uint8_t kind;      /* graft_onnx_entry_kind */
-    bool is_read;      /* By a node, a subgraph or as an output of the model. */
+    uint8_t kind;        /* graft_onnx_entry_kind */
+    uint32_t read_count; /* By nodes, by subgraphs and as outputs of the model. */
+    uint64_t spare; /* Bytes of the file that an initializer is, or what a known result is made of
+                       that nothing else reads. */
     graft_index value; /* In the graph being built; GRAFT_NONE until something reads it. */
     uint32_t weight;   /* Number of the weight whose data this is (also of Constant nodes and of
                           Identity nodes of weights); GRAFT_NONE otherwise. */
@@ -131,7 +133,8 @@ typedef struct graft_onnx_reader {
     uint64_t known_bytes; /* Held by what nodes of constants compute. */
     bool flows;           /* Bodies are read, to be run. */
     bool tight; /* What nodes of constants compute is a weight only where it is hardly larger than
-                   what it is made of: else the file would grow. */
+                   what leaves the file with it: else the file would grow. */
+    uint64_t grown; /* By what is larger all the same, as in graft_onnx_may_grow. */
     graft_model_record *records;
     uint32_t record_count;
     uint32_t record_capacity;
@@ -417,6 +420,11 @@ uint32_t graft_plan_recurrent_most(const graft_onnx_reader *reader, const Onnx__
 const graft_model_weight *graft_onnx_fold_constant(graft_onnx_reader *reader,
                                                    const Onnx__NodeProto *node,
                                                    const graft_onnx_plan *plan);
+
+/* Whether a result of `bytes` may be stored in place of a node and of `spare` bytes that leave the file
+ * with it: it is larger by 1 KiB at most. `*all`, unless NULL, adds up by how much results are larger
+ * than what they take the place of, which may be 16 KiB. */
+bool graft_onnx_may_grow(uint64_t bytes, uint64_t spare, uint64_t *all);
 
 /* Whether nodes that run and the constants that they read, as they would be stored, are more than all
  * of the file that was read, of `had` bytes, by a hundredth and some pages. */

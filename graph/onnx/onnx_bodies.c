@@ -58,7 +58,7 @@ graft_status graft_onnx_look_into(graft_onnx_reader *reader, size_t index)
     onnx->groups[index].captured = found.entries;
     onnx->groups[index].captured_count = found.count;
     for (uint32_t k = 0; k < found.count; k++) {
-        onnx->entries[found.entries[k]].is_read = true;
+        onnx->entries[found.entries[k]].read_count++;
     }
     if (found.undefined != NULL) {
         return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,

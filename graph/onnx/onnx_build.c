@@ -235,7 +235,8 @@ static void check_outputs(graft_onnx_plan *plan)
     for (size_t k = 0; k < plan->node->n_output; k++) {
         const graft_onnx_entry *entry =
             graft_onnx_entry_named(plan->reader->onnx, plan->node->output[k]);
-        if (entry != NULL && entry->is_read && plan->outputs[k].kind != GRAFT_ONNX_OPERAND_PART) {
+        if (entry != NULL && entry->read_count > 0 &&
+            plan->outputs[k].kind != GRAFT_ONNX_OPERAND_PART) {
             graft_plan_refuse(plan, "an output that no part computes");
         }
     }
@@ -400,11 +401,13 @@ static graft_status add_opaque(graft_onnx_reader *reader, uint32_t index,
 
 /* ------------------------------------------------------------------------------ constants */
 
-static void note_output(graft_onnx_reader *reader, const Onnx__NodeProto *node, uint32_t weight)
+static void note_output(graft_onnx_reader *reader, const Onnx__NodeProto *node, uint32_t weight,
+                        uint64_t spare)
 {
     graft_onnx_entry *entry = graft_onnx_entry_named(reader->onnx, node->output[0]);
     if (entry != NULL) {
         entry->weight = weight;
+        entry->spare = spare;
     }
 }
 
@@ -451,7 +454,7 @@ static graft_status read_constant(graft_onnx_reader *reader, uint32_t index, boo
         GRAFT_PASS_IN(reader->env, graft_onnx_weight_of_tensor(reader, tensor, "tensor", &weight),
                       "in node %u '%s' (Constant)", index, text_or_empty(node->name));
         weight.name = node->output[0];
-        note_output(reader, node, graft_onnx_add_weight(reader, &weight));
+        note_output(reader, node, graft_onnx_add_weight(reader, &weight), weight.data_bytes);
         *done = true;
     }
     return GRAFT_OK;
@@ -481,7 +484,7 @@ static void pass_through_identity(graft_onnx_reader *reader, const Onnx__NodePro
 {
     const graft_onnx_entry *from = graft_onnx_input(reader->onnx, node, 0);
     if (from != NULL && graft_onnx_is(node, "Identity")) {
-        note_output(reader, node, from->weight);
+        note_output(reader, node, from->weight, from->read_count > 1 ? 0 : from->spare);
     }
 }
 

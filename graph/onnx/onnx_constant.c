@@ -19,7 +19,6 @@
 #include <string.h>
 
 enum { INPUTS_MOST = 64, RESULT_BYTES_MOST = 1 << 20, ALL_BYTES_MOST = 64 << 20 };
-enum { TIGHT_BYTES_MOST = 1 << 10 };
 
 static const uint32_t places_most = 1U << 24;
 
@@ -32,6 +31,8 @@ typedef struct {
     const graft_model_weight *in[INPUTS_MOST]; /* NULL: not given. */
     uint32_t in_count;
     uint64_t in_bytes;
+    uint64_t spare;  /* Of these what leaves the file when the result is stored. */
+    bool is_planned; /* The node stays in the graph, and the writer says whether it is stored. */
     graft_model_weight out;
     uint8_t *data; /* Of `out`, while it is being filled. */
 } constant;
@@ -71,6 +72,7 @@ static bool find_inputs(constant *c)
             return false;
         }
         c->in_bytes += entry == NULL ? 0 : c->in[k]->data_bytes;
+        c->spare += entry == NULL || entry->read_count > 1 ? 0 : entry->spare;
     }
     return true;
 }
@@ -80,16 +82,29 @@ static bool is_list(const graft_shape *shape)
     return shape->rank == 1 && (shape->dtype == GRAFT_DTYPE_I64 || shape->dtype == GRAFT_DTYPE_I32);
 }
 
+bool graft_onnx_may_grow(uint64_t bytes, uint64_t spare, uint64_t *all)
+{
+    enum { NODE_BYTES = 128, RESULT_GROWTH_MOST = 1 << 10, ALL_GROWTH_MOST = 16 << 10 };
+    const uint64_t growth = bytes > spare ? bytes - spare : 0;
+    const uint64_t counted = growth > NODE_BYTES ? growth : 0; /* A node takes as much. */
+    const bool may =
+        growth <= RESULT_GROWTH_MOST && (all == NULL || *all + counted <= ALL_GROWTH_MOST);
+    if (may && all != NULL) {
+        *all += counted;
+    }
+    return may;
+}
+
 /* Makes room for the result. Only a list of whole numbers may have no items. */
 static bool start_result(constant *c, const graft_shape *shape)
 {
     uint64_t elements = graft_shape_elements(shape);
     uint64_t bytes = elements * graft_onnx_held_bytes(shape->dtype);
-    const uint64_t growth = bytes > c->in_bytes ? bytes - c->in_bytes : 0;
+    const bool may = c->is_planned ? graft_onnx_may_grow(bytes, c->in_bytes, NULL)
+                                   : graft_onnx_may_grow(bytes, c->spare, &c->reader->grown);
     if (elements > INT32_MAX || (bytes == 0 && (elements > 0 || !is_list(shape))) ||
-        (bytes > RESULT_BYTES_MOST && growth > 0) ||
-        bytes + c->reader->known_bytes > ALL_BYTES_MOST ||
-        (c->reader->tight && growth > TIGHT_BYTES_MOST)) {
+        (bytes > RESULT_BYTES_MOST && bytes > c->in_bytes) ||
+        bytes + c->reader->known_bytes > ALL_BYTES_MOST || (c->reader->tight && !may)) {
         return false;
     }
     c->reader->known_bytes += bytes;
@@ -614,7 +629,7 @@ const graft_model_weight *graft_onnx_fold_constant(graft_onnx_reader *reader,
                                                    const Onnx__NodeProto *node,
                                                    const graft_onnx_plan *plan)
 {
-    constant c = {.reader = reader, .node = node};
+    constant c = {.reader = reader, .node = node, .is_planned = plan->refusal == NULL};
     graft_model_weight *known = NULL;
     uint32_t row = 0;
     while (row < ROW_COUNT &&
@@ -629,6 +644,10 @@ const graft_model_weight *graft_onnx_fold_constant(graft_onnx_reader *reader,
         known = GRAFT_NEW(reader->arena, graft_model_weight, 1);
         *known = c.out;
         known->name = node->output[0];
+        graft_onnx_entry *entry = graft_onnx_entry_named(reader->onnx, known->name);
+        if (entry != NULL) {
+            entry->spare = c.spare;
+        }
     }
     return known;
 }

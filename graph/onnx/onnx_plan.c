@@ -213,7 +213,7 @@ bool graft_plan_is_read(const graft_onnx_plan *plan, uint32_t k)
     const graft_onnx_entry *entry =
         k < plan->node->n_output ? graft_onnx_entry_named(plan->reader->onnx, plan->node->output[k])
                                  : NULL;
-    return entry != NULL && entry->is_read;
+    return entry != NULL && entry->read_count > 0;
 }
 
 static bool entry_is_const(const graft_onnx_plan *plan, uint32_t k)

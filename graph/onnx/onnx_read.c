@@ -106,6 +106,7 @@ static graft_status name_initializers(graft_onnx_reader *reader, const Onnx__Gra
         GRAFT_PASS(add_entry(reader, tensor->name, GRAFT_ONNX_WEIGHT, i, 0));
         reader->onnx->entries[reader->onnx->entry_count - 1].weight =
             graft_onnx_add_weight(reader, &weight);
+        reader->onnx->entries[reader->onnx->entry_count - 1].spare = weight.data_bytes;
     }
     for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
         const char *name = graft_onnx_sparse_name(graph->sparse_initializer[i]);
@@ -199,7 +200,7 @@ static graft_status name_everything(graft_onnx_reader *reader)
     for (size_t i = 0; i < graph->n_output; i++) {
         graft_onnx_entry *entry = graft_onnx_entry_named(reader->onnx, graph->output[i]->name);
         if (entry != NULL) {
-            entry->is_read = true;
+            entry->read_count++;
         }
         note_type(reader->onnx, graph->output[i]);
     }
@@ -226,7 +227,7 @@ static graft_status check_inputs(graft_onnx_reader *reader, size_t index)
     for (size_t k = 0; k < node->n_input; k++) {
         graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, k);
         if (entry != NULL) {
-            entry->is_read = true;
+            entry->read_count++;
         } else if (node->input[k][0] != '\0') {
             return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
                               "%s: node %zu '%s' (%s): input %zu is '%s', which nothing produces",

@@ -217,41 +217,6 @@ bool graft_onnx_is_known(const graft_onnx_writer *writer, uint32_t index)
     return !group->is_opaque && !is_constant && !has_active_part(writer, group);
 }
 
-/* An ONNX node of weights alone that makes much of little, as ConstantOfShape does, stays a node:
- * its results would swell the file. `rests` has by value the bytes of the file that it is made of.
- * Where the file swells all the same each of several readers has its share of them, and what makes
- * as much of such a node's results stays, too. */
-static void keep_large_constants(graft_onnx_writer *writer, const graft_onnx_group *group,
-                                 uint64_t *rests)
-{
-    enum { GROWTH_MOST = 1024 };
-    const graft_graph *graph = writer->graph;
-    const bool tight = writer->model->onnx->tight;
-    uint64_t read = 0;
-    graft_index made = GRAFT_NONE;
-    for (uint32_t p = 0; p < group->part_count; p++) {
-        graft_index n = writer->node_of_record[group->first_record + p];
-        for (uint32_t k = 0; n != GRAFT_NONE && k < graph->nodes[n].input_count; k++) {
-            graft_index v = graft_node_input(graph, n, k);
-            const bool outer = group->parts[p].inputs[k].kind == GRAFT_ONNX_OPERAND_INPUT;
-            read += !outer ? 0 : tight ? rests[v] / writer->use_count[v] : rests[v];
-        }
-        made =
-            n != GRAFT_NONE && p + 1 == group->part_count ? graft_node_output(graph, n, 0) : made;
-    }
-    const uint64_t bytes = made == GRAFT_NONE ? 0 : graft_shape_bytes(&graph->values[made].shape);
-    const bool keeps = bytes > read + GROWTH_MOST;
-    if (made != GRAFT_NONE) {
-        rests[made] = keeps && tight ? read : bytes;
-    }
-    for (uint32_t p = 0; keeps && p < group->part_count; p++) {
-        graft_index n = writer->node_of_record[group->first_record + p];
-        if (n != GRAFT_NONE) {
-            writer->kept[n] = true;
-        }
-    }
-}
-
 static bool is_group_intact(const graft_onnx_writer *writer, uint32_t index)
 {
     const graft_onnx_group *group = &writer->model->onnx->groups[index];
@@ -270,6 +235,149 @@ static bool is_group_intact(const graft_onnx_writer *writer, uint32_t index)
            keeps_inner_values(writer, group, node->n_output);
 }
 
+/* ------------------------------------------------------------------------- large constants */
+
+/* By value: whether the file has it as it stands, for a node that is written reads it or it is an
+ * output. */
+static void find_needed(const graft_onnx_writer *writer, bool *needed)
+{
+    const graft_graph *graph = writer->graph;
+    memset(needed, 0, graph->value_end * sizeof(needed[0]));
+    for (graft_index i = 0; i < graph->output_count; i++) {
+        needed[graph->outputs[i]] = true;
+    }
+    for (graft_index i = writer->order.count; i-- > 0;) {
+        const graft_index n = writer->order.order[i];
+        bool written = false;
+        for (uint32_t k = 0; k < graph->nodes[n].output_count && !is_stored(writer, n); k++) {
+            written = written || needed[graft_node_output(graph, n, k)];
+        }
+        for (uint32_t k = 0; k < graph->nodes[n].input_count && written; k++) {
+            const graft_index v = graft_node_input(graph, n, k);
+            if (v != GRAFT_NONE) {
+                needed[v] = true;
+            }
+        }
+    }
+}
+
+static bool is_of_constants(const graft_onnx_writer *writer, const graft_onnx_group *group)
+{
+    bool all = true;
+    for (uint32_t p = 0; p < group->part_count; p++) {
+        const graft_index n = writer->node_of_record[group->first_record + p];
+        all = all && (n == GRAFT_NONE || writer->folded[n]);
+    }
+    return all;
+}
+
+/* What output `k` of an ONNX node is; GRAFT_NONE when nothing reads it. */
+static graft_index value_of_output(const graft_onnx_writer *writer, const graft_onnx_group *group,
+                                   size_t k)
+{
+    const graft_onnx_operand from = group->outputs[k];
+    const graft_index n = from.kind == GRAFT_ONNX_OPERAND_PART
+                              ? writer->node_of_record[group->first_record + from.index]
+                              : GRAFT_NONE;
+    const graft_index v = n == GRAFT_NONE ? n : graft_node_output(writer->graph, n, from.slot);
+    return v == GRAFT_NONE || writer->use_count[v] == 0 ? GRAFT_NONE : v;
+}
+
+/* What a group's results may be made of, of the bytes that `spare` has by value. Where the file
+ * swells each of several readers has its share of them. */
+static uint64_t spare_of_inputs(const graft_onnx_writer *writer, const graft_onnx_group *group,
+                                const uint64_t *spare)
+{
+    const bool tight = writer->model->onnx->tight;
+    uint64_t bytes = 0;
+    for (uint32_t p = 0; p < group->part_count; p++) {
+        const graft_index n = writer->node_of_record[group->first_record + p];
+        for (uint32_t k = 0; n != GRAFT_NONE && k < writer->graph->nodes[n].input_count; k++) {
+            const graft_index v = graft_node_input(writer->graph, n, k);
+            const bool outer = group->parts[p].inputs[k].kind == GRAFT_ONNX_OPERAND_INPUT;
+            bytes += !outer ? 0 : tight ? spare[v] / writer->use_count[v] : spare[v];
+        }
+    }
+    return bytes;
+}
+
+/* True when the node is kept and was not before. */
+static bool keep_if_large(graft_onnx_writer *writer, uint32_t index, uint64_t *spare, uint64_t *all)
+{
+    const graft_onnx_group *group = &writer->model->onnx->groups[index];
+    const size_t output_count = writer->model->onnx->proto->graph->node[index]->n_output;
+    const uint64_t read = spare_of_inputs(writer, group, spare);
+    const bool tight = all != NULL;
+    bool kept = false;
+    uint64_t bytes = 0;
+    for (uint32_t p = 0; p < group->part_count; p++) {
+        const graft_index n = writer->node_of_record[group->first_record + p];
+        kept = kept || (n != GRAFT_NONE && writer->kept[n]);
+    }
+    for (size_t k = 0; k < output_count; k++) {
+        const graft_index v = value_of_output(writer, group, k);
+        bytes += v == GRAFT_NONE ? 0 : graft_shape_bytes(&writer->graph->values[v].shape);
+    }
+    if (!kept && graft_onnx_may_grow(bytes, read, all)) {
+        return false;
+    }
+    for (size_t k = 0; k < output_count && tight; k++) {
+        const graft_index v = value_of_output(writer, group, k);
+        if (v != GRAFT_NONE) {
+            spare[v] = read / output_count;
+        }
+    }
+    for (uint32_t p = 0; p < group->part_count; p++) {
+        const graft_index n = writer->node_of_record[group->first_record + p];
+        if (n != GRAFT_NONE) {
+            writer->kept[n] = true;
+        }
+    }
+    return !kept;
+}
+
+/* One round over all of them; true when more nodes are kept than before. */
+static bool keep_large(graft_onnx_writer *writer, const bool *needed, uint64_t *spare)
+{
+    const graft_onnx *onnx = writer->model->onnx;
+    uint64_t all = 0;
+    bool more = false;
+    for (graft_index v = 0; v < writer->graph->value_end; v++) {
+        spare[v] = needed[v] ? 0 : graft_shape_bytes(&writer->graph->values[v].shape);
+    }
+    for (uint32_t i = 0; i < onnx->node_count; i++) {
+        const uint32_t index = onnx->order[i];
+        const graft_onnx_group *group = &onnx->groups[index];
+        if (writer->intact[index] && !group->is_opaque && is_of_constants(writer, group)) {
+            more |= keep_if_large(writer, index, spare, onnx->tight ? &all : NULL);
+        }
+    }
+    return more;
+}
+
+/* An ONNX node of weights alone that makes much of little, as ConstantOfShape does, stays a node:
+ * its results would swell the file. Where the file swells all the same only what leaves it counts
+ * as what a result is made of: a weight that something else still reads, as a node that stays does,
+ * does not, and what makes as much of the results of a node that stays stays, too. */
+static void keep_large_constants(graft_onnx_writer *writer)
+{
+    enum { ROUNDS_MOST = 8 };
+    const graft_index count = writer->graph->value_end;
+    bool *needed = GRAFT_NEW(writer->arena, bool, count);
+    uint64_t *spare = GRAFT_NEW(writer->arena, uint64_t, count);
+    bool more = true;
+    for (uint32_t round = 0; round < ROUNDS_MOST && more; round++) {
+        if (writer->model->onnx->tight) {
+            find_needed(writer, needed);
+        }
+        more = keep_large(writer, needed, spare) && writer->model->onnx->tight;
+    }
+    if (more) { /* Nothing is taken to leave the file. */
+        memset(needed, true, count * sizeof(needed[0]));
+        (void)keep_large(writer, needed, spare);
+    }
+}
+
 void graft_onnx_find_intact(graft_onnx_writer *writer)
 {
     uint32_t count = writer->model->onnx->node_count;
@@ -277,17 +385,10 @@ void graft_onnx_find_intact(graft_onnx_writer *writer)
     find_folded_nodes(writer);
     find_nodes_of_records(writer);
     writer->intact = GRAFT_NEW(writer->arena, bool, count);
-    uint64_t *rests = GRAFT_NEW(writer->arena, uint64_t, writer->graph->value_end);
-    for (graft_index v = 0; v < writer->graph->value_end; v++) {
-        rests[v] = graft_shape_bytes(&writer->graph->values[v].shape);
-    }
     for (uint32_t i = 0; i < count; i++) {
-        const graft_onnx_group *group = &writer->model->onnx->groups[i];
         writer->intact[i] = is_group_intact(writer, i);
-        if (writer->intact[i] && !group->is_opaque && !has_active_part(writer, group)) {
-            keep_large_constants(writer, group, rests);
-        }
     }
+    keep_large_constants(writer);
 }
 
 /* --------------------------------------------------------------------------- untouched */

@@ -31,6 +31,14 @@ static const simplify_row rows[] = {
      "input x 128 64; weight e 128 64; weight a 64 64; weight b 64 64; node MatMul e a -> f; node Exp f -> g; node MatMul e b -> h; node Add x g -> k;"
      "node Add k h -> y; output y",
      "g: 128 64\nh: 128 64\nAdd x g -> k\nAdd k h -> y\nout y"},
+    {"multiples of one table do", "input x 64 128; weight w 64 128; weight a 1 = 3; weight b 1 = 5; node Mul w a -> c; node Mul w b -> d; node Add x c -> k; node Add k d -> y; output y",
+     "w: 64 128\na: 1\nb: 1\nMul w a -> c\nMul w b -> d\nAdd x c -> k\nAdd k d -> y\nout y"},
+    {"and what only runs by loops, unless its table leaves the file", "input x 64 128; weight w 64 128; weight v 64 128; node Floor w -> c; node Ceil w -> d; node Floor v -> f;"
+     "node Add x c -> k; node Add k d -> l; node Add l f -> y; output y",
+     "w: 64 128\nf: 64 128\nFloor w -> c\nCeil w -> d\nAdd x c -> k\nAdd k d -> l\nAdd l f -> y\nout y"},
+    {"and parts of what a node that runs reads", "input x 512 64; weight w 512 64; ints z = 0; ints e = 250; node Add x w -> b; node Slice w z e z -> c; node Exp c -> d; node Slice b z e z -> k;"
+     "node Add k d -> y; output y",
+     "w: 512 64\nz: 1\ne: 1\nAdd x w -> b\nSlice w z e z -> c\nExp c -> d\nSlice b z e z -> k\nAdd k d -> y\nout y"},
     {"a weight under two names", "input x 2 2; weight w 2 2; node Identity w -> v; node MatMul x w -> a; node MatMul a v -> y; output y",
      "w: 2 2\nMatMul x w -> a\nMatMul a w -> y\nout y"},
     {"the same on open sizes, also opaque", "input x N 2; weight w 2 2; node Identity w -> v; node Identity v -> u; node MatMul x v -> a; node Unknown a u -> y; output y",
@@ -55,7 +63,8 @@ static const simplify_row rows[] = {
 };
 /* clang-format on */
 
-static const char *simplified(graft_env *env, const char *text)
+/* The written graph; `*bytes` of the file. */
+static const char *simplified(graft_env *env, const char *text, size_t *bytes)
 {
     const graft_model_options reading = {.keep_open = true};
     const graft_model_write_options writing = {.simplify = true};
@@ -64,7 +73,6 @@ static const char *simplified(graft_env *env, const char *text)
     graft_graph *graph = NULL;
     uint32_t step_count = 0;
     uint8_t *data = NULL;
-    size_t size = 0;
     ProtobufCMessage *message = NULL;
     CHECK_OK(onnx_text_read(env, onnx_text_message(env->life, text), &reading, &session.model));
     graft_session_open_judge(env, &session);
@@ -74,8 +82,8 @@ static const char *simplified(graft_env *env, const char *text)
         graft_open_sizes_close(session.open);
     }
     CHECK_OK(graft_model_write(env, session.model, graph, path, &writing));
-    CHECK_OK(graft_file_read(env, env->life, path, &data, &size));
-    CHECK_OK(graft_wire_decode(env, env->life, (graft_bytes){"written", data, size},
+    CHECK_OK(graft_file_read(env, env->life, path, &data, bytes));
+    CHECK_OK(graft_wire_decode(env, env->life, (graft_bytes){"written", data, *bytes},
                                &onnx__model_proto__descriptor, &message));
     return onnx_text_print_proto(env->life, ((Onnx__ModelProto *)message)->graph);
 }
@@ -83,5 +91,25 @@ static const char *simplified(graft_env *env, const char *text)
 CHECK_ROWS(test_row, rows)
 {
     const simplify_row *row = place;
-    assert_string_equal(simplified(env, row->model), row->graph);
+    size_t bytes = 0;
+    assert_string_equal(simplified(env, row->model, &bytes), row->graph);
+}
+
+/* Results that are hardly larger than what they are made of add up to no more than 16 KiB. */
+CHECK_CASE(test_many_small_results)
+{
+    enum { COUNT = 30, GROWTH_MOST = 16 << 10 };
+    const char *text = "input x 250; weight w 250";
+    uint8_t *data = NULL;
+    size_t before = 0;
+    size_t after = 0;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        text = graft_arena_printf(env->life,
+                                  "%s; weight k%u 1 = %u; node Mul w k%u -> c%u; node Mul x c%u -> "
+                                  "y%u; output y%u",
+                                  text, i, i + 2, i, i, i, i, i);
+    }
+    onnx_text_bytes(env->life, text, &data, &before);
+    (void)simplified(env, text, &after);
+    assert_in_range(after, 0, before + GROWTH_MOST);
 }

@@ -59,6 +59,11 @@ static const foreign_row rows[] = {
     {"a window whose places lie more than 64 apart",
      "input x 1 2 72; weight w 1 2 2 = 1 -1 2 1; weight b 1 = 0.5; "
      "node Conv x w b -> y : dilations=70, pads=1,0", "72.5 216.5 219.5"},
+    {"a long row of them",
+     "input x 1 1 97; weight w 1 1 2 = 1 -1; weight b 1 = 0.5; "
+     "node Conv x w b -> y : dilations=80, pads=1,0",
+     "-78.5 -79.5 -79.5 -79.5 -79.5 -79.5 -79.5 -79.5 -79.5 -79.5 -79.5 "
+     "-79.5 -79.5 -79.5 -79.5 -79.5 -79.5 -79.5"},
     {"a power of the sums", "input x 1 3 1; node LRN x -> y : size=3 alpha=3.0 beta=1.0 bias=2.0",
      "0 0.142857149 0.2857143"},
     {"a rest with the sign of what is divided",
@@ -129,6 +134,13 @@ static const foreign_row rows[] = {
      "input x 1 2 2; weight w 2 1 2 = 1 2 3 4; weight b 2 = 0.5 -0.5; "
      "node ConvTranspose x w b -> y : group=2 strides=2, pads=1,0 output_padding=1,",
      "0.5 1.5 2.5 0.5 7.5 8.5 11.5 -0.5"},
+    {"spread of a narrow image, in groups",
+     "input x 1 4 2 1; weight w 4 1 2 2; weight b 2 = 0.5 -0.5; "
+     "node ConvTranspose x w b -> y : group=2 dilations=2,1 pads=1,0,0,0",
+     "8.5 10.5 7.5 8.5 12.5 14.5 67.5 73.5 66.5 71.5 79.5 85.5"},
+    {"windows in groups, of strides longer than 64",
+     "input x 1 4 2 2; weight w 2 2 2 1; weight b 2 = 0.5 -0.5; "
+     "node Conv x w b -> y : group=2 strides=1,70 pads=1,0,0,0", "8.5 20.5 71.5 147.5"},
     {"nearer to 0",
      "input x 5; weight w = 2; node Sub x w -> z; node Shrink z -> y : lambd=1.0 bias=0.5",
      "-1.5 0 0 0 1.5"},

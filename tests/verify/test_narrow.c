@@ -39,6 +39,18 @@ CHECK_CASE(test_pins)
     assert_false(graft_rule_pin(env, &found, 2, &pinned));
 }
 
+/* A rule that is none leaves no message, and one that is leaves that of something else. */
+CHECK_CASE(test_restated)
+{
+    graft_rule rule;
+    assert_false(graft_rule_restate(env, "relu(a)", "relu(b)", "", &rule));
+    assert_string_equal(env->message, "");
+    assert_int_equal(GRAFT_FAIL(env, GRAFT_BAD_INPUT, "before"), GRAFT_BAD_INPUT);
+    assert_true(graft_rule_restate(env, "relu(a)", "relu(relu(a))", "", &rule));
+    assert_string_equal(env->message, "before");
+    graft_env_clear(env);
+}
+
 /* Two convolutions as one: true without groups. Of nine attributes, all of which the target
  * mentions, the restriction pins that one alone. */
 CHECK_CASE(test_restriction_is_wide)

@@ -269,13 +269,12 @@ const char *graft_user_rule_retell(graft_arena *arena, const graft_user_rule *ru
 
 /* ------------------------------------------------------------------- shapes */
 
-/* The rule "source = source", with the same precondition or none. */
-static graft_rule mirror_source(graft_env *env, const graft_rule *rule, bool conditioned)
+/* The rule "source = source", with the same precondition or none; false when that is none. */
+static bool mirror_source(graft_env *env, const graft_rule *rule, bool conditioned,
+                          graft_rule *mirror)
 {
-    graft_rule mirror = *rule; /* What is a side of a rule is one of another. */
     graft_rule_text text = graft_rule_print(env->unit, rule);
-    (void)graft_rule_restate(env, text.source, text.source, conditioned ? text.where : "", &mirror);
-    return mirror;
+    return graft_rule_restate(env, text.source, text.source, conditioned ? text.where : "", mirror);
 }
 
 static graft_domain try_points(graft_env *env, const graft_rule *rule)
@@ -350,15 +349,22 @@ graft_status graft_user_rule_check_shapes(graft_env *env, const char *file,
                                           const graft_user_rule *rule)
 {
     GRAFT_SCOPED(env->unit);
-    graft_rule mirror = mirror_source(env, &rule->rule, true);
+    graft_rule bound;
+    graft_rule mirror;
     if (try_points(env, &rule->rule).count > 0 || has_far_points(env, &rule->rule)) {
         return GRAFT_OK;
     }
-    graft_domain domain = try_points(env, &mirror);
+    if (!mirror_source(env, &rule->rule, true, &bound) ||
+        !mirror_source(env, &rule->rule, false, &mirror)) {
+        return GRAFT_FAIL(
+            env, GRAFT_BAD_INPUT,
+            "%s:%u: rule '%s': no shapes fit it (sizes to 4, images to 6, ranks to 4)", file,
+            rule->source_line, rule->name);
+    }
+    graft_domain domain = try_points(env, &bound);
     if (domain.count > 0) {
         return fail_target(env, file, rule, &domain.points[0]);
     }
-    mirror = mirror_source(env, &rule->rule, false);
     domain = try_points(env, &mirror);
     return domain.count > 0
                ? GRAFT_FAIL(env, GRAFT_BAD_INPUT,

@@ -41,8 +41,9 @@ bool graft_rule_restate(graft_env *env, const char *source, const char *target, 
     bool valid = graft_rule_parse(env, "rule", line, &made) == GRAFT_OK;
     if (valid) {
         *rule = made;
+    } else {
+        graft_env_clear(env);
     }
-    graft_env_clear(env);
     return valid;
 }
 
