@@ -13,7 +13,8 @@
  *
  * Nor do they see what a node of which nothing is known makes of an open axis: a cut to the size, or
  * strides, may come out alike at both. The sizes of what it makes, and of what follows from that, are
- * not sure then, whatever they were; only what the file declares is. */
+ * not sure then, whatever they were; only what the file declares is. No number is taken from such
+ * sizes: neither their list nor the shape that a node is read with. */
 #include "graph/onnx/onnx.h"
 
 #include <string.h>
@@ -244,6 +245,31 @@ static bool is_window_alike(const search *s, const Onnx__NodeProto *node)
                                                         &s->b->graph.values[q->value].shape, 2);
 }
 
+/* Whether each size of what a node makes is one that it reads, or is not the same where that is not:
+ * nothing is cut. Windows may have strides beyond an axis (is_window_alike). */
+static bool keeps_sizes(const Onnx__NodeProto *node)
+{
+    static const char keeps[] =
+        "And Cast Equal Gather Greater Less Not Or Pow Softmax Where QuantizeLinear "
+        "DequantizeLinear Conv MaxPool AveragePool";
+    return graft_onnx_lists(keeps, node->op_type);
+}
+
+/* Whether a node is read as operators that name sizes of what it reads. */
+static bool names_sizes(const graft_onnx_group *group)
+{
+    for (uint32_t p = 0; p < group->part_count; p++) {
+        for (uint32_t k = 0; k < graft_op(group->parts[p].op)->attr_count; k++) {
+            const uint8_t role = graft_op_attr(group->parts[p].op, k)->role;
+            if ((role == GRAFT_ROLE_EXTENT || role == GRAFT_ROLE_POSITION) &&
+                group->parts[p].attrs[k] != 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* Looks at one node; those that it reads from have been looked at. */
 static void look_at(search *s, uint32_t index)
 {
@@ -269,15 +295,18 @@ static void look_at(search *s, uint32_t index)
         }
     }
     s->calculated[index] =
-        reads_calculated || (folded && (reads_derived || (reads_bound && !is_moved(node))));
+        reads_calculated ||
+        (folded && (reads_unsure || reads_derived || (reads_bound && !is_moved(node))));
     s->derived[index] = reads_derived || reads_bound;
     s->bound[index] = differs || s->calculated[index] || settings_derived ||
                       (reads_bound && !(folded && is_list(onnx, node))) ||
+                      (reads_unsure && names_sizes(&onnx->groups[index])) ||
                       is_padded_by_size(s->a, s->b, node) ||
                       is_cut_by_size(s->a, s->b, node, &onnx->groups[index], reads_unsure);
     s->unsure[index] =
-        reads_unsure ||
-        (open && (s->bound[index] || onnx->groups[index].is_opaque || is_window_alike(s, node)));
+        reads_unsure || reads_calculated || (reads_bound && graft_onnx_is(node, "Slice")) ||
+        (open && (((s->bound[index] || onnx->groups[index].is_opaque) && !keeps_sizes(node)) ||
+                  is_window_alike(s, node)));
 }
 
 graft_onnx_open graft_onnx_find_open(graft_arena *arena, const graft_model *a, const graft_model *b)
