@@ -86,6 +86,8 @@ static const open_row rows[] = {
      "s = Slice(x, z, e, i) opaque\nr = relu(s)\nf = Flatten(r) opaque\ny = Reshape(f, m) opaque\nout y"},
     {"a cut to another's size", "input x 2 8; input v L; ints z = 0; ints i = 1; node Shape v -> e; node Slice x z e i -> s; node Shape s -> t; node Gather t i -> n; node ConstantOfShape n -> y; output y",
      "e = Shape(v) opaque\ns = Slice(x, z, e, i) opaque\nt = Shape(s) opaque\nn = Gather(t, i) opaque\ny = ConstantOfShape(n) opaque\nout y"},
+    {"as many of a list as the size", "input x 1 L 4; ints o = 1; ints e = 2; ints z = 0; ints p = 5 6 7; node Shape x -> s; node Slice s o e -> n; node Slice p z n -> q; node Cast q -> y : to=1; output y",
+     "s = Shape(x) opaque\nn = Slice(s, o, e) opaque\nq = Slice(p, z, n) opaque\ny = Cast(q) opaque\nout y"},
     {"a size that is the same behind rows of a table", "input x N L; weight w 9 4; node Cast x -> k : to=7; node Gather w k -> s; node Shape s -> t; ints i = 2; node Gather t i -> n; node ConstantOfShape n -> c; node Add s c -> y; output y",
      "k = Cast(x) opaque\ns = Gather(w, k) opaque\nt = Shape(s) opaque\nc = fill() 0 4\ny = add(s, c)\nout y"},
     {"flatten", "input x N 2 3; node Flatten x -> a; node Relu a -> y; output y", "a = Flatten(x) opaque\ny = relu(a)\nout y"},
