@@ -9,11 +9,13 @@
  * Two samples do not see what repeats itself: a remainder of a size, or padding that makes up for
  * one. So what is calculated from sizes that differ counts as different whatever comes out, as do
  * windows that are padded according to the size and slices of an open axis. Numbers that are only
- * moved (Gather, Concat) are sizes themselves, and sizes that do not differ are not open.
+ * moved (Gather, Concat) are sizes themselves, and sizes that do not differ are not open. What
+ * sizes choose among other numbers, as the bound of a slice, is calculated.
  *
  * Nor do they see what a node of which nothing is known makes of an open axis: a cut to the size, or
  * strides, may come out alike at both. The sizes of what it makes, and of what follows from that, are
- * not sure then, whatever they were; only what the file declares is. */
+ * not sure then, whatever they were; only what the file declares is. No number is taken from such
+ * sizes: neither their list nor the shape that a node is read with. */
 #include "graph/onnx/onnx.h"
 
 #include <string.h>
@@ -80,10 +82,11 @@ static bool is_group_equal(const graft_onnx *a, const graft_onnx *b, uint32_t in
 
 /* ------------------------------------------------------------------ what repeats itself */
 
-static bool is_moved(const Onnx__NodeProto *node)
+/* Whether a node only moves the numbers of input `k`; places and bounds choose among others. */
+static bool is_moved(const Onnx__NodeProto *node, size_t k)
 {
     static const char moves[] = "Shape Gather Slice Concat Squeeze Reshape Unsqueeze Identity Cast";
-    return graft_onnx_lists(moves, node->op_type);
+    return graft_onnx_lists(moves, node->op_type) && (k == 0 || graft_onnx_is(node, "Concat"));
 }
 
 static graft_shape shape_of_input(const graft_model *model, const Onnx__NodeProto *node, size_t k)
@@ -244,6 +247,31 @@ static bool is_window_alike(const search *s, const Onnx__NodeProto *node)
                                                         &s->b->graph.values[q->value].shape, 2);
 }
 
+/* Whether each size of what a node makes is one that it reads, or is not the same where that is not:
+ * nothing is cut. Windows may have strides beyond an axis (is_window_alike). */
+static bool keeps_sizes(const Onnx__NodeProto *node)
+{
+    static const char keeps[] =
+        "And Cast Equal Gather Greater Less Not Or Pow Softmax Where QuantizeLinear "
+        "DequantizeLinear Conv MaxPool AveragePool";
+    return graft_onnx_lists(keeps, node->op_type);
+}
+
+/* Whether a node is read as operators that name sizes of what it reads. */
+static bool names_sizes(const graft_onnx_group *group)
+{
+    for (uint32_t p = 0; p < group->part_count; p++) {
+        for (uint32_t k = 0; k < graft_op(group->parts[p].op)->attr_count; k++) {
+            const uint8_t role = graft_op_attr(group->parts[p].op, k)->role;
+            if ((role == GRAFT_ROLE_EXTENT || role == GRAFT_ROLE_POSITION) &&
+                group->parts[p].attrs[k] != 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* Looks at one node; those that it reads from have been looked at. */
 static void look_at(search *s, uint32_t index)
 {
@@ -252,6 +280,7 @@ static void look_at(search *s, uint32_t index)
     bool folded = !onnx->groups[index].is_opaque && onnx->groups[index].part_count == 0;
     bool differs = !is_group_equal(onnx, s->b->onnx, index);
     bool reads_bound = false;
+    bool calculates = false; /* From what is bound. */
     bool reads_calculated = false;
     bool reads_derived = false;    /* Of known tensors... */
     bool settings_derived = false; /* ...such as are read as something else. */
@@ -261,6 +290,7 @@ static void look_at(search *s, uint32_t index)
         const graft_onnx_entry *entry = graft_onnx_input(onnx, node, k);
         if (entry != NULL && entry->kind == GRAFT_ONNX_COMPUTED && entry->ints != NULL) {
             reads_bound = reads_bound || s->bound[entry->index];
+            calculates = calculates || (s->bound[entry->index] && !is_moved(node, k));
             reads_calculated = reads_calculated || s->calculated[entry->index];
         } else if (entry != NULL && entry->kind == GRAFT_ONNX_COMPUTED && entry->known != NULL &&
                    (s->bound[entry->index] || s->derived[entry->index])) {
@@ -269,15 +299,17 @@ static void look_at(search *s, uint32_t index)
         }
     }
     s->calculated[index] =
-        reads_calculated || (folded && (reads_derived || (reads_bound && !is_moved(node))));
+        reads_calculated || (folded && (reads_unsure || reads_derived || calculates));
     s->derived[index] = reads_derived || reads_bound;
     s->bound[index] = differs || s->calculated[index] || settings_derived ||
                       (reads_bound && !(folded && is_list(onnx, node))) ||
+                      (reads_unsure && names_sizes(&onnx->groups[index])) ||
                       is_padded_by_size(s->a, s->b, node) ||
                       is_cut_by_size(s->a, s->b, node, &onnx->groups[index], reads_unsure);
     s->unsure[index] =
-        reads_unsure ||
-        (open && (s->bound[index] || onnx->groups[index].is_opaque || is_window_alike(s, node)));
+        reads_unsure || reads_calculated || (reads_bound && graft_onnx_is(node, "Slice")) ||
+        (open && (((s->bound[index] || onnx->groups[index].is_opaque) && !keeps_sizes(node)) ||
+                  is_window_alike(s, node)));
 }
 
 graft_onnx_open graft_onnx_find_open(graft_arena *arena, const graft_model *a, const graft_model *b)

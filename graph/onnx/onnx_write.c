@@ -389,6 +389,17 @@ static graft_status name_outputs(graft_onnx_writer *writer)
     return GRAFT_OK;
 }
 
+/* Whether an output has this name for the same value: one Identity gives it to both. */
+static bool is_output_name(const graft_onnx_writer *writer, graft_index value, const char *name)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < writer->model->output_count && !found; i++) {
+        found = strcmp(writer->model->outputs[i].name, name) == 0 &&
+                value_instead(writer, writer->graph->outputs[i]) == value;
+    }
+    return found;
+}
+
 static graft_status name_captured(graft_onnx_writer *writer)
 {
     const graft_onnx *onnx = writer->model->onnx;
@@ -406,7 +417,8 @@ static graft_status name_captured(graft_onnx_writer *writer)
                 value_instead(writer, graft_node_input(writer->graph, n, (uint32_t)first + k));
             bool known = !graft_names_add(readers, name, value);
             if ((known && graft_names_find(readers, name) != value) ||
-                (!known && !give_name(writer, value, name) && !take_name(writer, name))) {
+                (!known && !give_name(writer, value, name) &&
+                 !is_output_name(writer, value, name) && !take_name(writer, name))) {
                 return GRAFT_FAIL(writer->env, GRAFT_INTERNAL,
                                   "%s: subgraphs and others mean different values by '%s'",
                                   writer->model->file, name);

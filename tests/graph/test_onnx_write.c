@@ -195,6 +195,11 @@ static const write_row fused[] = {
      "node If c -> y : then_branch=@t else_branch=@t; node If c -> z : then_branch=@t else_branch=@t; output y; "
      "output z",
      "Identity x -> b\nIf c -> y : then_branch=@t else_branch=@t\nIf c -> z : then_branch=@t else_branch=@t\nout y z"},
+    {"identity of an input that a subgraph reads and that is an output",
+     "input x 2; input c; node Identity x -> b; graph t; node Exp b -> r; output r; end; "
+     "node If c -> y : then_branch=@t else_branch=@t; node If c -> z : then_branch=@t else_branch=@t; output y; output b; "
+     "output z",
+     "Identity x -> b\nIf c -> y : then_branch=@t else_branch=@t\nIf c -> z : then_branch=@t else_branch=@t\nout y b z"},
     {"what stays is the original node",
      "input x 2 6; node Identity x -> i; ints s = 3 -1; node Reshape i s -> a; "
      "node Split a -> b c : axis=0 split=1,2; opset 12; output b; output c",
