@@ -264,8 +264,8 @@ static graft_status count_uses(generalist *g, const graft_tariff *tariff)
 
 /* ---------------------------------------------------------------- leaning */
 
-/* What two states of a model cost: the second as a part of the first. Where costs were not measured,
- * by the rows as measured, and of the second a quarter more where no row is. */
+/* What two states of a model cost: the second as a part of the first. Where costs were not
+ * measured, by the rows as measured, and of the second a quarter more where no row is. */
 static graft_status compare_states(graft_env *env, const generalist *g, uint32_t model,
                                    graft_state *found, double *parts)
 {

@@ -1,8 +1,8 @@
 /* onnx_open.c - which nodes of a file depend on the sizes that it leaves open (see onnx.h).
  *
  * A file is read at two sets of sizes. What became of an ONNX node must be the same at both:
- * operators, attributes, wires, and the numbers that were worked out. A node of which it is not
- * (a Reshape to a computed shape, the Shape and Gather before it) depends on the open sizes, and so
+ * operators, attributes, wires, and the numbers that were worked out. A node of which it is not (a
+ * Reshape to a computed shape, the Shape and Gather before it) depends on the open sizes, and so
  * does one that reads such numbers as a setting. These are kept as they are, so what is left in
  * rules' reach says the same at all sizes.
  *
@@ -11,9 +11,9 @@
  * windows that are padded according to the size and slices of an open axis. Numbers that are only
  * moved (Gather, Concat) are sizes themselves, and sizes that do not differ are not open.
  *
- * Nor do they see what a node of which nothing is known makes of an open axis: a cut to the size, or
- * strides, may come out alike at both. The sizes of what it makes, and of what follows from that, are
- * not sure then, whatever they were; only what the file declares is. */
+ * Nor do they see what a node of which nothing is known makes of an open axis: a cut to the size,
+ * or strides, may come out alike at both. The sizes of what it makes, and of what follows from
+ * that, are not sure then, whatever they were; only what the file declares is. */
 #include "graph/onnx/onnx.h"
 
 #include <string.h>

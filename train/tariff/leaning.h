@@ -35,10 +35,10 @@ typedef struct graft_leaning_judge {
     graft_status (*judge)(graft_env *env, void *context, const graft_tariff *tariff, double *loss);
     void *context;
 } graft_leaning_judge;
-/* Coordinate descent from the best equal part of all operators: operator by operator, those with most rows first, each
- * part is tried and the best kept, until a round over all of them changes nothing, at most
- * `rounds`. A part is taken when the loss falls by more than `least`. Deterministic. Fails as the
- * judge does, and with GRAFT_INTERRUPTED. */
+/* Coordinate descent from the best equal part of all operators: operator by operator, those with
+ * most rows first, each part is tried and the best kept, until a round over all of them changes
+ * nothing, at most `rounds`. A part is taken when the loss falls by more than `least`.
+ * Deterministic. Fails as the judge does, and with GRAFT_INTERRUPTED. */
 GRAFT_MUST_USE graft_status graft_leaning_search(graft_env *env, const graft_leaning_rows *rows,
                                                  const graft_leaning_judge *judge, uint32_t rounds,
                                                  double least, graft_leaning *leaning);
