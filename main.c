@@ -1,8 +1,8 @@
 /* main.c - the table of commands: what the program can do, one row each.
  *
  * A stage offers a command as `graft_command_<name>` in "<folder>/command.h": a row that says what
- * it takes (graph/base/options.h). Options that every command shares are taken out of the command line
- * first, wherever they stand before a "--". Results go to stdout, messages to stderr. */
+ * it takes (graph/base/options.h). Options that every command shares are taken out of the command
+ * line first, wherever they stand before a "--". Results go to stdout, messages to stderr. */
 #include "cost/command.h"
 #include "emit/command/command.h"
 #include "gen/command.h"

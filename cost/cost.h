@@ -59,10 +59,10 @@ void graft_cost_set_measuring(graft_cost *cost, const graft_measure_options *opt
 /* Never measures: what is missing is estimated. */
 void graft_cost_set_estimating(graft_cost *cost, bool estimating);
 
-/* For running rather than pricing: nothing is measured and nothing saved. What `path` (NULL: nothing)
- * has of this processor is taken from there, else from the nearest recorded one; what both lack is
- * estimated, with the implementation of the nearest operator. For a cost in memory. Fails as
- * graft_database_merge does. */
+/* For running rather than pricing: nothing is measured and nothing saved. What `path` (NULL:
+ * nothing) has of this processor is taken from there, else from the nearest recorded one; what both
+ * lack is estimated, with the implementation of the nearest operator. For a cost in memory. Fails
+ * as graft_database_merge does. */
 GRAFT_MUST_USE graft_status graft_cost_borrow(graft_env *env, graft_cost *cost, const char *path);
 
 /* Measures until then (graft_clock_ns; 0, as at first: always), a few signatures at a time; what is
@@ -95,8 +95,8 @@ GRAFT_MUST_USE graft_status graft_cost_measure_again(graft_env *env, graft_cost 
 
 /* From now on measured entries have the time of their twins, where they differ by noise alone (see
  * confirm.h): a search would take the noise for gains. `count` receives how many that changes. Only
- * where times are measured by a clock; not for several threads at once. What is measured later stays
- * as it was measured. GRAFT_NO_MEMORY. */
+ * where times are measured by a clock; not for several threads at once. What is measured later
+ * stays as it was measured. GRAFT_NO_MEMORY. */
 GRAFT_MUST_USE graft_status graft_cost_level(graft_env *env, graft_cost *cost, uint32_t *count);
 bool graft_cost_is_leveled(const graft_cost *cost);
 

@@ -38,7 +38,8 @@ struct graft_cost {
 /* Whether cuDNN is the device's library. */
 bool graft_cost_is_cudnn(const graft_cost *cost);
 
-/* The entry of a signature as it is in a network, measured or estimated; NULL: there is none yet. */
+/* The entry of a signature as it is in a network, measured or estimated; NULL: there is none
+ * yet. */
 const graft_cost_entry *graft_cost_find(const graft_cost *cost, const graft_signature *signature);
 
 /* Finds or makes the entry of a signature. It stays valid until the cost is closed. Fails as

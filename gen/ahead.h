@@ -5,7 +5,8 @@
  * alone; what is made of it depends on the pairs before it. So the search guesses which pairs ahead
  * it will have to try, threads try them, and the search takes the results in order. A guess may be
  * wrong: then the work was for nothing, or is done when the turn comes. The results are the same
- * either way, with any number of threads. Ranks (graph/base/ranks.h) share what is tried at a time. */
+ * either way, with any number of threads. Ranks (graph/base/ranks.h) share what is tried at a
+ * time. */
 #pragma once
 
 #include "gen/apply.h"

@@ -1,6 +1,6 @@
 /* resume.h - what a run leaves in the work folder for one that goes on: files that are read as they
- * were written, or not at all. They are for this program on this machine only. The first rank writes
- * and reads them, here and in refine.c and trail.c; the others are told what they say. */
+ * were written, or not at all. They are for this program on this machine only. The first rank
+ * writes and reads them, here and in refine.c and trail.c; the others are told what they say. */
 #pragma once
 
 #include "gen/law.h"

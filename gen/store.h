@@ -6,8 +6,8 @@
  * the order of its keys. A *mark* says how much of each file counts: what was written after it is
  * cut off when a run goes on from it. Files are for this program on this machine only.
  *
- * Ranks (graph/base/ranks.h) have a store each, with files of their own. They mark together, and one
- * that is stopped may have written a mark that another has not: so a mark's file holds the mark
+ * Ranks (graph/base/ranks.h) have a store each, with files of their own. They mark together, and
+ * one that is stopped may have written a mark that another has not: so a mark's file holds the mark
  * before as well. */
 #pragma once
 
@@ -33,8 +33,9 @@ typedef struct graft_gen_mark {
 } graft_gen_mark;
 
 /* Opens an empty store, or, where the folder holds a mark with mark->identity, the marked one (and
- * fills in *mark; mark->walked is 0 otherwise, and where ranks have none in common). Without a folder everything stays in memory. The
- * store is freed with graft_gen_store_close. GRAFT_IO, GRAFT_NO_MEMORY. */
+ * fills in *mark; mark->walked is 0 otherwise, and where ranks have none in common). Without a
+ * folder everything stays in memory. The store is freed with graft_gen_store_close. GRAFT_IO,
+ * GRAFT_NO_MEMORY. */
 GRAFT_MUST_USE graft_status graft_gen_store_open(graft_env *env, const graft_gen_room *room,
                                                  graft_gen_mark *mark, graft_gen_store **store);
 /* GRAFT_IO when the disk is full, GRAFT_NO_MEMORY when there is no folder and no memory left. */

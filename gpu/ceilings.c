@@ -32,9 +32,9 @@ static const char *const moved[] = {
     "pad_right=0, dilation_h=1, dilation_w=1) f32[8,128,256,256]@nhwc -> nhwc",
 };
 
-/* Heavy operators of the zoo: what is chosen among a few engines against the best that is listed with
- * the option "wide", which is the best of all only where the list is not full; and the same with
- * weights that the cache keeps. */
+/* Heavy operators of the zoo: what is chosen among a few engines against the best that is listed
+ * with the option "wide", which is the best of all only where the list is not full; and the same
+ * with weights that the cache keeps. */
 static const char *const heavy[] = {
     "conv_bias(stride_h=1, stride_w=1, pad_top=1, pad_left=1, pad_bottom=1, pad_right=1, "
     "dilation_h=1, dilation_w=1, groups=1, activation=1) f32[1,64,56,56]@nhwc "

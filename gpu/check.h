@@ -69,8 +69,8 @@ bool check_begin(check_run *run, uint32_t item);
 void check_probe(check_run *run, graft_device *device);
 /* Opens `folder`/NAME for the lines of a stage, behind those of what was done before. */
 GRAFT_MUST_USE graft_status check_file(check_run *run, const char *name, FILE **file);
-/* A stage that goes through the same items in each type: opens `folder`/NAME and has `body` do those
- * of the chosen types from item `first` on; stops when there is no time left. */
+/* A stage that goes through the same items in each type: opens `folder`/NAME and has `body` do
+ * those of the chosen types from item `first` on; stops when there is no time left. */
 typedef struct check_part {
     const check_type *type;
     uint32_t first;
@@ -80,8 +80,8 @@ GRAFT_MUST_USE graft_status check_each_type(check_run *run, const char *name, ui
                                             graft_status (*body)(check_run *run, check_part part,
                                                                  void *context),
                                             void *context);
-/* The name of the implementation, `name` or the first of all, in scratch, if it can be planned (of a
- * GPU that is not here nothing else can be done); NULL, with a message, if it cannot. */
+/* The name of the implementation, `name` or the first of all, in scratch, if it can be planned (of
+ * a GPU that is not here nothing else can be done); NULL, with a message, if it cannot. */
 const char *check_plan(check_run *run, graft_device *device, const graft_signature *signature,
                        const char *name);
 /* Counts a failure, says it on stderr and forgets the message of the environment. */

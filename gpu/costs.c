@@ -1,5 +1,5 @@
-/* costs.c - the costs of a GPU: the file that the stages add to, and the stage that measures a list of
- * signatures, which `graft cost close --list` wrote elsewhere. */
+/* costs.c - the costs of a GPU: the file that the stages add to, and the stage that measures a list
+ * of signatures, which `graft cost close --list` wrote elsewhere. */
 #include "gpu/check.h"
 
 #include "cost/device/backend.h"
@@ -29,7 +29,8 @@ static const char *short_name(graft_arena *arena, const char *name)
     return text;
 }
 
-/* A whole model is measured in one call: who waits for signs of life gets one after each operator. */
+/* A whole model is measured in one call: who waits for signs of life gets one after each
+ * operator. */
 static void beat(void *context) { (void)check_late(context); }
 
 static graft_measure_options options_of(check_run *run)

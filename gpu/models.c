@@ -64,7 +64,8 @@ static graft_status price(graft_env *env, void *context, const graft_graph *grap
     return graft_cost_price(env, t->cost, graph, order, ns);
 }
 
-/* Of a GPU that is not here: what moves, and a tenth of a thousandth of what is computed. No time. */
+/* Of a GPU that is not here: what moves, and a tenth of a thousandth of what is computed. No
+ * time. */
 static graft_status price_dry(graft_env *env, void *context, const graft_graph *graph,
                               const graft_order *order, double *ns)
 {

@@ -1,11 +1,11 @@
 /* supervise.c - stages in processes of their own (see check.h).
  *
  * A kernel that reads what is not there leaves its process without a GPU, for good; a library that
- * crashes takes the process along; a kernel that never ends keeps it waiting. The process that waits
- * here never touches the GPU, ends one that has said nothing for too long or overruns its time, and
- * starts another one that goes on behind the item at fault. How far a stage has come is kept in
- * STAGE.next, so that a run that runs out of time is gone on with by the next, as long as the
- * program is made of the same sources. */
+ * crashes takes the process along; a kernel that never ends keeps it waiting. The process that
+ * waits here never touches the GPU, ends one that has said nothing for too long or overruns its
+ * time, and starts another one that goes on behind the item at fault. How far a stage has come is
+ * kept in STAGE.next, so that a run that runs out of time is gone on with by the next, as long as
+ * the program is made of the same sources. */
 #include "gpu/check.h"
 
 #include "cost/device/backend.h"
@@ -188,7 +188,8 @@ static void run_stage(check_run *run, const char *name, graft_status (*stage)(ch
     }
 }
 
-/* Waits for the process, and ends it when it hangs or overruns. False: there is none to wait for. */
+/* Waits for the process, and ends it when it hangs or overruns. False: there is none to wait
+ * for. */
 static bool watch(check_run *run, const char *name, pid_t child, int *result)
 {
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};

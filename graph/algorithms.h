@@ -49,8 +49,8 @@ typedef struct graft_algorithms {
 
 /* The classes of a model, in env->life, all with their own algorithm chosen. None where the file is
  * one that Graft does not take apart, or holds for bound sizes; where sizes stay open, of sums, and
- * of nodes that these change in nothing but the number of images. Nodes in subgraphs, of types other
- * than binary32, or whose weights are no constants have none. */
+ * of nodes that these change in nothing but the number of images. Nodes in subgraphs, of types
+ * other than binary32, or whose weights are no constants have none. */
 void graft_algorithms_find(graft_env *env, const graft_model *model, graft_algorithms *algorithms);
 
 /* Nodes that have another algorithm than their own chosen. */

@@ -1,6 +1,6 @@
-/* embed.h - files of the checkout inside the program: the assembler copies them in. The compiler runs
- * in the root of the project; no compiler lists what is embedded as a dependency, so the Makefile
- * names the files that such an object depends on. */
+/* embed.h - files of the checkout inside the program: the assembler copies them in. The compiler
+ * runs in the root of the project; no compiler lists what is embedded as a dependency, so the
+ * Makefile names the files that such an object depends on. */
 #pragma once
 
 /* The bytes of a file as graft_text_SYMBOL, up to graft_text_SYMBOL_end, where a zero byte is. */

@@ -165,9 +165,9 @@ typedef struct graft_model_form {
 GRAFT_MUST_USE graft_status graft_model_form_of(graft_env *env, const graft_model *model,
                                                 const graft_graph *graph, graft_model_form *form);
 
-/* By node, in `arena`: the piece of the file that it would be written in, of *count; GRAFT_NONE where
- * nothing is written for it. A piece is a node of the file that the model was read from, or what is
- * generated for one operator, or for a chain of them that ONNX has one for. */
+/* By node, in `arena`: the piece of the file that it would be written in, of *count; GRAFT_NONE
+ * where nothing is written for it. A piece is a node of the file that the model was read from, or
+ * what is generated for one operator, or for a chain of them that ONNX has one for. */
 GRAFT_MUST_USE graft_status graft_model_pieces(graft_env *env, graft_arena *arena,
                                                const graft_model *model, const graft_graph *graph,
                                                const uint32_t **pieces, uint32_t *count);
@@ -210,9 +210,10 @@ typedef struct graft_weights {
     const float *const *data;
 } graft_weights;
 
-/* Runs the weight program of `graph`, in binary32 whatever the type: gives data to every const value that a node which is not
- * const, or an output of the graph, reads. Data of plain weights is borrowed from the model, the
- * rest is binary32 and lies in `arena`. GRAFT_BAD_INPUT when the graph has a cycle. */
+/* Runs the weight program of `graph`, in binary32 whatever the type: gives data to every const
+ * value that a node which is not const, or an output of the graph, reads. Data of plain weights is
+ * borrowed from the model, the rest is binary32 and lies in `arena`. GRAFT_BAD_INPUT when the graph
+ * has a cycle. */
 GRAFT_MUST_USE graft_status graft_model_fold_weights(graft_env *env, graft_arena *arena,
                                                      const graft_model *model,
                                                      const graft_graph *graph,

@@ -107,8 +107,8 @@ bool graft_opaque_describe(const struct Onnx__NodeProto *proto, const graft_grap
 /* Whether each element of the result is made of the same place of input 0 and of nothing else that
  * differs from place to place: it may then run on elements in any order. */
 bool graft_opaque_is_pointwise(const graft_opaque *opaque);
-/* Makes beforehand, in `arena`, what runs need of the inputs that are always the same (`in`, NULL for
- * the others): packed weights. Without this each run does. */
+/* Makes beforehand, in `arena`, what runs need of the inputs that are always the same (`in`, NULL
+ * for the others): packed weights. Without this each run does. */
 void graft_opaque_keep(graft_arena *arena, graft_opaque *opaque, const void *const *in);
 /* Runs it on row-major tensors of its shapes and types; inputs and outputs that are not given are
  * NULL. GRAFT_BAD_INPUT when a place to gather lies outside of the table; the outputs are then

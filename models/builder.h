@@ -55,8 +55,8 @@ graft_builder *graft_builder_new(graft_arena *arena, const char *name, int64_t o
 /* Layers that are added from now on are written as a static quantiser writes them
  * (builder_quantise.c). For an empty model. */
 void graft_builder_quantise(graft_builder *builder);
-/* For so many inputs at once, from now on (1 at first): the first axis of size 1 of every input, and
- * the first axis of what is reshaped, have this size. For an empty model. */
+/* For so many inputs at once, from now on (1 at first): the first axis of size 1 of every input,
+ * and the first axis of what is reshaped, have this size. For an empty model. */
 void graft_builder_set_batch(graft_builder *builder, int64_t batch);
 int64_t graft_builder_batch(const graft_builder *builder);
 bool graft_builder_quantises(const graft_builder *builder);

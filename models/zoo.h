@@ -28,23 +28,26 @@ GRAFT_MUST_USE graft_status graft_zoo_open(graft_env *env, graft_arena *arena,
                                            const graft_zoo_entry *entry, bool small,
                                            graft_model **model);
 
-/* Writes the ONNX file of a model, named as for graft_zoo_find: the same name and seed give the same bytes. Also GRAFT_IO. */
+/* Writes the ONNX file of a model, named as for graft_zoo_find: the same name and seed give the
+ * same bytes. Also GRAFT_IO. */
 GRAFT_MUST_USE graft_status graft_zoo_build(graft_env *env, const char *name, uint64_t seed,
                                             const char *path);
 
 /* The seed that graft_model_open uses. */
 enum { GRAFT_ZOO_SEED = 1 };
 
-/* Opens what a user means by `name`: a model of the zoo (as for graft_zoo_find; built in memory), or the path of an ONNX
- * file. A name that is neither gives GRAFT_BAD_INPUT and lists the zoo; a path that cannot be read
- * gives GRAFT_IO. `options` may be NULL. Fails as graft_model_read does. */
+/* Opens what a user means by `name`: a model of the zoo (as for graft_zoo_find; built in memory),
+ * or the path of an ONNX file. A name that is neither gives GRAFT_BAD_INPUT and lists the zoo; a
+ * path that cannot be read gives GRAFT_IO. `options` may be NULL. Fails as graft_model_read
+ * does. */
 GRAFT_MUST_USE graft_status graft_model_open(graft_env *env, graft_arena *arena, const char *name,
                                              const graft_model_options *options,
                                              graft_model **model);
 
-/* The models in a list with commas between them, each as for graft_model_open, in `arena`; empty names
- * are passed over. What works through a list asks here first: a name that is wrong is found before the
- * first model, not hours later. GRAFT_BAD_INPUT for a name that is neither of the zoo nor a path, and
- * for a list without any; GRAFT_IO for a file that cannot be read. What is in it is not looked at. */
+/* The models in a list with commas between them, each as for graft_model_open, in `arena`; empty
+ * names are passed over. What works through a list asks here first: a name that is wrong is found
+ * before the first model, not hours later. GRAFT_BAD_INPUT for a name that is neither of the zoo
+ * nor a path, and for a list without any; GRAFT_IO for a file that cannot be read. What is in it is
+ * not looked at. */
 GRAFT_MUST_USE graft_status graft_model_names(graft_env *env, graft_arena *arena, const char *list,
                                               const char ***names, uint32_t *count);

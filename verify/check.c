@@ -381,8 +381,8 @@ static void test_instances(checker *k)
     }
 }
 
-/* A difference at a few hundred instances at the boundaries would show a mistake of ours in the proof
- * for all sizes. */
+/* A difference at a few hundred instances at the boundaries would show a mistake of ours in the
+ * proof for all sizes. */
 static void prove_all_sizes(checker *k)
 {
     graft_check *check = k->check;

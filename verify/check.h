@@ -71,13 +71,13 @@ typedef struct graft_checking {
     const graft_point *origin; /* A point where it is known to apply; NULL: none is known. */
 } graft_checking;
 
-/* The filter: sweeps a rule at few instances and picks a covering set of these. The outcome is SWEPT,
- * REFUTED or THIN. */
+/* The filter: sweeps a rule at few instances and picks a covering set of these. The outcome is
+ * SWEPT, REFUTED or THIN. */
 void graft_check_filter(const graft_checking *c, graft_check *check);
 /* The same at all the instances that a rule is swept at which has no proof for all sizes: also past
  * the bounds, for what is true up to them only is of no use, at the numbers that it names
- * (boundary.h), and beside sizes that Z3 finds where they are related (symmodel.h). Fewer than forty
- * instances in all are THIN, unless there are no others. */
+ * (boundary.h), and beside sizes that Z3 finds where they are related (symmodel.h). Fewer than
+ * forty instances in all are THIN, unless there are no others. */
 void graft_check_sweep(const graft_checking *c, graft_check *check);
 /* Goes on with a rule that passed the filter: the check is SWEPT, and becomes anything else. */
 void graft_check_prove(const graft_checking *c, graft_check *check);

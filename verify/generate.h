@@ -48,8 +48,8 @@ typedef struct graft_generate_counts {
  * options (else it is left alone); the set is the same with it and without.
  *
  * Makes the set in env->life. Rules that are not proved are counted, and those that the solver gave
- * up on are named in the log. Fails as graft_ranks_open, graft_gen_run, graft_pool_run and graft_kept_open do;
- * GRAFT_UNDECIDED when an item was killed for its time. */
+ * up on are named in the log. Fails as graft_ranks_open, graft_gen_run, graft_pool_run and
+ * graft_kept_open do; GRAFT_UNDECIDED when an item was killed for its time. */
 GRAFT_MUST_USE graft_status graft_generate(graft_env *env, const graft_gen_family *families,
                                            uint32_t family_count,
                                            const graft_generate_options *options,

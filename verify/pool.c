@@ -32,7 +32,8 @@
 #include <xxhash.h>
 
 enum { CHILDREN_MOST = 64, POLL_MS = 200, NO_ITEM = -1, NO_FILE = -1 };
-/* MPI is asked, not waited for. A rank has this many items for each child: one in hand, one next. */
+/* MPI is asked, not waited for. A rank has this many items for each child: one in hand, one
+ * next. */
 enum { RANK_POLL_MS = 2, ROOM_PER_CHILD = 2, ROOM = 255 };
 
 typedef struct {
@@ -352,8 +353,8 @@ static void settle_item(pool *p, uint32_t item, graft_pool_outcome outcome)
     graft_progress_update(&p->progress, p->done - p->known, NULL);
 }
 
-/* What one rank tells the first about an item, whose answer is behind it; or, once, how many items it
- * takes at a time. */
+/* What one rank tells the first about an item, whose answer is behind it; or, once, how many items
+ * it takes at a time. */
 typedef struct {
     uint32_t item;
     uint32_t outcome; /* graft_pool_outcome, or ROOM: `item` is their number. */

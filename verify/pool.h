@@ -25,8 +25,8 @@ typedef struct graft_pool_item {
     size_t size;
 } graft_pool_item;
 
-/* Does an item in a child and appends its answer to `answer`. The child's env is a copy: nothing but
- * the answer comes back. env->unit is reset before each item. */
+/* Does an item in a child and appends its answer to `answer`. The child's env is a copy: nothing
+ * but the answer comes back. env->unit is reset before each item. */
 typedef void (*graft_pool_work)(graft_env *env, void *context, const graft_pool_item *item,
                                 graft_buffer *answer);
 

@@ -44,8 +44,8 @@ typedef struct graft_trial {
     bool was_killed; /* Ran out of time: the verdict may differ on another machine. */
 } graft_trial;
 
-/* Tries `count` valid rules; `trials` has as many entries, what they name lies in env->life. Fails as
- * graft_pool_run does. */
+/* Tries `count` valid rules; `trials` has as many entries, what they name lies in env->life. Fails
+ * as graft_pool_run does. */
 GRAFT_MUST_USE graft_status graft_trial_run(graft_env *env, const graft_rule *rules, uint32_t count,
                                             const graft_trial_options *options,
                                             graft_trial *trials);

@@ -90,8 +90,8 @@ void graft_program_release_primitive(graft_device *device, program_primitive *pr
 /* Runs a plain kernel on what it is bound to. */
 typedef void (*plain_run)(const graft_kernel *kernel);
 
-/* Makes `kernel` the plain function `run`, of a name and, unless only that is wanted, with a copy of
- * the `bytes` bytes of `state` (NULL and 0: none). GRAFT_NO_MEMORY. */
+/* Makes `kernel` the plain function `run`, of a name and, unless only that is wanted, with a copy
+ * of the `bytes` bytes of `state` (NULL and 0: none). GRAFT_NO_MEMORY. */
 graft_status graft_program_plain(graft_env *env, graft_kernel *kernel, const char *name,
                                  plain_run run, const void *state, size_t bytes);
 

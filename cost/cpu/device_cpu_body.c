@@ -1,5 +1,5 @@
-/* device_cpu_body.c - what no other family implements: the body that says what an operator computes, on
- * row-major tensors. */
+/* device_cpu_body.c - what no other family implements: the body that says what an operator
+ * computes, on row-major tensors. */
 #include "cost/cpu/device_cpu.h"
 
 #include "graph/meaning/algebra_float.h"

@@ -165,10 +165,11 @@ static bool has_empty_window(const graft_kernel *kernel)
     return false;
 }
 
-/* Whether it is one of those that the kind is there for, and none of three faults of oneDNN 2.6 that tests/cost/test_kernels.c finds: the convolution by matrix product
- * adds the wrong elements of a second operand when there is more than one image, the depthwise one
- * for processors without AVX2 dies of a residual that is not aligned, and the batched one goes wrong,
- * up to reading through a null pointer, where a window has no element. */
+/* Whether it is one of those that the kind is there for, and none of three faults of oneDNN 2.6
+ * that tests/cost/test_kernels.c finds: the convolution by matrix product adds the wrong elements
+ * of a second operand when there is more than one image, the depthwise one for processors without
+ * AVX2 dies of a residual that is not aligned, and the batched one goes wrong, up to reading
+ * through a null pointer, where a window has no element. */
 static bool is_wanted(const graft_kernel *kernel, const conv_kind *kind,
                       const_dnnl_primitive_desc_t pd)
 {

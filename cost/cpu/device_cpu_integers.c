@@ -220,8 +220,8 @@ done:
 
 /* --------------------------------------------------------------------- sums */
 
-/* Bytes are signed where `signs` says so: of the operands, then of the result. Where it is called with
- * constants the compiler makes vectors of it; rounded as quantised.c does. */
+/* Bytes are signed where `signs` says so: of the operands, then of the result. Where it is called
+ * with constants the compiler makes vectors of it; rounded as quantised.c does. */
 static inline __attribute__((always_inline)) void
 sum_bytes(const graft_kernel *kernel, bool sign_a, bool sign_b, bool sign, int32_t activation)
 {

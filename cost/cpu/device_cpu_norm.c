@@ -1,7 +1,7 @@
 /* device_cpu_norm.c - normalisations: of layers through oneDNN, and all in plain C.
  *
- * Rows are read three times, and lie in a cache after the first. Images with their channels last are
- * read twice: the moments of all channels are added up chunk by chunk. */
+ * Rows are read three times, and lie in a cache after the first. Images with their channels last
+ * are read twice: the moments of all channels are added up chunk by chunk. */
 #include "cost/cpu/lanes.h"
 #include "cost/cpu/program.h"
 #include "graph/base/bits.h"

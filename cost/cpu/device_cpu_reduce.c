@@ -1,5 +1,5 @@
-/* device_cpu_reduce.c - pooling, softmax, sums and extremes through oneDNN: operators that read many
- * elements for one. */
+/* device_cpu_reduce.c - pooling, softmax, sums and extremes through oneDNN: operators that read
+ * many elements for one. */
 #include "cost/cpu/program.h"
 
 #include <string.h>
@@ -117,8 +117,8 @@ static void describe_kept(const graft_kernel *kernel, dnnl_memory_desc_t *desc)
     graft_program_describe(&kept, s->out_layouts[0], desc);
 }
 
-/* All reductions have the same attributes. The largest of what is all infinite, as masks are, is the
- * largest finite number to oneDNN: it has only the layouts that plain loops lack. */
+/* All reductions have the same attributes. The largest of what is all infinite, as masks are, is
+ * the largest finite number to oneDNN: it has only the layouts that plain loops lack. */
 static dnnl_alg_kind_t find_reduction(const graft_signature *s)
 {
     const bool blocked = s->in_layouts[0] == GRAFT_LAYOUT_BLOCKED;

@@ -1,7 +1,7 @@
-/* device_cpu_winograd.c - Winograd's convolution of our own (cost/cpu/winograd.h) as an implementation:
- * "winograd:plain_2x3" and "winograd:plain_4x3", in the layouts of the signature. The library's,
- * which device_cpu_conv.c offers, leave more than half of the possible gain where the filter comes
- * from memory. */
+/* device_cpu_winograd.c - Winograd's convolution of our own (cost/cpu/winograd.h) as an
+ * implementation: "winograd:plain_2x3" and "winograd:plain_4x3", in the layouts of the signature.
+ * The library's, which device_cpu_conv.c offers, leave more than half of the possible gain where
+ * the filter comes from memory. */
 #include "cost/cpu/program.h"
 #include "cost/cpu/winograd.h"
 

@@ -46,8 +46,8 @@ static void close_kernel(graft_kernel *kernel)
     free(kernel);
 }
 
-/* One for what is done before threads have met: elsewhere than on an idle machine they wait for each
- * other a thousand times as long. */
+/* One for what is done before threads have met: elsewhere than on an idle machine they wait for
+ * each other a thousand times as long. */
 static int count_threads(const graft_device *device, const graft_signature *signature)
 {
     enum { OPERATIONS = 1 << 21, BYTES = 1 << 21 };

@@ -467,7 +467,8 @@ static cut cut_along(const graft_signature *s, int32_t axis)
     return c;
 }
 
-/* Copies `size` elements of the axis, each `times` behind one another, from `start` on by `step`. */
+/* Copies `size` elements of the axis, each `times` behind one another, from `start` on by
+ * `step`. */
 static void make_cut(maker *m, int32_t size, int32_t times, int32_t start, int32_t step)
 {
     const cut c = cut_along(&m->kernel->signature, m->kernel->signature.attrs[0]);

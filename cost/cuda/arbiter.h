@@ -1,8 +1,8 @@
 /* arbiter.h - who is right when implementations on a GPU give different results: the float
  * reference, on a part of the operator that the processor computes in milliseconds.
  *
- * Of a convolution the part is some output channels, of a product some rows of the left factor, both
- * with the first and the last; of everything else the whole. Plain C, no CUDA. */
+ * Of a convolution the part is some output channels, of a product some rows of the left factor,
+ * both with the first and the last; of everything else the whole. Plain C, no CUDA. */
 #pragma once
 
 #include "cost/cuda/real.h"

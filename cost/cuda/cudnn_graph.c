@@ -416,11 +416,12 @@ static const char *find_fault(cudnnBackendDescriptor_t engine, cuda_type type)
 }
 
 /* What engines were seen to do that no note tells (cuDNN 9.19 on an H200; the arbiter sees what is
- * wrong in any engine, the tanh only where sums are large). Engine 1 never ended in four convolutions
- * of 576 channels by themselves in fp16, engine 28 was the last to begin in five convolutions of two
- * groups that took 6 to 26 seconds and one that was ended; neither is the fastest of any that has
- * groups. Without it engine 0 was the last in seventeen that took 5 to 17 seconds and in one that was
- * ended, but it is the fastest of two others: how long it takes once decides (measure_cuda.c). */
+ * wrong in any engine, the tanh only where sums are large). Engine 1 never ended in four
+ * convolutions of 576 channels by themselves in fp16, engine 28 was the last to begin in five
+ * convolutions of two groups that took 6 to 26 seconds and one that was ended; neither is the
+ * fastest of any that has groups. Without it engine 0 was the last in seventeen that took 5 to 17
+ * seconds and in one that was ended, but it is the fastest of two others: how long it takes once
+ * decides (measure_cuda.c). */
 static const char *find_seen_fault(const cudnn_graph *graph, cuda_type type, int64_t engine)
 {
     if (engine == 0 && graph->multiplies && type == CUDA_F32) {

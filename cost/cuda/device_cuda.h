@@ -74,8 +74,8 @@ typedef struct kernel_stage {
     int64_t softmax[3]; /* outer, size, inner */
 } kernel_stage;
 
-/* How a convolution or product is run: with what follows fused, with that in a kernel of ours, or, of
- * products, as a convolution. */
+/* How a convolution or product is run: with what follows fused, with that in a kernel of ours, or,
+ * of products, as a convolution. */
 typedef enum cuda_way { CUDA_FUSED, CUDA_SPLIT, CUDA_CONV } cuda_way;
 
 struct graft_kernel {

@@ -335,8 +335,8 @@ typedef struct cuda_product {
 } cuda_product;
 
 /* Products with few rows, which take as long as reading b takes: out(m, p) = activation(a(m, n)
- * b(n, p) [+ bias(p)]). A block has a row, `lanes` units of `width` columns each, and as many slices
- * of n as it has threads left for; slice s reads rows s, s + slices... of b. */
+ * b(n, p) [+ bias(p)]). A block has a row, `lanes` units of `width` columns each, and as many
+ * slices of n as it has threads left for; slice s reads rows s, s + slices... of b. */
 typedef struct cuda_thin {
     uint32_t m;
     uint32_t n;

@@ -45,7 +45,8 @@ void cuda_job_of_finish(const graft_signature *signature, const graft_shape *out
                         cuda_job *job);
 
 /* A product of at most CUDA_THIN_ROWS rows in all with one matrix of at most CUDA_THIN_COLUMNS
- * columns, row-major, with its bias and activation; false for others. Inputs 0 to 2 of the job are the factors and the bias. */
+ * columns, row-major, with its bias and activation; false for others. Inputs 0 to 2 of the job are
+ * the factors and the bias. */
 bool cuda_job_of_thin(const graft_signature *signature, const graft_shape *output, cuda_type type,
                       cuda_job *job);
 

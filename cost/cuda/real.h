@@ -1,8 +1,9 @@
 /* real.h - the types of numbers that a GPU computes with, and their bits.
  *
  * Rounding is to nearest, ties to even (graph/base/half.h), as the device rounds. What is sent from
- * here and is finite stays finite: numbers beyond the type's largest become the largest. Masks of attention are made of the least binary32, whose
- * product with 0 would be a NaN if it were infinite. */
+ * here and is finite stays finite: numbers beyond the type's largest become the largest. Masks of
+ * attention are made of the least binary32, whose product with 0 would be a NaN if it were
+ * infinite. */
 #pragma once
 
 #include "graph/base/bits.h"

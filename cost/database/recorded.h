@@ -5,8 +5,8 @@
 #include "cost/database/database.h"
 #include "cost/device/device.h"
 
-/* Joins all that come with Graft into a database, in memory. No folder, or an empty one, is no failure;
- * otherwise fails as graft_database_merge does. */
+/* Joins all that come with Graft into a database, in memory. No folder, or an empty one, is no
+ * failure; otherwise fails as graft_database_merge does. */
 GRAFT_MUST_USE graft_status graft_shipped_merge(graft_env *env, graft_database *database);
 /* How many of the words of `wanted` are among those of `name`; words are what blanks, commas,
  * brackets, hyphens and underscores separate, whatever the case. 0 if only numbers are. */

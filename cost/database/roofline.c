@@ -299,8 +299,8 @@ bool graft_estimate_from_elsewhere(const graft_database *database, const graft_s
 
 /* ------------------------------------------------------------ implementations */
 
-/* How far apart two operators are: HUGE_VAL where one's implementations are not the other's, else the
- * sum of the octaves between sizes, and what other things weigh beside these. */
+/* How far apart two operators are: HUGE_VAL where one's implementations are not the other's, else
+ * the sum of the octaves between sizes, and what other things weigh beside these. */
 static double distance_between(const graft_signature *a, const graft_signature *b)
 {
     static const double of_attribute = 2.0;

@@ -29,8 +29,8 @@ enum { GRAFT_ROOFLINE_LEAST_POINTS = 6 };
  * elements and the right side, which are lost. False when it is singular. */
 bool graft_cost_solve(double *equations, uint32_t count, double *x);
 
-/* Fits both lines to the measured entries of the selected device. A class with too few of them takes
- * the other's line; when both have too few, neither has points. */
+/* Fits both lines to the measured entries of the selected device. A class with too few of them
+ * takes the other's line; when both have too few, neither has points. */
 void graft_roofline_fit(graft_env *env, const graft_database *database, graft_roofline *roofline);
 
 /* A line through `count` points (bytes, flops, ns). */
@@ -52,7 +52,7 @@ bool graft_estimate_from_elsewhere(const graft_database *database, const graft_s
                                    graft_cost_entry *entry);
 
 /* What is likely to be the fastest implementation of an operator that nobody measured: that of the
- * measured one of `device` with the same operator and layouts whose sizes and attributes are nearest.
- * NULL when there is none. */
+ * measured one of `device` with the same operator and layouts whose sizes and attributes are
+ * nearest. NULL when there is none. */
 const char *graft_estimate_implementation(const graft_database *database, const char *device,
                                           const graft_signature *signature);

@@ -36,10 +36,11 @@ enum {
     GRAFT_DISTANCE_FAR_BYTES = 20 << 20
 };
 
-/* What copies of weights are to take while an operator is measured: what the networks of that distance
- * read between two reads of the same weight, and a quarter of a megabyte where activations and code
- * want room beside them. 0: one copy. From memory: so much that the shared cache holds none of what was
- * read before; on a processor with 260 MB of it, that many others used, the knee was at 30 MB. */
+/* What copies of weights are to take while an operator is measured: what the networks of that
+ * distance read between two reads of the same weight, and a quarter of a megabyte where activations
+ * and code want room beside them. 0: one copy. From memory: so much that the shared cache holds
+ * none of what was read before; on a processor with 260 MB of it, that many others used, the knee
+ * was at 30 MB. */
 size_t graft_distance_copies_bytes(uint32_t distance);
 
 /* By the bytes of different const values that are read, by nodes which run, since the same one was
@@ -59,8 +60,8 @@ void graft_distances_find(graft_arena *arena, const graft_graph *graph, const gr
 
 /* Stands in `op` for a conversion of input 0 to layout outputs[0]. Not an operator of graphs. */
 enum { GRAFT_COST_REORDER = 254 };
-/* Quantised operators (graph/meaning/quantised.h): opaque nodes of graphs. Scales, zero points and biases
- * do not matter to their time; their results are of the type of input 0, or signed bytes. */
+/* Quantised operators (graph/meaning/quantised.h): opaque nodes of graphs. Scales, zero points and
+ * biases do not matter to their time; their results are of the type of input 0, or signed bytes. */
 enum {
     GRAFT_COST_QUANTISE = 249,
     GRAFT_COST_DEQUANTISE = 250,
@@ -68,9 +69,9 @@ enum {
     GRAFT_COST_QUANTISED_MATMUL = 252
 };
 /* Attention as some devices run it at once, softmax(scale Q K + mask) V: a group of nodes of graphs
- * (cost/plan/groups.h). Q is (b,h,s,d), K (b,h,d,t), V (b,h,t,e) and the mask, of the second, anything
- * that is repeated over (b,h,s,t). attrs[0] is the scale, bit k of attrs[1] says that input k is given
- * as (b,rows,h,columns), K as (b,t,h,d). */
+ * (cost/plan/groups.h). Q is (b,h,s,d), K (b,h,d,t), V (b,h,t,e) and the mask, of the second,
+ * anything that is repeated over (b,h,s,t). attrs[0] is the scale, bit k of attrs[1] says that
+ * input k is given as (b,rows,h,columns), K as (b,t,h,d). */
 enum { GRAFT_COST_MASKED_ATTENTION = 247, GRAFT_COST_ATTENTION = 248 };
 /* Sums and products of 8-bit integers, as some devices run them at once: groups of nodes as well
  * (cost/plan/integers.h). Inputs 0 and 1 are the operands, row 2 holds scales and zero points. The

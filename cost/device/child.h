@@ -21,14 +21,14 @@ GRAFT_MUST_USE graft_status graft_child_start(graft_env *env, char *const *argum
                                               graft_child *child);
 
 /* Writes all of `size` bytes, or fails by `deadline_ns` (graft_clock_ns). GRAFT_IO when the child
- * reads no more, GRAFT_UNDECIDED when time is over, GRAFT_INTERRUPTED when the user asked to stop. A
- * child that has gone raises no SIGPIPE. */
+ * reads no more, GRAFT_UNDECIDED when time is over, GRAFT_INTERRUPTED when the user asked to stop.
+ * A child that has gone raises no SIGPIPE. */
 GRAFT_MUST_USE graft_status graft_child_write(graft_env *env, const graft_child *child,
                                               const char *data, size_t size, uint64_t deadline_ns);
 
-/* Reads one line into `line`, which has room for `most` bytes, and ends it with '\0' in place of the
- * newline; *size is without that. GRAFT_IO when the child's output ends first, GRAFT_BAD_INPUT when
- * the line is longer or something comes behind it (an answer is one line), GRAFT_UNDECIDED and
+/* Reads one line into `line`, which has room for `most` bytes, and ends it with '\0' in place of
+ * the newline; *size is without that. GRAFT_IO when the child's output ends first, GRAFT_BAD_INPUT
+ * when the line is longer or something comes behind it (an answer is one line), GRAFT_UNDECIDED and
  * GRAFT_INTERRUPTED as above. */
 GRAFT_MUST_USE graft_status graft_child_read_line(graft_env *env, const graft_child *child,
                                                   char *line, size_t most, uint64_t deadline_ns,

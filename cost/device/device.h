@@ -1,10 +1,10 @@
 /* device.h - a device that operators are measured on, and which operators it has as primitives.
  *
  * "cpu" is this machine, driven through oneDNN. "cuda", or "cuda:" and options (docs/gpu.md), is
- * the first NVIDIA GPU, driven through cuDNN. A name of devices/, or a path, is a program that times
- * what it is given (docs/devices.md); options may follow behind a ':'. Any other text names a device
- * whose costs were recorded somewhere else: it can price graphs from a database, but neither measure
- * nor run. */
+ * the first NVIDIA GPU, driven through cuDNN. A name of devices/, or a path, is a program that
+ * times what it is given (docs/devices.md); options may follow behind a ':'. Any other text names a
+ * device whose costs were recorded somewhere else: it can price graphs from a database, but neither
+ * measure nor run. */
 #pragma once
 
 #include "graph/base/env.h"
@@ -30,7 +30,8 @@ GRAFT_MUST_USE graft_status graft_device_open(graft_env *env, const char *name,
                                               uint32_t thread_count, graft_device **device);
 void graft_device_close(graft_device *device); /* NULL is allowed. */
 /* The database of this machine's own measurements when the user names none: costs/cuda.costs for a
- * GPU, costs/programs.costs for programs, costs/cpu.costs for everything else, where graft_file_cached says. */
+ * GPU, costs/programs.costs for programs, costs/cpu.costs for everything else, where
+ * graft_file_cached says. */
 const char *graft_device_database(graft_env *env, const char *name);
 
 /* What costs are keyed with: processor, instruction set and threads; library and version. The

@@ -1,9 +1,9 @@
 /* device_program.h - devices that are programs: found, started, asked (docs/devices.md).
  *
- * Every question has a limit of time. A program that ends, hangs or answers what cannot be is ended;
- * that is logged with its name and the question, which stays without an answer, and the next question
- * starts it anew. After three such faults in a row it is given up: the device is then not present
- * any more. */
+ * Every question has a limit of time. A program that ends, hangs or answers what cannot be is
+ * ended; that is logged with its name and the question, which stays without an answer, and the next
+ * question starts it anew. After three such faults in a row it is given up: the device is then not
+ * present any more. */
 #pragma once
 
 #include "cost/device/device.h"
@@ -12,8 +12,8 @@
 /* What the names of their libraries end with. */
 #define GRAFT_DEVICE_PROGRAM_MARK ", device program 1"
 
-/* The program that a device's name means, in env->life: a path, or the name of a program in devices/,
- * wherever what comes with Graft lies. NULL when there is none. */
+/* The program that a device's name means, in env->life: a path, or the name of a program in
+ * devices/, wherever what comes with Graft lies. NULL when there is none. */
 const char *graft_device_program_path(graft_env *env, const char *name);
 
 /* Whether it is a program that says that it times whole models; one that was given up is asked once
@@ -41,9 +41,9 @@ typedef struct graft_device_turns {
 } graft_device_turns;
 
 /* Has the device, for which graft_device_times_models is true, time whole files in turns. *refusal,
- * in env->scratch, is NULL, or why there are no times: in the device's own words, or a fault's, which
- * is logged too. GRAFT_INTERRUPTED when the user asked to stop; GRAFT_IO when the model cannot be
- * written. */
+ * in env->scratch, is NULL, or why there are no times: in the device's own words, or a fault's,
+ * which is logged too. GRAFT_INTERRUPTED when the user asked to stop; GRAFT_IO when the model
+ * cannot be written. */
 GRAFT_MUST_USE graft_status graft_device_time_models(graft_env *env, graft_device *device,
                                                      const graft_device_turns *turns,
                                                      const char **refusal);

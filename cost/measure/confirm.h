@@ -8,8 +8,8 @@
  *
  * So kin are measured side by side. How they compare is what was measured then; their level is what
  * was known before. Twins, which differ in nothing but a bias, an activation and a tensor that the
- * result is added to in place, then take the mean (weighted by 1 / spread^2) of those that are within
- * two spreads: what cannot be told apart is taken to be equal. */
+ * result is added to in place, then take the mean (weighted by 1 / spread^2) of those that are
+ * within two spreads: what cannot be told apart is taken to be equal. */
 #pragma once
 
 #include "cost/cost.h"
@@ -26,9 +26,9 @@ bool graft_kin_are_twins(const graft_signature *a, const graft_signature *b);
 void graft_kin_settle(graft_arena *scratch, const graft_signature *kin,
                       const graft_cost_entry *known, graft_cost_entry *entries, uint32_t count);
 
-/* What was measured at different times and cannot be told apart is taken to be equal here, too: adds
- * to `to` an entry with the mean of their twins for all that `from` has measured of its selected
- * device, where that is another time. Returns how many. */
+/* What was measured at different times and cannot be told apart is taken to be equal here, too:
+ * adds to `to` an entry with the mean of their twins for all that `from` has measured of its
+ * selected device, where that is another time. Returns how many. */
 uint32_t graft_kin_level(graft_arena *scratch, const graft_database *from, graft_database *to);
 
 /* Measures kin side by side, of each all implementations or the one of `only` (see measure.h). On

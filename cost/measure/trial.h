@@ -32,8 +32,9 @@ typedef struct graft_trial {
     uint32_t guard_count;
 } graft_trial;
 
-/* Opens every implementation (the one of the name `only`, unless that is NULL) on fresh random data.
- * Close the trial whether or not this succeeds. `samples` has 2 GRAFT_KERNEL_MOST rows of `rounds_most` entries. */
+/* Opens every implementation (the one of the name `only`, unless that is NULL) on fresh random
+ * data. Close the trial whether or not this succeeds. `samples` has 2 GRAFT_KERNEL_MOST rows of
+ * `rounds_most` entries. */
 GRAFT_MUST_USE graft_status graft_trial_open(graft_env *env, graft_device *device,
                                              const graft_signature *signature, const char *only,
                                              double *samples, uint32_t rounds_most,
@@ -59,7 +60,8 @@ GRAFT_MUST_USE graft_status graft_trial_round(graft_env *env, graft_trial *trial
 uint32_t graft_trial_quiet_rounds(const graft_trial *trial);
 /* Drops the contestants that are clearly slower than the best after the rounds so far. */
 void graft_trial_prune(graft_arena *scratch, graft_trial *trial);
-/* The entry of the best contestant with at least `least_rounds`; all 0 when there is none, which nobody
- * reads but for its rounds. Where the machine was as fast as recorded in some rounds, only these count. */
+/* The entry of the best contestant with at least `least_rounds`; all 0 when there is none, which
+ * nobody reads but for its rounds. Where the machine was as fast as recorded in some rounds, only
+ * these count. */
 void graft_trial_finish(graft_arena *scratch, const graft_trial *trial, uint32_t least_rounds,
                         graft_cost_entry *entry);

@@ -6,8 +6,8 @@
 
 typedef struct graft_flow_run graft_flow_run;
 
-/* In `arena`, weights included; leaves another model with the costs (graft_cost_set_model). Fails as
- * graft_executor_open does; close it also then. */
+/* In `arena`, weights included; leaves another model with the costs (graft_cost_set_model). Fails
+ * as graft_executor_open does; close it also then. */
 GRAFT_MUST_USE graft_status graft_flow_open(graft_env *env, graft_arena *arena, graft_cost *cost,
                                             const graft_flow *flow, graft_flow_run **run);
 /* Runs once: `in` and `out` are the node's tensors, those from outside behind its own inputs; NULL:

@@ -44,9 +44,9 @@ typedef struct graft_groups {
     uint32_t *of; /* By node: number of its group from 1 on, 0: none. NULL: there are no groups. */
 } graft_groups;
 
-/* All attention of a graph, in `arena`. The numbers that scale are weights of `model` (NULL: no group has
- * one). `overwrites`: see graft_schedule_overwrites; a group reads when its last node runs, so that
- * none is made around a node that overwrites something. */
+/* All attention of a graph, in `arena`. The numbers that scale are weights of `model` (NULL: no
+ * group has one). `overwrites`: see graft_schedule_overwrites; a group reads when its last node
+ * runs, so that none is made around a node that overwrites something. */
 void graft_groups_find(graft_arena *arena, const graft_graph *graph, const graft_order *order,
                        const bool *overwrites, const graft_model *model, graft_groups *groups);
 /* Adds one, of nodes that are in none. */

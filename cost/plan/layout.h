@@ -2,10 +2,10 @@
  *
  * Three layouts: row-major, channels last, and channels in blocks of 16 as oneDNN's AVX-512 kernels
  * and Winograd's algorithm want them. graft_layout_alternatives lists what an operator can be run
- * with; cost/plan/plan.h chooses among these for a whole graph by measured costs. Without costs there is
- * graft_layout_assign, a convention: convolutions and pools on channels last, matrix products and
- * reshapes on row-major tensors, everything else as its first operand. Either way the schedule
- * inserts the conversions and the cost counts them. */
+ * with; cost/plan/plan.h chooses among these for a whole graph by measured costs. Without costs
+ * there is graft_layout_assign, a convention: convolutions and pools on channels last, matrix
+ * products and reshapes on row-major tensors, everything else as its first operand. Either way the
+ * schedule inserts the conversions and the cost counts them. */
 #pragma once
 
 #include "graft/graft.h"
@@ -19,8 +19,8 @@ typedef enum graft_layout {
 } graft_layout;
 
 enum { GRAFT_LAYOUT_BLOCK = 16 };
-/* Of graft_layout_assign alone: row-major throughout, also where no implementation of ours works so.
- * For devices that are given tensors and lay them out themselves. */
+/* Of graft_layout_assign alone: row-major throughout, also where no implementation of ours works
+ * so. For devices that are given tensors and lay them out themselves. */
 enum { GRAFT_LAYOUT_PLAIN = GRAFT_LAYOUT_COUNT };
 
 /* "row", "nhwc", "nchw16c". */
@@ -71,8 +71,8 @@ uint32_t graft_layout_alternatives(const graft_graph *graph, graft_index node,
 void graft_layout_uniform(const graft_graph *graph, graft_index node, uint32_t layout,
                           graft_layout_choice *choice);
 
-/* Takes those with an operand in blocks out; returns how many are left, never none: the convention's
- * has no blocks. */
+/* Takes those with an operand in blocks out; returns how many are left, never none: the
+ * convention's has no blocks. */
 uint32_t graft_layout_drop_blocked(graft_layout_choice *choices, uint32_t count);
 
 /* One layout throughout: every node works in `layout` where it can, else in what is listed first.

@@ -1,5 +1,5 @@
-/* memo.h - inside plan.c: what is found out about nodes and conversions, and remembered from one plan
- * to the next (graft_plan_memo, see plan.h). */
+/* memo.h - inside plan.c: what is found out about nodes and conversions, and remembered from one
+ * plan to the next (graft_plan_memo, see plan.h). */
 #pragma once
 
 #include "cost/plan/plan.h"

@@ -331,7 +331,8 @@ static void list_nodes(planner *p)
 
 /* ------------------------------------------------------------------ groups */
 
-/* The nodes of a group one by one; less than anything where one may run otherwise than row-major. */
+/* The nodes of a group one by one; less than anything where one may run otherwise than
+ * row-major. */
 static double cost_parts(const planner *p, const graft_group *group)
 {
     double ns = 0.0;

@@ -14,9 +14,9 @@ GRAFT_MUST_USE graft_status graft_cost_supply(graft_env *env, graft_cost *cost,
  * the layouts in blocks. False when what was drawn does not infer or is too large. */
 bool graft_signature_vary(const graft_signature *from, graft_rng *rng, graft_signature *to);
 
-/* One of the list's `count` > 0 records: on even turns each is as likely as the other; on odd ones an
- * operator is drawn among those that the list has, then one of its records, for most records are of
- * few operators. */
+/* One of the list's `count` > 0 records: on even turns each is as likely as the other; on odd ones
+ * an operator is drawn among those that the list has, then one of its records, for most records are
+ * of few operators. */
 const graft_signature *graft_supply_draw(const graft_signature *list, uint32_t count, uint64_t turn,
                                          graft_rng *rng);
 

@@ -198,8 +198,8 @@ static graft_status run_method(graft_cell_run *c)
     return run_search(c);
 }
 
-/* Runs the graph that was found in turns with the one as given. A graph of opaque operators, or of a
- * device that is not here, cannot be run. */
+/* Runs the graph that was found in turns with the one as given. A graph of opaque operators, or of
+ * a device that is not here, cannot be run. */
 static graft_status time_whole(graft_cell_run *c)
 {
     graft_status status = GRAFT_OK;

@@ -1,5 +1,5 @@
-/* command_eval.c - `graft eval`: every method on every model (see evaluation.h). What came out is made
- * into a page by evaluation.py. */
+/* command_eval.c - `graft eval`: every method on every model (see evaluation.h). What came out is
+ * made into a page by evaluation.py. */
 #include "emit/bench/evaluation.h"
 #include "emit/command/command.h"
 #include "emit/command/known_policy.h"

@@ -286,7 +286,8 @@ static graft_status dream(policy_run *run, const char **shipped)
     return GRAFT_OK;
 }
 
-/* One model's policy: a table of costs that is refined, and, if asked for, an agent on top of it. */
+/* One model's policy: a table of costs that is refined, and, if asked for, an agent on top of
+ * it. */
 static graft_status make_policy(policy_run *run)
 {
     graft_env *env = run->env;

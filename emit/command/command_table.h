@@ -6,8 +6,8 @@
 #include "emit/command/share.h"
 #include "train/tariff/tariff_search.h"
 
-/* The models of a list, or "zoo": all that are not quantised. Each is of a family, whose models are held
- * out together. Fails as graft_model_names, and with GRAFT_BAD_INPUT for too many. */
+/* The models of a list, or "zoo": all that are not quantised. Each is of a family, whose models are
+ * held out together. Fails as graft_model_names, and with GRAFT_BAD_INPUT for too many. */
 typedef struct graft_table_model {
     const char *name;
     const char *family;
@@ -33,7 +33,8 @@ typedef struct graft_table_work {
                          size_t bytes);
     void *context;
 } graft_table_work;
-/* Does it for each model, in environments as graft_table_each; ranks share it. Fails as the two do. */
+/* Does it for each model, in environments as graft_table_each; ranks share it. Fails as the two
+ * do. */
 GRAFT_MUST_USE graft_status graft_table_share(graft_env *env, const graft_session_options *options,
                                               const graft_table_model *models, uint32_t count,
                                               const graft_table_work *work);

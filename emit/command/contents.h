@@ -14,12 +14,12 @@ GRAFT_MUST_USE graft_status graft_policy_pack_rules(graft_env *env, graft_arena 
 GRAFT_MUST_USE graft_status graft_policy_of_tariff(graft_env *env, const graft_tariff *tariff,
                                                    const graft_rule *rules, uint32_t count,
                                                    graft_policy *policy);
-/* Marks as GRAFT_RULE_EXACT the rules whose ids are among these (graft_ruleset_exact); the flags are
- * then a copy in `arena`. */
+/* Marks as GRAFT_RULE_EXACT the rules whose ids are among these (graft_ruleset_exact); the flags
+ * are then a copy in `arena`. */
 void graft_policy_mark_exact(graft_arena *arena, const uint64_t *ids, uint32_t count,
                              graft_policy *policy);
-/* Leaves the policy those rules all of whose operators are in `operators`, a bit for each id; tables
- * and `names` (NULL: none) are then copies in `arena`. It has no recorded plans. */
+/* Leaves the policy those rules all of whose operators are in `operators`, a bit for each id;
+ * tables and `names` (NULL: none) are then copies in `arena`. It has no recorded plans. */
 void graft_policy_keep_operators(graft_arena *arena, uint64_t operators, graft_policy *policy,
                                  const char *const **names);
 

@@ -1,4 +1,5 @@
-/* known_policy.h - the policy for many models that comes with Graft for a device, rules/policies/. */
+/* known_policy.h - the policy for many models that comes with Graft for a device,
+ * rules/policies/. */
 #pragma once
 
 #include "graph/base/env.h"

@@ -38,7 +38,8 @@ void graft_plan_unpack(graft_arena *arena, const void *packed, graft_plan_found 
 
 /* Of the rules that a session uses, in their order. */
 uint64_t graft_plans_rules(const graft_session *session);
-/* Of all costs that are recorded of a session's device, in no order, and whether they are leveled. */
+/* Of all costs that are recorded of a session's device, in no order, and whether they are
+ * leveled. */
 uint64_t graft_plans_costs(const graft_session *session);
 
 /* Reads a file, in `arena`; one that is not there has no plans. GRAFT_BAD_INPUT when it is broken.
@@ -47,6 +48,7 @@ GRAFT_MUST_USE graft_status graft_plans_read(graft_env *env, graft_arena *arena,
                                              graft_plans *plans);
 /* Puts a copy of the plan and its steps, in `arena`, in the place of that of the same model and
  * device, and writes the file: not when a plan by the same rules and costs is as good, and not when
- * it rests on more estimates than the graph as given. Other texts are kept. Fails as writing does. */
+ * it rests on more estimates than the graph as given. Other texts are kept. Fails as writing
+ * does. */
 GRAFT_MUST_USE graft_status graft_plans_keep(graft_env *env, graft_arena *arena, graft_plans *plans,
                                              const graft_known_plan *plan, const char *path);

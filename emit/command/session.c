@@ -276,8 +276,8 @@ static bool is_idle(const graft_rule *rule)
            (has_operator(to, GRAFT_OP_matmul_bias) || has_operator(to, GRAFT_OP_conv_bias));
 }
 
-/* A model of 16 bits has its numbers rounded to its type; with those of a rule rounded likewise the rule
- * matches them, and is not the one that was proved. So a user has to ask for it. */
+/* A model of 16 bits has its numbers rounded to its type; with those of a rule rounded likewise the
+ * rule matches them, and is not the one that was proved. So a user has to ask for it. */
 static void round_rules(graft_env *env, graft_session *session)
 {
     uint32_t count = 0;

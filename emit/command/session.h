@@ -80,9 +80,9 @@ uint32_t graft_session_steps_most(const graft_session *session);
 uint16_t graft_session_call_ns(const graft_session *session);
 /* Opens what judges rewrites of the session's model, which is all that it reads. */
 void graft_session_open_judge(graft_env *env, graft_session *session);
-/* Makes of a graph that is in the file of `model`, or is to be written there, what a runtime makes of
- * it, in `arena`, where the session prices that; *calls is how many kernels it calls, as far as they
- * are priced. */
+/* Makes of a graph that is in the file of `model`, or is to be written there, what a runtime makes
+ * of it, in `arena`, where the session prices that; *calls is how many kernels it calls, as far as
+ * they are priced. */
 GRAFT_MUST_USE graft_status graft_session_fuse(graft_env *env, const graft_session *session,
                                                graft_arena *arena, const graft_model *model,
                                                const graft_graph **graph, const graft_order **order,
@@ -95,8 +95,8 @@ GRAFT_MUST_USE graft_status graft_session_price(graft_env *env, graft_session *s
 GRAFT_MUST_USE graft_status graft_session_plan(graft_env *env, graft_session *session,
                                                graft_arena *arena, const graft_graph *graph,
                                                const graft_order *order, graft_schedule *schedule);
-/* All that such a price adds up, estimates counted, for a graph that is in the file of `model` or is
- * to be written there. */
+/* All that such a price adds up, estimates counted, for a graph that is in the file of `model` or
+ * is to be written there. */
 GRAFT_MUST_USE graft_status graft_session_total(graft_env *env, graft_session *session,
                                                 const graft_model *model, const graft_graph *graph,
                                                 const graft_order *order, graft_cost_total *total);

@@ -17,8 +17,8 @@ typedef struct graft_share_work {
     /* Finds out what is to be known of an item and says it (graft_share_say). It may be in another
      * process: nothing but what it says comes back, or the message with which it fails. */
     graft_status (*find)(graft_env *env, void *context, uint32_t item, graft_share *share);
-    /* Takes a piece, which lies at any address. The first rank gets those of an item as soon as they
-     * and all before them are known. */
+    /* Takes a piece, which lies at any address. The first rank gets those of an item as soon as
+     * they and all before them are known. */
     graft_status (*take)(graft_env *env, void *context, uint32_t item, const void *piece,
                          size_t bytes);
     void *context;

@@ -9,7 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Played with each observer to see how large activations become, and most scenes looked at of all. */
+/* Played with each observer to see how large activations become, and most scenes looked at of
+ * all. */
 enum { CALIBRATION_EPISODES = 3, CALIBRATION_SCENES = 256, LOCATIONS_MOST = UINT16_MAX };
 
 /* Logits that are as good as equal. */

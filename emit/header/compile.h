@@ -14,15 +14,16 @@ GRAFT_MUST_USE graft_status graft_policy_compile(graft_env *env, graft_candidate
                                                  graft_observer *const observers[], uint32_t count,
                                                  graft_policy *policy);
 
-/* Integer beside float decisions, over the graphs of an episode of the float network's. A choice beyond
- * the environment's limit on locations, which a header does not have, counts as another. */
+/* Integer beside float decisions, over the graphs of an episode of the float network's. A choice
+ * beyond the environment's limit on locations, which a header does not have, counts as another. */
 typedef struct graft_agreement {
     uint32_t decisions;
     uint32_t same; /* Of those: the same choice, or one that the float network finds as good. */
     double margin_lost; /* Largest float logit given up by another choice. */
 } graft_agreement;
 
-/* Adds an episode with `observer` to `agreement`. Fails as playing does, and as graft_policy_scores. */
+/* Adds an episode with `observer` to `agreement`. Fails as playing does, and as
+ * graft_policy_scores. */
 GRAFT_MUST_USE graft_status graft_agreement_measure(graft_env *env, graft_candidates *agent,
                                                     graft_observer *observer,
                                                     const graft_policy *policy,

@@ -85,7 +85,8 @@ typedef struct {
     uint32_t edges;
 } rooms;
 
-/* Takes one part of `*room` away, if the decisions stay the same; *kept is false when they do not. */
+/* Takes one part of `*room` away, if the decisions stay the same; *kept is false when they do
+ * not. */
 static graft_status narrow(graft_env *env, const graft_rehearsal *rehearsal, rooms *left,
                            uint32_t *room, graft_fit *fit, bool *kept)
 {

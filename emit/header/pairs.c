@@ -43,8 +43,8 @@ static uint32_t depth_of_pair(const shortener *s, uint32_t first, uint32_t secon
     return s->depth[first] + 1 > s->depth[second] ? s->depth[first] + 1 : s->depth[second];
 }
 
-/* The frequent pair, the lowest of equals; false when none is there twice. Three equal bytes count as two
- * pairs. */
+/* The frequent pair, the lowest of equals; false when none is there twice. Three equal bytes count
+ * as two pairs. */
 static bool find_pair(shortener *s, uint8_t pair[2])
 {
     uint32_t most = 1;

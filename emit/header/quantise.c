@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-/* Units of what the engine is given: features and rows of rules as bytes times 32, facts, the latent;
- * and of what it wants: the input of its tanh, logits. */
+/* Units of what the engine is given: features and rows of rules as bytes times 32, facts, the
+ * latent; and of what it wants: the input of its tanh, logits. */
 static const double feature_unit = 1.0 / (32.0 * GRAFT_FEATURE_SCALE);
 static const double fact_unit = 1.0 / GRAFT_FACT_ONE;
 static const double latent_unit = 1.0 / 4096.0;

@@ -27,8 +27,8 @@ void graft_ranges_widen(graft_ranges *ranges, const graft_scorer *scorer,
  * negative, not finite or 2^16 and more. */
 bool graft_scale_make(double factor, graft_scale *scale);
 
-/* Fills the network of `policy`, whose rules are packed already, but for the prior; its tables lie in
- * `arena`. `rows` is what each rule, and then NO-OP, adds to a place: (rule_count + 1, width).
+/* Fills the network of `policy`, whose rules are packed already, but for the prior; its tables lie
+ * in `arena`. `rows` is what each rule, and then NO-OP, adds to a place: (rule_count + 1, width).
  * GRAFT_BAD_INPUT when a weight is not finite or a layer has too many inputs; the message names the
  * layer. */
 GRAFT_MUST_USE graft_status graft_quantise(graft_env *env, graft_arena *arena,

@@ -1,5 +1,5 @@
-/* rehearsal.h - whether a policy rewrites a graph as before when it has less room: the engine is asked,
- * by letting it, once with no new weights and once with as many as it likes. */
+/* rehearsal.h - whether a policy rewrites a graph as before when it has less room: the engine is
+ * asked, by letting it, once with no new weights and once with as many as it likes. */
 #pragma once
 
 #include "graft/graft.h"

@@ -1,7 +1,8 @@
 /* target.h - how large the engine's structs are on processors other than this one.
  *
  * They are listed by their members and laid out for a target's pointers and ids. That the list is
- * right for this computer is asked with each header (ram.c), for others in tests/emit/test_ram.sh. */
+ * right for this computer is asked with each header (ram.c), for others in
+ * tests/emit/test_ram.sh. */
 #pragma once
 
 #include <stddef.h>

@@ -40,7 +40,8 @@ static uint64_t hash_tariff(const graft_tariff *tariff, uint64_t seed)
                                 trees * GRAFT_TREE_LEAVES * sizeof tariff->leaves[0], hash);
 }
 
-/* What a checkpoint belongs to: settings, rules, model, what it costs, device, tariff and program. */
+/* What a checkpoint belongs to: settings, rules, model, what it costs, device, tariff and
+ * program. */
 static uint64_t identify(graft_session *session, const graft_tariff *tariff)
 {
     uint64_t hash = XXH3_64bits(&session->settings, sizeof session->settings);
@@ -111,8 +112,8 @@ static void add_pair(graft_buffer *list, double first, double second)
     }
 }
 
-/* What each update of the dreams saved, and of the first held-out steps what the world model said and
- * what they brought. */
+/* What each update of the dreams saved, and of the first held-out steps what the world model said
+ * and what they brought. */
 static void write_plots(graft_env *env, const graft_dreamt_policy *dreamt, graft_json *json)
 {
     enum { REWARDS_MOST = 1000 };

@@ -1,5 +1,5 @@
-/* dreamt.h - a model's policy by an agent that is trained in dreams (train/agent/dreamer.h): what it learns
- * is added to what a table of costs says, and ships as the header's network. */
+/* dreamt.h - a model's policy by an agent that is trained in dreams (train/agent/dreamer.h): what
+ * it learns is added to what a table of costs says, and ships as the header's network. */
 #pragma once
 
 #include "emit/header/compile.h"
@@ -31,9 +31,10 @@ typedef struct graft_dreamt_policy {
     uint32_t updates;
 } graft_dreamt_policy;
 
-/* Trains on the session's model, whose rewards are prices, and compiles the policy; in env->life. The
- * session and the tariff, whose policy the agent begins as, are kept. `path` is the checkpoint's, and
- * may be NULL. Fails as training does, GRAFT_INTERRUPTED among them, and as graft_policy_compile. */
+/* Trains on the session's model, whose rewards are prices, and compiles the policy; in env->life.
+ * The session and the tariff, whose policy the agent begins as, are kept. `path` is the
+ * checkpoint's, and may be NULL. Fails as training does, GRAFT_INTERRUPTED among them, and as
+ * graft_policy_compile. */
 GRAFT_MUST_USE graft_status graft_dreamt_make(graft_env *env, graft_session *session,
                                               const graft_tariff *tariff, const char *path,
                                               graft_dreamt_policy *dreamt);

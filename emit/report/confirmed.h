@@ -32,7 +32,8 @@ typedef struct graft_confirm_pair {
 /* Has the session's device time a file of the session's model against another, and that once more,
  * in turns: 21 rounds; as many again where it looks faster, since a device may open models once a
  * question, and their memory lies well or ill; and again, up to rounds_most in all, as long as it
- * may be chance. *refusal as in graft_device_time_models; only without one there is a comparison. */
+ * may be chance. *refusal as in graft_device_time_models; only without one there is a
+ * comparison. */
 GRAFT_MUST_USE graft_status graft_confirm_files(graft_env *env, graft_session *session,
                                                 const graft_confirm_pair *pair,
                                                 graft_comparison *comparison, const char **refusal);

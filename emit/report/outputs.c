@@ -100,8 +100,8 @@ static decision *find_decisions(graft_arena *arena, const graft_model *model,
     return found;
 }
 
-/* Puts another value into a tensor of one element: over two draws a condition is true and false, and
- * a Loop makes from one to three rounds. */
+/* Puts another value into a tensor of one element: over two draws a condition is true and false,
+ * and a Loop makes from one to three rounds. */
 static void draw_decision(decision what, uint32_t input, uint64_t seed, uint32_t dtype, void *data)
 {
     const bool flips = ((seed - 1) >> 1 & input & 1) != 0;

@@ -12,8 +12,8 @@
 /* A tensor: normal numbers; places and masks are 0 and 1, which lie in every table. In `arena`. */
 float *graft_outputs_draw_tensor(graft_arena *arena, const graft_shape *shape, graft_rng *rng);
 /* One such tensor for each input of an executor of `graph`, which is of `model`. What alone decides
- * an If is true and false for two seeds in a row, and what says how often a Loop's body runs 1 to 3.
- * In `arena`. */
+ * an If is true and false for two seeds in a row, and what says how often a Loop's body runs 1 to
+ * 3. In `arena`. */
 const float **graft_outputs_draw(graft_arena *arena, const graft_executor *executor,
                                  const graft_model *model, const graft_graph *graph, uint64_t seed);
 /* Room for its outputs. In `arena`. */

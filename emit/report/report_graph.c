@@ -1,4 +1,5 @@
-/* report_graph.c - see report_graph.h. Graphviz gets numbers and sizes only: no text from outside. */
+/* report_graph.c - see report_graph.h. Graphviz gets numbers and sizes only: no text from
+ * outside. */
 #include "emit/report/report_graph.h"
 
 #include "emit/report/trace.h"

@@ -1,4 +1,5 @@
-/* report_page.h - what a search or a policy did to a model, as a page to look at (docs/report.md). */
+/* report_page.h - what a search or a policy did to a model, as a page to look at
+ * (docs/report.md). */
 #pragma once
 
 #include "emit/command/written.h"

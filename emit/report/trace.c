@@ -1,5 +1,5 @@
-/* trace.c - see trace.h. A rewrite makes its nodes before it removes those that it replaces, so an id
- * never changes hands within one. */
+/* trace.c - see trace.h. A rewrite makes its nodes before it removes those that it replaces, so an
+ * id never changes hands within one. */
 #include "emit/report/trace.h"
 
 static bool is_there(const graft_graph *graph, graft_index node)

@@ -17,21 +17,22 @@ typedef struct graft_runtime {
     graft_xfers priced; /* The right side takes as long as a kernel for the left one would. */
 } graft_runtime;
 
-/* In `arena`. `fuses`: what a device says that it runs as one kernel, rules by which that is priced;
- * NULL: activations within products take no time. GRAFT_BAD_INPUT when one of them is no rule. */
+/* In `arena`. `fuses`: what a device says that it runs as one kernel, rules by which that is
+ * priced; NULL: activations within products take no time. GRAFT_BAD_INPUT when one of them is no
+ * rule. */
 GRAFT_MUST_USE graft_status graft_runtime_open(graft_env *env, graft_arena *arena,
                                                const char *const *fuses, uint32_t fuse_count,
                                                graft_runtime *runtime);
 /* Sets *graph and *order to what one of these makes of them, in `arena`: a copy, or the same where
- * there is nothing to fuse. By `priced` single kernels stand for what Graft has no operator for (the
- * other form of Gelu, the scores of attention): such a graph can be priced, not run. Fails when the
- * graph has a cycle. */
+ * there is nothing to fuse. By `priced` single kernels stand for what Graft has no operator for
+ * (the other form of Gelu, the scores of attention): such a graph can be priced, not run. Fails
+ * when the graph has a cycle. */
 GRAFT_MUST_USE graft_status graft_runtime_fuse(graft_env *env, graft_arena *arena,
                                                const graft_xfers *xfers, const graft_graph **graph,
                                                const graft_order **order);
-/* The same by `priced` for a graph that is written into the file of `model`, with how many kernels a
- * runtime then calls: one for each node of the file, and for what of them fuses. Changes to and from
- * 8 bits, which are parts of other kernels mostly, do not count. */
+/* The same by `priced` for a graph that is written into the file of `model`, with how many kernels
+ * a runtime then calls: one for each node of the file, and for what of them fuses. Changes to and
+ * from 8 bits, which are parts of other kernels mostly, do not count. */
 GRAFT_MUST_USE graft_status graft_runtime_calls(graft_env *env, graft_arena *arena,
                                                 const graft_runtime *runtime,
                                                 const graft_model *model, const graft_graph **graph,

@@ -1,7 +1,8 @@
 /* count.c - how many instructions an operator takes with kernels.h: what devices/cortex-m4 asks.
  *
  * The operator is a table as `graft emit-graph` writes it, that QEMU has put into memory behind its
- * length. Nodes after the first are what is fused with it: a bias, a residual input, an activation. */
+ * length. Nodes after the first are what is fused with it: a bias, a residual input, an
+ * activation. */
 #define GRAFT_IMPLEMENTATION
 #include "kernels.h"
 

@@ -1,5 +1,5 @@
-/* kernels.h - operators in plain C on tensors of binary32, filters of 8 bits: what the keyword spotter
- * runs, and what the device cortex-m4 counts the instructions of (devices/cortex-m4).
+/* kernels.h - operators in plain C on tensors of binary32, filters of 8 bits: what the keyword
+ * spotter runs, and what the device cortex-m4 counts the instructions of (devices/cortex-m4).
  *
  * Images are (channels, height, width), batches are of one. */
 #ifndef EXAMPLES_CORTEX_M_KERNELS_H
@@ -9,8 +9,8 @@
 
 enum { VALUES_MOST = 256, FILTER_MOST = 64 };
 
-/* A tensor. What changes is `data`; a weight is bytes times scale, or floats; and times a number for
- * each of the first axis where there are factors. */
+/* A tensor. What changes is `data`; a weight is bytes times scale, or floats; and times a number
+ * for each of the first axis where there are factors. */
 typedef struct tensor {
     float *data;
     const int8_t *bytes;
@@ -444,8 +444,8 @@ static const uint8_t kernels[GRAFT_OP_COUNT] = {
     [GRAFT_OP_transpose] = KERNEL_TRANSPOSE,
 };
 
-/* The kernel of a node whose operands it takes: a batch of one, no large filters, products by a matrix,
- * reductions of the last axes. */
+/* The kernel of a node whose operands it takes: a batch of one, no large filters, products by a
+ * matrix, reductions of the last axes. */
 static kernel kernel_of(const net *n, graft_index node)
 {
     const graft_node *g = &n->graph->nodes[node];

@@ -1,9 +1,10 @@
-/* main.c - a keyword spotter without an operating system: the graph as a C table, weights of 8 bits in
- * flash. It runs the graph as given, lets Graft's policy rewrite it, and runs what came of it, with
- * kernels of its own and places for tensors that it plans itself.
+/* main.c - a keyword spotter without an operating system: the graph as a C table, weights of 8 bits
+ * in flash. It runs the graph as given, lets Graft's policy rewrite it, and runs what came of it,
+ * with kernels of its own and places for tensors that it plans itself.
  *
  * Rules do not know quantised operators (docs/status.md): activations are in binary32. Where a rule
- * scales a filter by channel, the bytes stay in flash and get a number for each channel beside them. */
+ * scales a filter by channel, the bytes stay in flash and get a number for each channel beside
+ * them. */
 #define GRAFT_IMPLEMENTATION
 #include "graft_policy.h"
 

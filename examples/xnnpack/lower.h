@@ -1,8 +1,8 @@
 /* lower.h - a graph of Graft's as one of XNNPACK's: what the example and the device share.
  *
  * Channels come last there. What a subgraph of the version of 2022 (Debian's) cannot say is refused
- * with the node's name: concatenation, split, batched products, most moves of elements, anything but
- * binary32. */
+ * with the node's name: concatenation, split, batched products, most moves of elements, anything
+ * but binary32. */
 #ifndef EXAMPLES_XNNPACK_LOWER_H
 #define EXAMPLES_XNNPACK_LOWER_H
 
@@ -32,15 +32,16 @@ typedef struct {
     pthreadpool_t threads; /* NULL: the caller's alone. */
 } lowering_options;
 
-/* Lowers `graph`, which is model->graph or a rewritten copy, into env->unit. GRAFT_UNSUPPORTED, with
- * the node, for what XNNPACK lacks. */
+/* Lowers `graph`, which is model->graph or a rewritten copy, into env->unit. GRAFT_UNSUPPORTED,
+ * with the node, for what XNNPACK lacks. */
 GRAFT_MUST_USE graft_status lower_graph(graft_env *env, const graft_model *model,
                                         const graft_graph *graph, const lowering_options *options,
                                         lowered *net);
 GRAFT_MUST_USE graft_status lowered_run(graft_env *env, const lowered *net);
 void lowered_close(lowered *net);
 
-/* What there may be in a graph: bit op % 8 of byte op / 8, as graft_policy_skip_unrunnable has it. */
+/* What there may be in a graph: bit op % 8 of byte op / 8, as graft_policy_skip_unrunnable has
+ * it. */
 void lowering_operators(uint8_t operators[LOWERING_OPERATOR_BYTES]);
 
 #endif

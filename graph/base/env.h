@@ -62,8 +62,8 @@ void graft_env_clear(graft_env *env);
     } else                                                                                         \
         (void)0
 
-/* Evaluates `call`; a failure is passed on to the caller at once. For functions that have nothing to
- * give back: those that have use GRAFT_TRY or GRAFT_CHECK. */
+/* Evaluates `call`; a failure is passed on to the caller at once. For functions that have nothing
+ * to give back: those that have use GRAFT_TRY or GRAFT_CHECK. */
 #define GRAFT_PASS(call)                                                                           \
     __extension__({                                                                                \
         const graft_status graft_passed = (call);                                                  \

@@ -1,5 +1,5 @@
-/* library.h - libraries of Graft's own that are loaded when they are asked for, so that nobody needs
- * what they are linked with who does not use them. */
+/* library.h - libraries of Graft's own that are loaded when they are asked for, so that nobody
+ * needs what they are linked with who does not use them. */
 #pragma once
 
 #include "graph/base/env.h"

@@ -20,7 +20,8 @@ static const struct {
     [GRAFT_PAGE_RULES] = {graft_text_page_rules,  graft_text_page_rules_script },
 };
 
-/* In JSON a '<' can only be part of a string; as it stands it could end the element that holds it. */
+/* In JSON a '<' can only be part of a string; as it stands it could end the element that holds
+ * it. */
 static void append_data(graft_buffer *page, const char *data)
 {
     for (const char *next = strchr(data, '<'); next != NULL; next = strchr(data, '<')) {

@@ -1,8 +1,8 @@
 /* page.h - pages to look at: one HTML file each that needs no other and asks nothing of a network.
  *
- * What a page says is data, in JSON; how it says it lies in graph/base/page/: a template, and the style and
- * the scripts that take its marks' places. The scripts write data as text, never as HTML, and the data
- * are embedded without a '<', so names from outside stay names. */
+ * What a page says is data, in JSON; how it says it lies in graph/base/page/: a template, and the
+ * style and the scripts that take its marks' places. The scripts write data as text, never as HTML,
+ * and the data are embedded without a '<', so names from outside stay names. */
 #pragma once
 
 #include "file.h"

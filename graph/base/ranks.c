@@ -136,7 +136,8 @@ void graft_ranks_read(graft_env *env, graft_arena *arena, const char *path, uint
 
 /* ------------------------------------------------------------- everybody's */
 
-/* Tells each rank how much there is for it: `sizes` of what this one has, `coming` of what it gets. */
+/* Tells each rank how much there is for it: `sizes` of what this one has, `coming` of what it
+ * gets. */
 static void tell_sizes(const graft_env *env, const graft_buffer *sent, uint64_t *coming)
 {
     uint32_t count = env->ranks->count;

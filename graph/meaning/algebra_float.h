@@ -19,8 +19,9 @@ struct graft_model;
  * (graph->value_end): on entry the tensors of inputs and weights, NULL elsewhere; afterwards those
  * of computed values too, allocated in `arena` and valid as long as it is, all of the values' own
  * types. Opaque nodes of a model (NULL: it is of none) that opaque.h can run are run.
- * GRAFT_UNSUPPORTED when the graph has another, GRAFT_BAD_INPUT when the tensor of an input or weight
- * that is read is missing, and as graft_opaque_run fails; `values` may then hold some results. */
+ * GRAFT_UNSUPPORTED when the graph has another, GRAFT_BAD_INPUT when the tensor of an input or
+ * weight that is read is missing, and as graft_opaque_run fails; `values` may then hold some
+ * results. */
 GRAFT_MUST_USE graft_status graft_float_model(graft_env *env, graft_arena *arena,
                                               const struct graft_model *model,
                                               const graft_graph *graph, const graft_order *order,

@@ -1,7 +1,8 @@
 /* foreign_bytes.c - quantised operators beside those of quantised.h: what onnxruntime's quantiser
  * makes of models, with scales that are found while they run, or in its own domain (see foreign.h).
  *
- * Products are exact (byte_product.h). What is rounded is rounded once, halves to even, as onnxruntime does. */
+ * Products are exact (byte_product.h). What is rounded is rounded once, halves to even, as
+ * onnxruntime does. */
 #include "graph/meaning/foreign_rows.h"
 
 #include "graph/meaning/algebra.h"

@@ -598,8 +598,8 @@ typedef struct {
     int64_t width;
 } conv_group;
 
-/* A row of elements that lie side by side in `x` for each place of the filter, however far its places
- * lie apart; `rows` says which of its rows are inside. */
+/* A row of elements that lie side by side in `x` for each place of the filter, however far its
+ * places lie apart; `rows` says which of its rows are inside. */
 static void convolve_row(const graft_opaque *opaque, const conv_group *g, const float *w,
                          const reach *rows, float *out)
 {
@@ -633,7 +633,8 @@ static void convolve_rows(const graft_opaque *opaque, const conv_group *g)
     }
 }
 
-/* Where rows are short or their places lie apart: windows of some places at a time, for all filters. */
+/* Where rows are short or their places lie apart: windows of some places at a time, for all
+ * filters. */
 static void convolve_windows(graft_arena *scratch, const graft_opaque *opaque, const conv_group *g)
 {
     enum { ROOM = 1 << 16 };

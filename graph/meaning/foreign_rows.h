@@ -13,7 +13,8 @@
 typedef bool graft_foreign_reader(const Onnx__NodeProto *node, graft_opaque *opaque);
 /* See graft_foreign_shape; the types of inputs are looked at as well. */
 typedef bool graft_foreign_shaper(const graft_opaque *opaque, graft_shape *shape);
-/* The result has the shape that the shaper gives; of a joint row all results are in opaque->made. */
+/* The result has the shape that the shaper gives; of a joint row all results are in
+ * opaque->made. */
 typedef graft_status graft_foreign_runner(graft_env *env, const graft_opaque *opaque, void *out);
 /* What a runner finds in opaque->kept: made of the inputs that the row says, in `arena`. */
 typedef void *graft_foreign_keeper(graft_arena *arena, const graft_opaque *opaque);
@@ -124,14 +125,14 @@ static inline uint8_t graft_foreign_round(float value, float zero, float least)
     return (uint8_t)(int32_t)value;
 }
 
-/* foreign_bytes.c: numbers as DynamicQuantizeLinear makes them, rows of `columns` each `step` apart,
- * and their zero point; returns their scale. */
+/* foreign_bytes.c: numbers as DynamicQuantizeLinear makes them, rows of `columns` each `step`
+ * apart, and their zero point; returns their scale. */
 float graft_foreign_quantise(const float *x, size_t rows, size_t columns, size_t step, uint8_t *out,
                              int32_t *zero);
 /* Elements from one zero point of input `k` to the next: 0 where there is one for all, or none. */
 size_t graft_foreign_zero_step(const graft_opaque *opaque, uint32_t k);
-/* Zero points, input 2, of rows of input 0, as those of graft_byte_rows; after `period` of them they
- * are repeated. */
+/* Zero points, input 2, of rows of input 0, as those of graft_byte_rows; after `period` of them
+ * they are repeated. */
 int32_t *graft_foreign_row_zeros(graft_arena *scratch, const graft_opaque *opaque, size_t rows,
                                  size_t period);
 

@@ -33,8 +33,8 @@ static bool same_sizes(const graft_shape *a, const graft_shape *b)
     return a->rank == b->rank && memcmp(a->dims, b->dims, sizeof(a->dims)) == 0;
 }
 
-/* Scales and zero points are tensors like the numbers, with one place for each block along the axis;
- * the last one may be shorter. Notes the size of a block. */
+/* Scales and zero points are tensors like the numbers, with one place for each block along the
+ * axis; the last one may be shorter. Notes the size of a block. */
 static bool fits_blocks(graft_opaque *opaque, const graft_shape *whole, int64_t block)
 {
     const graft_shape *scale = &opaque->in[1];

@@ -194,8 +194,8 @@ typedef struct graft_onnx_bodies {
     uint32_t capacity;
     bool lean; /* To be set: no new weights. */
 } graft_onnx_bodies;
-/* Has the options' `bodies` rewrite those of If, Loop and Scan in the message, of which `model` is a
- * reading that is of no use then. */
+/* Has the options' `bodies` rewrite those of If, Loop and Scan in the message, of which `model` is
+ * a reading that is of no use then. */
 GRAFT_MUST_USE graft_status graft_onnx_rewrite_bodies(graft_env *env, graft_arena *arena,
                                                       const graft_onnx_source *source,
                                                       const graft_model_options *options,
@@ -214,8 +214,9 @@ GRAFT_MUST_USE graft_status graft_onnx_read_flow(graft_onnx_reader *reader, uint
 /* ----------------------------------------------------- onnx_functions.c */
 
 /* Replaces calls of functions that the message brings along by their bodies, which are copied, and
- * drops functions that nothing calls any more. GRAFT_BAD_INPUT for one that calls itself or is given
- * twice; too large a result or other operator sets leave calls as they are, and the log says so. */
+ * drops functions that nothing calls any more. GRAFT_BAD_INPUT for one that calls itself or is
+ * given twice; too large a result or other operator sets leave calls as they are, and the log says
+ * so. */
 GRAFT_MUST_USE graft_status graft_onnx_inline_functions(graft_env *env, graft_arena *arena,
                                                         const graft_onnx_source *source);
 
@@ -227,7 +228,8 @@ bool graft_onnx_names_weight(const graft_onnx *onnx, const char *name);
 graft_onnx_entry *graft_onnx_input(const graft_onnx *onnx, const Onnx__NodeProto *node, size_t k);
 /* Number of the weight; grows the table. Data is borrowed. */
 uint32_t graft_onnx_add_weight(graft_onnx_reader *reader, const graft_model_weight *weight);
-/* The shape under which the engine knows input `k` of a node; of unknown rank when it is not given. */
+/* The shape under which the engine knows input `k` of a node; of unknown rank when it is not
+ * given. */
 graft_shape graft_onnx_shape_of_input(const graft_onnx_reader *reader, const Onnx__NodeProto *node,
                                       size_t k);
 /* The weight that is input `k` of a node; NULL when that is none. */
@@ -350,8 +352,8 @@ void graft_onnx_plan_node(graft_onnx_reader *reader, const Onnx__NodeProto *node
 void graft_onnx_plan_moves(graft_onnx_reader *reader, const Onnx__NodeProto *node,
                            graft_onnx_plan *plan);
 
-/* A refused plan may go on: operands are then NONE, which is the result here, shapes scalars, numbers
- * their defaults. */
+/* A refused plan may go on: operands are then NONE, which is the result here, shapes scalars,
+ * numbers their defaults. */
 graft_onnx_operand graft_plan_refuse(graft_onnx_plan *plan, const char *reason);
 const Onnx__AttributeProto *graft_plan_attribute(const graft_onnx_plan *plan, const char *name);
 int64_t graft_plan_int(graft_onnx_plan *plan, const char *name, int64_t absent);
@@ -405,8 +407,8 @@ typedef graft_onnx_operand graft_onnx_planner(graft_onnx_plan *plan);
     graft_onnx_planner graft_plan_##planner;
 #include "graph/onnx/onnx_plan.def"
 graft_onnx_planner graft_plan_function; /* Of all FUNCTION rows. */
-/* Whether an operator may come apart, for the model is read to be run (graft_model_options.as_binary32);
- * else refuses. */
+/* Whether an operator may come apart, for the model is read to be run
+ * (graft_model_options.as_binary32); else refuses. */
 bool graft_plan_comes_apart(graft_onnx_plan *plan);
 /* More parts than come of a kernel's depths; 0 for a node without. */
 uint32_t graft_plan_deep_most(const Onnx__NodeProto *node);
@@ -421,13 +423,13 @@ const graft_model_weight *graft_onnx_fold_constant(graft_onnx_reader *reader,
                                                    const Onnx__NodeProto *node,
                                                    const graft_onnx_plan *plan);
 
-/* Whether a result of `bytes` may be stored in place of a node and of `spare` bytes that leave the file
- * with it: it is larger by 1 KiB at most. `*all`, unless NULL, adds up by how much results are larger
- * than what they take the place of, which may be 16 KiB. */
+/* Whether a result of `bytes` may be stored in place of a node and of `spare` bytes that leave the
+ * file with it: it is larger by 1 KiB at most. `*all`, unless NULL, adds up by how much results are
+ * larger than what they take the place of, which may be 16 KiB. */
 bool graft_onnx_may_grow(uint64_t bytes, uint64_t spare, uint64_t *all);
 
-/* Whether nodes that run and the constants that they read, as they would be stored, are more than all
- * of the file that was read, of `had` bytes, by a hundredth and some pages. */
+/* Whether nodes that run and the constants that they read, as they would be stored, are more than
+ * all of the file that was read, of `had` bytes, by a hundredth and some pages. */
 bool graft_onnx_swells(graft_env *env, const graft_model *model, uint64_t had);
 
 /* ------------------------------------------------------------ onnx_make.c */

@@ -180,8 +180,8 @@ static graft_status spell_input(graft_onnx_reader *reader, graft_onnx_plan *plan
 }
 
 /* Where functions of two tensors read a single number, that is an operator of its own, one for each
- * input of the node: a graph has no data, and rules know a number (an epsilon, the half of a GELU) by
- * a fill's attribute. These parts stand behind all others; `first` is where. */
+ * input of the node: a graph has no data, and rules know a number (an epsilon, the half of a GELU)
+ * by a fill's attribute. These parts stand behind all others; `first` is where. */
 static graft_status spell_numbers(graft_onnx_reader *reader, graft_onnx_plan *plan, uint32_t *first)
 {
     graft_onnx_operand *numbers =

@@ -1,12 +1,12 @@
 /* onnx_constant.c - nodes of constants alone, carried out while a model is read (see onnx.h).
  *
- * Exporters compute the targets of Reshape and Expand, masks and tables of places in the graph: Shape,
- * Gather, Unsqueeze, Concat. Once the sizes of the inputs are bound all of these are known. Values of
- * binary32 come from the reference bodies. So does what only moves elements, of whatever type: the
- * bodies run on the places of the elements, which binary32 holds exactly below 2^24, and say which
- * element goes where. What is left runs by the loops that run it with a model (opaque.h), where
- * results that runtimes differ on are refused first. Lists without items, which the engine has none
- * of, are put together and cut here.
+ * Exporters compute the targets of Reshape and Expand, masks and tables of places in the graph:
+ * Shape, Gather, Unsqueeze, Concat. Once the sizes of the inputs are bound all of these are known.
+ * Values of binary32 come from the reference bodies. So does what only moves elements, of whatever
+ * type: the bodies run on the places of the elements, which binary32 holds exactly below 2^24, and
+ * say which element goes where. What is left runs by the loops that run it with a model (opaque.h),
+ * where results that runtimes differ on are refused first. Lists without items, which the engine
+ * has none of, are put together and cut here.
  *
  * Growth is bounded: a result larger than 1 MiB and than what it is made of stays a node, and so
  * does everything once results of 64 MiB are held. */

@@ -392,8 +392,8 @@ static graft_status emit_gelu(const graft_onnx_emitter *e)
     return GRAFT_OK;
 }
 
-/* By tanh, in the eight steps of which onnxruntime makes one kernel: with the half anywhere else, or
- * the cube as products, it does not. */
+/* By tanh, in the eight steps of which onnxruntime makes one kernel: with the half anywhere else,
+ * or the cube as products, it does not. */
 static graft_status emit_gelu_tanh(const graft_onnx_emitter *e)
 {
     const char *x = in_name(e, 0);
@@ -410,7 +410,8 @@ static graft_status emit_gelu_tanh(const graft_onnx_emitter *e)
     return GRAFT_OK;
 }
 
-/* x sigmoid(alpha x) and x hard_sigmoid(x / 6 + 1/2), in parts before there were operators for them. */
+/* x sigmoid(alpha x) and x hard_sigmoid(x / 6 + 1/2), in parts before there were operators for
+ * them. */
 static graft_status emit_gated(const graft_onnx_emitter *e)
 {
     const char *x = in_name(e, 0);

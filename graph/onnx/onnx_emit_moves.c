@@ -1,5 +1,5 @@
-/* onnx_emit_moves.c - ONNX nodes for operators that move elements (see onnx_emit.h). Trees of concats and
- * of splits, and chains of slices and of pads, are one node each. */
+/* onnx_emit_moves.c - ONNX nodes for operators that move elements (see onnx_emit.h). Trees of
+ * concats and of splits, and chains of slices and of pads, are one node each. */
 #include "graph/onnx/onnx_emit.h"
 
 graft_status graft_onnx_emit_transpose(const graft_onnx_emitter *e)

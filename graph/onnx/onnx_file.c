@@ -1,5 +1,5 @@
-/* onnx_file.c - an ONNX message becomes bytes and a file, its weights beside it where they are large
- * (see onnx_write.h). */
+/* onnx_file.c - an ONNX message becomes bytes and a file, its weights beside it where they are
+ * large (see onnx_write.h). */
 #include "graph/base/file.h"
 #include "graph/onnx/onnx_write.h"
 

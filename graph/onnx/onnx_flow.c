@@ -124,7 +124,8 @@ static void look_at_scan(flow_reader *f, size_t inputs)
 
 /* -------------------------------------------------------------------------- reading the bodies */
 
-/* By input of a body's model: the input of the node that it is, or that its own input stands for. */
+/* By input of a body's model: the input of the node that it is, or that its own input stands
+ * for. */
 static void list_sources(const flow_reader *f, const Onnx__GraphProto *body, graft_flow_body *made)
 {
     const graft_model *model = made->model;

@@ -1,17 +1,18 @@
-/* onnx_functions.c - a call of a function that the file brings along becomes the function's body, in
- * the message, before a model is read (see onnx.h).
+/* onnx_functions.c - a call of a function that the file brings along becomes the function's body,
+ * in the message, before a model is read (see onnx.h).
  *
- * Each call gets a copy of the body: formal inputs become what the call reads, attributes that refer
- * to those of the function become the call's, or the function's defaults, or are left out; all else
- * gets names of its own. Calls inside of bodies follow in the next round. Nodes of a body are read
- * as the model's operator sets say, so a function of others stays a function. */
+ * Each call gets a copy of the body: formal inputs become what the call reads, attributes that
+ * refer to those of the function become the call's, or the function's defaults, or are left out;
+ * all else gets names of its own. Calls inside of bodies follow in the next round. Nodes of a body
+ * are read as the model's operator sets say, so a function of others stays a function. */
 #include "graph/base/log.h"
 #include "graph/onnx/onnx_inline.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* A model's nodes once all is inlined, and the bytes of all copies of bodies beyond twice the file. */
+/* A model's nodes once all is inlined, and the bytes of all copies of bodies beyond twice the
+ * file. */
 enum { NODES_MOST = 1 << 17, BYTES_MOST = 1 << 28 };
 
 typedef struct {
@@ -137,8 +138,8 @@ static void add_import(const inliner *i, const char *domain, int64_t version)
         graft_onnx_append(i->arena, proto->opset_import, proto->n_opset_import++, import);
 }
 
-/* Whether the model reads the operators of a body as the function does: for each the same version of
- * its set, which the model is made to import if it does not. */
+/* Whether the model reads the operators of a body as the function does: for each the same version
+ * of its set, which the model is made to import if it does not. */
 static bool agrees_on_sets(const inliner *i, function *f)
 {
     const Onnx__ModelProto *model = i->source->proto;

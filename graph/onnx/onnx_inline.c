@@ -1,5 +1,5 @@
-/* onnx_inline.c - an If whose condition is known becomes the branch that it chooses, in the message,
- * before a model is read for good (see onnx.h).
+/* onnx_inline.c - an If whose condition is known becomes the branch that it chooses, in the
+ * message, before a model is read for good (see onnx.h).
  *
  * Exporters leave such nodes where a shape decides: a branch for a batch of one and another for
  * more. What a branch defines gets new names, which nothing else has, and its outputs those of the

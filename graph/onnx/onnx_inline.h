@@ -1,5 +1,5 @@
-/* onnx_inline.h - what puts nodes of one graph in place of a node of another: of a branch that an If
- * chooses (onnx_inline.c) and of a function that is called (onnx_functions.c). */
+/* onnx_inline.h - what puts nodes of one graph in place of a node of another: of a branch that an
+ * If chooses (onnx_inline.c) and of a function that is called (onnx_functions.c). */
 #ifndef GRAFT_ONNX_INLINE_H
 #define GRAFT_ONNX_INLINE_H
 
@@ -28,8 +28,8 @@ graft_inlining graft_inlining_new(graft_arena *arena, Onnx__GraphProto *graph);
 void graft_inlining_into(graft_inlining *in, const Onnx__GraphProto *graph);
 /* Forgets what was renamed in the last one. */
 void graft_inlining_start(graft_inlining *in);
-/* Gives new names to what was renamed, wherever it stands in a graph: one inside that defines a name
- * once more means its own as before. */
+/* Gives new names to what was renamed, wherever it stands in a graph: one inside that defines a
+ * name once more means its own as before. */
 void graft_inlining_replace(const graft_inlining *in, Onnx__GraphProto *graph);
 void graft_inlining_rename(graft_inlining *in, const char *old, char *name);
 /* Gives a name that nothing else has, which begins with `within`, unless `old` has one. */

@@ -1,5 +1,5 @@
-/* onnx_map_windows.c - planners of convolutions and pools, whose windows slide over one axis to three
- * (see onnx.h).
+/* onnx_map_windows.c - planners of convolutions and pools, whose windows slide over one axis to
+ * three (see onnx.h).
  *
  * Over one axis it is the width of images of one row. Over three (depth, height, width) a window
  * comes apart where a model is read to be run, not written: a convolution is the sum over the

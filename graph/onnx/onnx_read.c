@@ -700,8 +700,8 @@ static graft_status read_chosen(graft_env *env, graft_arena *arena, reading how,
                                     : read_once(env, arena, &how, model);
 }
 
-/* Has the bodies in a message rewritten. Where one still reads the weights of which another made new
- * ones, the file would grow. */
+/* Has the bodies in a message rewritten. Where one still reads the weights of which another made
+ * new ones, the file would grow. */
 static graft_status rewrite_bodies(graft_env *env, graft_arena *arena, const reading *how)
 {
     graft_status status = GRAFT_OK;

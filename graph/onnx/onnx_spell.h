@@ -44,9 +44,10 @@ void graft_onnx_spell_own(graft_onnx_spelling *s, const Onnx__NodeProto *node, c
 /* y = `by` x for each channel, or `by` slopes(c) x: a convolution of one channel each. */
 void graft_onnx_spell_scale(graft_onnx_spelling *s, int32_t channels, const float *slopes, float by,
                             const char *x, const char *y);
-/* A convolution as Winograd's (onnx_winograd.h), in six steps: patches of each channel at its points
- * (a convolution with a table), points first, a product for each point (a convolution in groups),
- * outputs of each tile (a product with a table), tiles side by side, and what hangs over cut off. */
+/* A convolution as Winograd's (onnx_winograd.h), in six steps: patches of each channel at its
+ * points (a convolution with a table), points first, a product for each point (a convolution in
+ * groups), outputs of each tile (a product with a table), tiles side by side, and what hangs over
+ * cut off. */
 void graft_onnx_spell_winograd(graft_onnx_spelling *s, const graft_onnx_site *site, const char *x,
                                const char *y);
 /* LRN: x / (bias + alpha mean(x x))^beta, the mean over neighbouring channels by AveragePool. */

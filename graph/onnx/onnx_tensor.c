@@ -340,9 +340,9 @@ static graft_status borrow_typed_list(graft_onnx_reader *reader, const Onnx__Ten
     return GRAFT_OK;
 }
 
-/* Float16 and bfloat16 are held in binary32: once for each tensor, for a model whose sizes stay open
- * is read several times. The message keeps them where it has numbers of binary32, whose count stays
- * 0, so that nothing is written of it. */
+/* Float16 and bfloat16 are held in binary32: once for each tensor, for a model whose sizes stay
+ * open is read several times. The message keeps them where it has numbers of binary32, whose count
+ * stays 0, so that nothing is written of it. */
 static void widen_weight(graft_onnx_reader *reader, const Onnx__TensorProto *tensor,
                          graft_model_weight *weight)
 {

@@ -703,7 +703,8 @@ static void drop_unneeded(graft_onnx_writer *writer, const unit_nodes *nodes, co
     }
 }
 
-/* Runtimes look for groups of 8 bits by themselves, and do not know one that shares with another. */
+/* Runtimes look for groups of 8 bits by themselves, and do not know one that shares with
+ * another. */
 static bool has_grouped(const unit_nodes *nodes, uint32_t unit, const bool *grouped)
 {
     bool has = false;

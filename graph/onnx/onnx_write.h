@@ -73,9 +73,9 @@ bool graft_onnx_is_folded(const graft_onnx_writer *writer, graft_index value);
 
 /* ----------------------------------------------------------- onnx_write.c */
 
-/* Makes `proto`, and `onnx_graph`, which it points to, in env->scratch; the caller releases them. Fails
- * where the graph is not one of the model's (GRAFT_INTERNAL), and where its weights cannot be folded
- * or do not fit into their types. */
+/* Makes `proto`, and `onnx_graph`, which it points to, in env->scratch; the caller releases them.
+ * Fails where the graph is not one of the model's (GRAFT_INTERNAL), and where its weights cannot be
+ * folded or do not fit into their types. */
 GRAFT_MUST_USE graft_status graft_onnx_make_message(graft_env *env, const graft_model *model,
                                                     const graft_graph *graph, bool simplify,
                                                     Onnx__ModelProto *proto,

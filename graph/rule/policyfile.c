@@ -327,8 +327,8 @@ static graft_status narrow_ints(const reader *in, const int32_t *ints, size_t co
     return GRAFT_OK;
 }
 
-/* Trees of before halves were: both halves are the same then, each tree there twice with half of its
- * leaves. */
+/* Trees of before halves were: both halves are the same then, each tree there twice with half of
+ * its leaves. */
 static graft_status split_trees(const reader *in, graft_tariff *tariff)
 {
     const size_t count = tariff->tree_count;

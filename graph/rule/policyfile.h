@@ -1,5 +1,5 @@
-/* policyfile.h - a policy as a file (graph/rule/policy.proto), for `graft optimize --policy`: the same
- * integers as in the generated header, without plans, which belong to one graph. */
+/* policyfile.h - a policy as a file (graph/rule/policy.proto), for `graft optimize --policy`: the
+ * same integers as in the generated header, without plans, which belong to one graph. */
 #pragma once
 
 #include "graph/base/bytes.h"

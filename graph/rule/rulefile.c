@@ -97,8 +97,8 @@ bool graft_rule_is_always(const graft_rule *rule)
     return always;
 }
 
-/* Part of a number that rounding may change: half a unit of bfloat16's last place, and one of float16's
- * below its normal numbers, which may be 0, is more. */
+/* Part of a number that rounding may change: half a unit of bfloat16's last place, and one of
+ * float16's below its normal numbers, which may be 0, is more. */
 static const float rounding_most = 0x1p-8F;
 
 static bool round_fills(graft_pattern *pattern, uint32_t dtype)

@@ -112,8 +112,8 @@ static graft_status parse_number(parser *p, long least, long most, long *value)
     return GRAFT_OK;
 }
 
-/* A decimal; `bits` are those of the nearest binary32, which is 0 or infinite only if that is what is
- * written. */
+/* A decimal; `bits` are those of the nearest binary32, which is 0 or infinite only if that is what
+ * is written. */
 static graft_status parse_float_bits(parser *p, long *bits)
 {
     skip_space(p);

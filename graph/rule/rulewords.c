@@ -205,8 +205,8 @@ static bool is_free(graft_arena *arena, const graft_rule *rule, uint32_t node, u
     return strcmp(own, graft_rule_print_slot(arena, rule, (uint32_t)term->value)) == 0;
 }
 
-/* Axes and sizes past the rank are constant zeros at the end of the list: they say nothing. The value
- * that a fill begins with does. */
+/* Axes and sizes past the rank are constant zeros at the end of the list: they say nothing. The
+ * value that a fill begins with does. */
 static uint32_t told_attrs(const graft_pattern_node *node)
 {
     const uint32_t least = node->op == GRAFT_OP_fill ? 1 : 0;

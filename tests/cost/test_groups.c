@@ -1,5 +1,5 @@
-/* Groups of nodes that a device runs as one: what is one and what is not, what it computes, and that
- * a plan takes it where it is cheaper (cost/plan/groups.h). */
+/* Groups of nodes that a device runs as one: what is one and what is not, what it computes, and
+ * that a plan takes it where it is cheaper (cost/plan/groups.h). */
 #include "cost/cost.h"
 #include "cost/device/device.h"
 #include "cost/plan/plan.h"

@@ -1,6 +1,6 @@
 /* Products and sums of 8-bit integers (cost/plan/integers.h): every implementation against what the
- * signature means, in each layout; and the models of the zoo in 8 bits, where groups on integers take
- * the place of all products, against the same models in binary32. */
+ * signature means, in each layout; and the models of the zoo in 8 bits, where groups on integers
+ * take the place of all products, against the same models in binary32. */
 #include "cost/device/backend.h"
 #include "cost/plan/executor.h"
 #include "cost/plan/integers.h"

@@ -34,9 +34,9 @@ static bool is_run(uint32_t op)
            op != GRAFT_OP_quantise && op != GRAFT_OP_dequantise; /* Run as opaque: opaque.h. */
 }
 
-/* The library's code for processors without AVX2: a depthwise convolution with a residual whose pixels
- * are not aligned. The first case, in a process of its own: the library keeps to what it was first
- * used with. */
+/* The library's code for processors without AVX2: a depthwise convolution with a residual whose
+ * pixels are not aligned. The first case, in a process of its own: the library keeps to what it was
+ * first used with. */
 CHECK_CASE(test_older_processor)
 {
     int exit_status = 1;

@@ -5,7 +5,8 @@
  * would (tests/cuda/h200.json says the same to cuDNN) and says "done" to everything else by name:
  * driver_names.sh lists all names of cuda.h, and those that are defined here win over them. Nothing
  * is executed: a launch is refused. The CUDA runtime does not come up on it either, because the
- * tables that it asks the driver for by number are not here; so no device opens but a described one.
+ * tables that it asks the driver for by number are not here; so no device opens but a described
+ * one.
  *
  * Tests set LD_LIBRARY_PATH to it. Nothing that is installed or shipped knows of it. */
 #define __CUDA_API_VERSION_INTERNAL /* Names of functions as the library exports them. */

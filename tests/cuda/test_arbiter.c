@@ -179,8 +179,8 @@ CHECK_CASE(test_results)
     }
 }
 
-/* Factors of 10 bits, as tensor cores take them: right where the type says so, wrong in fp32, where an
- * engine of cuDNN's that does so without a note was seen. */
+/* Factors of 10 bits, as tensor cores take them: right where the type says so, wrong in fp32, where
+ * an engine of cuDNN's that does so without a note was seen. */
 CHECK_CASE(test_rounded_factors)
 {
     subject t;

@@ -177,8 +177,8 @@ static uint32_t count_engine(graft_env *env, graft_device *device, const char *n
     return listed;
 }
 
-/* As was seen on an H200: engine 0 fuses a tanh that is not a number for large sums, and is asked for
- * a sigmoid, not for that; engine 1 may never end where a convolution has groups. */
+/* As was seen on an H200: engine 0 fuses a tanh that is not a number for large sums, and is asked
+ * for a sigmoid, not for that; engine 1 may never end where a convolution has groups. */
 static void test_seen_faults(void **state)
 {
     graft_env *env = *state;

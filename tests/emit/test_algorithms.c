@@ -9,7 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-/* What w[k] in[i] is times in out[a], times 24: with that all numbers are whole, and binary64 is exact. */
+/* What w[k] in[i] is times in out[a], times 24: with that all numbers are whole, and binary64 is
+ * exact. */
 static double coefficient(const graft_onnx_winograd *w, uint32_t a, uint32_t k, uint32_t i)
 {
     double sum = 0.0;
@@ -110,7 +111,8 @@ static const algorithm_row rows[] = {
 
 enum { ELEMENTS_MOST = 2048 };
 
-/* Runs a file on what the elements 0, 1, 2... are scattered to; `size` is of what it leaves open. */
+/* Runs a file on what the elements 0, 1, 2... are scattered to; `size` is of what it leaves
+ * open. */
 static uint32_t run_file(const char *path, const char *costs, const char *size, float *out)
 {
     static float in[ELEMENTS_MOST];

@@ -35,8 +35,8 @@ static host *open_host(graft_env *env, const policy_kit *kit, const graft_policy
     return h;
 }
 
-/* The change that lowers the estimate most, the first of equals; where none does by enough, the first
- * that is no dearer and leaves fewer nodes. False when there is none either. */
+/* The change that lowers the estimate most, the first of equals; where none does by enough, the
+ * first that is no dearer and leaves fewer nodes. False when there is none either. */
 static bool find_best(const policy_kit *kit, host *h, graft_action *best, int64_t *change)
 {
     const graft_apply_options apply = {UINT64_MAX};
@@ -238,8 +238,8 @@ static uint32_t count_fused(graft_env *env, const policy_kit *kit, uint16_t relu
     return count;
 }
 
-/* A gain of a 512th of what is guessed is taken where the same guess goes and comes again; else what the
- * halves of the trees differ by is doubted. */
+/* A gain of a 512th of what is guessed is taken where the same guess goes and comes again; else
+ * what the halves of the trees differ by is doubted. */
 CHECK_CASE(test_doubt)
 {
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);

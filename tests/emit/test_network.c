@@ -611,7 +611,8 @@ static graft_scores look(graft_env *env, const graft_policy *policy, const graft
     return scores;
 }
 
-/* A match with a const node, of which the network sees nothing; costs that are far apart; an opaque node. */
+/* A match with a const node, of which the network sees nothing; costs that are far apart; an opaque
+ * node. */
 CHECK_CASE(test_unseen_members)
 {
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);

@@ -1,6 +1,6 @@
-/* test_open_rules.c - which rules apply to a file whose sizes stay open: such as apply at all sizes,
- * not such as apply at those that were looked at (1 and 3 of first axes, 320 and 448 of images, 64
- * and 96 elsewhere). */
+/* test_open_rules.c - which rules apply to a file whose sizes stay open: such as apply at all
+ * sizes, not such as apply at those that were looked at (1 and 3 of first axes, 320 and 448 of
+ * images, 64 and 96 elsewhere). */
 #include "emit/command/session.h"
 #include "tests/support/build.h"
 #include "tests/support/onnx_text.h"
@@ -34,21 +34,23 @@ static const open_row rows[] = {
      "concat(relu(a),relu(b),axis=0) = relu(concat(a,b,axis=0)) where same_shape(a,b)", false},
     {"input x N 8; input z N 8; node Relu x -> a; node Relu z -> b; node Concat a b -> y : axis=0; output y",
      "concat(relu(a),relu(b),axis=0) = relu(concat(a,b,axis=0)) where same_shape(a,b)", true},
-    /* Windows: 3 of stride 2 over a padded image have at least half as many places and at most as many. */
+    /* Windows: 3 of stride 2 over a padded image have at least half as many places and at most as
+     * many. */
     {"input x N 4 H W; weight w 4 4 3 3; node Conv x w -> a : pads=1,1,1,1 strides=2,2; node Relu a -> b; node Relu b -> y; output y",
      "relu(relu(a)) = relu(a) where 1 <= dim(a,2)", true},
     {"input x N 4 H W; node MaxPool x -> a : kernel_shape=2,2 strides=2,2; node MaxPool x -> b : kernel_shape=2,2 strides=2,2; node Relu a -> c; node Add c b -> y; output y",
      "add(relu(a),b) = add(b,relu(a)) where same_shape(a,b)", true},
     {"input x N 4 H W; node MaxPool x -> a : kernel_shape=2,2 strides=2,2; node Relu a -> b; node Concat b x -> y : axis=0; output y",
      "relu(a) = relu(relu(a)) where dim(a,2) = 160 or dim(a,2) = 224", false},
-    /* What opaque nodes make: no two of its sizes are known to be the same, nor, where they read an open
-     * axis, is any, whatever it was. */
+    /* What opaque nodes make: no two of its sizes are known to be the same, nor, where they read an
+     * open axis, is any, whatever it was. */
     {"input x N 8; node Flatten x -> a; node Relu a -> b; node Relu b -> y; output y", "relu(relu(a)) = relu(a) where dim(a,1) = 8", false},
     {"input x N 8; node Flatten x -> a; node Relu a -> b; node Relu b -> y; output y", "relu(relu(a)) = relu(a)", true},
     {"input x N 8; node Flatten x -> a; node Relu a -> b; node Relu x -> c; node Concat b c -> y : axis=0; output y",
      "concat(relu(a),relu(b),axis=0) = relu(concat(a,b,axis=0)) where same_shape(a,b)", false},
     {"input x N 8; node Flatten x -> a; node Relu a -> b; node Relu b -> y; output y", "relu(relu(a)) = relu(a) where dim(a,0) <= 100", false},
-    /* What the target needs, and that its outputs have one shape, is not the precondition's alone. */
+    /* What the target needs, and that its outputs have one shape, is not the precondition's
+     * alone. */
     {"input x N 4; input z M 4; node Relu x -> a; node Add a z -> b; node Relu b -> y; output y", "relu(add(relu(a),b)) = relu(add(b,relu(a)))", true},
     {"input x N 8; input z N 8; node Relu x -> a; node Add a z -> b; node Relu b -> y; output y",
      "add(relu(a),b) = slice(concat(relu(a),b,axis=1),axis=1,start=0,end=8)", true},

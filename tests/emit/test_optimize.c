@@ -110,8 +110,8 @@ CHECK_CASE(test_step_limit)
     }
 }
 
-/* What the tariff calls dearer than the graph that rewriting began with is no candidate, however much
- * the network wants it; a program that decides step by step says what that graph cost. */
+/* What the tariff calls dearer than the graph that rewriting began with is no candidate, however
+ * much the network wants it; a program that decides step by step says what that graph cost. */
 CHECK_CASE(test_never_dearer)
 {
     const policy_kit *kit = open_favourite(env, KIT_DOUBLE_RELU);
@@ -304,8 +304,9 @@ CHECK_CASE(test_plan_is_dropped)
     assert_int_equal(dropped->report.plan_step_count, 5);
 }
 
-/* Steps that there are no more of, a step limit before the plan's end, a rule of no policy, and a graph that
- * no plan is for: whatever is dropped, the policy goes on, and plans may be dropped twice. */
+/* Steps that there are no more of, a step limit before the plan's end, a rule of no policy, and a
+ * graph that no plan is for: whatever is dropped, the policy goes on, and plans may be dropped
+ * twice. */
 CHECK_CASE(test_plans_that_end_early)
 {
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
@@ -403,8 +404,8 @@ CHECK_CASE(test_bad_policies)
     assert_refused(env, kit, &policy);
 }
 
-/* A rule that is marked "always" and leaves as many nodes would never end: it is not applied. Of decisions
- * as many are written as fit. */
+/* A rule that is marked "always" and leaves as many nodes would never end: it is not applied. Of
+ * decisions as many are written as fit. */
 CHECK_CASE(test_growing_always)
 {
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
@@ -454,7 +455,8 @@ CHECK_CASE(test_last_operator)
     assert_int_equal(r->report.stop, GRAFT_STOP_NO_RULE);
 }
 
-/* A chain of relus as long as costs can be added up for, written by hand: building it takes a while. */
+/* A chain of relus as long as costs can be added up for, written by hand: building it takes a
+ * while. */
 static graft_graph *longest_chain(graft_env *env)
 {
     enum { LONG = GRAFT_ESTIMATE_NODES };

@@ -1,5 +1,6 @@
-/* Rules made shorter for a header: how small those of the committed policy become, that they stay the
- * same and decide the same, and what becomes of bytes that were not made by graft_rules_shorten. */
+/* Rules made shorter for a header: how small those of the committed policy become, that they stay
+ * the same and decide the same, and what becomes of bytes that were not made by
+ * graft_rules_shorten. */
 #include "emit/command/contents.h"
 #include "emit/header/pairs.h"
 #include "graph/rule/policyfile.h"
@@ -106,7 +107,8 @@ CHECK_CASE(test_few_rules)
     assert_ptr_equal(shorter.rules, kit->table.rules);
 }
 
-/* A rule whose bytes behind the head are pairs of pairs: 255 stands for 254 and a byte, and so on. */
+/* A rule whose bytes behind the head are pairs of pairs: 255 stands for 254 and a byte, and so
+ * on. */
 typedef struct {
     graft_policy policy;
     uint8_t pairs[GRAFT_PAIRS_BYTES];

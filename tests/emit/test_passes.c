@@ -131,8 +131,8 @@ CHECK_CASE(test_kernels_differ)
     CHECK_OK(graft_session_close(env, &session));
 }
 
-/* What saves a few nanoseconds and no call is no gain, nor is it one to call more kernels for it; two
- * products of one tensor that are merged have to be split again. */
+/* What saves a few nanoseconds and no call is no gain, nor is it one to call more kernels for it;
+ * two products of one tensor that are merged have to be split again. */
 CHECK_CASE(test_calls_cost)
 {
     static const struct {
@@ -173,8 +173,8 @@ CHECK_CASE(test_calls_cost)
     }
 }
 
-/* A rule that a runtime would see nothing of takes no part: a bias of zeros. Putting a normalisation
- * together does, also where it can only be written by its steps. */
+/* A rule that a runtime would see nothing of takes no part: a bias of zeros. Putting a
+ * normalisation together does, also where it can only be written by its steps. */
 CHECK_CASE(test_idle_rules)
 {
     static const struct {

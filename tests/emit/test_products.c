@@ -1,5 +1,6 @@
-/* What products ask of the loop beside decisions: the same in slices and with more memory, rules that
- * are not used, tags that survive, every step told. By the committed policy, on models of the zoo. */
+/* What products ask of the loop beside decisions: the same in slices and with more memory, rules
+ * that are not used, tags that survive, every step told. By the committed policy, on models of the
+ * zoo. */
 #include "graph/rule/policyfile.h"
 #include "models/zoo.h"
 #include "tests/support/check.h"
@@ -90,7 +91,8 @@ static bool is_untouched(const uint8_t *bytes, size_t count)
     return true;
 }
 
-/* Every size that is too small is refused and not written to; what suffices is enough at any alignment. */
+/* Every size that is too small is refused and not written to; what suffices is enough at any
+ * alignment. */
 CHECK_CASE(test_workspaces)
 {
     enum { GUARD = 64 };

@@ -1,5 +1,5 @@
-/* What examples/xnnpack/lower.c makes of models and of single operators computes what Graft's executor
- * does: the example itself compares XNNPACK with XNNPACK. */
+/* What examples/xnnpack/lower.c makes of models and of single operators computes what Graft's
+ * executor does: the example itself compares XNNPACK with XNNPACK. */
 #include "tests/support/check.h"
 
 #if !__has_include(<xnnpack.h>) || !__has_include(<pthreadpool.h>)

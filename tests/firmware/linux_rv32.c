@@ -1,5 +1,5 @@
-/* linux_rv32.c - start-up and platform for a process on 32-bit RISC-V without a C library, as qemu-riscv32
- * runs it: there is none packaged. System calls are Linux's (write and exit). */
+/* linux_rv32.c - start-up and platform for a process on 32-bit RISC-V without a C library, as
+ * qemu-riscv32 runs it: there is none packaged. System calls are Linux's (write and exit). */
 #include "platform.h"
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* ram.c - prints what a graph and its workspace take on this processor by the compiler's sizeof, and
- * what the graph's header says of it: bits of pointers, bits of ids, bytes of the graph's struct; of
- * its buffer and of the workspace, then both as the header has them. */
+/* ram.c - prints what a graph and its workspace take on this processor by the compiler's sizeof,
+ * and what the graph's header says of it: bits of pointers, bits of ids, bytes of the graph's
+ * struct; of its buffer and of the workspace, then both as the header has them. */
 #define GRAFT_IMPLEMENTATION
 #include "graft_policy.h"
 

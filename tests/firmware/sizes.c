@@ -1,4 +1,5 @@
-/* sizes.c - prints what a graph and its workspace take on this processor, without deciding anything. */
+/* sizes.c - prints what a graph and its workspace take on this processor, without deciding
+ * anything. */
 #define GRAFT_IMPLEMENTATION
 #include "graft_policy.h"
 

@@ -1,6 +1,6 @@
-/* Archives of arrays from hostile bytes: refused with a message that names the file, or tensors whose
- * data is there, which come back from what is packed of them. Checksums are put right first, as no
- * fuzzer finds them. */
+/* Archives of arrays from hostile bytes: refused with a message that names the file, or tensors
+ * whose data is there, which come back from what is packed of them. Checksums are put right first,
+ * as no fuzzer finds them. */
 #include "graph/base/npz.h"
 
 #include <assert.h>

@@ -118,8 +118,8 @@ static void check_read(graft_env *env, const uint8_t *data, size_t size,
     }
 }
 
-/* With its sizes fixed; with those that the file leaves open kept so, and bodies rewritten; to be run,
- * with what bodies run. */
+/* With its sizes fixed; with those that the file leaves open kept so, and bodies rewritten; to be
+ * run, with what bodies run. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     graft_env env;

@@ -56,8 +56,8 @@ static void side_of_pattern(const graft_pattern *pattern, uint32_t output_count,
     }
 }
 
-/* Whether both sides agree on random samples of `seed`, at the shapes drawn. Samples on which a side
- * is undefined say nothing; false when too many are. */
+/* Whether both sides agree on random samples of `seed`, at the shapes drawn. Samples on which a
+ * side is undefined say nothing; false when too many are. */
 static bool holds(graft_arena *scratch, const graft_candidate *candidate, uint64_t seed,
                   uint32_t sample_count)
 {

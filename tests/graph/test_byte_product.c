@@ -1,5 +1,5 @@
-/* test_byte_product.c - products of bytes with zero points against the plain sum, of sizes that fill
- * panels and tiles and such as do not, of all types and layouts. */
+/* test_byte_product.c - products of bytes with zero points against the plain sum, of sizes that
+ * fill panels and tiles and such as do not, of all types and layouts. */
 #include "graph/base/rng.h"
 #include "graph/meaning/byte_product.h"
 #include "tests/support/build.h"

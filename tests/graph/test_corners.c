@@ -1,7 +1,7 @@
-/* Rewrites that ordinary graphs and proved rules hardly have: nodes that die with a missing operand, outputs
- * that are variables, splits that take over one class or two. What a match is estimated to change is what
- * the graph costs afterwards, and the graph stays sound. Most of these rules are false, which is nothing to the
- * engine. */
+/* Rewrites that ordinary graphs and proved rules hardly have: nodes that die with a missing
+ * operand, outputs that are variables, splits that take over one class or two. What a match is
+ * estimated to change is what the graph costs afterwards, and the graph stays sound. Most of these
+ * rules are false, which is nothing to the engine. */
 #include "tests/support/build.h"
 #include "tests/support/rows.h"
 
@@ -39,8 +39,8 @@ static void give_variable(graft_graph *graph)
                            build_node(graph, GRAFT_OP_sigmoid, NULL, x, 0, 0), 0, 0));
 }
 
-/* An output takes over a value that was a first output, while a node that reads that value is no equal
- * of the relu. */
+/* An output takes over a value that was a first output, while a node that reads that value is no
+ * equal of the relu. */
 static void take_other_slot(graft_graph *graph)
 {
     static const int32_t slice[] = {0, 1, 4};
@@ -214,8 +214,8 @@ CHECK_CASE(test_plan_refused)
 
 /* ---------------------------------------------------------------------- tags */
 
-/* What simplifying makes has the tag of what it takes over, also when an output is a variable or a node that
- * was made is gone again. */
+/* What simplifying makes has the tag of what it takes over, also when an output is a variable or a
+ * node that was made is gone again. */
 CHECK_CASE(test_tags)
 {
     for (size_t i = 0; i < sizeof corners / sizeof corners[0]; i++) {
@@ -257,7 +257,8 @@ CHECK_CASE(test_tags)
 
 /* ----------------------------------------------------------------- capacity */
 
-/* A graph that lacks room of one kind refuses a node; one of opaque nodes without edges closes gaps. */
+/* A graph that lacks room of one kind refuses a node; one of opaque nodes without edges closes
+ * gaps. */
 CHECK_CASE(test_room)
 {
     static const graft_limits limits[] = {

@@ -166,7 +166,8 @@ static const foreign_row rows[] = {
 };
 /* clang-format on */
 
-/* Of several outputs, of another domain, or of no input: such nodes run, whatever they are made of. */
+/* Of several outputs, of another domain, or of no input: such nodes run, whatever they are made
+ * of. */
 /* clang-format off */
 static const foreign_row kept_rows[] = {
     {"whole numbers in pieces",

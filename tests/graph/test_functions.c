@@ -1,5 +1,5 @@
-/* test_functions.c - functions that a file brings along (onnx_functions.c): what their calls become,
- * which of them stay, and which files are refused. */
+/* test_functions.c - functions that a file brings along (onnx_functions.c): what their calls
+ * become, which of them stay, and which files are refused. */
 #include "graph/model.h"
 #include "tests/support/onnx_text.h"
 
@@ -19,7 +19,8 @@ CHECK_CASE(test_calls)
                 "input x 2; function f a b -> y; node Exp a -> x; node Add x b -> y; end;"
                 "node f x x -> b : domain=own; node f b x -> y : domain=own; output y",
                 "b/x = exp(x)\nb = add(b/x, x)\ny/x = exp(b)\ny = add(y/x, x)\nout y", 0);
-    /* One in another, given later; an output that is an input, one twice, one that nothing reads. */
+    /* One in another, given later; an output that is an input, one twice, one that nothing
+     * reads. */
     check_graph(
         env,
         "input x 2; function f a -> y z y q; node g a -> y : domain=own;"

@@ -304,7 +304,8 @@ static Onnx__ModelProto *packed_anew(graft_env *env, const graft_model *model)
     return proto;
 }
 
-/* Every node generated anew: no tensor of binary32, and the graph that is read again is the same. */
+/* Every node generated anew: no tensor of binary32, and the graph that is read again is the
+ * same. */
 CHECK_CASE(test_written_in_their_type)
 {
     for (size_t i = 0; i < sizeof understood / sizeof understood[0]; i++) {
@@ -341,8 +342,9 @@ CHECK_CASE(test_weights_are_rounded_once)
     assert_true(steps != graft_half_round(exact));
 }
 
-/* Single numbers that two-input functions read are operators, as in binary32; where a rule takes one
- * up, the tensor that is written is the one that was read, and a node that stays has its own. */
+/* Single numbers that two-input functions read are operators, as in binary32; where a rule takes
+ * one up, the tensor that is written is the one that was read, and a node that stays has its
+ * own. */
 CHECK_CASE(test_numbers_come_back)
 {
     static const char text[] =

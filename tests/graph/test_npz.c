@@ -1,5 +1,5 @@
-/* Archives of arrays: what is packed comes back, what numpy writes is read, and each fault is named.
- * The files are the corpus of tests/fuzz/fuzz_npz.c. */
+/* Archives of arrays: what is packed comes back, what numpy writes is read, and each fault is
+ * named. The files are the corpus of tests/fuzz/fuzz_npz.c. */
 #include "graph/base/file.h"
 #include "graph/base/npz.h"
 #include "tests/support/check.h"

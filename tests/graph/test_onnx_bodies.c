@@ -1,5 +1,5 @@
-/* test_onnx_bodies.c - bodies of If, Loop and Scan as models of their own: what they are told of the
- * graph around, and what becomes of what comes back. */
+/* test_onnx_bodies.c - bodies of If, Loop and Scan as models of their own: what they are told of
+ * the graph around, and what becomes of what comes back. */
 #include "graph/base/file.h"
 #include "tests/support/onnx_text.h"
 
@@ -153,8 +153,8 @@ CHECK_CASE(test_seen)
     "node Exp h -> r; output r; end; graph e; node Exp x -> h; node Exp h -> r; output r; end;"    \
     "node If c -> y : then_branch=@t else_branch=@e; output y"
 
-/* New names are such as nothing else has, those of the body stay, and what came from outside is left
- * there, whatever comes back. */
+/* New names are such as nothing else has, those of the body stay, and what came from outside is
+ * left there, whatever comes back. */
 CHECK_CASE(test_taken)
 {
     graft_model *model = NULL;

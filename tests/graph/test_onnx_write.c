@@ -330,8 +330,8 @@ CHECK_CASE(test_texts_of_the_model)
     assert_string_equal(out->metadata_props[0]->value, "somebody");
 }
 
-/* A new node is called as its output is, unless a node that stays has that name: runtimes refuse two
- * of one name. */
+/* A new node is called as its output is, unless a node that stays has that name: runtimes refuse
+ * two of one name. */
 CHECK_CASE(test_no_two_nodes_of_one_name)
 {
     uint32_t applied = 0;
@@ -513,8 +513,9 @@ CHECK_CASE(test_weights_among_inputs)
     }
 }
 
-/* Where the options ask for it, an initializer that is an input too is one that a caller may set: what
- * is computed from it is not known, and it is written as both; not so in files of IR version 3. */
+/* Where the options ask for it, an initializer that is an input too is one that a caller may set:
+ * what is computed from it is not known, and it is written as both; not so in files of IR version
+ * 3. */
 CHECK_CASE(test_settable_weights)
 {
     static const char text[] =

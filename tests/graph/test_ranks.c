@@ -1,5 +1,5 @@
-/* test_ranks.c - what ranks give each other, where the other one has what this one has: swapping is an
- * echo. Real ones: tests/verify/test_mpi.sh. */
+/* test_ranks.c - what ranks give each other, where the other one has what this one has: swapping is
+ * an echo. Real ones: tests/verify/test_mpi.sh. */
 #include "graph/base/ranks.h"
 #include "tests/support/check.h"
 

@@ -1,5 +1,5 @@
-/* What the engine refuses, each with the promise that is broken: graphs that are not sound, rules that are
- * not valid, byte code that fails, limits that no memory has. */
+/* What the engine refuses, each with the promise that is broken: graphs that are not sound, rules
+ * that are not valid, byte code that fails, limits that no memory has. */
 #include "graph/base/rng.h"
 #include "tests/support/build.h"
 #include "tests/support/rows.h"
@@ -121,7 +121,8 @@ static void check_forms(graft_env *env, const graft_graph *graph, const graft_ma
     }
 }
 
-/* relu(x) = relu(x), and an exponential and what reads it that nobody reads: they die as they are made. */
+/* relu(x) = relu(x), and an exponential and what reads it that nobody reads: they die as they are
+ * made. */
 CHECK_CASE(test_idle_target)
 {
     static const graft_tariff tariff = {.row_count = 0};
@@ -154,8 +155,8 @@ CHECK_CASE(test_idle_target)
     check_forms(env, graph, &made);
 }
 
-/* pad(x, before s) = pad(x, before what a program makes of s), which nothing says is true: it has no match
- * where that is no attribute. */
+/* pad(x, before s) = pad(x, before what a program makes of s), which nothing says is true: it has
+ * no match where that is no attribute. */
 static void refuse_attribute(graft_env *env, const uint8_t *code, size_t code_bytes)
 {
     static const graft_apply_options options = {0};
@@ -191,8 +192,8 @@ CHECK_CASE(test_large_attribute)
     refuse_attribute(env, negative, sizeof negative);
 }
 
-/* A node with more operands than a form lists: forms of others have other hashes, and a tariff without
- * trees guesses nothing. */
+/* A node with more operands than a form lists: forms of others have other hashes, and a tariff
+ * without trees guesses nothing. */
 CHECK_CASE(test_many_operands)
 {
     static const graft_tariff tariff = {.row_count = 0};
@@ -217,8 +218,8 @@ CHECK_CASE(test_many_operands)
     assert_true(hashes[0] != hashes[1]);
 }
 
-/* Opaque nodes with many outputs, with none, and with operands of no known shape or of more bytes than
- * can be counted. */
+/* Opaque nodes with many outputs, with none, and with operands of no known shape or of more bytes
+ * than can be counted. */
 CHECK_CASE(test_odd_forms)
 {
     enum { MANY = GRAFT_MAX_OUTPUTS + 1 };
@@ -500,8 +501,8 @@ static bool run_code(const uint8_t *code, uint32_t bytes)
     return graft_code_run(&rule, 0, vars, is_const, slots, &result);
 }
 
-/* A stack that is too deep or empty, products that are too large, divisions that are not exact, numbers that
- * are none. */
+/* A stack that is too deep or empty, products that are too large, divisions that are not exact,
+ * numbers that are none. */
 CHECK_CASE(test_failing_code)
 {
     enum { DEPTH = 16, S = GRAFT_CODE_SLOT, C = GRAFT_CODE_CONST8, W = GRAFT_CODE_CONST32 };

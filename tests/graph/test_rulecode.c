@@ -1,5 +1,5 @@
-/* Byte code as everything but the engine reads it (graph/rule/rulecode.h): each instruction decoded, the
- * stack followed, and the ends of programs told as the engine tells them. */
+/* Byte code as everything but the engine reads it (graph/rule/rulecode.h): each instruction
+ * decoded, the stack followed, and the ends of programs told as the engine tells them. */
 #include "graph/rule/rulecode.h"
 
 #include "tests/support/check.h"

@@ -254,7 +254,8 @@ static graft_status add_up(graft_env *env, void *context, const graft_yaml *root
     return status;
 }
 
-/* A document a line: all of them in their order, or the line that is broken; a zero byte ends none. */
+/* A document a line: all of them in their order, or the line that is broken; a zero byte ends
+ * none. */
 CHECK_CASE(test_lines)
 {
     static const struct {

@@ -354,8 +354,8 @@ CHECK_CASE(test_outputs)
     assert_true(passed);
 }
 
-/* Operators that opsets say in different words, or older ones in parts; reading does not ask whether
- * the opset has them. */
+/* Operators that opsets say in different words, or older ones in parts; reading does not ask
+ * whether the opset has them. */
 /* clang-format off */
 static const char *const worded_operators[] = {
     "input x 3 40; node Gelu x -> y; output y 3 40",

@@ -33,8 +33,8 @@ typedef struct check_entry {
 /* Begins a case, which has a quiet, open `env`; its arenas are freed afterwards. The section holds
  * pointers to the entries of a program's cases. */
 #define CHECK_CASE(function) CHECK_ENTRY(function, #function, NULL, 0, 1, no_row)
-/* Begins a case for each row of an array, of which the first member is a name. The case has `env` as
- * above, and `place`, the row. */
+/* Begins a case for each row of an array, of which the first member is a name. The case has `env`
+ * as above, and `place`, the row. */
 #define CHECK_ROWS(function, rows)                                                                 \
     CHECK_ENTRY(function, NULL, rows, sizeof((rows)[0]), sizeof(rows) / sizeof((rows)[0]), place)
 #define CHECK_ENTRY(function, name, rows, size, count, row)                                        \

@@ -43,7 +43,7 @@ typedef struct corpus_tally {
 corpus_tally corpus_try(graft_env *env, const corpus_rules *rules, corpus_kind kind,
                         const graft_trial_options *options);
 
-/* How many rules the proof for all sizes (verify/sizes/symbolic.h) accepts; those of false rules are
- * printed as WRONG. Each is tried in a child that may take `limit_ns`. */
+/* How many rules the proof for all sizes (verify/sizes/symbolic.h) accepts; those of false rules
+ * are printed as WRONG. Each is tried in a child that may take `limit_ns`. */
 uint32_t corpus_try_symbolic(graft_env *env, const corpus_rules *rules, corpus_kind kind,
                              uint64_t limit_ns);

@@ -1,5 +1,5 @@
-/* evaluate.h - a whole graph over exact residues (graph/meaning/algebra_field.h), for one sample of inputs
- * and weights.
+/* evaluate.h - a whole graph over exact residues (graph/meaning/algebra_field.h), for one sample of
+ * inputs and weights.
  *
  * The tensor of an input or weight depends on the sample, its kind, its number and its shape alone,
  * so two graphs over the same sources are run on the same numbers. An opaque node's outputs are

@@ -16,8 +16,8 @@ typedef enum exact_inputs {
 bool exact_same_bits(float a, float b);
 
 /* Evaluates both sides of an instance, of type `dtype`: of float16 and bfloat16, inputs and what an
- * operator makes are rounded, and operators compute in binary32. The first output of which an element differs (payload and
- * sign of NaN aside), or -1. */
+ * operator makes are rounded, and operators compute in binary32. The first output of which an
+ * element differs (payload and sign of NaN aside), or -1. */
 int exact_compare(graft_env *env, const graft_instance *instance, exact_inputs kind, uint64_t seed,
                   uint32_t dtype);
 

@@ -1,5 +1,5 @@
-/* limits.h - the limits of proofs (verify/core/limits.def) set to next to nothing, in programs that link
- * the objects which ask for them: test_limits and long_limits (see the Makefile). */
+/* limits.h - the limits of proofs (verify/core/limits.def) set to next to nothing, in programs that
+ * link the objects which ask for them: test_limits and long_limits (see the Makefile). */
 #pragma once
 
 #include "graph/base/env.h"

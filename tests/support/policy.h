@@ -18,8 +18,8 @@ enum {
     KIT_RULES
 };
 
-/* What a kit's policy wants whatever it sees: some rule, to stop (KIT_RULES), any rule rather than to
- * stop, or what its network says. */
+/* What a kit's policy wants whatever it sees: some rule, to stop (KIT_RULES), any rule rather than
+ * to stop, or what its network says. */
 enum { KIT_GOES_ON = KIT_RULES + 1, KIT_FREE };
 
 typedef struct policy_kit_options {

@@ -1,5 +1,6 @@
 /* witness.h - whether a rule is false, found out without the verifier: random graphs that its
- * source fits are rewritten by the engine, and both are run in binary64 (graph/meaning/algebra_real.h).
+ * source fits are rewritten by the engine, and both are run in binary64
+ * (graph/meaning/algebra_real.h).
  *
  * Places are drawn operator by operator (proposal.h), then sizes are put in place of sizes, equal
  * ones staying equal, up to WITNESS_LARGEST. None of verify/ is used but the lists of attribute

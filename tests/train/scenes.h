@@ -1,5 +1,5 @@
-/* scenes.h - a small model with recorded costs, a tariff of its walks, and what an agent that scores
- * candidates sees of it. */
+/* scenes.h - a small model with recorded costs, a tariff of its walks, and what an agent that
+ * scores candidates sees of it. */
 #pragma once
 
 #include "models/zoo.h"

@@ -99,8 +99,8 @@ static void run_encoder(const graft_encoder *encoder, graft_arena *scratch,
     graft_arena_release(scratch, mark);
 }
 
-/* A random graph: nodes are one of five operators (one-hot). `facts` receives, for its latent to tell,
- * how many nodes are of each, and how many edges run from an operator to the one after it. */
+/* A random graph: nodes are one of five operators (one-hot). `facts` receives, for its latent to
+ * tell, how many nodes are of each, and how many edges run from an operator to the one after it. */
 static graph_arrays make_graph(graft_arena *arena, graft_rng *rng, float *facts)
 {
     uint32_t nodes = 2 + graft_rng_below(rng, 9);

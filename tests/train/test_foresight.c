@@ -1,5 +1,5 @@
-/* The world model over candidates: its gradients, its dreams by seed, that they touch no environment,
- * and that it learns what closes. */
+/* The world model over candidates: its gradients, its dreams by seed, that they touch no
+ * environment, and that it learns what closes. */
 #include "tests/support/gradient.h"
 #include "tests/train/scenes.h"
 #include "train/agent/dreamer.h"
@@ -138,8 +138,8 @@ CHECK_CASE(test_it_learns)
     assert_true(after > 0.85 && after > before + 0.3);
 }
 
-/* What comes out of the dreams is no worse, where it was tried, than what went in, and trials count as
- * steps in the environment. */
+/* What comes out of the dreams is no worse, where it was tried, than what went in, and trials count
+ * as steps in the environment. */
 CHECK_CASE(test_best_is_kept)
 {
     graft_agent_settings wild = small;
@@ -186,8 +186,8 @@ CHECK_CASE(test_model_by_model)
     graft_dreamer_close(&dreamer);
 }
 
-/* Of candidates that are alike only some are on offer; the others take their turns in a dream, and when
- * all have been taken there are no more. */
+/* Of candidates that are alike only some are on offer; the others take their turns in a dream, and
+ * when all have been taken there are no more. */
 CHECK_CASE(test_turns)
 {
     dreaming *d = open_dreaming(env, 1, 1);

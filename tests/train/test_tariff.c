@@ -312,7 +312,8 @@ CHECK_CASE(test_first_trees)
     assert_int_equal(few.tree_count, 0); /* There are no halves of one. */
 }
 
-/* Trees of even numbers are one half, the others another: half of what these differ by is the skew. */
+/* Trees of even numbers are one half, the others another: half of what these differ by is the
+ * skew. */
 CHECK_CASE(test_halves)
 {
     static const uint8_t tests[2 * GRAFT_TREE_TESTS];
@@ -380,7 +381,8 @@ static graft_graph *build_product(graft_arena *arena, int32_t width)
     return graph;
 }
 
-/* Weights that are read once lie as far away as all are large, and what a node costs is guessed by that. */
+/* Weights that are read once lie as far away as all are large, and what a node costs is guessed by
+ * that. */
 CHECK_CASE(test_reach)
 {
     static const int32_t widths[] = {511, 512, 725, 1024, 1449, 2048, 4096};
@@ -410,8 +412,8 @@ CHECK_CASE(test_reach)
     }
 }
 
-/* Weights that each of three steps reads, of width x width, and one that is read once, four times as
- * large. */
+/* Weights that each of three steps reads, of width x width, and one that is read once, four times
+ * as large. */
 static graft_graph *build_loop(graft_arena *arena, int32_t width, uint32_t weight_count)
 {
     graft_graph *graph = build_graph_within(arena, (graft_limits){64, 64, 128, 1});
@@ -427,8 +429,8 @@ static graft_graph *build_loop(graft_arena *arena, int32_t width, uint32_t weigh
     return graph;
 }
 
-/* A weight that is read again lies as far away as all that is read in between, one that is read once as all
- * weights; what is made of a weight as far as it. */
+/* A weight that is read again lies as far away as all that is read in between, one that is read
+ * once as all weights; what is made of a weight as far as it. */
 CHECK_CASE(test_reach_of_loops)
 {
     static const struct {
@@ -465,8 +467,8 @@ static void check_cores(const graft_form *a, const graft_form *b, bool equal)
     assert_int_equal(memcmp(inputs[0], inputs[1], sizeof inputs[0]) == 0, equal);
 }
 
-/* A product is guessed to cost the same whatever is added to it and however it is clipped; another one
- * is not. */
+/* A product is guessed to cost the same whatever is added to it and however it is clipped; another
+ * one is not. */
 CHECK_CASE(test_cores)
 {
     const int32_t attrs[3][GRAFT_MAX_ATTRS] = {

@@ -1,5 +1,5 @@
-/* Classes of cases (verify/export/symclass.h): an instance of any case of a class, cut along its idle
- * axes, is an instance of the class's first case, and both sides compute the same there. */
+/* Classes of cases (verify/export/symclass.h): an instance of any case of a class, cut along its
+ * idle axes, is an instance of the class's first case, and both sides compute the same there. */
 #include "verify/export/symclass.h"
 
 #include "graph/meaning/algebra_field.h"

@@ -1,7 +1,7 @@
-/* Limits of proofs are refusals (verify/core/limits.def). Each limit is set to 1, 2 and 3, in objects
- * compiled for it, and the proof for all sizes is tried alone, without a sweep, a filter or an
- * instance before it: whatever it gives up for it, it proves no false rule and does not crash, and
- * where it is to refuse it says so. long_limits.c tries more of the corpus.
+/* Limits of proofs are refusals (verify/core/limits.def). Each limit is set to 1, 2 and 3, in
+ * objects compiled for it, and the proof for all sizes is tried alone, without a sweep, a filter or
+ * an instance before it: whatever it gives up for it, it proves no false rule and does not crash,
+ * and where it is to refuse it says so. long_limits.c tries more of the corpus.
  *
  * And as they are, limits let none of the corpus's false rules through (`false` and `beyond` here,
  * all of them in long_corpus.c). */

@@ -1,7 +1,7 @@
 /* test_opensizes.c - what is claimed of an operator in a graph with open sizes (symshape.h) is what
- * the engine checks, no less: at sizes where all claims are true, the engine accepts the operator and
- * gives the same shapes, and nowhere else. Where rules are proved a claim too few would do no harm;
- * here it would let a rule apply at sizes at which the engine had refused it. */
+ * the engine checks, no less: at sizes where all claims are true, the engine accepts the operator
+ * and gives the same shapes, and nowhere else. Where rules are proved a claim too few would do no
+ * harm; here it would let a rule apply at sizes at which the engine had refused it. */
 #include "tests/support/cases.h"
 #include "tests/support/check.h"
 #include "verify/sizes/graphsizes.h"

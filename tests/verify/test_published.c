@@ -1,6 +1,6 @@
 /* Nothing lost: laws that others have published (tests/verify/rules/published.txt) are given to no
- * stage of Graft, and follow from the committed set: by one rule, read in either direction, or by up
- * to three rules one after the other. */
+ * stage of Graft, and follow from the committed set: by one rule, read in either direction, or by
+ * up to three rules one after the other. */
 #include "tests/support/check.h"
 #include "tests/support/rows.h"
 #include "verify/set/derive.h"

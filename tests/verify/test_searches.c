@@ -1,5 +1,5 @@
-/* Which searches a question is put to (verify/core/prover.c): not those that do not see how large its
- * polynomials are, when these are large. */
+/* Which searches a question is put to (verify/core/prover.c): not those that do not see how large
+ * its polynomials are, when these are large. */
 #include "tests/support/check.h"
 #include "verify/core/prover.h"
 #include "verify/instances/asking.h"

@@ -54,8 +54,8 @@ static said ask(const char *text, uint32_t limit)
     return s;
 }
 
-/* Whether the question of a text is unsat. Asked in a child, for Z3 does not always keep to its limit: one that takes seconds of the processor, however
- * busy that is, does not say so. */
+/* Whether the question of a text is unsat. Asked in a child, for Z3 does not always keep to its
+ * limit: one that takes seconds of the processor, however busy that is, does not say so. */
 static bool is_unsat(const char *text, uint32_t limit)
 {
     int status = 0;

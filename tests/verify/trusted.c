@@ -1,6 +1,6 @@
 /* The trusted core as a program: what `make trusted` links with Z3, xxHash and libc alone, to see
- * which files a proof needs. It is given a true rule and two false ones, and no hints. Prints a line
- * for each. */
+ * which files a proof needs. It is given a true rule and two false ones, and no hints. Prints a
+ * line for each. */
 #include "verify/core/core.h"
 
 #include <stdio.h>

@@ -97,7 +97,8 @@ static bool comes_back(way *w, graft_observer *o)
     return false;
 }
 
-/* Generalised advantages (Schulman et al. 2016, eq. 16); `next_value` of the state after the end. */
+/* Generalised advantages (Schulman et al. 2016, eq. 16); `next_value` of the state after the
+ * end. */
 static void estimate_advantages(const graft_agent_settings *s, graft_transition *steps,
                                 uint32_t count, double next_value)
 {

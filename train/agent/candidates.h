@@ -1,18 +1,18 @@
 /* candidates.h - the agent that scores candidates (scorer.h), trained without a model of the world:
  * proximal policy optimisation (Schulman et al. 2017) of episodes in environments.
  *
- * Environments are deterministic: what was done once can be done again. So each update also looks at
- * the best episode that was ever played, and does more often what did better than the value expected
- * there (self-imitation, Oh et al. 2018).
+ * Environments are deterministic: what was done once can be done again. So each update also looks
+ * at the best episode that was ever played, and does more often what did better than the value
+ * expected there (self-imitation, Oh et al. 2018).
  *
  * It starts as greedy over the tariff and can only learn to deviate. An environment's price may be
  * that of recorded costs or the tariff's own estimate (graft_estimator_price: the engine as a
- * simulator, which asks for no price); the agent does not know which, nor how many there are, nor what
- * rules they have.
+ * simulator, which asks for no price); the agent does not know which, nor how many there are, nor
+ * what rules they have.
  *
  * Reward: what a rewrite takes off the cost, in percent of the first graph (the dissertation's
- * relative form, telescoping to the percentage saved), of which the part `reward_end` is paid at the
- * end of the episode instead; bytes, FLOPs and launches count as much as their weights say. */
+ * relative form, telescoping to the percentage saved), of which the part `reward_end` is paid at
+ * the end of the episode instead; bytes, FLOPs and launches count as much as their weights say. */
 #pragma once
 
 #include "train/agent/agent_settings.h"
@@ -43,7 +43,8 @@ typedef struct graft_candidates {
     graft_best best[GRAFT_CANDIDATES_ENVIRONMENTS];
 } graft_candidates;
 
-/* An untrained agent, in `arena`; the settings are kept. It stays where it is: shards point to it. */
+/* An untrained agent, in `arena`; the settings are kept. It stays where it is: shards point to
+ * it. */
 void graft_candidates_open(graft_arena *arena, const graft_agent_settings *settings, uint64_t seed,
                            uint32_t thread_count, graft_candidates *agent);
 void graft_candidates_close(graft_candidates *agent);
@@ -73,9 +74,9 @@ GRAFT_MUST_USE graft_status graft_candidates_update(graft_env *env, graft_candid
                                                     uint32_t count,
                                                     graft_candidates_report *report);
 
-/* One episode of the most likely actions, or, with `rng`, of drawn ones; the plan is in `arena`, and
- * its graph the environment's state. A graph that the tariff calls dearer than the first one is not
- * returned: the plan is empty then. */
+/* One episode of the most likely actions, or, with `rng`, of drawn ones; the plan is in `arena`,
+ * and its graph the environment's state. A graph that the tariff calls dearer than the first one is
+ * not returned: the plan is empty then. */
 GRAFT_MUST_USE graft_status graft_candidates_play(graft_env *env, graft_arena *arena,
                                                   graft_candidates *agent, graft_observer *observer,
                                                   graft_rng *rng, graft_plan_found *found);

@@ -1,4 +1,5 @@
-/* candidates_learning.c - what the candidate-scoring agent learns from episodes; see candidates.h. */
+/* candidates_learning.c - what the candidate-scoring agent learns from episodes; see
+ * candidates.h. */
 #include "train/agent/candidates.h"
 
 #include "graph/base/log.h"
@@ -132,9 +133,9 @@ static double variance_of(const moments *m, uint32_t count)
     return m->squares / count - mean * mean;
 }
 
-/* Advantages of every `stride`th episode, which are those of one environment, to mean 0 and deviation
- * 1: what is much in one model is little in another. Adds to what is left of the returns' variance
- * when the values are taken off, and to that variance. */
+/* Advantages of every `stride`th episode, which are those of one environment, to mean 0 and
+ * deviation 1: what is much in one model is little in another. Adds to what is left of the returns'
+ * variance when the values are taken off, and to that variance. */
 static void normalise(const graft_episode_kept *kept, uint32_t episodes, uint32_t stride,
                       double *left, double *whole)
 {

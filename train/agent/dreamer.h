@@ -1,8 +1,8 @@
-/* dreamer.h - the candidate-scoring agent trained in dreams: stories by the policy, a world model from
- * them, and the policy in its dreams, phase after phase. Every few updates the policy is tried in the
- * environments, once each with its most likely actions, and the best one is kept, the one before the
- * dreams among them. What encodes graphs and places stays as it is
- * meanwhile, since a story's latents are its own; what decides between candidates learns. */
+/* dreamer.h - the candidate-scoring agent trained in dreams: stories by the policy, a world model
+ * from them, and the policy in its dreams, phase after phase. Every few updates the policy is tried
+ * in the environments, once each with its most likely actions, and the best one is kept, the one
+ * before the dreams among them. What encodes graphs and places stays as it is meanwhile, since a
+ * story's latents are its own; what decides between candidates learns. */
 #pragma once
 
 #include "train/agent/foresight_check.h"
@@ -65,11 +65,13 @@ GRAFT_MUST_USE graft_dreamer_phase graft_dreamer_record;
 GRAFT_MUST_USE graft_dreamer_phase graft_dreamer_learn;
 /* Holds it against the others. */
 GRAFT_MUST_USE graft_dreamer_phase graft_dreamer_check;
-/* Trains the policy in dreams that begin where stories began; environments are sealed but for trials. */
+/* Trains the policy in dreams that begin where stories began; environments are sealed but for
+ * trials. */
 GRAFT_MUST_USE graft_dreamer_phase graft_dreamer_dream;
 
-/* All of them, or until interrupted (GRAFT_INTERRUPTED; once stories are told, checkpoint saved). `identity` is a hash of
- * settings, models, rules and tariff. A checkpoint at `path` of the same identity is resumed: stories are played again, and training goes on where it was. One of
- * another is replaced; NULL keeps none. Equal inputs give equal networks, interrupted or not. */
+/* All of them, or until interrupted (GRAFT_INTERRUPTED; once stories are told, checkpoint saved).
+ * `identity` is a hash of settings, models, rules and tariff. A checkpoint at `path` of the same
+ * identity is resumed: stories are played again, and training goes on where it was. One of another
+ * is replaced; NULL keeps none. Equal inputs give equal networks, interrupted or not. */
 GRAFT_MUST_USE graft_status graft_dreamer_run(graft_dreamer *dreamer, const char *path,
                                               uint64_t identity);

@@ -125,8 +125,8 @@ typedef struct graft_foresight_loss {
     double total; /* Weighted: what is minimised. */
 } graft_foresight_loss;
 
-/* The losses of stories picked by index, one for each shard, and the gradient of their sum. `shards`
- * was opened with the model's parameters alone. */
+/* The losses of stories picked by index, one for each shard, and the gradient of their sum.
+ * `shards` was opened with the model's parameters alone. */
 graft_foresight_loss graft_foresight_differentiate(const graft_foresight *model,
                                                    graft_shards *shards,
                                                    const graft_repertoire *repertoire,

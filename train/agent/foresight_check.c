@@ -102,8 +102,8 @@ static bool has_row(const graft_dreamt *dream, uint32_t row)
     return found;
 }
 
-/* Whether the match of a row of scene t has closed within `ahead` steps. A candidate that is only not
- * on offer any more has not. */
+/* Whether the match of a row of scene t has closed within `ahead` steps. A candidate that is only
+ * not on offer any more has not. */
 static bool is_closed(const graft_story *story, uint32_t row, uint32_t t, uint32_t ahead)
 {
     uint32_t at = row;
@@ -179,8 +179,8 @@ static uint32_t find_choice(const graft_dreamt *dream, const graft_story *story,
     return found;
 }
 
-/* Rolls on from step t. When a recorded action has no candidate in the dream, what it would have changed
- * counts as missed. */
+/* Rolls on from step t. When a recorded action has no candidate in the dream, what it would have
+ * changed counts as missed. */
 static void look_ahead(graft_arena *scratch, graft_dreamt *dream, const graft_story *story,
                        uint32_t t, uint32_t ahead)
 {

@@ -12,8 +12,8 @@
 /* Most of a rule that open in one step. */
 static const float openings_most = 12.0F;
 static const float temperature_least = 0.05F;
-/* Changes of facts that are less are taken for none: most facts stay as they are, and small errors add
- * up from step to step. */
+/* Changes of facts that are less are taken for none: most facts stay as they are, and small errors
+ * add up from step to step. */
 static const float change_least = 0.02F;
 
 void graft_dreamt_open(graft_arena *arena, const graft_foresight *model,
@@ -89,8 +89,8 @@ static float computed_gain(const graft_dreamt *dream, uint32_t choice)
                : (float)(100.0 * graft_fact_part(facts[GRAFT_FACT_GAIN]) * dream->cost);
 }
 
-/* The kind of a candidate of the first scene: that of an earlier one of its rule which changes the same,
- * as scene.c has it. */
+/* The kind of a candidate of the first scene: that of an earlier one of its rule which changes the
+ * same, as scene.c has it. */
 static uint32_t find_kind(graft_dreamt *d, uint32_t i)
 {
     static const uint32_t same_facts[] = {GRAFT_FACT_GAIN,  GRAFT_FACT_GAIN_PLAIN, GRAFT_FACT_NODES,
@@ -192,8 +192,8 @@ static void change_facts(graft_dreamt *d, uint32_t i, const float *said)
     settle_gain(d, i);
 }
 
-/* After a candidate has closed another of its kind takes its turn, if one is left to copy and some are
- * waiting; how many there are like it is predicted, too, and the lower counts. */
+/* After a candidate has closed another of its kind takes its turn, if one is left to copy and some
+ * are waiting; how many there are like it is predicted, too, and the lower counts. */
 static void take_turns(graft_dreamt *d, const uint32_t *closed_kinds, uint32_t closed_count)
 {
     for (uint32_t c = 0; c < closed_count && d->count < GRAFT_DREAM_CANDIDATES; c++) {

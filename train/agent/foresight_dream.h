@@ -1,11 +1,11 @@
 /* foresight_dream.h - dreams of the candidate-scoring agent: scenes of latents that the world model
- * rolls on. A dream begins with a scene of a story. From then on it reads networks and its own random
- * numbers alone: no graph, no matcher, no environment, no price.
+ * rolls on. A dream begins with a scene of a story. From then on it reads networks and its own
+ * random numbers alone: no graph, no matcher, no environment, no price.
  *
- * Candidates close and open as foresight.h predicts. Those that open are at the place of the one that
- * was chosen: they have its nodes, as far as it goes which candidates share nodes. Of those that are
- * alike only some are on offer, as in scene.h: when one closes, another takes its turn as long as some
- * of the first scene's are waiting, and shares nodes with none. */
+ * Candidates close and open as foresight.h predicts. Those that open are at the place of the one
+ * that was chosen: they have its nodes, as far as it goes which candidates share nodes. Of those
+ * that are alike only some are on offer, as in scene.h: when one closes, another takes its turn as
+ * long as some of the first scene's are waiting, and shares nodes with none. */
 #pragma once
 
 #include "train/agent/candidates.h"

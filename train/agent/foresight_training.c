@@ -1,4 +1,5 @@
-/* foresight_training.c - what the world model over candidates learns from stories; see foresight.h. */
+/* foresight_training.c - what the world model over candidates learns from stories; see
+ * foresight.h. */
 #include "train/agent/foresight.h"
 #include "train/nn/losses.h"
 

@@ -22,8 +22,8 @@
  * pattern. */
 enum { GRAFT_SCENE_PATTERN = GRAFT_SCENE_FEATURES, GRAFT_SCENE_NODE_FEATURES };
 
-/* Of candidates: the engine's facts (graft_candidate_facts), which the scorer sees, and what only the
- * world model does. */
+/* Of candidates: the engine's facts (graft_candidate_facts), which the scorer sees, and what only
+ * the world model does. */
 enum {
     GRAFT_FACT_ALIKE = GRAFT_FACT_SEEN, /* How many there are like it, as a logarithm. */
     GRAFT_FACT_RECENT, /* 1 when it, or what is beside it, changed with the last rewrite. */
@@ -79,7 +79,8 @@ typedef struct graft_scene_options {
 double graft_fact_part(float logarithm);
 /* The prior of a candidate by its facts. */
 float graft_fact_prior(const graft_scene_options *options, const float *facts);
-/* The same as numbers for a policy: logit units for each unit of graft_part_log, and the reserve. */
+/* The same as numbers for a policy: logit units for each unit of graft_part_log, and the
+ * reserve. */
 uint32_t graft_prior_slope(const graft_scene_options *options);
 uint32_t graft_prior_reserve(const graft_scene_options *options);
 

@@ -64,8 +64,8 @@ typedef struct graft_latent_rows {
 graft_scored graft_scorer_apply(const graft_scorer *scorer, graft_tape *tape,
                                 const graft_scene_batch *batch);
 
-/* Scores scenes, which are all of graphs or all dreamed: `first` receives each scene's first row, and
- * `row_scene` the scene of each row; both lie in the tape's arena. */
+/* Scores scenes, which are all of graphs or all dreamed: `first` receives each scene's first row,
+ * and `row_scene` the scene of each row; both lie in the tape's arena. */
 graft_scored graft_scorer_look(const graft_scorer *scorer, graft_tape *tape,
                                const graft_scene *const scenes[], uint32_t count,
                                const uint32_t **first, const uint32_t **row_scene);

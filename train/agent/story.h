@@ -1,9 +1,9 @@
 /* story.h - an episode as the world model of the candidate-scoring agent sees it: latents, and what
  * each rewrite closed and opened.
  *
- * A scene is its latent and a set of candidates, each a place (scorer.h) with its facts. Rows of all
- * scenes of an episode stand one after the other. Which candidates a rewrite closes and opens is told
- * by the keys of the matches; nothing of the graph is left. */
+ * A scene is its latent and a set of candidates, each a place (scorer.h) with its facts. Rows of
+ * all scenes of an episode stand one after the other. Which candidates a rewrite closes and opens
+ * is told by the keys of the matches; nothing of the graph is left. */
 #pragma once
 
 #include "train/agent/candidates.h"
@@ -45,8 +45,8 @@ typedef struct graft_story {
     float *ends;         /* (steps): 1 when the episode ended though NO-OP was not chosen */
 } graft_story;
 
-/* What two candidates have in common: the part of the first one's nodes that the second one matches,
- * and the reverse. */
+/* What two candidates have in common: the part of the first one's nodes that the second one
+ * matches, and the reverse. */
 void graft_story_share(const uint32_t *members, const uint32_t *others, float shared[2]);
 /* An empty repertoire in `arena`. */
 void graft_repertoire_open(graft_arena *arena, const graft_scorer *scorer,

@@ -1,5 +1,6 @@
-/* checkpoint.c - see checkpoint.h. One walk over all parts says what a file is made of: it writes one,
- * compares one with what is here, and takes what is in one. Loading walks twice, comparing first. */
+/* checkpoint.c - see checkpoint.h. One walk over all parts says what a file is made of: it writes
+ * one, compares one with what is here, and takes what is in one. Loading walks twice, comparing
+ * first. */
 #include "train/nn/checkpoint.h"
 
 #include "graph/base/file.h"

@@ -1,5 +1,6 @@
-/* ragged.h - choices among sets of different sizes: the options of all choosers stand in one column,
- * and `chooser` says for each row whose option it is. Rows in any order; every chooser has one. */
+/* ragged.h - choices among sets of different sizes: the options of all choosers stand in one
+ * column, and `chooser` says for each row whose option it is. Rows in any order; every chooser has
+ * one. */
 #pragma once
 
 #include "train/nn/tape.h"

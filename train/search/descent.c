@@ -165,7 +165,8 @@ graft_status graft_search_greedy(graft_env *env, graft_arena *arena, graft_envir
     return GRAFT_OK;
 }
 
-/* Goes on from the graph of a plan, which becomes longer by as many steps as an episode may have. */
+/* Goes on from the graph of a plan, which becomes longer by as many steps as an episode may
+ * have. */
 static graft_status extend(graft_env *env, graft_arena *arena, graft_environment *environment,
                            bool gains, graft_plan_found *found)
 {

@@ -23,7 +23,8 @@ GRAFT_MUST_USE graft_status graft_search_guided(graft_env *env, graft_arena *are
                                                 const graft_search_choice *choice,
                                                 graft_plan_found *found);
 
-/* One rollout, sampled at the temperature: one graph is priced. It is what is found, dearer or not. */
+/* One rollout, sampled at the temperature: one graph is priced. It is what is found, dearer or
+ * not. */
 GRAFT_MUST_USE graft_status graft_guided_sample(graft_env *env, graft_arena *arena,
                                                 graft_environment *environment,
                                                 const graft_search_choice *choice,

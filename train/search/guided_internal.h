@@ -71,8 +71,8 @@ int graft_guided_compare(const void *a, const void *b);
  * (temperature 0), or drawn. */
 GRAFT_MUST_USE graft_status graft_guided_roll(graft_env *env, graft_guided *g, uint32_t since,
                                               double temperature);
-/* A rollout from `now`, priced unless it ends at the graph that was priced last; the best graph when
- * it is. Rows learn from it. */
+/* A rollout from `now`, priced unless it ends at the graph that was priced last; the best graph
+ * when it is. Rows learn from it. */
 GRAFT_MUST_USE graft_status graft_guided_roll_out(graft_env *env, graft_guided *g,
                                                   const graft_blur *blurs, uint32_t count,
                                                   double temperature, bool *better);

@@ -6,7 +6,8 @@
 
 /* As the engine's policy: what a step has to gain. */
 static const double least_gain = 1.0 / (1 << GRAFT_GAIN_SHIFT);
-/* What a rewrite is believed to cost where there is no row and no fallback: not gain, but little. */
+/* What a rewrite is believed to cost where there is no row and no fallback: not gain, but
+ * little. */
 static const double unknown = 1e-3;
 
 bool graft_guided_is_over(graft_guided *g)

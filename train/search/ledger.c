@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* Nodes that a row which was given counts for; rows that fit before the tables grow; how often a cost
- * counts that is an estimate. */
+/* Nodes that a row which was given counts for; rows that fit before the tables grow; how often a
+ * cost counts that is an estimate. */
 enum { GIVEN_WEIGHT = 4, FIRST_ROWS = 256, DOUBT = 2 };
 
 static void grow(graft_ledger *ledger)

@@ -15,8 +15,8 @@
 #include "train/search/changes.h"
 #include "train/search/routes.h"
 
-/* Who may refuse a rewrite that the engine accepts: it holds at the sizes at hand but not at all that
- * they stand for (verify/sizes/opensizes.h), or takes apart what runs on 8 bits as one
+/* Who may refuse a rewrite that the engine accepts: it holds at the sizes at hand but not at all
+ * that they stand for (verify/sizes/opensizes.h), or takes apart what runs on 8 bits as one
  * (emit/run/whole_groups.h). */
 typedef struct graft_rewrite_judge {
     void (*look_at)(void *context, const graft_graph *graph, const graft_order *order);

@@ -26,9 +26,9 @@ typedef struct walker {
     bool *met;       /* (xfers) */
 } walker;
 
-/* Draws the taste of a walk: weights of rules, exp(preference n) with standard normal n. Without taste
- * all are alike; but then a rule and its reverse undo one another, and what lies behind a hundred
- * rewrites is never seen. */
+/* Draws the taste of a walk: weights of rules, exp(preference n) with standard normal n. Without
+ * taste all are alike; but then a rule and its reverse undo one another, and what lies behind a
+ * hundred rewrites is never seen. */
 static void draw_taste(walker *w, double preference, graft_rng *rng)
 {
     for (uint32_t x = 0; x < w->environment.xfers->count; x++) {

@@ -327,8 +327,8 @@ static bool form_of_signature(const graft_signature *signature,
     return true;
 }
 
-/* What the database has measured, of each form and reach the cheapest way. What need not move a number was
- * measured as a copy; only graphs tell when it is none. */
+/* What the database has measured, of each form and reach the cheapest way. What need not move a
+ * number was measured as a copy; only graphs tell when it is none. */
 static made_row *list_measured(graft_arena *arena, const graft_database *database, uint32_t *count)
 {
     uint32_t records = graft_database_count(database);

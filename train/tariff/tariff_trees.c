@@ -15,8 +15,8 @@ enum { FORESTS = 8, KEPT = 85, TRIED = 50, SEED = 1 };
 
 /* Samples of error zero that each leaf is taken to have besides. */
 static const double shrinking = 2.0;
-/* What part of a leaf's mean error is corrected at once; the first tree of a forest, which finds the level
- * of all costs, corrects all of it. */
+/* What part of a leaf's mean error is corrected at once; the first tree of a forest, which finds
+ * the level of all costs, corrects all of it. */
 static const double rate = 0.4;
 
 /* The samples of one node in one bin of one input. */
@@ -112,8 +112,8 @@ static double worth_of(bin b)
     return (double)b.error * (double)b.error / ((double)b.count + shrinking);
 }
 
-/* Of the tests that are tried the one that explains most of the errors at a node; without one all go
- * left. */
+/* Of the tests that are tried the one that explains most of the errors at a node; without one all
+ * go left. */
 static void choose_test(grower *g, const bin *of_node, uint32_t node, tree *t)
 {
     double most = 0.0;

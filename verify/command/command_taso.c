@@ -61,8 +61,8 @@ static void name_derivation(graft_buffer *out, const graft_ruleset *set,
     }
 }
 
-/* Whether a rule follows at each point; with `right` as equations. `first` are the derivations at the
- * first point: from the source, and then from the target. */
+/* Whether a rule follows at each point; with `right` as equations. `first` are the derivations at
+ * the first point: from the source, and then from the target. */
 static bool follows(graft_deriver *left, graft_deriver *right, const graft_rulebook *book,
                     const graft_rule *rule, const graft_domain *domain, graft_derivation first[2])
 {

@@ -143,8 +143,8 @@ static graft_status conclude(const docket *d)
 
 /* ------------------------------------------------------------------ merging */
 
-/* A rule of the set that does the same already, at each instance that Z3 was asked about: at a few of
- * them a slice may be of all that there is, and any rule that drops it seems to do. */
+/* A rule of the set that does the same already, at each instance that Z3 was asked about: at a few
+ * of them a slice may be of all that there is, and any rule that drops it seems to do. */
 static const char *implied_by(graft_env *env, const graft_ruleset *set, const graft_rule *rule,
                               const graft_trial *trial)
 {

@@ -16,7 +16,8 @@ struct cut {
     const cut *parts[2]; /* which may be joined themselves. */
 };
 
-/* A tensor. Its sizes are expressions over the inputs' sizes; NULL stands for one that is not known. */
+/* A tensor. Its sizes are expressions over the inputs' sizes; NULL stands for one that is not
+ * known. */
 typedef struct {
     const char *sizes[AXES];
     const cut *cuts[AXES];

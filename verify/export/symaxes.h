@@ -1,7 +1,7 @@
 /* symaxes.h - what an operator does with axes: which of its inputs' it lines up with which of its
  * output's, and along which it does something else (sums, reads at another index, joins, cuts,
- * counts channels). The third way in which graph/meaning/reading.inc is read: an index is the set of the
- * output's axes that it is made of. */
+ * counts channels). The third way in which graph/meaning/reading.inc is read: an index is the set
+ * of the output's axes that it is made of. */
 #ifndef GRAFT_SYMAXES_H
 #define GRAFT_SYMAXES_H
 

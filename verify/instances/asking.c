@@ -88,7 +88,8 @@ static const way_of_asking ways[] = {
 };
 
 /* Whether there are more products in its sums than a search bears that does not see how large its
- * polynomials are: a step with one is a unit of its limit, and may take a millisecond, or not end. */
+ * polynomials are: a step with one is a unit of its limit, and may take a millisecond, or not
+ * end. */
 static bool has_large_sums(const graft_eased *form, uint32_t kind)
 {
     return (kind == GRAFT_SEARCH_REAL_CLOSED && form->summands > GRAFT_LIMIT(SUMMANDS)) ||

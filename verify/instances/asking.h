@@ -1,5 +1,5 @@
-/* asking.h - the ways of asking Z3 about an obligation. Nothing here is trusted where a rule is proved for
- * all sizes: what was asked is looked at by the prover (graft_prover_refutes).
+/* asking.h - the ways of asking Z3 about an obligation. Nothing here is trusted where a rule is
+ * proved for all sizes: what was asked is looked at by the prover (graft_prover_refutes).
  *
  * Most obligations are polynomial identities, possibly under the same case distinctions on both
  * sides: multiplied out into sums of monomials, the two sides become the same term and the joined

@@ -469,8 +469,8 @@ static Z3_ast change_maximum(void *context, Z3_ast term)
 
 /* The question with each nest of maxima (a >= b ? a : b) written as one chain over its distinct
  * operands, in the order of their identities; nests of more than a few hundred stay. The largest of
- * some numbers is the same in whatever order, and however often, they are compared; Z3 finds that out
- * case by case, which it gives up on for windows of some dozen elements. */
+ * some numbers is the same in whatever order, and however often, they are compared; Z3 finds that
+ * out case by case, which it gives up on for windows of some dozen elements. */
 static Z3_ast join_maxima(const graft_obligation *o, uint32_t i)
 {
     return graft_term_rebuild(o->z3, o->questions[i], change_maximum, o->z3);

@@ -2,8 +2,8 @@
  *
  * Breadth first from the rule's source at one of its instances: every application of every rule of
  * the book by the engine itself, until the rule's target appears. A derivation is the list of rules
- * that were applied. So instances of a more general rule, rules in a context, renamings and commuted
- * operands are all recognised, by the very matching that will be used. */
+ * that were applied. So instances of a more general rule, rules in a context, renamings and
+ * commuted operands are all recognised, by the very matching that will be used. */
 #pragma once
 
 #include "verify/instances/instance.h"
@@ -43,9 +43,9 @@ typedef struct graft_deriver graft_deriver;
 graft_deriver *graft_deriver_new(graft_arena *arena);
 
 /* Looks for a derivation of `rule` at one of its points, and finds a shortest; with `downhill` each
- * must leave fewer operators that run at inference, where those variables are weights that make most
- * of the rule (graft_price_weights). False when there is none within what the deriver looks at (a
- * few hundred intermediate graphs). */
+ * must leave fewer operators that run at inference, where those variables are weights that make
+ * most of the rule (graft_price_weights). False when there is none within what the deriver looks at
+ * (a few hundred intermediate graphs). */
 bool graft_derive(graft_deriver *deriver, const graft_rule *rule, const graft_point *point,
                   const graft_rulebook *book, bool downhill, graft_derivation *derivation);
 

@@ -29,8 +29,8 @@ bool graft_plot_part(graft_plot *apart, const graft_plot *plot);
 /* Stands for what the outputs compute, whatever the order of commutative operands and however often
  * a subterm is written; brings the order up to date. 0 when there is none. */
 uint64_t graft_plot_hash(graft_plot *p);
-/* Makes `to` what the rule makes of `from`, whose order is up to date, at a match. False when it does
- * not fit. */
+/* Makes `to` what the rule makes of `from`, whose order is up to date, at a match. False when it
+ * does not fit. */
 bool graft_plot_apply(graft_plot *to, const graft_plot *from, const graft_rule *rule,
                       const graft_match *match);
 /* Whether `count` rules, each applied once and wherever it matches, lead from the first plot to a

@@ -433,8 +433,8 @@ void graft_sym_find_inside(graft_sym *s, const graft_sym_range *range, Z3_ast to
     }
 }
 
-/* The place of one sum or maximum that another one lacks which is otherwise like it, the first where
- * that begins one later, else the last. NULL where there is none like it. */
+/* The place of one sum or maximum that another one lacks which is otherwise like it, the first
+ * where that begins one later, else the last. NULL where there is none like it. */
 static Z3_ast find_lacking(graft_sym *s, uint32_t count, const Z3_ast *folds, uint32_t which,
                            const graft_sym_range *range, Z3_ast body)
 {

@@ -3,8 +3,8 @@
  *
  * Of two folds, shifts are read off elements of the same variable in both bodies. Of maxima, where
  * a place goes is read off the indices of elements of one variable in both bodies: a binder that
- * stands alone in an index has one image, and of two that are added (a window over a window), one of
- * them perhaps multiplied by a stride, that one goes to the least number that the other's range
+ * stands alone in an index has one image, and of two that are added (a window over a window), one
+ * of them perhaps multiplied by a stride, that one goes to the least number that the other's range
  * leaves it. */
 #pragma once
 

@@ -54,7 +54,8 @@ static bool has_written_sizes(const graft_sym_shaper *p)
     return are;
 }
 
-/* Variables have the sizes of the graph; slots are numbers, which may be meant as a float's bits. */
+/* Variables have the sizes of the graph; slots are numbers, which may be meant as a float's
+ * bits. */
 static void place_match(graft_sym_shaper *p, const graft_sym_found *found)
 {
     const graft_rule *rule = p->instance->rule;

@@ -1,5 +1,5 @@
-/* graphsizes.h - what the engine checks of a match in a graph whose sizes are terms, in the plain reading
- * (symplain.h): the shapes of a proof, over sizes that are given. */
+/* graphsizes.h - what the engine checks of a match in a graph whose sizes are terms, in the plain
+ * reading (symplain.h): the shapes of a proof, over sizes that are given. */
 #pragma once
 
 #include "verify/core/symshape.h"
@@ -15,8 +15,8 @@ typedef struct graft_sym_found {
 /* What the engine checks of a match, as claims, in the plain reading (symplain.h): the first
  * `*given` hold where the source does; the others are the precondition's and the target's, that
  * outputs have one shape, and that attributes of the target are what they are at the sample. Of the
- * case only ranks and what reshape and fill make are read. False when some check always fails or
- * is not understood, or when the target has an operator that a file gives a size as a number (split,
+ * case only ranks and what reshape and fill make are read. False when some check always fails or is
+ * not understood, or when the target has an operator that a file gives a size as a number (split,
  * scale_shift) and that is none. */
 bool graft_sym_claims_of_match(graft_sym *s, const graft_rule *rule, const graft_sym_case *c,
                                const graft_sym_found *found, graft_sym_equations *claims,

@@ -1,12 +1,12 @@
 /* hinter.h - the hints that proofs get (hints.h). Nothing here is trusted.
  *
- * Conditions can hold together when the numbers of an instance that is at hand, or those that Z3 has
- * found before, make all of them true. A question is put with what hangs together with it through
- * common symbols. A case is split by the ways in which two sizes broadcast
- * whose larger one matters: as the range of a fold, as a number, in row-major places, or in a shape.
- * Values for conditions are read off elements; for maps and places of folds see findmap.h. A
- * question about numbers that found no answer is not put again in the proof at hand: cases of a rule
- * ask much alike. */
+ * Conditions can hold together when the numbers of an instance that is at hand, or those that Z3
+ * has found before, make all of them true. A question is put with what hangs together with it
+ * through common symbols. A case is split by the ways in which two sizes broadcast whose larger one
+ * matters: as the range of a fold, as a number, in row-major places, or in a shape. Values for
+ * conditions are read off elements; for maps and places of folds see findmap.h. A question about
+ * numbers that found no answer is not put again in the proof at hand: cases of a rule ask much
+ * alike. */
 #pragma once
 
 #include "graph/base/arena.h"

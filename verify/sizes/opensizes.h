@@ -1,8 +1,8 @@
 /* opensizes.h - whether a rule that matches at some sizes applies at all of them.
  *
  * Sizes that a file leaves open are symbols, whole numbers of at least 1; those of one name are one
- * symbol. From the inputs on, every value of a graph has sizes that are terms over these symbols, by
- * the shape functions that proofs for all sizes use (symshape.h); what an opaque node makes has
+ * symbol. From the inputs on, every value of a graph has sizes that are terms over these symbols,
+ * by the shape functions that proofs for all sizes use (symshape.h); what an opaque node makes has
  * symbols of its own. Of a match, the engine's checks at one set of sizes become claims about such
  * terms: Z3 is asked whether the rule's precondition and all that its target needs can fail where
  * the matched nodes can be computed, and whether an attribute of the target can be another number

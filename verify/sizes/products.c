@@ -331,8 +331,8 @@ static void state_divisors(products *p, Z3_ast z, Z3_ast n)
     }
 }
 
-/* That a quotient by n lies below y where what is divided lies below y n, and not otherwise; for the
- * y n that occur. */
+/* That a quotient by n lies below y where what is divided lies below y n, and not otherwise; for
+ * the y n that occur. */
 static void state_quotient_bounds(products *p)
 {
     for (uint32_t i = 0; i < p->product_count; i++) {

@@ -1,10 +1,11 @@
-/* products.h - which products a question about sizes is put with, for Z3 does not multiply inequalities.
+/* products.h - which products a question about sizes is put with, for Z3 does not multiply
+ * inequalities.
  *
  * p >= 0 and f >= 0 imply p f >= 0 (symassume.c). That is stated of every product x f of a symbol x
- * that occurs, for the facts p >= 0 in which x stands alone (bounds of x, guards of windows); and of
- * groups G = floor(o g / O), so that what it says of G follows: which group an output lies in below
- * or behind a bound that ends a group, and that groups of one size are told apart by it. Quotients
- * by a size are put with what they are, and multiplied by the size like symbols. */
+ * that occurs, for the facts p >= 0 in which x stands alone (bounds of x, guards of windows); and
+ * of groups G = floor(o g / O), so that what it says of G follows: which group an output lies in
+ * below or behind a bound that ends a group, and that groups of one size are told apart by it.
+ * Quotients by a size are put with what they are, and multiplied by the size like symbols. */
 #pragma once
 
 #include "verify/core/hints.h"

@@ -240,8 +240,8 @@ static bool read_part(const char **text, char letter, uint32_t *number)
     return true;
 }
 
-/* What a symbol stands for, by its name: symshape.c names sizes (d0_2, of the last axis but one) and
- * slots (s3), symterm.c indices (q0, r5), symread.c those that conditions bind (c1). */
+/* What a symbol stands for, by its name: symshape.c names sizes (d0_2, of the last axis but one)
+ * and slots (s3), symterm.c indices (q0, r5), symread.c those that conditions bind (c1). */
 static symbol read_symbol(const graft_sym_values *v, Z3_func_decl decl)
 {
     Z3_symbol name = Z3_get_decl_name(v->s->z3, decl);

@@ -9,8 +9,8 @@
 
 #include "verify/sweep/domain.h"
 
-/* Picks at most `limit` points of a domain, which has one at least; fewer, `count`, when further ones
- * contain no new triple. They lie in env->unit, in the order of picking. */
+/* Picks at most `limit` points of a domain, which has one at least; fewer, `count`, when further
+ * ones contain no new triple. They lie in env->unit, in the order of picking. */
 graft_point *graft_cover_pick(graft_env *env, const graft_rule *rule, const graft_domain *domain,
                               uint32_t limit, uint32_t *count);
 

@@ -2,8 +2,9 @@
  *
  * A plan lists, node by node and operands first, the shapes and attributes to be chosen, and where
  * what is chosen so far can be checked. A point grows along the plan: all values are tried in turn,
- * or shapes and attributes are proposed, and after a misfit the latest choices are drawn again, then
- * those before them. Samples follow what the precondition says outright (guide.h), most of them. */
+ * or shapes and attributes are proposed, and after a misfit the latest choices are drawn again,
+ * then those before them. Samples follow what the precondition says outright (guide.h), most of
+ * them. */
 #pragma once
 
 #include "graph/base/rng.h"

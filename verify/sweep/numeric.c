@@ -85,7 +85,8 @@ static bool samples_agree(graft_env *env, const graft_rule *rule, const graft_po
     return agree;
 }
 
-/* Whether a side changes to or from 8 bits, and beside that moves elements and chooses among them. */
+/* Whether a side changes to or from 8 bits, and beside that moves elements and chooses among
+ * them. */
 static bool is_of_bytes(const graft_pattern *side, bool *changes)
 {
     bool others = false;

@@ -9,8 +9,9 @@
  * A rule is `exact-integer` when it is proved over the real numbers, changes numbers to or from 8
  * bits, and beside that moves elements and chooses among them. Of both changes the proof knows that
  * they are functions that grow, what their signs are, and that one undoes the other (term.h), and
- * binary32 keeps to that; rounding what a number stands for keeps the order of what is chosen among.
- * So the numbers of both sides are equal, but for the sign of a zero and what is made of NaN.
+ * binary32 keeps to that; rounding what a number stands for keeps the order of what is chosen
+ * among. So the numbers of both sides are equal, but for the sign of a zero and what is made of
+ * NaN.
  *
  * As a check of that proof both sides are first run in binary32 at every point of the rule's
  * covering set: on zeros of both signs, infinities, NaN, subnormal and huge numbers, and on

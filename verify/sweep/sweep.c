@@ -188,8 +188,8 @@ static bool differs_really(double x, double y)
 #define DIFFERS(k, a, b)          ((void)(k), differs_really(a, b))
 #include "verify/instances/sides.inc"
 
-/* Where variable v is `inputs[v]`, rounded. UNDECIDED where the source is not defined or numbers are
- * so large that rounding hides differences. */
+/* Where variable v is `inputs[v]`, rounded. UNDECIDED where the source is not defined or numbers
+ * are so large that rounding hides differences. */
 static graft_sweep_verdict compare_really(graft_env *env, const graft_instance *instance,
                                           const graft_field *const *inputs,
                                           graft_counterexample *found)

@@ -1,6 +1,6 @@
 /* sweep.h - a rule evaluated at points of its domain, in exact arithmetic modulo a prime (see
- * graph/meaning/algebra_field.h): the filter and the refuter. One difference refutes the rule; no number of
- * agreements proves it. */
+ * graph/meaning/algebra_field.h): the filter and the refuter. One difference refutes the rule; no
+ * number of agreements proves it. */
 #pragma once
 
 #include "graph/meaning/algebra_field.h"
@@ -46,10 +46,10 @@ typedef struct graft_sweep_result {
 void graft_sweep_open(graft_sweeper *sweeper); /* Exact. */
 
 /* Compares both sides of an instance on `samples` samples, each with its own signs, on one of
- * special numbers more where the target divides or takes roots, and on one of wide numbers and one of
- * those that the rule names (named.h) where an attribute is larger than the usual ones. A target that
- * is undefined where the source is not differs, its value being NaN. On a difference `counterexample`
- * (may be NULL) is filled. Numbers depend on `seed` and the rule alone. */
+ * special numbers more where the target divides or takes roots, and on one of wide numbers and one
+ * of those that the rule names (named.h) where an attribute is larger than the usual ones. A target
+ * that is undefined where the source is not differs, its value being NaN. On a difference
+ * `counterexample` (may be NULL) is filled. Numbers depend on `seed` and the rule alone. */
 graft_sweep_verdict graft_sweep_instance(graft_env *env, const graft_sweeper *sweeper,
                                          const graft_instance *instance, uint32_t samples,
                                          uint64_t seed, graft_counterexample *counterexample);
