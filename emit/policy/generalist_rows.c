@@ -190,8 +190,9 @@ graft_status graft_generalist_lean(graft_generalist *g)
 
 /* ---------------------------------------------------------------- tuning */
 
-/* By prices and by rows, whichever says more. A graph counts for nothing that rests on more estimates
- * than the one that untuned rows lead to: the cheapest of many would be estimated too low. */
+/* By prices and by rows, whichever says more. A graph counts for nothing that rests on more
+ * estimates than the one that untuned rows lead to: the cheapest of many would be estimated too
+ * low. */
 static graft_status judge_tuned(graft_env *env, void *context, const graft_tariff *tariff,
                                 uint32_t model, double *part)
 {

@@ -1,8 +1,8 @@
 /* onnx_open.c - which nodes of a file depend on the sizes that it leaves open (see onnx.h).
  *
  * A file is read at two sets of sizes. What became of an ONNX node must be the same at both:
- * operators, attributes, wires, and the numbers that were worked out. A node of which it is not
- * (a Reshape to a computed shape, the Shape and Gather before it) depends on the open sizes, and so
+ * operators, attributes, wires, and the numbers that were worked out. A node of which it is not (a
+ * Reshape to a computed shape, the Shape and Gather before it) depends on the open sizes, and so
  * does one that reads such numbers as a setting. These are kept as they are, so what is left in
  * rules' reach says the same at all sizes.
  *
@@ -12,10 +12,10 @@
  * moved (Gather, Concat) are sizes themselves, and sizes that do not differ are not open. What
  * sizes choose among other numbers, as the bound of a slice, is calculated.
  *
- * Nor do they see what a node of which nothing is known makes of an open axis: a cut to the size, or
- * strides, may come out alike at both. The sizes of what it makes, and of what follows from that, are
- * not sure then, whatever they were; only what the file declares is. No number is taken from such
- * sizes: neither their list nor the shape that a node is read with. */
+ * Nor do they see what a node of which nothing is known makes of an open axis: a cut to the size,
+ * or strides, may come out alike at both. The sizes of what it makes, and of what follows from
+ * that, are not sure then, whatever they were; only what the file declares is. No number is taken
+ * from such sizes: neither their list nor the shape that a node is read with. */
 #include "graph/onnx/onnx.h"
 
 #include <string.h>
@@ -247,8 +247,8 @@ static bool is_window_alike(const search *s, const Onnx__NodeProto *node)
                                                         &s->b->graph.values[q->value].shape, 2);
 }
 
-/* Whether each size of what a node makes is one that it reads, or is not the same where that is not:
- * nothing is cut. Windows may have strides beyond an axis (is_window_alike). */
+/* Whether each size of what a node makes is one that it reads, or is not the same where that is
+ * not: nothing is cut. Windows may have strides beyond an axis (is_window_alike). */
 static bool keeps_sizes(const Onnx__NodeProto *node)
 {
     static const char keeps[] =

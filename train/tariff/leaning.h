@@ -44,7 +44,7 @@ typedef struct graft_leaning_judge {
 } graft_leaning_judge;
 /* One round of coordinate descent from the best equal part of all operators: operator by operator,
  * those with most rows first, each part is tried and the best kept. A part is taken when the loss
- * falls by more than `least`. Deterministic. Fails as the judge does, and with GRAFT_INTERRUPTED. */
+ * falls by more than `least`. Deterministic. Fails as the judge does, and when interrupted. */
 GRAFT_MUST_USE graft_status graft_leaning_search(graft_env *env, const graft_leaning_rows *rows,
                                                  const graft_leaning_judge *judge, double least,
                                                  graft_leaning *leaning);

@@ -1,12 +1,12 @@
 /* tuning.h - rows of a tariff tuned to the graphs that they lead to.
  *
- * How much rows lean is one number for each operator, a compromise between models. What is sought then
- * are rows that lead to cheap graphs, model by model: direct policy search by a (1+1) evolution
- * strategy (Rechenberg, Evolutionsstrategie, 1973). A mutation changes the rows that one model
- * meets: those of an operator, or all, lean by another part, or rows are blurred (blur.h). Where
- * that model's graph gets cheaper, what the gain does not need is taken back, half of the rows at a
- * time (Zeller and Hildebrandt, Simplifying and isolating failure-inducing input, 2002), since a
- * row is worth most as it was. What is left stays when the mean over all models gains. */
+ * How much rows lean is one number for each operator, a compromise between models. What is sought
+ * then are rows that lead to cheap graphs, model by model: direct policy search by a (1+1)
+ * evolution strategy (Rechenberg, Evolutionsstrategie, 1973). A mutation changes the rows that one
+ * model meets: those of an operator, or all, lean by another part, or rows are blurred (blur.h).
+ * Where that model's graph gets cheaper, what the gain does not need is taken back, half of the
+ * rows at a time (Zeller and Hildebrandt, Simplifying and isolating failure-inducing input, 2002),
+ * since a row is worth most as it was. What is left stays when the mean over all models gains. */
 #pragma once
 
 #include "train/tariff/leaning.h"
