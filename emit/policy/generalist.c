@@ -77,6 +77,7 @@ static graft_status learn_costs(graft_env *env, void *context, graft_session *se
     graft_book book;
     GRAFT_PASS(graft_search_greedy(env, env->life, &session->environment, &found));
     const graft_generalist_outcome greedy = {.ns = found.cost_ns,
+                                             .part = found.cost_ns / session->environment.first_ns,
                                              .steps = found.step_count,
                                              .priced = found.evaluations,
                                              .seconds = found.seconds};

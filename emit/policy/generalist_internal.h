@@ -18,6 +18,7 @@ typedef struct {
 /* What some method made of a model. */
 typedef struct {
     double ns;
+    double part; /* Of the model as given; greedy search's alone. */
     uint32_t steps;
     uint32_t estimated; /* Roofline estimates in the price. */
     uint64_t priced;    /* Graphs whose price was asked for. */

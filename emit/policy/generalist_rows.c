@@ -10,12 +10,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { TUNING_BLURS = 64 };
+enum { TUNING_BLURS = 64, TUNING_BLURS_MOST = 512 };
 
 /* Of the mean cost of the graphs that the policy ends at: what leaning has to bring. */
 static const double leaning_least = 1e-5;
 /* Of a model's cost: what tuned rows have to bring. */
 static const double tuning_least = 2e-4;
+/* How far the policy may be behind greedy search over prices before more is tried. */
+static const double tuning_behind = 3e-3;
 /* The cheapest of many graphs by guesses is one that is guessed too low. */
 static const double guessed_more = 0.25;
 
@@ -207,8 +209,13 @@ static graft_status judge_tuned(graft_env *env, void *context, const graft_tarif
 graft_status graft_generalist_tune(graft_generalist *g)
 {
     const graft_tuning_judge judge = {judge_tuned, g};
-    const graft_tuning_options options = {
-        .models = g->learnt, .blurs = TUNING_BLURS, .least = tuning_least, .seed = 1};
+    double aims[GRAFT_TABLE_MODELS] = {0.0};
+    const graft_tuning_options options = {.models = g->learnt,
+                                          .blurs = TUNING_BLURS,
+                                          .aims = aims,
+                                          .blurs_most = TUNING_BLURS_MOST,
+                                          .least = tuning_least,
+                                          .seed = 1};
     uint32_t tuned = 0;
     for (uint32_t m = 0; m < g->count && g->held_out == NULL; m++) {
         judgement judged = {0};
@@ -216,6 +223,7 @@ graft_status graft_generalist_tune(graft_generalist *g)
             GRAFT_PASS(judge_model(g->env, g, &g->tariff, m, &judged));
         }
         g->estimates_most[m] = judged.estimated_more;
+        aims[m] = g->rows[m].greedy.part + tuning_behind;
     }
     if (g->held_out == NULL) {
         GRAFT_PASS(graft_tuning_search(g->env, g->env->life, &g->leaning_rows, &judge, &options,

@@ -52,7 +52,9 @@ static graft_status judge(graft_env *env, void *context, const graft_tariff *tar
     return GRAFT_OK;
 }
 
-static const graft_tuning_options options = {.models = 3, .blurs = 16, .least = 1e-4, .seed = 1};
+static const double aims[] = {0.0, 0.0};
+static const graft_tuning_options options = {
+    .models = 3, .blurs = 0, .aims = aims, .blurs_most = 16, .least = 1e-4, .seed = 1};
 
 static uint32_t tune(graft_env *env, fixture *f, graft_tariff *tariff)
 {
@@ -122,4 +124,33 @@ CHECK_CASE(test_same_again_and_failing)
     check_failed(env,
                  graft_tuning_search(env, env->life, &f.rows, &judging, &options, &second, &tuned),
                  GRAFT_IO, "no more");
+}
+
+/* Only the blurs count: no leaning leads there. */
+static graft_status judge_blurred(graft_env *env, void *context, const graft_tariff *tariff,
+                                  uint32_t model, double *part)
+{
+    const fixture *f = context;
+    (void)env;
+    *part = model == 1 && tariff->values[4] != f->values[4] && tariff->values[4] < 9000 ? 0.8 : 0.9;
+    return GRAFT_OK;
+}
+
+CHECK_CASE(test_more_is_tried_of_who_is_behind)
+{
+    fixture f;
+    open_fixture(&f);
+    const double reached[] = {0.9, 0.9};
+    const graft_tuning_judge judging = {judge_blurred, &f};
+    graft_tuning_options few = options;
+    graft_tariff tariff = f.measured;
+    uint32_t tuned = 0;
+    env->verbosity = 0;
+    few.aims = reached;
+    CHECK_OK(graft_tuning_search(env, env->life, &f.rows, &judging, &few, &tariff, &tuned));
+    assert_int_equal(tuned, 0); /* No blur at all. */
+    few.aims = aims;
+    CHECK_OK(graft_tuning_search(env, env->life, &f.rows, &judging, &few, &tariff, &tuned));
+    assert_int_equal(tuned, 1);
+    assert_true(tariff.values[4] < 9000);
 }

@@ -157,7 +157,8 @@ static graft_status blur_model(graft_env *env, tuning *t, uint32_t model)
     static const double sigmas[] = {0.01, 0.03, 0.1, 0.3};
     graft_rng rng;
     graft_rng_derive(&rng, t->options->seed, model);
-    for (uint32_t i = 0; i < t->options->blurs; i++) {
+    const graft_tuning_options *o = t->options;
+    for (uint32_t i = 0; i < (t->parts[model] > o->aims[model] ? o->blurs_most : o->blurs); i++) {
         const graft_blur blur = {graft_rng_next(&rng), sigmas[i % 4], i / 4 % 2 == 1};
         const mutation m = {.op = GRAFT_OP_COUNT, .blur = &blur};
         GRAFT_PASS(attempt(env, t, model, &m));

@@ -19,9 +19,11 @@ typedef struct graft_tuning_judge {
 } graft_tuning_judge;
 
 typedef struct graft_tuning_options {
-    uint64_t models; /* Bit m: model m counts. */
-    uint32_t blurs;  /* Of each model, after all parts of all operators. */
-    double least;    /* What a mutation has to gain, in parts of a model's cost. */
+    uint64_t models;     /* Bit m: model m counts. */
+    uint32_t blurs;      /* Of each model, after all parts of all operators... */
+    const double *aims;  /* ...by model: a part of its cost that prices lead to... */
+    uint32_t blurs_most; /* ...and blurs while it is above. */
+    double least;        /* What a mutation has to gain, in parts of a model's cost. */
     uint64_t seed;
 } graft_tuning_options;
 
