@@ -59,14 +59,15 @@ uint32_t graft_shipped_likeness(const char *name, const char *wanted)
     return named ? shared : 0;
 }
 
-/* Another device of the database than `device`; NULL when no name shares a word with its. */
-static const char *find_nearest(const graft_database *database, const char *device)
+/* Another device of the database, of the records from `first` on, than `device`; NULL when no name
+ * shares a word with its. */
+static const char *find_nearest(const graft_database *database, uint32_t first, const char *device)
 {
     const char *nearest = NULL;
     uint32_t most = 0;
-    for (uint32_t i = 0; i < graft_database_count(database); i++) {
+    for (uint32_t i = first; i < graft_database_count(database); i++) {
         const char *name = graft_database_at(database, i)->device;
-        if ((i > 0 && name == graft_database_at(database, i - 1)->device) ||
+        if ((i > first && name == graft_database_at(database, i - 1)->device) ||
             strcmp(name, device) == 0) {
             continue; /* Names are kept once each. */
         }
@@ -89,26 +90,38 @@ static const char *find_shipped(graft_env *env, const char *device)
         graft_env_clear(env); /* It is a hint. */
     }
     if (database != NULL) {
-        nearest = find_nearest(database, device);
+        nearest = find_nearest(database, 0, device);
         nearest = nearest == NULL ? NULL : graft_arena_strdup(env->life, nearest);
     }
     graft_database_close(database);
     return nearest;
 }
 
-graft_status graft_shipped_borrow(graft_env *env, graft_database *database, const char *device)
+/* What the database's own device lacks and another one has. */
+static void borrow_from(graft_database *database, const char *other)
 {
-    graft_status status = graft_shipped_merge(env, database);
-    const char *nearest = status == GRAFT_OK ? find_nearest(database, device) : NULL;
-    const uint32_t count = nearest == NULL ? 0 : graft_database_count(database);
+    const uint32_t count = graft_database_count(database);
     for (uint32_t i = 0; i < count; i++) {
         const graft_database_record *record = graft_database_at(database, i);
-        if (record->device == nearest && record->signature.op != GRAFT_COST_FACTOR &&
+        if (strcmp(record->device, other) == 0 && record->signature.op != GRAFT_COST_FACTOR &&
             graft_database_find(database, &record->signature) == NULL) {
             graft_database_add(database, &record->signature, &record->entry);
         }
     }
-    return status;
+}
+
+graft_status graft_shipped_borrow(graft_env *env, graft_database *database, const char *device)
+{
+    const uint32_t own_count = graft_database_count(database);
+    GRAFT_PASS(graft_shipped_merge(env, database));
+    const char *near[] = {own_count > 0 ? find_nearest(database, 0, device) : NULL,
+                          find_nearest(database, own_count, device)};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (near[i] != NULL) {
+            borrow_from(database, near[i]);
+        }
+    }
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------- names */

@@ -342,6 +342,35 @@ CHECK_CASE(test_borrowed)
     assert_true(statistics.entries > 100); /* Of the nearest recorded processor. */
 }
 
+/* This machine with more threads has recorded one operator: the nearest by name, and not enough. */
+CHECK_CASE(test_borrowed_of_two)
+{
+    const graft_cost_entry known = {.median_ns = 50.0, .rounds = 3, .implementation = "mine"};
+    const char *path = check_path("costs");
+    graft_device *device = check_device_open(env);
+    const char *name = graft_arena_printf(env->life, "%s, 7 threads", graft_device_name(device));
+    graft_database *database = NULL;
+    graft_cost_statistics statistics;
+    graft_cost_entry entry;
+    graft_signature s;
+    graft_shape shape = SHAPE(1000);
+    graft_signature_of_reorder(&shape, 0, 0, &s);
+    s.op = GRAFT_OP_relu;
+    CHECK_OK(graft_database_open(env, path, &database));
+    graft_database_select(database, name, graft_device_library(device));
+    graft_database_add(database, &s, &known);
+    check_database_save(env, database);
+    graft_cost *cost = check_cost_open(env, device, NULL);
+    CHECK_OK(graft_cost_borrow(env, cost, path));
+    CHECK_OK(graft_cost_signature(env, cost, &s, &entry));
+    assert_string_equal(entry.implementation, "mine");
+    s.inputs[0].dims[0] = 1001;
+    CHECK_OK(graft_cost_signature(env, cost, &s, &entry));
+    graft_cost_statistics_of(cost, &statistics);
+    assert_int_equal(statistics.measured, 0); /* No probe. */
+    assert_true(statistics.entries > 100);
+}
+
 /* Nothing to fit a line to, nothing to measure with: refused, never 0. */
 CHECK_CASE(test_no_estimate)
 {
