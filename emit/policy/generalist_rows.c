@@ -226,8 +226,8 @@ graft_status graft_generalist_tune(graft_generalist *g)
         aims[m] = g->rows[m].greedy.part + tuning_behind;
     }
     if (g->held_out == NULL) {
-        GRAFT_PASS(graft_tuning_search(g->env, g->env->life, &g->leaning_rows, &judge, &options,
-                                       &g->tariff, &tuned));
+        GRAFT_PASS(
+            graft_tuning_search(g->env, &g->leaning_rows, &judge, &options, &g->tariff, &tuned));
         graft_log(g->env, 1, "%u of %u costs of nodes were tuned", tuned, g->tariff.row_count);
     }
     return GRAFT_OK;

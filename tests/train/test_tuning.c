@@ -62,7 +62,7 @@ static uint32_t tune(graft_env *env, fixture *f, graft_tariff *tariff)
     uint32_t tuned = 0;
     env->verbosity = 0;
     *tariff = f->measured;
-    CHECK_OK(graft_tuning_search(env, env->life, &f->rows, &judging, &options, tariff, &tuned));
+    CHECK_OK(graft_tuning_search(env, &f->rows, &judging, &options, tariff, &tuned));
     return tuned;
 }
 
@@ -100,11 +100,11 @@ CHECK_CASE(test_others_count)
     graft_tariff tariff = f.measured;
     env->verbosity = 0;
     f.loss_of_other = HUGE_VAL;
-    CHECK_OK(graft_tuning_search(env, env->life, &f.rows, &judging, &options, &tariff, &tuned));
+    CHECK_OK(graft_tuning_search(env, &f.rows, &judging, &options, &tariff, &tuned));
     assert_int_equal(tuned, 0);
     assert_memory_equal(tariff.values, f.values, sizeof f.values);
     f.loss_of_other = 0.0; /* Half of what the first one gains. */
-    CHECK_OK(graft_tuning_search(env, env->life, &f.rows, &judging, &options, &tariff, &tuned));
+    CHECK_OK(graft_tuning_search(env, &f.rows, &judging, &options, &tariff, &tuned));
     assert_int_equal(tuned, 1);
     assert_int_equal(tariff.values[FREE], 0); /* A view stays one. */
 }
@@ -121,8 +121,7 @@ CHECK_CASE(test_same_again_and_failing)
     assert_memory_equal(first.values, second.values, sizeof f.values);
     const graft_tuning_judge judging = {judge, &f};
     f.fails_at = 5;
-    check_failed(env,
-                 graft_tuning_search(env, env->life, &f.rows, &judging, &options, &second, &tuned),
+    check_failed(env, graft_tuning_search(env, &f.rows, &judging, &options, &second, &tuned),
                  GRAFT_IO, "no more");
 }
 
@@ -147,10 +146,10 @@ CHECK_CASE(test_more_is_tried_of_who_is_behind)
     uint32_t tuned = 0;
     env->verbosity = 0;
     few.aims = reached;
-    CHECK_OK(graft_tuning_search(env, env->life, &f.rows, &judging, &few, &tariff, &tuned));
+    CHECK_OK(graft_tuning_search(env, &f.rows, &judging, &few, &tariff, &tuned));
     assert_int_equal(tuned, 0); /* No blur at all. */
     few.aims = aims;
-    CHECK_OK(graft_tuning_search(env, env->life, &f.rows, &judging, &few, &tariff, &tuned));
+    CHECK_OK(graft_tuning_search(env, &f.rows, &judging, &few, &tariff, &tuned));
     assert_int_equal(tuned, 1);
     assert_true(tariff.values[4] < 9000);
 }

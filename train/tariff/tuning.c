@@ -70,7 +70,7 @@ static uint32_t mutate(tuning *t, uint32_t model, const mutation *m)
     return count;
 }
 
-/* Takes the changed rows [from, to) back, or what they were given anew. */
+/* Takes the changed rows [from, to) back; what they were goes into `mutated`. */
 static void take_back(tuning *t, uint32_t from, uint32_t to, uint16_t *mutated)
 {
     for (uint32_t i = from; i < to; i++) {
@@ -166,7 +166,7 @@ static graft_status blur_model(graft_env *env, tuning *t, uint32_t model)
     return GRAFT_OK;
 }
 
-graft_status graft_tuning_search(graft_env *env, graft_arena *arena, const graft_leaning_rows *rows,
+graft_status graft_tuning_search(graft_env *env, const graft_leaning_rows *rows,
                                  const graft_tuning_judge *judge,
                                  const graft_tuning_options *options, graft_tariff *tariff,
                                  uint32_t *tuned)
@@ -175,7 +175,7 @@ graft_status graft_tuning_search(graft_env *env, graft_arena *arena, const graft
     const size_t bytes = tariff->row_count * sizeof(uint16_t);
     tuning t = {.rows = rows, .judge = judge, .options = options, .tariff = *tariff};
     graft_progress progress;
-    t.values = GRAFT_NEW(arena, uint16_t, tariff->row_count);
+    t.values = GRAFT_NEW(env->life, uint16_t, tariff->row_count);
     t.trial = GRAFT_NEW(env->scratch, uint16_t, tariff->row_count);
     t.changed = GRAFT_NEW(env->scratch, uint32_t, tariff->row_count);
     memcpy(t.values, tariff->values, bytes);

@@ -27,11 +27,10 @@ typedef struct graft_tuning_options {
     uint64_t seed;
 } graft_tuning_options;
 
-/* Tunes the values of `tariff`, whose rows are those of `rows`; new values are in `arena`. Sets
+/* Tunes the values of `tariff`, whose rows are those of `rows`; new values are in env->life. Sets
  * *tuned to the number of rows that have changed. Deterministic. Fails as the judge does, and with
  * GRAFT_INTERRUPTED. */
-GRAFT_MUST_USE graft_status graft_tuning_search(graft_env *env, graft_arena *arena,
-                                                const graft_leaning_rows *rows,
+GRAFT_MUST_USE graft_status graft_tuning_search(graft_env *env, const graft_leaning_rows *rows,
                                                 const graft_tuning_judge *judge,
                                                 const graft_tuning_options *options,
                                                 graft_tariff *tariff, uint32_t *tuned);
