@@ -136,7 +136,7 @@ size_t graft_foreign_zero_step(const graft_opaque *opaque, uint32_t k);
 int32_t *graft_foreign_row_zeros(graft_arena *scratch, const graft_opaque *opaque, size_t rows,
                                  size_t period);
 
-/* foreign_images.c: a sum of products. */
+/* foreign_windows.c: a sum of products. */
 float graft_foreign_dot_real(const float *x, const float *w, int64_t count);
 
 /* What the rows name; `nothing` is without attributes, and keeps nothing. */

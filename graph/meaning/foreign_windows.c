@@ -1,0 +1,518 @@
+/* foreign_windows.c - convolutions that rules do not know, by plain loops (see foreign.h). */
+#include "graph/meaning/foreign_rows.h"
+
+#include "graph/meaning/algebra.h"
+#include "graph/meaning/byte_product.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------------------------ Conv */
+
+/* The attributes of `conv`, of two axes: an image of one has another, of size 1, before it. */
+enum {
+    CONV_AXES = 2,
+    CONV_STRIDE = GRAFT_ATTR_conv_stride_h,
+    CONV_DILATION = GRAFT_ATTR_conv_dilation_h,
+    CONV_BEFORE = GRAFT_ATTR_conv_pad_top,
+    CONV_AFTER = GRAFT_ATTR_conv_pad_bottom,
+    CONV_GROUPS = GRAFT_ATTR_conv_groups,
+    CONV_EXTRA
+};
+/* Products of a node: of more, plain loops take longer than anybody waits. */
+static const uint64_t products_most = UINT64_C(1) << 36;
+
+/* An attribute with `sides` numbers an axis, each between `least` and 65535. */
+static bool read_axes(const Onnx__NodeProto *node, const char *name, uint32_t sides, int32_t least,
+                      uint32_t axes, int32_t *attrs)
+{
+    const Onnx__AttributeProto *attribute = graft_onnx_attribute(node, name);
+    bool fits = attribute == NULL || attribute->n_ints == (size_t)sides * axes;
+    for (uint32_t i = 0; i < sides * CONV_AXES; i++) {
+        attrs[i] = least;
+    }
+    for (uint32_t i = 0; attribute != NULL && fits && i < sides * axes; i++) {
+        const int64_t number = attribute->ints[i];
+        fits = number >= least && number <= UINT16_MAX;
+        attrs[i / axes * CONV_AXES + (CONV_AXES - axes) + i % axes] = (int32_t)number;
+    }
+    return fits;
+}
+
+bool graft_foreign_read_conv(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    static const char *const pads[] = {"NOTSET", "VALID", NULL};
+    const uint32_t rank = opaque->in[0].rank;
+    const int64_t groups = graft_onnx_int(node, "group", 1);
+    opaque->attrs[CONV_GROUPS] = groups >= 1 && groups <= INT32_MAX ? (int32_t)groups : 0;
+    return (rank == 3 || rank == 4) && opaque->in[1].rank == rank && groups >= 1 &&
+           graft_foreign_choice(node, "auto_pad", pads, 0) >= 0 &&
+           read_axes(node, "strides", 1, 1, rank - 2, opaque->attrs + CONV_STRIDE) &&
+           read_axes(node, "dilations", 1, 1, rank - 2, opaque->attrs + CONV_DILATION) &&
+           read_axes(node, "pads", 2, 0, rank - 2, opaque->attrs + CONV_BEFORE);
+}
+
+/* Whether input 2 is missing, or has one number of binary32 for each of `count` channels. */
+static bool fits_bias(const graft_opaque *opaque, int32_t count)
+{
+    const graft_shape *bias = &opaque->in[2];
+    return !graft_foreign_has(opaque, 2) ||
+           (bias->dtype == GRAFT_DTYPE_F32 && bias->rank == 1 && bias->dims[0] == count);
+}
+
+/* Of elements of any type. */
+static bool shape_windows(const graft_opaque *opaque, graft_shape *shape)
+{
+    const graft_shape *x = &opaque->in[0];
+    const graft_shape *w = &opaque->in[1];
+    const int64_t groups = opaque->attrs[CONV_GROUPS];
+    bool fits = groups > 0 && w->dims[1] * groups == x->dims[1] && w->dims[0] % groups == 0;
+    *shape = *x;
+    shape->dims[1] = w->dims[0];
+    for (uint32_t i = 2; i < x->rank && fits; i++) {
+        const uint32_t a = i + CONV_AXES - x->rank;
+        const int64_t reach = ((int64_t)w->dims[i] - 1) * opaque->attrs[CONV_DILATION + a] + 1;
+        const int64_t way =
+            x->dims[i] + opaque->attrs[CONV_BEFORE + a] + opaque->attrs[CONV_AFTER + a] - reach;
+        fits = way >= 0 && graft_foreign_size(shape, i, way / opaque->attrs[CONV_STRIDE + a] + 1);
+    }
+    return fits;
+}
+
+bool graft_foreign_conv_shape(const graft_opaque *opaque, graft_shape *shape)
+{
+    const graft_shape *w = &opaque->in[1];
+    const uint64_t window = graft_shape_elements(w) / (uint64_t)w->dims[0];
+    return opaque->in[0].dtype == GRAFT_DTYPE_F32 && w->dtype == GRAFT_DTYPE_F32 &&
+           fits_bias(opaque, w->dims[0]) && shape_windows(opaque, shape) &&
+           graft_shape_elements(shape) <= products_most / window;
+}
+
+/* The places of a filter that lie inside of an axis, when its first lies at `start`. */
+typedef struct {
+    int64_t start;
+    int64_t step;
+    int64_t first;
+    int64_t end;
+} reach;
+
+static reach reach_of(const graft_opaque *opaque, uint32_t axis, int64_t size, int64_t filter,
+                      int64_t place)
+{
+    reach r = {.step = opaque->attrs[CONV_DILATION + axis]};
+    r.start = place * opaque->attrs[CONV_STRIDE + axis] - opaque->attrs[CONV_BEFORE + axis];
+    r.first = r.start >= 0 ? 0 : (-r.start + r.step - 1) / r.step;
+    r.end = r.start >= size ? 0 : (size - 1 - r.start) / r.step + 1;
+    r.end = r.end > filter ? filter : r.end;
+    return r;
+}
+
+/* Many sums, which compilers make some vectors of: one would wait for itself. */
+float graft_foreign_dot_real(const float *x, const float *w, int64_t count)
+{
+    enum { SUMS = 32 };
+    float sums[SUMS] = {0.0F};
+    float rest = 0.0F;
+    int64_t i = 0;
+    for (; i + SUMS <= count; i += SUMS) {
+        for (int64_t k = 0; k < SUMS; k++) {
+            sums[k] += x[i + k] * w[i + k];
+        }
+    }
+    for (; i < count; i++) {
+        rest += x[i] * w[i];
+    }
+    for (int64_t half = count < SUMS ? 0 : SUMS / 2; half > 0; half /= 2) {
+        for (int64_t k = 0; k < half; k++) {
+            sums[k] += sums[k + half];
+        }
+    }
+    return rest + sums[0];
+}
+
+/* What lies under the filter at a place: (channels of the group, filter height, filter width). */
+static void take_real_window(const float *x, int64_t channels, const int64_t size[2],
+                             const int64_t filter[2], const reach r[2], float *window)
+{
+    memset(window, 0, (size_t)(channels * filter[0] * filter[1]) * sizeof(window[0]));
+    for (int64_t c = 0; c < channels; c++) {
+        for (int64_t k = r[0].first; k < r[0].end; k++) {
+            const float *row = x + (c * size[0] + r[0].start + k * r[0].step) * size[1];
+            float *to = window + (c * filter[0] + k) * filter[1];
+            for (int64_t j = r[1].first; j < r[1].end; j++) {
+                to[j] = row[r[1].start + j * r[1].step];
+            }
+        }
+    }
+}
+
+/* One group of one image. */
+typedef struct {
+    const float *x;    /* (channels, height, width) */
+    const float *w;    /* (filters, channels, height, width) */
+    const float *bias; /* (filters); NULL: none. */
+    float *out;
+    int64_t size[2];
+    int64_t filter[2];
+    int64_t filters;
+    int64_t terms;
+    int64_t rows; /* Of the result, */
+    int64_t width;
+} conv_group;
+
+/* A row of elements that lie side by side in `x` for each place of the filter, however far its
+ * places lie apart; `rows` says which of its rows are inside. */
+static void convolve_row(const graft_opaque *opaque, const conv_group *g, const float *w,
+                         const reach *rows, float *out)
+{
+    const int64_t *size = g->size;
+    const int64_t *filter = g->filter;
+    for (int64_t c = 0; c < opaque->in[1].dims[1]; c++) {
+        for (int64_t tap = rows->first * filter[1]; tap < rows->end * filter[1]; tap++) {
+            const int64_t shift =
+                tap % filter[1] * opaque->attrs[CONV_DILATION + 1] - opaque->attrs[CONV_BEFORE + 1];
+            const int64_t end = size[1] - shift < g->width ? size[1] - shift : g->width;
+            const float *row =
+                g->x + (c * size[0] + rows->start + tap / filter[1] * rows->step) * size[1];
+            const float weight = w[c * filter[0] * filter[1] + tap];
+            for (int64_t i = shift < 0 ? -shift : 0; i < end; i++) {
+                out[i] += weight * row[i + shift];
+            }
+        }
+    }
+}
+
+static void convolve_rows(const graft_opaque *opaque, const conv_group *g)
+{
+    for (int64_t i = 0; i < g->filters * g->rows; i++) {
+        const int64_t o = i / g->rows;
+        const reach rows = reach_of(opaque, 0, g->size[0], g->filter[0], i % g->rows);
+        float *to = g->out + i * g->width;
+        for (int64_t k = 0; k < g->width; k++) {
+            to[k] = g->bias == NULL ? 0.0F : g->bias[o];
+        }
+        convolve_row(opaque, g, g->w + o * g->terms, &rows, to);
+    }
+}
+
+/* Where rows are short or their places lie apart: windows of some places at a time, for all
+ * filters. */
+static void convolve_windows(graft_arena *scratch, const graft_opaque *opaque, const conv_group *g)
+{
+    enum { ROOM = 1 << 16 };
+    GRAFT_SCOPED(scratch);
+    const int64_t places = g->rows * g->width;
+    const int64_t most = g->terms < ROOM ? ROOM / g->terms : 1;
+    float *windows = GRAFT_NEW(scratch, float, (size_t)(most * g->terms));
+    for (int64_t first = 0; first < places; first += most) {
+        const int64_t count = places - first < most ? places - first : most;
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t at = first + i;
+            const reach r[2] = {reach_of(opaque, 0, g->size[0], g->filter[0], at / g->width),
+                                reach_of(opaque, 1, g->size[1], g->filter[1], at % g->width)};
+            take_real_window(g->x, opaque->in[1].dims[1], g->size, g->filter, r,
+                             windows + i * g->terms);
+        }
+        for (int64_t i = 0; i < g->filters * count; i++) {
+            const int64_t o = i / count;
+            g->out[o * places + first + i % count] =
+                (g->bias == NULL ? 0.0F : g->bias[o]) +
+                graft_foreign_dot_real(windows + i % count * g->terms, g->w + o * g->terms,
+                                       g->terms);
+        }
+    }
+}
+
+graft_status graft_foreign_conv(graft_env *env, const graft_opaque *opaque, void *out)
+{
+    enum { WIDE = 16 };
+    const graft_shape *x = &opaque->in[0];
+    const graft_shape *w = &opaque->in[1];
+    const graft_shape *y = &opaque->out;
+    const int64_t groups = opaque->attrs[CONV_GROUPS];
+    conv_group g = {
+        .size = {x->rank == 3 ? 1 : x->dims[2], x->dims[x->rank - 1]},
+        .filter = {w->rank == 3 ? 1 : w->dims[2], w->dims[w->rank - 1]},
+        .filters = w->dims[0] / groups,
+        .terms = (int64_t)graft_axes_count(w, 1, w->rank),
+        .rows = y->rank == 3 ? 1 : y->dims[2],
+        .width = y->dims[y->rank - 1],
+    };
+    for (int64_t i = 0; i < x->dims[0] * groups; i++) {
+        const int64_t first = i % groups * g.filters;
+        g.x = (const float *)opaque->data[0] + i * w->dims[1] * g.size[0] * g.size[1];
+        g.w = (const float *)opaque->data[1] + first * g.terms;
+        g.bias = opaque->data[2] == NULL ? NULL : (const float *)opaque->data[2] + first;
+        g.out = (float *)out + i * g.filters * g.rows * g.width;
+        if (opaque->attrs[CONV_STRIDE + 1] == 1 && g.width >= WIDE) {
+            convolve_rows(opaque, &g);
+        } else {
+            convolve_windows(env->scratch, opaque, &g);
+        }
+    }
+    return GRAFT_OK;
+}
+
+/* Zero points: one of the image, one of the filters or of each; bytes of either sign. */
+bool graft_foreign_conv_integer_shape(const graft_opaque *opaque, graft_shape *shape)
+{
+    bool fits = shape_windows(opaque, shape);
+    for (uint32_t k = 0; k < 2; k++) {
+        const graft_shape *zero = &opaque->in[2 + k];
+        fits = fits && graft_foreign_is_byte(opaque->in[k].dtype) &&
+               (!graft_foreign_has(opaque, 2 + k) ||
+                (zero->dtype == opaque->in[k].dtype && zero->rank <= 1 &&
+                 (graft_shape_elements(zero) == 1 ||
+                  (k == 1 && zero->dims[0] == opaque->in[1].dims[0]))));
+    }
+    shape->dtype = GRAFT_DTYPE_I32;
+    return fits;
+}
+
+/* Filters of each group, their channels last as those of images. */
+void *graft_foreign_keep_conv_integer(graft_arena *arena, const graft_opaque *opaque)
+{
+    const graft_shape *w = &opaque->in[1];
+    const size_t groups = (size_t)opaque->attrs[CONV_GROUPS];
+    const size_t filters = (size_t)w->dims[0];
+    const size_t channels = (size_t)w->dims[1];
+    const size_t window = (size_t)graft_axes_count(w, 2, w->rank);
+    const size_t terms = channels * window;
+    const uint8_t *zeros = graft_foreign_has(opaque, 3) ? opaque->data[3] : NULL;
+    graft_byte_matrix given = {
+        .dtype = w->dtype,
+        .depth = terms,
+        .columns = filters / groups,
+        .depth_step = 1,
+        .column_step = terms,
+        .zero_step = graft_foreign_zero_step(opaque, 3),
+    };
+    graft_byte_panels *panels = GRAFT_NEW(arena, graft_byte_panels, groups);
+    uint8_t *turned = GRAFT_NEW(arena, uint8_t, filters * terms);
+    for (size_t i = 0; i < filters * terms; i++) {
+        const size_t to = i / terms * terms + i % window * channels + i % terms / window;
+        turned[to] = ((const uint8_t *)opaque->data[1])[i];
+    }
+    for (size_t i = 0; i < groups; i++) {
+        given.data = turned + i * given.columns * terms;
+        given.zeros = zeros == NULL ? NULL : zeros + i * given.columns * given.zero_step;
+        panels[i] = graft_byte_pack(arena, &given);
+    }
+    return panels;
+}
+
+/* An image whose pixels are taken from group by group. */
+typedef struct {
+    uint8_t *data; /* (height, width, channels), without a sign. */
+    int64_t size[2];
+    int64_t filter[2];
+    size_t channels;
+    size_t taken; /* Channels of a group. */
+    uint8_t zero; /* What lies outside. */
+} byte_image;
+
+static void turn_image(const uint8_t *x, uint32_t dtype, const byte_image *to)
+{
+    const size_t places = (size_t)(to->size[0] * to->size[1]);
+    for (size_t i = 0; i < places; i++) {
+        graft_byte_fill(x, dtype, i, places, to->channels, to->data + i * to->channels);
+    }
+}
+
+/* What lies under the filter at a place: (filter height, filter width, channels of the group). */
+static void take_window(const byte_image *from, size_t group, const reach r[2], uint8_t *window)
+{
+    const size_t taken = from->taken;
+    const bool whole = taken == from->channels && r[1].step == 1;
+    memset(window, from->zero, (size_t)(from->filter[0] * from->filter[1]) * taken);
+    for (int64_t k = r[0].first; k < r[0].end; k++) {
+        const int64_t row = (r[0].start + k * r[0].step) * from->size[1] + r[1].start;
+        for (int64_t j = r[1].first; j < r[1].end; j += whole ? r[1].end : 1) {
+            memcpy(window + (size_t)(k * from->filter[1] + j) * taken,
+                   from->data + (size_t)(row + j * r[1].step) * from->channels + group * taken,
+                   whole ? (size_t)(r[1].end - j) * taken : taken);
+        }
+    }
+}
+
+/* One group of one image, some places at a time. */
+static void convolve_bytes(graft_arena *scratch, const graft_opaque *opaque, const byte_image *from,
+                           size_t group, int32_t *out)
+{
+    enum { PLACES = 256 };
+    GRAFT_SCOPED(scratch);
+    const graft_byte_panels *panels = (const graft_byte_panels *)opaque->kept + group;
+    const int32_t zero = from->zero;
+    const size_t bytes = graft_byte_row_bytes(panels->depth);
+    const graft_shape *y = &opaque->out;
+    const size_t places = (size_t)graft_axes_count(y, 2, y->rank);
+    const size_t width = (size_t)y->dims[y->rank - 1];
+    graft_byte_rows rows = {.data = GRAFT_NEW(scratch, uint8_t, PLACES * bytes), .zeros = &zero};
+    for (size_t first = 0; first < places; first += PLACES) {
+        rows.count = places - first < PLACES ? places - first : PLACES;
+        for (size_t i = 0; i < rows.count; i++) {
+            const reach r[2] = {
+                reach_of(opaque, 0, from->size[0], from->filter[0], (int64_t)((first + i) / width)),
+                reach_of(opaque, 1, from->size[1], from->filter[1],
+                         (int64_t)((first + i) % width))};
+            take_window(from, group, r, rows.data + i * bytes);
+        }
+        graft_byte_multiply(scratch, &rows, panels, 1, places, out + first);
+    }
+}
+
+graft_status graft_foreign_conv_integer(graft_env *env, const graft_opaque *opaque, void *out)
+{
+    GRAFT_SCOPED(env->scratch);
+    const graft_shape *x = &opaque->in[0];
+    const graft_shape *w = &opaque->in[1];
+    const bool one = x->rank == 3;
+    const size_t pixels = (size_t)graft_axes_count(x, 1, x->rank);
+    const size_t groups = (size_t)opaque->attrs[CONV_GROUPS];
+    const size_t results = (size_t)graft_axes_count(&opaque->out, 1, opaque->out.rank);
+    const byte_image pixels_last = {
+        .data = GRAFT_NEW(env->scratch, uint8_t, pixels),
+        .size = {one ? 1 : x->dims[2], x->dims[x->rank - 1]},
+        .filter = {one ? 1 : w->dims[2], w->dims[w->rank - 1]},
+        .channels = (size_t)x->dims[1],
+        .taken = (size_t)w->dims[1],
+        .zero = (uint8_t)graft_foreign_row_zeros(env->scratch, opaque, 1, 1)[0],
+    };
+    for (size_t i = 0; i < (size_t)x->dims[0] * groups; i++) {
+        if (i % groups == 0) {
+            turn_image((const uint8_t *)opaque->data[0] + i / groups * pixels, x->dtype,
+                       &pixels_last);
+        }
+        convolve_bytes(env->scratch, opaque, &pixels_last, i % groups,
+                       (int32_t *)out + i * (results / groups));
+    }
+    return GRAFT_OK;
+}
+
+/* --------------------------------------------------------------------------- ConvTranspose */
+
+bool graft_foreign_read_transposed(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    return graft_foreign_read_conv(node, opaque) &&
+           read_axes(node, "output_padding", 1, 0, opaque->in[0].rank - 2U,
+                     opaque->attrs + CONV_EXTRA);
+}
+
+bool graft_foreign_transposed_shape(const graft_opaque *opaque, graft_shape *shape)
+{
+    const graft_shape *x = &opaque->in[0];
+    const graft_shape *w = &opaque->in[1];
+    const int32_t *a = opaque->attrs;
+    const int64_t channels = (int64_t)w->dims[1] * a[CONV_GROUPS];
+    bool fits = x->dtype == GRAFT_DTYPE_F32 && w->dtype == GRAFT_DTYPE_F32 && a[CONV_GROUPS] > 0 &&
+                w->dims[0] == x->dims[1] && x->dims[1] % a[CONV_GROUPS] == 0 &&
+                fits_bias(opaque, (int32_t)channels);
+    *shape = *x;
+    fits = fits && graft_foreign_size(shape, 1, channels);
+    for (uint32_t i = 2; i < x->rank && fits; i++) {
+        const uint32_t k = i + CONV_AXES - x->rank;
+        const int64_t span = ((int64_t)w->dims[i] - 1) * a[CONV_DILATION + k] + 1;
+        fits = graft_foreign_size(shape, i,
+                                  ((int64_t)x->dims[i] - 1) * a[CONV_STRIDE + k] + span +
+                                      a[CONV_EXTRA + k] - a[CONV_BEFORE + k] - a[CONV_AFTER + k]);
+    }
+    const uint64_t each = graft_shape_elements(w) / (uint64_t)w->dims[0];
+    return fits && graft_shape_elements(x) <= products_most / each;
+}
+
+/* What a part of the taps of a group's filters, all of one channel, make of a row of the image. */
+typedef struct {
+    const float *x; /* (channels, height, width) */
+    const float *w; /* (channels, filters * taps) */
+    int64_t first;
+    int64_t count;
+    float
+        *sums; /* (count, width) or, where more taps than places are side by side, (width, count) */
+    bool by_taps;
+} taps_of_row;
+
+/* Over the channels, in order. */
+static void sum_taps(const graft_opaque *opaque, const taps_of_row *t, int64_t row)
+{
+    const graft_shape *s = &opaque->in[0];
+    const int64_t width = s->dims[s->rank - 1];
+    const int64_t step = (int64_t)graft_axes_count(&opaque->in[1], 1, opaque->in[1].rank);
+    const int64_t area = (int64_t)graft_axes_count(s, 2, s->rank);
+    const int64_t outer = t->by_taps ? width : t->count;
+    const int64_t inner = t->by_taps ? t->count : width;
+    memset(t->sums, 0, (size_t)(t->count * width) * sizeof(t->sums[0]));
+    for (int64_t c = 0; c < s->dims[1] / opaque->attrs[CONV_GROUPS]; c++) {
+        const float *places = t->x + c * area + row * width;
+        const float *weights = t->w + c * step + t->first;
+        const float *each = t->by_taps ? places : weights;
+        const float *side_by_side = t->by_taps ? weights : places;
+        for (int64_t i = 0; i < outer; i++) {
+            for (int64_t k = 0; k < inner; k++) {
+                t->sums[i * inner + k] += each[i] * side_by_side[k];
+            }
+        }
+    }
+}
+
+/* Adds the sums where their taps put them. */
+static void spread_taps(const graft_opaque *opaque, const taps_of_row *t, int64_t row, float *out)
+{
+    const graft_shape *f = &opaque->in[1];
+    const graft_shape *y = &opaque->out;
+    const int32_t *a = opaque->attrs;
+    const int64_t area = (int64_t)graft_axes_count(f, 2, f->rank);
+    const int64_t columns = f->dims[f->rank - 1];
+    const int64_t width = opaque->in[0].dims[opaque->in[0].rank - 1];
+    const int64_t size[2] = {y->rank == 3 ? 1 : y->dims[2], y->dims[y->rank - 1]};
+    for (int64_t j = 0; j < t->count; j++) {
+        const int64_t tap = (t->first + j) % area;
+        const int64_t to = row * a[CONV_STRIDE] - a[CONV_BEFORE] + tap / columns * a[CONV_DILATION];
+        const int64_t start = tap % columns * a[CONV_DILATION + 1] - a[CONV_BEFORE + 1];
+        float *line = out + ((t->first + j) / area * size[0] + to) * size[1];
+        for (int64_t k = 0; k < width && to >= 0 && to < size[0]; k++) {
+            const int64_t at = start + k * a[CONV_STRIDE + 1];
+            if (at >= 0 && at < size[1]) {
+                line[at] += t->sums[t->by_taps ? k * t->count + j : j * width + k];
+            }
+        }
+    }
+}
+
+/* One group of one image, into results that hold the bias; some taps at a time. */
+static void transpose_group(graft_arena *scratch, const graft_opaque *opaque, const float *x,
+                            const float *w, float *out)
+{
+    enum { ROOM = 1 << 12 };
+    GRAFT_SCOPED(scratch);
+    const graft_shape *s = &opaque->in[0];
+    const int64_t width = s->dims[s->rank - 1];
+    const int64_t all = (int64_t)graft_axes_count(&opaque->in[1], 1, opaque->in[1].rank);
+    const int64_t most = width < ROOM ? ROOM / width : 1;
+    taps_of_row t = {.x = x, .w = w, .sums = GRAFT_NEW(scratch, float, (size_t)(most * width))};
+    for (; t.first < all; t.first += t.count) {
+        t.count = all - t.first < most ? all - t.first : most;
+        t.by_taps = t.count > width;
+        for (int64_t row = 0; row < (s->rank == 3 ? 1 : s->dims[2]); row++) {
+            sum_taps(opaque, &t, row);
+            spread_taps(opaque, &t, row, out);
+        }
+    }
+}
+
+graft_status graft_foreign_transposed(graft_env *env, const graft_opaque *opaque, void *out)
+{
+    const size_t groups = (size_t)opaque->attrs[CONV_GROUPS];
+    const size_t from = graft_axes_count(&opaque->in[0], 1, opaque->in[0].rank) / groups;
+    const size_t weights = graft_axes_count(&opaque->in[1], 0, opaque->in[1].rank) / groups;
+    const size_t to = graft_axes_count(&opaque->out, 1, opaque->out.rank) / groups;
+    const size_t places = graft_axes_count(&opaque->out, 2, opaque->out.rank);
+    const float *bias = opaque->data[2];
+    float *results = out;
+    for (size_t i = 0; i < graft_count(&opaque->out); i++) {
+        results[i] = bias == NULL ? 0.0F : bias[i / places % (size_t)opaque->out.dims[1]];
+    }
+    for (size_t i = 0; i < (size_t)opaque->in[0].dims[0] * groups; i++) {
+        transpose_group(env->scratch, opaque, (const float *)opaque->data[0] + i * from,
+                        (const float *)opaque->data[1] + i % groups * weights, results + i * to);
+    }
+    return GRAFT_OK;
+}
