@@ -14,8 +14,9 @@ enum { TUNING_BLURS = 64, TUNING_BLURS_MOST = 512 };
 
 /* Of the mean cost of the graphs that the policy ends at: what leaning has to bring. */
 static const double leaning_least = 1e-5;
-/* Of a model's cost: what tuned rows have to bring. */
-static const double tuning_least = 2e-4;
+/* Of a model's cost: what tuned rows have to bring. Less is noise, and moves activations apart that
+ * other runtimes fuse. */
+static const double tuning_least = 1e-3;
 /* How far the policy may be behind greedy search over prices before more is tried. */
 static const double tuning_behind = 3e-3;
 /* The cheapest of many graphs by guesses is one that is guessed too low. */

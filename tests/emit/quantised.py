@@ -4,6 +4,8 @@
     quantised.py device                a device of Graft where a model takes as long as it has nodes
     quantised.py compare BEFORE AFTER  the ONNX project's checker takes AFTER, and onnxruntime gives
                                        the same bits of both, with its own rewrites and without
+    quantised.py whole FOLDER          whether onnxruntime's sums of uint8 times int8 are whole here: without
+                                       VNNI it adds two products in 16 bits, which do not hold them
     quantised.py sums GRAFT FOLDER KIND  sums of products in int32: the same as onnxruntime's
     quantised.py table GRAFT FOLDER    rows of a table of bytes: the same as onnxruntime's
     quantised.py tiles GRAFT FOLDER    convolutions in a row: within a unit of onnxruntime's
@@ -210,6 +212,15 @@ def draw_zero(rng, kind, forms):
     return None if which == len(forms) else draw_bytes(rng, kind, forms[which])
 
 
+def whole(folder):
+    fed = {"x": np.full((2, 8), 255, np.uint8)}
+    ports = [("x", TensorProto.UINT8, [2, 8])], [("y", TensorProto.INT32, [2, 4])]
+    save(folder / "whole.onnx", [helper.make_node("MatMulInteger", ["x", "w"], ["y"])], *ports,
+         {"w": np.full((8, 4), 127, np.int8)})
+    (sums,) = run(folder / "whole.onnx", OPTIONS.ORT_DISABLE_ALL, fed)
+    return None if (sums == 8 * 255 * 127).all() else "sums of uint8 times int8 are cut to 16 bits here"
+
+
 def matmul_sum(rng, fed, constants):
     left, right = (rng.choice([np.uint8, np.int8]) for _ in range(2))
     rows, depth, columns = (int(rng.integers(1, most)) for most in (30, 90, 80))
@@ -399,7 +410,7 @@ def compare(before, after):
 
 if __name__ == "__main__":
     what, *rest = sys.argv[1:]
-    sys.exit(device() if what == "device" else small(Path(rest[0])) if what == "small" else compare(*rest) if what == "compare" else
+    sys.exit(device() if what == "device" else {"small": small, "whole": whole}[what](Path(rest[0])) if what in ("small", "whole") else compare(*rest) if what == "compare" else
              {"table": table, "tiles": tiles, "changes": changes}[what](rest[0], Path(rest[1])) if what in ("table", "tiles", "changes") else
              steps(rest[0], Path(rest[1])) if rest[2] == "steps" else
              (sums if what == "sums" else integers)(rest[0], Path(rest[1]), rest[2]))

@@ -33,6 +33,10 @@ runs() {
 integers() { "$python" tests/emit/quantised.py integers "$GRAFT" "$FOLDER" "$1"; }
 # Sums of products in int32, and an LSTM of them, against onnxruntime's.
 sums() { "$python" tests/emit/quantised.py sums "$GRAFT" "$FOLDER" "$1"; }
+# What onnxruntime's sums are not whole for, on processors without VNNI.
+against() { # NAME FUNCTION KIND
+    if [ -z "$cut" ]; then check "$1: $3" "$2" "$3"; else skip "$1: $3" "$cut"; fi
+}
 table() { "$python" tests/emit/quantised.py table "$GRAFT" "$FOLDER"; }
 changes() { "$python" tests/emit/quantised.py changes "$GRAFT" "$FOLDER"; }
 tiles() { "$python" tests/emit/quantised.py tiles "$GRAFT" "$FOLDER"; }
@@ -66,11 +70,16 @@ if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") &&
     check "a table of bytes is read at known places" table
     check "numbers of 16 bits, in blocks, and weights of 4 bits change as they should" changes
     check "an image with a zero point is multiplied as it should" tiles
-    for kind in pointwise stem depthwise grouped gemm matmul residual qlinearconv qlinearmatmul; do
+    for kind in pointwise stem depthwise grouped gemm matmul; do
         check "the executor multiplies integers: $kind" integers $kind
     done
-    for kind in matmulinteger convinteger steps; do
-        check "bytes are multiplied: $kind" sums $kind
+    check "bytes are multiplied: convinteger" sums convinteger
+    cut=$("$python" tests/emit/quantised.py whole "$FOLDER" 2>&1) || cut="onnxruntime: $cut"
+    for kind in residual qlinearconv qlinearmatmul; do
+        against "the executor multiplies integers" integers $kind
+    done
+    for kind in matmulinteger steps; do
+        against "bytes are multiplied" sums $kind
     done
 else
     cat "$FOLDER/log"
