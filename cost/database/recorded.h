@@ -11,8 +11,8 @@ GRAFT_MUST_USE graft_status graft_shipped_merge(graft_env *env, graft_database *
 /* How many of the words of `wanted` are among those of `name`; words are what blanks, commas,
  * brackets, hyphens and underscores separate, whatever the case. 0 if only numbers are. */
 uint32_t graft_shipped_likeness(const char *name, const char *wanted);
-/* Joins all of them, and gives the selected device, `device`, what it lacks of the nearest other, and
- * then of the nearest that came: the other may be this machine, which has recorded little, with
+/* Joins all of them, and gives the selected device, `device`, what it lacks of the nearest other,
+ * and then of the nearest that came: the other may be this machine, which has recorded little, with
  * another number of threads. For choosing kernels, in memory. Fails as graft_shipped_merge does. */
 GRAFT_MUST_USE graft_status graft_shipped_borrow(graft_env *env, graft_database *database,
                                                  const char *device);

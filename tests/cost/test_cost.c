@@ -312,25 +312,34 @@ CHECK_CASE(test_other_distance)
     }
 }
 
-/* What is to be run names an implementation, and nothing is measured for it or written. */
-CHECK_CASE(test_borrowed)
+/* Costs for running on the machine here, beside a database with one relu of 1,000 numbers that a
+ * device of this name has measured; `s` is its signature. */
+static graft_cost *borrow_one(graft_env *env, graft_device *device, const char *name,
+                              graft_signature *s)
 {
-    const char *path = check_path("costs");
     const graft_cost_entry known = {.rounds = 15, .median_ns = 50.0, .implementation = "mine"};
-    graft_device *device = check_device_open(env);
+    const char *path = check_path("costs");
+    const graft_shape shape = SHAPE(1000);
     graft_database *database = NULL;
-    graft_cost_entry entry;
-    graft_cost_statistics statistics;
-    graft_signature s;
-    graft_shape shape = SHAPE(1000);
-    graft_signature_of_reorder(&shape, 0, 0, &s);
-    s.op = GRAFT_OP_relu;
+    graft_signature_of_reorder(&shape, 0, 0, s);
+    s->op = GRAFT_OP_relu;
     CHECK_OK(graft_database_open(env, path, &database));
-    graft_database_select(database, graft_device_name(device), graft_device_library(device));
-    graft_database_add(database, &s, &known);
+    graft_database_select(database, name, graft_device_library(device));
+    graft_database_add(database, s, &known);
     check_database_save(env, database);
     graft_cost *cost = check_cost_open(env, device, NULL);
     CHECK_OK(graft_cost_borrow(env, cost, path));
+    return cost;
+}
+
+/* What is to be run names an implementation, and nothing is measured for it or written. */
+CHECK_CASE(test_borrowed)
+{
+    graft_device *device = check_device_open(env);
+    graft_cost_entry entry;
+    graft_cost_statistics statistics;
+    graft_signature s;
+    graft_cost *cost = borrow_one(env, device, graft_device_name(device), &s);
     CHECK_OK(graft_cost_signature(env, cost, &s, &entry));
     assert_true(entry.source == GRAFT_COST_MEASURED && entry.median_ns == 50.0);
     s.inputs[0].dims[0] = 1001;
@@ -345,23 +354,12 @@ CHECK_CASE(test_borrowed)
 /* This machine with more threads has recorded one operator: the nearest by name, and not enough. */
 CHECK_CASE(test_borrowed_of_two)
 {
-    const graft_cost_entry known = {.median_ns = 50.0, .rounds = 3, .implementation = "mine"};
-    const char *path = check_path("costs");
     graft_device *device = check_device_open(env);
     const char *name = graft_arena_printf(env->life, "%s, 7 threads", graft_device_name(device));
-    graft_database *database = NULL;
-    graft_cost_statistics statistics;
     graft_cost_entry entry;
+    graft_cost_statistics statistics;
     graft_signature s;
-    graft_shape shape = SHAPE(1000);
-    graft_signature_of_reorder(&shape, 0, 0, &s);
-    s.op = GRAFT_OP_relu;
-    CHECK_OK(graft_database_open(env, path, &database));
-    graft_database_select(database, name, graft_device_library(device));
-    graft_database_add(database, &s, &known);
-    check_database_save(env, database);
-    graft_cost *cost = check_cost_open(env, device, NULL);
-    CHECK_OK(graft_cost_borrow(env, cost, path));
+    graft_cost *cost = borrow_one(env, device, name, &s);
     CHECK_OK(graft_cost_signature(env, cost, &s, &entry));
     assert_string_equal(entry.implementation, "mine");
     s.inputs[0].dims[0] = 1001;

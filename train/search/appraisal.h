@@ -41,8 +41,8 @@ GRAFT_MUST_USE graft_status graft_appraisal_open(graft_env *env, graft_arena *ar
                                                  graft_appraisal *appraisal);
 /* After the graph has changed. Fails as graft_estimate_state. */
 GRAFT_MUST_USE graft_status graft_appraisal_refresh(graft_env *env, graft_appraisal *appraisal);
-/* After the graph has changed and its matches have been found, which know where it did; `estimated` stays
- * as it was. Fails as graft_estimate_state. */
+/* After the graph has changed and its matches have been found, which know where it did; `estimated`
+ * stays as it was. Fails as graft_estimate_state. */
 GRAFT_MUST_USE graft_status graft_appraisal_renew(graft_env *env, graft_appraisal *appraisal);
 /* What an action would make. */
 GRAFT_MUST_USE graft_status graft_appraisal_plan(graft_env *env, const graft_place *place,

@@ -122,8 +122,8 @@ static bool comes_alike(const graft_changes *c, const graft_graph *graph, graft_
            (now->kind != GRAFT_VALUE_COMPUTED || !c->touched[now->node]);
 }
 
-/* Words `from` to `to` of what a node depends on, from those of its operands; false when they are as
- * they were. */
+/* Words `from` to `to` of what a node depends on, from those of its operands; false when they are
+ * as they were. */
 static bool join_words(graft_changes *c, const graft_graph *graph, graft_index n, size_t from,
                        size_t to)
 {

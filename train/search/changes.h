@@ -23,8 +23,8 @@ typedef struct graft_changes {
     graft_index node_end;
     uint64_t near_blocks; /* See graft_changes_block: those with a node that is near. */
     uint32_t block_shift;
-    /* If paths are asked for: bits of the nodes that a node depends on, and its own, one word of all
-     * nodes after another... */
+    /* If paths are asked for: bits of the nodes that a node depends on, and its own, one word of
+     * all nodes after another... */
     uint64_t *sources;
     uint64_t *sources_before; /* ...and at the last call, of those that are touched. */
     uint64_t *stirred;        /* By node: bits of the parts of its words that have changed. */
@@ -43,7 +43,7 @@ bool graft_changes_find(graft_changes *changes, graft_arena *arena, const graft_
                         bool paths);
 void graft_changes_forget(graft_changes *changes);
 
-/* The bit of a block of nodes; there are 64 at most, so that sets of them can be compared at once. */
+/* The bit of a block of nodes; there are 64 at most, so that sets of them compare at once. */
 static inline uint64_t graft_changes_block(const graft_changes *changes, graft_index node)
 {
     return UINT64_C(1) << (node >> changes->block_shift);

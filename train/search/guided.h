@@ -1,14 +1,14 @@
 /* guided.h - search guided by a table of node costs, for hosts that can price graphs.
  *
- *      rollouts by the table ──► graphs that are priced ──► rows of the table
- *             ▲    ▲                                              │
- *   blurred rows  sampled steps ◄─────────────────────────────────┘
+ * rollouts by the table ──► graphs that are priced ──► rows of the table ▲    ▲
+ * │ blurred rows  sampled steps ◄─────────────────────────────────┘
  *
  * A rollout takes rewrites by what the table says of each, and those that leave less at no cost, as
- * the engine simplifies; only the graph where it ends is priced. Prices correct the rows of what the graph is made of, for the next one. What rollouts
- * found is made better by iterated local search: a few rewrites in one place, drawn by their
- * estimates; then there what the table says gains; and one price for all of it. So a graph is
- * priced for a whole way, where greedy search prices every step of each. */
+ * the engine simplifies; only the graph where it ends is priced. Prices correct the rows of what
+ * the graph is made of, for the next one. What rollouts found is made better by iterated local
+ * search: a few rewrites in one place, drawn by their estimates; then there what the table says
+ * gains; and one price for all of it. So a graph is priced for a whole way, where greedy search
+ * prices every step of each. */
 #pragma once
 
 #include "cost/cost.h"
