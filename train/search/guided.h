@@ -1,7 +1,8 @@
 /* guided.h - search guided by a table of node costs, for hosts that can price graphs.
  *
- * rollouts by the table ──► graphs that are priced ──► rows of the table ▲    ▲
- * │ blurred rows  sampled steps ◄─────────────────────────────────┘
+ *      rollouts by the table ──► graphs that are priced ──► rows of the table
+ *             ▲    ▲                                              │
+ *   blurred rows  sampled steps ◄─────────────────────────────────┘
  *
  * A rollout takes rewrites by what the table says of each, and those that leave less at no cost, as
  * the engine simplifies; only the graph where it ends is priced. Prices correct the rows of what
