@@ -1,6 +1,7 @@
 /* cost.c - entries of operators: looking up, measuring on demand, estimating (see cost.h). */
 #include "cost/cost_entries.h"
 
+#include "cost/database/nearest.h"
 #include "cost/database/recorded.h"
 #include "cost/device/backend.h"
 #include "cost/measure/confirm.h"
@@ -361,6 +362,16 @@ graft_status graft_cost_estimate(graft_env *env, graft_cost *cost, uint32_t op, 
     return GRAFT_OK;
 }
 
+/* The lock is held. As the nearest measured operator is off the roofline. */
+static graft_status estimate_signature(graft_env *env, graft_cost *cost,
+                                       const graft_signature *signature, graft_cost_entry *entry)
+{
+    GRAFT_PASS(graft_cost_estimate(env, cost, signature->op, graft_signature_flops(signature),
+                                   graft_signature_bytes(signature), entry));
+    graft_nearest_correct(cost->database, &cost->roofline, signature, entry);
+    return GRAFT_OK;
+}
+
 /* The lock is held. Of what a program was asked and did not answer. */
 static graft_status estimate_refused(graft_env *env, graft_cost *cost,
                                      const graft_signature *listed, uint32_t count)
@@ -369,9 +380,7 @@ static graft_status estimate_refused(graft_env *env, graft_cost *cost,
     for (uint32_t i = 0; i < count && cost->program; i++) {
         if (graft_database_find(cost->database, &listed[i]) == NULL &&
             !is_refused(cost, &listed[i])) {
-            GRAFT_PASS(graft_cost_estimate(env, cost, listed[i].op,
-                                           graft_signature_flops(&listed[i]),
-                                           graft_signature_bytes(&listed[i]), &entry));
+            GRAFT_PASS(estimate_signature(env, cost, &listed[i], &entry));
             graft_database_add(cost->estimates, &listed[i], &entry);
             cost->statistics.estimated++;
         }
@@ -489,8 +498,8 @@ static void name_estimate(const graft_cost *cost, const graft_signature *signatu
                           graft_cost_entry *entry)
 {
     const char *name =
-        cost->borrowed ? graft_estimate_implementation(cost->database,
-                                                       graft_device_name(cost->device), signature)
+        cost->borrowed ? graft_nearest_implementation(cost->database,
+                                                      graft_device_name(cost->device), signature)
                        : NULL;
     if (name != NULL) {
         (void)snprintf(entry->implementation, sizeof(entry->implementation), "%s", name);
@@ -504,13 +513,10 @@ static graft_status add_entry(graft_env *env, graft_cost *cost, const graft_sign
     if (!cost->estimating && graft_device_present(cost->device)) {
         return measure_signatures(env, cost, true, signature, 1, &cost->options);
     }
-    if (!cost->distant || !graft_estimate_from_elsewhere(cost->database, signature, &entry)) {
-        GRAFT_PASS(graft_cost_estimate(env, cost, signature->op, graft_signature_flops(signature),
-                                       graft_signature_bytes(signature), &entry));
-        name_estimate(cost, signature, &entry);
-    }
-    const graft_signature plain = without_place(cost, signature);
-    graft_database_add(cost->estimates, cost->distant ? signature : &plain, &entry);
+    const graft_signature known = cost->distant ? *signature : without_place(cost, signature);
+    GRAFT_PASS(estimate_signature(env, cost, &known, &entry));
+    name_estimate(cost, &known, &entry);
+    graft_database_add(cost->estimates, &known, &entry);
     cost->statistics.estimated++;
     return GRAFT_OK;
 }

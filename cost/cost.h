@@ -1,8 +1,8 @@
 /* cost.h - what a graph costs on a device: the sum of its steps, from the database.
  *
  * A signature that the database lacks is measured when it is first asked for and stored; on a
- * device that is not here (or with measuring switched off) it is estimated by the roofline, and
- * every total says how many of its entries are estimates.
+ * device that is not here (or with measuring switched off) it is estimated (cost/database/nearest.h),
+ * and every total says how many of its entries are estimates.
  *
  * Equal nodes (graph/equal.h) are one: what is priced, planned and run is the graph with each of
  * them once. Its ids are those of the graph that is asked about.

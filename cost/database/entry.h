@@ -5,8 +5,7 @@
 
 typedef enum graft_cost_source {
     GRAFT_COST_MEASURED = 0,
-    GRAFT_COST_ESTIMATED =
-        1 /* By the roofline: never as good as measured, and said so everywhere. */
+    GRAFT_COST_ESTIMATED = 1 /* Never as good as measured, and said so everywhere. */
 } graft_cost_source;
 
 /* Times are multiples of 1/16 ns, so that sums of them are exact and do not depend on their order.

@@ -45,14 +45,3 @@ bool graft_roofline_estimate(const graft_roofline *roofline, uint32_t op, uint64
 /* Signatures that span the range of sizes, `*count` of them in `arena`: what to measure where a
  * database has too little to fit a line to. */
 graft_signature *graft_roofline_probes(graft_arena *arena, uint32_t *count);
-
-/* The same operator at another distance of its weights is a better estimate than a line: the next
- * one that the selected device has measured, the further of two. False when there is none. */
-bool graft_estimate_from_elsewhere(const graft_database *database, const graft_signature *signature,
-                                   graft_cost_entry *entry);
-
-/* What is likely to be the fastest implementation of an operator that nobody measured: that of the
- * measured one of `device` with the same operator and layouts whose sizes and attributes are
- * nearest. NULL when there is none. */
-const char *graft_estimate_implementation(const graft_database *database, const char *device,
-                                          const graft_signature *signature);

@@ -24,7 +24,7 @@ enum {
 typedef struct {
     double ns;
     uint32_t steps;
-    uint32_t estimated; /* Roofline estimates in its price. */
+    uint32_t estimated; /* Estimates in its price. */
     uint32_t guessed;   /* Steps on the fallback. */
     uint64_t priced;    /* Graphs that the search asked the price of. */
     double seconds;

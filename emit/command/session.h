@@ -105,8 +105,8 @@ GRAFT_MUST_USE graft_status graft_session_noise(graft_env *env, graft_session *s
                                                 const graft_state *before, const graft_state *after,
                                                 double *ns);
 
-/* A price that refuses graphs which rest on more roofline estimates than the graph as given: their
- * cost is no result, and a search by such a price takes none of them. */
+/* A price that refuses graphs which rest on more estimates than the graph as given: their cost is
+ * no result, and a search by such a price takes none of them. */
 typedef struct graft_known_price {
     graft_session *session;
     uint32_t first_estimates; /* Of the graph as given. */

@@ -252,8 +252,8 @@ static graft_status take_row(graft_env *env, void *context, uint32_t model, cons
 
 static void print_table(const graft_generalist *g)
 {
-    (void)printf("cost by the database of '%s', in percent of the graph as given [estimates of the "
-                 "roofline in the price]\n\n%-16s %-7s %14s %14s %6s %9s %8s\n",
+    (void)printf("cost by the database of '%s', in percent of the graph as given [estimates in "
+                 "the price]\n\n%-16s %-7s %14s %14s %6s %9s %8s\n",
                  g->device, "model", "", "greedy", "policy", "steps", "time", "guessed");
     for (uint32_t m = 0; m < g->count; m++) {
         const graft_generalist_row *row = &g->rows[m];

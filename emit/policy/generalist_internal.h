@@ -20,7 +20,7 @@ typedef struct {
     double ns;
     double part; /* Of the model as given; greedy search's alone. */
     uint32_t steps;
-    uint32_t estimated; /* Roofline estimates in the price. */
+    uint32_t estimated; /* Estimates in the price. */
     uint64_t priced;    /* Graphs whose price was asked for. */
     double seconds;
 } graft_generalist_outcome;

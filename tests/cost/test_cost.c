@@ -273,7 +273,8 @@ CHECK_CASE(test_recorded_device)
                  "nor recorded");
 }
 
-/* What a recorded device lacks is taken from the next distance that it has, as an estimate. */
+/* What a recorded device lacks is estimated as off its line as the same operator is at the next
+ * distance that it has; between two, either will do. */
 CHECK_CASE(test_other_distance)
 {
     static const struct {
@@ -281,7 +282,7 @@ CHECK_CASE(test_other_distance)
         double want_ns;
     } rows[] = {
         {GRAFT_DISTANCE_OWN,    100.0},
-        {GRAFT_DISTANCE_NEAR,   300.0}, /* As far from either: the further one. */
+        {GRAFT_DISTANCE_NEAR,   100.0},
         {GRAFT_DISTANCE_EDGE,   300.0},
         {GRAFT_DISTANCE_SHARED, 300.0},
         {GRAFT_DISTANCE_MEMORY, 300.0},
@@ -298,6 +299,12 @@ CHECK_CASE(test_other_distance)
         graft_cost_entry entry = {.rounds = 15, .median_ns = i == 0 ? 100.0 : 300.0};
         s.distance = i == 0 ? GRAFT_DISTANCE_OWN : GRAFT_DISTANCE_EDGE;
         graft_database_add(database, &s, &entry);
+    }
+    for (int32_t i = 0; i < GRAFT_ROOFLINE_LEAST_POINTS; i++) {
+        const graft_cost_entry entry = {.rounds = 15, .median_ns = 1000.0 * (i + 1)};
+        graft_signature larger = s;
+        larger.inputs[0].dims[0] = 100 * (i + 1);
+        graft_database_add(database, &larger, &entry);
     }
     check_database_save(env, database);
     graft_device *device = check_device_named(env, "Board", 1);
