@@ -204,11 +204,17 @@ static void print_tariff(header_printer *printer)
     /* Without designators, which C++ before 2020 lacks. */
     graft_buffer_printf(printer->text, "\nstatic const graft_tariff graft_%s_tariff = {\n",
                         printer->name);
-    graft_buffer_printf(printer->text, "    %s, %s, %u, %uu,\n    %s, %s, %s, %u, %u,\n};\n",
+    graft_buffer_printf(printer->text, "    %s, %s, %u, %uu,\n    %s, %s, %s, %u, %u,\n    {",
                         refer(printer, "tariff_keys", rows), refer(printer, "tariff_values", rows),
                         tariff->row_count, tariff->seed, refer(printer, "tariff_tests", trees),
                         refer(printer, "tariff_bounds", trees),
                         refer(printer, "tariff_leaves", trees), tariff->tree_count, tariff->still);
+    for (uint32_t i = 0; i < GRAFT_TARIFF_ROOFS; i++) {
+        const graft_roof *roof = &tariff->roofs[i];
+        graft_buffer_printf(printer->text, "%s{%d, %d, %d}", i > 0 ? ", " : "", roof->node,
+                            roof->byte, roof->flop);
+    }
+    graft_buffer_printf(printer->text, "},\n};\n");
     printer->sizes.costs = graft_tariff_bytes(tariff);
 }
 

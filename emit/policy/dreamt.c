@@ -31,6 +31,7 @@ static uint64_t hash_tariff(const graft_tariff *tariff, uint64_t seed)
     const uint32_t numbers[] = {tariff->row_count, tariff->seed, tariff->tree_count, tariff->still,
                                 GRAFT_FEATURE_HASH};
     uint64_t hash = XXH3_64bits_withSeed(numbers, sizeof numbers, seed);
+    hash = XXH3_64bits_withSeed(tariff->roofs, sizeof tariff->roofs, hash);
     hash = XXH3_64bits_withSeed(tariff->tests, trees * GRAFT_TREE_TESTS, hash);
     hash = XXH3_64bits_withSeed(tariff->keys, tariff->row_count * sizeof tariff->keys[0], hash);
     hash = XXH3_64bits_withSeed(tariff->values, tariff->row_count * sizeof tariff->values[0], hash);

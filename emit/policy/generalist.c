@@ -68,6 +68,21 @@ static graft_status measure_costs(graft_env *env, void *context, graft_session *
     return graft_search_greedy(env, env->life, &session->environment, &found);
 }
 
+/* On a device that is not here what is estimated stays so, and is no gain: of many prices a search
+ * finds those that are too low. */
+static graft_status search_known(graft_env *env, graft_session *session, graft_plan_found *found)
+{
+    graft_environment *environment = &session->environment;
+    const graft_price price = environment->options.price;
+    graft_known_price known;
+    if (!graft_device_present(session->device)) {
+        GRAFT_PASS(graft_known_price_set(env, session, &known));
+    }
+    graft_status status = graft_search_greedy(env, env->life, environment, found);
+    environment->options.price = price;
+    return status == GRAFT_OK ? graft_environment_reprice(env, environment) : status;
+}
+
 /* Says what greedy search brings and, of a model that is learnt from, what its nodes cost. */
 static graft_status learn_costs(graft_env *env, void *context, graft_session *session,
                                 uint32_t model, graft_share *share)
@@ -75,7 +90,7 @@ static graft_status learn_costs(graft_env *env, void *context, graft_session *se
     const graft_generalist *g = context;
     graft_plan_found found;
     graft_book book;
-    GRAFT_PASS(graft_search_greedy(env, env->life, &session->environment, &found));
+    GRAFT_PASS(search_known(env, session, &found));
     const graft_generalist_outcome greedy = {.ns = found.cost_ns,
                                              .part = found.cost_ns / session->environment.first_ns,
                                              .steps = found.step_count,

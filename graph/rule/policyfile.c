@@ -8,7 +8,8 @@
 #include <string.h>
 
 enum { VERSION = 1, ABI_LEAST = 1, SHIFT_MOST = 62, MULTIPLIER_LEAST = 1 << 15 };
-enum { TARIFF_OF_ONE_FOREST = 2, TARIFF_VERSION = 3 };
+enum { TARIFF_OF_ONE_FOREST = 2, TARIFF_VERSION = 4 };
+enum { ROOF_NUMBERS = GRAFT_TARIFF_ROOFS * sizeof(graft_roof) / sizeof(int16_t) };
 
 typedef Graft__Policies__Policy policy_message;
 typedef Graft__Policies__Dense dense_message;
@@ -120,6 +121,8 @@ static tariff_message *encode_tariff(graft_arena *arena, const graft_tariff *tar
     to->bounds = widen_ints(arena, tariff->bounds, to->n_bounds);
     to->n_leaves = tariff->tree_count * (size_t)GRAFT_TREE_LEAVES;
     to->leaves = widen_ints(arena, tariff->leaves, to->n_leaves);
+    to->n_roofs = ROOF_NUMBERS;
+    to->roofs = widen_ints(arena, &tariff->roofs[0].node, to->n_roofs);
     return to;
 }
 
@@ -377,12 +380,30 @@ static graft_status read_trees(const reader *in, const tariff_message *from, gra
     return GRAFT_OK;
 }
 
+/* Of before there were roofs: a FLOP took one unit, a byte eight, and a node might take none. */
+static graft_status read_roofs(const reader *in, const tariff_message *from, graft_tariff *tariff)
+{
+    const int16_t *numbers = NULL;
+    if (from->version < TARIFF_VERSION) {
+        for (uint32_t i = 0; i < GRAFT_TARIFF_ROOFS; i++) {
+            tariff->roofs[i] = (graft_roof){.node = 0, .byte = 3 * 1024, .flop = 0};
+        }
+        return GRAFT_OK;
+    }
+    if (from->n_roofs != ROOF_NUMBERS) {
+        return refuse(in, "roofs", "the number of them is another");
+    }
+    GRAFT_PASS(narrow_ints(in, from->roofs, from->n_roofs, &numbers));
+    memcpy(tariff->roofs, numbers, sizeof tariff->roofs);
+    return GRAFT_OK;
+}
+
 static graft_status read_tariff(const reader *in, const tariff_message *from, graft_tariff *tariff)
 {
     graft_tariff read = {
         .keys = from->keys, .row_count = (uint32_t)from->n_keys, .seed = from->seed};
-    const bool readable = from->version == TARIFF_VERSION || from->version == TARIFF_OF_ONE_FOREST;
-    if (!readable || from->feature_hash != GRAFT_FEATURE_HASH) {
+    if (from->version < TARIFF_OF_ONE_FOREST || from->version > TARIFF_VERSION ||
+        from->feature_hash != GRAFT_FEATURE_HASH) {
         return refuse(in, "version", "the tariff was made for another version of the engine");
     }
     if (from->n_keys != from->n_values || from->n_keys > UINT32_MAX / 2) {
@@ -397,6 +418,7 @@ static graft_status read_tariff(const reader *in, const tariff_message *from, gr
     }
     read.values = values;
     GRAFT_PASS(read_trees(in, from, &read));
+    GRAFT_PASS(read_roofs(in, from, &read));
     if (graft_tariff_check(&read) != NULL) {
         return refuse(in, "tariff", graft_tariff_check(&read));
     }

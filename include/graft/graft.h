@@ -56,7 +56,7 @@ extern "C" {
 
 /* Changes whenever a struct, the rule encoding or the policy's features change: a generated header
  * refuses to compile against another number. */
-#define GRAFT_ABI 4
+#define GRAFT_ABI 5
 
 /* Of the project: the program and its packages read it here. */
 #define GRAFT_VERSION "0.1.0"

@@ -154,9 +154,19 @@ enum {
 };
 /* `out` has GRAFT_TARIFF_INPUTS entries. */
 void graft_tariff_inputs(const graft_form *form, int16_t *out);
-/* A roofline's guess from these inputs, from 0 to INT16_MAX, that the trees correct: it grows with
- * the larger of FLOPs and bytes. */
-int32_t graft_tariff_base(const int16_t *inputs);
+
+/* What a node of a kind takes at least, and each of its bytes and FLOPs; in 1024ths of an octave above
+ * one unit. A node takes the largest of the three: the roofline model (S. Williams, A. Waterman,
+ * D. Patterson, CACM 52, 2009). */
+typedef struct graft_roof {
+    int16_t node;
+    int16_t byte;
+    int16_t flop;
+} graft_roof;
+/* Convolutions and matrix products; all else. */
+enum { GRAFT_TARIFF_ROOFS = 2 };
+/* Which roof is the node's that has these inputs. */
+uint32_t graft_tariff_roof(const int16_t *inputs);
 
 /* Rows of 6 bytes: a form's key and its cost. Values are logarithms: 0 means that the node costs
  * nothing, v that it costs 2^((v - 1) / 1024) units, to 0.034 %.
@@ -170,9 +180,9 @@ typedef struct graft_tariff {
     uint32_t row_count;
     uint32_t seed;
     /* The fallback, for forms without a row. What need not move a number is worth `still`; anything
-     * else graft_tariff_base, corrected by regression trees. From test 0 of a tree, test i goes on at
+     * else what its roof says, corrected by regression trees. From test 0 of a tree, test i goes on at
      * 2 i + 2 where the input that it names is above its bound, else at 2 i + 1; number 15 + k is
-     * leaf k. The guess is the base and all leaves reached, together. Trees of even numbers are one
+     * leaf k. The guess is the roof and all leaves reached, together. Trees of even numbers are one
      * half, the others another, which were grown on other samples: what the halves differ by is doubt.
      * Without trees such forms cost nothing; they are marked all the same. */
     const uint8_t *tests;  /* (tree_count, GRAFT_TREE_TESTS): which input */
@@ -180,7 +190,11 @@ typedef struct graft_tariff {
     const int16_t *leaves; /* (tree_count, GRAFT_TREE_LEAVES): 1024ths of an octave */
     uint16_t tree_count;
     uint16_t still; /* As a row's value. */
+    graft_roof roofs[GRAFT_TARIFF_ROOFS];
 } graft_tariff;
+
+/* What the roof of a node with these inputs says, as a row's value: from 0 to UINT16_MAX. */
+int32_t graft_tariff_base(const graft_tariff *tariff, const int16_t *inputs);
 
 /* The row key of a form with this hash, in a table with this seed. */
 uint32_t graft_tariff_key(uint32_t seed, uint64_t form_hash);

@@ -175,7 +175,7 @@ static void guess_form(graft_env *env, const graft_form *form, uint16_t guess, g
     memset(tests, 0, GRAFT_TREE_TESTS);
     memset(bounds, 0, GRAFT_TREE_TESTS * sizeof bounds[0]);
     for (uint32_t i = 0; i < GRAFT_TREE_LEAVES; i++) {
-        leaves[i] = (int16_t)(guess - graft_tariff_base(inputs));
+        leaves[i] = (int16_t)(guess - graft_tariff_base(tariff, inputs));
     }
     tariff->tests = tests;
     tariff->bounds = bounds;

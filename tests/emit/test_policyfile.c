@@ -58,8 +58,22 @@ CHECK_CASE(test_round_trip)
     }
 }
 
-/* Trees of a file of before halves were guess what they did, and what they guess is not doubted. */
-CHECK_CASE(test_one_forest)
+static encoded encode_before(graft_env *env, encoded now, uint32_t version)
+{
+    Graft__Policies__Policy *message = graft__policies__policy__unpack(NULL, now.size, now.data);
+    assert_non_null(message);
+    message->tariff->version = version;
+    message->tariff->n_roofs = 0;
+    encoded before = {.size = graft__policies__policy__get_packed_size(message)};
+    before.data = GRAFT_NEW(env->life, uint8_t, before.size);
+    graft__policies__policy__pack(message, before.data);
+    graft__policies__policy__free_unpacked(message, NULL);
+    return before;
+}
+
+/* Trees of a file of before roofs were guess what they did; of before halves were, what they guess is
+ * not doubted. A file of now has roofs. */
+CHECK_CASE(test_files_of_before)
 {
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     static const uint8_t tests[2 * GRAFT_TREE_TESTS];
@@ -70,24 +84,28 @@ CHECK_CASE(test_one_forest)
         leaves[i] = i < GRAFT_TREE_LEAVES ? 801 : -51;
     }
     const graft_tariff tariff = {
-        .tests = tests, .bounds = bounds, .leaves = leaves, .tree_count = 2};
+        .tests = tests,
+        .bounds = bounds,
+        .leaves = leaves,
+        .tree_count = 2,
+        .roofs = {{0, 3 * 1024, 0}, {0, 3 * 1024, 0}}
+    };
     graft_policy policy = kit->policy;
     graft_policy read;
     policy.tariff = &tariff;
     const encoded e = encode(env, &policy);
-    Graft__Policies__Policy *message = graft__policies__policy__unpack(NULL, e.size, e.data);
-    assert_non_null(message);
-    message->tariff->version = 2;
-    encoded before = {.size = graft__policies__policy__get_packed_size(message)};
-    before.data = GRAFT_NEW(env->life, uint8_t, before.size);
-    graft__policies__policy__pack(message, before.data);
-    graft__policies__policy__free_unpacked(message, NULL);
     assert_int_equal(decode(env, e, &read), GRAFT_OK);
     assert_int_equal(abs(graft_tariff_guess(read.tariff, inputs).skew), 852);
-    assert_int_equal(decode(env, before, &read), GRAFT_OK);
+    assert_memory_equal(read.tariff->roofs, tariff.roofs, sizeof tariff.roofs);
+    assert_int_equal(decode(env, encode_before(env, e, 3), &read), GRAFT_OK);
+    assert_memory_equal(read.tariff->roofs, tariff.roofs, sizeof tariff.roofs);
+    assert_int_equal(abs(graft_tariff_guess(read.tariff, inputs).skew), 852);
+    assert_int_equal(decode(env, encode_before(env, e, 2), &read), GRAFT_OK);
     const graft_guess guess = graft_tariff_guess(read.tariff, inputs);
     assert_int_equal(guess.value, graft_tariff_guess(&tariff, inputs).value);
     assert_true(abs(guess.skew) <= 2);
+    assert_int_equal(decode(env, encode_before(env, e, 4), &read), GRAFT_BAD_INPUT);
+    graft_env_clear(env);
 }
 
 CHECK_CASE(test_cut_off)

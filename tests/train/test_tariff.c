@@ -3,6 +3,7 @@
 #include "models/zoo.h"
 #include "tests/support/build.h"
 #include "tests/support/priced.h"
+#include "train/tariff/roof.h"
 #include "train/tariff/tariff_search.h"
 
 #include <math.h>
@@ -219,6 +220,7 @@ static bool tariffs_equal(const graft_tariff *a, const graft_tariff *b)
 {
     return memcmp(a->keys, b->keys, a->row_count * sizeof *a->keys) == 0 &&
            a->tree_count == b->tree_count && a->still == b->still &&
+           memcmp(a->roofs, b->roofs, sizeof a->roofs) == 0 &&
            memcmp(a->tests, b->tests, (size_t)a->tree_count * GRAFT_TREE_TESTS) == 0 &&
            memcmp(a->bounds, b->bounds, sizeof(int16_t) * a->tree_count * GRAFT_TREE_TESTS) == 0 &&
            memcmp(a->leaves, b->leaves, sizeof(int16_t) * a->tree_count * GRAFT_TREE_LEAVES) == 0;
@@ -326,7 +328,8 @@ CHECK_CASE(test_halves)
         leaves[i] = i < GRAFT_TREE_LEAVES ? 80 : -50;
     }
     const graft_guess guess = graft_tariff_guess(&tariff, inputs);
-    assert_int_equal(guess.value, graft_tariff_base(inputs) + 30); /* Halves: 160 and -100. */
+    assert_int_equal(guess.value,
+                     graft_tariff_base(&tariff, inputs) + 30); /* Halves: 160 and -100. */
     assert_int_equal(abs(guess.skew), 130);
 }
 
@@ -353,7 +356,8 @@ static int16_t is_still(uint32_t op, int32_t axis, int32_t rows)
     const graft_tariff tariff = {
         .tests = tests, .bounds = bounds, .leaves = leaves, .tree_count = 1, .still = 7};
     uint32_t guess = graft_tariff_guess(&tariff, inputs).value;
-    assert_int_equal(guess, inputs[GRAFT_TARIFF_STILL] != 0 ? 7 : graft_tariff_base(inputs));
+    assert_int_equal(guess,
+                     inputs[GRAFT_TARIFF_STILL] != 0 ? 7 : graft_tariff_base(&tariff, inputs));
     return inputs[GRAFT_TARIFF_STILL];
 }
 
@@ -407,7 +411,7 @@ CHECK_CASE(test_reach)
         graft_estimator_form(&estimator, order.order[0], &form);
         assert_int_equal(form.reach, reaches[i]);
         graft_tariff_inputs(&form, inputs);
-        const int32_t base = graft_tariff_base(inputs) + (reaches[i] > 2 ? 1024 : 0);
+        const int32_t base = graft_tariff_base(&tariff, inputs) + (reaches[i] > 2 ? 1024 : 0);
         assert_int_equal(estimated.cost, graft_tariff_value((uint32_t)base));
     }
 }
@@ -524,6 +528,54 @@ CHECK_CASE(test_cores)
     assert_int_equal(graft_tariff_price(&level, &made).cost, 2 * known);
     made.op = GRAFT_OP_matmul;
     assert_true(graft_tariff_price(&level, &made).cost < 2 * known);
+}
+
+/* Samples of a node that takes the largest of three terms, of which two in five take an octave more or
+ * less: the median does not see these. */
+static void draw_samples(graft_env *env, uint32_t op, graft_roof roof, uint32_t count,
+                         graft_tariff_sample *samples)
+{
+    graft_rng rng;
+    graft_rng_derive(&rng, 7, op);
+    for (uint32_t i = 0; i < count; i++) {
+        int16_t *inputs = GRAFT_NEW(env->life, int16_t, GRAFT_TARIFF_INPUTS);
+        inputs[GRAFT_FEATURE_operator + op] = 1;
+        inputs[GRAFT_FEATURE_COUNT] = (int16_t)graft_rng_below(&rng, 30 * 64);
+        inputs[GRAFT_FEATURE_COUNT + 1] = (int16_t)graft_rng_below(&rng, 25 * 64);
+        const int32_t flops = roof.flop + 16 * inputs[GRAFT_FEATURE_COUNT];
+        const int32_t bytes = roof.byte + 16 * inputs[GRAFT_FEATURE_COUNT + 1];
+        int32_t value = flops > bytes ? flops : bytes;
+        value = value > roof.node ? value : roof.node;
+        value += i % 5 == 0 ? 1024 : i % 5 == 1 ? -1024 : 0;
+        samples[i] = (graft_tariff_sample){inputs, (uint16_t)value};
+    }
+}
+
+static void check_roof(const graft_roof *roof, const graft_roof *wanted)
+{
+    assert_in_range(roof->node - wanted->node + 64, 0, 128);
+    assert_in_range(roof->byte - wanted->byte + 64, 0, 128);
+    assert_in_range(roof->flop - wanted->flop + 64, 0, 128);
+}
+
+/* Roofs are found again in samples of them; a kind without samples takes the other's. */
+CHECK_CASE(test_roofs)
+{
+    enum { COUNT = 400 };
+    const graft_roof products = {18000, 4000, 3000};
+    const graft_roof others = {15000, 3500, 5500};
+    graft_tariff_sample *samples = GRAFT_NEW(env->life, graft_tariff_sample, 2 * COUNT);
+    graft_tariff tariff = {.row_count = 0};
+    draw_samples(env, GRAFT_OP_conv, products, COUNT, samples);
+    draw_samples(env, GRAFT_OP_relu, others, COUNT, samples + COUNT);
+    graft_tariff_fit_roofs(env, samples, 2 * COUNT, &tariff);
+    check_roof(&tariff.roofs[0], &products);
+    check_roof(&tariff.roofs[1], &others);
+    const int32_t off = graft_tariff_base(&tariff, samples[2].inputs) - samples[2].value;
+    assert_in_range(off + 64, 0, 128);
+    graft_tariff_fit_roofs(env, samples + COUNT, COUNT, &tariff);
+    check_roof(&tariff.roofs[0], &others);
+    check_roof(&tariff.roofs[1], &others);
 }
 
 /* A model that is left out teaches nothing: no rows, and of no samples no trees. */

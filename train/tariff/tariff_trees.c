@@ -3,6 +3,7 @@
 #include "train/tariff/tariff_trees.h"
 
 #include "graph/base/rng.h"
+#include "train/tariff/roof.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -189,11 +190,11 @@ static bool is_kept(const graft_tariff_sample *sample, uint32_t forest)
            KEPT;
 }
 
-static void open_forest(grower *g, const graft_tariff_sample *samples, uint32_t forest)
+static void open_forest(grower *g, const graft_tariff *tariff, uint32_t forest)
 {
     for (uint32_t i = 0; i < g->count; i++) {
-        g->kept[i] = is_kept(&samples[i], forest);
-        g->errors[i] = samples[i].value - graft_tariff_base(samples[i].inputs);
+        g->kept[i] = is_kept(&g->samples[i], forest);
+        g->errors[i] = g->samples[i].value - graft_tariff_base(tariff, g->samples[i].inputs);
     }
     graft_rng_derive(&g->rng, SEED, forest);
 }
@@ -218,9 +219,10 @@ void graft_tariff_grow(graft_env *env, graft_arena *arena, const graft_tariff_sa
                 .places = GRAFT_NEW(env->scratch, uint8_t, sample_count),
                 .histogram =
                     GRAFT_NEW(env->scratch, bin, (size_t)GRAFT_TREE_LEAVES / 2 * INPUTS * BINS)};
+    graft_tariff_fit_roofs(env, samples, sample_count, tariff);
     sort_into_bins(env->scratch, &g);
     for (uint32_t forest = 0; forest < forests && grown > 0; forest++) {
-        open_forest(&g, samples, forest);
+        open_forest(&g, tariff, forest);
         for (uint32_t k = forest; k < grown; k += forests) {
             tree t;
             grow_tree(&g, k == forest ? 1.0 : rate, &t);

@@ -12,8 +12,8 @@ typedef struct graft_tariff_sample {
 /* Bytes of a tree in flash. */
 enum { GRAFT_TREE_BYTES = GRAFT_TREE_TESTS * 3 + GRAFT_TREE_LEAVES * 2 };
 
-/* Grows at most `tree_count` trees for `tariff`, in `arena`, on the samples: as many in each of
- * eight forests, or of so many forests of one tree as is even; none of no samples. The first trees
+/* Fits the roofs of `tariff` to the samples, and grows at most `tree_count` trees for it, in
+ * `arena`, on what these leave over: as many in each of eight forests, or of so many forests of one tree as is even; none of no samples. The first trees
  * of many are those of a smaller fallback of eight at least. Each forest sees other samples, and
  * each test is one of other inputs, so that what forests differ by says how much a guess hangs on
  * what was seen. Gradient boosting with squared errors: J. Friedman, Greedy function approximation:

@@ -186,24 +186,32 @@ const char *graft_tariff_check(const graft_tariff *tariff)
     return NULL;
 }
 
-int32_t graft_tariff_base(const int16_t *inputs)
-{
-    /* What moves a byte does it in the time of eight FLOPs. */
-    const int32_t flops = inputs[GRAFT_FEATURE_COUNT];
-    const int32_t bytes = inputs[GRAFT_FEATURE_COUNT + 1] + 3 * 64;
-    const int32_t base = 1024 / 64 * (flops > bytes ? flops : bytes);
-    return base < INT16_MAX ? base : INT16_MAX;
-}
-
 static int32_t graft_clip(int32_t value, int32_t least, int32_t most)
 {
     return value < least ? least : value < most ? value : most;
 }
 
+uint32_t graft_tariff_roof(const int16_t *inputs)
+{
+    return (inputs[GRAFT_FEATURE_operator + GRAFT_OP_conv] |
+            inputs[GRAFT_FEATURE_operator + GRAFT_OP_matmul]) != 0
+               ? 0
+               : 1;
+}
+
+int32_t graft_tariff_base(const graft_tariff *tariff, const int16_t *inputs)
+{
+    const graft_roof *roof = &tariff->roofs[graft_tariff_roof(inputs)];
+    const int32_t flops = roof->flop + 1024 / 64 * inputs[GRAFT_FEATURE_COUNT];
+    const int32_t bytes = roof->byte + 1024 / 64 * inputs[GRAFT_FEATURE_COUNT + 1];
+    const int32_t most = flops > bytes ? flops : bytes;
+    return graft_clip(most, graft_clip(roof->node, 0, INT16_MAX), UINT16_MAX);
+}
+
 graft_guess graft_tariff_guess(const graft_tariff *tariff, const int16_t *inputs)
 {
     graft_guess guess = {0, 0};
-    int32_t value = graft_tariff_base(inputs);
+    int32_t value = graft_tariff_base(tariff, inputs);
     int32_t skew = 0;
     if (tariff->tree_count == 0) {
         return guess;
