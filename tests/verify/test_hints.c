@@ -25,12 +25,16 @@ typedef enum {
     UNRELATED, /* Something else is unsatisfiable, as Z3 says, */
     RENAMED,   /* or what the question would be if its symbols were others, */
     COMPOUND,  /* or if one of its terms were one. */
+    PLACES,    /* Ways on are places of an element, not instances, */
+    THIRDS,    /* numbers of times are a third, */
+    NO_GROUPS, /* and there are groups of which there are none. */
     HINTER_COUNT
 } lie;
 
 static const char *const lie_names[HINTER_COUNT] = {
-    "honest", "silent", "short",    "unit",    "shifted",   "collapsed", "first",
-    "ones",   "itself", "possible", "unasked", "unrelated", "renamed",   "compound"};
+    "honest",  "silent",   "short",  "unit",     "shifted",  "collapsed",
+    "first",   "ones",     "itself", "possible", "unasked",  "unrelated",
+    "renamed", "compound", "places", "thirds",   "no groups"};
 
 static const struct {
     const char *text;
@@ -57,6 +61,8 @@ static const struct {
      false                                                                                          },
     {"repeat(slice(a, axis=0, start=0, end=2), axis=0, times=2) = "
      "slice(repeat(a, axis=0, times=2), axis=0, start=2, end=6)",                         false},
+    {"repeat(slice(a, axis=0, start=0, end=2), axis=0, times=3) = "
+     "slice(repeat(a, axis=0, times=3), axis=0, start=1, end=7)",                         false},
     {"div(a, b) = mul(a, div(b, b))",                                                          false},
     {"cumsum(a, axis=0, exclusive=1) = sub(cumsum(a, axis=0, exclusive=0), a)",                true },
     {"cumsum(a, axis=0, exclusive=0) = pad(slice(a, axis=0, start=0, end=1), axis=0, "
@@ -65,6 +71,10 @@ static const struct {
      "reduce_max(relu(a), axes=1, keep=1)",                                               true },
     {"reduce_max(pad#1(a, axis=0, value=0), axes=1, keep=1) = "
      "relu(reduce_max(a, axes=1, keep=1))",                                               false},
+    {"slice(reduce_sum(pad(add(a, fill(value=0, dim=[1, 1])), axis=0, before=1, after=0, value=0), "
+     "axes=2, keep=1), axis=0, start=1, end=2) = "
+     "slice(reduce_sum(pad(add(a, fill(value=0, dim=[1, 1])), axis=0, before=1, after=0, value=0), "
+     "axes=2, keep=1), axis=0, start=0, end=1) where rank(a) = 1",                        false},
 };
 
 typedef struct {
@@ -107,6 +117,11 @@ static uint32_t lie_laws(void *context, graft_sym *s, Z3_ast question, uint32_t 
         laws[1] = (graft_sym_law){graft_sym_int(s, -1), graft_sym_int(s, -1)};
         return 2;
     }
+    if (l->how == NO_GROUPS) {
+        Z3_ast zero = graft_sym_int(s, 0);
+        laws[0] = (graft_sym_law){graft_sym_group(s, zero, graft_sym_int(s, 1), zero), NULL};
+        return 1;
+    }
     return l->how == SILENT
                ? 0
                : l->hinter.hints.laws(&l->hinter, s, question, known_count, known, laws);
@@ -132,7 +147,8 @@ static Z3_ast lie_multiples(void *context, const graft_sym *s, Z3_ast x, Z3_ast 
     return l->how == SHIFTED ? graft_sym_add(s, y, graft_sym_int(s, 1))
            : l->how == ONES  ? graft_sym_int(s, 1)
            : l->how == FIRST ? x
-                             : y;
+           : l->how == THIRDS && !graft_sym_is_symbol(s, x) ? graft_term_rational(&s->term, 1, 3)
+                                                            : y;
 }
 
 static bool lie_map(void *context, graft_sym *s, const graft_sym_pair *pair, uint32_t way,
@@ -227,7 +243,15 @@ static bool lie_split(void *context, graft_sym *s, const graft_sym_instance *ins
             }
         }
     }
-    return found || l->how == UNIT;
+    if (l->how == PLACES) {
+        Z3_ast row = graft_sym_formals(s, 2)[0];
+        *split = (graft_sym_split){
+            .claims = {Z3_mk_le(s->z3, row, graft_sym_int(s, 0)),
+                       Z3_mk_lt(s->z3, graft_sym_int(s, 0), row)},
+            .count = 2
+        };
+    }
+    return found || l->how == UNIT || l->how == PLACES;
 }
 
 static graft_asked lie_refute(void *context, graft_sym *s, const graft_term_state *term,

@@ -129,14 +129,16 @@ static void add_claim(graft_sym_extra *extra, Z3_ast claim)
     }
 }
 
-/* Finds claims, of which Z3 says that all hold, or ways on, of which it says that one does. */
+/* Finds claims about the instance, of which Z3 says that all hold, or ways on, of which it says that
+ * one does. */
 static bool find_split(proof *p, graft_sym_split *split)
 {
     graft_sym *s = &p->s;
     bool holds =
         s->hints != NULL && s->hints->split(s->hints->context, s, &p->instance, p->sides, split);
-    for (uint32_t i = 0; split->all && i < split->count && holds; i++) {
-        holds = graft_sym_holds(s, NULL, split->claims[i]);
+    for (uint32_t i = 0; i < split->count && holds; i++) {
+        holds = graft_sym_is_of_instance(s, split->claims[i]) &&
+                (!split->all || graft_sym_holds(s, NULL, split->claims[i]));
     }
     return holds && split->count > 0 && /* A case that is split into none would be proved. */
            (split->all || graft_sym_holds(s, NULL, Z3_mk_or(s->z3, split->count, split->claims)));

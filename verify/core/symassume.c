@@ -82,9 +82,11 @@ static Z3_ast state_group(const graft_sym *s, Z3_ast group)
     Z3_ast outputs = graft_sym_arg(s, group, 1);
     Z3_ast groups = graft_sym_arg(s, group, 2);
     Z3_ast left = graft_sym_sub(s, graft_sym_mul(s, o, groups), graft_sym_mul(s, group, outputs));
+    Z3_ast given[2] = {graft_sym_in_range(s, o, outputs),
+                       Z3_mk_le(s->z3, graft_sym_int(s, 1), groups)};
     Z3_ast follows[2] = {graft_sym_in_range(s, group, groups),
                          graft_sym_in_range(s, left, outputs)};
-    return Z3_mk_implies(s->z3, graft_sym_in_range(s, o, outputs), Z3_mk_and(s->z3, 2, follows));
+    return Z3_mk_implies(s->z3, Z3_mk_and(s->z3, 2, given), Z3_mk_and(s->z3, 2, follows));
 }
 
 static Z3_ast state_quotient(const graft_sym *s, Z3_ast quotient)

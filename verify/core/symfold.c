@@ -66,6 +66,18 @@ bool graft_sym_is_open(const graft_sym *s, Z3_ast term)
     return graft_sym_find(s, term, true, is_named, "r") != NULL;
 }
 
+/* Sizes are called d<variable>_<axis from the end>, attributes s<slot>. */
+static bool is_of_place(const graft_sym *s, Z3_ast term, const void *context)
+{
+    (void)context;
+    return graft_sym_is_symbol(s, term) && name_of(s, term)[0] != 'd' && name_of(s, term)[0] != 's';
+}
+
+bool graft_sym_is_of_instance(const graft_sym *s, Z3_ast term)
+{
+    return graft_sym_find(s, term, true, is_of_place, NULL) == NULL;
+}
+
 typedef struct {
     const graft_sym *s;
     uint32_t height;

@@ -74,6 +74,8 @@ Z3_ast graft_sym_fold_open(graft_sym *s, Z3_ast fold, graft_sym_range *range);
 bool graft_sym_is_bound(const graft_sym *s, Z3_ast term);
 /* Whether it names a binder of a fold that is open, or was: of a question no term may. */
 bool graft_sym_is_open(const graft_sym *s, Z3_ast term);
+/* Whether it names sizes and attributes alone: then it says the same wherever it is asked. */
+bool graft_sym_is_of_instance(const graft_sym *s, Z3_ast term);
 /* The range and guard as one formula. */
 Z3_ast graft_sym_range_formula(const graft_sym *s, const graft_sym_range *range);
 
