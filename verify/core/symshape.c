@@ -399,7 +399,12 @@ void graft_sym_claim_condition(shaper *p)
     if (p->instance->rule->condition == 255) {
         return;
     }
-    if (graft_sym_code(&p->inputs, p->instance->rule->condition, &value, &why)) {
+    bool runs = graft_sym_code(&p->inputs, p->instance->rule->condition, &value, &why);
+    if (runs && value.sort == GRAFT_SYM_FLOAT) { /* The bits of -0 are not 0. */
+        runs = false;
+        why = "a precondition is a float";
+    }
+    if (runs) {
         claim_parts(p, graft_sym_truth(p->s, &value));
     } else if (why == NULL) {
         p->never = true;
