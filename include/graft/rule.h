@@ -207,7 +207,7 @@ typedef enum graft_code {
     GRAFT_CODE_DIM = 4,      /* variable, axis (int8; negative counts from the end) */
     GRAFT_CODE_RANK = 5,     /* variable */
     GRAFT_CODE_IS_CONST = 6, /* variable */
-    GRAFT_CODE_SAME = 7,     /* variable, variable: 1 when the shapes are equal */
+    GRAFT_CODE_SAME = 7,     /* variable, variable: 1 when they have the same sizes */
     GRAFT_CODE_ADD = 8,
     GRAFT_CODE_SUB = 9,
     GRAFT_CODE_MUL = 10,

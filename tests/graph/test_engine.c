@@ -296,6 +296,7 @@ static const code_case code_cases[] = {
     {"rank",             {5, 0, 0},                                                   3,  true,  3          },
     {"const flag",       {6, 1, 0},                                                   3,  true,  1          },
     {"same shape",       {7, 0, 1, 0},                                                4,  true,  0          },
+    {"same, other type", {7, 0, 2, 0},                                                4,  true,  1          },
     {"sum",              {1, 3, 1, 4, 8, 0},                                          6,  true,  7          },
     {"difference",       {1, 3, 1, 4, 9, 0},                                          6,  true,  -1         },
     {"product",          {1, 3, 1, 4, 10, 0},                                         6,  true,  12         },
@@ -321,8 +322,10 @@ CHECK_CASE(test_code)
 {
     graft_shape x = SHAPE(3, 4, 5);
     graft_shape y = SHAPE(3, 4, 1);
-    const graft_shape *vars[2] = {&x, &y};
-    const bool is_const[2] = {false, true};
+    graft_shape bytes = x;
+    bytes.dtype = GRAFT_DTYPE_U8;
+    const graft_shape *vars[3] = {&x, &y, &bytes};
+    const bool is_const[3] = {false, true, false};
     const int32_t slots[2] = {6, 7};
     for (size_t i = 0; i < sizeof code_cases / sizeof code_cases[0]; i++) {
         const code_case *c = &code_cases[i];

@@ -59,7 +59,7 @@ static bool graft_read_leaf(const graft_code_inputs *inputs, uint32_t code, cons
             return graft_read_dim(var, graft_read_signed8(operand[1]), number);
         }
         *number = GRAFT_CODE_IS(code, RANK) ? var->rank
-                                            : graft_shape_equal(var, inputs->vars[operand[1]]);
+                                            : graft_sizes_equal(var, inputs->vars[operand[1]]);
     }
     return true;
 }

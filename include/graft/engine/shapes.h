@@ -73,13 +73,19 @@ static GRAFT_APART uint64_t graft_bytes_as(const graft_shape *shape, uint32_t dt
 
 uint64_t graft_shape_bytes(const graft_shape *shape) { return graft_bytes_as(shape, shape->dtype); }
 
-bool graft_shape_equal(const graft_shape *a, const graft_shape *b)
+/* Whatever their types are. */
+static GRAFT_APART bool graft_sizes_equal(const graft_shape *a, const graft_shape *b)
 {
-    bool equal = a->rank == b->rank && a->dtype == b->dtype;
+    bool equal = a->rank == b->rank;
     for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
         equal = equal && a->dims[i] == b->dims[i];
     }
     return equal;
+}
+
+bool graft_shape_equal(const graft_shape *a, const graft_shape *b)
+{
+    return a->dtype == b->dtype && graft_sizes_equal(a, b);
 }
 
 /* --------------------------------------------------- shapes.def over numbers */
