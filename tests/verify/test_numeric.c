@@ -179,6 +179,34 @@ CHECK_CASE(test_classified)
     assert_int_equal(wrong, 0);
 }
 
+/* Through 8 bits numbers stay equal where they are moved and chosen, not where others are made. No
+ * instance is looked at, and none need tell: the sides of the second differ for small scales. */
+CHECK_CASE(test_bytes)
+{
+    static const struct {
+        const char *text;
+        graft_numeric class;
+    } rules[] = {
+        {"max_pool#1(dequantise#2(a)) = dequantise#2(max_pool#1(a))",                     GRAFT_NUMERIC_EXACT_INTEGER},
+        {"hard_sigmoid(hard_sigmoid(dequantise#1(a), alpha=3000001.0, beta=0.0), alpha=3.0, "
+         "beta=0.0) = hard_sigmoid(dequantise#1(a), alpha=9000003.0, beta=0.0)", GRAFT_NUMERIC_REASSOCIATING},
+        {"leaky_relu(leaky_relu(dequantise#1(a), slope=0.1), slope=0.1) = "
+         "leaky_relu(dequantise#1(a), slope=0.01)",                              GRAFT_NUMERIC_REASSOCIATING},
+    };
+    const graft_prove_options options = graft_prove_defaults();
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        const graft_rule rule = rows_parse(env, rules[i].text);
+        graft_prover prover;
+        graft_prove_result counts;
+        graft_prover_open(&prover, &options, &counts);
+        graft_symbolic *symbolic = graft_symbolic_open(env, &prover);
+        assert_int_equal(graft_numeric_classify(env, symbolic, &rule, NULL, 0, &options),
+                         rules[i].class);
+        graft_symbolic_close(symbolic);
+        graft_prover_close(&prover);
+    }
+}
+
 /* A part of the adversarial corpus. */
 CHECK_CASE(test_corpus)
 {

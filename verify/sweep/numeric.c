@@ -95,8 +95,7 @@ static bool is_of_bytes(const graft_pattern *side, bool *changes)
         bool change = op == GRAFT_OP_quantise || op == GRAFT_OP_dequantise;
         bool free = (graft_op(op)->flags & (GRAFT_FLAG_MOVES | GRAFT_FLAG_PIECEWISE)) != 0;
         *changes = *changes || change;
-        others = others || op == GRAFT_OP_leaky_relu ||
-                 !(change || free || op == GRAFT_OP_fill || op == GRAFT_OP_pad);
+        others = others || !(change || free || op == GRAFT_OP_fill || op == GRAFT_OP_pad);
     }
     return !others;
 }
