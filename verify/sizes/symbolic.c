@@ -95,12 +95,49 @@ void graft_symbolic_try(graft_symbolic *p, const graft_rule *rule, const graft_p
     try_with(p, &t, NULL, result);
 }
 
+/* Of these, the engine finds a node with its operands in either order, and the order tells zeros of
+ * both signs apart. */
+static bool is_choice(const graft_pattern_node *node)
+{
+    return (node->op == GRAFT_OP_max || node->op == GRAFT_OP_min) &&
+           node->inputs[0] != node->inputs[1];
+}
+
+/* Exchanges the operands of those choices of a source whose bit is set; returns the bits that there
+ * are. */
+static uint32_t swap_choices(graft_pattern *source, uint32_t swaps)
+{
+    uint32_t all = 0;
+    for (uint32_t n = 0; n < source->node_count; n++) {
+        graft_pattern_node *node = &source->nodes[n];
+        const graft_operand first = node->inputs[0];
+        if (is_choice(node) && (swaps >> n & 1u) != 0) {
+            node->inputs[0] = node->inputs[1];
+            node->inputs[1] = first;
+        }
+        all |= is_choice(node) ? 1u << n : 0;
+    }
+    return all;
+}
+
 void graft_symbolic_try_exact(graft_symbolic *p, const graft_rule *rule, const graft_point *points,
                               uint32_t count, const graft_prove_options *options,
                               graft_core_result *result)
 {
-    const tried t = {rule, points, count, options};
-    try_with(p, &t, &p->bits.numbers, result);
+    graft_rule swapped = *rule;
+    const tried t = {&swapped, points, count, options};
+    const uint32_t all = swap_choices(&swapped.source, 0);
+    uint32_t swaps = 0;
+    if ((uint32_t)__builtin_popcount(all) > GRAFT_LIMIT(SWAPS)) {
+        *result = (graft_core_result){.reason = "maxima that are found in too many orders"};
+        return;
+    }
+    do {
+        swapped = *rule;
+        (void)swap_choices(&swapped.source, swaps);
+        try_with(p, &t, &p->bits.numbers, result);
+        swaps = (swaps - all) & all; /* The next set of these bits. */
+    } while (result->same && swaps != 0);
 }
 
 void graft_symbolic_prove(graft_env *env, const graft_rule *rule, const graft_point *points,

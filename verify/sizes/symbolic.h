@@ -27,7 +27,8 @@ void graft_symbolic_try(graft_symbolic *p, const graft_rule *rule, const graft_p
                         uint32_t count, const graft_prove_options *options,
                         graft_symbolic_result *result);
 /* Tries to prove that both sides of a rule give the same bits of binary32 for all sizes, inputs and
- * values of attributes. */
+ * values of attributes, in whichever order the source's maxima and minima of two have their
+ * operands: one proof for each, while they succeed. */
 void graft_symbolic_try_exact(graft_symbolic *p, const graft_rule *rule, const graft_point *points,
                               uint32_t count, const graft_prove_options *options,
                               graft_symbolic_result *result);

@@ -31,11 +31,13 @@ static bool is_choice(uint32_t operation)
     return operation == GRAFT_SYM_BITS_MAX || operation == GRAFT_SYM_BITS_MIN;
 }
 
-/* x after max(x, y) or min(x, y) when it ends in y already, or is y; NULL otherwise. */
+/* What max(x, y) or min(x, y) is when one is an operand of the other, or is it; NULL otherwise. */
 static Z3_ast chosen_already(const graft_sym *s, uint32_t operation, Z3_ast x, Z3_ast y)
 {
     bool ends = operation_of(s, x) == operation && graft_sym_arg(s, x, 1) == y;
-    return x == y || ends ? x : NULL;
+    bool has = operation_of(s, y) == operation &&
+               (graft_sym_arg(s, y, 0) == x || graft_sym_arg(s, y, 1) == x);
+    return x == y || ends ? x : has ? y : NULL;
 }
 
 static Z3_ast zero_of(const graft_sym *s)

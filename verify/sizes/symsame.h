@@ -11,9 +11,10 @@
  *      1 x = x, x / 1 = x and x - 0 = x;
  *      x + 0 = x where x is a sum that began with 0 or has such a summand: sums of which not both
  *      summands are -0 never are;
- *      max(max(x, y), y) = max(x, y) and max(x, x) = x, and the same of min. Of two operands that
- *      compare equal, as zeros of both signs do, the right one is taken (algebra_float.c): maxima
- *      do not commute;
+ *      max(max(x, y), y) = max(y, max(x, y)) = max(x, y), max(x, max(x, y)) = max(x, y) and
+ *      max(x, x) = x, and the same of min. Of two operands that compare equal, as zeros of both
+ *      signs do, the right one is taken (algebra_float.c): maxima do not commute, and the engine
+ *      finds them either way (symbolic.h);
  *      an operation on two constants is the constant that binary32 gives.
  * Constants in these laws are written in the rule: a slot is never one, for it stands for all.
  *
