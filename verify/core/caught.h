@@ -7,11 +7,15 @@
  * divisors. The exponential counts as bounded here: exp(-1 / 0) is 0. A root of a negative number
  * is no number wherever it goes.
  *
- * Why that is enough where a caught divisor of the source is 0: its reciprocal is an unknown number
- * u then, and what is proved holds for every u. All operators are continuous, also at infinity
- * where IEEE arithmetic does not say NaN, so that the source's number at an infinite u is the limit
- * of what it is at finite ones, and that is the target's number, which does not depend on u or is
- * defined for every u. Where it says NaN the source is undefined.
+ * Why that is enough where a caught divisor of the source is 0 and a variable's element: its
+ * reciprocal is an unknown number u then, and what is proved holds for every u. All operators are
+ * continuous, also at infinity where IEEE arithmetic does not say NaN, so that the source's number
+ * at an infinite u is the limit of what it is at finite ones, and that is the target's number,
+ * which does not depend on u or is defined for every u. Where it says NaN the source is undefined.
+ *
+ * A divisor that is computed may not be 0, caught or not: 0 - a a is a zero with the sign of none of
+ * the numbers below 0 beside it, and one over it is the other infinity. Nor are a and a + 0 zeros of
+ * one sign, whose reciprocals would be one u.
  *
  * Of what stands in products and quotients alone nothing need be asked: a / (b / c) is the term a
  * c / b. The outer quotient asks that b is not 0. Where c is 0 then, b / c is infinite and no NaN,

@@ -93,6 +93,12 @@ static const char *ask_output(proof *p, graft_sym_asker *a, uint32_t i, output *
                              : !graft_sym_equal(a, facts, left->value, right.value)) {
         return "the sides were not proved equal";
     }
+    for (uint32_t k = 0; k < left->conditions.count; k++) {
+        const graft_sym_condition *c = &left->conditions.items[k];
+        if (c->is_caught && c->is_signed && !is_implied(a, facts, c)) {
+            return "the source may make a number of an infinity of either sign";
+        }
+    }
     for (uint32_t k = 0; k < right.conditions.count; k++) {
         if (!is_implied(a, facts, &right.conditions.items[k])) {
             return "the target was not proved to be defined";

@@ -65,7 +65,8 @@ static void add_condition(const reader *r, const graft_sym_condition *c)
     for (uint32_t i = 0; i < list->count; i++) {
         const graft_sym_condition *other = &list->items[i];
         if (other->holds == c->holds && other->where == c->where &&
-            other->is_caught == c->is_caught && other->is_factor == c->is_factor) {
+            other->is_caught == c->is_caught && other->is_factor == c->is_factor &&
+            other->is_signed == c->is_signed) {
             return;
         }
     }
@@ -546,15 +547,17 @@ static void note_conditions(const reader *r)
 {
     graft_sym *s = r->s;
     uint32_t count = Z3_ast_vector_size(s->z3, s->term.domain);
+    const bool divides = r->node->op == GRAFT_OP_div;
     for (uint32_t i = 0; i < count; i++) {
         Z3_ast holds = Z3_ast_vector_get(s->z3, s->term.domain, i);
         const bool is_root = graft_sym_kind(s, holds) != Z3_OP_NOT;
         const bool composed = (graft_op(r->node->op)->flags & GRAFT_FLAG_COMPOSED) != 0;
-        const graft_sym_condition c = {.holds = holds,
-                                       .is_root = is_root,
-                                       .is_factor = r->node->op == GRAFT_OP_div,
-                                       .is_caught = composed && !is_root &&
-                                                    graft_catches_infinity(r->node->op, 0, 0)};
+        const graft_sym_condition c = {
+            .holds = holds,
+            .is_root = is_root,
+            .is_factor = divides,
+            .is_signed = divides && GRAFT_OPERAND_IS_NODE(r->node->inputs[1]),
+            .is_caught = composed && !is_root && graft_catches_infinity(r->node->op, 0, 0)};
         if (graft_sym_find(s, holds, true, is_value, NULL) != NULL ||
             !graft_sym_holds(s, r->facts, holds)) {
             add_condition(r, &c);
