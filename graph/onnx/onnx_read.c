@@ -659,7 +659,8 @@ static bool has_choice(const Onnx__ModelProto *proto)
 }
 
 /* Reads until no condition is known any more. Sizes that stay open could decide otherwise. */
-static graft_status read_choices(graft_env *env, graft_arena *arena, const reading *how)
+static graft_status read_choices(graft_env *env, graft_arena *arena, const reading *how,
+                                 bool *chosen)
 {
     graft_model *made = NULL;
     uint32_t replaced = 0;
@@ -675,6 +676,7 @@ static graft_status read_choices(graft_env *env, graft_arena *arena, const readi
             break;
         }
     }
+    *chosen = count > 0;
     if (count > 0) {
         graft_log(env, 1, "%s: %u If nodes have a known condition and become the branch it chooses",
                   how->source->file, count);
@@ -741,15 +743,17 @@ graft_status graft_onnx_read_message(graft_env *env, graft_arena *arena,
                                      const graft_model_options *options, graft_model **model)
 {
     graft_model *made = NULL;
+    bool chosen = false;
     const bool open = options != NULL && options->keep_open;
     const reading how = {.source = source, .options = options, .sample = open ? 1 : 0};
     GRAFT_PASS(graft_onnx_inline_functions(env, arena, source));
     GRAFT_PASS(graft_onnx_freeze(env, arena, source, options));
-    GRAFT_PASS(read_choices(env, arena, &how));
+    GRAFT_PASS(read_choices(env, arena, &how, &chosen));
     if (options != NULL && options->bodies != NULL && graft_onnx_has_bodies(source->proto)) {
         GRAFT_PASS(rewrite_bodies(env, arena, &how));
     }
     GRAFT_PASS(read_chosen(env, arena, how, &made));
+    made->is_chosen = chosen;
     made->frozen = options == NULL ? NULL : options->frozen;
     made->frozen_count = options == NULL ? 0 : options->frozen_count;
     *model = made;

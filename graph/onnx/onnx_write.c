@@ -760,7 +760,8 @@ static graft_status write_message(graft_onnx_writer *writer, Onnx__ModelProto *p
         GRAFT_PASS(graft_onnx_form_units(writer, &order));
         untouched = untouched && writer->merged_count == 0 && !computes_constants(writer);
     }
-    bool bind = !untouched && writer->model->size_count > 0 && !writer->model->is_open;
+    bool bind = (!untouched || writer->model->is_chosen) && writer->model->size_count > 0 &&
+                !writer->model->is_open;
     *proto = *writer->model->onnx->proto;
     *graph = *proto->graph;
     proto->graph = graph;

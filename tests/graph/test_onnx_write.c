@@ -397,6 +397,20 @@ CHECK_CASE(test_bound_sizes)
     assert_string_equal(out->output[0]->type->tensor_type->shape->dim[2]->dim_param, "M");
 }
 
+/* A branch that was chosen holds for the sizes that chose it, though nothing was rewritten. */
+CHECK_CASE(test_chosen_sizes)
+{
+    graft_model *model = onnx_text_model(
+        env, "input x N 3; scalar i = 0; scalar two = 2; node Shape x -> s; node Gather s i -> n;"
+             "node Less n two -> c; graph t; node Relu x -> r; output r; end;"
+             "graph e; node Exp x -> r; output r; end;"
+             "node If c -> y : then_branch=@t else_branch=@e; output y N 3");
+    Onnx__GraphProto *out = written(env, model, &model->graph)->graph;
+    assert_string_equal(onnx_text_print_proto(env->unit, out), "Relu x -> y\nout y");
+    assert_int_equal(size_of(out->input[0], 0), 1);
+    assert_int_equal(size_of(out->output[0], 0), 1);
+}
+
 /* Before IR version 4 initializers are inputs too; one that is gone is no input any more, and new
  * ones need the later version. */
 CHECK_CASE(test_old_initializers)
