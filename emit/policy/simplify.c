@@ -247,6 +247,8 @@ static graft_status simplify_file(graft_env *env, simplification *what, FILE *li
     const graft_model_options reading = {.sizes = options->sizes,
                                          .size_count = options->size_count,
                                          .keep_open = true,
+                                         .frozen = options->frozen,
+                                         .frozen_count = options->frozen_count,
                                          .settable = session.settable,
                                          .bodies = &bodies};
     const graft_model_write_options writing = {.simplify = true};
@@ -276,6 +278,7 @@ static graft_status simplify_body(graft_env *env, void *context, const graft_mod
     options.model = body->path;
     options.sizes = body->sizes;
     options.size_count = body->size_count;
+    options.frozen_count = 0;
     simplification what = {.options = &options, .body = body->where, .out = body->path};
     if (whole->body != NULL) {
         what.body = graft_arena_printf(env->life, "%s in %s", body->where, whole->body);

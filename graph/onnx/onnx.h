@@ -120,8 +120,11 @@ typedef struct graft_onnx_reader {
     graft_model *model;
     graft_onnx *onnx;
     const graft_model_options *options;
-    const bool *bound;       /* By ONNX node: kept as it is (onnx_open.c); NULL: none. */
-    uint32_t sample;         /* Which of the sizes count: see bind_size. */
+    const bool *bound;             /* By ONNX node: kept as it is (onnx_open.c); NULL: none. */
+    uint32_t sample;               /* Which of the sizes count: see bind_size. */
+    const graft_model *first;      /* What sample 1 gave, to read sample 2. */
+    const graft_model_size *known; /* What sizes follow from: those bound by now, those frozen. */
+    uint32_t known_count;
     const char *folder;      /* Of the file; NULL: tensors in other files are refused. */
     graft_model_port *ports; /* model->inputs */
     graft_model_weight *weights;
@@ -156,6 +159,14 @@ GRAFT_MUST_USE graft_status graft_onnx_read_message(graft_env *env, graft_arena 
                                                     const graft_onnx_source *source,
                                                     const graft_model_options *options,
                                                     graft_model **model);
+
+/* ----------------------------------------------------------- onnx_size.c */
+
+/* Whether the name of a size may say how it follows from others. */
+bool graft_onnx_is_formula(const char *name);
+/* What such a name comes to: sums, differences, products and quotients, rounded down, of whole
+ * numbers and of `sizes`; 0 where it is none, names another size or comes to no size. */
+int32_t graft_onnx_evaluate_size(const char *name, const graft_model_size *sizes, uint32_t count);
 
 /* --------------------------------------------------------- onnx_freeze.c */
 

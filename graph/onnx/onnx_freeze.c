@@ -5,12 +5,21 @@
 
 #include <string.h>
 
-/* One size, and how often it was found. */
+/* One size, and how often it was found; without one, all that follow from those of the options. */
 typedef struct {
     graft_arena *arena;
+    const graft_model_options *options;
     const graft_model_size *size;
     uint32_t count;
 } freezing;
+
+static int32_t frozen_size(const freezing *f, const char *name)
+{
+    const graft_model_options *o = f->options;
+    return f->size == NULL ? graft_onnx_evaluate_size(name, o->frozen, o->frozen_count)
+           : strcmp(name, f->size->name) == 0 ? f->size->value
+                                              : 0;
+}
 
 static void freeze_value(freezing *f, const Onnx__ValueInfoProto *info)
 {
@@ -18,9 +27,10 @@ static void freeze_value(freezing *f, const Onnx__ValueInfoProto *info)
     for (size_t i = 0; shape != NULL && i < shape->n_dim; i++) {
         Onnx__TensorShapeProto__Dimension *dim = shape->dim[i];
         const char *name = graft_onnx_open_size(f->arena, info->name, shape, i);
-        if (name != NULL && strcmp(name, f->size->name) == 0) {
+        const int32_t value = name == NULL ? 0 : frozen_size(f, name);
+        if (value != 0) {
             dim->has_dim_value = 1;
-            dim->dim_value = f->size->value;
+            dim->dim_value = value;
             dim->dim_param = NULL;
             f->count++;
         }
@@ -44,25 +54,36 @@ static void add_metadata(graft_arena *arena, Onnx__ModelProto *proto, const graf
         graft_onnx_append(arena, proto->metadata_props, proto->n_metadata_props++, entry);
 }
 
+/* How often what is wanted was found among the inputs. */
+static uint32_t freeze_graph(freezing *f, const Onnx__GraphProto *graph)
+{
+    freeze_values(f, graph->input, graph->n_input);
+    const uint32_t count = f->count;
+    freeze_values(f, graph->output, graph->n_output);
+    freeze_values(f, graph->value_info, graph->n_value_info);
+    return count;
+}
+
 graft_status graft_onnx_freeze(graft_env *env, graft_arena *arena, const graft_onnx_source *source,
                                const graft_model_options *options)
 {
     Onnx__ModelProto *proto = source->proto;
+    freezing f = {.arena = arena, .options = options};
     for (uint32_t i = 0; options != NULL && i < options->frozen_count; i++) {
-        freezing f = {.arena = arena, .size = &options->frozen[i]};
-        if (proto->graph != NULL) {
-            freeze_values(&f, proto->graph->input, proto->graph->n_input);
-        }
-        if (f.count == 0) {
+        f.size = &options->frozen[i];
+        f.count = 0;
+        if (proto->graph == NULL || freeze_graph(&f, proto->graph) == 0) {
             return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
                               "%s: has no open size '%s' among those of its inputs", source->file,
                               f.size->name);
         }
-        freeze_values(&f, proto->graph->output, proto->graph->n_output);
-        freeze_values(&f, proto->graph->value_info, proto->graph->n_value_info);
         add_metadata(arena, proto, f.size);
         graft_log(env, 1, "%s: the size '%s' is fixed at %d, in what is written too", source->file,
                   f.size->name, f.size->value);
+    }
+    if (f.size != NULL) {
+        f.size = NULL;
+        (void)freeze_graph(&f, proto->graph);
     }
     return GRAFT_OK;
 }

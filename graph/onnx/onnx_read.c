@@ -289,14 +289,19 @@ static graft_status sort_nodes(graft_onnx_reader *reader)
 
 /* --------------------------------------------------------------------------------- shapes */
 
-static int32_t find_size(const graft_onnx_reader *reader, const char *name)
+static int32_t look_up(const graft_model_size *sizes, uint32_t count, const char *name)
 {
-    for (uint32_t i = 0; i < reader->size_count; i++) {
-        if (strcmp(reader->sizes[i].name, name) == 0) {
-            return reader->sizes[i].value;
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(sizes[i].name, name) == 0) {
+            return sizes[i].value;
         }
     }
     return 0;
+}
+
+static int32_t find_size(const graft_onnx_reader *reader, const char *name)
+{
+    return look_up(reader->sizes, reader->size_count, name);
 }
 
 static bool is_fixed(const Onnx__TensorShapeProto__Dimension *dim)
@@ -432,8 +437,8 @@ static graft_status check_options(graft_onnx_reader *reader)
 }
 
 /* Samples of sizes: 0 is for models that are bound, 1 and 2 for those that stay open. All sizes of
- * sample 2 differ from those of sample 1, the chosen ones too, and leave a multiple of 64 where
- * networks halve images. */
+ * sample 2 differ from those of sample 1, those that are chosen or follow from others too, and leave
+ * a multiple of 64 where networks halve images. */
 static int32_t default_size(uint32_t sample, uint32_t rank, uint32_t axis)
 {
     if (sample == 0) {
@@ -451,14 +456,16 @@ static int32_t default_size(uint32_t sample, uint32_t rank, uint32_t axis)
 static int32_t chosen_size(const graft_onnx_reader *reader, const char *name, uint32_t rank,
                            uint32_t axis)
 {
-    int32_t other = default_size(reader->sample, rank, axis);
-    for (uint32_t i = 0; reader->options != NULL && i < reader->options->size_count; i++) {
-        if (strcmp(reader->options->sizes[i].name, name) == 0) {
-            int32_t value = reader->options->sizes[i].value;
-            return reader->sample != 2 ? value : other == value ? other + other / 2 + 1 : other;
-        }
-    }
-    return other;
+    const graft_model_options *options = reader->options;
+    int32_t value = reader->sample == 2 || options == NULL
+                        ? 0
+                        : look_up(options->sizes, options->size_count, name);
+    value = value == 0 ? graft_onnx_evaluate_size(name, reader->known, reader->known_count) : value;
+    value = value == 0 ? default_size(reader->sample, rank, axis) : value;
+    const graft_model *first = reader->first;
+    return first != NULL && look_up(first->sizes, first->size_count, name) == value
+               ? value + value / 2 + 1
+               : value;
 }
 
 static void push_size(graft_onnx_reader *reader, const char *name, int32_t value)
@@ -508,9 +515,36 @@ static graft_status bind_port(graft_onnx_reader *reader, const graft_onnx_entry 
     return GRAFT_OK;
 }
 
+/* Binds those sizes whose names say nothing of others: what follows from them is found then. */
+static void bind_names(graft_onnx_reader *reader)
+{
+    const graft_model_options *o = reader->options;
+    const uint32_t frozen = o == NULL ? 0 : o->frozen_count;
+    for (uint32_t i = 0; i < reader->onnx->entry_count; i++) {
+        const graft_onnx_entry *entry = &reader->onnx->entries[i];
+        const Onnx__TensorShapeProto *declared = graft_onnx_declared_shape(entry->type);
+        const bool bound = entry->kind == GRAFT_ONNX_INPUT && declared != NULL &&
+                           declared->n_dim <= GRAFT_MAX_RANK;
+        for (uint32_t k = 0; bound && k < declared->n_dim; k++) {
+            const char *name = graft_onnx_open_size(reader->arena, entry->name, declared, k);
+            if (name != NULL && !graft_onnx_is_formula(name)) {
+                (void)bind_size(reader, entry->name, declared, k);
+            }
+        }
+    }
+    graft_model_size *known =
+        GRAFT_NEW(reader->arena, graft_model_size, reader->size_count + frozen);
+    for (uint32_t i = 0; i < reader->size_count + frozen; i++) {
+        known[i] = i < frozen ? o->frozen[i] : reader->sizes[i - frozen];
+    }
+    reader->known = known;
+    reader->known_count = reader->size_count + frozen;
+}
+
 /* Binds every open size of the inputs and fills in their shapes. */
 static graft_status bind_inputs(graft_onnx_reader *reader)
 {
+    bind_names(reader);
     for (uint32_t i = 0; i < reader->onnx->entry_count; i++) {
         const graft_onnx_entry *entry = &reader->onnx->entries[i];
         if (entry->kind == GRAFT_ONNX_INPUT) {
@@ -559,6 +593,7 @@ typedef struct {
     const graft_onnx_source *source;
     const graft_model_options *options;
     const bool *bound; /* These as in the reader. */
+    const graft_model *first;
     uint32_t sample;
     bool tight;
     bool flows;
@@ -576,6 +611,7 @@ static graft_status read_once(graft_env *env, graft_arena *arena, const reading 
                                 .options = how->options,
                                 .bound = how->bound,
                                 .sample = how->sample,
+                                .first = how->first,
                                 .tight = how->tight,
                                 .flows = how->flows,
                                 .folder = how->source->folder};
@@ -630,8 +666,10 @@ static graft_status keep_open(graft_env *env, graft_arena *arena, const reading 
     graft_model *b = NULL;
     reading how = *first;
     how.sample = 2;
+    how.first = a;
     GRAFT_PASS(read_quietly(env, arena, &how, &b));
     how.sample = 1;
+    how.first = NULL;
     const graft_onnx_open found = graft_onnx_find_open(arena, a, b);
     how.bound = found.bound;
     log_open_sizes(env, a, b, found.count);

@@ -126,6 +126,40 @@ CHECK_CASE(test_frozen_size)
     assert_int_equal(proto->graph->output[0]->type->tensor_type->shape->dim[0]->dim_value, 3);
 }
 
+/* So it is where no costs are asked. */
+CHECK_CASE(test_frozen_and_simplified)
+{
+    outcome o;
+    graft_model *model = NULL;
+    CHECK_OK(try_to_optimize(env,
+                             "input x N 4; node Identity x -> i; node Relu i -> y; output y N 4",
+                             (const char *[4]){"--simplify", "--freeze", "N=3"}, &o));
+    CHECK_OK(graft_model_read(env, env->life, o.out, NULL, &model));
+    assert_int_equal(model->size_count, 0);
+    assert_int_equal(model->inputs[0].shape.dims[0], 3);
+    assert_int_equal(model->onnx->proto->n_metadata_props, 1);
+}
+
+/* Sizes that are called by how they follow from such are fixed with them; others stay open. */
+CHECK_CASE(test_frozen_sum)
+{
+    outcome o;
+    graft_model *model = NULL;
+    static const char text[] = "input m N P+S; input p N P; input s N S;"
+                               "node Concat p s -> c : axis=1; node Relu c -> r; node Add r m -> y;"
+                               "output y N N*(P+2*S-S)";
+    CHECK_OK(
+        try_to_optimize(env, text, (const char *[4]){"--simplify", "--freeze", "P=5,S=3"}, &o));
+    CHECK_OK(graft_model_read(env, env->life, o.out, NULL, &model));
+    assert_int_equal(model->size_count, 1);
+    assert_int_equal(model->inputs[0].shape.dims[1], 8);
+    assert_int_equal(model->onnx->proto->n_metadata_props, 2);
+    CHECK_OK(try_to_optimize(env, text, (const char *[4]){"--freeze", "P=5,S=3,N=2"}, &o));
+    CHECK_OK(graft_model_read(env, env->life, o.out, NULL, &model));
+    const Onnx__ValueInfoProto *y = model->onnx->proto->graph->output[0];
+    assert_int_equal(y->type->tensor_type->shape->dim[1]->dim_value, 16);
+}
+
 /* A user's rules, proved for all sizes where their conditions hold: one holds at the sizes that are
  * looked at, 1 and 3, and at no more than 100; the other at all. */
 CHECK_CASE(test_rules_of_a_user)

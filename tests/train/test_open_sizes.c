@@ -202,3 +202,46 @@ CHECK_CASE(test_other_sizes)
         }
     }
 }
+
+/* ------------------------------------------------------- sizes that follow from others */
+
+/* What an input of N x P, of N x S and of N x NAME is looked at with; P is chosen. */
+typedef struct {
+    const char *name;
+    int32_t chosen;
+    int32_t values[2];
+} formula_row;
+
+static const formula_row formulas[] = {
+    {"P+S",                                     64,  {128, 192}},
+    {"S*2+P//2-1",                              64,  {159, 239}},
+    {"(P+(S-1))/3",                             64,  {42, 63}  },
+    {"P+S",                                     128, {192, 289}}, /* 192 with both. */
+    {"P-S",                                     64,  {64, 96}  }, /* No size: as if it said nothing. */
+    {"P+Q",                                     64,  {64, 96}  },
+    {"P+",                                      64,  {64, 96}  },
+    {"(P+S",                                    64,  {64, 96}  },
+    {"P+S)",                                    64,  {64, 96}  },
+    {"P//(S-S)",                                64,  {64, 96}  },
+    {"P*P*P*P*P*P",                             64,  {64, 96}  },
+    {"99999999999999999999+P",                  64,  {64, 96}  },
+    {"2*7",                                     64,  {64, 96}  },
+    {"((((((((((((((((((P+1))))))))))))))))))", 64,  {64, 96}  },
+};
+
+CHECK_ROWS(test_formula, formulas)
+{
+    const formula_row *row = place;
+    const graft_model_size chosen = {.name = "P", .value = row->chosen};
+    const graft_model_options options = {.keep_open = true, .sizes = &chosen, .size_count = 1};
+    graft_model *model = NULL;
+    Onnx__ModelProto *proto = onnx_text_message(
+        env->life, "input m N M; input p N P; input s N S; node Relu m -> y; output y");
+    proto->graph->input[0]->type->tensor_type->shape->dim[1]->dim_param =
+        graft_arena_strdup(env->life, row->name);
+    CHECK_OK(onnx_text_read(env, proto, &options, &model));
+    assert_int_equal(model->size_count, 4);
+    assert_string_equal(model->sizes[3].name, row->name);
+    assert_int_equal(model->sizes[3].value, row->values[0]);
+    assert_int_equal(model->sizes[3].other, row->values[1]);
+}
