@@ -138,12 +138,17 @@ static uint32_t count_records(const graft_database *database, const char *device
     return count;
 }
 
+/* Whether the word is in the name, and is no part of a number there. */
 static bool contains(const char *name, const char *word, size_t size)
 {
-    while (strncasecmp(name, word, size) != 0 && *name != '\0') {
-        name++;
+    bool found = false;
+    for (bool after_digit = false; !found && *name != '\0'; name++) {
+        const bool cut = isdigit((unsigned char)*word) &&
+                         (after_digit || isdigit((unsigned char)name[strnlen(name, size)]));
+        found = strncasecmp(name, word, size) == 0 && !cut;
+        after_digit = isdigit((unsigned char)*name) != 0;
     }
-    return strncasecmp(name, word, size) == 0;
+    return found || size == 0;
 }
 
 bool graft_recorded_means(const char *name, const char *wanted)
@@ -151,6 +156,10 @@ bool graft_recorded_means(const char *name, const char *wanted)
     bool found = true;
     while (*wanted != '\0' && found) {
         size_t size = strcspn(wanted, "-");
+        while (isdigit((unsigned char)*wanted) && wanted[size] == '-' &&
+               isdigit((unsigned char)wanted[size + 1])) {
+            size += 1 + strcspn(wanted + size + 1, "-");
+        }
         found = contains(name, wanted, size);
         wanted += size + (wanted[size] == '-');
     }

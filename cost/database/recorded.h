@@ -20,7 +20,8 @@ GRAFT_MUST_USE graft_status graft_shipped_borrow(graft_env *env, graft_database 
 /* Whether the name of a recorded device contains the text. */
 bool graft_recorded_has(const graft_database *database, const char *wanted);
 /* Whether every word of `wanted`, words being what hyphens separate, is in the name of a device,
- * whatever the case: "h200-fp16" is "NVIDIA H200 (...), fp16". */
+ * whatever the case: "h200-fp16" is "NVIDIA H200 (...), fp16". Numbers are whole, and such as follow
+ * each other one word: "epyc-25-1" is "AMD EPYC (25-1-1)" and not "AMD EPYC (25-17-1)". */
 bool graft_recorded_means(const char *name, const char *wanted);
 /* Gives a device that is not here the name and the library of the one recorded device whose name
  * contains its own, or the words of it; of its libraries the one with most records. `path` is for

@@ -116,6 +116,11 @@ CHECK_CASE(test_names)
         CHECK_OK(graft_cost_close(env, cost));
         graft_device_close(device);
     }
+    /* Numbers are whole and stay together. */
+    assert_true(graft_recorded_means("AMD EPYC (25-1-1), avx2", "amd-epyc-25-1"));
+    assert_true(graft_recorded_means("AMD EPYC (25-17-1), avx512", "amd-epyc-25-17-avx512"));
+    assert_false(graft_recorded_means("AMD EPYC (25-17-1), avx512", "amd-epyc-25-1"));
+    assert_false(graft_recorded_means("AMD EPYC (125-1-1), avx512", "amd-epyc-25-1"));
     /* Words of any length. */
     assert_true(graft_recorded_means("NVIDIA H999", "h999-nvidia-"));
     assert_false(
