@@ -5,6 +5,7 @@
 #include "graph/base/file.h"
 #include "graph/base/json.h"
 #include "graph/base/npz.h"
+#include "graph/names.h"
 
 #include <string.h>
 
@@ -63,12 +64,21 @@ static void draw_others(graft_env *env, const graft_run *run, uint64_t seed,
     *tensors = all;
 }
 
+/* An output that the model has twice is written once. */
 static graft_status write_outputs(graft_env *env, const char *path, const graft_run *run,
                                   const graft_run_tensor *outputs)
 {
     graft_bytes bytes = {.file = path};
+    graft_names *met = graft_names_new(env->life);
+    graft_run_tensor *once = GRAFT_NEW(env->life, graft_run_tensor, graft_run_output_count(run));
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < graft_run_output_count(run); k++) {
+        if (graft_names_add(met, outputs[k].name, count)) {
+            once[count++] = outputs[k];
+        }
+    }
     if (path != NULL) {
-        GRAFT_PASS(graft_npz_pack(env, env->life, outputs, graft_run_output_count(run), &bytes));
+        GRAFT_PASS(graft_npz_pack(env, env->life, once, count, &bytes));
         GRAFT_PASS(graft_file_write(env, path, bytes.data, bytes.size));
     }
     return GRAFT_OK;

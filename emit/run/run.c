@@ -287,14 +287,17 @@ static graft_status take_given(graft_env *env, const run_side *side, const graft
 {
     for (uint32_t i = 0; i < given_count; i++) {
         uint32_t k = 0;
-        while (k < side->count && strcmp(side->own[k].name, given[i].name) != 0) {
+        bool met = false; /* A model can have an output twice, each with data of its own. */
+        while (k < side->count &&
+               (strcmp(side->own[k].name, given[i].name) != 0 || side->data[k] != NULL)) {
+            met = met || strcmp(side->own[k].name, given[i].name) == 0;
             k++;
         }
-        if (k == side->count || side->data[k] != NULL || given[i].data == NULL) {
+        if (k == side->count || given[i].data == NULL) {
             return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s '%s': %s", side->kind, given[i].name,
-                              k == side->count        ? "the model has none of this name"
-                              : side->data[k] != NULL ? "it comes twice"
-                                                      : "it has no data");
+                              met                ? "it comes twice"
+                              : k == side->count ? "the model has none of this name"
+                                                 : "it has no data");
         }
         if (!graft_shape_equal(&side->own[k].shape, &given[i].shape)) {
             return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s '%s' is %s, not the model's %s", side->kind,

@@ -2,7 +2,9 @@
  * outputs are those of onnxruntime is checked by test_run.sh. */
 #include "graft/run.h"
 
+#include "emit/command/command.h"
 #include "graph/base/file.h"
+#include "graph/base/npz.h"
 #include "tests/support/build.h"
 #include "tests/support/onnx_text.h"
 
@@ -106,6 +108,42 @@ CHECK_CASE(test_model)
             assert_float_equal(out[i][k], out[0][k], 1e-4F);
         }
     }
+}
+
+/* A model may list an output twice: both are computed, and a file has one of the name. */
+CHECK_CASE(test_output_twice)
+{
+    char *path = check_path("x.onnx");
+    char *costs = check_path("x.costs");
+    char *file = check_path("y.npz");
+    char *words[] = {"run",       path, "--bench",    "--rounds", "3",
+                     "--outputs", file, "--database", costs};
+    const graft_run_options options = {.thread_count = 1, .database = costs};
+    float in[2] = {-1, 2}, out[3][2] = {{0}};
+    graft_run *run = NULL;
+    graft_run_tensor *read = NULL;
+    uint8_t *data = NULL;
+    size_t size = 0;
+    uint32_t count = 0;
+    onnx_text_write(
+        env, "input x 2; node Relu x -> y; node Exp x -> z; output y; output z; output y", path);
+    expect(run, graft_run_open(path, &options, &run), GRAFT_OK, "");
+    assert_int_equal(graft_run_output_count(run), 3);
+    graft_run_tensor x = *graft_run_input(run, 0), y[3];
+    x.data = in;
+    for (uint32_t k = 0; k < 3; k++) {
+        y[k] = *graft_run_output(run, k);
+        y[k].data = out[k];
+    }
+    expect(run, graft_run_once(run, &x, 1, y, 3), GRAFT_OK, "");
+    assert_true(out[0][1] == 2 && out[2][1] == 2);
+    y[1] = y[0];
+    expect(run, graft_run_once(run, &x, 1, y, 3), GRAFT_BAD_INPUT, "output 'y': it comes twice");
+    graft_run_close(run);
+    CHECK_OK(graft_command_call(env, &graft_command_run, 9, words));
+    CHECK_OK(graft_file_read(env, env->life, file, &data, &size));
+    CHECK_OK(graft_npz_parse(env, env->life, (graft_bytes){file, data, size}, &read, &count));
+    assert_int_equal(count, 2);
 }
 
 /* Old exporters give a region of no elements to what needs none. */
