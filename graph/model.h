@@ -99,9 +99,17 @@ typedef struct graft_model_bodies {
     const char *path; /* Where bodies are put, one after the other. */
 } graft_model_bodies;
 
+/* What a caller has for an input. */
+typedef struct graft_model_given {
+    const char *name;
+    graft_shape shape;
+} graft_model_given;
+
 typedef struct graft_model_options {
     const graft_model_size *sizes; /* Values for open sizes; others become 1. */
     uint32_t size_count;
+    const graft_model_given *given; /* Say open sizes that `sizes` does not. */
+    uint32_t given_count;
     /* The graph is to hold for all sizes, not only for those it is bound to: it is read at others
      * too, and nodes that differ there stay opaque. Sizes without a value then become 1 where an
      * axis is the first, 320 in images and 64 elsewhere. */

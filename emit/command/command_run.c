@@ -136,16 +136,18 @@ static graft_status run_model(graft_env *env, void *taken)
 {
     graft_status status = GRAFT_OK;
     const run_choices *choices = taken;
-    const graft_run_options options = {.thread_count = env->thread_count,
-                                       .tune = choices->tune,
-                                       .database = choices->database,
-                                       .policy = choices->policy,
-                                       .sizes = choices->sizes.items,
-                                       .size_count = choices->sizes.count};
+    graft_run_options options = {.thread_count = env->thread_count,
+                                 .tune = choices->tune,
+                                 .database = choices->database,
+                                 .policy = choices->policy,
+                                 .sizes = choices->sizes.items,
+                                 .size_count = choices->sizes.count};
     graft_run *run = NULL;
     graft_run_tensor *inputs = NULL;
     uint32_t input_count = 0;
     GRAFT_CHECK(read_inputs(env, choices->inputs, &inputs, &input_count));
+    options.inputs = inputs;
+    options.input_count = input_count;
     status = graft_run_open(choices->model, &options, &run);
     GRAFT_CHECK(tell(env, NULL, run, status));
     const uint32_t output_count = graft_run_output_count(run);
@@ -184,7 +186,7 @@ static const graft_option options_taken[] = {
     GRAFT_TEXT(run_choices, database, "--database", "FILE", NULL,
                "where costs are kept (default: the processor's, in out/ or ~/.cache/graft)"),
     GRAFT_LIST(run_choices, sizes, "--size", "NAME=N,...",
-               "values for sizes that the model leaves open"),
+               "values for open sizes that the inputs do not say"),
 };
 
 const graft_command graft_command_run = {

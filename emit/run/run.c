@@ -99,6 +99,12 @@ static graft_status open_model(graft_run *run, const char *path, const graft_run
         sizes.items[i] = options->sizes[i];
     }
     GRAFT_PASS(graft_options_sizes(env, "size", &sizes, &reading.sizes, &reading.size_count));
+    graft_model_given *given = GRAFT_NEW(env->life, graft_model_given, options->input_count);
+    for (uint32_t i = 0; i < options->input_count; i++) {
+        given[i] = (graft_model_given){options->inputs[i].name, options->inputs[i].shape};
+    }
+    reading.given = given;
+    reading.given_count = options->input_count;
     GRAFT_PASS(graft_model_open(env, env->life, path, &reading, model));
     run->graph = &(*model)->graph;
     if (options->policy != NULL) {

@@ -133,6 +133,9 @@ typedef struct graft_onnx_reader {
     graft_model_size *sizes;
     uint32_t size_count;
     uint32_t size_capacity;
+    graft_model_size *given; /* Of the caller's inputs. */
+    uint32_t given_count;
+    uint32_t given_capacity;
     uint64_t known_bytes; /* Held by what nodes of constants compute. */
     bool flows;           /* Bodies are read, to be run. */
     bool tight; /* What nodes of constants compute is a weight only where it is hardly larger than

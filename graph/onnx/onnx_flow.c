@@ -159,6 +159,7 @@ static graft_status read_body(flow_reader *f, uint32_t which)
     options.size_count = 0;
     options.frozen = NULL;
     options.frozen_count = 0;
+    options.given_count = 0;
     GRAFT_PASS(graft_onnx_copy_body(f->reader, f->node, f->names[which],
                                     f->flow->kind == GRAFT_FLOW_IF ? NULL : f->formals,
                                     &source.proto));

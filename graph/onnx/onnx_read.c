@@ -460,6 +460,7 @@ static int32_t chosen_size(const graft_onnx_reader *reader, const char *name, ui
     int32_t value = reader->sample == 2 || options == NULL
                         ? 0
                         : look_up(options->sizes, options->size_count, name);
+    value = value == 0 ? look_up(reader->given, reader->given_count, name) : value;
     value = value == 0 ? graft_onnx_evaluate_size(name, reader->known, reader->known_count) : value;
     value = value == 0 ? default_size(reader->sample, rank, axis) : value;
     const graft_model *first = reader->first;
@@ -515,6 +516,29 @@ static graft_status bind_port(graft_onnx_reader *reader, const graft_onnx_entry 
     return GRAFT_OK;
 }
 
+/* The sizes that the caller's inputs have where the model leaves them open. */
+static void note_given(graft_onnx_reader *reader)
+{
+    const graft_model_options *o = reader->options;
+    for (uint32_t i = 0; o != NULL && i < o->given_count; i++) {
+        const graft_onnx_entry *entry = graft_onnx_entry_named(reader->onnx, o->given[i].name);
+        const graft_shape *shape = &o->given[i].shape;
+        const Onnx__TensorShapeProto *declared =
+            entry == NULL ? NULL : graft_onnx_declared_shape(entry->type);
+        const bool fits = declared != NULL && declared->n_dim == shape->rank;
+        for (uint32_t k = 0; fits && k < shape->rank; k++) {
+            const char *name = graft_onnx_open_size(reader->arena, entry->name, declared, k);
+            if (name != NULL && shape->dims[k] > 0) {
+                reader->given =
+                    graft_arena_grow(reader->arena, reader->given, reader->given_count,
+                                     &reader->given_capacity, 8, sizeof(reader->given[0]));
+                reader->given[reader->given_count++] =
+                    (graft_model_size){.name = name, .value = shape->dims[k]};
+            }
+        }
+    }
+}
+
 /* Binds those sizes whose names say nothing of others: what follows from them is found then. */
 static void bind_names(graft_onnx_reader *reader)
 {
@@ -544,6 +568,7 @@ static void bind_names(graft_onnx_reader *reader)
 /* Binds every open size of the inputs and fills in their shapes. */
 static graft_status bind_inputs(graft_onnx_reader *reader)
 {
+    note_given(reader);
     bind_names(reader);
     for (uint32_t i = 0; i < reader->onnx->entry_count; i++) {
         const graft_onnx_entry *entry = &reader->onnx->entries[i];

@@ -46,6 +46,8 @@ typedef struct graft_run_options {
     const char *policy;       /* A policy.graft that rewrites the model first; NULL: none does. */
     const char *const *sizes; /* "NAME=N" for sizes that the model leaves open; others are 1. */
     uint32_t size_count;
+    const graft_run_tensor *inputs; /* Their shapes say open sizes that `sizes` does not. */
+    uint32_t input_count;
 } graft_run_options;
 
 /* Opens a model, an ONNX file or a name of the zoo, with the fusions that runtimes do. `options` may

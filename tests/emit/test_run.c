@@ -167,6 +167,40 @@ CHECK_CASE(test_empty_weight)
     graft_run_close(run);
 }
 
+/* Sizes that are open are those of the inputs that the caller has, named or not, whichever input they
+ * come from; where `sizes` says another, that counts, and the input does not fit. */
+CHECK_CASE(test_sizes_of_inputs)
+{
+    static const char *const two = "n=2";
+    const char *path = check_path("x.onnx");
+    float in[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+    float out[3] = {0};
+    const graft_run_tensor x = {"x", SHAPE(3, 4), in};
+    graft_run_options options = {
+        .thread_count = 1, .database = check_path("x.costs"), .inputs = &x, .input_count = 1};
+    graft_run *run = NULL;
+    onnx_text_write(env,
+                    "input z n; input x n ?; ints a = 1; node ReduceSum x a -> s : keepdims=0; "
+                    "node Sub s z -> y",
+                    path);
+    expect(run, graft_run_open(path, &options, &run), GRAFT_OK, "");
+    const graft_run_tensor inputs[2] = {
+        x, {"z", SHAPE(3), in}
+    };
+    graft_run_tensor y = *graft_run_output(run, 0);
+    y.data = out;
+    expect(run, graft_run_once(run, inputs, 2, &y, 1), GRAFT_OK, "");
+    assert_true(out[0] == 6.0F && out[1] == 21.0F && out[2] == 36.0F);
+    graft_run_close(run);
+    options.sizes = &two;
+    options.size_count = 1;
+    expect(run, graft_run_open(path, &options, &run), GRAFT_OK, "");
+    y = *graft_run_output(run, 0);
+    y.data = out;
+    expect(run, graft_run_once(run, inputs, 2, &y, 1), GRAFT_BAD_INPUT, "input 'x'");
+    graft_run_close(run);
+}
+
 /* Runs a model, written as text, of one input, and compares its outputs, one behind the other. */
 static void check_flow(graft_env *env, const char *text, const float *in, const float *want,
                        graft_status status, const char *message)
