@@ -525,10 +525,11 @@ static graft_status read_files(graft_env *env, optimize_run *run)
 static graft_status judge_arguments(graft_env *env, optimize_run *run)
 {
     if (run->simplify && (run->policy != NULL || run->pass_count > 0 || run->check_count > 0 ||
-                          run->steps || run->report != NULL || !by_itself(run))) {
+                          run->steps || run->report != NULL || run->options.unroll > 0 ||
+                          !by_itself(run))) {
         return GRAFT_FAIL(
             env, GRAFT_BAD_INPUT,
-            "--simplify asks no costs: it goes with no search, policy, check or report");
+            "--simplify asks no costs: it goes with no search, policy, check, report or --unroll");
     }
     if (run->policy != NULL && (run->steps || run->pass_count > 0)) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s needs a search, not a policy",

@@ -17,7 +17,7 @@ tells_programs() {
         tail -n 1 "$FOLDER/out" | grep -q '"operators_before": [0-9]*, "operators_after": [0-9]*, "rules_applied": 0'
 }
 goes_alone() {
-    for other in "--search beam" "--passes 2" "--check 1" "--steps" "--policy x"; do
+    for other in "--search beam" "--passes 2" "--check 1" "--steps" "--policy x" "--unroll 4"; do
         # shellcheck disable=SC2086
         error_is 2 "--simplify asks no costs" "$GRAFT" --quiet optimize dscnn "$FOLDER/z.onnx" --simplify $other || return 1
     done
