@@ -9,7 +9,7 @@
 
 enum { VERSION = 1, ABI_LEAST = 1, SHIFT_MOST = 62, MULTIPLIER_LEAST = 1 << 15 };
 enum { TARIFF_OF_ONE_FOREST = 2, TARIFF_VERSION = 4 };
-enum { ROOF_NUMBERS = GRAFT_TARIFF_ROOFS * sizeof(graft_roof) / sizeof(int16_t) };
+enum { ROOF_NUMBERS = GRAFT_TARIFF_ROOFS * sizeof(graft_roof) / sizeof(int32_t) };
 
 typedef Graft__Policies__Policy policy_message;
 typedef Graft__Policies__Dense dense_message;
@@ -122,7 +122,7 @@ static tariff_message *encode_tariff(graft_arena *arena, const graft_tariff *tar
     to->n_leaves = tariff->tree_count * (size_t)GRAFT_TREE_LEAVES;
     to->leaves = widen_ints(arena, tariff->leaves, to->n_leaves);
     to->n_roofs = ROOF_NUMBERS;
-    to->roofs = widen_ints(arena, &tariff->roofs[0].node, to->n_roofs);
+    to->roofs = graft_borrow(&tariff->roofs[0].node);
     return to;
 }
 
@@ -383,7 +383,6 @@ static graft_status read_trees(const reader *in, const tariff_message *from, gra
 /* Of before there were roofs: a FLOP took one unit, a byte eight, and a node might take none. */
 static graft_status read_roofs(const reader *in, const tariff_message *from, graft_tariff *tariff)
 {
-    const int16_t *numbers = NULL;
     if (from->version < TARIFF_VERSION) {
         for (uint32_t i = 0; i < GRAFT_TARIFF_ROOFS; i++) {
             tariff->roofs[i] = (graft_roof){.node = 0, .byte = 3 * 1024, .flop = 0};
@@ -393,8 +392,12 @@ static graft_status read_roofs(const reader *in, const tariff_message *from, gra
     if (from->n_roofs != ROOF_NUMBERS) {
         return refuse(in, "roofs", "the number of them is another");
     }
-    GRAFT_PASS(narrow_ints(in, from->roofs, from->n_roofs, &numbers));
-    memcpy(tariff->roofs, numbers, sizeof tariff->roofs);
+    for (size_t i = 0; i < from->n_roofs; i++) {
+        if (from->roofs[i] < INT16_MIN || from->roofs[i] > INT16_MAX) {
+            return refuse(in, "roofs", "a number is out of range");
+        }
+    }
+    memcpy(tariff->roofs, from->roofs, sizeof tariff->roofs);
     return GRAFT_OK;
 }
 

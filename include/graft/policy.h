@@ -159,9 +159,9 @@ void graft_tariff_inputs(const graft_form *form, int16_t *out);
  * one unit. A node takes the largest of the three: the roofline model (S. Williams, A. Waterman,
  * D. Patterson, CACM 52, 2009). */
 typedef struct graft_roof {
-    int16_t node;
-    int16_t byte;
-    int16_t flop;
+    int32_t node; /* Each within 16 bits. */
+    int32_t byte;
+    int32_t flop;
 } graft_roof;
 /* Convolutions and matrix products; all else. */
 enum { GRAFT_TARIFF_ROOFS = 2 };
@@ -193,7 +193,8 @@ typedef struct graft_tariff {
     graft_roof roofs[GRAFT_TARIFF_ROOFS];
 } graft_tariff;
 
-/* What the roof of a node with these inputs says, as a row's value: from 0 to UINT16_MAX. */
+/* What the roof of a node with these inputs says, as a row's value, which it may be beyond: the guess is
+ * none that a row could not have. */
 int32_t graft_tariff_base(const graft_tariff *tariff, const int16_t *inputs);
 
 /* The row key of a form with this hash, in a table with this seed. */

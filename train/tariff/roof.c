@@ -66,9 +66,9 @@ static int64_t sum_errors(const point *points, uint32_t count, const int32_t roo
     return sum;
 }
 
-static int16_t narrow(int32_t value)
+static int32_t narrow(int32_t value)
 {
-    return (int16_t)(value < INT16_MIN ? INT16_MIN : value > INT16_MAX ? INT16_MAX : value);
+    return value < INT16_MIN ? INT16_MIN : value > INT16_MAX ? INT16_MAX : value;
 }
 
 static graft_roof fit_points(graft_arena *scratch, const point *points, uint32_t count)

@@ -56,7 +56,7 @@ static GRAFT_APART graft_index *graft_carve_ids(graft_carver *carver, size_t cou
 }
 
 /* Where an 8-byte boundary lies in a buffer of any alignment. */
-static unsigned char *graft_align_buffer(void *memory)
+static GRAFT_APART unsigned char *graft_align_buffer(void *memory)
 {
     unsigned char *bytes = (unsigned char *)memory;
     return bytes + ((0u - (uintptr_t)bytes) & 7u);

@@ -152,7 +152,7 @@ static uint32_t graft_rule_outputs(const graft_rule *rule)
 static uint32_t graft_outputs_of(uint32_t op) { return GRAFT_IS(op, split) ? 2 : 1; }
 
 /* The row of an operator, NULL for what is none. */
-static GRAFT_APART const graft_op_row *graft_find_op(uint32_t op)
+static const graft_op_row *graft_find_op(uint32_t op)
 {
     return op > GRAFT_OP_NONE && op < GRAFT_OP_COUNT ? &graft_op_rows[op] : NULL;
 }

@@ -76,16 +76,19 @@ uint64_t graft_shape_bytes(const graft_shape *shape) { return graft_bytes_as(sha
 /* Whatever their types are. */
 static GRAFT_APART bool graft_sizes_equal(const graft_shape *a, const graft_shape *b)
 {
-    bool equal = a->rank == b->rank;
+    uint32_t apart = (uint32_t)(a->rank ^ b->rank);
     for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
-        equal = equal && a->dims[i] == b->dims[i];
+        apart |= (uint32_t)(a->dims[i] ^ b->dims[i]);
     }
-    return equal;
+    return apart == 0;
 }
 
 bool graft_shape_equal(const graft_shape *a, const graft_shape *b)
 {
-    return a->dtype == b->dtype && graft_sizes_equal(a, b);
+    if (a->dtype != b->dtype) {
+        return false;
+    }
+    return graft_sizes_equal(a, b);
 }
 
 /* --------------------------------------------------- shapes.def over numbers */

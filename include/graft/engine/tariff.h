@@ -186,33 +186,38 @@ const char *graft_tariff_check(const graft_tariff *tariff)
     return NULL;
 }
 
+uint32_t graft_tariff_roof(const int16_t *inputs)
+{
+    return (inputs[GRAFT_FEATURE_operator + GRAFT_OP_conv] |
+            inputs[GRAFT_FEATURE_operator + GRAFT_OP_matmul]) == 0;
+}
+
+/* A term of a roof above a size that is none below 0: 64ths of an octave. */
+static int32_t graft_raise_roof(int32_t term, int16_t size)
+{
+    return term + (int32_t)((uint32_t)(uint16_t)size << 4);
+}
+
+int32_t graft_tariff_base(const graft_tariff *tariff, const int16_t *inputs)
+{
+    const graft_roof *roof = tariff->roofs;
+    if (graft_tariff_roof(inputs) != 0) {
+        roof++;
+    }
+    const int32_t flops = graft_raise_roof(roof->flop, inputs[GRAFT_FEATURE_COUNT]);
+    const int32_t bytes = graft_raise_roof(roof->byte, inputs[GRAFT_FEATURE_COUNT + 1]);
+    const int32_t most = flops > bytes ? flops : bytes;
+    return most > roof->node ? most : roof->node;
+}
+
 static int32_t graft_clip(int32_t value, int32_t least, int32_t most)
 {
     return value < least ? least : value < most ? value : most;
 }
 
-uint32_t graft_tariff_roof(const int16_t *inputs)
-{
-    return (inputs[GRAFT_FEATURE_operator + GRAFT_OP_conv] |
-            inputs[GRAFT_FEATURE_operator + GRAFT_OP_matmul]) != 0
-               ? 0
-               : 1;
-}
-
-int32_t graft_tariff_base(const graft_tariff *tariff, const int16_t *inputs)
-{
-    const graft_roof *roof = &tariff->roofs[graft_tariff_roof(inputs)];
-    const int32_t flops = roof->flop + 1024 / 64 * inputs[GRAFT_FEATURE_COUNT];
-    const int32_t bytes = roof->byte + 1024 / 64 * inputs[GRAFT_FEATURE_COUNT + 1];
-    const int32_t most = flops > bytes ? flops : bytes;
-    return graft_clip(most, graft_clip(roof->node, 0, INT16_MAX), UINT16_MAX);
-}
-
 graft_guess graft_tariff_guess(const graft_tariff *tariff, const int16_t *inputs)
 {
     graft_guess guess = {0, 0};
-    int32_t value = graft_tariff_base(tariff, inputs);
-    int32_t skew = 0;
     if (tariff->tree_count == 0) {
         return guess;
     }
@@ -220,6 +225,8 @@ graft_guess graft_tariff_guess(const graft_tariff *tariff, const int16_t *inputs
         guess.value = tariff->still;
         return guess;
     }
+    int32_t value = graft_tariff_base(tariff, inputs);
+    int32_t skew = 0;
     for (uint32_t t = 0; t < tariff->tree_count; t++) {
         const uint8_t *tests = tariff->tests + t * GRAFT_TREE_TESTS;
         const int16_t *bounds = tariff->bounds + t * GRAFT_TREE_TESTS;
