@@ -65,8 +65,13 @@ static const char *const truths[] = {
 enum { TRUTHS = sizeof truths / sizeof truths[0] };
 
 /* False rules that a limit makes true where what is past it is lost: factors of a product, sizes
- * that are broadcast together. */
+ * that are broadcast together, conditions of a range that has no place left to choose. */
 static const char *const lies[] = {
+    "avg_pool(avg_pool(a, kernel_h=2, kernel_w=1, stride_h=2, stride_w=1, pad_top=0, pad_left=0, "
+    "pad_bottom=0, pad_right=0, count_pad=0), kernel_h=2, kernel_w=1, stride_h=2, stride_w=1, "
+    "pad_top=0, pad_left=0, pad_bottom=1, pad_right=0, count_pad=0) = avg_pool(a, kernel_h=4, "
+    "kernel_w=1, stride_h=4, stride_w=1, pad_top=0, pad_left=0, pad_bottom=2, pad_right=0, "
+    "count_pad=0)",
     "add(reduce_sum(a, axes=2, keep=0), b) = add(reduce_max(reshape(reshape(a, dim=[dim(b,0), "
     "dim(a,0), dim(a,1)]), dim=[dim(a,0), dim(a,1)]), axes=2, keep=0), b) "
     "where rank(a) = 2 and rank(b) = 1 and dim(b,0) <= 1",

@@ -439,6 +439,13 @@ static void split_exp(graft_sym *s, const graft_sym_range *range, monomial *m, u
     }
 }
 
+/* A sum where a condition without binders holds, 0 elsewhere. */
+static Z3_ast sum_where(const graft_sym *s, Z3_ast condition, Z3_ast sum)
+{
+    bool always = Z3_get_bool_value(s->z3, condition) == Z3_L_TRUE;
+    return always ? sum : Z3_mk_ite(s->z3, condition, sum, s->term.zero);
+}
+
 static Z3_ast sum_monomial(graft_sym *s, const graft_facts *facts, graft_sym_range range,
                            Z3_ast term)
 {
@@ -462,7 +469,7 @@ static Z3_ast sum_monomial(graft_sym *s, const graft_facts *facts, graft_sym_ran
     }
     Z3_ast body = close_monomial(s, &inside);
     factor = take_unused(s, &range, body, factor);
-    return range.count == 0 ? times(s, factor, body)
+    return range.count == 0 ? sum_where(s, range.guard, times(s, factor, body))
                             : times(s, factor, sum_product(s, &range, &inside));
 }
 
@@ -486,12 +493,16 @@ static Z3_ast sum_body(graft_sym *s, const graft_facts *facts, const graft_sym_r
     return simple;
 }
 
-/* Takes the parts without binders out of a range's guard, and returns them. */
+/* Takes the parts without binders out of a range's guard, and returns them; all of it, however many
+ * they are, where none has one. */
 static Z3_ast take_free_guard(const graft_sym *s, graft_sym_range *range)
 {
     monomial parts = {.count = 0};
     graft_sym_range free = graft_sym_range_open(s);
-    if (open_guard(s, range->guard, &parts)) {
+    if (!is_bound(s, range, range->guard)) {
+        free.guard = range->guard;
+        range->guard = Z3_mk_true(s->z3);
+    } else if (open_guard(s, range->guard, &parts)) {
         range->guard = Z3_mk_true(s->z3);
         for (uint32_t i = 0; i < parts.count; i++) {
             bool bound = is_bound(s, range, parts.factors[i]);
@@ -508,8 +519,7 @@ static Z3_ast sum_guarded(graft_sym *s, const graft_facts *facts, graft_sym_rang
     Z3_ast free = take_free_guard(s, &range);
     const graft_facts inner = {.outer = facts, .fact = free};
     Z3_ast sum = range.count > 0 ? sum_body(s, &inner, &range, body) : body;
-    bool always = graft_sym_holds(s, facts, free);
-    return always ? sum : Z3_mk_ite(s->z3, free, sum, s->term.zero);
+    return graft_sym_holds(s, facts, free) ? sum : sum_where(s, free, sum);
 }
 
 Z3_ast graft_sym_sum(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
