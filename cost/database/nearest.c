@@ -16,11 +16,6 @@ static const double of_fusion = 0.3;
 static const double of_step = 0.25;        /* From one place of weights to the next. */
 static const double of_next_to_none = 0.1; /* Activations, and results in place. */
 
-/* By how far away they are. */
-static const uint8_t place_of_distance[GRAFT_DISTANCE_COUNT] = {
-    [GRAFT_DISTANCE_OWN] = 0,    [GRAFT_DISTANCE_NEAR] = 1, [GRAFT_DISTANCE_EDGE] = 2,
-    [GRAFT_DISTANCE_SHARED] = 3, [GRAFT_DISTANCE_FAR] = 4,  [GRAFT_DISTANCE_MEMORY] = 5};
-
 /* Octaves between two shapes; HUGE_VAL when they have no sizes to compare. */
 static double between_shapes(const graft_shape *a, const graft_shape *b)
 {
@@ -79,7 +74,7 @@ static double between_operators(const graft_signature *a, const graft_signature 
     far += a->op != b->op ? of_fusion : 0.0;
     far += have_same_layouts(a, b, inputs) ? 0.0 : of_layouts;
     far += constness != 0 ? of_constness : 0.0;
-    far += of_step * abs(place_of_distance[a->distance] - place_of_distance[b->distance]);
+    far += of_step * abs(graft_distance_place(a->distance) - graft_distance_place(b->distance));
     far += graft_signature_activation(a) != graft_signature_activation(b) ? of_next_to_none : 0.0;
     return far + (a->in_place != b->in_place ? of_next_to_none : 0.0);
 }
@@ -123,7 +118,7 @@ void graft_nearest_correct(const graft_database *database, const graft_roofline 
     if (best.record == NULL ||
         !graft_roofline_estimate(roofline, best.record->signature.op, best.record->entry.flops,
                                  best.record->entry.bytes, &line) ||
-        !(line.median_ns > 0.0)) {
+        !(line.median_ns > 0.0) || !(entry->median_ns > 0.0)) {
         return;
     }
     double error = entry->spread_ns / entry->median_ns; /* Of the line. */

@@ -45,6 +45,14 @@ static graft_distance distance_of_bytes(double bytes)
                                                   : GRAFT_DISTANCE_MEMORY;
 }
 
+uint8_t graft_distance_place(uint32_t distance)
+{
+    static const uint8_t places[GRAFT_DISTANCE_COUNT] = {
+        [GRAFT_DISTANCE_OWN] = 0,    [GRAFT_DISTANCE_NEAR] = 1, [GRAFT_DISTANCE_EDGE] = 2,
+        [GRAFT_DISTANCE_SHARED] = 3, [GRAFT_DISTANCE_FAR] = 4,  [GRAFT_DISTANCE_MEMORY] = 5};
+    return places[distance];
+}
+
 size_t graft_distance_copies_bytes(uint32_t distance)
 {
     static const size_t bytes[GRAFT_DISTANCE_COUNT] = {

@@ -36,6 +36,9 @@ enum {
     GRAFT_DISTANCE_FAR_BYTES = 20 << 20
 };
 
+/* Its place among all of them, from the nearest, 0, on. */
+uint8_t graft_distance_place(uint32_t distance);
+
 /* What copies of weights are to take while an operator is measured: what the networks of that
  * distance read between two reads of the same weight, and a quarter of a megabyte where activations
  * and code want room beside them. 0: one copy. From memory: so much that the shared cache holds

@@ -75,10 +75,12 @@ static graft_status search_known(graft_env *env, graft_session *session, graft_p
     graft_environment *environment = &session->environment;
     const graft_price price = environment->options.price;
     graft_known_price known;
-    if (!graft_device_present(session->device)) {
-        GRAFT_PASS(graft_known_price_set(env, session, &known));
+    graft_status status = graft_device_present(session->device)
+                              ? GRAFT_OK
+                              : graft_known_price_set(env, session, &known);
+    if (status == GRAFT_OK) {
+        status = graft_search_greedy(env, env->life, environment, found);
     }
-    graft_status status = graft_search_greedy(env, env->life, environment, found);
     environment->options.price = price;
     return status == GRAFT_OK ? graft_environment_reprice(env, environment) : status;
 }

@@ -35,14 +35,15 @@ compiles() {
         "$FOLDER/one"
 }
 # Of the rules those that give the same bits are marked, as many as the set has.
-marks_exact() {
+counts_exact() { # FOLDER, which has a header
     printf '%s\n' '#include <stdio.h>' '#define GRAFT_IMPLEMENTATION' '#include "graft_policy.h"' 'int main(void)' '{' \
         '    unsigned count = 0;' '    for (unsigned r = 0; r < GRAFT_POLICY.rule_count; r++) {' \
         '        count += (GRAFT_POLICY.rule_flags[r] & GRAFT_RULE_EXACT) != 0;' '    }' \
         '    return printf("%u\n", count) < 0;' '}' > "$FOLDER/exact.c"
-    gcc -std=c99 -O1 -Iinclude "-I$OUT" "$FOLDER/exact.c" -o "$FOLDER/exact" && marked=$("$FOLDER/exact") &&
+    gcc -std=c99 -O1 -Iinclude "-I$1" "$FOLDER/exact.c" -o "$FOLDER/exact" && marked=$("$FOLDER/exact") &&
         gives 0 "$GRAFT" rules --json && [ "$marked" = "$(grep -c '"numeric": "exact' "$FOLDER/out")" ] && [ "$marked" -gt 300 ]
 }
+marks_exact() { counts_exact "$OUT"; }
 rewrites_another() {
     gives 0 "$GRAFT" --quiet optimize mobilenetv1 "$FOLDER/x.onnx" --device $DEVICE --policy "$OUT/policy.graft" &&
         grep -q '^mobilenetv1: 85 operators' "$FOLDER/out" && "$GRAFT" --quiet convert "$FOLDER/x.onnx" "$FOLDER/y.onnx"
@@ -90,6 +91,8 @@ uses_the_committed_one() {
     for policy in rules/policies/*.graft; do
         name=$(basename "$policy" .graft)
         gives 0 "$GRAFT" --quiet optimize dscnn "$FOLDER/c.onnx" --device "${name%-avx512}" --policy "$policy" || return 1
+        mkdir -p "$FOLDER/$name" && gives 0 "$GRAFT" --quiet emit-policy "$policy" "$FOLDER/$name/graft_policy.h" &&
+            counts_exact "$FOLDER/$name" || return 1
     done
 }
 

@@ -293,11 +293,6 @@ static uint16_t still_value(graft_arena *scratch, const made_row *rows, uint32_t
     return listed > 0 ? graft_tariff_encode(values[listed / 2]) : 0;
 }
 
-/* The reach of weights at a graft_distance. */
-static const uint8_t reaches[GRAFT_DISTANCE_COUNT] = {
-    [GRAFT_DISTANCE_OWN] = 0,    [GRAFT_DISTANCE_NEAR] = 1, [GRAFT_DISTANCE_EDGE] = 2,
-    [GRAFT_DISTANCE_SHARED] = 3, [GRAFT_DISTANCE_FAR] = 4,  [GRAFT_DISTANCE_MEMORY] = 5};
-
 /* The form that a signature is of, whatever its layouts. */
 static bool form_of_signature(const graft_signature *signature,
                               graft_shape outputs[GRAFT_MAX_OUTPUTS], graft_form *form)
@@ -312,7 +307,7 @@ static bool form_of_signature(const graft_signature *signature,
                          .output_count = signature->output_count,
                          .const_mask = signature->const_mask,
                          .bytes = graft_signature_bytes(signature),
-                         .reach = reaches[signature->distance]};
+                         .reach = graft_distance_place(signature->distance)};
     for (uint32_t i = 0; i < signature->input_count; i++) {
         bool is_const = (signature->const_mask >> i & 1U) != 0;
         uint64_t elements = graft_shape_elements(&signature->inputs[i]);
