@@ -651,6 +651,11 @@ static bool make_movement(maker *m)
         make_cut(m, s->inputs[0].dims[s->attrs[GRAFT_ATTR_repeat_axis]],
                  s->attrs[GRAFT_ATTR_repeat_times], 0, 1);
         return true;
+    case GRAFT_OP_reverse: {
+        const int32_t size = s->inputs[0].dims[s->attrs[GRAFT_ATTR_reverse_axis]];
+        make_cut(m, size, 1, size - 1, -1);
+        return true;
+    }
     case GRAFT_OP_cumsum:
         return true; /* No move: run_cumsum. */
     case GRAFT_OP_pad:
@@ -703,7 +708,8 @@ static bool is_beyond(const graft_signature *s)
     const graft_op_info *info = graft_op(s->op);
     bool piecewise = s->op == GRAFT_OP_concat || s->op == GRAFT_OP_split ||
                      s->op == GRAFT_OP_slice || s->op == GRAFT_OP_pick ||
-                     s->op == GRAFT_OP_repeat || s->op == GRAFT_OP_cumsum;
+                     s->op == GRAFT_OP_repeat || s->op == GRAFT_OP_reverse ||
+                     s->op == GRAFT_OP_cumsum;
     bool flat = piecewise || (info != NULL && (info->flags & GRAFT_FLAG_ELEMENTWISE) != 0);
     return blocked && (!alike || !flat);
 }

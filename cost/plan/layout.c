@@ -163,6 +163,7 @@ static bool follows_blocked(const graft_graph *graph, graft_index node)
         return n->attrs[GRAFT_ATTR_split_axis] <= 1 && all_blocked(graph, node, false);
     case GRAFT_OP_cumsum:
     case GRAFT_OP_repeat:
+    case GRAFT_OP_reverse:
     case GRAFT_OP_pick: /* The axis is the first attribute. */
         return n->attrs[0] != 1 && all_blocked(graph, node, false);
     default:

@@ -31,6 +31,7 @@ static const uint8_t function_since[GRAFT_OP_COUNT] = {
     [GRAFT_OP_cumsum] = 11,
     [GRAFT_OP_repeat] = 11,
     [GRAFT_OP_pick] = OPSET_SLICE_INPUTS,
+    [GRAFT_OP_reverse] = OPSET_SLICE_INPUTS,
 #define OP(id, name, inputs, outputs, attributes, flags, onnx)
 #define FUNCTION(id, name, attributes, flags, work, opset, onnx, body) [id] = (opset),
 #include "graft/operators.def"
@@ -567,6 +568,7 @@ static graft_onnx_form *const emit_table[GRAFT_OP_COUNT] = {
     [GRAFT_OP_repeat] = graft_onnx_emit_repeat,
     [GRAFT_OP_conv_transpose] = emit_conv_transpose,
     [GRAFT_OP_pick] = graft_onnx_emit_pick,
+    [GRAFT_OP_reverse] = graft_onnx_emit_reverse,
     [GRAFT_OP_log_softmax] = emit_softmax,
     [GRAFT_OP_quantise] = emit_quantise,
     [GRAFT_OP_dequantise] = emit_quantise,

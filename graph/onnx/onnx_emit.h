@@ -38,7 +38,7 @@ typedef graft_status graft_onnx_form(const graft_onnx_emitter *e);
 /* What moves elements (onnx_emit_moves.c). */
 graft_onnx_form graft_onnx_emit_transpose, graft_onnx_emit_reshape, graft_onnx_emit_concat,
     graft_onnx_emit_split, graft_onnx_emit_slice, graft_onnx_emit_pad, graft_onnx_emit_pick,
-    graft_onnx_emit_cumsum, graft_onnx_emit_repeat;
+    graft_onnx_emit_reverse, graft_onnx_emit_cumsum, graft_onnx_emit_repeat;
 
 static inline const char *in_name(const graft_onnx_emitter *e, uint32_t k)
 {

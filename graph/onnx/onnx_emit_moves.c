@@ -205,18 +205,30 @@ graft_status graft_onnx_emit_pad(const graft_onnx_emitter *e)
     return GRAFT_OK;
 }
 
-graft_status graft_onnx_emit_pick(const graft_onnx_emitter *e)
+/* A Slice by starts, ends, axes and steps of one number. */
+static void push_stepped(const graft_onnx_emitter *e, const int64_t numbers[4])
 {
+    static const char *const labels[4] = {"starts", "ends", "axes", "steps"};
     const char *output = out_name(e, 0);
     const char *inputs[5] = {in_name(e, 0)};
-    static const char *const labels[4] = {"starts", "ends", "axes", "steps"};
-    static const uint8_t attrs[4] = {GRAFT_ATTR_pick_start, GRAFT_ATTR_pick_end,
-                                     GRAFT_ATTR_pick_axis, GRAFT_ATTR_pick_step};
     for (uint32_t i = 0; i < 4; i++) {
-        const int64_t number = e->node->attrs[attrs[i]];
-        inputs[1 + i] = graft_onnx_push_ints(e->writer, labels[i], &number, 1);
+        inputs[1 + i] = graft_onnx_push_ints(e->writer, labels[i], &numbers[i], 1);
     }
     (void)graft_onnx_push_node(e->writer, "Slice", inputs, 5, &output, 1);
+}
+
+graft_status graft_onnx_emit_pick(const graft_onnx_emitter *e)
+{
+    const int32_t *attrs = e->node->attrs;
+    push_stepped(e, (const int64_t[]){attrs[GRAFT_ATTR_pick_start], attrs[GRAFT_ATTR_pick_end],
+                                      attrs[GRAFT_ATTR_pick_axis], attrs[GRAFT_ATTR_pick_step]});
+    return GRAFT_OK;
+}
+
+/* From the last element to before the first, whatever the size. */
+graft_status graft_onnx_emit_reverse(const graft_onnx_emitter *e)
+{
+    push_stepped(e, (const int64_t[]){-1, INT64_MIN, e->node->attrs[GRAFT_ATTR_reverse_axis], -1});
     return GRAFT_OK;
 }
 

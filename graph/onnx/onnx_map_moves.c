@@ -107,14 +107,50 @@ graft_onnx_operand graft_plan_split(graft_onnx_plan *plan)
 
 /* --------------------------------------------------------------------------- slice, pad */
 
-/* A bound of a slice, counted from the front and inside the axis. */
-static int64_t bound_in_axis(int64_t bound, int64_t size)
+/* A bound of a slice, counted from the front and no further than `least` and `most`. */
+static int64_t bound_within(int64_t bound, int64_t size, int64_t least, int64_t most)
 {
-    bound = bound < 0 ? bound + size : bound;
-    return bound < 0 ? 0 : bound > size ? size : bound;
+    bound += bound < 0 ? size : 0;
+    return bound < least ? least : bound > most ? most : bound;
 }
 
-/* Steps forward. */
+/* Every step-th element of [start, end). */
+static graft_onnx_operand plan_cut(graft_onnx_plan *plan, graft_onnx_operand x, uint32_t axis,
+                                   const int64_t range[2], int64_t step)
+{
+    int32_t attrs[4] = {0, 0, 0, graft_plan_int32(plan, step)}; /* A pick has one more. */
+    attrs[GRAFT_ATTR_slice_axis] = (int32_t)axis;
+    attrs[GRAFT_ATTR_slice_start] = (int32_t)range[0];
+    attrs[GRAFT_ATTR_slice_end] = (int32_t)range[1];
+    const bool whole = range[0] == 0 && range[1] == graft_plan_shape(plan, x).dims[axis];
+    return whole && step == 1 ? x
+                              : graft_plan_add1(plan, step > 1 ? GRAFT_OP_pick : GRAFT_OP_slice,
+                                                attrs, x);
+}
+
+/* From `first` on, and before `behind`; what goes backwards is cut and then turned around. */
+static graft_onnx_operand plan_stepped(graft_onnx_plan *plan, graft_onnx_operand x, uint32_t axis,
+                                       const int64_t bounds[2], int64_t step)
+{
+    const int64_t size = graft_plan_shape(plan, x).dims[axis];
+    const bool back = step < 0;
+    int64_t range[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        range[i] = back ? 1 + bound_within(bounds[1 - i], size, -1, size - 1)
+                        : bound_within(bounds[i], size, 0, size);
+    }
+    if (step == 0 || step < -INT32_MAX || range[0] >= range[1]) {
+        return graft_plan_refuse(plan, "a slice that is empty");
+    }
+    if (!back) {
+        return plan_cut(plan, x, axis, range, step);
+    }
+    const int32_t attrs[1] = {(int32_t)axis};
+    const int64_t all[2] = {0, range[1] - range[0]};
+    x = graft_plan_add1(plan, GRAFT_OP_reverse, attrs, plan_cut(plan, x, axis, range, 1));
+    return plan_cut(plan, x, axis, all, -step);
+}
+
 graft_onnx_operand graft_plan_slice(graft_onnx_plan *plan)
 {
     graft_onnx_operand x = graft_plan_input(plan, 0);
@@ -132,19 +168,10 @@ graft_onnx_operand graft_plan_slice(graft_onnx_plan *plan)
     }
     for (uint32_t i = 0; i < starts.count && plan->refusal == NULL; i++) {
         uint32_t axis = graft_plan_axis(plan, axes.given ? axes.items[i] : i, shape.rank);
-        int64_t size = shape.dims[axis];
-        int64_t start = bound_in_axis(starts.items[i], size);
-        int64_t end = bound_in_axis(ends.items[i], size);
-        const int64_t step = steps.given ? steps.items[i] : 1;
-        if (step < 1 || start >= end || (seen & 1U << axis) != 0) {
-            graft_plan_refuse(plan, "a slice that is empty or goes backwards");
-        } else if (start > 0 || end < size || step > 1) { /* A pick has one attribute more. */
-            int32_t attrs[4] = {0, 0, 0, graft_plan_int32(plan, step)};
-            attrs[GRAFT_ATTR_slice_axis] = (int32_t)axis;
-            attrs[GRAFT_ATTR_slice_start] = (int32_t)start;
-            attrs[GRAFT_ATTR_slice_end] = (int32_t)end;
-            x = graft_plan_add1(plan, step > 1 ? GRAFT_OP_pick : GRAFT_OP_slice, attrs, x);
-        }
+        const int64_t bounds[2] = {starts.items[i], ends.items[i]};
+        x = (seen & 1U << axis) != 0
+                ? graft_plan_refuse(plan, "a slice that names an axis twice")
+                : plan_stepped(plan, x, axis, bounds, steps.given ? steps.items[i] : 1);
         seen |= 1U << axis;
     }
     if (plan->part_count == first_part) {
@@ -157,13 +184,17 @@ graft_onnx_operand graft_plan_cumsum(graft_onnx_plan *plan)
 {
     const graft_onnx_operand x = graft_plan_input(plan, 0);
     const number_list axis = read_list(plan, "axis", 1, 0);
+    const bool from_end = graft_plan_int(plan, "reverse", 0) != 0;
     int32_t attrs[2] = {0, graft_plan_int(plan, "exclusive", 0) != 0};
-    if (axis.count != 1 || graft_plan_int(plan, "reverse", 0) != 0) {
-        return graft_plan_refuse(plan, "sums from the end, or an axis that is not known");
+    if (axis.count != 1) {
+        return graft_plan_refuse(plan, "an axis that is not known");
     }
     attrs[GRAFT_ATTR_cumsum_axis] =
         (int32_t)graft_plan_axis(plan, axis.items[0], graft_plan_shape(plan, x).rank);
-    return graft_plan_add1(plan, GRAFT_OP_cumsum, attrs, x);
+    const int32_t *turned = &attrs[GRAFT_ATTR_cumsum_axis]; /* A reverse has no other attribute. */
+    graft_onnx_operand sums = from_end ? graft_plan_add1(plan, GRAFT_OP_reverse, turned, x) : x;
+    sums = graft_plan_add1(plan, GRAFT_OP_cumsum, attrs, sums);
+    return from_end ? graft_plan_add1(plan, GRAFT_OP_reverse, turned, sums) : sums;
 }
 
 /* Whether place o of the output is place o / times of the input, for whole times. */

@@ -430,6 +430,13 @@ DEFINE(pick)
     return element(w, 0, p);
 }
 
+DEFINE(reverse)
+{
+    int32_t axis = attr(w, GRAFT_ATTR_reverse_axis);
+    p.at[axis] = w->drawn.in[0].dims[axis] - 1 - p.at[axis];
+    return element(w, 0, p);
+}
+
 /* Every element of the input, with that of the filter that brings it here. */
 DEFINE(conv_transpose)
 {

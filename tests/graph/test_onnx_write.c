@@ -80,6 +80,10 @@ static const write_row generated[] = {
      "opset 13; input x 4; ints s = 1; ints e = 4; ints a = 0; ints t = 2; node Slice x s e a t -> y",
      "graft_starts_0: 1\ngraft_ends_1: 1\ngraft_axes_2: 1\ngraft_steps_3: 1\n"
      "Slice x graft_starts_0 graft_ends_1 graft_axes_2 graft_steps_3 -> y"},
+    {"an axis turned around",
+     "opset 13; input x 4; ints s = 3; ints e = -9; ints a = 0; ints t = -1; node Slice x s e a t -> y",
+     "graft_starts_0: 1\ngraft_ends_1: 1\ngraft_axes_2: 1\n"
+     "Slice x graft_starts_0 graft_ends_1 graft_axes_2 graft_starts_0 -> y"},
     {"sums along an axis", "opset 13; input x 2 3; ints a = 1; node CumSum x a -> y : exclusive=1",
      "graft_axis_0: 1\nCumSum x graft_axis_0 -> y : exclusive=1"},
     {"elements repeated", "opset 13; input x 1 1 2 2; weight k 4 = 1 1 1 2; node Resize x _ k -> y : mode=nearest",

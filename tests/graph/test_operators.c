@@ -60,6 +60,7 @@ CHECK_CASE(test_ids_do_not_move)
     assert_int_equal(GRAFT_OP_reduce_max, 37);
     assert_int_equal(GRAFT_OP_quantise, 60);
     assert_int_equal(GRAFT_OP_dequantise, 61);
+    assert_int_equal(GRAFT_OP_reverse, 62);
     assert_string_equal(graft_op(GRAFT_OP_conv)->name, "conv");
     assert_string_equal(graft_op_attr(GRAFT_OP_conv, GRAFT_ATTR_conv_groups)->name, "groups");
 }
@@ -145,6 +146,7 @@ static const struct {
     {GRAFT_OP_reduce_sum, {2, 1}, {SHAPE(2, 3, 5)}, {SHAPE(2, 3, 1)}},
     {GRAFT_OP_reduce_max, {3, 0}, {SHAPE(2, 3, 5)}, {SHAPE(0, 0)}},
     {GRAFT_OP_quantise, {FLOAT_ONE, 3, 0}, {SHAPE(1, 2)}, {{{2}, 1, GRAFT_DTYPE_U8}}},
+    {GRAFT_OP_reverse, {1}, {SHAPE(2, 3, 4)}, {SHAPE(2, 3, 4)}},
     {GRAFT_OP_dequantise, {FLOAT_ONE, 3, -128}, {{{2}, 1, GRAFT_DTYPE_I8}}, {SHAPE(1, 2)}},
     {GRAFT_OP_transpose, {1, 0}, {{{2, 3}, 2, GRAFT_DTYPE_I8}}, {{{3, 2}, 2, GRAFT_DTYPE_I8}}},
     {GRAFT_OP_add, {0}, {{{2}, 1, GRAFT_DTYPE_BF16}, {{2}, 1, GRAFT_DTYPE_BF16}},

@@ -319,6 +319,7 @@ static void propose_conv_transpose(graft_rng *rng, check_case *c)
 
 #define propose_reduce_min  propose_reduce_mean
 #define propose_log_softmax propose_softmax
+#define propose_reverse     propose_softmax
 /* Scales such that no quotient of eighths lies at a half. */
 static void propose_quantise(graft_rng *rng, check_case *c)
 {

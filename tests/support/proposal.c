@@ -625,6 +625,7 @@ static void propose_function(graft_rng *rng, proposal *p)
 #define propose_reduce_sum  propose_reduce_mean
 #define propose_reduce_min  propose_reduce_mean
 #define propose_log_softmax propose_softmax
+#define propose_reverse     propose_softmax
 #define propose_reduce_max  propose_reduce_mean
 
 static void (*const proposals[GRAFT_OP_COUNT])(graft_rng *, proposal *) = {

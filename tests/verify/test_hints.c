@@ -63,6 +63,9 @@ static const struct {
      "slice(repeat(a, axis=0, times=2), axis=0, start=2, end=6)",                         false},
     {"repeat(slice(a, axis=0, start=0, end=2), axis=0, times=3) = "
      "slice(repeat(a, axis=0, times=3), axis=0, start=1, end=7)",                         false},
+    {"matmul(reverse(a, axis=1), b) = matmul(a, reverse(b, axis=0)) where rank(a) = 2 and rank(b) = "
+     "2",                                                                                  true },
+    {"matmul(reverse(a, axis=1), b) = matmul(a, b) where rank(a) = 2 and rank(b) = 2",     false},
     {"div(a, b) = mul(a, div(b, b))",                                                          false},
     {"cumsum(a, axis=0, exclusive=1) = sub(cumsum(a, axis=0, exclusive=0), a)",                true },
     {"cumsum(a, axis=0, exclusive=0) = pad(slice(a, axis=0, start=0, end=1), axis=0, "

@@ -105,17 +105,23 @@ bool graft_sym_same_bodies(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_
            graft_sym_simplify(s, graft_sym_replace(s, &elements, b));
 }
 
-/* Whether each binder of the first goes to one of the second plus what has no binder in it, and no
- * two to the same. */
+/* Whether a term is a binder of a range, or the opposite of one, plus what has none in it. */
+static bool is_shifted(graft_sym *s, const graft_sym_range *range, Z3_ast binder, Z3_ast term)
+{
+    return !graft_sym_is_bound(s, term) &&
+           (!graft_sym_mentions(s, graft_sym_sub(s, term, binder), range->count, range->binders) ||
+            !graft_sym_mentions(s, graft_sym_add(s, term, binder), range->count, range->binders));
+}
+
+/* Whether each binder of the first goes to one of the second so, and no two to the same. */
 static bool is_one_to_one(graft_sym *s, const graft_sym_pair *p, const Z3_ast *to)
 {
     const graft_sym_range *b = &p->ranges[1];
     uint32_t taken = 0;
     for (uint32_t i = 0; i < p->ranges[0].count; i++) {
         uint32_t k = 0;
-        while (k < b->count && ((taken >> k & 1u) != 0 || graft_sym_is_bound(s, to[i]) ||
-                                graft_sym_mentions(s, graft_sym_sub(s, to[i], b->binders[k]),
-                                                   b->count, b->binders))) {
+        while (k < b->count &&
+               ((taken >> k & 1u) != 0 || !is_shifted(s, b, b->binders[k], to[i]))) {
             k++;
         }
         if (k == b->count) {

@@ -773,7 +773,7 @@ class Shapes:
         self.want_axis(attrs, x)
         return [x]
 
-    log_softmax = cumsum = softmax
+    log_softmax = cumsum = reverse = softmax
 
     def repeat(self, attrs, x):
         axis, times = self.want_axis(attrs, x), attrs["times"]
@@ -1143,6 +1143,10 @@ class Nodes:
         return self.graph.add("Slice", inputs + ends)
 
     slice = pick
+
+    def reverse(self, attrs, inputs, shapes):
+        ends = [self.graph.whole([value]) for value in (-1, -(2**63), attrs["axis"], -1)]
+        return self.graph.add("Slice", inputs + ends)
 
     def pad(self, attrs, inputs, shapes):
         pads = [0] * (2 * len(shapes[0]))

@@ -17,43 +17,50 @@ typedef struct {
     uint32_t taken;               /* Binders of b that are images. */
 } pairing;
 
-/* The only binder in an index, with factor 1: the index is the binder plus `*rest`. */
-static bool find_lone(graft_sym *s, const graft_sym_range *range, Z3_ast index, uint32_t *which,
-                      Z3_ast *rest)
+/* An index in which one binder stands: it is the binder plus `rest`, or `rest` less the binder. */
+typedef struct {
+    uint32_t which;
+    bool falls;
+    Z3_ast rest;
+} lone;
+
+static bool find_lone(graft_sym *s, const graft_sym_range *range, Z3_ast index, lone *found_at)
 {
     uint32_t found = 0;
     for (uint32_t i = 0; i < range->count; i++) {
         Z3_ast binder = range->binders[i];
         if (graft_sym_mentions(s, index, 1, &binder)) {
-            *which = i;
+            found_at->which = i;
             found++;
         }
     }
     if (found != 1) {
         return false;
     }
-    Z3_ast binder = range->binders[*which];
-    *rest = graft_sym_sub(s, index, binder);
-    return !graft_sym_mentions(s, *rest, 1, &binder);
+    Z3_ast binder = range->binders[found_at->which];
+    found_at->rest = graft_sym_sub(s, index, binder);
+    found_at->falls = graft_sym_mentions(s, found_at->rest, 1, &binder);
+    if (found_at->falls) {
+        found_at->rest = graft_sym_add(s, index, binder);
+    }
+    return !graft_sym_mentions(s, found_at->rest, 1, &binder);
 }
 
 static void map_index(pairing *p, Z3_ast x, Z3_ast y)
 {
     graft_sym *s = p->s;
-    uint32_t i = 0;
-    uint32_t k = 0;
-    Z3_ast rest_x = NULL;
-    Z3_ast rest_y = NULL;
+    lone a;
+    lone b;
     while (graft_sym_is_app(s, x, s->at) && graft_sym_is_app(s, y, s->at)) {
         x = graft_sym_arg(s, x, 1);
         y = graft_sym_arg(s, y, 1);
     }
-    if (!find_lone(s, &p->a, x, &i, &rest_x) || !find_lone(s, &p->b, y, &k, &rest_y) ||
-        p->to[i] != NULL || (p->taken >> k & 1u) != 0) {
+    if (!find_lone(s, &p->a, x, &a) || !find_lone(s, &p->b, y, &b) || p->to[a.which] != NULL ||
+        (p->taken >> b.which & 1u) != 0) {
         return;
     }
-    p->to[i] = graft_sym_add(s, p->b.binders[k], graft_sym_sub(s, rest_y, rest_x));
-    p->taken |= 1u << k;
+    p->to[a.which] = a.falls ? graft_sym_sub(s, a.rest, y) : graft_sym_sub(s, y, a.rest);
+    p->taken |= 1u << b.which;
 }
 
 static void map_element(pairing *p, Z3_ast x, Z3_ast y)
@@ -94,8 +101,7 @@ typedef enum {
 static index_word compare_indices(const pairing *p, Z3_ast x, Z3_ast y)
 {
     graft_sym *s = p->s;
-    uint32_t i = 0;
-    Z3_ast rest = NULL;
+    lone a;
     while (graft_sym_is_app(s, x, s->at) && graft_sym_is_app(s, y, s->at)) {
         x = graft_sym_arg(s, x, 1);
         y = graft_sym_arg(s, y, 1);
@@ -103,10 +109,12 @@ static index_word compare_indices(const pairing *p, Z3_ast x, Z3_ast y)
     if (!graft_sym_mentions(s, x, p->a.count, p->a.binders)) {
         return x == y ? INDEX_AGREES : INDEX_DIFFERS;
     }
-    if (!find_lone(s, &p->a, x, &i, &rest) || p->to[i] == NULL) {
+    if (!find_lone(s, &p->a, x, &a) || p->to[a.which] == NULL) {
         return INDEX_OPEN;
     }
-    return graft_sym_add(s, p->to[i], rest) == y ? INDEX_AGREES : INDEX_DIFFERS;
+    Z3_ast to = p->to[a.which];
+    Z3_ast image = a.falls ? graft_sym_sub(s, a.rest, to) : graft_sym_add(s, to, a.rest);
+    return image == y ? INDEX_AGREES : INDEX_DIFFERS;
 }
 
 /* Whether two elements may be the same, and some index says so. */

@@ -561,6 +561,7 @@ static uint64_t graft_measure_work(const graft_form *form, uint32_t measure)
 #define graft_work_cumsum          graft_work_one
 #define graft_work_repeat          graft_work_none
 #define graft_work_pick            graft_work_none
+#define graft_work_reverse         graft_work_none
 #define graft_work_conv_transpose  graft_work_none /* Counted apart. */
 
 static const graft_work graft_work_table[GRAFT_OP_COUNT] = {
