@@ -123,7 +123,9 @@ void graft_gen_sample(graft_rng *rng, const graft_gen_draw *draw, const graft_sh
         double negative_share = count == 1 ? 0.5 : style->negative_share;
         bool negative = by_turns ? ((draw->sample >> (draw->stream % 3)) & 1u) != 0
                                  : graft_rng_uniform(rng) < negative_share;
-        data[i] = shape->dtype == GRAFT_DTYPE_I8
+        data[i] = shape->dtype == GRAFT_DTYPE_BOOL
+                      ? graft_field_integer((int64_t)graft_rng_below(rng, 2))
+                  : shape->dtype == GRAFT_DTYPE_I8
                       ? graft_field_integer((int64_t)graft_rng_below(rng, 256) - 128)
                       : multiply_whole(parts[pick], negative ? -top : top);
     }

@@ -138,9 +138,10 @@ bool graft_opaque_is_byte(const graft_graph *graph, graft_index node)
     if (graft_op(n->op) == NULL || alias || n->is_const) {
         return false;
     }
+    const graft_index value = graft_node_output(graph, node, 0);
     return (n->input_count > 0 &&
             !graft_dtype_is_real(graph->values[graft_node_input(graph, node, 0)].shape.dtype)) ||
-           n->op == GRAFT_OP_quantise;
+           !graft_dtype_is_real(graph->values[value].shape.dtype);
 }
 
 void graft_opaque_lower(graft_graph *graph, graft_index node)
@@ -151,6 +152,25 @@ void graft_opaque_lower(graft_graph *graph, graft_index node)
     memcpy(&attrs[LOWERED_ATTRS], n->attrs, graft_op(n->op)->attr_count * sizeof(attrs[0]));
     memcpy(n->attrs, attrs, sizeof(attrs));
     n->op = GRAFT_OP_OPAQUE;
+}
+
+/* What ONNX calls an operator that makes or reads booleans; NULL: it moves them, or there are none. */
+static const char *boolean_name(const graft_opaque *opaque)
+{
+    const bool truth = opaque->out.dtype == GRAFT_DTYPE_BOOL;
+    switch (opaque->op) {
+    case GRAFT_OP_less:
+    case GRAFT_OP_equal_to:
+    case GRAFT_OP_logical_not:
+    case GRAFT_OP_select:
+        return graft_op(opaque->op)->onnx;
+    case GRAFT_OP_min:
+        return truth ? "And" : NULL;
+    case GRAFT_OP_max:
+        return truth ? "Or" : NULL;
+    default:
+        return NULL;
+    }
 }
 
 /* Of a node that is or was one of the table's. */
@@ -174,7 +194,8 @@ static bool find_row(const graft_graph *graph, graft_index node, graft_opaque *o
     opaque->outs[0] = opaque->out;
     opaque->out_count = 1;
     read_inputs(graph, node, opaque);
-    return true;
+    const char *name = boolean_name(opaque);
+    return name == NULL || graft_foreign_find_plain(name, n->input_count, opaque);
 }
 
 bool graft_opaque_find(const graft_model *model, const graft_graph *graph, graft_index node,

@@ -126,12 +126,12 @@ typedef struct {
     bool amalgamate;
 } policy_choices;
 
-/* A list of names as bits of ids. */
-static graft_status read_operators(graft_env *env, const char *list, uint64_t *operators)
+/* A list of names. */
+static graft_status read_operators(graft_env *env, const char *list, graft_operator_set *operators)
 {
     char *rest = graft_arena_strdup(env->scratch, list);
     char *name = NULL;
-    *operators = 0;
+    memset(operators, 0, sizeof(*operators));
     while ((name = strsep(&rest, ",")) != NULL) {
         const uint32_t op = graft_op_named(name);
         if (op == GRAFT_OP_NONE) {
@@ -139,7 +139,7 @@ static graft_status read_operators(graft_env *env, const char *list, uint64_t *o
                 env, GRAFT_BAD_INPUT,
                 "--operators: no operator '%s'; their names are in graft/operators.def", name);
         }
-        *operators |= UINT64_C(1) << op;
+        graft_operator_set_add(operators, op);
     }
     return GRAFT_OK;
 }
@@ -149,7 +149,7 @@ static graft_status keep_operators(graft_env *env, const char *list, graft_polic
                                    graft_header_options *header)
 {
     GRAFT_PASS(read_operators(env, list, &header->operators));
-    graft_policy_keep_operators(env->life, header->operators, policy, &header->rule_names);
+    graft_policy_keep_operators(env->life, &header->operators, policy, &header->rule_names);
     if (policy->rule_count == 0) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "--operators: no rule is about '%s' alone", list);
     }

@@ -78,18 +78,18 @@ void graft_policy_mark_exact(graft_arena *arena, const uint64_t *ids, uint32_t c
     policy->rule_flags = flags;
 }
 
-static bool pattern_within(const graft_pattern *pattern, uint64_t operators)
+static bool pattern_within(const graft_pattern *pattern, const graft_operator_set *operators)
 {
     for (uint32_t n = 0; n < pattern->node_count; n++) {
-        if ((operators >> pattern->nodes[n].op & 1u) == 0) {
+        if (!graft_operator_set_has(operators, pattern->nodes[n].op)) {
             return false;
         }
     }
     return true;
 }
 
-void graft_policy_keep_operators(graft_arena *arena, uint64_t operators, graft_policy *policy,
-                                 const char *const **names)
+void graft_policy_keep_operators(graft_arena *arena, const graft_operator_set *operators,
+                                 graft_policy *policy, const char *const **names)
 {
     const graft_policy from = *policy;
     const uint32_t count = from.rule_count;

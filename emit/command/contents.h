@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/base/env.h"
+#include "graph/rule/operatorset.h"
 
 /* Packs the rules, in the order that numbers them, into `arena` and sets the flags of each. The
  * other members of `policy` are untouched. GRAFT_BAD_INPUT for an invalid rule, by its number;
@@ -20,7 +21,8 @@ void graft_policy_mark_exact(graft_arena *arena, const uint64_t *ids, uint32_t c
                              graft_policy *policy);
 /* Leaves the policy those rules all of whose operators are in `operators`, a bit for each id;
  * tables and `names` (NULL: none) are then copies in `arena`. It has no recorded plans. */
-void graft_policy_keep_operators(graft_arena *arena, uint64_t operators, graft_policy *policy,
+void graft_policy_keep_operators(graft_arena *arena, const graft_operator_set *operators,
+                                 graft_policy *policy,
                                  const char *const **names);
 
 /* Replays the steps of `plan` on a copy of `graph` with no limit on new weights and notes the

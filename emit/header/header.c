@@ -422,7 +422,10 @@ static graft_status print_uses(header_printer *printer)
     uint64_t codes = 0;
     GRAFT_PASS(find_uses(printer, &outputs, &codes));
     graft_buffer_printf(printer->text, "/* The operators that it was made for. */\n");
-    print_bits(printer, "GRAFT_OPERATORS", printer->options->operators);
+    print_bits(printer, "GRAFT_OPERATORS", printer->options->operators.words[0]);
+    if (printer->options->operators.words[1] != 0) {
+        print_bits(printer, "GRAFT_OPERATORS_64", printer->options->operators.words[1]);
+    }
     graft_buffer_printf(printer->text, "/* What its rules use. */\n");
     print_bits(printer, "GRAFT_RULE_CODES", codes);
     graft_buffer_printf(printer->text,
@@ -438,7 +441,7 @@ static graft_status print_uses(header_printer *printer)
 static graft_status print_engine(header_printer *printer)
 {
     graft_buffer *text = printer->text;
-    if (printer->options->operators != 0) {
+    if (!graft_operator_set_is_empty(&printer->options->operators)) {
         GRAFT_PASS(print_uses(printer));
     }
     if (printer->options->small) {

@@ -7,14 +7,15 @@
 #pragma once
 
 #include "graph/base/file.h"
+#include "graph/rule/operatorset.h"
 
 typedef struct graft_header_options {
     const char *name;              /* The policy is graft_policy_<name>, as in identifier.h. */
     const char *generator;         /* What made it, e.g. "graft 0.1.0"; one line. */
     const char *const *rule_names; /* By rule, for comments; NULL: none. */
     bool amalgamate;               /* Carry the engine inside. */
-    uint64_t operators; /* Those that the product has, a bit for each id; 0: nobody says. */
-    bool small;         /* Define GRAFT_SMALL_GRAPHS. */
+    graft_operator_set operators;  /* Those that the product has; none: nobody says. */
+    bool small;                    /* Define GRAFT_SMALL_GRAPHS. */
 } graft_header_options;
 
 /* Bytes of const data by kind. */

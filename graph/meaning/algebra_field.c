@@ -179,6 +179,26 @@ static inline graft_field min_field(void *k, graft_field a, graft_field b)
     return is_above(k, a, b) ? b : a;
 }
 
+static inline graft_field less_field(void *k, graft_field a, graft_field b)
+{
+    return graft_field_integer(is_above(k, b, a) && a.residue != b.residue ? 1 : 0);
+}
+
+/* Numbers that differ by less than shadows tell are not the same, as their residues say. */
+static inline graft_field equal_field(void *k, graft_field a, graft_field b)
+{
+    graft_field_state *state = k;
+    state->asked_count++;
+    state->ambiguous_count += isnan(a.shadow) || isnan(b.shadow) ? 1 : 0;
+    return graft_field_integer(a.residue == b.residue ? 1 : 0);
+}
+
+static inline graft_field choose_field(void *k, graft_field c, graft_field a, graft_field b)
+{
+    (void)k;
+    return c.residue != 0 ? a : b;
+}
+
 static graft_field exp_field(void *k, graft_field x)
 {
     return (graft_field){exp_residue(k, x.residue), exp(x.shadow)};

@@ -1,6 +1,7 @@
 /* foreign.c - the table of operators that only run (see foreign.h). */
 #include "graph/meaning/foreign_rows.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct {
@@ -80,6 +81,21 @@ bool graft_foreign_find(const Onnx__NodeProto *node, graft_opaque *opaque)
     opaque->attrs[0] = row->code;
     opaque->read_count = (uint32_t)node->n_input;
     return given && row->read(node, opaque);
+}
+
+bool graft_foreign_find_plain(const char *op_type, uint32_t inputs, graft_opaque *opaque)
+{
+    static char given[] = "x";
+    char type[16];
+    char *names[GRAFT_MAX_INPUTS] = {given, given, given, given};
+    Onnx__NodeProto node = ONNX__NODE_PROTO__INIT;
+    (void)snprintf(type, sizeof(type), "%s", op_type);
+    node.op_type = type;
+    node.input = names;
+    node.n_input = inputs;
+    node.output = names;
+    node.n_output = 1;
+    return graft_foreign_find(&node, opaque);
 }
 
 bool graft_foreign_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape)

@@ -40,6 +40,8 @@
 /* Recognises such an operator, whose inputs' shapes and types are filled in: sets its kind, row,
  * attributes and number of inputs. False for other operators, types and forms. */
 bool graft_foreign_find(const Onnx__NodeProto *node, graft_opaque *opaque);
+/* Likewise of an operator without attributes, all of whose inputs are given. */
+bool graft_foreign_find_plain(const char *op_type, uint32_t inputs, graft_opaque *opaque);
 /* The shape of what it makes, of inputs whose elements are `in` as far as they are known, else
  * NULL. False when they are needed and are not known, or do not fit. */
 bool graft_foreign_shape(const graft_opaque *opaque, const void *const *in, graft_shape *shape);

@@ -29,6 +29,9 @@ static graft_status emit_plain(const graft_onnx_emitter *e)
 /* The opsets that brought FUNCTION rows, and others that older ones cannot say. */
 static const uint8_t function_since[GRAFT_OP_COUNT] = {
     [GRAFT_OP_cumsum] = 11,
+    [GRAFT_OP_less] = 9,
+    [GRAFT_OP_equal_to] = 11,
+    [GRAFT_OP_select] = 9,
     [GRAFT_OP_repeat] = 11,
     [GRAFT_OP_pick] = OPSET_SLICE_INPUTS,
     [GRAFT_OP_reverse] = OPSET_SLICE_INPUTS,
@@ -65,6 +68,11 @@ static graft_status emit_erf(const graft_onnx_emitter *e)
 
 static graft_status emit_max_min(const graft_onnx_emitter *e)
 {
+    if (in_shape(e, 0)->dtype == GRAFT_DTYPE_BOOL) {
+        (void)push2(e, e->node->op == GRAFT_OP_min ? "And" : "Or", in_name(e, 0), in_name(e, 1),
+                    out_name(e, 0));
+        return GRAFT_OK;
+    }
     if (e->writer->opset < OPSET_BROADCAST_MAX &&
         !graft_shape_equal(in_shape(e, 0), in_shape(e, 1))) {
         return fail_opset(e, "Max or Min of unequal shapes", OPSET_BROADCAST_MAX);

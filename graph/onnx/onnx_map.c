@@ -92,6 +92,41 @@ graft_onnx_operand graft_plan_binary(graft_onnx_plan *plan)
     return vectors ? multiply_vectors(plan, a, b) : graft_plan_add2(plan, plan->op, NULL, a, b);
 }
 
+/* Less, Equal; Greater, as a > b is b < a. */
+graft_onnx_operand graft_plan_compare(graft_onnx_plan *plan)
+{
+    const bool turned = graft_onnx_is(plan->node, "Greater");
+    graft_onnx_operand a = graft_plan_input(plan, turned ? 1 : 0);
+    graft_onnx_operand b = graft_plan_input(plan, turned ? 0 : 1);
+    if (graft_plan_is_const(plan, a) && graft_plan_is_const(plan, b)) {
+        return graft_plan_refuse(plan, "booleans made of weights");
+    }
+    return graft_plan_add2(plan, plan->op, NULL, a, b);
+}
+
+/* Not, And, Or of booleans. */
+graft_onnx_operand graft_plan_boolean(graft_onnx_plan *plan)
+{
+    graft_onnx_operand operands[2];
+    plan->dtype = GRAFT_DTYPE_BOOL;
+    for (uint32_t i = 0; i < graft_op(plan->op)->input_count; i++) {
+        operands[i] = graft_plan_input(plan, i);
+    }
+    return graft_plan_add(plan, plan->op, NULL, operands);
+}
+
+/* One of two real tensors by booleans. */
+graft_onnx_operand graft_plan_where(graft_onnx_plan *plan)
+{
+    const uint8_t type = plan->dtype;
+    graft_onnx_operand operands[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        plan->dtype = i == 0 ? (uint8_t)GRAFT_DTYPE_BOOL : type;
+        operands[i] = graft_plan_input(plan, i);
+    }
+    return graft_plan_add(plan, GRAFT_OP_select, NULL, operands);
+}
+
 /* Sum, Max, Min of any number of tensors: from the left, two at a time. */
 graft_onnx_operand graft_plan_chain(graft_onnx_plan *plan)
 {

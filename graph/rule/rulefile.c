@@ -8,6 +8,7 @@
 #include "graph/base/half.h"
 #include "graph/base/wire.h"
 #include "graph/names.h"
+#include "graph/rule/operatorset.h"
 #include "graph/rule/pattern.h"
 #include "graph/rule/rules.pb-c.h"
 
@@ -45,32 +46,37 @@ bool graft_numeric_is_exact(uint32_t numeric)
 }
 
 /* By number, the operators that compute what an output is. */
-static uint64_t operators_of(const graft_pattern *pattern, graft_operand output)
+static graft_operator_set operators_of(const graft_pattern *pattern, graft_operand output)
 {
-    uint64_t through[GRAFT_RULE_MAX_NODES] = {0};
+    graft_operator_set through[GRAFT_RULE_MAX_NODES] = {{{0}}};
     uint8_t order[GRAFT_RULE_MAX_NODES];
     graft_pattern_order(pattern, order);
     for (uint32_t i = 0; i < pattern->node_count; i++) {
         const graft_pattern_node *node = &pattern->nodes[order[i]];
         const graft_op_info *op = graft_op(node->op);
         const bool computes = (op->flags & (GRAFT_FLAG_MOVES | GRAFT_FLAG_PIECEWISE)) == 0;
-        uint64_t *set = &through[order[i]];
-        *set = computes ? UINT64_C(1) << node->op : 0;
+        graft_operator_set *set = &through[order[i]];
+        if (computes) {
+            graft_operator_set_add(set, node->op);
+        }
         for (uint32_t k = 0; k < op->input_count; k++) {
             graft_operand x = node->inputs[k];
-            *set |= GRAFT_OPERAND_IS_NODE(x) ? through[GRAFT_OPERAND_NODE_OF(x)] : 0;
+            for (uint32_t w = 0; w < 2 && GRAFT_OPERAND_IS_NODE(x); w++) {
+                set->words[w] |= through[GRAFT_OPERAND_NODE_OF(x)].words[w];
+            }
         }
     }
-    return GRAFT_OPERAND_IS_NODE(output) ? through[GRAFT_OPERAND_NODE_OF(output)] : 0;
+    return GRAFT_OPERAND_IS_NODE(output) ? through[GRAFT_OPERAND_NODE_OF(output)]
+                                         : (graft_operator_set){{0}};
 }
 
 bool graft_rule_rounds_alike(const graft_rule *rule)
 {
-    _Static_assert(GRAFT_OP_COUNT <= 64, "operators are bits");
     bool alike = true;
     for (uint32_t o = 0; o < rule->output_count; o++) {
-        alike = alike && operators_of(&rule->source, rule->source.outputs[o]) ==
-                             operators_of(&rule->target, rule->target.outputs[o]);
+        const graft_operator_set a = operators_of(&rule->source, rule->source.outputs[o]);
+        const graft_operator_set b = operators_of(&rule->target, rule->target.outputs[o]);
+        alike = alike && memcmp(&a, &b, sizeof(a)) == 0;
     }
     return alike;
 }

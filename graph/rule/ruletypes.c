@@ -1,6 +1,8 @@
 /* ruletypes.c - see ruletypes.h. */
 #include "graph/rule/ruletypes.h"
 
+#include "graph/rule/pattern.h"
+
 /* What tensors of 8 bits are: the attribute `least`, NULL for others; by operand. */
 typedef struct {
     const graft_term *vars[GRAFT_RULE_MAX_VARS];
@@ -46,6 +48,7 @@ void graft_rule_types(const graft_rule *rule, const int32_t *slots, uint64_t bou
     for (uint32_t i = 0; i < rule->source.node_count * rule->source.node_count; i++) {
         type_node(&rule->source, i % rule->source.node_count, &found);
     }
+    const uint32_t booleans = graft_rule_booleans(rule);
     for (uint32_t v = 0; v < rule->var_count; v++) {
         const graft_term *least = found.vars[v];
         bool given =
@@ -53,6 +56,8 @@ void graft_rule_types(const graft_rule *rule, const int32_t *slots, uint64_t bou
         int32_t value = !given                            ? -128
                         : least->kind == GRAFT_TERM_CONST ? least->value
                                                           : slots[least->value];
-        types[v] = least == NULL ? GRAFT_DTYPE_F32 : value == 0 ? GRAFT_DTYPE_U8 : GRAFT_DTYPE_I8;
+        types[v] = (booleans >> v & 1u) != 0 ? GRAFT_DTYPE_BOOL
+                   : least == NULL           ? GRAFT_DTYPE_F32
+                   : value == 0 ? GRAFT_DTYPE_U8 : GRAFT_DTYPE_I8;
     }
 }

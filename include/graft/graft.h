@@ -15,7 +15,8 @@
  * same. With GRAFT_WITHOUT_TEXTS what checks find is all called "invalid". GRAFT_WITHOUT_CHECKS,
  * GRAFT_WITHOUT_KEEPING and GRAFT_WITHOUT_PLANS leave out what a product with a policy of its own does
  * not use, GRAFT_NEAR_WEIGHTS what graphs with less than 1 MB of weights, all known, do not;
- * GRAFT_OPERATORS says which operators it has, a bit for each id: docs/embedding.md.
+ * GRAFT_OPERATORS says which operators it has, a bit for each id (those from 64 on in
+ * GRAFT_OPERATORS_64): docs/embedding.md.
  *
  *      graft_graph graph;                         // 1. describe the model
  *      graft_graph_init(&graph, &limits, memory, sizeof memory);

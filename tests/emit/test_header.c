@@ -28,8 +28,12 @@ static void write_text(const bench *b, const char *name, const char *text)
 
 static void write_header(const bench *b, const char *file, const char *name, bool amalgamate)
 {
-    const graft_header_options options = {name, "graft test", policy_kit_names, amalgamate,
-                                          0,    false};
+    const graft_header_options options = {
+        .name = name,
+        .generator = "graft test",
+        .rule_names = policy_kit_names,
+        .amalgamate = amalgamate,
+    };
     CHECK_OK(graft_header_write(b->env, &b->kit->policy, &options, check_path(file), NULL));
 }
 
@@ -75,7 +79,7 @@ CHECK_CASE(test_same_bytes)
     graft_arena *arena = graft_arena_new(1 << 20);
     graft_buffer texts[2] = {{.arena = arena}, {.arena = arena}};
     graft_header_sizes sizes;
-    const graft_header_options options = {"Kit-1", "graft test", NULL, true, 0, false};
+    const graft_header_options options = {"Kit-1", "graft test", NULL, true, {{0}}, false};
     for (uint32_t i = 0; i < 2; i++) {
         const policy_kit *kit = policy_kit_open(b.env, &policy_kit_plain);
         CHECK_OK(graft_header_print(b.env, &kit->policy, &options, &texts[i], &sizes));
@@ -204,7 +208,8 @@ CHECK_CASE(test_some_operators)
     const graft_policy *all = &policy_kit_open(env, &policy_kit_plain)->policy;
     graft_policy some = *all;
     const char *const *names = policy_kit_names;
-    graft_policy_keep_operators(env->life, UINT64_C(1) << GRAFT_OP_relu, &some, &names);
+    const graft_operator_set relu = {{UINT64_C(1) << GRAFT_OP_relu}};
+    graft_policy_keep_operators(env->life, &relu, &some, &names);
     assert_int_equal(some.rule_count, 2);
     for (uint32_t i = 0; i < 3; i++) {
         assert_memory_equal(some.rule_rows + i * some.width, all->rule_rows + kept[i] * some.width,
@@ -223,7 +228,7 @@ CHECK_CASE(test_some_operators)
 CHECK_CASE(test_faults)
 {
     bench b = open_bench(env);
-    graft_header_options options = {"", "graft test", NULL, false, 0, false};
+    graft_header_options options = {"", "graft test", NULL, false, {{0}}, false};
     const char *path = check_path("graft_policy.h");
     char *long_text = GRAFT_NEW(env->life, char, 4100);
     check_failed(env, graft_header_write(env, &b.kit->policy, &options, path, NULL),

@@ -445,11 +445,12 @@ CHECK_CASE(test_last_operator)
 {
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     graft_graph *graph = build_graph(env->life);
-    const graft_shape bytes = {{4}, 1, GRAFT_DTYPE_I8};
-    const graft_index x = build_input(graph, bytes, 0);
-    const int32_t attrs[] = {0x3f800000, 0, -128};
-    assert_int_equal(GRAFT_OP_reverse, GRAFT_OP_COUNT - 1);
-    CHECK_OK(graft_graph_add_output(graph, build_node(graph, GRAFT_OP_dequantise, attrs, x, 0, 0)));
+    const graft_shape booleans = {{4}, 1, GRAFT_DTYPE_BOOL};
+    const graft_shape reals = {{4}, 1, GRAFT_DTYPE_F32};
+    const graft_index c = build_input(graph, booleans, 0);
+    const graft_index x = build_input(graph, reals, 1);
+    assert_int_equal(GRAFT_OP_select, GRAFT_OP_COUNT - 1);
+    CHECK_OK(graft_graph_add_output(graph, build_node(graph, GRAFT_OP_select, NULL, c, x, x)));
     const run *r = optimize(env, graph, &kit->policy, graft_optimize_options_default());
     CHECK_OK(r->status);
     assert_int_equal(r->report.stop, GRAFT_STOP_NO_RULE);

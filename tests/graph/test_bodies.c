@@ -223,6 +223,9 @@ DEFINE_BINARY(mul, a *b)
 DEFINE_BINARY(div, a / b)
 DEFINE_BINARY(max, a > b ? a : b)
 DEFINE_BINARY(min, a < b ? a : b)
+DEFINE_BINARY(less, a < b ? 1.0 : 0.0)
+DEFINE_BINARY(equal_to, a == b ? 1.0 : 0.0)
+DEFINE_UNARY(logical_not, 1.0 - x)
 
 DEFINE(concat)
 {
@@ -428,6 +431,12 @@ DEFINE(pick)
     int32_t axis = attr(w, GRAFT_ATTR_pick_axis);
     p.at[axis] = p.at[axis] * attr(w, GRAFT_ATTR_pick_step) + attr(w, GRAFT_ATTR_pick_start);
     return element(w, 0, p);
+}
+
+DEFINE(select)
+{
+    const uint32_t rank = w->drawn.out[0].rank;
+    return element_broadcast(w, element_broadcast(w, 0, rank, p) != 0.0 ? 1 : 2, rank, p);
 }
 
 DEFINE(reverse)

@@ -19,7 +19,8 @@ typedef struct {
 /* clang-format off */
 static const foreign_row rows[] = {
     {"a choice of stretched operands",
-     "input x 2 3; weight w 3 = 7 8 9; weight h = 2.5; node Less x h -> c; node Where c x w -> y",
+     "input x 2 3; ints w = 7 8 9; weight h = 2.5; node Less x h -> c; node Cast x -> i : to=7; "
+     "node Where c i w -> j; node Cast j -> y : to=1",
      "0 1 2 7 8 9"},
     {"numbers compared as whole ones",
      "input x 4; ints a = 1 -1 2 3; node Cast x -> i : to=7; node GreaterOrEqual i a -> c; "
@@ -41,7 +42,8 @@ static const foreign_row rows[] = {
     {"around and around", "opset 19; input x 3; ints p = 4 1; node Pad x p -> y : mode=wrap",
      "2 0 1 2 0 1 2 0"},
     {"a slice backwards",
-     "input x 2 4; ints s = -1; ints e = -9; ints a = 1; ints t = -2; node Slice x s e a t -> y",
+     "input x 2 4; ints s = -1; ints e = -9; ints a = 1; ints t = -2; node Cast x -> i : to=7; "
+     "node Slice i s e a t -> j; node Cast j -> y : to=1",
      "3 1 7 5"},
     {"whole numbers moved",
      "input x 2 3; ints a = 0; node Cast x -> i : to=6; node Transpose i -> t; "
@@ -103,7 +105,8 @@ static const foreign_row rows[] = {
      "input x 2 3; weight w 2 3 = 1 0 0 2 2 2; node Mul x w -> z; "
      "node ArgMin z -> i : axis=-1 select_last_index=1 keepdims=0; node Cast i -> y : to=1", "2 0"},
     {"sums from the end, each without its own",
-     "input x 4; scalar a = 0; node CumSum x a -> y : exclusive=1 reverse=1", "6 5 3 0"},
+     "input x 4; scalar a = 0; node Cast x -> i : to=7; node CumSum i a -> j : exclusive=1 reverse=1; "
+     "node Cast j -> y : to=1", "6 5 3 0"},
     {"products summed over a label",
      "input x 2 3; weight w 2 3 = 1 2 3 4 5 6; node Einsum x w -> y : equation=ij,kj->ki",
      "8 26 17 62"},

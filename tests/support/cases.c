@@ -320,6 +320,24 @@ static void propose_conv_transpose(graft_rng *rng, check_case *c)
 #define propose_reduce_min  propose_reduce_mean
 #define propose_log_softmax propose_softmax
 #define propose_reverse     propose_softmax
+
+static void make_boolean(graft_shape *shape) { shape->dtype = GRAFT_DTYPE_BOOL; }
+
+static void propose_logical_not(graft_rng *rng, check_case *c)
+{
+    propose_any(rng, c);
+    make_boolean(&c->in[0]);
+}
+
+/* Of a pair, the condition being like one of them. */
+static void propose_select(graft_rng *rng, check_case *c)
+{
+    propose_pair(rng, c);
+    c->in[2] = c->in[1];
+    c->in[1] = c->in[0];
+    c->in[0] = c->in[1 + graft_rng_below(rng, 2)];
+    make_boolean(&c->in[0]);
+}
 /* Scales such that no quotient of eighths lies at a half. */
 static void propose_quantise(graft_rng *rng, check_case *c)
 {
@@ -352,6 +370,8 @@ static void propose_dequantise(graft_rng *rng, check_case *c)
 #define propose_div             propose_pair
 #define propose_max             propose_pair
 #define propose_min             propose_pair
+#define propose_less            propose_pair
+#define propose_equal_to        propose_pair
 #define propose_conv_bias_add   propose_conv_bias
 #define propose_global_avg_pool propose_image
 

@@ -239,7 +239,11 @@ static bool add_target_node(graft_graph *graph, const graft_rule *rule, const gr
     for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
         inputs[i] = target_value(graph, match, made, node->inputs[i]);
     }
-    return graft_graph_add_node(graph, node->op, attrs, inputs, GRAFT_NONE, &made[n]) == GRAFT_OK;
+    if (graft_graph_add_node(graph, node->op, attrs, inputs, GRAFT_NONE, &made[n]) != GRAFT_OK) {
+        return false;
+    }
+    const graft_shape *out = &graph->values[graft_node_output(graph, made[n], 0)].shape;
+    return !graph->nodes[made[n]].is_const || graft_dtype_is_real(out->dtype);
 }
 
 /* A graph built anew knows what is const. */

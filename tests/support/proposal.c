@@ -597,6 +597,32 @@ static void propose_dequantise(graft_rng *rng, proposal *p)
     }
 }
 
+static void make_boolean(proposal *p)
+{
+    if (!p->in_known[0]) {
+        p->in[0].dtype = GRAFT_DTYPE_BOOL;
+    }
+}
+
+static void propose_logical_not(graft_rng *rng, proposal *p)
+{
+    propose_any(rng, p);
+    make_boolean(p);
+}
+
+/* All of one shape, or two that are broadcast to the third's. */
+static void propose_select(graft_rng *rng, proposal *p)
+{
+    propose_any(rng, p);
+    for (uint32_t i = 0; i < 3; i++) {
+        const graft_shape like = p->in[p->in_known[2] ? 2 : p->in_known[1] ? 1 : 0];
+        graft_shape shape = i == 0 ? like : loosen_shape(rng, like, 0);
+        shape.dtype = GRAFT_DTYPE_F32;
+        put_shape(p, i, shape);
+    }
+    make_boolean(p);
+}
+
 static void propose_function(graft_rng *rng, proposal *p)
 {
     propose_any(rng, p);
@@ -621,6 +647,8 @@ static void propose_function(graft_rng *rng, proposal *p)
 #define propose_div      propose_pair
 #define propose_max      propose_pair
 #define propose_min      propose_pair
+#define propose_less     propose_pair
+#define propose_equal_to propose_pair
 
 #define propose_reduce_sum  propose_reduce_mean
 #define propose_reduce_min  propose_reduce_mean

@@ -161,7 +161,8 @@ static void grow_operator(grower *g)
     for (uint32_t i = 0; i < GRAFT_MAX_INPUTS; i++) {
         operands[i] = GRAFT_NONE;
     }
-    bool real = p.op != GRAFT_OP_dequantise; /* Few values have 8 bits. */
+    bool real = p.op != GRAFT_OP_dequantise && p.op != GRAFT_OP_logical_not &&
+                p.op != GRAFT_OP_select; /* Few values have 8 bits, or are booleans. */
     if (info->input_count > 0 && real && !proposal_once_in(g->rng, 6)) {
         uint32_t known =
             proposal_once_in(g->rng, 2) ? 0 : graft_rng_below(g->rng, info->input_count);

@@ -409,6 +409,8 @@ static float bits_operation_at(workspace *w, Z3_ast term)
                                                       [GRAFT_SYM_BITS_MIN] = GRAFT_OP_min,
                                                       [GRAFT_SYM_BITS_LEAKY_RELU] =
                                                           GRAFT_OP_leaky_relu,
+                                                      [GRAFT_SYM_BITS_LESS] = GRAFT_OP_less,
+                                                      [GRAFT_SYM_BITS_EQUAL] = GRAFT_OP_equal_to,
                                                       [GRAFT_SYM_BITS_EXP] = GRAFT_OP_exp,
                                                       [GRAFT_SYM_BITS_SQRT] = GRAFT_OP_sqrt,
                                                       [GRAFT_SYM_BITS_ERF] = GRAFT_OP_erf,
@@ -436,6 +438,11 @@ static float bits_operation_at(workspace *w, Z3_ast term)
         return (float)integer_at(w, graft_sym_arg(&w->s, term, 0));
     }
     float x = bits_at(w, graft_sym_arg(&w->s, term, 0));
+    if (i == GRAFT_SYM_BITS_CHOSEN) {
+        Z3_ast pair = graft_sym_arg(&w->s, term, 1);
+        assert_true(graft_sym_is_app(&w->s, pair, w->bits.operations[GRAFT_SYM_BITS_WHERE]));
+        return bits_at(w, graft_sym_arg(&w->s, pair, x != 0.0F ? 0 : 1));
+    }
     float y = i < GRAFT_SYM_BITS_EXP ? bits_at(w, graft_sym_arg(&w->s, term, 1)) : 0.0F;
     if (i == GRAFT_SYM_BITS_ROUND) {
         return rintf(x / y);
@@ -543,7 +550,9 @@ static void run_body(workspace *w)
     const bool positive = w->drawn.op == GRAFT_OP_sqrt || w->drawn.op == GRAFT_OP_log;
     for (uint32_t i = 0; i < GRAFT_MAX_INPUTS; i++) {
         for (size_t k = 0; k < CHECK_CASE_ELEMENTS; k++) {
-            w->in[i][k] = graft_field_random(&w->rng, positive ? 0.0 : 0.5);
+            w->in[i][k] = w->drawn.in[i].dtype == GRAFT_DTYPE_BOOL
+                              ? graft_field_integer((int64_t)graft_rng_below(&w->rng, 2))
+                              : graft_field_random(&w->rng, positive ? 0.0 : 0.5);
         }
     }
     memset(&w->field, 0, sizeof w->field);
@@ -558,6 +567,9 @@ static void run_bits_body(workspace *w)
             uint32_t zero = graft_rng_below(&w->rng, 8);
             float x = (float)graft_rng_normal(&w->rng);
             w->bits_in[i][k] = zero == 0 ? 0.0F : zero == 1 ? -0.0F : x;
+            if (w->drawn.in[i].dtype == GRAFT_DTYPE_BOOL) {
+                w->bits_in[i][k] = x < 0.0F ? 0.0F : 1.0F;
+            }
         }
     }
     check_case_run_float(&w->drawn, w->bits_in, w->bits_out);

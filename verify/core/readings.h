@@ -16,6 +16,7 @@ typedef struct graft_sym_numbers {
     Z3_ast (*scalar)(graft_sym *s, uint32_t op, Z3_ast a, Z3_ast b);
     Z3_ast (*function)(graft_sym *s, uint32_t op, Z3_ast x, const Z3_ast *attrs);
     Z3_ast (*leaky_relu)(const graft_sym *s, Z3_ast x, Z3_ast slope);
+    Z3_ast (*select)(const graft_sym *s, Z3_ast c, Z3_ast a, Z3_ast b);
     /* What a softmax subtracts, of the largest of its row. */
     Z3_ast (*row_shift)(const graft_sym *s, Z3_ast largest);
     /* A float attribute: as the rule writes it, and as a real number. */

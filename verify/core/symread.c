@@ -1,6 +1,7 @@
 /* symread.c - see symread.h. */
 #include "verify/core/symread.h"
 
+#include "graph/rule/pattern.h"
 #include "verify/core/caught.h"
 #include "verify/core/readings.h"
 #include "verify/core/symassume.h"
@@ -34,9 +35,13 @@ static const graft_sym_shape *in_shape(const reader *r, uint32_t i)
     return graft_sym_shape_of(r->instance, r->side, r->node->inputs[i]);
 }
 
+/* A boolean is 1 or 0, whatever number its symbol is. (Of bits that is not said.) */
 static Z3_ast element_of(const graft_sym *s, uint32_t v, uint32_t rank, const Z3_ast *index)
 {
-    return Z3_mk_app(s->z3, s->elements[v], rank, index);
+    Z3_ast x = Z3_mk_app(s->z3, s->elements[v], rank, index);
+    const bool is_boolean = (s->booleans >> v & 1u) != 0 && s->numbers == NULL;
+    return is_boolean ? Z3_mk_ite(s->z3, Z3_mk_lt(s->z3, s->term.zero, x), s->term.one, s->term.zero)
+                      : x;
 }
 
 Z3_ast graft_sym_operand(const graft_sym *s, const graft_sym_instance *instance,
@@ -134,8 +139,10 @@ static void pass_condition(const reader *r, uint32_t i, const graft_sym_conditio
     }
     c.holds = graft_sym_read(s, c.holds, rank, index);
     c.where = both(s, c.where == NULL ? NULL : graft_sym_read(s, c.where, rank, index), where);
-    c.is_caught =
-        c.is_caught || (!c.is_root && graft_catches_infinity(r->node->op, i, activation_of(r)));
+    const bool compares = r->node->op == GRAFT_OP_less || r->node->op == GRAFT_OP_equal_to;
+    c.is_signed = c.is_signed || compares;
+    c.is_caught = c.is_caught || compares || r->node->op == GRAFT_OP_select ||
+                  (!c.is_root && graft_catches_infinity(r->node->op, i, activation_of(r)));
     c.is_factor = c.is_factor && (r->node->op == GRAFT_OP_mul || r->node->op == GRAFT_OP_div);
     add_condition(r, &c);
 }
@@ -307,6 +314,12 @@ static Z3_ast rd_log(const rd *r, Z3_ast x)
 {
     return r->s->numbers != NULL ? r->s->numbers->function(r->s, GRAFT_OP_log, x, NULL)
                                  : graft_term_composed(&r->s->term, GRAFT_OP_log, x, NULL);
+}
+
+static Z3_ast rd_choose(const rd *r, Z3_ast c, Z3_ast a, Z3_ast b)
+{
+    return r->s->numbers != NULL ? r->s->numbers->select(r->s, c, a, b)
+                                 : graft_term_select(&r->s->term, c, a, b);
 }
 
 static Z3_ast rd_tidy(const rd *r, Z3_ast x) { return graft_sym_normal(r->s, x); }
@@ -568,6 +581,7 @@ static void note_conditions(const reader *r)
 
 static void declare_elements(graft_sym *s, const graft_sym_instance *instance)
 {
+    s->booleans = graft_rule_booleans(instance->rule);
     for (uint32_t v = 0; v < instance->rule->var_count; v++) {
         Z3_sort domain[GRAFT_MAX_RANK];
         char name[GRAFT_ROOM_NAME];

@@ -52,6 +52,7 @@ typedef struct graft_sym {
     Z3_func_decl place[GRAFT_MAX_RANK + 1]; /* By number of axes. */
     Z3_func_decl part[GRAFT_MAX_RANK + 1][GRAFT_MAX_RANK];
     Z3_func_decl elements[GRAFT_RULE_MAX_VARS]; /* Of the case at hand. */
+    uint32_t booleans;                          /* Variables that are (graft_rule_booleans). */
     Z3_func_decl folds[GRAFT_SYM_FOLD_COUNT][GRAFT_SYM_BINDERS + 1];
     Z3_ast formals[GRAFT_MAX_RANK + 1]; /* The last stands for what a scalar has not. */
     Z3_params som;

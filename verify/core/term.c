@@ -108,6 +108,25 @@ static Z3_ast min_term(const graft_term_state *k, Z3_ast a, Z3_ast b)
     return choose_term(k, Z3_mk_le(k->z3, a, b), a, b);
 }
 
+static Z3_ast less_term(const graft_term_state *k, Z3_ast a, Z3_ast b)
+{
+    Z3_ast term = a == b ? k->zero : choose_term(k, Z3_mk_lt(k->z3, a, b), k->one, k->zero);
+    return fold_numerals(k, a, b, term);
+}
+
+static Z3_ast equal_term(const graft_term_state *k, Z3_ast a, Z3_ast b)
+{
+    Z3_ast term = a == b ? k->one : choose_term(k, Z3_mk_eq(k->z3, a, b), k->one, k->zero);
+    return fold_numerals(k, a, b, term);
+}
+
+Z3_ast graft_term_select(const graft_term_state *k, Z3_ast c, Z3_ast a, Z3_ast b)
+{
+    return c == k->zero  ? b
+           : c == k->one ? a
+                         : choose_term(k, Z3_mk_eq(k->z3, c, k->zero), b, a);
+}
+
 /* ------------------------------------------------------- unknown functions */
 
 /* Counted at once: Z3 lets go of an object that nobody counts when the next one is made. */

@@ -83,6 +83,9 @@ Z3_ast graft_term_scalar(graft_term_state *k, uint32_t op, Z3_ast a, Z3_ast b);
 /* A FUNCTION row of operators.def at x, with its attributes. */
 Z3_ast graft_term_composed(graft_term_state *k, uint32_t op, Z3_ast x, const Z3_ast *attrs);
 
+/* a where c, which is 0 or 1, is 1; else b. */
+Z3_ast graft_term_select(const graft_term_state *k, Z3_ast c, Z3_ast a, Z3_ast b);
+
 enum { GRAFT_TERM_ARGUMENTS = 4 }; /* At most. */
 
 /* What q stands for: of q, scale, zero and least (operators.def). */

@@ -686,7 +686,11 @@ class Shapes:
         return [Shape(self.broadcast(a, b), lambda rank: any(
             [x.put_rank(rank) for x in self.rng.sample([a, b], 2) if x.rank > rank or max(a.rank, b.rank) < rank]))]
 
-    add = sub = mul = div = max = min = pair
+    add = sub = mul = div = max = min = less = equal_to = pair
+    logical_not = same
+
+    def select(self, attrs, c, a, b):
+        return self.pair(attrs, self.pair(attrs, c, a)[0], b)
 
     def slide(self, size, kernel, attrs, i, dilation):
         """Sizes of the output along an axis; i: 0 for h, 1 for w."""
@@ -1002,6 +1006,8 @@ PLAIN = {"identity": "Identity", "relu": "Relu", "sigmoid": "Sigmoid", "tanh": "
 ALONG = {"concat": "Concat", "softmax": "Softmax", "log_softmax": "LogSoftmax"}
 REDUCED = {"reduce_mean": "ReduceMean", "reduce_sum": "ReduceSum", "reduce_max": "ReduceMax", "reduce_min": "ReduceMin"}
 
+MOVES = ("identity", "concat", "split", "slice", "transpose", "reshape", "repeat", "pick", "reverse")
+
 
 class Nodes:
     """One method an operator: attributes, operands' names and shapes to outputs' names."""
@@ -1088,6 +1094,24 @@ class Nodes:
     def clip(self, attrs, inputs, shapes):
         bounds = ["" if abs(attrs[end]) == INFINITY else self.graph.number(attrs[end]) for end in ("low", "high")]
         return self.graph.add("Clip", inputs + bounds)
+
+    def truth(self, kind, inputs):
+        """A comparison as the number 0 or 1, which is what booleans are here."""
+        real = helper.np_dtype_to_tensor_dtype(np.dtype(self.graph.real))
+        return self.graph.add("Cast", [self.graph.add(kind, inputs)], to=real)
+
+    def less(self, attrs, inputs, shapes):
+        return self.truth("Less", inputs)
+
+    def equal_to(self, attrs, inputs, shapes):
+        return self.truth("Equal", inputs)
+
+    def logical_not(self, attrs, inputs, shapes):
+        return self.graph.add("Sub", [self.graph.number(1)] + inputs)
+
+    def select(self, attrs, inputs, shapes):
+        g = self.graph
+        return g.add("Where", [g.add("Greater", [inputs[0], g.number(0.5)])] + inputs[1:])
 
     def quantise(self, attrs, inputs, shapes):
         g = self.graph
@@ -1239,6 +1263,31 @@ class Sides:
                     stack += [(operand, least) for operand in rule.nodes[term[1]].inputs]
         return found
 
+    def booleans(self):
+        """Variables that are: what a not or the condition of a select reads in the source, or is of one type with."""
+        rule, found = self.instance.rule, set()
+        source, stack = {}, list(rule.source)
+        while stack:
+            term = stack.pop()
+            if term[0] != "var" and term[1] not in source:
+                source[term[1]] = rule.nodes[term[1]]
+                stack += source[term[1]].inputs
+        for _ in range(len(source) + 1):
+            for key, node in source.items():
+                results = [("node", key, i) for i in range(2)]
+                if node.operator in ("less", "equal_to"):
+                    found.update(self.key(x) for x in results)
+                if node.operator in ("logical_not", "select"):
+                    found.add(self.key(node.inputs[0]))
+                if node.operator in ("logical_not", "min", "max") or node.operator in MOVES:
+                    one = [self.key(x) for x in list(node.inputs) + results]
+                    found.update(one if found.intersection(one) else [])
+        return {key for key in found if isinstance(key, str)}
+
+    @staticmethod
+    def key(term):
+        return term[1] if term[0] == "var" else (term[1], term[2])
+
     def limited(self, shape):
         if product(shape.values) > MAX_ELEMENTS or shape.rank > MAX_RANK:
             raise Repair(self.instance.shrink)
@@ -1251,7 +1300,7 @@ class Model:
     def __init__(self, sides, real):
         self.sides, self.real, self.graph, self.names = sides, real, Graph(real), {}
         rule, self.operators = sides.instance.rule, Nodes(self.graph)
-        self.bytes = sides.bytes()
+        self.bytes, self.booleans = sides.bytes(), sides.booleans()
         self.outputs = [self.graph.add("Identity", [self.name(term)]) for term in rule.source + rule.target]
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(real))
         inputs = [helper.make_tensor_value_info(v, kind, sides.instance.sizes[v]) for v in rule.variables]
@@ -1264,6 +1313,8 @@ class Model:
     def name(self, term):
         if term[0] == "var" and term[1] in self.bytes:
             return self.operators.byte(self.graph.add("Round", [term[1]]), self.bytes[term[1]])
+        if term[0] == "var" and term[1] in self.booleans:
+            return self.operators.truth("Greater", [term[1], self.graph.number(0)])
         if term[0] == "var":
             return term[1]
         if term[1] not in self.names:

@@ -119,6 +119,7 @@ static rd_num rd_read(rd *r, uint32_t i, const rd_int *index)
     return 0;
 }
 
+#define rd_choose(r, c, a, b)  ((void)(r), (c) | (a) | (b))
 #define rd_nothing(r)          ((void)(r), 0)
 #define rd_float(r, k)         ((void)(r), (void)(k), 0)
 #define rd_compute(r, a, b)    ((void)(r), (a) | (b))

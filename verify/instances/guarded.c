@@ -84,6 +84,8 @@ BINARY(sum, GRAFT_OP_add, join)
 BINARY(difference, GRAFT_OP_sub, join)
 BINARY(product, GRAFT_OP_mul, multiply)
 BINARY(min, GRAFT_OP_min, catch_infinities)
+BINARY(less, GRAFT_OP_less, catch_infinities)
+BINARY(equal, GRAFT_OP_equal_to, catch_infinities)
 UNARY(exp, GRAFT_OP_exp, catch_infinities)
 UNARY(erf, GRAFT_OP_erf, catch_infinities)
 UNARY(sigmoid, GRAFT_OP_sigmoid, catch_infinities)
@@ -95,6 +97,16 @@ static graft_guarded max_guarded(void *k, graft_guarded a, graft_guarded b)
     Z3_ast opposite = graft_term_scalar(k, GRAFT_OP_mul, lift_guarded(k, -1).term, a.term);
     return b.term == opposite ? join(k, GRAFT_OP_max, &a, &b)
                               : catch_infinities(k, GRAFT_OP_max, &a, &b);
+}
+
+/* What is asked of one that is not chosen is not asked. */
+static graft_guarded choose_guarded(void *k, graft_guarded c, graft_guarded a, graft_guarded b)
+{
+    Z3_ast others = both(k, both(k, a.roots, b.roots), both(k, a.divisors, b.divisors));
+    others = both(k, others, both(k, a.caught, b.caught));
+    return (graft_guarded){.term = graft_term_select(k, c.term, a.term, b.term),
+                           .roots = c.roots,
+                           .caught = both(k, both(k, c.caught, c.divisors), others)};
 }
 
 /* What divides in the divisor is caught, or need not be asked (caught.h). */

@@ -56,6 +56,8 @@ BINARY(quotient, QUOTIENT)
 BINARY(max, MAX)
 BINARY(min, MIN)
 BINARY(round, ROUND)
+BINARY(less, LESS)
+BINARY(equal, EQUAL)
 UNARY(exp, EXP)
 UNARY(sqrt, SQRT)
 UNARY(erf, ERF)
@@ -139,6 +141,13 @@ static Z3_ast leaky_relu_bits(const graft_sym *s, Z3_ast x, Z3_ast slope)
     return graft_sym_bits_apply(graft_sym_bits_of(s), GRAFT_SYM_BITS_LEAKY_RELU, x, slope);
 }
 
+static Z3_ast select_bits(const graft_sym *s, Z3_ast c, Z3_ast a, Z3_ast b)
+{
+    const graft_sym_bits *bits = graft_sym_bits_of(s);
+    Z3_ast of = graft_sym_bits_apply(bits, GRAFT_SYM_BITS_WHERE, a, b);
+    return graft_sym_bits_apply(bits, GRAFT_SYM_BITS_CHOSEN, c, of);
+}
+
 static Z3_ast row_shift_bits(const graft_sym *s, Z3_ast largest)
 {
     return graft_sym_bits_apply(graft_sym_bits_of(s), GRAFT_SYM_BITS_SHIFT, largest, NULL);
@@ -165,12 +174,14 @@ void graft_sym_bits_open(const graft_sym *s, graft_sym_bits *bits)
 {
     static const char *const names[GRAFT_SYM_BITS_COUNT] = {
         "bits_sum", "bits_product", "bits_difference", "bits_quotient", "bits_max",
-        "bits_min", "bits_leaky",   "bits_round",      "bits_exp",      "bits_sqrt",
-        "bits_erf", "bits_sigmoid", "bits_tanh",       "bits_shift",    "bits_size"};
+        "bits_min",  "bits_leaky",   "bits_round",      "bits_less",     "bits_equal",
+        "bits_where", "bits_chosen", "bits_exp",        "bits_sqrt",     "bits_erf",
+        "bits_sigmoid", "bits_tanh", "bits_shift",      "bits_size"};
     *bits = (graft_sym_bits){
         .numbers = {.scalar = read_scalar,
                     .function = read_function,
                     .leaky_relu = leaky_relu_bits,
+                    .select = select_bits,
                     .row_shift = row_shift_bits,
                     .attr = attr_bits,
                     .size = graft_sym_bits_size,

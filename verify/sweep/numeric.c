@@ -40,11 +40,12 @@ static float draw_float(graft_rng *rng, bool is_awkward)
     return value;
 }
 
-static bool is_byte(uint8_t dtype) { return dtype == GRAFT_DTYPE_I8 || dtype == GRAFT_DTYPE_U8; }
+/* Of 8 bits, or a boolean. */
+static bool is_byte(uint8_t dtype) { return dtype != GRAFT_DTYPE_F32; }
 
 static float draw_byte(graft_rng *rng, uint8_t dtype)
 {
-    return (float)graft_rng_below(rng, 256) - (dtype == GRAFT_DTYPE_I8 ? 128.0F : 0.0F);
+    return dtype == GRAFT_DTYPE_BOOL ? (float)graft_rng_below(rng, 2) : (float)graft_rng_below(rng, 256) - (dtype == GRAFT_DTYPE_I8 ? 128.0F : 0.0F);
 }
 
 static bool floats_agree(graft_env *env, const graft_instance *instance, uint64_t seed)

@@ -49,11 +49,14 @@ static graft_field draw_named(graft_rng *rng, const graft_named *named)
     return graft_field_float(named->reals[graft_rng_below(rng, named->real_count)]);
 }
 
-/* One of the 256 numbers of the type, the ends of the range more often. */
+/* A boolean, or one of the 256 numbers of the type, the ends of the range more often. */
 static graft_field byte_of(graft_field x, uint8_t type)
 {
     static const uint8_t ends[] = {0, 1, 127, 128, 129, 254, 255, 64};
     uint32_t place = (uint32_t)(x.residue >> 8) & 0xffu;
+    if (type == GRAFT_DTYPE_BOOL) {
+        return graft_field_integer(place % 2);
+    }
     place = (x.residue & 3u) == 0 ? ends[place % COUNT_OF(ends)] : place;
     return graft_field_integer((int64_t)place - (type == GRAFT_DTYPE_I8 ? 128 : 0));
 }

@@ -131,8 +131,9 @@ static bool graft_plan_target(const graft_graph *graph, const graft_rule *rule,
         node->is_const = is_const;
         needed |= is_const ? 0 : read;
         if (!graft_plan_attrs(graph, rule, match, n, node->attrs) ||
-            graft_infer_outputs(node->op, node->attrs, in, made_node->shapes) != NULL) {
-            return false;
+            graft_infer_outputs(node->op, node->attrs, in, made_node->shapes) != NULL ||
+            (GRAFT_HAS_OTHERS && is_const && !graft_is_real(made_node->shapes[0].dtype))) {
+            return false; /* Weights are real numbers. */
         }
     }
     made->weight_bytes = graft_count_weight_bytes(graph, rule, made, needed);

@@ -33,12 +33,17 @@ static const char *graft_tell_fault(const char *fault)
 
 /* Whether an id is that of an operator. Of one that the product has not it never is, and the compiler
  * leaves out what is for that one alone. */
-#ifdef GRAFT_OPERATORS
-#define GRAFT_IS(op, name)                                                                         \
-    (((uint64_t)(GRAFT_OPERATORS) >> GRAFT_OP_##name & 1u) != 0 && (op) == GRAFT_OP_##name)
+#ifndef GRAFT_OPERATORS
+#define GRAFT_HAS(id) 1
 #else
-#define GRAFT_IS(op, name) ((op) == GRAFT_OP_##name)
+#ifndef GRAFT_OPERATORS_64
+#define GRAFT_OPERATORS_64 0
 #endif
+#define GRAFT_HAS(id)                                                                              \
+    ((((id) < 64 ? (uint64_t)(GRAFT_OPERATORS) : (uint64_t)(GRAFT_OPERATORS_64)) >> (id) % 64 &    \
+      1u) != 0)
+#endif
+#define GRAFT_IS(op, name) (GRAFT_HAS(GRAFT_OP_##name) && (op) == GRAFT_OP_##name)
 
 #define GRAFT_IS_CONV(op)                                                                          \
     (GRAFT_IS(op, conv) || GRAFT_IS(op, conv_bias) || GRAFT_IS(op, conv_bias_add))

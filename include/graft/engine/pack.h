@@ -410,6 +410,8 @@ static graft_term graft_read_term(graft_reader *reader)
     return term;
 }
 
+enum { GRAFT_OP_WORDS = (GRAFT_OP_COUNT + 31) / 32 };
+
 static bool graft_has_operator(const uint32_t *operators, uint32_t op)
 {
     return (operators[op / 32] >> op % 32 & 1u) != 0;

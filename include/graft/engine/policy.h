@@ -63,7 +63,7 @@ typedef struct graft_optimize_run {
     graft_application application; /* At the location that is looked at, which is the matcher's. */
     graft_finder finder;
     graft_report own_report;                /* Where the caller wants none. */
-    uint32_t operators[2];                  /* Those of the graph, const nodes' too: bit op. */
+    uint32_t operators[GRAFT_OP_WORDS];     /* Those of the graph, const nodes' too: bit op. */
     graft_index anchor_end[GRAFT_OP_COUNT]; /* By operator: one past the last of memory.anchors. */
     graft_rule rule;                        /* The one that is unpacked... */
     graft_made made;                        /* ...and what it would make at the location. */
@@ -288,8 +288,6 @@ static bool graft_unpack_rule(graft_optimize_run *run, uint32_t r)
     run->unpacked = r;
     return true;
 }
-
-typedef char graft_operators_need_more_bits[GRAFT_OP_COUNT <= 64 ? 1 : -1];
 
 /* Sorts the nodes by operator; stable, so each operator's stay in order. */
 static void graft_list_anchors(graft_optimize_run *run)

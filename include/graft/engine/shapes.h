@@ -4,7 +4,8 @@
 #define GRAFT_ENGINE_SHAPES_H
 
 static const char *const graft_text_type =
-    "the inputs are not all of binary32, float16, bfloat16 or the 8 bits that the operator takes";
+    "the inputs are not all of binary32, float16, bfloat16, or the 8 bits or booleans that the operator "
+    "takes";
 static const char *const graft_text_large = "a tensor has more than INT32_MAX elements";
 
 /* ------------------------------------------------------------------ shapes */
@@ -310,8 +311,7 @@ static const char *graft_expect_order(const graft_op_site *p, uint32_t low, uint
 
 #define GRAFT_SHAPE_APART GRAFT_APART
 #ifdef GRAFT_OPERATORS
-#define GRAFT_SHAPE_OF(id, function)                                                               \
-    (((uint64_t)(GRAFT_OPERATORS) >> (id)&1u) != 0 ? (function) : NULL)
+#define GRAFT_SHAPE_OF(id, function) (GRAFT_HAS(id) ? (function) : NULL)
 #endif
 #include "../shapes.def"
 
@@ -358,15 +358,29 @@ static GRAFT_APART uint64_t graft_priced_bytes(const graft_shape *shape)
     return graft_bytes_as(shape, graft_priced_dtype(shape));
 }
 
-/* Numbers of 8 bits are moved, and the larger one of them is taken. */
+/* Whether the product has booleans, and whether it has other numbers than real ones. */
+#define GRAFT_HAS_BOOLEANS                                                                         \
+    (GRAFT_HAS(GRAFT_OP_less) || GRAFT_HAS(GRAFT_OP_equal_to) || GRAFT_HAS(GRAFT_OP_logical_not) ||   \
+     GRAFT_HAS(GRAFT_OP_select))
+#define GRAFT_HAS_OTHERS                                                                           \
+    (GRAFT_HAS_BOOLEANS || GRAFT_HAS(GRAFT_OP_quantise) || GRAFT_HAS(GRAFT_OP_dequantise))
+
+/* The first of the inputs that have one type; before it are booleans. */
+static uint32_t graft_typed_input(uint32_t op) { return GRAFT_IS(op, select) ? 1u : 0u; }
+
+/* Numbers of 8 bits are moved, and the larger one of them is taken; booleans are moved, and the smaller or
+ * larger one is taken. */
 static bool graft_takes_type(uint32_t op, const int32_t *attrs, uint32_t dtype)
 {
-    bool byte = dtype == GRAFT_DTYPE_U8 || dtype == GRAFT_DTYPE_I8;
+    const bool truth = GRAFT_HAS_BOOLEANS && dtype == GRAFT_DTYPE_BOOL;
+    const bool byte = dtype == GRAFT_DTYPE_U8 || dtype == GRAFT_DTYPE_I8;
+    const bool moves = (graft_op_rows[op].flags & GRAFT_FLAG_MOVES) != 0 && !GRAFT_IS(op, split);
     return GRAFT_IS(op, dequantise) ? dtype == graft_byte_type(attrs)
            : GRAFT_IS(op, quantise) ? dtype == GRAFT_DTYPE_F32 && graft_byte_type(attrs) != 0
-           : byte ? ((graft_op_rows[op].flags & GRAFT_FLAG_MOVES) != 0 && !GRAFT_IS(op, split)) ||
-                        GRAFT_IS(op, max_pool)
-                  : graft_is_real(dtype);
+           : GRAFT_IS(op, logical_not) ? truth
+           : truth ? moves || GRAFT_IS(op, min) || GRAFT_IS(op, max)
+           : byte  ? moves || GRAFT_IS(op, max_pool)
+                   : graft_is_real(dtype);
 }
 
 static const char *graft_check_shape(const graft_shape *shape, uint32_t dtype)
@@ -388,9 +402,10 @@ static const char *graft_check_shape(const graft_shape *shape, uint32_t dtype)
 /* The type of the outputs. */
 static uint8_t graft_made_type(uint32_t op, const int32_t *attrs, uint8_t dtype)
 {
-    return GRAFT_IS(op, quantise)     ? graft_byte_type(attrs)
-           : GRAFT_IS(op, dequantise) ? (uint8_t)GRAFT_DTYPE_F32
-                                      : dtype;
+    return GRAFT_IS(op, quantise)                         ? graft_byte_type(attrs)
+           : GRAFT_IS(op, dequantise)                     ? (uint8_t)GRAFT_DTYPE_F32
+           : GRAFT_IS(op, less) || GRAFT_IS(op, equal_to) ? (uint8_t)GRAFT_DTYPE_BOOL
+                                                          : dtype;
 }
 
 /* NULL, or the check that failed; `out` is then overwritten all the same. On entry out[0].dtype says
@@ -404,10 +419,11 @@ static GRAFT_APART const char *graft_infer_outputs(uint32_t op, const int32_t *a
         return GRAFT_FAULT("there is no such operator");
     }
     const graft_op_site site = {attrs, in, out};
-    const uint8_t dtype = (info->input_count == 0 ? out : in[0])->dtype;
+    const uint32_t typed = graft_typed_input(op);
+    const uint8_t dtype = (info->input_count == 0 ? out : in[typed])->dtype;
     const char *why = graft_check_attrs(op, attrs);
     for (uint32_t i = 0; why == NULL && i < info->input_count; i++) {
-        why = graft_check_shape(in[i], dtype);
+        why = graft_check_shape(in[i], i < typed ? (uint8_t)GRAFT_DTYPE_BOOL : dtype);
     }
     if (why == NULL && !graft_takes_type(op, attrs, dtype)) {
         why = GRAFT_FAULT(graft_text_type);
@@ -524,6 +540,10 @@ static uint64_t graft_measure_work(const graft_form *form, uint32_t measure)
 #define graft_work_div             graft_work_one
 #define graft_work_max             graft_work_one
 #define graft_work_min             graft_work_one
+#define graft_work_less            graft_work_one
+#define graft_work_equal_to        graft_work_one
+#define graft_work_logical_not     graft_work_one
+#define graft_work_select          graft_work_one
 #define graft_work_exp             graft_work_one
 #define graft_work_sqrt            graft_work_one
 #define graft_work_erf             graft_work_one
