@@ -84,6 +84,12 @@ static const write_row generated[] = {
      "opset 13; input x 4; ints s = 3; ints e = -9; ints a = 0; ints t = -1; node Slice x s e a t -> y",
      "graft_starts_0: 1\ngraft_ends_1: 1\ngraft_axes_2: 1\n"
      "Slice x graft_starts_0 graft_ends_1 graft_axes_2 graft_starts_0 -> y"},
+    {"booleans",
+     "opset 13; input x 2; input z 2; node Greater x z -> a; node Equal x z -> b; node Or a b -> c; node Not c -> d; "
+     "node And c d -> e; node Where e x z -> y",
+     "Less z x -> graft_less_0\nEqual x z -> graft_equal_to_1\nOr graft_less_0 graft_equal_to_1 -> graft_max_2\n"
+     "Not graft_max_2 -> graft_logical_not_3\nAnd graft_max_2 graft_logical_not_3 -> graft_min_4\n"
+     "Where graft_min_4 x z -> y"},
     {"sums along an axis", "opset 13; input x 2 3; ints a = 1; node CumSum x a -> y : exclusive=1",
      "graft_axis_0: 1\nCumSum x graft_axis_0 -> y : exclusive=1"},
     {"elements repeated", "opset 13; input x 1 1 2 2; weight k 4 = 1 1 1 2; node Resize x _ k -> y : mode=nearest",

@@ -117,7 +117,7 @@ static void visit_given(instance_draft *d, uint32_t element, part_visitor visit)
     visit_parts(d, element, d->left[element].divisors, visit);
 }
 
-/* Adds what else the target's element is defined under. */
+/* Adds what else the target's element is defined under, and what the source's needs. */
 static void add_goals(instance_draft *d, uint32_t element)
 {
     Z3_ast_map_reset(d->o->z3, d->given);
@@ -125,6 +125,7 @@ static void add_goals(instance_draft *d, uint32_t element)
     visit_parts(d, element, d->right[element].roots, add_goal);
     visit_parts(d, element, d->right[element].divisors, add_goal);
     visit_parts(d, element, d->right[element].caught, add_goal);
+    visit_parts(d, element, d->left[element].needed, add_goal);
 }
 
 static const graft_guarded **make_variables(const graft_obligation *o,

@@ -47,7 +47,9 @@ static graft_guarded join(graft_term_state *k, uint32_t op, const graft_guarded 
                            .roots = both(k, a->roots, b->roots),
                            .divisors = divisors,
                            .mixed = divisors,
-                           .caught = both(k, a->caught, b->caught)};
+                           .caught = both(k, a->caught, b->caught),
+                           .computed = both(k, a->computed, b->computed),
+                           .needed = both(k, a->needed, b->needed)};
 }
 
 static graft_guarded multiply(graft_term_state *k, uint32_t op, const graft_guarded *a,
@@ -64,8 +66,21 @@ static graft_guarded catch_infinities(graft_term_state *k, uint32_t op, const gr
 {
     graft_guarded x = join(k, op, a, b);
     x.caught = both(k, x.caught, x.divisors);
+    x.needed = both(k, x.needed, x.computed);
+    x.computed = NULL;
     x.divisors = NULL;
     x.mixed = NULL;
+    return x;
+}
+
+/* An infinity, or what is no number, is neither below nor equal to itself and more. */
+static graft_guarded compare(graft_term_state *k, uint32_t op, const graft_guarded *a,
+                             const graft_guarded *b)
+{
+    graft_guarded x = catch_infinities(k, op, a, b);
+    x.caught = both(k, x.caught, x.roots);
+    x.needed = both(k, x.needed, x.caught);
+    x.roots = NULL;
     return x;
 }
 
@@ -84,8 +99,8 @@ BINARY(sum, GRAFT_OP_add, join)
 BINARY(difference, GRAFT_OP_sub, join)
 BINARY(product, GRAFT_OP_mul, multiply)
 BINARY(min, GRAFT_OP_min, catch_infinities)
-BINARY(less, GRAFT_OP_less, catch_infinities)
-BINARY(equal, GRAFT_OP_equal_to, catch_infinities)
+BINARY(less, GRAFT_OP_less, compare)
+BINARY(equal, GRAFT_OP_equal_to, compare)
 UNARY(exp, GRAFT_OP_exp, catch_infinities)
 UNARY(erf, GRAFT_OP_erf, catch_infinities)
 UNARY(sigmoid, GRAFT_OP_sigmoid, catch_infinities)
@@ -104,9 +119,18 @@ static graft_guarded choose_guarded(void *k, graft_guarded c, graft_guarded a, g
 {
     Z3_ast others = both(k, both(k, a.roots, b.roots), both(k, a.divisors, b.divisors));
     others = both(k, others, both(k, a.caught, b.caught));
+    Z3_ast computed = both(k, c.computed, both(k, a.computed, b.computed));
+    Z3_ast needed = both(k, c.needed, both(k, a.needed, b.needed));
     return (graft_guarded){.term = graft_term_select(k, c.term, a.term, b.term),
                            .roots = c.roots,
-                           .caught = both(k, both(k, c.caught, c.divisors), others)};
+                           .caught = both(k, both(k, c.caught, c.divisors), others),
+                           .needed = both(k, needed, computed)};
+}
+
+static bool is_element(const graft_term_state *k, Z3_ast term)
+{
+    return Z3_get_ast_kind(k->z3, term) == Z3_APP_AST &&
+           Z3_get_app_num_args(k->z3, Z3_to_app(k->z3, term)) == 0;
 }
 
 /* What divides in the divisor is caught, or need not be asked (caught.h). */
@@ -114,9 +138,12 @@ static graft_guarded quotient_guarded(void *state, graft_guarded a, graft_guarde
 {
     graft_term_state *k = state;
     graft_guarded x = join(k, GRAFT_OP_div, &a, &b);
-    x.divisors = both(k, a.divisors, take_domain(k));
+    Z3_ast own = take_domain(k);
+    x.divisors = both(k, a.divisors, own);
     x.mixed = a.mixed;
     x.caught = both(k, x.caught, b.mixed);
+    x.computed = both(k, a.computed, is_element(k, b.term) ? NULL : own);
+    x.needed = both(k, x.needed, b.mixed != NULL ? b.computed : NULL);
     return x;
 }
 

@@ -19,6 +19,10 @@ typedef struct graft_guarded {
     Z3_ast mixed;    /* The part of it about divisors whose reciprocals are not plain factors. */
     Z3_ast caught;   /* Nor what divides in other divisors, in the arguments of maxima, minima and
                         bounded functions. */
+    Z3_ast computed; /* The part of `divisors` that is about numbers other than elements: of a zero
+                        that was computed no term tells the sign. */
+    Z3_ast needed;   /* What has to hold in the source too: of computed divisors that are caught; of
+                        all that goes into a comparison. */
 } graft_guarded;
 
 /* The free symbol of element `index` of variable `variable`, e.g. x2_17. */
