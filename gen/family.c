@@ -308,8 +308,9 @@ static graft_status read_configs(set_reader *reader, const graft_yaml *node)
 static graft_status read_set(graft_env *env, graft_arena *arena, const graft_yaml *node,
                              graft_gen_set *set)
 {
-    static const char *const allowed[] = {"set",   "depth",   "outputs",   "sizes",     "inputs",
-                                          "bytes", "booleans", "weights", "compounds", "operators", NULL};
+    static const char *const allowed[] = {"set",       "depth",     "outputs",  "sizes",
+                                          "inputs",    "bytes",     "booleans", "weights",
+                                          "compounds", "operators", NULL};
     set_reader reader = {.env = env, .arena = arena, .set = set};
     int64_t depth = 0;
     int64_t outputs = 1;
@@ -329,8 +330,7 @@ static graft_status read_set(graft_env *env, graft_arena *arena, const graft_yam
     GRAFT_PASS(check_sizes(&reader));
     GRAFT_PASS(read_inputs(&reader, graft_yaml_find(node, "inputs"), false, GRAFT_DTYPE_F32));
     GRAFT_PASS(read_inputs(&reader, graft_yaml_find(node, "bytes"), false, GRAFT_DTYPE_I8));
-    GRAFT_PASS(
-        read_inputs(&reader, graft_yaml_find(node, "booleans"), false, GRAFT_DTYPE_BOOL));
+    GRAFT_PASS(read_inputs(&reader, graft_yaml_find(node, "booleans"), false, GRAFT_DTYPE_BOOL));
     GRAFT_PASS(read_inputs(&reader, graft_yaml_find(node, "weights"), true, GRAFT_DTYPE_F32));
     if (set->input_count == 0) {
         return graft_yaml_fail(env, node, "a set needs 'inputs' or 'weights'");

@@ -22,8 +22,7 @@ void graft_policy_mark_exact(graft_arena *arena, const uint64_t *ids, uint32_t c
 /* Leaves the policy those rules all of whose operators are in `operators`, a bit for each id;
  * tables and `names` (NULL: none) are then copies in `arena`. It has no recorded plans. */
 void graft_policy_keep_operators(graft_arena *arena, const graft_operator_set *operators,
-                                 graft_policy *policy,
-                                 const char *const **names);
+                                 graft_policy *policy, const char *const **names);
 
 /* Replays the steps of `plan` on a copy of `graph` with no limit on new weights and notes the
  * graphs at both ends; the steps are copied into `arena`. `policy` is complete. GRAFT_BAD_INPUT

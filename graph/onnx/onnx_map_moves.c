@@ -123,9 +123,9 @@ static graft_onnx_operand plan_cut(graft_onnx_plan *plan, graft_onnx_operand x, 
     attrs[GRAFT_ATTR_slice_start] = (int32_t)range[0];
     attrs[GRAFT_ATTR_slice_end] = (int32_t)range[1];
     const bool whole = range[0] == 0 && range[1] == graft_plan_shape(plan, x).dims[axis];
-    return whole && step == 1 ? x
-                              : graft_plan_add1(plan, step > 1 ? GRAFT_OP_pick : GRAFT_OP_slice,
-                                                attrs, x);
+    return whole && step == 1
+               ? x
+               : graft_plan_add1(plan, step > 1 ? GRAFT_OP_pick : GRAFT_OP_slice, attrs, x);
 }
 
 /* From `first` on, and before `behind`; what goes backwards is cut and then turned around. */

@@ -58,6 +58,7 @@ void graft_rule_types(const graft_rule *rule, const int32_t *slots, uint64_t bou
                                                           : slots[least->value];
         types[v] = (booleans >> v & 1u) != 0 ? GRAFT_DTYPE_BOOL
                    : least == NULL           ? GRAFT_DTYPE_F32
-                   : value == 0 ? GRAFT_DTYPE_U8 : GRAFT_DTYPE_I8;
+                   : value == 0              ? GRAFT_DTYPE_U8
+                                             : GRAFT_DTYPE_I8;
     }
 }

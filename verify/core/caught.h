@@ -13,6 +13,11 @@
  * at an infinite u is the limit of what it is at finite ones, and that is the target's number,
  * which does not depend on u or is defined for every u. Where it says NaN the source is undefined.
  *
+ * Comparisons are not continuous: 1 / b is less than 1 / b + 1 at every b but 0. What divides below one,
+ * and what is a root, has to be proved defined, in the source too. So no selection hangs on such a
+ * divisor by its condition; what it chooses from is caught, roots too, for what is not chosen
+ * reaches no element.
+ *
  * A divisor that is computed may not be 0, caught or not: 0 - a a is a zero with the sign of none of
  * the numbers below 0 beside it, and one over it is the other infinity. Nor are a and a + 0 zeros of
  * one sign, whose reciprocals would be one u.

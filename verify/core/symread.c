@@ -40,8 +40,9 @@ static Z3_ast element_of(const graft_sym *s, uint32_t v, uint32_t rank, const Z3
 {
     Z3_ast x = Z3_mk_app(s->z3, s->elements[v], rank, index);
     const bool is_boolean = (s->booleans >> v & 1u) != 0 && s->numbers == NULL;
-    return is_boolean ? Z3_mk_ite(s->z3, Z3_mk_lt(s->z3, s->term.zero, x), s->term.one, s->term.zero)
-                      : x;
+    return is_boolean
+               ? Z3_mk_ite(s->z3, Z3_mk_lt(s->z3, s->term.zero, x), s->term.one, s->term.zero)
+               : x;
 }
 
 Z3_ast graft_sym_operand(const graft_sym *s, const graft_sym_instance *instance,

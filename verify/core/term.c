@@ -122,9 +122,7 @@ static Z3_ast equal_term(const graft_term_state *k, Z3_ast a, Z3_ast b)
 
 Z3_ast graft_term_select(const graft_term_state *k, Z3_ast c, Z3_ast a, Z3_ast b)
 {
-    return c == k->zero  ? b
-           : c == k->one ? a
-                         : choose_term(k, Z3_mk_eq(k->z3, c, k->zero), b, a);
+    return c == k->zero ? b : c == k->one ? a : choose_term(k, Z3_mk_eq(k->z3, c, k->zero), b, a);
 }
 
 /* ------------------------------------------------------- unknown functions */

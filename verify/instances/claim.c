@@ -137,8 +137,8 @@ static const graft_guarded **make_variables(const graft_obligation *o,
         graft_guarded *tensor = GRAFT_NEW(o->arena, graft_guarded, count);
         for (size_t i = 0; i < count; i++) {
             Z3_ast x = graft_term_symbol(&o->term, v, i);
-            Z3_ast truth = Z3_mk_ite(o->z3, Z3_mk_lt(o->z3, o->term.zero, x), o->term.one,
-                                     o->term.zero);
+            Z3_ast truth =
+                Z3_mk_ite(o->z3, Z3_mk_lt(o->z3, o->term.zero, x), o->term.one, o->term.zero);
             tensor[i].term = instance->vars[v].dtype == GRAFT_DTYPE_BOOL ? truth : x;
         }
         vars[v] = tensor;

@@ -45,7 +45,9 @@ static bool is_byte(uint8_t dtype) { return dtype != GRAFT_DTYPE_F32; }
 
 static float draw_byte(graft_rng *rng, uint8_t dtype)
 {
-    return dtype == GRAFT_DTYPE_BOOL ? (float)graft_rng_below(rng, 2) : (float)graft_rng_below(rng, 256) - (dtype == GRAFT_DTYPE_I8 ? 128.0F : 0.0F);
+    return dtype == GRAFT_DTYPE_BOOL
+               ? (float)graft_rng_below(rng, 2)
+               : (float)graft_rng_below(rng, 256) - (dtype == GRAFT_DTYPE_I8 ? 128.0F : 0.0F);
 }
 
 static bool floats_agree(graft_env *env, const graft_instance *instance, uint64_t seed)

@@ -3,9 +3,9 @@
 #ifndef GRAFT_ENGINE_SHAPES_H
 #define GRAFT_ENGINE_SHAPES_H
 
-static const char *const graft_text_type =
-    "the inputs are not all of binary32, float16, bfloat16, or the 8 bits or booleans that the operator "
-    "takes";
+static const char *const graft_text_type = "the inputs are not all of binary32, float16, bfloat16, "
+                                           "or the 8 bits or booleans that the operator "
+                                           "takes";
 static const char *const graft_text_large = "a tensor has more than INT32_MAX elements";
 
 /* ------------------------------------------------------------------ shapes */
@@ -360,8 +360,8 @@ static GRAFT_APART uint64_t graft_priced_bytes(const graft_shape *shape)
 
 /* Whether the product has booleans, and whether it has other numbers than real ones. */
 #define GRAFT_HAS_BOOLEANS                                                                         \
-    (GRAFT_HAS(GRAFT_OP_less) || GRAFT_HAS(GRAFT_OP_equal_to) || GRAFT_HAS(GRAFT_OP_logical_not) ||   \
-     GRAFT_HAS(GRAFT_OP_select))
+    (GRAFT_HAS(GRAFT_OP_less) || GRAFT_HAS(GRAFT_OP_equal_to) ||                                   \
+     GRAFT_HAS(GRAFT_OP_logical_not) || GRAFT_HAS(GRAFT_OP_select))
 #define GRAFT_HAS_OTHERS                                                                           \
     (GRAFT_HAS_BOOLEANS || GRAFT_HAS(GRAFT_OP_quantise) || GRAFT_HAS(GRAFT_OP_dequantise))
 
@@ -375,12 +375,12 @@ static bool graft_takes_type(uint32_t op, const int32_t *attrs, uint32_t dtype)
     const bool truth = GRAFT_HAS_BOOLEANS && dtype == GRAFT_DTYPE_BOOL;
     const bool byte = dtype == GRAFT_DTYPE_U8 || dtype == GRAFT_DTYPE_I8;
     const bool moves = (graft_op_rows[op].flags & GRAFT_FLAG_MOVES) != 0 && !GRAFT_IS(op, split);
-    return GRAFT_IS(op, dequantise) ? dtype == graft_byte_type(attrs)
-           : GRAFT_IS(op, quantise) ? dtype == GRAFT_DTYPE_F32 && graft_byte_type(attrs) != 0
+    return GRAFT_IS(op, dequantise)    ? dtype == graft_byte_type(attrs)
+           : GRAFT_IS(op, quantise)    ? dtype == GRAFT_DTYPE_F32 && graft_byte_type(attrs) != 0
            : GRAFT_IS(op, logical_not) ? truth
-           : truth ? moves || GRAFT_IS(op, min) || GRAFT_IS(op, max)
-           : byte  ? moves || GRAFT_IS(op, max_pool)
-                   : graft_is_real(dtype);
+           : truth                     ? moves || GRAFT_IS(op, min) || GRAFT_IS(op, max)
+           : byte                      ? moves || GRAFT_IS(op, max_pool)
+                                       : graft_is_real(dtype);
 }
 
 static const char *graft_check_shape(const graft_shape *shape, uint32_t dtype)
