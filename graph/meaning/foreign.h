@@ -1,6 +1,7 @@
 /* foreign.h - operators of ONNX that only run: rules never see them, they have no row in
- * operators.def and no kernel, but a model that has them among others can be run, and what they
- * make of constants is worked out while it is read.
+ * operators.def, or not in the form at hand, and no kernel, but a model that has them among others
+ * can be run, and what they make of constants is worked out while it is read. Rows that make or read
+ * booleans are run by them, too (graph/opaque.c).
  *
  *      Abs Neg Sign                           of numbers (binary32, int64, int32, int8, uint8)
  *      Ceil Floor Round IsNaN IsInf           of binary32; halves to even
