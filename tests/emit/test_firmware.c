@@ -14,7 +14,8 @@ enum { TOOL_MISSING = 77 };
 
 static void write_headers(graft_env *env, const policy_kit *kit)
 {
-    const graft_header_options options = {"kit", "graft test", policy_kit_names, false, 0, false};
+    const graft_header_options options = {
+        .name = "kit", .generator = "graft test", .rule_names = policy_kit_names};
     CHECK_OK(graft_header_write(env, &kit->policy, &options, check_path("graft_policy.h"), NULL));
     const graft_fit_options unbounded = {
         .model = "kit", .policy = &kit->policy, .pointer_bytes = 4};
