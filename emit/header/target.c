@@ -86,7 +86,7 @@ static const member structs[KINDS][MEMBERS_MOST + 1] = {
     [REPORT] = {{POINTER, 1}, {WORD, 4}, {ENUM, 1}, {BYTE, 1}, {LONG, 3}, {ID, 2}, {ESTIMATED, 2}},
     [RUN] = {{POINTER, 3}, {WORD, 3}, {ENUM, 1}, {BYTE, 1}, {LONG, 1}, {MEMORY, 1},
              {SCAN, 1}, {DECISION, 1}, {OPTIONS, 1}, {APPLICATION, 1}, {FINDER, 1}, {REPORT, 1},
-             {WORD, 2}, {ID, GRAFT_OP_COUNT}, {RULE, 1}, {MADE, 1}},
+             {WORD, (GRAFT_OP_COUNT + 31) / 32}, {ID, GRAFT_OP_COUNT}, {RULE, 1}, {MADE, 1}},
 };
 /* clang-format on */
 

@@ -53,7 +53,11 @@ static void add_ns(graft_database *database, int32_t size, double ns, uint32_t r
 }
 
 /* Before costs are asked for (graph/opaque.h). */
-static bool is_lowered(uint32_t op) { return op == GRAFT_OP_quantise || op == GRAFT_OP_dequantise; }
+static bool is_lowered(uint32_t op)
+{
+    return op == GRAFT_OP_quantise || op == GRAFT_OP_dequantise || op == GRAFT_OP_less ||
+           op == GRAFT_OP_equal_to || op == GRAFT_OP_logical_not || op == GRAFT_OP_select;
+}
 
 CHECK_CASE(test_signature_text)
 {

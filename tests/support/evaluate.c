@@ -21,14 +21,16 @@ const graft_field *evaluate_source(graft_arena *arena, uint64_t sample, const gr
 {
     graft_rng rng;
     graft_rng_derive(&rng, sample, (uint64_t)value->kind << 32 | value->source);
-    if (value->shape.dtype == GRAFT_DTYPE_I8 || value->shape.dtype == GRAFT_DTYPE_U8) {
+    const uint8_t type = value->shape.dtype;
+    const bool byte = type == GRAFT_DTYPE_I8 || type == GRAFT_DTYPE_U8;
+    if (byte || type == GRAFT_DTYPE_BOOL) {
         size_t count = graft_count(&value->shape);
-        graft_field *bytes = GRAFT_NEW(arena, graft_field, count);
+        graft_field *whole = GRAFT_NEW(arena, graft_field, count);
         for (size_t i = 0; i < count; i++) {
-            bytes[i] = graft_field_integer((int64_t)graft_rng_below(&rng, 256) -
-                                           (value->shape.dtype == GRAFT_DTYPE_I8 ? 128 : 0));
+            whole[i] = graft_field_integer((int64_t)graft_rng_below(&rng, byte ? 256 : 2) -
+                                           (type == GRAFT_DTYPE_I8 ? 128 : 0));
         }
-        return bytes;
+        return whole;
     }
     return draw_tensor(arena, &rng, elements_of(&value->shape), value->source % 3 == 0 ? 0.0 : 0.5);
 }
