@@ -83,7 +83,8 @@ knows_uses() {
 keeps_uses() {
     all=$(sed -n 's/^OP([0-9]*, *\([a-z_0-9]*\),.*/\1/p' include/graft/operators.def | paste -sd, -)
     "$GRAFT" --quiet emit-policy $POLICY "$FOLDER/graft_policy.h" --name zoo --operators "$all" &&
-        grep -q '^#define GRAFT_RULE_OUTPUTS [2-4]$' "$FOLDER/graft_policy.h" && stops_alike
+        grep -q '^#define GRAFT_RULE_OUTPUTS [2-4]$' "$FOLDER/graft_policy.h" &&
+        grep -q '^#define GRAFT_OPERATORS_64 0x[1-9a-f]' "$FOLDER/graft_policy.h" && stops_alike
 }
 refuses_uses() { # The policy for all operators has rules of several outputs and other codes.
     "$GRAFT" --quiet emit-policy $POLICY "$FOLDER/graft_policy.h" --name zoo || return 1
