@@ -310,11 +310,17 @@ static double draw_number(graft_rng *rng, uint32_t sample)
     }
 }
 
-/* Runs every node; values[v] is row-major. False when a finite number is too large to tell apart. */
-static bool run_graph(graft_arena *arena, const graft_graph *graph, const graft_order *order,
-                      uint64_t seed, uint32_t sample, const double **values)
+/* What came up on the way. */
+typedef struct {
+    bool large;     /* A finite number too large to tell apart, */
+    bool undefined; /* an infinity or NaN. */
+} run_result;
+
+/* Runs every node; values[v] is row-major. */
+static run_result run_graph(graft_arena *arena, const graft_graph *graph, const graft_order *order,
+                            uint64_t seed, uint32_t sample, const double **values)
 {
-    bool fine = true;
+    run_result result = {.large = false};
     for (graft_index v = 0; v < graph->value_end; v++) {
         const graft_value *value = &graph->values[v];
         if (value->kind == GRAFT_VALUE_INPUT || value->kind == GRAFT_VALUE_WEIGHT) {
@@ -348,15 +354,18 @@ static bool run_graph(graft_arena *arena, const graft_graph *graph, const graft_
         graft_real_run(node->op, &call, in, out);
         for (uint32_t k = 0; k < node->output_count; k++) {
             for (size_t e = 0; e < graft_count(&out_shapes[k]); e++) {
-                fine = fine && (!isfinite(out[k][e]) || fabs(out[k][e]) <= magnitude_most);
+                result.undefined = result.undefined || !isfinite(out[k][e]);
+                result.large =
+                    result.large || (isfinite(out[k][e]) && fabs(out[k][e]) > magnitude_most);
             }
         }
     }
-    return fine;
+    return result;
 }
 
-/* Sets `w->found` when the outputs differ where the source has a number: an infinity inside may
- * have come out as one. False: the sample says nothing. */
+/* Sets `w->found` when the outputs differ where the source has a number, also where an infinity
+ * inside has come out as one, or when only the target has met with one. False: the sample says
+ * nothing. */
 static bool compare(graft_arena *arena, const graft_graph *before, const graft_graph *after,
                     uint64_t seed, uint32_t sample, witness *w)
 {
@@ -364,9 +373,16 @@ static bool compare(graft_arena *arena, const graft_graph *before, const graft_g
     graft_order order_after = build_order(arena, after);
     const double **left = GRAFT_NEW(arena, const double *, before->limits.values);
     const double **right = GRAFT_NEW(arena, const double *, after->limits.values);
-    if (!run_graph(arena, before, &order_before, seed, sample, left) ||
-        !run_graph(arena, after, &order_after, seed, sample, right)) {
+    const run_result source = run_graph(arena, before, &order_before, seed, sample, left);
+    const run_result target = run_graph(arena, after, &order_after, seed, sample, right);
+    if (source.large || target.large) {
         return false;
+    }
+    if (target.undefined && !source.undefined) {
+        w->found = true;
+        w->source = left[before->outputs[0]][0];
+        w->target = (double)NAN;
+        return true;
     }
     bool compared = false;
     for (graft_index o = 0; o < before->output_count && !w->found; o++) {
@@ -377,7 +393,8 @@ static bool compare(graft_arena *arena, const graft_graph *before, const graft_g
                 continue;
             }
             compared = true;
-            if (!(fabs(x[e] - y[e]) <= tolerance * (1.0 + fmax(fabs(x[e]), fabs(y[e]))))) {
+            if (!isfinite(y[e]) ||
+                fabs(x[e] - y[e]) > tolerance * (1.0 + fmax(fabs(x[e]), fabs(y[e])))) {
                 w->found = true;
                 w->source = x[e];
                 w->target = y[e];
