@@ -92,16 +92,26 @@ graft_onnx_operand graft_plan_binary(graft_onnx_plan *plan)
     return vectors ? multiply_vectors(plan, a, b) : graft_plan_add2(plan, plan->op, NULL, a, b);
 }
 
+/* Booleans may be constants where they are read; those that a node would make of constants alone are
+ * left to who works out constants. */
+static graft_onnx_operand add_boolean(graft_onnx_plan *plan, uint32_t op,
+                                      const graft_onnx_operand *operands)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < graft_op(op)->input_count; i++) {
+        all = all && graft_plan_is_const(plan, operands[i]);
+    }
+    return all ? graft_plan_refuse(plan, "booleans, or what they select, of constants alone")
+               : graft_plan_add(plan, op, NULL, operands);
+}
+
 /* Less, Equal; Greater, as a > b is b < a. */
 graft_onnx_operand graft_plan_compare(graft_onnx_plan *plan)
 {
     const bool turned = graft_onnx_is(plan->node, "Greater");
-    graft_onnx_operand a = graft_plan_input(plan, turned ? 1 : 0);
-    graft_onnx_operand b = graft_plan_input(plan, turned ? 0 : 1);
-    if (graft_plan_is_const(plan, a) && graft_plan_is_const(plan, b)) {
-        return graft_plan_refuse(plan, "booleans made of weights");
-    }
-    return graft_plan_add2(plan, plan->op, NULL, a, b);
+    const graft_onnx_operand operands[2] = {graft_plan_input(plan, turned ? 1 : 0),
+                                            graft_plan_input(plan, turned ? 0 : 1)};
+    return add_boolean(plan, plan->op, operands);
 }
 
 /* Not, And, Or of booleans. */
@@ -112,7 +122,7 @@ graft_onnx_operand graft_plan_boolean(graft_onnx_plan *plan)
     for (uint32_t i = 0; i < graft_op(plan->op)->input_count; i++) {
         operands[i] = graft_plan_input(plan, i);
     }
-    return graft_plan_add(plan, plan->op, NULL, operands);
+    return add_boolean(plan, plan->op, operands);
 }
 
 /* One of two real tensors by booleans. */
@@ -124,7 +134,7 @@ graft_onnx_operand graft_plan_where(graft_onnx_plan *plan)
         plan->dtype = i == 0 ? (uint8_t)GRAFT_DTYPE_BOOL : type;
         operands[i] = graft_plan_input(plan, i);
     }
-    return graft_plan_add(plan, GRAFT_OP_select, NULL, operands);
+    return add_boolean(plan, GRAFT_OP_select, operands);
 }
 
 /* Sum, Max, Min of any number of tensors: from the left, two at a time. */

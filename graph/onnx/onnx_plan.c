@@ -244,9 +244,9 @@ graft_onnx_operand graft_plan_input(graft_onnx_plan *plan, uint32_t k)
                                            ? "inputs of two element types"
                                            : "an input that is not binary32, float16 or bfloat16");
     }
-    if ((is_byte(shape.dtype) || shape.dtype == GRAFT_DTYPE_BOOL) && !plan->any_type &&
-        ((is_byte(shape.dtype) && plan->opset < OPSET_BYTES) || entry_is_const(plan, k))) {
-        return graft_plan_refuse(plan, "weights of 8 bits or booleans, or 8 bits before opset 13");
+    if (is_byte(shape.dtype) && !plan->any_type &&
+        (plan->opset < OPSET_BYTES || entry_is_const(plan, k))) {
+        return graft_plan_refuse(plan, "weights of 8 bits, or numbers of 8 bits before opset 13");
     }
     return (graft_onnx_operand){.kind = GRAFT_ONNX_OPERAND_INPUT, .index = k};
 }

@@ -198,7 +198,7 @@ static const read_row rows[] = {
     {"a choice of two", "opset 13; input x 2; input z 2; node Less x z -> c; node Where c x z -> y",
      "c = less(x, z)\ny = select(c, x, z)"},
     {"a choice by weights", "opset 13; input x 2; weight v 2; weight w 2; node Less v w -> c; node Where c x w -> y",
-     "y = Where(c, x, w) opaque"},
+     "y = select(c, x, w)"},
     {"a choice of whole numbers",
      "opset 13; input x 2; input z 2; node Less x z -> c; node Cast x -> i : to=7; node Where c i i -> y",
      "c = less(x, z)\ni = Cast(x) opaque\ny = Where(c, i, i) opaque"},
