@@ -41,9 +41,9 @@ static float draw_float(graft_rng *rng, bool is_awkward)
 }
 
 /* Of 8 bits, or a boolean. */
-static bool is_byte(uint8_t dtype) { return dtype != GRAFT_DTYPE_F32; }
+static bool is_whole(uint8_t dtype) { return dtype != GRAFT_DTYPE_F32; }
 
-static float draw_byte(graft_rng *rng, uint8_t dtype)
+static float draw_whole(graft_rng *rng, uint8_t dtype)
 {
     return dtype == GRAFT_DTYPE_BOOL
                ? (float)graft_rng_below(rng, 2)
@@ -65,7 +65,7 @@ static bool floats_agree(graft_env *env, const graft_instance *instance, uint64_
         uint8_t dtype = instance->vars[v].dtype;
         float *tensor = GRAFT_NEW(env->scratch, float, count);
         for (size_t i = 0; i < count; i++) {
-            tensor[i] = is_byte(dtype) ? draw_byte(&rng, dtype) : draw_float(&rng, seed % 2 == 0);
+            tensor[i] = is_whole(dtype) ? draw_whole(&rng, dtype) : draw_float(&rng, seed % 2 == 0);
         }
         vars[v] = tensor;
     }
