@@ -148,6 +148,7 @@ PLAIN_2(max, a > b ? a : b)
 PLAIN_2(min, a < b ? a : b)
 PLAIN_2(less, a < b ? 1.0F : 0.0F)
 PLAIN_2(equal, a == b ? 1.0F : 0.0F)
+PLAIN_2(remainder, fmodf(a, b))
 PLAIN_1(exp, expf(a))
 PLAIN_1(sqrt, sqrtf(a))
 PLAIN_1(erf, approximate_erf(a))
@@ -184,6 +185,7 @@ BINARY_ROW(mul, a *b)
 BINARY_ROW(div, a / b)
 BINARY_ROW(max, a > b ? a : b)
 BINARY_ROW(min, a < b ? a : b)
+BINARY_ROW(remainder, fmodf(a, b))
 UNARY_ROW(clip, min_plain(NULL, max_plain(NULL, a, v[0]), v[1]))
 
 static inline void row_copy(const void *context, int64_t count, const int64_t *steps,
@@ -604,7 +606,7 @@ static const graft_nest_plane planes[GRAFT_OP_COUNT] = {
     [GRAFT_OP_gelu] = plane_gelu, [GRAFT_OP_add] = plane_add,
     [GRAFT_OP_sub] = plane_sub,   [GRAFT_OP_mul] = plane_mul,
     [GRAFT_OP_div] = plane_div,   [GRAFT_OP_max] = plane_max,
-    [GRAFT_OP_min] = plane_min,
+    [GRAFT_OP_min] = plane_min,   [GRAFT_OP_remainder] = plane_remainder,
 #define OP(id, name, inputs, outputs, attributes, flags, onnx)
 #define FUNCTION(id, name, attributes, flags, work, since, onnx, body) [id] = plane_function_##id,
 #include "graft/operators.def"

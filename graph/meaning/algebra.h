@@ -12,6 +12,7 @@
  *      NUM lift_float(k, int32_t)   a finite binary32 given by its bits, exactly
  *      NUM sum, difference, product, quotient, max, min(k, NUM, NUM)
  *      NUM less, equal(k, NUM, NUM)     1 where it is so, else 0
+ *      NUM remainder(k, NUM a, NUM b)   a less the largest whole number of b that are in it
  *      NUM choose(k, NUM c, NUM a, NUM b)   a where c, which is 0 or 1, is not 0; else b
  *      NUM exp, sqrt, erf, sigmoid, tanh, log, sin, cos(k, NUM)
  *      NUM round(k, NUM x, NUM scale)   x / scale rounded, halves to even

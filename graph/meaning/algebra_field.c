@@ -10,6 +10,7 @@ static const uint64_t prime = GRAFT_FIELD_PRIME;
 /* Shadows of numbers that differ are taken to be in the right order when they are this far apart,
  * relative to their size: ten million times the rounding error of one operation. */
 static const double order_tolerance = 1e-9;
+static const double remainder_tolerance = 1e-6; /* How near to a whole number a ratio may be. */
 
 /* --------------------------------------------------------------- residues */
 
@@ -191,6 +192,29 @@ static inline graft_field equal_field(void *k, graft_field a, graft_field b)
     state->asked_count++;
     state->ambiguous_count += isnan(a.shadow) || isnan(b.shadow) ? 1 : 0;
     return graft_field_integer(a.residue == b.residue ? 1 : 0);
+}
+
+/* a less as many b as shadows say, if they tell. */
+static graft_field remainder_field(void *k, graft_field a, graft_field b)
+{
+    graft_field_state *state = k;
+    const double ratio = a.shadow / b.shadow;
+    const double nearest = round(ratio);
+    graft_field times = lift_field(k, 0);
+    if (b.residue == 0) {
+        return quotient_field(k, a, b);
+    }
+    state->asked_count++;
+    if (!(fabs(ratio) < INT32_MAX)) {
+        state->ambiguous_count++;
+        return times;
+    }
+    times = lift_field(k, (int32_t)nearest);
+    if (a.residue == multiply_residues(times.residue, b.residue)) {
+        return lift_field(k, 0);
+    }
+    state->ambiguous_count += fabs(ratio - nearest) < remainder_tolerance ? 1 : 0;
+    return difference_field(k, a, product_field(k, lift_field(k, (int32_t)ratio), b));
 }
 
 static inline graft_field choose_field(void *k, graft_field c, graft_field a, graft_field b)

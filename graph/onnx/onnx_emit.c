@@ -32,6 +32,7 @@ static const uint8_t function_since[GRAFT_OP_COUNT] = {
     [GRAFT_OP_less] = 9,
     [GRAFT_OP_equal_to] = 11,
     [GRAFT_OP_select] = 9,
+    [GRAFT_OP_remainder] = OPSET_MOD,
     [GRAFT_OP_repeat] = 11,
     [GRAFT_OP_pick] = OPSET_SLICE_INPUTS,
     [GRAFT_OP_reverse] = OPSET_SLICE_INPUTS,
@@ -64,6 +65,16 @@ static graft_status emit_function(const graft_onnx_emitter *e)
 static graft_status emit_erf(const graft_onnx_emitter *e)
 {
     return e->writer->opset < OPSET_ERF ? fail_opset(e, "Erf", OPSET_ERF) : emit_plain(e);
+}
+
+static graft_status emit_remainder(const graft_onnx_emitter *e)
+{
+    if (e->writer->opset < OPSET_MOD) {
+        return fail_opset(e, "Mod", OPSET_MOD);
+    }
+    Onnx__NodeProto *node = push2(e, "Mod", in_name(e, 0), in_name(e, 1), out_name(e, 0));
+    graft_onnx_set_int(e->writer->arena, node, "fmod", 1);
+    return GRAFT_OK;
 }
 
 static graft_status emit_max_min(const graft_onnx_emitter *e)
@@ -553,6 +564,7 @@ static graft_onnx_form *const emit_table[GRAFT_OP_COUNT] = {
     [GRAFT_OP_clip] = emit_clip,
     [GRAFT_OP_max] = emit_max_min,
     [GRAFT_OP_min] = emit_max_min,
+    [GRAFT_OP_remainder] = emit_remainder,
     [GRAFT_OP_concat] = graft_onnx_emit_concat,
     [GRAFT_OP_split] = graft_onnx_emit_split,
     [GRAFT_OP_slice] = graft_onnx_emit_slice,

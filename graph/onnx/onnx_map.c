@@ -137,6 +137,16 @@ graft_onnx_operand graft_plan_where(graft_onnx_plan *plan)
     return add_boolean(plan, GRAFT_OP_select, operands);
 }
 
+/* Of real numbers that of C's fmod, which has to be asked for. */
+graft_onnx_operand graft_plan_mod(graft_onnx_plan *plan)
+{
+    if (graft_onnx_int(plan->node, "fmod", 0) == 0) {
+        return graft_plan_refuse(plan, "a remainder of the sign of what divides");
+    }
+    graft_onnx_operand a = graft_plan_input(plan, 0);
+    return graft_plan_add2(plan, plan->op, NULL, a, graft_plan_input(plan, 1));
+}
+
 /* Sum, Max, Min of any number of tensors: from the left, two at a time. */
 graft_onnx_operand graft_plan_chain(graft_onnx_plan *plan)
 {

@@ -225,6 +225,7 @@ DEFINE_BINARY(max, a > b ? a : b)
 DEFINE_BINARY(min, a < b ? a : b)
 DEFINE_BINARY(less, a < b ? 1.0 : 0.0)
 DEFINE_BINARY(equal_to, a == b ? 1.0 : 0.0)
+DEFINE_BINARY(remainder, fmod(a, b))
 DEFINE_UNARY(logical_not, 1.0 - x)
 
 DEFINE(concat)

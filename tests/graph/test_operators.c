@@ -63,6 +63,7 @@ CHECK_CASE(test_ids_do_not_move)
     assert_int_equal(GRAFT_OP_reverse, 62);
     assert_int_equal(GRAFT_OP_less, 63);
     assert_int_equal(GRAFT_OP_select, 66);
+    assert_int_equal(GRAFT_OP_remainder, 67);
     assert_string_equal(graft_op(GRAFT_OP_conv)->name, "conv");
     assert_string_equal(graft_op_attr(GRAFT_OP_conv, GRAFT_ATTR_conv_groups)->name, "groups");
 }
@@ -357,6 +358,7 @@ COUNTS_BINARY(round)
 COUNTS_BINARY(min)
 COUNTS_BINARY(less)
 COUNTS_BINARY(equal)
+COUNTS_BINARY(remainder)
 
 static counted choose_count(void *k, counted c, counted a, counted b)
 {

@@ -372,6 +372,7 @@ static void propose_dequantise(graft_rng *rng, check_case *c)
 #define propose_min             propose_pair
 #define propose_less            propose_pair
 #define propose_equal_to        propose_pair
+#define propose_remainder       propose_pair
 #define propose_conv_bias_add   propose_conv_bias
 #define propose_global_avg_pool propose_image
 

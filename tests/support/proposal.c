@@ -649,6 +649,7 @@ static void propose_function(graft_rng *rng, proposal *p)
 #define propose_min      propose_pair
 #define propose_less     propose_pair
 #define propose_equal_to propose_pair
+#define propose_remainder propose_pair
 
 #define propose_reduce_sum  propose_reduce_mean
 #define propose_reduce_min  propose_reduce_mean

@@ -306,7 +306,7 @@ static graft_field apply_at(workspace *w, Z3_ast term)
         [GRAFT_TERM_ERF] = GRAFT_OP_erf,   [GRAFT_TERM_SIGMOID] = GRAFT_OP_sigmoid,
         [GRAFT_TERM_TANH] = GRAFT_OP_tanh, [GRAFT_TERM_INVERSE] = GRAFT_OP_div,
         [GRAFT_TERM_LOG] = GRAFT_OP_log,   [GRAFT_TERM_SIN] = GRAFT_OP_sin,
-        [GRAFT_TERM_COS] = GRAFT_OP_cos};
+        [GRAFT_TERM_COS] = GRAFT_OP_cos,   [GRAFT_TERM_REMAINDER] = GRAFT_OP_remainder};
     const graft_sym *s = &w->s;
     if (graft_sym_arity(s, term) == 0 && name_of(w, term)[0] == 's') {
         return graft_field_float(w->drawn.attrs[strtol(name_of(w, term) + 1, NULL, 10)]);
@@ -332,8 +332,10 @@ static graft_field apply_at(workspace *w, Z3_ast term)
                          run_scalar(w, GRAFT_OP_sub, x, number_at(w, graft_sym_arg(s, term, 2))),
                          scale);
     }
+    graft_field y =
+        f == GRAFT_TERM_REMAINDER ? number_at(w, graft_sym_arg(s, term, 1)) : x;
     return f == GRAFT_TERM_INVERSE ? run_scalar(w, GRAFT_OP_div, graft_field_integer(1), x)
-                                   : run_scalar(w, ops[f], x, x);
+                                   : run_scalar(w, ops[f], x, y);
 }
 
 static graft_field number_at(workspace *w, Z3_ast term)
@@ -411,6 +413,8 @@ static float bits_operation_at(workspace *w, Z3_ast term)
                                                           GRAFT_OP_leaky_relu,
                                                       [GRAFT_SYM_BITS_LESS] = GRAFT_OP_less,
                                                       [GRAFT_SYM_BITS_EQUAL] = GRAFT_OP_equal_to,
+                                                      [GRAFT_SYM_BITS_REMAINDER] =
+                                                          GRAFT_OP_remainder,
                                                       [GRAFT_SYM_BITS_EXP] = GRAFT_OP_exp,
                                                       [GRAFT_SYM_BITS_SQRT] = GRAFT_OP_sqrt,
                                                       [GRAFT_SYM_BITS_ERF] = GRAFT_OP_erf,

@@ -25,7 +25,7 @@ static void find_applications(applications *a, Z3_ast term)
         find_applications(a, Z3_get_app_arg(z3, app, i));
     }
     for (uint32_t f = 0; f < GRAFT_TERM_FUNCTION_COUNT; f++) {
-        bool grows = f < GRAFT_TERM_INVERSE || f >= GRAFT_TERM_ROUND;
+        bool grows = f < GRAFT_TERM_INVERSE || f == GRAFT_TERM_ROUND || f == GRAFT_TERM_SCALED;
         if (grows && Z3_get_app_decl(z3, app) == a->k->functions[f] &&
             a->counts[f] < GRAFT_LIMIT(GROWING)) {
             a->found[f][a->counts[f]++] = term;

@@ -249,7 +249,23 @@ static bool replace_elements(graft_sym_asker *a, const graft_facts *facts, quest
     return true;
 }
 
-/* Sizes as numbers become symbols, which are at least 1 if Z3 says that the sizes are. */
+/* Of two sizes that Z3 says this of: the first is below the second. */
+static void add_order(const graft_sym_asker *a, const graft_facts *facts, const graft_sym_atoms *sizes,
+                      question *q)
+{
+    graft_sym *s = a->s;
+    for (uint32_t i = 0; i < sizes->count; i++) {
+        for (uint32_t k = 0; k < sizes->count; k++) {
+            Z3_ast below = Z3_mk_lt(s->z3, graft_sym_arg(s, sizes->from[i], 0),
+                                    graft_sym_arg(s, sizes->from[k], 0));
+            if (i != k && graft_sym_holds(s, facts, below)) {
+                add_given(q, Z3_mk_lt(s->z3, sizes->to[i], sizes->to[k]));
+            }
+        }
+    }
+}
+
+/* Sizes as numbers become symbols, which are at least 1, or 0, if Z3 says that the sizes are. */
 static bool replace_sizes(const graft_sym_asker *a, const graft_facts *facts, question *q)
 {
     graft_sym *s = a->s;
@@ -266,8 +282,11 @@ static bool replace_sizes(const graft_sym_asker *a, const graft_facts *facts, qu
         Z3_ast size = graft_sym_arg(s, sizes.from[i], 0);
         if (graft_sym_holds(s, facts, Z3_mk_le(s->z3, graft_sym_int(s, 1), size))) {
             add_given(q, Z3_mk_le(s->z3, s->term.one, sizes.to[i]));
+        } else if (graft_sym_holds(s, facts, Z3_mk_le(s->z3, graft_sym_int(s, 0), size))) {
+            add_given(q, Z3_mk_le(s->z3, s->term.zero, sizes.to[i]));
         }
     }
+    add_order(a, facts, &sizes, q);
     return true;
 }
 

@@ -205,6 +205,21 @@ static bool compute_equal_floats(machine *m, graft_sym_value a, graft_sym_value 
     return true;
 }
 
+/* Z3 knows no more of a remainder by a symbol than that of a number of windows (symshape.c). */
+static Z3_ast remainder_by(machine *m, Z3_ast a, Z3_ast b)
+{
+    graft_sym *s = m->s;
+    Z3_ast remainder = Z3_mk_mod(s->z3, a, b);
+    if (!Z3_is_numeral_ast(s->z3, b)) {
+        Z3_ast rest = graft_sym_sub(s, a, graft_sym_mul(s, graft_sym_multiples(s, a, b), b));
+        Z3_ast count = Z3_mk_app(s->z3, s->window, 2, (Z3_ast[]){rest, b});
+        Z3_ast last = graft_sym_mul(s, b, graft_sym_sub(s, count, graft_sym_int(s, 1)));
+        graft_sym_claim(m->in->equations,
+                        Z3_mk_eq(s->z3, remainder, graft_sym_sub(s, rest, last)));
+    }
+    return remainder;
+}
+
 static bool compute_division(machine *m, uint32_t code, Z3_ast a, Z3_ast b, graft_sym_value *result)
 {
     Z3_context z3 = m->s->z3;
@@ -218,7 +233,7 @@ static bool compute_division(machine *m, uint32_t code, Z3_ast a, Z3_ast b, graf
     } else if (code == GRAFT_CODE_MOD) {
         graft_sym_claim(e, Z3_mk_lt(z3, zero, b));
         graft_sym_claim(e, Z3_mk_le(z3, zero, a));
-        *result = integer_value(Z3_mk_mod(z3, a, b));
+        *result = integer_value(remainder_by(m, a, b));
     } else { /* Which divides which is not decided by Z3 for unknown divisors. */
         Z3_ast divides = Z3_mk_eq(z3, Z3_mk_mod(z3, b, a), zero);
         Z3_ast not_zero = Z3_mk_not(z3, Z3_mk_eq(z3, a, zero));

@@ -355,6 +355,35 @@ static bool open_guard(const graft_sym *s, Z3_ast guard, monomial *parts)
     return true;
 }
 
+/* How many places a guard leaves that says no more of the only binder than bounds: NULL where it
+ * says something else, or Z3 does not say how the bounds lie. */
+static Z3_ast count_between(graft_sym *s, const graft_facts *facts, const graft_sym_range *range)
+{
+    Z3_ast binder = range->binders[0];
+    Z3_ast none = graft_sym_int(s, 0);
+    Z3_ast ends[2] = {none, range->sizes[0]}; /* The first place, and behind the last. */
+    monomial parts = {.count = 0};
+    bool known = range->count == 1 && open_guard(s, range->guard, &parts);
+    for (uint32_t i = 0; i < parts.count && known; i++) {
+        Z3_ast slack = graft_sym_slack(s, parts.factors[i]);
+        Z3_ast low = slack == NULL ? binder : graft_sym_sub(s, binder, slack);
+        const bool above = graft_sym_mentions(s, low, 1, &binder);
+        Z3_ast high = slack == NULL ? binder : graft_sym_add(s, graft_sym_add(s, slack, binder), graft_sym_int(s, 1));
+        Z3_ast *end = &ends[above ? 1 : 0];
+        Z3_ast bound = above ? high : low;
+        const bool moot = above ? graft_sym_holds(s, facts, Z3_mk_le(s->z3, *end, bound))
+                                : graft_sym_holds(s, facts, Z3_mk_le(s->z3, bound, *end));
+        known = !graft_sym_mentions(s, bound, 1, &binder) &&
+                (moot || *end == (above ? range->sizes[0] : none));
+        *end = moot ? *end : bound;
+    }
+    Z3_ast order[3] = {Z3_mk_le(s->z3, none, ends[0]), Z3_mk_le(s->z3, ends[0], ends[1]),
+                       Z3_mk_le(s->z3, ends[1], range->sizes[0])};
+    return known && graft_sym_holds(s, facts, Z3_mk_and(s->z3, 3, order))
+               ? graft_sym_sub(s, ends[1], ends[0])
+               : NULL;
+}
+
 /* Widens `group` to all binders that are tied to it. */
 static uint32_t tied_binders(const graft_sym *s, const graft_sym_range *range, const monomial *body,
                              const monomial *guard, uint32_t group)
@@ -465,10 +494,15 @@ static Z3_ast sum_monomial(graft_sym *s, const graft_facts *facts, graft_sym_ran
     Z3_ast factor = close_monomial(s, &outside);
     if (merge_sums(s, &range, &inside)) {
         Z3_ast body = graft_sym_simplify(s, close_monomial(s, &inside));
+        body = graft_sym_range_settle(s, facts, &range, body);
         return times(s, factor, sum_guarded(s, facts, range, body));
     }
     Z3_ast body = close_monomial(s, &inside);
     factor = take_unused(s, &range, body, factor);
+    Z3_ast count = is_bound(s, &range, body) ? NULL : count_between(s, facts, &range);
+    if (count != NULL) {
+        return times(s, times(s, factor, graft_sym_real(s, count)), body);
+    }
     return range.count == 0 ? sum_where(s, range.guard, times(s, factor, body))
                             : times(s, factor, sum_product(s, &range, &inside));
 }

@@ -16,7 +16,7 @@
  *   - exp(x + y) = exp(x) exp(y) where only x has binders;
  *   - sum over s of f(s) sum over t of g(s,t) = sum over s, t of f(s) g(s,t);
  *   - a binder that has one value in the range is that value; one that occurs nowhere
- *     contributes a factor, its size;
+ *     contributes a factor, its size; one that only its bounds in the guard name, how many there are;
  *   - sum over s, t [g(s) and h(t)] f(s) k(t) = (sum over s [g] f) (sum over t [h] k);
  *   - n inverse(n) = 1 for a size n;
  *   - sum over t < m n of f(t / n, t mod n) = sum over i < m, j < n of f(i, j), of maxima likewise.

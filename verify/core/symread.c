@@ -140,7 +140,8 @@ static void pass_condition(const reader *r, uint32_t i, const graft_sym_conditio
     }
     c.holds = graft_sym_read(s, c.holds, rank, index);
     c.where = both(s, c.where == NULL ? NULL : graft_sym_read(s, c.where, rank, index), where);
-    const bool compares = r->node->op == GRAFT_OP_less || r->node->op == GRAFT_OP_equal_to;
+    const bool compares = r->node->op == GRAFT_OP_less || r->node->op == GRAFT_OP_equal_to ||
+                          r->node->op == GRAFT_OP_remainder;
     c.is_signed = c.is_signed || compares;
     c.is_caught = c.is_caught || compares || r->node->op == GRAFT_OP_select ||
                   (!c.is_root && graft_catches_infinity(r->node->op, i, activation_of(r)));
@@ -564,7 +565,8 @@ static void note_conditions(const reader *r)
     const bool divides = r->node->op == GRAFT_OP_div;
     for (uint32_t i = 0; i < count; i++) {
         Z3_ast holds = Z3_ast_vector_get(s->z3, s->term.domain, i);
-        const bool is_root = graft_sym_kind(s, holds) != Z3_OP_NOT;
+        const bool is_root = graft_sym_kind(s, holds) != Z3_OP_NOT ||
+                             r->node->op == GRAFT_OP_remainder; /* By 0 it is no number. */
         const bool composed = (graft_op(r->node->op)->flags & GRAFT_FLAG_COMPOSED) != 0;
         const graft_sym_condition c = {
             .holds = holds,

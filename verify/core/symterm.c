@@ -280,6 +280,23 @@ Z3_ast graft_sym_wide(const graft_sym *s, Z3_ast a, Z3_ast b)
     return size;
 }
 
+Z3_ast graft_sym_slack(const graft_sym *s, Z3_ast comparison)
+{
+    const bool opposite = graft_sym_kind(s, comparison) == Z3_OP_NOT;
+    Z3_ast order = opposite ? graft_sym_arg(s, comparison, 0) : comparison;
+    const Z3_decl_kind kind = graft_sym_kind(s, order);
+    const bool up = kind == Z3_OP_LE || kind == Z3_OP_LT;
+    const bool strict = kind == Z3_OP_LT || kind == Z3_OP_GT;
+    if ((!up && kind != Z3_OP_GE && kind != Z3_OP_GT) ||
+        Z3_get_sort(s->z3, graft_sym_arg(s, order, 0)) != s->integer) {
+        return NULL;
+    }
+    Z3_ast low = graft_sym_arg(s, order, up != opposite ? 0 : 1);
+    Z3_ast high = graft_sym_arg(s, order, up != opposite ? 1 : 0);
+    Z3_ast slack = graft_sym_sub(s, high, low);
+    return strict != opposite ? graft_sym_sub(s, slack, graft_sym_int(s, 1)) : slack;
+}
+
 Z3_ast graft_sym_group(const graft_sym *s, Z3_ast output, Z3_ast outputs, Z3_ast groups)
 {
     return outputs == groups && s->plain == NULL

@@ -106,6 +106,8 @@ Z3_ast graft_sym_fresh(graft_sym *s);
  * within others. No other number is called so, and questions that are alike are the same term. */
 Z3_ast graft_sym_unknown(const graft_sym *s, char kind, uint32_t i);
 bool graft_sym_is_number(const graft_sym *s, Z3_ast term, int64_t value);
+/* What is not negative where an integer comparison, or its opposite, holds; NULL: it is neither. */
+Z3_ast graft_sym_slack(const graft_sym *s, Z3_ast comparison);
 /* 0 <= i < size. */
 Z3_ast graft_sym_in_range(const graft_sym *s, Z3_ast i, Z3_ast size);
 

@@ -135,7 +135,7 @@ Z3_ast_vector graft_term_list(Z3_context z3)
     return list;
 }
 
-static const uint8_t arities[GRAFT_TERM_FUNCTION_COUNT] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4};
+static const uint8_t arities[GRAFT_TERM_FUNCTION_COUNT] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 2};
 
 /* f(of); `*is_new` when it has not been met since the state was opened or emptied. */
 static Z3_ast apply_to(graft_term_state *k, graft_term_function f, const Z3_ast *of, bool *is_new)
@@ -522,6 +522,49 @@ Z3_ast graft_term_scaled(graft_term_state *k, const Z3_ast of[GRAFT_TERM_ARGUMEN
     return term;
 }
 
+static Z3_ast absolute_term(const graft_term_state *k, Z3_ast x)
+{
+    return max_term(k, x, difference_term(k, k->zero, x));
+}
+
+/* Where b is not 0, what term.h says of it. */
+static Z3_ast remainder_term(graft_term_state *k, Z3_ast a, Z3_ast b)
+{
+    bool is_new = false;
+    Z3_ast divides = Z3_mk_not(k->z3, Z3_mk_eq(k->z3, b, k->zero));
+    Z3_ast_vector_push(k->z3, k->domain, divides);
+    Z3_ast term = apply_to(k, GRAFT_TERM_REMAINDER, (const Z3_ast[]){a, b}, &is_new);
+    if (!is_new) {
+        return term;
+    }
+    Z3_ast wide = absolute_term(k, b);
+    Z3_ast below = Z3_mk_lt(k->z3, absolute_term(k, a), wide);
+    Z3_ast facts[4] = {Z3_mk_lt(k->z3, absolute_term(k, term), wide),
+                       Z3_mk_implies(k->z3, Z3_mk_ge(k->z3, a, k->zero),
+                                     Z3_mk_ge(k->z3, term, k->zero)),
+                       Z3_mk_implies(k->z3, Z3_mk_le(k->z3, a, k->zero),
+                                     Z3_mk_le(k->z3, term, k->zero)),
+                       Z3_mk_implies(k->z3, below, Z3_mk_eq(k->z3, term, a))};
+    note_fact(k, k->laws, Z3_mk_implies(k->z3, divides, Z3_mk_and(k->z3, 4, facts)));
+    bool without = false;
+    Z3_ast rest = k->zero;
+    for (uint32_t i = 0; kind_of(k, a) == Z3_OP_ADD && i < arity_of(k, a); i++) {
+        bool is = !without && operand_of(k, a, i) == b;
+        rest = is ? rest : sum_term(k, rest, operand_of(k, a, i));
+        without = without || is;
+    }
+    if (without) {
+        Z3_ast signs[2] = {Z3_mk_and(k->z3, 2, (Z3_ast[]){Z3_mk_ge(k->z3, rest, k->zero),
+                                                          Z3_mk_ge(k->z3, a, k->zero)}),
+                           Z3_mk_and(k->z3, 2, (Z3_ast[]){Z3_mk_le(k->z3, rest, k->zero),
+                                                          Z3_mk_le(k->z3, a, k->zero)})};
+        Z3_ast given[2] = {divides, Z3_mk_or(k->z3, 2, signs)};
+        Z3_ast same = Z3_mk_eq(k->z3, term, remainder_term(k, rest, b));
+        note_fact(k, k->laws, Z3_mk_implies(k->z3, Z3_mk_and(k->z3, 2, given), same));
+    }
+    return term;
+}
+
 #define NUM    Z3_ast
 #define ALG(f) f##_term
 #include "graph/meaning/operator_scalars.inc"
@@ -543,7 +586,8 @@ Z3_ast graft_term_renew(void *state, Z3_ast term)
         [GRAFT_TERM_ERF] = GRAFT_OP_erf,   [GRAFT_TERM_SIGMOID] = GRAFT_OP_sigmoid,
         [GRAFT_TERM_TANH] = GRAFT_OP_tanh, [GRAFT_TERM_INVERSE] = GRAFT_OP_div,
         [GRAFT_TERM_LOG] = GRAFT_OP_log,   [GRAFT_TERM_SIN] = GRAFT_OP_sin,
-        [GRAFT_TERM_COS] = GRAFT_OP_cos,   [GRAFT_TERM_ROUND] = GRAFT_OP_quantise};
+        [GRAFT_TERM_COS] = GRAFT_OP_cos,   [GRAFT_TERM_ROUND] = GRAFT_OP_quantise,
+        [GRAFT_TERM_REMAINDER] = GRAFT_OP_remainder};
     graft_term_state *k = state;
     Z3_app app = Z3_to_app(k->z3, term);
     Z3_func_decl decl = Z3_get_app_decl(k->z3, app);
@@ -570,7 +614,7 @@ Z3_ast graft_term_renew(void *state, Z3_ast term)
 void graft_term_open(graft_term_state *k, Z3_context z3)
 {
     static const char *const names[GRAFT_TERM_FUNCTION_COUNT] = {
-        "exp", "sqrt", "erf", "sigmoid", "tanh", "inverse", "log", "sin", "cos", "round", "scaled"};
+        "exp", "sqrt", "erf", "sigmoid", "tanh", "inverse", "log", "sin", "cos", "round", "scaled", "remainder"};
     k->z3 = z3;
     k->real = Z3_mk_real_sort(z3);
     k->zero = Z3_mk_int(z3, 0, k->real);

@@ -24,6 +24,10 @@
  *      log(x y ...) = log(x) + log(y) + ... where x, y, ... > 0, and
  *      log(1 + exp(t)) = t + log(1 + exp(-t)).
  *
+ * remainder(a, b), which is not defined at b = 0, where its laws say nothing, is one of two numbers:
+ *      |remainder(a, b)| < |b|; it has the sign of a; it is a where |a| < |b|; and
+ *      remainder(c + b, b) = remainder(c, b) where c and c + b are of one sign.
+ *
  * Numbers of 8 bits are two more. round(x, s), x / s rounded, is one function of x for each scale s,
  * of which it is known that it grows, and has the sign of x. scaled(q, s, z, l), what q stands for,
  * is one of q for each scale, zero point and type, and
@@ -55,7 +59,8 @@ typedef enum graft_term_function {
     GRAFT_TERM_COS = 8,
     GRAFT_TERM_ROUND = 9,
     GRAFT_TERM_SCALED = 10,
-    GRAFT_TERM_FUNCTION_COUNT = 11
+    GRAFT_TERM_REMAINDER = 11,
+    GRAFT_TERM_FUNCTION_COUNT = 12
 } graft_term_function;
 
 /* Belongs to one context and one thread. */

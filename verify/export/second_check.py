@@ -686,7 +686,7 @@ class Shapes:
         return [Shape(self.broadcast(a, b), lambda rank: any(
             [x.put_rank(rank) for x in self.rng.sample([a, b], 2) if x.rank > rank or max(a.rank, b.rank) < rank]))]
 
-    add = sub = mul = div = max = min = less = equal_to = pair
+    add = sub = mul = div = max = min = less = equal_to = remainder = pair
     logical_not = same
 
     def select(self, attrs, c, a, b):
@@ -1105,6 +1105,9 @@ class Nodes:
 
     def equal_to(self, attrs, inputs, shapes):
         return self.truth("Equal", inputs)
+
+    def remainder(self, attrs, inputs, shapes):
+        return self.graph.add("Mod", inputs, fmod=1)
 
     def logical_not(self, attrs, inputs, shapes):
         return self.graph.add("Sub", [self.graph.number(1)] + inputs)

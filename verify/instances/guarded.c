@@ -84,6 +84,15 @@ static graft_guarded compare(graft_term_state *k, uint32_t op, const graft_guard
     return x;
 }
 
+/* By 0 it is no number; of an infinity neither. */
+static graft_guarded divide_whole(graft_term_state *k, uint32_t op, const graft_guarded *a,
+                                  const graft_guarded *b)
+{
+    graft_guarded x = compare(k, op, a, b);
+    x.roots = take_domain(k);
+    return x;
+}
+
 #define BINARY(name, op, how)                                                                      \
     static graft_guarded name##_guarded(void *k, graft_guarded a, graft_guarded b)                 \
     {                                                                                              \
@@ -101,6 +110,7 @@ BINARY(product, GRAFT_OP_mul, multiply)
 BINARY(min, GRAFT_OP_min, catch_infinities)
 BINARY(less, GRAFT_OP_less, compare)
 BINARY(equal, GRAFT_OP_equal_to, compare)
+BINARY(remainder, GRAFT_OP_remainder, divide_whole)
 UNARY(exp, GRAFT_OP_exp, catch_infinities)
 UNARY(erf, GRAFT_OP_erf, catch_infinities)
 UNARY(sigmoid, GRAFT_OP_sigmoid, catch_infinities)

@@ -32,38 +32,23 @@ static void note_fact(fact_list *p, Z3_ast fact)
     }
 }
 
-/* x <= y or x < y, or that it is not so. */
-static void note_comparison(fact_list *p, Z3_ast x, Z3_ast y, bool strict, bool holds)
+static void note_facts(fact_list *p, Z3_ast fact)
 {
     const graft_sym *s = p->s;
-    Z3_ast difference = holds ? graft_sym_sub(s, y, x) : graft_sym_sub(s, x, y);
-    bool apart = strict == holds;
-    note_fact(p, apart ? graft_sym_sub(s, difference, graft_sym_int(s, 1)) : difference);
-}
-
-static void note_facts(fact_list *p, Z3_ast fact, bool holds)
-{
-    const graft_sym *s = p->s;
-    Z3_decl_kind kind = graft_sym_kind(s, fact);
-    if (kind == Z3_OP_NOT) {
-        note_facts(p, graft_sym_arg(s, fact, 0), !holds);
-    } else if (kind == Z3_OP_AND && holds) {
-        for (uint32_t i = 0; i < graft_sym_arity(s, fact); i++) {
-            note_facts(p, graft_sym_arg(s, fact, i), true);
-        }
-    } else if (kind == Z3_OP_LE || kind == Z3_OP_LT) {
-        note_comparison(p, graft_sym_arg(s, fact, 0), graft_sym_arg(s, fact, 1), kind == Z3_OP_LT,
-                        holds);
-    } else if (kind == Z3_OP_GE || kind == Z3_OP_GT) {
-        note_comparison(p, graft_sym_arg(s, fact, 1), graft_sym_arg(s, fact, 0), kind == Z3_OP_GT,
-                        holds);
+    const bool all = graft_sym_kind(s, fact) == Z3_OP_AND;
+    Z3_ast slack = graft_sym_slack(s, fact);
+    for (uint32_t i = 0; all && i < graft_sym_arity(s, fact); i++) {
+        note_facts(p, graft_sym_arg(s, fact, i));
+    }
+    if (slack != NULL) {
+        note_fact(p, slack);
     }
 }
 
 uint32_t graft_sym_list_facts(graft_sym *s, Z3_ast formula, Z3_ast facts[GRAFT_ROOM_PRODUCT_FACTS])
 {
     fact_list list = {.s = s, .items = facts};
-    note_facts(&list, formula, true);
+    note_facts(&list, formula);
     return list.count;
 }
 
@@ -364,7 +349,7 @@ uint32_t graft_sym_list_products(graft_sym *s, Z3_ast question, uint32_t known_c
         graft_sym_walk(s, s->assumed->claims[i], visit_product, &p);
     }
     for (uint32_t i = 0; p.product_count + p.group_count > 0 && i < known_count; i++) {
-        note_facts(&p.list, known[i], true);
+        note_facts(&p.list, known[i]);
     }
     state_groups(&p);
     state_quotient_bounds(&p);

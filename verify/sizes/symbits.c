@@ -58,6 +58,7 @@ BINARY(min, MIN)
 BINARY(round, ROUND)
 BINARY(less, LESS)
 BINARY(equal, EQUAL)
+BINARY(remainder, REMAINDER)
 UNARY(exp, EXP)
 UNARY(sqrt, SQRT)
 UNARY(erf, ERF)
@@ -175,8 +176,8 @@ void graft_sym_bits_open(const graft_sym *s, graft_sym_bits *bits)
     static const char *const names[GRAFT_SYM_BITS_COUNT] = {
         "bits_sum",     "bits_product", "bits_difference", "bits_quotient", "bits_max",
         "bits_min",     "bits_leaky",   "bits_round",      "bits_less",     "bits_equal",
-        "bits_where",   "bits_chosen",  "bits_exp",        "bits_sqrt",     "bits_erf",
-        "bits_sigmoid", "bits_tanh",    "bits_shift",      "bits_size"};
+        "bits_rest",    "bits_where",   "bits_chosen",     "bits_exp",      "bits_sqrt",
+        "bits_erf",     "bits_sigmoid", "bits_tanh",       "bits_shift",    "bits_size"};
     *bits = (graft_sym_bits){
         .numbers = {.scalar = read_scalar,
                     .function = read_function,

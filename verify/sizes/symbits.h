@@ -34,6 +34,7 @@ typedef enum graft_sym_operation {
     GRAFT_SYM_BITS_ROUND,      /* Of x and the scale. */
     GRAFT_SYM_BITS_LESS,
     GRAFT_SYM_BITS_EQUAL,
+    GRAFT_SYM_BITS_REMAINDER,
     GRAFT_SYM_BITS_WHERE,  /* Of two numbers: what is chosen of them where a condition holds... */
     GRAFT_SYM_BITS_CHOSEN, /* ...of the condition and that. */
     GRAFT_SYM_BITS_EXP,    /* From here on of one number. */

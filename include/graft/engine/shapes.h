@@ -542,6 +542,7 @@ static uint64_t graft_measure_work(const graft_form *form, uint32_t measure)
 #define graft_work_min             graft_work_one
 #define graft_work_less            graft_work_one
 #define graft_work_equal_to        graft_work_one
+#define graft_work_remainder       graft_work_one
 #define graft_work_logical_not     graft_work_one
 #define graft_work_select          graft_work_one
 #define graft_work_exp             graft_work_one
