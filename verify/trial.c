@@ -94,6 +94,16 @@ static const char *explain_unknown(graft_arena *arena, const graft_check *check)
     return "";
 }
 
+/* Whether Z3 may have found no more than a divisor of which nothing was assumed. */
+static bool divides(const graft_pattern *side)
+{
+    bool found = false;
+    for (uint32_t n = 0; n < side->node_count; n++) {
+        found = found || side->nodes[n].op == GRAFT_OP_div;
+    }
+    return found;
+}
+
 static graft_verdict judge(const graft_rule *rule, const graft_trial *t)
 {
     if (t->check.outcome == GRAFT_CHECK_PROVED) {
@@ -101,7 +111,9 @@ static graft_verdict judge(const graft_rule *rule, const graft_trial *t)
                                                        : GRAFT_VERDICT_WITHIN_BOUNDS;
     }
     bool shown = t->has_refutation && t->refutation.replayed;
-    if (t->check.outcome != GRAFT_CHECK_REFUTED && t->check.outcome != GRAFT_CHECK_SAT && !shown) {
+    const bool differs =
+        t->check.outcome == GRAFT_CHECK_SAT && !divides(&rule->source) && !divides(&rule->target);
+    if (t->check.outcome != GRAFT_CHECK_REFUTED && !differs && !shown) {
         return GRAFT_VERDICT_UNKNOWN;
     }
     return shown || !graft_refute_needs_laws(rule) ? GRAFT_VERDICT_REFUTED : GRAFT_VERDICT_UNKNOWN;

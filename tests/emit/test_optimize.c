@@ -445,12 +445,10 @@ CHECK_CASE(test_last_operator)
 {
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     graft_graph *graph = build_graph(env->life);
-    const graft_shape booleans = {{4}, 1, GRAFT_DTYPE_BOOL};
-    const graft_shape reals = {{4}, 1, GRAFT_DTYPE_F32};
-    const graft_index c = build_input(graph, booleans, 0);
-    const graft_index x = build_input(graph, reals, 1);
-    assert_int_equal(GRAFT_OP_select, GRAFT_OP_COUNT - 1);
-    CHECK_OK(graft_graph_add_output(graph, build_node(graph, GRAFT_OP_select, NULL, c, x, x)));
+    const graft_index x = build_input(graph, SHAPE(4), 0);
+    const graft_index y = build_input(graph, SHAPE(4), 1);
+    assert_int_equal(GRAFT_OP_remainder, GRAFT_OP_COUNT - 1);
+    CHECK_OK(graft_graph_add_output(graph, build_node(graph, GRAFT_OP_remainder, NULL, x, y, 0)));
     const run *r = optimize(env, graph, &kit->policy, graft_optimize_options_default());
     CHECK_OK(r->status);
     assert_int_equal(r->report.stop, GRAFT_STOP_NO_RULE);

@@ -633,22 +633,22 @@ static void propose_function(graft_rng *rng, proposal *p)
 
 /* --------------------------------------------------------------- the table */
 
-#define propose_identity propose_any
-#define propose_relu     propose_any
-#define propose_sigmoid  propose_any
-#define propose_tanh     propose_any
-#define propose_exp      propose_any
-#define propose_sqrt     propose_any
-#define propose_erf      propose_any
-#define propose_gelu     propose_any
-#define propose_add      propose_pair
-#define propose_sub      propose_pair
-#define propose_mul      propose_pair
-#define propose_div      propose_pair
-#define propose_max      propose_pair
-#define propose_min      propose_pair
-#define propose_less     propose_pair
-#define propose_equal_to propose_pair
+#define propose_identity  propose_any
+#define propose_relu      propose_any
+#define propose_sigmoid   propose_any
+#define propose_tanh      propose_any
+#define propose_exp       propose_any
+#define propose_sqrt      propose_any
+#define propose_erf       propose_any
+#define propose_gelu      propose_any
+#define propose_add       propose_pair
+#define propose_sub       propose_pair
+#define propose_mul       propose_pair
+#define propose_div       propose_pair
+#define propose_max       propose_pair
+#define propose_min       propose_pair
+#define propose_less      propose_pair
+#define propose_equal_to  propose_pair
 #define propose_remainder propose_pair
 
 #define propose_reduce_sum  propose_reduce_mean

@@ -332,8 +332,7 @@ static graft_field apply_at(workspace *w, Z3_ast term)
                          run_scalar(w, GRAFT_OP_sub, x, number_at(w, graft_sym_arg(s, term, 2))),
                          scale);
     }
-    graft_field y =
-        f == GRAFT_TERM_REMAINDER ? number_at(w, graft_sym_arg(s, term, 1)) : x;
+    graft_field y = f == GRAFT_TERM_REMAINDER ? number_at(w, graft_sym_arg(s, term, 1)) : x;
     return f == GRAFT_TERM_INVERSE ? run_scalar(w, GRAFT_OP_div, graft_field_integer(1), x)
                                    : run_scalar(w, ops[f], x, y);
 }
@@ -403,24 +402,23 @@ static float bits_fold_at(workspace *w, Z3_ast term, graft_sym_fold kind)
 
 static float bits_operation_at(workspace *w, Z3_ast term)
 {
-    static const uint8_t ops[GRAFT_SYM_BITS_COUNT] = {[GRAFT_SYM_BITS_SUM] = GRAFT_OP_add,
-                                                      [GRAFT_SYM_BITS_PRODUCT] = GRAFT_OP_mul,
-                                                      [GRAFT_SYM_BITS_DIFFERENCE] = GRAFT_OP_sub,
-                                                      [GRAFT_SYM_BITS_QUOTIENT] = GRAFT_OP_div,
-                                                      [GRAFT_SYM_BITS_MAX] = GRAFT_OP_max,
-                                                      [GRAFT_SYM_BITS_MIN] = GRAFT_OP_min,
-                                                      [GRAFT_SYM_BITS_LEAKY_RELU] =
-                                                          GRAFT_OP_leaky_relu,
-                                                      [GRAFT_SYM_BITS_LESS] = GRAFT_OP_less,
-                                                      [GRAFT_SYM_BITS_EQUAL] = GRAFT_OP_equal_to,
-                                                      [GRAFT_SYM_BITS_REMAINDER] =
-                                                          GRAFT_OP_remainder,
-                                                      [GRAFT_SYM_BITS_EXP] = GRAFT_OP_exp,
-                                                      [GRAFT_SYM_BITS_SQRT] = GRAFT_OP_sqrt,
-                                                      [GRAFT_SYM_BITS_ERF] = GRAFT_OP_erf,
-                                                      [GRAFT_SYM_BITS_SIGMOID] = GRAFT_OP_sigmoid,
-                                                      [GRAFT_SYM_BITS_TANH] = GRAFT_OP_tanh,
-                                                      [GRAFT_SYM_BITS_SHIFT] = GRAFT_OP_identity};
+    static const uint8_t ops[GRAFT_SYM_BITS_COUNT] = {
+        [GRAFT_SYM_BITS_SUM] = GRAFT_OP_add,
+        [GRAFT_SYM_BITS_PRODUCT] = GRAFT_OP_mul,
+        [GRAFT_SYM_BITS_DIFFERENCE] = GRAFT_OP_sub,
+        [GRAFT_SYM_BITS_QUOTIENT] = GRAFT_OP_div,
+        [GRAFT_SYM_BITS_MAX] = GRAFT_OP_max,
+        [GRAFT_SYM_BITS_MIN] = GRAFT_OP_min,
+        [GRAFT_SYM_BITS_LEAKY_RELU] = GRAFT_OP_leaky_relu,
+        [GRAFT_SYM_BITS_LESS] = GRAFT_OP_less,
+        [GRAFT_SYM_BITS_EQUAL] = GRAFT_OP_equal_to,
+        [GRAFT_SYM_BITS_REMAINDER] = GRAFT_OP_remainder,
+        [GRAFT_SYM_BITS_EXP] = GRAFT_OP_exp,
+        [GRAFT_SYM_BITS_SQRT] = GRAFT_OP_sqrt,
+        [GRAFT_SYM_BITS_ERF] = GRAFT_OP_erf,
+        [GRAFT_SYM_BITS_SIGMOID] = GRAFT_OP_sigmoid,
+        [GRAFT_SYM_BITS_TANH] = GRAFT_OP_tanh,
+        [GRAFT_SYM_BITS_SHIFT] = GRAFT_OP_identity};
     int32_t attrs[GRAFT_MAX_ATTRS] = {0};
     uint32_t i = 0;
     while (i < GRAFT_SYM_BITS_COUNT && !graft_sym_is_app(&w->s, term, w->bits.operations[i])) {

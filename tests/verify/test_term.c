@@ -459,6 +459,9 @@ static double value_of(const workspace *w, Z3_ast term, const double at[2])
                : kind == Z3_OP_NOT  ? 1.0 - value
                                     : function_value(w, decl, value);
     }
+    if (kind == Z3_OP_ITE) {
+        return value_of(w, Z3_get_app_arg(w->z3, app, value > 0.5 ? 1 : 2), at);
+    }
     if (decl == w->k.functions[GRAFT_TERM_REMAINDER]) {
         return fmod(value, value_of(w, Z3_get_app_arg(w->z3, app, 1), at));
     }

@@ -32,6 +32,7 @@ bool graft_catches_infinity(uint32_t op, uint32_t operand, int32_t activation)
     case GRAFT_OP_conv_transpose:
     case GRAFT_OP_pick:
     case GRAFT_OP_reverse:
+    case GRAFT_OP_select: /* As far as it chooses. */
         return false;
     case GRAFT_OP_div: /* A number divided by an infinity is 0. */
         return operand == 1;

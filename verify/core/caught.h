@@ -15,12 +15,14 @@
  *
  * Comparisons are not continuous: 1 / b is less than 1 / b + 1 at every b but 0. What divides below one,
  * and what is a root, has to be proved defined, in the source too. So no selection hangs on such a
- * divisor by its condition; what it chooses from is caught, roots too, for what is not chosen
- * reaches no element.
+ * divisor by its condition. What is not chosen reaches no element: of what a selection chooses from
+ * is asked what was, where it is chosen.
  *
  * A divisor that is computed may not be 0, caught or not: 0 - a a is a zero with the sign of none of
  * the numbers below 0 beside it, and one over it is the other infinity. Nor are a and a + 0 zeros of
- * one sign, whose reciprocals would be one u.
+ * one sign, whose reciprocals would be one u. What is proved of such a divisor is proved of finite
+ * numbers: sigmoid(u) - 1 is 0 at an infinite u alone. So beside one nothing that is caught may be
+ * left open.
  *
  * Of what stands in products and quotients alone nothing need be asked: a / (b / c) is the term a
  * c / b. The outer quotient asks that b is not 0. Where c is 0 then, b / c is infinite and no NaN,

@@ -73,11 +73,49 @@ static output read_output(proof *p, uint32_t side, graft_operand x, const graft_
     return out;
 }
 
+/* Whether a condition follows: at once, or both where a condition of the source from `first` on is
+ * given and elsewhere, as one piece of a concatenation may ask what another does. */
+static bool follows(graft_sym_asker *a, const graft_facts *facts, Z3_ast condition, uint32_t first)
+{
+    if (graft_sym_implied(a, facts, condition)) {
+        return true;
+    }
+    while (first < a->given->count &&
+           (a->given->items[first].where == NULL || a->given->items[first].binder_count > 0)) {
+        first++;
+    }
+    if (first == a->given->count) {
+        return false;
+    }
+    Z3_ast where = a->given->items[first].where;
+    const graft_facts yes = {.outer = facts, .fact = where};
+    const graft_facts no = {.outer = facts, .fact = Z3_mk_not(a->s->z3, where)};
+    return (graft_sym_holds(a->s, facts, no.fact) || follows(a, &yes, condition, first + 1)) &&
+           (graft_sym_holds(a->s, facts, where) || follows(a, &no, condition, first + 1));
+}
+
 /* Whether a condition holds where it is asked, for all its binders. */
 static bool is_implied(graft_sym_asker *a, const graft_facts *facts, const graft_sym_condition *c)
 {
     const graft_facts where = {.outer = facts, .fact = c->where};
-    return graft_sym_implied(a, c->where == NULL ? facts : &where, c->holds);
+    return follows(a, c->where == NULL ? facts : &where, c->holds, 0);
+}
+
+/* Whether nothing that is caught hangs on the sign of a zero, or no infinity comes up at all: what Z3
+ * says of a number that was computed it says of finite ones (caught.h). */
+static bool tells_signs(graft_sym_asker *a, const graft_facts *facts)
+{
+    bool finite = true;
+    bool is_signed = false;
+    for (uint32_t i = 0; i < a->given->count; i++) {
+        const graft_sym_condition *c = &a->given->items[i];
+        is_signed = is_signed || (c->is_caught && c->is_signed);
+    }
+    for (uint32_t i = 0; i < a->given->count && is_signed && finite; i++) {
+        const graft_sym_condition *c = &a->given->items[i];
+        finite = !c->is_caught || is_implied(a, facts, c);
+    }
+    return finite;
 }
 
 static const char *ask_output(proof *p, graft_sym_asker *a, uint32_t i, output *left)
@@ -93,11 +131,8 @@ static const char *ask_output(proof *p, graft_sym_asker *a, uint32_t i, output *
                              : !graft_sym_equal(a, facts, left->value, right.value)) {
         return "the sides were not proved equal";
     }
-    for (uint32_t k = 0; k < left->conditions.count; k++) {
-        const graft_sym_condition *c = &left->conditions.items[k];
-        if (c->is_caught && c->is_signed && !is_implied(a, facts, c)) {
-            return "the source may make a number of an infinity of either sign";
-        }
+    if (!tells_signs(a, facts)) {
+        return "the source may make a number of an infinity of either sign";
     }
     for (uint32_t k = 0; k < right.conditions.count; k++) {
         if (!is_implied(a, facts, &right.conditions.items[k])) {

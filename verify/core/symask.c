@@ -250,8 +250,8 @@ static bool replace_elements(graft_sym_asker *a, const graft_facts *facts, quest
 }
 
 /* Of two sizes that Z3 says this of: the first is below the second. */
-static void add_order(const graft_sym_asker *a, const graft_facts *facts, const graft_sym_atoms *sizes,
-                      question *q)
+static void add_order(const graft_sym_asker *a, const graft_facts *facts,
+                      const graft_sym_atoms *sizes, question *q)
 {
     graft_sym *s = a->s;
     for (uint32_t i = 0; i < sizes->count; i++) {

@@ -214,8 +214,7 @@ static Z3_ast remainder_by(machine *m, Z3_ast a, Z3_ast b)
         Z3_ast rest = graft_sym_sub(s, a, graft_sym_mul(s, graft_sym_multiples(s, a, b), b));
         Z3_ast count = Z3_mk_app(s->z3, s->window, 2, (Z3_ast[]){rest, b});
         Z3_ast last = graft_sym_mul(s, b, graft_sym_sub(s, count, graft_sym_int(s, 1)));
-        graft_sym_claim(m->in->equations,
-                        Z3_mk_eq(s->z3, remainder, graft_sym_sub(s, rest, last)));
+        graft_sym_claim(m->in->equations, Z3_mk_eq(s->z3, remainder, graft_sym_sub(s, rest, last)));
     }
     return remainder;
 }

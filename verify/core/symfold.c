@@ -368,7 +368,9 @@ static Z3_ast count_between(graft_sym *s, const graft_facts *facts, const graft_
         Z3_ast slack = graft_sym_slack(s, parts.factors[i]);
         Z3_ast low = slack == NULL ? binder : graft_sym_sub(s, binder, slack);
         const bool above = graft_sym_mentions(s, low, 1, &binder);
-        Z3_ast high = slack == NULL ? binder : graft_sym_add(s, graft_sym_add(s, slack, binder), graft_sym_int(s, 1));
+        Z3_ast high = slack == NULL
+                          ? binder
+                          : graft_sym_add(s, graft_sym_add(s, slack, binder), graft_sym_int(s, 1));
         Z3_ast *end = &ends[above ? 1 : 0];
         Z3_ast bound = above ? high : low;
         const bool moot = above ? graft_sym_holds(s, facts, Z3_mk_le(s->z3, *end, bound))

@@ -26,6 +26,7 @@ typedef struct {
     graft_sym_range *range;        /* Of the fold whose body is being read, or NULL, */
     Z3_ast guards[GRAFT_MAX_RANK]; /* and what it asks of each binder, or NULL. */
     Z3_ast where;                  /* Where what is being read is needed; NULL: everywhere. */
+    Z3_ast first;                  /* What was read last of the first input. */
 } reader;
 
 /* ------------------------------------------------------------------ operands */
@@ -143,8 +144,13 @@ static void pass_condition(const reader *r, uint32_t i, const graft_sym_conditio
     const bool compares = r->node->op == GRAFT_OP_less || r->node->op == GRAFT_OP_equal_to ||
                           r->node->op == GRAFT_OP_remainder;
     c.is_signed = c.is_signed || compares;
-    c.is_caught = c.is_caught || compares || r->node->op == GRAFT_OP_select ||
+    c.is_caught = c.is_caught || compares ||
                   (!c.is_root && graft_catches_infinity(r->node->op, i, activation_of(r)));
+    if (r->node->op == GRAFT_OP_select && i > 0) {
+        Z3_ast other = Z3_mk_eq(s->z3, r->first, s->term.zero);
+        other = i == 1 ? other : Z3_mk_not(s->z3, other);
+        c.holds = Z3_mk_or(s->z3, 2, (Z3_ast[]){other, c.holds});
+    }
     c.is_factor = c.is_factor && (r->node->op == GRAFT_OP_mul || r->node->op == GRAFT_OP_div);
     add_condition(r, &c);
 }
@@ -287,15 +293,17 @@ static void rd_replace(const rd *r, Z3_ast *index)
     }
 }
 
-static Z3_ast rd_read(const rd *r, uint32_t i, const Z3_ast *index)
+static Z3_ast rd_read(rd *r, uint32_t i, const Z3_ast *index)
 {
     const graft_operand x = r->node->inputs[i];
     Z3_ast value = graft_sym_operand(r->s, r->instance, r->read, x);
     const graft_sym_conditions *of = graft_sym_operand_conditions(r->read, x);
+    value = graft_sym_read(r->s, value, in_shape(r, i)->rank, index);
+    r->first = i == 0 ? value : r->first;
     for (uint32_t k = 0; k < of->count; k++) {
         pass_condition(r, i, &of->items[k], index);
     }
-    return graft_sym_read(r->s, value, in_shape(r, i)->rank, index);
+    return value;
 }
 
 /* ------------------------------------------------------------------- numbers */

@@ -377,6 +377,27 @@ uint32_t graft_sym_part_axes(const graft_sym *s, Z3_ast term)
     return n;
 }
 
+/* Part i of a place y n, n being the last of its sizes, is 0, or that of y in the other sizes; else
+ * the term. */
+static Z3_ast part_of_multiple(const graft_sym *s, Z3_ast part, uint32_t i, uint32_t count)
+{
+    Z3_ast args[1 + GRAFT_MAX_RANK];
+    Z3_ast n = graft_sym_arg(s, part, count);
+    Z3_ast place = graft_sym_arg(s, part, 0);
+    Z3_ast y = graft_sym_multiples(s, place, n);
+    Z3_ast rest = graft_sym_sub(s, place, graft_sym_mul(s, y, n));
+    if (count < 2 || graft_sym_is_number(s, y, 0) || !graft_sym_is_number(s, rest, 0)) {
+        return part;
+    }
+    args[0] = y;
+    for (uint32_t k = 1; k < count; k++) {
+        args[k] = graft_sym_arg(s, part, k);
+    }
+    return i + 1 == count ? graft_sym_int(s, 0)
+           : count == 2   ? y
+                          : Z3_mk_app(s->z3, s->part[count - 1][i], count, args);
+}
+
 /* A part of a place in the same sizes is what the place was made of, else the term. */
 static Z3_ast place_of_part(const graft_sym *s, Z3_ast part)
 {
@@ -385,7 +406,7 @@ static Z3_ast place_of_part(const graft_sym *s, Z3_ast part)
         if (n > 0) {
             Z3_ast place = graft_sym_arg(s, part, 0);
             bool cancels = count_axes(s, place, NULL) == n && have_sizes(s, place, part, n);
-            return cancels ? graft_sym_arg(s, place, i) : part;
+            return cancels ? graft_sym_arg(s, place, i) : part_of_multiple(s, part, i, n);
         }
     }
     return part;

@@ -527,41 +527,46 @@ static Z3_ast absolute_term(const graft_term_state *k, Z3_ast x)
     return max_term(k, x, difference_term(k, k->zero, x));
 }
 
-/* Where b is not 0, what term.h says of it. */
+/* A sum without one of its summands; NULL: it is none of them. */
+static Z3_ast sum_without(const graft_term_state *k, Z3_ast sum, Z3_ast summand)
+{
+    bool met = false;
+    Z3_ast rest = k->zero;
+    for (uint32_t i = 0; kind_of(k, sum) == Z3_OP_ADD && i < arity_of(k, sum); i++) {
+        bool is = !met && operand_of(k, sum, i) == summand;
+        rest = is ? rest : sum_term(k, rest, operand_of(k, sum, i));
+        met = met || is;
+    }
+    return met ? rest : NULL;
+}
+
 static Z3_ast remainder_term(graft_term_state *k, Z3_ast a, Z3_ast b)
 {
     bool is_new = false;
-    Z3_ast divides = Z3_mk_not(k->z3, Z3_mk_eq(k->z3, b, k->zero));
-    Z3_ast_vector_push(k->z3, k->domain, divides);
+    Z3_context z3 = k->z3;
+    Z3_ast divides = Z3_mk_not(z3, Z3_mk_eq(z3, b, k->zero));
     Z3_ast term = apply_to(k, GRAFT_TERM_REMAINDER, (const Z3_ast[]){a, b}, &is_new);
+    Z3_ast_vector_push(z3, k->domain, divides);
     if (!is_new) {
         return term;
     }
     Z3_ast wide = absolute_term(k, b);
-    Z3_ast below = Z3_mk_lt(k->z3, absolute_term(k, a), wide);
-    Z3_ast facts[4] = {Z3_mk_lt(k->z3, absolute_term(k, term), wide),
-                       Z3_mk_implies(k->z3, Z3_mk_ge(k->z3, a, k->zero),
-                                     Z3_mk_ge(k->z3, term, k->zero)),
-                       Z3_mk_implies(k->z3, Z3_mk_le(k->z3, a, k->zero),
-                                     Z3_mk_le(k->z3, term, k->zero)),
-                       Z3_mk_implies(k->z3, below, Z3_mk_eq(k->z3, term, a))};
-    note_fact(k, k->laws, Z3_mk_implies(k->z3, divides, Z3_mk_and(k->z3, 4, facts)));
-    bool without = false;
-    Z3_ast rest = k->zero;
-    for (uint32_t i = 0; kind_of(k, a) == Z3_OP_ADD && i < arity_of(k, a); i++) {
-        bool is = !without && operand_of(k, a, i) == b;
-        rest = is ? rest : sum_term(k, rest, operand_of(k, a, i));
-        without = without || is;
+    Z3_ast up = Z3_mk_ge(z3, a, k->zero);
+    Z3_ast down = Z3_mk_le(z3, a, k->zero);
+    Z3_ast below = Z3_mk_lt(z3, absolute_term(k, a), wide);
+    Z3_ast facts[5] = {Z3_mk_lt(z3, absolute_term(k, term), wide),
+                       Z3_mk_implies(z3, up, Z3_mk_ge(z3, term, k->zero)),
+                       Z3_mk_implies(z3, down, Z3_mk_le(z3, term, k->zero)),
+                       Z3_mk_implies(z3, below, Z3_mk_eq(z3, term, a))};
+    Z3_ast rest = sum_without(k, a, b);
+    if (rest != NULL) {
+        Z3_ast both_up[2] = {up, Z3_mk_ge(z3, rest, k->zero)};
+        Z3_ast both_down[2] = {down, Z3_mk_le(z3, rest, k->zero)};
+        Z3_ast signs[2] = {Z3_mk_and(z3, 2, both_up), Z3_mk_and(z3, 2, both_down)};
+        facts[4] = Z3_mk_implies(z3, Z3_mk_or(z3, 2, signs),
+                                 Z3_mk_eq(z3, term, remainder_term(k, rest, b)));
     }
-    if (without) {
-        Z3_ast signs[2] = {Z3_mk_and(k->z3, 2, (Z3_ast[]){Z3_mk_ge(k->z3, rest, k->zero),
-                                                          Z3_mk_ge(k->z3, a, k->zero)}),
-                           Z3_mk_and(k->z3, 2, (Z3_ast[]){Z3_mk_le(k->z3, rest, k->zero),
-                                                          Z3_mk_le(k->z3, a, k->zero)})};
-        Z3_ast given[2] = {divides, Z3_mk_or(k->z3, 2, signs)};
-        Z3_ast same = Z3_mk_eq(k->z3, term, remainder_term(k, rest, b));
-        note_fact(k, k->laws, Z3_mk_implies(k->z3, Z3_mk_and(k->z3, 2, given), same));
-    }
+    note_fact(k, k->laws, Z3_mk_implies(z3, divides, Z3_mk_and(z3, rest != NULL ? 5 : 4, facts)));
     return term;
 }
 
@@ -581,13 +586,18 @@ Z3_ast graft_term_composed(graft_term_state *k, uint32_t op, Z3_ast x, const Z3_
 
 Z3_ast graft_term_renew(void *state, Z3_ast term)
 {
-    static const uint8_t ops[GRAFT_TERM_FUNCTION_COUNT] = {
-        [GRAFT_TERM_EXP] = GRAFT_OP_exp,   [GRAFT_TERM_SQRT] = GRAFT_OP_sqrt,
-        [GRAFT_TERM_ERF] = GRAFT_OP_erf,   [GRAFT_TERM_SIGMOID] = GRAFT_OP_sigmoid,
-        [GRAFT_TERM_TANH] = GRAFT_OP_tanh, [GRAFT_TERM_INVERSE] = GRAFT_OP_div,
-        [GRAFT_TERM_LOG] = GRAFT_OP_log,   [GRAFT_TERM_SIN] = GRAFT_OP_sin,
-        [GRAFT_TERM_COS] = GRAFT_OP_cos,   [GRAFT_TERM_ROUND] = GRAFT_OP_quantise,
-        [GRAFT_TERM_REMAINDER] = GRAFT_OP_remainder};
+    static const uint8_t ops[GRAFT_TERM_FUNCTION_COUNT] = {[GRAFT_TERM_EXP] = GRAFT_OP_exp,
+                                                           [GRAFT_TERM_SQRT] = GRAFT_OP_sqrt,
+                                                           [GRAFT_TERM_ERF] = GRAFT_OP_erf,
+                                                           [GRAFT_TERM_SIGMOID] = GRAFT_OP_sigmoid,
+                                                           [GRAFT_TERM_TANH] = GRAFT_OP_tanh,
+                                                           [GRAFT_TERM_INVERSE] = GRAFT_OP_div,
+                                                           [GRAFT_TERM_LOG] = GRAFT_OP_log,
+                                                           [GRAFT_TERM_SIN] = GRAFT_OP_sin,
+                                                           [GRAFT_TERM_COS] = GRAFT_OP_cos,
+                                                           [GRAFT_TERM_ROUND] = GRAFT_OP_quantise,
+                                                           [GRAFT_TERM_REMAINDER] =
+                                                               GRAFT_OP_remainder};
     graft_term_state *k = state;
     Z3_app app = Z3_to_app(k->z3, term);
     Z3_func_decl decl = Z3_get_app_decl(k->z3, app);
@@ -614,7 +624,8 @@ Z3_ast graft_term_renew(void *state, Z3_ast term)
 void graft_term_open(graft_term_state *k, Z3_context z3)
 {
     static const char *const names[GRAFT_TERM_FUNCTION_COUNT] = {
-        "exp", "sqrt", "erf", "sigmoid", "tanh", "inverse", "log", "sin", "cos", "round", "scaled", "remainder"};
+        "exp", "sqrt", "erf", "sigmoid", "tanh",   "inverse",
+        "log", "sin",  "cos", "round",   "scaled", "remainder"};
     k->z3 = z3;
     k->real = Z3_mk_real_sort(z3);
     k->zero = Z3_mk_int(z3, 0, k->real);

@@ -126,6 +126,9 @@ static void add_goals(instance_draft *d, uint32_t element)
     visit_parts(d, element, d->right[element].divisors, add_goal);
     visit_parts(d, element, d->right[element].caught, add_goal);
     visit_parts(d, element, d->left[element].needed, add_goal);
+    if (d->left[element].needed != NULL) { /* Which is told of finite numbers. */
+        visit_parts(d, element, d->left[element].caught, add_goal);
+    }
 }
 
 static const graft_guarded **make_variables(const graft_obligation *o,

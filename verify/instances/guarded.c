@@ -124,17 +124,25 @@ static graft_guarded max_guarded(void *k, graft_guarded a, graft_guarded b)
                               : catch_infinities(k, GRAFT_OP_max, &a, &b);
 }
 
-/* What is asked of one that is not chosen is not asked. */
+/* What is asked of what is chosen, and of c. */
+static Z3_ast asked_of(const graft_term_state *k, Z3_ast is_other, Z3_ast of_c, Z3_ast a, Z3_ast b)
+{
+    Z3_ast first = a == NULL ? NULL : Z3_mk_or(k->z3, 2, (Z3_ast[]){is_other, a});
+    Z3_ast second = b == NULL ? NULL : Z3_mk_implies(k->z3, is_other, b);
+    return both(k, of_c, both(k, first, second));
+}
+
 static graft_guarded choose_guarded(void *k, graft_guarded c, graft_guarded a, graft_guarded b)
 {
-    Z3_ast others = both(k, both(k, a.roots, b.roots), both(k, a.divisors, b.divisors));
-    others = both(k, others, both(k, a.caught, b.caught));
-    Z3_ast computed = both(k, c.computed, both(k, a.computed, b.computed));
-    Z3_ast needed = both(k, c.needed, both(k, a.needed, b.needed));
+    const graft_term_state *term = k;
+    Z3_ast other = Z3_mk_eq(term->z3, c.term, term->zero);
     return (graft_guarded){.term = graft_term_select(k, c.term, a.term, b.term),
-                           .roots = c.roots,
-                           .caught = both(k, both(k, c.caught, c.divisors), others),
-                           .needed = both(k, needed, computed)};
+                           .roots = asked_of(k, other, c.roots, a.roots, b.roots),
+                           .divisors = asked_of(k, other, c.divisors, a.divisors, b.divisors),
+                           .mixed = asked_of(k, other, c.divisors, a.divisors, b.divisors),
+                           .caught = asked_of(k, other, c.caught, a.caught, b.caught),
+                           .computed = asked_of(k, other, c.computed, a.computed, b.computed),
+                           .needed = asked_of(k, other, c.needed, a.needed, b.needed)};
 }
 
 static bool is_element(const graft_term_state *k, Z3_ast term)

@@ -396,8 +396,20 @@ static Z3_ast without_factor(const graft_sym *s, Z3_ast monomial, Z3_ast factor)
     return left;
 }
 
+/* How many times a sum goes into x, if it does: as often as its last summand goes into those of x. */
+static Z3_ast divide_by_sum(const graft_sym *s, Z3_ast x, Z3_ast n)
+{
+    Z3_ast last = graft_sym_arg(s, n, graft_sym_arity(s, n) - 1);
+    Z3_ast y = graft_sym_list_multiples(s, graft_sym_simplify(s, x), last);
+    Z3_ast rest = graft_sym_sub(s, x, graft_sym_mul(s, y, n));
+    return graft_sym_is_number(s, rest, 0) ? y : graft_sym_int(s, 0);
+}
+
 Z3_ast graft_sym_list_multiples(const graft_sym *s, Z3_ast x, Z3_ast n)
 {
+    if (graft_sym_kind(s, n) == Z3_OP_ADD) {
+        return divide_by_sum(s, x, n);
+    }
     bool sum = graft_sym_kind(s, x) == Z3_OP_ADD;
     bool product = graft_sym_kind(s, n) == Z3_OP_MUL;
     Z3_ast found = graft_sym_int(s, 0);

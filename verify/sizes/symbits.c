@@ -174,10 +174,10 @@ static Z3_ast fold_bits(graft_sym *s, graft_sym_fold kind, bool counts_all,
 void graft_sym_bits_open(const graft_sym *s, graft_sym_bits *bits)
 {
     static const char *const names[GRAFT_SYM_BITS_COUNT] = {
-        "bits_sum",     "bits_product", "bits_difference", "bits_quotient", "bits_max",
-        "bits_min",     "bits_leaky",   "bits_round",      "bits_less",     "bits_equal",
-        "bits_rest",    "bits_where",   "bits_chosen",     "bits_exp",      "bits_sqrt",
-        "bits_erf",     "bits_sigmoid", "bits_tanh",       "bits_shift",    "bits_size"};
+        "bits_sum",  "bits_product", "bits_difference", "bits_quotient", "bits_max",
+        "bits_min",  "bits_leaky",   "bits_round",      "bits_less",     "bits_equal",
+        "bits_rest", "bits_where",   "bits_chosen",     "bits_exp",      "bits_sqrt",
+        "bits_erf",  "bits_sigmoid", "bits_tanh",       "bits_shift",    "bits_size"};
     *bits = (graft_sym_bits){
         .numbers = {.scalar = read_scalar,
                     .function = read_function,

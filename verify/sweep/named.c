@@ -218,7 +218,7 @@ static void add_steps(graft_named *n, float value)
 
 /* Numbers that lists have (choices.c), whose midpoints with others are of interest, and some that
  * are far from all of them. */
-static const float usual[] = {0.0F, 0.5F, 1.0F, 2.0F, 6.0F, -1.0F};
+static const float usual[] = {0.0F, 0.5F, 1.0F, 2.0F, 6.0F, -1.0F, -0.0F};
 static const float far[] = {0.25F, 0.75F,  1.5F,    4.0F, 9.0F, 1e-7F,
                             1e-3F, 100.0F, -100.0F, 1e6F, -1e6F};
 

@@ -117,6 +117,14 @@ static uint64_t elements_of(const graft_instance *instance, uint32_t v)
     return v < instance->rule->var_count ? graft_shape_elements(&instance->point->vars[v]) : 0;
 }
 
+/* A real number, or what a whole one is in another type: a boolean, or one of 8 bits. */
+static float of_type(uint8_t dtype, int32_t number, float real)
+{
+    return dtype == GRAFT_DTYPE_F32    ? real
+           : dtype == GRAFT_DTYPE_BOOL ? (float)(number & 1)
+                                       : (float)((number & 255) - 128);
+}
+
 /* Of tiny numbers the first tensor is made, and of the others one in four: what is tiny may have to
  * be multiplied by what is not. */
 static void draw_inputs(graft_rng *rng, const graft_named *named, uint32_t kind,
@@ -135,6 +143,7 @@ static void draw_inputs(graft_rng *rng, const graft_named *named, uint32_t kind,
             if (signs == SIGNS_NAMED && named->real_count > 0 && graft_rng_below(rng, 2) == 0) {
                 values[v][i] = draw_named(rng, named);
             }
+            values[v][i] = of_type(instance->vars[v].dtype, number, values[v][i]);
         }
     }
 }
