@@ -66,11 +66,19 @@ parts_are_told() {
                 if (difference > 100 || difference < -100) { print "# " told[r] " are " lines[r] + 0; bad = 1 } }
             exit bad || rows < 5 }' "$FOLDER/rows" -
 }
+# Each mutation of long_body_mutants.sh changes text that is there.
+mutations_are_current() {
+    grep -v '^#' tests/verify/body_mutations.txt | awk -F ' ==> ' '
+        !($1 in text) { while ((getline line < $1) > 0) text[$1] = text[$1] line "\n" }
+        index(text[$1], $2) == 0 { print "# not in " $1 ": " $2; bad = 1 }
+        END { exit bad || NR < 90 }'
+}
 check "make trusted" is_listed
 check "the core links with Z3 and libc alone" needs_the_solver_alone
 check "it proves what is true and not what is false" proves
 check "it includes the engine's headers and its own" includes_no_more
 check "a rule becomes proved in one place" proves_in_one_place
+check "mutations change what is there" mutations_are_current
 if [ "$MODE" = release ]; then
     check "operators, sizes, byte code and reading are counted" lists include/graft/operators.def \
         include/graft/shapes.def include/graft/engine/code.h \
