@@ -52,18 +52,11 @@ static void add_ns(graft_database *database, int32_t size, double ns, uint32_t r
     graft_database_add(database, &s, &entry);
 }
 
-/* Before costs are asked for (graph/opaque.h). */
-static bool is_lowered(uint32_t op)
-{
-    return op == GRAFT_OP_quantise || op == GRAFT_OP_dequantise || op == GRAFT_OP_less ||
-           op == GRAFT_OP_equal_to || op == GRAFT_OP_logical_not || op == GRAFT_OP_select;
-}
-
 CHECK_CASE(test_signature_text)
 {
     graft_rng rng = check_rng(11);
     for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
-        for (uint32_t draw = 0; draw < 20 && !is_lowered(op); draw++) {
+        for (uint32_t draw = 0; draw < 20 && !check_case_is_lowered(op); draw++) {
             check_case drawn;
             check_case_draw(&rng, op, &drawn);
             uint32_t inputs = graft_op(op)->input_count;

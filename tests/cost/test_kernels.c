@@ -28,12 +28,10 @@ static uint32_t draw_const_mask(graft_rng *rng, uint32_t inputs)
     return graft_rng_below(rng, 1u << inputs) & ((1u << inputs) - 2u);
 }
 
-/* Those that make or read other numbers than real ones are run as opaque (opaque.h). */
 static bool is_run(uint32_t op)
 {
     return op != GRAFT_OP_identity && op != GRAFT_OP_reshape && op != GRAFT_OP_fill &&
-           op != GRAFT_OP_quantise && op != GRAFT_OP_dequantise && op != GRAFT_OP_less &&
-           op != GRAFT_OP_equal_to && op != GRAFT_OP_logical_not && op != GRAFT_OP_select;
+           !check_case_is_lowered(op);
 }
 
 /* The library's code for processors without AVX2: a depthwise convolution with a residual whose

@@ -398,6 +398,12 @@ void check_case_draw(graft_rng *rng, uint32_t op, check_case *drawn)
              graft_infer_explain(op, drawn->attrs, drawn->in));
 }
 
+bool check_case_is_lowered(uint32_t op)
+{
+    return op == GRAFT_OP_quantise || op == GRAFT_OP_dequantise || op == GRAFT_OP_less ||
+           op == GRAFT_OP_equal_to || op == GRAFT_OP_logical_not || op == GRAFT_OP_select;
+}
+
 graft_call check_case_call(const check_case *drawn)
 {
     return (graft_call){drawn->attrs, drawn->in, drawn->out};

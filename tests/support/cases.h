@@ -12,6 +12,9 @@ typedef struct check_case {
     uint32_t op;
 } check_case;
 
+/* Whether an operator makes or reads other numbers than real ones: before costs are asked for it is
+ * made opaque (graph/opaque.h). */
+bool check_case_is_lowered(uint32_t op);
 /* Draws attributes and inputs that fit together and infers the outputs. Fails the test when none of
  * many drawings fits. */
 void check_case_draw(graft_rng *rng, uint32_t op, check_case *drawn);
