@@ -44,3 +44,19 @@ bool graft_catches_infinity(uint32_t op, uint32_t operand, int32_t activation)
         return true; /* Of an operator that is not listed nothing is assumed. */
     }
 }
+
+static bool jumps(const graft_pattern *side)
+{
+    bool found = false;
+    for (uint32_t n = 0; n < side->node_count; n++) {
+        const uint32_t op = side->nodes[n].op;
+        found = found || op == GRAFT_OP_less || op == GRAFT_OP_equal_to ||
+                op == GRAFT_OP_remainder || op == GRAFT_OP_quantise;
+    }
+    return found;
+}
+
+bool graft_rule_jumps(const graft_rule *rule)
+{
+    return jumps(&rule->source) || jumps(&rule->target);
+}

@@ -22,7 +22,11 @@
  * the numbers below 0 beside it, and one over it is the other infinity. Nor are a and a + 0 zeros of
  * one sign, whose reciprocals would be one u. What is proved of such a divisor is proved of finite
  * numbers: sigmoid(u) - 1 is 0 at an infinite u alone. So beside one nothing that is caught may be
- * left open.
+ * left open. Nor may it beside a comparison anywhere: a = b holds of zeros of two signs.
+ *
+ * A root of what hangs on something that is caught is caught itself: sqrt(sigmoid(u) - 1) is a root
+ * of a negative number at every u but an infinite one, at which it is 0. And so is all that hangs on a
+ * comparison of what may be undefined, which may have chosen otherwise.
  *
  * Of what stands in products and quotients alone nothing need be asked: a / (b / c) is the term a
  * c / b. The outer quotient asks that b is not 0. Where c is 0 then, b / c is infinite and no NaN,
@@ -39,5 +43,7 @@
 /* Whether an operator may let an infinity in this operand come out as a number, with the activation
  * that it has (0 for operators without). */
 bool graft_catches_infinity(uint32_t op, uint32_t operand, int32_t activation);
+/* Whether some operator of a rule is not continuous. */
+bool graft_rule_jumps(const graft_rule *rule);
 
 #endif

@@ -1,6 +1,7 @@
 /* core.c - see core.h. */
 #include "verify/core/core.h"
 
+#include "verify/core/caught.h"
 #include "verify/core/readings.h"
 #include "verify/core/symask.h"
 #include "verify/core/symassume.h"
@@ -102,11 +103,11 @@ static bool is_implied(graft_sym_asker *a, const graft_facts *facts, const graft
 }
 
 /* Whether nothing that is caught hangs on the sign of a zero, or no infinity comes up at all: what Z3
- * says of a number that was computed it says of finite ones (caught.h). */
-static bool tells_signs(graft_sym_asker *a, const graft_facts *facts)
+ * says of a number that was computed, or compared, it says of finite ones (caught.h). */
+static bool tells_signs(const proof *p, graft_sym_asker *a, const graft_facts *facts)
 {
     bool finite = true;
-    bool is_signed = false;
+    bool is_signed = graft_rule_jumps(p->rule);
     for (uint32_t i = 0; i < a->given->count; i++) {
         const graft_sym_condition *c = &a->given->items[i];
         is_signed = is_signed || (c->is_caught && c->is_signed);
@@ -131,7 +132,7 @@ static const char *ask_output(proof *p, graft_sym_asker *a, uint32_t i, output *
                              : !graft_sym_equal(a, facts, left->value, right.value)) {
         return "the sides were not proved equal";
     }
-    if (!tells_signs(a, facts)) {
+    if (!tells_signs(p, a, facts)) {
         return "the source may make a number of an infinity of either sign";
     }
     for (uint32_t k = 0; k < right.conditions.count; k++) {

@@ -73,7 +73,7 @@ static void add_condition(const reader *r, const graft_sym_condition *c)
         const graft_sym_condition *other = &list->items[i];
         if (other->holds == c->holds && other->where == c->where &&
             other->is_caught == c->is_caught && other->is_factor == c->is_factor &&
-            other->is_signed == c->is_signed) {
+            other->is_signed == c->is_signed && other->is_root == c->is_root) {
             return;
         }
     }
@@ -110,6 +110,17 @@ static void rename_binders(graft_sym *s, const graft_sym_range *range, graft_sym
         to[i] = graft_sym_symbol(s, name);
         c->binders[c->binder_count++] = to[i];
     }
+}
+
+/* Whether input i hangs on something that is caught, and compared where that is asked. */
+static bool hangs(const reader *r, uint32_t i, bool compared)
+{
+    const graft_sym_conditions *of = graft_sym_operand_conditions(r->read, r->node->inputs[i]);
+    bool found = false;
+    for (uint32_t k = 0; k < of->count; k++) {
+        found = found || (of->items[k].is_caught && (!compared || of->items[k].is_signed));
+    }
+    return found;
 }
 
 /* What a condition of input i comes to where the node reads it. */
@@ -150,6 +161,7 @@ static void pass_condition(const reader *r, uint32_t i, const graft_sym_conditio
         Z3_ast other = Z3_mk_eq(s->z3, r->first, s->term.zero);
         other = i == 1 ? other : Z3_mk_not(s->z3, other);
         c.holds = Z3_mk_or(s->z3, 2, (Z3_ast[]){other, c.holds});
+        c.is_caught = c.is_caught || hangs(r, 0, true);
     }
     c.is_factor = c.is_factor && (r->node->op == GRAFT_OP_mul || r->node->op == GRAFT_OP_div);
     add_condition(r, &c);
@@ -571,6 +583,13 @@ static void note_conditions(const reader *r)
     graft_sym *s = r->s;
     uint32_t count = Z3_ast_vector_size(s->z3, s->term.domain);
     const bool divides = r->node->op == GRAFT_OP_div;
+    const bool second = divides || r->node->op == GRAFT_OP_remainder;
+    bool compared = false;
+    bool caught = false;
+    for (uint32_t i = second ? 1 : 0; i < graft_op(r->node->op)->input_count; i++) {
+        compared = compared || hangs(r, i, true);
+        caught = caught || hangs(r, i, false);
+    }
     for (uint32_t i = 0; i < count; i++) {
         Z3_ast holds = Z3_ast_vector_get(s->z3, s->term.domain, i);
         const bool is_root = graft_sym_kind(s, holds) != Z3_OP_NOT ||
@@ -581,7 +600,9 @@ static void note_conditions(const reader *r)
             .is_root = is_root,
             .is_factor = divides,
             .is_signed = divides && GRAFT_OPERAND_IS_NODE(r->node->inputs[1]),
-            .is_caught = composed && !is_root && graft_catches_infinity(r->node->op, 0, 0)};
+            .is_caught =
+                compared ||
+                (is_root ? caught : composed && graft_catches_infinity(r->node->op, 0, 0))};
         if (graft_sym_find(s, holds, true, is_value, NULL) != NULL ||
             !graft_sym_holds(s, r->facts, holds)) {
             add_condition(r, &c);

@@ -1,4 +1,5 @@
 /* claim.c - the obligation of a rule at one point. See obligation.h. */
+#include "verify/core/caught.h"
 #include "verify/instances/guarded.h"
 #include "verify/instances/obligation.h"
 
@@ -23,6 +24,7 @@ typedef struct {
     Z3_ast_vector goals;      /* Conditions that are asked about, and by goal the element. */
     uint32_t *goal_elements;
     uint32_t goal_capacity;
+    bool jumps; /* graft_rule_jumps */
 } instance_draft;
 
 typedef void (*part_visitor)(instance_draft *d, uint32_t element, Z3_ast part);
@@ -126,7 +128,7 @@ static void add_goals(instance_draft *d, uint32_t element)
     visit_parts(d, element, d->right[element].divisors, add_goal);
     visit_parts(d, element, d->right[element].caught, add_goal);
     visit_parts(d, element, d->left[element].needed, add_goal);
-    if (d->left[element].needed != NULL) { /* Which is told of finite numbers. */
+    if (d->left[element].needed != NULL || d->jumps) { /* Which are told of finite numbers. */
         visit_parts(d, element, d->left[element].caught, add_goal);
     }
 }
@@ -171,6 +173,7 @@ static graft_guarded *join_outputs(const graft_obligation *o, const graft_instan
 static void evaluate_sides(instance_draft *d, const graft_instance *instance)
 {
     graft_obligation *o = d->o;
+    d->jumps = graft_rule_jumps(instance->rule);
     const graft_guarded *left[GRAFT_RULE_MAX_OUTPUTS] = {0};
     const graft_guarded *right[GRAFT_RULE_MAX_OUTPUTS] = {0};
     const graft_guarded **vars = make_variables(o, instance);

@@ -89,7 +89,8 @@ static graft_guarded divide_whole(graft_term_state *k, uint32_t op, const graft_
                                   const graft_guarded *b)
 {
     graft_guarded x = compare(k, op, a, b);
-    x.roots = take_domain(k);
+    Z3_ast *where = b->needed != NULL ? &x.caught : &x.roots;
+    *where = both(k, *where, take_domain(k));
     return x;
 }
 
@@ -136,13 +137,21 @@ static graft_guarded choose_guarded(void *k, graft_guarded c, graft_guarded a, g
 {
     const graft_term_state *term = k;
     Z3_ast other = Z3_mk_eq(term->z3, c.term, term->zero);
-    return (graft_guarded){.term = graft_term_select(k, c.term, a.term, b.term),
-                           .roots = asked_of(k, other, c.roots, a.roots, b.roots),
-                           .divisors = asked_of(k, other, c.divisors, a.divisors, b.divisors),
-                           .mixed = asked_of(k, other, c.divisors, a.divisors, b.divisors),
-                           .caught = asked_of(k, other, c.caught, a.caught, b.caught),
-                           .computed = asked_of(k, other, c.computed, a.computed, b.computed),
-                           .needed = asked_of(k, other, c.needed, a.needed, b.needed)};
+    graft_guarded x = {.term = graft_term_select(k, c.term, a.term, b.term),
+                       .roots = asked_of(k, other, c.roots, a.roots, b.roots),
+                       .divisors = asked_of(k, other, c.divisors, a.divisors, b.divisors),
+                       .caught = asked_of(k, other, c.caught, a.caught, b.caught),
+                       .computed = asked_of(k, other, c.computed, a.computed, b.computed),
+                       .needed = asked_of(k, other, c.needed, a.needed, b.needed)};
+    if (c.needed != NULL) { /* What may be undefined may choose otherwise. */
+        x.caught = both(k, x.caught, both(k, x.roots, x.divisors));
+        x.needed = both(k, x.needed, x.computed);
+        x.roots = NULL;
+        x.divisors = NULL;
+        x.computed = NULL;
+    }
+    x.mixed = x.divisors;
+    return x;
 }
 
 static bool is_element(const graft_term_state *k, Z3_ast term)
@@ -157,12 +166,19 @@ static graft_guarded quotient_guarded(void *state, graft_guarded a, graft_guarde
     graft_term_state *k = state;
     graft_guarded x = join(k, GRAFT_OP_div, &a, &b);
     Z3_ast own = take_domain(k);
-    x.divisors = both(k, a.divisors, own);
+    x.divisors = both(k, a.divisors, b.needed == NULL ? own : NULL);
     x.mixed = a.mixed;
-    x.caught = both(k, x.caught, b.mixed);
+    x.caught = both(k, x.caught, both(k, b.mixed, b.needed == NULL ? NULL : own));
     x.computed = both(k, a.computed, is_element(k, b.term) ? NULL : own);
     x.needed = both(k, x.needed, b.mixed != NULL ? b.computed : NULL);
     return x;
+}
+
+/* A root of what hangs on something that is caught is caught itself (caught.h). */
+static void ask_root(const graft_term_state *k, graft_guarded *x, Z3_ast root)
+{
+    Z3_ast *where = x->caught != NULL ? &x->caught : &x->roots;
+    *where = both(k, *where, root);
 }
 
 static graft_guarded sqrt_guarded(void *state, graft_guarded a)
@@ -170,7 +186,7 @@ static graft_guarded sqrt_guarded(void *state, graft_guarded a)
     graft_term_state *k = state;
     const graft_guarded none = {.term = NULL};
     graft_guarded x = join(k, GRAFT_OP_sqrt, &a, &none);
-    x.roots = both(k, x.roots, take_domain(k));
+    ask_root(k, &x, take_domain(k));
     return x;
 }
 
@@ -185,7 +201,7 @@ static graft_guarded log_guarded(void *state, graft_guarded a)
 {
     graft_term_state *k = state;
     graft_guarded x = unknown_guarded(k, GRAFT_OP_log, a);
-    x.roots = both(k, x.roots, Z3_ast_vector_get(k->z3, k->domain, 0));
+    ask_root(k, &x, Z3_ast_vector_get(k->z3, k->domain, 0));
     x.divisors = both(k, x.divisors, Z3_ast_vector_get(k->z3, k->domain, 1));
     x.mixed = x.divisors;
     Z3_ast_vector_resize(k->z3, k->domain, 0);
