@@ -73,21 +73,14 @@ static void map_element(pairing *p, Z3_ast x, Z3_ast y)
     }
 }
 
-/* A binder of the other one as it is, or in the opposite order. */
-static Z3_ast in_order(graft_sym *s, const graft_sym_range *range, uint32_t k, bool turned)
-{
-    Z3_ast last = graft_sym_sub(s, range->sizes[k], graft_sym_int(s, 1));
-    return turned ? graft_sym_sub(s, last, range->binders[k]) : range->binders[k];
-}
-
 /* Binders that no element tells an image for go to one with the same size. */
-static bool map_others(pairing *p, bool turned)
+static bool map_others(pairing *p)
 {
     bool all = true;
     for (uint32_t i = 0; i < p->a.count; i++) {
         for (uint32_t k = 0; k < p->b.count && p->to[i] == NULL; k++) {
             if ((p->taken >> k & 1u) == 0 && p->a.sizes[i] == p->b.sizes[k]) {
-                p->to[i] = in_order(p->s, &p->b, k, turned);
+                p->to[i] = p->b.binders[k];
                 p->taken |= 1u << k;
             }
         }
@@ -208,13 +201,12 @@ bool graft_sym_find_map(graft_sym_maps *tried, graft_sym *s, const graft_sym_pai
     if (way == 0) {
         tried->count = 0;
     }
-    const bool turned = way > 2 * y.count; /* The last way. */
-    if (way > 2 * y.count + 1) {
+    if (way > 2 * y.count) {
         return false;
     }
-    map_elements(&p, &x, &y, turned ? 0 : way);
+    map_elements(&p, &x, &y, way);
     to[0] = NULL;
-    if (map_others(&p, turned) && is_new_map(tried, &p)) {
+    if (map_others(&p) && is_new_map(tried, &p)) {
         memcpy((void *)to, (const void *)p.to, sizeof p.to);
     }
     return true;
@@ -256,19 +248,16 @@ static uint32_t find_open(const reached *r, Z3_ast index, uint32_t open[2])
     return count;
 }
 
-/* By how much a polynomial is more at the next value of a binder. */
-static Z3_ast step_of(graft_sym *s, Z3_ast polynomial, Z3_ast binder)
-{
-    Z3_ast next = graft_sym_add(s, binder, graft_sym_int(s, 1));
-    return graft_sym_sub(s, graft_sym_substitute(s, polynomial, 1, &binder, &next), polynomial);
-}
-
 /* By what a binder is multiplied in a polynomial; 0 when it is no number. */
 static int64_t coefficient_of(reached *r, Z3_ast polynomial, Z3_ast binder)
 {
+    graft_sym *s = r->s;
     int64_t value = 0;
-    Z3_ast step = step_of(r->s, polynomial, binder);
-    bool number = Z3_is_numeral_ast(r->s->z3, step) && Z3_get_numeral_int64(r->s->z3, step, &value);
+    Z3_ast next = graft_sym_add(s, binder, graft_sym_int(s, 1));
+    Z3_ast shifted = graft_sym_substitute(s, polynomial, 1, &binder, &next);
+    Z3_ast difference = graft_sym_sub(s, shifted, polynomial);
+    bool number =
+        Z3_is_numeral_ast(s->z3, difference) && Z3_get_numeral_int64(s->z3, difference, &value);
     return number ? value : 0;
 }
 
@@ -303,10 +292,8 @@ static Z3_ast least_of(reached *r, Z3_ast binder, Z3_ast range)
     return least;
 }
 
-static bool is_unit(int64_t factor) { return factor == 1 || factor == -1; }
-
-/* Makes index x of the reached body index y. Of two binders the one that is not multiplied, but
- * perhaps by -1, makes up for what is left. */
+/* Makes index x of the reached body index y. Of two binders the one that is not multiplied makes up
+ * for what is left. */
 static void reach_index(reached *r, Z3_ast x, Z3_ast y)
 {
     graft_sym *s = r->s;
@@ -325,15 +312,13 @@ static void reach_index(reached *r, Z3_ast x, Z3_ast y)
         factors[i] = coefficient_of(r, x, binders[i]);
         rest = graft_sym_add(s, rest, multiple(r, factors[i], binders[i]));
     }
-    uint32_t last = count == 2 && is_unit(factors[1]) ? 1 : 0;
-    if (count == 0 || count > 2 || !is_unit(factors[last]) ||
+    uint32_t last = count == 2 && factors[1] == 1 ? 1 : 0;
+    if (count == 0 || count > 2 || factors[last] != 1 ||
         graft_sym_mentions(s, rest, count, binders)) {
         return;
     }
-    rest = multiple(r, factors[last], rest);
     if (count == 2) {
         uint32_t first = 1 - last;
-        factors[first] *= factors[last];
         Z3_ast other = graft_sym_sub(s, rest, multiple(r, factors[first], binders[first]));
         Z3_ast range = place_known(r, graft_sym_range_formula(s, &r->range));
         range = graft_sym_substitute(s, range, 1, &binders[last], &other);
@@ -348,37 +333,12 @@ static void reach_index(reached *r, Z3_ast x, Z3_ast y)
     r->to[open[last]] = rest;
 }
 
-/* A binder that index x steps along by more than one goes to one of the same size along which index y
- * does, in the same order or in the opposite one. */
-static void reach_by_steps(reached *r, const graft_sym_range *others, Z3_ast x, Z3_ast y)
-{
-    graft_sym *s = r->s;
-    for (uint32_t i = 0; i < r->range.count; i++) {
-        Z3_ast step = step_of(s, x, r->range.binders[i]);
-        for (uint32_t k = 0; k < others->count && r->to[i] == NULL; k++) {
-            Z3_ast other = step_of(s, y, others->binders[k]);
-            const bool turned = graft_sym_is_number(s, graft_sym_add(s, step, other), 0);
-            const bool steps = !graft_sym_is_number(s, step, 0);
-            if (steps && others->sizes[k] == r->range.sizes[i] && (turned || step == other)) {
-                r->to[i] = in_order(s, others, k, turned);
-            }
-        }
-    }
-}
-
-/* By steps along the binders of `others`, or without them (NULL). */
-static void reach_element(reached *r, Z3_ast x, Z3_ast y, const graft_sym_range *others)
+static void reach_element(reached *r, Z3_ast x, Z3_ast y)
 {
     const graft_sym *s = r->s;
     if (graft_sym_is_app(s, y, Z3_get_app_decl(s->z3, Z3_to_app(s->z3, x)))) {
         for (uint32_t i = 0; i < graft_sym_arity(s, x); i++) {
-            Z3_ast from = graft_sym_arg(s, x, i);
-            Z3_ast to = graft_sym_arg(s, y, i);
-            if (others == NULL) {
-                reach_index(r, from, to);
-            } else {
-                reach_by_steps(r, others, from, to);
-            }
+            reach_index(r, graft_sym_arg(s, x, i), graft_sym_arg(s, y, i));
         }
     }
 }
@@ -401,12 +361,7 @@ bool graft_sym_find_place(graft_sym *s, const graft_sym_pair *pair, Z3_ast to[GR
     graft_sym_list(s, pair->bodies[1], GRAFT_SYM_ALL_ELEMENTS, &y);
     for (uint32_t i = 0; i < x.count; i++) {
         for (uint32_t k = 0; k < y.count; k++) {
-            reach_element(&r, x.from[i], y.from[k], NULL);
-        }
-    }
-    for (uint32_t i = 0; i < x.count; i++) {
-        for (uint32_t k = 0; k < y.count; k++) {
-            reach_element(&r, x.from[i], y.from[k], &pair->ranges[1]);
+            reach_element(&r, x.from[i], y.from[k]);
         }
     }
     memcpy((void *)to, (const void *)r.to, sizeof r.to);
