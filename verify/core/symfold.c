@@ -196,7 +196,7 @@ static Z3_ast close_monomial(const graft_sym *s, const monomial *m)
 /* Sizes are at least 1: a size and its reciprocal leave 1. */
 static Z3_ast cancel_sizes(graft_sym *s, Z3_ast term)
 {
-    monomial m;
+    monomial m = {.count = 0};
     if (!open_monomial(s, term, &m)) {
         return term;
     }

@@ -554,19 +554,20 @@ static Z3_ast remainder_term(graft_term_state *k, Z3_ast a, Z3_ast b)
     Z3_ast up = Z3_mk_ge(z3, a, k->zero);
     Z3_ast down = Z3_mk_le(z3, a, k->zero);
     Z3_ast below = Z3_mk_lt(z3, absolute_term(k, a), wide);
-    Z3_ast facts[5] = {Z3_mk_lt(z3, absolute_term(k, term), wide),
+    Z3_ast facts[4] = {Z3_mk_lt(z3, absolute_term(k, term), wide),
                        Z3_mk_implies(z3, up, Z3_mk_ge(z3, term, k->zero)),
                        Z3_mk_implies(z3, down, Z3_mk_le(z3, term, k->zero)),
                        Z3_mk_implies(z3, below, Z3_mk_eq(z3, term, a))};
+    note_fact(k, k->laws, Z3_mk_implies(z3, divides, Z3_mk_and(z3, 4, facts)));
     Z3_ast rest = sum_without(k, a, b);
     if (rest != NULL) {
         Z3_ast both_up[2] = {up, Z3_mk_ge(z3, rest, k->zero)};
         Z3_ast both_down[2] = {down, Z3_mk_le(z3, rest, k->zero)};
         Z3_ast signs[2] = {Z3_mk_and(z3, 2, both_up), Z3_mk_and(z3, 2, both_down)};
-        facts[4] = Z3_mk_implies(z3, Z3_mk_or(z3, 2, signs),
-                                 Z3_mk_eq(z3, term, remainder_term(k, rest, b)));
+        Z3_ast given[2] = {divides, Z3_mk_or(z3, 2, signs)};
+        Z3_ast same = Z3_mk_eq(z3, term, remainder_term(k, rest, b));
+        note_fact(k, k->laws, Z3_mk_implies(z3, Z3_mk_and(z3, 2, given), same));
     }
-    note_fact(k, k->laws, Z3_mk_implies(z3, divides, Z3_mk_and(z3, rest != NULL ? 5 : 4, facts)));
     return term;
 }
 
