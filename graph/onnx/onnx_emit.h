@@ -10,8 +10,8 @@
 /* First opsets of the default domain in which a form exists. */
 enum {
     OPSET_BROADCAST_MAX = 8,
-    OPSET_MOD = 10,
     OPSET_ERF = 9,
+    OPSET_MOD = 10,
     OPSET_DILATED_MAX_POOL = 10,
     OPSET_SLICE_INPUTS = 10,
     OPSET_CLIP_INPUTS = 11,

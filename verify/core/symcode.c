@@ -205,12 +205,13 @@ static bool compute_equal_floats(machine *m, graft_sym_value a, graft_sym_value 
     return true;
 }
 
-/* Z3 knows no more of a remainder by a symbol than that of a number of windows (symshape.c). */
+/* The remainder by a symbol, by which Z3 does not divide, is said with the number of windows, which is
+ * one more than the quotient (symshape.c). */
 static Z3_ast remainder_by(machine *m, Z3_ast a, Z3_ast b)
 {
     graft_sym *s = m->s;
     Z3_ast remainder = Z3_mk_mod(s->z3, a, b);
-    if (!Z3_is_numeral_ast(s->z3, b)) {
+    if (!Z3_is_numeral_ast(s->z3, b) && s->plain == NULL) {
         Z3_ast rest = graft_sym_sub(s, a, graft_sym_mul(s, graft_sym_multiples(s, a, b), b));
         Z3_ast count = Z3_mk_app(s->z3, s->window, 2, (Z3_ast[]){rest, b});
         Z3_ast last = graft_sym_mul(s, b, graft_sym_sub(s, count, graft_sym_int(s, 1)));

@@ -355,15 +355,15 @@ static bool open_guard(const graft_sym *s, Z3_ast guard, monomial *parts)
     return true;
 }
 
-/* How many places a guard leaves that says no more of the only binder than bounds: NULL where it
- * says something else, or Z3 does not say how the bounds lie. */
+/* How many places a guard leaves a range of one binder, if it says no more of it than bounds: NULL
+ * where it says something else, or Z3 does not say how the bounds lie. */
 static Z3_ast count_between(graft_sym *s, const graft_facts *facts, const graft_sym_range *range)
 {
     Z3_ast binder = range->binders[0];
     Z3_ast none = graft_sym_int(s, 0);
     Z3_ast ends[2] = {none, range->sizes[0]}; /* The first place, and behind the last. */
     monomial parts = {.count = 0};
-    bool known = range->count == 1 && open_guard(s, range->guard, &parts);
+    bool known = open_guard(s, range->guard, &parts);
     for (uint32_t i = 0; i < parts.count && known; i++) {
         Z3_ast slack = graft_sym_slack(s, parts.factors[i]);
         Z3_ast low = slack == NULL ? binder : graft_sym_sub(s, binder, slack);
@@ -501,7 +501,8 @@ static Z3_ast sum_monomial(graft_sym *s, const graft_facts *facts, graft_sym_ran
     }
     Z3_ast body = close_monomial(s, &inside);
     factor = take_unused(s, &range, body, factor);
-    Z3_ast count = is_bound(s, &range, body) ? NULL : count_between(s, facts, &range);
+    const bool counts = range.count == 1 && !is_bound(s, &range, body);
+    Z3_ast count = counts ? count_between(s, facts, &range) : NULL;
     if (count != NULL) {
         return times(s, times(s, factor, graft_sym_real(s, count)), body);
     }
