@@ -24,6 +24,10 @@
  * numbers: sigmoid(u) - 1 is 0 at an infinite u alone. So beside one nothing that is caught may be
  * left open. Nor may it beside a comparison anywhere: a = b holds of zeros of two signs.
  *
+ * Nor may a quotient that is caught be left open beside a root that is not: where sqrt(a - b) and
+ * sqrt(b - a) are defined a is b, so that zeros of two signs have no finite numbers beside them to be
+ * the limit of. Of what a logarithm takes an infinity has one sign only.
+ *
  * A root of what hangs on something that is caught is caught itself: sqrt(sigmoid(u) - 1) is a root
  * of a negative number at every u but an infinite one, at which it is 0. And so is all that hangs on a
  * comparison of what may be undefined, which may have chosen otherwise.

@@ -103,18 +103,22 @@ static bool is_implied(graft_sym_asker *a, const graft_facts *facts, const graft
 }
 
 /* Whether nothing that is caught hangs on the sign of a zero, or no infinity comes up at all: what Z3
- * says of a number that was computed, or compared, it says of finite ones (caught.h). */
+ * says of a number that was computed, or compared, it says of finite ones; and what a root ties to
+ * another number has no finite ones beside it (caught.h). */
 static bool tells_signs(const proof *p, graft_sym_asker *a, const graft_facts *facts)
 {
     bool finite = true;
     bool is_signed = graft_rule_jumps(p->rule);
+    bool is_tied = false;
     for (uint32_t i = 0; i < a->given->count; i++) {
         const graft_sym_condition *c = &a->given->items[i];
         is_signed = is_signed || (c->is_caught && c->is_signed);
+        is_tied = is_tied || (!c->is_caught && c->is_root);
     }
-    for (uint32_t i = 0; i < a->given->count && is_signed && finite; i++) {
+    for (uint32_t i = 0; i < a->given->count && finite; i++) {
         const graft_sym_condition *c = &a->given->items[i];
-        finite = !c->is_caught || is_implied(a, facts, c);
+        const bool matters = c->is_caught && (is_signed || (is_tied && c->is_of_div));
+        finite = !matters || is_implied(a, facts, c);
     }
     return finite;
 }

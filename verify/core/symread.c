@@ -73,7 +73,8 @@ static void add_condition(const reader *r, const graft_sym_condition *c)
         const graft_sym_condition *other = &list->items[i];
         if (other->holds == c->holds && other->where == c->where &&
             other->is_caught == c->is_caught && other->is_factor == c->is_factor &&
-            other->is_signed == c->is_signed && other->is_root == c->is_root) {
+            other->is_signed == c->is_signed && other->is_root == c->is_root &&
+            other->is_of_div == c->is_of_div) {
             return;
         }
     }
@@ -599,6 +600,7 @@ static void note_conditions(const reader *r)
             .holds = holds,
             .is_root = is_root,
             .is_factor = divides,
+            .is_of_div = divides,
             .is_signed = divides && GRAFT_OPERAND_IS_NODE(r->node->inputs[1]),
             .is_caught =
                 compared ||

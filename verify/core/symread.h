@@ -31,6 +31,7 @@ typedef struct graft_sym_condition {
     bool is_factor; /* whose reciprocal is a factor of the element as products and quotients go. */
     bool is_caught; /* The divisor's infinity may come out as a number. */
     bool is_signed; /* Of what was computed: the sign of a zero is none that a term tells. */
+    bool is_of_div; /* Of the divisor of a `div`, which is infinite with either sign. */
 } graft_sym_condition;
 
 typedef struct graft_sym_conditions {

@@ -131,6 +131,9 @@ static void add_goals(instance_draft *d, uint32_t element)
     if (d->left[element].needed != NULL || d->jumps) { /* Which are told of finite numbers. */
         visit_parts(d, element, d->left[element].caught, add_goal);
     }
+    if (d->left[element].roots != NULL) { /* Which may tie one number to another. */
+        visit_parts(d, element, d->left[element].tied, add_goal);
+    }
 }
 
 static const graft_guarded **make_variables(const graft_obligation *o,

@@ -49,6 +49,8 @@ static graft_guarded join(graft_term_state *k, uint32_t op, const graft_guarded 
                            .mixed = divisors,
                            .caught = both(k, a->caught, b->caught),
                            .computed = both(k, a->computed, b->computed),
+                           .quotients = both(k, a->quotients, b->quotients),
+                           .tied = both(k, a->tied, b->tied),
                            .needed = both(k, a->needed, b->needed)};
 }
 
@@ -67,7 +69,9 @@ static graft_guarded catch_infinities(graft_term_state *k, uint32_t op, const gr
     graft_guarded x = join(k, op, a, b);
     x.caught = both(k, x.caught, x.divisors);
     x.needed = both(k, x.needed, x.computed);
+    x.tied = both(k, x.tied, x.quotients);
     x.computed = NULL;
+    x.quotients = NULL;
     x.divisors = NULL;
     x.mixed = NULL;
     return x;
@@ -142,13 +146,17 @@ static graft_guarded choose_guarded(void *k, graft_guarded c, graft_guarded a, g
                        .divisors = asked_of(k, other, c.divisors, a.divisors, b.divisors),
                        .caught = asked_of(k, other, c.caught, a.caught, b.caught),
                        .computed = asked_of(k, other, c.computed, a.computed, b.computed),
+                       .quotients = asked_of(k, other, c.quotients, a.quotients, b.quotients),
+                       .tied = asked_of(k, other, c.tied, a.tied, b.tied),
                        .needed = asked_of(k, other, c.needed, a.needed, b.needed)};
     if (c.needed != NULL) { /* What may be undefined may choose otherwise. */
         x.caught = both(k, x.caught, both(k, x.roots, x.divisors));
         x.needed = both(k, x.needed, x.computed);
+        x.tied = both(k, x.tied, x.quotients);
         x.roots = NULL;
         x.divisors = NULL;
         x.computed = NULL;
+        x.quotients = NULL;
     }
     x.mixed = x.divisors;
     return x;
@@ -170,6 +178,9 @@ static graft_guarded quotient_guarded(void *state, graft_guarded a, graft_guarde
     x.mixed = a.mixed;
     x.caught = both(k, x.caught, both(k, b.mixed, b.needed == NULL ? NULL : own));
     x.computed = both(k, a.computed, is_element(k, b.term) ? NULL : own);
+    x.quotients = both(k, a.quotients, b.needed == NULL ? own : NULL);
+    x.tied = both(k, x.tied,
+                  both(k, b.mixed != NULL ? b.quotients : NULL, b.needed == NULL ? NULL : own));
     x.needed = both(k, x.needed, b.mixed != NULL ? b.computed : NULL);
     return x;
 }

@@ -14,14 +14,16 @@
 /* Formulas are NULL where nothing is asked. */
 typedef struct graft_guarded {
     Z3_ast term;
-    Z3_ast roots;    /* What it takes roots of is not negative. */
-    Z3_ast divisors; /* What it is divided by is not 0. */
-    Z3_ast mixed;    /* The part of it about divisors whose reciprocals are not plain factors. */
-    Z3_ast caught;   /* Nor what divides in other divisors, in the arguments of maxima, minima and
+    Z3_ast roots;     /* What it takes roots of is not negative. */
+    Z3_ast divisors;  /* What it is divided by is not 0. */
+    Z3_ast mixed;     /* The part of it about divisors whose reciprocals are not plain factors. */
+    Z3_ast caught;    /* Nor what divides in other divisors, in the arguments of maxima, minima and
                         bounded functions. */
-    Z3_ast computed; /* The part of `divisors` that is about numbers other than elements: of a zero
+    Z3_ast computed;  /* The part of `divisors` that is about numbers other than elements: of a zero
                         that was computed no term tells the sign. */
-    Z3_ast needed;   /* What has to hold in the source too: of computed divisors that are caught; of
+    Z3_ast quotients; /* The part of `divisors` that is of quotients, not of logarithms, */
+    Z3_ast tied;      /* and that of `caught`, which has to hold in the source beside a root. */
+    Z3_ast needed; /* What has to hold in the source too: of computed divisors that are caught; of
                         all that goes into a comparison. */
 } graft_guarded;
 
