@@ -63,13 +63,18 @@ static bool is_same_function(const graft_term_state *k, Z3_ast a, Z3_ast b)
     return same;
 }
 
-/* Whichever argument is larger has the larger value; of roots, where both are real. */
+/* Whichever argument is larger has the larger value, of roots where both are real; the other way
+ * round, too, but of what is rounded. */
 static Z3_ast pair_law(const graft_term_state *k, uint32_t f, value_at a, value_at b)
 {
     Z3_context z3 = k->z3;
-    Z3_ast up = Z3_mk_implies(z3, Z3_mk_le(z3, a.x, b.x), Z3_mk_le(z3, a.value, b.value));
-    Z3_ast down = Z3_mk_implies(z3, Z3_mk_le(z3, b.x, a.x), Z3_mk_le(z3, b.value, a.value));
-    Z3_ast both = Z3_mk_and(z3, 2, (Z3_ast[]){up, down});
+    Z3_ast up[2] = {Z3_mk_le(z3, a.x, b.x), Z3_mk_le(z3, a.value, b.value)};
+    Z3_ast down[2] = {Z3_mk_le(z3, b.x, a.x), Z3_mk_le(z3, b.value, a.value)};
+    const bool strictly = f < GRAFT_TERM_INVERSE;
+    Z3_ast ways[2] = {strictly ? Z3_mk_iff(z3, up[0], up[1]) : Z3_mk_implies(z3, up[0], up[1]),
+                      strictly ? Z3_mk_iff(z3, down[0], down[1])
+                               : Z3_mk_implies(z3, down[0], down[1])};
+    Z3_ast both = Z3_mk_and(z3, 2, ways);
     if (f != GRAFT_TERM_SQRT) {
         return both;
     }

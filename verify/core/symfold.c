@@ -648,49 +648,12 @@ static bool is_choice(const graft_sym *s, Z3_ast term, const void *context)
     return graft_sym_kind(s, term) == Z3_OP_ITE;
 }
 
-static bool is_sum_of_squares(const graft_sym *s, Z3_ast term);
+static bool is_sum_of_squares(graft_sym *s, Z3_ast term);
 
-/* Whether a factor, or a summand that is none, is a fold of what is never negative or a function
- * that never is. */
-static bool is_plainly_positive(const graft_sym *s, Z3_ast term)
+/* Whether Z3 says that a value with a conditional on numbers is not negative, whatever elements and
+ * folds are. */
+static bool is_chosen_positive(graft_sym *s, Z3_ast value)
 {
-    return graft_sym_is_app(s, term, s->term.functions[GRAFT_TERM_EXP]) ||
-           (graft_sym_fold_kind(s, term) != GRAFT_SYM_FOLD_COUNT &&
-            is_sum_of_squares(s, graft_sym_arg(s, term, graft_sym_arity(s, term) - 1)));
-}
-
-/* Whether a term is a product of factors that are never negative and of others that each occur an
- * even number of times. */
-static bool is_product_of_squares(const graft_sym *s, Z3_ast term)
-{
-    monomial m;
-    bool positive = open_monomial(s, term, &m);
-    for (uint32_t i = 0; i < m.count && positive; i++) {
-        uint32_t times_met = 0;
-        for (uint32_t k = 0; k < m.count; k++) {
-            times_met += m.factors[k] == m.factors[i] ? 1 : 0;
-        }
-        positive = times_met % 2 == 0 || is_plainly_positive(s, m.factors[i]);
-    }
-    return positive;
-}
-
-static bool is_sum_of_squares(const graft_sym *s, Z3_ast term)
-{
-    bool sum = graft_sym_kind(s, term) == Z3_OP_ADD;
-    uint32_t count = sum ? graft_sym_arity(s, term) : 1;
-    bool positive = true;
-    for (uint32_t i = 0; i < count && positive; i++) {
-        positive = is_product_of_squares(s, sum ? graft_sym_arg(s, term, i) : term);
-    }
-    return positive;
-}
-
-bool graft_sym_is_never_negative(graft_sym *s, Z3_ast value)
-{
-    if (is_sum_of_squares(s, value)) {
-        return true;
-    }
     const graft_sym_range none = graft_sym_range_open(s);
     atom_search a = {.s = s, .range = &none};
     graft_sym_walk(s, value, visit_atom, &a);
@@ -699,6 +662,70 @@ bool graft_sym_is_never_negative(graft_sym *s, Z3_ast value)
     }
     value = name_beside(s, &a, value);
     return graft_sym_holds(s, NULL, Z3_mk_le(s->z3, s->term.zero, value));
+}
+
+/* Whether a factor, or a summand that is none, is a fold of what is never negative, a function that
+ * never is, or a conditional. */
+static bool is_plainly_positive(graft_sym *s, Z3_ast term)
+{
+    return graft_sym_is_app(s, term, s->term.functions[GRAFT_TERM_EXP]) ||
+           graft_sym_is_app(s, term, s->term.functions[GRAFT_TERM_SIGMOID]) ||
+           graft_sym_is_app(s, term, s->term.functions[GRAFT_TERM_SQRT]) ||
+           (graft_sym_kind(s, term) == Z3_OP_ITE && is_chosen_positive(s, term)) ||
+           (graft_sym_fold_kind(s, term) != GRAFT_SYM_FOLD_COUNT &&
+            is_sum_of_squares(s, graft_sym_arg(s, term, graft_sym_arity(s, term) - 1)));
+}
+
+/* Whether a product without the factor `left_out` is one of factors that are never negative and of
+ * others that each occur an even number of times. */
+static bool is_product_of_squares(graft_sym *s, const monomial *m, uint32_t left_out)
+{
+    bool positive = true;
+    for (uint32_t i = 0; i < m->count && positive; i++) {
+        uint32_t times_met = 0;
+        for (uint32_t k = 0; k < m->count; k++) {
+            times_met += k != left_out && m->factors[k] == m->factors[i] ? 1 : 0;
+        }
+        positive = i == left_out || times_met % 2 == 0 || is_plainly_positive(s, m->factors[i]);
+    }
+    return positive;
+}
+
+static bool is_sum_of_squares(graft_sym *s, Z3_ast term)
+{
+    bool sum = graft_sym_kind(s, term) == Z3_OP_ADD;
+    uint32_t count = sum ? graft_sym_arity(s, term) : 1;
+    bool positive = true;
+    for (uint32_t i = 0; i < count && positive; i++) {
+        monomial m;
+        positive = open_monomial(s, sum ? graft_sym_arg(s, term, i) : term, &m) &&
+                   is_product_of_squares(s, &m, m.count);
+    }
+    return positive;
+}
+
+bool graft_sym_is_never_negative(graft_sym *s, Z3_ast value)
+{
+    return is_sum_of_squares(s, value) || is_chosen_positive(s, value);
+}
+
+/* Whether a term is the atom times what is never negative. */
+static bool is_positive_multiple(graft_sym *s, Z3_ast term, Z3_ast atom)
+{
+    monomial m;
+    uint32_t at = 0;
+    if (!open_monomial(s, term, &m)) {
+        return false;
+    }
+    while (at < m.count && m.factors[at] != atom) {
+        at++;
+    }
+    for (uint32_t i = 0; i < m.count; i++) {
+        if (i != at && graft_sym_mentions(s, m.factors[i], 1, &atom)) {
+            return false;
+        }
+    }
+    return at < m.count && is_product_of_squares(s, &m, at);
 }
 
 static Z3_ast max_body(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
@@ -757,7 +784,8 @@ static Z3_ast max_body(graft_sym *s, const graft_facts *facts, const graft_sym_r
     if (a.count == 0 && !is_bound(s, range, body)) {
         return body;
     }
-    if (a.count == 1 && a.atom != body && is_monotone(s, facts, body, &a, false)) {
+    if (a.count == 1 && a.atom != body &&
+        (is_positive_multiple(s, body, a.atom) || is_monotone(s, facts, body, &a, false))) {
         Z3_ast fold = max_atom(s, facts, *range, a.atom);
         return Z3_substitute(s->z3, body, 1, &a.atom, &fold);
     }

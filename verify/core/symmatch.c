@@ -87,6 +87,37 @@ void graft_sym_merge_elements(graft_sym *s, const graft_facts *facts, graft_sym_
 
 /* --------------------------------------------------------------------- folds */
 
+static bool is_fold(const graft_sym *s, Z3_ast term, const void *context)
+{
+    (void)context;
+    return graft_sym_fold_kind(s, term) != GRAFT_SYM_FOLD_COUNT;
+}
+
+static bool is_choice(const graft_sym *s, Z3_ast term, const void *context)
+{
+    (void)context;
+    return graft_sym_kind(s, term) == Z3_OP_ITE;
+}
+
+/* Whether Z3 says that two terms are the same number whatever their elements are. Asked of terms with
+ * conditionals alone, and of none with a fold, for two folds are not the same because their bodies
+ * are at one place. */
+static bool is_same_number(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_ast b)
+{
+    Z3_ast same = Z3_mk_eq(s->z3, a, b);
+    graft_sym_atoms elements = {.count = 0};
+    graft_sym_list(s, same, GRAFT_SYM_ELEMENTS, &elements);
+    if (elements.full || graft_sym_find(s, same, true, is_fold, NULL) != NULL ||
+        graft_sym_find(s, same, true, is_choice, NULL) == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < elements.count; i++) {
+        elements.to[i] = graft_sym_unknown(s, 'e', i);
+    }
+    same = graft_sym_replace(s, &elements, same);
+    return graft_sym_holds(s, facts, same);
+}
+
 bool graft_sym_same_bodies(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_ast b)
 {
     a = graft_sym_simplify(s, a);
@@ -101,8 +132,9 @@ bool graft_sym_same_bodies(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_
         return false;
     }
     graft_sym_merge_elements(s, facts, &elements);
-    return graft_sym_simplify(s, graft_sym_replace(s, &elements, a)) ==
-           graft_sym_simplify(s, graft_sym_replace(s, &elements, b));
+    a = graft_sym_simplify(s, graft_sym_replace(s, &elements, a));
+    b = graft_sym_simplify(s, graft_sym_replace(s, &elements, b));
+    return a == b || is_same_number(s, facts, a, b);
 }
 
 /* Whether a term is a binder of a range, or the opposite of one, plus what has none in it. */

@@ -49,8 +49,8 @@ static bool is_part_of(const graft_sym *s, Z3_ast term, const void *binder)
 }
 
 /* Row-major places below the product of some sizes are one to one with the indices below these: a
- * binder of which body and guard name only the parts in such sizes is as many binders. So is one
- * below m n of which they name only the quotient by n, the first part in m and n. */
+ * binder of which body or guard name the parts in such sizes is as many binders. So is one below m n
+ * of which they name only the quotient by n, the first part in m and n. */
 static bool split_place(graft_sym *s, const graft_facts *facts, graft_sym_range *range, uint32_t i,
                         Z3_ast *body)
 {
@@ -75,12 +75,12 @@ static bool split_place(graft_sym *s, const graft_facts *facts, graft_sym_range 
     Z3_ast place = Z3_mk_app(s->z3, s->place[n], 2 * n, args);
     Z3_ast from = quotient ? found : binder;
     Z3_ast to = quotient ? args[0] : place;
-    Z3_ast rest = quotient ? binder : place;
     Z3_ast parted = graft_sym_substitute(s, *body, 1, &from, &to);
     split.guard = graft_sym_substitute(s, split.guard, 1, &from, &to);
-    if (graft_sym_mentions(s, parted, 1, &rest) || graft_sym_mentions(s, split.guard, 1, &rest) ||
-        (product != range->sizes[i] &&
-         !graft_sym_holds(s, facts, Z3_mk_eq(s->z3, product, range->sizes[i])))) {
+    const bool rest =
+        graft_sym_mentions(s, parted, 1, &binder) || graft_sym_mentions(s, split.guard, 1, &binder);
+    if (rest || (product != range->sizes[i] &&
+                 !graft_sym_holds(s, facts, Z3_mk_eq(s->z3, product, range->sizes[i])))) {
         return false;
     }
     *range = split;

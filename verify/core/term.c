@@ -243,9 +243,24 @@ static Z3_ast exp_of_leaf(graft_term_state *k, Z3_ast leaf)
 /* What a term is the opposite of, as Z3 writes -x or as it stands; NULL: of nothing. */
 static Z3_ast opposite_of(const graft_term_state *k, Z3_ast x)
 {
-    bool times = kind_of(k, x) == Z3_OP_MUL && arity_of(k, x) == 2 &&
-                 operand_of(k, x, 0) == lift_term(k, -1);
-    return times || kind_of(k, x) == Z3_OP_UMINUS ? operand_of(k, x, times ? 1 : 0) : NULL;
+    const bool product = kind_of(k, x) == Z3_OP_MUL && arity_of(k, x) == 2;
+    for (uint32_t i = 0; i < 2 && product; i++) {
+        if (operand_of(k, x, i) == lift_term(k, -1)) {
+            return operand_of(k, x, 1 - i);
+        }
+    }
+    return kind_of(k, x) == Z3_OP_UMINUS ? operand_of(k, x, 0) : NULL;
+}
+
+/* How many times x is a term that it is a product of, up to four times; 0: of nothing. */
+static int repeats(const graft_term_state *k, Z3_ast x, Z3_ast *term)
+{
+    int count = 0;
+    const bool is =
+        kind_of(k, x) == Z3_OP_MUL && arity_of(k, x) == 2 && is_numeral(k, operand_of(k, x, 0)) &&
+        Z3_get_numeral_int(k->z3, operand_of(k, x, 0), &count) && count > 1 && count <= 4;
+    *term = is ? operand_of(k, x, 1) : x;
+    return is ? count : 0;
 }
 
 /* Multiplies the exponentials of what x adds to a term into one side, of what it subtracts into the
@@ -253,6 +268,14 @@ static Z3_ast opposite_of(const graft_term_state *k, Z3_ast x)
 static void multiply_exps(graft_term_state *k, Z3_ast x, uint32_t sign, Z3_ast sides[2])
 {
     Z3_decl_kind kind = kind_of(k, x);
+    Z3_ast term = NULL;
+    const int count = repeats(k, x, &term);
+    for (int i = 0; i < count; i++) {
+        multiply_exps(k, term, sign, sides);
+    }
+    if (count > 0) {
+        return;
+    }
     if (opposite_of(k, x) != NULL) {
         multiply_exps(k, opposite_of(k, x), 1 - sign, sides);
         return;
@@ -406,17 +429,29 @@ static Z3_ast unknown_term(graft_term_state *k, graft_term_function f, Z3_ast x)
     return apply_function(k, f, x, &is_new);
 }
 
+/* Of a number of at least 1 it is not negative. */
+static Z3_ast log_of_leaf(graft_term_state *k, Z3_ast x)
+{
+    bool is_new = false;
+    Z3_ast term = apply_function(k, GRAFT_TERM_LOG, x, &is_new);
+    if (is_new) {
+        note_fact(k, k->laws,
+                  Z3_mk_implies(k->z3, Z3_mk_le(k->z3, k->one, x), Z3_mk_le(k->z3, k->zero, term)));
+    }
+    return term;
+}
+
 /* log(1 + exp(t)) = t + log(1 + exp(-t)), unless t is a choice, as softplus has it. */
 static Z3_ast log_of_sum(graft_term_state *k, Z3_ast x)
 {
-    Z3_ast log = unknown_term(k, GRAFT_TERM_LOG, x);
+    Z3_ast log = log_of_leaf(k, x);
     bool of_power = kind_of(k, x) == Z3_OP_ADD && arity_of(k, x) == 2 &&
                     operand_of(k, x, 0) == k->one &&
                     is_call(k, operand_of(k, x, 1), GRAFT_TERM_EXP);
     Z3_ast t = of_power ? argument_of(k, operand_of(k, x, 1)) : NULL;
     if (of_power && kind_of(k, t) != Z3_OP_ITE) {
         Z3_ast mirrored = sum_term(k, k->one, exp_term(k, difference_term(k, k->zero, t)));
-        note_equal(k, log, sum_term(k, t, unknown_term(k, GRAFT_TERM_LOG, mirrored)));
+        note_equal(k, log, sum_term(k, t, log_of_leaf(k, mirrored)));
     }
     return log;
 }
@@ -473,7 +508,7 @@ static Z3_ast log_term(graft_term_state *k, Z3_ast x)
         positive = others == 1 ? both[1] : Z3_mk_and(k->z3, 2, both);
     }
     if (others > 1) {
-        Z3_ast log = unknown_term(k, GRAFT_TERM_LOG, rest);
+        Z3_ast log = log_of_leaf(k, rest);
         note_fact(k, k->laws, Z3_mk_implies(k->z3, positive, Z3_mk_eq(k->z3, log, logs)));
         logs = log;
     }

@@ -441,13 +441,15 @@ void graft_sym_find_inside(graft_sym *s, const graft_sym_range *range, Z3_ast to
     }
 }
 
-/* The place of one sum or maximum that another one lacks which is otherwise like it, the first
- * where that begins one later, else the last. NULL where there is none like it. */
-static Z3_ast find_lacking(graft_sym *s, uint32_t count, const Z3_ast *folds, uint32_t which,
-                           const graft_sym_range *range, Z3_ast body)
+/* Where one sum or maximum is to be cut beside another that is like it but for its range: where that
+ * begins later there, else where it ends; of equal sizes the one place that it lacks. NULL where
+ * there is none like it. */
+static Z3_ast find_cut(graft_sym *s, uint32_t count, const Z3_ast *folds, uint32_t which,
+                       const graft_sym_range *range, Z3_ast body)
 {
     Z3_func_decl decl = Z3_get_app_decl(s->z3, Z3_to_app(s->z3, folds[which]));
-    Z3_ast last = graft_sym_sub(s, range->sizes[0], graft_sym_int(s, 1));
+    Z3_ast one = graft_sym_int(s, 1);
+    Z3_ast binder = range->binders[0];
     for (uint32_t i = 0; i < count && range->count == 1; i++) {
         graft_sym_pair p = {.ranges = {*range}, .bodies = {body}};
         graft_sym_maps tried = {.count = 0};
@@ -460,15 +462,20 @@ static Z3_ast find_lacking(graft_sym *s, uint32_t count, const Z3_ast *folds, ui
             continue;
         }
         Z3_ast shift = graft_sym_sub(s, to[0], p.ranges[1].binders[0]);
-        Z3_ast place = graft_sym_is_number(s, shift, 1) ? graft_sym_int(s, 0) : last;
-        if (may_be(s, range, range->binders[0], place)) {
-            return place;
+        int64_t number = 1;
+        (void)(Z3_is_numeral_ast(s->z3, shift) && Z3_get_numeral_int64(s->z3, shift, &number));
+        const bool later = number > 0;
+        const bool shorter = p.ranges[1].sizes[0] != range->sizes[0];
+        Z3_ast end = shorter ? p.ranges[1].sizes[0] : graft_sym_sub(s, range->sizes[0], one);
+        Z3_ast first = later ? graft_sym_sub(s, shift, one) : end; /* On the cut's lower side. */
+        if (!graft_sym_is_open(s, shift) && may_be(s, range, binder, first)) {
+            return later ? Z3_mk_le(s->z3, binder, first) : Z3_mk_ge(s->z3, binder, first);
         }
     }
     return NULL;
 }
 
-/* Value by value, where a binder has few; else by the place that another fold lacks. */
+/* Value by value, where a binder has few; else where another fold begins or ends. */
 Z3_ast graft_sym_find_part(graft_sym *s, uint32_t count, const Z3_ast *folds, uint32_t which,
                            const graft_sym_range *range, Z3_ast body)
 {
@@ -478,8 +485,5 @@ Z3_ast graft_sym_find_part(graft_sym *s, uint32_t count, const Z3_ast *folds, ui
             return Z3_mk_le(s->z3, range->binders[i], values[0]);
         }
     }
-    Z3_ast place = find_lacking(s, count, folds, which, range, body);
-    return place == NULL                      ? NULL
-           : graft_sym_is_number(s, place, 0) ? Z3_mk_le(s->z3, range->binders[0], place)
-                                              : Z3_mk_ge(s->z3, range->binders[0], place);
+    return find_cut(s, count, folds, which, range, body);
 }

@@ -250,11 +250,31 @@ static bool pin_symbols(graft_sym *s, const graft_sym_instance *instance, graft_
     return split->count > 0;
 }
 
+/* The alternatives of what a precondition asks, where none is known to hold. */
+static bool split_alternatives(graft_sym *s, graft_sym_split *split)
+{
+    for (uint32_t i = 0; i < s->assumed->count; i++) {
+        Z3_ast claim = s->assumed->claims[i];
+        const uint32_t count = graft_sym_kind(s, claim) == Z3_OP_OR ? graft_sym_arity(s, claim) : 0;
+        bool open = count > 0 && count <= GRAFT_LIMIT(PART_CLAIMS);
+        *split = (graft_sym_split){.count = count};
+        for (uint32_t k = 0; k < count && open; k++) {
+            split->claims[k] = graft_sym_arg(s, claim, k);
+            open = !graft_sym_holds(s, NULL, split->claims[k]);
+        }
+        if (open) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool find_split(void *context, graft_sym *s, const graft_sym_instance *instance,
                        const graft_sym_side sides[2], graft_sym_split *split)
 {
     (void)context;
-    return pin_symbols(s, instance, split) || split_broadcast(s, instance, sides, split);
+    return pin_symbols(s, instance, split) || split_broadcast(s, instance, sides, split) ||
+           split_alternatives(s, split);
 }
 
 /* ----------------------------------------------------------------------- folds */
