@@ -24,17 +24,25 @@ typedef struct {
     Z3_ast rest;
 } lone;
 
-static bool find_lone(graft_sym *s, const graft_sym_range *range, Z3_ast index, lone *found_at)
+/* The only binder of a range in an index; how many there are where there is none, or another. */
+static uint32_t find_binder(const graft_sym *s, const graft_sym_range *range, Z3_ast index)
 {
+    uint32_t which = range->count;
     uint32_t found = 0;
     for (uint32_t i = 0; i < range->count; i++) {
         Z3_ast binder = range->binders[i];
         if (graft_sym_mentions(s, index, 1, &binder)) {
-            found_at->which = i;
+            which = i;
             found++;
         }
     }
-    if (found != 1) {
+    return found == 1 ? which : range->count;
+}
+
+static bool find_lone(graft_sym *s, const graft_sym_range *range, Z3_ast index, lone *found_at)
+{
+    found_at->which = find_binder(s, range, index);
+    if (found_at->which == range->count) {
         return false;
     }
     Z3_ast binder = range->binders[found_at->which];
@@ -46,6 +54,8 @@ static bool find_lone(graft_sym *s, const graft_sym_range *range, Z3_ast index, 
     return !graft_sym_mentions(s, found_at->rest, 1, &binder);
 }
 
+/* An index goes to another by what makes them equal: where both have a binder alone, whatever stands
+ * beside it; else where they are the same but for the binder. */
 static void map_index(pairing *p, Z3_ast x, Z3_ast y)
 {
     graft_sym *s = p->s;
@@ -55,11 +65,19 @@ static void map_index(pairing *p, Z3_ast x, Z3_ast y)
         x = graft_sym_arg(s, x, 1);
         y = graft_sym_arg(s, y, 1);
     }
-    if (!find_lone(s, &p->a, x, &a) || !find_lone(s, &p->b, y, &b) || p->to[a.which] != NULL ||
+    const bool alone_a = find_lone(s, &p->a, x, &a);
+    const bool alone_b = find_lone(s, &p->b, y, &b);
+    if (a.which == p->a.count || b.which == p->b.count || p->to[a.which] != NULL ||
         (p->taken >> b.which & 1u) != 0) {
         return;
     }
-    p->to[a.which] = a.falls ? graft_sym_sub(s, a.rest, y) : graft_sym_sub(s, y, a.rest);
+    Z3_ast to = p->b.binders[b.which];
+    if (alone_a && alone_b) {
+        to = a.falls ? graft_sym_sub(s, a.rest, y) : graft_sym_sub(s, y, a.rest);
+    } else if (graft_sym_substitute(s, x, 1, &p->a.binders[a.which], &to) != y) {
+        return;
+    }
+    p->to[a.which] = to;
     p->taken |= 1u << b.which;
 }
 
