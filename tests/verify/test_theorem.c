@@ -245,6 +245,51 @@ CHECK_CASE(test_false_rules)
     }
 }
 
+/* Which cases were written. */
+typedef struct {
+    uint32_t written;
+    uint32_t last;
+    uint32_t count;
+} sample;
+
+static graft_status note_number(graft_env *env, void *context, const graft_theorem_file *file)
+{
+    sample *s = context;
+    (void)env;
+    s->count = file->count;
+    if (s->written == 0) {
+        assert_int_equal(file->number, 0);
+    } else {
+        const uint32_t step = file->number - s->last;
+        const uint32_t even = (file->count - 1) / (GRAFT_THEOREM_CASES - 1);
+        assert_in_range(step, even > 1 ? even : 1, even + 1);
+    }
+    s->last = file->number;
+    s->written++;
+    return GRAFT_OK;
+}
+
+/* Of many cases a sample, at even distances from the first to the last; of few cases all. */
+CHECK_CASE(test_sample)
+{
+    static const struct {
+        const char *text;
+        uint32_t written;
+    } rows[] = {
+        {"relu(transpose#1(a)) = transpose#1(relu(a))",                     GRAFT_THEOREM_CASES},
+        {"relu(reduce_max#1(a)) = reduce_max#1(relu(a)) where rank(a) = 2", 6                  },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        graft_rule rule;
+        sample s = {.written = 0};
+        parse(env, rows[i].text, &rule);
+        CHECK_OK(graft_theorem_write(env, &rule, NULL, note_number, &s));
+        assert_int_equal(s.written, rows[i].written);
+        assert_int_equal(s.last, s.count - 1);
+        assert_int_equal(s.count > s.written, s.written == GRAFT_THEOREM_CASES);
+    }
+}
+
 /* Of the adversarial corpus: every STEPth rule, or as many as CORPUS_STEP says. */
 static void try_corpus(graft_env *env, const char *path, uint32_t step)
 {

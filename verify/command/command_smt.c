@@ -30,6 +30,7 @@ enum { INSTANCES, SIZES, THEOREM, FILE_KINDS };
 typedef struct {
     graft_status status;
     uint32_t checks[FILE_KINDS];
+    uint32_t cases; /* With those of which no theorem is written. */
     uint64_t bytes;
 } smt_answer;
 
@@ -60,7 +61,9 @@ static graft_status write_text(graft_env *env, rule_files *f, uint32_t kind, con
 
 static graft_status write_theorem(graft_env *env, void *context, const graft_theorem_file *file)
 {
-    return write_text(env, context, THEOREM,
+    rule_files *f = context;
+    f->answer.cases = file->count;
+    return write_text(env, f, THEOREM,
                       graft_arena_printf(env->life, ".theorem%" PRIu32, file->number),
                       (graft_bytes){.data = (const uint8_t *)file->text, .size = file->size}, 1);
 }
@@ -141,6 +144,7 @@ static graft_status take_answer(graft_env *env, const graft_rule_entry *e,
     for (uint32_t kind = 0; kind < FILE_KINDS; kind++) {
         sum->checks[kind] += answer.checks[kind];
     }
+    sum->cases += answer.cases;
     sum->bytes += answer.bytes;
     return GRAFT_OK;
 }
@@ -167,9 +171,9 @@ graft_status graft_smt_save(graft_env *env, const graft_ruleset *set, uint32_t s
     }
     GRAFT_PASS(graft_file_write(env, path, index.data, index.size));
     graft_log(env, 1,
-              "%s: %u rules, %u cases of theorems, %u obligations, %u questions for all sizes, "
-              "%.1f MB",
-              path, w.count, sum.checks[THEOREM], sum.checks[INSTANCES], sum.checks[SIZES],
-              (double)sum.bytes / 1e6);
+              "%s: %u rules, theorems of %u of %u cases, %u obligations, %u questions for all "
+              "sizes, %.1f MB",
+              path, w.count, sum.checks[THEOREM], sum.cases, sum.checks[INSTANCES],
+              sum.checks[SIZES], (double)sum.bytes / 1e6);
     return GRAFT_OK;
 }

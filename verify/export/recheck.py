@@ -2,7 +2,7 @@
 
     python3 recheck.py FOLDER --solver cvc5=/usr/bin/cvc5 --solver z3=venv/bin/z3 [--jobs N]
 
-A theorem is a rule with all its cases, a file each (kind `theorem`). Sums and maxima are functions that nothing
+A theorem is a rule with its cases, or a sample of them, a file each (kind `theorem`). Sums and maxima are functions that nothing
 is known of then: leaving their definitions out claims more, so that `unsat` proves it and `sat` says nothing.
 `sat` of a case without sums, maxima, unknown functions and conditions for all indices is a counterexample.
 The laws of sums and maxima that proofs use are put to each solver, too (laws.smt2).
@@ -160,7 +160,10 @@ def recheck_file(folder, solver, rule, memory):
     """unsat, sat, unknown, killed, titles of sat."""
     path = os.path.join(folder, rule["file"])
     with open(path, "rb") as file:
-        digest = hashlib.sha256(file.read()).hexdigest()
+        text = file.read()
+    digest = hashlib.sha256(text).hexdigest()
+    if rule["kind"] == "theorem":
+        rule["cases"] = int(re.search(rb"\n; case \d+ of (\d+)", text)[1])
     found = memory.get(solver.key, digest)
     if found is None and rule["kind"] == "theorem":
         memory.put(solver.key, digest, ask_case(solver, path))
@@ -188,7 +191,7 @@ def report_laws(solver, memory):
 
 
 def report_theorems(solver, rules, results):
-    """How many rules are proved whole, with all their cases."""
+    """How many rules are proved whole, with all their cases that were written."""
     cases = {}
     for rule, r in zip(rules, results):
         if rule["kind"] == "theorem":
@@ -201,7 +204,8 @@ def report_theorems(solver, rules, results):
         notes += [f"  SAT      {name} ({rule['file']})" for rule, r in found if r[1]]
         notes += [f"  open     {name}: {len(left)} of {len(found)} cases ({left[0]} ...)"] if left else []
     theirs = [r for found in cases.values() for _, r in found]
-    print(f"{solver.name} {solver.version}: {len(cases)} theorems ({len(theirs)} cases): {proved} proved, "
+    count = sum(found[0][0]["cases"] for found in cases.values())
+    print(f"{solver.name} {solver.version}: {len(cases)} theorems ({len(theirs)} of {count} cases): {proved} proved, "
           f"{len(cases) - proved} open; {sum(r[3] for r in theirs)} killed by the clock")
     print("\n".join(notes), end="\n" if notes else "")
     return sum(r[1] for r in theirs)

@@ -1,7 +1,8 @@
 /* theorem.h - what a proof for all sizes claims, whole, as SMT-LIB 2.6: one file for each case.
  *
- * A case (symcase.h) stands for those of its class (symclass.h). Its file holds, as the plain
- * reading (symplain.h) has it and before any simplification,
+ * The proof is of all cases (symcase.h); of a rule with more than GRAFT_THEOREM_CASES an even sample
+ * of so many is written. A file holds, as the plain reading (symplain.h) has the case and before any
+ * simplification,
  *      sizes of variables, attributes and indices as constants of sort Int (numbers: Real): d0_1 is
  *      the last size of the first variable;
  *      variables as functions from an index to a number, x0(i, j);
@@ -17,8 +18,11 @@
 #include "graph/base/file.h"
 #include "graph/rule/rulefile.h"
 
+enum { GRAFT_THEOREM_CASES = 64 };
+
 typedef struct graft_theorem_file {
     uint32_t number; /* Of the case, from 0. */
+    uint32_t count;  /* Cases of the rule, with those that are left out. */
     const char *text;
     size_t size;
 } graft_theorem_file;
