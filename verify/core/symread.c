@@ -191,8 +191,6 @@ static Z3_ast rd_at(const rd *r, uint32_t axis)
     return graft_sym_formals(r->s, rd_out_rank(r))[axis];
 }
 
-static Z3_ast rd_fixed(const rd *r, uint32_t axis) { return rd_at(r, axis); }
-
 static uint32_t rd_choice(const rd *r, uint32_t i) { return (uint32_t)r->symbolic->attrs[i].value; }
 
 static Z3_ast rd_attr(const rd *r, uint32_t i) { return r->symbolic->attrs[i].term; }
