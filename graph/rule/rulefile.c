@@ -45,6 +45,34 @@ bool graft_numeric_is_exact(uint32_t numeric)
     return numeric == GRAFT_NUMERIC_EXACT || numeric == GRAFT_NUMERIC_EXACT_INTEGER;
 }
 
+/* What is neither moved nor chosen is rounded. */
+static bool computes(const graft_op_info *op)
+{
+    return (op->flags & (GRAFT_FLAG_MOVES | GRAFT_FLAG_PIECEWISE)) == 0;
+}
+
+/* Whether something is computed of fills alone, which are constants: where the sides do that with
+ * other numbers, what binary32 rounds to the same a narrower type may not. */
+static bool computes_constants(const graft_pattern *pattern)
+{
+    bool is_constant[GRAFT_RULE_MAX_NODES];
+    uint8_t order[GRAFT_RULE_MAX_NODES];
+    bool found = false;
+    graft_pattern_order(pattern, order);
+    for (uint32_t i = 0; i < pattern->node_count; i++) {
+        const graft_pattern_node *node = &pattern->nodes[order[i]];
+        const graft_op_info *op = graft_op(node->op);
+        bool all = true;
+        for (uint32_t k = 0; k < op->input_count; k++) {
+            graft_operand x = node->inputs[k];
+            all = all && GRAFT_OPERAND_IS_NODE(x) && is_constant[GRAFT_OPERAND_NODE_OF(x)];
+        }
+        is_constant[order[i]] = all;
+        found = found || (all && op->input_count > 0 && computes(op));
+    }
+    return found;
+}
+
 /* By number, the operators that compute what an output is. */
 static graft_operator_set operators_of(const graft_pattern *pattern, graft_operand output)
 {
@@ -54,9 +82,8 @@ static graft_operator_set operators_of(const graft_pattern *pattern, graft_opera
     for (uint32_t i = 0; i < pattern->node_count; i++) {
         const graft_pattern_node *node = &pattern->nodes[order[i]];
         const graft_op_info *op = graft_op(node->op);
-        const bool computes = (op->flags & (GRAFT_FLAG_MOVES | GRAFT_FLAG_PIECEWISE)) == 0;
         graft_operator_set *set = &through[order[i]];
-        if (computes) {
+        if (computes(op)) {
             graft_operator_set_add(set, node->op);
         }
         for (uint32_t k = 0; k < op->input_count; k++) {
@@ -72,7 +99,7 @@ static graft_operator_set operators_of(const graft_pattern *pattern, graft_opera
 
 bool graft_rule_rounds_alike(const graft_rule *rule)
 {
-    bool alike = true;
+    bool alike = !computes_constants(&rule->source) && !computes_constants(&rule->target);
     for (uint32_t o = 0; o < rule->output_count; o++) {
         const graft_operator_set a = operators_of(&rule->source, rule->source.outputs[o]);
         const graft_operator_set b = operators_of(&rule->target, rule->target.outputs[o]);

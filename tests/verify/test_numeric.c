@@ -145,6 +145,27 @@ CHECK_CASE(test_halves)
     assert_true(alike > 0 && apart > 0);
 }
 
+/* In float16 2048 + 1 is 2048, so what is computed of numbers alone rounds with them. */
+CHECK_CASE(test_constants)
+{
+    static const struct {
+        const char *text;
+        bool alike;
+    } rows[] = {
+        {"mul(a, sub(add(fill(value=2048.0, dim=[]), fill(value=1.0, dim=[])), "
+         "fill(value=2048.0, dim=[]))) = mul(a, sub(add(fill(value=1.0, dim=[]), "
+         "fill(value=0.0, dim=[])), fill(value=0.0, dim=[])))",              false},
+        {"mul(a, add(reshape(fill(value=2048.0, dim=[1]), dim=[]), fill(value=1.0, dim=[]))) = "
+         "mul(a, add(fill(value=2048.0, dim=[]), fill(value=1.0, dim=[])))", false},
+        {"mul(a, relu(fill(value=2.0, dim=[]))) = mul(a, fill(value=2.0, dim=[]))",   true },
+        {"add(a, fill(value=2.0, dim=[])) = add(fill(value=2.0, dim=[]), a)",         true },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const graft_rule rule = rows_parse(env, rows[i].text);
+        assert_int_equal(graft_rule_rounds_alike(&rule), rows[i].alike);
+    }
+}
+
 /* --------------------------------------------------------------- classifying */
 
 /* The class, and whether the proof says so alone: the samples are there to take it away. */
