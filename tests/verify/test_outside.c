@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { EFFORT = 600000, ELEMENTS_MOST = 1000, UNDECIDED_SHARE = 20, MODELS = 48 };
+enum { EFFORT = 600000, ELEMENTS_MOST = 4000, UNDECIDED_SHARE = 20, MODELS = 48 };
 
 static const uint64_t resources = 500000;
 
@@ -136,6 +136,34 @@ CHECK_CASE(test_named)
     assert_true(names_real(&named, 40.0F));
     assert_true(names_real(&named, 41.0F));
     assert_true(names_real(&named, 0.5F * (0.25F + 40.0F)));
+}
+
+/* Whether a number is a whole one is told by what reads it. */
+CHECK_CASE(test_named_past)
+{
+    static const struct {
+        const char *text;
+        bool is_past;
+    } rows[] = {
+        {"slice#1(a, axis=0) = slice(a, axis=0, start=min(#1.start, 2048), end=#1.end)",      false},
+        {"slice#1(a, axis=0) = slice(a, axis=0, start=min(#1.start, 2049), end=#1.end)",      true },
+        {"slice#1(a, axis=0) = slice(a, axis=0, start=min(#1.start, 2000 + 49), end=#1.end)", true },
+        {"slice#1(a, end=2049) = slice#1(relu(a), end=2049)",                                 true },
+        {"clip#1(a) = clip(a, low=fmin(#1.low, 40000.0), high=50000.0)",                      false},
+        {"fill#1(dim=[1]) = fill#1(dim=[1]) where #1.value = 1065353216",                     false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        graft_named named;
+        const graft_rule rule = rows_parse(env, rows[i].text);
+        graft_named_read(&rule, &named);
+        if (named.is_past != rows[i].is_past) {
+            fail_msg("%s", rows[i].text);
+        }
+    }
+    const graft_rule least = rows_parse(env, "leaky_relu#1(a) = relu(a) where fle(#1.slope,1e-45)");
+    graft_named named;
+    graft_named_read(&least, &named);
+    assert_true(names_real(&named, 1e-45F));
 }
 
 /* Points are instances, small, and the same every time; some lie where the guard turns. */

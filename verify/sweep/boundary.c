@@ -13,7 +13,7 @@ enum {
     DEPTH_MOST = 16, /* The engine's, or the code does not run. */
     MOVES_MOST = 160,
     SCANNED = 140, /* Every number up to this is tried. */
-    ELEMENTS_MOST = 2000,
+    ELEMENTS_MOST = 2 * GRAFT_NAMED_MOST + 100,
     WORK_MOST = 60000,
     WORK_LEAST = 40,  /* Of any point: what looking at it takes beside evaluating. */
     FUNCTION_WORK = 8 /* What a function takes is that of so many operations. */
@@ -29,6 +29,9 @@ enum {
     EFFORT_ATTEMPT = 100
 };
 
+/* Bases of shifts, and how many groups of moves are looked at for each unit of effort. */
+enum { SHIFTED_MOST = 32, SHIFTS = 4 };
+
 /* ------------------------------------------------------------------ guards */
 
 /* The comparison that an instruction makes; 0 when it makes none. */
@@ -42,6 +45,7 @@ static uint32_t comparison_of(uint32_t code)
         return code;
     case GRAFT_CODE_MIN:
     case GRAFT_CODE_MAX:
+    case GRAFT_CODE_MOD:
         return GRAFT_CODE_LE;
     default:
         return 0;
@@ -196,24 +200,23 @@ static int32_t number_at(const graft_point *point, const move *m)
     return m->is_slot ? point->slots[m->index] : point->vars[m->index].dims[m->axis];
 }
 
-/* Makes the move; false when it is one that `alone` makes as well. */
-static bool make_move(const walker *w, const graft_point *base, const move *m, int32_t value,
-                      graft_point *point)
+/* Makes the move of `base` in `point`; false when it is one that `alone` makes as well. */
+static bool move_in(const walker *w, const graft_point *base, const move *m, int32_t value,
+                    graft_point *point)
 {
     int32_t old = number_at(base, m);
     bool others = false;
-    *point = *base;
     for (uint32_t v = 0; v < w->rule->var_count && m->together; v++) {
         for (uint32_t i = 0; i < base->vars[v].rank; i++) {
             bool same = base->vars[v].dims[i] == old;
             others = others || (same && (m->is_slot || v != m->index || i != m->axis));
-            point->vars[v].dims[i] = same ? value : base->vars[v].dims[i];
+            point->vars[v].dims[i] = same ? value : point->vars[v].dims[i];
         }
     }
     for (uint32_t s = 0; s < w->rule->slot_count && m->together; s++) {
         bool same = is_counted(w, s) && base->slots[s] == old;
         others = others || (same && !(m->is_slot && s == m->index));
-        point->slots[s] = same ? value : base->slots[s];
+        point->slots[s] = same ? value : point->slots[s];
     }
     if (m->is_slot) {
         point->slots[m->index] = value;
@@ -221,6 +224,13 @@ static bool make_move(const walker *w, const graft_point *base, const move *m, i
         point->vars[m->index].dims[m->axis] = value;
     }
     return others || !m->together;
+}
+
+static bool make_move(const walker *w, const graft_point *base, const move *m, int32_t value,
+                      graft_point *point)
+{
+    *point = *base;
+    return move_in(w, base, m, value, point);
 }
 
 /* What a scan has seen last. */
@@ -296,10 +306,11 @@ static void scan_around(walker *w, const graft_point *base, uint64_t effort)
     }
 }
 
-/* ----------------------------------------------------------------------- bases */
+/* ---------------------------------------------------------------------- shrinking */
 
-/* Every size and attribute as small as it can be with the others as they are. */
-static graft_point shrink(const walker *w, const graft_point *base)
+/* Every size and attribute as small as it can be with the others as they are; about half of them
+ * where they are drawn. */
+static graft_point shrink(const walker *w, const graft_point *base, graft_rng *drawn)
 {
     move moves[MOVES_MOST];
     graft_point least = *base;
@@ -307,7 +318,7 @@ static graft_point shrink(const walker *w, const graft_point *base)
     for (uint32_t k = 0; k < count; k++) {
         graft_point point;
         int32_t value = number_at(&least, &moves[k]);
-        bool done = value <= moves[k].least;
+        bool done = value <= moves[k].least || (drawn != NULL && graft_rng_below(drawn, 2) == 0);
         for (int32_t to = moves[k].least; to < value && to < moves[k].least + 3 && !done; to++) {
             done = make_move(w, &least, &moves[k], to, &point) && weigh(w, &point) > 0;
             least = done ? point : least;
@@ -316,6 +327,62 @@ static graft_point shrink(const walker *w, const graft_point *base)
     return least;
 }
 
+/* ---------------------------------------------------------------------- shifts */
+
+/* Adds `by` to what up to three moves change, and keeps what comes out where a comparison turns out
+ * otherwise than at the base. */
+static void shift_by(walker *w, const graft_point *base, const move *moves, const uint32_t group[3],
+                     int32_t by)
+{
+    graft_point point = *base;
+    for (uint32_t i = 0; i < 3; i++) {
+        const move *m = &moves[group[i]];
+        if (!move_in(w, base, m, number_at(base, m) + by, &point)) {
+            return;
+        }
+    }
+    uint64_t work = weigh(w, &point);
+    if (work > 0 && read_guards(w, &point) != read_guards(w, base)) {
+        keep(w, &point, work);
+    }
+}
+
+/* A window far out has its start, its end and the size around it there: none of them moves that far
+ * alone, all do by one number. Groups of three moves, the same one twice or more among them, are as
+ * many as there is `effort` for. */
+static void shift_around(walker *w, const graft_point *base, uint64_t effort)
+{
+    move moves[MOVES_MOST];
+    const uint32_t count = list_moves(w, base, moves);
+    const uint64_t groups = (uint64_t)count * count * count;
+    const uint64_t tries = 1 + SHIFTS * effort / w->named.own_count;
+    const uint64_t from = w->work;
+    for (uint32_t k = 0; k < w->named.own_count; k++) {
+        w->most = from + effort * (k + 1) / w->named.own_count;
+        for (uint64_t g = 0; g < groups && !is_full(w); g += groups / tries + 1) {
+            const uint32_t group[3] = {(uint32_t)(g % count), (uint32_t)(g / count % count),
+                                       (uint32_t)(g / count / count)};
+            if (group[0] <= group[1] && group[1] <= group[2]) {
+                shift_by(w, base, moves, group, w->named.whole[k]);
+            }
+        }
+    }
+}
+
+static void shift_points(walker *w, const graft_point *points, uint32_t count, uint64_t effort)
+{
+    bool shifts = w->named.own_count > 0 && w->guard_count > 0;
+    uint32_t some = count < SHIFTED_MOST ? count : SHIFTED_MOST;
+    graft_rng rng;
+    graft_rng_seed(&rng, 1);
+    for (uint32_t i = 0; i < some && shifts; i++) {
+        const graft_point base = shrink(w, &points[(uint64_t)i * count / some], &rng);
+        shift_around(w, &base, effort / some);
+    }
+}
+
+/* ----------------------------------------------------------------------- bases */
+
 /* Scans around some of the points, evenly spaced, with one share of the effort each. */
 static void scan_points(walker *w, const graft_point *points, uint32_t count, uint64_t bases,
                         uint64_t effort, bool shrinks)
@@ -323,7 +390,7 @@ static void scan_points(walker *w, const graft_point *points, uint32_t count, ui
     uint32_t some = count < bases ? count : (uint32_t)bases;
     for (uint32_t i = 0; i < some; i++) {
         const graft_point *base = &points[(uint64_t)i * count / some];
-        graft_point least = shrinks ? shrink(w, base) : *base;
+        graft_point least = shrinks ? shrink(w, base, NULL) : *base;
         scan_around(w, &least, effort / some / (shrinks ? 2 : 1));
         if (shrinks) {
             scan_around(w, base, effort / some / 2);
@@ -373,10 +440,12 @@ graft_domain graft_boundary_find(graft_env *env, const graft_rule *rule,
     walker *w = GRAFT_NEW(env->scratch, walker, 1);
     open_walker(w, env, rule, effort, &domain);
     draw(w, effort);
-    uint32_t drawn = domain.count;
+    const uint32_t drawn = domain.count;
+    shift_points(w, options->points, options->count, effort / 4);
+    const uint32_t first = domain.count;
     scan_points(w, options->points, options->count, bases, effort / 4, true);
     scan_points(w, domain.points, drawn, bases, effort / 8, true);
-    scan_points(w, &domain.points[drawn], domain.count - drawn, 1 + effort / EFFORT_BASE_AGAIN,
+    scan_points(w, &domain.points[first], domain.count - first, 1 + effort / EFFORT_BASE_AGAIN,
                 effort * 3 / 8, false);
     return domain;
 }

@@ -7,13 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { CONSTANTS_MOST = 12 };
-
-/* Bits of binary32 numbers other than 0 are larger than any size that is tried. */
-static bool is_whole(int64_t value)
-{
-    return -GRAFT_NAMED_MOST <= value && value <= GRAFT_NAMED_MOST;
-}
+enum { CONSTANTS_MOST = 12, DEPTH_MOST = 16 /* The engine's, or the code does not run. */ };
 
 /* ------------------------------------------------------------------- slots */
 
@@ -55,18 +49,23 @@ typedef struct {
     uint32_t real_count;
     int32_t whole[CONSTANTS_MOST]; /* At least 0. */
     float reals[CONSTANTS_MOST];
+    bool is_past; /* A whole number is larger than those that are tried. */
 } constants;
 
 static void add_constant(constants *c, int64_t value)
 {
-    int32_t magnitude = (int32_t)(value < 0 ? -value : value);
+    int64_t magnitude = value < 0 ? -value : value;
+    if (magnitude > GRAFT_NAMED_MOST) {
+        c->is_past = true;
+        return;
+    }
     for (uint32_t i = 0; i < c->whole_count; i++) {
         if (c->whole[i] == magnitude) {
             return;
         }
     }
     if (magnitude > 1 && c->whole_count < CONSTANTS_MOST) {
-        c->whole[c->whole_count++] = magnitude;
+        c->whole[c->whole_count++] = (int32_t)magnitude;
     }
 }
 
@@ -84,15 +83,6 @@ static void add_real_constant(constants *c, int32_t bits)
     }
 }
 
-static void add_either(constants *c, int64_t value)
-{
-    if (is_whole(value)) {
-        add_constant(c, value);
-    } else {
-        add_real_constant(c, (int32_t)value);
-    }
-}
-
 static void read_attrs(constants *c, const graft_pattern *side)
 {
     for (uint32_t n = 0; n < side->node_count; n++) {
@@ -105,21 +95,67 @@ static void read_attrs(constants *c, const graft_pattern *side)
             if (kind == GRAFT_SLOT_REAL) {
                 add_real_constant(c, node->attrs[i].value);
             } else if (kind != GRAFT_SLOT_AXIS && kind != GRAFT_SLOT_OTHER) {
-                add_either(c, node->attrs[i].value);
+                add_constant(c, node->attrs[i].value);
             }
         }
     }
 }
 
+static bool is_constant(const graft_code_step *step)
+{
+    return step->code == GRAFT_CODE_CONST8 || step->code == GRAFT_CODE_CONST32;
+}
+
+/* The constants among the operands of an instruction. Whether one is the bits of a real number, its
+ * size does not tell: those of the smallest are small. */
+static void read_operands(constants *c, const graft_rule *rule, const graft_code_step *step,
+                          const graft_code_step *operands)
+{
+    bool is_real = step->code >= GRAFT_CODE_FMIN;
+    for (uint32_t i = 0; i < step->takes; i++) {
+        is_real = is_real || (operands[i].code == GRAFT_CODE_SLOT &&
+                              kind_of(graft_slot_attr(rule, operands[i].index)) == GRAFT_SLOT_REAL);
+    }
+    for (uint32_t i = 0; i < step->takes; i++) {
+        if (is_constant(&operands[i]) && is_real) {
+            add_real_constant(c, operands[i].number);
+        } else if (is_constant(&operands[i])) {
+            add_constant(c, operands[i].number);
+        }
+    }
+}
+
+/* What an instruction makes of two constants is one more. */
+static void fold(graft_code_step *step, const graft_code_step *operands)
+{
+    int64_t result = 0;
+    if (step->takes == 2 && is_constant(&operands[0]) && is_constant(&operands[1]) &&
+        graft_code_compute(step->code, operands[0].number, operands[1].number, &result) &&
+        result >= INT32_MIN && result <= INT32_MAX) {
+        step->code = GRAFT_CODE_CONST32;
+        step->number = (int32_t)result;
+    }
+}
+
+static void read_program(constants *c, const graft_rule *rule, uint32_t program)
+{
+    graft_code_step stack[DEPTH_MOST]; /* What made each value on it. */
+    graft_code_reader reader = graft_code_open(rule, program, DEPTH_MOST);
+    for (graft_code_step step; graft_code_read(&reader, &step);) {
+        read_operands(c, rule, &step, &stack[step.place]);
+        fold(&step, &stack[step.place]);
+        stack[step.place] = step;
+    }
+}
+
 static void read_code(constants *c, const graft_rule *rule)
 {
+    bool begins = true;
     for (uint32_t at = 0; at < rule->code_bytes; at = graft_code_next(rule, at)) {
-        graft_code_step step = graft_code_at(rule, at);
-        if (step.code == GRAFT_CODE_CONST8) {
-            add_constant(c, step.number);
-        } else if (step.code == GRAFT_CODE_CONST32) {
-            add_either(c, step.number);
+        if (begins) {
+            read_program(c, rule, at);
         }
+        begins = rule->code[at] == GRAFT_CODE_END;
     }
 }
 
@@ -163,6 +199,10 @@ static void add_divisors(graft_named *n, int64_t value)
 static void derive_whole(graft_named *n, const constants *c)
 {
     static const int32_t primes[] = {13, 31, 67, 101, 257, 997};
+    for (uint32_t i = 0; i < c->whole_count; i++) {
+        add_whole(n, c->whole[i]);
+    }
+    n->own_count = n->whole_count;
     for (uint32_t i = 0; i < c->whole_count; i++) {
         add_around(n, c->whole[i]);
     }
@@ -255,6 +295,7 @@ void graft_named_read(const graft_rule *rule, graft_named *named)
     read_code(&c, rule);
     read_attrs(&c, &rule->source);
     read_attrs(&c, &rule->target);
+    named->is_past = c.is_past;
     derive_whole(named, &c);
     derive_reals(named, &c);
 }

@@ -17,7 +17,9 @@ enum { GRAFT_BYTE_LEAST = -128, GRAFT_BYTE_MOST = 255 };
 
 typedef struct graft_named {
     uint32_t whole_count;
+    uint32_t own_count; /* Of these, those that the rule says outright; */
     uint32_t real_count;
+    bool is_past; /* it says larger ones than GRAFT_NAMED_MOST, too, which nothing is tried at. */
     int32_t whole[GRAFT_NAMED_WHOLE]; /* 1 to GRAFT_NAMED_MOST, the rule's own ones first. */
     int32_t reals[GRAFT_NAMED_REAL];  /* Binary32 bits of finite numbers. */
 } graft_named;
