@@ -6,6 +6,7 @@
 #include "verify/lift/suggest.h"
 #include "verify/pool.h"
 #include "verify/sweep/choices.h"
+#include "verify/sweep/named.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -104,10 +105,19 @@ static bool divides(const graft_pattern *side)
     return found;
 }
 
+/* Whether it may fail at a number that it names and that nothing was tried at. */
+static bool names_past(const graft_rule *rule)
+{
+    graft_named named;
+    graft_named_read(rule, &named);
+    return named.is_past;
+}
+
 static graft_verdict judge(const graft_rule *rule, const graft_trial *t)
 {
     if (t->check.outcome == GRAFT_CHECK_PROVED) {
         return t->check.proof == GRAFT_PROOF_UNBOUNDED ? GRAFT_VERDICT_PROVED
+               : names_past(rule)                      ? GRAFT_VERDICT_UNKNOWN
                                                        : GRAFT_VERDICT_WITHIN_BOUNDS;
     }
     bool shown = t->has_refutation && t->refutation.replayed;
@@ -130,8 +140,14 @@ static void conclude(graft_env *env, const graft_rule *rule, graft_trial *t)
         t->reason = "the sides differ";
     } else if (t->verdict == GRAFT_VERDICT_UNKNOWN && t->has_refutation) {
         t->has_refutation = false;
-        t->reason = "the exact arithmetic tells the sides apart, binary32 does not: it knows "
-                    "exp, sqrt, erf and their kin by some laws only (docs/verification.md)";
+        t->reason = "nothing refutes it: where the exact arithmetic tells the sides apart, "
+                    "binary32 does not, so either a law of exp, sqrt, erf or their kin is missing "
+                    "(docs/verification.md) or rounding hides a difference";
+    } else if (t->check.outcome == GRAFT_CHECK_PROVED && t->verdict == GRAFT_VERDICT_UNKNOWN) {
+        t->reason = graft_arena_printf(env->unit,
+                                       "it names a number beyond what is tried (%d), and is not "
+                                       "proved for all sizes: %s",
+                                       GRAFT_NAMED_MOST, t->check.unbounded.reason);
     }
 }
 

@@ -75,6 +75,42 @@ CHECK_CASE(test_false_rules)
     assert_true(undecided * UNDECIDED_SHARE <= d.count);
 }
 
+static const graft_trial *try_text(graft_env *env, const char *text)
+{
+    const graft_rule rule = rows_parse(env, text);
+    graft_trial *trial = GRAFT_NEW(env->life, graft_trial, 1);
+    const graft_trial_options options = graft_trial_defaults();
+    CHECK_OK(graft_trial_run(env, &rule, 1, &options, trial));
+    return trial;
+}
+
+/* The smallest numbers of binary32, whose bits are those of small whole numbers. */
+CHECK_CASE(test_smallest)
+{
+    static const char *const texts[] = {
+        "leaky_relu#1(a) = relu(a) where fle(#1.slope, 1e-45)",
+        "elu#1(a) = relu(a) where fle(#1.alpha, 1e-45)",
+        "clip#1(a) = clip#1(relu(a)) where fle(-1e-45, #1.low)",
+        "pad#1(a) = pad(a, axis=#1.axis, before=#1.before, after=#1.after, value=0.0) where "
+        "fle(0.0, #1.value) and fle(#1.value, 1e-45)",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (try_text(env, texts[i])->verdict != GRAFT_VERDICT_REFUTED) {
+            fail_msg("%s is not refuted", texts[i]);
+        }
+    }
+}
+
+/* Nothing is known where a rule names a number that nothing is tried at. */
+CHECK_CASE(test_past)
+{
+    const graft_trial *trial =
+        try_text(env, "slice#1(a, axis=0) = slice(a, axis=0, start=min(#1.start, 3000), "
+                      "end=min(#1.start, 3000) + #1.end - #1.start)");
+    assert_int_equal(trial->verdict, GRAFT_VERDICT_UNKNOWN);
+    assert_non_null(strstr(trial->reason, "a number beyond what is tried (2048)"));
+}
+
 CHECK_CASE(test_true_rules)
 {
     docket d = try_file(env, "tests/verify/corpus/true-outside.yaml");

@@ -188,13 +188,24 @@ static bool differs_really(double x, double y)
 #define NUM                       double
 #define ALG(f)                    f##_real
 #define RUN(k, op, call, in, out) run_and_look((k), (op), (call), (in), (out))
-#define DIFFERS(k, a, b)          ((void)(k), differs_really(a, b))
+#define DIFFERS(k, a, b)          ((k) != NULL ? (a) != (b) : differs_really(a, b))
 #include "verify/instances/sides.inc"
 
+static bool only_chooses(const graft_pattern *side)
+{
+    bool only = true;
+    for (uint32_t n = 0; n < side->node_count; n++) {
+        const uint32_t flags = graft_op(side->nodes[n].op)->flags;
+        only = only && (flags & (GRAFT_FLAG_MOVES | GRAFT_FLAG_PIECEWISE)) != 0;
+    }
+    return only;
+}
+
 /* Where variable v is `inputs[v]`, rounded. UNDECIDED where the source is not defined or numbers
- * are so large that rounding hides differences. */
+ * are so large that rounding hides differences. Where both sides only move and choose, nothing is
+ * rounded behind that: `exact`ly. */
 static graft_sweep_verdict compare_really(graft_env *env, const graft_instance *instance,
-                                          const graft_field *const *inputs,
+                                          const graft_field *const *inputs, bool exact,
                                           graft_counterexample *found)
 {
     GRAFT_SCOPED(env->scratch);
@@ -220,7 +231,7 @@ static graft_sweep_verdict compare_really(graft_env *env, const graft_instance *
     if (seen.large) {
         return GRAFT_SWEEP_UNDECIDED;
     }
-    return find_difference_real(NULL, instance, left, right, &o, &i)
+    return find_difference_real(exact ? &exact : NULL, instance, left, right, &o, &i)
                ? note_difference(instance, o, i, left[o][i], right[o][i], found)
                : GRAFT_SWEEP_AGREES;
 }
@@ -231,8 +242,17 @@ graft_sweep_verdict graft_sweep_given(graft_env *env, const graft_instance *inst
                                       const graft_field *const *values, bool rounded,
                                       graft_counterexample *counterexample)
 {
-    return rounded ? compare_really(env, instance, values, counterexample)
+    return rounded ? compare_really(env, instance, values, false, counterexample)
                    : compare_exactly(env, instance, values, counterexample);
+}
+
+/* Where numbers are too close for the exact arithmetic to order, those that are only moved and
+ * chosen can be compared as they are. */
+static bool differs_closely(graft_env *env, const graft_instance *instance,
+                            const graft_field *const *values, graft_counterexample *found)
+{
+    return only_chooses(&instance->rule->source) && only_chooses(&instance->rule->target) &&
+           compare_really(env, instance, values, true, found) == GRAFT_SWEEP_DIFFERS;
 }
 
 /* One sample. */
@@ -250,6 +270,9 @@ static graft_sweep_verdict compare_sides(graft_env *env, const graft_sweeper *sw
     }
     graft_sweep_inputs(sweeper, instance->rule, instance->point, seed, values);
     graft_sweep_verdict verdict = graft_sweep_given(env, instance, vars, sweeper->rounded, found);
+    if (verdict == GRAFT_SWEEP_UNDECIDED && differs_closely(env, instance, vars, found)) {
+        verdict = GRAFT_SWEEP_DIFFERS;
+    }
     if (verdict == GRAFT_SWEEP_DIFFERS && found != NULL) {
         found->seed = seed;
     }
