@@ -454,7 +454,9 @@ static void check_thin(const graft_checking *c, graft_check *check)
     }
     bool proved = check->outcome == GRAFT_CHECK_PROVED && check->proof == GRAFT_PROOF_UNBOUNDED;
     if (!proved && check->outcome != GRAFT_CHECK_REFUTED) {
+        const graft_symbolic_result unbounded = check->unbounded; /* Why not. */
         *check = thin;
+        check->unbounded = unbounded;
         check->past = domain.count;
     }
 }

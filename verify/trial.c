@@ -70,19 +70,40 @@ static void try_rounded(graft_env *env, const court *c, const graft_rule *rule, 
     }
 }
 
+/* What the solver says of itself in its own words, in plain ones; our own as they are. */
+static const char *explain_solver(const char *reason)
+{
+    static const struct {
+        const char *part;
+        const char *plain;
+    } words[] = {
+        {"incomplete",     "products of unknown numbers are past its procedures"},
+        {"resource limit", "one question took more than its share"              },
+        {"canceled",       "one question took more than its share"              },
+        {"memory",         "it ran out of memory"                               },
+    };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strstr(reason, words[i].part) != NULL) {
+            return words[i].plain;
+        }
+    }
+    return reason[0] == '\0' ? "no reason given" : reason;
+}
+
 static const char *explain_unknown(graft_arena *arena, const graft_check *check)
 {
+    const char *unbounded = check->unbounded.reason;
     switch ((graft_check_outcome)check->outcome) {
     case GRAFT_CHECK_THIN:
         return graft_arena_printf(
             arena,
             "only %u instances within the bounds (sizes to 4, images to 6, ranks to 4), %u of them "
-            "undecided, and %u past them: too few to say anything",
-            check->points, check->sweep.undecided, check->past);
+            "undecided, and %u past them: too few to say anything%s%s",
+            check->points, check->sweep.undecided, check->past,
+            unbounded[0] == '\0' ? "" : "; not proved for all sizes: ", unbounded);
     case GRAFT_CHECK_UNKNOWN:
         return graft_arena_printf(arena, "the solver gave up: %s",
-                                  check->prove.reason[0] == '\0' ? "no reason given"
-                                                                 : check->prove.reason);
+                                  explain_solver(check->prove.reason));
     case GRAFT_CHECK_SAT:
         return "the solver says that real numbers exist for which the sides differ, or for which "
                "only the source is defined; whole numbers that do were not found";

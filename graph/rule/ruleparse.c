@@ -168,18 +168,22 @@ static graft_status emit_number(parser *p, long value)
 
 static graft_status find_slot(parser *p, uint32_t tag, const char *name, uint8_t *slot)
 {
+    const char *fault = "is none of a source operator of this number";
     if (tag < TAGS_MOST && p->tag_node[tag] != 0) {
         const graft_pattern_node *nodes = p->in_source ? p->nodes : p->rule->source.nodes;
         const graft_pattern_node *node = &nodes[p->tag_node[tag] - 1];
         for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
-            if (strcmp(graft_op_attr(node->op, i)->name, name) == 0 &&
-                node->attrs[i].kind == GRAFT_TERM_SLOT) {
+            if (strcmp(graft_op_attr(node->op, i)->name, name) != 0) {
+                continue;
+            }
+            if (node->attrs[i].kind == GRAFT_TERM_SLOT) {
                 *slot = (uint8_t)node->attrs[i].value;
                 return GRAFT_OK;
             }
+            fault = "is fixed in the source, so the target has to repeat its value";
         }
     }
-    return parse_fail(p, "no source operator of this number has such an attribute slot");
+    return parse_fail(p, graft_arena_printf(p->env->scratch, "the attribute '%s' %s", name, fault));
 }
 
 /* "#k.name" behind its "#". */
