@@ -5,6 +5,8 @@
 #include "graph/meaning/algebra_float.h"
 #include "graph/onnx/onnx.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,6 +138,7 @@ typedef struct {
     const graft_graph *graph;
     const float **data; /* By value id. */
     bool *wanted;       /* By value id. */
+    bool *divides;      /* As in graft_weights. */
     graft_index spoilt; /* As in graft_weights. */
 } fold_state;
 
@@ -144,6 +147,15 @@ static void want(fold_state *state, const graft_index *same, graft_index value)
 {
     state->wanted[value] = true;
     state->wanted[same == NULL ? value : same[value]] = true;
+}
+
+/* So is what a divisor is computed from. */
+static void note_divisor(fold_state *state, graft_index n, uint32_t k)
+{
+    const graft_node *node = &state->graph->nodes[n];
+    graft_index v = graft_node_input(state->graph, n, k);
+    state->divides[v] = state->divides[v] || (node->op == GRAFT_OP_div && k == 1) ||
+                        (node->is_const && state->divides[graft_node_output(state->graph, n, 0)]);
 }
 
 /* Wants what runs at inference reads, then what computes that, consumers first. */
@@ -164,6 +176,7 @@ static void mark_wanted(fold_state *state, graft_arena *scratch, const graft_ord
             graft_index v = graft_node_input(graph, n, k);
             if (v != GRAFT_NONE) {
                 want(state, same, v);
+                note_divisor(state, n, k);
             }
         }
     }
@@ -237,17 +250,42 @@ static bool is_finite(const float *data, const graft_shape *shape)
     return finite;
 }
 
-/* Notes a node that a rule made and that leaves the range of numbers. */
+/* Whether numbers are too small for their precision: one of a divisor, elsewhere even the largest,
+ * beside which the others count for little. `zeros` says whether 0 is such a number. */
+static bool is_faint(const float *data, const graft_shape *shape, bool divides, bool zeros)
+{
+    const size_t count = (size_t)graft_shape_elements(shape);
+    size_t faint = 0;
+    for (size_t i = 0; i < count; i++) {
+        faint += fabsf(data[i]) < FLT_MIN && (zeros || data[i] != 0.0F) ? 1 : 0;
+    }
+    return divides ? faint > 0 : faint == count;
+}
+
+/* Whether a result leaves the range of numbers. A 0 is no sign of that but where factors make it:
+ * differences and maxima have zeros of their own. */
+static bool is_spoilt(const fold_state *state, graft_index n, uint32_t k, const graft_call *call,
+                      const float *data)
+{
+    const graft_op_info *op = graft_op(state->graph->nodes[n].op);
+    const bool multiplies = op->input_count > 1 && (op->flags & GRAFT_FLAG_LINEAR) != 0;
+    return !is_finite(data, &call->out[k]) ||
+           is_faint(data, &call->out[k], state->divides[graft_node_output(state->graph, n, k)],
+                    multiplies);
+}
+
+/* Notes a node that a rule made and that leaves the range of numbers, which its inputs are in. */
 static void note_spoilt(fold_state *state, graft_index n, const graft_call *call,
                         const float *const *in, float *const *out)
 {
     const graft_node *node = &state->graph->nodes[n];
-    bool finite = state->spoilt == GRAFT_NONE && node->source == GRAFT_NONE;
-    for (uint32_t k = 0; finite && k < node->input_count; k++) {
-        finite = is_finite(in[k], &call->in[k]);
+    bool fine = state->spoilt == GRAFT_NONE && node->source == GRAFT_NONE;
+    for (uint32_t k = 0; fine && k < node->input_count; k++) {
+        const bool divides = state->divides[graft_node_input(state->graph, n, k)];
+        fine = is_finite(in[k], &call->in[k]) && !is_faint(in[k], &call->in[k], divides, true);
     }
-    for (uint32_t k = 0; finite && k < node->output_count; k++) {
-        if (!is_finite(out[k], &call->out[k])) {
+    for (uint32_t k = 0; fine && k < node->output_count; k++) {
+        if (is_spoilt(state, n, k, call, out[k])) {
             state->spoilt = graft_node_output(state->graph, n, k);
             return;
         }
@@ -302,6 +340,7 @@ graft_status graft_model_fold_weights(graft_env *env, graft_arena *arena, const 
     }
     state.data = GRAFT_NEW(arena, const float *, graph->value_end);
     state.wanted = GRAFT_NEW(arena, bool, graph->value_end);
+    state.divides = GRAFT_NEW(arena, bool, graph->value_end);
     mark_wanted(&state, env->scratch, &order);
     borrow_weights(&state);
     for (graft_index i = 0; i < order.count; i++) {
@@ -316,8 +355,10 @@ graft_status graft_model_fold_weights(graft_env *env, graft_arena *arena, const 
             run_const_node(&state, n);
         }
     }
-    *weights = (graft_weights){
-        .value_count = graph->value_end, .spoilt = state.spoilt, .data = state.data};
+    *weights = (graft_weights){.value_count = graph->value_end,
+                               .spoilt = state.spoilt,
+                               .divides = state.divides,
+                               .data = state.data};
 done:
     if (arena != env->scratch) { /* There the result lies behind the mark. */
         graft_arena_release(env->scratch, mark);

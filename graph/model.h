@@ -215,7 +215,9 @@ const graft_model_kind *graft_model_kinds(graft_arena *arena, const graft_model 
  * value's own type. */
 typedef struct graft_weights {
     graft_index value_count;
-    graft_index spoilt; /* The first value that a rule made not finite of what was; GRAFT_NONE. */
+    graft_index spoilt; /* The first value that a rule made infinite, no number or too small for its
+                         * precision of what was not; GRAFT_NONE. */
+    const bool *divides; /* By value id: whether something is divided by it. */
     const float *const *data;
 } graft_weights;
 

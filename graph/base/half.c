@@ -1,6 +1,7 @@
 /* half.c - see half.h: by the bits, so that no processor's mode of rounding plays a part. */
 #include "graph/base/half.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { SINGLE_MANTISSA = 23, SINGLE_BIAS = 127 };
@@ -102,4 +103,20 @@ bool graft_half_round_all(uint32_t dtype, float *numbers, size_t count)
         graft_half_widen(dtype, &bits, 1, &numbers[i]);
     }
     return fits;
+}
+
+bool graft_half_keeps(uint32_t dtype, const float *numbers, size_t count, bool each)
+{
+    const float part = ldexpf(1.0F, -(int)format_of(dtype).mantissa - 1);
+    float largest = 0.0F;
+    bool keeps = true;
+    for (size_t i = 0; i < count; i++) {
+        largest = fmaxf(largest, fabsf(numbers[i]));
+    }
+    for (size_t i = 0; i < count; i++) {
+        float rounded = numbers[i];
+        keeps = graft_half_round_all(dtype, &rounded, 1) && keeps &&
+                !(fabsf(rounded - numbers[i]) > part * (each ? fabsf(numbers[i]) : largest));
+    }
+    return keeps;
 }

@@ -17,3 +17,7 @@ bool graft_half_narrow(uint32_t dtype, const float *from, size_t count, uint16_t
 
 /* Rounds numbers where they lie, likewise. */
 bool graft_half_round_all(uint32_t dtype, float *numbers, size_t count);
+
+/* Whether rounding keeps what numbers are: none becomes an infinity or moves further than the
+ * rounding of the largest may, or where `each` is set, than its own may. */
+bool graft_half_keeps(uint32_t dtype, const float *numbers, size_t count, bool each);

@@ -91,15 +91,22 @@ static void push_extra(graft_onnx_writer *writer, Onnx__TensorProto *tensor)
     writer->extra[writer->extra_count++] = tensor;
 }
 
+static void note_misfit(graft_onnx_writer *writer, const char *name, const graft_shape *shape)
+{
+    if (writer->misfit == NULL) {
+        writer->misfit = name;
+        writer->misfit_type = shape->dtype;
+    }
+}
+
 /* A tensor of numbers that are binary32 here; notes when they do not fit into the type. */
 static Onnx__TensorProto *make_weight(graft_onnx_writer *writer, const char *name,
                                       const graft_shape *shape, const void *data)
 {
     bool fits = true;
     Onnx__TensorProto *tensor = graft_onnx_make_weight(writer->arena, name, shape, data, &fits);
-    if (!fits && writer->misfit == NULL) {
-        writer->misfit = name;
-        writer->misfit_type = shape->dtype;
+    if (!fits) {
+        note_misfit(writer, name, shape);
     }
     return tensor;
 }
@@ -107,8 +114,16 @@ static Onnx__TensorProto *make_weight(graft_onnx_writer *writer, const char *nam
 /* An initializer with what the weight program computed for a const value. */
 static void store_folded(graft_onnx_writer *writer, graft_index value, const char *name)
 {
-    push_extra(writer, make_weight(writer, name, &writer->graph->values[value].shape,
-                                   graft_weights_data(&writer->weights, value)));
+    const graft_value *v = &writer->graph->values[value];
+    const graft_node *node = &writer->graph->nodes[v->node];
+    const float *data = graft_weights_data(&writer->weights, value);
+    const bool is_made = node->source == GRAFT_NONE && node->input_count > 0;
+    if (is_made && graft_half_is(v->shape.dtype) &&
+        !graft_half_keeps(v->shape.dtype, data, (size_t)graft_shape_elements(&v->shape),
+                          writer->weights.divides[value])) {
+        note_misfit(writer, name, &v->shape);
+    }
+    push_extra(writer, make_weight(writer, name, &v->shape, data));
 }
 
 /* The name of a weight or of a folded value that is stored already, where it shares the data of
