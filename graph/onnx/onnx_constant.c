@@ -44,9 +44,9 @@ typedef struct {
 static const graft_model_weight *find_known(graft_onnx_reader *reader, graft_onnx_entry *entry)
 {
     static const int64_t nothing = 0;
-    static const graft_model_weight no_items = {
-        .shape = {.rank = 1, .dtype = GRAFT_DTYPE_I64},
-          .data = &nothing
+    static const graft_model_weight no_items[] = {
+        {.shape = {.rank = 1, .dtype = GRAFT_DTYPE_I32}, .data = &nothing},
+        {.shape = {.rank = 1, .dtype = GRAFT_DTYPE_I64}, .data = &nothing}
     };
     if (entry->known != NULL || entry->weight == GRAFT_NONE) {
         return entry->known;
@@ -56,7 +56,7 @@ static const graft_model_weight *find_known(graft_onnx_reader *reader, graft_onn
         return weight;
     }
     const graft_onnx_ints *ints = graft_onnx_ints_of_entry(reader, entry);
-    return ints != NULL && ints->count == 0 ? &no_items : NULL;
+    return ints != NULL && ints->count == 0 ? &no_items[ints->dtype == GRAFT_DTYPE_I64] : NULL;
 }
 
 static bool find_inputs(constant *c)
@@ -435,6 +435,9 @@ static bool run_slice_of_none(constant *c)
     }
     const int64_t size = c->in[0]->shape.dims[0];
     const int64_t least = step > 0 ? 0 : -1;
+    if (step < 0 && end >= INT32_MAX) {
+        return false; /* Of the numbers that mean "to the end" some runtimes turn these around. */
+    }
     start = clamp(start < 0 ? start + size : start, 0, step > 0 ? size : size - 1);
     end = clamp(end < 0 ? end + size : end, least, step > 0 ? size : size - 1);
     shape.dtype = c->in[0]->shape.dtype;

@@ -398,7 +398,10 @@ static graft_onnx_ints *read_ints(graft_arena *arena, const graft_model_weight *
 
 const graft_onnx_ints *graft_onnx_ints_of_entry(graft_onnx_reader *reader, graft_onnx_entry *entry)
 {
-    static const graft_onnx_ints none = {.rank = 1, .dtype = GRAFT_DTYPE_I64};
+    static const graft_onnx_ints none[] = {
+        {.rank = 1, .dtype = GRAFT_DTYPE_I32},
+        {.rank = 1, .dtype = GRAFT_DTYPE_I64}
+    };
     enum { ITEMS_MOST = 1024 };
     if (entry->ints != NULL || (entry->weight == GRAFT_NONE && entry->known == NULL)) {
         return entry->ints;
@@ -409,7 +412,10 @@ const graft_onnx_ints *graft_onnx_ints_of_entry(graft_onnx_reader *reader, graft
         return NULL;
     }
     if (weight->shape.rank == GRAFT_RANK_UNKNOWN && weight->data_bytes == 0) {
-        entry->ints = &none; /* A list of no items, e.g. the target of a Reshape to a scalar. */
+        if (weight->tensor == NULL || weight->tensor->n_dims == 1) {
+            /* A list of no items, e.g. the target of a Reshape to a scalar. */
+            entry->ints = &none[weight->shape.dtype == GRAFT_DTYPE_I64];
+        }
     } else if (weight->shape.rank <= 1 && weight->data != NULL &&
                graft_shape_elements(&weight->shape) <= ITEMS_MOST) {
         entry->ints = read_ints(reader->arena, weight);

@@ -77,6 +77,13 @@ static const fold_row rows[] = {
     {"slice from behind",              "node Slice l last all -> d",                                   "7"                },
     {"slice with steps",               "node Slice m zero all zero two -> d",                          "1 3"              },
     {"slice backwards",                "node Slice l all back zero last -> d",                         "7 6 5"            },
+    {"slice backwards to the end",
+     "ints k = 9223372036854775807; node Slice l last k zero last -> c; node Concat c l -> d : "
+     "axis=0",                                                                                         "-"                },
+    {"slice backwards to an end near",
+     "ints k = 2147483647; node Slice l last k zero last -> c; node Concat c l -> d : axis=0",         "-"                },
+    {"slice backwards of nothing",
+     "node Slice l last all zero last -> c; node Concat c l -> d : axis=0",                            "5 6 7"            },
     {"slice with steps of 0",          "node Slice l zero all zero zero -> d",                         "-"                },
     {"slice of no items",              "node Slice e last all -> d",                                   "-"                },
     {"add",                            "node Add l m -> d",                                            "6 8 10"           },
@@ -119,4 +126,37 @@ CHECK_ROWS(test_row, rows)
         }
     }
     assert_string_equal(text, row->numbers);
+}
+
+/* What is worked out of a weight without elements, as it is stored; NULL when nothing is. */
+static const Onnx__TensorProto *joined_nothing(graft_env *env, size_t rank, uint8_t dtype)
+{
+    static int64_t sizes[] = {0, 3};
+    Onnx__ModelProto *proto =
+        onnx_text_message(env->life, "ints e =; node Concat e e -> d : axis=0; node Magic d -> y");
+    Onnx__TensorProto *tensor = proto->graph->initializer[0];
+    graft_model *model = NULL;
+    tensor->data_type = dtype;
+    tensor->n_dims = rank;
+    tensor->dims = sizes;
+    CHECK_OK(onnx_text_read(env, proto, NULL, &model));
+    for (uint32_t w = 0; w < model->weight_count; w++) {
+        if (strcmp(model->weights[w].name, "d") == 0) {
+            return model->weights[w].tensor;
+        }
+    }
+    return NULL;
+}
+
+/* Lists without items keep their type; what else has no elements is left alone. */
+CHECK_CASE(test_without_elements)
+{
+    static const uint8_t types[] = {GRAFT_DTYPE_I64, GRAFT_DTYPE_I32};
+    for (uint32_t t = 0; t < 2; t++) {
+        const Onnx__TensorProto *list = joined_nothing(env, 1, types[t]);
+        assert_non_null(list);
+        assert_int_equal(list->n_dims, 1);
+        assert_int_equal(list->data_type, types[t]);
+        assert_null(joined_nothing(env, 2, types[t]));
+    }
 }
