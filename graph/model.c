@@ -42,6 +42,13 @@ const char *graft_model_node_type(const graft_model *model, const graft_node *no
     return onnx == NULL || onnx->op_type == NULL ? "" : onnx->op_type;
 }
 
+const char *graft_model_node_refusal(const graft_model *model, const graft_node *node)
+{
+    const graft_model_record *record = record_of_node(model, node);
+    const char *why = record == NULL ? NULL : model->onnx->groups[record->onnx_node].refusal;
+    return why == NULL ? "" : why;
+}
+
 /* The name of output `slot` of a node of the file; NULL when it is inner to a group or not named.
  */
 static const char *output_name(const graft_model *model, const graft_node *node, uint32_t slot)

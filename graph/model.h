@@ -201,6 +201,8 @@ graft_model_axis graft_model_axis_of(const graft_model *model, const graft_graph
 const char *graft_model_node_name(const graft_model *model, const graft_node *node);
 /* The ONNX operator, e.g. "Resize", likewise; "" when a rule made the node. */
 const char *graft_model_node_type(const graft_model *model, const graft_node *node);
+/* Why reading left an opaque node of the file as it is, e.g. "inner dimensions differ". */
+const char *graft_model_node_refusal(const graft_model *model, const graft_node *node);
 
 /* How many nodes of a kind the file of a model has. */
 typedef struct graft_model_kind {

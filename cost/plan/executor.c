@@ -48,7 +48,7 @@ static bool can_run(const graft_executor *e, graft_index node)
            (e->model != NULL && graft_opaque_find(e->model, e->graph, node, &opaque));
 }
 
-static const char *why_not(const graft_executor *e, graft_index node)
+static const char *why_not(const graft_executor *e, graft_index node, graft_arena *scratch)
 {
     const graft_graph *graph = e->graph;
     const graft_flow *flow = graft_flow_of(e->model, &graph->nodes[node]);
@@ -61,8 +61,11 @@ static const char *why_not(const graft_executor *e, graft_index node)
         is_double =
             is_double || (v != GRAFT_NONE && graph->values[v].shape.dtype == GRAFT_DTYPE_F64);
     }
-    return is_double ? "its numbers are binary64"
-                     : "it is an operator that Graft does not know, or a form of one";
+    return is_double
+               ? "its numbers are binary64"
+               : graft_arena_printf(
+                     scratch, "it is an operator that Graft does not know, or a form of one (%s)",
+                     graft_model_node_refusal(e->model, &graph->nodes[node]));
 }
 
 /* Whether nothing runs a node for want of the sizes of what another makes that nothing runs. */
@@ -99,7 +102,7 @@ static graft_status refuse_opaque(graft_env *env, const graft_executor *e)
         }
         const char *type =
             graft_arena_printf(env->scratch, ", %s", graft_model_node_type(e->model, node));
-        why = first == NULL ? why_not(e, n) : why;
+        why = first == NULL ? why_not(e, n, env->scratch) : why;
         first = first == NULL ? node : first;
         types = strstr(types, type) == NULL ? graft_arena_printf(env->scratch, "%s%s", types, type)
                                             : types;

@@ -85,6 +85,7 @@ typedef struct graft_onnx_group {
     uint32_t first_record; /* Records of the parts, or of the opaque node, in a row. */
     uint32_t captured_count;
     bool is_opaque;
+    const char *refusal;     /* Why it is opaque. */
     struct graft_flow *flow; /* Of an If, Loop or Scan, where the model is read to be run. */
 } graft_onnx_group;
 

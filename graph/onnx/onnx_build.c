@@ -371,6 +371,7 @@ static graft_status add_opaque(graft_onnx_reader *reader, uint32_t index,
     find_known_shapes(reader, node, plan, shapes);
     GRAFT_PASS(graft_onnx_read_flow(reader, index, shapes));
     group->is_opaque = true;
+    group->refusal = why;
     group->first_record = add_record(reader, index, 0);
     reader->model->opaque_count++;
     status =

@@ -502,6 +502,19 @@ static int32_t bind_size(graft_onnx_reader *reader, const char *input,
     return value;
 }
 
+/* Whether a model that is run has an axis of 0 elements. Old exporters wrote that for an open size,
+ * so a caller may say another. */
+static bool is_empty(const graft_onnx_reader *reader, const char *input,
+                     const Onnx__TensorShapeProto *shape, uint32_t axis)
+{
+    const graft_model_options *o = reader->options;
+    const Onnx__TensorShapeProto__Dimension *dim = shape->dim[axis];
+    const char *name = graft_onnx_open_size(reader->arena, input, shape, axis);
+    return o != NULL && o->flows && dim->has_dim_value && dim->dim_value == 0 &&
+           look_up(o->sizes, o->size_count, name) == 0 &&
+           look_up(reader->given, reader->given_count, name) == 0;
+}
+
 static graft_status bind_port(graft_onnx_reader *reader, const graft_onnx_entry *entry,
                               graft_shape *shape)
 {
@@ -515,6 +528,11 @@ static graft_status bind_port(graft_onnx_reader *reader, const graft_onnx_entry 
         if (is_fixed(declared->dim[k]) && declared->dim[k]->dim_value > INT32_MAX) {
             return GRAFT_FAIL(reader->env, GRAFT_UNSUPPORTED,
                               "%s: input '%s': size %u is larger than 2^31 - 1",
+                              reader->model->file, entry->name, k);
+        }
+        if (is_empty(reader, entry->name, declared, k)) {
+            return GRAFT_FAIL(reader->env, GRAFT_UNSUPPORTED,
+                              "%s: input '%s': size %u is 0: tensors without elements are not run",
                               reader->model->file, entry->name, k);
         }
         shape->dims[k] = bind_size(reader, entry->name, declared, k);

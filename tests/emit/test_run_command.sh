@@ -87,8 +87,34 @@ text = '''<ir_version: 8, opset_import: ["" : 17]> net (float[2, 3] x) => (int64
 }'''
 onnx.save(onnx.parser.parse_model(text), sys.argv[1])
 END
-        error_is 2 "places.onnx: node 'p' (NonZero) cannot be run: it is an operator that Graft does not know, or a form of one; all of these in the model: NonZero" \
+        error_is 2 "places.onnx: node 'p' (NonZero) cannot be run: it is an operator that Graft does not know, or a form of one (an operator that is not known); all of these in the model: NonZero" \
             "$GRAFT" --quiet run "$FOLDER/places.onnx" --bench --database "$DB"
+}
+
+# Why reading left a node, and an input without elements, unless its size is said.
+names_reasons() {
+    "$python" - "$FOLDER" << 'END' &&
+import sys
+
+import onnx.parser
+
+TEXTS = {
+    "inner": "(float[2, 3] a, float[2, 3] b) => (float[2, 3] y) { y = MatMul(a, b) }",
+    "type": "(int16[2, 3] x) => (int16[2, 3] y) { y = Neg(x) }",
+    "none": "(float[0, 3] x) => (float[n, 3] y) { y = Relu(x) }",
+}
+for name, text in TEXTS.items():
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> net {text}')
+    onnx.save(model, f"{sys.argv[1]}/{name}.onnx")
+END
+        error_is 2 "does not know, or a form of one (inner dimensions differ); all" \
+            "$GRAFT" --quiet run "$FOLDER/inner.onnx" --bench --database "$DB" &&
+        error_is 2 "does not know, or a form of one (an input that is not binary32, float16 or bfloat16); all" \
+            "$GRAFT" --quiet run "$FOLDER/type.onnx" --bench --database "$DB" &&
+        error_is 2 "none.onnx: input 'x': size 0 is 0: tensors without elements are not run" \
+            "$GRAFT" --quiet run "$FOLDER/none.onnx" --bench --database "$DB" &&
+        gives 0 "$GRAFT" --quiet run "$FOLDER/none.onnx" --size x.0=4 --bench --rounds 3 --database "$DB" &&
+        grep -q 'f32\[4,3\]' "$FOLDER/out"
 }
 
 names_the_node() {
@@ -114,6 +140,7 @@ if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" 
     check "agrees on a transformer" agrees bert
     check "says that numbers are of binary64" refuses_binary64
     check "names what cannot be run" names_causes
+    check "names reasons" names_reasons
     check "names the node that fails" names_the_node
     check "agrees when tuned" agrees dscnn --tune --threads 1
 else
