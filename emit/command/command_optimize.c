@@ -521,12 +521,24 @@ static graft_status read_files(graft_env *env, optimize_run *run)
     return GRAFT_OK;
 }
 
+/* No folder is made for the file: one that is not there is a slip of the pen. */
+static graft_status judge_place(graft_env *env, const char *out)
+{
+    const char *slash = strrchr(out, '/');
+    const char *folder =
+        slash == NULL ? "." : graft_arena_printf(env->life, "%.*s", (int)(slash - out + 1), out);
+    GRAFT_PASS(graft_file_check(env, out));
+    return graft_file_exists(folder)
+               ? GRAFT_OK
+               : GRAFT_FAIL(env, GRAFT_IO, "cannot write %s: there is no folder %s", out, folder);
+}
+
 /* Judges all that can be judged before anything is read or measured. */
 static graft_status judge_arguments(graft_env *env, optimize_run *run)
 {
-    if (run->simplify && (run->policy != NULL || run->pass_count > 0 || run->check_count > 0 ||
-                          run->steps || run->report != NULL || run->options.unroll > 0 ||
-                          !by_itself(run))) {
+    if (run->simplify &&
+        (run->policy != NULL || run->pass_count > 0 || run->check_count > 0 || run->steps ||
+         run->report != NULL || run->options.unroll > 0 || !by_itself(run))) {
         return GRAFT_FAIL(
             env, GRAFT_BAD_INPUT,
             "--simplify asks no costs: it goes with no search, policy, check, report or --unroll");
@@ -553,7 +565,7 @@ static graft_status judge_arguments(graft_env *env, optimize_run *run)
                                    &run->options.size_count));
     GRAFT_PASS(graft_options_sizes(env, "--freeze", &run->frozen, &run->options.frozen,
                                    &run->options.frozen_count));
-    return graft_file_check(env, run->out);
+    return judge_place(env, run->out);
 }
 
 /* Says before the search that a check would not be possible after it. */
@@ -629,11 +641,23 @@ done:
     return graft_session_finish(env, &run->session, status);
 }
 
+static const char beside[] = ".unchecked";
+
+/* A message is about the file that was asked for. */
+static void name_asked_file(graft_env *env)
+{
+    char *found = strstr(env->message, beside);
+    if (found != NULL) {
+        const char *rest = found + sizeof beside - 1;
+        memmove(found, rest, strlen(rest) + 1);
+    }
+}
+
 /* Makes the file beside its place first. */
 static graft_status make_file(graft_env *env, optimize_run *run, const char *out)
 {
     graft_status status = GRAFT_OK;
-    run->out = graft_arena_printf(env->life, "%s.unchecked", out);
+    run->out = graft_arena_printf(env->life, "%s%s", out, beside);
     GRAFT_CHECK(rewrite(env, run));
     GRAFT_CHECK(write_confirmed(env, run));
     GRAFT_CHECK(check(env, run));
@@ -641,6 +665,7 @@ static graft_status make_file(graft_env *env, optimize_run *run, const char *out
     GRAFT_CHECK(put_in_place(env, run->out, out));
 done:
     (void)remove(run->out);
+    name_asked_file(env);
     return status;
 }
 

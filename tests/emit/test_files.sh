@@ -46,7 +46,12 @@ refuses_what_it_cannot_write() {
     : > "$FOLDER/file"
     refuses_at_once "cannot write $FOLDER/file/x.onnx: Not a directory" "$FOLDER/file/x.onnx" &&
         refuses_at_once "cannot write $FOLDER: Is a directory" "$FOLDER" &&
-        refuses_at_once "cannot write $FOLDER: Is a directory" "$FOLDER/x.onnx" --report "$FOLDER"
+        refuses_at_once "cannot write $FOLDER: Is a directory" "$FOLDER/x.onnx" --report "$FOLDER" &&
+        refuses_at_once "cannot write $FOLDER/none/x.onnx: there is no folder $FOLDER/none/" "$FOLDER/none/x.onnx" &&
+        refuses_at_once "there is no folder $FOLDER/none/" "$FOLDER/none/x.onnx" --simplify && [ ! -e "$FOLDER/none" ] &&
+        mkdir "$FOLDER/in-way.onnx.unchecked" &&
+        error_is 2 "$FOLDER/in-way.onnx: cannot write: is a folder" "$GRAFT" --quiet optimize autoencoder \
+            "$FOLDER/in-way.onnx" --device intel-xeon-6-207
 }
 # Nor is anything measured that could not be kept.
 refuses_to_measure_in_vain() {
@@ -56,7 +61,7 @@ refuses_to_measure_in_vain() {
 }
 # DS-CNN by recorded costs: every normalisation goes into a convolution, no activation leaves its own.
 tells_about_the_file() {
-    gives 0 "$GRAFT" --quiet optimize dscnn "$FOLDER/deep/er/x.onnx" --device intel-xeon-6-207 --steps &&
+    gives 0 "$GRAFT" --quiet optimize dscnn "$FOLDER/first.onnx" --device intel-xeon-6-207 --steps &&
         grep -q '^  BatchNormalization  *9 ->  *0$' "$FOLDER/out" && grep -q '^  Conv  *9 ->  *9$' "$FOLDER/out" &&
         grep -q '^  Relu  *9 ->  *9$' "$FOLDER/out" &&
         grep -q '^  parameters  *0.02[0-9] M ->  *0.02[0-9] M$' "$FOLDER/out" &&
@@ -68,7 +73,7 @@ tells_programs() {
     gives 0 "$GRAFT" --quiet optimize dscnn "$FOLDER/x.onnx" --device intel-xeon-6-207 --json &&
         grep -q '^{"kind": "Conv", "before": 9, "after": 9}$' "$FOLDER/out" &&
         tail -n 1 "$FOLDER/out" | grep -q '"operators_before": 31, "operators_after": 22, ' &&
-        cmp "$FOLDER/x.onnx" "$FOLDER/deep/er/x.onnx"
+        cmp "$FOLDER/x.onnx" "$FOLDER/first.onnx"
 }
 # What came out has nothing left to take, and comes back byte for byte.
 is_done() {
