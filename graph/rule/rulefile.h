@@ -73,10 +73,10 @@ typedef struct graft_ruleset {
 bool graft_numeric_is_exact(uint32_t numeric);
 /* The ids of such rules, ascending, in `arena`. */
 const uint64_t *graft_ruleset_exact(const graft_ruleset *set, graft_arena *arena, uint32_t *count);
-/* Whether each output comes through the same operators on both sides, those apart that only move or
- * choose, and none computes with fills alone. A rule of class exact for which this holds gives the same bits in float16 and bfloat16
- * too, also where a runtime computes an operator in a wider type and rounds once behind it; one
- * that fuses two operators is rounded at fewer places then. */
+/* Whether each output comes through the same operators on both sides, those apart that only move
+ * or choose, and none computes with fills alone. A rule of class exact for which this holds gives
+ * the same bits in float16 and bfloat16 too, also where a runtime computes an operator in a wider
+ * type and rounds once behind it; one that fuses two operators is rounded at fewer places then. */
 bool graft_rule_rounds_alike(const graft_rule *rule);
 
 /* Whether a rule may be applied wherever it fits: it only removes, or it replaces operators that

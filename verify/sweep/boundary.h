@@ -6,9 +6,9 @@
  * those are kept at which a comparison, a minimum or a maximum goes the other way than at the one
  * before, those at named numbers, and all of 8 bits. The same is done once more from some of what
  * was kept, so that two numbers are unusual at once. And two or three of them are moved by one of
- * the rule's own numbers together: of a window far out neither start, end nor size is there alone. Others are drawn freely, with sizes of 1, 2
- * and a named number or two. Tensors stay small. Nothing is proved here; what is found can only
- * refute. */
+ * the rule's own numbers together: of a window far out neither start, end nor size is there alone.
+ * Others are drawn freely, with sizes of 1, 2 and a named number or two. Tensors stay small. Nothing
+ * is proved here; what is found can only refute. */
 #pragma once
 
 #include "verify/sweep/domain.h"
