@@ -146,11 +146,11 @@ typedef struct {
 } checker;
 
 /* Whether a rule is proved for all sizes. It may take options->most. */
-static bool is_proved_unbounded(checker *k, const graft_rule *rule, const graft_point *points,
-                                uint32_t count, const graft_prove_options *options)
+static bool is_proved_unbounded(checker *k, const graft_rule *rule,
+                                const graft_prove_options *options)
 {
     graft_check *check = k->check;
-    graft_symbolic_try(k->symbolic, rule, points, count, options, &check->unbounded);
+    graft_symbolic_try(k->symbolic, rule, options, &check->unbounded);
     check->effort = graft_effort_add(check->effort, check->unbounded.effort);
     check->prove.questions += check->unbounded.questions;
     check->prove.resource_count += check->unbounded.effort.resource_count;
@@ -179,7 +179,7 @@ static bool is_found(const restrictor *r, const graft_rule *rule)
 }
 
 /* Whether a rule is proved with what it may take. */
-static bool try_proof(restrictor *r, const graft_rule *rule, const graft_point *origin)
+static bool try_proof(restrictor *r, const graft_rule *rule)
 {
     const graft_prove_options *share = &r->k->c->options->prove;
     const graft_effort before = r->k->check->effort;
@@ -192,7 +192,7 @@ static bool try_proof(restrictor *r, const graft_rule *rule, const graft_point *
         left = graft_effort_least(left, most);
     }
     const graft_prove_options options = with_most(share, left);
-    bool proved = is_proved_unbounded(r->k, rule, origin, 1, &options);
+    bool proved = is_proved_unbounded(r->k, rule, &options);
     if (proved && !r->is_proved) {
         r->took = graft_effort_left(r->k->check->effort, before);
         r->is_proved = true;
@@ -214,7 +214,7 @@ static try_outcome try_restriction(restrictor *r, uint64_t slots)
         is_found(r, &narrow.rule)) {
         return TRY_INVALID;
     }
-    if (!try_proof(r, &narrow.rule, &pinned.origin)) {
+    if (!try_proof(r, &narrow.rule)) {
         return TRY_FAILED;
     }
     narrow.origin = pinned.origin;
@@ -274,7 +274,7 @@ static bool find_restriction(checker *k)
         return false;
     }
     for (uint32_t part = 0; graft_rule_without(c->env, &r.narrow.rule, part, &weaker);) {
-        if (!is_found(&r, &weaker) && try_proof(&r, &weaker, &r.narrow.origin)) {
+        if (!is_found(&r, &weaker) && try_proof(&r, &weaker)) {
             r.narrow.rule = weaker;
         } else {
             part++;
@@ -417,7 +417,7 @@ void graft_check_prove(const graft_checking *c, graft_check *check)
     checker k = {.c = c, .check = check};
     graft_prover_open(&k.prover, options, &k.counts);
     k.symbolic = graft_symbolic_open(c->env, &k.prover);
-    if (is_proved_unbounded(&k, c->rule, check->instances, check->cover, options)) {
+    if (is_proved_unbounded(&k, c->rule, options)) {
         prove_all_sizes(&k);
     } else if (!find_restriction(&k)) {
         prove_cover(&k);

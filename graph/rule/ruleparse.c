@@ -168,7 +168,7 @@ static graft_status emit_number(parser *p, long value)
 
 static graft_status find_slot(parser *p, uint32_t tag, const char *name, uint8_t *slot)
 {
-    const char *fault = "is none of a source operator of this number";
+    bool is_fixed = false;
     if (tag < TAGS_MOST && p->tag_node[tag] != 0) {
         const graft_pattern_node *nodes = p->in_source ? p->nodes : p->rule->source.nodes;
         const graft_pattern_node *node = &nodes[p->tag_node[tag] - 1];
@@ -180,10 +180,16 @@ static graft_status find_slot(parser *p, uint32_t tag, const char *name, uint8_t
                 *slot = (uint8_t)node->attrs[i].value;
                 return GRAFT_OK;
             }
-            fault = "is fixed in the source, so the target has to repeat its value";
+            is_fixed = true;
         }
     }
-    return parse_fail(p, graft_arena_printf(p->env->scratch, "the attribute '%s' %s", name, fault));
+    return parse_fail(
+        p, is_fixed
+               ? graft_arena_printf(p->env->scratch,
+                                    "the attribute '%s' is fixed in the source, so the target has "
+                                    "to repeat its value",
+                                    name)
+               : "no source operator of this number has such an attribute slot");
 }
 
 /* "#k.name" behind its "#". */

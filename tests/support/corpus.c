@@ -84,7 +84,7 @@ static void prove_symbolic(graft_env *env, void *context, const graft_pool_item 
     const corpus_rules *rules = context;
     graft_symbolic_result result;
     graft_prove_options options = graft_prove_defaults();
-    graft_symbolic_prove(env, &rules->rules[item->index], NULL, 0, &options, &result);
+    graft_symbolic_prove(env, &rules->rules[item->index], &options, &result);
     graft_buffer_append(answer, &result.proved, sizeof result.proved);
 }
 

@@ -203,7 +203,7 @@ static bool is_proved_exact(graft_env *env, const graft_rule *rule)
     graft_symbolic_result result;
     graft_prover_open(&prover, &options, &counts);
     graft_symbolic *symbolic = graft_symbolic_open(env, &prover);
-    graft_symbolic_try_exact(symbolic, rule, NULL, 0, &options, &result);
+    graft_symbolic_try_exact(symbolic, rule, &options, &result);
     graft_symbolic_close(symbolic);
     graft_prover_close(&prover);
     return result.same;

@@ -130,7 +130,7 @@ static bool is_proved(graft_env *env, const graft_rule *rule, uint32_t limit, ou
     graft_symbolic_result result;
     graft_prove_options options = graft_prove_defaults();
     options.most = (graft_effort){8000000, 80000};
-    graft_symbolic_prove(env, rule, NULL, 0, &options, &result);
+    graft_symbolic_prove(env, rule, &options, &result);
     const char *reason = graft_limit_reason(limit);
     o->named = o->named || (!result.proved && strstr(result.reason, reason) != NULL);
     return result.proved;

@@ -23,7 +23,7 @@ static bool is_proved(graft_env *env, const graft_rule *rule)
 {
     graft_symbolic_result result;
     graft_prove_options options = graft_prove_defaults();
-    graft_symbolic_prove(env, rule, NULL, 0, &options, &result);
+    graft_symbolic_prove(env, rule, &options, &result);
     return result.proved;
 }
 

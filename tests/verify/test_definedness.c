@@ -15,7 +15,7 @@ static void try_all_sizes(graft_env *env, const char *name)
     const rule_rows all = rows_read(env, name);
     for (uint32_t i = 0; i < all.count; i++) {
         graft_symbolic_result result;
-        graft_symbolic_prove(env, &all.rules[i], NULL, 0, &options, &result);
+        graft_symbolic_prove(env, &all.rules[i], &options, &result);
         if (result.proved != all.holds[i]) {
             fail_msg("%s: %s %s", all.texts[i], result.proved ? "proved" : "not proved",
                      result.reason);

@@ -65,20 +65,20 @@ static const struct {
      "slice(repeat(a, axis=0, times=3), axis=0, start=1, end=7)",                         false},
     {"matmul(reverse(a, axis=1), b) = matmul(a, reverse(b, axis=0)) where rank(a) = 2 and rank(b) "
      "= "
-     "2",                                                                                         true                                                                                            },
-    {"matmul(reverse(a, axis=1), b) = matmul(a, b) where rank(a) = 2 and rank(b) = 2",                                                                                        false},
-    {"div(a, b) = mul(a, div(b, b))",                                                                                        false                                                                                                                                             },
-    {"cumsum(a, axis=0, exclusive=1) = sub(cumsum(a, axis=0, exclusive=0), a)",                                                                                        true},
+     "2",                                                                                 true },
+    {"matmul(reverse(a, axis=1), b) = matmul(a, b) where rank(a) = 2 and rank(b) = 2",         false},
+    {"div(a, b) = mul(a, div(b, b))",                                                          false},
+    {"cumsum(a, axis=0, exclusive=1) = sub(cumsum(a, axis=0, exclusive=0), a)",                true },
     {"cumsum(a, axis=0, exclusive=0) = pad(slice(a, axis=0, start=0, end=1), axis=0, "
-     "before=dim(a,0) - 1, after=0, value=0)",                                                                                        false                                                                                                                                                                         },
+     "before=dim(a,0) - 1, after=0, value=0)",                                            false},
     {"reduce_max(pad(relu(a), axis=0, before=1, after=1, value=0), axes=1, keep=1) = "
-     "reduce_max(relu(a), axes=1, keep=1)",                                                                                        true},
+     "reduce_max(relu(a), axes=1, keep=1)",                                               true },
     {"reduce_max(pad#1(a, axis=0, value=0), axes=1, keep=1) = "
-     "relu(reduce_max(a, axes=1, keep=1))",                                                                                        false                                                                                                                                                                         },
+     "relu(reduce_max(a, axes=1, keep=1))",                                               false},
     {"slice(reduce_sum(pad(add(a, fill(value=0, dim=[1, 1])), axis=0, before=1, after=0, value=0), "
      "axes=2, keep=1), axis=0, start=1, end=2) = "
      "slice(reduce_sum(pad(add(a, fill(value=0, dim=[1, 1])), axis=0, before=1, after=0, value=0), "
-     "axes=2, keep=1), axis=0, start=0, end=1) where rank(a) = 1",                                                                                        false},
+     "axes=2, keep=1), axis=0, start=0, end=1) where rank(a) = 1",                        false},
 };
 
 typedef struct {

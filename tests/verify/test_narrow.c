@@ -101,9 +101,9 @@ CHECK_CASE(test_restriction)
     graft_check_prove(&(graft_checking){env, sweeper, &options, &rule, &origin}, &check);
     assert_int_equal(check.outcome, GRAFT_CHECK_RESTRICTED);
     graft_symbolic_result proof;
-    graft_symbolic_prove(env, &rule, NULL, 0, &options.prove, &proof);
+    graft_symbolic_prove(env, &rule, &options.prove, &proof);
     assert_false(proof.proved);
-    graft_symbolic_prove(env, &check.restricted->rule, NULL, 0, &options.prove, &proof);
+    graft_symbolic_prove(env, &check.restricted->rule, &options.prove, &proof);
     assert_true(proof.proved);
     graft_instance instance;
     assert_int_equal(

@@ -184,7 +184,7 @@ CHECK_CASE(test_classified)
         assert_true(domain.count > 0);
         graft_prover_open(&prover, &options.prove, &counts);
         graft_symbolic *symbolic = graft_symbolic_open(env, &prover);
-        graft_symbolic_try_exact(symbolic, rule, NULL, 0, &options.prove, &alone);
+        graft_symbolic_try_exact(symbolic, rule, &options.prove, &alone);
         graft_numeric class = graft_numeric_classify(env, symbolic, rule, domain.points,
                                                      domain.count, &options.prove);
         graft_symbolic_close(symbolic);

@@ -10,7 +10,7 @@
 static bool is_proved(graft_env *env, const graft_rule *rule, const graft_prove_options *options,
                       graft_symbolic_result *result)
 {
-    graft_symbolic_prove(env, rule, NULL, 0, options, result);
+    graft_symbolic_prove(env, rule, options, result);
     return result->proved;
 }
 
@@ -34,7 +34,7 @@ static bool is_proved_in(graft_symbolic *proofs, const graft_rule *rule)
 {
     const graft_prove_options options = graft_prove_defaults();
     graft_symbolic_result result;
-    graft_symbolic_try(proofs, rule, NULL, 0, &options, &result);
+    graft_symbolic_try(proofs, rule, &options, &result);
     return result.proved;
 }
 

@@ -85,7 +85,7 @@ CHECK_CASE(test_faults_of_files)
         {"rules:\n - name: x\n   source: split#1(a, axis=3).0\n   target: split#1(a).0\n",
          "the attribute 'axis' is fixed in the source, so the target has to repeat its value"                                                                      },
         {"rules:\n - name: x\n   source: slice#1(a)\n   target: relu#1(slice(a, axis=#1.at))\n",
-         "the attribute 'at' is none of a source operator of this number"                                                                                          },
+         "no source operator of this number has such an attribute slot"                                                                                            },
         {"rules:\n - name: x\n   source: add(a)\n   target: a\n",
          "my.yaml:3: source: column 7: the operator before has too few operands"                                                                                   },
     };

@@ -30,7 +30,7 @@ static void prove_item(graft_env *env, void *context, const graft_pool_item *ite
     answer a;
     memset(&a, 0, sizeof a);
     uint64_t start_ns = graft_clock_ns();
-    graft_symbolic_prove(env, &w->entries[item->index]->rule, NULL, 0, &w->options, &a.result);
+    graft_symbolic_prove(env, &w->entries[item->index]->rule, &w->options, &a.result);
     a.time_ns = graft_clock_ns() - start_ns;
     graft_buffer_append(out, &a, sizeof a);
 }

@@ -36,28 +36,15 @@ static void record(void *context, Z3_context z3, Z3_ast formula)
     graft_buffer_printf(&r->body, "\n))\n(check-sat)\n(pop 1)\n");
 }
 
-/* Proves the rule once more, with some of its instances at hand. */
-static void prove_again(graft_env *env, const graft_smt_claim *claim, uint32_t points, recording *r,
-                        graft_symbolic_result *result)
-{
-    const graft_prove_listener listener = {.hear = record, .context = r};
-    graft_prove_options options = graft_prove_defaults();
-    options.listener = &listener;
-    *r = (recording){.env = env, .body = {.arena = env->life}, .printer = {.arena = env->life}};
-    graft_symbolic_prove(env, claim->rule, claim->points, points, &options, result);
-}
-
-/* Where Z3 gives up a question or just answers it depends on what it was asked before, and that on
- * the instances at hand: a proof that fails without any is tried with the claim's. */
 graft_status graft_smt_print_sizes(graft_env *env, const graft_smt_claim *claim, graft_buffer *out,
                                    uint32_t *checks)
 {
     graft_symbolic_result result;
-    recording r;
-    prove_again(env, claim, 0, &r, &result);
-    for (uint32_t points = 1; points <= claim->count && !result.proved; points++) {
-        prove_again(env, claim, points, &r, &result);
-    }
+    recording r = {.env = env, .body = {.arena = env->life}, .printer = {.arena = env->life}};
+    const graft_prove_listener listener = {.hear = record, .context = &r};
+    graft_prove_options options = graft_prove_defaults();
+    options.listener = &listener;
+    graft_symbolic_prove(env, claim->rule, &options, &result);
     if (!result.proved) {
         return GRAFT_FAIL(env, GRAFT_UNDECIDED,
                           "the proof for all sizes does not succeed again: %s", result.reason);

@@ -31,8 +31,9 @@ static void keep_model(void *context, Z3_context z3, Z3_solver solver)
 }
 
 /* Whether a model that is known makes every part of a conjunction true. */
-static bool is_satisfied(const graft_sym_hinter *a, uint32_t count, const Z3_ast *parts)
+static bool can_hold(void *context, uint32_t count, const Z3_ast *parts)
 {
+    const graft_sym_hinter *a = context;
     Z3_context z3 = a->s->z3;
     bool satisfied = false;
     for (uint32_t m = 0; m < a->model_count && m < GRAFT_LIMIT(MODELS) && !satisfied; m++) {
@@ -45,13 +46,6 @@ static bool is_satisfied(const graft_sym_hinter *a, uint32_t count, const Z3_ast
         }
     }
     return satisfied;
-}
-
-static bool can_hold(void *context, uint32_t count, const Z3_ast *conditions)
-{
-    graft_sym_hinter *h = context;
-    return (h->values != NULL && graft_sym_values_satisfy(h->values, count, conditions)) ||
-           is_satisfied(h, count, conditions);
 }
 
 /* ------------------------------------------------------------ what is of use */
@@ -401,11 +395,7 @@ void graft_sym_hinter_open(graft_sym_hinter *h, const graft_sym *s)
     };
 }
 
-void graft_sym_hinter_begin(graft_sym_hinter *h, graft_sym_values *values)
-{
-    h->values = values;
-    Z3_ast_map_reset(h->s->z3, h->unanswered);
-}
+void graft_sym_hinter_begin(graft_sym_hinter *h) { Z3_ast_map_reset(h->s->z3, h->unanswered); }
 
 void graft_sym_hinter_close(graft_sym_hinter *h)
 {

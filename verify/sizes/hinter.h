@@ -1,7 +1,6 @@
 /* hinter.h - the hints that proofs get (hints.h). Nothing here is trusted.
  *
- * Conditions can hold together when the numbers of an instance that is at hand, or those that Z3
- * has found before, make all of them true. A question is put with what hangs together with it
+ * Conditions can hold together when numbers that Z3 has found before make all of them true. A question is put with what hangs together with it
  * through common symbols. A case is split by the ways in which two sizes broadcast whose larger one
  * matters: as the range of a fold, as a number, in row-major places, or in a shape. Values for
  * conditions are read off elements; for maps and places of folds see findmap.h. A question about
@@ -12,12 +11,10 @@
 #include "graph/base/arena.h"
 #include "verify/sizes/findmap.h"
 #include "verify/sizes/symmask.h"
-#include "verify/sizes/symvalue.h"
 
 typedef struct graft_sym_hinter {
     graft_sym_hints hints;
     const graft_sym *s;
-    graft_sym_values *values;           /* Borrowed: at instances of the rule; NULL: none. */
     Z3_model models[GRAFT_ROOM_MODELS]; /* What Z3 has last found where something is false, */
     uint32_t model_count;               /* a ring: numbers of all that it has found. */
     graft_sym_maps maps;
@@ -27,6 +24,6 @@ typedef struct graft_sym_hinter {
 } graft_sym_hinter;
 
 void graft_sym_hinter_open(graft_sym_hinter *h, const graft_sym *s);
-/* For another proof, with values at instances of its rule, borrowed. */
-void graft_sym_hinter_begin(graft_sym_hinter *h, graft_sym_values *values);
+/* For another proof. */
+void graft_sym_hinter_begin(graft_sym_hinter *h);
 void graft_sym_hinter_close(graft_sym_hinter *h);

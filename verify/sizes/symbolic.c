@@ -16,14 +16,6 @@ struct graft_symbolic {
     graft_sym_hinter hinter;
 };
 
-/* What is to be proved, and with what. */
-typedef struct {
-    const graft_rule *rule;
-    const graft_point *points;
-    uint32_t count;
-    const graft_prove_options *options;
-} tried;
-
 /* "ranks 4,4,1; #1.axis=0" */
 const char *graft_symbolic_print_case(graft_arena *arena, const graft_rule *rule,
                                       const graft_sym_case *c)
@@ -71,28 +63,13 @@ static void complete_reason(const graft_symbolic *p, const graft_rule *rule,
     }
 }
 
-static void try_with(graft_symbolic *p, const tried *t, graft_sym_numbers *numbers,
-                     graft_core_result *result)
+void graft_symbolic_try(graft_symbolic *p, const graft_rule *rule,
+                        const graft_prove_options *options, graft_core_result *result)
 {
     GRAFT_SCOPED(p->env->unit);
-    const graft_sym *terms = graft_core_terms(p->proof);
-    graft_sym_values *values = graft_sym_values_new(terms, t->rule, t->points, t->count);
-    graft_sym_hinter_begin(&p->hinter, values);
-    if (numbers == NULL) {
-        graft_core_try(p->proof, t->rule, &p->hinter.hints, t->options, result);
-    } else {
-        graft_core_try_numbers(p->proof, t->rule, &p->hinter.hints, numbers, t->options, result);
-    }
-    complete_reason(p, t->rule, result);
-    graft_sym_values_free(values);
-}
-
-void graft_symbolic_try(graft_symbolic *p, const graft_rule *rule, const graft_point *points,
-                        uint32_t count, const graft_prove_options *options,
-                        graft_core_result *result)
-{
-    const tried t = {rule, points, count, options};
-    try_with(p, &t, NULL, result);
+    graft_sym_hinter_begin(&p->hinter);
+    graft_core_try(p->proof, rule, &p->hinter.hints, options, result);
+    complete_reason(p, rule, result);
 }
 
 /* Of these, the engine finds a node with its operands in either order, and the order tells zeros of
@@ -120,12 +97,10 @@ static uint32_t swap_choices(graft_pattern *source, uint32_t swaps)
     return all;
 }
 
-void graft_symbolic_try_exact(graft_symbolic *p, const graft_rule *rule, const graft_point *points,
-                              uint32_t count, const graft_prove_options *options,
-                              graft_core_result *result)
+void graft_symbolic_try_exact(graft_symbolic *p, const graft_rule *rule,
+                              const graft_prove_options *options, graft_core_result *result)
 {
     graft_rule swapped = *rule;
-    const tried t = {&swapped, points, count, options};
     const uint32_t all = swap_choices(&swapped.source, 0);
     uint32_t swaps = 0;
     if ((uint32_t)__builtin_popcount(all) > GRAFT_LIMIT(SWAPS)) {
@@ -135,21 +110,23 @@ void graft_symbolic_try_exact(graft_symbolic *p, const graft_rule *rule, const g
     do {
         swapped = *rule;
         (void)swap_choices(&swapped.source, swaps);
-        try_with(p, &t, &p->bits.numbers, result);
+        graft_sym_hinter_begin(&p->hinter);
+        graft_core_try_numbers(p->proof, &swapped, &p->hinter.hints, &p->bits.numbers, options,
+                               result);
+        complete_reason(p, &swapped, result);
         swaps = (swaps - all) & all; /* The next set of these bits. */
     } while (result->same && swaps != 0);
 }
 
-void graft_symbolic_prove(graft_env *env, const graft_rule *rule, const graft_point *points,
-                          uint32_t count, const graft_prove_options *options,
-                          graft_core_result *result)
+void graft_symbolic_prove(graft_env *env, const graft_rule *rule,
+                          const graft_prove_options *options, graft_core_result *result)
 {
     graft_prover prover;
     graft_prove_result counts;
     GRAFT_SCOPED(env->unit);
     graft_prover_open(&prover, options, &counts);
     graft_symbolic *p = graft_symbolic_open(env, &prover);
-    graft_symbolic_try(p, rule, points, count, options, result);
+    graft_symbolic_try(p, rule, options, result);
     graft_symbolic_close(p);
     graft_prover_close(&prover);
 }

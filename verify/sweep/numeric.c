@@ -120,7 +120,7 @@ graft_numeric graft_numeric_classify(graft_env *env, graft_symbolic *symbolic,
     }
     if (exact) {
         graft_symbolic_result result;
-        graft_symbolic_try_exact(symbolic, rule, points, count, options, &result);
+        graft_symbolic_try_exact(symbolic, rule, options, &result);
         return result.same              ? GRAFT_NUMERIC_EXACT
                : is_exact_integer(rule) ? GRAFT_NUMERIC_EXACT_INTEGER
                                         : GRAFT_NUMERIC_REASSOCIATING;
