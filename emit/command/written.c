@@ -48,8 +48,8 @@ done:
 
 /* ------------------------------------------------------------------ checking */
 
-/* Where models are run to be compared: the session's device; for one that is a program, which runs
- * nothing for Graft, this processor, with kernels that are chosen in a hurry. */
+/* Where models are run to be compared: the session's device; for one that runs nothing for Graft,
+ * as it is a program or not here, this processor, with kernels that are chosen in a hurry. */
 typedef struct {
     graft_device *device; /* NULL: the session's. */
     graft_cost *cost;
@@ -59,7 +59,7 @@ typedef struct {
 static graft_status open_runner(graft_env *env, graft_session *session, runner *r)
 {
     *r = (runner){.cost = session->cost, .model = session->model};
-    if (graft_device_is_program(session->device)) {
+    if (graft_device_is_program(session->device) || !graft_device_present(session->device)) {
         r->cost = NULL;
         GRAFT_PASS(graft_device_open(env, "cpu", 1, &r->device));
         GRAFT_PASS(graft_cost_open(env, r->device, NULL, &r->cost));
