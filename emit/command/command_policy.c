@@ -12,6 +12,7 @@
 #include "emit/header/fit.h"
 #include "emit/header/graphtable.h"
 #include "emit/header/header.h"
+#include "emit/header/identifier.h"
 #include "emit/policy/dreamt.h"
 #include "emit/policy/generalist.h"
 #include "emit/policy/refined.h"
@@ -32,6 +33,7 @@ typedef struct policy_run {
     graft_env *env;
     graft_session_options options;
     const char *out;
+    const char *name; /* Of policy and graph in C, or NULL. */
     bool amalgamate;
     uint32_t flash;         /* 0: not given. */
     uint64_t ram;           /* Likewise. */
@@ -207,8 +209,9 @@ static graft_status write_files(policy_run *run)
     const graft_fit_options fit_given = fit_options(run, &run->policy);
     graft_fit fit;
     graft_header_sizes sizes;
+    const char *name = run->name != NULL ? run->name : "model";
     GRAFT_PASS(graft_fit_make(env, graph, &fit_given, &fit));
-    const graft_header_options header = {.name = "model",
+    const graft_header_options header = {.name = name,
                                          .generator = "graft",
                                          .rule_names = run->session.xfers.names,
                                          .amalgamate = run->amalgamate,
@@ -217,7 +220,7 @@ static graft_status write_files(policy_run *run)
         graft_header_write(env, &run->policy, &header, path_in(run, "graft_policy.h"), &sizes));
     GRAFT_PASS(graft_policyfile_write(env, &run->policy, run->session.xfers.names,
                                       path_in(run, "policy.graft")));
-    GRAFT_PASS(graft_graphtable_write(env, graph, "model", &fit, path_in(run, "graft_graph.h")));
+    GRAFT_PASS(graft_graphtable_write(env, graph, name, &fit, path_in(run, "graft_graph.h")));
     GRAFT_PASS(graft_results_write(env, &run->results, path_in(run, "results.json")));
     (void)printf("%s: %zu bytes of rules, %zu of network, %zu of plans\n",
                  path_in(run, "graft_policy.h"), sizes.rules, sizes.network, sizes.plans);
@@ -378,7 +381,9 @@ static graft_status run_policy(graft_env *env, void *choices)
 {
     policy_run *run = choices;
     run->env = env;
+    graft_identifier name;
     graft_session_complete(env, &run->options);
+    GRAFT_PASS(graft_identifier_make(env, run->name != NULL ? run->name : "model", &name));
     GRAFT_PASS(graft_file_check(env, path_in(run, "graft_policy.h")));
     GRAFT_PASS(graft_session_open_ranks(env, &run->options));
     if (graft_generalist_means(run->options.model)) {
@@ -394,6 +399,7 @@ static graft_status run_policy(graft_env *env, void *choices)
         }
         const graft_generalist_options options = {.session = run->options,
                                                   .out = run->out,
+                                                  .name = run->name,
                                                   .held_out = run->held_out,
                                                   .measured = run->measured,
                                                   .flash = run->flash > 0 ? run->flash
@@ -412,6 +418,8 @@ static graft_status run_policy(graft_env *env, void *choices)
 static const graft_option options[] = {
     GRAFT_SESSION_OPTIONS(policy_run, options.),
     GRAFT_NEEDED(policy_run, out, "--out", "FOLDER", "for the header and all that belongs to it"),
+    GRAFT_TEXT(policy_run, name, "--name", "NAME", NULL,
+               "in C: graft_policy_NAME (default: model, or generalist, of several)"),
     GRAFT_FLAG(policy_run, amalgamate, "--amalgamate", "one header that holds the engine too"),
     GRAFT_NUMBER(policy_run, flash, "--max-flash", "BYTES", NULL, FLASH_LEAST, FLASH_MOST,
                  "of rules and costs, of several models"),

@@ -9,6 +9,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 enum { METADATA_BYTES_MOST = 4000, NUMBERS_PER_LINE = 24 };
 
 #define NO_LAYER "{NULL, NULL, NULL, 0, 0}"
@@ -380,8 +383,23 @@ static void print_opening(header_printer *printer)
                             ? "The engine stands below: nothing else is needed."
                             : "Needs graft/graft.h and the files beside it.");
     append_comment(text, printer->policy->metadata);
-    graft_buffer_printf(text, " */\n#ifndef GRAFT_POLICY_%s_H\n#define GRAFT_POLICY_%s_H\n\n",
-                        printer->identifier.capitals, printer->identifier.capitals);
+    graft_buffer_printf(text, " */\n#ifndef GRAFT_POLICY_%s_H\n\n", printer->identifier.capitals);
+}
+
+/* The guard has a value, by which another policy of the same name is told from this one. */
+static void print_ending(header_printer *printer)
+{
+    graft_buffer *text = printer->text;
+    const char *guard = printer->identifier.capitals;
+    const uint32_t hash = XXH32(text->data, text->size, 0);
+    graft_buffer_printf(text,
+                        "\n#endif\n\n"
+                        "#define GRAFT_POLICY_%s_H 0x%08" PRIx32 "u\n"
+                        "#elif GRAFT_POLICY_%s_H != 0x%08" PRIx32 "u\n"
+                        "#error \"another policy is called %s, too: give one of them another name "
+                        "(graft emit-policy --name)\"\n"
+                        "#endif\n",
+                        guard, hash, guard, hash, printer->name);
 }
 
 /* A macro of the engine's, a bit for each of what is used. */
@@ -462,6 +480,12 @@ static graft_status print_engine(header_printer *printer)
                         "0x%08x: generate it again\"\n"
                         "#endif\n\n",
                         GRAFT_ABI, GRAFT_FEATURE_HASH, GRAFT_ABI, GRAFT_FEATURE_HASH);
+    if (graft_operator_set_is_empty(&printer->options->operators)) {
+        graft_buffer_printf(text, "#if defined GRAFT_IMPLEMENTATION && !defined GRAFT_HAS_ALL\n"
+                                  "#error \"this policy is for all operators: include it before "
+                                  "those for some\"\n"
+                                  "#endif\n\n");
+    }
     return GRAFT_OK;
 }
 
@@ -517,7 +541,7 @@ graft_status graft_header_print(graft_env *env, const graft_policy *policy,
     print_plans(&printer);
     print_policy(&printer);
     print_sizes(&printer);
-    graft_buffer_printf(text, "\n#endif\n\n#endif\n");
+    print_ending(&printer);
     printer.sizes.header = text->size;
     if (sizes != NULL) {
         *sizes = printer.sizes;

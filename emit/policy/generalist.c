@@ -318,7 +318,8 @@ static graft_status write_files(graft_generalist *g)
     graft_env *env = g->env;
     const char *out = g->out;
     graft_header_sizes sizes;
-    const graft_header_options header = {.name = "generalist",
+    const char *name = g->options->name;
+    const graft_header_options header = {.name = name != NULL ? name : "generalist",
                                          .generator = "graft " GRAFT_VERSION,
                                          .rule_names = g->kept_names,
                                          .amalgamate = g->options->amalgamate};

@@ -12,6 +12,7 @@
 typedef struct graft_generalist_options {
     graft_session_options session; /* `model`: "zoo", or names or paths with commas between. */
     const char *out;               /* The folder. */
+    const char *name;              /* In C; NULL: generalist. */
     const char *held_out;          /* A family that nothing is learnt from, or NULL. "each": after a
                                       policy of all models one more for each family, without it, in
                                       the folder of its name. */

@@ -60,7 +60,8 @@ takes_what_pays() {
 }
 # What is held out is judged, and nothing is learnt from it.
 holds_out() {
-    gives 0 "$GRAFT" --quiet policy dscnn,squeezenet --out "$FOLDER/held" --device $DEVICE --hold-out branching &&
+    gives 0 "$GRAFT" --quiet policy dscnn,squeezenet --out "$FOLDER/held" --device $DEVICE --hold-out branching --name 'Two nets' &&
+        grep -q '^const graft_policy graft_policy_two_nets = ' "$FOLDER/held/graft_policy.h" &&
         [ "$(value_of squeezenet unseen "$FOLDER/held/results.json")" = true ] &&
         [ "$(value_of dscnn unseen "$FOLDER/held/results.json")" = false ] &&
         at_most 0.9 "$(value_of squeezenet guessed "$FOLDER/held/results.json")" &&

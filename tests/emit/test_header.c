@@ -159,6 +159,21 @@ CHECK_CASE(test_two_policies)
     assert_runs(&b, CC_QUICK "one.c -o one && ./one");
 }
 
+/* The second would be left out, and its product rewritten by the first. */
+CHECK_CASE(test_same_name)
+{
+    bench b = open_bench(env);
+    const char *output = NULL;
+    write_header(&b, "first.h", "kit", false);
+    b.kit->policy = b.kit->table;
+    write_header(&b, "second.h", "kit", false);
+    write_text(&b, "one.c", "#include \"first.h\"\n#include \"first.h\"\n");
+    write_text(&b, "two.c", "#include \"first.h\"\n#include \"second.h\"\n");
+    assert_runs(&b, CC_QUICK "-c one.c");
+    assert_true(run_command(&b, CC_QUICK "-c two.c", &output) != 0);
+    assert_non_null(strstr(output, "another policy is called kit, too"));
+}
+
 /* A header for another engine says so instead of misbehaving. */
 CHECK_CASE(test_mismatch)
 {

@@ -103,7 +103,9 @@ holds_two() { # One for all operators, then one for some.
         "$GRAFT" --quiet emit-policy $POLICY "$FOLDER/some.h" --name some --operators $OPERATORS || return 1
     printf '#define GRAFT_IMPLEMENTATION\n#include "graft_policy.h"\n#include "some.h"\n%s\n' \
         'int main(void) { return graft_policy_some.rule_count >= graft_policy_zoo.rule_count; }' > "$FOLDER/two.c"
-    build two "$FOLDER/two.c" && "$FOLDER/two"
+    build two "$FOLDER/two.c" && "$FOLDER/two" || return 1
+    printf '#define GRAFT_IMPLEMENTATION\n#include "some.h"\n#include "graft_policy.h"\n' > "$FOLDER/two.c"
+    ! build two "$FOLDER/two.c" 2> "$FOLDER/error.txt" && grep -q 'for all operators: include it before' "$FOLDER/error.txt"
 }
 check "two policies, of which the second is for some operators" holds_two
 check "a policy for some operators" keeps_some

@@ -35,6 +35,7 @@ static const char *graft_tell_fault(const char *fault)
  * leaves out what is for that one alone. */
 #ifndef GRAFT_OPERATORS
 #define GRAFT_HAS(id) 1
+#define GRAFT_HAS_ALL /* For headers of policies, which cannot ask it of each. */
 #else
 #ifndef GRAFT_OPERATORS_64
 #define GRAFT_OPERATORS_64 0
