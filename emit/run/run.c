@@ -28,6 +28,14 @@ static int take_threads(int count)
     return before;
 }
 
+static graft_status check_named(graft_env *env, const char *kind, const graft_run_tensor *given,
+                                uint32_t i)
+{
+    return given[i].name != NULL
+               ? GRAFT_OK
+               : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s %u of those given has no name", kind, i);
+}
+
 static graft_status open_costs(graft_run *run, const graft_run_options *options)
 {
     graft_env *env = &run->env;
@@ -101,6 +109,7 @@ static graft_status open_model(graft_run *run, const char *path, const graft_run
     GRAFT_PASS(graft_options_sizes(env, "size", &sizes, &reading.sizes, &reading.size_count));
     graft_model_given *given = GRAFT_NEW(env->life, graft_model_given, options->input_count);
     for (uint32_t i = 0; i < options->input_count; i++) {
+        GRAFT_PASS(check_named(env, "input", options->inputs, i));
         given[i] = (graft_model_given){options->inputs[i].name, options->inputs[i].shape};
     }
     reading.given = given;
@@ -168,6 +177,10 @@ static graft_status open_source(graft_run *run, const run_source *source,
                                 const graft_run_options *options)
 {
     graft_model *model = NULL;
+    if (options->thread_count > GRAFT_THREADS_MOST) {
+        return GRAFT_FAIL(&run->env, GRAFT_BAD_INPUT, "%u threads are more than %d",
+                          options->thread_count, GRAFT_THREADS_MOST);
+    }
     GRAFT_PASS(open_costs(run, options));
     if (source->path != NULL) {
         GRAFT_PASS(open_model(run, source->path, options, &model));
@@ -293,6 +306,7 @@ static graft_status take_given(graft_env *env, const run_side *side, const graft
 {
     for (uint32_t i = 0; i < given_count; i++) {
         uint32_t k = 0;
+        GRAFT_PASS(check_named(env, side->kind, given, i));
         bool met = false; /* A model can have an output twice, each with data of its own. */
         while (k < side->count &&
                (strcmp(side->own[k].name, given[i].name) != 0 || side->data[k] != NULL)) {

@@ -26,10 +26,12 @@ typedef struct graft_env {
     char message[GRAFT_MESSAGE_BYTES]; /* First failure, then frames, newest last; "" when none. */
     int verbosity;                     /* 0 errors only, 1 events (default), 2 details. */
     bool json;                         /* Results on stdout as JSON Lines. */
-    uint32_t thread_count;             /* Worker threads a stage may start; at least 1. */
+    uint32_t thread_count;             /* Worker threads a stage may start; 1 to the most below. */
     uint32_t asked_threads;            /* The same as the user said it; 0: not at all. */
     graft_ranks *ranks; /* Processes that share this run's work (ranks.h); NULL: it is alone. */
 } graft_env;
+
+enum { GRAFT_THREADS_MOST = 1024 };
 
 /* Creates the three arenas; returns GRAFT_NO_MEMORY when the system has none left. */
 GRAFT_MUST_USE graft_status graft_env_open(graft_env *env);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS_MOST = 1024, NAME_MOST = 40 };
+enum { NAME_MOST = 40 };
 
 /* ------------------------------------------------------------------ mistyped names */
 
@@ -262,7 +262,7 @@ const graft_option *graft_options_common(uint32_t *count)
         GRAFT_FLAG(graft_common, quiet, "--quiet", "print errors only"),
         GRAFT_FLAG(graft_common, verbose, "--verbose", "print details"),
         GRAFT_NUMBER(
-            graft_common, threads, "--threads", "N", NULL, 1, THREADS_MOST,
+            graft_common, threads, "--threads", "N", NULL, 1, GRAFT_THREADS_MOST,
             "worker threads (default: the processors of this machine); for measure and optimize "
             "those of the device (default: one)"),
         GRAFT_FLAG(graft_common, help, "--help", "explain the command"),

@@ -37,7 +37,7 @@ typedef struct graft_run_tensor {
 
 /* All zero is the default. */
 typedef struct graft_run_options {
-    uint32_t thread_count; /* 0: one for each processor. */
+    uint32_t thread_count; /* At most 1,024; 0: one for each processor. */
     /* Layouts and kernels by costs measured with care: what the database lacks of them is measured
      * first, seconds to minutes, and kept there. Without it nothing is measured: they are chosen by
      * what the database has, then by costs recorded on the nearest processor. */
@@ -53,9 +53,10 @@ typedef struct graft_run_options {
 /* Opens a model, an ONNX file or a name of the zoo, with the fusions that runtimes do. `options` may
  * be NULL. A model of float16 or bfloat16 is computed in binary32: its inputs are widened, and its
  * outputs rounded once to the types that it declares. *run is set also on failure, for
- * graft_run_message, and is closed then too; only for GRAFT_NO_MEMORY it may be NULL. GRAFT_IO for files that cannot be read; GRAFT_BAD_INPUT for bad
- * ones; GRAFT_UNSUPPORTED, with the node, for operators that Graft does not know, and for inputs and
- * outputs whose sizes or types it does not. */
+ * graft_run_message, and is closed then too; only for GRAFT_NO_MEMORY it may be NULL. GRAFT_IO for
+ * files that cannot be read; GRAFT_BAD_INPUT for bad ones and bad options; GRAFT_UNSUPPORTED, with
+ * the node, for operators that Graft does not know, and for inputs and outputs whose sizes or types
+ * it does not. */
 GRAFT_MUST_USE graft_status graft_run_open(const char *model, const graft_run_options *options,
                                            graft_run **run);
 
@@ -78,8 +79,8 @@ const graft_run_tensor *graft_run_input(const graft_run *run, uint32_t k);
 const graft_run_tensor *graft_run_output(const graft_run *run, uint32_t k);
 
 /* Runs once. Tensors go by name: all inputs, in any order, and those outputs that are wanted.
- * GRAFT_BAD_INPUT, with what was expected, when an input is missing, a name is none of the model's or
- * comes twice, or a shape or type is another; also when an input holds a place outside of a table
+ * GRAFT_BAD_INPUT, with what was expected, when an input is missing, a name is NULL, none of the model's
+ * or comes twice, or a shape or type is another; also when an input holds a place outside of a table
  * that the model selects from. */
 GRAFT_MUST_USE graft_status graft_run_once(graft_run *run, const graft_run_tensor *inputs,
                                            uint32_t input_count, const graft_run_tensor *outputs,

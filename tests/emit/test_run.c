@@ -54,6 +54,8 @@ CHECK_CASE(test_graph)
     inputs[1].data = first;
     outputs[0].data = z;
     outputs[1].data = y;
+    expect(run, graft_run_once(run, inputs, 2, &(graft_run_tensor){.name = NULL}, 1),
+           GRAFT_BAD_INPUT, "output 0 of those given has no name");
     expect(run, graft_run_once(run, inputs, 2, outputs, 2), GRAFT_OK, "");
     assert_int_equal(z[0], 14);
     assert_int_equal((int)z[1], -18);
@@ -264,7 +266,9 @@ CHECK_CASE(test_refusals)
     static const char *const size = "nonesuch=3";
     const graft_run_options options[] = {
         {.policy = "none.graft", .database = "none.costs"},
-        {.sizes = &size,         .size_count = 1         }
+        {.sizes = &size,         .size_count = 1         },
+        {.thread_count = 1025  },
+        {.inputs = &(graft_run_tensor){.name = NULL},      .input_count = 1                        },
     };
     graft_run *run = NULL;
     expect(run, graft_run_open("none.onnx", NULL, &run), GRAFT_IO, "none.onnx: cannot open");
@@ -274,6 +278,12 @@ CHECK_CASE(test_refusals)
     expect(run, graft_run_open("autoencoder", &options[0], &run), GRAFT_IO, "none.graft");
     graft_run_close(run);
     expect(run, graft_run_open("autoencoder", &options[1], &run), GRAFT_BAD_INPUT, "nonesuch");
+    graft_run_close(run);
+    expect(run, graft_run_open("autoencoder", &options[2], &run), GRAFT_BAD_INPUT,
+           "1025 threads are more than 1024");
+    graft_run_close(run);
+    expect(run, graft_run_open("autoencoder", &options[3], &run), GRAFT_BAD_INPUT,
+           "input 0 of those given has no name");
     graft_run_close(run);
 }
 
