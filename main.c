@@ -255,17 +255,35 @@ static int run(graft_env *env, int argc, char **argv)
 }
 
 /* OpenBLAS starts threads when it is loaded, and one that gets no memory for its buffer asks for it
- * for ever: forks, which wait for the threads, would hang. It takes their number from the
- * environment before main: where memory is limited the program starts once more with one thread. */
-static void start_without_blas_threads(char **argv)
+ * for ever: forks, which wait for the threads, would hang. So where memory is limited it has one. */
+static bool limits_blas(void)
 {
     static const char name[] = "OPENBLAS_NUM_THREADS";
     const char *count = getenv(name);
     struct rlimit limit;
+    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+           (count == NULL || strcmp(count, "1") != 0) && setenv(name, "1", 1) == 0;
+}
+
+/* OpenMP's threads spin while they wait, and where other programs want the processors they take them
+ * from those that are waited for: models then run a hundred times slower and more. Other commands
+ * measure as costs were recorded, spinning. */
+static bool waits_patiently(char **argv)
+{
+    bool runs = false;
+    for (char **word = argv; *word != NULL; word++) {
+        runs = runs || strcmp(*word, graft_command_run.name) == 0;
+    }
+    return runs && getenv("GOMP_SPINCOUNT") == NULL && getenv("OMP_WAIT_POLICY") == NULL &&
+           setenv("OMP_WAIT_POLICY", "passive", 1) == 0;
+}
+
+/* Both libraries read the environment before main: when it changes, the program starts once more. */
+static void start_with_environment(char **argv)
+{
     char program[PATH_MAX] = "";
-    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-        (count == NULL || strcmp(count, "1") != 0) && setenv(name, "1", 1) == 0 &&
-        readlink("/proc/self/exe", program, sizeof program - 1) > 0) {
+    const bool changes[] = {limits_blas(), waits_patiently(argv)};
+    if ((changes[0] || changes[1]) && readlink("/proc/self/exe", program, sizeof program - 1) > 0) {
         (void)execv(program, argv);
     }
 }
@@ -300,7 +318,7 @@ __attribute__((constructor)) static void check_processor(void)
 
 int main(int argc, char **argv)
 {
-    start_without_blas_threads(argv);
+    start_with_environment(argv);
     graft_env env;
     graft_status status = graft_env_open(&env);
     if (status != GRAFT_OK) {

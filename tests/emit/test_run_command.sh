@@ -25,6 +25,17 @@ benches() {
         ! cmp -s "$FOLDER/a.npz" "$FOLDER/b.npz"
 }
 
+# Threads that spin take the processor from those that they wait for, unless the user wants it so.
+waits_patiently() {
+    export OMP_DISPLAY_ENV=verbose
+    gives 2 "$GRAFT" --threads 2 run none.onnx && grep -q "GOMP_SPINCOUNT = '0'" "$FOLDER/err" &&
+        gives 2 env OMP_WAIT_POLICY=active "$GRAFT" run none.onnx && ! grep -q "GOMP_SPINCOUNT = '0'" "$FOLDER/err" &&
+        gives 2 "$GRAFT" measure none.onnx && ! grep -q "GOMP_SPINCOUNT = '0'" "$FOLDER/err"
+    status=$?
+    unset OMP_DISPLAY_ENV
+    return $status
+}
+
 # agrees MODEL OPTION...: on random inputs, with those of onnxruntime.
 agrees() {
     model=$1
@@ -132,6 +143,7 @@ END
 
 check "asks for inputs" asks_for_inputs
 check "times, on the inputs of a seed" benches
+check "threads wait without spinning" waits_patiently
 if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" -c 'import onnxruntime' 2> "$FOLDER/log"; then
     check "agrees on a convolutional net" agrees resnet8
     check "agrees with two threads" agrees dscnn --threads 2
