@@ -100,6 +100,10 @@ check "a level that does not exist" error_is 2 "--proof is proved or within-boun
 check "a class that does not exist" error_is 2 "--numeric is exact, reassociating or exact-integer" "$GRAFT" rules --numeric fast
 check "a family that is not there" error_is 2 "no family 'x'" "$GRAFT" rules --family x
 check "a rule that is not there" error_is 2 "no rule with the name or id 'ffff'" "$GRAFT" rules --explain ffff
+check "a rule of which the name is a beginning" error_is 2 "names that begin so: conv_bias-relu=>conv_bias~" \
+    "$GRAFT" rules --explain 'conv_bias-relu=>'
+check "two actions" error_is 2 "--count does not go with --explain" "$GRAFT" rules --explain x --count
+check "a filter that nothing goes by" error_is 2 "--html takes no filter" "$GRAFT" rules --html "$FOLDER/x" --family dense
 check "a picture of nothing" error_is 2 "--dot needs --explain" "$GRAFT" rules --dot "$FOLDER/x"
 check "a file that is not there" error_is 2 "no/such" "$GRAFT" rules no/such
 finish

@@ -152,15 +152,50 @@ static const graft_option options[] = {
                  "what enumerating may take; what does not fit goes there"),
 };
 
+/* Only one thing is done, and only what lists or counts goes by a filter. */
+static graft_status judge_actions(graft_env *env, const choices *c)
+{
+    const struct {
+        const char *name;
+        bool asked;
+    } actions[] = {
+        {"--generate",          c->generate != NULL   },
+        {"--html",              c->html != NULL       },
+        {"--taso",              c->taso != NULL       },
+        {"--check-derivations", c->derivations != NULL},
+        {"--both",              c->both != NULL       },
+        {"--explain",           c->explain != NULL    },
+        {"--count",             c->count              }
+    };
+    const graft_listing_filter *f = &c->filter;
+    const bool filtered = f->uses != NULL || f->proof != NULL || f->numeric != NULL ||
+                          f->family != NULL || f->shrinks;
+    const char *asked = NULL;
+    for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
+        if (actions[i].asked && asked != NULL) {
+            return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "rules: %s does not go with %s",
+                              actions[i].name, asked);
+        }
+        asked = actions[i].asked ? actions[i].name : asked;
+    }
+    return filtered && asked != NULL && !c->count
+               ? GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                            "rules: %s takes no filter: --uses, --proof, --numeric, --family and "
+                            "--shrinks are for listing and --count",
+                            asked)
+               : GRAFT_OK;
+}
+
 static graft_status judge_choices(graft_env *env, choices *c)
 {
     if (c->generate == NULL && (c->families != NULL || c->room.folder != NULL)) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "rules: %s needs --generate FOLDER",
                           c->families != NULL ? "--families" : "--work");
     }
-    if (c->generate == NULL && c->picture != NULL && c->explain == NULL) {
+    if (c->picture != NULL && c->explain == NULL) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "rules: --dot needs --explain ID or NAME");
     }
+    GRAFT_PASS(judge_actions(env, c));
     return graft_gen_room_bound(env, c->memory_mib, &c->room);
 }
 

@@ -10,7 +10,8 @@
 
 enum {
     PROOF_LEVELS = GRAFT_PROOF_UNBOUNDED + 1,
-    NUMERIC_CLASSES = GRAFT_NUMERIC_EXACT_INTEGER + 1
+    NUMERIC_CLASSES = GRAFT_NUMERIC_EXACT_INTEGER + 1,
+    NAMED_MOST = 8
 };
 
 /* Whether it says why it is not proved for all sizes. */
@@ -126,6 +127,22 @@ bool graft_listing_names(const char *text, const char *name, uint64_t id)
            (length >= DIGITS_LEAST && strncmp(digits, text, length) == 0);
 }
 
+/* The first of the names that begin with a text, as the end of a sentence. */
+static const char *list_beginning(graft_arena *arena, const graft_ruleset *set, const char *text)
+{
+    const char *list = "";
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < set->count && found <= NAMED_MOST; i++) {
+        if (strncmp(set->entries[i].name, text, strlen(text)) == 0) {
+            list = graft_arena_printf(arena, "%s%s%s", list,
+                                      found == 0 ? "; names that begin so: " : ", ",
+                                      found < NAMED_MOST ? set->entries[i].name : "...");
+            found++;
+        }
+    }
+    return list;
+}
+
 graft_status graft_listing_find(graft_env *env, const graft_ruleset *set, const char *text,
                                 const graft_rule_entry **entry)
 {
@@ -141,8 +158,9 @@ graft_status graft_listing_find(graft_env *env, const graft_ruleset *set, const 
         }
     }
     if (found != 1) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s rule with the name or id '%s'",
-                          found == 0 ? "no" : "more than one", text);
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s rule with the name or id '%s'%s",
+                          found == 0 ? "no" : "more than one", text,
+                          list_beginning(env->life, set, text));
     }
     return GRAFT_OK;
 }
