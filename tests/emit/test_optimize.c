@@ -565,6 +565,13 @@ CHECK_CASE(test_damaged_tables)
         build_check(env->life, graph);
     }
     assert_int_equal(accepted, 5); /* Between records. */
+    CHECK_OK(graft_graph_load(graph, NULL, 0));
+    for (size_t at = 2; at < 4; at++) { /* A type and a rank whose last byte is what it was. */
+        int32_t damaged[COUNT];
+        memcpy(damaged, table, sizeof table);
+        damaged[at] += 256;
+        assert_int_equal(graft_graph_load(graph, damaged, COUNT), GRAFT_BAD_INPUT);
+    }
     for (size_t at = 0; at < COUNT; at++) {
         static const int32_t values[] = {-1, 0, 6, 33, 255, INT32_MAX, INT32_MIN};
         for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {

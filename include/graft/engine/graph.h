@@ -55,11 +55,12 @@ static GRAFT_APART graft_index *graft_carve_ids(graft_carver *carver, size_t cou
     return (graft_index *)graft_carve(carver, count, sizeof(graft_index));
 }
 
-/* Where an 8-byte boundary lies in a buffer of any alignment. */
+/* Where an 8-byte boundary lies in a buffer of any alignment; as a number, since NULL, for which
+ * callers have a status, may not be added to. */
 static GRAFT_APART unsigned char *graft_align_buffer(void *memory)
 {
-    unsigned char *bytes = (unsigned char *)memory;
-    return bytes + ((0u - (uintptr_t)bytes) & 7u);
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr) */
+    return (unsigned char *)(((uintptr_t)memory + 7u) & ~(uintptr_t)7u);
 }
 
 static void graft_copy_bytes(void *to, const void *from, size_t bytes)

@@ -2,20 +2,21 @@
 #ifndef GRAFT_ENGINE_TABLE_H
 #define GRAFT_ENGINE_TABLE_H
 
-/* What is left of a table. A reading past its end gives 0 and sets `cut_off`; so does an id that is
- * too large for this build. */
+/* What is left of a table. A reading past its end gives 0 and sets `cut_off`, as do an id that is
+ * too large for this build and a type or rank that is no byte. */
 typedef struct graft_table_reader {
     const int32_t *at;
-    const int32_t *end;
+    size_t left;
     bool cut_off;
 } graft_table_reader;
 
 static int32_t graft_read_number(graft_table_reader *reader)
 {
-    if (reader->at == reader->end) {
+    if (reader->left == 0) {
         reader->cut_off = true;
         return 0;
     }
+    reader->left--;
     return *reader->at++;
 }
 
@@ -29,8 +30,11 @@ static uint32_t graft_read_index(graft_table_reader *reader)
 static graft_shape graft_read_table_shape(graft_table_reader *reader)
 {
     graft_shape shape;
-    shape.dtype = (uint8_t)graft_read_number(reader);
-    shape.rank = (uint8_t)graft_read_number(reader);
+    const int32_t dtype = graft_read_number(reader);
+    const int32_t rank = graft_read_number(reader);
+    reader->cut_off |= (uint32_t)(dtype | rank) > UINT8_MAX;
+    shape.dtype = (uint8_t)dtype;
+    shape.rank = (uint8_t)rank;
     for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
         bool has = shape.rank <= GRAFT_MAX_RANK && i < shape.rank;
         shape.dims[i] = has ? graft_read_number(reader) : 0;
@@ -96,10 +100,10 @@ static graft_status graft_load_opaque(graft_graph *graph, graft_table_reader *re
 
 graft_status graft_graph_load(graft_graph *graph, const int32_t *table, size_t count)
 {
-    graft_table_reader reader = {table, table + count, false};
+    graft_table_reader reader = {table, count, false};
     graft_status status = GRAFT_OK;
     graft_graph_clear(graph);
-    while (status == GRAFT_OK && reader.at < reader.end) {
+    while (status == GRAFT_OK && reader.left > 0) {
         const int32_t record = graft_read_number(&reader);
         switch (record) {
         case GRAFT_RECORD_INPUT:
