@@ -357,7 +357,7 @@ clean: ## Remove the objects and binaries; out/<model> and its databases stay
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(filter Makefile %.mk,$(MAKEFILE_LIST))
-	@sed -n 's/^#   \([A-Z]*=\)/  \1/p' $(firstword $(MAKEFILE_LIST))
+	@sed -n 's/^#   \([A-Z_]*=\)/  \1/p' $(firstword $(MAKEFILE_LIST))
 
 # What the compiler wrote of headers.
 -include $(shell find $(OUT) -name '*.d' 2>/dev/null)

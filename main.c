@@ -137,9 +137,9 @@ static const char *command_name(const void *list, uint32_t i)
 
 static graft_status fail_unknown(graft_env *env, const char *first, const char *second)
 {
-    const char *text = is_group(first) ? graft_arena_printf(env->life, "%s %s", first,
-                                                            second == NULL ? "" : second)
-                                       : first;
+    const char *text = second != NULL && is_group(first)
+                           ? graft_arena_printf(env->life, "%s %s", first, second)
+                           : first;
     const char *meant = graft_options_nearest(text, command_list, commands.count, command_name);
     return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "no command '%s'; %s%s%s'graft help' lists them", text,
                       meant == NULL ? "" : "did you mean '", meant == NULL ? "" : meant,
@@ -184,9 +184,9 @@ static graft_status run_help(graft_env *env, void *choices)
 
 static graft_status run_version(graft_env *env, void *choices)
 {
-    (void)env;
     (void)choices;
-    (void)printf("graft " GRAFT_VERSION "\n");
+    (void)printf(env->json ? "{\"version\": \"" GRAFT_VERSION "\"}\n"
+                           : "graft " GRAFT_VERSION "\n");
     return GRAFT_OK;
 }
 

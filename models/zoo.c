@@ -183,6 +183,11 @@ graft_status graft_model_names(graft_env *env, graft_arena *arena, const char *l
     const char **found = graft_options_names(arena, list, &found_count);
     for (uint32_t i = 0; i < found_count; i++) {
         GRAFT_PASS(check_name(env, found[i]));
+        for (uint32_t k = 0; k < i; k++) {
+            if (strcmp(found[k], found[i]) == 0) {
+                return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "'%s' names %s twice", list, found[i]);
+            }
+        }
     }
     if (found_count == 0) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "'%s' names no model", list);

@@ -14,6 +14,13 @@ set -eu
 : "${PREFIX:?}" "${VERSION:?}" "${DESTDIR:=}" "${GRAFT:=}" "${CUDA_LIBRARY:=}" "${MPI_LIBRARY:=}" "${RUN_LIBRARY:=}" \
     "${XNNPACK_DEVICE:=}"
 ROOT=$DESTDIR$PREFIX
+case $PREFIX in
+/*) ;;
+*)
+    echo "install.sh: PREFIX is '$PREFIX': it has to begin with /" >&2
+    exit 2
+    ;;
+esac
 OWN="include/graft share/graft share/doc/graft lib/graft"
 
 # Data: where it is found in share/graft is where it is in the checkout.
@@ -45,7 +52,7 @@ files() {
 
 make_file() {
     case $1 in
-    +*.pc) sed "s|@PREFIX@|$PREFIX|; s|@VERSION@|$VERSION|" "packaging/${1#+}.in" ;;
+    +*.pc) sed "s|@VERSION@|$VERSION|" "packaging/${1#+}.in" ;;
     +man) "$GRAFT" help --man ;;
     +completion) "$GRAFT" help --completion ;;
     esac

@@ -9,6 +9,7 @@ lists_help() { prints help && grep -q '^  help  *list the commands, or explain o
 prints_version() {
     gives 0 "$GRAFT" "$1" && grep -qx 'graft [0-9]*\.[0-9]*\.[0-9]*' "$FOLDER/out"
 }
+tells_version() { gives 0 "$GRAFT" --json version && grep -qx '{"version": "[0-9.]*"}' "$FOLDER/out"; }
 shows_usage() {
     gives 2 "$GRAFT" && [ ! -s "$FOLDER/out" ] && grep -q '^usage: graft ' "$FOLDER/err"
 }
@@ -42,6 +43,7 @@ check "wherever it stands" same_help
 check "help for an unknown command" error_is 2 "no command 'nonsense'" "$GRAFT" help nonsense
 check "version" prints_version version
 check "--version is version" prints_version --version
+check "the version for scripts" tells_version
 check "no command shows the usage" shows_usage
 check "an unknown command" error_is 2 "no command 'nonsense'; 'graft help' lists them" "$GRAFT" nonsense
 check "an empty command" error_is 2 "no command ''" "$GRAFT" ''

@@ -5,7 +5,7 @@
 
 check "a mistyped command" error_is 2 "no command 'optimise'; did you mean 'optimize'?" "$GRAFT" optimise a b
 check "a mistyped command of two words" error_is 2 "did you mean 'cost show'?" "$GRAFT" cost shwo a
-check "the first of two words" error_is 2 "no command 'cost '; " "$GRAFT" cost
+check "the first of two words" error_is 2 "no command 'cost'; " "$GRAFT" cost
 check "a mistyped option" error_is 2 "optimize does not understand '--devise'; did you mean --device?" \
     "$GRAFT" optimize a b --devise x
 check "one without its dashes" error_is 2 "does not understand 'device'; did you mean --device?" \

@@ -155,6 +155,8 @@ CHECK_CASE(test_lists)
                  "cannot read: is a folder");
     check_failed(env, graft_model_names(env, env->life, ",", &names, &count), GRAFT_BAD_INPUT,
                  "',' names no model");
+    check_failed(env, graft_model_names(env, env->life, "dscnn,bert,dscnn", &names, &count),
+                 GRAFT_BAD_INPUT, "'dscnn,bert,dscnn' names dscnn twice");
     assert_int_equal(count, 3); /* Untouched. */
 }
 

@@ -67,17 +67,19 @@ keeps_its_own() {
 takes_others() {
     away error_is 2 "$ELSEWHERE/rules/graft.rules: " env GRAFT_DATA="$ELSEWHERE" "$PROGRAM" rules
 }
-moves() { mv "$ROOT/opt/graft" "$ROOT/opt/moved" && PROGRAM=$ROOT/opt/moved/bin/graft && lists; }
-moves_back() { mv "$ROOT/opt/moved" "$ROOT/opt/graft"; }
-# shellcheck disable=SC2086 # Words.
+refuses_relative() { error_is 2 "it has to begin with /" env PREFIX=here VERSION=1 sh packaging/install.sh install; }
+MOVED="$ROOT/opt/moved there"
+moves() { mv "$ROOT/opt/graft" "$MOVED" && PROGRAM=$MOVED/bin/graft && lists; }
+moves_back() { mv "$MOVED" "$ROOT/opt/graft"; }
+# compiles WHERE: what pkg-config says is quoted for a shell.
 compiles() {
-    flags=$(PKG_CONFIG_PATH=$ROOT/opt/graft/share/pkgconfig PKG_CONFIG_SYSROOT_DIR=$ROOT pkg-config --cflags graft) &&
-        gcc -std=c99 -Wall -Wextra -Werror $flags "$ELSEWHERE/product.c" -o "$FOLDER/product" &&
+    flags=$(PKG_CONFIG_PATH=$1/share/pkgconfig pkg-config --cflags graft) &&
+        eval "gcc -std=c99 -Wall -Wextra -Werror $flags" '"$ELSEWHERE/product.c" -o "$FOLDER/product"' &&
         [ "graft $("$FOLDER/product")" = "$("$GRAFT" version) ok" ]
 }
 # shellcheck disable=SC2086 # Words.
 runs_models() {
-    flags=$(PKG_CONFIG_PATH=$ROOT/opt/graft/share/pkgconfig PKG_CONFIG_SYSROOT_DIR=$ROOT pkg-config --cflags --libs graft-run) &&
+    flags=$(PKG_CONFIG_PATH=$ROOT/opt/graft/share/pkgconfig pkg-config --cflags --libs graft-run) &&
         case $MODE in asan) flags="$flags -fsanitize=address,undefined" ;; esac &&
         gcc -std=c99 -Wall -Wextra -Werror "$ELSEWHERE/run.c" $flags -o "$FOLDER/run" &&
         LD_LIBRARY_PATH=$ROOT/opt/graft/lib && export LD_LIBRARY_PATH &&
@@ -105,9 +107,11 @@ check "and proves a rule" verifies
 check "a checkout in the working folder is not taken" keeps_its_own
 check "GRAFT_DATA is" takes_others
 check "the tree can be moved" moves
+command -v pkg-config > /dev/null && check "and programs compile against it" compiles "$MOVED"
 check "and back" moves_back
+check "a relative prefix is refused" refuses_relative
 if command -v pkg-config > /dev/null; then
-    check "a program compiles through pkg-config" compiles
+    check "a program compiles through pkg-config" compiles "$ROOT/opt/graft"
     check "and one runs models by the library" runs_models
 else
     skip "a program compiles through pkg-config" "no pkg-config here"
