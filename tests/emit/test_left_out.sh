@@ -55,6 +55,29 @@ names_rules() {
 }
 OPTION=''
 check "rules have their names where they are wanted" names_rules
+cat > "$FOLDER/memory.c" << 'END'
+#define GRAFT_IMPLEMENTATION
+#include "graft_policy.h"
+#include <stdio.h>
+int main(void)
+{
+    static const graft_limits limits[] = {{32, 64, 128, 1}, {128, 256, 512, 1}, {1024, 2048, 4096, 1}};
+    for (unsigned i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        printf("| %u | %u\n", (unsigned)graft_graph_bytes(&limits[i]),
+               (unsigned)graft_optimize_workspace_bytes(&GRAFT_POLICY, &limits[i], 256));
+    }
+    return 0;
+}
+END
+tells_memory() { # The page's table, whose policy has as many rules.
+    OPTION='' && build memory "$FOLDER/memory.c" && "$FOLDER/memory" > "$FOLDER/large.txt" &&
+        OPTION=-DGRAFT_SMALL_GRAPHS && build memory "$FOLDER/memory.c" && "$FOLDER/memory" > "$FOLDER/small.txt" || return 1
+    OPTION=''
+    paste -d' ' "$FOLDER/large.txt" "$FOLDER/small.txt" > "$FOLDER/rows.txt"
+    sed -n '/^| nodes, values, edges/,/^$/p' docs/embedding.md | sed '1,2d; /^$/d; s/\([0-9]\),\([0-9]\)/\1\2/g' |
+        cut -d'|' -f3- | sed 's/^/|/; s/ |$//' | diff - "$FOLDER/rows.txt"
+}
+check "docs/embedding.md tells the memory" tells_memory
 # Rules about other operators would not match in this model.
 OPERATORS=conv,conv_bias,conv_bias_add,matmul,matmul_bias,scale_shift,relu,add,mul,avg_pool,global_avg_pool,reshape,transpose,softmax,fill,max
 keeps_some() {
