@@ -6,6 +6,7 @@
 #include "emit/header/pairs.h"
 #include "train/tariff/tariff.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -391,6 +392,7 @@ static void print_ending(header_printer *printer)
 {
     graft_buffer *text = printer->text;
     const char *guard = printer->identifier.capitals;
+    assert(text->data != NULL); /* All but the ending has been printed. */
     const uint32_t hash = XXH32(text->data, text->size, 0);
     graft_buffer_printf(text,
                         "\n#endif\n\n"
