@@ -429,29 +429,17 @@ static Z3_ast unknown_term(graft_term_state *k, graft_term_function f, Z3_ast x)
     return apply_function(k, f, x, &is_new);
 }
 
-/* Of a number of at least 1 it is not negative. */
-static Z3_ast log_of_leaf(graft_term_state *k, Z3_ast x)
-{
-    bool is_new = false;
-    Z3_ast term = apply_function(k, GRAFT_TERM_LOG, x, &is_new);
-    if (is_new) {
-        note_fact(k, k->laws,
-                  Z3_mk_implies(k->z3, Z3_mk_le(k->z3, k->one, x), Z3_mk_le(k->z3, k->zero, term)));
-    }
-    return term;
-}
-
 /* log(1 + exp(t)) = t + log(1 + exp(-t)), unless t is a choice, as softplus has it. */
 static Z3_ast log_of_sum(graft_term_state *k, Z3_ast x)
 {
-    Z3_ast log = log_of_leaf(k, x);
+    Z3_ast log = unknown_term(k, GRAFT_TERM_LOG, x);
     bool of_power = kind_of(k, x) == Z3_OP_ADD && arity_of(k, x) == 2 &&
                     operand_of(k, x, 0) == k->one &&
                     is_call(k, operand_of(k, x, 1), GRAFT_TERM_EXP);
     Z3_ast t = of_power ? argument_of(k, operand_of(k, x, 1)) : NULL;
     if (of_power && kind_of(k, t) != Z3_OP_ITE) {
         Z3_ast mirrored = sum_term(k, k->one, exp_term(k, difference_term(k, k->zero, t)));
-        note_equal(k, log, sum_term(k, t, log_of_leaf(k, mirrored)));
+        note_equal(k, log, sum_term(k, t, unknown_term(k, GRAFT_TERM_LOG, mirrored)));
     }
     return log;
 }
@@ -508,7 +496,7 @@ static Z3_ast log_term(graft_term_state *k, Z3_ast x)
         positive = others == 1 ? both[1] : Z3_mk_and(k->z3, 2, both);
     }
     if (others > 1) {
-        Z3_ast log = log_of_leaf(k, rest);
+        Z3_ast log = unknown_term(k, GRAFT_TERM_LOG, rest);
         note_fact(k, k->laws, Z3_mk_implies(k->z3, positive, Z3_mk_eq(k->z3, log, logs)));
         logs = log;
     }
