@@ -483,7 +483,8 @@ static graft_status print_engine(header_printer *printer)
                         "#endif\n\n",
                         GRAFT_ABI, GRAFT_FEATURE_HASH, GRAFT_ABI, GRAFT_FEATURE_HASH);
     if (graft_operator_set_is_empty(&printer->options->operators)) {
-        graft_buffer_printf(text, "#if defined GRAFT_IMPLEMENTATION && !defined GRAFT_HAS_ALL\n"
+        graft_buffer_printf(text, "#if defined GRAFT_IMPLEMENTATION && defined GRAFT_OPERATORS && "
+                                  "!defined GRAFT_HAS_ALL\n"
                                   "#error \"this policy is for all operators: include it before "
                                   "those for some\"\n"
                                   "#endif\n\n");

@@ -24,7 +24,7 @@
  *   - conditionals on indices as above; max[g] (c ? x : y) is the larger of max[g and c] x and
  *     max[g and not c] y where Z3 says that both ranges have a place;
  *   - max over t of g(x(t)) = g(max over t of x(t)) for g that grows, and g(-(max over t of -x(t)))
- *     for g that falls, Z3 says that g does;
+ *     for g that falls, Z3 says that g does, or g multiplies by what is never negative;
  *   - max over t of the larger of x(t) and y(t) is the larger of their maxima;
  *   - the maximum of maxima is one.
  * Binders are then named by nesting, so that equal folds mostly are equal terms. */
