@@ -46,7 +46,7 @@ deb-pack: $(GRAFT)
 
 wheel-pack: $(OUT)/wheel/graft
 	@rm -rf $(OUT)/wheel/root
-	@GRAFT=$(GRAFT) VERSION=$(VERSION) PREFIX=$(OUT)/wheel/root sh packaging/install.sh install > /dev/null
+	@GRAFT=$(GRAFT) VERSION=$(VERSION) PREFIX=$(abspath $(OUT))/wheel/root sh packaging/install.sh install > /dev/null
 	@strip -o $(OUT)/wheel/program $<
 	@python3 packaging/wheel.py $(OUT)/wheel/program $(OUT)/wheel/root $(VERSION) $(PACKAGES)
 
