@@ -174,6 +174,8 @@ def optimize(
     with tempfile.TemporaryDirectory(prefix="graft-") as temporary:
         folder = Path(temporary)
         written = Path(out) if out is not None else folder / "out" / "model.onnx"
+        if out is None:
+            written.parent.mkdir()
         with _model_file(model, folder) as name:
             arguments = ["optimize", f"--device={device}", f"--search={search}"]
             arguments += ["--exact"] if exact else []
