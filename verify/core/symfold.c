@@ -648,6 +648,11 @@ static bool is_choice(const graft_sym *s, Z3_ast term, const void *context)
     return graft_sym_kind(s, term) == Z3_OP_ITE;
 }
 
+bool graft_sym_has_choice(const graft_sym *s, Z3_ast term)
+{
+    return graft_sym_find(s, term, true, is_choice, NULL) != NULL;
+}
+
 static bool is_sum_of_squares(graft_sym *s, Z3_ast term);
 
 /* Whether Z3 says that a value with a conditional on numbers is not negative, whatever elements and
@@ -657,7 +662,7 @@ static bool is_chosen_positive(graft_sym *s, Z3_ast value)
     const graft_sym_range none = graft_sym_range_open(s);
     atom_search a = {.s = s, .range = &none};
     graft_sym_walk(s, value, visit_atom, &a);
-    if (a.full || graft_sym_find(s, value, true, is_choice, NULL) == NULL) {
+    if (a.full || !graft_sym_has_choice(s, value)) {
         return false;
     }
     value = name_beside(s, &a, value);
@@ -709,8 +714,9 @@ bool graft_sym_is_never_negative(graft_sym *s, Z3_ast value)
     return is_sum_of_squares(s, value) || is_chosen_positive(s, value);
 }
 
-/* Whether a term is the atom times what is never negative. */
-static bool is_positive_multiple(graft_sym *s, Z3_ast term, Z3_ast atom)
+/* Whether a term is an atom, which depends on a range, times what does not and is never negative. */
+static bool is_positive_multiple(graft_sym *s, const graft_sym_range *range, Z3_ast term,
+                                 Z3_ast atom)
 {
     monomial m;
     uint32_t at = 0;
@@ -721,7 +727,7 @@ static bool is_positive_multiple(graft_sym *s, Z3_ast term, Z3_ast atom)
         at++;
     }
     for (uint32_t i = 0; i < m.count; i++) {
-        if (i != at && graft_sym_mentions(s, m.factors[i], 1, &atom)) {
+        if (i != at && is_bound(s, range, m.factors[i])) {
             return false;
         }
     }
@@ -785,7 +791,7 @@ static Z3_ast max_body(graft_sym *s, const graft_facts *facts, const graft_sym_r
         return body;
     }
     if (a.count == 1 && a.atom != body &&
-        (is_positive_multiple(s, body, a.atom) || is_monotone(s, facts, body, &a, false))) {
+        (is_positive_multiple(s, range, body, a.atom) || is_monotone(s, facts, body, &a, false))) {
         Z3_ast fold = max_atom(s, facts, *range, a.atom);
         return Z3_substitute(s->z3, body, 1, &a.atom, &fold);
     }

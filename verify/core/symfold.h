@@ -85,6 +85,8 @@ Z3_ast graft_sym_find_condition(const graft_sym *s, Z3_ast term);
 Z3_ast graft_sym_given(graft_sym *s, Z3_ast term, Z3_ast condition, bool holds);
 /* Multiplied out, sizes cancelled against their reciprocals. */
 Z3_ast graft_sym_normal(graft_sym *s, Z3_ast term);
+/* Whether there is a conditional in a term. */
+bool graft_sym_has_choice(const graft_sym *s, Z3_ast term);
 /* Whether Z3 says that a value is not negative, whatever elements and folds in it are. Asked only
  * of values with a conditional on numbers in them. */
 bool graft_sym_is_never_negative(graft_sym *s, Z3_ast value);

@@ -87,18 +87,6 @@ void graft_sym_merge_elements(graft_sym *s, const graft_facts *facts, graft_sym_
 
 /* --------------------------------------------------------------------- folds */
 
-static bool is_fold(const graft_sym *s, Z3_ast term, const void *context)
-{
-    (void)context;
-    return graft_sym_fold_kind(s, term) != GRAFT_SYM_FOLD_COUNT;
-}
-
-static bool is_choice(const graft_sym *s, Z3_ast term, const void *context)
-{
-    (void)context;
-    return graft_sym_kind(s, term) == Z3_OP_ITE;
-}
-
 /* Whether Z3 says that two terms are the same number whatever their elements are. Asked of terms with
  * conditionals alone, and of none with a fold, for two folds are not the same because their bodies
  * are at one place. */
@@ -106,9 +94,10 @@ static bool is_same_number(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_
 {
     Z3_ast same = Z3_mk_eq(s->z3, a, b);
     graft_sym_atoms elements = {.count = 0};
+    graft_sym_atoms folds = {.count = 0};
     graft_sym_list(s, same, GRAFT_SYM_ELEMENTS, &elements);
-    if (elements.full || graft_sym_find(s, same, true, is_fold, NULL) != NULL ||
-        graft_sym_find(s, same, true, is_choice, NULL) == NULL) {
+    graft_sym_list(s, same, GRAFT_SYM_FOLDS, &folds);
+    if (elements.full || folds.count > 0 || !graft_sym_has_choice(s, same)) {
         return false;
     }
     for (uint32_t i = 0; i < elements.count; i++) {
