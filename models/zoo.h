@@ -47,7 +47,7 @@ GRAFT_MUST_USE graft_status graft_model_open(graft_env *env, graft_arena *arena,
 /* The models in a list with commas between them, each as for graft_model_open, in `arena`; empty
  * names are passed over. What works through a list asks here first: a name that is wrong is found
  * before the first model, not hours later. GRAFT_BAD_INPUT for a name that is neither of the zoo
- * nor a path or comes twice, and for a list without any; GRAFT_IO for a file that cannot be read. What is in it is
- * not looked at. */
+ * nor a path or comes twice, and for a list without any; GRAFT_IO for a file that cannot be read.
+ * What is in it is not looked at. */
 GRAFT_MUST_USE graft_status graft_model_names(graft_env *env, graft_arena *arena, const char *list,
                                               const char ***names, uint32_t *count);

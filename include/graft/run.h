@@ -79,9 +79,9 @@ const graft_run_tensor *graft_run_input(const graft_run *run, uint32_t k);
 const graft_run_tensor *graft_run_output(const graft_run *run, uint32_t k);
 
 /* Runs once. Tensors go by name: all inputs, in any order, and those outputs that are wanted.
- * GRAFT_BAD_INPUT, with what was expected, when an input is missing, a name is NULL, none of the model's
- * or comes twice, or a shape or type is another; also when an input holds a place outside of a table
- * that the model selects from. */
+ * GRAFT_BAD_INPUT, with what was expected, when an input is missing, a name is NULL, none of the
+ * model's or comes twice, or a shape or type is another; also when an input holds a place outside
+ * of a table that the model selects from. */
 GRAFT_MUST_USE graft_status graft_run_once(graft_run *run, const graft_run_tensor *inputs,
                                            uint32_t input_count, const graft_run_tensor *outputs,
                                            uint32_t output_count);

@@ -556,8 +556,8 @@ CHECK_CASE(test_laws_are_true)
         double at[2] = {(graft_rng_uniform(&w->rng) - 0.5) * spread,
                         (graft_rng_uniform(&w->rng) - 0.5) * spread};
         check_laws(w, at);
-        /* Of two numbers past 5.9 erf is 1 in binary64, so that it does not grow there. */
-        double less[2] = {at[0] * 5.0 / 6.0, at[1] * 5.0 / 6.0};
+        /* Farther out functions are so flat that the slack hides how they grow. */
+        double less[2] = {at[0] / 2.0, at[1] / 2.0};
         assert_true(value_of(w, growth, less) > 0.5);
     }
 }
