@@ -12,8 +12,8 @@ GPU_HAS     := $(if $(GPU_STALE),,$(wildcard $(GPU_BUNDLE)/generated/graph/onnx/
 # Left out: what needs oneDNN, libyaml, zlib or OpenBLAS, and the commands.
 GPU_SOURCES := $(filter-out graph/base/settings.c graph/rule/tasofile.c graph/base/npz.c,$(call sources,graph)) \
     $(filter-out models/command.c,$(wildcard models/*.c)) \
-    $(filter-out $(wildcard cost/cpu/device_cpu*.c cost/device/device*.c cost/command*.c) \
-    $(addprefix cost/cpu/,kernel.c program.c plain.c),$(call sources,cost)) \
+    $(filter-out cost/cpu/% $(wildcard cost/device/device*.c cost/command*.c),$(call sources,cost)) \
+    cost/cpu/winograd_product.c \
     $(addprefix train/search/,search.c descent.c escape.c walker.c environment.c matches.c changes.c routes.c survey.c) \
     train/agent/state.c \
     $(wildcard gpu/*.c)

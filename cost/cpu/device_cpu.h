@@ -46,6 +46,7 @@ struct graft_device {
     graft_device_head head;
     dnnl_engine_t engine;
     dnnl_stream_t stream;
+    uint64_t shared_from; /* Operations, or bytes, from which on threads share a kernel. */
     pthread_mutex_t lock; /* Of the lists below. */
     program_pack *packs;
     program_primitive *primitives;

@@ -1,7 +1,8 @@
 /* device_cpu_eltwise.c - elementwise functions, binary operators and channel scale-and-shift
  * through oneDNN.
  *
- * Operands of one shape and layout are treated as one long row, so that no layout is slow. */
+ * Operands of one shape and layout, and single numbers, are treated as one long row, so that no
+ * layout is slow. */
 #include "cost/cpu/program.h"
 #include "graph/base/bits.h"
 
@@ -122,16 +123,18 @@ static void describe_binary(const graft_kernel *kernel, uint32_t whole, binary_f
         uint32_t layout = layout_wanted(s, k);
         graft_program_describe_ranked(&s->inputs[k], s->in_layouts[k], rank, &forms->have[i]);
         graft_program_describe_ranked(&s->inputs[k], layout, rank, &forms->want[i]);
-        one_row = one_row && graft_shape_elements(&s->inputs[k]) == graft_shape_elements(out) &&
-                  s->in_layouts[k] == layout && graft_layout_same(out, layout, s->out_layouts[0]);
+        const bool alike =
+            graft_shape_elements(&s->inputs[k]) == graft_shape_elements(out) &&
+            s->in_layouts[k] == layout && graft_layout_same(out, layout, s->out_layouts[0]);
+        one_row = one_row && (alike || graft_shape_elements(&s->inputs[k]) == 1);
     }
     graft_program_describe_ranked(out, s->out_layouts[0], rank, &forms->want[2]);
     if (one_row) {
-        describe_row(out, &forms->have[0]);
-        forms->have[1] = forms->have[0];
-        for (uint32_t i = 0; i < 3; i++) {
-            forms->want[i] = forms->have[0];
+        for (uint32_t i = 0; i < 2; i++) {
+            describe_row(&s->inputs[i == 0 ? whole : 1 - whole], &forms->have[i]);
+            forms->want[i] = forms->have[i];
         }
+        describe_row(out, &forms->want[2]);
     }
 }
 

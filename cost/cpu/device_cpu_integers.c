@@ -8,7 +8,9 @@
  * not in binary32, so that a rounding stands before it. */
 #include "cost/cpu/program.h"
 
+#include "cost/cpu/share.h"
 #include "cost/plan/integers.h"
+#include "cost/plan/nest.h"
 
 #include <math.h>
 #include <string.h>
@@ -222,16 +224,17 @@ done:
 
 /* Bytes are signed where `signs` says so: of the operands, then of the result. Where it is called
  * with constants the compiler makes vectors of it; rounded as quantised.c does. */
-static inline __attribute__((always_inline)) void
-sum_bytes(const graft_kernel *kernel, bool sign_a, bool sign_b, bool sign, int32_t activation)
+static inline __attribute__((always_inline)) void sum_bytes(const graft_kernel *kernel,
+                                                            graft_range own, bool sign_a,
+                                                            bool sign_b, bool sign,
+                                                            int32_t activation)
 {
-    const size_t count = (size_t)graft_shape_elements(&kernel->outputs[0]);
     const void *const in[2] = {kernel->in[LEFT], kernel->in[RIGHT]};
     const float *n = kernel->in[NUMBERS];
     const float floor = activation == GRAFT_ACT_NONE ? -HUGE_VALF : 0.0F;
     const float least = sign ? -128.0F : 0.0F;
     uint8_t *out = (uint8_t *)kernel->out[0];
-    for (size_t i = 0; i < count; i++) {
+    for (int64_t i = own.from; i < own.to; i++) {
         const int a = sign_a ? ((const int8_t *)in[0])[i] : ((const uint8_t *)in[0])[i];
         const int b = sign_b ? ((const int8_t *)in[1])[i] : ((const uint8_t *)in[1])[i];
         float x = ((float)a - n[1]) * n[0] + ((float)b - n[3]) * n[2];
@@ -246,44 +249,36 @@ sum_bytes(const graft_kernel *kernel, bool sign_a, bool sign_b, bool sign, int32
     }
 }
 
-static void run_unsigned(const graft_kernel *k)
+static void sum_part(const void *context, uint32_t part, uint32_t parts)
 {
-    sum_bytes(k, false, false, false, GRAFT_ACT_NONE);
-}
-
-static void run_unsigned_relu(const graft_kernel *k)
-{
-    sum_bytes(k, false, false, false, GRAFT_ACT_RELU);
-}
-
-static void run_signed(const graft_kernel *k) { sum_bytes(k, true, true, true, GRAFT_ACT_NONE); }
-
-static void run_signed_relu(const graft_kernel *k)
-{
-    sum_bytes(k, true, true, true, GRAFT_ACT_RELU);
-}
-
-static void run_any(const graft_kernel *k)
-{
+    enum { LINE = 64 };
+    const graft_kernel *k = context;
     const graft_signature *s = &k->signature;
-    sum_bytes(k, s->inputs[LEFT].dtype == GRAFT_DTYPE_I8, s->inputs[RIGHT].dtype == GRAFT_DTYPE_I8,
-              graft_signature_result(s) == GRAFT_DTYPE_I8, graft_signature_activation(s));
+    const graft_range own =
+        graft_range_part((int64_t)graft_shape_elements(&k->outputs[0]), LINE, part, parts);
+    const bool sign_a = s->inputs[LEFT].dtype == GRAFT_DTYPE_I8;
+    const bool sign_b = s->inputs[RIGHT].dtype == GRAFT_DTYPE_I8;
+    const bool sign = graft_signature_result(s) == GRAFT_DTYPE_I8;
+    const int32_t activation = graft_signature_activation(s);
+    if (sign_a != sign_b || sign_a != sign || activation > GRAFT_ACT_RELU) {
+        sum_bytes(k, own, sign_a, sign_b, sign, activation);
+    } else if (activation == GRAFT_ACT_RELU) {
+        sign ? sum_bytes(k, own, true, true, true, GRAFT_ACT_RELU)
+             : sum_bytes(k, own, false, false, false, GRAFT_ACT_RELU);
+    } else {
+        sign ? sum_bytes(k, own, true, true, true, GRAFT_ACT_NONE)
+             : sum_bytes(k, own, false, false, false, GRAFT_ACT_NONE);
+    }
+}
+
+static void run_sum(const graft_kernel *kernel)
+{
+    graft_cpu_share(kernel->thread_count, sum_part, kernel);
 }
 
 graft_status graft_cpu_open_integer_sum(graft_env *env, graft_kernel *kernel, uint32_t variant)
 {
-    static const plain_run runs[2][2] = {
-        {run_unsigned, run_unsigned_relu},
-        {run_signed,   run_signed_relu  }
-    };
-    const graft_signature *s = &kernel->signature;
-    if (s->op != GRAFT_COST_INTEGER_ADD || variant > 0) {
-        return GRAFT_UNSUPPORTED;
-    }
-    const uint32_t type = s->inputs[LEFT].dtype;
-    const int32_t activation = graft_signature_activation(s);
-    bool usual = s->inputs[RIGHT].dtype == type && graft_signature_result(s) == type &&
-                 activation <= GRAFT_ACT_RELU;
-    plain_run run = usual ? runs[type == GRAFT_DTYPE_I8][activation == GRAFT_ACT_RELU] : run_any;
-    return graft_program_plain(env, kernel, "plain", run, NULL, 0);
+    return kernel->signature.op != GRAFT_COST_INTEGER_ADD || variant > 0
+               ? GRAFT_UNSUPPORTED
+               : graft_program_plain(env, kernel, "plain", run_sum, NULL, 0);
 }

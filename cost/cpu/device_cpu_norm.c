@@ -4,6 +4,8 @@
  * are read twice: the moments of all channels are added up chunk by chunk. */
 #include "cost/cpu/lanes.h"
 #include "cost/cpu/program.h"
+#include "cost/cpu/share.h"
+#include "cost/plan/nest.h"
 #include "graph/base/bits.h"
 
 #include <math.h>
@@ -90,8 +92,9 @@ LANES_INLINE float fold_row(const float *in, int64_t count, float mean, bool squ
 }
 
 /* Rows of the last axis, or channels of row-major images. */
-static void run_rows(const graft_kernel *kernel)
+static void run_some_rows(const void *context, uint32_t part, uint32_t parts)
 {
+    const graft_kernel *kernel = context;
     const graft_signature *s = &kernel->signature;
     const float *scale = kernel->in[SCALE];
     const float *shift = kernel->in[SHIFT];
@@ -99,7 +102,8 @@ static void run_rows(const graft_kernel *kernel)
     const int64_t elements = (int64_t)graft_shape_elements(&s->inputs[DATA]);
     const int64_t columns =
         s->op == GRAFT_OP_instance_norm ? elements / (s->inputs[DATA].dims[0] * vector) : vector;
-    for (int64_t row = 0; row < elements / columns; row++) {
+    const graft_range own = graft_range_part(elements / columns, 1, part, parts);
+    for (int64_t row = own.from; row < own.to; row++) {
         const float *in = kernel->in[DATA] + row * columns;
         float *restrict out = kernel->out[0] + row * columns;
         float mean =
@@ -118,13 +122,19 @@ static void run_rows(const graft_kernel *kernel)
     }
 }
 
+static void run_rows(const graft_kernel *kernel)
+{
+    graft_cpu_share(kernel->thread_count, run_some_rows, kernel);
+}
+
 /* An image whose channels lie last, or a block of channels of one. */
 typedef struct {
     const float *in;
     float *out;
     int64_t pixels;
     int64_t channels;
-    float *means; /* (channels), and the sums of the squares less them. */
+    graft_range own; /* Channels that are normalised. */
+    float *means;    /* (channels), and the sums of the squares less them. */
     float *squares;
 } image;
 
@@ -175,46 +185,58 @@ static void normalise_image(const image *m, float epsilon, const float *scale, c
     for (int pass = 0; pass < 2; pass++) {
         for (int64_t from = 0; from < m->pixels; from += chunk) {
             int64_t count = m->pixels - from < chunk ? m->pixels - from : chunk;
-            int64_t c = 0;
-            for (; c + LANES <= m->channels && pass == 0; c += LANES) {
+            int64_t c = m->own.from;
+            for (; c + LANES <= m->own.to && pass == 0; c += LANES) {
                 add_moments(m, c, LANES, from, count);
             }
-            for (; c + LANES <= m->channels; c += LANES) {
+            for (; c + LANES <= m->own.to; c += LANES) {
                 finish(m, c, LANES, from, count, shift);
             }
-            if (c < m->channels && pass == 0) {
-                add_moments(m, c, m->channels - c, from, count);
-            } else if (c < m->channels) {
-                finish(m, c, m->channels - c, from, count, shift);
+            if (c < m->own.to && pass == 0) {
+                add_moments(m, c, m->own.to - c, from, count);
+            } else if (c < m->own.to) {
+                finish(m, c, m->own.to - c, from, count, shift);
             }
         }
-        for (int64_t c = 0; c < m->channels && pass == 0; c++) { /* Factors, from here on. */
+        for (int64_t c = m->own.from; c < m->own.to && pass == 0;
+             c++) { /* Factors, from here on. */
             m->squares[c] = scale[c] / sqrtf(m->squares[c] / (float)m->pixels + epsilon);
         }
     }
 }
 
-/* Channels last, all of them or blocks. */
-static void run_images(const graft_kernel *kernel)
+/* Channels last, all of them or blocks. A part of the channels, or of the blocks. */
+static void run_some_images(const void *context, uint32_t part, uint32_t parts)
 {
+    const graft_kernel *kernel = context;
     const graft_signature *s = &kernel->signature;
     const int32_t *dims = s->inputs[DATA].dims;
     const int64_t pixels = (int64_t)dims[2] * dims[3];
     const int64_t channels =
         s->in_layouts[DATA] == GRAFT_LAYOUT_BLOCKED ? GRAFT_LAYOUT_BLOCK : dims[1];
-    float *moments = graft_program_place(kernel, 0);
-    for (int64_t i = 0; i < dims[0] * (dims[1] / channels); i++) {
+    const int64_t images = dims[0] * (dims[1] / channels);
+    const bool whole = images >= parts;
+    const graft_range own = graft_range_part(channels, LANES, whole ? 0 : part, whole ? 1 : parts);
+    const graft_range some = graft_range_part(images, 1, whole ? part : 0, whole ? parts : 1);
+    float *moments = (float *)graft_program_place(kernel, 0) + (whole ? 2 * channels * part : 0);
+    for (int64_t i = some.from; i < some.to; i++) {
         const int64_t at = i * pixels * channels;
         const int64_t first = i * channels % dims[1];
         const image m = {.in = kernel->in[DATA] + at,
                          .out = kernel->out[0] + at,
                          .pixels = pixels,
                          .channels = channels,
+                         .own = own,
                          .means = moments,
                          .squares = moments + channels};
         normalise_image(&m, epsilon_of(kernel), kernel->in[SCALE] + first,
                         kernel->in[SHIFT] + first);
     }
+}
+
+static void run_images(const graft_kernel *kernel)
+{
+    graft_cpu_share(kernel->thread_count, run_some_images, kernel);
 }
 
 graft_status graft_cpu_open_plain_norm(graft_env *env, graft_kernel *kernel, uint32_t variant)
@@ -227,7 +249,8 @@ graft_status graft_cpu_open_plain_norm(graft_env *env, graft_kernel *kernel, uin
     }
     plain_run run = s->in_layouts[DATA] == GRAFT_LAYOUT_ROW || !images ? run_rows : run_images;
     if (run == run_images) {
-        (void)graft_program_workspace(kernel, 2 * (size_t)s->inputs[DATA].dims[1]);
+        (void)graft_program_workspace(kernel, 2 * (size_t)s->inputs[DATA].dims[1] *
+                                                  (size_t)kernel->thread_count);
     }
     return graft_program_plain(env, kernel, "plain", run, NULL, 0);
 }

@@ -13,7 +13,9 @@
 #include "cost/cpu/approximate.h"
 #include "cost/cpu/lanes.h"
 #include "cost/cpu/program.h"
+#include "cost/cpu/share.h"
 #include "cost/cpu/winograd.h"
+#include "cost/plan/nest.h"
 
 #include <string.h>
 
@@ -46,8 +48,10 @@ typedef struct {
     uint32_t gathered;
 } panels_state;
 
-/* What a run reads and writes beside the matrix. */
+/* What a run reads and writes. */
 typedef struct {
+    const panels_state *state;
+    const float *panels;
     const float *left; /* (rows, depth) */
     const float *bias; /* NULL: none. */
     const float *residual;
@@ -168,11 +172,28 @@ static const float *gather_pixels(const panels_state *p, const float *image, flo
     return gathered;
 }
 
+/* A part of the panels. */
+static void run_part(const void *context, uint32_t part, uint32_t parts)
+{
+    const panels_data *data = context;
+    const panels_state *p = data->state;
+    const graft_range own = graft_range_part(p->columns, WIDTH, part, parts);
+    _Alignas(ALIGNMENT) float sums[PIXELS_MOST * WIDTH];
+    for (int64_t from = own.from; from < own.to; from += WIDTH) {
+        const float *panel = data->panels + from * p->depth;
+        bool is_last = from + WIDTH >= own.to;
+        const float *next = is_last ? panel : panel + WIDTH * p->depth;
+        multiply_panel(p, data->left, panel, next, sums);
+        deliver(p, data, from, is_last ? own.to - from : WIDTH, sums);
+    }
+}
+
 static void run_panels(const graft_kernel *kernel)
 {
     const panels_state *p = kernel->state;
-    const float *panels = graft_program_place(kernel, p->panels);
     const panels_data data = {
+        .state = p,
+        .panels = graft_program_place(kernel, p->panels),
         .left = p->gathers
                     ? gather_pixels(p, kernel->in[LEFT], graft_program_place(kernel, p->gathered))
                     : kernel->in[LEFT],
@@ -180,14 +201,7 @@ static void run_panels(const graft_kernel *kernel)
         .residual = p->has_residual ? kernel->in[RESIDUAL] : NULL,
         .out = kernel->out[0],
     };
-    _Alignas(ALIGNMENT) float sums[PIXELS_MOST * WIDTH];
-    for (int64_t from = 0; from < p->columns; from += WIDTH) {
-        const float *panel = panels + from * p->depth;
-        bool is_last = from + WIDTH >= p->columns;
-        const float *next = is_last ? panel : panel + WIDTH * p->depth;
-        multiply_panel(p, data.left, panel, next, sums);
-        deliver(p, &data, from, is_last ? p->columns - from : WIDTH, sums);
-    }
+    graft_cpu_share(kernel->thread_count, run_part, &data);
 }
 
 /* -------------------------------------------------------------------- build */

@@ -1,8 +1,9 @@
 /* device_cpu_swish.c - x sigmoid(alpha x) in one pass, as x / (1 + 2^(-alpha x / ln 2)): the
- * library's takes twice as long, and no less inside of a convolution. On one thread, as all kernels
- * of ours. */
+ * library's takes twice as long, and no less inside of a convolution. */
 #include "cost/cpu/device_cpu.h"
 #include "cost/cpu/lanes.h"
+#include "cost/cpu/share.h"
+#include "cost/plan/nest.h"
 #include "graph/base/bits.h"
 
 #include <string.h>
@@ -24,16 +25,19 @@ LANES_INLINE lanes swish(lanes x, lanes slope, lanes least)
     return x / (lanes_exp2(power) + lanes_of(1.0F));
 }
 
-static void run_swish(const graft_kernel *kernel)
+static void run_part(const void *context, uint32_t part, uint32_t parts)
 {
     static const float per_octave = 1.44269504F; /* 1 / ln 2 */
-    const size_t count = (size_t)graft_shape_elements(&kernel->outputs[0]);
+    const graft_kernel *kernel = context;
+    const graft_range own =
+        graft_range_part((int64_t)graft_shape_elements(&kernel->outputs[0]), LANES, part, parts);
+    const size_t count = (size_t)(own.to - own.from);
     const size_t whole = count / LANES * LANES;
     const float factor = -alpha_of(&kernel->signature) * per_octave;
     const lanes slope = lanes_of(factor);
     const lanes least = lanes_of(most / factor);
-    const float *in = kernel->in[0];
-    float *out = kernel->out[0];
+    const float *in = kernel->in[0] + own.from;
+    float *out = kernel->out[0] + own.from;
     for (size_t i = 0; i < whole; i += LANES) {
         lanes_store(out + i, swish(lanes_load(in + i), slope, least));
     }
@@ -43,11 +47,15 @@ static void run_swish(const graft_kernel *kernel)
     memcpy(out + whole, rest, (count - whole) * sizeof(float));
 }
 
+static void run_swish(const graft_kernel *kernel)
+{
+    graft_cpu_share(kernel->thread_count, run_part, kernel);
+}
+
 graft_status graft_cpu_open_swish(graft_env *env, graft_kernel *kernel, uint32_t variant)
 {
     const graft_signature *s = &kernel->signature;
-    if (s->op != GRAFT_OP_swish || variant > 0 || kernel->thread_count > 1 ||
-        !(alpha_of(s) > 1e-30F) ||
+    if (s->op != GRAFT_OP_swish || variant > 0 || !(alpha_of(s) > 1e-30F) ||
         !graft_layout_same(&s->inputs[0], s->in_layouts[0], s->out_layouts[0])) {
         return GRAFT_UNSUPPORTED;
     }

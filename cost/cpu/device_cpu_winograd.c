@@ -45,7 +45,8 @@ graft_status graft_cpu_open_plain_winograd(graft_env *env, graft_kernel *kernel,
     char name[GRAFT_KERNEL_NAME_BYTES];
     memset(&plan, 0, sizeof(plan));
     if (variant >= TILE_COUNT ||
-        !graft_winograd_plan(&kernel->signature, &kernel->outputs[0], tiles[variant], &plan.plan)) {
+        !graft_winograd_plan(&kernel->signature, &kernel->outputs[0], tiles[variant],
+                             (uint32_t)kernel->thread_count, &plan.plan)) {
         return GRAFT_UNSUPPORTED;
     }
     (void)snprintf(name, sizeof(name), "winograd:plain_%ux%u", tiles[variant],

@@ -5,6 +5,7 @@
  * with one innermost function. The compiler vectorises the contiguous cases. */
 #include "cost/cpu/approximate.h"
 #include "cost/cpu/device_cpu.h"
+#include "cost/cpu/share.h"
 #include "cost/plan/nest.h"
 #include "graph/base/bits.h"
 
@@ -29,17 +30,32 @@ typedef struct {
     uint32_t move_count;
 } plain_state;
 
+typedef struct {
+    const graft_kernel *kernel;
+    const plain_move *move;
+} plain_work;
+
+static void run_part(const void *context, uint32_t part, uint32_t parts)
+{
+    const plain_work *work = context;
+    const plain_move *move = work->move;
+    graft_nest nest = move->nest;
+    float *pointers[GRAFT_NEST_OPERANDS] = {work->kernel->out[move->out] + move->offsets[0]};
+    for (uint32_t i = 1; i < nest.operand_count; i++) {
+        const float *in = work->kernel->in[move->in[i - 1]] + move->offsets[i];
+        memcpy(&pointers[i], &in, sizeof(in)); /* Rows do not write them. */
+    }
+    if (parts == 1 || graft_nest_narrow(&nest, part, parts, pointers)) {
+        graft_nest_walk(&nest, pointers, move->plane, move->values);
+    }
+}
+
 static void run_moves(const graft_kernel *kernel)
 {
     const plain_state *state = kernel->state;
     for (uint32_t m = 0; m < state->move_count; m++) {
-        const plain_move *move = &state->moves[m];
-        float *pointers[GRAFT_NEST_OPERANDS] = {kernel->out[move->out] + move->offsets[0]};
-        for (uint32_t i = 1; i < move->nest.operand_count; i++) {
-            const float *in = kernel->in[move->in[i - 1]] + move->offsets[i];
-            memcpy(&pointers[i], &in, sizeof(in)); /* Rows do not write them. */
-        }
-        graft_nest_walk(&move->nest, pointers, move->plane, move->values);
+        const plain_work work = {kernel, &state->moves[m]};
+        graft_cpu_share(kernel->thread_count, run_part, &work);
     }
 }
 

@@ -2,6 +2,8 @@
 #include "cost/cpu/winograd.h"
 
 #include "cost/cpu/lanes.h"
+#include "cost/cpu/share.h"
+#include "cost/plan/nest.h"
 
 #include <math.h>
 
@@ -9,8 +11,9 @@ enum { IMAGE = 0, FILTER = 1, RESIDUAL = 3 };
 enum { LINE = 16, ALIGNMENT = 64 };
 
 /* Patches and products of a strip, in floats, that the second-level cache holds beside the filter
- * that streams through it; and the least patches, so that the filter is not read too often. */
-enum { STRIP_COUNT = 5 << 16, LEAST_STRIP = 49 };
+ * that streams through it; the least patches, so that the filter is not read too often; and a
+ * filter that it holds. */
+enum { STRIP_COUNT = 5 << 16, LEAST_STRIP = 49, FILTER_COUNT = 1 << 19 };
 
 /* -------------------------------------------------------------------- planning */
 
@@ -70,6 +73,8 @@ static bool set_activation(const graft_signature *s, graft_winograd *plan)
            activation == GRAFT_ACT_RELU6;
 }
 
+/* Threads share out strips where there are enough, or where each can hold the whole filter in its
+ * cache; else the panels of each strip, so that each reads a part of the filter. */
 static void plan_strips(graft_winograd *plan)
 {
     int64_t elements = (int64_t)plan->side * plan->side;
@@ -78,13 +83,17 @@ static void plan_strips(graft_winograd *plan)
     int64_t most = STRIP_COUNT / elements / (plan->patch_channels + width);
     most = most < LEAST_STRIP ? LEAST_STRIP : most;
     int64_t strips = (plan->tile_count + most - 1) / most;
+    plan->by_strips = strips >= 2 * (int64_t)plan->thread_count ||
+                      plan->out.channels <= width * (plan->thread_count - 1) ||
+                      graft_winograd_filter_count(plan) <= FILTER_COUNT;
+    strips = plan->by_strips ? round_up(strips, plan->thread_count) : strips;
     plan->strip = (plan->tile_count + strips - 1) / strips; /* Shared out evenly. */
     plan->patch_step = odd_lines(plan->strip * plan->patch_channels);
     plan->product_step = odd_lines(plan->strip * width);
 }
 
 bool graft_winograd_plan(const graft_signature *signature, const graft_shape *output, uint32_t tile,
-                         graft_winograd *plan)
+                         uint32_t thread_count, graft_winograd *plan)
 {
     const graft_signature *s = signature;
     if (!graft_signature_is_conv(s) || !operands_fit(s, output) || !window_fits(s) ||
@@ -92,6 +101,7 @@ bool graft_winograd_plan(const graft_signature *signature, const graft_shape *ou
         return false;
     }
     plan->tile = tile;
+    plan->thread_count = thread_count;
     plan->side = tile + 2;
     plan->pad_top = s->attrs[GRAFT_ATTR_conv_pad_top];
     plan->pad_left = s->attrs[GRAFT_ATTR_conv_pad_left];
@@ -122,7 +132,10 @@ size_t graft_winograd_filter_count(const graft_winograd *plan)
 
 size_t graft_winograd_work_bytes(const graft_winograd *plan)
 {
-    return (size_t)((int64_t)plan->side * plan->side * (plan->patch_step + plan->product_step)) *
+    const int64_t threads = plan->thread_count;
+    return (size_t)((int64_t)plan->side * plan->side *
+                    ((plan->by_strips ? threads : 1) * plan->patch_step +
+                     threads * plan->product_step)) *
            sizeof(float);
 }
 
@@ -173,19 +186,86 @@ static void multiply_panel(const graft_winograd *plan, const graft_winograd_data
     }
 }
 
+/* What threads share: one strip by turns, or all strips. */
+typedef struct {
+    const graft_winograd *plan;
+    const graft_winograd_data *data;
+    graft_winograd_panel strip;
+    float *patches;
+    float *products; /* Of the first thread. */
+} winograd_work;
+
+static float *own_products(const winograd_work *w, uint32_t thread)
+{
+    const graft_winograd *plan = w->plan;
+    return w->products + (int64_t)plan->side * plan->side * plan->product_step * thread;
+}
+
+/* Patches [own.from, own.to) of the strip. */
+static void transform_patches(const winograd_work *w, graft_range own)
+{
+    graft_winograd_transform_in(w->plan, w->data->image, w->strip.first + own.from,
+                                own.to - own.from, w->patches + own.from * w->plan->patch_channels);
+}
+
+static void transform_part(const void *work, uint32_t part, uint32_t parts)
+{
+    const winograd_work *w = work;
+    transform_patches(w, graft_range_part(w->strip.count, 1, part, parts));
+}
+
+/* Outputs [own.from, own.to) of the strip, which begin with a panel. */
+static void multiply_panels(const winograd_work *w, graft_range own, float *products)
+{
+    graft_winograd_panel panel = w->strip;
+    for (panel.from = own.from; panel.from < own.to; panel.from += panel.width) {
+        panel.width = panel_width(w->plan, panel.from);
+        multiply_panel(w->plan, w->data, &panel, w->patches, products);
+        graft_winograd_transform_out(w->plan, w->data, &panel, products);
+    }
+}
+
+static void multiply_part(const void *work, uint32_t part, uint32_t parts)
+{
+    const winograd_work *w = work;
+    multiply_panels(w, graft_range_part(w->plan->out.channels, GRAFT_WINOGRAD_PANEL, part, parts),
+                    own_products(w, part));
+}
+
+static void set_strip(winograd_work *w, int64_t first)
+{
+    const int64_t left = w->plan->tile_count - first;
+    w->strip.first = first;
+    w->strip.count = left < w->plan->strip ? left : w->plan->strip;
+}
+
+/* Every so many strips, one after the other. */
+static void run_strips(const void *work, uint32_t part, uint32_t parts)
+{
+    winograd_work w = *(const winograd_work *)work;
+    const graft_winograd *plan = w.plan;
+    w.patches += (int64_t)plan->side * plan->side * plan->patch_step * part;
+    for (int64_t first = plan->strip * part; first < plan->tile_count;
+         first += plan->strip * parts) {
+        set_strip(&w, first);
+        transform_patches(&w, (graft_range){0, w.strip.count});
+        multiply_panels(&w, (graft_range){0, plan->out.channels}, own_products(&w, part));
+    }
+}
+
 void graft_winograd_run(const graft_winograd *plan, const graft_winograd_data *data)
 {
-    float *patches = data->work;
-    float *products = data->work + (int64_t)plan->side * plan->side * plan->patch_step;
-    graft_winograd_panel panel = {.first = 0};
-    for (; panel.first < plan->tile_count; panel.first += plan->strip) {
-        int64_t left = plan->tile_count - panel.first;
-        panel.count = left < plan->strip ? left : plan->strip;
-        graft_winograd_transform_in(plan, data->image, panel.first, panel.count, patches);
-        for (panel.from = 0; panel.from < plan->out.channels; panel.from += panel.width) {
-            panel.width = panel_width(plan, panel.from);
-            multiply_panel(plan, data, &panel, patches, products);
-            graft_winograd_transform_out(plan, data, &panel, products);
-        }
+    const int threads = (int)plan->thread_count;
+    winograd_work w = {.plan = plan, .data = data, .patches = data->work};
+    w.products = data->work + (int64_t)plan->side * plan->side * plan->patch_step *
+                                  (plan->by_strips ? threads : 1);
+    if (plan->by_strips) {
+        graft_cpu_share(threads, run_strips, &w);
+        return;
+    }
+    for (int64_t first = 0; first < plan->tile_count; first += plan->strip) {
+        set_strip(&w, first);
+        graft_cpu_share(threads, transform_part, &w);
+        graft_cpu_share(threads, multiply_part, &w);
     }
 }

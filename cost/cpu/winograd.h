@@ -44,6 +44,8 @@ typedef struct graft_winograd_image {
 typedef struct graft_winograd {
     uint32_t tile; /* m: 2 or 4. */
     uint32_t side; /* m + 2. */
+    uint32_t thread_count;
+    bool by_strips; /* Threads share out strips, not the panels of a strip. */
     int64_t pad_top;
     int64_t pad_left;
     graft_winograd_image in;
@@ -75,7 +77,7 @@ typedef struct graft_winograd_data {
  * 3x3, stride, dilation and groups 1, a const filter, images channels last or blocked, no
  * activation or relu or relu6; then everything but pointers is set. */
 bool graft_winograd_plan(const graft_signature *signature, const graft_shape *output, uint32_t tile,
-                         graft_winograd *plan);
+                         uint32_t thread_count, graft_winograd *plan);
 
 /* Floats of the packed filter. */
 size_t graft_winograd_filter_count(const graft_winograd *plan);

@@ -121,6 +121,7 @@ graft_status graft_cpu_open(graft_env *env, const char *text, uint32_t thread_co
     }
     d->head.backend = &graft_backend_cpu;
     d->head.thread_count = thread_count;
+    d->shared_from = 1U << 16;
     (void)pthread_mutex_init(&d->lock, NULL);
     *device = d; /* Closed by the caller, also when this fails. */
     return start_engine(env, d);

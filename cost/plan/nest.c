@@ -82,6 +82,48 @@ void graft_nest_make(const graft_shape *shape, uint32_t operand_count,
     join_axes(nest);
 }
 
+graft_range graft_range_part(int64_t count, int64_t unit, uint32_t part, uint32_t parts)
+{
+    const int64_t units = (count + unit - 1) / unit;
+    const int64_t to = units * (part + 1) / parts * unit;
+    return (graft_range){units * part / parts * unit, to < count ? to : count};
+}
+
+/* The axis to be divided: the first that is long enough to be divided evenly, else the longest. Rank
+ * when every element of the result is a fold over all axes. */
+static uint32_t find_divided(const graft_nest *nest, uint32_t parts)
+{
+    enum { EVEN = 8 };
+    uint32_t longest = nest->rank;
+    for (uint32_t axis = 0; axis < nest->rank; axis++) {
+        if (nest->steps[0][axis] == 0) {
+            continue;
+        }
+        if (nest->sizes[axis] >= (int64_t)EVEN * parts) {
+            return axis;
+        }
+        longest =
+            longest == nest->rank || nest->sizes[axis] > nest->sizes[longest] ? axis : longest;
+    }
+    return longest;
+}
+
+bool graft_nest_narrow(graft_nest *nest, uint32_t part, uint32_t parts, float **pointers)
+{
+    enum { LINE = 16 }; /* Elements that one thread at a time should write. */
+    const uint32_t axis = find_divided(nest, parts);
+    if (axis == nest->rank) {
+        return part == 0;
+    }
+    const graft_range own =
+        graft_range_part(nest->sizes[axis], nest->steps[0][axis] == 1 ? LINE : 1, part, parts);
+    for (uint32_t i = 0; i < nest->operand_count; i++) {
+        pointers[i] += own.from * nest->steps[i][axis];
+    }
+    nest->sizes[axis] = own.to - own.from;
+    return own.to > own.from;
+}
+
 void graft_nest_walk(const graft_nest *nest, float *const *pointers, graft_nest_plane plane,
                      const void *context)
 {

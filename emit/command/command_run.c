@@ -7,6 +7,7 @@
 #include "graph/base/npz.h"
 #include "graph/names.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { ROUNDS_MOST = 100000, SEED_MOST = 10000000 };
@@ -20,6 +21,7 @@ typedef struct {
     graft_option_list sizes;
     bool tune;
     bool bench;
+    bool steps;
     uint32_t rounds;
     uint64_t seed;
 } run_choices;
@@ -123,6 +125,55 @@ static graft_status bench(graft_env *env, const run_choices *choices, graft_run 
     return GRAFT_OK;
 }
 
+typedef struct {
+    uint32_t step;
+    double ns;
+} step_time;
+
+static int compare_steps(const void *a, const void *b)
+{
+    const step_time *x = a;
+    const step_time *y = b;
+    return x->ns == y->ns ? (x->step > y->step) - (x->step < y->step) : x->ns < y->ns ? 1 : -1;
+}
+
+static void print_step(graft_env *env, const graft_run *run, const step_time *time)
+{
+    GRAFT_SCOPED(env->scratch);
+    graft_json json;
+    graft_buffer text = {.arena = env->scratch};
+    const graft_step *step = &graft_executor_schedule(run->executor)->steps[time->step];
+    const char *implementation = graft_executor_implementation(run->executor, time->step);
+    graft_signature_print(&step->signature, &text);
+    if (env->json) {
+        graft_json_begin(&json, env->scratch);
+        graft_json_integer(&json, "step", time->step);
+        graft_json_number(&json, "ns", time->ns);
+        graft_json_string(&json, "implementation", implementation);
+        graft_json_string(&json, "signature", text.data);
+        graft_json_end(&json, stdout);
+    } else {
+        (void)printf("%10.1f us  %4u  %-40s %s\n", time->ns / 1e3, time->step, implementation,
+                     text.data);
+    }
+}
+
+static graft_status bench_steps(graft_env *env, const run_choices *choices, graft_run *run)
+{
+    const uint32_t count = graft_executor_schedule(run->executor)->step_count;
+    double *step_ns = GRAFT_NEW(env->life, double, count);
+    step_time *times = GRAFT_NEW(env->life, step_time, count);
+    GRAFT_PASS(graft_run_time_steps(env, run, choices->rounds, step_ns));
+    for (uint32_t i = 0; i < count; i++) {
+        times[i] = (step_time){i, step_ns[i]};
+    }
+    qsort(times, count, sizeof(*times), compare_steps);
+    for (uint32_t i = 0; i < count; i++) {
+        print_step(env, run, &times[i]);
+    }
+    return GRAFT_OK;
+}
+
 /* What the session says becomes what the command says. */
 static graft_status tell(graft_env *env, const char *file, const graft_run *run,
                          graft_status status)
@@ -157,7 +208,7 @@ static graft_status run_model(graft_env *env, void *taken)
         outputs[k].data =
             graft_arena_alloc(env->life, (size_t)graft_shape_bytes(&outputs[k].shape));
     }
-    if (choices->bench) {
+    if (choices->bench || choices->steps) {
         draw_others(env, run, choices->seed, &inputs, &input_count);
     }
     status = graft_run_once(run, inputs, input_count, outputs, output_count);
@@ -166,6 +217,9 @@ static graft_status run_model(graft_env *env, void *taken)
     print_outputs(env, run);
     if (choices->bench) {
         GRAFT_CHECK(bench(env, choices, run));
+    }
+    if (choices->steps) {
+        GRAFT_CHECK(bench_steps(env, choices, run));
     }
 done:
     graft_run_close(run);
@@ -178,6 +232,7 @@ static const graft_option options_taken[] = {
                "its inputs, as numpy.savez writes them"),
     GRAFT_OUTPUT(run_choices, outputs, "--outputs", "FILE.npz", "where its outputs go"),
     GRAFT_FLAG(run_choices, bench, "--bench", "time it; inputs that are not given are random"),
+    GRAFT_FLAG(run_choices, steps, "--steps", "time every step, and list them, slowest first"),
     GRAFT_NUMBER(run_choices, rounds, "--rounds", "N", "21", 3, ROUNDS_MOST, "of timing"),
     GRAFT_NUMBER(run_choices, seed, "--seed", "N", "1", 1, SEED_MOST, "of random inputs"),
     GRAFT_TEXT(run_choices, policy, "--policy", "FILE", NULL,

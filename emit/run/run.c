@@ -1,6 +1,8 @@
 /* run.c - see include/graft/run.h: a model or graph, rewritten, planned by costs, and run. */
 #include "emit/run/run.h"
 
+#include "cost/measure/clock.h"
+
 #include "emit/report/outputs.h"
 #include "emit/run/runtime.h"
 #include "graph/base/file.h"
@@ -415,6 +417,27 @@ graft_status graft_run_time(graft_env *env, graft_run *run, uint32_t rounds, gra
 {
     const int before = take_threads((int)run->env.thread_count);
     graft_status status = graft_executor_time(env, run->executor, rounds, timing);
+    (void)take_threads(before);
+    return status;
+}
+
+graft_status graft_run_time_steps(graft_env *env, graft_run *run, uint32_t rounds, double *step_ns)
+{
+    graft_status status = GRAFT_OK;
+    GRAFT_SCOPED(env->scratch);
+    const uint32_t count = graft_executor_schedule(run->executor)->step_count;
+    double *samples = GRAFT_NEW(env->scratch, double, (size_t)count *rounds);
+    const int before = take_threads((int)run->env.thread_count);
+    for (uint32_t i = 0; i < count * rounds; i++) {
+        const uint32_t step = i % count;
+        GRAFT_CHECK(graft_executor_time_steps(env, run->executor, step, step + 1, 1,
+                                              &samples[step * rounds + i / count]));
+    }
+    for (uint32_t step = 0; step < count; step++) {
+        double spread_ns = 0.0;
+        graft_cost_median(&samples[step * rounds], rounds, &step_ns[step], &spread_ns);
+    }
+done:
     (void)take_threads(before);
     return status;
 }

@@ -20,6 +20,11 @@ struct graft_run {
 GRAFT_MUST_USE graft_status graft_run_time(graft_env *env, graft_run *run, uint32_t rounds,
                                            graft_timing *timing);
 
+/* The same of each step of graft_executor_schedule, in turns, each with the clock's own time; after
+ * a run. `step_ns` has one for each. */
+GRAFT_MUST_USE graft_status graft_run_time_steps(graft_env *env, graft_run *run, uint32_t rounds,
+                                                 double *step_ns);
+
 /* "f32[1,3,224,224]", in `arena`. */
 const char *graft_shape_text(graft_arena *arena, const graft_shape *shape);
 

@@ -545,7 +545,7 @@ static uint32_t prefer_winograd(graft_env *env, graft_cost *cost, const graft_gr
         graft_signature_of_node(graph, order.order[i], &choice, false, &s);
         s.distance = distances.nodes[order.order[i]];
         CHECK_OK(graft_signature_outputs(&s, outputs));
-        if (graft_winograd_plan(&s, outputs, 2, &plan)) {
+        if (graft_winograd_plan(&s, outputs, 2, 1, &plan)) {
             graft_cost_entry entry = {.median_ns = 1.0, .rounds = 1};
             (void)snprintf(entry.implementation, sizeof(entry.implementation),
                            "winograd:plain_%ux3", count % 2 == 0 ? 4U : 2U);

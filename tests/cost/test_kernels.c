@@ -57,10 +57,20 @@ CHECK_CASE(test_older_processor)
     assert_int_equal(exit_status, 0);
 }
 
+/* One whose threads share every kernel. */
+static graft_device *open_shared(graft_env *env)
+{
+    graft_device *device = check_device_named(env, "cpu", 3);
+    device->shared_from = 0;
+    return device;
+}
+
 CHECK_CASE(test_random_cases)
 {
     graft_device *device = check_device_open(env);
+    graft_device *shared = open_shared(env);
     graft_rng rng = check_rng(5);
+    uint32_t ours = 0;
     for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
         for (uint32_t draw = 0; draw < DRAWS && graft_op(op) != NULL && is_run(op); draw++) {
             check_case drawn;
@@ -69,8 +79,10 @@ CHECK_CASE(test_random_cases)
             graft_signature s =
                 check_signature(env, op, drawn.attrs, drawn.in, mask, draw % GRAFT_LAYOUT_COUNT);
             assert_true(check_kernels(env, device, &rng, &s) > 0);
+            ours += check_kernels_shared(env, device, shared, &rng, &s);
         }
     }
+    assert_true(ours > GRAFT_OP_COUNT * DRAWS / 2);
 }
 
 typedef struct {
@@ -140,6 +152,8 @@ static graft_shape shape_of(const int32_t *dims, uint32_t rank)
 CHECK_CASE(test_convolutions)
 {
     graft_device *device = check_device_open(env);
+    graft_device *shared = open_shared(env);
+    uint32_t ours = 0;
     graft_rng rng = check_rng(6);
     for (size_t i = 0; i < sizeof(conv_rows) / sizeof(conv_rows[0]); i++) {
         const conv_row *row = &conv_rows[i];
@@ -163,8 +177,10 @@ CHECK_CASE(test_convolutions)
                 print_signature(env, &s);
                 fail_msg("%s: %u implementations, expected %u", row->name, count, row->least);
             }
+            ours += check_kernels_shared(env, device, shared, &rng, &s);
         }
     }
+    assert_true(ours > 0);
 }
 
 typedef struct {
@@ -264,6 +280,7 @@ static const row rows[] = {
 CHECK_CASE(test_larger_cases)
 {
     graft_device *device = check_device_open(env);
+    graft_device *shared = open_shared(env);
     graft_rng rng = check_rng(7);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         graft_shape in[GRAFT_MAX_INPUTS];
@@ -276,6 +293,7 @@ CHECK_CASE(test_larger_cases)
             graft_signature s =
                 check_signature(env, rows[i].op, attrs, in, rows[i].const_mask, layout);
             assert_true(check_kernels(env, device, &rng, &s) > 0);
+            (void)check_kernels_shared(env, device, shared, &rng, &s);
         }
     }
 }
@@ -476,7 +494,7 @@ CHECK_CASE(test_threads)
         int32_t channels;
         int want;
     } sizes[] = {
-        {16,  1},
+        {8,   1},
         {512, 3}
     };
     graft_device *device = check_device_named(env, "cpu", 3);

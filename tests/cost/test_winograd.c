@@ -157,16 +157,16 @@ CHECK_CASE(test_refusals)
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         graft_signature s = signature_of(env, &rows[1], GRAFT_LAYOUT_NHWC);
         CHECK_OK(graft_signature_outputs(&s, outputs));
-        assert_true(graft_winograd_plan(&s, outputs, 2, &plan));
+        assert_true(graft_winograd_plan(&s, outputs, 2, 1, &plan));
         s.attrs[refused[i].attr] = refused[i].value;
         s.const_mask = (uint8_t)refused[i].const_mask;
         CHECK_OK(graft_signature_outputs(&s, outputs));
-        if (graft_winograd_plan(&s, outputs, 2, &plan)) {
+        if (graft_winograd_plan(&s, outputs, 2, 1, &plan)) {
             fail_msg("%s: offered", refused[i].name);
         }
     }
     graft_signature s = signature_of(env, &rows[1], GRAFT_LAYOUT_NHWC);
     CHECK_OK(graft_signature_outputs(&s, outputs));
     s.in_layouts[0] = GRAFT_LAYOUT_ROW;
-    assert_false(graft_winograd_plan(&s, outputs, 2, &plan));
+    assert_false(graft_winograd_plan(&s, outputs, 2, 1, &plan));
 }

@@ -220,12 +220,11 @@ static void fail_kernel(graft_env *env, const graft_signature *s, const char *wh
     fail_msg("%s: %s", text.data, what);
 }
 
+/* Runs the kernel `name` of the device on a trial; `out` is the caller's. */
 static void run_trial(graft_env *env, graft_device *device, const graft_signature *s,
-                      const trial *t, const char *name)
+                      const trial *t, const char *name, float *out[GRAFT_MAX_OUTPUTS])
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
     graft_kernel *kernel = NULL;
-    float *out[GRAFT_MAX_OUTPUTS] = {NULL};
     const float *in[GRAFT_MAX_INPUTS];
     graft_buffer what = {.arena = env->scratch};
     graft_signature_print(s, &what);
@@ -255,7 +254,6 @@ static void run_trial(graft_env *env, graft_device *device, const graft_signatur
     check_guard(workspace, graft_kernel_facts_of(kernel)->workspace_bytes / sizeof(float) + 1,
                 what.data);
     graft_kernel_close(kernel);
-    graft_arena_release(env->scratch, mark);
 }
 
 uint32_t check_kernels(graft_env *env, graft_device *device, graft_rng *rng,
@@ -268,8 +266,43 @@ uint32_t check_kernels(graft_env *env, graft_device *device, graft_rng *rng,
     CHECK_OK(graft_kernel_list(env, device, s, names, &count));
     prepare_trial(env, rng, s, &t);
     for (uint32_t i = 0; i < count; i++) {
-        run_trial(env, device, s, &t, names[i].text);
+        float *out[GRAFT_MAX_OUTPUTS];
+        graft_mark kernel_mark = graft_arena_mark(env->scratch);
+        run_trial(env, device, s, &t, names[i].text, out);
+        graft_arena_release(env->scratch, kernel_mark);
     }
     graft_arena_release(env->scratch, mark);
     return count;
+}
+
+/* What is not the library's, whose sums may depend on the number of threads. */
+static bool is_ours(const char *name)
+{
+    return strncmp(name, "plain", 5) == 0 || strncmp(name, "panels:", 7) == 0 ||
+           strncmp(name, "winograd:plain", 14) == 0;
+}
+
+uint32_t check_kernels_shared(graft_env *env, graft_device *one, graft_device *several,
+                              graft_rng *rng, const graft_signature *s)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_kernel_name names[GRAFT_KERNEL_MOST];
+    uint32_t count = 0;
+    uint32_t ours = 0;
+    trial t;
+    CHECK_OK(graft_kernel_list(env, several, s, names, &count));
+    prepare_trial(env, rng, s, &t);
+    for (uint32_t i = 0; i < count; i++) {
+        float *out[2][GRAFT_MAX_OUTPUTS];
+        run_trial(env, several, s, &t, names[i].text, out[0]);
+        if (is_ours(names[i].text)) {
+            run_trial(env, one, s, &t, names[i].text, out[1]);
+            for (uint32_t k = 0; k < s->output_count; k++) {
+                assert_memory_equal(out[0][k], out[1][k], graft_shape_bytes(&t.outputs[k]));
+            }
+            ours++;
+        }
+    }
+    graft_arena_release(env->scratch, mark);
+    return ours;
 }

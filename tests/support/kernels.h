@@ -31,6 +31,11 @@ size_t check_place(const graft_shape *shape, uint32_t layout, size_t i);
 uint32_t check_kernels(graft_env *env, graft_device *device, graft_rng *rng,
                        const graft_signature *s);
 
+/* The same on a device of several threads; kernels of ours have to give what they give on `one`, to
+ * the bit. Returns their number. */
+uint32_t check_kernels_shared(graft_env *env, graft_device *one, graft_device *several,
+                              graft_rng *rng, const graft_signature *s);
+
 /* Fails the test where two tensors differ by more than `relative` times (1 + the largest of
  * `want`). A NaN equals a NaN only. */
 void check_close(const float *got, const float *want, size_t count, double relative,
