@@ -92,7 +92,7 @@ static graft_status fuse(graft_env *env, const graft_runtime *runtime, const gra
         }
     }
     GRAFT_PASS(graft_order_build(order, *graph, graft_arena_alloc(env->life, bytes), bytes));
-    return graft_runtime_fuse(env, env->life, &runtime->own, graph, &ordered);
+    return graft_runtime_fuse_own(env, env->life, runtime, graph, &ordered);
 }
 
 static graft_status open_model(graft_run *run, const char *path, const graft_run_options *options,

@@ -85,9 +85,34 @@ static const char *const sums[] = {
     PADDED("conv_bias_add#1", ",c,d"),
 };
 
-/* What the executor has a kernel for, and others have not. */
-static const char *const swishes[] = {
+#define NUMBER(value)   "fill(value=" value ",dim=[])"
+#define HALF            NUMBER("0.5")
+#define ONE             NUMBER("1")
+#define ERF_BELL(inner) "add(erf(" inner ")," ONE ")"
+#define ERF_GELU(inner)                                                                            \
+    "mul(mul(a," ERF_BELL(inner) ")," HALF ") = gelu(a)",                                          \
+        "mul(mul(a," HALF ")," ERF_BELL(inner) ") = gelu(a)",                                      \
+        "mul(a,mul(" ERF_BELL(inner) "," HALF ")) = gelu(a)"
+#define TANH_BELL                                                                                  \
+    "add(tanh(mul(add(a,mul(mul(mul(a,a),a)," NUMBER("0.044715") "))," NUMBER(                     \
+        "0.7978846") "))," ONE ")"
+#define MEAN_SQUARE(rank, axes)                                                                    \
+    "mul(div(a,sqrt(add(reduce_mean#1(mul(a,a)),fill#2(dim=[])))),b) ="                            \
+    " rms_norm(a,b,epsilon=#2.value)"                                                              \
+    " where rank(b) = 1 and rank(a) = " rank " and #1.axes = " axes " and #1.keep = 1",            \
+        "add(rms_norm#1(sub(a,reduce_mean#2(a)),b),c) = layer_norm(a,b,c,epsilon=#1.epsilon)"      \
+        " where rank(c) = 1 and rank(a) = " rank " and #2.axes = " axes " and #2.keep = 1"
+
+/* What the executor has a kernel for. Roots of two and of two by pi are the nearest numbers. */
+static const char *const own_kernels[] = {
     "mul(a,sigmoid(a)) = swish(a,alpha=1)",
+    "div(mul(a,clip(add(a," NUMBER("3") "),low=0,high=6))," NUMBER("6") ") = hard_swish(a)",
+    ERF_GELU("div(a," NUMBER("1.4142135") ")"),
+    ERF_GELU("mul(a," NUMBER("0.70710677") ")"),
+    "mul(mul(a," HALF ")," TANH_BELL ") = gelu_tanh(a)",
+    MEAN_SQUARE("2", "2"),
+    MEAN_SQUARE("3", "4"),
+    MEAN_SQUARE("4", "8"),
 };
 
 /* Constants are not looked at: a rewrite that parts such a chain loses, whatever they are. */
@@ -172,19 +197,19 @@ graft_status graft_runtime_open(graft_env *env, graft_arena *arena, const char *
     fuse_count = fuses == NULL ? COUNT_OF(free_activations) : fuse_count;
     fuses = fuses == NULL ? free_activations : fuses;
     enum { RUN = COUNT_OF(activations) + COUNT_OF(sums) };
-    const char **run = GRAFT_NEW(arena, const char *, RUN + COUNT_OF(swishes));
+    const char **run = GRAFT_NEW(arena, const char *, RUN + COUNT_OF(own_kernels));
     const char **priced =
         GRAFT_NEW(arena, const char *, fuse_count + COUNT_OF(sums) + COUNT_OF(kernels));
     memcpy(run, activations, sizeof(activations));
     memcpy(run + COUNT_OF(activations), sums, sizeof(sums));
-    memcpy(run + RUN, swishes, sizeof(swishes));
+    memcpy(run + RUN, own_kernels, sizeof(own_kernels));
     for (uint32_t i = 0; i < fuse_count; i++) {
         priced[i] = fuses[i];
     }
     memcpy(priced + fuse_count, sums, sizeof(sums));
     memcpy(priced + fuse_count + COUNT_OF(sums), kernels, sizeof(kernels));
     GRAFT_PASS(parse_rules(env, arena, run, RUN, &runtime->run));
-    GRAFT_PASS(parse_rules(env, arena, run, RUN + COUNT_OF(swishes), &runtime->own));
+    GRAFT_PASS(parse_rules(env, arena, run, RUN + COUNT_OF(own_kernels), &runtime->own));
     return parse_rules(env, arena, priced, fuse_count + COUNT_OF(sums) + COUNT_OF(kernels),
                        &runtime->priced);
 }
@@ -196,6 +221,7 @@ typedef struct {
     graft_state state;
     bool *made;  /* By node: in this pass, so the order knows nothing of it. */
     bool *fused; /* By node: in any. */
+    bool own;    /* By the executor, not by others. */
 } fusing;
 
 static bool is_old(const fusing *f, const graft_rule *rule, const graft_match *match)
@@ -234,7 +260,7 @@ static bool is_parted(const fusing *f, const graft_rule *rule, const graft_match
     for (uint32_t n = 0; n < rule->source.node_count; n++) {
         subtracts = subtracts || rule->source.nodes[n].op == GRAFT_OP_sub;
     }
-    if (!subtracts || op_of(graph, match->vars[0]) != GRAFT_OP_transpose) {
+    if (f->own || !subtracts || op_of(graph, match->vars[0]) != GRAFT_OP_transpose) {
         return false;
     }
     const graft_index moved = graft_node_input(graph, graph->values[match->vars[0]].node, 0);
@@ -281,7 +307,7 @@ static bool fuse_once(fusing *f, const graft_xfers *xfers)
 }
 
 /* *fused: by node, whether it was made here; NULL: none was. */
-static graft_status fuse(graft_env *env, graft_arena *arena, const graft_xfers *xfers,
+static graft_status fuse(graft_env *env, graft_arena *arena, const graft_xfers *xfers, bool own,
                          const graft_graph **graph, const graft_order **order, const bool **fused)
 {
     graft_equal_merge(arena, graph, order);
@@ -290,6 +316,7 @@ static graft_status fuse(graft_env *env, graft_arena *arena, const graft_xfers *
     fusing *f = GRAFT_NEW(arena, fusing, 1);
     f->made = GRAFT_NEW(arena, bool, limits.nodes);
     f->fused = GRAFT_NEW(arena, bool, limits.nodes);
+    f->own = own;
     *fused = NULL;
     graft_state_open(arena, &limits, &f->state);
     GRAFT_PASS(graft_state_copy(env, &f->state, *graph, *order));
@@ -309,7 +336,15 @@ graft_status graft_runtime_fuse(graft_env *env, graft_arena *arena, const graft_
                                 const graft_graph **graph, const graft_order **order)
 {
     const bool *fused = NULL;
-    return fuse(env, arena, xfers, graph, order, &fused);
+    return fuse(env, arena, xfers, false, graph, order, &fused);
+}
+
+graft_status graft_runtime_fuse_own(graft_env *env, graft_arena *arena,
+                                    const graft_runtime *runtime, const graft_graph **graph,
+                                    const graft_order **order)
+{
+    const bool *fused = NULL;
+    return fuse(env, arena, &runtime->own, true, graph, order, &fused);
 }
 
 /* ------------------------------------------------------------------- calls */
@@ -371,7 +406,7 @@ graft_status graft_runtime_calls(graft_env *env, graft_arena *arena, const graft
     for (graft_index i = 0; i < (*order)->count; i++) {
         note_piece(*graph, pieces, (*order)->order[i], whole);
     }
-    GRAFT_PASS(fuse(env, arena, &runtime->priced, graph, order, &fused));
+    GRAFT_PASS(fuse(env, arena, &runtime->priced, false, graph, order, &fused));
     *calls = 0;
     for (graft_index i = 0; i < (*order)->count; i++) {
         const graft_index n = (*order)->order[i];

@@ -30,6 +30,11 @@ GRAFT_MUST_USE graft_status graft_runtime_open(graft_env *env, graft_arena *aren
 GRAFT_MUST_USE graft_status graft_runtime_fuse(graft_env *env, graft_arena *arena,
                                                const graft_xfers *xfers, const graft_graph **graph,
                                                const graft_order **order);
+/* The same as Graft's executor does for itself, by `own`. */
+GRAFT_MUST_USE graft_status graft_runtime_fuse_own(graft_env *env, graft_arena *arena,
+                                                   const graft_runtime *runtime,
+                                                   const graft_graph **graph,
+                                                   const graft_order **order);
 /* The same by `priced` for a graph that is written into the file of `model`, with how many kernels
  * a runtime then calls: one for each node of the file, and for what of them fuses. Changes to and
  * from 8 bits, which are parts of other kernels mostly, do not count. */

@@ -226,6 +226,9 @@ static const row rows[] = {
     {"average counted", GRAFT_OP_avg_pool, {4}, {{1, 32, 14, 14}}, {3, 3, 1, 1, 1, 1, 1, 1, 1}, 0},
     {"global pool", GRAFT_OP_global_avg_pool, {4}, {{2, 100, 7, 7}}, {0}, 0},
     {"softmax", GRAFT_OP_softmax, {2}, {{3, 1000}}, {1}, 0},
+    {"softmax apart", GRAFT_OP_softmax, {4}, {{2, 16, 4, 210}}, {1}, 0},
+    {"log softmax", GRAFT_OP_log_softmax, {3}, {{2, 21, 100}}, {2}, 0},
+    {"log softmax apart", GRAFT_OP_log_softmax, {3}, {{2, 21, 100}}, {1}, 0},
     {"softmax channels", GRAFT_OP_softmax, {4}, {{1, 19, 8, 8}}, {1}, 0},
     {"mean", GRAFT_OP_reduce_mean, {3}, {{2, 64, 96}}, {4, 1}, 0},
     {"mean of pixels", GRAFT_OP_reduce_mean, {4}, {{2, 64, 7, 7}}, {12, 0}, 0},
@@ -506,6 +509,42 @@ CHECK_CASE(test_threads)
         graft_signature s = check_signature(env, GRAFT_OP_relu, NULL, &shape, 0, GRAFT_LAYOUT_NHWC);
         CHECK_OK(graft_kernel_list(env, device, &s, names, &count));
         assert_int_equal(omp_get_max_threads(), sizes[i].want);
+    }
+}
+
+/* Softmax of columns as of rows, masked: all numbers of a first but one, all, one that is infinite,
+ * one that is none, and numbers far below the largest. */
+CHECK_CASE(test_masked_softmax)
+{
+    enum { ROWS = 5, SIZE = 37 };
+    graft_device *device = check_device_open(env);
+    for (uint32_t axis = 0; axis < 2; axis++) {
+        const graft_shape shape = axis == 0 ? SHAPE(SIZE, ROWS) : SHAPE(ROWS, SIZE);
+        const int32_t attrs[GRAFT_MAX_ATTRS] = {(int32_t)axis};
+        const size_t first = axis == 0 ? 1 : SIZE;
+        const size_t step = axis == 0 ? ROWS : 1;
+        float x[ROWS * SIZE];
+        float y[ROWS * SIZE];
+        graft_kernel *kernel = NULL;
+        graft_signature s = check_signature(env, GRAFT_OP_softmax, attrs, &shape, 0, 0);
+        for (size_t i = 0; i < SIZE; i++) {
+            x[i * step] = i == 36 ? 3.0F : -INFINITY;
+            x[first + i * step] = -INFINITY;
+            x[2 * first + i * step] = i == 5 ? INFINITY : 1.0F;
+            x[3 * first + i * step] = i == 20 ? NAN : 1.0F;
+            x[4 * first + i * step] = -8.0F * (float)i;
+        }
+        CHECK_OK(graft_kernel_open(env, device, &s, "plain", NULL, &kernel));
+        CHECK_OK(graft_kernel_bind(env, kernel, (const float *[1]){x}, (float *[1]){y}, NULL));
+        CHECK_OK(graft_kernel_run(env, kernel));
+        graft_kernel_close(kernel);
+        for (size_t i = 0; i < SIZE; i++) {
+            const double want = exp(-8.0 * (double)i) * (1.0 - exp(-8.0));
+            assert_true(y[i * step] == (i == 36 ? 1.0F : 0.0F));
+            assert_true(isnan(y[first + i * step]) && isnan(y[3 * first + i * step]));
+            assert_true(isnan(y[2 * first + i * step]));
+            assert_true(fabs((double)y[4 * first + i * step] - want) <= 1e-5 * want + 1e-37);
+        }
     }
 }
 
