@@ -67,7 +67,7 @@ typedef enum layout_rule {
                     and out of transposed ones. */
     RULE_POOL,   /* Channels last or blocked. */
     RULE_ROW,    /* Row-major. */
-    RULE_TO_ROW  /* Takes row-major or channels last, gives row-major. */
+    RULE_TO_ROW /* Takes row-major or channels last, gives row-major, or a view of channels last. */
 } layout_rule;
 
 bool graft_layout_is_closed(const graft_node *node)
@@ -343,6 +343,9 @@ uint32_t graft_layout_alternatives(const graft_graph *graph, graft_index node,
             list_choice(&l, GRAFT_LAYOUT_NHWC, GRAFT_LAYOUT_ROW);
         }
         list_choice(&l, GRAFT_LAYOUT_ROW, GRAFT_LAYOUT_ROW);
+        if (graft_layout_fits(output_of(graph, node, 0), GRAFT_LAYOUT_NHWC)) {
+            list_choice(&l, GRAFT_LAYOUT_ROW, GRAFT_LAYOUT_NHWC);
+        }
         break;
     case RULE_ROW:
         list_choice(&l, GRAFT_LAYOUT_ROW, GRAFT_LAYOUT_ROW);
@@ -352,6 +355,12 @@ uint32_t graft_layout_alternatives(const graft_graph *graph, graft_index node,
         break;
     }
     return l.count;
+}
+
+bool graft_layout_is_for_views(const graft_graph *graph, graft_index node,
+                               const graft_layout_choice *choice)
+{
+    return rule_of(&graph->nodes[node]) == RULE_TO_ROW && choice->outputs[0] != GRAFT_LAYOUT_ROW;
 }
 
 uint32_t graft_layout_drop_blocked(graft_layout_choice *choices, uint32_t count)

@@ -67,6 +67,10 @@ uint32_t graft_layout_alternatives(const graft_graph *graph, graft_index node,
                                    const uint8_t *offered,
                                    graft_layout_choice choices[GRAFT_LAYOUT_COUNT]);
 
+/* Whether a choice is of use only as a view: a transpose that gives channels last. */
+bool graft_layout_is_for_views(const graft_graph *graph, graft_index node,
+                               const graft_layout_choice *choice);
+
 /* Every image that is no weight in one layout, whether the operator can work so or not. */
 void graft_layout_uniform(const graft_graph *graph, graft_index node, uint32_t layout,
                           graft_layout_choice *choice);

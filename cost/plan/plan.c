@@ -173,7 +173,7 @@ static void cost_alternatives(planner *p, graft_index node, graft_signature *sig
     for (uint32_t a = 0; a < n->count; a++) {
         graft_layout_choice *choice = &n->choices[a];
         choice->view = graft_views_possible(p->graph, node, &p->plan->assignment.views, choice);
-        if (!choice->view) {
+        if (!choice->view && !graft_layout_is_for_views(p->graph, node, choice)) {
             graft_signature_set_layouts(signature, choice);
             n->ns[a] = cost_of(p, signature, &measured[a]);
             any = any || measured[a];

@@ -243,7 +243,7 @@ static void add_node(builder *b, graft_index node)
         add_group(b, node, group);
         return;
     }
-    if (graft_views_is_alias(n->op)) {
+    if (graft_views_is_alias(n->op) || (choice->view && n->op == GRAFT_OP_transpose)) {
         add_alias(b, node, choice);
         return;
     }

@@ -1,4 +1,4 @@
-/* views.c - which concatenations, splits and slices need no copy (see views.h). */
+/* views.c - which concatenations, splits, slices and transposes need no copy (see views.h). */
 #include "cost/plan/views.h"
 
 /* ---------------------------------------------------------------- geometry */
@@ -89,6 +89,38 @@ static bool cuts_somewhere(const graft_graph *graph, graft_index node)
     return somewhere;
 }
 
+/* Whether a transpose that reads `in` and gives `out` leaves every element where it is. */
+static bool stays(const graft_graph *graph, graft_index node, uint32_t in, uint32_t out)
+{
+    const graft_shape *from = input_shape(graph, node);
+    const graft_shape *to = &graph->values[graft_node_output(graph, node, 0)].shape;
+    const int32_t *axes = &graph->nodes[node].attrs[GRAFT_ATTR_transpose_axis_0];
+    int64_t steps[2][GRAFT_MAX_RANK];
+    bool stay = graft_dtype_is_real(from->dtype) && in != GRAFT_LAYOUT_BLOCKED &&
+                out != GRAFT_LAYOUT_BLOCKED && graft_layout_fits(from, in) &&
+                graft_layout_fits(to, out);
+    if (!stay) {
+        return false;
+    }
+    graft_layout_strides(from, in, steps[0]);
+    graft_layout_strides(to, out, steps[1]);
+    for (uint32_t i = 0; i < to->rank; i++) {
+        stay = stay && (to->dims[i] == 1 || steps[1][i] == steps[0][axes[i]]);
+    }
+    return stay;
+}
+
+static bool stays_somewhere(const graft_graph *graph, graft_index node)
+{
+    bool somewhere = false;
+    for (uint32_t in = 0; in < GRAFT_LAYOUT_COUNT; in++) {
+        for (uint32_t out = 0; out < GRAFT_LAYOUT_COUNT; out++) {
+            somewhere = somewhere || stays(graph, node, in, out);
+        }
+    }
+    return somewhere;
+}
+
 /* ------------------------------------------------------------------ claims */
 
 bool graft_views_is_alias(uint32_t op) { return op == GRAFT_OP_identity || op == GRAFT_OP_reshape; }
@@ -112,7 +144,8 @@ static bool is_claimable(const graft_graph *graph, const graft_views *views, gra
     }
     uint32_t op = graph->nodes[v->node].op;
     bool piece = op == GRAFT_OP_split || op == GRAFT_OP_slice;
-    return op != GRAFT_OP_OPAQUE && !(piece && cuts_somewhere(graph, v->node));
+    return op != GRAFT_OP_OPAQUE && !(piece && cuts_somewhere(graph, v->node)) &&
+           !(op == GRAFT_OP_transpose && stays_somewhere(graph, v->node));
 }
 
 static void claim_operands(const graft_graph *graph, graft_index node, graft_views *views)
@@ -131,7 +164,7 @@ static void claim_operands(const graft_graph *graph, graft_index node, graft_vie
 void graft_views_find(graft_arena *arena, const graft_graph *graph, const graft_order *order,
                       graft_views *views)
 {
-    *views = (graft_views){.joins = NULL};
+    *views = (graft_views){.turns = true};
     for (graft_index i = 0; i < order->count; i++) {
         graft_index node = order->order[i];
         if (!is_move(graph->nodes[node].op) || graph->nodes[node].is_const) {
@@ -159,6 +192,10 @@ static bool may_be_view(const graft_graph *graph, graft_index node, const graft_
 bool graft_views_possible(const graft_graph *graph, graft_index node, const graft_views *views,
                           const graft_layout_choice *choice)
 {
+    if (graph->nodes[node].op == GRAFT_OP_transpose) {
+        return views->turns && !graph->nodes[node].is_const &&
+               stays(graph, node, choice->inputs[0], choice->outputs[0]);
+    }
     if (!may_be_view(graph, node, views)) {
         return false;
     }
@@ -168,7 +205,9 @@ bool graft_views_possible(const graft_graph *graph, graft_index node, const graf
 
 bool graft_views_somewhere(const graft_graph *graph, graft_index node, const graft_views *views)
 {
-    return may_be_view(graph, node, views) && cuts_somewhere(graph, node);
+    return graph->nodes[node].op == GRAFT_OP_transpose
+               ? views->turns && stays_somewhere(graph, node)
+               : may_be_view(graph, node, views) && cuts_somewhere(graph, node);
 }
 
 uint64_t graft_views_offset(const graft_graph *graph, graft_index node,

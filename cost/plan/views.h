@@ -1,10 +1,13 @@
-/* views.h - operators that only cut or join tensors, as views: no step, no copy.
+/* views.h - operators that only cut, join or turn tensors, as views: no step, no copy.
  *
  * Where the pieces of a tensor along an axis lie one behind the other (every axis outside of it is
  * 1 in the layout at hand: the first axis of all, channels of one row-major or blocked image), a
  * split or slice gives its readers places inside of its operand, and what computes the operands of
  * a concatenation writes them where they belong. Pieces have to begin on a cache line, as every
  * operand did when costs were measured; so a reader or writer of a piece costs what it costs alone.
+ *
+ * A transpose between layouts in which every element stays where it is, as from channels last to
+ * row-major (n,h,w,c), gives its reader the operand's own place.
  *
  * A tensor can lie inside of one other only, and only if a step makes it for that. Who takes whom
  * is settled here for the whole graph before layouts are chosen, and does not depend on them: a
@@ -17,8 +20,9 @@
 
 enum { GRAFT_VIEW_ALIGNMENT = 64 }; /* Bytes. */
 
-/* Both NULL when no node of the graph can be a view but identities and reshapes. */
+/* Both NULL when no concatenation, split or slice of the graph can be a view. */
 typedef struct graft_views {
+    bool turns;    /* Transposes can. */
     bool *joins;   /* By node: a concatenation whose operands may be made inside of its result. */
     bool *claimed; /* By value: an operand of such a one, or what that is an alias of. */
 } graft_views;
@@ -32,8 +36,8 @@ bool graft_views_is_alias(uint32_t op);
 void graft_views_find(graft_arena *arena, const graft_graph *graph, const graft_order *order,
                       graft_views *views);
 
-/* Whether a concatenation, split or slice is a view when it works in the layouts of `choice`;
- * false for all other operators, aliases included. */
+/* Whether a concatenation, split, slice or transpose is a view when it works in the layouts of
+ * `choice`; false for all other operators, aliases included. */
 bool graft_views_possible(const graft_graph *graph, graft_index node, const graft_views *views,
                           const graft_layout_choice *choice);
 /* Whether it is one in some layout. */

@@ -148,12 +148,20 @@ static void try_moves(maker *m)
     graft_index inputs[2] = {any_value(m), any_value(m)};
     const graft_shape *shape = shape_of(m, inputs[0]);
     int32_t axis = below(m, 4);
+    static const int32_t turns[4][4] = {
+  /* The first two are free between two layouts. */
+        {0, 2, 3, 1},
+        {0, 3, 1, 2},
+        {0, 1, 3, 2},
+        {0, 2, 1, 3}
+    };
+    const int32_t *turn = turns[below(m, 4)];
     const int32_t moves[5][6] = {
         {axis    },
         {   axis,          1 + below(m, 3)},
         {       axis, below(m,               2), 1 + below(m, 3)},
         {        axis,          below(m,     2), below(m, 3), 0x3f000000},
-        { 0,    2,               3, 1}
+        { turn[0],    turn[1],               turn[2], turn[3]}
     };
     static const uint32_t ops[5] = {GRAFT_OP_concat, GRAFT_OP_split, GRAFT_OP_slice, GRAFT_OP_pad,
                                     GRAFT_OP_transpose};
@@ -430,6 +438,7 @@ typedef struct {
     uint32_t blocked; /* Operators. */
     uint32_t joined;  /* Concatenations that are views. */
     uint32_t cut;     /* Splits and slices that are. */
+    uint32_t turned;  /* Transposes that are. */
     uint32_t placed;  /* Residuals overwritten that lie in something larger. */
 } encounters;
 
@@ -440,9 +449,11 @@ static void count_encounters(graft_env *env, const graft_graph *graph, const gra
     for (graft_index i = 0; i < order->count; i++) {
         const graft_layout_choice *choice = &plan->assignment.choices[order->order[i]];
         bool joins = graph->nodes[order->order[i]].op == GRAFT_OP_concat;
+        bool turns = graph->nodes[order->order[i]].op == GRAFT_OP_transpose;
         met->blocked += choice->outputs[0] == GRAFT_LAYOUT_BLOCKED;
         met->joined += choice->view && joins;
-        met->cut += choice->view && !joins;
+        met->turned += choice->view && turns;
+        met->cut += choice->view && !joins && !turns;
     }
     graft_schedule_build_as(env->unit, graph, order, &plan->assignment, &s);
     for (uint32_t i = 0; i < s.step_count; i++) {
@@ -506,7 +517,8 @@ CHECK_CASE(test_random_views)
     maker *m = open_maker(env, &rng, 24, 16);
     m->pieces = true;
     encounters met = run_random_plans(env, m, 4 * GRAPHS, "random views");
-    assert_true(met.joined > GRAPHS && met.cut > GRAPHS && met.placed > 4);
+    assert_true(met.joined > GRAPHS && met.cut > GRAPHS && met.placed > 4 &&
+                met.turned > GRAPHS / 4);
 }
 
 /* ------------------------------------------------------------------- models */

@@ -1,4 +1,4 @@
-/* Which concatenations, splits and slices are views, and where their pieces lie. */
+/* Which concatenations, splits, slices and transposes are views, and where their pieces lie. */
 #include "cost/plan/schedule.h"
 
 #include "tests/support/build.h"
@@ -100,11 +100,39 @@ static void join_convolution(subject *s)
     (void)join(s, 1, rows, build_conv(s->graph, s->a, w, 1));
 }
 
+static graft_index turn(subject *s, graft_index x, int32_t a, int32_t b, int32_t c)
+{
+    return build_node(s->graph, GRAFT_OP_transpose, (const int32_t[6]){0, a, b, c}, x, 0, 0);
+}
+
+static graft_index convolve(subject *s)
+{
+    return build_conv(s->graph, s->a, build_weight(s->graph, SHAPE(32, 32, 3, 3), 0), 1);
+}
+
+static void turn_convolution(subject *s) { (void)turn(s, convolve(s), 2, 3, 1); }
+
+static void turn_rows(subject *s) { (void)turn(s, s->a, 2, 3, 1); }
+
+static void turn_otherwise(subject *s) { (void)turn(s, convolve(s), 3, 1, 2); }
+
+static void turn_pixel(subject *s)
+{
+    graft_index pixel = build_node(s->graph, GRAFT_OP_global_avg_pool, NULL, s->a, 0, 0);
+    (void)turn(s, pixel, 2, 3, 1);
+}
+
+static void join_turned(subject *s)
+{
+    graft_index turned = turn(s, convolve(s), 2, 3, 1);
+    (void)join(s, 0, turned, relu(s, turned));
+}
+
 /* Without a row's own judgment: what is known of each graph. */
 static const struct {
     const char *name;
     void (*make)(subject *s);
-    uint32_t copies; /* Steps of concat, split, slice. */
+    uint32_t copies; /* Steps of concat, split, slice, transpose. */
     uint32_t views;  /* Nodes of these that leave none. */
 } cases[] = {
     {"two results",                        join_results,             0, 1},
@@ -125,11 +153,17 @@ static const struct {
     {"batches",                            join_batches,             0, 1},
     {"channels of two images",             join_channels_of_batches, 1, 1},
     {"a converted convolution",            join_convolution,         0, 1},
+    {"channels last, turned to the last",  turn_convolution,         0, 1},
+    {"rows, turned so",                    turn_rows,                1, 0},
+    {"channels last, turned otherwise",    turn_otherwise,           1, 0},
+    {"a pixel, turned",                    turn_pixel,               0, 1},
+    {"a turned view, joined",              join_turned,              1, 1},
 };
 
 static bool is_move(uint32_t op)
 {
-    return op == GRAFT_OP_concat || op == GRAFT_OP_split || op == GRAFT_OP_slice;
+    return op == GRAFT_OP_concat || op == GRAFT_OP_split || op == GRAFT_OP_slice ||
+           op == GRAFT_OP_transpose;
 }
 
 /* Every region lies inside of its root, whose life spans its own. */
@@ -235,4 +269,39 @@ CHECK_CASE(test_residuals)
     assert_int_equal(count_in_place(env, true, false, false), 0);
     assert_int_equal(count_in_place(env, false, true, false), 0);
     assert_int_equal(count_in_place(env, false, false, true), 0);
+}
+
+/* A residual whose turned view is read afterwards is not overwritten. */
+static uint32_t count_turned_in_place(graft_env *env, bool read)
+{
+    const int32_t attrs[10] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    uint32_t count = 0;
+    graft_index node = GRAFT_NONE;
+    graft_schedule schedule;
+    subject s = {.graph = build_graph(env->unit)};
+    s.a = build_input(s.graph, SHAPE(1, 32, 5, 6), 0);
+    graft_index residual = convolve(&s);
+    graft_index turned = read ? turn(&s, residual, 2, 3, 1) : GRAFT_NONE;
+    const graft_index inputs[4] = {s.a, build_weight(s.graph, SHAPE(32, 32, 3, 3), 1),
+                                   build_weight(s.graph, SHAPE(32), 2), residual};
+    CHECK_OK(
+        graft_graph_add_node(s.graph, GRAFT_OP_conv_bias_add, attrs, inputs, GRAFT_NONE, &node));
+    graft_index sum = turn(&s, graft_node_output(s.graph, node, 0), 2, 3, 1);
+    if (read) {
+        (void)build_node(s.graph, GRAFT_OP_sub, NULL, sum, turned, 0);
+    }
+    give_away(s.graph);
+    graft_order order = build_order(env->unit, s.graph);
+    graft_schedule_build_in(env->unit, s.graph, &order, GRAFT_LAYOUT_NHWC, true, &schedule);
+    for (uint32_t i = 0; i < schedule.step_count; i++) {
+        count += schedule.steps[i].signature.in_place;
+    }
+    graft_arena_reset(env->unit);
+    return count;
+}
+
+CHECK_CASE(test_turned_residuals)
+{
+    assert_int_equal(count_turned_in_place(env, false), 1);
+    assert_int_equal(count_turned_in_place(env, true), 0);
 }
