@@ -546,8 +546,11 @@ const graft_schedule *graft_executor_schedule(const graft_executor *executor)
 
 const char *graft_executor_implementation(const graft_executor *executor, uint32_t step)
 {
-    return executor->kernels[step] == NULL ? "opaque"
-                                           : graft_kernel_facts_of(executor->kernels[step])->name;
+    const graft_index node = executor->schedule.steps[step].node;
+    return executor->kernels[step] != NULL ? graft_kernel_facts_of(executor->kernels[step])->name
+           : executor->model == NULL
+               ? "opaque"
+               : graft_model_node_type(executor->model, &executor->graph->nodes[node]);
 }
 
 void graft_executor_memory_of(const graft_executor *executor, graft_executor_memory *memory)

@@ -84,7 +84,7 @@ GRAFT_MUST_USE graft_status graft_executor_time_steps(graft_env *env,
                                                       const graft_executor *executor, uint32_t from,
                                                       uint32_t to, uint32_t runs, double *run_ns);
 const graft_schedule *graft_executor_schedule(const graft_executor *executor);
-/* The implementation that a step runs with. */
+/* The implementation that a step runs with; of an opaque node its operator in ONNX. */
 const char *graft_executor_implementation(const graft_executor *executor, uint32_t step);
 
 typedef struct graft_comparison {

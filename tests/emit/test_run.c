@@ -1,5 +1,5 @@
 /* Sessions of include/graft/run.h: of a model and of a graph, by name, and what they refuse. That
- * outputs are those of onnxruntime is checked by test_run.sh. */
+ * outputs are those of onnxruntime is checked by test_run_command.sh. */
 #include "graft/run.h"
 
 #include "emit/command/command.h"
