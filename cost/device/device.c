@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Changes whenever our own kernels get faster or slower: recorded costs of older ones are then not
- * taken for theirs. */
-enum { PLAIN_KERNELS_VERSION = 4 };
+/* Changes whenever our own kernels get faster or slower, on one thread or on several: recorded costs
+ * of older ones are then not taken for theirs. */
+enum { PLAIN_KERNELS_VERSION = 4, SHARED_KERNELS_VERSION = 5 };
 
 /* Changes whenever times are taken in another way, so that old and new ones are never added up. */
 enum { PROTOCOL_VERSION = 6 };
@@ -77,7 +77,9 @@ static graft_status name_processor(graft_env *env, graft_device *device)
     const dnnl_version_t *version = dnnl_version();
     (void)snprintf(device->head.library, sizeof(device->head.library),
                    "oneDNN %d.%d.%d, plain %d, protocol %d", version->major, version->minor,
-                   version->patch, PLAIN_KERNELS_VERSION, PROTOCOL_VERSION);
+                   version->patch,
+                   device->head.thread_count == 1 ? PLAIN_KERNELS_VERSION : SHARED_KERNELS_VERSION,
+                   PROTOCOL_VERSION);
 done:
     return status;
 }

@@ -7,6 +7,7 @@
 #include "emit/run/runtime.h"
 #include "graph/base/file.h"
 #include "graph/base/half.h"
+#include "graph/base/log.h"
 #include "graph/base/options.h"
 #include "graph/flow.h"
 #include "graph/rule/policyfile.h"
@@ -428,14 +429,16 @@ graft_status graft_run_time_steps(graft_env *env, graft_run *run, uint32_t round
     const uint32_t count = graft_executor_schedule(run->executor)->step_count;
     double *samples = GRAFT_NEW(env->scratch, double, (size_t)count *rounds);
     const int before = take_threads((int)run->env.thread_count);
-    for (uint32_t i = 0; i < count * rounds; i++) {
-        const uint32_t step = i % count;
-        GRAFT_CHECK(graft_executor_time_steps(env, run->executor, step, step + 1, 1,
-                                              &samples[step * rounds + i / count]));
+    for (uint32_t round = 0; round < rounds; round++) {
+        for (uint32_t step = 0; step < count; step++) {
+            GRAFT_CHECK(graft_executor_time_steps(env, run->executor, step, step + 1, 1,
+                                                  &samples[(size_t)step * rounds + round]));
+        }
+        GRAFT_CHECK(graft_interrupted_while(env, "measuring"));
     }
     for (uint32_t step = 0; step < count; step++) {
         double spread_ns = 0.0;
-        graft_cost_median(&samples[step * rounds], rounds, &step_ns[step], &spread_ns);
+        graft_cost_median(&samples[(size_t)step * rounds], rounds, &step_ns[step], &spread_ns);
     }
 done:
     (void)take_threads(before);
