@@ -126,6 +126,12 @@ static void run_moves(const graft_kernel *kernel)
                 float a = left[i];                                                                 \
                 out[i] = (expression);                                                             \
             }                                                                                      \
+        } else if (steps[0] == 1 && steps[1] == 0 && steps[2] == 1) {                              \
+            float a = left[0];                                                                     \
+            for (int64_t i = 0; i < count; i++) {                                                  \
+                float b = right[i];                                                                \
+                out[i] = (expression);                                                             \
+            }                                                                                      \
         } else {                                                                                   \
             for (int64_t i = 0; i < count; i++) {                                                  \
                 float a = left[i * steps[1]];                                                      \
@@ -218,6 +224,35 @@ static inline void row_copy(const void *context, int64_t count, const int64_t *s
 }
 PLANE(copy)
 
+/* Rows of the output that are columns of the input: in tiles, of which every cache line is used
+ * whole while it is there. */
+static void turn_plane(const int64_t counts[2], int64_t out_step, int64_t in_step, const float *in,
+                       float *restrict out)
+{
+    enum { TILE = 16 };
+    for (int64_t y0 = 0; y0 < counts[0]; y0 += TILE) {
+        const int64_t y1 = y0 + TILE < counts[0] ? y0 + TILE : counts[0];
+        for (int64_t x0 = 0; x0 < counts[1]; x0 += TILE) {
+            const int64_t x1 = x0 + TILE < counts[1] ? x0 + TILE : counts[1];
+            for (int64_t y = y0; y < y1; y++) {
+                for (int64_t x = x0; x < x1; x++) {
+                    out[y * out_step + x] = in[x * in_step + y];
+                }
+            }
+        }
+    }
+}
+
+static void plane_move(const void *context, const int64_t counts[2], const int64_t (*steps)[2],
+                       float *const *pointers)
+{
+    if (steps[0][1] == 1 && steps[1][0] == 1 && steps[1][1] != 1) {
+        turn_plane(counts, steps[0][0], steps[1][1], pointers[1], pointers[0]);
+    } else {
+        plane_copy(context, counts, steps, pointers);
+    }
+}
+
 /* Every element so many times: v[0]. */
 static inline void row_repeat(const void *context, int64_t count, const int64_t *steps,
                               float *const *pointers)
@@ -275,17 +310,25 @@ static inline void row_scale_shift(const void *context, int64_t count, const int
         }
         return;
     }
+    if (steps[0] == 1 && steps[1] == 1 && steps[2] == 0 && steps[3] == 0) {
+        const float factor = s[0];
+        const float more = t[0];
+        for (int64_t i = 0; i < count; i++) {
+            out[i] = x[i] * factor + more;
+        }
+        return;
+    }
     for (int64_t i = 0; i < count; i++) {
         out[i * steps[0]] = x[i * steps[1]] * s[i * steps[2]] + t[i * steps[3]];
     }
 }
 PLANE(scale_shift)
 
-/* Adds a row up; where the output repeats, in eight partial sums that are independent. */
+/* Adds a row up; where the output repeats, in partial sums that are independent. */
 static inline void row_sum(const void *context, int64_t count, const int64_t *steps,
                            float *const *pointers)
 {
-    enum { LANES = 8 };
+    enum { LANES = 32 };
     float *out = pointers[0];
     const float *in = pointers[1];
     (void)context;
@@ -297,6 +340,11 @@ static inline void row_sum(const void *context, int64_t count, const int64_t *st
     }
     float lanes[LANES] = {0.0F};
     int64_t i = 0;
+    for (; i + LANES <= count && steps[1] == 1; i += LANES) {
+        for (int64_t lane = 0; lane < LANES; lane++) {
+            lanes[lane] += in[i + lane];
+        }
+    }
     for (; i + LANES <= count; i += LANES) {
         for (int64_t lane = 0; lane < LANES; lane++) {
             lanes[lane] += in[(i + lane) * steps[1]];
@@ -316,7 +364,7 @@ PLANE(sum)
     static inline void row_##name(const void *context, int64_t count, const int64_t *steps,        \
                                   float *const *pointers)                                          \
     {                                                                                              \
-        enum { LANES = 8 };                                                                        \
+        enum { LANES = 32 };                                                                       \
         float *out = pointers[0];                                                                  \
         const float *in = pointers[1];                                                             \
         float lanes[LANES];                                                                        \
@@ -331,9 +379,15 @@ PLANE(sum)
         for (int64_t lane = 0; lane < LANES; lane++) {                                             \
             lanes[lane] = out[0];                                                                  \
         }                                                                                          \
-        for (int64_t i = 0; i < count; i++) {                                                      \
+        int64_t i = 0;                                                                             \
+        for (; i + LANES <= count && steps[1] == 1; i += LANES) {                                  \
+            for (int64_t lane = 0; lane < LANES; lane++) {                                         \
+                lanes[lane] = in[i + lane] than lanes[lane] ? in[i + lane] : lanes[lane];          \
+            }                                                                                      \
+        }                                                                                          \
+        for (; i < count; i++) {                                                                   \
             float x = in[i * steps[1]];                                                            \
-            lanes[i % LANES] = x than lanes[i % LANES] ? x : lanes[i % LANES];                     \
+            lanes[0] = x than lanes[0] ? x : lanes[0];                                             \
         }                                                                                          \
         for (int64_t lane = 0; lane < LANES; lane++) {                                             \
             out[0] = lanes[lane] than out[0] ? lanes[lane] : out[0];                               \
@@ -441,7 +495,7 @@ static void make_copy(maker *m, const graft_shape *shape, uint32_t in, int64_t f
 {
     output_steps(m, out, m->steps[0]);
     input_steps(m, in, m->steps[1]);
-    plain_move *move = add_move(m, shape, 2, 0, plane_copy);
+    plain_move *move = add_move(m, shape, 2, 0, plane_move);
     move->in[0] = in;
     move->out = out;
     move->offsets[0] = to;
@@ -579,7 +633,7 @@ static void make_transpose(maker *m)
     for (uint32_t i = 0; i < m->kernel->outputs[0].rank; i++) {
         m->steps[1][i] = steps[s->attrs[GRAFT_ATTR_transpose_axis_0 + i]];
     }
-    (void)add_move(m, &m->kernel->outputs[0], 2, 0, plane_copy);
+    (void)add_move(m, &m->kernel->outputs[0], 2, 0, plane_move);
 }
 
 /* Fills with `first`, then folds the input in, in the order of its memory. The result is the number
