@@ -134,6 +134,34 @@ END
         cp "$FOLDER/parts.onnx" "$FOLDER/model.onnx" && compares
 }
 
+# Products in all orders of their letters; those of one letter in one operand alone, or twice, run as they are.
+agrees_on_einsum() {
+    "$python" - "$FOLDER/model.onnx" << 'END' &&
+import sys
+
+import onnx
+from onnx import helper
+
+EQUATIONS = ["bihd,bjhd->bhij", "bij,kj->bik", "ij,jk->ik", "ij,jk->ki", "i,j->ji", "bhij,bjhd->bihd", "abc, cd -> adb",
+             "ab,ab->a", "ij,ij->", "bic,bcj->ij", "ij,klj->lik", "aB,Bc->ca", "ijkl,klm->mij", "ii,ij->ij", "ij,jk->i"]
+SIZES = {letter: 2 + place for place, letter in enumerate("abcdhijklmB")}
+nodes, inputs, outputs = [], [], []
+for n, equation in enumerate(EQUATIONS):
+    terms, made = equation.replace(" ", "").split("->")
+    names = []
+    for k, term in enumerate(terms.split(",")):
+        names.append(f"x{n}_{k}")
+        inputs.append(helper.make_tensor_value_info(names[-1], 1, [SIZES[letter] for letter in term]))
+    outputs.append(helper.make_tensor_value_info(f"y{n}", 1, [SIZES[letter] for letter in made]))
+    nodes.append(helper.make_node("Einsum", names, [f"y{n}"], equation=equation))
+graph = helper.make_graph(nodes, "net", inputs, outputs)
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), sys.argv[1])
+END
+        compares &&
+        gives 0 "$GRAFT" --quiet run "$FOLDER/model.onnx" --steps --rounds 3 --database "$DB" &&
+        [ "$(grep -c ' Einsum ' "$FOLDER/out")" -eq 2 ]
+}
+
 refuses_binary64() {
     "$python" - "$FOLDER/double.onnx" << 'END' &&
 import sys
@@ -214,6 +242,7 @@ if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" 
     check "agrees on a recurrent net" agrees lstm
     check "agrees on a transformer" agrees bert
     check "agrees on functions in parts" agrees_on_parts
+    check "agrees on products by letters" agrees_on_einsum
     check "says that numbers are of binary64" refuses_binary64
     check "names what cannot be run" names_causes
     check "names reasons" names_reasons
