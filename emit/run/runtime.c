@@ -96,10 +96,13 @@ static const char *const sums[] = {
 #define TANH_BELL                                                                                  \
     "add(tanh(mul(add(a,mul(mul(mul(a,a),a)," NUMBER("0.044715") "))," NUMBER(                     \
         "0.7978846") "))," ONE ")"
+#define ROOT "sqrt(add(reduce_mean#1(mul(a,a)),fill#2(dim=[])))"
+#define OVER_ROOT(quotient, rank, axes)                                                            \
+    "mul(" quotient ",b) = rms_norm(a,b,epsilon=#2.value)"                                         \
+    " where rank(b) = 1 and rank(a) = " rank " and #1.axes = " axes " and #1.keep = 1"
 #define MEAN_SQUARE(rank, axes)                                                                    \
-    "mul(div(a,sqrt(add(reduce_mean#1(mul(a,a)),fill#2(dim=[])))),b) ="                            \
-    " rms_norm(a,b,epsilon=#2.value)"                                                              \
-    " where rank(b) = 1 and rank(a) = " rank " and #1.axes = " axes " and #1.keep = 1",            \
+    OVER_ROOT("div(a," ROOT ")", rank, axes),                                                      \
+        OVER_ROOT("mul(a,div(" ONE "," ROOT "))", rank, axes),                                     \
         "add(rms_norm#1(sub(a,reduce_mean#2(a)),b),c) = layer_norm(a,b,c,epsilon=#1.epsilon)"      \
         " where rank(c) = 1 and rank(a) = " rank " and #2.axes = " axes " and #2.keep = 1"
 

@@ -26,12 +26,30 @@ typedef bool span_function(const span *s);
 
 /* ---------------------------------------------------------------------------- of a type */
 
+/* An operand may lie where the result goes. */
+#define LOOP(type, result, expression, step_x, step_y)                                             \
+    _Pragma("GCC ivdep") for (size_t i = 0; i < count; i++)                                        \
+    {                                                                                              \
+        const type x = a[i * (step_x)];                                                            \
+        const type y = b[i * (step_y)];                                                            \
+        to[i] = (result)(expression);                                                              \
+    }
+
+/* The usual steps are constants, so that the compiler makes vectors. */
 #define EACH(type, result, expression)                                                             \
-    for (size_t i = 0; i < s->count; i++) {                                                        \
-        const type x = a[i * p];                                                                   \
-        const type y = b[i * q];                                                                   \
-        ((result *)s->out)[i] = (result)(expression);                                              \
-    }                                                                                              \
+    do {                                                                                           \
+        const size_t count = s->count;                                                             \
+        result *const to = s->out;                                                                 \
+        if (p == 1 && q == 1) {                                                                    \
+            LOOP(type, result, expression, 1, 1)                                                   \
+        } else if (p == 1 && q == 0) {                                                             \
+            LOOP(type, result, expression, 1, 0)                                                   \
+        } else if (p == 0 && q == 1) {                                                             \
+            LOOP(type, result, expression, 0, 1)                                                   \
+        } else {                                                                                   \
+            LOOP(type, result, expression, p, q)                                                   \
+        }                                                                                          \
+    } while (false);                                                                               \
     break
 
 #define OPERANDS(type)                                                                             \
@@ -270,10 +288,15 @@ static bool combine_bool(const span *s)
         const size_t p = s->step[1];                                                               \
         const size_t q = s->step[2];                                                               \
         const size_t r = s->step[0];                                                               \
-        for (size_t i = 0; i < s->count; i++) {                                                    \
+        const size_t count = s->count;                                                             \
+        type *restrict const to = s->out;                                                          \
+        for (size_t i = 0; i < count && r == 1 && p == 1 && q == 0; i++) {                         \
+            to[i] = c[i] != 0 ? a[i] : b[0];                                                       \
+        }                                                                                          \
+        for (size_t i = 0; i < count && (r != 1 || p != 1 || q != 0); i++) {                       \
             const type x = a[i * p];                                                               \
             const type y = b[i * q];                                                               \
-            ((type *)s->out)[i] = c[i * r] != 0 ? x : y;                                           \
+            to[i] = c[i * r] != 0 ? x : y;                                                         \
         }                                                                                          \
         return true;                                                                               \
     }
@@ -417,10 +440,25 @@ bool graft_foreign_where_shape(const graft_opaque *opaque, graft_shape *shape)
 
 /* ------------------------------------------------------------------------------- running */
 
-/* Whether an operand is one element, or lies as the result does. */
-static bool is_plain(const graft_shape *in, const graft_shape *out)
+/* Makes one axis of two that follow each other in all operands. */
+static void join_axes(graft_view *views, uint32_t count)
 {
-    return graft_shape_elements(in) == 1 || (graft_shape_elements(in) == graft_shape_elements(out));
+    for (uint32_t i = views[0].rank; i-- > 1;) {
+        const size_t size = views[0].sizes[i];
+        const bool joins = size == 1 || views[0].sizes[i - 1] == 1;
+        bool follow = true;
+        for (uint32_t k = 0; k < count; k++) {
+            follow = follow && views[k].steps[i - 1] == views[k].steps[i] * size;
+        }
+        for (uint32_t k = 0; k < count && (joins || follow); k++) {
+            graft_view *v = &views[k];
+            const uint32_t behind = v->rank-- - i - 1;
+            v->sizes[i - 1] *= size;
+            v->steps[i - 1] = size == 1 ? v->steps[i - 1] : v->steps[i];
+            memmove(&v->sizes[i], &v->sizes[i + 1], behind * sizeof(v->sizes[0]));
+            memmove(&v->steps[i], &v->steps[i + 1], behind * sizeof(v->steps[0]));
+        }
+    }
 }
 
 /* How a loop runs. */
@@ -429,26 +467,18 @@ typedef struct {
     uint32_t count; /* Operands. */
 } loop;
 
-/* By rows of the result; it is one when no operand is stretched but those of one element. */
+/* By rows of the result, as long as may be. */
 static graft_status run_spans(graft_env *env, const graft_opaque *opaque, void *out, loop l)
 {
     const size_t width = (size_t)width_of(opaque->out.dtype);
     const uint32_t count = l.count;
     graft_view views[OPERANDS_MOST] = {{.rank = 1}};
-    bool plain = true;
     bool fine = true;
-    for (uint32_t k = 0; k < count; k++) {
-        plain = plain && is_plain(&opaque->in[k], &opaque->out);
-    }
     for (uint32_t k = 0; k < count; k++) {
         const graft_shape *shape = &opaque->in[k];
         views[k] = graft_view_broadcast(shape, shape->rank, &opaque->out, opaque->out.rank);
-        if (plain) {
-            views[k] = (graft_view){.sizes = {graft_count(&opaque->out)},
-                                    .steps = {graft_shape_elements(shape) == 1 ? 0 : 1},
-                                    .rank = 1};
-        }
     }
+    join_axes(views, count);
     assert(l.function != NULL); /* Of a type that was looked at. */
     span s = {
         .count = graft_view_columns(&views[0]),

@@ -162,6 +162,7 @@ CHECK_CASE(test_own)
         {MATRIX SCALARS "weight six = 6; weight o = 0; node Add x three -> t; node Clip t o six -> c; node Mul x c -> m; node Div m six -> y", "hard_swish"},
         {MATRIX SCALARS NORMAL("x", "-1,", "1") "node Mul n b -> g; node Add g b -> y", "layer_norm"},
         {MATRIX SCALARS "weight f 3; node Transpose x -> p : perm=0,2,1;" NORMAL("p", "-1,", "1") "node Mul n f -> g; node Add g f -> y", "transpose layer_norm"},
+        {MATRIX SCALARS "node Mul x x -> s; node ReduceMean s -> v : axes=-1,; node Add v eps -> u; node Sqrt u -> t; node Reciprocal t -> i; node Mul x i -> n; node Mul b n -> y", "rms_norm"},
         {MATRIX SCALARS NORMAL("x", "1,", "1") "node Mul n b -> g; node Add g b -> y", "reduce_mean sub mul reduce_mean add sqrt div mul add"},
         {"opset 13; input x 1 8 8; weight b 8; output y;" SCALARS NORMAL("x", "-1,", "0") "node Mul n b -> g; node Add g b -> y", "reduce_mean sub mul reduce_mean add sqrt div mul add"},
     };
