@@ -123,9 +123,9 @@ static void describe_binary(const graft_kernel *kernel, uint32_t whole, binary_f
         uint32_t layout = layout_wanted(s, k);
         graft_program_describe_ranked(&s->inputs[k], s->in_layouts[k], rank, &forms->have[i]);
         graft_program_describe_ranked(&s->inputs[k], layout, rank, &forms->want[i]);
-        const bool alike =
-            graft_shape_elements(&s->inputs[k]) == graft_shape_elements(out) &&
-            s->in_layouts[k] == layout && graft_layout_same(out, layout, s->out_layouts[0]);
+        const bool alike = graft_shape_elements(&s->inputs[k]) == graft_shape_elements(out) &&
+                           s->in_layouts[k] == layout &&
+                           graft_layout_same(out, layout, s->out_layouts[0]);
         one_row = one_row && (alike || graft_shape_elements(&s->inputs[k]) == 1);
     }
     graft_program_describe_ranked(out, s->out_layouts[0], rank, &forms->want[2]);

@@ -33,8 +33,8 @@ LANES_INLINE lanes power_of(lanes x)
     const lanes least = lanes_of(-126.0F);
     const lanes octaves = x * lanes_of(1.44269504F); /* 1 / ln 2 */
     const lanes power = lanes_exp2(lanes_choose(octaves < least, least, octaves));
-    return lanes_choose(octaves == octaves, lanes_choose(octaves < least, lanes_of(0.0F), power),
-                        octaves);
+    const lanes_mask is_number = octaves <= lanes_of(0.0F);
+    return lanes_choose(is_number, lanes_choose(octaves < least, lanes_of(0.0F), power), octaves);
 }
 
 LANES_INLINE lanes larger_of(lanes a, lanes b) { return lanes_choose(b > a, b, a); }

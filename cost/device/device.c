@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Changes whenever our own kernels get faster or slower, on one thread or on several: recorded costs
- * of older ones are then not taken for theirs. */
+/* Changes when our own kernels get so much faster or slower, on one thread or on several, that other
+ * rewrites would pay: recorded costs of older ones are then not taken for theirs. */
 enum { PLAIN_KERNELS_VERSION = 4, SHARED_KERNELS_VERSION = 5 };
 
 /* Changes whenever times are taken in another way, so that old and new ones are never added up. */

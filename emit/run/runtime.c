@@ -309,9 +309,15 @@ static bool fuse_once(fusing *f, const graft_xfers *xfers)
     return changed;
 }
 
+/* By which rules, and who does it. */
+typedef struct {
+    const graft_xfers *xfers;
+    bool own; /* The executor. */
+} fusions;
+
 /* *fused: by node, whether it was made here; NULL: none was. */
-static graft_status fuse(graft_env *env, graft_arena *arena, const graft_xfers *xfers, bool own,
-                         const graft_graph **graph, const graft_order **order, const bool **fused)
+static graft_status fuse(graft_env *env, graft_arena *arena, fusions by, const graft_graph **graph,
+                         const graft_order **order, const bool **fused)
 {
     graft_equal_merge(arena, graph, order);
     graft_limits limits = graft_state_limits(*graph);
@@ -319,11 +325,11 @@ static graft_status fuse(graft_env *env, graft_arena *arena, const graft_xfers *
     fusing *f = GRAFT_NEW(arena, fusing, 1);
     f->made = GRAFT_NEW(arena, bool, limits.nodes);
     f->fused = GRAFT_NEW(arena, bool, limits.nodes);
-    f->own = own;
+    f->own = by.own;
     *fused = NULL;
     graft_state_open(arena, &limits, &f->state);
     GRAFT_PASS(graft_state_copy(env, &f->state, *graph, *order));
-    while (fuse_once(f, xfers)) {
+    while (fuse_once(f, by.xfers)) {
         if (graft_order_build(&f->state.order, &f->state.graph, f->state.order_memory,
                               f->state.order_bytes) != GRAFT_OK) {
             return GRAFT_FAIL(env, GRAFT_INTERNAL, "a fused graph has a cycle");
@@ -339,7 +345,7 @@ graft_status graft_runtime_fuse(graft_env *env, graft_arena *arena, const graft_
                                 const graft_graph **graph, const graft_order **order)
 {
     const bool *fused = NULL;
-    return fuse(env, arena, xfers, false, graph, order, &fused);
+    return fuse(env, arena, (fusions){xfers, false}, graph, order, &fused);
 }
 
 graft_status graft_runtime_fuse_own(graft_env *env, graft_arena *arena,
@@ -347,7 +353,7 @@ graft_status graft_runtime_fuse_own(graft_env *env, graft_arena *arena,
                                     const graft_order **order)
 {
     const bool *fused = NULL;
-    return fuse(env, arena, &runtime->own, true, graph, order, &fused);
+    return fuse(env, arena, (fusions){&runtime->own, true}, graph, order, &fused);
 }
 
 /* ------------------------------------------------------------------- calls */
@@ -409,7 +415,7 @@ graft_status graft_runtime_calls(graft_env *env, graft_arena *arena, const graft
     for (graft_index i = 0; i < (*order)->count; i++) {
         note_piece(*graph, pieces, (*order)->order[i], whole);
     }
-    GRAFT_PASS(fuse(env, arena, &runtime->priced, false, graph, order, &fused));
+    GRAFT_PASS(fuse(env, arena, (fusions){&runtime->priced, false}, graph, order, &fused));
     *calls = 0;
     for (graft_index i = 0; i < (*order)->count; i++) {
         const graft_index n = (*order)->order[i];
