@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static bool is_number(uint32_t dtype)
@@ -223,15 +222,22 @@ graft_status graft_foreign_reduce(graft_env *env, const graft_opaque *opaque, vo
 
 enum { ARG_KEEP = 1, ARG_LAST, TOP_COUNT = 1, TOP_SMALLEST };
 
-/* Whole numbers that are ordered as elements are. */
-static int64_t key_of(const graft_opaque *opaque, size_t i)
+/* Whole numbers that are ordered as `count` elements are, from `first` on and `step` apart; in the
+ * opposite order where `flip` is -1, and not 0. */
+static void read_keys(const graft_opaque *opaque, size_t first, size_t step, size_t count,
+                      int64_t flip, int64_t *keys)
 {
-    if (opaque->in[0].dtype != GRAFT_DTYPE_F32) {
-        return graft_foreign_whole(opaque, 0, (uint32_t)i);
+    if (opaque->in[0].dtype == GRAFT_DTYPE_F32) {
+        const float *from = (const float *)opaque->data[0] + first;
+        for (size_t i = 0; i < count; i++) {
+            const int32_t bits = graft_bits_of_float(from[i * step]);
+            keys[i] = (bits >= 0 ? bits : -(int64_t)(bits & INT32_MAX)) ^ flip;
+        }
+        return;
     }
-    int32_t bits = 0;
-    memcpy(&bits, (const float *)opaque->data[0] + i, sizeof(bits));
-    return bits >= 0 ? bits : -(int64_t)(bits & INT32_MAX);
+    for (size_t i = 0; i < count; i++) {
+        keys[i] = graft_foreign_whole(opaque, 0, (uint32_t)(first + i * step)) ^ flip;
+    }
 }
 
 bool graft_foreign_read_arg(const Onnx__NodeProto *node, graft_opaque *opaque)
@@ -249,21 +255,60 @@ bool graft_foreign_arg_shape(const graft_opaque *opaque, graft_shape *shape)
     return is_number(opaque->in[0].dtype) || graft_foreign_is_byte(opaque->in[0].dtype);
 }
 
+/* The least has the largest key of flipped ones. */
+static int64_t flip_of(const graft_opaque *opaque)
+{
+    return opaque->attrs[0] == GRAFT_FOREIGN_SUM_MIN ? -1 : 0;
+}
+
+/* Where the largest of `count` keys lies: the first of equal ones, or the last. */
+static int64_t find_largest(const int64_t *keys, size_t count, bool last)
+{
+    int64_t most = keys[0];
+    for (size_t i = 1; i < count; i++) {
+        most = keys[i] > most ? keys[i] : most;
+    }
+    size_t at = last ? count - 1 : 0;
+    while (keys[at] != most) {
+        at = last ? at - 1 : at + 1;
+    }
+    return (int64_t)at;
+}
+
+/* Likewise of rows, for each of their columns side by side; `keys` has room for two rows. */
+static void find_largest_rows(const graft_opaque *opaque, size_t first, const graft_blocks *b,
+                              int64_t *keys, int64_t *out)
+{
+    const size_t columns = b->inner;
+    const int64_t flip = flip_of(opaque);
+    const bool last = opaque->attrs[ARG_LAST] != 0;
+    int64_t *most = keys + columns;
+    read_keys(opaque, first, 1, columns, flip, most);
+    memset(out, 0, columns * sizeof(out[0]));
+    for (size_t k = 1; k < b->size; k++) {
+        read_keys(opaque, first + k * columns, 1, columns, flip, keys);
+        for (size_t i = 0; i < columns; i++) {
+            const bool above = keys[i] > most[i] || (last && keys[i] == most[i]);
+            most[i] = above ? keys[i] : most[i];
+            out[i] = above ? (int64_t)k : out[i];
+        }
+    }
+}
+
 graft_status graft_foreign_arg(graft_env *env, const graft_opaque *opaque, void *out)
 {
-    (void)env;
+    GRAFT_SCOPED(env->scratch);
     const graft_blocks b = graft_blocks_of(&opaque->in[0], (int32_t)opaque->axis);
-    const int64_t sign = opaque->attrs[0] == GRAFT_FOREIGN_SUM_MIN ? -1 : 1;
-    for (size_t i = 0; i < b.outer * b.inner; i++) {
-        const size_t first = i / b.inner * b.size * b.inner + i % b.inner;
-        size_t best = 0;
-        for (size_t k = 1; k < b.size; k++) {
-            const int64_t key = key_of(opaque, first + k * b.inner);
-            const int64_t most = key_of(opaque, first + best * b.inner);
-            const bool above = sign > 0 ? key > most : key < most;
-            best = above || (key == most && opaque->attrs[ARG_LAST] != 0) ? k : best;
+    int64_t *keys = GRAFT_NEW(env->scratch, int64_t, b.inner == 1 ? b.size : 2 * b.inner);
+    int64_t *places = out;
+    for (size_t i = 0; i < b.outer; i++) {
+        const size_t first = i * b.size * b.inner;
+        if (b.inner == 1) {
+            read_keys(opaque, first, 1, b.size, flip_of(opaque), keys);
+            places[i] = find_largest(keys, b.size, opaque->attrs[ARG_LAST] != 0);
+        } else {
+            find_largest_rows(opaque, first, &b, keys, places + i * b.inner);
         }
-        ((int64_t *)out)[i] = (int64_t)best;
     }
     return GRAFT_OK;
 }
@@ -296,13 +341,48 @@ typedef struct {
     int64_t place;
 } ranked;
 
-/* The largest key first, of equal ones the first. */
-static int compare_ranked(const void *a, const void *b)
+/* Ranks the largest key first, and of equal ones the first. */
+static bool is_before(const ranked *a, const ranked *b)
 {
-    const ranked *x = a;
-    const ranked *y = b;
-    return x->key != y->key ? (x->key < y->key) - (x->key > y->key)
-                            : (x->place > y->place) - (x->place < y->place);
+    return a->key != b->key ? a->key > b->key : a->place < b->place;
+}
+
+/* Moves element `at` of a heap down to where it belongs; the root of a heap ranks last. */
+static void sink(ranked *heap, size_t count, size_t at)
+{
+    const ranked item = heap[at];
+    for (size_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
+        child += child + 1 < count && is_before(&heap[child], &heap[child + 1]) ? 1 : 0;
+        if (!is_before(&item, &heap[child])) {
+            break;
+        }
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = item;
+}
+
+/* The first `count` of `size` keys in rank order. Most keys rank behind the root and go at once. */
+static void rank_first(const int64_t *keys, size_t size, size_t count, ranked *best)
+{
+    for (size_t k = 0; k < count; k++) {
+        best[k] = (ranked){keys[k], (int64_t)k};
+    }
+    for (size_t k = count / 2; k-- > 0;) {
+        sink(best, count, k);
+    }
+    for (size_t k = count; k < size; k++) {
+        if (keys[k] > best[0].key) {
+            best[0] = (ranked){keys[k], (int64_t)k};
+            sink(best, count, 0);
+        }
+    }
+    for (size_t left = count; left-- > 1;) {
+        const ranked last = best[0];
+        best[0] = best[left];
+        best[left] = last;
+        sink(best, left, 0);
+    }
 }
 
 graft_status graft_foreign_top(graft_env *env, const graft_opaque *opaque, void *out)
@@ -313,23 +393,21 @@ graft_status graft_foreign_top(graft_env *env, const graft_opaque *opaque, void 
     const graft_shape *shape = &opaque->outs[opaque->made[0] != NULL ? 0 : 1];
     const size_t count = (size_t)shape->dims[opaque->axis];
     const size_t width = graft_foreign_width(&opaque->in[0]);
-    ranked *all = GRAFT_NEW(env->scratch, ranked, b.size);
+    int64_t *keys = GRAFT_NEW(env->scratch, int64_t, b.size);
+    ranked *best = GRAFT_NEW(env->scratch, ranked, count);
     for (size_t i = 0; i < b.outer * b.inner; i++) {
         const size_t first = i / b.inner * b.size * b.inner + i % b.inner;
-        for (size_t k = 0; k < b.size; k++) {
-            const int64_t key = key_of(opaque, first + k * b.inner);
-            all[k] = (ranked){opaque->attrs[TOP_SMALLEST] != 0 ? ~key : key, (int64_t)k};
-        }
-        qsort(all, b.size, sizeof(all[0]), compare_ranked);
+        read_keys(opaque, first, b.inner, b.size, opaque->attrs[TOP_SMALLEST] != 0 ? -1 : 0, keys);
+        rank_first(keys, b.size, count, best);
         for (size_t k = 0; k < count; k++) {
             const size_t to = (i / b.inner * count + k) * b.inner + i % b.inner;
-            const size_t from = first + (size_t)all[k].place * b.inner;
+            const size_t from = first + (size_t)best[k].place * b.inner;
             if (opaque->made[0] != NULL) {
                 memcpy((uint8_t *)opaque->made[0] + to * width,
                        (const uint8_t *)opaque->data[0] + from * width, width);
             }
             if (opaque->made[1] != NULL) {
-                ((int64_t *)opaque->made[1])[to] = all[k].place;
+                ((int64_t *)opaque->made[1])[to] = best[k].place;
             }
         }
     }

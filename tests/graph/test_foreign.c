@@ -104,6 +104,11 @@ static const foreign_row rows[] = {
     {"the last of the smallest",
      "input x 2 3; weight w 2 3 = 1 0 0 2 2 2; node Mul x w -> z; "
      "node ArgMin z -> i : axis=-1 select_last_index=1 keepdims=0; node Cast i -> y : to=1", "2 0"},
+    {"the first of the largest, and the last, between axes",
+     "input x 1 4 3; ints m = 6; node Cast x -> i : to=7; node Mod i m -> z; "
+     "node ArgMax z -> a : axis=-2 keepdims=0; "
+     "node ArgMax z -> b : axis=1 select_last_index=1 keepdims=0; node Concat a b -> c : axis=0; "
+     "node Cast c -> y : to=1", "1 1 1 3 3 3"},
     {"sums from the end, each without its own",
      "input x 4; scalar a = 0; node Cast x -> i : to=7; node CumSum i a -> j : exclusive=1 reverse=1; "
      "node Cast j -> y : to=1", "6 5 3 0"},
@@ -180,6 +185,13 @@ static const foreign_row kept_rows[] = {
      "input x 2 3; ints k = 2; weight w 2 3 = 1 -1 1 1 1 -1; node Mul x w -> z; "
      "node TopK z k -> v p; node Cast p -> q : to=1; node Concat v q -> y : axis=1",
      "2 0 2 0 4 3 1 0"},
+    {"the largest of many, of equal ones the first",
+     "input x 8; ints k = 3; ints m = 3; node Cast x -> i : to=7; node Mod i m -> z; "
+     "node TopK z k -> v p; node Concat v p -> c : axis=0; node Cast c -> y : to=1", "2 2 1 2 5 1"},
+    {"the smallest of many, between axes",
+     "input x 1 5 2; ints k = 3; ints m = 4; node Cast x -> i : to=6; node Cast m -> n : to=6; "
+     "node Mod i n -> z; node TopK z k -> v p : axis=-2 largest=0; node Cast v -> w : to=1; "
+     "node Cast p -> q : to=1; node Concat w q -> y : axis=2", "0 1 0 0 0 1 2 2 0 1 4 4"},
     {"scales that are found",
      "input x 3; weight w = -1; weight o = 5; node Mul x w -> m; "
      "node DynamicQuantizeLinear x -> q s z; node DequantizeLinear q s z -> d; "
