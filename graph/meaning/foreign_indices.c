@@ -60,20 +60,58 @@ static bool lies_within(const graft_opaque *opaque)
     return fits;
 }
 
-/* Where the element lies that place `i` of the list names; -1: outside. */
-static int64_t element_at(const graft_opaque *opaque, size_t i)
+/* Where the elements lie that the list names, one row of its last axis at a time. */
+typedef struct {
+    size_t rows;
+    size_t columns;
+    int64_t *at; /* Of each column; -1: outside. */
+} element_rows;
+
+static element_rows element_rows_of(graft_arena *scratch, const graft_shape *list)
+{
+    const size_t columns = (size_t)list->dims[list->rank - 1];
+    return (element_rows){graft_count(list) / columns, columns,
+                          GRAFT_NEW(scratch, int64_t, columns)};
+}
+
+/* False when one of them lies outside. */
+static bool find_elements(const graft_opaque *opaque, size_t row, const element_rows *r)
 {
     const graft_shape *data = &opaque->in[0];
-    const int64_t place = place_at(opaque, i, data->dims[opaque->axis]);
-    int64_t at = 0;
-    int64_t step = 1;
-    for (uint32_t a = data->rank; a-- > 0;) {
-        const size_t size = (size_t)opaque->in[1].dims[a];
-        at += (a == opaque->axis ? place : (int64_t)(i % size)) * step;
-        step *= data->dims[a];
-        i /= size;
+    const uint32_t last = data->rank - 1U;
+    const int64_t size = data->dims[opaque->axis];
+    const int64_t step = (int64_t)graft_axes_count(data, opaque->axis + 1, data->rank);
+    const int64_t along = opaque->axis == last ? 0 : 1;
+    const bool wide = opaque->in[1].dtype == GRAFT_DTYPE_I64;
+    const int64_t *longs = opaque->data[1];
+    const int32_t *ints = opaque->data[1];
+    const size_t first = row * r->columns;
+    int64_t base = 0;
+    int64_t stride = data->dims[last];
+    for (uint32_t a = last; a-- > 0;) {
+        const size_t count = (size_t)opaque->in[1].dims[a];
+        base += a == opaque->axis ? 0 : (int64_t)(row % count) * stride;
+        stride *= data->dims[a];
+        row /= count;
     }
-    return place < 0 ? -1 : at;
+    bool inside = true;
+    for (size_t i = 0; i < r->columns; i++) {
+        int64_t place = wide ? longs[first + i] : ints[first + i];
+        place += place < 0 ? size : 0;
+        const bool fits = place >= 0 && place < size;
+        r->at[i] = fits ? base + (int64_t)i * along + place * step : -1;
+        inside = inside && fits;
+    }
+    return inside;
+}
+
+static graft_status refuse_element(graft_env *env, size_t row, const element_rows *r)
+{
+    size_t i = 0;
+    while (r->at[i] >= 0) {
+        i++;
+    }
+    return refuse_place(env, row * r->columns + i);
 }
 
 bool graft_foreign_gather_elements_shape(const graft_opaque *opaque, graft_shape *shape)
@@ -83,16 +121,26 @@ bool graft_foreign_gather_elements_shape(const graft_opaque *opaque, graft_shape
     return lies_within(opaque);
 }
 
+static void copy_elements(const void *from, const element_rows *r, size_t width, void *out)
+{
+    for (size_t i = 0; i < r->columns && width == 4; i++) {
+        ((uint32_t *)out)[i] = ((const uint32_t *)from)[r->at[i]];
+    }
+    for (size_t i = 0; i < r->columns && width != 4; i++) {
+        memcpy((uint8_t *)out + i * width, (const uint8_t *)from + (size_t)r->at[i] * width, width);
+    }
+}
+
 graft_status graft_foreign_gather_elements(graft_env *env, const graft_opaque *opaque, void *out)
 {
+    GRAFT_SCOPED(env->scratch);
     const size_t width = graft_foreign_width(&opaque->out);
-    for (size_t i = 0; i < graft_count(&opaque->out); i++) {
-        const int64_t at = element_at(opaque, i);
-        if (at < 0) {
-            return refuse_place(env, i);
+    const element_rows r = element_rows_of(env->scratch, &opaque->in[1]);
+    for (size_t row = 0; row < r.rows; row++) {
+        if (!find_elements(opaque, row, &r)) {
+            return refuse_element(env, row, &r);
         }
-        memcpy((uint8_t *)out + i * width, (const uint8_t *)opaque->data[0] + (size_t)at * width,
-               width);
+        copy_elements(opaque->data[0], &r, width, (uint8_t *)out + row * r.columns * width);
     }
     return GRAFT_OK;
 }
@@ -127,15 +175,18 @@ bool graft_foreign_scatter_elements_shape(const graft_opaque *opaque, graft_shap
 
 graft_status graft_foreign_scatter_elements(graft_env *env, const graft_opaque *opaque, void *out)
 {
+    GRAFT_SCOPED(env->scratch);
     const size_t width = graft_foreign_width(&opaque->out);
+    const element_rows r = element_rows_of(env->scratch, &opaque->in[1]);
     memcpy(out, opaque->data[0], (size_t)graft_shape_bytes(&opaque->out));
-    for (size_t i = 0; i < graft_count(&opaque->in[1]); i++) {
-        const int64_t at = element_at(opaque, i);
-        if (at < 0) {
-            return refuse_place(env, i);
+    for (size_t row = 0; row < r.rows; row++) {
+        if (!find_elements(opaque, row, &r)) {
+            return refuse_element(env, row, &r);
         }
-        take_up(opaque, (const uint8_t *)opaque->data[2] + i * width, 1,
-                (uint8_t *)out + (size_t)at * width);
+        for (size_t i = 0; i < r.columns; i++) {
+            take_up(opaque, (const uint8_t *)opaque->data[2] + (row * r.columns + i) * width, 1,
+                    (uint8_t *)out + (size_t)r.at[i] * width);
+        }
     }
     return GRAFT_OK;
 }

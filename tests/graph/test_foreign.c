@@ -118,6 +118,13 @@ static const foreign_row rows[] = {
     {"elements of places",
      "input x 2 3; ints s = 2 2; ints i = 2 0 -1 -2; node Reshape i s -> p; "
      "node GatherElements x p -> y : axis=1", "2 0 5 4"},
+    {"elements of places between axes, of fewer columns",
+     "input x 2 2 3; ints s = 1 3 2; ints i = 1 0 -1 -2 0 1; node Reshape i s -> p; "
+     "node GatherElements x p -> y : axis=1", "3 1 3 1 0 4"},
+    {"whole elements of places along the first axis",
+     "input x 2 2 3; ints s = 2 1 2; ints i = 1 0 0 -1; node Cast i -> j : to=6; "
+     "node Reshape j s -> p; node Cast x -> z : to=7; node GatherElements z p -> g; "
+     "node Cast g -> y : to=1", "6 1 0 7"},
     {"rows of places in a batch",
      "opset 13; input x 2 2 2; ints s = 2 1; ints i = 1 0; node Reshape i s -> p; "
      "node GatherND x p -> y : batch_dims=1", "2 3 4 5"},
