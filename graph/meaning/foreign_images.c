@@ -299,7 +299,8 @@ bool graft_foreign_grid_shape(const graft_opaque *opaque, graft_shape *shape)
     shape->dims[2] = grid->dims[1];
     shape->dims[3] = grid->dims[2];
     return x->rank == 4 && x->dtype == GRAFT_DTYPE_F32 && grid->rank == 4 &&
-           grid->dtype == GRAFT_DTYPE_F32 && grid->dims[0] == x->dims[0] && grid->dims[3] == 2;
+           grid->dtype == GRAFT_DTYPE_F32 && grid->dims[0] == x->dims[0] && grid->dims[3] == 2 &&
+           graft_axes_count(x, 2, 4) <= INT32_MAX;
 }
 
 /* Where a place outside of an axis lies inside of it; without padding it stays. */
@@ -320,51 +321,85 @@ static float bring_inside(const graft_opaque *opaque, float x, int32_t size)
     return (fmodf(times, 2.0F) == 0.0F) == (x < least) ? least + rest : least + range - rest;
 }
 
-/* The element at whole numbers, 0 outside. */
-static float sample_at(const graft_opaque *opaque, const float *x, float row, float column)
+/* The index that a whole number names along an axis; -1: it lies outside. */
+static int32_t index_at(const graft_opaque *opaque, float x, int32_t size)
 {
-    const int32_t *size = &opaque->in[0].dims[2];
-    row = bring_inside(opaque, row, size[0]);
-    column = bring_inside(opaque, column, size[1]);
-    const bool inside = row >= 0.0F && row <= (float)(size[0] - 1) && column >= 0.0F &&
-                        column <= (float)(size[1] - 1);
-    return inside ? x[(int64_t)row * size[1] + (int64_t)column] : 0.0F;
+    x = bring_inside(opaque, x, size);
+    return x >= 0.0F && x <= (float)(size - 1) ? (int32_t)x : -1;
 }
 
-static float sample(const graft_opaque *opaque, const float *x, const float place[2])
+/* What some places of a grid are made of, which is the same in all channels. */
+enum { GRID_BLOCK = 256 };
+typedef struct {
+    int32_t at[4]
+              [GRID_BLOCK]; /* Above left, above right, below left, below right; -1: there is 0. */
+    float below[GRID_BLOCK];
+    float right[GRID_BLOCK];
+} grid_block;
+
+static void find_place(const graft_opaque *opaque, const float place[2], size_t i, grid_block *b)
 {
     const bool nearest = opaque->attrs[GRID_NEAREST] != 0;
-    float at[2]; /* Row, column. */
-    for (uint32_t i = 0; i < 2; i++) {
-        const int32_t size = opaque->in[0].dims[2 + i];
-        const float p = place[1 - i];
-        at[i] = opaque->attrs[GRID_CORNERS] != 0 ? (p + 1.0F) / 2.0F * (float)(size - 1)
-                                                 : ((p + 1.0F) * (float)size - 1.0F) / 2.0F;
-        at[i] = bring_inside(opaque, nearest ? rintf(at[i]) : at[i], size);
+    float rest[2];
+    int32_t index[2][2]; /* Row, column; and the next. */
+    for (uint32_t k = 0; k < 2; k++) {
+        const int32_t size = opaque->in[0].dims[2 + k];
+        const float p = place[1 - k];
+        float at = opaque->attrs[GRID_CORNERS] != 0 ? (p + 1.0F) / 2.0F * (float)(size - 1)
+                                                    : ((p + 1.0F) * (float)size - 1.0F) / 2.0F;
+        at = bring_inside(opaque, nearest ? rintf(at) : at, size);
+        const float whole = nearest ? at : floorf(at);
+        rest[k] = at - whole;
+        index[k][0] = index_at(opaque, whole, size);
+        index[k][1] = index_at(opaque, whole + 1.0F, size);
     }
-    if (nearest) {
-        return sample_at(opaque, x, at[0], at[1]);
+    for (uint32_t k = 0; k < 4; k++) {
+        const int32_t row = index[0][k / 2];
+        const int32_t column = index[1][k % 2];
+        b->at[k][i] = row < 0 || column < 0 ? -1 : row * opaque->in[0].dims[3] + column;
     }
-    const float row = floorf(at[0]);
-    const float column = floorf(at[1]);
-    const float below = at[0] - row;
-    const float right = at[1] - column;
-    return (1.0F - below) * ((1.0F - right) * sample_at(opaque, x, row, column) +
-                             right * sample_at(opaque, x, row, column + 1.0F)) +
-           below * ((1.0F - right) * sample_at(opaque, x, row + 1.0F, column) +
-                    right * sample_at(opaque, x, row + 1.0F, column + 1.0F));
+    b->below[i] = rest[0];
+    b->right[i] = rest[1];
+}
+
+static float element_or_zero(const float *x, int32_t at) { return at >= 0 ? x[at] : 0.0F; }
+
+static void mix_places(const grid_block *b, size_t count, bool nearest, const float *x, float *out)
+{
+    for (size_t i = 0; i < count && nearest; i++) {
+        out[i] = element_or_zero(x, b->at[0][i]);
+    }
+    for (size_t i = 0; i < count && !nearest; i++) {
+        const float left = 1.0F - b->right[i];
+        const float above =
+            left * element_or_zero(x, b->at[0][i]) + b->right[i] * element_or_zero(x, b->at[1][i]);
+        const float under =
+            left * element_or_zero(x, b->at[2][i]) + b->right[i] * element_or_zero(x, b->at[3][i]);
+        out[i] = (1.0F - b->below[i]) * above + b->below[i] * under;
+    }
 }
 
 graft_status graft_foreign_grid(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
+    const bool nearest = opaque->attrs[GRID_NEAREST] != 0;
     const size_t plane = graft_axes_count(&opaque->in[0], 2, 4);
     const size_t places = graft_axes_count(&opaque->out, 2, 4);
-    for (size_t i = 0; i < graft_count(&opaque->out); i++) {
-        const size_t channel = i / places;
-        const size_t batch = channel / (size_t)opaque->out.dims[1];
-        const float *place = (const float *)opaque->data[1] + (batch * places + i % places) * 2;
-        ((float *)out)[i] = sample(opaque, (const float *)opaque->data[0] + channel * plane, place);
+    const size_t channels = (size_t)opaque->out.dims[1];
+    grid_block block;
+    for (size_t n = 0; n < (size_t)opaque->out.dims[0]; n++) {
+        const float *x = (const float *)opaque->data[0] + n * channels * plane;
+        const float *grid = (const float *)opaque->data[1] + n * places * 2;
+        float *y = (float *)out + n * channels * places;
+        for (size_t first = 0; first < places; first += GRID_BLOCK) {
+            const size_t count = places - first < GRID_BLOCK ? places - first : GRID_BLOCK;
+            for (size_t i = 0; i < count; i++) {
+                find_place(opaque, grid + (first + i) * 2, i, &block);
+            }
+            for (size_t c = 0; c < channels; c++) {
+                mix_places(&block, count, nearest, x + c * plane, y + c * places + first);
+            }
+        }
     }
     return GRAFT_OK;
 }

@@ -171,6 +171,9 @@ static const foreign_row rows[] = {
     {"sums of places that a grid names",
      "opset 16; input x 1 1 2 2; weight g 1 1 2 2 = 0 0 0.5 2; "
      "node GridSample x g -> y : padding_mode=border", "1.5 3"},
+    {"places partly outside, in each channel of each image",
+     "opset 16; input x 2 2 1 3; weight g 2 1 2 2 = -1 0 0.5 0 0 0 1 0; node GridSample x g -> y",
+     "0 1.75 1.5 4.75 7 4 10 5.5"},
     {"rows in another order", "input x 4 2; ints i = 3 0 3; node Gather x i -> y", "6 7 0 1 6 7"},
     {"places from the end", "input x 4 2; ints i = -1 -4; node Gather x i -> y", "6 7 0 1"},
     {"columns", "input x 2 3; ints i = 2 0; node Gather x i -> y : axis=-1", "2 0 5 3"},
