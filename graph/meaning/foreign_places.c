@@ -11,10 +11,18 @@
 /* Far enough below any sum of places. */
 static const int64_t nowhere = INT64_MIN / 16;
 
+/* Elements of an axis that lie one behind the other, `step` apart. */
+typedef struct {
+    int64_t at; /* Negative: the filling. */
+    int64_t step;
+    size_t count;
+} run;
+
 typedef struct {
     int64_t *at[GRAFT_MAX_RANK]; /* By axis of the result. */
     size_t size[GRAFT_MAX_RANK];
     uint32_t rank; /* At least 1. */
+    run *runs;     /* Room for those of the last axis. */
     const void *from;
     const void *fill;
 } places;
@@ -28,6 +36,7 @@ static places new_places(graft_arena *scratch, const graft_shape *out, const voi
         p.size[i] = out->rank == 0 ? 1 : (size_t)out->dims[i];
         p.at[i] = GRAFT_NEW(scratch, int64_t, p.size[i]);
     }
+    p.runs = GRAFT_NEW(scratch, run, p.size[p.rank - 1]);
     return p;
 }
 
@@ -36,59 +45,69 @@ static int64_t step_of(const graft_shape *shape, uint32_t axis)
     return (int64_t)graft_axes_count(shape, axis + 1, shape->rank);
 }
 
-#define COPY_ROW(type)                                                                             \
-    for (size_t i = 0; i < count; i++) {                                                           \
-        const int64_t place = base + at[i];                                                        \
-        ((type *)out)[i] = place < 0 ? *(const type *)p->fill : ((const type *)p->from)[place];    \
+static size_t find_runs(const int64_t *at, size_t size, run *runs)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < size; i += runs[count++].count) {
+        const bool steps = i + 1 < size && at[i] >= 0 && at[i + 1] >= 0;
+        run *r = &runs[count];
+        *r = (run){at[i], steps ? at[i + 1] - at[i] : 0, 1};
+        while (i + r->count < size && at[i + r->count] == at[i] + (int64_t)r->count * r->step) {
+            r->count++;
+        }
+    }
+    return count;
+}
+
+#define COPY_RUN(type)                                                                             \
+    for (size_t i = 0; i < count && step == 0; i++) {                                              \
+        ((type *)out)[i] = *(const type *)from;                                                    \
+    }                                                                                              \
+    for (size_t i = 0; i < count && step != 0; i++) {                                              \
+        ((type *)out)[i] = ((const type *)from)[(int64_t)i * step];                                \
     }                                                                                              \
     break
 
-static void copy_row(const places *p, int64_t base, size_t width, void *out)
+static void copy_run(const void *restrict from, int64_t step, size_t count, size_t width,
+                     void *restrict out)
 {
-    const int64_t *const at = p->at[p->rank - 1];
-    const size_t count = p->size[p->rank - 1];
+    if (step == 1) {
+        memcpy(out, from, count * width);
+        return;
+    }
     switch (width) {
     case 1:
-        COPY_ROW(uint8_t);
+        COPY_RUN(uint8_t);
     case 4:
-        COPY_ROW(uint32_t);
+        COPY_RUN(uint32_t);
     default:
-        COPY_ROW(uint64_t);
+        COPY_RUN(uint64_t);
     }
-}
-
-/* Whether the last axis is a piece of the input as it lies there. */
-static bool is_piece(const places *p)
-{
-    const int64_t *const at = p->at[p->rank - 1];
-    bool piece = at[0] >= 0;
-    for (size_t i = 1; i < p->size[p->rank - 1] && piece; i++) {
-        piece = at[i] == at[i - 1] + 1;
-    }
-    return piece;
 }
 
 static void copy_places(const places *p, size_t width, uint8_t *out)
 {
-    const size_t columns = p->size[p->rank - 1];
-    const bool piece = is_piece(p);
+    const uint32_t last = p->rank - 1;
+    const size_t run_count = find_runs(p->at[last], p->size[last], p->runs);
+    size_t index[GRAFT_MAX_RANK] = {0};
     size_t rows = 1;
-    for (uint32_t i = 0; i + 1 < p->rank; i++) {
+    for (uint32_t i = 0; i < last; i++) {
         rows *= p->size[i];
     }
     for (size_t row = 0; row < rows; row++) {
         int64_t base = 0;
-        size_t rest = row;
-        for (uint32_t i = p->rank - 1; i-- > 0;) {
-            base += p->at[i][rest % p->size[i]];
-            rest /= p->size[i];
+        for (uint32_t i = 0; i < last; i++) {
+            base += p->at[i][index[i]];
         }
-        if (piece && base >= 0) {
-            memcpy(out + row * columns * width,
-                   (const uint8_t *)p->from + (size_t)(base + p->at[p->rank - 1][0]) * width,
-                   columns * width);
-        } else {
-            copy_row(p, base, width, out + row * columns * width);
+        for (size_t i = 0; i < run_count; i++) {
+            const run *r = &p->runs[i];
+            const bool fills = base + r->at < 0;
+            copy_run(fills ? p->fill : (const uint8_t *)p->from + (size_t)(base + r->at) * width,
+                     fills ? 0 : r->step, r->count, width, out);
+            out += r->count * width;
+        }
+        for (uint32_t i = last; i-- > 0 && ++index[i] == p->size[i];) {
+            index[i] = 0;
         }
     }
 }

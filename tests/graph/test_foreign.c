@@ -32,6 +32,15 @@ static const foreign_row rows[] = {
      "2 1 0 1 2 3 2 1 0"},
     {"a mirror by an attribute",
      "opset 10; input x 1 3; node Pad x -> y : mode=reflect pads=0,1,0,0", "1 0 1 2"},
+    {"an axis of three again and again, and one element of whole ones",
+     "input x 2 3; ints r = 2 2; ints e = 4 12; node Tile x r -> a; ints b = 7; "
+     "node Expand b e -> c; node Cast a -> i : to=7; node Concat i c -> d : axis=1; "
+     "node Cast d -> y : to=1",
+     "0 1 2 0 1 2 7 7 7 7 7 7 7 7 7 7 7 7 3 4 5 3 4 5 7 7 7 7 7 7 7 7 7 7 7 7 "
+     "0 1 2 0 1 2 7 7 7 7 7 7 7 7 7 7 7 7 3 4 5 3 4 5 7 7 7 7 7 7 7 7 7 7 7 7"},
+    {"a filling around whole numbers, and rows of it",
+     "input x 1 2; ints p = 1 1 0 2; ints v = 9; node Cast x -> i : to=7; node Squeeze v -> f; "
+     "node Pad i p f -> q; node Cast q -> y : to=1", "9 9 9 9 9 9 0 1 9 9"},
     {"an edge along a listed axis",
      "opset 18; input x 2 2; ints p = 1 0; ints a = -2; node Pad x p _ a -> y : mode=edge",
      "0 1 0 1 2 3"},
