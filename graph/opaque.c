@@ -249,6 +249,34 @@ static void widen(const void *in, uint32_t from, size_t count, float *out)
     }
 }
 
+/* Whether all are whole numbers of 32 bits when they are cut off. */
+static bool fits_int32(const float *in, size_t count)
+{
+    int32_t outside = 0;
+    for (size_t i = 0; i < count; i++) {
+        outside |= in[i] > -0x1p31F && in[i] < 0x1p31F ? 0 : 1;
+    }
+    return outside == 0;
+}
+
+/* Cuts off binary32 numbers; those that fit into 32 bits in loops that compilers make vectors of. */
+static void narrow(const float *in, size_t count, uint32_t to, void *out)
+{
+    const bool fits = fits_int32(in, count);
+    for (size_t i = 0; i < count && fits && to == GRAFT_DTYPE_I32; i++) {
+        ((int32_t *)out)[i] = (int32_t)in[i];
+    }
+    for (size_t i = 0; i < count && fits && to == GRAFT_DTYPE_I64; i++) {
+        ((int64_t *)out)[i] = (int32_t)in[i];
+    }
+    if (fits && (to == GRAFT_DTYPE_I32 || to == GRAFT_DTYPE_I64)) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        graft_whole_put(out, to, i, to == GRAFT_DTYPE_BOOL ? in[i] != 0.0F : whole_of(in[i]));
+    }
+}
+
 static void run_cast(const graft_opaque *opaque, const void *in, void *out)
 {
     size_t count = (size_t)graft_shape_elements(&opaque->out);
@@ -256,17 +284,12 @@ static void run_cast(const graft_opaque *opaque, const void *in, void *out)
     uint32_t to = opaque->out.dtype;
     if (from == to) {
         memcpy(out, in, (size_t)graft_shape_bytes(&opaque->out));
-        return;
-    }
-    if (to == GRAFT_DTYPE_F32) {
+    } else if (to == GRAFT_DTYPE_F32) {
         widen(in, from, count, out);
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (from == GRAFT_DTYPE_F32) {
-            float number = ((const float *)in)[i];
-            graft_whole_put(out, to, i, to == GRAFT_DTYPE_BOOL ? number != 0.0F : whole_of(number));
-        } else {
+    } else if (from == GRAFT_DTYPE_F32) {
+        narrow(in, count, to, out);
+    } else {
+        for (size_t i = 0; i < count; i++) {
             graft_whole_put(out, to, i, graft_whole_at(in, from, i));
         }
     }

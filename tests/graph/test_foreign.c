@@ -187,6 +187,11 @@ static const foreign_row rows[] = {
     {"places from the end", "input x 4 2; ints i = -1 -4; node Gather x i -> y", "6 7 0 1"},
     {"columns", "input x 2 3; ints i = 2 0; node Gather x i -> y : axis=-1", "2 0 5 3"},
     {"there and back", "input x 3; node Cast x -> i : to=7; node Cast i -> y : to=1", "0 1 2"},
+    {"numbers cut off at 0, and at the ends of 64 bits",
+     "input x 5; weight w 5 = 0.5 -1.7 3e9 1e19 -1.5; node Mul x w -> m; node Cast m -> i : to=7; "
+     "node Cast i -> y : to=1", "0 -1 6000000000 9223372036854775807 -6"},
+    {"whole numbers of 32 bits", "input x 4; weight w = -1.75; node Mul x w -> m; "
+     "node Cast m -> i : to=6; node Cast i -> y : to=1", "0 -1 -3 -5"},
     {"an axis of whole numbers",
      "input x 2; ints a = 0; node Cast x -> c : to=7; node Unsqueeze c a -> d; "
      "node Cast d -> y : to=1", "0 1"},
