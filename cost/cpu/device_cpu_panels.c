@@ -10,7 +10,7 @@
  * convolution, which fetches the next panel. There is nothing else in a run: the library's call
  * alone takes a tenth to a half of a microsecond, and longer in a network, where its objects have
  * left the caches since the last run. */
-#include "cost/cpu/approximate.h"
+#include "graph/base/approximate.h"
 #include "cost/cpu/lanes.h"
 #include "cost/cpu/program.h"
 #include "cost/cpu/share.h"

@@ -3,7 +3,7 @@
  *
  * Everything is a short list of moves: loops over a tensor in whatever layouts its operands have,
  * with one innermost function. The compiler vectorises the contiguous cases. */
-#include "cost/cpu/approximate.h"
+#include "graph/base/approximate.h"
 #include "cost/cpu/device_cpu.h"
 #include "cost/cpu/share.h"
 #include "cost/plan/nest.h"

@@ -2,10 +2,11 @@
  * what it multiplies by them at each step (see foreign.h). Gates: input, output, forget, cell. */
 #include "graph/meaning/foreign_rows.h"
 
+#include "graph/base/approximate.h"
 #include "graph/meaning/algebra.h"
 #include "graph/meaning/byte_product.h"
 
-#include <math.h>
+#include <assert.h>
 #include <string.h>
 
 enum { LSTM_HIDDEN = 1, LSTM_WAY, LSTM_GATES = 4 };
@@ -79,12 +80,41 @@ bool graft_foreign_lstm_shape(const graft_opaque *opaque, graft_shape *shape)
            is_real(opaque, LSTM_C, 3, ways, x->dims[1], hidden);
 }
 
+/* Rows of real weights lie side by side in panels, (columns, PANEL), so that a panel's sums stay in
+ * registers; the last panel is filled up with rows of 0. */
+enum { PANEL = 32 };
+
+static const float *pack_real(graft_arena *arena, const float *w, size_t rows, size_t columns)
+{
+    float *packed = GRAFT_NEW(arena, float, (rows + PANEL - 1) / PANEL * PANEL * columns);
+    for (size_t i = 0; i < rows; i++) {
+        for (size_t c = 0; c < columns; c++) {
+            packed[(i / PANEL * columns + c) * PANEL + i % PANEL] = w[i * columns + c];
+        }
+    }
+    return packed;
+}
+
+static const float **pack_all_real(graft_arena *arena, const graft_opaque *opaque)
+{
+    const size_t ways = (size_t)ways_of(opaque);
+    const size_t rows = LSTM_GATES * (size_t)opaque->attrs[LSTM_HIDDEN];
+    const float **all = GRAFT_NEW(arena, const float *, 2 * ways);
+    for (size_t i = 0; i < 2 * ways; i++) {
+        const uint32_t k = LSTM_W + (uint32_t)(i % 2);
+        const size_t columns = (size_t)opaque->in[k].dims[2];
+        const float *w = opaque->data[k];
+        all[i] = pack_real(arena, w + i / 2 * rows * columns, rows, columns);
+    }
+    return all;
+}
+
 /* Of each way, what the input and the state are multiplied by. */
 void *graft_foreign_keep_lstm(graft_arena *arena, const graft_opaque *opaque)
 {
     const size_t ways = (size_t)ways_of(opaque);
     if (!graft_foreign_has(opaque, LSTM_SCALES)) {
-        return NULL; /* Real ones are read as they are. */
+        return pack_all_real(arena, opaque);
     }
     graft_byte_panels *panels = GRAFT_NEW(arena, graft_byte_panels, 2 * ways);
     for (uint32_t k = 0; k < 2; k++) {
@@ -111,7 +141,7 @@ void *graft_foreign_keep_lstm(graft_arena *arena, const graft_opaque *opaque)
 
 /* A matrix of weights as rows, one for each element of the product. */
 typedef struct {
-    const float *real;
+    const float *real;              /* In panels. */
     const graft_byte_panels *bytes; /* NULL: real ones. */
     const float *scales;
     size_t scale_step;
@@ -125,8 +155,8 @@ static weights weights_of(const graft_opaque *opaque, uint32_t k, size_t way)
     const size_t rows = LSTM_GATES * (size_t)opaque->attrs[LSTM_HIDDEN];
     const size_t columns = graft_count(&opaque->in[k]) / (size_t)ways_of(opaque) / rows;
     weights w = {.rows = rows, .columns = columns};
-    if (opaque->kept == NULL) {
-        w.real = (const float *)opaque->data[k] + way * rows * columns;
+    if (!graft_foreign_has(opaque, LSTM_SCALES)) {
+        w.real = ((const float *const *)opaque->kept)[2 * way + (k - LSTM_W)];
         return w;
     }
     w.bytes = (const graft_byte_panels *)opaque->kept + 2 * way + (k - LSTM_W);
@@ -137,9 +167,21 @@ static weights weights_of(const graft_opaque *opaque, uint32_t k, size_t way)
 
 static void add_real_product(const weights *w, const float *x, size_t count, float *out)
 {
-    for (size_t i = 0; i < count * w->rows; i++) {
-        out[i] += graft_foreign_dot_real(x + i / w->rows * w->columns,
-                                         w->real + i % w->rows * w->columns, (int64_t)w->columns);
+    assert(w->real != NULL);
+    for (size_t first = 0; first < w->rows; first += PANEL) {
+        const float *panel = w->real + first * w->columns;
+        const size_t wide = w->rows - first < PANEL ? w->rows - first : PANEL;
+        for (size_t i = 0; i < count; i++) {
+            float sums[PANEL] = {0.0F};
+            for (size_t c = 0; c < w->columns; c++) {
+                for (size_t k = 0; k < PANEL; k++) {
+                    sums[k] += x[i * w->columns + c] * panel[c * PANEL + k];
+                }
+            }
+            for (size_t k = 0; k < wide; k++) {
+                out[i * w->rows + first + k] += sums[k];
+            }
+        }
     }
 }
 
@@ -167,15 +209,14 @@ static void add_product(graft_arena *scratch, const weights *w, const float *x, 
     }
 }
 
-static float sigmoid(float x) { return 1.0F / (1.0F + expf(-x)); }
-
 /* One step of one sequence: gates of `size` each; the state and the cell are changed. */
-static void take_step(const float *gates, size_t size, float *h, float *c)
+static void take_step(const float *restrict gates, size_t size, float *restrict h,
+                      float *restrict c)
 {
     for (size_t i = 0; i < size; i++) {
-        const float in = sigmoid(gates[i]) * tanhf(gates[3 * size + i]);
-        c[i] = sigmoid(gates[2 * size + i]) * c[i] + in;
-        h[i] = sigmoid(gates[size + i]) * tanhf(c[i]);
+        const float in = approximate_sigmoid(gates[i]) * approximate_tanh(gates[3 * size + i]);
+        c[i] = approximate_sigmoid(gates[2 * size + i]) * c[i] + in;
+        h[i] = approximate_sigmoid(gates[size + i]) * approximate_tanh(c[i]);
     }
 }
 
@@ -196,9 +237,12 @@ static void run_way(graft_arena *scratch, const graft_opaque *opaque, size_t way
     const size_t rows = LSTM_GATES * hidden;
     const float *b = (const float *)opaque->data[LSTM_B];
     const weights w[2] = {weights_of(opaque, LSTM_W, way), weights_of(opaque, LSTM_R, way)};
-    for (size_t i = 0; i < steps * batch * rows; i++) {
-        const float *own = b + way * 2 * rows + i % rows;
+    for (size_t i = 0; i < rows; i++) {
+        const float *own = b + way * 2 * rows + i;
         room->gates[i] = graft_foreign_has(opaque, LSTM_B) ? own[0] + own[rows] : 0.0F;
+    }
+    for (size_t i = 1; i < steps * batch; i++) {
+        memcpy(room->gates + i * rows, room->gates, rows * sizeof(float));
     }
     add_product(scratch, &w[0], opaque->data[LSTM_X], steps * batch, room->gates);
     for (size_t i = 0; i < steps; i++) {
