@@ -430,24 +430,45 @@ typedef struct {
     bool by_taps;
 } taps_of_row;
 
-/* Over the channels, in order. */
+/* sums(lanes) = the sum over channels, in order, of each(channels) side(channels,lanes), where
+ * channels lie `steps` apart. */
+static inline void sum_lanes(const float *each, const float *side, const int64_t steps[2],
+                             int64_t channels, int64_t lanes, float *sums)
+{
+    enum { MOST = 32 };
+    float own[MOST] = {0.0F};
+    for (int64_t c = 0; c < channels; c++) {
+        for (int64_t k = 0; k < lanes; k++) {
+            own[k] += each[c * steps[0]] * side[c * steps[1] + k];
+        }
+    }
+    memcpy(sums, own, (size_t)lanes * sizeof(own[0]));
+}
+
+/* In lanes that stay in registers; the last ones may overlap those before. */
 static void sum_taps(const graft_opaque *opaque, const taps_of_row *t, int64_t row)
 {
     const graft_shape *s = &opaque->in[0];
     const int64_t width = s->dims[s->rank - 1];
     const int64_t step = (int64_t)graft_axes_count(&opaque->in[1], 1, opaque->in[1].rank);
     const int64_t area = (int64_t)graft_axes_count(s, 2, s->rank);
+    const int64_t channels = s->dims[1] / opaque->attrs[CONV_GROUPS];
     const int64_t outer = t->by_taps ? width : t->count;
     const int64_t inner = t->by_taps ? t->count : width;
-    memset(t->sums, 0, (size_t)(t->count * width) * sizeof(t->sums[0]));
-    for (int64_t c = 0; c < s->dims[1] / opaque->attrs[CONV_GROUPS]; c++) {
-        const float *places = t->x + c * area + row * width;
-        const float *weights = t->w + c * step + t->first;
-        const float *each = t->by_taps ? places : weights;
-        const float *side_by_side = t->by_taps ? weights : places;
+    const int64_t steps[2] = {t->by_taps ? area : step, t->by_taps ? step : area};
+    const float *each = t->by_taps ? t->x + row * width : t->w + t->first;
+    const float *side = t->by_taps ? t->w + t->first : t->x + row * width;
+    const int64_t lanes = inner >= 32 ? 32 : inner >= 16 ? 16 : inner;
+    for (int64_t k = 0; k < inner; k += lanes) {
+        const int64_t first = k + lanes <= inner ? k : inner - lanes;
         for (int64_t i = 0; i < outer; i++) {
-            for (int64_t k = 0; k < inner; k++) {
-                t->sums[i * inner + k] += each[i] * side_by_side[k];
+            float *sums = t->sums + i * inner + first;
+            if (lanes == 32) {
+                sum_lanes(each + i, side + first, steps, channels, 32, sums);
+            } else if (lanes == 16) {
+                sum_lanes(each + i, side + first, steps, channels, 16, sums);
+            } else {
+                sum_lanes(each + i, side + first, steps, channels, lanes, sums);
             }
         }
     }
@@ -467,12 +488,20 @@ static void spread_taps(const graft_opaque *opaque, const taps_of_row *t, int64_
         const int64_t tap = (t->first + j) % area;
         const int64_t to = row * a[CONV_STRIDE] - a[CONV_BEFORE] + tap / columns * a[CONV_DILATION];
         const int64_t start = tap % columns * a[CONV_DILATION + 1] - a[CONV_BEFORE + 1];
-        float *line = out + ((t->first + j) / area * size[0] + to) * size[1];
-        for (int64_t k = 0; k < width && to >= 0 && to < size[0]; k++) {
-            const int64_t at = start + k * a[CONV_STRIDE + 1];
-            if (at >= 0 && at < size[1]) {
-                line[at] += t->sums[t->by_taps ? k * t->count + j : j * width + k];
-            }
+        const int64_t stride = a[CONV_STRIDE + 1];
+        int64_t begin = 0; /* Few places lie outside, so that this is faster than dividing. */
+        int64_t end = to < 0 || to >= size[0] ? 0 : width;
+        while (begin < end && start + begin * stride < 0) {
+            begin++;
+        }
+        while (begin < end && start + (end - 1) * stride >= size[1]) {
+            end--;
+        }
+        const int64_t line = ((t->first + j) / area * size[0] + to) * size[1] + start;
+        const float *sums = t->sums + (t->by_taps ? j : j * width);
+        const int64_t step = t->by_taps ? t->count : 1;
+        for (int64_t k = begin; k < end; k++) {
+            out[line + k * stride] += sums[k * step];
         }
     }
 }
@@ -507,8 +536,11 @@ graft_status graft_foreign_transposed(graft_env *env, const graft_opaque *opaque
     const size_t places = graft_axes_count(&opaque->out, 2, opaque->out.rank);
     const float *bias = opaque->data[2];
     float *results = out;
-    for (size_t i = 0; i < graft_count(&opaque->out); i++) {
-        results[i] = bias == NULL ? 0.0F : bias[i / places % (size_t)opaque->out.dims[1]];
+    for (size_t plane = 0; plane < graft_axes_count(&opaque->out, 0, 2); plane++) {
+        const float start = bias == NULL ? 0.0F : bias[plane % (size_t)opaque->out.dims[1]];
+        for (size_t i = 0; i < places; i++) {
+            results[plane * places + i] = start;
+        }
     }
     for (size_t i = 0; i < (size_t)opaque->in[0].dims[0] * groups; i++) {
         transpose_group(env->scratch, opaque, (const float *)opaque->data[0] + i * from,

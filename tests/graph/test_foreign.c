@@ -162,6 +162,11 @@ static const foreign_row rows[] = {
      "input x 1 4 2 1; weight w 4 1 2 2; weight b 2 = 0.5 -0.5; "
      "node ConvTranspose x w b -> y : group=2 dilations=2,1 pads=1,0,0,0",
      "8.5 10.5 7.5 8.5 12.5 14.5 67.5 73.5 66.5 71.5 79.5 85.5"},
+    {"spread along one axis of more places than lanes",
+     "input x 1 2 18; weight w 2 1 3 = 1 -1 2 3 1 -2; "
+     "node ConvTranspose x w -> y : strides=2, pads=1,1",
+     "18 22 18 26 18 30 18 34 18 38 18 42 18 46 18 50 18 54 18 58 18 62 18 66 18 70 18 74 18 "
+     "78 18 82 18 86 18"},
     {"windows in groups, of strides longer than 64",
      "input x 1 4 2 2; weight w 2 2 2 1; weight b 2 = 0.5 -0.5; "
      "node Conv x w b -> y : group=2 strides=1,70 pads=1,0,0,0", "8.5 20.5 71.5 147.5"},
