@@ -198,8 +198,8 @@ static void normalise_image(const image *m, float epsilon, const float *scale, c
                 finish(m, c, m->own.to - c, from, count, shift);
             }
         }
-        for (int64_t c = m->own.from; c < m->own.to && pass == 0;
-             c++) { /* Factors, from here on. */
+        /* Factors, from here on. */
+        for (int64_t c = m->own.from; c < m->own.to && pass == 0; c++) {
             m->squares[c] = scale[c] / sqrtf(m->squares[c] / (float)m->pixels + epsilon);
         }
     }

@@ -10,12 +10,12 @@
  * convolution, which fetches the next panel. There is nothing else in a run: the library's call
  * alone takes a tenth to a half of a microsecond, and longer in a network, where its objects have
  * left the caches since the last run. */
-#include "graph/base/approximate.h"
 #include "cost/cpu/lanes.h"
 #include "cost/cpu/program.h"
 #include "cost/cpu/share.h"
 #include "cost/cpu/winograd.h"
 #include "cost/plan/nest.h"
+#include "graph/base/approximate.h"
 
 #include <string.h>
 

@@ -3,10 +3,10 @@
  *
  * Everything is a short list of moves: loops over a tensor in whatever layouts its operands have,
  * with one innermost function. The compiler vectorises the contiguous cases. */
-#include "graph/base/approximate.h"
 #include "cost/cpu/device_cpu.h"
 #include "cost/cpu/share.h"
 #include "cost/plan/nest.h"
+#include "graph/base/approximate.h"
 #include "graph/base/bits.h"
 
 #include <math.h>

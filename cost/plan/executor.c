@@ -546,11 +546,12 @@ const graft_schedule *graft_executor_schedule(const graft_executor *executor)
 
 const char *graft_executor_implementation(const graft_executor *executor, uint32_t step)
 {
-    const graft_index node = executor->schedule.steps[step].node;
-    return executor->kernels[step] != NULL ? graft_kernel_facts_of(executor->kernels[step])->name
-           : executor->model == NULL
-               ? "opaque"
-               : graft_model_node_type(executor->model, &executor->graph->nodes[node]);
+    if (executor->kernels[step] != NULL) {
+        return graft_kernel_facts_of(executor->kernels[step])->name;
+    }
+    const graft_node *node = &executor->graph->nodes[executor->schedule.steps[step].node];
+    const char *type = executor->model == NULL ? "" : graft_model_node_type(executor->model, node);
+    return type[0] == '\0' ? "opaque" : type; /* A rule made it, of bytes. */
 }
 
 void graft_executor_memory_of(const graft_executor *executor, graft_executor_memory *memory)
