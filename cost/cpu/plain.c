@@ -324,40 +324,81 @@ static inline void row_scale_shift(const void *context, int64_t count, const int
 }
 PLANE(scale_shift)
 
-/* Adds a row up; where the output repeats, in partial sums that are independent. */
-static inline void row_sum(const void *context, int64_t count, const int64_t *steps,
-                           float *const *pointers)
+/* Sums are made of blocks, so that a sum of many numbers stays as accurate as one of few. */
+enum { SUM_BLOCK = 128 };
+
+/* The sum of a row, in partial sums that are independent. */
+static inline float sum_row(const float *in, int64_t count, int64_t step)
 {
     enum { LANES = 32 };
+    float total = 0.0F;
+    for (int64_t from = 0; from < count;) {
+        const int64_t to = count - from < SUM_BLOCK * LANES ? count : from + SUM_BLOCK * LANES;
+        float lanes[LANES] = {0.0F};
+        for (; from + LANES <= to && step == 1; from += LANES) {
+            for (int64_t lane = 0; lane < LANES; lane++) {
+                lanes[lane] += in[from + lane];
+            }
+        }
+        for (; from + LANES <= to; from += LANES) {
+            for (int64_t lane = 0; lane < LANES; lane++) {
+                lanes[lane] += in[(from + lane) * step];
+            }
+        }
+        for (; from < to; from++) {
+            lanes[0] += in[from * step];
+        }
+        for (int64_t lane = 0; lane < LANES; lane++) {
+            total += lanes[lane];
+        }
+    }
+    return total;
+}
+
+/* Adds `rows` rows of `width` columns, at most COLUMNS, to one row. */
+enum { COLUMNS = 64 };
+static inline void sum_columns(const float *in, int64_t rows, int64_t pitch, int64_t width,
+                               float *out)
+{
+    for (int64_t from = 0; from < rows; from += SUM_BLOCK) {
+        const int64_t to = rows - from < SUM_BLOCK ? rows : from + SUM_BLOCK;
+        float sums[COLUMNS] = {0.0F};
+        for (int64_t y = from; y < to; y++) {
+            for (int64_t x = 0; x < width; x++) {
+                sums[x] += in[y * pitch + x];
+            }
+        }
+        for (int64_t x = 0; x < width; x++) {
+            out[x] += sums[x];
+        }
+    }
+}
+
+/* Adds the input to an output that repeats along rows, from row to row, or along neither. */
+static void plane_sum(const void *context, const int64_t counts[2], const int64_t (*steps)[2],
+                      float *const *pointers)
+{
     float *out = pointers[0];
     const float *in = pointers[1];
     (void)context;
-    if (steps[0] != 0) {
-        for (int64_t i = 0; i < count; i++) {
-            out[i * steps[0]] += in[i * steps[1]];
+    if (steps[0][0] == 0 && steps[0][1] == 1 && steps[1][1] == 1) {
+        int64_t x = 0;
+        for (; x + COLUMNS <= counts[1]; x += COLUMNS) {
+            sum_columns(in + x, counts[0], steps[1][0], COLUMNS, out + x);
         }
+        sum_columns(in + x, counts[0], steps[1][0], counts[1] - x, out + x);
         return;
     }
-    float lanes[LANES] = {0.0F};
-    int64_t i = 0;
-    for (; i + LANES <= count && steps[1] == 1; i += LANES) {
-        for (int64_t lane = 0; lane < LANES; lane++) {
-            lanes[lane] += in[i + lane];
+    for (int64_t y = 0; y < counts[0]; y++, out += steps[0][0], in += steps[1][0]) {
+        if (steps[0][1] == 0) {
+            out[0] += sum_row(in, counts[1], steps[1][1]);
+            continue;
         }
-    }
-    for (; i + LANES <= count; i += LANES) {
-        for (int64_t lane = 0; lane < LANES; lane++) {
-            lanes[lane] += in[(i + lane) * steps[1]];
+        for (int64_t i = 0; i < counts[1]; i++) {
+            out[i * steps[0][1]] += in[i * steps[1][1]];
         }
-    }
-    for (; i < count; i++) {
-        lanes[0] += in[i * steps[1]];
-    }
-    for (int64_t lane = 0; lane < LANES; lane++) {
-        out[0] += lanes[lane];
     }
 }
-PLANE(sum)
 
 /* The element of a row that is most by `than`; where the output repeats, in lanes as above. */
 #define MOST_ROW(name, than)                                                                       \

@@ -301,6 +301,33 @@ CHECK_CASE(test_larger_cases)
     }
 }
 
+/* A sum of many numbers is as accurate as one of few: one by one 9,000 tenths are 899.93. */
+CHECK_CASE(test_long_sums)
+{
+    enum { CHANNELS = 24, PIXELS = 9000 };
+    static const int32_t attrs[GRAFT_MAX_ATTRS] = {12, 1};
+    const graft_shape image = SHAPE(1, CHANNELS, 100, 90);
+    static float tenths[CHANNELS * PIXELS];
+    graft_device *device = check_device_open(env);
+    for (uint32_t i = 0; i < CHANNELS * PIXELS; i++) {
+        tenths[i] = 0.1F;
+    }
+    for (uint32_t layout = GRAFT_LAYOUT_ROW; layout <= GRAFT_LAYOUT_NHWC; layout++) {
+        graft_signature s = check_signature(env, GRAFT_OP_reduce_mean, attrs, &image, 0, layout);
+        const float *in[GRAFT_MAX_INPUTS] = {tenths};
+        float means[CHANNELS];
+        float *out[GRAFT_MAX_OUTPUTS] = {means};
+        graft_kernel *kernel = NULL;
+        CHECK_OK(graft_kernel_open(env, device, &s, "plain", in, &kernel));
+        CHECK_OK(graft_kernel_bind(env, kernel, in, out, NULL));
+        CHECK_OK(graft_kernel_run(env, kernel));
+        graft_kernel_close(kernel);
+        for (uint32_t c = 0; c < CHANNELS; c++) {
+            assert_true(fabsf(means[c] - 0.1F) < 4e-8F);
+        }
+    }
+}
+
 static uint32_t count_primitives(const graft_device *device)
 {
     uint32_t count = 0;
