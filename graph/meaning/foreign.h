@@ -23,7 +23,7 @@
  *      Conv                                   of binary32, along one or two axes, with strides that
  *                                             operators.def does not have; no large ones
  *      ConvTranspose                          likewise, in groups and with dilations
- *      LSTM                                   of binary32, of any length
+ *      LSTM GRU RNN                           of binary32, of any length, of sequences of several
  *      DynamicQuantizeLinear MatMulInteger ConvInteger, DynamicQuantizeLSTM of com.microsoft
  *      QLinearAdd QLinearMul QLinearSigmoid QLinearLeakyRelu QLinearGlobalAveragePool
  *      QLinearConcat QLinearSoftmax QGemm     of com.microsoft, scales of whole tensors

@@ -63,12 +63,15 @@ static inline int64_t graft_onnx_int(const Onnx__NodeProto *node, const char *na
     return attribute == NULL ? absent : attribute->i;
 }
 
+static inline bool graft_onnx_is_text(const ProtobufCBinaryData *data, const char *text)
+{
+    return data->len == strlen(text) && memcmp(data->data, text, data->len) == 0;
+}
+
 /* Whether a text attribute is `text`; `absent` where it is not given. */
 static inline bool graft_onnx_says(const Onnx__NodeProto *node, const char *name, const char *text,
                                    bool absent)
 {
     const Onnx__AttributeProto *attribute = graft_onnx_attribute(node, name);
-    return attribute == NULL ? absent
-                             : attribute->s.len == strlen(text) &&
-                                   memcmp(attribute->s.data, text, attribute->s.len) == 0;
+    return attribute == NULL ? absent : graft_onnx_is_text(&attribute->s, text);
 }

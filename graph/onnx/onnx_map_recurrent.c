@@ -255,11 +255,6 @@ static void plan_directions(net *n, const kind *of_kind)
 
 /* ----------------------------------------------------------------------------- the node */
 
-static bool is_text(const ProtobufCBinaryData *data, const char *text)
-{
-    return data->len == strlen(text) && memcmp(data->data, text, data->len) == 0;
-}
-
 static void read_direction(net *n)
 {
     const Onnx__NodeProto *node = n->plan->node;
@@ -276,7 +271,8 @@ static void check_activations(net *n, const kind *of_kind)
     bool known =
         given == NULL || given->n_strings == of_kind->activation_count * (uint32_t)n->directions;
     for (size_t i = 0; given != NULL && known && i < given->n_strings; i++) {
-        known = is_text(&given->strings[i], of_kind->activations[i % of_kind->activation_count]);
+        known = graft_onnx_is_text(&given->strings[i],
+                                   of_kind->activations[i % of_kind->activation_count]);
     }
     if (!known) {
         graft_plan_refuse(n->plan, "activations other than the usual ones");

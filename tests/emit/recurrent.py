@@ -1,6 +1,7 @@
 """LSTM, GRU and RNN in all forms that are unrolled, and in such as are not (test_recurrent.sh).
 
-    recurrent.py make FOLDER             all.onnx, its in.npz and, by onnxruntime, want.npz
+    recurrent.py make FOLDER             all.onnx, its in.npz and, by onnxruntime, want.npz; whole*, likewise, of
+                                         forms that run whole; long.npz, where a sequence is too long for it
     recurrent.py refused FOLDER          a file for each form that is refused: REASON.onnx
     recurrent.py compare WANT HAVE.npz   names that outputs have, and the same numbers
     recurrent.py run MODEL IN OUT        onnxruntime's outputs
@@ -40,8 +41,13 @@ class Net:
         self.fed[name] = random.uniform(-1, 1, shape).astype("float32")
         return name
 
+    def feed_lengths(self, name, lengths):
+        self.inputs.append(helper.make_tensor_value_info(name, TensorProto.INT32, [len(lengths)]))
+        self.fed[name] = np.asarray(lengths, "int32")
+        return name
+
     def add(self, kind, direction="forward", batch_first=False, stated=True, biased=True, lengths=None,
-            peephole=False, steps=STEPS, **more):
+            fed_lengths=None, peephole=False, steps=STEPS, **more):
         """`batch_first` is made of one that is not, for onnxruntime: `layout` is left to the caller."""
         name = f"n{len(self.nodes)}"
         sides, gates = 2 if direction == "bidirectional" else 1, GATES[kind]
@@ -50,7 +56,8 @@ class Net:
         names = [x, self.random(name + "w", sides, gates * UNITS, FEATURES),
                  self.random(name + "r", sides, gates * UNITS, UNITS),
                  self.random(name + "b", sides, 2 * gates * UNITS) if biased else "",
-                 self.weight(name + "l", np.asarray(lengths, "int32")) if lengths else "",
+                 self.weight(name + "l", np.asarray(lengths, "int32")) if lengths else
+                 self.feed_lengths(name + "l", fed_lengths) if fed_lengths else "",
                  self.feed(name + "h", *state) if stated else ""]
         if kind == "LSTM":
             names.append(self.feed(name + "c", *state) if stated else "")
@@ -78,6 +85,18 @@ def all_forms():
             net.add("GRU", direction, biased=False, linear_before_reset=linear)
     net.add("LSTM", biased=False, lengths=[STEPS] * BATCH, activations=["Sigmoid", "Tanh", "Tanh"])
     net.add("RNN", steps=1)
+    return net
+
+
+def whole_forms():
+    net = Net()
+    for kind, direction, linear in itertools.product(GATES, ("forward", "reverse", "bidirectional"), (0, 1)):
+        more = {"linear_before_reset": linear} if kind == "GRU" else {}
+        net.add(kind, direction, fed_lengths=[STEPS - 1 - linear, STEPS], biased=linear == 0, stated=linear == 0, **more)
+    for kind in GATES:
+        net.add(kind, "bidirectional", lengths=[STEPS, 1], activations={
+            "LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Relu"]}[kind] * 2)
+        net.add(kind, steps=300)
     return net
 
 
@@ -122,6 +141,12 @@ def make(folder):
     np.savez(folder + "/plain.npz", **plain.fed)
     np.savez(folder + "/in.npz", **net.fed)
     np.savez(folder + "/want.npz", **run(steps_first(net).SerializeToString(), net.fed))
+    whole = whole_forms()
+    onnx.save(whole.model(), folder + "/whole.onnx")
+    np.savez(folder + "/wholein.npz", **whole.fed)
+    np.savez(folder + "/wholewant.npz", **run(whole.model().SerializeToString(), whole.fed))
+    whole.fed["n0l"][1] = STEPS + 1
+    np.savez(folder + "/long.npz", **whole.fed)
 
 
 def refused(folder):

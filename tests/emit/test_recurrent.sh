@@ -12,6 +12,14 @@ runs() {
             --database "$DB" &&
         "$python" tests/emit/recurrent.py compare "$FOLDER/want.npz" "$FOLDER/have.npz"
 }
+# What does not come apart: sequences of several lengths, long ones, an RNN of Relu.
+runs_whole() {
+    gives 0 "$GRAFT" --quiet --threads 1 run "$FOLDER/whole.onnx" --inputs "$FOLDER/wholein.npz" --outputs "$FOLDER/have.npz" \
+        --database "$DB" &&
+        "$python" tests/emit/recurrent.py compare "$FOLDER/wholewant.npz" "$FOLDER/have.npz" &&
+        error_is 2 "sequence 1 of a recurrent node has 5 steps, of 4" "$GRAFT" --quiet --threads 1 run "$FOLDER/whole.onnx" \
+            --inputs "$FOLDER/long.npz" --outputs "$FOLDER/have.npz" --database "$DB"
+}
 count() { # KIND FILE
     "$python" -c 'import onnx, sys; print(sum(n.op_type == sys.argv[1] for n in onnx.load(sys.argv[2]).graph.node))' "$@"
 }
@@ -48,6 +56,7 @@ refuses_all() {
 
 if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" -c 'import onnxruntime' 2> "$FOLDER/log"; then
     check "runs by their steps" runs
+    check "runs whole" runs_whole
     check "optimizes by their steps" optimizes
     check "stays whole" stays_whole
     check "refuses what does not come apart" refuses_all
