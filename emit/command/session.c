@@ -7,6 +7,7 @@
 #include "emit/run/whole_groups.h"
 #include "graph/base/half.h"
 #include "graph/base/log.h"
+#include "graph/rule/rounding.h"
 #include "models/zoo.h"
 #include "train/search/survey.h"
 

@@ -2,6 +2,7 @@
 #include "emit/policy/follow.h"
 
 #include "graph/base/log.h"
+#include "graph/rule/rounding.h"
 
 #include <string.h>
 

@@ -5,15 +5,12 @@
 #include "graph/rule/rulefile.h"
 
 #include "graph/base/file.h"
-#include "graph/base/half.h"
 #include "graph/base/wire.h"
 #include "graph/names.h"
-#include "graph/rule/operatorset.h"
 #include "graph/rule/pattern.h"
 #include "graph/rule/rules.pb-c.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -45,69 +42,6 @@ bool graft_numeric_is_exact(uint32_t numeric)
     return numeric == GRAFT_NUMERIC_EXACT || numeric == GRAFT_NUMERIC_EXACT_INTEGER;
 }
 
-/* What is neither moved nor chosen is rounded. */
-static bool computes(const graft_op_info *op)
-{
-    return (op->flags & (GRAFT_FLAG_MOVES | GRAFT_FLAG_PIECEWISE)) == 0;
-}
-
-/* Whether something is computed of fills alone, which are constants: where the sides do that with
- * other numbers, what binary32 rounds to the same a narrower type may not. */
-static bool computes_constants(const graft_pattern *pattern)
-{
-    bool is_constant[GRAFT_RULE_MAX_NODES];
-    uint8_t order[GRAFT_RULE_MAX_NODES];
-    bool found = false;
-    graft_pattern_order(pattern, order);
-    for (uint32_t i = 0; i < pattern->node_count; i++) {
-        const graft_pattern_node *node = &pattern->nodes[order[i]];
-        const graft_op_info *op = graft_op(node->op);
-        bool all = true;
-        for (uint32_t k = 0; k < op->input_count; k++) {
-            graft_operand x = node->inputs[k];
-            all = all && GRAFT_OPERAND_IS_NODE(x) && is_constant[GRAFT_OPERAND_NODE_OF(x)];
-        }
-        is_constant[order[i]] = all;
-        found = found || (all && op->input_count > 0 && computes(op));
-    }
-    return found;
-}
-
-/* By number, the operators that compute what an output is. */
-static graft_operator_set operators_of(const graft_pattern *pattern, graft_operand output)
-{
-    graft_operator_set through[GRAFT_RULE_MAX_NODES] = {{{0}}};
-    uint8_t order[GRAFT_RULE_MAX_NODES];
-    graft_pattern_order(pattern, order);
-    for (uint32_t i = 0; i < pattern->node_count; i++) {
-        const graft_pattern_node *node = &pattern->nodes[order[i]];
-        const graft_op_info *op = graft_op(node->op);
-        graft_operator_set *set = &through[order[i]];
-        if (computes(op)) {
-            graft_operator_set_add(set, node->op);
-        }
-        for (uint32_t k = 0; k < op->input_count; k++) {
-            graft_operand x = node->inputs[k];
-            for (uint32_t w = 0; w < 2 && GRAFT_OPERAND_IS_NODE(x); w++) {
-                set->words[w] |= through[GRAFT_OPERAND_NODE_OF(x)].words[w];
-            }
-        }
-    }
-    return GRAFT_OPERAND_IS_NODE(output) ? through[GRAFT_OPERAND_NODE_OF(output)]
-                                         : (graft_operator_set){{0}};
-}
-
-bool graft_rule_rounds_alike(const graft_rule *rule)
-{
-    bool alike = !computes_constants(&rule->source) && !computes_constants(&rule->target);
-    for (uint32_t o = 0; o < rule->output_count; o++) {
-        const graft_operator_set a = operators_of(&rule->source, rule->source.outputs[o]);
-        const graft_operator_set b = operators_of(&rule->target, rule->target.outputs[o]);
-        alike = alike && memcmp(&a, &b, sizeof(a)) == 0;
-    }
-    return alike;
-}
-
 static bool pattern_has(const graft_pattern *pattern, uint32_t op)
 {
     for (uint32_t n = 0; n < pattern->node_count; n++) {
@@ -128,39 +62,6 @@ bool graft_rule_is_always(const graft_rule *rule)
                  pattern_has(&rule->source, op);
     }
     return always;
-}
-
-/* Part of a number that rounding may change: half a unit of bfloat16's last place, and one of
- * float16's below its normal numbers, which may be 0, is more. */
-static const float rounding_most = 0x1p-8F;
-
-static bool round_fills(graft_pattern *pattern, uint32_t dtype)
-{
-    bool fits = true;
-    for (uint32_t n = 0; n < pattern->node_count; n++) {
-        graft_term *term = &pattern->nodes[n].attrs[GRAFT_ATTR_fill_value];
-        if (pattern->nodes[n].op == GRAFT_OP_fill && term->kind == GRAFT_TERM_CONST) {
-            float number = 0.0F;
-            memcpy(&number, &term->value, sizeof number);
-            const float before = number;
-            fits = graft_half_round_all(dtype, &number, 1) && fits &&
-                   fabsf(number - before) <= fabsf(before) * rounding_most;
-            memcpy(&term->value, &number, sizeof number);
-        }
-    }
-    return fits;
-}
-
-bool graft_rule_round(graft_rule *rule, uint32_t dtype)
-{
-    const uint64_t before = graft_rule_id(rule);
-    graft_rule rounded = *rule;
-    const bool source_fits = round_fills(&rounded.source, dtype);
-    if (!round_fills(&rounded.target, dtype) || !source_fits || graft_rule_id(&rounded) == before) {
-        return false;
-    }
-    *rule = rounded;
-    return true;
 }
 
 static int compare_ids(const void *a, const void *b)

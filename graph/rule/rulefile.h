@@ -73,21 +73,9 @@ typedef struct graft_ruleset {
 bool graft_numeric_is_exact(uint32_t numeric);
 /* The ids of such rules, ascending, in `arena`. */
 const uint64_t *graft_ruleset_exact(const graft_ruleset *set, graft_arena *arena, uint32_t *count);
-/* Whether each output comes through the same operators on both sides, those apart that only move
- * or choose, and none computes with fills alone. A rule of class exact for which this holds gives
- * the same bits in float16 and bfloat16 too, also where a runtime computes an operator in a wider
- * type and rounds once behind it; one that fuses two operators is rounded at fewer places then. */
-bool graft_rule_rounds_alike(const graft_rule *rule);
-
 /* Whether a rule may be applied wherever it fits: it only removes, or it replaces operators that
  * merely move elements by fewer of the same kinds. */
 bool graft_rule_is_always(const graft_rule *rule);
-
-/* Rounds the numbers of a rule's fills to float16 or bfloat16, as a model of that type has them:
- * the root of 2 in a Gelu is 1.4140625 there. True when one changed; a rule with one that
- * overflows, or changes by more than its 256th part, stays as it is. No proof speaks of the rule
- * that comes out. */
-bool graft_rule_round(graft_rule *rule, uint32_t dtype);
 
 /* A number that stands for the rule's content: XXH3 of its packed form. The rule must be valid. */
 uint64_t graft_rule_id(const graft_rule *rule);

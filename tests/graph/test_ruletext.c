@@ -1,5 +1,6 @@
 /* Rules as text: what is printed parses to the same rule, faults are named with part and column,
  * preconditions in words, the picture. */
+#include "graph/rule/rounding.h"
 #include "graph/rule/rulefile.h"
 #include "graph/rule/ruleparse.h"
 #include "graph/rule/ruleprint.h"
