@@ -1,6 +1,5 @@
 /* run.h - what `graft run` sees of a session of include/graft/run.h. */
-#ifndef GRAFT_EMIT_RUN_H
-#define GRAFT_EMIT_RUN_H
+#pragma once
 
 #include "cost/plan/executor.h"
 #include "graft/run.h"
@@ -27,5 +26,3 @@ GRAFT_MUST_USE graft_status graft_run_time_steps(graft_env *env, graft_run *run,
 
 /* "f32[1,3,224,224]", in `arena`. */
 const char *graft_shape_text(graft_arena *arena, const graft_shape *shape);
-
-#endif

@@ -5,8 +5,7 @@
  * graphs are those of the graph after the fusions listed in runtime.c, which all runtimes do that
  * we know (onnxruntime's level "extended" is the model). They are applied to copies, to price them
  * and to time them; what is written does not have them. */
-#ifndef GRAFT_EMIT_RUNTIME_H
-#define GRAFT_EMIT_RUNTIME_H
+#pragma once
 
 #include "graph/model.h"
 #include "train/search/matches.h"
@@ -42,5 +41,3 @@ GRAFT_MUST_USE graft_status graft_runtime_calls(graft_env *env, graft_arena *are
                                                 const graft_runtime *runtime,
                                                 const graft_model *model, const graft_graph **graph,
                                                 const graft_order **order, uint32_t *calls);
-
-#endif

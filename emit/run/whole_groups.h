@@ -1,6 +1,5 @@
 /* whole_groups.h - no rewrite of a file takes a part of what runtimes compute in 8 bits. */
-#ifndef GRAFT_EMIT_WHOLE_GROUPS_H
-#define GRAFT_EMIT_WHOLE_GROUPS_H
+#pragma once
 
 #include "graph/model.h"
 #include "train/search/matches.h"
@@ -10,5 +9,3 @@
  * model changes nothing to or from 8 bits. */
 const graft_rewrite_judge *graft_whole_groups_judge(graft_env *env, const graft_model *model,
                                                     const graft_rewrite_judge *sizes);
-
-#endif

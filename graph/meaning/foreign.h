@@ -31,8 +31,7 @@
  *
  * Operands are stretched as ONNX stretches them. Numbers that say how large a result is (pads,
  * repeats, sizes) are read when the node is run, and must then give the size that it has. */
-#ifndef GRAFT_FOREIGN_H
-#define GRAFT_FOREIGN_H
+#pragma once
 
 #include "graph/opaque.h"
 
@@ -56,5 +55,3 @@ void graft_foreign_keep(graft_arena *arena, graft_opaque *opaque, const void *co
  * is divided by 0. */
 GRAFT_MUST_USE graft_status graft_foreign_run(graft_env *env, const graft_opaque *opaque,
                                               const void *const *in, void *const *out);
-
-#endif

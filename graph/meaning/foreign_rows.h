@@ -1,6 +1,5 @@
 /* foreign_rows.h - what the rows of foreign.c are made of; private to graph/meaning/. */
-#ifndef GRAFT_FOREIGN_ROWS_H
-#define GRAFT_FOREIGN_ROWS_H
+#pragma once
 
 #include "graph/base/bits.h"
 #include "graph/meaning/foreign.h"
@@ -147,5 +146,3 @@ float graft_foreign_dot_real(const float *x, const float *w, int64_t count);
     graft_foreign_runner graft_foreign_##name;                                                     \
     graft_foreign_keeper graft_foreign_keep_##keep;
 #include "graph/meaning/foreign.def"
-
-#endif

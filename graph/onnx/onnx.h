@@ -8,8 +8,7 @@
  * engine compute the node's outputs; when one of its checks fails, the node becomes opaque instead.
  * The plan is kept (a group), because writing must know whether all that an ONNX node became is
  * still there, wired as it was: only then can the original node be written again. */
-#ifndef GRAFT_ONNX_H
-#define GRAFT_ONNX_H
+#pragma once
 
 #include "graph/base/bits.h"
 #include "graph/base/half.h"
@@ -477,5 +476,3 @@ Onnx__TensorProto *graft_onnx_make_weight(graft_arena *arena, const char *name,
 /* The declaration of a tensor, e.g. of an input. */
 Onnx__ValueInfoProto *graft_onnx_make_port(graft_arena *arena, const char *name, int32_t dtype,
                                            const int64_t *dims, size_t rank);
-
-#endif

@@ -1,7 +1,6 @@
 /* onnx_emit.h - what the emitters of forms share (onnx_emit.c, onnx_emit_moves.c); private to
  * graph/onnx/. */
-#ifndef GRAFT_ONNX_EMIT_H
-#define GRAFT_ONNX_EMIT_H
+#pragma once
 
 #include "graph/onnx/onnx_write.h"
 
@@ -85,5 +84,3 @@ static inline void set_ints32(const graft_onnx_emitter *e, Onnx__NodeProto *node
     }
     graft_onnx_set_ints(e->writer->arena, node, name, wide, count);
 }
-
-#endif

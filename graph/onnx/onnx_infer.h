@@ -6,8 +6,7 @@
  * that came later it does not know. Of those that changed later it is asked unless the change can
  * matter: a node that has an attribute or more inputs than the library's form of the operator, or
  * one of the few that mean something else without (opset 24 was compared). */
-#ifndef GRAFT_ONNX_INFER_H
-#define GRAFT_ONNX_INFER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,6 +35,4 @@ void graft_onnx_infer(const uint8_t *node, size_t node_bytes, int64_t opset,
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

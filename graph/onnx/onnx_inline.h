@@ -1,7 +1,6 @@
 /* onnx_inline.h - what puts nodes of one graph in place of a node of another: of a branch that an
  * If chooses (onnx_inline.c) and of a function that is called (onnx_functions.c). */
-#ifndef GRAFT_ONNX_INLINE_H
-#define GRAFT_ONNX_INLINE_H
+#pragma once
 
 #include "graph/onnx/onnx.h"
 
@@ -38,5 +37,3 @@ void graft_inlining_rename_anew(graft_inlining *in, const char *within, const ch
  * stand for it; initializers of the branch become the graph's. */
 void graft_inlining_branch(graft_inlining *in, Onnx__GraphProto *graph, const Onnx__NodeProto *node,
                            Onnx__GraphProto *branch, Onnx__NodeProto **nodes, size_t *count);
-
-#endif

@@ -1,7 +1,6 @@
 /* onnx_spell.h - algorithms spelt out: the ONNX nodes of each (algorithms.h); private to
  * graph/onnx/. */
-#ifndef GRAFT_ONNX_SPELL_H
-#define GRAFT_ONNX_SPELL_H
+#pragma once
 
 #include "graph/onnx/onnx.h"
 
@@ -56,5 +55,3 @@ void graft_onnx_spell_pool(graft_onnx_spelling *s, const graft_onnx_site *site, 
 /* PRelu: relu(x) - slope relu(-x). */
 void graft_onnx_spell_two_sides(graft_onnx_spelling *s, const graft_onnx_site *site, const char *x,
                                 const char *y);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Products of polynomials are had by their values at n points: 0, 1, -1, 2, -2 and infinity, as many
  * as are needed. Along two axes it is done along each. */
-#ifndef GRAFT_ONNX_WINOGRAD_H
-#define GRAFT_ONNX_WINOGRAD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ typedef struct graft_onnx_winograd {
 
 /* The matrices of `outputs` outputs and `taps` taps. */
 void graft_onnx_winograd_make(uint32_t outputs, uint32_t taps, graft_onnx_winograd *winograd);
-
-#endif

@@ -6,8 +6,7 @@
  * generated; or a chain of such nodes that ONNX can say with one (concat, split, slice, pad). Const
  * nodes are no units, their results are initializers: but for opaque ones and what is computed from
  * these, so that weights of 8 bits stay in the form in which runtimes know them. */
-#ifndef GRAFT_ONNX_WRITE_H
-#define GRAFT_ONNX_WRITE_H
+#pragma once
 
 #include "onnx.h"
 
@@ -120,5 +119,3 @@ GRAFT_MUST_USE graft_status graft_onnx_emit_unit(graft_onnx_writer *writer,
                                                  const graft_onnx_unit *unit);
 /* How many nodes that are. */
 uint32_t graft_onnx_unit_nodes(const graft_onnx_writer *writer, const graft_onnx_unit *unit);
-
-#endif

@@ -5,8 +5,7 @@
  * smooth: it has no such steps, and greedy over it walks through; but it misjudges small gains. So
  * the rows of each operator lean towards the fallback by a part of their own, and the parts are
  * chosen so that the graphs which greedy then ends at are the cheapest by the rows as measured. */
-#ifndef GRAFT_TRAIN_LEANING_H
-#define GRAFT_TRAIN_LEANING_H
+#pragma once
 
 #include "train/tariff/tariff.h"
 
@@ -48,5 +47,3 @@ typedef struct graft_leaning_judge {
 GRAFT_MUST_USE graft_status graft_leaning_search(graft_env *env, const graft_leaning_rows *rows,
                                                  const graft_leaning_judge *judge, double least,
                                                  graft_leaning *leaning);
-
-#endif

@@ -1,6 +1,5 @@
 /* roof.h - the roofs of a tariff (graft_roof), fitted to samples. */
-#ifndef GRAFT_TRAIN_TARIFF_ROOF_H
-#define GRAFT_TRAIN_TARIFF_ROOF_H
+#pragma once
 
 #include "train/tariff/tariff_trees.h"
 
@@ -11,5 +10,3 @@
  * are 0. */
 void graft_tariff_fit_roofs(graft_env *env, const graft_tariff_sample *samples,
                             uint32_t sample_count, graft_tariff *tariff);
-
-#endif

@@ -6,8 +6,7 @@
  * graphs that have it would be misjudged by without it; the rows worth most come first where bytes
  * are limited. Its fallback are trees grown on all rows and on what a database has besides.
  */
-#ifndef GRAFT_TRAIN_TARIFF_H
-#define GRAFT_TRAIN_TARIFF_H
+#pragma once
 
 #include "cost/cost.h"
 #include "graph/base/file.h"
@@ -68,5 +67,3 @@ GRAFT_MUST_USE graft_status graft_tariff_make(graft_env *env, graft_arena *arena
 uint32_t graft_tariff_bytes(const graft_tariff *tariff);
 /* The value of a row that costs so many nanoseconds, see graft_tariff. */
 uint16_t graft_tariff_encode(double ns);
-
-#endif

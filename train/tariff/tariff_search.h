@@ -4,8 +4,7 @@
  * It asks for no price. A walk goes through a model's rewrites in one of several ways and notes in
  * a book what the graphs on its way cost, and those that are one rewrite away, as far as they have
  * forms that were met in few contexts. */
-#ifndef GRAFT_TRAIN_TARIFF_SEARCH_H
-#define GRAFT_TRAIN_TARIFF_SEARCH_H
+#pragma once
 
 #include "train/search/search.h"
 #include "train/tariff/tariff.h"
@@ -49,5 +48,3 @@ typedef struct graft_walk {
 GRAFT_MUST_USE graft_status graft_tariff_walk(graft_env *env, graft_environment *environment,
                                               graft_cost *cost, graft_book *book,
                                               const graft_walk *walk);
-
-#endif

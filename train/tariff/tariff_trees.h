@@ -1,6 +1,5 @@
 /* tariff_trees.h - the fallback of a tariff: forests of regression trees, whose mean it is. */
-#ifndef GRAFT_TRAIN_TARIFF_TREES_H
-#define GRAFT_TRAIN_TARIFF_TREES_H
+#pragma once
 
 #include "graph/base/env.h"
 
@@ -22,5 +21,3 @@ enum { GRAFT_TREE_BYTES = GRAFT_TREE_TESTS * 3 + GRAFT_TREE_LEAVES * 2 };
  * Analysis 38 (2002); L. Breiman, Random forests, Machine Learning 45 (2001), section 4. */
 void graft_tariff_grow(graft_env *env, graft_arena *arena, const graft_tariff_sample *samples,
                        uint32_t sample_count, uint32_t tree_count, graft_tariff *tariff);
-
-#endif
