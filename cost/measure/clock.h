@@ -14,6 +14,8 @@ static inline uint64_t graft_cost_clock_ns(uint32_t thread_count)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* For qsort: doubles, the least first. */
+int graft_compare_doubles(const void *a, const void *b);
 /* The value below which `part` (0 to 1) of the samples lie; sorts them. `count` at least 1. */
 double graft_cost_quantile(double *samples, uint32_t count, double part);
 /* Likewise: the median and the distance between the quartiles. */

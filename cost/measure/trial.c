@@ -2,7 +2,6 @@
 #include "cost/measure/trial.h"
 
 #include "cost/measure/clock.h"
-#include "graph/base/figures.h"
 #include "graph/base/log.h"
 #include "graph/base/rng.h"
 
@@ -453,6 +452,13 @@ graft_status graft_trial_round(graft_env *env, graft_trial *trial, graft_contest
 }
 
 /* ------------------------------------------------------------------- result */
+
+int graft_compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
 
 static double quantile(const double *sorted, uint32_t count, double part)
 {

@@ -42,7 +42,8 @@
 #include "emit/command/session.h"
 #include "emit/command/session_options.h"
 #include "emit/policy/refine.h"
-#include "graph/base/figures.h"
+#include "graph/base/file.h"
+#include "graph/base/json.h"
 #include "graph/base/log.h"
 #include "graph/base/rng.h"
 #include "models/zoo.h"
@@ -69,9 +70,17 @@ static const char *const order_models[] = {"dscnn",    "resnet8",     "mobilenet
                                            "lstm",     "nasrnn",      "squeezenet",  "resnet18",
                                            "resnet50", "mobilenetv2", "bert"};
 
+/* What a benchmark has measured must not be lost when it is interrupted: the file is written anew
+ * with each line. After a failure to write it goes on; its end tells. */
+typedef struct {
+    const char *path;
+    graft_buffer text;
+    graft_status status;
+} figures;
+
 typedef struct {
     graft_env *env;
-    FILE *out;
+    figures *figures;
     const char *kind; /* First part of the figures' names. */
     const char *model;
     graft_session session;
@@ -81,11 +90,21 @@ static void print_figure(const bench_run *run, const char *what, const char *uni
                          double spread, uint32_t rounds)
 {
     GRAFT_SCOPED(run->env->scratch);
-    const char *name =
-        graft_arena_printf(run->env->scratch, "%s.%s.%s", run->kind, run->model, what);
-    const graft_figure figure = {name, unit, median, spread, rounds};
-    graft_figure_print(run->env, run->out, &figure);
-    (void)fflush(run->out);
+    figures *f = run->figures;
+    graft_json json;
+    graft_json_begin(&json, run->env->scratch);
+    graft_json_string(
+        &json, "name",
+        graft_arena_printf(run->env->scratch, "%s.%s.%s", run->kind, run->model, what));
+    graft_json_string(&json, "unit", unit);
+    graft_json_number(&json, "median", median);
+    graft_json_number(&json, "spread", spread);
+    graft_json_integer(&json, "rounds", rounds);
+    graft_json_end(&json, stdout);
+    graft_buffer_append(&f->text, json.text.data, json.text.size);
+    f->status = f->status != GRAFT_OK
+                    ? f->status
+                    : graft_file_write(run->env, f->path, f->text.data, f->text.size);
 }
 
 static graft_status open_session(bench_run *run, const char *database)
@@ -173,8 +192,7 @@ static graft_status compare_base(bench_run *run, graft_executor *found, uint32_t
     }
 done:
     graft_executor_close(base);
-    graft_status closed = graft_cost_close(env, cost);
-    return status == GRAFT_OK ? closed : status;
+    return graft_cost_finish(env, cost, NULL, status);
 }
 
 /* Against the better of the two layouts. */
@@ -485,19 +503,18 @@ typedef struct {
     const char *folder;
 } bench_choices;
 
-static graft_status bench_model(graft_env *env, FILE *out, size_t number, const char *model)
+static graft_status bench_model(graft_env *env, figures *f, size_t number, const char *model)
 {
     bench_run *run = GRAFT_NEW(env->life, bench_run, 1);
-    *run = (bench_run){.env = env, .out = out, .kind = benches[number].name, .model = model};
+    *run = (bench_run){.env = env, .figures = f, .kind = benches[number].name, .model = model};
     graft_status status = open_session(run, database_path);
     status = status == GRAFT_OK ? benches[number].run(run) : status;
     status = graft_session_finish(env, &run->session, status);
     graft_arena_reset(env->unit);
-    (void)fflush(out); /* Also what there is of a model that failed. */
     return status;
 }
 
-static graft_status bench_models(graft_env *env, FILE *out, size_t number, const char *names)
+static graft_status bench_models(graft_env *env, figures *f, size_t number, const char *names)
 {
     graft_status status = GRAFT_OK;
     const char *const *models = benches[number].models;
@@ -508,7 +525,7 @@ static graft_status bench_models(graft_env *env, FILE *out, size_t number, const
         models = named;
     }
     for (uint32_t i = 0; i < count; i++) {
-        GRAFT_TRY(env, bench_model(env, out, number, models[i]), "in model %s", models[i]);
+        GRAFT_TRY(env, bench_model(env, f, number, models[i]), "in model %s", models[i]);
     }
 done:
     return status;
@@ -518,11 +535,12 @@ done:
 static graft_status run_bench(graft_env *env, size_t number, const bench_choices *c)
 {
     graft_status status = GRAFT_OK;
-    graft_figures figures;
-    const char *path = graft_arena_printf(env->life, "%s/%s.json", c->folder, benches[number].name);
-    GRAFT_CHECK(graft_figures_open(env, path, &figures));
-    status = bench_models(env, figures.stream, number, c->models);
-    GRAFT_TRY(env, graft_figures_close(&figures, status), "in benchmark %s", benches[number].name);
+    figures f = {.path =
+                     graft_arena_printf(env->life, "%s/%s.json", c->folder, benches[number].name),
+                 .text.arena = env->life};
+    GRAFT_TRY(env, bench_models(env, &f, number, c->models), "in benchmark %s",
+              benches[number].name);
+    status = f.text.size == 0 ? graft_file_write(env, f.path, "", 0) : f.status;
 done:
     return status;
 }

@@ -1,7 +1,7 @@
 /* tariff.c - see tariff.h. */
 #include "train/tariff/tariff.h"
 
-#include "graph/base/figures.h"
+#include "cost/measure/clock.h"
 #include "graph/equal.h"
 #include "train/search/appraisal.h"
 #include "train/tariff/tariff_trees.h"
