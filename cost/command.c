@@ -158,23 +158,6 @@ static graft_status measure_model(graft_env *env, measure_run *run)
     return status;
 }
 
-/* Closing saves what was measured, also after a failure, whose message is the one to report. */
-static graft_status close_run(graft_env *env, measure_run *run, graft_status status)
-{
-    char message[GRAFT_MESSAGE_BYTES];
-    memcpy(message, env->message, sizeof(message));
-    if (status != GRAFT_OK) {
-        graft_env_clear(env);
-    }
-    graft_status closed = graft_cost_close(env, run->cost);
-    graft_device_close(run->device);
-    if (status != GRAFT_OK) {
-        memcpy(env->message, message, sizeof(message));
-        return status;
-    }
-    return closed;
-}
-
 static graft_status measure(graft_env *env, void *choices)
 {
     graft_status status = GRAFT_OK;
@@ -184,7 +167,7 @@ static graft_status measure(graft_env *env, void *choices)
     GRAFT_CHECK(open_run(env, &run));
     GRAFT_CHECK(measure_model(env, &run));
 done:
-    return close_run(env, &run, status);
+    return graft_cost_finish(env, run.cost, run.device, status);
 }
 
 const graft_command graft_command_measure = {

@@ -239,12 +239,8 @@ static graft_status with_cost(graft_env *env, opened_cost *o,
     GRAFT_CHECK(body(env, o));
     GRAFT_CHECK(graft_cost_save(env, o->cost));
 done:
-    if (graft_cost_close(env, o->cost) != GRAFT_OK && status == GRAFT_OK) {
-        status = GRAFT_IO; /* It has said why. */
-    }
     graft_database_close(o->from);
-    graft_device_close(o->device);
-    return status;
+    return graft_cost_finish(env, o->cost, o->device, status);
 }
 
 /* --------------------------------------------------------------- calibrate */

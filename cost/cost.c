@@ -116,6 +116,20 @@ graft_status graft_cost_close(graft_env *env, graft_cost *cost)
     return status;
 }
 
+graft_status graft_cost_finish(graft_env *env, graft_cost *cost, graft_device *device,
+                               graft_status status)
+{
+    char message[GRAFT_MESSAGE_BYTES];
+    memcpy(message, env->message, sizeof(message));
+    graft_env_clear(env); /* Saving may add to a message. */
+    graft_status closed = graft_cost_close(env, cost);
+    graft_device_close(device);
+    if (status != GRAFT_OK) {
+        memcpy(env->message, message, sizeof(message));
+    }
+    return status != GRAFT_OK ? status : closed;
+}
+
 void graft_cost_set_model(graft_cost *cost, const graft_model *model) { cost->model = model; }
 
 void graft_cost_set_measuring(graft_cost *cost, const graft_measure_options *options)

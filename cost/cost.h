@@ -47,6 +47,10 @@ GRAFT_MUST_USE graft_status graft_cost_open(graft_env *env, graft_device *device
 /* Saves what is new and frees everything, also when saving fails (the status tells). NULL is
  * allowed. */
 GRAFT_MUST_USE graft_status graft_cost_close(graft_env *env, graft_cost *cost);
+/* Closes both after work that ended with `status`, which is returned with its message; after
+ * GRAFT_OK, how saving went. */
+GRAFT_MUST_USE graft_status graft_cost_finish(graft_env *env, graft_cost *cost,
+                                              graft_device *device, graft_status status);
 /* Writes what was measured so far (see graft_database_save). */
 GRAFT_MUST_USE graft_status graft_cost_save(graft_env *env, graft_cost *cost);
 

@@ -179,11 +179,7 @@ static graft_status check_type_costs(check_run *run, check_part part, void *cont
     }
     report(run, part, count, done_count);
 done:
-    if (graft_cost_close(run->env, cost) != GRAFT_OK && status == GRAFT_OK) {
-        status = GRAFT_IO;
-    }
-    graft_device_close(device);
-    return status;
+    return graft_cost_finish(run->env, cost, device, status);
 }
 
 graft_status check_costs(check_run *run)

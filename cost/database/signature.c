@@ -291,11 +291,9 @@ void graft_signature_of_attention(const graft_graph *graph,
     }
 }
 
-int graft_signature_compare(const graft_signature *a, const graft_signature *b)
+int graft_signature_compare(const void *a, const void *b)
 {
-    const void *left = a; /* Without hidden bytes: see above. */
-    const void *right = b;
-    return memcmp(left, right, sizeof(*a));
+    return memcmp(a, b, sizeof(graft_signature)); /* Without hidden bytes: see above. */
 }
 
 bool graft_signature_is_quantised(const graft_signature *signature)

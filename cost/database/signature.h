@@ -134,8 +134,8 @@ void graft_signature_set_integer(graft_signature *signature, uint32_t op, int32_
 const char *graft_signature_operator(const graft_signature *signature);
 
 bool graft_signature_equal(const graft_signature *a, const graft_signature *b);
-/* An order of signatures, for sorting; 0 when equal. */
-int graft_signature_compare(const graft_signature *a, const graft_signature *b);
+/* An order of signatures, also for qsort; 0 when equal. */
+int graft_signature_compare(const void *a, const void *b);
 /* XXH3 of all bytes; `seed` separates devices. */
 uint64_t graft_signature_hash(const graft_signature *signature, uint64_t seed);
 

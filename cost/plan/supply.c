@@ -92,11 +92,6 @@ bool graft_signature_vary(const graft_signature *from, graft_rng *rng, graft_sig
     return true;
 }
 
-static int compare_signatures(const void *a, const void *b)
-{
-    return graft_signature_compare(a, b);
-}
-
 /* The records of the cost's device that can be varied, in an order of their own. */
 static graft_signature *list_records(graft_env *env, const graft_cost *cost,
                                      const graft_database *from, uint32_t *count)
@@ -110,7 +105,7 @@ static graft_signature *list_records(graft_env *env, const graft_cost *cost,
             list[(*count)++] = record->signature;
         }
     }
-    qsort(list, *count, sizeof *list, compare_signatures);
+    qsort(list, *count, sizeof *list, graft_signature_compare);
     return list;
 }
 
@@ -154,7 +149,7 @@ graft_status graft_cost_supply_random(graft_env *env, graft_cost *cost, const gr
     for (uint64_t i = 0; known > 0 && *count < wanted && i < (uint64_t)TRIES * wanted; i++) {
         graft_signature varied;
         if (graft_signature_vary(graft_supply_draw(list, known, i, &rng), &rng, &varied) &&
-            bsearch(&varied, list, known, sizeof *list, compare_signatures) == NULL &&
+            bsearch(&varied, list, known, sizeof *list, graft_signature_compare) == NULL &&
             graft_database_find(met, &varied) == NULL) {
             graft_database_add(met, &varied, &entry);
             drawn[(*count)++] = varied;

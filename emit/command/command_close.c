@@ -42,16 +42,11 @@ typedef struct {
     graft_progress progress;
 } close_run;
 
-static int compare_signatures(const void *a, const void *b)
-{
-    return graft_signature_compare(a, b);
-}
-
 static void sort_lacking(close_run *run)
 {
     uint32_t kept = 0;
     if (run->lacking_count > 0) {
-        qsort(run->lacking, run->lacking_count, sizeof *run->lacking, compare_signatures);
+        qsort(run->lacking, run->lacking_count, sizeof *run->lacking, graft_signature_compare);
     }
     for (uint32_t i = 0; i < run->lacking_count; i++) {
         if (kept == 0 || !graft_signature_equal(&run->lacking[kept - 1], &run->lacking[i])) {
@@ -225,11 +220,7 @@ static graft_status close_once(graft_env *env, close_run *run, bool *closed)
     }
     print_state(env, run, cost);
 done:
-    if (graft_cost_close(env, cost) != GRAFT_OK && status == GRAFT_OK) {
-        status = GRAFT_IO; /* It has said why. */
-    }
-    graft_device_close(device);
-    return status;
+    return graft_cost_finish(env, cost, device, status);
 }
 
 static graft_status run_close(graft_env *env, void *choices)

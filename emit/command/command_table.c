@@ -249,11 +249,7 @@ graft_status graft_table_open_measured(graft_env *env, const graft_session_optio
     graft_database_select(*database, graft_arena_strdup(env->life, graft_device_name(device)),
                           graft_arena_strdup(env->life, graft_device_library(device)));
 done:
-    if (graft_cost_close(env, cost) != GRAFT_OK && status == GRAFT_OK) {
-        status = GRAFT_IO; /* It has said why. */
-    }
-    graft_device_close(device);
-    return status;
+    return graft_cost_finish(env, cost, device, status);
 }
 
 static graft_status make_and_search(graft_env *env, table_run *run)

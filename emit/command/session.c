@@ -63,11 +63,6 @@ static graft_status price_graph(graft_env *env, void *context, const graft_graph
     return graft_session_price(env, context, graph, order, ns);
 }
 
-static int compare_signatures(const void *a, const void *b)
-{
-    return graft_signature_compare(a, b);
-}
-
 graft_status graft_session_plan(graft_env *env, graft_session *session, graft_arena *arena,
                                 const graft_graph *graph, const graft_order *order,
                                 graft_schedule *schedule)
@@ -90,21 +85,21 @@ graft_status graft_session_total(graft_env *env, graft_session *session, const g
     return GRAFT_OK;
 }
 
-/* What the price of a graph rests on, sorted, in scratch. */
-static graft_status list_signatures(graft_env *env, graft_session *session,
+/* What the price of a graph rests on, sorted, in `arena`. */
+static graft_status list_signatures(graft_env *env, graft_session *session, graft_arena *arena,
                                     const graft_graph *graph, const graft_order *order,
                                     graft_signature **signatures, uint32_t *count)
 {
     graft_schedule schedule;
-    GRAFT_PASS(graft_session_plan(env, session, env->scratch, graph, order, &schedule));
-    *signatures = GRAFT_NEW(env->scratch, graft_signature, schedule.step_count);
+    GRAFT_PASS(graft_session_plan(env, session, arena, graph, order, &schedule));
+    *signatures = GRAFT_NEW(arena, graft_signature, schedule.step_count);
     *count = 0;
     for (uint32_t i = 0; i < schedule.step_count; i++) {
         if (schedule.steps[i].signature.op != GRAFT_OP_OPAQUE) {
             (*signatures)[(*count)++] = schedule.steps[i].signature;
         }
     }
-    qsort(*signatures, *count, sizeof((*signatures)[0]), compare_signatures);
+    qsort(*signatures, *count, sizeof((*signatures)[0]), graft_signature_compare);
     return GRAFT_OK;
 }
 
@@ -118,8 +113,8 @@ graft_status graft_session_noise(graft_env *env, graft_session *session, const g
     uint32_t at[2] = {0, 0};
     double squares = 0.0;
     for (uint32_t s = 0; s < 2; s++) {
-        GRAFT_PASS(list_signatures(env, session, &states[s]->graph, &states[s]->order, &lists[s],
-                                   &counts[s]));
+        GRAFT_PASS(list_signatures(env, session, env->scratch, &states[s]->graph, &states[s]->order,
+                                   &lists[s], &counts[s]));
     }
     while (at[0] < counts[0] || at[1] < counts[1]) {
         int order = at[0] == counts[0] ? 1
@@ -389,19 +384,14 @@ static graft_status measure_model(graft_env *env, graft_session *session, const 
 {
     GRAFT_SCOPED(env->unit);
     graft_state state;
-    graft_schedule schedule;
+    graft_signature *signatures = NULL;
+    uint32_t count = 0;
     graft_measure_options options = graft_measure_options_default();
     options.quiet = env->verbosity == 0;
     GRAFT_PASS(graft_state_make(env, env->unit, graph, &state));
     graft_cost_set_measuring(session->cost, &options);
-    GRAFT_PASS(graft_session_plan(env, session, env->unit, &state.graph, &state.order, &schedule));
-    graft_signature *signatures = GRAFT_NEW(env->unit, graft_signature, schedule.step_count);
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < schedule.step_count; i++) {
-        if (schedule.steps[i].signature.op != GRAFT_OP_OPAQUE) {
-            signatures[count++] = schedule.steps[i].signature;
-        }
-    }
+    GRAFT_PASS(
+        list_signatures(env, session, env->unit, &state.graph, &state.order, &signatures, &count));
     if (graft_device_present(session->device)) {
         GRAFT_PASS(graft_cost_measure(env, session->cost, signatures, count, &options));
         GRAFT_PASS(graft_cost_save(env, session->cost));
@@ -519,12 +509,10 @@ done:
     return status;
 }
 
-graft_status graft_session_close(graft_env *env, graft_session *session)
+graft_status graft_session_finish(graft_env *env, graft_session *session, graft_status status)
 {
-    graft_status status = graft_cost_close(env, session->cost);
-    graft_device_close(session->device);
     if (session->open != NULL) {
         graft_open_sizes_close(session->open);
     }
-    return status;
+    return graft_cost_finish(env, session->cost, session->device, status);
 }

@@ -121,5 +121,7 @@ GRAFT_MUST_USE graft_status graft_known_price_count(graft_env *env, graft_sessio
                                                     const graft_state *state, double *ns,
                                                     uint32_t *estimates);
 
-/* Saves the cost database and frees what is not in an arena. */
-GRAFT_MUST_USE graft_status graft_session_close(graft_env *env, graft_session *session);
+/* Saves the cost database and frees what is not in an arena; returns the first failure: `status`,
+ * or its own. */
+GRAFT_MUST_USE graft_status graft_session_finish(graft_env *env, graft_session *session,
+                                                 graft_status status);

@@ -3,8 +3,6 @@
 
 #include "graph/base/ranks.h"
 
-#include <string.h>
-
 graft_session_options graft_session_defaults(graft_env *env)
 {
     static const graft_option rows[] = {GRAFT_SESSION_OPTIONS(graft_session_options, )};
@@ -38,20 +36,5 @@ graft_status graft_session_open_ranks(graft_env *env, const graft_session_option
     }
 done:
     graft_device_close(device);
-    return status;
-}
-
-graft_status graft_session_finish(graft_env *env, graft_session *session, graft_status status)
-{
-    if (status == GRAFT_OK) {
-        return graft_session_close(env, session);
-    }
-    char message[GRAFT_MESSAGE_BYTES];
-    memcpy(message, env->message, sizeof message);
-    graft_env_clear(env);
-    if (graft_session_close(env, session) != GRAFT_OK) {
-        graft_env_clear(env); /* The first failure is the one to report. */
-    }
-    memcpy(env->message, message, sizeof message);
     return status;
 }

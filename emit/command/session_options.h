@@ -30,6 +30,3 @@ void graft_session_complete(graft_env *env, graft_session_options *options);
  * costs would be measured on this machine, while other ranks work. */
 GRAFT_MUST_USE graft_status graft_session_open_ranks(graft_env *env,
                                                      const graft_session_options *options);
-/* Closes the session and returns the first failure: `status`, or closing's own. */
-GRAFT_MUST_USE graft_status graft_session_finish(graft_env *env, graft_session *session,
-                                                 graft_status status);

@@ -459,11 +459,6 @@ graft_status graft_generalist_make(graft_env *env, const graft_generalist_option
         GRAFT_CHECK(make_folds(g));
     }
 done:
-    if (g->prices != NULL) {
-        graft_status closed = graft_cost_close(env, g->prices);
-        status = status == GRAFT_OK ? closed : status;
-    }
-    graft_device_close(g->device_of_prices);
     graft_database_close(g->database);
-    return status;
+    return graft_cost_finish(env, g->prices, g->device_of_prices, status);
 }

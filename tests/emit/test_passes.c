@@ -58,7 +58,7 @@ CHECK_CASE(test_opaque_nodes)
     graft_model_form form;
     CHECK_OK(graft_model_form_of(env, session.model, &session.environment.state.graph, &form));
     assert_true(form.nodes <= 5);
-    CHECK_OK(graft_session_close(env, &session));
+    CHECK_OK(graft_session_finish(env, &session, GRAFT_OK));
 }
 
 /* A file that computes something else, and a model that cannot be run, are told apart from one that
@@ -87,7 +87,7 @@ CHECK_CASE(test_check)
             check_failed(env, status, GRAFT_INTERNAL, "1.onnx: the outputs differ from those of");
         }
     }
-    CHECK_OK(graft_session_close(env, &session));
+    CHECK_OK(graft_session_finish(env, &session, GRAFT_OK));
 }
 
 /* What merges convolutions has to cut their result apart again: a runtime copies the parts. */
@@ -103,7 +103,7 @@ CHECK_CASE(test_files_have_no_views)
         CHECK_OK(
             graft_session_plan(env, &session, env->unit, &first->graph, &first->order, &schedule));
         assert_int_equal(schedule.step_count, 2 + file);
-        CHECK_OK(graft_session_close(env, &session));
+        CHECK_OK(graft_session_finish(env, &session, GRAFT_OK));
     }
 }
 
@@ -128,7 +128,7 @@ CHECK_CASE(test_kernels_differ)
     CHECK_OK(graft_session_noise(env, &session, first, &bare, &noise_ns[1]));
     assert_true(noise_ns[0] > noise_ns[1]);
     assert_true(noise_ns[0] > 0.09 * (ns[0] - ns[1])); /* The transpose alone tells them apart. */
-    CHECK_OK(graft_session_close(env, &session));
+    CHECK_OK(graft_session_finish(env, &session, GRAFT_OK));
 }
 
 /* What saves a few nanoseconds and no call is no gain, nor is it one to call more kernels for it;
@@ -169,7 +169,7 @@ CHECK_CASE(test_calls_cost)
         assert_true(fabs(more_ns - GRAFT_CALL_NS * pairs[i].calls) < 1.0);
         CHECK_OK(graft_session_noise(env, &session, &states[0], &states[1], &noise_ns));
         assert_true(noise_ns > 125.0);
-        CHECK_OK(graft_session_close(env, &session));
+        CHECK_OK(graft_session_finish(env, &session, GRAFT_OK));
     }
 }
 
@@ -202,7 +202,7 @@ CHECK_CASE(test_idle_rules)
         }
         assert_int_equal(biases, cases[i].biases);
         assert_int_equal(normal, cases[i].normal);
-        CHECK_OK(graft_session_close(env, &session));
+        CHECK_OK(graft_session_finish(env, &session, GRAFT_OK));
     }
 }
 
@@ -244,5 +244,5 @@ CHECK_CASE(test_layers_keep_their_kernels)
     const graft_state *last = &session.environment.state;
     assert_int_equal(count_kernels(env, &session, last, GRAFT_OP_gelu), 2);
     assert_int_equal(count_kernels(env, &session, last, GRAFT_OP_layer_norm), 2);
-    CHECK_OK(graft_session_close(env, &session));
+    CHECK_OK(graft_session_finish(env, &session, GRAFT_OK));
 }
