@@ -11,31 +11,7 @@
 
 enum { IR_VERSION = 8, FIRST_CAPACITY = 64 };
 
-struct graft_builder {
-    graft_arena *arena;
-    uint64_t seed;
-    uint64_t tensor_count;
-    uint64_t parameter_count;
-    bool quantises;
-    int64_t batch;
-    Onnx__ModelProto *model;
-    uint32_t node_capacity;
-    uint32_t initializer_capacity;
-};
-
 /* ----------------------------------------------------------------------------- the message */
-
-/* A list of ports with one more at its end. */
-static Onnx__ValueInfoProto **append_port(graft_arena *arena, Onnx__ValueInfoProto **list,
-                                          size_t count, Onnx__ValueInfoProto *port)
-{
-    Onnx__ValueInfoProto **longer = GRAFT_NEW(arena, Onnx__ValueInfoProto *, count + 1);
-    if (count > 0) {
-        memcpy(longer, list, count * sizeof(list[0]));
-    }
-    longer[count] = port;
-    return longer;
-}
 
 graft_builder *graft_builder_new(graft_arena *arena, const char *name, int64_t opset, uint64_t seed)
 {
@@ -60,20 +36,6 @@ graft_builder *graft_builder_new(graft_arena *arena, const char *name, int64_t o
     *builder = (graft_builder){.arena = arena, .seed = seed, .batch = 1, .model = model};
     return builder;
 }
-
-void graft_builder_quantise(graft_builder *builder) { builder->quantises = true; }
-
-void graft_builder_set_batch(graft_builder *builder, int64_t batch) { builder->batch = batch; }
-
-int64_t graft_builder_batch(const graft_builder *builder) { return builder->batch; }
-
-bool graft_builder_quantises(const graft_builder *builder) { return builder->quantises; }
-
-graft_arena *graft_builder_arena(const graft_builder *builder) { return builder->arena; }
-
-Onnx__ModelProto *graft_builder_finish(graft_builder *builder) { return builder->model; }
-
-uint64_t graft_builder_parameters(const graft_builder *builder) { return builder->parameter_count; }
 
 const char *graft_build_name(graft_builder *builder, const char *format, ...)
 {
@@ -146,9 +108,9 @@ static graft_build_value add_input(graft_builder *builder, const char *name, uin
     }
     input.dims[axis] *= builder->batch;
     Onnx__GraphProto *graph = builder->model->graph;
-    graph->input = append_port(builder->arena, graph->input, graph->n_input,
-                               graft_onnx_make_port(builder->arena, name, dtype, input.dims, rank));
-    graph->n_input++;
+    graph->input =
+        graft_onnx_append(builder->arena, graph->input, graph->n_input++,
+                          graft_onnx_make_port(builder->arena, name, dtype, input.dims, rank));
     return input;
 }
 
@@ -197,10 +159,9 @@ void graft_build_output(graft_builder *builder, graft_build_value tensor, const 
     Onnx__NodeProto *last = graph->node[graph->n_node - 1];
     assert(strcmp(last->output[0], tensor.name) == 0);
     last->output[0] = graft_arena_strdup(builder->arena, name);
-    graph->output = append_port(
-        builder->arena, graph->output, graph->n_output,
+    graph->output = graft_onnx_append(
+        builder->arena, graph->output, graph->n_output++,
         graft_onnx_make_port(builder->arena, name, GRAFT_DTYPE_F32, tensor.dims, tensor.rank));
-    graph->n_output++;
 }
 
 /* --------------------------------------------------------------------------------- weights */

@@ -12,7 +12,19 @@
 
 #include "graph/onnx/onnx.h"
 
-typedef struct graft_builder graft_builder;
+typedef struct graft_builder {
+    graft_arena *arena;
+    uint64_t seed;
+    uint64_t tensor_count;
+    uint64_t parameter_count; /* Numbers of the model so far that training would change: filters,
+                                 biases, scales, shifts. */
+    bool quantises; /* Layers are written as a static quantiser writes them (builder_quantise.c). */
+    int64_t batch; /* Inputs at once: the first axis of size 1 of every input, and the first axis of
+                       what is reshaped, have this size. */
+    Onnx__ModelProto *model;
+    uint32_t node_capacity;
+    uint32_t initializer_capacity;
+} graft_builder;
 
 /* A value of the model under construction: its name, shape, and the estimated mean and mean square
  * of its elements. */
@@ -49,23 +61,10 @@ typedef struct graft_conv_layer {
     graft_window_size window;
 } graft_conv_layer;
 
-/* An empty model in `arena`. `name` is the graph's. */
+/* An empty model in `arena`, of one input at once and not quantised: that can be set as long as it
+ * is empty. `name` is the graph's. */
 graft_builder *graft_builder_new(graft_arena *arena, const char *name, int64_t opset,
                                  uint64_t seed);
-/* Layers that are added from now on are written as a static quantiser writes them
- * (builder_quantise.c). For an empty model. */
-void graft_builder_quantise(graft_builder *builder);
-/* For so many inputs at once, from now on (1 at first): the first axis of size 1 of every input,
- * and the first axis of what is reshaped, have this size. For an empty model. */
-void graft_builder_set_batch(graft_builder *builder, int64_t batch);
-int64_t graft_builder_batch(const graft_builder *builder);
-bool graft_builder_quantises(const graft_builder *builder);
-/* The model's arena. */
-graft_arena *graft_builder_arena(const graft_builder *builder);
-/* The finished message; nothing may be added afterwards. */
-Onnx__ModelProto *graft_builder_finish(graft_builder *builder);
-/* Numbers of the model so far that training would change: filters, biases, scales, shifts. */
-uint64_t graft_builder_parameters(const graft_builder *builder);
 
 /* printf into the model's arena: names of modules. */
 const char *graft_build_name(graft_builder *builder, const char *format, ...)

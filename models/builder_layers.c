@@ -100,7 +100,7 @@ graft_build_value graft_build_reshape(graft_builder *builder, graft_build_value 
 {
     graft_build_value output = x;
     memcpy(output.dims, dims, rank * sizeof(dims[0]));
-    output.dims[0] *= graft_builder_batch(builder);
+    output.dims[0] *= builder->batch;
     output.rank = rank;
     return give_shape(builder, "Reshape", x, name, &output);
 }
@@ -108,8 +108,8 @@ graft_build_value graft_build_reshape(graft_builder *builder, graft_build_value 
 graft_build_value graft_build_repeat(graft_builder *builder, graft_build_value x, const char *name)
 {
     graft_build_value output = x;
-    output.dims[0] *= graft_builder_batch(builder);
-    return graft_builder_batch(builder) == 1 ? x : give_shape(builder, "Expand", x, name, &output);
+    output.dims[0] *= builder->batch;
+    return builder->batch == 1 ? x : give_shape(builder, "Expand", x, name, &output);
 }
 
 graft_build_value graft_build_transpose(graft_builder *builder, graft_build_value x,

@@ -42,7 +42,7 @@ static const char *module_of(const char *tensor) { return tensor + (tensor[0] ==
 
 static const char *find_output(graft_builder *builder, const char *op_type, const char *tensor)
 {
-    const Onnx__GraphProto *graph = graft_builder_finish(builder)->graph;
+    const Onnx__GraphProto *graph = builder->model->graph;
     for (size_t i = 0; i < graph->n_node; i++) {
         if (strcmp(graph->node[i]->op_type, op_type) == 0 &&
             strcmp(graph->node[i]->input[0], tensor) == 0) {
@@ -64,11 +64,11 @@ static int8_t choose_scale(const graft_build_value *x, float *scale)
 
 graft_build_value graft_build_quantised(graft_builder *builder, graft_build_value x)
 {
-    if (!graft_builder_quantises(builder) || x.scale > 0.0) {
+    if (!builder->quantises || x.scale > 0.0) {
         return x;
     }
-    float *scale = GRAFT_NEW(graft_builder_arena(builder), float, 1);
-    int8_t *zero = GRAFT_NEW(graft_builder_arena(builder), int8_t, 1);
+    float *scale = GRAFT_NEW(builder->arena, float, 1);
+    int8_t *zero = GRAFT_NEW(builder->arena, int8_t, 1);
     *zero = choose_scale(&x, scale);
     const char *bytes = find_output(builder, "QuantizeLinear", x.name);
     if (bytes != NULL) {
@@ -105,7 +105,7 @@ static const int8_t *round_filter(graft_builder *builder, const graft_build_filt
     for (uint32_t i = 1; i < filter->rank; i++) {
         size *= (size_t)filter->dims[i];
     }
-    int8_t *bytes = GRAFT_NEW(graft_builder_arena(builder), int8_t, channels * size);
+    int8_t *bytes = GRAFT_NEW(builder->arena, int8_t, channels * size);
     for (size_t c = 0; c < channels; c++) {
         float largest = 1e-6F;
         for (size_t i = c * size; i < (c + 1) * size; i++) {
@@ -122,7 +122,7 @@ static const int8_t *round_filter(graft_builder *builder, const graft_build_filt
 void graft_build_quantised_filter(graft_builder *builder, const graft_build_value *x,
                                   const graft_build_filter *filter, const char *inputs[3])
 {
-    graft_arena *arena = graft_builder_arena(builder);
+    graft_arena *arena = builder->arena;
     size_t channels = (size_t)filter->dims[0];
     float *scales = GRAFT_NEW(arena, float, channels);
     const char *stored = graft_build_name(builder, "%s_quantized", inputs[1]);

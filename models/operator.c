@@ -39,7 +39,7 @@ static Onnx__ModelProto *declare(graft_arena *arena, const graft_operator *of, u
     int64_t dims[GRAFT_MAX_RANK];
     const char *names[GRAFT_MAX_INPUTS + GRAFT_MAX_OUTPUTS];
     graft_rng rng;
-    Onnx__ModelProto *model = graft_builder_finish(graft_builder_new(arena, "operator", OPSET, 0));
+    Onnx__ModelProto *model = graft_builder_new(arena, "operator", OPSET, 0)->model;
     Onnx__GraphProto *graph = model->graph;
     graph->input = GRAFT_NEW(arena, Onnx__ValueInfoProto *, input_count);
     graph->initializer = GRAFT_NEW(arena, Onnx__TensorProto *, input_count);

@@ -106,16 +106,14 @@ static Onnx__ModelProto *build_entry(graft_arena *arena, const graft_zoo_entry *
                                      uint64_t seed, int64_t batch, bool small)
 {
     graft_builder *builder = graft_builder_new(arena, entry->name, ZOO_OPSET, seed);
-    graft_builder_set_batch(builder, batch);
-    if (entry->is_quantised) {
-        graft_builder_quantise(builder);
-    }
+    builder->batch = batch;
+    builder->quantises = entry->is_quantised;
     if (small && entry->build_small != NULL) {
         entry->build_small(builder);
     } else {
         entry->build(builder);
     }
-    return graft_builder_finish(builder);
+    return builder->model;
 }
 
 graft_status graft_zoo_open(graft_env *env, graft_arena *arena, const graft_zoo_entry *entry,

@@ -55,21 +55,15 @@ typedef struct {
 
 /* -------------------------------------------------------------------- costs */
 
-static void note_missing(planner *p, const graft_signature *signature)
-{
-    graft_plan *plan = p->plan;
-    plan->missing = graft_arena_grow(p->arena, plan->missing, plan->missing_count,
-                                     &plan->missing_capacity, 64, sizeof(plan->missing[0]));
-    plan->missing[plan->missing_count++] = *signature;
-}
-
 /* 0, and a note, when it is not known. */
 static double cost_of(planner *p, const graft_signature *signature, bool *measured)
 {
+    graft_plan *plan = p->plan;
     const graft_cost_entry *entry = p->source(p->context, signature);
     *measured = true;
     if (entry == NULL) {
-        note_missing(p, signature);
+        GRAFT_PUSH(p->arena, plan->missing, plan->missing_count, plan->missing_capacity, 64) =
+            *signature;
         return 0.0;
     }
     *measured = entry->source == GRAFT_COST_MEASURED;

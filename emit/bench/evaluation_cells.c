@@ -25,9 +25,7 @@ void graft_cells_put(graft_arena *arena, graft_cells *cells, const graft_cell *c
 {
     graft_cell *place = graft_cells_find(cells, cell->model, cell->method, cell->seed);
     if (place == NULL) {
-        cells->items = graft_arena_grow(arena, cells->items, cells->count, &cells->capacity, 256,
-                                        sizeof cells->items[0]);
-        place = &cells->items[cells->count++];
+        place = &GRAFT_PUSH(arena, cells->items, cells->count, cells->capacity, 256);
     }
     *place = *cell;
 }

@@ -137,9 +137,8 @@ static graft_status walk_model(graft_env *env, void *context, graft_session *ses
     }
     run->priced += book.priced;
     for (uint32_t i = 0; i < graft_database_count(estimates); i++) {
-        run->lacking = graft_arena_grow(run->env->life, run->lacking, run->lacking_count,
-                                        &run->capacity, 1024, sizeof run->lacking[0]);
-        run->lacking[run->lacking_count++] = graft_database_at(estimates, i)->signature;
+        GRAFT_PUSH(run->env->life, run->lacking, run->lacking_count, run->capacity, 1024) =
+            graft_database_at(estimates, i)->signature;
     }
     graft_progress_update(&run->progress, model + 1, NULL);
     return GRAFT_OK;

@@ -77,9 +77,7 @@ static void put_plan(graft_arena *arena, graft_plans *plans, const graft_known_p
 {
     graft_known_plan *place = find_plan(plans, plan->model, plan->device);
     if (place == NULL) {
-        plans->items = graft_arena_grow(arena, plans->items, plans->count, &plans->capacity, 32,
-                                        sizeof plans->items[0]);
-        place = &plans->items[plans->count++];
+        place = &GRAFT_PUSH(arena, plans->items, plans->count, plans->capacity, 32);
     }
     *place = *plan;
     qsort(plans->items, plans->count, sizeof plans->items[0], compare_plans);

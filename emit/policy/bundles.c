@@ -71,9 +71,7 @@ static bool is_new(contest *c)
             return false;
         }
     }
-    c->hashes = graft_arena_grow(c->arena, c->hashes, c->hash_count, &c->hash_capacity, 64,
-                                 sizeof(c->hashes[0]));
-    c->hashes[c->hash_count++] = hash;
+    GRAFT_PUSH(c->arena, c->hashes, c->hash_count, c->hash_capacity, 64) = hash;
     return true;
 }
 
@@ -93,9 +91,7 @@ static graft_status add_bundle(graft_env *env, contest *c, const char *name, boo
     if (status != GRAFT_OK || (!first && (part > 1.0 + slack || fabs(part - 1.0) <= alike))) {
         return status;
     }
-    c->bundles = graft_arena_grow(c->arena, c->bundles, c->bundle_count, &c->bundle_capacity, 64,
-                                  sizeof(c->bundles[0]));
-    bundle *b = &c->bundles[c->bundle_count++];
+    bundle *b = &GRAFT_PUSH(c->arena, c->bundles, c->bundle_count, c->bundle_capacity, 64);
     *b =
         (bundle){.name = name, .step_count = trial->step_count, .predicted_ns = ns, .first = first};
     b->steps = GRAFT_NEW(c->arena, graft_action, trial->step_count + 1);

@@ -141,9 +141,7 @@ static graft_status apply_at(graft_env *env, rewriting *w, uint32_t rule, const 
     }
     *applied = after.nodes <= before.nodes;
     if (!*applied) {
-        w->left = graft_arena_grow(env->unit, w->left, w->left_count, &w->left_capacity, 16,
-                                   sizeof *w->left);
-        w->left[w->left_count++] = (place){rule, *match};
+        GRAFT_PUSH(env->unit, w->left, w->left_count, w->left_capacity, 16) = (place){rule, *match};
         GRAFT_PASS(graft_state_set(env, w->state, &w->before.graph));
     }
     return GRAFT_OK;

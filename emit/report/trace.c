@@ -66,9 +66,8 @@ static const char *name_place(const graft_trace *trace, const graft_index *nodes
 void graft_trace_add(graft_trace *trace, const graft_graph *graph, const graft_trace_step *step,
                      const graft_index *nodes, uint32_t node_count)
 {
-    trace->steps = graft_arena_grow(trace->arena, trace->steps, trace->step_count,
-                                    &trace->step_capacity, 64, sizeof trace->steps[0]);
-    graft_trace_step *added = &trace->steps[trace->step_count++];
+    graft_trace_step *added =
+        &GRAFT_PUSH(trace->arena, trace->steps, trace->step_count, trace->step_capacity, 64);
     *added = *step;
     added->place = name_place(trace, nodes, node_count);
     added->roots = GRAFT_NEW(trace->arena, uint32_t, trace->step_count);

@@ -61,3 +61,8 @@ void *graft_arena_array(graft_arena *arena, size_t count, size_t element_bytes);
  * `first` elements. What it outgrows must not be used any more; the arena keeps it. */
 void *graft_arena_grow(graft_arena *arena, void *array, uint32_t count, uint32_t *capacity,
                        uint32_t first, size_t element_bytes);
+/* The place of one more element of such an array, which is counted from here on. */
+#define GRAFT_PUSH(arena, array, count, capacity, first)                                           \
+    (*((array) =                                                                                   \
+           graft_arena_grow((arena), (array), (count), &(capacity), (first), sizeof(*(array))),    \
+       &(array)[(count)++]))

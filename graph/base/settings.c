@@ -75,9 +75,7 @@ static graft_status next_event(reader *r)
 
 static void push_child(reader *r, const graft_yaml *child)
 {
-    r->stack = graft_arena_grow(r->scratch, r->stack, r->stack_count, &r->stack_capacity, 64,
-                                sizeof(r->stack[0]));
-    r->stack[r->stack_count++] = *child;
+    GRAFT_PUSH(r->scratch, r->stack, r->stack_count, r->stack_capacity, 64) = *child;
 }
 
 static int compare_keys(const void *left, const void *right)

@@ -345,9 +345,8 @@ static void name_all_apart(rewriting *r, Onnx__GraphProto *old, Onnx__GraphProto
     graft_inlining_replace(&r->names, graph);
     for (size_t i = 0; i < graph->n_initializer; i++) {
         if (graft_names_find(own.taken, graph->initializer[i]->name) == GRAFT_NONE) {
-            r->weights = graft_arena_grow(r->arena, r->weights, r->weight_count,
-                                          &r->weight_capacity, 16, sizeof r->weights[0]);
-            r->weights[r->weight_count++] = (new_weight){graph, graph->initializer[i]};
+            GRAFT_PUSH(r->arena, r->weights, r->weight_count, r->weight_capacity, 16) =
+                (new_weight){graph, graph->initializer[i]};
         }
     }
 }
@@ -417,9 +416,7 @@ static void take_body(rewriting *r, body_model *m, Onnx__GraphProto *graph)
     graph->output = old->output;
     name_all_apart(r, old, graph);
     m->attribute->g = graph;
-    r->bodies->taken = graft_arena_grow(r->arena, r->bodies->taken, r->bodies->count,
-                                        &r->bodies->capacity, 8, sizeof r->bodies->taken[0]);
-    r->bodies->taken[r->bodies->count++] =
+    GRAFT_PUSH(r->arena, r->bodies->taken, r->bodies->count, r->bodies->capacity, 8) =
         (taken_body){m->attribute, old, r->source->proto->graph->n_initializer};
 }
 

@@ -105,11 +105,9 @@ static graft_status value_of_entry(graft_onnx_reader *reader, graft_onnx_entry *
 
 static uint32_t add_record(graft_onnx_reader *reader, uint32_t onnx_node, uint32_t part)
 {
-    reader->records = graft_arena_grow(reader->arena, reader->records, reader->record_count,
-                                       &reader->record_capacity, 64, sizeof(reader->records[0]));
-    reader->records[reader->record_count] =
+    GRAFT_PUSH(reader->arena, reader->records, reader->record_count, reader->record_capacity, 64) =
         (graft_model_record){.onnx_node = onnx_node, .part = part};
-    return reader->record_count++;
+    return reader->record_count - 1;
 }
 
 /* ---------------------------------------------------------------------------------- plans */
@@ -319,10 +317,8 @@ static void count_opaque(graft_onnx_reader *reader, const Onnx__NodeProto *node,
             return;
         }
     }
-    reader->opaque_kinds =
-        graft_arena_grow(reader->arena, reader->opaque_kinds, reader->opaque_kind_count,
-                         &reader->opaque_kind_capacity, 16, sizeof(reader->opaque_kinds[0]));
-    reader->opaque_kinds[reader->opaque_kind_count++] =
+    GRAFT_PUSH(reader->arena, reader->opaque_kinds, reader->opaque_kind_count,
+               reader->opaque_kind_capacity, 16) =
         (graft_onnx_opaque_kind){.op_type = op_type, .why = why, .count = 1};
 }
 

@@ -106,9 +106,7 @@ static void replace_infos(const graft_inlining *in, Onnx__ValueInfoProto **infos
 
 static void push_graph(graft_arena *arena, graft_graph_list *list, Onnx__GraphProto *graph)
 {
-    list->items = graft_arena_grow(arena, list->items, list->count, &list->capacity, 8,
-                                   sizeof(list->items[0]));
-    list->items[list->count++] = graph;
+    GRAFT_PUSH(arena, list->items, list->count, list->capacity, 8) = graph;
 }
 
 static void push_graphs_of_node(graft_arena *arena, graft_graph_list *list,

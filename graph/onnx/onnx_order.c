@@ -110,13 +110,6 @@ static void count_definitions(scope_walk *walk, const Onnx__GraphProto *graph, b
     }
 }
 
-static void push_captured(scope_walk *walk, uint32_t entry)
-{
-    walk->captured = graft_arena_grow(walk->scratch, walk->captured, walk->count, &walk->capacity,
-                                      8, sizeof(walk->captured[0]));
-    walk->captured[walk->count++] = entry;
-}
-
 static void note_reading(scope_walk *walk, const char *name)
 {
     uint32_t depth = graft_names_find(walk->defined, name);
@@ -128,7 +121,7 @@ static void note_reading(scope_walk *walk, const char *name)
         walk->undefined = name;
     }
     if (entry != GRAFT_NONE && graft_names_add(walk->seen, name, entry)) {
-        push_captured(walk, entry);
+        GRAFT_PUSH(walk->scratch, walk->captured, walk->count, walk->capacity, 8) = entry;
     }
 }
 

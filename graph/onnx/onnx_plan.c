@@ -345,13 +345,6 @@ bool graft_plan_is_const(const graft_onnx_plan *plan, graft_onnx_operand operand
 
 /* ---------------------------------------------------------------------------------- parts */
 
-static graft_onnx_part *push_part(graft_onnx_plan *plan)
-{
-    plan->parts = graft_arena_grow(plan->reader->env->scratch, plan->parts, plan->part_count,
-                                   &plan->part_capacity, 8, sizeof(plan->parts[0]));
-    return &plan->parts[plan->part_count++];
-}
-
 graft_onnx_operand graft_plan_add(graft_onnx_plan *plan, uint32_t op, const int32_t *attrs,
                                   const graft_onnx_operand *inputs)
 {
@@ -379,7 +372,8 @@ graft_onnx_operand graft_plan_add(graft_onnx_plan *plan, uint32_t op, const int3
         }
     }
     graft_onnx_operand result = {.kind = GRAFT_ONNX_OPERAND_PART, .index = plan->part_count};
-    *push_part(plan) = part;
+    GRAFT_PUSH(plan->reader->env->scratch, plan->parts, plan->part_count, plan->part_capacity, 8) =
+        part;
     return result;
 }
 

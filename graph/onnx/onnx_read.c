@@ -212,10 +212,9 @@ static graft_status name_everything(graft_onnx_reader *reader)
 
 uint32_t graft_onnx_add_weight(graft_onnx_reader *reader, const graft_model_weight *weight)
 {
-    reader->weights = graft_arena_grow(reader->arena, reader->weights, reader->weight_count,
-                                       &reader->weight_capacity, 64, sizeof(reader->weights[0]));
-    reader->weights[reader->weight_count] = *weight;
-    return reader->weight_count++;
+    GRAFT_PUSH(reader->arena, reader->weights, reader->weight_count, reader->weight_capacity, 64) =
+        *weight;
+    return reader->weight_count - 1;
 }
 
 /* ---------------------------------------------------------------------------------- order */
@@ -475,13 +474,6 @@ static int32_t chosen_size(const graft_onnx_reader *reader, const char *name, ui
                : value;
 }
 
-static void push_size(graft_onnx_reader *reader, const char *name, int32_t value)
-{
-    reader->sizes = graft_arena_grow(reader->arena, reader->sizes, reader->size_count,
-                                     &reader->size_capacity, 8, sizeof(reader->sizes[0]));
-    reader->sizes[reader->size_count++] = (graft_model_size){.name = name, .value = value};
-}
-
 /* The size of axis `axis` of an input; an open one is bound, once for each name. */
 static int32_t bind_size(graft_onnx_reader *reader, const char *input,
                          const Onnx__TensorShapeProto *shape, uint32_t axis)
@@ -493,7 +485,8 @@ static int32_t bind_size(graft_onnx_reader *reader, const char *input,
     int32_t value = find_size(reader, name);
     if (value == 0) {
         value = chosen_size(reader, name, (uint32_t)shape->n_dim, axis);
-        push_size(reader, name, value);
+        GRAFT_PUSH(reader->arena, reader->sizes, reader->size_count, reader->size_capacity, 8) =
+            (graft_model_size){.name = name, .value = value};
         if (reader->sample == 0) {
             graft_log(reader->env, 1, "%s: the size '%s' is open and bound to %d",
                       reader->model->file, name, value);
@@ -553,10 +546,8 @@ static void note_given(graft_onnx_reader *reader)
         for (uint32_t k = 0; fits && k < shape->rank; k++) {
             const char *name = graft_onnx_open_size(reader->arena, entry->name, declared, k);
             if (name != NULL && shape->dims[k] > 0) {
-                reader->given =
-                    graft_arena_grow(reader->arena, reader->given, reader->given_count,
-                                     &reader->given_capacity, 8, sizeof(reader->given[0]));
-                reader->given[reader->given_count++] =
+                GRAFT_PUSH(reader->arena, reader->given, reader->given_count,
+                           reader->given_capacity, 8) =
                     (graft_model_size){.name = name, .value = shape->dims[k]};
             }
         }

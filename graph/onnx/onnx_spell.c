@@ -14,16 +14,12 @@ void graft_onnx_spelling_open(graft_arena *arena, const graft_onnx *onnx, graft_
 
 void graft_onnx_spell_node(graft_onnx_spelling *s, Onnx__NodeProto *node)
 {
-    s->nodes = graft_arena_grow(s->arena, s->nodes, s->node_count, &s->node_capacity, 64,
-                                sizeof(s->nodes[0]));
-    s->nodes[s->node_count++] = node;
+    GRAFT_PUSH(s->arena, s->nodes, s->node_count, s->node_capacity, 64) = node;
 }
 
 void graft_onnx_spell_tensor(graft_onnx_spelling *s, Onnx__TensorProto *tensor)
 {
-    s->tensors = graft_arena_grow(s->arena, s->tensors, s->tensor_count, &s->tensor_capacity, 64,
-                                  sizeof(s->tensors[0]));
-    s->tensors[s->tensor_count++] = tensor;
+    GRAFT_PUSH(s->arena, s->tensors, s->tensor_count, s->tensor_capacity, 64) = tensor;
 }
 
 void graft_onnx_spell_own(graft_onnx_spelling *s, const Onnx__NodeProto *node, const char *x,

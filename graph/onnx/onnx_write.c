@@ -38,9 +38,7 @@ const char *graft_onnx_fresh_name(graft_onnx_writer *writer, const char *hint)
 
 static void push_proto(graft_onnx_writer *writer, Onnx__NodeProto *node)
 {
-    writer->nodes = graft_arena_grow(writer->arena, writer->nodes, writer->node_count,
-                                     &writer->node_capacity, 64, sizeof(writer->nodes[0]));
-    writer->nodes[writer->node_count++] = node;
+    GRAFT_PUSH(writer->arena, writer->nodes, writer->node_count, writer->node_capacity, 64) = node;
 }
 
 /* A weight that a Constant node of the file gave comes from that node again, which is written
@@ -86,9 +84,8 @@ static graft_index value_instead(const graft_onnx_writer *writer, graft_index va
 
 static void push_extra(graft_onnx_writer *writer, Onnx__TensorProto *tensor)
 {
-    writer->extra = graft_arena_grow(writer->arena, writer->extra, writer->extra_count,
-                                     &writer->extra_capacity, 32, sizeof(writer->extra[0]));
-    writer->extra[writer->extra_count++] = tensor;
+    GRAFT_PUSH(writer->arena, writer->extra, writer->extra_count, writer->extra_capacity, 32) =
+        tensor;
 }
 
 static void note_misfit(graft_onnx_writer *writer, const char *name, const graft_shape *shape)

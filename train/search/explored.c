@@ -86,18 +86,12 @@ static bool add_seen(graft_explored *e, uint64_t hash)
 
 /* ------------------------------------------------------------------ expanding */
 
-static expanded *add_expanded(graft_explored *e)
-{
-    e->expanded = graft_arena_grow(e->arena, e->expanded, e->expanded_count, &e->expanded_capacity,
-                                   FIRST_EXPANDED, sizeof *e->expanded);
-    return &e->expanded[e->expanded_count++];
-}
-
 /* Stores the graph of e->state, without slack. */
 static graft_status store(graft_env *env, graft_explored *e, const graft_successor *successor)
 {
     const graft_graph *graph = &e->state.graph;
-    expanded *stored = add_expanded(e);
+    expanded *stored =
+        &GRAFT_PUSH(e->arena, e->expanded, e->expanded_count, e->expanded_capacity, FIRST_EXPANDED);
     graft_limits limits = {.nodes = graph->node_end,
                            .values = graph->value_end,
                            .edges = graph->edge_end,

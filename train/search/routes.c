@@ -113,9 +113,7 @@ static void add_route(finding *f, const graft_route *route, uint32_t rule)
         i++;
     }
     if (i == f->count) {
-        f->items =
-            graft_arena_grow(f->arena, f->items, f->count, &f->capacity, 256, sizeof f->items[0]);
-        f->items[f->count++] = *route;
+        GRAFT_PUSH(f->arena, f->items, f->count, f->capacity, 256) = *route;
     }
     graft_route *item = &f->items[i];
     if (item->rule_count > 0 && item->rules[item->rule_count - 1] == rule) {

@@ -30,9 +30,8 @@ graft_status graft_walker_open(graft_env *env, graft_arena *arena,
 
 static void add_step(graft_walker *walker, graft_action action)
 {
-    walker->steps = graft_arena_grow(walker->arena, walker->steps, walker->step_count,
-                                     &walker->step_capacity, FIRST_STEPS, sizeof walker->steps[0]);
-    walker->steps[walker->step_count++] = action;
+    GRAFT_PUSH(walker->arena, walker->steps, walker->step_count, walker->step_capacity,
+               FIRST_STEPS) = action;
 }
 
 graft_status graft_walker_join(graft_env *env, graft_walker *walker, const graft_walker *other)
