@@ -4,16 +4,83 @@
 #include "cost/device/device_program.h"
 #include "emit/header/graphtable.h"
 #include "emit/policy/simplify.h"
-#include "emit/run/whole_groups.h"
 #include "graph/base/half.h"
 #include "graph/base/log.h"
+#include "graph/byte_groups.h"
+#include "graph/model.h"
 #include "graph/rule/rounding.h"
 #include "models/zoo.h"
+#include "train/search/matches.h"
 #include "train/search/survey.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+typedef struct {
+    graft_env *env;
+    const graft_model *model;
+    const graft_rewrite_judge *sizes;
+    bool *grouped; /* By node of the graph that is looked at. */
+    graft_index capacity;
+} whole_groups;
+
+static void look_at(void *context, const graft_graph *graph, const graft_order *order)
+{
+    whole_groups *g = context;
+    graft_mark mark = graft_arena_mark(g->env->scratch);
+    const bool *found = graft_byte_groups_find(g->env->scratch, g->model, graph, order);
+    if (g->capacity < graph->limits.nodes) {
+        g->capacity = graph->limits.nodes;
+        g->grouped = GRAFT_NEW(g->env->life, bool, g->capacity);
+    }
+    memset(g->grouped, 0, g->capacity * sizeof(g->grouped[0]));
+    if (found != NULL) {
+        memcpy(g->grouped, found, graph->node_end * sizeof(g->grouped[0]));
+    }
+    graft_arena_release(g->env->scratch, mark);
+    if (g->sizes != NULL) {
+        g->sizes->look_at(g->sizes->context, graph, order);
+    }
+}
+
+static bool holds(void *context, const graft_rule *rule, const graft_match *match)
+{
+    const whole_groups *g = context;
+    for (uint32_t n = 0; n < rule->source.node_count; n++) {
+        if (g->grouped[match->nodes[n]]) {
+            return false;
+        }
+    }
+    return g->sizes == NULL || g->sizes->holds(g->sizes->context, rule, match);
+}
+
+static bool has_changes(graft_env *env, const graft_model *model)
+{
+    GRAFT_SCOPED(env->scratch);
+    const size_t bytes = graft_order_bytes(&model->graph.limits);
+    graft_order order;
+    const bool placed =
+        graft_order_build(&order, &model->graph, graft_arena_alloc(env->scratch, bytes), bytes) ==
+        GRAFT_OK;
+    return placed && graft_byte_groups_find(env->scratch, model, &model->graph, &order);
+}
+
+/* Who refuses matches that have a node in a group of byte_groups.h, in model->graph and its copies,
+ * and asks `sizes`, which may be NULL, about others; lies in env->life. `sizes` itself where the
+ * model changes nothing to or from 8 bits. */
+static const graft_rewrite_judge *make_judge(graft_env *env, const graft_model *model,
+                                             const graft_rewrite_judge *sizes)
+{
+    if (!has_changes(env, model)) {
+        return sizes;
+    }
+    whole_groups *g = GRAFT_NEW(env->life, whole_groups, 1);
+    graft_rewrite_judge *judge = GRAFT_NEW(env->life, graft_rewrite_judge, 1);
+    *g = (whole_groups){.env = env, .model = model, .sizes = sizes};
+    *judge = (graft_rewrite_judge){look_at, holds, g};
+    return judge;
+}
 
 /* Of the cost of a model: what a rewrite of a file has to bring. Runtimes differ by more than this
  * from the costs that are measured here. */
@@ -203,7 +270,7 @@ void graft_session_open_judge(graft_env *env, graft_session *session)
             (graft_rewrite_judge){graft_open_sizes_look_at, graft_open_sizes_hold, session->open};
         session->sizes = judge;
     }
-    session->judge = graft_whole_groups_judge(env, session->model, session->sizes);
+    session->judge = make_judge(env, session->model, session->sizes);
 }
 
 static bool has_rule(const graft_ruleset *set, const graft_rule *rule)

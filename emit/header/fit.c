@@ -1,11 +1,126 @@
-/* fit.c - see fit.h. */
+/* fit.c - see fit.h. Whether a policy rewrites a graph as before when it has less room is asked by
+ * letting it, once with no new weights and once with as many as it likes. */
 #include "emit/header/fit.h"
 
 #include "emit/header/graphtable.h"
-#include "emit/header/rehearsal.h"
+#include "graft/graft.h"
+#include "graph/base/arena.h"
+#include "graph/base/env.h"
 #include "graph/base/log.h"
 
 #include <string.h>
+#include <xxhash.h>
+
+enum { REHEARSAL_RUNS = 2 };
+
+/* What the policy makes of a graph. */
+typedef struct rehearsed {
+    graft_status status;
+    uint64_t hash;      /* Of the graph that comes out. */
+    uint64_t decisions; /* A hash of them. */
+    uint32_t step_count;
+} rehearsed;
+
+typedef struct rehearsing {
+    graft_arena *arena;       /* NULL: closed. */
+    const graft_graph *graph; /* As a product loads it. */
+    const graft_policy *policy;
+    graft_limits least; /* Of what is loaded. */
+    rehearsed before[REHEARSAL_RUNS];
+    uint32_t steps_most; /* Of both. */
+} rehearsing;
+
+static uint64_t hash_decisions(const graft_decision *decisions, uint32_t count)
+{
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t pair[] = {decisions[i].rule, decisions[i].location};
+        hash = XXH3_64bits_withSeed(pair, sizeof pair, hash);
+    }
+    return hash;
+}
+
+static rehearsed rewrite(const rehearsing *rehearsal, const graft_limits *limits,
+                         const graft_optimize_options *options)
+{
+    graft_arena *arena = rehearsal->arena;
+    GRAFT_SCOPED(arena);
+    const size_t bytes = graft_graph_bytes(limits);
+    const size_t work =
+        graft_optimize_workspace_bytes(rehearsal->policy, limits, options->step_limit);
+    graft_graph graph;
+    graft_report report = {.decisions = GRAFT_NEW(arena, graft_decision, options->step_limit),
+                           .decision_limit = options->step_limit};
+    graft_status status = graft_graph_init(&graph, limits, graft_arena_alloc(arena, bytes), bytes);
+    status = status == GRAFT_OK ? graft_graph_copy(&graph, rehearsal->graph) : status;
+    status = status == GRAFT_OK ? graft_optimize(&graph, rehearsal->policy, options,
+                                                 graft_arena_alloc(arena, work), work, &report)
+                                : status;
+    const rehearsed run = {.status = status,
+                           .hash = report.hash_after,
+                           .decisions = hash_decisions(report.decisions, report.step_count),
+                           .step_count = report.step_count};
+    return run;
+}
+
+static void rewrite_all(const rehearsing *rehearsal, const graft_limits *limits,
+                        uint32_t step_limit, rehearsed *runs)
+{
+    static const uint64_t weight_bytes[REHEARSAL_RUNS] = {0, UINT64_MAX};
+    graft_optimize_options options = graft_optimize_options_default();
+    options.step_limit = step_limit;
+    for (uint32_t i = 0; i < REHEARSAL_RUNS; i++) {
+        options.weight_bytes_limit = weight_bytes[i];
+        runs[i] = rewrite(rehearsal, limits, &options);
+    }
+}
+
+/* Rewrites it with these limits. Fails as graft_optimize does. To be closed in any case. */
+static graft_status open_rehearsal(graft_env *env, const graft_graph *graph,
+                                   const graft_policy *policy, const graft_limits *limits,
+                                   uint32_t step_limit, rehearsing *rehearsal)
+{
+    graft_graph *loaded = NULL;
+    *rehearsal = (rehearsing){.arena = graft_arena_new((size_t)1 << 16),
+                              .policy = policy,
+                              .least = graft_graphtable_limits(graph, 0)};
+    if (rehearsal->arena == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory to rehearse");
+    }
+    GRAFT_PASS(graft_graph_renumber(env, rehearsal->arena, graph, &loaded));
+    rehearsal->graph = loaded;
+    rewrite_all(rehearsal, limits, step_limit, rehearsal->before);
+    for (uint32_t i = 0; i < REHEARSAL_RUNS; i++) {
+        const rehearsed *run = &rehearsal->before[i];
+        if (run->status != GRAFT_OK) {
+            return GRAFT_FAIL(env, run->status, "the policy cannot rewrite the graph: %s",
+                              graft_status_name(run->status));
+        }
+        rehearsal->steps_most =
+            run->step_count > rehearsal->steps_most ? run->step_count : rehearsal->steps_most;
+    }
+    return GRAFT_OK;
+}
+
+/* Whether it comes to the same, step by step, with these. */
+static bool is_same(const rehearsing *rehearsal, const graft_limits *limits, uint32_t step_limit)
+{
+    rehearsed runs[REHEARSAL_RUNS];
+    bool same = true;
+    rewrite_all(rehearsal, limits, step_limit, runs);
+    for (uint32_t i = 0; i < REHEARSAL_RUNS; i++) {
+        const rehearsed *before = &rehearsal->before[i];
+        same = same && runs[i].status == GRAFT_OK && runs[i].hash == before->hash &&
+               runs[i].decisions == before->decisions && runs[i].step_count == before->step_count;
+    }
+    return same;
+}
+
+static void close_rehearsal(rehearsing *rehearsal)
+{
+    graft_arena_free(rehearsal->arena);
+    rehearsal->arena = NULL;
+}
 
 /* Ids of 16 bits: see graft.h. */
 enum { SMALL_NODES_MOST = 32000, SMALL_OTHERS_MOST = 65000 };
@@ -64,7 +179,7 @@ static graft_status lower_ids(graft_env *env, graft_fit *fit)
 }
 
 /* One more than it takes, so that it stops by itself. */
-static graft_status lower_steps(graft_env *env, const graft_rehearsal *rehearsal, graft_fit *fit)
+static graft_status lower_steps(graft_env *env, const rehearsing *rehearsal, graft_fit *fit)
 {
     const size_t before = fit->ram.total;
     const uint32_t steps = rehearsal->steps_most + 1;
@@ -87,8 +202,8 @@ typedef struct {
 
 /* Takes one part of `*room` away, if the decisions stay the same; *kept is false when they do
  * not. */
-static graft_status narrow(graft_env *env, const graft_rehearsal *rehearsal, rooms *left,
-                           uint32_t *room, graft_fit *fit, bool *kept)
+static graft_status narrow(graft_env *env, const rehearsing *rehearsal, rooms *left, uint32_t *room,
+                           graft_fit *fit, bool *kept)
 {
     graft_fit lower = *fit;
     *kept = *room > 0;
@@ -100,7 +215,7 @@ static graft_status narrow(graft_env *env, const graft_rehearsal *rehearsal, roo
     lower.limits.values = graft_graphtable_limits(rehearsal->graph, left->values).values;
     lower.limits.edges = graft_graphtable_limits(rehearsal->graph, left->edges).edges;
     GRAFT_PASS(measure(env, &lower));
-    *kept = graft_rehearsal_same(rehearsal, &lower.limits, lower.step_limit);
+    *kept = is_same(rehearsal, &lower.limits, lower.step_limit);
     if (*kept) {
         *fit = lower;
     } else {
@@ -110,7 +225,7 @@ static graft_status narrow(graft_env *env, const graft_rehearsal *rehearsal, roo
 }
 
 /* A part of each in turn, until it fits or nothing more can go. */
-static graft_status lower_room(graft_env *env, const graft_rehearsal *rehearsal, graft_fit *fit)
+static graft_status lower_room(graft_env *env, const rehearsing *rehearsal, graft_fit *fit)
 {
     const size_t before = fit->ram.total;
     rooms left = {GRAFT_GRAPHTABLE_ROOM, GRAFT_GRAPHTABLE_ROOM, GRAFT_GRAPHTABLE_ROOM};
@@ -134,19 +249,19 @@ static graft_status lower_room(graft_env *env, const graft_rehearsal *rehearsal,
 static graft_status lower(graft_env *env, const graft_graph *graph, graft_fit *fit)
 {
     graft_status status = GRAFT_OK;
-    graft_rehearsal rehearsal = {.arena = NULL};
+    rehearsing rehearsal = {.arena = NULL};
     GRAFT_CHECK(lower_ids(env, fit));
     if (fits(fit)) {
         goto done;
     }
-    GRAFT_TRY(env,
-              graft_rehearsal_open(env, graph, fit->options.policy, &fit->limits, fit->step_limit,
-                                   &rehearsal),
-              "while fitting %s into %zu bytes", fit->options.model, fit->options.budget);
+    GRAFT_TRY(
+        env,
+        open_rehearsal(env, graph, fit->options.policy, &fit->limits, fit->step_limit, &rehearsal),
+        "while fitting %s into %zu bytes", fit->options.model, fit->options.budget);
     GRAFT_CHECK(lower_steps(env, &rehearsal, fit));
     GRAFT_CHECK(lower_room(env, &rehearsal, fit));
 done:
-    graft_rehearsal_close(&rehearsal);
+    close_rehearsal(&rehearsal);
     return status;
 }
 
@@ -177,4 +292,102 @@ graft_status graft_fit_foresee(graft_env *env, const graft_graph *graph,
                        .small = true};
     GRAFT_PASS(measure(env, &least));
     return fits(&least) ? GRAFT_OK : refuse(env, &least);
+}
+
+/* As the columns of the comment, and the macros, have them. */
+static const graft_target targets[] = {
+    {4, 4},
+    {4, 2},
+    {8, 4},
+    {8, 2}
+};
+enum { TARGETS = sizeof targets / sizeof targets[0] };
+
+static graft_status measure_all(graft_env *env, const graft_fit *fit, graft_ram *rams)
+{
+    for (uint32_t i = 0; i < TARGETS; i++) {
+        GRAFT_PASS(graft_ram_measure(env, fit->options.policy, &fit->limits, fit->step_limit,
+                                     targets[i], &rams[i]));
+    }
+    return GRAFT_OK;
+}
+
+static void print_parts(const graft_ram *rams, graft_buffer *text)
+{
+    graft_buffer_printf(text, " *\n *   bits of pointers, ids ");
+    for (uint32_t i = 0; i < TARGETS; i++) {
+        graft_buffer_printf(text, "%7zu, %2zu", 8 * targets[i].pointer_bytes,
+                            8 * targets[i].id_bytes);
+    }
+    for (graft_ram_part p = 0; p < GRAFT_RAM_PARTS; p++) {
+        graft_buffer_printf(text, "\n *   %-22s", graft_ram_part_name(p));
+        for (uint32_t i = 0; i < TARGETS; i++) {
+            graft_buffer_printf(text, "%11zu", rams[i].parts[p]);
+        }
+    }
+    graft_buffer_printf(text, "\n *   %-22s", "in all");
+    for (uint32_t i = 0; i < TARGETS; i++) {
+        graft_buffer_printf(text, "%11zu", rams[i].total);
+    }
+    graft_buffer_printf(text, "\n *\n");
+}
+
+static void print_budget(const graft_fit *fit, graft_buffer *text)
+{
+    const graft_fit_options *options = &fit->options;
+    if (options->budget == 0) {
+        graft_buffer_printf(text, " * No budget was given (--max-ram).");
+    } else {
+        graft_buffer_printf(text,
+                            " * The budget is %zu bytes with pointers of %zu bits (--max-ram), of "
+                            "which it takes %zu.",
+                            options->budget, 8 * options->pointer_bytes, fit->ram.total);
+    }
+    if (fit->lowered_count > 0) {
+        graft_buffer_printf(text, " Lowered for that:\n");
+    }
+    for (uint32_t i = 0; i < fit->lowered_count; i++) {
+        graft_buffer_printf(text, "%s *   %s", i > 0 ? "\n" : "", fit->lowered[i]);
+    }
+    graft_buffer_printf(text, " */\n");
+}
+
+/* Bytes that depend on pointers and ids, as an expression of the including program. */
+static void print_macros(const graft_fit *fit, const graft_ram *rams, const char *name,
+                         graft_buffer *text)
+{
+    graft_buffer_printf(text,
+                        "#define GRAFT_GRAPH_%s_STEPS %u\n"
+                        "#define GRAFT_GRAPH_%s_BUFFER_BYTES (GRAFT_NONE > 65535u ? %zu : %zu)\n"
+                        "#define GRAFT_GRAPH_%s_WORK_BYTES \\\n"
+                        "    (sizeof(void *) > 4 ? (GRAFT_NONE > 65535u ? %zu : %zu) \\\n"
+                        "                        : (GRAFT_NONE > 65535u ? %zu : %zu))\n",
+                        name, fit->step_limit, name, rams[0].buffer, rams[1].buffer, name,
+                        rams[2].work, rams[3].work, rams[0].work, rams[1].work);
+    if (fit->small) {
+        graft_buffer_printf(text,
+                            "#if GRAFT_NONE > 65535\n"
+                            "#error \"this graph fits into its %zu bytes with GRAFT_SMALL_GRAPHS: "
+                            "define it for the whole program\"\n"
+                            "#endif\n",
+                            fit->options.budget);
+    }
+    graft_buffer_printf(text, "\n");
+}
+
+graft_status graft_fit_print(graft_env *env, const graft_fit *fit, const graft_identifier *name,
+                             graft_buffer *text)
+{
+    graft_ram rams[TARGETS];
+    GRAFT_PASS(measure_all(env, fit, rams));
+    graft_buffer_printf(text,
+                        "/* Bytes of RAM with a policy of %u rules and so many steps: the graph's "
+                        "struct, its buffer and\n"
+                        " * the workspace, for arrays. The stack is not in it, nor are decisions "
+                        "that are reported.\n",
+                        fit->options.policy->rule_count);
+    print_parts(rams, text);
+    print_budget(fit, text);
+    print_macros(fit, rams, name->capitals, text);
+    return GRAFT_OK;
 }

@@ -1,13 +1,19 @@
 /* ram.h - what a product's memory has to hold for a graph and a policy, on processors other than
  * this one: the graph's struct and buffer and the workspace of graft_optimize.
  *
- * What the engine carves from its buffers is counted again with the target's sizes (target.h). With
- * this computer's own the result has to be what the engine says, or nothing is told: a member or an
+ * What the engine carves from its buffers is counted again with the target's sizes: its structs are
+ * listed by their members and laid out for its pointers and ids. With this computer's own the result has to be what the engine says, or nothing is told: a member or an
  * array that the engine gets and this lacks is noticed by the first header that is written. */
 #pragma once
 
-#include "emit/header/target.h"
 #include "graph/base/file.h"
+
+/* What matters of a processor and of how the engine is compiled for it. Integers of 64 bits lie at
+ * multiples of 8, enums take 4 bytes: where either takes less, so does the whole. */
+typedef struct graft_target {
+    size_t pointer_bytes; /* Of size_t, too. */
+    size_t id_bytes;      /* Of graft_index: 2 with GRAFT_SMALL_GRAPHS. */
+} graft_target;
 
 typedef enum graft_ram_part {
     GRAFT_RAM_GRAPH,      /* The graph's struct, nodes, values, edges and outputs. */

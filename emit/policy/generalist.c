@@ -1,5 +1,6 @@
-/* generalist.c - see generalist.h. graft_generalist_make lists the stages. */
-#include "emit/policy/generalist_internal.h"
+/* generalist.c - see generalist.h: where a tariff leads, and how its rows lean and are tuned; then the
+ * stages, which graft_generalist_make lists. */
+#include "emit/policy/generalist.h"
 
 #include "emit/command/command_table.h"
 #include "emit/command/contents.h"
@@ -11,10 +12,304 @@
 #include "graph/base/log.h"
 #include "graph/base/ranks.h"
 #include "graph/rule/policyfile.h"
+#include "train/search/appraisal.h"
+#include "train/tariff/tuning.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A rule, and what it brought on the models that are learnt from. */
+typedef struct {
+    uint32_t rule;
+    uint32_t uses;
+    uint64_t gain;  /* Parts of graphs, in units of 2^-32. */
+    uint32_t bytes; /* Packed. */
+    bool always;
+} rule_use;
+
+/* What some method made of a model. */
+typedef struct {
+    double ns;
+    double part; /* Of the model as given; greedy search's alone. */
+    uint32_t steps;
+    uint32_t estimated; /* Estimates in the price. */
+    uint64_t priced;    /* Graphs whose price was asked for. */
+    double seconds;
+} outcome;
+
+typedef struct {
+    outcome given;
+    outcome greedy;
+    outcome policy;
+    double guessed; /* Part of the estimate of the graph as given that rests on the fallback. */
+} model_row;
+
+typedef struct {
+    const graft_generalist_options *options;
+    graft_session_options session;
+    graft_env *env; /* Where what follows lives: models come and go in others. */
+    graft_table_model *models;
+    uint32_t count;
+    uint64_t learnt;      /* Bit m: model m is learnt from. */
+    const char *held_out; /* The family of the others, or NULL. */
+    const char *out;      /* The folder of the policy in hand. */
+    graft_graph **graphs; /* By model, as given. */
+    graft_apply_options apply;
+    uint32_t step_limit;      /* Of the engine's loop, enough for each model. */
+    const char *device;       /* By its whole name. */
+    graft_database *database; /* What the fallback learns from besides, or NULL. */
+    graft_book book;
+    graft_tariff measured; /* Rows as measured: what graphs are judged by that have estimates. */
+    graft_device *device_of_prices;
+    graft_cost *prices; /* What the others are judged by. It measures nothing. */
+    graft_leaning_rows leaning_rows;
+    graft_leaning leaning;
+    graft_tariff tariff; /* The one that leans and is tuned: what ships. */
+    uint32_t rule_count; /* Those that the device can use... */
+    graft_rule *rules;
+    const char **names;
+    const uint64_t *exact; /* Ids of those that give the same bits. */
+    uint32_t exact_count;
+    rule_use *uses;
+    const char **kept_names; /* ...and of those in `policy`. */
+    graft_policy policy;
+    model_row *rows;
+    /* By model: how many estimates more than the graph as given the graph may rest on that a tariff
+     * leads to. */
+    uint32_t estimates_most[GRAFT_TABLE_MODELS];
+} generalist;
+
+static inline bool learns_from(const generalist *g, uint32_t model)
+{
+    return (g->learnt >> model & 1u) != 0;
+}
+
+enum { TUNING_BLURS = 64, TUNING_BLURS_MOST = 512 };
+
+/* Of the mean cost of the graphs that the policy ends at: what leaning has to bring. */
+static const double leaning_least = 1e-5;
+/* Of a model's cost: what tuned rows have to bring. Less is noise, and moves activations apart that
+ * other runtimes fuse. */
+static const double tuning_least = 1e-3;
+/* How far the policy may be behind greedy search over prices before more is tried. */
+static const double tuning_behind = 3e-3;
+/* The cheapest of many graphs by guesses is one that is guessed too low. */
+static const double guessed_more = 0.25;
+
+/* ---------------------------------------------------------------- where a tariff leads */
+
+/* A policy that decides by the tariff over some of the rules. */
+static graft_status open_policy(generalist *g, const graft_rule *rules, uint32_t count)
+{
+    return graft_policy_of_tariff(g->env, &g->tariff, rules, count, &g->policy);
+}
+
+/* Runs the engine's own loop on a model, in env->unit. */
+static graft_status follow(graft_env *env, const generalist *g, const graft_policy *policy,
+                           uint32_t model, graft_state *state, graft_report *report)
+{
+    const graft_optimize_options options = {.weight_bytes_limit = g->apply.weight_bytes_limit,
+                                            .step_limit = g->step_limit};
+    GRAFT_PASS(graft_state_make(env, env->unit, g->graphs[model], state));
+    size_t bytes =
+        graft_optimize_workspace_most_bytes(policy, &state->graph.limits, options.step_limit);
+    *report = (graft_report){.decisions = GRAFT_NEW(env->unit, graft_decision, options.step_limit),
+                             .decision_limit = options.step_limit};
+    graft_status status = graft_optimize(&state->graph, policy, &options,
+                                         graft_arena_alloc(env->unit, bytes), bytes, report);
+    if (status != GRAFT_OK) {
+        return GRAFT_FAIL(env, status, "the policy failed on %s: %s", g->models[model].name,
+                          graft_status_name(status));
+    }
+    return status;
+}
+
+/* Notes what each rule brings on the models when a tariff decides. */
+static graft_status count_uses(generalist *g, const graft_tariff *tariff)
+{
+    graft_env *env = g->env;
+    graft_policy policy = g->policy;
+    policy.tariff = tariff;
+    for (uint32_t m = 0; m < g->count; m++) {
+        GRAFT_SCOPED(env->unit);
+        graft_state state;
+        graft_report report;
+        if (!learns_from(g, m)) {
+            continue;
+        }
+        GRAFT_PASS(follow(env, g, &policy, m, &state, &report));
+        const double whole = (double)report.estimated_before.cost;
+        for (uint32_t i = 0; i < report.step_count; i++) {
+            const graft_decision *decision = &report.decisions[i];
+            g->uses[decision->rule].uses++;
+            g->uses[decision->rule].gain +=
+                (uint64_t)(-(double)decision->cost_change / whole * 4294967296.0);
+        }
+    }
+    return GRAFT_OK;
+}
+
+/* ---------------------------------------------------------------- leaning */
+
+/* What a graph costs in parts of the model as given. */
+typedef struct {
+    double priced;
+    double part; /* The same; where a cost was not measured, by the rows as measured, and a quarter
+                    more where no row is. */
+    uint32_t estimated_more; /* Costs that were not measured, beyond those of the graph as given. */
+} judgement;
+
+static graft_status judge_state(graft_env *env, const generalist *g, uint32_t model,
+                                graft_state *found, judgement *judged)
+{
+    graft_cost_total totals[2];
+    graft_estimated estimated[2];
+    graft_estimator estimator;
+    graft_state first;
+    const graft_limits *limits = &found->graph.limits;
+    graft_state_open(env->unit, limits, &first);
+    GRAFT_PASS(graft_state_set(env, &first, g->graphs[model]));
+    GRAFT_PASS(graft_state_refresh(env, &first));
+    GRAFT_PASS(graft_state_refresh(env, found));
+    GRAFT_PASS(graft_cost_graph(env, g->prices, &first.graph, &first.order, &totals[0]));
+    GRAFT_PASS(graft_cost_graph(env, g->prices, &found->graph, &found->order, &totals[1]));
+    judged->estimated_more = totals[1].estimated_count > totals[0].estimated_count
+                                 ? totals[1].estimated_count - totals[0].estimated_count
+                                 : 0;
+    judged->priced = totals[0].ns > 0.0 ? totals[1].ns / totals[0].ns : 1.0;
+    judged->part = judged->priced;
+    if (totals[0].estimated_count + totals[1].estimated_count == 0) {
+        return GRAFT_OK;
+    }
+    GRAFT_PASS(graft_estimator_make(env, env->unit, &g->measured, limits, &estimator));
+    GRAFT_PASS(graft_estimate(&estimator, &first.graph, &first.order, &estimated[0]));
+    GRAFT_PASS(graft_estimate(&estimator, &found->graph, &found->order, &estimated[1]));
+    double found_cost =
+        (double)estimated[1].cost + guessed_more * (double)estimated[1].fallback_cost;
+    judged->part = estimated[0].cost > 0 ? found_cost / (double)estimated[0].cost : 1.0;
+    return GRAFT_OK;
+}
+
+/* Of the graph that a tariff leads to. */
+static graft_status judge_model(graft_env *env, const generalist *g, const graft_tariff *tariff,
+                                uint32_t model, judgement *judged)
+{
+    graft_policy policy = g->policy;
+    graft_state found;
+    graft_report report;
+    GRAFT_SCOPED(env->unit);
+    policy.tariff = tariff;
+    GRAFT_PASS(follow(env, g, &policy, model, &found, &report));
+    return judge_state(env, g, model, &found, judged);
+}
+
+/* The mean over the models. */
+static graft_status judge_tariff(graft_env *env, void *context, const graft_tariff *tariff,
+                                 double *loss)
+{
+    const generalist *g = context;
+    uint64_t parts[GRAFT_TABLE_MODELS] = {0}; /* By model: a double's bits, 0 from other ranks. */
+    uint32_t count = 0;
+    double sum = 0.0;
+    for (uint32_t m = graft_ranks_own(env); m < g->count; m += graft_ranks_count(env)) {
+        judgement judged = {0};
+        if (learns_from(g, m)) {
+            GRAFT_PASS(judge_model(env, g, tariff, m, &judged));
+        }
+        memcpy(&parts[m], &judged.part, sizeof judged.part);
+    }
+    graft_ranks_add(env, parts, g->count);
+    for (uint32_t m = 0; m < g->count; m++) {
+        double part;
+        memcpy(&part, &parts[m], sizeof part);
+        sum += part;
+        count += learns_from(g, m) ? 1 : 0;
+    }
+    *loss = sum / count;
+    return GRAFT_OK;
+}
+
+/* Lets rows lean and notes what each rule brings then. A policy without a family does not lean:
+ * hardly a form of the family has a row that could. */
+static graft_status lean_rows(generalist *g)
+{
+    const uint32_t most = g->held_out == NULL ? 100 : 0;
+    graft_env *env = g->env;
+    graft_rule *used = GRAFT_NEW(env->life, graft_rule, g->rule_count);
+    uint32_t used_count = 0;
+    const graft_leaning_judge judge = {judge_tariff, g};
+    for (uint32_t r = 0; r < g->rule_count; r++) {
+        g->uses[r] = (rule_use){.rule = r, .always = graft_rule_is_always(&g->rules[r])};
+    }
+    uint16_t *values = GRAFT_NEW(env->life, uint16_t, g->measured.row_count);
+    graft_leaning_open(env->life, &g->book, &g->measured, &g->leaning_rows);
+    GRAFT_PASS(open_policy(g, g->rules, g->rule_count));
+    for (uint32_t part = 0; part <= most; part += 50) {
+        memset(g->leaning.parts, (int)part, sizeof g->leaning.parts);
+        g->tariff = graft_leaning_apply(&g->leaning_rows, &g->leaning, values);
+        GRAFT_PASS(count_uses(g, &g->tariff));
+    }
+    for (uint32_t r = 0; r < g->rule_count; r++) {
+        if (g->uses[r].uses > 0) {
+            used[used_count++] = g->rules[r];
+        }
+        g->uses[r].uses = 0;
+        g->uses[r].gain = 0;
+    }
+    GRAFT_PASS(open_policy(g, used, used_count));
+    if (g->held_out == NULL) {
+        GRAFT_PASS(graft_leaning_search(env, &g->leaning_rows, &judge, leaning_least, &g->leaning));
+    }
+    g->tariff = graft_leaning_apply(&g->leaning_rows, &g->leaning, values);
+    GRAFT_PASS(open_policy(g, g->rules, g->rule_count));
+    return count_uses(g, &g->tariff);
+}
+
+/* ---------------------------------------------------------------- tuning */
+
+/* By prices and by rows, whichever says more. A graph counts for nothing that rests on more
+ * estimates than the one that untuned rows lead to: the cheapest of many would be estimated too
+ * low. */
+static graft_status judge_tuned(graft_env *env, void *context, const graft_tariff *tariff,
+                                uint32_t model, double *part)
+{
+    const generalist *g = context;
+    judgement judged;
+    GRAFT_PASS(judge_model(env, g, tariff, model, &judged));
+    *part = judged.estimated_more <= g->estimates_most[model] ? fmax(judged.part, judged.priced)
+                                                              : HUGE_VAL;
+    return GRAFT_OK;
+}
+
+/* Tunes rows to the graphs that the policy ends at; nor is one tuned without a family. */
+static graft_status tune_rows(generalist *g)
+{
+    const graft_tuning_judge judge = {judge_tuned, g};
+    double aims[GRAFT_TABLE_MODELS] = {0.0};
+    const graft_tuning_options options = {.models = g->learnt,
+                                          .blurs = TUNING_BLURS,
+                                          .aims = aims,
+                                          .blurs_most = TUNING_BLURS_MOST,
+                                          .least = tuning_least,
+                                          .seed = 1};
+    uint32_t tuned = 0;
+    for (uint32_t m = 0; m < g->count && g->held_out == NULL; m++) {
+        judgement judged = {0};
+        if (learns_from(g, m)) {
+            GRAFT_PASS(judge_model(g->env, g, &g->tariff, m, &judged));
+        }
+        g->estimates_most[m] = judged.estimated_more;
+        aims[m] = g->rows[m].greedy.part + tuning_behind;
+    }
+    if (g->held_out == NULL) {
+        GRAFT_PASS(
+            graft_tuning_search(g->env, &g->leaning_rows, &judge, &options, &g->tariff, &tuned));
+        graft_log(g->env, 1, "%u of %u costs of nodes were tuned", tuned, g->tariff.row_count);
+    }
+    return GRAFT_OK;
+}
 
 bool graft_generalist_means(const char *model)
 {
@@ -23,13 +318,13 @@ bool graft_generalist_means(const char *model)
 
 /* ---------------------------------------------------------------- costs */
 
-static void take_rules(graft_generalist *g, const graft_xfers *xfers)
+static void take_rules(generalist *g, const graft_xfers *xfers)
 {
     graft_arena *arena = g->env->life;
     g->rule_count = xfers->count;
     g->rules = GRAFT_NEW(arena, graft_rule, xfers->count);
     g->names = GRAFT_NEW(arena, const char *, xfers->count);
-    g->uses = GRAFT_NEW(arena, graft_generalist_use, xfers->count);
+    g->uses = GRAFT_NEW(arena, rule_use, xfers->count);
     memcpy(g->rules, xfers->rules, xfers->count * sizeof(g->rules[0]));
     for (uint32_t r = 0; r < xfers->count; r++) {
         g->names[r] = graft_arena_strdup(arena, xfers->names[r]);
@@ -40,7 +335,7 @@ static void take_rules(graft_generalist *g, const graft_xfers *xfers)
 static graft_status take_session(graft_env *env, void *context, graft_session *session,
                                  uint32_t model)
 {
-    graft_generalist *g = context;
+    generalist *g = context;
     const graft_environment *environment = &session->environment;
     (void)env;
     if (model == 0) {
@@ -89,19 +384,19 @@ static graft_status search_known(graft_env *env, graft_session *session, graft_p
 static graft_status learn_costs(graft_env *env, void *context, graft_session *session,
                                 uint32_t model, graft_share *share)
 {
-    const graft_generalist *g = context;
+    const generalist *g = context;
     graft_plan_found found;
     graft_book book;
     GRAFT_PASS(search_known(env, session, &found));
-    const graft_generalist_outcome greedy = {.ns = found.cost_ns,
-                                             .part = found.cost_ns / session->environment.first_ns,
-                                             .steps = found.step_count,
-                                             .priced = found.evaluations,
-                                             .seconds = found.seconds};
+    const outcome greedy = {.ns = found.cost_ns,
+                            .part = found.cost_ns / session->environment.first_ns,
+                            .steps = found.step_count,
+                            .priced = found.evaluations,
+                            .seconds = found.seconds};
     graft_buffer piece = {.arena = env->life};
     graft_buffer_append(&piece, &greedy, sizeof greedy);
     graft_book_open(env->life, &book);
-    if (graft_generalist_learns(g, model)) {
+    if (learns_from(g, model)) {
         GRAFT_PASS(graft_table_teach(env, session, &book, model, &found));
     }
     graft_book_pack(&book, &piece);
@@ -111,11 +406,10 @@ static graft_status learn_costs(graft_env *env, void *context, graft_session *se
 static graft_status take_costs(graft_env *env, void *context, uint32_t model, const void *piece,
                                size_t bytes)
 {
-    graft_generalist *g = context;
+    generalist *g = context;
     (void)env;
-    memcpy(&g->rows[model].greedy, piece, sizeof(graft_generalist_outcome));
-    graft_book_add(&g->book, (const uint8_t *)piece + sizeof(graft_generalist_outcome),
-                   bytes - sizeof(graft_generalist_outcome));
+    memcpy(&g->rows[model].greedy, piece, sizeof(outcome));
+    graft_book_add(&g->book, (const uint8_t *)piece + sizeof(outcome), bytes - sizeof(outcome));
     return GRAFT_OK;
 }
 
@@ -130,7 +424,7 @@ static uint32_t count_of_device(const graft_database *database)
 }
 
 /* What the fallback learns from besides the models: the file that is named, or the device's own. */
-static graft_status open_measured(graft_generalist *g)
+static graft_status open_measured(generalist *g)
 {
     graft_env *env = g->env;
     const char *path = g->options->measured != NULL ? g->options->measured
@@ -148,7 +442,7 @@ static graft_status open_measured(graft_generalist *g)
 }
 
 /* Costs get at most four sevenths of the flash, rules what remains: at least 48 of 112 KiB. */
-static graft_status make_tariff(graft_generalist *g)
+static graft_status make_tariff(generalist *g)
 {
     const graft_tariff_options options = {.models = g->learnt,
                                           .bytes_most = g->options->flash / 7 * 4,
@@ -164,8 +458,8 @@ static graft_status make_tariff(graft_generalist *g)
  * they may find a place in other graphs. */
 static int compare_uses(const void *a, const void *b)
 {
-    const graft_generalist_use *x = a;
-    const graft_generalist_use *y = b;
+    const rule_use *x = a;
+    const rule_use *y = b;
     if (x->gain != y->gain) {
         return x->gain < y->gain ? 1 : -1;
     }
@@ -180,13 +474,13 @@ static int compare_uses(const void *a, const void *b)
 
 static int compare_rules(const void *a, const void *b)
 {
-    const graft_generalist_use *x = a;
-    const graft_generalist_use *y = b;
+    const rule_use *x = a;
+    const rule_use *y = b;
     return x->rule < y->rule ? -1 : x->rule > y->rule;
 }
 
 /* How many of the policy's rules, the first ones, a header has room for beside the costs. */
-static uint32_t count_fitting(const graft_generalist *g)
+static uint32_t count_fitting(const generalist *g)
 {
     const size_t costs = graft_tariff_bytes(&g->tariff);
     uint32_t low = 0;
@@ -207,7 +501,7 @@ static uint32_t count_fitting(const graft_generalist *g)
 }
 
 /* Keeps as many rules as there is room for, in the order of the set. */
-static graft_status choose_rules(graft_generalist *g)
+static graft_status choose_rules(generalist *g)
 {
     graft_arena *arena = g->env->life;
     graft_rule *rules = GRAFT_NEW(arena, graft_rule, g->rule_count);
@@ -219,7 +513,7 @@ static graft_status choose_rules(graft_generalist *g)
     for (uint32_t i = 0; i < g->rule_count; i++) {
         rules[i] = g->rules[g->uses[i].rule];
     }
-    GRAFT_PASS(graft_generalist_open_policy(g, rules, g->rule_count));
+    GRAFT_PASS(open_policy(g, rules, g->rule_count));
     const uint32_t kept = count_fitting(g);
     assert(kept > 0); /* Costs leave three sevenths to rules. */
     for (uint32_t i = kept; i < g->rule_count && g->uses[i].uses > 0; i++) {
@@ -231,7 +525,7 @@ static graft_status choose_rules(graft_generalist *g)
         rules[i] = g->rules[g->uses[i].rule];
         g->kept_names[i] = g->names[g->uses[i].rule];
     }
-    return graft_generalist_open_policy(g, rules, kept);
+    return open_policy(g, rules, kept);
 }
 
 /* ---------------------------------------------------------------- results */
@@ -239,12 +533,12 @@ static graft_status choose_rules(graft_generalist *g)
 static graft_status try_model(graft_env *env, void *context, graft_session *session, uint32_t model,
                               graft_share *share)
 {
-    const graft_generalist *g = context;
-    graft_generalist_row row = g->rows[model];
+    const generalist *g = context;
+    model_row row = g->rows[model];
     graft_state found;
     graft_report report;
     uint64_t start_ns = graft_clock_ns();
-    GRAFT_PASS(graft_generalist_follow(env, g, &g->policy, model, &found, &report));
+    GRAFT_PASS(follow(env, g, &g->policy, model, &found, &report));
     row.policy.seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
     row.policy.steps = report.step_count;
     row.guessed = report.estimated_before.cost > 0 ? (double)report.estimated_before.fallback_cost /
@@ -261,29 +555,28 @@ static graft_status try_model(graft_env *env, void *context, graft_session *sess
 static graft_status take_row(graft_env *env, void *context, uint32_t model, const void *piece,
                              size_t bytes)
 {
-    graft_generalist *g = context;
+    generalist *g = context;
     (void)env;
     memcpy(&g->rows[model], piece, bytes);
     return GRAFT_OK;
 }
 
-static void print_table(const graft_generalist *g)
+static void print_table(const generalist *g)
 {
     (void)printf("cost by the database of '%s', in percent of the graph as given [estimates in "
                  "the price]\n\n%-16s %-7s %14s %14s %6s %9s %8s\n",
                  g->device, "model", "", "greedy", "policy", "steps", "time", "guessed");
     for (uint32_t m = 0; m < g->count; m++) {
-        const graft_generalist_row *row = &g->rows[m];
+        const model_row *row = &g->rows[m];
         (void)printf("%-16s %-7s %7.2f %%      %7.2f %% [%2u] %6u %6.1f ms %6.1f %%\n",
-                     g->models[m].name, graft_generalist_learns(g, m) ? "" : "unseen",
+                     g->models[m].name, learns_from(g, m) ? "" : "unseen",
                      100.0 * row->greedy.ns / row->given.ns, 100.0 * row->policy.ns / row->given.ns,
                      row->policy.estimated, row->policy.steps, 1e3 * row->policy.seconds,
                      100.0 * row->guessed);
     }
 }
 
-static void put_outcome(graft_json *json, graft_arena *scratch, const char *name,
-                        const graft_generalist_outcome *o)
+static void put_outcome(graft_json *json, graft_arena *scratch, const char *name, const outcome *o)
 {
     graft_json_number(json, graft_arena_printf(scratch, "%s_ns", name), o->ns);
     graft_json_integer(json, graft_arena_printf(scratch, "%s_steps", name), o->steps);
@@ -291,7 +584,7 @@ static void put_outcome(graft_json *json, graft_arena *scratch, const char *name
     graft_json_number(json, graft_arena_printf(scratch, "%s_seconds", name), o->seconds);
 }
 
-static graft_status write_results(const graft_generalist *g, const char *path)
+static graft_status write_results(const generalist *g, const char *path)
 {
     GRAFT_SCOPED(g->env->scratch);
     graft_arena *scratch = g->env->scratch;
@@ -301,7 +594,7 @@ static graft_status write_results(const graft_generalist *g, const char *path)
         graft_json_begin(&json, scratch);
         graft_json_string(&json, "model", g->models[m].name);
         graft_json_string(&json, "family", g->models[m].family);
-        graft_json_bool(&json, "unseen", !graft_generalist_learns(g, m));
+        graft_json_bool(&json, "unseen", !learns_from(g, m));
         put_outcome(&json, scratch, "given", &g->rows[m].given);
         put_outcome(&json, scratch, "greedy", &g->rows[m].greedy);
         put_outcome(&json, scratch, "policy", &g->rows[m].policy);
@@ -313,7 +606,7 @@ static graft_status write_results(const graft_generalist *g, const char *path)
     return graft_file_write(g->env, path, text.data, text.size);
 }
 
-static graft_status write_files(graft_generalist *g)
+static graft_status write_files(generalist *g)
 {
     graft_env *env = g->env;
     const char *out = g->out;
@@ -341,13 +634,13 @@ static graft_status write_files(graft_generalist *g)
 
 /* ---------------------------------------------------------------- all */
 
-static bool is_each(const graft_generalist *g)
+static bool is_each(const generalist *g)
 {
     return g->options->held_out != NULL && strcmp(g->options->held_out, "each") == 0;
 }
 
 /* From now on nothing is learnt from a family (NULL: from none is nothing learnt). */
-static graft_status hold_out(graft_generalist *g, const char *family)
+static graft_status hold_out(generalist *g, const char *family)
 {
     g->held_out = family;
     g->learnt = 0;
@@ -362,16 +655,16 @@ static graft_status hold_out(graft_generalist *g, const char *family)
     return GRAFT_OK;
 }
 
-static graft_status choose_models(graft_generalist *g)
+static graft_status choose_models(generalist *g)
 {
     GRAFT_PASS(graft_table_models(g->env, g->options->session.model, &g->models, &g->count));
-    g->rows = GRAFT_NEW(g->env->life, graft_generalist_row, g->count);
+    g->rows = GRAFT_NEW(g->env->life, model_row, g->count);
     g->graphs = GRAFT_NEW(g->env->life, graft_graph *, g->count);
     return hold_out(g, is_each(g) ? NULL : g->options->held_out);
 }
 
 /* Costs of several models are leveled; where they are measured on the way, that comes first. */
-static graft_status level_costs(graft_generalist *g)
+static graft_status level_costs(generalist *g)
 {
     graft_status status = GRAFT_OK;
     graft_device *device = NULL;
@@ -389,7 +682,7 @@ done:
 }
 
 /* Costs that graphs are judged by, as sessions had them at the end. */
-static graft_status open_prices(graft_generalist *g)
+static graft_status open_prices(generalist *g)
 {
     uint32_t count = 0;
     GRAFT_PASS(graft_device_open(g->env, g->session.device, 1, &g->device_of_prices));
@@ -402,13 +695,13 @@ static graft_status open_prices(graft_generalist *g)
 }
 
 /* A policy of what was learnt from the models that are not held out. */
-static graft_status make_policy(graft_generalist *g)
+static graft_status make_policy(generalist *g)
 {
     const graft_table_work trying = {"trying the policy", try_model, take_row, g};
     GRAFT_PASS(make_tariff(g));
-    GRAFT_PASS(graft_generalist_lean(g));
+    GRAFT_PASS(lean_rows(g));
     GRAFT_PASS(choose_rules(g));
-    GRAFT_PASS(graft_generalist_tune(g));
+    GRAFT_PASS(tune_rows(g));
     GRAFT_PASS(graft_table_share(g->env, &g->session, g->models, g->count, &trying));
     if (graft_ranks_own(g->env) == 0) {
         GRAFT_PASS(write_files(g));
@@ -417,7 +710,7 @@ static graft_status make_policy(graft_generalist *g)
 }
 
 /* One policy more for each family, without it. */
-static graft_status make_folds(graft_generalist *g)
+static graft_status make_folds(generalist *g)
 {
     for (uint32_t m = 0; m < g->count; m++) {
         const char *family = g->models[m].family;
@@ -437,9 +730,9 @@ static graft_status make_folds(graft_generalist *g)
 graft_status graft_generalist_make(graft_env *env, const graft_generalist_options *options)
 {
     graft_status status = GRAFT_OK;
-    graft_generalist *g = GRAFT_NEW(env->life, graft_generalist, 1);
+    generalist *g = GRAFT_NEW(env->life, generalist, 1);
     const graft_table_work learning = {"learning costs", learn_costs, take_costs, g};
-    *g = (graft_generalist){
+    *g = (generalist){
         .options = options, .session = options->session, .env = env, .out = options->out};
     GRAFT_CHECK(choose_models(g));
     graft_book_open(env->life, &g->book);

@@ -1,18 +1,253 @@
-/* report_page.c - see report_page.h; graph/base/page/report.js reads what is written here. */
+/* report_page.c - see report_page.h; graph/base/page/report.js reads what is written here. Graphviz
+ * gets numbers and sizes only, no text from outside, and files instead of pipes: neither side can
+ * wait for the other. */
 #include "emit/report/report_page.h"
 
 #include "cost/measure/report.h"
-#include "emit/report/graphviz.h"
-#include "emit/report/report_graph.h"
+#include "emit/report/trace.h"
+#include "graph/base/file.h"
+#include "graph/base/json.h"
 #include "graph/base/log.h"
 #include "graph/base/page.h"
+#include "graph/model.h"
 #include "graph/rule/ruleprint.h"
 #include "graph/rule/rulewords.h"
 #include "verify/command/rulepage.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <spawn.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <xxhash.h>
+
+typedef struct graft_report_graph {
+    const graft_model *model; /* That the graph is of, rewritten or not. */
+    const graft_graph *graph;
+    const uint32_t *steps; /* By node: the step that removed or made it (trace.h). */
+} graft_report_graph;
+
+static graft_status fail_file(graft_env *env)
+{
+    return GRAFT_FAIL(env, GRAFT_IO, "no temporary file for Graphviz: %s", strerror(errno));
+}
+
+/* Runs it to its end; NULL, or why there is no result. */
+static const char *run_dot(FILE *in, FILE *out)
+{
+    static char program[] = "dot";
+    static char format[] = "-Tplain";
+    char *const arguments[] = {program, format, NULL};
+    posix_spawn_file_actions_t actions;
+    pid_t child = 0;
+    int how = 0;
+    (void)posix_spawn_file_actions_init(&actions);
+    (void)posix_spawn_file_actions_adddup2(&actions, fileno(in), STDIN_FILENO);
+    (void)posix_spawn_file_actions_adddup2(&actions, fileno(out), STDOUT_FILENO);
+    int failed = posix_spawnp(&child, program, &actions, NULL, arguments, environ);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    if (failed != 0) {
+        return "Graphviz (the program dot) is not installed";
+    }
+    while (waitpid(child, &how, 0) < 0) {
+        if (errno != EINTR) {
+            return "Graphviz was lost";
+        }
+    }
+    return WIFEXITED(how) && WEXITSTATUS(how) == 0 ? NULL : "Graphviz (the program dot) failed";
+}
+
+static graft_status read_all(graft_env *env, graft_arena *arena, FILE *file, const char **text)
+{
+    graft_buffer all = {.arena = arena};
+    char chunk[1 << 12];
+    size_t got = 0;
+    rewind(file);
+    while ((got = fread(chunk, 1, sizeof chunk, file)) > 0) {
+        graft_buffer_append(&all, chunk, got);
+    }
+    *text = all.size > 0 ? all.data : "";
+    return ferror(file) ? fail_file(env) : GRAFT_OK;
+}
+
+/* Hands `text`, one digraph or several, to `dot -Tplain`; *plain, in `arena`, is what it printed.
+ * Where there is no such program, or it fails, *plain is NULL and *reason says why: no failure.
+ * GRAFT_IO when there is no temporary file. */
+static graft_status ask_graphviz(graft_env *env, graft_arena *arena, const graft_buffer *text,
+                                 const char **plain, const char **reason)
+{
+    graft_status status = GRAFT_OK;
+    FILE *in = tmpfile();
+    FILE *out = tmpfile();
+    *plain = NULL;
+    if (in == NULL || out == NULL || fwrite(text->data, 1, text->size, in) != text->size ||
+        fflush(in) != 0 || fseek(in, 0, SEEK_SET) != 0) {
+        status = fail_file(env);
+        goto done;
+    }
+    *reason = run_dot(in, out);
+    if (*reason == NULL) {
+        GRAFT_CHECK(read_all(env, arena, out, plain));
+    }
+done:
+    if (in != NULL) {
+        (void)fclose(in);
+    }
+    if (out != NULL) {
+        (void)fclose(out);
+    }
+    return status;
+}
+
+/* What takes a place in the list. */
+typedef struct {
+    const char *kind; /* "input", "node", "output" */
+    const char *op;
+    const char *name;
+    const graft_shape *shape; /* NULL: it has no output. */
+    uint32_t step;
+} listed;
+
+typedef struct {
+    graft_env *env;
+    const graft_model *model;
+    const graft_graph *graph;
+    graft_buffer nodes;
+    graft_buffer *dot;
+    uint32_t *place; /* By value: of what makes it. */
+    uint32_t count;
+} lister;
+
+static const char *print_shape(graft_arena *arena, const graft_shape *shape)
+{
+    graft_buffer text = {.arena = arena};
+    graft_buffer_append(&text, "", 0);
+    if (shape != NULL && shape->rank != GRAFT_RANK_UNKNOWN) {
+        for (uint32_t i = 0; i < shape->rank; i++) {
+            graft_buffer_printf(&text, "%s%d", i > 0 ? "x" : "", shape->dims[i]);
+        }
+    }
+    return text.data;
+}
+
+/* Inches that a label takes; graph/base/page/report.js shortens what is longer. */
+static double width_of(const listed *item, const char *shape)
+{
+    enum { CHARACTERS_LEAST = 6, CHARACTERS_MOST = 22 };
+    const double per_character = 0.095;
+    size_t most = strlen(item->op) > strlen(shape) ? strlen(item->op) : strlen(shape);
+    most = most < CHARACTERS_LEAST ? CHARACTERS_LEAST : most;
+    return per_character * (double)(most > CHARACTERS_MOST ? CHARACTERS_MOST : most) + 0.2;
+}
+
+/* `values` are read, of which those that are const are not drawn. */
+static void add_listed(lister *l, const listed *item, const graft_index *values, uint32_t count)
+{
+    graft_mark mark = graft_arena_mark(l->env->scratch);
+    graft_buffer in = {.arena = l->env->scratch};
+    const char *shape = print_shape(l->env->scratch, item->shape);
+    graft_json json;
+    graft_buffer_printf(l->dot, "n%u[width=%.2f]\n", l->count, width_of(item, shape));
+    for (uint32_t i = 0; i < count; i++) {
+        if (values[i] != GRAFT_NONE && !l->graph->values[values[i]].is_const) {
+            const uint32_t from = l->place[values[i]];
+            graft_buffer_printf(&in, "%s%u", in.size > 0 ? "," : "", from);
+            graft_buffer_printf(l->dot, "n%u->n%u\n", from, l->count);
+        }
+    }
+    graft_json_begin(&json, l->env->scratch);
+    graft_json_string(&json, "kind", item->kind);
+    graft_json_string(&json, "op", item->op);
+    graft_json_string(&json, "name", item->name);
+    graft_json_string(&json, "shape", shape);
+    graft_json_list(&json, "in", &in);
+    graft_json_integer(&json, "step",
+                       item->step == GRAFT_TRACE_SIMPLIFIED ? -1 : (int64_t)item->step);
+    graft_json_append(&json, &l->nodes);
+    graft_arena_release(l->env->scratch, mark);
+    l->count++;
+}
+
+static void add_input(lister *l, graft_index value)
+{
+    const graft_value *v = &l->graph->values[value];
+    const bool known = v->source < l->model->input_count;
+    const listed item = {.kind = "input",
+                         .op = "input",
+                         .name = known ? l->model->inputs[v->source].name : "",
+                         .shape = &v->shape};
+    l->place[value] = l->count;
+    add_listed(l, &item, NULL, 0);
+}
+
+static void add_node(lister *l, graft_index id, uint32_t step)
+{
+    const graft_node *node = &l->graph->nodes[id];
+    const graft_index *values = &l->graph->edges[node->first_edge];
+    const listed item = {.kind = "node",
+                         .op = node->op == GRAFT_OP_OPAQUE ? graft_model_node_type(l->model, node)
+                                                           : graft_op(node->op)->name,
+                         .name = graft_model_node_name(l->model, node),
+                         .shape = node->output_count == 0
+                                      ? NULL
+                                      : &l->graph->values[values[node->input_count]].shape,
+                         .step = step};
+    for (uint32_t o = 0; o < node->output_count; o++) {
+        l->place[values[node->input_count + o]] = l->count;
+    }
+    add_listed(l, &item, values, node->input_count);
+}
+
+static void add_output(lister *l, uint32_t number)
+{
+    const graft_index value = l->graph->outputs[number];
+    const bool known = number < l->model->output_count;
+    const listed item = {.kind = "output",
+                         .op = "output",
+                         .name = known ? l->model->outputs[number].name : "",
+                         .shape = &l->graph->values[value].shape};
+    add_listed(l, &item, &value, 1);
+}
+
+/* Adds to `json` the list `key`: what runs at each inference, in order, between the graph's inputs
+ * and outputs, each {"kind", "op", "name", "shape", "in": places in the list, "step"}. To `dot` a
+ * digraph is appended whose nodes are "n" and their place in the list. GRAFT_BAD_INPUT when the
+ * graph has a cycle. */
+static graft_status add_graph(graft_env *env, const graft_report_graph *report, const char *key,
+                              graft_json *json, graft_buffer *dot)
+{
+    GRAFT_SCOPED(env->unit);
+    const graft_graph *graph = report->graph;
+    graft_state state;
+    lister l = {.env = env,
+                .model = report->model,
+                .graph = graph,
+                .nodes = {.arena = env->unit},
+                .dot = dot,
+                .place = GRAFT_NEW(env->unit, uint32_t, graph->value_end)};
+    GRAFT_PASS(graft_state_make(env, env->unit, graph, &state));
+    graft_buffer_printf(dot, "strict digraph{nodesep=0.18;ranksep=0.3;node[shape=box,"
+                             "fixedsize=true,height=0.5]"
+                             "edge[arrowsize=0.5]\n");
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        if (graph->values[v].kind == GRAFT_VALUE_INPUT) {
+            add_input(&l, v);
+        }
+    }
+    for (graft_index i = 0; i < state.order.count; i++) {
+        const graft_index node = state.order.order[i];
+        if (!graph->nodes[node].is_const) {
+            add_node(&l, node, report->steps[node]);
+        }
+    }
+    for (uint32_t i = 0; i < graph->output_count; i++) {
+        add_output(&l, i);
+    }
+    graft_buffer_printf(dot, "}\n");
+    graft_json_list(json, key, &l.nodes);
+    return GRAFT_OK;
+}
 
 /* More than this takes Graphviz minutes. */
 enum { DRAWN_MOST = 4000 };
@@ -48,7 +283,7 @@ static graft_status add_layout(graft_env *env, const graft_graph *const graphs[2
         }
     }
     if (reason == NULL) {
-        GRAFT_PASS(graft_graphviz_plain(env, env->life, dot, &plain, &reason));
+        GRAFT_PASS(ask_graphviz(env, env->life, dot, &plain, &reason));
     }
     graft_json_string(json, "layout", plain);
     graft_json_string(json, "layout_lacks", reason);
@@ -65,8 +300,8 @@ static graft_status add_graphs(graft_env *env, const graft_report_page *page, gr
                                           .steps = page->trace->born};
     const graft_report_graph *after = page->unchanged ? &before : &rewritten;
     graft_buffer dot = {.arena = env->life};
-    GRAFT_PASS(graft_report_graph_add(env, &before, "before", json, &dot));
-    GRAFT_PASS(graft_report_graph_add(env, after, "after", json, &dot));
+    GRAFT_PASS(add_graph(env, &before, "before", json, &dot));
+    GRAFT_PASS(add_graph(env, after, "after", json, &dot));
     return add_layout(env, (const graft_graph *const[2]){before.graph, after->graph}, &dot, json);
 }
 

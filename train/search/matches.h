@@ -17,7 +17,7 @@
 
 /* Who may refuse a rewrite that the engine accepts: it holds at the sizes at hand but not at all
  * that they stand for (verify/sizes/opensizes.h), or takes apart what runs on 8 bits as one
- * (emit/run/whole_groups.h). */
+ * (emit/command/session.c). */
 typedef struct graft_rewrite_judge {
     void (*look_at)(void *context, const graft_graph *graph, const graft_order *order);
     bool (*holds)(void *context, const graft_rule *rule, const graft_match *match);
