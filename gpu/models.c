@@ -141,7 +141,7 @@ static graft_status optimise(subject *t)
     graft_graph *graph = graft_model_graph_copy(env->unit, &t->model->graph);
     GRAFT_PASS(choose_rules(t, graph, &options));
     GRAFT_PASS(graft_environment_open(env, env->unit, graph, &t->xfers, &options, &t->environment));
-    GRAFT_PASS(graft_search_escape(env, env->unit, &t->environment, &found));
+    GRAFT_PASS(graft_search_escape(env, env->unit, &t->environment, NULL, &found));
     if (!t->late) { /* For more of what an agent may meet; the first plan stays the result. */
         GRAFT_PASS(graft_search_random(env, env->unit, &t->environment, &walks, &walked));
     }

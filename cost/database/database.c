@@ -247,9 +247,6 @@ graft_status graft_database_open(graft_env *env, const char *path, graft_databas
 {
     graft_status status = GRAFT_OK;
     graft_arena *arena = graft_arena_new((size_t)1 << 16);
-    if (arena == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a cost database");
-    }
     graft_database *d = GRAFT_NEW(arena, graft_database, 1);
     d->arena = arena;
     d->path = path == NULL ? NULL : graft_arena_strdup(arena, path);

@@ -441,9 +441,6 @@ static graft_status open_executor(graft_env *env, graft_cost *cost, const execut
 {
     graft_status status = GRAFT_OK;
     graft_arena *arena = graft_arena_new((size_t)1 << 16);
-    if (arena == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for an executor");
-    }
     graft_executor *e = GRAFT_NEW(arena, graft_executor, 1);
     e->arena = arena;
     e->graph = source->graph;

@@ -52,7 +52,7 @@ static graft_status open_ground(bench *b, uint32_t m)
     played *g = &b->grounds[m];
     b->options.model = b->models[m].name;
     GRAFT_PASS(graft_session_open(env, &b->options, &g->session));
-    GRAFT_PASS(graft_search_greedy(env, env->life, &g->session.environment, &g->greedy));
+    GRAFT_PASS(graft_search_greedy(env, env->life, &g->session.environment, NULL, &g->greedy));
     return graft_table_teach(env, &g->session, &b->book, m, &g->greedy);
 }
 

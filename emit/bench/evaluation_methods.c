@@ -139,7 +139,7 @@ static graft_status run_table(graft_cell_run *c)
     graft_tariff_plan plan;
     graft_book book;
     graft_book_open(env->unit, &book);
-    GRAFT_PASS(graft_search_greedy(env, env->unit, &c->session->environment, &greedy));
+    GRAFT_PASS(graft_search_greedy(env, env->unit, &c->session->environment, NULL, &greedy));
     GRAFT_PASS(graft_table_teach(env, c->session, &book, 0, &greedy));
     GRAFT_PASS(graft_tariff_make(env, env->unit, &book, &options, &tariff));
     GRAFT_PASS(graft_search_tariff(env, env->unit, &c->session->environment, &tariff, &plan));

@@ -91,7 +91,7 @@ static graft_status walk_greedily(graft_env *env, graft_session *session, graft_
                                   graft_walk walk)
 {
     graft_plan_found found;
-    GRAFT_PASS(graft_search_greedy(env, env->life, &session->environment, &found));
+    GRAFT_PASS(graft_search_greedy(env, env->life, &session->environment, NULL, &found));
     walk.kind = GRAFT_WALK_PLAN;
     walk.actions = &found;
     walk.steps_most = found.step_count;

@@ -97,7 +97,7 @@ static graft_status search_greedy(graft_env *env, table_run *run, graft_session 
     result *r = run->results[model];
     r[GIVEN] = (result){.ns = environment->first_ns};
     GRAFT_PASS(count_estimates(env, session, &environment->first, &r[GIVEN]));
-    GRAFT_PASS(graft_search_greedy(env, env->life, environment, found));
+    GRAFT_PASS(graft_search_greedy(env, env->life, environment, NULL, found));
     r[GREEDY] = (result){.ns = found->cost_ns,
                          .steps = found->step_count,
                          .priced = found->evaluations,

@@ -4,22 +4,6 @@
 #include <assert.h>
 #include <string.h>
 
-static graft_status search_greedy(graft_env *env, graft_arena *arena,
-                                  graft_environment *environment, const graft_search_choice *choice,
-                                  graft_plan_found *found)
-{
-    (void)choice;
-    return graft_search_greedy(env, arena, environment, found);
-}
-
-static graft_status search_escape(graft_env *env, graft_arena *arena,
-                                  graft_environment *environment, const graft_search_choice *choice,
-                                  graft_plan_found *found)
-{
-    (void)choice;
-    return graft_search_escape(env, arena, environment, found);
-}
-
 static uint64_t choose(uint64_t asked, uint64_t otherwise) { return asked > 0 ? asked : otherwise; }
 
 graft_status graft_search_run(graft_env *env, graft_arena *arena, graft_environment *environment,
@@ -28,13 +12,12 @@ graft_status graft_search_run(graft_env *env, graft_arena *arena, graft_environm
 {
     const struct {
         const char *name;
-        graft_status (*search)(graft_env *env, graft_arena *arena, graft_environment *environment,
-                               const graft_search_choice *choice, graft_plan_found *found);
+        graft_search *search;
         graft_setting_integer graphs; /* Where nothing else is asked for. */
         double temperature;
     } searches[] = {
-        {"greedy",       search_greedy,             0,                                 0.0},
-        {"escape",       search_escape,             0,                                 0.0},
+        {"greedy",       graft_search_greedy,       0,                                 0.0},
+        {"escape",       graft_search_escape,       0,                                 0.0},
         {"annealing",    graft_search_annealing,    settings->search_annealing_graphs,
          settings->search_annealing_temperature                                           },
         {"iterated",     graft_search_iterated,     settings->search_iterated_graphs,  0.0},

@@ -84,9 +84,6 @@ static graft_status open_rehearsal(graft_env *env, const graft_graph *graph,
     *rehearsal = (rehearsing){.arena = graft_arena_new((size_t)1 << 16),
                               .policy = policy,
                               .least = graft_graphtable_limits(graph, 0)};
-    if (rehearsal->arena == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory to rehearse");
-    }
     GRAFT_PASS(graft_graph_renumber(env, rehearsal->arena, graph, &loaded));
     rehearsal->graph = loaded;
     rewrite_all(rehearsal, limits, step_limit, rehearsal->before);

@@ -257,9 +257,6 @@ graft_status graft_graphtable_write(graft_env *env, const graft_graph *graph, co
                           path);
     }
     GRAFT_ARENA(arena, (size_t)1 << 16);
-    if (arena == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for %s", path);
-    }
     graft_buffer text = {.arena = arena};
     GRAFT_TRY(env, print_header(env, graph, name, fit, &text), "while writing %s", path);
     GRAFT_CHECK(graft_file_write(env, path, text.data, text.size));

@@ -558,9 +558,6 @@ graft_status graft_header_write(graft_env *env, const graft_policy *policy,
 {
     graft_status status = GRAFT_OK;
     GRAFT_ARENA(arena, (size_t)1 << 20); /* The buffer grows: keep it apart. */
-    if (arena == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for %s", path);
-    }
     graft_buffer text = {.arena = arena};
     GRAFT_TRY(env, graft_header_print(env, policy, options, &text, sizes), "while writing %s",
               path);

@@ -98,9 +98,6 @@ graft_status graft_weighttable_write(graft_env *env, const graft_model *model, c
 {
     graft_identifier id;
     GRAFT_ARENA(arena, (size_t)1 << 20);
-    if (arena == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for %s", path);
-    }
     graft_buffer text = {.arena = arena};
     GRAFT_PASS(graft_identifier_make(env, name, &id));
     graft_buffer_printf(&text,

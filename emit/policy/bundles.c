@@ -338,9 +338,6 @@ graft_status graft_bundles_search(graft_env *env, graft_session *session, graft_
     bool taken = true;
     contest c;
     GRAFT_ARENA(arena, (size_t)1 << 20);
-    if (arena == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search");
-    }
     GRAFT_PASS(open_contest(env, session, found, arena, &c));
     while (taken && c.turn < TURNS_MOST && !graft_search_is_over(&session->environment, found)) {
         GRAFT_PASS(graft_search_go_on(env));

@@ -360,7 +360,7 @@ static graft_status measure_costs(graft_env *env, void *context, graft_session *
 {
     graft_plan_found found;
     (void)context, (void)model;
-    return graft_search_greedy(env, env->life, &session->environment, &found);
+    return graft_search_greedy(env, env->life, &session->environment, NULL, &found);
 }
 
 /* On a device that is not here what is estimated stays so, and is no gain: of many prices a search
@@ -374,7 +374,7 @@ static graft_status search_known(graft_env *env, graft_session *session, graft_p
                               ? GRAFT_OK
                               : graft_known_price_set(env, session, &known);
     if (status == GRAFT_OK) {
-        status = graft_search_greedy(env, env->life, environment, found);
+        status = graft_search_greedy(env, env->life, environment, NULL, found);
     }
     environment->options.price = price;
     return status == GRAFT_OK ? graft_environment_reprice(env, environment) : status;

@@ -56,14 +56,20 @@ static size_t align_up(size_t value, size_t alignment)
     return (value + alignment - 1) & ~(alignment - 1);
 }
 
+static _Noreturn void die_without_memory(const char *what, size_t count, size_t bytes)
+{
+    (void)fprintf(stderr, "graft: out of memory: %s of %zu x %zu bytes\n", what, count, bytes);
+    _Exit(GRAFT_EXIT_NO_MEMORY); /* Other threads may be running: no exit handlers. */
+}
+
 static block *new_block(size_t size)
 {
     if (size > SIZE_MAX - 2 * ALIGN_LARGE - sizeof(block)) {
-        return NULL;
+        die_without_memory("arena block", 1, size);
     }
     block *made = calloc(1, sizeof(block) + size + ALIGN_LARGE);
     if (made == NULL) {
-        return NULL;
+        die_without_memory("arena block", 1, size);
     }
     uintptr_t start = (uintptr_t)made + sizeof(block);
     made->data = (uint8_t *)made + (align_up(start, ALIGN_LARGE) - (uintptr_t)made);
@@ -98,12 +104,6 @@ static void retire_block(graft_arena *arena, block *old)
     arena->spare = old;
 }
 
-static _Noreturn void die_without_memory(const char *what, size_t count, size_t bytes)
-{
-    (void)fprintf(stderr, "graft: out of memory: %s of %zu x %zu bytes\n", what, count, bytes);
-    _Exit(GRAFT_EXIT_NO_MEMORY); /* Other threads may be running: no exit handlers. */
-}
-
 static void push_block(graft_arena *arena, size_t need)
 {
     block *older = arena->newest;
@@ -113,9 +113,6 @@ static void push_block(graft_arena *arena, size_t need)
     } else {
         size_t size = older->size < block_most_bytes / 2 ? 2 * older->size : block_most_bytes;
         next = new_block(size > need ? size : need);
-        if (next == NULL) {
-            die_without_memory("arena block", 1, need);
-        }
     }
     next->older = older;
     next->before = older->before + older->used;
@@ -126,13 +123,9 @@ graft_arena *graft_arena_new(size_t first_bytes)
 {
     graft_arena *arena = calloc(1, sizeof(*arena));
     if (arena == NULL) {
-        return NULL;
+        die_without_memory("arena", 1, sizeof(*arena));
     }
     arena->newest = new_block(align_up(first_bytes > 0 ? first_bytes : 1, ALIGN_LARGE));
-    if (arena->newest == NULL) {
-        free(arena);
-        return NULL;
-    }
     return arena;
 }
 

@@ -22,7 +22,7 @@ typedef struct {
     size_t used;
 } graft_mark;
 
-/* NULL only when the system has no memory. `first_bytes` sizes the first block. */
+/* `first_bytes` sizes the first block. */
 graft_arena *graft_arena_new(size_t first_bytes);
 void graft_arena_free(graft_arena *arena);
 /* A new arena that is freed when the function or block ends. */

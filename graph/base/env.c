@@ -15,10 +15,6 @@ graft_status graft_env_open(graft_env *env)
     env->life = graft_arena_new(LIFE_BYTES);
     env->unit = graft_arena_new(UNIT_BYTES);
     env->scratch = graft_arena_new(SCRATCH_BYTES);
-    if (env->life == NULL || env->unit == NULL || env->scratch == NULL) {
-        graft_env_close(env);
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for the arenas");
-    }
     return GRAFT_OK;
 }
 

@@ -33,7 +33,7 @@ typedef struct graft_env {
 
 enum { GRAFT_THREADS_MOST = 1024 };
 
-/* Creates the three arenas; returns GRAFT_NO_MEMORY when the system has none left. */
+/* Creates the three arenas. GRAFT_OK: without memory the program ends, see arena.h. */
 GRAFT_MUST_USE graft_status graft_env_open(graft_env *env);
 /* Frees the arenas and everything in them. */
 void graft_env_close(graft_env *env);

@@ -239,7 +239,7 @@ CHECK_CASE(test_layers_keep_their_kernels)
     graft_session session;
     graft_plan_found found;
     open_text(env, text, true, &session);
-    CHECK_OK(graft_search_greedy(env, env->life, &session.environment, &found));
+    CHECK_OK(graft_search_greedy(env, env->life, &session.environment, NULL, &found));
     CHECK_OK(graft_search_finish(env, env->life, &session.environment, &found));
     const graft_state *last = &session.environment.state;
     assert_int_equal(count_kernels(env, &session, last, GRAFT_OP_gelu), 2);

@@ -219,22 +219,27 @@ static void ask_for_a_product_that_overflows(graft_arena *arena)
 {
     (void)graft_arena_array(arena, SIZE_MAX / 4 + 2, 4); /* Would wrap to 4 bytes. */
 }
+static void ask_for_one_too_large(graft_arena *arena)
+{
+    (void)arena;
+    (void)graft_arena_new(SIZE_MAX / 2);
+}
+static void ask_for_one_far_too_large(graft_arena *arena)
+{
+    (void)arena;
+    (void)graft_arena_new(SIZE_MAX - 200);
+}
 
 CHECK_CASE(test_no_memory_ends_the_program)
 {
     static void (*const asks[])(graft_arena *) = {ask_too_much, ask_far_too_much,
-                                                  ask_for_a_product_that_overflows};
+                                                  ask_for_a_product_that_overflows,
+                                                  ask_for_one_too_large, ask_for_one_far_too_large};
     for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
         char text[8192];
         assert_int_equal(exit_status_of(asks[i], text, sizeof(text)), 70);
         assert_non_null(strstr(text, "graft: out of memory: "));
     }
-}
-
-CHECK_CASE(test_new_without_memory_is_null)
-{
-    assert_null(graft_arena_new(SIZE_MAX - 200));
-    assert_null(graft_arena_new(SIZE_MAX / 2));
 }
 
 CHECK_CASE(test_free_space_is_poisoned)

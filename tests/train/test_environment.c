@@ -138,7 +138,7 @@ static double greedy(graft_env *env, fixture *f, uint32_t *steps)
 {
     graft_plan_found found;
     CHECK_OK(graft_environment_reprice(env, &f->environment));
-    CHECK_OK(graft_search_greedy(env, env->unit, &f->environment, &found));
+    CHECK_OK(graft_search_greedy(env, env->unit, &f->environment, NULL, &found));
     *steps = found.step_count;
     return found.cost_ns;
 }
@@ -185,7 +185,7 @@ CHECK_CASE(test_finishing_long_plans)
     graft_environment *environment = &open_fixture(env)->environment;
     graft_plan_found found;
     environment->options.step_limit = 4;
-    CHECK_OK(graft_search_greedy(env, env->unit, environment, &found));
+    CHECK_OK(graft_search_greedy(env, env->unit, environment, NULL, &found));
     assert_true(found.step_count == 4 && !found.at_rest);
     CHECK_OK(graft_search_finish(env, env->unit, environment, &found));
     assert_int_equal(found.step_count, 8);
@@ -294,7 +294,7 @@ CHECK_CASE(test_greedy_reaches_the_best)
 {
     fixture *f = open_fixture(env);
     graft_plan_found found;
-    CHECK_OK(graft_search_greedy(env, env->life, &f->environment, &found));
+    CHECK_OK(graft_search_greedy(env, env->life, &f->environment, NULL, &found));
     assert_true(found.cost_ns == BLOCKS * 60.0);
     assert_int_equal(found.step_count, 3 * BLOCKS);
     check_plan(env, f, &found);
@@ -332,7 +332,7 @@ CHECK_CASE(test_beam_goes_over_a_hill)
     fixture *f = open_fixture(env);
     graft_plan_found found;
     f->environment.options.price.cost_ns = price_over_a_hill;
-    CHECK_OK(graft_search_greedy(env, env->life, &f->environment, &found));
+    CHECK_OK(graft_search_greedy(env, env->life, &f->environment, NULL, &found));
     assert_true(found.cost_ns == BLOCKS * 90.0);
     CHECK_OK(graft_search_beam(env, env->life, &f->environment, &narrow, &found));
     assert_true(found.cost_ns == BLOCKS * 60.0);
@@ -350,12 +350,12 @@ CHECK_CASE(test_escape_goes_over_a_hill)
     fixture *f = open_fixture(env);
     graft_plan_found found;
     f->environment.options.price.cost_ns = price_over_a_hill;
-    CHECK_OK(graft_search_escape(env, env->life, &f->environment, &found));
+    CHECK_OK(graft_search_escape(env, env->life, &f->environment, NULL, &found));
     assert_true(found.cost_ns == BLOCKS * 60.0);
     assert_int_equal(found.step_count, 3 * BLOCKS);
     check_plan(env, f, &found);
     f->environment.options.least_gain = 0.2; /* All of a block, 50 of 440, is less. */
-    CHECK_OK(graft_search_escape(env, env->life, &f->environment, &found));
+    CHECK_OK(graft_search_escape(env, env->life, &f->environment, NULL, &found));
     assert_true(found.cost_ns == f->environment.first_ns);
 }
 
@@ -392,8 +392,8 @@ CHECK_CASE(test_searches_end_in_time)
     const graft_search_choice iterated = {.graphs = 100, .seed = 3};
     graft_environment *e = &f->environment;
     e->options.deadline_ns = 1;
-    CHECK_OK(graft_search_greedy(env, env->life, e, &found[0]));
-    CHECK_OK(graft_search_escape(env, env->life, e, &found[1]));
+    CHECK_OK(graft_search_greedy(env, env->life, e, NULL, &found[0]));
+    CHECK_OK(graft_search_escape(env, env->life, e, NULL, &found[1]));
     CHECK_OK(graft_search_annealing(env, env->life, e, &annealing, &found[2]));
     CHECK_OK(graft_search_iterated(env, env->life, e, &iterated, &found[3]));
     CHECK_OK(graft_search_beam(env, env->life, e, &beam, &found[4]));
@@ -404,7 +404,7 @@ CHECK_CASE(test_searches_end_in_time)
         assert_true(found[i].cost_ns == e->first_ns);
     }
     e->options.deadline_ns = 0;
-    CHECK_OK(graft_search_greedy(env, env->life, e, &found[0]));
+    CHECK_OK(graft_search_greedy(env, env->life, e, NULL, &found[0]));
     assert_false(found[0].cut);
 }
 
@@ -433,7 +433,7 @@ CHECK_CASE(test_interrupted_searches_fail)
     const graft_search_choice options = {.alpha = 10, .dequeues = 5000};
     graft_interrupt_install();
     assert_int_equal(raise(SIGINT), 0);
-    check_failed(env, graft_search_greedy(env, env->life, &f->environment, &found),
+    check_failed(env, graft_search_greedy(env, env->life, &f->environment, NULL, &found),
                  GRAFT_INTERRUPTED, "interrupted while searching");
     check_failed(env, graft_search_random(env, env->life, &f->environment, &five, &found),
                  GRAFT_INTERRUPTED, "interrupted while searching");
@@ -442,5 +442,5 @@ CHECK_CASE(test_interrupted_searches_fail)
     check_failed(env, graft_search_beam(env, env->life, &f->environment, &narrow, &found),
                  GRAFT_INTERRUPTED, "interrupted while searching");
     graft_interrupt_install();
-    CHECK_OK(graft_search_greedy(env, env->life, &f->environment, &found));
+    CHECK_OK(graft_search_greedy(env, env->life, &f->environment, NULL, &found));
 }

@@ -31,7 +31,7 @@ CHECK_CASE(test_from_nothing)
     priced_model *f = priced_open(env, "dscnn", &priced);
     const graft_tariff nothing = {.row_count = 0};
     graft_plan_found greedy;
-    CHECK_OK(graft_search_greedy(env, env->unit, &f->environment, &greedy));
+    CHECK_OK(graft_search_greedy(env, env->unit, &f->environment, NULL, &greedy));
     graft_plan_found found = search(env, f, &nothing, GRAPHS, 1);
     assert_true(greedy.evaluations > GRAPHS);
     assert_true(found.evaluations <= GRAPHS);

@@ -95,7 +95,7 @@ CHECK_CASE(test_greedy_over_the_table)
         graft_plan_found greedy;
         graft_tariff_plan plan;
         graft_estimated again;
-        CHECK_OK(graft_search_greedy(env, env->unit, &f->p->environment, &greedy));
+        CHECK_OK(graft_search_greedy(env, env->unit, &f->p->environment, NULL, &greedy));
         walk(f, GRAFT_WALK_PLAN, NULL, &greedy);
         for (uint32_t pass = 0; pass < 2; pass++) {
             graft_tariff tariff = make(f, &options);

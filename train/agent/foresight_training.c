@@ -99,7 +99,6 @@ static void find_ranges(graft_foresight *m, const graft_story *stories, uint32_t
 void graft_foresight_calibrate(graft_foresight *model, const graft_story *stories, uint32_t count)
 {
     GRAFT_ARENA(arena, 1 << 16);
-    assert(arena != NULL);
     columns latent = open_columns(arena, model->latent);
     columns content = open_columns(arena, model->content.dims);
     columns reward = open_columns(arena, 1);

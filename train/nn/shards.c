@@ -7,21 +7,9 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { ARENA_FIRST_BYTES = 1 << 20 };
-
-static graft_arena *open_arena(size_t bytes)
-{
-    graft_arena *arena = graft_arena_new(bytes);
-    if (arena == NULL) {
-        (void)fprintf(stderr, "graft: out of memory: tape of %zu bytes\n", bytes);
-        exit(70); /* As arenas do, see arena.h. */
-    }
-    return arena;
-}
 
 void graft_shards_open(graft_shards *shards, graft_arena *arena, uint32_t thread_count,
                        graft_parameters *const sets[], uint32_t set_count)
@@ -35,7 +23,7 @@ void graft_shards_open(graft_shards *shards, graft_arena *arena, uint32_t thread
     }
     for (uint32_t s = 0; s < GRAFT_SHARD_COUNT; s++) {
         shards->arena_bytes[s] = ARENA_FIRST_BYTES;
-        graft_tape_init(&shards->tapes[s], open_arena(ARENA_FIRST_BYTES), false);
+        graft_tape_init(&shards->tapes[s], graft_arena_new(ARENA_FIRST_BYTES), false);
         for (uint32_t k = 0; k < set_count; k++) {
             graft_tape_bind(&shards->tapes[s], sets[k], GRAFT_NEW(arena, float, sets[k]->size));
         }
@@ -76,7 +64,7 @@ static void empty_tape(graft_shards *shards, uint32_t shard)
     if (used > shards->arena_bytes[shard]) {
         shards->arena_bytes[shard] = used + used / 4;
         graft_arena_free(tape->arena);
-        tape->arena = open_arena(shards->arena_bytes[shard]);
+        tape->arena = graft_arena_new(shards->arena_bytes[shard]);
     }
 }
 

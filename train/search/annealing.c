@@ -43,9 +43,6 @@ graft_status graft_search_annealing(graft_env *env, graft_arena *arena,
     uint64_t start_ns = graft_clock_ns();
     GRAFT_ARENA(own, (size_t)1 << 20);
     graft_progress progress;
-    if (own == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search");
-    }
     annealing *a = GRAFT_NEW(own, annealing, 1);
     const double first_ns = choice->temperature * environment->first_ns;
     const uint32_t longest = LONG_WAYS * environment->options.step_limit;

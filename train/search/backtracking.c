@@ -74,9 +74,6 @@ graft_status graft_search_backtracking(graft_env *env, graft_arena *arena,
     uint64_t start_ns = graft_clock_ns();
     graft_progress progress;
     GRAFT_ARENA(own, (size_t)1 << 20);
-    if (own == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search");
-    }
     graft_explored *explored = graft_explored_open(own, environment, found);
     queue q = {.alpha = choice->alpha, .found = found, .arena = own};
     graft_progress_start(&progress, env, "backtracking", "graphs", choice->dequeues);

@@ -35,9 +35,6 @@ graft_status graft_search_beam(graft_env *env, graft_arena *arena, graft_environ
     uint32_t idle = 0; /* Levels since the best graph was found. */
     graft_progress progress;
     GRAFT_ARENA(own, (size_t)1 << 20);
-    if (own == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search");
-    }
     graft_explored *explored = graft_explored_open(own, environment, found);
     level levels[2] = {
         {GRAFT_NEW(own, graft_successor, choice->width), 0, (uint32_t)choice->width},

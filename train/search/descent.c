@@ -154,8 +154,9 @@ static graft_status descend(graft_env *env, graft_environment *environment, bool
 }
 
 graft_status graft_search_greedy(graft_env *env, graft_arena *arena, graft_environment *environment,
-                                 graft_plan_found *found)
+                                 const graft_search_choice *choice, graft_plan_found *found)
 {
+    (void)choice;
     uint64_t start_ns = graft_clock_ns();
     *found = (graft_plan_found){.cost_ns = environment->first_ns};
     found->steps = GRAFT_NEW(arena, graft_action, environment->options.step_limit);

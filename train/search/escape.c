@@ -151,15 +151,13 @@ static graft_status go_on(graft_env *env, escape *e, graft_plan_found *found)
 }
 
 graft_status graft_search_escape(graft_env *env, graft_arena *arena, graft_environment *environment,
-                                 graft_plan_found *found)
+                                 const graft_search_choice *choice, graft_plan_found *found)
 {
+    (void)choice;
     uint64_t start_ns = graft_clock_ns();
     GRAFT_ARENA(own, (size_t)1 << 20);
-    if (own == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search");
-    }
     escape *e = GRAFT_NEW(own, escape, 1);
-    GRAFT_PASS(graft_search_greedy(env, arena, environment, found));
+    GRAFT_PASS(graft_search_greedy(env, arena, environment, NULL, found));
     for (uint32_t i = 0; i < LEVELS; i++) {
         GRAFT_PASS(graft_walker_open(env, own, environment, found, &e->at[i]));
     }

@@ -608,9 +608,6 @@ static graft_status run_phases(graft_env *env, graft_arena *arena, graft_environ
     uint64_t start_ns = graft_clock_ns();
     GRAFT_ARENA(own, (size_t)1 << 20);
     GRAFT_SCOPED(env->scratch);
-    if (own == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search");
-    }
     guided_search *g = GRAFT_NEW(own, guided_search, 1);
     GRAFT_PASS(open_guided(env, own, environment, choice, found, g));
     g->kept = p->refined != NULL ? arena : NULL;

@@ -19,17 +19,11 @@
  * costs, graphs (those that rows are learnt from included), seed, and the temperature of sampled
  * rollouts, in gains of a thousandth of the first graph. found->evaluations is the number of graphs
  * priced, that of the first graph included. */
-GRAFT_MUST_USE graft_status graft_search_guided(graft_env *env, graft_arena *arena,
-                                                graft_environment *environment,
-                                                const graft_search_choice *choice,
-                                                graft_plan_found *found);
+graft_search graft_search_guided;
 
 /* One rollout, sampled at the temperature: one graph is priced. It is what is found, dearer or
  * not. */
-GRAFT_MUST_USE graft_status graft_guided_sample(graft_env *env, graft_arena *arena,
-                                                graft_environment *environment,
-                                                const graft_search_choice *choice,
-                                                graft_plan_found *found);
+graft_search graft_guided_sample;
 
 /* A table that is better for the environment's graph: its rows are corrected by prices, and blurred
  * where that led to a cheaper graph. Greedy over `refined`, in `arena`, ends at found's graph, or

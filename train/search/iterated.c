@@ -68,12 +68,9 @@ graft_status graft_search_iterated(graft_env *env, graft_arena *arena,
 {
     uint64_t start_ns = graft_clock_ns();
     GRAFT_ARENA(own, (size_t)1 << 20);
-    if (own == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search");
-    }
     iteration *it = GRAFT_NEW(own, iteration, 1);
     graft_rng_seed(&it->rng, choice->seed);
-    GRAFT_PASS(graft_search_greedy(env, arena, environment, found));
+    GRAFT_PASS(graft_search_greedy(env, arena, environment, NULL, found));
     GRAFT_PASS(graft_walker_open(env, own, environment, found, &it->best));
     GRAFT_PASS(graft_walker_open(env, own, environment, found, &it->now));
     GRAFT_PASS(graft_walker_follow(env, &it->best, found->steps, found->step_count));

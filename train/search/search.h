@@ -37,6 +37,13 @@ typedef struct graft_search_choice {
     struct graft_cost *cost;           /* ...and what nodes of priced graphs cost. */
 } graft_search_choice;
 
+/* Searches from the environment's first graph; the plan is in `arena`. `choice` may be NULL where
+ * nothing is of its kind: of greedy search and escape. */
+typedef GRAFT_MUST_USE graft_status graft_search(graft_env *env, graft_arena *arena,
+                                                 graft_environment *environment,
+                                                 const graft_search_choice *choice,
+                                                 graft_plan_found *found);
+
 /* A search that is interrupted fails: what it found is not what its budget would have found. The
  * check that all of them make: GRAFT_INTERRUPTED, or GRAFT_OK. */
 GRAFT_MUST_USE graft_status graft_search_go_on(graft_env *env);
@@ -52,34 +59,21 @@ GRAFT_MUST_USE graft_status graft_search_pays(graft_env *env, const graft_enviro
 
 /* The best of `episodes` episodes of uniformly random legal rules and locations, each stopped at
  * its own cheapest graph. */
-GRAFT_MUST_USE graft_status graft_search_random(graft_env *env, graft_arena *arena,
-                                                graft_environment *environment,
-                                                const graft_search_choice *choice,
-                                                graft_plan_found *found);
+graft_search graft_search_random;
 /* Takes the action with the lowest resulting cost until none lowers it by what the environment's
  * options and the noise of its price ask for; ties go to the lowest (xfer, location). Before each,
  * where the price tells forms, whatever makes the form better at no cost. */
-GRAFT_MUST_USE graft_status graft_search_greedy(graft_env *env, graft_arena *arena,
-                                                graft_environment *environment,
-                                                graft_plan_found *found);
+graft_search graft_search_greedy;
 
 /* Greedy; and where nothing gains by itself, up to three rewrites that overlap and pay together,
  * and then on: see escape.c. */
-GRAFT_MUST_USE graft_status graft_search_escape(graft_env *env, graft_arena *arena,
-                                                graft_environment *environment,
-                                                graft_plan_found *found);
+graft_search graft_search_escape;
 
 /* The first temperature is a part of the first graph's cost; 3e-4. */
-GRAFT_MUST_USE graft_status graft_search_annealing(graft_env *env, graft_arena *arena,
-                                                   graft_environment *environment,
-                                                   const graft_search_choice *choice,
-                                                   graft_plan_found *found);
+graft_search graft_search_annealing;
 
 /* Iterated local search from greedy's result. */
-GRAFT_MUST_USE graft_status graft_search_iterated(graft_env *env, graft_arena *arena,
-                                                  graft_environment *environment,
-                                                  const graft_search_choice *choice,
-                                                  graft_plan_found *found);
+graft_search graft_search_iterated;
 
 /* Goes on from a plan's graph with what makes the form better at no cost, and nothing else. The
  * found graph is the environment's state afterwards. */
@@ -93,17 +87,11 @@ GRAFT_MUST_USE graft_status graft_search_finish(graft_env *env, graft_arena *are
                                                 graft_plan_found *found);
 
 /* Best-first search over graphs, each visited once. Memory grows with the dequeues. */
-GRAFT_MUST_USE graft_status graft_search_backtracking(graft_env *env, graft_arena *arena,
-                                                      graft_environment *environment,
-                                                      const graft_search_choice *choice,
-                                                      graft_plan_found *found);
+graft_search graft_search_backtracking;
 
 /* Keeps the cheapest successors of a level, each graph once, as far as the environment's limit of
  * steps. Memory grows with levels times width. */
-GRAFT_MUST_USE graft_status graft_search_beam(graft_env *env, graft_arena *arena,
-                                              graft_environment *environment,
-                                              const graft_search_choice *choice,
-                                              graft_plan_found *found);
+graft_search graft_search_beam;
 
 /* Resets the environment and takes the steps of a plan, whatever its limits on steps and costs.
  * GRAFT_BAD_INPUT when one is not legal. */
