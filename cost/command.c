@@ -52,17 +52,14 @@ static void complete_options(graft_env *env, measure_options *options)
 
 static graft_status schedule_model(graft_env *env, measure_run *run)
 {
-    graft_status status = GRAFT_OK;
     GRAFT_SCOPED(env->scratch);
     graft_order order;
     const graft_graph *graph = &run->model->graph;
     size_t bytes = graft_order_bytes(&graph->limits);
     void *memory = graft_arena_alloc(env->scratch, bytes);
-    GRAFT_TRY(env, graft_order_build(&order, graph, memory, bytes), "while ordering %s",
-              run->model->file);
-    GRAFT_CHECK(graft_cost_plan(env, run->cost, env->life, graph, &order, &run->schedule));
-done:
-    return status;
+    GRAFT_PASS_IN(env, graft_order_build(&order, graph, memory, bytes), "while ordering %s",
+                  run->model->file);
+    return graft_cost_plan(env, run->cost, env->life, graph, &order, &run->schedule);
 }
 
 static graft_status open_run(graft_env *env, measure_run *run)

@@ -126,19 +126,17 @@ graft_status graft_zoo_open(graft_env *env, graft_arena *arena, const graft_zoo_
 
 graft_status graft_zoo_build(graft_env *env, const char *name, uint64_t seed, const char *path)
 {
-    graft_status status = GRAFT_OK;
     GRAFT_SCOPED(env->scratch);
     const graft_zoo_entry *entry = NULL;
     uint8_t *data = NULL;
     size_t size = 0;
     int64_t batch = 1;
-    GRAFT_CHECK(graft_zoo_find(env, name, &entry));
+    GRAFT_PASS(graft_zoo_find(env, name, &entry));
     (void)find_entry(name, &batch);
     graft_wire_encode(env->scratch, &build_entry(env->scratch, entry, seed, batch, false)->base,
                       &data, &size);
-    GRAFT_TRY(env, graft_file_write(env, path, data, size), "while writing the model %s", name);
-done:
-    return status;
+    GRAFT_PASS_IN(env, graft_file_write(env, path, data, size), "while writing the model %s", name);
+    return GRAFT_OK;
 }
 
 /* What is meant as a path: it says so, or there is a file of that name. */

@@ -212,33 +212,31 @@ static graft_status read_implementation(reader *r, graft_cost_entry *entry)
 
 static graft_status read_record(reader *r, graft_database_record *record)
 {
-    graft_status status = GRAFT_OK;
     const char *signature = NULL;
     graft_cost_entry *e = &record->entry;
     memset(record, 0, sizeof(*record));
-    GRAFT_CHECK(expect(r, "{\"device\":"));
-    GRAFT_CHECK(read_text(r, &record->device));
-    GRAFT_CHECK(expect(r, ",\"library\":"));
-    GRAFT_CHECK(read_text(r, &record->library));
-    GRAFT_CHECK(expect(r, ",\"signature\":"));
-    GRAFT_CHECK(read_text(r, &signature));
-    GRAFT_TRY(r->env, graft_signature_parse(r->env, signature, &record->signature), "%s:%u",
-              r->name, r->line);
-    GRAFT_CHECK(expect(r, ",\"implementation\":"));
-    GRAFT_CHECK(read_implementation(r, e));
-    GRAFT_CHECK(expect(r, ",\"median_ns\":"));
-    GRAFT_CHECK(read_time(r, true, &e->median_ns));
-    GRAFT_CHECK(expect(r, ",\"spread_ns\":"));
-    GRAFT_CHECK(read_time(r, false, &e->spread_ns));
-    GRAFT_CHECK(expect(r, ",\"rounds\":"));
-    GRAFT_CHECK(read_count(r, &e->rounds));
-    GRAFT_CHECK(expect(r, ",\"source\":\""));
-    GRAFT_CHECK(read_source(r, &e->source));
-    GRAFT_CHECK(expect(r, "\"}\n"));
+    GRAFT_PASS(expect(r, "{\"device\":"));
+    GRAFT_PASS(read_text(r, &record->device));
+    GRAFT_PASS(expect(r, ",\"library\":"));
+    GRAFT_PASS(read_text(r, &record->library));
+    GRAFT_PASS(expect(r, ",\"signature\":"));
+    GRAFT_PASS(read_text(r, &signature));
+    GRAFT_PASS_IN(r->env, graft_signature_parse(r->env, signature, &record->signature), "%s:%u",
+                  r->name, r->line);
+    GRAFT_PASS(expect(r, ",\"implementation\":"));
+    GRAFT_PASS(read_implementation(r, e));
+    GRAFT_PASS(expect(r, ",\"median_ns\":"));
+    GRAFT_PASS(read_time(r, true, &e->median_ns));
+    GRAFT_PASS(expect(r, ",\"spread_ns\":"));
+    GRAFT_PASS(read_time(r, false, &e->spread_ns));
+    GRAFT_PASS(expect(r, ",\"rounds\":"));
+    GRAFT_PASS(read_count(r, &e->rounds));
+    GRAFT_PASS(expect(r, ",\"source\":\""));
+    GRAFT_PASS(read_source(r, &e->source));
+    GRAFT_PASS(expect(r, "\"}\n"));
     e->flops = graft_signature_flops(&record->signature);
     e->bytes = graft_signature_bytes(&record->signature);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status read_checksum(reader *r, uint64_t *checksum)

@@ -61,12 +61,11 @@ static const char *name_isa(void)
 /* Model names of virtual machines say little, so family, model and stepping stand beside them. */
 static graft_status name_processor(graft_env *env, graft_device *device)
 {
-    graft_status status = GRAFT_OK;
     GRAFT_SCOPED(env->scratch);
     uint8_t *text = NULL;
     size_t size = 0;
-    GRAFT_TRY(env, graft_file_read(env, env->scratch, "/proc/cpuinfo", &text, &size),
-              "while naming this processor");
+    GRAFT_PASS_IN(env, graft_file_read(env, env->scratch, "/proc/cpuinfo", &text, &size),
+                  "while naming this processor");
     const char *info = (const char *)text;
     (void)snprintf(device->head.name, sizeof(device->head.name), "%s (%s-%s-%s), %s, %u thread%s",
                    find_processor_field(env->scratch, info, "model name"),
@@ -80,8 +79,7 @@ static graft_status name_processor(graft_env *env, graft_device *device)
                    version->patch,
                    device->head.thread_count == 1 ? PLAIN_KERNELS_VERSION : SHARED_KERNELS_VERSION,
                    PROTOCOL_VERSION);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* --------------------------------------------------------------- life time */

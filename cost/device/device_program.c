@@ -28,6 +28,7 @@ static const double most_rate = 1e7;
 
 typedef struct {
     graft_device_head head;
+    graft_arena *arena; /* Its own, where it lies, too. */
     graft_child child;
     graft_answer_hello hello;
     char *path;
@@ -182,10 +183,7 @@ static void close_device(graft_device *device)
     if (d->folder[0] != '\0') {
         graft_file_remove_folder(d->folder);
     }
-    free(d->line);
-    free(d->path);
-    free(d->options);
-    free(d);
+    graft_arena_free(d->arena);
 }
 
 static graft_status read_limit(graft_env *env, program_device *d)
@@ -227,37 +225,29 @@ static void name_device(program_device *d)
 }
 
 /* What stands behind the ':' of its name; and how many threads, where the user says that apart. */
-static graft_status choose_options(graft_env *env, program_device *d, const char *text,
-                                   uint32_t thread_count)
+static void choose_options(program_device *d, const char *text, uint32_t thread_count)
 {
     const char *colon = find_options(text);
     const char *options = colon == NULL ? "" : colon + 1;
     if (thread_count > 0 && strstr(options, "threads=") == NULL) {
-        options = graft_arena_printf(env->life, "%s%sthreads=%u", options,
+        options = graft_arena_printf(d->arena, "%s%sthreads=%u", options,
                                      options[0] == '\0' ? "" : ",", thread_count);
     }
-    d->options = options[0] == '\0' ? NULL : strdup(options);
-    return options[0] != '\0' && d->options == NULL
-               ? GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a device")
-               : GRAFT_OK;
+    d->options = options[0] == '\0' ? NULL : graft_arena_strdup(d->arena, options);
 }
 
 static graft_status open_device(graft_env *env, const char *text, uint32_t thread_count,
                                 graft_device **device)
 {
     const char *path = graft_device_program_path(env, text);
-    program_device *d = calloc(1, sizeof(*d));
-    if (d == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a device");
-    }
+    graft_arena *arena = graft_arena_new(LINE_BYTES);
+    program_device *d = GRAFT_NEW(arena, program_device, 1);
     *device = (graft_device *)(void *)d; /* Closed by the caller, also when this fails. */
     d->head.backend = &graft_backend_program;
-    d->path = strdup(path);
-    d->line = malloc(LINE_BYTES);
-    if (d->path == NULL || d->line == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a device");
-    }
-    GRAFT_PASS(choose_options(env, d, text, thread_count));
+    d->arena = arena;
+    d->path = graft_arena_strdup(arena, path);
+    d->line = graft_arena_alloc(arena, LINE_BYTES);
+    choose_options(d, text, thread_count);
     GRAFT_PASS(read_limit(env, d));
     GRAFT_PASS(make_folder(env, d));
     graft_status status = start(env, d, &d->hello);

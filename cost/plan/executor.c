@@ -291,18 +291,16 @@ static const char *name_step(graft_arena *arena, const graft_step *step)
 /* What the database lacks is measured in one go before kernels are opened one by one. */
 static graft_status open_kernels(graft_env *env, graft_executor *e, graft_cost *cost)
 {
-    graft_status status = GRAFT_OK;
     graft_cost_total total;
-    GRAFT_CHECK(graft_cost_schedule(env, cost, e->graph, &e->schedule, &total));
+    GRAFT_PASS(graft_cost_schedule(env, cost, e->graph, &e->schedule, &total));
     e->kernels = GRAFT_NEW(e->arena, graft_kernel *, e->schedule.step_count);
     e->opaques = GRAFT_NEW(e->arena, graft_opaque, e->schedule.step_count);
     e->flows = GRAFT_NEW(e->arena, graft_flow_run *, e->schedule.step_count);
     for (uint32_t i = 0; i < e->schedule.step_count; i++) {
-        GRAFT_TRY(env, open_kernel(env, e, cost, i), "while preparing %s",
-                  name_step(env->scratch, &e->schedule.steps[i]));
+        GRAFT_PASS_IN(env, open_kernel(env, e, cost, i), "while preparing %s",
+                      name_step(env->scratch, &e->schedule.steps[i]));
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status place_input(graft_env *env, graft_executor *e, uint32_t region)

@@ -516,19 +516,17 @@ static graft_status bench_model(graft_env *env, figures *f, size_t number, const
 
 static graft_status bench_models(graft_env *env, figures *f, size_t number, const char *names)
 {
-    graft_status status = GRAFT_OK;
     const char *const *models = benches[number].models;
     uint32_t count = benches[number].model_count;
     if (names != NULL) {
         const char **named = NULL;
-        GRAFT_CHECK(graft_model_names(env, env->life, names, &named, &count));
+        GRAFT_PASS(graft_model_names(env, env->life, names, &named, &count));
         models = named;
     }
     for (uint32_t i = 0; i < count; i++) {
-        GRAFT_TRY(env, bench_model(env, f, number, models[i]), "in model %s", models[i]);
+        GRAFT_PASS_IN(env, bench_model(env, f, number, models[i]), "in model %s", models[i]);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Runs one benchmark into `folder`/NAME.json, which grows with it, and prints it. */

@@ -233,18 +233,17 @@ static graft_status check_plan(graft_env *env, void *context, graft_session *ses
 
 static graft_status check_plans(graft_env *env, eval_run *run)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(graft_file_check_readable(env, run->check));
-    GRAFT_CHECK(graft_plans_read(env, env->life, run->check, &run->all.plans));
+    GRAFT_PASS(graft_file_check_readable(env, run->check));
+    GRAFT_PASS(graft_plans_read(env, env->life, run->check, &run->all.plans));
     run->count = run->all.plans.count;
     run->models = GRAFT_NEW(env->life, graft_table_model, run->count);
     for (uint32_t i = 0; i < run->count; i++) {
         run->models[i].name = run->all.plans.items[i].model;
     }
-    GRAFT_TRY(env, graft_table_each(env, &run->session, run->models, run->count, check_plan, run),
-              "%s", run->check);
-done:
-    return status;
+    GRAFT_PASS_IN(env,
+                  graft_table_each(env, &run->session, run->models, run->count, check_plan, run),
+                  "%s", run->check);
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------- command */

@@ -571,12 +571,11 @@ static graft_status judge_arguments(graft_env *env, optimize_run *run)
 /* Says before the search that a check would not be possible after it. */
 static graft_status prepare_check(graft_env *env, optimize_run *run)
 {
-    graft_status status = GRAFT_OK;
     if (run->check_count > 0) {
-        GRAFT_TRY(env, graft_written_check_able(env, &run->session), "so --check cannot be done");
+        GRAFT_PASS_IN(env, graft_written_check_able(env, &run->session),
+                      "so --check cannot be done");
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 static graft_status check(graft_env *env, optimize_run *run)

@@ -58,15 +58,15 @@ static const char *path_in(const policy_run *run, const char *name)
 /* Adds a row, and counts the estimates that its graph's cost rests on. */
 static graft_status add_search(policy_run *run, const char *method, const graft_plan_found *found)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = run->env;
     graft_session *session = &run->session;
     const graft_state *state = &session->environment.state;
     double ns = 0.0; /* The plan says it. */
     uint32_t estimates = 0;
-    GRAFT_TRY(env, graft_plan_replay(env, &session->environment, found->steps, found->step_count),
-              "while replaying the plan of %s", method);
-    GRAFT_CHECK(graft_known_price_count(env, session, state, &ns, &estimates));
+    GRAFT_PASS_IN(env,
+                  graft_plan_replay(env, &session->environment, found->steps, found->step_count),
+                  "while replaying the plan of %s", method);
+    GRAFT_PASS(graft_known_price_count(env, session, state, &ns, &estimates));
     graft_result *row = graft_results_add(&run->results, method, "search");
     row->cost_ns = found->cost_ns;
     row->interactions = found->evaluations;
@@ -74,8 +74,7 @@ static graft_status add_search(policy_run *run, const char *method, const graft_
     row->step_count = found->step_count;
     row->steps = found->steps;
     row->estimated = estimates;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* The searches that a policy is compared with: independent of each other, so that ranks share them.
@@ -139,7 +138,6 @@ static graft_status run_baselines(policy_run *run)
 /* The cheapest plan of the table becomes the recorded plan for this graph. */
 static graft_status record_plan(policy_run *run)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = run->env;
     const graft_result *best = &run->results.rows[0];
     for (uint32_t i = 1; i < run->results.count; i++) {
@@ -155,14 +153,13 @@ static graft_status record_plan(policy_run *run)
     for (uint32_t i = 0; i < best->step_count; i++) {
         steps[i] = (graft_plan_step){best->steps[i].xfer, best->steps[i].location};
     }
-    GRAFT_TRY(env,
-              graft_plan_record(env, env->life, &run->policy, &run->session.environment.first.graph,
-                                &plan),
-              "while recording the plan of %s", best->method);
-    GRAFT_CHECK(graft_policy_set_plans(env, env->life, &plan, 1, &run->policy));
+    GRAFT_PASS_IN(env,
+                  graft_plan_record(env, env->life, &run->policy,
+                                    &run->session.environment.first.graph, &plan),
+                  "while recording the plan of %s", best->method);
+    GRAFT_PASS(graft_policy_set_plans(env, env->life, &plan, 1, &run->policy));
     graft_log(env, 1, "recorded plan: %u steps, found by %s", best->step_count, best->method);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* The policy that ships with every aid, its plan recorded. */

@@ -38,13 +38,12 @@ static const char *path_in(const report_run *run, const char *name)
 /* The host takes the decisions of the compiled policy and must arrive at the same graph. */
 static graft_status replay_decisions(report_run *run)
 {
-    graft_status status = GRAFT_OK;
     graft_env *env = run->env;
     graft_environment *environment = &run->session.environment;
     graft_decisions made;
-    GRAFT_CHECK(graft_decisions_read(env, env->life, path_in(run, "decisions.txt"), &made));
-    GRAFT_TRY(env, graft_plan_replay(env, environment, made.steps, made.step_count),
-              "while replaying the compiled policy");
+    GRAFT_PASS(graft_decisions_read(env, env->life, path_in(run, "decisions.txt"), &made));
+    GRAFT_PASS_IN(env, graft_plan_replay(env, environment, made.steps, made.step_count),
+                  "while replaying the compiled policy");
     if (graft_state_hash(&environment->state) != made.hash) {
         return GRAFT_FAIL(env, GRAFT_INTERNAL,
                           "the compiled policy and the host disagree on the graph after %u steps",
@@ -52,8 +51,7 @@ static graft_status replay_decisions(report_run *run)
     }
     graft_log(env, 1, "the compiled policy took %u steps; the host agrees with its graph",
               made.step_count);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* -------------------------------------------------------------- executing */

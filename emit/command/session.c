@@ -112,9 +112,10 @@ graft_status graft_session_fuse(graft_env *env, const graft_session *session, gr
                : graft_runtime_fuse(env, arena, &session->runtime->priced, graph, order);
 }
 
-graft_status graft_session_price(graft_env *env, graft_session *session, const graft_graph *graph,
+graft_status graft_session_price(graft_env *env, void *context, const graft_graph *graph,
                                  const graft_order *order, double *ns)
 {
+    graft_session *session = context;
     GRAFT_SCOPED(env->scratch);
     uint32_t calls = 0;
     GRAFT_PASS(
@@ -122,12 +123,6 @@ graft_status graft_session_price(graft_env *env, graft_session *session, const g
     GRAFT_PASS(graft_cost_price(env, session->cost, graph, order, ns));
     *ns += GRAFT_CALL_NS * calls;
     return GRAFT_OK;
-}
-
-static graft_status price_graph(graft_env *env, void *context, const graft_graph *graph,
-                                const graft_order *order, double *ns)
-{
-    return graft_session_price(env, context, graph, order, ns);
 }
 
 graft_status graft_session_plan(graft_env *env, graft_session *session, graft_arena *arena,
@@ -170,9 +165,10 @@ static graft_status list_signatures(graft_env *env, graft_session *session, graf
     return GRAFT_OK;
 }
 
-graft_status graft_session_noise(graft_env *env, graft_session *session, const graft_state *before,
+graft_status graft_session_noise(graft_env *env, void *context, const graft_state *before,
                                  const graft_state *after, double *ns)
 {
+    graft_session *session = context;
     GRAFT_SCOPED(env->scratch);
     const graft_state *states[2] = {before, after};
     graft_signature *lists[2] = {NULL, NULL};
@@ -203,12 +199,6 @@ graft_status graft_session_noise(graft_env *env, graft_session *session, const g
     }
     *ns = sqrt(squares);
     return GRAFT_OK;
-}
-
-static graft_status find_noise(graft_env *env, void *context, const graft_state *before,
-                               const graft_state *after, double *ns)
-{
-    return graft_session_noise(env, context, before, after, ns);
 }
 
 /* Fewer nodes in the file, then fewer that are not those of the file it came from. */
@@ -494,7 +484,7 @@ static graft_status open_environment(graft_env *env, const graft_session_options
 {
     graft_graph *graph = NULL;
     const graft_environment_options options = {
-        .price = {price_graph, session, choice->file ? find_noise : NULL,
+        .price = {graft_session_price, session, choice->file ? graft_session_noise : NULL,
                   choice->file ? find_form : NULL},
         .deadline_ns = choice->deadline_ns,
         .least_gain = choice->file ? least_gain : 0.0,
@@ -523,11 +513,10 @@ static graft_status open_environment(graft_env *env, const graft_session_options
 graft_status graft_session_open(graft_env *env, const graft_session_options *options,
                                 graft_session *session)
 {
-    graft_status status = GRAFT_OK;
     uint32_t fuse_count = 0;
     uint32_t own_first = 0;
     *session = (graft_session){.device = NULL};
-    GRAFT_CHECK(graft_agent_settings_read(env, options->settings, &session->settings));
+    GRAFT_PASS(graft_agent_settings_read(env, options->settings, &session->settings));
     const graft_model_options reading = {.sizes = options->sizes,
                                          .size_count = options->size_count,
                                          .keep_open = options->file,
@@ -538,19 +527,18 @@ graft_status graft_session_open(graft_env *env, const graft_session_options *opt
                                          .bodies = options->bodies};
     session->settable = reading.settable;
     session->unroll = options->unroll;
-    GRAFT_CHECK(graft_model_open(env, env->life, options->model, &reading, &session->model));
+    GRAFT_PASS(graft_model_open(env, env->life, options->model, &reading, &session->model));
     if (options->fixed && session->model->is_open) {
-        status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
-                            "%s: leaves the size '%s' open, and a policy does not ask whether a "
-                            "rule holds at all sizes: fix it with --freeze, or search",
-                            session->model->file, session->model->sizes[0].name);
-        goto done;
+        return GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
+                          "%s: leaves the size '%s' open, and a policy does not ask whether a "
+                          "rule holds at all sizes: fix it with --freeze, or search",
+                          session->model->file, session->model->sizes[0].name);
     }
-    GRAFT_TRY(env, graft_rulefile_read(env, env->life, options->rules, &session->rules),
-              "while reading the rule set; `make rules` makes it anew");
-    GRAFT_CHECK(graft_device_open(env, options->device, options->thread_count, &session->device));
-    GRAFT_CHECK(add_rules(env, session, &own_first));
-    GRAFT_CHECK(graft_cost_open(env, session->device, options->database, &session->cost));
+    GRAFT_PASS_IN(env, graft_rulefile_read(env, env->life, options->rules, &session->rules),
+                  "while reading the rule set; `make rules` makes it anew");
+    GRAFT_PASS(graft_device_open(env, options->device, options->thread_count, &session->device));
+    GRAFT_PASS(add_rules(env, session, &own_first));
+    GRAFT_PASS(graft_cost_open(env, session->device, options->database, &session->cost));
     graft_cost_set_model(session->cost, session->model);
     graft_cost_set_deadline(session->cost, options->deadline_ns);
     graft_cost_set_estimating(session->cost, options->estimating);
@@ -558,12 +546,13 @@ graft_status graft_session_open(graft_env *env, const graft_session_options *opt
         graft_cost_set_copies(session->cost, true); /* Runtimes know no views of parts. */
         session->runtime = GRAFT_NEW(env->life, graft_runtime, 1);
         const char *const *fuses = graft_device_fuses(session->device, &fuse_count);
-        GRAFT_TRY(env, graft_runtime_open(env, env->life, fuses, fuse_count, session->runtime),
-                  "while reading what the device '%s' fuses", graft_device_name(session->device));
+        GRAFT_PASS_IN(env, graft_runtime_open(env, env->life, fuses, fuse_count, session->runtime),
+                      "while reading what the device '%s' fuses",
+                      graft_device_name(session->device));
     }
     if (options->level) {
         uint32_t count = 0;
-        GRAFT_CHECK(graft_cost_level(env, session->cost, &count));
+        GRAFT_PASS(graft_cost_level(env, session->cost, &count));
         graft_log(env, 2, "%u costs have the time of their twins", count);
     }
     graft_session_open_judge(env, session);
@@ -571,9 +560,7 @@ graft_status graft_session_open(graft_env *env, const graft_session_options *opt
         round_rules(env, session);
     }
     choose_rules(env, options, own_first, session);
-    GRAFT_CHECK(open_environment(env, options, session));
-done:
-    return status;
+    return open_environment(env, options, session);
 }
 
 graft_status graft_session_finish(graft_env *env, graft_session *session, graft_status status)

@@ -88,7 +88,7 @@ GRAFT_MUST_USE graft_status graft_session_fuse(graft_env *env, const graft_sessi
                                                const graft_graph **graph, const graft_order **order,
                                                uint32_t *calls);
 /* What graphs of the session cost, also of other models: the environment's price. */
-GRAFT_MUST_USE graft_status graft_session_price(graft_env *env, graft_session *session,
+GRAFT_MUST_USE graft_status graft_session_price(graft_env *env, void *session,
                                                 const graft_graph *graph, const graft_order *order,
                                                 double *ns);
 /* The schedule that such a price is of, in `arena`. */
@@ -101,7 +101,7 @@ GRAFT_MUST_USE graft_status graft_session_total(graft_env *env, graft_session *s
                                                 const graft_model *model, const graft_graph *graph,
                                                 const graft_order *order, graft_cost_total *total);
 /* By how much the prices of two graphs can differ by chance: of what only one of them rests on. */
-GRAFT_MUST_USE graft_status graft_session_noise(graft_env *env, graft_session *session,
+GRAFT_MUST_USE graft_status graft_session_noise(graft_env *env, void *session,
                                                 const graft_state *before, const graft_state *after,
                                                 double *ns);
 

@@ -250,7 +250,6 @@ static graft_status print_header(graft_env *env, const graft_graph *graph, const
 graft_status graft_graphtable_write(graft_env *env, const graft_graph *graph, const char *name,
                                     const graft_fit *fit, const char *path)
 {
-    graft_status status = GRAFT_OK;
     if (graph->dtype != GRAFT_DTYPE_F32) {
         return GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
                           "%s: headers of graphs are for binary32, and most of this one is not",
@@ -258,10 +257,8 @@ graft_status graft_graphtable_write(graft_env *env, const graft_graph *graph, co
     }
     GRAFT_ARENA(arena, (size_t)1 << 16);
     graft_buffer text = {.arena = arena};
-    GRAFT_TRY(env, print_header(env, graph, name, fit, &text), "while writing %s", path);
-    GRAFT_CHECK(graft_file_write(env, path, text.data, text.size));
-done:
-    return status;
+    GRAFT_PASS_IN(env, print_header(env, graph, name, fit, &text), "while writing %s", path);
+    return graft_file_write(env, path, text.data, text.size);
 }
 
 graft_status graft_graph_renumber(graft_env *env, graft_arena *arena, const graft_graph *graph,

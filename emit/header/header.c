@@ -556,12 +556,9 @@ graft_status graft_header_write(graft_env *env, const graft_policy *policy,
                                 const graft_header_options *options, const char *path,
                                 graft_header_sizes *sizes)
 {
-    graft_status status = GRAFT_OK;
     GRAFT_ARENA(arena, (size_t)1 << 20); /* The buffer grows: keep it apart. */
     graft_buffer text = {.arena = arena};
-    GRAFT_TRY(env, graft_header_print(env, policy, options, &text, sizes), "while writing %s",
-              path);
-    GRAFT_CHECK(graft_file_write(env, path, text.data, text.size));
-done:
-    return status;
+    GRAFT_PASS_IN(env, graft_header_print(env, policy, options, &text, sizes), "while writing %s",
+                  path);
+    return graft_file_write(env, path, text.data, text.size);
 }

@@ -212,29 +212,18 @@ enum {
 size_t graft_onnx_type_bytes(int32_t type)
 {
     switch (type) {
-    case GRAFT_DTYPE_U8:
-    case GRAFT_DTYPE_I8:
-    case GRAFT_DTYPE_BOOL:
-        return 1;
-    case GRAFT_DTYPE_U16:
-    case GRAFT_DTYPE_I16:
-    case GRAFT_DTYPE_F16:
-    case GRAFT_DTYPE_BF16:
-        return 2;
-    case GRAFT_DTYPE_F32:
-    case GRAFT_DTYPE_I32:
     case TYPE_U32:
         return 4;
-    case GRAFT_DTYPE_I64:
-    case GRAFT_DTYPE_F64:
     case TYPE_U64:
     case TYPE_C64:
         return 8;
     case TYPE_C128:
         return 16;
     default:
-        return type >= TYPE_F8_FIRST && type <= TYPE_F8_LAST ? 1 : 0;
+        break;
     }
+    const graft_shape one = {.dtype = type < 0 || type > UINT8_MAX ? 0 : (uint8_t)type};
+    return type >= TYPE_F8_FIRST && type <= TYPE_F8_LAST ? 1 : (size_t)graft_shape_bytes(&one);
 }
 
 size_t graft_onnx_held_bytes(uint32_t dtype)

@@ -132,61 +132,56 @@ static graft_status pass_section(walker *w, uint32_t kind, const char *name)
 
 static graft_status pass_parameter(walker *w, graft_parameters *set, const graft_parameter *item)
 {
-    graft_status status = GRAFT_OK;
     const size_t size = (size_t)item->rows * item->cols;
-    GRAFT_CHECK(pass_name(w, item->name));
-    GRAFT_TRY(w->env, pass_u32(w, item->rows, "the row count"), "parameter %s", item->name);
-    GRAFT_TRY(w->env, pass_u32(w, item->cols, "the column count"), "parameter %s", item->name);
-    GRAFT_CHECK(pass_floats(w, set->value + item->offset, size));
-    GRAFT_CHECK(pass_floats(w, set->moment + item->offset, size));
-    GRAFT_CHECK(pass_floats(w, set->variance + item->offset, size));
-done:
-    return status;
+    GRAFT_PASS(pass_name(w, item->name));
+    GRAFT_PASS_IN(w->env, pass_u32(w, item->rows, "the row count"), "parameter %s", item->name);
+    GRAFT_PASS_IN(w->env, pass_u32(w, item->cols, "the column count"), "parameter %s", item->name);
+    GRAFT_PASS(pass_floats(w, set->value + item->offset, size));
+    GRAFT_PASS(pass_floats(w, set->moment + item->offset, size));
+    return pass_floats(w, set->variance + item->offset, size);
 }
 
 static graft_status pass_parameters(walker *w, graft_parameters *set)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(pass_section(w, SECTION_PARAMETERS, set->name));
-    GRAFT_CHECK(pass_counters(w, &set->step, 1));
-    GRAFT_TRY(w->env, pass_u32(w, set->count, "the number of parameters"), "network %s", set->name);
+    GRAFT_PASS(pass_section(w, SECTION_PARAMETERS, set->name));
+    GRAFT_PASS(pass_counters(w, &set->step, 1));
+    GRAFT_PASS_IN(w->env, pass_u32(w, set->count, "the number of parameters"), "network %s",
+                  set->name);
     for (uint32_t i = 0; i < set->count; i++) {
-        GRAFT_TRY(w->env, pass_parameter(w, set, &set->items[i]), "network %s", set->name);
+        GRAFT_PASS_IN(w->env, pass_parameter(w, set, &set->items[i]), "network %s", set->name);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* One walk over a whole file. */
 static graft_status walk(walker *w, const graft_checkpoint *checkpoint)
 {
-    graft_status status = GRAFT_OK;
     const uint32_t sections =
         checkpoint->set_count + checkpoint->reals_count + checkpoint->counters_count;
     w->at = sizeof magic;
-    GRAFT_CHECK(pass_u32(w, VERSION, "the format version"));
-    GRAFT_CHECK(pass_u32(w, sections, "the number of sections"));
+    GRAFT_PASS(pass_u32(w, VERSION, "the format version"));
+    GRAFT_PASS(pass_u32(w, sections, "the number of sections"));
     for (uint32_t i = 0; i < checkpoint->set_count; i++) {
-        GRAFT_CHECK(pass_parameters(w, checkpoint->sets[i]));
+        GRAFT_PASS(pass_parameters(w, checkpoint->sets[i]));
     }
     for (uint32_t i = 0; i < checkpoint->reals_count; i++) {
         const graft_reals *reals = &checkpoint->reals[i];
-        GRAFT_CHECK(pass_section(w, SECTION_REALS, reals->name));
-        GRAFT_TRY(w->env, pass_u32(w, reals->count, "the length"), "section %s", reals->name);
-        GRAFT_CHECK(pass_floats(w, reals->value, reals->count));
+        GRAFT_PASS(pass_section(w, SECTION_REALS, reals->name));
+        GRAFT_PASS_IN(w->env, pass_u32(w, reals->count, "the length"), "section %s", reals->name);
+        GRAFT_PASS(pass_floats(w, reals->value, reals->count));
     }
     for (uint32_t i = 0; i < checkpoint->counters_count; i++) {
         const graft_counters *counters = &checkpoint->counters[i];
-        GRAFT_CHECK(pass_section(w, SECTION_COUNTERS, counters->name));
-        GRAFT_TRY(w->env, pass_u32(w, counters->count, "the length"), "section %s", counters->name);
-        GRAFT_CHECK(pass_counters(w, counters->value, counters->count));
+        GRAFT_PASS(pass_section(w, SECTION_COUNTERS, counters->name));
+        GRAFT_PASS_IN(w->env, pass_u32(w, counters->count, "the length"), "section %s",
+                      counters->name);
+        GRAFT_PASS(pass_counters(w, counters->value, counters->count));
     }
     if (w->way != WRITING && w->at != w->size) {
-        status =
-            GRAFT_FAIL(w->env, GRAFT_BAD_INPUT, "%s: %zu bytes too many", w->path, w->size - w->at);
+        return GRAFT_FAIL(w->env, GRAFT_BAD_INPUT, "%s: %zu bytes too many", w->path,
+                          w->size - w->at);
     }
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* ----------------------------------------------------------------------------- saving, loading */
@@ -194,16 +189,14 @@ done:
 graft_status graft_checkpoint_save(graft_env *env, const char *path,
                                    const graft_checkpoint *checkpoint)
 {
-    graft_status status = GRAFT_OK;
     GRAFT_SCOPED(env->scratch);
     walker w = {.env = env, .path = path, .way = WRITING, .written = {.arena = env->scratch}};
     graft_buffer_append(&w.written, magic, sizeof magic);
-    GRAFT_CHECK(walk(&w, checkpoint));
+    GRAFT_PASS(walk(&w, checkpoint));
     write_number(&w, XXH3_64bits(w.written.data, w.written.size), CHECKSUM_BYTES);
-    GRAFT_TRY(env, graft_file_write(env, path, w.written.data, w.written.size), "while saving %s",
-              path);
-done:
-    return status;
+    GRAFT_PASS_IN(env, graft_file_write(env, path, w.written.data, w.written.size),
+                  "while saving %s", path);
+    return GRAFT_OK;
 }
 
 /* Size, magic and checksum; on success the file ends before the checksum. */

@@ -46,20 +46,18 @@ graft_status graft_environment_reprice(graft_env *env, graft_environment *enviro
 static graft_status apply_action(graft_env *env, graft_environment *environment, uint32_t xfer,
                                  uint32_t location, double *reward)
 {
-    graft_status status = GRAFT_OK;
     const graft_price *price = &environment->options.price;
     double cost_ns = 0;
     const graft_action action = {(uint16_t)xfer, (uint16_t)location};
-    GRAFT_TRY(env, graft_matches_apply(env, &environment->matches, action, &environment->state),
-              "while applying rule %s", environment->xfers->names[xfer]);
-    GRAFT_CHECK(price->cost_ns(env, price->context, &environment->state.graph,
-                               &environment->state.order, &cost_ns));
+    GRAFT_PASS_IN(env, graft_matches_apply(env, &environment->matches, action, &environment->state),
+                  "while applying rule %s", environment->xfers->names[xfer]);
+    GRAFT_PASS(price->cost_ns(env, price->context, &environment->state.graph,
+                              &environment->state.order, &cost_ns));
     *reward = 100.0 * (environment->cost_ns - cost_ns) / environment->first_ns;
     environment->cost_ns = cost_ns;
     environment->step_count++;
     find_actions(environment);
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_environment_step(graft_env *env, graft_environment *environment, uint32_t xfer,
