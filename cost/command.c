@@ -7,8 +7,6 @@
 #include "cost/measure/plot.h"
 #include "models/zoo.h"
 
-#include <string.h>
-
 enum { ROUNDS_MOST = 100000, ROUNDS_LEAST = 3 };
 
 /* ---------------------------------------------------------------- measure */

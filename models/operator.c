@@ -6,7 +6,6 @@
 #include "models/builder.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { OPSET = 17 };
 

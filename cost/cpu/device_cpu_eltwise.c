@@ -6,8 +6,6 @@
 #include "cost/cpu/program.h"
 #include "graph/base/bits.h"
 
-#include <string.h>
-
 /* ------------------------------------------------------------- one operand */
 
 /* Functions whose two numbers are the first attributes, as far as they have some. */

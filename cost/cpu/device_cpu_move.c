@@ -1,8 +1,6 @@
 /* device_cpu_move.c - conversions between layouts, transposes and concatenation through oneDNN. */
 #include "cost/cpu/program.h"
 
-#include <string.h>
-
 /* ---------------------------------------------------- reorders, transposes */
 
 /* The input of a transpose as the output sees it: output axis i steps as input axis axis_i. */

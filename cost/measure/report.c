@@ -4,7 +4,6 @@
 #include "graph/base/json.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* -------------------------------------------------------------------- rows */
 

@@ -11,7 +11,6 @@
 #include "graph/base/rng.h"
 #include "graph/opaque.h"
 
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 

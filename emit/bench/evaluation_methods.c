@@ -5,7 +5,6 @@
 #include "emit/policy/refined.h"
 #include "graph/base/log.h"
 
-#include <string.h>
 #include <xxhash.h>
 
 #define PLAIN(shown, what, is_drawn)                                                               \

@@ -11,7 +11,6 @@
 #include "train/tariff/tariff_search.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     PASSES_MOST = 20, /* Over a model, in each of its ways to walk. */

@@ -22,7 +22,6 @@
 #include "graph/rule/policyfile.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Of --max-flash: what a few rules and costs take, and what no firmware has. */

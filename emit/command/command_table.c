@@ -9,8 +9,6 @@
 #include "graph/rule/policyfile.h"
 #include "train/tariff/tariff_search.h"
 
-#include <string.h>
-
 enum {
     PASSES = 3, /* Of tables that walks are made by, each better than the one before. */
     WALK_STEPS = 60,

@@ -1,6 +1,5 @@
 /* table_models.c - which models a table is made of, one after the other (see command_table.h). */
 #include "emit/command/command_table.h"
-#include "emit/command/session_options.h"
 #include "models/zoo.h"
 
 #include <string.h>

@@ -8,7 +8,6 @@
 #include "graph/base/env.h"
 #include "graph/base/log.h"
 
-#include <string.h>
 #include <xxhash.h>
 
 enum { REHEARSAL_RUNS = 2 };

@@ -5,7 +5,6 @@
 
 #include "emit/report/outputs.h"
 #include "emit/run/runtime.h"
-#include "graph/base/file.h"
 #include "graph/base/half.h"
 #include "graph/base/log.h"
 #include "graph/base/options.h"

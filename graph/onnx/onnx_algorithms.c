@@ -6,7 +6,6 @@
 #include "graph/onnx/onnx_write.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

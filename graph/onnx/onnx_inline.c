@@ -7,7 +7,6 @@
 #include "graph/onnx/onnx_inline.h"
 
 #include <assert.h>
-#include <string.h>
 
 /* Before IR_SETTABLE an initializer has to be an input. */
 enum { NODES_MOST = 1 << 20, IR_SETTABLE = 4 };

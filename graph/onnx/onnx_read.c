@@ -2,7 +2,6 @@
  *
  * First half: every name of the main graph gets an entry that says what it stands for, nodes are
  * sorted, open sizes are bound. The second half, onnx_build.c, builds the graph. */
-#include "graph/base/file.h"
 #include "graph/base/log.h"
 #include "graph/onnx/onnx.h"
 

@@ -4,11 +4,9 @@
  * (producers first). A term that occurs twice on a side is one node. */
 #include "graph/rule/ruleparse.h"
 
-#include "graph/rule/pattern.h"
 #include "graph/rule/rulecode.h"
 #include "graph/rule/ruleprint.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>

@@ -4,7 +4,6 @@
 #include "graph/base/log.h"
 #include "train/nn/blas.h"
 #include "train/nn/numeric.h"
-#include "train/search/appraisal.h"
 
 #include <assert.h>
 

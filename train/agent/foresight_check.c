@@ -2,7 +2,6 @@
 #include "train/agent/foresight_check.h"
 
 #include <math.h>
-#include <string.h>
 
 const uint32_t graft_foresight_horizons[GRAFT_FORESIGHT_HORIZONS] = {1, 2, 4, 8};
 

@@ -3,9 +3,7 @@
 #include "train/agent/foresight.h"
 #include "train/nn/losses.h"
 
-#include <assert.h>
 #include <math.h>
-#include <string.h>
 
 /* What parts count for in the sum: closings are rare among all candidates, contents are wide. */
 static const float closing_weight = 4.0F;

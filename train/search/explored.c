@@ -1,8 +1,6 @@
 /* explored.c - see explored.h. */
 #include "train/search/explored.h"
 
-#include <string.h>
-
 enum { FIRST_EXPANDED = 256, FIRST_SEEN = 4096 };
 
 typedef struct expanded {
