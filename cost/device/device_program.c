@@ -1,19 +1,232 @@
-/* device_program.c - see device_program.h. */
+/* device_program.c - see device_program.h. A program is started without a shell, in a process group
+ * of its own, and inherits standard error and no other descriptor. It should end when its standard
+ * input does; who does not is killed. */
 #include "cost/device/device_program.h"
 
 #include "cost/device/backend.h"
-#include "cost/device/child.h"
 #include "cost/device/device_answers.h"
+#include "graph/base/env.h"
 #include "graph/base/file.h"
 #include "graph/base/json.h"
 #include "graph/base/log.h"
 #include "models/operator.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+typedef struct child_program {
+    pid_t process; /* 0: none. */
+    int orders;    /* Its standard input, for writing; does not block. */
+    int answers;   /* Its standard output, for reading. */
+} child_program;
+
+enum { FIRST_FREE = 3, POLL_MS = 100, PAUSE_NS = 2000000 };
+
+/* --------------------------------------------------------------- starting */
+
+/* A pipe whose ends are no standard streams, also where those were closed. */
+static bool open_pipe(int ends[2])
+{
+    int low[2];
+    if (pipe2(low, O_CLOEXEC) != 0) {
+        return false;
+    }
+    for (int i = 0; i < 2; i++) {
+        ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, FIRST_FREE);
+        (void)close(low[i]);
+    }
+    if (ends[0] >= 0 && ends[1] >= 0) {
+        return true;
+    }
+    for (int i = 0; i < 2; i++) {
+        if (ends[i] >= 0) {
+            (void)close(ends[i]);
+        }
+    }
+    return false;
+}
+
+/* The system's error number, or 0. */
+static int spawn(char *const *arguments, int orders, int answers, pid_t *process)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t signals;
+    (void)posix_spawn_file_actions_init(&actions);
+    (void)posix_spawn_file_actions_adddup2(&actions, orders, STDIN_FILENO);
+    (void)posix_spawn_file_actions_adddup2(&actions, answers, STDOUT_FILENO);
+    (void)posix_spawn_file_actions_addclosefrom_np(&actions, FIRST_FREE);
+    (void)posix_spawnattr_init(&attributes);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
+                                                    POSIX_SPAWN_SETSIGDEF);
+    (void)sigemptyset(&signals);
+    (void)posix_spawnattr_setsigmask(&attributes, &signals);
+    (void)sigaddset(&signals, SIGPIPE);
+    (void)posix_spawnattr_setsigdefault(&attributes, &signals);
+    int failed = posix_spawnp(process, arguments[0], &actions, &attributes, arguments, environ);
+    (void)posix_spawnattr_destroy(&attributes);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    return failed;
+}
+
+/* Starts arguments[0], looked up in PATH when it has no slash; the list ends with NULL.
+ * GRAFT_UNSUPPORTED, with the system's reason, when it cannot be run; GRAFT_IO when there are no
+ * pipes. On failure `child` has no process. */
+static graft_status start_child(graft_env *env, char *const *arguments, child_program *child)
+{
+    int orders[2];
+    int answers[2];
+    *child = (child_program){.process = 0};
+    if (!open_pipe(orders)) {
+        return GRAFT_FAIL(env, GRAFT_IO, "no pipe can be opened: %s", strerror(errno));
+    }
+    if (!open_pipe(answers)) {
+        (void)close(orders[0]);
+        (void)close(orders[1]);
+        return GRAFT_FAIL(env, GRAFT_IO, "no pipe can be opened: %s", strerror(errno));
+    }
+    int failed = spawn(arguments, orders[0], answers[1], &child->process);
+    (void)close(orders[0]);
+    (void)close(answers[1]);
+    child->orders = orders[1];
+    child->answers = answers[0];
+    if (failed != 0) {
+        (void)close(orders[1]);
+        (void)close(answers[0]);
+        *child = (child_program){.process = 0};
+        return GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "%s: cannot be started: %s", arguments[0],
+                          strerror(failed));
+    }
+    (void)fcntl(child->orders, F_SETFL, O_NONBLOCK);
+    return GRAFT_OK;
+}
+
+/* ---------------------------------------------------------------- talking */
+
+/* Waits until the descriptor is ready, or closed at its other end. */
+static graft_status await(graft_env *env, int descriptor, short what, uint64_t deadline_ns)
+{
+    struct pollfd waiting = {.fd = descriptor, .events = what};
+    while (poll(&waiting, 1, POLL_MS) <= 0) { /* Slices: a signal may come before the call. */
+        GRAFT_PASS(graft_interrupted_while(env, "measuring"));
+        if (graft_clock_ns() >= deadline_ns) {
+            return GRAFT_FAIL(env, GRAFT_UNDECIDED, "no answer in time");
+        }
+    }
+    return GRAFT_OK;
+}
+
+/* write() to a pipe that nobody reads, without the signal: it is blocked in this thread, and taken
+ * away when it is pending. */
+static ssize_t write_quietly(int descriptor, const char *data, size_t size)
+{
+    static const struct timespec now = {.tv_sec = 0};
+    sigset_t pipe_signal;
+    sigset_t before;
+    (void)sigemptyset(&pipe_signal);
+    (void)sigaddset(&pipe_signal, SIGPIPE);
+    (void)pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+    ssize_t put = write(descriptor, data, size);
+    int problem = errno;
+    if (put < 0 && problem == EPIPE) {
+        (void)sigtimedwait(&pipe_signal, NULL, &now);
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = problem;
+    return put;
+}
+
+/* Writes all of `size` bytes, or fails by `deadline_ns` (graft_clock_ns). GRAFT_IO when the child
+ * reads no more, GRAFT_UNDECIDED when time is over, GRAFT_INTERRUPTED when the user asked to stop.
+ * A child that has gone raises no SIGPIPE. */
+static graft_status write_to_child(graft_env *env, const child_program *child, const char *data,
+                                   size_t size, uint64_t deadline_ns)
+{
+    for (size_t done = 0; done < size;) {
+        GRAFT_PASS(await(env, child->orders, POLLOUT, deadline_ns));
+        ssize_t put = write_quietly(child->orders, data + done, size - done);
+        if (put < 0 && errno != EAGAIN && errno != EINTR) {
+            return GRAFT_FAIL(env, GRAFT_IO, "it has ended");
+        }
+        done += put > 0 ? (size_t)put : 0;
+    }
+    return GRAFT_OK;
+}
+
+/* Reads one line into `line`, which has room for `most` bytes, and ends it with '\0' in place of
+ * the newline; *size is without that. GRAFT_IO when the child's output ends first, GRAFT_BAD_INPUT
+ * when the line is longer or something comes behind it (an answer is one line), GRAFT_UNDECIDED and
+ * GRAFT_INTERRUPTED as above. */
+static graft_status read_line(graft_env *env, const child_program *child, char *line, size_t most,
+                              uint64_t deadline_ns, size_t *size)
+{
+    const char *newline = NULL;
+    size_t have = 0;
+    while (newline == NULL) {
+        if (have == most) {
+            return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "its answer is longer than %zu bytes", most);
+        }
+        GRAFT_PASS(await(env, child->answers, POLLIN, deadline_ns));
+        ssize_t got = read(child->answers, line + have, most - have);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            return GRAFT_FAIL(env, GRAFT_IO,
+                              have == 0 ? "it has ended" : "it has ended within its answer");
+        }
+        newline = memchr(line + have, '\n', (size_t)got);
+        have += (size_t)got;
+    }
+    *size = (size_t)(newline - line);
+    if (*size + 1 != have) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "it answers more than one line");
+    }
+    line[*size] = '\0';
+    return GRAFT_OK;
+}
+
+/* ----------------------------------------------------------------- ending */
+
+/* Whether it has ended; it is not waited for, so that its number stays its own. */
+static bool has_ended(pid_t process)
+{
+    siginfo_t info = {.si_pid = 0};
+    return waitid(P_PID, (id_t)process, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == process;
+}
+
+/* Closes its standard input, waits for its end, `patience_ms` at most (0: not at all), then kills
+ * its process group. Returns what waitpid says of it; -1 for none. `child` has no process then. */
+static int end_child(child_program *child, uint32_t patience_ms)
+{
+    static const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    const uint64_t deadline_ns = graft_clock_ns() + patience_ms * UINT64_C(1000000);
+    int ended = -1;
+    if (child->process == 0) {
+        return -1;
+    }
+    (void)close(child->orders);
+    (void)close(child->answers);
+    while (!has_ended(child->process) && graft_clock_ns() < deadline_ns) {
+        (void)nanosleep(&pause, NULL);
+    }
+    (void)kill(-child->process, SIGKILL); /* With what it started itself. */
+    while (waitpid(child->process, &ended, 0) < 0 && errno == EINTR) {
+    }
+    *child = (child_program){.process = 0};
+    return ended;
+}
 
 enum { LINE_BYTES = 1 << 18, FAULTS_MOST = 3, PATIENCE_MS = 2000, SECONDS_MOST = 86400 };
 enum { FOLDER_BYTES = 4096 };
@@ -29,7 +242,7 @@ static const double most_rate = 1e7;
 typedef struct {
     graft_device_head head;
     graft_arena *arena; /* Its own, where it lies, too. */
-    graft_child child;
+    child_program child;
     graft_answer_hello hello;
     char *path;
     char *options;             /* NULL: none. */
@@ -81,7 +294,7 @@ static void begin_question(graft_env *env, program_device *d, const char *ask, g
     graft_json_string(json, "ask", ask);
 }
 
-/* *line is the answer, in d->line. Fails as graft_child_write and graft_child_read_line do. */
+/* *line is the answer, in d->line. Fails as write_to_child and read_line do. */
 static graft_status ask(graft_env *env, program_device *d, graft_json *json, uint64_t second_count,
                         graft_answer_line *line)
 {
@@ -90,10 +303,9 @@ static graft_status ask(graft_env *env, program_device *d, graft_json *json, uin
     *line = (graft_answer_line){.text = d->line, .id = d->question};
     (void)graft_json_line(json);
     graft_status status =
-        graft_child_write(env, &d->child, json->text.data, json->text.size, deadline_ns);
+        write_to_child(env, &d->child, json->text.data, json->text.size, deadline_ns);
     if (status == GRAFT_OK) {
-        status =
-            graft_child_read_line(env, &d->child, d->line, LINE_BYTES, deadline_ns, &line->size);
+        status = read_line(env, &d->child, d->line, LINE_BYTES, deadline_ns, &line->size);
     }
     if (status == GRAFT_UNDECIDED) {
         graft_env_clear(env);
@@ -121,10 +333,10 @@ static graft_status ask_hello(graft_env *env, program_device *d, graft_answer_he
 static graft_status start(graft_env *env, program_device *d, graft_answer_hello *hello)
 {
     char *arguments[] = {d->path, d->options, NULL};
-    graft_status status = graft_child_start(env, arguments, &d->child);
+    graft_status status = start_child(env, arguments, &d->child);
     status = status == GRAFT_OK ? ask_hello(env, d, hello) : status;
     if (status != GRAFT_OK) {
-        (void)graft_child_end(&d->child, 0);
+        (void)end_child(&d->child, 0);
     }
     return status;
 }
@@ -141,7 +353,7 @@ static graft_status ensure_started(graft_env *env, program_device *d)
     if (strcmp(hello.name, d->hello.name) != 0 || strcmp(hello.version, d->hello.version) != 0 ||
         strcmp(hello.hardware, d->hello.hardware) != 0 ||
         strcmp(hello.options, d->hello.options) != 0 || hello.threads != d->hello.threads) {
-        (void)graft_child_end(&d->child, 0);
+        (void)end_child(&d->child, 0);
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "started again, it says that it is another");
     }
     return GRAFT_OK;
@@ -156,7 +368,7 @@ static graft_status settle(graft_env *env, program_device *d, const char *questi
         d->faults = 0;
         return GRAFT_OK;
     }
-    (void)graft_child_end(&d->child, 0);
+    (void)end_child(&d->child, 0);
     if (status == GRAFT_INTERRUPTED || status == GRAFT_NO_MEMORY) {
         return status;
     }
@@ -179,7 +391,7 @@ static graft_status settle(graft_env *env, program_device *d, const char *questi
 static void close_device(graft_device *device)
 {
     program_device *d = program_of(device);
-    (void)graft_child_end(&d->child, PATIENCE_MS);
+    (void)end_child(&d->child, PATIENCE_MS);
     if (d->folder[0] != '\0') {
         graft_file_remove_folder(d->folder);
     }

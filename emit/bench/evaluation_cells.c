@@ -117,24 +117,18 @@ static graft_status read_cell(graft_env *env, graft_arena *arena, const graft_ya
     return GRAFT_OK;
 }
 
-typedef struct {
-    graft_arena *arena;
-    graft_cells *cells;
-} cell_reading;
-
-static graft_status take_cell(graft_env *env, void *context, const graft_yaml *root)
+static graft_status take_cell(graft_env *env, graft_arena *arena, void *cells,
+                              const graft_yaml *root)
 {
-    cell_reading *reading = context;
     graft_cell cell;
-    GRAFT_PASS(read_cell(env, reading->arena, root, &cell));
-    graft_cells_put(reading->arena, reading->cells, &cell);
+    GRAFT_PASS(read_cell(env, arena, root, &cell));
+    graft_cells_put(arena, cells, &cell);
     return GRAFT_OK;
 }
 
 graft_status graft_cells_read(graft_env *env, graft_arena *arena, const char *path,
                               graft_cells *cells)
 {
-    cell_reading reading = {arena, cells};
     *cells = (graft_cells){.count = 0};
-    return graft_yaml_read_lines(env, arena, path, take_cell, &reading);
+    return graft_yaml_read_lines(env, arena, path, take_cell, cells);
 }

@@ -183,24 +183,18 @@ static graft_status read_plan(graft_env *env, graft_arena *arena, const graft_ya
     return read_steps(env, arena, item, plan);
 }
 
-typedef struct {
-    graft_arena *arena;
-    graft_plans *plans;
-} plan_reading;
-
-static graft_status take_plan(graft_env *env, void *context, const graft_yaml *root)
+static graft_status take_plan(graft_env *env, graft_arena *arena, void *plans,
+                              const graft_yaml *root)
 {
-    plan_reading *reading = context;
     graft_known_plan plan;
-    GRAFT_PASS(read_plan(env, reading->arena, root, &plan));
-    put_plan(reading->arena, reading->plans, &plan);
+    GRAFT_PASS(read_plan(env, arena, root, &plan));
+    put_plan(arena, plans, &plan);
     return GRAFT_OK;
 }
 
 graft_status graft_plans_read(graft_env *env, graft_arena *arena, const char *path,
                               graft_plans *plans)
 {
-    plan_reading reading = {arena, plans};
     *plans = (graft_plans){.count = 0};
-    return graft_yaml_read_lines(env, arena, path, take_plan, &reading);
+    return graft_yaml_read_lines(env, arena, path, take_plan, plans);
 }

@@ -2,8 +2,9 @@
  * this one: the graph's struct and buffer and the workspace of graft_optimize.
  *
  * What the engine carves from its buffers is counted again with the target's sizes: its structs are
- * listed by their members and laid out for its pointers and ids. With this computer's own the result has to be what the engine says, or nothing is told: a member or an
- * array that the engine gets and this lacks is noticed by the first header that is written. */
+ * listed by their members and laid out for its pointers and ids. With this computer's own the
+ * result has to be what the engine says, or nothing is told: a member or an array that the engine
+ * gets and this lacks is noticed by the first header that is written. */
 #pragma once
 
 #include "graph/base/file.h"

@@ -1,5 +1,5 @@
-/* generalist.c - see generalist.h: where a tariff leads, and how its rows lean and are tuned; then the
- * stages, which graft_generalist_make lists. */
+/* generalist.c - see generalist.h: where a tariff leads, and how its rows lean and are tuned; then
+ * the stages, which graft_generalist_make lists. */
 #include "emit/policy/generalist.h"
 
 #include "emit/command/command_table.h"

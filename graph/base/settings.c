@@ -293,7 +293,7 @@ graft_status graft_yaml_read_lines(graft_env *env, graft_arena *arena, const cha
         stop = stop == NULL ? end : stop;
         GRAFT_PASS_IN(env, graft_yaml_parse(env, arena, path, line, (size_t)(stop - line), &root),
                       "at line %u", number);
-        GRAFT_PASS_IN(env, take(env, context, root), "at line %u", number);
+        GRAFT_PASS_IN(env, take(env, arena, context, root), "at line %u", number);
         line = stop + 1;
     }
     return GRAFT_OK;

@@ -29,7 +29,8 @@ GRAFT_MUST_USE graft_status graft_yaml_parse(graft_env *env, graft_arena *arena,
                                              const void *data, size_t size,
                                              const graft_yaml **root);
 /* What is done with a document of many. */
-typedef graft_status graft_yaml_take(graft_env *env, void *context, const graft_yaml *root);
+typedef graft_status graft_yaml_take(graft_env *env, graft_arena *arena, void *context,
+                                     const graft_yaml *root);
 /* Reads a file that has a document a line, in `arena`, and gives them to `take` in their order; one
  * that is not there has no lines. Fails as graft_yaml_parse and `take` do, naming the line. */
 GRAFT_MUST_USE graft_status graft_yaml_read_lines(graft_env *env, graft_arena *arena,

@@ -246,8 +246,10 @@ CHECK_CASE(test_read_from_a_file)
     assert_string_equal(root->file, path);
 }
 
-static graft_status add_up(graft_env *env, void *context, const graft_yaml *root)
+static graft_status add_up(graft_env *env, graft_arena *arena, void *context,
+                           const graft_yaml *root)
 {
+    (void)arena;
     int64_t number = 0;
     graft_status status = graft_yaml_integer(env, root, "a", 0, 9, &number);
     *(int64_t *)context = 10 * *(int64_t *)context + number;

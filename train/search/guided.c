@@ -1,5 +1,5 @@
-/* guided.c - see guided.h: estimates, prices and rollouts, then the search around the best graph, then
- * the phases. */
+/* guided.c - see guided.h: estimates, prices and rollouts, then the search around the best graph,
+ * then the phases. */
 #include "train/search/guided.h"
 
 #include "graph/base/log.h"
