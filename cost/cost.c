@@ -169,12 +169,12 @@ void graft_cost_set_base(graft_cost *cost, uint32_t layout)
     cost->convention = true;
     cost->layout = (uint8_t)layout;
     cost->direct = true;
-    graft_cost_set_copies(cost, true);
+    graft_cost_set_copies(cost);
 }
 
-void graft_cost_set_copies(graft_cost *cost, bool copies)
+void graft_cost_set_copies(graft_cost *cost)
 {
-    cost->copies = copies || !cost->takes_pieces;
+    cost->copies = true;
     graft_plan_memo_clear(cost->memo);
 }
 

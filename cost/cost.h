@@ -147,7 +147,7 @@ void graft_cost_set_convention(graft_cost *cost, bool convention);
  * fastest that there is: for a cost with a database of its own. */
 void graft_cost_set_base(graft_cost *cost, uint32_t layout);
 /* Copies instead of views for concatenations, splits and slices, from now on: likewise. */
-void graft_cost_set_copies(graft_cost *cost, bool copies);
+void graft_cost_set_copies(graft_cost *cost);
 
 /* What corrects all times: at first, what the database has for the device (see calibration.h).
  * Setting another is not for several threads at once; `provenance` is stored beside it in the

@@ -543,7 +543,7 @@ graft_status graft_session_open(graft_env *env, const graft_session_options *opt
     graft_cost_set_deadline(session->cost, options->deadline_ns);
     graft_cost_set_estimating(session->cost, options->estimating);
     if (options->file && !options->as_it_is) {
-        graft_cost_set_copies(session->cost, true); /* Runtimes know no views of parts. */
+        graft_cost_set_copies(session->cost); /* Runtimes know no views of parts. */
         session->runtime = GRAFT_NEW(env->life, graft_runtime, 1);
         const char *const *fuses = graft_device_fuses(session->device, &fuse_count);
         GRAFT_PASS_IN(env, graft_runtime_open(env, env->life, fuses, fuse_count, session->runtime),

@@ -47,14 +47,6 @@ static const engine_file files[] = {ENGINE_FILES(LIST)};
 
 enum { FILE_COUNT = sizeof(files) / sizeof(files[0]), DEPTH_MOST = 8, PATH_BYTES = 128 };
 
-/* A file that is being copied. */
-typedef struct {
-    const engine_file *file;
-    const char *at;
-    bool strip;      /* Leave comments out: tables are included many times. */
-    bool in_comment; /* Of the stripped kind. */
-} open_file;
-
 static const engine_file *find_file(const char *path)
 {
     for (size_t i = 0; i < FILE_COUNT; i++) {
@@ -90,19 +82,20 @@ static bool read_include(const char *line, size_t length, const char *from, char
     return true;
 }
 
-/* Copies a line without its comments, and not at all when nothing else is on it. */
-static void append_stripped(open_file *open, const char *line, size_t length, graft_buffer *text)
+/* Copies a line without its comments, and not at all when nothing else is on it. True when a comment
+ * goes on in the next one, as one may have been `in_comment` before. */
+static bool append_stripped(bool in_comment, const char *line, size_t length, graft_buffer *text)
 {
     size_t before = text->size;
     for (size_t i = 0; i < length; i++) {
         bool pair = i + 1 < length;
-        if (!open->in_comment && pair && line[i] == '/' && line[i + 1] == '*') {
-            open->in_comment = true;
+        if (!in_comment && pair && line[i] == '/' && line[i + 1] == '*') {
+            in_comment = true;
             i++;
-        } else if (open->in_comment && pair && line[i] == '*' && line[i + 1] == '/') {
-            open->in_comment = false;
+        } else if (in_comment && pair && line[i] == '*' && line[i + 1] == '/') {
+            in_comment = false;
             i++;
-        } else if (!open->in_comment && (line[i] != ' ' || text->size > before)) {
+        } else if (!in_comment && (line[i] != ' ' || text->size > before)) {
             graft_buffer_append(text, &line[i], 1);
         }
     }
@@ -112,49 +105,38 @@ static void append_stripped(open_file *open, const char *line, size_t length, gr
     if (text->size > before) {
         graft_buffer_append(text, "\n", 1);
     }
+    return in_comment;
 }
 
-/* Handles one line of the innermost file; an #include opens another file. */
-static graft_status copy_line(graft_env *env, open_file *stack, uint32_t *depth, graft_buffer *text)
+/* Copies a file that `depth` others include in a row, and what it includes in place of the #include
+ * lines. Comments of tables stay out: those are included many times. */
+static graft_status copy_file(graft_env *env, const engine_file *file, uint32_t depth,
+                              graft_buffer *text)
 {
-    char path[PATH_BYTES];
-    open_file *open = &stack[*depth - 1];
-    const char *line = open->at;
-    const char *newline = memchr(line, '\n', (size_t)(open->file->end - line));
-    size_t length = (size_t)((newline != NULL ? newline : open->file->end) - line);
-    open->at = newline != NULL ? newline + 1 : open->file->end;
-    if (!read_include(line, length, open->file->path, path)) {
-        if (open->strip) {
-            append_stripped(open, line, length, text);
+    const bool strip = strcmp(file->path + strlen(file->path) - 4, ".def") == 0;
+    bool in_comment = false;
+    for (const char *line = file->begin, *end; line < file->end; line = end + 1) {
+        char path[PATH_BYTES];
+        const char *newline = memchr(line, '\n', (size_t)(file->end - line));
+        end = newline != NULL ? newline : file->end;
+        if (read_include(line, (size_t)(end - line), file->path, path)) {
+            const engine_file *included = find_file(path);
+            if (included == NULL || depth == DEPTH_MOST) {
+                return GRAFT_FAIL(env, GRAFT_INTERNAL, "%s includes %s, which is not embedded",
+                                  file->path, path);
+            }
+            GRAFT_PASS(copy_file(env, included, depth + 1, text));
+        } else if (strip) {
+            in_comment = append_stripped(in_comment, line, (size_t)(end - line), text);
         } else {
-            graft_buffer_append(text, line, length);
+            graft_buffer_append(text, line, (size_t)(end - line));
             graft_buffer_append(text, "\n", 1);
         }
-        return GRAFT_OK;
     }
-    const engine_file *file = find_file(path);
-    if (file == NULL || *depth == DEPTH_MOST) {
-        return GRAFT_FAIL(env, GRAFT_INTERNAL, "%s includes %s, which is not embedded",
-                          open->file->path, path);
-    }
-    size_t name = strlen(path);
-    stack[(*depth)++] =
-        (open_file){.file = file, .at = file->begin, .strip = strcmp(path + name - 4, ".def") == 0};
     return GRAFT_OK;
 }
 
 graft_status graft_engine_text(graft_env *env, graft_buffer *text)
 {
-    open_file stack[DEPTH_MOST] = {
-        {.file = &files[0], .at = files[0].begin}
-    };
-    uint32_t depth = 1;
-    while (depth > 0) {
-        if (stack[depth - 1].at == stack[depth - 1].file->end) {
-            depth--;
-        } else {
-            GRAFT_PASS(copy_line(env, stack, &depth, text));
-        }
-    }
-    return GRAFT_OK;
+    return copy_file(env, &files[0], 1, text);
 }

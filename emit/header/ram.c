@@ -306,11 +306,10 @@ graft_status graft_ram_measure(graft_env *env, const graft_policy *policy,
     const size_t work = graft_optimize_workspace_bytes(policy, limits, step_limit);
     if (own.buffer != graft_graph_bytes(limits) || own.work != work ||
         own.total != own.buffer + own.work + sizeof(graft_graph)) {
-        return GRAFT_FAIL(
-            env, GRAFT_INTERNAL,
-            "the structs of emit/header/target.c are not those of the engine: %zu + %zu "
-            "bytes in place of %zu + %zu",
-            own.buffer, own.work, graft_graph_bytes(limits), work);
+        return GRAFT_FAIL(env, GRAFT_INTERNAL,
+                          "the structs of emit/header/ram.c are not those of the engine: %zu + %zu "
+                          "bytes in place of %zu + %zu",
+                          own.buffer, own.work, graft_graph_bytes(limits), work);
     }
     *ram = count_for(policy, limits, step_limit, target);
     return GRAFT_OK;
