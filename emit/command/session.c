@@ -149,11 +149,11 @@ graft_status graft_session_total(graft_env *env, graft_session *session, const g
 
 /* What the price of a graph rests on, sorted, in `arena`. */
 static graft_status list_signatures(graft_env *env, graft_session *session, graft_arena *arena,
-                                    const graft_graph *graph, const graft_order *order,
-                                    graft_signature **signatures, uint32_t *count)
+                                    const graft_state *state, graft_signature **signatures,
+                                    uint32_t *count)
 {
     graft_schedule schedule;
-    GRAFT_PASS(graft_session_plan(env, session, arena, graph, order, &schedule));
+    GRAFT_PASS(graft_session_plan(env, session, arena, &state->graph, &state->order, &schedule));
     *signatures = GRAFT_NEW(arena, graft_signature, schedule.step_count);
     *count = 0;
     for (uint32_t i = 0; i < schedule.step_count; i++) {
@@ -176,8 +176,7 @@ graft_status graft_session_noise(graft_env *env, void *context, const graft_stat
     uint32_t at[2] = {0, 0};
     double squares = 0.0;
     for (uint32_t s = 0; s < 2; s++) {
-        GRAFT_PASS(list_signatures(env, session, env->scratch, &states[s]->graph, &states[s]->order,
-                                   &lists[s], &counts[s]));
+        GRAFT_PASS(list_signatures(env, session, env->scratch, states[s], &lists[s], &counts[s]));
     }
     while (at[0] < counts[0] || at[1] < counts[1]) {
         int order = at[0] == counts[0] ? 1
@@ -447,8 +446,7 @@ static graft_status measure_model(graft_env *env, graft_session *session, const 
     options.quiet = env->verbosity == 0;
     GRAFT_PASS(graft_state_make(env, env->unit, graph, &state));
     graft_cost_set_measuring(session->cost, &options);
-    GRAFT_PASS(
-        list_signatures(env, session, env->unit, &state.graph, &state.order, &signatures, &count));
+    GRAFT_PASS(list_signatures(env, session, env->unit, &state, &signatures, &count));
     if (graft_device_present(session->device)) {
         GRAFT_PASS(graft_cost_measure(env, session->cost, signatures, count, &options));
         GRAFT_PASS(graft_cost_save(env, session->cost));
