@@ -1,5 +1,5 @@
 /* cases.h - random small applications of every operator, for tests that hold operators against one
- * another: attributes over their whole range of meanings, unequal sizes, ranks 0 to 4. */
+ * another: attributes over their whole range of meanings, unequal sizes, ranks 0 to 5. */
 #pragma once
 
 #include "graph/base/rng.h"

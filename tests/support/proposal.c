@@ -115,7 +115,7 @@ static void propose_any(graft_rng *rng, proposal *p) { put_shape(p, 0, draw_any(
 static void propose_clip(graft_rng *rng, proposal *p)
 {
     int32_t low = proposal_between(rng, -8, 4);
-    int32_t high = proposal_between(rng, low, 12);
+    int32_t high = proposal_between(rng, proposal_once_in(rng, 4) ? -8 : low, 12);
     bool no_low = proposal_once_in(rng, 4);
     bool no_high = proposal_once_in(rng, 4);
     propose_any(rng, p);
@@ -449,7 +449,7 @@ static void propose_pool(graft_rng *rng, proposal *p)
     for (uint32_t i = 0; i < 2; i++) {
         put_attr(p, GRAFT_ATTR_max_pool_kernel_h + i, proposal_between(rng, 1, 3));
         int32_t most = attr_within(p, GRAFT_ATTR_max_pool_kernel_h + i, 1, 7) - 1;
-        put_attr(p, GRAFT_ATTR_max_pool_stride_h + i, proposal_between(rng, 1, 2));
+        put_attr(p, GRAFT_ATTR_max_pool_stride_h + i, proposal_between(rng, 1, 3));
         put_attr(p, GRAFT_ATTR_max_pool_pad_top + i, proposal_between(rng, 0, most));
         put_attr(p, GRAFT_ATTR_max_pool_pad_bottom + i, proposal_between(rng, 0, most));
     }
@@ -578,11 +578,13 @@ static void propose_conv_transpose(graft_rng *rng, proposal *p)
     }
 }
 
+/* Scales such that no quotient of eighths lies at a half. */
 static void propose_quantise(graft_rng *rng, proposal *p)
 {
     int32_t least = proposal_once_in(rng, 2) ? 0 : -128;
     propose_any(rng, p);
-    put_attr(p, GRAFT_ATTR_quantise_scale, bits_of(0.0625F * (float)proposal_between(rng, 1, 8)));
+    put_attr(p, GRAFT_ATTR_quantise_scale,
+             bits_of(3.0F / (float)(8 << proposal_between(rng, 0, 7))));
     put_attr(p, GRAFT_ATTR_quantise_zero, proposal_between(rng, least, least + 255));
     put_attr(p, GRAFT_ATTR_quantise_least, least);
 }
