@@ -115,7 +115,7 @@ static void propose_any(graft_rng *rng, proposal *p) { put_shape(p, 0, draw_any(
 static void propose_clip(graft_rng *rng, proposal *p)
 {
     int32_t low = proposal_between(rng, -8, 4);
-    int32_t high = proposal_between(rng, proposal_once_in(rng, 4) ? -8 : low, 12);
+    int32_t high = proposal_between(rng, low, 12);
     bool no_low = proposal_once_in(rng, 4);
     bool no_high = proposal_once_in(rng, 4);
     propose_any(rng, p);
