@@ -8,6 +8,7 @@
 #include "models/zoo.h"
 #include "tests/support/build.h"
 #include "tests/support/kernels.h"
+#include "tests/support/proposal.h"
 
 #include <string.h>
 
@@ -16,7 +17,7 @@ static const double graph_tolerance = 2e-4;
 
 /* ------------------------------------------------------------- random graphs */
 
-enum { GRAPHS = 60, NODES = 14, VALUES = 200 };
+enum { GRAPHS = 60, NODES = 14, VALUES = 200, ELEMENTS_MOST = 20000 };
 
 typedef struct {
     graft_env *env;
@@ -73,119 +74,76 @@ static void try_node(maker *m, uint32_t op, const int32_t *attrs, const graft_in
     }
 }
 
-static void try_conv(maker *m)
+/* A value of this shape, or a weight. */
+static graft_index find_operand(maker *m, const graft_shape *shape)
 {
-    graft_index x = any_value(m);
-    const graft_shape *shape = shape_of(m, x);
-    int32_t taps = 1 + 2 * below(m, 2);
-    bool depthwise = below(m, 4) == 0;
-    int32_t filters = below(m, 2) == 0 ? shape->dims[1] : 1 + below(m, 20);
-    if (m->block > 1 && below(m, 4) != 0) {
-        filters = (int32_t)m->block * (1 + below(m, 2));
-    }
-    int32_t pad = taps / 2;
-    if (shape->rank != 4) {
-        return;
-    }
-    int32_t groups = depthwise ? shape->dims[1] : 1;
-    filters = depthwise ? shape->dims[1] : filters;
-    const int32_t attrs[10] = {1 + below(m, 2), 1, pad, pad, pad, pad, 1, 1, groups, below(m, 5)};
-    graft_index w = add_weight(m, SHAPE(filters, shape->dims[1] / groups, taps, taps));
-    graft_index inputs[4] = {x, w, add_weight(m, SHAPE(filters)), any_value(m)};
-    static const uint32_t ops[3] = {GRAFT_OP_conv, GRAFT_OP_conv_bias, GRAFT_OP_conv_bias_add};
-    try_node(m, ops[below(m, 3)], attrs, inputs);
-}
-
-static void try_product(maker *m)
-{
-    graft_index x = any_value(m);
-    const graft_shape *shape = shape_of(m, x);
-    int32_t columns = 1 + below(m, 12);
-    const int32_t attrs[1] = {below(m, 5)};
-    if (shape->rank < 2) {
-        return;
-    }
-    graft_index inputs[3] = {x, add_weight(m, SHAPE(shape->dims[shape->rank - 1], columns)),
-                             add_weight(m, SHAPE(columns))};
-    try_node(m, below(m, 2) == 0 ? GRAFT_OP_matmul : GRAFT_OP_matmul_bias, attrs, inputs);
-}
-
-static void try_unary(maker *m)
-{
-    static const uint32_t ops[] = {
-        GRAFT_OP_identity,   GRAFT_OP_relu,        GRAFT_OP_sigmoid,
-        GRAFT_OP_tanh,       GRAFT_OP_erf,         GRAFT_OP_global_avg_pool,
-        GRAFT_OP_softmax,    GRAFT_OP_reduce_mean, GRAFT_OP_gelu,
-        GRAFT_OP_reduce_sum, GRAFT_OP_reduce_max};
-    uint32_t op = ops[below(m, sizeof(ops) / sizeof(ops[0]))];
-    int32_t attrs[2] = {0, below(m, 2)};
-    graft_index x = any_value(m);
-    if (op == GRAFT_OP_softmax) {
-        attrs[0] = below(m, 4);
-    } else if (op == GRAFT_OP_reduce_mean || op == GRAFT_OP_reduce_sum ||
-               op == GRAFT_OP_reduce_max) {
-        attrs[0] = 1 + below(m, 15);
-    }
-    try_node(m, op, attrs, &x);
-}
-
-static void try_binary(maker *m)
-{
-    static const uint32_t ops[] = {GRAFT_OP_add, GRAFT_OP_sub, GRAFT_OP_mul, GRAFT_OP_max};
-    graft_index inputs[2] = {any_value(m), any_value(m)};
-    if (below(m, 3) == 0) { /* A weight, sometimes one per channel. */
-        graft_shape shape = *shape_of(m, inputs[0]);
-        for (uint32_t i = 0; i < shape.rank; i++) {
-            shape.dims[i] = i != 1 && below(m, 2) == 0 ? 1 : shape.dims[i];
+    for (uint32_t attempt = 0; attempt < 4; attempt++) {
+        graft_index value = any_value(m);
+        if (graft_shape_equal(shape_of(m, value), shape)) {
+            return value;
         }
-        inputs[1] = add_weight(m, shape);
     }
-    try_node(m, ops[below(m, 4)], NULL, inputs);
+    return add_weight(m, *shape);
 }
 
-static void try_moves(maker *m)
+/* Mostly whole blocks of filters, all of one group. */
+static void widen_filter(maker *m, proposal *p)
 {
-    graft_index inputs[2] = {any_value(m), any_value(m)};
-    const graft_shape *shape = shape_of(m, inputs[0]);
-    int32_t axis = below(m, 4);
-    static const int32_t turns[4][4] = {
-  /* The first two are free between two layouts. */
+    bool conv = p->op == GRAFT_OP_conv || p->op == GRAFT_OP_conv_bias;
+    if (conv && m->block > 1 && p->in[0].rank == 4 && below(m, 4) != 0) {
+        p->attrs[GRAFT_ATTR_conv_groups] = 1;
+        p->in[1].dims[0] = p->in[2].dims[0] = (int32_t)m->block * (1 + below(m, 2));
+        p->in[1].dims[1] = p->in[0].dims[1];
+    }
+}
+
+/* An operator on some value, beside values or weights that fit. */
+static void try_operator(maker *m)
+{
+    static const uint32_t ops[] = {GRAFT_OP_conv,          GRAFT_OP_conv,
+                                   GRAFT_OP_conv_bias,     GRAFT_OP_conv_bias,
+                                   GRAFT_OP_conv_bias,     GRAFT_OP_relu,
+                                   GRAFT_OP_identity,      GRAFT_OP_sigmoid,
+                                   GRAFT_OP_tanh,          GRAFT_OP_erf,
+                                   GRAFT_OP_gelu,          GRAFT_OP_softmax,
+                                   GRAFT_OP_add,           GRAFT_OP_sub,
+                                   GRAFT_OP_mul,           GRAFT_OP_max,
+                                   GRAFT_OP_concat,        GRAFT_OP_split,
+                                   GRAFT_OP_slice,         GRAFT_OP_pad,
+                                   GRAFT_OP_transpose,     GRAFT_OP_reshape,
+                                   GRAFT_OP_max_pool,      GRAFT_OP_avg_pool,
+                                   GRAFT_OP_matmul,        GRAFT_OP_matmul_bias,
+                                   GRAFT_OP_conv_bias_add, GRAFT_OP_global_avg_pool,
+                                   GRAFT_OP_reduce_mean,   GRAFT_OP_reduce_sum,
+                                   GRAFT_OP_reduce_max,    GRAFT_OP_scale_shift};
+    enum { KEEPING = 16 }; /* Of them keep images as they are, mostly. */
+    const uint32_t count = m->pieces ? KEEPING : sizeof(ops) / sizeof(ops[0]);
+    proposal p = {.op = ops[below(m, count)], .in_known = {true}};
+    graft_index inputs[GRAFT_MAX_INPUTS] = {any_value(m)};
+    graft_shape out[GRAFT_MAX_OUTPUTS];
+    p.in[0] = *shape_of(m, inputs[0]);
+    proposal_draw(m->rng, &p);
+    widen_filter(m, &p);
+    if (graft_infer_shapes(p.op, p.attrs, p.in, out) == GRAFT_OK &&
+        graft_shape_elements(&out[0]) <= ELEMENTS_MOST) {
+        for (uint32_t i = 1; i < graft_op(p.op)->input_count; i++) {
+            inputs[i] = find_operand(m, &p.in[i]);
+        }
+        try_node(m, p.op, p.attrs, inputs);
+    }
+}
+
+/* Turns of which the first two are free between two layouts. */
+static void try_turn(maker *m)
+{
+    static const int32_t turns[4][6] = {
         {0, 2, 3, 1},
         {0, 3, 1, 2},
         {0, 1, 3, 2},
         {0, 2, 1, 3}
     };
-    const int32_t *turn = turns[below(m, 4)];
-    const int32_t moves[5][6] = {
-        {axis    },
-        {   axis,          1 + below(m, 3)},
-        {       axis, below(m,               2), 1 + below(m, 3)},
-        {        axis,          below(m,     2), below(m, 3), 0x3f000000},
-        { turn[0],    turn[1],               turn[2], turn[3]}
-    };
-    static const uint32_t ops[5] = {GRAFT_OP_concat, GRAFT_OP_split, GRAFT_OP_slice, GRAFT_OP_pad,
-                                    GRAFT_OP_transpose};
-    int32_t choice = below(m, 6);
-    if (choice < 5) {
-        try_node(m, ops[choice], moves[choice], inputs);
-    } else if (shape->rank == 4) {
-        const int32_t dims[6] = {shape->dims[0], shape->dims[1] * shape->dims[2], shape->dims[3]};
-        try_node(m, GRAFT_OP_reshape, dims, inputs);
-    }
-}
-
-static void try_others(maker *m)
-{
-    graft_index x = any_value(m);
-    const graft_shape *shape = shape_of(m, x);
-    const int32_t window[10] = {2, 3, 1, 2, 0, 1, 1, 1, 1, 1};
-    if (shape->rank >= 2 && below(m, 2) == 0) {
-        graft_shape channels = SHAPE(shape->dims[1]);
-        const graft_index inputs[3] = {x, add_weight(m, channels), add_weight(m, channels)};
-        try_node(m, GRAFT_OP_scale_shift, NULL, inputs);
-    } else {
-        try_node(m, below(m, 2) == 0 ? GRAFT_OP_max_pool : GRAFT_OP_avg_pool, window, &x);
-    }
+    const graft_index x = any_value(m);
+    try_node(m, GRAFT_OP_transpose, turns[below(m, 4)], &x);
 }
 
 /* Cuts and joins along the first axes, mostly of whole blocks of channels; of values read twice, of
@@ -262,11 +220,11 @@ static void repeat_node(maker *m)
 
 static void try_any(maker *m)
 {
-    static void (*const tries[])(maker *) = {try_conv,   try_conv,  try_product, try_unary,
-                                             try_binary, try_moves, try_others,  repeat_node};
-    static void (*const cuts[])(maker *) = {try_pieces, try_pieces, try_pieces,
-                                            try_conv,   try_unary,  try_residual,
-                                            try_binary, try_moves,  repeat_node};
+    static void (*const tries[])(maker *) = {try_operator, try_operator, try_operator,
+                                             try_operator, try_turn,     repeat_node};
+    static void (*const cuts[])(maker *) = {try_pieces,   try_pieces,   try_pieces,   try_pieces,
+                                            try_operator, try_operator, try_residual, try_residual,
+                                            try_turn,     repeat_node};
     if (m->pieces) {
         cuts[below(m, sizeof(cuts) / sizeof(cuts[0]))](m);
     } else {
