@@ -174,17 +174,6 @@ CHECK_CASE(test_texts)
     graft_arena_free(NULL);
 }
 
-CHECK_CASE(test_array)
-{
-    graft_arena *arena = graft_arena_new(16);
-    uint32_t *numbers = GRAFT_NEW(arena, uint32_t, 1000);
-    for (size_t i = 0; i < 1000; i++) {
-        assert_int_equal(numbers[i], 0);
-    }
-    assert_non_null(GRAFT_NEW(arena, double, 0));
-    graft_arena_free(arena);
-}
-
 /* Runs `ask` in a child and returns its exit status; what it prints goes to `text`. */
 static int exit_status_of(void (*ask)(graft_arena *), char *text, size_t size)
 {

@@ -1,4 +1,5 @@
-/* Seeded numbers: published vectors, golden values of the normal distribution, and its moments. */
+/* Seeded numbers: published vectors, golden values of the normal distribution, and
+ * the polar method by hand. */
 #include "graph/base/rng.h"
 
 #include "tests/support/check.h"
@@ -121,29 +122,6 @@ CHECK_CASE(test_normal_golden)
             fail_msg("value %zu is %a, recorded %a", i, value, want[i]);
         }
     }
-}
-
-/* Mean 0, variance 1, kurtosis 3, and the tails: a wrong logarithm shows in each of the last. */
-CHECK_CASE(test_normal_moments)
-{
-    enum { DRAWS = 200000 };
-    double sum[5] = {0.0};
-    int beyond_two = 0;
-    graft_rng rng = check_rng(8);
-    for (int i = 0; i < DRAWS; i++) {
-        double value = graft_rng_normal(&rng);
-        double power = 1.0;
-        for (int k = 1; k <= 4; k++) {
-            power *= value;
-            sum[k] += power;
-        }
-        beyond_two += fabs(value) > 2.0;
-    }
-    assert_true(fabs(sum[1] / DRAWS) < 0.01);
-    assert_true(fabs(sum[2] / DRAWS - 1.0) < 0.015);
-    assert_true(fabs(sum[3] / DRAWS) < 0.04);
-    assert_true(fabs(sum[4] / DRAWS - 3.0) < 0.1);
-    assert_true(fabs((double)beyond_two / DRAWS - 0.0455003) < 0.002);
 }
 
 /* The polar method by hand with the C library's logarithm: equal to within a few last bits. */

@@ -101,7 +101,9 @@ static void change_slots(changer *c, graft_point *point)
     for (uint32_t s = 0; s < c->rule->slot_count; s++) {
         graft_slot_kind kind = (graft_slot_kind)c->slots[s];
         if (kind == GRAFT_SLOT_REAL && once_in(&c->rng, 2)) {
-            float value = (float)((int32_t)graft_rng_below(&c->rng, 71) - 30) / 8.0F;
+            const float eighths = (float)((int32_t)graft_rng_below(&c->rng, 71) - 30) / 8.0F;
+            const float value =
+                once_in(&c->rng, 2) ? eighths : 1.5F * (float)graft_rng_normal(&c->rng);
             memcpy(&point->slots[s], &value, sizeof value);
         } else if (kind == GRAFT_SLOT_BYTE && once_in(&c->rng, 2)) {
             point->slots[s] = graft_named_byte(&c->rng);

@@ -101,43 +101,7 @@ int exact_compare(graft_env *env, const graft_instance *instance, exact_inputs k
 
 /* ------------------------------------------------------------------- beyond */
 
-enum { SIZE_MOST = 17, ATTEMPTS = 200, WORK_MOST = 200000, VALUES = 4 };
-
-/* The slots that stand for real numbers. */
-static uint64_t real_slots(const graft_rule *rule)
-{
-    uint64_t slots = 0;
-    for (uint32_t n = 0; n < rule->source.node_count; n++) {
-        const graft_pattern_node *node = &rule->source.nodes[n];
-        for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
-            if (node->attrs[i].kind == GRAFT_TERM_SLOT &&
-                graft_op_attr(node->op, i)->kind == GRAFT_ATTR_FLOAT) {
-                slots |= UINT64_C(1) << node->attrs[i].value;
-            }
-        }
-    }
-    return slots;
-}
-
-/* Gives real attributes other values, if the rule takes those. */
-static void change_reals(graft_rng *rng, const graft_rule *rule, graft_point *point)
-{
-    uint64_t slots = real_slots(rule);
-    for (uint32_t attempt = 0; attempt < VALUES && slots != 0; attempt++) {
-        graft_point changed = *point;
-        graft_instance instance;
-        for (uint32_t s = 0; s < rule->slot_count; s++) {
-            float value = 1.5F * (float)graft_rng_normal(rng);
-            if ((slots >> s & 1u) != 0) {
-                memcpy(&changed.slots[s], &value, sizeof value);
-            }
-        }
-        if (graft_instance_build(&instance, rule, &changed) == GRAFT_FIT_OK) {
-            *point = changed;
-            return;
-        }
-    }
-}
+enum { SIZE_MOST = 17, ATTEMPTS = 200, WORK_MOST = 200000 };
 
 typedef struct {
     const char *name;
@@ -152,7 +116,6 @@ static uint32_t try_points(graft_env *env, const tried_rule *r, graft_domain *do
     graft_rng rng = check_rng(graft_rule_id(r->rule));
     for (uint32_t i = 0; i < domain->count; i++) {
         graft_instance instance;
-        change_reals(&rng, r->rule, &domain->points[i]);
         assert_int_equal(graft_instance_build(&instance, r->rule, &domain->points[i]),
                          GRAFT_FIT_OK);
         for (uint32_t kind = 0; kind < EXACT_KINDS; kind++) {

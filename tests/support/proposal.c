@@ -501,47 +501,32 @@ static void propose_fill(graft_rng *rng, proposal *p)
     }
 }
 
-static void propose_layer_norm(graft_rng *rng, proposal *p)
+/* Operand 0 gets `shape` with a size at `axis` that the vectors after it share, whichever are known.
+ * The only attribute is a positive number. */
+static void put_norm(graft_rng *rng, proposal *p, graft_shape shape, uint32_t axis)
 {
-    int32_t columns = proposal_between(rng, 1, 4);
-    for (uint32_t i = 1; i < 3; i++) {
-        columns = p->in_known[i] && p->in[i].rank == 1 ? p->in[i].dims[0] : columns;
+    int32_t size = proposal_between(rng, 1, 4);
+    for (uint32_t i = 1; i < graft_op(p->op)->input_count; i++) {
+        size = p->in_known[i] && p->in[i].rank == 1 ? p->in[i].dims[0] : size;
     }
-    graft_shape shape = draw_shape(rng, 1, 4);
-    columns = p->in_known[0] && p->in[0].rank > 0 ? p->in[0].dims[p->in[0].rank - 1] : columns;
-    shape.dims[shape.rank - 1] = columns;
+    shape.dims[axis] = size;
     put_shape(p, 0, shape);
-    put_shape(p, 1, vector_of(columns));
-    put_shape(p, 2, vector_of(columns));
-    put_attr(p, GRAFT_ATTR_layer_norm_epsilon, bits_of((float)proposal_between(rng, 1, 8) / 4.0F));
+    axis = p->op == GRAFT_OP_instance_norm ? 1 : p->in[0].rank - 1u;
+    for (uint32_t i = 1; i < graft_op(p->op)->input_count; i++) {
+        put_shape(p, i, vector_of(size_at(p, 0, axis)));
+    }
+    put_attr(p, 0, bits_of((float)proposal_between(rng, 1, 8) / 4.0F));
 }
 
-static void propose_rms_norm(graft_rng *rng, proposal *p)
+static void propose_layer_norm(graft_rng *rng, proposal *p)
 {
-    int32_t columns =
-        p->in_known[1] && p->in[1].rank == 1 ? p->in[1].dims[0] : proposal_between(rng, 1, 4);
     graft_shape shape = draw_shape(rng, 1, 4);
-    columns = p->in_known[0] && p->in[0].rank > 0 ? p->in[0].dims[p->in[0].rank - 1] : columns;
-    shape.dims[shape.rank - 1] = columns;
-    put_shape(p, 0, shape);
-    put_shape(p, 1, vector_of(columns));
-    put_attr(p, GRAFT_ATTR_rms_norm_epsilon, bits_of((float)proposal_between(rng, 1, 8) / 4.0F));
+    put_norm(rng, p, shape, shape.rank - 1u);
 }
 
 static void propose_instance_norm(graft_rng *rng, proposal *p)
 {
-    int32_t channels = proposal_between(rng, 1, 3);
-    for (uint32_t i = 1; i < 3; i++) {
-        channels = p->in_known[i] && p->in[i].rank == 1 ? p->in[i].dims[0] : channels;
-    }
-    graft_shape shape = draw_shape(rng, 3, 4);
-    channels = p->in_known[0] && p->in[0].rank > 2 ? p->in[0].dims[1] : channels;
-    shape.dims[1] = channels;
-    put_shape(p, 0, shape);
-    put_shape(p, 1, vector_of(channels));
-    put_shape(p, 2, vector_of(channels));
-    put_attr(p, GRAFT_ATTR_instance_norm_epsilon,
-             bits_of((float)proposal_between(rng, 1, 8) / 4.0F));
+    put_norm(rng, p, draw_shape(rng, 3, 4), 1);
 }
 
 static void propose_cumsum(graft_rng *rng, proposal *p)
@@ -653,6 +638,7 @@ static void propose_function(graft_rng *rng, proposal *p)
 #define propose_equal_to  propose_pair
 #define propose_remainder propose_pair
 
+#define propose_rms_norm    propose_layer_norm
 #define propose_reduce_sum  propose_reduce_mean
 #define propose_reduce_min  propose_reduce_mean
 #define propose_log_softmax propose_softmax
