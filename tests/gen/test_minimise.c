@@ -1,10 +1,6 @@
 /* Laws that must not be dropped: each follows only with the help of one that follows from it, or
  * over a graph that is no lighter. */
-#include "gen/gen.h"
-#include "graph/rule/ruleprint.h"
-#include "tests/support/check.h"
-
-#include <string.h>
+#include "tests/gen/texts.h"
 
 /* max(a, 0 - b) = relu(a + b) - b follows from a larger law which rests on pairs that follow from
  * it: with both dropped, nothing leads there. */
@@ -66,33 +62,12 @@ static const char *const last_half =
     "mul(mul(a, add(fill(value=1, dim=[]), erf(div(a, fill(value=1.4142135, dim=[]))))), "
     "fill(value=0.5, dim=[])) => gelu(a)";
 
-static void run_text(graft_env *env, const char *text, graft_candidates *run)
-{
-    graft_gen_family *family = GRAFT_NEW(env->life, graft_gen_family, 1);
-    const graft_gen_options options = {.seed = 1};
-    CHECK_OK(graft_gen_family_parse(env, env->life, "text", text, strlen(text), family));
-    CHECK_OK(graft_gen_run(env, env->life, family, 1, &options, run));
-}
-
-static const graft_candidate *find_text(graft_env *env, const graft_candidates *run,
-                                        const char *text)
-{
-    for (uint32_t i = 0; i < run->count; i++) {
-        graft_rule_text rule = graft_rule_print(env->life, &run->items[i].rule);
-        const char *line = graft_arena_printf(env->life, "%s => %s", rule.source, rule.target);
-        if (strcmp(line, text) == 0) {
-            return &run->items[i];
-        }
-    }
-    return NULL;
-}
-
 CHECK_CASE(test_no_law_rests_on_itself)
 {
     for (uint32_t threads = 1; threads <= 3; threads++) {
         graft_candidates run;
         env->thread_count = threads;
-        run_text(env, circle, &run);
+        run = run_text(env, circle);
         for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
             const graft_candidate *candidate = find_text(env, &run, kept[i]);
             assert_non_null(candidate);
@@ -105,7 +80,7 @@ CHECK_CASE(test_no_plateau)
 {
     graft_candidates run;
     env->thread_count = 2;
-    run_text(env, plateau, &run);
+    run = run_text(env, plateau);
     const graft_candidate *candidate = find_text(env, &run, last_half);
     assert_non_null(candidate);
     assert_true(candidate->is_macro);

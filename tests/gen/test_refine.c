@@ -2,10 +2,7 @@
  * small that none reaches 6, and relu(x) passes for clip(x, 0, 6). */
 #include "gen/refine.h"
 #include "graph/base/file.h"
-#include "graph/rule/ruleprint.h"
-#include "tests/support/check.h"
-
-#include <string.h>
+#include "tests/gen/texts.h"
 
 #define SET(depth, inputs, operators)                                                              \
     "family: t\norder: 1\nabout: order\nsets:\n  - set: s\n    depth: " depth                      \
@@ -54,39 +51,19 @@ static const graft_gen_set *parse_set(graft_env *env, const char *text)
     return &family->sets[0];
 }
 
-static void run_text(graft_env *env, const char *text, graft_candidates *run)
-{
-    graft_gen_family *family = GRAFT_NEW(env->life, graft_gen_family, 1);
-    const graft_gen_options options = {.seed = 1};
-    CHECK_OK(graft_gen_family_parse(env, env->life, "text", text, strlen(text), family));
-    CHECK_OK(graft_gen_run(env, env->life, family, 1, &options, run));
-}
-
-static bool has_text(graft_env *env, const graft_candidates *run, const char *text)
-{
-    for (uint32_t i = 0; i < run->count; i++) {
-        graft_rule_text rule = graft_rule_print(env->life, &run->items[i].rule);
-        const char *line = graft_arena_printf(env->life, "%s => %s", rule.source, rule.target);
-        if (strcmp(line, text) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void check_laws(graft_env *env, const char *text, const char *const *laws, size_t count,
                        uint64_t refuted)
 {
     for (uint32_t threads = 1; threads <= 3; threads++) {
         graft_candidates run;
         env->thread_count = threads;
-        run_text(env, text, &run);
+        run = run_text(env, text);
         for (size_t i = 0; i < count; i++) {
-            if (!has_text(env, &run, laws[i])) {
+            if (find_text(env, &run, laws[i]) == NULL) {
                 fail_msg("missing: %s", laws[i]);
             }
         }
-        assert_false(has_text(env, &run, "relu(a) => clip(a, low=0, high=6)"));
+        assert_null(find_text(env, &run, "relu(a) => clip(a, low=0, high=6)"));
         assert_int_equal(run.reports[0].counts.refuted, refuted);
     }
 }
