@@ -9,6 +9,7 @@
 #include "tests/support/build.h"
 #include "tests/support/kernels.h"
 #include "tests/support/proposal.h"
+#include "tests/support/variants.h"
 
 #include <string.h>
 
@@ -481,19 +482,6 @@ CHECK_CASE(test_random_views)
 
 /* ------------------------------------------------------------------- models */
 
-static const float *draw_input(maker *m, const graft_shape *shape)
-{
-    if (shape->dtype != GRAFT_DTYPE_I64) {
-        return draw_data(m, shape);
-    }
-    size_t count = (size_t)graft_shape_elements(shape);
-    int64_t *wholes = GRAFT_NEW(m->env->unit, int64_t, count);
-    for (size_t i = 0; i < count; i++) {
-        wholes[i] = below(m, 2); /* In every table. */
-    }
-    return (const float *)(const void *)wholes;
-}
-
 /* Makes Winograd's convolution of our own, in turns with tiles of 2 and of 4, the cheapest way to
  * run whatever it can run. Gives the number of nodes. */
 static uint32_t prefer_winograd(graft_env *env, graft_cost *cost, const graft_graph *graph)
@@ -532,19 +520,13 @@ static uint32_t check_model(graft_env *env, graft_cost *cost, const graft_zoo_en
 {
     graft_model *model = NULL;
     graft_weights weights;
-    graft_rng rng;
-    maker m = {.env = env, .rng = &rng};
-    graft_rng_seed(&rng, 22);
     CHECK_OK(graft_zoo_open(env, env->unit, entry, true, &model));
     const graft_graph *graph = &model->graph;
-    const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
+    const float **values = variant_values(env, model, graph, 22);
     CHECK_OK(graft_model_fold_weights(env, env->unit, model, graph, &weights));
     for (graft_index v = 0; v < graph->value_end; v++) {
-        const graft_value *value = &graph->values[v];
-        if (value->kind == GRAFT_VALUE_WEIGHT) {
+        if (graph->values[v].kind == GRAFT_VALUE_WEIGHT) {
             values[v] = graft_weights_data(&weights, v);
-        } else if (value->kind == GRAFT_VALUE_INPUT) {
-            values[v] = draw_input(&m, &value->shape);
         }
     }
     const subject zoo = {.name = entry->name,

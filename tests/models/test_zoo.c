@@ -1,8 +1,6 @@
 /* test_zoo.c - the models of the zoo have the published sizes, open by name, survive the ONNX
  * writer byte for byte, and compute something: outputs finite, neither vanishing nor exploding. */
 #include "graph/base/file.h"
-#include "graph/base/rng.h"
-#include "graph/meaning/algebra_float.h"
 #include "models/zoo.h"
 #include "tests/support/check.h"
 #include "tests/support/variants.h"
@@ -160,44 +158,12 @@ CHECK_CASE(test_lists)
     assert_int_equal(count, 3); /* Untouched. */
 }
 
-/* Normal numbers; places and masks are 0 and 1. */
-static const void *draw_input(graft_env *env, graft_rng *rng, const graft_shape *shape)
-{
-    size_t elements = (size_t)graft_shape_elements(shape);
-    if (shape->dtype == GRAFT_DTYPE_I64) {
-        int64_t *wholes = GRAFT_NEW(env->unit, int64_t, elements);
-        for (size_t i = 0; i < elements; i++) {
-            wholes[i] = graft_rng_below(rng, 2);
-        }
-        return wholes;
-    }
-    float *data = GRAFT_NEW(env->unit, float, elements);
-    for (size_t i = 0; i < elements; i++) {
-        data[i] = (float)graft_rng_normal(rng);
-    }
-    return data;
-}
-
 /* Runs a model; the first output lies in env->unit. */
-static const float *run_model(graft_env *env, const graft_model *model, const graft_graph *graph,
-                              size_t *count)
+static const float *run_model(graft_env *env, const graft_model *model, size_t *count)
 {
-    graft_order order;
-    size_t bytes = graft_order_bytes(&graph->limits);
-    CHECK_OK(graft_order_build(&order, graph, graft_arena_alloc(env->unit, bytes), bytes));
-    const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
-    graft_rng rng = check_rng(3);
-    for (graft_index v = 0; v < graph->value_end; v++) {
-        const graft_value *value = &graph->values[v];
-        if (value->kind == GRAFT_VALUE_WEIGHT) {
-            values[v] = model->weights[value->source].data;
-        } else if (value->kind == GRAFT_VALUE_INPUT) {
-            values[v] = draw_input(env, &rng, &value->shape);
-        }
-    }
-    CHECK_OK(graft_float_model(env, env->unit, model, graph, &order, values));
+    const graft_graph *graph = &model->graph;
     *count = (size_t)graft_shape_elements(&graph->values[graph->outputs[0]].shape);
-    return values[graph->outputs[0]];
+    return variant_run(env, model, graph, 11)[graph->outputs[0]];
 }
 
 /* Written with every node generated, and with fused nodes, DS-CNN computes what it did. */
@@ -207,7 +173,7 @@ CHECK_CASE(test_rewritten_model_computes_the_same)
     uint32_t applied = 0;
     size_t count = 0;
     CHECK_OK(graft_model_open(env, env->life, "dscnn", NULL, &model));
-    const float *expected = run_model(env, model, &model->graph, &count);
+    const float *expected = run_model(env, model, &count);
     const graft_graph *graphs[2] = {variant_regenerated(env->life, model),
                                     variant_fused(env, env->life, model, &applied)};
     assert_int_equal(graft_graph_active_count(graphs[1]), 13);
@@ -224,7 +190,7 @@ CHECK_CASE(test_rewritten_model_computes_the_same)
         CHECK_OK(graft_model_pack(env, env->life, model, graphs[g], &data, &size));
         CHECK_OK(
             graft_model_parse(env, env->life, (graft_bytes){"again", data, size}, NULL, &again));
-        const float *outputs = run_model(env, again, &again->graph, &count);
+        const float *outputs = run_model(env, again, &count);
         for (size_t i = 0; i < count; i++) {
             assert_true(fabsf(outputs[i] - expected[i]) <= (g == 0 ? 0.0F : 1e-6F));
         }
@@ -242,7 +208,7 @@ CHECK_CASE(test_outputs_are_lively)
         double squares = 0.0;
         uint32_t nonzero = 0;
         CHECK_OK(graft_model_open(env, env->unit, names[m], NULL, &model));
-        const float *outputs = run_model(env, model, &model->graph, &count);
+        const float *outputs = run_model(env, model, &count);
         for (size_t i = 0; i < count; i++) {
             assert_true(isfinite(outputs[i]));
             squares += (double)outputs[i] * (double)outputs[i];
@@ -292,7 +258,7 @@ CHECK_CASE(test_batches)
     for (uint32_t b = 0; b < 2; b++) {
         graft_model *model = NULL;
         CHECK_OK(graft_model_open(env, env->life, names[b], NULL, &model));
-        outputs[b] = run_model(env, model, &model->graph, &sizes[b]);
+        outputs[b] = run_model(env, model, &sizes[b]);
     }
     assert_int_equal(sizes[1], 2 * sizes[0]);
     assert_memory_equal(outputs[0], outputs[1], sizes[0] * sizeof(float));

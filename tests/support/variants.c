@@ -1,6 +1,8 @@
 /* variants.c - see variants.h. */
 #include "tests/support/variants.h"
 
+#include "graph/base/rng.h"
+#include "graph/meaning/algebra_float.h"
 #include "tests/support/build.h"
 #include "tests/support/rows.h"
 
@@ -57,4 +59,42 @@ graft_graph *variant_fused(graft_env *env, graft_arena *arena, const graft_model
     }
     graft_graph_remove_dead(graph);
     return graph;
+}
+
+static const void *draw_input(graft_arena *arena, const graft_value *value, uint64_t seed)
+{
+    const size_t count = (size_t)graft_shape_elements(&value->shape);
+    graft_rng rng;
+    graft_rng_derive(&rng, seed, value->source);
+    int64_t *wholes = GRAFT_NEW(arena, int64_t, count);
+    float *numbers = GRAFT_NEW(arena, float, count);
+    for (size_t i = 0; i < count; i++) {
+        wholes[i] = graft_rng_below(&rng, 2);
+        numbers[i] = (float)graft_rng_normal(&rng);
+    }
+    return value->shape.dtype == GRAFT_DTYPE_I64 ? (const void *)wholes : numbers;
+}
+
+const float **variant_values(graft_env *env, const graft_model *model, const graft_graph *graph,
+                             uint64_t seed)
+{
+    const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        const graft_value *value = &graph->values[v];
+        if (value->kind == GRAFT_VALUE_WEIGHT) {
+            values[v] = model->weights[value->source].data;
+        } else if (value->kind == GRAFT_VALUE_INPUT) {
+            values[v] = draw_input(env->unit, value, seed);
+        }
+    }
+    return values;
+}
+
+const float **variant_run(graft_env *env, const graft_model *model, const graft_graph *graph,
+                          uint64_t seed)
+{
+    const graft_order order = build_order(env->unit, graph);
+    const float **values = variant_values(env, model, graph, seed);
+    CHECK_OK(graft_float_model(env, env->unit, model, graph, &order, values));
+    return values;
 }

@@ -1,8 +1,5 @@
 /* test_open_sizes.c - files with open sizes that stay open: what depends on them is kept, what does
  * not can be rewritten, and what is written computes the same at sizes that nobody looked at. */
-#include "graph/base/rng.h"
-#include "graph/meaning/algebra_float.h"
-#include "tests/support/build.h"
 #include "tests/support/onnx_text.h"
 #include "tests/support/variants.h"
 
@@ -134,25 +131,8 @@ static const float *run_at(graft_env *env, Onnx__ModelProto *proto, const graft_
     CHECK_OK(status);
     assert_int_equal(model->opaque_count, 0);
     const graft_graph *graph = &model->graph;
-    const graft_order order = build_order(env->unit, graph);
-    const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
-    for (graft_index v = 0; v < graph->value_end; v++) {
-        const graft_value *value = &graph->values[v];
-        if (value->kind == GRAFT_VALUE_WEIGHT) {
-            values[v] = model->weights[value->source].data;
-        } else if (value->kind == GRAFT_VALUE_INPUT) {
-            float *drawn = GRAFT_NEW(env->unit, float, (size_t)graft_shape_elements(&value->shape));
-            graft_rng rng;
-            graft_rng_derive(&rng, 7, value->source);
-            for (size_t i = 0; i < graft_shape_elements(&value->shape); i++) {
-                drawn[i] = (float)graft_rng_normal(&rng);
-            }
-            values[v] = drawn;
-        }
-    }
-    CHECK_OK(graft_float_model(env, env->unit, model, graph, &order, values));
     *count = (size_t)graft_shape_elements(&graph->values[graph->outputs[0]].shape);
-    return values[graph->outputs[0]];
+    return variant_run(env, model, graph, 7)[graph->outputs[0]];
 }
 
 /* A small network of images: normalisation, HardSwish, a shape that is computed, and Identities
