@@ -12,9 +12,9 @@
 import sys
 
 import numpy as np
+import nets
 import onnx
-import onnxruntime
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
 CHANNELS = 12
 KERNELS = [((3, 3), (1, 1, 1, 1)), ((3, 1), (1, 0, 1, 0)), ((1, 3), (0, 1, 0, 1)), ((5, 5), (2, 2, 2, 2)),
@@ -75,14 +75,11 @@ def parts(path, opset):
 
 
 def save(path, opset, nodes, constants, shape):
-    graph = helper.make_graph(
-        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", CHANNELS, 13, 18])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", *shape])],
-        [numpy_helper.from_array(np.asarray(value, np.float32), key) for key, value in constants.items()])
+    model = nets.model(nodes, [nets.value("x", ["N", CHANNELS, 13, 18])], [nets.value("y", ["N", *shape])],
+                       {key: np.asarray(array, np.float32) for key, array in constants.items()}, opset, 8 if opset > 8 else 3)
     if opset < 9:  # Of a time when every initializer was an input.
-        graph.input.extend(helper.make_tensor_value_info(tensor.name, TensorProto.FLOAT, tensor.dims)
-                           for tensor in graph.initializer)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8 if opset > 8 else 3), path)
+        model.graph.input.extend(nets.value(tensor.name, tensor.dims) for tensor in model.graph.initializer)
+    onnx.save(model, path)
 
 
 def compare(before, after, *kinds):
@@ -92,11 +89,9 @@ def compare(before, after, *kinds):
     left |= {"Conv3" for tensor in model.graph.initializer if len(tensor.dims) == 4 and tensor.dims[1] == CHANNELS and
              tensor.dims[2] * tensor.dims[3] > 1}
     assert not left & set(kinds), left
-    onnxruntime.set_default_logger_severity(4)
     for images in (1, 3):
         data = {"x": np.random.default_rng(images).standard_normal((images, CHANNELS, 13, 18)).astype(np.float32)}
-        one, other = (onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, data)[0]
-                      for path in (before, after))
+        one, other = (nets.run(path, data)["y"] for path in (before, after))
         difference = np.abs(one - other).max() / np.abs(one).max()
         assert one.shape == other.shape and difference < 1e-4, (images, difference)
 

@@ -7,8 +7,9 @@ Graft does not know.
 import sys
 
 import numpy as np
+import nets
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 
 CHANNELS = 16
 
@@ -37,32 +38,17 @@ def build():
         x = skip = add("Relu", [y], f"r{b}")
     x = add("LpNormalization", [x], "odd", axis=1, p=2)
     add("Flatten", [add("GlobalAveragePool", [x], "pooled")], "scores")
-    tensor = helper.make_tensor_value_info
-    graph = helper.make_graph(
-        nodes,
-        "foreign",
-        [tensor("image", TensorProto.FLOAT, [1, 8, 12, 12])],
-        [tensor("scores", TensorProto.FLOAT, [1, CHANNELS])],
-        weights,
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-    model.ir_version = 8
+    ports = [nets.value("image", [1, 8, 12, 12])], [nets.value("scores", [1, CHANNELS])]
+    model = nets.model(nodes, *ports, weights, opset=13)
     onnx.checker.check_model(model, full_check=True)
     return model
-
-
-def run(path, image):
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    return session.run(None, {"image": image})[0]
 
 
 def check(path, other):
     onnx.checker.check_model(other, full_check=True)
     image = np.random.default_rng(2).normal(size=(1, 8, 12, 12)).astype(np.float32)
-    want = run(path, image)
-    apart = np.abs(run(other, image) - want).max() / np.abs(want).max()
+    want, have = (nets.run(file, {"image": image})["scores"] for file in (path, other))
+    apart = np.abs(have - want).max() / np.abs(want).max()
     if apart > 1e-4:
         sys.exit(f"outputs differ by {apart}")
 

@@ -19,13 +19,12 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import onnx
-import onnxruntime
+from nets import model as make_model, run as run_model, value
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 HALVES = {"float16": (TensorProto.FLOAT16, np.float16),
           "bfloat16": (TensorProto.BFLOAT16, ml_dtypes.bfloat16)}
-onnxruntime.set_default_logger_severity(4)
 
 
 def half_tensor(tensor, kind, dtype):
@@ -60,24 +59,21 @@ class Net:
         self.opset = 17 if name == "float16" else 22
         self.nodes, self.weights, self.inputs = [], [], []
 
-    def weight(self, name, value, single=False):
-        array = np.asarray(value, np.float32 if single else self.dtype)
+    def weight(self, name, numbers, single=False):
+        array = np.asarray(numbers, np.float32 if single else self.dtype)
         raw = array.tobytes()
         kind = TensorProto.FLOAT if single else self.kind
         self.weights.append(helper.make_tensor(name, kind, array.shape, raw, raw=True))
 
     def feed(self, name, *shape, single=False):
-        kind = TensorProto.FLOAT if single else self.kind
-        self.inputs.append(helper.make_tensor_value_info(name, kind, shape))
+        self.inputs.append(value(name, shape, TensorProto.FLOAT if single else self.kind))
 
     def node(self, kind, inputs, output, **attributes):
         self.nodes.append(helper.make_node(kind, inputs.split(), [output], **attributes))
 
     def save(self, path, *outputs):
-        ports = [helper.make_tensor_value_info(name, kind, shape) for name, kind, shape in outputs]
-        graph = helper.make_graph(self.nodes, "net", self.inputs, ports, self.weights)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8)
-        onnx.save(model, path)
+        ports = [value(name, shape, kind) for name, kind, shape in outputs]
+        onnx.save(make_model(self.nodes, self.inputs, ports, self.weights, self.opset), path)
 
 
 def batch_normed(folder, name, scale, kind="float16"):
@@ -154,8 +150,8 @@ def parts(folder, name, kind):
     net.opset = 22
     net.feed("x", 2, 4, 16)
     numbers = {"root": 2**0.5, "one": 1, "half": 0.5, "two": 2, "epsilon": 1e-3}
-    for number, value in numbers.items():
-        net.weight(number, value)
+    for number, known in numbers.items():
+        net.weight(number, known)
     net.weight("axes", 0)
     net.weights[-1] = helper.make_tensor("axes", TensorProto.INT64, [1], [2])
     net.weight("scale", np.linspace(0.5, 1.5, 16))
@@ -245,10 +241,7 @@ def evaluate(path, inputs):
     kinds = {port.type.tensor_type.elem_type for port in model.graph.input}
     if TensorProto.BFLOAT16 in kinds:
         return ReferenceEvaluator(model).run(None, inputs)
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"]).run(None, inputs)
+    return list(run_model(path, inputs, optimised=False).values())
 
 
 def apart(a, b):

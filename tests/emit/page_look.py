@@ -7,11 +7,9 @@
     page_look.py PROGRAM large PAGE       what a step costs does not grow with the graph
     page_look.py PROGRAM rules PAGE       searching in the set
 """
-import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from browser import Browser  # noqa: E402
+from browser import Browser
 
 FAULTS = []
 

@@ -15,7 +15,6 @@
                                        unit apart in few places
 """
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -23,20 +22,14 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import onnx
-import onnxruntime
-from onnx import TensorProto, helper, numpy_helper
+import nets
+from onnx import TensorProto, helper
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, quantize_static
-
-onnxruntime.set_default_logger_severity(4)
-OPTIONS = onnxruntime.GraphOptimizationLevel
 
 
 def save(path, nodes, inputs, outputs, constants, opset=13):
     ports = [[helper.make_tensor_value_info(*port) for port in side] for side in (inputs, outputs)]
-    tensors = [array if isinstance(array, TensorProto) else numpy_helper.from_array(array, name) for name, array in constants.items()]
-    graph = helper.make_graph(nodes, "g", *ports, tensors)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)],
-                              ir_version=8 if opset < 21 else 10)
+    model = nets.model(nodes, *ports, constants, opset, 8 if opset < 21 else 10, ["com.microsoft"])
     onnx.save(onnx.shape_inference.infer_shapes(model), path)
 
 
@@ -108,32 +101,20 @@ def twins(path):
 
 def device():
     """So short a model gains by what leaves a node away, and nothing is noise."""
-    for line in sys.stdin:
-        question = json.loads(line)
-        if question["ask"] == "hello":
-            told = {"protocol": 1, "name": "counts", "version": "1", "hardware": "none", "threads": 1, "times_models": True,
-                    "fuses": ["relu(add(a,b)) = add(a,b)"]}
-        elif question["ask"] == "time":
-            told = {"median_ns": 1000, "spread_ns": 1}
-        else:
-            took = [1000 * len(onnx.load(path).graph.node) for path in question["models"]]
-            told = {"rounds_ns": [[ns + i % 3 for i in range(question["rounds"])] for ns in took]}
-        print(json.dumps({"id": question["id"], **told}), flush=True)
+    def answer(question):
+        if question["ask"] == "time":
+            return {"median_ns": 1000, "spread_ns": 1}
+        took = [1000 * len(onnx.load(path).graph.node) for path in question["models"]]
+        return {"rounds_ns": [[ns + i % 3 for i in range(question["rounds"])] for ns in took]}
+    nets.serve("counts", {"fuses": ["relu(add(a,b)) = add(a,b)"]}, answer)
 
 
-def run(path, level, inputs):
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = level
-    options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"]).run(None, inputs)
+def run(path, inputs, optimised=False):
+    return list(nets.run(path, inputs, optimised).values())
 
 
 def execute(graft, path, fed):
-    """What Graft's executor makes of it, by name."""
-    inputs, outputs = path.with_suffix(".in.npz"), path.with_suffix(".out.npz")
-    np.savez(inputs, **fed)
-    subprocess.run([graft, "--quiet", "--threads", "1", "run", path, "--inputs", inputs, "--outputs", outputs], check=True)
-    return dict(np.load(outputs))
+    return nets.execute(graft, path, fed, "--threads", "1")
 
 
 KINDS = {  # operator, image or rows, filter or columns, attributes, what stands behind it
@@ -195,7 +176,7 @@ def integers(graft, folder, kind):
         rng, powers = np.random.default_rng(draw), draw % 2 == 0
         path = folder / f"{kind}.onnx"
         x = product(path, kind, rng, powers)
-        ours, (theirs,) = execute(graft, path, {"x": x})["y"].astype(int), run(path, OPTIONS.ORT_ENABLE_ALL, {"x": x})
+        ours, (theirs,) = execute(graft, path, {"x": x})["y"].astype(int), run(path, {"x": x}, optimised=True)
         apart = np.abs(ours - theirs)
         print(kind, draw, x.dtype, theirs.dtype, "exact" if powers else "any", apart.max(), (apart > 0).mean(), len(np.unique(theirs)))
         if len(np.unique(theirs)) < 4 or apart.max() > (0 if powers else 1) or (apart > 0).mean() > 0.01:
@@ -217,7 +198,7 @@ def whole(folder):
     ports = [("x", TensorProto.UINT8, [2, 8])], [("y", TensorProto.INT32, [2, 4])]
     save(folder / "whole.onnx", [helper.make_node("MatMulInteger", ["x", "w"], ["y"])], *ports,
          {"w": np.full((8, 4), 127, np.int8)})
-    (sums,) = run(folder / "whole.onnx", OPTIONS.ORT_DISABLE_ALL, fed)
+    (sums,) = run(folder / "whole.onnx", fed)
     return None if (sums == 8 * 255 * 127).all() else "sums of uint8 times int8 are cut to 16 bits here"
 
 
@@ -252,10 +233,12 @@ def sum_differences(path, node, fed):
     ports = [(name, TensorProto.FLOAT, array.shape) for name, array in fed.items()]
     node = helper.make_node("Conv", ["x", "w"], ["y"], **node)
     save(path, [node], ports, [("y", TensorProto.FLOAT, None)], {})
-    return [run(path, OPTIONS.ORT_DISABLE_ALL, fed)[0].astype(np.int32)]
+    return [run(path, fed)[0].astype(np.int32)]
 
 
 def sums(graft, folder, kind):
+    if kind == "steps":
+        return steps(graft, folder)
     for draw in range(16):
         rng, fed, constants = np.random.default_rng(draw), {}, {}
         op, attributes, zeros = (matmul_sum if kind == "matmulinteger" else conv_sum)(rng, fed, constants)
@@ -266,7 +249,7 @@ def sums(graft, folder, kind):
         save(path, [helper.make_node(op, reads, ["y"], **attributes)], ports, [("y", TensorProto.INT32, None)], constants)
         many = op == "ConvInteger" and constants.get("wz", np.zeros(())).ndim > 0
         (theirs,) = (sum_differences(folder / "differences.onnx", attributes, {**fed, **constants}) if many else
-                     run(path, OPTIONS.ORT_DISABLE_ALL, fed))
+                     run(path, fed))
         ours = execute(graft, path, fed)["y"]
         print(kind, draw, {name: (array.dtype, array.shape) for name, array in {**fed, **constants}.items()}, attributes)
         if ours.dtype != theirs.dtype or not np.array_equal(ours, theirs) or not theirs.any():
@@ -296,7 +279,7 @@ def steps(graft, folder):
              [("y", TensorProto.FLOAT, [count, ways, batch, units]), ("last", *last), ("cell", *last)], constants)
         ours = execute(graft, path, fed)
         apart = [float(np.abs(ours[name] - theirs).max())
-                 for name, theirs in zip(("y", "last", "cell"), run(path, OPTIONS.ORT_DISABLE_ALL, fed))]
+                 for name, theirs in zip(("y", "last", "cell"), run(path, fed))]
         print("steps", draw, kind.__name__, ways, batch, apart)
         if max(apart) > 1e-5:
             sys.exit(1)
@@ -312,7 +295,7 @@ def table(graft, folder):
     nodes = [helper.make_node("Gather", ["t", "i"], ["r"]), helper.make_node("DequantizeLinear", ["r", "s", "z"], ["d"]),
              helper.make_node("Add", ["x", "d"], ["y"])]
     save(path, nodes, [("x", TensorProto.FLOAT, [3, 8])], [("y", TensorProto.FLOAT, [3, 8])], constants)
-    (theirs,) = run(path, OPTIONS.ORT_DISABLE_ALL, fed)
+    (theirs,) = run(path, fed)
     return None if np.array_equal(execute(graft, path, fed)["y"], theirs) else "rows differ"
 
 
@@ -334,7 +317,7 @@ def tiles(graft, folder):
         x = f"c{i}"
     nodes.append(helper.make_node("QuantizeLinear", [x, "ys", "z"], ["y"]))
     save(path, nodes, [("x", TensorProto.FLOAT, [1, 64, 6, 6])], [("y", TensorProto.UINT8, [1, 64, 6, 6])], constants)
-    (theirs,) = run(path, OPTIONS.ORT_DISABLE_ALL, fed)
+    (theirs,) = run(path, fed)
     apart = np.abs(execute(graft, path, fed)["y"].astype(int) - theirs)
     return None if apart.max() <= 1 else f"{apart.max()} units apart"
 
@@ -374,7 +357,7 @@ def changes(graft, folder):
             ports = [("y", TensorProto.FLOAT, None)] + [("q", number, [5, 7])] * (out == "d")
             save(path, nodes, [("x", TensorProto.FLOAT, [5, 7])], ports, constants, opset)
             made = execute(graft, path, {"x": x})
-            for port, theirs in zip(ports, run(path, OPTIONS.ORT_DISABLE_ALL, {"x": x})):
+            for port, theirs in zip(ports, run(path, {"x": x})):
                 ours = made[port[0]]
                 if ours.dtype != theirs.dtype or not np.array_equal(ours, theirs):
                     return f"{port[0]} differs: {np.dtype(kind)} {domain} {attributes} {count}"
@@ -401,16 +384,12 @@ def compare(before, after):
         for port in old.graph.input:
             shape = [d.dim_value or 1 for d in port.type.tensor_type.shape.dim]
             inputs[port.name] = (scale * rng.standard_normal(shape)).astype(np.float32)
-        for level in (OPTIONS.ORT_DISABLE_ALL, OPTIONS.ORT_ENABLE_ALL):
-            for a, b in zip(run(before, level, inputs), run(after, level, inputs)):
+        for optimised in (False, True):
+            for a, b in zip(run(before, inputs, optimised), run(after, inputs, optimised)):
                 if a.dtype != b.dtype or not np.array_equal(a, b):
                     return f"outputs differ at {scale} by {np.abs(a.astype(float) - b.astype(float)).max()}"
     return None
 
 
 if __name__ == "__main__":
-    what, *rest = sys.argv[1:]
-    sys.exit(device() if what == "device" else {"small": small, "whole": whole}[what](Path(rest[0])) if what in ("small", "whole") else compare(*rest) if what == "compare" else
-             {"table": table, "tiles": tiles, "changes": changes}[what](rest[0], Path(rest[1])) if what in ("table", "tiles", "changes") else
-             steps(rest[0], Path(rest[1])) if rest[2] == "steps" else
-             (sums if what == "sums" else integers)(rest[0], Path(rest[1]), rest[2]))
+    sys.exit(globals()[sys.argv[1]](*(Path(word) if Path(word).is_dir() else word for word in sys.argv[2:])))

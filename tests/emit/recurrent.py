@@ -9,14 +9,13 @@
 """
 
 import itertools
-import json
 import os
 import sys
 
 import numpy as np
+import nets
 import onnx
-import onnxruntime
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 
 STEPS, BATCH, FEATURES, UNITS = 4, 2, 3, 5
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
@@ -37,7 +36,7 @@ class Net:
         return self.weight(name, random.uniform(-0.5, 0.5, shape).astype("float32"))
 
     def feed(self, name, *shape):
-        self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
+        self.inputs.append(nets.value(name, shape))
         self.fed[name] = random.uniform(-1, 1, shape).astype("float32")
         return name
 
@@ -67,11 +66,10 @@ class Net:
             more["layout"] = 1
         node = helper.make_node(kind, names, outputs, name, hidden_size=UNITS, direction=direction, **more)
         self.nodes.append(node)
-        self.outputs += [helper.make_tensor_value_info(output, TensorProto.FLOAT, None) for output in outputs]
+        self.outputs += [nets.value(output, None) for output in outputs]
 
     def model(self):
-        graph = helper.make_graph(self.nodes, "recurrent", self.inputs, self.outputs, self.weights)
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        return nets.model(self.nodes, self.inputs, self.outputs, self.weights)
 
 
 def all_forms():
@@ -124,13 +122,6 @@ def steps_first(net):
     return made.model()
 
 
-def run(model, inputs):
-    onnxruntime.set_default_logger_severity(4)
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
-    names = [port.name for port in session.get_outputs()]
-    return dict(zip(names, session.run(None, inputs)))
-
-
 def make(folder):
     net = all_forms()
     onnx.save(net.model(), folder + "/all.onnx")
@@ -140,11 +131,11 @@ def make(folder):
     onnx.save(plain.model(), folder + "/plain.onnx")
     np.savez(folder + "/plain.npz", **plain.fed)
     np.savez(folder + "/in.npz", **net.fed)
-    np.savez(folder + "/want.npz", **run(steps_first(net).SerializeToString(), net.fed))
+    np.savez(folder + "/want.npz", **nets.run(steps_first(net), net.fed))
     whole = whole_forms()
     onnx.save(whole.model(), folder + "/whole.onnx")
     np.savez(folder + "/wholein.npz", **whole.fed)
-    np.savez(folder + "/wholewant.npz", **run(whole.model().SerializeToString(), whole.fed))
+    np.savez(folder + "/wholewant.npz", **nets.run(whole.model(), whole.fed))
     whole.fed["n0l"][1] = STEPS + 1
     np.savez(folder + "/long.npz", **whole.fed)
 
@@ -169,25 +160,19 @@ def compare(want, have):
     print(len(want.files), "outputs agree")
 
 
-def answer(question):
-    if question["ask"] == "hello":
-        return {"protocol": 1, "name": "steps", "version": "1", "hardware": "none", "threads": 1, "times_models": True}
-    if question["ask"] == "time":
-        return {"median_ns": 1000 + os.path.getsize(question["model"]) / 100, "spread_ns": 1, "rounds": 5}
-    wholes = [sum(node.op_type in GATES for node in onnx.load(path).graph.node) for path in question["models"]]
-    return {"rounds_ns": [[1000 * (1 + whole)] * question["rounds"] for whole in wholes]}
-
-
 def device():
-    for line in sys.stdin:
-        question = json.loads(line)
-        print(json.dumps({"id": question["id"], **answer(question)}), flush=True)
+    def answer(question):
+        if question["ask"] == "time":
+            return {"median_ns": 1000 + os.path.getsize(question["model"]) / 100, "spread_ns": 1, "rounds": 5}
+        wholes = [sum(node.op_type in GATES for node in onnx.load(path).graph.node) for path in question["models"]]
+        return {"rounds_ns": [[1000 * (1 + whole)] * question["rounds"] for whole in wholes]}
+    nets.serve("steps", {}, answer)
 
 
 def main():
     what, *rest = sys.argv[1:]
     if what == "run":
-        np.savez(rest[2], **run(rest[0], dict(np.load(rest[1]))))
+        np.savez(rest[2], **nets.run(rest[0], dict(np.load(rest[1]))))
     else:
         {"make": make, "refused": refused, "compare": compare, "device": device}[what](*rest)
 

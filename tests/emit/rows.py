@@ -9,9 +9,9 @@
 import sys
 
 import numpy as np
+import nets
 import onnx
-import onnxruntime
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
 ROWS, UNITS = 64, 256
 
@@ -37,27 +37,21 @@ def make(path, batch):
         axes = {"axes": [-1]} if op == "ReduceMean" else {}
         nodes.append(helper.make_node(op, names[:-2], names[-1:], **axes))
     batch = int(batch) if batch.isdigit() else batch
-    graph = helper.make_graph(
-        nodes, "rows", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, ROWS, UNITS])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [batch, 1, UNITS])],
-        [numpy_helper.from_array(np.asarray(value), name) for name, value in weights.items()])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-    onnx.save(model, path)
+    ports = [nets.value("x", [batch, ROWS, UNITS])], [nets.value("y", [batch, 1, UNITS])]
+    onnx.save(nets.model(nodes, *ports, weights, opset=13), path)
 
 
 def same(before, after):
     x = np.random.default_rng(2).standard_normal((1, ROWS, UNITS)).astype("float32")
-    have = [onnxruntime.InferenceSession(path).run(None, {"x": x})[0] for path in (before, after)]
-    return np.allclose(have[0], have[1], atol=1e-4)
+    return np.allclose(*(nets.run(path, {"x": x})["y"] for path in (before, after)), atol=1e-4)
 
 
 def products(path):
     model = onnx.load(path)
     names = [node.output[0] for node in model.graph.node if node.op_type in ("MatMul", "Gemm")]
     model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
-    x = np.zeros((1, ROWS, UNITS), "float32")
-    session = onnxruntime.InferenceSession(model.SerializeToString())
-    return [y.size // UNITS for y in session.run(names, {"x": x})]
+    made = nets.run(model, {"x": np.zeros((1, ROWS, UNITS), "float32")})
+    return [made[name].size // UNITS for name in names]
 
 
 if sys.argv[1] == "make":

@@ -49,28 +49,25 @@ waits_patiently() {
 # compares OPTION...: the outputs of model.onnx, on random inputs, with those of onnxruntime.
 compares() {
     "$python" - "$FOLDER" "$GRAFT" "$DB" "$@" << 'END'
-import subprocess
 import sys
 
 import numpy as np
 import onnxruntime
+from nets import execute, run
 
 folder, graft, database, *options = sys.argv[1:]
-session = onnxruntime.InferenceSession(folder + "/model.onnx", providers=["CPUExecutionProvider"])
+model = folder + "/model.onnx"
 random = np.random.default_rng(3)
 inputs = {}
-for port in session.get_inputs():
+for port in onnxruntime.InferenceSession(model).get_inputs():
     if port.type == "tensor(float)":
         inputs[port.name] = random.standard_normal(port.shape).astype("float32")
     else:
         inputs[port.name] = random.integers(0, 2, port.shape).astype(port.type[7:-1])
-np.savez_compressed(folder + "/in.npz", **inputs)
-subprocess.run([graft, "--quiet", "run", folder + "/model.onnx", "--inputs", folder + "/in.npz",
-                "--outputs", folder + "/out.npz", "--database", database, *options], check=True)
-have = np.load(folder + "/out.npz")
-names = [port.name for port in session.get_outputs()]
-assert have.files == names, have.files
-for name, want in zip(names, session.run(None, inputs)):
+have = execute(graft, model, inputs, "--database", database, *options)
+wanted = run(model, inputs)
+assert list(have) == list(wanted), list(have)
+for name, want in wanted.items():
     assert have[name].shape == want.shape and have[name].dtype == want.dtype, name
     # Of the largest: rounding grows over the layers (emit/report/outputs.h), and a policy reassociates.
     apart = np.abs(have[name] - want).max() / np.abs(want).max()
@@ -162,73 +159,36 @@ END
         [ "$(grep -c ' Einsum ' "$FOLDER/out")" -eq 2 ]
 }
 
-refuses_binary64() {
-    "$python" - "$FOLDER/double.onnx" << 'END' &&
-import sys
-
-import onnx.parser
-
-text = '<ir_version: 8, opset_import: ["" : 17]> net (double[2] x) => (double[2] y) { y = Exp(x) }'
-onnx.save(onnx.parser.parse_model(text), sys.argv[1])
-END
-        error_is 2 "double.onnx: node 'y' (Exp) cannot be run: its numbers are binary64; all of these in the model: Exp" \
-            "$GRAFT" --quiet run "$FOLDER/double.onnx" --bench --database "$DB"
+# net NAME TEXT: a model in ONNX's own words.
+net() {
+    "$python" -c 'import sys, onnx.parser; onnx.save(onnx.parser.parse_model(sys.argv[2]), sys.argv[1])' "$FOLDER/$1.onnx" \
+        "<ir_version: 8, opset_import: [\"\" : 17]> net $2"
 }
-
+# fails NAME MESSAGE: when it is run.
+fails() { error_is 2 "$2" "$GRAFT" --quiet run "$FOLDER/$1.onnx" --bench --database "$DB"; }
+refuses_binary64() {
+    net double '(double[2] x) => (double[2] y) { y = Exp(x) }' &&
+        fails double "double.onnx: node 'y' (Exp) cannot be run: its numbers are binary64; all of these in the model: Exp"
+}
 # What only lacks the sizes that such a node would give is not among those named.
 names_causes() {
-    "$python" - "$FOLDER/places.onnx" << 'END' &&
-import sys
-
-import onnx.parser
-
-text = '''<ir_version: 8, opset_import: ["" : 17]> net (float[2, 3] x) => (int64[n, 2] y) {
-    p = NonZero(x)
-    y = Transpose(p)
-}'''
-onnx.save(onnx.parser.parse_model(text), sys.argv[1])
-END
-        error_is 2 "places.onnx: node 'p' (NonZero) cannot be run: it is an operator that Graft does not know, or a form of one (an operator that is not known); all of these in the model: NonZero" \
-            "$GRAFT" --quiet run "$FOLDER/places.onnx" --bench --database "$DB"
+    net places '(float[2, 3] x) => (int64[n, 2] y) { p = NonZero(x) y = Transpose(p) }' &&
+        fails places "places.onnx: node 'p' (NonZero) cannot be run: it is an operator that Graft does not know, or a form of one (an operator that is not known); all of these in the model: NonZero"
 }
-
 # Why reading left a node, and an input without elements, unless its size is said.
 names_reasons() {
-    "$python" - "$FOLDER" << 'END' &&
-import sys
-
-import onnx.parser
-
-TEXTS = {
-    "inner": "(float[2, 3] a, float[2, 3] b) => (float[2, 3] y) { y = MatMul(a, b) }",
-    "type": "(int16[2, 3] x) => (int16[2, 3] y) { y = Neg(x) }",
-    "none": "(float[0, 3] x) => (float[n, 3] y) { y = Relu(x) }",
-}
-for name, text in TEXTS.items():
-    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> net {text}')
-    onnx.save(model, f"{sys.argv[1]}/{name}.onnx")
-END
-        error_is 2 "does not know, or a form of one (inner dimensions differ); all" \
-            "$GRAFT" --quiet run "$FOLDER/inner.onnx" --bench --database "$DB" &&
-        error_is 2 "does not know, or a form of one (an input that is not binary32, float16 or bfloat16); all" \
-            "$GRAFT" --quiet run "$FOLDER/type.onnx" --bench --database "$DB" &&
-        error_is 2 "none.onnx: input 'x': size 0 is 0: tensors without elements are not run" \
-            "$GRAFT" --quiet run "$FOLDER/none.onnx" --bench --database "$DB" &&
+    net inner '(float[2, 3] a, float[2, 3] b) => (float[2, 3] y) { y = MatMul(a, b) }' &&
+        fails inner "does not know, or a form of one (inner dimensions differ); all" &&
+        net type '(int16[2, 3] x) => (int16[2, 3] y) { y = Neg(x) }' &&
+        fails type "does not know, or a form of one (an input that is not binary32, float16 or bfloat16); all" &&
+        net none '(float[0, 3] x) => (float[n, 3] y) { y = Relu(x) }' &&
+        fails none "none.onnx: input 'x': size 0 is 0: tensors without elements are not run" &&
         gives 0 "$GRAFT" --quiet run "$FOLDER/none.onnx" --size x.0=4 --bench --rounds 3 --database "$DB" &&
         grep -q 'f32\[4,3\]' "$FOLDER/out"
 }
-
 names_the_node() {
-    "$python" - "$FOLDER/pads.onnx" << 'END' &&
-import sys
-
-import onnx.parser
-
-text = '<ir_version: 8, opset_import: ["" : 17]> net (float[4] x, int64[2] p) => (float[80] y) { y = Pad(x, p) }'
-onnx.save(onnx.parser.parse_model(text), sys.argv[1])
-END
-        error_is 2 "implementations differ on, in node 'y' of $FOLDER/pads.onnx" \
-            "$GRAFT" --quiet run "$FOLDER/pads.onnx" --bench --database "$DB"
+    net pads '(float[4] x, int64[2] p) => (float[80] y) { y = Pad(x, p) }' &&
+        fails pads "implementations differ on, in node 'y' of $FOLDER/pads.onnx"
 }
 
 check "asks for inputs" asks_for_inputs

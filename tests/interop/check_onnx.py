@@ -1,12 +1,16 @@
-"""Holds pairs of ONNX files against each other with tools that are not ours.
+"""Holds ONNX files against each other, or against outputs that were computed elsewhere, with tools that
+are not ours.
 
-    check_onnx.py LIST
+    check_onnx.py pairs LIST      of lines ORIGINAL, VARIANT, TOLERANCE
+    check_onnx.py outputs LIST    of lines BASE, TOLERANCE
 
-Each line of LIST: original, variant and tolerance, separated by tabs. The variant must pass
-onnx.checker with shape inference, keep the original's inputs and outputs, and, where onnxruntime
-can run the original on this machine, give the same outputs for random inputs up to the tolerance
-(of the largest absolute element of each output). Prints one line per failure and at the end
-"<pairs> pairs, <compared> compared, <failed> failed"; the exit status is 1 when any failed.
+What a line says is separated by tabs; tolerances are of the largest absolute element of each output.
+A variant must pass onnx.checker with shape inference, keep the original's inputs and outputs, and,
+where onnxruntime can run the original on this machine, give the same outputs for random inputs.
+BASE.onnx is a model, BASE.in0, BASE.in1... are its inputs and BASE.out0... outputs that onnxruntime
+must give: raw row-major tensors of the types that the model declares. Prints one line per failure
+and at the end "<lines> pairs (or outputs), <compared> compared, <failed> failed"; the exit status is 1 when
+any failed.
 """
 
 import sys
@@ -69,7 +73,7 @@ def ports(model):
     return inputs, [port.name for port in model.graph.output]
 
 
-def find_fault(original, variant, tolerance):
+def check_pair(original, variant, tolerance):
     """A text, or None; and whether outputs were compared."""
     model = onnx.load(original)
     written = onnx.load(variant)
@@ -98,21 +102,39 @@ def find_fault(original, variant, tolerance):
     return None, True
 
 
+def check_outputs(base, tolerance):
+    session = open_session(base + ".onnx")
+    inputs = {}
+    for k, port in enumerate(session.get_inputs()):
+        data = np.fromfile(f"{base}.in{k}", dtype=TYPES[port.type])
+        inputs[port.name] = data.reshape(port.shape)
+    for k, output in enumerate(session.run(None, inputs)):
+        computed = np.fromfile(f"{base}.out{k}", dtype=output.dtype)
+        if computed.size != output.size:
+            return f"output {k} has {computed.size} elements instead of {output.size}", True
+        if not same(output, computed.reshape(output.shape), tolerance):
+            difference = np.abs(output - computed.reshape(output.shape)).max()
+            return f"output {k} differs by {difference}, largest {np.abs(output).max()}", True
+    return None, True
+
+
 def main():
     if onnxruntime is not None:
         onnxruntime.set_default_logger_severity(4)
-    pairs = compared = failed = 0
-    with open(sys.argv[1], encoding="utf-8") as lines:
-        for line in lines:
-            original, variant, tolerance = line.rstrip("\n").split("\t")
-            fault, ran = find_fault(original, variant, float(tolerance))
-            pairs += 1
+    kind, path = sys.argv[1:]
+    check = {"pairs": check_pair, "outputs": check_outputs}[kind]
+    lines = compared = failed = 0
+    with open(path, encoding="utf-8") as rows:
+        for row in rows:
+            *files, tolerance = row.rstrip("\n").split("\t")
+            fault, ran = check(*files, float(tolerance))
+            lines += 1
             compared += ran
             if fault is not None:
                 failed += 1
-                print(f"{original} -> {variant}: {fault}")
-    print(f"{pairs} pairs, {compared} compared, {failed} failed")
-    return 1 if failed > 0 or pairs == 0 else 0
+                print(f"{' -> '.join(files)}: {fault}")
+    print(f"{lines} {kind}, {compared} compared, {failed} failed")
+    return 1 if failed > 0 or lines == 0 else 0
 
 
 if __name__ == "__main__":

@@ -14,24 +14,17 @@ import subprocess
 import sys
 
 import numpy as np
+import nets
 import onnx
-import onnxruntime
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 
 TOLERANCE = 2e-3  # Of the largest element: rewrites take sums in another order, ten operators in a row.
 LARGEST = 4096    # Elements of a tensor.
 OPSETS = (11, 13, 14, 17, 18, 20, 21)
-onnxruntime.set_default_logger_severity(4)
 
 
 def run(model, fed):
-    """Names and values of the outputs, with no optimisation of onnxruntime's."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    names = [o.name for o in session.get_outputs()]
-    return dict(zip(names, session.run(names, fed)))
+    return nets.run(model, fed, optimised=False)
 
 
 class Graph:
@@ -61,12 +54,10 @@ class Graph:
         def info(name):
             shape = list(self.values[name].shape)
             shape[:1] = ["N"] if open_axis and shape and name in inputs else shape[:1]
-            return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+            return nets.value(name, shape)
         ranks = [self.values[o].ndim if o in self.values else None for o in outputs]
-        made = [helper.make_tensor_value_info(o, TensorProto.FLOAT, r if r is None else [None] * r)
-                for o, r in zip(outputs, ranks)]
-        graph = helper.make_graph(nodes, "random", [info(i) for i in inputs], made, weights)
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8)
+        made = [nets.value(o, r if r is None else [None] * r) for o, r in zip(outputs, ranks)]
+        return nets.model(nodes, [info(i) for i in inputs], made, weights, self.opset)
 
     def add(self, kind, x, *more, outputs=1, **attributes):
         """A node; arrays among the operands are weights. Nothing is added where it cannot be run."""

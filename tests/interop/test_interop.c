@@ -3,10 +3,7 @@
  * and with fused nodes. The Python side is check_onnx.py; python.sh finds or installs what it
  * needs. */
 #include "graph/base/file.h"
-#include "graph/base/rng.h"
-#include "graph/meaning/algebra_float.h"
 #include "models/zoo.h"
-#include "tests/support/build.h"
 #include "tests/support/check.h"
 #include "tests/support/onnx_data.h"
 #include "tests/support/onnx_text.h"
@@ -73,19 +70,14 @@ static char *find_python(graft_env *env)
     return line;
 }
 
-/* Runs a script on the list. */
-static bool run_script(pair_list *pairs, char *python, char *script, const char **text)
-{
-    char *path = check_path("list");
-    char *arguments[] = {python, script, path, NULL};
-    CHECK_OK(graft_file_write(pairs->env, path, pairs->list.data, pairs->list.size));
-    return run_program(pairs->env, arguments, text);
-}
-
-static bool run_check(pair_list *pairs, char *python, const char **text)
+/* What check_onnx.py says of the list. */
+static bool run_check(pair_list *pairs, char *python, const char *kind, const char **text)
 {
     char script[] = "tests/interop/check_onnx.py";
-    return run_script(pairs, python, script, text);
+    char *path = check_path("list");
+    char *arguments[] = {python, script, graft_arena_strdup(pairs->env->life, kind), path, NULL};
+    CHECK_OK(graft_file_write(pairs->env, path, pairs->list.data, pairs->list.size));
+    return run_program(pairs->env, arguments, text);
 }
 
 static void add_pair(pair_list *pairs, const char *original, const char *variant,
@@ -130,14 +122,14 @@ static void add_variants(pair_list *pairs, const graft_model *model)
     }
 }
 
-/* Checks all pairs; prints what failed. The result is how many were run and compared. */
-static uint32_t check_pairs(pair_list *pairs, char *python)
+/* Checks all lines; prints what failed. The result is how many were run and compared. */
+static uint32_t check_all(pair_list *pairs, char *python, const char *kind)
 {
     const char *text = NULL;
-    bool passed = run_check(pairs, python, &text);
+    bool passed = run_check(pairs, python, kind, &text);
     print_message("# %s", text);
     assert_true(passed);
-    char *all = graft_arena_printf(pairs->env->life, "%u pairs, ", pairs->pair_count);
+    char *all = graft_arena_printf(pairs->env->life, "%u %s, ", pairs->pair_count, kind);
     const char *counts = strstr(text, all); /* The last line. */
     assert_non_null(counts);
     return (uint32_t)strtoul(counts + strlen(all), NULL, 10);
@@ -164,7 +156,7 @@ CHECK_CASE(test_zoo)
         add_variants(&pairs, model);
         graft_arena_reset(env->unit);
     }
-    uint32_t compared = check_pairs(&pairs, python);
+    uint32_t compared = check_all(&pairs, python, "pairs");
     assert_true(pairs.pair_count >= count);
     assert_int_equal(compared, has_runtime(env, python) ? pairs.pair_count : 0);
 }
@@ -186,7 +178,7 @@ CHECK_CASE(test_conformance_cases)
         graft_env_clear(env);
         graft_arena_reset(env->unit);
     }
-    uint32_t compared = check_pairs(&pairs, python);
+    uint32_t compared = check_all(&pairs, python, "pairs");
     assert_true(compared > pairs.pair_count / 2 || !has_runtime(env, python));
 }
 
@@ -231,7 +223,8 @@ CHECK_CASE(test_old_files)
         add_pair(&pairs, path, out, reassociated);
         graft_arena_reset(env->unit);
     }
-    assert_int_equal(check_pairs(&pairs, python), has_runtime(env, python) ? pairs.pair_count : 0);
+    assert_int_equal(check_all(&pairs, python, "pairs"),
+                     has_runtime(env, python) ? pairs.pair_count : 0);
 }
 
 /* A check that finds nothing is worth nothing: a changed weight must be seen. */
@@ -246,7 +239,7 @@ CHECK_CASE(test_differences_are_found)
     CHECK_OK(graft_zoo_build(env, "dscnn", GRAFT_ZOO_SEED + 1, other));
     add_pair(&pairs, original, other, reassociated);
     const char *text = NULL;
-    bool passed = run_check(&pairs, python, &text);
+    bool passed = run_check(&pairs, python, "pairs", &text);
     if (has_runtime(env, python)) {
         assert_false(passed);
         assert_non_null(strstr(text, "output 0 differs"));
@@ -259,25 +252,6 @@ static void write_values(pair_list *list, const char *path, const graft_shape *s
                          const void *data)
 {
     CHECK_OK(graft_file_write(list->env, path, data, (size_t)graft_shape_bytes(shape)));
-}
-
-/* Normal numbers, or 0 and 1 for whole numbers; written as "<base>.in<source>". */
-static const void *make_input(pair_list *list, const char *base, const graft_value *value)
-{
-    graft_env *env = list->env;
-    size_t count = (size_t)graft_shape_elements(&value->shape);
-    graft_rng rng;
-    graft_rng_derive(&rng, 31, value->source);
-    int64_t *wholes = GRAFT_NEW(env->unit, int64_t, count);
-    float *numbers = GRAFT_NEW(env->unit, float, count);
-    for (size_t i = 0; i < count; i++) {
-        wholes[i] = graft_rng_below(&rng, 2);
-        numbers[i] = (float)graft_rng_normal(&rng);
-    }
-    const void *data = value->shape.dtype == GRAFT_DTYPE_I64 ? (void *)wholes : (void *)numbers;
-    write_values(list, graft_arena_printf(env->life, "%s.in%u", base, value->source), &value->shape,
-                 data);
-    return data;
 }
 
 /* Runs the model with the reference executor; its inputs and outputs go into files, and what is
@@ -296,17 +270,14 @@ static void add_outputs(pair_list *list, const graft_model *model, const graft_g
     }
     CHECK_OK(status);
     list->pair_count++;
-    const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
-    graft_order order = build_order(env->unit, graph);
+    const float **values = variant_run(env, model, graph, 31);
     for (graft_index v = 0; v < graph->value_end; v++) {
         const graft_value *value = &graph->values[v];
-        if (value->kind == GRAFT_VALUE_WEIGHT) {
-            values[v] = model->weights[value->source].data;
-        } else if (value->kind == GRAFT_VALUE_INPUT) {
-            values[v] = make_input(list, base, value);
+        if (value->kind == GRAFT_VALUE_INPUT) {
+            write_values(list, graft_arena_printf(env->life, "%s.in%u", base, value->source),
+                         &value->shape, values[v]);
         }
     }
-    CHECK_OK(graft_float_model(env, env->unit, model, graph, &order, values));
     for (uint32_t k = 0; k < graph->output_count; k++) {
         graft_index v = graph->outputs[k];
         write_values(list, graft_arena_printf(env->life, "%s.out%u", base, k),
@@ -331,8 +302,6 @@ CHECK_CASE(test_outputs)
 {
     uint32_t count = 0;
     char *python = find_python(env);
-    char script[] = "tests/interop/compare_outputs.py";
-    const char *text = NULL;
     const graft_zoo_entry *zoo = graft_zoo(&count);
     pair_list list = {.env = env, .list = {.arena = env->life}};
     if (!has_runtime(env, python)) {
@@ -349,9 +318,7 @@ CHECK_CASE(test_outputs)
         assert_int_equal(model->opaque_count, 0);
         add_outputs(&list, model, &model->graph);
     }
-    bool passed = run_script(&list, python, script, &text);
-    print_message("# %s", text);
-    assert_true(passed);
+    (void)check_all(&list, python, "outputs");
 }
 
 /* Operators that opsets say in different words, or older ones in parts; reading does not ask
@@ -379,8 +346,6 @@ static const char *const worded_operators[] = {
 CHECK_CASE(test_words_of_opsets)
 {
     char *python = find_python(env);
-    char script[] = "tests/interop/compare_outputs.py";
-    const char *text = NULL;
     pair_list list = {.env = env, .list = {.arena = env->life}};
     if (!has_runtime(env, python)) {
         CHECK_SKIP("onnxruntime cannot be installed");
@@ -395,8 +360,6 @@ CHECK_CASE(test_words_of_opsets)
             graft_arena_reset(env->unit);
         }
     }
-    bool passed = run_script(&list, python, script, &text);
-    print_message("# %s", text);
-    assert_true(passed);
+    (void)check_all(&list, python, "outputs");
     assert_true(list.pair_count > 150);
 }

@@ -5,6 +5,7 @@
 : "${GRAFT:?set by tests/run.sh}"
 FOLDER=$(mktemp -d "${TMPDIR:-/tmp}/graft-test-XXXXXX")
 trap 'rm -rf "$FOLDER"' EXIT
+export PYTHONPATH="$PWD/tests/support" # nets.py, browser.py
 tap_count=0
 tap_failed=0
 
