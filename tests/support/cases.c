@@ -14,15 +14,15 @@ int32_t check_bits(float value)
     return bits;
 }
 
-/* Whether it fits, and in CHECK_CASE_ELEMENTS. */
-static bool fits(check_case *drawn)
+bool check_case_infer(check_case *drawn)
 {
-    if (graft_infer_shapes(drawn->op, drawn->attrs, drawn->in, drawn->out) != GRAFT_OK) {
-        return false;
+    const graft_op_info *info = graft_op(drawn->op);
+    bool small = graft_infer_shapes(drawn->op, drawn->attrs, drawn->in, drawn->out) == GRAFT_OK;
+    for (uint32_t i = 0; small && i < info->input_count; i++) {
+        small = graft_shape_elements(&drawn->in[i]) <= CHECK_CASE_ELEMENTS;
     }
-    bool small = true;
-    for (uint32_t o = 0; o < graft_op(drawn->op)->output_count; o++) {
-        small = small && graft_count(&drawn->out[o]) <= CHECK_CASE_ELEMENTS;
+    for (uint32_t o = 0; small && o < info->output_count; o++) {
+        small = graft_shape_elements(&drawn->out[o]) <= CHECK_CASE_ELEMENTS;
     }
     return small;
 }
@@ -35,7 +35,7 @@ void check_case_draw(graft_rng *rng, uint32_t op, check_case *drawn)
         *drawn = (check_case){.op = op};
         memcpy(drawn->attrs, p.attrs, sizeof drawn->attrs);
         memcpy(drawn->in, p.in, sizeof drawn->in);
-        if (fits(drawn)) {
+        if (check_case_infer(drawn)) {
             return;
         }
     }

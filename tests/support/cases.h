@@ -18,6 +18,9 @@ bool check_case_is_lowered(uint32_t op);
 /* Draws attributes and inputs that fit together and infers the outputs. Fails the test when none of
  * many drawings fits. */
 void check_case_draw(graft_rng *rng, uint32_t op, check_case *drawn);
+/* Infers the outputs of a case that was changed; false when it does not fit any more, or not in
+ * CHECK_CASE_ELEMENTS. */
+bool check_case_infer(check_case *drawn);
 /* The case as the bodies read it. */
 graft_call check_case_call(const check_case *drawn);
 /* Prints operator, attributes and shapes, for failures. */

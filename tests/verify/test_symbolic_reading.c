@@ -483,20 +483,6 @@ static float bits_at(workspace *w, Z3_ast term)
 
 /* -------------------------------------------------------------------- cases */
 
-static bool fits(const check_case *c)
-{
-    uint64_t elements = 0;
-    for (uint32_t i = 0; i < graft_op(c->op)->input_count; i++) {
-        elements =
-            elements < graft_shape_elements(&c->in[i]) ? graft_shape_elements(&c->in[i]) : elements;
-    }
-    for (uint32_t i = 0; i < graft_op(c->op)->output_count; i++) {
-        elements = elements < graft_shape_elements(&c->out[i]) ? graft_shape_elements(&c->out[i])
-                                                               : elements;
-    }
-    return elements <= CHECK_CASE_ELEMENTS;
-}
-
 /* Makes sizes larger where they still fit together: equal ones alike, so that they often do. */
 static void enlarge(workspace *w)
 {
@@ -509,8 +495,7 @@ static void enlarge(workspace *w)
                 larger.in[i].dims[k] = larger.in[i].dims[k] == from ? to : larger.in[i].dims[k];
             }
         }
-        if (graft_infer_shapes(larger.op, larger.attrs, larger.in, larger.out) == GRAFT_OK &&
-            fits(&larger)) {
+        if (check_case_infer(&larger)) {
             w->drawn = larger;
         }
     }
