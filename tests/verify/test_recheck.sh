@@ -45,8 +45,7 @@ finds_a_lie() {
     line=$(line_of instances)
     mkdir "$FOLDER/lie" && { sed -n 1p "$SMT/index.tsv" && echo "$line"; } > "$FOLDER/lie/index.tsv" || return 1
     file=$(echo "$line" | cut -f 4)
-    awk '/^\(assert \(or false$/ && !done { print; print "  (not (= x0_0 (+ x0_0 1.0)))"; done = 1; next }
-        { print }' "$SMT/$file" > "$FOLDER/lie/$file"
+    sed '0,/(or false/s//(or true/' "$SMT/$file" > "$FOLDER/lie/$file" || return 1
     gives 1 recheck "$FOLDER/lie" --solver "$1" && grep -q '1 sat' "$FOLDER/out" &&
         grep -q "^  SAT  *$(echo "$line" | cut -f 2) " "$FOLDER/out"
 }
@@ -67,7 +66,7 @@ finds_a_lie_about_sizes() {
     line=$(awk -F '\t' '$4 ~ /sizes/ && $5 > 1' "$SMT/index.tsv" | head -n 1)
     file=$(echo "$line" | cut -f 4)
     mkdir "$FOLDER/lie2" && { sed -n 1p "$SMT/index.tsv" && echo "$line"; } > "$FOLDER/lie2/index.tsv" &&
-        sed '0,/(assert (or false/s//&\n  true/' "$SMT/$file" > "$FOLDER/lie2/$file" || return 1
+        sed '0,/(or false/s//(or true/' "$SMT/$file" > "$FOLDER/lie2/$file" || return 1
     gives 1 recheck "$FOLDER/lie2" --solver "$1" && grep -q ' 1 sat' "$FOLDER/out" &&
         grep -q '^  SAT .*: question 0$' "$FOLDER/out"
 }

@@ -1,6 +1,6 @@
 /* Obligations as SMT-LIB: read back from their text, true claims are unsat and false ones are not.
  */
-#include "verify/export/smtsizes.h"
+#include "verify/export/smt.h"
 
 #include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"

@@ -5,7 +5,7 @@
 #include "graph/base/bytes.h"
 #include "graph/base/log.h"
 #include "graph/rule/ruleprint.h"
-#include "verify/export/smtsizes.h"
+#include "verify/export/smt.h"
 #include "verify/export/theorem.h"
 #include "verify/pool.h"
 

@@ -18,7 +18,7 @@ GRAFT_MUST_USE graft_status graft_taso_report(graft_env *env, const graft_rulese
                                               const char *path);
 
 /* Writes to `folder` one SMT-LIB file for each rule of the set (smt.h) and one more for each whose
- * level rests on questions about symbolic sizes (smtsizes.h) or, with `sample` above 0, for that
+ * level rests on questions about symbolic sizes (smt.h) or, with `sample` above 0, for that
  * many rules spread evenly over it. Files are named after ids. Then comes index.tsv: a line with
  * the names of the columns, and for each file the rule's id, name, level of proof, the file and the
  * number of check-sats in it, in the order of the set. Files of other rules stay, but are not in

@@ -2,29 +2,64 @@
 #include "verify/export/smt.h"
 
 #include "verify/core/growth.h"
-#include "verify/export/smtterm.h"
 #include "verify/instances/obligation.h"
+#include "verify/sizes/symbolic.h"
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
+/* ------------------------------------------------------------------- checks */
+
+/* A function of numbers is called fn_exp: some solvers have an exp of their own. */
+static Z3_ast rename_function(void *context, Z3_ast term)
+{
+    Z3_context z3 = context;
+    Z3_app app = Z3_to_app(z3, term);
+    Z3_func_decl decl = Z3_get_app_decl(z3, app);
+    const uint32_t arity = Z3_get_arity(z3, decl);
+    Z3_ast args[GRAFT_TERM_ARGUMENTS];
+    Z3_sort domain[GRAFT_TERM_ARGUMENTS];
+    char name[GRAFT_ROOM_NAME];
+    if (Z3_get_decl_kind(z3, decl) != Z3_OP_UNINTERPRETED || arity == 0 ||
+        Z3_get_sort_kind(z3, Z3_get_domain(z3, decl, 0)) != Z3_REAL_SORT) {
+        return term;
+    }
+    assert(arity <= GRAFT_TERM_ARGUMENTS);
+    for (uint32_t i = 0; i < arity; i++) {
+        args[i] = Z3_get_app_arg(z3, app, i);
+        domain[i] = Z3_get_domain(z3, decl, i);
+    }
+    (void)snprintf(name, sizeof name, "fn_%s",
+                   Z3_get_symbol_string(z3, Z3_get_decl_name(z3, decl)));
+    decl =
+        Z3_mk_func_decl(z3, Z3_mk_string_symbol(z3, name), arity, domain, Z3_get_range(z3, decl));
+    return Z3_mk_app(z3, decl, arity, args);
+}
+
+Z3_ast graft_smt_rename(Z3_context z3, Z3_ast term)
+{
+    return graft_term_rebuild(z3, term, rename_function, z3);
+}
+
+/* Laws, and a formula that they shall make unsatisfiable. (A `false` beside it is where a test puts
+ * a lie.) */
+static void print_check(graft_buffer *out, Z3_context z3, Z3_ast *laws, uint32_t law_count,
+                        Z3_ast formula)
+{
+    Z3_ast either[2] = {Z3_mk_false(z3), graft_smt_rename(z3, formula)};
+    for (uint32_t i = 0; i < law_count; i++) {
+        laws[i] = graft_smt_rename(z3, laws[i]);
+    }
+    const char *text = Z3_benchmark_to_smtlib_string(z3, NULL, NULL, "unknown", NULL, law_count,
+                                                     laws, Z3_mk_or(z3, 2, either));
+    graft_buffer_printf(out, "(push 1)\n");
+    graft_buffer_append(out, text, strlen(text));
+    graft_buffer_printf(out, "(pop 1)\n");
+}
+
 /* --------------------------------------------------------------- instances */
-
-static void count_terms(graft_smt_printer *p, const Z3_ast *terms, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        graft_smt_count(p, terms[i]);
-    }
-}
-
-static void define_terms(graft_smt_printer *p, const Z3_ast *terms, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        graft_smt_define(p, terms[i]);
-    }
-}
 
 /* A question, and what it may draw on: that functions in it grow. */
 static Z3_ast question_of(const graft_obligation *o, uint32_t i)
@@ -34,86 +69,56 @@ static Z3_ast question_of(const graft_obligation *o, uint32_t i)
     return laws == Z3_mk_true(o->z3) ? question : Z3_mk_and(o->z3, 2, (Z3_ast[]){question, laws});
 }
 
-/* Laws hold whatever is asked; conditions of definedness belong to questions. */
-static void print_obligation(graft_smt_printer *p, const graft_obligation *o)
+/* A context for each instance: its terms go when it goes. Laws hold whatever is asked; conditions
+ * of definedness belong to questions. */
+static void add_instance(graft_env *env, const graft_instance *instance, graft_buffer *body)
 {
-    uint32_t law_count = o->assumption_count - o->condition_count;
-    const Z3_ast *laws = o->assumptions + o->condition_count;
-    Z3_ast *questions = GRAFT_NEW(p->arena, Z3_ast, o->count);
-    graft_buffer_printf(p->out, "(push 1)\n");
-    graft_smt_begin(p);
-    for (uint32_t i = 0; i < o->count; i++) {
-        questions[i] = question_of(o, i);
-    }
-    count_terms(p, laws, law_count);
-    count_terms(p, questions, o->count);
-    define_terms(p, laws, law_count);
-    define_terms(p, questions, o->count);
-    for (uint32_t i = 0; i < law_count; i++) {
-        graft_buffer_printf(p->out, "(assert ");
-        graft_smt_write(p, laws[i]);
-        graft_buffer_printf(p->out, ")\n");
-    }
-    graft_buffer_printf(p->out, "(assert (or false\n");
-    for (uint32_t i = 0; i < o->count; i++) {
-        graft_buffer_printf(p->out, "  ");
-        graft_smt_write(p, questions[i]);
-        graft_buffer_printf(p->out, "\n");
-    }
-    graft_buffer_printf(p->out, "))\n(check-sat)\n(pop 1)\n");
-}
-
-/* The whole of one file but its head. */
-typedef struct {
-    graft_env *env;
-    graft_buffer body;
-    graft_buffer functions;               /* Their declarations. */
-    size_t elements[GRAFT_RULE_MAX_VARS]; /* Of each variable, at most. */
-    uint32_t checks;
-} draft;
-
-static void stop_on_error(Z3_context z3, Z3_error_code code)
-{
-    (void)fprintf(stderr, "graft: z3: %s\n", Z3_get_error_msg(z3, code));
-    abort();
-}
-
-/* A context for each instance: its terms go when it goes. */
-static void add_instance(draft *d, const graft_instance *instance)
-{
-    graft_env *env = d->env;
     GRAFT_SCOPED(env->scratch);
     graft_obligation o;
-    Z3_config config = Z3_mk_config();
-    Z3_context z3 = Z3_mk_context(config);
-    Z3_del_config(config);
-    Z3_set_error_handler(z3, stop_on_error);
-    graft_obligation_build(&o, env->scratch, z3, instance);
-    graft_smt_printer p = {
-        .z3 = z3, .arena = env->scratch, .out = &d->body, .functions = &d->functions};
-    print_obligation(&p, &o);
-    d->checks++;
-    for (uint32_t v = 0; v < instance->rule->var_count; v++) {
-        size_t count = (size_t)graft_shape_elements(&instance->point->vars[v]);
-        d->elements[v] = count > d->elements[v] ? count : d->elements[v];
+    graft_prover prover;
+    graft_prove_result counts;
+    const graft_prove_options options = graft_prove_defaults();
+    graft_prover_open(&prover, &options, &counts);
+    graft_obligation_build(&o, env->scratch, prover.z3, instance);
+    Z3_ast *questions = GRAFT_NEW(env->scratch, Z3_ast, o.count);
+    for (uint32_t i = 0; i < o.count; i++) {
+        questions[i] = question_of(&o, i);
     }
+    print_check(body, o.z3, o.assumptions + o.condition_count,
+                o.assumption_count - o.condition_count, Z3_mk_or(o.z3, o.count, questions));
     graft_obligation_close(&o);
-    Z3_del_context(z3);
+    graft_prover_close(&prover);
 }
 
-static graft_status add_points(draft *d, const graft_smt_claim *claim)
+static graft_status add_points(graft_env *env, const graft_smt_claim *claim, graft_buffer *body)
 {
     for (uint32_t i = 0; i < claim->count; i++) {
         graft_instance instance;
-        const char *text = graft_point_print(d->env->unit, claim->rule, &claim->points[i]);
+        const char *text = graft_point_print(env->unit, claim->rule, &claim->points[i]);
         if (graft_instance_build(&instance, claim->rule, &claim->points[i]) != GRAFT_FIT_OK) {
-            return GRAFT_FAIL(d->env, GRAFT_BAD_INPUT,
+            return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
                               "point %" PRIu32 " of the certificate is no instance: %s", i, text);
         }
-        graft_buffer_printf(&d->body, "\n; %" PRIu32 ": %s\n", i, text);
-        add_instance(d, &instance);
+        graft_buffer_printf(body, "\n; %" PRIu32 ": %s\n", i, text);
+        add_instance(env, &instance, body);
     }
     return GRAFT_OK;
+}
+
+/* ---------------------------------------------------------------- questions */
+
+/* Listens to a proof, which uses the arenas for units and scratch. */
+typedef struct {
+    graft_buffer body;
+    uint32_t checks;
+    Z3_context z3; /* Another one, so that the proof goes as it would without a listener. */
+} recording;
+
+static void record(void *context, Z3_context z3, Z3_ast formula)
+{
+    recording *r = context;
+    graft_buffer_printf(&r->body, "\n; question %" PRIu32 "\n", r->checks++);
+    print_check(&r->body, r->z3, NULL, 0, Z3_translate(z3, formula, r->z3));
 }
 
 /* ------------------------------------------------------------------- files */
@@ -127,32 +132,56 @@ void graft_smt_print_title(graft_buffer *out, const char *title)
     }
 }
 
-static void print_head(graft_buffer *out, const graft_smt_claim *claim, const draft *d)
+static void print_file(graft_buffer *out, const graft_smt_claim *claim, const char *what,
+                       const char *logic, const graft_buffer *body)
 {
     graft_buffer_printf(out, "(set-info :smt-lib-version 2.6)\n");
     if (claim->title != NULL) {
         graft_smt_print_title(out, claim->title);
     }
-    graft_buffer_printf(out, "; Each check-sat must be unsat, as %s said.\n", claim->solver);
-    graft_buffer_printf(out, "(set-option :produce-models false)\n(set-logic %s)\n",
-                        d->functions.size > 0 ? "QF_UFNRA" : "QF_NRA");
-    graft_buffer_append(out, d->functions.data, d->functions.size);
-    for (uint32_t v = 0; v < claim->rule->var_count; v++) {
-        for (size_t i = 0; i < d->elements[v]; i++) {
-            graft_buffer_printf(out, "(declare-const x%" PRIu32 "_%zu Real)\n", v, i);
-        }
+    graft_buffer_printf(out,
+                        "; %sEach check-sat must be unsat, as %s said.\n"
+                        "(set-option :produce-models false)\n(set-logic %s)\n",
+                        what, claim->solver, logic);
+    if (body->size > 0) {
+        graft_buffer_append(out, body->data, body->size);
+    } else {
+        graft_buffer_printf(out, "; There is none.\n");
     }
 }
 
 graft_status graft_smt_print(graft_env *env, const graft_smt_claim *claim, graft_buffer *out,
                              uint32_t *checks)
 {
-    draft d = {.env = env, .body = {.arena = env->unit}, .functions = {.arena = env->unit}};
-    GRAFT_PASS(add_points(&d, claim));
-    print_head(out, claim, &d);
-    if (d.body.size > 0) {
-        graft_buffer_append(out, d.body.data, d.body.size);
+    graft_buffer body = {.arena = env->unit};
+    GRAFT_PASS(add_points(env, claim, &body));
+    print_file(out, claim, "", "QF_UFNRA", &body);
+    *checks = claim->count;
+    return GRAFT_OK;
+}
+
+graft_status graft_smt_print_sizes(graft_env *env, const graft_smt_claim *claim, graft_buffer *out,
+                                   uint32_t *checks)
+{
+    graft_symbolic_result result;
+    graft_prover printer;
+    graft_prove_result counts;
+    graft_prove_options options = graft_prove_defaults();
+    graft_prover_open(&printer, &options, &counts);
+    recording r = {.body = {.arena = env->life}, .z3 = printer.z3};
+    const graft_prove_listener listener = {.hear = record, .context = &r};
+    options.listener = &listener;
+    graft_symbolic_prove(env, claim->rule, &options, &result);
+    graft_prover_close(&printer);
+    if (!result.proved) {
+        return GRAFT_FAIL(env, GRAFT_UNDECIDED,
+                          "the proof for all sizes does not succeed again: %s", result.reason);
     }
-    *checks = d.checks;
+    print_file(out, claim,
+               graft_arena_printf(env->life,
+                                  "What the proof for all sizes rests on, in %" PRIu32 " cases. ",
+                                  result.cases),
+               "QF_UFNIRA", &r.body);
+    *checks = r.checks;
     return GRAFT_OK;
 }

@@ -4,7 +4,6 @@
 #include "verify/core/symassume.h"
 #include "verify/core/symread.h"
 #include "verify/export/smt.h"
-#include "verify/export/smtterm.h"
 #include "verify/sizes/symbolic.h"
 #include "verify/sizes/symplain.h"
 
@@ -31,8 +30,6 @@ typedef struct {
     graft_sym_plain plain;
     graft_sym_instance instance;
     graft_sym_side sides[2];
-    graft_smt_printer printer;
-    graft_buffer functions; /* The printer's; what it declares is declared here otherwise. */
     graft_buffer out;
     Z3_ast known[SYMBOLS_MOST]; /* Symbols that need no declaration any more. */
     uint32_t known_count;
@@ -45,9 +42,8 @@ static void put(theorem *t, const char *text) { graft_buffer_printf(&t->out, "%s
 
 static void put_term(theorem *t, Z3_ast term)
 {
-    t->printer.out = &t->out;
-    t->printer.functions = &t->functions;
-    graft_smt_write(&t->printer, term);
+    const char *text = Z3_ast_to_string(t->s.z3, graft_smt_rename(t->s.z3, term));
+    graft_buffer_append(&t->out, text, strlen(text));
 }
 
 static void put_assertion(theorem *t, Z3_ast term)
@@ -535,11 +531,9 @@ static graft_status write_case(theorem *t, const graft_sym_case *c, uint32_t num
     const uint32_t left_out = t->count > GRAFT_THEOREM_CASES ? t->count - GRAFT_THEOREM_CASES : 0;
     graft_buffer head = {.arena = t->env->unit};
     t->out = (graft_buffer){.arena = t->env->unit};
-    t->functions = (graft_buffer){.arena = t->env->unit};
     t->known_count = 0;
     t->goal_count = 0;
     t->full = false;
-    graft_smt_begin(&t->printer);
     put_body(t);
     if (t->full || t->plain.full) {
         return GRAFT_FAIL(t->env, GRAFT_UNDECIDED, "the theorem has too many symbols");
@@ -619,7 +613,7 @@ graft_status graft_theorem_write(graft_env *env, const graft_rule *rule, const c
     graft_prover_open(&prover, &options, &counts);
     graft_sym_open(&t->s, &prover);
     graft_sym_assumed_open(&t->s, &t->assumed);
-    t->printer = (graft_smt_printer){.z3 = t->s.z3, .arena = env->unit, .bare = true};
+    Z3_set_ast_print_mode(t->s.z3, Z3_PRINT_SMTLIB2_COMPLIANT);
     for (uint32_t visit = 0; visit < 2 && t->status == GRAFT_OK; visit++) {
         t->count = t->met;
         t->met = 0;
