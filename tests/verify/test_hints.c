@@ -82,40 +82,42 @@ static const struct {
 };
 
 typedef struct {
-    graft_sym_hints hints;
+    graft_sym_hints hints; /* First. */
     graft_sym_hinter hinter;
     lie how;
 } liar;
 
-static bool lie_can_hold(void *context, uint32_t count, const Z3_ast *conditions)
+static const liar *liar_of(const graft_sym *s) { return (const liar *)s->hints; }
+
+static bool lie_can_hold(const graft_sym *s, uint32_t count, const Z3_ast *conditions)
 {
-    liar *l = context;
+    const liar *l = liar_of(s);
     return l->how == POSSIBLE ||
-           (l->how != SILENT && l->hinter.hints.can_hold(&l->hinter, count, conditions));
+           (l->how != SILENT && l->hinter.hints.can_hold(s, count, conditions));
 }
 
-static void lie_learn(void *context, Z3_context z3, Z3_solver solver)
+static void lie_learn(const graft_sym *s)
 {
-    liar *l = context;
-    l->hinter.hints.learn(&l->hinter, z3, solver);
+    const liar *l = liar_of(s);
+    l->hinter.hints.learn(s);
 }
 
-static void lie_leave_out(void *context, Z3_ast question, uint32_t count, const Z3_ast *known,
+static void lie_leave_out(const graft_sym *s, Z3_ast question, uint32_t count, const Z3_ast *known,
                           bool *left_out)
 {
-    liar *l = context;
+    const liar *l = liar_of(s);
     if (l->how == POSSIBLE) {
         memset(left_out, true, count * sizeof *left_out);
     } else if (l->how != SILENT) {
-        l->hinter.hints.leave_out(&l->hinter, question, count, known, left_out);
+        l->hinter.hints.leave_out(s, question, count, known, left_out);
     }
 }
 
 /* Laws hold of whatever they are about. */
-static uint32_t lie_laws(void *context, graft_sym *s, Z3_ast question, uint32_t known_count,
-                         const Z3_ast *known, graft_sym_law *laws)
+static uint32_t lie_laws(graft_sym *s, Z3_ast question, uint32_t known_count, const Z3_ast *known,
+                         graft_sym_law *laws)
 {
-    liar *l = context;
+    const liar *l = liar_of(s);
     if (l->how == FIRST) {
         laws[0] = (graft_sym_law){question, NULL};
         laws[1] = (graft_sym_law){graft_sym_int(s, -1), graft_sym_int(s, -1)};
@@ -126,15 +128,13 @@ static uint32_t lie_laws(void *context, graft_sym *s, Z3_ast question, uint32_t 
         laws[0] = (graft_sym_law){graft_sym_group(s, zero, graft_sym_int(s, 1), zero), NULL};
         return 1;
     }
-    return l->how == SILENT
-               ? 0
-               : l->hinter.hints.laws(&l->hinter, s, question, known_count, known, laws);
+    return l->how == SILENT ? 0 : l->hinter.hints.laws(s, question, known_count, known, laws);
 }
 
-static bool lie_solve(void *context, const graft_sym *s, Z3_ast difference, graft_sym_solution *x)
+static bool lie_solve(const graft_sym *s, Z3_ast difference, graft_sym_solution *x)
 {
-    liar *l = context;
-    bool found = l->how != SILENT && l->hinter.hints.solve(&l->hinter, s, difference, x);
+    const liar *l = liar_of(s);
+    bool found = l->how != SILENT && l->hinter.hints.solve(s, difference, x);
     if (found && l->how == ONES) {
         x->value = graft_sym_int(s, 1);
     } else if (found && l->how == ITSELF) {
@@ -144,10 +144,10 @@ static bool lie_solve(void *context, const graft_sym *s, Z3_ast difference, graf
     return found;
 }
 
-static Z3_ast lie_multiples(void *context, const graft_sym *s, Z3_ast x, Z3_ast n)
+static Z3_ast lie_multiples(const graft_sym *s, Z3_ast x, Z3_ast n)
 {
-    liar *l = context;
-    Z3_ast y = l->how == SILENT ? NULL : l->hinter.hints.multiples(&l->hinter, s, x, n);
+    const liar *l = liar_of(s);
+    Z3_ast y = l->how == SILENT ? NULL : l->hinter.hints.multiples(s, x, n);
     return l->how == SHIFTED ? graft_sym_add(s, y, graft_sym_int(s, 1))
            : l->how == ONES  ? graft_sym_int(s, 1)
            : l->how == FIRST ? x
@@ -155,15 +155,15 @@ static Z3_ast lie_multiples(void *context, const graft_sym *s, Z3_ast x, Z3_ast 
                                                             : y;
 }
 
-static bool lie_map(void *context, graft_sym *s, const graft_sym_pair *pair, uint32_t way,
+static bool lie_map(graft_sym *s, const graft_sym_pair *pair, uint32_t way,
                     Z3_ast to[GRAFT_SYM_BINDERS])
 {
-    liar *l = context;
+    const liar *l = liar_of(s);
     if (l->how == SILENT) {
         return false;
     }
     if (l->how != COLLAPSED && l->how != POSSIBLE) {
-        bool more = l->hinter.hints.map(&l->hinter, s, pair, way, to);
+        bool more = l->hinter.hints.map(s, pair, way, to);
         for (uint32_t i = 0;
              more && l->how == SHIFTED && to[0] != NULL && i < pair->ranges[0].count; i++) {
             to[i] = graft_sym_add(s, to[i], graft_sym_int(s, 1));
@@ -177,10 +177,10 @@ static bool lie_map(void *context, graft_sym *s, const graft_sym_pair *pair, uin
     return way == 0;
 }
 
-static Z3_ast lie_fixed(void *context, graft_sym *s, const graft_sym_range *range, uint32_t binder)
+static Z3_ast lie_fixed(graft_sym *s, const graft_sym_range *range, uint32_t binder)
 {
-    liar *l = context;
-    Z3_ast value = l->how == SILENT ? NULL : l->hinter.hints.fixed(&l->hinter, s, range, binder);
+    const liar *l = liar_of(s);
+    Z3_ast value = l->how == SILENT ? NULL : l->hinter.hints.fixed(s, range, binder);
     return l->how == FIRST                      ? graft_sym_int(s, 0)
            : l->how == COLLAPSED                ? range->binders[0]
            : l->how == SHIFTED && value != NULL ? graft_sym_add(s, value, graft_sym_int(s, 1))
@@ -188,11 +188,10 @@ static Z3_ast lie_fixed(void *context, graft_sym *s, const graft_sym_range *rang
                                                 : value;
 }
 
-static void lie_inside(void *context, graft_sym *s, const graft_sym_range *range,
-                       Z3_ast to[GRAFT_SYM_BINDERS])
+static void lie_inside(graft_sym *s, const graft_sym_range *range, Z3_ast to[GRAFT_SYM_BINDERS])
 {
-    liar *l = context;
-    l->hinter.hints.inside(&l->hinter, s, range, to);
+    const liar *l = liar_of(s);
+    l->hinter.hints.inside(s, range, to);
     for (uint32_t i = 0; i < range->count; i++) {
         to[i] = l->how == SILENT || l->how == FIRST ? graft_sym_int(s, 0)
                 : l->how == COLLAPSED               ? range->binders[0]
@@ -201,41 +200,39 @@ static void lie_inside(void *context, graft_sym *s, const graft_sym_range *range
     }
 }
 
-static Z3_ast lie_part(void *context, graft_sym *s, uint32_t count, const Z3_ast *folds,
-                       uint32_t which, const graft_sym_range *range, Z3_ast body)
+static Z3_ast lie_part(graft_sym *s, uint32_t count, const Z3_ast *folds, uint32_t which,
+                       const graft_sym_range *range, Z3_ast body)
 {
-    liar *l = context;
+    const liar *l = liar_of(s);
     Z3_ast other = graft_sym_symbol(s, l->how == POSSIBLE ? "r1" : "b1_0");
     return l->how == SILENT  ? NULL
            : l->how == FIRST ? Z3_mk_le(s->z3, range->binders[0], graft_sym_int(s, 0))
            : l->how == POSSIBLE || l->how == COLLAPSED
                ? Z3_mk_le(s->z3, range->binders[0], other)
-               : l->hinter.hints.part(&l->hinter, s, count, folds, which, range, body);
+               : l->hinter.hints.part(s, count, folds, which, range, body);
 }
 
-static bool lie_place(void *context, graft_sym *s, const graft_sym_pair *pair,
-                      Z3_ast to[GRAFT_SYM_BINDERS])
+static bool lie_place(graft_sym *s, const graft_sym_pair *pair, Z3_ast to[GRAFT_SYM_BINDERS])
 {
-    liar *l = context;
+    const liar *l = liar_of(s);
     for (uint32_t i = 0; i < GRAFT_SYM_BINDERS; i++) {
         to[i] = graft_sym_int(s, 0);
     }
-    return l->how == FIRST || (l->how != SILENT && l->hinter.hints.place(&l->hinter, s, pair, to));
+    return l->how == FIRST || (l->how != SILENT && l->hinter.hints.place(s, pair, to));
 }
 
-static bool lie_values(void *context, graft_sym *s, const graft_sym_condition *c, Z3_ast of,
-                       Z3_ast to, Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS])
+static bool lie_values(graft_sym *s, const graft_sym_condition *c, Z3_ast of, Z3_ast to,
+                       Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS])
 {
-    liar *l = context;
-    return l->how == FIRST ||
-           (l->how != SILENT && l->hinter.hints.values(&l->hinter, s, c, of, to, values));
+    const liar *l = liar_of(s);
+    return l->how == FIRST || (l->how != SILENT && l->hinter.hints.values(s, c, of, to, values));
 }
 
-static bool lie_split(void *context, graft_sym *s, const graft_sym_instance *instance,
+static bool lie_split(graft_sym *s, const graft_sym_instance *instance,
                       const graft_sym_side sides[2], graft_sym_split *split)
 {
-    liar *l = context;
-    bool found = l->how != SILENT && l->hinter.hints.split(&l->hinter, s, instance, sides, split);
+    const liar *l = liar_of(s);
+    bool found = l->how != SILENT && l->hinter.hints.split(s, instance, sides, split);
     if (found && l->how == SHORT) {
         split->count = 1;
     } else if (l->how == UNIT) {
@@ -258,13 +255,13 @@ static bool lie_split(void *context, graft_sym *s, const graft_sym_instance *ins
     return found || l->how == UNIT || l->how == PLACES;
 }
 
-static graft_asked lie_refute(void *context, graft_sym *s, const graft_term_state *term,
-                              Z3_ast question, uint32_t given_count, const Z3_ast *given)
+static graft_asked lie_refute(graft_sym *s, const graft_term_state *term, Z3_ast question,
+                              uint32_t given_count, const Z3_ast *given)
 {
     static Z3_ast one[1];
     static Z3_ast term_of_one[1];
-    liar *l = context;
-    graft_asked r = l->hinter.hints.refute(&l->hinter, s, term, question, given_count, given);
+    const liar *l = liar_of(s);
+    graft_asked r = l->hinter.hints.refute(s, term, question, given_count, given);
     if (l->how == UNASKED) {
         r = (graft_asked){.formula = question};
     } else if (l->how == UNRELATED) {
@@ -296,7 +293,7 @@ static liar *open_liar(graft_env *env, graft_core *core, lie how)
     liar *l = GRAFT_NEW(env->unit, liar, 1);
     graft_sym_hinter_open(&l->hinter, graft_core_terms(core));
     l->how = how;
-    l->hints = (graft_sym_hints){.context = l,
+    l->hints = (graft_sym_hints){.context = &l->hinter,
                                  .can_hold = lie_can_hold,
                                  .laws = lie_laws,
                                  .solve = lie_solve,
@@ -347,12 +344,11 @@ CHECK_CASE(test_lies)
     }
 }
 
-static bool lie_into_a_sum(void *context, graft_sym *s, const graft_sym_pair *pair,
-                           Z3_ast to[GRAFT_SYM_BINDERS])
+static bool lie_into_a_sum(graft_sym *s, const graft_sym_pair *pair, Z3_ast to[GRAFT_SYM_BINDERS])
 {
     Z3_ast binder = graft_sym_symbol(s, "b1_0");
     Z3_ast first = Z3_mk_eq(s->z3, binder, graft_sym_int(s, 0));
-    (void)context, (void)pair;
+    (void)pair;
     to[0] = Z3_mk_ite(s->z3, first, graft_sym_int(s, 0), graft_sym_int(s, 1));
     return true;
 }

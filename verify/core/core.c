@@ -180,8 +180,7 @@ static void add_claim(graft_sym_extra *extra, Z3_ast claim)
 static bool find_split(proof *p, graft_sym_split *split)
 {
     graft_sym *s = &p->s;
-    bool holds =
-        s->hints != NULL && s->hints->split(s->hints->context, s, &p->instance, p->sides, split);
+    bool holds = s->hints != NULL && s->hints->split(s, &p->instance, p->sides, split);
     for (uint32_t i = 0; i < split->count && holds; i++) {
         holds = graft_sym_is_of_instance(s, split->claims[i]) &&
                 (!split->all || graft_sym_holds(s, NULL, split->claims[i]));

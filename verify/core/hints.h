@@ -39,57 +39,55 @@ typedef struct graft_sym_split {
 } graft_sym_split;
 
 typedef struct graft_sym_hints {
-    void *context;
+    void *context; /* Of whoever proposes. */
     /* Whether all of some conditions, written out, can be true together: then Z3 is not asked
      * whether they cannot, and they count as possible. */
-    bool (*can_hold)(void *context, uint32_t count, const Z3_ast *conditions);
+    bool (*can_hold)(const graft_sym *s, uint32_t count, const Z3_ast *conditions);
     /* Which of the things that are known a question is not put with. */
-    void (*leave_out)(void *context, Z3_ast question, uint32_t count, const Z3_ast *known,
+    void (*leave_out)(const graft_sym *s, Z3_ast question, uint32_t count, const Z3_ast *known,
                       bool *left_out);
     /* Laws that a question is put with, at most GRAFT_ROOM_LEMMAS: how many. `known` are the facts
      * around it. */
-    uint32_t (*laws)(void *context, graft_sym *s, Z3_ast question, uint32_t known_count,
-                     const Z3_ast *known, graft_sym_law *laws);
+    uint32_t (*laws)(graft_sym *s, Z3_ast question, uint32_t known_count, const Z3_ast *known,
+                     graft_sym_law *laws);
     /* What a difference that is 0 says of one of its symbols. The symbol is replaced everywhere if
      * the difference is that multiple and the value does not mention it (symsolve.c). */
-    bool (*solve)(void *context, const graft_sym *s, Z3_ast difference, graft_sym_solution *x);
+    bool (*solve)(const graft_sym *s, Z3_ast difference, graft_sym_solution *x);
     /* A number y of times that n goes into a part of x; NULL for none. The quotient of x by n is
      * that of x - y n and y more, whatever y is (symterm.h). */
-    Z3_ast (*multiples)(void *context, const graft_sym *s, Z3_ast x, Z3_ast n);
-    /* Is told when Z3 has found numbers at which what the solver was told is true. */
-    void (*learn)(void *context, Z3_context z3, Z3_solver solver);
+    Z3_ast (*multiples)(const graft_sym *s, Z3_ast x, Z3_ast n);
+    /* Is told when Z3 has found numbers at which what the solver (symassume.h) was told is true. */
+    void (*learn)(const graft_sym *s);
     /* The way-th map from the binders of the first fold to those of the second: `to` gets a term
      * for each, or NULL for the first where there is no map this way. False when there are no more
      * ways. A map is taken when the two are the same under it (symmatch.h). */
-    bool (*map)(void *context, graft_sym *s, const graft_sym_pair *pair, uint32_t way,
+    bool (*map)(graft_sym *s, const graft_sym_pair *pair, uint32_t way,
                 Z3_ast to[GRAFT_SYM_BINDERS]);
     /* The value that may be a binder's only one in the range, or NULL. It is put in its place if Z3
      * says that it is (symrange.c). */
-    Z3_ast (*fixed)(void *context, graft_sym *s, const graft_sym_range *range, uint32_t binder);
+    Z3_ast (*fixed)(graft_sym *s, const graft_sym_range *range, uint32_t binder);
     /* A place that may lie in a range. */
-    void (*inside)(void *context, graft_sym *s, const graft_sym_range *range,
-                   Z3_ast to[GRAFT_SYM_BINDERS]);
+    void (*inside)(graft_sym *s, const graft_sym_range *range, Z3_ast to[GRAFT_SYM_BINDERS]);
     /* A condition by which one of the folds of a question is taken apart (symask.h), its range being
      * opened, or NULL: whatever it is, the parts are the fold. */
-    Z3_ast (*part)(void *context, graft_sym *s, uint32_t count, const Z3_ast *folds, uint32_t which,
+    Z3_ast (*part)(graft_sym *s, uint32_t count, const Z3_ast *folds, uint32_t which,
                    const graft_sym_range *range, Z3_ast body);
     /* Where the first, a maximum, has what the second is. The place counts when it lies in the
      * range, and the bodies are the same there (symmax.h). */
-    bool (*place)(void *context, graft_sym *s, const graft_sym_pair *pair,
-                  Z3_ast to[GRAFT_SYM_BINDERS]);
+    bool (*place)(graft_sym *s, const graft_sym_pair *pair, Z3_ast to[GRAFT_SYM_BINDERS]);
     /* Values for some symbols of a condition, at which its element `of` becomes `to`; NULL for those
      * that it does not say. The condition is assumed there if it holds there (symask.h). */
-    bool (*values)(void *context, graft_sym *s, const graft_sym_condition *c, Z3_ast of, Z3_ast to,
+    bool (*values)(graft_sym *s, const graft_sym_condition *c, Z3_ast of, Z3_ast to,
                    Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS]);
     /* A split of the case at hand, whose sides were read. It is made when Z3 says that the claims
      * are such. */
-    bool (*split)(void *context, graft_sym *s, const graft_sym_instance *instance,
-                  const graft_sym_side sides[2], graft_sym_split *split);
+    bool (*split)(graft_sym *s, const graft_sym_instance *instance, const graft_sym_side sides[2],
+                  graft_sym_split *split);
     /* How a question is asked: a formula that Z3 found unsatisfiable. It counts when it is
      * `question`, and some of what is `given`, and of the laws of the functions that occur in them
      * (term.h), with terms for its symbols (prover.h). `term` holds these laws. */
-    graft_asked (*refute)(void *context, graft_sym *s, const graft_term_state *term,
-                          Z3_ast question, uint32_t given_count, const Z3_ast *given);
+    graft_asked (*refute)(graft_sym *s, const graft_term_state *term, Z3_ast question,
+                          uint32_t given_count, const Z3_ast *given);
 } graft_sym_hints;
 
 #endif

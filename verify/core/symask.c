@@ -106,7 +106,7 @@ static void assume_general(graft_sym *s, const graft_facts *facts, question *q,
         for (uint32_t k = 0;
              s->hints != NULL && k < elements->count && made < GRAFT_LIMIT(CONDITION_PLACES); k++) {
             Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS] = {0};
-            if (s->hints->values(s->hints->context, s, g, own.from[i], elements->from[k], values)) {
+            if (s->hints->values(s, g, own.from[i], elements->from[k], values)) {
                 made += assume_at(s, facts, q, g, values) ? 1 : 0;
             }
         }
@@ -196,8 +196,7 @@ static bool add_parts(graft_sym *s, const graft_facts *facts, graft_sym_atoms *f
         s->fresh = 0; /* No symbol of the kind is in use in a question. */
         Z3_ast fold = folds->from[i];
         Z3_ast body = graft_sym_fold_open(s, fold, &range);
-        Z3_ast condition =
-            hints->part(hints->context, s, folds->count, folds->from, i, &range, body);
+        Z3_ast condition = hints->part(s, folds->count, folds->from, i, &range, body);
         Z3_ast parts = condition == NULL || graft_sym_is_bound(s, condition)
                            ? fold
                            : graft_sym_fold_parted(s, facts, graft_sym_fold_kind(s, fold), &range,
@@ -343,8 +342,7 @@ static bool refute(graft_sym_asker *a, question *q)
     if (s->hints == NULL) {
         (void)graft_prover_ask(s->prover, r.formula, GRAFT_SEARCH_NONE);
     } else {
-        r = s->hints->refute(s->hints->context, s, &term, r.formula, q->count - q->asked,
-                             q->terms + q->asked);
+        r = s->hints->refute(s, &term, r.formula, q->count - q->asked, q->terms + q->asked);
     }
     bool proved = graft_prover_refutes(s->prover, &r, parts);
     Z3_ast_map_dec_ref(s->z3, parts);

@@ -47,7 +47,7 @@ static Z3_lbool check(graft_sym *s)
 static bool is_known_satisfiable(const graft_sym *s, uint32_t count, const Z3_ast *parts)
 {
     const graft_sym_hints *hints = s->hints;
-    return hints != NULL && hints->can_hold(hints->context, count, parts);
+    return hints != NULL && hints->can_hold(s, count, parts);
 }
 
 static bool is_unsatisfiable(graft_sym *s, Z3_ast formula)
@@ -58,7 +58,7 @@ static bool is_unsatisfiable(graft_sym *s, Z3_ast formula)
     if (answer == Z3_L_FALSE) {
         graft_prover_tell(s->prover, formula);
     } else if (answer == Z3_L_TRUE && s->hints != NULL) {
-        s->hints->learn(s->hints->context, s->z3, s->assumed->solver);
+        s->hints->learn(s);
     }
     Z3_solver_pop(s->z3, s->assumed->solver, 1);
     return answer == Z3_L_FALSE;
@@ -130,12 +130,12 @@ static uint32_t state_question(graft_sym *s, const graft_facts *facts, Z3_ast qu
     parts[count++] = Z3_mk_not(s->z3, question);
     if (hints != NULL) {
         graft_sym_law laws[GRAFT_ROOM_LEMMAS];
-        uint32_t law_count = hints->laws(hints->context, s, question, known_count - a->count,
-                                         known + a->count, laws);
+        uint32_t law_count =
+            hints->laws(s, question, known_count - a->count, known + a->count, laws);
         for (uint32_t i = 0; i < law_count && i < GRAFT_LIMIT(LEMMAS); i++) {
             parts[count++] = graft_sym_state_law(s, &laws[i]);
         }
-        hints->leave_out(hints->context, question, known_count, known, left_out);
+        hints->leave_out(s, question, known_count, known, left_out);
     }
     for (uint32_t i = 0; i < known_count; i++) {
         if (!left_out[i]) {

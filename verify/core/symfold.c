@@ -814,7 +814,7 @@ static bool has_place(graft_sym *s, const graft_facts *facts, const graft_sym_ra
     if (s->hints == NULL) {
         return false;
     }
-    s->hints->inside(s->hints->context, s, range, to);
+    s->hints->inside(s, range, to);
     Z3_ast formula = graft_sym_range_formula(s, range);
     formula = graft_sym_substitute(s, formula, range->count, range->binders, to);
     return graft_sym_holds(s, facts, formula);

@@ -183,7 +183,7 @@ static bool same_folds(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_ast 
     s->fresh = 0; /* No symbol of the kind is in use in a question. */
     p.bodies[0] = graft_sym_fold_open(s, a, &p.ranges[0]);
     p.bodies[1] = graft_sym_fold_open(s, b, &p.ranges[1]);
-    for (uint32_t way = 0; !same && s->hints->map(s->hints->context, s, &p, way, to); way++) {
+    for (uint32_t way = 0; !same && s->hints->map(s, &p, way, to); way++) {
         same = to[0] != NULL && is_same_under(s, facts, &p, to);
     }
     return same;

@@ -42,7 +42,7 @@ bool graft_sym_is_below(graft_sym *s, const graft_facts *facts, Z3_ast value, Z3
     p.bodies[0] = graft_sym_fold_open(s, fold, &p.ranges[0]);
     p.ranges[1] = graft_sym_range_open(s);
     p.bodies[1] = is_fold ? graft_sym_fold_open(s, value, &p.ranges[1]) : value;
-    if (!s->hints->place(s->hints->context, s, &p, to) || !is_free(s, p.ranges[0].count, to)) {
+    if (!s->hints->place(s, &p, to) || !is_free(s, p.ranges[0].count, to)) {
         return false;
     }
     const graft_facts inside = {.outer = facts, .fact = graft_sym_range_formula(s, &p.ranges[1])};

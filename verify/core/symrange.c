@@ -129,7 +129,7 @@ static Z3_ast drop_fixed(graft_sym *s, const graft_facts *facts, graft_sym_range
 {
     for (uint32_t i = range->count; i-- > 0;) {
         Z3_ast binder = range->binders[i];
-        Z3_ast value = s->hints == NULL ? NULL : s->hints->fixed(s->hints->context, s, range, i);
+        Z3_ast value = s->hints == NULL ? NULL : s->hints->fixed(s, range, i);
         Z3_ast unit = Z3_mk_eq(s->z3, range->sizes[i], graft_sym_int(s, 1));
         value = graft_sym_holds(s, facts, unit) ? graft_sym_int(s, 0) : value;
         if (is_only_value(s, facts, range, binder, value)) {

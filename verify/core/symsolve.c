@@ -89,7 +89,7 @@ static bool solve_for_symbol(graft_sym_equations *e, Z3_ast difference)
 {
     const graft_sym *s = e->s;
     graft_sym_solution x;
-    if (s->hints == NULL || !s->hints->solve(s->hints->context, s, difference, &x)) {
+    if (s->hints == NULL || !s->hints->solve(s, difference, &x)) {
         return false;
     }
     Z3_ast apart =

@@ -307,7 +307,7 @@ Z3_ast graft_sym_group(const graft_sym *s, Z3_ast output, Z3_ast outputs, Z3_ast
 Z3_ast graft_sym_multiples(const graft_sym *s, Z3_ast x, Z3_ast n)
 {
     bool asks = s->hints != NULL && s->plain == NULL;
-    Z3_ast y = asks ? s->hints->multiples(s->hints->context, s, x, n) : NULL;
+    Z3_ast y = asks ? s->hints->multiples(s, x, n) : NULL;
     bool whole = y != NULL && Z3_get_sort(s->z3, y) == s->integer; /* Z3 would round others. */
     return whole && !graft_sym_is_bound(s, y) ? y : graft_sym_int(s, 0);
 }

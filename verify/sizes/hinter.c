@@ -7,37 +7,40 @@
 #include "verify/sizes/products.h"
 #include "verify/sizes/solve.h"
 
+#include <assert.h>
 #include <string.h>
 
-enum { ARENA_BYTES = 1 << 18 };
+enum { ARENA_BYTES = 1 << 18, TERMS_FIRST = 1024, MASK_WORDS = GRAFT_ROOM_MASK_SYMBOLS / 64 };
+
+static graft_sym_hinter *hinter_of(const graft_sym *s) { return s->hints->context; }
 
 /* --------------------------------------------------------------- what can hold */
 
 /* Keeps what Z3 has found, in place of the oldest. */
-static void keep_model(void *context, Z3_context z3, Z3_solver solver)
+static void keep_model(const graft_sym *s)
 {
-    graft_sym_hinter *a = context;
-    Z3_model *place = &a->models[a->model_count % GRAFT_LIMIT(MODELS)];
-    Z3_model found = Z3_solver_get_model(z3, solver);
+    graft_sym_hinter *h = hinter_of(s);
+    Z3_model *place = &h->models[h->model_count % GRAFT_LIMIT(MODELS)];
+    Z3_model found = Z3_solver_get_model(s->z3, s->assumed->solver);
     if (found == NULL) {
         return;
     }
-    Z3_model_inc_ref(z3, found);
-    if (a->model_count >= GRAFT_LIMIT(MODELS)) {
-        Z3_model_dec_ref(z3, *place);
+    Z3_model_inc_ref(s->z3, found);
+    if (h->model_count >= GRAFT_LIMIT(MODELS)) {
+        Z3_model_dec_ref(s->z3, *place);
     }
     *place = found;
-    a->model_count++;
+    h->model_count++;
 }
 
 /* Whether a model that is known makes every part of a conjunction true. */
-static bool can_hold(void *context, uint32_t count, const Z3_ast *parts)
+static bool can_hold(const graft_sym *s, uint32_t count, const Z3_ast *parts)
 {
-    const graft_sym_hinter *a = context;
-    Z3_context z3 = a->s->z3;
+    const graft_sym_hinter *h = hinter_of(s);
+    Z3_context z3 = s->z3;
     bool satisfied = false;
-    for (uint32_t m = 0; m < a->model_count && m < GRAFT_LIMIT(MODELS) && !satisfied; m++) {
-        Z3_model model = a->models[(a->model_count - 1 - m) % GRAFT_LIMIT(MODELS)];
+    for (uint32_t m = 0; m < h->model_count && m < GRAFT_LIMIT(MODELS) && !satisfied; m++) {
+        Z3_model model = h->models[(h->model_count - 1 - m) % GRAFT_LIMIT(MODELS)];
         satisfied = true;
         for (uint32_t i = 0; i < count && satisfied; i++) {
             Z3_ast value = NULL;
@@ -50,34 +53,73 @@ static bool can_hold(void *context, uint32_t count, const Z3_ast *parts)
 
 /* ------------------------------------------------------------ what is of use */
 
-static uint32_t list_laws(void *context, graft_sym *s, Z3_ast question, uint32_t known_count,
-                          const Z3_ast *known, graft_sym_law *laws)
+static void join_mask(graft_sym_mask *a, const graft_sym_mask *b)
 {
-    (void)context;
-    return graft_sym_list_products(s, question, known_count, known, laws);
+    for (uint32_t i = 0; i < MASK_WORDS; i++) {
+        a->words[i] |= b->words[i];
+    }
 }
 
-static bool find_solution(void *context, const graft_sym *s, Z3_ast difference,
-                          graft_sym_solution *x)
+static bool masks_meet(const graft_sym_mask *a, const graft_sym_mask *b)
 {
-    (void)context;
-    return graft_sym_find_solution(s, difference, x);
+    uint64_t common = 0;
+    for (uint32_t i = 0; i < MASK_WORDS; i++) {
+        common |= a->words[i] & b->words[i];
+    }
+    return common != 0;
+}
+
+static void note_symbol(graft_sym_masks *m, graft_sym_mask *mask)
+{
+    const bool own = m->symbol_count + 1 < GRAFT_LIMIT(MASK_SYMBOLS);
+    const uint32_t bit = own ? m->symbol_count++ : 64 * MASK_WORDS - 1;
+    mask->words[bit / 64] |= UINT64_C(1) << bit % 64;
+}
+
+static void remember_mask(graft_sym_masks *m, uint32_t id, const graft_sym_mask *mask)
+{
+    m->known =
+        graft_arena_grow(m->arena, m->known, m->count, &m->capacity, TERMS_FIRST, sizeof *m->known);
+    m->known[m->count++] = *mask;
+    m->places[id] = m->count;
+}
+
+static graft_sym_mask mask_of(const graft_sym *s, graft_sym_masks *m, Z3_ast term)
+{
+    graft_sym_mask mask = {{0}};
+    const uint32_t id = Z3_get_ast_id(s->z3, term);
+    while (id >= m->place_capacity) {
+        m->places = graft_arena_grow(m->arena, m->places, m->place_capacity, &m->place_capacity,
+                                     TERMS_FIRST, sizeof *m->places);
+    }
+    if (m->places[id] != 0) {
+        return m->known[m->places[id] - 1];
+    }
+    for (uint32_t i = 0; i < graft_sym_arity(s, term); i++) {
+        const graft_sym_mask part = mask_of(s, m, graft_sym_arg(s, term, i));
+        join_mask(&mask, &part);
+    }
+    if (graft_sym_is_symbol(s, term)) {
+        note_symbol(m, &mask);
+    }
+    remember_mask(m, id, &mask);
+    return mask;
 }
 
 /* What hangs together with a question through common symbols: the rest could matter only where
  * what is known contradicts itself. */
-static void leave_out(void *context, Z3_ast question, uint32_t count, const Z3_ast *known,
+static void leave_out(const graft_sym *s, Z3_ast question, uint32_t count, const Z3_ast *known,
                       bool *left_out)
 {
-    const graft_sym_hinter *h = context;
-    graft_sym_mask reach = graft_sym_mask_of(h->masks, question);
+    graft_sym_masks *masks = &hinter_of(s)->masks;
+    graft_sym_mask reach = mask_of(s, masks, question);
     memset(left_out, true, count * sizeof *left_out);
     for (bool grew = true; grew;) {
         grew = false;
         for (uint32_t i = 0; i < count; i++) {
-            graft_sym_mask mask = graft_sym_mask_of(h->masks, known[i]);
-            if (left_out[i] && graft_sym_masks_meet(&mask, &reach)) {
-                graft_sym_masks_join(&reach, &mask);
+            const graft_sym_mask mask = mask_of(s, masks, known[i]);
+            if (left_out[i] && masks_meet(&mask, &reach)) {
+                join_mask(&reach, &mask);
                 left_out[i] = false;
                 grew = true;
             }
@@ -113,7 +155,7 @@ static bool match_index(const graft_sym *s, const graft_sym_condition *g, Z3_ast
 
 /* Values at which the element `of` of a condition becomes the element `to`, as far as it says.
  * False when there are none. */
-static bool find_values(const graft_sym *s, const graft_sym_condition *g, Z3_ast of, Z3_ast to,
+static bool find_values(graft_sym *s, const graft_sym_condition *g, Z3_ast of, Z3_ast to,
                         Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS])
 {
     bool matches = graft_sym_is_app(s, to, Z3_get_app_decl(s->z3, Z3_to_app(s->z3, of)));
@@ -121,13 +163,6 @@ static bool find_values(const graft_sym *s, const graft_sym_condition *g, Z3_ast
         matches = match_index(s, g, graft_sym_arg(s, of, i), graft_sym_arg(s, to, i), values);
     }
     return matches;
-}
-
-static bool find_all_values(void *context, graft_sym *s, const graft_sym_condition *c, Z3_ast of,
-                            Z3_ast to, Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS])
-{
-    (void)context;
-    return find_values(s, c, of, to, values);
 }
 
 /* --------------------------------------------------------------------- splits */
@@ -263,48 +298,19 @@ static bool split_alternatives(graft_sym *s, graft_sym_split *split)
     return false;
 }
 
-static bool find_split(void *context, graft_sym *s, const graft_sym_instance *instance,
+static bool find_split(graft_sym *s, const graft_sym_instance *instance,
                        const graft_sym_side sides[2], graft_sym_split *split)
 {
-    (void)context;
     return pin_symbols(s, instance, split) || split_broadcast(s, instance, sides, split) ||
            split_alternatives(s, split);
 }
 
 /* ----------------------------------------------------------------------- folds */
 
-static bool find_map(void *context, graft_sym *s, const graft_sym_pair *pair, uint32_t way,
+static bool find_map(graft_sym *s, const graft_sym_pair *pair, uint32_t way,
                      Z3_ast to[GRAFT_SYM_BINDERS])
 {
-    graft_sym_hinter *h = context;
-    return graft_sym_find_map(&h->maps, s, pair, way, to);
-}
-
-static bool find_place(void *context, graft_sym *s, const graft_sym_pair *pair,
-                       Z3_ast to[GRAFT_SYM_BINDERS])
-{
-    (void)context;
-    return graft_sym_find_place(s, pair, to);
-}
-
-static Z3_ast find_fixed(void *context, graft_sym *s, const graft_sym_range *range, uint32_t binder)
-{
-    (void)context;
-    return graft_sym_find_fixed(s, range, binder);
-}
-
-static void find_inside(void *context, graft_sym *s, const graft_sym_range *range,
-                        Z3_ast to[GRAFT_SYM_BINDERS])
-{
-    (void)context;
-    graft_sym_find_inside(s, range, to);
-}
-
-static Z3_ast find_part(void *context, graft_sym *s, uint32_t count, const Z3_ast *folds,
-                        uint32_t which, const graft_sym_range *range, Z3_ast body)
-{
-    (void)context;
-    return graft_sym_find_part(s, count, folds, which, range, body);
+    return graft_sym_find_map(&hinter_of(s)->maps, s, pair, way, to);
 }
 
 /* --------------------------------------------------------------------- numbers */
@@ -325,10 +331,10 @@ static bool is_pure(const graft_sym *s, Z3_ast term)
 
 /* The question as an obligation: two sides where it is about an equation. Assumptions that mention
  * integers are left out, and nobody is asked what itself does. */
-static graft_asked refute(void *context, graft_sym *s, const graft_term_state *term,
-                          Z3_ast question, uint32_t given_count, const Z3_ast *given)
+static graft_asked refute(graft_sym *s, const graft_term_state *term, Z3_ast question,
+                          uint32_t given_count, const Z3_ast *given)
 {
-    graft_sym_hinter *h = context;
+    graft_sym_hinter *h = hinter_of(s);
     graft_asked asked = {.formula = question};
     Z3_ast pure[GRAFT_ROOM_GIVEN];
     uint32_t pure_count = 0;
@@ -362,12 +368,6 @@ static graft_asked refute(void *context, graft_sym *s, const graft_term_state *t
     return asked;
 }
 
-static Z3_ast find_multiples(void *context, const graft_sym *s, Z3_ast x, Z3_ast n)
-{
-    (void)context;
-    return graft_sym_list_multiples(s, x, n);
-}
-
 /* --------------------------------------------------------------------- opening */
 
 void graft_sym_hinter_open(graft_sym_hinter *h, const graft_sym *s)
@@ -375,24 +375,25 @@ void graft_sym_hinter_open(graft_sym_hinter *h, const graft_sym *s)
     *h = (graft_sym_hinter){
         .hints = {.context = h,
                   .can_hold = can_hold,
-                  .laws = list_laws,
-                  .solve = find_solution,
-                  .multiples = find_multiples,
+                  .laws = graft_sym_list_products,
+                  .solve = graft_sym_find_solution,
+                  .multiples = graft_sym_list_multiples,
                   .leave_out = leave_out,
                   .learn = keep_model,
                   .map = find_map,
-                  .place = find_place,
-                  .fixed = find_fixed,
-                  .inside = find_inside,
-                  .part = find_part,
-                  .values = find_all_values,
+                  .place = graft_sym_find_place,
+                  .fixed = graft_sym_find_fixed,
+                  .inside = graft_sym_find_inside,
+                  .part = graft_sym_find_part,
+                  .values = find_values,
                   .split = find_split,
                   .refute = refute},
         .s = s,
-        .masks = graft_sym_masks_new(s->z3),
+        .masks = {.arena = graft_arena_new(ARENA_BYTES)},
         .unanswered = graft_term_map(s->z3),
         .arena = graft_arena_new(ARENA_BYTES)
     };
+    assert(h->arena != NULL && h->masks.arena != NULL);
 }
 
 void graft_sym_hinter_begin(graft_sym_hinter *h) { Z3_ast_map_reset(h->s->z3, h->unanswered); }
@@ -400,7 +401,7 @@ void graft_sym_hinter_begin(graft_sym_hinter *h) { Z3_ast_map_reset(h->s->z3, h-
 void graft_sym_hinter_close(graft_sym_hinter *h)
 {
     Z3_ast_map_dec_ref(h->s->z3, h->unanswered);
-    graft_sym_masks_free(h->masks);
+    graft_arena_free(h->masks.arena);
     graft_arena_free(h->arena);
     for (uint32_t m = 0; m < h->model_count && m < GRAFT_LIMIT(MODELS); m++) {
         Z3_model_dec_ref(h->s->z3, h->models[m]);

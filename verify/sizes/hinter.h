@@ -10,7 +10,23 @@
 
 #include "graph/base/arena.h"
 #include "verify/sizes/findmap.h"
-#include "verify/sizes/symmask.h"
+
+/* The symbols in a term, as bits; symbols past the last bit share it. */
+typedef struct graft_sym_mask {
+    uint64_t words[GRAFT_ROOM_MASK_SYMBOLS / 64];
+} graft_sym_mask;
+
+/* The masks of terms, which live as long as their context: the same ones are asked about again and
+ * again. */
+typedef struct graft_sym_masks {
+    graft_arena *arena;
+    uint32_t *places; /* By the terms' ids: 1 more than theirs in `known`, or 0. */
+    uint32_t place_capacity;
+    graft_sym_mask *known;
+    uint32_t count;
+    uint32_t capacity;
+    uint32_t symbol_count;
+} graft_sym_masks;
 
 typedef struct graft_sym_hinter {
     graft_sym_hints hints;
@@ -18,7 +34,7 @@ typedef struct graft_sym_hinter {
     Z3_model models[GRAFT_ROOM_MODELS]; /* What Z3 has last found where something is false, */
     uint32_t model_count;               /* a ring: numbers of all that it has found. */
     graft_sym_maps maps;
-    graft_sym_masks *masks;
+    graft_sym_masks masks;
     Z3_ast_map unanswered; /* Names of questions about numbers, in the proof at hand. */
     graft_arena *arena;    /* For a question at hand. */
 } graft_sym_hinter;
