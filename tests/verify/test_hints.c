@@ -6,7 +6,7 @@
 #include "verify/sizes/hinter.h"
 
 #include "verify/core/core.h"
-#include "verify/core/symmax.h"
+#include "verify/core/symmatch.h"
 
 #include <string.h>
 
@@ -184,7 +184,7 @@ static Z3_ast lie_fixed(graft_sym *s, const graft_sym_range *range, uint32_t bin
     return l->how == FIRST                      ? graft_sym_int(s, 0)
            : l->how == COLLAPSED                ? range->binders[0]
            : l->how == SHIFTED && value != NULL ? graft_sym_add(s, value, graft_sym_int(s, 1))
-           : l->how == POSSIBLE                 ? graft_sym_symbol(s, "r7")
+           : l->how == POSSIBLE                 ? graft_term_constant(s->z3, s->integer, "r7")
                                                 : value;
 }
 
@@ -204,7 +204,7 @@ static Z3_ast lie_part(graft_sym *s, uint32_t count, const Z3_ast *folds, uint32
                        const graft_sym_range *range, Z3_ast body)
 {
     const liar *l = liar_of(s);
-    Z3_ast other = graft_sym_symbol(s, l->how == POSSIBLE ? "r1" : "b1_0");
+    Z3_ast other = graft_term_constant(s->z3, s->integer, "%s", l->how == POSSIBLE ? "r1" : "b1_0");
     return l->how == SILENT  ? NULL
            : l->how == FIRST ? Z3_mk_le(s->z3, range->binders[0], graft_sym_int(s, 0))
            : l->how == POSSIBLE || l->how == COLLAPSED
@@ -346,7 +346,7 @@ CHECK_CASE(test_lies)
 
 static bool lie_into_a_sum(graft_sym *s, const graft_sym_pair *pair, Z3_ast to[GRAFT_SYM_BINDERS])
 {
-    Z3_ast binder = graft_sym_symbol(s, "b1_0");
+    Z3_ast binder = graft_term_constant(s->z3, s->integer, "b1_0");
     Z3_ast first = Z3_mk_eq(s->z3, binder, graft_sym_int(s, 0));
     (void)pair;
     to[0] = Z3_mk_ite(s->z3, first, graft_sym_int(s, 0), graft_sym_int(s, 1));

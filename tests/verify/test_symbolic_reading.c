@@ -23,7 +23,6 @@ enum { CASES_EACH = 60, INDICES_EACH = 8, ENLARGED_MOST = 9, BOUND_MOST = 32 };
 typedef struct {
     graft_env *env;
     graft_sym s;
-    graft_sym_assumed assumed;
     graft_sym_hinter hinter;
     graft_prove_options options;
     graft_rng rng;
@@ -578,10 +577,10 @@ static void check_shapes(workspace *w)
             assert_int_equal(integer_at(w, shape->dims[i]), w->drawn.out[o].dims[i]);
         }
     }
-    for (uint32_t i = 0; i < w->assumed.count; i++) {
-        if (!truth_at(w, w->assumed.claims[i])) {
+    for (uint32_t i = 0; i < w->s.assumed->count; i++) {
+        if (!truth_at(w, w->s.assumed->claims[i])) {
             check_case_print(&w->drawn);
-            fail_msg("not so: %s", Z3_ast_to_string(w->s.z3, w->assumed.claims[i]));
+            fail_msg("not so: %s", Z3_ast_to_string(w->s.z3, w->s.assumed->claims[i]));
         }
     }
 }
@@ -692,7 +691,6 @@ CHECK_CASE(test_operators)
     graft_rng_seed(&w->rng, 7);
     graft_prover_open(&prover, &w->options, &result);
     graft_sym_open(&w->s, &prover);
-    graft_sym_assumed_open(&w->s, &w->assumed);
     graft_sym_hinter_open(&w->hinter, &w->s);
     w->s.hints = &w->hinter.hints;
     graft_sym_bits_open(&w->s, &w->bits);
@@ -702,7 +700,6 @@ CHECK_CASE(test_operators)
         }
     }
     graft_sym_hinter_close(&w->hinter);
-    graft_sym_assumed_close(&w->s);
     graft_sym_close(&w->s);
     graft_prover_close(&prover);
 }

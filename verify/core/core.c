@@ -14,7 +14,6 @@
 
 typedef struct graft_core {
     graft_sym s;
-    graft_sym_assumed assumed;
     /* The proof at hand. */
     const graft_rule *rule;
     graft_prove_result counts;
@@ -255,13 +254,11 @@ graft_core *graft_core_open(graft_prover *prover)
 {
     proof *p = graft_term_room(1, sizeof *p);
     graft_sym_open(&p->s, prover);
-    graft_sym_assumed_open(&p->s, &p->assumed);
     return p;
 }
 
 void graft_core_close(graft_core *p)
 {
-    graft_sym_assumed_close(&p->s);
     graft_sym_close(&p->s);
     free(p);
 }

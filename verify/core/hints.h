@@ -73,7 +73,7 @@ typedef struct graft_sym_hints {
     Z3_ast (*part)(graft_sym *s, uint32_t count, const Z3_ast *folds, uint32_t which,
                    const graft_sym_range *range, Z3_ast body);
     /* Where the first, a maximum, has what the second is. The place counts when it lies in the
-     * range, and the bodies are the same there (symmax.h). */
+     * range, and the bodies are the same there (symmatch.h). */
     bool (*place)(graft_sym *s, const graft_sym_pair *pair, Z3_ast to[GRAFT_SYM_BINDERS]);
     /* Values for some symbols of a condition, at which its element `of` becomes `to`; NULL for those
      * that it does not say. The condition is assumed there if it holds there (symask.h). */

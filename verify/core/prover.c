@@ -27,6 +27,15 @@ Z3_params graft_prover_som(Z3_context z3, uint32_t monomials)
     return som;
 }
 
+void graft_prover_set(Z3_context z3, Z3_solver solver, const char *parameter, uint32_t number)
+{
+    Z3_params params = Z3_mk_params(z3);
+    Z3_params_inc_ref(z3, params);
+    Z3_params_set_uint(z3, params, Z3_mk_string_symbol(z3, parameter), number);
+    Z3_solver_set_params(z3, solver, params);
+    Z3_params_dec_ref(z3, params);
+}
+
 /* The older simplex keeps to its resource limit where the newer one, on products of functions, does
  * not; the newer one decides more case distinctions. In linear search monomials are independent
  * numbers. */
@@ -136,18 +145,13 @@ Z3_lbool graft_prover_ask(prover *p, Z3_ast question, graft_search kind)
     }
     Z3_solver solver = Z3_mk_solver_from_tactic(p->z3, p->searches[kind]);
     Z3_solver_inc_ref(p->z3, solver);
-    Z3_params limit = Z3_mk_params(p->z3);
-    Z3_params_inc_ref(p->z3, limit);
-    Z3_params_set_uint(p->z3, limit, Z3_mk_string_symbol(p->z3, "rlimit"),
-                       p->options->resource_limit);
-    Z3_solver_set_params(p->z3, solver, limit);
+    graft_prover_set(p->z3, solver, "rlimit", p->options->resource_limit);
     Z3_solver_assert(p->z3, solver, question);
     Z3_lbool answer = judge(p, solver, graft_prover_check(p, solver));
     if (answer == Z3_L_FALSE) {
         Z3_ast_map_insert(p->z3, p->unsatisfiable, question, question);
         graft_prover_tell(p, question);
     }
-    Z3_params_dec_ref(p->z3, limit);
     Z3_solver_dec_ref(p->z3, solver);
     return answer;
 }

@@ -108,6 +108,9 @@ typedef struct graft_asked {
  * nothing rests on how the formula was found. */
 bool graft_prover_refutes(const graft_prover *p, const graft_asked *r, Z3_ast_map parts);
 
+/* Sets a number among the parameters of a solver: "rlimit" is what one question may take. */
+void graft_prover_set(Z3_context z3, Z3_solver solver, const char *parameter, uint32_t number);
+
 /* Z3's simplifier set to multiply out, to so many times the monomials: one sum of monomials for
  * equal polynomials. The caller releases it. */
 Z3_params graft_prover_som(Z3_context z3, uint32_t monomials);

@@ -7,7 +7,6 @@
 #include "verify/core/symbounds.h"
 #include "verify/core/symfold.h"
 #include "verify/core/symmatch.h"
-#include "verify/core/symmax.h"
 
 #include <string.h>
 

@@ -3,6 +3,7 @@
 
 #include "verify/core/hints.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ assuming */
@@ -23,18 +24,6 @@ void graft_sym_assume(graft_sym *s, Z3_ast hypothesis)
     if (a->number_count < GRAFT_LIMIT(ASSUMED_NUMBERS) && graft_sym_is_real(s, hypothesis)) {
         a->numbers[a->number_count++] = hypothesis;
     }
-}
-
-static void limit_resources(const graft_sym *s, Z3_solver solver)
-{
-    uint32_t most = s->prover->options->resource_limit;
-    Z3_params limit = Z3_mk_params(s->z3);
-    Z3_params_inc_ref(s->z3, limit);
-    Z3_params_set_uint(s->z3, limit, Z3_mk_string_symbol(s->z3, "rlimit"),
-                       most < GRAFT_LIMIT(QUESTION_RESOURCES) ? most
-                                                              : GRAFT_LIMIT(QUESTION_RESOURCES));
-    Z3_solver_set_params(s->z3, solver, limit);
-    Z3_params_dec_ref(s->z3, limit);
 }
 
 static Z3_lbool check(graft_sym *s)
@@ -187,23 +176,21 @@ bool graft_sym_holds_for_reals(graft_sym *s, Z3_ast goal)
 
 /* ----------------------------------------------------------------- the state */
 
-void graft_sym_assumed_open(graft_sym *s, graft_sym_assumed *assumed)
+void graft_sym_assumed_open(graft_sym *s)
 {
-    memset(assumed, 0, sizeof *assumed);
-    s->assumed = assumed;
-    assumed->answers = graft_term_map(s->z3);
-    assumed->answers_of_reals = graft_term_map(s->z3);
-    assumed->settled = graft_term_map(s->z3);
-    assumed->solver = Z3_mk_simple_solver(s->z3);
-    Z3_solver_inc_ref(s->z3, assumed->solver);
+    graft_sym_assumed *a = graft_term_room(1, sizeof *a);
+    const uint32_t most = s->prover->options->resource_limit;
+    const uint32_t limit = GRAFT_LIMIT(QUESTION_RESOURCES);
+    s->assumed = a;
+    a->answers = graft_term_map(s->z3);
+    a->answers_of_reals = graft_term_map(s->z3);
+    a->settled = graft_term_map(s->z3);
+    a->solver = Z3_mk_simple_solver(s->z3);
+    Z3_solver_inc_ref(s->z3, a->solver);
+    graft_prover_set(s->z3, a->solver, "rlimit", most < limit ? most : limit);
     /* The older simplex keeps to its resource limit where the newer one, on products of sizes, does
      * not. */
-    Z3_params simplex = Z3_mk_params(s->z3);
-    Z3_params_inc_ref(s->z3, simplex);
-    Z3_params_set_uint(s->z3, simplex, Z3_mk_string_symbol(s->z3, "arith.solver"), 2);
-    Z3_solver_set_params(s->z3, assumed->solver, simplex);
-    Z3_params_dec_ref(s->z3, simplex);
-    limit_resources(s, assumed->solver);
+    graft_prover_set(s->z3, a->solver, "arith.solver", 2);
 }
 
 void graft_sym_assumed_close(graft_sym *s)
@@ -212,6 +199,7 @@ void graft_sym_assumed_close(graft_sym *s)
     Z3_ast_map_dec_ref(s->z3, s->assumed->answers);
     Z3_ast_map_dec_ref(s->z3, s->assumed->answers_of_reals);
     Z3_ast_map_dec_ref(s->z3, s->assumed->settled);
+    free(s->assumed);
 }
 
 void graft_sym_assumed_reset(graft_sym *s)

@@ -19,7 +19,8 @@ typedef struct graft_sym_assumed {
     Z3_solver solver;
 } graft_sym_assumed;
 
-void graft_sym_assumed_open(graft_sym *s, graft_sym_assumed *assumed);
+/* For symterm.c alone. */
+void graft_sym_assumed_open(graft_sym *s);
 void graft_sym_assumed_close(graft_sym *s);
 /* Forgets the assumptions, for the next case. */
 void graft_sym_assumed_reset(graft_sym *s);

@@ -3,7 +3,6 @@
 
 #include "graph/rule/rulecode.h"
 
-#include <stdio.h>
 #include <string.h>
 
 typedef struct {
@@ -105,20 +104,17 @@ static Z3_ast same_shape(const machine *m, const graft_sym_shape *a, const graft
 /* What a program reads of shapes that play no role may be anything. */
 static graft_sym_value free_value(const machine *m, const graft_code_step *step)
 {
-    Z3_context z3 = m->s->z3;
-    char name[GRAFT_ROOM_NAME];
-    (void)snprintf(name, sizeof name, "free%u_%u_%u_%d", step->code, step->index, step->other,
-                   (int)step->number);
-    return step->code == GRAFT_CODE_SAME
-               ? truth_value(Z3_mk_const(z3, Z3_mk_string_symbol(z3, name), m->s->boolean))
-               : integer_value(graft_sym_solved(m->in->equations, graft_sym_symbol(m->s, name)));
+    const bool is_truth = step->code == GRAFT_CODE_SAME;
+    Z3_ast free =
+        graft_term_constant(m->s->z3, is_truth ? m->s->boolean : m->s->integer, "free%u_%u_%u_%d",
+                            step->code, step->index, step->other, (int)step->number);
+    return is_truth ? truth_value(free) : integer_value(graft_sym_solved(m->in->equations, free));
 }
 
 static bool read_leaf(machine *m, const graft_code_step *step, graft_sym_value *value)
 {
     const graft_sym *s = m->s;
     const graft_sym_shape *vars = m->in->vars;
-    char name[GRAFT_ROOM_NAME];
     if (m->in->scalar && (step->code == GRAFT_CODE_DIM || step->code == GRAFT_CODE_RANK ||
                           step->code == GRAFT_CODE_SAME)) {
         *value = free_value(m, step);
@@ -138,8 +134,7 @@ static bool read_leaf(machine *m, const graft_code_step *step, graft_sym_value *
         *value = constant_value(m, vars[step->index].rank);
         return true;
     case GRAFT_CODE_IS_CONST:
-        (void)snprintf(name, sizeof name, "const%u", step->index);
-        *value = truth_value(Z3_mk_const(s->z3, Z3_mk_string_symbol(s->z3, name), s->boolean));
+        *value = truth_value(graft_term_constant(s->z3, s->boolean, "const%u", step->index));
         return true;
     default:
         *value = truth_value(same_shape(m, &vars[step->index], &vars[step->other]));

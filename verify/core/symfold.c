@@ -7,7 +7,6 @@
 #include "verify/core/symassume.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,9 +118,7 @@ Z3_ast graft_sym_fold_close(graft_sym *s, graft_sym_fold kind, const graft_sym_r
     uint32_t count = range->count;
     graft_sym_walk(s, body, visit_height, &h);
     for (uint32_t i = 0; i < count; i++) {
-        char name[GRAFT_ROOM_NAME];
-        (void)snprintf(name, sizeof name, "b%" PRIu32 "_%" PRIu32, h.height + 1, i);
-        args[i] = graft_sym_symbol(s, name);
+        args[i] = graft_term_constant(s->z3, s->integer, "b%" PRIu32 "_%" PRIu32, h.height + 1, i);
         args[count + i] = range->sizes[i];
     }
     Z3_ast guard = graft_sym_substitute(s, range->guard, count, range->binders, args);
@@ -623,8 +620,8 @@ static Z3_ast name_beside(const graft_sym *s, const atom_search *a, Z3_ast term)
 static bool is_monotone(graft_sym *s, const graft_facts *facts, Z3_ast term, const atom_search *a,
                         bool falls)
 {
-    Z3_ast x = Z3_mk_const(s->z3, Z3_mk_string_symbol(s->z3, "x"), s->term.real);
-    Z3_ast y = Z3_mk_const(s->z3, Z3_mk_string_symbol(s->z3, "y"), s->term.real);
+    Z3_ast x = graft_term_constant(s->z3, s->term.real, "x");
+    Z3_ast y = graft_term_constant(s->z3, s->term.real, "y");
     Z3_ast atom = a->atom;
     if (graft_sym_mentions(s, term, 2, (Z3_ast[]){x, y})) {
         return false; /* They stand for themselves alone. */

@@ -5,8 +5,11 @@
  * under which Z3 says that the ranges with their guards are the same set, and the bodies become the
  * same term once elements that are the same within the range are one; those in folds within the
  * bodies for all values of their binders, of which nothing is known. Maps are
- * proposed (hints.h). Maxima are also the same when each is at most the other
- * (symmax.h). A sum without places is 0. */
+ * proposed (hints.h). A sum without places is 0.
+ *
+ * A maximum is at most another when every place of its range goes to one of the other's at which
+ * the body is the same term; what lies in the range of a maximum is at most the maximum. Where a
+ * place goes is proposed. Maxima of which each is at most the other are the same, too. */
 #ifndef GRAFT_SYMMATCH_H
 #define GRAFT_SYMMATCH_H
 
@@ -33,8 +36,9 @@ void graft_sym_list(const graft_sym *s, Z3_ast term, graft_sym_atom kind, graft_
 void graft_sym_name_folds(graft_sym *s, const graft_facts *facts, graft_sym_atoms *folds);
 /* Maps each element to the first that is the same where `facts` hold. */
 void graft_sym_merge_elements(graft_sym *s, const graft_facts *facts, graft_sym_atoms *elements);
-/* Whether two terms are the same where `facts` hold, once elements that are the same are one. */
-bool graft_sym_same_bodies(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_ast b);
+/* Whether `value`, which is a maximum or an element, is at most the maximum `fold` where `facts`
+ * hold. */
+bool graft_sym_is_below(graft_sym *s, const graft_facts *facts, Z3_ast value, Z3_ast fold);
 Z3_ast graft_sym_replace(const graft_sym *s, const graft_sym_atoms *atoms, Z3_ast term);
 
 #endif

@@ -9,7 +9,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 /* One node being read. */
@@ -106,9 +105,7 @@ static void rename_binders(graft_sym *s, const graft_sym_range *range, graft_sym
                            Z3_ast *to)
 {
     for (uint32_t i = 0; i < range->count; i++) {
-        char name[GRAFT_ROOM_NAME];
-        (void)snprintf(name, sizeof name, "c%" PRIu32, s->bound++);
-        to[i] = graft_sym_symbol(s, name);
+        to[i] = graft_term_constant(s->z3, s->integer, "c%" PRIu32, s->bound++);
         c->binders[c->binder_count++] = to[i];
     }
 }
@@ -615,14 +612,8 @@ static void declare_elements(graft_sym *s, const graft_sym_instance *instance)
 {
     s->booleans = graft_rule_booleans(instance->rule);
     for (uint32_t v = 0; v < instance->rule->var_count; v++) {
-        Z3_sort domain[GRAFT_MAX_RANK];
-        char name[GRAFT_ROOM_NAME];
-        (void)snprintf(name, sizeof name, "x%" PRIu32, v);
-        for (uint32_t i = 0; i < instance->vars[v].rank; i++) {
-            domain[i] = s->integer;
-        }
-        s->elements[v] = Z3_mk_func_decl(s->z3, Z3_mk_string_symbol(s->z3, name),
-                                         instance->vars[v].rank, domain, s->term.real);
+        s->elements[v] = graft_term_declare(s->z3, instance->vars[v].rank, s->integer, s->term.real,
+                                            "x%" PRIu32, v);
     }
 }
 

@@ -7,7 +7,6 @@
 #include "verify/core/symassume.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef graft_sym_window window;
@@ -54,13 +53,13 @@ static void claim_parts(const shaper *p, Z3_ast condition)
 static void make_vars(shaper *p)
 {
     const graft_rule *rule = p->instance->rule;
-    char name[GRAFT_ROOM_NAME];
     for (uint32_t v = 0; v < rule->var_count; v++) {
         graft_sym_shape *shape = &p->instance->vars[v];
         shape->rank = (uint32_t)p->instance->c->ranks[v];
         for (uint32_t i = 0; i < shape->rank; i++) {
-            (void)snprintf(name, sizeof name, "d%" PRIu32 "_%" PRIu32, v, shape->rank - i);
-            shape->dims[i] = graft_sym_solved(p->e, graft_sym_symbol(p->s, name));
+            Z3_ast size = graft_term_constant(p->s->z3, p->s->integer, "d%" PRIu32 "_%" PRIu32, v,
+                                              shape->rank - i);
+            shape->dims[i] = graft_sym_solved(p->e, size);
             claim_at_least(p, shape->dims[i], 1);
         }
     }
@@ -83,20 +82,19 @@ static bool is_float_slot(const graft_rule *rule, uint32_t slot)
 static void make_slots(shaper *p)
 {
     const graft_sym_case *c = p->instance->c;
-    char name[GRAFT_ROOM_NAME];
+    const graft_sym *s = p->s;
     for (uint32_t i = 0; i < p->instance->rule->slot_count; i++) {
         graft_sym_value *slot = &p->inputs.slots[i];
         *slot = (graft_sym_value){.sort = GRAFT_SYM_INTEGER};
-        (void)snprintf(name, sizeof name, "s%" PRIu32, i);
         if (c->chosen[i]) {
-            slot->term = graft_sym_int(p->s, c->slots[i]);
+            slot->term = graft_sym_int(s, c->slots[i]);
         } else if (is_float_slot(p->instance->rule, i)) {
             slot->sort = GRAFT_SYM_FLOAT;
             slot->infinite = c->infinite[i];
-            slot->term =
-                Z3_mk_const(p->s->z3, Z3_mk_string_symbol(p->s->z3, name), p->s->term.real);
+            slot->term = graft_term_constant(s->z3, s->term.real, "s%" PRIu32, i);
         } else {
-            slot->term = graft_sym_solved(p->e, graft_sym_symbol(p->s, name));
+            slot->term =
+                graft_sym_solved(p->e, graft_term_constant(s->z3, s->integer, "s%" PRIu32, i));
         }
     }
 }

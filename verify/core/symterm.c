@@ -3,6 +3,7 @@
 
 #include "verify/core/hints.h"
 #include "verify/core/readings.h"
+#include "verify/core/symassume.h"
 #include "verify/core/symfold.h"
 
 #include <assert.h>
@@ -88,7 +89,7 @@ bool graft_sym_mentions(const graft_sym *s, Z3_ast term, uint32_t count, const Z
     assert(count <= GRAFT_SYM_BINDERS);
     for (uint32_t i = 0; i < count; i++) {
         Z3_sort sort = Z3_get_sort(s->z3, symbols[i]);
-        others[i] = Z3_mk_const(s->z3, Z3_mk_string_symbol(s->z3, "other"), sort);
+        others[i] = graft_term_constant(s->z3, sort, "other");
     }
     return count > 0 && Z3_substitute(s->z3, term, count, symbols, others) != term;
 }
@@ -169,23 +170,14 @@ Z3_ast graft_sym_mul(const graft_sym *s, Z3_ast a, Z3_ast b)
     return graft_sym_simplify(s, Z3_mk_mul(s->z3, 2, (Z3_ast[]){a, b}));
 }
 
-Z3_ast graft_sym_symbol(const graft_sym *s, const char *name)
-{
-    return Z3_mk_const(s->z3, Z3_mk_string_symbol(s->z3, name), s->integer);
-}
-
 Z3_ast graft_sym_fresh(graft_sym *s)
 {
-    char name[GRAFT_ROOM_NAME];
-    (void)snprintf(name, sizeof name, "r%" PRIu32, s->fresh++);
-    return graft_sym_symbol(s, name);
+    return graft_term_constant(s->z3, s->integer, "r%" PRIu32, s->fresh++);
 }
 
 Z3_ast graft_sym_unknown(const graft_sym *s, char kind, uint32_t i)
 {
-    char name[GRAFT_ROOM_NAME];
-    (void)snprintf(name, sizeof name, "%c%" PRIu32, kind, i);
-    return Z3_mk_const(s->z3, Z3_mk_string_symbol(s->z3, name), s->term.real);
+    return graft_term_constant(s->z3, s->term.real, "%c%" PRIu32, kind, i);
 }
 
 bool graft_sym_is_number(const graft_sym *s, Z3_ast term, int64_t value)
@@ -493,24 +485,13 @@ Z3_ast graft_sym_read(graft_sym *s, Z3_ast term, uint32_t rank, const Z3_ast *in
 
 /* --------------------------------------------------------------- the state */
 
-static Z3_func_decl declare(Z3_context z3, const char *name, uint32_t arity, Z3_sort sort)
-{
-    Z3_sort domain[2 * GRAFT_MAX_RANK];
-    for (uint32_t i = 0; i < arity; i++) {
-        domain[i] = sort;
-    }
-    return Z3_mk_func_decl(z3, Z3_mk_string_symbol(z3, name), arity, domain, sort);
-}
-
 static void declare_places(graft_sym *s)
 {
-    char name[GRAFT_ROOM_NAME];
     for (uint32_t n = 1; n <= GRAFT_MAX_RANK; n++) {
-        (void)snprintf(name, sizeof name, "place%" PRIu32, n);
-        s->place[n] = declare(s->z3, name, 2 * n, s->integer);
+        s->place[n] = graft_term_declare(s->z3, 2 * n, s->integer, s->integer, "place%" PRIu32, n);
         for (uint32_t i = 0; i < n; i++) {
-            (void)snprintf(name, sizeof name, "part%" PRIu32 "_%" PRIu32, n, i);
-            s->part[n][i] = declare(s->z3, name, n + 1, s->integer);
+            s->part[n][i] = graft_term_declare(s->z3, n + 1, s->integer, s->integer,
+                                               "part%" PRIu32 "_%" PRIu32, n, i);
         }
     }
 }
@@ -544,27 +525,27 @@ void graft_sym_open(graft_sym *s, graft_prover *prover)
     graft_term_open(&s->term, z3);
     s->integer = Z3_mk_int_sort(z3);
     s->boolean = Z3_mk_bool_sort(z3);
-    s->at = declare(z3, "at", 2, s->integer);
-    s->wide = declare(z3, "wide", 2, s->integer);
-    s->window = declare(z3, "window", 2, s->integer);
-    s->group = declare(z3, "group", 3, s->integer);
-    s->quotient = declare(z3, "quotient", 2, s->integer);
+    s->at = graft_term_declare(z3, 2, s->integer, s->integer, "at");
+    s->wide = graft_term_declare(z3, 2, s->integer, s->integer, "wide");
+    s->window = graft_term_declare(z3, 2, s->integer, s->integer, "window");
+    s->group = graft_term_declare(z3, 3, s->integer, s->integer, "group");
+    s->quotient = graft_term_declare(z3, 2, s->integer, s->integer, "quotient");
     declare_places(s);
     declare_folds(s);
     for (uint32_t i = 0; i <= GRAFT_MAX_RANK; i++) {
-        char name[GRAFT_ROOM_NAME];
-        (void)snprintf(name, sizeof name, "q%" PRIu32, i);
-        s->formals[i] = graft_sym_symbol(s, name);
+        s->formals[i] = graft_term_constant(z3, s->integer, "q%" PRIu32, i);
     }
     s->som = graft_prover_som(z3, GRAFT_LIMIT(SIZE_MONOMIALS));
     s->simplified = graft_term_map(z3);
     s->expanded = graft_term_map(z3);
+    graft_sym_assumed_open(s);
 }
 
 void graft_sym_begin(graft_sym *s) { s->term_base = Z3_ast_map_size(s->z3, s->simplified); }
 
 void graft_sym_close(graft_sym *s)
 {
+    graft_sym_assumed_close(s);
     Z3_ast_map_dec_ref(s->z3, s->simplified);
     Z3_ast_map_dec_ref(s->z3, s->expanded);
     Z3_params_dec_ref(s->z3, s->som);

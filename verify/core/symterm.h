@@ -56,7 +56,7 @@ typedef struct graft_sym {
     Z3_func_decl folds[GRAFT_SYM_FOLD_COUNT][GRAFT_SYM_BINDERS + 1];
     Z3_ast formals[GRAFT_MAX_RANK + 1]; /* The last stands for what a scalar has not. */
     Z3_params som;
-    struct graft_sym_assumed *assumed;   /* symassume.h */
+    struct graft_sym_assumed *assumed;   /* symassume.h; owned. */
     struct graft_sym_numbers *numbers;   /* Other than real ones (readings.h); NULL in proofs. */
     struct graft_sym_recorder *plain;    /* Of a plain reading (readings.h); NULL in proofs. */
     const struct graft_sym_hints *hints; /* hints.h; NULL: there are none. */
@@ -99,7 +99,6 @@ Z3_ast graft_sym_int(const graft_sym *s, int64_t value);
 Z3_ast graft_sym_add(const graft_sym *s, Z3_ast a, Z3_ast b);
 Z3_ast graft_sym_sub(const graft_sym *s, Z3_ast a, Z3_ast b);
 Z3_ast graft_sym_mul(const graft_sym *s, Z3_ast a, Z3_ast b);
-Z3_ast graft_sym_symbol(const graft_sym *s, const char *name);
 /* A symbol that occurs nowhere else. */
 Z3_ast graft_sym_fresh(graft_sym *s);
 /* The i-th number of a question that is not known: an element 'e', fold 'f' or size 'n'; 'g' for folds

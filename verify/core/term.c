@@ -6,9 +6,12 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { ARITY_MOST = 32 };
 
 /* ------------------------------------------------------------ construction */
 
@@ -135,12 +138,30 @@ Z3_ast_vector graft_term_list(Z3_context z3)
     return list;
 }
 
-static const uint8_t arities[GRAFT_TERM_FUNCTION_COUNT] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 2};
+/* The unknown functions, and which operators are made of them. */
+static const struct {
+    const char *name;
+    uint8_t arity;
+    uint8_t op;
+} rows[GRAFT_TERM_FUNCTION_COUNT] = {
+    [GRAFT_TERM_EXP] = {"exp",       1, GRAFT_OP_exp       },
+    [GRAFT_TERM_SQRT] = {"sqrt",      1, GRAFT_OP_sqrt      },
+    [GRAFT_TERM_ERF] = {"erf",       1, GRAFT_OP_erf       },
+    [GRAFT_TERM_SIGMOID] = {"sigmoid",   1, GRAFT_OP_sigmoid   },
+    [GRAFT_TERM_TANH] = {"tanh",      1, GRAFT_OP_tanh      },
+    [GRAFT_TERM_INVERSE] = {"inverse",   1, GRAFT_OP_div       },
+    [GRAFT_TERM_LOG] = {"log",       1, GRAFT_OP_log       },
+    [GRAFT_TERM_SIN] = {"sin",       1, GRAFT_OP_sin       },
+    [GRAFT_TERM_COS] = {"cos",       1, GRAFT_OP_cos       },
+    [GRAFT_TERM_ROUND] = {"round",     2, GRAFT_OP_quantise  },
+    [GRAFT_TERM_SCALED] = {"scaled",    4, GRAFT_OP_dequantise},
+    [GRAFT_TERM_REMAINDER] = {"remainder", 2, GRAFT_OP_remainder },
+};
 
 /* f(of); `*is_new` when it has not been met since the state was opened or emptied. */
 static Z3_ast apply_to(graft_term_state *k, graft_term_function f, const Z3_ast *of, bool *is_new)
 {
-    Z3_ast term = Z3_mk_app(k->z3, k->functions[f], arities[f], of);
+    Z3_ast term = Z3_mk_app(k->z3, k->functions[f], rows[f].arity, of);
     *is_new = !Z3_ast_map_contains(k->z3, k->known, term);
     if (*is_new) {
         Z3_ast_map_insert(k->z3, k->known, term, term);
@@ -610,18 +631,6 @@ Z3_ast graft_term_composed(graft_term_state *k, uint32_t op, Z3_ast x, const Z3_
 
 Z3_ast graft_term_renew(void *state, Z3_ast term)
 {
-    static const uint8_t ops[GRAFT_TERM_FUNCTION_COUNT] = {[GRAFT_TERM_EXP] = GRAFT_OP_exp,
-                                                           [GRAFT_TERM_SQRT] = GRAFT_OP_sqrt,
-                                                           [GRAFT_TERM_ERF] = GRAFT_OP_erf,
-                                                           [GRAFT_TERM_SIGMOID] = GRAFT_OP_sigmoid,
-                                                           [GRAFT_TERM_TANH] = GRAFT_OP_tanh,
-                                                           [GRAFT_TERM_INVERSE] = GRAFT_OP_div,
-                                                           [GRAFT_TERM_LOG] = GRAFT_OP_log,
-                                                           [GRAFT_TERM_SIN] = GRAFT_OP_sin,
-                                                           [GRAFT_TERM_COS] = GRAFT_OP_cos,
-                                                           [GRAFT_TERM_ROUND] = GRAFT_OP_quantise,
-                                                           [GRAFT_TERM_REMAINDER] =
-                                                               GRAFT_OP_remainder};
     graft_term_state *k = state;
     Z3_app app = Z3_to_app(k->z3, term);
     Z3_func_decl decl = Z3_get_app_decl(k->z3, app);
@@ -633,31 +642,27 @@ Z3_ast graft_term_renew(void *state, Z3_ast term)
     if (f == GRAFT_TERM_FUNCTION_COUNT) {
         return term;
     }
-    for (uint32_t i = 0; i < arities[f]; i++) {
+    for (uint32_t i = 0; i < rows[f].arity; i++) {
         of[i] = Z3_get_app_arg(k->z3, app, i);
     }
     return f == GRAFT_TERM_SCALED    ? graft_term_scaled(k, of)
-           : f == GRAFT_TERM_INVERSE ? graft_term_scalar(k, ops[f], k->one, of[0])
+           : f == GRAFT_TERM_INVERSE ? graft_term_scalar(k, rows[f].op, k->one, of[0])
            : f >= GRAFT_TERM_LOG && f <= GRAFT_TERM_COS
-               ? graft_term_composed(k, ops[f], of[0], NULL)
-               : graft_term_scalar(k, ops[f], of[0], of[1]);
+               ? graft_term_composed(k, rows[f].op, of[0], NULL)
+               : graft_term_scalar(k, rows[f].op, of[0], of[1]);
 }
 
 /* --------------------------------------------------------------- the state */
 
 void graft_term_open(graft_term_state *k, Z3_context z3)
 {
-    static const char *const names[GRAFT_TERM_FUNCTION_COUNT] = {
-        "exp", "sqrt", "erf", "sigmoid", "tanh",   "inverse",
-        "log", "sin",  "cos", "round",   "scaled", "remainder"};
     k->z3 = z3;
     k->real = Z3_mk_real_sort(z3);
     k->zero = Z3_mk_int(z3, 0, k->real);
     k->one = Z3_mk_int(z3, 1, k->real);
-    const Z3_sort reals[GRAFT_TERM_ARGUMENTS] = {k->real, k->real, k->real, k->real};
     for (uint32_t i = 0; i < GRAFT_TERM_FUNCTION_COUNT; i++) {
         k->functions[i] =
-            Z3_mk_func_decl(z3, Z3_mk_string_symbol(z3, names[i]), arities[i], reals, k->real);
+            graft_term_declare(z3, rows[i].arity, k->real, k->real, "%s", rows[i].name);
     }
     k->laws = graft_term_list(z3);
     k->domain = graft_term_list(z3);
@@ -684,6 +689,42 @@ Z3_ast graft_term_rational(const graft_term_state *k, int64_t numerator, int64_t
     assert(denominator > 0);
     (void)snprintf(text, sizeof text, "%" PRId64 "/%" PRId64, numerator, denominator);
     return Z3_mk_numeral(k->z3, text, k->real);
+}
+
+/* ----------------------------------------------------------------------- names */
+
+/* Names are never cut (limits.def). */
+static Z3_symbol make_name(Z3_context z3, const char *format, va_list values)
+{
+    char name[GRAFT_ROOM_NAME];
+    const int length = vsnprintf(name, sizeof name, format, values);
+    assert(length >= 0 && (size_t)length < sizeof name);
+    (void)length;
+    return Z3_mk_string_symbol(z3, name);
+}
+
+Z3_func_decl graft_term_declare(Z3_context z3, uint32_t arity, Z3_sort of, Z3_sort to,
+                                const char *format, ...)
+{
+    Z3_sort domain[ARITY_MOST];
+    va_list values;
+    assert(arity <= ARITY_MOST);
+    for (uint32_t i = 0; i < arity; i++) {
+        domain[i] = of;
+    }
+    va_start(values, format);
+    Z3_symbol name = make_name(z3, format, values);
+    va_end(values);
+    return Z3_mk_func_decl(z3, name, arity, domain, to);
+}
+
+Z3_ast graft_term_constant(Z3_context z3, Z3_sort sort, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    Z3_symbol name = make_name(z3, format, values);
+    va_end(values);
+    return Z3_mk_const(z3, name, sort);
 }
 
 /* ------------------------------------------------------------------ rebuilding */

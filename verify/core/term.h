@@ -106,6 +106,12 @@ Z3_ast graft_term_float(const graft_term_state *k, int32_t bits);
 /* The numeral numerator / denominator; `denominator` is positive. */
 Z3_ast graft_term_rational(const graft_term_state *k, int64_t numerator, int64_t denominator);
 
+/* An unknown function of `arity` operands of one sort, and a constant, called as printf has it. */
+Z3_func_decl graft_term_declare(Z3_context z3, uint32_t arity, Z3_sort of, Z3_sort to,
+                                const char *format, ...) __attribute__((format(printf, 5, 6)));
+Z3_ast graft_term_constant(Z3_context z3, Z3_sort sort, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* An empty map and an empty list, which the caller releases (Z3_ast_map_dec_ref,
  * Z3_ast_vector_dec_ref). */
 Z3_ast_map graft_term_map(Z3_context z3);

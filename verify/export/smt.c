@@ -7,7 +7,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------- checks */
@@ -20,8 +19,6 @@ static Z3_ast rename_function(void *context, Z3_ast term)
     Z3_func_decl decl = Z3_get_app_decl(z3, app);
     const uint32_t arity = Z3_get_arity(z3, decl);
     Z3_ast args[GRAFT_TERM_ARGUMENTS];
-    Z3_sort domain[GRAFT_TERM_ARGUMENTS];
-    char name[GRAFT_ROOM_NAME];
     if (Z3_get_decl_kind(z3, decl) != Z3_OP_UNINTERPRETED || arity == 0 ||
         Z3_get_sort_kind(z3, Z3_get_domain(z3, decl, 0)) != Z3_REAL_SORT) {
         return term;
@@ -29,12 +26,10 @@ static Z3_ast rename_function(void *context, Z3_ast term)
     assert(arity <= GRAFT_TERM_ARGUMENTS);
     for (uint32_t i = 0; i < arity; i++) {
         args[i] = Z3_get_app_arg(z3, app, i);
-        domain[i] = Z3_get_domain(z3, decl, i);
     }
-    (void)snprintf(name, sizeof name, "fn_%s",
-                   Z3_get_symbol_string(z3, Z3_get_decl_name(z3, decl)));
-    decl =
-        Z3_mk_func_decl(z3, Z3_mk_string_symbol(z3, name), arity, domain, Z3_get_range(z3, decl));
+    Z3_sort real = Z3_get_range(z3, decl);
+    decl = graft_term_declare(z3, arity, real, real, "fn_%s",
+                              Z3_get_symbol_string(z3, Z3_get_decl_name(z3, decl)));
     return Z3_mk_app(z3, decl, arity, args);
 }
 

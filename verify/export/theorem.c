@@ -19,7 +19,6 @@ typedef struct {
     graft_env *env;
     graft_arena *arena; /* Of one case: the reading releases what it takes of env's. */
     graft_sym s;
-    graft_sym_assumed assumed;
     const graft_rule *rule;
     const char *title;
     graft_theorem_sink sink;
@@ -319,11 +318,7 @@ static void declare_index(theorem *t, const char *prefix, const graft_sym_shape 
                           Z3_ast *index)
 {
     for (uint32_t i = 0; i < shape->rank; i++) {
-        char name[32];
-        const int length = snprintf(name, sizeof name, "%s%" PRIu32, prefix, i);
-        assert(length > 0 && (size_t)length < sizeof name);
-        (void)length;
-        index[i] = graft_sym_symbol(&t->s, name);
+        index[i] = graft_term_constant(t->s.z3, t->s.integer, "%s%" PRIu32, prefix, i);
         declare_symbol(t, index[i]);
     }
 }
@@ -373,9 +368,8 @@ static Z3_ast fails(theorem *t, const graft_sym_condition *c, uint32_t output, u
     Z3_ast symbols[GRAFT_ROOM_CONDITION_BINDERS];
     Z3_ast parts[2] = {c->where, c->holds};
     for (uint32_t k = 0; k < c->binder_count; k++) {
-        char name[GRAFT_ROOM_NAME];
-        (void)snprintf(name, sizeof name, "j%" PRIu32 "_%" PRIu32 "_%" PRIu32, output, i, k);
-        symbols[k] = graft_sym_symbol(&t->s, name);
+        symbols[k] = graft_term_constant(t->s.z3, t->s.integer, "j%" PRIu32 "_%" PRIu32 "_%" PRIu32,
+                                         output, i, k);
         declare_symbol(t, symbols[k]);
     }
     for (uint32_t k = 0; k < 2; k++) {
@@ -612,14 +606,12 @@ graft_status graft_theorem_write(graft_env *env, const graft_rule *rule, const c
     assert(t->arena != NULL);
     graft_prover_open(&prover, &options, &counts);
     graft_sym_open(&t->s, &prover);
-    graft_sym_assumed_open(&t->s, &t->assumed);
     Z3_set_ast_print_mode(t->s.z3, Z3_PRINT_SMTLIB2_COMPLIANT);
     for (uint32_t visit = 0; visit < 2 && t->status == GRAFT_OK; visit++) {
         t->count = t->met;
         t->met = 0;
         (void)graft_sym_cases(rule, visit_case, t);
     }
-    graft_sym_assumed_close(&t->s);
     graft_sym_close(&t->s);
     graft_prover_close(&prover);
     graft_arena_free(t->arena);

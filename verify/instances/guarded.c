@@ -265,7 +265,5 @@ void graft_guarded_run(graft_term_state *k, uint32_t op, const graft_call *call,
 
 Z3_ast graft_term_symbol(const graft_term_state *k, uint32_t variable, size_t index)
 {
-    char name[GRAFT_ROOM_NAME];
-    (void)snprintf(name, sizeof name, "x%" PRIu32 "_%zu", variable, index);
-    return Z3_mk_const(k->z3, Z3_mk_string_symbol(k->z3, name), k->real);
+    return graft_term_constant(k->z3, k->real, "x%" PRIu32 "_%zu", variable, index);
 }

@@ -6,7 +6,6 @@
 #include "verify/instances/cancel.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- building */
@@ -297,9 +296,7 @@ static bool visit_symbol(void *context, Z3_ast term)
 {
     replacement *r = context;
     if (is_uninterpreted(r->z3, term, false)) {
-        char name[GRAFT_ROOM_NAME];
-        (void)snprintf(name, sizeof name, "s%u", r->count);
-        replace(r, term, Z3_mk_const(r->z3, Z3_mk_string_symbol(r->z3, name), r->real));
+        replace(r, term, graft_term_constant(r->z3, r->real, "s%u", r->count));
     }
     return true;
 }

@@ -55,15 +55,10 @@ static void open_solver(graft_open_sizes *o)
 {
     graft_prover_open(&o->prover, &o->options, &o->counts);
     graft_sym_open(&o->s, &o->prover);
-    graft_sym_begin(&o->s);
     graft_sym_plain_open(&o->plain, &o->s, o->env->life);
     o->solver = Z3_mk_solver(o->s.z3);
     Z3_solver_inc_ref(o->s.z3, o->solver);
-    Z3_params limit = Z3_mk_params(o->s.z3);
-    Z3_params_inc_ref(o->s.z3, limit);
-    Z3_params_set_uint(o->s.z3, limit, Z3_mk_string_symbol(o->s.z3, "rlimit"), RESOURCES_MOST);
-    Z3_solver_set_params(o->s.z3, o->solver, limit);
-    Z3_params_dec_ref(o->s.z3, limit);
+    graft_prover_set(o->s.z3, o->solver, "rlimit", RESOURCES_MOST);
     o->symbols = graft_term_map(o->s.z3);
 }
 
@@ -112,7 +107,7 @@ static bool is_half_full(const graft_open_sizes *o)
 static Z3_ast make_symbol(graft_open_sizes *o, const char *text)
 {
     Z3_context z3 = o->s.z3;
-    Z3_ast symbol = graft_sym_symbol(&o->s, text);
+    Z3_ast symbol = Z3_mk_const(z3, Z3_mk_string_symbol(z3, text), o->s.integer);
     if (!Z3_ast_map_contains(z3, o->symbols, symbol)) {
         Z3_ast_map_insert(z3, o->symbols, symbol, symbol);
         Z3_solver_assert(z3, o->solver, Z3_mk_le(z3, graft_sym_int(&o->s, 1), symbol));
@@ -347,10 +342,9 @@ static Z3_ast conjoin(graft_sym *s, const Z3_ast *claims, uint32_t count)
 static void assert_kinds(graft_open_sizes *o, const graft_rule *rule, const question *q)
 {
     Z3_context z3 = o->s.z3;
-    char name[GRAFT_ROOM_NAME];
     for (uint32_t v = 0; v < rule->var_count; v++) {
-        (void)snprintf(name, sizeof name, "const%" PRIu32, v); /* As symcode.c names them. */
-        Z3_ast flag = Z3_mk_const(z3, Z3_mk_string_symbol(z3, name), o->s.boolean);
+        /* As symcode.c names them. */
+        Z3_ast flag = graft_term_constant(z3, o->s.boolean, "const%" PRIu32, v);
         Z3_solver_assert(z3, o->solver, q->is_const[v] ? flag : Z3_mk_not(z3, flag));
     }
 }

@@ -19,9 +19,7 @@ Z3_ast graft_sym_bits_apply(const graft_sym_bits *bits, graft_sym_operation oper
 
 Z3_ast graft_sym_bits_constant(const graft_sym_bits *bits, uint32_t value)
 {
-    char name[GRAFT_ROOM_NAME];
-    (void)snprintf(name, sizeof name, "float%08" PRIx32, value);
-    return Z3_mk_const(bits->z3, Z3_mk_string_symbol(bits->z3, name), bits->real);
+    return graft_term_constant(bits->z3, bits->real, "float%08" PRIx32, value);
 }
 
 /* -------------------------------------------------------------- the algebra */
@@ -88,18 +86,15 @@ static Z3_ast read_scalar(graft_sym *s, uint32_t op, Z3_ast a, Z3_ast b)
 /* Nobody computes it in the steps of its body: of its bits nothing is known. */
 static Z3_ast read_function(graft_sym *s, uint32_t op, Z3_ast x, const Z3_ast *attrs)
 {
-    char name[GRAFT_ROOM_NAME];
     Z3_ast args[1 + GRAFT_MAX_ATTRS] = {x};
-    Z3_sort domain[1 + GRAFT_MAX_ATTRS];
     const uint32_t count = 1u + graft_op(op)->attr_count;
-    (void)snprintf(name, sizeof name, "bits_%s", graft_op(op)->name);
-    for (uint32_t i = 0; i < count; i++) {
-        args[i] = i > 0 ? attrs[i - 1] : x;
-        domain[i] = s->term.real;
+    for (uint32_t i = 1; i < count; i++) {
+        args[i] = attrs[i - 1];
     }
-    Z3_symbol symbol = Z3_mk_string_symbol(s->z3, name);
-    return Z3_mk_app(s->z3, Z3_mk_func_decl(s->z3, symbol, count, domain, s->term.real), count,
-                     args);
+    return Z3_mk_app(
+        s->z3,
+        graft_term_declare(s->z3, count, s->term.real, s->term.real, "bits_%s", graft_op(op)->name),
+        count, args);
 }
 
 /* --------------------------------------------------------- what rules write */
@@ -192,8 +187,8 @@ void graft_sym_bits_open(const graft_sym *s, graft_sym_bits *bits)
         .real = s->term.real
     };
     for (uint32_t i = 0; i < GRAFT_SYM_BITS_COUNT; i++) {
-        Z3_sort domain[2] = {i == GRAFT_SYM_BITS_SIZE ? s->integer : s->term.real, s->term.real};
-        bits->operations[i] = Z3_mk_func_decl(s->z3, Z3_mk_string_symbol(s->z3, names[i]),
-                                              i < GRAFT_SYM_BITS_EXP ? 2 : 1, domain, s->term.real);
+        bits->operations[i] = graft_term_declare(
+            s->z3, i < GRAFT_SYM_BITS_EXP ? 2 : 1,
+            i == GRAFT_SYM_BITS_SIZE ? s->integer : s->term.real, s->term.real, "%s", names[i]);
     }
 }

@@ -23,7 +23,6 @@ typedef struct {
     graft_env *env;
     const graft_rule *rule;
     graft_sym s;
-    graft_sym_assumed assumed;
     graft_prove_result counts;
     graft_sym_hinter hinter;
     graft_sym_instance instance;
@@ -237,9 +236,9 @@ static bool ask_case(seeker *k, const graft_sym_case *c)
         return ++k->cases < CASES_MOST;
     }
     Z3_solver_push(z3, k->solver);
-    for (uint32_t i = 0; i < k->assumed.count; i++) {
-        Z3_solver_assert(z3, k->solver, k->assumed.claims[i]);
-        list_atoms(k, k->assumed.claims[i]);
+    for (uint32_t i = 0; i < k->s.assumed->count; i++) {
+        Z3_solver_assert(z3, k->solver, k->s.assumed->claims[i]);
+        list_atoms(k, k->s.assumed->claims[i]);
     }
     list_target_atoms(k);
     uint32_t count = list_sizes(k, sizes);
@@ -275,15 +274,6 @@ static bool visit_case(void *context, const graft_sym_case *c)
     return goes_on;
 }
 
-static void limit_questions(const seeker *k)
-{
-    Z3_params limit = Z3_mk_params(k->s.z3);
-    Z3_params_inc_ref(k->s.z3, limit);
-    Z3_params_set_uint(k->s.z3, limit, Z3_mk_string_symbol(k->s.z3, "rlimit"), QUESTION_LIMIT);
-    Z3_solver_set_params(k->s.z3, k->solver, limit);
-    Z3_params_dec_ref(k->s.z3, limit);
-}
-
 uint32_t graft_symbolic_models(graft_env *env, const graft_rule *rule, uint64_t resources,
                                graft_point *points, uint32_t most)
 {
@@ -295,18 +285,15 @@ uint32_t graft_symbolic_models(graft_env *env, const graft_rule *rule, uint64_t 
     *k = (seeker){.env = env, .rule = rule, .points = points, .most = most};
     graft_prover_open(&prover, &options, &k->counts);
     graft_sym_open(&k->s, &prover);
-    graft_sym_assumed_open(&k->s, &k->assumed);
-    graft_sym_begin(&k->s);
     graft_sym_hinter_open(&k->hinter, &k->s);
     k->s.hints = &k->hinter.hints;
     k->solver = Z3_mk_simple_solver(k->s.z3);
     Z3_solver_inc_ref(k->s.z3, k->solver);
-    limit_questions(k);
+    graft_prover_set(k->s.z3, k->solver, "rlimit", QUESTION_LIMIT);
     (void)graft_sym_cases(rule, visit_case, k);
     uint32_t count = k->count;
     Z3_solver_dec_ref(k->s.z3, k->solver);
     graft_sym_hinter_close(&k->hinter);
-    graft_sym_assumed_close(&k->s);
     graft_sym_close(&k->s);
     graft_prover_close(&prover);
     return count;

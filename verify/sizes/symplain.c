@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { DEFINITIONS_FIRST = 32 };
@@ -28,15 +27,6 @@ static graft_sym_definition *add_definition(graft_sym_plain *p, graft_sym_defini
     return d;
 }
 
-static Z3_func_decl declare(const graft_sym *s, const char *name, uint32_t arity, Z3_sort sort)
-{
-    Z3_sort domain[GRAFT_SYM_PARAMS_MOST + 1];
-    for (uint32_t i = 0; i < arity; i++) {
-        domain[i] = s->integer;
-    }
-    return Z3_mk_func_decl(s->z3, Z3_mk_string_symbol(s->z3, name), arity, domain, sort);
-}
-
 static const char *side_name(uint32_t side)
 {
     return side == GRAFT_SYM_SOURCE ? "source" : "target";
@@ -45,19 +35,18 @@ static const char *side_name(uint32_t side)
 static void name_sizes(const graft_sym *s, uint32_t side, uint32_t node, uint32_t outputs,
                        graft_sym_shape *shapes)
 {
-    char name[48];
     for (uint32_t o = 0; o < outputs; o++) {
         for (uint32_t i = 0; i < shapes[o].rank; i++) {
             Z3_ast *size = &shapes[o].dims[i];
             if (graft_sym_arity(s, *size) == 0) {
                 continue; /* A number, or it has a name. */
             }
-            (void)snprintf(name, sizeof name, "%s%" PRIu32 "_%" PRIu32 "_d%" PRIu32,
-                           side_name(side), node, o, i);
             graft_sym_definition *d = add_definition(plain_of(s), GRAFT_SYM_DEFINES_SIZE);
             d->side = side;
             d->node = node;
-            d->decl = declare(s, name, 0, s->integer);
+            d->decl = graft_term_declare(s->z3, 0, NULL, s->integer,
+                                         "%s%" PRIu32 "_%" PRIu32 "_d%" PRIu32, side_name(side),
+                                         node, o, i);
             d->body = *size;
             *size = Z3_mk_app(s->z3, d->decl, 0, NULL);
         }
@@ -75,12 +64,11 @@ static void note_claims(const graft_sym *s, const Z3_ast *claims, uint32_t count
 static Z3_ast define_value(const graft_sym *s, uint32_t side, uint32_t node, uint32_t output,
                            uint32_t rank, Z3_ast value)
 {
-    char name[48];
     graft_sym_definition *d = add_definition(plain_of(s), GRAFT_SYM_DEFINES_VALUE);
-    (void)snprintf(name, sizeof name, "%s%" PRIu32 "_%" PRIu32, side_name(side), node, output);
     d->side = side;
     d->node = node;
-    d->decl = declare(s, name, rank, s->term.real);
+    d->decl = graft_term_declare(s->z3, rank, s->integer, s->term.real, "%s%" PRIu32 "_%" PRIu32,
+                                 side_name(side), node, output);
     d->param_count = rank;
     memcpy((void *)d->params, (const void *)graft_sym_formals(s, rank), rank * sizeof(Z3_ast));
     d->body = value;
@@ -103,14 +91,13 @@ static graft_sym_definition *find_fold(graft_sym_plain *p, const graft_sym_defin
 
 static void name_fold(const graft_sym *s, graft_sym_definition *d)
 {
-    char name[32];
-    bool sum = d->kind == GRAFT_SYM_DEFINES_SUM;
+    const bool sum = d->kind == GRAFT_SYM_DEFINES_SUM;
+    const uint32_t arity = d->param_count + 1;
     d->number = plain_of(s)->folds++;
-    (void)snprintf(name, sizeof name, "%s%" PRIu32, sum ? "sum" : "max", d->number);
-    d->decl = declare(s, name, d->param_count + 1, s->term.real);
+    d->decl = graft_term_declare(s->z3, arity, s->integer, s->term.real, "%s%" PRIu32,
+                                 sum ? "sum" : "max", d->number);
     if (!sum) {
-        (void)snprintf(name, sizeof name, "any%" PRIu32, d->number);
-        d->any = declare(s, name, d->param_count + 1, s->boolean);
+        d->any = graft_term_declare(s->z3, arity, s->integer, s->boolean, "any%" PRIu32, d->number);
     }
 }
 
@@ -140,10 +127,10 @@ static graft_sym_definition *define_fold(const graft_sym *s, const level *l, uin
         if (occurs && made.param_count == GRAFT_SYM_PARAMS_MOST) {
             p->full = true;
         } else if (occurs) {
-            char name[16];
-            (void)snprintf(name, sizeof name, "p%" PRIu32, made.param_count);
             args[made.param_count] = symbols[i];
-            made.params[made.param_count++] = graft_sym_symbol(s, name);
+            made.params[made.param_count] =
+                graft_term_constant(s->z3, s->integer, "p%" PRIu32, made.param_count);
+            made.param_count++;
             from[made.param_count] = symbols[i];
             to[made.param_count] = made.params[made.param_count - 1];
         }
@@ -220,7 +207,7 @@ void graft_sym_plain_open(graft_sym_plain *plain, graft_sym *s, graft_arena *are
                      .value = define_value,
                      .fold = define_folds},
         .arena = arena,
-        .binder = graft_sym_symbol(s, "r")
+        .binder = graft_term_constant(s->z3, s->integer, "r")
     };
     s->plain = &plain->recorder;
 }
