@@ -37,42 +37,6 @@ static bool give_up(proof *p, const graft_sym_case *c, const char *why)
     return false;
 }
 
-/* Broadcasting reads an index within a shape, along an axis of the shape's size, as it is. */
-static Z3_ast read_within(proof *p, const graft_sym_shape *shape, Z3_ast value)
-{
-    Z3_ast from[GRAFT_MAX_RANK];
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < shape->rank; i++) {
-        Z3_ast at = graft_sym_at(&p->s, shape->dims[i], graft_sym_formals(&p->s, shape->rank)[i]);
-        if (graft_sym_is_app(&p->s, at, p->s.at)) {
-            from[count++] = at;
-        }
-    }
-    Z3_ast to[GRAFT_MAX_RANK];
-    for (uint32_t i = 0; i < count; i++) {
-        to[i] = graft_sym_arg(&p->s, from[i], 1);
-    }
-    return value == NULL ? NULL : graft_sym_substitute(&p->s, value, count, from, to);
-}
-
-/* One side of one output: an element's value, and what it is defined under. */
-typedef struct {
-    Z3_ast value;
-    graft_sym_conditions conditions;
-} output;
-
-static output read_output(proof *p, uint32_t side, graft_operand x, const graft_sym_shape *shape)
-{
-    Z3_ast value = graft_sym_operand(&p->s, &p->instance, &p->sides[side], x);
-    output out = {read_within(p, shape, value), *graft_sym_operand_conditions(&p->sides[side], x)};
-    for (uint32_t i = 0; i < out.conditions.count; i++) {
-        graft_sym_condition *c = &out.conditions.items[i];
-        c->holds = read_within(p, shape, c->holds);
-        c->where = read_within(p, shape, c->where);
-    }
-    return out;
-}
-
 /* Whether a condition follows: at once, or both where a condition of the source from `first` on is
  * given and elsewhere, as one piece of a concatenation may ask what another does. */
 static bool follows(graft_sym_asker *a, const graft_facts *facts, Z3_ast condition, uint32_t first)
@@ -122,24 +86,28 @@ static bool tells_signs(const proof *p, graft_sym_asker *a, const graft_facts *f
     return finite;
 }
 
-static const char *ask_output(proof *p, graft_sym_asker *a, uint32_t i, output *left)
+static const char *ask_output(proof *p, graft_sym_asker *a, uint32_t i)
 {
     graft_facts room[GRAFT_MAX_RANK];
-    graft_operand x = p->rule->source.outputs[i];
-    const graft_sym_shape *shape = graft_sym_shape_of(&p->instance, GRAFT_SYM_SOURCE, x);
-    const graft_facts *facts = graft_sym_within(&p->s, shape, room);
-    *left = read_output(p, GRAFT_SYM_SOURCE, x, shape);
-    output right = read_output(p, GRAFT_SYM_TARGET, p->rule->target.outputs[i], shape);
-    a->given = &left->conditions;
-    if (p->s.numbers != NULL ? !p->s.numbers->same(&p->s, facts, left->value, right.value)
-                             : !graft_sym_equal(a, facts, left->value, right.value)) {
+    graft_sym *s = &p->s;
+    const graft_sym_side *sides = p->sides;
+    const graft_operand x = p->rule->source.outputs[i];
+    const graft_operand y = p->rule->target.outputs[i];
+    const graft_facts *facts =
+        graft_sym_within(s, graft_sym_shape_of(&p->instance, GRAFT_SYM_SOURCE, x), room);
+    Z3_ast left = graft_sym_operand(s, &p->instance, &sides[GRAFT_SYM_SOURCE], x);
+    Z3_ast right = graft_sym_operand(s, &p->instance, &sides[GRAFT_SYM_TARGET], y);
+    const graft_sym_conditions *asked = graft_sym_operand_conditions(&sides[GRAFT_SYM_TARGET], y);
+    a->given = graft_sym_operand_conditions(&sides[GRAFT_SYM_SOURCE], x);
+    if (s->numbers != NULL ? !s->numbers->same(s, facts, left, right)
+                           : !graft_sym_equal(a, facts, left, right)) {
         return "the sides were not proved equal";
     }
     if (!tells_signs(p, a, facts)) {
         return "the source may make a number of an infinity of either sign";
     }
-    for (uint32_t k = 0; k < right.conditions.count; k++) {
-        if (!is_implied(a, facts, &right.conditions.items[k])) {
+    for (uint32_t k = 0; k < asked->count; k++) {
+        if (!is_implied(a, facts, &asked->items[k])) {
             return "the target was not proved to be defined";
         }
     }
@@ -152,7 +120,6 @@ static const char *ask_output(proof *p, graft_sym_asker *a, uint32_t i, output *
 static const char *prove_instance(proof *p)
 {
     const char *why = NULL;
-    output left;
     graft_sym_asker a = {
         .s = &p->s, .sides = {&p->sides[0], &p->sides[1]}
     };
@@ -161,7 +128,7 @@ static const char *prove_instance(proof *p)
         why = p->s.refusal;
     }
     for (uint32_t i = 0; i < p->rule->output_count && why == NULL; i++) {
-        why = ask_output(p, &a, i, &left);
+        why = ask_output(p, &a, i);
     }
     why = p->s.refusal != NULL ? p->s.refusal : why;
     return why;

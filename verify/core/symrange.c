@@ -97,22 +97,6 @@ static Z3_ast split_places(graft_sym *s, const graft_facts *facts, graft_sym_ran
     return body;
 }
 
-typedef struct {
-    graft_sym *s;
-    const graft_facts *facts;
-} knowing;
-
-/* The quotient of what lies below the divisor is 0. */
-static Z3_ast drop_quotient(void *context, Z3_ast term)
-{
-    const knowing *k = context;
-    bool is = graft_sym_is_app(k->s, term, k->s->quotient);
-    Z3_ast below =
-        is ? graft_sym_in_range(k->s, graft_sym_arg(k->s, term, 0), graft_sym_arg(k->s, term, 1))
-           : NULL;
-    return is && graft_sym_holds(k->s, k->facts, below) ? graft_sym_int(k->s, 0) : term;
-}
-
 /* Whether a value is the only one that a binder has in the range. */
 static bool is_only_value(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
                           Z3_ast binder, Z3_ast value)
@@ -145,7 +129,5 @@ static Z3_ast drop_fixed(graft_sym *s, const graft_facts *facts, graft_sym_range
 Z3_ast graft_sym_range_settle(graft_sym *s, const graft_facts *facts, graft_sym_range *range,
                               Z3_ast body)
 {
-    const graft_facts inner = {.outer = facts, .fact = graft_sym_range_formula(s, range)};
-    body = graft_term_rebuild(s->z3, body, drop_quotient, &(knowing){s, &inner});
     return drop_fixed(s, facts, range, split_places(s, facts, range, body));
 }

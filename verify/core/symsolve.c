@@ -105,37 +105,6 @@ static bool solve_for_symbol(graft_sym_equations *e, Z3_ast difference)
     return follows;
 }
 
-/* Equal windows with one stride are equally long, which Z3 is told because it does not multiply. */
-static void claim_same_window(graft_sym_equations *e, Z3_ast a, Z3_ast b)
-{
-    const graft_sym *s = e->s;
-    if (graft_sym_is_app(s, a, s->window) && graft_sym_is_app(s, b, s->window) &&
-        graft_sym_arg(s, a, 1) == graft_sym_arg(s, b, 1)) {
-        Z3_ast stride = graft_sym_arg(s, a, 1);
-        graft_sym_claim(e,
-                        Z3_mk_eq(s->z3, graft_sym_mul(s, a, stride), graft_sym_mul(s, b, stride)));
-    }
-}
-
-/* A broadcast size that equals two other sizes makes these equal. */
-static void note_wide(graft_sym_equations *e, Z3_ast wide, Z3_ast size)
-{
-    if (!graft_sym_is_symbol(e->s, size)) {
-        return;
-    }
-    for (uint32_t i = 0; i < e->wide_count; i++) {
-        Z3_ast narrow = graft_sym_solved(e, e->narrow[i]);
-        if (e->wides[i] == wide && narrow != size && graft_sym_is_symbol(e->s, narrow)) {
-            solve(e, narrow, size);
-            return;
-        }
-    }
-    if (e->wide_count < GRAFT_LIMIT(BROADCAST_EQUATIONS)) {
-        e->wides[e->wide_count] = wide;
-        e->narrow[e->wide_count++] = size;
-    }
-}
-
 void graft_sym_equate(graft_sym_equations *e, Z3_ast a, Z3_ast b)
 {
     graft_sym *s = e->s;
@@ -162,12 +131,6 @@ void graft_sym_equate(graft_sym_equations *e, Z3_ast a, Z3_ast b)
         graft_sym_equate(e, b, a);
         return;
     }
-    if (graft_sym_is_app(s, a, s->wide)) {
-        note_wide(e, a, graft_sym_solved(e, b));
-    }
-    if (graft_sym_is_app(s, b, s->wide)) {
-        note_wide(e, b, graft_sym_solved(e, a));
-    }
     bool products = graft_sym_kind(s, a) == Z3_OP_MUL || graft_sym_kind(s, b) == Z3_OP_MUL;
     if (products && is_positive(e, a) && is_positive(e, b) && !e->in_products) {
         e->in_products = true;
@@ -175,7 +138,6 @@ void graft_sym_equate(graft_sym_equations *e, Z3_ast a, Z3_ast b)
         e->in_products = false;
     } else if (!solve_for_symbol(e, difference)) {
         graft_sym_claim(e, Z3_mk_eq(s->z3, a, b));
-        claim_same_window(e, a, b);
     }
 }
 
@@ -220,35 +182,6 @@ static Z3_ast multiply_all(const graft_sym *s, const Z3_ast *factors, uint32_t c
     return product;
 }
 
-/* When each factor of `less` has a factor of `more` to itself that is broadcast from it, and so is
- * no smaller, equal products make each pair equal, and what is left 1. */
-static bool equate_wider(graft_sym_equations *e, const factor_list *more, const factor_list *less)
-{
-    uint32_t partner[GRAFT_ROOM_SIZE_FACTORS];
-    bool taken[GRAFT_ROOM_SIZE_FACTORS] = {false};
-    for (uint32_t i = 0; i < less->count; i++) {
-        uint32_t k = 0;
-        while (k < more->count &&
-               (taken[k] || !graft_sym_is_wide_of(e->s, more->items[k], less->items[i]))) {
-            k++;
-        }
-        if (k == more->count) {
-            return false;
-        }
-        taken[k] = true;
-        partner[i] = k;
-    }
-    for (uint32_t k = 0; k < more->count; k++) {
-        if (!taken[k]) {
-            graft_sym_equate(e, more->items[k], graft_sym_int(e->s, 1));
-        }
-    }
-    for (uint32_t i = 0; i < less->count; i++) {
-        graft_sym_equate(e, more->items[partner[i]], less->items[i]);
-    }
-    return true;
-}
-
 /* Leaves out the factors that both have. */
 static void cancel_common(factor_list *left, factor_list *right)
 {
@@ -284,8 +217,6 @@ void graft_sym_equate_products(graft_sym_equations *e, const Z3_ast *a, uint32_t
         }
         return;
     }
-    if (!equate_wider(e, &left, &right) && !equate_wider(e, &right, &left)) {
-        graft_sym_equate(e, multiply_all(s, left.items, left.count),
-                         multiply_all(s, right.items, right.count));
-    }
+    graft_sym_equate(e, multiply_all(s, left.items, left.count),
+                     multiply_all(s, right.items, right.count));
 }

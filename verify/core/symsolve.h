@@ -17,10 +17,6 @@ typedef struct graft_sym_equations {
     uint32_t claim_count;
     Z3_ast positive[GRAFT_ROOM_POSITIVE_SIZES]; /* Symbols that are at least 1. */
     uint32_t positive_count;
-    Z3_ast
-        wides[GRAFT_ROOM_BROADCAST_EQUATIONS]; /* Broadcast sizes that equal one of their parts, */
-    Z3_ast narrow[GRAFT_ROOM_BROADCAST_EQUATIONS]; /* and which. */
-    uint32_t wide_count;
     bool changed;     /* A symbol was solved. */
     bool impossible;  /* Two numbers that differ were equated, or a false claim was made. */
     bool in_products; /* Within an equation of products. */
