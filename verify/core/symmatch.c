@@ -238,11 +238,6 @@ bool graft_sym_is_below(graft_sym *s, const graft_facts *facts, Z3_ast value, Z3
     return holds_in_parts(s, &inside, goal) && same_bodies(s, &inside, p.bodies[1], there);
 }
 
-static bool same_maxima(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_ast b)
-{
-    return graft_sym_is_below(s, facts, a, b) && graft_sym_is_below(s, facts, b, a);
-}
-
 /* Whether a sum has no places. Without a guard it has one: sizes are positive. */
 static bool is_empty(graft_sym *s, const graft_facts *facts, Z3_ast fold)
 {
@@ -261,8 +256,7 @@ void graft_sym_name_folds(graft_sym *s, const graft_facts *facts, graft_sym_atom
     for (uint32_t i = 0; i < folds->count; i++) {
         folds->to[i] = is_empty(s, facts, folds->from[i]) ? s->term.zero : NULL;
         for (uint32_t k = 0; k < i && folds->to[i] == NULL; k++) {
-            if (same_folds(s, facts, folds->from[i], folds->from[k]) ||
-                same_maxima(s, facts, folds->from[i], folds->from[k])) {
+            if (same_folds(s, facts, folds->from[i], folds->from[k])) {
                 folds->to[i] = folds->to[k];
             }
         }

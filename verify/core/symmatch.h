@@ -9,7 +9,7 @@
  *
  * A maximum is at most another when every place of its range goes to one of the other's at which
  * the body is the same term; what lies in the range of a maximum is at most the maximum. Where a
- * place goes is proposed. Maxima of which each is at most the other are the same, too. */
+ * place goes is proposed. */
 #ifndef GRAFT_SYMMATCH_H
 #define GRAFT_SYMMATCH_H
 

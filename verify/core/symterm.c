@@ -195,35 +195,6 @@ Z3_ast graft_sym_in_range(const graft_sym *s, Z3_ast i, Z3_ast size)
 
 /* ------------------------------------------------------------ broadcasting */
 
-typedef struct {
-    Z3_ast sizes[GRAFT_ROOM_BROADCAST_SIZES];
-    uint32_t count;
-} size_list;
-
-/* The sizes that a broadcast size is made of, each once, in the order of their ids. False when
- * there are too many. */
-static bool list_sizes(const graft_sym *s, Z3_ast size, size_list *list)
-{
-    if (graft_sym_is_app(s, size, s->wide)) {
-        return list_sizes(s, graft_sym_arg(s, size, 0), list) &&
-               list_sizes(s, graft_sym_arg(s, size, 1), list);
-    }
-    uint32_t i = 0;
-    while (i < list->count && Z3_get_ast_id(s->z3, list->sizes[i]) < Z3_get_ast_id(s->z3, size)) {
-        i++;
-    }
-    if (i < list->count && list->sizes[i] == size) {
-        return true;
-    }
-    if (list->count == GRAFT_LIMIT(BROADCAST_SIZES)) {
-        return false;
-    }
-    memmove(&list->sizes[i + 1], &list->sizes[i], (list->count - i) * sizeof list->sizes[0]);
-    list->sizes[i] = size;
-    list->count++;
-    return true;
-}
-
 bool graft_sym_is_wide_of(const graft_sym *s, Z3_ast size, Z3_ast part)
 {
     return size == part || (graft_sym_is_app(s, size, s->wide) &&
@@ -249,27 +220,15 @@ Z3_ast graft_sym_at(const graft_sym *s, Z3_ast size, Z3_ast index)
 
 Z3_ast graft_sym_wide(const graft_sym *s, Z3_ast a, Z3_ast b)
 {
-    size_list list = {.count = 0};
-    if (s->plain != NULL) {
-        return Z3_mk_app(s->z3, s->wide, 2, (Z3_ast[]){a, b});
-    }
-    if (graft_sym_is_number(s, a, 1) || a == b) {
+    if (s->plain == NULL && (graft_sym_is_number(s, a, 1) || a == b)) {
         return b;
     }
-    if (graft_sym_is_number(s, b, 1) || Z3_is_numeral_ast(s->z3, a)) {
+    if (s->plain == NULL && (graft_sym_is_number(s, b, 1) || Z3_is_numeral_ast(s->z3, a))) {
         return a;
     }
-    if (Z3_is_numeral_ast(s->z3, b)) {
-        return b;
-    }
-    if (!list_sizes(s, a, &list) || !list_sizes(s, b, &list)) {
-        return Z3_mk_app(s->z3, s->wide, 2, (Z3_ast[]){a, b});
-    }
-    Z3_ast size = list.sizes[list.count - 1];
-    for (uint32_t i = list.count - 1; i-- > 0;) {
-        size = Z3_mk_app(s->z3, s->wide, 2, (Z3_ast[]){list.sizes[i], size});
-    }
-    return size;
+    return s->plain == NULL && Z3_is_numeral_ast(s->z3, b)
+               ? b
+               : Z3_mk_app(s->z3, s->wide, 2, (Z3_ast[]){a, b});
 }
 
 Z3_ast graft_sym_slack(const graft_sym *s, Z3_ast comparison)
