@@ -15,7 +15,7 @@ import sys
 import numpy as np
 import nets
 import onnx
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 STEPS, BATCH, FEATURES, UNITS = 4, 2, 3, 5
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
@@ -41,7 +41,7 @@ class Net:
         return name
 
     def feed_lengths(self, name, lengths):
-        self.inputs.append(helper.make_tensor_value_info(name, TensorProto.INT32, [len(lengths)]))
+        self.inputs.append(nets.value(name, [len(lengths)], TensorProto.INT32))
         self.fed[name] = np.asarray(lengths, "int32")
         return name
 
