@@ -19,7 +19,7 @@
 #include "graph/onnx/onnx_attribute.h"
 
 /* Default-domain opsets whose operators are known; all nodes are opaque outside. */
-enum { GRAFT_ONNX_OPSET_FIRST = 6, GRAFT_ONNX_OPSET_LAST = 24 };
+enum { GRAFT_ONNX_OPSET_FIRST = 6, GRAFT_ONNX_OPSET_LAST = 28 };
 /* New nodes are written in the forms of this opset or of the model's, whichever is later. */
 enum { GRAFT_ONNX_OPSET_WRITE = 7 };
 

@@ -357,20 +357,25 @@ graft_onnx_operand graft_plan_depth_to_space(graft_onnx_plan *plan)
     return plan_blocks(plan, x, last ? behind : first, orders[last ? 1 : 0], joined);
 }
 
-/* (N, C, b H, b W) -> (N, b b C, H, W) */
+/* (N, C, b H, b W) -> (N, b b C, H, W); the blocks' channels come first, or last in mode CRD. */
 graft_onnx_operand graft_plan_space_to_depth(graft_onnx_plan *plan)
 {
-    static const int32_t order[6] = {0, 3, 5, 1, 2, 4};
+    static const int32_t orders[2][6] = {
+        {0, 3, 5, 1, 2, 4},
+        {0, 1, 3, 5, 2, 4}
+    };
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape s = graft_plan_shape(plan, x);
     int32_t b = read_blocks(plan, &s);
-    if (b == 0 || s.dims[2] % b != 0 || s.dims[3] % b != 0) {
+    bool last = graft_onnx_says(plan->node, "mode", "CRD", false);
+    if (b == 0 || s.dims[2] % b != 0 || s.dims[3] % b != 0 ||
+        (!last && !graft_onnx_says(plan->node, "mode", "DCR", true))) {
         return graft_plan_refuse(plan, "blocks that do not divide the image");
     }
     const int32_t split[6] = {s.dims[0], s.dims[1], s.dims[2] / b, b, s.dims[3] / b, b};
     const int32_t joined[4] = {s.dims[0], graft_plan_int32(plan, (int64_t)b * b * s.dims[1]),
                                s.dims[2] / b, s.dims[3] / b};
-    return plan_blocks(plan, x, split, order, joined);
+    return plan_blocks(plan, x, split, orders[last ? 1 : 0], joined);
 }
 
 /* A size of 0 is that of the input at the same place; one -1 is what remains. */

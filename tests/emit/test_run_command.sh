@@ -159,10 +159,18 @@ END
         [ "$(grep -c ' Einsum ' "$FOLDER/out")" -eq 2 ]
 }
 
-# net NAME TEXT: a model in ONNX's own words.
+# net NAME TEXT [OPSET]: a model in ONNX's own words.
 net() {
     "$python" -c 'import sys, onnx.parser; onnx.save(onnx.parser.parse_model(sys.argv[2]), sys.argv[1])' "$FOLDER/$1.onnx" \
-        "<ir_version: 8, opset_import: [\"\" : 17]> net $2"
+        "<ir_version: 8, opset_import: [\"\" : ${3:-17}]> net $2"
+}
+# Opset 28 gave blocks a second order.
+agrees_on_opset_28() {
+    net model '(float[1, 4, 6, 6] x) => (float[1, 16, 3, 3] y, float[1, 16, 3, 3] z) {
+            d = SpaceToDepth<blocksize = 2>(x)
+            y = Relu(d)
+            z = SpaceToDepth<blocksize = 2, mode = "CRD">(x) }' 28 &&
+        compares
 }
 # fails NAME MESSAGE: when it is run.
 fails() { error_is 2 "$2" "$GRAFT" --quiet run "$FOLDER/$1.onnx" --bench --database "$DB"; }
@@ -203,6 +211,7 @@ if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" 
     check "agrees on a transformer" agrees bert
     check "agrees on functions in parts" agrees_on_parts
     check "agrees on products by letters" agrees_on_einsum
+    check "agrees in opset 28" agrees_on_opset_28
     check "says that numbers are of binary64" refuses_binary64
     check "names what cannot be run" names_causes
     check "names reasons" names_reasons
