@@ -430,13 +430,18 @@ static graft_status emit_gelu_tanh(const graft_onnx_emitter *e)
     return GRAFT_OK;
 }
 
-/* x sigmoid(alpha x) and x hard_sigmoid(x / 6 + 1/2), in parts before there were operators for
- * them. */
+/* x sigmoid(alpha x) and x hard_sigmoid(x / 6 + 1/2), the latter in parts before there was an operator
+ * for it. Swish always is: onnxruntime 1.32 has it in opset 24, by its parts, and in none behind. */
+static bool is_gated_in_parts(const graft_onnx_writer *writer, const graft_node *node)
+{
+    return node->op == GRAFT_OP_swish || writer->opset < function_since[node->op];
+}
+
 static graft_status emit_gated(const graft_onnx_emitter *e)
 {
     const char *x = in_name(e, 0);
     const char *gate = NULL;
-    if (e->writer->opset >= function_since[e->node->op]) {
+    if (!is_gated_in_parts(e->writer, e->node)) {
         return emit_function(e);
     }
     if (e->node->op == GRAFT_OP_swish) {
@@ -631,7 +636,7 @@ uint32_t graft_onnx_unit_nodes(const graft_onnx_writer *writer, const graft_onnx
         return writer->opset >= function_since[node->op] ? 1 : GELU_TANH_STEPS;
     case GRAFT_OP_swish:
     case GRAFT_OP_hard_swish:
-        return writer->opset >= function_since[node->op] ? 1
+        return !is_gated_in_parts(writer, node) ? 1
                : node->op == GRAFT_OP_hard_swish ||
                        graft_float_of_bits(node->attrs[GRAFT_ATTR_swish_alpha]) == 1.0F
                    ? 2

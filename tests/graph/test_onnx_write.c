@@ -69,7 +69,8 @@ static const write_row generated[] = {
      "Pow x graft_exponent_0 -> graft_y_1\nMul graft_y_1 graft_rate_2 -> graft_y_3\nAdd x graft_y_3 -> graft_y_4\n"
      "Mul graft_y_4 graft_root_5 -> graft_y_6\nTanh graft_y_6 -> graft_y_8\nAdd graft_y_8 graft_one_7 -> graft_y_9\n"
      "Mul x graft_half_10 -> graft_y_11\nMul graft_y_11 graft_y_9 -> y"},
-    {"swish", "opset 24; input x 2; node Swish x -> y : alpha=0.5", "Swish x -> y : alpha=0.5"},
+    {"swish", "opset 24; input x 2; node Swish x -> y : alpha=0.5",
+     "graft_alpha_0:\nMul x graft_alpha_0 -> graft_y_1\nSigmoid graft_y_1 -> graft_y_2\nMul x graft_y_2 -> y"},
     {"hard swish before there was one", "opset 13; input x 2; node HardSwish x -> y",
      "HardSigmoid x -> graft_y_0 : alpha=0.166667 beta=0.5\nMul x graft_y_0 -> y"},
     {"functions with numbers",
