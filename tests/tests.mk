@@ -103,7 +103,7 @@ fuzz-run: $(FUZZ_PROGRAMS)
 # Of the tests that call the engine those that take minutes at most, and the fuzz targets' corpora.
 COVERAGE := $(patsubst %,$(OUT)/tests/%, $(addprefix emit/test_,by_tariff network optimize policyfile products runtime simplify) \
     $(addprefix graph/test_,corners engine foreign matching operators refusals rulecode) $(addprefix fuzz/fuzz_,engine policy rule) \
-    train/test_estimate)
+    $(addprefix train/test_,estimate tariff))
 .PHONY: coverage coverage-run
 coverage: ## Say which lines and branches of include/graft tests reach, and which lines none does
 	@$(MAKE) --no-print-directory MODE=cov coverage-run

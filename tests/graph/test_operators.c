@@ -209,6 +209,8 @@ static const struct {
     {"not an axis", GRAFT_OP_split, {2, 1}, {SHAPE(2, 3, 5)}},
     {"would be empty", GRAFT_OP_slice, {0, 2, 2}, {SHAPE(2, 3, 5)}},
     {"ends outside", GRAFT_OP_slice, {0, 2, 4}, {SHAPE(2, 3, 5)}},
+    {"would be empty", GRAFT_OP_pick, {0, 2, 2, 2}, {SHAPE(2, 3, 5)}},
+    {"end outside", GRAFT_OP_pick, {0, 2, 4, 2}, {SHAPE(2, 3, 5)}},
     {"INT32_MAX elements", GRAFT_OP_pad, {0, INT32_MAX, INT32_MAX, 0}, {SHAPE(1, 5)}},
     {"not finite", GRAFT_OP_pad, {0, 1, 1, FLOAT_INFINITY}, {SHAPE(1, 5)}},
     {"not a permutation", GRAFT_OP_transpose, {2, 0, 2}, {SHAPE(3, 3, 5, 7)}},
