@@ -64,7 +64,9 @@ CHECK_CASE(test_estimator_limits)
         x = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
     }
     graft_order order = build_order(env->life, graph);
+    const bool same[4] = {false};
     assert_int_equal(graft_estimate(&estimator, graph, &order, &estimated), GRAFT_CAPACITY);
+    assert_int_equal(graft_estimate_again(&estimator, graph, &order, same), GRAFT_CAPACITY);
     graft_graph few_nodes = *graph;
     few_nodes.node_end = 1;
     assert_int_equal(graft_estimate(&estimator, &few_nodes, &order, &estimated), GRAFT_CAPACITY);
