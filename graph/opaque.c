@@ -372,6 +372,6 @@ graft_status graft_opaque_run(graft_env *env, const graft_opaque *opaque, const 
     case GRAFT_OPAQUE_QUANTISED_MATMUL:
         break;
     }
-    graft_quantised_run(opaque, in, out[0]);
+    graft_quantised_run(env->scratch, opaque, in, out[0]);
     return GRAFT_OK;
 }

@@ -143,5 +143,5 @@ kernel_family graft_cpu_open_conv_direct, graft_cpu_open_conv_binary, graft_cpu_
     graft_cpu_open_pool, graft_cpu_open_softmax, graft_cpu_open_plain_softmax,
     graft_cpu_open_reduction, graft_cpu_open_layer_norm, graft_cpu_open_concat,
     graft_cpu_open_reorder, graft_cpu_open_plain_norm, graft_cpu_open_plain,
-    graft_cpu_open_quantised, graft_cpu_open_integers, graft_cpu_open_integer_sum,
-    graft_cpu_open_body;
+    graft_cpu_open_quantised, graft_cpu_open_integers, graft_cpu_open_bytes,
+    graft_cpu_open_integer_sum, graft_cpu_open_body;

@@ -132,6 +132,14 @@ static graft_status describe_fusion(graft_env *env, const graft_kernel *kernel, 
     return graft_program_attr_finish(env, attr);
 }
 
+/* Without instructions that add products of bytes in 32 bits the library adds pairs of them in 16,
+ * and halves the weights beforehand where these could overflow. */
+static bool sums_exactly(void)
+{
+    unsigned isa = (unsigned)dnnl_get_effective_cpu_isa();
+    return (isa & dnnl_cpu_isa_avx512_core_vnni) == dnnl_cpu_isa_avx512_core_vnni;
+}
+
 /* Those for older processors saturate on newer ones, too. That of convolutions of one tap in tiles
  * (AMX) takes a zero point of the image for the first 32 filters only, at some sizes. */
 static bool is_sound(const_dnnl_primitive_desc_t pd)
@@ -204,7 +212,7 @@ graft_status graft_cpu_open_integers(graft_env *env, graft_kernel *kernel, uint3
     graft_status status = GRAFT_OK;
     const graft_signature *s = &kernel->signature;
     product p = {.pd = NULL};
-    if (!graft_signature_is_integer(s) || s->op == GRAFT_COST_INTEGER_ADD) {
+    if (!graft_signature_is_integer(s) || s->op == GRAFT_COST_INTEGER_ADD || !sums_exactly()) {
         return GRAFT_UNSUPPORTED;
     }
     GRAFT_SCOPED(env->scratch);

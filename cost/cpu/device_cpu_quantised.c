@@ -19,7 +19,8 @@ static void run_quantised(const graft_kernel *kernel)
     for (uint32_t k = 0; k < kernel->signature.input_count; k++) {
         state->in[3 * k] = kernel->in[k];
     }
-    graft_quantised_run(&state->opaque, state->in, kernel->out[0]);
+    GRAFT_ARENA(scratch, 0);
+    graft_quantised_run(scratch, &state->opaque, state->in, kernel->out[0]);
 }
 
 static void describe(const graft_kernel *kernel, quantised_state *state)

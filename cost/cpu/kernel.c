@@ -22,7 +22,7 @@ static kernel_family *const families[] = {
     graft_cpu_open_plain_norm,    graft_cpu_open_reorder,        graft_cpu_open_plain,
     graft_cpu_open_binary,        graft_cpu_open_batch_norm,     graft_cpu_open_reduction,
     graft_cpu_open_concat,        graft_cpu_open_quantised,      graft_cpu_open_integers,
-    graft_cpu_open_integer_sum,   graft_cpu_open_body,
+    graft_cpu_open_bytes,         graft_cpu_open_integer_sum,    graft_cpu_open_body,
 };
 
 enum { FAMILY_COUNT = sizeof(families) / sizeof(families[0]) };

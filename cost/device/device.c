@@ -84,14 +84,6 @@ static graft_status name_processor(graft_env *env, graft_device *device)
 
 /* --------------------------------------------------------------- life time */
 
-/* Without instructions that add products of bytes in 32 bits the library adds pairs of them in 16,
- * and halves the weights beforehand where these could overflow. */
-static bool has_integers(void)
-{
-    unsigned isa = (unsigned)dnnl_get_effective_cpu_isa();
-    return (isa & dnnl_cpu_isa_avx512_core_vnni) == dnnl_cpu_isa_avx512_core_vnni;
-}
-
 static graft_status start_engine(graft_env *env, graft_device *device)
 {
     /* With its cache, the library's list of implementations changes once one of them was created: a
@@ -107,7 +99,7 @@ static graft_status start_engine(graft_env *env, graft_device *device)
         return GRAFT_FAIL(env, GRAFT_INTERNAL, "oneDNN cannot be started: status %d", (int)result);
     }
     omp_set_num_threads((int)device->head.thread_count);
-    device->head.integers = has_integers();
+    device->head.integers = true;
     return name_processor(env, device);
 }
 

@@ -5,14 +5,19 @@
 
 #include <string.h>
 
-#ifdef __AVX512VNNI__
+#ifdef __AVX2__
 #include <immintrin.h>
-enum { WIDTH = 32 }; /* Columns of a panel. */
-#else
-enum { WIDTH = 8 };
 #endif
 
-enum { PART = 4, ROWS = 8, SIGN = 128 };
+/* Columns of a panel, rows of it that one instruction multiplies, rows that are multiplied at once:
+ * as many as registers hold the sums of. */
+#ifdef __AVX512VNNI__
+enum { WIDTH = 32, TOGETHER = 4, ROWS = 8 };
+#else
+enum { WIDTH = 16, TOGETHER = 2, ROWS = 6 };
+#endif
+
+enum { PART = 4, BLOCK = 96, SIGN = 128 };
 
 size_t graft_byte_row_bytes(size_t depth) { return (depth + PART - 1) / PART * PART; }
 
@@ -23,38 +28,58 @@ static int32_t signed_byte(const void *data, uint32_t dtype, size_t i)
     return dtype == GRAFT_DTYPE_I8 ? ((const int8_t *)data)[i] : ((const uint8_t *)data)[i] - SIGN;
 }
 
-/* Without VNNI columns lie behind one another. */
-static size_t place_in_panel(size_t k, size_t n, size_t bytes)
+static size_t place_in_panel(size_t k, size_t n)
 {
-#ifdef __AVX512VNNI__
-    (void)bytes;
-    return k / PART * PART * WIDTH + n * PART + k % PART;
-#else
-    return n * bytes + k;
-#endif
+    return k / TOGETHER * TOGETHER * WIDTH + n * TOGETHER + k % TOGETHER;
 }
 
-graft_byte_panels graft_byte_pack(graft_arena *arena, const graft_byte_matrix *b)
+size_t graft_byte_packed_bytes(size_t depth, size_t columns)
+{
+    return 2 * columns * sizeof(int32_t) +
+           count_panels(columns) * graft_byte_row_bytes(depth) * WIDTH;
+}
+
+graft_byte_panels graft_byte_panels_in(void *memory, size_t depth, size_t columns)
+{
+    int32_t *numbers = memory;
+    return (graft_byte_panels){.depth = depth,
+                               .columns = columns,
+                               .zeros = numbers,
+                               .sums = numbers + columns,
+                               .data = (int8_t *)(numbers + 2 * columns)};
+}
+
+static size_t depth_place(const graft_byte_matrix *b, size_t k)
+{
+    return b->depth_turn == 0 ? k * b->depth_step
+                              : k % b->depth_turn * b->depth_step + k / b->depth_turn;
+}
+
+graft_byte_panels graft_byte_pack_into(void *memory, const graft_byte_matrix *b)
 {
     const size_t bytes = graft_byte_row_bytes(b->depth);
-    graft_byte_panels p = {.depth = b->depth, .columns = b->columns};
-    p.data = GRAFT_NEW(arena, graft_byte_packed, count_panels(b->columns) * bytes * WIDTH);
-    p.zeros = GRAFT_NEW(arena, int32_t, b->columns);
-    p.sums = GRAFT_NEW(arena, int32_t, b->columns);
+    const graft_byte_panels p = graft_byte_panels_in(memory, b->depth, b->columns);
+    memset(memory, 0, graft_byte_packed_bytes(b->depth, b->columns));
     for (size_t n = 0; n < b->columns; n++) {
         p.zeros[n] = b->zeros == NULL ? (b->dtype == GRAFT_DTYPE_I8 ? 0 : -SIGN)
                                       : signed_byte(b->zeros, b->dtype, n * b->zero_step);
     }
     for (size_t k = 0; k < b->depth; k++) {
         for (size_t n = 0; n < b->columns; n++) {
-            const size_t from = k * b->depth_step + n * b->column_step;
+            const size_t from = depth_place(b, k) + n * b->column_step;
             const int32_t number = signed_byte(b->data, b->dtype, from);
-            graft_byte_packed *panel = p.data + n / WIDTH * WIDTH * bytes;
-            panel[place_in_panel(k, n % WIDTH, bytes)] = (graft_byte_packed)number;
+            int8_t *panel = p.data + n / WIDTH * WIDTH * bytes;
+            panel[place_in_panel(k, n % WIDTH)] = (int8_t)number;
             p.sums[n] = (int32_t)((uint32_t)p.sums[n] + (uint32_t)(number - p.zeros[n]));
         }
     }
     return p;
+}
+
+graft_byte_panels graft_byte_pack(graft_arena *arena, const graft_byte_matrix *b)
+{
+    const size_t count = graft_byte_packed_bytes(b->depth, b->columns) / sizeof(int32_t);
+    return graft_byte_pack_into(GRAFT_NEW(arena, int32_t, count), b);
 }
 
 void graft_byte_fill(const void *data, uint32_t dtype, size_t first, size_t step, size_t count,
@@ -62,6 +87,12 @@ void graft_byte_fill(const void *data, uint32_t dtype, size_t first, size_t step
 {
     const uint8_t sign = dtype == GRAFT_DTYPE_I8 ? SIGN : 0;
     const uint8_t *from = (const uint8_t *)data + first;
+    if (step == 1) {
+        for (size_t i = 0; i < count; i++) {
+            row[i] = from[i] ^ sign;
+        }
+        return;
+    }
     for (size_t i = 0; i < count; i++) {
         row[i] = from[i * step] ^ sign;
     }
@@ -99,40 +130,103 @@ multiply_rows(const uint8_t *a, const int8_t *panel, size_t bytes, const int row
     }
 }
 #else
-/* Compilers make a vector of it. */
-static int32_t sum_products(const int16_t *a, const int16_t *b, size_t count)
+/* Two products each, added up; `two` is repeated. */
+#ifdef __AVX2__
+enum { SUMS = 8 };
+typedef __m256i sums_of;
+
+typedef __m256i taken;
+
+static inline sums_of load_sums(const int32_t *sums)
 {
-    uint32_t sum = 0;
-    for (size_t k = 0; k < count; k++) {
-        sum += (uint32_t)((int32_t)a[k] * b[k]);
-    }
-    return (int32_t)sum;
+    return _mm256_loadu_si256((const __m256i *)(const void *)sums);
 }
 
-static void multiply_rows(const uint8_t *a, const int16_t *panel, size_t bytes, size_t rows,
-                          int32_t *tile)
+static inline void store_sums(int32_t *sums, sums_of made)
 {
-    enum { STRIP = 1024 };
+    _mm256_storeu_si256((__m256i *)(void *)sums, made);
+}
+
+static inline taken take_two(const int8_t *two)
+{
+    return _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)two));
+}
+
+static inline taken take_left(const int16_t *two)
+{
+    int32_t both = 0;
+    memcpy(&both, two, sizeof(both));
+    return _mm256_set1_epi32(both);
+}
+
+static inline sums_of add_two(sums_of sums, taken left, taken right)
+{
+    return _mm256_add_epi32(sums, _mm256_madd_epi16(left, right));
+}
+#else
+enum { SUMS = 1 };
+typedef int32_t sums_of;
+
+static inline const int8_t *load_two(const int8_t *two) { return two; }
+
+static inline sums_of add_two(sums_of sums, const int16_t *two, const int8_t *right)
+{
+    return (sums_of)((uint32_t)sums + (uint32_t)(two[0] * right[0] + two[1] * right[1]));
+}
+#endif
+
+enum { STRIP = 512, VECTORS = WIDTH / SUMS };
+
+/* `left`: STRIP apart. */
+static inline __attribute__((always_inline)) void
+add_strip(const int16_t *left, const int8_t *panel, size_t count, const size_t rows, int32_t *tile)
+{
+    sums_of sums[ROWS][VECTORS];
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t v = 0; v < VECTORS; v++) {
+            sums[r][v] = load_sums(tile + r * WIDTH + v * SUMS);
+        }
+    }
+    for (size_t k = 0; k < count; k += TOGETHER) {
+        taken right[VECTORS];
+        for (size_t v = 0; v < VECTORS; v++) {
+            right[v] = take_two(panel + k * WIDTH + v * SUMS * TOGETHER);
+        }
+        for (size_t r = 0; r < rows; r++) {
+            const taken left_two = take_left(left + r * STRIP + k);
+            for (size_t v = 0; v < VECTORS; v++) {
+                sums[r][v] = add_two(sums[r][v], left_two, right[v]);
+            }
+            __asm__ volatile("" ::: "memory");
+        }
+    }
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t v = 0; v < VECTORS; v++) {
+            store_sums(tile + r * WIDTH + v * SUMS, sums[r][v]);
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) void
+multiply_rows(const uint8_t *a, const int8_t *panel, size_t bytes, const size_t rows, int32_t *tile)
+{
+    int16_t left[ROWS * STRIP];
     memset(tile, 0, rows * WIDTH * sizeof(tile[0]));
     for (size_t first = 0; first < bytes; first += STRIP) {
         const size_t count = bytes - first < STRIP ? bytes - first : STRIP;
         for (size_t r = 0; r < rows; r++) {
-            int16_t left[STRIP];
             for (size_t k = 0; k < count; k++) {
-                left[k] = a[r * bytes + first + k];
-            }
-            for (size_t n = 0; n < WIDTH; n++) {
-                const int32_t sum = sum_products(left, panel + n * bytes + first, count);
-                tile[r * WIDTH + n] = (int32_t)((uint32_t)tile[r * WIDTH + n] + (uint32_t)sum);
+                left[r * STRIP + k] = a[r * bytes + first + k];
             }
         }
+        add_strip(left, panel + first * WIDTH, count, rows, tile);
     }
 }
 #endif
 
 /* Returns for how many of `count` rows it did so. */
-static size_t multiply_some(const uint8_t *a, const graft_byte_packed *panel, size_t bytes,
-                            size_t count, int32_t *tile)
+static size_t multiply_some(const uint8_t *a, const int8_t *panel, size_t bytes, size_t count,
+                            int32_t *tile)
 {
     if (count >= ROWS) {
         multiply_rows(a, panel, bytes, ROWS, tile);
@@ -146,62 +240,89 @@ static size_t multiply_some(const uint8_t *a, const graft_byte_packed *panel, si
     return 1;
 }
 
-/* What zero points make of the sums of `row`; `sum`: of its bytes. */
-static void correct(const graft_byte_panels *b, size_t first, size_t width, int32_t sum,
-                    int32_t zero, int32_t *row)
+static int32_t sum_row(const uint8_t *row, size_t bytes)
+{
+    uint32_t sum = 0;
+    for (size_t k = 0; k < bytes; k++) {
+        sum += row[k];
+    }
+    return (int32_t)sum;
+}
+
+/* Sums of a row of a tile to where they belong, and `more` of each column. */
+static inline __attribute__((always_inline)) void deliver(const int32_t *restrict tile,
+                                                          const int32_t *restrict more,
+                                                          const size_t width, size_t step,
+                                                          int32_t *restrict out)
 {
     for (size_t n = 0; n < width; n++) {
-        row[n] = (int32_t)((uint32_t)row[n] - (uint32_t)b->zeros[first + n] * (uint32_t)sum -
-                           (uint32_t)b->sums[first + n] * (uint32_t)zero);
+        out[n * step] = (int32_t)((uint32_t)tile[n] + (uint32_t)more[n]);
     }
 }
 
-static int32_t *sum_rows(graft_arena *scratch, const graft_byte_rows *a, size_t bytes)
+/* What zero points make of the sums of a row; `sum`: of its bytes. */
+static void find_more(const graft_byte_panels *b, size_t first, size_t width, int32_t zero,
+                      int32_t sum, int32_t *more)
 {
-    int32_t *sums = GRAFT_NEW(scratch, int32_t, a->count);
-    for (size_t m = 0; m < a->count; m++) {
-        uint32_t sum = 0;
-        for (size_t k = 0; k < bytes; k++) {
-            sum += a->data[m * bytes + k];
-        }
-        sums[m] = (int32_t)sum;
-    }
-    return sums;
-}
-
-/* (rows, width) of a tile to where they belong. */
-static void deliver(const int32_t *tile, size_t rows, size_t width, size_t row_step,
-                    size_t column_step, int32_t *out)
-{
-    for (size_t m = 0; m < rows && column_step == 1; m++) {
-        memcpy(out + m * row_step, tile + m * WIDTH, width * sizeof(out[0]));
-    }
-    for (size_t n = 0; n < width && column_step != 1; n++) {
-        for (size_t m = 0; m < rows; m++) {
-            out[m * row_step + n * column_step] = tile[m * WIDTH + n];
-        }
+    for (size_t n = 0; n < width; n++) {
+        more[n] = (int32_t)(0U - (uint32_t)b->zeros[first + n] * (uint32_t)sum -
+                            (uint32_t)b->sums[first + n] * (uint32_t)zero);
     }
 }
 
-void graft_byte_multiply(graft_arena *scratch, const graft_byte_rows *a, const graft_byte_panels *b,
-                         size_t row_step, size_t column_step, int32_t *out)
+/* A panel by some rows. `sums` of their bytes, or NULL where the zero points of all columns are 0:
+ * then rows differ by their own alone. */
+static void multiply_panel(const graft_byte_rows *a, size_t from, size_t count,
+                           const graft_byte_panels *b, size_t first, const int32_t *sums,
+                           size_t row_step, size_t column_step, int32_t *out)
 {
-    GRAFT_SCOPED(scratch);
     const size_t bytes = graft_byte_row_bytes(b->depth);
-    const int32_t *sums = sum_rows(scratch, a, bytes);
-    for (size_t first = 0; first < b->columns; first += WIDTH) {
-        const size_t width = b->columns - first < WIDTH ? b->columns - first : WIDTH;
-        for (size_t m = 0; m < a->count;) {
-            int32_t tile[ROWS * WIDTH];
-            const size_t rows = multiply_some(a->data + m * bytes, b->data + first * bytes, bytes,
-                                              a->count - m, tile);
-            for (size_t r = 0; r < rows; r++) {
-                correct(b, first, width, sums[m + r], a->zeros[(m + r) * a->zero_step],
-                        tile + r * WIDTH);
+    const size_t width = b->columns - first < WIDTH ? b->columns - first : WIDTH;
+    int32_t tile[ROWS * WIDTH];
+    int32_t more[WIDTH];
+    size_t rows = 0;
+    for (size_t m = 0; m < count; m += rows) {
+        rows = multiply_some(a->data + (from + m) * bytes, b->data + first * bytes, bytes,
+                             count - m, tile);
+        for (size_t r = 0; r < rows; r++) {
+            int32_t *to = out + (from + m + r) * row_step + first * column_step;
+            if (sums != NULL || a->zero_step != 0 || m + r == 0) {
+                find_more(b, first, width, a->zeros[(from + m + r) * a->zero_step],
+                          sums == NULL ? 0 : sums[m + r], more);
             }
-            deliver(tile, rows, width, row_step, column_step,
-                    out + m * row_step + first * column_step);
-            m += rows;
+            if (width == WIDTH && column_step == 1) {
+                deliver(tile + r * WIDTH, more, WIDTH, 1, to);
+            } else {
+                deliver(tile + r * WIDTH, more, width, column_step, to);
+            }
+        }
+    }
+}
+
+static bool has_zeros(const graft_byte_panels *b)
+{
+    int32_t any = 0;
+    for (size_t n = 0; n < b->columns; n++) {
+        any |= b->zeros[n];
+    }
+    return any != 0;
+}
+
+/* Some rows, which stay in the caches, by all panels. */
+void graft_byte_multiply(const graft_byte_rows *a, const graft_byte_panels *b, size_t row_step,
+                         size_t column_step, int32_t *out)
+{
+    const size_t bytes = graft_byte_row_bytes(b->depth);
+    const bool summed = has_zeros(b);
+    for (size_t from = 0; from < a->count; from += BLOCK) {
+        const size_t count = a->count - from < BLOCK ? a->count - from : BLOCK;
+        int32_t sums[BLOCK];
+        for (size_t m = 0; summed && m < count; m++) {
+            sums[m] = sum_row(a->data + (from + m) * bytes, bytes);
+        }
+        for (size_t first = 0; first < b->columns; first += WIDTH) {
+            multiply_panel(a, from, count, b, first, summed ? sums : NULL, row_step, column_step,
+                           out);
         }
     }
 }

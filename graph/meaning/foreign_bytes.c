@@ -234,7 +234,7 @@ graft_status graft_foreign_matmul(graft_env *env, const graft_opaque *opaque, vo
         const size_t k = panels[at[1]].depth;
         const graft_byte_rows a =
             take_rows(env->scratch, opaque, &(matrix){0, 2, at[0] * m * k, m, k, false}, period);
-        graft_byte_multiply(env->scratch, &a, &panels[at[1]], n, 1, (int32_t *)out + i * m * n);
+        graft_byte_multiply(&a, &panels[at[1]], n, 1, (int32_t *)out + i * m * n);
     }
     return GRAFT_OK;
 }
@@ -302,7 +302,7 @@ graft_status graft_foreign_gemm(graft_env *env, const graft_opaque *opaque, void
     const bool many = graft_shape_elements(&opaque->in[4]) > 1;
     const graft_byte_rows a = take_rows(
         env->scratch, opaque, &(matrix){0, 2, 0, m, k, opaque->attrs[GEMM_TURN_A] != 0}, m);
-    graft_byte_multiply(env->scratch, &a, opaque->kept, n, 1, sums);
+    graft_byte_multiply(&a, opaque->kept, n, 1, sums);
     for (size_t i = 0; i < m * n; i++) {
         const int32_t bias =
             graft_foreign_has(opaque, 6) ? ((const int32_t *)opaque->data[6])[i % n] : 0;

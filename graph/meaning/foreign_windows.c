@@ -2,7 +2,7 @@
 #include "graph/meaning/foreign_rows.h"
 
 #include "graph/meaning/algebra.h"
-#include "graph/meaning/byte_product.h"
+#include "graph/meaning/byte_conv.h"
 
 #include <string.h>
 
@@ -268,123 +268,35 @@ bool graft_foreign_conv_integer_shape(const graft_opaque *opaque, graft_shape *s
     return fits;
 }
 
-/* Filters of each group, their channels last as those of images. */
+static graft_byte_conv byte_conv_of(const graft_opaque *opaque)
+{
+    return graft_byte_conv_of(opaque->attrs, &opaque->in[0], &opaque->in[1], &opaque->out);
+}
+
 void *graft_foreign_keep_conv_integer(graft_arena *arena, const graft_opaque *opaque)
 {
-    const graft_shape *w = &opaque->in[1];
-    const size_t groups = (size_t)opaque->attrs[CONV_GROUPS];
-    const size_t filters = (size_t)w->dims[0];
-    const size_t channels = (size_t)w->dims[1];
-    const size_t window = (size_t)graft_axes_count(w, 2, w->rank);
-    const size_t terms = channels * window;
-    const uint8_t *zeros = graft_foreign_has(opaque, 3) ? opaque->data[3] : NULL;
-    graft_byte_matrix given = {
-        .dtype = w->dtype,
-        .depth = terms,
-        .columns = filters / groups,
-        .depth_step = 1,
-        .column_step = terms,
+    const graft_byte_conv c = byte_conv_of(opaque);
+    const graft_byte_filter filter = {
+        .data = opaque->data[1],
+        .zeros = graft_foreign_has(opaque, 3) ? opaque->data[3] : NULL,
+        .dtype = opaque->in[1].dtype,
         .zero_step = graft_foreign_zero_step(opaque, 3),
     };
-    graft_byte_panels *panels = GRAFT_NEW(arena, graft_byte_panels, groups);
-    uint8_t *turned = GRAFT_NEW(arena, uint8_t, filters * terms);
-    for (size_t i = 0; i < filters * terms; i++) {
-        const size_t to = i / terms * terms + i % window * channels + i % terms / window;
-        turned[to] = ((const uint8_t *)opaque->data[1])[i];
-    }
-    for (size_t i = 0; i < groups; i++) {
-        given.data = turned + i * given.columns * terms;
-        given.zeros = zeros == NULL ? NULL : zeros + i * given.columns * given.zero_step;
-        panels[i] = graft_byte_pack(arena, &given);
-    }
-    return panels;
-}
-
-/* An image whose pixels are taken from group by group. */
-typedef struct {
-    uint8_t *data; /* (height, width, channels), without a sign. */
-    int64_t size[2];
-    int64_t filter[2];
-    size_t channels;
-    size_t taken; /* Channels of a group. */
-    uint8_t zero; /* What lies outside. */
-} byte_image;
-
-static void turn_image(const uint8_t *x, uint32_t dtype, const byte_image *to)
-{
-    const size_t places = (size_t)(to->size[0] * to->size[1]);
-    for (size_t i = 0; i < places; i++) {
-        graft_byte_fill(x, dtype, i, places, to->channels, to->data + i * to->channels);
-    }
-}
-
-/* What lies under the filter at a place: (filter height, filter width, channels of the group). */
-static void take_window(const byte_image *from, size_t group, const reach r[2], uint8_t *window)
-{
-    const size_t taken = from->taken;
-    const bool whole = taken == from->channels && r[1].step == 1;
-    memset(window, from->zero, (size_t)(from->filter[0] * from->filter[1]) * taken);
-    for (int64_t k = r[0].first; k < r[0].end; k++) {
-        const int64_t row = (r[0].start + k * r[0].step) * from->size[1] + r[1].start;
-        for (int64_t j = r[1].first; j < r[1].end; j += whole ? r[1].end : 1) {
-            memcpy(window + (size_t)(k * from->filter[1] + j) * taken,
-                   from->data + (size_t)(row + j * r[1].step) * from->channels + group * taken,
-                   whole ? (size_t)(r[1].end - j) * taken : taken);
-        }
-    }
-}
-
-/* One group of one image, some places at a time. */
-static void convolve_bytes(graft_arena *scratch, const graft_opaque *opaque, const byte_image *from,
-                           size_t group, int32_t *out)
-{
-    enum { PLACES = 256 };
-    GRAFT_SCOPED(scratch);
-    const graft_byte_panels *panels = (const graft_byte_panels *)opaque->kept + group;
-    const int32_t zero = from->zero;
-    const size_t bytes = graft_byte_row_bytes(panels->depth);
-    const graft_shape *y = &opaque->out;
-    const size_t places = (size_t)graft_axes_count(y, 2, y->rank);
-    const size_t width = (size_t)y->dims[y->rank - 1];
-    graft_byte_rows rows = {.data = GRAFT_NEW(scratch, uint8_t, PLACES * bytes), .zeros = &zero};
-    for (size_t first = 0; first < places; first += PLACES) {
-        rows.count = places - first < PLACES ? places - first : PLACES;
-        for (size_t i = 0; i < rows.count; i++) {
-            const reach r[2] = {
-                reach_of(opaque, 0, from->size[0], from->filter[0], (int64_t)((first + i) / width)),
-                reach_of(opaque, 1, from->size[1], from->filter[1],
-                         (int64_t)((first + i) % width))};
-            take_window(from, group, r, rows.data + i * bytes);
-        }
-        graft_byte_multiply(scratch, &rows, panels, 1, places, out + first);
-    }
+    int32_t *packed = GRAFT_NEW(arena, int32_t, graft_byte_conv_packed_bytes(&c) / sizeof(int32_t));
+    graft_byte_conv_pack(&c, &filter, packed);
+    return packed;
 }
 
 graft_status graft_foreign_conv_integer(graft_env *env, const graft_opaque *opaque, void *out)
 {
-    GRAFT_SCOPED(env->scratch);
-    const graft_shape *x = &opaque->in[0];
-    const graft_shape *w = &opaque->in[1];
-    const bool one = x->rank == 3;
-    const size_t pixels = (size_t)graft_axes_count(x, 1, x->rank);
-    const size_t groups = (size_t)opaque->attrs[CONV_GROUPS];
-    const size_t results = (size_t)graft_axes_count(&opaque->out, 1, opaque->out.rank);
-    const byte_image pixels_last = {
-        .data = GRAFT_NEW(env->scratch, uint8_t, pixels),
-        .size = {one ? 1 : x->dims[2], x->dims[x->rank - 1]},
-        .filter = {one ? 1 : w->dims[2], w->dims[w->rank - 1]},
-        .channels = (size_t)x->dims[1],
-        .taken = (size_t)w->dims[1],
-        .zero = (uint8_t)graft_foreign_row_zeros(env->scratch, opaque, 1, 1)[0],
+    const graft_byte_conv c = byte_conv_of(opaque);
+    const graft_byte_image image = {
+        .data = opaque->data[0],
+        .dtype = opaque->in[0].dtype,
+        .zero = graft_foreign_has(opaque, 2) ? (int32_t)graft_foreign_whole(opaque, 2, 0) : 0,
     };
-    for (size_t i = 0; i < (size_t)x->dims[0] * groups; i++) {
-        if (i % groups == 0) {
-            turn_image((const uint8_t *)opaque->data[0] + i / groups * pixels, x->dtype,
-                       &pixels_last);
-        }
-        convolve_bytes(env->scratch, opaque, &pixels_last, i % groups,
-                       (int32_t *)out + i * (results / groups));
-    }
+    graft_byte_conv_run_all(env->scratch, &c, opaque->kept, &image, (size_t)opaque->in[0].dims[0],
+                            out);
     return GRAFT_OK;
 }
 

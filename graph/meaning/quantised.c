@@ -2,6 +2,8 @@
 #include "graph/meaning/quantised.h"
 
 #include "graph/meaning/algebra.h"
+#include "graph/meaning/byte_conv.h"
+#include "graph/meaning/byte_product.h"
 #include "graph/meaning/foreign_rows.h"
 
 #include <math.h>
@@ -82,22 +84,12 @@ static bool find_change(const Onnx__NodeProto *node, graft_opaque *opaque, bool 
                        : fits_blocks(opaque, whole, block));
 }
 
-/* Sequences are images of one row. */
-static graft_shape image_of(graft_shape shape)
-{
-    if (shape.rank == 3) {
-        shape.rank = 4;
-        shape.dims[3] = shape.dims[2];
-        shape.dims[2] = 1;
-    }
-    return shape;
-}
-
 /* The attributes are those of `conv`, whose shape function then says whether everything fits. */
 static bool find_window(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    const graft_shape made = image_of(opaque->out);
-    graft_shape in[2] = {image_of(opaque->in[0]), image_of(opaque->in[3])};
+    const graft_shape made = graft_byte_conv_image(opaque->out);
+    graft_shape in[2] = {graft_byte_conv_image(opaque->in[0]),
+                         graft_byte_conv_image(opaque->in[3])};
     graft_shape out;
     graft_opaque conv = *opaque;
     conv.in[1] = opaque->in[3];
@@ -309,73 +301,45 @@ static product product_of(const graft_opaque *opaque, const void *const *in, voi
                      .out = out};
 }
 
-/* Terms are added as unsigned numbers, which wrap around. */
-static uint32_t multiply(const product *p, size_t x, int32_t x_zero, size_t w, int32_t w_zero)
+static void put_sums(const product *p, const int32_t *sums, size_t first, size_t count,
+                     size_t channel, int32_t bias)
 {
-    return (uint32_t)((graft_whole_at(p->x.data, p->x.dtype, x) - x_zero) *
-                      (graft_whole_at(p->w.data, p->w.dtype, w) - w_zero));
-}
-
-static void put_sum(const product *p, size_t i, uint32_t sum, size_t channel)
-{
-    int32_t total = 0;
-    memcpy(&total, &sum, sizeof(total));
-    float factor = p->x.scales[0] * p->w.scales[channel * p->w.scale_step] / p->out_scale;
-    ((uint8_t *)p->out)[i] = graft_foreign_round((float)total * factor, (float)p->out_zero,
-                                                 graft_foreign_least(p->out_type));
-}
-
-/* A convolution: `first` is where the input of an output element's group begins. */
-typedef struct {
-    product p;
-    graft_window windows[2];
-    size_t plane; /* Elements of a channel of the input. */
-    size_t taps;  /* Elements of a channel of the filter. */
-    size_t channels;
-} convolution;
-
-/* The sum for filter `o` at row-major place `place`; taps in the padding add nothing. */
-static uint32_t sum_taps(const convolution *c, size_t first, size_t o, size_t place)
-{
-    const graft_window *h = &c->windows[0];
-    const graft_window *w = &c->windows[1];
-    int32_t x_zero = zero_of(&c->p.x, c->p.x.dtype, 0);
-    int32_t w_zero = zero_of(&c->p.w, c->p.w.dtype, o);
-    uint32_t sum = 0;
-    for (size_t tap = 0; tap < c->channels * c->taps; tap++) {
-        int64_t within = (int64_t)(tap % c->taps);
-        int64_t row = graft_window_at(h, (int64_t)place / w->count, within / w->kernel);
-        int64_t column = graft_window_at(w, (int64_t)place % w->count, within % w->kernel);
-        if (row >= 0 && row < h->size && column >= 0 && column < w->size) {
-            size_t at = first + tap / c->taps * c->plane + (size_t)(row * w->size + column);
-            sum += multiply(&c->p, at, x_zero, o * c->channels * c->taps + tap, w_zero);
-        }
+    const float factor = p->x.scales[0] * p->w.scales[channel * p->w.scale_step] / p->out_scale;
+    for (size_t i = 0; i < count; i++) {
+        const int32_t sum = (int32_t)((uint32_t)sums[i] + (uint32_t)bias);
+        ((uint8_t *)p->out)[first + i] = graft_foreign_round(
+            (float)sum * factor, (float)p->out_zero, graft_foreign_least(p->out_type));
     }
-    return sum;
 }
 
-static void run_conv(const graft_opaque *opaque, const void *const *in, void *out)
+static graft_byte_conv conv_of(const graft_opaque *opaque)
 {
-    const graft_shape shapes[2] = {image_of(opaque->in[0]), image_of(opaque->in[3])};
-    const graft_shape made = image_of(opaque->out);
-    const graft_call call = {opaque->attrs, shapes, &made};
-    const convolution c = {
-        .p = product_of(opaque, in, out),
-        .windows = {graft_window_of_conv(&call, 0), graft_window_of_conv(&call, 1)},
-        .plane = graft_axes_count(&shapes[0], 2, 4),
-        .taps = graft_axes_count(&shapes[1], 2, 4),
-        .channels = (size_t)shapes[1].dims[1]
-    };
+    return graft_byte_conv_of(opaque->attrs, &opaque->in[0], &opaque->in[3], &opaque->out);
+}
+
+static void run_conv(graft_arena *scratch, const graft_opaque *opaque, const void *const *in,
+                     void *out)
+{
+    GRAFT_SCOPED(scratch);
+    const product p = product_of(opaque, in, out);
+    const graft_byte_conv c = conv_of(opaque);
+    const graft_byte_filter filter = {.data = p.w.data,
+                                      .zeros = p.w.zeros,
+                                      .dtype = p.w.dtype,
+                                      .zero_step = p.w.scale_step};
+    const graft_byte_image image = {p.x.data, p.x.dtype, zero_of(&p.x, p.x.dtype, 0)};
+    const size_t images = (size_t)opaque->out.dims[0];
+    const size_t places = graft_count(&opaque->out) / images / c.filters;
     const int32_t *bias = in[8];
-    size_t places = graft_axes_count(call.out, 2, 4);
-    size_t filters = (size_t)shapes[1].dims[0];
-    size_t group = filters / (size_t)opaque->attrs[GRAFT_ATTR_conv_groups];
-    for (size_t i = 0; i < graft_count(call.out); i++) {
-        size_t o = i / places % filters;
-        size_t image = i / places / filters * (size_t)shapes[0].dims[1];
-        size_t first = (image + o / group * c.channels) * c.plane;
-        uint32_t sum = sum_taps(&c, first, o, i % places);
-        put_sum(&c.p, i, sum + (bias == NULL ? 0 : (uint32_t)bias[o]), o);
+    int32_t *packed =
+        GRAFT_NEW(scratch, int32_t, graft_byte_conv_packed_bytes(&c) / sizeof(int32_t));
+    int32_t *sums = GRAFT_NEW(scratch, int32_t, graft_count(&opaque->out));
+    graft_byte_conv_pack(&c, &filter, packed);
+    graft_byte_conv_run_all(scratch, &c, packed, &image, images, sums);
+    for (size_t i = 0; i < images * c.filters; i++) {
+        const size_t channel = i % c.filters;
+        put_sums(&p, sums + i * places, i * places, places, channel,
+                 bias == NULL ? 0 : bias[channel]);
     }
 }
 
@@ -387,34 +351,49 @@ static size_t matrix_at(const graft_shape *shape, const graft_shape *out, size_t
     return out->rank == 2 ? 0 : graft_view_offset(&view, view.rank, index) * size;
 }
 
-static void run_matmul(const graft_opaque *opaque, const void *const *in, void *out)
+static void run_matmul(graft_arena *scratch, const graft_opaque *opaque, const void *const *in,
+                       void *out)
 {
     const product p = product_of(opaque, in, out);
     const graft_shape *a = &opaque->in[0];
     const graft_shape *b = &opaque->in[3];
-    size_t rows = (size_t)a->dims[a->rank - 2];
-    size_t inner = (size_t)a->dims[a->rank - 1];
-    size_t columns = (size_t)b->dims[b->rank - 1];
-    int32_t a_zero = zero_of(&p.x, p.x.dtype, 0);
-    int32_t b_zero = zero_of(&p.w, p.w.dtype, 0);
-    for (size_t i = 0; i < graft_count(&opaque->out); i++) {
-        size_t matrix = i / columns / rows;
-        size_t from_a = matrix_at(a, &opaque->out, matrix) + i / columns % rows * inner;
-        size_t from_b = matrix_at(b, &opaque->out, matrix) + i % columns;
-        uint32_t sum = 0;
-        for (size_t k = 0; k < inner; k++) {
-            sum += multiply(&p, from_a + k, a_zero, from_b + k * columns, b_zero);
+    const size_t rows = (size_t)a->dims[a->rank - 2];
+    const size_t depth = (size_t)a->dims[a->rank - 1];
+    const size_t columns = (size_t)b->dims[b->rank - 1];
+    const size_t bytes = graft_byte_row_bytes(depth);
+    const int32_t zero =
+        zero_of(&p.x, p.x.dtype, 0) + (p.x.dtype == GRAFT_DTYPE_I8 ? -INT8_MIN : 0);
+    for (size_t i = 0; i < graft_count(&opaque->out) / rows / columns; i++) {
+        GRAFT_SCOPED(scratch);
+        const graft_byte_matrix right = {
+            .data = (const uint8_t *)p.w.data + matrix_at(b, &opaque->out, i),
+            .zeros = p.w.zeros,
+            .dtype = p.w.dtype,
+            .depth = depth,
+            .columns = columns,
+            .depth_step = columns,
+            .column_step = 1,
+        };
+        const graft_byte_panels panels = graft_byte_pack(scratch, &right);
+        const graft_byte_rows left = {
+            .data = GRAFT_NEW(scratch, uint8_t, rows * bytes), .zeros = &zero, .count = rows};
+        int32_t *sums = GRAFT_NEW(scratch, int32_t, rows * columns);
+        for (size_t m = 0; m < rows; m++) {
+            graft_byte_fill(p.x.data, p.x.dtype, matrix_at(a, &opaque->out, i) + m * depth, 1,
+                            depth, left.data + m * bytes);
         }
-        put_sum(&p, i, sum, 0);
+        graft_byte_multiply(&left, &panels, columns, 1, sums);
+        put_sums(&p, sums, i * rows * columns, rows * columns, 0, 0);
     }
 }
 
-void graft_quantised_run(const graft_opaque *opaque, const void *const *in, void *out)
+void graft_quantised_run(graft_arena *scratch, const graft_opaque *opaque, const void *const *in,
+                         void *out)
 {
     if (opaque->kind == GRAFT_OPAQUE_QUANTISED_CONV) {
-        run_conv(opaque, in, out);
+        run_conv(scratch, opaque, in, out);
     } else if (opaque->kind == GRAFT_OPAQUE_QUANTISED_MATMUL) {
-        run_matmul(opaque, in, out);
+        run_matmul(scratch, opaque, in, out);
     } else if (opaque->kind == GRAFT_OPAQUE_CHANGE) {
         run_other_change(opaque, in, out);
     } else {

@@ -25,4 +25,5 @@ bool graft_quantised_find(const Onnx__NodeProto *node, graft_opaque *opaque);
 /* Whether it is QuantizeLinear or DequantizeLinear, of ONNX' own domain or onnxruntime's. */
 bool graft_quantised_is_change(const Onnx__NodeProto *node);
 /* Runs it, see graft_opaque_run. */
-void graft_quantised_run(const graft_opaque *opaque, const void *const *in, void *out);
+void graft_quantised_run(graft_arena *scratch, const graft_opaque *opaque, const void *const *in,
+                         void *out);

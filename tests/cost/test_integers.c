@@ -277,9 +277,6 @@ CHECK_CASE(test_kernels)
 {
     graft_device *device = check_device_open(env);
     graft_rng rng = check_rng(8);
-    if (!graft_device_head_at(device)->integers) {
-        CHECK_SKIP("this processor has no VNNI");
-    }
     for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]) * DRAWS; r++) {
         graft_kernel_name names[GRAFT_KERNEL_MOST];
         uint32_t count = 0;
@@ -389,9 +386,6 @@ static void check_steps(const graft_executor *executor, const model_row *m)
 CHECK_CASE(test_models)
 {
     graft_device *device = check_device_open(env);
-    if (!graft_device_head_at(device)->integers) {
-        CHECK_SKIP("this processor has no VNNI");
-    }
     graft_cost *cost = check_cost_open(env, device, NULL);
     CHECK_OK(graft_cost_borrow(env, cost, NULL));
     for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {

@@ -107,8 +107,8 @@ static uint8_t expect_byte(uint32_t dtype, double sum, float factor, uint8_t zer
 static const graft_shape not_given = {.rank = GRAFT_RANK_UNKNOWN};
 
 /* Runs x and w through the quantised operator and through the binary32 one. */
-static void check_product(operand *x, operand *w, operand *y, const int32_t *bias, uint32_t op,
-                          const int32_t *attrs)
+static void check_product(graft_env *env, operand *x, operand *w, operand *y, const int32_t *bias,
+                          uint32_t op, const int32_t *attrs)
 {
     static float sums[ELEMENTS_MOST];
     uint8_t out[ELEMENTS_MOST];
@@ -122,7 +122,7 @@ static void check_product(operand *x, operand *w, operand *y, const int32_t *bia
     const void *in[GRAFT_OPAQUE_INPUTS_MOST] = {x->bytes, x->scales, x->zeros, w->bytes, w->scales,
                                                 w->zeros, y->scales, y->zeros, bias};
     memcpy(opaque.attrs, attrs, sizeof(attrs[0]) * GRAFT_MAX_ATTRS);
-    graft_quantised_run(&opaque, in, out);
+    graft_quantised_run(env->scratch, &opaque, in, out);
     graft_shape shapes[2] = {x->shape, w->shape};
     graft_shape result;
     shapes[0].dtype = GRAFT_DTYPE_F32;
@@ -181,7 +181,7 @@ CHECK_CASE(test_convolutions)
         draw_operand(&rng, graft_rng_below(&rng, 2) == 0 ? 1 : (uint32_t)filters, &w);
         draw_operand(&rng, 1, &y);
         y.scales[0] *= 10.0F;
-        check_product(&x, &w, &y, graft_rng_below(&rng, 2) == 0 ? bias : NULL, GRAFT_OP_conv,
+        check_product(env, &x, &w, &y, graft_rng_below(&rng, 2) == 0 ? bias : NULL, GRAFT_OP_conv,
                       attrs);
         tried++;
     }
@@ -215,7 +215,7 @@ CHECK_CASE(test_products)
         draw_operand(&rng, 1, &b);
         draw_operand(&rng, 1, &y);
         y.scales[0] *= 10.0F;
-        check_product(&a, &b, &y, NULL, GRAFT_OP_matmul, attrs);
+        check_product(env, &a, &b, &y, NULL, GRAFT_OP_matmul, attrs);
     }
 }
 
@@ -236,10 +236,10 @@ CHECK_CASE(test_rounding)
         .in = {{{8}, 1, GRAFT_DTYPE_F32}, one, one_byte      },
         .out = {{8},                       1,   GRAFT_DTYPE_I8}
     };
-    graft_quantised_run(&opaque, (const void *const[]){numbers, &scale, &zero}, out);
+    graft_quantised_run(env->scratch, &opaque, (const void *const[]){numbers, &scale, &zero}, out);
     assert_memory_equal(out, signed_bytes, sizeof(out));
     opaque.in[2] = not_given;
     opaque.out.dtype = GRAFT_DTYPE_U8;
-    graft_quantised_run(&opaque, (const void *const[]){numbers, &scale, NULL}, out);
+    graft_quantised_run(env->scratch, &opaque, (const void *const[]){numbers, &scale, NULL}, out);
     assert_memory_equal(out, unsigned_bytes, sizeof(out));
 }

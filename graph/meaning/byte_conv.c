@@ -1,0 +1,380 @@
+/* byte_conv.c - see byte_conv.h. */
+#include "graph/meaning/byte_conv.h"
+
+#include "graph/meaning/byte_product.h"
+
+#include <string.h>
+
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+enum { LANES = 16, SIGN = 128 }; /* Channels that are summed at once. */
+
+graft_shape graft_byte_conv_image(graft_shape shape)
+{
+    if (shape.rank == 3) {
+        shape.rank = 4;
+        shape.dims[3] = shape.dims[2];
+        shape.dims[2] = 1;
+    }
+    return shape;
+}
+
+graft_byte_conv graft_byte_conv_of(const int32_t *attrs, const graft_shape *image,
+                                   const graft_shape *filter, const graft_shape *out)
+{
+    const graft_shape in[2] = {graft_byte_conv_image(*image), graft_byte_conv_image(*filter)};
+    const graft_shape made = graft_byte_conv_image(*out);
+    const graft_call call = {attrs, in, &made};
+    return (graft_byte_conv){
+        .windows = {graft_window_of_conv(&call, 0), graft_window_of_conv(&call, 1)},
+        .channels = (size_t)in[0].dims[1],
+        .filters = (size_t)in[1].dims[0],
+        .groups = (size_t)attrs[GRAFT_ATTR_conv_groups]
+    };
+}
+
+static size_t taps_of(const graft_byte_conv *c)
+{
+    return (size_t)(c->windows[0].kernel * c->windows[1].kernel);
+}
+
+static bool is_depthwise(const graft_byte_conv *c)
+{
+    return c->groups == c->channels && c->groups == c->filters && c->groups >= LANES;
+}
+
+/* ------------------------------------------------------------------ filters */
+
+static size_t depth_of(const graft_byte_conv *c) { return taps_of(c) * (c->channels / c->groups); }
+
+static size_t group_bytes(const graft_byte_conv *c)
+{
+    return graft_byte_packed_bytes(depth_of(c), c->filters / c->groups);
+}
+
+/* A filter for each channel. Channels are summed in blocks of LANES, the last of which may begin
+ * inside of the one before; two taps at once, the last of which may be 0. */
+typedef struct {
+    int32_t *sums;  /* Of all taps of a channel. */
+    int16_t *pairs; /* (blocks, pairs, 2, LANES), less their zero points; see place_of_tap. */
+} channel_filters;
+
+static size_t pairs_of(const graft_byte_conv *c) { return (taps_of(c) + 1) / 2; }
+
+static size_t blocks_of(const graft_byte_conv *c) { return (c->channels + LANES - 1) / LANES; }
+
+static size_t block_at(const graft_byte_conv *c, size_t block)
+{
+    const size_t last = c->channels - LANES;
+    return block * LANES < last ? block * LANES : last;
+}
+
+/* Where tap 0 or 1 of a pair lies for channel `i` of a block: both side by side, of channels 0 to 3
+ * and 8 to 11 first, as instructions unpack them. */
+static size_t place_of_tap(size_t i, size_t tap)
+{
+    const size_t half = i / 4 % 2;
+    const size_t lane = i / 8;
+    return half * LANES + lane * 8 + i % 4 * 2 + tap;
+}
+
+static channel_filters channel_filters_in(const graft_byte_conv *c, const void *packed)
+{
+    int32_t *sums = (int32_t *)(uintptr_t)packed;
+    return (channel_filters){.sums = sums, .pairs = (int16_t *)(sums + c->channels)};
+}
+
+size_t graft_byte_conv_packed_bytes(const graft_byte_conv *c)
+{
+    return is_depthwise(c) ? c->channels * sizeof(int32_t) +
+                                 blocks_of(c) * pairs_of(c) * 2 * LANES * sizeof(int16_t)
+                           : c->groups * group_bytes(c);
+}
+
+static int32_t byte_at(const void *data, uint32_t dtype, size_t i)
+{
+    return dtype == GRAFT_DTYPE_I8 ? ((const int8_t *)data)[i] : ((const uint8_t *)data)[i];
+}
+
+static void pack_channels(const graft_byte_conv *c, const graft_byte_filter *filter, void *packed)
+{
+    const channel_filters to = channel_filters_in(c, packed);
+    const size_t taps = taps_of(c);
+    memset(packed, 0, graft_byte_conv_packed_bytes(c));
+    for (size_t k = 0; k < blocks_of(c) * LANES; k++) {
+        const size_t channel = block_at(c, k / LANES) + k % LANES;
+        const int32_t zero = filter->zeros == NULL ? 0
+                                                   : byte_at(filter->zeros, filter->dtype,
+                                                             channel * filter->zero_step);
+        int16_t *block = to.pairs + k / LANES * pairs_of(c) * 2 * LANES;
+        to.sums[channel] = 0;
+        for (size_t tap = 0; tap < taps; tap++) {
+            const int32_t number =
+                byte_at(filter->data, filter->dtype, channel * taps + tap) - zero;
+            block[tap / 2 * 2 * LANES + place_of_tap(k % LANES, tap % 2)] = (int16_t)number;
+            to.sums[channel] += number;
+        }
+    }
+}
+
+/* Terms of a row are (height, width, channels of the group), those of a filter (channels, height,
+ * width): one channel is a matrix whose rows lie together. */
+static void pack_group(const graft_byte_conv *c, const graft_byte_filter *filter, size_t group,
+                       void *packed)
+{
+    const size_t depth = depth_of(c);
+    const size_t columns = c->filters / c->groups;
+    const size_t first = group * columns;
+    const uint8_t *zeros = filter->zeros;
+    const graft_byte_matrix given = {
+        .data = (const uint8_t *)filter->data + first * depth,
+        .zeros = zeros == NULL ? NULL : zeros + first * filter->zero_step,
+        .dtype = filter->dtype,
+        .depth = depth,
+        .columns = columns,
+        .depth_step = filter->turned ? columns : taps_of(c),
+        .depth_turn = c->channels / c->groups,
+        .column_step = filter->turned ? 1 : depth,
+        .zero_step = filter->zero_step,
+    };
+    (void)graft_byte_pack_into(packed, &given);
+}
+
+void graft_byte_conv_pack(const graft_byte_conv *c, const graft_byte_filter *filter, void *packed)
+{
+    if (is_depthwise(c)) {
+        pack_channels(c, filter, packed);
+        return;
+    }
+    for (size_t group = 0; group < c->groups; group++) {
+        pack_group(c, filter, group, (char *)packed + group * group_bytes(c));
+    }
+}
+
+/* ------------------------------------------------------------------- places */
+
+size_t graft_byte_conv_work_bytes(const graft_byte_conv *c)
+{
+    return is_depthwise(c) ? 2 * pairs_of(c) * sizeof(uint8_t *) +
+                                 c->channels * (sizeof(int32_t) + sizeof(uint8_t))
+                           : GRAFT_BYTE_CONV_PLACES * graft_byte_row_bytes(depth_of(c));
+}
+
+/* What lies under the filter at a place: (height, width, channels of the group). */
+static void take_window(const graft_byte_conv *c, const graft_byte_image *image, size_t group,
+                        size_t place, uint8_t *window)
+{
+    const graft_window *h = &c->windows[0];
+    const graft_window *w = &c->windows[1];
+    const size_t taken = c->channels / c->groups;
+    const bool whole = c->groups == 1 && w->dilation == 1;
+    const int64_t top = graft_window_at(h, (int64_t)place / w->count, 0);
+    const int64_t left = graft_window_at(w, (int64_t)place % w->count, 0);
+    int64_t rows[2];
+    int64_t columns[2];
+    graft_window_taps(h, (int64_t)place / w->count, rows);
+    graft_window_taps(w, (int64_t)place % w->count, columns);
+    if (rows[0] > 0 || columns[0] > 0 || rows[1] < h->kernel || columns[1] < w->kernel) {
+        memset(window, (uint8_t)(image->zero + (image->dtype == GRAFT_DTYPE_I8 ? SIGN : 0)),
+               depth_of(c));
+    }
+    for (int64_t k = rows[0]; k < rows[1]; k++) {
+        const int64_t row = (top + k * h->dilation) * w->size + left;
+        for (int64_t j = columns[0]; j < columns[1]; j += whole ? w->kernel : 1) {
+            graft_byte_fill(image->data, image->dtype,
+                            (size_t)(row + j * w->dilation) * c->channels + group * taken, 1,
+                            whole ? (size_t)(columns[1] - j) * taken : taken,
+                            window + (size_t)(k * w->kernel + j) * taken);
+        }
+    }
+}
+
+/* Rows of the image are those of the product. */
+static bool is_flat(const graft_byte_conv *c)
+{
+    bool flat = c->groups == 1;
+    for (uint32_t i = 0; i < 2; i++) {
+        const graft_window *w = &c->windows[i];
+        flat = flat && w->kernel == 1 && w->stride == 1 && w->before == 0 && w->size == w->count;
+    }
+    return flat;
+}
+
+static void take_windows(const graft_byte_conv *c, const graft_byte_image *image, size_t group,
+                         size_t first, size_t count, uint8_t *rows)
+{
+    const size_t depth = depth_of(c);
+    const size_t bytes = graft_byte_row_bytes(depth);
+    const bool flat = is_flat(c);
+    if (flat && bytes == depth) {
+        graft_byte_fill(image->data, image->dtype, first * depth, 1, count * depth, rows);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint8_t *row = rows + i * bytes;
+        if (flat) {
+            graft_byte_fill(image->data, image->dtype, (first + i) * depth, 1, depth, row);
+        } else {
+            take_window(c, image, group, first + i, row);
+        }
+        memset(row + depth, 0, bytes - depth);
+    }
+}
+
+static void run_groups(const graft_byte_conv *c, const void *packed, const graft_byte_image *image,
+                       size_t first, size_t count, void *work, int32_t *out)
+{
+    const size_t depth = depth_of(c);
+    const size_t columns = c->filters / c->groups;
+    const int32_t zero = image->zero + (image->dtype == GRAFT_DTYPE_I8 ? SIGN : 0);
+    const graft_byte_rows rows = {.data = work, .zeros = &zero, .count = count};
+    for (size_t group = 0; group < c->groups; group++) {
+        void *memory = (char *)(uintptr_t)packed + group * group_bytes(c);
+        const graft_byte_panels panels = graft_byte_panels_in(memory, depth, columns);
+        take_windows(c, image, group, first, count, rows.data);
+        graft_byte_multiply(&rows, &panels, c->filters, 1, out + group * columns);
+    }
+}
+
+/* ------------------------------------------------------------ channel by channel */
+
+/* Where each tap of a place lies, all channels of it; `outside`: where those beyond the image do. */
+static void find_taps(const graft_byte_conv *c, const uint8_t *image, const uint8_t *outside,
+                      size_t place, const uint8_t **taps)
+{
+    const graft_window *h = &c->windows[0];
+    const graft_window *w = &c->windows[1];
+    for (int64_t k = 0; k < h->kernel; k++) {
+        const int64_t row = graft_window_at(h, (int64_t)place / w->count, k);
+        for (int64_t j = 0; j < w->kernel; j++) {
+            const int64_t column = graft_window_at(w, (int64_t)place % w->count, j);
+            const bool inside = row >= 0 && row < h->size && column >= 0 && column < w->size;
+            *taps++ = inside ? image + (size_t)(row * w->size + column) * c->channels : outside;
+        }
+    }
+}
+
+/* Sums of a block of channels: of pairs of taps, both of one channel at once. */
+#ifdef __AVX2__
+static inline __attribute__((always_inline)) __m256i widen(const uint8_t *bytes,
+                                                           const bool is_signed)
+{
+    const __m128i x = _mm_loadu_si128((const __m128i *)(const void *)bytes);
+    return is_signed ? _mm256_cvtepi8_epi16(x) : _mm256_cvtepu8_epi16(x);
+}
+
+static inline __attribute__((always_inline)) void sum_block(const int16_t *pairs, size_t count,
+                                                            const uint8_t *const *taps,
+                                                            size_t first, const bool is_signed,
+                                                            const int32_t *more, int32_t *out)
+{
+    __m256i low = _mm256_setzero_si256();
+    __m256i high = _mm256_setzero_si256();
+    for (size_t k = 0; k < count; k++) {
+        const __m256i a = widen(taps[2 * k] + first, is_signed);
+        const __m256i b = widen(taps[2 * k + 1] + first, is_signed);
+        const __m256i *w = (const __m256i *)(const void *)(pairs + 2 * LANES * k);
+        low = _mm256_add_epi32(
+            low, _mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), _mm256_loadu_si256(w)));
+        high = _mm256_add_epi32(
+            high, _mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), _mm256_loadu_si256(w + 1)));
+    }
+    const __m256i *add = (const __m256i *)(const void *)(more + first);
+    __m256i *to = (__m256i *)(void *)(out + first);
+    _mm256_storeu_si256(
+        to, _mm256_add_epi32(_mm256_permute2x128_si256(low, high, 0x20), _mm256_loadu_si256(add)));
+    _mm256_storeu_si256(to + 1, _mm256_add_epi32(_mm256_permute2x128_si256(low, high, 0x31),
+                                                 _mm256_loadu_si256(add + 1)));
+}
+#else
+static inline __attribute__((always_inline)) void sum_block(const int16_t *pairs, size_t count,
+                                                            const uint8_t *const *taps,
+                                                            size_t first, const bool is_signed,
+                                                            const int32_t *more, int32_t *out)
+{
+    for (size_t i = 0; i < LANES; i++) {
+        uint32_t sum = (uint32_t)more[first + i];
+        for (size_t tap = 0; tap < 2 * count; tap++) {
+            const uint8_t x = taps[tap][first + i];
+            const int32_t number = is_signed ? (int8_t)x : x;
+            sum += (uint32_t)(number * pairs[tap / 2 * 2 * LANES + place_of_tap(i, tap % 2)]);
+        }
+        out[first + i] = (int32_t)sum;
+    }
+}
+#endif
+
+static inline __attribute__((always_inline)) void
+run_channels(const graft_byte_conv *c, const void *packed, const graft_byte_image *image,
+             const bool is_signed, size_t first, size_t count, void *work, int32_t *out)
+{
+    const channel_filters filters = channel_filters_in(c, packed);
+    const size_t pairs = pairs_of(c);
+    const uint8_t **taps = work;
+    int32_t *more = (int32_t *)(taps + 2 * pairs);
+    uint8_t *outside = (uint8_t *)(more + c->channels);
+    for (size_t i = 0; i < c->channels; i++) {
+        more[i] = (int32_t)(0U - (uint32_t)image->zero * (uint32_t)filters.sums[i]);
+        outside[i] = (uint8_t)image->zero;
+    }
+    taps[2 * pairs - 1] = outside;
+    for (size_t i = 0; i < count; i++, out += c->channels) {
+        find_taps(c, image->data, outside, first + i, taps);
+        for (size_t block = 0; block < blocks_of(c); block++) {
+            sum_block(filters.pairs + block * pairs * 2 * LANES, pairs, taps, block_at(c, block),
+                      is_signed, more, out);
+        }
+    }
+}
+
+void graft_byte_conv_run(const graft_byte_conv *c, const void *packed,
+                         const graft_byte_image *image, size_t first, size_t count, void *work,
+                         int32_t *out)
+{
+    if (!is_depthwise(c)) {
+        run_groups(c, packed, image, first, count, work, out);
+    } else if (image->dtype == GRAFT_DTYPE_I8) {
+        run_channels(c, packed, image, true, first, count, work, out);
+    } else {
+        run_channels(c, packed, image, false, first, count, work, out);
+    }
+}
+
+/* ------------------------------------------------------------------ whole images */
+
+/* Between (channels, places) and (places, channels). */
+static void turn_bytes(const uint8_t *from, size_t rows, size_t columns, uint8_t *to)
+{
+    for (size_t i = 0; i < rows; i++) {
+        for (size_t k = 0; k < columns; k++) {
+            to[k * rows + i] = from[i * columns + k];
+        }
+    }
+}
+
+void graft_byte_conv_run_all(graft_arena *scratch, const graft_byte_conv *c, const void *packed,
+                             const graft_byte_image *image, size_t images, int32_t *out)
+{
+    GRAFT_SCOPED(scratch);
+    const size_t places = (size_t)(c->windows[0].count * c->windows[1].count);
+    const size_t pixels = (size_t)(c->windows[0].size * c->windows[1].size);
+    const size_t work_count = graft_byte_conv_work_bytes(c) / sizeof(void *) + 1;
+    void **work = GRAFT_NEW(scratch, void *, work_count);
+    uint8_t *turned = GRAFT_NEW(scratch, uint8_t, pixels * c->channels);
+    int32_t *sums = GRAFT_NEW(scratch, int32_t, GRAFT_BYTE_CONV_PLACES * c->filters);
+    graft_byte_image one = {.data = turned, .dtype = image->dtype, .zero = image->zero};
+    for (size_t i = 0; i < images; i++, out += places * c->filters) {
+        turn_bytes((const uint8_t *)image->data + i * pixels * c->channels, c->channels, pixels,
+                   turned);
+        for (size_t first = 0; first < places; first += GRAFT_BYTE_CONV_PLACES) {
+            const size_t left = places - first;
+            const size_t count = left < GRAFT_BYTE_CONV_PLACES ? left : GRAFT_BYTE_CONV_PLACES;
+            graft_byte_conv_run(c, packed, &one, first, count, work, sums);
+            for (size_t k = 0; k < count * c->filters; k++) {
+                out[k % c->filters * places + first + k / c->filters] = sums[k];
+            }
+        }
+    }
+}
