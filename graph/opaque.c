@@ -2,6 +2,7 @@
 #include "graph/opaque.h"
 
 #include "graph/meaning/algebra_float.h"
+#include "graph/meaning/byte_pool.h"
 #include "graph/meaning/foreign.h"
 #include "graph/meaning/quantised.h"
 #include "graph/onnx/onnx.h"
@@ -318,13 +319,18 @@ static graft_status run_gather(graft_env *env, const graft_opaque *opaque, const
     return GRAFT_OK;
 }
 
-/* In binary32, which has all numbers of 8 bits. */
+/* In binary32, which has all numbers of 8 bits, but for maxima of images, which take long so. */
 static void run_bytes(graft_env *env, const graft_opaque *opaque, const void *const *in, void *out)
 {
     GRAFT_SCOPED(env->scratch);
+    const graft_call call = {opaque->attrs, opaque->in, &opaque->out};
     const float *operands[GRAFT_MAX_INPUTS] = {NULL};
     const bool sign = opaque->out.dtype == GRAFT_DTYPE_I8;
     size_t count = (size_t)graft_shape_elements(&opaque->out);
+    if (opaque->op == GRAFT_OP_max_pool) {
+        graft_byte_max_pool(env->scratch, &call, in[0], out);
+        return;
+    }
     float *result = GRAFT_NEW(env->scratch, float, count);
     for (uint32_t k = 0; k < opaque->read_count; k++) {
         size_t size = (size_t)graft_shape_elements(&opaque->in[k]);
@@ -334,7 +340,6 @@ static void run_bytes(graft_env *env, const graft_opaque *opaque, const void *co
         }
         operands[k] = wide;
     }
-    const graft_call call = {opaque->attrs, opaque->in, &opaque->out};
     graft_float_run(opaque->op, &call, operands, &result);
     for (size_t i = 0; i < count; i++) {
         ((uint8_t *)out)[i] = (uint8_t)(int32_t)result[i];

@@ -330,26 +330,84 @@ bool graft_foreign_bytes_shape(const graft_opaque *opaque, graft_shape *shape)
            has_scale(opaque, 4, dtype) && has_scale(opaque, 6, dtype);
 }
 
+/* A sum or product of two numbers, once what is the same for all is known. */
+typedef struct {
+    int32_t zeros[2];
+    float factors[2]; /* Of a product: of both, and 0. */
+    float zero;
+    float least;
+    bool adds;
+} byte_pair;
+
+static byte_pair pair_of(const graft_opaque *opaque)
+{
+    const bool adds = opaque->attrs[0] == GRAFT_FOREIGN_ADD;
+    const float a = scale_at(opaque, 1);
+    const float b = scale_at(opaque, 4);
+    const float out = scale_at(opaque, 6);
+    return (byte_pair){
+        .zeros = {zero_at(opaque,  2, 0), zero_at(opaque, 5, 0)},
+        .factors = {adds ? a / out : a * b / out, adds ? b / out : 0.0F},
+        .zero = (float)zero_at(opaque, 7, 0),
+        .least = graft_foreign_least(opaque->out.dtype),
+        .adds = adds,
+    };
+}
+
+static uint8_t combine(const byte_pair *p, int32_t x, int32_t y)
+{
+    x -= p->zeros[0];
+    y -= p->zeros[1];
+    return graft_foreign_round(p->adds ? (float)x * p->factors[0] + (float)y * p->factors[1]
+                                       : (float)(x * y) * p->factors[0],
+                               p->zero, p->least);
+}
+
+/* Of one shape. Compilers make vectors of it. */
+static inline __attribute__((always_inline)) void
+combine_all(byte_pair p, const uint8_t *restrict x, const uint8_t *restrict y, size_t count,
+            const bool is_signed, const bool adds, uint8_t *restrict out)
+{
+    p.adds = adds;
+    for (size_t i = 0; i < count; i++) {
+        out[i] = combine(&p, is_signed ? (int8_t)x[i] : x[i], is_signed ? (int8_t)y[i] : y[i]);
+    }
+}
+
+static void combine_same(const graft_opaque *opaque, const byte_pair *p, uint8_t *out)
+{
+    const uint8_t *x = opaque->data[0];
+    const uint8_t *y = opaque->data[3];
+    const size_t count = graft_count(&opaque->out);
+    if (opaque->out.dtype == GRAFT_DTYPE_I8) {
+        p->adds ? combine_all(*p, x, y, count, true, true, out)
+                : combine_all(*p, x, y, count, true, false, out);
+    } else {
+        p->adds ? combine_all(*p, x, y, count, false, true, out)
+                : combine_all(*p, x, y, count, false, false, out);
+    }
+}
+
 graft_status graft_foreign_bytes(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
-    const bool adds = opaque->attrs[0] == GRAFT_FOREIGN_ADD;
-    const float a = scale_at(opaque, 1) / (adds ? scale_at(opaque, 6) : 1.0F);
-    const float b = scale_at(opaque, 4) / (adds ? scale_at(opaque, 6) : 1.0F);
+    const byte_pair p = pair_of(opaque);
+    const uint32_t rank = opaque->out.rank;
+    const size_t count = graft_count(&opaque->out);
+    if (graft_count(&opaque->in[0]) == count && graft_count(&opaque->in[3]) == count) {
+        combine_same(opaque, &p, out);
+        return GRAFT_OK;
+    }
     graft_view views[2];
     for (uint32_t k = 0; k < 2; k++) {
         const graft_shape *from = &opaque->in[3U * k];
-        views[k] = graft_view_broadcast(from, from->rank, &opaque->out, opaque->out.rank);
+        views[k] = graft_view_broadcast(from, from->rank, &opaque->out, rank);
     }
-    const uint32_t rank = opaque->out.rank;
-    for (size_t i = 0; i < graft_count(&opaque->out); i++) {
+    for (size_t i = 0; i < count; i++) {
         const uint32_t at[2] = {(uint32_t)graft_view_offset(&views[0], rank, i),
                                 (uint32_t)graft_view_offset(&views[1], rank, i)};
-        const int32_t x = (int32_t)graft_foreign_whole(opaque, 0, at[0]) - zero_at(opaque, 2, 0);
-        const int32_t y = (int32_t)graft_foreign_whole(opaque, 3, at[1]) - zero_at(opaque, 5, 0);
-        const float value =
-            adds ? (float)x * a + (float)y * b : (float)(x * y) * (a * b / scale_at(opaque, 6));
-        ((uint8_t *)out)[i] = round_byte(value, zero_at(opaque, 7, 0), opaque->out.dtype);
+        ((uint8_t *)out)[i] = combine(&p, (int32_t)graft_foreign_whole(opaque, 0, at[0]),
+                                      (int32_t)graft_foreign_whole(opaque, 3, at[1]));
     }
     return GRAFT_OK;
 }
@@ -370,19 +428,39 @@ bool graft_foreign_map_shape(const graft_opaque *opaque, graft_shape *shape)
            has_scale(opaque, 3, shape->dtype);
 }
 
+/* What becomes of each byte. */
+typedef struct {
+    uint8_t made[256];
+} byte_table;
+
+static void look_up(const byte_table *table, const uint8_t *from, size_t count, uint8_t *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        out[i] = table->made[from[i]];
+    }
+}
+
+/* The number that byte `i` of input `k` stands for. */
+static float meant_by(const graft_opaque *opaque, uint32_t k, uint32_t i)
+{
+    const int32_t whole = opaque->in[k].dtype == GRAFT_DTYPE_I8 ? (int8_t)i : (int32_t)i;
+    return (float)(whole - zero_at(opaque, k + 2, 0)) * scale_at(opaque, k + 1);
+}
+
 graft_status graft_foreign_map(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
     const float alpha = graft_float_of_bits(opaque->attrs[MAP_ALPHA]);
-    for (size_t i = 0; i < graft_count(&opaque->out); i++) {
-        const int32_t whole = (int32_t)graft_foreign_whole(opaque, 0, (uint32_t)i);
-        const float x = (float)(whole - zero_at(opaque, 2, 0)) * scale_at(opaque, 1);
+    byte_table table;
+    for (uint32_t i = 0; i < sizeof(table); i++) {
+        const float x = meant_by(opaque, 0, i);
         const float y = opaque->attrs[0] == GRAFT_FOREIGN_SUM_EXP ? 1.0F / (1.0F + expf(-x))
                         : x >= 0.0F                               ? x
                                                                   : x * alpha;
-        ((uint8_t *)out)[i] =
+        table.made[i] =
             round_byte(y / scale_at(opaque, 3), zero_at(opaque, 4, 0), opaque->out.dtype);
     }
+    look_up(&table, opaque->data[0], graft_count(&opaque->out), out);
     return GRAFT_OK;
 }
 
@@ -410,14 +488,17 @@ graft_status graft_foreign_mean(graft_env *env, const graft_opaque *opaque, void
     const bool last = opaque->attrs[MAP_PLACES_LAST] != 0;
     const size_t inner = last ? 1 : count / (size_t)opaque->out.dims[0];
     const float factor = scale_at(opaque, 1) / (scale_at(opaque, 3) * (float)terms);
+    const uint8_t sign = opaque->in[0].dtype == GRAFT_DTYPE_I8 ? -INT8_MIN : 0;
+    const int64_t zero = zero_at(opaque, 2, 0) + sign;
+    const uint8_t *x = opaque->data[0];
     for (size_t i = 0; i < count; i++) {
-        int64_t sum = -(int64_t)terms * zero_at(opaque, 2, 0);
+        const uint8_t *from = x + i / inner * terms * inner + i % inner;
+        uint64_t sum = 0;
         for (size_t k = 0; k < terms; k++) {
-            sum += graft_foreign_whole(opaque, 0,
-                                       (uint32_t)((i / inner * terms + k) * inner + i % inner));
+            sum += from[k * inner] ^ sign;
         }
-        ((uint8_t *)out)[i] =
-            round_byte((float)sum * factor, zero_at(opaque, 4, 0), opaque->out.dtype);
+        ((uint8_t *)out)[i] = round_byte((float)((int64_t)sum - (int64_t)terms * zero) * factor,
+                                         zero_at(opaque, 4, 0), opaque->out.dtype);
     }
     return GRAFT_OK;
 }
@@ -445,12 +526,14 @@ graft_status graft_foreign_join(graft_env *env, const graft_opaque *opaque, void
     size_t at = 0;
     for (uint32_t k = 2; k < opaque->read_count; k += 3) {
         const size_t piece = (size_t)opaque->in[k].dims[opaque->axis] * b.inner;
-        const float scale = scale_at(opaque, k + 1);
-        for (size_t i = 0; i < b.outer * piece; i++) {
-            const int32_t whole = (int32_t)graft_foreign_whole(opaque, k, (uint32_t)i);
-            const float x = (float)(whole - zero_at(opaque, k + 2, 0)) * scale;
-            ((uint8_t *)out)[i / piece * b.size * b.inner + at + i % piece] =
-                round_byte(x / scale_at(opaque, 0), zero_at(opaque, 1, 0), opaque->out.dtype);
+        byte_table table;
+        for (uint32_t i = 0; i < sizeof(table); i++) {
+            table.made[i] = round_byte(meant_by(opaque, k, i) / scale_at(opaque, 0),
+                                       zero_at(opaque, 1, 0), opaque->out.dtype);
+        }
+        for (size_t i = 0; i < b.outer; i++) {
+            look_up(&table, (const uint8_t *)opaque->data[k] + i * piece, piece,
+                    (uint8_t *)out + i * b.size * b.inner + at);
         }
         at += piece;
     }
