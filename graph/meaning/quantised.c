@@ -113,7 +113,9 @@ static bool find_product(const Onnx__NodeProto *node, graft_opaque *opaque, bool
         !graft_foreign_is_byte(in[3].dtype) || !graft_foreign_is_byte(opaque->out.dtype)) {
         return false;
     }
-    int32_t columns = is_conv ? in[3].dims[0] : 1;
+    const int32_t columns = is_conv          ? in[3].dims[0]
+                            : in[3].rank > 1 ? in[3].dims[in[3].rank - 1]
+                                             : 1;
     if (!fits_scale(opaque, 1, in[0].dtype, 1) || !fits_scale(opaque, 4, in[3].dtype, columns) ||
         !fits_scale(opaque, 6, opaque->out.dtype, 1)) {
         return false;
@@ -301,12 +303,15 @@ static product product_of(const graft_opaque *opaque, const void *const *in, voi
                      .out = out};
 }
 
+/* `count` sums, of which `inner` are of one filter or column, then as many of the next. */
 static void put_sums(const product *p, const int32_t *sums, size_t first, size_t count,
-                     size_t channel, int32_t bias)
+                     size_t inner, size_t channels, const int32_t *bias)
 {
-    const float factor = p->x.scales[0] * p->w.scales[channel * p->w.scale_step] / p->out_scale;
     for (size_t i = 0; i < count; i++) {
-        const int32_t sum = (int32_t)((uint32_t)sums[i] + (uint32_t)bias);
+        const size_t channel = i / inner % channels;
+        const int32_t more = bias == NULL ? 0 : bias[channel];
+        const float factor = p->x.scales[0] * p->w.scales[channel * p->w.scale_step] / p->out_scale;
+        const int32_t sum = (int32_t)((uint32_t)sums[i] + (uint32_t)more);
         ((uint8_t *)p->out)[first + i] = graft_foreign_round(
             (float)sum * factor, (float)p->out_zero, graft_foreign_least(p->out_type));
     }
@@ -323,24 +328,17 @@ static void run_conv(graft_arena *scratch, const graft_opaque *opaque, const voi
     GRAFT_SCOPED(scratch);
     const product p = product_of(opaque, in, out);
     const graft_byte_conv c = conv_of(opaque);
-    const graft_byte_filter filter = {.data = p.w.data,
-                                      .zeros = p.w.zeros,
-                                      .dtype = p.w.dtype,
-                                      .zero_step = p.w.scale_step};
+    const graft_byte_filter filter = {
+        .data = p.w.data, .zeros = p.w.zeros, .dtype = p.w.dtype, .zero_step = p.w.scale_step};
     const graft_byte_image image = {p.x.data, p.x.dtype, zero_of(&p.x, p.x.dtype, 0)};
     const size_t images = (size_t)opaque->out.dims[0];
     const size_t places = graft_count(&opaque->out) / images / c.filters;
-    const int32_t *bias = in[8];
     int32_t *packed =
         GRAFT_NEW(scratch, int32_t, graft_byte_conv_packed_bytes(&c) / sizeof(int32_t));
     int32_t *sums = GRAFT_NEW(scratch, int32_t, graft_count(&opaque->out));
     graft_byte_conv_pack(&c, &filter, packed);
     graft_byte_conv_run_all(scratch, &c, packed, &image, images, sums);
-    for (size_t i = 0; i < images * c.filters; i++) {
-        const size_t channel = i % c.filters;
-        put_sums(&p, sums + i * places, i * places, places, channel,
-                 bias == NULL ? 0 : bias[channel]);
-    }
+    put_sums(&p, sums, 0, images * c.filters * places, places, c.filters, in[8]);
 }
 
 /* Where the matrix of a broadcast operand begins that belongs to matrix `index` of the output. */
@@ -373,6 +371,7 @@ static void run_matmul(graft_arena *scratch, const graft_opaque *opaque, const v
             .columns = columns,
             .depth_step = columns,
             .column_step = 1,
+            .zero_step = p.w.scale_step,
         };
         const graft_byte_panels panels = graft_byte_pack(scratch, &right);
         const graft_byte_rows left = {
@@ -383,7 +382,7 @@ static void run_matmul(graft_arena *scratch, const graft_opaque *opaque, const v
                             depth, left.data + m * bytes);
         }
         graft_byte_multiply(&left, &panels, columns, 1, sums);
-        put_sums(&p, sums, i * rows * columns, rows * columns, 0, 0);
+        put_sums(&p, sums, i * rows * columns, rows * columns, 1, columns, NULL);
     }
 }
 

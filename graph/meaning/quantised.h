@@ -8,7 +8,7 @@
  *      DequantizeLinear     (q - zero) scale, from 8, 16 or 32 bits
  *      QLinearConv          sums of (x - x_zero) (w - w_zero), plus an int32 bias, in int32; times
  *                           x_scale w_scale / y_scale; rounded, plus y_zero, saturated
- *      QLinearMatMul        likewise; scales of whole tensors, no bias
+ *      QLinearMatMul        likewise, no bias; the second factor's scales are one or one a column
  *
  * Sums are exact; they wrap around as int32 does, as ONNX leaves open and runtimes do. The factor
  * is taken in binary32, as onnxruntime takes it. */

@@ -291,6 +291,9 @@ graft_shape graft_onnx_gathered_shape(const graft_shape *data, const graft_shape
 /* The shape of what a node is that is one of those of foreign.h (onnx_constant.c). */
 graft_shape graft_onnx_shape_of_foreign(graft_onnx_reader *reader, const Onnx__NodeProto *node,
                                         uint32_t k);
+/* What a DequantizeLinear of weights makes, and its shape; NULL where it is none. */
+const float *graft_onnx_dequantised(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                    graft_shape *shape);
 
 /* ---------------------------------------------------------- onnx_tensor.c */
 

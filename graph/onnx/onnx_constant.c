@@ -13,6 +13,7 @@
 #include "graph/meaning/algebra.h"
 #include "graph/meaning/algebra_float.h"
 #include "graph/meaning/foreign.h"
+#include "graph/meaning/quantised.h"
 #include "graph/onnx/onnx.h"
 
 #include <math.h>
@@ -449,12 +450,9 @@ static bool run_slice_of_none(constant *c)
 
 /* As an opaque node (opaque.h) whose inputs' elements are `data` as far as they are known. False
  * when it is none of those of foreign.h, or its shape depends on what is not known. */
-static bool describe_foreign(graft_onnx_reader *reader, const Onnx__NodeProto *node,
-                             graft_opaque *opaque, const void **data)
+static void describe_inputs(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                            graft_opaque *opaque, const void **data)
 {
-    if (node->op_type == NULL || node->n_input > GRAFT_OPAQUE_INPUTS_MOST) {
-        return false;
-    }
     for (uint32_t k = 0; k < GRAFT_OPAQUE_INPUTS_MOST; k++) {
         graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, k);
         const graft_model_weight *known = entry == NULL ? NULL : find_known(reader, entry);
@@ -464,6 +462,15 @@ static bool describe_foreign(graft_onnx_reader *reader, const Onnx__NodeProto *n
             opaque->in[k].dtype = GRAFT_DTYPE_F32; /* As they are held. */
         }
     }
+}
+
+static bool describe_foreign(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                             graft_opaque *opaque, const void **data)
+{
+    if (node->op_type == NULL || node->n_input > GRAFT_OPAQUE_INPUTS_MOST) {
+        return false;
+    }
+    describe_inputs(reader, node, opaque, data);
     return graft_foreign_find(node, opaque) && graft_foreign_shape(opaque, data, &opaque->out);
 }
 
@@ -653,6 +660,32 @@ const graft_model_weight *graft_onnx_fold_constant(graft_onnx_reader *reader,
         }
     }
     return known;
+}
+
+const float *graft_onnx_dequantised(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                    graft_shape *shape)
+{
+    const void *data[GRAFT_OPAQUE_INPUTS_MOST];
+    graft_opaque opaque = {.read_count = 0};
+    if (node->op_type == NULL || strcmp(node->op_type, "DequantizeLinear") != 0 ||
+        node->n_input > GRAFT_OPAQUE_INPUTS_MOST) {
+        return NULL;
+    }
+    describe_inputs(reader, node, &opaque, data);
+    opaque.out = opaque.in[0];
+    opaque.out.dtype = GRAFT_DTYPE_F32;
+    if (opaque.in[0].rank == GRAFT_RANK_UNKNOWN || !graft_quantised_find(node, &opaque)) {
+        return NULL;
+    }
+    for (size_t k = 0; k < node->n_input; k++) {
+        if (data[k] == NULL && opaque.in[k].rank != GRAFT_RANK_UNKNOWN) {
+            return NULL;
+        }
+    }
+    *shape = opaque.out;
+    float *numbers = GRAFT_NEW(reader->arena, float, graft_count(shape));
+    graft_quantised_run(reader->env->scratch, &opaque, data, numbers);
+    return numbers;
 }
 
 /* ------------------------------------------------------------- how much there is to store */

@@ -286,6 +286,20 @@ static void know_fill(const graft_onnx_plan *plan, graft_onnx_entry *entry)
     entry->weight = graft_onnx_add_weight(plan->reader, &weight);
 }
 
+/* Weights of 8 bits, which stay so in the file, as the numbers that they stand for. */
+static const float *dequantised(const graft_onnx_plan *plan, const graft_onnx_entry *entry,
+                                uint64_t *count)
+{
+    graft_shape shape = {.rank = 0};
+    const float *data = NULL;
+    if (entry->kind == GRAFT_ONNX_COMPUTED && plan->dtype == GRAFT_DTYPE_F32) {
+        data = graft_onnx_dequantised(
+            plan->reader, plan->reader->onnx->proto->graph->node[entry->index], &shape);
+    }
+    *count = data == NULL ? 0 : graft_shape_elements(&shape);
+    return data;
+}
+
 const float *graft_plan_const_floats(graft_onnx_plan *plan, uint32_t k, uint64_t *count)
 {
     graft_onnx_entry *entry = graft_onnx_input(plan->reader->onnx, plan->node, k);
@@ -294,8 +308,11 @@ const float *graft_plan_const_floats(graft_onnx_plan *plan, uint32_t k, uint64_t
         know_fill(plan, entry);
     }
     if (entry == NULL || entry->weight == GRAFT_NONE) {
-        graft_plan_refuse(plan, "an input that is not a weight");
-        return NULL;
+        const float *data = entry == NULL ? NULL : dequantised(plan, entry, count);
+        if (data == NULL) {
+            graft_plan_refuse(plan, "an input that is not a weight");
+        }
+        return data;
     }
     const graft_model_weight *weight = &plan->reader->weights[entry->weight];
     if (weight->shape.dtype != plan->dtype || !graft_dtype_is_real(plan->dtype) ||

@@ -10,6 +10,9 @@
     quantised.py table GRAFT FOLDER    rows of a table of bytes: the same as onnxruntime's
     quantised.py tiles GRAFT FOLDER    convolutions in a row: within a unit of onnxruntime's
     quantised.py changes GRAFT FOLDER  to and from 16 bits, by blocks, from 4 bits: the same as onnxruntime's
+    quantised.py formats GRAFT FOLDER  a net as onnxruntime's quantiser writes it, in both of its formats, signed
+                                       and not: within a unit of what onnxruntime makes of the one with changes
+                                       between its operators when it computes these in binary32
     quantised.py integers GRAFT FOLDER KIND  products of integers in Graft's executor: onnxruntime
                                        gives the same bytes where scales are powers of two, else one
                                        unit apart in few places
@@ -24,7 +27,7 @@ import numpy as np
 import onnx
 import nets
 from onnx import TensorProto, helper
-from onnxruntime.quantization import CalibrationDataReader, QuantFormat, quantize_static
+from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
 
 def save(path, nodes, inputs, outputs, constants, opset=13):
@@ -371,6 +374,46 @@ def changes(graft, folder):
                                "--outputs", folder / "none.npz"], capture_output=True, text=True)
         if told.returncode != 2 or "QuantizeLinear" not in told.stderr:
             return f"4 bits are not refused: {told.returncode} {told.stderr}"
+    return None
+
+
+def branches(path, shape):
+    """Two branches of convolutions and a BatchNormalization, joined, added to, pooled and multiplied."""
+    rng = np.random.default_rng(6)
+    draw = lambda *sizes: (rng.standard_normal(sizes) / np.sqrt(np.prod(sizes[1:]))).astype(np.float32)
+    weights = {"w0": draw(16, shape[1], 3, 3), "w1": draw(16, 16, 1, 1), "w2": draw(16, 1, 3, 3), "w3": draw(32, 32, 3, 3),
+               "b3": draw(32), "v": draw(32, 10), "scale": rng.uniform(0.5, 2, 16).astype(np.float32), "shift": draw(16),
+               "mean": draw(16), "variance": rng.uniform(0.5, 2, 16).astype(np.float32)}
+    pad = {"pads": [1, 1, 1, 1]}
+    nodes = [helper.make_node("Conv", ["x", "w0"], ["a0"], strides=[2, 2], **pad),
+             helper.make_node("BatchNormalization", ["a0", "scale", "shift", "mean", "variance"], ["a1"]),
+             helper.make_node("Relu", ["a1"], ["a"]),
+             helper.make_node("MaxPool", ["a"], ["p"], kernel_shape=[3, 3], strides=[2, 2], **pad),
+             helper.make_node("Conv", ["p", "w1"], ["c"]), helper.make_node("Conv", ["p", "w2"], ["d"], group=16, **pad),
+             helper.make_node("LeakyRelu", ["d"], ["e"], alpha=0.1), helper.make_node("Concat", ["c", "e"], ["f"], axis=1),
+             helper.make_node("Conv", ["f", "w3", "b3"], ["g"], **pad), helper.make_node("Add", ["f", "g"], ["h"]),
+             helper.make_node("GlobalAveragePool", ["h"], ["m"]), helper.make_node("Flatten", ["m"], ["n"]),
+             helper.make_node("MatMul", ["n", "v"], ["y"])]
+    save(path, nodes, [("x", TensorProto.FLOAT, shape)], [("y", TensorProto.FLOAT, None)], weights)
+
+
+def formats(graft, folder):
+    shape, path = [2, 3, 29, 23], folder / "branches.onnx"
+    branches(path, shape)
+    x = np.random.default_rng(7).standard_normal(shape).astype(np.float32)
+    for kind in (QuantType.QUInt8, QuantType.QInt8):
+        made = {}
+        for form in (QuantFormat.QDQ, QuantFormat.QOperator):
+            file = folder / f"branches-{form.name}.onnx"
+            quantize_static(path, file, Reader(shape), quant_format=form, per_channel=True, activation_type=kind,
+                            weight_type=QuantType.QInt8)
+            made[form] = execute(graft, file, {"x": x})["y"]
+        unit = next(onnx.numpy_helper.to_array(i).item() for i in onnx.load(file).graph.initializer if i.name == "y_scale")
+        (theirs,) = run(folder / "branches-QDQ.onnx", {"x": x})
+        apart = {form.name: np.abs(ours - theirs).max() / unit for form, ours in made.items()}
+        print(kind, apart, len(np.unique(theirs)))
+        if max(apart.values()) > 1.01 or len(np.unique(theirs)) < 10:
+            return f"{kind} differs"
     return None
 
 

@@ -39,6 +39,7 @@ against() { # NAME FUNCTION KIND
 }
 table() { "$python" tests/emit/quantised.py table "$GRAFT" "$FOLDER"; }
 changes() { "$python" tests/emit/quantised.py changes "$GRAFT" "$FOLDER"; }
+formats() { "$python" tests/emit/quantised.py formats "$GRAFT" "$FOLDER"; }
 tiles() { "$python" tests/emit/quantised.py tiles "$GRAFT" "$FOLDER"; }
 untouched() { optimize other --exact && cmp "$FOLDER/other.onnx" "$FOLDER/other.opt.onnx"; }
 kept() { # MODEL
@@ -69,6 +70,7 @@ if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") &&
     check "copies of bytes between QLinearConv cancel" becomes qlinear Transpose 2 0
     check "a table of bytes is read at known places" table
     check "numbers of 16 bits, in blocks, and weights of 4 bits change as they should" changes
+    check "a net in both formats of onnxruntime's quantiser" formats
     check "an image with a zero point is multiplied as it should" tiles
     for kind in pointwise stem depthwise grouped gemm matmul; do
         check "the executor multiplies integers: $kind" integers $kind
