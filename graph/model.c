@@ -250,11 +250,12 @@ static bool reuse_results(fold_state *state, const graft_order *order, graft_ind
 
 static bool is_finite(const float *data, const graft_shape *shape)
 {
-    bool finite = true;
-    for (size_t i = 0; i < graft_shape_elements(shape); i++) {
-        finite = finite && data[i] - data[i] == 0.0F;
+    const size_t count = (size_t)graft_shape_elements(shape);
+    size_t other = 0;
+    for (size_t i = 0; i < count; i++) {
+        other += data[i] - data[i] == 0.0F ? 0 : 1;
     }
-    return finite;
+    return other == 0;
 }
 
 /* Whether numbers are too small for their precision: one of a divisor, elsewhere even the largest,
