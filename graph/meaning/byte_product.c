@@ -130,12 +130,12 @@ multiply_rows(const uint8_t *a, const int8_t *panel, size_t bytes, const int row
     }
 }
 #else
-/* Two products each, added up; `two` is repeated. */
+/* SUMS sums, what is multiplied for them of a panel, and two terms of a row for all of them. */
 #ifdef __AVX2__
 enum { SUMS = 8 };
 typedef __m256i sums_of;
-
 typedef __m256i taken;
+typedef __m256i taken_left;
 
 static inline sums_of load_sums(const int32_t *sums)
 {
@@ -152,26 +152,31 @@ static inline taken take_two(const int8_t *two)
     return _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)two));
 }
 
-static inline taken take_left(const int16_t *two)
+static inline taken_left take_left(const int16_t *two)
 {
     int32_t both = 0;
     memcpy(&both, two, sizeof(both));
     return _mm256_set1_epi32(both);
 }
 
-static inline sums_of add_two(sums_of sums, taken left, taken right)
+static inline sums_of add_two(sums_of sums, taken_left left, taken right)
 {
     return _mm256_add_epi32(sums, _mm256_madd_epi16(left, right));
 }
 #else
 enum { SUMS = 1 };
 typedef int32_t sums_of;
+typedef const int8_t *taken;
+typedef const int16_t *taken_left;
 
-static inline const int8_t *load_two(const int8_t *two) { return two; }
+static inline sums_of load_sums(const int32_t *sums) { return *sums; }
+static inline void store_sums(int32_t *sums, sums_of made) { *sums = made; }
+static inline taken take_two(const int8_t *two) { return two; }
+static inline taken_left take_left(const int16_t *two) { return two; }
 
-static inline sums_of add_two(sums_of sums, const int16_t *two, const int8_t *right)
+static inline sums_of add_two(sums_of sums, taken_left left, taken right)
 {
-    return (sums_of)((uint32_t)sums + (uint32_t)(two[0] * right[0] + two[1] * right[1]));
+    return (sums_of)((uint32_t)sums + (uint32_t)(left[0] * right[0] + left[1] * right[1]));
 }
 #endif
 
@@ -193,11 +198,11 @@ add_strip(const int16_t *left, const int8_t *panel, size_t count, const size_t r
             right[v] = take_two(panel + k * WIDTH + v * SUMS * TOGETHER);
         }
         for (size_t r = 0; r < rows; r++) {
-            const taken left_two = take_left(left + r * STRIP + k);
+            const taken_left left_two = take_left(left + r * STRIP + k);
             for (size_t v = 0; v < VECTORS; v++) {
                 sums[r][v] = add_two(sums[r][v], left_two, right[v]);
             }
-            __asm__ volatile("" ::: "memory");
+            __asm__ volatile("" ::: "memory"); /* Loading all rows first, GCC spills the sums. */
         }
     }
     for (size_t r = 0; r < rows; r++) {
