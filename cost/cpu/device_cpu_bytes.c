@@ -76,17 +76,19 @@ end_place(const ending *e, const int32_t *restrict sums, size_t count, const boo
     }
 }
 
-static void end_places(const graft_kernel *kernel, const int32_t *sums, size_t first, size_t count,
+static void end_places(const graft_kernel *kernel, const graft_byte_places *places, size_t first,
                        size_t channels)
 {
+    const int32_t *sums = places->sums;
+    uint8_t *bytes = (uint8_t *)kernel->out[0];
     const ending e = ending_of(kernel);
     const bool is_real = kernel->outputs[0].dtype == GRAFT_DTYPE_F32;
-    for (size_t i = 0; i < count; i++, sums += channels) {
+    for (size_t i = 0; i < places->count; i++, sums += channels) {
         const size_t at = (first + i) * channels;
         if (is_real) {
-            end_place(&e, sums, channels, true, kernel->out[0] + at, NULL);
+            end_place(&e, sums, channels, true, kernel->out[0] + at, bytes + at);
         } else {
-            end_place(&e, sums, channels, false, NULL, (uint8_t *)kernel->out[0] + at);
+            end_place(&e, sums, channels, false, kernel->out[0] + at, bytes + at);
         }
     }
 }
@@ -100,21 +102,20 @@ static void run_part(const void *context, uint32_t part, uint32_t parts)
         graft_range_part(s->images * s->places, GRAFT_BYTE_CONV_PLACES / 2, part, parts);
     const size_t pixels = (size_t)(s->conv.windows[0].size * s->conv.windows[1].size);
     char *work = (char *)graft_program_place(kernel, s->work) + part * s->step;
-    int32_t *sums = (int32_t *)(void *)(work + s->work_bytes);
-    for (int64_t at = own.from; at < own.to;) {
+    graft_byte_places places = {.work = work, .sums = (int32_t *)(void *)(work + s->work_bytes)};
+    for (int64_t at = own.from; at < own.to; at += (int64_t)places.count) {
         const int64_t first = at % s->places;
         const int64_t left = own.to - at < s->places - first ? own.to - at : s->places - first;
-        const int64_t count = left < GRAFT_BYTE_CONV_PLACES ? left : GRAFT_BYTE_CONV_PLACES;
         const graft_byte_image image = {
             .data = (const uint8_t *)kernel->in[LEFT] +
                     (size_t)(at / s->places) * pixels * s->conv.channels,
             .dtype = kernel->signature.inputs[LEFT].dtype,
             .zero = (int32_t)kernel->in[NUMBERS][GRAFT_PRODUCT_ZERO],
         };
-        graft_byte_conv_run(&s->conv, graft_program_place(kernel, s->packed), &image, (size_t)first,
-                            (size_t)count, work, sums);
-        end_places(kernel, sums, (size_t)at, (size_t)count, s->conv.filters);
-        at += count;
+        places.first = (size_t)first;
+        places.count = (size_t)(left < GRAFT_BYTE_CONV_PLACES ? left : GRAFT_BYTE_CONV_PLACES);
+        graft_byte_conv_run(&s->conv, graft_program_place(kernel, s->packed), &image, &places);
+        end_places(kernel, &places, (size_t)at, s->conv.filters);
     }
 }
 

@@ -57,8 +57,8 @@ static size_t group_bytes(const graft_byte_conv *c)
 /* A filter for each channel. Channels are summed in blocks of LANES, the last of which may begin
  * inside of the one before; two taps at once, the last of which may be 0. */
 typedef struct {
-    int32_t *sums;  /* Of all taps of a channel. */
-    int16_t *pairs; /* (blocks, pairs, 2, LANES), less their zero points; see place_of_tap. */
+    const int32_t *sums;  /* Of all taps of a channel. */
+    const int16_t *pairs; /* (blocks, pairs, 2, LANES), less their zero points; see place_of_tap. */
 } channel_filters;
 
 static size_t pairs_of(const graft_byte_conv *c) { return (taps_of(c) + 1) / 2; }
@@ -82,8 +82,9 @@ static size_t place_of_tap(size_t i, size_t tap)
 
 static channel_filters channel_filters_in(const graft_byte_conv *c, const void *packed)
 {
-    int32_t *sums = (int32_t *)(uintptr_t)packed;
-    return (channel_filters){.sums = sums, .pairs = (int16_t *)(sums + c->channels)};
+    const int32_t *sums = packed;
+    return (channel_filters){.sums = sums,
+                             .pairs = (const int16_t *)(const void *)(sums + c->channels)};
 }
 
 size_t graft_byte_conv_packed_bytes(const graft_byte_conv *c)
@@ -100,7 +101,8 @@ static int32_t byte_at(const void *data, uint32_t dtype, size_t i)
 
 static void pack_channels(const graft_byte_conv *c, const graft_byte_filter *filter, void *packed)
 {
-    const channel_filters to = channel_filters_in(c, packed);
+    int32_t *sums = packed;
+    int16_t *pairs = (int16_t *)(void *)(sums + c->channels);
     const size_t taps = taps_of(c);
     memset(packed, 0, graft_byte_conv_packed_bytes(c));
     for (size_t k = 0; k < blocks_of(c) * LANES; k++) {
@@ -108,13 +110,13 @@ static void pack_channels(const graft_byte_conv *c, const graft_byte_filter *fil
         const int32_t zero = filter->zeros == NULL ? 0
                                                    : byte_at(filter->zeros, filter->dtype,
                                                              channel * filter->zero_step);
-        int16_t *block = to.pairs + k / LANES * pairs_of(c) * 2 * LANES;
-        to.sums[channel] = 0;
+        int16_t *block = pairs + k / LANES * pairs_of(c) * 2 * LANES;
+        sums[channel] = 0;
         for (size_t tap = 0; tap < taps; tap++) {
             const int32_t number =
                 byte_at(filter->data, filter->dtype, channel * taps + tap) - zero;
             block[tap / 2 * 2 * LANES + place_of_tap(k % LANES, tap % 2)] = (int16_t)number;
-            to.sums[channel] += number;
+            sums[channel] += number;
         }
     }
 }
@@ -203,38 +205,38 @@ static bool is_flat(const graft_byte_conv *c)
 }
 
 static void take_windows(const graft_byte_conv *c, const graft_byte_image *image, size_t group,
-                         size_t first, size_t count, uint8_t *rows)
+                         const graft_byte_places *places)
 {
     const size_t depth = depth_of(c);
     const size_t bytes = graft_byte_row_bytes(depth);
     const bool flat = is_flat(c);
+    uint8_t *row = places->work;
     if (flat && bytes == depth) {
-        graft_byte_fill(image->data, image->dtype, first * depth, 1, count * depth, rows);
+        graft_byte_fill(image->data, image->dtype, places->first * depth, 1, places->count * depth,
+                        row);
         return;
     }
-    for (size_t i = 0; i < count; i++) {
-        uint8_t *row = rows + i * bytes;
+    for (size_t i = places->first; i < places->first + places->count; i++, row += bytes) {
         if (flat) {
-            graft_byte_fill(image->data, image->dtype, (first + i) * depth, 1, depth, row);
+            graft_byte_fill(image->data, image->dtype, i * depth, 1, depth, row);
         } else {
-            take_window(c, image, group, first + i, row);
+            take_window(c, image, group, i, row);
         }
         memset(row + depth, 0, bytes - depth);
     }
 }
 
 static void run_groups(const graft_byte_conv *c, const void *packed, const graft_byte_image *image,
-                       size_t first, size_t count, void *work, int32_t *out)
+                       const graft_byte_places *places)
 {
-    const size_t depth = depth_of(c);
     const size_t columns = c->filters / c->groups;
     const int32_t zero = image->zero + (image->dtype == GRAFT_DTYPE_I8 ? SIGN : 0);
-    const graft_byte_rows rows = {.data = work, .zeros = &zero, .count = count};
+    const graft_byte_rows rows = {.data = places->work, .zeros = &zero, .count = places->count};
     for (size_t group = 0; group < c->groups; group++) {
-        void *memory = (char *)(uintptr_t)packed + group * group_bytes(c);
-        const graft_byte_panels panels = graft_byte_panels_in(memory, depth, columns);
-        take_windows(c, image, group, first, count, rows.data);
-        graft_byte_multiply(&rows, &panels, c->filters, 1, out + group * columns);
+        const graft_byte_panels panels = graft_byte_panels_in(
+            (const char *)packed + group * group_bytes(c), depth_of(c), columns);
+        take_windows(c, image, group, places);
+        graft_byte_multiply(&rows, &panels, c->filters, 1, places->sums + group * columns);
     }
 }
 
@@ -256,7 +258,14 @@ static void find_taps(const graft_byte_conv *c, const uint8_t *image, const uint
     }
 }
 
-/* Sums of a block of channels: of pairs of taps, both of one channel at once. */
+/* What all channels' sums are made of. */
+typedef struct {
+    const uint8_t **taps; /* Where each lies, all channels of it. */
+    const int32_t *more;  /* What the zero point of the image makes of each channel's sum. */
+    size_t pairs;
+} channel_sums;
+
+/* Sums of a block of channels from `first` on: of pairs of taps, both of one channel at once. */
 #ifdef __AVX2__
 static inline __attribute__((always_inline)) __m256i widen(const uint8_t *bytes,
                                                            const bool is_signed)
@@ -265,23 +274,22 @@ static inline __attribute__((always_inline)) __m256i widen(const uint8_t *bytes,
     return is_signed ? _mm256_cvtepi8_epi16(x) : _mm256_cvtepu8_epi16(x);
 }
 
-static inline __attribute__((always_inline)) void sum_block(const int16_t *pairs, size_t count,
-                                                            const uint8_t *const *taps,
-                                                            size_t first, const bool is_signed,
-                                                            const int32_t *more, int32_t *out)
+static inline __attribute__((always_inline)) void sum_block(const channel_sums *c,
+                                                            const int16_t *filters, size_t first,
+                                                            const bool is_signed, int32_t *out)
 {
     __m256i low = _mm256_setzero_si256();
     __m256i high = _mm256_setzero_si256();
-    for (size_t k = 0; k < count; k++) {
-        const __m256i a = widen(taps[2 * k] + first, is_signed);
-        const __m256i b = widen(taps[2 * k + 1] + first, is_signed);
-        const __m256i *w = (const __m256i *)(const void *)(pairs + 2 * LANES * k);
+    for (size_t k = 0; k < c->pairs; k++) {
+        const __m256i a = widen(c->taps[2 * k] + first, is_signed);
+        const __m256i b = widen(c->taps[2 * k + 1] + first, is_signed);
+        const __m256i *w = (const __m256i *)(const void *)(filters + 2 * LANES * k);
         low = _mm256_add_epi32(
             low, _mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), _mm256_loadu_si256(w)));
         high = _mm256_add_epi32(
             high, _mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), _mm256_loadu_si256(w + 1)));
     }
-    const __m256i *add = (const __m256i *)(const void *)(more + first);
+    const __m256i *add = (const __m256i *)(const void *)(c->more + first);
     __m256i *to = (__m256i *)(void *)(out + first);
     _mm256_storeu_si256(
         to, _mm256_add_epi32(_mm256_permute2x128_si256(low, high, 0x20), _mm256_loadu_si256(add)));
@@ -289,17 +297,16 @@ static inline __attribute__((always_inline)) void sum_block(const int16_t *pairs
                                                  _mm256_loadu_si256(add + 1)));
 }
 #else
-static inline __attribute__((always_inline)) void sum_block(const int16_t *pairs, size_t count,
-                                                            const uint8_t *const *taps,
-                                                            size_t first, const bool is_signed,
-                                                            const int32_t *more, int32_t *out)
+static inline __attribute__((always_inline)) void sum_block(const channel_sums *c,
+                                                            const int16_t *filters, size_t first,
+                                                            const bool is_signed, int32_t *out)
 {
     for (size_t i = 0; i < LANES; i++) {
-        uint32_t sum = (uint32_t)more[first + i];
-        for (size_t tap = 0; tap < 2 * count; tap++) {
-            const uint8_t x = taps[tap][first + i];
+        uint32_t sum = (uint32_t)c->more[first + i];
+        for (size_t tap = 0; tap < 2 * c->pairs; tap++) {
+            const uint8_t x = c->taps[tap][first + i];
             const int32_t number = is_signed ? (int8_t)x : x;
-            sum += (uint32_t)(number * pairs[tap / 2 * 2 * LANES + place_of_tap(i, tap % 2)]);
+            sum += (uint32_t)(number * filters[tap / 2 * 2 * LANES + place_of_tap(i, tap % 2)]);
         }
         out[first + i] = (int32_t)sum;
     }
@@ -308,37 +315,37 @@ static inline __attribute__((always_inline)) void sum_block(const int16_t *pairs
 
 static inline __attribute__((always_inline)) void
 run_channels(const graft_byte_conv *c, const void *packed, const graft_byte_image *image,
-             const bool is_signed, size_t first, size_t count, void *work, int32_t *out)
+             const bool is_signed, const graft_byte_places *places)
 {
     const channel_filters filters = channel_filters_in(c, packed);
-    const size_t pairs = pairs_of(c);
-    const uint8_t **taps = work;
-    int32_t *more = (int32_t *)(taps + 2 * pairs);
+    const uint8_t **taps = places->work;
+    int32_t *more = (int32_t *)(void *)(taps + 2 * pairs_of(c));
+    const channel_sums sums = {.taps = taps, .more = more, .pairs = pairs_of(c)};
     uint8_t *outside = (uint8_t *)(more + c->channels);
+    int32_t *out = places->sums;
     for (size_t i = 0; i < c->channels; i++) {
         more[i] = (int32_t)(0U - (uint32_t)image->zero * (uint32_t)filters.sums[i]);
         outside[i] = (uint8_t)image->zero;
     }
-    taps[2 * pairs - 1] = outside;
-    for (size_t i = 0; i < count; i++, out += c->channels) {
-        find_taps(c, image->data, outside, first + i, taps);
+    taps[2 * sums.pairs - 1] = outside;
+    for (size_t i = 0; i < places->count; i++, out += c->channels) {
+        find_taps(c, image->data, outside, places->first + i, taps);
         for (size_t block = 0; block < blocks_of(c); block++) {
-            sum_block(filters.pairs + block * pairs * 2 * LANES, pairs, taps, block_at(c, block),
-                      is_signed, more, out);
+            sum_block(&sums, filters.pairs + block * sums.pairs * 2 * LANES, block_at(c, block),
+                      is_signed, out);
         }
     }
 }
 
 void graft_byte_conv_run(const graft_byte_conv *c, const void *packed,
-                         const graft_byte_image *image, size_t first, size_t count, void *work,
-                         int32_t *out)
+                         const graft_byte_image *image, const graft_byte_places *places)
 {
     if (!is_depthwise(c)) {
-        run_groups(c, packed, image, first, count, work, out);
+        run_groups(c, packed, image, places);
     } else if (image->dtype == GRAFT_DTYPE_I8) {
-        run_channels(c, packed, image, true, first, count, work, out);
+        run_channels(c, packed, image, true, places);
     } else {
-        run_channels(c, packed, image, false, first, count, work, out);
+        run_channels(c, packed, image, false, places);
     }
 }
 
@@ -358,22 +365,24 @@ void graft_byte_conv_run_all(graft_arena *scratch, const graft_byte_conv *c, con
                              const graft_byte_image *image, size_t images, int32_t *out)
 {
     GRAFT_SCOPED(scratch);
-    const size_t places = (size_t)(c->windows[0].count * c->windows[1].count);
+    const size_t place_count = (size_t)(c->windows[0].count * c->windows[1].count);
     const size_t pixels = (size_t)(c->windows[0].size * c->windows[1].size);
     const size_t work_count = graft_byte_conv_work_bytes(c) / sizeof(void *) + 1;
-    void **work = GRAFT_NEW(scratch, void *, work_count);
+    graft_byte_places places = {
+        .work = GRAFT_NEW(scratch, void *, work_count),
+        .sums = GRAFT_NEW(scratch, int32_t, GRAFT_BYTE_CONV_PLACES * c->filters),
+    };
     uint8_t *turned = GRAFT_NEW(scratch, uint8_t, pixels * c->channels);
-    int32_t *sums = GRAFT_NEW(scratch, int32_t, GRAFT_BYTE_CONV_PLACES * c->filters);
     graft_byte_image one = {.data = turned, .dtype = image->dtype, .zero = image->zero};
-    for (size_t i = 0; i < images; i++, out += places * c->filters) {
+    for (size_t i = 0; i < images; i++, out += place_count * c->filters) {
         turn_bytes((const uint8_t *)image->data + i * pixels * c->channels, c->channels, pixels,
                    turned);
-        for (size_t first = 0; first < places; first += GRAFT_BYTE_CONV_PLACES) {
-            const size_t left = places - first;
-            const size_t count = left < GRAFT_BYTE_CONV_PLACES ? left : GRAFT_BYTE_CONV_PLACES;
-            graft_byte_conv_run(c, packed, &one, first, count, work, sums);
-            for (size_t k = 0; k < count * c->filters; k++) {
-                out[k % c->filters * places + first + k / c->filters] = sums[k];
+        for (places.first = 0; places.first < place_count; places.first += places.count) {
+            const size_t left = place_count - places.first;
+            places.count = left < GRAFT_BYTE_CONV_PLACES ? left : GRAFT_BYTE_CONV_PLACES;
+            graft_byte_conv_run(c, packed, &one, &places);
+            for (size_t k = 0; k < places.count * c->filters; k++) {
+                out[k % c->filters * place_count + places.first + k / c->filters] = places.sums[k];
             }
         }
     }

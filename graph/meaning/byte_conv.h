@@ -47,13 +47,18 @@ typedef struct graft_byte_image {
     int32_t zero;
 } graft_byte_image;
 
-/* The sums of `count` places, row by row, from place `first` on, (count, filters); at most
- * GRAFT_BYTE_CONV_PLACES at once. `work`: so many bytes, aligned for pointers. */
+/* `count` places, row by row, from place `first` on, at most GRAFT_BYTE_CONV_PLACES. */
+typedef struct graft_byte_places {
+    size_t first;
+    size_t count;
+    void *work;    /* graft_byte_conv_work_bytes, aligned for pointers. */
+    int32_t *sums; /* (count, filters), written. */
+} graft_byte_places;
+
 enum { GRAFT_BYTE_CONV_PLACES = 96 };
 size_t graft_byte_conv_work_bytes(const graft_byte_conv *c);
 void graft_byte_conv_run(const graft_byte_conv *c, const void *packed,
-                         const graft_byte_image *image, size_t first, size_t count, void *work,
-                         int32_t *out);
+                         const graft_byte_image *image, const graft_byte_places *places);
 
 /* All sums of `images` images as ONNX has them, (channels, height, width), likewise the result. */
 void graft_byte_conv_run_all(graft_arena *scratch, const graft_byte_conv *c, const void *packed,

@@ -39,14 +39,14 @@ size_t graft_byte_packed_bytes(size_t depth, size_t columns)
            count_panels(columns) * graft_byte_row_bytes(depth) * WIDTH;
 }
 
-graft_byte_panels graft_byte_panels_in(void *memory, size_t depth, size_t columns)
+graft_byte_panels graft_byte_panels_in(const void *memory, size_t depth, size_t columns)
 {
-    int32_t *numbers = memory;
+    const int32_t *numbers = memory;
     return (graft_byte_panels){.depth = depth,
                                .columns = columns,
                                .zeros = numbers,
                                .sums = numbers + columns,
-                               .data = (int8_t *)(numbers + 2 * columns)};
+                               .data = (const int8_t *)(numbers + 2 * columns)};
 }
 
 static size_t depth_place(const graft_byte_matrix *b, size_t k)
@@ -58,22 +58,24 @@ static size_t depth_place(const graft_byte_matrix *b, size_t k)
 graft_byte_panels graft_byte_pack_into(void *memory, const graft_byte_matrix *b)
 {
     const size_t bytes = graft_byte_row_bytes(b->depth);
-    const graft_byte_panels p = graft_byte_panels_in(memory, b->depth, b->columns);
+    int32_t *zeros = memory;
+    int32_t *sums = zeros + b->columns;
+    int8_t *data = (int8_t *)(sums + b->columns);
     memset(memory, 0, graft_byte_packed_bytes(b->depth, b->columns));
     for (size_t n = 0; n < b->columns; n++) {
-        p.zeros[n] = b->zeros == NULL ? (b->dtype == GRAFT_DTYPE_I8 ? 0 : -SIGN)
-                                      : signed_byte(b->zeros, b->dtype, n * b->zero_step);
+        zeros[n] = b->zeros == NULL ? (b->dtype == GRAFT_DTYPE_I8 ? 0 : -SIGN)
+                                    : signed_byte(b->zeros, b->dtype, n * b->zero_step);
     }
     for (size_t k = 0; k < b->depth; k++) {
         for (size_t n = 0; n < b->columns; n++) {
             const size_t from = depth_place(b, k) + n * b->column_step;
             const int32_t number = signed_byte(b->data, b->dtype, from);
-            int8_t *panel = p.data + n / WIDTH * WIDTH * bytes;
+            int8_t *panel = data + n / WIDTH * WIDTH * bytes;
             panel[place_in_panel(k, n % WIDTH)] = (int8_t)number;
-            p.sums[n] = (int32_t)((uint32_t)p.sums[n] + (uint32_t)(number - p.zeros[n]));
+            sums[n] = (int32_t)((uint32_t)sums[n] + (uint32_t)(number - zeros[n]));
         }
     }
-    return p;
+    return graft_byte_panels_in(memory, b->depth, b->columns);
 }
 
 graft_byte_panels graft_byte_pack(graft_arena *arena, const graft_byte_matrix *b)
@@ -275,30 +277,41 @@ static void find_more(const graft_byte_panels *b, size_t first, size_t width, in
     }
 }
 
-/* A panel by some rows. `sums` of their bytes, or NULL where the zero points of all columns are 0:
+/* Some rows by all panels. `sums` of their bytes, or NULL where the zero points of all columns are 0:
  * then rows differ by their own alone. */
-static void multiply_panel(const graft_byte_rows *a, size_t from, size_t count,
-                           const graft_byte_panels *b, size_t first, const int32_t *sums,
-                           size_t row_step, size_t column_step, int32_t *out)
+typedef struct {
+    const graft_byte_rows *a;
+    const graft_byte_panels *b;
+    const int32_t *sums;
+    size_t from;
+    size_t count;
+    size_t row_step;
+    size_t column_step;
+    int32_t *out;
+} block_product;
+
+static void multiply_panel(const block_product *p, size_t first)
 {
-    const size_t bytes = graft_byte_row_bytes(b->depth);
-    const size_t width = b->columns - first < WIDTH ? b->columns - first : WIDTH;
+    const graft_byte_rows *a = p->a;
+    const size_t bytes = graft_byte_row_bytes(p->b->depth);
+    const size_t width = p->b->columns - first < WIDTH ? p->b->columns - first : WIDTH;
     int32_t tile[ROWS * WIDTH];
     int32_t more[WIDTH];
     size_t rows = 0;
-    for (size_t m = 0; m < count; m += rows) {
-        rows = multiply_some(a->data + (from + m) * bytes, b->data + first * bytes, bytes,
-                             count - m, tile);
+    for (size_t m = 0; m < p->count; m += rows) {
+        rows = multiply_some(a->data + (p->from + m) * bytes, p->b->data + first * bytes, bytes,
+                             p->count - m, tile);
         for (size_t r = 0; r < rows; r++) {
-            int32_t *to = out + (from + m + r) * row_step + first * column_step;
-            if (sums != NULL || a->zero_step != 0 || m + r == 0) {
-                find_more(b, first, width, a->zeros[(from + m + r) * a->zero_step],
-                          sums == NULL ? 0 : sums[m + r], more);
+            const size_t row = p->from + m + r;
+            int32_t *to = p->out + row * p->row_step + first * p->column_step;
+            if (p->sums != NULL || a->zero_step != 0 || m + r == 0) {
+                find_more(p->b, first, width, a->zeros[row * a->zero_step],
+                          p->sums == NULL ? 0 : p->sums[m + r], more);
             }
-            if (width == WIDTH && column_step == 1) {
+            if (width == WIDTH && p->column_step == 1) {
                 deliver(tile + r * WIDTH, more, WIDTH, 1, to);
             } else {
-                deliver(tile + r * WIDTH, more, width, column_step, to);
+                deliver(tile + r * WIDTH, more, width, p->column_step, to);
             }
         }
     }
@@ -313,21 +326,25 @@ static bool has_zeros(const graft_byte_panels *b)
     return any != 0;
 }
 
-/* Some rows, which stay in the caches, by all panels. */
 void graft_byte_multiply(const graft_byte_rows *a, const graft_byte_panels *b, size_t row_step,
                          size_t column_step, int32_t *out)
 {
     const size_t bytes = graft_byte_row_bytes(b->depth);
     const bool summed = has_zeros(b);
-    for (size_t from = 0; from < a->count; from += BLOCK) {
-        const size_t count = a->count - from < BLOCK ? a->count - from : BLOCK;
-        int32_t sums[BLOCK];
-        for (size_t m = 0; summed && m < count; m++) {
-            sums[m] = sum_row(a->data + (from + m) * bytes, bytes);
+    int32_t sums[BLOCK];
+    block_product p = {.a = a,
+                       .b = b,
+                       .sums = summed ? sums : NULL,
+                       .row_step = row_step,
+                       .column_step = column_step};
+    p.out = out;
+    for (; p.from < a->count; p.from += BLOCK) { /* Which stay in the caches. */
+        p.count = a->count - p.from < BLOCK ? a->count - p.from : BLOCK;
+        for (size_t m = 0; summed && m < p.count; m++) {
+            sums[m] = sum_row(a->data + (p.from + m) * bytes, bytes);
         }
         for (size_t first = 0; first < b->columns; first += WIDTH) {
-            multiply_panel(a, from, count, b, first, summed ? sums : NULL, row_step, column_step,
-                           out);
+            multiply_panel(&p, first);
         }
     }
 }

@@ -33,16 +33,16 @@ typedef struct graft_byte_matrix {
 typedef struct graft_byte_panels {
     size_t depth;
     size_t columns;
-    int32_t *zeros; /* By column, and... */
-    int32_t *sums;  /* ...of all elements less their zero points. */
-    int8_t *data;   /* Panel by panel, filled up with 0. */
+    const int32_t *zeros; /* By column, and... */
+    const int32_t *sums;  /* ...of all elements less their zero points. */
+    const int8_t *data;   /* Panel by panel, filled up with 0. */
 } graft_byte_panels;
 
 /* Packs into memory of so many bytes, aligned for int32. */
 size_t graft_byte_packed_bytes(size_t depth, size_t columns);
 graft_byte_panels graft_byte_pack_into(void *memory, const graft_byte_matrix *b);
 /* What such memory holds. */
-graft_byte_panels graft_byte_panels_in(void *memory, size_t depth, size_t columns);
+graft_byte_panels graft_byte_panels_in(const void *memory, size_t depth, size_t columns);
 /* Packs in `arena`. */
 graft_byte_panels graft_byte_pack(graft_arena *arena, const graft_byte_matrix *b);
 

@@ -366,9 +366,8 @@ static uint8_t combine(const byte_pair *p, int32_t x, int32_t y)
 /* Of one shape. Compilers make vectors of it. */
 static inline __attribute__((always_inline)) void
 combine_all(byte_pair p, const uint8_t *restrict x, const uint8_t *restrict y, size_t count,
-            const bool is_signed, const bool adds, uint8_t *restrict out)
+            const bool is_signed, uint8_t *restrict out)
 {
-    p.adds = adds;
     for (size_t i = 0; i < count; i++) {
         out[i] = combine(&p, is_signed ? (int8_t)x[i] : x[i], is_signed ? (int8_t)y[i] : y[i]);
     }
@@ -380,11 +379,9 @@ static void combine_same(const graft_opaque *opaque, const byte_pair *p, uint8_t
     const uint8_t *y = opaque->data[3];
     const size_t count = graft_count(&opaque->out);
     if (opaque->out.dtype == GRAFT_DTYPE_I8) {
-        p->adds ? combine_all(*p, x, y, count, true, true, out)
-                : combine_all(*p, x, y, count, true, false, out);
+        combine_all(*p, x, y, count, true, out);
     } else {
-        p->adds ? combine_all(*p, x, y, count, false, true, out)
-                : combine_all(*p, x, y, count, false, false, out);
+        combine_all(*p, x, y, count, false, out);
     }
 }
 

@@ -289,7 +289,10 @@ typedef struct {
     float out_scale;
     int32_t out_zero;
     uint32_t out_type;
-    void *out;
+    uint8_t *out;
+    const int32_t *bias; /* By filter; NULL: 0. */
+    size_t channels;     /* Filters or columns: */
+    size_t inner;        /* so many sums of one, then as many of the next. */
 } product;
 
 static product product_of(const graft_opaque *opaque, const void *const *in, void *out)
@@ -303,17 +306,15 @@ static product product_of(const graft_opaque *opaque, const void *const *in, voi
                      .out = out};
 }
 
-/* `count` sums, of which `inner` are of one filter or column, then as many of the next. */
-static void put_sums(const product *p, const int32_t *sums, size_t first, size_t count,
-                     size_t inner, size_t channels, const int32_t *bias)
+static void put_sums(const product *p, const int32_t *sums, size_t first, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const size_t channel = i / inner % channels;
-        const int32_t more = bias == NULL ? 0 : bias[channel];
+        const size_t channel = i / p->inner % p->channels;
+        const int32_t bias = p->bias == NULL ? 0 : p->bias[channel];
         const float factor = p->x.scales[0] * p->w.scales[channel * p->w.scale_step] / p->out_scale;
-        const int32_t sum = (int32_t)((uint32_t)sums[i] + (uint32_t)more);
-        ((uint8_t *)p->out)[first + i] = graft_foreign_round(
-            (float)sum * factor, (float)p->out_zero, graft_foreign_least(p->out_type));
+        const int32_t sum = (int32_t)((uint32_t)sums[i] + (uint32_t)bias);
+        p->out[first + i] = graft_foreign_round((float)sum * factor, (float)p->out_zero,
+                                                graft_foreign_least(p->out_type));
     }
 }
 
@@ -326,19 +327,21 @@ static void run_conv(graft_arena *scratch, const graft_opaque *opaque, const voi
                      void *out)
 {
     GRAFT_SCOPED(scratch);
-    const product p = product_of(opaque, in, out);
+    product p = product_of(opaque, in, out);
     const graft_byte_conv c = conv_of(opaque);
     const graft_byte_filter filter = {
         .data = p.w.data, .zeros = p.w.zeros, .dtype = p.w.dtype, .zero_step = p.w.scale_step};
     const graft_byte_image image = {p.x.data, p.x.dtype, zero_of(&p.x, p.x.dtype, 0)};
     const size_t images = (size_t)opaque->out.dims[0];
-    const size_t places = graft_count(&opaque->out) / images / c.filters;
     int32_t *packed =
         GRAFT_NEW(scratch, int32_t, graft_byte_conv_packed_bytes(&c) / sizeof(int32_t));
     int32_t *sums = GRAFT_NEW(scratch, int32_t, graft_count(&opaque->out));
+    p.bias = in[8];
+    p.channels = c.filters;
+    p.inner = graft_count(&opaque->out) / images / c.filters;
     graft_byte_conv_pack(&c, &filter, packed);
     graft_byte_conv_run_all(scratch, &c, packed, &image, images, sums);
-    put_sums(&p, sums, 0, images * c.filters * places, places, c.filters, in[8]);
+    put_sums(&p, sums, 0, graft_count(&opaque->out));
 }
 
 /* Where the matrix of a broadcast operand begins that belongs to matrix `index` of the output. */
@@ -352,7 +355,7 @@ static size_t matrix_at(const graft_shape *shape, const graft_shape *out, size_t
 static void run_matmul(graft_arena *scratch, const graft_opaque *opaque, const void *const *in,
                        void *out)
 {
-    const product p = product_of(opaque, in, out);
+    product p = product_of(opaque, in, out);
     const graft_shape *a = &opaque->in[0];
     const graft_shape *b = &opaque->in[3];
     const size_t rows = (size_t)a->dims[a->rank - 2];
@@ -361,6 +364,8 @@ static void run_matmul(graft_arena *scratch, const graft_opaque *opaque, const v
     const size_t bytes = graft_byte_row_bytes(depth);
     const int32_t zero =
         zero_of(&p.x, p.x.dtype, 0) + (p.x.dtype == GRAFT_DTYPE_I8 ? -INT8_MIN : 0);
+    p.channels = columns;
+    p.inner = 1;
     for (size_t i = 0; i < graft_count(&opaque->out) / rows / columns; i++) {
         GRAFT_SCOPED(scratch);
         const graft_byte_matrix right = {
@@ -382,7 +387,7 @@ static void run_matmul(graft_arena *scratch, const graft_opaque *opaque, const v
                             depth, left.data + m * bytes);
         }
         graft_byte_multiply(&left, &panels, columns, 1, sums);
-        put_sums(&p, sums, i * rows * columns, rows * columns, 1, columns, NULL);
+        put_sums(&p, sums, i * rows * columns, rows * columns);
     }
 }
 
