@@ -293,8 +293,8 @@ static const float *dequantised(const graft_onnx_plan *plan, const graft_onnx_en
     graft_shape shape = {.rank = 0};
     const float *data = NULL;
     if (entry->kind == GRAFT_ONNX_COMPUTED && plan->dtype == GRAFT_DTYPE_F32) {
-        data = graft_onnx_dequantised(
-            plan->reader, plan->reader->onnx->proto->graph->node[entry->index], &shape);
+        data = graft_onnx_dequantised(plan->reader,
+                                      plan->reader->onnx->proto->graph->node[entry->index], &shape);
     }
     *count = data == NULL ? 0 : graft_shape_elements(&shape);
     return data;
