@@ -29,7 +29,7 @@ typedef struct graft_method {
 } graft_method;
 
 /* All of them, in the order of tables. */
-enum { GRAFT_METHODS = 19 };
+enum { GRAFT_METHODS = 20 };
 extern const graft_method graft_methods[GRAFT_METHODS];
 
 typedef struct graft_cell {

@@ -14,7 +14,7 @@ import sys
 # Rows of tables, in this order; what else there is comes behind. Rollouts at a temperature have a table of
 # their own.
 METHODS = ["policy", "unseen", "table", "refined", "guided", "greedy", "escape", "beam 8", "beam 64",
-           "annealing", "iterated", "backtracking 1000", "backtracking 50000", "backtracking equal time"]
+           "annealing", "iterated", "saturation", "backtracking 1000", "backtracking 50000", "backtracking equal time"]
 TEMPERATURES = ["sampled 0.1", "sampled 0.3", "sampled 1", "sampled 3"]
 SHOWN = ["greedy", "policy", "unseen", "refined", "guided"]  # In the plot of costs.
 RULES_MOST = 24

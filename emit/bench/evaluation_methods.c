@@ -36,6 +36,7 @@ const graft_method graft_methods[GRAFT_METHODS] = {
     SEARCH("beam 64", false, .name = "beam", .width = 64),
     SEARCH("annealing", true, .name = "annealing"),
     SEARCH("iterated", true, .name = "iterated"),
+    SEARCH("saturation", false, .name = "saturation"),
     SEARCH("backtracking 1000", false, .name = "backtracking", .dequeues = 1000),
     SEARCH("backtracking 50000", false, .name = "backtracking", .dequeues = 50000),
     SEARCH("backtracking equal time", false, .name = "backtracking", .dequeues = UINT32_MAX),

@@ -25,6 +25,7 @@ graft_status graft_search_run(graft_env *env, graft_arena *arena, graft_environm
         {"beam",         graft_search_beam,         0,                                 0.0},
         {"guided",       graft_search_guided,       GRAFT_GUIDED_GRAPHS,               1.0},
         {"random",       graft_search_random,       0,                                 0.0},
+        {"saturation",   graft_search_saturation,   0,                                 0.0},
     };
     graft_search_choice complete = *choice;
     size_t i = 0;

@@ -8,7 +8,8 @@
 enum { GRAFT_GUIDED_GRAPHS = 2000 };
 
 /* Their names, as an option lists its choices. */
-#define GRAFT_SEARCH_NAMES "greedy|escape|annealing|iterated|backtracking|beam|guided|random"
+#define GRAFT_SEARCH_NAMES                                                                         \
+    "greedy|escape|annealing|iterated|backtracking|beam|guided|random|saturation"
 
 /* Runs a search that exists. The plan is in `arena`. */
 GRAFT_MUST_USE graft_status graft_search_run(graft_env *env, graft_arena *arena,

@@ -14,7 +14,7 @@ refuses_at_once() { # TEXT ARGUMENT...
     error_is 2 "$text" "$GRAFT" --quiet optimize "$FOLDER/nonesuch.onnx" "$@" --database "$COSTS" && [ ! -e "$COSTS" ]
 }
 refuses_bad_arguments() {
-    refuses_at_once "--search is auto, greedy, escape, annealing, iterated, backtracking, beam, guided, random or table, not 'fast'" "$FOLDER/x.onnx" --search fast &&
+    refuses_at_once "--search is auto, greedy, escape, annealing, iterated, backtracking, beam, guided, random, saturation or table, not 'fast'" "$FOLDER/x.onnx" --search fast &&
         refuses_at_once "--search table needs --table FILE" "$FOLDER/x.onnx" --search table &&
         refuses_at_once "--check needs a number from 1 to 1000, has 'some'" "$FOLDER/x.onnx" --check some &&
         refuses_at_once "--passes needs a number from 1 to 16, has '17'" "$FOLDER/x.onnx" --passes 17 &&

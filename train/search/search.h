@@ -1,6 +1,6 @@
 /* search.h - the baselines that a policy must beat: random, greedy, greedy with escape, simulated
- * annealing, iterated local search, beam search, and TASO's cost-based backtracking (Jia et al.,
- * SOSP 2019, section 5; the dissertation's Algorithm 2).
+ * annealing, iterated local search, beam search, equality saturation, and TASO's cost-based
+ * backtracking (Jia et al., SOSP 2019, section 5; the dissertation's Algorithm 2).
  *
  * All of them use the environment's rules, costs, masks and limits. A plan is the list of actions
  * that leads from the first graph to the best one found; replaying it in the environment, or in the
@@ -34,7 +34,8 @@ typedef struct graft_search_choice {
     uint64_t width;     /* Of beam search: graphs kept per level; at least 1. */
     uint64_t patience;  /* Of it: levels without a cheaper graph after which it ends. */
     const struct graft_tariff *tariff; /* Of guided search: where it begins... */
-    struct graft_cost *cost;           /* ...and what nodes of priced graphs cost. */
+    struct graft_cost *cost;           /* ...and what nodes of priced graphs cost; of saturation
+                                          likewise, or NULL: the environment's price alone. */
 } graft_search_choice;
 
 /* Searches from the environment's first graph; the plan is in `arena`. `choice` may be NULL where
@@ -74,6 +75,11 @@ graft_search graft_search_annealing;
 
 /* Iterated local search from greedy's result. */
 graft_search graft_search_iterated;
+
+/* Equality saturation: rewrites an e-graph that holds all graphs at once, takes a cheap one of them
+ * by what nodes cost, and goes there step by step: see saturation.c. found->evaluations counts
+ * nodes that were priced alone, too. */
+graft_search graft_search_saturation;
 
 /* Goes on from a plan's graph with what makes the form better at no cost, and nothing else. The
  * found graph is the environment's state afterwards. */
