@@ -256,14 +256,21 @@ static uint32_t append_node(graft_onnx_reader *reader, Onnx__NodeProto *node)
     return onnx->node_count++;
 }
 
-/* NAME=1, NAME=1,2, NAME=0x1p-3 or NAME=word. */
-static void set_attribute(graft_arena *arena, Onnx__NodeProto *node, char *text)
+/* NAME=1, NAME=1,2, NAME=0x1p-3, NAME=word, or NAME, which the node that comes apart may have. */
+static void set_attribute(const graft_apart *apart, Onnx__NodeProto *node, char *text)
 {
     enum { NUMBERS_MOST = GRAFT_MAX_RANK };
+    graft_arena *arena = apart->reader->arena;
     int64_t numbers[NUMBERS_MOST];
     size_t count = 0;
     char *value = strchr(text, '=');
-    assert(value != NULL);
+    if (value == NULL) {
+        Onnx__AttributeProto *given = graft_onnx_attribute(apart->node, text);
+        if (given != NULL) {
+            node->attribute = graft_onnx_append(arena, node->attribute, node->n_attribute++, given);
+        }
+        return;
+    }
     *value++ = '\0';
     const bool real = strchr(value, 'p') != NULL && (value[0] == '0' || value[0] == '-');
     if (real) {
@@ -298,7 +305,7 @@ static Onnx__NodeProto *make_node(graft_apart *apart, const char *part, const gr
         node->input[k] = graft_borrow(inputs[k] == NULL ? none : inputs[k]);
     }
     for (char *next = strtok_r(NULL, " ", &rest); next != NULL; next = strtok_r(NULL, " ", &rest)) {
-        set_attribute(arena, node, next);
+        set_attribute(apart, node, next);
     }
     node->name = apart->node->name;
     return node;
@@ -349,15 +356,24 @@ graft_tensor graft_apart_slice(graft_apart *apart, graft_tensor x, int64_t axis,
                        graft_apart_whole(apart, &end, 1), graft_apart_whole(apart, &axis, 1));
 }
 
-/* Axes are an input since opset 18, of sums since 13. */
-graft_tensor graft_apart_reduced(graft_apart *apart, const char *op_type, graft_tensor x,
-                                 int64_t axis)
+/* An axis is an attribute first, and an input since an opset. */
+static graft_tensor add_along(graft_apart *apart, const char *part, graft_tensor x, int64_t axis,
+                              int64_t since)
 {
-    const int64_t since = strcmp(op_type, "ReduceSum") == 0 ? 13 : 18;
     if (apart->reader->onnx->opset >= since) {
-        return GRAFT_APART(apart, op_type, x, graft_apart_whole(apart, &axis, 1));
+        return GRAFT_APART(apart, part, x, graft_apart_whole(apart, &axis, 1));
     }
-    return GRAFT_APART(apart, graft_apart_text(apart, "%s axes=%d,", op_type, (int)axis), x);
+    return GRAFT_APART(apart, graft_apart_text(apart, "%s axes=%d,", part, (int)axis), x);
+}
+
+graft_tensor graft_apart_reduced(graft_apart *apart, const char *part, graft_tensor x, int64_t axis)
+{
+    return add_along(apart, part, x, axis, strncmp(part, "ReduceSum", 9) == 0 ? 13 : 18);
+}
+
+graft_tensor graft_apart_unsqueezed(graft_apart *apart, graft_tensor x, int64_t axis)
+{
+    return add_along(apart, "Unsqueeze", x, axis, 13);
 }
 
 graft_tensor graft_apart_scaled(graft_apart *apart, graft_tensor x, float factor)

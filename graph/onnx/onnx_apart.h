@@ -44,7 +44,8 @@ void graft_apart_result(graft_apart *apart, uint32_t k, graft_tensor x);
 float graft_apart_float(const graft_apart *apart, const char *name, float absent);
 
 /* A part: an operator of ONNX and its attributes, "Transpose perm=0,2,1,3", "Softmax axis=-1",
- * "LeakyRelu alpha=0x1p-3" (%a), "Gelu approximate=tanh". Gives its only output. */
+ * "LeakyRelu alpha=0x1p-3" (%a), "Gelu approximate=tanh"; a name alone, "Conv pads", is what the
+ * node has by it. Gives the part's only output. */
 #define GRAFT_APART(apart, part, ...)                                                              \
     graft_apart_add((apart), (part), (graft_tensor const[]){__VA_ARGS__},                          \
                     sizeof((graft_tensor const[]){__VA_ARGS__}) / sizeof(graft_tensor))
@@ -70,9 +71,11 @@ graft_tensor graft_apart_filled(graft_apart *apart, const graft_shape *shape, fl
 graft_tensor graft_apart_view(graft_apart *apart, graft_tensor x, const int64_t *dims, size_t rank);
 graft_tensor graft_apart_slice(graft_apart *apart, graft_tensor x, int64_t axis, int64_t start,
                                int64_t end);
-/* A reduction along one axis, which stays. */
-graft_tensor graft_apart_reduced(graft_apart *apart, const char *op_type, graft_tensor x,
+/* A reduction along one axis. */
+graft_tensor graft_apart_reduced(graft_apart *apart, const char *part, graft_tensor x,
                                  int64_t axis);
+/* With an axis of 1 more; of any type. */
+graft_tensor graft_apart_unsqueezed(graft_apart *apart, graft_tensor x, int64_t axis);
 /* A product by a number. */
 graft_tensor graft_apart_scaled(graft_apart *apart, graft_tensor x, float factor);
 

@@ -87,8 +87,8 @@ static void hide_beside(attention *a, int64_t left, int64_t right)
     }
 }
 
-/* `lengths`, a whole number for each item, are how many keys there are, less `less`. */
-static void hide_beyond(attention *a, graft_tensor lengths, int64_t less)
+/* `lengths`, a whole number for each item, and `more` are how many keys there are. */
+static void hide_beyond(attention *a, graft_tensor lengths, int64_t more)
 {
     graft_apart *apart = a->apart;
     const graft_shape shape = graft_apart_shape(apart, lengths);
@@ -98,7 +98,7 @@ static void hide_beyond(attention *a, graft_tensor lengths, int64_t less)
     }
     a->lengths = GRAFT_APART(apart, "Cast to=1", lengths);
     a->lengths = GRAFT_APART_VIEW(apart, a->lengths, a->batch, 1, 1, 1);
-    a->lengths = GRAFT_APART(apart, "Add", a->lengths, graft_apart_number(apart, (float)less));
+    a->lengths = GRAFT_APART(apart, "Add", a->lengths, graft_apart_number(apart, (float)more));
     add_bias(a, bias_of(a, GRAFT_APART(apart, "Less", key_places(a), a->lengths), false));
     a->may_hide_all = true;
 }
@@ -328,4 +328,302 @@ void graft_apart_attention(graft_apart *apart)
     const graft_tensor y = attend(&a);
     graft_apart_result(apart, 3, a.shown);
     graft_apart_result(apart, 0, a.q.behind ? join_heads(&a, y) : y);
+}
+
+/* ---------------------------------------------------------------------- those of com.microsoft */
+
+static graft_tensor as_real(const attention *a, graft_tensor whole)
+{
+    return GRAFT_APART(a->apart, "Cast to=1", whole);
+}
+
+/* Whole numbers that are above 0 where a key is seen, for each item and perhaps query, or how many
+ * keys an item has. What is hidden has a number added to its score. */
+static void apply_padding(attention *a, graft_tensor mask)
+{
+    graft_apart *apart = a->apart;
+    const graft_shape s = graft_apart_shape(apart, mask);
+    const float filter = graft_apart_float(apart, "mask_filter_value", -10000.0F);
+    if (mask == NULL) {
+        return;
+    }
+    const bool counts = s.rank == 1 && s.dims[0] == a->batch;
+    const bool fits = counts || (s.rank == 2 && s.dims[1] == a->columns) ||
+                      (s.rank == 3 && s.dims[1] == a->rows && s.dims[2] == a->columns);
+    if (!fits || s.dims[0] != a->batch) {
+        graft_apart_refuse(apart, "a mask of a form that is not known");
+        return;
+    }
+    const int64_t last = counts ? 1 : a->columns;
+    mask = GRAFT_APART_VIEW(apart, as_real(a, mask), a->batch, 1, s.rank == 3 ? a->rows : 1, last);
+    const graft_tensor from = counts ? key_places(a) : graft_apart_number(apart, 0.0F);
+    add_bias(a, GRAFT_APART(apart, "Where", GRAFT_APART(apart, "Less", from, mask),
+                            graft_apart_number(apart, 0.0F), graft_apart_number(apart, filter)));
+}
+
+/* A bias that is stretched over scores. */
+static void apply_bias(attention *a, graft_tensor bias)
+{
+    if (bias != NULL) {
+        add_bias(a, bias);
+    }
+}
+
+/* Columns `*from` to `*from` + `count` of the last of three axes; moves on. */
+static graft_tensor cut_columns(graft_apart *apart, graft_tensor x, int64_t *from, int64_t count)
+{
+    *from += count;
+    return graft_apart_slice(apart, x, -1, *from - count, *from);
+}
+
+void graft_apart_multi_head_attention(graft_apart *apart)
+{
+    enum { BIAS = 3, PADDING, SCORES, PAST_KEY, PAST_VALUE, LENGTH };
+    attention a = {.apart = apart, .shows = 3};
+    graft_tensor x[3];
+    int64_t from = 0;
+    for (uint32_t i = 0; i < 3; i++) {
+        x[i] = graft_apart_input(apart, i);
+        const graft_shape shape = graft_apart_shape(apart, x[i]);
+        if (graft_apart_input(apart, BIAS) != NULL && shape.rank == 3) {
+            x[i] = GRAFT_APART(
+                apart, "Add", x[i],
+                cut_columns(apart, graft_apart_input(apart, BIAS), &from, shape.dims[2]));
+        }
+    }
+    const int64_t count = graft_onnx_int(apart->node, "num_heads", 0);
+    read_heads(&a, x, count, count);
+    if (graft_apart_input(apart, LENGTH) != NULL) {
+        graft_apart_refuse(apart, "a past that shares its buffer");
+    }
+    if (apart->refusal != NULL) {
+        return;
+    }
+    read_past(&a, graft_apart_input(apart, PAST_KEY), graft_apart_input(apart, PAST_VALUE));
+    show_present(&a, 1);
+    hide_beside(&a, -1, graft_onnx_int(apart->node, "unidirectional", 0) != 0 ? 0 : -1);
+    apply_padding(&a, graft_apart_input(apart, PADDING));
+    apply_bias(&a, graft_apart_input(apart, SCORES));
+    graft_apart_result(apart, 0, join_heads(&a, attend(&a)));
+    graft_apart_result(apart, 3, a.shown);
+}
+
+/* Key (0) or value (1) of what com.microsoft's Attention has of the past, (2, batch, heads, before,
+ * size). */
+static graft_tensor cut_past(const attention *a, graft_tensor past, int64_t which)
+{
+    const graft_shape s = graft_apart_shape(a->apart, past);
+    if (past == NULL || s.rank != 5) {
+        return NULL;
+    }
+    return GRAFT_APART_VIEW(a->apart, graft_apart_slice(a->apart, past, 0, which, which + 1),
+                            s.dims[1], s.dims[2], s.dims[3], s.dims[4]);
+}
+
+static void show_both(attention *a)
+{
+    graft_tensor both[2];
+    for (uint32_t k = 0; k < 2 && graft_apart_is_read(a->apart, 1); k++) {
+        heads *x = k == 0 ? &a->k : &a->v;
+        *x = (heads){.x = turn(a, *x)};
+        const graft_shape s = graft_apart_shape(a->apart, x->x);
+        both[k] = GRAFT_APART_VIEW(a->apart, x->x, 1, s.dims[0], s.dims[1], s.dims[2], s.dims[3]);
+    }
+    if (graft_apart_is_read(a->apart, 1)) {
+        graft_apart_result(a->apart, 1, GRAFT_APART(a->apart, "Concat axis=0", both[0], both[1]));
+    }
+}
+
+/* Queries, keys and values are one product of the input. */
+void graft_apart_attention_of_input(graft_apart *apart)
+{
+    enum { INPUT, WEIGHTS, BIAS, PADDING, PAST, SCORES, LENGTH };
+    attention a = {.apart = apart, .shows = 2};
+    const Onnx__AttributeProto *sizes = graft_onnx_attribute(apart->node, "qkv_hidden_sizes");
+    const int64_t count = graft_onnx_int(apart->node, "num_heads", 0);
+    graft_tensor all = GRAFT_APART(apart, "MatMul", graft_apart_input(apart, INPUT),
+                                   graft_apart_input(apart, WEIGHTS));
+    all = graft_apart_input(apart, BIAS) == NULL
+              ? all
+              : GRAFT_APART(apart, "Add", all, graft_apart_input(apart, BIAS));
+    const graft_shape shape = graft_apart_shape(apart, all);
+    const graft_tensor past = graft_apart_input(apart, PAST);
+    if (shape.rank != 3 || (sizes != NULL && sizes->n_ints != 3) ||
+        (past != NULL && graft_apart_shape(apart, past).rank != 5) ||
+        graft_onnx_int(apart->node, "do_rotary", 0) != 0 ||
+        graft_apart_input(apart, LENGTH) != NULL) {
+        graft_apart_refuse(apart, "a form that is not known");
+        return;
+    }
+    graft_tensor x[3];
+    int64_t from = 0;
+    for (uint32_t i = 0; i < 3; i++) {
+        x[i] = cut_columns(apart, all, &from, sizes == NULL ? shape.dims[2] / 3 : sizes->ints[i]);
+    }
+    read_heads(&a, x, count, count);
+    if (apart->refusal != NULL) {
+        return;
+    }
+    read_past(&a, cut_past(&a, past, 0), cut_past(&a, past, 1));
+    show_both(&a);
+    hide_beside(&a, -1, graft_onnx_int(apart->node, "unidirectional", 0) != 0 ? 0 : -1);
+    apply_padding(&a, graft_apart_input(apart, PADDING));
+    apply_bias(&a, graft_apart_input(apart, SCORES));
+    graft_apart_result(apart, 0, join_heads(&a, attend(&a)));
+}
+
+/* Inputs of GroupQueryAttention. */
+enum {
+    GROUP_QUERY,
+    GROUP_KEY,
+    GROUP_VALUE,
+    GROUP_PAST_KEY,
+    GROUP_PAST_VALUE,
+    GROUP_LENGTHS, /* Keys of each item, less one. */
+    GROUP_TOTAL,   /* The most keys of an item. */
+    GROUP_COS,
+    GROUP_SIN,
+    GROUP_PLACES,
+    GROUP_SCORES,
+    GROUP_FIRST_UNKNOWN
+};
+
+/* (batch): the place of each item's first query among keys. */
+static graft_tensor first_places(const attention *a)
+{
+    graft_apart *apart = a->apart;
+    const int64_t move = 1 - (int64_t)a->rows;
+    const graft_tensor last =
+        GRAFT_APART(apart, "Cast to=7", graft_apart_input(apart, GROUP_LENGTHS));
+    return GRAFT_APART(apart, "Add", last, graft_apart_whole(apart, &move, 1));
+}
+
+/* Places of queries, (batch, rows). */
+static graft_tensor places_of_queries(const attention *a, bool prompt)
+{
+    graft_apart *apart = a->apart;
+    int64_t *rows = GRAFT_NEW(apart->reader->env->scratch, int64_t, (size_t)a->rows);
+    const int64_t sizes[2] = {a->batch, a->rows};
+    for (int32_t i = 0; i < a->rows; i++) {
+        rows[i] = i;
+    }
+    const graft_tensor places = graft_apart_whole(apart, rows, (uint32_t)a->rows);
+    return prompt ? GRAFT_APART(apart, "Expand", places, graft_apart_whole(apart, sizes, 2))
+                  : GRAFT_APART(apart, "Add", graft_apart_unsqueezed(apart, first_places(a), 1),
+                                places);
+}
+
+/* Turns queries and keys by where they are. */
+static void rotate(attention *a, graft_tensor x[3], bool prompt)
+{
+    graft_apart *apart = a->apart;
+    const graft_tensor given = graft_apart_input(apart, GROUP_PLACES);
+    const graft_tensor places = given != NULL ? given : places_of_queries(a, prompt);
+    const graft_shape cos = graft_apart_shape(apart, graft_apart_input(apart, GROUP_COS));
+    const int paired = graft_onnx_int(apart->node, "rotary_interleaved", 0) != 0;
+    for (uint32_t i = 0; i < 2 && cos.rank == 2; i++) {
+        const char *part = graft_apart_text(
+            apart, "RotaryEmbedding num_heads=%d interleaved=%d rotary_embedding_dim=%d",
+            i == 0 ? a->q_heads : a->kv_heads, paired, 2 * cos.dims[1]);
+        x[i] = GRAFT_APART(apart, part, x[i], graft_apart_input(apart, GROUP_COS),
+                           graft_apart_input(apart, GROUP_SIN), places);
+    }
+}
+
+/* Keys or values of the past and new ones: behind one another where all items are of one length,
+ * else each where its item's end. */
+static heads append_to_cache(const attention *a, heads x, graft_tensor past, int64_t total)
+{
+    graft_apart *apart = a->apart;
+    graft_shape shape = graft_apart_shape(apart, past);
+    const bool prompt = total == a->rows;
+    x = (heads){.x = turn(a, x)};
+    if (past == NULL) {
+        return x;
+    }
+    if (shape.rank != 4) {
+        graft_apart_refuse(apart, "keys and values of the past that do not fit");
+        return x;
+    }
+    if (a->batch == 1 && shape.dims[2] + a->rows == total) {
+        return (heads){.x = GRAFT_APART(apart, "Concat axis=2", past, x.x)};
+    }
+    if (shape.dims[2] < total) {
+        shape.dims[2] = (int32_t)total - shape.dims[2];
+        past = GRAFT_APART(apart, "Concat axis=2", past, graft_apart_filled(apart, &shape, 0.0F));
+    }
+    const graft_tensor places = prompt ? NULL : first_places(a);
+    return (heads){.x = GRAFT_APART(apart, "TensorScatter axis=2", past, x.x, places)};
+}
+
+/* The number that is input `k`; 0 where it is not known. */
+static int64_t number_of(const graft_apart *apart, uint32_t k)
+{
+    graft_onnx_entry *entry = graft_onnx_input(apart->reader->onnx, apart->node, k);
+    const graft_onnx_ints *ints =
+        entry == NULL ? NULL : graft_onnx_ints_of_entry(apart->reader, entry);
+    return ints != NULL && ints->count == 1 ? ints->items[0] : 0;
+}
+
+/* Queries, keys and values side by side, or three inputs. */
+static void list_inputs(graft_apart *apart, int64_t q_heads, int64_t kv_heads, graft_tensor x[3])
+{
+    const graft_shape shape = graft_apart_shape(apart, graft_apart_input(apart, GROUP_QUERY));
+    const int64_t all = q_heads + 2 * kv_heads;
+    int64_t from = 0;
+    for (uint32_t i = 0; i < 3; i++) {
+        x[i] = graft_apart_input(apart, i);
+    }
+    if (x[GROUP_KEY] == NULL && shape.rank == 3 && shape.dims[2] % all == 0) {
+        const int64_t size = shape.dims[2] / all;
+        for (uint32_t i = 0; i < 3; i++) {
+            x[i] = cut_columns(apart, graft_apart_input(apart, GROUP_QUERY), &from,
+                               size * (i == 0 ? q_heads : kv_heads));
+        }
+    }
+}
+
+/* Of the past, where it is one of a known size. A prompt begins at place 0, whatever its length. */
+void graft_apart_group_query_attention(graft_apart *apart)
+{
+    const Onnx__NodeProto *node = apart->node;
+    attention a = {.apart = apart, .shows = GROUP_FIRST_UNKNOWN};
+    const int64_t q_heads = graft_onnx_int(node, "num_heads", 0);
+    const int64_t kv_heads = graft_onnx_int(node, "kv_num_heads", 0);
+    const int64_t total = number_of(apart, GROUP_TOTAL);
+    const int64_t window = graft_onnx_int(node, "local_window_size", -1);
+    graft_tensor x[3];
+    if (q_heads < 1 || kv_heads < 1 || q_heads > INT16_MAX || kv_heads > INT16_MAX || total < 1 ||
+        total > INT32_MAX || node->n_input > GROUP_FIRST_UNKNOWN ||
+        graft_onnx_int(node, "smooth_softmax", 0) > 0) {
+        graft_apart_refuse(apart, "a total length that is not known, or a form that is not");
+        return;
+    }
+    list_inputs(apart, q_heads, kv_heads, x);
+    read_heads(&a, x, q_heads, kv_heads);
+    if (apart->refusal != NULL) {
+        return;
+    }
+    const bool prompt = total == a.rows;
+    if (graft_onnx_int(node, "do_rotary", 0) != 0) {
+        rotate(&a, x, prompt);
+        read_heads(&a, x, q_heads, kv_heads);
+    }
+    const heads own[2] = {a.k, a.v};
+    a.k = append_to_cache(&a, own[0], graft_apart_input(apart, GROUP_PAST_KEY), total);
+    a.v = append_to_cache(&a, own[1], graft_apart_input(apart, GROUP_PAST_VALUE), total);
+    show_present(&a, 1);
+    if (prompt) {
+        a.k = own[0];
+        a.v = own[1];
+    }
+    a.columns = prompt ? a.rows : graft_apart_shape(apart, a.k.x).dims[2];
+    a.before = a.columns - a.rows;
+    if (!prompt && (a.batch > 1 || a.columns != total)) {
+        hide_beyond(&a, graft_apart_input(apart, GROUP_LENGTHS), 1);
+    }
+    hide_beside(&a, window > 0 ? window - 1 : -1, 0);
+    apply_bias(&a, graft_apart_input(apart, GROUP_SCORES));
+    a.softcap = graft_apart_float(apart, "softcap", 0.0F);
+    graft_apart_result(apart, 0, join_heads(&a, attend(&a)));
 }

@@ -511,6 +511,7 @@ graft_status graft_onnx_build_node(graft_onnx_reader *reader, uint32_t index)
     if (node->n_output > 0 && graft_onnx_comes_apart(reader, node)) {
         const char *why = NULL;
         GRAFT_PASS(graft_onnx_take_apart(reader, node, &why));
+        reader->has_left_parts = reader->has_left_parts || why != NULL;
         return why == NULL ? GRAFT_OK : add_opaque(reader, index, NULL, why);
     }
     if (!is_known_domain(reader->onnx, node) || node->n_output == 0) {
@@ -615,6 +616,9 @@ graft_status graft_onnx_build(graft_onnx_reader *reader)
         GRAFT_PASS(graft_onnx_build_node(reader, reader->onnx->order[i]));
     }
     GRAFT_PASS(build_outputs(reader));
+    if (reader->has_left_parts) {
+        graft_graph_remove_dead(&model->graph);
+    }
     limits = limits_with_room(&model->graph);
     GRAFT_PASS(new_graph(reader, reader->arena, &limits, &roomy));
     GRAFT_PASS_IN(reader->env, graft_graph_copy(&roomy, &model->graph), "while copying the graph");
