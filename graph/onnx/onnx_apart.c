@@ -141,6 +141,35 @@ void graft_apart_result(graft_apart *apart, uint32_t k, graft_tensor x)
     }
 }
 
+int64_t graft_apart_known(graft_apart *apart, uint32_t k, int64_t absent)
+{
+    graft_onnx_entry *entry = graft_onnx_input(apart->reader->onnx, apart->node, k);
+    const graft_onnx_ints *ints =
+        entry == NULL ? NULL : graft_onnx_ints_of_entry(apart->reader, entry);
+    if (entry != NULL && (ints == NULL || ints->count != 1)) {
+        graft_apart_refuse(apart, "numbers that are only known when the model runs");
+    }
+    return ints != NULL && ints->count == 1 ? ints->items[0] : absent;
+}
+
+double graft_apart_known_real(graft_apart *apart, uint32_t k)
+{
+    const graft_onnx_entry *entry = graft_onnx_input(apart->reader->onnx, apart->node, k);
+    const graft_model_weight *weight = entry == NULL          ? NULL
+                                       : entry->known != NULL ? entry->known
+                                       : entry->weight == GRAFT_NONE
+                                           ? NULL
+                                           : &apart->reader->weights[entry->weight];
+    float number = 0.0F;
+    if (weight == NULL || weight->data == NULL || weight->shape.dtype != GRAFT_DTYPE_F32 ||
+        weight->data_bytes != sizeof(number)) {
+        graft_apart_refuse(apart, "numbers that are only known when the model runs");
+    } else {
+        memcpy(&number, weight->data, sizeof(number));
+    }
+    return (double)number;
+}
+
 float graft_apart_float(const graft_apart *apart, const char *name, float absent)
 {
     const Onnx__AttributeProto *attribute = graft_onnx_attribute(apart->node, name);

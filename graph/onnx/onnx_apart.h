@@ -41,6 +41,10 @@ bool graft_apart_is_real(const graft_apart *apart, graft_tensor x, uint32_t rank
 bool graft_apart_is_read(const graft_apart *apart, uint32_t k);
 /* Says that output `k` of the node is the x. */
 void graft_apart_result(graft_apart *apart, uint32_t k, graft_tensor x);
+/* The whole number that input `k` is; `absent` where it is not given, and where it is not known the
+ * node is refused. */
+int64_t graft_apart_known(graft_apart *apart, uint32_t k, int64_t absent);
+double graft_apart_known_real(graft_apart *apart, uint32_t k);
 float graft_apart_float(const graft_apart *apart, const char *name, float absent);
 
 /* A part: an operator of ONNX and its attributes, "Transpose perm=0,2,1,3", "Softmax axis=-1",

@@ -139,11 +139,13 @@ static graft_tensor multiply_keys(const attention *a)
     graft_tensor q = turn(a, a->q);
     q = shared ? GRAFT_APART_VIEW(a->apart, q, a->batch, a->kv_heads, rows, a->size) : q;
     const char *to_columns = a->k.behind ? "Transpose perm=0,2,3,1" : "Transpose perm=0,1,3,2";
+    const bool early = a->columns > a->size; /* Fewer numbers are scaled. */
+    q = early ? graft_apart_scaled(a->apart, q, a->scale) : q;
     graft_tensor scores =
         GRAFT_APART(a->apart, "MatMul", q, GRAFT_APART(a->apart, to_columns, a->k.x));
     scores = shared ? GRAFT_APART_VIEW(a->apart, scores, a->batch, a->q_heads, a->rows, a->columns)
                     : scores;
-    return graft_apart_scaled(a->apart, scores, a->scale);
+    return early ? scores : graft_apart_scaled(a->apart, scores, a->scale);
 }
 
 /* (batch, q_heads, rows, value_size) */
@@ -191,7 +193,12 @@ static graft_tensor attend(attention *a)
              a->bias == NULL ? scores : GRAFT_APART(apart, "Add", scores, a->bias));
     }
     const graft_tensor seen = a->bias != NULL && a->may_hide_all ? find_seen(a) : NULL;
+    const graft_shape products = graft_apart_shape(apart, scores);
     scores = a->bias == NULL ? scores : GRAFT_APART(apart, "Add", scores, a->bias);
+    const graft_shape biased = graft_apart_shape(apart, scores);
+    if (!graft_shape_equal(&products, &biased)) {
+        graft_apart_refuse(apart, "a mask that does not fit the scores");
+    }
     graft_tensor shares = GRAFT_APART(apart, "Softmax axis=3", scores);
     const bool early = shows && a->mode == SHOWS_SHARES;
     shares = seen != NULL && early ? GRAFT_APART(apart, "Mul", shares, seen) : shares;
@@ -556,15 +563,6 @@ static heads append_to_cache(const attention *a, heads x, graft_tensor past, int
     return (heads){.x = GRAFT_APART(apart, "TensorScatter axis=2", past, x.x, places)};
 }
 
-/* The number that is input `k`; 0 where it is not known. */
-static int64_t number_of(const graft_apart *apart, uint32_t k)
-{
-    graft_onnx_entry *entry = graft_onnx_input(apart->reader->onnx, apart->node, k);
-    const graft_onnx_ints *ints =
-        entry == NULL ? NULL : graft_onnx_ints_of_entry(apart->reader, entry);
-    return ints != NULL && ints->count == 1 ? ints->items[0] : 0;
-}
-
 /* Queries, keys and values side by side, or three inputs. */
 static void list_inputs(graft_apart *apart, int64_t q_heads, int64_t kv_heads, graft_tensor x[3])
 {
@@ -590,13 +588,13 @@ void graft_apart_group_query_attention(graft_apart *apart)
     attention a = {.apart = apart, .shows = GROUP_FIRST_UNKNOWN};
     const int64_t q_heads = graft_onnx_int(node, "num_heads", 0);
     const int64_t kv_heads = graft_onnx_int(node, "kv_num_heads", 0);
-    const int64_t total = number_of(apart, GROUP_TOTAL);
+    const int64_t total = graft_apart_known(apart, GROUP_TOTAL, 0);
     const int64_t window = graft_onnx_int(node, "local_window_size", -1);
     graft_tensor x[3];
     if (q_heads < 1 || kv_heads < 1 || q_heads > INT16_MAX || kv_heads > INT16_MAX || total < 1 ||
         total > INT32_MAX || node->n_input > GROUP_FIRST_UNKNOWN ||
         graft_onnx_int(node, "smooth_softmax", 0) > 0) {
-        graft_apart_refuse(apart, "a total length that is not known, or a form that is not");
+        graft_apart_refuse(apart, "a form that is not known");
         return;
     }
     list_inputs(apart, q_heads, kv_heads, x);

@@ -6,6 +6,7 @@
     apart.py compare WANT HAVE   names that outputs have, and the same numbers
 """
 
+import importlib
 import sys
 import warnings
 
@@ -14,7 +15,8 @@ import nets
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-CASES = ("Attention RotaryEmbedding TensorScatter").split()
+CASES = ("Attention RotaryEmbedding TensorScatter DFT STFT HannWindow HammingWindow BlackmanWindow MelWeightMatrix "
+         "LpNormalization LpPool Hardmax Mod").split()
 FED = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL, TensorProto.UINT8}
 
 
@@ -35,21 +37,24 @@ class Whole:
             del copy.input[:], copy.output[:]
             copy.input.extend(map(within, node.input))
             copy.output.extend(map(within, node.output))
-        for mine, theirs in ((self.graph.input, graph.input), (self.graph.output, graph.output),
-                             (self.graph.initializer, graph.initializer)):
-            for one in theirs:
-                copy = mine.add()
-                copy.CopyFrom(one)
-                copy.name = within(one.name)
-        self.fed.update((within(port.name), value) for port, value in zip(graph.input, inputs))
-        self.want.update((within(port.name), value) for port, value in zip(graph.output, outputs))
+        for port, value in zip(graph.input, inputs):
+            if value.ndim == 0:  # Shapes may depend on it.
+                self.graph.initializer.append(numpy_helper.from_array(value, within(port.name)))
+            else:
+                self.graph.input.add().CopyFrom(port)
+                self.graph.input[-1].name = within(port.name)
+                self.fed[within(port.name)] = value
+        for port, value in zip(graph.output, outputs):
+            self.graph.output.add().CopyFrom(port)
+            self.graph.output[-1].name = within(port.name)
+            self.want[within(port.name)] = value
         self.sets = model.opset_import
 
     def write(self, path):
         model = helper.make_model(self.graph, opset_imports=self.sets, ir_version=10)
         onnx.save(model, path + ".onnx")
         np.savez(path + ".in.npz", **self.fed)
-        np.savez(path + ".want.npz", **(self.want or nets.run(path + ".onnx", self.fed)))
+        np.savez(path + ".want.npz", **self.want)
 
 
 def is_fed(graph):
@@ -57,12 +62,13 @@ def is_fed(graph):
 
 
 def cases(folder):
-    from onnx.backend.test.case.node import collect_testcases
     warnings.simplefilter("ignore")
+    for op_type in CASES:
+        importlib.import_module(f"onnx.backend.test.case.node.{op_type.lower()}")
     wholes = {}
-    for case in {case.name: case for op_type in CASES for case in collect_testcases(op_type)}.values():
+    for case in onnx.backend.test.case.node._NodeTestCases:
         graph = case.model.graph
-        if len(graph.node) == 1 and is_fed(graph):
+        if len(graph.node) == 1 and graph.node[0].op_type in CASES and is_fed(graph):
             inputs, outputs = ([numpy_helper.to_array(x) if isinstance(x, TensorProto) else np.asarray(x) for x in side]
                                for side in case.data_sets[0])
             opset = case.model.opset_import[0].version
@@ -208,7 +214,7 @@ def compare(want, have):
         assert w.shape == h.shape, (name, w.shape, h.shape)
         seen = np.isfinite(w)
         apart = np.abs(w[seen] - h[seen]).max(initial=0) / max(1e-30, np.abs(w[seen]).max(initial=0))
-        if not np.array_equal(w[~seen], h[~seen]) or apart > (2e-3 if want[name].dtype == "float16" else 1e-5):
+        if not np.array_equal(w[~seen], h[~seen], equal_nan=True) or apart > (2e-3 if want[name].dtype == "float16" else 1e-5):
             print(name, "is apart by", apart)
             bad += 1
     print(len(want.files), "outputs,", bad, "differ")
