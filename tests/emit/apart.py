@@ -177,11 +177,29 @@ def grouped():
                                       *turned], heads, RAGGED
 
 
+def signals():
+    for more in ({}, {"onesided": 1}, {"inverse": 1}):
+        yield "DFT", [real(2, 9, 2 if "inverse" in more else 1)], more, 1
+        yield "DFT", [real(2, 3, 8, 1), whole(12, "int64")], {"axis": 2, **more}, 1
+        yield "DFT", [real(2, 9, 3, 1), whole(6, "int64")], {"axis": 1, **more}, 1
+    yield "DFT", [real(2, 9, 3, 2), whole(7, "int64")], {"axis": -2}, 1
+    step, length = whole(8, "int64"), whole(20, "int64")
+    yield "STFT", [real(2, 53, 1), step, real(20)], {}, 1
+    yield "STFT", [real(2, 53, 1), step, None, length], {"onesided": 0}, 1
+    yield "STFT", [real(1, 60, 1), whole(7, "int64"), real(20), length], {}, 1
+    yield "STFT", [real(2, 53, 2), step, real(20), length], {"onesided": 0}, 1
+    for p in (1, 2, 3):
+        yield "GlobalLpPool", [real(2, 3, 4, 5)], {"p": p}, 1
+        yield "LpPool", [real(2, 3, 9, 7)], {"p": p, "kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 0, 1, 1]}, 1
+    yield "LpNormalization", [real(2, 3, 4)], {"p": 1, "axis": 1}, 1
+    yield "Hardmax", [real(2, 3, 4)], {"axis": 1}, 1
+
+
 def forms(folder):
     """Numbers that a shape depends on are weights, and what a Gemm has to know."""
     nodes, inputs, outputs, weights, fed, left = [], [], [], {}, {}, []
     for i, (kind, given, attributes, count) in enumerate(
-            form for some in (rotations, activations, normalisations, products, attentions, grouped) for form in some()):
+            form for some in (rotations, activations, normalisations, products, attentions, grouped, signals) for form in some()):
         names = []
         for k, array in enumerate(given):
             name = f"{i}{kind}.{k}" if array is not None else ""
@@ -194,7 +212,7 @@ def forms(folder):
         wanted = count if isinstance(count, dict) else dict.fromkeys(count if isinstance(count, list) else range(count), True)
         made = [f"{i}{kind}.y{k}" if k in wanted else "" for k in range(max(wanted) + 1)]
         left += [made[k] for k, compared in wanted.items() if not compared]
-        domain = "" if kind == "SimplifiedLayerNormalization" else "com.microsoft"
+        domain = "" if kind in (*CASES[2:], "GlobalLpPool", "SimplifiedLayerNormalization") else "com.microsoft"
         nodes.append(helper.make_node(kind, names, made, f"{i}{kind}", domain=domain, **attributes))
         outputs += [nets.value(name, None, TensorProto.INT32 if kind.startswith("Embed") and name.endswith("1")
                                else TensorProto.FLOAT) for name in made if name]
