@@ -36,6 +36,9 @@ typedef struct {
     bool inverse;
 } transform;
 
+/* Exactly 0 where a cosine or sine is. */
+static double without_dust(double x) { return fabs(x) < 1e-12 ? 0.0 : x; }
+
 /* What number `row` brings to number `column`: a factor of its real part, and one of its imaginary
  * part, for each part that is made. */
 static void fill_factors(const transform *t, int64_t row, int64_t column, float *table,
@@ -44,8 +47,8 @@ static void fill_factors(const transform *t, int64_t row, int64_t column, float 
     const double angle = 2.0 * pi * (double)(row * column % t->length) / (double)t->length;
     const bool mirrored = t->to_real && row > 0 && 2 * row != t->length;
     const double scale = (mirrored ? 2.0 : 1.0) / (t->inverse ? (double)t->length : 1.0);
-    const double real = cos(angle) * scale;
-    const double imaginary = sin(angle) * (t->inverse ? scale : -scale);
+    const double real = without_dust(cos(angle)) * scale;
+    const double imaginary = without_dust(sin(angle)) * (t->inverse ? scale : -scale);
     const int64_t parts = t->to_real ? 1 : 2;
     float *to = table + row * (t->is_complex ? 2 : 1) * width + column * parts;
     to[0] = (float)real;
