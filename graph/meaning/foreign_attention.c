@@ -3,6 +3,7 @@
 #include "graph/meaning/algebra.h"
 #include "graph/meaning/foreign_rows.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -126,9 +127,10 @@ static void rotate(const rotation *r, bool paired, const float *cos, const float
 graft_status graft_foreign_rotary(graft_env *env, const graft_opaque *opaque, void *out)
 {
     rotation r = {.batch = 0};
-    (void)find_rotation(opaque, &r); /* It gave the shape. */
+    const bool found = find_rotation(opaque, &r); /* It gave the shape. */
     const bool turned = opaque->in[0].rank == 4;
     const graft_shape *cos = &opaque->in[opaque->attrs[ROTARY_COS]];
+    assert(found && r.half > 0);
     const int64_t most = (int64_t)(graft_shape_elements(cos) / r.half);
     for (size_t row = 0; row < r.batch * r.rows; row++) {
         const int64_t place = find_place(opaque, &r, row);

@@ -290,7 +290,7 @@ static void set_attribute(const graft_apart *apart, Onnx__NodeProto *node, char 
 {
     enum { NUMBERS_MOST = GRAFT_MAX_RANK };
     graft_arena *arena = apart->reader->arena;
-    int64_t numbers[NUMBERS_MOST];
+    int64_t numbers[NUMBERS_MOST] = {0};
     size_t count = 0;
     char *value = strchr(text, '=');
     if (value == NULL) {

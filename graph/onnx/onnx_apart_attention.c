@@ -22,6 +22,7 @@ typedef struct {
     int32_t batch;
     int32_t q_heads;
     int32_t kv_heads;
+    int32_t sharing; /* Heads of queries for each of keys. */
     int32_t rows;    /* Queries. */
     int32_t columns; /* Keys. */
     int32_t size;    /* Of a key. */
@@ -134,8 +135,8 @@ static void apply_mask(attention *a, graft_tensor mask)
 /* (batch, q_heads, rows, columns), scaled. */
 static graft_tensor multiply_keys(const attention *a)
 {
-    const int64_t rows = (int64_t)(a->q_heads / a->kv_heads) * a->rows;
-    const bool shared = a->q_heads != a->kv_heads;
+    const int64_t rows = (int64_t)a->sharing * a->rows;
+    const bool shared = a->sharing > 1;
     graft_tensor q = turn(a, a->q);
     q = shared ? GRAFT_APART_VIEW(a->apart, q, a->batch, a->kv_heads, rows, a->size) : q;
     const char *to_columns = a->k.behind ? "Transpose perm=0,2,3,1" : "Transpose perm=0,1,3,2";
@@ -151,8 +152,8 @@ static graft_tensor multiply_keys(const attention *a)
 /* (batch, q_heads, rows, value_size) */
 static graft_tensor multiply_values(const attention *a, graft_tensor shares)
 {
-    const int64_t rows = (int64_t)(a->q_heads / a->kv_heads) * a->rows;
-    const bool shared = a->q_heads != a->kv_heads;
+    const int64_t rows = (int64_t)a->sharing * a->rows;
+    const bool shared = a->sharing > 1;
     shares = shared ? GRAFT_APART_VIEW(a->apart, shares, a->batch, a->kv_heads, rows, a->columns)
                     : shares;
     const graft_tensor y = GRAFT_APART(a->apart, "MatMul", shares, turn(a, a->v));
@@ -262,6 +263,7 @@ static void read_heads(attention *a, const graft_tensor x[3], int64_t q_heads, i
     }
     a->q_heads = sizes[0][0];
     a->kv_heads = sizes[1][0];
+    a->sharing = sizes[0][0] / sizes[1][0];
     a->rows = sizes[0][1];
     a->columns = sizes[1][1];
     a->size = sizes[0][2];
