@@ -320,18 +320,21 @@ static void set_attribute(const graft_apart *apart, Onnx__NodeProto *node, char 
     }
 }
 
+enum { OUTPUTS_MOST = 3 };
+
 /* The node that a part's text describes. */
 static Onnx__NodeProto *make_node(graft_apart *apart, const char *part, const graft_tensor *inputs,
-                                  size_t count)
+                                  size_t count, size_t output_count)
 {
-    static const char *const none = "";
+    static const char *const outputs[OUTPUTS_MOST] = {NULL};
     graft_arena *arena = apart->reader->arena;
     char *text = graft_arena_strdup(arena, part);
     char *rest = NULL;
     char *op_type = strtok_r(text, " ", &rest);
-    Onnx__NodeProto *node = graft_onnx_make_node(arena, op_type, inputs, count, &none, 1);
+    Onnx__NodeProto *node =
+        graft_onnx_make_node(arena, op_type, inputs, count, outputs, output_count);
     for (size_t k = 0; k < count; k++) {
-        node->input[k] = graft_borrow(inputs[k] == NULL ? none : inputs[k]);
+        node->input[k] = graft_borrow(inputs[k] == NULL ? "" : inputs[k]);
     }
     for (char *next = strtok_r(NULL, " ", &rest); next != NULL; next = strtok_r(NULL, " ", &rest)) {
         set_attribute(apart, node, next);
@@ -340,27 +343,45 @@ static Onnx__NodeProto *make_node(graft_apart *apart, const char *part, const gr
     return node;
 }
 
-graft_tensor graft_apart_add(graft_apart *apart, const char *part, const graft_tensor *inputs,
-                             size_t count)
+void graft_apart_add_all(graft_apart *apart, const char *part, const graft_tensor *inputs,
+                         size_t count, graft_tensor *outputs, size_t output_count)
 {
     graft_onnx *onnx = apart->reader->onnx;
+    memset(outputs, 0, output_count * sizeof(outputs[0]));
     if (apart->refusal != NULL) {
-        return NULL;
+        return;
     }
-    Onnx__NodeProto *node = make_node(apart, part, inputs, count);
+    Onnx__NodeProto *node = make_node(apart, part, inputs, count, output_count);
     const uint32_t index = append_node(apart->reader, node);
-    node->output[0] = graft_borrow(add_entry(apart, GRAFT_ONNX_COMPUTED, index)->name);
+    for (size_t k = 0; k < output_count; k++) {
+        graft_onnx_entry *entry = add_entry(apart, GRAFT_ONNX_COMPUTED, index);
+        entry->slot = (uint32_t)k;
+        node->output[k] = graft_borrow(entry->name);
+    }
     apart->status = graft_onnx_build_node(apart->reader, index);
     if (apart->status != GRAFT_OK) {
         graft_apart_refuse(apart, "a part that cannot be built");
-        return NULL;
+        return;
     }
-    const graft_shape shape = graft_apart_shape(apart, node->output[0]);
-    if (graft_shape_bytes(&shape) == 0 || shape.rank > GRAFT_MAX_RANK) {
-        const char *why = onnx->groups[index].refusal;
-        graft_apart_refuse(apart, why == NULL ? "a part of unknown shape" : why);
+    for (size_t k = 0; k < output_count; k++) {
+        const graft_shape shape = graft_apart_shape(apart, node->output[k]);
+        if (graft_shape_bytes(&shape) == 0 || shape.rank > GRAFT_MAX_RANK) {
+            const char *why = onnx->groups[index].refusal;
+            graft_apart_refuse(apart, why == NULL ? "a part of unknown shape" : why);
+            return;
+        }
     }
-    return apart->refusal == NULL ? node->output[0] : NULL;
+    for (size_t k = 0; k < output_count; k++) {
+        outputs[k] = node->output[k];
+    }
+}
+
+graft_tensor graft_apart_add(graft_apart *apart, const char *part, const graft_tensor *inputs,
+                             size_t count)
+{
+    graft_tensor output = NULL;
+    graft_apart_add_all(apart, part, inputs, count, &output, 1);
+    return output;
 }
 
 const char *graft_apart_text(const graft_apart *apart, const char *format, ...)

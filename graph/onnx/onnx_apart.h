@@ -55,6 +55,9 @@ float graft_apart_float(const graft_apart *apart, const char *name, float absent
                     sizeof((graft_tensor const[]){__VA_ARGS__}) / sizeof(graft_tensor))
 graft_tensor graft_apart_add(graft_apart *apart, const char *part, const graft_tensor *inputs,
                              size_t count);
+/* Likewise of up to three outputs. */
+void graft_apart_add_all(graft_apart *apart, const char *part, const graft_tensor *inputs,
+                         size_t count, graft_tensor *outputs, size_t output_count);
 /* The text of a part with numbers in it. */
 const char *graft_apart_text(const graft_apart *apart, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -82,6 +85,11 @@ graft_tensor graft_apart_reduced(graft_apart *apart, const char *part, graft_ten
 graft_tensor graft_apart_unsqueezed(graft_apart *apart, graft_tensor x, int64_t axis);
 /* A product by a number. */
 graft_tensor graft_apart_scaled(graft_apart *apart, graft_tensor x, float factor);
+
+/* onnx_apart_fused.c: a b in binary32, of bytes with zero points, which may be NULL, and scales. */
+graft_tensor graft_apart_of_bytes(graft_apart *apart, graft_tensor a, graft_tensor a_zero,
+                                  graft_tensor b, graft_tensor b_zero, graft_tensor a_scale,
+                                  graft_tensor b_scale);
 
 /* What takes operators apart: one per row. */
 typedef void graft_apart_taker(graft_apart *apart);

@@ -443,42 +443,63 @@ static void show_both(attention *a)
     }
 }
 
-/* Queries, keys and values are one product of the input. */
-void graft_apart_attention_of_input(graft_apart *apart)
+/* Of queries, keys and values side by side; `inputs` are a mask, a past, and a bias of scores. */
+static void attend_to_joined(attention *a, graft_tensor all, const graft_tensor inputs[3])
 {
-    enum { INPUT, WEIGHTS, BIAS, PADDING, PAST, SCORES, LENGTH };
-    attention a = {.apart = apart, .shows = 2};
+    graft_apart *apart = a->apart;
     const Onnx__AttributeProto *sizes = graft_onnx_attribute(apart->node, "qkv_hidden_sizes");
     const int64_t count = graft_onnx_int(apart->node, "num_heads", 0);
-    graft_tensor all = GRAFT_APART(apart, "MatMul", graft_apart_input(apart, INPUT),
-                                   graft_apart_input(apart, WEIGHTS));
-    all = graft_apart_input(apart, BIAS) == NULL
-              ? all
-              : GRAFT_APART(apart, "Add", all, graft_apart_input(apart, BIAS));
     const graft_shape shape = graft_apart_shape(apart, all);
-    const graft_tensor past = graft_apart_input(apart, PAST);
+    graft_tensor x[3];
+    int64_t from = 0;
     if (shape.rank != 3 || (sizes != NULL && sizes->n_ints != 3) ||
-        (past != NULL && graft_apart_shape(apart, past).rank != 5) ||
-        graft_onnx_int(apart->node, "do_rotary", 0) != 0 ||
-        graft_apart_input(apart, LENGTH) != NULL) {
+        (inputs[1] != NULL && graft_apart_shape(apart, inputs[1]).rank != 5) ||
+        graft_onnx_int(apart->node, "do_rotary", 0) != 0) {
         graft_apart_refuse(apart, "a form that is not known");
         return;
     }
-    graft_tensor x[3];
-    int64_t from = 0;
     for (uint32_t i = 0; i < 3; i++) {
         x[i] = cut_columns(apart, all, &from, sizes == NULL ? shape.dims[2] / 3 : sizes->ints[i]);
     }
-    read_heads(&a, x, count, count);
+    read_heads(a, x, count, count);
     if (apart->refusal != NULL) {
         return;
     }
-    read_past(&a, cut_past(&a, past, 0), cut_past(&a, past, 1));
-    show_both(&a);
-    hide_beside(&a, -1, graft_onnx_int(apart->node, "unidirectional", 0) != 0 ? 0 : -1);
-    apply_padding(&a, graft_apart_input(apart, PADDING));
-    apply_bias(&a, graft_apart_input(apart, SCORES));
-    graft_apart_result(apart, 0, join_heads(&a, attend(&a)));
+    read_past(a, cut_past(a, inputs[1], 0), cut_past(a, inputs[1], 1));
+    show_both(a);
+    hide_beside(a, -1, graft_onnx_int(apart->node, "unidirectional", 0) != 0 ? 0 : -1);
+    apply_padding(a, inputs[0]);
+    apply_bias(a, inputs[2]);
+    graft_apart_result(apart, 0, join_heads(a, attend(a)));
+}
+
+/* Queries, keys and values are one product of the input. */
+void graft_apart_attention_of_input(graft_apart *apart)
+{
+    enum { INPUT, WEIGHTS, BIAS, MASK, PAST, SCORES, LENGTH };
+    attention a = {.apart = apart, .shows = 2};
+    const graft_tensor bias = graft_apart_input(apart, BIAS);
+    const graft_tensor others[3] = {graft_apart_input(apart, MASK), graft_apart_input(apart, PAST),
+                                    graft_apart_input(apart, SCORES)};
+    const graft_tensor all = GRAFT_APART(apart, "MatMul", graft_apart_input(apart, INPUT),
+                                         graft_apart_input(apart, WEIGHTS));
+    if (graft_apart_input(apart, LENGTH) != NULL) {
+        graft_apart_refuse(apart, "a past that shares its buffer");
+    }
+    attend_to_joined(&a, bias == NULL ? all : GRAFT_APART(apart, "Add", all, bias), others);
+}
+
+/* Likewise of bytes. */
+void graft_apart_attention_of_bytes(graft_apart *apart)
+{
+    enum { INPUT, WEIGHTS, BIAS, SCALE, WEIGHT_SCALE, MASK, ZERO, WEIGHT_ZERO, PAST };
+    attention a = {.apart = apart, .shows = 2};
+    const graft_tensor others[3] = {graft_apart_input(apart, MASK), graft_apart_input(apart, PAST)};
+    const graft_tensor all = graft_apart_of_bytes(
+        apart, graft_apart_input(apart, INPUT), graft_apart_input(apart, ZERO),
+        graft_apart_input(apart, WEIGHTS), graft_apart_input(apart, WEIGHT_ZERO),
+        graft_apart_input(apart, SCALE), graft_apart_input(apart, WEIGHT_SCALE));
+    attend_to_joined(&a, GRAFT_APART(apart, "Add", all, graft_apart_input(apart, BIAS)), others);
 }
 
 /* Inputs of GroupQueryAttention. */

@@ -179,6 +179,38 @@ void graft_apart_fused_gemm(graft_apart *apart)
                                 graft_apart_float(apart, "activation_beta", 0.5F)));
 }
 
+graft_tensor graft_apart_of_bytes(graft_apart *apart, graft_tensor a, graft_tensor a_zero,
+                                  graft_tensor b, graft_tensor b_zero, graft_tensor a_scale,
+                                  graft_tensor b_scale)
+{
+    const graft_tensor sums =
+        GRAFT_APART(apart, "Cast to=1", GRAFT_APART(apart, "MatMulInteger", a, b, a_zero, b_zero));
+    return GRAFT_APART(apart, "Mul", sums, GRAFT_APART(apart, "Mul", a_scale, b_scale));
+}
+
+void graft_apart_integer_product(graft_apart *apart)
+{
+    enum { A, B, A_SCALE, B_SCALE, A_ZERO, B_ZERO, BIAS };
+    const graft_tensor y =
+        graft_apart_of_bytes(apart, graft_apart_input(apart, A), graft_apart_input(apart, A_ZERO),
+                             graft_apart_input(apart, B), graft_apart_input(apart, B_ZERO),
+                             graft_apart_input(apart, A_SCALE), graft_apart_input(apart, B_SCALE));
+    graft_apart_result(apart, 0, plus_input(apart, y, BIAS));
+}
+
+/* The first operand becomes bytes by a scale that is found then. */
+void graft_apart_dynamic_product(graft_apart *apart)
+{
+    enum { A, B, B_SCALE, B_ZERO, BIAS };
+    const graft_tensor a = graft_apart_input(apart, A);
+    graft_tensor bytes[3]; /* And their scale and zero point. */
+    graft_apart_add_all(apart, "DynamicQuantizeLinear", &a, 1, bytes, 3);
+    const graft_tensor y = graft_apart_of_bytes(
+        apart, bytes[0], bytes[2], graft_apart_input(apart, B), graft_apart_input(apart, B_ZERO),
+        bytes[1], graft_apart_input(apart, B_SCALE));
+    graft_apart_result(apart, 0, plus_input(apart, y, BIAS));
+}
+
 /* Input 3 is added before the activation. */
 void graft_apart_fused_conv(graft_apart *apart)
 {

@@ -132,7 +132,8 @@ def products():
     for turned in ({}, {"transA": 1, "transB": 1, "alpha": 0.5}):
         yield "FusedMatMul", [real(2, 3, 3), real(2, 3, 3)], turned, 1
     image, filters = real(1, 4, 5, 5), real(4, 2, 3, 3)
-    for name, *numbers in (("Relu",), ("Tanh",), ("Sigmoid",), ("LeakyRelu", 0.25), ("Clip", -0.5, 0.75), ("HardSigmoid", 0.3, 0.4)):
+    for name, *numbers in (("Relu",), ("Tanh",), ("Sigmoid",), ("LeakyRelu", 0.25), ("Clip", -0.5, 0.75),
+                           ("HardSigmoid", 0.3, 0.4)):
         params = {"activation_params": numbers} if numbers else {}
         yield "FusedConv", [image, filters, real(4)], {"activation": name, "group": 2, "pads": [1, 1, 1, 1], **params}, 1
     yield "FusedConv", [image, filters, real(4), real(1, 4, 3, 3)], {"activation": "Relu", "group": 2}, 1
@@ -155,6 +156,17 @@ def attentions():
     yield "MultiHeadAttention", [q, real(B, H, T, D), real(B, H, T, D)], {"num_heads": H}, 1
     yield "MultiHeadAttention", [q, real(B, S, W), real(B, S, W), None, None, None, real(B, H, 2, D), real(B, H, 2, D)], \
         {"num_heads": H, "unidirectional": 1}, 3
+
+
+def bytes_of():
+    a = whole(random.integers(0, 255, (B, S, 8)), "uint8")
+    b = whole(random.integers(-63, 63, (8, 3 * W)), "int8")  # Of more bits onnxruntime's sums overflow without VNNI.
+    scale, columns = real(1) ** 2 / 9, real(3 * W) ** 2 / 9
+    yield "MatMulIntegerToFloat", [a, b, scale, columns, whole([7], "uint8")], {}, 1
+    yield "MatMulIntegerToFloat", [a, b, scale, scale, whole([7], "uint8"), whole([3], "int8"), real(3 * W)], {}, 1
+    yield "DynamicQuantizeMatMul", [real(B, S, 8), b, columns, None, real(3 * W)], {}, 1
+    yield "QAttention", [a, b, real(3 * W), scale / 9, scale / 9, whole([2, 3]), whole([7], "uint8"), whole([0], "int8")], \
+        {"num_heads": H}, 1
 
 
 def grouped():
@@ -198,8 +210,8 @@ def signals():
 def forms(folder):
     """Numbers that a shape depends on are weights, and what a Gemm has to know."""
     nodes, inputs, outputs, weights, fed, left = [], [], [], {}, {}, []
-    for i, (kind, given, attributes, count) in enumerate(
-            form for some in (rotations, activations, normalisations, products, attentions, grouped, signals) for form in some()):
+    kinds = (rotations, activations, normalisations, products, attentions, bytes_of, grouped, signals)
+    for i, (kind, given, attributes, count) in enumerate(form for some in kinds for form in some()):
         names = []
         for k, array in enumerate(given):
             name = f"{i}{kind}.{k}" if array is not None else ""
