@@ -383,10 +383,11 @@ graft_status graft_onnx_read_flow(graft_onnx_reader *reader, uint32_t index, gra
     const Onnx__NodeProto *node = reader->onnx->proto->graph->node[index];
     flow_reader f = {.reader = reader, .node = node, .group = group};
     const uint32_t count = graft_onnx_list_bodies(node, f.names);
-    if (!reader->flows || reader->onnx->keep_all || count == 0) {
+    const Onnx__AttributeProto *body = count == 0 ? NULL : graft_onnx_attribute(node, f.names[0]);
+    if (!reader->flows || reader->onnx->keep_all || body == NULL) {
         return GRAFT_OK;
     }
-    const size_t inputs = graft_onnx_attribute(node, f.names[0])->g->n_input;
+    const size_t inputs = body->g->n_input;
     f.flow = GRAFT_NEW(arena, graft_flow, 1);
     f.formals = GRAFT_NEW(arena, graft_shape, inputs + 2);
     f.outs = GRAFT_NEW(arena, graft_shape, node->n_output);
