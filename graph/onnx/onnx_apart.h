@@ -86,10 +86,15 @@ graft_tensor graft_apart_unsqueezed(graft_apart *apart, graft_tensor x, int64_t 
 /* A product by a number. */
 graft_tensor graft_apart_scaled(graft_apart *apart, graft_tensor x, float factor);
 
-/* onnx_apart_fused.c: a b in binary32, of bytes with zero points, which may be NULL, and scales. */
-graft_tensor graft_apart_of_bytes(graft_apart *apart, graft_tensor a, graft_tensor a_zero,
-                                  graft_tensor b, graft_tensor b_zero, graft_tensor a_scale,
-                                  graft_tensor b_scale);
+/* Bytes, their zero point, which may be NULL, and their scale. */
+typedef struct graft_apart_bytes {
+    graft_tensor x;
+    graft_tensor zero;
+    graft_tensor scale;
+} graft_apart_bytes;
+
+/* onnx_apart_fused.c: the product of what bytes stand for. */
+graft_tensor graft_apart_of_bytes(graft_apart *apart, graft_apart_bytes a, graft_apart_bytes b);
 
 /* What takes operators apart: one per row. */
 typedef void graft_apart_taker(graft_apart *apart);

@@ -495,10 +495,12 @@ void graft_apart_attention_of_bytes(graft_apart *apart)
     enum { INPUT, WEIGHTS, BIAS, SCALE, WEIGHT_SCALE, MASK, ZERO, WEIGHT_ZERO, PAST };
     attention a = {.apart = apart, .shows = 2};
     const graft_tensor others[3] = {graft_apart_input(apart, MASK), graft_apart_input(apart, PAST)};
-    const graft_tensor all = graft_apart_of_bytes(
-        apart, graft_apart_input(apart, INPUT), graft_apart_input(apart, ZERO),
-        graft_apart_input(apart, WEIGHTS), graft_apart_input(apart, WEIGHT_ZERO),
-        graft_apart_input(apart, SCALE), graft_apart_input(apart, WEIGHT_SCALE));
+    const graft_apart_bytes x = {graft_apart_input(apart, INPUT), graft_apart_input(apart, ZERO),
+                                 graft_apart_input(apart, SCALE)};
+    const graft_apart_bytes w = {graft_apart_input(apart, WEIGHTS),
+                                 graft_apart_input(apart, WEIGHT_ZERO),
+                                 graft_apart_input(apart, WEIGHT_SCALE)};
+    const graft_tensor all = graft_apart_of_bytes(apart, x, w);
     attend_to_joined(&a, GRAFT_APART(apart, "Add", all, graft_apart_input(apart, BIAS)), others);
 }
 

@@ -179,36 +179,34 @@ void graft_apart_fused_gemm(graft_apart *apart)
                                 graft_apart_float(apart, "activation_beta", 0.5F)));
 }
 
-graft_tensor graft_apart_of_bytes(graft_apart *apart, graft_tensor a, graft_tensor a_zero,
-                                  graft_tensor b, graft_tensor b_zero, graft_tensor a_scale,
-                                  graft_tensor b_scale)
+graft_tensor graft_apart_of_bytes(graft_apart *apart, graft_apart_bytes a, graft_apart_bytes b)
 {
-    const graft_tensor sums =
-        GRAFT_APART(apart, "Cast to=1", GRAFT_APART(apart, "MatMulInteger", a, b, a_zero, b_zero));
-    return GRAFT_APART(apart, "Mul", sums, GRAFT_APART(apart, "Mul", a_scale, b_scale));
+    const graft_tensor sums = GRAFT_APART(
+        apart, "Cast to=1", GRAFT_APART(apart, "MatMulInteger", a.x, b.x, a.zero, b.zero));
+    return GRAFT_APART(apart, "Mul", sums, GRAFT_APART(apart, "Mul", a.scale, b.scale));
 }
 
 void graft_apart_integer_product(graft_apart *apart)
 {
     enum { A, B, A_SCALE, B_SCALE, A_ZERO, B_ZERO, BIAS };
-    const graft_tensor y =
-        graft_apart_of_bytes(apart, graft_apart_input(apart, A), graft_apart_input(apart, A_ZERO),
-                             graft_apart_input(apart, B), graft_apart_input(apart, B_ZERO),
-                             graft_apart_input(apart, A_SCALE), graft_apart_input(apart, B_SCALE));
-    graft_apart_result(apart, 0, plus_input(apart, y, BIAS));
+    const graft_apart_bytes a = {graft_apart_input(apart, A), graft_apart_input(apart, A_ZERO),
+                                 graft_apart_input(apart, A_SCALE)};
+    const graft_apart_bytes b = {graft_apart_input(apart, B), graft_apart_input(apart, B_ZERO),
+                                 graft_apart_input(apart, B_SCALE)};
+    graft_apart_result(apart, 0, plus_input(apart, graft_apart_of_bytes(apart, a, b), BIAS));
 }
 
 /* The first operand becomes bytes by a scale that is found then. */
 void graft_apart_dynamic_product(graft_apart *apart)
 {
     enum { A, B, B_SCALE, B_ZERO, BIAS };
-    const graft_tensor a = graft_apart_input(apart, A);
-    graft_tensor bytes[3]; /* And their scale and zero point. */
-    graft_apart_add_all(apart, "DynamicQuantizeLinear", &a, 1, bytes, 3);
-    const graft_tensor y = graft_apart_of_bytes(
-        apart, bytes[0], bytes[2], graft_apart_input(apart, B), graft_apart_input(apart, B_ZERO),
-        bytes[1], graft_apart_input(apart, B_SCALE));
-    graft_apart_result(apart, 0, plus_input(apart, y, BIAS));
+    const graft_tensor x = graft_apart_input(apart, A);
+    graft_tensor made[3]; /* Bytes, scale, zero point. */
+    graft_apart_add_all(apart, "DynamicQuantizeLinear", &x, 1, made, 3);
+    const graft_apart_bytes a = {made[0], made[2], made[1]};
+    const graft_apart_bytes b = {graft_apart_input(apart, B), graft_apart_input(apart, B_ZERO),
+                                 graft_apart_input(apart, B_SCALE)};
+    graft_apart_result(apart, 0, plus_input(apart, graft_apart_of_bytes(apart, a, b), BIAS));
 }
 
 /* Input 3 is added before the activation. */
