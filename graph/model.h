@@ -64,6 +64,7 @@ typedef struct graft_model {
     uint32_t opaque_count;
     bool is_open;    /* Sizes stay open: see graft_model_options. */
     bool is_chosen;  /* If nodes became branches, which bound sizes may have decided. */
+    bool is_apart;   /* Nodes came apart, to be run (onnx_apart.h): it cannot be written. */
     bool has_halves; /* Values of float16 or bfloat16. */
     const graft_model_port *inputs;
     const graft_model_port *outputs;

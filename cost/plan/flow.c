@@ -176,6 +176,10 @@ static graft_status run_rounds(graft_env *env, graft_flow_run *r, const void *co
                (size_t)graft_shape_bytes(&flow->outs[k]));
     }
     while (c.goes != 0 && c.round < c.most) {
+        if (flow->made_count > 0 && c.round == flow->rounds) {
+            return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "node '%s' does not end after %u rounds",
+                              flow->name, flow->rounds);
+        }
         GRAFT_PASS(run_round(env, r, &c, in, out));
     }
     if (flow->made_count > 0 && c.round != flow->rounds) {

@@ -27,6 +27,8 @@
  *      DynamicQuantizeLinear MatMulInteger ConvInteger, DynamicQuantizeLSTM of com.microsoft
  *      QLinearAdd QLinearMul QLinearSigmoid QLinearLeakyRelu QLinearGlobalAveragePool
  *      QLinearConcat QLinearSoftmax QGemm     of com.microsoft, scales of whole tensors
+ *      RotaryEmbedding, that of com.microsoft, too    of binary32
+ *      TensorScatter                          of elements of any type
  *      MatMulNBits                            of com.microsoft, of 2, 4 and 8 bits
  *
  * Operands are stretched as ONNX stretches them. Numbers that say how large a result is (pads,

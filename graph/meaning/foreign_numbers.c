@@ -154,6 +154,13 @@ WHOLE_NUMBERS(i32, int32_t, int32_t, uint32_t)
 WHOLE_NUMBERS(i8, int8_t, int32_t, uint32_t)
 WHOLE_NUMBERS(u8, uint8_t, int32_t, uint32_t)
 
+/* Of the sign of y, 0 too. */
+static float floored_rest(float x, float y)
+{
+    const float rest = fmodf(x, y);
+    return rest == 0.0F ? copysignf(rest, y) : (rest < 0.0F) != (y < 0.0F) ? rest + y : rest;
+}
+
 static bool combine_f32(const span *s)
 {
     OPERANDS(float);
@@ -168,6 +175,8 @@ static bool combine_f32(const span *s)
         EACH(float, float, x / y);
     case GRAFT_FOREIGN_REST:
         EACH(float, float, fmodf(x, y));
+    case GRAFT_FOREIGN_MOD:
+        EACH(float, float, floored_rest(x, y));
     case GRAFT_FOREIGN_MIN: /* NaN stays. */
         EACH(float, float, x < y || x != x ? x : y);
     default:
@@ -344,9 +353,8 @@ static span_function *function_of_one(int32_t code, uint32_t dtype)
 static span_function *function_of_two(int32_t code, uint32_t dtype)
 {
     const bool computes = code >= GRAFT_FOREIGN_ADD;
-    const bool fits = dtype == GRAFT_DTYPE_F32
-                          ? computes && code < GRAFT_FOREIGN_POW && code != GRAFT_FOREIGN_MOD
-                          : computes != (dtype == GRAFT_DTYPE_BOOL);
+    const bool fits = dtype == GRAFT_DTYPE_F32 ? computes && code < GRAFT_FOREIGN_POW
+                                               : computes != (dtype == GRAFT_DTYPE_BOOL);
     if (code == GRAFT_FOREIGN_POW || dtype >= sizeof loops / sizeof loops[0]) {
         return NULL; /* See function_of_operands. */
     }

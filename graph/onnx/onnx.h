@@ -144,6 +144,11 @@ typedef struct graft_onnx_reader {
     graft_model_record *records;
     uint32_t record_count;
     uint32_t record_capacity;
+    Onnx__GraphProto *own_graph; /* With parts of nodes behind those given (onnx_apart.c); NULL. */
+    uint32_t node_capacity;      /* Of that and of onnx->groups. */
+    uint32_t entry_capacity;
+    uint32_t apart_count; /* Names given to parts. */
+    bool has_left_parts;  /* Of nodes that stayed whole all the same. */
     graft_onnx_opaque_kind *opaque_kinds;
     uint32_t opaque_kind_count;
     uint32_t opaque_kind_capacity;

@@ -283,7 +283,7 @@ void graft_algorithms_find(graft_env *env, const graft_model *model, graft_algor
 {
     GRAFT_SCOPED(env->scratch);
     const graft_onnx *onnx = model->onnx;
-    const bool fixed = onnx != NULL && !onnx->keep_all &&
+    const bool fixed = onnx != NULL && !onnx->keep_all && !model->is_apart &&
                        (model->is_open || model->size_count == 0) && onnx->opset >= OPSET_BROADCAST;
     const uint32_t node_count = fixed ? onnx->node_count : 0;
     graft_onnx_site *sites = GRAFT_NEW(env->scratch, graft_onnx_site, node_count);

@@ -1,15 +1,16 @@
 /* onnx_build.c - the second half of reading: each ONNX node becomes nodes of the engine's graph, an
  * opaque node, a weight or known numbers (see onnx.h). */
 #include "graph/base/log.h"
-#include "graph/onnx/onnx.h"
+#include "graph/onnx/onnx_apart.h"
 #include "graph/opaque.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* More than the longest plan of a node apart from chains: layer normalisation with all outputs. */
-enum { PARTS_MOST = 24, EDGES_OF_PART = GRAFT_MAX_INPUTS + GRAFT_MAX_OUTPUTS };
+/* More than the longest plan of a node apart from chains: layer normalisation with all outputs; and
+ * than what comes of a node of onnx_apart.def. */
+enum { PARTS_MOST = 24, APART_MOST = 256, EDGES_OF_PART = GRAFT_MAX_INPUTS + GRAFT_MAX_OUTPUTS };
 
 /* Room for rewriting: a rewritten graph may have twice the nodes, and some more when it is small.
  */
@@ -35,7 +36,8 @@ static graft_limits largest_limits(const graft_onnx_reader *reader)
         size_t width = graph->node[i]->n_input + graph->node[i]->n_output;
         nodes += width + graph->node[i]->n_input /* Numbers. */ + PARTS_MOST +
                  graft_plan_recurrent_most(reader, graph->node[i]) +
-                 graft_plan_deep_most(graph->node[i]);
+                 graft_plan_deep_most(graph->node[i]) +
+                 (graft_onnx_comes_apart(reader, graph->node[i]) ? APART_MOST : 0);
         edges += width + onnx->groups[i].captured_count;
     }
     return (graft_limits){
@@ -498,7 +500,7 @@ static const graft_model_weight *note_known(graft_onnx_reader *reader, const Onn
     return known;
 }
 
-static graft_status build_node(graft_onnx_reader *reader, uint32_t index)
+graft_status graft_onnx_build_node(graft_onnx_reader *reader, uint32_t index)
 {
     GRAFT_SCOPED(reader->env->scratch);
     static const char open[] = "it depends on open sizes";
@@ -506,6 +508,12 @@ static graft_status build_node(graft_onnx_reader *reader, uint32_t index)
     graft_onnx_plan plan;
     bool finished = false;
     bool is_bound = reader->bound != NULL && reader->bound[index];
+    if (node->n_output > 0 && graft_onnx_comes_apart(reader, node)) {
+        const char *why = NULL;
+        GRAFT_PASS(graft_onnx_take_apart(reader, node, &why));
+        reader->has_left_parts = reader->has_left_parts || why != NULL;
+        return why == NULL ? GRAFT_OK : add_opaque(reader, index, NULL, why);
+    }
     if (!is_known_domain(reader->onnx, node) || node->n_output == 0) {
         return add_opaque(reader, index, NULL, why_unknown(reader->onnx, node));
     }
@@ -603,10 +611,14 @@ graft_status graft_onnx_build(graft_onnx_reader *reader)
     GRAFT_PASS(new_graph(reader, reader->env->scratch, &limits, &model->graph));
     model->graph.dtype = find_main_type(reader);
     GRAFT_PASS(build_inputs(reader));
-    for (uint32_t i = 0; i < reader->onnx->node_count; i++) {
-        GRAFT_PASS(build_node(reader, reader->onnx->order[i]));
+    const uint32_t count = reader->onnx->node_count; /* Some come apart in more. */
+    for (uint32_t i = 0; i < count; i++) {
+        GRAFT_PASS(graft_onnx_build_node(reader, reader->onnx->order[i]));
     }
     GRAFT_PASS(build_outputs(reader));
+    if (reader->has_left_parts) {
+        graft_graph_remove_dead(&model->graph);
+    }
     limits = limits_with_room(&model->graph);
     GRAFT_PASS(new_graph(reader, reader->arena, &limits, &roomy));
     GRAFT_PASS_IN(reader->env, graft_graph_copy(&roomy, &model->graph), "while copying the graph");

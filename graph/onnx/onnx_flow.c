@@ -2,6 +2,7 @@
 #include "graph/flow.h"
 #include "graph/onnx/onnx.h"
 #include "graph/onnx/onnx_attribute.h"
+#include "graph/opaque.h"
 
 #include <string.h>
 
@@ -144,12 +145,35 @@ static void list_sources(const flow_reader *f, const Onnx__GraphProto *body, gra
     made->from = from;
 }
 
-static graft_status read_body(flow_reader *f, uint32_t which)
+/* Whole numbers among a Loop's states, as they are before a round. */
+typedef struct {
+    bool *known; /* By state. */
+    int64_t *first;
+    int64_t *steps; /* What a round adds. */
+} counters;
+
+/* Takes the numbers that a round begins with for constants. */
+static void know_numbers(const flow_reader *f, const counters *c, int64_t round,
+                         Onnx__GraphProto *body)
+{
+    for (uint32_t k = 0; k < f->flow->state_count; k++) {
+        const graft_shape *shape = &f->formals[2 + k];
+        if (c->known[k]) {
+            int64_t *number = GRAFT_NEW(f->reader->arena, int64_t, 1);
+            graft_whole_put(number, shape->dtype, 0, c->first[k] + round * c->steps[k]);
+            body->initializer = graft_onnx_append(
+                f->reader->arena, body->initializer, body->n_initializer++,
+                graft_onnx_make_tensor(f->reader->arena, text_or_empty(body->input[2 + k]->name),
+                                       shape->dtype, &(int64_t){1}, shape->rank, number));
+        }
+    }
+}
+
+/* Reads a body, before round `round` where numbers are known. */
+static graft_status read_model(flow_reader *f, uint32_t which, const counters *c, int64_t round,
+                               graft_model **model)
 {
     graft_env *env = f->reader->env;
-    graft_flow_body *made = &f->flow->bodies[which];
-    const Onnx__AttributeProto *attribute = graft_onnx_attribute(f->node, f->names[which]);
-    const Onnx__GraphProto *body = attribute->g;
     const int verbosity = env->verbosity;
     graft_model_options options = *f->reader->options;
     graft_onnx_source source = {.file = graft_arena_printf(f->reader->arena, "%s: %s of node '%s'",
@@ -163,13 +187,23 @@ static graft_status read_body(flow_reader *f, uint32_t which)
     GRAFT_PASS(graft_onnx_copy_body(f->reader, f->node, f->names[which],
                                     f->flow->kind == GRAFT_FLOW_IF ? NULL : f->formals,
                                     &source.proto));
+    if (c != NULL) {
+        know_numbers(f, c, round, source.proto->graph);
+    }
     env->verbosity = 0;
     const graft_status status =
-        graft_onnx_read_message(env, f->reader->arena, &source, &options, &made->model);
+        graft_onnx_read_message(env, f->reader->arena, &source, &options, model);
     env->verbosity = verbosity;
-    GRAFT_PASS(status);
+    return status;
+}
+
+static graft_status read_body(flow_reader *f, uint32_t which)
+{
+    graft_flow_body *made = &f->flow->bodies[which];
+    const Onnx__AttributeProto *attribute = graft_onnx_attribute(f->node, f->names[which]);
+    GRAFT_PASS(read_model(f, which, NULL, 0, &made->model));
     made->graph = &made->model->graph;
-    list_sources(f, body, made);
+    list_sources(f, attribute->g, made);
     return GRAFT_OK;
 }
 
@@ -246,7 +280,8 @@ static void judge_rounds(flow_reader *f)
     judge_collected(f, condition + f->flow->state_count);
 }
 
-/* A Loop that collects makes as many rounds as its first input says, where that is known. */
+/* A Loop that collects makes as many rounds as its first input says, where that is known, or as its
+ * condition counts. */
 static void find_rounds(flow_reader *f)
 {
     graft_onnx_entry *entry = graft_onnx_input(f->reader->onnx, f->node, 0);
@@ -256,6 +291,91 @@ static void find_rounds(flow_reader *f)
     }
 }
 
+/* ------------------------------------------------------------- rounds that a condition counts */
+
+/* Result `k` of a body, where it is one whole number or truth value that is known. */
+static bool find_number(const graft_model *model, uint32_t k, int64_t *number)
+{
+    const graft_value *value =
+        k < model->graph.output_count ? &model->graph.values[model->graph.outputs[k]] : NULL;
+    const graft_model_weight *weight =
+        value != NULL && value->kind == GRAFT_VALUE_WEIGHT ? &model->weights[value->source] : NULL;
+    const bool found =
+        weight != NULL && weight->data != NULL &&
+        (is_one(&weight->shape, GRAFT_DTYPE_I64) || is_one(&weight->shape, GRAFT_DTYPE_I32) ||
+         is_one(&weight->shape, GRAFT_DTYPE_BOOL));
+    *number = found ? graft_whole_at(weight->data, weight->shape.dtype, 0) : 0;
+    return found;
+}
+
+/* The states that are known at first. */
+static counters find_counters(const flow_reader *f)
+{
+    graft_arena *arena = f->reader->arena;
+    const counters c = {GRAFT_NEW(arena, bool, f->flow->state_count),
+                        GRAFT_NEW(arena, int64_t, f->flow->state_count),
+                        GRAFT_NEW(arena, int64_t, f->flow->state_count)};
+    for (uint32_t k = 0; k < f->flow->state_count; k++) {
+        graft_onnx_entry *entry = graft_onnx_input(f->reader->onnx, f->node, 2 + k);
+        const graft_onnx_ints *ints =
+            entry == NULL ? NULL : graft_onnx_ints_of_entry(f->reader, entry);
+        c.known[k] = ints != NULL && ints->count == 1 && ints->items[0] >= INT32_MIN &&
+                     ints->items[0] <= INT32_MAX;
+        c.first[k] = c.known[k] ? ints->items[0] : 0;
+    }
+    return c;
+}
+
+/* What a round makes of the numbers: whether another one follows. False when that is not known, or
+ * when they do not grow as before; those that do not are not known any more at round 0. */
+static graft_status try_round(flow_reader *f, const counters *c, int64_t round, bool *known,
+                              int64_t *goes)
+{
+    graft_model *model = NULL;
+    GRAFT_PASS(read_model(f, 0, c, round, &model));
+    *known = find_number(model, 0, goes);
+    for (uint32_t k = 0; k < f->flow->state_count; k++) {
+        int64_t next = 0;
+        const bool found = !c->known[k] || find_number(model, 1 + k, &next);
+        const int64_t step = next - c->first[k] - round * c->steps[k];
+        if (c->known[k] && (!found || (round > 0 && step != c->steps[k]))) {
+            c->known[k] = false;
+            *known = false;
+        } else if (round == 0) {
+            c->steps[k] = step;
+        }
+    }
+    return GRAFT_OK;
+}
+
+/* How many rounds a Loop makes whose condition is one of numbers that grow by steps: such as are
+ * asked for twice as far each time, until there is no other round, and then between. */
+static graft_status count_rounds(flow_reader *f)
+{
+    enum { ROUNDS_MOST = 1 << 24 };
+    const counters c = find_counters(f);
+    int64_t before = -1; /* A round behind which there is another one. */
+    int64_t last = 0;
+    bool known = false;
+    int64_t goes = 1;
+    for (uint32_t k = 0; k <= f->flow->state_count && !known; k++) {
+        GRAFT_PASS(try_round(f, &c, 0, &known, &goes)); /* Once more with what is left. */
+    }
+    while (known && goes != 0 && last < ROUNDS_MOST) {
+        before = last;
+        last = 2 * last + 1;
+        GRAFT_PASS(try_round(f, &c, last, &known, &goes));
+    }
+    const bool ends = known && goes == 0;
+    while (known && ends && last - before > 1) {
+        const int64_t between = before + (last - before) / 2;
+        GRAFT_PASS(try_round(f, &c, between, &known, &goes));
+        *(goes != 0 ? &before : &last) = between;
+    }
+    f->flow->rounds = known && ends ? (uint32_t)last + 1 : 0;
+    return GRAFT_OK;
+}
+
 graft_status graft_onnx_read_flow(graft_onnx_reader *reader, uint32_t index, graft_shape *shapes)
 {
     graft_arena *arena = reader->arena;
@@ -263,10 +383,11 @@ graft_status graft_onnx_read_flow(graft_onnx_reader *reader, uint32_t index, gra
     const Onnx__NodeProto *node = reader->onnx->proto->graph->node[index];
     flow_reader f = {.reader = reader, .node = node, .group = group};
     const uint32_t count = graft_onnx_list_bodies(node, f.names);
-    if (!reader->flows || reader->onnx->keep_all || count == 0) {
+    const Onnx__AttributeProto *body = count == 0 ? NULL : graft_onnx_attribute(node, f.names[0]);
+    if (!reader->flows || reader->onnx->keep_all || body == NULL) {
         return GRAFT_OK;
     }
-    const size_t inputs = graft_onnx_attribute(node, f.names[0])->g->n_input;
+    const size_t inputs = body->g->n_input;
     f.flow = GRAFT_NEW(arena, graft_flow, 1);
     f.formals = GRAFT_NEW(arena, graft_shape, inputs + 2);
     f.outs = GRAFT_NEW(arena, graft_shape, node->n_output);
@@ -288,6 +409,10 @@ graft_status graft_onnx_read_flow(graft_onnx_reader *reader, uint32_t index, gra
     for (uint32_t k = 0; k < inputs && f.flow->refusal == NULL && count == 1; k++) {
         f.flow->refusal =
             is_known(&f.formals[k]) ? NULL : "the sizes of what its body reads are not known";
+    }
+    if (f.flow->refusal == NULL && f.flow->kind == GRAFT_FLOW_LOOP && f.flow->rounds == 0 &&
+        node->n_output > f.flow->state_count) {
+        GRAFT_PASS(count_rounds(&f));
     }
     for (uint32_t b = 0; b < count && f.flow->refusal == NULL; b++) {
         GRAFT_PASS(read_body(&f, b));

@@ -190,6 +190,7 @@ static graft_status name_everything(graft_onnx_reader *reader)
                           reader->model->file, NAMES_MOST);
     }
     reader->onnx->entries = GRAFT_NEW(reader->arena, graft_onnx_entry, count);
+    reader->entry_capacity = (uint32_t)count;
     reader->onnx->names = graft_names_new(reader->arena);
     reader->onnx->inner = graft_names_new(reader->arena);
     GRAFT_PASS(find_settable(reader, graph));

@@ -810,6 +810,10 @@ static graft_status open_writer(graft_env *env, const graft_model *model, const 
     size_t bytes = graft_order_bytes(&graph->limits);
     *writer = (graft_onnx_writer){
         .env = env, .arena = env->scratch, .model = model, .graph = graph, .simplify = simplify};
+    if (model->is_apart) {
+        return GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "%s: it was read to be run, not to be written",
+                          model->file);
+    }
     if (graph->output_count != model->output_count) {
         return GRAFT_FAIL(env, GRAFT_INTERNAL, "%s: the graph has %u outputs, the model %u",
                           model->file, graph->output_count, model->output_count);

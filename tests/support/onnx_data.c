@@ -174,6 +174,7 @@ static graft_status read_model(graft_env *env, graft_arena *arena, const char *p
                                onnx_data_form form, const tensor_list *inputs, graft_model **model)
 {
     graft_status status = GRAFT_OK;
+    static const graft_model_options to_run = {.as_binary32 = true};
     ProtobufCAllocator allocator = {allocate_in, leave_in, arena};
     uint8_t *data = NULL;
     size_t size = 0;
@@ -193,7 +194,8 @@ static graft_status read_model(graft_env *env, graft_arena *arena, const char *p
         data = graft_arena_alloc(arena, size);
         (void)onnx__model_proto__pack(proto, data);
     }
-    GRAFT_CHECK(graft_model_parse(env, arena, (graft_bytes){path, data, size}, NULL, model));
+    GRAFT_CHECK(graft_model_parse(env, arena, (graft_bytes){path, data, size},
+                                  form == ONNX_DATA_TO_RUN ? &to_run : NULL, model));
 done:
     return status;
 }

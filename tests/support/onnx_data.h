@@ -36,7 +36,8 @@ typedef enum onnx_data_form {
     ONNX_DATA_AS_IS,
     ONNX_DATA_FROZEN,
     ONNX_DATA_UNDECLARED, /* Frozen, and the types of outputs are left out. */
-    ONNX_DATA_CONSTANT    /* Every input is an initializer. */
+    ONNX_DATA_CONSTANT,   /* Every input is an initializer. */
+    ONNX_DATA_TO_RUN      /* Frozen, and read to be run. */
 } onnx_data_form;
 /* The same in any form. */
 GRAFT_MUST_USE graft_status onnx_data_load_as(graft_env *env, graft_arena *arena, const char *name,
