@@ -16,31 +16,6 @@ _Static_assert(GRAFT_SYM_BINDERS <= 32, "sets of binders are bits");
 
 /* --------------------------------------------------------------- structure */
 
-Z3_decl_kind graft_sym_kind(const graft_sym *s, Z3_ast term)
-{
-    if (Z3_get_ast_kind(s->z3, term) != Z3_APP_AST) {
-        return Z3_OP_ANUM;
-    }
-    return Z3_get_decl_kind(s->z3, Z3_get_app_decl(s->z3, Z3_to_app(s->z3, term)));
-}
-
-uint32_t graft_sym_arity(const graft_sym *s, Z3_ast term)
-{
-    bool app = Z3_get_ast_kind(s->z3, term) == Z3_APP_AST;
-    return app ? Z3_get_app_num_args(s->z3, Z3_to_app(s->z3, term)) : 0;
-}
-
-Z3_ast graft_sym_arg(const graft_sym *s, Z3_ast term, uint32_t i)
-{
-    return Z3_get_app_arg(s->z3, Z3_to_app(s->z3, term), i);
-}
-
-bool graft_sym_is_app(const graft_sym *s, Z3_ast term, Z3_func_decl decl)
-{
-    return Z3_get_ast_kind(s->z3, term) == Z3_APP_AST &&
-           Z3_get_app_decl(s->z3, Z3_to_app(s->z3, term)) == decl;
-}
-
 bool graft_sym_is_symbol(const graft_sym *s, Z3_ast term)
 {
     return graft_sym_arity(s, term) == 0 && graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED;
@@ -48,39 +23,11 @@ bool graft_sym_is_symbol(const graft_sym *s, Z3_ast term)
 
 bool graft_sym_is_element(const graft_sym *s, Z3_ast term)
 {
-    if (Z3_get_ast_kind(s->z3, term) != Z3_APP_AST) {
-        return false;
+    bool is = false;
+    for (uint32_t v = 0; v < GRAFT_RULE_MAX_VARS && !is; v++) {
+        is = s->elements[v] != NULL && graft_sym_is_app(s, term, s->elements[v]);
     }
-    Z3_func_decl decl = Z3_get_app_decl(s->z3, Z3_to_app(s->z3, term));
-    for (uint32_t v = 0; v < GRAFT_RULE_MAX_VARS; v++) {
-        if (s->elements[v] == decl && decl != NULL) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void visit_subterms(const graft_sym *s, Z3_ast term, Z3_ast_map seen,
-                           graft_sym_visitor visit, void *context)
-{
-    if (Z3_get_ast_kind(s->z3, term) != Z3_APP_AST || Z3_ast_map_contains(s->z3, seen, term)) {
-        return;
-    }
-    Z3_ast_map_insert(s->z3, seen, term, term);
-    if (!visit(context, term)) {
-        return;
-    }
-    uint32_t count = graft_sym_arity(s, term);
-    for (uint32_t i = 0; i < count; i++) {
-        visit_subterms(s, graft_sym_arg(s, term, i), seen, visit, context);
-    }
-}
-
-void graft_sym_walk(const graft_sym *s, Z3_ast term, graft_sym_visitor visit, void *context)
-{
-    Z3_ast_map seen = graft_term_map(s->z3);
-    visit_subterms(s, term, seen, visit, context);
-    Z3_ast_map_dec_ref(s->z3, seen);
+    return is;
 }
 
 bool graft_sym_mentions(const graft_sym *s, Z3_ast term, uint32_t count, const Z3_ast *symbols)
