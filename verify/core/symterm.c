@@ -142,11 +142,12 @@ Z3_ast graft_sym_in_range(const graft_sym *s, Z3_ast i, Z3_ast size)
 
 /* ------------------------------------------------------------ broadcasting */
 
-bool graft_sym_is_wide_of(const graft_sym *s, Z3_ast size, Z3_ast part)
+/* Whether `part` is among the sizes that `size` is broadcast from, or is it. */
+static bool is_wide_of(const graft_sym *s, Z3_ast size, Z3_ast part)
 {
-    return size == part || (graft_sym_is_app(s, size, s->wide) &&
-                            (graft_sym_is_wide_of(s, graft_sym_arg(s, size, 0), part) ||
-                             graft_sym_is_wide_of(s, graft_sym_arg(s, size, 1), part)));
+    return size == part ||
+           (graft_sym_is_app(s, size, s->wide) && (is_wide_of(s, graft_sym_arg(s, size, 0), part) ||
+                                                   is_wide_of(s, graft_sym_arg(s, size, 1), part)));
 }
 
 Z3_ast graft_sym_at(const graft_sym *s, Z3_ast size, Z3_ast index)
@@ -157,8 +158,7 @@ Z3_ast graft_sym_at(const graft_sym *s, Z3_ast size, Z3_ast index)
     if (graft_sym_is_number(s, size, 1)) {
         return graft_sym_int(s, 0);
     }
-    while (graft_sym_is_app(s, index, s->at) &&
-           graft_sym_is_wide_of(s, graft_sym_arg(s, index, 0), size)) {
+    while (graft_sym_is_app(s, index, s->at) && is_wide_of(s, graft_sym_arg(s, index, 0), size)) {
         index = graft_sym_arg(s, index, 1);
     }
     bool whole = Z3_is_numeral_ast(s->z3, size) || graft_sym_is_number(s, index, 0);
@@ -193,13 +193,6 @@ Z3_ast graft_sym_slack(const graft_sym *s, Z3_ast comparison)
     Z3_ast high = graft_sym_arg(s, order, up != opposite ? 1 : 0);
     Z3_ast slack = graft_sym_sub(s, high, low);
     return strict != opposite ? graft_sym_sub(s, slack, graft_sym_int(s, 1)) : slack;
-}
-
-Z3_ast graft_sym_group(const graft_sym *s, Z3_ast output, Z3_ast outputs, Z3_ast groups)
-{
-    return outputs == groups && s->plain == NULL
-               ? output
-               : Z3_mk_app(s->z3, s->group, 3, (Z3_ast[]){output, outputs, groups});
 }
 
 Z3_ast graft_sym_multiples(const graft_sym *s, Z3_ast x, Z3_ast n)
@@ -315,10 +308,6 @@ static Z3_ast change_index(void *context, Z3_ast term)
     const graft_sym *s = context;
     if (graft_sym_is_app(s, term, s->at)) {
         return graft_sym_at(s, graft_sym_arg(s, term, 0), graft_sym_arg(s, term, 1));
-    }
-    if (graft_sym_is_app(s, term, s->group)) {
-        return graft_sym_group(s, graft_sym_arg(s, term, 0), graft_sym_arg(s, term, 1),
-                               graft_sym_arg(s, term, 2));
     }
     if (graft_sym_is_app(s, term, s->quotient)) {
         return graft_sym_quotient(s, graft_sym_arg(s, term, 0), graft_sym_arg(s, term, 1));

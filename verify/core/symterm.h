@@ -112,17 +112,12 @@ Z3_ast graft_sym_in_range(const graft_sym *s, Z3_ast i, Z3_ast size);
 
 Z3_ast graft_sym_at(const graft_sym *s, Z3_ast size, Z3_ast index);
 Z3_ast graft_sym_wide(const graft_sym *s, Z3_ast a, Z3_ast b);
-/* The group of an output in [0, outputs). With as many groups as outputs it is the output. */
-Z3_ast graft_sym_group(const graft_sym *s, Z3_ast output, Z3_ast outputs, Z3_ast groups);
 Z3_ast graft_sym_quotient(const graft_sym *s, Z3_ast x, Z3_ast n);
 /* Some y for which y n is a part of x, as is proposed, else 0. */
 Z3_ast graft_sym_multiples(const graft_sym *s, Z3_ast x, Z3_ast n);
 
 /* The number of axes of the place that a term is a part of; 0 when it is no part(...). */
 uint32_t graft_sym_part_axes(const graft_sym *s, Z3_ast term);
-
-/* Whether `part` is among the sizes that `size` is broadcast from, or is it. */
-bool graft_sym_is_wide_of(const graft_sym *s, Z3_ast size, Z3_ast part);
 
 /* Multiplied out: one sum of monomials for equal polynomials. */
 Z3_ast graft_sym_simplify(const graft_sym *s, Z3_ast term);
