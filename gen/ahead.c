@@ -236,13 +236,12 @@ const graft_gen_trial *graft_gen_ahead_take(graft_gen_ahead *ahead, const graft_
 
 /* ------------------------------------------------------------------ threads */
 
-static bool open_worker(graft_gen_ahead *ahead, worker *made)
+static void open_worker(graft_gen_ahead *ahead, worker *made)
 {
     made->ahead = ahead;
     made->joins = graft_arena_new(SCRATCH_BYTES);
     made->checker.scratch = graft_arena_new(SCRATCH_BYTES);
     made->checker.memory = graft_arena_new(SCRATCH_BYTES);
-    return made->joins != NULL && made->checker.scratch != NULL && made->checker.memory != NULL;
 }
 
 static void close_worker(worker *made)
@@ -252,13 +251,9 @@ static void close_worker(worker *made)
     graft_arena_free(made->checker.memory);
 }
 
-graft_status graft_gen_ahead_open(graft_env *env, const graft_gen_site *site,
-                                  graft_gen_ahead **ahead)
+graft_gen_ahead *graft_gen_ahead_open(graft_env *env, const graft_gen_site *site)
 {
     graft_arena *arena = graft_arena_new(SCRATCH_BYTES);
-    if (arena == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search for laws");
-    }
     uint32_t wanted = env->thread_count < MAX_THREADS ? env->thread_count : MAX_THREADS;
     graft_gen_ahead *made = GRAFT_NEW(arena, graft_gen_ahead, 1);
     made->env = env;
@@ -270,24 +265,19 @@ graft_status graft_gen_ahead_open(graft_env *env, const graft_gen_site *site,
     (void)pthread_cond_init(&made->done, NULL);
     for (uint32_t t = 0; t < wanted; t++) {
         worker *self = &made->workers[t];
-        bool is_open = open_worker(made, self);
-        if (!is_open || (t > 0 && pthread_create(&self->thread, NULL, work, self) != 0)) {
+        open_worker(made, self);
+        if (t > 0 && pthread_create(&self->thread, NULL, work, self) != 0) {
             close_worker(self); /* Fewer threads than asked for change the time, not the result. */
             break;
         }
         made->worker_count++;
-    }
-    if (made->worker_count == 0) {
-        graft_gen_ahead_close(made);
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search for laws");
     }
     uint64_t all = made->worker_count;
     graft_ranks_add(env, &all, 1);
     made->all_count = (uint32_t)all;
     made->capacity = made->all_count * WINDOW_PER_THREAD;
     made->window = GRAFT_NEW(arena, graft_gen_trial, made->capacity + (size_t)1);
-    *ahead = made;
-    return GRAFT_OK;
+    return made;
 }
 
 uint64_t graft_gen_ahead_bytes(const graft_gen_ahead *ahead)

@@ -40,9 +40,8 @@ typedef struct graft_gen_ahead graft_gen_ahead;
 typedef void graft_gen_guess(void *context, uint32_t number, graft_gen_trial *trial);
 
 /* Starts the threads of env->thread_count; fewer when the system gives no more. `site` and what it
- * points to must outlive it. GRAFT_NO_MEMORY. */
-GRAFT_MUST_USE graft_status graft_gen_ahead_open(graft_env *env, const graft_gen_site *site,
-                                                 graft_gen_ahead **ahead);
+ * points to must outlive it. */
+graft_gen_ahead *graft_gen_ahead_open(graft_env *env, const graft_gen_site *site);
 void graft_gen_ahead_close(graft_gen_ahead *ahead);
 /* What it holds, between two calls. */
 uint64_t graft_gen_ahead_bytes(const graft_gen_ahead *ahead);

@@ -343,9 +343,8 @@ static void *run_worker(void *argument)
     }
 }
 
-static graft_status run_batch(graft_env *env, batch *work)
+static void run_batch(graft_env *env, batch *work)
 {
-    graft_status status = GRAFT_OK;
     uint32_t wanted = env->thread_count < MAX_THREADS ? env->thread_count : MAX_THREADS;
     uint32_t most = (work->count + CHUNK_NODES - 1) / CHUNK_NODES;
     uint32_t count = wanted < most ? wanted : most;
@@ -355,11 +354,6 @@ static graft_status run_batch(graft_env *env, batch *work)
     for (uint32_t i = 0; i < count; i++) {
         workers[i].work = work;
         workers[i].arena = graft_arena_new(1 << 20);
-        if (workers[i].arena == NULL) {
-            count = i;
-            status = GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for a thread of gen");
-            goto done;
-        }
     }
     while (started < count &&
            pthread_create(&threads[started], NULL, run_worker, &workers[started]) == 0) {
@@ -369,11 +363,9 @@ static graft_status run_batch(graft_env *env, batch *work)
     for (uint32_t i = 1; i < started; i++) {
         (void)pthread_join(threads[i], NULL);
     }
-done:
     for (uint32_t i = 0; i < count; i++) {
         graft_arena_free(workers[i].arena);
     }
-    return status;
 }
 
 /* What a value's data is in the results of its node, and how much that is. */
@@ -431,7 +423,7 @@ static void gather_data(graft_gen_space *space, uint32_t first_value, uint32_t f
 }
 
 /* Ranks evaluate a part of the nodes each. */
-static graft_status evaluate_batch(graft_gen_space *space, uint32_t first, uint32_t end, bool keep)
+static void evaluate_batch(graft_gen_space *space, uint32_t first, uint32_t end, bool keep)
 {
     const graft_env *env = space->env;
     graft_arena *scratch = env->scratch;
@@ -453,7 +445,7 @@ static graft_status evaluate_batch(graft_gen_space *space, uint32_t first, uint3
         kept[i] = GRAFT_NEW(scratch, graft_field,
                             count_results(space, &space->nodes[first + i], space->sample_count));
     }
-    GRAFT_PASS(run_batch(space->env, &work));
+    run_batch(space->env, &work);
     graft_ranks_fill(env, prints, count, GRAFT_MAX_OUTPUTS * sizeof *prints);
     graft_gen_values_assign(space, first, end, prints);
     if (keep && env->ranks != NULL) {
@@ -461,11 +453,10 @@ static graft_status evaluate_batch(graft_gen_space *space, uint32_t first, uint3
     } else if (keep) {
         keep_data(space, first_value, first, kept);
     }
-    return GRAFT_OK;
 }
 
-graft_status graft_gen_evaluate_keys(graft_gen_space *space, const graft_gen_node *nodes,
-                                     uint32_t count, uint64_t *keys)
+void graft_gen_evaluate_keys(graft_gen_space *space, const graft_gen_node *nodes, uint32_t count,
+                             uint64_t *keys)
 {
     graft_arena *scratch = space->env->scratch;
     GRAFT_SCOPED(scratch);
@@ -475,11 +466,10 @@ graft_status graft_gen_evaluate_keys(graft_gen_space *space, const graft_gen_nod
                   .count = count,
                   .sample_count = GRAFT_GEN_FIRST_SAMPLES,
                   .prints = GRAFT_NEW(scratch, graft_gen_print, print_count)};
-    GRAFT_PASS(run_batch(space->env, &work));
+    run_batch(space->env, &work);
     for (size_t i = 0; i < print_count; i++) {
         keys[i] = work.prints[i].hash.low64;
     }
-    return GRAFT_OK;
 }
 
 graft_status graft_gen_evaluate(graft_gen_space *space, uint32_t first, uint32_t end, bool keep)
@@ -494,7 +484,7 @@ graft_status graft_gen_evaluate(graft_gen_space *space, uint32_t first, uint32_t
             return GRAFT_FAIL(space->env, GRAFT_INTERRUPTED, "interrupted");
         }
         uint32_t stop = end - at < BATCH_NODES ? end : at + BATCH_NODES;
-        GRAFT_PASS(evaluate_batch(space, at, stop, keep));
+        evaluate_batch(space, at, stop, keep);
         if (shown) {
             graft_progress_update(&progress, stop - first, NULL);
         }

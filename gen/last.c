@@ -106,21 +106,17 @@ static graft_gen_room room_for_records(const graft_gen_space *space)
 }
 
 /* Makes room for records that are for other ranks. */
-static graft_status open_mail(graft_gen_last *last)
+static void open_mail(graft_gen_last *last)
 {
     graft_env *env = last->space->env;
     if (env->ranks == NULL) {
-        return GRAFT_OK;
+        return;
     }
     last->mail = graft_arena_new(MAIL_BYTES);
-    if (last->mail == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for records of graphs");
-    }
     last->sent = GRAFT_NEW(last->space->arena, graft_buffer, graft_ranks_count(env));
     for (uint32_t r = 0; r < graft_ranks_count(env); r++) {
         last->sent[r].arena = last->mail;
     }
-    return GRAFT_OK;
 }
 
 graft_status graft_gen_last_open(graft_gen_space *space, uint32_t size, graft_gen_last **last,
@@ -137,7 +133,7 @@ graft_status graft_gen_last_open(graft_gen_space *space, uint32_t size, graft_ge
     made->below = space->counts;
     made->keys = GRAFT_NEW(space->arena, uint64_t, (size_t)BATCH_NODES * GRAFT_MAX_OUTPUTS);
     list_known(made);
-    GRAFT_CHECK(open_mail(made));
+    open_mail(made);
     GRAFT_CHECK(graft_gen_store_open(space->env, &room, &made->mark, &made->store));
     space->counts.graphs += made->mark.graphs;
     space->counts.evaluated += made->mark.evaluated;
@@ -289,7 +285,7 @@ static graft_status settle_batch(graft_gen_last *last)
     if (last->batch_count == 0) {
         return GRAFT_OK;
     }
-    GRAFT_PASS(graft_gen_evaluate_keys(last->space, last->batch, last->batch_count, last->keys));
+    graft_gen_evaluate_keys(last->space, last->batch, last->batch_count, last->keys);
     last->orbits[last->orbit_count] = last->batch_count;
     for (uint32_t i = 0; i < last->orbit_count; i++) {
         count_from(last, last->sets[i]);

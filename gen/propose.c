@@ -405,8 +405,8 @@ static void keep_laws(graft_gen_search *find, graft_gen_counts *counts, graft_ge
     counts->memory_bytes = bytes > counts->memory_bytes ? bytes : counts->memory_bytes;
 }
 
-graft_status graft_gen_search_open(graft_gen_search *find, const graft_gen_space *space,
-                                   uint32_t output_count)
+void graft_gen_search_open(graft_gen_search *find, const graft_gen_space *space,
+                           uint32_t output_count)
 {
     *find = (graft_gen_search){.space = space, .arena = space->arena};
     graft_gen_groups_build(space, find->arena, output_count, &find->groups);
@@ -420,7 +420,7 @@ graft_status graft_gen_search_open(graft_gen_search *find, const graft_gen_space
     set_places(find);
     find->site = (graft_gen_site){&find->groups, &find->index, find->places, find->arena};
     graft_gen_trail_open(space, output_count, find->pair_count, &find->trail);
-    return graft_gen_ahead_open(space->env, &find->site, &find->ahead);
+    find->ahead = graft_gen_ahead_open(space->env, &find->site);
 }
 
 static graft_status propose(graft_gen_space *space, uint32_t output_count, uint32_t known_count,
@@ -428,7 +428,7 @@ static graft_status propose(graft_gen_space *space, uint32_t output_count, uint3
 {
     graft_status status = GRAFT_OK;
     graft_gen_search find = {.ahead = NULL};
-    GRAFT_CHECK(graft_gen_search_open(&find, space, output_count));
+    graft_gen_search_open(&find, space, output_count);
     graft_log(space->env, 2, "%s: %u pairs of equal graphs with %u outputs", space->set->name,
               find.pair_count, output_count);
     graft_gen_search_know(&find, laws, known_count);

@@ -143,11 +143,8 @@ static graft_status find_draws(graft_env *env, const graft_gen_set *set, const g
     graft_gen_space space;
     graft_gen_search find = {.ahead = NULL};
     graft_arena *arena = graft_arena_new(SPACE_ARENA_BYTES);
-    if (arena == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for set %s", set->name);
-    }
     GRAFT_CHECK(graft_gen_space_build_whole(env, arena, set, samples, room, &space));
-    GRAFT_CHECK(graft_gen_search_open(&find, &space, 1));
+    graft_gen_search_open(&find, &space, 1);
     find.told = samples;
     find.told_first = samples->draw_count;
     graft_gen_search_know(&find, known, known->count);

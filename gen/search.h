@@ -123,10 +123,9 @@ GRAFT_MUST_USE graft_status graft_gen_search_tell(const graft_gen_search *find,
                                                   const char *unit);
 
 /* Makes what it takes to search a space for laws of so many outputs: groups, pairs, threads.
- * Whatever it returns, the threads are to be closed (find->ahead). */
-GRAFT_MUST_USE graft_status graft_gen_search_open(graft_gen_search *find,
-                                                  const graft_gen_space *space,
-                                                  uint32_t output_count);
+ * The threads are to be closed (find->ahead). */
+void graft_gen_search_open(graft_gen_search *find, const graft_gen_space *space,
+                           uint32_t output_count);
 /* Lays the first `count` laws, those of other sets. */
 void graft_gen_search_know(graft_gen_search *find, const graft_gen_laws *known, uint32_t count);
 /* Takes all pairs, from small to large. GRAFT_INTERRUPTED, GRAFT_IO. */

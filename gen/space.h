@@ -177,9 +177,8 @@ GRAFT_MUST_USE graft_status graft_gen_evaluate(graft_gen_space *space, uint32_t 
                                                bool keep);
 /* The fingerprints of nodes that are not in the space, on the first GRAFT_GEN_FIRST_SAMPLES alone;
  * `keys` has GRAFT_MAX_OUTPUTS entries a node, 0 where a sample is undefined. */
-GRAFT_MUST_USE graft_status graft_gen_evaluate_keys(graft_gen_space *space,
-                                                    const graft_gen_node *nodes, uint32_t count,
-                                                    uint64_t *keys);
+void graft_gen_evaluate_keys(graft_gen_space *space, const graft_gen_node *nodes, uint32_t count,
+                             uint64_t *keys);
 /* The fingerprint of a tensor's first samples. */
 graft_gen_print graft_gen_data_print(const graft_shape *shape, const graft_field *data,
                                      uint32_t sample_count);

@@ -125,7 +125,8 @@ static uint32_t lie_laws(graft_sym *s, Z3_ast question, uint32_t known_count, co
     }
     if (l->how == NO_GROUPS) {
         Z3_ast zero = graft_sym_int(s, 0);
-        laws[0] = (graft_sym_law){graft_sym_group(s, zero, graft_sym_int(s, 1), zero), NULL};
+        Z3_ast of[3] = {zero, graft_sym_int(s, 1), zero};
+        laws[0] = (graft_sym_law){Z3_mk_app(s->z3, s->group, 3, of), NULL};
         return 1;
     }
     return l->how == SILENT ? 0 : l->hinter.hints.laws(s, question, known_count, known, laws);

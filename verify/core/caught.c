@@ -1,48 +1,27 @@
 /* caught.c - see caught.h. */
 #include "verify/core/caught.h"
 
+/* Beside those that move elements. Of an operator that is not listed nothing is assumed. */
+static const bool passes_on[GRAFT_OP_COUNT] = {
+    [GRAFT_OP_conv] = true,          [GRAFT_OP_conv_bias] = true,
+    [GRAFT_OP_conv_bias_add] = true, [GRAFT_OP_conv_transpose] = true,
+    [GRAFT_OP_matmul] = true,        [GRAFT_OP_matmul_bias] = true,
+    [GRAFT_OP_scale_shift] = true,   [GRAFT_OP_add] = true,
+    [GRAFT_OP_sub] = true,           [GRAFT_OP_mul] = true,
+    [GRAFT_OP_div] = true,           [GRAFT_OP_pad] = true,
+    [GRAFT_OP_avg_pool] = true,      [GRAFT_OP_global_avg_pool] = true,
+    [GRAFT_OP_reduce_mean] = true,   [GRAFT_OP_reduce_sum] = true,
+    [GRAFT_OP_cumsum] = true,        [GRAFT_OP_layer_norm] = true,
+    [GRAFT_OP_instance_norm] = true, [GRAFT_OP_sqrt] = true,
+    [GRAFT_OP_log] = true,           [GRAFT_OP_abs] = true,
+    [GRAFT_OP_gelu] = true,          [GRAFT_OP_select] = true, /* As far as it chooses. */
+};
+
 bool graft_catches_infinity(uint32_t op, uint32_t operand, int32_t activation)
 {
-    switch (op) {
-    case GRAFT_OP_identity:
-    case GRAFT_OP_conv:
-    case GRAFT_OP_matmul:
-    case GRAFT_OP_scale_shift:
-    case GRAFT_OP_add:
-    case GRAFT_OP_sub:
-    case GRAFT_OP_mul:
-    case GRAFT_OP_concat:
-    case GRAFT_OP_split:
-    case GRAFT_OP_slice:
-    case GRAFT_OP_pad:
-    case GRAFT_OP_transpose:
-    case GRAFT_OP_reshape:
-    case GRAFT_OP_avg_pool:
-    case GRAFT_OP_global_avg_pool:
-    case GRAFT_OP_reduce_mean:
-    case GRAFT_OP_reduce_sum:
-    case GRAFT_OP_sqrt:
-    case GRAFT_OP_gelu:
-    case GRAFT_OP_layer_norm:
-    case GRAFT_OP_instance_norm:
-    case GRAFT_OP_abs:
-    case GRAFT_OP_log:
-    case GRAFT_OP_cumsum:
-    case GRAFT_OP_repeat:
-    case GRAFT_OP_conv_transpose:
-    case GRAFT_OP_pick:
-    case GRAFT_OP_reverse:
-    case GRAFT_OP_select: /* As far as it chooses. */
-        return false;
-    case GRAFT_OP_div: /* A number divided by an infinity is 0. */
-        return operand == 1;
-    case GRAFT_OP_conv_bias:
-    case GRAFT_OP_conv_bias_add:
-    case GRAFT_OP_matmul_bias:
-        return activation != GRAFT_ACT_NONE;
-    default:
-        return true; /* Of an operator that is not listed nothing is assumed. */
-    }
+    const bool moves = (graft_op(op)->flags & GRAFT_FLAG_MOVES) != 0;
+    const bool divides = op == GRAFT_OP_div && operand == 1; /* By an infinity: that is 0. */
+    return !(moves || passes_on[op]) || divides || activation != GRAFT_ACT_NONE;
 }
 
 static bool jumps(const graft_pattern *side)

@@ -8,29 +8,26 @@ enum { LAWS = GRAFT_ROOM_GROWING * (GRAFT_ROOM_GROWING + 1) / 2 };
 
 typedef struct {
     const graft_term_state *k;
-    Z3_ast_map seen;
     Z3_ast found[GRAFT_TERM_FUNCTION_COUNT][GRAFT_ROOM_GROWING];
     uint32_t counts[GRAFT_TERM_FUNCTION_COUNT];
 } applications;
 
-static void find_applications(applications *a, Z3_ast term)
+/* Whether a function is one of this file's. */
+static bool grows(uint32_t f)
 {
-    Z3_context z3 = a->k->z3;
-    if (Z3_get_ast_kind(z3, term) != Z3_APP_AST || Z3_ast_map_contains(z3, a->seen, term)) {
-        return;
-    }
-    Z3_ast_map_insert(z3, a->seen, term, term);
-    Z3_app app = Z3_to_app(z3, term);
-    for (uint32_t i = 0; i < Z3_get_app_num_args(z3, app); i++) {
-        find_applications(a, Z3_get_app_arg(z3, app, i));
-    }
+    return f < GRAFT_TERM_INVERSE || f == GRAFT_TERM_ROUND || f == GRAFT_TERM_SCALED;
+}
+
+static bool note_application(void *context, Z3_ast term)
+{
+    applications *a = context;
     for (uint32_t f = 0; f < GRAFT_TERM_FUNCTION_COUNT; f++) {
-        bool grows = f < GRAFT_TERM_INVERSE || f == GRAFT_TERM_ROUND || f == GRAFT_TERM_SCALED;
-        if (grows && Z3_get_app_decl(z3, app) == a->k->functions[f] &&
+        if (grows(f) && graft_ast_is_app(a->k->z3, term, a->k->functions[f]) &&
             a->counts[f] < GRAFT_LIMIT(GROWING)) {
             a->found[f][a->counts[f]++] = term;
         }
     }
+    return true;
 }
 
 /* A place, and the function's value there. */
@@ -41,7 +38,7 @@ typedef struct {
 
 static value_at value_of(const graft_term_state *k, Z3_ast application)
 {
-    return (value_at){Z3_get_app_arg(k->z3, Z3_to_app(k->z3, application), 0), application};
+    return (value_at){graft_ast_arg(k->z3, application, 0), application};
 }
 
 static value_at value_at_zero(const graft_term_state *k, uint32_t f)
@@ -56,9 +53,8 @@ static value_at value_at_zero(const graft_term_state *k, uint32_t f)
 static bool is_same_function(const graft_term_state *k, Z3_ast a, Z3_ast b)
 {
     bool same = true;
-    for (uint32_t i = 1; i < Z3_get_app_num_args(k->z3, Z3_to_app(k->z3, a)); i++) {
-        same = same && Z3_get_app_arg(k->z3, Z3_to_app(k->z3, a), i) ==
-                           Z3_get_app_arg(k->z3, Z3_to_app(k->z3, b), i);
+    for (uint32_t i = 1; i < graft_ast_arity(k->z3, a); i++) {
+        same = same && graft_ast_arg(k->z3, a, i) == graft_ast_arg(k->z3, b, i);
     }
     return same;
 }
@@ -84,9 +80,8 @@ static Z3_ast pair_law(const graft_term_state *k, uint32_t f, value_at a, value_
 
 Z3_ast graft_growth_laws(const graft_term_state *k, Z3_ast term)
 {
-    applications a = {.k = k, .seen = graft_term_map(k->z3)};
-    find_applications(&a, term);
-    Z3_ast_map_dec_ref(k->z3, a.seen);
+    applications a = {.k = k};
+    graft_ast_walk(k->z3, term, NULL, note_application, &a);
     Z3_ast laws[GRAFT_TERM_FUNCTION_COUNT * LAWS];
     uint32_t count = 0;
     for (uint32_t f = 0; f < GRAFT_TERM_FUNCTION_COUNT; f++) {

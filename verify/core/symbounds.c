@@ -45,48 +45,24 @@ static sum open_sum(graft_sym *s, Z3_ast fold)
     return x;
 }
 
-static Z3_ast product_of_sizes(const graft_sym *s, const sum *x)
-{
-    Z3_ast product = graft_sym_real(s, x->range.sizes[0]);
-    for (uint32_t i = 1; i < x->range.count; i++) {
-        product = times(s, product, graft_sym_real(s, x->range.sizes[i]));
-    }
-    return product;
-}
-
-/* How many places a sum has. */
+/* How many places a sum has: none beyond those that it has without its guard. */
 static Z3_ast count_places(fact_list *list, const sum *x)
 {
     graft_sym *s = list->s;
-    Z3_ast all = product_of_sizes(s, x);
-    if (x->whole) {
-        return all;
-    }
+    graft_sym_range all = x->range;
+    all.guard = Z3_mk_true(s->z3);
     Z3_ast count = graft_sym_sum(s, NULL, &x->range, s->term.one);
     note_order(list, s->term.zero, count);
-    note_order(list, count, all);
+    note_order(list, count, graft_sym_sum(s, NULL, &all, s->term.one));
     return count;
-}
-
-/* Whether every factor of a body is an exponential. */
-static bool is_product_of_exps(const graft_sym *s, Z3_ast body)
-{
-    bool product = graft_sym_kind(s, body) == Z3_OP_MUL;
-    uint32_t count = product ? graft_sym_arity(s, body) : 1;
-    bool all = true;
-    for (uint32_t i = 0; i < count; i++) {
-        Z3_ast factor = product ? graft_sym_arg(s, body, i) : body;
-        all = all && graft_sym_is_app(s, factor, s->term.functions[GRAFT_TERM_EXP]);
-    }
-    return all;
 }
 
 static void note_sign(fact_list *list, const sum *x)
 {
     graft_sym *s = list->s;
-    if (x->whole && is_product_of_exps(s, x->body)) {
+    if (x->whole && graft_sym_is_so(s, NULL, Z3_mk_lt(s->z3, s->term.zero, x->body))) {
         note(list, Z3_mk_lt(s->z3, s->term.zero, x->fold));
-    } else if (graft_sym_is_never_negative(s, x->body)) {
+    } else if (graft_sym_is_so(s, NULL, Z3_mk_le(s->z3, s->term.zero, x->body))) {
         note_order(list, s->term.zero, x->fold);
     }
 }
@@ -122,11 +98,9 @@ static void note_range(fact_list *list, const sum *x)
     number_search n = {.s = s};
     graft_sym_walk(s, x->body, visit_alternative, &n);
     for (uint32_t i = 0; i < n.count; i++) {
-        Z3_ast above = Z3_mk_sub(s->z3, 2, (Z3_ast[]){x->body, n.numbers[i]});
-        Z3_ast below = Z3_mk_sub(s->z3, 2, (Z3_ast[]){n.numbers[i], x->body});
-        if (graft_sym_is_never_negative(s, above)) {
+        if (graft_sym_is_so(s, NULL, Z3_mk_le(s->z3, n.numbers[i], x->body))) {
             note_order(list, times(s, n.numbers[i], count_places(list, x)), x->fold);
-        } else if (graft_sym_is_never_negative(s, below)) {
+        } else if (graft_sym_is_so(s, NULL, Z3_mk_le(s->z3, x->body, n.numbers[i]))) {
             note_order(list, x->fold, times(s, n.numbers[i], count_places(list, x)));
         }
     }

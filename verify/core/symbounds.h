@@ -2,8 +2,8 @@
  *
  * Once sums have become symbols, Z3 knows nothing of them. True of all sums over a range of n
  * places:
- *   - what is never negative sums to what is not negative, and exponentials, of which there is at
- *     least one, to what is positive;
+ *   - what is never negative sums to what is not negative, and what is positive, where there is at
+ *     least one place, to what is positive;
  *   - low <= x(t) <= high everywhere: n low <= sum of x <= n high;
  *   - (sum of x)^2 <= n (sum of x^2) (Cauchy and Schwarz);
  *   - n itself is between 0 and the product of the sizes. */

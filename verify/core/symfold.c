@@ -569,166 +569,124 @@ Z3_ast graft_sym_sum(graft_sym *s, const graft_facts *facts, const graft_sym_ran
 
 /* ------------------------------------------------------------------- maxima */
 
-/* The largest subterms that are elements or folds and depend on the binders. */
+/* What stands for a number in a term of which Z3 is asked something: it becomes a symbol, for what is
+ * so is so whatever it is. */
 typedef struct {
-    graft_sym *s;
+    const graft_sym *s;
     const graft_sym_range *range;
-    Z3_ast atom;
+    Z3_ast bound; /* What names a binder, */
+    uint32_t bound_count;
+    Z3_ast from[GRAFT_ROOM_BESIDE]; /* and what does not. */
+    Z3_ast to[GRAFT_ROOM_BESIDE];
     uint32_t count;
-    Z3_ast folds[GRAFT_ROOM_FOLDS_BESIDE]; /* Folds that do not depend on them. */
-    uint32_t fold_count;
-    bool full; /* There are more: Z3 would see them. */
-} atom_search;
+    Z3_ast known; /* Of functions. */
+    bool full;    /* There are more. */
+} number_list;
 
+static void name_number(number_list *n, char letter, Z3_ast term)
+{
+    if (n->count == GRAFT_LIMIT(BESIDE)) {
+        n->full = true;
+        return;
+    }
+    n->from[n->count] = term;
+    n->to[n->count] = graft_sym_unknown(n->s, letter, n->count);
+    n->count++;
+}
+
+static bool is_atom(const graft_sym *s, Z3_ast term, const void *context)
+{
+    (void)context;
+    return graft_sym_fold_kind(s, term) != GRAFT_SYM_FOLD_COUNT || graft_sym_is_element(s, term);
+}
+
+/* Elements, folds and sizes. */
 static bool visit_atom(void *context, Z3_ast term)
 {
-    atom_search *a = context;
-    bool fold = graft_sym_fold_kind(a->s, term) != GRAFT_SYM_FOLD_COUNT;
-    if (!fold && !graft_sym_is_element(a->s, term)) {
+    number_list *n = context;
+    if (!is_atom(n->s, term, NULL) && graft_sym_kind(n->s, term) != Z3_OP_TO_REAL) {
         return true;
     }
-    if (is_bound(a->s, a->range, term)) {
-        a->atom = term;
-        a->count++;
-    } else if (fold && a->fold_count < GRAFT_LIMIT(FOLDS_BESIDE)) {
-        a->folds[a->fold_count++] = term;
+    if (is_bound(n->s, n->range, term)) {
+        n->bound = term;
+        n->bound_count++;
     } else {
-        a->full = a->full || fold;
+        name_number(n, 'g', term);
     }
     return false;
 }
 
-static bool is_neither(const graft_sym *s, Z3_ast term, const void *context)
+static number_list list_atoms(const graft_sym *s, const graft_sym_range *range, Z3_ast term)
 {
-    const Z3_ast *known = context;
-    return graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED && term != known[0] && term != known[1];
+    number_list n = {.s = s, .range = range};
+    graft_sym_walk(s, term, visit_atom, &n);
+    return n;
 }
 
-/* A term whose folds that depend on no binder are symbols: what is said of it holds whatever they
- * are. */
-static Z3_ast name_beside(const graft_sym *s, const atom_search *a, Z3_ast term)
+/* Functions, of which exponentials are positive and roots not negative. */
+static bool visit_function(void *context, Z3_ast term)
 {
-    Z3_ast symbols[GRAFT_ROOM_FOLDS_BESIDE];
-    for (uint32_t i = 0; i < a->fold_count; i++) {
-        symbols[i] = graft_sym_unknown(s, 'g', i);
+    number_list *n = context;
+    const graft_sym *s = n->s;
+    const bool power = graft_sym_is_app(s, term, s->term.functions[GRAFT_TERM_EXP]);
+    if (graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED && graft_sym_arity(s, term) > 0) {
+        name_number(n, 'h', term);
     }
-    return Z3_substitute(s->z3, term, a->fold_count, a->folds, symbols);
+    if (power || graft_sym_is_app(s, term, s->term.functions[GRAFT_TERM_SQRT])) {
+        Z3_ast zero = s->term.zero;
+        Z3_ast own = power ? Z3_mk_lt(s->z3, zero, term) : Z3_mk_le(s->z3, zero, term);
+        n->known = Z3_mk_and(s->z3, 2, (Z3_ast[]){n->known, own});
+    }
+    return true;
 }
 
-/* Whether Z3 says that x <= y implies g(x) <= g(y), or the opposite where g falls, g being `term` as
- * a function of `atom`. */
-static bool is_monotone(graft_sym *s, const graft_facts *facts, Z3_ast term, const atom_search *a,
+static bool is_no_number(const graft_sym *s, Z3_ast term, const void *context)
+{
+    (void)context;
+    return Z3_get_sort(s->z3, term) == s->integer ||
+           (graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED && graft_sym_arity(s, term) > 0);
+}
+
+/* Whether Z3 says so where `facts` hold, what is listed being symbols: functions are unknown at first,
+ * and then symbols, too. Z3 sees no fold (symfold.h). */
+static bool is_so(graft_sym *s, const number_list *n, const graft_facts *facts, Z3_ast goal)
+{
+    number_list functions = {.s = s, .known = Z3_mk_true(s->z3)};
+    goal = Z3_substitute(s->z3, goal, n->count, n->from, n->to);
+    if (n->full || graft_sym_mentions(s, goal, n->range->count, n->range->binders) ||
+        graft_sym_find(s, goal, true, is_atom, NULL) != NULL) {
+        return false;
+    }
+    graft_sym_walk(s, goal, visit_function, &functions);
+    Z3_ast known[2] = {functions.known, graft_growth_laws(&s->term, goal)};
+    goal = Z3_mk_implies(s->z3, Z3_mk_and(s->z3, 2, known), goal);
+    if (graft_sym_holds(s, facts, goal)) {
+        return true;
+    }
+    goal = Z3_substitute(s->z3, goal, functions.count, functions.from, functions.to);
+    return graft_sym_find(s, goal, true, is_no_number, NULL) == NULL &&
+           graft_sym_holds_for_reals(s, goal);
+}
+
+/* Whether x <= y implies g(x) <= g(y), or the opposite where g falls, g being `term` as a function of
+ * all that names a binder in it. */
+static bool is_monotone(graft_sym *s, const number_list *n, const graft_facts *facts, Z3_ast term,
                         bool falls)
 {
     Z3_ast x = graft_term_constant(s->z3, s->term.real, "x");
     Z3_ast y = graft_term_constant(s->z3, s->term.real, "y");
-    Z3_ast atom = a->atom;
-    if (graft_sym_mentions(s, term, 2, (Z3_ast[]){x, y})) {
-        return false; /* They stand for themselves alone. */
-    }
-    Z3_ast at_x = name_beside(s, a, Z3_substitute(s->z3, term, 1, &atom, &x));
-    Z3_ast at_y = Z3_substitute(s->z3, at_x, 1, &x, &y);
-    if (a->full || graft_sym_mentions(s, at_x, a->range->count, a->range->binders)) {
-        return false;
-    }
+    Z3_ast at_x = Z3_substitute(s->z3, term, 1, &n->bound, &x);
+    Z3_ast at_y = Z3_substitute(s->z3, term, 1, &n->bound, &y);
     Z3_ast order = falls ? Z3_mk_le(s->z3, at_y, at_x) : Z3_mk_le(s->z3, at_x, at_y);
-    Z3_ast goal = Z3_mk_implies(s->z3, Z3_mk_le(s->z3, x, y), order);
-    goal = Z3_mk_implies(s->z3, graft_growth_laws(&s->term, goal), goal);
-    return graft_sym_holds(s, facts, goal) ||
-           (graft_sym_find(s, goal, true, is_neither, (Z3_ast[]){x, y}) == NULL &&
-            graft_sym_holds_for_reals(s, goal));
+    return !graft_sym_mentions(s, term, 2, (Z3_ast[]){x, y}) && /* They stand for themselves. */
+           is_so(s, n, facts, Z3_mk_implies(s->z3, Z3_mk_le(s->z3, x, y), order));
 }
 
-static bool is_choice(const graft_sym *s, Z3_ast term, const void *context)
-{
-    (void)context;
-    return graft_sym_kind(s, term) == Z3_OP_ITE;
-}
-
-bool graft_sym_has_choice(const graft_sym *s, Z3_ast term)
-{
-    return graft_sym_find(s, term, true, is_choice, NULL) != NULL;
-}
-
-static bool is_sum_of_squares(graft_sym *s, Z3_ast term);
-
-/* Whether Z3 says that a value with a conditional on numbers is not negative, whatever elements and
- * folds are. */
-static bool is_chosen_positive(graft_sym *s, Z3_ast value)
+bool graft_sym_is_so(graft_sym *s, const graft_facts *facts, Z3_ast statement)
 {
     const graft_sym_range none = graft_sym_range_open(s);
-    atom_search a = {.s = s, .range = &none};
-    graft_sym_walk(s, value, visit_atom, &a);
-    if (a.full || !graft_sym_has_choice(s, value)) {
-        return false;
-    }
-    value = name_beside(s, &a, value);
-    return graft_sym_holds(s, NULL, Z3_mk_le(s->z3, s->term.zero, value));
-}
-
-/* Whether a factor, or a summand that is none, is a fold of what is never negative, a function that
- * never is, or a conditional. */
-static bool is_plainly_positive(graft_sym *s, Z3_ast term)
-{
-    return graft_sym_is_app(s, term, s->term.functions[GRAFT_TERM_EXP]) ||
-           graft_sym_is_app(s, term, s->term.functions[GRAFT_TERM_SIGMOID]) ||
-           graft_sym_is_app(s, term, s->term.functions[GRAFT_TERM_SQRT]) ||
-           (graft_sym_kind(s, term) == Z3_OP_ITE && is_chosen_positive(s, term)) ||
-           (graft_sym_fold_kind(s, term) != GRAFT_SYM_FOLD_COUNT &&
-            is_sum_of_squares(s, graft_sym_arg(s, term, graft_sym_arity(s, term) - 1)));
-}
-
-/* Whether a product without the factor `left_out` is one of factors that are never negative and of
- * others that each occur an even number of times. */
-static bool is_product_of_squares(graft_sym *s, const monomial *m, uint32_t left_out)
-{
-    bool positive = true;
-    for (uint32_t i = 0; i < m->count && positive; i++) {
-        uint32_t times_met = 0;
-        for (uint32_t k = 0; k < m->count; k++) {
-            times_met += k != left_out && m->factors[k] == m->factors[i] ? 1 : 0;
-        }
-        positive = i == left_out || times_met % 2 == 0 || is_plainly_positive(s, m->factors[i]);
-    }
-    return positive;
-}
-
-static bool is_sum_of_squares(graft_sym *s, Z3_ast term)
-{
-    bool sum = graft_sym_kind(s, term) == Z3_OP_ADD;
-    uint32_t count = sum ? graft_sym_arity(s, term) : 1;
-    bool positive = true;
-    for (uint32_t i = 0; i < count && positive; i++) {
-        monomial m;
-        positive = open_monomial(s, sum ? graft_sym_arg(s, term, i) : term, &m) &&
-                   is_product_of_squares(s, &m, m.count);
-    }
-    return positive;
-}
-
-bool graft_sym_is_never_negative(graft_sym *s, Z3_ast value)
-{
-    return is_sum_of_squares(s, value) || is_chosen_positive(s, value);
-}
-
-/* Whether a term is an atom, which depends on a range, times what does not and is never negative. */
-static bool is_positive_multiple(graft_sym *s, const graft_sym_range *range, Z3_ast term,
-                                 Z3_ast atom)
-{
-    monomial m;
-    uint32_t at = 0;
-    if (!open_monomial(s, term, &m)) {
-        return false;
-    }
-    while (at < m.count && m.factors[at] != atom) {
-        at++;
-    }
-    for (uint32_t i = 0; i < m.count; i++) {
-        if (i != at && is_bound(s, range, m.factors[i])) {
-            return false;
-        }
-    }
-    return at < m.count && is_product_of_squares(s, &m, at);
+    const number_list n = list_atoms(s, &none, statement);
+    return is_so(s, &n, facts, statement);
 }
 
 static Z3_ast max_body(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
@@ -780,22 +738,20 @@ static Z3_ast larger_of(const graft_sym *s, Z3_ast a, Z3_ast b)
 static Z3_ast max_body(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
                        Z3_ast body)
 {
-    atom_search a = {.s = s, .range = range};
     Z3_ast parts[2];
     body = graft_sym_normal(s, body);
-    graft_sym_walk(s, body, visit_atom, &a);
-    if (a.count == 0 && !is_bound(s, range, body)) {
+    const number_list a = list_atoms(s, range, body);
+    if (a.bound_count == 0 && !is_bound(s, range, body)) {
         return body;
     }
-    if (a.count == 1 && a.atom != body &&
-        (is_positive_multiple(s, range, body, a.atom) || is_monotone(s, facts, body, &a, false))) {
-        Z3_ast fold = max_atom(s, facts, *range, a.atom);
-        return Z3_substitute(s->z3, body, 1, &a.atom, &fold);
+    if (a.bound_count == 1 && a.bound != body && is_monotone(s, &a, facts, body, false)) {
+        Z3_ast fold = max_atom(s, facts, *range, a.bound);
+        return Z3_substitute(s->z3, body, 1, &a.bound, &fold);
     }
-    Z3_ast opposite = a.count == 1 ? graft_sym_normal(s, minus(s, a.atom)) : body;
-    if (opposite != body && a.atom != body && is_monotone(s, facts, body, &a, true)) {
+    Z3_ast opposite = a.bound_count == 1 ? graft_sym_normal(s, minus(s, a.bound)) : body;
+    if (opposite != body && a.bound != body && is_monotone(s, &a, facts, body, true)) {
         Z3_ast least = minus(s, max_atom(s, facts, *range, opposite));
-        return Z3_substitute(s->z3, body, 1, &a.atom, &least);
+        return Z3_substitute(s->z3, body, 1, &a.bound, &least);
     }
     if (is_larger_of(s, body, parts)) {
         return larger_of(s, max_body(s, facts, range, parts[0]),

@@ -24,7 +24,7 @@
  *   - conditionals on indices as above; max[g] (c ? x : y) is the larger of max[g and c] x and
  *     max[g and not c] y where Z3 says that both ranges have a place;
  *   - max over t of g(x(t)) = g(max over t of x(t)) for g that grows, and g(-(max over t of -x(t)))
- *     for g that falls, Z3 says that g does, or g multiplies by what is never negative;
+ *     for g that falls, if Z3 says that g does;
  *   - max over t of the larger of x(t) and y(t) is the larger of their maxima;
  *   - the maximum of maxima is one.
  * Binders are then named by nesting, so that equal folds mostly are equal terms. */
@@ -85,11 +85,9 @@ Z3_ast graft_sym_find_condition(const graft_sym *s, Z3_ast term);
 Z3_ast graft_sym_given(graft_sym *s, Z3_ast term, Z3_ast condition, bool holds);
 /* Multiplied out, sizes cancelled against their reciprocals. */
 Z3_ast graft_sym_normal(graft_sym *s, Z3_ast term);
-/* Whether there is a conditional in a term. */
-bool graft_sym_has_choice(const graft_sym *s, Z3_ast term);
-/* Whether Z3 says that a value is not negative, whatever elements and folds in it are. Asked only
- * of values with a conditional on numbers in them. */
-bool graft_sym_is_never_negative(graft_sym *s, Z3_ast value);
+/* Whether Z3 says that a statement about numbers is so where `facts` hold, whatever the elements, folds
+ * and sizes in it are. */
+bool graft_sym_is_so(graft_sym *s, const graft_facts *facts, Z3_ast statement);
 /* A size as a number. */
 Z3_ast graft_sym_real(const graft_sym *s, Z3_ast size);
 

@@ -86,26 +86,6 @@ void graft_sym_merge_elements(graft_sym *s, const graft_facts *facts, graft_sym_
 
 /* --------------------------------------------------------------------- folds */
 
-/* Whether Z3 says that two terms are the same number whatever their elements are. Asked of terms with
- * conditionals alone, and of none with a fold, for two folds are not the same because their bodies
- * are at one place. */
-static bool is_same_number(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_ast b)
-{
-    Z3_ast same = Z3_mk_eq(s->z3, a, b);
-    graft_sym_atoms elements = {.count = 0};
-    graft_sym_atoms folds = {.count = 0};
-    graft_sym_list(s, same, GRAFT_SYM_ELEMENTS, &elements);
-    graft_sym_list(s, same, GRAFT_SYM_FOLDS, &folds);
-    if (elements.full || folds.count > 0 || !graft_sym_has_choice(s, same)) {
-        return false;
-    }
-    for (uint32_t i = 0; i < elements.count; i++) {
-        elements.to[i] = graft_sym_unknown(s, 'e', i);
-    }
-    same = graft_sym_replace(s, &elements, same);
-    return graft_sym_holds(s, facts, same);
-}
-
 /* Whether two terms are the same where `facts` hold, once elements that are the same are one. */
 static bool same_bodies(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_ast b)
 {
@@ -123,7 +103,7 @@ static bool same_bodies(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_ast
     graft_sym_merge_elements(s, facts, &elements);
     a = graft_sym_simplify(s, graft_sym_replace(s, &elements, a));
     b = graft_sym_simplify(s, graft_sym_replace(s, &elements, b));
-    return a == b || is_same_number(s, facts, a, b);
+    return a == b || graft_sym_is_so(s, facts, Z3_mk_eq(s->z3, a, b));
 }
 
 /* Whether a term is a binder of a range, or the opposite of one, plus what has none in it. */

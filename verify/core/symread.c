@@ -224,8 +224,9 @@ static Z3_ast rd_spread(const rd *r, Z3_ast size, Z3_ast out, Z3_ast at)
 static Z3_ast rd_group(const rd *r, Z3_ast output, Z3_ast outputs, Z3_ast groups)
 {
     Z3_ast one = Z3_mk_eq(r->s->z3, groups, graft_sym_int(r->s, 1));
+    Z3_ast of[3] = {output, outputs, groups};
     return graft_sym_holds(r->s, NULL, one) ? graft_sym_int(r->s, 0)
-                                            : graft_sym_group(r->s, output, outputs, groups);
+                                            : Z3_mk_app(r->s->z3, r->s->group, 3, of);
 }
 
 /* 0 <= x factor <= (most - 1) factor, which Z3 is told because it does not multiply. */
@@ -385,10 +386,7 @@ static Z3_ast leaky_relu(const rd *r, Z3_ast x)
     Z3_ast above = compute(r, GRAFT_OP_max, x, scaled);
     Z3_ast below = compute(r, GRAFT_OP_min, x, scaled);
     Z3_ast small = Z3_simplify(z3, Z3_mk_le(z3, slope, r->s->term.one));
-    Z3_lbool known = Z3_get_bool_value(z3, small);
-    return known == Z3_L_TRUE    ? above
-           : known == Z3_L_FALSE ? below
-                                 : Z3_mk_ite(z3, small, above, below);
+    return Z3_get_bool_value(z3, small) == Z3_L_TRUE ? above : Z3_mk_ite(z3, small, above, below);
 }
 
 static Z3_ast compute_function(const rd *r, Z3_ast x)
@@ -565,15 +563,7 @@ static Z3_ast rd_row_shift(rd *r, const rd_along *along)
 
 /* --------------------------------------------------------------- a node's own */
 
-/* Whether a condition is about elements, and not about sizes and attributes alone. */
-static bool is_value(const graft_sym *s, Z3_ast term, const void *context)
-{
-    (void)context;
-    return graft_sym_is_element(s, term) || graft_sym_fold_kind(s, term) != GRAFT_SYM_FOLD_COUNT;
-}
-
-/* Takes note of what the node's own divisions and roots ask, as far as that does not follow from
- * the sizes. */
+/* Takes note of what the node's own divisions and roots ask. */
 static void note_conditions(const reader *r)
 {
     graft_sym *s = r->s;
@@ -600,10 +590,7 @@ static void note_conditions(const reader *r)
             .is_caught =
                 compared ||
                 (is_root ? caught : composed && graft_catches_infinity(r->node->op, 0, 0))};
-        if (graft_sym_find(s, holds, true, is_value, NULL) != NULL ||
-            !graft_sym_holds(s, r->facts, holds)) {
-            add_condition(r, &c);
-        }
+        add_condition(r, &c);
     }
     graft_term_forget(&s->term);
 }

@@ -16,31 +16,6 @@ _Static_assert(GRAFT_SYM_BINDERS <= 32, "sets of binders are bits");
 
 /* --------------------------------------------------------------- structure */
 
-Z3_decl_kind graft_sym_kind(const graft_sym *s, Z3_ast term)
-{
-    if (Z3_get_ast_kind(s->z3, term) != Z3_APP_AST) {
-        return Z3_OP_ANUM;
-    }
-    return Z3_get_decl_kind(s->z3, Z3_get_app_decl(s->z3, Z3_to_app(s->z3, term)));
-}
-
-uint32_t graft_sym_arity(const graft_sym *s, Z3_ast term)
-{
-    bool app = Z3_get_ast_kind(s->z3, term) == Z3_APP_AST;
-    return app ? Z3_get_app_num_args(s->z3, Z3_to_app(s->z3, term)) : 0;
-}
-
-Z3_ast graft_sym_arg(const graft_sym *s, Z3_ast term, uint32_t i)
-{
-    return Z3_get_app_arg(s->z3, Z3_to_app(s->z3, term), i);
-}
-
-bool graft_sym_is_app(const graft_sym *s, Z3_ast term, Z3_func_decl decl)
-{
-    return Z3_get_ast_kind(s->z3, term) == Z3_APP_AST &&
-           Z3_get_app_decl(s->z3, Z3_to_app(s->z3, term)) == decl;
-}
-
 bool graft_sym_is_symbol(const graft_sym *s, Z3_ast term)
 {
     return graft_sym_arity(s, term) == 0 && graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED;
@@ -48,39 +23,11 @@ bool graft_sym_is_symbol(const graft_sym *s, Z3_ast term)
 
 bool graft_sym_is_element(const graft_sym *s, Z3_ast term)
 {
-    if (Z3_get_ast_kind(s->z3, term) != Z3_APP_AST) {
-        return false;
+    bool is = false;
+    for (uint32_t v = 0; v < GRAFT_RULE_MAX_VARS && !is; v++) {
+        is = s->elements[v] != NULL && graft_sym_is_app(s, term, s->elements[v]);
     }
-    Z3_func_decl decl = Z3_get_app_decl(s->z3, Z3_to_app(s->z3, term));
-    for (uint32_t v = 0; v < GRAFT_RULE_MAX_VARS; v++) {
-        if (s->elements[v] == decl && decl != NULL) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void visit_subterms(const graft_sym *s, Z3_ast term, Z3_ast_map seen,
-                           graft_sym_visitor visit, void *context)
-{
-    if (Z3_get_ast_kind(s->z3, term) != Z3_APP_AST || Z3_ast_map_contains(s->z3, seen, term)) {
-        return;
-    }
-    Z3_ast_map_insert(s->z3, seen, term, term);
-    if (!visit(context, term)) {
-        return;
-    }
-    uint32_t count = graft_sym_arity(s, term);
-    for (uint32_t i = 0; i < count; i++) {
-        visit_subterms(s, graft_sym_arg(s, term, i), seen, visit, context);
-    }
-}
-
-void graft_sym_walk(const graft_sym *s, Z3_ast term, graft_sym_visitor visit, void *context)
-{
-    Z3_ast_map seen = graft_term_map(s->z3);
-    visit_subterms(s, term, seen, visit, context);
-    Z3_ast_map_dec_ref(s->z3, seen);
+    return is;
 }
 
 bool graft_sym_mentions(const graft_sym *s, Z3_ast term, uint32_t count, const Z3_ast *symbols)
@@ -195,11 +142,12 @@ Z3_ast graft_sym_in_range(const graft_sym *s, Z3_ast i, Z3_ast size)
 
 /* ------------------------------------------------------------ broadcasting */
 
-bool graft_sym_is_wide_of(const graft_sym *s, Z3_ast size, Z3_ast part)
+/* Whether `part` is among the sizes that `size` is broadcast from, or is it. */
+static bool is_wide_of(const graft_sym *s, Z3_ast size, Z3_ast part)
 {
-    return size == part || (graft_sym_is_app(s, size, s->wide) &&
-                            (graft_sym_is_wide_of(s, graft_sym_arg(s, size, 0), part) ||
-                             graft_sym_is_wide_of(s, graft_sym_arg(s, size, 1), part)));
+    return size == part ||
+           (graft_sym_is_app(s, size, s->wide) && (is_wide_of(s, graft_sym_arg(s, size, 0), part) ||
+                                                   is_wide_of(s, graft_sym_arg(s, size, 1), part)));
 }
 
 Z3_ast graft_sym_at(const graft_sym *s, Z3_ast size, Z3_ast index)
@@ -210,8 +158,7 @@ Z3_ast graft_sym_at(const graft_sym *s, Z3_ast size, Z3_ast index)
     if (graft_sym_is_number(s, size, 1)) {
         return graft_sym_int(s, 0);
     }
-    while (graft_sym_is_app(s, index, s->at) &&
-           graft_sym_is_wide_of(s, graft_sym_arg(s, index, 0), size)) {
+    while (graft_sym_is_app(s, index, s->at) && is_wide_of(s, graft_sym_arg(s, index, 0), size)) {
         index = graft_sym_arg(s, index, 1);
     }
     bool whole = Z3_is_numeral_ast(s->z3, size) || graft_sym_is_number(s, index, 0);
@@ -246,13 +193,6 @@ Z3_ast graft_sym_slack(const graft_sym *s, Z3_ast comparison)
     Z3_ast high = graft_sym_arg(s, order, up != opposite ? 1 : 0);
     Z3_ast slack = graft_sym_sub(s, high, low);
     return strict != opposite ? graft_sym_sub(s, slack, graft_sym_int(s, 1)) : slack;
-}
-
-Z3_ast graft_sym_group(const graft_sym *s, Z3_ast output, Z3_ast outputs, Z3_ast groups)
-{
-    return outputs == groups && s->plain == NULL
-               ? output
-               : Z3_mk_app(s->z3, s->group, 3, (Z3_ast[]){output, outputs, groups});
 }
 
 Z3_ast graft_sym_multiples(const graft_sym *s, Z3_ast x, Z3_ast n)
@@ -368,10 +308,6 @@ static Z3_ast change_index(void *context, Z3_ast term)
     const graft_sym *s = context;
     if (graft_sym_is_app(s, term, s->at)) {
         return graft_sym_at(s, graft_sym_arg(s, term, 0), graft_sym_arg(s, term, 1));
-    }
-    if (graft_sym_is_app(s, term, s->group)) {
-        return graft_sym_group(s, graft_sym_arg(s, term, 0), graft_sym_arg(s, term, 1),
-                               graft_sym_arg(s, term, 2));
     }
     if (graft_sym_is_app(s, term, s->quotient)) {
         return graft_sym_quotient(s, graft_sym_arg(s, term, 0), graft_sym_arg(s, term, 1));

@@ -112,17 +112,12 @@ Z3_ast graft_sym_in_range(const graft_sym *s, Z3_ast i, Z3_ast size);
 
 Z3_ast graft_sym_at(const graft_sym *s, Z3_ast size, Z3_ast index);
 Z3_ast graft_sym_wide(const graft_sym *s, Z3_ast a, Z3_ast b);
-/* The group of an output in [0, outputs). With as many groups as outputs it is the output. */
-Z3_ast graft_sym_group(const graft_sym *s, Z3_ast output, Z3_ast outputs, Z3_ast groups);
 Z3_ast graft_sym_quotient(const graft_sym *s, Z3_ast x, Z3_ast n);
 /* Some y for which y n is a part of x, as is proposed, else 0. */
 Z3_ast graft_sym_multiples(const graft_sym *s, Z3_ast x, Z3_ast n);
 
 /* The number of axes of the place that a term is a part of; 0 when it is no part(...). */
 uint32_t graft_sym_part_axes(const graft_sym *s, Z3_ast term);
-
-/* Whether `part` is among the sizes that `size` is broadcast from, or is it. */
-bool graft_sym_is_wide_of(const graft_sym *s, Z3_ast size, Z3_ast part);
 
 /* Multiplied out: one sum of monomials for equal polynomials. */
 Z3_ast graft_sym_simplify(const graft_sym *s, Z3_ast term);
@@ -135,10 +130,11 @@ Z3_ast graft_sym_read(graft_sym *s, Z3_ast term, uint32_t rank, const Z3_ast *in
 Z3_ast graft_sym_expand(graft_sym *s, Z3_ast term);
 
 /* Structure. */
-bool graft_sym_is_app(const graft_sym *s, Z3_ast term, Z3_func_decl decl);
-Z3_decl_kind graft_sym_kind(const graft_sym *s, Z3_ast term);
-uint32_t graft_sym_arity(const graft_sym *s, Z3_ast term);
-Z3_ast graft_sym_arg(const graft_sym *s, Z3_ast term, uint32_t i);
+#define graft_sym_is_app(s, term, decl) graft_ast_is_app((s)->z3, term, decl)
+#define graft_sym_kind(s, term)         graft_ast_kind((s)->z3, term)
+#define graft_sym_arity(s, term)        graft_ast_arity((s)->z3, term)
+#define graft_sym_arg(s, term, i)       graft_ast_arg((s)->z3, term, i)
+#define graft_sym_walk(s, term, ...)    graft_ast_walk((s)->z3, term, NULL, __VA_ARGS__)
 /* A constant that is no number. */
 bool graft_sym_is_symbol(const graft_sym *s, Z3_ast term);
 bool graft_sym_is_element(const graft_sym *s, Z3_ast term);
@@ -147,10 +143,6 @@ bool graft_sym_mentions(const graft_sym *s, Z3_ast term, uint32_t count, const Z
 /* Whether a subterm has sort Real. */
 bool graft_sym_is_real(const graft_sym *s, Z3_ast term);
 
-/* Calls `visit` for each distinct subterm, readers before operands; it says whether to go on into
- * the term. */
-typedef bool (*graft_sym_visitor)(void *context, Z3_ast term);
-void graft_sym_walk(const graft_sym *s, Z3_ast term, graft_sym_visitor visit, void *context);
 /* A subterm, readers before operands, that a test says yes to; NULL when there is none. Elements and
  * folds are looked at, and looked into with `inside`. */
 typedef bool (*graft_sym_test)(const graft_sym *s, Z3_ast term, const void *context);

@@ -13,6 +13,56 @@
 
 enum { ARITY_MOST = 32 };
 
+/* --------------------------------------------------------------- structure */
+
+Z3_decl_kind graft_ast_kind(Z3_context z3, Z3_ast term)
+{
+    return Z3_get_ast_kind(z3, term) != Z3_APP_AST
+               ? Z3_OP_ANUM
+               : Z3_get_decl_kind(z3, Z3_get_app_decl(z3, Z3_to_app(z3, term)));
+}
+
+uint32_t graft_ast_arity(Z3_context z3, Z3_ast term)
+{
+    const bool app = Z3_get_ast_kind(z3, term) == Z3_APP_AST;
+    return app ? Z3_get_app_num_args(z3, Z3_to_app(z3, term)) : 0;
+}
+
+Z3_ast graft_ast_arg(Z3_context z3, Z3_ast term, uint32_t i)
+{
+    return Z3_get_app_arg(z3, Z3_to_app(z3, term), i);
+}
+
+bool graft_ast_is_app(Z3_context z3, Z3_ast term, Z3_func_decl decl)
+{
+    return Z3_get_ast_kind(z3, term) == Z3_APP_AST &&
+           Z3_get_app_decl(z3, Z3_to_app(z3, term)) == decl;
+}
+
+/* Without recursion. */
+void graft_ast_walk(Z3_context z3, Z3_ast root, Z3_ast_map seen, graft_ast_visitor visit,
+                    void *context)
+{
+    Z3_ast_map known = seen != NULL ? seen : graft_term_map(z3);
+    Z3_ast_vector stack = graft_term_list(z3);
+    Z3_ast_vector_push(z3, stack, root);
+    for (uint32_t size = 1; size > 0; size = Z3_ast_vector_size(z3, stack)) {
+        Z3_ast term = Z3_ast_vector_get(z3, stack, size - 1);
+        Z3_ast_vector_resize(z3, stack, size - 1);
+        if (Z3_get_ast_kind(z3, term) != Z3_APP_AST || Z3_ast_map_contains(z3, known, term)) {
+            continue;
+        }
+        Z3_ast_map_insert(z3, known, term, term);
+        for (uint32_t i = visit(context, term) ? graft_ast_arity(z3, term) : 0; i-- > 0;) {
+            Z3_ast_vector_push(z3, stack, graft_ast_arg(z3, term, i));
+        }
+    }
+    Z3_ast_vector_dec_ref(z3, stack);
+    if (seen == NULL) {
+        Z3_ast_map_dec_ref(z3, known);
+    }
+}
+
 /* ------------------------------------------------------------ construction */
 
 static bool is_numeral(const graft_term_state *k, Z3_ast a) { return Z3_is_numeral_ast(k->z3, a); }
@@ -177,25 +227,12 @@ static Z3_ast apply_function(graft_term_state *k, graft_term_function f, Z3_ast 
 /* Whether a term is an application of an unknown function, and what it is applied to. */
 static bool is_call(const graft_term_state *k, Z3_ast x, graft_term_function f)
 {
-    return !is_numeral(k, x) && Z3_get_app_decl(k->z3, Z3_to_app(k->z3, x)) == k->functions[f];
+    return graft_ast_is_app(k->z3, x, k->functions[f]);
 }
 
-static Z3_ast operand_of(const graft_term_state *k, Z3_ast x, uint32_t i)
+static Z3_ast argument_of(const graft_term_state *k, Z3_ast call)
 {
-    return Z3_get_app_arg(k->z3, Z3_to_app(k->z3, x), i);
-}
-
-static Z3_ast argument_of(const graft_term_state *k, Z3_ast call) { return operand_of(k, call, 0); }
-
-static Z3_decl_kind kind_of(const graft_term_state *k, Z3_ast x)
-{
-    return is_numeral(k, x) ? Z3_OP_ANUM
-                            : Z3_get_decl_kind(k->z3, Z3_get_app_decl(k->z3, Z3_to_app(k->z3, x)));
-}
-
-static uint32_t arity_of(const graft_term_state *k, Z3_ast x)
-{
-    return is_numeral(k, x) ? 0 : Z3_get_app_num_args(k->z3, Z3_to_app(k->z3, x));
+    return graft_ast_arg(k->z3, call, 0);
 }
 
 /* ---------------------------------------------------------------- division */
@@ -223,12 +260,12 @@ static Z3_ast quotient_term(graft_term_state *k, Z3_ast a, Z3_ast b)
     if (is_numeral(k, b) && b != k->zero) {
         return b == k->one ? a : fold_numerals(k, a, b, Z3_mk_div(k->z3, a, b));
     }
-    Z3_decl_kind kind = kind_of(k, b);
+    Z3_decl_kind kind = graft_ast_kind(k->z3, b);
     if (kind != Z3_OP_MUL && kind != Z3_OP_UMINUS) {
         return product_term(k, a, invert_factor(k, b));
     }
-    for (uint32_t i = arity_of(k, b); i-- > 0;) {
-        a = quotient_term(k, a, operand_of(k, b, i));
+    for (uint32_t i = graft_ast_arity(k->z3, b); i-- > 0;) {
+        a = quotient_term(k, a, graft_ast_arg(k->z3, b, i));
     }
     return kind == Z3_OP_UMINUS ? difference_term(k, k->zero, a) : a;
 }
@@ -264,23 +301,24 @@ static Z3_ast exp_of_leaf(graft_term_state *k, Z3_ast leaf)
 /* What a term is the opposite of, as Z3 writes -x or as it stands; NULL: of nothing. */
 static Z3_ast opposite_of(const graft_term_state *k, Z3_ast x)
 {
-    const bool product = kind_of(k, x) == Z3_OP_MUL && arity_of(k, x) == 2;
+    const bool product = graft_ast_kind(k->z3, x) == Z3_OP_MUL && graft_ast_arity(k->z3, x) == 2;
     for (uint32_t i = 0; i < 2 && product; i++) {
-        if (operand_of(k, x, i) == lift_term(k, -1)) {
-            return operand_of(k, x, 1 - i);
+        if (graft_ast_arg(k->z3, x, i) == lift_term(k, -1)) {
+            return graft_ast_arg(k->z3, x, 1 - i);
         }
     }
-    return kind_of(k, x) == Z3_OP_UMINUS ? operand_of(k, x, 0) : NULL;
+    return graft_ast_kind(k->z3, x) == Z3_OP_UMINUS ? graft_ast_arg(k->z3, x, 0) : NULL;
 }
 
 /* How many times x is a term that it is a product of, up to four times; 0: of nothing. */
 static int repeats(const graft_term_state *k, Z3_ast x, Z3_ast *term)
 {
     int count = 0;
-    const bool is =
-        kind_of(k, x) == Z3_OP_MUL && arity_of(k, x) == 2 && is_numeral(k, operand_of(k, x, 0)) &&
-        Z3_get_numeral_int(k->z3, operand_of(k, x, 0), &count) && count > 1 && count <= 4;
-    *term = is ? operand_of(k, x, 1) : x;
+    const bool is = graft_ast_kind(k->z3, x) == Z3_OP_MUL && graft_ast_arity(k->z3, x) == 2 &&
+                    is_numeral(k, graft_ast_arg(k->z3, x, 0)) &&
+                    Z3_get_numeral_int(k->z3, graft_ast_arg(k->z3, x, 0), &count) && count > 1 &&
+                    count <= 4;
+    *term = is ? graft_ast_arg(k->z3, x, 1) : x;
     return is ? count : 0;
 }
 
@@ -288,7 +326,7 @@ static int repeats(const graft_term_state *k, Z3_ast x, Z3_ast *term)
  * other. */
 static void multiply_exps(graft_term_state *k, Z3_ast x, uint32_t sign, Z3_ast sides[2])
 {
-    Z3_decl_kind kind = kind_of(k, x);
+    Z3_decl_kind kind = graft_ast_kind(k->z3, x);
     Z3_ast term = NULL;
     const int count = repeats(k, x, &term);
     for (int i = 0; i < count; i++) {
@@ -305,9 +343,9 @@ static void multiply_exps(graft_term_state *k, Z3_ast x, uint32_t sign, Z3_ast s
         sides[sign] = product_term(k, sides[sign], exp_of_leaf(k, x));
         return;
     }
-    for (uint32_t i = 0; i < arity_of(k, x); i++) {
+    for (uint32_t i = 0; i < graft_ast_arity(k->z3, x); i++) {
         bool flips = kind == Z3_OP_SUB && i > 0;
-        multiply_exps(k, operand_of(k, x, i), flips ? 1 - sign : sign, sides);
+        multiply_exps(k, graft_ast_arg(k->z3, x, i), flips ? 1 - sign : sign, sides);
     }
 }
 
@@ -454,11 +492,11 @@ static Z3_ast unknown_term(graft_term_state *k, graft_term_function f, Z3_ast x)
 static Z3_ast log_of_sum(graft_term_state *k, Z3_ast x)
 {
     Z3_ast log = unknown_term(k, GRAFT_TERM_LOG, x);
-    bool of_power = kind_of(k, x) == Z3_OP_ADD && arity_of(k, x) == 2 &&
-                    operand_of(k, x, 0) == k->one &&
-                    is_call(k, operand_of(k, x, 1), GRAFT_TERM_EXP);
-    Z3_ast t = of_power ? argument_of(k, operand_of(k, x, 1)) : NULL;
-    if (of_power && kind_of(k, t) != Z3_OP_ITE) {
+    bool of_power = graft_ast_kind(k->z3, x) == Z3_OP_ADD && graft_ast_arity(k->z3, x) == 2 &&
+                    graft_ast_arg(k->z3, x, 0) == k->one &&
+                    is_call(k, graft_ast_arg(k->z3, x, 1), GRAFT_TERM_EXP);
+    Z3_ast t = of_power ? argument_of(k, graft_ast_arg(k->z3, x, 1)) : NULL;
+    if (of_power && graft_ast_kind(k->z3, t) != Z3_OP_ITE) {
         Z3_ast mirrored = sum_term(k, k->one, exp_term(k, difference_term(k, k->zero, t)));
         note_equal(k, log, sum_term(k, t, unknown_term(k, GRAFT_TERM_LOG, mirrored)));
     }
@@ -493,7 +531,7 @@ static Z3_ast log_of_factor(graft_term_state *k, Z3_ast factor, Z3_ast *base)
  * defined at the same y. That of a product of others is the sum of theirs where all are positive. */
 static Z3_ast log_term(graft_term_state *k, Z3_ast x)
 {
-    const bool product = kind_of(k, x) == Z3_OP_MUL;
+    const bool product = graft_ast_kind(k->z3, x) == Z3_OP_MUL;
     Z3_ast zero = Z3_mk_eq(k->z3, x, k->zero);
     Z3_ast_vector_push(k->z3, k->domain, Z3_mk_ge(k->z3, x, k->zero));
     Z3_ast_vector_push(k->z3, k->domain, Z3_mk_not(k->z3, zero));
@@ -503,8 +541,8 @@ static Z3_ast log_term(graft_term_state *k, Z3_ast x)
     Z3_ast logs = k->zero;
     Z3_ast positive = Z3_mk_true(k->z3);
     uint32_t others = 0;
-    for (uint32_t i = 0; i < (product ? arity_of(k, x) : 1); i++) {
-        Z3_ast factor = product ? operand_of(k, x, i) : x;
+    for (uint32_t i = 0; i < (product ? graft_ast_arity(k->z3, x) : 1); i++) {
+        Z3_ast factor = product ? graft_ast_arg(k->z3, x, i) : x;
         Z3_ast log = log_of_factor(k, factor, &base);
         if (base == k->one) {
             powers = sum_term(k, powers, log);
@@ -576,9 +614,10 @@ static Z3_ast sum_without(const graft_term_state *k, Z3_ast sum, Z3_ast summand)
 {
     bool met = false;
     Z3_ast rest = k->zero;
-    for (uint32_t i = 0; kind_of(k, sum) == Z3_OP_ADD && i < arity_of(k, sum); i++) {
-        bool is = !met && operand_of(k, sum, i) == summand;
-        rest = is ? rest : sum_term(k, rest, operand_of(k, sum, i));
+    for (uint32_t i = 0; graft_ast_kind(k->z3, sum) == Z3_OP_ADD && i < graft_ast_arity(k->z3, sum);
+         i++) {
+        bool is = !met && graft_ast_arg(k->z3, sum, i) == summand;
+        rest = is ? rest : sum_term(k, rest, graft_ast_arg(k->z3, sum, i));
         met = met || is;
     }
     return met ? rest : NULL;

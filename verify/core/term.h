@@ -96,6 +96,18 @@ enum { GRAFT_TERM_ARGUMENTS = 4 }; /* At most. */
 /* What q stands for: of q, scale, zero and least (operators.def). */
 Z3_ast graft_term_scaled(graft_term_state *k, const Z3_ast of[GRAFT_TERM_ARGUMENTS]);
 
+/* Structure. Of what is no application, a numeral, the kind is Z3_OP_ANUM and the arity 0. */
+Z3_decl_kind graft_ast_kind(Z3_context z3, Z3_ast term);
+uint32_t graft_ast_arity(Z3_context z3, Z3_ast term);
+Z3_ast graft_ast_arg(Z3_context z3, Z3_ast term, uint32_t i);
+bool graft_ast_is_app(Z3_context z3, Z3_ast term, Z3_func_decl decl);
+/* Calls `visit` for each application in `root` that is not in `seen` (NULL: an empty map), once,
+ * readers before operands, operands from left to right, and adds it to `seen`; it says whether to go
+ * on into the term. */
+typedef bool (*graft_ast_visitor)(void *context, Z3_ast term);
+void graft_ast_walk(Z3_context z3, Z3_ast root, Z3_ast_map seen, graft_ast_visitor visit,
+                    void *context);
+
 /* An application of an unknown function, made anew in a graft_term_state, which takes note of its
  * laws; any other term as it is. */
 Z3_ast graft_term_renew(void *state, Z3_ast term);

@@ -7,7 +7,6 @@
 #include "verify/sizes/symbolic.h"
 #include "verify/sizes/symplain.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -603,7 +602,6 @@ graft_status graft_theorem_write(graft_env *env, const graft_rule *rule, const c
     theorem *t = GRAFT_NEW(env->unit, theorem, 1);
     *t = (theorem){.env = env, .rule = rule, .title = title, .sink = sink, .context = context};
     t->arena = graft_arena_new(ARENA_BYTES);
-    assert(t->arena != NULL);
     graft_prover_open(&prover, &options, &counts);
     graft_sym_open(&t->s, &prover);
     Z3_set_ast_print_mode(t->s.z3, Z3_PRINT_SMTLIB2_COMPLIANT);

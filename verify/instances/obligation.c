@@ -37,33 +37,6 @@ Z3_ast graft_obligation_joined(const graft_obligation *o)
 
 /* ----------------------------------------------------------------- walking */
 
-/* What a walk does with a term it meets for the first time; whether to go on into it. */
-typedef bool (*visitor)(void *context, Z3_ast term);
-
-/* Visits the subterms of `root` that are not in `seen`, each once, readers before operands,
- * operands from left to right; adds them to `seen`. Without recursion. */
-static void walk(Z3_context z3, Z3_ast root, Z3_ast_map seen, visitor visit, void *context)
-{
-    Z3_ast_vector stack = graft_term_list(z3);
-    Z3_ast_vector_push(z3, stack, root);
-    for (uint32_t size = 1; size > 0; size = Z3_ast_vector_size(z3, stack)) {
-        Z3_ast t = Z3_ast_vector_get(z3, stack, size - 1);
-        Z3_ast_vector_resize(z3, stack, size - 1);
-        if (Z3_get_ast_kind(z3, t) != Z3_APP_AST || Z3_ast_map_contains(z3, seen, t)) {
-            continue;
-        }
-        Z3_ast_map_insert(z3, seen, t, t);
-        if (!visit(context, t)) {
-            continue;
-        }
-        Z3_app app = Z3_to_app(z3, t);
-        for (uint32_t i = Z3_get_app_num_args(z3, app); i-- > 0;) {
-            Z3_ast_vector_push(z3, stack, Z3_get_app_arg(z3, app, i));
-        }
-    }
-    Z3_ast_vector_dec_ref(z3, stack);
-}
-
 static bool visit_all(void *context, Z3_ast term)
 {
     (void)context, (void)term;
@@ -97,11 +70,9 @@ static Z3_ast apply_replacement(const replacement *r, Z3_ast term)
 }
 
 /* Walks `root` with a visitor of replacements and carries them out. */
-static Z3_ast rewrite(replacement *r, Z3_ast root, visitor visit)
+static Z3_ast rewrite(replacement *r, Z3_ast root, graft_ast_visitor visit)
 {
-    Z3_ast_map seen = graft_term_map(r->z3);
-    walk(r->z3, root, seen, visit, r);
-    Z3_ast_map_dec_ref(r->z3, seen);
+    graft_ast_walk(r->z3, root, NULL, visit, r);
     return apply_replacement(r, root);
 }
 
@@ -132,9 +103,9 @@ static replacement find_shared(const graft_obligation *o, uint32_t i, Z3_ast_map
     replacement r = new_replacement(o);
     for (int s = 0; s < 2; s++) {
         r.sides[s] = graft_term_map(o->z3);
-        walk(o->z3, s == 0 ? o->left[i] : o->right[i], r.sides[s], visit_all, NULL);
+        graft_ast_walk(o->z3, s == 0 ? o->left[i] : o->right[i], r.sides[s], visit_all, NULL);
     }
-    walk(o->z3, o->questions[i], seen, visit_shared, &r);
+    graft_ast_walk(o->z3, o->questions[i], seen, visit_shared, &r);
     Z3_ast_map_dec_ref(o->z3, r.sides[0]);
     Z3_ast_map_dec_ref(o->z3, r.sides[1]);
     return r;
@@ -181,11 +152,8 @@ static void find_mentions(graft_obligation *o)
     for (uint32_t i = 0; i < o->assumption_count; i++) {
         replacement functions = new_replacement(o);
         replacement symbols = new_replacement(o);
-        Z3_ast_map seen = graft_term_map(o->z3);
-        walk(o->z3, o->assumptions[i], seen, visit_function_use, &functions);
-        Z3_ast_map_reset(o->z3, seen);
-        walk(o->z3, o->assumptions[i], seen, visit_symbol_use, &symbols);
-        Z3_ast_map_dec_ref(o->z3, seen);
+        graft_ast_walk(o->z3, o->assumptions[i], NULL, visit_function_use, &functions);
+        graft_ast_walk(o->z3, o->assumptions[i], NULL, visit_symbol_use, &symbols);
         o->mentions[i] =
             (struct graft_mentions){functions.from, symbols.from, functions.count, symbols.count};
     }
@@ -248,7 +216,7 @@ static part_list with_assumptions(const graft_obligation *o, Z3_ast question, co
             parts.items[parts.count++] = o->assumptions[i];
             if (a->all) {
                 grew = true;
-                walk(o->z3, o->assumptions[i], a->known, visit_all, NULL);
+                graft_ast_walk(o->z3, o->assumptions[i], a->known, visit_all, NULL);
             }
         }
     }
@@ -261,7 +229,7 @@ static part_list with_all_assumptions(const graft_obligation *o, uint32_t i, Z3_
                                       uint32_t end)
 {
     const assuming a = {i, graft_term_map(o->z3), end, true};
-    walk(o->z3, question, a.known, visit_all, NULL);
+    graft_ast_walk(o->z3, question, a.known, visit_all, NULL);
     part_list result = with_assumptions(o, question, &a);
     Z3_ast_map_dec_ref(o->z3, a.known);
     return result;
@@ -338,9 +306,7 @@ static bool visit_choice(void *context, Z3_ast term)
 static uint32_t count_choices(const graft_obligation *o, Z3_ast term)
 {
     choice_count c = {.z3 = o->z3};
-    Z3_ast_map seen = graft_term_map(o->z3);
-    walk(o->z3, term, seen, visit_choice, &c);
-    Z3_ast_map_dec_ref(o->z3, seen);
+    graft_ast_walk(o->z3, term, NULL, visit_choice, &c);
     return c.count;
 }
 

@@ -7,7 +7,6 @@
 #include "verify/sizes/products.h"
 #include "verify/sizes/solve.h"
 
-#include <assert.h>
 #include <string.h>
 
 enum { ARENA_BYTES = 1 << 18, TERMS_FIRST = 1024, MASK_WORDS = GRAFT_ROOM_MASK_SYMBOLS / 64 };
@@ -393,7 +392,6 @@ void graft_sym_hinter_open(graft_sym_hinter *h, const graft_sym *s)
         .unanswered = graft_term_map(s->z3),
         .arena = graft_arena_new(ARENA_BYTES)
     };
-    assert(h->arena != NULL && h->masks.arena != NULL);
 }
 
 void graft_sym_hinter_begin(graft_sym_hinter *h) { Z3_ast_map_reset(h->s->z3, h->unanswered); }
