@@ -63,7 +63,7 @@ static void check_product(graft_arena *arena, graft_rng *rng, const sizes *s, ui
     const bool across = (form & 32U) != 0;
     const size_t row_step = across ? 1 : s->columns;
     const size_t column_step = across ? s->rows : 1;
-    graft_byte_multiply(arena, &rows, &panels, row_step, column_step, out);
+    graft_byte_multiply(&rows, &panels, row_step, column_step, out);
     for (size_t i = 0; i < s->rows * s->columns; i++) {
         const size_t m = i / s->columns;
         const size_t n = i % s->columns;
