@@ -222,13 +222,16 @@ CHECK_CASE(test_it_learns)
     open_engine(f, &f->by_prices->xfers, price, &engine, &observer);
     observer.options.sharpness = 0.3; /* What the tariff is sure of is to be tried otherwise too. */
     CHECK_OK(graft_candidates_play(env, env->life, agent, &observer, NULL, &before));
-    for (uint32_t u = 0; u < 40; u++) {
+    assert_true(before.cost_ns > 1.2 * engine.first_ns);
+    /* How many it takes depends on how a processor's kernels round. */
+    for (uint32_t u = 1; u <= 200 && (u == 1 || after.cost_ns >= engine.first_ns); u++) {
         graft_candidates_report report;
         CHECK_OK(graft_candidates_update(env, agent, observers, 1, &report));
+        if (u % 20 == 0 || u == 1) {
+            CHECK_OK(graft_candidates_play(env, env->life, agent, &observer, NULL, &after));
+            print_message("by the tariff %.3f of the cost, learnt %.3f by %u updates\n",
+                          before.cost_ns / engine.first_ns, after.cost_ns / engine.first_ns, u);
+        }
     }
-    CHECK_OK(graft_candidates_play(env, env->life, agent, &observer, NULL, &after));
-    print_message("by the tariff %.3f of the cost, learnt %.3f\n", before.cost_ns / engine.first_ns,
-                  after.cost_ns / engine.first_ns);
-    assert_true(before.cost_ns > 1.2 * engine.first_ns);
     assert_true(after.cost_ns < engine.first_ns);
 }
