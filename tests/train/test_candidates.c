@@ -224,10 +224,11 @@ CHECK_CASE(test_it_learns)
     CHECK_OK(graft_candidates_play(env, env->life, agent, &observer, NULL, &before));
     assert_true(before.cost_ns > 1.2 * engine.first_ns);
     /* How many it takes depends on how a processor's kernels round. */
-    for (uint32_t u = 1; u <= 200 && (u == 1 || after.cost_ns >= engine.first_ns); u++) {
+    after = before;
+    for (uint32_t u = 1; u <= 200 && after.cost_ns >= engine.first_ns; u++) {
         graft_candidates_report report;
         CHECK_OK(graft_candidates_update(env, agent, observers, 1, &report));
-        if (u % 20 == 0 || u == 1) {
+        if (u % 20 == 0) {
             CHECK_OK(graft_candidates_play(env, env->life, agent, &observer, NULL, &after));
             print_message("by the tariff %.3f of the cost, learnt %.3f by %u updates\n",
                           before.cost_ns / engine.first_ns, after.cost_ns / engine.first_ns, u);
