@@ -42,7 +42,7 @@ static size_t taps_of(const graft_byte_conv *c)
 
 static bool is_depthwise(const graft_byte_conv *c)
 {
-    return c->groups == c->channels && c->groups == c->filters && c->groups >= LANES;
+    return c->groups == c->channels && c->groups == c->filters && c->groups > 1;
 }
 
 /* ------------------------------------------------------------------ filters */
@@ -65,9 +65,15 @@ static size_t pairs_of(const graft_byte_conv *c) { return (taps_of(c) + 1) / 2; 
 
 static size_t blocks_of(const graft_byte_conv *c) { return (c->channels + LANES - 1) / LANES; }
 
+/* Of what is as long as there are channels, and never shorter than a block. */
+static size_t room_of(const graft_byte_conv *c)
+{
+    return c->channels < LANES ? LANES : c->channels;
+}
+
 static size_t block_at(const graft_byte_conv *c, size_t block)
 {
-    const size_t last = c->channels - LANES;
+    const size_t last = room_of(c) - LANES;
     return block * LANES < last ? block * LANES : last;
 }
 
@@ -84,12 +90,12 @@ static channel_filters channel_filters_in(const graft_byte_conv *c, const void *
 {
     const int32_t *sums = packed;
     return (channel_filters){.sums = sums,
-                             .pairs = (const int16_t *)(const void *)(sums + c->channels)};
+                             .pairs = (const int16_t *)(const void *)(sums + room_of(c))};
 }
 
 size_t graft_byte_conv_packed_bytes(const graft_byte_conv *c)
 {
-    return is_depthwise(c) ? c->channels * sizeof(int32_t) +
+    return is_depthwise(c) ? room_of(c) * sizeof(int32_t) +
                                  blocks_of(c) * pairs_of(c) * 2 * LANES * sizeof(int16_t)
                            : c->groups * group_bytes(c);
 }
@@ -102,10 +108,11 @@ static int32_t byte_at(const void *data, uint32_t dtype, size_t i)
 static void pack_channels(const graft_byte_conv *c, const graft_byte_filter *filter, void *packed)
 {
     int32_t *sums = packed;
-    int16_t *pairs = (int16_t *)(void *)(sums + c->channels);
+    int16_t *pairs = (int16_t *)(void *)(sums + room_of(c));
     const size_t taps = taps_of(c);
     memset(packed, 0, graft_byte_conv_packed_bytes(c));
-    for (size_t k = 0; k < blocks_of(c) * LANES; k++) {
+    const size_t count = c->channels < LANES ? c->channels : blocks_of(c) * LANES;
+    for (size_t k = 0; k < count; k++) {
         const size_t channel = block_at(c, k / LANES) + k % LANES;
         const int32_t zero = filter->zeros == NULL ? 0
                                                    : byte_at(filter->zeros, filter->dtype,
@@ -159,8 +166,8 @@ void graft_byte_conv_pack(const graft_byte_conv *c, const graft_byte_filter *fil
 
 size_t graft_byte_conv_work_bytes(const graft_byte_conv *c)
 {
-    return is_depthwise(c) ? 2 * pairs_of(c) * sizeof(uint8_t *) +
-                                 c->channels * (sizeof(int32_t) + sizeof(uint8_t))
+    return is_depthwise(c) ? 2 * pairs_of(c) * (sizeof(uint8_t *) + LANES) +
+                                 room_of(c) * (sizeof(int32_t) + sizeof(uint8_t))
                            : GRAFT_BYTE_CONV_PLACES * graft_byte_row_bytes(depth_of(c));
 }
 
@@ -313,6 +320,16 @@ static inline __attribute__((always_inline)) void sum_block(const channel_sums *
 }
 #endif
 
+/* Copies of a block each, where there are fewer channels: what is behind them counts for nothing. */
+static void widen_taps(const graft_byte_conv *c, const uint8_t **taps, uint8_t *copies)
+{
+    memset(copies, 0, 2 * pairs_of(c) * LANES);
+    for (size_t tap = 0; tap < 2 * pairs_of(c); tap++) {
+        memcpy(copies + tap * LANES, taps[tap], c->channels);
+        taps[tap] = copies + tap * LANES;
+    }
+}
+
 static inline __attribute__((always_inline)) void
 run_channels(const graft_byte_conv *c, const void *packed, const graft_byte_image *image,
              const bool is_signed, const graft_byte_places *places)
@@ -321,15 +338,23 @@ run_channels(const graft_byte_conv *c, const void *packed, const graft_byte_imag
     const uint8_t **taps = places->work;
     int32_t *more = (int32_t *)(void *)(taps + 2 * pairs_of(c));
     const channel_sums sums = {.taps = taps, .more = more, .pairs = pairs_of(c)};
-    uint8_t *outside = (uint8_t *)(more + c->channels);
+    uint8_t *outside = (uint8_t *)(more + room_of(c));
+    uint8_t *copies = outside + room_of(c);
     int32_t *out = places->sums;
-    for (size_t i = 0; i < c->channels; i++) {
+    for (size_t i = 0; i < room_of(c); i++) {
         more[i] = (int32_t)(0U - (uint32_t)image->zero * (uint32_t)filters.sums[i]);
         outside[i] = (uint8_t)image->zero;
     }
-    taps[2 * sums.pairs - 1] = outside;
     for (size_t i = 0; i < places->count; i++, out += c->channels) {
+        taps[2 * sums.pairs - 1] = outside;
         find_taps(c, image->data, outside, places->first + i, taps);
+        if (c->channels < LANES) {
+            int32_t block[LANES];
+            widen_taps(c, taps, copies);
+            sum_block(&sums, filters.pairs, 0, is_signed, block);
+            memcpy(out, block, c->channels * sizeof(out[0]));
+            continue;
+        }
         for (size_t block = 0; block < blocks_of(c); block++) {
             sum_block(&sums, filters.pairs + block * sums.pairs * 2 * LANES, block_at(c, block),
                       is_signed, out);
