@@ -1,5 +1,5 @@
 /* Products and sums of 8-bit integers (cost/plan/integers.h): every implementation against what the
- * signature means, in each layout; and the models of the zoo in 8 bits, where groups on integers
+ * signature means, in each layout, those of ours on several threads, too; and the models of the zoo in 8 bits, where groups on integers
  * take the place of all products, against the same models in binary32. */
 #include "cost/device/backend.h"
 #include "cost/plan/executor.h"
@@ -277,6 +277,7 @@ static void check_result(graft_env *env, const trial *t, const char *name, const
 CHECK_CASE(test_kernels)
 {
     graft_device *device = check_device_open(env);
+    graft_device *shared = check_device_shared(env);
     graft_rng rng = check_rng(8);
     for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]) * DRAWS; r++) {
         graft_kernel_name names[GRAFT_KERNEL_MOST];
@@ -291,6 +292,11 @@ CHECK_CASE(test_kernels)
             const void *got = run_kernel(env, device, &t, names[i].text);
             assert_null(strstr(names[i].text, ":ref"));
             check_result(env, &t, names[i].text, got, want);
+            if (strstr(names[i].text, "plain") !=
+                NULL) { /* The same bits on any number of threads. */
+                assert_memory_equal(got, run_kernel(env, shared, &t, names[i].text),
+                                    (size_t)graft_shape_bytes(&t.out));
+            }
         }
         graft_arena_reset(env->unit);
     }

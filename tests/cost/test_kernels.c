@@ -57,18 +57,10 @@ CHECK_CASE(test_older_processor)
     assert_int_equal(exit_status, 0);
 }
 
-/* One whose threads share every kernel. */
-static graft_device *open_shared(graft_env *env)
-{
-    graft_device *device = check_device_named(env, "cpu", 3);
-    device->shared_from = 0;
-    return device;
-}
-
 CHECK_CASE(test_random_cases)
 {
     graft_device *device = check_device_open(env);
-    graft_device *shared = open_shared(env);
+    graft_device *shared = check_device_shared(env);
     graft_rng rng = check_rng(5);
     uint32_t ours = 0;
     for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
@@ -152,7 +144,7 @@ static graft_shape shape_of(const int32_t *dims, uint32_t rank)
 CHECK_CASE(test_convolutions)
 {
     graft_device *device = check_device_open(env);
-    graft_device *shared = open_shared(env);
+    graft_device *shared = check_device_shared(env);
     uint32_t ours = 0;
     graft_rng rng = check_rng(6);
     for (size_t i = 0; i < sizeof(conv_rows) / sizeof(conv_rows[0]); i++) {
@@ -283,7 +275,7 @@ static const row rows[] = {
 CHECK_CASE(test_larger_cases)
 {
     graft_device *device = check_device_open(env);
-    graft_device *shared = open_shared(env);
+    graft_device *shared = check_device_shared(env);
     graft_rng rng = check_rng(7);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         graft_shape in[GRAFT_MAX_INPUTS];

@@ -1,7 +1,8 @@
 /* test_quantised.c - quantised operators: the ONNX project's cases to the last bit, convolutions
- * and products against our binary32 operators on whole numbers, rounding and saturation. */
+ * products and maxima against our binary32 operators on whole numbers, rounding and saturation. */
 #include "graph/base/rng.h"
 #include "graph/meaning/algebra_float.h"
+#include "graph/meaning/byte_pool.h"
 #include "graph/meaning/quantised.h"
 #include "tests/support/build.h"
 #include "tests/support/check.h"
@@ -217,6 +218,60 @@ CHECK_CASE(test_products)
         y.scales[0] *= 10.0F;
         check_product(env, &a, &b, &y, NULL, GRAFT_OP_matmul, attrs);
     }
+}
+
+/* --------------------------------------------------------------------------- maxima */
+
+/* Bytes against numbers of binary32, wherever a place sees a tap. */
+CHECK_CASE(test_max_pool)
+{
+    graft_rng rng = check_rng(3);
+    uint32_t pooled = 0;
+    for (uint32_t trial = 0; trial < TRIALS; trial++) {
+        int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+        graft_shape in = {.rank = 4, .dtype = GRAFT_DTYPE_F32};
+        graft_shape out;
+        for (uint32_t i = 0; i < 4; i++) {
+            in.dims[i] = 1 + (int32_t)graft_rng_below(&rng, i < 2 ? 3 : 9);
+        }
+        for (uint32_t i = 0; i < 2; i++) {
+            const int32_t kernel = 1 + (int32_t)graft_rng_below(&rng, 4);
+            attrs[GRAFT_ATTR_max_pool_kernel_h + i] = kernel;
+            attrs[GRAFT_ATTR_max_pool_stride_h + i] = 1 + (int32_t)graft_rng_below(&rng, 3);
+            attrs[GRAFT_ATTR_max_pool_dilation_h + i] = 1 + (int32_t)graft_rng_below(&rng, 2);
+            attrs[GRAFT_ATTR_max_pool_pad_top + i] =
+                (int32_t)graft_rng_below(&rng, (uint32_t)kernel);
+            attrs[GRAFT_ATTR_max_pool_pad_bottom + i] =
+                (int32_t)graft_rng_below(&rng, (uint32_t)kernel);
+        }
+        if (graft_infer_shapes(GRAFT_OP_max_pool, attrs, &in, &out) != GRAFT_OK) {
+            continue;
+        }
+        const uint32_t dtype = graft_rng_below(&rng, 2) == 0 ? GRAFT_DTYPE_I8 : GRAFT_DTYPE_U8;
+        const size_t count = (size_t)graft_shape_elements(&in);
+        const size_t made = (size_t)graft_shape_elements(&out);
+        uint8_t *bytes = GRAFT_NEW(env->unit, uint8_t, count);
+        uint8_t *got = GRAFT_NEW(env->unit, uint8_t, made);
+        float *numbers = GRAFT_NEW(env->unit, float, count);
+        float *want = GRAFT_NEW(env->unit, float, made);
+        for (size_t i = 0; i < count; i++) {
+            bytes[i] = (uint8_t)graft_rng_below(&rng, 256);
+            numbers[i] = (float)number_of(dtype, bytes[i]);
+        }
+        const graft_call call = {attrs, &in, &out};
+        graft_float_run(GRAFT_OP_max_pool, &call, (const float *const[]){numbers}, &want);
+        graft_shape typed = in;
+        typed.dtype = (uint8_t)dtype;
+        graft_byte_max_pool(env->scratch, &(graft_call){attrs, &typed, &out}, bytes, got);
+        for (size_t i = 0; i < made; i++) {
+            if (isfinite(want[i])) {
+                assert_int_equal(number_of(dtype, got[i]), (int32_t)want[i]);
+                pooled++;
+            }
+        }
+        graft_arena_reset(env->unit);
+    }
+    assert_true(pooled > 2000);
 }
 
 /* ----------------------------------------------------------------- rounding, saturation */

@@ -1,6 +1,7 @@
 /* kernels.c - see kernels.h. */
 #include "tests/support/kernels.h"
 
+#include "cost/cpu/device_cpu.h"
 #include "cost/plan/groups.h"
 #include "tests/support/check.h"
 
@@ -305,4 +306,11 @@ uint32_t check_kernels_shared(graft_env *env, graft_device *one, graft_device *s
     }
     graft_arena_release(env->scratch, mark);
     return ours;
+}
+
+graft_device *check_device_shared(graft_env *env)
+{
+    graft_device *device = check_device_named(env, "cpu", 3);
+    device->shared_from = 0;
+    return device;
 }

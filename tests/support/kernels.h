@@ -8,6 +8,8 @@
 /* A device, by default the CPU with one thread, and costs of one; closed when the case ends. */
 graft_device *check_device_open(graft_env *env);
 graft_device *check_device_named(graft_env *env, const char *name, uint32_t threads);
+/* Three threads of the CPU, which share every kernel, however small. */
+graft_device *check_device_shared(graft_env *env);
 graft_cost *check_cost_open(graft_env *env, graft_device *device, const char *path);
 
 /* A database of which entries of that device and library are read and added; and its end. */
