@@ -43,9 +43,9 @@ $(GPU_OUT)/graft-gpu: $(GPU_OBJECTS)
 	$(if $(V),,$(call say,link,$@))
 	$(Q)$(CC) -pthread $(EXPORTS) $^ $(if $(GPU_HAS),$(GPU_BUNDLE)/lib/libprotobuf-c.a,-lprotobuf-c) -ldl -lm -o $@
 
-# Whether it still links without what it leaves out, from the objects that are there anyway; the two that
-# are compiled otherwise for it are compiled so.
-GPU_OTHERS := cost/device/backend.o graph/onnx/onnx_opaque.o
+# Whether it still links without what it leaves out, from the objects that are there anyway; the three
+# that are compiled otherwise for it are compiled so.
+GPU_OTHERS := cost/device/backend.o graph/onnx/onnx_opaque.o graph/base/share.o
 $(OUT)/tests/cuda/gpu_links: $(addprefix $(OUT)/,$(filter-out $(GPU_OTHERS),$(GPU_SOURCES:.c=.o))) $(addprefix $(GPU_OUT)/,$(GPU_OTHERS)) $(GENERATED:.c=.o)
 	$(if $(V),,$(call say,link,$@))
 	@mkdir -p $(@D)

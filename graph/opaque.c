@@ -1,6 +1,7 @@
 /* opaque.c - running opaque nodes (see opaque.h). */
 #include "graph/opaque.h"
 
+#include "graph/base/share.h"
 #include "graph/meaning/algebra_float.h"
 #include "graph/meaning/byte_pool.h"
 #include "graph/meaning/foreign.h"
@@ -278,13 +279,33 @@ static void narrow(const float *in, size_t count, uint32_t to, void *out)
     }
 }
 
-static void run_cast(const graft_opaque *opaque, const void *in, void *out)
+typedef struct {
+    const graft_opaque *opaque;
+    const uint8_t *in;
+    uint8_t *out;
+} cast;
+
+/* Where element `i` of a type lies, in bytes. */
+static size_t place_of(uint32_t dtype, int64_t i)
 {
-    size_t count = (size_t)graft_shape_elements(&opaque->out);
-    uint32_t from = opaque->in[0].dtype;
-    uint32_t to = opaque->out.dtype;
+    const graft_shape one = {.rank = 0, .dtype = (uint8_t)dtype};
+    return (size_t)i * (size_t)graft_shape_bytes(&one);
+}
+
+/* Some of the elements. */
+static void cast_some(const void *work, uint32_t part, uint32_t parts)
+{
+    enum { LINE = 64 };
+    const cast *c = work;
+    const int64_t all = (int64_t)graft_shape_elements(&c->opaque->out);
+    const graft_range own = graft_range_part(all, LINE, part, parts);
+    const size_t count = (size_t)(own.to - own.from);
+    const uint32_t from = c->opaque->in[0].dtype;
+    const uint32_t to = c->opaque->out.dtype;
+    const void *in = c->in + place_of(from, own.from);
+    void *out = c->out + place_of(to, own.from);
     if (from == to) {
-        memcpy(out, in, (size_t)graft_shape_bytes(&opaque->out));
+        memcpy(out, in, place_of(to, (int64_t)count));
     } else if (to == GRAFT_DTYPE_F32) {
         widen(in, from, count, out);
     } else if (from == GRAFT_DTYPE_F32) {
@@ -360,7 +381,7 @@ graft_status graft_opaque_run(graft_env *env, const graft_opaque *opaque, const 
     case GRAFT_OPAQUE_GATHER:
         return run_gather(env, opaque, in[0], in[1], out[0]);
     case GRAFT_OPAQUE_CAST:
-        run_cast(opaque, in[0], out[0]);
+        graft_share(opaque->threads, cast_some, &(cast){opaque, in[0], out[0]});
         return GRAFT_OK;
     case GRAFT_OPAQUE_COPY:
         memcpy(out[0], in[0], (size_t)graft_shape_bytes(&opaque->out));

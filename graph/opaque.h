@@ -49,6 +49,7 @@ typedef struct graft_opaque {
     uint32_t which;  /* Of several outputs, where each is made by itself: the one that is made... */
     graft_shape out; /* ...and its shape. */
     const void *kept;        /* What graft_opaque_keep made; NULL: nothing. */
+    int threads;             /* That share what is worth it; 0: one does all. */
     const void *const *data; /* In foreign*.c: elements of the inputs, NULL where not known; */
     void *const *made;       /* results, NULL where not wanted. */
 } graft_opaque;

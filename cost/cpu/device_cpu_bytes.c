@@ -3,9 +3,9 @@
  * matrix product is a convolution of one tap, whose places are rows. */
 #include "cost/cpu/program.h"
 
-#include "cost/cpu/share.h"
 #include "cost/plan/integers.h"
 #include "cost/plan/nest.h"
+#include "graph/base/share.h"
 #include "graph/meaning/byte_conv.h"
 
 #include <math.h>
@@ -121,7 +121,7 @@ static void run_part(const void *context, uint32_t part, uint32_t parts)
 
 static void run_bytes(const graft_kernel *kernel)
 {
-    graft_cpu_share(kernel->thread_count, run_part, kernel);
+    graft_share(kernel->thread_count, run_part, kernel);
 }
 
 static void fill_filter(const graft_kernel *kernel, const float *given, void *packed)

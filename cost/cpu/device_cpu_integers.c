@@ -8,9 +8,9 @@
  * not in binary32, so that a rounding stands before it. */
 #include "cost/cpu/program.h"
 
-#include "cost/cpu/share.h"
 #include "cost/plan/integers.h"
 #include "cost/plan/nest.h"
+#include "graph/base/share.h"
 
 #include <math.h>
 #include <string.h>
@@ -281,7 +281,7 @@ static void sum_part(const void *context, uint32_t part, uint32_t parts)
 
 static void run_sum(const graft_kernel *kernel)
 {
-    graft_cpu_share(kernel->thread_count, sum_part, kernel);
+    graft_share(kernel->thread_count, sum_part, kernel);
 }
 
 graft_status graft_cpu_open_integer_sum(graft_env *env, graft_kernel *kernel, uint32_t variant)

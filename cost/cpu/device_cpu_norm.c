@@ -4,9 +4,9 @@
  * are read twice: the moments of all channels are added up chunk by chunk. */
 #include "cost/cpu/lanes.h"
 #include "cost/cpu/program.h"
-#include "cost/cpu/share.h"
 #include "cost/plan/nest.h"
 #include "graph/base/bits.h"
+#include "graph/base/share.h"
 
 #include <math.h>
 #include <string.h>
@@ -124,7 +124,7 @@ static void run_some_rows(const void *context, uint32_t part, uint32_t parts)
 
 static void run_rows(const graft_kernel *kernel)
 {
-    graft_cpu_share(kernel->thread_count, run_some_rows, kernel);
+    graft_share(kernel->thread_count, run_some_rows, kernel);
 }
 
 /* An image whose channels lie last, or a block of channels of one. */
@@ -236,7 +236,7 @@ static void run_some_images(const void *context, uint32_t part, uint32_t parts)
 
 static void run_images(const graft_kernel *kernel)
 {
-    graft_cpu_share(kernel->thread_count, run_some_images, kernel);
+    graft_share(kernel->thread_count, run_some_images, kernel);
 }
 
 graft_status graft_cpu_open_plain_norm(graft_env *env, graft_kernel *kernel, uint32_t variant)

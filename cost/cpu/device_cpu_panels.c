@@ -12,10 +12,10 @@
  * left the caches since the last run. */
 #include "cost/cpu/lanes.h"
 #include "cost/cpu/program.h"
-#include "cost/cpu/share.h"
 #include "cost/cpu/winograd.h"
 #include "cost/plan/nest.h"
 #include "graph/base/approximate.h"
+#include "graph/base/share.h"
 
 #include <string.h>
 
@@ -201,7 +201,7 @@ static void run_panels(const graft_kernel *kernel)
         .residual = p->has_residual ? kernel->in[RESIDUAL] : NULL,
         .out = kernel->out[0],
     };
-    graft_cpu_share(kernel->thread_count, run_part, &data);
+    graft_share(kernel->thread_count, run_part, &data);
 }
 
 /* -------------------------------------------------------------------- build */

@@ -3,8 +3,8 @@
  * slow. Three passes: the largest, the sum of the powers, the result. */
 #include "cost/cpu/lanes.h"
 #include "cost/cpu/program.h"
-#include "cost/cpu/share.h"
 #include "cost/plan/nest.h"
+#include "graph/base/share.h"
 
 #include <math.h>
 #include <string.h>
@@ -130,7 +130,7 @@ static void run_part(const void *context, uint32_t part, uint32_t parts)
 
 static void run_softmax(const graft_kernel *kernel)
 {
-    graft_cpu_share(kernel->thread_count, run_part, kernel);
+    graft_share(kernel->thread_count, run_part, kernel);
 }
 
 graft_status graft_cpu_open_plain_softmax(graft_env *env, graft_kernel *kernel, uint32_t variant)

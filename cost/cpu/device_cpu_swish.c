@@ -2,9 +2,9 @@
  * library's takes twice as long, and no less inside of a convolution. */
 #include "cost/cpu/device_cpu.h"
 #include "cost/cpu/lanes.h"
-#include "cost/cpu/share.h"
 #include "cost/plan/nest.h"
 #include "graph/base/bits.h"
+#include "graph/base/share.h"
 
 #include <string.h>
 
@@ -49,7 +49,7 @@ static void run_part(const void *context, uint32_t part, uint32_t parts)
 
 static void run_swish(const graft_kernel *kernel)
 {
-    graft_cpu_share(kernel->thread_count, run_part, kernel);
+    graft_share(kernel->thread_count, run_part, kernel);
 }
 
 graft_status graft_cpu_open_swish(graft_env *env, graft_kernel *kernel, uint32_t variant)

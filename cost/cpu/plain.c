@@ -4,10 +4,10 @@
  * Everything is a short list of moves: loops over a tensor in whatever layouts its operands have,
  * with one innermost function. The compiler vectorises the contiguous cases. */
 #include "cost/cpu/device_cpu.h"
-#include "cost/cpu/share.h"
 #include "cost/plan/nest.h"
 #include "graph/base/approximate.h"
 #include "graph/base/bits.h"
+#include "graph/base/share.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static void run_moves(const graft_kernel *kernel)
     const plain_state *state = kernel->state;
     for (uint32_t m = 0; m < state->move_count; m++) {
         const plain_work work = {kernel, &state->moves[m]};
-        graft_cpu_share(kernel->thread_count, run_part, &work);
+        graft_share(kernel->thread_count, run_part, &work);
     }
 }
 

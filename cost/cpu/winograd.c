@@ -2,8 +2,8 @@
 #include "cost/cpu/winograd.h"
 
 #include "cost/cpu/lanes.h"
-#include "cost/cpu/share.h"
 #include "cost/plan/nest.h"
+#include "graph/base/share.h"
 
 #include <math.h>
 
@@ -260,12 +260,12 @@ void graft_winograd_run(const graft_winograd *plan, const graft_winograd_data *d
     w.products = data->work + (int64_t)plan->side * plan->side * plan->patch_step *
                                   (plan->by_strips ? threads : 1);
     if (plan->by_strips) {
-        graft_cpu_share(threads, run_strips, &w);
+        graft_share(threads, run_strips, &w);
         return;
     }
     for (int64_t first = 0; first < plan->tile_count; first += plan->strip) {
         set_strip(&w, first);
-        graft_cpu_share(threads, transform_part, &w);
-        graft_cpu_share(threads, multiply_part, &w);
+        graft_share(threads, transform_part, &w);
+        graft_share(threads, multiply_part, &w);
     }
 }

@@ -1,6 +1,7 @@
 /* device.c - the processor as a device: opening it and naming it (see device.h). */
 #include "cost/cpu/device_cpu.h"
 #include "graph/base/file.h"
+#include "graph/base/share.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -113,7 +114,7 @@ graft_status graft_cpu_open(graft_env *env, const char *text, uint32_t thread_co
     }
     d->head.backend = &graft_backend_cpu;
     d->head.thread_count = thread_count;
-    d->shared_from = 1U << 16;
+    d->shared_from = GRAFT_SHARE_LEAST;
     (void)pthread_mutex_init(&d->lock, NULL);
     *device = d; /* Closed by the caller, also when this fails. */
     return start_engine(env, d);

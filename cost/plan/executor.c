@@ -9,6 +9,7 @@
 #include "graph/base/half.h"
 #include "graph/base/log.h"
 #include "graph/base/rng.h"
+#include "graph/base/share.h"
 #include "graph/opaque.h"
 
 #include <math.h>
@@ -231,6 +232,16 @@ static void find_operands(const graft_executor *e, uint32_t i, const void **in)
     }
 }
 
+/* That an opaque node runs on: one where it is small. */
+static int count_threads(const graft_executor *e, const graft_opaque *opaque)
+{
+    uint64_t bytes = graft_shape_bytes(&opaque->out);
+    for (uint32_t k = 0; k < opaque->read_count; k++) {
+        bytes += graft_shape_bytes(&opaque->in[k]);
+    }
+    return bytes < GRAFT_SHARE_LEAST ? 1 : (int)graft_device_threads(e->device);
+}
+
 /* What an opaque node makes of its weights. */
 static void keep_constants(graft_executor *e, uint32_t i)
 {
@@ -256,6 +267,7 @@ static graft_status open_kernel(graft_env *env, graft_executor *e, graft_cost *c
             return status;
         }
         (void)graft_opaque_find(e->model, e->graph, step->node, &e->opaques[i]); /* It was found. */
+        e->opaques[i].threads = count_threads(e, &e->opaques[i]);
         keep_constants(e, i);
         return GRAFT_OK;
     }

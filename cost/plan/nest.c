@@ -1,6 +1,8 @@
 /* nest.c - ordering, joining and walking loops (see nest.h). */
 #include "cost/plan/nest.h"
 
+#include "graph/base/share.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -80,13 +82,6 @@ void graft_nest_make(const graft_shape *shape, uint32_t operand_count,
     }
     sort_axes(nest, leader);
     join_axes(nest);
-}
-
-graft_range graft_range_part(int64_t count, int64_t unit, uint32_t part, uint32_t parts)
-{
-    const int64_t units = (count + unit - 1) / unit;
-    const int64_t to = units * (part + 1) / parts * unit;
-    return (graft_range){units * part / parts * unit, to < count ? to : count};
 }
 
 /* The axis to be divided: the first that is long enough to be divided evenly, else the longest. Rank

@@ -25,13 +25,6 @@ void graft_nest_make(const graft_shape *shape, uint32_t operand_count,
 typedef void (*graft_nest_plane)(const void *context, const int64_t counts[2],
                                  const int64_t (*steps)[2], float *const *pointers);
 
-/* Part number `part` of `parts` of [0, count): [from, to), borders being multiples of `unit`. */
-typedef struct graft_range {
-    int64_t from;
-    int64_t to;
-} graft_range;
-graft_range graft_range_part(int64_t count, int64_t unit, uint32_t part, uint32_t parts);
-
 /* Narrows a nest to part number `part` of `parts`, of which no two write the same elements, and
  * moves `pointers` to where it begins. False: there is nothing left. */
 bool graft_nest_narrow(graft_nest *nest, uint32_t part, uint32_t parts, float **pointers);

@@ -1,6 +1,7 @@
 /* byte_conv.c - see byte_conv.h. */
 #include "graph/meaning/byte_conv.h"
 
+#include "graph/base/share.h"
 #include "graph/meaning/byte_product.h"
 
 #include <string.h>
@@ -10,6 +11,9 @@
 #endif
 
 enum { LANES = 16, SIGN = 128 }; /* Channels that are summed at once. */
+enum { LINE = 64 };              /* Bytes that one thread writes. */
+
+static size_t round_up(size_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
 
 graft_shape graft_byte_conv_image(graft_shape shape)
 {
@@ -243,7 +247,7 @@ static void run_groups(const graft_byte_conv *c, const void *packed, const graft
         const graft_byte_panels panels = graft_byte_panels_in(
             (const char *)packed + group * group_bytes(c), depth_of(c), columns);
         take_windows(c, image, group, places);
-        graft_byte_multiply(&rows, &panels, c->filters, 1, places->sums + group * columns);
+        graft_byte_multiply(1, &rows, &panels, c->filters, 1, places->sums + group * columns);
     }
 }
 
@@ -376,39 +380,73 @@ void graft_byte_conv_run(const graft_byte_conv *c, const void *packed,
 
 /* ------------------------------------------------------------------ whole images */
 
-/* Between (channels, places) and (places, channels). */
-static void turn_bytes(const uint8_t *from, size_t rows, size_t columns, uint8_t *to)
+/* All places of an image, whose channels lie side by side for the products. */
+typedef struct {
+    const graft_byte_conv *c;
+    const void *packed;
+    const uint8_t *given; /* (channels, pixels) */
+    uint8_t *turned;      /* (pixels, channels) */
+    graft_byte_image image;
+    char *rooms; /* For each part, room_bytes apart: of graft_byte_places, `work` and `sums`. */
+    size_t work_bytes;
+    size_t room_bytes;
+    int32_t *out; /* (filters, places) */
+} whole_image;
+
+static void turn_some(const void *work, uint32_t part, uint32_t parts)
 {
-    for (size_t i = 0; i < rows; i++) {
-        for (size_t k = 0; k < columns; k++) {
-            to[k * rows + i] = from[i * columns + k];
+    const whole_image *w = work;
+    const size_t channels = w->c->channels;
+    const size_t pixels = (size_t)(w->c->windows[0].size * w->c->windows[1].size);
+    const graft_range own = graft_range_part((int64_t)pixels, LINE, part, parts);
+    for (size_t k = 0; k < channels; k++) {
+        for (size_t i = (size_t)own.from; i < (size_t)own.to; i++) {
+            w->turned[i * channels + k] = w->given[k * pixels + i];
         }
     }
 }
 
-void graft_byte_conv_run_all(graft_arena *scratch, const graft_byte_conv *c, const void *packed,
-                             const graft_byte_image *image, size_t images, int32_t *out)
+static void run_places(const void *work, uint32_t part, uint32_t parts)
 {
-    GRAFT_SCOPED(scratch);
-    const size_t place_count = (size_t)(c->windows[0].count * c->windows[1].count);
-    const size_t pixels = (size_t)(c->windows[0].size * c->windows[1].size);
-    const size_t work_count = graft_byte_conv_work_bytes(c) / sizeof(void *) + 1;
-    graft_byte_places places = {
-        .work = GRAFT_NEW(scratch, void *, work_count),
-        .sums = GRAFT_NEW(scratch, int32_t, GRAFT_BYTE_CONV_PLACES * c->filters),
-    };
-    uint8_t *turned = GRAFT_NEW(scratch, uint8_t, pixels * c->channels);
-    graft_byte_image one = {.data = turned, .dtype = image->dtype, .zero = image->zero};
-    for (size_t i = 0; i < images; i++, out += place_count * c->filters) {
-        turn_bytes((const uint8_t *)image->data + i * pixels * c->channels, c->channels, pixels,
-                   turned);
-        for (places.first = 0; places.first < place_count; places.first += places.count) {
-            const size_t left = place_count - places.first;
-            places.count = left < GRAFT_BYTE_CONV_PLACES ? left : GRAFT_BYTE_CONV_PLACES;
-            graft_byte_conv_run(c, packed, &one, &places);
-            for (size_t k = 0; k < places.count * c->filters; k++) {
-                out[k % c->filters * place_count + places.first + k / c->filters] = places.sums[k];
+    const whole_image *w = work;
+    const size_t filters = w->c->filters;
+    const size_t all = (size_t)(w->c->windows[0].count * w->c->windows[1].count);
+    const graft_range own = graft_range_part((int64_t)all, LINE, part, parts);
+    char *room = w->rooms + part * w->room_bytes;
+    graft_byte_places places = {.work = room, .sums = (int32_t *)(void *)(room + w->work_bytes)};
+    for (places.first = (size_t)own.from; places.first < (size_t)own.to;
+         places.first += places.count) {
+        const size_t left = (size_t)own.to - places.first;
+        places.count = left < GRAFT_BYTE_CONV_PLACES ? left : GRAFT_BYTE_CONV_PLACES;
+        graft_byte_conv_run(w->c, w->packed, &w->image, &places);
+        for (size_t k = 0; k < filters; k++) {
+            for (size_t i = 0; i < places.count; i++) {
+                w->out[k * all + places.first + i] = places.sums[i * filters + k];
             }
         }
+    }
+}
+
+void graft_byte_conv_run_all(int threads, graft_arena *scratch, const graft_byte_conv *c,
+                             const void *packed, const graft_byte_image *image, size_t images,
+                             int32_t *out)
+{
+    GRAFT_SCOPED(scratch);
+    const size_t parts = threads > 1 ? (size_t)threads : 1;
+    const size_t pixels = (size_t)(c->windows[0].size * c->windows[1].size);
+    const size_t sums = GRAFT_BYTE_CONV_PLACES * c->filters * sizeof(int32_t);
+    whole_image w = {.c = c,
+                     .packed = packed,
+                     .turned = GRAFT_NEW(scratch, uint8_t, pixels * c->channels),
+                     .image = *image,
+                     .work_bytes = round_up(graft_byte_conv_work_bytes(c))};
+    w.room_bytes = round_up(w.work_bytes + sums);
+    w.rooms = (char *)GRAFT_NEW(scratch, void *, parts *w.room_bytes / sizeof(void *));
+    w.image.data = w.turned;
+    for (size_t i = 0; i < images; i++) {
+        w.given = (const uint8_t *)image->data + i * pixels * c->channels;
+        w.out = out + i * c->filters * (size_t)(c->windows[0].count * c->windows[1].count);
+        graft_share(threads, turn_some, &w);
+        graft_share(threads, run_places, &w);
     }
 }

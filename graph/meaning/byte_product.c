@@ -2,6 +2,7 @@
 #include "graph/meaning/byte_product.h"
 
 #include "graft/graft.h"
+#include "graph/base/share.h"
 
 #include <string.h>
 
@@ -277,11 +278,12 @@ static void find_more(const graft_byte_panels *b, size_t first, size_t width, in
     }
 }
 
-/* Some rows by all panels. `sums` of their bytes, or NULL where the zero points of all columns are 0:
- * then rows differ by their own alone. */
+/* Some rows by panels. `sums` of their bytes, where they are summed: where the zero points of all
+ * columns are 0, rows differ by their own alone. */
 typedef struct {
     const graft_byte_rows *a;
     const graft_byte_panels *b;
+    bool summed;
     const int32_t *sums;
     size_t from;
     size_t count;
@@ -304,9 +306,9 @@ static void multiply_panel(const block_product *p, size_t first)
         for (size_t r = 0; r < rows; r++) {
             const size_t row = p->from + m + r;
             int32_t *to = p->out + row * p->row_step + first * p->column_step;
-            if (p->sums != NULL || a->zero_step != 0 || m + r == 0) {
+            if (p->summed || a->zero_step != 0 || m + r == 0) {
                 find_more(p->b, first, width, a->zeros[row * a->zero_step],
-                          p->sums == NULL ? 0 : p->sums[m + r], more);
+                          p->summed ? p->sums[m + r] : 0, more);
             }
             if (width == WIDTH && p->column_step == 1) {
                 deliver(tile + r * WIDTH, more, WIDTH, 1, to);
@@ -326,25 +328,46 @@ static bool has_zeros(const graft_byte_panels *b)
     return any != 0;
 }
 
-void graft_byte_multiply(const graft_byte_rows *a, const graft_byte_panels *b, size_t row_step,
-                         size_t column_step, int32_t *out)
+/* Of a product: some rows, by the panels from column `first` to `end`. */
+static void multiply_block(block_product *p, size_t first, size_t end)
 {
-    const size_t bytes = graft_byte_row_bytes(b->depth);
-    const bool summed = has_zeros(b);
+    const size_t bytes = graft_byte_row_bytes(p->b->depth);
     int32_t sums[BLOCK];
-    block_product p = {.a = a,
-                       .b = b,
-                       .sums = summed ? sums : NULL,
-                       .row_step = row_step,
-                       .column_step = column_step};
-    p.out = out;
-    for (; p.from < a->count; p.from += BLOCK) { /* Which stay in the caches. */
-        p.count = a->count - p.from < BLOCK ? a->count - p.from : BLOCK;
-        for (size_t m = 0; summed && m < p.count; m++) {
-            sums[m] = sum_row(a->data + (p.from + m) * bytes, bytes);
-        }
-        for (size_t first = 0; first < b->columns; first += WIDTH) {
-            multiply_panel(&p, first);
-        }
+    for (size_t m = 0; p->summed && m < p->count; m++) {
+        sums[m] = sum_row(p->a->data + (p->from + m) * bytes, bytes);
     }
+    p->sums = sums;
+    for (; first < end; first += WIDTH) {
+        multiply_panel(p, first);
+    }
+    p->sums = NULL;
+}
+
+/* Some of the rows, where there are many, else some of the panels. */
+static void multiply_part(const void *work, uint32_t part, uint32_t parts)
+{
+    block_product p = *(const block_product *)work;
+    const bool by_rows = p.a->count >= (size_t)parts * 2 * ROWS;
+    const graft_range all = {0, (int64_t)(by_rows ? p.b->columns : p.a->count)};
+    const graft_range own = by_rows ? graft_range_part((int64_t)p.a->count, ROWS, part, parts)
+                                    : graft_range_part((int64_t)p.b->columns, WIDTH, part, parts);
+    const graft_range rows = by_rows ? own : all;
+    const graft_range columns = by_rows ? all : own;
+    for (int64_t from = rows.from; from < rows.to; from += BLOCK) { /* Which stay in the caches. */
+        p.from = (size_t)from;
+        p.count = (size_t)(rows.to - from < BLOCK ? rows.to - from : BLOCK);
+        multiply_block(&p, (size_t)columns.from, (size_t)columns.to);
+    }
+}
+
+void graft_byte_multiply(int threads, const graft_byte_rows *a, const graft_byte_panels *b,
+                         size_t row_step, size_t column_step, int32_t *out)
+{
+    const block_product p = {.a = a,
+                             .b = b,
+                             .summed = has_zeros(b),
+                             .row_step = row_step,
+                             .column_step = column_step,
+                             .out = out};
+    graft_share(threads, multiply_part, &p);
 }

@@ -58,6 +58,6 @@ size_t graft_byte_row_bytes(size_t depth);
 /* Copies `count` bytes of such a type into one, `step` apart. */
 void graft_byte_fill(const void *data, uint32_t dtype, size_t first, size_t step, size_t count,
                      uint8_t *row);
-/* out(m,n) lies at m row_step + n column_step. */
-void graft_byte_multiply(const graft_byte_rows *a, const graft_byte_panels *b, size_t row_step,
-                         size_t column_step, int32_t *out);
+/* out(m,n) lies at m row_step + n column_step. On `threads` threads (0: one). */
+void graft_byte_multiply(int threads, const graft_byte_rows *a, const graft_byte_panels *b,
+                         size_t row_step, size_t column_step, int32_t *out);

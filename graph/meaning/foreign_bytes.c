@@ -5,11 +5,14 @@
  * onnxruntime does. */
 #include "graph/meaning/foreign_rows.h"
 
+#include "graph/base/share.h"
 #include "graph/meaning/algebra.h"
 #include "graph/meaning/byte_product.h"
 
 #include <math.h>
 #include <string.h>
+
+enum { LINE = 64 }; /* Bytes that one thread writes. */
 
 /* A scale of binary32 and a zero point of the elements' type, each one number; the second may be
  * missing. */
@@ -77,37 +80,82 @@ static void find_ends(const float *x, size_t count, float *least, float *most)
 }
 
 /* The scale that makes bytes of all numbers, and of 0 one without a rest. */
+static float scale_between(float least, float most, int32_t *zero)
+{
+    const float scale = least == most ? 1.0F : (most - least) / 255.0F;
+    const float place = 0.0F - least / scale;
+    *zero = (int32_t)rintf(place < 0.0F ? 0.0F : place > 255.0F ? 255.0F : place);
+    return scale;
+}
+
+static void quantise(const float *x, size_t count, float scale, int32_t zero, uint8_t *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        out[i] = round_byte(x[i] / scale, zero, GRAFT_DTYPE_U8);
+    }
+}
+
 float graft_foreign_quantise(const float *x, size_t rows, size_t columns, size_t step, uint8_t *out,
                              int32_t *zero)
 {
     float least = 0.0F;
     float most = 0.0F;
     find_ends(x, rows * columns, &least, &most);
-    const float scale = least == most ? 1.0F : (most - least) / 255.0F;
-    const float place = 0.0F - least / scale;
-    *zero = (int32_t)rintf(place < 0.0F ? 0.0F : place > 255.0F ? 255.0F : place);
+    const float scale = scale_between(least, most, zero);
     for (size_t i = 0; i < rows; i++) {
-        for (size_t k = 0; k < columns; k++) {
-            out[i * step + k] = round_byte(x[i * columns + k] / scale, *zero, GRAFT_DTYPE_U8);
-        }
+        quantise(x + i * columns, columns, scale, *zero, out + i * step);
     }
     return scale;
+}
+
+/* Numbers that are quantised part by part, once the ends of all parts are known. */
+typedef struct {
+    const float *x;
+    size_t count;
+    float (*ends)[2]; /* By part: the least and the largest. */
+    float scale;
+    int32_t zero;
+    uint8_t *out;
+} change;
+
+static void find_some_ends(const void *work, uint32_t part, uint32_t parts)
+{
+    const change *c = work;
+    const graft_range own = graft_range_part((int64_t)c->count, LINE, part, parts);
+    find_ends(c->x + own.from, (size_t)(own.to - own.from), &c->ends[part][0], &c->ends[part][1]);
+}
+
+static void quantise_some(const void *work, uint32_t part, uint32_t parts)
+{
+    const change *c = work;
+    const graft_range own = graft_range_part((int64_t)c->count, LINE, part, parts);
+    quantise(c->x + own.from, (size_t)(own.to - own.from), c->scale, c->zero, c->out + own.from);
 }
 
 graft_status graft_foreign_dynamic(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)out;
     GRAFT_SCOPED(env->scratch);
-    const size_t count = graft_count(&opaque->in[0]);
-    int32_t zero = 0;
-    uint8_t *bytes =
-        opaque->made[0] != NULL ? opaque->made[0] : GRAFT_NEW(env->scratch, uint8_t, count);
-    const float scale = graft_foreign_quantise(opaque->data[0], 1, count, count, bytes, &zero);
+    const int parts = opaque->threads > 1 ? opaque->threads : 1;
+    change c = {.x = opaque->data[0],
+                .count = graft_count(&opaque->in[0]),
+                .ends = (float(*)[2])GRAFT_NEW(env->scratch, float, 2 * (size_t)parts),
+                .out = opaque->made[0]};
+    float ends[2] = {0.0F, 0.0F};
+    graft_share(parts, find_some_ends, &c);
+    for (int i = 0; i < parts; i++) {
+        ends[0] = c.ends[i][0] < ends[0] ? c.ends[i][0] : ends[0];
+        ends[1] = c.ends[i][1] > ends[1] ? c.ends[i][1] : ends[1];
+    }
+    c.scale = scale_between(ends[0], ends[1], &c.zero);
+    if (c.out != NULL) {
+        graft_share(parts, quantise_some, &c);
+    }
     if (opaque->made[1] != NULL) {
-        *(float *)opaque->made[1] = scale;
+        *(float *)opaque->made[1] = c.scale;
     }
     if (opaque->made[2] != NULL) {
-        *(uint8_t *)opaque->made[2] = (uint8_t)zero;
+        *(uint8_t *)opaque->made[2] = (uint8_t)c.zero;
     }
     return GRAFT_OK;
 }
@@ -234,7 +282,7 @@ graft_status graft_foreign_matmul(graft_env *env, const graft_opaque *opaque, vo
         const size_t k = panels[at[1]].depth;
         const graft_byte_rows a =
             take_rows(env->scratch, opaque, &(matrix){0, 2, at[0] * m * k, m, k, false}, period);
-        graft_byte_multiply(&a, &panels[at[1]], n, 1, (int32_t *)out + i * m * n);
+        graft_byte_multiply(opaque->threads, &a, &panels[at[1]], n, 1, (int32_t *)out + i * m * n);
     }
     return GRAFT_OK;
 }
@@ -302,7 +350,7 @@ graft_status graft_foreign_gemm(graft_env *env, const graft_opaque *opaque, void
     const bool many = graft_shape_elements(&opaque->in[4]) > 1;
     const graft_byte_rows a = take_rows(
         env->scratch, opaque, &(matrix){0, 2, 0, m, k, opaque->attrs[GEMM_TURN_A] != 0}, m);
-    graft_byte_multiply(&a, opaque->kept, n, 1, sums);
+    graft_byte_multiply(opaque->threads, &a, opaque->kept, n, 1, sums);
     for (size_t i = 0; i < m * n; i++) {
         const int32_t bias =
             graft_foreign_has(opaque, 6) ? ((const int32_t *)opaque->data[6])[i % n] : 0;
@@ -684,19 +732,33 @@ void *graft_foreign_keep_bits(graft_arena *arena, const graft_opaque *opaque)
     return numbers;
 }
 
+typedef struct {
+    const graft_opaque *opaque;
+    float *out;
+} bits_product;
+
+/* Some columns of all rows. */
+static void multiply_columns(const void *work, uint32_t part, uint32_t parts)
+{
+    const bits_product *p = work;
+    const float *bias = graft_foreign_has(p->opaque, BITS_BIAS) ? p->opaque->data[BITS_BIAS] : NULL;
+    const int64_t depth = p->opaque->attrs[BITS_DEPTH];
+    const int64_t columns = p->opaque->attrs[BITS_COLUMNS];
+    const int64_t rows = (int64_t)graft_count(&p->opaque->out) / columns;
+    const graft_range own = graft_range_part(columns, 1, part, parts);
+    for (int64_t c = own.from; c < own.to; c++) {
+        const float *w = (const float *)p->opaque->kept + c * depth;
+        for (int64_t i = 0; i < rows; i++) {
+            const float *x = (const float *)p->opaque->data[0] + i * depth;
+            p->out[i * columns + c] =
+                (bias == NULL ? 0.0F : bias[c]) + graft_foreign_dot_real(x, w, depth);
+        }
+    }
+}
+
 graft_status graft_foreign_bits(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
-    const float *w = opaque->kept;
-    const size_t depth = (size_t)opaque->attrs[BITS_DEPTH];
-    const size_t columns = (size_t)opaque->attrs[BITS_COLUMNS];
-    for (size_t i = 0; i < graft_count(&opaque->out); i++) {
-        const size_t c = i % columns;
-        const float bias = graft_foreign_has(opaque, BITS_BIAS)
-                               ? ((const float *)opaque->data[BITS_BIAS])[c]
-                               : 0.0F;
-        const float *x = (const float *)opaque->data[0] + i / columns * depth;
-        ((float *)out)[i] = bias + graft_foreign_dot_real(x, w + c * depth, (int64_t)depth);
-    }
+    graft_share(opaque->threads, multiply_columns, &(bits_product){opaque, out});
     return GRAFT_OK;
 }

@@ -1,6 +1,7 @@
 /* foreign_images.c - images of other sizes, and normalisation across channels (see foreign.h). */
 #include "graph/meaning/foreign_rows.h"
 
+#include "graph/base/share.h"
 #include "graph/meaning/algebra.h"
 
 #include <math.h>
@@ -232,24 +233,43 @@ typedef struct {
     const float *data;
 } image;
 
+/* An axis that is resized: (outer, old, inner) becomes (outer, size, inner). */
+typedef struct {
+    const float *from;
+    const taps *all; /* By place. */
+    uint32_t count;  /* Of taps of a place. */
+    size_t outer;
+    size_t old;
+    size_t size;
+    size_t inner;
+    float *out;
+} mixed_axis;
+
+static void mix_some(const void *work, uint32_t part, uint32_t parts)
+{
+    const mixed_axis *m = work;
+    const graft_range own = graft_range_part((int64_t)(m->outer * m->size), 1, part, parts);
+    for (size_t row = (size_t)own.from; row < (size_t)own.to; row++) {
+        mix_rows(m->from + row / m->size * m->old * m->inner, &m->all[row % m->size], m->count,
+                 m->inner, m->out + row * m->inner);
+    }
+}
+
 /* One more axis; into `last` when it is the last one. */
 static void resize_axis(graft_env *env, const graft_opaque *opaque, float scale, uint32_t axis,
                         image *of, float *last)
 {
-    const taps *all = list_taps(env, opaque, scale, axis);
-    const size_t outer = graft_axes_count(&of->shape, 0, axis);
-    const size_t inner = graft_axes_count(&of->shape, axis + 1, of->shape.rank);
-    const size_t old = (size_t)of->shape.dims[axis];
-    const size_t size = (size_t)opaque->out.dims[axis];
-    float *out = last != NULL ? last : GRAFT_NEW(env->scratch, float, outer *size *inner);
-    for (size_t i = 0; i < outer; i++) {
-        for (size_t k = 0; k < size; k++) {
-            mix_rows(of->data + i * old * inner, &all[k], taps_of(opaque), inner,
-                     out + (i * size + k) * inner);
-        }
-    }
+    mixed_axis m = {.from = of->data,
+                    .all = list_taps(env, opaque, scale, axis),
+                    .count = taps_of(opaque),
+                    .outer = graft_axes_count(&of->shape, 0, axis),
+                    .old = (size_t)of->shape.dims[axis],
+                    .size = (size_t)opaque->out.dims[axis],
+                    .inner = graft_axes_count(&of->shape, axis + 1, of->shape.rank)};
+    m.out = last != NULL ? last : GRAFT_NEW(env->scratch, float, m.outer *m.size *m.inner);
+    graft_share(opaque->threads, mix_some, &m);
     of->shape.dims[axis] = opaque->out.dims[axis];
-    of->data = out;
+    of->data = m.out;
 }
 
 /* Axis by axis from the last, so that most is done on long rows. */

@@ -1,10 +1,12 @@
 /* foreign_numbers.c - functions of one or two numbers, choices and ranges (see foreign.h). */
 #include "graph/meaning/foreign_rows.h"
 
+#include "graph/base/share.h"
 #include "graph/meaning/algebra.h"
 
 #include <assert.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 enum { OPERANDS_MOST = 3 };
@@ -475,35 +477,61 @@ typedef struct {
     uint32_t count; /* Operands. */
 } loop;
 
-/* By rows of the result, as long as may be. */
-static graft_status run_spans(graft_env *env, const graft_opaque *opaque, void *out, loop l)
+/* A loop over all operands at once. */
+typedef struct {
+    const graft_opaque *opaque;
+    loop l;
+    graft_view views[OPERANDS_MOST];
+    uint8_t *out;
+    atomic_bool *failed;
+} walk;
+
+/* Some of the elements: by rows of the result, as long as may be. */
+static void walk_some(const void *work, uint32_t part, uint32_t parts)
 {
-    const size_t width = (size_t)width_of(opaque->out.dtype);
-    const uint32_t count = l.count;
-    graft_view views[OPERANDS_MOST] = {{.rank = 1}};
-    bool fine = true;
-    for (uint32_t k = 0; k < count; k++) {
-        const graft_shape *shape = &opaque->in[k];
-        views[k] = graft_view_broadcast(shape, shape->rank, &opaque->out, opaque->out.rank);
-    }
-    join_axes(views, count);
-    assert(l.function != NULL); /* Of a type that was looked at. */
+    enum { LINE = 64 };
+    const walk *w = work;
+    const graft_opaque *opaque = w->opaque;
+    const size_t columns = graft_view_columns(&w->views[0]);
+    const size_t rows = graft_view_row_count(&w->views[0]);
+    const graft_range own = graft_range_part((int64_t)(rows * columns), LINE, part, parts);
     span s = {
-        .count = graft_view_columns(&views[0]),
         .code = opaque->attrs[0],
         .dtypes = {opaque->in[0].dtype,                   opaque->in[1].dtype                  },
         .by = {graft_float_of_bits(opaque->attrs[1]), graft_float_of_bits(opaque->attrs[2])}
     };
-    for (size_t row = 0; row < graft_view_row_count(&views[0]) && fine; row++) {
-        for (uint32_t k = 0; k < count; k++) {
+    bool fine = true;
+    for (size_t from = (size_t)own.from; from < (size_t)own.to && fine; from += s.count) {
+        const size_t column = from % columns;
+        const size_t left = (size_t)own.to - from;
+        s.count = columns - column < left ? columns - column : left;
+        for (uint32_t k = 0; k < w->l.count; k++) {
+            const graft_view *view = &w->views[k];
+            s.step[k] = graft_view_step(view);
             s.in[k] = (const uint8_t *)opaque->data[k] +
-                      graft_view_row(&views[k], row) * (size_t)width_of(opaque->in[k].dtype);
-            s.step[k] = graft_view_step(&views[k]);
+                      (graft_view_row(view, from / columns) + column * s.step[k]) *
+                          (size_t)width_of(opaque->in[k].dtype);
         }
-        s.out = (uint8_t *)out + row * s.count * width;
-        fine = l.function(&s);
+        s.out = w->out + from * (size_t)width_of(opaque->out.dtype);
+        fine = w->l.function(&s);
     }
-    return fine ? GRAFT_OK : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "a whole number is divided by 0");
+    if (!fine) {
+        atomic_store(w->failed, true);
+    }
+}
+
+static graft_status run_spans(graft_env *env, const graft_opaque *opaque, void *out, loop l)
+{
+    atomic_bool failed = false;
+    walk w = {.opaque = opaque, .l = l, .views = {{.rank = 1}}, .out = out, .failed = &failed};
+    for (uint32_t k = 0; k < l.count; k++) {
+        const graft_shape *shape = &opaque->in[k];
+        w.views[k] = graft_view_broadcast(shape, shape->rank, &opaque->out, opaque->out.rank);
+    }
+    join_axes(w.views, l.count);
+    assert(l.function != NULL); /* Of a type that was looked at. */
+    graft_share(opaque->threads, walk_some, &w);
+    return failed ? GRAFT_FAIL(env, GRAFT_BAD_INPUT, "a whole number is divided by 0") : GRAFT_OK;
 }
 
 graft_status graft_foreign_one(graft_env *env, const graft_opaque *opaque, void *out)

@@ -286,7 +286,7 @@ static void add_product(graft_arena *scratch, const weights *w, const float *x, 
         .data = GRAFT_NEW(scratch, uint8_t, count * bytes), .zeros = &zero, .count = count};
     int32_t *sums = GRAFT_NEW(scratch, int32_t, count * w->rows);
     const float scale = graft_foreign_quantise(x, count, w->columns, bytes, a.data, &zero);
-    graft_byte_multiply(&a, w->bytes, w->rows, 1, sums);
+    graft_byte_multiply(1, &a, w->bytes, w->rows, 1, sums);
     for (size_t i = 0; i < count; i++) {
         for (size_t k = 0; k < w->rows; k++) {
             out[i * w->rows + k] +=

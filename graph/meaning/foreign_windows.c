@@ -295,8 +295,8 @@ graft_status graft_foreign_conv_integer(graft_env *env, const graft_opaque *opaq
         .dtype = opaque->in[0].dtype,
         .zero = graft_foreign_has(opaque, 2) ? (int32_t)graft_foreign_whole(opaque, 2, 0) : 0,
     };
-    graft_byte_conv_run_all(env->scratch, &c, opaque->kept, &image, (size_t)opaque->in[0].dims[0],
-                            out);
+    graft_byte_conv_run_all(opaque->threads, env->scratch, &c, opaque->kept, &image,
+                            (size_t)opaque->in[0].dims[0], out);
     return GRAFT_OK;
 }
 

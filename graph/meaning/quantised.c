@@ -1,6 +1,7 @@
 /* quantised.c - quantised operators (see quantised.h): plain loops. */
 #include "graph/meaning/quantised.h"
 
+#include "graph/base/share.h"
 #include "graph/meaning/algebra.h"
 #include "graph/meaning/byte_conv.h"
 #include "graph/meaning/byte_product.h"
@@ -215,27 +216,42 @@ static graft_blocks runs_of(const graft_opaque *opaque)
                : (graft_blocks){1, 1, graft_count(&opaque->out)};
 }
 
-/* Of a row of the table the attributes say the scale and the zero point. */
-static void run_change(const graft_opaque *opaque, const void *const *in, void *out)
+typedef struct {
+    const graft_opaque *opaque;
+    const void *const *in;
+    void *out;
+} change;
+
+/* Some of the elements, run by run. Of a row of the table the attributes say the scale and the zero
+ * point. */
+static void change_some(const void *work, uint32_t part, uint32_t parts)
 {
+    enum { LINE = 64 };
+    const change *c = work;
+    const graft_opaque *opaque = c->opaque;
     const bool is_row = opaque->op != 0;
     const bool quantises = opaque->kind == GRAFT_OPAQUE_QUANTISE;
     const float own = graft_float_of_bits(opaque->attrs[GRAFT_ATTR_quantise_scale]);
-    const tensor t = is_row ? (tensor){.data = in[0], .scales = &own, .dtype = opaque->in[0].dtype}
-                            : tensor_of(opaque, in, 0, 1);
+    const tensor t = is_row
+                         ? (tensor){.data = c->in[0], .scales = &own, .dtype = opaque->in[0].dtype}
+                         : tensor_of(opaque, c->in, 0, 1);
     const uint32_t whole = quantises ? opaque->out.dtype : t.dtype;
     const graft_blocks blocks = runs_of(opaque);
-    for (size_t run = 0; run < blocks.outer * blocks.size; run++) {
-        const size_t channel = run % blocks.size;
+    const graft_range range =
+        graft_range_part((int64_t)graft_count(&opaque->out), LINE, part, parts);
+    size_t count = 0;
+    for (size_t from = (size_t)range.from; from < (size_t)range.to; from += count) {
+        const size_t channel = from / blocks.inner % blocks.size;
         const float scale = t.scales[channel * t.scale_step];
         const int32_t zero =
             is_row ? opaque->attrs[GRAFT_ATTR_quantise_zero] : zero_of(&t, whole, channel);
-        const size_t from = run * blocks.inner;
+        const size_t run = blocks.inner - from % blocks.inner;
+        count = run < (size_t)range.to - from ? run : (size_t)range.to - from;
         if (quantises) {
-            quantise((const float *)t.data + from, blocks.inner, scale, zero, whole,
-                     (uint8_t *)out + from);
+            quantise((const float *)t.data + from, count, scale, zero, whole,
+                     (uint8_t *)c->out + from);
         } else {
-            dequantise(&t, from, blocks.inner, scale, zero, (float *)out + from);
+            dequantise(&t, from, count, scale, zero, (float *)c->out + from);
         }
     }
 }
@@ -308,13 +324,17 @@ static product product_of(const graft_opaque *opaque, const void *const *in, voi
 
 static void put_sums(const product *p, const int32_t *sums, size_t first, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        const size_t channel = i / p->inner % p->channels;
-        const int32_t bias = p->bias == NULL ? 0 : p->bias[channel];
+    const float zero = (float)p->out_zero;
+    const float least = graft_foreign_least(p->out_type);
+    size_t channel = 0;
+    for (size_t from = 0; from < count; from += p->inner) {
+        const uint32_t bias = p->bias == NULL ? 0 : (uint32_t)p->bias[channel];
         const float factor = p->x.scales[0] * p->w.scales[channel * p->w.scale_step] / p->out_scale;
-        const int32_t sum = (int32_t)((uint32_t)sums[i] + (uint32_t)bias);
-        p->out[first + i] = graft_foreign_round((float)sum * factor, (float)p->out_zero,
-                                                graft_foreign_least(p->out_type));
+        for (size_t i = from; i < from + p->inner; i++) {
+            const int32_t sum = (int32_t)((uint32_t)sums[i] + bias);
+            p->out[first + i] = graft_foreign_round((float)sum * factor, zero, least);
+        }
+        channel = channel + 1 == p->channels ? 0 : channel + 1;
     }
 }
 
@@ -340,7 +360,7 @@ static void run_conv(graft_arena *scratch, const graft_opaque *opaque, const voi
     p.channels = c.filters;
     p.inner = graft_count(&opaque->out) / images / c.filters;
     graft_byte_conv_pack(&c, &filter, packed);
-    graft_byte_conv_run_all(scratch, &c, packed, &image, images, sums);
+    graft_byte_conv_run_all(opaque->threads, scratch, &c, packed, &image, images, sums);
     put_sums(&p, sums, 0, graft_count(&opaque->out));
 }
 
@@ -386,7 +406,7 @@ static void run_matmul(graft_arena *scratch, const graft_opaque *opaque, const v
             graft_byte_fill(p.x.data, p.x.dtype, matrix_at(a, &opaque->out, i) + m * depth, 1,
                             depth, left.data + m * bytes);
         }
-        graft_byte_multiply(&left, &panels, columns, 1, sums);
+        graft_byte_multiply(opaque->threads, &left, &panels, columns, 1, sums);
         put_sums(&p, sums, i * rows * columns, rows * columns);
     }
 }
@@ -401,6 +421,6 @@ void graft_quantised_run(graft_arena *scratch, const graft_opaque *opaque, const
     } else if (opaque->kind == GRAFT_OPAQUE_CHANGE) {
         run_other_change(opaque, in, out);
     } else {
-        run_change(opaque, in, out);
+        graft_share(opaque->threads, change_some, &(change){opaque, in, out});
     }
 }

@@ -63,7 +63,7 @@ static void check_product(graft_arena *arena, graft_rng *rng, const sizes *s, ui
     const bool across = (form & 32U) != 0;
     const size_t row_step = across ? 1 : s->columns;
     const size_t column_step = across ? s->rows : 1;
-    graft_byte_multiply(&rows, &panels, row_step, column_step, out);
+    graft_byte_multiply(1 + (int)(form % 3), &rows, &panels, row_step, column_step, out);
     for (size_t i = 0; i < s->rows * s->columns; i++) {
         const size_t m = i / s->columns;
         const size_t n = i % s->columns;
@@ -118,6 +118,6 @@ CHECK_CASE(test_extremes)
     const graft_byte_panels panels = graft_byte_pack(env->unit, &given);
     const graft_byte_rows rows = {.data = ones, .zeros = &zero, .count = 1};
     int32_t out = 0;
-    graft_byte_multiply(&rows, &panels, 1, 1, &out);
+    graft_byte_multiply(1, &rows, &panels, 1, 1, &out);
     assert_int_equal(out, (int32_t)(255U * 255U * (uint32_t)DEPTH));
 }

@@ -388,6 +388,71 @@ CHECK_CASE(test_volume)
     check_outputs(env, &row, onnx_text_model(env, row.model));
 }
 
+/* clang-format off */
+/* Large enough for several threads to have a part. */
+static const char *const large_models[] = {
+    "input x 60 40; node DynamicQuantizeLinear x -> q s z; weight w 40 70; "
+    "node DynamicQuantizeLinear w -> b t u; node MatMulInteger q b z u -> m; node Cast m -> y : to=1",
+    "input x 2 40; node DynamicQuantizeLinear x -> q s z; weight w 40 170; "
+    "node DynamicQuantizeLinear w -> b t u; node MatMulInteger q b z u -> m; node Cast m -> y : to=1",
+    "input x 2 3 20 17; node DynamicQuantizeLinear x -> q s z; weight w 5 3 3 3; "
+    "node DynamicQuantizeLinear w -> b t u; node ConvInteger q b z u -> m : pads=1,1,1,1; "
+    "node Cast m -> y : to=1",
+    "input x 2 3 150; weight s 3; node QuantizeLinear x s -> q : axis=1; "
+    "node DequantizeLinear q s -> y : axis=1",
+    "input x 1 3 9 21; weight s 4 = 1 1 2 2; node Resize x _ s -> y : mode=linear",
+    "input x 9 50; node Cast x -> i : to=7; node ReduceMax i -> r : axes=1,; node Add i r -> j; "
+    "node Cast j -> y : to=1",
+    "input x 4 32; weight b 20 1 16; node Cast b -> q : to=2; weight s 20; "
+    "node MatMulNBits x q s -> y : domain=com.microsoft K=32 N=20 bits=4 block_size=32",
+};
+/* clang-format on */
+
+/* Returns how many opaque nodes there are: what they make is the same on three threads. */
+static uint32_t check_shared(graft_env *env, const graft_model *model)
+{
+    const graft_graph *graph = &model->graph;
+    const float **values = onnx_text_values(env, model);
+    graft_order order = build_order(env->unit, graph);
+    uint32_t count = 0;
+    CHECK_OK(graft_float_model(env, env->unit, model, graph, &order, values));
+    for (graft_index i = 0; i < order.count; i++) {
+        graft_opaque opaque;
+        const void *in[GRAFT_OPAQUE_INPUTS_MOST] = {NULL};
+        void *out[GRAFT_OPAQUE_OUTPUTS_MOST] = {NULL};
+        const graft_index n = order.order[i];
+        if (graph->nodes[n].op != GRAFT_OP_OPAQUE) {
+            continue;
+        }
+        assert_true(graft_opaque_find(model, graph, n, &opaque));
+        for (uint32_t k = 0; k < opaque.read_count; k++) {
+            const bool given = opaque.in[k].rank != GRAFT_RANK_UNKNOWN;
+            in[k] = given ? values[graft_node_input(graph, n, k)] : NULL;
+        }
+        for (uint32_t k = 0; k < opaque.out_count; k++) {
+            out[k] = graft_arena_alloc(env->unit, (size_t)graft_shape_bytes(&opaque.outs[k]));
+        }
+        opaque.threads = 3;
+        CHECK_OK(graft_opaque_run(env, &opaque, in, out));
+        for (uint32_t k = 0; k < opaque.out_count; k++) {
+            assert_memory_equal(out[k], values[graft_node_output(graph, n, k)],
+                                (size_t)graft_shape_bytes(&opaque.outs[k]));
+        }
+        count++;
+    }
+    return count;
+}
+
+CHECK_CASE(test_shared)
+{
+    for (size_t i = 0; i < sizeof large_models / sizeof large_models[0]; i++) {
+        assert_true(check_shared(env, onnx_text_model(env, large_models[i])) > 0);
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        (void)check_shared(env, onnx_text_model(env, rows[i].model));
+    }
+}
+
 /* The same with a weight for the input, which leaves nothing to run but weights. */
 CHECK_ROWS(test_constants, rows)
 {
