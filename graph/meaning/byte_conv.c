@@ -427,12 +427,11 @@ static void run_places(const void *work, uint32_t part, uint32_t parts)
     }
 }
 
-void graft_byte_conv_run_all(int threads, graft_arena *scratch, const graft_byte_conv *c,
-                             const void *packed, const graft_byte_image *image, size_t images,
-                             int32_t *out)
+void graft_byte_conv_run_all(graft_arena *scratch, const graft_byte_conv *c, const void *packed,
+                             const graft_byte_image *image, size_t images, int32_t *out)
 {
     GRAFT_SCOPED(scratch);
-    const size_t parts = threads > 1 ? (size_t)threads : 1;
+    const size_t parts = c->threads > 1 ? (size_t)c->threads : 1;
     const size_t pixels = (size_t)(c->windows[0].size * c->windows[1].size);
     const size_t sums = GRAFT_BYTE_CONV_PLACES * c->filters * sizeof(int32_t);
     whole_image w = {.c = c,
@@ -446,7 +445,7 @@ void graft_byte_conv_run_all(int threads, graft_arena *scratch, const graft_byte
     for (size_t i = 0; i < images; i++) {
         w.given = (const uint8_t *)image->data + i * pixels * c->channels;
         w.out = out + i * c->filters * (size_t)(c->windows[0].count * c->windows[1].count);
-        graft_share(threads, turn_some, &w);
-        graft_share(threads, run_places, &w);
+        graft_share(c->threads, turn_some, &w);
+        graft_share(c->threads, run_places, &w);
     }
 }

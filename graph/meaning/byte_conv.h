@@ -19,6 +19,7 @@ typedef struct graft_byte_conv {
     size_t channels;         /* Of the image. */
     size_t filters;
     size_t groups;
+    int threads; /* Of graft_byte_conv_run_all; 0: one. */
 } graft_byte_conv;
 
 /* Sequences are images of one row. */
@@ -60,8 +61,6 @@ size_t graft_byte_conv_work_bytes(const graft_byte_conv *c);
 void graft_byte_conv_run(const graft_byte_conv *c, const void *packed,
                          const graft_byte_image *image, const graft_byte_places *places);
 
-/* All sums of `images` images as ONNX has them, (channels, height, width), likewise the result. On
- * `threads` threads (0: one). */
-void graft_byte_conv_run_all(int threads, graft_arena *scratch, const graft_byte_conv *c,
-                             const void *packed, const graft_byte_image *image, size_t images,
-                             int32_t *out);
+/* All sums of `images` images as ONNX has them, (channels, height, width), likewise the result. */
+void graft_byte_conv_run_all(graft_arena *scratch, const graft_byte_conv *c, const void *packed,
+                             const graft_byte_image *image, size_t images, int32_t *out);

@@ -363,11 +363,8 @@ static void multiply_part(const void *work, uint32_t part, uint32_t parts)
 void graft_byte_multiply(int threads, const graft_byte_rows *a, const graft_byte_panels *b,
                          size_t row_step, size_t column_step, int32_t *out)
 {
-    const block_product p = {.a = a,
-                             .b = b,
-                             .summed = has_zeros(b),
-                             .row_step = row_step,
-                             .column_step = column_step,
-                             .out = out};
+    block_product p = {
+        .a = a, .b = b, .summed = has_zeros(b), .row_step = row_step, .column_step = column_step};
+    p.out = out;
     graft_share(threads, multiply_part, &p);
 }

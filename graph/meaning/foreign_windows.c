@@ -270,7 +270,10 @@ bool graft_foreign_conv_integer_shape(const graft_opaque *opaque, graft_shape *s
 
 static graft_byte_conv byte_conv_of(const graft_opaque *opaque)
 {
-    return graft_byte_conv_of(opaque->attrs, &opaque->in[0], &opaque->in[1], &opaque->out);
+    graft_byte_conv c =
+        graft_byte_conv_of(opaque->attrs, &opaque->in[0], &opaque->in[1], &opaque->out);
+    c.threads = opaque->threads;
+    return c;
 }
 
 void *graft_foreign_keep_conv_integer(graft_arena *arena, const graft_opaque *opaque)
@@ -295,8 +298,8 @@ graft_status graft_foreign_conv_integer(graft_env *env, const graft_opaque *opaq
         .dtype = opaque->in[0].dtype,
         .zero = graft_foreign_has(opaque, 2) ? (int32_t)graft_foreign_whole(opaque, 2, 0) : 0,
     };
-    graft_byte_conv_run_all(opaque->threads, env->scratch, &c, opaque->kept, &image,
-                            (size_t)opaque->in[0].dims[0], out);
+    graft_byte_conv_run_all(env->scratch, &c, opaque->kept, &image, (size_t)opaque->in[0].dims[0],
+                            out);
     return GRAFT_OK;
 }
 

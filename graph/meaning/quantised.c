@@ -340,7 +340,10 @@ static void put_sums(const product *p, const int32_t *sums, size_t first, size_t
 
 static graft_byte_conv conv_of(const graft_opaque *opaque)
 {
-    return graft_byte_conv_of(opaque->attrs, &opaque->in[0], &opaque->in[3], &opaque->out);
+    graft_byte_conv c =
+        graft_byte_conv_of(opaque->attrs, &opaque->in[0], &opaque->in[3], &opaque->out);
+    c.threads = opaque->threads;
+    return c;
 }
 
 static void run_conv(graft_arena *scratch, const graft_opaque *opaque, const void *const *in,
@@ -360,7 +363,7 @@ static void run_conv(graft_arena *scratch, const graft_opaque *opaque, const voi
     p.channels = c.filters;
     p.inner = graft_count(&opaque->out) / images / c.filters;
     graft_byte_conv_pack(&c, &filter, packed);
-    graft_byte_conv_run_all(opaque->threads, scratch, &c, packed, &image, images, sums);
+    graft_byte_conv_run_all(scratch, &c, packed, &image, images, sums);
     put_sums(&p, sums, 0, graft_count(&opaque->out));
 }
 
