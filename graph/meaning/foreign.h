@@ -29,7 +29,7 @@
  *      QLinearConcat QLinearSoftmax QGemm     of com.microsoft, scales of whole tensors
  *      RotaryEmbedding, that of com.microsoft, too    of binary32
  *      TensorScatter                          of elements of any type
- *      MatMulNBits                            of com.microsoft, of 2, 4 and 8 bits
+ *      MatMulNBits, GatherBlockQuantized      of com.microsoft, of 2, 4 and 8 bits
  *
  * Operands are stretched as ONNX stretches them. Numbers that say how large a result is (pads,
  * repeats, sizes) are read when the node is run, and must then give the size that it has. */

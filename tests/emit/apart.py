@@ -169,6 +169,18 @@ def bytes_of():
         {"num_heads": H}, 1
 
 
+def packed():
+    for depth, block, bits in ((40, 16, 4), (96, 32, 8), (64, 16, 2)):
+        blocks, sizes = -(-depth // block), {"bits": bits, "block_size": block}
+        scales, zeros = real(9, blocks), whole(random.integers(0, 256, (9, -(-blocks * bits // 8))), "uint8")
+        columns = whole(random.integers(0, 256, (9, blocks, block * bits // 8)), "uint8")
+        for rows, more in ((1, []), (11, [zeros]), (2, [zeros, None, real(9)])):
+            yield "MatMulNBits", [real(rows, depth), columns, scales, *more], {"K": depth, "N": 9, **sizes}, 1
+        table = whole(random.integers(0, 256, (9, depth * bits // 8)), "uint8")
+        for more in [], [zeros]:
+            yield "GatherBlockQuantized", [table, whole([[0, 8], [-9, 3]], "int64"), scales, *more], sizes, 1
+
+
 def grouped():
     kv, rotary = 2, angles(MOST, D // 2)
     size = kv * D
@@ -210,7 +222,7 @@ def signals():
 def forms(folder):
     """Numbers that a shape depends on are weights, and what a Gemm has to know."""
     nodes, inputs, outputs, weights, fed, left = [], [], [], {}, {}, []
-    kinds = (rotations, activations, normalisations, products, attentions, bytes_of, grouped, signals)
+    kinds = (rotations, activations, normalisations, products, attentions, bytes_of, packed, grouped, signals)
     for i, (kind, given, attributes, count) in enumerate(form for some in kinds for form in some()):
         names = []
         for k, array in enumerate(given):
