@@ -125,17 +125,35 @@ static inline graft_view graft_view_broadcast(const graft_shape *from, uint32_t 
     return view;
 }
 
-/* Both operands of a broadcasting operator; equal shapes become one long row. */
+/* Makes one axis of two that follow each other in all operands. */
+static inline void graft_views_join(graft_view *views, uint32_t count)
+{
+    for (uint32_t i = views[0].rank; i-- > 1;) {
+        const size_t size = views[0].sizes[i];
+        const bool joins = size == 1 || views[0].sizes[i - 1] == 1;
+        bool follow = true;
+        for (uint32_t k = 0; k < count; k++) {
+            follow = follow && views[k].steps[i - 1] == views[k].steps[i] * size;
+        }
+        for (uint32_t k = 0; k < count && (joins || follow); k++) {
+            graft_view *v = &views[k];
+            const uint32_t behind = v->rank-- - i - 1;
+            v->sizes[i - 1] *= size;
+            v->steps[i - 1] = size == 1 ? v->steps[i - 1] : v->steps[i];
+            memmove(&v->sizes[i], &v->sizes[i + 1], behind * sizeof(v->sizes[0]));
+            memmove(&v->steps[i], &v->steps[i + 1], behind * sizeof(v->steps[0]));
+        }
+    }
+}
+
+/* Both operands of a broadcasting operator, in rows as long as may be. */
 static inline void graft_view_operands(const graft_call *call, graft_view views[2])
 {
     const graft_shape *out = &call->out[0];
-    bool equal = graft_shape_equal(&call->in[0], out) && graft_shape_equal(&call->in[1], out);
     for (uint32_t i = 0; i < 2; i++) {
         views[i] = graft_view_broadcast(&call->in[i], call->in[i].rank, out, out->rank);
-        if (equal) {
-            views[i] = (graft_view){.sizes = {graft_count(out)}, .steps = {1}, .rank = 1};
-        }
     }
+    graft_views_join(views, 2);
 }
 
 /* The input of a transpose, in the order of its output. */

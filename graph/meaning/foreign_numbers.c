@@ -450,27 +450,6 @@ bool graft_foreign_where_shape(const graft_opaque *opaque, graft_shape *shape)
 
 /* ------------------------------------------------------------------------------- running */
 
-/* Makes one axis of two that follow each other in all operands. */
-static void join_axes(graft_view *views, uint32_t count)
-{
-    for (uint32_t i = views[0].rank; i-- > 1;) {
-        const size_t size = views[0].sizes[i];
-        const bool joins = size == 1 || views[0].sizes[i - 1] == 1;
-        bool follow = true;
-        for (uint32_t k = 0; k < count; k++) {
-            follow = follow && views[k].steps[i - 1] == views[k].steps[i] * size;
-        }
-        for (uint32_t k = 0; k < count && (joins || follow); k++) {
-            graft_view *v = &views[k];
-            const uint32_t behind = v->rank-- - i - 1;
-            v->sizes[i - 1] *= size;
-            v->steps[i - 1] = size == 1 ? v->steps[i - 1] : v->steps[i];
-            memmove(&v->sizes[i], &v->sizes[i + 1], behind * sizeof(v->sizes[0]));
-            memmove(&v->steps[i], &v->steps[i + 1], behind * sizeof(v->steps[0]));
-        }
-    }
-}
-
 /* How a loop runs. */
 typedef struct {
     span_function *function;
@@ -528,7 +507,7 @@ static graft_status run_spans(graft_env *env, const graft_opaque *opaque, void *
         const graft_shape *shape = &opaque->in[k];
         w.views[k] = graft_view_broadcast(shape, shape->rank, &opaque->out, opaque->out.rank);
     }
-    join_axes(w.views, l.count);
+    graft_views_join(w.views, l.count);
     assert(l.function != NULL); /* Of a type that was looked at. */
     graft_share(opaque->threads, walk_some, &w);
     return failed ? GRAFT_FAIL(env, GRAFT_BAD_INPUT, "a whole number is divided by 0") : GRAFT_OK;
