@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LEFT = 0, RIGHT = 1, NUMBERS = 2, ALIGNMENT = 64 };
+enum { LEFT = 0, RIGHT = 1, NUMBERS = 2, ALIGNMENT = 64, REPEATED = 64 };
 
 typedef struct {
     graft_byte_conv conv;
@@ -76,19 +76,43 @@ end_place(const ending *e, const int32_t *restrict sums, size_t count, const boo
     }
 }
 
+/* Constants of few channels again and again, for loops that are long enough for vectors. */
+typedef struct {
+    float factors[REPEATED];
+    float biases[REPEATED];
+} repeated_ending;
+
+/* Returns how many sums one loop ends. */
+static size_t repeat_ending(size_t channels, ending *e, repeated_ending *repeated)
+{
+    const size_t length = channels < REPEATED ? REPEATED / channels * channels : channels;
+    for (size_t i = 0; channels < REPEATED && i < length; i++) {
+        repeated->factors[i] = e->factors[i % channels];
+        repeated->biases[i] = e->biases[i % channels];
+    }
+    if (channels < REPEATED) {
+        e->factors = repeated->factors;
+        e->biases = repeated->biases;
+    }
+    return length;
+}
+
 static void end_places(const graft_kernel *kernel, const graft_byte_places *places, size_t first,
                        size_t channels)
 {
-    const int32_t *sums = places->sums;
-    uint8_t *bytes = (uint8_t *)kernel->out[0];
-    const ending e = ending_of(kernel);
+    uint8_t *bytes = (uint8_t *)kernel->out[0] + first * channels;
+    float *numbers = kernel->out[0] + first * channels;
+    ending e = ending_of(kernel);
+    repeated_ending repeated;
     const bool is_real = kernel->outputs[0].dtype == GRAFT_DTYPE_F32;
-    for (size_t i = 0; i < places->count; i++, sums += channels) {
-        const size_t at = (first + i) * channels;
+    const size_t all = places->count * channels;
+    const size_t length = repeat_ending(channels, &e, &repeated);
+    for (size_t i = 0; i < all; i += length) {
+        const size_t count = all - i < length ? all - i : length;
         if (is_real) {
-            end_place(&e, sums, channels, true, kernel->out[0] + at, bytes + at);
+            end_place(&e, places->sums + i, count, true, numbers + i, bytes + i);
         } else {
-            end_place(&e, sums, channels, false, kernel->out[0] + at, bytes + at);
+            end_place(&e, places->sums + i, count, false, numbers + i, bytes + i);
         }
     }
 }

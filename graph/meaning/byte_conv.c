@@ -75,6 +75,12 @@ static size_t room_of(const graft_byte_conv *c)
     return c->channels < LANES ? LANES : c->channels;
 }
 
+/* Places side by side that one block has, with few channels; 1 with many. */
+static size_t places_of_block(const graft_byte_conv *c)
+{
+    return c->channels < LANES && LANES % c->channels == 0 ? LANES / c->channels : 1;
+}
+
 static size_t block_at(const graft_byte_conv *c, size_t block)
 {
     const size_t last = room_of(c) - LANES;
@@ -115,19 +121,21 @@ static void pack_channels(const graft_byte_conv *c, const graft_byte_filter *fil
     int16_t *pairs = (int16_t *)(void *)(sums + room_of(c));
     const size_t taps = taps_of(c);
     memset(packed, 0, graft_byte_conv_packed_bytes(c));
-    const size_t count = c->channels < LANES ? c->channels : blocks_of(c) * LANES;
+    const size_t count =
+        c->channels < LANES ? c->channels * places_of_block(c) : blocks_of(c) * LANES;
     for (size_t k = 0; k < count; k++) {
-        const size_t channel = block_at(c, k / LANES) + k % LANES;
+        const size_t lane = block_at(c, k / LANES) + k % LANES;
+        const size_t channel = lane % c->channels;
         const int32_t zero = filter->zeros == NULL ? 0
                                                    : byte_at(filter->zeros, filter->dtype,
                                                              channel * filter->zero_step);
         int16_t *block = pairs + k / LANES * pairs_of(c) * 2 * LANES;
-        sums[channel] = 0;
+        sums[lane] = 0;
         for (size_t tap = 0; tap < taps; tap++) {
             const int32_t number =
                 byte_at(filter->data, filter->dtype, channel * taps + tap) - zero;
             block[tap / 2 * 2 * LANES + place_of_tap(k % LANES, tap % 2)] = (int16_t)number;
-            sums[channel] += number;
+            sums[lane] += number;
         }
     }
 }
@@ -324,6 +332,17 @@ static inline __attribute__((always_inline)) void sum_block(const channel_sums *
 }
 #endif
 
+/* Whether so many places from `place` on lie in one row, one pixel apart, with all columns of their
+ * windows inside of the image. */
+static bool lie_together(const graft_byte_conv *c, size_t place, size_t count)
+{
+    const graft_window *w = &c->windows[1];
+    const int64_t first = (int64_t)place % w->count;
+    const int64_t last = first + (int64_t)count - 1;
+    return count > 1 && w->stride == 1 && last < w->count && graft_window_at(w, first, 0) >= 0 &&
+           graft_window_at(w, last, w->kernel - 1) < w->size;
+}
+
 /* Copies of a block each, where there are fewer channels: what is behind them counts for nothing. */
 static void widen_taps(const graft_byte_conv *c, const uint8_t **taps, uint8_t *copies)
 {
@@ -349,9 +368,16 @@ run_channels(const graft_byte_conv *c, const void *packed, const graft_byte_imag
         more[i] = (int32_t)(0U - (uint32_t)image->zero * (uint32_t)filters.sums[i]);
         outside[i] = (uint8_t)image->zero;
     }
+    const size_t together = places_of_block(c);
     for (size_t i = 0; i < places->count; i++, out += c->channels) {
         taps[2 * sums.pairs - 1] = outside;
         find_taps(c, image->data, outside, places->first + i, taps);
+        if (i + together <= places->count && lie_together(c, places->first + i, together)) {
+            sum_block(&sums, filters.pairs, 0, is_signed, out);
+            i += together - 1;
+            out += (together - 1) * c->channels;
+            continue;
+        }
         if (c->channels < LANES) {
             int32_t block[LANES];
             widen_taps(c, taps, copies);
