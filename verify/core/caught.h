@@ -36,7 +36,8 @@
  * c / b. The outer quotient asks that b is not 0. Where c is 0 then, b / c is infinite and no NaN,
  * and the quotient by it is 0, as the term is. That holds of any tree of products and quotients:
  * what would make it 0 or NaN stands in the numerator, where the outer quotient asks for it. So c
- * is not asked for on either side. In a / (b / c + d) it is caught. */
+ * is not asked for on either side. In a / (b / c + d) it is caught; and it is asked for where the
+ * divisor is the number 0, for nothing of b / c is left in the term of 0 (b / c). */
 #ifndef GRAFT_CAUGHT_H
 #define GRAFT_CAUGHT_H
 

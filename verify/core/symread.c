@@ -132,7 +132,9 @@ static void pass_condition(const reader *r, uint32_t i, const graft_sym_conditio
     graft_sym_condition c = *of;
     uint32_t rank = in_shape(r, i)->rank;
     uint32_t bound = r->range != NULL ? r->range->count : 0;
-    if (of->is_factor && r->node->op == GRAFT_OP_div && i == 1) {
+    c.is_factor = c.is_factor &&
+                  graft_sym_operand(s, r->instance, r->read, r->node->inputs[i]) != s->term.zero;
+    if (c.is_factor && r->node->op == GRAFT_OP_div && i == 1) {
         return; /* Where it is 0 the quotient is 0, as the term says (caught.h). */
     }
     if (c.binder_count + bound > GRAFT_LIMIT(CONDITION_BINDERS)) {

@@ -58,7 +58,7 @@ static graft_guarded multiply(graft_term_state *k, uint32_t op, const graft_guar
                               const graft_guarded *b)
 {
     graft_guarded x = join(k, op, a, b);
-    x.mixed = both(k, a->mixed, b->mixed);
+    x.mixed = x.term == k->zero ? x.divisors : both(k, a->mixed, b->mixed);
     return x;
 }
 
@@ -175,7 +175,7 @@ static graft_guarded quotient_guarded(void *state, graft_guarded a, graft_guarde
     graft_guarded x = join(k, GRAFT_OP_div, &a, &b);
     Z3_ast own = take_domain(k);
     x.divisors = both(k, a.divisors, b.needed == NULL ? own : NULL);
-    x.mixed = a.mixed;
+    x.mixed = x.term == k->zero ? x.divisors : a.mixed;
     x.caught = both(k, x.caught, both(k, b.mixed, b.needed == NULL ? NULL : own));
     x.computed = both(k, a.computed, is_element(k, b.term) ? NULL : own);
     x.quotients = both(k, a.quotients, b.needed == NULL ? own : NULL);
