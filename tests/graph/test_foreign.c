@@ -336,6 +336,21 @@ static const foreign_row apart_rows[] = {
     {"a norm of nothing", "input x 1 2; weight w = 0.0; node Mul x w -> z; "
      "node LpNormalization z -> n; node Add n x -> y", "0 1"},
 };
+
+/* What is known beforehand only where a model is run: tensors without elements, and what runtimes
+ * differ on. */
+static const foreign_row running_rows[] = {
+    {"up to a multiple of four",
+     "input x 3; ints z = 0; ints m = -1; ints f = 4; node Shape x -> s; node Mul s m -> n; "
+     "node Mod n f -> r; node Concat z r -> p : axis=0; node Pad x p -> y", "0 1 2 0"},
+    {"what lies behind the last of a row, joined to it",
+     "input x 2 3; ints s = 3; ints e = 9; ints a = 1; weight f = 2; node Slice x s e a -> r; "
+     "node Mul r f -> m; node Concat m x m -> y : axis=1", "0 1 2 3 4 5"},
+    {"whole numbers, and none of them",
+     "input x 2 3; ints s = 0 3; node ConstantOfShape s -> n; node Cast n -> k : to=7; "
+     "node Cast x -> i : to=7; node Concat i k -> j : axis=0; node Cast j -> y : to=1",
+     "0 1 2 3 4 5"},
+};
 /* clang-format on */
 
 /* Whole numbers to the bit, others up to rounding. */
@@ -377,6 +392,15 @@ CHECK_ROWS(test_apart, apart_rows)
     assert_int_equal(onnx_text_model(env, row->model)->opaque_count, 1);
     CHECK_OK(onnx_text_read(env, onnx_text_message(env->life, row->model), &running, &model));
     assert_true(model->is_apart || model->opaque_count == 0);
+    check_outputs(env, row, model);
+}
+
+CHECK_ROWS(test_running, running_rows)
+{
+    const foreign_row *row = place;
+    const graft_model_options running = {.as_binary32 = true};
+    graft_model *model = NULL;
+    CHECK_OK(onnx_text_read(env, onnx_text_message(env->life, row->model), &running, &model));
     check_outputs(env, row, model);
 }
 
