@@ -289,6 +289,9 @@ graft_onnx_open graft_onnx_find_open(graft_arena *arena, const graft_model *a,
 
 /* Plans every node and builds model->graph, records and outputs; names are known and sorted. */
 GRAFT_MUST_USE graft_status graft_onnx_build(graft_onnx_reader *reader);
+/* Makes a tensor that is known beforehand, and that something reads, a weight of its name. */
+GRAFT_MUST_USE graft_status graft_onnx_know_weight(graft_onnx_reader *reader,
+                                                   graft_onnx_entry *entry);
 
 /* ---------------------------------------------------------- onnx_opaque.c */
 

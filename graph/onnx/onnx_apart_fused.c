@@ -209,6 +209,23 @@ void graft_apart_dynamic_product(graft_apart *apart)
     graft_apart_result(apart, 0, plus_input(apart, graft_apart_of_bytes(apart, a, b), BIAS));
 }
 
+/* The mean of windows of what the bytes stand for. */
+void graft_apart_byte_pool(graft_apart *apart)
+{
+    enum { X, X_SCALE, X_ZERO, SCALE, ZERO };
+    if (graft_onnx_int(apart->node, "channels_last", 0) != 0) {
+        graft_apart_refuse(apart, "channels that come last");
+    }
+    const graft_tensor x =
+        GRAFT_APART(apart, "DequantizeLinear", graft_apart_input(apart, X),
+                    graft_apart_input(apart, X_SCALE), graft_apart_input(apart, X_ZERO));
+    const graft_tensor y = GRAFT_APART(
+        apart, "AveragePool auto_pad ceil_mode count_include_pad kernel_shape pads strides", x);
+    graft_apart_result(apart, 0,
+                       GRAFT_APART(apart, "QuantizeLinear", y, graft_apart_input(apart, SCALE),
+                                   graft_apart_input(apart, ZERO)));
+}
+
 /* Input 3 is added before the activation. */
 void graft_apart_fused_conv(graft_apart *apart)
 {

@@ -69,8 +69,7 @@ static graft_status new_graph(graft_onnx_reader *reader, graft_arena *arena,
 
 /* --------------------------------------------------------------------------------- values */
 
-/* A tensor that is known beforehand and that something reads becomes a weight. */
-static graft_status add_known_weight(graft_onnx_reader *reader, graft_onnx_entry *entry)
+graft_status graft_onnx_know_weight(graft_onnx_reader *reader, graft_onnx_entry *entry)
 {
     graft_model_weight weight = {.name = NULL};
     bool fits = true; /* As it did when it was worked out. */
@@ -90,7 +89,7 @@ static graft_status value_of_entry(graft_onnx_reader *reader, graft_onnx_entry *
     graft_graph *graph = &reader->model->graph;
     if (entry->value == GRAFT_NONE) {
         if (entry->weight == GRAFT_NONE && entry->known != NULL) {
-            GRAFT_PASS(add_known_weight(reader, entry));
+            GRAFT_PASS(graft_onnx_know_weight(reader, entry));
         }
         if (entry->weight == GRAFT_NONE) {
             return GRAFT_FAIL(reader->env, GRAFT_INTERNAL, "%s: '%s' is read before it is made",
@@ -173,7 +172,7 @@ static graft_status spell_input(graft_onnx_reader *reader, graft_onnx_plan *plan
     if (isfinite(number)) {
         *operand = graft_plan_constant(plan, number, weight->shape.dims, weight->shape.rank);
         if (entry->weight == GRAFT_NONE) {
-            GRAFT_PASS(add_known_weight(reader, entry));
+            GRAFT_PASS(graft_onnx_know_weight(reader, entry));
         }
     }
     return GRAFT_OK;

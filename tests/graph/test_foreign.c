@@ -343,6 +343,14 @@ static const foreign_row running_rows[] = {
     {"up to a multiple of four",
      "input x 3; ints z = 0; ints m = -1; ints f = 4; node Shape x -> s; node Mul s m -> n; "
      "node Mod n f -> r; node Concat z r -> p : axis=0; node Pad x p -> y", "0 1 2 0"},
+    {"a norm by numbers that are computed",
+     "input x 2 2; input s 2; weight m 2 = 1 2; weight v 2 = 3 8; "
+     "node BatchNormalization x s m m v -> y : epsilon=1.0",
+     "1 1.66666663 1 2.3333333"},
+    {"means of windows of bytes",
+     "input x 1 1 1 4; weight s = 1; weight t = 0.5; weight n = 0; node Cast n -> z : to=2; "
+     "node Cast s -> k : to=2; node Cast x -> q : to=2; node QLinearAveragePool q s z t k -> a : kernel_shape=1,2 "
+     "domain=com.microsoft; node Cast a -> y : to=1", "2 4 6"},
 #ifdef GRAFT_WITH_LIBONNX /* It says that there are no elements. */
     {"what lies behind the last of a row, joined to it",
      "input x 2 3; ints s = 3; ints e = 9; ints a = 1; weight f = 2; node Slice x s e a -> r; "
