@@ -347,6 +347,11 @@ static const foreign_row running_rows[] = {
      "input x 2 2; input s 2; weight m 2 = 1 2; weight v 2 = 3 8; "
      "node BatchNormalization x s m m v -> y : epsilon=1.0",
      "1 1.66666663 1 2.3333333"},
+    {"six tensors of bytes joined",
+     "input x 2; weight s = 0.5; weight t = 1; weight n = 1; node Cast n -> z : to=2; "
+     "node Cast x -> q : to=2; "
+     "node QLinearConcat s z q t z q t z q t z q t z q t z q s z -> a : axis=0 "
+     "domain=com.microsoft; node Cast a -> y : to=1", "0 1 0 1 0 1 0 1 0 1 0 1"},
     {"means of windows of bytes",
      "input x 1 1 1 4; weight s = 1; weight t = 0.5; weight n = 0; node Cast n -> z : to=2; "
      "node Cast s -> k : to=2; node Cast x -> q : to=2; node QLinearAveragePool q s z t k -> a : kernel_shape=1,2 "
