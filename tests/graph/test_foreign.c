@@ -325,6 +325,9 @@ static const foreign_row apart_rows[] = {
      "opset 23; input x 1 2 4; weight k 1 2 2 = 0.5 1 1.5 2; weight v 1 2 1; node Attention x k v -> y "
      ": q_num_heads=2 kv_num_heads=1 is_causal=1 scale=0.25 softcap=2.0",
      "0.5 0.5 0.813602388 0.786088884"},
+    {"blocks that overlap, and a column behind the last",
+     "opset 18; input x 1 4 4; ints i = 3 5; ints b = 2 2; node Col2Im x i b -> y : strides=1,2",
+     "0 4 1 5 0 10 18 12 20 0 10 14 11 15 0"},
     {"half of a spectrum, with a zero behind",
      "opset 17; input x 1 3 1; scalar n = 4; node DFT x n -> y : onesided=1", "3 0 -2 -1 1 0"},
     {"numbers of half of a spectrum",
