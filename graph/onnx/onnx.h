@@ -154,6 +154,12 @@ typedef struct graft_onnx_reader {
     uint32_t opaque_kind_capacity;
 } graft_onnx_reader;
 
+/* Whether the model is to be run, not written again. */
+static inline bool graft_onnx_is_to_run(const graft_onnx_reader *reader)
+{
+    return reader->options != NULL && reader->options->as_binary32;
+}
+
 /* A message and where it comes from. */
 typedef struct graft_onnx_source {
     Onnx__ModelProto *proto;
@@ -283,6 +289,9 @@ graft_onnx_open graft_onnx_find_open(graft_arena *arena, const graft_model *a,
 
 /* Plans every node and builds model->graph, records and outputs; names are known and sorted. */
 GRAFT_MUST_USE graft_status graft_onnx_build(graft_onnx_reader *reader);
+/* Makes a tensor that is known beforehand, and that something reads, a weight of its name. */
+GRAFT_MUST_USE graft_status graft_onnx_know_weight(graft_onnx_reader *reader,
+                                                   graft_onnx_entry *entry);
 
 /* ---------------------------------------------------------- onnx_opaque.c */
 
@@ -290,6 +299,10 @@ GRAFT_MUST_USE graft_status graft_onnx_build(graft_onnx_reader *reader);
  * is simple enough; rank unknown otherwise. */
 graft_shape graft_onnx_shape_of_opaque(graft_onnx_reader *reader, const Onnx__NodeProto *node,
                                        size_t k);
+/* What a node makes of which ONNX's own inference says that it has no elements: a constant without
+ * data, in the model's arena. NULL where it says something else, or nothing. */
+const graft_model_weight *graft_onnx_without_elements(graft_onnx_reader *reader,
+                                                      const Onnx__NodeProto *node);
 /* What Gather makes of places along an axis of the data; rank unknown where that cannot be. */
 graft_shape graft_onnx_gathered_shape(const graft_shape *data, const graft_shape *places,
                                       int64_t axis);

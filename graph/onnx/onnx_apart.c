@@ -39,7 +39,7 @@ static const apart_row *find_row(const Onnx__NodeProto *node)
 
 bool graft_onnx_comes_apart(const graft_onnx_reader *reader, const Onnx__NodeProto *node)
 {
-    return reader->options != NULL && reader->options->as_binary32 && !reader->onnx->keep_all &&
+    return graft_onnx_is_to_run(reader) && !reader->onnx->keep_all &&
            reader->onnx->opset >= GRAFT_ONNX_OPSET_FIRST &&
            reader->onnx->opset <= GRAFT_ONNX_OPSET_LAST && find_row(node) != NULL;
 }

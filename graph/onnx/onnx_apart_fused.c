@@ -1,6 +1,7 @@
 /* onnx_apart_fused.c - what runtimes made one of several operators, com.microsoft's, comes apart
  * again (see onnx_apart.h). */
 #include "graph/onnx/onnx_apart.h"
+#include "graph/opaque.h"
 
 /* The sum with input `k`, where that is given. */
 static graft_tensor plus_input(graft_apart *apart, graft_tensor x, uint32_t k)
@@ -207,6 +208,52 @@ void graft_apart_dynamic_product(graft_apart *apart)
     const graft_apart_bytes b = {graft_apart_input(apart, B), graft_apart_input(apart, B_ZERO),
                                  graft_apart_input(apart, B_SCALE)};
     graft_apart_result(apart, 0, plus_input(apart, graft_apart_of_bytes(apart, a, b), BIAS));
+}
+
+/* What bytes, scale and zero point from input `k` on stand for. */
+static graft_tensor numbers_at(graft_apart *apart, uint32_t k)
+{
+    return GRAFT_APART(apart, "DequantizeLinear", graft_apart_input(apart, k),
+                       graft_apart_input(apart, k + 1), graft_apart_input(apart, k + 2));
+}
+
+/* The node gives y as bytes, of the scale and zero point from input `k` on. */
+static void give_bytes(graft_apart *apart, graft_tensor y, uint32_t k)
+{
+    graft_apart_result(apart, 0,
+                       GRAFT_APART(apart, "QuantizeLinear", y, graft_apart_input(apart, k),
+                                   graft_apart_input(apart, k + 1)));
+}
+
+/* The mean of windows of what the bytes stand for. */
+void graft_apart_byte_pool(graft_apart *apart)
+{
+    if (graft_onnx_int(apart->node, "channels_last", 0) != 0) {
+        graft_apart_refuse(apart, "channels that come last");
+    }
+    const graft_tensor x = numbers_at(apart, 0);
+    give_bytes(apart,
+               GRAFT_APART(apart,
+                           "AveragePool auto_pad ceil_mode count_include_pad kernel_shape pads "
+                           "strides",
+                           x),
+               3);
+}
+
+/* Of more tensors than one node of bytes reads: as in a DenseNet. */
+void graft_apart_byte_join(graft_apart *apart)
+{
+    const size_t count = apart->node->n_input;
+    if (count <= GRAFT_OPAQUE_INPUTS_MOST) {
+        graft_apart_refuse(apart, "few tensors, which are joined as bytes");
+        return;
+    }
+    const size_t parts = (count - 2) / 3;
+    graft_tensor *x = GRAFT_NEW(apart->reader->arena, graft_tensor, parts);
+    for (uint32_t i = 0; i < parts; i++) {
+        x[i] = numbers_at(apart, 2 + 3 * i);
+    }
+    give_bytes(apart, graft_apart_add(apart, "Concat axis", x, parts), 0);
 }
 
 /* Input 3 is added before the activation. */

@@ -1,5 +1,6 @@
 /* onnx_apart_signal.c - Fourier transforms as products by a matrix, windows and filters of speech,
- * norms and pools by powers (see onnx_apart.h). Complex numbers lie side by side, (..., 2). */
+ * norms and pools by powers, blocks that become an image (see onnx_apart.h). Complex numbers lie
+ * side by side, (..., 2). */
 #include "graph/onnx/onnx_apart.h"
 
 #include <math.h>
@@ -371,6 +372,86 @@ void graft_apart_lp_pool(graft_apart *apart)
     const graft_tensor sum =
         GRAFT_APART(apart, part, powered(apart, x, p), graft_apart_filled(apart, &ones, 1.0F));
     graft_apart_result(apart, 0, unpowered(apart, sum, p));
+}
+
+/* ------------------------------------------------------------------ blocks to an image */
+
+static int64_t number_of(const graft_apart *apart, const char *name, uint32_t i, int64_t absent)
+{
+    const Onnx__AttributeProto *list = graft_onnx_attribute(apart->node, name);
+    return list != NULL && i < list->n_ints ? list->ints[i] : absent;
+}
+
+/* Where blocks lie along an axis of the image. */
+typedef struct {
+    int64_t block;
+    int64_t count; /* 0: they do not fit. */
+    int64_t rest;  /* Behind the last one. */
+} fold_axis;
+
+static fold_axis look_along(const graft_apart *apart, int64_t image, int64_t block, uint32_t i,
+                            uint32_t axes)
+{
+    const int64_t stride = number_of(apart, "strides", i, 1);
+    const int64_t dilation = number_of(apart, "dilations", i, 1);
+    const int64_t most = INT16_MAX;
+    fold_axis axis = {.block = block};
+    if (block >= 1 && block <= most && stride >= 1 && stride <= most && dilation >= 1 &&
+        dilation <= most && image >= 1 && image <= INT32_MAX) {
+        const int64_t room = image + number_of(apart, "pads", i, 0) +
+                             number_of(apart, "pads", i + axes, 0) - dilation * (block - 1) - 1;
+        axis.count = room < 0 ? 0 : room / stride + 1;
+        axis.rest = room < 0 ? 0 : room % stride;
+    }
+    return axis;
+}
+
+/* A 1 for each place of a block, (channels places, 1, block). */
+static graft_tensor make_places(graft_apart *apart, int64_t channels, const fold_axis axes[2])
+{
+    const int64_t places = axes[0].block * axes[1].block;
+    float *ones = make_table(apart, channels * places, places);
+    for (int64_t i = 0; ones != NULL && i < channels * places; i++) {
+        ones[i * places + i % places] = 1.0F;
+    }
+    const int32_t dims[4] = {(int32_t)(channels * places), 1, (int32_t)axes[0].block,
+                             (int32_t)axes[1].block};
+    return graft_apart_real(apart, ones, dims, 4);
+}
+
+/* The sum of blocks that overlap is a transposed convolution of each channel, of which a place of a
+ * block is an input channel. */
+void graft_apart_fold(graft_apart *apart)
+{
+    enum { AXES = 2 };
+    const graft_tensor x = graft_apart_input(apart, 0);
+    const graft_shape s = graft_apart_shape(apart, x);
+    const graft_onnx_ints *sizes[2]; /* Of the image, of a block. */
+    fold_axis axes[AXES] = {{0}};
+    bool fits = graft_apart_is_real(apart, x, 3);
+    for (uint32_t k = 0; k < 2; k++) {
+        graft_onnx_entry *entry = graft_onnx_input(apart->reader->onnx, apart->node, k + 1);
+        sizes[k] = entry == NULL ? NULL : graft_onnx_ints_of_entry(apart->reader, entry);
+        fits = fits && sizes[k] != NULL && sizes[k]->count == AXES;
+    }
+    for (uint32_t i = 0; fits && i < AXES; i++) {
+        axes[i] = look_along(apart, sizes[0]->items[i], sizes[1]->items[i], i, AXES);
+        fits = axes[i].count > 0;
+    }
+    const int64_t places = fits ? axes[0].block * axes[1].block : 1;
+    if (!fits || s.dims[1] % places != 0 || axes[0].count * axes[1].count != s.dims[2]) {
+        graft_apart_refuse(apart, "blocks that are not of an image of known size");
+        return;
+    }
+    const int64_t channels = s.dims[1] / places;
+    const char *part = graft_apart_text(
+        apart, "ConvTranspose dilations pads strides group=%d output_padding=%d,%d", (int)channels,
+        (int)axes[0].rest, (int)axes[1].rest);
+    graft_apart_result(
+        apart, 0,
+        GRAFT_APART(apart, part,
+                    GRAFT_APART_VIEW(apart, x, s.dims[0], s.dims[1], axes[0].count, axes[1].count),
+                    make_places(apart, channels, axes)));
 }
 
 /* 1 at the first of the largest numbers. Up to opset 12 all axes from `axis` on are one. */

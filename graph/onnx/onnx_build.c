@@ -69,8 +69,7 @@ static graft_status new_graph(graft_onnx_reader *reader, graft_arena *arena,
 
 /* --------------------------------------------------------------------------------- values */
 
-/* A tensor that is known beforehand and that something reads becomes a weight. */
-static graft_status add_known_weight(graft_onnx_reader *reader, graft_onnx_entry *entry)
+graft_status graft_onnx_know_weight(graft_onnx_reader *reader, graft_onnx_entry *entry)
 {
     graft_model_weight weight = {.name = NULL};
     bool fits = true; /* As it did when it was worked out. */
@@ -90,7 +89,7 @@ static graft_status value_of_entry(graft_onnx_reader *reader, graft_onnx_entry *
     graft_graph *graph = &reader->model->graph;
     if (entry->value == GRAFT_NONE) {
         if (entry->weight == GRAFT_NONE && entry->known != NULL) {
-            GRAFT_PASS(add_known_weight(reader, entry));
+            GRAFT_PASS(graft_onnx_know_weight(reader, entry));
         }
         if (entry->weight == GRAFT_NONE) {
             return GRAFT_FAIL(reader->env, GRAFT_INTERNAL, "%s: '%s' is read before it is made",
@@ -173,7 +172,7 @@ static graft_status spell_input(graft_onnx_reader *reader, graft_onnx_plan *plan
     if (isfinite(number)) {
         *operand = graft_plan_constant(plan, number, weight->shape.dims, weight->shape.rank);
         if (entry->weight == GRAFT_NONE) {
-            GRAFT_PASS(add_known_weight(reader, entry));
+            GRAFT_PASS(graft_onnx_know_weight(reader, entry));
         }
     }
     return GRAFT_OK;
@@ -487,11 +486,38 @@ static void pass_through_identity(graft_onnx_reader *reader, const Onnx__NodePro
     }
 }
 
+/* Whether input `k` of a Concat adds nothing to it. */
+static bool adds_nothing(graft_onnx_reader *reader, const Onnx__NodeProto *node, size_t k)
+{
+    const graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, k);
+    const graft_shape *shape = entry == NULL || entry->known == NULL ? NULL : &entry->known->shape;
+    int64_t axis = graft_onnx_int(node, "axis", 0);
+    axis += shape != NULL && axis < 0 ? shape->rank : 0;
+    return shape != NULL && axis >= 0 && axis < shape->rank && shape->dims[axis] == 0;
+}
+
+/* Exporters cut off what is behind the rotated part of a row also where that is all of it, and join
+ * the two. A Concat that is run reads nothing that has no elements; of several, the last. */
+static void drop_nothing(graft_onnx_reader *reader, Onnx__NodeProto *node)
+{
+    size_t count = 0;
+    for (size_t k = 0; k < node->n_input; k++) {
+        const bool last = count == 0 && k + 1 == node->n_input;
+        if (last || !adds_nothing(reader, node, k)) {
+            node->input[count++] = node->input[k];
+        }
+    }
+    node->n_input = count;
+}
+
 /* Notes what a node of constants computes; lists of whole numbers as such. */
 static const graft_model_weight *note_known(graft_onnx_reader *reader, const Onnx__NodeProto *node,
                                             const graft_onnx_plan *plan)
 {
     const graft_model_weight *known = graft_onnx_fold_constant(reader, node, plan);
+    if (known == NULL && plan->refusal != NULL && graft_onnx_is_to_run(reader)) {
+        known = graft_onnx_without_elements(reader, node);
+    }
     graft_onnx_entry *entry = graft_onnx_entry_named(reader->onnx, node->output[0]);
     if (known != NULL && entry != NULL) {
         entry->known = known;
@@ -504,7 +530,7 @@ graft_status graft_onnx_build_node(graft_onnx_reader *reader, uint32_t index)
 {
     GRAFT_SCOPED(reader->env->scratch);
     static const char open[] = "it depends on open sizes";
-    const Onnx__NodeProto *node = reader->onnx->proto->graph->node[index];
+    Onnx__NodeProto *node = reader->onnx->proto->graph->node[index];
     graft_onnx_plan plan;
     bool finished = false;
     bool is_bound = reader->bound != NULL && reader->bound[index];
@@ -522,6 +548,9 @@ graft_status graft_onnx_build_node(graft_onnx_reader *reader, uint32_t index)
     }
     if (finished) {
         return is_bound ? add_opaque(reader, index, NULL, open) : GRAFT_OK;
+    }
+    if (graft_onnx_is_to_run(reader) && graft_onnx_is(node, "Concat")) {
+        drop_nothing(reader, node);
     }
     graft_onnx_plan_node(reader, node, &plan);
     check_outputs(&plan);

@@ -226,6 +226,42 @@ graft_onnx_operand graft_plan_dropout(graft_onnx_plan *plan)
 
 /* ----------------------------------------------------------------------- normalisation */
 
+/* Whether inputs 1 to 4 are weights, or known. */
+static bool has_known_parameters(const graft_onnx_plan *plan)
+{
+    bool known = true;
+    for (uint32_t k = 1; k <= 4; k++) {
+        const graft_onnx_entry *entry = graft_onnx_input(plan->reader->onnx, plan->node, k);
+        known = known && entry != NULL && (entry->weight != GRAFT_NONE || entry->known != NULL);
+    }
+    return known;
+}
+
+/* Likewise with numbers that are computed, where the model is run. */
+static graft_onnx_operand plan_computed_norm(graft_onnx_plan *plan, graft_onnx_operand x)
+{
+    const graft_shape shape = graft_plan_shape(plan, x);
+    const uint32_t rank = shape.rank < 2 ? 0 : shape.rank - 1U;
+    int32_t dims[GRAFT_MAX_RANK] = {rank == 0 ? 0 : shape.dims[1], 1, 1, 1, 1, 1};
+    graft_onnx_operand in[4];
+    for (uint32_t k = 0; k < 4; k++) {
+        in[k] = graft_plan_input(plan, k + 1);
+        const graft_shape list = graft_plan_shape(plan, in[k]);
+        if (rank == 0 || list.rank != 1 || list.dims[0] != dims[0]) {
+            return graft_plan_refuse(plan, "parameters that are not one per channel");
+        }
+    }
+    const graft_onnx_operand epsilon =
+        graft_plan_constant(plan, graft_plan_float(plan, "epsilon", 1e-5F), dims, 1);
+    graft_onnx_operand deviation = graft_plan_add2(plan, GRAFT_OP_add, NULL, in[3], epsilon);
+    deviation = graft_plan_add1(plan, GRAFT_OP_sqrt, NULL, deviation);
+    const graft_onnx_operand s = graft_plan_add2(plan, GRAFT_OP_div, NULL, in[0], deviation);
+    graft_onnx_operand t = graft_plan_add2(plan, GRAFT_OP_mul, NULL, in[2], s);
+    t = graft_plan_add2(plan, GRAFT_OP_sub, NULL, in[1], t);
+    x = graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, graft_plan_reshape(plan, s, dims, rank));
+    return graft_plan_add2(plan, GRAFT_OP_add, NULL, x, graft_plan_reshape(plan, t, dims, rank));
+}
+
 /* Batch normalisation at inference is x s + t with s = scale / sqrt(var + epsilon) and
  * t = bias - mean s, computed in double and rounded once. */
 graft_onnx_operand graft_plan_batch_norm(graft_onnx_plan *plan)
@@ -241,6 +277,10 @@ graft_onnx_operand graft_plan_batch_norm(graft_onnx_plan *plan)
         graft_plan_refuse(plan, "training mode");
     }
     graft_onnx_operand x = graft_plan_input(plan, 0);
+    if (plan->refusal == NULL && graft_onnx_is_to_run(plan->reader) &&
+        !has_known_parameters(plan)) {
+        return plan_computed_norm(plan, x);
+    }
     graft_shape shape = graft_plan_shape(plan, x);
     double epsilon = (double)graft_plan_float(plan, "epsilon", 1e-5F);
     const float *parameters[PARAMETERS];

@@ -328,8 +328,7 @@ graft_onnx_operand graft_plan_instance_norm(graft_onnx_plan *plan)
 
 bool graft_plan_comes_apart(graft_onnx_plan *plan)
 {
-    const graft_model_options *options = plan->reader->options;
-    if (options == NULL || !options->as_binary32) {
+    if (!graft_onnx_is_to_run(plan->reader)) {
         graft_plan_refuse(plan, "an operator that stays whole where a model is written");
     }
     return plan->refusal == NULL;

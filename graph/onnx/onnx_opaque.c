@@ -164,36 +164,31 @@ static bool describe_weight(const graft_model_weight *weight, graft_infer_tensor
 static bool describe_entry(graft_onnx_reader *reader, graft_onnx_entry *entry,
                            graft_infer_tensor *tensor)
 {
-    if (entry->ints != NULL && entry->known != NULL) {
-        *tensor = (graft_infer_tensor){.known = true,
-                                       .dtype = entry->known->shape.dtype,
-                                       .rank = entry->known->shape.rank,
-                                       .dims = {entry->known->shape.dims[0]},
-                                       .data = entry->known->data,
-                                       .data_bytes = entry->known->data_bytes};
-        return true;
-    }
     if (entry->weight != GRAFT_NONE) {
         return describe_weight(&reader->weights[entry->weight], tensor);
     }
-    graft_shape shape = graft_onnx_shape_of_entry(reader, entry);
+    const graft_model_weight *known = entry->known;
+    const bool told = known != NULL && (entry->ints != NULL || known->data_bytes == 0);
+    const graft_shape shape = told ? known->shape : graft_onnx_shape_of_entry(reader, entry);
     if (shape.rank > GRAFT_MAX_RANK || shape.dtype == 0) {
         return false;
     }
     *tensor = (graft_infer_tensor){.known = true, .dtype = shape.dtype, .rank = shape.rank};
+    if (told) {
+        tensor->data = known->data;
+        tensor->data_bytes = known->data_bytes;
+    }
     for (uint32_t i = 0; i < shape.rank; i++) {
         tensor->dims[i] = shape.dims[i];
     }
     return true;
 }
 
-static graft_shape shape_by_library(graft_onnx_reader *reader, const Onnx__NodeProto *node,
-                                    size_t k)
+static void infer(graft_onnx_reader *reader, const Onnx__NodeProto *node, size_t k,
+                  graft_infer_tensor *output)
 {
     GRAFT_SCOPED(reader->env->scratch);
     graft_infer_tensor *inputs = GRAFT_NEW(reader->env->scratch, graft_infer_tensor, node->n_input);
-    graft_infer_tensor output = {.known = false};
-    graft_shape shape = unknown_shape();
     uint8_t *bytes = NULL;
     size_t size = 0;
     bool described = reader->onnx->opset <= GRAFT_ONNX_OPSET_LAST && !reader->onnx->keep_all;
@@ -203,28 +198,56 @@ static graft_shape shape_by_library(graft_onnx_reader *reader, const Onnx__NodeP
     }
     if (described) {
         graft_wire_encode(reader->env->scratch, &node->base, &bytes, &size);
-        graft_onnx_infer(bytes, size, reader->onnx->opset, inputs, k, &output);
+        graft_onnx_infer(bytes, size, reader->onnx->opset, inputs, k, output);
     }
+}
+#else
+static void infer(graft_onnx_reader *reader, const Onnx__NodeProto *node, size_t k,
+                  graft_infer_tensor *output)
+{
+    (void)reader;
+    (void)node;
+    (void)k;
+    (void)output;
+}
+#endif
+
+static graft_shape shape_by_library(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                    size_t k)
+{
+    graft_infer_tensor output = {.known = false};
+    graft_shape shape = unknown_shape();
+    infer(reader, node, k, &output);
     if (output.known && output.rank <= GRAFT_MAX_RANK && output.dtype <= UINT8_MAX) {
         shape = (graft_shape){.rank = (uint8_t)output.rank,
                               .dtype = graft_onnx_dtype(reader, output.dtype)};
         for (uint32_t i = 0; i < output.rank; i++) {
             bool fits = output.dims[i] >= 0 && output.dims[i] <= INT32_MAX;
-            shape.dims[i] = fits ? (int32_t)output.dims[i] : 0; /* 0 is not sound. */
+            shape.dims[i] =
+                fits ? (int32_t)output.dims[i] : -1; /* -1 is not sound, neither is 0. */
         }
     }
     return shape;
 }
-#else
-static graft_shape shape_by_library(graft_onnx_reader *reader, const Onnx__NodeProto *node,
-                                    size_t k)
+
+const graft_model_weight *graft_onnx_without_elements(graft_onnx_reader *reader,
+                                                      const Onnx__NodeProto *node)
 {
-    (void)reader;
-    (void)node;
-    (void)k;
-    return unknown_shape();
+    static const int64_t nothing = 0;
+    graft_model_weight *known = NULL;
+    const graft_shape shape = shape_by_library(reader, node, 0);
+    bool empty = false;
+    bool fits = shape.rank <= GRAFT_MAX_RANK && node->n_output == 1;
+    for (uint32_t i = 0; fits && i < shape.rank; i++) {
+        fits = shape.dims[i] >= 0;
+        empty = empty || shape.dims[i] == 0;
+    }
+    if (fits && empty) {
+        known = GRAFT_NEW(reader->arena, graft_model_weight, 1);
+        *known = (graft_model_weight){.name = node->output[0], .shape = shape, .data = &nothing};
+    }
+    return known;
 }
-#endif
 
 /* A tensor without elements, or with more than the engine counts, is not known to it. */
 static bool is_sound(const graft_shape *shape)

@@ -304,7 +304,11 @@ const float *graft_plan_const_floats(graft_onnx_plan *plan, uint32_t k, uint64_t
 {
     graft_onnx_entry *entry = graft_onnx_input(plan->reader->onnx, plan->node, k);
     *count = 0;
-    if (entry != NULL && entry->weight == GRAFT_NONE) {
+    if (entry != NULL && entry->weight == GRAFT_NONE && entry->known != NULL) {
+        if (graft_onnx_know_weight(plan->reader, entry) != GRAFT_OK) {
+            graft_env_clear(plan->reader->env);
+        }
+    } else if (entry != NULL && entry->weight == GRAFT_NONE) {
         know_fill(plan, entry);
     }
     if (entry == NULL || entry->weight == GRAFT_NONE) {

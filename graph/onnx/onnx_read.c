@@ -311,8 +311,7 @@ static bool is_fixed(const Onnx__TensorShapeProto__Dimension *dim)
 uint8_t graft_onnx_dtype(const graft_onnx_reader *reader, int64_t type)
 {
     const bool known = type > 0 && type <= UINT8_MAX;
-    const bool widened = known && reader->options != NULL && reader->options->as_binary32 &&
-                         graft_half_is((uint32_t)type);
+    const bool widened = known && graft_onnx_is_to_run(reader) && graft_half_is((uint32_t)type);
     return (uint8_t)(widened ? (int64_t)GRAFT_DTYPE_F32 : known ? type : 0);
 }
 

@@ -394,8 +394,7 @@ graft_status graft_onnx_weight_of_tensor(graft_onnx_reader *reader, const Onnx__
         if (tensor->n_string_data != elements) {
             return fail_data(reader, tensor, what, tensor->n_string_data, "texts", elements);
         }
-    } else if (graft_onnx_is_of_nibbles(tensor) && reader->options != NULL &&
-               reader->options->as_binary32) {
+    } else if (graft_onnx_is_of_nibbles(tensor) && graft_onnx_is_to_run(reader)) {
         GRAFT_PASS(widen_nibbles(reader, tensor, what, elements, &made));
     } else if (tensor->has_raw_data && width > 0) {
         if (tensor->raw_data.len != elements * width) {

@@ -325,6 +325,9 @@ static const foreign_row apart_rows[] = {
      "opset 23; input x 1 2 4; weight k 1 2 2 = 0.5 1 1.5 2; weight v 1 2 1; node Attention x k v -> y "
      ": q_num_heads=2 kv_num_heads=1 is_causal=1 scale=0.25 softcap=2.0",
      "0.5 0.5 0.813602388 0.786088884"},
+    {"blocks that overlap, and a column behind the last",
+     "opset 18; input x 1 4 4; ints i = 3 5; ints b = 2 2; node Col2Im x i b -> y : strides=1,2",
+     "0 4 1 5 0 10 18 12 20 0 10 14 11 15 0"},
     {"half of a spectrum, with a zero behind",
      "opset 17; input x 1 3 1; scalar n = 4; node DFT x n -> y : onesided=1", "3 0 -2 -1 1 0"},
     {"numbers of half of a spectrum",
@@ -335,6 +338,36 @@ static const foreign_row apart_rows[] = {
      "4.5 0 -2 0.5 -0.5 0 10.5 0 -3 -0.5 -0.5 0 16.5 0 -4 -1.5 -0.5 0"},
     {"a norm of nothing", "input x 1 2; weight w = 0.0; node Mul x w -> z; "
      "node LpNormalization z -> n; node Add n x -> y", "0 1"},
+};
+
+/* What is known beforehand only where a model is run: tensors without elements, and what runtimes
+ * differ on. */
+static const foreign_row running_rows[] = {
+    {"up to a multiple of four",
+     "input x 3; ints z = 0; ints m = -1; ints f = 4; node Shape x -> s; node Mul s m -> n; "
+     "node Mod n f -> r; node Concat z r -> p : axis=0; node Pad x p -> y", "0 1 2 0"},
+    {"a norm by numbers that are computed",
+     "input x 2 2; input s 2; weight m 2 = 1 2; weight v 2 = 3 8; "
+     "node BatchNormalization x s m m v -> y : epsilon=1.0",
+     "1 1.66666663 1 2.3333333"},
+    {"six tensors of bytes joined",
+     "input x 2; weight s = 0.5; weight t = 1; weight n = 1; node Cast n -> z : to=2; "
+     "node Cast x -> q : to=2; "
+     "node QLinearConcat s z q t z q t z q t z q t z q t z q s z -> a : axis=0 "
+     "domain=com.microsoft; node Cast a -> y : to=1", "0 1 0 1 0 1 0 1 0 1 0 1"},
+    {"means of windows of bytes",
+     "input x 1 1 1 4; weight s = 1; weight t = 0.5; weight n = 0; node Cast n -> z : to=2; "
+     "node Cast s -> k : to=2; node Cast x -> q : to=2; node QLinearAveragePool q s z t k -> a : kernel_shape=1,2 "
+     "domain=com.microsoft; node Cast a -> y : to=1", "2 4 6"},
+#ifdef GRAFT_WITH_LIBONNX /* It says that there are no elements. */
+    {"what lies behind the last of a row, joined to it",
+     "input x 2 3; ints s = 3; ints e = 9; ints a = 1; weight f = 2; node Slice x s e a -> r; "
+     "node Mul r f -> m; node Concat m x m -> y : axis=1", "0 1 2 3 4 5"},
+    {"whole numbers, and none of them",
+     "input x 2 3; ints s = 0 3; node ConstantOfShape s -> n; node Cast n -> k : to=7; "
+     "node Cast x -> i : to=7; node Concat i k -> j : axis=0; node Cast j -> y : to=1",
+     "0 1 2 3 4 5"},
+#endif
 };
 /* clang-format on */
 
@@ -377,6 +410,15 @@ CHECK_ROWS(test_apart, apart_rows)
     assert_int_equal(onnx_text_model(env, row->model)->opaque_count, 1);
     CHECK_OK(onnx_text_read(env, onnx_text_message(env->life, row->model), &running, &model));
     assert_true(model->is_apart || model->opaque_count == 0);
+    check_outputs(env, row, model);
+}
+
+CHECK_ROWS(test_running, running_rows)
+{
+    const foreign_row *row = place;
+    const graft_model_options running = {.as_binary32 = true};
+    graft_model *model = NULL;
+    CHECK_OK(onnx_text_read(env, onnx_text_message(env->life, row->model), &running, &model));
     check_outputs(env, row, model);
 }
 

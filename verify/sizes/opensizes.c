@@ -16,7 +16,8 @@ enum { RESOURCES_MOST = 400000 };
 
 /* What a node's sizes follow from, and they. */
 typedef struct {
-    uint32_t op; /* GRAFT_OP_NONE: nothing is known yet. */
+    uint32_t op;     /* GRAFT_OP_NONE: nothing is known yet. */
+    uint32_t source; /* Of an opaque node: its record. */
     int32_t attrs[GRAFT_MAX_ATTRS];
     graft_sym_shape in[GRAFT_MAX_INPUTS];
     graft_sym_shape out[GRAFT_MAX_OUTPUTS];
@@ -222,6 +223,27 @@ static void look_at_node(graft_open_sizes *o, graft_index n)
     }
 }
 
+/* What an opaque node makes is as the file says; what was found of the first outputs is kept. */
+static void look_at_opaque(graft_open_sizes *o, graft_index n)
+{
+    const graft_node *node = &o->graph->nodes[n];
+    known_node *known = &o->nodes[n];
+    const bool looked = known->op == node->op && known->source == node->source;
+    *known = looked ? *known : (known_node){.op = node->op, .source = node->source};
+    for (uint32_t k = 0; k < node->output_count; k++) {
+        const graft_index value = graft_node_output(o->graph, n, k);
+        const bool kept = k < GRAFT_MAX_OUTPUTS;
+        if (kept && looked) {
+            o->shapes[value] = known->out[k];
+            continue;
+        }
+        write_given(o, value, &o->shapes[value]);
+        if (kept) {
+            known->out[k] = o->shapes[value];
+        }
+    }
+}
+
 static void make_room(graft_open_sizes *o)
 {
     const graft_limits *limits = &o->graph->limits;
@@ -255,11 +277,8 @@ static void find_sizes(graft_open_sizes *o)
         }
         if (node->op < GRAFT_OP_COUNT) {
             look_at_node(o, n);
-            continue;
-        }
-        for (uint32_t k = 0; k < node->output_count; k++) {
-            const graft_index value = graft_node_output(o->graph, n, k);
-            write_given(o, value, &o->shapes[value]);
+        } else {
+            look_at_opaque(o, n);
         }
     }
     o->looked = true;
