@@ -144,7 +144,7 @@ static graft_status list_tensors(graft_run *run, const graft_model *model)
                         graft_arena_printf(arena, "x%u", k)));
     }
     for (uint32_t k = 0; k < output_count && run->stages != NULL; k++) {
-        const graft_model_port *port = &model->promised[k];
+        const graft_model_port *port = &run->stages->first->promised[k];
         run->outputs[k] = (graft_run_tensor){.name = port->name, .shape = port->shape};
     }
     for (uint32_t k = 0; k < output_count && run->stages == NULL; k++) {

@@ -116,20 +116,16 @@ static float place_of(const extent *e, int32_t part, int32_t i)
     return e->start + (float)part * e->part + ((float)i + 0.5F) * e->part / (float)e->samples;
 }
 
-/* One part of a region in all channels, `step` numbers apart. */
-static void run_part(const float *image, size_t channels, size_t pixels, const sample *samples,
-                     size_t count, float *out, size_t step)
+/* The mean of samples of a channel. */
+static float mean_of(const float *x, const sample *samples, size_t count)
 {
-    for (size_t c = 0; c < channels; c++) {
-        const float *x = image + c * pixels;
-        float sum = 0.0F;
-        for (size_t i = 0; i < count; i++) {
-            const sample *s = &samples[i];
-            sum += s->weight[0] * x[s->at[0]] + s->weight[1] * x[s->at[1]] +
-                   s->weight[2] * x[s->at[2]] + s->weight[3] * x[s->at[3]];
-        }
-        out[c * step] = sum / (float)(count > 0 ? count : 1);
+    float sum = 0.0F;
+    for (size_t i = 0; i < count; i++) {
+        const sample *s = &samples[i];
+        sum += s->weight[0] * x[s->at[0]] + s->weight[1] * x[s->at[1]] +
+               s->weight[2] * x[s->at[2]] + s->weight[3] * x[s->at[3]];
     }
+    return sum / (float)(count > 0 ? count : 1);
 }
 
 static void run_region(const graft_opaque *opaque, const extent e[2], const float *image,
@@ -137,17 +133,19 @@ static void run_region(const graft_opaque *opaque, const extent e[2], const floa
 {
     const size_t channels = (size_t)opaque->in[0].dims[1];
     const size_t pixels = graft_axes_count(&opaque->in[0], 2, 4);
-    const int32_t height = opaque->attrs[REGION_HEIGHT];
     const int32_t width = opaque->attrs[REGION_WIDTH];
+    const int32_t parts = opaque->attrs[REGION_HEIGHT] * width;
     const int32_t count = e[0].samples * e[1].samples;
-    for (int32_t part = 0; part < height * width; part++) {
+    for (int32_t part = 0; part < parts; part++) {
         for (int32_t i = 0; i < count; i++) {
             const float y = place_of(&e[0], part / width, i / e[1].samples);
             const float x = place_of(&e[1], part % width, i % e[1].samples);
             samples[i] = find_sample(find_place(y, e[0].size), find_place(x, e[1].size), e[1].size);
         }
-        run_part(image, channels, pixels, samples, (size_t)count, out + part,
-                 (size_t)height * (size_t)width);
+        for (size_t c = 0; c < channels; c++) {
+            out[c * (size_t)parts + (size_t)part] =
+                mean_of(image + c * pixels, samples, (size_t)count);
+        }
     }
 }
 

@@ -292,18 +292,19 @@ static bool overlap(const box *a, const box *b, float most)
 typedef struct {
     bool centered;
     bool limited; /* By a score. */
+    size_t count; /* Of boxes. */
     size_t most;
     float overlap_most;
     float score;
 } suppression;
 
 /* Boxes that stay, best first, into `kept`; how many. */
-static size_t suppress(const suppression *s, const float *boxes, const float *scores, size_t count,
+static size_t suppress(const suppression *s, const float *boxes, const float *scores,
                        candidate *ranked, box *kept_boxes, uint32_t *kept)
 {
     size_t candidates = 0;
     size_t found = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < s->count; i++) {
         ranked[candidates] = (candidate){scores[i], (uint32_t)i};
         candidates += !s->limited || scores[i] > s->score;
     }
@@ -346,6 +347,7 @@ static bool find_boxes(const finding *f)
     const size_t count = (size_t)boxes->dims[1];
     const suppression s = {.centered = graft_onnx_int(f->node, "center_point_box", 0) != 0,
                            .limited = has(f, 4),
+                           .count = count,
                            .most = most < 0                 ? 0
                                    : (uint64_t)most < count ? (size_t)most
                                                             : count,
@@ -362,7 +364,7 @@ static bool find_boxes(const finding *f)
         const size_t batch = k / classes;
         const size_t found =
             suppress(&s, (const float *)f->data[0] + batch * count * 4,
-                     (const float *)f->data[1] + k * count, count, ranked, kept_boxes, kept);
+                     (const float *)f->data[1] + k * count, ranked, kept_boxes, kept);
         for (size_t i = 0; i < found; i++) {
             if (row_count > INT32_MAX - 3) {
                 return false;

@@ -11,7 +11,7 @@
 
 #include <inttypes.h>
 
-enum { ROUNDS_MOST = 1 << 12, NODES_MOST = 1 << 20, OPSET_AXES_INPUT = 13 };
+enum { ROUNDS_MOST = 1 << 10, NODES_MOST = 1 << 20, OPSET_AXES_INPUT = 13 };
 
 static const char round_name[] = "graft_round";
 
@@ -173,14 +173,30 @@ static void make_room(peeling *p, size_t count)
     p->count = before;
 }
 
+/* Names are changed in a copy; weights, which may be large, share their data with it. */
+static graft_status copy_body(peeling *p, const Onnx__GraphProto *body, Onnx__GraphProto **copy)
+{
+    Onnx__GraphProto bare = *body;
+    ProtobufCMessage *message = NULL;
+    bare.n_initializer = 0;
+    GRAFT_PASS(graft_wire_copy(p->env, p->in.arena, p->source->file, &bare.base, &message));
+    *copy = (Onnx__GraphProto *)message;
+    (*copy)->n_initializer = body->n_initializer;
+    (*copy)->initializer = GRAFT_NEW(p->in.arena, Onnx__TensorProto *, body->n_initializer);
+    for (size_t i = 0; i < body->n_initializer; i++) {
+        (*copy)->initializer[i] = GRAFT_NEW(p->in.arena, Onnx__TensorProto, 1);
+        *(*copy)->initializer[i] = *body->initializer[i];
+    }
+    return GRAFT_OK;
+}
+
 /* The nodes of one round. */
 static graft_status peel_round(peeling *p, loop *l)
 {
     graft_arena *arena = p->in.arena;
     const Onnx__GraphProto *body = l->body;
-    ProtobufCMessage *message = NULL;
-    GRAFT_PASS(graft_wire_copy(p->env, arena, p->source->file, &body->base, &message));
-    Onnx__GraphProto *copy = (Onnx__GraphProto *)message;
+    Onnx__GraphProto *copy = NULL;
+    GRAFT_PASS(copy_body(p, body, &copy));
     const char **outputs = GRAFT_NEW(arena, const char *, body->n_output);
     for (size_t k = 0; k < body->n_output; k++) {
         outputs[k] = name_anew(p, l, "out", k);
@@ -214,12 +230,23 @@ static void push_identity(peeling *p, const char *from, const char *to)
     }
 }
 
+/* What a Loop collects in no rounds, of parts as it declares them. */
+static void add_no_rows(peeling *p, const char *name, const Onnx__ValueInfoProto *part)
+{
+    int64_t dims[GRAFT_MAX_RANK] = {0};
+    const Onnx__TensorShapeProto *shape = graft_onnx_declared_shape(part->type);
+    const size_t rank = shape == NULL || shape->n_dim >= GRAFT_MAX_RANK ? 0 : shape->n_dim;
+    for (size_t i = 0; i < rank; i++) {
+        dims[1 + i] = shape->dim[i]->dim_value;
+    }
+    add_tensor(p, name, graft_onnx_declared_dtype(part->type, GRAFT_DTYPE_F32), dims, 1 + rank, "");
+}
+
 /* What is left of the Loop, if anything, and its results. */
 static void finish(peeling *p, loop *l, bool ended)
 {
     graft_arena *arena = p->in.arena;
     const Onnx__NodeProto *node = l->node;
-    Onnx__NodeProto *rest = GRAFT_NEW(arena, Onnx__NodeProto, 1);
     const char **inputs = GRAFT_NEW(arena, const char *, node->n_input);
     const char **outputs = GRAFT_NEW(arena, const char *, node->n_output);
     for (size_t k = 0; k < node->n_output; k++) {
@@ -233,9 +260,7 @@ static void finish(peeling *p, loop *l, bool ended)
         }
         const char *behind = name_anew(p, l, "rest", row);
         if (ended) {
-            const Onnx__ValueInfoProto *made = l->body->output[1 + k];
-            add_tensor(p, behind, graft_onnx_declared_dtype(made->type, GRAFT_DTYPE_F32),
-                       &(int64_t){0}, 1, "");
+            add_no_rows(p, behind, l->body->output[1 + k]);
         }
         l->rows[row][l->row_count] = behind;
         Onnx__NodeProto *concat =
@@ -248,7 +273,8 @@ static void finish(peeling *p, loop *l, bool ended)
         for (size_t k = 0; k < node->n_input; k++) {
             inputs[k] = k == 0 ? node->input[0] : l->state[k - 1];
         }
-        rest = graft_onnx_make_node(arena, "Loop", inputs, node->n_input, outputs, node->n_output);
+        Onnx__NodeProto *rest =
+            graft_onnx_make_node(arena, "Loop", inputs, node->n_input, outputs, node->n_output);
         rest->name = node->name;
         rest->attribute = graft_onnx_append(arena, NULL, 0, graft_onnx_attribute(node, "body"));
         rest->n_attribute = 1;

@@ -10,26 +10,13 @@
  * what finds sizes (found.h) and what makes or reads tensors without elements, of which the engine
  * has none. What has kernels becomes the graph of the next stage, which has what is known so for
  * inputs, since other data will give other ones. */
+#include "graph/onnx/onnx_stage.h"
 #include "graph/flow.h"
-#include "graph/meaning/algebra.h"
-#include "graph/meaning/foreign.h"
 #include "graph/meaning/found.h"
-#include "graph/onnx/onnx.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { OPSET_ROI_HALF = 16 };
-
-/* One node, all of whose inputs are known. */
-typedef struct {
-    graft_onnx_reader *reader;
-    const Onnx__NodeProto *node;
-    graft_shape *in; /* Rank GRAFT_RANK_UNKNOWN: not given. */
-    const void **data;
-    bool of_data;
-    bool none; /* An input that is no list of settings has no elements. */
-} known_node;
 
 bool graft_onnx_is_staged(const graft_onnx_reader *reader)
 {
@@ -60,287 +47,6 @@ graft_status graft_onnx_name_told(graft_onnx_reader *reader)
     return GRAFT_OK;
 }
 
-/* ----------------------------------------------------------------------------- what is known */
-
-/* Elements and shape of an entry; false where they are not known. */
-static bool find_known(const graft_onnx_reader *reader, const graft_onnx_entry *entry,
-                       graft_shape *shape, const void **data)
-{
-    static const uint64_t nothing = 0;
-    const graft_model_weight *weight = entry->known != NULL ? entry->known
-                                       : entry->weight == GRAFT_NONE
-                                           ? NULL
-                                           : &reader->weights[entry->weight];
-    if (weight == NULL) {
-        return false;
-    }
-    *shape = weight->shape;
-    *data = weight->data;
-    const Onnx__TensorProto *tensor = weight->tensor;
-    if (shape->rank == GRAFT_RANK_UNKNOWN && weight->data_bytes == 0 && tensor != NULL &&
-        tensor->n_dims <= GRAFT_MAX_RANK) { /* The engine knows no shape without elements. */
-        shape->rank = (uint8_t)tensor->n_dims;
-        for (uint32_t i = 0; i < shape->rank; i++) {
-            shape->dims[i] = (int32_t)tensor->dims[i];
-        }
-    }
-    *data = weight->data_bytes == 0 ? &nothing : *data;
-    shape->dtype = graft_half_is(shape->dtype) ? (uint8_t)GRAFT_DTYPE_F32 : shape->dtype;
-    return shape->rank != GRAFT_RANK_UNKNOWN && *data != NULL &&
-           (weight->data_bytes > 0 || graft_shape_elements(shape) == 0);
-}
-
-/* What a node, its bodies included, reads at place `k`; NULL: not given. */
-static graft_onnx_entry *read_at(const graft_onnx *onnx, uint32_t index, size_t k)
-{
-    const Onnx__NodeProto *node = onnx->proto->graph->node[index];
-    return k < node->n_input ? graft_onnx_input(onnx, node, k)
-                             : &onnx->entries[onnx->groups[index].captured[k - node->n_input]];
-}
-
-static size_t read_count(const graft_onnx *onnx, uint32_t index)
-{
-    return onnx->proto->graph->node[index]->n_input + onnx->groups[index].captured_count;
-}
-
-/* Whether input `i` says what is done with others, so that none may be said. */
-static bool is_setting(const Onnx__NodeProto *node, size_t i)
-{
-    static const char told[] =
-        "Reshape Expand Squeeze Unsqueeze Resize Upsample ReduceSum ReduceMax "
-        "ReduceMin ReduceMean ReduceProd";
-    return (i > 0 && graft_onnx_lists(told, node->op_type)) ||
-           graft_onnx_is(node, "ConstantOfShape");
-}
-
-/* False when an input, or what a body reads, is not known. In scratch. */
-static bool know(graft_onnx_reader *reader, uint32_t index, known_node *k)
-{
-    const size_t count = read_count(reader->onnx, index);
-    bool known = true;
-    *k = (known_node){.reader = reader,
-                      .node = reader->onnx->proto->graph->node[index],
-                      .in = GRAFT_NEW(reader->env->scratch, graft_shape, count),
-                      .data = GRAFT_NEW(reader->env->scratch, const void *, count)};
-    for (size_t i = 0; i < count; i++) {
-        graft_onnx_entry *entry = read_at(reader->onnx, index, i);
-        k->in[i].rank = GRAFT_RANK_UNKNOWN;
-        if (entry == NULL) {
-            continue;
-        }
-        if (!find_known(reader, entry, &k->in[i], &k->data[i])) {
-            known = false;
-            continue;
-        }
-        k->none = k->none || (graft_shape_elements(&k->in[i]) == 0 && !is_setting(k->node, i));
-        k->of_data = k->of_data || entry->of_data;
-        (void)graft_onnx_ints_of_entry(reader, entry);
-    }
-    return known;
-}
-
-/* Says what output `i` of a node is; its data is in the reader's arena. */
-static void set_known(const known_node *k, size_t i, const graft_shape *shape, const void *data)
-{
-    graft_onnx_entry *entry =
-        i < k->node->n_output ? graft_onnx_entry_named(k->reader->onnx, k->node->output[i]) : NULL;
-    if (entry != NULL) {
-        graft_model_weight *known = GRAFT_NEW(k->reader->arena, graft_model_weight, 1);
-        *known = (graft_model_weight){.name = entry->name,
-                                      .shape = *shape,
-                                      .data = data,
-                                      .data_bytes = (size_t)graft_shape_bytes(shape)};
-        entry->known = known;
-        entry->of_data = k->of_data;
-        (void)graft_onnx_ints_of_entry(k->reader, entry);
-    }
-}
-
-/* ------------------------------------------------------------------ what is worked out here */
-
-static bool work_out_found(const known_node *k)
-{
-    graft_found outs[GRAFT_FOUND_OUTPUTS_MOST] = {{.data = NULL}};
-    if (!graft_found_run(k->reader->arena, k->node, k->in, k->data, outs)) {
-        return false;
-    }
-    for (size_t i = 0; i < k->node->n_output; i++) {
-        set_known(k, i, &outs[i].shape, outs[i].data);
-    }
-    return true;
-}
-
-/* Adds the size of another one along an axis; of two that do not fit the one without elements does
- * not count. */
-static bool put_beside(const graft_shape *in, int64_t axis, graft_shape *shape)
-{
-    const int64_t along = axis + (axis < 0 ? in->rank : 0);
-    graft_shape both = *in;
-    if (along < 0 || along >= in->rank) {
-        return false;
-    }
-    both.dims[along] = shape->dims[along];
-    if (shape->rank != GRAFT_RANK_UNKNOWN && graft_shape_equal(&both, shape)) {
-        const bool fits = in->dims[along] <= INT32_MAX - shape->dims[along];
-        shape->dims[along] += fits ? in->dims[along] : 0;
-        return fits;
-    }
-    if (shape->rank == GRAFT_RANK_UNKNOWN || graft_shape_elements(shape) == 0) {
-        *shape = *in;
-        return true;
-    }
-    return graft_shape_elements(in) == 0;
-}
-
-/* Of any number of tensors. */
-static bool work_out_concat(const known_node *k)
-{
-    graft_shape shape = {.rank = GRAFT_RANK_UNKNOWN};
-    size_t step = 0; /* Bytes of a row of the result. */
-    int64_t axis = graft_onnx_int(k->node, "axis", 0);
-    for (size_t i = 0; i < k->node->n_input; i++) {
-        const graft_shape *in = &k->in[i];
-        if (in->rank == GRAFT_RANK_UNKNOWN || in->rank == 0) {
-            return false;
-        }
-        if (!put_beside(in, axis, &shape)) {
-            return false;
-        }
-    }
-    axis += axis < 0 ? shape.rank : 0;
-    if (shape.rank == GRAFT_RANK_UNKNOWN || axis < 0 || axis >= shape.rank ||
-        graft_shape_elements(&shape) > INT32_MAX) {
-        return false;
-    }
-    const size_t rows = (size_t)graft_axes_count(&shape, 0, (uint32_t)axis);
-    step = rows == 0 ? 0 : (size_t)graft_shape_bytes(&shape) / rows;
-    uint8_t *data = GRAFT_NEW(k->reader->arena, uint8_t, rows * step);
-    size_t at = 0;
-    for (size_t i = 0; i < k->node->n_input; i++) {
-        const size_t width = rows == 0 ? 0 : (size_t)graft_shape_bytes(&k->in[i]) / rows;
-        for (size_t row = 0; row < rows && width > 0; row++) {
-            memcpy(data + row * step + at, (const uint8_t *)k->data[i] + row * width, width);
-        }
-        at += width;
-    }
-    set_known(k, 0, &shape, data);
-    return true;
-}
-
-/* The sizes of what has no elements. */
-static bool work_out_sizes(const known_node *k)
-{
-    const bool all = strcmp(k->node->op_type, "Size") == 0;
-    const int64_t rank = k->in[0].rank;
-    int64_t start = graft_onnx_int(k->node, "start", 0);
-    int64_t end = graft_onnx_int(k->node, "end", rank);
-    int64_t *sizes = GRAFT_NEW(k->reader->arena, int64_t, (size_t)rank + 1);
-    graft_shape shape = {.rank = all ? 0 : 1, .dtype = GRAFT_DTYPE_I64};
-    start += start < 0 ? rank : 0;
-    end = end + (end < 0 ? rank : 0) < rank ? end + (end < 0 ? rank : 0) : rank;
-    for (int64_t i = start < 0 ? 0 : start; i < end && !all; i++) {
-        sizes[shape.dims[0]++] = k->in[0].dims[i];
-    }
-    set_known(k, 0, &shape, sizes);
-    return true;
-}
-
-/* What places without elements put into a tensor: nothing. */
-static bool work_out_scatter(const known_node *k)
-{
-    if (graft_shape_elements(&k->in[0]) == 0 || graft_shape_elements(&k->in[1]) > 0) {
-        return false;
-    }
-    set_known(k, 0, &k->in[0], k->data[0]);
-    return true;
-}
-
-/* Several results, each by its loop. */
-static bool work_out_several(const known_node *k)
-{
-    graft_env *env = k->reader->env;
-    graft_opaque opaque = {.out_count = (uint32_t)k->node->n_output};
-    const void *in[GRAFT_OPAQUE_INPUTS_MOST] = {NULL};
-    void *out[GRAFT_OPAQUE_OUTPUTS_MOST] = {NULL};
-    if (k->node->n_input > GRAFT_OPAQUE_INPUTS_MOST ||
-        opaque.out_count > GRAFT_OPAQUE_OUTPUTS_MOST) {
-        return false;
-    }
-    for (size_t i = 0; i < GRAFT_OPAQUE_INPUTS_MOST; i++) {
-        const bool given = i < k->node->n_input;
-        opaque.in[i] = given ? k->in[i] : (graft_shape){.rank = GRAFT_RANK_UNKNOWN};
-        in[i] = given ? k->data[i] : NULL;
-    }
-    bool fits = graft_foreign_find(k->node, &opaque);
-    for (opaque.which = 0; opaque.which < opaque.out_count && fits; opaque.which++) {
-        graft_shape *shape = &opaque.outs[opaque.which];
-        fits = graft_foreign_shape(&opaque, in, shape);
-        out[opaque.which] =
-            GRAFT_NEW(k->reader->arena, uint8_t, fits ? (size_t)graft_shape_bytes(shape) : 0);
-    }
-    if (!fits || graft_opaque_run(env, &opaque, in, out) != GRAFT_OK) {
-        graft_env_clear(env);
-        return false;
-    }
-    for (size_t i = 0; i < k->node->n_output; i++) {
-        set_known(k, i, &opaque.outs[i], out[i]);
-    }
-    return true;
-}
-
-/* Folds of no elements at all into one. */
-static bool work_out_fold(const known_node *k)
-{
-    static const graft_shape one = {.rank = 0, .dtype = GRAFT_DTYPE_F32};
-    const char *kind = k->node->op_type + strlen("Reduce");
-    float *number = GRAFT_NEW(k->reader->arena, float, 1);
-    *number = strcmp(kind, "Max") == 0    ? -INFINITY
-              : strcmp(kind, "Min") == 0  ? INFINITY
-              : strcmp(kind, "Prod") == 0 ? 1.0F
-                                          : 0.0F;
-    if (k->in[0].dtype != GRAFT_DTYPE_F32 || graft_onnx_int(k->node, "keepdims", 1) != 0 ||
-        k->node->n_input > 1 || graft_onnx_attribute(k->node, "axes") != NULL) {
-        return false;
-    }
-    set_known(k, 0, &one, number);
-    return true;
-}
-
-/* Results without elements, whatever would be computed. */
-static bool work_out_none(const known_node *k)
-{
-    static const uint64_t nothing = 0;
-    graft_shape shapes[GRAFT_OPAQUE_OUTPUTS_MOST];
-    bool none = k->node->n_output <= GRAFT_OPAQUE_OUTPUTS_MOST;
-    for (size_t i = 0; i < k->node->n_output && none; i++) {
-        const graft_onnx_entry *entry = graft_onnx_entry_named(k->reader->onnx, k->node->output[i]);
-        shapes[i] = graft_onnx_shape_of_none(k->reader, k->node, k->in, i);
-        none = entry == NULL || entry->read_count == 0 ||
-               (shapes[i].rank <= GRAFT_MAX_RANK && graft_shape_elements(&shapes[i]) == 0);
-    }
-    for (size_t i = 0; i < k->node->n_output && none; i++) {
-        if (shapes[i].rank <= GRAFT_MAX_RANK) {
-            set_known(k, i, &shapes[i], &nothing);
-        }
-    }
-    return none;
-}
-
-static bool work_out(const known_node *k)
-{
-    const char *type = k->node->op_type;
-    const bool sizes = graft_onnx_lists("Shape Size", type);
-    return (graft_found_is(k->node) && work_out_found(k)) ||
-           (strcmp(type, "Concat") == 0 && work_out_concat(k)) ||
-           (k->none && sizes && work_out_sizes(k)) ||
-           (k->none && graft_onnx_lists("ScatterND ScatterElements", type) &&
-            work_out_scatter(k)) ||
-           (k->none && graft_onnx_lists("ReduceSum ReduceMax ReduceMin ReduceProd", type) &&
-            work_out_fold(k)) ||
-           (k->none && !sizes && work_out_none(k)) ||
-           (!k->none && graft_onnx_lists("TopK Split", type) && work_out_several(k));
-}
-
 /* ---------------------------------------------------------------------------- what is left */
 
 static void leave(graft_onnx_reader *reader, uint32_t index)
@@ -357,10 +63,10 @@ static void leave(graft_onnx_reader *reader, uint32_t index)
 
 static bool reads_late(const graft_onnx *onnx, uint32_t index)
 {
-    const size_t count = read_count(onnx, index);
+    const size_t count = graft_onnx_read_count(onnx, index);
     bool late = false;
     for (size_t i = 0; i < count && !late; i++) {
-        const graft_onnx_entry *entry = read_at(onnx, index, i);
+        const graft_onnx_entry *entry = graft_onnx_read_at(onnx, index, i);
         late = entry != NULL && entry->late;
     }
     return late;
@@ -380,7 +86,7 @@ static void spell_roi_align(graft_onnx_reader *reader, Onnx__NodeProto *node)
 graft_status graft_onnx_stage_node(graft_onnx_reader *reader, uint32_t index, bool *done)
 {
     Onnx__NodeProto *node = reader->onnx->proto->graph->node[index];
-    known_node k;
+    graft_onnx_known k;
     *done = true;
     if (reads_late(reader->onnx, index)) {
         leave(reader, index);
@@ -391,9 +97,9 @@ graft_status graft_onnx_stage_node(graft_onnx_reader *reader, uint32_t index, bo
         return GRAFT_OK;
     }
     spell_roi_align(reader, node);
-    const bool all = know(reader, index, &k);
+    const bool all = graft_onnx_know(reader, index, &k);
     if (all && (k.of_data || k.none || graft_found_is(node))) {
-        *done = work_out(&k);
+        *done = graft_onnx_work_out(&k);
     } else if (k.none || graft_found_is(node)) {
         leave(reader, index);
         *done = true;
@@ -419,7 +125,7 @@ bool graft_onnx_waits(graft_onnx_reader *reader, uint32_t index, const graft_sha
     const Onnx__NodeProto *node = reader->onnx->proto->graph->node[index];
     const graft_flow *flow = reader->onnx->groups[index].flow;
     bool known = flow == NULL || flow->refusal == NULL;
-    known_node k;
+    graft_onnx_known k;
     for (size_t i = 0; i < node->n_output && known; i++) {
         const graft_onnx_entry *entry = graft_onnx_entry_named(reader->onnx, node->output[i]);
         known = entry == NULL || entry->read_count == 0 ||
@@ -429,9 +135,9 @@ bool graft_onnx_waits(graft_onnx_reader *reader, uint32_t index, const graft_sha
         !graft_onnx_lists(sized, node->op_type)) {
         return false;
     }
-    const bool all = know(reader, index, &k);
+    const bool all = graft_onnx_know(reader, index, &k);
     if (all && flow == NULL) {
-        return work_out_none(&k);
+        return graft_onnx_work_out_none(&k);
     }
     if (!all || strcmp(node->op_type, "Loop") == 0) { /* Which is peeled then. */
         leave(reader, index);
@@ -487,7 +193,7 @@ static void hand(const cutting *c, graft_onnx_entry *entry, bool made)
     }
     entry->handed = weight == NULL || entry->of_data;
     graft_model_told told = {.name = entry->name};
-    if (weight != NULL && find_known(c->reader, entry, &told.shape, &told.data) &&
+    if (weight != NULL && graft_onnx_find_known(c->reader, entry, &told.shape, &told.data) &&
         (entry->of_data || graft_shape_elements(&told.shape) == 0)) {
         c->told[model->told_count++] = told;
     } else {
@@ -543,8 +249,7 @@ static void promise(graft_onnx_reader *reader)
             ports[i].shape = graft_onnx_shape_of_entry(reader, entry);
         }
         ports[i].dtype = graft_onnx_declared_dtype(graph->output[i]->type, ports[i].shape.dtype);
-        ports[i].shape.dtype =
-            ports[i].shape.rank == GRAFT_RANK_UNKNOWN ? ports[i].dtype : ports[i].shape.dtype;
+        ports[i].shape.dtype = ports[i].dtype;
     }
     reader->model->promised = ports;
     reader->model->promised_count = (uint32_t)graph->n_output;
@@ -581,9 +286,9 @@ void graft_onnx_cut(graft_onnx_reader *reader, const char **outputs, uint32_t *c
         reader->model->rest = rest;
     }
     for (uint32_t i = 0; i < onnx->node_count; i++) {
-        const size_t read = onnx->groups[i].is_late ? read_count(onnx, i) : 0;
+        const size_t read = onnx->groups[i].is_late ? graft_onnx_read_count(onnx, i) : 0;
         for (size_t k = 0; k < read; k++) {
-            graft_onnx_entry *entry = read_at(onnx, i, k);
+            graft_onnx_entry *entry = graft_onnx_read_at(onnx, i, k);
             if (entry != NULL) {
                 hand(&c, entry, false);
             }
