@@ -292,6 +292,52 @@ CHECK_CASE(test_flows)
         (float[]){1, 2, 3, 4}, (float[]){4, 6, 3, -1, 3, -2}, GRAFT_OK, "");
 }
 
+/* Sizes that data tell are known after each run, of none too. */
+CHECK_CASE(test_stages)
+{
+    const graft_run_options options = {.thread_count = 1, .database = check_path("x.costs")};
+    const char *path = check_path("x.onnx");
+    float in[2][4] = {
+        {1, 0, 2, 0},
+        {0, 0, 0, 0}
+    };
+    int64_t out[4] = {7, 7, 7, 7};
+    graft_run *run = NULL;
+    onnx_text_write(env, "input x 4; node Relu x -> r; node NonZero r -> y; output r; output y",
+                    path);
+    expect(run, graft_run_open(path, &options, &run), GRAFT_OK, "");
+    assert_int_equal(graft_run_output(run, 0)->shape.rank, 1);
+    assert_int_equal(graft_run_output(run, 1)->shape.rank, GRAFT_RANK_UNKNOWN);
+    graft_run_tensor x = *graft_run_input(run, 0);
+    const graft_run_tensor *y = graft_run_output(run, 1);
+    for (int32_t i = 0; i < 3; i++) {
+        x.data = in[i % 2];
+        expect(run, graft_run_once(run, &x, 1, NULL, 0), GRAFT_OK, "");
+        assert_true(y->shape.rank == 2 && y->shape.dtype == GRAFT_DTYPE_I64);
+        assert_true(y->shape.dims[0] == 1 && y->shape.dims[1] == (i == 1 ? 0 : 2));
+        assert_true(i == 1 || ((const int64_t *)y->data)[1] == 2);
+        assert_float_equal(((const float *)graft_run_output(run, 0)->data)[2], in[i % 2][2], 0.0F);
+    }
+    graft_run_tensor wanted = *y;
+    wanted.data = out;
+    expect(run, graft_run_once(run, &x, 1, &wanted, 1), GRAFT_OK, "");
+    assert_true(out[0] == 0 && out[1] == 2 && out[2] == 7);
+    x.data = in[1];
+    expect(run, graft_run_once(run, &x, 1, &wanted, 1), GRAFT_BAD_INPUT,
+           "output 'y' is i64[1,2], not the model's i64[1,0]");
+    graft_run_close(run);
+    /* What is not known is told when it is reached; by then it reads what has sizes. */
+    onnx_text_write(env,
+                    "input x 4; node NonZero x -> p; node Cast p -> c : to=1; node Det c -> y; "
+                    "output y",
+                    path);
+    expect(run, graft_run_open(path, &options, &run), GRAFT_OK, "");
+    x = *graft_run_input(run, 0);
+    x.data = in[0];
+    expect(run, graft_run_once(run, &x, 1, NULL, 0), GRAFT_UNSUPPORTED, "(Det) cannot be run");
+    graft_run_close(run);
+}
+
 CHECK_CASE(test_refusals)
 {
     static const char *const size = "nonesuch=3";
