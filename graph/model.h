@@ -24,6 +24,7 @@ typedef struct graft_model_port {
     const char *name;
     graft_shape shape; /* Rank GRAFT_RANK_UNKNOWN for what is not a tensor or not known. */
     uint8_t dtype;     /* In the file, also where the graph has binary32 in its place. */
+    const void *data;  /* Of an input of a later stage: what an earlier one made. Else NULL. */
 } graft_model_port;
 
 typedef struct graft_model_weight {
@@ -50,6 +51,13 @@ typedef struct graft_model_record {
     uint32_t part;
 } graft_model_record;
 
+/* A tensor of which a stage is told: what an earlier one made. */
+typedef struct graft_model_told {
+    const char *name;
+    graft_shape shape; /* Sizes may be 0. */
+    const void *data;  /* Row-major, of shape.dtype. */
+} graft_model_told;
+
 struct graft_onnx; /* What only the ONNX reader and writer know (onnx.h). */
 
 /* Lives in the arena given to the call that made it. Read only. */
@@ -74,6 +82,14 @@ typedef struct graft_model {
     uint32_t frozen_count;
     const graft_model_record *records;
     const struct graft_onnx *onnx;
+    /* Of a model that is read in stages (graft_model_options.staged). `outputs` are those of the
+     * file that this stage makes, then what others read of it; `told` is what was worked out while
+     * it was read, of both; `promised` are all outputs of the file. */
+    const struct Onnx__ModelProto *rest; /* For the stages behind it; NULL: it is the last one. */
+    const graft_model_told *told;
+    uint32_t told_count;
+    const graft_model_port *promised;
+    uint32_t promised_count;
     const struct graft_model *other; /* Of a model whose sizes stay open: read at other sizes. */
     const bool
         *unsure; /* Likewise, by ONNX node: sizes of what it makes may be others elsewhere. */
@@ -126,6 +142,11 @@ typedef struct graft_model_options {
     bool settable;
     uint32_t unroll; /* LSTM, GRU and RNN of at most so many steps become their parts; 0: none. */
     bool flows;      /* Bodies of If, Loop and Scan are read, to be run (flow.h). */
+    /* What has sizes that only data tell, and what follows, is left for another stage
+     * (graft_model_read_rest). For who runs the model. */
+    bool staged;
+    const graft_model_told *told; /* Of a later stage: what earlier ones made. */
+    uint32_t told_count;
     /* Bodies of If, Loop and Scan are rewritten before the rest is read; NULL: they stay. */
     const graft_model_bodies *bodies;
 } graft_model_options;
@@ -142,6 +163,14 @@ GRAFT_MUST_USE graft_status graft_model_read(graft_env *env, graft_arena *arena,
 GRAFT_MUST_USE graft_status graft_model_parse(graft_env *env, graft_arena *arena, graft_bytes bytes,
                                               const graft_model_options *options,
                                               graft_model **model);
+
+/* Reads the next stage: model->rest, with `options` as they were but for what is told now. The
+ * model before and what is told must outlive it. Fails as graft_model_parse does, and with
+ * GRAFT_UNSUPPORTED, naming the node, where nothing more can be run or worked out. */
+GRAFT_MUST_USE graft_status graft_model_read_rest(graft_env *env, graft_arena *arena,
+                                                  const graft_model *model,
+                                                  const graft_model_options *options,
+                                                  graft_model **next);
 
 typedef struct graft_model_write_options {
     bool external_data; /* Weights into a file beside the model; done anyhow above 1.5 GB. */

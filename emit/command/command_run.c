@@ -103,10 +103,11 @@ static void print_outputs(graft_env *env, const graft_run *run)
     }
 }
 
-static graft_status bench(graft_env *env, const run_choices *choices, graft_run *run)
+static graft_status bench(graft_env *env, const run_choices *choices, graft_run *run,
+                          const graft_run_tensor *inputs, uint32_t input_count)
 {
     graft_timing timing;
-    GRAFT_PASS(graft_run_time(env, run, choices->rounds, &timing));
+    GRAFT_PASS(graft_run_time(env, run, inputs, input_count, choices->rounds, &timing));
     if (env->json) {
         graft_json json;
         graft_json_begin(&json, env->scratch);
@@ -203,7 +204,7 @@ static graft_status run_model(graft_env *env, void *taken)
     GRAFT_CHECK(tell(env, NULL, run, status));
     const uint32_t output_count = graft_run_output_count(run);
     graft_run_tensor *outputs = GRAFT_NEW(env->life, graft_run_tensor, output_count);
-    for (uint32_t k = 0; k < output_count; k++) {
+    for (uint32_t k = 0; k < output_count && run->stages == NULL; k++) {
         outputs[k] = *graft_run_output(run, k);
         outputs[k].data =
             graft_arena_alloc(env->life, (size_t)graft_shape_bytes(&outputs[k].shape));
@@ -211,12 +212,16 @@ static graft_status run_model(graft_env *env, void *taken)
     if (choices->bench || choices->steps) {
         draw_others(env, run, choices->seed, &inputs, &input_count);
     }
-    status = graft_run_once(run, inputs, input_count, outputs, output_count);
+    status =
+        graft_run_once(run, inputs, input_count, outputs, run->stages == NULL ? output_count : 0);
     GRAFT_CHECK(tell(env, choices->inputs, run, status));
+    for (uint32_t k = 0; k < output_count && run->stages != NULL; k++) {
+        outputs[k] = *graft_run_output(run, k); /* Whose sizes are known now. */
+    }
     GRAFT_CHECK(write_outputs(env, choices->outputs, run, outputs));
     print_outputs(env, run);
     if (choices->bench) {
-        GRAFT_CHECK(bench(env, choices, run));
+        GRAFT_CHECK(bench(env, choices, run, inputs, input_count));
     }
     if (choices->steps) {
         GRAFT_CHECK(bench_steps(env, choices, run));

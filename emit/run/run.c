@@ -75,34 +75,17 @@ static graft_status rewrite(graft_run *run, const char *path, const graft_model 
     return status;
 }
 
-/* Does what runtimes do by themselves, in bodies too. */
-static graft_status fuse(graft_env *env, const graft_runtime *runtime, const graft_model *model,
-                         const graft_graph **graph)
-{
-    graft_order *order = GRAFT_NEW(env->life, graft_order, 1);
-    const graft_order *ordered = order;
-    const size_t bytes = graft_order_bytes(&(*graph)->limits);
-    for (graft_index n = 0; n < model->graph.node_end; n++) {
-        graft_flow *flow = model->graph.nodes[n].op == GRAFT_OP_OPAQUE
-                               ? graft_flow_of(model, &model->graph.nodes[n])
-                               : NULL;
-        for (uint32_t b = 0; flow != NULL && flow->refusal == NULL && b < flow->body_count; b++) {
-            graft_flow_body *body = &flow->bodies[b];
-            GRAFT_PASS(fuse(env, runtime, body->model, &body->graph));
-        }
-    }
-    GRAFT_PASS(graft_order_build(order, *graph, graft_arena_alloc(env->life, bytes), bytes));
-    return graft_runtime_fuse_own(env, env->life, runtime, graph, &ordered);
-}
-
 static graft_status open_model(graft_run *run, const char *path, const graft_run_options *options,
                                graft_model **model)
 {
     graft_env *env = &run->env;
-    graft_runtime runtime;
+    graft_runtime *runtime = GRAFT_NEW(env->life, graft_runtime, 1);
+    graft_model_options *kept = GRAFT_NEW(env->life, graft_model_options, 1);
+    graft_stages *stages = GRAFT_NEW(env->life, graft_stages, 1);
     graft_model_options reading = {.unroll = GRAFT_UNROLL_MOST, /* It has no kernel for a whole, */
                                    .as_binary32 = true,         /* nor for 16 bits. */
-                                   .flows = true};
+                                   .flows = true,
+                                   .staged = true};
     const graft_option_list sizes = {GRAFT_NEW(env->life, const char *, options->size_count),
                                      options->size_count};
     for (uint32_t i = 0; i < sizes.count; i++) {
@@ -121,11 +104,12 @@ static graft_status open_model(graft_run *run, const char *path, const graft_run
     if (options->policy != NULL) {
         GRAFT_PASS(rewrite(run, options->policy, *model));
     }
-    GRAFT_PASS(graft_runtime_open(env, env->life, NULL, 0, &runtime));
-    GRAFT_PASS(fuse(env, &runtime, *model, &run->graph));
-    graft_cost_set_model(run->cost, *model);
-    return graft_executor_open_folded(env, env->life, run->cost, *model, run->graph,
-                                      &run->executor);
+    GRAFT_PASS(graft_runtime_open(env, env->life, NULL, 0, runtime));
+    *kept = reading;
+    *stages =
+        (graft_stages){.first = *model, .options = kept, .runtime = runtime, .cost = run->cost};
+    run->stages = (*model)->rest == NULL ? NULL : stages;
+    return graft_stage_open(env, env->life, stages, *model, &run->graph, &run->executor);
 }
 
 /* A tensor of the session; `port` has its name in the model. */
@@ -149,6 +133,7 @@ static graft_status list_tensors(graft_run *run, const graft_model *model)
     graft_arena *arena = run->env.life;
     const uint32_t input_count = graft_run_input_count(run);
     const uint32_t output_count = graft_run_output_count(run);
+    run->results = graft_outputs_new(arena, run->executor, run->graph);
     run->inputs = GRAFT_NEW(arena, graft_run_tensor, input_count);
     run->outputs = GRAFT_NEW(arena, graft_run_tensor, output_count);
     for (uint32_t k = 0; k < input_count; k++) {
@@ -158,12 +143,15 @@ static graft_status list_tensors(graft_run *run, const graft_model *model)
                         model == NULL ? NULL : &model->inputs[run->graph->values[value].source],
                         graft_arena_printf(arena, "x%u", k)));
     }
-    for (uint32_t k = 0; k < output_count; k++) {
+    for (uint32_t k = 0; k < output_count && run->stages != NULL; k++) {
+        const graft_model_port *port = &run->stages->first->promised[k];
+        run->outputs[k] = (graft_run_tensor){.name = port->name, .shape = port->shape};
+    }
+    for (uint32_t k = 0; k < output_count && run->stages == NULL; k++) {
         GRAFT_PASS(list_tensor(run, &run->outputs[k], graft_executor_output(run->executor, k),
                                model == NULL ? NULL : &model->outputs[k],
                                graft_arena_printf(arena, "y%u", k)));
     }
-    run->results = graft_outputs_new(arena, run->executor, run->graph);
     return GRAFT_OK;
 }
 
@@ -244,6 +232,7 @@ void graft_run_close(graft_run *run)
 {
     if (run != NULL) {
         graft_executor_close(run->executor);
+        graft_stages_close(run->stages);
         const locale_t language = take_plain_locale();
         (void)!graft_cost_close(&run->env, run->cost); /* It was saved. */
         (void)uselocale(language);
@@ -267,7 +256,9 @@ uint32_t graft_run_input_count(const graft_run *run)
 
 uint32_t graft_run_output_count(const graft_run *run)
 {
-    return run->executor == NULL ? 0 : graft_executor_output_count(run->executor);
+    return run->executor == NULL ? 0
+           : run->stages != NULL ? run->stages->first->promised_count
+                                 : graft_executor_output_count(run->executor);
 }
 
 const graft_run_tensor *graft_run_input(const graft_run *run, uint32_t k)
@@ -378,6 +369,25 @@ static void round_outputs(const graft_run *run, const run_side *side)
     }
 }
 
+/* What follows the first stage, and what was made to where it is wanted. */
+static graft_status run_stages(graft_run *run, const run_side *out, const graft_run_tensor *given,
+                               uint32_t given_count)
+{
+    const locale_t language = take_plain_locale();
+    const graft_status status =
+        graft_stages_run(&run->env, run->stages, run->results, run->outputs);
+    (void)uselocale(language);
+    GRAFT_PASS(status);
+    GRAFT_PASS(take_given(&run->env, out, given, given_count));
+    for (uint32_t k = 0; k < out->count; k++) {
+        if (out->data[k] != NULL) {
+            memcpy(out->data[k], run->outputs[k].data,
+                   (size_t)graft_shape_bytes(&run->outputs[k].shape));
+        }
+    }
+    return GRAFT_OK;
+}
+
 graft_status graft_run_once(graft_run *run, const graft_run_tensor *inputs, uint32_t input_count,
                             const graft_run_tensor *outputs, uint32_t output_count)
 {
@@ -396,12 +406,17 @@ graft_status graft_run_once(graft_run *run, const graft_run_tensor *inputs, uint
     const int before = take_threads((int)env->thread_count);
     GRAFT_CHECK(take_given(env, &in, inputs, input_count));
     GRAFT_CHECK(refuse_missing(env, &in));
-    GRAFT_CHECK(take_given(env, &out, outputs, output_count));
     const float **from = GRAFT_NEW(env->scratch, const float *, in.count);
     float **to = GRAFT_NEW(env->scratch, float *, out.count);
     for (uint32_t k = 0; k < in.count; k++) {
         from[k] = widen_given(env, &in, k);
     }
+    if (run->stages != NULL) {
+        GRAFT_CHECK(graft_executor_run(env, run->executor, from, run->results));
+        GRAFT_CHECK(run_stages(run, &out, outputs, output_count));
+        goto done;
+    }
+    GRAFT_CHECK(take_given(env, &out, outputs, output_count));
     for (uint32_t k = 0; k < out.count; k++) {
         to[k] = place_output(run, &out, k);
     }
@@ -413,8 +428,29 @@ done:
     return status;
 }
 
-graft_status graft_run_time(graft_env *env, graft_run *run, uint32_t rounds, graft_timing *timing)
+/* Whole runs, for each has stages of its own. */
+static graft_status time_stages(graft_env *env, graft_run *run, const graft_run_tensor *inputs,
+                                uint32_t input_count, graft_timing *timing)
 {
+    GRAFT_SCOPED(env->scratch);
+    double *samples = GRAFT_NEW(env->scratch, double, timing->rounds);
+    for (uint32_t i = 0; i < timing->rounds; i++) {
+        const uint64_t start_ns = graft_cost_clock_ns(run->env.thread_count);
+        GRAFT_PASS(graft_run_once(run, inputs, input_count, NULL, 0));
+        samples[i] = (double)(graft_cost_clock_ns(run->env.thread_count) - start_ns);
+        GRAFT_PASS(graft_interrupted_while(env, "measuring"));
+    }
+    graft_cost_median(samples, timing->rounds, &timing->median_ns, &timing->spread_ns);
+    return GRAFT_OK;
+}
+
+graft_status graft_run_time(graft_env *env, graft_run *run, const graft_run_tensor *inputs,
+                            uint32_t input_count, uint32_t rounds, graft_timing *timing)
+{
+    if (run->stages != NULL) {
+        timing->rounds = rounds;
+        return time_stages(env, run, inputs, input_count, timing);
+    }
     const int before = take_threads((int)run->env.thread_count);
     graft_status status = graft_executor_time(env, run->executor, rounds, timing);
     (void)take_threads(before);

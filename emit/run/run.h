@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cost/plan/executor.h"
+#include "emit/run/stages.h"
 #include "graft/run.h"
 
 struct graft_run {
@@ -10,17 +11,20 @@ struct graft_run {
     graft_cost *cost;
     const graft_graph *graph; /* That is run. */
     graft_executor *executor;
+    graft_stages *stages;     /* What follows that; NULL: nothing. */
     graft_run_tensor *inputs; /* In the executor's order. */
     graft_run_tensor *outputs;
-    float **results; /* Of the outputs, ours. */
+    float **results; /* Of the executor's outputs, ours. */
 };
 
-/* Times it with the session's threads, as graft_executor_time does. */
-GRAFT_MUST_USE graft_status graft_run_time(graft_env *env, graft_run *run, uint32_t rounds,
-                                           graft_timing *timing);
+/* Times it with the session's threads, as graft_executor_time does; with these inputs where it runs
+ * in stages. */
+GRAFT_MUST_USE graft_status graft_run_time(graft_env *env, graft_run *run,
+                                           const graft_run_tensor *inputs, uint32_t input_count,
+                                           uint32_t rounds, graft_timing *timing);
 
-/* The same of each step of graft_executor_schedule, in turns, each with the clock's own time; after
- * a run. `step_ns` has one for each. */
+/* The same of each step of graft_executor_schedule (of the first stage), in turns, each with the
+ * clock's own time; after a run. `step_ns` has one for each. */
 GRAFT_MUST_USE graft_status graft_run_time_steps(graft_env *env, graft_run *run, uint32_t rounds,
                                                  double *step_ns);
 

@@ -32,9 +32,10 @@ typedef struct graft_onnx_ints {
 } graft_onnx_ints;
 
 typedef enum graft_onnx_entry_kind {
-    GRAFT_ONNX_INPUT = 0,   /* of the model; `index` is its number in model->inputs */
-    GRAFT_ONNX_WEIGHT = 1,  /* an initializer, also sparse */
-    GRAFT_ONNX_COMPUTED = 2 /* output `slot` of node `index` of the file */
+    GRAFT_ONNX_INPUT = 0,    /* of the model; `index` is its number in model->inputs */
+    GRAFT_ONNX_WEIGHT = 1,   /* an initializer, also sparse */
+    GRAFT_ONNX_COMPUTED = 2, /* output `slot` of node `index` of the file */
+    GRAFT_ONNX_TOLD = 3      /* of an earlier stage; known */
 } graft_onnx_entry_kind;
 
 /* A name of the main graph. */
@@ -52,6 +53,9 @@ typedef struct graft_onnx_entry {
     const graft_model_weight *known; /* What a node of constants computes; NULL when not known. */
     const graft_onnx_ints *ints;     /* The numbers of that or of the weight, once asked for. */
     const Onnx__TypeProto *type;     /* As declared; NULL when the file does not say. */
+    bool of_data; /* Known by what an earlier stage made: other data would give another. */
+    bool late;    /* A later stage makes it. */
+    bool handed;  /* To later stages. */
 } graft_onnx_entry;
 
 typedef enum graft_onnx_operand_kind {
@@ -86,6 +90,7 @@ typedef struct graft_onnx_group {
     bool is_opaque;
     const char *refusal;     /* Why it is opaque. */
     struct graft_flow *flow; /* Of an If, Loop or Scan, where the model is read to be run. */
+    bool is_late;            /* It is left for a later stage. */
 } graft_onnx_group;
 
 typedef struct graft_onnx {
@@ -127,6 +132,7 @@ typedef struct graft_onnx_reader {
     uint32_t known_count;
     const char *folder;      /* Of the file; NULL: tensors in other files are refused. */
     graft_model_port *ports; /* model->inputs */
+    uint32_t port_capacity;
     graft_model_weight *weights;
     uint32_t weight_count;
     uint32_t weight_capacity;
@@ -245,6 +251,31 @@ GRAFT_MUST_USE graft_status graft_onnx_read_flow(graft_onnx_reader *reader, uint
 GRAFT_MUST_USE graft_status graft_onnx_inline_functions(graft_env *env, graft_arena *arena,
                                                         const graft_onnx_source *source);
 
+/* ---------------------------------------------------------- onnx_stage.c */
+
+/* Whether the options ask for stages, and nodes are known. */
+bool graft_onnx_is_staged(const graft_onnx_reader *reader);
+/* Names what earlier stages made. */
+GRAFT_MUST_USE graft_status graft_onnx_name_told(graft_onnx_reader *reader);
+/* Before a node is planned: leaves it for later (*done) where it reads what is late or where its
+ * sizes are found from elements that are not known, and works it out (*done) where they are. */
+GRAFT_MUST_USE graft_status graft_onnx_stage_node(graft_onnx_reader *reader, uint32_t index,
+                                                  bool *done);
+/* Whether a node that would be opaque, of results of such shapes, is left for later instead. */
+bool graft_onnx_waits(graft_onnx_reader *reader, uint32_t index, const graft_shape *shapes);
+/* What the model makes: outputs of the file, and what others read. Sets `rest`. Adds the names of
+ * the graph's outputs to `outputs`, which has room for all entries. */
+void graft_onnx_cut(graft_onnx_reader *reader, const char **outputs, uint32_t *count);
+
+/* ----------------------------------------------------------- onnx_peel.c */
+
+/* Puts rounds of Loops that a reading of the message left for later, although all that they begin
+ * with is known, before them, as nodes of the message; how many. The model is of no use then.
+ * GRAFT_CAPACITY, with the node, for more rounds than are peeled. */
+GRAFT_MUST_USE graft_status graft_onnx_peel(graft_env *env, graft_arena *arena,
+                                            const graft_onnx_source *source,
+                                            const graft_model *model, uint32_t *count);
+
 /* The entry of a name; NULL when it stands for nothing. */
 graft_onnx_entry *graft_onnx_entry_named(const graft_onnx *onnx, const char *name);
 /* Whether a name is that of an initializer. */
@@ -303,6 +334,10 @@ graft_shape graft_onnx_shape_of_opaque(graft_onnx_reader *reader, const Onnx__No
  * data, in the model's arena. NULL where it says something else, or nothing. */
 const graft_model_weight *graft_onnx_without_elements(graft_onnx_reader *reader,
                                                       const Onnx__NodeProto *node);
+/* The same where tensors have no elements: the inputs have the shapes `in`, and sizes may be 0. Of
+ * what only ONNX' own library knows it takes that; rank unknown without it. */
+graft_shape graft_onnx_shape_of_none(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                     const graft_shape *in, size_t k);
 /* What Gather makes of places along an axis of the data; rank unknown where that cannot be. */
 graft_shape graft_onnx_gathered_shape(const graft_shape *data, const graft_shape *places,
                                       int64_t axis);

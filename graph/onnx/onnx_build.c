@@ -44,7 +44,8 @@ static graft_limits largest_limits(const graft_onnx_reader *reader)
         .nodes = (graft_index)nodes,
         .values = (graft_index)(nodes * GRAFT_MAX_OUTPUTS + 2 * onnx->entry_count + 2 * nodes),
         .edges = (graft_index)(edges + nodes * EDGES_OF_PART),
-        .outputs = (graft_index)graph->n_output,
+        .outputs =
+            (graft_index)(graph->n_output + (graft_onnx_is_staged(reader) ? onnx->entry_count : 0)),
     };
 }
 
@@ -82,12 +83,34 @@ graft_status graft_onnx_know_weight(graft_onnx_reader *reader, graft_onnx_entry 
     return GRAFT_OK;
 }
 
+/* What is known of this run's data alone is an input, as it was made. */
+static graft_status add_told_input(graft_onnx_reader *reader, graft_onnx_entry *entry,
+                                   graft_index *value)
+{
+    graft_model *model = reader->model;
+    graft_model_port port = {entry->name, entry->known->shape, 0, entry->known->data};
+    port.shape.dtype =
+        graft_half_is(port.shape.dtype) ? (uint8_t)GRAFT_DTYPE_F32 : port.shape.dtype;
+    port.dtype = port.shape.dtype;
+    GRAFT_PUSH(reader->arena, reader->ports, model->input_count, reader->port_capacity, 8) = port;
+    model->inputs = reader->ports;
+    GRAFT_PASS_IN(
+        reader->env,
+        graft_graph_add_input(&model->graph, &port.shape, model->input_count - 1, &entry->value),
+        "while adding '%s'", entry->name);
+    *value = entry->value;
+    return GRAFT_OK;
+}
+
 /* The value of an entry; weights and known numbers enter the graph when they are first read. */
 static graft_status value_of_entry(graft_onnx_reader *reader, graft_onnx_entry *entry,
                                    graft_index *value)
 {
     graft_graph *graph = &reader->model->graph;
     if (entry->value == GRAFT_NONE) {
+        if (entry->of_data && entry->known != NULL) {
+            return add_told_input(reader, entry, value);
+        }
         if (entry->weight == GRAFT_NONE && entry->known != NULL) {
             GRAFT_PASS(graft_onnx_know_weight(reader, entry));
         }
@@ -367,6 +390,9 @@ static graft_status add_opaque(graft_onnx_reader *reader, uint32_t index,
     GRAFT_PASS(list_opaque_inputs(reader, index, inputs));
     find_known_shapes(reader, node, plan, shapes);
     GRAFT_PASS(graft_onnx_read_flow(reader, index, shapes));
+    if (graft_onnx_is_staged(reader) && graft_onnx_waits(reader, index, shapes)) {
+        return GRAFT_OK;
+    }
     group->is_opaque = true;
     group->refusal = why;
     group->first_record = add_record(reader, index, 0);
@@ -521,6 +547,10 @@ static const graft_model_weight *note_known(graft_onnx_reader *reader, const Onn
     graft_onnx_entry *entry = graft_onnx_entry_named(reader->onnx, node->output[0]);
     if (known != NULL && entry != NULL) {
         entry->known = known;
+        for (size_t k = 0; k < node->n_input; k++) {
+            const graft_onnx_entry *in = graft_onnx_input(reader->onnx, node, k);
+            entry->of_data = entry->of_data || (in != NULL && in->of_data);
+        }
         (void)graft_onnx_ints_of_entry(reader, entry);
     }
     return known;
@@ -534,6 +564,12 @@ graft_status graft_onnx_build_node(graft_onnx_reader *reader, uint32_t index)
     graft_onnx_plan plan;
     bool finished = false;
     bool is_bound = reader->bound != NULL && reader->bound[index];
+    if (graft_onnx_is_staged(reader)) {
+        GRAFT_PASS(graft_onnx_stage_node(reader, index, &finished));
+        if (finished) {
+            return GRAFT_OK;
+        }
+    }
     if (node->n_output > 0 && graft_onnx_comes_apart(reader, node)) {
         const char *why = NULL;
         GRAFT_PASS(graft_onnx_take_apart(reader, node, &why));
@@ -555,7 +591,9 @@ graft_status graft_onnx_build_node(graft_onnx_reader *reader, uint32_t index)
     graft_onnx_plan_node(reader, node, &plan);
     check_outputs(&plan);
     const bool known = note_known(reader, node, &plan) != NULL;
-    if (plan.refusal != NULL && known && !is_bound) {
+    const graft_onnx_entry *made = graft_onnx_entry_named(reader->onnx, node->output[0]);
+    const bool of_data = made != NULL && made->of_data;
+    if ((plan.refusal != NULL || of_data) && known && !is_bound) {
         return GRAFT_OK;
     }
     if (plan.refusal != NULL || is_bound) {
@@ -610,14 +648,24 @@ static graft_status build_outputs(graft_onnx_reader *reader)
 {
     graft_model *model = reader->model;
     const Onnx__GraphProto *graph = reader->onnx->proto->graph;
-    graft_model_port *ports = GRAFT_NEW(reader->arena, graft_model_port, graph->n_output);
-    for (size_t i = 0; i < graph->n_output; i++) {
-        const char *name = text_or_empty(graph->output[i]->name);
+    const bool staged = graft_onnx_is_staged(reader);
+    const size_t most = graph->n_output + (staged ? reader->onnx->entry_count : 0);
+    const char **names = GRAFT_NEW(reader->arena, const char *, most);
+    uint32_t count = 0;
+    for (size_t i = 0; i < graph->n_output && !staged; i++) {
+        names[count++] = graph->output[i]->name;
+    }
+    if (staged) {
+        graft_onnx_cut(reader, names, &count);
+    }
+    graft_model_port *ports = GRAFT_NEW(reader->arena, graft_model_port, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const char *name = text_or_empty(names[i]);
         graft_onnx_entry *entry = graft_onnx_entry_named(reader->onnx, name);
         graft_index value = GRAFT_NONE;
         if (entry == NULL) {
             return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
-                              "%s: output %zu is '%s', which nothing produces", model->file, i,
+                              "%s: output %u is '%s', which nothing produces", model->file, i,
                               name);
         }
         GRAFT_PASS(value_of_entry(reader, entry, &value));
@@ -627,7 +675,7 @@ static graft_status build_outputs(graft_onnx_reader *reader)
         ports[i].dtype = graft_onnx_declared_dtype(entry->type, ports[i].shape.dtype);
     }
     model->outputs = ports;
-    model->output_count = (uint32_t)graph->n_output;
+    model->output_count = count;
     return GRAFT_OK;
 }
 

@@ -34,6 +34,7 @@ typedef struct {
     uint64_t in_bytes;
     uint64_t spare;  /* Of these what leaves the file when the result is stored. */
     bool is_planned; /* The node stays in the graph, and the writer says whether it is stored. */
+    bool of_data;    /* In a later stage; what takes long has kernels. */
     graft_model_weight out;
     uint8_t *data; /* Of `out`, while it is being filled. */
 } constant;
@@ -73,6 +74,7 @@ static bool find_inputs(constant *c)
             return false;
         }
         c->in_bytes += entry == NULL ? 0 : c->in[k]->data_bytes;
+        c->of_data = c->of_data || (entry != NULL && entry->of_data);
         c->spare += entry == NULL || entry->read_count > 1 ? 0 : entry->spare;
     }
     return true;
@@ -158,6 +160,17 @@ static bool is_small_plan(const graft_onnx_plan *plan)
     return small;
 }
 
+static bool has_products(const graft_onnx_plan *plan)
+{
+    bool has = false;
+    for (uint32_t p = 0; p < plan->part_count && !has; p++) {
+        const uint32_t op = plan->parts[p].op;
+        has = op == GRAFT_OP_conv || op == GRAFT_OP_conv_bias || op == GRAFT_OP_matmul ||
+              op == GRAFT_OP_matmul_bias || op == GRAFT_OP_conv_transpose;
+    }
+    return has;
+}
+
 /* A planned node; what it reads is known, its parts stay. */
 static bool run_plan(constant *c, const graft_onnx_plan *plan)
 {
@@ -166,7 +179,7 @@ static bool run_plan(constant *c, const graft_onnx_plan *plan)
     for (uint32_t k = 0; k < c->in_count; k++) {
         inputs[k] = c->in[k] == NULL ? NULL : c->in[k]->data;
     }
-    if (!is_small_plan(plan) || !start_result(c, &shape)) {
+    if (!is_small_plan(plan) || (c->of_data && has_products(plan)) || !start_result(c, &shape)) {
         return false;
     }
     memcpy(c->data, run_parts(c->reader, plan, inputs), c->out.data_bytes);
@@ -467,7 +480,9 @@ static void describe_inputs(graft_onnx_reader *reader, const Onnx__NodeProto *no
 static bool describe_foreign(graft_onnx_reader *reader, const Onnx__NodeProto *node,
                              graft_opaque *opaque, const void **data)
 {
-    if (node->op_type == NULL || node->n_input > GRAFT_OPAQUE_INPUTS_MOST) {
+    const bool runs = reader->options != NULL && reader->options->as_binary32;
+    if (node->op_type == NULL || node->n_input > GRAFT_OPAQUE_INPUTS_MOST ||
+        (!runs && strcmp(node->op_type, "RoiAlign") == 0)) { /* Files keep it. */
         return false;
     }
     describe_inputs(reader, node, opaque, data);

@@ -184,6 +184,8 @@ static graft_status read_model(flow_reader *f, uint32_t which, const counters *c
     options.frozen = NULL;
     options.frozen_count = 0;
     options.given_count = 0;
+    options.staged = false; /* A body whose sizes change is peeled (onnx_peel.c). */
+    options.told_count = 0;
     GRAFT_PASS(graft_onnx_copy_body(f->reader, f->node, f->names[which],
                                     f->flow->kind == GRAFT_FLOW_IF ? NULL : f->formals,
                                     &source.proto));

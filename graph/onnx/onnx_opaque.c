@@ -161,9 +161,29 @@ static bool describe_weight(const graft_model_weight *weight, graft_infer_tensor
     return true;
 }
 
+/* What an earlier stage made may have no elements. */
+static bool describe_told(const graft_model_weight *known, graft_infer_tensor *tensor)
+{
+    *tensor = (graft_infer_tensor){.known = known->shape.rank <= GRAFT_MAX_RANK,
+                                   .dtype = known->shape.dtype,
+                                   .rank = known->shape.rank};
+    for (uint32_t i = 0; tensor->known && i < tensor->rank; i++) {
+        tensor->dims[i] = known->shape.dims[i];
+    }
+    if (known->data_bytes <= DATA_MOST && !graft_half_is(known->shape.dtype)) {
+        tensor->data = known->data;
+        tensor->data_bytes = known->data_bytes;
+    }
+    return tensor->known;
+}
+
 static bool describe_entry(graft_onnx_reader *reader, graft_onnx_entry *entry,
                            graft_infer_tensor *tensor)
 {
+    if (entry->known != NULL && (entry->of_data || entry->known->data_bytes == 0) &&
+        graft_onnx_is_staged(reader)) {
+        return describe_told(entry->known, tensor);
+    }
     if (entry->weight != GRAFT_NONE) {
         return describe_weight(&reader->weights[entry->weight], tensor);
     }
@@ -247,6 +267,47 @@ const graft_model_weight *graft_onnx_without_elements(graft_onnx_reader *reader,
         *known = (graft_model_weight){.name = node->output[0], .shape = shape, .data = &nothing};
     }
     return known;
+}
+
+/* The shape to which tensors of such shapes are stretched, of the last one's type. */
+static graft_shape stretched_shape(const graft_shape *in, size_t count, bool tells)
+{
+    graft_shape shape = {.rank = 0};
+    for (size_t i = 0; i < count; i++) {
+        shape.rank = in[i].rank > shape.rank ? in[i].rank : shape.rank;
+        shape.dtype = tells ? (uint8_t)GRAFT_DTYPE_BOOL : in[i].dtype;
+    }
+    for (uint32_t axis = 0; axis < shape.rank && shape.rank <= GRAFT_MAX_RANK; axis++) {
+        shape.dims[axis] = 1;
+        for (size_t i = 0; i < count; i++) {
+            const uint32_t missing = (uint32_t)shape.rank - in[i].rank;
+            const int32_t size = axis < missing ? 1 : in[i].dims[axis - missing];
+            shape.dims[axis] = size == 1 ? shape.dims[axis] : size;
+        }
+    }
+    return shape.rank <= GRAFT_MAX_RANK ? shape : unknown_shape();
+}
+
+graft_shape graft_onnx_shape_of_none(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                     const graft_shape *in, size_t k)
+{
+    static const char same[] = "Erf Exp HardSwish Relu Sigmoid Sqrt Tanh";
+    static const char pairs[] = "Add Sub Mul Div Pow Mod Min Max Mean Sum Where";
+    static const char tests[] = "And Or Xor Equal Less Greater LessOrEqual GreaterOrEqual";
+    const bool tells = graft_onnx_lists(tests, node->op_type);
+    if (node->n_input == 0 || in[0].rank == GRAFT_RANK_UNKNOWN || k >= node->n_output) {
+        return unknown_shape();
+    }
+    if (graft_onnx_lists(same_shape_types, node->op_type) ||
+        graft_onnx_lists(same, node->op_type)) {
+        return k == 0 ? in[0] : unknown_shape();
+    }
+    if (tells || graft_onnx_lists(pairs, node->op_type)) {
+        return k == 0 ? stretched_shape(in, node->n_input, tells) : unknown_shape();
+    }
+    return strcmp(node->op_type, "Gather") == 0
+               ? graft_onnx_gathered_shape(&in[0], &in[1], graft_onnx_int(node, "axis", 0))
+               : shape_by_library(reader, node, k);
 }
 
 /* A tensor without elements, or with more than the engine counts, is not known to it. */

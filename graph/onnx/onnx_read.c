@@ -131,6 +131,7 @@ static graft_status name_inputs(graft_onnx_reader *reader, const Onnx__GraphProt
 {
     graft_model *model = reader->model;
     reader->ports = GRAFT_NEW(reader->arena, graft_model_port, graph->n_input);
+    reader->port_capacity = (uint32_t)graph->n_input;
     model->inputs = reader->ports;
     for (size_t i = 0; i < graph->n_input; i++) {
         const char *name = text_or_empty(graph->input[i]->name);
@@ -181,7 +182,8 @@ static void note_type(const graft_onnx *onnx, const Onnx__ValueInfoProto *info)
 static graft_status name_everything(graft_onnx_reader *reader)
 {
     const Onnx__GraphProto *graph = reader->onnx->proto->graph;
-    size_t count = graph->n_input + graph->n_initializer + graph->n_sparse_initializer;
+    size_t count = graph->n_input + graph->n_initializer + graph->n_sparse_initializer +
+                   (reader->options == NULL ? 0 : reader->options->told_count);
     for (size_t i = 0; i < graph->n_node; i++) {
         count += graph->node[i]->n_output;
     }
@@ -196,6 +198,7 @@ static graft_status name_everything(graft_onnx_reader *reader)
     GRAFT_PASS(find_settable(reader, graph));
     GRAFT_PASS(name_initializers(reader, graph));
     GRAFT_PASS(name_inputs(reader, graph));
+    GRAFT_PASS(graft_onnx_name_told(reader));
     GRAFT_PASS(name_node_outputs(reader, graph));
     for (size_t i = 0; i < graph->n_output; i++) {
         graft_onnx_entry *entry = graft_onnx_entry_named(reader->onnx, graph->output[i]->name);
@@ -825,11 +828,20 @@ graft_status graft_onnx_read_message(graft_env *env, graft_arena *arena,
     const reading how = {.source = source, .options = options, .sample = open ? 1 : 0};
     GRAFT_PASS(graft_onnx_inline_functions(env, arena, source));
     GRAFT_PASS(graft_onnx_freeze(env, arena, source, options));
-    GRAFT_PASS(read_choices(env, arena, &how, &chosen));
+    uint32_t peeled = 0;
+    do {
+        GRAFT_PASS(read_choices(env, arena, &how, &chosen));
+        if (options != NULL && options->staged) {
+            GRAFT_PASS(read_chosen(env, arena, how, &made));
+            GRAFT_PASS(graft_onnx_peel(env, arena, source, made, &peeled));
+        }
+    } while (peeled > 0);
     if (options != NULL && options->bodies != NULL && graft_onnx_has_bodies(source->proto)) {
         GRAFT_PASS(rewrite_bodies(env, arena, &how));
     }
-    GRAFT_PASS(read_chosen(env, arena, how, &made));
+    if (made == NULL) {
+        GRAFT_PASS(read_chosen(env, arena, how, &made));
+    }
     made->is_chosen = chosen;
     made->frozen = options == NULL ? NULL : options->frozen;
     made->frozen_count = options == NULL ? 0 : options->frozen_count;

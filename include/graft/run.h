@@ -32,7 +32,7 @@ typedef struct graft_run graft_run;
 typedef struct graft_run_tensor {
     const char *name;
     graft_shape shape;
-    void *data; /* Of what a session has: NULL. Inputs are only read. */
+    void *data; /* Inputs are only read. Of what a session has NULL, but see graft_run_output. */
 } graft_run_tensor;
 
 /* All zero is the default. */
@@ -72,7 +72,10 @@ GRAFT_MUST_USE graft_status graft_run_open_graph(const graft_graph *graph,
 /* What went wrong last, in a line; "" when nothing did. For NULL: that memory ended. */
 const char *graft_run_message(const graft_run *run);
 
-/* Names and shapes; `k` below the count. They live as long as the session. */
+/* Names and shapes; `k` below the count. They live as long as the session. Where sizes of a model
+ * depend on data an output may have the rank GRAFT_RANK_UNKNOWN before the first run; each run sets
+ * shape and data of all outputs then, sizes of 0 among them, and the next run takes them back. Of
+ * other models their data is NULL. */
 uint32_t graft_run_input_count(const graft_run *run);
 uint32_t graft_run_output_count(const graft_run *run);
 const graft_run_tensor *graft_run_input(const graft_run *run, uint32_t k);
@@ -81,7 +84,10 @@ const graft_run_tensor *graft_run_output(const graft_run *run, uint32_t k);
 /* Runs once. Tensors go by name: all inputs, in any order, and those outputs that are wanted.
  * GRAFT_BAD_INPUT, with what was expected, when an input is missing, a name is NULL, none of the
  * model's or comes twice, or a shape or type is another; also when an input holds a place outside
- * of a table that the model selects from. */
+ * of a table that the model selects from. Where sizes depend on data, outputs need not be given (see
+ * above); those that are have the sizes that this run finds, else GRAFT_BAD_INPUT. GRAFT_UNSUPPORTED,
+ * with the node, for what can only be told to be unknown then, GRAFT_CAPACITY for too many rounds or
+ * stages. */
 GRAFT_MUST_USE graft_status graft_run_once(graft_run *run, const graft_run_tensor *inputs,
                                            uint32_t input_count, const graft_run_tensor *outputs,
                                            uint32_t output_count);

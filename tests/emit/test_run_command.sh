@@ -180,8 +180,8 @@ refuses_binary64() {
 }
 # What only lacks the sizes that such a node would give is not among those named.
 names_causes() {
-    net places '(float[2, 3] x) => (int64[n, 2] y) { p = NonZero(x) y = Transpose(p) }' &&
-        fails places "places.onnx: node 'p' (NonZero) cannot be run: it is an operator that Graft does not know, or a form of one (an operator that is not known); all of these in the model: NonZero"
+    net drawn '(float[2, 3] x) => (int32[n, 2] y) { p = Multinomial(x) y = Transpose(p) }' &&
+        fails drawn "drawn.onnx: node 'p' (Multinomial) cannot be run: it is an operator that Graft does not know, or a form of one (an operator that is not known); all of these in the model: Multinomial"
 }
 # Why reading left a node, and an input without elements, unless its size is said.
 names_reasons() {

@@ -118,8 +118,55 @@ static void check_read(graft_env *env, const uint8_t *data, size_t size,
     }
 }
 
+/* What a stage hands on, as if it had run: small whole numbers, or next to nothing. */
+static graft_model_told *make_told(graft_env *env, const graft_model *model, uint32_t *count)
+{
+    graft_model_told *told =
+        GRAFT_NEW(env->life, graft_model_told, model->told_count + model->output_count);
+    *count = 0;
+    for (uint32_t k = 0; k < model->told_count; k++) {
+        told[(*count)++] = model->told[k];
+    }
+    for (uint32_t k = 0; k < model->output_count; k++) {
+        const graft_shape *shape = &model->outputs[k].shape;
+        const size_t bytes = (size_t)graft_shape_bytes(shape);
+        uint8_t *data = graft_arena_alloc(env->life, bytes);
+        for (size_t i = 0; i < bytes; i += 8) {
+            data[i] = (uint8_t)(i / 8 % 3);
+        }
+        if (bytes > 0) {
+            told[(*count)++] = (graft_model_told){model->outputs[k].name, *shape, data};
+        }
+    }
+    return told;
+}
+
+/* To be run in stages: each is whole, and of what cannot be read there is a message. */
+static void check_stages(graft_env *env, const uint8_t *data, size_t size)
+{
+    enum { STAGES = 6 };
+    graft_model_options options = {.as_binary32 = true, .flows = true, .staged = true};
+    graft_model *model = NULL;
+    graft_env_clear(env);
+    graft_status status =
+        graft_model_parse(env, env->life, (graft_bytes){"fuzz", data, size}, &options, &model);
+    for (uint32_t i = 0; i < STAGES && status == GRAFT_OK && is_small(model); i++) {
+        const size_t bytes = graft_order_bytes(&model->graph.limits);
+        graft_model *next = NULL;
+        require(graft_graph_check(&model->graph, graft_arena_alloc(env->life, bytes), bytes) ==
+                NULL);
+        if (model->rest == NULL) {
+            return;
+        }
+        options.told = make_told(env, model, &options.told_count);
+        status = graft_model_read_rest(env, env->life, model, &options, &next);
+        model = next;
+    }
+    require(status == GRAFT_OK || env->message[0] != '\0');
+}
+
 /* With its sizes fixed; with those that the file leaves open kept so, and bodies rewritten; to be
- * run, with what bodies run. */
+ * run, with what bodies run, also in stages. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     graft_env env;
@@ -133,6 +180,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_read(&env, data, size, NULL);
     check_read(&env, data, size, &open);
     check_read(&env, data, size, &run);
+    check_stages(&env, data, size);
     graft_env_close(&env);
     return 0;
 }

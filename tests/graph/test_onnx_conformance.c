@@ -198,10 +198,13 @@ static bool runs(const graft_model *model)
 }
 
 /* Weights of a Resize are rounded in more than one way; behind others may stand a sum, and what comes
- * apart is one of many numbers, and roots and powers of it. */
+ * apart is one of many numbers, and roots and powers of it. Of RoiAlign four decimals were
+ * recorded. */
 static double tolerance_of_opaque(const graft_model *model, const char *op_type)
 {
-    return model->is_apart || strcmp(op_type, "Resize") == 0 ? 32 * unit : 8 * unit;
+    return strcmp(op_type, "RoiAlign") == 0                    ? 1e-4
+           : model->is_apart || strcmp(op_type, "Resize") == 0 ? 32 * unit
+                                                               : 8 * unit;
 }
 
 static void book_opaque(results *all, const onnx_case *c, double error)
@@ -233,10 +236,7 @@ static void book_opaque(results *all, const onnx_case *c, double error)
 }
 
 /* Their results were recorded with another pi, 3.1415 or so. */
-static bool is_recorded_wrongly(const char *name)
-{
-    return strstr(name, "window") != NULL;
-}
+static bool is_recorded_wrongly(const char *name) { return strstr(name, "window") != NULL; }
 
 typedef enum { SKIPPED, RAN, RAN_OPAQUE } outcome;
 
@@ -344,8 +344,8 @@ static void test_as_many_as_before(void **state)
     }
     assert_int_equal(test->all->run_count, 525);
     assert_int_equal(for_operators, 960);
-    assert_int_equal(test->all->opaque_run_count, 518);
-    assert_int_equal(test->all->skip_count, 337);
+    assert_int_equal(test->all->opaque_run_count, 522);
+    assert_int_equal(test->all->skip_count, 335);
 }
 
 static void test_cases_are_installed(void **state)

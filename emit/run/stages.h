@@ -1,0 +1,28 @@
+/* stages.h - runs a model whose sizes depend on data in stages (graft_model_options.staged): the
+ * first is planned once, each that follows is read, planned and run when what it reads is there. */
+#pragma once
+
+#include "cost/plan/executor.h"
+#include "emit/run/runtime.h"
+#include "graft/run.h"
+
+typedef struct graft_stages {
+    const graft_model *first;
+    const graft_model_options *options; /* By which it was read. */
+    const graft_runtime *runtime;
+    graft_cost *cost;
+    graft_arena *arena; /* What the stages of the last run made; NULL before. */
+} graft_stages;
+
+/* Opens a stage in `arena`: *graph, which is model->graph or a rewritten copy, becomes what runs.
+ * Leaves the model with the costs. Fails as graft_executor_open_folded does. */
+GRAFT_MUST_USE graft_status graft_stage_open(graft_env *env, graft_arena *arena,
+                                             const graft_stages *stages, const graft_model *model,
+                                             const graft_graph **graph, graft_executor **executor);
+/* Runs what follows the first stage, of which `results` has what it made, by output. Sets shapes
+ * and data of `outputs`, one for each that the model promises; they last until the next run. Fails
+ * as graft_model_read_rest, graft_stage_open and graft_executor_run do; GRAFT_CAPACITY for more
+ * stages than there may be. */
+GRAFT_MUST_USE graft_status graft_stages_run(graft_env *env, graft_stages *stages,
+                                             float *const *results, graft_run_tensor *outputs);
+void graft_stages_close(graft_stages *stages); /* NULL is allowed. */
