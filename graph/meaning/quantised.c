@@ -318,17 +318,13 @@ static void put_sums(const product *p, const int32_t *sums, size_t first, size_t
     }
 }
 
-static graft_byte_conv conv_of(const graft_opaque *opaque)
-{
-    return graft_byte_conv_of(opaque->attrs, &opaque->in[0], &opaque->in[3], &opaque->out);
-}
-
 static void run_conv(graft_arena *scratch, const graft_opaque *opaque, const void *const *in,
                      void *out)
 {
     GRAFT_SCOPED(scratch);
     product p = product_of(opaque, in, out);
-    const graft_byte_conv c = conv_of(opaque);
+    const graft_byte_conv c =
+        graft_byte_conv_of(opaque->attrs, &opaque->in[0], &opaque->in[3], &opaque->out);
     const graft_byte_filter filter = {
         .data = p.w.data, .zeros = p.w.zeros, .dtype = p.w.dtype, .zero_step = p.w.scale_step};
     const graft_byte_image image = {p.x.data, p.x.dtype, zero_of(&p.x, p.x.dtype, 0)};
