@@ -178,7 +178,6 @@ void graft_cost_set_copies(graft_cost *cost)
     graft_plan_memo_clear(cost->memo);
 }
 
-/* A database in memory, of the device. */
 static graft_status open_memory(graft_env *env, const graft_cost *cost, graft_database **database)
 {
     GRAFT_PASS(graft_database_open(env, NULL, database));

@@ -163,7 +163,6 @@ static void share_window(graft_gen_ahead *ahead)
     }
 }
 
-/* Tries the whole window. */
 static void try_window(graft_gen_ahead *ahead)
 {
     for (uint32_t t = 0; t < ahead->worker_count; t++) {

@@ -137,9 +137,7 @@ static void record_join(application *apply, const graft_gen_fit *fit, uint32_t t
     graft_gen_joins *joins = apply->joins;
     uint32_t near = inner_ready(site->places, side, fit->nodes, law->output_count);
     uint32_t far = inner_ready(site->places, other, fit->others, law->output_count);
-    joins->items = graft_gen_grow(site->arena, joins->items, joins->count, &joins->capacity,
-                                  sizeof *joins->items);
-    joins->items[joins->count++] = (graft_gen_join){
+    GRAFT_GEN_PUSH(site->arena, joins->items, joins->count, joins->capacity) = (graft_gen_join){
         .from = apply->from,
         .to = to,
         .law = apply->number,

@@ -62,21 +62,20 @@ static const graft_field *take_tensor(graft_gen_checker *checker, const tensor_k
     if (checker->memory == NULL) {
         return draw_tensor(checker->scratch, key);
     }
-    graft_gen_table *table = &checker->table;
+    graft_table *table = &checker->table;
     uint64_t hash = hash_key(key);
-    graft_gen_table_reserve(checker->memory, table, checker, hash_tensor);
-    uint32_t at = graft_gen_table_first(table, hash);
-    for (; table->slots[at] != GRAFT_GEN_NONE; at = graft_gen_table_next(table, at)) {
-        const struct graft_gen_tensor *known = &checker->tensors[table->slots[at]];
+    graft_table_reserve(checker->memory, table, checker, hash_tensor);
+    GRAFT_EACH_ALIKE(table, hash, number)
+    {
+        const struct graft_gen_tensor *known = &checker->tensors[number];
         if (known->hash == hash && same_key(&known->key, key)) {
             return known->data;
         }
     }
-    checker->tensors = graft_gen_grow(checker->memory, checker->tensors, checker->count,
-                                      &checker->capacity, sizeof *checker->tensors);
-    struct graft_gen_tensor *tensor = &checker->tensors[checker->count];
+    graft_table_insert(table, hash, checker->count);
+    struct graft_gen_tensor *tensor =
+        &GRAFT_GEN_PUSH(checker->memory, checker->tensors, checker->count, checker->capacity);
     *tensor = (struct graft_gen_tensor){*key, hash, draw_tensor(checker->memory, key)};
-    graft_gen_table_insert(table, hash, checker->count++);
     return tensor->data;
 }
 

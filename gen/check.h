@@ -38,7 +38,7 @@ typedef struct graft_gen_checker {
     struct graft_gen_tensor *tensors;
     uint32_t count;
     uint32_t capacity;
-    graft_gen_table table;
+    graft_table table;
 } graft_gen_checker;
 
 /* Whether both sides agree on fresh samples, at the shapes drawn. Samples on which a number is

@@ -39,7 +39,6 @@ graft_status graft_gen_room_bound(graft_env *env, uint64_t mebibytes, graft_gen_
     return GRAFT_OK;
 }
 
-/* Leaves the families that the options ask for. */
 static graft_status choose_families(graft_env *env, const options *opts,
                                     const graft_gen_family **families, uint32_t *count)
 {

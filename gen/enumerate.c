@@ -20,7 +20,7 @@ typedef struct {
     uint32_t size;
     uint32_t count;
     uint32_t capacity;
-    graft_gen_table table;
+    graft_table table;
 } closed_sets;
 
 /* A closed set while operators are applied to what it offers. */
@@ -179,7 +179,6 @@ static graft_status make_node(walker *walk, const uint16_t *shapes)
     return GRAFT_OK;
 }
 
-/* A node of the last level. */
 static graft_status list_node(walker *walk, const uint16_t *shapes)
 {
     graft_gen_node node = {.config = (uint16_t)walk->config};
@@ -228,17 +227,18 @@ static void make_set_canonical(const graft_gen_space *space, uint32_t *nodes, ui
 static void add_set(graft_gen_space *space, closed_sets *sets, const uint32_t *nodes)
 {
     size_t bytes = sets->size * sizeof *nodes;
-    sets->nodes = graft_gen_grow(space->arena, sets->nodes, sets->count, &sets->capacity, bytes);
+    sets->nodes = graft_arena_grow(space->arena, sets->nodes, sets->count, &sets->capacity,
+                                   GRAFT_GEN_FIRST_CAPACITY, bytes);
     memcpy(&sets->nodes[(size_t)sets->count * sets->size], nodes, bytes);
-    graft_gen_table_reserve(space->arena, &sets->table, sets, hash_set);
+    graft_table_reserve(space->arena, &sets->table, sets, hash_set);
     uint64_t hash = hash_set(sets, sets->count);
-    uint32_t at = graft_gen_table_first(&sets->table, hash);
-    for (; sets->table.slots[at] != GRAFT_GEN_NONE; at = graft_gen_table_next(&sets->table, at)) {
-        if (memcmp(&sets->nodes[(size_t)sets->table.slots[at] * sets->size], nodes, bytes) == 0) {
+    GRAFT_EACH_ALIKE(&sets->table, hash, number)
+    {
+        if (memcmp(&sets->nodes[(size_t)number * sets->size], nodes, bytes) == 0) {
             return;
         }
     }
-    graft_gen_table_insert(&sets->table, hash, sets->count++);
+    graft_table_insert(&sets->table, hash, sets->count++);
 }
 
 /* The set and one more node are a set of the next size. */

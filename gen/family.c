@@ -366,14 +366,6 @@ static graft_status read_family(graft_env *env, graft_arena *arena, const graft_
     return GRAFT_OK;
 }
 
-static graft_status read_file(graft_env *env, graft_arena *arena, const char *path,
-                              graft_gen_family *family)
-{
-    const graft_yaml *root = NULL;
-    GRAFT_PASS(graft_yaml_read(env, arena, path, &root));
-    return read_family(env, arena, root, family);
-}
-
 graft_status graft_gen_family_parse(graft_env *env, graft_arena *arena, const char *name,
                                     const char *text, size_t size, graft_gen_family *family)
 {
@@ -425,7 +417,9 @@ graft_status graft_gen_families_read(graft_env *env, graft_arena *arena, const c
     }
     graft_gen_family *list = GRAFT_NEW(arena, graft_gen_family, count);
     for (uint32_t i = 0; i < count; i++) {
-        GRAFT_PASS(read_file(env, arena, files[i], &list[i]));
+        const graft_yaml *root = NULL;
+        GRAFT_PASS(graft_yaml_read(env, arena, files[i], &root));
+        GRAFT_PASS(read_family(env, arena, root, &list[i]));
     }
     qsort(list, count, sizeof *list, compare_families);
     *families = list;

@@ -19,7 +19,7 @@ typedef struct {
     XXH128_hash_t *hashes;
     uint32_t count;
     uint32_t capacity;
-    graft_gen_table table;
+    graft_table table;
 } code_list;
 
 typedef struct {
@@ -47,20 +47,18 @@ static uint32_t number_code(graft_arena *arena, code_list *list, const int32_t *
                             bool *is_new)
 {
     XXH128_hash_t hash = XXH3_128bits(code, size * sizeof *code);
-    graft_gen_table_reserve(arena, &list->table, list, hash_code);
-    uint32_t at = graft_gen_table_first(&list->table, hash.low64);
+    graft_table_reserve(arena, &list->table, list, hash_code);
     *is_new = false;
-    for (; list->table.slots[at] != GRAFT_GEN_NONE; at = graft_gen_table_next(&list->table, at)) {
-        if (XXH128_isEqual(list->hashes[list->table.slots[at]], hash)) {
-            return list->table.slots[at];
+    GRAFT_EACH_ALIKE(&list->table, hash.low64, number)
+    {
+        if (XXH128_isEqual(list->hashes[number], hash)) {
+            return number;
         }
     }
-    list->hashes =
-        graft_gen_grow(arena, list->hashes, list->count, &list->capacity, sizeof *list->hashes);
-    list->hashes[list->count] = hash;
-    graft_gen_table_insert(&list->table, hash.low64, list->count);
     *is_new = true;
-    return list->count++;
+    graft_table_insert(&list->table, hash.low64, list->count);
+    GRAFT_GEN_PUSH(arena, list->hashes, list->count, list->capacity) = hash;
+    return list->count - 1;
 }
 
 /* Different sizes among the dimensions of the variables: the more, the clearer what depends on
@@ -108,9 +106,7 @@ static bool add_direction(runner *run, const graft_gen_law *law, uint32_t source
     candidate->skeleton =
         number_code(run->arena, &run->skeletons, ruling.code, ruling.skeleton_size, &is_new);
     graft_candidates *results = run->results;
-    results->items = graft_gen_grow(run->arena, results->items, results->count, &run->capacity,
-                                    sizeof *results->items);
-    results->items[results->count++] = *candidate;
+    GRAFT_GEN_PUSH(run->arena, results->items, results->count, run->capacity) = *candidate;
     report->counts.candidates++;
     return true;
 }
@@ -131,7 +127,6 @@ static void add_candidates(runner *run, const graft_gen_law *law, graft_gen_repo
 
 /* -------------------------------------------------------------------- sets */
 
-/* Enumerates a set and finds its laws. */
 static graft_status find_laws(runner *run, const graft_gen_set *set, const graft_gen_room *room,
                               graft_gen_counts *counts)
 {
@@ -176,10 +171,9 @@ static bool load_laws(runner *run, const char *path, const graft_gen_set *set,
     }
     memcpy(counts, data, sizeof *counts);
     for (size_t at = sizeof *counts; at < size; at += sizeof *laws->laws) {
-        laws->laws = graft_gen_grow(laws->arena, laws->laws, laws->count, &laws->capacity,
-                                    sizeof *laws->laws);
-        memcpy(&laws->laws[laws->count], data + at, sizeof *laws->laws);
-        laws->laws[laws->count++].set = set;
+        graft_gen_law *law = &GRAFT_GEN_PUSH(laws->arena, laws->laws, laws->count, laws->capacity);
+        memcpy(law, data + at, sizeof *law);
+        law->set = set;
     }
     return true;
 }

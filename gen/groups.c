@@ -51,11 +51,9 @@ static bool describe_graph(const graft_gen_space *space, graft_gen_graph *graph)
 
 static void add_graph(graft_gen_groups *groups, const graft_gen_graph *graph)
 {
-    groups->graphs = graft_gen_grow(groups->arena, groups->graphs, groups->count, &groups->capacity,
-                                    sizeof *groups->graphs);
-    groups->graphs[groups->count] = *graph;
-    if (describe_graph(groups->space, &groups->graphs[groups->count])) {
-        groups->count++;
+    graft_gen_graph described = *graph;
+    if (describe_graph(groups->space, &described)) {
+        GRAFT_GEN_PUSH(groups->arena, groups->graphs, groups->count, groups->capacity) = described;
     }
 }
 
@@ -251,15 +249,6 @@ static bool stands_for_cheaper(const graft_gen_space *space, uint32_t root)
     return first != root && (first == GRAFT_GEN_NONE || root_is_alone(space, first));
 }
 
-/* Notes a sink under the first of the split outputs that its graph leaves unread. */
-static void add_half(graft_gen_groups *groups, half_list *halves, const uint32_t *outputs,
-                     uint32_t sink)
-{
-    halves->items = graft_gen_grow(groups->arena, halves->items, halves->count, &halves->capacity,
-                                   sizeof *halves->items);
-    halves->items[halves->count++] = (half){outputs[0] == sink ? outputs[1] : outputs[0], sink};
-}
-
 /* Graphs with one sink and two outputs; and the halves of graphs with two sinks: graphs that leave
  * one output unread of each split they hold. */
 static void list_one_sink(graft_gen_groups *groups, half_list *halves)
@@ -284,7 +273,9 @@ static void list_one_sink(graft_gen_groups *groups, half_list *halves)
             add_double(groups, outputs[0], outputs[1]);
         }
         if (sink != GRAFT_GEN_NONE && closure.count < space->set->depth) {
-            add_half(groups, halves, outputs, sink); /* The other sink is one operator more. */
+            /* The other sink is one operator more, behind the first output that is unread. */
+            GRAFT_GEN_PUSH(groups->arena, halves->items, halves->count, halves->capacity) =
+                (half){outputs[0] == sink ? outputs[1] : outputs[0], sink};
         }
     }
     if (halves->count > 0) {

@@ -211,13 +211,6 @@ static graft_status add_record(graft_gen_last *last, const graft_gen_node *node,
     return GRAFT_OK;
 }
 
-/* Begins the records of a closed set. */
-static void count_from(graft_gen_last *last, uint32_t set)
-{
-    uint64_t first = (uint64_t)set << 32;
-    last->order = last->order < first ? first : last->order;
-}
-
 /* What is known of an orbit: a bit for each output whose value smaller graphs compute too. */
 static uint32_t find_known(const graft_gen_last *last, const uint64_t *keys, uint32_t outputs)
 {
@@ -288,7 +281,8 @@ static graft_status settle_batch(graft_gen_last *last)
     graft_gen_evaluate_keys(last->space, last->batch, last->batch_count, last->keys);
     last->orbits[last->orbit_count] = last->batch_count;
     for (uint32_t i = 0; i < last->orbit_count; i++) {
-        count_from(last, last->sets[i]);
+        const uint64_t first = (uint64_t)last->sets[i] << 32; /* Of the closed set's records. */
+        last->order = last->order < first ? first : last->order;
         GRAFT_PASS(settle_orbit(last, last->orbits[i], last->orbits[i + 1]));
     }
     last->mark.graphs += last->orbit_count;
@@ -413,9 +407,8 @@ static graft_status keep_repeated(void *context, const graft_gen_record *records
     last->space->counts.keys += wanted ? 0 : 1;
     graft_status status = wanted ? check_room(last) : GRAFT_OK;
     for (size_t i = 0; i < count && wanted && status == GRAFT_OK; i++) {
-        last->kept = graft_gen_grow(last->space->arena, last->kept, last->kept_count,
-                                    &last->kept_capacity, sizeof *last->kept);
-        last->kept[last->kept_count++] = records[i];
+        GRAFT_GEN_PUSH(last->space->arena, last->kept, last->kept_count, last->kept_capacity) =
+            records[i];
     }
     return status;
 }

@@ -34,7 +34,6 @@ uint32_t graft_gen_search_first_join(const graft_gen_search *find, uint32_t grap
     return low;
 }
 
-/* Sorts all joins by graph. */
 static void sort_joins(graft_gen_search *find)
 {
     if (find->joins.count > 0) {

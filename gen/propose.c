@@ -18,10 +18,9 @@ void graft_gen_search_connect(graft_gen_search *find, const graft_gen_join *j)
         find->change_count += graft_gen_unite(find->parents, j->from, j->to) ? 1 : 0;
     } else if (graft_gen_root_of(find->parents, j->from) !=
                graft_gen_root_of(find->parents, j->to)) {
-        find->waits = graft_gen_grow(find->arena, find->waits, find->wait_count,
-                                     &find->wait_capacity, sizeof *find->waits);
-        find->waits[find->wait_count] = (graft_gen_wait){j->from, j->to, find->waiting[j->ready]};
-        find->waiting[j->ready] = find->wait_count++;
+        GRAFT_GEN_PUSH(find->arena, find->waits, find->wait_count, find->wait_capacity) =
+            (graft_gen_wait){j->from, j->to, find->waiting[j->ready]};
+        find->waiting[j->ready] = find->wait_count - 1;
         find->change_count++;
     }
 }
@@ -55,9 +54,7 @@ static void take_joins(graft_gen_search *find, const graft_gen_trial *trial)
         }
         if (!found->is_lemma) {
             graft_gen_joins *joins = &find->joins;
-            joins->items = graft_gen_grow(find->arena, joins->items, joins->count, &joins->capacity,
-                                          sizeof *joins->items);
-            joins->items[joins->count++] = join;
+            GRAFT_GEN_PUSH(find->arena, joins->items, joins->count, joins->capacity) = join;
         }
     }
 }
@@ -99,11 +96,11 @@ static void list_pairs(graft_gen_search *find)
 
 static graft_gen_found *add_law(graft_gen_search *find, uint32_t hub, uint32_t other)
 {
-    find->laws = graft_gen_grow(find->arena, find->laws, find->law_count, &find->law_capacity,
-                                sizeof *find->laws);
-    find->laws[find->law_count] =
-        (graft_gen_found){.hub = hub, .other = other, .place = find->place, .alive = true};
-    return &find->laws[find->law_count];
+    find->laws = graft_arena_grow(find->arena, find->laws, find->law_count, &find->law_capacity,
+                                  GRAFT_GEN_FIRST_CAPACITY, sizeof *find->laws);
+    graft_gen_found *found = &find->laws[find->law_count];
+    *found = (graft_gen_found){.hub = hub, .other = other, .place = find->place, .alive = true};
+    return found;
 }
 
 uint8_t graft_gen_search_directions(const graft_gen_law *law)
@@ -391,9 +388,8 @@ static void keep_laws(graft_gen_search *find, graft_gen_counts *counts, graft_ge
 {
     for (uint32_t i = 0; i < find->law_count; i++) {
         if (find->laws[i].alive && graft_gen_is_own(&find->laws[i])) {
-            laws->laws = graft_gen_grow(laws->arena, laws->laws, laws->count, &laws->capacity,
-                                        sizeof *laws->laws);
-            laws->laws[laws->count++] = find->laws[i].law;
+            GRAFT_GEN_PUSH(laws->arena, laws->laws, laws->count, laws->capacity) =
+                find->laws[i].law;
             counts->laws += find->laws[i].law.is_macro ? 0 : 1;
             counts->macros += find->laws[i].law.is_macro ? 1 : 0;
         }

@@ -14,9 +14,7 @@ enum { SPACE_ARENA_BYTES = 1 << 20, UNLISTED_SAMPLES = 384 };
 
 void graft_gen_samples_add(graft_gen_samples *samples, uint32_t draw)
 {
-    samples->draws = graft_gen_grow(samples->arena, samples->draws, samples->draw_count,
-                                    &samples->capacity, sizeof *samples->draws);
-    samples->draws[samples->draw_count++] = draw;
+    GRAFT_GEN_PUSH(samples->arena, samples->draws, samples->draw_count, samples->capacity) = draw;
 }
 
 /* ----------------------------------------------- what the search does not list */
@@ -32,10 +30,9 @@ typedef struct {
 static void list_pair(pair_list *list, uint32_t left, uint32_t right)
 {
     if (left != right) {
-        list->roots = graft_gen_grow(list->arena, list->roots, list->count, &list->capacity,
-                                     sizeof *list->roots);
-        list->roots[list->count][0] = left;
-        list->roots[list->count++][1] = right;
+        uint32_t *pair = GRAFT_GEN_PUSH(list->arena, list->roots, list->count, list->capacity);
+        pair[0] = left;
+        pair[1] = right;
     }
 }
 

@@ -91,17 +91,13 @@ void graft_gen_args_normalise(const graft_gen_config *config, uint32_t *args)
 uint32_t graft_gen_node_find(const graft_gen_space *space, uint32_t config, const uint32_t *args)
 {
     uint32_t sorted[GRAFT_MAX_INPUTS];
-    const graft_gen_table *table = &space->node_table;
     memcpy(sorted, args, sizeof sorted);
     graft_gen_args_normalise(&space->set->configs[config], sorted);
-    if (table->capacity == 0) {
-        return GRAFT_GEN_NONE;
-    }
-    uint32_t at = graft_gen_table_first(table, hash_application(config, sorted));
-    for (; table->slots[at] != GRAFT_GEN_NONE; at = graft_gen_table_next(table, at)) {
-        const graft_gen_node *node = &space->nodes[table->slots[at]];
+    GRAFT_EACH_ALIKE(&space->node_table, hash_application(config, sorted), number)
+    {
+        const graft_gen_node *node = &space->nodes[number];
         if (node->config == config && memcmp(node->args, sorted, sizeof sorted) == 0) {
-            return table->slots[at];
+            return number;
         }
     }
     return GRAFT_GEN_NONE;
@@ -110,19 +106,18 @@ uint32_t graft_gen_node_find(const graft_gen_space *space, uint32_t config, cons
 uint32_t graft_gen_node_add(graft_gen_space *space, uint32_t config, const uint32_t *args,
                             const uint16_t *shapes, uint32_t size)
 {
-    space->nodes = graft_gen_grow(space->arena, space->nodes, space->node_count,
-                                  &space->node_capacity, sizeof *space->nodes);
-    graft_gen_table_reserve(space->arena, &space->node_table, space, hash_node);
-    graft_gen_node *node = &space->nodes[space->node_count];
+    const uint32_t number = space->node_count;
+    graft_table_reserve(space->arena, &space->node_table, space, hash_node);
+    graft_gen_node *node =
+        &GRAFT_GEN_PUSH(space->arena, space->nodes, space->node_count, space->node_capacity);
     memset(node, 0xff, sizeof *node);
     memcpy(node->args, args, sizeof node->args);
     memcpy(node->shapes, shapes, sizeof node->shapes);
     node->config = (uint16_t)config;
     node->size = (uint8_t)size;
     node->live = 0;
-    graft_gen_table_insert(&space->node_table, hash_node(space, space->node_count),
-                           space->node_count);
-    return space->node_count++;
+    graft_table_insert(&space->node_table, hash_node(space, number), number);
+    return number;
 }
 
 bool graft_gen_is_representative(const graft_gen_space *space, uint32_t number)
@@ -150,14 +145,10 @@ static uint64_t hash_value(const void *owner, uint32_t value)
 
 static uint32_t find_value(const graft_gen_space *space, XXH128_hash_t hash)
 {
-    const graft_gen_table *table = &space->value_table;
-    if (table->capacity == 0) {
-        return GRAFT_GEN_NONE;
-    }
-    uint32_t at = graft_gen_table_first(table, hash.low64);
-    for (; table->slots[at] != GRAFT_GEN_NONE; at = graft_gen_table_next(table, at)) {
-        if (XXH128_isEqual(space->values[table->slots[at]].hash, hash)) {
-            return table->slots[at];
+    GRAFT_EACH_ALIKE(&space->value_table, hash.low64, number)
+    {
+        if (XXH128_isEqual(space->values[number].hash, hash)) {
+            return number;
         }
     }
     return GRAFT_GEN_NONE;
@@ -165,15 +156,14 @@ static uint32_t find_value(const graft_gen_space *space, XXH128_hash_t hash)
 
 static uint32_t add_value(graft_gen_space *space, const graft_gen_value *value)
 {
+    const uint32_t number = space->value_count;
     uint32_t capacity = space->value_capacity;
-    space->data = graft_gen_grow(space->arena, space->data, space->value_count, &capacity,
-                                 sizeof(graft_field *));
-    space->values = graft_gen_grow(space->arena, space->values, space->value_count,
-                                   &space->value_capacity, sizeof *space->values);
-    space->values[space->value_count] = *value;
-    graft_gen_table_reserve(space->arena, &space->value_table, space, hash_value);
-    graft_gen_table_insert(&space->value_table, value->hash.low64, space->value_count);
-    return space->value_count++;
+    space->data = graft_arena_grow(space->arena, space->data, number, &capacity,
+                                   GRAFT_GEN_FIRST_CAPACITY, sizeof(graft_field *));
+    graft_table_reserve(space->arena, &space->value_table, space, hash_value);
+    graft_table_insert(&space->value_table, value->hash.low64, number);
+    GRAFT_GEN_PUSH(space->arena, space->values, space->value_count, space->value_capacity) = *value;
+    return number;
 }
 
 bool graft_gen_is_of_weights(const graft_gen_space *space, const graft_gen_node *node)
@@ -306,8 +296,8 @@ void graft_gen_images_extend(graft_gen_space *space)
 {
     size_t row = space->renaming_count * sizeof *space->images;
     while (space->image_end < space->value_count) {
-        space->images = graft_gen_grow(space->arena, space->images, space->image_end,
-                                       &space->image_capacity, row);
+        space->images = graft_arena_grow(space->arena, space->images, space->image_end,
+                                         &space->image_capacity, GRAFT_GEN_FIRST_CAPACITY, row);
         uint32_t value = space->image_end;
         uint32_t *images = &space->images[(size_t)value * space->renaming_count];
         images[0] = value;
@@ -365,7 +355,6 @@ static graft_status list_renamings(graft_gen_space *space)
     }
 }
 
-/* All samples of an input. */
 static graft_field *draw_input(const graft_gen_space *space, uint32_t input)
 {
     const graft_shape *shape = &space->set->inputs[input].shape;

@@ -26,10 +26,17 @@
 #pragma once
 
 #include "gen/gen.h"
-#include "gen/table.h"
+#include "graph/base/table.h"
 #include "graph/meaning/algebra_field.h"
 
 #include <xxhash.h>
+
+#define GRAFT_GEN_NONE UINT32_MAX
+
+/* The element behind the last one of an array, which is counted and may move (GRAFT_PUSH). */
+enum { GRAFT_GEN_FIRST_CAPACITY = 1024 };
+#define GRAFT_GEN_PUSH(arena, array, count, capacity)                                              \
+    GRAFT_PUSH((arena), (array), (count), (capacity), GRAFT_GEN_FIRST_CAPACITY)
 
 enum {
     GRAFT_GEN_MAX_RENAMINGS = 120,
@@ -90,13 +97,13 @@ typedef struct graft_gen_space {
     uint32_t value_capacity;
     uint32_t image_end;
     uint32_t image_capacity;
-    graft_gen_table value_table;
+    graft_table value_table;
     uint32_t sample_count; /* Of each value: the first ones, and those of `samples`. */
 
     graft_gen_node *nodes;
     uint32_t node_count;
     uint32_t node_capacity;
-    graft_gen_table node_table;
+    graft_table node_table;
 
     uint32_t *producers;      /* node * 2 + slot of every output, by value, configuration, node. */
     uint32_t *producer_first; /* By value, value_count + 1 entries: where its producers begin. */

@@ -172,7 +172,6 @@ static const float *gather_pixels(const panels_state *p, const float *image, flo
     return gathered;
 }
 
-/* A part of the panels. */
 static void run_part(const void *context, uint32_t part, uint32_t parts)
 {
     const panels_data *data = context;

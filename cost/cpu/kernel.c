@@ -2,6 +2,7 @@
  * and the table of its back end (see backend.h). */
 #include "cost/cpu/device_cpu.h"
 
+#include "graph/base/bytes.h"
 #include "graph/base/divisor.h"
 
 #include <assert.h>
@@ -335,7 +336,7 @@ static void bind_operand(graft_kernel *kernel, uint32_t number, void *workspace)
 {
     const program_operand *operand = &kernel->operands[number];
     if (operand->role == ROLE_INPUT) {
-        kernel->places[number] = graft_drop_const(kernel->in[operand->slot]);
+        kernel->places[number] = graft_borrow(kernel->in[operand->slot]);
     } else if (operand->role == ROLE_OUTPUT) {
         kernel->places[number] = kernel->out[operand->slot];
     } else if (operand->role == ROLE_WORKSPACE) {

@@ -1,6 +1,7 @@
 /* program.c - building blocks of oneDNN programs (see program.h). */
 #include "cost/cpu/program.h"
 
+#include "graph/base/bytes.h"
 #include "graph/base/log.h"
 
 #include <assert.h>
@@ -333,7 +334,7 @@ static graft_status fill_pack(graft_env *env, graft_kernel *kernel, program_fill
     if (fill != NULL) {
         fill(kernel, pack->given, pack->data);
     } else {
-        GRAFT_CHECK(create_memory(env, kernel, &pack->have, graft_drop_const(pack->given), &from));
+        GRAFT_CHECK(create_memory(env, kernel, &pack->have, graft_borrow(pack->given), &from));
         GRAFT_CHECK(create_memory(env, kernel, &pack->want, pack->data, &to));
         GRAFT_CHECK(run_reorder(env, kernel, from, to));
     }
@@ -391,7 +392,7 @@ static graft_status pack_constant(graft_env *env, graft_kernel *kernel, uint32_t
 {
     program_pack *pack = NULL;
     if (dnnl_memory_desc_equal(form->have, form->want) != 0) {
-        *operand = add_fixed(kernel, form->have, k, graft_drop_const(kernel->constants[k]));
+        *operand = add_fixed(kernel, form->have, k, graft_borrow(kernel->constants[k]));
         return GRAFT_OK;
     }
     GRAFT_PASS(obtain_pack(env, kernel, k, form, &pack));

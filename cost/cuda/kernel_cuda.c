@@ -6,6 +6,7 @@
 #include "cost/cuda/device_cuda.h"
 
 #include "cost/measure/clock.h"
+#include "graph/base/bytes.h"
 #include "graph/base/file.h"
 #include "graph/base/log.h"
 
@@ -354,7 +355,7 @@ graft_status cuda_kernel_bind(graft_env *env, graft_kernel *kernel, const float 
     workspace = align_workspace(workspace);
     for (uint32_t i = 0; i < kernel->operand_count; i++) {
         kernel_operand *o = &kernel->operands[i];
-        o->place = o->role == ROLE_INPUT       ? graft_drop_const(inputs[o->slot])
+        o->place = o->role == ROLE_INPUT       ? graft_borrow(inputs[o->slot])
                    : o->role == ROLE_OUTPUT    ? (void *)outputs[o->slot]
                    : o->role == ROLE_WORKSPACE ? (char *)workspace + o->offset
                    : o->role == ROLE_FIXED     ? o->pack->data

@@ -77,13 +77,6 @@ static uint64_t hash_record(const graft_database_record *record)
     return graft_signature_hash(&record->signature, seed_of(record->device, record->library));
 }
 
-static table *new_table(graft_database *database, uint64_t slots)
-{
-    table *t = graft_arena_alloc(database->arena, sizeof(table) + slots * sizeof(t->slots[0]));
-    t->mask = slots - 1;
-    return t;
-}
-
 /* The slot that holds an equal key, or the free one where it belongs. */
 static uint64_t find_slot(const table *t, uint64_t hash, const graft_signature *signature,
                           const char *device, const char *library)
@@ -128,7 +121,9 @@ static void grow(graft_database *database)
     uint32_t capacity = database->capacity == 0 ? FIRST_SLOTS / 2 : database->capacity * 2;
     const graft_database_record **records =
         GRAFT_NEW(database->arena, const graft_database_record *, capacity);
-    table *t = new_table(database, (uint64_t)capacity * 2);
+    const uint64_t slots = (uint64_t)capacity * 2;
+    table *t = graft_arena_alloc(database->arena, sizeof(table) + slots * sizeof(t->slots[0]));
+    t->mask = slots - 1;
     for (uint32_t i = 0; i < database->count; i++) {
         records[i] = database->records[i];
         put_record(t, records[i]);

@@ -126,7 +126,6 @@ graft_status graft_shipped_borrow(graft_env *env, graft_database *database, cons
 
 /* ------------------------------------------------------------------- names */
 
-/* How many records a device and library have. */
 static uint32_t count_records(const graft_database *database, const char *device,
                               const char *library)
 {

@@ -2,6 +2,7 @@
 #include "cost/database/signature.h"
 
 #include "cost/plan/integers.h"
+#include "graph/base/bits.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -282,7 +283,7 @@ void graft_signature_of_attention(const graft_graph *graph,
     signature->op = inputs[3] == GRAFT_NONE ? GRAFT_COST_ATTENTION : GRAFT_COST_MASKED_ATTENTION;
     signature->input_count = inputs[3] == GRAFT_NONE ? 3 : 4;
     signature->output_count = 1;
-    memcpy(&signature->attrs[0], &scale, sizeof(scale));
+    signature->attrs[0] = graft_bits_of_float(scale);
     signature->attrs[1] = (int32_t)turned;
     for (uint32_t k = 0; k < signature->input_count; k++) {
         const graft_value *value = &graph->values[inputs[k]];

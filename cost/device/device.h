@@ -9,17 +9,7 @@
 
 #include "graph/base/env.h"
 
-#include <string.h>
-
 typedef struct graft_device graft_device;
-
-/* What is only read, for those who take no pointer to const. */
-static inline void *graft_drop_const(const void *data)
-{
-    void *pointer = NULL;
-    memcpy(&pointer, &data, sizeof(pointer));
-    return pointer;
-}
 
 /* Opens "cpu" or a GPU, or stands in for a recorded device, with `thread_count` threads; 0: one, or
  * what a program and its options say. GRAFT_BAD_INPUT for an empty name or options that there are

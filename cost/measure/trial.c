@@ -363,13 +363,6 @@ static graft_status look_at(graft_env *env, graft_trial *trial, graft_contestant
     return GRAFT_OK;
 }
 
-static graft_status copy_weights(graft_env *env, graft_trial *trial, graft_contestant *contestant)
-{
-    const copy_plan plan = plan_copies(trial->signature, contestant->kernel);
-    trial->bytes += plan.bytes;
-    return graft_kernel_copy_weights(env, contestant->kernel, plan.count, plan.part);
-}
-
 graft_status graft_trial_qualify(graft_env *env, graft_trial *trial)
 {
     GRAFT_SCOPED(env->scratch);
@@ -394,7 +387,9 @@ graft_status graft_trial_qualify(graft_env *env, graft_trial *trial)
         bool far = trial->signature->distance == GRAFT_DISTANCE_MEMORY;
         c->dropped = c->dropped || c->run_ns > best_ns * (far ? far_slow_factor : slow_factor);
         if (!c->dropped) {
-            GRAFT_PASS(copy_weights(env, trial, c));
+            const copy_plan plan = plan_copies(trial->signature, c->kernel);
+            trial->bytes += plan.bytes;
+            GRAFT_PASS(graft_kernel_copy_weights(env, c->kernel, plan.count, plan.part));
         }
     }
     reset_operands(trial);

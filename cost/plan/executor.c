@@ -6,6 +6,7 @@
 #include "cost/plan/flow.h"
 #include "cost/plan/integers.h"
 #include "cost/plan/memory.h"
+#include "graph/base/bytes.h"
 #include "graph/base/half.h"
 #include "graph/base/log.h"
 #include "graph/base/rng.h"
@@ -197,7 +198,7 @@ static graft_status find_weights(graft_env *env, graft_executor *e, graft_weight
         if (region->kind != GRAFT_REGION_CONST) {
             continue;
         }
-        e->regions[i] = graft_drop_const(weights(context, region->value));
+        e->regions[i] = graft_borrow(weights(context, region->value));
         e->hosts[i] = e->regions[i];
         const graft_shape *shape = &e->graph->values[region->value].shape;
         bool read = shape->dtype == GRAFT_DTYPE_F32 && graft_shape_bytes(shape) > 0;
@@ -491,10 +492,8 @@ graft_status graft_executor_open_model(graft_env *env, graft_cost *cost, const g
                                        const graft_graph *graph, const graft_weights *weights,
                                        graft_executor **executor)
 {
-    const executor_source source = {.graph = graph,
-                                    .model = model,
-                                    .weights = find_folded,
-                                    .context = graft_drop_const(weights)};
+    const executor_source source = {
+        .graph = graph, .model = model, .weights = find_folded, .context = graft_borrow(weights)};
     return open_executor(env, cost, &source, executor);
 }
 

@@ -2,6 +2,7 @@
  * before it begins and its outputs when it has ended. */
 #include "cost/plan/flow.h"
 
+#include "graph/base/bytes.h"
 #include "graph/meaning/algebra.h"
 
 #include <inttypes.h>
@@ -144,7 +145,7 @@ static graft_status run_round(graft_env *env, graft_flow_run *r, counting *c, co
     const uint32_t condition = flow->kind == GRAFT_FLOW_LOOP;
     for (uint32_t k = 0; k < flow->read_count; k++) {
         copy_piece(&flow->read[k], (uint32_t)c->round,
-                   graft_drop_const(in[flow->first_state + flow->state_count + k]),
+                   graft_borrow(in[flow->first_state + flow->state_count + k]),
                    (char *)r->slices[k], true);
     }
     GRAFT_PASS(graft_executor_run(env, body->executor, body->inputs, body->outputs));

@@ -1,6 +1,7 @@
 /* groups.c - finding attention in graphs, and what it computes (see groups.h). */
 #include "cost/plan/groups.h"
 
+#include "graph/base/bits.h"
 #include "graph/meaning/algebra_float.h"
 
 #include <assert.h>
@@ -223,8 +224,7 @@ static void run_attention(graft_arena *arena, const graft_signature *signature,
                           const float *const in[], float *out)
 {
     static const int32_t last[4] = {[GRAFT_ATTR_softmax_axis] = 3};
-    float scale = 0.0F;
-    memcpy(&scale, &signature->attrs[0], sizeof(scale));
+    const float scale = graft_float_of_bits(signature->attrs[0]);
     const tensor number = {
         {.rank = 1, .dtype = GRAFT_DTYPE_F32, .dims = {1}},
         &scale

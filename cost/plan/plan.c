@@ -216,7 +216,6 @@ static void list_choices(const planner *p, graft_index node, node_plan *plan)
     plan->count = p->unblocked ? graft_layout_drop_blocked(plan->choices, count) : count;
 }
 
-/* The alternatives of a node and what they cost. */
 static void list_alternatives(planner *p, graft_index node)
 {
     static const graft_layout_choice rows = {.inputs = {0}};

@@ -37,13 +37,6 @@ done:
 
 /* ------------------------------------------------------------------ variety */
 
-/* Some size of the operands. */
-static int32_t draw_size(const graft_signature *s, graft_rng *rng)
-{
-    const graft_shape *shape = &s->inputs[graft_rng_below(rng, s->input_count)];
-    return shape->rank == 0 ? 1 : shape->dims[graft_rng_below(rng, shape->rank)];
-}
-
 /* Between a third and three times as much. */
 static int32_t vary_size(int32_t size, graft_rng *rng)
 {
@@ -77,7 +70,9 @@ bool graft_signature_vary(const graft_signature *from, graft_rng *rng, graft_sig
         return false;
     }
     for (uint32_t n = 1 + graft_rng_below(rng, 2); n > 0; n--) {
-        int32_t size = draw_size(&varied, rng);
+        /* Some size of the operands. */
+        const graft_shape *shape = &varied.inputs[graft_rng_below(rng, varied.input_count)];
+        int32_t size = shape->rank == 0 ? 1 : shape->dims[graft_rng_below(rng, shape->rank)];
         if (size > 1 && size <= SIZE_MOST) {
             replace_size(&varied, size, vary_size(size, rng));
         }

@@ -43,7 +43,6 @@ typedef struct {
     bool is_known; /* By an earlier run. */
 } found_cell;
 
-/* Says a cell. */
 static graft_status say_cell(const graft_cell_run *c, graft_share *share)
 {
     const graft_cell *cell = &c->cell;

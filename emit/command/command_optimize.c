@@ -156,17 +156,6 @@ static graft_status search_passes(graft_env *env, optimize_run *run)
                                 : graft_refine(env, &run->session, &options, &run->found, &report);
 }
 
-static graft_status follow_policy(graft_env *env, optimize_run *run)
-{
-    const graft_follow_options options = {.path = run->policy,
-                                          .policy = &run->followed,
-                                          .names = run->names,
-                                          .exact = run->options.exact,
-                                          .all = run->shown != NULL,
-                                          .trace = run->report != NULL ? &run->trace : NULL};
-    return graft_follow(env, &run->session, &options, &run->found);
-}
-
 /* A rewrite a line: the rule, and what it is worth where it stands. */
 static void print_steps(graft_env *env, const optimize_run *run, FILE *out)
 {
@@ -196,7 +185,13 @@ static graft_status rewrite(graft_env *env, optimize_run *run)
     graft_environment *environment = &run->session.environment;
     graft_trace_open(env->life, run->session.model, &environment->first.graph, &run->trace);
     if (run->policy != NULL) {
-        return follow_policy(env, run);
+        const graft_follow_options options = {.path = run->policy,
+                                              .policy = &run->followed,
+                                              .names = run->names,
+                                              .exact = run->options.exact,
+                                              .all = run->shown != NULL,
+                                              .trace = run->report != NULL ? &run->trace : NULL};
+        return graft_follow(env, &run->session, &options, &run->found);
     }
     GRAFT_PASS(search_passes(env, run));
     if (graft_device_times_models(run->session.device)) {

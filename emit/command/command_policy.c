@@ -342,14 +342,6 @@ static graft_status show_policy(policy_run *run)
     return status;
 }
 
-/* Refuses what no policy with these rules could fit into, before one is trained. */
-static graft_status foresee_ram(const policy_run *run)
-{
-    const graft_policy least = {.rule_count = (uint16_t)run->session.xfers.count};
-    const graft_fit_options options = fit_options(run, &least);
-    return graft_fit_foresee(run->env, &run->session.environment.first.graph, &options);
-}
-
 static graft_status make_one(policy_run *run)
 {
     graft_status status = GRAFT_OK;
@@ -363,7 +355,10 @@ static graft_status make_one(policy_run *run)
                             run->options.model);
         goto done;
     }
-    GRAFT_CHECK(foresee_ram(run));
+    /* What no policy with these rules could fit into is refused before one is trained. */
+    const graft_policy least = {.rule_count = (uint16_t)run->session.xfers.count};
+    const graft_fit_options options = fit_options(run, &least);
+    GRAFT_CHECK(graft_fit_foresee(run->env, &run->session.environment.first.graph, &options));
     if (!graft_device_present(run->session.device)) { /* What is estimated stays so: no gain. */
         GRAFT_CHECK(graft_known_price_set(run->env, &run->session, &run->known));
     }

@@ -399,7 +399,6 @@ static void choose_rules(graft_env *env, const graft_session_options *options, u
                                : session->sizes;
 }
 
-/* Keeps the rules that the survey meets. */
 static graft_status survey_rules(graft_env *env, graft_session *session, const graft_graph *graph,
                                  const graft_environment_options *options)
 {

@@ -176,13 +176,6 @@ static void print_network(header_printer *printer)
 
 /* -------------------------------------------------------------------- costs */
 
-static void print_rows(header_printer *printer, const graft_tariff *tariff)
-{
-    graft_buffer_printf(printer->text, "\n/* Costs of nodes: %u rows. */\n", tariff->row_count);
-    PRINT_NUMBERS(printer, uint32_t, "tariff_keys", tariff->keys, tariff->row_count);
-    PRINT_NUMBERS(printer, uint16_t, "tariff_values", tariff->values, tariff->row_count);
-}
-
 static void print_trees(header_printer *printer, const graft_tariff *tariff)
 {
     const size_t tests = (size_t)tariff->tree_count * GRAFT_TREE_TESTS;
@@ -200,7 +193,9 @@ static void print_tariff(header_printer *printer)
     const bool rows = tariff->row_count > 0;
     const bool trees = tariff->tree_count > 0;
     if (rows) {
-        print_rows(printer, tariff);
+        graft_buffer_printf(printer->text, "\n/* Costs of nodes: %u rows. */\n", tariff->row_count);
+        PRINT_NUMBERS(printer, uint32_t, "tariff_keys", tariff->keys, tariff->row_count);
+        PRINT_NUMBERS(printer, uint16_t, "tariff_values", tariff->values, tariff->row_count);
     }
     if (trees) {
         print_trees(printer, tariff);

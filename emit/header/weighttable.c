@@ -8,7 +8,6 @@
 
 enum { NUMBERS_PER_LINE = 16 };
 
-/* Whether the graph reads a weight. */
 static bool is_read(const graft_graph *graph, uint32_t weight)
 {
     for (graft_index v = 0; v < graph->value_end; v++) {

@@ -308,7 +308,6 @@ static graft_status confirm(graft_env *env, contest *c, const bundle *b, bool *t
     return GRAFT_OK;
 }
 
-/* One turn. */
 static graft_status advance(graft_env *env, contest *c, bool *taken)
 {
     *taken = false;

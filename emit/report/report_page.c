@@ -407,7 +407,6 @@ static void append_row(graft_env *env, const graft_model *model, const graft_gra
     graft_json_append(&json, list);
 }
 
-/* What calling kernels takes. */
 static void append_calls(graft_env *env, uint32_t calls, graft_buffer *list)
 {
     graft_json json;
@@ -547,7 +546,6 @@ static graft_status add_file(graft_env *env, const char *what, const char *path,
     return GRAFT_OK;
 }
 
-/* The words of the command line. */
 static graft_status add_command(graft_env *env, graft_json *json)
 {
     graft_buffer list = {.arena = env->life};

@@ -11,7 +11,7 @@ typedef struct graft_bytes {
     size_t size;
 } graft_bytes;
 
-/* Messages of protobuf describe what they hold as theirs to change, though nothing here does. */
+/* What is only read, for those who take no pointer to const: protobuf, and libraries of kernels. */
 static inline void *graft_borrow(const void *data)
 {
     void *result = NULL;

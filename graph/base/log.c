@@ -120,13 +120,6 @@ static void draw_bar(const graft_progress *p, uint64_t now_ns, const char *note)
     (void)fflush(stderr);
 }
 
-static void print_tenth(const graft_progress *p, uint64_t now_ns, const char *note)
-{
-    char state[LINE_BYTES];
-    print_state(p, state, sizeof(state), now_ns, note);
-    (void)fprintf(stderr, "graft: %s: %" PRIu32 " %%, %s\n", p->label, share_of(p, 100), state);
-}
-
 void graft_progress_start(graft_progress *progress, const graft_env *env, const char *label,
                           const char *unit, uint64_t total)
 {
@@ -145,7 +138,10 @@ void graft_progress_update(graft_progress *progress, uint64_t done, const char *
     if (!is_terminal()) {
         if (tenths > progress->drawn_tenths) {
             progress->drawn_tenths = tenths;
-            print_tenth(progress, now_ns, note);
+            char state[LINE_BYTES];
+            print_state(progress, state, sizeof(state), now_ns, note);
+            (void)fprintf(stderr, "graft: %s: %" PRIu32 " %%, %s\n", progress->label,
+                          share_of(progress, 100), state);
         }
         return;
     }

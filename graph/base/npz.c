@@ -329,7 +329,6 @@ static const char *type_name(const graft_shape *shape)
     return NULL;
 }
 
-/* An .npy file. */
 static graft_buffer pack_array(graft_arena *arena, const graft_run_tensor *tensor)
 {
     graft_buffer text = {.arena = arena};

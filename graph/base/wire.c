@@ -183,13 +183,6 @@ static graft_status walk_field(wire_walk *walk)
     }
 }
 
-static graft_status check_wire(graft_env *env, graft_bytes bytes,
-                               const ProtobufCMessageDescriptor *type)
-{
-    wire_walk walk = {.env = env, .file = bytes.file, .data = bytes.data};
-    return walk_message(&walk, type, bytes.size);
-}
-
 static void *allocate_in_arena(void *arena, size_t size) { return graft_arena_alloc(arena, size); }
 
 static void free_in_arena(void *arena, void *memory)
@@ -204,7 +197,8 @@ graft_status graft_wire_decode(graft_env *env, graft_arena *arena, graft_bytes b
     graft_mark mark = graft_arena_mark(arena);
     ProtobufCAllocator allocator = {
         .alloc = allocate_in_arena, .free = free_in_arena, .allocator_data = arena};
-    GRAFT_PASS(check_wire(env, bytes, type));
+    wire_walk walk = {.env = env, .file = bytes.file, .data = bytes.data};
+    GRAFT_PASS(walk_message(&walk, type, bytes.size));
     ProtobufCMessage *decoded = protobuf_c_message_unpack(type, &allocator, bytes.size, bytes.data);
     if (decoded == NULL) {
         graft_arena_release(arena, mark);

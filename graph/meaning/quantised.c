@@ -338,20 +338,13 @@ static void put_sums(const product *p, const int32_t *sums, size_t first, size_t
     }
 }
 
-static graft_byte_conv conv_of(const graft_opaque *opaque)
-{
-    graft_byte_conv c =
-        graft_byte_conv_of(opaque->attrs, &opaque->in[0], &opaque->in[3], &opaque->out);
-    c.threads = opaque->threads;
-    return c;
-}
-
 static void run_conv(graft_arena *scratch, const graft_opaque *opaque, const void *const *in,
                      void *out)
 {
     GRAFT_SCOPED(scratch);
     product p = product_of(opaque, in, out);
-    const graft_byte_conv c = conv_of(opaque);
+    graft_byte_conv c =
+        graft_byte_conv_of(opaque->attrs, &opaque->in[0], &opaque->in[3], &opaque->out);
     const graft_byte_filter filter = {
         .data = p.w.data, .zeros = p.w.zeros, .dtype = p.w.dtype, .zero_step = p.w.scale_step};
     const graft_byte_image image = {p.x.data, p.x.dtype, zero_of(&p.x, p.x.dtype, 0)};
@@ -359,6 +352,7 @@ static void run_conv(graft_arena *scratch, const graft_opaque *opaque, const voi
     int32_t *packed =
         GRAFT_NEW(scratch, int32_t, graft_byte_conv_packed_bytes(&c) / sizeof(int32_t));
     int32_t *sums = GRAFT_NEW(scratch, int32_t, graft_count(&opaque->out));
+    c.threads = opaque->threads;
     p.bias = in[8];
     p.channels = c.filters;
     p.inner = graft_count(&opaque->out) / images / c.filters;

@@ -1,13 +1,13 @@
 /* rounding.c - see rounding.h. */
 #include "graph/rule/rounding.h"
 
+#include "graph/base/bits.h"
 #include "graph/base/half.h"
 #include "graph/names.h"
 #include "graph/rule/pattern.h"
 #include "graph/rule/rulefile.h"
 
 #include <math.h>
-#include <string.h>
 #include <xxhash.h>
 
 /* What is neither moved, nor written, nor chosen is rounded. */
@@ -153,12 +153,11 @@ static bool round_fills(graft_pattern *pattern, uint32_t dtype)
     for (uint32_t n = 0; n < pattern->node_count; n++) {
         graft_term *term = &pattern->nodes[n].attrs[GRAFT_ATTR_fill_value];
         if (pattern->nodes[n].op == GRAFT_OP_fill && term->kind == GRAFT_TERM_CONST) {
-            float number = 0.0F;
-            memcpy(&number, &term->value, sizeof number);
+            float number = graft_float_of_bits(term->value);
             const float before = number;
             fits = graft_half_round_all(dtype, &number, 1) && fits &&
                    fabsf(number - before) <= fabsf(before) * rounding_most;
-            memcpy(&term->value, &number, sizeof number);
+            term->value = graft_bits_of_float(number);
         }
     }
     return fits;

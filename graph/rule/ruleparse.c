@@ -4,6 +4,7 @@
  * (producers first). A term that occurs twice on a side is one node. */
 #include "graph/rule/ruleparse.h"
 
+#include "graph/base/bits.h"
 #include "graph/rule/rulecode.h"
 #include "graph/rule/ruleprint.h"
 
@@ -118,7 +119,6 @@ static graft_status parse_float_bits(parser *p, long *bits)
     char *end = NULL;
     errno = 0;
     float number = strtof(p->at, &end);
-    int32_t word = 0;
     if (end == p->at || isnan(number)) {
         return parse_fail(p, "expected a decimal number");
     }
@@ -126,8 +126,7 @@ static graft_status parse_float_bits(parser *p, long *bits)
         return parse_fail(p, "a decimal number is too large or too small for binary32");
     }
     p->at = end;
-    memcpy(&word, &number, sizeof word);
-    *bits = word;
+    *bits = graft_bits_of_float(number);
     return GRAFT_OK;
 }
 
@@ -360,7 +359,6 @@ static graft_status parse_float(parser *p, graft_term *term)
 /* An expression; one that is a single number or slot needs no code. */
 static graft_status parse_value(parser *p, uint32_t kind, graft_term *term)
 {
-    uint8_t *code = p->rule->code;
     uint32_t start = p->rule->code_bytes;
     skip_space(p);
     if (kind == GRAFT_ATTR_ACTIVATION && parse_activation(p, term)) {
@@ -370,23 +368,18 @@ static graft_status parse_value(parser *p, uint32_t kind, graft_term *term)
         return parse_float(p, term);
     }
     GRAFT_PASS(parse_expression(p));
-    uint32_t size = p->rule->code_bytes - start;
-    *term = (graft_term){(int32_t)start, GRAFT_TERM_CODE};
-    if (size == 2 && code[start] == GRAFT_CODE_SLOT) {
-        *term = (graft_term){code[start + 1], GRAFT_TERM_SLOT};
-    } else if (size == 2 && code[start] == GRAFT_CODE_CONST8) {
-        *term = (graft_term){(int8_t)code[start + 1], GRAFT_TERM_CONST};
-    } else if (size == 5 && code[start] == GRAFT_CODE_CONST32) {
-        uint32_t bits = (uint32_t)code[start + 1] | (uint32_t)code[start + 2] << 8 |
-                        (uint32_t)code[start + 3] << 16 | (uint32_t)code[start + 4] << 24;
-        term->kind = GRAFT_TERM_CONST;
-        memcpy(&term->value, &bits, sizeof bits);
+    const graft_code_step step = graft_code_at(p->rule, start);
+    const bool single = graft_code_next(p->rule, start) == p->rule->code_bytes;
+    if (single && step.code == GRAFT_CODE_SLOT) {
+        *term = (graft_term){step.index, GRAFT_TERM_SLOT};
+    } else if (single && (step.code == GRAFT_CODE_CONST8 || step.code == GRAFT_CODE_CONST32)) {
+        *term = (graft_term){step.number, GRAFT_TERM_CONST};
     } else if (p->in_source) {
         return parse_fail(p, "an attribute of the source must be a number or one attribute "
                              "variable, not an expression");
     } else {
         GRAFT_PASS(emit(p, GRAFT_CODE_END));
-        term->value = (int32_t)graft_code_share(p->rule, start);
+        *term = (graft_term){(int32_t)graft_code_share(p->rule, start), GRAFT_TERM_CODE};
         return GRAFT_OK;
     }
     p->rule->code_bytes = (uint8_t)start;
@@ -536,17 +529,12 @@ static graft_status parse_arguments(parser *p, graft_pattern_node *node, uint32_
     return GRAFT_OK;
 }
 
-/* Equal expressions are one (graft_code_share). */
-static bool same_term(const graft_term *a, const graft_term *b)
-{
-    return a->kind == b->kind && a->value == b->value;
-}
-
 static bool same_node(const graft_pattern_node *a, const graft_pattern_node *b)
 {
     bool same = a->op == b->op;
     for (uint32_t i = 0; same && i < GRAFT_MAX_ATTRS; i++) {
-        same = same_term(&a->attrs[i], &b->attrs[i]);
+        /* Equal expressions are one (graft_code_share). */
+        same = a->attrs[i].kind == b->attrs[i].kind && a->attrs[i].value == b->attrs[i].value;
     }
     return same && memcmp(a->inputs, b->inputs, sizeof a->inputs) == 0;
 }

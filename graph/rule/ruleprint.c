@@ -1,6 +1,7 @@
 /* ruleprint.c - rules as text: patterns as terms, byte code as infix. */
 #include "graph/rule/ruleprint.h"
 
+#include "graph/base/bits.h"
 #include "graph/rule/pattern.h"
 #include "graph/rule/rulecode.h"
 
@@ -157,15 +158,11 @@ static const char *print_code(const printer *p, uint32_t at)
 
 static void print_float(graft_buffer *out, int32_t bits)
 {
-    float value = 0;
+    const float value = graft_float_of_bits(bits);
     char text[32];
-    memcpy(&value, &bits, sizeof value);
     for (int digits = 1; digits <= 9; digits++) {
         (void)snprintf(text, sizeof text, "%.*g", digits, (double)value);
-        float again = strtof(text, NULL);
-        int32_t again_bits = 0;
-        memcpy(&again_bits, &again, sizeof again_bits);
-        if (again_bits == bits) {
+        if (graft_bits_of_float(strtof(text, NULL)) == bits) {
             break;
         }
     }

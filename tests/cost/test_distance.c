@@ -2,6 +2,7 @@
 #include "cost/cost.h"
 #include "cost/cpu/device_cpu.h"
 #include "cost/measure/trial.h"
+#include "graph/base/bits.h"
 #include "tests/support/build.h"
 #include "tests/support/kernels.h"
 
@@ -189,8 +190,7 @@ static graft_signature image_signature(uint8_t op, uint8_t inputs, int32_t side)
     s.output_count = 1;
     s.distance = GRAFT_DISTANCE_MEMORY;
     if (op == GRAFT_OP_rms_norm) {
-        const float epsilon = 1e-5F;
-        memcpy(&s.attrs[GRAFT_ATTR_rms_norm_epsilon], &epsilon, sizeof epsilon);
+        s.attrs[GRAFT_ATTR_rms_norm_epsilon] = graft_bits_of_float(1e-5F);
     }
     for (uint32_t k = 0; k < inputs; k++) {
         bool image = k == 0 || (op != GRAFT_OP_scale_shift && op != GRAFT_OP_rms_norm);

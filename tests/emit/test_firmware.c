@@ -47,26 +47,23 @@ CHECK_CASE(test_same_decisions)
 {
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
     const char *folder = check_folder();
-    uint8_t *text = NULL;
-    size_t size = 0;
     write_headers(env, kit);
     // NOLINTNEXTLINE(cert-env33-c): running a compiler is the point.
     int status = system(graft_arena_printf(env->life,
                                            "{ sh tests/firmware/run.sh '%s' && sh "
                                            "tests/firmware/ram.sh '%s'; } > '%s/output.txt' 2>&1",
                                            folder, folder, folder));
-    CHECK_OK(graft_file_read(env, env->life, check_path("output.txt"), &text, &size));
+    const char *text = check_text(check_path("output.txt"));
     if (WIFEXITED(status) && WEXITSTATUS(status) == TOOL_MISSING) {
-        CHECK_SKIP("%.*s", (int)strcspn((const char *)text, "\n"), (const char *)text);
+        CHECK_SKIP("%.*s", (int)strcspn(text, "\n"), text);
     }
     if (status != 0) {
-        fail_msg("%s", (const char *)text);
+        fail_msg("%s", text);
     }
-    for (const char *line = (const char *)text; *line != '\0';) {
+    for (const char *line = text; *line != '\0';) {
         int length = (int)strcspn(line, "\n");
         print_message("# %.*s\n", length, line);
         line += line[length] == '\n' ? length + 1 : length;
     }
-    CHECK_OK(graft_file_read(env, env->life, check_path("firmware.txt"), &text, &size));
-    assert_non_null(strstr((const char *)text, expect_end(env, kit)));
+    assert_non_null(strstr(check_text(check_path("firmware.txt")), expect_end(env, kit)));
 }

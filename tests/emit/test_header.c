@@ -41,15 +41,12 @@ static void write_header(const bench *b, const char *file, const char *name, boo
 static int run_command(const bench *b, const char *command, const char **output)
 {
     char root[COMMAND_BYTES];
-    uint8_t *text = NULL;
-    size_t size = 0;
     assert_non_null(getcwd(root, sizeof root));
     // NOLINTNEXTLINE(cert-env33-c): running a compiler is the point.
     int status = system(graft_arena_printf(b->env->life,
                                            "GRAFT_ROOT='%s'; cd '%s' && { %s; } > output.txt 2>&1",
                                            root, check_folder(), command));
-    CHECK_OK(graft_file_read(b->env, b->env->life, check_path("output.txt"), &text, &size));
-    *output = (const char *)text;
+    *output = check_text(check_path("output.txt"));
     return status;
 }
 
@@ -261,7 +258,6 @@ CHECK_CASE(test_faults)
 
 /* -------------------------------------------------------- graphs as tables */
 
-/* The result of an opaque node that is const. */
 static graft_index add_const_opaque(graft_graph *graph)
 {
     const graft_shape shape = {.rank = 1, .dims = {4}, .dtype = GRAFT_DTYPE_F32};

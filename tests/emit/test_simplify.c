@@ -73,7 +73,6 @@ static const char *simplified(graft_env *env, const char *text, size_t *bytes)
     graft_graph *graph = NULL;
     uint32_t step_count = 0;
     uint8_t *data = NULL;
-    ProtobufCMessage *message = NULL;
     CHECK_OK(onnx_text_read(env, onnx_text_message(env->life, text), &reading, &session.model));
     graft_session_open_judge(env, &session);
     session.rules = rows_committed(env);
@@ -83,9 +82,7 @@ static const char *simplified(graft_env *env, const char *text, size_t *bytes)
     }
     CHECK_OK(graft_model_write(env, session.model, graph, path, &writing));
     CHECK_OK(graft_file_read(env, env->life, path, &data, bytes));
-    CHECK_OK(graft_wire_decode(env, env->life, (graft_bytes){"written", data, *bytes},
-                               &onnx__model_proto__descriptor, &message));
-    return onnx_text_print_proto(env->life, ((Onnx__ModelProto *)message)->graph);
+    return onnx_text_print_proto(env->life, onnx_text_unpack(env, data, *bytes)->graph);
 }
 
 CHECK_ROWS(test_row, rows)

@@ -1,5 +1,6 @@
 /* The float and field algebras: arithmetic, agreement with each other on every operator and
  * attribute, the promises of the operator table's flags, and whole graphs. */
+#include "graph/base/bits.h"
 #include "graph/meaning/algebra_field.h"
 #include "graph/meaning/algebra_float.h"
 #include "tests/support/build.h"
@@ -103,7 +104,7 @@ CHECK_CASE(test_field_numbers)
         {1099511627776.0F, INT64_C(1) << 40, 1      }
     };
     for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        graft_field got = graft_field_float(check_bits(rows[i].value));
+        graft_field got = graft_field_float(graft_bits_of_float(rows[i].value));
         graft_field want = graft_field_rational(rows[i].numerator, rows[i].denominator);
         assert_true(got.residue == want.residue);
         assert_true(got.shadow == (double)rows[i].value);
@@ -246,7 +247,7 @@ static bool is_rounded(const check_case *drawn)
 static bool agree_exactly(graft_field field, float number)
 {
     return field.shadow == (double)number &&
-           field.residue == graft_field_float(check_bits(number)).residue;
+           field.residue == graft_field_float(graft_bits_of_float(number)).residue;
 }
 
 static void check_agreement(const workspace *w)
@@ -443,7 +444,7 @@ static void check_fused(graft_rng *rng, uint32_t op, uint32_t plain, workspace *
 static void check_gelu(graft_rng *rng, workspace *w)
 {
     graft_field_state k = {0};
-    graft_field root = graft_field_float(check_bits(1.41421354F));
+    graft_field root = graft_field_float(graft_bits_of_float(1.41421354F));
     graft_field half = graft_field_rational(1, 2);
     draw_case(rng, GRAFT_OP_gelu, w);
     run_field(w);

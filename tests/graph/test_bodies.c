@@ -1,10 +1,10 @@
 /* The bodies against their definitions: each output element computed on its own, straight from the
  * formula in operators.def, with subscripts instead of loops over rows, views and ranges. */
+#include "graph/base/bits.h"
 #include "tests/support/cases.h"
 #include "tests/support/check.h"
 
 #include <math.h>
-#include <string.h>
 
 typedef struct {
     check_case drawn;
@@ -61,9 +61,7 @@ static int32_t attr(const workspace *w, uint32_t index) { return w->drawn.attrs[
 
 static double attr_float(const workspace *w, uint32_t index)
 {
-    float value = 0.0F;
-    memcpy(&value, &w->drawn.attrs[index], sizeof value);
-    return (double)value;
+    return (double)graft_float_of_bits(w->drawn.attrs[index]);
 }
 
 /* ------------------------------------------------------------- definitions */

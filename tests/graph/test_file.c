@@ -39,15 +39,6 @@ static void write_text(graft_env *env, const char *path, const char *text)
     }
 }
 
-static void check_text(graft_env *env, const char *path, const char *want)
-{
-    uint8_t *data = NULL;
-    size_t size = 0;
-    CHECK_OK(graft_file_read(env, env->unit, path, &data, &size));
-    assert_int_equal(size, strlen(want));
-    assert_string_equal((const char *)data, want); /* Text: a zero stands behind it. */
-}
-
 static size_t count_entries(const char *folder)
 {
     size_t count = 0;
@@ -65,12 +56,12 @@ CHECK_CASE(test_write_then_read)
     const char *path = check_path("new/deep/file.txt");
     assert_false(graft_file_exists(path));
     write_text(env, path, "first");
-    check_text(env, path, "first");
+    assert_string_equal(check_text(path), "first");
     assert_true(graft_file_exists(path));
     write_text(env, path, "");
-    check_text(env, path, "");
+    assert_string_equal(check_text(path), "");
     write_text(env, path, "second, longer");
-    check_text(env, path, "second, longer");
+    assert_string_equal(check_text(path), "second, longer");
     assert_int_equal(count_entries(check_path("new/deep")), 1);
 }
 
@@ -79,7 +70,7 @@ CHECK_CASE(test_relative_path_without_folder)
     int here = open(".", O_RDONLY | O_DIRECTORY);
     assert_int_equal(chdir(check_folder()), 0);
     write_text(env, "plain.txt", "x");
-    check_text(env, "plain.txt", "x");
+    assert_string_equal(check_text("plain.txt"), "x");
     assert_int_equal(fchdir(here), 0);
     (void)close(here);
 }
@@ -165,7 +156,7 @@ CHECK_CASE(test_things_in_the_way)
     write_text(env, file, "old");
     check_failed(env, graft_file_write(env, check_path("file/a/b"), "x", 1), GRAFT_IO,
                  "file/a: cannot create the folder: Not a directory");
-    check_text(env, file, "old");
+    assert_string_equal(check_text(file), "old");
     check_failed(env, graft_file_write(env, check_path("fresh/"), "x", 1), GRAFT_IO,
                  "fresh/: cannot replace: ");
     check_failed(env, graft_file_write(env, "", "x", 1), GRAFT_IO, "the path is empty");
@@ -182,7 +173,7 @@ CHECK_CASE(test_links_and_modes_stay)
     assert_int_equal(chmod(target, 0640), 0);
     assert_int_equal(symlink("target", link_path), 0);
     write_text(env, link_path, "new");
-    check_text(env, target, "new");
+    assert_string_equal(check_text(target), "new");
     assert_int_equal(lstat(link_path, &info), 0);
     assert_true(S_ISLNK(info.st_mode));
     assert_int_equal(stat(target, &info), 0);
@@ -241,7 +232,7 @@ CHECK_CASE(test_failed_write_leaves_the_old_file)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     (void)signal(SIGXFSZ, old_handler);
     check_failed(env, status, GRAFT_IO, "kept: cannot write: File too large");
-    check_text(env, path, "old");
+    assert_string_equal(check_text(path), "old");
     assert_int_equal(count_entries(check_folder()), 1); /* Nothing half-written is left either. */
 }
 
@@ -258,11 +249,12 @@ CHECK_CASE(test_sync_order_and_failure)
     sync_fails_at = 1;
     check_failed(env, graft_file_write(env, path, "new", 3), GRAFT_IO,
                  "synced: cannot write: Input/output error");
-    check_text(env, path, "old");
+    assert_string_equal(check_text(path), "old");
     sync_count = 0;
     sync_fails_at = 2;
     check_failed(env, graft_file_write(env, path, "new", 3), GRAFT_IO, "cannot sync: Input/output");
-    check_text(env, path, "new"); /* Whole, but the caller knows that it may not survive. */
+    assert_string_equal(check_text(path),
+                        "new"); /* Whole, but the caller knows that it may not survive. */
     sync_fails_at = 0;
     assert_int_equal(count_entries(check_folder()), 1);
 }
@@ -309,7 +301,7 @@ CHECK_CASE(test_left_behind)
     write_text(env, partial, "half of a longer text");
     assert_int_equal(chmod(partial, 0400), 0);
     write_text(env, path, "whole");
-    check_text(env, path, "whole");
+    assert_string_equal(check_text(path), "whole");
     struct stat info;
     assert_int_equal(stat(path, &info), 0);
     assert_true((info.st_mode & 0200) != 0);
@@ -330,7 +322,7 @@ CHECK_CASE(test_left_behind)
     int how = 0;
     assert_int_equal(waitpid(child, &how, WNOHANG), child); /* It had ended before. */
     assert_int_equal(how, 0);
-    check_text(env, path, "later");
+    assert_string_equal(check_text(path), "later");
     assert_int_equal(count_entries(check_folder()), 1);
 }
 

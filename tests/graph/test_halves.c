@@ -1,6 +1,7 @@
 /* test_halves.c - float16 and bfloat16: numbers are rounded as the compiler rounds them; the engine
  * takes either type and no mixture; models are read as in binary32, and new weights of what is
  * written are rounded once, or refused. */
+#include "graph/base/bits.h"
 #include "graph/base/half.h"
 
 #include "graph/base/rng.h"
@@ -21,19 +22,7 @@ static const uint8_t types[] = {GRAFT_DTYPE_F16, GRAFT_DTYPE_BF16};
 
 enum { NUMBERS = 65536, DRAWS = 400000 };
 
-static uint32_t bits_of(float x)
-{
-    uint32_t bits = 0;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static float float_of(uint32_t bits)
-{
-    float x = 0.0F;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
+static float float_of(uint32_t bits) { return graft_float_of_bits((int32_t)bits); }
 
 static uint16_t narrow(uint32_t dtype, float x)
 {
@@ -57,15 +46,18 @@ CHECK_CASE(test_there_and_back)
             assert_int_equal(narrow(types[t], widen(types[t], (uint16_t)i)), i);
         }
     }
-    assert_int_equal(bits_of(widen(GRAFT_DTYPE_F16, 0x3c01)), bits_of(1.0F + 0x1p-10F));
-    assert_int_equal(bits_of(widen(GRAFT_DTYPE_F16, 0x8001)), bits_of(-0x1p-24F));
-    assert_int_equal(bits_of(widen(GRAFT_DTYPE_BF16, 0x3f81)), bits_of(1.0F + 0x1p-7F));
+    assert_int_equal(graft_bits_of_float(widen(GRAFT_DTYPE_F16, 0x3c01)),
+                     graft_bits_of_float(1.0F + 0x1p-10F));
+    assert_int_equal(graft_bits_of_float(widen(GRAFT_DTYPE_F16, 0x8001)),
+                     graft_bits_of_float(-0x1p-24F));
+    assert_int_equal(graft_bits_of_float(widen(GRAFT_DTYPE_BF16, 0x3f81)),
+                     graft_bits_of_float(1.0F + 0x1p-7F));
 }
 
 /* The nearest bfloat16, ties to even: of the two beside it the nearer one. */
 static float nearest_bfloat16(float x)
 {
-    const uint32_t below = bits_of(x) & 0xffff0000U;
+    const uint32_t below = (uint32_t)graft_bits_of_float(x) & 0xffff0000U;
     const double down = fabs((double)x - (double)float_of(below));
     const double up = fabs((double)float_of(below + 0x10000U) - (double)x);
     const bool even = (below & 0x10000U) == 0;
@@ -75,10 +67,11 @@ static float nearest_bfloat16(float x)
 static void check_rounded(float x)
 {
     const float half = graft_half_round((double)x);
-    assert_int_equal(bits_of(widen(GRAFT_DTYPE_F16, narrow(GRAFT_DTYPE_F16, x))), bits_of(half));
+    assert_int_equal(graft_bits_of_float(widen(GRAFT_DTYPE_F16, narrow(GRAFT_DTYPE_F16, x))),
+                     graft_bits_of_float(half));
     if (fabsf(x) < 0x1p127F) {
-        assert_int_equal(bits_of(widen(GRAFT_DTYPE_BF16, narrow(GRAFT_DTYPE_BF16, x))),
-                         bits_of(nearest_bfloat16(x)));
+        assert_int_equal(graft_bits_of_float(widen(GRAFT_DTYPE_BF16, narrow(GRAFT_DTYPE_BF16, x))),
+                         graft_bits_of_float(nearest_bfloat16(x)));
     }
 }
 
@@ -285,14 +278,9 @@ static graft_status pack_anew(graft_env *env, const graft_model *model, Onnx__Mo
 {
     uint8_t *data = NULL;
     size_t size = 0;
-    ProtobufCMessage *message = NULL;
     graft_status status = graft_model_pack(env, env->life, model,
                                            variant_regenerated(env->life, model), &data, &size);
-    if (status == GRAFT_OK) {
-        CHECK_OK(graft_wire_decode(env, env->life, (graft_bytes){"written", data, size},
-                                   &onnx__model_proto__descriptor, &message));
-        *proto = (Onnx__ModelProto *)message;
-    }
+    *proto = status == GRAFT_OK ? onnx_text_unpack(env, data, size) : NULL;
     return status;
 }
 

@@ -14,22 +14,10 @@ typedef struct {
     uint32_t count;
 } covered_row;
 
-static bool is_single(const graft_model *model) { return model->onnx->proto->graph->n_node == 1; }
-
 static void count_case(covered_row *rows, size_t row_count, const char *op_type)
 {
     for (size_t i = 0; i < row_count; i++) {
         rows[i].count += strcmp(rows[i].op_type, op_type) == 0;
-    }
-}
-
-static void check_counts(const covered_row *rows, size_t row_count)
-{
-    for (size_t i = 0; i < row_count; i++) {
-        if (rows[i].count < rows[i].least) {
-            fail_msg("%s: %u cases, at least %u are wanted", rows[i].op_type, rows[i].count,
-                     rows[i].least);
-        }
     }
 }
 
@@ -99,42 +87,76 @@ static const covered_row known_rows[] = {
     {"Trilu",           2, 0},
 };
 
-CHECK_CASE(test_constants)
+/* Calls `look` for each case that can be read so; then as many must have been counted as rows want. */
+static void look_at_cases(graft_env *env, onnx_data_form form, covered_row *rows, size_t row_count,
+                          void (*look)(const onnx_case *c, covered_row *rows, size_t row_count))
 {
-    enum { ROWS = sizeof(known_rows) / sizeof(known_rows[0]) };
-    covered_row rows[ROWS];
     uint32_t count = 0;
     const char *const *names = onnx_data_list(env->life, &count);
-    memcpy(rows, known_rows, sizeof rows);
     if (count == 0) {
         CHECK_SKIP("no conformance cases; install libonnx-testdata or set GRAFT_ONNX_TESTDATA");
     }
     for (uint32_t i = 0; i < count; i++) {
         onnx_case c;
         graft_arena_reset(env->unit);
-        if (onnx_data_load_as(env, env->unit, names[i], ONNX_DATA_CONSTANT, &c) != GRAFT_OK ||
-            !is_single(c.model)) {
-            graft_env_clear(env);
-            continue;
+        if (onnx_data_load_as(env, env->unit, names[i], form, &c) == GRAFT_OK) {
+            look(&c, rows, row_count);
         }
-        const Onnx__NodeProto *node = c.model->onnx->proto->graph->node[0];
-        uint32_t entry = graft_names_find(c.model->onnx->names, node->output[0]);
-        const graft_model_weight *known =
-            entry == GRAFT_NONE ? NULL : c.model->onnx->entries[entry].known;
-        if (known != NULL && (c.outputs[0].raw != NULL || c.outputs[0].data != NULL)) {
-            check_elements(names[i], known, &c.outputs[0]);
-            count_case(rows, ROWS, node->op_type);
+        graft_env_clear(env);
+    }
+    for (size_t i = 0; i < row_count; i++) {
+        if (rows[i].count < rows[i].least) {
+            fail_msg("%s: %u cases, at least %u are wanted", rows[i].op_type, rows[i].count,
+                     rows[i].least);
         }
     }
-    check_counts(rows, ROWS);
+}
+
+static void look_at_constant(const onnx_case *c, covered_row *rows, size_t row_count)
+{
+    const Onnx__GraphProto *graph = c->model->onnx->proto->graph;
+    const uint32_t entry = graph->n_node == 1
+                               ? graft_names_find(c->model->onnx->names, graph->node[0]->output[0])
+                               : GRAFT_NONE;
+    const graft_model_weight *known =
+        entry == GRAFT_NONE ? NULL : c->model->onnx->entries[entry].known;
+    if (known != NULL && (c->outputs[0].raw != NULL || c->outputs[0].data != NULL)) {
+        check_elements(c->name, known, &c->outputs[0]);
+        count_case(rows, row_count, graph->node[0]->op_type);
+    }
+}
+
+CHECK_CASE(test_constants)
+{
+    enum { ROWS = sizeof(known_rows) / sizeof(known_rows[0]) };
+    covered_row rows[ROWS];
+    memcpy(rows, known_rows, sizeof rows);
+    look_at_cases(env, ONNX_DATA_CONSTANT, rows, ROWS, look_at_constant);
 }
 
 /* ----------------------------------------------------------------------- shapes */
 
+#ifdef GRAFT_WITH_LIBONNX
+static void look_at_shapes(const onnx_case *c, covered_row *rows, size_t row_count)
+{
+    for (uint32_t k = 0; k < c->model->output_count && k < c->output_count; k++) {
+        const graft_shape *shape = &c->model->outputs[k].shape;
+        if (shape->rank != GRAFT_RANK_UNKNOWN && c->outputs[k].shape.rank <= GRAFT_MAX_RANK &&
+            strstr(c->name, "BFLOAT16") == NULL && /* Stored as another type. */
+            !graft_shape_equal(shape, &c->outputs[k].shape)) {
+            fail_msg("%s: output %u has another shape or type", c->name, k);
+        }
+        if (shape->rank != GRAFT_RANK_UNKNOWN && k == 0 && c->model->opaque_count > 0) {
+            count_case(rows, row_count, c->model->onnx->proto->graph->node[0]->op_type);
+        }
+    }
+}
+#endif
+
 CHECK_CASE(test_shapes)
 {
 #ifdef GRAFT_WITH_LIBONNX
-    static const covered_row wanted[] = {
+    covered_row rows[] = {
         {"ArgMax",          4,  0},
         {"ConvTranspose",   4,  0},
         {"CumSum",          3,  0},
@@ -149,34 +171,7 @@ CHECK_CASE(test_shapes)
         {"MaxPool",         3,  0},
         {"Pad",             2,  0},
     };
-    enum { ROWS = sizeof(wanted) / sizeof(wanted[0]) };
-    covered_row rows[ROWS];
-    uint32_t count = 0;
-    const char *const *names = onnx_data_list(env->life, &count);
-    memcpy(rows, wanted, sizeof rows);
-    if (count == 0) {
-        CHECK_SKIP("no conformance cases; install libonnx-testdata or set GRAFT_ONNX_TESTDATA");
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        onnx_case c;
-        graft_arena_reset(env->unit);
-        if (onnx_data_load_as(env, env->unit, names[i], ONNX_DATA_UNDECLARED, &c) != GRAFT_OK) {
-            graft_env_clear(env);
-            continue;
-        }
-        for (uint32_t k = 0; k < c.model->output_count && k < c.output_count; k++) {
-            const graft_shape *shape = &c.model->outputs[k].shape;
-            if (shape->rank != GRAFT_RANK_UNKNOWN && c.outputs[k].shape.rank <= GRAFT_MAX_RANK &&
-                strstr(names[i], "BFLOAT16") == NULL && /* Stored as another type. */
-                !graft_shape_equal(shape, &c.outputs[k].shape)) {
-                fail_msg("%s: output %u has another shape or type", names[i], k);
-            }
-            if (shape->rank != GRAFT_RANK_UNKNOWN && k == 0 && c.model->opaque_count > 0) {
-                count_case(rows, ROWS, c.model->onnx->proto->graph->node[0]->op_type);
-            }
-        }
-    }
-    check_counts(rows, ROWS);
+    look_at_cases(env, ONNX_DATA_UNDECLARED, rows, sizeof(rows) / sizeof(rows[0]), look_at_shapes);
 #else
     CHECK_SKIP("built without libonnx-dev");
 #endif

@@ -122,14 +122,11 @@ static Onnx__GraphProto *write_graph(graft_env *env, const graft_model *model,
     const char *path = check_path("x.onnx");
     uint8_t *data = NULL;
     size_t size = 0;
-    ProtobufCMessage *message = NULL;
     graft_status status = graft_model_write(env, model, graph, path, &options);
     assert_string_equal(env->message, "");
     CHECK_OK(status);
     CHECK_OK(graft_file_read(env, env->unit, path, &data, &size));
-    CHECK_OK(graft_wire_decode(env, env->unit, (graft_bytes){"written", data, size},
-                               &onnx__model_proto__descriptor, &message));
-    return ((Onnx__ModelProto *)message)->graph;
+    return onnx_text_unpack(env, data, size)->graph;
 }
 
 /* Inputs that an Identity node gave are now read where they come from. */

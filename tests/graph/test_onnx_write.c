@@ -7,23 +7,9 @@
 
 #include <string.h>
 
-/* The message that is written for `graph`, in env->unit. */
-static Onnx__ModelProto *written(graft_env *env, const graft_model *model, const graft_graph *graph)
-{
-    uint8_t *data = NULL;
-    size_t size = 0;
-    ProtobufCMessage *message = NULL;
-    graft_status status = graft_model_pack(env, env->unit, model, graph, &data, &size);
-    assert_string_equal(env->message, "");
-    CHECK_OK(status);
-    CHECK_OK(graft_wire_decode(env, env->unit, (graft_bytes){"written", data, size},
-                               &onnx__model_proto__descriptor, &message));
-    return (Onnx__ModelProto *)message;
-}
-
 static const char *written_text(graft_env *env, const graft_model *model, const graft_graph *graph)
 {
-    return onnx_text_print_proto(env->unit, written(env, model, graph)->graph);
+    return onnx_text_print_proto(env->unit, onnx_text_written(env, model, graph)->graph);
 }
 
 /* ----------------------------------------------------------------------- generated nodes */
@@ -276,7 +262,7 @@ CHECK_CASE(test_dead_parts_are_dropped)
     graft_model *model = onnx_text_model(
         env, "input x 2; input unused 3; weight w 2; weight gone 2; node Exp b -> y;"
              "node Add x w -> b; node Relu x -> dead; info dead 2; info b 2; output y");
-    Onnx__GraphProto *graph = written(env, model, &model->graph)->graph;
+    Onnx__GraphProto *graph = onnx_text_written(env, model, &model->graph)->graph;
     assert_string_equal(onnx_text_print_proto(env->unit, graph),
                         "w: 2\nAdd x w -> b\nExp b -> y\nout y");
     assert_int_equal(graph->n_input, 2);
@@ -305,7 +291,7 @@ CHECK_CASE(test_unknown_fields)
     }
     graft_wire_encode(env->life, &proto->base, &data, &size);
     CHECK_OK(graft_model_parse(env, env->life, (graft_bytes){"x", data, size}, NULL, &model));
-    Onnx__ModelProto *out = written(env, model, &model->graph);
+    Onnx__ModelProto *out = onnx_text_written(env, model, &model->graph);
     ProtobufCMessage *kept[] = {&out->base, &out->graph->base, &out->graph->node[0]->base};
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(kept[i]->n_unknown_fields, 1);
@@ -332,7 +318,7 @@ CHECK_CASE(test_texts_of_the_model)
     graft_model *model = NULL;
     CHECK_OK(onnx_text_read(env, proto, NULL, &model));
     graft_graph *graph = variant_fused(env, env->life, model, &applied);
-    Onnx__ModelProto *out = written(env, model, graph);
+    Onnx__ModelProto *out = onnx_text_written(env, model, graph);
     assert_string_equal(out->doc_string, "of the model");
     assert_string_equal(out->graph->doc_string, "of the graph");
     assert_string_equal(out->graph->name, "test");
@@ -350,7 +336,7 @@ CHECK_CASE(test_no_two_nodes_of_one_name)
         env, "input x 2; node Exp x -> e; node Identity x -> n0; node Identity x -> y; output e;"
              "output n0; output y");
     graft_graph *graph = variant_fused(env, env->life, model, &applied);
-    Onnx__GraphProto *out = written(env, model, graph)->graph;
+    Onnx__GraphProto *out = onnx_text_written(env, model, graph)->graph;
     assert_string_equal(onnx_text_print_proto(env->unit, out),
                         "Exp x -> e\nIdentity x -> n0\nIdentity x -> y\nout e n0 y");
     assert_string_equal(out->node[0]->name, "n0");
@@ -397,10 +383,10 @@ CHECK_CASE(test_bound_sizes)
     assert_int_equal(model->size_count, 2);
     assert_int_equal(model->graph.values[model->graph.outputs[0]].shape.dims[0], 4);
     assert_int_equal(model->graph.values[model->graph.outputs[0]].shape.dims[2], 5);
-    Onnx__GraphProto *same = written(env, model, &model->graph)->graph;
+    Onnx__GraphProto *same = onnx_text_written(env, model, &model->graph)->graph;
     assert_string_equal(same->input[0]->type->tensor_type->shape->dim[0]->dim_param, "N");
     graft_graph *graph = variant_fused(env, env->life, model, &applied);
-    Onnx__GraphProto *out = written(env, model, graph)->graph;
+    Onnx__GraphProto *out = onnx_text_written(env, model, graph)->graph;
     assert_int_equal(size_of(out->input[0], 0), 4);
     assert_null(out->input[0]->type->tensor_type->shape->dim[0]->dim_param);
     assert_int_equal(size_of(out->input[0], 2), 5);
@@ -416,7 +402,7 @@ CHECK_CASE(test_chosen_sizes)
              "node Less n two -> c; graph t; node Relu x -> r; output r; end;"
              "graph e; node Exp x -> r; output r; end;"
              "node If c -> y : then_branch=@t else_branch=@e; output y N 3");
-    Onnx__GraphProto *out = written(env, model, &model->graph)->graph;
+    Onnx__GraphProto *out = onnx_text_written(env, model, &model->graph)->graph;
     assert_string_equal(onnx_text_print_proto(env->unit, out), "Relu x -> y\nout y");
     assert_int_equal(size_of(out->input[0], 0), 1);
     assert_int_equal(size_of(out->output[0], 0), 1);
@@ -430,10 +416,10 @@ CHECK_CASE(test_old_initializers)
         env, "opset 8; ir 3; input x 2; input w 2; input gone 2; weight w 2; weight gone 2;"
              "node Exp w -> e; node Add x e -> y; output y");
     assert_int_equal(model->input_count, 1);
-    Onnx__ModelProto *same = written(env, model, &model->graph);
+    Onnx__ModelProto *same = onnx_text_written(env, model, &model->graph);
     assert_int_equal(same->ir_version, 3);
     assert_int_equal(same->graph->n_input, 2);
-    Onnx__ModelProto *out = written(env, model, variant_regenerated(env->life, model));
+    Onnx__ModelProto *out = onnx_text_written(env, model, variant_regenerated(env->life, model));
     assert_int_equal(out->ir_version, 4);
     assert_int_equal(out->graph->n_input, 1);
     assert_string_equal(out->graph->initializer[0]->name, "graft_exp_0");
@@ -525,12 +511,12 @@ CHECK_CASE(test_weights_among_inputs)
                          "node %s -> d; node Mul d c -> y; output y",
                          ir, folds == 1 ? "BatchNormalization b s s t t" : "Sum b w"));
             uint32_t applied = 0;
-            Onnx__ModelProto *same = written(env, model, &model->graph);
+            Onnx__ModelProto *same = onnx_text_written(env, model, &model->graph);
             assert_int_equal(same->ir_version, ir);
             assert_int_equal(same->graph->n_input, folds == 1 ? 4 : 2);
             graft_graph *graph = variant_fused(env, env->unit, model, &applied);
             assert_true(applied > 0);
-            Onnx__ModelProto *out = written(env, model, graph);
+            Onnx__ModelProto *out = onnx_text_written(env, model, graph);
             assert_int_equal(out->ir_version, ir == 3 && folds == 1 ? 4 : ir);
             assert_int_equal(out->graph->n_input, ir == 3 && folds == 0 ? 2 : 1);
             assert_string_equal(out->graph->input[0]->name, "x");
@@ -553,7 +539,8 @@ CHECK_CASE(test_settable_weights)
             onnx_text_message(env->life, graft_arena_printf(env->life, text, ir));
         CHECK_OK(onnx_text_read(env, proto, &options, &model));
         assert_int_equal(model->input_count, ir == 3 ? 1 : 3);
-        const Onnx__ModelProto *out = written(env, model, variant_regenerated(env->unit, model));
+        const Onnx__ModelProto *out =
+            onnx_text_written(env, model, variant_regenerated(env->unit, model));
         assert_int_equal(out->graph->n_input, ir == 3 ? 1 : 3);
         assert_int_equal(out->graph->n_node, ir == 3 ? 2 : 3);
         assert_int_equal(out->graph->n_initializer, ir == 3 ? 1 : 3);
@@ -590,10 +577,10 @@ CHECK_CASE(test_settable_sparse)
         graph->n_initializer = 0;
         CHECK_OK(onnx_text_read(env, proto, &options, &model));
         assert_int_equal(model->input_count, settable == 1 ? 2 : 1);
-        const Onnx__ModelProto *out = written(env, model, &model->graph);
+        const Onnx__ModelProto *out = onnx_text_written(env, model, &model->graph);
         assert_int_equal(out->graph->n_sparse_initializer, 1);
         assert_string_equal(out->graph->sparse_initializer[0]->values->name, "w");
-        out = written(env, model, variant_regenerated(env->unit, model));
+        out = onnx_text_written(env, model, variant_regenerated(env->unit, model));
         assert_int_equal(out->graph->n_sparse_initializer, 1);
     }
 }
@@ -671,7 +658,7 @@ CHECK_CASE(test_external_data)
     check_failed(env,
                  graft_model_parse(env, env->life, (graft_bytes){"m", data, size}, NULL, &none),
                  GRAFT_BAD_INPUT, "m: tensor 'w' lies in another file, 'x.onnx.");
-    Onnx__ModelProto *proto = written(env, model, &model->graph);
+    Onnx__ModelProto *proto = onnx_text_written(env, model, &model->graph);
     assert_non_null(proto);
     const char *start = memmem(data, size, "x.onnx.", 7);
     assert_non_null(start);

@@ -32,12 +32,11 @@ static const char *out_folder(void)
     return out == NULL ? "out/release" : out;
 }
 
-/* Runs a program to its end; what it prints is in *text (env->life). True when it succeeded. */
-static bool run_program(graft_env *env, char *const *arguments, const char **text)
+/* Runs a program to its end; what it prints is in *text. True when it succeeded. */
+static bool run_program(char *const *arguments, const char **text)
 {
     pid_t child = 0;
     int status = 0;
-    size_t size = 0;
     posix_spawn_file_actions_t actions;
     char *log = check_path("log");
     assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
@@ -48,9 +47,7 @@ static bool run_program(graft_env *env, char *const *arguments, const char **tex
     assert_int_equal(posix_spawnp(&child, arguments[0], &actions, NULL, arguments, environ), 0);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(posix_spawn_file_actions_destroy(&actions), 0);
-    uint8_t *data = NULL;
-    CHECK_OK(graft_file_read(env, env->life, log, &data, &size));
-    *text = (const char *)data;
+    *text = check_text(log);
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
@@ -62,7 +59,7 @@ static char *find_python(graft_env *env)
     char *arguments[] = {shell, script, graft_arena_printf(env->life, "%s/../venv", out_folder()),
                          NULL};
     const char *text = NULL;
-    bool found = run_program(env, arguments, &text);
+    bool found = run_program(arguments, &text);
     char *line = graft_arena_printf(env->life, "%.*s", (int)strcspn(text, "\n"), text);
     if (!found) {
         CHECK_SKIP("%s", line);
@@ -77,7 +74,7 @@ static bool run_check(pair_list *pairs, char *python, const char *kind, const ch
     char *path = check_path("list");
     char *arguments[] = {python, script, graft_arena_strdup(pairs->env->life, kind), path, NULL};
     CHECK_OK(graft_file_write(pairs->env, path, pairs->list.data, pairs->list.size));
-    return run_program(pairs->env, arguments, text);
+    return run_program(arguments, text);
 }
 
 static void add_pair(pair_list *pairs, const char *original, const char *variant,
@@ -135,13 +132,13 @@ static uint32_t check_all(pair_list *pairs, char *python, const char *kind)
     return (uint32_t)strtoul(counts + strlen(all), NULL, 10);
 }
 
-static bool has_runtime(graft_env *env, char *python)
+static bool has_runtime(char *python)
 {
     char option[] = "-c";
     char script[] = "import onnxruntime";
     char *arguments[] = {python, option, script, NULL};
     const char *text = NULL;
-    return run_program(env, arguments, &text);
+    return run_program(arguments, &text);
 }
 
 CHECK_CASE(test_zoo)
@@ -158,7 +155,7 @@ CHECK_CASE(test_zoo)
     }
     uint32_t compared = check_all(&pairs, python, "pairs");
     assert_true(pairs.pair_count >= count);
-    assert_int_equal(compared, has_runtime(env, python) ? pairs.pair_count : 0);
+    assert_int_equal(compared, has_runtime(python) ? pairs.pair_count : 0);
 }
 
 CHECK_CASE(test_conformance_cases)
@@ -179,7 +176,7 @@ CHECK_CASE(test_conformance_cases)
         graft_arena_reset(env->unit);
     }
     uint32_t compared = check_all(&pairs, python, "pairs");
-    assert_true(compared > pairs.pair_count / 2 || !has_runtime(env, python));
+    assert_true(compared > pairs.pair_count / 2 || !has_runtime(python));
 }
 
 /* Files of IR version 3 from the onnx package, their weights made by ConstantOfShape and listed
@@ -193,7 +190,7 @@ CHECK_CASE(test_old_files)
     char script[] = "import onnx.backend.test.data.light as l; print(list(l.__path__)[0])";
     char *arguments[] = {python, option, script, NULL};
     const char *text = NULL;
-    if (!run_program(env, arguments, &text)) {
+    if (!run_program(arguments, &text)) {
         CHECK_SKIP("this onnx package has no light models");
     }
     const char *folder = graft_arena_printf(env->life, "%.*s", (int)strcspn(text, "\n"), text);
@@ -224,7 +221,7 @@ CHECK_CASE(test_old_files)
         graft_arena_reset(env->unit);
     }
     assert_int_equal(check_all(&pairs, python, "pairs"),
-                     has_runtime(env, python) ? pairs.pair_count : 0);
+                     has_runtime(python) ? pairs.pair_count : 0);
 }
 
 /* A check that finds nothing is worth nothing: a changed weight must be seen. */
@@ -240,7 +237,7 @@ CHECK_CASE(test_differences_are_found)
     add_pair(&pairs, original, other, reassociated);
     const char *text = NULL;
     bool passed = run_check(&pairs, python, "pairs", &text);
-    if (has_runtime(env, python)) {
+    if (has_runtime(python)) {
         assert_false(passed);
         assert_non_null(strstr(text, "output 0 differs"));
     }
@@ -304,7 +301,7 @@ CHECK_CASE(test_outputs)
     char *python = find_python(env);
     const graft_zoo_entry *zoo = graft_zoo(&count);
     pair_list list = {.env = env, .list = {.arena = env->life}};
-    if (!has_runtime(env, python)) {
+    if (!has_runtime(python)) {
         CHECK_SKIP("onnxruntime cannot be installed");
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -347,7 +344,7 @@ CHECK_CASE(test_words_of_opsets)
 {
     char *python = find_python(env);
     pair_list list = {.env = env, .list = {.arena = env->life}};
-    if (!has_runtime(env, python)) {
+    if (!has_runtime(python)) {
         CHECK_SKIP("onnxruntime cannot be installed");
     }
     for (size_t i = 0; i < sizeof worded_operators / sizeof worded_operators[0]; i++) {

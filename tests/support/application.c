@@ -285,7 +285,6 @@ static const char *apply_rule(trial *t)
                : "a refused application changed the graph";
 }
 
-/* Whether the status is the right one. */
 static const char *check_status(const trial *t)
 {
     bool room = has_room(t->before->graph, t->rule, &t->limits);

@@ -1,6 +1,7 @@
 /* beyond.c - see beyond.h. */
 #include "tests/support/beyond.h"
 
+#include "graph/base/bits.h"
 #include "graph/base/rng.h"
 #include "graph/rule/rulefile.h"
 #include "verify/sweep/named.h"
@@ -18,13 +19,6 @@ typedef struct {
     uint8_t slots[GRAFT_RULE_MAX_SLOTS]; /* graft_slot_kind */
 } changer;
 
-static void start_changes(changer *c, const graft_rule *rule)
-{
-    c->rule = rule;
-    graft_rng_seed(&c->rng, graft_rule_id(rule));
-    graft_named_slots(rule, c->slots);
-}
-
 /* The size that takes the place of one: the same wherever that occurs. 1 mostly stays. */
 static int32_t rename_size(changer *c, int32_t names[NAMES], int32_t size)
 {
@@ -36,7 +30,6 @@ static int32_t rename_size(changer *c, int32_t names[NAMES], int32_t size)
     return *name;
 }
 
-/* Other sizes in place of the sizes. */
 static void rename_sizes(changer *c, graft_point *point)
 {
     int32_t names[NAMES] = {0};
@@ -104,7 +97,7 @@ static void change_slots(changer *c, graft_point *point)
             const float eighths = (float)((int32_t)graft_rng_below(&c->rng, 71) - 30) / 8.0F;
             const float value =
                 once_in(&c->rng, 2) ? eighths : 1.5F * (float)graft_rng_normal(&c->rng);
-            memcpy(&point->slots[s], &value, sizeof value);
+            point->slots[s] = graft_bits_of_float(value);
         } else if (kind == GRAFT_SLOT_BYTE && once_in(&c->rng, 2)) {
             point->slots[s] = graft_named_byte(&c->rng);
         } else if ((kind == GRAFT_SLOT_NUMBER || kind == GRAFT_SLOT_AXIS) && once_in(&c->rng, 4)) {
@@ -148,7 +141,9 @@ void graft_beyond_find(graft_arena *arena, const graft_rule *rule, const graft_p
 {
     changer c;
     *domain = (graft_domain){.points = GRAFT_NEW(arena, graft_point, limit)};
-    start_changes(&c, rule);
+    c.rule = rule;
+    graft_rng_seed(&c.rng, graft_rule_id(rule));
+    graft_named_slots(rule, c.slots);
     for (uint32_t kind = 0; kind < CHANGE_KINDS && count > 0; kind++) {
         uint32_t share = limit * (kind + 1) / CHANGE_KINDS - domain->count;
         uint32_t attempts = share * ATTEMPTS_PER_POINT;

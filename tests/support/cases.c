@@ -7,13 +7,6 @@
 
 #include <string.h>
 
-int32_t check_bits(float value)
-{
-    int32_t bits = 0;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 bool check_case_infer(check_case *drawn)
 {
     const graft_op_info *info = graft_op(drawn->op);

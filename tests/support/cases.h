@@ -29,9 +29,6 @@ void check_case_print(const check_case *drawn);
 /* Most elements that an input or output of a drawn case has. */
 enum { CHECK_CASE_ELEMENTS = 4096 };
 
-/* The bits of a binary32, as attributes hold them. */
-int32_t check_bits(float value);
-
 /* Runs the case in an algebra; of the outputs no element is a number before. */
 typedef graft_field check_fields[CHECK_CASE_ELEMENTS];
 typedef float check_floats[CHECK_CASE_ELEMENTS];

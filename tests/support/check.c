@@ -83,6 +83,30 @@ char *check_path(const char *name)
     return graft_arena_printf(case_env->life, "%s/%s", check_folder(), name);
 }
 
+static size_t read_file(const char *path, uint8_t **data)
+{
+    size_t size = 0;
+    CHECK_OK(graft_file_read(case_env, case_env->life, path, data, &size));
+    return size;
+}
+
+const char *check_text(const char *path)
+{
+    uint8_t *text = NULL;
+    const size_t size = read_file(path, &text);
+    assert_int_equal(strlen((const char *)text), size); /* A zero stands behind it. */
+    return (const char *)text;
+}
+
+void check_same_files(const char *a, const char *b)
+{
+    uint8_t *data[2] = {NULL, NULL};
+    const size_t size = read_file(a, &data[0]);
+    assert_true(size > 0);
+    assert_int_equal(read_file(b, &data[1]), size);
+    assert_memory_equal(data[0], data[1], size);
+}
+
 graft_rng check_rng(uint64_t seed)
 {
     graft_rng rng;

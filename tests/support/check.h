@@ -75,6 +75,10 @@ void check_failed(graft_env *env, graft_status status, graft_status want, const 
 const char *check_folder(void);
 char *check_path(const char *name);
 
+/* What a file holds, which is text; asserts that two files hold the same bytes, and some. */
+const char *check_text(const char *path);
+void check_same_files(const char *a, const char *b);
+
 /* A generator that begins with the seed. */
 graft_rng check_rng(uint64_t seed);
 

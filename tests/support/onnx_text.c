@@ -1,5 +1,6 @@
 /* onnx_text.c - see onnx_text.h. */
 #include "tests/support/onnx_text.h"
+#include "graph/base/bits.h"
 #include "graph/base/file.h"
 
 #include <stdlib.h>
@@ -198,13 +199,6 @@ static Onnx__NodeProto *make_node(text_reader *r)
     return node;
 }
 
-static void read_node(text_reader *r)
-{
-    Onnx__NodeProto *node = make_node(r);
-    node->name = graft_arena_printf(r->arena, "n%u", r->node_count++);
-    r->graph->node[r->graph->n_node++] = node;
-}
-
 static Onnx__OperatorSetIdProto *make_set(graft_arena *arena, char *domain, int64_t version)
 {
     Onnx__OperatorSetIdProto *set = GRAFT_NEW(arena, Onnx__OperatorSetIdProto, 1);
@@ -272,7 +266,9 @@ static void read_statement(text_reader *r)
     } else if (word_is(r, 0, "bools")) {
         read_bool(r);
     } else if (word_is(r, 0, "node")) {
-        read_node(r);
+        Onnx__NodeProto *node = make_node(r);
+        node->name = graft_arena_printf(r->arena, "n%u", r->node_count++);
+        r->graph->node[r->graph->n_node++] = node;
     } else if (word_is(r, 0, "function")) {
         begin_function(r);
     } else if (word_is(r, 0, "graph")) {
@@ -330,6 +326,23 @@ void onnx_text_write(graft_env *env, const char *text, const char *path)
     CHECK_OK(graft_file_write(env, path, data, size));
 }
 
+Onnx__ModelProto *onnx_text_unpack(graft_env *env, const uint8_t *data, size_t size)
+{
+    ProtobufCMessage *message = NULL;
+    CHECK_OK(graft_wire_decode(env, env->life, (graft_bytes){"written", data, size},
+                               &onnx__model_proto__descriptor, &message));
+    return (Onnx__ModelProto *)message;
+}
+
+Onnx__ModelProto *onnx_text_written(graft_env *env, const graft_model *model,
+                                    const graft_graph *graph)
+{
+    uint8_t *data = NULL;
+    size_t size = 0;
+    CHECK_OK(graft_model_pack(env, env->life, model, graph, &data, &size));
+    return onnx_text_unpack(env, data, size);
+}
+
 graft_status onnx_text_read(graft_env *env, Onnx__ModelProto *proto,
                             const graft_model_options *options, graft_model **model)
 {
@@ -373,9 +386,7 @@ static void print_attrs(graft_buffer *out, const graft_node *node)
     for (uint32_t i = 0; i < count; i++) {
         const graft_attr_info *info = graft_op_attr(node->op, i);
         if (info != NULL && info->kind == GRAFT_ATTR_FLOAT) {
-            float value = 0.0F;
-            memcpy(&value, &node->attrs[i], sizeof(value));
-            graft_buffer_printf(out, " %g", (double)value);
+            graft_buffer_printf(out, " %g", (double)graft_float_of_bits(node->attrs[i]));
         } else {
             graft_buffer_printf(out, " %d", node->attrs[i]);
         }

@@ -32,6 +32,10 @@ Onnx__ModelProto *onnx_text_message(graft_arena *arena, const char *text);
 void onnx_text_bytes(graft_arena *arena, const char *text, uint8_t **data, size_t *size);
 /* Writes them to a file. */
 void onnx_text_write(graft_env *env, const char *text, const char *path);
+/* A message from its bytes, and the one that is written for `graph`; in env->life. */
+Onnx__ModelProto *onnx_text_unpack(graft_env *env, const uint8_t *data, size_t size);
+Onnx__ModelProto *onnx_text_written(graft_env *env, const graft_model *model,
+                                    const graft_graph *graph);
 /* Reads a message as a model named "test.onnx". */
 GRAFT_MUST_USE graft_status onnx_text_read(graft_env *env, Onnx__ModelProto *proto,
                                            const graft_model_options *options, graft_model **model);

@@ -234,7 +234,6 @@ static void set_favourite(graft_env *env, policy_kit *kit, uint32_t favourite)
     kit->policy.rule_rows = rows;
 }
 
-/* States of random episodes. */
 static void collect_states(graft_env *env, policy_kit *kit, uint64_t seed)
 {
     graft_rng rng = check_rng(seed);

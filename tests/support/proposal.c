@@ -1,6 +1,8 @@
 /* proposal.c - see proposal.h: one function per operator, shared where operators are alike. */
 #include "tests/support/proposal.h"
 
+#include "graph/base/bits.h"
+
 #include <string.h>
 
 int32_t proposal_between(graft_rng *rng, int32_t least, int32_t most)
@@ -28,6 +30,11 @@ static void put_attr(proposal *p, uint32_t attr, int32_t value)
     if (!p->attr_known[attr]) {
         p->attrs[attr] = value;
     }
+}
+
+static void put_float(proposal *p, uint32_t attr, float value)
+{
+    put_attr(p, attr, graft_bits_of_float(value));
 }
 
 /* An attribute, drawn or known; a rule's constants may be anything. */
@@ -70,19 +77,12 @@ static graft_shape vector_of(int32_t size)
     return (graft_shape){.dims = {size}, .rank = 1, .dtype = GRAFT_DTYPE_F32};
 }
 
-static int32_t bits_of(float value)
-{
-    int32_t bits = 0;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 /* A multiple of 1/4 in -4..4; 0 and 1 often, because rules ask for them. */
 static int32_t draw_float(graft_rng *rng)
 {
     int32_t quarters = proposal_between(rng, -16, 16);
     uint32_t choice = graft_rng_below(rng, 4);
-    return bits_of(choice == 0 ? 0.0F : choice == 1 ? 1.0F : (float)quarters / 4.0F);
+    return graft_bits_of_float(choice == 0 ? 0.0F : choice == 1 ? 1.0F : (float)quarters / 4.0F);
 }
 
 static int32_t draw_activation(graft_rng *rng)
@@ -119,14 +119,14 @@ static void propose_clip(graft_rng *rng, proposal *p)
     bool no_low = proposal_once_in(rng, 4);
     bool no_high = proposal_once_in(rng, 4);
     propose_any(rng, p);
-    put_attr(p, GRAFT_ATTR_clip_low, bits_of(no_low ? -__builtin_inff() : (float)low / 2.0F));
-    put_attr(p, GRAFT_ATTR_clip_high, bits_of(no_high ? __builtin_inff() : (float)high / 2.0F));
+    put_float(p, GRAFT_ATTR_clip_low, no_low ? -__builtin_inff() : (float)low / 2.0F);
+    put_float(p, GRAFT_ATTR_clip_high, no_high ? __builtin_inff() : (float)high / 2.0F);
 }
 
 static void propose_leaky_relu(graft_rng *rng, proposal *p)
 {
     propose_any(rng, p);
-    put_attr(p, GRAFT_ATTR_leaky_relu_slope, bits_of((float)proposal_between(rng, 0, 8) / 4.0F));
+    put_float(p, GRAFT_ATTR_leaky_relu_slope, (float)proposal_between(rng, 0, 8) / 4.0F);
 }
 
 /* Drops the first `count` axes. */
@@ -515,7 +515,7 @@ static void put_norm(graft_rng *rng, proposal *p, graft_shape shape, uint32_t ax
     for (uint32_t i = 1; i < graft_op(p->op)->input_count; i++) {
         put_shape(p, i, vector_of(size_at(p, 0, axis)));
     }
-    put_attr(p, 0, bits_of((float)proposal_between(rng, 1, 8) / 4.0F));
+    put_float(p, 0, (float)proposal_between(rng, 1, 8) / 4.0F);
 }
 
 static void propose_layer_norm(graft_rng *rng, proposal *p)
@@ -568,8 +568,7 @@ static void propose_quantise(graft_rng *rng, proposal *p)
 {
     int32_t least = proposal_once_in(rng, 2) ? 0 : -128;
     propose_any(rng, p);
-    put_attr(p, GRAFT_ATTR_quantise_scale,
-             bits_of(3.0F / (float)(8 << proposal_between(rng, 0, 7))));
+    put_float(p, GRAFT_ATTR_quantise_scale, 3.0F / (float)(8 << proposal_between(rng, 0, 7)));
     put_attr(p, GRAFT_ATTR_quantise_zero, proposal_between(rng, least, least + 255));
     put_attr(p, GRAFT_ATTR_quantise_least, least);
 }
@@ -614,7 +613,7 @@ static void propose_function(graft_rng *rng, proposal *p)
 {
     propose_any(rng, p);
     for (uint32_t i = 0; i < graft_op(p->op)->attr_count; i++) {
-        put_attr(p, i, bits_of((float)proposal_between(rng, 1, 8) / 4.0F));
+        put_float(p, i, (float)proposal_between(rng, 1, 8) / 4.0F);
     }
 }
 

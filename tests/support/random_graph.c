@@ -78,7 +78,6 @@ static bool numbers_are_small(const graft_field *tensor, size_t count)
     return true;
 }
 
-/* Runs the node on the operands' tensors. */
 static bool run_proposal(grower *g, const proposal *p, const graft_shape *out_shapes,
                          const graft_index *operands, const graft_field *out[])
 {
@@ -290,7 +289,6 @@ static bool plant_node(grower *g, planting *p, uint32_t n)
     return p->nodes[n] != GRAFT_NONE;
 }
 
-/* Whether the rule applies at the planted anchor. */
 static bool applies(const grower *g, const planting *p)
 {
     graft_order order = build_order(g->arena, g->graph);

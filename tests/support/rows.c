@@ -1,7 +1,6 @@
 /* rows.c - see rows.h. */
 #include "tests/support/rows.h"
 
-#include "graph/base/file.h"
 #include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
 
@@ -39,12 +38,8 @@ static void add_row(graft_env *env, rule_rows *r, const char *text, bool holds)
 
 rule_rows rows_read(graft_env *env, const char *name)
 {
-    const char *path = graft_arena_printf(env->life, "tests/verify/rules/%s.txt", name);
-    uint8_t *data = NULL;
-    size_t size = 0;
-    CHECK_OK(graft_file_read(env, env->life, path, &data, &size));
-    const char *text = graft_arena_printf(env->life, "%.*s", (int)size, (const char *)data);
-    rule_rows r = open_rows(env, size / 8); /* A rule and its sign take more. */
+    const char *text = check_text(graft_arena_printf(env->life, "tests/verify/rules/%s.txt", name));
+    rule_rows r = open_rows(env, strlen(text) / 8); /* A rule and its sign take more. */
     for (const char *at = text; *at != '\0';) {
         size_t length = strcspn(at, "\n");
         if (length > 0 && at[0] != '#') {

@@ -15,17 +15,6 @@ static graft_model *read_open(graft_env *env, const char *text)
     return model;
 }
 
-static Onnx__ModelProto *written(graft_env *env, const graft_model *model, const graft_graph *graph)
-{
-    uint8_t *data = NULL;
-    size_t size = 0;
-    ProtobufCMessage *message = NULL;
-    CHECK_OK(graft_model_pack(env, env->life, model, graph, &data, &size));
-    CHECK_OK(graft_wire_decode(env, env->life, (graft_bytes){"written", data, size},
-                               &onnx__model_proto__descriptor, &message));
-    return (Onnx__ModelProto *)message;
-}
-
 /* ------------------------------------------------------------------- what is kept */
 
 typedef struct {
@@ -152,7 +141,7 @@ CHECK_CASE(test_other_sizes)
     const graft_model *model = read_open(env, network);
     const graft_graph *graph = variant_fused(env, env->life, model, &applied);
     assert_true(applied >= 4);
-    Onnx__ModelProto *out = written(env, model, graph);
+    Onnx__ModelProto *out = onnx_text_written(env, model, graph);
     const Onnx__TensorShapeProto *shape = out->graph->input[0]->type->tensor_type->shape;
     assert_string_equal(shape->dim[0]->dim_param, "N");
     assert_string_equal(shape->dim[2]->dim_param, "H");

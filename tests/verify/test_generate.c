@@ -2,7 +2,6 @@
  * solver, and that the bytes are the same from any number of processes. */
 #include "verify/generate.h"
 
-#include "graph/base/file.h"
 #include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 
@@ -117,14 +116,7 @@ CHECK_CASE(test_same_bytes)
 {
     const char *one = check_path("one");
     const char *three = check_path("three");
-    uint8_t *a = NULL;
-    uint8_t *b = NULL;
-    size_t a_size = 0;
-    size_t b_size = 0;
     write_set(env, 1, one);
     write_set(env, 3, three);
-    CHECK_OK(graft_file_read(env, env->life, one, &a, &a_size));
-    CHECK_OK(graft_file_read(env, env->life, three, &b, &b_size));
-    assert_true(a_size > 0 && a_size == b_size);
-    assert_memory_equal(a, b, a_size);
+    check_same_files(one, three);
 }

@@ -2,6 +2,7 @@
  * sizes, attributes or inputs are not `exact`, others are; those of the committed set give the same
  * bits on zeros of both signs, infinities, NaN, subnormals, huge and ordinary numbers; measured
  * errors of reassociating rules are what they can be worked out to be. */
+#include "graph/base/bits.h"
 #include "verify/sweep/numeric.h"
 
 #include "graph/base/rng.h"
@@ -21,19 +22,12 @@ enum { HALVES = 65536, DRAWS = 200000 };
 
 /* ----------------------------------------------------------------- binary16 */
 
-static uint32_t bits_of(float x)
-{
-    uint32_t bits = 0;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
 #ifdef __FLT16_MANT_DIG__
 static void check_half(double x)
 {
     float want = (float)(_Float16)x;
     float got = graft_half_round(x);
-    if (bits_of(got) != bits_of(want) && !(got != got && want != want)) {
+    if (graft_bits_of_float(got) != graft_bits_of_float(want) && !(got != got && want != want)) {
         fail_msg("%a: %a, the compiler rounds to %a", x, (double)got, (double)want);
     }
 }

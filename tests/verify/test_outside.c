@@ -2,6 +2,7 @@
  * refuted, with counterexamples that a person can look at and that the float executor gives again;
  * true ones that name the same numbers are not. And the parts: which numbers a rule names, which
  * instances are made of them, and what Z3 finds. */
+#include "graph/base/bits.h"
 #include "verify/command/userrules.h"
 #include "verify/sizes/symmodel.h"
 #include "verify/sweep/boundary.h"
@@ -143,9 +144,7 @@ static bool names_real(const graft_named *named, float number)
 {
     bool found = false;
     for (uint32_t i = 0; i < named->real_count; i++) {
-        float real = 0.0F;
-        memcpy(&real, &named->reals[i], sizeof real);
-        found = found || real == number;
+        found = found || graft_float_of_bits(named->reals[i]) == number;
     }
     return found;
 }

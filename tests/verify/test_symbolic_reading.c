@@ -2,6 +2,7 @@
  * application and infers for its output, and what symread.c says an element is, instantiated at
  * random shapes and attributes and computed in the field algebra, as the body is; what it says an
  * element's bits are (symbits.h) in binary32. And each is of one of the cases of symcase.c. */
+#include "graph/base/bits.h"
 #include "verify/core/symread.h"
 
 #include "graph/meaning/algebra_field.h"
@@ -430,8 +431,7 @@ static float bits_operation_at(workspace *w, Z3_ast term)
             op++;
         }
         for (uint32_t k = 0; k < graft_op(op)->attr_count; k++) {
-            const float number = bits_at(w, graft_sym_arg(&w->s, term, 1 + k));
-            memcpy(&attrs[k], &number, sizeof number);
+            attrs[k] = graft_bits_of_float(bits_at(w, graft_sym_arg(&w->s, term, 1 + k)));
         }
         return check_scalar_float(op, attrs, bits_at(w, graft_sym_arg(&w->s, term, 0)), 0.0F);
     }
@@ -449,7 +449,7 @@ static float bits_operation_at(workspace *w, Z3_ast term)
         return rintf(x / y);
     }
     if (i == GRAFT_SYM_BITS_LEAKY_RELU) {
-        memcpy(&attrs[GRAFT_ATTR_leaky_relu_slope], &y, sizeof y);
+        attrs[GRAFT_ATTR_leaky_relu_slope] = graft_bits_of_float(y);
     }
     return check_scalar_float(ops[i], attrs, x, y);
 }
@@ -585,7 +585,6 @@ static void check_shapes(workspace *w)
     }
 }
 
-/* Draws the index of an element. Its place. */
 static size_t draw_index(workspace *w, const graft_shape *shape)
 {
     size_t place = 0;
@@ -624,7 +623,6 @@ static void check_elements(workspace *w, uint32_t output)
     }
 }
 
-/* Whether a case is the one that was drawn. */
 static bool seek_case(void *context, const graft_sym_case *c)
 {
     const workspace *w = context;

@@ -1,5 +1,6 @@
 /* The term algebra: agreement with the field algebra on every operator that is exact, what is
  * simplified while terms are built, the laws of unknown functions, and how fast terms grow. */
+#include "graph/base/bits.h"
 #include "verify/core/term.h"
 
 #include "graph/meaning/algebra_field.h"
@@ -322,7 +323,7 @@ CHECK_CASE(test_floats_are_exact)
     };
     for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         w->drawn = (check_case){.op = GRAFT_OP_fill, .out = {{.dtype = GRAFT_DTYPE_F32}}};
-        w->drawn.attrs[GRAFT_ATTR_fill_value] = check_bits(rows[i].value);
+        w->drawn.attrs[GRAFT_ATTR_fill_value] = graft_bits_of_float(rows[i].value);
         run_terms(w);
         assert_string_equal(Z3_get_numeral_string(w->z3, w->term_out[0][0]), rows[i].text);
     }

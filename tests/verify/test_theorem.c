@@ -1,6 +1,7 @@
 /* Theorems as SMT-LIB, read back from their text: true ones are unsat, false ones are not, what
  * they assume can be met, and their sides compute what operators do. The laws of sums and maxima
  * are unsat. */
+#include "graph/base/bits.h"
 #include "verify/export/theorem.h"
 
 #include "graph/meaning/algebra_real.h"
@@ -321,17 +322,9 @@ CHECK_CASE(test_corpus)
 
 static const char laws_path[] = "verify/export/laws.smt2";
 
-static const char *read_laws(graft_env *env)
-{
-    uint8_t *data = NULL;
-    size_t size = 0;
-    CHECK_OK(graft_file_read(env, env->unit, laws_path, &data, &size));
-    return graft_arena_printf(env->unit, "%.*s", (int)size, (const char *)data);
-}
-
 CHECK_CASE(test_laws)
 {
-    said s = ask(read_laws(env), 2000000);
+    said s = ask(check_text(laws_path), 2000000);
     assert_true(s.count > 12 && all_unsat(&s));
 }
 
@@ -339,7 +332,7 @@ CHECK_CASE(test_laws)
 CHECK_CASE(test_laws_are_meant)
 {
     static const char step[] = "; from n to n + 1";
-    const char *laws = read_laws(env);
+    const char *laws = check_text(laws_path);
     for (const char *at = strstr(laws, step); at != NULL; at = strstr(at + 1, step)) {
         const char *goal = strstr(at, "\n(assert (not ");
         assert_non_null(goal);
@@ -503,9 +496,7 @@ static bool define_constant(graft_buffer *out, const reading *r, const char *lin
         bool is_real = strncmp(rest, " Real", 5) == 0;
         graft_buffer_printf(out, "(define-fun s%u () %s ", v, is_real ? "Real" : "Int");
         if (is_real) {
-            float number = 0;
-            memcpy(&number, &r->point->slots[v], sizeof number);
-            put_number(out, (double)number);
+            put_number(out, (double)graft_float_of_bits(r->point->slots[v]));
         } else {
             graft_buffer_printf(out, "%d", r->point->slots[v]);
         }

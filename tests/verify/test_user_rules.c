@@ -200,6 +200,16 @@ static const graft_trial *try_rules(graft_env *env, const graft_rule *rules, uin
     return trials;
 }
 
+/* The same for rows that begin with a rule's text; the rules are in `rules`. */
+static const graft_trial *try_rows(graft_env *env, const void *rows, size_t row_bytes,
+                                   uint32_t count, graft_rule *rules, bool suggest)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        rules[i] = rows_parse(env, *(const char *const *)((const char *)rows + i * row_bytes));
+    }
+    return try_rules(env, rules, count, suggest);
+}
+
 /* Every false rule is refuted, by whole numbers that replay in the float executor. */
 CHECK_CASE(test_refutations_replay)
 {
@@ -240,10 +250,7 @@ CHECK_CASE(test_refutations_are_small)
     };
     enum { ROWS = sizeof rows / sizeof rows[0] };
     graft_rule rules[ROWS];
-    for (uint32_t i = 0; i < ROWS; i++) {
-        rules[i] = rows_parse(env, rows[i].rule);
-    }
-    const graft_trial *trials = try_rules(env, rules, ROWS, false);
+    const graft_trial *trials = try_rows(env, rows, sizeof rows[0], ROWS, rules, false);
     for (uint32_t i = 0; i < ROWS; i++) {
         graft_buffer out = {.arena = env->life};
         assert_true(trials[i].has_refutation);
@@ -288,10 +295,7 @@ CHECK_CASE(test_laws_of_functions)
     };
     enum { COUNT = sizeof texts / sizeof texts[0], TRUE_COUNT = 5, EXACT_FIRST = 3 };
     graft_rule rules[COUNT];
-    for (uint32_t i = 0; i < COUNT; i++) {
-        rules[i] = rows_parse(env, texts[i]);
-    }
-    const graft_trial *trials = try_rules(env, rules, COUNT, false);
+    const graft_trial *trials = try_rows(env, texts, sizeof texts[0], COUNT, rules, false);
     for (uint32_t i = 0; i < COUNT; i++) {
         bool is_true = i < TRUE_COUNT;
         assert_int_equal(trials[i].verdict, is_true ? GRAFT_VERDICT_PROVED : GRAFT_VERDICT_REFUTED);
@@ -315,10 +319,7 @@ CHECK_CASE(test_reasons)
     };
     enum { ROWS = sizeof rows / sizeof rows[0] };
     graft_rule rules[ROWS];
-    for (uint32_t i = 0; i < ROWS; i++) {
-        rules[i] = rows_parse(env, rows[i].rule);
-    }
-    const graft_trial *trials = try_rules(env, rules, ROWS, false);
+    const graft_trial *trials = try_rows(env, rows, sizeof rows[0], ROWS, rules, false);
     for (uint32_t i = 0; i < ROWS; i++) {
         assert_int_equal(trials[i].verdict, GRAFT_VERDICT_UNKNOWN);
         assert_non_null(strstr(trials[i].reason, rows[i].reason));
@@ -339,10 +340,7 @@ CHECK_CASE(test_suggestions)
     };
     enum { ROWS = sizeof rows / sizeof rows[0] };
     graft_rule rules[ROWS];
-    for (uint32_t i = 0; i < ROWS; i++) {
-        rules[i] = rows_parse(env, rows[i].rule);
-    }
-    const graft_trial *trials = try_rules(env, rules, ROWS, true);
+    const graft_trial *trials = try_rows(env, rows, sizeof rows[0], ROWS, rules, true);
     for (uint32_t i = 0; i < ROWS; i++) {
         assert_int_equal(trials[i].verdict, GRAFT_VERDICT_REFUTED);
         if (rows[i].suggestion == NULL) {

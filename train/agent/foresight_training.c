@@ -220,7 +220,6 @@ static void lose_counts(const graft_foresight *m, graft_tape *tape, const traini
     loss->counts = graft_loss_use(tape, graft_loss_huber(tape, said, &count, 1.0F), 1.0F);
 }
 
-/* What those are that opened. */
 static void lose_contents(const graft_foresight *m, graft_tape *tape, const training *job,
                           const graft_story *s, const graft_matrix *feature,
                           graft_foresight_loss *loss)

@@ -22,7 +22,6 @@ typedef struct {
 
 /* ------------------------------------------------------------------- sketches */
 
-/* One node of zeros. */
 static void sketch_nothing(graft_arena *arena, graft_sketch *sketch)
 {
     *sketch = (graft_sketch){.node_count = 1};
@@ -32,14 +31,6 @@ static void sketch_nothing(graft_arena *arena, graft_sketch *sketch)
 static int8_t *node_row(const graft_sketch *sketch, uint32_t row)
 {
     return &sketch->nodes[(size_t)row * GRAFT_SCENE_NODE_FEATURES];
-}
-
-static void set_flags(uint32_t op, int8_t *out)
-{
-    const graft_op_info *info = graft_op(op);
-    for (uint32_t i = 0; info != NULL && i < GRAFT_SCENE_COST - GRAFT_SCENE_FLAGS; i++) {
-        out[GRAFT_SCENE_FLAGS + i] = (info->flags >> i & 1u) != 0 ? GRAFT_FEATURE_SCALE : 0;
-    }
 }
 
 static void open_edges(graft_arena *arena, uint32_t most, graft_sketch *sketch)
@@ -115,7 +106,10 @@ static void sketch_pattern(graft_arena *arena, const graft_pattern *pattern, gra
             out[GRAFT_FEATURE_operator + node->op] = GRAFT_FEATURE_SCALE;
         }
         out[GRAFT_SCENE_PATTERN] = GRAFT_FEATURE_SCALE;
-        set_flags(node->op, out);
+        const graft_op_info *info = graft_op(node->op);
+        for (uint32_t i = 0; info != NULL && i < GRAFT_SCENE_COST - GRAFT_SCENE_FLAGS; i++) {
+            out[GRAFT_SCENE_FLAGS + i] = (info->flags >> i & 1u) != 0 ? GRAFT_FEATURE_SCALE : 0;
+        }
         for (uint32_t k = 0; k < graft_op(node->op)->input_count; k++) {
             if (GRAFT_OPERAND_IS_NODE(node->inputs[k])) {
                 int8_t *edge = add_edge(sketch, GRAFT_OPERAND_NODE_OF(node->inputs[k]), n);
@@ -313,18 +307,6 @@ static void set_globals(const graft_observer *o, graft_scene *scene)
 
 /* ------------------------------------------------------------------- scenes */
 
-static void add_members(const graft_observer *o, const graft_match *match, uint32_t node_count,
-                        uint32_t candidate, graft_scene *scene)
-{
-    for (uint32_t n = 0; n < node_count; n++) {
-        uint32_t row = o->row_of[match->nodes[n]];
-        if (row != UINT32_MAX) {
-            scene->member_nodes[scene->member_count] = row;
-            scene->member_candidates[scene->member_count++] = candidate;
-        }
-    }
-}
-
 static uint64_t key_of(const graft_matches *matches, uint32_t index)
 {
     return (uint64_t)matches->items[index].born << 32 | index;
@@ -368,8 +350,14 @@ static void fill_candidates(graft_arena *arena, const graft_observer *o, const o
             key_of(&e->matches, graft_matches_index(&e->matches, action.xfer, action.location));
         set_facts(o, scene, &offers[i], &scene->facts[(size_t)i * GRAFT_FACT_COUNT],
                   &scene->priors[i]);
-        add_members(o, graft_matches_get(&e->matches, action.xfer, action.location),
-                    e->xfers->rules[action.xfer].source.node_count, i, scene);
+        const graft_match *match = graft_matches_get(&e->matches, action.xfer, action.location);
+        for (uint32_t n = 0; n < e->xfers->rules[action.xfer].source.node_count; n++) {
+            uint32_t row = o->row_of[match->nodes[n]];
+            if (row != UINT32_MAX) {
+                scene->member_nodes[scene->member_count] = row;
+                scene->member_candidates[scene->member_count++] = i;
+            }
+        }
     }
     scene->actions[last] = (graft_action){(uint16_t)e->xfers->count, 0};
     scene->sheets[last] = &o->sheets[e->xfers->count];

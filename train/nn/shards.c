@@ -81,40 +81,33 @@ static void *work_through(void *argument)
     }
 }
 
-static void run_job(graft_shards *shards, graft_shard_work *work, void *context, bool recording)
+static void run_job(shard_job *job)
 {
-    shard_job job = {.shards = shards, .work = work, .context = context};
-    atomic_init(&job.next, 0U);
-    for (uint32_t s = 0; s < GRAFT_SHARD_COUNT; s++) {
-        shards->tapes[s].recording = recording;
-    }
     uint32_t float_mode = graft_subnormal_flush(); /* Helpers inherit it. */
     pthread_t helpers[GRAFT_SHARD_COUNT - 1];
     uint32_t started = 0;
-    while (started + 1 < shards->thread_count && started + 1 < GRAFT_SHARD_COUNT &&
-           pthread_create(&helpers[started], NULL, work_through, &job) == 0) {
+    while (started + 1 < job->shards->thread_count && started + 1 < GRAFT_SHARD_COUNT &&
+           pthread_create(&helpers[started], NULL, work_through, job) == 0) {
         started++; /* A thread that cannot be started is only a loss of speed. */
     }
-    (void)work_through(&job);
+    (void)work_through(job);
     for (uint32_t k = 0; k < started; k++) {
         (void)pthread_join(helpers[k], NULL);
     }
     graft_subnormal_restore(float_mode);
 }
 
-void graft_shards_run(graft_shards *shards, graft_shard_work *work, void *context)
-{
-    run_job(shards, work, context, false);
-}
-
 void graft_shards_differentiate(graft_shards *shards, graft_shard_work *work, void *context)
 {
+    shard_job job = {.shards = shards, .work = work, .context = context};
+    atomic_init(&job.next, 0U);
     for (uint32_t s = 0; s < GRAFT_SHARD_COUNT; s++) {
+        shards->tapes[s].recording = true;
         for (uint32_t k = 0; k < shards->set_count; k++) {
             memset(shards->tapes[s].bindings[k].gradient, 0, shards->sets[k]->size * sizeof(float));
         }
     }
-    run_job(shards, work, context, true);
+    run_job(&job);
     for (uint32_t k = 0; k < shards->set_count; k++) {
         float *total = shards->sets[k]->gradient;
         memset(total, 0, shards->sets[k]->size * sizeof(float));

@@ -41,8 +41,6 @@ graft_span graft_shards_span(uint32_t total, uint32_t shard);
 /* Work on one shard; `tape` is empty. It may write only what belongs to its shard. */
 typedef void graft_shard_work(void *context, uint32_t shard, graft_tape *tape);
 
-/* Runs `work` once per shard without recording. */
-void graft_shards_run(graft_shards *shards, graft_shard_work *work, void *context);
-/* The same, recording, with the shards' gradients zeroed first; then sums them, in shard order,
- * into the `gradient` of each set. `work` runs the tape backwards itself. */
+/* Runs `work` once per shard, recording, with the shards' gradients zeroed first; then sums them, in
+ * shard order, into the `gradient` of each set. `work` runs the tape backwards itself. */
 void graft_shards_differentiate(graft_shards *shards, graft_shard_work *work, void *context);

@@ -4,31 +4,21 @@
 #include "graph/base/log.h"
 #include "train/search/explored.h"
 
-#include <string.h>
-
-enum { QUEUE_GROWTH = 1024 };
+enum { FIRST_QUEUE = 1024 };
 
 typedef struct queue {
     double alpha;
     const graft_plan_found *found;
     graft_arena *arena;
     graft_successor *heap;
-    size_t count;
-    size_t capacity;
+    uint32_t count;
+    uint32_t capacity;
 } queue;
 
 static void push(queue *q, const graft_successor *item)
 {
-    if (q->count == q->capacity) {
-        size_t capacity = q->capacity * 2 + QUEUE_GROWTH;
-        graft_successor *heap = GRAFT_NEW(q->arena, graft_successor, capacity);
-        if (q->count > 0) {
-            memcpy(heap, q->heap, q->count * sizeof *heap);
-        }
-        q->heap = heap;
-        q->capacity = capacity;
-    }
-    size_t i = q->count++;
+    uint32_t i = q->count;
+    GRAFT_PUSH(q->arena, q->heap, q->count, q->capacity, FIRST_QUEUE) = *item;
     while (i > 0 && graft_successor_before(item, &q->heap[(i - 1) / 2])) {
         q->heap[i] = q->heap[(i - 1) / 2];
         i = (i - 1) / 2;
@@ -40,9 +30,9 @@ static graft_successor pop(queue *q)
 {
     const graft_successor top = q->heap[0];
     const graft_successor item = q->heap[--q->count];
-    size_t i = 0;
+    uint32_t i = 0;
     for (;;) {
-        size_t child = 2 * i + 1;
+        uint32_t child = 2 * i + 1;
         if (child >= q->count) {
             break;
         }

@@ -85,13 +85,6 @@ static void compare_nodes(graft_changes *c, const graft_graph *graph)
     }
 }
 
-static void forget_moves(graft_changes *c)
-{
-    for (graft_index n = 0; n < c->before.limits.nodes; n++) {
-        c->moved[n] = c->call;
-    }
-}
-
 static void spread_nearness(graft_changes *c, const graft_graph *graph)
 {
     for (graft_index n = 0; n < graph->node_end; n++) {
@@ -248,17 +241,13 @@ static void find_lost(graft_changes *c, const graft_graph *graph, const graft_or
 
 /* -------------------------------------------------------------------- all of it */
 
-static bool same_limits(const graft_limits *a, const graft_limits *b)
-{
-    return a->nodes == b->nodes && a->values == b->values && a->edges == b->edges &&
-           a->outputs == b->outputs;
-}
-
 bool graft_changes_find(graft_changes *changes, graft_arena *arena, const graft_state *state,
                         bool paths)
 {
     const graft_graph *graph = &state->graph;
-    bool fits = same_limits(&changes->before.limits, &graph->limits);
+    const graft_limits *a = &changes->before.limits;
+    bool fits = a->nodes == graph->limits.nodes && a->values == graph->limits.values &&
+                a->edges == graph->limits.edges && a->outputs == graph->limits.outputs;
     bool known = changes->known && fits;
     changes->known = true;
     changes->call++;
@@ -270,7 +259,9 @@ bool graft_changes_find(graft_changes *changes, graft_arena *arena, const graft_
         compare_nodes(changes, graph);
         spread_nearness(changes, graph);
     } else {
-        forget_moves(changes);
+        for (graft_index n = 0; n < changes->before.limits.nodes; n++) {
+            changes->moved[n] = changes->call;
+        }
     }
     if (paths) {
         find_sources(changes, state, known);

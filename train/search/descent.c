@@ -109,16 +109,6 @@ static graft_status find_tidier(graft_env *env, const graft_environment *environ
     return GRAFT_OK;
 }
 
-static graft_status take(graft_env *env, graft_environment *environment, graft_action action,
-                         graft_plan_found *found)
-{
-    graft_outcome step;
-    GRAFT_PASS(graft_environment_step(env, environment, action.xfer, action.location, &step));
-    found->steps[found->step_count++] = action;
-    found->cost_ns = environment->cost_ns;
-    return GRAFT_OK;
-}
-
 /* Goes on from the environment's state as long as there is something better: better forms first,
  * then, with `gains`, the greatest gain, and so on. `steps` has room for as many as the environment
  * allows. */
@@ -144,7 +134,11 @@ static graft_status descend(graft_env *env, graft_environment *environment, bool
             GRAFT_PASS(find_cheapest(env, environment, &g, found));
         }
         if (g.found) {
-            GRAFT_PASS(take(env, environment, g.best, found));
+            graft_outcome step;
+            GRAFT_PASS(
+                graft_environment_step(env, environment, g.best.xfer, g.best.location, &step));
+            found->steps[found->step_count++] = g.best;
+            found->cost_ns = environment->cost_ns;
             graft_progress_update(&progress, found->step_count - first, NULL);
         }
     }

@@ -327,17 +327,6 @@ static bool try_class(const trial *t, uint32_t level, graft_index class, uint32_
     return go_on;
 }
 
-static bool try_all(const trial *t, uint32_t level)
-{
-    const graft_order *order = &t->g->state.order;
-    bool go_on = true;
-    for (graft_index i = 0; i < order->count && go_on; i++) {
-        go_on = t->g->state.graph.nodes[order->order[i]].is_const ||
-                try_node(t, level, order->order[i]);
-    }
-    return go_on;
-}
-
 /* Binds node `level` of the pattern and those behind it in every way. */
 static bool descend(const trial *t, uint32_t level)
 {
@@ -361,7 +350,13 @@ static bool descend(const trial *t, uint32_t level)
             return try_class(t, level, class, GRAFT_NONE);
         }
     }
-    return try_all(t, level);
+    const graft_order *order = &t->g->state.order;
+    bool go_on = true;
+    for (graft_index i = 0; i < order->count && go_on; i++) {
+        go_on = t->g->state.graph.nodes[order->order[i]].is_const ||
+                try_node(t, level, order->order[i]);
+    }
+    return go_on;
 }
 
 void graft_egraph_match(graft_egraph *g, uint32_t rule, uint32_t most)

@@ -1,7 +1,9 @@
 /* explored.c - see explored.h. */
 #include "train/search/explored.h"
 
-enum { FIRST_EXPANDED = 256, FIRST_SEEN = 4096 };
+#include "graph/base/table.h"
+
+enum { FIRST_EXPANDED = 256, FIRST_SEEN = 1024 };
 
 typedef struct expanded {
     graft_graph graph;
@@ -13,9 +15,10 @@ typedef struct expanded {
 struct graft_explored {
     const graft_environment *environment;
     graft_arena *arena; /* Everything below. */
-    uint64_t *seen;     /* Hashes, open addressing; 0 is empty. */
-    size_t seen_count;
-    size_t seen_capacity;
+    uint64_t *seen;     /* Hashes of graphs. */
+    uint32_t seen_count;
+    uint32_t seen_capacity;
+    graft_table seen_table;
     expanded *expanded;
     uint32_t expanded_count;
     uint32_t expanded_capacity;
@@ -49,36 +52,23 @@ graft_explored *graft_explored_open(graft_arena *arena, const graft_environment 
 
 /* ------------------------------------------------------------------ seen before */
 
-static size_t find_seen(const graft_explored *e, uint64_t hash)
+static uint64_t hash_seen(const void *explored, uint32_t i)
 {
-    size_t i = (size_t)(hash & (e->seen_capacity - 1));
-    while (e->seen[i] != 0 && e->seen[i] != hash) {
-        i = (i + 1) & (e->seen_capacity - 1);
-    }
-    return i;
+    return ((const graft_explored *)explored)->seen[i];
 }
 
 /* Notes a graph; false when it was there already. */
 static bool add_seen(graft_explored *e, uint64_t hash)
 {
-    hash += hash == 0;
-    if (e->seen_count * 2 >= e->seen_capacity) {
-        uint64_t *old = e->seen;
-        size_t old_capacity = e->seen_capacity;
-        e->seen_capacity = old_capacity == 0 ? FIRST_SEEN : old_capacity * 2;
-        e->seen = GRAFT_NEW(e->arena, uint64_t, e->seen_capacity);
-        for (size_t i = 0; i < old_capacity; i++) {
-            if (old[i] != 0) {
-                e->seen[find_seen(e, old[i])] = old[i];
-            }
+    GRAFT_EACH_ALIKE(&e->seen_table, hash, i)
+    {
+        if (e->seen[i] == hash) {
+            return false;
         }
     }
-    size_t i = find_seen(e, hash);
-    if (e->seen[i] == hash) {
-        return false;
-    }
-    e->seen[i] = hash;
-    e->seen_count++;
+    graft_table_reserve(e->arena, &e->seen_table, e, hash_seen);
+    graft_table_insert(&e->seen_table, hash, e->seen_count);
+    GRAFT_PUSH(e->arena, e->seen, e->seen_count, e->seen_capacity, FIRST_SEEN) = hash;
     return true;
 }
 
@@ -130,7 +120,6 @@ static double charge_ns(const graft_explored *e)
            (e->expanded[e->expanded_count - 1].depth + 1.0);
 }
 
-/* Tries one action on e->state. */
 static graft_status try_action(graft_env *env, graft_explored *e, graft_action action,
                                graft_successor *successor, bool *is_new)
 {

@@ -420,14 +420,6 @@ static graft_status try_kick(graft_env *env, guided_search *g, bool *better)
     return GRAFT_OK;
 }
 
-/* After a gain the same may pay elsewhere: rows have learnt of it. */
-static graft_status spread(graft_env *env, guided_search *g)
-{
-    bool better = false;
-    GRAFT_PASS(roll_out(env, g, NULL, 0, 0.0, &better));
-    return graft_walker_join(env, &g->now, &g->best);
-}
-
 /* Iterated local search from the best graph, until it is over. */
 static graft_status iterate(graft_env *env, guided_search *g)
 {
@@ -437,7 +429,9 @@ static graft_status iterate(graft_env *env, guided_search *g)
         bool better = false;
         GRAFT_PASS(try_kick(env, g, &better));
         if (better && !is_over(g)) {
-            GRAFT_PASS(spread(env, g));
+            /* After a gain the same may pay elsewhere: rows have learnt of it. */
+            GRAFT_PASS(roll_out(env, g, NULL, 0, 0.0, &better));
+            GRAFT_PASS(graft_walker_join(env, &g->now, &g->best));
         }
         GRAFT_PASS(graft_search_go_on(env));
     }

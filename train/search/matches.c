@@ -63,14 +63,6 @@ static void drop_item(graft_matches *matches, uint32_t *place)
     matches->free_item = item;
 }
 
-static void drop_anchor(graft_matches *matches, graft_index anchor)
-{
-    while (matches->heads[anchor] != NO_ITEM) {
-        drop_item(matches, &matches->heads[anchor]);
-    }
-    matches->blocks[anchor] = 0;
-}
-
 /* The item after `item` (NO_ITEM: the first) at an anchor. Items move when there come to be more.
  */
 static uint32_t *place_after(graft_matches *matches, graft_index anchor, uint32_t item)
@@ -184,7 +176,10 @@ static void keep_unchanged(graft_matches *matches, const graft_state *state)
     const graft_routes *routes = &matches->xfers->routes;
     for (graft_index n = 0; n < changes->node_end; n++) {
         if (changes->touched[n]) {
-            drop_anchor(matches, n);
+            while (matches->heads[n] != NO_ITEM) {
+                drop_item(matches, &matches->heads[n]);
+            }
+            matches->blocks[n] = 0;
         } else {
             drop_changed(matches, n);
         }
@@ -271,16 +266,6 @@ static bool is_legal(const finder *f, uint32_t rule, const graft_match *match)
            (judge == NULL || judge->holds(judge->context, r, match));
 }
 
-static void keep_match(graft_matches *matches, graft_index anchor, uint32_t item,
-                       const graft_match *match)
-{
-    matches->found[item] = *match;
-    for (uint32_t n = 0; n < matches->xfers->rules[matches->items[item].rule].source.node_count;
-         n++) {
-        matches->blocks[anchor] |= graft_changes_block(&matches->changes, match->nodes[n]);
-    }
-}
-
 /* Finds what the rule of a pending item has at `node` behind the first `known` matches, which come
  * before it in the list; `before` is the last of the list before it. The item stays, behind what
  * was found, when the limit is reached. Returns the last item of the list that was dealt with. */
@@ -307,7 +292,11 @@ static uint32_t find_pending(const finder *f, graft_index node, uint32_t before,
             continue;
         }
         uint32_t item = take_item(matches, rule);
-        keep_match(matches, node, item, &match);
+        matches->found[item] = match;
+        for (uint32_t n = 0; n < matches->xfers->rules[matches->items[item].rule].source.node_count;
+             n++) {
+            matches->blocks[node] |= graft_changes_block(&matches->changes, match.nodes[n]);
+        }
         matches->items[item].next = pending;
         *place_after(matches, node, last) = item;
         last = item;

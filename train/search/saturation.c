@@ -74,15 +74,6 @@ typedef struct saturation {
 
 /* -------------------------------------------------------------------- rounds */
 
-static bool has_several_roots(const graft_rule *rule)
-{
-    bool several = false;
-    for (uint32_t i = 1; i < rule->output_count; i++) {
-        several = several || GRAFT_OPERAND_NODE_OF(rule->source.outputs[i]) != 0;
-    }
-    return several;
-}
-
 /* Finds the matches of all rules, then applies them. Sets *room to whether there was enough. */
 static graft_status run_round(graft_env *env, saturation *s, uint32_t round, bool *room)
 {
@@ -92,7 +83,7 @@ static graft_status run_round(graft_env *env, saturation *s, uint32_t round, boo
     uint32_t m = 0;
     g->match_count = 0;
     for (uint32_t rule = 0; rule < g->xfers->count; rule++) {
-        bool in_turn = round < MULTI_ROUNDS || !has_several_roots(&g->xfers->rules[rule]);
+        bool in_turn = round < MULTI_ROUNDS || !g->xfers->routes.rooted[rule];
         GRAFT_PASS(graft_search_go_on(env));
         if (in_turn && !graft_search_is_over(s->environment, s->found)) {
             graft_egraph_match(g, rule, MATCHES_MOST);

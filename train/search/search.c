@@ -19,15 +19,6 @@ bool graft_search_is_over(const graft_environment *environment, graft_plan_found
     return over;
 }
 
-/* Keeps the first `count` steps of a walk as the best plan so far. */
-static void keep_plan(graft_plan_found *found, const graft_action *walk, uint32_t count,
-                      double cost_ns)
-{
-    memcpy(found->steps, walk, count * sizeof *walk);
-    found->step_count = count;
-    found->cost_ns = cost_ns;
-}
-
 graft_status graft_search_random(graft_env *env, graft_arena *arena, graft_environment *environment,
                                  const graft_search_choice *choice, graft_plan_found *found)
 {
@@ -48,7 +39,9 @@ graft_status graft_search_random(graft_env *env, graft_arena *arena, graft_envir
                 graft_environment_step(env, environment, walk[n].xfer, walk[n].location, &step));
             found->evaluations++;
             if (environment->cost_ns < found->cost_ns) {
-                keep_plan(found, walk, n + 1, environment->cost_ns);
+                found->step_count = n + 1;
+                memcpy(found->steps, walk, found->step_count * sizeof *walk);
+                found->cost_ns = environment->cost_ns;
             }
         }
     }

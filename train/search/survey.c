@@ -48,7 +48,6 @@ static void note_rules(walker *w)
     }
 }
 
-/* A rule that has a location, by the weights. */
 static uint32_t choose_rule(const walker *w, graft_rng *rng)
 {
     double total = 0;

@@ -17,53 +17,41 @@ static const double least_ns = 10.0;
 
 /* ------------------------------------------------------------------- book */
 
-void graft_book_open(graft_arena *arena, graft_book *book)
+void graft_book_open(graft_arena *arena, graft_book *book) { *book = (graft_book){.arena = arena}; }
+
+static uint64_t hash_of(uint64_t form, uint32_t model)
 {
-    *book = (graft_book){.arena = arena, .slot_mask = 2 * FIRST_ROWS - 1};
-    book->rows = GRAFT_NEW(arena, graft_book_row, FIRST_ROWS);
-    book->slots = GRAFT_NEW(arena, uint32_t, 2 * FIRST_ROWS);
+    return form ^ (uint64_t)model * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* The slot of a row, or the free one where it belongs. */
-static uint32_t find_slot(const graft_book *book, uint64_t hash, uint32_t model)
+static uint64_t hash_row(const void *book, uint32_t i)
 {
-    uint32_t at =
-        (uint32_t)(hash ^ (uint64_t)model * UINT64_C(0x9e3779b97f4a7c15)) & book->slot_mask;
-    while (book->slots[at] != 0) {
-        const graft_book_row *row = &book->rows[book->slots[at] - 1];
-        if (row->hash == hash && row->model == model) {
-            break;
+    const graft_book_row *row = &((const graft_book *)book)->rows[i];
+    return hash_of(row->hash, row->model);
+}
+
+/* NULL: there is none. */
+static graft_book_row *find_row(const graft_book *book, uint64_t form, uint32_t model)
+{
+    GRAFT_EACH_ALIKE(&book->table, hash_of(form, model), i)
+    {
+        if (book->rows[i].hash == form && book->rows[i].model == model) {
+            return &book->rows[i];
         }
-        at = (at + 1) & book->slot_mask;
     }
-    return at;
+    return NULL;
 }
 
-static void grow(graft_book *book)
+static graft_book_row *obtain_row(graft_book *book, uint64_t form, uint32_t model)
 {
-    uint32_t capacity = book->slot_mask + 1;
-    graft_book_row *rows = GRAFT_NEW(book->arena, graft_book_row, capacity);
-    memcpy(rows, book->rows, book->row_count * sizeof *rows);
-    book->rows = rows;
-    book->slot_mask = 2 * capacity - 1;
-    book->slots = GRAFT_NEW(book->arena, uint32_t, (size_t)2 * capacity);
-    for (uint32_t i = 0; i < book->row_count; i++) {
-        book->slots[find_slot(book, rows[i].hash, rows[i].model)] = i + 1;
+    graft_book_row *row = find_row(book, form, model);
+    if (row == NULL) {
+        graft_table_reserve(book->arena, &book->table, book, hash_row);
+        graft_table_insert(&book->table, hash_of(form, model), book->row_count);
+        row = &GRAFT_PUSH(book->arena, book->rows, book->row_count, book->row_capacity, FIRST_ROWS);
+        *row = (graft_book_row){.hash = form, .model = model};
     }
-}
-
-static graft_book_row *obtain_row(graft_book *book, uint64_t hash, uint32_t model)
-{
-    uint32_t at = find_slot(book, hash, model);
-    if (book->slots[at] == 0) {
-        if (2 * (book->row_count + 1) > book->slot_mask) {
-            grow(book);
-            at = find_slot(book, hash, model);
-        }
-        book->rows[book->row_count] = (graft_book_row){.hash = hash, .model = model};
-        book->slots[at] = ++book->row_count;
-    }
-    return &book->rows[book->slots[at] - 1];
+    return row;
 }
 
 /* Where a node is met. */
@@ -125,8 +113,8 @@ bool graft_book_wants(const graft_book *book, const graft_graph *graph, const gr
             continue;
         }
         graft_form_of_made(graph, made, n, &form);
-        uint32_t slot = book->slots[find_slot(book, graft_form_hash(&form), model)];
-        if (slot == 0 || book->rows[slot - 1].count < contexts) {
+        const graft_book_row *row = find_row(book, graft_form_hash(&form), model);
+        if (row == NULL || row->count < contexts) {
             return true;
         }
     }

@@ -10,6 +10,7 @@
 
 #include "cost/cost.h"
 #include "graph/base/file.h"
+#include "graph/base/table.h"
 #include "train/search/matches.h"
 
 /* A form in the graphs of one model. */
@@ -25,9 +26,9 @@ typedef struct graft_book_row {
 typedef struct graft_book {
     graft_arena *arena;
     graft_book_row *rows;
-    uint32_t *slots; /* Hash table: row + 1; 0: free. */
+    graft_table table; /* Of `rows`. */
     uint32_t row_count;
-    uint32_t slot_mask;
+    uint32_t row_capacity;
     uint64_t priced; /* Graphs. */
 } graft_book;
 

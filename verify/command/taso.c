@@ -93,7 +93,6 @@ static const char *window_count(importer *im, const char *x, int32_t k, int32_t 
 
 /* -------------------------------------------------------------- conditions */
 
-/* Adds a condition unless it is there. */
 static void need(importer *im, const char *condition)
 {
     for (uint32_t i = 0; i < im->condition_count; i++) {
@@ -344,7 +343,6 @@ static int32_t need_axis(importer *im, const graft_taso_operator *op)
     return axis;
 }
 
-/* Joins a tensor to what there is. */
 static void join(importer *im, const tensor *right, int32_t axis, tensor *out)
 {
     const tensor left = *out;

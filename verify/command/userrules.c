@@ -55,7 +55,6 @@ static bool is_cut_off(const reader *in, const graft_yaml *node)
     return blanks > 0 && behind[blanks] == '#';
 }
 
-/* A text that is there and not empty. */
 static graft_status need_text(const reader *in, const graft_yaml *mapping, const char *key)
 {
     const graft_yaml *node = graft_yaml_find(mapping, key);

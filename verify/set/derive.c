@@ -4,8 +4,6 @@
 #include "verify/set/plot.h"
 #include "verify/set/price.h"
 
-#include <string.h>
-
 enum { STATES_MOST = 256 };
 
 void graft_rulebook_open(graft_rulebook *book, graft_arena *arena)
@@ -16,9 +14,8 @@ void graft_rulebook_open(graft_rulebook *book, graft_arena *arena)
 void graft_rulebook_add(graft_rulebook *book, const graft_rule *rule, uint32_t number)
 {
     struct graft_rulebook_page *page = &book->by_anchor[rule->source.nodes[0].op];
-    page->rules = graft_arena_grow(book->arena, page->rules, page->count, &page->capacity, 16,
-                                   sizeof *page->rules);
-    page->rules[page->count++] = (graft_numbered_rule){rule, number};
+    GRAFT_PUSH(book->arena, page->rules, page->count, page->capacity, 16) =
+        (graft_numbered_rule){rule, number};
 }
 
 bool graft_rule_follows(graft_env *env, const graft_rule *rule, const graft_point *points,

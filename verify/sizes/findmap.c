@@ -361,15 +361,6 @@ static void reach_element(reached *r, Z3_ast x, Z3_ast y)
     }
 }
 
-static bool is_known(const reached *r)
-{
-    bool all = true;
-    for (uint32_t i = 0; i < r->range.count; i++) {
-        all = all && r->to[i] != NULL;
-    }
-    return all;
-}
-
 bool graft_sym_find_place(graft_sym *s, const graft_sym_pair *pair, Z3_ast to[GRAFT_SYM_BINDERS])
 {
     reached r = {.s = s, .range = pair->ranges[0]};
@@ -383,7 +374,11 @@ bool graft_sym_find_place(graft_sym *s, const graft_sym_pair *pair, Z3_ast to[GR
         }
     }
     memcpy((void *)to, (const void *)r.to, sizeof r.to);
-    return is_known(&r);
+    bool all = true;
+    for (uint32_t i = 0; i < r.range.count; i++) {
+        all = all && r.to[i] != NULL;
+    }
+    return all;
 }
 
 /* ------------------------------------------------------------- parts of folds */

@@ -68,21 +68,6 @@ static bool masks_meet(const graft_sym_mask *a, const graft_sym_mask *b)
     return common != 0;
 }
 
-static void note_symbol(graft_sym_masks *m, graft_sym_mask *mask)
-{
-    const bool own = m->symbol_count + 1 < GRAFT_LIMIT(MASK_SYMBOLS);
-    const uint32_t bit = own ? m->symbol_count++ : 64 * MASK_WORDS - 1;
-    mask->words[bit / 64] |= UINT64_C(1) << bit % 64;
-}
-
-static void remember_mask(graft_sym_masks *m, uint32_t id, const graft_sym_mask *mask)
-{
-    m->known =
-        graft_arena_grow(m->arena, m->known, m->count, &m->capacity, TERMS_FIRST, sizeof *m->known);
-    m->known[m->count++] = *mask;
-    m->places[id] = m->count;
-}
-
 static graft_sym_mask mask_of(const graft_sym *s, graft_sym_masks *m, Z3_ast term)
 {
     graft_sym_mask mask = {{0}};
@@ -99,9 +84,12 @@ static graft_sym_mask mask_of(const graft_sym *s, graft_sym_masks *m, Z3_ast ter
         join_mask(&mask, &part);
     }
     if (graft_sym_is_symbol(s, term)) {
-        note_symbol(m, &mask);
+        const bool own = m->symbol_count + 1 < GRAFT_LIMIT(MASK_SYMBOLS);
+        const uint32_t bit = own ? m->symbol_count++ : 64 * MASK_WORDS - 1;
+        mask.words[bit / 64] |= UINT64_C(1) << bit % 64;
     }
-    remember_mask(m, id, &mask);
+    GRAFT_PUSH(m->arena, m->known, m->count, m->capacity, TERMS_FIRST) = mask;
+    m->places[id] = m->count;
     return mask;
 }
 

@@ -1,7 +1,7 @@
 /* opensizes.c - see opensizes.h. */
 #include "verify/sizes/opensizes.h"
 
-#include "gen/table.h"
+#include "graph/base/table.h"
 #include "verify/sizes/graphsizes.h"
 #include "verify/sizes/symplain.h"
 
@@ -49,7 +49,7 @@ struct graft_open_sizes {
     answer *answers;
     uint32_t answer_count;
     uint32_t answer_capacity;
-    graft_gen_table table; /* Of `answers`. */
+    graft_table table; /* Of `answers`. */
 };
 
 static void open_solver(graft_open_sizes *o)
@@ -410,20 +410,20 @@ static uint64_t hash_answer(const void *owner, uint32_t number)
 /* The answer to a question that was asked before; or a new one, of which it is not known. */
 static answer *find_answer(graft_open_sizes *o, XXH128_hash_t hash, bool *is_new)
 {
-    graft_gen_table_reserve(o->env->life, &o->table, o, hash_answer);
-    uint32_t at = graft_gen_table_first(&o->table, hash.low64);
-    for (; o->table.slots[at] != GRAFT_GEN_NONE; at = graft_gen_table_next(&o->table, at)) {
-        if (XXH128_isEqual(o->answers[o->table.slots[at]].question, hash)) {
+    graft_table_reserve(o->env->life, &o->table, o, hash_answer);
+    GRAFT_EACH_ALIKE(&o->table, hash.low64, number)
+    {
+        if (XXH128_isEqual(o->answers[number].question, hash)) {
             *is_new = false;
-            return &o->answers[o->table.slots[at]];
+            return &o->answers[number];
         }
     }
     *is_new = true;
-    o->answers = graft_gen_grow(o->env->life, o->answers, o->answer_count, &o->answer_capacity,
-                                sizeof o->answers[0]);
-    graft_gen_table_insert(&o->table, hash.low64, o->answer_count);
-    o->answers[o->answer_count] = (answer){.question = hash};
-    return &o->answers[o->answer_count++];
+    graft_table_insert(&o->table, hash.low64, o->answer_count);
+    answer *added =
+        &GRAFT_PUSH(o->env->life, o->answers, o->answer_count, o->answer_capacity, 1024);
+    *added = (answer){.question = hash};
+    return added;
 }
 
 bool graft_open_sizes_hold(void *sizes, const graft_rule *rule, const graft_match *match)

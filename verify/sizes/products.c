@@ -25,13 +25,6 @@ typedef struct {
 
 /* ------------------------------------------------------------------- facts */
 
-static void note_fact(fact_list *p, Z3_ast fact)
-{
-    if (p->count < GRAFT_LIMIT(PRODUCT_FACTS) && !Z3_is_numeral_ast(p->s->z3, fact)) {
-        p->items[p->count++] = fact;
-    }
-}
-
 static void note_facts(fact_list *p, Z3_ast fact)
 {
     const graft_sym *s = p->s;
@@ -40,8 +33,9 @@ static void note_facts(fact_list *p, Z3_ast fact)
     for (uint32_t i = 0; all && i < graft_sym_arity(s, fact); i++) {
         note_facts(p, graft_sym_arg(s, fact, i));
     }
-    if (slack != NULL) {
-        note_fact(p, slack);
+    if (slack != NULL && p->count < GRAFT_LIMIT(PRODUCT_FACTS) &&
+        !Z3_is_numeral_ast(p->s->z3, slack)) {
+        p->items[p->count++] = slack;
     }
 }
 
@@ -275,13 +269,6 @@ static void state_group_pair(products *p, Z3_ast x, Z3_ast y)
     }
 }
 
-/* 0 <= group and group <= groups - 1, multiplied by the factor. */
-static void state_group_product(products *p, Z3_ast group, Z3_ast factor)
-{
-    state(p, group, factor);
-    state(p, above(p, graft_sym_arg(p->s, group, 2), group), factor);
-}
-
 static void state_groups(products *p)
 {
     for (uint32_t i = 0; i < p->group_count; i++) {
@@ -356,7 +343,9 @@ uint32_t graft_sym_list_products(graft_sym *s, Z3_ast question, uint32_t known_c
     for (uint32_t i = 0; i < p.product_count; i++) {
         Z3_ast x = p.products[i][0];
         if (graft_sym_is_app(s, x, s->group)) {
-            state_group_product(&p, x, p.products[i][1]);
+            /* 0 <= group and group <= groups - 1, multiplied by the factor. */
+            state(&p, x, p.products[i][1]);
+            state(&p, above(&p, graft_sym_arg(p.s, x, 2), x), p.products[i][1]);
             continue;
         }
         for (uint32_t k = 0; k < p.list.count; k++) {

@@ -20,9 +20,8 @@ static Z3_ast read_numeral(const graft_sym *s, Z3_ast term)
 
 static graft_sym_definition *add_definition(graft_sym_plain *p, graft_sym_definition_kind kind)
 {
-    p->definitions = graft_arena_grow(p->arena, p->definitions, p->count, &p->capacity,
-                                      DEFINITIONS_FIRST, sizeof *p->definitions);
-    graft_sym_definition *d = &p->definitions[p->count++];
+    graft_sym_definition *d =
+        &GRAFT_PUSH(p->arena, p->definitions, p->count, p->capacity, DEFINITIONS_FIRST);
     *d = (graft_sym_definition){.kind = kind};
     return d;
 }

@@ -32,11 +32,6 @@ typedef struct {
 
 /* ------------------------------------------------------------------ places */
 
-static uint32_t raw_place_count(const graft_rule *rule)
-{
-    return rule->slot_count + (uint32_t)rule->var_count * (1 + GRAFT_MAX_RANK);
-}
-
 static int32_t raw_value(const graft_rule *rule, const graft_point *point, uint32_t raw)
 {
     if (raw < rule->slot_count) {
@@ -67,7 +62,7 @@ static uint32_t find_level(place *p, int32_t value)
 /* Keeps the places where points differ, and the level of each point there. */
 static void find_places(graft_env *env, chooser *c)
 {
-    uint32_t raw_count = raw_place_count(c->rule);
+    uint32_t raw_count = c->rule->slot_count + (uint32_t)c->rule->var_count * (1 + GRAFT_MAX_RANK);
     for (uint32_t raw = 0; raw < raw_count && c->place_count < PLACES_MOST; raw++) {
         int32_t first = raw_value(c->rule, &c->domain->points[0], raw);
         bool varies = false;

@@ -324,7 +324,6 @@ static bool try_value(graft_finder *f, const graft_step *s, int32_t value)
     return value >= s->attr->least && value <= s->attr->most && try_tuple(f, s, &value);
 }
 
-/* One of the numbers that the rule names. */
 static bool try_named(graft_finder *f, const graft_step *s)
 {
     const graft_named *named = f->options->named;
@@ -509,7 +508,6 @@ static void draw_palette(graft_finder *f)
     }
 }
 
-/* Chooses a point. */
 static void sample_point(graft_finder *f)
 {
     trail t;

@@ -1,6 +1,7 @@
 /* named.c - see named.h. */
 #include "verify/sweep/named.h"
 
+#include "graph/base/bits.h"
 #include "graph/rule/rulecode.h"
 #include "verify/instances/instance.h"
 
@@ -71,8 +72,7 @@ static void add_constant(constants *c, int64_t value)
 
 static void add_real_constant(constants *c, int32_t bits)
 {
-    float value = 0.0F;
-    memcpy(&value, &bits, sizeof value);
+    const float value = graft_float_of_bits(bits);
     for (uint32_t i = 0; i < c->real_count; i++) {
         if (c->reals[i] == value) {
             return;
@@ -179,13 +179,6 @@ static void add_around(graft_named *n, int64_t value)
     add_whole(n, value - 1);
 }
 
-/* Where squares and cubes pass a number. */
-static void add_roots(graft_named *n, int64_t value)
-{
-    add_around(n, (int64_t)sqrt((double)value));
-    add_around(n, (int64_t)cbrt((double)value));
-}
-
 static void add_divisors(graft_named *n, int64_t value)
 {
     for (int64_t d = 2; d * d <= value; d++) {
@@ -219,7 +212,9 @@ static void derive_whole(graft_named *n, const constants *c)
         }
     }
     for (uint32_t i = 0; i < c->whole_count; i++) {
-        add_roots(n, c->whole[i]);
+        /* Where squares and cubes pass a number. */
+        add_around(n, (int64_t)sqrt((double)c->whole[i]));
+        add_around(n, (int64_t)cbrt((double)c->whole[i]));
         add_around(n, c->whole[i] / 2);
         add_around(n, 3 * c->whole[i]);
     }
@@ -232,8 +227,7 @@ static void derive_whole(graft_named *n, const constants *c)
 
 static void add_real(graft_named *n, float value)
 {
-    int32_t bits = 0;
-    memcpy(&bits, &value, sizeof bits);
+    const int32_t bits = graft_bits_of_float(value);
     bool there = !isfinite(value) || n->real_count == GRAFT_NAMED_REAL;
     for (uint32_t i = 0; i < n->real_count && !there; i++) {
         there = n->reals[i] == bits;

@@ -344,20 +344,16 @@ void graft_propose_rename(graft_finder *f)
     f->renamed[0] = 0;
 }
 
-static graft_shape renamed_shape(const graft_finder *f, graft_shape shape)
-{
-    for (uint32_t i = 0; i < shape.rank; i++) {
-        shape.dims[i] = f->renamed[shape.dims[i] % GRAFT_RENAMED];
-    }
-    return shape;
-}
-
 static graft_shape propose_likeness(graft_finder *f, const graft_step *s)
 {
     const graft_shape *known[GRAFT_MAX_INPUTS + 1];
     uint32_t count = list_known(f, s->node, known);
     if (f->near && graft_rng_below(&f->rng, 8) != 0) {
-        return renamed_shape(f, f->options->origin->vars[s->index]);
+        graft_shape shape = f->options->origin->vars[s->index];
+        for (uint32_t i = 0; i < shape.rank; i++) {
+            shape.dims[i] = f->renamed[shape.dims[i] % GRAFT_RENAMED];
+        }
+        return shape;
     }
     if (count == 0) {
         return random_shape(f, f->images);

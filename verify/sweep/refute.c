@@ -1,6 +1,7 @@
 /* refute.c - see refute.h; refuteprint.c prints. */
 #include "verify/sweep/refute.h"
 
+#include "graph/base/bits.h"
 #include "graph/base/rng.h"
 #include "graph/meaning/algebra_float.h"
 #include "verify/sweep/named.h"
@@ -175,9 +176,7 @@ static bool is_confirmed(graft_env *env, const graft_instance *instance, const g
         uint64_t count = elements_of(instance, v);
         graft_field *tensor = GRAFT_NEW(env->scratch, graft_field, count);
         for (uint64_t i = 0; i < count; i++) {
-            int32_t bits = 0;
-            memcpy(&bits, &r->values[v][i], sizeof bits);
-            tensor[i] = graft_field_float(bits);
+            tensor[i] = graft_field_float(graft_bits_of_float(r->values[v][i]));
         }
         fields[v] = tensor;
     }

@@ -1,6 +1,7 @@
 /* sweep.c - see sweep.h. */
 #include "verify/sweep/sweep.h"
 
+#include "graph/base/bits.h"
 #include "graph/meaning/algebra_real.h"
 #include "graph/rule/ruletypes.h"
 #include "verify/sweep/named.h"
@@ -255,7 +256,6 @@ static bool differs_closely(graft_env *env, const graft_instance *instance,
            compare_really(env, instance, values, true, found) == GRAFT_SWEEP_DIFFERS;
 }
 
-/* One sample. */
 static graft_sweep_verdict compare_sides(graft_env *env, const graft_sweeper *sweeper,
                                          const graft_instance *instance, uint64_t seed,
                                          graft_counterexample *found)
@@ -299,8 +299,7 @@ static bool is_wide(const graft_side *side)
     for (uint32_t n = 0; n < side->pattern->node_count; n++) {
         uint32_t op = side->pattern->nodes[n].op;
         for (uint32_t i = 0; i < graft_op(op)->attr_count; i++) {
-            float value = 0.0F;
-            memcpy(&value, &side->attrs[n][i], sizeof value);
+            const float value = graft_float_of_bits(side->attrs[n][i]);
             wide = wide || (graft_op_attr(op, i)->kind == GRAFT_ATTR_FLOAT && isfinite(value) &&
                             fabsf(value) > 7.0F);
         }
