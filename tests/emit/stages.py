@@ -36,7 +36,7 @@ MODELS = {
     "boxes": (13, "float[1, 3, 8, 8] x", "float[n, 4] boxes, float[n] scores, int64[n] labels, float[n, 5] features", """{
         h = Conv<kernel_shape = [1, 1]>(x, weight) f = Constant<value_ints = [1, 12, 64]>() r = Reshape(h, f)
         corner, size, logits, deep = Split<axis = 1>(r, parts) parts = Constant<value_ints = [2, 2, 3, 5]>()
-        half = Constant<value_float = 0.5>() s = Sigmoid(size) e = Mul(s, half) low = Sub(corner, e) high = Add(corner, e)
+        wide = Constant<value_float = 4.0>() s = Sigmoid(size) e = Mul(s, wide) low = Sub(corner, e) high = Add(corner, e)
         both = Concat<axis = 1>(low, high) all = Transpose<perm = [0, 2, 1]>(both) each = Sigmoid(logits)
         most = Constant<value_ints = [5]>() overlap = Constant<value_float = 0.3>() least = Constant<value_float = 0.6>()
         chosen = NonMaxSuppression(all, each, most, overlap, least)

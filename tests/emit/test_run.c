@@ -221,7 +221,7 @@ static void check_flow(graft_env *env, const char *text, const float *in, const 
         graft_run_close(run);
         return;
     }
-    graft_run_tensor x = *graft_run_input(run, 0), y[2];
+    graft_run_tensor x = *graft_run_input(run, 0), y[2] = {{.name = NULL}};
     memcpy(copy, in, graft_shape_bytes(&x.shape));
     x.data = copy;
     uint32_t given = 0;

@@ -13,6 +13,10 @@ agrees() { # MODEL CASE
 if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" -c 'import onnxruntime' 2> "$FOLDER/log"; then
     "$python" tests/emit/stages.py make "$FOLDER" > "$FOLDER/names"
     while read -r name case; do
+        if [ "$case" = 2 ] && [ "${LIBONNX:-1}" = 0 ]; then
+            skip "agrees on $name, data $case" "tensors without elements need ONNX' own library"
+            continue
+        fi
         check "agrees on $name, data $case" agrees "$name" "$case"
     done < "$FOLDER/names"
     check "made all models" [ "$(wc -l < "$FOLDER/names")" = 15 ]
