@@ -492,6 +492,9 @@ uint32_t graft_plan_recurrent_most(const graft_onnx_reader *reader, const Onnx__
 const graft_model_weight *graft_onnx_fold_constant(graft_onnx_reader *reader,
                                                    const Onnx__NodeProto *node,
                                                    const graft_onnx_plan *plan);
+/* Notes what a Split makes of a list of whole numbers that is known, by sizes that are; false where
+ * it is none. */
+bool graft_onnx_split_known(graft_onnx_reader *reader, const Onnx__NodeProto *node);
 
 /* Whether a result of `bytes` may be stored in place of a node and of `spare` bytes that leave the
  * file with it: it is larger by 1 KiB at most. `*all`, unless NULL, adds up by how much results are

@@ -588,6 +588,9 @@ graft_status graft_onnx_build_node(graft_onnx_reader *reader, uint32_t index)
     if (graft_onnx_is_to_run(reader) && graft_onnx_is(node, "Concat")) {
         drop_nothing(reader, node);
     }
+    if (graft_onnx_is_to_run(reader) && graft_onnx_split_known(reader, node)) {
+        return GRAFT_OK;
+    }
     graft_onnx_plan_node(reader, node, &plan);
     check_outputs(&plan);
     const bool known = note_known(reader, node, &plan) != NULL;

@@ -346,6 +346,10 @@ static const foreign_row running_rows[] = {
     {"up to a multiple of four",
      "input x 3; ints z = 0; ints m = -1; ints f = 4; node Shape x -> s; node Mul s m -> n; "
      "node Mod n f -> r; node Concat z r -> p : axis=0; node Pad x p -> y", "0 1 2 0"},
+    {"sizes by a split, as onnxruntime writes them",
+     "input x 2 3; ints p = 1 1; node Shape x -> s; node Split s p -> m n : axis=0; "
+     "node Concat n m -> d : axis=0; node Reshape x d -> r; node Transpose r -> y : perm=1,0",
+     "0 2 4 1 3 5"},
     {"a norm by numbers that are computed",
      "input x 2 2; input s 2; weight m 2 = 1 2; weight v 2 = 3 8; "
      "node BatchNormalization x s m m v -> y : epsilon=1.0",
