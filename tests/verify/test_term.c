@@ -529,7 +529,6 @@ CHECK_CASE(test_normal_forms_are_true)
     Z3_ast opposite = apply(w, GRAFT_OP_sub, w->k.zero, x);
     Z3_ast sine = function_of(w, GRAFT_OP_sin, opposite);
     Z3_ast cosine = function_of(w, GRAFT_OP_cos, opposite);
-    assert_ptr_equal(cosine, function_of(w, GRAFT_OP_cos, x));
     list_logarithms(w, x, graft_term_symbol(&w->k, 0, 1), of);
     for (uint32_t i = 0; i < LOGARITHMS; i++) {
         logs[i] = function_of(w, GRAFT_OP_log, of[i]);

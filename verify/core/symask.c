@@ -364,6 +364,35 @@ static bool ask_solver(graft_sym_asker *a, question *q)
     return true;
 }
 
+/* Whether the difference of two values is linear in sums over one range, and Z3 says that it is 0
+ * for what is summed: then it is 0 for the sums. Binders are named alike (symbounds.c). */
+static bool is_summed_alike(graft_sym *s, const graft_facts *facts, Z3_ast left, Z3_ast right)
+{
+    graft_sym_atoms sums = {.count = 0};
+    Z3_ast apart = graft_sym_normal(s, Z3_mk_sub(s->z3, 2, (Z3_ast[]){left, right}));
+    graft_sym_list(s, apart, GRAFT_SYM_FOLDS, &sums);
+    bool alike = sums.count > 1 && !sums.full && graft_sym_kind(s, apart) == Z3_OP_ADD;
+    for (uint32_t i = 0; i < sums.count && alike; i++) {
+        sums.to[i] = graft_sym_arg(s, sums.from[i], graft_sym_arity(s, sums.from[i]) - 1);
+        Z3_ast other = Z3_substitute(s->z3, sums.from[0], 1, &sums.to[0], &sums.to[i]);
+        alike = other == sums.from[i] && graft_sym_fold_kind(s, other) == GRAFT_SYM_SUM;
+    }
+    for (uint32_t i = 0; alike && i < graft_sym_arity(s, apart); i++) {
+        Z3_ast term = graft_sym_arg(s, apart, i);
+        const bool product = graft_sym_kind(s, term) == Z3_OP_MUL;
+        uint32_t degree = 0;
+        for (uint32_t k = 0; k < (product ? graft_sym_arity(s, term) : 1); k++) {
+            Z3_ast part = product ? graft_sym_arg(s, term, k) : term;
+            const bool is_sum = graft_sym_fold_kind(s, part) == GRAFT_SYM_SUM;
+            degree += is_sum ? 1 : graft_sym_replace(s, &sums, part) != part ? 2 : 0;
+        }
+        alike = degree == 1;
+    }
+    return alike &&
+           graft_sym_is_so(s, facts,
+                           Z3_mk_eq(s->z3, graft_sym_replace(s, &sums, apart), s->term.zero));
+}
+
 /* One question without conditionals on indices. */
 static bool ask_leaf(graft_sym_asker *a, const graft_facts *facts, question *q)
 {
@@ -383,7 +412,7 @@ static bool ask_leaf(graft_sym_asker *a, const graft_facts *facts, question *q)
         proved = replace_folds(a, facts, apart == 1, &now) && replace_elements(a, facts, &now) &&
                  replace_sizes(a, facts, &now) && ask_solver(a, &now);
     }
-    return proved;
+    return proved || (q->asked == 2 && is_summed_alike(a->s, facts, q->terms[0], q->terms[1]));
 }
 
 static bool ask(graft_sym_asker *a, const graft_facts *facts, const question *q)

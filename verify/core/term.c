@@ -481,7 +481,7 @@ static Z3_ast tanh_term(graft_term_state *k, Z3_ast x)
     return term;
 }
 
-/* Without laws. */
+/* Without laws of its own. */
 static Z3_ast unknown_term(graft_term_state *k, graft_term_function f, Z3_ast x)
 {
     bool is_new = false;
@@ -562,17 +562,20 @@ static Z3_ast log_term(graft_term_state *k, Z3_ast x)
     return sum_term(k, powers, logs);
 }
 
-/* sin(-x) = -sin(x), cos(-x) = cos(x). */
-static Z3_ast sin_term(graft_term_state *k, Z3_ast x)
-{
-    Z3_ast y = opposite_of(k, x);
-    return y != NULL ? difference_term(k, k->zero, sin_term(k, y))
-                     : unknown_term(k, GRAFT_TERM_SIN, x);
-}
-
 static Z3_ast cos_term(graft_term_state *k, Z3_ast x)
 {
-    return unknown_term(k, GRAFT_TERM_COS, opposite_of(k, x) != NULL ? opposite_of(k, x) : x);
+    Z3_ast cos = unknown_term(k, GRAFT_TERM_COS, x);
+    note_mirrored(k, GRAFT_TERM_COS, x, cos);
+    return cos;
+}
+
+static Z3_ast sin_term(graft_term_state *k, Z3_ast x)
+{
+    Z3_ast sin = unknown_term(k, GRAFT_TERM_SIN, x);
+    Z3_ast cos = cos_term(k, x);
+    note_mirrored(k, GRAFT_TERM_SIN, x, difference_term(k, k->zero, sin));
+    note_equal(k, sum_term(k, product_term(k, sin, sin), product_term(k, cos, cos)), k->one);
+    return sin;
 }
 
 static Z3_ast round_term(graft_term_state *k, Z3_ast x, Z3_ast scale)

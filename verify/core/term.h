@@ -8,10 +8,10 @@
  * hold throughout and are carried out at once. What a quotient by 0 is plays no role (see
  * `domain`).
  *
- * exp, sqrt, erf, sigmoid, tanh, log, sin and cos are uninterpreted functions. exp(log(y)) = y,
- * log(exp(t) y) = t + log(y), log(1 / y) = -log(y), log(sqrt(y)) = log(y) / 2,
- * log(sigmoid(t)) = -log(1 + exp(-t)), sin(-t) = -sin(t) and cos(-t) = cos(t) are carried out at
- * once. For each term that they are applied to, true facts about it are collected in `laws`, ready
+ * exp, sqrt, erf, sigmoid, tanh, log, sin and cos are uninterpreted functions.
+ * exp(log(y)) = y, log(exp(t) y) = t + log(y), log(1 / y) = -log(y), log(sqrt(y)) = log(y) / 2 and
+ * log(sigmoid(t)) = -log(1 + exp(-t)) are carried out at once.
+ * For each term that they are applied to, true facts about it are collected in `laws`, ready
  * to be asserted:
  *      t inverse(t) = 1 for t != 0;
  *      exp(t) > 0, exp(0) = 1, and exp(a + b - ...) exp(...) = exp(a) exp(b) for the summands of t,
@@ -22,7 +22,8 @@
  *      t erf(t) - |t| > -1/4;
  *      sqrt(t) >= 0 and sqrt(t)^2 = t, both for t >= 0, and sqrt(exp(t)) = exp(t / 2);
  *      log(x y ...) = log(x) + log(y) + ... where x, y, ... > 0, and
- *      log(1 + exp(t)) = t + log(1 + exp(-t)).
+ *      log(1 + exp(t)) = t + log(1 + exp(-t));
+ *      sin(-t) = -sin(t), cos(-t) = cos(t) and sin(t)^2 + cos(t)^2 = 1.
  *
  * remainder(a, b), which is not defined at b = 0, where its laws say nothing, is one of two numbers:
  *      |remainder(a, b)| < |b|; it has the sign of a; it is a where |a| < |b|; and
