@@ -76,8 +76,8 @@ tells() { # TEXT DEVICE [OPTION...]
 }
 tells_what_it_learns_from() {
     tells "models and from [1-9][0-9]* operators of .* in .*rules/samples/" intel-xeon-6-167 &&
-        tells "no file of '.*': the fallback learns from models alone" amd-epyc-26 &&
-        tells "models and from 0 operators of" amd-epyc-26 --measured rules/samples/intel-xeon-6-167-avx512.costs
+        tells "no file of '.*': the fallback learns from models alone" h200-fp16 &&
+        tells "models and from 0 operators of" h200-fp16 --measured rules/samples/intel-xeon-6-167-avx512.costs
 }
 keeps_to_flash() {
     gives 0 "$GRAFT" --quiet policy dscnn,resnet8 --out "$FOLDER/small" --device $DEVICE --max-flash 12000 &&

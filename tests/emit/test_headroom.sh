@@ -40,11 +40,11 @@ refuses_changed_plans() {
 # With estimates let through a graph may rest on more of them than the one given: no plan to keep.
 rests_on_more() { sed -n 's/.*"first_estimates": \([0-9]*\), "estimates": \([0-9]*\),.*/\1 \2/p' "$FOLDER/out" | awk '$2 > $1 { more++ } END { exit !more }'; }
 marks_estimates() {
-    headroom 0 resnet18 amd-epyc-26 --estimates && rests_on_more &&
-        python3 emit/bench/evaluation.py "$FOLDER/amd-epyc-26" "$FOLDER/page.md" here &&
+    headroom 0 mobilenetv2 h200-bf16 --estimates && rests_on_more &&
+        python3 emit/bench/evaluation.py "$FOLDER/h200-bf16" "$FOLDER/page.md" here &&
         grep -q '^| greedy | .*(e)' "$FOLDER/page.md" &&
         ! awk -F'[:,]' '{ for (i = 1; i < NF; i++) { if ($i ~ /"first_estimates"/) f = $(i + 1); if ($i ~ /"estimates"/) e = $(i + 1) }; if (e + 0 > f + 0) found = 1 } END { exit !found }' \
-            "$FOLDER/amd-epyc-26/best.plans" && headroom 0 resnet18 amd-epyc-26 && ! rests_on_more
+            "$FOLDER/h200-bf16/best.plans" && headroom 0 mobilenetv2 h200-bf16 && ! rests_on_more
 }
 
 check "the best of all searches" finds_plans
