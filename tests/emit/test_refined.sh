@@ -5,7 +5,7 @@ set -u
 
 . tests/support/tap.sh
 KNOWN=intel-xeon-6-167 # rules/policies has one of this device,
-OTHER=amd-epyc-26      # and none of this.
+OTHER=h200-bf16        # and none of this.
 UNLIKE=cortex-m4       # Nor of anything like this.
 COSTS=$FOLDER/own.costs # What was measured here is not to be mixed with what was recorded.
 
@@ -53,7 +53,7 @@ searches() {
 }
 searches_near() {
     gives 0 "$GRAFT" --verbose optimize resnet8 "$FOLDER/g.onnx" --device $OTHER --database "$COSTS" --graphs 50 &&
-        grep -q 'guided by .*/amd-epyc-25-' "$FOLDER/err"
+        grep -q 'guided by .*/h200-' "$FOLDER/err"
 }
 searches_without() {
     guided $UNLIKE 50 && read -r _ graphs < "$FOLDER/guided" && at_most 50 "$graphs" &&
@@ -119,6 +119,6 @@ check "a policy in a model of many steps" runs_to_its_end
 check "a family without a policy" error_is 2 "residual/policy.graft" "$GRAFT" --quiet eval --models resnet18 --device $KNOWN \
     --database "$COSTS" --folds "$FOLDER/folds" --out "$FOLDER/none" --methods unseen
 check "a broken file of results" refuses_broken
-check "no policy to evaluate" error_is 2 "has no policy of 'amd-epyc-26'" \
-    "$GRAFT" --quiet eval --models dscnn --device amd-epyc-26 --out "$FOLDER/none" --methods policy
+check "no policy to evaluate" error_is 2 "has no policy of 'h200-bf16'" \
+    "$GRAFT" --quiet eval --models dscnn --device h200-bf16 --out "$FOLDER/none" --methods policy
 finish

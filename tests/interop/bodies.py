@@ -3,7 +3,7 @@
     bodies.py make FOLDER                        writes NAME.onnx, and NAME.npz with inputs, of each model below
     bodies.py compare A.onnx B.onnx IN.npz       holds two files against each other in onnxruntime
     bodies.py ran GRAFT NAME DATABASE            holds what `graft run` makes of NAME.onnx against it
-    bodies.py refused FOLDER                     writes models that cannot be run
+    bodies.py sized FOLDER                       writes models whose sizes depend on data, with inputs
     bodies.py count FILE KIND                    how many nodes of a kind the file's bodies have, one inside the other
     bodies.py outside FILE COUNT                 asserts that so many initializers are the main graph's, and none a body's
     bodies.py cases GRAFT FOLDER DATA            optimizes ONNX's own cases and holds them against what they were
@@ -262,7 +262,7 @@ def ran(graft, name, database):
         agree(run(f"{name}.onnx", feeds), nets.execute(graft, f"{name}.onnx", feeds, "--database", database))
 
 
-def refused(folder):
+def sized(folder):
     """What depends on data: the size of a state, of what a branch makes, of what is collected."""
     def loop(name, state, collects, most):
         g = Writer("round_")
@@ -286,6 +286,8 @@ def refused(folder):
         outs = [value("y", F, None)] + [value("z", F, None)] * (name == "counts")
         three = {"three": np.array(3, np.int64)} if name == "grows" else {}
         onnx.save(nets.model(nodes, ports, outs, three), f"{folder}/{name}.onnx")
+        known = {"x": np.arange(4, dtype=np.float32), "n": np.array(5, np.int64), "c": np.array(True)}
+        np.savez(f"{folder}/{name}.npz", **{port.name: known[port.name] for port in ports})
 
 
 def graphs(graph):
