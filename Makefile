@@ -206,7 +206,7 @@ ifneq ($(filter x86_64-%,$(shell $(CC) -dumpmachine)),)
 $(OUT)/graph/base/processor.o: OWN_FLAGS := -march=x86-64
 endif
 
-$(OUT)/graph/base/share.o: OWN_FLAGS := -fopenmp
+$(OUT)/graph/base/share.o: OWN_FLAGS := $(if $(filter fuzz,$(MODE)),,-fopenmp) # Clang has another library.
 
 # The assembler copies the engine's source into this object: no compiler lists that as a dependency.
 $(OUT)/emit/header/engine_text.o: $(wildcard include/graft/*.h include/graft/*.def include/graft/engine/*.h)

@@ -142,8 +142,9 @@ unpack_eight(const uint8_t *data, const uint32_t each, eight_floats *out)
     for (uint32_t k = 0; k < each; k++) {
         word |= (uint32_t)data[k] << 8 * k;
     }
+    const int32_t most = (int32_t)((1U << each) - 1U);
     const eight_numbers all = (eight_numbers){0} + (int32_t)word;
-    *out = __builtin_convertvector(all >> places * (int32_t)each & ((1 << each) - 1), eight_floats);
+    *out = __builtin_convertvector(all >> places * (int32_t)each & most, eight_floats);
 }
 
 /* A column by `rows` rows of x from `first` on. */
