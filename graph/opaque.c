@@ -285,27 +285,19 @@ typedef struct {
     uint8_t *out;
 } cast;
 
-/* Where element `i` of a type lies, in bytes. */
-static size_t place_of(uint32_t dtype, int64_t i)
-{
-    const graft_shape one = {.rank = 0, .dtype = (uint8_t)dtype};
-    return (size_t)i * (size_t)graft_shape_bytes(&one);
-}
-
 /* Some of the elements. */
 static void cast_some(const void *work, uint32_t part, uint32_t parts)
 {
-    enum { LINE = 64 };
     const cast *c = work;
     const int64_t all = (int64_t)graft_shape_elements(&c->opaque->out);
-    const graft_range own = graft_range_part(all, LINE, part, parts);
+    const graft_range own = graft_range_part(all, GRAFT_SHARE_LINE, part, parts);
     const size_t count = (size_t)(own.to - own.from);
     const uint32_t from = c->opaque->in[0].dtype;
     const uint32_t to = c->opaque->out.dtype;
-    const void *in = c->in + place_of(from, own.from);
-    void *out = c->out + place_of(to, own.from);
+    const void *in = c->in + (size_t)own.from * graft_type_width(from);
+    void *out = c->out + (size_t)own.from * graft_type_width(to);
     if (from == to) {
-        memcpy(out, in, place_of(to, (int64_t)count));
+        memcpy(out, in, count * graft_type_width(to));
     } else if (to == GRAFT_DTYPE_F32) {
         widen(in, from, count, out);
     } else if (from == GRAFT_DTYPE_F32) {

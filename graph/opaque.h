@@ -54,6 +54,13 @@ typedef struct graft_opaque {
     void *const *made;       /* results, NULL where not wanted. */
 } graft_opaque;
 
+/* Bytes of an element; 0 for types that are not known. */
+static inline size_t graft_type_width(uint32_t dtype)
+{
+    const graft_shape one = {.rank = 0, .dtype = (uint8_t)dtype};
+    return (size_t)graft_shape_bytes(&one);
+}
+
 /* Element `i` of whole numbers or truth values. */
 static inline int64_t graft_whole_at(const void *data, uint32_t dtype, size_t i)
 {

@@ -4,8 +4,9 @@
 
 #include <stdint.h>
 
-/* Operations, or bytes, from which on this is worth it. */
-enum { GRAFT_SHARE_LEAST = 1 << 16 };
+/* Operations, or bytes, from which on this is worth it; elements that one thread writes at least,
+ * so that two do not write the same line of a cache. */
+enum { GRAFT_SHARE_LEAST = 1 << 16, GRAFT_SHARE_LINE = 64 };
 
 /* Does part number `part` of `parts`. */
 typedef void (*graft_share_part)(const void *work, uint32_t part, uint32_t parts);

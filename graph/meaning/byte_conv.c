@@ -11,9 +11,11 @@
 #endif
 
 enum { LANES = 16, SIGN = 128 }; /* Channels that are summed at once. */
-enum { LINE = 64 };              /* Bytes that one thread writes. */
 
-static size_t round_up(size_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
+static size_t round_up(size_t bytes)
+{
+    return (bytes + GRAFT_SHARE_LINE - 1) / GRAFT_SHARE_LINE * GRAFT_SHARE_LINE;
+}
 
 graft_shape graft_byte_conv_image(graft_shape shape)
 {
@@ -424,7 +426,7 @@ static void turn_some(const void *work, uint32_t part, uint32_t parts)
     const whole_image *w = work;
     const size_t channels = w->c->channels;
     const size_t pixels = (size_t)(w->c->windows[0].size * w->c->windows[1].size);
-    const graft_range own = graft_range_part((int64_t)pixels, LINE, part, parts);
+    const graft_range own = graft_range_part((int64_t)pixels, GRAFT_SHARE_LINE, part, parts);
     for (size_t k = 0; k < channels; k++) {
         for (size_t i = (size_t)own.from; i < (size_t)own.to; i++) {
             w->turned[i * channels + k] = w->given[k * pixels + i];
@@ -437,7 +439,7 @@ static void run_places(const void *work, uint32_t part, uint32_t parts)
     const whole_image *w = work;
     const size_t filters = w->c->filters;
     const size_t all = (size_t)(w->c->windows[0].count * w->c->windows[1].count);
-    const graft_range own = graft_range_part((int64_t)all, LINE, part, parts);
+    const graft_range own = graft_range_part((int64_t)all, GRAFT_SHARE_LINE, part, parts);
     char *room = w->rooms + part * w->room_bytes;
     graft_byte_places places = {.work = room, .sums = (int32_t *)(void *)(room + w->work_bytes)};
     for (places.first = (size_t)own.from; places.first < (size_t)own.to;

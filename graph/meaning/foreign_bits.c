@@ -247,11 +247,13 @@ graft_status graft_foreign_bits(graft_env *env, const graft_opaque *opaque, void
 bool graft_foreign_read_rows(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
     const int64_t axis = graft_onnx_int(node, "quantize_axis", 1);
+    const int64_t each = graft_onnx_int(node, "bits", 4);
     const int64_t block = graft_onnx_int(node, "block_size", 128);
-    opaque->attrs[BITS_EACH] = (int32_t)graft_onnx_int(node, "bits", 4);
+    opaque->attrs[BITS_EACH] = (int32_t)each;
     opaque->attrs[BITS_BLOCK] = (int32_t)block;
     return graft_onnx_int(node, "gather_axis", 0) == 0 && (axis == 1 || axis == -1) &&
-           block <= INT32_MAX && fits_bits(opaque);
+           each == opaque->attrs[BITS_EACH] && block == opaque->attrs[BITS_BLOCK] &&
+           fits_bits(opaque);
 }
 
 static int32_t row_depth(const graft_opaque *opaque)

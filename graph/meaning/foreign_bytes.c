@@ -12,8 +12,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { LINE = 64 }; /* Bytes that one thread writes. */
-
 /* A scale of binary32 and a zero point of the elements' type, each one number; the second may be
  * missing. */
 static bool has_scale(const graft_opaque *opaque, uint32_t k, uint32_t dtype)
@@ -121,14 +119,14 @@ typedef struct {
 static void find_some_ends(const void *work, uint32_t part, uint32_t parts)
 {
     const change *c = work;
-    const graft_range own = graft_range_part((int64_t)c->count, LINE, part, parts);
+    const graft_range own = graft_range_part((int64_t)c->count, GRAFT_SHARE_LINE, part, parts);
     find_ends(c->x + own.from, (size_t)(own.to - own.from), &c->ends[part][0], &c->ends[part][1]);
 }
 
 static void quantise_some(const void *work, uint32_t part, uint32_t parts)
 {
     const change *c = work;
-    const graft_range own = graft_range_part((int64_t)c->count, LINE, part, parts);
+    const graft_range own = graft_range_part((int64_t)c->count, GRAFT_SHARE_LINE, part, parts);
     quantise(c->x + own.from, (size_t)(own.to - own.from), c->scale, c->zero, c->out + own.from);
 }
 

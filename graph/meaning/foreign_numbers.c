@@ -405,12 +405,6 @@ static span_function *function_of_width(uint64_t width)
     return width == 1 ? choose_1 : width == 4 ? choose_4 : width == 8 ? choose_8 : NULL;
 }
 
-static uint64_t width_of(uint32_t dtype)
-{
-    const graft_shape one = {.rank = 0, .dtype = (uint8_t)dtype};
-    return graft_shape_bytes(&one);
-}
-
 /* -------------------------------------------------------------------------------- shapes */
 
 bool graft_foreign_stretch(const graft_opaque *opaque, uint32_t end, uint32_t by,
@@ -451,7 +445,7 @@ bool graft_foreign_where_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     shape->dtype = opaque->in[1].dtype;
     return opaque->in[0].dtype == GRAFT_DTYPE_BOOL && opaque->in[2].dtype == shape->dtype &&
-           function_of_width(width_of(shape->dtype)) != NULL &&
+           function_of_width(graft_type_width(shape->dtype)) != NULL &&
            graft_foreign_stretch(opaque, 3, 1, shape);
 }
 
@@ -475,12 +469,12 @@ typedef struct {
 /* Some of the elements: by rows of the result, as long as may be. */
 static void walk_some(const void *work, uint32_t part, uint32_t parts)
 {
-    enum { LINE = 64 };
     const walk *w = work;
     const graft_opaque *opaque = w->opaque;
     const size_t columns = graft_view_columns(&w->views[0]);
     const size_t rows = graft_view_row_count(&w->views[0]);
-    const graft_range own = graft_range_part((int64_t)(rows * columns), LINE, part, parts);
+    const graft_range own =
+        graft_range_part((int64_t)(rows * columns), GRAFT_SHARE_LINE, part, parts);
     span s = {
         .code = opaque->attrs[0],
         .dtypes = {opaque->in[0].dtype,                   opaque->in[1].dtype                  },
@@ -496,9 +490,9 @@ static void walk_some(const void *work, uint32_t part, uint32_t parts)
             s.step[k] = graft_view_step(view);
             s.in[k] = (const uint8_t *)opaque->data[k] +
                       (graft_view_row(view, from / columns) + column * s.step[k]) *
-                          (size_t)width_of(opaque->in[k].dtype);
+                          graft_type_width(opaque->in[k].dtype);
         }
-        s.out = w->out + from * (size_t)width_of(opaque->out.dtype);
+        s.out = w->out + from * graft_type_width(opaque->out.dtype);
         fine = w->l.function(&s);
     }
     if (!fine) {
@@ -602,7 +596,8 @@ graft_status graft_foreign_clip(graft_env *env, const graft_opaque *opaque, void
 
 graft_status graft_foreign_where(graft_env *env, const graft_opaque *opaque, void *out)
 {
-    return run_spans(env, opaque, out, (loop){function_of_width(width_of(opaque->out.dtype)), 3});
+    return run_spans(env, opaque, out,
+                     (loop){function_of_width(graft_type_width(opaque->out.dtype)), 3});
 }
 
 /* -------------------------------------------------------------------------------- ranges */

@@ -7,6 +7,7 @@
 
 #include "graph/onnx/onnx_attribute.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,12 +33,6 @@ static int64_t *make_whole(const finding *f, uint32_t k, uint32_t rank, size_t c
     return f->outs[k].data;
 }
 
-static size_t width_of(const graft_shape *shape)
-{
-    const graft_shape one = {.rank = 0, .dtype = shape->dtype};
-    return (size_t)graft_shape_bytes(&one);
-}
-
 /* ---------------------------------------------------------------------------------- NonZero */
 
 static bool is_zero(const void *data, uint32_t dtype, size_t i)
@@ -53,7 +48,7 @@ static bool find_non_zero(const finding *f)
     const size_t count = (size_t)graft_shape_elements(in);
     size_t found = 0;
     size_t at = 0;
-    if (in->rank == 0 || graft_half_is(in->dtype) || width_of(in) == 0) {
+    if (in->rank == 0 || graft_half_is(in->dtype) || graft_type_width(in->dtype) == 0) {
         return false;
     }
     for (size_t i = 0; i < count; i++) {
@@ -99,13 +94,14 @@ static bool find_parts(const finding *f, parts *p)
     }
     const int64_t rank = p->shape.rank;
     const int64_t along = axis == NULL ? 0 : axis->i + (axis->i < 0 ? rank : 0);
-    if (along < 0 || along >= rank || width_of(&p->shape) == 0) {
+    if (along < 0 || along >= rank || graft_type_width(p->shape.dtype) == 0) {
         return false;
     }
     p->axis = (uint32_t)along;
     p->count = (size_t)p->shape.dims[along];
     p->outer = graft_axes_count(&p->shape, 0, p->axis);
-    p->bytes = graft_axes_count(&p->shape, p->axis + 1, p->shape.rank) * width_of(&p->shape);
+    p->bytes =
+        graft_axes_count(&p->shape, p->axis + 1, p->shape.rank) * graft_type_width(p->shape.dtype);
     p->step = p->count * p->bytes;
     return true;
 }
@@ -194,15 +190,25 @@ static int compare_sizes(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Nobody says what NaN is equal to. */
+static bool has_nan(const finding *f)
+{
+    bool has = false;
+    for (size_t i = 0; f->in[0].dtype == GRAFT_DTYPE_F32 && i < graft_count(&f->in[0]); i++) {
+        has = has || isnan(((const float *)f->data[0])[i]);
+    }
+    return has;
+}
+
 static bool find_unique(const finding *f)
 {
     parts p;
     const uint32_t dtype = f->in[0].dtype;
     const bool sorted = graft_onnx_int(f->node, "sorted", 1) != 0;
-    if (graft_half_is(dtype) || dtype == GRAFT_DTYPE_F64 || !find_parts(f, &p)) {
+    if (graft_half_is(dtype) || dtype == GRAFT_DTYPE_F64 || has_nan(f) || !find_parts(f, &p)) {
         return false;
     }
-    comparing c = {&p, f->data[0], dtype, width_of(&f->in[0])};
+    comparing c = {&p, f->data[0], dtype, graft_type_width(dtype)};
     size_t *order = GRAFT_NEW(f->arena, size_t, p.count);
     size_t *first = GRAFT_NEW(f->arena, size_t, p.count);  /* Of each kind. */
     size_t *leader = GRAFT_NEW(f->arena, size_t, p.count); /* The first that equals a part. */
@@ -249,12 +255,14 @@ typedef struct {
     float high[2];
 } box;
 
+/* The best first, NaN last. */
 static int compare_candidates(const void *a, const void *b)
 {
     const candidate *x = a;
     const candidate *y = b;
-    return x->score != y->score ? (x->score < y->score ? 1 : -1)
-                                : (x->box > y->box) - (x->box < y->box);
+    const bool behind = x->score < y->score || (isnan(x->score) && !isnan(y->score));
+    const bool before = x->score > y->score || (!isnan(x->score) && isnan(y->score));
+    return behind ? 1 : before ? -1 : (x->box > y->box) - (x->box < y->box);
 }
 
 static box read_box(const float *at, bool centered)
@@ -413,7 +421,8 @@ bool graft_found_run(graft_arena *arena, const Onnx__NodeProto *node, const graf
 {
     const size_t row = find_row(node);
     const finding f = {arena, node, in, data, outs};
-    bool fits = row < ROWS && has(&f, 0) && node->n_output <= rows[row].outputs;
+    bool fits = row < ROWS && has(&f, 0) && node->n_output <= rows[row].outputs &&
+                graft_shape_elements(&in[0]) <= INT32_MAX;
     for (size_t i = 0; i < node->n_attribute && fits; i++) {
         fits = graft_onnx_lists(rows[row].attributes, text_or_empty(node->attribute[i]->name));
     }

@@ -226,7 +226,6 @@ typedef struct {
  * point. */
 static void change_some(const void *work, uint32_t part, uint32_t parts)
 {
-    enum { LINE = 64 };
     const change *c = work;
     const graft_opaque *opaque = c->opaque;
     const bool is_row = opaque->op != 0;
@@ -238,7 +237,7 @@ static void change_some(const void *work, uint32_t part, uint32_t parts)
     const uint32_t whole = quantises ? opaque->out.dtype : t.dtype;
     const graft_blocks blocks = runs_of(opaque);
     const graft_range range =
-        graft_range_part((int64_t)graft_count(&opaque->out), LINE, part, parts);
+        graft_range_part((int64_t)graft_count(&opaque->out), GRAFT_SHARE_LINE, part, parts);
     size_t count = 0;
     for (size_t from = (size_t)range.from; from < (size_t)range.to; from += count) {
         const size_t channel = from / blocks.inner % blocks.size;

@@ -160,6 +160,15 @@ typedef struct graft_onnx_reader {
     uint32_t opaque_kind_capacity;
 } graft_onnx_reader;
 
+/* What is known of an entry, or the weight that it is; NULL: neither. */
+static inline const graft_model_weight *graft_onnx_known_of(const graft_onnx_entry *entry,
+                                                            const graft_model_weight *weights)
+{
+    return entry->known != NULL          ? entry->known
+           : entry->weight == GRAFT_NONE ? NULL
+                                         : &weights[entry->weight];
+}
+
 /* Whether the model is to be run, not written again. */
 static inline bool graft_onnx_is_to_run(const graft_onnx_reader *reader)
 {

@@ -155,11 +155,8 @@ int64_t graft_apart_known(graft_apart *apart, uint32_t k, int64_t absent)
 double graft_apart_known_real(graft_apart *apart, uint32_t k)
 {
     const graft_onnx_entry *entry = graft_onnx_input(apart->reader->onnx, apart->node, k);
-    const graft_model_weight *weight = entry == NULL          ? NULL
-                                       : entry->known != NULL ? entry->known
-                                       : entry->weight == GRAFT_NONE
-                                           ? NULL
-                                           : &apart->reader->weights[entry->weight];
+    const graft_model_weight *weight =
+        entry == NULL ? NULL : graft_onnx_known_of(entry, apart->reader->weights);
     float number = 0.0F;
     if (weight == NULL || weight->data == NULL || weight->shape.dtype != GRAFT_DTYPE_F32 ||
         weight->data_bytes != sizeof(number)) {

@@ -480,9 +480,9 @@ static void describe_inputs(graft_onnx_reader *reader, const Onnx__NodeProto *no
 static bool describe_foreign(graft_onnx_reader *reader, const Onnx__NodeProto *node,
                              graft_opaque *opaque, const void **data)
 {
-    const bool runs = reader->options != NULL && reader->options->as_binary32;
+    const bool coarse = node->op_type != NULL && strcmp(node->op_type, "RoiAlign") == 0;
     if (node->op_type == NULL || node->n_input > GRAFT_OPAQUE_INPUTS_MOST ||
-        (!runs && strcmp(node->op_type, "RoiAlign") == 0)) { /* Files keep it. */
+        (coarse && !graft_onnx_is_to_run(reader))) { /* ONNX's cases have four digits of it. */
         return false;
     }
     describe_inputs(reader, node, opaque, data);

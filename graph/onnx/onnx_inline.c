@@ -23,11 +23,8 @@ static Onnx__GraphProto *find_branch(const Onnx__NodeProto *node, const char *na
 static const uint8_t *find_condition(const graft_model *model, const Onnx__NodeProto *node)
 {
     const graft_onnx_entry *entry = graft_onnx_input(model->onnx, node, 0);
-    const graft_model_weight *known = entry == NULL          ? NULL
-                                      : entry->known != NULL ? entry->known
-                                      : entry->weight == GRAFT_NONE
-                                          ? NULL
-                                          : &model->weights[entry->weight];
+    const graft_model_weight *known =
+        entry == NULL ? NULL : graft_onnx_known_of(entry, model->weights);
     return known != NULL && known->data != NULL && known->data_bytes == 1 &&
                    known->shape.dtype == GRAFT_DTYPE_BOOL
                ? known->data

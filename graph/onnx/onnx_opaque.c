@@ -161,43 +161,39 @@ static bool describe_weight(const graft_model_weight *weight, graft_infer_tensor
     return true;
 }
 
-/* What an earlier stage made may have no elements. */
-static bool describe_told(const graft_model_weight *known, graft_infer_tensor *tensor)
+/* What is known, and small or a list, is there as it is; it may have no elements. */
+static void describe_known(const graft_onnx_entry *entry, graft_infer_tensor *tensor)
 {
+    const graft_model_weight *known = entry->known;
+    const bool small = known->data_bytes <= DATA_MOST && !graft_half_is(known->shape.dtype);
     *tensor = (graft_infer_tensor){.known = known->shape.rank <= GRAFT_MAX_RANK,
                                    .dtype = known->shape.dtype,
                                    .rank = known->shape.rank};
     for (uint32_t i = 0; tensor->known && i < tensor->rank; i++) {
         tensor->dims[i] = known->shape.dims[i];
     }
-    if (known->data_bytes <= DATA_MOST && !graft_half_is(known->shape.dtype)) {
+    if (small || entry->ints != NULL) {
         tensor->data = known->data;
         tensor->data_bytes = known->data_bytes;
     }
-    return tensor->known;
 }
 
 static bool describe_entry(graft_onnx_reader *reader, graft_onnx_entry *entry,
                            graft_infer_tensor *tensor)
 {
-    if (entry->known != NULL && (entry->of_data || entry->known->data_bytes == 0) &&
-        graft_onnx_is_staged(reader)) {
-        return describe_told(entry->known, tensor);
+    if (entry->known != NULL &&
+        (entry->of_data || entry->ints != NULL || entry->known->data_bytes == 0)) {
+        describe_known(entry, tensor);
+        return tensor->known;
     }
     if (entry->weight != GRAFT_NONE) {
         return describe_weight(&reader->weights[entry->weight], tensor);
     }
-    const graft_model_weight *known = entry->known;
-    const bool told = known != NULL && (entry->ints != NULL || known->data_bytes == 0);
-    const graft_shape shape = told ? known->shape : graft_onnx_shape_of_entry(reader, entry);
+    const graft_shape shape = graft_onnx_shape_of_entry(reader, entry);
     if (shape.rank > GRAFT_MAX_RANK || shape.dtype == 0) {
         return false;
     }
     *tensor = (graft_infer_tensor){.known = true, .dtype = shape.dtype, .rank = shape.rank};
-    if (told) {
-        tensor->data = known->data;
-        tensor->data_bytes = known->data_bytes;
-    }
     for (uint32_t i = 0; i < shape.rank; i++) {
         tensor->dims[i] = shape.dims[i];
     }

@@ -50,10 +50,7 @@ static const graft_model_weight *known_input(const graft_model *model, const Onn
                                              size_t k)
 {
     const graft_onnx_entry *entry = graft_onnx_input(model->onnx, node, k);
-    return entry == NULL                 ? NULL
-           : entry->known != NULL        ? entry->known
-           : entry->weight == GRAFT_NONE ? NULL
-                                         : &model->weights[entry->weight];
+    return entry == NULL ? NULL : graft_onnx_known_of(entry, model->weights);
 }
 
 /* Whether all that the node reads is known. */
@@ -301,8 +298,8 @@ static graft_status peel(peeling *p, Onnx__NodeProto *node)
         return GRAFT_FAIL(
             p->env, GRAFT_CAPACITY,
             "%s: node '%s' (Loop): its sizes change from round to round, and it makes "
-            "more than %d rounds",
-            p->source->file, text_or_empty(node->name), ROUNDS_MOST);
+            "more than %d rounds or %d nodes",
+            p->source->file, text_or_empty(node->name), ROUNDS_MOST, NODES_MOST);
     }
     l.state = GRAFT_NEW(arena, const char *, node->n_input);
     l.rows = GRAFT_NEW(arena, const char **, body->n_output);

@@ -179,10 +179,7 @@ static void hand_tensor(const cutting *c, const graft_onnx_entry *entry,
 static void hand(const cutting *c, graft_onnx_entry *entry, bool made)
 {
     graft_model *model = c->reader->model;
-    const graft_model_weight *weight = entry->known != NULL ? entry->known
-                                       : entry->weight == GRAFT_NONE
-                                           ? NULL
-                                           : &c->reader->weights[entry->weight];
+    const graft_model_weight *weight = graft_onnx_known_of(entry, c->reader->weights);
     if (entry->late || (entry->handed && !made)) {
         return; /* A file may name an output twice. */
     }

@@ -14,10 +14,7 @@ bool graft_onnx_find_known(const graft_onnx_reader *reader, const graft_onnx_ent
                            graft_shape *shape, const void **data)
 {
     static const uint64_t nothing = 0;
-    const graft_model_weight *weight = entry->known != NULL ? entry->known
-                                       : entry->weight == GRAFT_NONE
-                                           ? NULL
-                                           : &reader->weights[entry->weight];
+    const graft_model_weight *weight = graft_onnx_known_of(entry, reader->weights);
     if (weight == NULL) {
         return false;
     }
@@ -27,8 +24,10 @@ bool graft_onnx_find_known(const graft_onnx_reader *reader, const graft_onnx_ent
     if (shape->rank == GRAFT_RANK_UNKNOWN && weight->data_bytes == 0 && tensor != NULL &&
         tensor->n_dims <= GRAFT_MAX_RANK) { /* The engine knows no shape without elements. */
         shape->rank = (uint8_t)tensor->n_dims;
-        for (uint32_t i = 0; i < shape->rank; i++) {
-            shape->dims[i] = (int32_t)tensor->dims[i];
+        for (uint32_t i = 0; i < tensor->n_dims; i++) {
+            const bool fits = tensor->dims[i] >= 0 && tensor->dims[i] <= INT32_MAX;
+            shape->dims[i] = fits ? (int32_t)tensor->dims[i] : 0;
+            shape->rank = fits ? shape->rank : (uint8_t)GRAFT_RANK_UNKNOWN;
         }
     }
     *data = weight->data_bytes == 0 ? &nothing : *data;
