@@ -119,6 +119,7 @@ def make(folder):
             np.savez(f"{folder}/{name}.{k}.in.npz", **fed)
             np.savez(f"{folder}/{name}.{k}.want.npz", **nets.run(f"{folder}/{name}.onnx", fed, optimised=False))
             print(name, k)
+    np.savez(f"{folder}/found.nan.in.npz", x=np.full((6, 4), np.nan, "float32"))
 
 
 def compare(want, have):

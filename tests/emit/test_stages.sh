@@ -19,6 +19,8 @@ if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" 
         fi
         check "agrees on $name, data $case" agrees "$name" "$case"
     done < "$FOLDER/names"
+    check "does not say which NaN are equal" error_is 2 "(Unique) cannot be run" "$GRAFT" --quiet run "$FOLDER/found.onnx" \
+        --inputs "$FOLDER/found.nan.in.npz" --database "$DB"
     check "made all models" [ "$(wc -l < "$FOLDER/names")" = 15 ]
 else
     skip "models whose sizes depend on data" "no onnxruntime here"
