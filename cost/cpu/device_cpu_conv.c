@@ -6,6 +6,8 @@
  *   blocked   in the layout that the library likes best, operands converted at each run
  *   winograd  Winograd's algorithm, likewise: fewer multiplications, other rounding; without
  *             conversions where the signature is blocked, which is what it works on
+ *   padded    direct, the image copied into zeros first: without AVX-512 the library has no loops for
+ *             windows that reach far over its edges, and multiplies matrices of copies
  *   apart     as blocked, by matrix product, the activation in a run of its own: inside, the library
  *             applies it one element at a time, which can take as long as the convolution
  *
@@ -20,6 +22,7 @@
 
 enum { IMAGE = 0, FILTER = 1, BIAS = 2, RESIDUAL = 3 };
 enum { DIRECT_VARIANTS = 2, BLOCKED_VARIANTS = 2, WINOGRAD_VARIANTS = 2, SEARCH_LIMIT = 8 };
+enum { REACH = 4 }; /* So far over an edge the library's loops for AVX2 always go. */
 
 typedef enum residual_mode { RESIDUAL_NONE, RESIDUAL_SUM, RESIDUAL_BINARY } residual_mode;
 
@@ -28,11 +31,13 @@ typedef struct {
     bool winograd;
     bool any_layout; /* The library chooses the layouts of image and output. */
     bool apart;      /* The activation is a stage of its own. */
+    bool padded;     /* The image is copied into zeros first. */
     residual_mode residual;
 } conv_kind;
 
 typedef struct {
-    dnnl_memory_desc_t image; /* As the signature has them... */
+    dnnl_memory_desc_t image;  /* As the signature has them... */
+    dnnl_memory_desc_t padded; /* (the image with its padding) */
     dnnl_memory_desc_t filter;
     dnnl_memory_desc_t bias;
     dnnl_memory_desc_t output;
@@ -81,8 +86,13 @@ static void describe_filter(const graft_kernel *kernel, bool any, dnnl_memory_de
 
 static void describe_forms(const graft_kernel *kernel, conv_forms *forms)
 {
+    const int32_t *a = kernel->signature.attrs;
     graft_program_describe_input(kernel, IMAGE, &forms->image);
     graft_program_describe_output(kernel, 0, &forms->output);
+    graft_shape padded = kernel->signature.inputs[IMAGE];
+    padded.dims[2] += a[GRAFT_ATTR_conv_pad_top] + a[GRAFT_ATTR_conv_pad_bottom];
+    padded.dims[3] += a[GRAFT_ATTR_conv_pad_left] + a[GRAFT_ATTR_conv_pad_right];
+    graft_program_describe(&padded, kernel->signature.in_layouts[IMAGE], &forms->padded);
     describe_filter(kernel, false, &forms->filter);
     memset(&forms->bias, 0, sizeof(forms->bias));
     if (has_bias(kernel)) {
@@ -113,6 +123,11 @@ static graft_status describe_conv(graft_env *env, const graft_kernel *kernel, co
     dnnl_dims_t none = {0};
     dnnl_dims_t before = {a[GRAFT_ATTR_conv_pad_top], a[GRAFT_ATTR_conv_pad_left]};
     dnnl_dims_t after = {a[GRAFT_ATTR_conv_pad_bottom], a[GRAFT_ATTR_conv_pad_right]};
+    if (kind->padded) {
+        image = forms->padded;
+        memset(before, 0, sizeof(before));
+        memset(after, 0, sizeof(after));
+    }
     if (is_transposed(kernel)) { /* Strides and paddings are the same attributes. */
         after[0] -= a[GRAFT_ATTR_conv_transpose_extra_h];
         after[1] -= a[GRAFT_ATTR_conv_transpose_extra_w];
@@ -179,7 +194,7 @@ static bool is_wanted(const graft_kernel *kernel, const conv_kind *kind,
     bool wrong = kind->residual == RESIDUAL_BINARY && gemm;
     bool dies = kernel->signature.op == GRAFT_OP_conv_bias_add && strcmp(name, "jit_dw:sse41") == 0;
     bool unsafe = strncmp(name, "br", 2) == 0 && has_empty_window(kernel);
-    return (gemm || !kind->apart) && !wrong && !dies && !unsafe;
+    return (gemm || !kind->apart) && !(gemm && kind->padded) && !wrong && !dies && !unsafe;
 }
 
 /* The library may choose the very layouts that the direct family has already; that one is direct.
@@ -260,12 +275,19 @@ static graft_status activate(graft_env *env, graft_kernel *kernel, const dnnl_me
 static graft_status build_conv(graft_env *env, graft_kernel *kernel, const conv_kind *kind,
                                const conv_forms *forms)
 {
+    const int32_t *a = kernel->signature.attrs;
     const dnnl_memory_desc_t *image = graft_program_query(forms->pd, dnnl_query_src_md, 0);
     const dnnl_memory_desc_t *filter = graft_program_query(forms->pd, dnnl_query_weights_md, 0);
     const dnnl_memory_desc_t *output = graft_program_query(forms->pd, dnnl_query_dst_md, 0);
     program_arg args[5] = {{.arg = DNNL_ARG_SRC}, {.arg = DNNL_ARG_WEIGHTS}, {.arg = DNNL_ARG_DST}};
     uint32_t count = 3;
-    GRAFT_PASS(graft_program_input(env, kernel, IMAGE, &forms->image, image, &args[0].operand));
+    if (kind->padded) {
+        const dnnl_dims_t before = {0, 0, a[GRAFT_ATTR_conv_pad_top], a[GRAFT_ATTR_conv_pad_left]};
+        GRAFT_PASS(graft_program_padded(env, kernel, IMAGE, &forms->image, image, before,
+                                        &args[0].operand));
+    } else {
+        GRAFT_PASS(graft_program_input(env, kernel, IMAGE, &forms->image, image, &args[0].operand));
+    }
     GRAFT_PASS(graft_program_input(env, kernel, FILTER, &forms->filter, filter, &args[1].operand));
     args[2].operand = graft_program_output(kernel, &forms->output, output);
     if (has_bias(kernel)) {
@@ -308,6 +330,29 @@ static void turn_image(graft_kernel *kernel)
     swap_numbers(&a[GRAFT_ATTR_conv_pad_bottom], &a[GRAFT_ATTR_conv_pad_right]);
 }
 
+static residual_mode mode_of(const graft_kernel *kernel)
+{
+    return kernel->signature.op == GRAFT_OP_conv_bias_add ? RESIDUAL_SUM : RESIDUAL_NONE;
+}
+
+/* GRAFT_UNSUPPORTED unless windows reach so far over an edge of the image that the library, given
+ * the padding, would multiply matrices. */
+static graft_status find_far(graft_env *env, graft_kernel *kernel, conv_forms *forms)
+{
+    const int32_t *a = kernel->signature.attrs;
+    const conv_kind direct = {.family = "direct", .residual = mode_of(kernel)};
+    const char *name = "";
+    if (a[GRAFT_ATTR_conv_pad_left] < REACH && a[GRAFT_ATTR_conv_pad_right] < REACH) {
+        return GRAFT_UNSUPPORTED;
+    }
+    GRAFT_PASS(choose_conv(env, kernel, &direct, 0, forms));
+    (void)dnnl_primitive_desc_query(forms->pd, dnnl_query_impl_info_str, 0, (void *)&name);
+    const bool by_matrices = strstr(name, "gemm") != NULL;
+    (void)dnnl_primitive_desc_destroy(forms->pd);
+    forms->pd = NULL;
+    return by_matrices ? GRAFT_OK : GRAFT_UNSUPPORTED;
+}
+
 /* The library's loops are along the width: an image of width 1 is one of height 1 to it, which lies
  * in memory as it did. */
 static graft_status open_conv(graft_env *env, graft_kernel *kernel, const conv_kind *kind,
@@ -322,6 +367,9 @@ static graft_status open_conv(graft_env *env, graft_kernel *kernel, const conv_k
         turn_image(kernel);
     }
     describe_forms(kernel, &forms);
+    if (kind->padded) {
+        GRAFT_CHECK(find_far(env, kernel, &forms));
+    }
     GRAFT_CHECK(choose_conv(env, kernel, kind, variant, &forms));
     graft_program_name(kernel, kind->family, forms.pd);
     if (!kernel->dry) {
@@ -335,9 +383,12 @@ done:
     return status;
 }
 
-static residual_mode mode_of(const graft_kernel *kernel)
+graft_status graft_cpu_open_conv_padded(graft_env *env, graft_kernel *kernel, uint32_t variant)
 {
-    return kernel->signature.op == GRAFT_OP_conv_bias_add ? RESIDUAL_SUM : RESIDUAL_NONE;
+    const conv_kind kind = {.family = "padded", .padded = true, .residual = mode_of(kernel)};
+    const bool fits = graft_signature_is_conv(&kernel->signature) &&
+                      (kernel->signature.const_mask & 1U << IMAGE) == 0;
+    return fits && variant == 0 ? open_conv(env, kernel, &kind, variant) : GRAFT_UNSUPPORTED;
 }
 
 graft_status graft_cpu_open_conv_direct(graft_env *env, graft_kernel *kernel, uint32_t variant)

@@ -620,6 +620,24 @@ static graft_status fill_operand(graft_env *env, graft_kernel *kernel,
     return graft_program_fixed(env, kernel, desc, numbers, operand);
 }
 
+graft_status graft_program_padded(graft_env *env, graft_kernel *kernel, uint32_t k,
+                                  const dnnl_memory_desc_t *have, const dnnl_memory_desc_t *want,
+                                  const dnnl_dims_t before, uint32_t *operand)
+{
+    dnnl_memory_desc_t middle;
+    uint32_t zeros = 0;
+    GRAFT_PASS(graft_program_status(
+        env, dnnl_memory_desc_init_submemory(&middle, want, have->dims, before), "a padding"));
+    GRAFT_PASS(fill_operand(env, kernel, want, 0.0F, &zeros));
+    *operand = add_operand(kernel, want, ROLE_WORKSPACE, k);
+    GRAFT_PASS(graft_program_reorder(env, kernel, zeros, *operand));
+    const uint32_t given = add_operand(kernel, have, ROLE_INPUT, k);
+    const uint32_t part = add_operand(kernel, &middle, ROLE_INPUT, k);
+    kernel->operands[part].role = ROLE_WORKSPACE; /* The same memory. */
+    kernel->operands[part].offset = kernel->operands[*operand].offset;
+    return graft_program_reorder(env, kernel, given, part);
+}
+
 static graft_status build_one(graft_env *env, graft_kernel *kernel, const program_one *one,
                               const_dnnl_primitive_desc_t pd)
 {

@@ -68,6 +68,11 @@ const dnnl_memory_desc_t *graft_program_query(const_dnnl_primitive_desc_t pd, dn
 graft_status graft_program_input(graft_env *env, graft_kernel *kernel, uint32_t k,
                                  const dnnl_memory_desc_t *have, const dnnl_memory_desc_t *want,
                                  uint32_t *operand);
+/* The same, of an input that is not const, within zeros: `want` is larger, and `before` says of each
+ * axis how many elements of it come first. */
+graft_status graft_program_padded(graft_env *env, graft_kernel *kernel, uint32_t k,
+                                  const dnnl_memory_desc_t *have, const dnnl_memory_desc_t *want,
+                                  const dnnl_dims_t before, uint32_t *operand);
 /* Output 0 in the form `want`: the caller's memory when that is `have`, else workspace, which
  * graft_program_deliver converts after the last stage. */
 uint32_t graft_program_output(graft_kernel *kernel, const dnnl_memory_desc_t *have,
