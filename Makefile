@@ -123,7 +123,7 @@ endif
 
 # Sums and products are never contracted: a result may not depend on whether the processor has a
 # fused multiply-add. Assertions stay on in every mode.
-CFLAGS   := -std=gnu11 -g $(FLAGS_$(MODE)) -ffp-contract=off -pthread -fPIC -fno-semantic-interposition $(HARDENING) $(CFLAGS_EXTRA)
+CFLAGS   := -std=gnu11 -g $(FLAGS_$(MODE)) -ffp-contract=off -fno-trapping-math -pthread -fPIC -fno-semantic-interposition $(HARDENING) $(CFLAGS_EXTRA)
 CPPFLAGS := -D_GNU_SOURCE -I. -Iinclude -I$(OUT)/generated
 # What is called graft_* stays visible to graft-cuda.so, which is loaded at run time.
 LDFLAGS  := $(FLAGS_$(MODE)) -pthread -Wl,--as-needed $(LDFLAGS_EXTRA)

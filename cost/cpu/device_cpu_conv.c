@@ -335,24 +335,6 @@ static residual_mode mode_of(const graft_kernel *kernel)
     return kernel->signature.op == GRAFT_OP_conv_bias_add ? RESIDUAL_SUM : RESIDUAL_NONE;
 }
 
-/* GRAFT_UNSUPPORTED unless windows reach so far over an edge of the image that the library, given
- * the padding, would multiply matrices. */
-static graft_status find_far(graft_env *env, graft_kernel *kernel, conv_forms *forms)
-{
-    const int32_t *a = kernel->signature.attrs;
-    const conv_kind direct = {.family = "direct", .residual = mode_of(kernel)};
-    const char *name = "";
-    if (a[GRAFT_ATTR_conv_pad_left] < REACH && a[GRAFT_ATTR_conv_pad_right] < REACH) {
-        return GRAFT_UNSUPPORTED;
-    }
-    GRAFT_PASS(choose_conv(env, kernel, &direct, 0, forms));
-    (void)dnnl_primitive_desc_query(forms->pd, dnnl_query_impl_info_str, 0, (void *)&name);
-    const bool by_matrices = strstr(name, "gemm") != NULL;
-    (void)dnnl_primitive_desc_destroy(forms->pd);
-    forms->pd = NULL;
-    return by_matrices ? GRAFT_OK : GRAFT_UNSUPPORTED;
-}
-
 /* The library's loops are along the width: an image of width 1 is one of height 1 to it, which lies
  * in memory as it did. */
 static graft_status open_conv(graft_env *env, graft_kernel *kernel, const conv_kind *kind,
@@ -367,9 +349,6 @@ static graft_status open_conv(graft_env *env, graft_kernel *kernel, const conv_k
         turn_image(kernel);
     }
     describe_forms(kernel, &forms);
-    if (kind->padded) {
-        GRAFT_CHECK(find_far(env, kernel, &forms));
-    }
     GRAFT_CHECK(choose_conv(env, kernel, kind, variant, &forms));
     graft_program_name(kernel, kind->family, forms.pd);
     if (!kernel->dry) {
@@ -383,12 +362,28 @@ done:
     return status;
 }
 
+bool graft_cpu_conv_reaches_far(graft_env *env, graft_kernel *kernel)
+{
+    const int32_t *a = kernel->signature.attrs;
+    const conv_kind direct = {.family = "direct", .residual = mode_of(kernel)};
+    graft_kernel named = *kernel;
+    int32_t reach = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+        const int32_t pad = a[GRAFT_ATTR_conv_pad_top + i];
+        reach = pad > reach ? pad : reach;
+    }
+    named.dry = true;
+    return graft_signature_is_conv(&kernel->signature) && reach >= REACH &&
+           open_conv(env, &named, &direct, 0) == GRAFT_OK &&
+           strstr(named.facts.name, "gemm") != NULL;
+}
+
 graft_status graft_cpu_open_conv_padded(graft_env *env, graft_kernel *kernel, uint32_t variant)
 {
     const conv_kind kind = {.family = "padded", .padded = true, .residual = mode_of(kernel)};
-    const bool fits = graft_signature_is_conv(&kernel->signature) &&
+    const bool fits = variant == 0 && graft_cpu_conv_reaches_far(env, kernel) &&
                       (kernel->signature.const_mask & 1U << IMAGE) == 0;
-    return fits && variant == 0 ? open_conv(env, kernel, &kind, variant) : GRAFT_UNSUPPORTED;
+    return fits ? open_conv(env, kernel, &kind, variant) : GRAFT_UNSUPPORTED;
 }
 
 graft_status graft_cpu_open_conv_direct(graft_env *env, graft_kernel *kernel, uint32_t variant)

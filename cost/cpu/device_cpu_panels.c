@@ -1,16 +1,17 @@
-/* device_cpu_panels.c - products of a few rows by a const matrix of our own: linear layers at batch
- * 1, the cells of recurrent networks, and convolutions of 1x1 on small images, channels last, whose
- * rows are pixels.
+/* device_cpu_panels.c - products by a const matrix of our own: linear layers, the cells of recurrent
+ * networks, and convolutions of 1x1 on small images, channels last, whose rows are pixels.
  *
  * Such a product takes what reading the matrix takes. So it is packed in panels of 64 columns,
  * which are read from begin to end; a panel's sums stay in registers, and bias, residual and
  * activation follow while they are near. "panels:ahead" fetches what it reads soon, for matrices
  * beyond the second-level cache; "panels:plain" does not, for the way from that cache is busy as it
  * is, and it is up to a sixth faster there. Several rows are multiplied as inside Winograd's
- * convolution, which fetches the next panel. There is nothing else in a run: the library's call
+ * convolution, which fetches the next panel; of many rows, 64 after the other, the library's product
+ * packs the matrix in each run where there is no AVX-512. There is nothing else in a run: the library's call
  * alone takes a tenth to a half of a microsecond, and longer in a network, where its objects have
  * left the caches since the last run. */
 #include "cost/cpu/lanes.h"
+#include "cost/cpu/panels.h"
 #include "cost/cpu/program.h"
 #include "cost/cpu/winograd.h"
 #include "cost/plan/nest.h"
@@ -20,7 +21,7 @@
 #include <string.h>
 
 enum { LEFT = 0, RIGHT = 1, BIAS = 2, RESIDUAL = 3 };
-enum { WIDTH = GRAFT_WINOGRAD_PANEL, ROWS_MOST = 16, PIXELS_MOST = 64, ROWS_AHEAD = 8 };
+enum { WIDTH = GRAFT_WINOGRAD_PANEL, ROWS_FEW = 16, BLOCK_ROWS = 64, ROWS_AHEAD = 8 };
 enum { ALIGNMENT = 64 };
 
 /* Of every image of a convolution with strides, the pixels that are read. */
@@ -53,9 +54,7 @@ typedef struct {
     const panels_state *state;
     const float *panels;
     const float *left; /* (rows, depth) */
-    const float *bias; /* NULL: none. */
-    const float *residual;
-    float *out; /* (rows, columns) */
+    graft_panel_end end;
 } panels_data;
 
 /* ---------------------------------------------------------------------- run */
@@ -90,21 +89,20 @@ static void activate(int32_t activation, int64_t count, float *sums)
     }
 }
 
-/* `sums` has rows of WIDTH, of which `count` are the columns from `from` on. */
-static void deliver(const panels_state *p, const panels_data *data, int64_t from, int64_t count,
-                    float *sums)
+void graft_panel_deliver(const graft_panel_end *end, int64_t rows, int64_t width, int64_t from,
+                         int64_t count, float *sums)
 {
-    for (int64_t row = 0; row < p->rows; row++) {
-        float *row_sums = sums + row * WIDTH;
-        int64_t first = row * p->columns + from;
-        for (int64_t i = 0; data->bias != NULL && i < count; i++) {
-            row_sums[i] += data->bias[from + i];
+    for (int64_t row = 0; row < rows; row++) {
+        float *row_sums = sums + row * width;
+        const int64_t first = row * end->step + from;
+        for (int64_t i = 0; end->bias != NULL && i < count; i++) {
+            row_sums[i] += end->bias[from + i];
         }
-        for (int64_t i = 0; data->residual != NULL && i < count; i++) {
-            row_sums[i] += data->residual[first + i];
+        for (int64_t i = 0; end->residual != NULL && i < count; i++) {
+            row_sums[i] += end->residual[first + i];
         }
-        activate(p->activation, count, row_sums);
-        memcpy(data->out + first, row_sums, (size_t)count * sizeof(float));
+        activate(end->activation, count, row_sums);
+        memcpy(end->out + first, row_sums, (size_t)count * sizeof(float));
     }
 }
 
@@ -134,8 +132,8 @@ LANES_INLINE void multiply_row(const float *left, const float *panel, int64_t de
     }
 }
 
-static void multiply_panel(const panels_state *p, const float *left, const float *panel,
-                           const float *next, float *sums)
+static void multiply_panel(const panels_state *p, const float *left, graft_range rows,
+                           const float *panel, const float *next, float *sums)
 {
     if (p->rows == 1 && p->ahead) {
         multiply_row(left, panel, p->depth, ROWS_AHEAD, sums);
@@ -143,12 +141,12 @@ static void multiply_panel(const panels_state *p, const float *left, const float
         multiply_row(left, panel, p->depth, 0, sums);
     } else {
         const graft_winograd_product product = {
-            .left = left,
+            .left = left + rows.from * p->depth,
             .left_step = p->depth,
             .right = panel,
             .next = next,
             .out = sums,
-            .rows = p->rows,
+            .rows = rows.to - rows.from,
             .depth = p->depth,
             .width = WIDTH,
         };
@@ -177,13 +175,21 @@ static void run_part(const void *context, uint32_t part, uint32_t parts)
     const panels_data *data = context;
     const panels_state *p = data->state;
     const graft_range own = graft_range_part(p->columns, WIDTH, part, parts);
-    _Alignas(ALIGNMENT) float sums[PIXELS_MOST * WIDTH];
+    _Alignas(ALIGNMENT) float sums[BLOCK_ROWS * WIDTH];
     for (int64_t from = own.from; from < own.to; from += WIDTH) {
         const float *panel = data->panels + from * p->depth;
         bool is_last = from + WIDTH >= own.to;
-        const float *next = is_last ? panel : panel + WIDTH * p->depth;
-        multiply_panel(p, data->left, panel, next, sums);
-        deliver(p, data, from, is_last ? own.to - from : WIDTH, sums);
+        for (int64_t top = 0; top < p->rows; top += BLOCK_ROWS) {
+            const bool ends = top + BLOCK_ROWS >= p->rows;
+            const graft_range rows = {top, ends ? p->rows : top + BLOCK_ROWS};
+            const float *next = is_last || !ends ? panel : panel + WIDTH * p->depth;
+            multiply_panel(p, data->left, rows, panel, next, sums);
+            graft_panel_end end = data->end;
+            end.out += top * p->columns;
+            end.residual += end.residual == NULL ? 0 : top * p->columns;
+            graft_panel_deliver(&end, rows.to - rows.from, WIDTH, from,
+                                is_last ? own.to - from : WIDTH, sums);
+        }
     }
 }
 
@@ -196,9 +202,11 @@ static void run_panels(const graft_kernel *kernel)
         .left = p->gathers
                     ? gather_pixels(p, kernel->in[LEFT], graft_program_place(kernel, p->gathered))
                     : kernel->in[LEFT],
-        .bias = p->has_bias ? kernel->in[BIAS] : NULL,
-        .residual = p->has_residual ? kernel->in[RESIDUAL] : NULL,
-        .out = kernel->out[0],
+        .end = {.bias = p->has_bias ? kernel->in[BIAS] : NULL,
+                .residual = p->has_residual ? kernel->in[RESIDUAL] : NULL,
+                .out = kernel->out[0],
+                .step = p->columns,
+                .activation = p->activation},
     };
     graft_share(kernel->thread_count, run_part, &data);
 }
@@ -242,7 +250,7 @@ static bool plan_product(const graft_signature *s, panels_state *p)
     p->columns = right->dims[1];
     p->rows = (int64_t)graft_shape_elements(left) / p->depth;
     p->activation = graft_signature_activation(s);
-    return p->rows <= ROWS_MOST;
+    return true;
 }
 
 static bool is_last(const graft_signature *s)
@@ -288,31 +296,50 @@ static bool plan_conv(const graft_signature *s, const graft_shape *out, panels_s
     };
     p->rows = p->pixels.images * p->pixels.rows * p->pixels.columns;
     p->gathers = s->attrs[GRAFT_ATTR_conv_stride_h] != 1 || s->attrs[GRAFT_ATTR_conv_stride_w] != 1;
-    return p->rows <= PIXELS_MOST;
+    return p->rows <= BLOCK_ROWS;
 }
 
-graft_status graft_cpu_open_panels(graft_env *env, graft_kernel *kernel, uint32_t variant)
+static graft_status open_panels(graft_env *env, graft_kernel *kernel, const panels_state *plan)
 {
-    const graft_signature *s = &kernel->signature;
-    panels_state plan;
-    memset(&plan, 0, sizeof(plan));
-    if ((!plan_product(s, &plan) && !plan_conv(s, &kernel->outputs[0], &plan)) ||
-        (s->const_mask >> RIGHT & 1U) == 0 || plan.columns < WIDTH ||
-        variant > (plan.rows == 1 ? 1U : 0U)) {
-        return GRAFT_UNSUPPORTED;
-    }
-    plan.ahead = variant == 1;
-    GRAFT_PASS(graft_program_plain(env, kernel, plan.ahead ? "panels:ahead" : "panels:plain",
-                                   run_panels, &plan, sizeof(plan)));
+    GRAFT_PASS(graft_program_plain(env, kernel, plan->ahead ? "panels:ahead" : "panels:plain",
+                                   run_panels, plan, sizeof(*plan)));
     if (kernel->dry) {
         return GRAFT_OK;
     }
     panels_state *state = kernel->state;
-    int64_t panels = (plan.columns + WIDTH - 1) / WIDTH;
-    GRAFT_PASS(graft_program_packed(env, kernel, RIGHT, (size_t)(panels * WIDTH * plan.depth),
+    int64_t panels = (plan->columns + WIDTH - 1) / WIDTH;
+    GRAFT_PASS(graft_program_packed(env, kernel, RIGHT, (size_t)(panels * WIDTH * plan->depth),
                                     fill_panels, &state->panels));
-    if (plan.gathers) {
-        state->gathered = graft_program_workspace(kernel, (size_t)(plan.rows * plan.depth));
+    if (plan->gathers) {
+        state->gathered = graft_program_workspace(kernel, (size_t)(plan->rows * plan->depth));
     }
     return GRAFT_OK;
+}
+
+static bool plan_panels(const graft_kernel *kernel, panels_state *plan)
+{
+    const graft_signature *s = &kernel->signature;
+    memset(plan, 0, sizeof(*plan));
+    return (plan_product(s, plan) || plan_conv(s, &kernel->outputs[0], plan)) &&
+           (s->const_mask >> RIGHT & 1U) != 0 && plan->columns >= WIDTH;
+}
+
+/* Of few rows, and all that are pixels. */
+graft_status graft_cpu_open_panels(graft_env *env, graft_kernel *kernel, uint32_t variant)
+{
+    panels_state plan;
+    if (!plan_panels(kernel, &plan) || (!plan.is_conv && plan.rows > ROWS_FEW) ||
+        variant > (plan.rows == 1 ? 1U : 0U)) {
+        return GRAFT_UNSUPPORTED;
+    }
+    plan.ahead = variant == 1;
+    return open_panels(env, kernel, &plan);
+}
+
+graft_status graft_cpu_open_tall_panels(graft_env *env, graft_kernel *kernel, uint32_t variant)
+{
+    panels_state plan;
+    const bool fits =
+        variant == 0 && plan_panels(kernel, &plan) && !plan.is_conv && plan.rows > ROWS_FEW;
+    return fits ? open_panels(env, kernel, &plan) : GRAFT_UNSUPPORTED;
 }

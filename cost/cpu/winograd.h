@@ -115,5 +115,6 @@ typedef struct graft_winograd_product {
     int64_t rows;
     int64_t depth;
     int64_t width;
+    bool adds; /* To what `out` has. */
 } graft_winograd_product;
 void graft_winograd_multiply(const graft_winograd_product *product);

@@ -25,7 +25,7 @@ LANES_INLINE void multiply_block(const graft_winograd_product *p, int64_t row, i
     lanes sums[MOST_ROWS][WIDE];
     for (int r = 0; r < rows; r++) {
         for (int v = 0; v < vectors; v++) {
-            sums[r][v] = lanes_of(0.0F);
+            sums[r][v] = p->adds ? lanes_load(out + r * p->width + v * LANES) : lanes_of(0.0F);
         }
     }
 #pragma GCC unroll 4

@@ -35,9 +35,14 @@
 #ifndef GRAFT_H
 #define GRAFT_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#if CHAR_BIT != 8 || UINT_MAX < 0xffffffffu
+#error "Graft's engine needs bytes of 8 bits and an int of 32 bits at least"
+#endif
 
 /* The tables' macros; a product may have its own of these names. */
 #pragma push_macro("OP")

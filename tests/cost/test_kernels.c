@@ -202,6 +202,8 @@ static const row rows[] = {
     {"state", GRAFT_OP_matmul_bias, {2, 2, 1}, {{5, 64}, {64, 130}, {130}}, {4}, 6},
     {"bounded", GRAFT_OP_matmul_bias, {2, 2, 1}, {{16, 40}, {40, 96}, {96}}, {2}, 6},
     {"computed bias", GRAFT_OP_matmul_bias, {2, 2, 1}, {{1, 40}, {40, 96}, {96}}, {1}, 2},
+    {"many rows", GRAFT_OP_matmul_bias, {2, 2, 1}, {{130, 40}, {40, 100}, {100}}, {1}, 6},
+    {"many rows, of images", GRAFT_OP_matmul, {3, 2}, {{3, 33, 64}, {64, 150}}, {0}, 2},
     {"attention", GRAFT_OP_matmul, {4, 4}, {{1, 4, 32, 16}, {1, 4, 16, 32}}, {0}, 0},
     {"batch repeated", GRAFT_OP_matmul, {4, 3}, {{2, 1, 9, 7}, {3, 7, 5}}, {0}, 0},
     {"batched weights", GRAFT_OP_matmul, {3, 3}, {{4, 17, 20}, {4, 20, 12}}, {0}, 2},
@@ -404,7 +406,7 @@ CHECK_CASE(test_panels)
     } products[] = {
         {"cell",            1,  256, 2, true },
         {"sixteen rows",    16, 256, 2, true },
-        {"seventeen rows",  17, 256, 2, false},
+        {"seventeen rows",  17, 256, 2, true },
         {"few columns",     1,  63,  2, false},
         {"computed matrix", 1,  256, 0, false},
     };

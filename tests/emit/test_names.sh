@@ -64,7 +64,7 @@ has_the_prefix() {
         nm "$FOLDER/alone.o" | awk '$2 != "U" && $3 !~ /[.][0-9]+$/ { print $3 }'
         readelf --debug-dump=info "$FOLDER/alone.o" | awk '/DW_TAG_/ { named = /DW_TAG_(enumerator|typedef|structure_type|enumeration_type)/ }
             named && /DW_AT_name/ { print $NF }'
-        printf '#include <stdint.h>\n#include <stddef.h>\n#include <stdbool.h>\n' > "$FOLDER/none.c"
+        printf '#include <limits.h>\n#include <stdint.h>\n#include <stddef.h>\n#include <stdbool.h>\n' > "$FOLDER/none.c"
         for file in none alone; do
             gcc -std=c99 -I"$FOLDER" -dM -E "$FOLDER/$file.c" | awk '{ sub(/[(].*/, "", $2); print $2 }' | sort > "$FOLDER/$file.macros"
         done

@@ -1,0 +1,17 @@
+/* panels.h - what follows a product by a panel of a const matrix, while its sums are near. */
+#pragma once
+
+#include <stdint.h>
+
+typedef struct graft_panel_end {
+    const float *bias;     /* NULL: none. */
+    const float *residual; /* Likewise; lies as `out` does, or is it. */
+    float *out;
+    int64_t step; /* Floats from row to row of `out`. */
+    int32_t activation;
+} graft_panel_end;
+
+/* Adds bias and residual to `sums`, which has `rows` rows of `width`, the first `count` of which
+ * count, applies the activation, and writes them from column `from` on. */
+void graft_panel_deliver(const graft_panel_end *end, int64_t rows, int64_t width, int64_t from,
+                         int64_t count, float *sums);
