@@ -8,8 +8,9 @@
 
 /* ------------------------------------------------------------- one operand */
 
-/* Functions whose two numbers are the first attributes, as far as they have some. */
-static bool find_function(const graft_signature *s, program_function *f)
+/* Functions whose two numbers are the first attributes, as far as they have some; `in_vectors`:
+ * those that plain.c computes in vectors, or others. */
+static bool find_function(const graft_signature *s, bool in_vectors, program_function *f)
 {
     static const struct {
         uint32_t op;
@@ -36,7 +37,9 @@ static bool find_function(const graft_signature *s, program_function *f)
                        (int)GRAFT_ATTR_leaky_relu_slope == 0 && (int)GRAFT_ATTR_swish_alpha == 0 &&
                        (int)GRAFT_ATTR_elu_alpha == 0,
                    "numbers come first");
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    const bool by_libm = s->op == GRAFT_OP_exp || s->op == GRAFT_OP_sqrt || s->op == GRAFT_OP_elu ||
+                         s->op == GRAFT_OP_mish || s->op == GRAFT_OP_log;
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]) && by_libm != in_vectors; i++) {
         if (table[i].op == s->op) {
             *f = (program_function){.kind = table[i].kind};
             f->alpha = table[i].numbers > 0 ? graft_float_of_bits(s->attrs[0]) : 0.0F;
@@ -53,13 +56,14 @@ static void describe_row(const graft_shape *shape, dnnl_memory_desc_t *desc)
     graft_program_describe_dims(1, &elements, false, desc);
 }
 
-graft_status graft_cpu_open_eltwise(graft_env *env, graft_kernel *kernel, uint32_t variant)
+static graft_status open_eltwise(graft_env *env, graft_kernel *kernel, bool in_vectors,
+                                 uint32_t variant)
 {
     const graft_signature *s = &kernel->signature;
     program_function f;
     dnnl_memory_desc_t row;
     dnnl_eltwise_desc_t desc;
-    if (!find_function(s, &f) || variant > 0 ||
+    if (!find_function(s, in_vectors, &f) || variant > 0 ||
         !graft_layout_same(&s->inputs[0], s->in_layouts[0], s->out_layouts[0])) {
         return GRAFT_UNSUPPORTED;
     }
@@ -74,6 +78,16 @@ graft_status graft_cpu_open_eltwise(graft_env *env, graft_kernel *kernel, uint32
     };
     const program_one one = {"eltwise", &desc, 0, uses, 2};
     return graft_program_open_one(env, kernel, &one);
+}
+
+graft_status graft_cpu_open_eltwise(graft_env *env, graft_kernel *kernel, uint32_t variant)
+{
+    return open_eltwise(env, kernel, false, variant);
+}
+
+graft_status graft_cpu_open_vector_eltwise(graft_env *env, graft_kernel *kernel, uint32_t variant)
+{
+    return open_eltwise(env, kernel, true, variant);
 }
 
 /* ------------------------------------------------------------ two operands */

@@ -22,9 +22,10 @@ static kernel_family *const families[] = {
     graft_cpu_open_swish,          graft_cpu_open_eltwise,       graft_cpu_open_pool,
     graft_cpu_open_softmax,        graft_cpu_open_plain_softmax, graft_cpu_open_layer_norm,
     graft_cpu_open_plain_norm,     graft_cpu_open_reorder,       graft_cpu_open_plain,
-    graft_cpu_open_binary,         graft_cpu_open_batch_norm,    graft_cpu_open_reduction,
-    graft_cpu_open_concat,         graft_cpu_open_quantised,     graft_cpu_open_integers,
-    graft_cpu_open_bytes,          graft_cpu_open_integer_sum,   graft_cpu_open_body,
+    graft_cpu_open_vector_eltwise, graft_cpu_open_binary,        graft_cpu_open_batch_norm,
+    graft_cpu_open_reduction,      graft_cpu_open_concat,        graft_cpu_open_quantised,
+    graft_cpu_open_integers,       graft_cpu_open_bytes,         graft_cpu_open_integer_sum,
+    graft_cpu_open_body,
 };
 
 enum { FAMILY_COUNT = sizeof(families) / sizeof(families[0]) };
