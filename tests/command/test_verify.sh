@@ -183,6 +183,7 @@ check "merging what follows at some instances" merges_what_sometimes_follows
 check "rules/general.yaml is in the set" has_what_is_stated
 check "XLA's rewrites, as far as they can be stated, are proved" gives 0 "$GRAFT" --quiet verify tests/verify/corpus/xla.yaml
 check "so are rules as compilers have them" gives 0 "$GRAFT" --quiet verify tests/verify/corpus/compilers.yaml
+check "and as writers of optimisers have them" gives 0 "$GRAFT" --quiet verify tests/verify/corpus/optimisers.yaml
 check "a fault of one rule leaves the others" goes_on
 check "exit statuses" exit_statuses
 check "within bounds is not proved, and the bounds are printed" says_bounds

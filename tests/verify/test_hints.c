@@ -321,7 +321,7 @@ static bool is_proved(graft_env *env, const graft_rule *rule, lie how)
     graft_prover_open(&prover, &options, &counts);
     graft_core *core = graft_core_open(&prover);
     liar *l = open_liar(env, core, how);
-    graft_core_try(core, rule, &l->hints, &options, &result);
+    graft_core_try(core, rule, &l->hints, NULL, &options, &result);
     graft_sym_hinter_close(&l->hinter);
     graft_core_close(core);
     graft_prover_close(&prover);

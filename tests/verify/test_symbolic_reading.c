@@ -301,12 +301,16 @@ static graft_field rational_at(const workspace *w, Z3_ast term)
 
 static graft_field apply_at(workspace *w, Z3_ast term)
 {
-    static const uint8_t ops[GRAFT_TERM_FUNCTION_COUNT] = {
-        [GRAFT_TERM_EXP] = GRAFT_OP_exp,   [GRAFT_TERM_SQRT] = GRAFT_OP_sqrt,
-        [GRAFT_TERM_ERF] = GRAFT_OP_erf,   [GRAFT_TERM_SIGMOID] = GRAFT_OP_sigmoid,
-        [GRAFT_TERM_TANH] = GRAFT_OP_tanh, [GRAFT_TERM_INVERSE] = GRAFT_OP_div,
-        [GRAFT_TERM_LOG] = GRAFT_OP_log,   [GRAFT_TERM_SIN] = GRAFT_OP_sin,
-        [GRAFT_TERM_COS] = GRAFT_OP_cos,   [GRAFT_TERM_REMAINDER] = GRAFT_OP_remainder};
+    static const uint8_t ops[GRAFT_TERM_FUNCTION_COUNT] = {[GRAFT_TERM_EXP] = GRAFT_OP_exp,
+                                                           [GRAFT_TERM_SQRT] = GRAFT_OP_sqrt,
+                                                           [GRAFT_TERM_ERF] = GRAFT_OP_erf,
+                                                           [GRAFT_TERM_SIGMOID] = GRAFT_OP_sigmoid,
+                                                           [GRAFT_TERM_INVERSE] = GRAFT_OP_div,
+                                                           [GRAFT_TERM_LOG] = GRAFT_OP_log,
+                                                           [GRAFT_TERM_SIN] = GRAFT_OP_sin,
+                                                           [GRAFT_TERM_COS] = GRAFT_OP_cos,
+                                                           [GRAFT_TERM_REMAINDER] =
+                                                               GRAFT_OP_remainder};
     const graft_sym *s = &w->s;
     if (graft_sym_arity(s, term) == 0 && name_of(w, term)[0] == 's') {
         return graft_field_float(w->drawn.attrs[strtol(name_of(w, term) + 1, NULL, 10)]);

@@ -24,7 +24,7 @@ static const char *verdict(graft_core *core, const graft_rule *rule)
 {
     const graft_prove_options options = graft_prove_defaults();
     graft_core_result result;
-    graft_core_try(core, rule, NULL, &options, &result);
+    graft_core_try(core, rule, NULL, NULL, &options, &result);
     return result.proved ? "proved" : "not proved";
 }
 

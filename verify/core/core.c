@@ -251,10 +251,9 @@ static void begin(proof *p, const graft_rule *rule, graft_core_result *result)
     graft_sym_begin(&p->s);
 }
 
-/* Whether both sides are the same in every case, the numbers being what they are. */
-static bool holds_always(proof *p, const graft_rule *rule, const graft_sym_hints *hints,
-                         graft_sym_numbers *numbers, const graft_prove_options *options,
-                         graft_core_result *result)
+void graft_core_try(graft_core *p, const graft_rule *rule, const graft_sym_hints *hints,
+                    graft_sym_numbers *numbers, const graft_prove_options *options,
+                    graft_core_result *result)
 {
     graft_prover_begin(p->s.prover, options, &p->counts);
     begin(p, rule, result);
@@ -266,21 +265,7 @@ static bool holds_always(proof *p, const graft_rule *rule, const graft_sym_hints
     if (p->holds && !p->possible) {
         (void)snprintf(result->reason, sizeof result->reason, "no case has instances");
     }
-    return p->holds && p->possible && !graft_sym_is_spent(&p->s);
-}
-
-void graft_core_try(graft_core *p, const graft_rule *rule, const graft_sym_hints *hints,
-                    const graft_prove_options *options, graft_core_result *result)
-{
-    bool holds = holds_always(p, rule, hints, NULL, options, result);
-    result->proved = holds;
-}
-
-void graft_core_try_numbers(graft_core *p, const graft_rule *rule, const graft_sym_hints *hints,
-                            graft_sym_numbers *numbers, const graft_prove_options *options,
-                            graft_core_result *result)
-{
-    bool holds = holds_always(p, rule, hints, numbers, options, result);
-    result->same = holds;
+    result->same = p->holds && p->possible && !graft_sym_is_spent(&p->s);
+    result->proved = result->same && numbers == NULL;
     p->s.numbers = NULL;
 }

@@ -20,8 +20,8 @@
 #include "verify/core/symcase.h"
 
 typedef struct graft_core_result {
-    bool proved;        /* Both sides are the same real numbers. */
-    bool same;          /* Both are the same in another reading of numbers (readings.h). */
+    bool same;          /* Both sides are the same numbers, of those that were asked for. */
+    bool proved;        /* And these are real ones. */
     uint32_t cases;     /* Whose ranks and constants fit. */
     uint32_t questions; /* Put to the solver. */
     graft_effort effort;
@@ -37,15 +37,12 @@ graft_core *graft_core_open(graft_prover *prover);
 void graft_core_close(graft_core *p);
 
 /* Tries to prove a rule for all sizes, as a task of the prover. Ends without a proof when it has
- * taken options->most, or what any proof may take. `hints` may be NULL; none of
- * them can make a proof of what is none. */
+ * taken options->most, or what any proof may take. `hints` may be NULL; none of them can make a proof
+ * of what is none. With `numbers` the same cases, shapes and index maps are read and compared in these,
+ * and the rule is not proved by it; NULL: in real ones. */
 void graft_core_try(graft_core *p, const graft_rule *rule, const graft_sym_hints *hints,
-                    const graft_prove_options *options, graft_core_result *result);
-/* Tries to show the same of other numbers: the same cases, shapes and index maps, and `numbers` for
- * what is computed and compared. The rule is not proved by it. */
-void graft_core_try_numbers(graft_core *p, const graft_rule *rule, const graft_sym_hints *hints,
-                            graft_sym_numbers *numbers, const graft_prove_options *options,
-                            graft_core_result *result);
+                    graft_sym_numbers *numbers, const graft_prove_options *options,
+                    graft_core_result *result);
 
 /* The case in which the last try failed; NULL when it was in none. */
 const graft_sym_case *graft_core_failed_case(const graft_core *p);

@@ -1,7 +1,6 @@
 /* symask.c - see symask.h. */
 #include "verify/core/symask.h"
 
-#include "verify/core/growth.h"
 #include "verify/core/hints.h"
 #include "verify/core/symassume.h"
 #include "verify/core/symbounds.h"
@@ -156,7 +155,7 @@ static void note_maxima(graft_sym *s, const graft_facts *facts, const graft_sym_
                         question *q)
 {
     graft_sym_atoms values = *folds;
-    list_atoms(s, q, q->asked, GRAFT_SYM_ELEMENTS, &values);
+    list_atoms(s, q, q->count, GRAFT_SYM_ELEMENTS, &values);
     for (uint32_t k = 0; k < values.count; k++) {
         Z3_ast value = k < folds->count ? folds->to[k] : values.from[k];
         for (uint32_t i = 0; i < folds->count; i++) {

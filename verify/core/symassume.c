@@ -78,10 +78,12 @@ static Z3_ast state_group(const graft_sym *s, Z3_ast group)
     return Z3_mk_implies(s->z3, Z3_mk_and(s->z3, 2, given), Z3_mk_and(s->z3, 2, follows));
 }
 
+/* What is left of what is divided. */
 static Z3_ast state_quotient(const graft_sym *s, Z3_ast quotient)
 {
-    Z3_ast n = graft_sym_arg(s, quotient, 1);
-    Z3_ast left = graft_sym_sub(s, graft_sym_arg(s, quotient, 0), graft_sym_mul(s, quotient, n));
+    Z3_ast n = graft_sym_divisor(s, quotient);
+    Z3_ast x = graft_sym_write_place(s, graft_sym_arg(s, quotient, 0), true);
+    Z3_ast left = graft_sym_sub(s, x, graft_sym_mul(s, quotient, n));
     return Z3_mk_implies(s->z3, Z3_mk_le(s->z3, graft_sym_int(s, 1), n),
                          graft_sym_in_range(s, left, n));
 }
@@ -93,9 +95,9 @@ Z3_ast graft_sym_state_law(const graft_sym *s, const graft_sym_law *law)
 {
     Z3_ast zero = graft_sym_int(s, 0);
     if (law->f == NULL) {
-        return graft_sym_is_app(s, law->p, s->group)      ? state_group(s, law->p)
-               : graft_sym_is_app(s, law->p, s->quotient) ? state_quotient(s, law->p)
-                                                          : Z3_mk_true(s->z3);
+        return graft_sym_is_app(s, law->p, s->group)  ? state_group(s, law->p)
+               : graft_sym_divisor(s, law->p) != NULL ? state_quotient(s, law->p)
+                                                      : Z3_mk_true(s->z3);
     }
     Z3_ast given[2] = {Z3_mk_le(s->z3, zero, law->p), Z3_mk_le(s->z3, zero, law->f)};
     return Z3_mk_implies(s->z3, Z3_mk_and(s->z3, 2, given),

@@ -1,7 +1,6 @@
 /* symfold.c - see symfold.h. */
 #include "verify/core/symfold.h"
 
-#include "verify/core/growth.h"
 #include "verify/core/hints.h"
 #include "verify/core/readings.h"
 #include "verify/core/symassume.h"
@@ -275,17 +274,6 @@ static Z3_ast take_unused(const graft_sym *s, graft_sym_range *range, Z3_ast bod
     return outside;
 }
 
-/* The binders that the sums among the factors have together. */
-static uint32_t count_inner_binders(const graft_sym *s, const monomial *m)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < m->count; i++) {
-        bool sum = graft_sym_fold_kind(s, m->factors[i]) == GRAFT_SYM_SUM;
-        count += sum ? (graft_sym_arity(s, m->factors[i]) - 2) / 2 : 0;
-    }
-    return count;
-}
-
 /* Takes the range of a fold in a body into the body's own: `fold` becomes its body. False when
  * there are too many binders. */
 static bool merge_range(graft_sym *s, graft_sym_range *range, Z3_ast *fold)
@@ -304,20 +292,16 @@ static bool merge_range(graft_sym *s, graft_sym_range *range, Z3_ast *fold)
     return true;
 }
 
-/* Takes the sums among the factors into the range, all of them or, where there are too many
- * binders, none; whether there were any. */
+/* Takes the sums among the factors into the range, as far as there is room for their binders; whether
+ * there were any. */
 static bool merge_sums(graft_sym *s, graft_sym_range *range, monomial *m)
 {
-    uint32_t binders = count_inner_binders(s, m);
-    if (binders == 0 || range->count + binders > GRAFT_LIMIT(MERGED_BINDERS)) {
-        return false;
-    }
+    bool merged = false;
     for (uint32_t i = 0; i < m->count; i++) {
-        if (graft_sym_fold_kind(s, m->factors[i]) == GRAFT_SYM_SUM) {
-            (void)merge_range(s, range, &m->factors[i]);
-        }
+        const bool sum = graft_sym_fold_kind(s, m->factors[i]) == GRAFT_SYM_SUM;
+        merged = (sum && merge_range(s, range, &m->factors[i])) || merged;
     }
-    return true;
+    return merged;
 }
 
 /* ------------------------------------------------- sums that fall apart */
@@ -446,27 +430,6 @@ static Z3_ast sum_product(graft_sym *s, const graft_sym_range *range, const mono
     return product;
 }
 
-/* Takes an exponential apart whose argument has summands with and without binders. */
-static void split_exp(graft_sym *s, const graft_sym_range *range, monomial *m, uint32_t i)
-{
-    Z3_ast exp_of[2] = {NULL, NULL}; /* Summands without binders, and with. */
-    Z3_ast sum = graft_sym_is_app(s, m->factors[i], s->term.functions[GRAFT_TERM_EXP])
-                     ? graft_sym_arg(s, m->factors[i], 0)
-                     : NULL;
-    bool fits =
-        sum != NULL && graft_sym_kind(s, sum) == Z3_OP_ADD && m->count < GRAFT_LIMIT(FACTORS);
-    for (uint32_t k = 0; fits && k < graft_sym_arity(s, sum); k++) {
-        Z3_ast summand = graft_sym_arg(s, sum, k);
-        Z3_ast *part = &exp_of[is_bound(s, range, summand) ? 1 : 0];
-        *part = *part == NULL ? summand : Z3_mk_add(s->z3, 2, (Z3_ast[]){*part, summand});
-    }
-    if (exp_of[0] != NULL && exp_of[1] != NULL) {
-        Z3_func_decl exp = s->term.functions[GRAFT_TERM_EXP];
-        m->factors[i] = Z3_mk_app(s->z3, exp, 1, &exp_of[1]);
-        m->factors[m->count++] = Z3_mk_app(s->z3, exp, 1, &exp_of[0]);
-    }
-}
-
 /* A sum where a condition without binders holds, 0 elsewhere. */
 static Z3_ast sum_where(const graft_sym *s, Z3_ast condition, Z3_ast sum)
 {
@@ -482,9 +445,6 @@ static Z3_ast sum_monomial(graft_sym *s, const graft_facts *facts, graft_sym_ran
     monomial outside = {.count = 0};
     if (!open_monomial(s, term, &all)) {
         return make_fold(s, GRAFT_SYM_SUM, range, term);
-    }
-    for (uint32_t i = all.count; i-- > 0;) {
-        split_exp(s, &range, &all, i);
     }
     for (uint32_t i = 0; i < all.count; i++) {
         monomial *to = is_bound(s, &range, all.factors[i]) ? &inside : &outside;
@@ -579,8 +539,7 @@ typedef struct {
     Z3_ast from[GRAFT_ROOM_BESIDE]; /* and what does not. */
     Z3_ast to[GRAFT_ROOM_BESIDE];
     uint32_t count;
-    Z3_ast known; /* Of functions. */
-    bool full;    /* There are more. */
+    bool full; /* There are more. */
 } number_list;
 
 static void name_number(number_list *n, char letter, Z3_ast term)
@@ -623,19 +582,12 @@ static number_list list_atoms(const graft_sym *s, const graft_sym_range *range, 
     return n;
 }
 
-/* Functions, of which exponentials are positive and roots not negative. */
+/* Functions. */
 static bool visit_function(void *context, Z3_ast term)
 {
     number_list *n = context;
-    const graft_sym *s = n->s;
-    const bool power = graft_sym_is_app(s, term, s->term.functions[GRAFT_TERM_EXP]);
-    if (graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED && graft_sym_arity(s, term) > 0) {
+    if (graft_sym_kind(n->s, term) == Z3_OP_UNINTERPRETED && graft_sym_arity(n->s, term) > 0) {
         name_number(n, 'h', term);
-    }
-    if (power || graft_sym_is_app(s, term, s->term.functions[GRAFT_TERM_SQRT])) {
-        Z3_ast zero = s->term.zero;
-        Z3_ast own = power ? Z3_mk_lt(s->z3, zero, term) : Z3_mk_le(s->z3, zero, term);
-        n->known = Z3_mk_and(s->z3, 2, (Z3_ast[]){n->known, own});
     }
     return true;
 }
@@ -647,22 +599,39 @@ static bool is_no_number(const graft_sym *s, Z3_ast term, const void *context)
            (graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED && graft_sym_arity(s, term) > 0);
 }
 
+/* What is implied by the laws of the functions in a statement, and by what is assumed of numbers. */
+static Z3_ast with_laws(const graft_sym *s, Z3_ast goal)
+{
+    graft_term_state term;
+    graft_term_open(&term, s->z3);
+    goal = graft_term_rebuild(s->z3, goal, graft_term_renew, &term);
+    Z3_ast known = graft_growth_laws(&term, goal);
+    for (uint32_t i = 0; i < Z3_ast_vector_size(s->z3, term.laws); i++) {
+        Z3_ast law = Z3_ast_vector_get(s->z3, term.laws, i);
+        known = Z3_mk_and(s->z3, 2, (Z3_ast[]){known, law});
+    }
+    for (uint32_t i = 0; i < s->assumed->number_count; i++) {
+        known = Z3_mk_and(s->z3, 2, (Z3_ast[]){known, s->assumed->numbers[i]});
+    }
+    graft_term_close(&term);
+    return Z3_mk_implies(s->z3, known, goal);
+}
+
 /* Whether Z3 says so where `facts` hold, what is listed being symbols: functions are unknown at first,
  * and then symbols, too. Z3 sees no fold (symfold.h). */
 static bool is_so(graft_sym *s, const number_list *n, const graft_facts *facts, Z3_ast goal)
 {
-    number_list functions = {.s = s, .known = Z3_mk_true(s->z3)};
+    number_list functions = {.s = s};
     goal = Z3_substitute(s->z3, goal, n->count, n->from, n->to);
     if (n->full || graft_sym_mentions(s, goal, n->range->count, n->range->binders) ||
         graft_sym_find(s, goal, true, is_atom, NULL) != NULL) {
         return false;
     }
-    graft_sym_walk(s, goal, visit_function, &functions);
-    Z3_ast known[2] = {functions.known, graft_growth_laws(&s->term, goal)};
-    goal = Z3_mk_implies(s->z3, Z3_mk_and(s->z3, 2, known), goal);
+    goal = with_laws(s, goal);
     if (graft_sym_holds(s, facts, goal)) {
         return true;
     }
+    graft_sym_walk(s, goal, visit_function, &functions);
     goal = Z3_substitute(s->z3, goal, functions.count, functions.from, functions.to);
     return graft_sym_find(s, goal, true, is_no_number, NULL) == NULL &&
            graft_sym_holds_for_reals(s, goal);
@@ -773,13 +742,24 @@ static bool has_place(graft_sym *s, const graft_facts *facts, const graft_sym_ra
     return graft_sym_holds(s, facts, formula);
 }
 
+/* Whether a term with binders of a range is chosen by numbers without. */
+static bool is_chosen_outside(const graft_sym *s, Z3_ast term, const void *range)
+{
+    return graft_sym_kind(s, term) == Z3_OP_ITE && is_bound(s, range, term) &&
+           !is_bound(s, range, graft_sym_arg(s, term, 0));
+}
+
 /* A fold whose body has a condition on indices: where it depends on the binders, the fold where it
- * holds and that where it does not, of maxima if there are places of both kinds. */
+ * holds and that where it does not, of maxima if there are places of both kinds. A condition without
+ * binders may be one on numbers. */
 static Z3_ast fold_conditions(graft_sym *s, const graft_facts *facts, graft_sym_fold kind,
                               const graft_sym_range *range, Z3_ast body)
 {
     const bool max = kind == GRAFT_SYM_MAX;
     Z3_ast condition = graft_sym_find_condition(s, body);
+    const bool of_numbers = condition == NULL;
+    Z3_ast choice = of_numbers ? graft_sym_find(s, body, false, is_chosen_outside, range) : NULL;
+    condition = choice != NULL ? graft_sym_arg(s, choice, 0) : condition;
     if (condition == NULL || s->splits >= GRAFT_LIMIT(CONDITIONS_SPLIT)) {
         return max ? max_body(s, facts, range, body) : sum_monomial(s, facts, *range, body);
     }
@@ -788,7 +768,7 @@ static Z3_ast fold_conditions(graft_sym *s, const graft_facts *facts, graft_sym_
     Z3_ast ways[2] = {condition, Z3_mk_not(s->z3, condition)};
     Z3_ast parts[2];
     bool bound = is_bound(s, range, condition);
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < 2 && !of_numbers; i++) {
         Z3_ast given = graft_sym_given(s, body, condition, i == 0);
         if (graft_sym_holds(s, &inner, ways[i])) {
             return max ? fold_conditions(s, facts, kind, range, given)
@@ -797,7 +777,7 @@ static Z3_ast fold_conditions(graft_sym *s, const graft_facts *facts, graft_sym_
     }
     for (uint32_t i = 0; i < 2; i++) {
         const graft_facts where = {.outer = facts, .fact = ways[i]};
-        const graft_facts *known = bound ? facts : &where;
+        const graft_facts *known = bound || of_numbers ? facts : &where;
         Z3_ast given = graft_sym_given(s, body, condition, i == 0);
         graft_sym_range part = *range;
         if (bound) {

@@ -8,12 +8,11 @@
  *
  * Sums are brought to a normal form by these laws, and no others:
  *   - a conditional on indices in the body: decided when Z3 says so under the range and guard; else
- *     taken out when it does not depend on the binders, and otherwise
+ *     taken out when it does not depend on the binders, as is one on numbers, and otherwise
  *     sum[g] (c ? x : y) = sum[g and c] x + sum[g and not c] y;
  *   - parts of the guard without binders are taken out: g ? sum : 0;
  *   - where Z3 says that the range has no place, the sum is 0 (symmatch.h);
  *   - the sum of a sum is the sum of the sums; factors without the binders are taken out;
- *   - exp(x + y) = exp(x) exp(y) where only x has binders;
  *   - sum over s of f(s) sum over t of g(s,t) = sum over s, t of f(s) g(s,t);
  *   - a binder that has one value in the range is that value; one that occurs nowhere
  *     contributes a factor, its size; one that only its bounds in the guard name, how many there are;

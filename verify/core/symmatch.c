@@ -171,15 +171,13 @@ static bool same_folds(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_ast 
 
 /* -------------------------------------------------------------------- maxima */
 
-/* Whether a conjunction holds: at once, or else part by part, which is less to look at for Z3. */
+/* Whether a conjunction holds, part by part, which is less to look at for Z3. */
 static bool holds_in_parts(graft_sym *s, const graft_facts *facts, Z3_ast goal)
 {
-    if (graft_sym_holds(s, facts, goal)) {
-        return true;
-    }
-    bool holds = graft_sym_kind(s, goal) == Z3_OP_AND;
+    bool holds = graft_sym_kind(s, goal) == Z3_OP_AND || graft_sym_holds(s, facts, goal);
     for (uint32_t i = 0; holds && i < graft_sym_arity(s, goal); i++) {
-        holds = holds_in_parts(s, facts, graft_sym_arg(s, goal, i));
+        holds = graft_sym_kind(s, goal) != Z3_OP_AND ||
+                holds_in_parts(s, facts, graft_sym_arg(s, goal, i));
     }
     return holds;
 }

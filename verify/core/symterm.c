@@ -268,6 +268,20 @@ uint32_t graft_sym_part_axes(const graft_sym *s, Z3_ast term)
     return n;
 }
 
+Z3_ast graft_sym_divisor(const graft_sym *s, Z3_ast term)
+{
+    const uint32_t first = 0;
+    const bool quotient = graft_sym_is_app(s, term, s->quotient);
+    if (!quotient && count_axes(s, term, &first) == 0) {
+        return NULL;
+    }
+    Z3_ast n = graft_sym_int(s, 1);
+    for (uint32_t i = quotient ? 1 : 2; i < graft_sym_arity(s, term); i++) {
+        n = graft_sym_mul(s, n, graft_sym_arg(s, term, i));
+    }
+    return n;
+}
+
 /* Part i of a place y n, n being the last of its sizes, is 0, or that of y in the other sizes; else
  * the term. */
 static Z3_ast part_of_multiple(const graft_sym *s, Z3_ast part, uint32_t i, uint32_t count)
@@ -316,9 +330,7 @@ static Z3_ast change_index(void *context, Z3_ast term)
     return place != term ? place : place_of_part(s, term);
 }
 
-/* A row-major place as a sum of multiples, where these are by numbers. The term itself where that
- * is not so. */
-static Z3_ast write_place(const graft_sym *s, Z3_ast place)
+Z3_ast graft_sym_write_place(const graft_sym *s, Z3_ast place, bool by_any)
 {
     uint32_t n = count_axes(s, place, NULL);
     if (n == 0) {
@@ -327,7 +339,7 @@ static Z3_ast write_place(const graft_sym *s, Z3_ast place)
     Z3_ast sum = graft_sym_arg(s, place, 0);
     for (uint32_t i = 1; i < n; i++) {
         Z3_ast size = graft_sym_arg(s, place, n + i);
-        if (!Z3_is_numeral_ast(s->z3, size)) {
+        if (!by_any && !Z3_is_numeral_ast(s->z3, size)) {
             return place;
         }
         sum = graft_sym_add(s, graft_sym_mul(s, sum, size), graft_sym_arg(s, place, i));
@@ -340,7 +352,7 @@ static Z3_ast change_to_meaning(void *context, Z3_ast term)
     const graft_sym *s = context;
     bool at = graft_sym_is_app(s, term, s->at);
     if (!at && !graft_sym_is_app(s, term, s->wide)) {
-        return write_place(s, term);
+        return graft_sym_write_place(s, term, false);
     }
     Z3_ast first = graft_sym_arg(s, term, 0);
     Z3_ast second = graft_sym_arg(s, term, 1);

@@ -116,6 +116,12 @@ Z3_ast graft_sym_quotient(const graft_sym *s, Z3_ast x, Z3_ast n);
 /* Some y for which y n is a part of x, as is proposed, else 0. */
 Z3_ast graft_sym_multiples(const graft_sym *s, Z3_ast x, Z3_ast n);
 
+/* A row-major place as a sum of multiples, where these are by numbers, or by any sizes if that is
+ * asked; the term itself where it is no such place. */
+Z3_ast graft_sym_write_place(const graft_sym *s, Z3_ast place, bool by_any);
+/* What a quotient, or the first part of a place, divides by: the product of the other sizes; NULL:
+ * it is neither. */
+Z3_ast graft_sym_divisor(const graft_sym *s, Z3_ast term);
 /* The number of axes of the place that a term is a part of; 0 when it is no part(...). */
 uint32_t graft_sym_part_axes(const graft_sym *s, Z3_ast term);
 

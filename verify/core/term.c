@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ARITY_MOST = 32 };
+enum { ARITY_MOST = 32, POWER_MOST = 4 };
 
 /* --------------------------------------------------------------- structure */
 
@@ -198,7 +198,6 @@ static const struct {
     [GRAFT_TERM_SQRT] = {"sqrt",      1, GRAFT_OP_sqrt      },
     [GRAFT_TERM_ERF] = {"erf",       1, GRAFT_OP_erf       },
     [GRAFT_TERM_SIGMOID] = {"sigmoid",   1, GRAFT_OP_sigmoid   },
-    [GRAFT_TERM_TANH] = {"tanh",      1, GRAFT_OP_tanh      },
     [GRAFT_TERM_INVERSE] = {"inverse",   1, GRAFT_OP_div       },
     [GRAFT_TERM_LOG] = {"log",       1, GRAFT_OP_log       },
     [GRAFT_TERM_SIN] = {"sin",       1, GRAFT_OP_sin       },
@@ -283,94 +282,85 @@ static void note_equal(graft_term_state *k, Z3_ast a, Z3_ast b)
     note_fact(k, k->laws, Z3_mk_eq(k->z3, a, b));
 }
 
-static Z3_ast exp_of_leaf(graft_term_state *k, Z3_ast leaf)
-{
-    bool is_new = false;
-    Z3_ast term = apply_function(k, GRAFT_TERM_EXP, leaf, &is_new);
-    if (is_new) {
-        note_fact(k, k->laws, Z3_mk_lt(k->z3, k->zero, term));
-    }
-    if (is_new && is_call(k, leaf, GRAFT_TERM_LOG)) {
-        Z3_ast positive = Z3_mk_lt(k->z3, k->zero, argument_of(k, leaf));
-        Z3_ast same = Z3_mk_eq(k->z3, term, argument_of(k, leaf));
-        note_fact(k, k->laws, Z3_mk_implies(k->z3, positive, same));
-    }
-    return term;
-}
+static Z3_ast sqrt_term(graft_term_state *k, Z3_ast x);
 
-/* What a term is the opposite of, as Z3 writes -x or as it stands; NULL: of nothing. */
-static Z3_ast opposite_of(const graft_term_state *k, Z3_ast x)
+/* Of x, which is no sum and no multiple. */
+static Z3_ast exp_of_leaf(graft_term_state *k, Z3_ast x)
 {
-    const bool product = graft_ast_kind(k->z3, x) == Z3_OP_MUL && graft_ast_arity(k->z3, x) == 2;
-    for (uint32_t i = 0; i < 2 && product; i++) {
-        if (graft_ast_arg(k->z3, x, i) == lift_term(k, -1)) {
-            return graft_ast_arg(k->z3, x, 1 - i);
-        }
-    }
-    return graft_ast_kind(k->z3, x) == Z3_OP_UMINUS ? graft_ast_arg(k->z3, x, 0) : NULL;
-}
-
-/* How many times x is a term that it is a product of, up to four times; 0: of nothing. */
-static int repeats(const graft_term_state *k, Z3_ast x, Z3_ast *term)
-{
-    int count = 0;
-    const bool is = graft_ast_kind(k->z3, x) == Z3_OP_MUL && graft_ast_arity(k->z3, x) == 2 &&
-                    is_numeral(k, graft_ast_arg(k->z3, x, 0)) &&
-                    Z3_get_numeral_int(k->z3, graft_ast_arg(k->z3, x, 0), &count) && count > 1 &&
-                    count <= 4;
-    *term = is ? graft_ast_arg(k->z3, x, 1) : x;
-    return is ? count : 0;
-}
-
-/* Multiplies the exponentials of what x adds to a term into one side, of what it subtracts into the
- * other. */
-static void multiply_exps(graft_term_state *k, Z3_ast x, uint32_t sign, Z3_ast sides[2])
-{
-    Z3_decl_kind kind = graft_ast_kind(k->z3, x);
-    Z3_ast term = NULL;
-    const int count = repeats(k, x, &term);
-    for (int i = 0; i < count; i++) {
-        multiply_exps(k, term, sign, sides);
-    }
-    if (count > 0) {
-        return;
-    }
-    if (opposite_of(k, x) != NULL) {
-        multiply_exps(k, opposite_of(k, x), 1 - sign, sides);
-        return;
-    }
-    if (kind != Z3_OP_ADD && kind != Z3_OP_SUB) {
-        sides[sign] = product_term(k, sides[sign], exp_of_leaf(k, x));
-        return;
-    }
-    for (uint32_t i = 0; i < graft_ast_arity(k->z3, x); i++) {
-        bool flips = kind == Z3_OP_SUB && i > 0;
-        multiply_exps(k, graft_ast_arg(k->z3, x, i), flips ? 1 - sign : sign, sides);
-    }
-}
-
-/* exp(x) times the exponentials of what x subtracts is the product of those of what it adds. */
-static void note_exp_of_sum(graft_term_state *k, Z3_ast x, Z3_ast exp_x)
-{
-    Z3_ast sides[2] = {k->one, exp_x};
-    multiply_exps(k, x, 0, sides);
-    if (sides[0] != sides[1]) { /* They are the same when x is its own only summand. */
-        note_equal(k, sides[1], sides[0]);
-    }
-}
-
-static Z3_ast exp_term(graft_term_state *k, Z3_ast x)
-{
-    if (x == k->zero || is_call(k, x, GRAFT_TERM_LOG)) { /* exp(log(y)) = y, at y = 0 too. */
-        return x == k->zero ? k->one : argument_of(k, x);
-    }
     bool is_new = false;
     Z3_ast term = apply_function(k, GRAFT_TERM_EXP, x, &is_new);
-    if (is_new) {
-        note_fact(k, k->laws, Z3_mk_lt(k->z3, k->zero, term));
-        note_exp_of_sum(k, x, term);
-    }
+    note_fact(k, k->laws, Z3_mk_lt(k->z3, k->zero, term));
     return term;
+}
+
+/* `product` times exp(n x), x being no sum and no multiple: exp(x) so many times, and y where x is the
+ * logarithm of y, or its root where n is half a whole number. What is asked of y the logarithm asks. */
+static Z3_ast times_power(graft_term_state *k, Z3_ast product, Z3_ast n, Z3_ast x)
+{
+    const uint32_t known = Z3_ast_vector_size(k->z3, k->domain);
+    const bool log = is_call(k, x, GRAFT_TERM_LOG);
+    Z3_ast twice = product_term(k, n, lift_term(k, 2));
+    int power = 0;
+    bool few = Z3_get_numeral_int(k->z3, n, &power) && abs(power) <= POWER_MOST;
+    Z3_ast base = log ? argument_of(k, x) : NULL;
+    if (log && !few && Z3_get_numeral_int(k->z3, twice, &power) && abs(power) <= POWER_MOST) {
+        base = sqrt_term(k, base);
+        few = true;
+    }
+    power = few ? power : 1;
+    base = log && few ? base : exp_of_leaf(k, few ? x : product_term(k, n, x));
+    for (int i = abs(power); i > 0; i--) {
+        product = power < 0 ? quotient_term(k, product, base) : product_term(k, product, base);
+    }
+    Z3_ast_vector_resize(k->z3, k->domain, known);
+    return product;
+}
+
+/* The same for any x: exp(a + b) = exp(a) exp(b). */
+static Z3_ast times_exp(graft_term_state *k, Z3_ast product, Z3_ast n, Z3_ast x)
+{
+    const Z3_decl_kind kind = graft_ast_kind(k->z3, x);
+    const uint32_t arity = graft_ast_arity(k->z3, x);
+    Z3_ast minus = difference_term(k, k->zero, n);
+    for (uint32_t i = 0; i < 2 && kind == Z3_OP_MUL && arity == 2; i++) {
+        Z3_ast factor = graft_ast_arg(k->z3, x, i);
+        if (is_numeral(k, factor)) {
+            Z3_ast times = product_term(k, n, factor);
+            return times_exp(k, product, times, graft_ast_arg(k->z3, x, 1 - i));
+        }
+    }
+    if (kind == Z3_OP_ITE && n != k->one) { /* Of a choice between multiples. */
+        Z3_ast yes = product_term(k, n, graft_ast_arg(k->z3, x, 1));
+        Z3_ast no = product_term(k, n, graft_ast_arg(k->z3, x, 2));
+        x = choose_term(k, graft_ast_arg(k->z3, x, 0), yes, no);
+        return times_exp(k, product, k->one, x);
+    }
+    if (kind != Z3_OP_ADD && kind != Z3_OP_SUB && kind != Z3_OP_UMINUS) {
+        return x == k->zero ? product : times_power(k, product, n, x);
+    }
+    for (uint32_t i = 0; i < arity; i++) {
+        const bool flips = kind == Z3_OP_UMINUS || (kind == Z3_OP_SUB && i > 0);
+        product = times_exp(k, product, flips ? minus : n, graft_ast_arg(k->z3, x, i));
+    }
+    return product;
+}
+
+static Z3_ast exp_term(graft_term_state *k, Z3_ast x) { return times_exp(k, k->one, k->one, x); }
+
+/* What a term is the exponential of, as a product of such and of reciprocals; NULL: of nothing. */
+static Z3_ast exponent_of(const graft_term_state *k, Z3_ast x)
+{
+    if (x == k->one || is_call(k, x, GRAFT_TERM_EXP)) {
+        return x == k->one ? k->zero : argument_of(k, x);
+    }
+    const bool inverse = is_call(k, x, GRAFT_TERM_INVERSE);
+    const bool product = graft_ast_kind(k->z3, x) == Z3_OP_MUL;
+    Z3_ast sum = inverse || product ? k->zero : NULL;
+    for (uint32_t i = 0; sum != NULL && i < graft_ast_arity(k->z3, x); i++) {
+        Z3_ast own = exponent_of(k, graft_ast_arg(k->z3, x, i));
+        sum = own == NULL ? NULL : inverse ? difference_term(k, sum, own) : sum_term(k, sum, own);
+    }
+    return sum;
 }
 
 /* f(-x), which equals `mirrored`; without laws of its own. */
@@ -420,13 +410,13 @@ static Z3_ast sqrt_term(graft_term_state *k, Z3_ast x)
     Z3_ast term = apply_function(k, GRAFT_TERM_SQRT, x, &is_new);
     Z3_ast_vector_push(k->z3, k->domain, defined);
     if (is_new) {
-        Z3_ast facts[2] = {Z3_mk_ge(k->z3, term, k->zero),
-                           Z3_mk_eq(k->z3, product_term(k, term, term), x)};
-        note_fact(k, k->laws, Z3_mk_implies(k->z3, defined, Z3_mk_and(k->z3, 2, facts)));
+        Z3_ast square = Z3_mk_eq(k->z3, product_term(k, term, term), x);
+        note_fact(k, k->laws, Z3_mk_ge(k->z3, term, k->zero));
+        note_fact(k, k->laws, Z3_mk_implies(k->z3, defined, square));
     }
-    if (is_new && is_call(k, x, GRAFT_TERM_EXP)) {
-        Z3_ast half = product_term(k, graft_term_rational(k, 1, 2), argument_of(k, x));
-        note_equal(k, term, exp_term(k, half));
+    Z3_ast exponent = is_new ? exponent_of(k, x) : NULL;
+    if (exponent != NULL) {
+        note_equal(k, term, times_exp(k, k->one, graft_term_rational(k, 1, 2), exponent));
     }
     return term;
 }
@@ -466,19 +456,8 @@ static Z3_ast sigmoid_term(graft_term_state *k, Z3_ast x)
 
 static Z3_ast tanh_term(graft_term_state *k, Z3_ast x)
 {
-    if (x == k->zero) {
-        return x;
-    }
-    bool is_new = false;
-    Z3_ast term = apply_function(k, GRAFT_TERM_TANH, x, &is_new);
-    if (is_new) {
-        Z3_ast half = sigmoid_term(k, sum_term(k, x, x));
-        note_bounds(k, lift_term(k, -1), term, k->one);
-        note_mirrored(k, GRAFT_TERM_TANH, x, difference_term(k, k->zero, term));
-        note_sign(k, x, term);
-        note_equal(k, sum_term(k, term, k->one), sum_term(k, half, half));
-    }
-    return term;
+    Z3_ast half = sigmoid_term(k, sum_term(k, x, x));
+    return difference_term(k, sum_term(k, half, half), k->one);
 }
 
 /* Without laws of its own. */
@@ -488,17 +467,29 @@ static Z3_ast unknown_term(graft_term_state *k, graft_term_function f, Z3_ast x)
     return apply_function(k, f, x, &is_new);
 }
 
-/* log(1 + exp(t)) = t + log(1 + exp(-t)), unless t is a choice, as softplus has it. */
+/* log(exp(t) + exp(u)) = t + log(1 + exp(u - t)), and where t is a choice it is one. */
 static Z3_ast log_of_sum(graft_term_state *k, Z3_ast x)
 {
+    const bool sum = graft_ast_kind(k->z3, x) == Z3_OP_ADD && graft_ast_arity(k->z3, x) == 2;
+    Z3_ast exponents[2] = {NULL, NULL};
+    for (uint32_t i = 0; i < 2 && sum; i++) {
+        Z3_ast part = graft_ast_arg(k->z3, x, i);
+        Z3_ast choice = is_call(k, part, GRAFT_TERM_EXP) ? argument_of(k, part) : part;
+        if (choice != part && graft_ast_kind(k->z3, choice) == Z3_OP_ITE) {
+            Z3_ast ways[2] = {exp_term(k, graft_ast_arg(k->z3, choice, 1)),
+                              exp_term(k, graft_ast_arg(k->z3, choice, 2))};
+            Z3_ast yes = log_of_sum(k, Z3_substitute(k->z3, x, 1, &part, &ways[0]));
+            Z3_ast no = log_of_sum(k, Z3_substitute(k->z3, x, 1, &part, &ways[1]));
+            return choose_term(k, graft_ast_arg(k->z3, choice, 0), yes, no);
+        }
+        exponents[i] = exponent_of(k, part);
+    }
     Z3_ast log = unknown_term(k, GRAFT_TERM_LOG, x);
-    bool of_power = graft_ast_kind(k->z3, x) == Z3_OP_ADD && graft_ast_arity(k->z3, x) == 2 &&
-                    graft_ast_arg(k->z3, x, 0) == k->one &&
-                    is_call(k, graft_ast_arg(k->z3, x, 1), GRAFT_TERM_EXP);
-    Z3_ast t = of_power ? argument_of(k, graft_ast_arg(k->z3, x, 1)) : NULL;
-    if (of_power && graft_ast_kind(k->z3, t) != Z3_OP_ITE) {
-        Z3_ast mirrored = sum_term(k, k->one, exp_term(k, difference_term(k, k->zero, t)));
-        note_equal(k, log, sum_term(k, t, unknown_term(k, GRAFT_TERM_LOG, mirrored)));
+    for (uint32_t i = 0; i < 2 && exponents[0] != NULL && exponents[1] != NULL; i++) {
+        Z3_ast apart = difference_term(k, exponents[1 - i], exponents[i]);
+        Z3_ast rest = sum_term(k, k->one, exp_term(k, Z3_simplify(k->z3, apart)));
+        rest = unknown_term(k, GRAFT_TERM_LOG, rest);
+        note_equal(k, log, sum_term(k, exponents[i], rest));
     }
     return log;
 }
@@ -507,9 +498,10 @@ static Z3_ast log_of_sum(graft_term_state *k, Z3_ast x)
 static Z3_ast log_of_factor(graft_term_state *k, Z3_ast factor, Z3_ast *base)
 {
     *base = factor;
-    if (factor == k->one || is_call(k, factor, GRAFT_TERM_EXP)) {
+    Z3_ast exponent = exponent_of(k, factor);
+    if (exponent != NULL) {
         *base = k->one;
-        return factor == k->one ? k->zero : argument_of(k, factor);
+        return exponent;
     }
     if (is_call(k, factor, GRAFT_TERM_SIGMOID)) {
         Z3_ast exp = exp_term(k, difference_term(k, k->zero, argument_of(k, factor)));

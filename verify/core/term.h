@@ -8,21 +8,22 @@
  * hold throughout and are carried out at once. What a quotient by 0 is plays no role (see
  * `domain`).
  *
- * exp, sqrt, erf, sigmoid, tanh, log, sin and cos are uninterpreted functions.
- * exp(log(y)) = y, log(exp(t) y) = t + log(y), log(1 / y) = -log(y), log(sqrt(y)) = log(y) / 2 and
+ * exp, sqrt, erf, sigmoid, log, sin and cos are uninterpreted functions; tanh(t) is
+ * 2 sigmoid(2t) - 1. exp(a + b) = exp(a) exp(b), exp(-a) = 1 / exp(a), exp(n a) = exp(a)^n for n to 4,
+ * exp(n log(y)) = y^n and exp(n/2 log(y)) = sqrt(y)^n, which ask of y what the logarithm has asked,
+ * log(1 + exp(c ? a : b)) = (c ? log(1 + exp(a)) : log(1 + exp(b))), log(exp(t) y) = t + log(y), log(1 / y) = -log(y), log(sqrt(y)) = log(y) / 2 and
  * log(sigmoid(t)) = -log(1 + exp(-t)) are carried out at once.
  * For each term that they are applied to, true facts about it are collected in `laws`, ready
  * to be asserted:
  *      t inverse(t) = 1 for t != 0;
- *      exp(t) > 0, exp(0) = 1, and exp(a + b - ...) exp(...) = exp(a) exp(b) for the summands of t,
- *      where exp(log(y)) = y for y > 0;
+ *      exp(t) > 0;
  *      0 < sigmoid(t) < 1 and sigmoid(t) (1 + exp(-t)) = 1;
- *      -1 < tanh(t) < 1 and tanh(t) = 2 sigmoid(2t) - 1;
  *      -1 < erf(t) < 1, erf(0) = 0 and erf(-t) = -erf(t), 0 <= t erf(t) <= |t| and
  *      t erf(t) - |t| > -1/4;
- *      sqrt(t) >= 0 and sqrt(t)^2 = t, both for t >= 0, and sqrt(exp(t)) = exp(t / 2);
+ *      sqrt(t) >= 0, that of a negative number being 0 where nothing asks for it; sqrt(t)^2 = t for
+ *      t >= 0, and sqrt(exp(t)) = exp(t / 2);
  *      log(x y ...) = log(x) + log(y) + ... where x, y, ... > 0, and
- *      log(1 + exp(t)) = t + log(1 + exp(-t));
+ *      log(exp(t) + exp(u)) = t + log(1 + exp(u - t));
  *      sin(-t) = -sin(t), cos(-t) = cos(t) and sin(t)^2 + cos(t)^2 = 1.
  *
  * remainder(a, b), which is not defined at b = 0, where its laws say nothing, is one of two numbers:
@@ -53,15 +54,14 @@ typedef enum graft_term_function {
     GRAFT_TERM_SQRT = 1,
     GRAFT_TERM_ERF = 2,
     GRAFT_TERM_SIGMOID = 3,
-    GRAFT_TERM_TANH = 4,
-    GRAFT_TERM_INVERSE = 5,
-    GRAFT_TERM_LOG = 6,
-    GRAFT_TERM_SIN = 7,
-    GRAFT_TERM_COS = 8,
-    GRAFT_TERM_ROUND = 9,
-    GRAFT_TERM_SCALED = 10,
-    GRAFT_TERM_REMAINDER = 11,
-    GRAFT_TERM_FUNCTION_COUNT = 12
+    GRAFT_TERM_LOG = 4,
+    GRAFT_TERM_SIN = 5,
+    GRAFT_TERM_COS = 6,
+    GRAFT_TERM_INVERSE = 7,
+    GRAFT_TERM_ROUND = 8,
+    GRAFT_TERM_SCALED = 9,
+    GRAFT_TERM_REMAINDER = 10,
+    GRAFT_TERM_FUNCTION_COUNT = 11
 } graft_term_function;
 
 /* Belongs to one context and one thread. */
@@ -135,5 +135,10 @@ void *graft_term_room(size_t count, size_t bytes);
  * operands. */
 typedef Z3_ast (*graft_term_change)(void *context, Z3_ast term);
 Z3_ast graft_term_rebuild(Z3_context z3, Z3_ast term, graft_term_change change, void *context);
+
+/* For each two applications f(x), f(y) of a growing function in `term` that x <= y implies
+ * f(x) <= f(y) and y <= x implies f(y) <= f(x), where f is defined, and the same of f(x) and f(0),
+ * of logarithms f(1); of the first few of each function. `true` when there are none. */
+Z3_ast graft_growth_laws(const graft_term_state *k, Z3_ast term);
 
 #endif

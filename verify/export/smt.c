@@ -1,7 +1,6 @@
 /* smt.c - see smt.h. */
 #include "verify/export/smt.h"
 
-#include "verify/core/growth.h"
 #include "verify/instances/obligation.h"
 #include "verify/sizes/symbolic.h"
 

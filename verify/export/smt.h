@@ -5,7 +5,7 @@
  * *Instances*: the obligation of each instance of the certificate as it is built (obligation.h),
  * before any simplification, with every assumption. Laws of functions are assertions of their own;
  * the last one is that some element differs, or is undefined in the target alone, each beside the
- * conditions of the source and beside the fact that functions in it grow (growth.h).
+ * conditions of the source and beside the fact that functions in it grow (growth.c).
  *
  * *Questions*: every formula that the proof for all sizes asked about, in the order in which it was
  * asked. Most are about integers: whether an index lies in a range, whether two indices are the

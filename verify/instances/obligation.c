@@ -1,7 +1,6 @@
 /* obligation.c - building questions, and making them easier without making them weaker. */
 #include "verify/instances/obligation.h"
 
-#include "verify/core/growth.h"
 #include "verify/core/limits.h"
 #include "verify/instances/cancel.h"
 

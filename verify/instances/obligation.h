@@ -75,7 +75,7 @@ typedef enum graft_ease {
     GRAFT_EASE_NONE,
     GRAFT_EASE_CANCELED, /* Quotients of a number by itself are 1 (cancel.h). */
     GRAFT_EASE_LARGEST,  /* Maxima of maxima are one. */
-    GRAFT_EASE_GROWING,  /* With the fact that functions grow (growth.h). */
+    GRAFT_EASE_GROWING,  /* With the fact that functions grow (growth.c). */
     GRAFT_EASE_COUNT
 } graft_ease;
 

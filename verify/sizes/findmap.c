@@ -91,14 +91,17 @@ static void map_element(pairing *p, Z3_ast x, Z3_ast y)
     }
 }
 
-/* Binders that no element tells an image for go to one with the same size. */
-static bool map_others(pairing *p)
+/* Binders that no element tells an image for go to one with the same size, or to its opposite. */
+static bool map_others(pairing *p, bool turned)
 {
+    graft_sym *s = p->s;
     bool all = true;
     for (uint32_t i = 0; i < p->a.count; i++) {
         for (uint32_t k = 0; k < p->b.count && p->to[i] == NULL; k++) {
             if ((p->taken >> k & 1u) == 0 && p->a.sizes[i] == p->b.sizes[k]) {
-                p->to[i] = p->b.binders[k];
+                Z3_ast last = graft_sym_sub(s, p->b.sizes[k], graft_sym_int(s, 1));
+                Z3_ast binder = p->b.binders[k];
+                p->to[i] = turned ? graft_sym_sub(s, last, binder) : binder;
                 p->taken |= 1u << k;
             }
         }
@@ -219,12 +222,13 @@ bool graft_sym_find_map(graft_sym_maps *tried, graft_sym *s, const graft_sym_pai
     if (way == 0) {
         tried->count = 0;
     }
-    if (way > 2 * y.count) {
+    const bool turned = way > 2 * y.count;
+    if (way > 2 * y.count + 1) {
         return false;
     }
-    map_elements(&p, &x, &y, way);
+    map_elements(&p, &x, &y, turned ? 0 : way);
     to[0] = NULL;
-    if (map_others(&p) && is_new_map(tried, &p)) {
+    if (map_others(&p, turned) && is_new_map(tried, &p)) {
         memcpy((void *)to, (const void *)p.to, sizeof p.to);
     }
     return true;

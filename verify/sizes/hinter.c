@@ -124,7 +124,7 @@ static bool match_index(const graft_sym *s, const graft_sym_condition *g, Z3_ast
     while (graft_sym_is_app(s, index, s->at)) {
         index = graft_sym_arg(s, index, 1);
     }
-    for (uint32_t i = 0; i < g->binder_count; i++) {
+    for (uint32_t i = 0; i < g->binder_count && !graft_sym_is_bound(s, at); i++) {
         Z3_ast rest = NULL;
         if (!graft_sym_mentions(s, index, 1, &g->binders[i])) {
             continue;
@@ -285,11 +285,42 @@ static bool split_alternatives(graft_sym *s, graft_sym_split *split)
     return false;
 }
 
+static bool is_maximum(uint32_t op)
+{
+    return op == GRAFT_OP_max_pool || op == GRAFT_OP_reduce_max || op == GRAFT_OP_reduce_min;
+}
+
+/* Whether there is padding at an end, where a maximum is taken and that is not known. */
+static bool split_padding(graft_sym *s, const graft_sym_instance *instance, graft_sym_split *split)
+{
+    const graft_pattern *source = graft_sym_pattern(instance->rule, GRAFT_SYM_SOURCE);
+    bool wanted = false;
+    for (uint32_t n = 0; n < source->node_count; n++) {
+        wanted = wanted || is_maximum(source->nodes[n].op);
+    }
+    for (uint32_t n = 0; n < source->node_count && wanted; n++) {
+        for (uint32_t i = GRAFT_ATTR_pad_before;
+             i <= GRAFT_ATTR_pad_after && source->nodes[n].op == GRAFT_OP_pad; i++) {
+            Z3_ast term = instance->nodes[GRAFT_SYM_SOURCE][n].attrs[i].term;
+            Z3_ast zero = graft_sym_int(s, 0);
+            *split = (graft_sym_split){
+                .claims = {Z3_mk_eq(s->z3, term, zero), Z3_mk_lt(s->z3, zero, term)},
+                  .count = 2
+            };
+            if (!graft_sym_holds(s, NULL, split->claims[0]) &&
+                !graft_sym_holds(s, NULL, split->claims[1])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static bool find_split(graft_sym *s, const graft_sym_instance *instance,
                        const graft_sym_side sides[2], graft_sym_split *split)
 {
     return pin_symbols(s, instance, split) || split_broadcast(s, instance, sides, split) ||
-           split_alternatives(s, split);
+           split_alternatives(s, split) || split_padding(s, instance, split);
 }
 
 /* ----------------------------------------------------------------------- folds */

@@ -99,13 +99,13 @@ static void note_group(products *p, Z3_ast group)
 static void state_quotient(products *p, Z3_ast quotient)
 {
     const graft_sym *s = p->s;
-    Z3_ast n = graft_sym_arg(s, quotient, 1);
+    Z3_ast n = graft_sym_divisor(s, quotient);
     Z3_ast opposite = graft_sym_sub(s, graft_sym_int(s, 0), quotient);
     state(p, quotient, NULL);
     state(p, graft_sym_sub(s, quotient, graft_sym_int(s, 1)), n);
     state(p, graft_sym_sub(s, opposite, graft_sym_int(s, 1)), n);
-    note_product(p, quotient, n);
     p->divides = true;
+    note_product(p, quotient, n);
 }
 
 /* Groups, and products of at most three factors and a number. */
@@ -117,7 +117,7 @@ static bool visit_product(void *context, Z3_ast term)
     if (graft_sym_is_app(s, term, s->group)) {
         note_group(p, term);
     }
-    if (graft_sym_is_app(s, term, s->quotient)) {
+    if (graft_sym_divisor(s, term) != NULL) {
         state_quotient(p, term);
     }
     if (graft_sym_kind(s, term) != Z3_OP_MUL) {
@@ -303,6 +303,34 @@ static void state_divisors(products *p, Z3_ast z, Z3_ast n)
     }
 }
 
+/* That two quotients by n, of x and of -1 - x, add up to -1. */
+static void state_opposites(products *p, Z3_ast x, Z3_ast y, Z3_ast n)
+{
+    graft_sym *s = p->s;
+    Z3_ast sum = graft_sym_add(s, x, y);
+    const bool is = graft_sym_is_app(s, x, s->quotient) && graft_sym_is_app(s, y, s->quotient);
+    if (is && graft_sym_is_number(
+                  s, graft_sym_add(s, graft_sym_arg(s, x, 0), graft_sym_arg(s, y, 0)), -1)) {
+        state(p, sum, n);
+        state(p, minus(p, graft_sym_int(s, -2), sum), n);
+    }
+}
+
+/* That the quotient of what is x times m and less than m, by n m, is that of x by n. */
+static void state_nested(products *p, Z3_ast outer, Z3_ast by, Z3_ast quotient, Z3_ast n)
+{
+    graft_sym *s = p->s;
+    Z3_ast m = graft_sym_list_multiples(s, by, n);
+    Z3_ast left = minus(p, graft_sym_arg(s, quotient, 0), graft_sym_mul(s, quotient, n));
+    if (by == n || graft_sym_is_app(s, outer, s->quotient) || graft_sym_mul(s, m, n) != by) {
+        return;
+    }
+    state_near(p, outer, quotient, by);
+    state(p, left, m);
+    state(p, above(p, n, left), m);
+    state(p, minus(p, n, graft_sym_int(s, 1)), m);
+}
+
 /* That a quotient by n lies below y where what is divided lies below y n, and not otherwise; for
  * the y n that occur. */
 static void state_quotient_bounds(products *p)
@@ -310,10 +338,13 @@ static void state_quotient_bounds(products *p)
     for (uint32_t i = 0; i < p->product_count; i++) {
         Z3_ast quotient = p->products[i][0];
         Z3_ast n = p->products[i][1];
-        bool is = graft_sym_is_app(p->s, quotient, p->s->quotient) &&
-                  graft_sym_arg(p->s, quotient, 1) == n;
+        bool is = graft_sym_divisor(p->s, quotient) == n;
         for (uint32_t k = 0; is && k < p->product_count; k++) {
+            if (graft_sym_divisor(p->s, p->products[k][0]) == p->products[k][1]) {
+                state_nested(p, p->products[k][0], p->products[k][1], quotient, n);
+            }
             if (p->products[k][1] == n && k != i) {
+                state_opposites(p, quotient, p->products[k][0], n);
                 state(p, minus(p, quotient, p->products[k][0]), n);
                 state(p, above(p, p->products[k][0], quotient), n);
                 state(p, above(p, n, graft_sym_int(p->s, 1)), p->products[k][0]);

@@ -68,7 +68,7 @@ void graft_symbolic_try(graft_symbolic *p, const graft_rule *rule,
 {
     GRAFT_SCOPED(p->env->unit);
     graft_sym_hinter_begin(&p->hinter);
-    graft_core_try(p->proof, rule, &p->hinter.hints, options, result);
+    graft_core_try(p->proof, rule, &p->hinter.hints, NULL, options, result);
     complete_reason(p, rule, result);
 }
 
@@ -111,8 +111,7 @@ void graft_symbolic_try_exact(graft_symbolic *p, const graft_rule *rule,
         swapped = *rule;
         (void)swap_choices(&swapped.source, swaps);
         graft_sym_hinter_begin(&p->hinter);
-        graft_core_try_numbers(p->proof, &swapped, &p->hinter.hints, &p->bits.numbers, options,
-                               result);
+        graft_core_try(p->proof, &swapped, &p->hinter.hints, &p->bits.numbers, options, result);
         complete_reason(p, &swapped, result);
         swaps = (swaps - all) & all; /* The next set of these bits. */
     } while (result->same && swaps != 0);
