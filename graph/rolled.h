@@ -8,7 +8,7 @@
 
 #include "graph/model.h"
 
-/* Writes the model's file with each chain of equal cells as one node (onnx_cells.h); *cells is how
+/* Writes the model's file with each chain of equal cells as one node (onnx_chains.h); *cells is how
  * many cells these are. Nothing is written when there are none: where a tensor within a cell is read
  * elsewhere, where an input of the chain depends on what it makes, and where the file is one that
  * graft_algorithms_find finds nothing in. Names of what is left, and inputs and outputs, stay. Fails

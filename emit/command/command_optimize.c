@@ -330,8 +330,7 @@ static graft_status find_algorithms(graft_env *env, optimize_run *run, const cha
     if (run->options.exact || run->shown != NULL) {
         return GRAFT_OK; /* They round elsewhere, and are no part of a policy. */
     }
-    GRAFT_PASS(
-        graft_faster_roll(env, &run->session, run->written.model, candidate, &run->cells));
+    GRAFT_PASS(graft_faster_roll(env, &run->session, run->written.model, candidate, &run->cells));
     if (run->cells > 0) {
         run->session.unroll = GRAFT_UNROLL_MOST; /* So that what they do is counted. */
         GRAFT_PASS(graft_written_read(env, &run->session, *candidate, &run->written));

@@ -1,47 +1,62 @@
-/* onnx_cells.h - recurrent cells in a graph that has them step by step; private to graph/onnx/.
+/* onnx_cells.h - recurrent cells in a graph; private to graph/onnx/.
  *
  * A cell is told by what it computes, not by how it is written: gates are functions of sums of
- * products with constant matrices, whether these are a product each, one product that is split, of
- * the input and the state apart or side by side. Cells of the same weights, each of which takes the
- * state that the one before left, are a chain: what one LSTM or GRU of ONNX computes.
+ * products with constant matrices, whether these are a product each or one that is split, of the
+ * input and the state apart or side by side.
  *
  *   LSTM    c' = f c + i g, h' = o tanh(c'); i, f and o are sigmoids, g is a tanh
  *   GRU     h' = (1 - z) n + z h; n = tanh(x W + (r h) R), or linear: tanh(x W + r (h R)) */
 #pragma once
 
-#include "graph/onnx/onnx.h"
+#include "graph/onnx/onnx_view.h"
 
-/* What a step takes and makes. Nodes are ONNX nodes by place in the file. */
-typedef struct graft_chain_step {
-    const char *x;       /* (batch, features); NULL: it has no name. */
-    graft_index of;      /* The tensor that it is part `index` of, GRAFT_NONE: of none: */
-    bool second;         /* along its second axis of three; else it is (steps, batch, features), */
-    int64_t index;       /* perhaps in other axes. */
-    const char *h;       /* (batch, units), made by h_node alone, as c is by c_node. */
-    const char *c;       /* NULL: a GRU. */
-    uint32_t h_node;
-    uint32_t c_node;
-} graft_chain_step;
+enum { GRAFT_LSTM_I, GRAFT_LSTM_O, GRAFT_LSTM_F, GRAFT_LSTM_G, GRAFT_LSTM_GATES };
+enum { GRAFT_GRU_Z, GRAFT_GRU_R, GRAFT_GRU_N, GRAFT_GRU_GATES };
+enum { GRAFT_GATE_BIASES = 8 };
 
-typedef struct graft_chain {
+/* A view times rows and columns of a constant matrix. */
+typedef struct graft_gate_product {
+    graft_view of;
+    graft_index matrix;
+    int32_t row;
+    int32_t column;
+} graft_gate_product;
+
+/* What a gate is a function of. */
+typedef struct graft_gate {
+    graft_gate_product products[2]; /* Of a cell that was found: those of its two operands. */
+    uint32_t product_count;
+    struct {
+        const float *data;
+        bool repeats; /* It is one number. */
+    } biases[GRAFT_GATE_BIASES];
+    uint32_t bias_count;
+    bool has_gated;
+    graft_view gated; /* A product of two computed values. */
+} graft_gate;
+
+typedef struct graft_cell {
     bool is_gru;
     bool is_linear;
-    uint32_t step_count; /* At least 2. */
-    const graft_chain_step *steps;
-    int32_t batch;
-    int32_t features;
     int32_t units;
-    const char *h; /* The first state; NULL: zeros. */
-    const char *c;
-    const float *w; /* As ONNX has them: (1, gates * units, features), */
-    const float *r; /* (1, gates * units, units) */
-    const float *b; /* and (1, 2 * gates * units). */
-    const uint32_t *inner; /* Nodes that only the cells may need. */
-    uint32_t inner_count;
-} graft_chain;
+    uint32_t gate_count;
+    graft_gate gates[GRAFT_LSTM_GATES]; /* In ONNX's order. */
+    graft_gate inner;       /* Of a linear GRU: what r is multiplied by; its biases count. */
+    graft_view operands[2]; /* Input and state, in any order. */
+    uint32_t state;         /* Which of them is the state; of an LSTM perhaps the other one. */
+    graft_view c;           /* The other state that an LSTM takes. */
+    graft_index h_made;     /* Each a matrix of binary32 that is all that an ONNX node makes, and */
+    graft_index c_made;     /* has a name; GRAFT_NONE: a GRU. */
+    uint32_t noted[GRAFT_VIEW_NOTED_MOST]; /* ONNX nodes that the cell consists of. */
+    uint32_t noted_count;
+} graft_cell;
 
-/* The chains of a model, in `arena`, those first that others may read. Each value belongs to one at
- * most. Fails as graft_model_fold_weights does. */
-GRAFT_MUST_USE graft_status graft_onnx_find_chains(graft_env *env, graft_arena *arena,
-                                                   const graft_model *model, graft_chain **chains,
-                                                   uint32_t *count);
+/* All cells of a graph, those first that others may read, in `arena`; how many. */
+uint32_t graft_onnx_find_cells(graft_arena *arena, graft_viewer *viewer,
+                               const graft_weights *weights, graft_cell **cells);
+
+/* The biases of a gate added up, of one unit. */
+float graft_gate_bias(const graft_gate *gate, int32_t unit);
+/* What input k of an operand is multiplied by: the numbers of all units. */
+const float *graft_gate_row(const graft_viewer *viewer, const graft_weights *weights,
+                            const graft_gate_product *product, int32_t k);

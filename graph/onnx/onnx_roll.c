@@ -3,7 +3,7 @@
 #include "graph/rolled.h"
 
 #include "graph/algorithms.h"
-#include "graph/onnx/onnx_cells.h"
+#include "graph/onnx/onnx_chains.h"
 #include "graph/onnx/onnx_spell.h"
 
 #include <string.h>
@@ -13,8 +13,8 @@ enum { STATE_AXES = 3 };
 typedef struct {
     const graft_model *model;
     const graft_onnx *onnx;
-    graft_onnx_spelling s; /* The new nodes. */
-    bool *gone;            /* By node of the file: a new one makes what it made. */
+    graft_onnx_spelling s;   /* The new nodes. */
+    bool *gone;              /* By node of the file: a new one makes what it made. */
     Onnx__NodeProto **nodes; /* Of the file and new ones, those that are needed, in order. */
     uint32_t node_count;
     const char **sequences; /* By chain: (steps, batch, units); NULL: none. */
@@ -55,8 +55,8 @@ static const char *find_made(const roll *r, const graft_chain *chains, uint32_t 
     for (uint32_t i = 0; i < which; i++) {
         bool made = r->sequences[i] != NULL && chains[i].step_count == chain->step_count;
         for (uint32_t t = 0; t < chain->step_count && made; t++) {
-            made = chain->steps[t].x != NULL &&
-                   strcmp(chain->steps[t].x, chains[i].steps[t].h) == 0;
+            made =
+                chain->steps[t].x != NULL && strcmp(chain->steps[t].x, chains[i].steps[t].h) == 0;
         }
         if (made) {
             return r->sequences[i];
@@ -78,8 +78,7 @@ static const char *spell_inputs(roll *r, const graft_chain *chains, uint32_t whi
         return made;
     }
     if (*backwards || is_whole(r, chain, 1)) {
-        const char *x =
-            graft_model_value_name(r->model, &r->model->graph, chain->steps[0].of);
+        const char *x = graft_model_value_name(r->model, &r->model->graph, chain->steps[0].of);
         if (!chain->steps[0].second) {
             return reshape(r, x, sizes, in);
         }
@@ -115,8 +114,7 @@ static void spell_output(roll *r, const graft_chain *chain, const char *from, co
     const int64_t sizes[2] = {-1, chain->units};
     const char *shape = graft_onnx_spell_ints(&r->s, name, "sizes", sizes, 2, 1);
     const char *const inputs[2] = {from, shape};
-    graft_onnx_spell_node(&r->s,
-                          graft_onnx_make_node(r->s.arena, "Reshape", inputs, 2, &name, 1));
+    graft_onnx_spell_node(&r->s, graft_onnx_make_node(r->s.arena, "Reshape", inputs, 2, &name, 1));
 }
 
 /* States of all steps but the last: one Gather each, of which those that nothing reads go again. */
@@ -125,9 +123,9 @@ static void spell_states(roll *r, const graft_chain *chain, const char *sequence
     for (uint32_t t = 0; t + 1 < chain->step_count; t++) {
         const char *h = chain->steps[t].h;
         const int64_t place = backwards ? chain->step_count - 1 - t : t;
-        const char *const inputs[2] = {sequence, graft_onnx_spell_ints(&r->s, h, "step", &place, 1, 0)};
-        graft_onnx_spell_node(&r->s,
-                              graft_onnx_make_node(r->s.arena, "Gather", inputs, 2, &h, 1));
+        const char *const inputs[2] = {sequence,
+                                       graft_onnx_spell_ints(&r->s, h, "step", &place, 1, 0)};
+        graft_onnx_spell_node(&r->s, graft_onnx_make_node(r->s.arena, "Gather", inputs, 2, &h, 1));
     }
 }
 
@@ -313,8 +311,7 @@ static bool take_chain(graft_arena *scratch, roll *r, const graft_chain *chains,
     const uint32_t node_count = r->s.node_count;
     const uint32_t tensor_count = r->s.tensor_count;
     mark_gone(r, &chains[which], true);
-    const bool taken =
-        spell_chain(r, chains, which) && settle_nodes(scratch, r, &chains[which]);
+    const bool taken = spell_chain(r, chains, which) && settle_nodes(scratch, r, &chains[which]);
     if (!taken) {
         mark_gone(r, &chains[which], false);
         r->s.node_count = node_count;

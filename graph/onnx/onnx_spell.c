@@ -210,7 +210,8 @@ const char *graft_onnx_spell_step(graft_onnx_spelling *s, const char *y, const c
 static const char *reshape(graft_onnx_spelling *s, const char *y, const char *x,
                            const int64_t *sizes, size_t rank)
 {
-    return graft_onnx_spell_step(s, y, "Reshape", x, graft_onnx_spell_ints(s, y, "sizes", sizes, rank, 1));
+    return graft_onnx_spell_step(s, y, "Reshape", x,
+                                 graft_onnx_spell_ints(s, y, "sizes", sizes, rank, 1));
 }
 
 /* The second axis and the third change places. */
@@ -371,8 +372,9 @@ static const char *spell_tiles(const winograd *w, const char *products)
     const int64_t flat[] = {-1, w->points, rows * w->tiles[1]};
     const int64_t columns[] = {-1, wide, rows * w->tiles[1]};
     const int64_t lines[] = {-1, tall, rows, w->tiles[1] * wide};
-    const char *out = graft_onnx_spell_step(s, w->y, "MatMul", graft_onnx_spell_floats(s, w->y, "outputs", output_table(w), dims, 2),
-                           reshape(s, w->y, products, flat, 3));
+    const char *out = graft_onnx_spell_step(
+        s, w->y, "MatMul", graft_onnx_spell_floats(s, w->y, "outputs", output_table(w), dims, 2),
+        reshape(s, w->y, products, flat, 3));
     if (wide > 1) {
         out = turn(s, w->y, reshape(s, w->y, out, columns, 3), 3);
     }
@@ -393,7 +395,8 @@ static void spell_image(const winograd *w, const char *x)
     const int64_t ends[2] = {size[2], size[3]};
     const int64_t which[2] = {2, 3};
     if (image[2] == ends[0] && image[3] == ends[1]) {
-        (void)step_to(s, "Reshape", x, graft_onnx_spell_ints(s, w->y, "sizes", image, 4, 1), NULL, w->y);
+        (void)step_to(s, "Reshape", x, graft_onnx_spell_ints(s, w->y, "sizes", image, 4, 1), NULL,
+                      w->y);
         return;
     }
     x = reshape(s, w->y, x, image, 4);
@@ -462,12 +465,13 @@ void graft_onnx_spell_pool(graft_onnx_spelling *s, const graft_onnx_site *site, 
     graft_onnx_set_ints(s->arena, pool, "pads", pads, 6);
     graft_onnx_set_int(s->arena, pool, "count_include_pad", 1);
     means = graft_onnx_spell_step(s, y, "Mul", reshape(s, y, means, image, 4),
-                 number(s, y, "alpha", site->numbers[GRAFT_LRN_ALPHA]));
-    const char *base =
-        graft_onnx_spell_step(s, y, "Add", means, number(s, y, "bias", site->numbers[GRAFT_LRN_BIAS]));
+                                  number(s, y, "alpha", site->numbers[GRAFT_LRN_ALPHA]));
+    const char *base = graft_onnx_spell_step(s, y, "Add", means,
+                                             number(s, y, "bias", site->numbers[GRAFT_LRN_BIAS]));
     const char *root = graft_onnx_spell_step(s, y, "Sqrt", base, NULL);
     if (site->numbers[GRAFT_LRN_BETA] != 0.5F) { /* 3/4: a half and a quarter. */
-        root = graft_onnx_spell_step(s, y, "Mul", root, graft_onnx_spell_step(s, y, "Sqrt", root, NULL));
+        root = graft_onnx_spell_step(s, y, "Mul", root,
+                                     graft_onnx_spell_step(s, y, "Sqrt", root, NULL));
     }
     (void)step_to(s, "Div", x, root, NULL, y);
 }
@@ -479,7 +483,7 @@ void graft_onnx_spell_two_sides(graft_onnx_spelling *s, const graft_onnx_site *s
     const char *minus = graft_onnx_spell_name(s, y, "minus");
     const char *below = graft_onnx_spell_name(s, y, "below");
     graft_onnx_spell_scale(s, channels, NULL, -1.0F, x, minus);
-    graft_onnx_spell_scale(s, channels, site->filter->data, -1.0F, graft_onnx_spell_step(s, y, "Relu", minus, NULL),
-                           below);
+    graft_onnx_spell_scale(s, channels, site->filter->data, -1.0F,
+                           graft_onnx_spell_step(s, y, "Relu", minus, NULL), below);
     (void)step_to(s, "Add", graft_onnx_spell_step(s, y, "Relu", x, NULL), below, NULL, y);
 }

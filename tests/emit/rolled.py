@@ -42,8 +42,8 @@ class Net:
         self.inputs.append(nets.value(name, [*shape]))
         return name
 
-    def put_out(self, name):
-        self.outputs.append(nets.value(name, None))
+    def put_out(self, name, *axes):
+        self.outputs.append(nets.value(name, [*axes, self.batch, UNITS]))
 
     def split(self, x, parts, axis=1):
         sizes = [] if self.opset < 13 else [self.constant(f"parts{parts}", [UNITS] * parts)]
@@ -107,8 +107,8 @@ def gru_torch(net, x, h, _):
     return net.add("Add", n, net.add("Mul", z, net.add("Sub", h, n))), None
 
 
-def gru_keras(net, x, h, _, reset_after=False, papers=False):
-    """GRU of Keras with reset_after or not: z h + (1 - z) n, or the other way round."""
+def gru_keras(net, x, h, _, reset_after=False):
+    """GRU of Keras with reset_after or not: z h + (1 - z) n."""
     xz, xr, xn = (net.add("Add", net.add("MatMul", x, net.weight("W" + gate, FEATURES, UNITS)), net.weight("b" + gate, UNITS)) for gate in "zrn")
     z, r = (net.add("Sigmoid", net.add("Add", a, net.add("MatMul", h, net.weight("R" + gate, UNITS, UNITS)))) for a, gate in ((xz, "z"), (xr, "r")))
     if reset_after:
@@ -118,8 +118,7 @@ def gru_keras(net, x, h, _, reset_after=False, papers=False):
         inner = net.add("MatMul", net.add("Mul", r, h), net.weight("Rn", UNITS, UNITS))
     n = net.add("Tanh", net.add("Add", xn, inner))
     rest = net.add("Sub", net.constant("one", np.float32(1)), z)
-    kept, new = (rest, z) if papers else (z, rest)
-    return net.add("Add", net.add("Mul", kept, h), net.add("Mul", new, n)), None
+    return net.add("Add", net.add("Mul", z, h), net.add("Mul", rest, n)), None
 
 
 def gru_beside(net, x, h, _):
@@ -145,8 +144,9 @@ def inputs_of(net, form):
         ones = [] if net.opset < 13 else [net.constant("ones", [1] * net.steps)]
         parts = net.add("Split", x, *ones, count=net.steps, axis=1, **({} if ones else {"split": [1] * net.steps}))
         return [net.squeeze(part, 1) for part in parts]
-    x = net.feed("x", net.steps, net.batch, FEATURES)
-    return [net.add("Gather", x, net.constant(f"t{t}", np.int64(t)), axis=0) for t in steps]
+    axis = 1 if form == "picked" else 0
+    x = net.feed("x", *((net.batch, net.steps) if axis == 1 else (net.steps, net.batch)), FEATURES)
+    return [net.add("Gather", x, net.constant(f"t{t}", np.int64(t)), axis=axis) for t in steps]
 
 
 def states_of(net, form):
@@ -169,11 +169,11 @@ def unroll(cell, inputs="first", states="given", backwards=False, every=False, c
     if every:
         axis = [] if net.opset < 13 else [net.constant("axis0", [0])]
         rows = [net.add("Unsqueeze", name, *axis, **({} if axis else {"axes": [0]})) for name in hs]
-        net.put_out(net.add("Concat", *rows, axis=0))
+        net.put_out(net.add("Concat", *rows, axis=0), net.steps)
     net.put_out(h)
-    if c is not None and cell_state:
+    if cell_state and c is not None:
         net.put_out(c)
-    else:
+    if c is None:
         net.inputs = [port for port in net.inputs if port.name != "c"]
     return net
 
@@ -184,15 +184,14 @@ def rolled_forms():
     yield "two_products", unroll(two_products, inputs="second", states="zeros")
     yield "two_products_alone", unroll(two_products, inputs="apart", batch=1)
     yield "two_products_old", unroll(two_products, inputs="second", opset=8)
-    yield "two_products_open", unroll(two_products, inputs="second", every=True, batch="N")
+    yield "two_products_open", unroll(two_products, inputs="picked", every=True, batch="N")
     yield "sliced", unroll(sliced, backwards=True, every=True)
     yield "sliced_open", unroll(sliced, inputs="apart", batch="N")
-    yield "beside", unroll(beside, inputs="second", states="zeros", cell_state=False)
+    yield "beside", unroll(beside, inputs="picked", states="zeros", cell_state=False)
     yield "gru_torch", unroll(gru_torch, inputs="second", every=True)
     yield "gru_torch_open", unroll(gru_torch, batch="N")
     yield "gru_keras", unroll(gru_keras, states="zeros")
     yield "gru_keras_after", unroll(lambda *step: gru_keras(*step, reset_after=True), backwards=True)
-    yield "gru_papers", unroll(lambda *step: gru_keras(*step, reset_after=True, papers=True), inputs="apart")
     yield "gru_beside", unroll(gru_beside, inputs="second", opset=11)
 
 

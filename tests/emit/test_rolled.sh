@@ -9,7 +9,8 @@ device() { # NAME [OPTION]
 optimize() { # NAME OPTION...
     name=$1
     shift
-    gives 0 "$GRAFT" optimize "$FOLDER/$name.onnx" "$FOLDER/$name.out.onnx" --device "$FOLDER/nodes" --database "$FOLDER/x.costs" "$@"
+    gives 0 "$GRAFT" optimize "$FOLDER/$name.onnx" "$FOLDER/$name.out.onnx" --device "$FOLDER/nodes" --database "$FOLDER/x.costs" \
+        --search greedy "$@"
 }
 # Each by itself: what the log says of it, and what was written.
 rolls() {
