@@ -345,6 +345,7 @@ static graft_status write_last(graft_env *env, optimize_run *run)
     const graft_model *model = run->written.model;
     run->faster = run->faster && !run->as_it_was;
     run->cells = run->as_it_was ? 0 : run->cells;
+    run->session.unroll = run->cells > 0 ? GRAFT_UNROLL_MOST : run->options.unroll;
     if (run->faster || run->cells > 0) {
         GRAFT_PASS(run->faster ? graft_algorithms_write(env, &run->algorithms, run->out)
                                : graft_model_write(env, model, &model->graph, run->out, NULL));

@@ -1,8 +1,8 @@
 """Recurrent cells written step by step, in the forms in which they come (test_rolled.sh).
 
     rolled.py make FOLDER            a file for each form: NAME.onnx
-    rolled.py rolled FOLDER          makes each with NAME.out.onnx: it has one node for each net, and no cell is
-                                     left; the ONNX project's checker takes it, and onnxruntime computes the same
+    rolled.py rolled FOLDER          makes each with NAME.out.onnx: it has one node for each layer, and no cell
+                                     is left; the ONNX project's checker takes it, and onnxruntime computes the same
     rolled.py left FOLDER            likewise, but of forms that are no such nets: there is no such node
     rolled.py names rolled|left
     rolled.py device [alike]         a device (docs/devices.md) that takes a microsecond for each node, or one in all
@@ -24,6 +24,7 @@ class Net:
     def __init__(self, batch=2, steps=STEPS, opset=17):
         self.batch, self.steps, self.opset = batch, steps, opset
         self.nodes, self.weights, self.inputs, self.outputs = [], {}, [], []
+        self.layer, self.width = 0, FEATURES
 
     def add(self, op, *inputs, count=1, **attributes):
         names = [f"{op}{len(self.nodes)}_{k}" for k in range(count)]
@@ -31,6 +32,7 @@ class Net:
         return names[0] if count == 1 else names
 
     def weight(self, name, *shape, seed=1):
+        seed += 10 * self.layer
         value = np.random.default_rng([seed, *name.encode()]).uniform(-0.8, 0.8, shape).astype("float32")
         return self.constant(name if seed == 1 else f"{name}.{seed}", value)
 
@@ -70,14 +72,14 @@ def four_products(net, x, h, c, seed=1, function="Tanh"):
     """A product of the input and one of the state for each gate, as the zoo has it."""
     gates = []
     for gate in "ifgo":
-        before = net.add("Add", net.add("MatMul", x, net.weight("W" + gate, FEATURES, UNITS, seed=seed)), net.weight("b" + gate, UNITS))
+        before = net.add("Add", net.add("MatMul", x, net.weight("W" + gate, net.width, UNITS, seed=seed)), net.weight("b" + gate, UNITS))
         gates.append(net.add("Add", before, net.add("MatMul", h, net.weight("R" + gate, UNITS, UNITS))))
     return combine(net, *gates, c, function)
 
 
 def two_products(net, x, h, c, seed=1):
     """LSTMCell of PyTorch: two Gemm with transposed weights, and a bias each."""
-    a = net.add("Gemm", x, net.weight("W", 4 * UNITS, FEATURES, seed=seed), net.weight("b", 4 * UNITS), transB=1)
+    a = net.add("Gemm", x, net.weight("W", 4 * UNITS, net.width, seed=seed), net.weight("b", 4 * UNITS), transB=1)
     b = net.add("Gemm", h, net.weight("R", 4 * UNITS, UNITS), net.weight("d", 4 * UNITS), transB=1)
     i, f, g, o = net.split(net.add("Add", a, b), 4)
     return combine(net, i, f, g, o, c)
@@ -85,7 +87,7 @@ def two_products(net, x, h, c, seed=1):
 
 def sliced(net, x, h, c):
     """Keras with implementation 2: gates are slices."""
-    z = net.add("Add", net.add("MatMul", x, net.weight("W", FEATURES, 4 * UNITS)), net.add("MatMul", h, net.weight("R", UNITS, 4 * UNITS)))
+    z = net.add("Add", net.add("MatMul", x, net.weight("W", net.width, 4 * UNITS)), net.add("MatMul", h, net.weight("R", UNITS, 4 * UNITS)))
     z = net.add("Add", z, net.weight("b", 4 * UNITS))
     parts = [net.add("Slice", z, *(net.constant(f"at{k}", [k]) for k in (g * UNITS, (g + 1) * UNITS, 1))) for g in range(4)]
     return combine(net, *parts, c)
@@ -93,14 +95,14 @@ def sliced(net, x, h, c):
 
 def beside(net, x, h, c):
     """BasicLSTMCell of TensorFlow: input and state side by side, gates i, j, f, o, and a 1 for f."""
-    z = net.add("MatMul", net.add("Concat", x, h, axis=1), net.weight("K", FEATURES + UNITS, 4 * UNITS))
+    z = net.add("MatMul", net.add("Concat", x, h, axis=1), net.weight("K", net.width + UNITS, 4 * UNITS))
     i, g, f, o = net.split(net.add("Add", z, net.weight("b", 4 * UNITS)), 4)
     return combine(net, i, net.add("Add", f, net.constant("one", np.float32(1))), g, o, c)
 
 
 def gru_torch(net, x, h, _):
     """GRUCell of PyTorch: n + z (h - n)."""
-    xr, xz, xn = net.split(net.add("Gemm", x, net.weight("W", 3 * UNITS, FEATURES), net.weight("b", 3 * UNITS), transB=1), 3)
+    xr, xz, xn = net.split(net.add("Gemm", x, net.weight("W", 3 * UNITS, net.width), net.weight("b", 3 * UNITS), transB=1), 3)
     hr, hz, hn = net.split(net.add("Gemm", h, net.weight("R", 3 * UNITS, UNITS), net.weight("d", 3 * UNITS), transB=1), 3)
     r, z = net.add("Sigmoid", net.add("Add", xr, hr)), net.add("Sigmoid", net.add("Add", xz, hz))
     n = net.add("Tanh", net.add("Add", xn, net.add("Mul", r, hn)))
@@ -109,7 +111,7 @@ def gru_torch(net, x, h, _):
 
 def gru_keras(net, x, h, _, reset_after=False):
     """GRU of Keras with reset_after or not: z h + (1 - z) n."""
-    xz, xr, xn = (net.add("Add", net.add("MatMul", x, net.weight("W" + gate, FEATURES, UNITS)), net.weight("b" + gate, UNITS)) for gate in "zrn")
+    xz, xr, xn = (net.add("Add", net.add("MatMul", x, net.weight("W" + gate, net.width, UNITS)), net.weight("b" + gate, UNITS)) for gate in "zrn")
     z, r = (net.add("Sigmoid", net.add("Add", a, net.add("MatMul", h, net.weight("R" + gate, UNITS, UNITS)))) for a, gate in ((xz, "z"), (xr, "r")))
     if reset_after:
         inner = net.add("Add", net.add("MatMul", h, net.weight("Rn", UNITS, UNITS)), net.weight("dn", UNITS))
@@ -123,9 +125,9 @@ def gru_keras(net, x, h, _, reset_after=False):
 
 def gru_beside(net, x, h, _):
     """GRUCell of TensorFlow: input and state side by side."""
-    both = net.add("MatMul", net.add("Concat", x, h, axis=1), net.weight("K", FEATURES + UNITS, 2 * UNITS))
+    both = net.add("MatMul", net.add("Concat", x, h, axis=1), net.weight("K", net.width + UNITS, 2 * UNITS))
     r, z = net.split(net.add("Sigmoid", net.add("Add", both, net.weight("b", 2 * UNITS))), 2)
-    n = net.add("MatMul", net.add("Concat", x, net.add("Mul", r, h), axis=1), net.weight("L", FEATURES + UNITS, UNITS))
+    n = net.add("MatMul", net.add("Concat", x, net.add("Mul", r, h), axis=1), net.weight("L", net.width + UNITS, UNITS))
     n = net.add("Tanh", net.add("Add", n, net.weight("d", UNITS)))
     rest = net.add("Sub", net.constant("one", np.float32(1)), z)
     return net.add("Add", net.add("Mul", z, h), net.add("Mul", rest, n)), None
@@ -156,16 +158,17 @@ def states_of(net, form):
     return net.feed("h", net.batch, UNITS), net.feed("c", net.batch, UNITS)
 
 
-def unroll(cell, inputs="first", states="given", backwards=False, every=False, cell_state=True, layers=1, net=None, **more):
-    net = net or Net(**more)
+def unroll(cell, inputs="first", states="given", backwards=False, every=False, cell_state=True, layers=1, **more):
+    net = Net(**more)
     xs = inputs_of(net, inputs)
+    net.joins = (inputs == "apart" or net.batch == "N") + every
     h, c = states_of(net, states)
     for layer in range(layers):
         hs = []
         for x in reversed(xs) if backwards else xs:
             h, c = cell(net, x, h, c)
             hs.append(h)
-        xs = hs
+        net.layer, net.width, xs = layer + 1, UNITS, hs
     if every:
         axis = [] if net.opset < 13 else [net.constant("axis0", [0])]
         rows = [net.add("Unsqueeze", name, *axis, **({} if axis else {"axes": [0]})) for name in hs]
@@ -183,6 +186,7 @@ def rolled_forms():
     yield "four_products_all", unroll(four_products, every=True, cell_state=False)
     yield "two_products", unroll(two_products, inputs="second", states="zeros")
     yield "two_products_alone", unroll(two_products, inputs="apart", batch=1)
+    yield "two_products_layers", unroll(two_products, every=True, layers=2)
     yield "two_products_old", unroll(two_products, inputs="second", opset=8)
     yield "two_products_open", unroll(two_products, inputs="picked", every=True, batch="N")
     yield "sliced", unroll(sliced, backwards=True, every=True)
@@ -259,7 +263,8 @@ def compare(name, folder, net):
 def rolled(folder):
     for name, net in rolled_forms():
         model = compare(name, folder, net)
-        assert count(model, "LSTM", "GRU") == 1, (name, [node.op_type for node in model.graph.node])
+        assert count(model, "LSTM", "GRU") == net.layer, (name, [node.op_type for node in model.graph.node])
+        assert count(model, "Concat") == net.joins, name  # Steps of one tensor are not cut out and joined again.
         assert count(model, "Sigmoid", "Tanh", "MatMul", "Gemm") == 0, (name, [node.op_type for node in model.graph.node])
 
 

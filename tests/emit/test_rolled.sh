@@ -2,6 +2,7 @@
 # Recurrent nets written step by step, as one node where a device is faster by that (graph/rolled.h), held against
 # onnxruntime.
 . tests/support/tap.sh
+export GRAFT_DEVICE_SECONDS=600 # It is a Python that starts, on whatever machine.
 
 device() { # NAME [OPTION]
     printf '#!/bin/sh\nexec "%s" "%s/tests/emit/rolled.py" device %s\n' "$python" "$PWD" "${2:-}" > "$FOLDER/$1" && chmod +x "$FOLDER/$1"
@@ -15,7 +16,7 @@ optimize() { # NAME OPTION...
 # Each by itself: what the log says of it, and what was written.
 rolls() {
     for form in $("$python" tests/emit/rolled.py names rolled); do
-        optimize "$form" && grep -q '4 recurrent cells as whole nets: 0\..*, taken' "$FOLDER/err" &&
+        optimize "$form" && grep -q '[48] recurrent cells as whole nets: 0\..*, taken' "$FOLDER/err" &&
             grep -q 'operators are written by other algorithms' "$FOLDER/out" || return 1
     done
     "$python" tests/emit/rolled.py rolled "$FOLDER"
