@@ -165,8 +165,8 @@ static bool read_lstm(const reader *r, graft_index value, graft_cell *cell)
     graft_view of[GRAFT_LSTM_GATES];
     graft_view c;
     graft_view in[2];
-    if (!graft_view_take_pair(viewer, graft_view_all(viewer, value), GRAFT_OP_mul, GRAFT_OP_sigmoid,
-                              &of[GRAFT_LSTM_O], GRAFT_OP_tanh, &c) ||
+    if (!graft_view_take_product(viewer, graft_view_all(viewer, value), GRAFT_OP_sigmoid,
+                                 &of[GRAFT_LSTM_O], GRAFT_OP_tanh, &c) ||
         !graft_view_take_both(viewer, c, GRAFT_OP_add, in)) {
         return false;
     }
@@ -177,10 +177,10 @@ static bool read_lstm(const reader *r, graft_index value, graft_cell *cell)
     bool fits = false;
     for (uint32_t k = 0; k < 2 && graft_view_is_all(viewer, c) && !fits; k++) {
         viewer->noted_count = noted;
-        fits = graft_view_take_pair(viewer, in[k], GRAFT_OP_mul, GRAFT_OP_sigmoid,
-                                    &of[GRAFT_LSTM_I], GRAFT_OP_tanh, &of[GRAFT_LSTM_G]) &&
-               graft_view_take_pair(viewer, in[1 - k], GRAFT_OP_mul, GRAFT_OP_sigmoid,
-                                    &of[GRAFT_LSTM_F], GRAFT_OP_NONE, &cell->c) &&
+        fits = graft_view_take_product(viewer, in[k], GRAFT_OP_sigmoid, &of[GRAFT_LSTM_I],
+                                       GRAFT_OP_tanh, &of[GRAFT_LSTM_G]) &&
+               graft_view_take_product(viewer, in[1 - k], GRAFT_OP_sigmoid, &of[GRAFT_LSTM_F],
+                                       GRAFT_OP_NONE, &cell->c) &&
                read_lstm_gates(r, cell, of);
     }
     return fits;
@@ -207,7 +207,7 @@ static bool read_mean(const reader *r, graft_view a, graft_view b, graft_view *z
     graft_view rest;
     graft_view again;
     graft_view in[2];
-    if (!graft_view_take_pair(viewer, b, GRAFT_OP_mul, GRAFT_OP_sigmoid, z, GRAFT_OP_NONE, h)) {
+    if (!graft_view_take_product(viewer, b, GRAFT_OP_sigmoid, z, GRAFT_OP_NONE, h)) {
         return false;
     }
     if (graft_view_take(viewer, a, GRAFT_OP_tanh, n)) {
@@ -217,7 +217,7 @@ static bool read_mean(const reader *r, graft_view a, graft_view b, graft_view *z
         *h = in[0];
         return graft_view_is_same(viewer, in[1], a);
     }
-    return graft_view_take_pair(viewer, a, GRAFT_OP_mul, GRAFT_OP_tanh, n, GRAFT_OP_NONE, &rest) &&
+    return graft_view_take_product(viewer, a, GRAFT_OP_tanh, n, GRAFT_OP_NONE, &rest) &&
            graft_view_take_both(viewer, rest, GRAFT_OP_sub, in) && is_one(r, in[0].value) &&
            graft_view_take(viewer, in[1], GRAFT_OP_sigmoid, &again) &&
            graft_view_is_same(viewer, again, *z);
@@ -232,8 +232,8 @@ static bool read_reset(const reader *r, graft_cell *cell, graft_view *reset)
     if (cell->is_linear) {
         n->has_gated = false;
         if (n->product_count != 1 ||
-            !graft_view_take_pair(r->viewer, n->gated, GRAFT_OP_mul, GRAFT_OP_sigmoid, reset,
-                                  GRAFT_OP_NONE, &state) ||
+            !graft_view_take_product(r->viewer, n->gated, GRAFT_OP_sigmoid, reset, GRAFT_OP_NONE,
+                                     &state) ||
             !read_gate(r, &cell->inner, state) || cell->inner.product_count != 1) {
             return false;
         }
@@ -242,8 +242,8 @@ static bool read_reset(const reader *r, graft_cell *cell, graft_view *reset)
     }
     for (uint32_t k = 0; k < n->product_count; k++) {
         graft_view *of = &n->products[k].of;
-        if (graft_view_take_pair(r->viewer, *of, GRAFT_OP_mul, GRAFT_OP_sigmoid, reset,
-                                 GRAFT_OP_NONE, &state) &&
+        if (graft_view_take_product(r->viewer, *of, GRAFT_OP_sigmoid, reset, GRAFT_OP_NONE,
+                                    &state) &&
             graft_view_is_same(r->viewer, state, cell->operands[1])) {
             *of = state;
             return true;

@@ -241,7 +241,6 @@ static bool fill_chain(const finder *f, uint32_t first, graft_chain *chain)
     uint32_t *inner = NULL;
     *chain = (graft_chain){.is_gru = head->is_gru,
                            .is_linear = head->is_linear,
-                           .batch = shape_of(f, head->h_made)->dims[0],
                            .features = head->operands[1 - head->state].columns,
                            .units = head->units};
     for (uint32_t i = first; i != GRAFT_NONE; i = f->next[i]) {

@@ -23,7 +23,6 @@ typedef struct graft_chain {
     bool is_linear;
     uint32_t step_count; /* At least 2. */
     const graft_chain_step *steps;
-    int32_t batch; /* At the sizes that the model is bound to. */
     int32_t features;
     int32_t units;
     const char *h; /* The first state; NULL: zeros. */

@@ -28,6 +28,22 @@ static const char *reshape(roll *r, const char *x, const int64_t sizes[STATE_AXE
                                  graft_onnx_spell_ints(&r->s, in, "sizes", sizes, STATE_AXES, 1));
 }
 
+static uint64_t count_elements(const graft_model *model, const char *name)
+{
+    const graft_onnx_entry *entry = graft_onnx_entry_named(model->onnx, name);
+    return entry == NULL || entry->value == GRAFT_NONE
+               ? 0
+               : graft_shape_elements(&model->graph.values[entry->value].shape);
+}
+
+/* Whether a tensor has as many elements as all inputs of a chain. */
+static bool has_all(const graft_model *model, const graft_chain *chain, const char *name)
+{
+    return name != NULL && count_elements(model, name) * (uint64_t)chain->units ==
+                               count_elements(model, chain->steps[0].h) * chain->step_count *
+                                   (uint64_t)chain->features;
+}
+
 /* Whether the inputs of a chain are all of what one tensor has along an axis, by `step` of 1, or
  * -1: backwards. */
 static bool is_whole(const roll *r, const graft_chain *chain, int64_t step)
@@ -35,12 +51,10 @@ static bool is_whole(const roll *r, const graft_chain *chain, int64_t step)
     const graft_chain_step *steps = chain->steps;
     const int64_t count = chain->step_count;
     const graft_index of = steps[0].of;
-    if (of == GRAFT_NONE || graft_model_value_name(r->model, &r->model->graph, of) == NULL ||
-        graft_shape_elements(&r->model->graph.values[of].shape) !=
-            (uint64_t)count * (uint64_t)chain->batch * (uint64_t)chain->features) {
-        return false;
-    }
-    bool whole = true;
+    const char *name =
+        of == GRAFT_NONE ? NULL : graft_model_value_name(r->model, &r->model->graph, of);
+    bool whole = has_all(r->model, chain, name) &&
+                 (!r->model->is_open || has_all(r->model->other, chain, name));
     for (int64_t t = 0; t < count && whole; t++) {
         whole = steps[t].of == of && steps[t].second == steps[0].second &&
                 steps[t].index == (step > 0 ? t : count - 1 - t);

@@ -181,11 +181,11 @@ bool graft_view_take_both(graft_viewer *f, graft_view v, uint32_t op, graft_view
     return fits;
 }
 
-bool graft_view_take_pair(graft_viewer *f, graft_view v, uint32_t op, uint32_t a_op, graft_view *a,
-                          uint32_t b_op, graft_view *b)
+bool graft_view_take_product(graft_viewer *f, graft_view v, uint32_t a_op, graft_view *a,
+                             uint32_t b_op, graft_view *b)
 {
     graft_view in[2];
-    const bool fits = graft_view_take_both(f, v, op, in);
+    const bool fits = graft_view_take_both(f, v, GRAFT_OP_mul, in);
     const uint32_t noted = f->noted_count;
     for (uint32_t k = 0; k < 2 && fits; k++) {
         f->noted_count = noted;

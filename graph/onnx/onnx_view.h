@@ -48,7 +48,7 @@ bool graft_view_take(graft_viewer *f, graft_view v, uint32_t op, graft_view *of)
 /* Whether it is `op` of two others of its shape; what something is subtracted from may also be any
  * constant. */
 bool graft_view_take_both(graft_viewer *f, graft_view v, uint32_t op, graft_view of[2]);
-/* Whether it is `op` of two others, in any order, of which one is the function `a_op` of *a and the
- * other `b_op` of *b; with GRAFT_OP_NONE for b_op it is *b itself. */
-bool graft_view_take_pair(graft_viewer *f, graft_view v, uint32_t op, uint32_t a_op, graft_view *a,
-                          uint32_t b_op, graft_view *b);
+/* Whether it is the product, element by element, of two others in any order, of which one is the
+ * function `a_op` of *a and the other `b_op` of *b; with GRAFT_OP_NONE for b_op it is *b itself. */
+bool graft_view_take_product(graft_viewer *f, graft_view v, uint32_t a_op, graft_view *a,
+                             uint32_t b_op, graft_view *b);

@@ -27,11 +27,18 @@ leaves() {
     done
     "$python" tests/emit/rolled.py left "$FOLDER"
 }
+# Where a device is no faster by it, and where results are to be exact, files come out as they came.
+keeps() {
+    device nodes alike && optimize two_products_alone && grep -q '4 recurrent cells .* left out' "$FOLDER/err" &&
+        cmp "$FOLDER/two_products_alone.onnx" "$FOLDER/two_products_alone.out.onnx" && device nodes &&
+        optimize two_products_alone --exact && ! grep -q 'recurrent cells' "$FOLDER/err"
+}
 
 if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" -c 'import onnxruntime' 2> "$FOLDER/log"; then
     device nodes && "$python" tests/emit/rolled.py make "$FOLDER"
     check "rolls nets in all forms" rolls
     check "leaves what is none" leaves
+    check "keeps what is no faster" keeps
 else
     skip "recurrent nets rolled" "no onnxruntime here"
 fi
