@@ -632,6 +632,7 @@ graft_status graft_shown_policy_write(graft_env *env, const graft_shown_policy *
     optimize_run *run = GRAFT_NEW(env->life, optimize_run, 1);
     *run = (optimize_run){.options = *shown->options,
                           .out = shown->out,
+                          .search = "auto", /* That is not made: there is a policy. */
                           .policy = shown->policy,
                           .report = shown->page,
                           .shown = shown};
