@@ -47,8 +47,12 @@ typedef struct graft_algorithms {
     uint32_t *class_of; /* By node of the file; GRAFT_NONE: it has its own algorithm only. */
 } graft_algorithms;
 
-/* The classes of a model, in env->life, all with their own algorithm chosen. None where the file is
- * one that Graft does not take apart, or holds for bound sizes; where sizes stay open, of sums, and
+/* Whether a file is one that other algorithms can be written into. None where Graft does not take it
+ * apart or bound its sizes. */
+bool graft_algorithms_fit(const graft_model *model);
+
+/* The classes of a model, in env->life, all with their own algorithm chosen. None where
+ * graft_algorithms_fit says so; where sizes stay open, of sums, and
  * of nodes that these change in nothing but the number of images. Nodes in subgraphs, of types
  * other than binary32, or whose weights are no constants have none. */
 void graft_algorithms_find(graft_env *env, const graft_model *model, graft_algorithms *algorithms);

@@ -58,6 +58,7 @@ typedef struct optimize_run {
     bool as_it_was;    /* What came is written... */
     bool faster;       /* ...or what was found, with these algorithms in it. */
     graft_algorithms algorithms;
+    uint32_t cells; /* Of recurrent nets that are one operator in it. */
     graft_confirmation confirmation;
     double difference; /* That the check found. */
 } optimize_run;
@@ -329,6 +330,11 @@ static graft_status find_algorithms(graft_env *env, optimize_run *run, const cha
     if (run->options.exact || run->shown != NULL) {
         return GRAFT_OK; /* They round elsewhere, and are no part of a policy. */
     }
+    GRAFT_PASS(graft_faster_roll(env, &run->session, run->written.model, candidate, &run->cells));
+    if (run->cells > 0) {
+        run->session.unroll = GRAFT_UNROLL_MOST; /* So that what they do is counted. */
+        GRAFT_PASS(graft_written_read(env, &run->session, *candidate, &run->written));
+    }
     return graft_faster_find(env, &run->session, run->written.model, candidate, &run->algorithms,
                              &run->faster);
 }
@@ -336,9 +342,13 @@ static graft_status find_algorithms(graft_env *env, optimize_run *run, const cha
 /* Writes what was confirmed. */
 static graft_status write_last(graft_env *env, optimize_run *run)
 {
+    const graft_model *model = run->written.model;
     run->faster = run->faster && !run->as_it_was;
-    if (run->faster) {
-        GRAFT_PASS(graft_algorithms_write(env, &run->algorithms, run->out));
+    run->cells = run->as_it_was ? 0 : run->cells;
+    run->session.unroll = run->cells > 0 ? GRAFT_UNROLL_MOST : run->options.unroll;
+    if (run->faster || run->cells > 0) {
+        GRAFT_PASS(run->faster ? graft_algorithms_write(env, &run->algorithms, run->out)
+                               : graft_model_write(env, model, &model->graph, run->out, NULL));
         return graft_written_read(env, &run->session, run->out, &run->written);
     }
     GRAFT_PASS(write_result(env, run, run->out));
@@ -363,7 +373,7 @@ static graft_status write_confirmed(graft_env *env, optimize_run *run)
                                        graft_written_operators(env, session->model) !=
                                            graft_written_operators(env, run->written.model));
     GRAFT_PASS(find_algorithms(env, run, &candidate));
-    if (changed || run->faster) {
+    if (changed || run->faster || run->cells > 0) {
         run->as_it_was = false;
         GRAFT_PASS(graft_confirm(env, session, candidate, &run->confirmation));
         run->as_it_was = !run->confirmation.kept;
@@ -428,7 +438,8 @@ static void print_outcome(graft_env *env, const optimize_run *run, FILE *out)
     const graft_cost_total *written = &run->written.total;
     const uint32_t before = graft_written_operators(env, run->session.model);
     const uint32_t after = graft_written_operators(env, run->written.model);
-    const uint32_t changed = run->faster ? graft_algorithms_changed(&run->algorithms) : 0;
+    const uint32_t changed =
+        run->cells + (run->faster ? graft_algorithms_changed(&run->algorithms) : 0);
     const char *name = run->body != NULL ? run->body : run->options.model;
     if (env->json) {
         graft_json json;
@@ -621,6 +632,7 @@ graft_status graft_shown_policy_write(graft_env *env, const graft_shown_policy *
     optimize_run *run = GRAFT_NEW(env->life, optimize_run, 1);
     *run = (optimize_run){.options = *shown->options,
                           .out = shown->out,
+                          .search = "auto", /* That is not made: there is a policy. */
                           .policy = shown->policy,
                           .report = shown->page,
                           .shown = shown};

@@ -4,6 +4,7 @@
 #include "cost/device/device_program.h"
 #include "emit/report/confirmed.h"
 #include "graph/base/log.h"
+#include "graph/rolled.h"
 #include "train/search/search.h"
 
 enum {
@@ -178,5 +179,44 @@ graft_status graft_faster_find(graft_env *env, graft_session *session, const gra
         graft_log(env, 1, "algorithms could not be timed (%s): the operators stay as they are",
                   c.refusal);
     }
+    return GRAFT_OK;
+}
+
+graft_status graft_faster_roll(graft_env *env, graft_session *session, const graft_model *written,
+                               const char **path, uint32_t *cells)
+{
+    const graft_model *const models[] = {written, session->model};
+    const char *best = NULL;
+    const char *refusal = NULL;
+    graft_comparison found;
+    uint32_t most = 0;
+    *cells = 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        const char *name = graft_arena_printf(env->life, "rolled%u.onnx", i);
+        const char *file = graft_device_file(env, session->device, name);
+        uint32_t count = 0;
+        GRAFT_PASS(graft_rolled_write(env, models[i], file, &count));
+        best = count > most ? file : best;
+        most = count > most ? count : most;
+    }
+    if (most == 0) {
+        return GRAFT_OK;
+    }
+    GRAFT_PASS(graft_search_go_on(env));
+    const graft_confirm_pair pair = {*path, best, ROUNDS_MOST};
+    GRAFT_PASS(graft_confirm_files(env, session, &pair, &found, &refusal));
+    if (refusal != NULL) {
+        graft_log(env, 1, "recurrent cells could not be timed (%s): they stay as they are",
+                  refusal);
+        return GRAFT_OK;
+    }
+    const bool taken = graft_comparison_is_gain(&found);
+    *cells = taken ? most : 0;
+    *path = taken ? best : *path;
+    graft_log(env, 1,
+              "%u recurrent cells as whole nets: %.4f +- %.4f of the time in turns (before against "
+              "itself: %.4f), %s",
+              most, found.ratio, found.ratio_spread, found.control,
+              taken ? "taken" : "not beyond noise: left out");
     return GRAFT_OK;
 }

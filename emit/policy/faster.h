@@ -14,3 +14,11 @@
 GRAFT_MUST_USE graft_status graft_faster_find(graft_env *env, graft_session *session,
                                               const graft_model *model, const char **path,
                                               graft_algorithms *algorithms, bool *taken);
+
+/* Holds the recurrent cells of what *path holds, `written`, as one operator each (graph/rolled.h)
+ * against the file; those of the model as it came where of these there are more, as of cells that
+ * rules have taken apart. *cells, when that is confirmed, is how many they are, and *path becomes a
+ * file of the device with them; else 0. Fails as writing does. */
+GRAFT_MUST_USE graft_status graft_faster_roll(graft_env *env, graft_session *session,
+                                              const graft_model *written, const char **path,
+                                              uint32_t *cells);

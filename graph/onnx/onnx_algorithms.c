@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IR_FREE_INITIALIZERS = 4, OPSET_BROADCAST = 7, CHANNELS_LEAST = 8 };
+enum { OPSET_BROADCAST = 7, CHANNELS_LEAST = 8 };
 
 static const char *const names[GRAFT_ALGORITHM_COUNT] = {
     [GRAFT_ALGORITHM_OWN] = "as it is",
@@ -279,13 +279,17 @@ static void number_classes(graft_env *env, graft_algorithms *found)
     }
 }
 
+bool graft_algorithms_fit(const graft_model *model)
+{
+    const graft_onnx *onnx = model->onnx;
+    return onnx != NULL && !onnx->keep_all && !model->is_apart &&
+           (model->is_open || model->size_count == 0) && onnx->opset >= OPSET_BROADCAST;
+}
+
 void graft_algorithms_find(graft_env *env, const graft_model *model, graft_algorithms *algorithms)
 {
     GRAFT_SCOPED(env->scratch);
-    const graft_onnx *onnx = model->onnx;
-    const bool fixed = onnx != NULL && !onnx->keep_all && !model->is_apart &&
-                       (model->is_open || model->size_count == 0) && onnx->opset >= OPSET_BROADCAST;
-    const uint32_t node_count = fixed ? onnx->node_count : 0;
+    const uint32_t node_count = graft_algorithms_fit(model) ? model->onnx->node_count : 0;
     graft_onnx_site *sites = GRAFT_NEW(env->scratch, graft_onnx_site, node_count);
     *algorithms = (graft_algorithms){.model = model};
     algorithms->classes = GRAFT_NEW(env->life, graft_algorithm_class, node_count);
@@ -348,79 +352,6 @@ static void spell(graft_onnx_spelling *s, const graft_model *model, uint32_t ind
     }
 }
 
-/* Names that are read: by what is written, by subgraphs of what stays, and as outputs. */
-static graft_names *list_read(graft_arena *arena, const graft_algorithms *algorithms,
-                              const graft_onnx_spelling *s)
-{
-    const graft_onnx *onnx = algorithms->model->onnx;
-    const Onnx__GraphProto *graph = onnx->proto->graph;
-    graft_names *read = graft_names_new(arena);
-    for (uint32_t i = 0; i < s->node_count; i++) {
-        for (size_t k = 0; k < s->nodes[i]->n_input; k++) {
-            (void)graft_names_add(read, s->nodes[i]->input[k], 0);
-        }
-    }
-    for (uint32_t i = 0; i < onnx->node_count; i++) {
-        for (uint32_t k = 0; k < onnx->groups[i].captured_count; k++) {
-            (void)graft_names_add(read, onnx->entries[onnx->groups[i].captured[k]].name, 0);
-        }
-    }
-    for (size_t i = 0; i < graph->n_output; i++) {
-        (void)graft_names_add(read, text_or_empty(graph->output[i]->name), 0);
-    }
-    return read;
-}
-
-/* What was there and is still read or was not read before, and what is new. */
-static void list_weights(graft_arena *arena, const graft_algorithms *algorithms,
-                         const graft_onnx_spelling *s, Onnx__GraphProto *graph)
-{
-    const graft_onnx *onnx = algorithms->model->onnx;
-    const graft_names *read = list_read(arena, algorithms, s);
-    graft_names *replaced = graft_names_new(arena);
-    Onnx__TensorProto **all =
-        GRAFT_NEW(arena, Onnx__TensorProto *, graph->n_initializer + s->tensor_count);
-    size_t count = 0;
-    for (uint32_t i = 0; i < onnx->node_count; i++) {
-        const Onnx__NodeProto *node = onnx->proto->graph->node[i];
-        for (size_t k = 1; algorithms->class_of[i] != GRAFT_NONE && k < node->n_input; k++) {
-            (void)graft_names_add(replaced, node->input[k], 0);
-        }
-    }
-    for (size_t i = 0; i < graph->n_initializer; i++) {
-        const char *name = text_or_empty(graph->initializer[i]->name);
-        if (graft_names_find(read, name) != GRAFT_NONE ||
-            graft_names_find(replaced, name) == GRAFT_NONE) {
-            all[count++] = graph->initializer[i];
-        }
-    }
-    for (uint32_t i = 0; i < s->tensor_count; i++) {
-        all[count++] = s->tensors[i];
-    }
-    graph->initializer = all;
-    graph->n_initializer = count;
-}
-
-/* Initializers that are no inputs came with IR version 4. */
-static void free_weights(graft_arena *arena, const graft_onnx *onnx, Onnx__ModelProto *proto)
-{
-    Onnx__GraphProto *graph = proto->graph;
-    Onnx__ValueInfoProto **inputs = GRAFT_NEW(arena, Onnx__ValueInfoProto *, graph->n_input);
-    size_t count = 0;
-    if (proto->ir_version >= IR_FREE_INITIALIZERS) {
-        return;
-    }
-    for (size_t i = 0; i < graph->n_input; i++) {
-        if (!graft_onnx_names_weight(onnx, graph->input[i]->name)) {
-            inputs[count++] = graph->input[i];
-        }
-    }
-    graph->input = inputs;
-    graph->n_input = count;
-    proto->has_ir_version = 1;
-    proto->ir_version = IR_FREE_INITIALIZERS;
-}
-
 graft_status graft_algorithms_write(graft_env *env, const graft_algorithms *algorithms,
                                     const char *path)
 {
@@ -428,9 +359,6 @@ graft_status graft_algorithms_write(graft_env *env, const graft_algorithms *algo
     const graft_onnx *onnx = algorithms->model->onnx;
     graft_onnx_spelling s;
     graft_onnx_spelling_open(env->scratch, onnx, &s);
-    Onnx__ModelProto proto = *onnx->proto;
-    Onnx__GraphProto graph = *proto.graph;
-    proto.graph = &graph;
     for (uint32_t i = 0; i < onnx->node_count; i++) {
         Onnx__NodeProto *node = onnx->proto->graph->node[i];
         const uint32_t class = algorithms->class_of[i];
@@ -442,11 +370,7 @@ graft_status graft_algorithms_write(graft_env *env, const graft_algorithms *algo
             spell(&s, algorithms->model, i, chosen, node->input[0], node->output[0]);
         }
     }
-    graph.node = s.nodes;
-    graph.n_node = s.node_count;
-    list_weights(env->scratch, algorithms, &s, &graph);
-    free_weights(env->scratch, onnx, &proto);
-    return graft_onnx_write_message(env, path, &proto, false);
+    return graft_onnx_spelling_write(env, &s, path);
 }
 
 /* ------------------------------------------------------------------------ alone */
@@ -506,6 +430,6 @@ graft_status graft_algorithms_write_alone(graft_env *env, const graft_algorithms
     graph.initializer = s.tensors;
     graph.n_initializer = s.tensor_count;
     proto.graph = &graph;
-    free_weights(env->scratch, model->onnx, &proto);
+    graft_onnx_spell_free_weights(env->scratch, model->onnx, &proto);
     return graft_onnx_write_message(env, path, &proto, false);
 }

@@ -2,10 +2,11 @@
 #include "graph/onnx/onnx_spell.h"
 
 #include "graph/onnx/onnx_winograd.h"
+#include "graph/onnx/onnx_write.h"
 
 #include <string.h>
 
-enum { OPSET_SLICE_INPUTS = 10 };
+enum { OPSET_SLICE_INPUTS = 10, IR_FREE_INITIALIZERS = 4 };
 
 void graft_onnx_spelling_open(graft_arena *arena, const graft_onnx *onnx, graft_onnx_spelling *s)
 {
@@ -35,6 +36,112 @@ void graft_onnx_spell_own(graft_onnx_spelling *s, const Onnx__NodeProto *node, c
     graft_onnx_spell_node(s, copy);
 }
 
+/* -------------------------------------------------------------------------- file */
+
+/* Names that are read: by what is written, by subgraphs of what stays, and as outputs. */
+static graft_names *list_read(const graft_onnx_spelling *s)
+{
+    const Onnx__GraphProto *graph = s->onnx->proto->graph;
+    graft_names *read = graft_names_new(s->arena);
+    for (uint32_t i = 0; i < s->node_count; i++) {
+        for (size_t k = 0; k < s->nodes[i]->n_input; k++) {
+            (void)graft_names_add(read, s->nodes[i]->input[k], 0);
+        }
+    }
+    for (uint32_t i = 0; i < s->onnx->node_count; i++) {
+        for (uint32_t k = 0; k < s->onnx->groups[i].captured_count; k++) {
+            const uint32_t entry = s->onnx->groups[i].captured[k];
+            (void)graft_names_add(read, s->onnx->entries[entry].name, 0);
+        }
+    }
+    for (size_t i = 0; i < graph->n_output; i++) {
+        (void)graft_names_add(read, text_or_empty(graph->output[i]->name), 0);
+    }
+    return read;
+}
+
+/* What was there and is still read or was not read before, and what is new. */
+static void list_weights(const graft_onnx_spelling *s, Onnx__GraphProto *graph)
+{
+    const graft_names *read = list_read(s);
+    graft_names *before = graft_names_new(s->arena);
+    Onnx__TensorProto **all =
+        GRAFT_NEW(s->arena, Onnx__TensorProto *, graph->n_initializer + s->tensor_count);
+    size_t count = 0;
+    for (uint32_t i = 0; i < s->onnx->node_count; i++) {
+        const Onnx__NodeProto *node = s->onnx->proto->graph->node[i];
+        for (size_t k = 0; k < node->n_input; k++) {
+            (void)graft_names_add(before, node->input[k], 0);
+        }
+    }
+    for (size_t i = 0; i < graph->n_initializer; i++) {
+        const char *name = text_or_empty(graph->initializer[i]->name);
+        if (graft_names_find(read, name) != GRAFT_NONE ||
+            graft_names_find(before, name) == GRAFT_NONE) {
+            all[count++] = graph->initializer[i];
+        }
+    }
+    for (uint32_t i = 0; i < s->tensor_count; i++) {
+        all[count++] = s->tensors[i];
+    }
+    graph->initializer = all;
+    graph->n_initializer = count;
+}
+
+/* Shapes of what is still there. */
+static void list_shapes(const graft_onnx_spelling *s, Onnx__GraphProto *graph)
+{
+    Onnx__ValueInfoProto **all = GRAFT_NEW(s->arena, Onnx__ValueInfoProto *, graph->n_value_info);
+    graft_names *made = graft_names_new(s->arena);
+    size_t count = 0;
+    for (uint32_t i = 0; i < s->node_count; i++) {
+        for (size_t k = 0; k < s->nodes[i]->n_output; k++) {
+            (void)graft_names_add(made, s->nodes[i]->output[k], 0);
+        }
+    }
+    for (size_t i = 0; i < graph->n_value_info; i++) {
+        if (graft_names_find(made, text_or_empty(graph->value_info[i]->name)) != GRAFT_NONE) {
+            all[count++] = graph->value_info[i];
+        }
+    }
+    graph->value_info = all;
+    graph->n_value_info = count;
+}
+
+void graft_onnx_spell_free_weights(graft_arena *arena, const graft_onnx *onnx,
+                                   Onnx__ModelProto *proto)
+{
+    Onnx__GraphProto *graph = proto->graph;
+    Onnx__ValueInfoProto **inputs = GRAFT_NEW(arena, Onnx__ValueInfoProto *, graph->n_input);
+    size_t count = 0;
+    if (proto->ir_version >= IR_FREE_INITIALIZERS) {
+        return;
+    }
+    for (size_t i = 0; i < graph->n_input; i++) {
+        if (!graft_onnx_names_weight(onnx, graph->input[i]->name)) {
+            inputs[count++] = graph->input[i];
+        }
+    }
+    graph->input = inputs;
+    graph->n_input = count;
+    proto->has_ir_version = 1;
+    proto->ir_version = IR_FREE_INITIALIZERS;
+}
+
+graft_status graft_onnx_spelling_write(graft_env *env, const graft_onnx_spelling *s,
+                                       const char *path)
+{
+    Onnx__ModelProto proto = *s->onnx->proto;
+    Onnx__GraphProto graph = *proto.graph;
+    proto.graph = &graph;
+    graph.node = s->nodes;
+    graph.n_node = s->node_count;
+    list_weights(s, &graph);
+    list_shapes(s, &graph);
+    graft_onnx_spell_free_weights(s->arena, s->onnx, &proto);
+    return graft_onnx_write_message(env, path, &proto, false);
+}
+
 /* ------------------------------------------------------------------------- steps */
 
 static bool is_taken(const graft_onnx_spelling *s, const char *name)
@@ -44,8 +151,7 @@ static bool is_taken(const graft_onnx_spelling *s, const char *name)
            !graft_names_add(s->given, name, 0);
 }
 
-/* A new name within what makes `y`. */
-static const char *new_name(graft_onnx_spelling *s, const char *y, const char *part)
+const char *graft_onnx_spell_name(graft_onnx_spelling *s, const char *y, const char *part)
 {
     const char *name = graft_arena_printf(s->arena, "%s/%s", y, part);
     for (uint32_t i = 1; is_taken(s, name); i++) {
@@ -54,24 +160,24 @@ static const char *new_name(graft_onnx_spelling *s, const char *y, const char *p
     return name;
 }
 
-static const char *floats(graft_onnx_spelling *s, const char *y, const char *part,
-                          const float *data, const int64_t *dims, size_t rank)
+const char *graft_onnx_spell_floats(graft_onnx_spelling *s, const char *y, const char *part,
+                                    const float *data, const int64_t *dims, size_t rank)
 {
-    const char *name = new_name(s, y, part);
+    const char *name = graft_onnx_spell_name(s, y, part);
     graft_onnx_spell_tensor(
         s, graft_onnx_make_tensor(s->arena, name, GRAFT_DTYPE_F32, dims, rank, data));
     return name;
 }
 
-static const char *ints(graft_onnx_spelling *s, const char *y, const char *part,
-                        const int64_t *items, size_t count)
+const char *graft_onnx_spell_ints(graft_onnx_spelling *s, const char *y, const char *part,
+                                  const int64_t *items, size_t count, size_t rank)
 {
     const int64_t dims[1] = {(int64_t)count};
-    const char *name = new_name(s, y, part);
+    const char *name = graft_onnx_spell_name(s, y, part);
     int64_t *data = GRAFT_NEW(s->arena, int64_t, count);
     memcpy(data, items, count * sizeof(items[0]));
-    graft_onnx_spell_tensor(s,
-                            graft_onnx_make_tensor(s->arena, name, GRAFT_DTYPE_I64, dims, 1, data));
+    graft_onnx_spell_tensor(
+        s, graft_onnx_make_tensor(s->arena, name, GRAFT_DTYPE_I64, dims, rank, data));
     return name;
 }
 
@@ -92,11 +198,10 @@ static Onnx__NodeProto *step_to(graft_onnx_spelling *s, const char *op, const ch
     return node;
 }
 
-/* Likewise to a new value within what makes `y`, which is the result. */
-static const char *step(graft_onnx_spelling *s, const char *y, const char *op, const char *a,
-                        const char *b)
+const char *graft_onnx_spell_step(graft_onnx_spelling *s, const char *y, const char *op,
+                                  const char *a, const char *b)
 {
-    const char *out = new_name(s, y, op);
+    const char *out = graft_onnx_spell_name(s, y, op);
     (void)step_to(s, op, a, b, NULL, out);
     return out;
 }
@@ -105,14 +210,15 @@ static const char *step(graft_onnx_spelling *s, const char *y, const char *op, c
 static const char *reshape(graft_onnx_spelling *s, const char *y, const char *x,
                            const int64_t *sizes, size_t rank)
 {
-    return step(s, y, "Reshape", x, ints(s, y, "sizes", sizes, rank));
+    return graft_onnx_spell_step(s, y, "Reshape", x,
+                                 graft_onnx_spell_ints(s, y, "sizes", sizes, rank, 1));
 }
 
 /* The second axis and the third change places. */
 static const char *turn(graft_onnx_spelling *s, const char *y, const char *x, size_t rank)
 {
     static const int64_t order[4] = {0, 2, 1, 3};
-    const char *out = new_name(s, y, "Transpose");
+    const char *out = graft_onnx_spell_name(s, y, "Transpose");
     graft_onnx_set_ints(s->arena, step_to(s, "Transpose", x, NULL, NULL, out), "perm", order, rank);
     return out;
 }
@@ -125,7 +231,7 @@ void graft_onnx_spell_scale(graft_onnx_spelling *s, int32_t channels, const floa
     for (int32_t c = 0; c < channels; c++) {
         factors[c] = slopes == NULL ? by : by * slopes[c];
     }
-    const char *table = floats(s, y, "factors", factors, dims, 4);
+    const char *table = graft_onnx_spell_floats(s, y, "factors", factors, dims, 4);
     graft_onnx_set_int(s->arena, step_to(s, "Conv", x, table, NULL, y), "group", channels);
 }
 
@@ -226,7 +332,7 @@ static const char *spell_bias(const winograd *w)
     memset(table, 0, (size_t)dims[0] * sizeof(table[0]));
     memcpy(table + point * (size_t)w->filters, w->site->bias->data,
            (size_t)w->filters * sizeof(table[0]));
-    return floats(w->s, w->y, "bias", table, dims, 1);
+    return graft_onnx_spell_floats(w->s, w->y, "bias", table, dims, 1);
 }
 
 /* From images to (points channels) x tiles. */
@@ -246,8 +352,8 @@ static const char *spell_patches(const winograd *w, const char *x)
         pads[2 + i] = steps[i] * w->tiles[i] + w->by[i].taps - 1 - size[2 + i] - w->site->pads[i];
     }
     x = reshape(s, w->y, x, apart, 4);
-    const char *table = floats(s, w->y, "at_points", input_table(w), dims, 4);
-    const char *patches = new_name(s, w->y, "Conv");
+    const char *table = graft_onnx_spell_floats(s, w->y, "at_points", input_table(w), dims, 4);
+    const char *patches = graft_onnx_spell_name(s, w->y, "Conv");
     Onnx__NodeProto *conv = step_to(s, "Conv", x, table, NULL, patches);
     graft_onnx_set_ints(s->arena, conv, "strides", steps, 2);
     graft_onnx_set_ints(s->arena, conv, "pads", pads, 4);
@@ -266,8 +372,9 @@ static const char *spell_tiles(const winograd *w, const char *products)
     const int64_t flat[] = {-1, w->points, rows * w->tiles[1]};
     const int64_t columns[] = {-1, wide, rows * w->tiles[1]};
     const int64_t lines[] = {-1, tall, rows, w->tiles[1] * wide};
-    const char *out = step(s, w->y, "MatMul", floats(s, w->y, "outputs", output_table(w), dims, 2),
-                           reshape(s, w->y, products, flat, 3));
+    const char *out = graft_onnx_spell_step(
+        s, w->y, "MatMul", graft_onnx_spell_floats(s, w->y, "outputs", output_table(w), dims, 2),
+        reshape(s, w->y, products, flat, 3));
     if (wide > 1) {
         out = turn(s, w->y, reshape(s, w->y, out, columns, 3), 3);
     }
@@ -288,14 +395,15 @@ static void spell_image(const winograd *w, const char *x)
     const int64_t ends[2] = {size[2], size[3]};
     const int64_t which[2] = {2, 3};
     if (image[2] == ends[0] && image[3] == ends[1]) {
-        (void)step_to(s, "Reshape", x, ints(s, w->y, "sizes", image, 4), NULL, w->y);
+        (void)step_to(s, "Reshape", x, graft_onnx_spell_ints(s, w->y, "sizes", image, 4, 1), NULL,
+                      w->y);
         return;
     }
     x = reshape(s, w->y, x, image, 4);
     if (s->onnx->opset >= OPSET_SLICE_INPUTS) {
-        const char *const inputs[4] = {x, ints(s, w->y, "starts", starts, 2),
-                                       ints(s, w->y, "ends", ends, 2),
-                                       ints(s, w->y, "axes", which, 2)};
+        const char *const inputs[4] = {x, graft_onnx_spell_ints(s, w->y, "starts", starts, 2, 1),
+                                       graft_onnx_spell_ints(s, w->y, "ends", ends, 2, 1),
+                                       graft_onnx_spell_ints(s, w->y, "axes", which, 2, 1)};
         graft_onnx_spell_node(s, graft_onnx_make_node(s->arena, "Slice", inputs, 4, &w->y, 1));
         return;
     }
@@ -324,9 +432,9 @@ void graft_onnx_spell_winograd(graft_onnx_spelling *s, const graft_onnx_site *si
     }
     const int64_t dims[4] = {w.points * w.filters, w.channels, 1, 1};
     const char *patches = spell_patches(&w, x);
-    const char *filters = floats(s, y, "filters", filter_table(&w), dims, 4);
+    const char *filters = graft_onnx_spell_floats(s, y, "filters", filter_table(&w), dims, 4);
     const char *bias = spell_bias(&w);
-    const char *products = new_name(s, y, "Conv");
+    const char *products = graft_onnx_spell_name(s, y, "Conv");
     graft_onnx_set_int(s->arena, step_to(s, "Conv", patches, filters, bias, products), "group",
                        w.points);
     spell_image(&w, spell_tiles(&w, products));
@@ -338,7 +446,7 @@ static const char *number(graft_onnx_spelling *s, const char *y, const char *par
 {
     float *data = new_table(s, 1, 1);
     data[0] = value;
-    return floats(s, y, part, data, NULL, 0);
+    return graft_onnx_spell_floats(s, y, part, data, NULL, 0);
 }
 
 void graft_onnx_spell_pool(graft_onnx_spelling *s, const graft_onnx_site *site, const char *x,
@@ -350,19 +458,20 @@ void graft_onnx_spell_pool(graft_onnx_spelling *s, const graft_onnx_site *site, 
     const int64_t pads[6] = {(taps - 1) / 2, 0, 0, taps - 1 - (taps - 1) / 2, 0, 0};
     const int64_t deep[] = {-1, 1, size[1], size[2], size[3]};
     const int64_t image[] = {-1, size[1], size[2], size[3]};
-    const char *squares = reshape(s, y, step(s, y, "Mul", x, x), deep, 5);
-    const char *means = new_name(s, y, "AveragePool");
+    const char *squares = reshape(s, y, graft_onnx_spell_step(s, y, "Mul", x, x), deep, 5);
+    const char *means = graft_onnx_spell_name(s, y, "AveragePool");
     Onnx__NodeProto *pool = step_to(s, "AveragePool", squares, NULL, NULL, means);
     graft_onnx_set_ints(s->arena, pool, "kernel_shape", window, 3);
     graft_onnx_set_ints(s->arena, pool, "pads", pads, 6);
     graft_onnx_set_int(s->arena, pool, "count_include_pad", 1);
-    means = step(s, y, "Mul", reshape(s, y, means, image, 4),
-                 number(s, y, "alpha", site->numbers[GRAFT_LRN_ALPHA]));
-    const char *base =
-        step(s, y, "Add", means, number(s, y, "bias", site->numbers[GRAFT_LRN_BIAS]));
-    const char *root = step(s, y, "Sqrt", base, NULL);
+    means = graft_onnx_spell_step(s, y, "Mul", reshape(s, y, means, image, 4),
+                                  number(s, y, "alpha", site->numbers[GRAFT_LRN_ALPHA]));
+    const char *base = graft_onnx_spell_step(s, y, "Add", means,
+                                             number(s, y, "bias", site->numbers[GRAFT_LRN_BIAS]));
+    const char *root = graft_onnx_spell_step(s, y, "Sqrt", base, NULL);
     if (site->numbers[GRAFT_LRN_BETA] != 0.5F) { /* 3/4: a half and a quarter. */
-        root = step(s, y, "Mul", root, step(s, y, "Sqrt", root, NULL));
+        root = graft_onnx_spell_step(s, y, "Mul", root,
+                                     graft_onnx_spell_step(s, y, "Sqrt", root, NULL));
     }
     (void)step_to(s, "Div", x, root, NULL, y);
 }
@@ -371,10 +480,10 @@ void graft_onnx_spell_two_sides(graft_onnx_spelling *s, const graft_onnx_site *s
                                 const char *y)
 {
     const int32_t channels = site->x.dims[1];
-    const char *minus = new_name(s, y, "minus");
-    const char *below = new_name(s, y, "below");
+    const char *minus = graft_onnx_spell_name(s, y, "minus");
+    const char *below = graft_onnx_spell_name(s, y, "below");
     graft_onnx_spell_scale(s, channels, NULL, -1.0F, x, minus);
-    graft_onnx_spell_scale(s, channels, site->filter->data, -1.0F, step(s, y, "Relu", minus, NULL),
-                           below);
-    (void)step_to(s, "Add", step(s, y, "Relu", x, NULL), below, NULL, y);
+    graft_onnx_spell_scale(s, channels, site->filter->data, -1.0F,
+                           graft_onnx_spell_step(s, y, "Relu", minus, NULL), below);
+    (void)step_to(s, "Add", graft_onnx_spell_step(s, y, "Relu", x, NULL), below, NULL, y);
 }

@@ -34,6 +34,25 @@ typedef struct graft_onnx_spelling {
 } graft_onnx_spelling;
 
 void graft_onnx_spelling_open(graft_arena *arena, const graft_onnx *onnx, graft_onnx_spelling *s);
+/* Writes the file with these nodes in place of its own. Initializers that they read no more are left
+ * out. Fails as graft_model_write does. */
+GRAFT_MUST_USE graft_status graft_onnx_spelling_write(graft_env *env, const graft_onnx_spelling *s,
+                                                      const char *path);
+/* Initializers that are no inputs came with IR version 4: of an older message they are no longer
+ * listed as such. */
+void graft_onnx_spell_free_weights(graft_arena *arena, const graft_onnx *onnx,
+                                   Onnx__ModelProto *proto);
+/* A new name within what makes `y`. */
+const char *graft_onnx_spell_name(graft_onnx_spelling *s, const char *y, const char *part);
+/* New initializers, likewise; their names. Floats are borrowed; whole numbers are a list (rank 1) or
+ * a scalar (0). */
+const char *graft_onnx_spell_floats(graft_onnx_spelling *s, const char *y, const char *part,
+                                    const float *data, const int64_t *dims, size_t rank);
+const char *graft_onnx_spell_ints(graft_onnx_spelling *s, const char *y, const char *part,
+                                  const int64_t *items, size_t count, size_t rank);
+/* A node of one input, or of two unless `b` is NULL; the name of its new output. */
+const char *graft_onnx_spell_step(graft_onnx_spelling *s, const char *y, const char *op,
+                                  const char *a, const char *b);
 /* A node or an initializer as it is. */
 void graft_onnx_spell_node(graft_onnx_spelling *s, Onnx__NodeProto *node);
 void graft_onnx_spell_tensor(graft_onnx_spelling *s, Onnx__TensorProto *tensor);

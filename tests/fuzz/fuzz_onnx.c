@@ -1,7 +1,8 @@
 /* fuzz_onnx.c - any bytes as an ONNX file: an error with a message, or a model whose graph is sound
- * and which can be written, also with every node generated anew and by other algorithms, and read
- * again. */
+ * and which can be written, also with every node generated anew by other algorithms and with
+ * recurrent cells as nets, and read again. */
 #include "graph/algorithms.h"
+#include "graph/rolled.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -58,12 +59,29 @@ static void check_algorithms(graft_env *env, const graft_model *model)
     }
 }
 
+/* Recurrent cells as one node each. */
+static void check_rolled(graft_env *env, const graft_model *model)
+{
+    const char *path = graft_arena_printf(env->life, "/tmp/fuzz_onnx.%d.onnx", (int)getpid());
+    graft_model *again = NULL;
+    uint32_t cells = 0;
+    if (graft_rolled_write(env, model, path, &cells) != GRAFT_OK) {
+        require(env->message[0] != '\0'); /* Weights that no runtime could compute. */
+        graft_env_clear(env);
+    } else if (cells > 0) {
+        require(graft_model_read(env, env->life, path, NULL, &again) == GRAFT_OK);
+        require(again->output_count == model->output_count);
+        require(unlink(path) == 0);
+    }
+}
+
 static void check_model(graft_env *env, const graft_model *model)
 {
     size_t bytes = graft_order_bytes(&model->graph.limits);
     require(graft_graph_check(&model->graph, graft_arena_alloc(env->life, bytes), bytes) == NULL);
     write_and_read(env, model, &model->graph);
     check_algorithms(env, model);
+    check_rolled(env, model);
     graft_graph *graph = graft_model_graph_copy(env->life, &model->graph);
     for (graft_index n = 0; n < graph->node_end; n++) {
         if (graph->nodes[n].op != GRAFT_OP_OPAQUE) {
