@@ -108,7 +108,9 @@ graft_status graft_onnx_take_apart(graft_onnx_reader *reader, const Onnx__NodePr
 graft_tensor graft_apart_input(const graft_apart *apart, uint32_t k)
 {
     const graft_onnx_entry *entry = graft_onnx_input(apart->reader->onnx, apart->node, k);
-    return entry == NULL ? NULL : entry->name;
+    const bool none =
+        entry != NULL && entry->known != NULL && graft_shape_elements(&entry->known->shape) == 0;
+    return entry == NULL || none ? NULL : entry->name;
 }
 
 graft_shape graft_apart_shape(const graft_apart *apart, graft_tensor x)
