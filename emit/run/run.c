@@ -291,12 +291,14 @@ graft_status graft_run_resize(graft_run *run, const graft_run_tensor *inputs, ui
 {
     const graft_run_plan before = run->plan;
     const graft_model_options reading = run->reading;
-    if (run->plan.results == NULL || run->first == NULL) {
-        return run->plan.results == NULL
-                   ? GRAFT_BAD_INPUT
-                   : GRAFT_FAIL(&run->env, GRAFT_UNSUPPORTED, "a graph has no open sizes");
+    if (before.results == NULL) {
+        return GRAFT_BAD_INPUT; /* It was not opened, and the message says why. */
     }
     graft_env_clear(&run->env);
+    if (run->first == NULL) {
+        return GRAFT_FAIL(&run->env, GRAFT_UNSUPPORTED, "a graph has no open sizes");
+    }
+    GRAFT_SCOPED(run->env.scratch);
     run->plan = (graft_run_plan){.arena = graft_arena_new(PLAN_BYTES)};
     const int threads = take_threads((int)run->env.thread_count);
     const locale_t language = take_plain_locale();
