@@ -1,24 +1,17 @@
 /* run.c - see include/graft/run.h: a model or graph, rewritten, planned by costs, and run. */
-#include "emit/run/run.h"
+#include "emit/run/planned.h"
 
 #include "cost/measure/clock.h"
 
 #include "emit/report/outputs.h"
-#include "emit/run/runtime.h"
 #include "graph/base/half.h"
 #include "graph/base/log.h"
-#include "graph/base/options.h"
-#include "graph/flow.h"
-#include "graph/rule/policyfile.h"
-#include "models/zoo.h"
 
 #include <locale.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { STEPS_MOST = 4096, PLAN_BYTES = 1 << 18 };
 
 /* ------------------------------------------------------------------ opening */
 
@@ -30,14 +23,6 @@ static int take_threads(int count)
     return before;
 }
 
-static graft_status check_named(graft_env *env, const char *kind, const graft_run_tensor *given,
-                                uint32_t i)
-{
-    return given[i].name != NULL
-               ? GRAFT_OK
-               : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s %u of those given has no name", kind, i);
-}
-
 static graft_status open_costs(graft_run *run, const graft_run_options *options)
 {
     graft_env *env = &run->env;
@@ -47,148 +32,6 @@ static graft_status open_costs(graft_run *run, const graft_run_options *options)
     GRAFT_PASS(graft_cost_open(env, run->device, options->tune ? database : NULL, &run->cost));
     if (!options->tune) {
         GRAFT_PASS(graft_cost_borrow(env, run->cost, database));
-    }
-    return GRAFT_OK;
-}
-
-/* By the rules of a policy, in a copy. */
-static graft_status rewrite(graft_run *run)
-{
-    graft_env *env = &run->env;
-    const char *path = run->policy;
-    graft_policy policy;
-    graft_graph *graph = graft_model_graph_copy(run->plan.arena, run->plan.graph);
-    graft_optimize_options options = graft_optimize_options_default();
-    options.weight_bytes_limit = UINT64_MAX;
-    options.step_limit = STEPS_MOST;
-    GRAFT_PASS(graft_policyfile_read(env, run->plan.arena, path, &policy, NULL));
-    const size_t bytes =
-        graft_optimize_workspace_most_bytes(&policy, &graph->limits, options.step_limit);
-    graft_mark mark = graft_arena_mark(env->scratch);
-    graft_status status = graft_optimize(graph, &policy, &options,
-                                         graft_arena_alloc(env->scratch, bytes), bytes, NULL);
-    graft_arena_release(env->scratch, mark);
-    if (status != GRAFT_OK) {
-        return GRAFT_FAIL(env, status, "%s: the policy failed on %s: %s", path,
-                          run->plan.model->file, graft_status_name(status));
-    }
-    run->plan.graph = graph;
-    return status;
-}
-
-/* Sizes that the model leaves open are those of these inputs. In the plan's arena. */
-static graft_status note_inputs(graft_run *run, const graft_run_tensor *inputs, uint32_t count)
-{
-    graft_model_given *given = GRAFT_NEW(run->plan.arena, graft_model_given, count);
-    for (uint32_t i = 0; i < count; i++) {
-        GRAFT_PASS(check_named(&run->env, "input", inputs, i));
-        given[i] = (graft_model_given){inputs[i].name, inputs[i].shape};
-    }
-    run->reading.given = given;
-    run->reading.given_count = count;
-    return GRAFT_OK;
-}
-
-static graft_status read_model(graft_run *run, const char *path, const graft_run_options *options)
-{
-    graft_env *env = &run->env;
-    const graft_option_list sizes = {GRAFT_NEW(env->life, const char *, options->size_count),
-                                     options->size_count};
-    for (uint32_t i = 0; i < sizes.count; i++) {
-        sizes.items[i] = options->sizes[i];
-    }
-    run->policy = options->policy == NULL ? NULL : graft_arena_strdup(env->life, options->policy);
-    run->reading = (graft_model_options){.unroll = GRAFT_UNROLL_MOST, /* It has no kernel for a */
-                                         .as_binary32 = true,         /* whole, nor for 16 bits. */
-                                         .flows = true,
-                                         .staged = true,
-                                         .again = true};
-    GRAFT_PASS(
-        graft_options_sizes(env, "size", &sizes, &run->reading.sizes, &run->reading.size_count));
-    GRAFT_PASS(note_inputs(run, options->inputs, options->input_count));
-    GRAFT_PASS(graft_runtime_open(env, env->life, NULL, 0, &run->runtime));
-    GRAFT_PASS(graft_model_open(env, env->life, path, &run->reading, &run->plan.model));
-    run->first = run->plan.model;
-    run->reading.again = false;
-    return GRAFT_OK;
-}
-
-static graft_status plan_model(graft_run *run)
-{
-    graft_arena *arena = run->plan.arena;
-    const graft_model *model = run->plan.model;
-    graft_stages *stages = GRAFT_NEW(arena, graft_stages, 1);
-    graft_model_options *reading = GRAFT_NEW(arena, graft_model_options, 1);
-    run->plan.graph = &model->graph;
-    if (run->policy != NULL) {
-        GRAFT_PASS(rewrite(run));
-    }
-    *reading = run->reading;
-    *stages = (graft_stages){
-        .first = model, .options = reading, .runtime = &run->runtime, .cost = run->cost};
-    run->plan.stages = model->rest == NULL && model->told_count == 0 ? NULL : stages;
-    return graft_stage_open(&run->env, arena, stages, model, &run->plan.graph, &run->plan.executor);
-}
-
-/* A tensor of the session; `port` has its name in the model. */
-static graft_status list_tensor(graft_run *run, graft_run_tensor *tensor, const graft_shape *shape,
-                                const graft_model_port *port, const char *made)
-{
-    *tensor = (graft_run_tensor){.name = port == NULL ? made : port->name, .shape = *shape};
-    if (port != NULL && graft_half_is(port->dtype)) {
-        tensor->shape.dtype = port->dtype;
-    }
-    if (graft_shape_bytes(shape) == 0) {
-        return GRAFT_FAIL(&run->env, GRAFT_UNSUPPORTED,
-                          "'%s' has a type or sizes that Graft does not know", tensor->name);
-    }
-    return GRAFT_OK;
-}
-
-/* Those of the executor, then what else the model has: inputs without elements. */
-static graft_status list_inputs(graft_run *run)
-{
-    graft_arena *arena = run->plan.arena;
-    const graft_model *model = run->plan.model;
-    const uint32_t count = graft_executor_input_count(run->plan.executor);
-    run->plan.inputs =
-        GRAFT_NEW(arena, graft_run_tensor, count + (model == NULL ? 0 : model->input_count));
-    for (run->plan.input_count = 0; run->plan.input_count < count; run->plan.input_count++) {
-        const uint32_t k = run->plan.input_count;
-        const graft_value *value =
-            &run->plan.graph->values[graft_executor_input(run->plan.executor, k)];
-        GRAFT_PASS(list_tensor(run, &run->plan.inputs[k], &value->shape,
-                               model == NULL ? NULL : &model->inputs[value->source],
-                               graft_arena_printf(arena, "x%u", k)));
-    }
-    for (uint32_t i = 0; model != NULL && i < model->input_count; i++) {
-        const graft_model_port *port = &model->inputs[i];
-        if (port->shape.rank <= GRAFT_MAX_RANK && graft_shape_elements(&port->shape) == 0) {
-            graft_run_tensor *tensor = &run->plan.inputs[run->plan.input_count++];
-            *tensor = (graft_run_tensor){.name = port->name, .shape = port->shape};
-            tensor->shape.dtype = port->dtype;
-        }
-    }
-    return GRAFT_OK;
-}
-
-static graft_status list_tensors(graft_run *run)
-{
-    graft_arena *arena = run->plan.arena;
-    const graft_model *model = run->plan.model;
-    const uint32_t output_count = graft_run_output_count(run);
-    GRAFT_PASS(list_inputs(run));
-    run->plan.results = graft_outputs_new(arena, run->plan.executor, run->plan.graph);
-    run->plan.outputs = GRAFT_NEW(arena, graft_run_tensor, output_count);
-    for (uint32_t k = 0; k < output_count && run->plan.stages != NULL; k++) {
-        const graft_model_port *port = &run->plan.stages->first->promised[k];
-        run->plan.outputs[k] = (graft_run_tensor){.name = port->name, .shape = port->shape};
-    }
-    for (uint32_t k = 0; k < output_count && run->plan.stages == NULL; k++) {
-        const graft_index value = graft_executor_output(run->plan.executor, k);
-        GRAFT_PASS(list_tensor(run, &run->plan.outputs[k], &run->plan.graph->values[value].shape,
-                               model == NULL ? NULL : &model->outputs[k],
-                               graft_arena_printf(arena, "y%u", k)));
     }
     return GRAFT_OK;
 }
@@ -210,15 +53,14 @@ static graft_status open_source(graft_run *run, const run_source *source,
     }
     GRAFT_PASS(open_costs(run, options));
     if (source->path != NULL) {
-        GRAFT_PASS(read_model(run, source->path, options));
-        GRAFT_PASS(plan_model(run));
+        GRAFT_PASS(graft_planned_read(run, source->path, options));
     } else {
         run->plan.graph = source->graph;
         GRAFT_PASS(graft_executor_open(&run->env, run->cost, source->graph, source->weights,
                                        source->context, &run->plan.executor));
     }
     GRAFT_PASS(graft_cost_save(&run->env, run->cost));
-    return list_tensors(run);
+    return graft_planned_list(run);
 }
 
 /* The thread's locale from here on: files have a point in their numbers, and the product's language
@@ -267,25 +109,6 @@ graft_status graft_run_open_graph(const graft_graph *graph, graft_run_weights we
     return open_run(&source, options, run);
 }
 
-static void close_plan(graft_run *run, const graft_run_plan *plan)
-{
-    graft_executor_close(plan->executor);
-    graft_stages_close(plan->stages);
-    if (plan->arena != run->env.life) {
-        graft_arena_free(plan->arena);
-    }
-}
-
-static graft_status plan_again(graft_run *run, const graft_run_tensor *inputs, uint32_t count)
-{
-    graft_env *env = &run->env;
-    GRAFT_PASS(note_inputs(run, inputs, count));
-    GRAFT_PASS(
-        graft_model_read_again(env, run->plan.arena, run->first, &run->reading, &run->plan.model));
-    GRAFT_PASS(plan_model(run));
-    return list_tensors(run);
-}
-
 /* The plan before lives until there is another one, which takes the weights that it has packed. */
 graft_status graft_run_resize(graft_run *run, const graft_run_tensor *inputs, uint32_t count)
 {
@@ -298,17 +121,19 @@ graft_status graft_run_resize(graft_run *run, const graft_run_tensor *inputs, ui
     if (run->first == NULL) {
         return GRAFT_FAIL(&run->env, GRAFT_UNSUPPORTED, "a graph has no open sizes");
     }
+    if (graft_planned_take(run, inputs, count)) {
+        return GRAFT_OK;
+    }
     GRAFT_SCOPED(run->env.scratch);
-    run->plan = (graft_run_plan){.arena = graft_arena_new(PLAN_BYTES)};
     const int threads = take_threads((int)run->env.thread_count);
     const locale_t language = take_plain_locale();
-    const graft_status status = plan_again(run, inputs, count);
+    const graft_status status = graft_planned_again(run, inputs, count);
     (void)uselocale(language);
     (void)take_threads(threads);
     if (status == GRAFT_OK) {
-        close_plan(run, &before);
+        graft_planned_keep(run, &before);
     } else {
-        close_plan(run, &run->plan);
+        graft_planned_close(run, &run->plan);
         run->plan = before;
         run->reading = reading;
         graft_cost_set_model(run->cost, before.model);
@@ -319,7 +144,13 @@ graft_status graft_run_resize(graft_run *run, const graft_run_tensor *inputs, ui
 void graft_run_close(graft_run *run)
 {
     if (run != NULL) {
-        close_plan(run, &run->plan);
+        graft_planned_close(run, &run->plan);
+        while (run->kept != NULL) {
+            kept_plan *next = run->kept->next;
+            graft_planned_close(run, &run->kept->plan);
+            free(run->kept);
+            run->kept = next;
+        }
         const locale_t language = take_plain_locale();
         (void)!graft_cost_close(&run->env, run->cost); /* It was saved. */
         (void)uselocale(language);
@@ -390,7 +221,7 @@ static graft_status take_given(graft_env *env, const run_side *side, const graft
 {
     for (uint32_t i = 0; i < given_count; i++) {
         uint32_t k = 0;
-        GRAFT_PASS(check_named(env, side->kind, given, i));
+        GRAFT_PASS(graft_planned_check(env, side->kind, given, i));
         bool met = false; /* A model can have an output twice, each with data of its own. */
         while (k < side->count &&
                (strcmp(side->own[k].name, given[i].name) != 0 || side->data[k] != NULL)) {

@@ -18,6 +18,11 @@ typedef struct graft_run_plan {
     float **results; /* Of the executor's outputs, ours. */
 } graft_run_plan;
 
+typedef struct kept_plan {
+    struct kept_plan *next;
+    graft_run_plan plan;
+} kept_plan;
+
 struct graft_run {
     graft_env env;
     graft_device *device;
@@ -27,6 +32,7 @@ struct graft_run {
     graft_model_options reading; /* How the model was read. */
     const graft_model *first;    /* At the first sizes; its weights are those of all plans. */
     graft_run_plan plan;
+    kept_plan *kept; /* See planned.h; the one that was made or ran last first. */
 };
 
 /* Times it with the session's threads, as graft_executor_time does; with these inputs where it runs

@@ -204,11 +204,11 @@ CHECK_CASE(test_sizes_of_inputs)
     graft_run_close(run);
 }
 
-/* A past that is empty first and grows by a row in each step, in one session. One that does not fit
- * leaves the session as it was. */
+/* A past that is empty first and grows by a row in each step, in one session, twice, and behind more
+ * plans than are kept. One that does not fit leaves the session as it was. */
 CHECK_CASE(test_resized)
 {
-    enum { STEPS = 5 };
+    enum { STEPS = 5, MANY = 150 };
     const char *path = check_path("x.onnx");
     float past[2 * STEPS], all[2 * STEPS], y[2 * STEPS], row[2];
     graft_run_tensor in[2] = {
@@ -222,12 +222,17 @@ CHECK_CASE(test_resized)
                     "input x 1 2; input past p 2; weight w 2 2 = 1 10 100 1000; node Concat past x "
                     "-> all : axis=0; node MatMul all w -> y; output all; output y",
                     path);
-    for (int32_t step = 0; step < STEPS; step++) {
+    for (int32_t turn = 0; turn < 3 * STEPS; turn++) {
+        const int32_t step = turn % STEPS;
+        for (int32_t i = STEPS; i < MANY && turn == 2 * STEPS; i++) {
+            in[0].shape.dims[0] = i;
+            expect(run, graft_run_resize(run, in, 2), GRAFT_OK, "");
+        }
         in[0].shape.dims[0] = step;
         in[0].data = step == 0 ? NULL : past;
         row[0] = (float)step;
         row[1] = 1.0F;
-        expect(run, step == 0 ? graft_run_open(path, &options, &run) : graft_run_resize(run, in, 2),
+        expect(run, turn == 0 ? graft_run_open(path, &options, &run) : graft_run_resize(run, in, 2),
                GRAFT_OK, "");
         graft_run_tensor out[2] = {*graft_run_output(run, 0), *graft_run_output(run, 1)};
         assert_int_equal(out[0].shape.dims[0], step + 1);
