@@ -89,7 +89,8 @@ uint32_t graft_run_output_count(const graft_run *run);
 const graft_run_tensor *graft_run_input(const graft_run *run, uint32_t k);
 const graft_run_tensor *graft_run_output(const graft_run *run, uint32_t k);
 
-/* Runs once. Tensors go by name: all inputs, in any order, and those outputs that are wanted.
+/* Runs once. Tensors go by name: all inputs, in any order, and those outputs that are wanted. Such as
+ * have no elements, a size being 0, need no data.
  * GRAFT_BAD_INPUT, with what was expected, when an input is missing, a name is NULL, none of the
  * model's or comes twice, or a shape or type is another; also when an input holds a place outside
  * of a table that the model selects from. Where sizes depend on data, outputs need not be given (see
