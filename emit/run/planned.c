@@ -61,12 +61,12 @@ static graft_status note_inputs(graft_run *run, const graft_run_tensor *inputs, 
     return GRAFT_OK;
 }
 
-static graft_status open_plan(graft_run *run)
+static graft_status open_plan(graft_run *run, graft_model *model)
 {
     graft_arena *arena = run->plan.arena;
-    const graft_model *model = run->plan.model;
     graft_stages *stages = GRAFT_NEW(arena, graft_stages, 1);
     graft_model_options *reading = GRAFT_NEW(arena, graft_model_options, 1);
+    run->plan.model = model;
     run->plan.graph = &model->graph;
     if (run->policy != NULL) {
         GRAFT_PASS(rewrite(run));
@@ -81,6 +81,7 @@ static graft_status open_plan(graft_run *run)
 graft_status graft_planned_read(graft_run *run, const char *path, const graft_run_options *options)
 {
     graft_env *env = &run->env;
+    graft_model *model = NULL;
     const graft_option_list sizes = {GRAFT_NEW(env->life, const char *, options->size_count),
                                      options->size_count};
     for (uint32_t i = 0; i < sizes.count; i++) {
@@ -96,10 +97,10 @@ graft_status graft_planned_read(graft_run *run, const char *path, const graft_ru
         graft_options_sizes(env, "size", &sizes, &run->reading.sizes, &run->reading.size_count));
     GRAFT_PASS(note_inputs(run, options->inputs, options->input_count));
     GRAFT_PASS(graft_runtime_open(env, env->life, NULL, 0, &run->runtime));
-    GRAFT_PASS(graft_model_open(env, env->life, path, &run->reading, &run->plan.model));
-    run->first = run->plan.model;
+    GRAFT_PASS(graft_model_open(env, env->life, path, &run->reading, &model));
+    run->first = model;
     run->reading.again = false;
-    return open_plan(run);
+    return open_plan(run, model);
 }
 
 /* A tensor of the session; `port` has its name in the model. */
@@ -167,11 +168,12 @@ graft_status graft_planned_list(graft_run *run)
 
 graft_status graft_planned_again(graft_run *run, const graft_run_tensor *inputs, uint32_t count)
 {
+    graft_model *model = NULL;
     run->plan = (graft_run_plan){.arena = graft_arena_new(PLAN_BYTES)};
     GRAFT_PASS(note_inputs(run, inputs, count));
-    GRAFT_PASS(graft_model_read_again(&run->env, run->plan.arena, run->first, &run->reading,
-                                      &run->plan.model));
-    GRAFT_PASS(open_plan(run));
+    GRAFT_PASS(
+        graft_model_read_again(&run->env, run->plan.arena, run->first, &run->reading, &model));
+    GRAFT_PASS(open_plan(run, model));
     return graft_planned_list(run);
 }
 
