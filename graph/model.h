@@ -88,6 +88,7 @@ typedef struct graft_model {
     const struct Onnx__ModelProto *rest; /* For the stages behind it; NULL: it is the last one. */
     const graft_model_told *told;
     uint32_t told_count;
+    const struct Onnx__ModelProto *again; /* Of graft_model_options.again; else NULL. */
     const graft_model_port *promised;
     uint32_t promised_count;
     const struct graft_model *other; /* Of a model whose sizes stay open: read at other sizes. */
@@ -147,6 +148,7 @@ typedef struct graft_model_options {
     bool staged;
     const graft_model_told *told; /* Of a later stage: what earlier ones made. */
     uint32_t told_count;
+    bool again; /* A copy of the message is kept, for graft_model_read_again. */
     /* Bodies of If, Loop and Scan are rewritten before the rest is read; NULL: they stay. */
     const graft_model_bodies *bodies;
 } graft_model_options;
@@ -171,6 +173,14 @@ GRAFT_MUST_USE graft_status graft_model_read_rest(graft_env *env, graft_arena *a
                                                   const graft_model *model,
                                                   const graft_model_options *options,
                                                   graft_model **next);
+
+/* Reads a model once more, at other sizes: `options` as they were but for sizes, what is given, and
+ * `again`. Weights of the file have the same data, so `model`, which was read with `again`, must
+ * outlive it. Fails as graft_model_parse does. */
+GRAFT_MUST_USE graft_status graft_model_read_again(graft_env *env, graft_arena *arena,
+                                                   const graft_model *model,
+                                                   const graft_model_options *options,
+                                                   graft_model **next);
 
 typedef struct graft_model_write_options {
     bool external_data; /* Weights into a file beside the model; done anyhow above 1.5 GB. */

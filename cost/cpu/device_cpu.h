@@ -42,6 +42,18 @@ typedef struct program_primitive {
     uint32_t arg_count;
 } program_primitive;
 
+/* Where an implementation of a signature was found, since going through all of them takes longer
+ * than opening it: a network repeats operators, and a session may plan it anew for other sizes. */
+typedef struct program_found {
+    struct program_found *next;
+    graft_signature signature;
+    char name[GRAFT_KERNEL_NAME_BYTES]; /* "": any. */
+    uint32_t family;
+    uint32_t variant;
+} program_found;
+
+enum { PROGRAM_FOUND_LISTS = 256 };
+
 struct graft_device {
     graft_device_head head;
     dnnl_engine_t engine;
@@ -50,6 +62,7 @@ struct graft_device {
     pthread_mutex_t lock; /* Of the lists below. */
     program_pack *packs;
     program_primitive *primitives;
+    program_found *found[PROGRAM_FOUND_LISTS]; /* By hash. */
 };
 
 /* Copies of a const operand, or of an input of a plain function, for measuring: see

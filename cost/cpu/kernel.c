@@ -188,6 +188,41 @@ static graft_status list_kernels(graft_env *env, graft_device *device,
     return status;
 }
 
+static program_found **found_list(graft_device *device, const graft_signature *signature)
+{
+    return &device->found[graft_signature_hash(signature, 0) % PROGRAM_FOUND_LISTS];
+}
+
+/* False where it was not looked for yet. */
+static bool recall(graft_device *device, const graft_signature *signature, const char *name,
+                   listing *which)
+{
+    GRAFT_LOCKED(&device->lock);
+    const program_found *f = *found_list(device, signature);
+    while (f != NULL &&
+           (strcmp(f->name, name) != 0 || !graft_signature_equal(&f->signature, signature))) {
+        f = f->next;
+    }
+    if (f != NULL) {
+        *which = (listing){.family = f->family, .variant = f->variant};
+    }
+    return f != NULL;
+}
+
+static void remember(graft_device *device, const graft_signature *signature, const char *name,
+                     const listing *which)
+{
+    GRAFT_LOCKED(&device->lock);
+    program_found *f = calloc(1, sizeof(*f));
+    program_found **list = found_list(device, signature);
+    if (f != NULL) { /* Else it is looked for again. */
+        *f = (program_found){*list, .signature = *signature, .family = which->family,
+                             .variant = which->variant};
+        (void)snprintf(f->name, sizeof(f->name), "%s", name);
+        *list = f;
+    }
+}
+
 static graft_status open_kernel(graft_env *env, graft_device *device,
                                 const graft_signature *signature, const char *name,
                                 const float *const *constants, graft_kernel **kernel)
@@ -195,12 +230,19 @@ static graft_status open_kernel(graft_env *env, graft_device *device,
     graft_status status = GRAFT_OK;
     listing list[GRAFT_KERNEL_MOST];
     uint32_t count = 0;
+    const char *wanted = name == NULL ? "" : name;
+    if (recall(device, signature, wanted, &list[0])) {
+        return open_variant(env, device, signature, &list[0], constants, kernel);
+    }
     GRAFT_CHECK(list_all(env, device, signature, list, &count));
     for (uint32_t i = 0; i < count; i++) {
         if (name == NULL || strcmp(name, list[i].name) == 0) {
             status = open_variant(env, device, signature, &list[i], constants, kernel);
             if (status == GRAFT_UNSUPPORTED && name == NULL) {
                 continue; /* It exists but cannot be created here. */
+            }
+            if (status == GRAFT_OK) {
+                remember(device, signature, wanted, &list[i]);
             }
             goto done;
         }
@@ -209,7 +251,7 @@ static graft_status open_kernel(graft_env *env, graft_device *device,
 done:
     if (status == GRAFT_UNSUPPORTED) {
         status = GRAFT_FAIL(env, status, "device '%s' has no implementation '%s' of this operator",
-                            device->head.name, name == NULL ? "" : name);
+                            device->head.name, wanted);
     }
     return status;
 }

@@ -31,6 +31,13 @@ typedef struct kept_text {
     struct kept_text *next;
 } kept_text;
 
+/* Places of the records of an operator. */
+typedef struct {
+    uint32_t *items;
+    uint32_t count;
+    uint32_t capacity;
+} place_list;
+
 struct graft_database {
     graft_arena *arena;
     kept_text *texts;
@@ -42,6 +49,7 @@ struct graft_database {
     const graft_database_record **records; /* In order of first addition. */
     uint32_t count;
     uint32_t capacity;
+    place_list places[UINT8_MAX + 1]; /* By operator. */
     bool changed;
     pthread_mutex_t lock; /* Of additions. */
 };
@@ -164,7 +172,11 @@ static void insert(graft_database *database, const graft_database_record *record
         place = database->records[i] == old ? i : place;
     }
     database->records[place] = kept;
-    database->count += place == database->count;
+    if (place == database->count) {
+        place_list *list = &database->places[kept->signature.op];
+        GRAFT_PUSH(database->arena, list->items, list->count, list->capacity, 16) = place;
+        database->count++;
+    }
     put_record(atomic_load_explicit(&database->table, memory_order_relaxed), kept);
 }
 
@@ -201,6 +213,13 @@ uint32_t graft_database_count(const graft_database *database) { return database-
 const graft_database_record *graft_database_at(const graft_database *database, uint32_t i)
 {
     return database->records[i];
+}
+
+const uint32_t *graft_database_of(const graft_database *database, uint8_t op, uint32_t *count)
+{
+    const place_list *list = &database->places[op];
+    *count = list->count;
+    return list->items;
 }
 
 /* Texts are kept once each. */

@@ -45,6 +45,9 @@ uint32_t graft_database_count(const graft_database *database);
 /* In no particular order; `i` below the count. */
 const graft_database_record *graft_database_at(const graft_database *database, uint32_t i);
 
+/* The records of one operator, by number for graft_database_at. Valid until one is added. */
+const uint32_t *graft_database_of(const graft_database *database, uint8_t op, uint32_t *count);
+
 /* Whether a record of the database is of the selected device and library. */
 bool graft_database_selects(const graft_database *database, const graft_database_record *record);
 

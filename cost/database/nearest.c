@@ -108,11 +108,18 @@ void graft_nearest_correct(const graft_database *database, const graft_roofline 
 {
     nearest best = {NULL, HUGE_VAL};
     graft_cost_entry line;
-    for (uint32_t i = 0; i < graft_database_count(database); i++) {
-        const graft_database_record *record = graft_database_at(database, i);
-        if (record->entry.source == GRAFT_COST_MEASURED &&
-            graft_database_selects(database, record)) {
-            offer(&best, record, signature);
+    graft_signature other = {.op = 0};
+    for (uint32_t op = 0; op <= UINT8_MAX; op++) {
+        uint32_t count = 0;
+        const uint32_t *places = graft_database_of(database, (uint8_t)op, &count);
+        other.op = (uint8_t)op;
+        const bool tells = op == signature->op || is_same_product(&other, signature);
+        for (uint32_t i = 0; i < count && tells; i++) {
+            const graft_database_record *record = graft_database_at(database, places[i]);
+            if (record->entry.source == GRAFT_COST_MEASURED &&
+                graft_database_selects(database, record)) {
+                offer(&best, record, signature);
+            }
         }
     }
     if (best.record == NULL ||
@@ -131,10 +138,12 @@ const char *graft_nearest_implementation(const graft_database *database, const c
                                          const graft_signature *signature)
 {
     nearest best = {NULL, HUGE_VAL};
-    for (uint32_t i = 0; i < graft_database_count(database); i++) {
-        const graft_database_record *record = graft_database_at(database, i);
-        if (strcmp(record->device, device) == 0 && record->entry.implementation[0] != '\0' &&
-            run_alike(&record->signature, signature)) {
+    uint32_t count = 0;
+    const uint32_t *places = graft_database_of(database, signature->op, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        const graft_database_record *record = graft_database_at(database, places[i]);
+        if (record->entry.implementation[0] != '\0' && run_alike(&record->signature, signature) &&
+            strcmp(record->device, device) == 0) {
             offer(&best, record, signature);
         }
     }

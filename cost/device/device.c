@@ -125,5 +125,12 @@ void graft_cpu_close(graft_device *device)
     (void)dnnl_stream_destroy(device->stream);
     (void)dnnl_engine_destroy(device->engine);
     (void)pthread_mutex_destroy(&device->lock);
+    for (uint32_t i = 0; i < PROGRAM_FOUND_LISTS; i++) {
+        while (device->found[i] != NULL) {
+            program_found *next = device->found[i]->next;
+            free(device->found[i]);
+            device->found[i] = next;
+        }
+    }
     free(device);
 }

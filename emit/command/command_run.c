@@ -143,8 +143,8 @@ static void print_step(graft_env *env, const graft_run *run, const step_time *ti
     GRAFT_SCOPED(env->scratch);
     graft_json json;
     graft_buffer text = {.arena = env->scratch};
-    const graft_step *step = &graft_executor_schedule(run->executor)->steps[time->step];
-    const char *implementation = graft_executor_implementation(run->executor, time->step);
+    const graft_step *step = &graft_executor_schedule(run->plan.executor)->steps[time->step];
+    const char *implementation = graft_executor_implementation(run->plan.executor, time->step);
     graft_signature_print(&step->signature, &text);
     if (env->json) {
         graft_json_begin(&json, env->scratch);
@@ -161,7 +161,7 @@ static void print_step(graft_env *env, const graft_run *run, const step_time *ti
 
 static graft_status bench_steps(graft_env *env, const run_choices *choices, graft_run *run)
 {
-    const uint32_t count = graft_executor_schedule(run->executor)->step_count;
+    const uint32_t count = graft_executor_schedule(run->plan.executor)->step_count;
     double *step_ns = GRAFT_NEW(env->life, double, count);
     step_time *times = GRAFT_NEW(env->life, step_time, count);
     GRAFT_PASS(graft_run_time_steps(env, run, choices->rounds, step_ns));
@@ -204,7 +204,7 @@ static graft_status run_model(graft_env *env, void *taken)
     GRAFT_CHECK(tell(env, NULL, run, status));
     const uint32_t output_count = graft_run_output_count(run);
     graft_run_tensor *outputs = GRAFT_NEW(env->life, graft_run_tensor, output_count);
-    for (uint32_t k = 0; k < output_count && run->stages == NULL; k++) {
+    for (uint32_t k = 0; k < output_count && run->plan.stages == NULL; k++) {
         outputs[k] = *graft_run_output(run, k);
         outputs[k].data =
             graft_arena_alloc(env->life, (size_t)graft_shape_bytes(&outputs[k].shape));
@@ -212,10 +212,10 @@ static graft_status run_model(graft_env *env, void *taken)
     if (choices->bench || choices->steps) {
         draw_others(env, run, choices->seed, &inputs, &input_count);
     }
-    status =
-        graft_run_once(run, inputs, input_count, outputs, run->stages == NULL ? output_count : 0);
+    status = graft_run_once(run, inputs, input_count, outputs,
+                            run->plan.stages == NULL ? output_count : 0);
     GRAFT_CHECK(tell(env, choices->inputs, run, status));
-    for (uint32_t k = 0; k < output_count && run->stages != NULL; k++) {
+    for (uint32_t k = 0; k < output_count && run->plan.stages != NULL; k++) {
         outputs[k] = *graft_run_output(run, k); /* Whose sizes are known now. */
     }
     GRAFT_CHECK(write_outputs(env, choices->outputs, run, outputs));

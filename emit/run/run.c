@@ -1,24 +1,17 @@
 /* run.c - see include/graft/run.h: a model or graph, rewritten, planned by costs, and run. */
-#include "emit/run/run.h"
+#include "emit/run/planned.h"
 
 #include "cost/measure/clock.h"
 
 #include "emit/report/outputs.h"
-#include "emit/run/runtime.h"
 #include "graph/base/half.h"
 #include "graph/base/log.h"
-#include "graph/base/options.h"
-#include "graph/flow.h"
-#include "graph/rule/policyfile.h"
-#include "models/zoo.h"
 
 #include <locale.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { STEPS_MOST = 4096 };
 
 /* ------------------------------------------------------------------ opening */
 
@@ -28,14 +21,6 @@ static int take_threads(int count)
     const int before = omp_get_max_threads();
     omp_set_num_threads(count);
     return before;
-}
-
-static graft_status check_named(graft_env *env, const char *kind, const graft_run_tensor *given,
-                                uint32_t i)
-{
-    return given[i].name != NULL
-               ? GRAFT_OK
-               : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s %u of those given has no name", kind, i);
 }
 
 static graft_status open_costs(graft_run *run, const graft_run_options *options)
@@ -51,110 +36,6 @@ static graft_status open_costs(graft_run *run, const graft_run_options *options)
     return GRAFT_OK;
 }
 
-/* By the rules of a policy, in a copy. */
-static graft_status rewrite(graft_run *run, const char *path, const graft_model *model)
-{
-    graft_env *env = &run->env;
-    graft_policy policy;
-    graft_graph *graph = graft_model_graph_copy(env->life, run->graph);
-    graft_optimize_options options = graft_optimize_options_default();
-    options.weight_bytes_limit = UINT64_MAX;
-    options.step_limit = STEPS_MOST;
-    GRAFT_PASS(graft_policyfile_read(env, env->life, path, &policy, NULL));
-    const size_t bytes =
-        graft_optimize_workspace_most_bytes(&policy, &graph->limits, options.step_limit);
-    graft_mark mark = graft_arena_mark(env->scratch);
-    graft_status status = graft_optimize(graph, &policy, &options,
-                                         graft_arena_alloc(env->scratch, bytes), bytes, NULL);
-    graft_arena_release(env->scratch, mark);
-    if (status != GRAFT_OK) {
-        return GRAFT_FAIL(env, status, "%s: the policy failed on %s: %s", path, model->file,
-                          graft_status_name(status));
-    }
-    run->graph = graph;
-    return status;
-}
-
-static graft_status open_model(graft_run *run, const char *path, const graft_run_options *options,
-                               graft_model **model)
-{
-    graft_env *env = &run->env;
-    graft_runtime *runtime = GRAFT_NEW(env->life, graft_runtime, 1);
-    graft_model_options *kept = GRAFT_NEW(env->life, graft_model_options, 1);
-    graft_stages *stages = GRAFT_NEW(env->life, graft_stages, 1);
-    graft_model_options reading = {.unroll = GRAFT_UNROLL_MOST, /* It has no kernel for a whole, */
-                                   .as_binary32 = true,         /* nor for 16 bits. */
-                                   .flows = true,
-                                   .staged = true};
-    const graft_option_list sizes = {GRAFT_NEW(env->life, const char *, options->size_count),
-                                     options->size_count};
-    for (uint32_t i = 0; i < sizes.count; i++) {
-        sizes.items[i] = options->sizes[i];
-    }
-    GRAFT_PASS(graft_options_sizes(env, "size", &sizes, &reading.sizes, &reading.size_count));
-    graft_model_given *given = GRAFT_NEW(env->life, graft_model_given, options->input_count);
-    for (uint32_t i = 0; i < options->input_count; i++) {
-        GRAFT_PASS(check_named(env, "input", options->inputs, i));
-        given[i] = (graft_model_given){options->inputs[i].name, options->inputs[i].shape};
-    }
-    reading.given = given;
-    reading.given_count = options->input_count;
-    GRAFT_PASS(graft_model_open(env, env->life, path, &reading, model));
-    run->graph = &(*model)->graph;
-    if (options->policy != NULL) {
-        GRAFT_PASS(rewrite(run, options->policy, *model));
-    }
-    GRAFT_PASS(graft_runtime_open(env, env->life, NULL, 0, runtime));
-    *kept = reading;
-    *stages =
-        (graft_stages){.first = *model, .options = kept, .runtime = runtime, .cost = run->cost};
-    run->stages = (*model)->rest == NULL ? NULL : stages;
-    return graft_stage_open(env, env->life, stages, *model, &run->graph, &run->executor);
-}
-
-/* A tensor of the session; `port` has its name in the model. */
-static graft_status list_tensor(graft_run *run, graft_run_tensor *tensor, graft_index value,
-                                const graft_model_port *port, const char *made)
-{
-    const graft_shape *shape = &run->graph->values[value].shape;
-    *tensor = (graft_run_tensor){.name = port == NULL ? made : port->name, .shape = *shape};
-    if (port != NULL && graft_half_is(port->dtype)) {
-        tensor->shape.dtype = port->dtype;
-    }
-    if (graft_shape_bytes(shape) == 0) {
-        return GRAFT_FAIL(&run->env, GRAFT_UNSUPPORTED,
-                          "'%s' has a type or sizes that Graft does not know", tensor->name);
-    }
-    return GRAFT_OK;
-}
-
-static graft_status list_tensors(graft_run *run, const graft_model *model)
-{
-    graft_arena *arena = run->env.life;
-    const uint32_t input_count = graft_run_input_count(run);
-    const uint32_t output_count = graft_run_output_count(run);
-    run->results = graft_outputs_new(arena, run->executor, run->graph);
-    run->inputs = GRAFT_NEW(arena, graft_run_tensor, input_count);
-    run->outputs = GRAFT_NEW(arena, graft_run_tensor, output_count);
-    for (uint32_t k = 0; k < input_count; k++) {
-        const graft_index value = graft_executor_input(run->executor, k);
-        GRAFT_PASS(
-            list_tensor(run, &run->inputs[k], value,
-                        model == NULL ? NULL : &model->inputs[run->graph->values[value].source],
-                        graft_arena_printf(arena, "x%u", k)));
-    }
-    for (uint32_t k = 0; k < output_count && run->stages != NULL; k++) {
-        const graft_model_port *port = &run->stages->first->promised[k];
-        run->outputs[k] = (graft_run_tensor){.name = port->name, .shape = port->shape};
-    }
-    for (uint32_t k = 0; k < output_count && run->stages == NULL; k++) {
-        GRAFT_PASS(list_tensor(run, &run->outputs[k], graft_executor_output(run->executor, k),
-                               model == NULL ? NULL : &model->outputs[k],
-                               graft_arena_printf(arena, "y%u", k)));
-    }
-    return GRAFT_OK;
-}
-
 /* What a session is opened for: a model, or a graph. */
 typedef struct {
     const char *path; /* NULL: the graph. */
@@ -166,21 +47,20 @@ typedef struct {
 static graft_status open_source(graft_run *run, const run_source *source,
                                 const graft_run_options *options)
 {
-    graft_model *model = NULL;
     if (options->thread_count > GRAFT_THREADS_MOST) {
         return GRAFT_FAIL(&run->env, GRAFT_BAD_INPUT, "%u threads are more than %d",
                           options->thread_count, GRAFT_THREADS_MOST);
     }
     GRAFT_PASS(open_costs(run, options));
     if (source->path != NULL) {
-        GRAFT_PASS(open_model(run, source->path, options, &model));
+        GRAFT_PASS(graft_planned_read(run, source->path, options));
     } else {
-        run->graph = source->graph;
+        run->plan.graph = source->graph;
         GRAFT_PASS(graft_executor_open(&run->env, run->cost, source->graph, source->weights,
-                                       source->context, &run->executor));
+                                       source->context, &run->plan.executor));
     }
     GRAFT_PASS(graft_cost_save(&run->env, run->cost));
-    return list_tensors(run, model);
+    return graft_planned_list(run);
 }
 
 /* The thread's locale from here on: files have a point in their numbers, and the product's language
@@ -204,6 +84,7 @@ static graft_status open_run(const run_source *source, const graft_run_options *
     *run = r;
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     r->env.verbosity = 0;
+    r->plan.arena = r->env.life;
     r->env.thread_count = options->thread_count > 0 ? options->thread_count
                           : processors > 0          ? (uint32_t)processors
                                                     : 1;
@@ -228,11 +109,48 @@ graft_status graft_run_open_graph(const graft_graph *graph, graft_run_weights we
     return open_run(&source, options, run);
 }
 
+/* The plan before lives until there is another one, which takes the weights that it has packed. */
+graft_status graft_run_resize(graft_run *run, const graft_run_tensor *inputs, uint32_t count)
+{
+    const graft_run_plan before = run->plan;
+    const graft_model_options reading = run->reading;
+    if (before.results == NULL) {
+        return GRAFT_BAD_INPUT; /* It was not opened, and the message says why. */
+    }
+    graft_env_clear(&run->env);
+    if (run->first == NULL) {
+        return GRAFT_FAIL(&run->env, GRAFT_UNSUPPORTED, "a graph has no open sizes");
+    }
+    if (graft_planned_take(run, inputs, count)) {
+        return GRAFT_OK;
+    }
+    GRAFT_SCOPED(run->env.scratch);
+    const int threads = take_threads((int)run->env.thread_count);
+    const locale_t language = take_plain_locale();
+    const graft_status status = graft_planned_again(run, inputs, count);
+    (void)uselocale(language);
+    (void)take_threads(threads);
+    if (status == GRAFT_OK) {
+        graft_planned_keep(run, &before);
+    } else {
+        graft_planned_close(run, &run->plan);
+        run->plan = before;
+        run->reading = reading;
+        graft_cost_set_model(run->cost, before.model);
+    }
+    return status;
+}
+
 void graft_run_close(graft_run *run)
 {
     if (run != NULL) {
-        graft_executor_close(run->executor);
-        graft_stages_close(run->stages);
+        graft_planned_close(run, &run->plan);
+        while (run->kept != NULL) {
+            kept_plan *next = run->kept->next;
+            graft_planned_close(run, &run->kept->plan);
+            free(run->kept);
+            run->kept = next;
+        }
         const locale_t language = take_plain_locale();
         (void)!graft_cost_close(&run->env, run->cost); /* It was saved. */
         (void)uselocale(language);
@@ -249,26 +167,23 @@ const char *graft_run_message(const graft_run *run)
 
 /* ------------------------------------------------------------------ running */
 
-uint32_t graft_run_input_count(const graft_run *run)
-{
-    return run->executor == NULL ? 0 : graft_executor_input_count(run->executor);
-}
+uint32_t graft_run_input_count(const graft_run *run) { return run->plan.input_count; }
 
 uint32_t graft_run_output_count(const graft_run *run)
 {
-    return run->executor == NULL ? 0
-           : run->stages != NULL ? run->stages->first->promised_count
-                                 : graft_executor_output_count(run->executor);
+    return run->plan.executor == NULL ? 0
+           : run->plan.stages != NULL ? run->plan.stages->first->promised_count
+                                      : graft_executor_output_count(run->plan.executor);
 }
 
 const graft_run_tensor *graft_run_input(const graft_run *run, uint32_t k)
 {
-    return &run->inputs[k];
+    return &run->plan.inputs[k];
 }
 
 const graft_run_tensor *graft_run_output(const graft_run *run, uint32_t k)
 {
-    return &run->outputs[k];
+    return &run->plan.outputs[k];
 }
 
 const char *graft_shape_text(graft_arena *arena, const graft_shape *shape)
@@ -294,19 +209,26 @@ typedef struct {
     void **data; /* NULL: not given. */
 } run_side;
 
+/* What is given for a tensor of the session: data, which one without elements may lack. */
+static void *data_of(const graft_run_tensor *own, const graft_run_tensor *given)
+{
+    static uint64_t nothing;
+    return given->data == NULL && graft_shape_elements(&own->shape) == 0 ? &nothing : given->data;
+}
+
 static graft_status take_given(graft_env *env, const run_side *side, const graft_run_tensor *given,
                                uint32_t given_count)
 {
     for (uint32_t i = 0; i < given_count; i++) {
         uint32_t k = 0;
-        GRAFT_PASS(check_named(env, side->kind, given, i));
+        GRAFT_PASS(graft_planned_check(env, side->kind, given, i));
         bool met = false; /* A model can have an output twice, each with data of its own. */
         while (k < side->count &&
                (strcmp(side->own[k].name, given[i].name) != 0 || side->data[k] != NULL)) {
             met = met || strcmp(side->own[k].name, given[i].name) == 0;
             k++;
         }
-        if (k == side->count || given[i].data == NULL) {
+        if (k == side->count || data_of(&side->own[k], &given[i]) == NULL) {
             return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s '%s': %s", side->kind, given[i].name,
                               met                ? "it comes twice"
                               : k == side->count ? "the model has none of this name"
@@ -317,7 +239,7 @@ static graft_status take_given(graft_env *env, const run_side *side, const graft
                               given[i].name, graft_shape_text(env->scratch, &given[i].shape),
                               graft_shape_text(env->scratch, &side->own[k].shape));
         }
-        side->data[k] = given[i].data;
+        side->data[k] = data_of(&side->own[k], &given[i]);
     }
     return GRAFT_OK;
 }
@@ -354,7 +276,7 @@ static const float *widen_given(graft_env *env, const run_side *side, uint32_t k
 static float *place_output(const graft_run *run, const run_side *side, uint32_t k)
 {
     const bool ours = side->data[k] == NULL || graft_half_is(side->own[k].shape.dtype);
-    return ours ? run->results[k] : side->data[k];
+    return ours ? run->plan.results[k] : side->data[k];
 }
 
 /* A number that does not fit becomes an infinity, as in any computation. */
@@ -363,7 +285,7 @@ static void round_outputs(const graft_run *run, const run_side *side)
     for (uint32_t k = 0; k < side->count; k++) {
         const graft_shape *shape = &side->own[k].shape;
         if (graft_half_is(shape->dtype) && side->data[k] != NULL) {
-            (void)graft_half_narrow(shape->dtype, run->results[k],
+            (void)graft_half_narrow(shape->dtype, run->plan.results[k],
                                     (size_t)graft_shape_elements(shape), side->data[k]);
         }
     }
@@ -375,14 +297,14 @@ static graft_status run_stages(graft_run *run, const run_side *out, const graft_
 {
     const locale_t language = take_plain_locale();
     const graft_status status =
-        graft_stages_run(&run->env, run->stages, run->results, run->outputs);
+        graft_stages_run(&run->env, run->plan.stages, run->plan.results, run->plan.outputs);
     (void)uselocale(language);
     GRAFT_PASS(status);
     GRAFT_PASS(take_given(&run->env, out, given, given_count));
     for (uint32_t k = 0; k < out->count; k++) {
         if (out->data[k] != NULL) {
-            memcpy(out->data[k], run->outputs[k].data,
-                   (size_t)graft_shape_bytes(&run->outputs[k].shape));
+            memcpy(out->data[k], run->plan.outputs[k].data,
+                   (size_t)graft_shape_bytes(&run->plan.outputs[k].shape));
         }
     }
     return GRAFT_OK;
@@ -393,26 +315,27 @@ graft_status graft_run_once(graft_run *run, const graft_run_tensor *inputs, uint
 {
     graft_status status = GRAFT_OK;
     graft_env *env = &run->env;
-    if (run->results == NULL) {
+    if (run->plan.results == NULL) {
         return GRAFT_BAD_INPUT; /* It was not opened, and the message says why. */
     }
     graft_env_clear(env);
     graft_mark mark = graft_arena_mark(env->scratch);
     const uint32_t counts[2] = {graft_run_input_count(run), graft_run_output_count(run)};
-    const run_side in = {"input", run->inputs, counts[0],
+    const run_side in = {"input", run->plan.inputs, counts[0],
                          GRAFT_NEW(env->scratch, void *, counts[0])};
-    const run_side out = {"output", run->outputs, counts[1],
+    const run_side out = {"output", run->plan.outputs, counts[1],
                           GRAFT_NEW(env->scratch, void *, counts[1])};
     const int before = take_threads((int)env->thread_count);
     GRAFT_CHECK(take_given(env, &in, inputs, input_count));
     GRAFT_CHECK(refuse_missing(env, &in));
-    const float **from = GRAFT_NEW(env->scratch, const float *, in.count);
+    const uint32_t read_count = graft_executor_input_count(run->plan.executor);
+    const float **from = GRAFT_NEW(env->scratch, const float *, read_count);
     float **to = GRAFT_NEW(env->scratch, float *, out.count);
-    for (uint32_t k = 0; k < in.count; k++) {
+    for (uint32_t k = 0; k < read_count; k++) {
         from[k] = widen_given(env, &in, k);
     }
-    if (run->stages != NULL) {
-        GRAFT_CHECK(graft_executor_run(env, run->executor, from, run->results));
+    if (run->plan.stages != NULL) {
+        GRAFT_CHECK(graft_executor_run(env, run->plan.executor, from, run->plan.results));
         GRAFT_CHECK(run_stages(run, &out, outputs, output_count));
         goto done;
     }
@@ -420,7 +343,7 @@ graft_status graft_run_once(graft_run *run, const graft_run_tensor *inputs, uint
     for (uint32_t k = 0; k < out.count; k++) {
         to[k] = place_output(run, &out, k);
     }
-    GRAFT_CHECK(graft_executor_run(env, run->executor, from, to));
+    GRAFT_CHECK(graft_executor_run(env, run->plan.executor, from, to));
     round_outputs(run, &out);
 done:
     (void)take_threads(before);
@@ -447,12 +370,12 @@ static graft_status time_stages(graft_env *env, graft_run *run, const graft_run_
 graft_status graft_run_time(graft_env *env, graft_run *run, const graft_run_tensor *inputs,
                             uint32_t input_count, uint32_t rounds, graft_timing *timing)
 {
-    if (run->stages != NULL) {
+    if (run->plan.stages != NULL) {
         timing->rounds = rounds;
         return time_stages(env, run, inputs, input_count, timing);
     }
     const int before = take_threads((int)run->env.thread_count);
-    graft_status status = graft_executor_time(env, run->executor, rounds, timing);
+    graft_status status = graft_executor_time(env, run->plan.executor, rounds, timing);
     (void)take_threads(before);
     return status;
 }
@@ -461,12 +384,12 @@ graft_status graft_run_time_steps(graft_env *env, graft_run *run, uint32_t round
 {
     graft_status status = GRAFT_OK;
     GRAFT_SCOPED(env->scratch);
-    const uint32_t count = graft_executor_schedule(run->executor)->step_count;
+    const uint32_t count = graft_executor_schedule(run->plan.executor)->step_count;
     double *samples = GRAFT_NEW(env->scratch, double, (size_t)count *rounds);
     const int before = take_threads((int)run->env.thread_count);
     for (uint32_t round = 0; round < rounds; round++) {
         for (uint32_t step = 0; step < count; step++) {
-            GRAFT_CHECK(graft_executor_time_steps(env, run->executor, step, step + 1, 1,
+            GRAFT_CHECK(graft_executor_time_steps(env, run->plan.executor, step, step + 1, 1,
                                                   &samples[(size_t)step * rounds + round]));
         }
         GRAFT_CHECK(graft_interrupted_while(env, "measuring"));

@@ -101,16 +101,16 @@ static bool take_type(array_reader *r, graft_shape *shape)
     return false;
 }
 
-/* One size, at least 1. */
 static bool take_size(array_reader *r, int32_t *size)
 {
     int64_t value = 0;
     (void)take_text(r, "");
+    const bool digits = r->at < r->end && *r->at >= '0' && *r->at <= '9';
     while (r->at < r->end && *r->at >= '0' && *r->at <= '9' && value <= INT32_MAX) {
         value = 10 * value + (*r->at++ - '0');
     }
-    *size = value <= INT32_MAX ? (int32_t)value : 0;
-    return *size >= 1;
+    *size = (int32_t)value;
+    return digits && value <= INT32_MAX;
 }
 
 static graft_status take_sizes(array_reader *r, graft_shape *shape)
@@ -122,7 +122,7 @@ static graft_status take_sizes(array_reader *r, graft_shape *shape)
             return refuse(r, GRAFT_UNSUPPORTED, "shape: more than 6 axes");
         }
         if (!take_size(r, &shape->dims[shape->rank++])) {
-            return refuse(r, GRAFT_BAD_INPUT, "shape: not a tuple of sizes from 1");
+            return refuse(r, GRAFT_BAD_INPUT, "shape: not a tuple of sizes");
         }
         more = take_text(r, ",");
     }

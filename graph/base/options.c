@@ -468,7 +468,7 @@ static graft_status take_size(graft_env *env, const char *option, char **text,
     }
     equals = strrchr(name, '=');
     *equals = '\0';
-    GRAFT_PASS(parse_number(env, option, equals + 1, 1, INT32_MAX, &value));
+    GRAFT_PASS(parse_number(env, option, equals + 1, 0, INT32_MAX, &value));
     *size = (graft_model_size){.name = name, .value = (int32_t)value};
     return GRAFT_OK;
 }

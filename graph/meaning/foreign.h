@@ -20,7 +20,8 @@
  *      Einsum                                 of one to three operands of binary32, with an arrow
  *      Range                                  of int32, int64 and binary32
  *      Resize Upsample GridSample LRN         of binary32
- *      RoiAlign                               of binary32, means
+ *      RoiAlign                               of binary32
+ *      Det                                    of binary32
  *      Conv                                   of binary32, along one or two axes, with strides that
  *                                             operators.def does not have; no large ones
  *      ConvTranspose                          likewise, in groups and with dilations

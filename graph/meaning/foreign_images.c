@@ -26,9 +26,10 @@ enum {
     RESIZE_INSIDE,
     RESIZE_CUBIC,
     RESIZE_SCALES,
-    RESIZE_SIZES
+    RESIZE_SIZES,
+    RESIZE_BLUR
 };
-enum { TAPS_MOST = 4 };
+enum { TAPS_MOST = 4 }; /* But of what is blurred. */
 
 bool graft_foreign_read_resize(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
@@ -39,8 +40,7 @@ bool graft_foreign_read_resize(const Onnx__NodeProto *node, graft_opaque *opaque
     static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                             "ceil", NULL};
     static const char *const policies[] = {"stretch", NULL};
-    const bool plain = graft_onnx_int(node, "antialias", 0) == 0 &&
-                       graft_foreign_choice(node, "keep_aspect_ratio_policy", policies, 0) == 0;
+    const bool plain = graft_foreign_choice(node, "keep_aspect_ratio_policy", policies, 0) == 0;
     const bool old = node->n_input == 2; /* Of opset 10: like Upsample, when it makes larger. */
     opaque->attrs[RESIZE_MODE] = graft_foreign_choice(node, "mode", modes, MODE_NEAREST);
     opaque->attrs[RESIZE_PLACE] =
@@ -51,6 +51,7 @@ bool graft_foreign_read_resize(const Onnx__NodeProto *node, graft_opaque *opaque
     opaque->attrs[RESIZE_CUBIC] = graft_foreign_float(node, "cubic_coeff_a", -0.75F);
     opaque->attrs[RESIZE_SCALES] = 2;
     opaque->attrs[RESIZE_SIZES] = 3;
+    opaque->attrs[RESIZE_BLUR] = graft_onnx_int(node, "antialias", 0) != 0;
     return plain && !old && opaque->attrs[RESIZE_MODE] >= 0 && opaque->attrs[RESIZE_PLACE] >= 0 &&
            opaque->attrs[RESIZE_ROUND] >= 0 && opaque->in[0].dtype == GRAFT_DTYPE_F32 &&
            graft_foreign_has(opaque, 2) != graft_foreign_has(opaque, 3);
@@ -64,6 +65,7 @@ bool graft_foreign_read_upsample(const Onnx__NodeProto *node, graft_opaque *opaq
     opaque->attrs[RESIZE_ROUND] = ROUND_FLOOR;
     opaque->attrs[RESIZE_SCALES] = 1;
     opaque->attrs[RESIZE_SIZES] = GRAFT_OPAQUE_INPUTS_MOST; /* None. */
+    opaque->attrs[RESIZE_BLUR] = 0;
     return opaque->attrs[RESIZE_MODE] >= 0 && opaque->in[0].dtype == GRAFT_DTYPE_F32;
 }
 
@@ -143,8 +145,8 @@ static float round_place(float place, int32_t way)
 
 /* An element of an axis: the elements before that it is made of, by weights. */
 typedef struct {
-    int32_t at[TAPS_MOST];
-    float weight[TAPS_MOST];
+    int32_t *at;
+    float *weight;
 } taps;
 
 static float cubic_weight(float distance, float a)
@@ -155,44 +157,68 @@ static float cubic_weight(float distance, float a)
                       : 0.0F;
 }
 
+/* What elements around a place weigh: those nearer than `reach`, of which there are at most `count`,
+ * by their distance times `narrow`. An image that becomes smaller is blurred where `antialias` asks
+ * for it: all elements count then. */
+typedef struct {
+    float reach;
+    float narrow;
+    uint32_t count;
+} filter;
+
+static filter filter_of(const graft_opaque *opaque, float scale)
+{
+    const int32_t mode = opaque->attrs[RESIZE_MODE];
+    const float reach = mode == MODE_LINEAR ? 1.0F : 2.0F;
+    if (mode == MODE_NEAREST) {
+        return (filter){.count = 1};
+    }
+    if (opaque->attrs[RESIZE_BLUR] == 0 || scale >= 1.0F) {
+        return (filter){reach, 1.0F, mode == MODE_LINEAR ? 2 : 4};
+    }
+    return (filter){reach / scale, scale, 2 * (uint32_t)ceilf(reach / scale) + TAPS_MOST};
+}
+
 /* Elements outside are those of the edge, or weigh nothing. */
-static void find_taps(const graft_opaque *opaque, float place, int32_t size, uint32_t count,
+static void find_taps(const graft_opaque *opaque, float place, int32_t size, const filter *f,
                       taps *t)
 {
-    const uint32_t before = count / 2 - 1;
-    const float first = floorf(place) - (float)before;
+    const float first = floorf(place - f->reach) + 1.0F;
+    const bool linear = opaque->attrs[RESIZE_MODE] == MODE_LINEAR;
+    const float a = graft_float_of_bits(opaque->attrs[RESIZE_CUBIC]);
     float sum = 0.0F;
-    for (uint32_t k = 0; k < count; k++) {
+    for (uint32_t k = 0; k < f->count; k++) {
         const float at = first + (float)k;
         const bool outside = at < 0.0F || at > (float)(size - 1);
-        const float weight =
-            count == 2 ? (k == 0 ? 1.0F - (place - first) : place - first)
-                       : cubic_weight(place - at, graft_float_of_bits(opaque->attrs[RESIZE_CUBIC]));
+        const float distance = (place - at) * f->narrow;
+        const float weight = !linear             ? cubic_weight(distance, a)
+                             : f->narrow != 1.0F ? fmaxf(0.0F, 1.0F - fabsf(distance))
+                             : k == 0            ? 1.0F - (place - first)
+                                                 : place - first;
         t->at[k] = at < 0.0F ? 0 : at > (float)(size - 1) ? size - 1 : (int32_t)at;
         t->weight[k] = outside && opaque->attrs[RESIZE_INSIDE] != 0 ? 0.0F : weight;
         sum += t->weight[k];
     }
-    for (uint32_t k = 0; k < count && opaque->attrs[RESIZE_INSIDE] != 0; k++) {
+    const bool whole = opaque->attrs[RESIZE_INSIDE] == 0 && f->narrow == 1.0F;
+    for (uint32_t k = 0; k < f->count && !whole; k++) {
         t->weight[k] /= sum;
     }
 }
 
-static uint32_t taps_of(const graft_opaque *opaque)
-{
-    const int32_t mode = opaque->attrs[RESIZE_MODE];
-    return mode == MODE_NEAREST ? 1 : mode == MODE_LINEAR ? 2 : 4;
-}
-
-static taps *list_taps(graft_env *env, const graft_opaque *opaque, float scale, uint32_t axis)
+static taps *list_taps(graft_env *env, const graft_opaque *opaque, float scale, uint32_t axis,
+                       uint32_t *count)
 {
     const int32_t from = opaque->in[0].dims[axis];
     const int32_t to = opaque->out.dims[axis];
-    const uint32_t count = taps_of(opaque);
+    const filter f = filter_of(opaque, scale);
     taps *all = GRAFT_NEW(env->scratch, taps, (size_t)to);
+    *count = f.count;
     for (int32_t i = 0; i < to; i++) {
         const float place = place_before(opaque, scale, from, to, i);
-        if (count > 1) {
-            find_taps(opaque, place, from, count, &all[i]);
+        all[i].at = GRAFT_NEW(env->scratch, int32_t, f.count);
+        all[i].weight = GRAFT_NEW(env->scratch, float, f.count);
+        if (f.count > 1) {
+            find_taps(opaque, place, from, &f, &all[i]);
             continue;
         }
         const float nearest = round_place(place, opaque->attrs[RESIZE_ROUND]);
@@ -208,6 +234,16 @@ static taps *list_taps(graft_env *env, const graft_opaque *opaque, float scale, 
 static void mix_rows(const float *from, const taps *t, uint32_t count, size_t inner, float *out)
 {
     const float *row[TAPS_MOST];
+    if (count > TAPS_MOST) {
+        memset(out, 0, inner * sizeof(out[0]));
+        for (uint32_t k = 0; k < count; k++) {
+            const float *x = from + (size_t)t->at[k] * inner;
+            for (size_t i = 0; i < inner; i++) {
+                out[i] += t->weight[k] * x[i];
+            }
+        }
+        return;
+    }
     for (uint32_t k = 0; k < TAPS_MOST; k++) {
         row[k] = from + (size_t)t->at[k < count ? k : 0] * inner;
     }
@@ -260,12 +296,11 @@ static void resize_axis(graft_env *env, const graft_opaque *opaque, float scale,
                         image *of, float *last)
 {
     mixed_axis m = {.from = of->data,
-                    .all = list_taps(env, opaque, scale, axis),
-                    .count = taps_of(opaque),
                     .outer = graft_axes_count(&of->shape, 0, axis),
                     .old = (size_t)of->shape.dims[axis],
                     .size = (size_t)opaque->out.dims[axis],
                     .inner = graft_axes_count(&of->shape, axis + 1, of->shape.rank)};
+    m.all = list_taps(env, opaque, scale, axis, &m.count);
     m.out = last != NULL ? last : GRAFT_NEW(env->scratch, float, m.outer *m.size *m.inner);
     graft_share(opaque->threads, mix_some, &m);
     of->shape.dims[axis] = opaque->out.dims[axis];
@@ -296,16 +331,16 @@ graft_status graft_foreign_resize(graft_env *env, const graft_opaque *opaque, vo
 
 /* ------------------------------------------------------------------------------ GridSample */
 
-enum { GRID_NEAREST = 1, GRID_PADDING, GRID_CORNERS };
+enum { GRID_MODE = 1, GRID_PADDING, GRID_CORNERS };
 enum { GRID_ZEROS, GRID_BORDER, GRID_REFLECTION };
 
-/* Not by cubes. */
 bool graft_foreign_read_grid(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    static const char *const modes[] = {"linear", "nearest", "bilinear", NULL};
+    static const char *const modes[] = {"nearest",  "linear",  "cubic",
+                                        "bilinear", "bicubic", NULL}; /* Opset 16 has the last. */
     static const char *const paddings[] = {"zeros", "border", "reflection", NULL};
-    const int32_t mode = graft_foreign_choice(node, "mode", modes, 0);
-    opaque->attrs[GRID_NEAREST] = mode == 1;
+    const int32_t mode = graft_foreign_choice(node, "mode", modes, MODE_LINEAR);
+    opaque->attrs[GRID_MODE] = mode > MODE_CUBIC ? mode - MODE_CUBIC : mode;
     opaque->attrs[GRID_PADDING] = graft_foreign_choice(node, "padding_mode", paddings, 0);
     opaque->attrs[GRID_CORNERS] = graft_onnx_int(node, "align_corners", 0) != 0;
     return mode >= 0 && opaque->attrs[GRID_PADDING] >= 0;
@@ -357,16 +392,23 @@ typedef struct {
     float right[GRID_BLOCK];
 } grid_block;
 
+/* Where a number of a grid lies along axis 2 + `k`. */
+static float place_on_axis(const graft_opaque *opaque, const float place[2], uint32_t k)
+{
+    const float p = place[1 - k];
+    const float size = (float)opaque->in[0].dims[2 + k];
+    return opaque->attrs[GRID_CORNERS] != 0 ? (p + 1.0F) / 2.0F * (size - 1.0F)
+                                            : ((p + 1.0F) * size - 1.0F) / 2.0F;
+}
+
 static void find_place(const graft_opaque *opaque, const float place[2], size_t i, grid_block *b)
 {
-    const bool nearest = opaque->attrs[GRID_NEAREST] != 0;
+    const bool nearest = opaque->attrs[GRID_MODE] == MODE_NEAREST;
     float rest[2];
     int32_t index[2][2]; /* Row, column; and the next. */
     for (uint32_t k = 0; k < 2; k++) {
         const int32_t size = opaque->in[0].dims[2 + k];
-        const float p = place[1 - k];
-        float at = opaque->attrs[GRID_CORNERS] != 0 ? (p + 1.0F) / 2.0F * (float)(size - 1)
-                                                    : ((p + 1.0F) * (float)size - 1.0F) / 2.0F;
+        float at = place_on_axis(opaque, place, k);
         at = bring_inside(opaque, nearest ? rintf(at) : at, size);
         const float whole = nearest ? at : floorf(at);
         rest[k] = at - whole;
@@ -399,10 +441,36 @@ static void mix_places(const grid_block *b, size_t count, bool nearest, const fl
     }
 }
 
+/* Sixteen pixels around a place, each of which is brought inside; for every channel. */
+static void mix_cubic(const graft_opaque *opaque, const float place[2], const float *x, float *out)
+{
+    const size_t plane = graft_axes_count(&opaque->in[0], 2, 4);
+    const size_t places = graft_axes_count(&opaque->out, 2, 4);
+    int32_t index[2][4]; /* Rows, columns. */
+    float weight[2][4];
+    for (uint32_t i = 0; i < 8; i++) {
+        const float at = place_on_axis(opaque, place, i / 4);
+        const float pixel = floorf(at) + (float)(i % 4) - 1.0F;
+        index[i / 4][i % 4] = index_at(opaque, pixel, opaque->in[0].dims[2 + i / 4]);
+        weight[i / 4][i % 4] = cubic_weight(at - pixel, -0.75F);
+    }
+    for (int32_t c = 0; c < opaque->out.dims[1]; c++) {
+        float sum = 0.0F;
+        for (uint32_t i = 0; i < 16; i++) {
+            const int32_t row = index[0][i / 4];
+            const int32_t column = index[1][i % 4];
+            const int32_t at = row < 0 || column < 0 ? -1 : row * opaque->in[0].dims[3] + column;
+            sum += weight[0][i / 4] * weight[1][i % 4] * element_or_zero(x + (size_t)c * plane, at);
+        }
+        out[(size_t)c * places] = sum;
+    }
+}
+
 graft_status graft_foreign_grid(graft_env *env, const graft_opaque *opaque, void *out)
 {
     (void)env;
-    const bool nearest = opaque->attrs[GRID_NEAREST] != 0;
+    const bool nearest = opaque->attrs[GRID_MODE] == MODE_NEAREST;
+    const bool cubic = opaque->attrs[GRID_MODE] == MODE_CUBIC;
     const size_t plane = graft_axes_count(&opaque->in[0], 2, 4);
     const size_t places = graft_axes_count(&opaque->out, 2, 4);
     const size_t channels = (size_t)opaque->out.dims[1];
@@ -411,7 +479,10 @@ graft_status graft_foreign_grid(graft_env *env, const graft_opaque *opaque, void
         const float *x = (const float *)opaque->data[0] + n * channels * plane;
         const float *grid = (const float *)opaque->data[1] + n * places * 2;
         float *y = (float *)out + n * channels * places;
-        for (size_t first = 0; first < places; first += GRID_BLOCK) {
+        for (size_t i = 0; i < places && cubic; i++) {
+            mix_cubic(opaque, grid + i * 2, x, y + i);
+        }
+        for (size_t first = 0; first < places && !cubic; first += GRID_BLOCK) {
             const size_t count = places - first < GRID_BLOCK ? places - first : GRID_BLOCK;
             for (size_t i = 0; i < count; i++) {
                 find_place(opaque, grid + (first + i) * 2, i, &block);

@@ -1,19 +1,21 @@
-/* foreign_regions.c - means over parts of regions of images (see foreign.h): RoiAlign (K. He et al.,
+/* foreign_regions.c - means or maxima over parts of regions of images (see
+ * foreign.h): RoiAlign (K. He et al.,
  * Mask R-CNN, 2017, section 3). A region is cut in a grid of parts, and samples lie evenly in each. */
 #include "graph/meaning/algebra.h"
 #include "graph/meaning/foreign_rows.h"
 
 #include <math.h>
 
-enum { REGION_HEIGHT = 1, REGION_WIDTH, REGION_SAMPLES, REGION_SCALE, REGION_HALF };
+enum { REGION_HEIGHT = 1, REGION_WIDTH, REGION_SAMPLES, REGION_SCALE, REGION_HALF, REGION_MAX };
 enum { SAMPLES_MOST = 1 << 12 }; /* Along an axis of a part. */
 
 bool graft_foreign_read_region(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    static const char *const modes[] = {"avg", NULL};
+    static const char *const modes[] = {"avg", "max", NULL};
     static const char *const places[] = {"output_half_pixel", "half_pixel", NULL};
     static const char *const names[] = {"output_height", "output_width", "sampling_ratio"};
-    bool fits = graft_foreign_choice(node, "mode", modes, 0) == 0;
+    bool fits = true;
+    opaque->attrs[REGION_MAX] = graft_foreign_choice(node, "mode", modes, 0);
     for (uint32_t i = 0; i < 3; i++) {
         const int64_t least = i < 2 ? 1 : 0;
         const int64_t number = graft_onnx_int(node, names[i], least);
@@ -23,7 +25,7 @@ bool graft_foreign_read_region(const Onnx__NodeProto *node, graft_opaque *opaque
     opaque->attrs[REGION_SCALE] = graft_foreign_float(node, "spatial_scale", 1.0F);
     opaque->attrs[REGION_HALF] =
         graft_foreign_choice(node, "coordinate_transformation_mode", places, -1);
-    return fits && opaque->attrs[REGION_HALF] >= 0;
+    return fits && opaque->attrs[REGION_HALF] >= 0 && opaque->attrs[REGION_MAX] >= 0;
 }
 
 bool graft_foreign_region_shape(const graft_opaque *opaque, graft_shape *shape)
@@ -128,6 +130,17 @@ static float mean_of(const float *x, const sample *samples, size_t count)
     return sum / (float)(count > 0 ? count : 1);
 }
 
+/* The largest share of a pixel in a sample, as ONNX and runtimes have it. */
+static float most_of(const float *x, const sample *samples, size_t count)
+{
+    float most = count > 0 ? -INFINITY : 0.0F;
+    for (size_t i = 0; i < 4 * count; i++) {
+        const float share = samples[i / 4].weight[i % 4] * x[samples[i / 4].at[i % 4]];
+        most = share > most ? share : most;
+    }
+    return most;
+}
+
 static void run_region(const graft_opaque *opaque, const extent e[2], const float *image,
                        sample *samples, float *out)
 {
@@ -143,8 +156,10 @@ static void run_region(const graft_opaque *opaque, const extent e[2], const floa
             samples[i] = find_sample(find_place(y, e[0].size), find_place(x, e[1].size), e[1].size);
         }
         for (size_t c = 0; c < channels; c++) {
-            out[c * (size_t)parts + (size_t)part] =
-                mean_of(image + c * pixels, samples, (size_t)count);
+            const float *x = image + c * pixels;
+            out[c * (size_t)parts + (size_t)part] = opaque->attrs[REGION_MAX] != 0
+                                                        ? most_of(x, samples, (size_t)count)
+                                                        : mean_of(x, samples, (size_t)count);
         }
     }
 }

@@ -189,12 +189,18 @@ GRAFT_MUST_USE graft_status graft_onnx_read_message(graft_env *env, graft_arena 
                                                     const graft_model_options *options,
                                                     graft_model **model);
 
+/* A copy of a message in `arena` that shares its initializers, which may be large, and which reading
+ * does not change but for data that it takes in. */
+GRAFT_MUST_USE graft_status graft_onnx_copy_message(graft_env *env, graft_arena *arena,
+                                                    const char *file, const Onnx__ModelProto *from,
+                                                    Onnx__ModelProto **copy);
+
 /* ----------------------------------------------------------- onnx_size.c */
 
 /* Whether the name of a size may say how it follows from others. */
 bool graft_onnx_is_formula(const char *name);
 /* What such a name comes to: sums, differences, products and quotients, rounded down, of whole
- * numbers and of `sizes`; 0 where it is none, names another size or comes to no size. */
+ * numbers and of `sizes`; -1 where it is none, names another size or comes to none. */
 int32_t graft_onnx_evaluate_size(const char *name, const graft_model_size *sizes, uint32_t count);
 
 /* --------------------------------------------------------- onnx_freeze.c */
@@ -272,6 +278,9 @@ GRAFT_MUST_USE graft_status graft_onnx_stage_node(graft_onnx_reader *reader, uin
                                                   bool *done);
 /* Whether a node that would be opaque, of results of such shapes, is left for later instead. */
 bool graft_onnx_waits(graft_onnx_reader *reader, uint32_t index, const graft_shape *shapes);
+/* Works out a Split of a list of whole numbers that is known, in any stage; false where it is none.
+ * (onnx_told.c) */
+bool graft_onnx_split_known(graft_onnx_reader *reader, uint32_t index);
 /* What the model makes: outputs of the file, and what others read. Sets `rest`. Adds the names of
  * the graph's outputs to `outputs`, which has room for all entries. */
 void graft_onnx_cut(graft_onnx_reader *reader, const char **outputs, uint32_t *count);
@@ -501,9 +510,6 @@ uint32_t graft_plan_recurrent_most(const graft_onnx_reader *reader, const Onnx__
 const graft_model_weight *graft_onnx_fold_constant(graft_onnx_reader *reader,
                                                    const Onnx__NodeProto *node,
                                                    const graft_onnx_plan *plan);
-/* Notes what a Split makes of a list of whole numbers that is known, by sizes that are; false where
- * it is none. */
-bool graft_onnx_split_known(graft_onnx_reader *reader, const Onnx__NodeProto *node);
 
 /* Whether a result of `bytes` may be stored in place of a node and of `spare` bytes that leave the
  * file with it: it is larger by 1 KiB at most. `*all`, unless NULL, adds up by how much results are

@@ -17,20 +17,18 @@ static const apart_row rows[] = {
 #include "graph/onnx/onnx_apart.def"
 };
 
-static const char microsoft[] = "com.microsoft";
-
-/* Rows of com.microsoft begin with its name. */
+/* Rows of another domain begin with its name. */
 static const apart_row *find_row(const Onnx__NodeProto *node)
 {
     const char *op_type = text_or_empty(node->op_type);
     const bool own = graft_onnx_is_own_domain(node->domain);
-    const size_t prefix = sizeof(microsoft);
+    const char *domain = text_or_empty(node->domain);
+    const size_t length = strlen(domain);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const char *name = rows[i].op_type;
-        const bool other = strncmp(name, "com.microsoft:", prefix) == 0;
         if (own ? strcmp(name, op_type) == 0
-                : other && strcmp(text_or_empty(node->domain), microsoft) == 0 &&
-                      strcmp(name + prefix, op_type) == 0) {
+                : strncmp(name, domain, length) == 0 && name[length] == ':' &&
+                      strcmp(name + length + 1, op_type) == 0) {
             return &rows[i];
         }
     }
@@ -108,7 +106,9 @@ graft_status graft_onnx_take_apart(graft_onnx_reader *reader, const Onnx__NodePr
 graft_tensor graft_apart_input(const graft_apart *apart, uint32_t k)
 {
     const graft_onnx_entry *entry = graft_onnx_input(apart->reader->onnx, apart->node, k);
-    return entry == NULL ? NULL : entry->name;
+    const bool none =
+        entry != NULL && entry->known != NULL && graft_shape_elements(&entry->known->shape) == 0;
+    return entry == NULL || none ? NULL : entry->name;
 }
 
 graft_shape graft_apart_shape(const graft_apart *apart, graft_tensor x)

@@ -564,6 +564,10 @@ graft_status graft_onnx_build_node(graft_onnx_reader *reader, uint32_t index)
     graft_onnx_plan plan;
     bool finished = false;
     bool is_bound = reader->bound != NULL && reader->bound[index];
+    if (graft_onnx_is_to_run(reader) && is_known_domain(reader->onnx, node) &&
+        graft_onnx_is(node, "Concat")) {
+        drop_nothing(reader, node);
+    }
     if (graft_onnx_is_staged(reader)) {
         GRAFT_PASS(graft_onnx_stage_node(reader, index, &finished));
         if (finished) {
@@ -585,10 +589,7 @@ graft_status graft_onnx_build_node(graft_onnx_reader *reader, uint32_t index)
     if (finished) {
         return is_bound ? add_opaque(reader, index, NULL, open) : GRAFT_OK;
     }
-    if (graft_onnx_is_to_run(reader) && graft_onnx_is(node, "Concat")) {
-        drop_nothing(reader, node);
-    }
-    if (graft_onnx_is_to_run(reader) && graft_onnx_split_known(reader, node)) {
+    if (graft_onnx_is_to_run(reader) && graft_onnx_split_known(reader, index)) {
         return GRAFT_OK;
     }
     graft_onnx_plan_node(reader, node, &plan);
@@ -636,7 +637,7 @@ static graft_status build_inputs(graft_onnx_reader *reader)
 {
     for (uint32_t i = 0; i < reader->onnx->entry_count; i++) {
         graft_onnx_entry *entry = &reader->onnx->entries[i];
-        if (entry->kind == GRAFT_ONNX_INPUT) {
+        if (entry->kind == GRAFT_ONNX_INPUT && entry->known == NULL) { /* It has elements. */
             GRAFT_PASS_IN(reader->env,
                           graft_graph_add_input(&reader->model->graph,
                                                 &reader->ports[entry->index].shape, entry->index,

@@ -683,39 +683,6 @@ const graft_model_weight *graft_onnx_fold_constant(graft_onnx_reader *reader,
     return known;
 }
 
-bool graft_onnx_split_known(graft_onnx_reader *reader, const Onnx__NodeProto *node)
-{
-    graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, 0);
-    const graft_model_weight *list = entry == NULL ? NULL : find_known(reader, entry);
-    graft_onnx_entry *split = graft_onnx_input(reader->onnx, node, 1);
-    const graft_onnx_ints *sizes = split == NULL ? NULL : graft_onnx_ints_of_entry(reader, split);
-    if (!graft_onnx_is(node, "Split") || list == NULL || !is_list(&list->shape) || sizes == NULL ||
-        sizes->count != node->n_output) {
-        return false;
-    }
-    int64_t left = list->shape.dims[0];
-    for (size_t k = 0; k < node->n_output; k++) {
-        const bool fits = sizes->items[k] >= 1 && sizes->items[k] <= left;
-        left = fits ? left - sizes->items[k] : -1;
-    }
-    const uint8_t *data = list->data;
-    for (size_t k = 0; left == 0 && k < node->n_output; k++) {
-        graft_model_weight *part = GRAFT_NEW(reader->arena, graft_model_weight, 1);
-        *part = *list;
-        part->name = node->output[k];
-        part->data = data;
-        part->shape.dims[0] = (int32_t)sizes->items[k];
-        part->data_bytes = (size_t)sizes->items[k] * graft_onnx_held_bytes(list->shape.dtype);
-        data += part->data_bytes;
-        graft_onnx_entry *made = graft_onnx_entry_named(reader->onnx, part->name);
-        if (made != NULL) {
-            made->known = part;
-            (void)graft_onnx_ints_of_entry(reader, made);
-        }
-    }
-    return left == 0;
-}
-
 const float *graft_onnx_dequantised(graft_onnx_reader *reader, const Onnx__NodeProto *node,
                                     graft_shape *shape)
 {

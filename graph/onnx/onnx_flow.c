@@ -184,6 +184,7 @@ static graft_status read_model(flow_reader *f, uint32_t which, const counters *c
     options.frozen = NULL;
     options.frozen_count = 0;
     options.given_count = 0;
+    options.again = false;
     options.staged = false; /* A body whose sizes change is peeled (onnx_peel.c). */
     options.told_count = 0;
     GRAFT_PASS(graft_onnx_copy_body(f->reader, f->node, f->names[which],
@@ -378,6 +379,26 @@ static graft_status count_rounds(flow_reader *f)
     return GRAFT_OK;
 }
 
+/* The shapes of what an If makes that becomes a branch after this reading (onnx_inline.c): what
+ * follows from them may decide another one, which need not wait for the next reading then. */
+static graft_status read_choice(flow_reader *f, graft_shape *shapes)
+{
+    graft_onnx_entry *entry = graft_onnx_input(f->reader->onnx, f->node, 0);
+    const graft_model_weight *known =
+        entry == NULL ? NULL : graft_onnx_known_of(entry, f->reader->weights);
+    graft_flow flow = {.name = f->node->output[0], .kind = GRAFT_FLOW_IF};
+    graft_model *model = NULL;
+    if (known == NULL || known->data_bytes != 1 || !is_one(&known->shape, GRAFT_DTYPE_BOOL)) {
+        return GRAFT_OK;
+    }
+    f->flow = &flow;
+    GRAFT_PASS(read_model(f, *(const uint8_t *)known->data != 0 ? 0 : 1, NULL, 0, &model));
+    for (size_t k = 0; k < f->node->n_output && k < model->graph.output_count; k++) {
+        shapes[k] = model->graph.values[model->graph.outputs[k]].shape;
+    }
+    return GRAFT_OK;
+}
+
 graft_status graft_onnx_read_flow(graft_onnx_reader *reader, uint32_t index, graft_shape *shapes)
 {
     graft_arena *arena = reader->arena;
@@ -386,8 +407,11 @@ graft_status graft_onnx_read_flow(graft_onnx_reader *reader, uint32_t index, gra
     flow_reader f = {.reader = reader, .node = node, .group = group};
     const uint32_t count = graft_onnx_list_bodies(node, f.names);
     const Onnx__AttributeProto *body = count == 0 ? NULL : graft_onnx_attribute(node, f.names[0]);
-    if (!reader->flows || reader->onnx->keep_all || body == NULL) {
+    if (reader->onnx->keep_all || body == NULL) {
         return GRAFT_OK;
+    }
+    if (!reader->flows) {
+        return count == 2 && graft_onnx_is_to_run(reader) ? read_choice(&f, shapes) : GRAFT_OK;
     }
     const size_t inputs = body->g->n_input;
     f.flow = GRAFT_NEW(arena, graft_flow, 1);

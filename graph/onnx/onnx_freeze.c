@@ -28,7 +28,7 @@ static void freeze_value(freezing *f, const Onnx__ValueInfoProto *info)
         Onnx__TensorShapeProto__Dimension *dim = shape->dim[i];
         const char *name = graft_onnx_open_size(f->arena, info->name, shape, i);
         const int32_t value = name == NULL ? 0 : frozen_size(f, name);
-        if (value != 0) {
+        if (value > 0) {
             dim->has_dim_value = 1;
             dim->dim_value = value;
             dim->dim_param = NULL;

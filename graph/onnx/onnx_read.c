@@ -291,6 +291,7 @@ static graft_status sort_nodes(graft_onnx_reader *reader)
 
 /* --------------------------------------------------------------------------------- shapes */
 
+/* -1: there is none. */
 static int32_t look_up(const graft_model_size *sizes, uint32_t count, const char *name)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -298,7 +299,7 @@ static int32_t look_up(const graft_model_size *sizes, uint32_t count, const char
             return sizes[i].value;
         }
     }
-    return 0;
+    return -1;
 }
 
 static int32_t find_size(const graft_onnx_reader *reader, const char *name)
@@ -352,7 +353,7 @@ graft_shape graft_onnx_shape_of_entry(const graft_onnx_reader *reader,
     if (entry->value != GRAFT_NONE) {
         return reader->model->graph.values[entry->value].shape;
     }
-    if (entry->kind == GRAFT_ONNX_INPUT) {
+    if (entry->kind == GRAFT_ONNX_INPUT && entry->known == NULL) {
         return reader->model->inputs[entry->index].shape;
     }
     if (entry->weight != GRAFT_NONE) {
@@ -426,15 +427,21 @@ const graft_onnx_ints *graft_onnx_ints_of_entry(graft_onnx_reader *reader, graft
 
 /* ------------------------------------------------------------------------------ open sizes */
 
+/* Tensors without elements are known (graft_onnx_stage_node), so that stages may have them. */
+static int32_t least_size(const graft_onnx_reader *reader)
+{
+    return reader->options != NULL && reader->options->staged ? 0 : 1;
+}
+
 static graft_status check_options(graft_onnx_reader *reader)
 {
     for (uint32_t i = 0; reader->options != NULL && i < reader->options->size_count; i++) {
         const graft_model_size *size = &reader->options->sizes[i];
-        if (size->value < 1) {
+        if (size->value < least_size(reader)) {
             return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: size '%s' cannot be %d",
                               reader->model->file, size->name, size->value);
         }
-        if (find_size(reader, size->name) == 0) {
+        if (find_size(reader, size->name) < 0) {
             return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
                               "%s: has no open size '%s' among those of its inputs",
                               reader->model->file, size->name);
@@ -465,15 +472,26 @@ static int32_t chosen_size(const graft_onnx_reader *reader, const char *name, ui
 {
     const graft_model_options *options = reader->options;
     int32_t value = reader->sample == 2 || options == NULL
-                        ? 0
+                        ? -1
                         : look_up(options->sizes, options->size_count, name);
-    value = value == 0 ? look_up(reader->given, reader->given_count, name) : value;
-    value = value == 0 ? graft_onnx_evaluate_size(name, reader->known, reader->known_count) : value;
-    value = value == 0 ? default_size(reader->sample, rank, axis) : value;
+    value = value < 0 ? look_up(reader->given, reader->given_count, name) : value;
+    value = value < 0 ? graft_onnx_evaluate_size(name, reader->known, reader->known_count) : value;
+    value = value < least_size(reader) ? default_size(reader->sample, rank, axis) : value;
     const graft_model *first = reader->first;
     return first != NULL && look_up(first->sizes, first->size_count, name) == value
                ? value + value / 2 + 1
                : value;
+}
+
+/* Whether a model that is run declares an axis of 0 elements. Old exporters wrote that for an open
+ * size, so a caller may say another. */
+static bool is_empty(const graft_onnx_reader *reader, const char *name,
+                     const Onnx__TensorShapeProto__Dimension *dim)
+{
+    const graft_model_options *o = reader->options;
+    return o != NULL && o->flows && dim->has_dim_value && dim->dim_value == 0 &&
+           look_up(o->sizes, o->size_count, name) < 0 &&
+           look_up(reader->given, reader->given_count, name) < 0;
 }
 
 /* The size of axis `axis` of an input; an open one is bound, once for each name. */
@@ -485,8 +503,10 @@ static int32_t bind_size(graft_onnx_reader *reader, const char *input,
         return (int32_t)shape->dim[axis]->dim_value;
     }
     int32_t value = find_size(reader, name);
-    if (value == 0) {
-        value = chosen_size(reader, name, (uint32_t)shape->n_dim, axis);
+    if (value < 0) {
+        value = is_empty(reader, name, shape->dim[axis])
+                    ? 0
+                    : chosen_size(reader, name, (uint32_t)shape->n_dim, axis);
         GRAFT_PUSH(reader->arena, reader->sizes, reader->size_count, reader->size_capacity, 8) =
             (graft_model_size){.name = name, .value = value};
         if (reader->sample == 0) {
@@ -495,19 +515,6 @@ static int32_t bind_size(graft_onnx_reader *reader, const char *input,
         }
     }
     return value;
-}
-
-/* Whether a model that is run has an axis of 0 elements. Old exporters wrote that for an open size,
- * so a caller may say another. */
-static bool is_empty(const graft_onnx_reader *reader, const char *input,
-                     const Onnx__TensorShapeProto *shape, uint32_t axis)
-{
-    const graft_model_options *o = reader->options;
-    const Onnx__TensorShapeProto__Dimension *dim = shape->dim[axis];
-    const char *name = graft_onnx_open_size(reader->arena, input, shape, axis);
-    return o != NULL && o->flows && dim->has_dim_value && dim->dim_value == 0 &&
-           look_up(o->sizes, o->size_count, name) == 0 &&
-           look_up(reader->given, reader->given_count, name) == 0;
 }
 
 static graft_status bind_port(graft_onnx_reader *reader, const graft_onnx_entry *entry,
@@ -525,14 +532,26 @@ static graft_status bind_port(graft_onnx_reader *reader, const graft_onnx_entry 
                               "%s: input '%s': size %u is larger than 2^31 - 1",
                               reader->model->file, entry->name, k);
         }
-        if (is_empty(reader, entry->name, declared, k)) {
+        shape->dims[k] = bind_size(reader, entry->name, declared, k);
+        if (shape->dims[k] < least_size(reader)) {
             return GRAFT_FAIL(reader->env, GRAFT_UNSUPPORTED,
                               "%s: input '%s': size %u is 0: tensors without elements are not run",
                               reader->model->file, entry->name, k);
         }
-        shape->dims[k] = bind_size(reader, entry->name, declared, k);
     }
     return GRAFT_OK;
+}
+
+/* An input without elements is known. */
+static void know_nothing(graft_onnx_reader *reader, graft_onnx_entry *entry,
+                         const graft_shape *shape)
+{
+    static const uint64_t nothing = 0;
+    if (shape->rank <= GRAFT_MAX_RANK && graft_shape_elements(shape) == 0) {
+        graft_model_weight *known = GRAFT_NEW(reader->arena, graft_model_weight, 1);
+        *known = (graft_model_weight){.name = entry->name, .shape = *shape, .data = &nothing};
+        entry->known = known;
+    }
 }
 
 /* The sizes that the caller's inputs have where the model leaves them open. */
@@ -547,7 +566,7 @@ static void note_given(graft_onnx_reader *reader)
         const bool fits = declared != NULL && declared->n_dim == shape->rank;
         for (uint32_t k = 0; fits && k < shape->rank; k++) {
             const char *name = graft_onnx_open_size(reader->arena, entry->name, declared, k);
-            if (name != NULL && shape->dims[k] > 0) {
+            if (name != NULL && shape->dims[k] >= least_size(reader)) {
                 GRAFT_PUSH(reader->arena, reader->given, reader->given_count,
                            reader->given_capacity, 8) =
                     (graft_model_size){.name = name, .value = shape->dims[k]};
@@ -588,11 +607,12 @@ static graft_status bind_inputs(graft_onnx_reader *reader)
     note_given(reader);
     bind_names(reader);
     for (uint32_t i = 0; i < reader->onnx->entry_count; i++) {
-        const graft_onnx_entry *entry = &reader->onnx->entries[i];
+        graft_onnx_entry *entry = &reader->onnx->entries[i];
         if (entry->kind == GRAFT_ONNX_INPUT) {
             graft_model_port *port = &reader->ports[entry->index];
             GRAFT_PASS(bind_port(reader, entry, &port->shape));
             port->dtype = graft_onnx_declared_dtype(entry->type, port->shape.dtype);
+            know_nothing(reader, entry, &port->shape);
         }
     }
     return check_options(reader);
@@ -818,6 +838,24 @@ done:
     return status;
 }
 
+graft_status graft_onnx_copy_message(graft_env *env, graft_arena *arena, const char *file,
+                                     const Onnx__ModelProto *from, Onnx__ModelProto **copy)
+{
+    ProtobufCMessage *made = NULL;
+    Onnx__ModelProto bare = *from;
+    Onnx__GraphProto graph = *from->graph;
+    bare.graph = &graph;
+    graph.n_initializer = 0;
+    GRAFT_PASS(graft_wire_copy(env, arena, file, &bare.base, &made));
+    *copy = (Onnx__ModelProto *)made;
+    const size_t count = from->graph->n_initializer;
+    (*copy)->graph->initializer = GRAFT_NEW(arena, Onnx__TensorProto *, count);
+    memcpy((*copy)->graph->initializer, from->graph->initializer,
+           count * sizeof(Onnx__TensorProto *));
+    (*copy)->graph->n_initializer = count;
+    return GRAFT_OK;
+}
+
 graft_status graft_onnx_read_message(graft_env *env, graft_arena *arena,
                                      const graft_onnx_source *source,
                                      const graft_model_options *options, graft_model **model)
@@ -826,6 +864,10 @@ graft_status graft_onnx_read_message(graft_env *env, graft_arena *arena,
     bool chosen = false;
     const bool open = options != NULL && options->keep_open;
     const reading how = {.source = source, .options = options, .sample = open ? 1 : 0};
+    Onnx__ModelProto *again = NULL;
+    if (options != NULL && options->again && source->proto->graph != NULL) {
+        GRAFT_PASS(graft_onnx_copy_message(env, arena, source->file, source->proto, &again));
+    }
     GRAFT_PASS(graft_onnx_inline_functions(env, arena, source));
     GRAFT_PASS(graft_onnx_freeze(env, arena, source, options));
     uint32_t peeled = 0;
@@ -843,6 +885,7 @@ graft_status graft_onnx_read_message(graft_env *env, graft_arena *arena,
         GRAFT_PASS(read_chosen(env, arena, how, &made));
     }
     made->is_chosen = chosen;
+    made->again = again;
     made->frozen = options == NULL ? NULL : options->frozen;
     made->frozen_count = options == NULL ? 0 : options->frozen_count;
     *model = made;
@@ -856,6 +899,14 @@ graft_status graft_model_parse(graft_env *env, graft_arena *arena, graft_bytes b
     GRAFT_PASS(graft_wire_decode(env, arena, bytes, &onnx__model_proto__descriptor, &message));
     graft_onnx_source source = {.proto = (Onnx__ModelProto *)message, .file = bytes.file};
     return graft_onnx_read_message(env, arena, &source, options, model);
+}
+
+graft_status graft_model_read_again(graft_env *env, graft_arena *arena, const graft_model *model,
+                                    const graft_model_options *options, graft_model **next)
+{
+    graft_onnx_source source = {.file = model->file};
+    GRAFT_PASS(graft_onnx_copy_message(env, arena, model->file, model->again, &source.proto));
+    return graft_onnx_read_message(env, arena, &source, options, next);
 }
 
 /* The folder of a path; "." when it names none. */

@@ -108,5 +108,5 @@ int32_t graft_onnx_evaluate_size(const char *name, const graft_model_size *sizes
     formula f = {.at = name, .sizes = sizes, .count = count};
     const int64_t value = read_sum(&f);
     (void)take(&f, ""); /* Spaces. */
-    return f.failed || *f.at != '\0' || value < 1 || f.met == 0 ? 0 : (int32_t)value;
+    return f.failed || *f.at != '\0' || value < 0 || f.met == 0 ? -1 : (int32_t)value;
 }

@@ -13,6 +13,7 @@
 #include "graph/onnx/onnx_stage.h"
 #include "graph/flow.h"
 #include "graph/meaning/found.h"
+#include "graph/onnx/onnx_apart.h"
 
 #include <string.h>
 
@@ -93,7 +94,8 @@ graft_status graft_onnx_stage_node(graft_onnx_reader *reader, uint32_t index, bo
         return GRAFT_OK;
     }
     *done = false;
-    if (node->op_type == NULL || !graft_onnx_is_own_domain(node->domain) || node->n_input == 0) {
+    if (node->op_type == NULL || !graft_onnx_is_own_domain(node->domain) || node->n_input == 0 ||
+        graft_onnx_comes_apart(reader, node)) {
         return GRAFT_OK;
     }
     spell_roi_align(reader, node);
@@ -101,7 +103,9 @@ graft_status graft_onnx_stage_node(graft_onnx_reader *reader, uint32_t index, bo
     if (all && (k.of_data || k.none || graft_found_is(node))) {
         *done = graft_onnx_work_out(&k);
     } else if (k.none || graft_found_is(node)) {
-        leave(reader, index);
+        if (!k.none || !graft_onnx_work_out_none(&k)) {
+            leave(reader, index);
+        }
         *done = true;
     }
     const char *names[2];
@@ -243,7 +247,8 @@ static void promise(graft_onnx_reader *reader)
         ports[i] = (graft_model_port){.name = graph->output[i]->name,
                                       .shape = {.rank = GRAFT_RANK_UNKNOWN}};
         if (entry != NULL && !entry->late) {
-            ports[i].shape = graft_onnx_shape_of_entry(reader, entry);
+            ports[i].shape = entry->known != NULL ? entry->known->shape
+                                                  : graft_onnx_shape_of_entry(reader, entry);
         }
         ports[i].dtype = graft_onnx_declared_dtype(graph->output[i]->type, ports[i].shape.dtype);
         ports[i].shape.dtype = ports[i].dtype;
@@ -297,19 +302,8 @@ void graft_onnx_cut(graft_onnx_reader *reader, const char **outputs, uint32_t *c
 graft_status graft_model_read_rest(graft_env *env, graft_arena *arena, const graft_model *model,
                                    const graft_model_options *options, graft_model **next)
 {
-    ProtobufCMessage *copy = NULL;
-    Onnx__ModelProto bare = *model->rest;
-    Onnx__GraphProto graph = *model->rest->graph;
     graft_onnx_source source = {.file = model->file};
-    bare.graph = &graph;
-    graph.n_initializer = 0; /* These may be large, and reading does not change them. */
-    GRAFT_PASS(graft_wire_copy(env, arena, model->file, &bare.base, &copy));
-    source.proto = (Onnx__ModelProto *)copy;
-    source.proto->graph->initializer =
-        GRAFT_NEW(arena, Onnx__TensorProto *, model->rest->graph->n_initializer);
-    memcpy(source.proto->graph->initializer, model->rest->graph->initializer,
-           model->rest->graph->n_initializer * sizeof(Onnx__TensorProto *));
-    source.proto->graph->n_initializer = model->rest->graph->n_initializer;
+    GRAFT_PASS(graft_onnx_copy_message(env, arena, model->file, model->rest, &source.proto));
     GRAFT_PASS(graft_onnx_read_message(env, arena, &source, options, next));
     if ((*next)->rest != NULL && (*next)->rest->graph->n_node == source.proto->graph->n_node) {
         const Onnx__NodeProto *node = (*next)->rest->graph->node[0];

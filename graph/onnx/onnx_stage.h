@@ -8,8 +8,8 @@
 typedef struct graft_onnx_known {
     graft_onnx_reader *reader;
     const Onnx__NodeProto *node;
-    graft_shape *in; /* Rank GRAFT_RANK_UNKNOWN: not given. */
-    const void **data;
+    graft_shape *in;   /* Rank GRAFT_RANK_UNKNOWN: not given, or not known. */
+    const void **data; /* NULL likewise. */
     bool of_data;
     bool none; /* An input that is no list of settings has no elements. */
 } graft_onnx_known;
@@ -25,5 +25,6 @@ bool graft_onnx_know(graft_onnx_reader *reader, uint32_t index, graft_onnx_known
 /* Works out what finds its size (found.h), what reads tensors without elements, and what the folding
  * of constants leaves out; false for other nodes. Then the outputs are known. */
 bool graft_onnx_work_out(const graft_onnx_known *k);
-/* The same where no result has elements. */
+/* The same where no result has elements, which shapes alone tell, so that data may be missing, or
+ * where each of its elements is a sum of none. */
 bool graft_onnx_work_out_none(const graft_onnx_known *k);

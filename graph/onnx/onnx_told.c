@@ -73,6 +73,7 @@ bool graft_onnx_know(graft_onnx_reader *reader, uint32_t index, graft_onnx_known
             continue;
         }
         if (!graft_onnx_find_known(reader, entry, &k->in[i], &k->data[i])) {
+            k->in[i] = graft_onnx_shape_of_entry(reader, entry);
             known = false;
             continue;
         }
@@ -234,20 +235,34 @@ static bool work_out_several(const graft_onnx_known *k)
     return true;
 }
 
+bool graft_onnx_split_known(graft_onnx_reader *reader, uint32_t index)
+{
+    graft_onnx_known k;
+    const Onnx__NodeProto *node = reader->onnx->proto->graph->node[index];
+    return graft_onnx_is(node, "Split") && node->n_input > 0 &&
+           graft_onnx_know(reader, index, &k) && k.in[0].rank == 1 && !k.none &&
+           (k.in[0].dtype == GRAFT_DTYPE_I64 || k.in[0].dtype == GRAFT_DTYPE_I32) &&
+           work_out_several(&k);
+}
+
 bool graft_onnx_work_out_none(const graft_onnx_known *k)
 {
+    static const char sums[] = "MatMul ReduceSum ReduceSumSquare ReduceL1 ReduceL2";
     static const uint64_t nothing = 0;
     graft_shape shapes[GRAFT_OPAQUE_OUTPUTS_MOST];
+    const uint64_t most = k->none && graft_onnx_lists(sums, k->node->op_type) ? INT32_MAX : 0;
     bool none = k->node->n_output <= GRAFT_OPAQUE_OUTPUTS_MOST;
     for (size_t i = 0; i < k->node->n_output && none; i++) {
         const graft_onnx_entry *entry = graft_onnx_entry_named(k->reader->onnx, k->node->output[i]);
         shapes[i] = graft_onnx_shape_of_none(k->reader, k->node, k->in, i);
         none = entry == NULL || entry->read_count == 0 ||
-               (shapes[i].rank <= GRAFT_MAX_RANK && graft_shape_elements(&shapes[i]) == 0);
+               (shapes[i].rank <= GRAFT_MAX_RANK && graft_shape_elements(&shapes[i]) <= most);
     }
     for (size_t i = 0; i < k->node->n_output && none; i++) {
         if (shapes[i].rank <= GRAFT_MAX_RANK) {
-            set_known(k, i, &shapes[i], &nothing);
+            const size_t bytes = (size_t)graft_shape_bytes(&shapes[i]);
+            const void *zeros = GRAFT_NEW(k->reader->arena, uint8_t, bytes);
+            set_known(k, i, &shapes[i], bytes == 0 ? &nothing : zeros);
         }
     }
     return none;

@@ -72,6 +72,14 @@ GRAFT_MUST_USE graft_status graft_run_open_graph(const graft_graph *graph,
 /* What went wrong last, in a line; "" when nothing did. For NULL: that memory ended. */
 const char *graft_run_message(const graft_run *run);
 
+/* Plans a model anew for inputs of these shapes, such as a decoder's whose past grows by one in each
+ * step; their data is not looked at. They say all open sizes that options->sizes did not. No file is
+ * read, and weights stay packed where other sizes want the same form. What graft_run_input and
+ * graft_run_output gave is no more. Fails as graft_run_open does, and then the session is as it was;
+ * GRAFT_UNSUPPORTED for a graph of the engine. */
+GRAFT_MUST_USE graft_status graft_run_resize(graft_run *run, const graft_run_tensor *inputs,
+                                             uint32_t input_count);
+
 /* Names and shapes; `k` below the count. They live as long as the session. Where sizes of a model
  * depend on data an output may have the rank GRAFT_RANK_UNKNOWN before the first run; each run sets
  * shape and data of all outputs then, sizes of 0 among them, and the next run takes them back. Of
@@ -81,7 +89,8 @@ uint32_t graft_run_output_count(const graft_run *run);
 const graft_run_tensor *graft_run_input(const graft_run *run, uint32_t k);
 const graft_run_tensor *graft_run_output(const graft_run *run, uint32_t k);
 
-/* Runs once. Tensors go by name: all inputs, in any order, and those outputs that are wanted.
+/* Runs once. Tensors go by name: all inputs, in any order, and those outputs that are wanted. Such as
+ * have no elements, a size being 0, need no data.
  * GRAFT_BAD_INPUT, with what was expected, when an input is missing, a name is NULL, none of the
  * model's or comes twice, or a shape or type is another; also when an input holds a place outside
  * of a table that the model selects from. Where sizes depend on data, outputs need not be given (see

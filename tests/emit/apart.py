@@ -219,16 +219,56 @@ def signals():
     yield "Hardmax", [real(2, 3, 4)], {"axis": 1}, 1
 
 
+def tables():
+    x, row = real(5, 4), [0.5, -1.0, 2.0, 0.25]
+    yield "Scaler", [x], {"offset": row, "scale": [3.0] * 4}, 1
+    yield "Scaler", [whole(random.integers(0, 9, (5, 4)), "int64")], {"offset": row, "scale": row}, 1
+    holes = np.where(x > 0, x, np.float32("nan"))
+    yield "Imputer", [holes], {"imputed_value_floats": row, "replaced_value_float": float("nan")}, 1
+    yield "Imputer", [np.maximum(x, 0)], {"imputed_value_floats": [7.0], "replaced_value_float": 0.0}, 1
+    for norm in ("L1", "L2", "MAX"):
+        yield "Normalizer", [np.vstack([np.abs(x), np.zeros((1, 4), "float32")])], {"norm": norm}, 1
+    weights = [float(w) for w in real(12)]
+    yield "LinearRegressor", [x], {"coefficients": weights, "intercepts": [1.0, 2.0, 3.0], "targets": 3}, 1
+    yield "LinearRegressor", [x], {"coefficients": weights[:4]}, 1
+    for transform in ("NONE", "SOFTMAX", "LOGISTIC"):
+        yield "LinearClassifier", [x], {"classlabels_ints": [7, 3, -2], "coefficients": weights, "multi_class": 1,
+                                        "intercepts": [0.5, 0.0, -0.5], "post_transform": transform}, 2
+
+
+TABLES = ("Scaler", "Imputer", "Normalizer", "LinearRegressor", "LinearClassifier")
+IMAGES = ("GridSample", "Resize", "RoiAlign", "Det")
+
+
+def images():
+    grid = real(2, 4, 7, 2)
+    for padding in ("zeros", "border", "reflection"):
+        for corners in (0, 1):
+            yield "GridSample", [real(2, 3, 5, 6), grid], {"mode": "bicubic", "padding_mode": padding,
+                                                          "align_corners": corners}, 1
+    for mode in ("linear", "cubic"):
+        for sizes, outside in (([2, 3, 3, 9], 0), ([2, 3, 7, 1], 1), ([2, 3, 12, 4], 0)):
+            yield "Resize", [real(2, 3, 9, 11), None, None, whole(sizes, "int64")], \
+                {"mode": mode, "antialias": 1, "exclude_outside": outside}, 1
+    regions = np.array([[1, 1, 8, 9], [-2, 3, 20, 11], [0, 0, 4, 4]], "float32")
+    for ratio in (0, 2):
+        yield "RoiAlign", [real(2, 3, 12, 12), regions, whole([0, 1, 1], "int64")], \
+            {"mode": "max", "output_height": 3, "output_width": 4, "sampling_ratio": ratio, "spatial_scale": 0.5}, 1
+    yield "Det", [real(3, 2, 5, 5)], {}, 1
+    yield "Det", [real(2, 2)], {}, 1
+
+
 def forms(folder):
     """Numbers that a shape depends on are weights, and what a Gemm has to know."""
     nodes, inputs, outputs, weights, fed, left = [], [], [], {}, {}, []
-    kinds = (rotations, activations, normalisations, products, attentions, bytes_of, packed, grouped, signals)
+    kinds = (rotations, activations, normalisations, products, attentions, bytes_of, packed, grouped, signals, images,
+             tables)
     for i, (kind, given, attributes, count) in enumerate(form for some in kinds for form in some()):
         names = []
         for k, array in enumerate(given):
             name = f"{i}{kind}.{k}" if array is not None else ""
             names.append(name)
-            if array is not None and (array.ndim == 0 or (kind == "FusedGemm" and k > 0)):
+            if array is not None and (array.ndim == 0 or (kind in ("FusedGemm", "Resize") and k > 0)):
                 weights[name] = array
             elif array is not None:
                 inputs.append(nets.value(name, array.shape, helper.np_dtype_to_tensor_dtype(array.dtype)))
@@ -236,11 +276,12 @@ def forms(folder):
         wanted = count if isinstance(count, dict) else dict.fromkeys(count if isinstance(count, list) else range(count), True)
         made = [f"{i}{kind}.y{k}" if k in wanted else "" for k in range(max(wanted) + 1)]
         left += [made[k] for k, compared in wanted.items() if not compared]
-        domain = "" if kind in (*CASES[2:], "GlobalLpPool", "SimplifiedLayerNormalization") else "com.microsoft"
+        domain = "ai.onnx.ml" if kind in TABLES else "" if kind in (*CASES[2:], *IMAGES, "GlobalLpPool", "SimplifiedLayerNormalization") else "com.microsoft"
         nodes.append(helper.make_node(kind, names, made, f"{i}{kind}", domain=domain, **attributes))
-        outputs += [nets.value(name, None, TensorProto.INT32 if kind.startswith("Embed") and name.endswith("1")
+        outputs += [nets.value(name, None, TensorProto.INT32 if kind.startswith("Embed") and name.endswith("1") else
+                               TensorProto.INT64 if kind.endswith("Classifier") and name.endswith("0")
                                else TensorProto.FLOAT) for name in made if name]
-    onnx.save(nets.model(nodes, inputs, outputs, weights, domains=["com.microsoft"]), folder + "/forms.onnx")
+    onnx.save(nets.model(nodes, inputs, outputs, weights, opset=18, domains=["com.microsoft", "ai.onnx.ml"]), folder + "/forms.onnx")
     np.savez(folder + "/forms.in.npz", **fed)
     want = nets.run(folder + "/forms.onnx", fed, optimised=False)
     np.savez(folder + "/forms.want.npz", **{name: array for name, array in want.items() if name not in left})
