@@ -106,6 +106,7 @@ static graft_status open_model(graft_run *run, const char *path, const graft_run
     }
     GRAFT_PASS(graft_runtime_open(env, env->life, NULL, 0, runtime));
     *kept = reading;
+    kept->folds = graft_folds_new(env->life, *model);
     *stages =
         (graft_stages){.first = *model, .options = kept, .runtime = runtime, .cost = run->cost};
     run->stages = (*model)->rest == NULL ? NULL : stages;
