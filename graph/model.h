@@ -90,7 +90,7 @@ typedef struct graft_model {
     uint32_t told_count;
     const graft_model_port *promised;
     uint32_t promised_count;
-    struct graft_folds *folds; /* As in the options. */
+    struct graft_folds *folds;       /* As in the options. */
     const struct graft_model *other; /* Of a model whose sizes stay open: read at other sizes. */
     const bool
         *unsure; /* Likewise, by ONNX node: sizes of what it makes may be others elsewhere. */
