@@ -2,6 +2,7 @@
 #include "graph/model.h"
 
 #include "graph/equal.h"
+#include "graph/folds.h"
 #include "graph/meaning/algebra_float.h"
 #include "graph/onnx/onnx.h"
 
@@ -300,37 +301,56 @@ static void note_spoilt(fold_state *state, graft_index n, const graft_call *call
     }
 }
 
-/* All inputs of a const node are real weights or const: only these have a shape the engine
- * accepts. */
+/* All inputs of a const node are real weights or const: only these have a shape the engine accepts.
+ * False where one has no data. */
+static bool describe_fold(const fold_state *state, graft_index n, graft_fold *fold)
+{
+    const graft_node *node = &state->graph->nodes[n];
+    bool known = true;
+    *fold = (graft_fold){.op = node->op};
+    memcpy(fold->attrs, node->attrs, sizeof fold->attrs);
+    for (uint32_t k = 0; k < node->input_count; k++) {
+        const graft_index v = graft_node_input(state->graph, n, k);
+        fold->shapes[k] = state->graph->values[v].shape;
+        fold->in[k] = state->data[v];
+        known = known && fold->in[k] != NULL;
+    }
+    return known;
+}
+
 static void run_const_node(fold_state *state, graft_index n)
 {
     const graft_graph *graph = state->graph;
     const graft_node *node = &graph->nodes[n];
-    graft_shape in_shapes[GRAFT_MAX_INPUTS];
+    graft_folds *folds = state->model->folds;
     graft_shape out_shapes[GRAFT_MAX_OUTPUTS];
-    const float *in[GRAFT_MAX_INPUTS];
+    size_t bytes[GRAFT_MAX_OUTPUTS];
     float *out[GRAFT_MAX_OUTPUTS];
-    for (uint32_t k = 0; k < node->input_count; k++) {
-        graft_index v = graft_node_input(graph, n, k);
-        in_shapes[k] = graph->values[v].shape;
-        in[k] = state->data[v];
-        if (in[k] == NULL) {
-            return;
-        }
+    graft_fold fold;
+    if (!describe_fold(state, n, &fold)) {
+        return;
     }
     if (node->op == GRAFT_OP_identity) { /* One weight under two names is stored once. */
-        state->data[graft_node_output(graph, n, 0)] = in[0];
+        state->data[graft_node_output(graph, n, 0)] = fold.in[0];
         return;
     }
     for (uint32_t k = 0; k < node->output_count; k++) {
-        graft_index v = graft_node_output(graph, n, k);
-        out_shapes[k] = graph->values[v].shape;
-        out[k] = GRAFT_NEW(state->arena, float, (size_t)graft_shape_elements(&out_shapes[k]));
-        state->data[v] = out[k];
+        out_shapes[k] = graph->values[graft_node_output(graph, n, k)].shape;
+        bytes[k] = (size_t)graft_shape_elements(&out_shapes[k]) * sizeof(float);
     }
-    graft_call call = {.attrs = node->attrs, .in = in_shapes, .out = out_shapes};
-    graft_float_run(node->op, &call, in, out);
-    note_spoilt(state, n, &call, in, out);
+    float *const *found = folds == NULL ? NULL : graft_folds_find(folds, &fold);
+    float *const *kept = folds == NULL || found != NULL
+                             ? found
+                             : graft_folds_add(folds, &fold, node->output_count, bytes);
+    for (uint32_t k = 0; k < node->output_count; k++) {
+        out[k] = kept != NULL ? kept[k] : graft_arena_alloc(state->arena, bytes[k]);
+        state->data[graft_node_output(graph, n, k)] = out[k];
+    }
+    if (found == NULL) {
+        graft_call call = {.attrs = node->attrs, .in = fold.shapes, .out = out_shapes};
+        graft_float_run(node->op, &call, fold.in, out);
+        note_spoilt(state, n, &call, fold.in, out);
+    }
 }
 
 graft_status graft_model_fold_weights(graft_env *env, graft_arena *arena, const graft_model *model,

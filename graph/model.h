@@ -91,6 +91,7 @@ typedef struct graft_model {
     const struct Onnx__ModelProto *again; /* Of graft_model_options.again; else NULL. */
     const graft_model_port *promised;
     uint32_t promised_count;
+    struct graft_folds *folds;       /* As in the options. */
     const struct graft_model *other; /* Of a model whose sizes stay open: read at other sizes. */
     const bool
         *unsure; /* Likewise, by ONNX node: sizes of what it makes may be others elsewhere. */
@@ -149,6 +150,7 @@ typedef struct graft_model_options {
     const graft_model_told *told; /* Of a later stage: what earlier ones made. */
     uint32_t told_count;
     bool again; /* A copy of the message is kept, for graft_model_read_again. */
+    struct graft_folds *folds; /* See graft_folds_new; NULL: what is folded is the model's own. */
     /* Bodies of If, Loop and Scan are rewritten before the rest is read; NULL: they stay. */
     const graft_model_bodies *bodies;
 } graft_model_options;
@@ -181,6 +183,11 @@ GRAFT_MUST_USE graft_status graft_model_read_again(graft_env *env, graft_arena *
                                                    const graft_model *model,
                                                    const graft_model_options *options,
                                                    graft_model **next);
+
+/* Whether two readings of a stage, or of stages, compute the same of their inputs, so that what was
+ * made to run the one runs the other: graph, weights, and what its opaque nodes are. Data of inputs
+ * may differ. */
+bool graft_model_is_alike(graft_arena *scratch, const graft_model *a, const graft_model *b);
 
 typedef struct graft_model_write_options {
     bool external_data; /* Weights into a file beside the model; done anyhow above 1.5 GB. */
@@ -271,5 +278,11 @@ GRAFT_MUST_USE graft_status graft_model_fold_weights(graft_env *env, graft_arena
                                                      const graft_model *model,
                                                      const graft_graph *graph,
                                                      graft_weights *weights);
+/* Results of the weight programs of several models, stages of `first` (graft_model_options.folds),
+ * which compute them once, so that kernels share what they pack of them: of nodes that read the
+ * file's weights, or such results. In `arena`, which outlives the models; as many bytes as the
+ * file's weights take at most, what comes then is each model's own. */
+typedef struct graft_folds graft_folds;
+graft_folds *graft_folds_new(graft_arena *arena, const graft_model *first);
 /* Row-major elements; NULL for values without data (not const, not read, texts). */
 const float *graft_weights_data(const graft_weights *weights, graft_index value);

@@ -100,6 +100,7 @@ graft_status graft_planned_read(graft_run *run, const char *path, const graft_ru
     GRAFT_PASS(graft_model_open(env, env->life, path, &run->reading, &model));
     run->first = model;
     run->reading.again = false;
+    run->reading.folds = graft_folds_new(env->life, model);
     return open_plan(run, model);
 }
 

@@ -1,5 +1,6 @@
 /* stages.c - see stages.h. A stage is cheap to read, for what is small was worked out by then, so
- * none is kept: sizes are seldom the same for other data. */
+ * each run reads it: then what it became is compared with what is kept, and no one has to know which
+ * of the data sizes were told by. */
 #include "emit/run/stages.h"
 
 #include "emit/report/outputs.h"
@@ -8,7 +9,22 @@
 
 #include <string.h>
 
-enum { STAGES_MOST = 1 << 12, STAGE_BYTES = 1 << 20 };
+enum { STAGES_MOST = 1 << 12, STAGE_BYTES = 1 << 18, KEPT_MOST = 64, KEPT_BYTES = 1 << 28 };
+
+/* A stage as it was read, and what runs it. */
+typedef struct stage_reading {
+    graft_arena *arena; /* All of this but what the data of the run became. */
+    struct stage_reading
+        *before;         /* The stage before, whose arena weights may lie in; NULL: none. */
+    uint32_t user_count; /* The run, those who keep it, and the stages behind it. */
+    graft_model *model;
+    const graft_graph *graph;
+    graft_executor *executor;   /* NULL: another's was taken, or there is nothing to run. */
+    float **results;            /* Of the executor, in the last run that it had a part in. */
+    uint64_t run;               /* That run... */
+    uint64_t born;              /* ...and the one that this was read in; the first is 1. */
+    struct stage_reading *next; /* Of those that are kept. */
+} stage_reading;
 
 /* Does what runtimes do by themselves, in bodies too. */
 static graft_status fuse(graft_env *env, graft_arena *arena, const graft_runtime *runtime,
@@ -84,27 +100,124 @@ static void take_outputs(graft_arena *arena, const graft_model *first, const tol
     }
 }
 
+/* ------------------------------------------------------------------------- what is kept */
+
+static void release(stage_reading *reading)
+{
+    while (reading != NULL && --reading->user_count == 0) {
+        stage_reading *before = reading->before;
+        graft_executor_close(reading->executor);
+        graft_arena_free(reading->arena);
+        reading = before;
+    }
+}
+
+/* With one user, and one more of the stage before. */
+static stage_reading *new_reading(stage_reading *before, uint64_t run)
+{
+    graft_arena *arena = graft_arena_new(STAGE_BYTES);
+    stage_reading *reading = GRAFT_NEW(arena, stage_reading, 1);
+    *reading = (stage_reading){.arena = arena, .before = before, .user_count = 1, .born = run};
+    if (before != NULL) {
+        before->user_count++;
+    }
+    return reading;
+}
+
+static void keep(graft_stages *stages, stage_reading *reading)
+{
+    reading->next = stages->kept;
+    stages->kept = reading;
+}
+
+/* What runs the graph of a stage; it comes first of those that are kept. NULL: none does. */
+static stage_reading *find_kept(graft_arena *scratch, graft_stages *stages,
+                                const graft_model *model)
+{
+    for (stage_reading **link = &stages->kept; *link != NULL; link = &(*link)->next) {
+        stage_reading *reading = *link;
+        if (graft_model_is_alike(scratch, reading->model, model)) {
+            *link = reading->next;
+            keep(stages, reading);
+            return reading;
+        }
+    }
+    return NULL;
+}
+
+/* All but those that ran last, the first, and those of other runs that have results of this one. */
+static void drop_old(graft_stages *stages)
+{
+    uint32_t count = 0;
+    uint64_t bytes = 0;
+    for (stage_reading **link = &stages->kept; *link != NULL;) {
+        stage_reading *reading = *link;
+        graft_executor_memory memory;
+        const bool lends = reading->run == stages->run && reading->born < stages->run;
+        graft_executor_memory_of(reading->executor, &memory);
+        bytes += memory.peak_bytes;
+        if (count++ > 0 && !lends && (count > KEPT_MOST || bytes > KEPT_BYTES)) {
+            *link = reading->next;
+            graft_executor_close(reading->executor);
+            reading->executor = NULL;
+            release(reading);
+        } else {
+            link = &reading->next;
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------- running */
+
+/* What runs a stage that was read: what is kept, or else it is planned. */
+static graft_status obtain_kept(graft_env *env, graft_stages *stages, stage_reading *reading,
+                                stage_reading **kept)
+{
+    *kept = find_kept(env->scratch, stages, reading->model);
+    if (*kept == NULL) {
+        reading->graph = &reading->model->graph;
+        GRAFT_PASS(graft_stage_open(env, reading->arena, stages, reading->model, &reading->graph,
+                                    &reading->executor));
+        reading->results = graft_outputs_new(reading->arena, reading->executor, reading->graph);
+        reading->user_count++;
+        keep(stages, reading);
+        stages->planned_count++;
+        *kept = reading;
+    }
+    drop_old(stages);
+    return GRAFT_OK;
+}
+
 /* Runs the graph of a stage; `results` gets what it makes. */
-static graft_status run_stage(graft_env *env, const graft_stages *stages, const graft_model *model,
+static graft_status run_stage(graft_env *env, graft_stages *stages, stage_reading *reading,
                               float ***results)
 {
-    graft_status status = GRAFT_OK;
-    graft_executor *executor = NULL;
-    const graft_graph *graph = &model->graph;
-    if (model->output_count == 0) {
+    stage_reading *kept = NULL;
+    if (reading->model->output_count == 0) {
         return GRAFT_OK;
     }
-    GRAFT_CHECK(graft_stage_open(env, stages->arena, stages, model, &graph, &executor));
-    const uint32_t count = graft_executor_input_count(executor);
+    GRAFT_PASS(obtain_kept(env, stages, reading, &kept));
+    const uint32_t count = graft_executor_input_count(kept->executor);
     const float **inputs = GRAFT_NEW(stages->arena, const float *, count);
     for (uint32_t k = 0; k < count; k++) {
-        inputs[k] = model->inputs[graph->values[graft_executor_input(executor, k)].source].data;
+        const graft_value *value = &kept->graph->values[graft_executor_input(kept->executor, k)];
+        inputs[k] = reading->model->inputs[value->source].data;
     }
-    *results = graft_outputs_new(stages->arena, executor, graph);
-    GRAFT_CHECK(graft_executor_run(env, executor, inputs, *results));
-done:
-    graft_executor_close(executor);
-    return status;
+    *results = kept->results;
+    if (kept->run == stages->run) { /* It ran an earlier round, whose results are still read. */
+        *results = graft_outputs_new(stages->arena, kept->executor, kept->graph);
+    }
+    kept->run = stages->run;
+    return graft_executor_run(env, kept->executor, inputs, *results);
+}
+
+/* Of the run before. */
+static void forget_run(graft_stages *stages)
+{
+    release(stages->last);
+    graft_arena_free(stages->arena);
+    stages->last = NULL;
+    stages->arena = NULL;
 }
 
 graft_status graft_stages_run(graft_env *env, graft_stages *stages, float *const *results,
@@ -113,27 +226,30 @@ graft_status graft_stages_run(graft_env *env, graft_stages *stages, float *const
     graft_status status = GRAFT_OK;
     const graft_model *model = stages->first;
     graft_model_options options = *stages->options;
-    graft_arena_free(stages->arena);
+    forget_run(stages);
+    stages->run++;
     stages->arena = graft_arena_new(STAGE_BYTES);
     told_list told = list_told(stages->arena, model, results);
     take_outputs(stages->arena, stages->first, &told, outputs);
     options.size_count = 0; /* These and what was given were for the first. */
     options.given_count = 0;
     for (uint32_t i = 0; model->rest != NULL; i++) {
-        graft_model *next = NULL;
         float **made = NULL;
         if (i == STAGES_MOST) {
             status = GRAFT_FAIL(env, GRAFT_CAPACITY, "%s: it runs in more than %d stages",
                                 model->file, STAGES_MOST);
             break;
         }
+        stage_reading *reading = new_reading(stages->last, stages->run);
+        release(stages->last);
+        stages->last = reading;
         options.told = told.items;
         options.told_count = told.count;
-        GRAFT_CHECK(graft_model_read_rest(env, stages->arena, model, &options, &next));
-        GRAFT_CHECK(run_stage(env, stages, next, &made));
-        told = list_told(stages->arena, next, made);
+        GRAFT_CHECK(graft_model_read_rest(env, reading->arena, model, &options, &reading->model));
+        model = reading->model;
+        GRAFT_CHECK(run_stage(env, stages, reading, &made));
+        told = list_told(stages->arena, model, made);
         take_outputs(stages->arena, stages->first, &told, outputs);
-        model = next;
     }
 done:
     graft_cost_set_model(stages->cost, stages->first);
@@ -143,6 +259,11 @@ done:
 void graft_stages_close(graft_stages *stages)
 {
     if (stages != NULL) {
-        graft_arena_free(stages->arena);
+        forget_run(stages);
+        while (stages->kept != NULL) {
+            stage_reading *next = stages->kept->next;
+            release(stages->kept);
+            stages->kept = next;
+        }
     }
 }

@@ -1,5 +1,9 @@
 /* stages.h - runs a model whose sizes depend on data in stages (graft_model_options.staged): the
- * first is planned once, each that follows is read, planned and run when what it reads is there. */
+ * first is planned once, each that follows is read when what it reads is there, and planned where
+ * none that was kept runs it.
+ *
+ * Kept is what was planned for the graphs that ran last, whatever their data was: 64 at most, and
+ * 256 MB of tensors, but for the one that runs. Stages share the file's weights, folded and packed. */
 #pragma once
 
 #include "cost/plan/executor.h"
@@ -8,10 +12,15 @@
 
 typedef struct graft_stages {
     const graft_model *first;
-    const graft_model_options *options; /* By which it was read. */
+    const graft_model_options *options; /* By which it was read, with graft_folds. */
     const graft_runtime *runtime;
     graft_cost *cost;
-    graft_arena *arena; /* What the stages of the last run made; NULL before. */
+    graft_arena *arena;         /* What the stages of the last run made; NULL before. */
+    struct stage_reading *last; /* The last stage of that run... */
+    struct stage_reading
+        *kept;              /* ...and those whose plans are kept, the one that ran last first. */
+    uint64_t run;           /* How many there were. */
+    uint32_t planned_count; /* Stages that were planned, by all runs. */
 } graft_stages;
 
 /* Opens a stage in `arena`: *graph, which is model->graph or a rewritten copy, becomes what runs.

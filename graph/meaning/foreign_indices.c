@@ -145,6 +145,16 @@ graft_status graft_foreign_gather_elements(graft_env *env, const graft_opaque *o
     return GRAFT_OK;
 }
 
+static void place_elements(const void *from, const element_rows *r, size_t width, void *out)
+{
+    for (size_t i = 0; i < r->columns && width == 4; i++) {
+        ((uint32_t *)out)[r->at[i]] = ((const uint32_t *)from)[i];
+    }
+    for (size_t i = 0; i < r->columns && width != 4; i++) {
+        memcpy((uint8_t *)out + (size_t)r->at[i] * width, (const uint8_t *)from + i * width, width);
+    }
+}
+
 /* Whether updates are of the type, and how they are taken up can be run. */
 static bool takes_updates(const graft_opaque *opaque)
 {
@@ -177,15 +187,19 @@ graft_status graft_foreign_scatter_elements(graft_env *env, const graft_opaque *
 {
     GRAFT_SCOPED(env->scratch);
     const size_t width = graft_foreign_width(&opaque->out);
+    const bool merges = opaque->attrs[INDEX_REDUCTION] != GRAFT_FOREIGN_NONE;
     const element_rows r = element_rows_of(env->scratch, &opaque->in[1]);
     memcpy(out, opaque->data[0], (size_t)graft_shape_bytes(&opaque->out));
     for (size_t row = 0; row < r.rows; row++) {
+        const uint8_t *from = (const uint8_t *)opaque->data[2] + row * r.columns * width;
         if (!find_elements(opaque, row, &r)) {
             return refuse_element(env, row, &r);
         }
-        for (size_t i = 0; i < r.columns; i++) {
-            take_up(opaque, (const uint8_t *)opaque->data[2] + (row * r.columns + i) * width, 1,
-                    (uint8_t *)out + (size_t)r.at[i] * width);
+        if (!merges) {
+            place_elements(from, &r, width, out);
+        }
+        for (size_t i = 0; i < r.columns && merges; i++) {
+            take_up(opaque, from + i * width, 1, (uint8_t *)out + (size_t)r.at[i] * width);
         }
     }
     return GRAFT_OK;

@@ -278,22 +278,49 @@ static box read_box(const float *at, bool centered)
     return b;
 }
 
-static bool overlap(const box *a, const box *b, float most)
+/* Those that stay, in groups of LANES, one behind the other; without area behind the last. */
+enum { LANES = 16 };
+typedef struct {
+    float low[2][LANES];
+    float high[2][LANES];
+    float area[LANES];
+} box_group;
+
+static float area_of(const box *b) { return (b->high[0] - b->low[0]) * (b->high[1] - b->low[1]); }
+
+/* Whether a box shares more than `most` with one of the group, of what either covers. Compilers make
+ * vectors of it. */
+static bool overlaps(const box_group *group, const box *b, float most)
 {
-    float sides[2];
-    for (uint32_t k = 0; k < 2; k++) {
-        const float low = a->low[k] > b->low[k] ? a->low[k] : b->low[k];
-        const float high = a->high[k] < b->high[k] ? a->high[k] : b->high[k];
-        if (!(low < high)) {
-            return false;
-        }
-        sides[k] = high - low;
+    const float one = area_of(b);
+    uint32_t hits = 0;
+    for (uint32_t i = 0; i < LANES; i++) {
+        const float left = b->low[0] > group->low[0][i] ? b->low[0] : group->low[0][i];
+        const float right = b->high[0] < group->high[0][i] ? b->high[0] : group->high[0][i];
+        const float top = b->low[1] > group->low[1][i] ? b->low[1] : group->low[1][i];
+        const float bottom = b->high[1] < group->high[1][i] ? b->high[1] : group->high[1][i];
+        const float both = (right - left) * (bottom - top);
+        const float all = one + group->area[i] - both;
+        hits |= (uint32_t)(left < right) & (uint32_t)(top < bottom) & (uint32_t)(both > 0.0F) &
+                (uint32_t)(one > 0.0F) & (uint32_t)(group->area[i] > 0.0F) &
+                (uint32_t)(all > 0.0F) & (uint32_t)(both / all > most);
     }
-    const float both = sides[0] * sides[1];
-    const float one = (a->high[0] - a->low[0]) * (a->high[1] - a->low[1]);
-    const float other = (b->high[0] - b->low[0]) * (b->high[1] - b->low[1]);
-    const float all = one + other - both;
-    return both > 0.0F && one > 0.0F && other > 0.0F && all > 0.0F && both / all > most;
+    return hits != 0;
+}
+
+/* `place`: how many there are. */
+static void add_to_groups(box_group *groups, size_t place, const box *b)
+{
+    box_group *group = &groups[place / LANES];
+    const size_t i = place % LANES;
+    if (i == 0) {
+        *group = (box_group){.area = {0.0F}};
+    }
+    for (uint32_t k = 0; k < 2; k++) {
+        group->low[k][i] = b->low[k];
+        group->high[k][i] = b->high[k];
+    }
+    group->area[i] = area_of(b);
 }
 
 /* What the node says. */
@@ -308,7 +335,7 @@ typedef struct {
 
 /* Boxes that stay, best first, into `kept`; how many. */
 static size_t suppress(const suppression *s, const float *boxes, const float *scores,
-                       candidate *ranked, box *kept_boxes, uint32_t *kept)
+                       candidate *ranked, box_group *groups, uint32_t *kept)
 {
     size_t candidates = 0;
     size_t found = 0;
@@ -322,12 +349,13 @@ static size_t suppress(const suppression *s, const float *boxes, const float *sc
     for (size_t i = 0; i < candidates && found < s->most; i++) {
         const box next = read_box(boxes + 4 * (size_t)ranked[i].box, s->centered);
         bool stays = true;
-        for (size_t j = 0; j < found && stays; j++) {
-            stays = !overlap(&next, &kept_boxes[j], s->overlap_most);
+        for (size_t j = 0; j < found && stays; j += LANES) {
+            stays = !overlaps(&groups[j / LANES], &next, s->overlap_most);
         }
-        kept_boxes[found] = next;
-        kept[found] = ranked[i].box;
-        found += stays;
+        if (stays) {
+            add_to_groups(groups, found, &next);
+            kept[found++] = ranked[i].box;
+        }
     }
     return found;
 }
@@ -362,7 +390,7 @@ static bool find_boxes(const finding *f)
                            .overlap_most = real_at(f, 3, 0.0F),
                            .score = real_at(f, 4, 0.0F)};
     candidate *ranked = GRAFT_NEW(f->arena, candidate, count + 1);
-    box *kept_boxes = GRAFT_NEW(f->arena, box, count + 1);
+    box_group *groups = GRAFT_NEW(f->arena, box_group, count / LANES + 1);
     uint32_t *kept = GRAFT_NEW(f->arena, uint32_t, count + 1);
     const size_t classes = (size_t)scores->dims[1];
     int64_t *rows = NULL;
@@ -370,9 +398,8 @@ static bool find_boxes(const finding *f)
     uint32_t capacity = 0;
     for (size_t k = 0; k < (size_t)boxes->dims[0] * classes; k++) {
         const size_t batch = k / classes;
-        const size_t found =
-            suppress(&s, (const float *)f->data[0] + batch * count * 4,
-                     (const float *)f->data[1] + k * count, ranked, kept_boxes, kept);
+        const size_t found = suppress(&s, (const float *)f->data[0] + batch * count * 4,
+                                      (const float *)f->data[1] + k * count, ranked, groups, kept);
         for (size_t i = 0; i < found; i++) {
             if (row_count > INT32_MAX - 3) {
                 return false;

@@ -284,6 +284,22 @@ static graft_shape stretched_shape(const graft_shape *in, size_t count, bool tel
     return shape.rank <= GRAFT_MAX_RANK ? shape : unknown_shape();
 }
 
+/* Of no regions. The attribute that onnx_stage.c spells out is unknown to the library before its
+ * opset. */
+static graft_shape shape_of_no_regions(const Onnx__NodeProto *node, const graft_shape *in)
+{
+    const int64_t height = graft_onnx_int(node, "output_height", 1);
+    const int64_t width = graft_onnx_int(node, "output_width", 1);
+    const bool fits = node->n_input == 3 && in[0].rank == 4 && in[1].rank == 2 &&
+                      in[1].dims[0] == 0 && height >= 0 && height <= INT32_MAX && width >= 0 &&
+                      width <= INT32_MAX;
+    graft_shape shape = in[0];
+    shape.dims[0] = 0;
+    shape.dims[2] = fits ? (int32_t)height : 0;
+    shape.dims[3] = fits ? (int32_t)width : 0;
+    return fits ? shape : unknown_shape();
+}
+
 graft_shape graft_onnx_shape_of_none(graft_onnx_reader *reader, const Onnx__NodeProto *node,
                                      const graft_shape *in, size_t k)
 {
@@ -300,6 +316,9 @@ graft_shape graft_onnx_shape_of_none(graft_onnx_reader *reader, const Onnx__Node
     }
     if (tells || graft_onnx_lists(pairs, node->op_type)) {
         return k == 0 ? stretched_shape(in, node->n_input, tells) : unknown_shape();
+    }
+    if (strcmp(node->op_type, "RoiAlign") == 0) {
+        return k == 0 ? shape_of_no_regions(node, in) : unknown_shape();
     }
     return strcmp(node->op_type, "Gather") == 0
                ? graft_onnx_gathered_shape(&in[0], &in[1], graft_onnx_int(node, "axis", 0))

@@ -888,6 +888,7 @@ graft_status graft_onnx_read_message(graft_env *env, graft_arena *arena,
     made->again = again;
     made->frozen = options == NULL ? NULL : options->frozen;
     made->frozen_count = options == NULL ? 0 : options->frozen_count;
+    made->folds = options == NULL ? NULL : options->folds;
     *model = made;
     return GRAFT_OK;
 }

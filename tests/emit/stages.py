@@ -58,6 +58,21 @@ MODELS = {
         z = RoiAlign<coordinate_transformation_mode = "output_half_pixel", output_height = 2, output_width = 2>(x, few, others)
         w = Compress(means, q)
         }"""),
+    # Regions of which there may be none, before what counts their coordinates had a name.
+    "older": (13, "float[1, 4, 12, 12] x, float[5, 4] r", "float[n, 4, 3, 3] y", """{
+        zero = Constant<value_float = 0.0>() first = Gather<axis = 1>(r, at) at = Constant<value_int = 0>()
+        p = Greater(first, zero) some = Compress<axis = 0>(r, p) all = Shape(some) count = Slice(all, none, one)
+        none = Constant<value_ints = [0]>() one = Constant<value_ints = [1]>()
+        image = ConstantOfShape<value = int64[1] {0}>(count)
+        a = RoiAlign<output_height = 3, output_width = 3, sampling_ratio = 2>(x, some, image) y = Relu(a)
+        }"""),
+    # Many that stay.
+    "many": (13, "float[1, 300, 4] x, float[1, 2, 300] s", "int64[n, 3] y, float[k, 300] z", """{
+        most = Constant<value_ints = [300]>() overlap = Constant<value_float = 0.3>() least = Constant<value_float = 0.0>()
+        y = NonMaxSuppression(x, s, most, overlap, least)
+        one = Constant<value_ints = [1]>() class = Gather<axis = 1>(y, one) flat = Squeeze(class, one)
+        grid = Squeeze(s, first) first = Constant<value_ints = [0]>() z = Gather(grid, flat)
+        }"""),
     # Rounds as many as were found, whose state and results change their sizes; a branch that makes less.
     "rounds": (17, "float[6] x", "float[n] grown, float[m, 2] rows, float[k] last, float[b] chosen", """{
         zero = Constant<value_float = 0.0>() n = NonZero(x) s = Shape<start = 1>(n) count = Squeeze(s)
@@ -93,7 +108,7 @@ def inputs(name, shapes):
             x = np.random.default_rng(k).standard_normal(shape)
             if name == "boxes":
                 x = x * 3 if k < 2 else x * 1e-3
-            elif name == "regions":
+            elif name in ("regions", "older"):
                 x = np.abs(x) * 3 + np.array([0, 0, 4, 4]) if port == "r" and k < 2 else x if k < 2 else -np.abs(x)
             elif k == 2:
                 x = x * 0

@@ -2,7 +2,9 @@
  * outputs are those of onnxruntime is checked by test_run_command.sh. */
 #include "graft/run.h"
 
+#include "cost/cpu/device_cpu.h"
 #include "emit/command/command.h"
+#include "emit/run/run.h"
 #include "graph/base/file.h"
 #include "graph/base/npz.h"
 #include "tests/support/build.h"
@@ -388,6 +390,81 @@ CHECK_CASE(test_stages)
     x = *graft_run_input(run, 0);
     x.data = in[0];
     expect(run, graft_run_once(run, &x, 1, NULL, 0), GRAFT_UNSUPPORTED, "(Det) cannot be run");
+    graft_run_close(run);
+}
+
+enum { KEPT_PLACES = 24, KEPT_DEPTH = 64, KEPT_COLUMNS = 40 };
+
+/* relu(v a) w' of the numbers v of x that are not 0, where `a` and w are 0.5, 1.0, 1.5 ... */
+static void check_kept(const graft_run_tensor *y, const float *x)
+{
+    const float *made = y->data;
+    int32_t rows = 0;
+    for (uint32_t i = 0; i < KEPT_PLACES; i++) {
+        for (uint32_t j = 0; x[i] != 0.0F && j < KEPT_COLUMNS; j++) {
+            double sum = 0.0;
+            for (uint32_t k = 0; k < KEPT_DEPTH && x[i] > 0.0F; k++) {
+                sum += 0.25 * (k + 1) * (j * KEPT_DEPTH + k + 1) * (double)x[i];
+            }
+            assert_float_equal(made[rows * KEPT_COLUMNS + (int32_t)j], (float)sum,
+                               1e-5F * (float)sum);
+        }
+        rows += x[i] != 0.0F;
+    }
+    assert_true(y->shape.rank == 2 && y->shape.dims[0] == rows && y->shape.dims[1] == KEPT_COLUMNS);
+}
+
+static uint32_t count_packs(const graft_run *run)
+{
+    uint32_t count = 0;
+    for (const program_pack *pack = run->device->packs; pack != NULL; pack = pack->next) {
+        count++;
+    }
+    return count;
+}
+
+/* Data of sizes that were met before runs by the plans of then, and such of new sizes reads the
+ * weights that were packed. */
+CHECK_CASE(test_kept_stages)
+{
+    const graft_run_options options = {.thread_count = 1, .database = check_path("x.costs")};
+    static const struct {
+        float from;
+        uint32_t count;
+        uint32_t plans; /* By then. */
+    } runs[] = {
+        {1,  3, 1},
+        {2,  5, 2},
+        {7,  3, 2},
+        {-7, 5, 2},
+        {1,  0, 2},
+        {3,  3, 2},
+    };
+    const char *path = check_path("x.onnx");
+    graft_run *run = NULL;
+    uint32_t packs = 0;
+    onnx_text_write(
+        env,
+        "input x 24; weight a 1 64; weight w 40 64; ints s = -1 1; node NonZero x -> p; "
+        "node Transpose p -> q; node GatherND x q -> v; node Reshape v s -> c; "
+        "node MatMul c a -> m; node Relu m -> r; node Gemm r w -> y : transB=1; "
+        "output y",
+        path);
+    expect(run, graft_run_open(path, &options, &run), GRAFT_OK, "");
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        float in[KEPT_PLACES] = {0.0F};
+        for (uint32_t k = 0; k < runs[i].count; k++) {
+            in[(5 * k + i) % KEPT_PLACES] = runs[i].from + (float)k;
+        }
+        graft_run_tensor x = *graft_run_input(run, 0);
+        x.data = in;
+        expect(run, graft_run_once(run, &x, 1, NULL, 0), GRAFT_OK, "");
+        check_kept(graft_run_output(run, 0), in);
+        assert_int_equal(run->stages->planned_count, runs[i].plans);
+        packs = i == 0 ? count_packs(run) : packs;
+        assert_int_equal(count_packs(run), packs);
+    }
+    assert_true(packs > 0);
     graft_run_close(run);
 }
 
