@@ -185,6 +185,22 @@ size_t graft_byte_conv_work_bytes(const graft_byte_conv *c)
                            : GRAFT_BYTE_CONV_PLACES * graft_byte_row_bytes(depth_of(c));
 }
 
+/* Row and column of a place, and of the one that is so many after it, not beyond the next row. */
+static void find_place(const graft_byte_conv *c, size_t index, int64_t place[2])
+{
+    place[0] = (int64_t)index / c->windows[1].count;
+    place[1] = (int64_t)index % c->windows[1].count;
+}
+
+static inline void next_place(const graft_byte_conv *c, size_t moved, int64_t place[2])
+{
+    place[1] += (int64_t)moved;
+    if (place[1] >= c->windows[1].count) {
+        place[1] -= c->windows[1].count;
+        place[0]++;
+    }
+}
+
 /* As graft_byte_fill: eight at once, the last of which may lie over those before. */
 static inline void fill_run(const uint8_t *from, uint64_t signs, size_t count, uint8_t *row)
 {
@@ -205,16 +221,36 @@ static inline void fill_run(const uint8_t *from, uint64_t signs, size_t count, u
     }
 }
 
+/* What all windows have in common. Divisions at each place would take longer than copies. */
+typedef struct {
+    size_t depth;
+    size_t taken;        /* Channels of the group... */
+    const uint8_t *data; /* ...from the first pixel on. */
+    uint64_t signs;
+    uint8_t zero; /* What is beyond the image. */
+    bool whole;   /* Taps of a row lie side by side. */
+} window_form;
+
+static window_form form_of(const graft_byte_conv *c, const graft_byte_image *image, size_t group)
+{
+    const bool is_signed = image->dtype == GRAFT_DTYPE_I8;
+    const size_t taken = c->channels / c->groups;
+    return (window_form){
+        .depth = depth_of(c),
+        .taken = taken,
+        .data = (const uint8_t *)image->data + group * taken,
+        .signs = is_signed ? UINT64_MAX / UINT8_MAX * SIGN : 0,
+        .zero = (uint8_t)(image->zero + (is_signed ? SIGN : 0)),
+        .whole = c->groups == 1 && c->windows[1].dilation == 1,
+    };
+}
+
 /* What lies under the filter at a place: (height, width, channels of the group). */
-static inline void take_window(const graft_byte_conv *c, const graft_byte_image *image,
-                               size_t group, const int64_t place[2], uint8_t *window)
+static inline void take_window(const graft_byte_conv *c, const window_form *form,
+                               const int64_t place[2], uint8_t *window)
 {
     const graft_window *h = &c->windows[0];
     const graft_window *w = &c->windows[1];
-    const size_t taken = c->channels / c->groups;
-    const bool whole = c->groups == 1 && w->dilation == 1;
-    const bool is_signed = image->dtype == GRAFT_DTYPE_I8;
-    const uint64_t signs = is_signed ? UINT64_MAX / UINT8_MAX * SIGN : 0;
     const int64_t top = graft_window_at(h, place[0], 0);
     const int64_t left = graft_window_at(w, place[1], 0);
     int64_t rows[2];
@@ -222,15 +258,15 @@ static inline void take_window(const graft_byte_conv *c, const graft_byte_image 
     graft_window_taps(h, place[0], rows);
     graft_window_taps(w, place[1], columns);
     if (rows[0] > 0 || columns[0] > 0 || rows[1] < h->kernel || columns[1] < w->kernel) {
-        memset(window, (uint8_t)(image->zero + (is_signed ? SIGN : 0)), depth_of(c));
+        memset(window, form->zero, form->depth);
     }
-    const uint8_t *data = (const uint8_t *)image->data + group * taken;
+    const int64_t step = form->whole ? columns[1] - columns[0] : 1;
     for (int64_t k = rows[0]; k < rows[1]; k++) {
         const int64_t row = (top + k * h->dilation) * w->size + left;
-        for (int64_t j = columns[0]; j < columns[1]; j += whole ? w->kernel : 1) {
-            fill_run(data + (size_t)(row + j * w->dilation) * c->channels, signs,
-                     whole ? (size_t)(columns[1] - j) * taken : taken,
-                     window + (size_t)(k * w->kernel + j) * taken);
+        for (int64_t j = columns[0]; j < columns[1]; j += step) {
+            fill_run(form->data + (size_t)(row + j * w->dilation) * c->channels, form->signs,
+                     (size_t)step * form->taken,
+                     window + (size_t)(k * w->kernel + j) * form->taken);
         }
     }
 }
@@ -252,9 +288,10 @@ static const uint8_t *take_windows(const graft_byte_conv *c, const graft_byte_im
 {
     const size_t depth = depth_of(c);
     const size_t bytes = graft_byte_row_bytes(depth);
-    const int64_t width = c->windows[1].count;
-    int64_t place[2] = {(int64_t)places->first / width, (int64_t)places->first % width};
+    const window_form form = form_of(c, image, group);
+    int64_t place[2];
     uint8_t *row = places->work;
+    find_place(c, places->first, place);
     if (is_flat(c)) {
         const uint8_t *first = (const uint8_t *)image->data + places->first * depth;
         if (image->dtype == GRAFT_DTYPE_U8) {
@@ -264,12 +301,11 @@ static const uint8_t *take_windows(const graft_byte_conv *c, const graft_byte_im
         return row;
     }
     for (size_t i = 0; i < places->count; i++, row += bytes) {
-        take_window(c, image, group, place, row);
+        take_window(c, &form, place, row);
         for (size_t k = depth; k < bytes; k++) {
             row[k] = 0;
         }
-        place[1] = place[1] + 1 < width ? place[1] + 1 : 0;
-        place[0] += place[1] == 0;
+        next_place(c, 1, place);
     }
     return places->work;
 }
@@ -298,16 +334,16 @@ typedef struct {
     const uint8_t *outside;
 } channel_taps;
 
-static void find_taps(const graft_byte_conv *c, const uint8_t *image, size_t place,
+static void find_taps(const graft_byte_conv *c, const uint8_t *image, const int64_t place[2],
                       const channel_taps *taps)
 {
     const graft_window *h = &c->windows[0];
     const graft_window *w = &c->windows[1];
     size_t tap = 0;
     for (int64_t k = 0; k < h->kernel; k++) {
-        const int64_t row = graft_window_at(h, (int64_t)place / w->count, k);
+        const int64_t row = graft_window_at(h, place[0], k);
         for (int64_t j = 0; j < w->kernel; j++, tap++) {
-            const int64_t column = graft_window_at(w, (int64_t)place % w->count, j);
+            const int64_t column = graft_window_at(w, place[1], j);
             const bool in_row = row >= 0 && row < h->size;
             const bool inside = in_row && column >= 0 && column < w->size;
             const int64_t pixel = inside ? row * w->size + column : 0;
@@ -325,17 +361,17 @@ static bool is_within(const graft_window *w, int64_t column)
 }
 
 /* From the place that is `moved` places before; 0: that is not known. */
-static void move_taps(const graft_byte_conv *c, const uint8_t *image, size_t place, size_t moved,
-                      const channel_taps *taps)
+static void move_taps(const graft_byte_conv *c, const uint8_t *image, const int64_t place[2],
+                      size_t moved, const channel_taps *taps)
 {
     const graft_window *w = &c->windows[1];
-    const int64_t column = (int64_t)place % w->count;
-    const int64_t before = column - (int64_t)moved;
-    if (moved == 0 || before < 0 || !is_within(w, before) || !is_within(w, column)) {
+    const int64_t before = place[1] - (int64_t)moved;
+    if (moved == 0 || before < 0 || !is_within(w, before) || !is_within(w, place[1])) {
         find_taps(c, image, place, taps);
         return;
     }
-    for (size_t tap = 0; tap < taps_of(c); tap++) {
+    const size_t count = taps_of(c);
+    for (size_t tap = 0; tap < count; tap++) {
         taps->at[tap] += (ptrdiff_t)moved * taps->steps[tap];
     }
 }
@@ -395,14 +431,13 @@ static inline __attribute__((always_inline)) void sum_block(const channel_sums *
 }
 #endif
 
-/* Whether so many places from `place` on lie in one row, one pixel apart, with all columns of their
+/* Whether so many places from one on lie in one row, one pixel apart, with all columns of their
  * windows inside of the image. */
-static bool lie_together(const graft_byte_conv *c, size_t place, size_t count)
+static bool lie_together(const graft_byte_conv *c, int64_t column, size_t count)
 {
     const graft_window *w = &c->windows[1];
-    const int64_t first = (int64_t)place % w->count;
-    const int64_t last = first + (int64_t)count - 1;
-    return count > 1 && w->stride == 1 && last < w->count && is_within(w, first) &&
+    const int64_t last = column + (int64_t)count - 1;
+    return count > 1 && w->stride == 1 && last < w->count && is_within(w, column) &&
            is_within(w, last);
 }
 
@@ -432,17 +467,20 @@ run_channels(const graft_byte_conv *c, const void *packed, const graft_byte_imag
     const channel_sums sums = {.taps = at, .more = more, .pairs = pairs};
     const channel_sums wide_sums = {.taps = wide, .more = more, .pairs = pairs};
     const size_t together = places_of_block(c);
+    const size_t blocks = blocks_of(c);
     int32_t *out = places->sums;
     size_t moved = 0;
+    int64_t place[2];
+    find_place(c, places->first, place);
     for (size_t i = 0; i < room_of(c); i++) {
         more[i] = (int32_t)(0U - (uint32_t)image->zero * (uint32_t)filters.sums[i]);
         outside[i] = (uint8_t)image->zero;
     }
     at[2 * pairs - 1] = outside;
     for (size_t i = 0; i < places->count; i += moved, out += moved * c->channels) {
-        move_taps(c, image->data, places->first + i, moved, &taps);
+        move_taps(c, image->data, place, moved, &taps);
         moved = 1;
-        if (i + together <= places->count && lie_together(c, places->first + i, together)) {
+        if (i + together <= places->count && lie_together(c, place[1], together)) {
             sum_block(&sums, filters.pairs, 0, is_signed, out);
             moved = together;
         } else if (c->channels < LANES) {
@@ -451,11 +489,12 @@ run_channels(const graft_byte_conv *c, const void *packed, const graft_byte_imag
             sum_block(&wide_sums, filters.pairs, 0, is_signed, block);
             memcpy(out, block, c->channels * sizeof(out[0]));
         } else {
-            for (size_t block = 0; block < blocks_of(c); block++) {
+            for (size_t block = 0; block < blocks; block++) {
                 sum_block(&sums, filters.pairs + block * pairs * 2 * LANES, block_at(c, block),
                           is_signed, out);
             }
         }
+        next_place(c, moved, place);
     }
 }
 

@@ -231,8 +231,8 @@ static size_t strip_step(size_t bytes)
     return STRIP;
 }
 
-static inline __attribute__((always_inline)) void widen(const uint8_t *bytes, const size_t count,
-                                                        left_term *terms)
+static inline __attribute__((always_inline)) void
+widen(const uint8_t *restrict bytes, const size_t count, left_term *restrict terms)
 {
     for (size_t k = 0; k < count; k++) {
         terms[k] = bytes[k];
@@ -348,6 +348,19 @@ static size_t begin_rows(const block_product *p, size_t first, size_t width, siz
     return alike ? 0 : WIDTH;
 }
 
+/* A row of a tile to where it belongs, eight at once where that is possible. */
+static inline void deliver(const int32_t *tile, size_t width, size_t step, int32_t *out)
+{
+    enum { ONCE = 8 };
+    size_t n = 0;
+    for (; step == 1 && n + ONCE <= width; n += ONCE) {
+        memcpy(out + n, tile + n, ONCE * sizeof(tile[0]));
+    }
+    for (; n < width; n++) {
+        out[n * step] = tile[n];
+    }
+}
+
 static void multiply_panel(const block_product *p, size_t first)
 {
     const size_t bytes = graft_byte_row_bytes(p->b->depth);
@@ -377,10 +390,8 @@ static void multiply_panel(const block_product *p, size_t first)
         } else {
             multiply_rows(&product, 1);
         }
-        for (size_t r = 0; !direct && r < rows; r++, out += p->row_step) {
-            for (size_t n = 0; n < width; n++) {
-                out[n * p->column_step] = tile[r * WIDTH + n];
-            }
+        for (size_t r = 0; !direct && r < rows; r++) {
+            deliver(tile + r * WIDTH, width, p->column_step, out + r * p->row_step);
         }
     }
 }
