@@ -451,6 +451,29 @@ static void widen_taps(const graft_byte_conv *c, const channel_taps *taps, uint8
     }
 }
 
+/* All blocks of a place. Loops over nine taps are unrolled. */
+static inline __attribute__((always_inline)) void sum_blocks(const graft_byte_conv *c,
+                                                             const channel_sums *given,
+                                                             const int16_t *filters,
+                                                             const bool is_signed, int32_t *out)
+{
+    enum { NINE = 5 };
+    const size_t blocks = blocks_of(c);
+    const size_t step = given->pairs * 2 * LANES;
+    if (given->pairs != NINE) {
+        for (size_t i = 0; i < blocks; i++) {
+            sum_block(given, filters + i * step, block_at(c, i), is_signed, out);
+        }
+        return;
+    }
+    const uint8_t *taps[2 * NINE];
+    memcpy(taps, given->taps, sizeof(taps));
+    const channel_sums sums = {.taps = taps, .more = given->more, .pairs = NINE};
+    for (size_t i = 0; i < blocks; i++) {
+        sum_block(&sums, filters + i * NINE * 2 * LANES, block_at(c, i), is_signed, out);
+    }
+}
+
 static inline __attribute__((always_inline)) void
 run_channels(const graft_byte_conv *c, const void *packed, const graft_byte_image *image,
              const bool is_signed, const graft_byte_places *places)
@@ -467,7 +490,6 @@ run_channels(const graft_byte_conv *c, const void *packed, const graft_byte_imag
     const channel_sums sums = {.taps = at, .more = more, .pairs = pairs};
     const channel_sums wide_sums = {.taps = wide, .more = more, .pairs = pairs};
     const size_t together = places_of_block(c);
-    const size_t blocks = blocks_of(c);
     int32_t *out = places->sums;
     size_t moved = 0;
     int64_t place[2];
@@ -489,10 +511,7 @@ run_channels(const graft_byte_conv *c, const void *packed, const graft_byte_imag
             sum_block(&wide_sums, filters.pairs, 0, is_signed, block);
             memcpy(out, block, c->channels * sizeof(out[0]));
         } else {
-            for (size_t block = 0; block < blocks; block++) {
-                sum_block(&sums, filters.pairs + block * pairs * 2 * LANES, block_at(c, block),
-                          is_signed, out);
-            }
+            sum_blocks(c, &sums, filters.pairs, is_signed, out);
         }
         next_place(c, moved, place);
     }
