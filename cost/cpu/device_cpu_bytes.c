@@ -23,14 +23,13 @@ typedef struct {
     size_t step;       /* From thread to thread. */
 } bytes_state;
 
-/* What becomes of a sum. */
+/* What becomes of a sum: what is cut off, in numbers of the result before the zero point is added. */
 typedef struct {
     const float *factors;
     const float *biases;
-    float floor;
-    float ceiling;
-    float zero;
     float least;
+    float most;
+    uint8_t zero;
 } ending;
 
 static ending ending_of(const graft_kernel *kernel)
@@ -39,39 +38,45 @@ static ending ending_of(const graft_kernel *kernel)
     const float *n = kernel->in[NUMBERS];
     const int32_t activation = graft_signature_activation(s);
     const float *factors = n + GRAFT_PRODUCT_NUMBERS;
-    return (ending){
+    ending e = {
         .factors = factors,
         .biases = factors + graft_integers_channels(s),
-        .floor = activation == GRAFT_ACT_NONE ? -HUGE_VALF : 0.0F,
-        .ceiling = activation == GRAFT_ACT_RELU6 ? n[GRAFT_PRODUCT_MOST] : HUGE_VALF,
-        .zero = n[GRAFT_PRODUCT_RESULT_ZERO],
-        .least = graft_signature_result(s) == GRAFT_DTYPE_I8 ? -128.0F : 0.0F,
+        .least = activation == GRAFT_ACT_NONE ? -HUGE_VALF : 0.0F,
+        .most = activation == GRAFT_ACT_RELU6 ? n[GRAFT_PRODUCT_MOST] : HUGE_VALF,
     };
+    if (graft_signature_result(s) != GRAFT_DTYPE_F32) {
+        const float zero = n[GRAFT_PRODUCT_RESULT_ZERO];
+        const float first = graft_signature_result(s) == GRAFT_DTYPE_I8 ? -128.0F : 0.0F;
+        e.least = fmaxf(e.least, first - zero);
+        e.most = fminf(rintf(e.most), first + 255.0F - zero);
+        e.zero = (uint8_t)(int32_t)zero;
+    }
+    return e;
 }
 
-/* Sums of a place, rounded as quantised.c does. Compilers make vectors of it. */
+/* Sums of a place, rounded as quantised.c does: halves to even, which a binary32 of this size is
+ * without a fraction. Compilers make vectors of it. */
 static inline __attribute__((always_inline)) void
 end_place(const ending *e, const int32_t *restrict sums, size_t count, const bool is_real,
           float *restrict numbers, uint8_t *restrict bytes)
 {
+    static const float whole = 3 << 22;
     const float *restrict factors = e->factors;
     const float *restrict biases = e->biases;
-    const float floor = e->floor;
-    const float ceiling = e->ceiling;
-    const float zero = e->zero;
     const float least = e->least;
-    const float most = least + 255.0F;
+    const float most = e->most;
+    const uint8_t zero = e->zero;
     for (size_t i = 0; i < count; i++) {
         float x = ((float)sums[i] + biases[i]) * factors[i];
-        x = x > floor ? x : floor;
-        x = x < ceiling ? x : ceiling;
+        x = x > least ? x : least;
+        x = x < most ? x : most;
         if (is_real) {
             numbers[i] = x;
         } else {
-            x = rintf(x) + zero;
-            x = x > least ? x : least;
-            x = x < most ? x : most;
-            bytes[i] = (uint8_t)(int32_t)x;
+            uint32_t bits = 0;
+            x += whole;
+            memcpy(&bits, &x, sizeof(bits));
+            bytes[i] = (uint8_t)((uint8_t)bits + zero);
         }
     }
 }

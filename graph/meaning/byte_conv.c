@@ -180,36 +180,93 @@ void graft_byte_conv_pack(const graft_byte_conv *c, const graft_byte_filter *fil
 
 size_t graft_byte_conv_work_bytes(const graft_byte_conv *c)
 {
-    return is_depthwise(c) ? 2 * pairs_of(c) * (sizeof(uint8_t *) + LANES) +
+    return is_depthwise(c) ? 2 * pairs_of(c) * (2 * sizeof(uint8_t *) + sizeof(ptrdiff_t) + LANES) +
                                  room_of(c) * (sizeof(int32_t) + sizeof(uint8_t))
                            : GRAFT_BYTE_CONV_PLACES * graft_byte_row_bytes(depth_of(c));
 }
 
+/* Row and column of a place, and of the one that is so many after it, not beyond the next row. */
+static void find_place(const graft_byte_conv *c, size_t index, int64_t place[2])
+{
+    place[0] = (int64_t)index / c->windows[1].count;
+    place[1] = (int64_t)index % c->windows[1].count;
+}
+
+static inline void next_place(const graft_byte_conv *c, size_t moved, int64_t place[2])
+{
+    place[1] += (int64_t)moved;
+    if (place[1] >= c->windows[1].count) {
+        place[1] -= c->windows[1].count;
+        place[0]++;
+    }
+}
+
+/* As graft_byte_fill: eight at once, the last of which may lie over those before. */
+static inline void fill_run(const uint8_t *from, uint64_t signs, size_t count, uint8_t *row)
+{
+    uint64_t eight = 0;
+    for (size_t i = 0; i + sizeof(eight) <= count; i += sizeof(eight)) {
+        memcpy(&eight, from + i, sizeof(eight));
+        eight ^= signs;
+        memcpy(row + i, &eight, sizeof(eight));
+    }
+    if (count >= sizeof(eight)) {
+        memcpy(&eight, from + count - sizeof(eight), sizeof(eight));
+        eight ^= signs;
+        memcpy(row + count - sizeof(eight), &eight, sizeof(eight));
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        row[i] = from[i] ^ (uint8_t)signs;
+    }
+}
+
+/* What all windows have in common. Divisions at each place would take longer than copies. */
+typedef struct {
+    size_t depth;
+    size_t taken;        /* Channels of the group... */
+    const uint8_t *data; /* ...from the first pixel on. */
+    uint64_t signs;
+    uint8_t zero; /* What is beyond the image. */
+    bool whole;   /* Taps of a row lie side by side. */
+} window_form;
+
+static window_form form_of(const graft_byte_conv *c, const graft_byte_image *image, size_t group)
+{
+    const bool is_signed = image->dtype == GRAFT_DTYPE_I8;
+    const size_t taken = c->channels / c->groups;
+    return (window_form){
+        .depth = depth_of(c),
+        .taken = taken,
+        .data = (const uint8_t *)image->data + group * taken,
+        .signs = is_signed ? UINT64_MAX / UINT8_MAX * SIGN : 0,
+        .zero = (uint8_t)(image->zero + (is_signed ? SIGN : 0)),
+        .whole = c->groups == 1 && c->windows[1].dilation == 1,
+    };
+}
+
 /* What lies under the filter at a place: (height, width, channels of the group). */
-static void take_window(const graft_byte_conv *c, const graft_byte_image *image, size_t group,
-                        size_t place, uint8_t *window)
+static inline void take_window(const graft_byte_conv *c, const window_form *form,
+                               const int64_t place[2], uint8_t *window)
 {
     const graft_window *h = &c->windows[0];
     const graft_window *w = &c->windows[1];
-    const size_t taken = c->channels / c->groups;
-    const bool whole = c->groups == 1 && w->dilation == 1;
-    const int64_t top = graft_window_at(h, (int64_t)place / w->count, 0);
-    const int64_t left = graft_window_at(w, (int64_t)place % w->count, 0);
+    const int64_t top = graft_window_at(h, place[0], 0);
+    const int64_t left = graft_window_at(w, place[1], 0);
     int64_t rows[2];
     int64_t columns[2];
-    graft_window_taps(h, (int64_t)place / w->count, rows);
-    graft_window_taps(w, (int64_t)place % w->count, columns);
+    graft_window_taps(h, place[0], rows);
+    graft_window_taps(w, place[1], columns);
     if (rows[0] > 0 || columns[0] > 0 || rows[1] < h->kernel || columns[1] < w->kernel) {
-        memset(window, (uint8_t)(image->zero + (image->dtype == GRAFT_DTYPE_I8 ? SIGN : 0)),
-               depth_of(c));
+        memset(window, form->zero, form->depth);
     }
+    const int64_t step = form->whole ? columns[1] - columns[0] : 1;
     for (int64_t k = rows[0]; k < rows[1]; k++) {
         const int64_t row = (top + k * h->dilation) * w->size + left;
-        for (int64_t j = columns[0]; j < columns[1]; j += whole ? w->kernel : 1) {
-            graft_byte_fill(image->data, image->dtype,
-                            (size_t)(row + j * w->dilation) * c->channels + group * taken, 1,
-                            whole ? (size_t)(columns[1] - j) * taken : taken,
-                            window + (size_t)(k * w->kernel + j) * taken);
+        for (int64_t j = columns[0]; j < columns[1]; j += step) {
+            fill_run(form->data + (size_t)(row + j * w->dilation) * c->channels, form->signs,
+                     (size_t)step * form->taken,
+                     window + (size_t)(k * w->kernel + j) * form->taken);
         }
     }
 }
@@ -217,7 +274,7 @@ static void take_window(const graft_byte_conv *c, const graft_byte_image *image,
 /* Rows of the image are those of the product. */
 static bool is_flat(const graft_byte_conv *c)
 {
-    bool flat = c->groups == 1;
+    bool flat = c->groups == 1 && depth_of(c) == graft_byte_row_bytes(depth_of(c));
     for (uint32_t i = 0; i < 2; i++) {
         const graft_window *w = &c->windows[i];
         flat = flat && w->kernel == 1 && w->stride == 1 && w->before == 0 && w->size == w->count;
@@ -225,26 +282,32 @@ static bool is_flat(const graft_byte_conv *c)
     return flat;
 }
 
-static void take_windows(const graft_byte_conv *c, const graft_byte_image *image, size_t group,
-                         const graft_byte_places *places)
+/* Rows of the product: those of the image itself, where they need no change. */
+static const uint8_t *take_windows(const graft_byte_conv *c, const graft_byte_image *image,
+                                   size_t group, const graft_byte_places *places)
 {
     const size_t depth = depth_of(c);
     const size_t bytes = graft_byte_row_bytes(depth);
-    const bool flat = is_flat(c);
+    const window_form form = form_of(c, image, group);
+    int64_t place[2];
     uint8_t *row = places->work;
-    if (flat && bytes == depth) {
-        graft_byte_fill(image->data, image->dtype, places->first * depth, 1, places->count * depth,
-                        row);
-        return;
-    }
-    for (size_t i = places->first; i < places->first + places->count; i++, row += bytes) {
-        if (flat) {
-            graft_byte_fill(image->data, image->dtype, i * depth, 1, depth, row);
-        } else {
-            take_window(c, image, group, i, row);
+    find_place(c, places->first, place);
+    if (is_flat(c)) {
+        const uint8_t *first = (const uint8_t *)image->data + places->first * depth;
+        if (image->dtype == GRAFT_DTYPE_U8) {
+            return first;
         }
-        memset(row + depth, 0, bytes - depth);
+        graft_byte_fill(first, image->dtype, 0, 1, places->count * depth, row);
+        return row;
     }
+    for (size_t i = 0; i < places->count; i++, row += bytes) {
+        take_window(c, &form, place, row);
+        for (size_t k = depth; k < bytes; k++) {
+            row[k] = 0;
+        }
+        next_place(c, 1, place);
+    }
+    return places->work;
 }
 
 static void run_groups(const graft_byte_conv *c, const void *packed, const graft_byte_image *image,
@@ -252,30 +315,64 @@ static void run_groups(const graft_byte_conv *c, const void *packed, const graft
 {
     const size_t columns = c->filters / c->groups;
     const int32_t zero = image->zero + (image->dtype == GRAFT_DTYPE_I8 ? SIGN : 0);
-    const graft_byte_rows rows = {.data = places->work, .zeros = &zero, .count = places->count};
+    graft_byte_rows rows = {.zeros = &zero, .count = places->count};
     for (size_t group = 0; group < c->groups; group++) {
         const graft_byte_panels panels = graft_byte_panels_in(
             (const char *)packed + group * group_bytes(c), depth_of(c), columns);
-        take_windows(c, image, group, places);
+        rows.data = take_windows(c, image, group, places);
         graft_byte_multiply(1, &rows, &panels, c->filters, 1, places->sums + group * columns);
     }
 }
 
 /* ------------------------------------------------------------ channel by channel */
 
-/* Where each tap of a place lies, all channels of it; `outside`: where those beyond the image do. */
-static void find_taps(const graft_byte_conv *c, const uint8_t *image, const uint8_t *outside,
-                      size_t place, const uint8_t **taps)
+/* Where each tap of a place lies, all channels of it, and how far it is to the next place of the row;
+ * those beyond the image stay where they are. */
+typedef struct {
+    const uint8_t **at;
+    ptrdiff_t *steps;
+    const uint8_t *outside;
+} channel_taps;
+
+static void find_taps(const graft_byte_conv *c, const uint8_t *image, const int64_t place[2],
+                      const channel_taps *taps)
 {
     const graft_window *h = &c->windows[0];
     const graft_window *w = &c->windows[1];
+    size_t tap = 0;
     for (int64_t k = 0; k < h->kernel; k++) {
-        const int64_t row = graft_window_at(h, (int64_t)place / w->count, k);
-        for (int64_t j = 0; j < w->kernel; j++) {
-            const int64_t column = graft_window_at(w, (int64_t)place % w->count, j);
-            const bool inside = row >= 0 && row < h->size && column >= 0 && column < w->size;
-            *taps++ = inside ? image + (size_t)(row * w->size + column) * c->channels : outside;
+        const int64_t row = graft_window_at(h, place[0], k);
+        for (int64_t j = 0; j < w->kernel; j++, tap++) {
+            const int64_t column = graft_window_at(w, place[1], j);
+            const bool in_row = row >= 0 && row < h->size;
+            const bool inside = in_row && column >= 0 && column < w->size;
+            const int64_t pixel = inside ? row * w->size + column : 0;
+            taps->at[tap] = inside ? image + (size_t)pixel * c->channels : taps->outside;
+            taps->steps[tap] = in_row ? w->stride * (ptrdiff_t)c->channels : 0;
         }
+    }
+}
+
+/* Whether all columns of a place's window lie inside of the image. */
+static bool is_within(const graft_window *w, int64_t column)
+{
+    return graft_window_at(w, column, 0) >= 0 &&
+           graft_window_at(w, column, w->kernel - 1) < w->size;
+}
+
+/* From the place that is `moved` places before; 0: that is not known. */
+static void move_taps(const graft_byte_conv *c, const uint8_t *image, const int64_t place[2],
+                      size_t moved, const channel_taps *taps)
+{
+    const graft_window *w = &c->windows[1];
+    const int64_t before = place[1] - (int64_t)moved;
+    if (moved == 0 || before < 0 || !is_within(w, before) || !is_within(w, place[1])) {
+        find_taps(c, image, place, taps);
+        return;
+    }
+    const size_t count = taps_of(c);
+    for (size_t tap = 0; tap < count; tap++) {
+        taps->at[tap] += (ptrdiff_t)moved * taps->steps[tap];
     }
 }
 
@@ -334,24 +431,46 @@ static inline __attribute__((always_inline)) void sum_block(const channel_sums *
 }
 #endif
 
-/* Whether so many places from `place` on lie in one row, one pixel apart, with all columns of their
+/* Whether so many places from one on lie in one row, one pixel apart, with all columns of their
  * windows inside of the image. */
-static bool lie_together(const graft_byte_conv *c, size_t place, size_t count)
+static bool lie_together(const graft_byte_conv *c, int64_t column, size_t count)
 {
     const graft_window *w = &c->windows[1];
-    const int64_t first = (int64_t)place % w->count;
-    const int64_t last = first + (int64_t)count - 1;
-    return count > 1 && w->stride == 1 && last < w->count && graft_window_at(w, first, 0) >= 0 &&
-           graft_window_at(w, last, w->kernel - 1) < w->size;
+    const int64_t last = column + (int64_t)count - 1;
+    return count > 1 && w->stride == 1 && last < w->count && is_within(w, column) &&
+           is_within(w, last);
 }
 
 /* Copies of a block each, where there are fewer channels: what is behind them counts for nothing. */
-static void widen_taps(const graft_byte_conv *c, const uint8_t **taps, uint8_t *copies)
+static void widen_taps(const graft_byte_conv *c, const channel_taps *taps, uint8_t *copies,
+                       const uint8_t **wide)
 {
     memset(copies, 0, 2 * pairs_of(c) * LANES);
     for (size_t tap = 0; tap < 2 * pairs_of(c); tap++) {
-        memcpy(copies + tap * LANES, taps[tap], c->channels);
-        taps[tap] = copies + tap * LANES;
+        wide[tap] = memcpy(copies + tap * LANES, taps->at[tap], c->channels);
+    }
+}
+
+/* All blocks of a place. Loops over nine taps are unrolled. */
+static inline __attribute__((always_inline)) void sum_blocks(const graft_byte_conv *c,
+                                                             const channel_sums *given,
+                                                             const int16_t *filters,
+                                                             const bool is_signed, int32_t *out)
+{
+    enum { NINE = 5 };
+    const size_t blocks = blocks_of(c);
+    const size_t step = given->pairs * 2 * LANES;
+    if (given->pairs != NINE) {
+        for (size_t i = 0; i < blocks; i++) {
+            sum_block(given, filters + i * step, block_at(c, i), is_signed, out);
+        }
+        return;
+    }
+    const uint8_t *taps[2 * NINE];
+    memcpy(taps, given->taps, sizeof(taps));
+    const channel_sums sums = {.taps = taps, .more = given->more, .pairs = NINE};
+    for (size_t i = 0; i < blocks; i++) {
+        sum_block(&sums, filters + i * NINE * 2 * LANES, block_at(c, i), is_signed, out);
     }
 }
 
@@ -360,37 +479,41 @@ run_channels(const graft_byte_conv *c, const void *packed, const graft_byte_imag
              const bool is_signed, const graft_byte_places *places)
 {
     const channel_filters filters = channel_filters_in(c, packed);
-    const uint8_t **taps = places->work;
-    int32_t *more = (int32_t *)(void *)(taps + 2 * pairs_of(c));
-    const channel_sums sums = {.taps = taps, .more = more, .pairs = pairs_of(c)};
+    const size_t pairs = pairs_of(c);
+    const uint8_t **at = places->work;
+    const uint8_t **wide = at + 2 * pairs;
+    ptrdiff_t *steps = (ptrdiff_t *)(void *)(wide + 2 * pairs);
+    int32_t *more = (int32_t *)(void *)(steps + 2 * pairs);
     uint8_t *outside = (uint8_t *)(more + room_of(c));
     uint8_t *copies = outside + room_of(c);
+    const channel_taps taps = {.at = at, .steps = steps, .outside = outside};
+    const channel_sums sums = {.taps = at, .more = more, .pairs = pairs};
+    const channel_sums wide_sums = {.taps = wide, .more = more, .pairs = pairs};
+    const size_t together = places_of_block(c);
     int32_t *out = places->sums;
+    size_t moved = 0;
+    int64_t place[2];
+    find_place(c, places->first, place);
     for (size_t i = 0; i < room_of(c); i++) {
         more[i] = (int32_t)(0U - (uint32_t)image->zero * (uint32_t)filters.sums[i]);
         outside[i] = (uint8_t)image->zero;
     }
-    const size_t together = places_of_block(c);
-    for (size_t i = 0; i < places->count; i++, out += c->channels) {
-        taps[2 * sums.pairs - 1] = outside;
-        find_taps(c, image->data, outside, places->first + i, taps);
-        if (i + together <= places->count && lie_together(c, places->first + i, together)) {
+    at[2 * pairs - 1] = outside;
+    for (size_t i = 0; i < places->count; i += moved, out += moved * c->channels) {
+        move_taps(c, image->data, place, moved, &taps);
+        moved = 1;
+        if (i + together <= places->count && lie_together(c, place[1], together)) {
             sum_block(&sums, filters.pairs, 0, is_signed, out);
-            i += together - 1;
-            out += (together - 1) * c->channels;
-            continue;
-        }
-        if (c->channels < LANES) {
+            moved = together;
+        } else if (c->channels < LANES) {
             int32_t block[LANES];
-            widen_taps(c, taps, copies);
-            sum_block(&sums, filters.pairs, 0, is_signed, block);
+            widen_taps(c, &taps, copies, wide);
+            sum_block(&wide_sums, filters.pairs, 0, is_signed, block);
             memcpy(out, block, c->channels * sizeof(out[0]));
-            continue;
+        } else {
+            sum_blocks(c, &sums, filters.pairs, is_signed, out);
         }
-        for (size_t block = 0; block < blocks_of(c); block++) {
-            sum_block(&sums, filters.pairs + block * sums.pairs * 2 * LANES, block_at(c, block),
-                      is_signed, out);
-        }
+        next_place(c, moved, place);
     }
 }
 

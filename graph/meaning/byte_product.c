@@ -11,14 +11,14 @@
 #endif
 
 /* Columns of a panel, rows of it that one instruction multiplies, rows that are multiplied at once:
- * as many as registers hold the sums of. */
+ * as many as registers hold the sums of; rows that stay in the caches. */
 #ifdef __AVX512VNNI__
-enum { WIDTH = 32, TOGETHER = 4, ROWS = 8 };
+enum { WIDTH = 32, TOGETHER = 4, ROWS = 8, BLOCK = 96 };
 #else
-enum { WIDTH = 16, TOGETHER = 2, ROWS = 6 };
+enum { WIDTH = 16, TOGETHER = 2, ROWS = 6, BLOCK = 60 };
 #endif
 
-enum { PART = 4, BLOCK = 96, SIGN = 128 };
+enum { PART = 4, SIGN = 128 };
 
 size_t graft_byte_row_bytes(size_t depth) { return (depth + PART - 1) / PART * PART; }
 
@@ -101,26 +101,58 @@ void graft_byte_fill(const void *data, uint32_t dtype, size_t first, size_t step
     }
 }
 
-/* Sums of products of `rows` rows, `bytes` apart, with one panel. */
+/* Some rows by one panel. Rows are taken as they are with AVX-512 VNNI; else a strip of their terms
+ * at a time, in 16 bits, which are made once for all panels. */
 #ifdef __AVX512VNNI__
-static inline __attribute__((always_inline)) void
-multiply_rows(const uint8_t *a, const int8_t *panel, size_t bytes, const int rows, int32_t *tile)
+typedef uint8_t left_term;
+#else
+typedef int16_t left_term;
+#endif
+
+typedef struct {
+    const left_term *left;
+    size_t step; /* From row to row, likewise of what sums begin with and of where they go. */
+    const int8_t *panel;
+    size_t depth;
+    const int32_t *start;
+    size_t start_step;
+    int32_t *out;
+    size_t out_step;
+} row_product;
+
+#ifdef __AVX512VNNI__
+enum { STRIP_ROOM = 1 };
+
+static size_t strip_depth(size_t bytes) { return bytes; }
+static size_t strip_step(size_t bytes) { return bytes; }
+
+static const left_term *take_strip(const uint8_t *rows, size_t bytes, size_t depth, size_t count,
+                                   left_term *room)
+{
+    (void)bytes, (void)depth, (void)count, (void)room;
+    return rows;
+}
+
+static inline __attribute__((always_inline)) void multiply_rows(const row_product *p,
+                                                                const int rows)
 {
     enum { VECTOR = 64, VECTORS = WIDTH * PART / VECTOR };
+    const row_product own = *p;
     __m512i sums[ROWS][VECTORS];
     for (int r = 0; r < rows; r++) {
         for (int v = 0; v < VECTORS; v++) {
-            sums[r][v] = _mm512_setzero_si512();
+            sums[r][v] =
+                _mm512_loadu_si512(own.start + (size_t)r * own.start_step + v * (WIDTH / VECTORS));
         }
     }
-    for (size_t k = 0; k < bytes; k += PART) {
+    for (size_t k = 0; k < own.depth; k += PART) {
         __m512i right[VECTORS];
         for (int v = 0; v < VECTORS; v++) {
-            right[v] = _mm512_loadu_si512(panel + k * WIDTH + v * VECTOR);
+            right[v] = _mm512_loadu_si512(own.panel + k * WIDTH + v * VECTOR);
         }
         for (int r = 0; r < rows; r++) {
             int32_t four = 0;
-            memcpy(&four, a + (size_t)r * bytes + k, sizeof(four));
+            memcpy(&four, own.left + (size_t)r * own.step + k, sizeof(four));
             for (int v = 0; v < VECTORS; v++) {
                 sums[r][v] = _mm512_dpbusd_epi32(sums[r][v], _mm512_set1_epi32(four), right[v]);
             }
@@ -128,7 +160,8 @@ multiply_rows(const uint8_t *a, const int8_t *panel, size_t bytes, const int row
     }
     for (int r = 0; r < rows; r++) {
         for (int v = 0; v < VECTORS; v++) {
-            _mm512_storeu_si512(tile + r * WIDTH + v * (WIDTH / VECTORS), sums[r][v]);
+            _mm512_storeu_si512(own.out + (size_t)r * own.out_step + v * (WIDTH / VECTORS),
+                                sums[r][v]);
         }
     }
 }
@@ -183,25 +216,67 @@ static inline sums_of add_two(sums_of sums, taken_left left, taken right)
 }
 #endif
 
-enum { STRIP = 512, VECTORS = WIDTH / SUMS };
+enum { VECTORS = WIDTH / SUMS, STRIP = 512, STRIP_ROOM = BLOCK * STRIP };
 
-/* `left`: STRIP apart. */
-static inline __attribute__((always_inline)) void
-add_strip(const int16_t *left, const int8_t *panel, size_t count, const size_t rows, int32_t *tile)
+/* Strips of a row are of about the same depth. */
+static size_t strip_depth(size_t bytes)
 {
+    const size_t strips = (bytes + STRIP - 1) / STRIP;
+    return graft_byte_row_bytes((bytes + strips - 1) / strips);
+}
+
+static size_t strip_step(size_t bytes)
+{
+    (void)bytes;
+    return STRIP;
+}
+
+static inline __attribute__((always_inline)) void
+widen(const uint8_t *restrict bytes, const size_t count, left_term *restrict terms)
+{
+    for (size_t k = 0; k < count; k++) {
+        terms[k] = bytes[k];
+    }
+}
+
+/* `depth` terms of `count` rows that are `bytes` apart: STRIP apart. Sixteen at once, the last of
+ * which may lie over those before. */
+static const left_term *take_strip(const uint8_t *rows, size_t bytes, size_t depth, size_t count,
+                                   left_term *room)
+{
+    enum { ONCE = 16 };
+    for (size_t m = 0; m < count; m++) {
+        const uint8_t *row = rows + m * bytes;
+        left_term *to = room + m * STRIP;
+        for (size_t k = 0; k + ONCE <= depth; k += ONCE) {
+            widen(row + k, ONCE, to + k);
+        }
+        if (depth >= ONCE) {
+            widen(row + depth - ONCE, ONCE, to + depth - ONCE);
+        } else {
+            widen(row, depth, to);
+        }
+    }
+    return room;
+}
+
+static inline __attribute__((always_inline)) void multiply_rows(const row_product *p,
+                                                                const size_t rows)
+{
+    const row_product own = *p;
     sums_of sums[ROWS][VECTORS];
     for (size_t r = 0; r < rows; r++) {
         for (size_t v = 0; v < VECTORS; v++) {
-            sums[r][v] = load_sums(tile + r * WIDTH + v * SUMS);
+            sums[r][v] = load_sums(own.start + r * own.start_step + v * SUMS);
         }
     }
-    for (size_t k = 0; k < count; k += TOGETHER) {
+    for (size_t k = 0; k < own.depth; k += TOGETHER) {
         taken right[VECTORS];
         for (size_t v = 0; v < VECTORS; v++) {
-            right[v] = take_two(panel + k * WIDTH + v * SUMS * TOGETHER);
+            right[v] = take_two(own.panel + k * WIDTH + v * SUMS * TOGETHER);
         }
         for (size_t r = 0; r < rows; r++) {
-            const taken_left left_two = take_left(left + r * STRIP + k);
+            const taken_left left_two = take_left(own.left + r * STRIP + k);
             for (size_t v = 0; v < VECTORS; v++) {
                 sums[r][v] = add_two(sums[r][v], left_two, right[v]);
             }
@@ -210,43 +285,11 @@ add_strip(const int16_t *left, const int8_t *panel, size_t count, const size_t r
     }
     for (size_t r = 0; r < rows; r++) {
         for (size_t v = 0; v < VECTORS; v++) {
-            store_sums(tile + r * WIDTH + v * SUMS, sums[r][v]);
+            store_sums(own.out + r * own.out_step + v * SUMS, sums[r][v]);
         }
-    }
-}
-
-static inline __attribute__((always_inline)) void
-multiply_rows(const uint8_t *a, const int8_t *panel, size_t bytes, const size_t rows, int32_t *tile)
-{
-    int16_t left[ROWS * STRIP];
-    memset(tile, 0, rows * WIDTH * sizeof(tile[0]));
-    for (size_t first = 0; first < bytes; first += STRIP) {
-        const size_t count = bytes - first < STRIP ? bytes - first : STRIP;
-        for (size_t r = 0; r < rows; r++) {
-            for (size_t k = 0; k < count; k++) {
-                left[r * STRIP + k] = a[r * bytes + first + k];
-            }
-        }
-        add_strip(left, panel + first * WIDTH, count, rows, tile);
     }
 }
 #endif
-
-/* Returns for how many of `count` rows it did so. */
-static size_t multiply_some(const uint8_t *a, const int8_t *panel, size_t bytes, size_t count,
-                            int32_t *tile)
-{
-    if (count >= ROWS) {
-        multiply_rows(a, panel, bytes, ROWS, tile);
-        return ROWS;
-    }
-    if (count >= ROWS / 2) {
-        multiply_rows(a, panel, bytes, ROWS / 2, tile);
-        return ROWS / 2;
-    }
-    multiply_rows(a, panel, bytes, 1, tile);
-    return 1;
-}
 
 static int32_t sum_row(const uint8_t *row, size_t bytes)
 {
@@ -255,17 +298,6 @@ static int32_t sum_row(const uint8_t *row, size_t bytes)
         sum += row[k];
     }
     return (int32_t)sum;
-}
-
-/* Sums of a row of a tile to where they belong, and `more` of each column. */
-static inline __attribute__((always_inline)) void deliver(const int32_t *restrict tile,
-                                                          const int32_t *restrict more,
-                                                          const size_t width, size_t step,
-                                                          int32_t *restrict out)
-{
-    for (size_t n = 0; n < width; n++) {
-        out[n * step] = (int32_t)((uint32_t)tile[n] + (uint32_t)more[n]);
-    }
 }
 
 /* What zero points make of the sums of a row; `sum`: of its bytes. */
@@ -278,8 +310,8 @@ static void find_more(const graft_byte_panels *b, size_t first, size_t width, in
     }
 }
 
-/* Some rows by panels. `sums` of their bytes, where they are summed: where the zero points of all
- * columns are 0, rows differ by their own alone. */
+/* Some rows, a strip of them, by panels. `sums` of their bytes, where they are summed: where the
+ * zero points of all columns are 0, rows differ by their own alone. */
 typedef struct {
     const graft_byte_rows *a;
     const graft_byte_panels *b;
@@ -287,34 +319,79 @@ typedef struct {
     const int32_t *sums;
     size_t from;
     size_t count;
+    size_t strip; /* Where it begins... */
+    size_t depth; /* ...and its terms, ... */
+    size_t step;  /* ...rows so far apart. */
+    const left_term *left;
     size_t row_step;
     size_t column_step;
     int32_t *out;
 } block_product;
 
+/* What sums of rows from `m` on begin with: what zero points make of them, then the sums of the
+ * strips before. Returns how far it is from row to row. */
+static size_t begin_rows(const block_product *p, size_t first, size_t width, size_t m, size_t rows,
+                         int32_t *start)
+{
+    const bool alike = !p->summed && p->a->zero_step == 0 && p->strip == 0;
+    for (size_t r = 0; r < (alike ? m == 0 : rows); r++) {
+        const size_t row = p->from + m + r;
+        const int32_t *before = p->out + row * p->row_step + first * p->column_step;
+        if (p->strip == 0) {
+            find_more(p->b, first, width, p->a->zeros[row * p->a->zero_step],
+                      p->summed ? p->sums[m + r] : 0, start + r * WIDTH);
+        }
+        for (size_t n = 0; p->strip > 0 && n < width; n++) {
+            start[r * WIDTH + n] = before[n * p->column_step];
+        }
+    }
+    return alike ? 0 : WIDTH;
+}
+
+/* A row of a tile to where it belongs, eight at once where that is possible. */
+static inline void deliver(const int32_t *tile, size_t width, size_t step, int32_t *out)
+{
+    enum { ONCE = 8 };
+    size_t n = 0;
+    for (; step == 1 && n + ONCE <= width; n += ONCE) {
+        memcpy(out + n, tile + n, ONCE * sizeof(tile[0]));
+    }
+    for (; n < width; n++) {
+        out[n * step] = tile[n];
+    }
+}
+
 static void multiply_panel(const block_product *p, size_t first)
 {
-    const graft_byte_rows *a = p->a;
     const size_t bytes = graft_byte_row_bytes(p->b->depth);
     const size_t width = p->b->columns - first < WIDTH ? p->b->columns - first : WIDTH;
+    const bool direct = width == WIDTH && p->column_step == 1;
+    int32_t start[ROWS * WIDTH] = {0};
     int32_t tile[ROWS * WIDTH];
-    int32_t more[WIDTH];
     size_t rows = 0;
     for (size_t m = 0; m < p->count; m += rows) {
-        rows = multiply_some(a->data + (p->from + m) * bytes, p->b->data + first * bytes, bytes,
-                             p->count - m, tile);
-        for (size_t r = 0; r < rows; r++) {
-            const size_t row = p->from + m + r;
-            int32_t *to = p->out + row * p->row_step + first * p->column_step;
-            if (p->summed || a->zero_step != 0 || m + r == 0) {
-                find_more(p->b, first, width, a->zeros[row * a->zero_step],
-                          p->summed ? p->sums[m + r] : 0, more);
-            }
-            if (width == WIDTH && p->column_step == 1) {
-                deliver(tile + r * WIDTH, more, WIDTH, 1, to);
-            } else {
-                deliver(tile + r * WIDTH, more, width, p->column_step, to);
-            }
+        const size_t left = p->count - m;
+        rows = left >= ROWS ? ROWS : left >= ROWS / 2 ? ROWS / 2 : 1;
+        int32_t *out = p->out + (p->from + m) * p->row_step + first * p->column_step;
+        const row_product product = {
+            .left = p->left + m * p->step,
+            .step = p->step,
+            .panel = p->b->data + first * bytes + p->strip * WIDTH,
+            .depth = p->depth,
+            .start = start,
+            .start_step = begin_rows(p, first, width, m, rows, start),
+            .out = direct ? out : tile,
+            .out_step = direct ? p->row_step : WIDTH,
+        };
+        if (rows == ROWS) {
+            multiply_rows(&product, ROWS);
+        } else if (rows == ROWS / 2) {
+            multiply_rows(&product, ROWS / 2);
+        } else {
+            multiply_rows(&product, 1);
+        }
+        for (size_t r = 0; !direct && r < rows; r++) {
+            deliver(tile + r * WIDTH, width, p->column_step, out + r * p->row_step);
         }
     }
 }
@@ -333,14 +410,22 @@ static void multiply_block(block_product *p, size_t first, size_t end)
 {
     const size_t bytes = graft_byte_row_bytes(p->b->depth);
     int32_t sums[BLOCK];
+    left_term room[STRIP_ROOM];
+    const uint8_t *rows = p->a->data + p->from * bytes;
     for (size_t m = 0; p->summed && m < p->count; m++) {
-        sums[m] = sum_row(p->a->data + (p->from + m) * bytes, bytes);
+        sums[m] = sum_row(rows + m * bytes, bytes);
     }
     p->sums = sums;
-    for (; first < end; first += WIDTH) {
-        multiply_panel(p, first);
+    const size_t depth = strip_depth(bytes);
+    for (p->strip = 0; p->strip < bytes; p->strip += depth) {
+        p->depth = bytes - p->strip < depth ? bytes - p->strip : depth;
+        p->left = take_strip(rows + p->strip, bytes, p->depth, p->count, room);
+        for (size_t panel = first; panel < end; panel += WIDTH) {
+            multiply_panel(p, panel);
+        }
     }
     p->sums = NULL;
+    p->left = NULL;
 }
 
 /* Some of the rows, where there are many, else some of the panels. */
@@ -363,8 +448,12 @@ static void multiply_part(const void *work, uint32_t part, uint32_t parts)
 void graft_byte_multiply(int threads, const graft_byte_rows *a, const graft_byte_panels *b,
                          size_t row_step, size_t column_step, int32_t *out)
 {
-    block_product p = {
-        .a = a, .b = b, .summed = has_zeros(b), .row_step = row_step, .column_step = column_step};
+    block_product p = {.a = a,
+                       .b = b,
+                       .summed = has_zeros(b),
+                       .step = strip_step(graft_byte_row_bytes(b->depth)),
+                       .row_step = row_step,
+                       .column_step = column_step};
     p.out = out;
     graft_share(threads, multiply_part, &p);
 }

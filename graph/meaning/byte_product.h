@@ -48,7 +48,7 @@ graft_byte_panels graft_byte_pack(graft_arena *arena, const graft_byte_matrix *b
 
 /* Rows of a, bytes without a sign: graft_byte_row_bytes(depth) apart, 0 after `depth`. */
 typedef struct graft_byte_rows {
-    uint8_t *data;
+    const uint8_t *data;
     const int32_t *zeros;
     size_t zero_step; /* 0: one for all. */
     size_t count;

@@ -282,10 +282,10 @@ static void add_product(graft_arena *scratch, const weights *w, const float *x, 
     GRAFT_SCOPED(scratch);
     const size_t bytes = graft_byte_row_bytes(w->columns);
     int32_t zero = 0;
-    const graft_byte_rows a = {
-        .data = GRAFT_NEW(scratch, uint8_t, count * bytes), .zeros = &zero, .count = count};
+    uint8_t *rows = GRAFT_NEW(scratch, uint8_t, count * bytes);
+    const graft_byte_rows a = {.data = rows, .zeros = &zero, .count = count};
     int32_t *sums = GRAFT_NEW(scratch, int32_t, count * w->rows);
-    const float scale = graft_foreign_quantise(x, count, w->columns, bytes, a.data, &zero);
+    const float scale = graft_foreign_quantise(x, count, w->columns, bytes, rows, &zero);
     graft_byte_multiply(1, &a, w->bytes, w->rows, 1, sums);
     for (size_t i = 0; i < count; i++) {
         for (size_t k = 0; k < w->rows; k++) {

@@ -395,12 +395,12 @@ static void run_matmul(graft_arena *scratch, const graft_opaque *opaque, const v
             .zero_step = p.w.scale_step,
         };
         const graft_byte_panels panels = graft_byte_pack(scratch, &right);
-        const graft_byte_rows left = {
-            .data = GRAFT_NEW(scratch, uint8_t, rows * bytes), .zeros = &zero, .count = rows};
+        uint8_t *data = GRAFT_NEW(scratch, uint8_t, rows * bytes);
+        const graft_byte_rows left = {.data = data, .zeros = &zero, .count = rows};
         int32_t *sums = GRAFT_NEW(scratch, int32_t, rows * columns);
         for (size_t m = 0; m < rows; m++) {
             graft_byte_fill(p.x.data, p.x.dtype, matrix_at(a, &opaque->out, i) + m * depth, 1,
-                            depth, left.data + m * bytes);
+                            depth, data + m * bytes);
         }
         graft_byte_multiply(opaque->threads, &left, &panels, columns, 1, sums);
         put_sums(&p, sums, i * rows * columns, rows * columns);

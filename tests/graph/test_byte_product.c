@@ -41,12 +41,11 @@ static void check_product(graft_arena *arena, graft_rng *rng, const sizes *s, ui
     const uint8_t *a_zeros = draw(arena, rng, s->rows);
     int32_t *zeros = GRAFT_NEW(arena, int32_t, s->rows);
     int32_t *out = GRAFT_NEW(arena, int32_t, s->rows * s->columns);
-    graft_byte_rows rows = {.data = GRAFT_NEW(arena, uint8_t, s->rows * bytes),
-                            .zeros = zeros,
-                            .zero_step = (form & 64U) != 0 ? 1 : 0,
-                            .count = s->rows};
+    uint8_t *data = GRAFT_NEW(arena, uint8_t, s->rows * bytes);
+    const graft_byte_rows rows = {
+        .data = data, .zeros = zeros, .zero_step = (form & 64U) != 0 ? 1 : 0, .count = s->rows};
     for (size_t m = 0; m < s->rows; m++) {
-        graft_byte_fill(a, left, m * s->depth, 1, s->depth, rows.data + m * bytes);
+        graft_byte_fill(a, left, m * s->depth, 1, s->depth, data + m * bytes);
         zeros[m] = byte_at(a_zeros, left, m) + (left == GRAFT_DTYPE_I8 ? 128 : 0);
     }
     const graft_byte_matrix given = {
@@ -82,14 +81,15 @@ static void check_product(graft_arena *arena, graft_rng *rng, const sizes *s, ui
 CHECK_CASE(test_sizes)
 {
     static const sizes all[] = {
-        {1,  1,   1 },
-        {1,  512, 64},
-        {3,  5,   7 },
-        {4,  8,   32},
-        {8,  4,   33},
-        {13, 27,  31},
-        {29, 66,  97},
-        {20, 3,   64}
+        {1,  1,    1 },
+        {1,  512,  64},
+        {3,  5,    7 },
+        {4,  8,    32},
+        {8,  4,    33},
+        {13, 27,   31},
+        {29, 66,   97},
+        {20, 3,    64},
+        {67, 1029, 18}
     };
     graft_rng rng = check_rng(41);
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
