@@ -460,7 +460,7 @@ CHECK_CASE(test_kept_stages)
         x.data = in;
         expect(run, graft_run_once(run, &x, 1, NULL, 0), GRAFT_OK, "");
         check_kept(graft_run_output(run, 0), in);
-        assert_int_equal(run->stages->planned_count, runs[i].plans);
+        assert_int_equal(run->plan.stages->planned_count, runs[i].plans);
         packs = i == 0 ? count_packs(run) : packs;
         assert_int_equal(count_packs(run), packs);
     }
