@@ -36,7 +36,7 @@ static graft_database *record_old(graft_env *env, graft_device *device, const ch
     for (uint32_t i = 0; i < SIGNATURES; i++) {
         uint32_t count = 0;
         CHECK_OK(graft_kernel_list(env, device, &list[i], names[i], &count));
-        only[i] = names[i][0].text;
+        only[i] = names[i][strcmp(names[i][0].text, "plain") == 0 ? 1 : 0].text;
     }
     options.quiet = true;
     options.only = only;
