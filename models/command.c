@@ -108,7 +108,7 @@ static graft_status run_convert(graft_env *env, void *choices)
     graft_model_options read = {.size_count = 0};
     const graft_model_write_options write = {.external_data = c->external_data};
     graft_model *model = NULL;
-    GRAFT_PASS(graft_options_sizes(env, "--size", &c->sizes, &read.sizes, &read.size_count));
+    GRAFT_PASS(graft_options_sizes(env, "--size", 1, &c->sizes, &read.sizes, &read.size_count));
     GRAFT_PASS(graft_model_open(env, env->unit, c->in, &read, &model));
     GRAFT_PASS(graft_model_write(env, model, &model->graph, c->out, &write));
     report_model(env, model, c->out);

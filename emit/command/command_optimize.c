@@ -567,9 +567,9 @@ static graft_status judge_arguments(graft_env *env, optimize_run *run)
     }
     GRAFT_PASS(judge_search(env, run));
     GRAFT_PASS(read_files(env, run));
-    GRAFT_PASS(graft_options_sizes(env, "--size", &run->sizes, &run->options.sizes,
+    GRAFT_PASS(graft_options_sizes(env, "--size", 1, &run->sizes, &run->options.sizes,
                                    &run->options.size_count));
-    GRAFT_PASS(graft_options_sizes(env, "--freeze", &run->frozen, &run->options.frozen,
+    GRAFT_PASS(graft_options_sizes(env, "--freeze", 1, &run->frozen, &run->options.frozen,
                                    &run->options.frozen_count));
     return judge_place(env, run->out);
 }

@@ -94,7 +94,7 @@ graft_status graft_planned_read(graft_run *run, const char *path, const graft_ru
                                          .staged = true,
                                          .again = true};
     GRAFT_PASS(
-        graft_options_sizes(env, "size", &sizes, &run->reading.sizes, &run->reading.size_count));
+        graft_options_sizes(env, "size", 0, &sizes, &run->reading.sizes, &run->reading.size_count));
     GRAFT_PASS(note_inputs(run, options->inputs, options->input_count));
     GRAFT_PASS(graft_runtime_open(env, env->life, NULL, 0, &run->runtime));
     GRAFT_PASS(graft_model_open(env, env->life, path, &run->reading, &model));

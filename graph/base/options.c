@@ -450,7 +450,7 @@ const char **graft_options_names(graft_arena *arena, const char *text, uint32_t 
 }
 
 /* Cuts the first NAME=N off *text: a comma without a '=' before it belongs to the name. */
-static graft_status take_size(graft_env *env, const char *option, char **text,
+static graft_status take_size(graft_env *env, const char *option, uint32_t least, char **text,
                               graft_model_size *size)
 {
     const char *whole = *text;
@@ -468,13 +468,14 @@ static graft_status take_size(graft_env *env, const char *option, char **text,
     }
     equals = strrchr(name, '=');
     *equals = '\0';
-    GRAFT_PASS(parse_number(env, option, equals + 1, 0, INT32_MAX, &value));
+    GRAFT_PASS(parse_number(env, option, equals + 1, least, INT32_MAX, &value));
     *size = (graft_model_size){.name = name, .value = (int32_t)value};
     return GRAFT_OK;
 }
 
-graft_status graft_options_sizes(graft_env *env, const char *option, const graft_option_list *list,
-                                 const graft_model_size **sizes, uint32_t *count)
+graft_status graft_options_sizes(graft_env *env, const char *option, uint32_t least,
+                                 const graft_option_list *list, const graft_model_size **sizes,
+                                 uint32_t *count)
 {
     size_t room = 0;
     for (uint32_t i = 0; i < list->count; i++) {
@@ -485,7 +486,7 @@ graft_status graft_options_sizes(graft_env *env, const char *option, const graft
     for (uint32_t i = 0; i < list->count; i++) {
         char *text = graft_arena_strdup(env->life, list->items[i]);
         do {
-            GRAFT_PASS(take_size(env, option, &text, &read[(*count)++]));
+            GRAFT_PASS(take_size(env, option, least, &text, &read[(*count)++]));
         } while (*text != '\0');
     }
     *sizes = read;

@@ -163,8 +163,8 @@ const char *graft_options_nearest(const char *text, const void *names, uint32_t 
 
 /* The names in a list with commas between them, in `arena`; empty ones are passed over. */
 const char **graft_options_names(graft_arena *arena, const char *text, uint32_t *count);
-/* The sizes NAME=N that an option was given: of a list of texts, each of which may hold several
- * with commas between them. */
-GRAFT_MUST_USE graft_status graft_options_sizes(graft_env *env, const char *option,
+/* The sizes NAME=N, of `least` at least, that an option was given: of a list of texts, each of which
+ * may hold several with commas between them. */
+GRAFT_MUST_USE graft_status graft_options_sizes(graft_env *env, const char *option, uint32_t least,
                                                 const graft_option_list *list,
                                                 const graft_model_size **sizes, uint32_t *count);
