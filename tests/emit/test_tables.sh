@@ -42,7 +42,7 @@ refuses_damage() {
 }
 # A recorded device cannot be measured: what it lacks is counted.
 counts_estimates() {
-    gives 0 "$GRAFT" --quiet --json cost close mobilenetv2 --device h200-bf16 --seconds 5 &&
+    gives 0 "$GRAFT" --quiet --json cost close mobilenetv2 --device h200-bf16 --seconds 1000 &&
         [ "$(value_of reached "$FOLDER/out")" -gt 0 ] && [ "$(value_of measured "$FOLDER/out")" = 0 ] &&
         [ "$(value_of estimates "$FOLDER/out")" = "$(value_of reached "$FOLDER/out")" ] &&
         [ "$(value_of cut_short "$FOLDER/out")" = false ]
