@@ -148,8 +148,8 @@ void graft_cpu_close(graft_device *device);
  * family does not fit the signature or has no more. When `dry`, only the name need be set. */
 typedef graft_status kernel_family(graft_env *env, graft_kernel *kernel, uint32_t variant);
 
-/* Whether the library multiplies matrices for the convolution, for want of loops whose windows reach
- * so far over an edge of the image. */
+/* Whether the library multiplies matrices for the convolution, for want of loops whose windows
+ * reach so far over an edge of the image. */
 bool graft_cpu_conv_reaches_far(graft_env *env, graft_kernel *kernel);
 
 /* See the files for what each does. */

@@ -6,8 +6,8 @@
  *   blocked   in the layout that the library likes best, operands converted at each run
  *   winograd  Winograd's algorithm, likewise: fewer multiplications, other rounding; without
  *             conversions where the signature is blocked, which is what it works on
- *   padded    direct, the image copied into zeros first: without AVX-512 the library has no loops for
- *             windows that reach far over its edges, and multiplies matrices of copies
+ *   padded    direct, the image copied into zeros first: without AVX-512 the library has no loops
+ *             for windows that reach far over its edges, and multiplies matrices of copies
  *   apart     as blocked, by matrix product, the activation in a run of its own: inside, the library
  *             applies it one element at a time, which can take as long as the convolution
  *

@@ -8,39 +8,38 @@
 
 /* ------------------------------------------------------------- one operand */
 
-/* Functions whose two numbers are the first attributes, as far as they have some; `in_vectors`:
- * those that plain.c computes in vectors, or others. */
+/* Functions whose two numbers are the first attributes, as far as they have some; of those that
+ * plain.c computes in vectors, or of the others. */
 static bool find_function(const graft_signature *s, bool in_vectors, program_function *f)
 {
     static const struct {
         uint32_t op;
         dnnl_alg_kind_t kind;
         uint32_t numbers;
+        bool in_vectors; /* By plain.c; the others it asks libm for. */
     } table[] = {
-        {GRAFT_OP_relu,       dnnl_eltwise_relu,      0},
-        {GRAFT_OP_leaky_relu, dnnl_eltwise_relu,      1},
-        {GRAFT_OP_clip,       dnnl_eltwise_clip,      2},
-        {GRAFT_OP_sigmoid,    dnnl_eltwise_logistic,  0},
-        {GRAFT_OP_tanh,       dnnl_eltwise_tanh,      0},
-        {GRAFT_OP_exp,        dnnl_eltwise_exp,       0},
-        {GRAFT_OP_sqrt,       dnnl_eltwise_sqrt,      0},
-        {GRAFT_OP_gelu,       dnnl_eltwise_gelu_erf,  0},
-        {GRAFT_OP_abs,        dnnl_eltwise_abs,       0},
-        {GRAFT_OP_swish,      dnnl_eltwise_swish,     1},
-        {GRAFT_OP_hard_swish, dnnl_eltwise_hardswish, 0},
-        {GRAFT_OP_elu,        dnnl_eltwise_elu,       1},
-        {GRAFT_OP_gelu_tanh,  dnnl_eltwise_gelu_tanh, 0},
-        {GRAFT_OP_mish,       dnnl_eltwise_mish,      0},
-        {GRAFT_OP_log,        dnnl_eltwise_log,       0},
+        {GRAFT_OP_relu,       dnnl_eltwise_relu,      0, true },
+        {GRAFT_OP_leaky_relu, dnnl_eltwise_relu,      1, true },
+        {GRAFT_OP_clip,       dnnl_eltwise_clip,      2, true },
+        {GRAFT_OP_sigmoid,    dnnl_eltwise_logistic,  0, true },
+        {GRAFT_OP_tanh,       dnnl_eltwise_tanh,      0, true },
+        {GRAFT_OP_exp,        dnnl_eltwise_exp,       0, false},
+        {GRAFT_OP_sqrt,       dnnl_eltwise_sqrt,      0, false},
+        {GRAFT_OP_gelu,       dnnl_eltwise_gelu_erf,  0, true },
+        {GRAFT_OP_abs,        dnnl_eltwise_abs,       0, true },
+        {GRAFT_OP_swish,      dnnl_eltwise_swish,     1, true },
+        {GRAFT_OP_hard_swish, dnnl_eltwise_hardswish, 0, true },
+        {GRAFT_OP_elu,        dnnl_eltwise_elu,       1, false},
+        {GRAFT_OP_gelu_tanh,  dnnl_eltwise_gelu_tanh, 0, true },
+        {GRAFT_OP_mish,       dnnl_eltwise_mish,      0, false},
+        {GRAFT_OP_log,        dnnl_eltwise_log,       0, false},
     };
     _Static_assert((int)GRAFT_ATTR_clip_low == 0 && (int)GRAFT_ATTR_clip_high == 1 &&
                        (int)GRAFT_ATTR_leaky_relu_slope == 0 && (int)GRAFT_ATTR_swish_alpha == 0 &&
                        (int)GRAFT_ATTR_elu_alpha == 0,
                    "numbers come first");
-    const bool by_libm = s->op == GRAFT_OP_exp || s->op == GRAFT_OP_sqrt || s->op == GRAFT_OP_elu ||
-                         s->op == GRAFT_OP_mish || s->op == GRAFT_OP_log;
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]) && by_libm != in_vectors; i++) {
-        if (table[i].op == s->op) {
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        if (table[i].op == s->op && table[i].in_vectors == in_vectors) {
             *f = (program_function){.kind = table[i].kind};
             f->alpha = table[i].numbers > 0 ? graft_float_of_bits(s->attrs[0]) : 0.0F;
             f->beta = table[i].numbers > 1 ? graft_float_of_bits(s->attrs[1]) : 0.0F;

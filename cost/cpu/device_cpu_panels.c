@@ -1,15 +1,15 @@
-/* device_cpu_panels.c - products by a const matrix of our own: linear layers, the cells of recurrent
- * networks, and convolutions of 1x1 on small images, channels last, whose rows are pixels.
+/* device_cpu_panels.c - products by a const matrix of our own: linear layers, the cells of
+ * recurrent networks, and convolutions of 1x1 on small images, channels last, whose rows are pixels.
  *
  * Such a product takes what reading the matrix takes. So it is packed in panels of 64 columns,
  * which are read from begin to end; a panel's sums stay in registers, and bias, residual and
  * activation follow while they are near. "panels:ahead" fetches what it reads soon, for matrices
  * beyond the second-level cache; "panels:plain" does not, for the way from that cache is busy as it
  * is, and it is up to a sixth faster there. Several rows are multiplied as inside Winograd's
- * convolution, which fetches the next panel; of many rows, 64 after the other, the library's product
- * packs the matrix in each run where there is no AVX-512. There is nothing else in a run: the library's call
- * alone takes a tenth to a half of a microsecond, and longer in a network, where its objects have
- * left the caches since the last run. */
+ * convolution, which fetches the next panel. Many rows are taken in blocks: without AVX-512 the
+ * library packs the matrix in each run. There is nothing else in a run: the library's call alone
+ * takes a tenth to a half of a microsecond, and longer in a network, where its objects have left
+ * the caches since the last run. */
 #include "cost/cpu/lanes.h"
 #include "cost/cpu/panels.h"
 #include "cost/cpu/program.h"
@@ -89,11 +89,11 @@ static void activate(int32_t activation, int64_t count, float *sums)
     }
 }
 
-void graft_panel_deliver(const graft_panel_end *end, int64_t rows, int64_t width, int64_t from,
-                         int64_t count, float *sums)
+void graft_panel_deliver(const graft_panel_end *end, int64_t rows, int64_t from, int64_t count,
+                         float *sums)
 {
     for (int64_t row = 0; row < rows; row++) {
-        float *row_sums = sums + row * width;
+        float *row_sums = sums + row * WIDTH;
         const int64_t first = row * end->step + from;
         for (int64_t i = 0; end->bias != NULL && i < count; i++) {
             row_sums[i] += end->bias[from + i];
@@ -187,8 +187,8 @@ static void run_part(const void *context, uint32_t part, uint32_t parts)
             graft_panel_end end = data->end;
             end.out += top * p->columns;
             end.residual += end.residual == NULL ? 0 : top * p->columns;
-            graft_panel_deliver(&end, rows.to - rows.from, WIDTH, from,
-                                is_last ? own.to - from : WIDTH, sums);
+            graft_panel_deliver(&end, rows.to - rows.from, from, is_last ? own.to - from : WIDTH,
+                                sums);
         }
     }
 }
@@ -253,7 +253,7 @@ static bool plan_product(const graft_signature *s, panels_state *p)
     return true;
 }
 
-static bool is_last(const graft_signature *s)
+bool graft_panel_takes(const graft_signature *s)
 {
     bool last = s->in_layouts[LEFT] == GRAFT_LAYOUT_NHWC && s->out_layouts[0] == GRAFT_LAYOUT_NHWC;
     return last &&
@@ -278,7 +278,7 @@ static bool plan_conv(const graft_signature *s, const graft_shape *out, panels_s
 {
     const graft_shape *image = &s->inputs[LEFT];
     p->is_conv = graft_signature_is_conv(s);
-    if (!p->is_conv || !is_last(s) || !is_pointwise(s)) {
+    if (!p->is_conv || !graft_panel_takes(s) || !is_pointwise(s)) {
         return false;
     }
     p->has_bias = s->op != GRAFT_OP_conv;

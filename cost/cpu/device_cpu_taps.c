@@ -101,7 +101,7 @@ static void run_block(const graft_kernel *kernel, int64_t image, graft_range row
             const int64_t count = s->outputs - from < WIDTH ? s->outputs - from : WIDTH;
             memset(sums, 0, (size_t)(pixels * WIDTH) * sizeof(float));
             sum_taps(s, read + group * s->depth, panel, rows, sums);
-            graft_panel_deliver(&end, pixels, WIDTH, group * s->outputs + from, count, sums);
+            graft_panel_deliver(&end, pixels, group * s->outputs + from, count, sums);
         }
     }
 }
@@ -149,13 +149,6 @@ static void fill_taps(const graft_kernel *kernel, const float *given, void *pack
     }
 }
 
-static bool is_last(const graft_signature *s)
-{
-    return s->in_layouts[IMAGE] == GRAFT_LAYOUT_NHWC && s->out_layouts[0] == GRAFT_LAYOUT_NHWC &&
-           (s->op != GRAFT_OP_conv_bias_add || (s->in_layouts[RESIDUAL] == GRAFT_LAYOUT_NHWC &&
-                                                (s->const_mask >> RESIDUAL & 1U) == 0));
-}
-
 static taps_state plan_taps(const graft_kernel *kernel)
 {
     const graft_signature *s = &kernel->signature;
@@ -184,7 +177,7 @@ static taps_state plan_taps(const graft_kernel *kernel)
 graft_status graft_cpu_open_conv_taps(graft_env *env, graft_kernel *kernel, uint32_t variant)
 {
     const graft_signature *s = &kernel->signature;
-    if (variant != 0 || !graft_signature_is_conv(s) || !is_last(s) ||
+    if (variant != 0 || !graft_signature_is_conv(s) || !graft_panel_takes(s) ||
         (s->const_mask >> FILTER & 1U) == 0 ||
         s->inputs[FILTER].dims[0] / s->attrs[GRAFT_ATTR_conv_groups] < LEAST_OUTPUTS ||
         !graft_cpu_conv_reaches_far(env, kernel)) {
@@ -197,8 +190,9 @@ graft_status graft_cpu_open_conv_taps(graft_env *env, graft_kernel *kernel, uint
     }
     taps_state *state = kernel->state;
     const int64_t panels = (plan.outputs + WIDTH - 1) / WIDTH * plan.groups;
-    GRAFT_PASS(graft_program_packed(env, kernel, FILTER, (size_t)(panels * panel_size(&plan)),
-                                    fill_taps, &state->panels));
+    /* A float more for each group: a filter that is read in other groups has another form. */
+    const size_t packed = (size_t)(panels * panel_size(&plan) + plan.groups);
+    GRAFT_PASS(graft_program_packed(env, kernel, FILTER, packed, fill_taps, &state->panels));
     state->sums = graft_program_workspace(kernel, (size_t)(kernel->thread_count * plan.block_sums));
     return GRAFT_OK;
 }

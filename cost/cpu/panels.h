@@ -1,6 +1,8 @@
 /* panels.h - what follows a product by a panel of a const matrix, while its sums are near. */
 #pragma once
 
+#include "cost/database/signature.h"
+
 #include <stdint.h>
 
 typedef struct graft_panel_end {
@@ -11,7 +13,9 @@ typedef struct graft_panel_end {
     int32_t activation;
 } graft_panel_end;
 
-/* Adds bias and residual to `sums`, which has `rows` rows of `width`, the first `count` of which
- * count, applies the activation, and writes them from column `from` on. */
-void graft_panel_deliver(const graft_panel_end *end, int64_t rows, int64_t width, int64_t from,
-                         int64_t count, float *sums);
+/* Whether a convolution's tensors have channels last, and its residual is computed. */
+bool graft_panel_takes(const graft_signature *conv);
+/* Adds bias and residual to `sums`, which has `rows` rows of GRAFT_WINOGRAD_PANEL, the first `count`
+ * of which count, applies the activation, and writes them from column `from` on. */
+void graft_panel_deliver(const graft_panel_end *end, int64_t rows, int64_t from, int64_t count,
+                         float *sums);

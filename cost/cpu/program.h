@@ -68,8 +68,8 @@ const dnnl_memory_desc_t *graft_program_query(const_dnnl_primitive_desc_t pd, dn
 graft_status graft_program_input(graft_env *env, graft_kernel *kernel, uint32_t k,
                                  const dnnl_memory_desc_t *have, const dnnl_memory_desc_t *want,
                                  uint32_t *operand);
-/* The same, of an input that is not const, within zeros: `want` is larger, and `before` says of each
- * axis how many elements of it come first. */
+/* The same, of an input that is not const, within zeros: `want` is larger, and `before` says of
+ * each axis how many elements of it come first. */
 graft_status graft_program_padded(graft_env *env, graft_kernel *kernel, uint32_t k,
                                   const dnnl_memory_desc_t *have, const dnnl_memory_desc_t *want,
                                   const dnnl_dims_t before, uint32_t *operand);

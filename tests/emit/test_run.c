@@ -206,6 +206,15 @@ CHECK_CASE(test_sizes_of_inputs)
     graft_run_close(run);
 }
 
+static uint32_t count_packs(const graft_run *run)
+{
+    uint32_t count = 0;
+    for (const program_pack *pack = run->device->packs; pack != NULL; pack = pack->next) {
+        count++;
+    }
+    return count;
+}
+
 /* A past that is empty first and grows by a row in each step, in one session, twice, and behind more
  * plans than are kept. One that does not fit leaves the session as it was. */
 CHECK_CASE(test_resized)
@@ -220,9 +229,11 @@ CHECK_CASE(test_resized)
     const graft_run_options options = {
         .thread_count = 1, .database = check_path("x.costs"), .inputs = in, .input_count = 2};
     graft_run *run = NULL;
+    uint32_t packs = 0; /* Of the first plan and of one more: others share what is transposed. */
     onnx_text_write(env,
-                    "input x 1 2; input past p 2; weight w 2 2 = 1 10 100 1000; node Concat past x "
-                    "-> all : axis=0; node MatMul all w -> y; output all; output y",
+                    "input x 1 2; input past p 2; weight w 2 2 = 1 10 100 1000; weight v 64 2; "
+                    "node Concat past x -> all : axis=0; node MatMul all w -> y; "
+                    "node Gemm all v -> z : transB=1; output all; output y; output z",
                     path);
     for (int32_t turn = 0; turn < 3 * STEPS; turn++) {
         const int32_t step = turn % STEPS;
@@ -238,6 +249,8 @@ CHECK_CASE(test_resized)
                GRAFT_OK, "");
         graft_run_tensor out[2] = {*graft_run_output(run, 0), *graft_run_output(run, 1)};
         assert_int_equal(out[0].shape.dims[0], step + 1);
+        packs = turn < 2 ? count_packs(run) : packs;
+        assert_true(packs > 0 && (turn >= STEPS || count_packs(run) == packs));
         out[0].data = all;
         out[1].data = y;
         for (uint32_t again = 0; again < 2; again++) {
@@ -412,15 +425,6 @@ static void check_kept(const graft_run_tensor *y, const float *x)
         rows += x[i] != 0.0F;
     }
     assert_true(y->shape.rank == 2 && y->shape.dims[0] == rows && y->shape.dims[1] == KEPT_COLUMNS);
-}
-
-static uint32_t count_packs(const graft_run *run)
-{
-    uint32_t count = 0;
-    for (const program_pack *pack = run->device->packs; pack != NULL; pack = pack->next) {
-        count++;
-    }
-    return count;
 }
 
 /* Data of sizes that were met before runs by the plans of then, and such of new sizes reads the
