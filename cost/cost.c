@@ -32,7 +32,7 @@ static graft_status open_databases(graft_env *env, graft_cost *cost, const char 
             GRAFT_PASS(graft_database_merge(env, cost->database, path));
         }
         if (!graft_recorded_has(cost->database, graft_device_name(cost->device))) {
-            GRAFT_PASS(graft_shipped_merge(env, cost->database));
+            GRAFT_PASS(graft_shipped_merge(env, cost->database, graft_device_name(cost->device)));
         }
         GRAFT_PASS(graft_recorded_find(env, cost->database, cost->device, path));
     } else {

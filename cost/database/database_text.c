@@ -143,18 +143,22 @@ static bool read_escape(reader *r, char *c)
 /* A quoted text, into scratch memory. */
 static graft_status read_text(reader *r, const char **text)
 {
-    graft_buffer out = {.arena = r->env->scratch};
     GRAFT_PASS(expect(r, "\""));
-    graft_buffer_append(&out, "", 0);
+    const char *end = r->at + strcspn(r->at, "\"\n");
+    while (*end == '"' && end[-1] == '\\') {
+        end += 1 + strcspn(end + 1, "\"\n"); /* Or too far, behind a quoted backslash. */
+    }
+    char *out = graft_arena_alloc(r->env->scratch, (size_t)(end - r->at) + 1);
+    *text = out;
     while (*r->at != '"') {
         char c = *r->at++;
         if (c == '\0' || c == '\n' || (c == '\\' && !read_escape(r, &c))) {
             return fail_line(r, "a text");
         }
-        graft_buffer_append(&out, &c, 1);
+        *out++ = c;
     }
+    *out = '\0';
     r->at++;
-    *text = out.data == NULL ? "" : out.data;
     return GRAFT_OK;
 }
 
@@ -297,6 +301,21 @@ static graft_status check_version(reader *r, const char *text)
                           r->name, version, VERSION);
     }
     return status == GRAFT_OK ? expect(r, "}\n") : status;
+}
+
+graft_status graft_database_parse_device(graft_env *env, const char *name, const char *text,
+                                         const char **device)
+{
+    reader r = {.env = env, .name = name, .at = text, .line = 1};
+    static const char key[] = "{\"device\":";
+    *device = NULL;
+    GRAFT_PASS(check_version(&r, text));
+    r.line++;
+    if (strncmp(r.at, key, sizeof(key) - 1) == 0) {
+        r.at += sizeof(key) - 1;
+        GRAFT_PASS(read_text(&r, device));
+    }
+    return GRAFT_OK;
 }
 
 graft_status graft_database_parse(graft_env *env, const char *name, const char *text, size_t size,

@@ -12,6 +12,11 @@ GRAFT_MUST_USE graft_status graft_database_parse(graft_env *env, const char *nam
                                                  size_t size, graft_record_receiver receive,
                                                  void *context);
 
+/* The device of the first record of a text that begins as a database does, in env->scratch; NULL
+ * where there is no record. GRAFT_BAD_INPUT where it does not begin so. */
+GRAFT_MUST_USE graft_status graft_database_parse_device(graft_env *env, const char *name,
+                                                        const char *text, const char **device);
+
 /* The text of `count` records, which are sorted in place. */
 void graft_database_print(graft_arena *arena, const graft_database_record **records, uint32_t count,
                           graft_buffer *text);

@@ -1,6 +1,7 @@
 /* recorded.c - see recorded.h. */
 #include "cost/database/recorded.h"
 
+#include "cost/database/database_text.h"
 #include "graph/base/file.h"
 #include "graph/base/log.h"
 
@@ -11,6 +12,13 @@
 
 /* ------------------------------------------------------------- rules/costs */
 
+/* A database that comes with Graft, and the one device whose costs it has. */
+typedef struct shipped_file {
+    const char *path;
+    const char *device;
+    struct shipped_file *next;
+} shipped_file;
+
 static bool is_database(const char *name)
 {
     static const char ending[] = ".costs";
@@ -18,20 +26,38 @@ static bool is_database(const char *name)
     return length > sizeof(ending) - 1 && strcmp(name + length - (sizeof(ending) - 1), ending) == 0;
 }
 
-graft_status graft_shipped_merge(graft_env *env, graft_database *database)
+/* The device of a file's first record, of which this much has to be read; NULL where there is none. */
+static graft_status read_device(graft_env *env, const char *path, const char **device)
+{
+    char start[4096] = "";
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        return GRAFT_FAIL(env, GRAFT_IO, "%s: cannot open it", path);
+    }
+    start[fread(start, 1, sizeof(start) - 1, file)] = '\0';
+    (void)fclose(file);
+    return graft_database_parse_device(env, path, start, device);
+}
+
+/* All there are, by their paths, in env->scratch. No folder, or an empty one, is no failure. */
+static graft_status list_shipped(graft_env *env, shipped_file **files)
 {
     graft_status status = GRAFT_OK;
-    GRAFT_SCOPED(env->scratch);
     const char *folder = graft_file_shipped(env, "rules/costs");
     DIR *entries = opendir(folder);
-    while (entries != NULL) {
-        const struct dirent *entry = readdir(entries);
-        if (entry == NULL) {
-            break;
-        }
+    const struct dirent *entry = NULL;
+    *files = NULL;
+    while (entries != NULL && (entry = readdir(entries)) != NULL) {
         if (is_database(entry->d_name)) {
-            const char *path = graft_arena_printf(env->scratch, "%s/%s", folder, entry->d_name);
-            GRAFT_CHECK(graft_database_merge(env, database, path));
+            shipped_file **place = files;
+            shipped_file *file = GRAFT_NEW(env->scratch, shipped_file, 1);
+            file->path = graft_arena_printf(env->scratch, "%s/%s", folder, entry->d_name);
+            GRAFT_CHECK(read_device(env, file->path, &file->device));
+            while (*place != NULL && strcmp((*place)->path, file->path) < 0) {
+                place = &(*place)->next;
+            }
+            file->next = *place;
+            *place = file->device != NULL ? file : *place;
         }
     }
 done:
@@ -39,6 +65,38 @@ done:
         (void)closedir(entries);
     }
     return status;
+}
+
+static bool is_named(const char *device, const char *wanted)
+{
+    return strstr(device, wanted) != NULL || graft_recorded_means(device, wanted);
+}
+
+graft_status graft_shipped_merge(graft_env *env, graft_database *database, const char *wanted)
+{
+    GRAFT_SCOPED(env->scratch);
+    shipped_file *files = NULL;
+    GRAFT_PASS(list_shipped(env, &files));
+    for (const shipped_file *file = files; file != NULL; file = file->next) {
+        if (is_named(file->device, wanted)) {
+            GRAFT_PASS(graft_database_merge(env, database, file->path));
+        }
+    }
+    return GRAFT_OK;
+}
+
+bool graft_shipped_has(graft_env *env, const char *wanted)
+{
+    GRAFT_SCOPED(env->scratch);
+    shipped_file *files = NULL;
+    bool found = false;
+    if (list_shipped(env, &files) != GRAFT_OK) {
+        graft_env_clear(env);
+    }
+    for (const shipped_file *file = files; !found && file != NULL; file = file->next) {
+        found = graft_recorded_means(file->device, wanted);
+    }
+    return found;
 }
 
 uint32_t graft_shipped_likeness(const char *name, const char *wanted)
@@ -59,42 +117,49 @@ uint32_t graft_shipped_likeness(const char *name, const char *wanted)
     return named ? shared : 0;
 }
 
-/* Another device of the database, of the records from `first` on, than `device`; NULL when no name
- * shares a word with its. */
-static const char *find_nearest(const graft_database *database, uint32_t first, const char *device)
+/* The name that shares most words with `device`, the first of several, and is not its own. */
+typedef struct {
+    const char *device;
+    const char *nearest; /* NULL where none shares one. */
+    uint32_t most;
+} nearest_name;
+
+/* Whether it is nearer than those before. */
+static bool take_nearer(nearest_name *n, const char *name)
 {
-    const char *nearest = NULL;
-    uint32_t most = 0;
-    for (uint32_t i = first; i < graft_database_count(database); i++) {
+    const uint32_t shared =
+        strcmp(name, n->device) == 0 ? 0 : graft_shipped_likeness(name, n->device);
+    const bool nearer = shared > n->most;
+    n->nearest = nearer ? name : n->nearest;
+    n->most = nearer ? shared : n->most;
+    return nearer;
+}
+
+static nearest_name find_nearest(const graft_database *database, const char *device)
+{
+    nearest_name n = {.device = device};
+    for (uint32_t i = 0; i < graft_database_count(database); i++) {
         const char *name = graft_database_at(database, i)->device;
-        if ((i > first && name == graft_database_at(database, i - 1)->device) ||
-            strcmp(name, device) == 0) {
-            continue; /* Names are kept once each. */
-        }
-        uint32_t shared = graft_shipped_likeness(name, device);
-        if (shared > most) {
-            most = shared;
-            nearest = name;
+        if (i == 0 || name != graft_database_at(database, i - 1)->device) {
+            (void)take_nearer(&n, name); /* Names are kept once each. */
         }
     }
-    return nearest;
+    return n;
 }
 
 /* Among those that come with Graft, in env->life; NULL also when they cannot be read. */
 static const char *find_shipped(graft_env *env, const char *device)
 {
-    graft_database *database = NULL;
-    const char *nearest = NULL;
-    if (graft_database_open(env, NULL, &database) != GRAFT_OK ||
-        graft_shipped_merge(env, database) != GRAFT_OK) {
+    GRAFT_SCOPED(env->scratch);
+    shipped_file *files = NULL;
+    nearest_name n = {.device = device};
+    if (list_shipped(env, &files) != GRAFT_OK) {
         graft_env_clear(env); /* It is a hint. */
     }
-    if (database != NULL) {
-        nearest = find_nearest(database, 0, device);
-        nearest = nearest == NULL ? NULL : graft_arena_strdup(env->life, nearest);
+    for (const shipped_file *file = files; file != NULL; file = file->next) {
+        (void)take_nearer(&n, file->device);
     }
-    graft_database_close(database);
-    return nearest;
+    return n.nearest == NULL ? NULL : graft_arena_strdup(env->life, n.nearest);
 }
 
 /* What the database's own device lacks and another one has. */
@@ -112,14 +177,24 @@ static void borrow_from(graft_database *database, const char *other)
 
 graft_status graft_shipped_borrow(graft_env *env, graft_database *database, const char *device)
 {
-    const uint32_t own_count = graft_database_count(database);
-    GRAFT_PASS(graft_shipped_merge(env, database));
-    const char *near[] = {own_count > 0 ? find_nearest(database, 0, device) : NULL,
-                          find_nearest(database, own_count, device)};
-    for (uint32_t i = 0; i < 2; i++) {
-        if (near[i] != NULL) {
-            borrow_from(database, near[i]);
+    GRAFT_SCOPED(env->scratch);
+    shipped_file *files = NULL;
+    const shipped_file *nearest = NULL;
+    const nearest_name own = find_nearest(database, device);
+    nearest_name n = {.device = device};
+    GRAFT_PASS(list_shipped(env, &files));
+    for (const shipped_file *file = files; file != NULL; file = file->next) {
+        nearest = take_nearer(&n, file->device) ? file : nearest;
+        if (strcmp(file->device, device) == 0) {
+            GRAFT_PASS(graft_database_merge(env, database, file->path));
         }
+    }
+    if (own.nearest != NULL && own.most >= n.most) {
+        borrow_from(database, own.nearest);
+    }
+    if (nearest != NULL) {
+        GRAFT_PASS(graft_database_merge(env, database, nearest->path));
+        borrow_from(database, nearest->device);
     }
     return GRAFT_OK;
 }
@@ -174,10 +249,9 @@ graft_status graft_recorded_find(graft_env *env, const graft_database *database,
     uint32_t most = 0;
     for (uint32_t i = 0; i < graft_database_count(database); i++) {
         const graft_database_record *record = graft_database_at(database, i);
-        bool named =
-            strstr(record->device, wanted) != NULL || graft_recorded_means(record->device, wanted);
-        if (!named || (found != NULL && found->device == record->device &&
-                       found->library == record->library)) {
+        if (!is_named(record->device, wanted) ||
+            (found != NULL && found->device == record->device &&
+             found->library == record->library)) {
             continue;
         }
         if (found != NULL && found->device != record->device) {

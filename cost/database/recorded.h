@@ -5,15 +5,20 @@
 #include "cost/database/database.h"
 #include "cost/device/device.h"
 
-/* Joins all that come with Graft into a database, in memory. No folder, or an empty one, is no
- * failure; otherwise fails as graft_database_merge does. */
-GRAFT_MUST_USE graft_status graft_shipped_merge(graft_env *env, graft_database *database);
+/* Joins into a database, in memory, those that come with Graft and are of a device that `wanted`
+ * names, as graft_recorded_find takes it. No folder, or none such, is no failure; otherwise fails
+ * as graft_database_merge does. */
+GRAFT_MUST_USE graft_status graft_shipped_merge(graft_env *env, graft_database *database,
+                                                const char *wanted);
+/* Whether there is one that graft_recorded_means `wanted`. */
+bool graft_shipped_has(graft_env *env, const char *wanted);
 /* How many of the words of `wanted` are among those of `name`; words are what blanks, commas,
  * brackets, hyphens and underscores separate, whatever the case. 0 if only numbers are. */
 uint32_t graft_shipped_likeness(const char *name, const char *wanted);
-/* Joins all of them, and gives the selected device, `device`, what it lacks of the nearest other,
- * and then of the nearest that came: the other may be this machine, which has recorded little, with
- * another number of threads. For choosing kernels, in memory. Fails as graft_shipped_merge does. */
+/* Joins that of the selected device, `device`, and that of the nearest other, and gives the device
+ * what it lacks of the nearest other in the database, and then of the nearest that came: the former
+ * may be this machine, which has recorded little, with another number of threads. For choosing
+ * kernels, in memory. Fails as graft_shipped_merge does. */
 GRAFT_MUST_USE graft_status graft_shipped_borrow(graft_env *env, graft_database *database,
                                                  const char *device);
 

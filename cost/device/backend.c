@@ -104,17 +104,8 @@ static graft_status open_recorded(graft_env *env, const char *name, uint32_t thr
 /* Whether costs come with Graft for a device in devices/ that cannot be here. */
 static bool is_shipped(graft_env *env, const char *name)
 {
-    graft_database *database = NULL;
-    bool found = false;
-    if (strchr(name, '/') == NULL && find_program(env, name) != NULL &&
-        graft_database_open(env, NULL, &database) == GRAFT_OK &&
-        graft_shipped_merge(env, database) == GRAFT_OK) {
-        for (uint32_t i = 0; !found && i < graft_database_count(database); i++) {
-            found = graft_recorded_means(graft_database_at(database, i)->device, name);
-        }
-    }
-    graft_database_close(database);
-    return found;
+    return strchr(name, '/') == NULL && find_program(env, name) != NULL &&
+           graft_shipped_has(env, name);
 }
 
 graft_status graft_device_open(graft_env *env, const char *name, uint32_t thread_count,
