@@ -163,7 +163,7 @@ GENERATED := $(PROTOS:%.proto=$(OUT)/generated/%.pb-c.c)
 # Rooms of a folder are in its archive. Of `support`, which only tests link, the sources are in tests/support.
 # Three have archives or libraries of their own: the back end for GPUs, what calls MPI, and what runs on a
 # microcontroller.
-APART    := cost/cuda/% emit/firmware/% graph/mpi/%
+APART    := cost/cuda/% cost/openmp/% emit/firmware/% graph/mpi/%
 sources  = $(filter-out $(APART),$(wildcard $(if $(filter support,$(1)),tests/)$(1)/*.c $(if $(filter support,$(1)),,$(1)/*/*.c)))
 objects  = $(patsubst %.c,$(OUT)/%.o,$(call sources,$(1))) $(if $(filter graph,$(1)),$(GENERATED:.c=.o) $(INFER_OBJECT))
 archives = $(1:%=$(OUT)/lib%.a)
@@ -225,7 +225,7 @@ $(call archives,$(FOLDERS) support): $(OUT)/lib%.a: $$(call objects,$$*) $(STAMP
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $(filter %.o,$^)
 
-$(GRAFT): $(OUT)/main.o $(call archives,$(FOLDERS))
+$(GRAFT): $(OUT)/main.o $(OUT)/cost/openmp/openmp.o $(call archives,$(FOLDERS))
 	$(if $(V),,$(call say,link,$@))
 	$(Q)$(LINK) $(EXPORTS) $^ $(LDLIBS) -o $@
 

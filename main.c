@@ -265,27 +265,11 @@ static bool limits_blas(void)
            (count == NULL || strcmp(count, "1") != 0) && setenv(name, "1", 1) == 0;
 }
 
-/* OpenMP's threads spin while they wait, and where other programs want the processors they take them
- * from those that are waited for: models then run a hundred times slower and more. A thread that
- * sleeps at once takes longer to wake than most operators take. So they spin about as long as the
- * operators of one thread between two of several. Other commands measure as costs were recorded,
- * spinning. */
-static bool waits_patiently(char **argv)
-{
-    bool runs = false;
-    for (char **word = argv; *word != NULL; word++) {
-        runs = runs || strcmp(*word, graft_command_run.name) == 0;
-    }
-    return runs && getenv("GOMP_SPINCOUNT") == NULL && getenv("OMP_WAIT_POLICY") == NULL &&
-           setenv("GOMP_SPINCOUNT", "4000", 1) == 0;
-}
-
-/* Both libraries read the environment before main: when it changes, the program starts once more. */
+/* The library reads the environment before main: when it changes, the program starts once more. */
 static void start_with_environment(char **argv)
 {
     char program[PATH_MAX] = "";
-    const bool changes[] = {limits_blas(), waits_patiently(argv)};
-    if ((changes[0] || changes[1]) && readlink("/proc/self/exe", program, sizeof program - 1) > 0) {
+    if (limits_blas() && readlink("/proc/self/exe", program, sizeof program - 1) > 0) {
         (void)execv(program, argv);
     }
 }

@@ -35,7 +35,9 @@ run_one() {
     esac > "$log.log" 2>&1 < /dev/null
     status=$?
     milliseconds=$((($(date +%s%N) - start) / 1000000))
-    awk -v status=$status -v name="$(short_name "$1")" -v ms=$milliseconds -v limit="$TEST_SECONDS" '
+    times > "$log.times" # Not in a pipe, which would be another process.
+    cpu=$(awk -F '[ms ]+' 'NR == 2 { printf "%.1f", 60 * ($1 + $3) + $2 + $4 }' "$log.times")
+    awk -v status=$status -v name="$(short_name "$1")" -v ms=$milliseconds -v cpu="$cpu" -v limit="$TEST_SECONDS" '
         /^1\.\.[0-9]+/                  { planned += substr($1, 4) }
         /^(not )?ok .*# SKIP/          { skipped++; next } # cmocka 1.1 writes "not ok".
         /^ok /                          { passed++ }
@@ -49,7 +51,7 @@ run_one() {
             tally = sprintf("%d passed", passed)
             if (failed) tally = tally sprintf(", %d failed%s", failed, why)
             if (skipped) tally = tally sprintf(", %d skipped", skipped)
-            printf "%s %-36s %s (%.2f s)\n", failed ? "FAIL" : "ok  ", name, tally, ms / 1000
+            printf "%s %-36s %s (%.2f s, %s of processors)\n", failed ? "FAIL" : "ok  ", name, tally, ms / 1000, cpu
             printf "%d %d %d\n", passed, failed, skipped > counts
         }' counts="$log.counts" "$log.log"
     if read -r _ failed _ < "$log.counts" && [ "$failed" -gt 0 ]; then

@@ -14,6 +14,7 @@ LINKS_train  := train cost models graph
 LIMITED      := $(shell grep -rl --include='*.c' 'GRAFT_LIMIT[^_]' verify)
 LIMITED_OBJECTS := $(LIMITED:%.c=$(OUT)/limited/%.o)
 $(OUT)/tests/verify/test_limits $(OUT)/tests/verify/long_limits: $(LIMITED_OBJECTS)
+$(OUT)/tests/cost/test_openmp: $(OUT)/cost/openmp/openmp.o # In place of libgomp, as in the program.
 # Every other folder of tests links everything. A fuzz target links LINKS_fuzz_<name> or just graph.
 LINKS_fuzz_default := graph
 LINKS_fuzz_answers := cost graph

@@ -35,17 +35,6 @@ lists_steps() {
         grep -q ' us .* matmul_bias(activation=[01]) f32\[1,640\]' "$FOLDER/out"
 }
 
-# Threads that spin take the processor from those that they wait for, unless the user wants it so.
-waits_patiently() {
-    export OMP_DISPLAY_ENV=verbose
-    gives 2 "$GRAFT" --threads 2 run none.onnx && grep -q "GOMP_SPINCOUNT = '4000'" "$FOLDER/err" &&
-        gives 2 env OMP_WAIT_POLICY=active "$GRAFT" run none.onnx && ! grep -q "GOMP_SPINCOUNT = '4000'" "$FOLDER/err" &&
-        gives 2 "$GRAFT" measure none.onnx && ! grep -q "GOMP_SPINCOUNT = '4000'" "$FOLDER/err"
-    status=$?
-    unset OMP_DISPLAY_ENV
-    return $status
-}
-
 # compares OPTION...: the outputs of model.onnx, on random inputs, with those of onnxruntime.
 compares() {
     "$python" - "$FOLDER" "$GRAFT" "$DB" "$@" << 'END'
@@ -203,7 +192,6 @@ names_the_node() {
 check "asks for inputs" asks_for_inputs
 check "times, on the inputs of a seed" benches
 check "lists its steps" lists_steps
-check "threads do not spin for long" waits_patiently
 if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" -c 'import onnxruntime' 2> "$FOLDER/log"; then
     check "agrees on a convolutional net" agrees resnet8
     check "agrees with two threads" agrees dscnn --threads 2
