@@ -1,17 +1,15 @@
 /* checkpoint.h - everything needed to go on training, in one file: parameters with their Adam
  * moments and step counts, fixed scales, counters and generator states. Written atomically; all
- * numbers little-endian on every machine.
+ * numbers little-endian.
  *
  *      bytes        meaning
  *      8            "GRAFTCKP"
- *      u32, u32     format version, number of sections
- *      section      u32 kind, name, then by kind:
- *        1          parameters: u64 step, u32 count, each: name, u32 rows, u32 cols,
- *                   f32[rows cols] value, moment, variance
- *        2          reals: u32 count, f32[count]
- *        3          counters: u32 count, u64[count]
- *      u64          XXH3 (64 bits, seed 0) of everything before
- *      name         u32 length, bytes without terminator */
+ *      u64          format version
+ *      u64          XXH3 of words that say what follows: names and sizes, in their order
+ *      networks     each: u64 step, f32[size] value, moment, variance
+ *      reals        each: f32[count]
+ *      counters     each: u64[count]
+ *      u64          XXH3 (64 bits, seed 0) of everything before */
 #pragma once
 
 #include "graph/base/env.h"
@@ -43,8 +41,8 @@ typedef struct {
 /* GRAFT_IO when the file cannot be written; an older file is then untouched. */
 GRAFT_MUST_USE graft_status graft_checkpoint_save(graft_env *env, const char *path,
                                                   const graft_checkpoint *checkpoint);
-/* Fills the arrays, all or none. GRAFT_IO when the file cannot be read; GRAFT_BAD_INPUT when it is
- * no checkpoint, of another version, truncated or damaged, or describes networks of another shape;
- * the message names file, section and parameter. */
+/* Fills the arrays, all or none. GRAFT_IO when the file cannot be read; GRAFT_BAD_INPUT, naming it,
+ * when it is no checkpoint, of another version, truncated or damaged, or holds anything of another
+ * name or size. */
 GRAFT_MUST_USE graft_status graft_checkpoint_load(graft_env *env, const char *path,
                                                   const graft_checkpoint *checkpoint);
