@@ -1,8 +1,10 @@
 /* json.c - JSON (RFC 8259). */
 #include "graph/base/json.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,6 +117,81 @@ void graft_json_number(graft_json *json, const char *key, double value)
 void graft_json_bool(graft_json *json, const char *key, bool value)
 {
     graft_json_raw(json, key, value ? "true" : "false");
+}
+
+/* Adds the next value, given as `how` says; returns what is behind that. */
+static const char *add_value(graft_json *json, const char *key, const char *how, va_list *values)
+{
+    const bool is_json = *how == '(';
+    const char *conversion = how + is_json + 1;
+    const size_t wide = strspn(conversion, "lz");
+    conversion += wide;
+    switch (*conversion) {
+    case 's':
+        (is_json ? graft_json_raw : graft_json_string)(json, key, va_arg(*values, const char *));
+        break;
+    case 'g':
+        graft_json_number(json, key, va_arg(*values, double));
+        break;
+    case 'c':
+        graft_json_bool(json, key, va_arg(*values, int) != 0);
+        break;
+    case 'd':
+        graft_json_integer(json, key,
+                           wide > 0 ? (int64_t)va_arg(*values, long long) : va_arg(*values, int));
+        break;
+    default:
+        assert(*conversion == 'u');
+        graft_json_integer(json, key,
+                           wide == 0   ? (int64_t)va_arg(*values, unsigned)
+                           : wide == 1 ? (int64_t)va_arg(*values, size_t)
+                                       : (int64_t)va_arg(*values, unsigned long long));
+    }
+    return conversion + 1 + is_json;
+}
+
+static void add_members(graft_json *json, const char *members, va_list *values)
+{
+    enum { KEY_BYTES = 64 };
+    while (*members != '\0') {
+        char key[KEY_BYTES];
+        const size_t length = strcspn(members, "=");
+        assert(length < sizeof key && members[length] == '=');
+        memcpy(key, members, length);
+        key[length] = '\0';
+        members = add_value(json, key, members + length + 1, values);
+        members += *members == ' ';
+    }
+}
+
+void graft_json_add(graft_json *json, const char *members, ...)
+{
+    va_list values;
+    va_start(values, members);
+    add_members(json, members, &values);
+    va_end(values);
+}
+
+void graft_json_print(graft_arena *arena, FILE *out, const char *members, ...)
+{
+    graft_json json;
+    va_list values;
+    graft_json_begin(&json, arena);
+    va_start(values, members);
+    add_members(&json, members, &values);
+    va_end(values);
+    graft_json_end(&json, out);
+}
+
+void graft_json_item(graft_buffer *list, const char *members, ...)
+{
+    graft_json json;
+    va_list values;
+    graft_json_begin(&json, list->arena);
+    va_start(values, members);
+    add_members(&json, members, &values);
+    va_end(values);
+    graft_json_append(&json, list);
 }
 
 void graft_json_strings(graft_json *json, const char *key, const char *const *values,

@@ -15,6 +15,17 @@ void graft_json_string(graft_json *json, const char *key, const char *value); /*
 void graft_json_integer(graft_json *json, const char *key, int64_t value);
 void graft_json_number(graft_json *json, const char *key, double value);
 void graft_json_bool(graft_json *json, const char *key, bool value);
+/* Several members at once, "name=%s steps=%u ns=%g": keys, and how their values are given: %s a text
+ * or NULL, (%s) what is JSON already, %d, %u, %lld, %llu or %zu an integer, %g a number, %c
+ * whether. */
+void graft_json_add(graft_json *json, const char *members, ...)
+    __attribute__((format(printf, 2, 3)));
+/* An object of such members, made in `arena`, as a line. */
+void graft_json_print(graft_arena *arena, FILE *out, const char *members, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same, appended to a list of objects, in its arena. */
+void graft_json_item(graft_buffer *list, const char *members, ...)
+    __attribute__((format(printf, 2, 3)));
 void graft_json_strings(graft_json *json, const char *key, const char *const *values,
                         uint32_t count);                                   /* A list. */
 void graft_json_raw(graft_json *json, const char *key, const char *value); /* Already JSON. */

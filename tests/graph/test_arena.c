@@ -174,6 +174,17 @@ CHECK_CASE(test_texts)
     graft_arena_free(NULL);
 }
 
+CHECK_CASE(test_copies)
+{
+    const uint16_t numbers[] = {1, 2, 3};
+    graft_arena *arena = graft_arena_new(16);
+    const uint16_t *copy = GRAFT_COPY(arena, uint16_t, numbers, 3);
+    assert_ptr_not_equal(copy, numbers);
+    assert_memory_equal(copy, numbers, sizeof numbers);
+    assert_non_null(GRAFT_COPY(arena, uint16_t, NULL, 0));
+    graft_arena_free(arena);
+}
+
 /* Runs `ask` in a child and returns its exit status; what it prints goes to `text`. */
 static int exit_status_of(void (*ask)(graft_arena *), char *text, size_t size)
 {

@@ -44,6 +44,45 @@ CHECK_CASE(test_members_in_order)
                       "\"no\": false, \"none\": null, \"list\": [1, 2]}\n");
 }
 
+/* Each conversion says the same as the function that it stands for. */
+CHECK_CASE(test_several_members_at_once)
+{
+    graft_json one;
+    graft_json all;
+    graft_buffer list = {.arena = env->scratch};
+    const char *volatile none = NULL; /* The compiler warns of one that it sees. */
+    char *printed = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&printed, &size);
+    graft_json_begin(&one, env->scratch);
+    graft_json_string(&one, "text", "a \"=%s\"");
+    graft_json_string(&one, "none", NULL);
+    graft_json_raw(&one, "raw", "[1]");
+    graft_json_integer(&one, "two words", -1);
+    graft_json_integer(&one, "u", UINT32_MAX);
+    graft_json_integer(&one, "lld", INT64_MIN);
+    graft_json_integer(&one, "llu", INT64_MAX);
+    graft_json_integer(&one, "zu", 1LL << 40);
+    graft_json_number(&one, "g", 0.1);
+    graft_json_bool(&one, "yes", true);
+    graft_json_bool(&one, "no", false);
+    const char *want = graft_json_line(&one);
+#define MEMBERS                                                                                    \
+    "text=%s none=%s raw=(%s) two words=%d u=%u lld=%lld llu=%llu zu=%zu g=%g yes=%c no=%c",       \
+        "a \"=%s\"", none, "[1]", -1, UINT32_MAX, (long long)INT64_MIN,                            \
+        (unsigned long long)INT64_MAX, (size_t)1 << 40, 0.1, true, false
+    graft_json_begin(&all, env->scratch);
+    graft_json_add(&all, MEMBERS);
+    check_line(&all, want);
+    graft_json_print(env->scratch, out, MEMBERS);
+    (void)fclose(out);
+    assert_string_equal(printed, want);
+    free(printed);
+    graft_json_item(&list, "a=%d", 1);
+    graft_json_item(&list, "b=%d", 2);
+    assert_string_equal(list.data, "{\"a\": 1},\n{\"b\": 2}");
+}
+
 CHECK_CASE(test_lists_of_objects)
 {
     graft_json json;
