@@ -75,17 +75,13 @@ typedef struct {
 static graft_status plan_text(subject *t, const char *text)
 {
     graft_signature signature;
-    graft_json json;
     GRAFT_PASS(graft_signature_parse(t->run->env, text, &signature));
     const char *planned = check_plan(t->run, t->device, &signature, NULL);
     if (planned == NULL) {
         return GRAFT_UNSUPPORTED;
     }
-    graft_json_begin(&json, t->run->env->scratch);
-    graft_json_string(&json, "signature", text);
-    graft_json_string(&json, "type", t->type->name);
-    graft_json_string(&json, "planned", planned);
-    check_line(&json, t->file);
+    graft_json_print(t->run->env->scratch, t->file, "signature=%s type=%s planned=%s", text,
+                     t->type->name, planned);
     return GRAFT_OK;
 }
 
@@ -109,11 +105,8 @@ static void begin_line(subject *t, graft_json *json, const char *text,
                        const graft_cost_entry *entry)
 {
     graft_json_begin(json, t->run->env->scratch);
-    graft_json_string(json, "signature", text);
-    graft_json_string(json, "type", t->type->name);
-    graft_json_string(json, "implementation", entry->implementation);
-    graft_json_number(json, "ns", entry->median_ns);
-    graft_json_number(json, "spread_ns", entry->spread_ns);
+    graft_json_add(json, "signature=%s type=%s implementation=%s ns=%g spread_ns=%g", text,
+                   t->type->name, entry->implementation, entry->median_ns, entry->spread_ns);
 }
 
 /* The rate of a copy, of a product, or of what moves, which is set beside the copy's. */
@@ -132,7 +125,7 @@ static graft_status check_rate(subject *t, const char *text)
     if (moves) {
         graft_json_number(&json, "part_of_copy", rate / t->copied);
     }
-    check_line(&json, t->file);
+    graft_json_end(&json, t->file);
     if (!moves) {
         (void)fprintf(stderr, "gpu-check: %s: %s %.*f %s\n", t->type->name,
                       text == copy ? "copies" : "products", text == copy ? 0 : 1, rate,
@@ -169,11 +162,10 @@ static graft_status check_heavy(subject *t, const char *text)
     GRAFT_PASS(measure_text(t, t->warm, text, &warm));
     GRAFT_PASS(has_all_engines(t, text, &all));
     begin_line(t, &json, text, &chosen);
-    graft_json_number(&json, "warm_ns", warm.median_ns);
-    graft_json_string(&json, "warm", warm.implementation);
+    graft_json_add(&json, "warm_ns=%g warm=%s", warm.median_ns, warm.implementation);
     graft_json_string(&json, all ? "best_of_all" : "best_of_a_cut_list", best.implementation);
     graft_json_number(&json, all ? "best_of_all_ns" : "best_of_a_cut_list_ns", best.median_ns);
-    check_line(&json, t->file);
+    graft_json_end(&json, t->file);
     double ratio = chosen.median_ns / best.median_ns;
     if (ratio > wanted_engine) {
         (void)fprintf(stderr, "gpu-check: %s: %.0f %% behind the best engine%s: %s\n",

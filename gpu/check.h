@@ -86,9 +86,6 @@ const char *check_plan(check_run *run, graft_device *device, const graft_signatu
                        const char *name);
 /* Counts a failure, says it on stderr and forgets the message of the environment. */
 void check_fail(check_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* One line of a file and of the terminal: ends `json`. */
-void check_line(graft_json *json, FILE *file);
-
 /* A stage in processes of its own, which goes on behind an item that took one with it. */
 void check_supervise(check_run *run, const char *name, graft_status (*stage)(check_run *run));
 

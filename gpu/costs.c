@@ -141,10 +141,9 @@ static void report(check_run *run, check_part part, uint32_t count, uint32_t don
 {
     graft_json json;
     graft_json_begin(&json, run->env->scratch);
-    graft_json_string(&json, "type", part.type->name);
-    graft_json_integer(&json, "listed", count);
+    graft_json_add(&json, "type=%s listed=%u", part.type->name, count);
     graft_json_integer(&json, run->described == NULL ? "measured" : "planned", done);
-    check_line(&json, part.file);
+    graft_json_end(&json, part.file);
     (void)fprintf(stderr, "gpu-check: %s: %u of %u signatures\n", part.type->name, done, count);
 }
 

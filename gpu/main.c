@@ -45,12 +45,6 @@ graft_status check_file(check_run *run, const char *name, FILE **file)
     return *file != NULL ? GRAFT_OK : GRAFT_FAIL(run->env, GRAFT_IO, "%s cannot be written", path);
 }
 
-void check_line(graft_json *json, FILE *file)
-{
-    graft_json_end(json, file);
-    (void)fflush(file);
-}
-
 graft_status check_each_type(check_run *run, const char *name, uint32_t items,
                              graft_status (*body)(check_run *run, check_part part, void *context),
                              void *context)
@@ -88,15 +82,12 @@ static graft_status describe_run(check_run *run)
     graft_status status = GRAFT_OK;
     graft_device *device = NULL;
     FILE *file = NULL;
-    graft_json json;
     GRAFT_CHECK(check_open(run, check_types[0].name, "", &device));
     (void)fprintf(stderr, "gpu-check: %s, %s\n", graft_device_name(device),
                   graft_device_library(device));
     GRAFT_CHECK(check_file(run, "device.json", &file));
-    graft_json_begin(&json, run->env->scratch);
-    graft_json_string(&json, "device", graft_device_name(device));
-    graft_json_string(&json, "library", graft_device_library(device));
-    check_line(&json, file);
+    graft_json_print(run->env->scratch, file, "device=%s library=%s", graft_device_name(device),
+                     graft_device_library(device));
 done:
     if (file != NULL) {
         (void)fclose(file);

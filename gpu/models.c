@@ -294,23 +294,20 @@ static void report(subject *t, FILE *file, const figures *before, const figures 
 {
     graft_json json;
     graft_json_begin(&json, t->run->env->scratch);
-    graft_json_string(&json, "model", t->name);
-    graft_json_string(&json, "type", t->type->name);
-    graft_json_number(&json, "before_ns", before->timing.median_ns);
-    graft_json_number(&json, "before_spread_ns", before->timing.spread_ns);
-    graft_json_number(&json, "after_ns", after->timing.median_ns);
-    graft_json_number(&json, "after_spread_ns", after->timing.spread_ns);
-    graft_json_number(&json, "before_sum_ns", before->total.ns);
-    graft_json_number(&json, "after_sum_ns", after->total.ns);
+    graft_json_add(&json,
+                   "model=%s type=%s before_ns=%g before_spread_ns=%g after_ns=%g "
+                   "after_spread_ns=%g before_sum_ns=%g after_sum_ns=%g",
+                   t->name, t->type->name, before->timing.median_ns, before->timing.spread_ns,
+                   after->timing.median_ns, after->timing.spread_ns, before->total.ns,
+                   after->total.ns);
     report_limits(&json, "before", t->run->env->scratch, &before->total, c);
     report_limits(&json, "after", t->run->env->scratch, &after->total, c);
-    graft_json_integer(&json, "before_launches", before->total.launches);
-    graft_json_integer(&json, "after_launches", after->total.launches);
-    graft_json_integer(&json, "estimated", after->total.estimated_count);
-    graft_json_bool(&json, "search_out_of_time", t->late);
-    graft_json_number(&json, "difference_rewritten", d->rewritten);
-    graft_json_number(&json, "difference_reference", d->reference);
-    check_line(&json, file);
+    graft_json_add(&json,
+                   "before_launches=%u after_launches=%u estimated=%u search_out_of_time=%c "
+                   "difference_rewritten=%g difference_reference=%g",
+                   before->total.launches, after->total.launches, after->total.estimated_count,
+                   t->late, d->rewritten, d->reference);
+    graft_json_end(&json, file);
     (void)fprintf(stderr, "gpu-check: %-12s %s  %9.1f us -> %9.1f us (%.2fx), sum / whole %.2f%s\n",
                   t->name, t->type->name, before->timing.median_ns / 1e3,
                   after->timing.median_ns / 1e3, before->timing.median_ns / after->timing.median_ns,
@@ -415,21 +412,16 @@ static uint32_t plan_graph(subject *t, const graft_graph *graph, uint32_t *count
 
 static graft_status check_dry(subject *t, FILE *file)
 {
-    graft_json json;
     uint32_t counts[2];
     uint32_t planned[2];
     GRAFT_PASS(graft_model_open(t->run->env, t->run->env->unit, t->name, NULL, &t->model));
     planned[0] = plan_graph(t, &t->model->graph, &counts[0]);
     GRAFT_PASS(optimise(t));
     planned[1] = plan_graph(t, &t->environment.state.graph, &counts[1]);
-    graft_json_begin(&json, t->run->env->scratch);
-    graft_json_string(&json, "model", t->name);
-    graft_json_string(&json, "type", t->type->name);
-    graft_json_integer(&json, "dry_before_signatures", counts[0]);
-    graft_json_integer(&json, "dry_before_planned", planned[0]);
-    graft_json_integer(&json, "dry_after_signatures", counts[1]);
-    graft_json_integer(&json, "dry_after_planned", planned[1]);
-    check_line(&json, file);
+    graft_json_print(t->run->env->scratch, file,
+                     "model=%s type=%s dry_before_signatures=%u dry_before_planned=%u "
+                     "dry_after_signatures=%u dry_after_planned=%u",
+                     t->name, t->type->name, counts[0], planned[0], counts[1], planned[1]);
     return GRAFT_OK;
 }
 

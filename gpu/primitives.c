@@ -11,7 +11,6 @@
  *      bf16  3e-2: results have 8 bits (2^-8) */
 #include "gpu/check.h"
 
-#include "cost/cuda/real.h"
 #include "cost/device/backend.h"
 #include "cost/plan/groups.h"
 #include "cost/plan/layout.h"
@@ -270,15 +269,9 @@ static void report(subject *t, FILE *file, const char *name, double error, bool 
 {
     graft_arena *scratch = t->run->env->scratch;
     graft_buffer text = {.arena = scratch};
-    graft_json json;
     graft_signature_print(&t->s, &text);
-    graft_json_begin(&json, scratch);
-    graft_json_string(&json, "signature", text.data);
-    graft_json_string(&json, "type", t->type_name);
-    graft_json_string(&json, "implementation", name);
-    graft_json_number(&json, "error", error);
-    graft_json_string(&json, "verdict", wrong ? "WRONG" : "right");
-    check_line(&json, file);
+    graft_json_print(scratch, file, "signature=%s type=%s implementation=%s error=%g verdict=%s",
+                     text.data, t->type_name, name, error, wrong ? "WRONG" : "right");
     if (wrong) {
         check_fail(t->run, "%s by %s: wrong by %g", text.data, name, error);
     }
@@ -336,18 +329,13 @@ static void plan_names(subject *t, const char *text, const graft_kernel_name *na
                        FILE *file)
 {
     graft_env *env = t->run->env;
-    graft_json json;
     uint32_t planned = 0;
     for (uint32_t i = 0; i < count && !check_late(t->run); i++) {
         planned += check_plan(t->run, t->device, &t->s, names[i].text) != NULL;
         graft_env_clear(env);
     }
-    graft_json_begin(&json, env->scratch);
-    graft_json_string(&json, "signature", text);
-    graft_json_string(&json, "type", t->type_name);
-    graft_json_integer(&json, "listed", count);
-    graft_json_integer(&json, "planned", planned);
-    check_line(&json, file);
+    graft_json_print(env->scratch, file, "signature=%s type=%s listed=%u planned=%u", text,
+                     t->type_name, count, planned);
     if (planned == 0) {
         check_fail(t->run, "%s: nothing can be planned for %s", t->type_name, text);
     }
