@@ -100,7 +100,7 @@ static graft_build_value output_of(const Onnx__NodeProto *node, const graft_buil
 static graft_build_value add_input(graft_builder *builder, const char *name, uint8_t dtype,
                                    const int64_t *dims, uint32_t rank)
 {
-    graft_build_value input = {.name = name, .rank = rank, .mean_square = 1.0};
+    graft_build_value input = {.builder = builder, .name = name, .rank = rank, .mean_square = 1.0};
     uint32_t axis = 0;
     memcpy(input.dims, dims, rank * sizeof(dims[0]));
     while (axis + 1 < rank && dims[axis] != 1) {
@@ -126,14 +126,14 @@ graft_build_value graft_build_int_input(graft_builder *builder, const char *name
     return add_input(builder, name, GRAFT_DTYPE_I64, dims, rank);
 }
 
-graft_build_value graft_build_node(graft_builder *builder, const char *op_type, const char *module,
+graft_build_value graft_build_node(const char *op_type, const char *module,
                                    const graft_build_value *inputs, uint32_t count)
 {
-    const char **names = GRAFT_NEW(builder->arena, const char *, count);
+    const char **names = GRAFT_NEW(inputs->builder->arena, const char *, count);
     for (uint32_t i = 0; i < count; i++) {
         names[i] = inputs[i].name;
     }
-    return output_of(add_node(builder, op_type, module, names, count), &inputs[0]);
+    return output_of(add_node(inputs->builder, op_type, module, names, count), &inputs[0]);
 }
 
 static Onnx__NodeProto *last_node(const graft_builder *builder)
@@ -153,15 +153,16 @@ void graft_build_set_ints(graft_builder *builder, const char *name, const int64_
     graft_onnx_set_ints(builder->arena, last_node(builder), name, values, count);
 }
 
-void graft_build_output(graft_builder *builder, graft_build_value tensor, const char *name)
+void graft_build_output(graft_build_value tensor, const char *name)
 {
-    Onnx__GraphProto *graph = builder->model->graph;
+    Onnx__GraphProto *graph = tensor.builder->model->graph;
     Onnx__NodeProto *last = graph->node[graph->n_node - 1];
     assert(strcmp(last->output[0], tensor.name) == 0);
-    last->output[0] = graft_arena_strdup(builder->arena, name);
-    graph->output = graft_onnx_append(
-        builder->arena, graph->output, graph->n_output++,
-        graft_onnx_make_port(builder->arena, name, GRAFT_DTYPE_F32, tensor.dims, tensor.rank));
+    last->output[0] = graft_arena_strdup(tensor.builder->arena, name);
+    graph->output =
+        graft_onnx_append(tensor.builder->arena, graph->output, graph->n_output++,
+                          graft_onnx_make_port(tensor.builder->arena, name, GRAFT_DTYPE_F32,
+                                               tensor.dims, tensor.rank));
 }
 
 /* --------------------------------------------------------------------------------- weights */
@@ -231,7 +232,8 @@ graft_build_value graft_build_weight(graft_builder *builder, const char *module,
                                      const int64_t *dims, uint32_t rank, double deviation)
 {
     double half_width = deviation * sqrt(3.0);
-    graft_build_value value = {.rank = rank, .mean_square = deviation * deviation};
+    graft_build_value value = {
+        .builder = builder, .rank = rank, .mean_square = deviation * deviation};
     memcpy(value.dims, dims, rank * sizeof(dims[0]));
     value.name = add_weight(builder, name_part(builder, module, part), dims, rank,
                             (distribution){false, -half_width, half_width});
@@ -242,7 +244,8 @@ graft_build_value graft_build_vector(graft_builder *builder, const char *module,
                                      int64_t size, double mean, double deviation)
 {
     const double mean_deviation[2] = {mean, deviation};
-    return (graft_build_value){.name = add_normal(builder, module, part, size, mean_deviation),
+    return (graft_build_value){.builder = builder,
+                               .name = add_normal(builder, module, part, size, mean_deviation),
                                .dims = {size},
                                .rank = 1,
                                .mean = mean,
@@ -254,7 +257,8 @@ graft_build_value graft_build_scalar(graft_builder *builder, const char *module,
 {
     float *data = GRAFT_NEW(builder->arena, float, 1);
     *data = value;
-    return (graft_build_value){.name = add_initializer(builder, name_part(builder, module, part),
+    return (graft_build_value){.builder = builder,
+                               .name = add_initializer(builder, name_part(builder, module, part),
                                                        GRAFT_DTYPE_F32, NULL, 0, data),
                                .mean = (double)value,
                                .mean_square = (double)value * (double)value};
@@ -263,7 +267,7 @@ graft_build_value graft_build_scalar(graft_builder *builder, const char *module,
 graft_build_value graft_build_tensor(graft_builder *builder, const char *name, uint8_t dtype,
                                      const int64_t *dims, uint32_t rank, const void *data)
 {
-    graft_build_value value = {.rank = rank};
+    graft_build_value value = {.builder = builder, .rank = rank};
     if (rank > 0) {
         memcpy(value.dims, dims, rank * sizeof(dims[0]));
     }
@@ -274,9 +278,9 @@ graft_build_value graft_build_tensor(graft_builder *builder, const char *name, u
 static graft_build_value add_ints(graft_builder *builder, const char *name, const int64_t *items,
                                   int64_t count, uint32_t rank)
 {
-    int64_t *data = GRAFT_NEW(builder->arena, int64_t, (size_t)count);
-    memcpy(data, items, (size_t)count * sizeof(data[0]));
+    const int64_t *data = GRAFT_COPY(builder->arena, int64_t, items, (size_t)count);
     return (graft_build_value){
+        .builder = builder,
         .name = add_initializer(builder, name, GRAFT_DTYPE_I64, &count, rank, data),
         .dims = {rank == 0 ? 0 : count},
         .rank = rank};
@@ -337,35 +341,34 @@ static void set_window(graft_builder *builder, Onnx__NodeProto *node,
 /* Filter and bias of a layer, as inputs 1 and 2 of its node; filters have variance `gain` / fan-in.
  * A quantised model has no normalisations: they are folded into its filters, which then give their
  * outputs a mean square of 1. The result is the mean square of the layer's output. */
-static double add_filter(graft_builder *builder, const graft_build_value *x,
-                         graft_build_filter *filter, double gain, const char *inputs[3])
+static double add_filter(const graft_build_value *x, graft_build_filter *filter, double gain,
+                         const char *inputs[3])
 {
     double fan_in = 1.0;
     for (uint32_t i = 1; i < filter->rank; i++) {
         fan_in *= (double)filter->dims[i];
     }
-    gain = builder->quantises ? 1.0 / x->mean_square : gain;
+    gain = x->builder->quantises ? 1.0 / x->mean_square : gain;
     distribution matrix = {true, 0.0, sqrt(gain / fan_in)};
     distribution bias = {true, 0.0, 0.05};
-    filter->weight = draw_weight(builder, filter->dims, filter->rank, matrix);
+    filter->weight = draw_weight(x->builder, filter->dims, filter->rank, matrix);
     if (inputs[2] != NULL) {
-        filter->bias = draw_weight(builder, filter->dims, 1, bias);
+        filter->bias = draw_weight(x->builder, filter->dims, 1, bias);
     }
-    if (builder->quantises) {
-        graft_build_quantised_filter(builder, x, filter, inputs);
+    if (x->builder->quantises) {
+        graft_build_quantised_filter(x, filter, inputs);
         return 1.0;
     }
-    inputs[1] = add_initializer(builder, inputs[1], GRAFT_DTYPE_F32, filter->dims, filter->rank,
+    inputs[1] = add_initializer(x->builder, inputs[1], GRAFT_DTYPE_F32, filter->dims, filter->rank,
                                 filter->weight);
     if (inputs[2] != NULL) {
         inputs[2] =
-            add_initializer(builder, inputs[2], GRAFT_DTYPE_F32, filter->dims, 1, filter->bias);
+            add_initializer(x->builder, inputs[2], GRAFT_DTYPE_F32, filter->dims, 1, filter->bias);
     }
     return gain * x->mean_square;
 }
 
-graft_build_value graft_build_conv(graft_builder *builder, graft_build_value x,
-                                   const graft_conv_layer *layer)
+graft_build_value graft_build_conv(graft_build_value x, const graft_conv_layer *layer)
 {
     static const int64_t no_dilation[2] = {1, 1};
     const int64_t *kernel = layer->window.kernel;
@@ -375,14 +378,15 @@ graft_build_value graft_build_conv(graft_builder *builder, graft_build_value x,
         .dims = {layer->channels, x.dims[1] / groups, kernel[0], kernel[1]},
         .rank = 4
     };
-    x = graft_build_quantised(builder, x);
-    const char *inputs[3] = {x.name, name_part(builder, layer->name, "weight"),
-                             layer->has_bias ? name_part(builder, layer->name, "bias") : NULL};
-    double mean_square = add_filter(builder, &x, &filter, 2.0, inputs);
-    Onnx__NodeProto *node = add_node(builder, "Conv", layer->name, inputs, layer->has_bias ? 3 : 2);
-    graft_onnx_set_ints(builder->arena, node, "dilations", no_dilation, 2);
-    graft_onnx_set_int(builder->arena, node, "group", groups);
-    set_window(builder, node, &layer->window);
+    x = graft_build_quantised(x);
+    const char *inputs[3] = {x.name, name_part(x.builder, layer->name, "weight"),
+                             layer->has_bias ? name_part(x.builder, layer->name, "bias") : NULL};
+    double mean_square = add_filter(&x, &filter, 2.0, inputs);
+    Onnx__NodeProto *node =
+        add_node(x.builder, "Conv", layer->name, inputs, layer->has_bias ? 3 : 2);
+    graft_onnx_set_ints(x.builder->arena, node, "dilations", no_dilation, 2);
+    graft_onnx_set_int(x.builder->arena, node, "group", groups);
+    set_window(x.builder, node, &layer->window);
     graft_build_value output = output_of(node, &x);
     output.dims[1] = layer->channels;
     output.dims[2] = slide(x.dims[2], &layer->window, 0, false);
@@ -393,10 +397,10 @@ graft_build_value graft_build_conv(graft_builder *builder, graft_build_value x,
     return output;
 }
 
-graft_build_value graft_build_batch_norm(graft_builder *builder, graft_build_value x,
-                                         const char *name, double epsilon, double gain)
+graft_build_value graft_build_batch_norm(graft_build_value x, const char *name, double epsilon,
+                                         double gain)
 {
-    if (builder->quantises) {
+    if (x.builder->quantises) {
         return x;
     }
     int64_t channels = x.dims[1];
@@ -406,14 +410,15 @@ graft_build_value graft_build_batch_norm(graft_builder *builder, graft_build_val
     double mean[2] = {0.0, 0.1 * deviation};
     distribution variance = {false, 0.7 * x.mean_square, 1.3 * x.mean_square};
     const char *inputs[5] = {
-        x.name, add_normal(builder, name, "weight", channels, scale),
-        add_normal(builder, name, "bias", channels, shift),
-        add_normal(builder, name, "running_mean", channels, mean),
-        add_weight(builder, name_part(builder, name, "running_var"), &channels, 1, variance)};
-    builder->parameter_count -= 2 * (uint64_t)channels; /* Statistics are measured, not trained. */
-    Onnx__NodeProto *node = add_node(builder, "BatchNormalization", name, inputs, 5);
-    graft_onnx_set_float(builder->arena, node, "epsilon", (float)epsilon);
-    graft_onnx_set_float(builder->arena, node, "momentum", 0.9F);
+        x.name, add_normal(x.builder, name, "weight", channels, scale),
+        add_normal(x.builder, name, "bias", channels, shift),
+        add_normal(x.builder, name, "running_mean", channels, mean),
+        add_weight(x.builder, name_part(x.builder, name, "running_var"), &channels, 1, variance)};
+    x.builder->parameter_count -=
+        2 * (uint64_t)channels; /* Statistics are measured, not trained. */
+    Onnx__NodeProto *node = add_node(x.builder, "BatchNormalization", name, inputs, 5);
+    graft_onnx_set_float(x.builder->arena, node, "epsilon", (float)epsilon);
+    graft_onnx_set_float(x.builder->arena, node, "momentum", 0.9F);
     graft_build_value output = output_of(node, &x);
     output.mean = 0.0;
     output.mean_square = gain * gain;
@@ -421,9 +426,9 @@ graft_build_value graft_build_batch_norm(graft_builder *builder, graft_build_val
 }
 
 /* The positive part of a normal distribution with the input's mean and variance. */
-graft_build_value graft_build_relu(graft_builder *builder, graft_build_value x, const char *name)
+graft_build_value graft_build_relu(graft_build_value x, const char *name)
 {
-    graft_build_value output = output_of(add_node(builder, "Relu", name, &x.name, 1), &x);
+    graft_build_value output = output_of(add_node(x.builder, "Relu", name, &x.name, 1), &x);
     double deviation = sqrt(fmax(x.mean_square - x.mean * x.mean, 1e-12));
     double at = x.mean / deviation;
     double density = exp(-0.5 * at * at) / sqrt(2.0 * M_PI);
@@ -434,24 +439,23 @@ graft_build_value graft_build_relu(graft_builder *builder, graft_build_value x, 
     return output;
 }
 
-graft_build_value graft_build_add(graft_builder *builder, graft_build_value a, graft_build_value b,
-                                  const char *name)
+graft_build_value graft_build_add(graft_build_value a, graft_build_value b, const char *name)
 {
-    a = graft_build_quantised(builder, a);
-    b = graft_build_quantised(builder, b);
+    a = graft_build_quantised(a);
+    b = graft_build_quantised(b);
     const char *inputs[2] = {a.name, b.name};
-    graft_build_value output = output_of(add_node(builder, "Add", name, inputs, 2), &a);
+    graft_build_value output = output_of(add_node(a.builder, "Add", name, inputs, 2), &a);
     output.is_positive = a.is_positive && b.is_positive;
     output.mean = a.mean + b.mean;
     output.mean_square = a.mean_square + b.mean_square + 2.0 * a.mean * b.mean;
     return output;
 }
 
-graft_build_value graft_build_concat_all(graft_builder *builder, const graft_build_value *parts,
-                                         uint32_t count, int64_t axis, const char *name)
+graft_build_value graft_build_concat_all(const graft_build_value *parts, uint32_t count,
+                                         int64_t axis, const char *name)
 {
-    graft_build_value output = graft_build_node(builder, "Concat", name, parts, count);
-    graft_build_set_int(builder, "axis", axis);
+    graft_build_value output = graft_build_node("Concat", name, parts, count);
+    graft_build_set_int(parts->builder, "axis", axis);
     output.dims[axis] = 0;
     output.mean = 0.0;
     output.mean_square = 0.0;
@@ -463,21 +467,19 @@ graft_build_value graft_build_concat_all(graft_builder *builder, const graft_bui
     return output;
 }
 
-graft_build_value graft_build_concat(graft_builder *builder, graft_build_value a,
-                                     graft_build_value b, const char *name)
+graft_build_value graft_build_concat(graft_build_value a, graft_build_value b, const char *name)
 {
     const graft_build_value parts[2] = {a, b};
-    return graft_build_concat_all(builder, parts, 2, 1, name);
+    return graft_build_concat_all(parts, 2, 1, name);
 }
 
-graft_build_value graft_build_max_pool(graft_builder *builder, graft_build_value x,
-                                       const char *name, const graft_window_size *window,
-                                       bool ceil_mode)
+graft_build_value graft_build_max_pool(graft_build_value x, const char *name,
+                                       const graft_window_size *window, bool ceil_mode)
 {
-    x = graft_build_quantised(builder, x);
-    Onnx__NodeProto *node = add_node(builder, "MaxPool", name, &x.name, 1);
-    graft_onnx_set_int(builder->arena, node, "ceil_mode", ceil_mode);
-    set_window(builder, node, window);
+    x = graft_build_quantised(x);
+    Onnx__NodeProto *node = add_node(x.builder, "MaxPool", name, &x.name, 1);
+    graft_onnx_set_int(x.builder->arena, node, "ceil_mode", ceil_mode);
+    set_window(x.builder, node, window);
     graft_build_value output = output_of(node, &x);
     output.dims[2] = slide(x.dims[2], window, 0, ceil_mode);
     output.dims[3] = slide(x.dims[3], window, 1, ceil_mode);
@@ -485,12 +487,12 @@ graft_build_value graft_build_max_pool(graft_builder *builder, graft_build_value
     return output;
 }
 
-graft_build_value graft_build_average_pool(graft_builder *builder, graft_build_value x,
-                                           const char *name, const graft_window_size *window)
+graft_build_value graft_build_average_pool(graft_build_value x, const char *name,
+                                           const graft_window_size *window)
 {
-    x = graft_build_quantised(builder, x);
-    Onnx__NodeProto *node = add_node(builder, "AveragePool", name, &x.name, 1);
-    set_window(builder, node, window);
+    x = graft_build_quantised(x);
+    Onnx__NodeProto *node = add_node(x.builder, "AveragePool", name, &x.name, 1);
+    set_window(x.builder, node, window);
     graft_build_value output = output_of(node, &x);
     output.dims[2] = slide(x.dims[2], window, 0, false);
     output.dims[3] = slide(x.dims[3], window, 1, false);
@@ -498,53 +500,50 @@ graft_build_value graft_build_average_pool(graft_builder *builder, graft_build_v
     return output;
 }
 
-graft_build_value graft_build_padded_average(graft_builder *builder, graft_build_value x,
-                                             const char *name, const graft_window_size *window,
-                                             bool counts)
+graft_build_value graft_build_padded_average(graft_build_value x, const char *name,
+                                             const graft_window_size *window, bool counts)
 {
-    graft_build_value output = graft_build_average_pool(builder, x, name, window);
-    graft_build_set_int(builder, "count_include_pad", counts);
+    graft_build_value output = graft_build_average_pool(x, name, window);
+    graft_build_set_int(x.builder, "count_include_pad", counts);
     return output;
 }
 
-graft_build_value graft_build_global_pool(graft_builder *builder, graft_build_value x,
-                                          const char *name)
+graft_build_value graft_build_global_pool(graft_build_value x, const char *name)
 {
-    x = graft_build_quantised(builder, x);
+    x = graft_build_quantised(x);
     graft_build_value output =
-        output_of(add_node(builder, "GlobalAveragePool", name, &x.name, 1), &x);
+        output_of(add_node(x.builder, "GlobalAveragePool", name, &x.name, 1), &x);
     output.dims[2] = 1;
     output.dims[3] = 1;
     output.mean_square = 0.5 * x.mean_square;
     return output;
 }
 
-graft_build_value graft_build_flatten(graft_builder *builder, graft_build_value x, const char *name)
+graft_build_value graft_build_flatten(graft_build_value x, const char *name)
 {
-    x = graft_build_quantised(builder, x);
-    Onnx__NodeProto *node = add_node(builder, "Flatten", name, &x.name, 1);
-    graft_onnx_set_int(builder->arena, node, "axis", 1);
+    x = graft_build_quantised(x);
+    Onnx__NodeProto *node = add_node(x.builder, "Flatten", name, &x.name, 1);
+    graft_onnx_set_int(x.builder->arena, node, "axis", 1);
     graft_build_value output = output_of(node, &x);
     output.rank = 2;
     output.dims[1] = x.dims[1] * x.dims[2] * x.dims[3];
     return output;
 }
 
-graft_build_value graft_build_linear(graft_builder *builder, graft_build_value x, const char *name,
-                                     int64_t outputs)
+graft_build_value graft_build_linear(graft_build_value x, const char *name, int64_t outputs)
 {
     graft_build_filter filter = {
         .name = name, .dims = {outputs, x.dims[1]},
              .rank = 2
     };
-    x = graft_build_quantised(builder, x);
-    const char *inputs[3] = {x.name, name_part(builder, name, "weight"),
-                             name_part(builder, name, "bias")};
-    double mean_square = add_filter(builder, &x, &filter, 1.0, inputs);
-    Onnx__NodeProto *node = add_node(builder, "Gemm", name, inputs, 3);
-    graft_onnx_set_float(builder->arena, node, "alpha", 1.0F);
-    graft_onnx_set_float(builder->arena, node, "beta", 1.0F);
-    graft_onnx_set_int(builder->arena, node, "transB", 1);
+    x = graft_build_quantised(x);
+    const char *inputs[3] = {x.name, name_part(x.builder, name, "weight"),
+                             name_part(x.builder, name, "bias")};
+    double mean_square = add_filter(&x, &filter, 1.0, inputs);
+    Onnx__NodeProto *node = add_node(x.builder, "Gemm", name, inputs, 3);
+    graft_onnx_set_float(x.builder->arena, node, "alpha", 1.0F);
+    graft_onnx_set_float(x.builder->arena, node, "beta", 1.0F);
+    graft_onnx_set_int(x.builder->arena, node, "transB", 1);
     graft_build_value output = output_of(node, &x);
     output.dims[1] = outputs;
     output.mean = 0.0;
@@ -553,10 +552,10 @@ graft_build_value graft_build_linear(graft_builder *builder, graft_build_value x
     return output;
 }
 
-graft_build_value graft_build_softmax(graft_builder *builder, graft_build_value x, const char *name)
+graft_build_value graft_build_softmax(graft_build_value x, const char *name)
 {
-    x = graft_build_quantised(builder, x);
-    Onnx__NodeProto *node = add_node(builder, "Softmax", name, &x.name, 1);
-    graft_onnx_set_int(builder->arena, node, "axis", (int64_t)x.rank - 1);
+    x = graft_build_quantised(x);
+    Onnx__NodeProto *node = add_node(x.builder, "Softmax", name, &x.name, 1);
+    graft_onnx_set_int(x.builder->arena, node, "axis", (int64_t)x.rank - 1);
     return output_of(node, &x);
 }

@@ -29,6 +29,7 @@ typedef struct graft_builder {
 /* A value of the model under construction: its name, shape, and the estimated mean and mean square
  * of its elements. */
 typedef struct graft_build_value {
+    graft_builder *builder; /* Of the model. */
     const char *name;
     int64_t dims[4]; /* (batch, channels, height, width) or (batch, features) */
     uint32_t rank;
@@ -77,7 +78,7 @@ graft_build_value graft_build_input(graft_builder *builder, const char *name, co
 graft_build_value graft_build_int_input(graft_builder *builder, const char *name,
                                         const int64_t *dims, uint32_t rank);
 /* Renames the last node's output, which `tensor` is, and makes it the model's output. */
-void graft_build_output(graft_builder *builder, graft_build_value tensor, const char *name);
+void graft_build_output(graft_build_value tensor, const char *name);
 
 /* A weight "<module>.<part>" with elements uniform around 0, as linear layers are initialised. */
 graft_build_value graft_build_weight(graft_builder *builder, const char *module, const char *part,
@@ -99,7 +100,7 @@ graft_build_value graft_build_tensor(graft_builder *builder, const char *name, u
 
 /* Any node with one output, which is taken to be like the first input; the caller corrects its
  * shape. A second node of the same operator in a module is numbered. */
-graft_build_value graft_build_node(graft_builder *builder, const char *op_type, const char *module,
+graft_build_value graft_build_node(const char *op_type, const char *module,
                                    const graft_build_value *inputs, uint32_t count);
 /* Attributes of the node that was added last. */
 void graft_build_set_int(graft_builder *builder, const char *name, int64_t value);
@@ -108,7 +109,7 @@ void graft_build_set_ints(graft_builder *builder, const char *name, const int64_
 
 /* A tensor as 8-bit numbers and back (builder_quantise.c); the same nodes when it is asked for
  * again. The tensor itself when the model is not quantised. */
-graft_build_value graft_build_quantised(graft_builder *builder, graft_build_value x);
+graft_build_value graft_build_quantised(graft_build_value x);
 
 /* Filter and bias of a layer: `bias` may be NULL, otherwise it has dims[0] elements. */
 typedef struct graft_build_filter {
@@ -120,73 +121,59 @@ typedef struct graft_build_filter {
 } graft_build_filter;
 /* Both as 8-bit and 32-bit numbers for the quantised input `x` of the layer, and back: inputs 1 and
  * 2 of the layer's node. */
-void graft_build_quantised_filter(graft_builder *builder, const graft_build_value *x,
-                                  const graft_build_filter *filter, const char *inputs[3]);
+void graft_build_quantised_filter(const graft_build_value *x, const graft_build_filter *filter,
+                                  const char *inputs[3]);
 
 /* Each adds nodes named after `layer->name` or `name` and returns the output. */
-graft_build_value graft_build_conv(graft_builder *builder, graft_build_value x,
-                                   const graft_conv_layer *layer);
+graft_build_value graft_build_conv(graft_build_value x, const graft_conv_layer *layer);
 /* `gain` is the scale's mean: 1, or less where a residual sum follows. */
-graft_build_value graft_build_batch_norm(graft_builder *builder, graft_build_value x,
-                                         const char *name, double epsilon, double gain);
-graft_build_value graft_build_relu(graft_builder *builder, graft_build_value x, const char *name);
-graft_build_value graft_build_add(graft_builder *builder, graft_build_value a, graft_build_value b,
-                                  const char *name);
-graft_build_value graft_build_concat(graft_builder *builder, graft_build_value a,
-                                     graft_build_value b,
+graft_build_value graft_build_batch_norm(graft_build_value x, const char *name, double epsilon,
+                                         double gain);
+graft_build_value graft_build_relu(graft_build_value x, const char *name);
+graft_build_value graft_build_add(graft_build_value a, graft_build_value b, const char *name);
+graft_build_value graft_build_concat(graft_build_value a, graft_build_value b,
                                      const char *name); /* Along the channels. */
-graft_build_value graft_build_concat_all(graft_builder *builder, const graft_build_value *parts,
-                                         uint32_t count, int64_t axis, const char *name);
-graft_build_value graft_build_max_pool(graft_builder *builder, graft_build_value x,
-                                       const char *name, const graft_window_size *window,
-                                       bool ceil_mode);
-graft_build_value graft_build_average_pool(graft_builder *builder, graft_build_value x,
-                                           const char *name, const graft_window_size *window);
+graft_build_value graft_build_concat_all(const graft_build_value *parts, uint32_t count,
+                                         int64_t axis, const char *name);
+graft_build_value graft_build_max_pool(graft_build_value x, const char *name,
+                                       const graft_window_size *window, bool ceil_mode);
+graft_build_value graft_build_average_pool(graft_build_value x, const char *name,
+                                           const graft_window_size *window);
 /* `counts`: padding counts in the mean. */
-graft_build_value graft_build_padded_average(graft_builder *builder, graft_build_value x,
-                                             const char *name, const graft_window_size *window,
-                                             bool counts);
-graft_build_value graft_build_global_pool(graft_builder *builder, graft_build_value x,
-                                          const char *name);
-graft_build_value graft_build_flatten(graft_builder *builder, graft_build_value x,
-                                      const char *name);
+graft_build_value graft_build_padded_average(graft_build_value x, const char *name,
+                                             const graft_window_size *window, bool counts);
+graft_build_value graft_build_global_pool(graft_build_value x, const char *name);
+graft_build_value graft_build_flatten(graft_build_value x, const char *name);
 /* Gemm with the weights as (outputs, inputs), transposed by the node. */
-graft_build_value graft_build_linear(graft_builder *builder, graft_build_value x, const char *name,
-                                     int64_t outputs);
-graft_build_value graft_build_softmax(graft_builder *builder, graft_build_value x,
-                                      const char *name);
+graft_build_value graft_build_linear(graft_build_value x, const char *name, int64_t outputs);
+graft_build_value graft_build_softmax(graft_build_value x, const char *name);
 
 /* Layers of transformers and recurrent cells (builder_layers.c), in the parts in which exporters
  * write them. */
 
 /* Sigmoid, Tanh, Erf, Sqrt... */
-graft_build_value graft_build_function(graft_builder *builder, const char *op_type,
-                                       graft_build_value x, const char *name);
+graft_build_value graft_build_function(const char *op_type, graft_build_value x, const char *name);
 /* Clip to [0, 6]. */
-graft_build_value graft_build_relu6(graft_builder *builder, graft_build_value x, const char *name);
+graft_build_value graft_build_relu6(graft_build_value x, const char *name);
 /* Add, Sub, Mul, Div with broadcasting. */
-graft_build_value graft_build_pair(graft_builder *builder, const char *op_type, graft_build_value a,
-                                   graft_build_value b, const char *name);
-graft_build_value graft_build_matmul(graft_builder *builder, graft_build_value a,
-                                     graft_build_value b, const char *name);
+graft_build_value graft_build_pair(const char *op_type, graft_build_value a, graft_build_value b,
+                                   const char *name);
+graft_build_value graft_build_matmul(graft_build_value a, graft_build_value b, const char *name);
 /* MatMul and Add over the last axis, as linear layers of more than two axes are written. */
-graft_build_value graft_build_dense(graft_builder *builder, graft_build_value x, const char *name,
-                                    int64_t outputs);
+graft_build_value graft_build_dense(graft_build_value x, const char *name, int64_t outputs);
 /* `dims` for one input of the batch: dims[0] is 1. */
-graft_build_value graft_build_reshape(graft_builder *builder, graft_build_value x, const char *name,
-                                      const int64_t *dims, uint32_t rank);
-graft_build_value graft_build_transpose(graft_builder *builder, graft_build_value x,
-                                        const char *name, const int64_t *axes);
+graft_build_value graft_build_reshape(graft_build_value x, const char *name, const int64_t *dims,
+                                      uint32_t rank);
+graft_build_value graft_build_transpose(graft_build_value x, const char *name, const int64_t *axes);
 /* Element `index` of an axis, which goes away: Gather with a scalar. */
-graft_build_value graft_build_pick(graft_builder *builder, graft_build_value x, const char *name,
-                                   int64_t axis, int64_t index);
+graft_build_value graft_build_pick(graft_build_value x, const char *name, int64_t axis,
+                                   int64_t index);
 /* (1,...) once for each input of the batch: Expand, where there are several. */
-graft_build_value graft_build_repeat(graft_builder *builder, graft_build_value x, const char *name);
+graft_build_value graft_build_repeat(graft_build_value x, const char *name);
 /* Elements [start, end) of an axis: Slice. */
-graft_build_value graft_build_slice(graft_builder *builder, graft_build_value x, const char *name,
-                                    int64_t axis, const int64_t range[2]);
+graft_build_value graft_build_slice(graft_build_value x, const char *name, int64_t axis,
+                                    const int64_t range[2]);
 /* ReduceMean, Sub, Pow, ReduceMean, Add, Sqrt, Div, Mul, Add over the last axis. */
-graft_build_value graft_build_layer_norm(graft_builder *builder, graft_build_value x,
-                                         const char *name, float epsilon);
+graft_build_value graft_build_layer_norm(graft_build_value x, const char *name, float epsilon);
 /* Div, Erf, Add, Mul, Mul. */
-graft_build_value graft_build_gelu(graft_builder *builder, graft_build_value x, const char *name);
+graft_build_value graft_build_gelu(graft_build_value x, const char *name);

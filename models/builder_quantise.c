@@ -62,23 +62,23 @@ static int8_t choose_scale(const graft_build_value *x, float *scale)
     return (int8_t)(LEAST + (int)rint(-least / (double)*scale));
 }
 
-graft_build_value graft_build_quantised(graft_builder *builder, graft_build_value x)
+graft_build_value graft_build_quantised(graft_build_value x)
 {
-    if (!builder->quantises || x.scale > 0.0) {
+    if (!x.builder->quantises || x.scale > 0.0) {
         return x;
     }
-    float *scale = GRAFT_NEW(builder->arena, float, 1);
-    int8_t *zero = GRAFT_NEW(builder->arena, int8_t, 1);
+    float *scale = GRAFT_NEW(x.builder->arena, float, 1);
+    int8_t *zero = GRAFT_NEW(x.builder->arena, int8_t, 1);
     *zero = choose_scale(&x, scale);
-    const char *bytes = find_output(builder, "QuantizeLinear", x.name);
+    const char *bytes = find_output(x.builder, "QuantizeLinear", x.name);
     if (bytes != NULL) {
-        x.name = find_output(builder, "DequantizeLinear", bytes);
+        x.name = find_output(x.builder, "DequantizeLinear", bytes);
     } else {
         const quantisation q = {module_of(x.name), scale, zero, 0, GRAFT_DTYPE_I8};
         graft_build_value in[3] = {x};
-        add_parameters(builder, &q, in);
-        in[0] = graft_build_node(builder, "QuantizeLinear", q.name, in, 3);
-        x.name = graft_build_node(builder, "DequantizeLinear", q.name, in, 3).name;
+        add_parameters(x.builder, &q, in);
+        in[0] = graft_build_node("QuantizeLinear", q.name, in, 3);
+        x.name = graft_build_node("DequantizeLinear", q.name, in, 3).name;
     }
     x.scale = (double)*scale;
     return x;
@@ -91,7 +91,7 @@ static const char *add_dequantised(graft_builder *builder, const quantisation *q
 {
     graft_build_value in[3] = {numbers};
     add_parameters(builder, q, in);
-    const graft_build_value out = graft_build_node(builder, "DequantizeLinear", q->name, in, 3);
+    const graft_build_value out = graft_build_node("DequantizeLinear", q->name, in, 3);
     graft_build_set_int(builder, "axis", 0);
     return out.name;
 }
@@ -119,19 +119,19 @@ static const int8_t *round_filter(graft_builder *builder, const graft_build_filt
     return bytes;
 }
 
-void graft_build_quantised_filter(graft_builder *builder, const graft_build_value *x,
-                                  const graft_build_filter *filter, const char *inputs[3])
+void graft_build_quantised_filter(const graft_build_value *x, const graft_build_filter *filter,
+                                  const char *inputs[3])
 {
-    graft_arena *arena = builder->arena;
+    graft_arena *arena = x->builder->arena;
     size_t channels = (size_t)filter->dims[0];
     float *scales = GRAFT_NEW(arena, float, channels);
-    const char *stored = graft_build_name(builder, "%s_quantized", inputs[1]);
-    const int8_t *bytes = round_filter(builder, filter, scales);
+    const char *stored = graft_build_name(x->builder, "%s_quantized", inputs[1]);
+    const int8_t *bytes = round_filter(x->builder, filter, scales);
     const quantisation weight = {inputs[1], scales, GRAFT_NEW(arena, int8_t, channels),
                                  filter->dims[0], GRAFT_DTYPE_I8};
     inputs[1] = add_dequantised(
-        builder, &weight,
-        graft_build_tensor(builder, stored, GRAFT_DTYPE_I8, filter->dims, filter->rank, bytes));
+        x->builder, &weight,
+        graft_build_tensor(x->builder, stored, GRAFT_DTYPE_I8, filter->dims, filter->rank, bytes));
     if (filter->bias == NULL) {
         return;
     }
@@ -141,10 +141,10 @@ void graft_build_quantised_filter(graft_builder *builder, const graft_build_valu
         products[c] = (float)x->scale * scales[c];
         numbers[c] = (int32_t)rintf(filter->bias[c] / products[c]);
     }
-    stored = graft_build_name(builder, "%s_quantized", inputs[2]);
+    stored = graft_build_name(x->builder, "%s_quantized", inputs[2]);
     const quantisation bias = {inputs[2], products, GRAFT_NEW(arena, int32_t, channels),
                                filter->dims[0], GRAFT_DTYPE_I32};
     inputs[2] = add_dequantised(
-        builder, &bias,
-        graft_build_tensor(builder, stored, GRAFT_DTYPE_I32, filter->dims, 1, numbers));
+        x->builder, &bias,
+        graft_build_tensor(x->builder, stored, GRAFT_DTYPE_I32, filter->dims, 1, numbers));
 }

@@ -16,50 +16,47 @@ typedef struct {
     bool padded; /* So that the size stays. */
 } layer;
 
-static graft_build_value add_layer(graft_builder *builder, graft_build_value x, const char *module,
-                                   const layer *l)
+static graft_build_value add_layer(graft_build_value x, const char *module, const layer *l)
 {
     int64_t top = l->padded ? l->height / 2 : 0;
     int64_t left = l->padded ? l->width / 2 : 0;
     const char *name =
-        module == NULL ? l->name : graft_build_name(builder, "%s.%s", module, l->name);
+        module == NULL ? l->name : graft_build_name(x.builder, "%s.%s", module, l->name);
     graft_window_size window = graft_build_window(l->height, l->width, l->stride);
-    graft_conv_layer conv = {.name = graft_build_name(builder, "%s.conv", name),
+    graft_conv_layer conv = {.name = graft_build_name(x.builder, "%s.conv", name),
                              .channels = l->channels,
                              .window = graft_build_padded(window, top, left, top, left)};
-    x = graft_build_conv(builder, x, &conv);
-    x = graft_build_batch_norm(builder, x, graft_build_name(builder, "%s.bn", name), epsilon, 1.0);
-    return graft_build_relu(builder, x, graft_build_name(builder, "%s.relu", name));
+    x = graft_build_conv(x, &conv);
+    x = graft_build_batch_norm(x, graft_build_name(x.builder, "%s.bn", name), epsilon, 1.0);
+    return graft_build_relu(x, graft_build_name(x.builder, "%s.relu", name));
 }
 
-static graft_build_value add_branch(graft_builder *builder, graft_build_value x, const char *module,
+static graft_build_value add_branch(graft_build_value x, const char *module,
                                     const layer layers[BRANCH_MOST])
 {
     for (int i = 0; i < BRANCH_MOST && layers[i].name != NULL; i++) {
-        x = add_layer(builder, x, module, &layers[i]);
+        x = add_layer(x, module, &layers[i]);
     }
     return x;
 }
 
-static graft_build_value add_max_pool(graft_builder *builder, graft_build_value x, const char *name)
+static graft_build_value add_max_pool(graft_build_value x, const char *name)
 {
     graft_window_size window = graft_build_window(3, 3, 2);
-    return graft_build_max_pool(builder, x, name, &window, false);
+    return graft_build_max_pool(x, name, &window, false);
 }
 
 /* 3 x 3 mean in which padding counts, then 1 x 1. */
-static graft_build_value add_pool_branch(graft_builder *builder, graft_build_value x,
-                                         const char *module, int64_t channels)
+static graft_build_value add_pool_branch(graft_build_value x, const char *module, int64_t channels)
 {
     const layer project = {"branch_pool", channels, 1, 1, 1, false};
     graft_window_size window = graft_build_centred(3, 1);
-    x = graft_build_padded_average(builder, x, module, &window, true);
-    return add_layer(builder, x, module, &project);
+    x = graft_build_padded_average(x, module, &window, true);
+    return add_layer(x, module, &project);
 }
 
 /* 35 x 35 */
-static graft_build_value add_block_a(graft_builder *builder, graft_build_value x,
-                                     const char *module, int64_t pool)
+static graft_build_value add_block_a(graft_build_value x, const char *module, int64_t pool)
 {
     static const layer one[BRANCH_MOST] = {
         {"branch1x1", 64, 1, 1, 1, false}
@@ -73,15 +70,14 @@ static graft_build_value add_block_a(graft_builder *builder, graft_build_value x
         {"branch3x3dbl_2", 96, 3, 3, 1, true },
         {"branch3x3dbl_3", 96, 3, 3, 1, true }
     };
-    const graft_build_value parts[4] = {
-        add_branch(builder, x, module, one), add_branch(builder, x, module, five),
-        add_branch(builder, x, module, three), add_pool_branch(builder, x, module, pool)};
-    return graft_build_concat_all(builder, parts, 4, 1, module);
+    const graft_build_value parts[4] = {add_branch(x, module, one), add_branch(x, module, five),
+                                        add_branch(x, module, three),
+                                        add_pool_branch(x, module, pool)};
+    return graft_build_concat_all(parts, 4, 1, module);
 }
 
 /* 35 x 35 to 17 x 17 */
-static graft_build_value add_block_b(graft_builder *builder, graft_build_value x,
-                                     const char *module)
+static graft_build_value add_block_b(graft_build_value x, const char *module)
 {
     static const layer three[BRANCH_MOST] = {
         {"branch3x3", 384, 3, 3, 2, false}
@@ -91,15 +87,13 @@ static graft_build_value add_block_b(graft_builder *builder, graft_build_value x
         {"branch3x3dbl_2", 96, 3, 3, 1, true },
         {"branch3x3dbl_3", 96, 3, 3, 2, false}
     };
-    const graft_build_value parts[3] = {add_branch(builder, x, module, three),
-                                        add_branch(builder, x, module, twice),
-                                        add_max_pool(builder, x, module)};
-    return graft_build_concat_all(builder, parts, 3, 1, module);
+    const graft_build_value parts[3] = {add_branch(x, module, three), add_branch(x, module, twice),
+                                        add_max_pool(x, module)};
+    return graft_build_concat_all(parts, 3, 1, module);
 }
 
 /* 17 x 17, `c` channels inside. */
-static graft_build_value add_block_c(graft_builder *builder, graft_build_value x,
-                                     const char *module, int64_t c)
+static graft_build_value add_block_c(graft_build_value x, const char *module, int64_t c)
 {
     const layer one[BRANCH_MOST] = {
         {"branch1x1", 192, 1, 1, 1, false}
@@ -116,15 +110,14 @@ static graft_build_value add_block_c(graft_builder *builder, graft_build_value x
         {"branch7x7dbl_4", c,   7, 1, 1, true },
         {"branch7x7dbl_5", 192, 1, 7, 1, true }
     };
-    const graft_build_value parts[4] = {
-        add_branch(builder, x, module, one), add_branch(builder, x, module, seven),
-        add_branch(builder, x, module, twice), add_pool_branch(builder, x, module, 192)};
-    return graft_build_concat_all(builder, parts, 4, 1, module);
+    const graft_build_value parts[4] = {add_branch(x, module, one), add_branch(x, module, seven),
+                                        add_branch(x, module, twice),
+                                        add_pool_branch(x, module, 192)};
+    return graft_build_concat_all(parts, 4, 1, module);
 }
 
 /* 17 x 17 to 8 x 8 */
-static graft_build_value add_block_d(graft_builder *builder, graft_build_value x,
-                                     const char *module)
+static graft_build_value add_block_d(graft_build_value x, const char *module)
 {
     static const layer three[BRANCH_MOST] = {
         {"branch3x3_1", 192, 1, 1, 1, false},
@@ -136,27 +129,23 @@ static graft_build_value add_block_d(graft_builder *builder, graft_build_value x
         {"branch7x7x3_3", 192, 7, 1, 1, true },
         {"branch7x7x3_4", 192, 3, 3, 2, false}
     };
-    const graft_build_value parts[3] = {add_branch(builder, x, module, three),
-                                        add_branch(builder, x, module, seven),
-                                        add_max_pool(builder, x, module)};
-    return graft_build_concat_all(builder, parts, 3, 1, module);
+    const graft_build_value parts[3] = {add_branch(x, module, three), add_branch(x, module, seven),
+                                        add_max_pool(x, module)};
+    return graft_build_concat_all(parts, 3, 1, module);
 }
 
 /* 1 x 3 and 3 x 1 of the same tensor, side by side. */
-static graft_build_value add_cross(graft_builder *builder, graft_build_value x, const char *module,
-                                   const char *prefix)
+static graft_build_value add_cross(graft_build_value x, const char *module, const char *prefix)
 {
-    const layer wide = {graft_build_name(builder, "%sa", prefix), 384, 1, 3, 1, true};
-    const layer tall = {graft_build_name(builder, "%sb", prefix), 384, 3, 1, 1, true};
-    const graft_build_value parts[2] = {add_layer(builder, x, module, &wide),
-                                        add_layer(builder, x, module, &tall)};
-    return graft_build_concat_all(builder, parts, 2, 1,
-                                  graft_build_name(builder, "%s.%s", module, prefix));
+    const layer wide = {graft_build_name(x.builder, "%sa", prefix), 384, 1, 3, 1, true};
+    const layer tall = {graft_build_name(x.builder, "%sb", prefix), 384, 3, 1, 1, true};
+    const graft_build_value parts[2] = {add_layer(x, module, &wide), add_layer(x, module, &tall)};
+    return graft_build_concat_all(parts, 2, 1,
+                                  graft_build_name(x.builder, "%s.%s", module, prefix));
 }
 
 /* 8 x 8 */
-static graft_build_value add_block_e(graft_builder *builder, graft_build_value x,
-                                     const char *module)
+static graft_build_value add_block_e(graft_build_value x, const char *module)
 {
     static const layer one[BRANCH_MOST] = {
         {"branch1x1", 320, 1, 1, 1, false}
@@ -169,14 +158,13 @@ static graft_build_value add_block_e(graft_builder *builder, graft_build_value x
         {"branch3x3dbl_2", 384, 3, 3, 1, true }
     };
     const graft_build_value parts[4] = {
-        add_branch(builder, x, module, one),
-        add_cross(builder, add_branch(builder, x, module, three), module, "branch3x3_2"),
-        add_cross(builder, add_branch(builder, x, module, twice), module, "branch3x3dbl_3"),
-        add_pool_branch(builder, x, module, 192)};
-    return graft_build_concat_all(builder, parts, 4, 1, module);
+        add_branch(x, module, one), add_cross(add_branch(x, module, three), module, "branch3x3_2"),
+        add_cross(add_branch(x, module, twice), module, "branch3x3dbl_3"),
+        add_pool_branch(x, module, 192)};
+    return graft_build_concat_all(parts, 4, 1, module);
 }
 
-static graft_build_value add_stem(graft_builder *builder, graft_build_value x)
+static graft_build_value add_stem(graft_build_value x)
 {
     static const layer first[BRANCH_MOST] = {
         {"Conv2d_1a_3x3", 32, 3, 3, 2, false},
@@ -187,26 +175,26 @@ static graft_build_value add_stem(graft_builder *builder, graft_build_value x)
         {"Conv2d_3b_1x1", 80,  1, 1, 1, false},
         {"Conv2d_4a_3x3", 192, 3, 3, 1, false}
     };
-    x = add_max_pool(builder, add_branch(builder, x, NULL, first), "maxpool1");
-    return add_max_pool(builder, add_branch(builder, x, NULL, second), "maxpool2");
+    x = add_max_pool(add_branch(x, NULL, first), "maxpool1");
+    return add_max_pool(add_branch(x, NULL, second), "maxpool2");
 }
 
 void graft_build_inceptionv3(graft_builder *builder)
 {
     const int64_t dims[4] = {1, 3, IMAGE, IMAGE};
-    graft_build_value x = add_stem(builder, graft_build_input(builder, "input", dims, 4));
-    x = add_block_a(builder, x, "Mixed_5b", 32);
-    x = add_block_a(builder, x, "Mixed_5c", 64);
-    x = add_block_a(builder, x, "Mixed_5d", 64);
-    x = add_block_b(builder, x, "Mixed_6a");
-    x = add_block_c(builder, x, "Mixed_6b", 128);
-    x = add_block_c(builder, x, "Mixed_6c", 160);
-    x = add_block_c(builder, x, "Mixed_6d", 160);
-    x = add_block_c(builder, x, "Mixed_6e", 192);
-    x = add_block_d(builder, x, "Mixed_7a");
-    x = add_block_e(builder, x, "Mixed_7b");
-    x = add_block_e(builder, x, "Mixed_7c");
-    x = graft_build_global_pool(builder, x, "avgpool");
-    x = graft_build_flatten(builder, x, "flatten");
-    graft_build_output(builder, graft_build_linear(builder, x, "fc", CLASSES), "output");
+    graft_build_value x = add_stem(graft_build_input(builder, "input", dims, 4));
+    x = add_block_a(x, "Mixed_5b", 32);
+    x = add_block_a(x, "Mixed_5c", 64);
+    x = add_block_a(x, "Mixed_5d", 64);
+    x = add_block_b(x, "Mixed_6a");
+    x = add_block_c(x, "Mixed_6b", 128);
+    x = add_block_c(x, "Mixed_6c", 160);
+    x = add_block_c(x, "Mixed_6d", 160);
+    x = add_block_c(x, "Mixed_6e", 192);
+    x = add_block_d(x, "Mixed_7a");
+    x = add_block_e(x, "Mixed_7b");
+    x = add_block_e(x, "Mixed_7c");
+    x = graft_build_global_pool(x, "avgpool");
+    x = graft_build_flatten(x, "flatten");
+    graft_build_output(graft_build_linear(x, "fc", CLASSES), "output");
 }

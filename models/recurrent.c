@@ -46,11 +46,11 @@ static graft_build_value add_gate(graft_builder *builder, const lstm_weights *w,
                                   const graft_build_value state[2])
 {
     const char *name = at_step(builder, step, gate_names[g]);
-    graft_build_value x = graft_build_matmul(builder, state[0], w->kernel[g], name);
-    x = graft_build_pair(builder, "Add", x, w->bias[g], name);
-    graft_build_value h = graft_build_matmul(builder, state[1], w->recurrent[g], name);
-    x = graft_build_pair(builder, "Add", x, h, name);
-    return graft_build_function(builder, g == 2 ? "Tanh" : "Sigmoid", x, name);
+    graft_build_value x = graft_build_matmul(state[0], w->kernel[g], name);
+    x = graft_build_pair("Add", x, w->bias[g], name);
+    graft_build_value h = graft_build_matmul(state[1], w->recurrent[g], name);
+    x = graft_build_pair("Add", x, h, name);
+    return graft_build_function(g == 2 ? "Tanh" : "Sigmoid", x, name);
 }
 
 /* One step: `h` and `c` are replaced. */
@@ -63,11 +63,11 @@ static void add_lstm_step(graft_builder *builder, const lstm_weights *w, int ste
     for (int g = 0; g < GATES; g++) {
         gates[g] = add_gate(builder, w, g, step, state);
     }
-    graft_build_value kept = graft_build_pair(builder, "Mul", gates[1], *c, name);
-    graft_build_value added = graft_build_pair(builder, "Mul", gates[0], gates[2], name);
-    *c = graft_build_pair(builder, "Add", kept, added, name);
-    graft_build_value shown = graft_build_function(builder, "Tanh", *c, name);
-    *h = graft_build_pair(builder, "Mul", gates[3], shown, name);
+    graft_build_value kept = graft_build_pair("Mul", gates[1], *c, name);
+    graft_build_value added = graft_build_pair("Mul", gates[0], gates[2], name);
+    *c = graft_build_pair("Add", kept, added, name);
+    graft_build_value shown = graft_build_function("Tanh", *c, name);
+    *h = graft_build_pair("Mul", gates[3], shown, name);
 }
 
 static void build_lstm(graft_builder *builder, int64_t hidden)
@@ -80,10 +80,10 @@ static void build_lstm(graft_builder *builder, int64_t hidden)
     graft_build_value c = graft_build_input(builder, "c", row, 2);
     add_lstm_weights(builder, hidden, &w);
     for (int t = 0; t < LSTM_STEPS; t++) {
-        graft_build_value now = graft_build_pick(builder, x, at_step(builder, t, "input"), 0, t);
+        graft_build_value now = graft_build_pick(x, at_step(builder, t, "input"), 0, t);
         add_lstm_step(builder, &w, t, now, &h, &c);
     }
-    graft_build_output(builder, h, "output");
+    graft_build_output(h, "output");
 }
 
 void graft_build_lstm256(graft_builder *builder) { build_lstm(builder, 256); }
@@ -120,21 +120,19 @@ static graft_build_value add_nas_step(graft_builder *builder, const nas_weights 
     graft_build_value values[NAS_PAIRS + NAS_INNER];
     for (int i = 0; i < NAS_PAIRS; i++) {
         const char *name = graft_build_name(builder, "step_%d.sum_%d", step, i);
-        values[i] =
-            graft_build_pair(builder, "Add", graft_build_matmul(builder, state, w->state[i], name),
-                             graft_build_matmul(builder, x, w->input[i], name), name);
+        values[i] = graft_build_pair("Add", graft_build_matmul(state, w->state[i], name),
+                                     graft_build_matmul(x, w->input[i], name), name);
     }
     for (int i = 0; i < NAS_INNER; i++) {
         const char *name = graft_build_name(builder, "step_%d.node_%d", step, i);
         graft_build_value operands[2];
         for (int k = 0; k < 2; k++) {
-            operands[k] = graft_build_function(builder, nas_tree[i].functions[k],
+            operands[k] = graft_build_function(nas_tree[i].functions[k],
                                                values[nas_tree[i].operands[k]], name);
         }
-        values[NAS_PAIRS + i] =
-            graft_build_pair(builder, nas_tree[i].op, operands[0], operands[1], name);
+        values[NAS_PAIRS + i] = graft_build_pair(nas_tree[i].op, operands[0], operands[1], name);
     }
-    return graft_build_function(builder, "Tanh", values[NAS_PAIRS + NAS_INNER - 1],
+    return graft_build_function("Tanh", values[NAS_PAIRS + NAS_INNER - 1],
                                 at_step(builder, step, "state"));
 }
 
@@ -151,10 +149,10 @@ static void build_nasrnn(graft_builder *builder, int64_t hidden)
         w.state[i] = add_matrix(builder, module, "state_kernel", hidden);
     }
     for (int t = 0; t < NAS_STEPS; t++) {
-        graft_build_value now = graft_build_pick(builder, x, at_step(builder, t, "input"), 0, t);
+        graft_build_value now = graft_build_pick(x, at_step(builder, t, "input"), 0, t);
         state = add_nas_step(builder, &w, t, now, state);
     }
-    graft_build_output(builder, state, "output");
+    graft_build_output(state, "output");
 }
 
 void graft_build_nasrnn256(graft_builder *builder) { build_nasrnn(builder, 256); }

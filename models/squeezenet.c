@@ -5,27 +5,25 @@
 
 enum { IMAGE = 224, CLASSES = 1000 };
 
-static graft_build_value add_conv_relu(graft_builder *builder, graft_build_value x,
-                                       const char *module, const char *name, int64_t channels,
-                                       int64_t kernel)
+static graft_build_value add_conv_relu(graft_build_value x, const char *module, const char *name,
+                                       int64_t channels, int64_t kernel)
 {
-    graft_conv_layer conv = {.name = graft_build_name(builder, "%s.%s", module, name),
+    graft_conv_layer conv = {.name = graft_build_name(x.builder, "%s.%s", module, name),
                              .channels = channels,
                              .has_bias = true,
                              .window = graft_build_centred(kernel, 1)};
-    return graft_build_relu(builder, graft_build_conv(builder, x, &conv),
-                            graft_build_name(builder, "%s_activation", conv.name));
+    return graft_build_relu(graft_build_conv(x, &conv),
+                            graft_build_name(x.builder, "%s_activation", conv.name));
 }
 
 /* Squeeze to few channels, expand with 1 x 1 and 3 x 3 filters side by side. */
-static graft_build_value add_fire(graft_builder *builder, graft_build_value x, int index,
-                                  int64_t squeeze, int64_t expand)
+static graft_build_value add_fire(graft_build_value x, int index, int64_t squeeze, int64_t expand)
 {
-    const char *module = graft_build_name(builder, "features.%d", index);
-    graft_build_value s = add_conv_relu(builder, x, module, "squeeze", squeeze, 1);
-    graft_build_value a = add_conv_relu(builder, s, module, "expand1x1", expand, 1);
-    graft_build_value b = add_conv_relu(builder, s, module, "expand3x3", expand, 3);
-    return graft_build_concat(builder, a, b, module);
+    const char *module = graft_build_name(x.builder, "features.%d", index);
+    graft_build_value s = add_conv_relu(x, module, "squeeze", squeeze, 1);
+    graft_build_value a = add_conv_relu(s, module, "expand1x1", expand, 1);
+    graft_build_value b = add_conv_relu(s, module, "expand3x3", expand, 3);
+    return graft_build_concat(a, b, module);
 }
 
 void graft_build_squeezenet(graft_builder *builder)
@@ -50,14 +48,14 @@ void graft_build_squeezenet(graft_builder *builder)
     graft_conv_layer stem = {
         .name = "features.0", .channels = 64, .has_bias = true, .window = window};
     graft_build_value x = graft_build_input(builder, "input", dims, 4);
-    x = graft_build_relu(builder, graft_build_conv(builder, x, &stem), "features.1");
+    x = graft_build_relu(graft_build_conv(x, &stem), "features.1");
     for (size_t i = 0; i < sizeof(fires) / sizeof(fires[0]); i++) {
         if (fires[i].pool != NULL) {
-            x = graft_build_max_pool(builder, x, fires[i].pool, &window, true);
+            x = graft_build_max_pool(x, fires[i].pool, &window, true);
         }
-        x = add_fire(builder, x, fires[i].index, fires[i].squeeze, fires[i].expand);
+        x = add_fire(x, fires[i].index, fires[i].squeeze, fires[i].expand);
     }
-    x = add_conv_relu(builder, x, "classifier", "1", CLASSES, 1);
-    x = graft_build_global_pool(builder, x, "classifier.3");
-    graft_build_output(builder, graft_build_flatten(builder, x, "flatten"), "output");
+    x = add_conv_relu(x, "classifier", "1", CLASSES, 1);
+    x = graft_build_global_pool(x, "classifier.3");
+    graft_build_output(graft_build_flatten(x, "flatten"), "output");
 }

@@ -15,32 +15,28 @@ static const char *number(graft_builder *builder, const char *kind, int index)
     return graft_build_name(builder, "%s_%d", kind, index);
 }
 
-static graft_build_value add_conv(graft_builder *builder, graft_build_value x, int index,
-                                  graft_conv_layer conv)
+static graft_build_value add_conv(graft_build_value x, int index, graft_conv_layer conv)
 {
-    conv.name = number(builder, conv.groups > 1 ? "depthwise_conv2d" : "conv2d", index);
+    conv.name = number(x.builder, conv.groups > 1 ? "depthwise_conv2d" : "conv2d", index);
     conv.has_bias = true;
-    return graft_build_conv(builder, x, &conv);
+    return graft_build_conv(x, &conv);
 }
 
-static graft_build_value add_norm(graft_builder *builder, graft_build_value x, int index,
-                                  double gain)
+static graft_build_value add_norm(graft_build_value x, int index, double gain)
 {
-    return graft_build_batch_norm(builder, x, number(builder, "batch_normalization", index), 1e-3,
-                                  gain);
+    return graft_build_batch_norm(x, number(x.builder, "batch_normalization", index), 1e-3, gain);
 }
 
-static graft_build_value add_relu(graft_builder *builder, graft_build_value x, int index)
+static graft_build_value add_relu(graft_build_value x, int index)
 {
-    return graft_build_relu(builder, x, number(builder, "activation", index));
+    return graft_build_relu(x, number(x.builder, "activation", index));
 }
 
 /* Convolution, normalisation, relu number `index`. */
-static graft_build_value add_layer(graft_builder *builder, graft_build_value x, int index,
-                                   graft_conv_layer conv)
+static graft_build_value add_layer(graft_build_value x, int index, graft_conv_layer conv)
 {
-    x = add_conv(builder, x, index, conv);
-    return add_relu(builder, add_norm(builder, x, index, 1.0), index);
+    x = add_conv(x, index, conv);
+    return add_relu(add_norm(x, index, 1.0), index);
 }
 
 /* "Same" padding of an even image: at stride 2 one row and column behind. */
@@ -51,25 +47,25 @@ static graft_window_size same_window(int64_t kernel, int64_t stride)
                               kernel / 2, kernel / 2);
 }
 
-static void add_classes(graft_builder *builder, graft_build_value x, int64_t classes)
+static void add_classes(graft_build_value x, int64_t classes)
 {
     graft_window_size all = graft_build_window(x.dims[2], x.dims[3], 1);
-    x = graft_build_average_pool(builder, x, "average_pooling2d", &all);
-    x = graft_build_flatten(builder, x, "flatten");
-    x = graft_build_linear(builder, x, "dense", classes);
-    graft_build_output(builder, graft_build_softmax(builder, x, "softmax"), "probabilities");
+    x = graft_build_average_pool(x, "average_pooling2d", &all);
+    x = graft_build_flatten(x, "flatten");
+    x = graft_build_linear(x, "dense", classes);
+    graft_build_output(graft_build_softmax(x, "softmax"), "probabilities");
 }
 
 /* A filter for each channel, then 1 x 1; numbers `index` and the next. */
-static graft_build_value add_separable(graft_builder *builder, graft_build_value x, int index,
-                                       int64_t channels, int64_t stride)
+static graft_build_value add_separable(graft_build_value x, int index, int64_t channels,
+                                       int64_t stride)
 {
-    x = add_layer(builder, x, index,
+    x = add_layer(x, index,
                   (graft_conv_layer){.channels = x.dims[1],
                                      .groups = x.dims[1],
                                      .window = same_window(3, stride)});
     return add_layer(
-        builder, x, index + 1,
+        x, index + 1,
         (graft_conv_layer){.channels = channels, .window = graft_build_window(1, 1, 1)});
 }
 
@@ -84,11 +80,11 @@ void graft_build_dscnn(graft_builder *builder)
         .window = graft_build_padded(graft_build_window(10, 4, 2), 4, 1, 5, 1)};
     const int64_t dims[4] = {1, 1, FRAMES, COEFFICIENTS};
     graft_build_value x = graft_build_input(builder, "input_1", dims, 4);
-    x = add_layer(builder, x, 0, first);
+    x = add_layer(x, 0, first);
     for (int i = 0; i < BLOCKS; i++) {
-        x = add_separable(builder, x, 2 * i + 1, CHANNELS, 1);
+        x = add_separable(x, 2 * i + 1, CHANNELS, 1);
     }
-    add_classes(builder, x, CLASSES);
+    add_classes(x, CLASSES);
 }
 
 /* ---------------------------------------------------------------------------- MobileNetV1 */
@@ -101,11 +97,11 @@ void graft_build_mobilenetv1(graft_builder *builder)
     static const int64_t strides[BLOCKS] = {1, 2, 1, 2, 1, 2, 1, 1, 1, 1, 1, 2, 1};
     const int64_t dims[4] = {1, 3, IMAGE, IMAGE};
     graft_build_value x = graft_build_input(builder, "input_1", dims, 4);
-    x = add_layer(builder, x, 0, (graft_conv_layer){.channels = STEM, .window = same_window(3, 2)});
+    x = add_layer(x, 0, (graft_conv_layer){.channels = STEM, .window = same_window(3, 2)});
     for (int i = 0; i < BLOCKS; i++) {
-        x = add_separable(builder, x, 2 * i + 1, channels[i], strides[i]);
+        x = add_separable(x, 2 * i + 1, channels[i], strides[i]);
     }
-    add_classes(builder, x, CLASSES);
+    add_classes(x, CLASSES);
 }
 
 /* ------------------------------------------------------------------------------- ResNet-8 */
@@ -118,24 +114,23 @@ void graft_build_resnet8(graft_builder *builder)
     int norms = 1;
     int relus = 1;
     graft_build_value x = graft_build_input(builder, "input_1", dims, 4);
-    x = add_layer(builder, x, 0,
-                  (graft_conv_layer){.channels = WIDTH, .window = same_window(3, 1)});
+    x = add_layer(x, 0, (graft_conv_layer){.channels = WIDTH, .window = same_window(3, 1)});
     for (int stack = 0; stack < STACKS; stack++) {
         int64_t stride = stack == 0 ? 1 : 2;
         graft_conv_layer conv = {.channels = (int64_t)WIDTH << stack,
                                  .window = same_window(3, stride)};
-        graft_build_value y = add_conv(builder, x, convs++, conv);
-        y = add_relu(builder, add_norm(builder, y, norms++, 1.0), relus++);
+        graft_build_value y = add_conv(x, convs++, conv);
+        y = add_relu(add_norm(y, norms++, 1.0), relus++);
         conv.window = same_window(3, 1);
-        y = add_norm(builder, add_conv(builder, y, convs++, conv), norms++, residual_gain);
+        y = add_norm(add_conv(y, convs++, conv), norms++, residual_gain);
         if (stack > 0) {
             conv.window = same_window(1, stride);
-            x = add_conv(builder, x, convs++, conv);
+            x = add_conv(x, convs++, conv);
         }
-        x = graft_build_add(builder, x, y, number(builder, "add", stack));
-        x = add_relu(builder, x, relus++);
+        x = graft_build_add(x, y, number(builder, "add", stack));
+        x = add_relu(x, relus++);
     }
-    add_classes(builder, x, CLASSES);
+    add_classes(x, CLASSES);
 }
 
 /* ---------------------------------------------------------------------------- autoencoder */
@@ -147,9 +142,9 @@ void graft_build_autoencoder(graft_builder *builder)
     graft_build_value x = graft_build_input(builder, "input_1", dims, 2);
     for (int i = 0; i < HIDDEN_LAYERS; i++) {
         int64_t size = i == HIDDEN_LAYERS / 2 ? CODE : HIDDEN;
-        x = graft_build_linear(builder, x, number(builder, "dense", i), size);
-        x = add_relu(builder, add_norm(builder, x, i, 1.0), i);
+        x = graft_build_linear(x, number(builder, "dense", i), size);
+        x = add_relu(add_norm(x, i, 1.0), i);
     }
-    x = graft_build_linear(builder, x, number(builder, "dense", HIDDEN_LAYERS), FEATURES);
-    graft_build_output(builder, x, "reconstruction");
+    x = graft_build_linear(x, number(builder, "dense", HIDDEN_LAYERS), FEATURES);
+    graft_build_output(x, "reconstruction");
 }
