@@ -42,7 +42,7 @@ bool graft_numeric_is_exact(uint32_t numeric)
     return numeric == GRAFT_NUMERIC_EXACT || numeric == GRAFT_NUMERIC_EXACT_INTEGER;
 }
 
-static bool pattern_has(const graft_pattern *pattern, uint32_t op)
+bool graft_pattern_has(const graft_pattern *pattern, uint32_t op)
 {
     for (uint32_t n = 0; n < pattern->node_count; n++) {
         if (pattern->nodes[n].op == op) {
@@ -59,9 +59,19 @@ bool graft_rule_is_always(const graft_rule *rule)
         uint32_t op = rule->target.nodes[n].op;
         const graft_op_info *info = graft_op(op);
         always = always && info != NULL && (info->flags & GRAFT_FLAG_MOVES) != 0 &&
-                 pattern_has(&rule->source, op);
+                 graft_pattern_has(&rule->source, op);
     }
     return always;
+}
+
+const graft_rule_entry *graft_ruleset_find(const graft_ruleset *set, uint64_t id)
+{
+    for (uint32_t i = 0; i < set->count; i++) {
+        if (set->entries[i].id == id) {
+            return &set->entries[i];
+        }
+    }
+    return NULL;
 }
 
 static int compare_ids(const void *a, const void *b)

@@ -73,6 +73,10 @@ typedef struct graft_ruleset {
 bool graft_numeric_is_exact(uint32_t numeric);
 /* The ids of such rules, ascending, in `arena`. */
 const uint64_t *graft_ruleset_exact(const graft_ruleset *set, graft_arena *arena, uint32_t *count);
+/* The entry of this id, or NULL. */
+const graft_rule_entry *graft_ruleset_find(const graft_ruleset *set, uint64_t id);
+/* Whether a node of a pattern is of this operator. */
+bool graft_pattern_has(const graft_pattern *pattern, uint32_t op);
 /* Whether a rule may be applied wherever it fits: it only removes, or it replaces operators that
  * merely move elements by fewer of the same kinds. */
 bool graft_rule_is_always(const graft_rule *rule);
