@@ -75,20 +75,12 @@ static void print_candidate(graft_env *env, const graft_candidate *candidate)
     graft_rule_text text = graft_rule_print(env->scratch, &candidate->rule);
     const char *shapes = print_shapes(env->scratch, candidate);
     if (env->json) {
-        graft_json json;
-        graft_json_begin(&json, env->scratch);
-        graft_json_string(&json, "candidate",
-                          graft_rule_print_name(env->scratch, &candidate->rule));
-        graft_json_string(&json, "family", candidate->family);
-        graft_json_string(&json, "set", candidate->set);
-        graft_json_string(&json, "source", text.source);
-        graft_json_string(&json, "target", text.target);
-        graft_json_string(&json, "shapes", shapes);
-        graft_json_integer(&json, "pair", candidate->pair);
-        graft_json_integer(&json, "skeleton", candidate->skeleton);
-        graft_json_bool(&json, "reversed", candidate->is_reversed);
-        graft_json_bool(&json, "macro", candidate->is_macro);
-        graft_json_end(&json, stdout);
+        graft_json_print(env->scratch, stdout,
+                         "candidate=%s family=%s set=%s source=%s target=%s shapes=%s pair=%u "
+                         "skeleton=%u reversed=%c macro=%c",
+                         graft_rule_print_name(env->scratch, &candidate->rule), candidate->family,
+                         candidate->set, text.source, text.target, shapes, candidate->pair,
+                         candidate->skeleton, candidate->is_reversed, candidate->is_macro);
     } else {
         (void)printf("%s/%s%s  %s  =>  %s   %s\n", candidate->family, candidate->set,
                      candidate->is_macro ? " (macro)" : "", text.source, text.target, shapes);
@@ -120,8 +112,7 @@ static void print_report(graft_env *env, const graft_gen_report *report)
     graft_json json;
     if (env->json) {
         graft_json_begin(&json, env->scratch);
-        graft_json_string(&json, "set", report->set);
-        graft_json_string(&json, "family", report->family);
+        graft_json_add(&json, "set=%s family=%s", report->set, report->family);
     } else {
         (void)printf("%s/%s:", report->family, report->set);
     }

@@ -25,9 +25,8 @@ static void take_file(graft_gen_trail *trail, const graft_gen_space *space, cons
 {
     memcpy(&trail->told_count, data, sizeof trail->told_count);
     uint32_t told = trail->told_count;
-    uint8_t *fates = GRAFT_NEW(space->arena, uint8_t, told);
+    uint8_t *fates = GRAFT_COPY(space->arena, uint8_t, data + sizeof told, told);
     uint32_t *law_of = GRAFT_NEW(space->arena, uint32_t, told);
-    memcpy(fates, data + sizeof told, told);
     for (uint32_t i = 0; i < told; i++) {
         law_of[i] = trail->law_count;
         trail->law_count += fates[i] == GRAFT_GEN_TAKEN ? 1 : 0;

@@ -26,13 +26,10 @@ static void list_models(graft_env *env)
             (void)printf("%-12s %s\n", entries[i].name, entries[i].title);
             continue;
         }
-        graft_json json;
-        graft_json_begin(&json, env->scratch);
-        graft_json_string(&json, "name", entries[i].name);
-        graft_json_string(&json, "title", entries[i].title);
-        graft_json_integer(&json, "parameters", (int64_t)entries[i].parameters);
-        graft_json_integer(&json, "multiply_adds", (int64_t)entries[i].multiply_adds);
-        graft_json_end(&json, stdout);
+        graft_json_print(env->scratch, stdout,
+                         "name=%s title=%s parameters=%lld multiply_adds=%lld", entries[i].name,
+                         entries[i].title, (long long)entries[i].parameters,
+                         (long long)entries[i].multiply_adds);
     }
 }
 
@@ -92,14 +89,8 @@ static void report_model(graft_env *env, const graft_model *model, const char *o
             model->file, model->onnx->node_count, model->opaque_count, active, out);
         return;
     }
-    graft_json json;
-    graft_json_begin(&json, env->scratch);
-    graft_json_string(&json, "model", model->file);
-    graft_json_string(&json, "out", out);
-    graft_json_integer(&json, "nodes", active);
-    graft_json_integer(&json, "const_nodes", (int64_t)nodes - active);
-    graft_json_integer(&json, "opaque", model->opaque_count);
-    graft_json_end(&json, stdout);
+    graft_json_print(env->scratch, stdout, "model=%s out=%s nodes=%u const_nodes=%lld opaque=%u",
+                     model->file, out, active, (long long)nodes - active, model->opaque_count);
 }
 
 static graft_status run_convert(graft_env *env, void *choices)

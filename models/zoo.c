@@ -87,16 +87,13 @@ graft_status graft_zoo_find(graft_env *env, const char *name, const graft_zoo_en
     int64_t batch = 1;
     const graft_zoo_entry *found = find_entry(name, &batch);
     if (found == NULL) {
-        graft_mark mark = graft_arena_mark(env->scratch);
+        GRAFT_SCOPED(env->scratch);
         graft_buffer names = {.arena = env->scratch};
         for (size_t i = 0; i < sizeof(zoo) / sizeof(zoo[0]); i++) {
             graft_buffer_printf(&names, "%s%s", i == 0 ? "" : ", ", zoo[i].name);
         }
-        graft_status status =
-            GRAFT_FAIL(env, GRAFT_BAD_INPUT, "no model '%s': it is neither a file nor one of %s",
-                       name, names.data);
-        graft_arena_release(env->scratch, mark);
-        return status;
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "no model '%s': it is neither a file nor one of %s",
+                          name, names.data);
     }
     *entry = found;
     return GRAFT_OK;

@@ -116,16 +116,6 @@ static const char *explain_unknown(graft_arena *arena, const graft_check *check)
     return "";
 }
 
-/* Whether Z3 may have found no more than a divisor of which nothing was assumed. */
-static bool divides(const graft_pattern *side)
-{
-    bool found = false;
-    for (uint32_t n = 0; n < side->node_count; n++) {
-        found = found || side->nodes[n].op == GRAFT_OP_div;
-    }
-    return found;
-}
-
 /* Whether it may fail at a number that it names and that nothing was tried at. */
 static bool names_past(const graft_rule *rule)
 {
@@ -142,8 +132,10 @@ static graft_verdict judge(const graft_rule *rule, const graft_trial *t)
                                                        : GRAFT_VERDICT_WITHIN_BOUNDS;
     }
     bool shown = t->has_refutation && t->refutation.replayed;
-    const bool differs =
-        t->check.outcome == GRAFT_CHECK_SAT && !divides(&rule->source) && !divides(&rule->target);
+    /* And not by a divisor of which nothing was assumed. */
+    const bool differs = t->check.outcome == GRAFT_CHECK_SAT &&
+                         !graft_pattern_has(&rule->source, GRAFT_OP_div) &&
+                         !graft_pattern_has(&rule->target, GRAFT_OP_div);
     if (t->check.outcome != GRAFT_CHECK_REFUTED && !differs && !shown) {
         return GRAFT_VERDICT_UNKNOWN;
     }
@@ -353,10 +345,7 @@ graft_rule_entry graft_trial_entry(const graft_rule *rule, const graft_trial *tr
 static graft_status find_entry(graft_env *env, const graft_ruleset *set,
                                const graft_rule_entry *entry, bool *found)
 {
-    *found = false;
-    for (uint32_t i = 0; i < set->count && !*found; i++) {
-        *found = set->entries[i].id == entry->id;
-    }
+    *found = graft_ruleset_find(set, entry->id) != NULL;
     for (uint32_t i = 0; i < set->count && !*found; i++) {
         if (strcmp(set->entries[i].name, entry->name) == 0) {
             return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "the set has another rule named '%s'",

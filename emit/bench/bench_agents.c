@@ -108,13 +108,10 @@ static graft_status print_result(bench *b, const char *method, uint32_t m,
     GRAFT_PASS(graft_cost_graph(env, session->cost, &e->state.graph, &e->state.order, &total));
     graft_json json;
     begin_line(b, &json, "result");
-    graft_json_string(&json, "method", method);
-    graft_json_string(&json, "model", b->models[m].name);
-    graft_json_number(&json, "cost_part", total.ns / e->first_ns);
-    graft_json_integer(&json, "estimates", total.estimated_count);
-    graft_json_integer(&json, "steps", found->step_count);
-    graft_json_integer(&json, "interactions", (int64_t)interactions);
-    graft_json_number(&json, "seconds", found->seconds);
+    graft_json_add(
+        &json, "method=%s model=%s cost_part=%g estimates=%u steps=%u interactions=%lld seconds=%g",
+        method, b->models[m].name, total.ns / e->first_ns, total.estimated_count, found->step_count,
+        (long long)interactions, found->seconds);
     end_line(b, &json, true);
     if (!env->json) {
         (void)printf("%-24s %-14s %7.2f %% [%2u] %5u %9llu %9.2f s\n", method, b->models[m].name,
@@ -170,22 +167,17 @@ static void write_metrics(const bench *b, const graft_candidates_report *r)
 {
     graft_json json;
     begin_line(b, &json, "update");
-    graft_json_integer(&json, "update", (int64_t)b->agent.updates);
-    graft_json_integer(&json, "interactions", (int64_t)b->agent.interactions);
-    graft_json_number(&json, "saved", r->saved);
+    graft_json_add(&json, "update=%lld interactions=%lld saved=%g", (long long)b->agent.updates,
+                   (long long)b->agent.interactions, r->saved);
     for (uint32_t m = 0; m < b->count; m++) {
         graft_json_number(&json, graft_arena_printf(b->env->scratch, "saved.%s", b->models[m].name),
                           r->saved_each[m]);
     }
-    graft_json_number(&json, "length", r->length);
-    graft_json_integer(&json, "transitions", r->transitions);
-    graft_json_number(&json, "policy_loss", r->policy_loss);
-    graft_json_number(&json, "value_loss", r->value_loss);
-    graft_json_number(&json, "entropy", r->entropy);
-    graft_json_number(&json, "kl", r->kl);
-    graft_json_number(&json, "explained", r->explained);
-    graft_json_number(&json, "play_seconds", r->play_seconds);
-    graft_json_number(&json, "learn_seconds", r->learn_seconds);
+    graft_json_add(&json,
+                   "length=%g transitions=%u policy_loss=%g value_loss=%g entropy=%g kl=%g "
+                   "explained=%g play_seconds=%g learn_seconds=%g",
+                   r->length, r->transitions, r->policy_loss, r->value_loss, r->entropy, r->kl,
+                   r->explained, r->play_seconds, r->learn_seconds);
     end_line(b, &json, false);
 }
 
@@ -241,8 +233,7 @@ static void write_rewards(const bench *b, const graft_foresight_report *r)
     for (uint32_t t = 0; t < r->steps; t++) {
         graft_json json;
         begin_line(b, &json, "reward");
-        graft_json_number(&json, "said", r->rewards[t].said);
-        graft_json_number(&json, "real", r->rewards[t].real);
+        graft_json_add(&json, "said=%g real=%g", r->rewards[t].said, r->rewards[t].real);
         end_line(b, &json, false);
     }
 }
@@ -252,9 +243,8 @@ static void write_dream(void *context, const graft_dreamer *dreamer)
     const bench *b = context;
     graft_json json;
     begin_line(b, &json, "dream");
-    graft_json_integer(&json, "update", (int64_t)dreamer->progress.dream_updates);
-    graft_json_number(&json, "dreamed", dreamer->dreamed);
-    graft_json_number(&json, "lived", dreamer->lived);
+    graft_json_add(&json, "update=%lld dreamed=%g lived=%g",
+                   (long long)dreamer->progress.dream_updates, dreamer->dreamed, dreamer->lived);
     end_line(b, &json, false);
 }
 

@@ -93,13 +93,9 @@ static void print_figure(const bench_run *run, const char *what, const char *uni
     figures *f = run->figures;
     graft_json json;
     graft_json_begin(&json, run->env->scratch);
-    graft_json_string(
-        &json, "name",
-        graft_arena_printf(run->env->scratch, "%s.%s.%s", run->kind, run->model, what));
-    graft_json_string(&json, "unit", unit);
-    graft_json_number(&json, "median", median);
-    graft_json_number(&json, "spread", spread);
-    graft_json_integer(&json, "rounds", rounds);
+    graft_json_add(&json, "name=%s unit=%s median=%g spread=%g rounds=%u",
+                   graft_arena_printf(run->env->scratch, "%s.%s.%s", run->kind, run->model, what),
+                   unit, median, spread, rounds);
     graft_json_end(&json, stdout);
     graft_buffer_append(&f->text, json.text.data, json.text.size);
     f->status = f->status != GRAFT_OK
@@ -296,9 +292,7 @@ static void move_weights(bench_run *run, const graft_graph *graph, graft_weights
         size_t bytes = (size_t)graft_shape_bytes(&graph->values[v].shape);
         data[v] = weights->data[v];
         if (data[v] != NULL) {
-            float *copy = graft_arena_alloc(run->env->unit, bytes);
-            memcpy(copy, data[v], bytes);
-            data[v] = copy;
+            data[v] = graft_arena_copy(run->env->unit, data[v], bytes, 1);
         }
     }
     weights->data = data;

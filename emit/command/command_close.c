@@ -172,15 +172,10 @@ static void print_state(graft_env *env, const close_run *run, const graft_cost *
     uint32_t left = count_left(run, cost);
     const char *device = graft_device_name(graft_cost_device(cost));
     if (env->json) {
-        graft_json json;
-        graft_json_begin(&json, env->scratch);
-        graft_json_string(&json, "device", device);
-        graft_json_integer(&json, "entries", statistics.entries);
-        graft_json_integer(&json, "reached", run->lacking_count);
-        graft_json_integer(&json, "measured", run->lacking_count - left);
-        graft_json_integer(&json, "estimates", left);
-        graft_json_bool(&json, "cut_short", run->cut_short);
-        graft_json_end(&json, stdout);
+        graft_json_print(env->scratch, stdout,
+                         "device=%s entries=%u reached=%u measured=%u estimates=%u cut_short=%c",
+                         device, statistics.entries, run->lacking_count, run->lacking_count - left,
+                         left, run->cut_short);
         return;
     }
     (void)printf("%s: %u entries; rewriting reached %u more signatures in %llu priced graphs, "

@@ -78,8 +78,7 @@ static graft_status keep_plan(eval_run *run, const found_cell *found, const char
     plan.model = found->cell.model;
     plan.device = device;
     plan.search = found->cell.method;
-    plan.steps = GRAFT_NEW(run->all.env->life, graft_action, plan.step_count + 1);
-    memcpy(plan.steps, steps, plan.step_count * sizeof plan.steps[0]);
+    plan.steps = GRAFT_COPY(run->all.env->life, graft_action, steps, plan.step_count);
     return graft_plans_keep(run->all.env, run->all.env->life, &run->all.plans, &plan,
                             run->all.plans_path);
 }

@@ -61,9 +61,7 @@ static void print_written(graft_env *env, const choices *c, const graft_model *m
         return;
     }
     graft_json_begin(&json, env->scratch);
-    graft_json_string(&json, "file", c->out);
-    graft_json_integer(&json, "nodes", nodes);
-    graft_json_integer(&json, "opaque", model->opaque_count);
+    graft_json_add(&json, "file=%s nodes=%u opaque=%u", c->out, nodes, model->opaque_count);
     if (fit != NULL) {
         graft_json_integer(&json, "ram", (int64_t)fit->ram.total);
     }
@@ -172,15 +170,11 @@ static graft_status run_policy(graft_env *env, void *given)
     graft_log(env, 1, "wrote %s: %u rules, %zu bytes of const data", c->out, policy.rule_count,
               sizes.total);
     if (env->json) {
-        graft_json json;
-        graft_json_begin(&json, env->scratch);
-        graft_json_string(&json, "file", c->out);
-        graft_json_integer(&json, "rules", policy.rule_count);
-        graft_json_integer(&json, "rule_bytes", (int64_t)sizes.rules);
-        graft_json_integer(&json, "network_bytes", (int64_t)sizes.network);
-        graft_json_integer(&json, "cost_bytes", (int64_t)sizes.costs);
-        graft_json_integer(&json, "bytes", (int64_t)sizes.total);
-        graft_json_end(&json, stdout);
+        graft_json_print(
+            env->scratch, stdout,
+            "file=%s rules=%u rule_bytes=%lld network_bytes=%lld cost_bytes=%lld bytes=%lld",
+            c->out, policy.rule_count, (long long)sizes.rules, (long long)sizes.network,
+            (long long)sizes.costs, (long long)sizes.total);
     }
     return GRAFT_OK;
 }

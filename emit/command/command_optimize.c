@@ -166,12 +166,7 @@ static void print_steps(graft_env *env, const optimize_run *run, FILE *out)
         const char *rule = environment->xfers->names[run->found.steps[i].xfer];
         const double ns = run->trace.steps[i].ns;
         if (env->json) {
-            graft_json json;
-            graft_json_begin(&json, env->scratch);
-            graft_json_integer(&json, "step", i);
-            graft_json_string(&json, "rule", rule);
-            graft_json_number(&json, "cost_ns_after", ns);
-            graft_json_end(&json, out);
+            graft_json_print(env->scratch, out, "step=%u rule=%s cost_ns_after=%g", i, rule, ns);
         } else {
             (void)fprintf(out, "%4u  %9.3f us  %+9.3f us  %s\n", i + 1, ns / 1e3,
                           (ns - before_ns) / 1e3, rule);
@@ -390,12 +385,8 @@ static graft_status print_sizes(graft_env *env, const optimize_run *run)
     GRAFT_PASS(graft_written_measure(env, run->written.model, after));
     for (size_t i = 0; i < GRAFT_WRITTEN_SIZES; i++) {
         if (env->json) {
-            graft_json json;
-            graft_json_begin(&json, env->scratch);
-            graft_json_string(&json, "size", names[i]);
-            graft_json_integer(&json, "before", (int64_t)before[i]);
-            graft_json_integer(&json, "after", (int64_t)after[i]);
-            graft_json_end(&json, stdout);
+            graft_json_print(env->scratch, stdout, "size=%s before=%lld after=%lld", names[i],
+                             (long long)before[i], (long long)after[i]);
         } else {
             (void)printf("  %-12s %14.3f M -> %14.3f M\n", names[i], (double)before[i] / 1e6,
                          (double)after[i] / 1e6);
@@ -447,24 +438,18 @@ static void print_outcome(graft_env *env, const optimize_run *run, FILE *out)
         graft_json_string(&json, run->body != NULL ? "body" : "model", name);
         graft_json_string(&json, run->policy != NULL ? "policy" : "search",
                           run->policy != NULL ? run->policy : run->found_by);
-        graft_json_integer(&json, "operators_before", before);
-        graft_json_integer(&json, "operators_after", after);
-        graft_json_number(&json, "cost_ns_before", given->ns);
-        graft_json_number(&json, "cost_ns_after", written->ns);
-        graft_json_string(&json, "device", device);
-        graft_json_integer(&json, "estimates_before", given->estimated_count);
-        graft_json_integer(&json, "estimates_after", written->estimated_count);
-        graft_json_bool(&json, "priced_as_binary32", run->session.model->has_halves);
-        graft_json_integer(&json, "simplified", run->session.simplified);
-        graft_json_integer(&json, "rules_applied", run->found.step_count);
-        graft_json_integer(&json, "other_algorithms", changed);
-        graft_json_integer(&json, "graphs", (int64_t)run->found.evaluations);
-        graft_json_number(&json, "seconds", run->found.seconds);
-        graft_json_bool(&json, "out_of_time", run->found.cut);
+        graft_json_add(
+            &json,
+            "operators_before=%u operators_after=%u cost_ns_before=%g cost_ns_after=%g device=%s "
+            "estimates_before=%u estimates_after=%u priced_as_binary32=%c simplified=%u "
+            "rules_applied=%u other_algorithms=%u graphs=%lld seconds=%g out_of_time=%c",
+            before, after, given->ns, written->ns, device, given->estimated_count,
+            written->estimated_count, run->session.model->has_halves, run->session.simplified,
+            run->found.step_count, changed, (long long)run->found.evaluations, run->found.seconds,
+            run->found.cut);
         graft_confirmation_add(&run->confirmation, &json);
         if (run->check_count > 0) {
-            graft_json_integer(&json, "checks", run->check_count);
-            graft_json_number(&json, "difference", run->difference);
+            graft_json_add(&json, "checks=%u difference=%g", run->check_count, run->difference);
         }
         graft_json_end(&json, out);
         return;

@@ -92,11 +92,7 @@ static void print_outputs(graft_env *env, const graft_run *run)
         const graft_run_tensor *tensor = graft_run_output(run, k);
         const char *shape = graft_shape_text(env->life, &tensor->shape);
         if (env->json) {
-            graft_json json;
-            graft_json_begin(&json, env->scratch);
-            graft_json_string(&json, "output", tensor->name);
-            graft_json_string(&json, "shape", shape);
-            graft_json_end(&json, stdout);
+            graft_json_print(env->scratch, stdout, "output=%s shape=%s", tensor->name, shape);
         } else {
             (void)printf("  %-24s %s\n", tensor->name, shape);
         }
@@ -109,15 +105,10 @@ static graft_status bench(graft_env *env, const run_choices *choices, graft_run 
     graft_timing timing;
     GRAFT_PASS(graft_run_time(env, run, inputs, input_count, choices->rounds, &timing));
     if (env->json) {
-        graft_json json;
-        graft_json_begin(&json, env->scratch);
-        graft_json_string(&json, "model", choices->model);
-        graft_json_string(&json, "device", graft_device_name(run->device));
-        graft_json_number(&json, "median_ns", timing.median_ns);
-        graft_json_number(&json, "spread_ns", timing.spread_ns);
-        graft_json_integer(&json, "rounds", timing.rounds);
-        graft_json_bool(&json, "tuned", choices->tune);
-        graft_json_end(&json, stdout);
+        graft_json_print(env->scratch, stdout,
+                         "model=%s device=%s median_ns=%g spread_ns=%g rounds=%u tuned=%c",
+                         choices->model, graft_device_name(run->device), timing.median_ns,
+                         timing.spread_ns, timing.rounds, choices->tune);
     } else {
         (void)printf("%s: %.3f ms (quartiles %.3f apart, %u rounds) on %s\n", choices->model,
                      timing.median_ns / 1e6, timing.spread_ns / 1e6, timing.rounds,
@@ -141,18 +132,13 @@ static int compare_steps(const void *a, const void *b)
 static void print_step(graft_env *env, const graft_run *run, const step_time *time)
 {
     GRAFT_SCOPED(env->scratch);
-    graft_json json;
     graft_buffer text = {.arena = env->scratch};
     const graft_step *step = &graft_executor_schedule(run->plan.executor)->steps[time->step];
     const char *implementation = graft_executor_implementation(run->plan.executor, time->step);
     graft_signature_print(&step->signature, &text);
     if (env->json) {
-        graft_json_begin(&json, env->scratch);
-        graft_json_integer(&json, "step", time->step);
-        graft_json_number(&json, "ns", time->ns);
-        graft_json_string(&json, "implementation", implementation);
-        graft_json_string(&json, "signature", text.data);
-        graft_json_end(&json, stdout);
+        graft_json_print(env->scratch, stdout, "step=%u ns=%g implementation=%s signature=%s",
+                         time->step, time->ns, implementation, text.data);
     } else {
         (void)printf("%10.1f us  %4u  %-40s %s\n", time->ns / 1e3, time->step, implementation,
                      text.data);

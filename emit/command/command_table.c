@@ -177,8 +177,7 @@ static void print_json(graft_env *env, const table_run *run, uint32_t model)
     graft_json json;
     GRAFT_SCOPED(env->scratch);
     graft_json_begin(&json, env->scratch);
-    graft_json_string(&json, "model", run->models[model].name);
-    graft_json_string(&json, "family", run->models[model].family);
+    graft_json_add(&json, "model=%s family=%s", run->models[model].name, run->models[model].family);
     for (uint32_t i = 0; i < RESULTS; i++) {
         const result *r = &run->results[model][i];
         const char *name = result_names[i];

@@ -19,9 +19,8 @@ void graft_plan_pack(const graft_plan_found *found, graft_buffer *packed)
 void graft_plan_unpack(graft_arena *arena, const void *packed, graft_plan_found *found)
 {
     memcpy(found, packed, sizeof *found);
-    found->steps = GRAFT_NEW(arena, graft_action, found->step_count + 1);
-    memcpy(found->steps, (const uint8_t *)packed + sizeof *found,
-           found->step_count * sizeof found->steps[0]);
+    found->steps =
+        GRAFT_COPY(arena, graft_action, (const uint8_t *)packed + sizeof *found, found->step_count);
 }
 
 uint64_t graft_plans_rules(const graft_session *session)
@@ -124,10 +123,7 @@ graft_status graft_plans_keep(graft_env *env, graft_arena *arena, graft_plans *p
     }
     graft_known_plan kept = *plan;
     kept.device = graft_arena_strdup(arena, plan->device);
-    kept.steps = GRAFT_NEW(arena, graft_action, plan->step_count);
-    if (plan->step_count > 0) {
-        memcpy(kept.steps, plan->steps, plan->step_count * sizeof kept.steps[0]);
-    }
+    kept.steps = GRAFT_COPY(arena, graft_action, plan->steps, plan->step_count);
     put_plan(arena, plans, &kept);
     return write_plans(env, plans, path);
 }

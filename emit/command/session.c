@@ -28,7 +28,7 @@ typedef struct {
 static void look_at(void *context, const graft_graph *graph, const graft_order *order)
 {
     whole_groups *g = context;
-    graft_mark mark = graft_arena_mark(g->env->scratch);
+    GRAFT_SCOPED(g->env->scratch);
     const bool *found = graft_byte_groups_find(g->env->scratch, g->model, graph, order);
     if (g->capacity < graph->limits.nodes) {
         g->capacity = graph->limits.nodes;
@@ -38,7 +38,6 @@ static void look_at(void *context, const graft_graph *graph, const graft_order *
     if (found != NULL) {
         memcpy(g->grouped, found, graph->node_end * sizeof(g->grouped[0]));
     }
-    graft_arena_release(g->env->scratch, mark);
     if (g->sizes != NULL) {
         g->sizes->look_at(g->sizes->context, graph, order);
     }
@@ -262,16 +261,6 @@ void graft_session_open_judge(graft_env *env, graft_session *session)
     session->judge = make_judge(env, session->model, session->sizes);
 }
 
-static bool has_rule(const graft_ruleset *set, const graft_rule *rule)
-{
-    const uint64_t id = graft_rule_id(rule);
-    bool has = false;
-    for (uint32_t i = 0; i < set->count && !has; i++) {
-        has = graft_rule_id(&set->entries[i].rule) == id;
-    }
-    return has;
-}
-
 /* Adds the device's own that are not there yet; *first is the place of the first. */
 static graft_status add_rules(graft_env *env, graft_session *session, uint32_t *first)
 {
@@ -286,7 +275,7 @@ static graft_status add_rules(graft_env *env, graft_session *session, uint32_t *
     graft_rule_entry *all = GRAFT_NEW(env->life, graft_rule_entry, set->count + more.count);
     memcpy(all, set->entries, set->count * sizeof(all[0]));
     for (uint32_t i = 0; i < more.count; i++) {
-        if (!has_rule(&given, &more.entries[i].rule)) {
+        if (graft_ruleset_find(&given, more.entries[i].id) == NULL) {
             all[set->count++] = more.entries[i];
         }
     }
@@ -311,21 +300,14 @@ static bool has_form(const graft_model *model, const graft_rule *rule)
     return has;
 }
 
-static bool has_operator(const graft_pattern *pattern, uint32_t op)
-{
-    bool has = false;
-    for (uint32_t n = 0; n < pattern->node_count; n++) {
-        has = has || pattern->nodes[n].op == op;
-    }
-    return has;
-}
-
 /* Whether a runtime runs the same kernel on both sides: a bias of zeros is none. */
 static bool is_idle(const graft_rule *rule)
 {
     const graft_pattern *to = &rule->target;
-    return rule->source.node_count == 1 && to->node_count == 2 && has_operator(to, GRAFT_OP_fill) &&
-           (has_operator(to, GRAFT_OP_matmul_bias) || has_operator(to, GRAFT_OP_conv_bias));
+    return rule->source.node_count == 1 && to->node_count == 2 &&
+           graft_pattern_has(to, GRAFT_OP_fill) &&
+           (graft_pattern_has(to, GRAFT_OP_matmul_bias) ||
+            graft_pattern_has(to, GRAFT_OP_conv_bias));
 }
 
 /* A model of 16 bits has its numbers rounded to its type; with those of a rule rounded likewise the

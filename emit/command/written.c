@@ -227,12 +227,7 @@ graft_status graft_written_measure(graft_env *env, const graft_model *model,
 static void print_kind(graft_env *env, const char *name, uint32_t before, uint32_t after)
 {
     if (env->json) {
-        graft_json json;
-        graft_json_begin(&json, env->scratch);
-        graft_json_string(&json, "kind", name);
-        graft_json_integer(&json, "before", before);
-        graft_json_integer(&json, "after", after);
-        graft_json_end(&json, stdout);
+        graft_json_print(env->scratch, stdout, "kind=%s before=%u after=%u", name, before, after);
     } else {
         (void)printf("  %-24s %6u -> %6u\n", name, before, after);
     }

@@ -136,12 +136,12 @@ const char *graft_dreamt_line(graft_env *env, const graft_dreamt_policy *dreamt)
     const graft_foresight_report *r = &dreamt->report;
     graft_json json;
     graft_json_begin(&json, env->life);
-    graft_json_integer(&json, "interactions", (int64_t)dreamt->interactions);
-    graft_json_integer(&json, "dream_steps", (int64_t)dreamt->dream_steps);
-    graft_json_number(&json, "world_seconds", dreamt->world_seconds);
-    graft_json_number(&json, "dream_seconds", dreamt->dream_seconds);
-    graft_json_integer(&json, "decisions", dreamt->agreement.decisions);
-    graft_json_integer(&json, "decisions_of_integers_same", dreamt->agreement.same);
+    graft_json_add(&json,
+                   "interactions=%lld dream_steps=%lld world_seconds=%g dream_seconds=%g "
+                   "decisions=%u decisions_of_integers_same=%u",
+                   (long long)dreamt->interactions, (long long)dreamt->dream_steps,
+                   dreamt->world_seconds, dreamt->dream_seconds, dreamt->agreement.decisions,
+                   dreamt->agreement.same);
     graft_foresight_write(r, env->life, &json);
     write_plots(env, dreamt, &json);
     return graft_json_line(&json);

@@ -322,10 +322,9 @@ static void take_rules(generalist *g, const graft_xfers *xfers)
 {
     graft_arena *arena = g->env->life;
     g->rule_count = xfers->count;
-    g->rules = GRAFT_NEW(arena, graft_rule, xfers->count);
+    g->rules = GRAFT_COPY(arena, graft_rule, xfers->rules, xfers->count);
     g->names = GRAFT_NEW(arena, const char *, xfers->count);
     g->uses = GRAFT_NEW(arena, rule_use, xfers->count);
-    memcpy(g->rules, xfers->rules, xfers->count * sizeof(g->rules[0]));
     for (uint32_t r = 0; r < xfers->count; r++) {
         g->names[r] = graft_arena_strdup(arena, xfers->names[r]);
     }
@@ -592,15 +591,13 @@ static graft_status write_results(const generalist *g, const char *path)
     for (uint32_t m = 0; m < g->count; m++) {
         graft_json json;
         graft_json_begin(&json, scratch);
-        graft_json_string(&json, "model", g->models[m].name);
-        graft_json_string(&json, "family", g->models[m].family);
-        graft_json_bool(&json, "unseen", !learns_from(g, m));
+        graft_json_add(&json, "model=%s family=%s unseen=%c", g->models[m].name,
+                       g->models[m].family, !learns_from(g, m));
         put_outcome(&json, scratch, "given", &g->rows[m].given);
         put_outcome(&json, scratch, "greedy", &g->rows[m].greedy);
         put_outcome(&json, scratch, "policy", &g->rows[m].policy);
-        graft_json_integer(&json, "given_estimates", g->rows[m].given.estimated);
-        graft_json_integer(&json, "policy_estimates", g->rows[m].policy.estimated);
-        graft_json_number(&json, "guessed", g->rows[m].guessed);
+        graft_json_add(&json, "given_estimates=%u policy_estimates=%u guessed=%g",
+                       g->rows[m].given.estimated, g->rows[m].policy.estimated, g->rows[m].guessed);
         graft_buffer_printf(&text, "%s", graft_json_line(&json));
     }
     return graft_file_write(g->env, path, text.data, text.size);

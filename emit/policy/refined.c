@@ -21,10 +21,9 @@ static graft_status open_policy(graft_env *env, const graft_session *session,
 static graft_tariff shuffle(graft_env *env, const graft_tariff *tariff, uint64_t seed)
 {
     graft_tariff shuffled = *tariff;
-    uint16_t *values = GRAFT_NEW(env->life, uint16_t, tariff->row_count + 1);
+    uint16_t *values = GRAFT_COPY(env->life, uint16_t, tariff->values, tariff->row_count);
     graft_rng rng;
     graft_rng_seed(&rng, seed);
-    memcpy(values, tariff->values, tariff->row_count * sizeof values[0]);
     for (uint32_t i = tariff->row_count; i > 1; i--) {
         const uint32_t other = graft_rng_below(&rng, i);
         const uint16_t value = values[i - 1];

@@ -214,9 +214,8 @@ static void print_outcome(graft_env *env, const graft_session *session, const si
         graft_json json;
         graft_json_begin(&json, env->scratch);
         graft_json_string(&json, what->body != NULL ? "body" : "model", name);
-        graft_json_integer(&json, "operators_before", before);
-        graft_json_integer(&json, "operators_after", after);
-        graft_json_integer(&json, "rules_applied", step_count);
+        graft_json_add(&json, "operators_before=%u operators_after=%u rules_applied=%u", before,
+                       after, step_count);
         graft_json_end(&json, what->held.out);
     } else {
         (void)fprintf(what->held.out, "%s: %u operators -> %u operators by %u rewrites\n", name,

@@ -105,11 +105,10 @@ void graft_confirmation_add(const graft_confirmation *confirmation, graft_json *
     }
     graft_json_string(json, "confirmed", names[confirmation->verdict]);
     if (confirmation->verdict != GRAFT_VERDICT_FAILED) {
-        graft_json_number(json, "whole_ns_before", c->a.median_ns);
-        graft_json_number(json, "whole_ns_after", c->b.median_ns);
-        graft_json_number(json, "whole_ratio", c->ratio);
-        graft_json_number(json, "whole_ratio_spread", c->ratio_spread);
-        graft_json_number(json, "whole_control", c->control);
-        graft_json_integer(json, "whole_rounds", c->rounds);
+        graft_json_add(json,
+                       "whole_ns_before=%g whole_ns_after=%g whole_ratio=%g whole_ratio_spread=%g "
+                       "whole_control=%g whole_rounds=%u",
+                       c->a.median_ns, c->b.median_ns, c->ratio, c->ratio_spread, c->control,
+                       c->rounds);
     }
 }

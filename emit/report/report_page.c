@@ -144,7 +144,7 @@ static double width_of(const listed *item, const char *shape)
 /* `values` are read, of which those that are const are not drawn. */
 static void add_listed(lister *l, const listed *item, const graft_index *values, uint32_t count)
 {
-    graft_mark mark = graft_arena_mark(l->env->scratch);
+    GRAFT_SCOPED(l->env->scratch);
     graft_buffer in = {.arena = l->env->scratch};
     const char *shape = print_shape(l->env->scratch, item->shape);
     graft_json json;
@@ -157,15 +157,12 @@ static void add_listed(lister *l, const listed *item, const graft_index *values,
         }
     }
     graft_json_begin(&json, l->env->scratch);
-    graft_json_string(&json, "kind", item->kind);
-    graft_json_string(&json, "op", item->op);
-    graft_json_string(&json, "name", item->name);
-    graft_json_string(&json, "shape", shape);
+    graft_json_add(&json, "kind=%s op=%s name=%s shape=%s", item->kind, item->op, item->name,
+                   shape);
     graft_json_list(&json, "in", &in);
     graft_json_integer(&json, "step",
                        item->step == GRAFT_TRACE_SIMPLIFIED ? -1 : (int64_t)item->step);
     graft_json_append(&json, &l->nodes);
-    graft_arena_release(l->env->scratch, mark);
     l->count++;
 }
 
@@ -285,8 +282,7 @@ static graft_status add_layout(graft_env *env, const graft_graph *const graphs[2
     if (reason == NULL) {
         GRAFT_PASS(ask_graphviz(env, env->life, dot, &plain, &reason));
     }
-    graft_json_string(json, "layout", plain);
-    graft_json_string(json, "layout_lacks", reason);
+    graft_json_add(json, "layout=%s layout_lacks=%s", plain, reason);
     return GRAFT_OK;
 }
 
@@ -307,23 +303,13 @@ static graft_status add_graphs(graft_env *env, const graft_report_page *page, gr
 
 /* --------------------------------------------------------------------- rules */
 
-static const graft_rule_entry *find_entry(const graft_ruleset *set, uint64_t id)
-{
-    for (uint32_t i = 0; i < set->count; i++) {
-        if (set->entries[i].id == id) {
-            return &set->entries[i];
-        }
-    }
-    return NULL;
-}
-
 /* A rule that a policy has and the set has not. */
 static void append_stranger(graft_env *env, const graft_trace_step *step, graft_buffer *list)
 {
     graft_json json;
     graft_json_begin(&json, env->life);
-    graft_json_string(&json, "name", step->name);
-    graft_json_string(&json, "line", graft_rule_print_line(env->life, step->rule));
+    graft_json_add(&json, "name=%s line=%s", step->name,
+                   graft_rule_print_line(env->life, step->rule));
     graft_rule_sketch(&json, env->life, step->rule);
     graft_json_append(&json, list);
 }
@@ -345,7 +331,7 @@ static uint32_t place_rule(graft_env *env, const graft_ruleset *set, const graft
         r++;
     }
     if (r == used->count) {
-        const graft_rule_entry *entry = find_entry(set, id);
+        const graft_rule_entry *entry = graft_ruleset_find(set, id);
         used->ids[used->count++] = id;
         if (entry != NULL) {
             graft_rulepage_append(env, set, entry, &used->list);
@@ -370,14 +356,14 @@ static void add_steps(graft_env *env, const graft_report_page *page, graft_json 
             graft_buffer_printf(&roots, "%s%u", k > 0 ? "," : "", step->roots[k]);
         }
         graft_json_begin(&one, env->life);
-        graft_json_integer(&one, "rule", place_rule(env, &page->session->rules, step, &used));
-        graft_json_string(&one, "place", step->place);
-        graft_json_number(&one, "ns", step->ns);
+        graft_json_add(&one, "rule=%u place=%s ns=%g",
+                       place_rule(env, &page->session->rules, step, &used), step->place, step->ns);
         graft_json_list(&one, "roots", &roots);
         graft_json_append(&one, &steps);
     }
-    graft_json_integer(json, "simplified", page->unchanged ? 0 : page->session->simplified);
-    graft_json_number(json, "first_ns", page->session->environment.first_ns);
+    graft_json_add(json, "simplified=%u first_ns=%g",
+                   page->unchanged ? 0 : page->session->simplified,
+                   page->session->environment.first_ns);
     graft_json_list(json, "steps", &steps);
     graft_json_list(json, "rules", &used.list);
 }
@@ -398,28 +384,16 @@ static void append_row(graft_env *env, const graft_model *model, const graft_gra
                       opaque ? graft_model_node_type(model, &graph->nodes[row->node])
                              : graft_signature_operator(&row->signature));
     graft_json_string(&json, "what", text.data);
-    graft_json_integer(&json, "count", row->count);
-    graft_json_number(&json, "ns", row->entry.median_ns);
-    graft_json_number(&json, "spread", row->entry.spread_ns);
-    graft_json_integer(&json, "flops", (int64_t)row->entry.flops);
-    graft_json_integer(&json, "bytes", (int64_t)row->entry.bytes);
-    graft_json_bool(&json, "measured", row->entry.source == GRAFT_COST_MEASURED);
+    graft_json_add(&json, "count=%u ns=%g spread=%g flops=%lld bytes=%lld measured=%c", row->count,
+                   row->entry.median_ns, row->entry.spread_ns, (long long)row->entry.flops,
+                   (long long)row->entry.bytes, row->entry.source == GRAFT_COST_MEASURED);
     graft_json_append(&json, list);
 }
 
-static void append_calls(graft_env *env, uint32_t calls, graft_buffer *list)
+static void append_calls(uint32_t calls, graft_buffer *list)
 {
-    graft_json json;
-    graft_json_begin(&json, env->life);
-    graft_json_string(&json, "op", "calls");
-    graft_json_string(&json, "what", "of kernels");
-    graft_json_integer(&json, "count", calls);
-    graft_json_number(&json, "ns", GRAFT_CALL_NS);
-    graft_json_number(&json, "spread", 0.0);
-    graft_json_integer(&json, "flops", 0);
-    graft_json_integer(&json, "bytes", 0);
-    graft_json_bool(&json, "measured", true);
-    graft_json_append(&json, list);
+    graft_json_item(list, "op=%s what=%s count=%u ns=%g spread=%d flops=%d bytes=%d measured=%c",
+                    "calls", "of kernels", calls, (double)GRAFT_CALL_NS, 0, 0, 0, true);
 }
 
 /* Lists what the price of a graph of the model is the sum of, and how it is run. */
@@ -446,7 +420,7 @@ static graft_status list_costs(graft_env *env, const graft_report_page *page,
         append_row(env, model, graph, &rows[i], list);
     }
     if (calls > 0) {
-        append_calls(env, calls, list);
+        append_calls(calls, list);
     }
 done:
     graft_cost_set_model(session->cost, session->model);
@@ -456,8 +430,8 @@ done:
 static void add_ceiling(const graft_session *session, graft_json *json)
 {
     const graft_ceiling ceiling = graft_ceiling_of(graft_cost_database(session->cost));
-    graft_json_number(json, "peak_flops_per_ns", ceiling.flops_per_ns);
-    graft_json_number(json, "peak_bytes_per_ns", ceiling.bytes_per_ns);
+    graft_json_add(json, "peak_flops_per_ns=%g peak_bytes_per_ns=%g", ceiling.flops_per_ns,
+                   ceiling.bytes_per_ns);
 }
 
 /* ------------------------------------------------------------------ headline */
@@ -469,12 +443,10 @@ static graft_status add_model(graft_env *env, const graft_model *model, double n
     graft_json one;
     GRAFT_PASS(graft_written_measure(env, model, sizes));
     graft_json_begin(&one, env->life);
-    graft_json_string(&one, "file", model->file);
-    graft_json_integer(&one, "operators", graft_written_operators(env, model));
-    graft_json_number(&one, "ns", ns);
-    graft_json_integer(&one, "parameters", (int64_t)sizes[GRAFT_WRITTEN_PARAMETERS]);
-    graft_json_integer(&one, "flops", (int64_t)sizes[GRAFT_WRITTEN_FLOPS]);
-    graft_json_integer(&one, "bytes", (int64_t)sizes[GRAFT_WRITTEN_BYTES]);
+    graft_json_add(&one, "file=%s operators=%u ns=%g parameters=%lld flops=%lld bytes=%lld",
+                   model->file, graft_written_operators(env, model), ns,
+                   (long long)sizes[GRAFT_WRITTEN_PARAMETERS],
+                   (long long)sizes[GRAFT_WRITTEN_FLOPS], (long long)sizes[GRAFT_WRITTEN_BYTES]);
     graft_json_raw(json, key, graft_json_close(&one));
     return GRAFT_OK;
 }
@@ -484,11 +456,7 @@ static void add_sizes(graft_env *env, const graft_model *model, graft_json *json
 {
     graft_buffer list = {.arena = env->life};
     for (uint32_t i = 0; i < model->size_count; i++) {
-        graft_json one;
-        graft_json_begin(&one, env->life);
-        graft_json_string(&one, "name", model->sizes[i].name);
-        graft_json_integer(&one, "value", model->sizes[i].value);
-        graft_json_append(&one, &list);
+        graft_json_item(&list, "name=%s value=%d", model->sizes[i].name, model->sizes[i].value);
     }
     graft_json_list(json, "sizes", &list);
 }
@@ -499,14 +467,8 @@ static void add_methods(graft_env *env, const graft_report_page *page, graft_jso
     graft_buffer list = {.arena = env->life};
     for (uint32_t i = 0; page->methods != NULL && i < page->methods->count; i++) {
         const graft_result *row = &page->methods->rows[i];
-        graft_json one;
-        graft_json_begin(&one, env->life);
-        graft_json_string(&one, "method", row->method);
-        graft_json_string(&one, "how", row->how);
-        graft_json_number(&one, "ns", row->cost_ns);
-        graft_json_integer(&one, "steps", row->step_count);
-        graft_json_integer(&one, "graphs", (int64_t)row->interactions);
-        graft_json_append(&one, &list);
+        graft_json_item(&list, "method=%s how=%s ns=%g steps=%u graphs=%lld", row->method, row->how,
+                        row->cost_ns, row->step_count, (long long)row->interactions);
     }
     graft_json_list(json, "methods", &list);
     graft_json_raw(json, "dreams", page->dreams == NULL ? "null" : page->dreams);
@@ -514,21 +476,17 @@ static void add_methods(graft_env *env, const graft_report_page *page, graft_jso
 
 /* --------------------------------------------------------------- reproducing */
 
-static void append_file(graft_env *env, const char *what, const char *name, const char *hash,
-                        graft_buffer *list)
+/* The hash is JSON. */
+static void append_file(const char *what, const char *name, const char *hash, graft_buffer *list)
 {
-    graft_json json;
-    graft_json_begin(&json, env->life);
-    graft_json_string(&json, "what", what);
-    graft_json_string(&json, "name", name);
-    graft_json_string(&json, "hash", hash);
-    graft_json_append(&json, list);
+    graft_json_item(list, "what=%s name=%s hash=(%s)", what, name, hash);
 }
 
 static const char *hash_bytes(graft_env *env, const void *data, size_t size)
 {
     const XXH128_hash_t hash = XXH3_128bits(data, size);
-    return graft_arena_printf(env->life, "%016" PRIx64 "%016" PRIx64, hash.high64, hash.low64);
+    return graft_arena_printf(env->life, "\"%016" PRIx64 "%016" PRIx64 "\"", hash.high64,
+                              hash.low64);
 }
 
 /* What is no file, such as a model of the zoo, has no hash. */
@@ -538,11 +496,11 @@ static graft_status add_file(graft_env *env, const char *what, const char *path,
     uint8_t *data = NULL;
     size_t size = 0;
     if (!graft_file_exists(path)) {
-        append_file(env, what, path, NULL, list);
+        append_file(what, path, "null", list);
         return GRAFT_OK;
     }
     GRAFT_PASS(graft_file_read(env, env->unit, path, &data, &size));
-    append_file(env, what, path, hash_bytes(env, data, size), list);
+    append_file(what, path, hash_bytes(env, data, size), list);
     return GRAFT_OK;
 }
 
@@ -574,13 +532,12 @@ static graft_status add_origin(graft_env *env, const graft_report_page *page,
     if (page->policy != NULL) {
         GRAFT_PASS(add_file(env, "policy", page->policy, &list));
     }
-    append_file(env, "costs used", graft_device_name(page->session->device),
+    append_file("costs used", graft_device_name(page->session->device),
                 hash_bytes(env, costs->data, costs->size), &list);
     GRAFT_PASS(add_file(env, "result", page->written->model->file, &list));
     graft_json_list(json, "files", &list);
-    graft_json_string(json, "version", GRAFT_VERSION);
-    graft_json_string(json, "solver", page->session->rules.solver);
-    graft_json_string(json, "library", graft_device_library(page->session->device));
+    graft_json_add(json, "version=%s solver=%s library=%s", GRAFT_VERSION,
+                   page->session->rules.solver, graft_device_library(page->session->device));
     return GRAFT_OK;
 }
 
@@ -593,16 +550,13 @@ graft_status graft_report_page_write(graft_env *env, const graft_report_page *pa
     graft_buffer costs_after = {.arena = env->life};
     graft_json json;
     graft_json_begin(&json, env->life);
-    graft_json_string(&json, "model", page->options->model);
-    graft_json_string(&json, "device", graft_device_name(session->device));
+    graft_json_add(&json, "model=%s device=%s", page->options->model,
+                   graft_device_name(session->device));
     add_sizes(env, session->model, &json);
-    graft_json_string(&json, "method", page->method);
-    graft_json_bool(&json, "policy", page->policy != NULL);
-    graft_json_bool(&json, "unchanged", page->unchanged);
-    graft_json_bool(&json, "fused", session->runtime != NULL);
-    graft_json_bool(&json, "cut", page->cut);
-    graft_json_integer(&json, "checks", page->check_count);
-    graft_json_number(&json, "difference", page->difference);
+    graft_json_add(&json,
+                   "method=%s policy=%c unchanged=%c fused=%c cut=%c checks=%u difference=%g",
+                   page->method, page->policy != NULL, page->unchanged, session->runtime != NULL,
+                   page->cut, page->check_count, page->difference);
     GRAFT_PASS(add_model(env, session->model, session->given.ns, "given", &json));
     GRAFT_PASS(add_model(env, page->written->model, page->written->total.ns, "made", &json));
     GRAFT_PASS(add_graphs(env, page, &json));

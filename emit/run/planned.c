@@ -36,10 +36,9 @@ static graft_status rewrite(graft_run *run)
     GRAFT_PASS(graft_policyfile_read(env, run->plan.arena, path, &policy, NULL));
     const size_t bytes =
         graft_optimize_workspace_most_bytes(&policy, &graph->limits, options.step_limit);
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_status status = graft_optimize(graph, &policy, &options,
                                          graft_arena_alloc(env->scratch, bytes), bytes, NULL);
-    graft_arena_release(env->scratch, mark);
     if (status != GRAFT_OK) {
         return GRAFT_FAIL(env, status, "%s: the policy failed on %s: %s", path,
                           run->plan.model->file, graft_status_name(status));

@@ -3,7 +3,6 @@
 
 #include "cost/measure/clock.h"
 
-#include "emit/report/outputs.h"
 #include "graph/base/half.h"
 #include "graph/base/log.h"
 

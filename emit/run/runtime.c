@@ -2,6 +2,7 @@
 #include "emit/run/runtime.h"
 
 #include "graph/equal.h"
+#include "graph/rule/rulefile.h"
 #include "graph/rule/ruleparse.h"
 
 #include <string.h>
@@ -259,11 +260,8 @@ static uint32_t op_of(const graft_graph *graph, graft_index value)
 static bool is_parted(const fusing *f, const graft_rule *rule, const graft_match *match)
 {
     const graft_graph *graph = &f->state.graph;
-    bool subtracts = false;
-    for (uint32_t n = 0; n < rule->source.node_count; n++) {
-        subtracts = subtracts || rule->source.nodes[n].op == GRAFT_OP_sub;
-    }
-    if (f->own || !subtracts || op_of(graph, match->vars[0]) != GRAFT_OP_transpose) {
+    if (f->own || !graft_pattern_has(&rule->source, GRAFT_OP_sub) ||
+        op_of(graph, match->vars[0]) != GRAFT_OP_transpose) {
         return false;
     }
     const graft_index moved = graft_node_input(graph, graph->values[match->vars[0]].node, 0);

@@ -48,8 +48,8 @@ void graft_dreamer_open(graft_env *env, graft_candidates *agent, graft_observer 
     dreamer->best.moment = GRAFT_NEW(env->life, float, dreamer->best.size);
     dreamer->best.variance = GRAFT_NEW(env->life, float, dreamer->best.size);
     dreamer->best.value = GRAFT_NEW(env->life, float, dreamer->best.size);
-    dreamer->first = GRAFT_NEW(env->life, float, dreamer->best.size);
-    memcpy(dreamer->first, agent->scorer.parameters.value, dreamer->best.size * sizeof(float));
+    dreamer->first =
+        GRAFT_COPY(env->life, float, agent->scorer.parameters.value, dreamer->best.size);
     dreamer->curve = GRAFT_NEW(env->life, float, curve_size(agent));
 }
 

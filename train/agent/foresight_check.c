@@ -294,16 +294,14 @@ static const char *verdict(bool holds) { return holds ? "holds" : "FAILS"; }
 void graft_foresight_write(const graft_foresight_report *report, graft_arena *arena,
                            graft_json *json)
 {
-    graft_json_number(json, "reward_explained", report->explained);
-    graft_json_number(json, "by_computed_gain", report->computed);
-    graft_json_number(json, "by_mean_of_rule", report->of_rules);
+    graft_json_add(json, "reward_explained=%g by_computed_gain=%g by_mean_of_rule=%g",
+                   report->explained, report->computed, report->of_rules);
     for (uint32_t n = 0; n < GRAFT_FORESIGHT_HORIZONS; n++) {
         graft_json_number(json,
                           graft_arena_printf(arena, "changed_f1_%u", graft_foresight_horizons[n]),
                           report->ahead[n].changed);
     }
-    graft_json_number(json, "dreamed", report->dreamed);
-    graft_json_number(json, "real", report->real);
+    graft_json_add(json, "dreamed=%g real=%g", report->dreamed, report->real);
 }
 
 bool graft_foresight_print(const graft_foresight_report *report, FILE *out)

@@ -341,16 +341,11 @@ graft_dreamt_step graft_dreamt_take(graft_dreamt *dream, graft_arena *scratch, u
 static graft_scene take_scene(graft_arena *arena, const graft_dreamt *d)
 {
     const size_t count = d->count;
-    float *latent = GRAFT_NEW(arena, float, d->model->latent);
-    float *places = GRAFT_NEW(arena, float, count * d->model->width);
-    graft_scene scene = {.count = d->count, .latent = latent, .places = places};
-    scene.facts = GRAFT_NEW(arena, float, count *GRAFT_FACT_COUNT);
-    scene.priors = GRAFT_NEW(arena, float, count);
-    memcpy(latent, d->latent, d->model->latent * sizeof(float));
-    memcpy(places, d->places, count * d->model->width * sizeof(float));
-    memcpy(scene.facts, d->facts, count * GRAFT_FACT_COUNT * sizeof(float));
-    memcpy(scene.priors, d->priors, count * sizeof(float));
-    return scene;
+    return (graft_scene){.count = d->count,
+                         .latent = GRAFT_COPY(arena, float, d->latent, d->model->latent),
+                         .places = GRAFT_COPY(arena, float, d->places, count * d->model->width),
+                         .facts = GRAFT_COPY(arena, float, d->facts, count *GRAFT_FACT_COUNT),
+                         .priors = GRAFT_COPY(arena, float, d->priors, count)};
 }
 
 graft_episode_kept graft_dreamt_play(graft_arena *arena, graft_arena *scratch,

@@ -2,7 +2,6 @@
 #include "train/agent/scorer.h"
 
 #include "train/nn/kernels.h"
-#include "train/nn/numeric.h"
 #include "train/nn/ragged.h"
 
 #include <string.h>

@@ -281,7 +281,7 @@ static graft_status sweep(graft_env *env, guided_search *g, uint64_t most)
     const uint64_t end = g->found->evaluations + most;
     bool found = true;
     while (found && !is_over(g) && g->found->evaluations < end) {
-        graft_mark mark = graft_arena_mark(env->scratch);
+        GRAFT_SCOPED(env->scratch);
         guided_option *list = NULL;
         uint32_t count = 0;
         found = false;
@@ -302,7 +302,6 @@ static graft_status sweep(graft_env *env, guided_search *g, uint64_t most)
                 GRAFT_PASS(graft_walker_take(env, &g->now, list[i].action, ns));
             }
         }
-        graft_arena_release(env->scratch, mark);
         GRAFT_PASS(graft_search_go_on(env));
     }
     if (g->now.cost_ns < g->best.cost_ns) {
@@ -320,18 +319,15 @@ static graft_status kick(graft_env *env, guided_search *g, uint32_t *since)
     const double temperature = temperatures[graft_rng_below(&g->rng, 3)];
     *since = g->now.matches.call + 1;
     for (uint32_t i = 0; i < kicks; i++) {
-        graft_mark mark = graft_arena_mark(env->scratch);
+        GRAFT_SCOPED(env->scratch);
         guided_option *list = NULL;
         uint32_t count = 0;
         GRAFT_PASS(list_options(env, g, i == 0 ? 0 : *since, &list, &count));
-        if (count > 0) {
-            const guided_option *next = draw_option(g, list, count, temperature, true);
-            GRAFT_PASS(graft_walker_take(env, &g->now, next->action, 0.0));
-        }
-        graft_arena_release(env->scratch, mark);
         if (count == 0) {
             break;
         }
+        const guided_option *next = draw_option(g, list, count, temperature, true);
+        GRAFT_PASS(graft_walker_take(env, &g->now, next->action, 0.0));
     }
     return GRAFT_OK;
 }

@@ -142,11 +142,7 @@ void graft_ledger_blur(graft_ledger *ledger, const graft_blur *blurs, uint32_t c
 graft_tariff graft_ledger_copy(graft_arena *arena, const graft_ledger *ledger)
 {
     graft_tariff copy = ledger->tariff;
-    uint32_t *keys = GRAFT_NEW(arena, uint32_t, ledger->row_count + 1);
-    uint16_t *values = GRAFT_NEW(arena, uint16_t, ledger->row_count + 1);
-    memcpy(keys, ledger->keys, ledger->row_count * sizeof *keys);
-    memcpy(values, ledger->values, ledger->row_count * sizeof *values);
-    copy.keys = keys;
-    copy.values = values;
+    copy.keys = GRAFT_COPY(arena, uint32_t, ledger->keys, ledger->row_count);
+    copy.values = GRAFT_COPY(arena, uint16_t, ledger->values, ledger->row_count);
     return copy;
 }

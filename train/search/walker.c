@@ -127,10 +127,7 @@ void graft_walker_keep(const graft_walker *walker, graft_arena *arena, graft_pla
         found->cost_ns = walker->cost_ns;
         found->at_rest = false;
         found->step_count = walker->step_count;
-        found->steps = GRAFT_NEW(arena, graft_action, walker->step_count);
-        if (walker->step_count > 0) {
-            memcpy(found->steps, walker->steps, walker->step_count * sizeof found->steps[0]);
-        }
+        found->steps = GRAFT_COPY(arena, graft_action, walker->steps, walker->step_count);
     }
 }
 

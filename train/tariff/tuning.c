@@ -172,14 +172,11 @@ graft_status graft_tuning_search(graft_env *env, const graft_leaning_rows *rows,
                                  uint32_t *tuned)
 {
     GRAFT_SCOPED(env->scratch);
-    const size_t bytes = tariff->row_count * sizeof(uint16_t);
     tuning t = {.rows = rows, .judge = judge, .options = options, .tariff = *tariff};
     graft_progress progress;
-    t.values = GRAFT_NEW(env->life, uint16_t, tariff->row_count);
-    t.trial = GRAFT_NEW(env->scratch, uint16_t, tariff->row_count);
+    t.values = GRAFT_COPY(env->life, uint16_t, tariff->values, tariff->row_count);
+    t.trial = GRAFT_COPY(env->scratch, uint16_t, tariff->values, tariff->row_count);
     t.changed = GRAFT_NEW(env->scratch, uint32_t, tariff->row_count);
-    memcpy(t.values, tariff->values, bytes);
-    memcpy(t.trial, tariff->values, bytes);
     t.tariff.values = t.trial;
     GRAFT_PASS(judge_all(env, &t, t.parts, &t.sum));
     graft_progress_start(&progress, env, "tuning rows", "models",

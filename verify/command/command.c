@@ -90,12 +90,8 @@ static graft_status check_derivations(graft_env *env, const graft_ruleset *set, 
     GRAFT_PASS(graft_derivations_read(env, env->life, path, &followers));
     graft_derivations_check(env, set, &followers, REPLAYED, REPLAY_SEED, &report);
     if (env->json) {
-        graft_json json;
-        graft_json_begin(&json, env->life);
-        graft_json_integer(&json, "followers", report.total);
-        graft_json_integer(&json, "replayed", report.replayed);
-        graft_json_integer(&json, "failed", report.failed);
-        graft_json_end(&json, stdout);
+        graft_json_print(env->life, stdout, "followers=%u replayed=%u failed=%u", report.total,
+                         report.replayed, report.failed);
     } else {
         (void)printf("%s: %u of %u derivations replayed, %u failed\n", path, report.replayed,
                      report.total, report.failed);

@@ -22,18 +22,12 @@ typedef struct {
 
 static bool is_listed(const turning *t, const graft_rule *rule)
 {
-    uint64_t id = graft_rule_id(rule);
-    for (uint32_t i = 0; i < t->set->count; i++) {
-        if (t->set->entries[i].id == id) {
-            return true;
-        }
+    const uint64_t id = graft_rule_id(rule);
+    bool listed = graft_ruleset_find(t->set, id) != NULL;
+    for (uint32_t i = 0; i < t->count && !listed; i++) {
+        listed = graft_rule_id(&t->rules[i]) == id;
     }
-    for (uint32_t i = 0; i < t->count; i++) {
-        if (graft_rule_id(&t->rules[i]) == id) {
-            return true;
-        }
-    }
-    return false;
+    return listed;
 }
 
 static void turn_entry(turning *t, uint32_t i)

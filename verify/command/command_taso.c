@@ -176,19 +176,13 @@ static void print_json(const inquiry *q, uint32_t i)
 {
     const subject *s = &q->subjects[i];
     graft_env *env = q->env;
-    graft_json json;
     const graft_trial *refuted = s->found == FOUND_REFUTED ? &q->trials[s->trial] : NULL;
-    graft_json_begin(&json, env->unit);
-    graft_json_integer(&json, "rule", i);
-    graft_json_string(&json, "finding", finding_names[s->found]);
-    graft_json_string(&json, "reason", subject_reason(q, s));
-    graft_json_string(&json, "text",
-                      s->why == NULL ? graft_rule_print_line(env->unit, &s->rule) : NULL);
-    graft_json_raw(&json, "counterexample",
-                   refuted == NULL ? "null"
-                                   : graft_trial_refutation_json(env->unit, &s->rule, refuted));
-    graft_json_string(&json, "suggestion", refuted == NULL ? NULL : refuted->suggestion);
-    graft_json_end(&json, stdout);
+    graft_json_print(
+        env->unit, stdout, "rule=%u finding=%s reason=%s text=%s counterexample=(%s) suggestion=%s",
+        i, finding_names[s->found], subject_reason(q, s),
+        s->why == NULL ? graft_rule_print_line(env->unit, &s->rule) : NULL,
+        refuted == NULL ? "null" : graft_trial_refutation_json(env->unit, &s->rule, refuted),
+        refuted == NULL ? NULL : refuted->suggestion);
 }
 
 static void print_text(const inquiry *q, uint32_t i)
@@ -240,13 +234,12 @@ graft_status graft_taso_report(graft_env *env, const graft_ruleset *set, const c
         judge_subject(&q, &q.subjects[i]);
         q.tally[q.subjects[i].found]++;
         q.as_equations += q.subjects[i].as_equations ? 1 : 0;
-        graft_mark mark = graft_arena_mark(env->unit);
+        GRAFT_SCOPED(env->unit);
         if (env->json) {
             print_json(&q, i);
         } else {
             print_text(&q, i);
         }
-        graft_arena_release(env->unit, mark);
     }
     print_summary(&q);
     for (uint32_t i = 0; i < q.trial_count; i++) {

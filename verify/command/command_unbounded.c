@@ -40,16 +40,10 @@ static void print_answer(graft_env *env, const graft_rule_entry *e, const answer
     const graft_symbolic_result *r = &a->result;
     double ms = (double)a->time_ns / ns_per_ms;
     if (env->json) {
-        graft_json json;
-        graft_json_begin(&json, env->unit);
-        graft_json_string(&json, "name", e->name);
-        graft_json_string(&json, "rule", graft_rule_print_line(env->unit, &e->rule));
-        graft_json_string(&json, "verdict", r->proved ? "proved" : "unknown");
-        graft_json_integer(&json, "cases", r->cases);
-        graft_json_integer(&json, "questions", r->questions);
-        graft_json_string(&json, "reason", r->proved ? NULL : r->reason);
-        graft_json_number(&json, "ms", ms);
-        graft_json_end(&json, stdout);
+        graft_json_print(
+            env->unit, stdout, "name=%s rule=%s verdict=%s cases=%u questions=%u reason=%s ms=%g",
+            e->name, graft_rule_print_line(env->unit, &e->rule), r->proved ? "proved" : "unknown",
+            r->cases, r->questions, r->proved ? NULL : r->reason, ms);
         return;
     }
     if (r->proved) {
@@ -69,7 +63,7 @@ static graft_status take_answers(graft_env *env, const work *w, const graft_pool
     for (uint32_t i = 0; i < count; i++) {
         answer a;
         memset(&a, 0, sizeof a);
-        graft_mark mark = graft_arena_mark(env->unit);
+        GRAFT_SCOPED(env->unit);
         if (results[i].outcome == GRAFT_POOL_DONE && results[i].bytes == sizeof a) {
             memcpy(&a, results[i].answer, sizeof a);
         } else {
@@ -79,7 +73,6 @@ static graft_status take_answers(graft_env *env, const work *w, const graft_pool
         print_answer(env, w->entries[i], &a);
         proved += a.result.proved ? 1 : 0;
         total_ms += (double)a.time_ns / ns_per_ms;
-        graft_arena_release(env->unit, mark);
         if (results[i].outcome == GRAFT_POOL_KILLED) {
             status = GRAFT_FAIL(env, GRAFT_INTERNAL, "rule '%s' ran into the clock",
                                 w->entries[i]->name);
@@ -98,12 +91,11 @@ graft_status graft_unbounded_report(graft_env *env, const graft_ruleset *set, co
     uint32_t count = 0;
     for (uint32_t i = 0; i < set->count; i++) {
         const graft_rule_entry *e = &set->entries[i];
-        graft_mark mark = graft_arena_mark(env->unit);
+        GRAFT_SCOPED(env->unit);
         if (only == NULL || strstr(e->name, only) != NULL ||
             strstr(graft_rule_print_line(env->unit, &e->rule), only) != NULL) {
             w.entries[count++] = e;
         }
-        graft_arena_release(env->unit, mark);
     }
     graft_pool_result *results = GRAFT_NEW(env->life, graft_pool_result, count);
     const graft_pool_job job = {.label = "prove",

@@ -42,30 +42,23 @@ typedef struct {
 
 static void print_json(graft_env *env, const graft_user_rule *rule, const graft_trial *trial)
 {
-    graft_json json;
     bool proved = trial->verdict == GRAFT_VERDICT_PROVED;
     bool bounded = trial->verdict == GRAFT_VERDICT_WITHIN_BOUNDS;
     bool holds = proved || bounded;
-    graft_json_begin(&json, env->unit);
-    graft_json_string(&json, "name", rule->name[0] == '\0' ? NULL : rule->name);
-    graft_json_string(&json, "verdict", graft_verdict_name(trial->verdict));
-    graft_json_string(&json, "proof", holds ? graft_proof_name(trial->check.proof) : NULL);
-    graft_json_raw(
-        &json, "counterexample",
+    graft_json_print(
+        env->unit, stdout,
+        "name=%s verdict=%s proof=%s counterexample=(%s) ms=%g numeric=%s points=%u cover=%u "
+        "swept=%s bounds=(%s) reason=%s suggestion=%s",
+        rule->name[0] == '\0' ? NULL : rule->name, graft_verdict_name(trial->verdict),
+        holds ? graft_proof_name(trial->check.proof) : NULL,
         graft_user_rule_retell(env->unit, rule,
-                               graft_trial_refutation_json(env->unit, &rule->rule, trial)));
-    graft_json_number(&json, "ms", (double)trial->time_ns / ns_per_ms);
-    graft_json_string(&json, "numeric", holds ? graft_numeric_name(trial->check.numeric) : NULL);
-    graft_json_integer(&json, "points", trial->check.sweep.agreed);
-    graft_json_integer(&json, "cover", holds ? trial->check.cover : 0);
-    graft_json_string(&json, "swept", trial->rounded ? "binary64" : "exact");
-    graft_json_raw(&json, "bounds", bounded ? graft_trial_bounds_json(env->unit, trial) : "null");
-    graft_json_string(&json, "reason", proved ? NULL : trial->reason);
-    graft_json_string(&json, "suggestion",
-                      trial->suggestion == NULL
-                          ? NULL
-                          : graft_user_rule_retell(env->unit, rule, trial->suggestion));
-    graft_json_end(&json, stdout);
+                               graft_trial_refutation_json(env->unit, &rule->rule, trial)),
+        (double)trial->time_ns / ns_per_ms, holds ? graft_numeric_name(trial->check.numeric) : NULL,
+        trial->check.sweep.agreed, holds ? trial->check.cover : 0,
+        trial->rounded ? "binary64" : "exact",
+        bounded ? graft_trial_bounds_json(env->unit, trial) : "null", proved ? NULL : trial->reason,
+        trial->suggestion == NULL ? NULL
+                                  : graft_user_rule_retell(env->unit, rule, trial->suggestion));
 }
 
 static void print_refutation(graft_env *env, const graft_user_rule *rule, const graft_trial *trial,

@@ -237,15 +237,16 @@ void graft_listing_explain_json(graft_env *env, const graft_ruleset *set,
     const char *const *parts = graft_rule_words_where(env->unit, &entry->rule, &count);
     graft_json json;
     graft_json_begin(&json, env->unit);
-    graft_json_string(&json, "id", graft_arena_printf(env->unit, "%016" PRIx64, entry->id));
-    graft_json_string(&json, "name", entry->name);
+    graft_json_add(&json, "id=%s name=%s", graft_arena_printf(env->unit, "%016" PRIx64, entry->id),
+                   entry->name);
     graft_json_strings(&json, "where", parts, count);
-    graft_json_raw(&json, "rounding", graft_listing_rounding_json(env->unit, &entry->rounding));
-    graft_json_string(&json, "weights", list_weights(env->unit, a.weights));
+    graft_json_add(&json, "rounding=(%s) weights=%s",
+                   graft_listing_rounding_json(env->unit, &entry->rounding),
+                   list_weights(env->unit, a.weights));
     if (a.largest != NULL) {
-        graft_json_string(&json, "point", graft_point_print(env->unit, &entry->rule, a.largest));
-        graft_json_raw(&json, "before", json_price(env->unit, &a.before));
-        graft_json_raw(&json, "after", json_price(env->unit, &a.after));
+        graft_json_add(&json, "point=%s before=(%s) after=(%s)",
+                       graft_point_print(env->unit, &entry->rule, a.largest),
+                       json_price(env->unit, &a.before), json_price(env->unit, &a.after));
     }
     graft_json_string(&json, "reverse", a.reverse);
     graft_json_end(&json, stdout);

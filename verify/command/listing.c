@@ -23,20 +23,11 @@ static bool has_reason(const graft_rule_entry *entry)
 
 /* ------------------------------------------------------------------ search */
 
-static bool pattern_uses(const graft_pattern *pattern, const char *name)
-{
-    for (uint32_t n = 0; n < pattern->node_count; n++) {
-        if (strcmp(graft_op(pattern->nodes[n].op)->name, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool is_meant(const graft_listing_filter *filter, const graft_rule_entry *entry)
 {
-    return (filter->uses == NULL || pattern_uses(&entry->rule.source, filter->uses) ||
-            pattern_uses(&entry->rule.target, filter->uses)) &&
+    const uint32_t op = filter->uses == NULL ? GRAFT_OP_NONE : graft_op_named(filter->uses);
+    return (filter->uses == NULL || graft_pattern_has(&entry->rule.source, op) ||
+            graft_pattern_has(&entry->rule.target, op)) &&
            (filter->proof == NULL || strcmp(graft_proof_name(entry->proof), filter->proof) == 0) &&
            (filter->numeric == NULL ||
             strcmp(graft_numeric_name(entry->numeric), filter->numeric) == 0) &&
@@ -76,21 +67,15 @@ static void print_json(graft_env *env, const graft_rule_entry *entry)
     graft_json json;
     graft_rule_text text = graft_rule_print(env->unit, &entry->rule);
     graft_json_begin(&json, env->unit);
-    graft_json_string(&json, "id", graft_arena_printf(env->unit, "%016" PRIx64, entry->id));
-    graft_json_string(&json, "name", entry->name);
-    graft_json_string(&json, "source", text.source);
-    graft_json_string(&json, "target", text.target);
-    graft_json_string(&json, "where", text.where);
-    graft_json_string(&json, "numeric", graft_numeric_name(entry->numeric));
-    graft_json_raw(&json, "rounding", graft_listing_rounding_json(env->unit, &entry->rounding));
-    graft_json_string(&json, "proof", graft_proof_name(entry->proof));
+    graft_json_add(
+        &json, "id=%s name=%s source=%s target=%s where=%s numeric=%s rounding=(%s) proof=%s",
+        graft_arena_printf(env->unit, "%016" PRIx64, entry->id), entry->name, text.source,
+        text.target, text.where, graft_numeric_name(entry->numeric),
+        graft_listing_rounding_json(env->unit, &entry->rounding), graft_proof_name(entry->proof));
     graft_json_strings(&json, "axioms", entry->axioms, entry->axiom_count);
-    graft_json_integer(&json, "points", entry->points);
-    graft_json_integer(&json, "cover", entry->cover);
-    graft_json_integer(&json, "cases", entry->cases);
-    graft_json_string(&json, "reason", has_reason(entry) ? entry->reason : NULL);
-    graft_json_string(&json, "family", entry->family);
-    graft_json_integer(&json, "gain", entry->gain);
+    graft_json_add(&json, "points=%u cover=%u cases=%u reason=%s family=%s gain=%d", entry->points,
+                   entry->cover, entry->cases, has_reason(entry) ? entry->reason : NULL,
+                   entry->family, entry->gain);
     graft_json_end(&json, stdout);
 }
 
@@ -99,7 +84,7 @@ void graft_listing_print(graft_env *env, const graft_ruleset *set,
 {
     for (uint32_t i = 0; i < set->count; i++) {
         const graft_rule_entry *entry = &set->entries[i];
-        graft_mark mark = graft_arena_mark(env->unit);
+        GRAFT_SCOPED(env->unit);
         if (!is_meant(filter, entry)) {
             continue;
         }
@@ -113,7 +98,6 @@ void graft_listing_print(graft_env *env, const graft_ruleset *set,
                 (void)printf("    not for all sizes: %s\n", entry->reason);
             }
         }
-        graft_arena_release(env->unit, mark);
     }
 }
 
@@ -213,8 +197,7 @@ static void print_tally_json(graft_env *env, const tally *t)
 {
     graft_json json;
     graft_json_begin(&json, env->unit);
-    graft_json_string(&json, "family", t->family);
-    graft_json_integer(&json, "rules", t->rules);
+    graft_json_add(&json, "family=%s rules=%u", t->family, t->rules);
     graft_json_integer(&json, graft_proof_name(GRAFT_PROOF_UNBOUNDED),
                        t->proofs[GRAFT_PROOF_UNBOUNDED]);
     graft_json_integer(&json, graft_proof_name(GRAFT_PROOF_BOUNDED),

@@ -18,17 +18,13 @@ void graft_rulepage_append(graft_env *env, const graft_ruleset *set, const graft
     graft_json json;
     graft_listing_explain(env, set, entry, &words);
     graft_json_begin(&json, env->unit);
-    graft_json_string(&json, "name", entry->name);
-    graft_json_string(&json, "id", graft_arena_printf(env->unit, "%016" PRIx64, entry->id));
-    graft_json_string(&json, "family", entry->family);
-    graft_json_string(&json, "line", graft_rule_print_line(env->unit, &entry->rule));
-    graft_json_string(&json, "proof", graft_proof_name(entry->proof));
-    graft_json_string(&json, "numeric", graft_numeric_name(entry->numeric));
-    graft_json_integer(&json, "gain", entry->gain);
-    graft_json_integer(&json, "swept", entry->points);
-    graft_json_bool(&json, "complete", entry->complete);
-    graft_json_integer(&json, "solved", entry->cover);
-    graft_json_integer(&json, "cases", entry->cases);
+    graft_json_add(&json,
+                   "name=%s id=%s family=%s line=%s proof=%s numeric=%s gain=%d swept=%u "
+                   "complete=%c solved=%u cases=%u",
+                   entry->name, graft_arena_printf(env->unit, "%016" PRIx64, entry->id),
+                   entry->family, graft_rule_print_line(env->unit, &entry->rule),
+                   graft_proof_name(entry->proof), graft_numeric_name(entry->numeric), entry->gain,
+                   entry->points, entry->complete, entry->cover, entry->cases);
     graft_rule_sketch(&json, env->unit, &entry->rule);
     graft_json_string(&json, "words", words.data);
     graft_json_append(&json, list);
@@ -43,9 +39,7 @@ graft_status graft_rulepage_write(graft_env *env, const graft_ruleset *set, cons
     for (uint32_t i = 0; i < set->count; i++) {
         graft_rulepage_append(env, set, &set->entries[i], &rules);
     }
-    graft_json_string(&json, "version", GRAFT_VERSION);
-    graft_json_string(&json, "file", file);
-    graft_json_string(&json, "solver", set->solver);
+    graft_json_add(&json, "version=%s file=%s solver=%s", GRAFT_VERSION, file, set->solver);
     graft_json_list(&json, "rules", &rules);
     graft_status status = graft_page_write(env, GRAFT_PAGE_RULES, graft_json_close(&json), path);
     if (status == GRAFT_OK) {

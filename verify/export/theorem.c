@@ -1,7 +1,6 @@
 /* theorem.c - see theorem.h. */
 #include "verify/export/theorem.h"
 
-#include "verify/core/symassume.h"
 #include "verify/core/symread.h"
 #include "verify/export/smt.h"
 #include "verify/sizes/symbolic.h"

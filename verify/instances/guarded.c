@@ -1,8 +1,6 @@
 /* guarded.c - see guarded.h. */
 #include "verify/instances/guarded.h"
 
-#include "verify/core/limits.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 

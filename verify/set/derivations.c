@@ -187,28 +187,18 @@ graft_status graft_derivations_read(graft_env *env, graft_arena *arena, const ch
 
 /* ---------------------------------------------------------------- replaying */
 
-static const graft_rule *find_rule(const graft_ruleset *set, uint64_t id)
-{
-    for (uint32_t i = 0; i < set->count; i++) {
-        if (set->entries[i].id == id) {
-            return &set->entries[i].rule;
-        }
-    }
-    return NULL;
-}
-
 static const char *gather_rules(graft_env *env, const graft_ruleset *set,
                                 const graft_derived_at *at, graft_rule *rules)
 {
     for (uint32_t s = 0; s < at->step_count; s++) {
-        const graft_rule *rule = find_rule(set, at->steps[s].id);
-        if (rule == NULL) {
+        const graft_rule_entry *entry = graft_ruleset_find(set, at->steps[s].id);
+        if (entry == NULL) {
             return graft_arena_printf(env->scratch, "rule %016" PRIx64 " is not in the set",
                                       at->steps[s].id);
         }
         if (!at->steps[s].reversed) {
-            rules[s] = *rule;
-        } else if (graft_rule_reverse(rule, &rules[s]) != NULL) {
+            rules[s] = entry->rule;
+        } else if (graft_rule_reverse(&entry->rule, &rules[s]) != NULL) {
             return graft_arena_printf(env->scratch, "rule %016" PRIx64 " cannot be reversed",
                                       at->steps[s].id);
         }

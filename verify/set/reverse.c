@@ -263,16 +263,6 @@ bool graft_rule_reverse_point(const graft_rule *rule, const graft_rule *reversed
 
 enum { POINTS_COMPARED = 3 };
 
-/* Whether a rule can apply to the source of another: most cannot, and trying takes long. */
-static bool has_operator(const graft_rule *rule, uint32_t op)
-{
-    bool has = false;
-    for (uint32_t n = 0; n < rule->source.node_count; n++) {
-        has = has || rule->source.nodes[n].op == op;
-    }
-    return has;
-}
-
 const char *graft_rule_find_reverse(graft_env *env, const graft_ruleset *set,
                                     const graft_rule_entry *entry, const graft_rule *reversed)
 {
@@ -289,7 +279,8 @@ const char *graft_rule_find_reverse(graft_env *env, const graft_ruleset *set,
     }
     for (uint32_t i = 0; i < set->count && count > 0; i++) {
         const graft_rule *other = &set->entries[i].rule;
-        if (has_operator(reversed, other->source.nodes[0].op) &&
+        /* Most cannot apply to its source, and trying takes long. */
+        if (graft_pattern_has(&reversed->source, other->source.nodes[0].op) &&
             graft_rule_follows(env, reversed, turned, count, other)) {
             return set->entries[i].name;
         }
