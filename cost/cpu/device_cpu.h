@@ -134,7 +134,7 @@ struct graft_kernel {
     bool alone; /* Its primitives are its own: what they know is more than the signature says. */
     int thread_count;
     const float *constants[GRAFT_MAX_INPUTS];
-
+    /* The last: what is beyond the count is not set. */
     program_operand operands[PROGRAM_OPERANDS];
 };
 

@@ -6,6 +6,7 @@
 #include "graph/base/divisor.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,10 +63,11 @@ static int count_threads(const graft_device *device, const graft_signature *sign
 static graft_status begin_kernel(graft_env *env, graft_device *device,
                                  const graft_signature *signature, bool dry, graft_kernel **kernel)
 {
-    graft_kernel *k = calloc(1, sizeof(*k));
+    graft_kernel *k = malloc(sizeof(*k));
     if (k == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a kernel");
     }
+    memset(k, 0, offsetof(graft_kernel, operands)); /* These are most of it, and set when added. */
     k->device = device;
     k->own_facts = &k->facts;
     k->signature = *signature;
