@@ -136,7 +136,7 @@ static graft_status find_plan(graft_env *env, graft_cost *cost, graft_arena *are
                                   .copies = cost->copies,
                                   .unblocked = graft_cost_is_cudnn(cost),
                                   .fuses = fuses,
-                                  .integers = graft_device_head_at(cost->device)->integers,
+                                  .groups = graft_device_head_at(cost->device)->groups,
                                   .model = cost->model};
     for (;;) {
         bool mine = pthread_mutex_trylock(&cost->memo_lock) == 0;

@@ -134,7 +134,7 @@ struct graft_kernel {
     bool alone; /* Its primitives are its own: what they know is more than the signature says. */
     int thread_count;
     const float *constants[GRAFT_MAX_INPUTS];
-
+    /* The last: what is beyond the count is not set. */
     program_operand operands[PROGRAM_OPERANDS];
 };
 
@@ -153,13 +153,14 @@ typedef graft_status kernel_family(graft_env *env, graft_kernel *kernel, uint32_
 bool graft_cpu_conv_reaches_far(graft_env *env, graft_kernel *kernel);
 
 /* See the files for what each does. */
-kernel_family graft_cpu_open_conv_padded, graft_cpu_open_conv_taps, graft_cpu_open_conv_direct,
-    graft_cpu_open_conv_binary, graft_cpu_open_conv_blocked, graft_cpu_open_conv_winograd,
-    graft_cpu_open_plain_winograd, graft_cpu_open_conv_apart, graft_cpu_open_matmul,
-    graft_cpu_open_inner_product, graft_cpu_open_panels, graft_cpu_open_tall_panels,
-    graft_cpu_open_swish, graft_cpu_open_eltwise, graft_cpu_open_vector_eltwise,
-    graft_cpu_open_binary, graft_cpu_open_batch_norm, graft_cpu_open_pool, graft_cpu_open_softmax,
-    graft_cpu_open_plain_softmax, graft_cpu_open_reduction, graft_cpu_open_layer_norm,
-    graft_cpu_open_concat, graft_cpu_open_reorder, graft_cpu_open_plain_norm, graft_cpu_open_plain,
+kernel_family graft_cpu_open_conv_padded, graft_cpu_open_conv_taps, graft_cpu_open_conv_groups,
+    graft_cpu_open_conv_direct, graft_cpu_open_conv_binary, graft_cpu_open_conv_blocked,
+    graft_cpu_open_conv_winograd, graft_cpu_open_plain_winograd, graft_cpu_open_conv_apart,
+    graft_cpu_open_matmul, graft_cpu_open_inner_product, graft_cpu_open_panels,
+    graft_cpu_open_tall_panels, graft_cpu_open_swish, graft_cpu_open_eltwise,
+    graft_cpu_open_vector_eltwise, graft_cpu_open_binary, graft_cpu_open_batch_norm,
+    graft_cpu_open_pool, graft_cpu_open_softmax, graft_cpu_open_plain_softmax,
+    graft_cpu_open_reduction, graft_cpu_open_layer_norm, graft_cpu_open_concat,
+    graft_cpu_open_reorder, graft_cpu_open_plain_norm, graft_cpu_open_plain,
     graft_cpu_open_quantised, graft_cpu_open_integers, graft_cpu_open_bytes,
     graft_cpu_open_integer_sum, graft_cpu_open_body;

@@ -18,6 +18,7 @@
 #include "graph/base/approximate.h"
 #include "graph/base/share.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { LEFT = 0, RIGHT = 1, BIAS = 2, RESIDUAL = 3 };
@@ -59,50 +60,90 @@ typedef struct {
 
 /* ---------------------------------------------------------------------- run */
 
-/* In place, over `count` sums. */
-static void activate(int32_t activation, int64_t count, float *sums)
+/* Rows of `width` sums, of which `count` count; of the result, `step` apart. */
+typedef struct {
+    const float *sums;
+    int64_t rows;
+    int64_t width;
+    int64_t count;
+    int64_t step;
+} panel_rows;
+
+/* What sums become on their way out; `residual` lies as `out` does. */
+typedef struct {
+    const float *bias;
+    const float *residual;
+    float most;
+    bool biased;
+    bool added;
+    bool clamps; /* To 0..most. */
+} panel_finish;
+
+/* Of `count` sums, at most a vector, column `at` of a row on. */
+LANES_INLINE lanes finish(const panel_finish *f, const float *sums, const float *residual,
+                          int64_t at, int64_t count)
 {
-    switch (activation) {
-    case GRAFT_ACT_RELU:
-        for (int64_t i = 0; i < count; i++) {
-            sums[i] = sums[i] > 0.0F ? sums[i] : 0.0F;
+    lanes v = lanes_load(sums + at);
+    v = f->biased ? v + lanes_load_some(f->bias + at, count) : v;
+    v = f->added ? v + lanes_load_some(residual + at, count) : v;
+    return f->clamps ? lanes_clamp(v, lanes_of(0.0F), lanes_of(f->most)) : v;
+}
+
+/* A last vector that is not whole overlaps the one before it; it is finished first, since the
+ * residual may lie where the result goes. */
+LANES_INLINE void deliver_rows(const panel_finish f, const panel_rows *rows, float *out)
+{
+    const float *residual = f.residual;
+    const float *sums = rows->sums;
+    const int64_t last = rows->count - LANES;
+    for (int64_t row = 0; row < rows->rows; row++, sums += rows->width, out += rows->step) {
+        if (last < 0) {
+            const lanes few = finish(&f, sums, residual, 0, rows->count);
+            memcpy(out, &few, (size_t)rows->count * sizeof(float));
+        } else {
+            const lanes end = finish(&f, sums, residual, last, LANES);
+            for (int64_t i = 0; i < last; i += LANES) {
+                lanes_store(out + i, finish(&f, sums, residual, i, LANES));
+            }
+            lanes_store(out + last, end);
         }
-        break;
-    case GRAFT_ACT_RELU6:
-        for (int64_t i = 0; i < count; i++) {
-            float raised = sums[i] > 0.0F ? sums[i] : 0.0F;
-            sums[i] = raised < 6.0F ? raised : 6.0F;
-        }
-        break;
-    case GRAFT_ACT_SIGMOID:
-        for (int64_t i = 0; i < count; i++) {
-            sums[i] = approximate_sigmoid(sums[i]);
-        }
-        break;
-    case GRAFT_ACT_TANH:
-        for (int64_t i = 0; i < count; i++) {
-            sums[i] = approximate_tanh(sums[i]);
-        }
-        break;
-    default:
-        break;
+        residual += f.added ? rows->step : 0;
     }
 }
 
-void graft_panel_deliver(const graft_panel_end *end, int64_t rows, int64_t from, int64_t count,
-                         float *sums)
+/* Activations that are no bounds, in place. */
+static void activate(int32_t activation, int64_t count, float *out)
 {
-    for (int64_t row = 0; row < rows; row++) {
-        float *row_sums = sums + row * WIDTH;
-        const int64_t first = row * end->step + from;
-        for (int64_t i = 0; end->bias != NULL && i < count; i++) {
-            row_sums[i] += end->bias[from + i];
-        }
-        for (int64_t i = 0; end->residual != NULL && i < count; i++) {
-            row_sums[i] += end->residual[first + i];
-        }
-        activate(end->activation, count, row_sums);
-        memcpy(end->out + first, row_sums, (size_t)count * sizeof(float));
+    for (int64_t i = 0; i < count && activation == GRAFT_ACT_SIGMOID; i++) {
+        out[i] = approximate_sigmoid(out[i]);
+    }
+    for (int64_t i = 0; i < count && activation == GRAFT_ACT_TANH; i++) {
+        out[i] = approximate_tanh(out[i]);
+    }
+}
+
+void graft_panel_deliver(const graft_panel_end *end, int64_t rows, int64_t width, int64_t from,
+                         int64_t count, const float *sums)
+{
+    const panel_rows r = {sums, rows, width, count, end->step};
+    panel_finish f = {.most = end->activation == GRAFT_ACT_RELU6 ? 6.0F : INFINITY};
+    float *out = end->out + from;
+    f.biased = end->bias != NULL;
+    f.bias = f.biased ? end->bias + from : NULL;
+    f.added = end->residual != NULL;
+    f.residual = f.added ? end->residual + from : NULL;
+    f.clamps = end->activation == GRAFT_ACT_RELU || end->activation == GRAFT_ACT_RELU6;
+    if (f.biased && !f.added && f.clamps) { /* The rows of most networks, with nothing to ask. */
+        f.biased = f.clamps = true;
+        f.added = false;
+        deliver_rows(f, &r, out);
+    } else if (f.biased && !f.added) {
+        deliver_rows(f, &r, out);
+    } else {
+        deliver_rows(f, &r, out);
+    }
+    for (int64_t row = 0; row < rows && end->activation > GRAFT_ACT_RELU6; row++) {
+        activate(end->activation, count, out + row * end->step);
     }
 }
 
@@ -187,8 +228,8 @@ static void run_part(const void *context, uint32_t part, uint32_t parts)
             graft_panel_end end = data->end;
             end.out += top * p->columns;
             end.residual += end.residual == NULL ? 0 : top * p->columns;
-            graft_panel_deliver(&end, rows.to - rows.from, from, is_last ? own.to - from : WIDTH,
-                                sums);
+            graft_panel_deliver(&end, rows.to - rows.from, WIDTH, from,
+                                is_last ? own.to - from : WIDTH, sums);
         }
     }
 }

@@ -6,6 +6,7 @@
 #include "graph/base/divisor.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,17 +16,17 @@
 /* In the order of preference when nothing has been measured: those before the plain loops are as a
  * rule faster than these, those after them slower, reductions of short rows fifty times. */
 static kernel_family *const families[] = {
-    graft_cpu_open_conv_taps,      graft_cpu_open_conv_padded,   graft_cpu_open_conv_direct,
-    graft_cpu_open_conv_binary,    graft_cpu_open_conv_blocked,  graft_cpu_open_conv_winograd,
-    graft_cpu_open_plain_winograd, graft_cpu_open_conv_apart,    graft_cpu_open_panels,
-    graft_cpu_open_matmul,         graft_cpu_open_inner_product, graft_cpu_open_tall_panels,
-    graft_cpu_open_swish,          graft_cpu_open_eltwise,       graft_cpu_open_pool,
-    graft_cpu_open_softmax,        graft_cpu_open_plain_softmax, graft_cpu_open_layer_norm,
-    graft_cpu_open_plain_norm,     graft_cpu_open_reorder,       graft_cpu_open_plain,
-    graft_cpu_open_vector_eltwise, graft_cpu_open_binary,        graft_cpu_open_batch_norm,
-    graft_cpu_open_reduction,      graft_cpu_open_concat,        graft_cpu_open_quantised,
-    graft_cpu_open_integers,       graft_cpu_open_bytes,         graft_cpu_open_integer_sum,
-    graft_cpu_open_body,
+    graft_cpu_open_conv_taps,      graft_cpu_open_conv_padded,    graft_cpu_open_conv_direct,
+    graft_cpu_open_conv_binary,    graft_cpu_open_conv_blocked,   graft_cpu_open_conv_winograd,
+    graft_cpu_open_plain_winograd, graft_cpu_open_conv_apart,     graft_cpu_open_conv_groups,
+    graft_cpu_open_panels,         graft_cpu_open_matmul,         graft_cpu_open_inner_product,
+    graft_cpu_open_tall_panels,    graft_cpu_open_swish,          graft_cpu_open_eltwise,
+    graft_cpu_open_pool,           graft_cpu_open_softmax,        graft_cpu_open_plain_softmax,
+    graft_cpu_open_layer_norm,     graft_cpu_open_plain_norm,     graft_cpu_open_reorder,
+    graft_cpu_open_plain,          graft_cpu_open_vector_eltwise, graft_cpu_open_binary,
+    graft_cpu_open_batch_norm,     graft_cpu_open_reduction,      graft_cpu_open_concat,
+    graft_cpu_open_quantised,      graft_cpu_open_integers,       graft_cpu_open_bytes,
+    graft_cpu_open_integer_sum,    graft_cpu_open_body,
 };
 
 enum { FAMILY_COUNT = sizeof(families) / sizeof(families[0]) };
@@ -62,10 +63,11 @@ static int count_threads(const graft_device *device, const graft_signature *sign
 static graft_status begin_kernel(graft_env *env, graft_device *device,
                                  const graft_signature *signature, bool dry, graft_kernel **kernel)
 {
-    graft_kernel *k = calloc(1, sizeof(*k));
+    graft_kernel *k = malloc(sizeof(*k));
     if (k == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a kernel");
     }
+    memset(k, 0, offsetof(graft_kernel, operands)); /* These are most of it, and set when added. */
     k->device = device;
     k->own_facts = &k->facts;
     k->signature = *signature;

@@ -15,7 +15,7 @@ typedef struct graft_panel_end {
 
 /* Whether a convolution's tensors have channels last, and its residual is computed. */
 bool graft_panel_takes(const graft_signature *conv);
-/* Adds bias and residual to `sums`, which has `rows` rows of GRAFT_WINOGRAD_PANEL, the first `count`
- * of which count, applies the activation, and writes them from column `from` on. */
-void graft_panel_deliver(const graft_panel_end *end, int64_t rows, int64_t from, int64_t count,
-                         float *sums);
+/* Writes `rows` rows of `width` sums, of which the first `count` count, from column `from`
+ * on, with bias, residual and activation. A row has whole vectors (LANES, lanes.h). */
+void graft_panel_deliver(const graft_panel_end *end, int64_t rows, int64_t width, int64_t from,
+                         int64_t count, const float *sums);

@@ -224,17 +224,42 @@ static inline void row_copy(const void *context, int64_t count, const int64_t *s
 }
 PLANE(copy)
 
+/* Four by four of them. */
+static inline void turn_square(int64_t out_step, int64_t in_step, const float *in, float *out)
+{
+    typedef float quad __attribute__((vector_size(16)));
+    quad r[4];
+    for (int k = 0; k < 4; k++) {
+        memcpy(&r[k], in + k * in_step, sizeof(r[k]));
+    }
+    const quad low[2] = {__builtin_shufflevector(r[0], r[1], 0, 4, 1, 5),
+                         __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5)};
+    const quad high[2] = {__builtin_shufflevector(r[0], r[1], 2, 6, 3, 7),
+                          __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7)};
+    r[0] = __builtin_shufflevector(low[0], low[1], 0, 1, 4, 5);
+    r[1] = __builtin_shufflevector(low[0], low[1], 2, 3, 6, 7);
+    r[2] = __builtin_shufflevector(high[0], high[1], 0, 1, 4, 5);
+    r[3] = __builtin_shufflevector(high[0], high[1], 2, 3, 6, 7);
+    for (int k = 0; k < 4; k++) {
+        memcpy(out + k * out_step, &r[k], sizeof(r[k]));
+    }
+}
+
 /* Rows of the output that are columns of the input: in tiles, of which every cache line is used
  * whole while it is there. */
 static void turn_plane(const int64_t counts[2], int64_t out_step, int64_t in_step, const float *in,
                        float *restrict out)
 {
-    enum { TILE = 16 };
+    enum { TILE = 16, SIDE = 4 };
     for (int64_t y0 = 0; y0 < counts[0]; y0 += TILE) {
         const int64_t y1 = y0 + TILE < counts[0] ? y0 + TILE : counts[0];
-        for (int64_t x0 = 0; x0 < counts[1]; x0 += TILE) {
-            const int64_t x1 = x0 + TILE < counts[1] ? x0 + TILE : counts[1];
-            for (int64_t y = y0; y < y1; y++) {
+        for (int64_t x0 = 0; x0 < counts[1]; x0 += SIDE) {
+            const int64_t x1 = x0 + SIDE < counts[1] ? x0 + SIDE : counts[1];
+            int64_t y = y0;
+            for (; x1 - x0 == SIDE && y + SIDE <= y1; y += SIDE) {
+                turn_square(out_step, in_step, in + x0 * in_step + y, out + y * out_step + x0);
+            }
+            for (; y < y1; y++) {
                 for (int64_t x = x0; x < x1; x++) {
                     out[y * out_step + x] = in[x * in_step + y];
                 }

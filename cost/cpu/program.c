@@ -227,9 +227,7 @@ static uint32_t add_operand(graft_kernel *kernel, const dnnl_memory_desc_t *desc
 {
     assert(kernel->operand_count < PROGRAM_OPERANDS);
     program_operand *operand = &kernel->operands[kernel->operand_count];
-    operand->desc = *desc;
-    operand->role = (uint8_t)role;
-    operand->slot = (uint8_t)slot;
+    *operand = (program_operand){.role = (uint8_t)role, .slot = (uint8_t)slot, .desc = *desc};
     if (role == ROLE_WORKSPACE) {
         size_t bytes = dnnl_memory_desc_get_size(desc);
         operand->offset = kernel->facts.workspace_bytes;

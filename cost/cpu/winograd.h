@@ -105,7 +105,7 @@ void graft_winograd_transform_filter(uint32_t tile, const float filter[9],
                                      float out[GRAFT_WINOGRAD_SIDE * GRAFT_WINOGRAD_SIDE]);
 
 /* winograd_product.c: out(row, column) = left(row, k) right(k, column); `right` is packed with
- * `width` columns, GRAFT_WINOGRAD_PANEL or _HALF of them. */
+ * `width` columns, whole vectors (LANES, lanes.h) of them. */
 typedef struct graft_winograd_product {
     const float *left;
     int64_t left_step; /* Floats from row to row. */

@@ -8,11 +8,11 @@
 
 /* Vectors of a block; with a vector or more of the right side they fill the registers. */
 #if defined(__AVX512F__)
-enum { BLOCK = 24, WIDE = 4, NARROW = 2 };
+enum { BLOCK = 24, WIDE = 4 };
 #else
-enum { BLOCK = 12, WIDE = 2, NARROW = 2 };
+enum { BLOCK = 12, WIDE = 2 };
 #endif
-enum { MOST_ROWS = BLOCK / NARROW, LINE = 16 };
+enum { MOST_ROWS = 12, LINE = 16 };
 
 /* `rows` and `vectors` are constants where this is called, so that all sums are registers. `ahead`
  * is fetched, a line per step. */
@@ -53,70 +53,56 @@ LANES_INLINE void multiply_block(const graft_winograd_product *p, int64_t row, i
 }
 
 #define CASE(count, vectors)                                                                       \
-    case count:                                                                                    \
+    case (vectors) * (MOST_ROWS + 1) + (count):                                                    \
         multiply_block(p, row, column, ahead, (count), (vectors));                                 \
         break
+#define SIX(vectors)                                                                               \
+    CASE(1, vectors);                                                                              \
+    CASE(2, vectors);                                                                              \
+    CASE(3, vectors);                                                                              \
+    CASE(4, vectors);                                                                              \
+    CASE(5, vectors);                                                                              \
+    CASE(6, vectors)
+#define TWELVE(vectors)                                                                            \
+    SIX(vectors);                                                                                  \
+    CASE(7, vectors);                                                                              \
+    CASE(8, vectors);                                                                              \
+    CASE(9, vectors);                                                                              \
+    CASE(10, vectors);                                                                             \
+    CASE(11, vectors);                                                                             \
+    CASE(12, vectors)
 
-static void multiply_wide(const graft_winograd_product *p, int64_t row, int64_t rows,
-                          int64_t column, const float *ahead)
+static void multiply_rows(const graft_winograd_product *p, int64_t row, int64_t rows,
+                          int64_t column, int64_t vectors, const float *ahead)
 {
-    switch (rows) {
-        CASE(1, WIDE);
-        CASE(2, WIDE);
-        CASE(3, WIDE);
-        CASE(4, WIDE);
-        CASE(5, WIDE);
-    default:
-        multiply_block(p, row, column, ahead, BLOCK / WIDE, WIDE);
-        break;
-    }
-}
-
+    switch (vectors * (MOST_ROWS + 1) + rows) {
+        SIX(WIDE);
 #if defined(__AVX512F__)
-static void multiply_narrow(const graft_winograd_product *p, int64_t row, int64_t rows,
-                            const float *ahead)
-{
-    const int64_t column = 0;
-    switch (rows) {
-        CASE(1, NARROW);
-        CASE(2, NARROW);
-        CASE(3, NARROW);
-        CASE(4, NARROW);
-        CASE(5, NARROW);
-        CASE(6, NARROW);
-        CASE(7, NARROW);
-        CASE(8, NARROW);
-        CASE(9, NARROW);
-        CASE(10, NARROW);
-        CASE(11, NARROW);
+        TWELVE(2);
+#endif
+        TWELVE(1);
     default:
-        multiply_block(p, row, column, ahead, BLOCK / NARROW, NARROW);
-        break;
+        break; /* There are no others. */
     }
 }
-#else
-#define multiply_narrow(p, row, rows, ahead) multiply_wide(p, row, rows, 0, ahead)
-#endif
 
 void graft_winograd_multiply(const graft_winograd_product *p)
 {
-    bool wide = p->width >= (int64_t)WIDE * LANES;
-    int64_t tall = wide ? BLOCK / WIDE : BLOCK / NARROW;
-    int64_t blocks = (p->rows + tall - 1) / tall;
-    int64_t columns = wide ? (int64_t)WIDE * LANES : p->width;
     int64_t fetched = 0; /* Lines, of depth * width / LINE. */
-    for (int64_t column = 0; column < p->width; column += columns) {
+    int64_t vectors = WIDE;
+    for (int64_t column = 0; column < p->width; column += vectors * LANES) {
+        while (vectors * LANES > p->width - column) {
+            vectors /= 2;
+        }
+        const int64_t most = BLOCK / vectors < MOST_ROWS ? BLOCK / vectors : MOST_ROWS;
+        const int64_t blocks = (p->rows + most - 1) / most;
         for (int64_t i = 0; i < blocks; i++) {
             int64_t row = p->rows * i / blocks; /* Shared out evenly. */
             int64_t rows = p->rows * (i + 1) / blocks - row;
             const float *ahead =
                 fetched < p->width / LINE ? p->next + fetched * p->depth * LINE : p->right;
             fetched++;
-            if (wide) {
-                multiply_wide(p, row, rows, column, ahead);
-            } else {
-                multiply_narrow(p, row, rows, ahead);
-            }
+            multiply_rows(p, row, rows, column, vectors, ahead);
         }
     }
 }

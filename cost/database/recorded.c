@@ -175,16 +175,42 @@ static void borrow_from(graft_database *database, const char *other)
     }
 }
 
+/* Whether two devices differ in their numbers of threads alone, which are named last. */
+static bool is_same_processor(const char *a, const char *b)
+{
+    const char *end = strrchr(a, ',');
+    return end != NULL && strncmp(a, b, (size_t)(end - a) + 1) == 0 && strrchr(b, ',') != NULL &&
+           strrchr(b, ',') - b == end - a;
+}
+
+/* Gives the database's device what it lacks of the nearest of the files to a device. */
+static graft_status borrow_nearest(graft_env *env, graft_database *database,
+                                   const shipped_file *files, const char *device,
+                                   const char **borrowed)
+{
+    const shipped_file *nearest = NULL;
+    nearest_name n = {.device = device};
+    for (const shipped_file *file = files; file != NULL; file = file->next) {
+        nearest = take_nearer(&n, file->device) ? file : nearest;
+    }
+    *borrowed = n.nearest;
+    if (nearest != NULL) {
+        GRAFT_PASS(graft_database_merge(env, database, nearest->path));
+        borrow_from(database, nearest->device);
+    }
+    return GRAFT_OK;
+}
+
 graft_status graft_shipped_borrow(graft_env *env, graft_database *database, const char *device)
 {
     GRAFT_SCOPED(env->scratch);
     shipped_file *files = NULL;
-    const shipped_file *nearest = NULL;
+    const char *nearest = NULL;
     const nearest_name own = find_nearest(database, device);
     nearest_name n = {.device = device};
     GRAFT_PASS(list_shipped(env, &files));
     for (const shipped_file *file = files; file != NULL; file = file->next) {
-        nearest = take_nearer(&n, file->device) ? file : nearest;
+        (void)take_nearer(&n, file->device);
         if (strcmp(file->device, device) == 0) {
             GRAFT_PASS(graft_database_merge(env, database, file->path));
         }
@@ -192,11 +218,10 @@ graft_status graft_shipped_borrow(graft_env *env, graft_database *database, cons
     if (own.nearest != NULL && own.most >= n.most) {
         borrow_from(database, own.nearest);
     }
-    if (nearest != NULL) {
-        GRAFT_PASS(graft_database_merge(env, database, nearest->path));
-        borrow_from(database, nearest->device);
-    }
-    return GRAFT_OK;
+    GRAFT_PASS(borrow_nearest(env, database, files, device, &nearest));
+    return nearest != NULL && is_same_processor(nearest, device)
+               ? borrow_nearest(env, database, files, nearest, &nearest)
+               : GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------- names */

@@ -17,7 +17,8 @@ bool graft_shipped_has(graft_env *env, const char *wanted);
 uint32_t graft_shipped_likeness(const char *name, const char *wanted);
 /* Joins that of the selected device, `device`, and that of the nearest other, and gives the device
  * what it lacks of the nearest other in the database, and then of the nearest that came: the former
- * may be this machine, which has recorded little, with another number of threads. For choosing
+ * may be this machine, which has recorded little, with another number of threads. Where the latter
+ * is, the nearest to that one is the third, so that threads run what one runs. For choosing
  * kernels, in memory. Fails as graft_shipped_merge does. */
 GRAFT_MUST_USE graft_status graft_shipped_borrow(graft_env *env, graft_database *database,
                                                  const char *device);

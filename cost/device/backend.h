@@ -68,7 +68,8 @@ typedef struct graft_device_head {
     char library[128];
     uint32_t thread_count;
     uint32_t number_bytes; /* With memory of its own: of a number there; 0: 4. */
-    bool integers;         /* It computes groups on integers (cost/plan/integers.h) as one. */
+    bool groups;           /* It computes groups on integers (cost/plan/integers.h) and shuffles of
+                              channels (cost/plan/groups.h) as one. */
     const bool *has; /* By operator; NULL: there are primitives for all, but for what is fused. */
 } graft_device_head;
 

@@ -100,7 +100,7 @@ static graft_status start_engine(graft_env *env, graft_device *device)
         return GRAFT_FAIL(env, GRAFT_INTERNAL, "oneDNN cannot be started: status %d", (int)result);
     }
     omp_set_num_threads((int)device->head.thread_count);
-    device->head.integers = true;
+    device->head.groups = true;
     return name_processor(env, device);
 }
 

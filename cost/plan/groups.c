@@ -1,4 +1,4 @@
-/* groups.c - finding attention in graphs, and what it computes (see groups.h). */
+/* groups.c - finding attention and shuffles in graphs, and what they compute (see groups.h). */
 #include "cost/plan/groups.h"
 
 #include "graph/base/bits.h"
@@ -190,6 +190,95 @@ void graft_groups_find(graft_arena *arena, const graft_graph *graph, const graft
             graft_group_add(arena, graph, &found, groups);
         }
     }
+}
+
+/* ----------------------------------------------------------------- shuffles */
+
+static const graft_shape *shape_of(const finder *f, graft_index value)
+{
+    return &f->graph->values[value].shape;
+}
+
+/* Whether a convolution makes an image, but for what works on it in any layout. */
+static bool is_convolved(const graft_graph *graph, graft_index value, uint32_t depth)
+{
+    const graft_value *v = &graph->values[value];
+    if (v->kind != GRAFT_VALUE_COMPUTED || v->is_const || v->shape.rank != 4) {
+        return false;
+    }
+    const graft_node *n = &graph->nodes[v->node];
+    const graft_op_info *info = graft_op(n->op);
+    bool found =
+        n->op == GRAFT_OP_conv || n->op == GRAFT_OP_conv_bias || n->op == GRAFT_OP_conv_bias_add;
+    const bool passes =
+        info != NULL && (n->op == GRAFT_OP_concat || n->op == GRAFT_OP_scale_shift ||
+                         (info->flags & GRAFT_FLAG_ELEMENTWISE) != 0);
+    for (uint32_t k = 0; passes && depth > 0 && !found && k < n->input_count; k++) {
+        found = is_convolved(graph, graft_node_input(graph, v->node, k), depth - 1);
+    }
+    return found;
+}
+
+/* The shuffle that ends with a node, if it is one. */
+static bool match_shuffle(finder *f, graft_index last)
+{
+    enum { DEPTH = 4 };
+    const graft_graph *graph = f->graph;
+    graft_group *g = f->group;
+    graft_index turn = GRAFT_NONE;
+    graft_index first = GRAFT_NONE;
+    *g = (graft_group){.nodes = {last}, .node_count = 1, .last = true};
+    if (graph->nodes[last].op != GRAFT_OP_reshape || graph->nodes[last].is_const ||
+        !take_maker(f, graft_node_input(graph, last, 0), GRAFT_OP_transpose, &turn) ||
+        !take_maker(f, graft_node_input(graph, turn, 0), GRAFT_OP_reshape, &first)) {
+        return false;
+    }
+    g->inputs[0] = graft_node_input(graph, first, 0);
+    const graft_shape *image = shape_of(f, g->inputs[0]);
+    const graft_shape *apart = shape_of(f, graft_node_input(graph, turn, 0));
+    const int32_t *axes = graph->nodes[turn].attrs;
+    bool fits = image->rank == 4 && apart->rank >= 4 && apart->dims[0] == image->dims[0] &&
+                apart->dims[1] * apart->dims[2] == image->dims[1] && axes[1] == 2 && axes[2] == 1 &&
+                memcmp(image->dims, shape_of(f, graft_node_output(graph, last, 0))->dims,
+                       sizeof(image->dims)) == 0;
+    for (int32_t i = 3; i < apart->rank; i++) {
+        fits = fits && axes[i] == i;
+    }
+    if (!fits || !is_convolved(graph, g->inputs[0], DEPTH)) {
+        return false;
+    }
+    const graft_shape pixels = {
+        .rank = 3,
+        .dtype = image->dtype,
+        .dims = {image->dims[0] * image->dims[2] * image->dims[3], apart->dims[1], apart->dims[2]}
+    };
+    static const int32_t within[3] = {0, 2, 1};
+    memset(&g->signature, 0, sizeof(g->signature));
+    g->signature.op = GRAFT_OP_transpose;
+    g->signature.input_count = 1;
+    g->signature.output_count = 1;
+    memcpy(g->signature.attrs, within, sizeof(within));
+    graft_signature_set_input(&g->signature, 0, &pixels);
+    return true;
+}
+
+void graft_groups_find_shuffles(graft_arena *arena, const graft_graph *graph,
+                                const graft_order *order, const bool *overwrites,
+                                const graft_distances *distances, graft_groups *groups)
+{
+    graft_group found;
+    finder f = {.graph = graph, .order = order, .group = &found};
+    for (graft_index i = 0; i < order->count; i++) {
+        if (match_shuffle(&f, order->order[i]) && !is_disturbed(&found, order, overwrites, i)) {
+            found.signature.distance = distances->others;
+            graft_group_add(arena, graph, &found, groups);
+        }
+    }
+}
+
+uint32_t graft_group_layout(const graft_group *group, uint32_t k)
+{
+    return group->last ? GRAFT_LAYOUT_NHWC : group->signature.in_layouts[k];
 }
 
 /* ---------------------------------------------------------------- reference */

@@ -5,8 +5,14 @@
  * with scale and mask where they are. Transpositions that bring heads in front of rows, of what is
  * read here alone, belong to it, too: the device reads the tensors before them. It is priced by a
  * signature of its own (GRAFT_COST_ATTENTION) and is one step, that of its last node, where that
- * was measured and is cheaper than the nodes one by one: plan.c decides. And products and sums of
- * integers, see integers.h, which are one step wherever the device has them. */
+ * was measured and is cheaper than the nodes one by one: plan.c decides. Two kinds are one step
+ * wherever the device has them: products and sums of integers, see integers.h, and shuffles of
+ * channels (Zhang et al., ShuffleNet, CVPR 2018, section 3.1),
+ *
+ *      reshape (n,c,...) to (n,g,c/g,...), transpose axes 1 and 2, reshape back
+ *
+ * between convolutions. With channels last this is one transposition, of (g,c/g) in each pixel, and
+ * nothing is converted; its signature is that transposition's. */
 #pragma once
 
 #include "cost/database/signature.h"
@@ -27,6 +33,8 @@ typedef struct graft_group {
     float shares[GRAFT_GROUP_NODES];      /* Of attention in a plan: what each would cost by itself,
                                              as a part of all; else 0. */
     uint32_t node_count;
+    bool last; /* Operand and result are images with channels last, the signature's sizes another
+                  look at the same memory. */
     /* Of one on integers: its operands and result (1 and 0 where it is binary32), and weights with
      * their scales as the model has them. */
     graft_byte_scale in[2];
@@ -49,9 +57,16 @@ typedef struct graft_groups {
  * runs, so that none is made around a node that overwrites something. */
 void graft_groups_find(graft_arena *arena, const graft_graph *graph, const graft_order *order,
                        const bool *overwrites, const graft_model *model, graft_groups *groups);
+/* Adds all shuffles of channels, likewise, of what a convolution makes but for pointwise operators
+ * and joints. */
+void graft_groups_find_shuffles(graft_arena *arena, const graft_graph *graph,
+                                const graft_order *order, const bool *overwrites,
+                                const graft_distances *distances, graft_groups *groups);
 /* Adds one, of nodes that are in none. */
 void graft_group_add(graft_arena *arena, const graft_graph *graph, const graft_group *group,
                      graft_groups *groups);
+/* The layout that operand `k` is read in. */
+uint32_t graft_group_layout(const graft_group *group, uint32_t k);
 /* The group of a node; NULL: it is in none. */
 const graft_group *graft_group_of(const graft_groups *groups, graft_index node);
 

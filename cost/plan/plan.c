@@ -243,11 +243,11 @@ static void list_alternatives(planner *p, graft_index node)
     }
 }
 
-/* The group on integers that a node is in, or NULL. */
-static const graft_group *integers_of(const planner *p, graft_index node)
+/* The group that a node is in whatever it costs, or NULL. */
+static const graft_group *settled_group(const planner *p, graft_index node)
 {
     const graft_group *group = graft_group_of(&p->plan->assignment.groups, node);
-    return group != NULL && graft_signature_is_integer(&group->signature) ? group : NULL;
+    return group != NULL && !graft_signature_is_attention(&group->signature) ? group : NULL;
 }
 
 /* All of a group has one layout, and its last node takes the time. */
@@ -256,7 +256,9 @@ static void list_group(planner *p, graft_index node, const graft_group *group)
     node_plan *plan = &p->nodes[node];
     bool measured = false;
     plan->count = 1;
-    graft_layout_uniform(p->graph, node, group->signature.out_layouts[0], &plan->choices[0]);
+    graft_layout_uniform(p->graph, node,
+                         group->last ? GRAFT_LAYOUT_NHWC : group->signature.out_layouts[0],
+                         &plan->choices[0]);
     plan->ns[0] = node == group->nodes[0] ? cost_of(p, &group->signature, &measured) : 0.0;
 }
 
@@ -264,7 +266,7 @@ static void list_node(planner *p, graft_index node)
 {
     const graft_node *n = &p->graph->nodes[node];
     node_plan *plan = &p->nodes[node];
-    const graft_group *group = integers_of(p, node);
+    const graft_group *group = settled_group(p, node);
     if (group != NULL) {
         list_group(p, node, group);
     } else {
@@ -346,7 +348,11 @@ static void find_groups(planner *p, const graft_plan_request *request)
     if (request->fuses != NULL) {
         graft_groups_find(p->arena, p->graph, p->order, p->overwrites, request->model, groups);
     }
-    if (request->integers && request->model != NULL) {
+    if (request->groups) {
+        graft_groups_find_shuffles(p->arena, p->graph, p->order, p->overwrites, &p->distances,
+                                   groups);
+    }
+    if (request->groups && request->model != NULL) {
         graft_integers_find(p->arena, p->graph, p->order, request->model, &p->distances, groups);
     }
 }
@@ -358,7 +364,7 @@ static void choose_groups(planner *p, const graft_plan_request *request)
     for (uint32_t i = 0; i < groups->count; i++) {
         graft_group *group = &groups->list[i];
         bool measured = false;
-        if (graft_signature_is_integer(&group->signature)) {
+        if (!graft_signature_is_attention(&group->signature)) {
             continue;
         }
         double ns = request->fuses(p->context, &group->signature)

@@ -48,7 +48,7 @@ typedef struct graft_plan_request {
     /* Whether the device runs such a group (groups.h) as one; NULL: none. Its cost is asked of the
      * source, as of other signatures. */
     bool (*fuses)(void *context, const graft_signature *signature);
-    bool integers;            /* The device runs groups on integers (integers.h) as one. */
+    bool groups;              /* The device runs groups on integers and shuffles as one. */
     const graft_model *model; /* Of the graph, for groups; NULL: it has none. */
 } graft_plan_request;
 

@@ -207,7 +207,7 @@ static uint32_t obtain_input(builder *b, const graft_group *group, uint32_t k)
 {
     return group->inputs[k] == GRAFT_NONE
                ? GRAFT_REGION_NONE
-               : obtain_region(b, group->inputs[k], group->signature.in_layouts[k]);
+               : obtain_region(b, group->inputs[k], graft_group_layout(group, k));
 }
 
 /* All of it is the step of the last node. */
@@ -230,7 +230,8 @@ static void add_group(builder *b, graft_index node, const graft_group *group)
         read_region(b, step, k, obtain_input(b, group, k));
     }
     b->schedule->operands[step->first + count] =
-        add_region(b, output, GRAFT_REGION_PLANNED, group->signature.out_layouts[0]);
+        add_region(b, output, GRAFT_REGION_PLANNED,
+                   group->last ? GRAFT_LAYOUT_NHWC : group->signature.out_layouts[0]);
     b->schedule->step_count++;
 }
 

@@ -376,6 +376,28 @@ CHECK_CASE(test_borrowed_of_two)
     assert_true(statistics.entries > 100);
 }
 
+/* Two threads run what one runs: what is known of both is the same. */
+CHECK_CASE(test_borrowed_by_threads)
+{
+    const graft_database *known[2];
+    uint32_t compared = 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        graft_cost *cost = check_cost_open(env, check_device_named(env, "cpu", i + 1), NULL);
+        CHECK_OK(graft_cost_borrow(env, cost, NULL));
+        known[i] = graft_cost_database(cost);
+    }
+    for (uint32_t i = 0; i < graft_database_count(known[0]); i++) {
+        const graft_database_record *record = graft_database_at(known[0], i);
+        const graft_cost_entry *other = graft_database_find(known[1], &record->signature);
+        if (graft_database_selects(known[0], record) && record->entry.implementation[0] != '\0') {
+            assert_true(other != NULL);
+            assert_string_equal(record->entry.implementation, other->implementation);
+            compared++;
+        }
+    }
+    assert_true(compared > 100);
+}
+
 /* Nothing to fit a line to, nothing to measure with: refused, never 0. */
 CHECK_CASE(test_no_estimate)
 {

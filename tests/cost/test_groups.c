@@ -2,6 +2,7 @@
  * that a plan takes it where it is cheaper (cost/plan/groups.h). */
 #include "cost/cost.h"
 #include "cost/device/device.h"
+#include "cost/plan/executor.h"
 #include "cost/plan/plan.h"
 #include "graph/base/rng.h"
 #include "graph/meaning/algebra_float.h"
@@ -277,6 +278,100 @@ CHECK_CASE(test_shares)
     }
     assert_true(sum == total.ns);
     assert_true(by_node[first].ns > 0.1 * total.ns);
+}
+
+/* ---------------------------------------------------------------- shuffles */
+
+enum { GROUPS = 3, CHANNELS = 12, HIGH = 4, WIDE = 5 };
+
+/* A convolution, Relu, and a shuffle of its channels before another convolution. */
+typedef struct {
+    const char *name;
+    int32_t axes[6];
+    bool convolved;
+    bool flat;  /* Pixels are one axis. */
+    bool given; /* What lies between is an output, too. */
+    bool found;
+} shuffling;
+
+static const shuffling shufflings[] = {
+    {"as in ShuffleNet", {0, 2, 1, 3, 4}, true,  false, false, true },
+    {"flat",             {0, 2, 1, 3},    true,  true,  false, true },
+    {"pixels turned",    {0, 2, 1, 4, 3}, true,  false, false, false},
+    {"of an input",      {0, 2, 1, 3, 4}, false, false, false, false},
+    {"seen between",     {0, 2, 1, 3, 4}, true,  false, true,  false},
+};
+
+static graft_index add_conv(graft_graph *graph, graft_index x)
+{
+    static const int32_t attrs[GRAFT_MAX_ATTRS] = {1, 1, 0, 0, 0, 0, 1, 1, 1};
+    const graft_index filter = build_weight(graph, SHAPE(CHANNELS, CHANNELS, 1, 1), 0);
+    return build_node(graph, GRAFT_OP_conv, attrs, x, filter, 0);
+}
+
+static void write_shuffle(graft_env *env, const shuffling *w, subject *t)
+{
+    const graft_shape image = SHAPE(BATCH, CHANNELS, HIGH, WIDE);
+    const graft_shape apart = w->flat ? SHAPE(BATCH, GROUPS, CHANNELS / GROUPS, HIGH * WIDE)
+                                      : SHAPE(BATCH, GROUPS, CHANNELS / GROUPS, HIGH, WIDE);
+    *t = (subject){.graph = build_graph(env->unit)};
+    graft_graph *graph = t->graph;
+    graft_index x = build_input(graph, image, 0);
+    x = w->convolved ? add_conv(graph, x) : x;
+    x = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
+    x = build_node(graph, GRAFT_OP_reshape, apart.dims, x, 0, 0);
+    x = build_node(graph, GRAFT_OP_transpose, w->axes, x, 0, 0);
+    if (w->given) {
+        CHECK_OK(graft_graph_add_output(graph, x));
+    }
+    x = build_node(graph, GRAFT_OP_reshape, image.dims, x, 0, 0);
+    t->last = add_conv(graph, x);
+    CHECK_OK(graft_graph_add_output(graph, t->last));
+    for (graft_index i = 0; i < graph->value_end; i++) {
+        const graft_value *value = &graph->values[i];
+        t->values[i] = value->kind != GRAFT_VALUE_COMPUTED ? draw(env, &value->shape, i) : NULL;
+    }
+}
+
+static const float *find_value(void *context, graft_index value)
+{
+    return ((const subject *)context)->values[value];
+}
+
+/* What the executor makes of it is what its nodes do, and nothing is converted around it. */
+CHECK_CASE(test_shuffles)
+{
+    graft_device *device = check_device_open(env);
+    graft_cost *cost = check_cost_open(env, device, NULL);
+    CHECK_OK(graft_cost_borrow(env, cost, NULL));
+    for (size_t i = 0; i < sizeof(shufflings) / sizeof(shufflings[0]); i++) {
+        subject t;
+        graft_executor *executor = NULL;
+        float made[2][BATCH * CHANNELS * HIGH * WIDE];
+        uint32_t groups = 0;
+        uint32_t conversions = 0;
+        print_message("# %s\n", shufflings[i].name);
+        write_shuffle(env, &shufflings[i], &t);
+        CHECK_OK(graft_executor_open(env, cost, t.graph, find_value, &t, &executor));
+        const graft_schedule *schedule = graft_executor_schedule(executor);
+        for (uint32_t k = 0; k < schedule->step_count; k++) {
+            groups += schedule->steps[k].group != NULL;
+            conversions += schedule->steps[k].node == GRAFT_NONE;
+        }
+        assert_int_equal(groups, shufflings[i].found);
+        assert_true(!shufflings[i].found ||
+                    conversions == 2); /* Of the graph's input and output. */
+        const float *in[1] = {t.values[graft_executor_input(executor, 0)]};
+        float *out[2] = {made[0], made[1]};
+        CHECK_OK(graft_executor_run(env, executor, in, out));
+        const graft_order order = build_order(env->unit, t.graph);
+        CHECK_OK(graft_float_model(env, env->unit, NULL, t.graph, &order, t.values));
+        for (size_t k = 0; k < BATCH * CHANNELS * HIGH * WIDE; k++) {
+            assert_true(fabsf(made[shufflings[i].given][k] - t.values[t.last][k]) < 1e-4F);
+        }
+        graft_executor_close(executor);
+        graft_arena_reset(env->unit);
+    }
 }
 
 /* The line of the database. */

@@ -131,6 +131,14 @@ static const conv_row conv_rows[] = {
      {1, 1, 0, 32, 0, 0, 1, 16, 1, 0}, false, 1},
     {"far, added to", GRAFT_OP_conv_bias_add, {1, 16, 3, 40}, {16, 16, 3, 9},
      {1, 1, 1, 16, 1, 16, 1, 4, 1, 1}, true, 1},
+    {"groups, no vectors", GRAFT_OP_conv_bias, {2, 68, 9, 7}, {136, 17, 1, 1},
+     {1, 1, 0, 0, 0, 0, 1, 1, 4, 1}, false, 1},
+    {"groups, added to", GRAFT_OP_conv_bias_add, {1, 34, 6, 5}, {150, 17, 1, 1},
+     {1, 1, 0, 0, 0, 0, 1, 1, 2, 2}, true, 1},
+    {"groups of 3x3", GRAFT_OP_conv, {1, 20, 8, 9}, {40, 10, 3, 3}, {2, 1, 1, 1, 1, 1, 1, 1, 2, 0},
+     false, 1},
+    {"groups, sigmoid", GRAFT_OP_conv_bias, {1, 12, 5, 40}, {28, 6, 1, 1},
+     {1, 1, 0, 0, 0, 0, 1, 1, 2, 3}, false, 1},
     {"far along a height", GRAFT_OP_conv_bias, {1, 16, 40, 1}, {16, 16, 3, 1},
      {2, 1, 12, 0, 0, 0, 8, 1, 1, 0}, false, 1},
     {"far, many filters", GRAFT_OP_conv_bias_add, {2, 16, 9, 20}, {48, 16, 3, 3},
@@ -414,17 +422,23 @@ static bool is_listed(graft_env *env, graft_device *device, const graft_signatur
 }
 
 /* Where the library would multiply matrices, which only processors without AVX-512 are known for,
- * windows that reach far over an edge have two implementations of ours. */
-CHECK_CASE(test_far_windows)
+ * windows that reach far over an edge have two implementations of ours, and groups of channels that
+ * are no whole vectors one. */
+CHECK_CASE(test_without_loops)
 {
-    static const int32_t attrs[GRAFT_MAX_ATTRS] = {1, 1, 0, 16, 0, 16, 1, 16, 1};
-    const graft_shape in[2] = {shape_of((const int32_t[]){1, 16, 9, 30}, 4),
-                               shape_of((const int32_t[]){32, 16, 1, 3}, 4)};
+    static const int32_t far[GRAFT_MAX_ATTRS] = {1, 1, 0, 16, 0, 16, 1, 16, 1};
+    static const int32_t grouped[GRAFT_MAX_ATTRS] = {1, 1, 0, 0, 0, 0, 1, 1, 4};
+    const graft_shape image = shape_of((const int32_t[]){1, 16, 9, 30}, 4);
+    const graft_shape wide = shape_of((const int32_t[]){1, 136, 9, 30}, 4);
+    const graft_shape in[2] = {image, shape_of((const int32_t[]){32, 16, 1, 3}, 4)};
+    const graft_shape odd[2] = {wide, shape_of((const int32_t[]){136, 34, 1, 1}, 4)};
     graft_device *device = check_device_open(env);
-    const graft_signature s = check_signature(env, GRAFT_OP_conv, attrs, in, 2, GRAFT_LAYOUT_NHWC);
+    graft_signature s = check_signature(env, GRAFT_OP_conv, far, in, 2, GRAFT_LAYOUT_NHWC);
     if (strstr(graft_device_name(device), "avx2") != NULL) {
         assert_true(is_listed(env, device, &s, "taps:plain"));
         assert_true(is_listed(env, device, &s, "padded:jit:avx2"));
+        s = check_signature(env, GRAFT_OP_conv, grouped, odd, 2, GRAFT_LAYOUT_NHWC);
+        assert_true(is_listed(env, device, &s, "taps:plain"));
     }
 }
 
