@@ -555,7 +555,7 @@ CHECK_CASE(test_exponentials_are_true)
     for (uint32_t i = 0; i < COUNT; i++) {
         (void)apply(w, GRAFT_OP_sigmoid, multiples[i], x);
         (void)apply(w, GRAFT_OP_sqrt, apply(w, GRAFT_OP_exp, multiples[i], x), x);
-        Z3_ast more = apply(w, GRAFT_OP_exp, apply(w, GRAFT_OP_add, multiples[i], log), x);
+        Z3_ast more = apply(w, GRAFT_OP_exp, multiples[i > 0 ? i - 1 : COUNT - 1], x);
         Z3_ast sum = apply(w, GRAFT_OP_add, apply(w, GRAFT_OP_exp, multiples[i], x), more);
         (void)function_of(w, GRAFT_OP_log, sum);
     }
