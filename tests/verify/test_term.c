@@ -438,14 +438,18 @@ static double fold_values(Z3_decl_kind kind, double a, double b)
     return NAN;
 }
 
-/* The root of a negative number is 0, as term.h says. */
+/* The root of a negative number is 0, and its logarithm that of the opposite: laws hold of these, too,
+ * as term.h says, for a question may name what no element hangs on. */
 static double function_value(const workspace *w, Z3_func_decl decl, double x)
 {
-    const double values[GRAFT_TERM_FUNCTION_COUNT] = {
-        [GRAFT_TERM_EXP] = exp(x),    [GRAFT_TERM_SQRT] = sqrt(fmax(x, 0)),
-        [GRAFT_TERM_ERF] = erf(x),    [GRAFT_TERM_SIGMOID] = 1 / (1 + exp(-x)),
-        [GRAFT_TERM_INVERSE] = 1 / x, [GRAFT_TERM_LOG] = log(x),
-        [GRAFT_TERM_SIN] = sin(x),    [GRAFT_TERM_COS] = cos(x)};
+    const double values[GRAFT_TERM_FUNCTION_COUNT] = {[GRAFT_TERM_EXP] = exp(x),
+                                                      [GRAFT_TERM_SQRT] = sqrt(fmax(x, 0)),
+                                                      [GRAFT_TERM_ERF] = erf(x),
+                                                      [GRAFT_TERM_SIGMOID] = 1 / (1 + exp(-x)),
+                                                      [GRAFT_TERM_INVERSE] = x == 0 ? 0 : 1 / x,
+                                                      [GRAFT_TERM_LOG] = log(fabs(x)),
+                                                      [GRAFT_TERM_SIN] = sin(x),
+                                                      [GRAFT_TERM_COS] = cos(x)};
     for (uint32_t f = 0; f < GRAFT_TERM_FUNCTION_COUNT; f++) {
         if (w->k.functions[f] == decl) {
             return values[f];
@@ -453,6 +457,17 @@ static double function_value(const workspace *w, Z3_func_decl decl, double x)
     }
     fail_msg("an unknown function");
     return NAN;
+}
+
+/* A premise that a number is positive is not granted by the slack. */
+static double premise_of(const workspace *w, Z3_ast term, const double at[2])
+{
+    Z3_app app = Z3_to_app(w->z3, term);
+    const bool positive = Z3_get_decl_kind(w->z3, Z3_get_app_decl(w->z3, app)) == Z3_OP_LT &&
+                          Z3_get_app_arg(w->z3, app, 0) == w->k.zero;
+    return !positive                                                ? value_of(w, term, at)
+           : value_of(w, Z3_get_app_arg(w->z3, app, 1), at) > slack ? 1.0
+                                                                    : 0.0;
 }
 
 static double value_of(const workspace *w, Z3_ast term, const double at[2])
@@ -467,7 +482,8 @@ static double value_of(const workspace *w, Z3_ast term, const double at[2])
     if (count == 0) {
         return term == graft_term_symbol(&w->k, 0, 0) ? at[0] : at[1];
     }
-    double value = value_of(w, Z3_get_app_arg(w->z3, app, 0), at);
+    Z3_ast first = Z3_get_app_arg(w->z3, app, 0);
+    double value = kind == Z3_OP_IMPLIES ? premise_of(w, first, at) : value_of(w, first, at);
     if (count == 1) {
         return kind == Z3_OP_UMINUS ? -value
                : kind == Z3_OP_NOT  ? 1.0 - value
@@ -522,18 +538,26 @@ static void list_logarithms(workspace *w, Z3_ast x, Z3_ast y, Z3_ast of[LOGARITH
 /* Exponentials of sums and multiples, and of multiples of logarithms. */
 CHECK_CASE(test_exponentials_are_true)
 {
-    static const float times[] = {-4.0F, -1.0F, -0.5F, 0.5F, 1.5F, 2.0F, 3.0F, 0.25F, 5.0F};
+    static const float times[] = {-4.0F, -1.0F, -0.5F, 0.5F, 1.5F, 2.0F, 3.0F, 0.25F, 5.0F, 6.0F};
     enum { COUNT = sizeof times / sizeof times[0] };
     workspace *w = open_workspace();
     Z3_ast x = graft_term_symbol(&w->k, 0, 0);
     Z3_ast y = graft_term_symbol(&w->k, 0, 1);
     Z3_ast log = function_of(w, GRAFT_OP_log, y);
+    Z3_ast multiples[COUNT];
     Z3_ast powers[COUNT];
     for (uint32_t i = 0; i < COUNT; i++) {
         int32_t bits = 0;
         memcpy(&bits, &times[i], sizeof bits);
-        Z3_ast multiple = apply(w, GRAFT_OP_mul, graft_term_float(&w->k, bits), log);
-        powers[i] = apply(w, GRAFT_OP_exp, apply(w, GRAFT_OP_sub, multiple, x), x);
+        multiples[i] = apply(w, GRAFT_OP_mul, graft_term_float(&w->k, bits), log);
+        powers[i] = apply(w, GRAFT_OP_exp, apply(w, GRAFT_OP_sub, multiples[i], x), x);
+    }
+    for (uint32_t i = 0; i < COUNT; i++) {
+        (void)apply(w, GRAFT_OP_sigmoid, multiples[i], x);
+        (void)apply(w, GRAFT_OP_sqrt, apply(w, GRAFT_OP_exp, multiples[i], x), x);
+        Z3_ast more = apply(w, GRAFT_OP_exp, multiples[i > 0 ? i - 1 : COUNT - 1], x);
+        Z3_ast sum = apply(w, GRAFT_OP_add, apply(w, GRAFT_OP_exp, multiples[i], x), more);
+        (void)function_of(w, GRAFT_OP_log, sum);
     }
     Z3_ast choice = apply(w, GRAFT_OP_exp, apply(w, GRAFT_OP_max, x, y), x);
     for (uint32_t i = 0; i < 2000; i++) {
@@ -544,6 +568,7 @@ CHECK_CASE(test_exponentials_are_true)
         }
         assert_true(fabs(value_of(w, choice, at) / exp(fmax(at[0], at[1])) - 1) < 1e-6);
         check_laws(w, at);
+        check_laws(w, (const double[]){at[0], -2 * at[1]});
     }
 }
 

@@ -26,7 +26,10 @@
  *
  * Nor may a quotient that is caught be left open beside a root that is not: where sqrt(a - b) and
  * sqrt(b - a) are defined a is b, so that zeros of two signs have no finite numbers beside them to be
- * the limit of. Of what a logarithm takes an infinity has one sign only.
+ * the limit of. Of what a logarithm takes an infinity has one sign only, so beside roots (and other
+ * logarithms) of elements it may be left open: these leave numbers beside 0. Roots of anything else may
+ * not. Where sqrt(-a) and log(a) are defined a is 0, and laws that are true of a > 0 say what they like
+ * of sigmoid(-log(a)).
  *
  * A root of what hangs on something that is caught is caught itself: sqrt(sigmoid(u) - 1) is a root
  * of a negative number at every u but an infinite one, at which it is 0. And so is all that hangs on a

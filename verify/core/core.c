@@ -65,6 +65,15 @@ static bool is_implied(graft_sym_asker *a, const graft_facts *facts, const graft
     return follows(a, c->where == NULL ? facts : &where, c->holds, 0);
 }
 
+/* Whether a condition is that there is a root or logarithm of something else than an element: a few
+ * of these may leave single points alone (caught.h). */
+static bool ties(const graft_sym *s, const graft_sym_condition *c)
+{
+    return !c->is_caught && c->is_root &&
+           !(graft_sym_kind(s, c->holds) == Z3_OP_GE &&
+             graft_sym_is_element(s, graft_sym_arg(s, c->holds, 0)));
+}
+
 /* Whether nothing that is caught hangs on the sign of a zero, or no infinity comes up at all: what Z3
  * says of a number that was computed, or compared, it says of finite ones; and what a root ties to
  * another number has no finite ones beside it (caught.h). */
@@ -72,15 +81,17 @@ static bool tells_signs(const proof *p, graft_sym_asker *a, const graft_facts *f
 {
     bool finite = true;
     bool is_signed = graft_rule_jumps(p->rule);
+    bool has_root = false;
     bool is_tied = false;
     for (uint32_t i = 0; i < a->given->count; i++) {
         const graft_sym_condition *c = &a->given->items[i];
         is_signed = is_signed || (c->is_caught && c->is_signed);
-        is_tied = is_tied || (!c->is_caught && c->is_root);
+        has_root = has_root || (!c->is_caught && c->is_root);
+        is_tied = is_tied || ties(a->s, c);
     }
     for (uint32_t i = 0; i < a->given->count && finite; i++) {
         const graft_sym_condition *c = &a->given->items[i];
-        const bool matters = c->is_caught && (is_signed || (is_tied && c->is_of_div));
+        const bool matters = c->is_caught && (is_signed || is_tied || (has_root && c->is_of_div));
         finite = !matters || is_implied(a, facts, c);
     }
     return finite;

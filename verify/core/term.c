@@ -363,6 +363,16 @@ static Z3_ast exponent_of(const graft_term_state *k, Z3_ast x)
     return sum;
 }
 
+/* That a = b where `power`, the exponential of some number written as a product, is one: y^n is
+ * exp(n log(y)) of a positive y alone (term.h). */
+static void note_equal_for(graft_term_state *k, Z3_ast power, Z3_ast a, Z3_ast b)
+{
+    Z3_ast equal = Z3_mk_eq(k->z3, a, b);
+    Z3_ast positive = Z3_mk_lt(k->z3, k->zero, power);
+    bool always = exponent_of(k, power) != NULL;
+    note_fact(k, k->laws, always ? equal : Z3_mk_implies(k->z3, positive, equal));
+}
+
 /* f(-x), which equals `mirrored`; without laws of its own. */
 static void note_mirrored(graft_term_state *k, graft_term_function f, Z3_ast x, Z3_ast mirrored)
 {
@@ -416,7 +426,8 @@ static Z3_ast sqrt_term(graft_term_state *k, Z3_ast x)
     }
     Z3_ast exponent = is_new ? exponent_of(k, x) : NULL;
     if (exponent != NULL) {
-        note_equal(k, term, times_exp(k, k->one, graft_term_rational(k, 1, 2), exponent));
+        Z3_ast half = times_exp(k, k->one, graft_term_rational(k, 1, 2), exponent);
+        note_equal_for(k, half, term, half);
     }
     return term;
 }
@@ -449,7 +460,8 @@ static Z3_ast sigmoid_term(graft_term_state *k, Z3_ast x)
         Z3_ast exp_opposite = exp_term(k, difference_term(k, k->zero, x));
         note_bounds(k, k->zero, term, k->one);
         note_mirrored(k, GRAFT_TERM_SIGMOID, x, difference_term(k, k->one, term));
-        note_equal(k, product_term(k, term, sum_term(k, k->one, exp_opposite)), k->one);
+        note_equal_for(k, exp_opposite, product_term(k, term, sum_term(k, k->one, exp_opposite)),
+                       k->one);
     }
     return term;
 }
@@ -487,9 +499,9 @@ static Z3_ast log_of_sum(graft_term_state *k, Z3_ast x)
     Z3_ast log = unknown_term(k, GRAFT_TERM_LOG, x);
     for (uint32_t i = 0; i < 2 && exponents[0] != NULL && exponents[1] != NULL; i++) {
         Z3_ast apart = difference_term(k, exponents[1 - i], exponents[i]);
-        Z3_ast rest = sum_term(k, k->one, exp_term(k, Z3_simplify(k->z3, apart)));
-        rest = unknown_term(k, GRAFT_TERM_LOG, rest);
-        note_equal(k, log, sum_term(k, exponents[i], rest));
+        Z3_ast power = exp_term(k, Z3_simplify(k->z3, apart));
+        Z3_ast rest = unknown_term(k, GRAFT_TERM_LOG, sum_term(k, k->one, power));
+        note_equal_for(k, power, log, sum_term(k, exponents[i], rest));
     }
     return log;
 }

@@ -9,9 +9,10 @@
  * `domain`).
  *
  * exp, sqrt, erf, sigmoid, log, sin and cos are uninterpreted functions; tanh(t) is
- * 2 sigmoid(2t) - 1. exp(a + b) = exp(a) exp(b), exp(-a) = 1 / exp(a), exp(n a) = exp(a)^n for n to 4,
- * exp(n log(y)) = y^n and exp(n/2 log(y)) = sqrt(y)^n, which ask of y what the logarithm has asked,
- * log(1 + exp(c ? a : b)) = (c ? log(1 + exp(a)) : log(1 + exp(b))), log(exp(t) y) = t + log(y), log(1 / y) = -log(y), log(sqrt(y)) = log(y) / 2 and
+ * 2 sigmoid(2t) - 1. exp(a + b) = exp(a) exp(b), exp(-a) = 1 / exp(a), exp(n a) = exp(a)^n for n to
+ * 4, exp(n log(y)) = y^n and exp(n/2 log(y)) = sqrt(y)^n, which ask of y what the logarithm has
+ * asked, log(1 + exp(c ? a : b)) = (c ? log(1 + exp(a)) : log(1 + exp(b))),
+ * log(exp(t) y) = t + log(y), log(1 / y) = -log(y), log(sqrt(y)) = log(y) / 2 and
  * log(sigmoid(t)) = -log(1 + exp(-t)) are carried out at once.
  * For each term that they are applied to, true facts about it are collected in `laws`, ready
  * to be asserted:
@@ -25,6 +26,10 @@
  *      log(x y ...) = log(x) + log(y) + ... where x, y, ... > 0, and
  *      log(exp(t) + exp(u)) = t + log(1 + exp(u - t));
  *      sin(-t) = -sin(t), cos(-t) = cos(t) and sin(t)^2 + cos(t)^2 = 1.
+ * A question is told of whatever it names, though it may be asked where nothing hangs on that, as of
+ * log(a) in (a > 0 ? log(a) : b). So facts have to be true everywhere, of some functions that are the
+ * real ones where these are defined: of log(y) = log(-y) for y < 0, sqrt(y) = 0 there, and 1 / 0 = 0.
+ * Those with an exponential that is written as a power hold where that is positive.
  *
  * remainder(a, b), which is not defined at b = 0, where its laws say nothing, is one of two numbers:
  *      |remainder(a, b)| < |b|; it has the sign of a; it is a where |a| < |b|; and

@@ -128,7 +128,8 @@ static void add_goals(instance_draft *d, uint32_t element)
     visit_parts(d, element, d->right[element].divisors, add_goal);
     visit_parts(d, element, d->right[element].caught, add_goal);
     visit_parts(d, element, d->left[element].needed, add_goal);
-    if (d->left[element].needed != NULL || d->jumps) { /* Which are told of finite numbers. */
+    /* Which are told of finite numbers; or a few roots may leave none beside an infinite one. */
+    if (d->left[element].needed != NULL || d->jumps || d->left[element].ties != NULL) {
         visit_parts(d, element, d->left[element].caught, add_goal);
     }
     if (d->left[element].roots != NULL) { /* Which may tie one number to another. */

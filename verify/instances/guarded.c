@@ -43,6 +43,7 @@ static graft_guarded join(graft_term_state *k, uint32_t op, const graft_guarded 
     Z3_ast divisors = both(k, a->divisors, b->divisors);
     return (graft_guarded){.term = graft_term_scalar(k, op, a->term, b->term),
                            .roots = both(k, a->roots, b->roots),
+                           .ties = both(k, a->ties, b->ties),
                            .divisors = divisors,
                            .mixed = divisors,
                            .caught = both(k, a->caught, b->caught),
@@ -83,6 +84,7 @@ static graft_guarded compare(graft_term_state *k, uint32_t op, const graft_guard
     x.caught = both(k, x.caught, x.roots);
     x.needed = both(k, x.needed, x.caught);
     x.roots = NULL;
+    x.ties = NULL;
     return x;
 }
 
@@ -141,6 +143,7 @@ static graft_guarded choose_guarded(void *k, graft_guarded c, graft_guarded a, g
     Z3_ast other = Z3_mk_eq(term->z3, c.term, term->zero);
     graft_guarded x = {.term = graft_term_select(k, c.term, a.term, b.term),
                        .roots = asked_of(k, other, c.roots, a.roots, b.roots),
+                       .ties = asked_of(k, other, c.ties, a.ties, b.ties),
                        .divisors = asked_of(k, other, c.divisors, a.divisors, b.divisors),
                        .caught = asked_of(k, other, c.caught, a.caught, b.caught),
                        .computed = asked_of(k, other, c.computed, a.computed, b.computed),
@@ -152,6 +155,7 @@ static graft_guarded choose_guarded(void *k, graft_guarded c, graft_guarded a, g
         x.needed = both(k, x.needed, x.computed);
         x.tied = both(k, x.tied, x.quotients);
         x.roots = NULL;
+        x.ties = NULL;
         x.divisors = NULL;
         x.computed = NULL;
         x.quotients = NULL;
@@ -184,9 +188,10 @@ static graft_guarded quotient_guarded(void *state, graft_guarded a, graft_guarde
 }
 
 /* A root of what hangs on something that is caught is caught itself (caught.h). */
-static void ask_root(const graft_term_state *k, graft_guarded *x, Z3_ast root)
+static void ask_root(const graft_term_state *k, graft_guarded *x, Z3_ast of, Z3_ast root)
 {
     Z3_ast *where = x->caught != NULL ? &x->caught : &x->roots;
+    x->ties = both(k, x->ties, where == &x->roots && !is_element(k, of) ? root : NULL);
     *where = both(k, *where, root);
 }
 
@@ -195,7 +200,7 @@ static graft_guarded sqrt_guarded(void *state, graft_guarded a)
     graft_term_state *k = state;
     const graft_guarded none = {.term = NULL};
     graft_guarded x = join(k, GRAFT_OP_sqrt, &a, &none);
-    ask_root(k, &x, take_domain(k));
+    ask_root(k, &x, a.term, take_domain(k));
     return x;
 }
 
@@ -210,7 +215,7 @@ static graft_guarded log_guarded(void *state, graft_guarded a)
 {
     graft_term_state *k = state;
     graft_guarded x = unknown_guarded(k, GRAFT_OP_log, a);
-    ask_root(k, &x, Z3_ast_vector_get(k->z3, k->domain, 0));
+    ask_root(k, &x, a.term, Z3_ast_vector_get(k->z3, k->domain, 0));
     x.divisors = both(k, x.divisors, Z3_ast_vector_get(k->z3, k->domain, 1));
     x.mixed = x.divisors;
     Z3_ast_vector_resize(k->z3, k->domain, 0);

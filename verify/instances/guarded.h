@@ -14,7 +14,8 @@
 /* Formulas are NULL where nothing is asked. */
 typedef struct graft_guarded {
     Z3_ast term;
-    Z3_ast roots;     /* What it takes roots of is not negative. */
+    Z3_ast roots;     /* What it takes roots and logarithms of is not negative. */
+    Z3_ast ties;      /* The part of it about numbers other than elements. */
     Z3_ast divisors;  /* What it is divided by is not 0. */
     Z3_ast mixed;     /* The part of it about divisors whose reciprocals are not plain factors. */
     Z3_ast caught;    /* Nor what divides in other divisors, in the arguments of maxima, minima and
