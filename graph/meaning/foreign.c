@@ -168,12 +168,11 @@ graft_status graft_foreign_run(graft_env *env, const graft_opaque *opaque, const
         if (one.out.rank == GRAFT_RANK_UNKNOWN) {
             continue;
         }
-        if (!fits_numbers(opaque, in, one.which)) {
-            return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                              "the numbers that a node (%s) reads do not give the size of its "
-                              "result, or are such as implementations differ on",
-                              row->op_type);
-        }
+        GRAFT_RETURN_IF(!fits_numbers(opaque, in, one.which),
+                        GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                                   "the numbers that a node (%s) reads do not give the size of its "
+                                   "result, or are such as implementations differ on",
+                                   row->op_type));
         wanted[one.which] = out[one.which];
         if (!row->joint) {
             GRAFT_PASS(row->run(env, &one, out[one.which]));

@@ -290,11 +290,10 @@ graft_status graft_foreign_rows(graft_env *env, const graft_opaque *opaque, void
     for (uint32_t i = 0; i < (uint32_t)graft_count(&opaque->in[1]); i++, to += depth) {
         const int64_t place = graft_foreign_whole(opaque, 1, i);
         const int64_t row = place + (place < 0 ? rows : 0);
-        if (row < 0 || row >= rows) {
-            return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                              "place %" PRId64 " lies outside of a table of %" PRId64 " rows",
-                              place, rows);
-        }
+        GRAFT_RETURN_IF(row < 0 || row >= rows,
+                        GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                                   "place %" PRId64 " lies outside of a table of %" PRId64 " rows",
+                                   place, rows));
         const uint8_t *data = w.data + (size_t)row * (size_t)opaque->in[0].dims[1];
         for (size_t k = 0; k < depth; k++) {
             const size_t b = k / w.block;

@@ -137,9 +137,7 @@ graft_status graft_foreign_gather_elements(graft_env *env, const graft_opaque *o
     const size_t width = graft_foreign_width(&opaque->out);
     const element_rows r = element_rows_of(env->scratch, &opaque->in[1]);
     for (size_t row = 0; row < r.rows; row++) {
-        if (!find_elements(opaque, row, &r)) {
-            return refuse_element(env, row, &r);
-        }
+        GRAFT_RETURN_IF(!find_elements(opaque, row, &r), refuse_element(env, row, &r));
         copy_elements(opaque->data[0], &r, width, (uint8_t *)out + row * r.columns * width);
     }
     return GRAFT_OK;
@@ -192,9 +190,7 @@ graft_status graft_foreign_scatter_elements(graft_env *env, const graft_opaque *
     memcpy(out, opaque->data[0], (size_t)graft_shape_bytes(&opaque->out));
     for (size_t row = 0; row < r.rows; row++) {
         const uint8_t *from = (const uint8_t *)opaque->data[2] + row * r.columns * width;
-        if (!find_elements(opaque, row, &r)) {
-            return refuse_element(env, row, &r);
-        }
+        GRAFT_RETURN_IF(!find_elements(opaque, row, &r), refuse_element(env, row, &r));
         if (!merges) {
             place_elements(from, &r, width, out);
         }
@@ -280,9 +276,7 @@ graft_status graft_foreign_gather_nd(graft_env *env, const graft_opaque *opaque,
     const size_t bytes = r.elements * graft_foreign_width(&opaque->out);
     for (size_t i = 0; i < r.all; i++) {
         const int64_t at = row_at(opaque, i, r.each);
-        if (at < 0) {
-            return refuse_place(env, i);
-        }
+        GRAFT_RETURN_IF(at < 0, refuse_place(env, i));
         memcpy((uint8_t *)out + i * bytes, (const uint8_t *)opaque->data[0] + (size_t)at * bytes,
                bytes);
     }
@@ -304,9 +298,7 @@ graft_status graft_foreign_scatter_nd(graft_env *env, const graft_opaque *opaque
     memcpy(out, opaque->data[0], (size_t)graft_shape_bytes(&opaque->out));
     for (size_t i = 0; i < r.all; i++) {
         const int64_t at = row_at(opaque, i, r.each);
-        if (at < 0) {
-            return refuse_place(env, i);
-        }
+        GRAFT_RETURN_IF(at < 0, refuse_place(env, i));
         take_up(opaque, (const uint8_t *)opaque->data[2] + i * bytes, r.elements,
                 (uint8_t *)out + (size_t)at * bytes);
     }
@@ -471,10 +463,9 @@ graft_status graft_foreign_reverse(graft_env *env, const graft_opaque *opaque, v
         const int64_t time = at[opaque->axis];
         const int64_t batch = at[1 - opaque->axis];
         const int64_t length = graft_foreign_whole(opaque, 1, (uint32_t)batch);
-        if (length < 0 || length > times) {
-            return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "sequence %" PRId64 " is longer than its axis",
-                              batch);
-        }
+        GRAFT_RETURN_IF(length < 0 || length > times,
+                        GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                                   "sequence %" PRId64 " is longer than its axis", batch));
         const int64_t from = time < length ? length - 1 - time : time;
         const int64_t place = opaque->axis == 0 ? from * sizes[1] + batch : batch * times + from;
         memcpy((uint8_t *)out + (size_t)i * bytes,
@@ -505,9 +496,7 @@ graft_status graft_foreign_features(graft_env *env, const graft_opaque *opaque, 
     const int64_t size = opaque->in[0].dims[opaque->in[0].rank - 1];
     for (size_t i = 0; i < graft_count(&opaque->out); i++) {
         const int64_t place = place_at(opaque, i % count, size);
-        if (place < 0) {
-            return refuse_place(env, i % count);
-        }
+        GRAFT_RETURN_IF(place < 0, refuse_place(env, i % count));
         memcpy((uint8_t *)out + i * width,
                (const uint8_t *)opaque->data[0] +
                    (i / count * (size_t)size + (size_t)place) * width,

@@ -446,12 +446,11 @@ static graft_status check_lengths(graft_env *env, const graft_opaque *opaque)
          graft_foreign_has(opaque, NET_LENGTHS) && k < (uint32_t)opaque->in[NET_LENGTHS].dims[0];
          k++) {
         const int64_t length = graft_foreign_whole(opaque, NET_LENGTHS, k);
-        if (length < 0 || length > steps) {
-            return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                              "sequence %" PRIu32 " of a recurrent node has %" PRId64
-                              " steps, of %" PRId32,
-                              k, length, steps);
-        }
+        GRAFT_RETURN_IF(length < 0 || length > steps,
+                        GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                                   "sequence %" PRIu32 " of a recurrent node has %" PRId64
+                                   " steps, of %" PRId32,
+                                   k, length, steps));
     }
     return GRAFT_OK;
 }

@@ -443,6 +443,7 @@ void graft_onnx_plan_moves(graft_onnx_reader *reader, const Onnx__NodeProto *nod
 /* A refused plan may go on: operands are then NONE, which is the result here, shapes scalars,
  * numbers their defaults. */
 graft_onnx_operand graft_plan_refuse(graft_onnx_plan *plan, const char *reason);
+void graft_plan_refuse_if(graft_onnx_plan *plan, bool refused, const char *reason);
 const Onnx__AttributeProto *graft_plan_attribute(const graft_onnx_plan *plan, const char *name);
 int64_t graft_plan_int(graft_onnx_plan *plan, const char *name, int64_t absent);
 float graft_plan_float(graft_onnx_plan *plan, const char *name, float absent);

@@ -44,7 +44,12 @@ bool graft_onnx_comes_apart(const graft_onnx_reader *reader, const Onnx__NodePro
 
 void graft_apart_refuse(graft_apart *apart, const char *reason)
 {
-    apart->refusal = apart->refusal == NULL ? reason : apart->refusal;
+    graft_apart_refuse_if(apart, true, reason);
+}
+
+void graft_apart_refuse_if(graft_apart *apart, bool refused, const char *reason)
+{
+    apart->refusal = refused && apart->refusal == NULL ? reason : apart->refusal;
 }
 
 static bool has_known_attributes(const Onnx__NodeProto *node, const char *known)
@@ -89,9 +94,8 @@ graft_status graft_onnx_take_apart(graft_onnx_reader *reader, const Onnx__NodePr
         row->take(&apart);
     }
     for (uint32_t k = 0; k < node->n_output; k++) {
-        if (graft_apart_is_read(&apart, k) && apart.results[k] == NULL) {
-            graft_apart_refuse(&apart, "an output that is not known");
-        }
+        graft_apart_refuse_if(&apart, graft_apart_is_read(&apart, k) && apart.results[k] == NULL,
+                              "an output that is not known");
     }
     if (apart.status == GRAFT_OK && apart.refusal == NULL) {
         name_results(&apart);
@@ -146,9 +150,8 @@ int64_t graft_apart_known(graft_apart *apart, uint32_t k, int64_t absent)
     graft_onnx_entry *entry = graft_onnx_input(apart->reader->onnx, apart->node, k);
     const graft_onnx_ints *ints =
         entry == NULL ? NULL : graft_onnx_ints_of_entry(apart->reader, entry);
-    if (entry != NULL && (ints == NULL || ints->count != 1)) {
-        graft_apart_refuse(apart, "numbers that are only known when the model runs");
-    }
+    graft_apart_refuse_if(apart, entry != NULL && (ints == NULL || ints->count != 1),
+                          "numbers that are only known when the model runs");
     return ints != NULL && ints->count == 1 ? ints->items[0] : absent;
 }
 

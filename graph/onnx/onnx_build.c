@@ -243,10 +243,9 @@ static graft_status add_parts(graft_onnx_reader *reader, uint32_t index, graft_o
                           value_of_operand(reader, plan, part->inputs[i], part_nodes, &inputs[i]),
                           "as an input of ONNX node %u", index);
         }
-        if (graft_graph_add_node(&reader->model->graph, part->op, part->attrs, inputs, record + p,
-                                 &part_nodes[p]) != GRAFT_OK) {
-            return fail_node(reader, index, "its plan does not fit the graph");
-        }
+        GRAFT_RETURN_IF(graft_graph_add_node(&reader->model->graph, part->op, part->attrs, inputs,
+                                             record + p, &part_nodes[p]) != GRAFT_OK,
+                        fail_node(reader, index, "its plan does not fit the graph"));
     }
     return GRAFT_OK;
 }
@@ -400,9 +399,7 @@ static graft_status add_opaque(graft_onnx_reader *reader, uint32_t index,
     status =
         graft_graph_add_opaque(&reader->model->graph, group->first_record, inputs,
                                (uint16_t)input_count, shapes, (uint16_t)node->n_output, &added);
-    if (status != GRAFT_OK) {
-        return fail_node(reader, index, "does not fit the graph");
-    }
+    GRAFT_RETURN_IF(status != GRAFT_OK, fail_node(reader, index, "does not fit the graph"));
     for (uint32_t k = 0; k < node->n_output; k++) {
         const graft_shape shape = graft_onnx_shape_of_foreign(reader, node, k);
         told = told && graft_shape_equal(&shape, &shapes[k]);
@@ -667,11 +664,9 @@ static graft_status build_outputs(graft_onnx_reader *reader)
         const char *name = text_or_empty(names[i]);
         graft_onnx_entry *entry = graft_onnx_entry_named(reader->onnx, name);
         graft_index value = GRAFT_NONE;
-        if (entry == NULL) {
-            return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
-                              "%s: output %u is '%s', which nothing produces", model->file, i,
-                              name);
-        }
+        GRAFT_RETURN_IF(entry == NULL, GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
+                                                  "%s: output %u is '%s', which nothing produces",
+                                                  model->file, i, name));
         GRAFT_PASS(value_of_entry(reader, entry, &value));
         GRAFT_PASS_IN(reader->env, graft_graph_add_output(&model->graph, value),
                       "while adding the output '%s'", name);

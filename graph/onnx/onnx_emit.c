@@ -48,9 +48,8 @@ static const uint8_t function_since[GRAFT_OP_COUNT] = {
 static graft_status emit_function(const graft_onnx_emitter *e)
 {
     const graft_op_info *info = graft_op(e->node->op);
-    if (e->writer->opset < function_since[e->node->op]) {
-        return fail_opset(e, info->onnx, function_since[e->node->op]);
-    }
+    GRAFT_RETURN_IF(e->writer->opset < function_since[e->node->op],
+                    fail_opset(e, info->onnx, function_since[e->node->op]));
     Onnx__NodeProto *node = push1(e, info->onnx, in_name(e, 0), out_name(e, 0));
     for (uint32_t i = 0; i < info->attr_count; i++) {
         graft_onnx_set_float(e->writer->arena, node, graft_op_attr(e->node->op, i)->name,
@@ -69,9 +68,7 @@ static graft_status emit_erf(const graft_onnx_emitter *e)
 
 static graft_status emit_remainder(const graft_onnx_emitter *e)
 {
-    if (e->writer->opset < OPSET_MOD) {
-        return fail_opset(e, "Mod", OPSET_MOD);
-    }
+    GRAFT_RETURN_IF(e->writer->opset < OPSET_MOD, fail_opset(e, "Mod", OPSET_MOD));
     Onnx__NodeProto *node = push2(e, "Mod", in_name(e, 0), in_name(e, 1), out_name(e, 0));
     graft_onnx_set_int(e->writer->arena, node, "fmod", 1);
     return GRAFT_OK;
@@ -84,10 +81,9 @@ static graft_status emit_max_min(const graft_onnx_emitter *e)
                     out_name(e, 0));
         return GRAFT_OK;
     }
-    if (e->writer->opset < OPSET_BROADCAST_MAX &&
-        !graft_shape_equal(in_shape(e, 0), in_shape(e, 1))) {
-        return fail_opset(e, "Max or Min of unequal shapes", OPSET_BROADCAST_MAX);
-    }
+    GRAFT_RETURN_IF(e->writer->opset < OPSET_BROADCAST_MAX &&
+                        !graft_shape_equal(in_shape(e, 0), in_shape(e, 1)),
+                    fail_opset(e, "Max or Min of unequal shapes", OPSET_BROADCAST_MAX));
     return emit_plain(e);
 }
 
@@ -317,9 +313,8 @@ static graft_status emit_max_pool(const graft_onnx_emitter *e)
 {
     const int32_t *dilation = &e->node->attrs[GRAFT_ATTR_max_pool_dilation_h];
     bool dilated = dilation[0] != 1 || dilation[1] != 1;
-    if (dilated && e->writer->opset < OPSET_DILATED_MAX_POOL) {
-        return fail_opset(e, "MaxPool with dilations", OPSET_DILATED_MAX_POOL);
-    }
+    GRAFT_RETURN_IF(dilated && e->writer->opset < OPSET_DILATED_MAX_POOL,
+                    fail_opset(e, "MaxPool with dilations", OPSET_DILATED_MAX_POOL));
     Onnx__NodeProto *node = push1(e, "MaxPool", in_name(e, 0), out_name(e, 0));
     set_pool_window(e, node);
     if (dilated) {
@@ -402,9 +397,7 @@ static graft_status emit_gelu(const graft_onnx_emitter *e)
     if (e->writer->opset >= OPSET_GELU) {
         return emit_plain(e);
     }
-    if (e->writer->opset < OPSET_ERF) {
-        return fail_opset(e, "Erf", OPSET_ERF);
-    }
+    GRAFT_RETURN_IF(e->writer->opset < OPSET_ERF, fail_opset(e, "Erf", OPSET_ERF));
     const char *x = in_name(e, 0);
     const char *y = step2(e, "Div", x, push_scalar(e, "root", 1.41421354F));
     y = step2(e, "Add", step1(e, "Erf", y), push_scalar(e, "one", 1.0F));

@@ -195,10 +195,9 @@ static graft_status judge_functions(inliner *i)
         items = push_calls(i, &i->functions[f].body, items, &count, &capacity);
     }
     first[i->count] = count;
-    if (!graft_onnx_sort(i->env->scratch, i->count, first, items, order, &on_cycle)) {
-        return GRAFT_FAIL(i->env, GRAFT_BAD_INPUT, "%s: function '%s' calls itself",
-                          i->source->file, text_or_empty(i->functions[on_cycle].proto->name));
-    }
+    GRAFT_RETURN_IF(!graft_onnx_sort(i->env->scratch, i->count, first, items, order, &on_cycle),
+                    GRAFT_FAIL(i->env, GRAFT_BAD_INPUT, "%s: function '%s' calls itself",
+                               i->source->file, text_or_empty(i->functions[on_cycle].proto->name)));
     for (uint32_t k = 0; k < i->count; k++) {
         judge_function(i, &i->functions[order[k]]);
     }

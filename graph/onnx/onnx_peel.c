@@ -293,14 +293,13 @@ static graft_status peel(peeling *p, Onnx__NodeProto *node)
     const bool always = goes_on(body);
     const int64_t left = !goes || most <= l.at ? 0 : most - l.at;
     const int64_t rounds = always || left == 0 ? left : 1;
-    if (rounds > ROUNDS_MOST || l.at + rounds > ROUNDS_MOST ||
-        p->count + (size_t)rounds * body->n_node > NODES_MOST) {
-        return GRAFT_FAIL(
-            p->env, GRAFT_CAPACITY,
-            "%s: node '%s' (Loop): its sizes change from round to round, and it makes "
-            "more than %d rounds or %d nodes",
-            p->source->file, text_or_empty(node->name), ROUNDS_MOST, NODES_MOST);
-    }
+    GRAFT_RETURN_IF(
+        rounds > ROUNDS_MOST || l.at + rounds > ROUNDS_MOST ||
+            p->count + (size_t)rounds * body->n_node > NODES_MOST,
+        GRAFT_FAIL(p->env, GRAFT_CAPACITY,
+                   "%s: node '%s' (Loop): its sizes change from round to round, and it makes "
+                   "more than %d rounds or %d nodes",
+                   p->source->file, text_or_empty(node->name), ROUNDS_MOST, NODES_MOST));
     l.state = GRAFT_NEW(arena, const char *, node->n_input);
     l.rows = GRAFT_NEW(arena, const char **, body->n_output);
     for (size_t k = 0; k < body->n_output; k++) {

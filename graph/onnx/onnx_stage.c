@@ -34,10 +34,9 @@ graft_status graft_onnx_name_told(graft_onnx_reader *reader)
         known->shape = o->told[i].shape;
         known->data = o->told[i].data;
         known->data_bytes = (size_t)graft_shape_bytes(&known->shape);
-        if (!graft_names_add(onnx->names, known->name, onnx->entry_count)) {
-            return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: the name '%s' is given twice",
-                              reader->model->file, known->name);
-        }
+        GRAFT_RETURN_IF(!graft_names_add(onnx->names, known->name, onnx->entry_count),
+                        GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: the name '%s' is given twice",
+                                   reader->model->file, known->name));
         onnx->entries[onnx->entry_count++] = (graft_onnx_entry){.name = known->name,
                                                                 .kind = GRAFT_ONNX_TOLD,
                                                                 .value = GRAFT_NONE,

@@ -428,13 +428,12 @@ static graft_status name_captured(graft_onnx_writer *writer)
             graft_index value =
                 value_instead(writer, graft_node_input(writer->graph, n, (uint32_t)first + k));
             bool known = !graft_names_add(readers, name, value);
-            if ((known && graft_names_find(readers, name) != value) ||
-                (!known && !give_name(writer, value, name) &&
-                 !is_output_name(writer, value, name) && !take_name(writer, name))) {
-                return GRAFT_FAIL(writer->env, GRAFT_INTERNAL,
-                                  "%s: subgraphs and others mean different values by '%s'",
-                                  writer->model->file, name);
-            }
+            GRAFT_RETURN_IF((known && graft_names_find(readers, name) != value) ||
+                                (!known && !give_name(writer, value, name) &&
+                                 !is_output_name(writer, value, name) && !take_name(writer, name)),
+                            GRAFT_FAIL(writer->env, GRAFT_INTERNAL,
+                                       "%s: subgraphs and others mean different values by '%s'",
+                                       writer->model->file, name));
         }
     }
     return GRAFT_OK;
@@ -810,14 +809,12 @@ static graft_status open_writer(graft_env *env, const graft_model *model, const 
     size_t bytes = graft_order_bytes(&graph->limits);
     *writer = (graft_onnx_writer){
         .env = env, .arena = env->scratch, .model = model, .graph = graph, .simplify = simplify};
-    if (model->is_apart) {
-        return GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "%s: it was read to be run, not to be written",
-                          model->file);
-    }
-    if (graph->output_count != model->output_count) {
-        return GRAFT_FAIL(env, GRAFT_INTERNAL, "%s: the graph has %u outputs, the model %u",
-                          model->file, graph->output_count, model->output_count);
-    }
+    GRAFT_RETURN_IF(model->is_apart,
+                    GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
+                               "%s: it was read to be run, not to be written", model->file));
+    GRAFT_RETURN_IF(graph->output_count != model->output_count,
+                    GRAFT_FAIL(env, GRAFT_INTERNAL, "%s: the graph has %u outputs, the model %u",
+                               model->file, graph->output_count, model->output_count));
     if (graft_order_build(&writer->order, graph, graft_arena_alloc(env->scratch, bytes), bytes) !=
         GRAFT_OK) {
         return GRAFT_FAIL(env, GRAFT_INTERNAL, "%s: the graph to write has a cycle", model->file);
