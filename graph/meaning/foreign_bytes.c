@@ -287,14 +287,6 @@ graft_status graft_foreign_matmul(graft_env *env, const graft_opaque *opaque, vo
 
 enum { GEMM_TURN_A = 1, GEMM_TURN_B, GEMM_ALPHA };
 
-bool graft_foreign_read_gemm(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    opaque->attrs[GEMM_TURN_A] = graft_onnx_int(node, "transA", 0) != 0;
-    opaque->attrs[GEMM_TURN_B] = graft_onnx_int(node, "transB", 0) != 0;
-    opaque->attrs[GEMM_ALPHA] = graft_foreign_float(node, "alpha", 1.0F);
-    return true;
-}
-
 /* Without a scale for it the result is binary32. Zero points are one a matrix. */
 bool graft_foreign_gemm_shape(const graft_opaque *opaque, graft_shape *shape)
 {
@@ -455,13 +447,7 @@ graft_status graft_foreign_bytes(graft_env *env, const graft_opaque *opaque, voi
     return GRAFT_OK;
 }
 
-enum { MAP_ALPHA = 1, MAP_PLACES_LAST = 1 };
-
-bool graft_foreign_read_map(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    opaque->attrs[MAP_ALPHA] = graft_foreign_float(node, "alpha", 0.01F);
-    return true;
-}
+enum { MAP_ALPHA = 1, MEAN_CHANNELS_LAST = 1 };
 
 /* The scales of what is read and made. */
 bool graft_foreign_map_shape(const graft_opaque *opaque, graft_shape *shape)
@@ -507,17 +493,11 @@ graft_status graft_foreign_map(graft_env *env, const graft_opaque *opaque, void 
     return GRAFT_OK;
 }
 
-bool graft_foreign_read_mean(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    opaque->attrs[MAP_PLACES_LAST] = graft_onnx_int(node, "channels_last", 0) == 0;
-    return opaque->in[0].rank >= 3;
-}
-
 bool graft_foreign_mean_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    const bool fits = graft_foreign_map_shape(opaque, shape);
-    const uint32_t first = opaque->attrs[MAP_PLACES_LAST] != 0 ? 2 : 1;
-    for (uint32_t i = first; i + 2 < shape->rank + first; i++) {
+    const bool fits = graft_foreign_map_shape(opaque, shape) && shape->rank >= 3;
+    const uint32_t first = opaque->attrs[MEAN_CHANNELS_LAST] != 0 ? 1 : 2;
+    for (uint32_t i = first; fits && i + 2 < shape->rank + first; i++) {
         shape->dims[i] = 1;
     }
     return fits;
@@ -528,8 +508,8 @@ graft_status graft_foreign_mean(graft_env *env, const graft_opaque *opaque, void
     (void)env;
     const size_t count = graft_count(&opaque->out);
     const size_t terms = graft_count(&opaque->in[0]) / count;
-    const bool last = opaque->attrs[MAP_PLACES_LAST] != 0;
-    const size_t inner = last ? 1 : count / (size_t)opaque->out.dims[0];
+    const bool last = opaque->attrs[MEAN_CHANNELS_LAST] != 0;
+    const size_t inner = !last ? 1 : count / (size_t)opaque->out.dims[0];
     const float factor = scale_at(opaque, 1) / (scale_at(opaque, 3) * (float)terms);
     const uint8_t sign = opaque->in[0].dtype == GRAFT_DTYPE_I8 ? -INT8_MIN : 0;
     const int64_t zero = zero_at(opaque, 2, 0) + sign;

@@ -28,22 +28,15 @@ static graft_status refuse_place(graft_env *env, size_t i)
 
 /* ------------------------------------------------------------------- reading attributes */
 
-enum { INDEX_BATCH = 1, INDEX_REDUCTION };
+/* Of a row that reads places; none has both. */
+enum { INDEX_BATCH = 1, INDEX_REDUCTION = 2 };
 
-static const int32_t reductions[] = {GRAFT_FOREIGN_NONE, GRAFT_FOREIGN_ADD, GRAFT_FOREIGN_MUL,
-                                     GRAFT_FOREIGN_MIN, GRAFT_FOREIGN_MAX};
-
-bool graft_foreign_read_index(const Onnx__NodeProto *node, graft_opaque *opaque)
+/* How updates are taken up. */
+static int32_t reduction_of(const graft_opaque *opaque)
 {
-    static const char *const names[] = {"none", "add", "mul", "min", "max", NULL};
-    const int64_t rank = opaque->in[0].rank;
-    const int64_t batch = graft_onnx_int(node, "batch_dims", 0);
-    const int32_t reduction = graft_foreign_choice(node, "reduction", names, 0);
-    const bool fits = graft_foreign_read_axis(node, opaque, rank, 0) && batch >= 0 &&
-                      batch < rank && reduction >= 0;
-    opaque->attrs[INDEX_BATCH] = fits ? (int32_t)batch : 0;
-    opaque->attrs[INDEX_REDUCTION] = fits ? reductions[reduction] : 0;
-    return fits;
+    static const int32_t reductions[] = {GRAFT_FOREIGN_NONE, GRAFT_FOREIGN_ADD, GRAFT_FOREIGN_MUL,
+                                         GRAFT_FOREIGN_MIN, GRAFT_FOREIGN_MAX};
+    return reductions[opaque->attrs[INDEX_REDUCTION]];
 }
 
 /* ------------------------------------------------------- GatherElements, ScatterElements */
@@ -156,7 +149,7 @@ static void place_elements(const void *from, const element_rows *r, size_t width
 /* Whether updates are of the type, and how they are taken up can be run. */
 static bool takes_updates(const graft_opaque *opaque)
 {
-    const int32_t code = opaque->attrs[INDEX_REDUCTION];
+    const int32_t code = reduction_of(opaque);
     return opaque->in[2].dtype == opaque->in[0].dtype &&
            (code == GRAFT_FOREIGN_NONE || graft_foreign_can_merge(code, opaque->in[0].dtype));
 }
@@ -164,7 +157,7 @@ static bool takes_updates(const graft_opaque *opaque)
 /* `count` elements at `from` replace those at `to`, or are added to them and the like. */
 static void take_up(const graft_opaque *opaque, const void *from, size_t count, void *to)
 {
-    const int32_t code = opaque->attrs[INDEX_REDUCTION];
+    const int32_t code = reduction_of(opaque);
     if (code == GRAFT_FOREIGN_NONE) {
         memcpy(to, from, count * graft_foreign_width(&opaque->out));
     } else {
@@ -185,7 +178,7 @@ graft_status graft_foreign_scatter_elements(graft_env *env, const graft_opaque *
 {
     GRAFT_SCOPED(env->scratch);
     const size_t width = graft_foreign_width(&opaque->out);
-    const bool merges = opaque->attrs[INDEX_REDUCTION] != GRAFT_FOREIGN_NONE;
+    const bool merges = reduction_of(opaque) != GRAFT_FOREIGN_NONE;
     const element_rows r = element_rows_of(env->scratch, &opaque->in[1]);
     memcpy(out, opaque->data[0], (size_t)graft_shape_bytes(&opaque->out));
     for (size_t row = 0; row < r.rows; row++) {
@@ -359,16 +352,11 @@ graft_status graft_foreign_one_hot(graft_env *env, const graft_opaque *opaque, v
 
 /* ---------------------------------------------------------------------------------- Trilu */
 
-bool graft_foreign_read_trilu(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    opaque->attrs[1] = graft_onnx_int(node, "upper", 1) != 0;
-    return opaque->in[0].rank >= 2;
-}
-
 bool graft_foreign_trilu_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     *shape = opaque->in[0];
-    return !graft_foreign_has(opaque, 1) || graft_foreign_list(opaque, 1) == 1;
+    return shape->rank >= 2 &&
+           (!graft_foreign_has(opaque, 1) || graft_foreign_list(opaque, 1) == 1);
 }
 
 graft_status graft_foreign_trilu(graft_env *env, const graft_opaque *opaque, void *out)
@@ -396,23 +384,13 @@ graft_status graft_foreign_trilu(graft_env *env, const graft_opaque *opaque, voi
 
 /* -------------------------------------------------------------------------------- EyeLike */
 
-bool graft_foreign_read_eye(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    const int64_t k = graft_onnx_int(node, "k", 0);
-    const int64_t dtype = graft_onnx_int(node, "dtype", opaque->in[0].dtype);
-    opaque->attrs[1] = k < INT32_MIN || k > INT32_MAX ? 0 : (int32_t)k;
-    opaque->attrs[2] = dtype == GRAFT_DTYPE_F32 || dtype == GRAFT_DTYPE_I64 ||
-                               dtype == GRAFT_DTYPE_I32 || dtype == GRAFT_DTYPE_BOOL
-                           ? (int32_t)dtype
-                           : 0;
-    return opaque->in[0].rank == 2 && opaque->attrs[1] == k && opaque->attrs[2] != 0;
-}
-
 bool graft_foreign_eye_shape(const graft_opaque *opaque, graft_shape *shape)
 {
+    const int32_t dtype = opaque->attrs[2] == 0 ? opaque->in[0].dtype : opaque->attrs[2];
     *shape = opaque->in[0];
-    shape->dtype = (uint8_t)opaque->attrs[2];
-    return true;
+    shape->dtype = (uint8_t)dtype;
+    return shape->rank == 2 && (dtype == GRAFT_DTYPE_F32 || dtype == GRAFT_DTYPE_I64 ||
+                                dtype == GRAFT_DTYPE_I32 || dtype == GRAFT_DTYPE_BOOL);
 }
 
 graft_status graft_foreign_eye(graft_env *env, const graft_opaque *opaque, void *out)
@@ -437,37 +415,34 @@ graft_status graft_foreign_eye(graft_env *env, const graft_opaque *opaque, void 
 
 /* ------------------------------------------------------------------------ ReverseSequence */
 
-bool graft_foreign_read_reverse(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    const int64_t batch = graft_onnx_int(node, "batch_axis", 1);
-    const int64_t time = graft_onnx_int(node, "time_axis", 0);
-    opaque->axis = time == 1; /* The other one is the batch. */
-    return opaque->in[0].rank >= 2 && (time == 0 || time == 1) && batch == 1 - time;
-}
+enum { REVERSE_BATCH = 1, REVERSE_TIME }; /* Axes, which are 0 and 1. */
 
 bool graft_foreign_reverse_shape(const graft_opaque *opaque, graft_shape *shape)
 {
+    const int32_t time = opaque->attrs[REVERSE_TIME];
     *shape = opaque->in[0];
-    return is_whole(&opaque->in[1]) && opaque->in[1].rank == 1 &&
-           opaque->in[1].dims[0] == shape->dims[1 - opaque->axis];
+    return shape->rank >= 2 && (time == 0 || time == 1) &&
+           opaque->attrs[REVERSE_BATCH] == 1 - time && is_whole(&opaque->in[1]) &&
+           opaque->in[1].rank == 1 && opaque->in[1].dims[0] == shape->dims[1 - time];
 }
 
 graft_status graft_foreign_reverse(graft_env *env, const graft_opaque *opaque, void *out)
 {
     const int64_t sizes[2] = {opaque->out.dims[0], opaque->out.dims[1]};
-    const int64_t times = sizes[opaque->axis];
+    const int32_t along = opaque->attrs[REVERSE_TIME];
+    const int64_t times = sizes[along];
     const size_t bytes =
         (size_t)graft_shape_bytes(&opaque->out) / (size_t)sizes[0] / (size_t)sizes[1];
     for (int64_t i = 0; i < sizes[0] * sizes[1]; i++) {
         const int64_t at[2] = {i / sizes[1], i % sizes[1]};
-        const int64_t time = at[opaque->axis];
-        const int64_t batch = at[1 - opaque->axis];
+        const int64_t time = at[along];
+        const int64_t batch = at[1 - along];
         const int64_t length = graft_foreign_whole(opaque, 1, (uint32_t)batch);
         GRAFT_RETURN_IF(length < 0 || length > times,
                         GRAFT_FAIL(env, GRAFT_BAD_INPUT,
                                    "sequence %" PRId64 " is longer than its axis", batch));
         const int64_t from = time < length ? length - 1 - time : time;
-        const int64_t place = opaque->axis == 0 ? from * sizes[1] + batch : batch * times + from;
+        const int64_t place = along == 0 ? from * sizes[1] + batch : batch * times + from;
         memcpy((uint8_t *)out + (size_t)i * bytes,
                (const uint8_t *)opaque->data[0] + (size_t)place * bytes, bytes);
     }

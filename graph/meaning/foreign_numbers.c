@@ -542,19 +542,6 @@ bool graft_foreign_read_mod(const Onnx__NodeProto *node, graft_opaque *opaque)
     return true;
 }
 
-bool graft_foreign_read_shrink(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    opaque->attrs[1] = graft_foreign_float(node, "lambd", 0.5F);
-    opaque->attrs[2] = graft_foreign_float(node, "bias", 0.0F);
-    return true;
-}
-
-bool graft_foreign_read_above(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    opaque->attrs[1] = graft_foreign_float(node, "alpha", 1.0F);
-    return true;
-}
-
 /* ---------------------------------------------------------------------------------- Clip */
 
 bool graft_foreign_clip_shape(const graft_opaque *opaque, graft_shape *shape)

@@ -182,11 +182,9 @@ enum {
 
 bool graft_foreign_read_pad(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    static const char *const modes[] = {"constant", "reflect", "edge", "wrap", NULL};
     const Onnx__AttributeProto *pads = graft_onnx_attribute(node, "pads");
-    opaque->attrs[PAD_MODE] = graft_foreign_choice(node, "mode", modes, PAD_CONSTANT);
     opaque->attrs[PAD_VALUE] = graft_foreign_float(node, "value", 0.0F);
-    if (opaque->attrs[PAD_MODE] < 0 || (pads == NULL) != (node->n_input > 1)) {
+    if ((pads == NULL) != (node->n_input > 1)) {
         return false;
     }
     if (pads == NULL) {
@@ -295,12 +293,6 @@ graft_status graft_foreign_pad(graft_env *env, const graft_opaque *opaque, void 
 }
 
 /* -------------------------------------------------------------------------------- Slice */
-
-bool graft_foreign_read_slice(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    (void)opaque;
-    return node->n_attribute == 0; /* Bounds are inputs since opset 10. */
-}
 
 /* What is taken of an axis. */
 typedef struct {
@@ -415,15 +407,6 @@ graft_status graft_foreign_transpose(graft_env *env, const graft_opaque *opaque,
     }
     copy_places(&p, graft_foreign_width(&opaque->out), out);
     return GRAFT_OK;
-}
-
-bool graft_foreign_read_concat(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    bool given = graft_foreign_read_axis(node, opaque, opaque->in[0].rank, 1);
-    for (uint32_t k = 0; k < opaque->read_count; k++) {
-        given = given && graft_foreign_has(opaque, k);
-    }
-    return given;
 }
 
 bool graft_foreign_beside(const graft_opaque *opaque, uint32_t first, uint32_t by,

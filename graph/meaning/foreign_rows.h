@@ -80,10 +80,6 @@ bool graft_foreign_read_axis(const Onnx__NodeProto *node, graft_opaque *opaque, 
                              int64_t absent);
 /* The bits of a binary32 number. */
 int32_t graft_foreign_float(const Onnx__NodeProto *node, const char *name, float absent);
-/* The place of a text attribute in a list that ends with NULL; `absent` when it is not given, -1
- * when it is not in the list. */
-int32_t graft_foreign_choice(const Onnx__NodeProto *node, const char *name,
-                             const char *const *choices, int32_t absent);
 /* Whether input `k` is given. */
 bool graft_foreign_has(const graft_opaque *opaque, uint32_t k);
 /* Number `i` of whole numbers or truth values. */

@@ -17,18 +17,10 @@ static const apart_row rows[] = {
 #include "graph/onnx/onnx_apart.def"
 };
 
-/* Rows of another domain begin with its name. */
 static const apart_row *find_row(const Onnx__NodeProto *node)
 {
-    const char *op_type = text_or_empty(node->op_type);
-    const bool own = graft_onnx_is_own_domain(node->domain);
-    const char *domain = text_or_empty(node->domain);
-    const size_t length = strlen(domain);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const char *name = rows[i].op_type;
-        if (own ? strcmp(name, op_type) == 0
-                : strncmp(name, domain, length) == 0 && name[length] == ':' &&
-                      strcmp(name + length + 1, op_type) == 0) {
+        if (graft_onnx_is_named(node, rows[i].op_type)) {
             return &rows[i];
         }
     }
@@ -50,16 +42,6 @@ void graft_apart_refuse(graft_apart *apart, const char *reason)
 void graft_apart_refuse_if(graft_apart *apart, bool refused, const char *reason)
 {
     apart->refusal = refused && apart->refusal == NULL ? reason : apart->refusal;
-}
-
-static bool has_known_attributes(const Onnx__NodeProto *node, const char *known)
-{
-    bool all = true;
-    for (size_t i = 0; i < node->n_attribute && all; i++) {
-        all = graft_onnx_lists(known, text_or_empty(node->attribute[i]->name)) &&
-              text_or_empty(node->attribute[i]->ref_attr_name)[0] == '\0';
-    }
-    return all;
 }
 
 /* The node's outputs are what the results are. */
@@ -88,7 +70,7 @@ graft_status graft_onnx_take_apart(graft_onnx_reader *reader, const Onnx__NodePr
                          .results = GRAFT_NEW(reader->env->scratch, graft_tensor, node->n_output),
                          .microsoft = !graft_onnx_is_own_domain(node->domain)};
     assert(row != NULL);
-    if (!has_known_attributes(node, row->attributes)) {
+    if (!graft_onnx_has_only(node, row->attributes)) {
         graft_apart_refuse(&apart, "an attribute that is not known");
     } else {
         row->take(&apart);

@@ -160,10 +160,23 @@ graft_inlining graft_inlining_new(graft_arena *arena, Onnx__GraphProto *graph)
 
 void graft_inlining_into(graft_inlining *in, const Onnx__GraphProto *graph)
 {
-    in->nodes = graft_names_new(in->arena);
+    in->called = graft_names_new(in->arena);
+    in->nodes = NULL;
+    in->node_count = in->node_capacity = 0;
     for (size_t i = 0; i < graph->n_node; i++) {
-        (void)graft_names_add(in->nodes, text_or_empty(graph->node[i]->name), 0);
+        (void)graft_names_add(in->called, text_or_empty(graph->node[i]->name), 0);
     }
+}
+
+void graft_inlining_push(graft_inlining *in, Onnx__NodeProto *node)
+{
+    GRAFT_PUSH(in->arena, in->nodes, in->node_count, in->node_capacity, 64) = node;
+}
+
+void graft_inlining_settle(graft_inlining *in, Onnx__GraphProto *graph)
+{
+    graph->node = in->nodes;
+    graph->n_node = in->node_count;
 }
 
 void graft_inlining_start(graft_inlining *in)
@@ -255,31 +268,30 @@ static void rename_all(graft_inlining *in, const Onnx__NodeProto *node,
     }
 }
 
-/* Runtimes refuse two nodes of one name. */
-static Onnx__NodeProto *name_apart(graft_inlining *in, const char *within, Onnx__NodeProto *node)
+/* Pushes a node under a name of its own: runtimes refuse two nodes of one. */
+static void push_apart(graft_inlining *in, const char *within, Onnx__NodeProto *node)
 {
     const char *old = text_or_empty(node->name);
-    for (uint32_t i = 1; old[0] != '\0' && !graft_names_add(in->nodes, node->name, 0); i++) {
+    for (uint32_t i = 1; old[0] != '\0' && !graft_names_add(in->called, node->name, 0); i++) {
         node->name = i == 1 ? graft_arena_printf(in->arena, "%s/%s", within, old)
                             : graft_arena_printf(in->arena, "%s/%s_%u", within, old, i);
     }
-    return node;
+    graft_inlining_push(in, node);
 }
 
 void graft_inlining_branch(graft_inlining *in, Onnx__GraphProto *graph, const Onnx__NodeProto *node,
-                           Onnx__GraphProto *branch, Onnx__NodeProto **nodes, size_t *count)
+                           Onnx__GraphProto *branch)
 {
     bool *named = GRAFT_NEW(in->arena, bool, branch->n_output);
     rename_all(in, node, branch, named);
     graft_inlining_replace(in, branch);
     for (size_t i = 0; i < branch->n_node; i++) {
-        nodes[(*count)++] = name_apart(in, node->output[0], branch->node[i]);
+        push_apart(in, node->output[0], branch->node[i]);
     }
     for (size_t k = 0; k < branch->n_output; k++) {
         if (!named[k] && node->output[k][0] != '\0') {
-            nodes[(*count)++] =
-                name_apart(in, node->output[0],
-                           make_identity(in->arena, branch->output[k]->name, node->output[k]));
+            push_apart(in, node->output[0],
+                       make_identity(in->arena, branch->output[k]->name, node->output[k]));
         }
     }
     if (branch->n_initializer > 0) {
@@ -302,19 +314,16 @@ uint32_t graft_onnx_inline(graft_arena *arena, Onnx__ModelProto *proto, const gr
     }
     graft_inlining in = graft_inlining_new(arena, graph);
     graft_inlining_into(&in, graph);
-    Onnx__NodeProto **nodes = GRAFT_NEW(arena, Onnx__NodeProto *, room);
-    size_t count = 0;
     for (size_t i = 0; i < graph->n_node; i++) {
         Onnx__NodeProto *node = graph->node[i];
         Onnx__GraphProto *branch = choose_branch(model, node);
         if (branch == NULL) {
-            nodes[count++] = node;
+            graft_inlining_push(&in, node);
         } else {
             graft_inlining_start(&in);
-            graft_inlining_branch(&in, graph, node, branch, nodes, &count);
+            graft_inlining_branch(&in, graph, node, branch);
         }
     }
-    graph->node = nodes;
-    graph->n_node = count;
+    graft_inlining_settle(&in, graph);
     return chosen;
 }

@@ -20,13 +20,8 @@ static const plan_row plan_table[] = {
 
 static void check_attributes(graft_onnx_plan *plan, const char *allowed)
 {
-    for (size_t i = 0; i < plan->node->n_attribute; i++) {
-        const Onnx__AttributeProto *attribute = plan->node->attribute[i];
-        const char *name = attribute->name == NULL ? "" : attribute->name;
-        if (!graft_onnx_lists(allowed, name) || attribute->ref_attr_name != NULL) {
-            graft_plan_refuse(plan, "an attribute that is not known");
-        }
-    }
+    graft_plan_refuse_if(plan, !graft_onnx_has_only(plan->node, allowed),
+                         "an attribute that is not known");
 }
 
 /* The FUNCTION row of an ONNX operator: its attributes have the same names. */
