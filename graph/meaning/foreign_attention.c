@@ -124,7 +124,7 @@ static void rotate(const rotation *r, bool paired, const float *cos, const float
     memcpy(out + 2 * r->half, x + 2 * r->half, (r->columns - 2 * r->half) * sizeof(out[0]));
 }
 
-graft_status graft_foreign_rotary(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(rotary)
 {
     rotation r = {.batch = 0};
     const bool found = find_rotation(opaque, &r); /* It gave the shape. */
@@ -172,7 +172,7 @@ bool graft_foreign_cache_shape(const graft_opaque *opaque, graft_shape *shape)
              (places->dtype == GRAFT_DTYPE_I64 || places->dtype == GRAFT_DTYPE_I32)));
 }
 
-graft_status graft_foreign_cache(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(cache)
 {
     const graft_blocks b = graft_blocks_of(&opaque->in[0], (int32_t)opaque->axis);
     const size_t count = (size_t)opaque->in[1].dims[opaque->axis];

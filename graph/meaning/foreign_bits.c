@@ -213,7 +213,7 @@ static const float *fill_blocks(graft_arena *scratch, const float *x, size_t row
     return filled;
 }
 
-graft_status graft_foreign_bits(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(bits)
 {
     GRAFT_SCOPED(env->scratch);
     bits_product p = {
@@ -261,7 +261,7 @@ bool graft_foreign_rows_shape(const graft_opaque *opaque, graft_shape *shape)
             has_count(opaque, 3, GRAFT_DTYPE_U8, rows * w.zero_bytes));
 }
 
-graft_status graft_foreign_rows(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(rows)
 {
     const size_t depth = (size_t)row_depth(opaque);
     const packed w = packed_of(opaque, 0, 2, row_depth(opaque));

@@ -130,9 +130,8 @@ static void quantise_some(const void *work, uint32_t part, uint32_t parts)
     quantise(c->x + own.from, (size_t)(own.to - own.from), c->scale, c->zero, c->out + own.from);
 }
 
-graft_status graft_foreign_dynamic(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(dynamic)
 {
-    (void)out;
     GRAFT_SCOPED(env->scratch);
     const int parts = opaque->threads > 1 ? opaque->threads : 1;
     change c = {.x = opaque->data[0],
@@ -259,7 +258,7 @@ void *graft_foreign_keep_matmul(graft_arena *arena, const graft_opaque *opaque)
 }
 
 /* With one second operand for all of the first ones these are one. */
-graft_status graft_foreign_matmul(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(matmul)
 {
     const graft_byte_panels *panels = opaque->kept;
     const graft_shape *shape = &opaque->out;
@@ -330,7 +329,7 @@ void *graft_foreign_keep_gemm(graft_arena *arena, const graft_opaque *opaque)
     return panels;
 }
 
-graft_status graft_foreign_gemm(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(gemm)
 {
     GRAFT_SCOPED(env->scratch);
     const size_t m = (size_t)opaque->out.dims[0];
@@ -423,9 +422,8 @@ static void combine_same(const graft_opaque *opaque, const byte_pair *p, uint8_t
     }
 }
 
-graft_status graft_foreign_bytes(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(bytes)
 {
-    (void)env;
     const byte_pair p = pair_of(opaque);
     const uint32_t rank = opaque->out.rank;
     const size_t count = graft_count(&opaque->out);
@@ -476,9 +474,8 @@ static float meant_by(const graft_opaque *opaque, uint32_t k, uint32_t i)
     return (float)(whole - zero_at(opaque, k + 2, 0)) * scale_at(opaque, k + 1);
 }
 
-graft_status graft_foreign_map(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(map)
 {
-    (void)env;
     const float alpha = graft_float_of_bits(opaque->attrs[MAP_ALPHA]);
     byte_table table;
     for (uint32_t i = 0; i < sizeof(table); i++) {
@@ -503,9 +500,8 @@ bool graft_foreign_mean_shape(const graft_opaque *opaque, graft_shape *shape)
     return fits;
 }
 
-graft_status graft_foreign_mean(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(mean)
 {
-    (void)env;
     const size_t count = graft_count(&opaque->out);
     const size_t terms = graft_count(&opaque->in[0]) / count;
     const bool last = opaque->attrs[MEAN_CHANNELS_LAST] != 0;
@@ -542,9 +538,8 @@ bool graft_foreign_join_shape(const graft_opaque *opaque, graft_shape *shape)
     return fits && has_scale(opaque, 0, shape->dtype);
 }
 
-graft_status graft_foreign_join(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(join)
 {
-    (void)env;
     const graft_blocks b = graft_blocks_of(&opaque->out, (int32_t)opaque->axis);
     size_t at = 0;
     for (uint32_t k = 2; k < opaque->read_count; k += 3) {
@@ -585,9 +580,8 @@ bool graft_foreign_part_shape(const graft_opaque *opaque, graft_shape *shape)
 }
 
 /* Exponentials by table: of how far a byte is below the largest. */
-graft_status graft_foreign_part(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(part)
 {
-    (void)env;
     graft_blocks b = graft_blocks_of(&opaque->out, (int32_t)opaque->axis);
     float table[256];
     if (opaque->attrs[PART_FLAT] != 0) {

@@ -289,7 +289,7 @@ static void resize_axis(graft_env *env, const graft_opaque *opaque, float scale,
 }
 
 /* Axis by axis from the last, so that most is done on long rows. */
-graft_status graft_foreign_resize(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(resize)
 {
     GRAFT_SCOPED(env->scratch);
     image of = {.shape = opaque->in[0], .data = opaque->data[0]};
@@ -435,9 +435,8 @@ static void mix_cubic(const graft_opaque *opaque, const float place[2], const fl
     }
 }
 
-graft_status graft_foreign_grid(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(grid)
 {
-    (void)env;
     const int32_t mode = opaque->attrs[GRID_MODE];
     const bool nearest = mode == MODE_NEAREST;
     const bool cubic = mode == MODE_CUBIC || mode == MODE_BICUBIC; /* Opset 16 has the latter. */
@@ -510,9 +509,8 @@ static void normalise(const graft_opaque *opaque, const float *x, const int64_t 
     divide_by_power(x, sums, count, graft_float_of_bits(opaque->attrs[LRN_BETA]), out);
 }
 
-graft_status graft_foreign_lrn(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(lrn)
 {
-    (void)env;
     const int64_t channels = opaque->out.dims[1];
     const size_t step = graft_axes_count(&opaque->out, 2, opaque->out.rank);
     const int64_t before = (opaque->attrs[LRN_SIZE] - 1) / 2;

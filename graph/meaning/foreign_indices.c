@@ -124,7 +124,7 @@ static void copy_elements(const void *from, const element_rows *r, size_t width,
     }
 }
 
-graft_status graft_foreign_gather_elements(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(gather_elements)
 {
     GRAFT_SCOPED(env->scratch);
     const size_t width = graft_foreign_width(&opaque->out);
@@ -174,7 +174,7 @@ bool graft_foreign_scatter_elements_shape(const graft_opaque *opaque, graft_shap
            takes_updates(opaque);
 }
 
-graft_status graft_foreign_scatter_elements(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(scatter_elements)
 {
     GRAFT_SCOPED(env->scratch);
     const size_t width = graft_foreign_width(&opaque->out);
@@ -263,7 +263,7 @@ static row_counts rows_of(const graft_opaque *opaque)
         graft_axes_count(list, batch, list->rank - 1U), graft_axes_count(list, 0, list->rank - 1U)};
 }
 
-graft_status graft_foreign_gather_nd(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(gather_nd)
 {
     const row_counts r = rows_of(opaque);
     const size_t bytes = r.elements * graft_foreign_width(&opaque->out);
@@ -284,7 +284,7 @@ bool graft_foreign_scatter_nd_shape(const graft_opaque *opaque, graft_shape *sha
            graft_shape_equal(&updates, &opaque->in[2]) && takes_updates(opaque);
 }
 
-graft_status graft_foreign_scatter_nd(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(scatter_nd)
 {
     const row_counts r = rows_of(opaque);
     const size_t bytes = r.elements * graft_foreign_width(&opaque->out);
@@ -334,9 +334,8 @@ bool graft_foreign_one_hot_shape(const graft_opaque *opaque, graft_shape *shape)
     return graft_foreign_size(shape, opaque->axis, number_at(opaque, 1, 0));
 }
 
-graft_status graft_foreign_one_hot(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(one_hot)
 {
-    (void)env;
     const graft_blocks b = graft_blocks_of(&opaque->out, (int32_t)opaque->axis);
     const size_t width = graft_foreign_width(&opaque->out);
     for (size_t i = 0; i < graft_count(&opaque->out); i++) {
@@ -359,9 +358,8 @@ bool graft_foreign_trilu_shape(const graft_opaque *opaque, graft_shape *shape)
            (!graft_foreign_has(opaque, 1) || graft_foreign_list(opaque, 1) == 1);
 }
 
-graft_status graft_foreign_trilu(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(trilu)
 {
-    (void)env;
     const int64_t columns = opaque->out.dims[opaque->out.rank - 1];
     const int64_t rows = opaque->out.dims[opaque->out.rank - 2];
     const size_t width = graft_foreign_width(&opaque->out);
@@ -393,9 +391,8 @@ bool graft_foreign_eye_shape(const graft_opaque *opaque, graft_shape *shape)
                                 dtype == GRAFT_DTYPE_I32 || dtype == GRAFT_DTYPE_BOOL);
 }
 
-graft_status graft_foreign_eye(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(eye)
 {
-    (void)env;
     const int64_t columns = opaque->out.dims[1];
     memset(out, 0, (size_t)graft_shape_bytes(&opaque->out));
     for (int64_t row = 0; row < opaque->out.dims[0]; row++) {
@@ -426,7 +423,7 @@ bool graft_foreign_reverse_shape(const graft_opaque *opaque, graft_shape *shape)
            opaque->in[1].rank == 1 && opaque->in[1].dims[0] == shape->dims[1 - time];
 }
 
-graft_status graft_foreign_reverse(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(reverse)
 {
     const int64_t sizes[2] = {opaque->out.dims[0], opaque->out.dims[1]};
     const int32_t along = opaque->attrs[REVERSE_TIME];
@@ -464,7 +461,7 @@ bool graft_foreign_features_shape(const graft_opaque *opaque, graft_shape *shape
                               (int64_t)graft_shape_elements(&opaque->in[1]));
 }
 
-graft_status graft_foreign_features(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(features)
 {
     const size_t width = graft_foreign_width(&opaque->out);
     const size_t count = (size_t)graft_shape_elements(&opaque->in[1]);

@@ -133,7 +133,7 @@ bool graft_foreign_expand_shape(const graft_opaque *opaque, graft_shape *shape)
 }
 
 /* An axis goes around along itself: any number of times, or on one place. */
-graft_status graft_foreign_expand(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(expand)
 {
     const graft_shape *in = &opaque->in[0];
     const uint32_t missing = (uint32_t)opaque->out.rank - in->rank;
@@ -163,10 +163,7 @@ bool graft_foreign_tile_shape(const graft_opaque *opaque, graft_shape *shape)
     return fits;
 }
 
-graft_status graft_foreign_tile(graft_env *env, const graft_opaque *opaque, void *out)
-{
-    return graft_foreign_expand(env, opaque, out);
-}
+GRAFT_FOREIGN_RUNNER(tile) { return graft_foreign_expand(env, opaque, out); }
 
 /* ---------------------------------------------------------------------------------- Pad */
 
@@ -271,7 +268,7 @@ static int64_t padded_index(int64_t index, int64_t size, int32_t mode)
     }
 }
 
-graft_status graft_foreign_pad(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(pad)
 {
     const graft_shape *from = &opaque->in[0];
     int64_t pads[2][GRAFT_MAX_RANK];
@@ -355,7 +352,7 @@ bool graft_foreign_slice_shape(const graft_opaque *opaque, graft_shape *shape)
     return fits;
 }
 
-graft_status graft_foreign_slice(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(slice)
 {
     taken axes[GRAFT_MAX_RANK] = {{0}};
     GRAFT_SCOPED(env->scratch);
@@ -396,7 +393,7 @@ bool graft_foreign_transpose_shape(const graft_opaque *opaque, graft_shape *shap
     return true;
 }
 
-graft_status graft_foreign_transpose(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(transpose)
 {
     GRAFT_SCOPED(env->scratch);
     places p = new_places(env->scratch, &opaque->out, opaque->data[0]);
@@ -429,9 +426,8 @@ bool graft_foreign_concat_shape(const graft_opaque *opaque, graft_shape *shape)
     return graft_foreign_beside(opaque, 0, 1, shape);
 }
 
-graft_status graft_foreign_concat(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(concat)
 {
-    (void)env;
     const size_t rows = graft_axes_count(&opaque->out, 0, opaque->axis);
     const size_t width = (size_t)graft_shape_bytes(&opaque->out) / rows;
     size_t at = 0;
@@ -497,9 +493,8 @@ bool graft_foreign_split_shape(const graft_opaque *opaque, graft_shape *shape)
     return find_piece(opaque, &from, &size) && graft_foreign_size(shape, opaque->axis, size);
 }
 
-graft_status graft_foreign_split(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(split)
 {
-    (void)env;
     int64_t from = 0;
     int64_t size = 0;
     (void)find_piece(opaque, &from, &size); /* It gave the shape. */

@@ -434,9 +434,8 @@ static graft_status check_lengths(graft_env *env, const graft_opaque *opaque)
     return GRAFT_OK;
 }
 
-graft_status graft_foreign_net(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(net)
 {
-    (void)out;
     GRAFT_SCOPED(env->scratch);
     graft_arena *scratch = env->scratch;
     const size_t places = graft_axes_count(&opaque->in[NET_X], 0, 2);

@@ -150,7 +150,7 @@ static void run_region(const graft_opaque *opaque, const extent e[2], const floa
     }
 }
 
-graft_status graft_foreign_region(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(region)
 {
     const size_t image_size = graft_axes_count(&opaque->in[0], 1, 4);
     const size_t region_size = graft_axes_count(&opaque->out, 1, 4);

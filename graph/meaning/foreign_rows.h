@@ -134,6 +134,12 @@ int32_t *graft_foreign_row_zeros(graft_arena *scratch, const graft_opaque *opaqu
 /* foreign_windows.c: a sum of products. */
 float graft_foreign_dot_real(const float *x, const float *w, int64_t count);
 
+/* A runner's head: its arguments are `env`, `opaque` and `out`. */
+#define GRAFT_FOREIGN_RUNNER(name)                                                                 \
+    graft_status graft_foreign_##name(__attribute__((unused)) graft_env *env,                      \
+                                      const graft_opaque *opaque,                                  \
+                                      __attribute__((unused)) void *out)
+
 /* What the rows name; `nothing` is without attributes, and keeps nothing. */
 #define FOREIGN(op_type, attributes, read, name, code, least, most, by_number, outputs, keep,      \
                 kept, joint)                                                                       \

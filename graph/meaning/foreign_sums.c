@@ -202,7 +202,7 @@ static void reduce_wholes(graft_arena *scratch, const graft_opaque *opaque, cons
     }
 }
 
-graft_status graft_foreign_reduce(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(reduce)
 {
     GRAFT_SCOPED(env->scratch);
     const graft_shape one = {.rank = 1, .dims = {1}};
@@ -288,7 +288,7 @@ static void find_largest_rows(const graft_opaque *opaque, size_t first, const gr
     }
 }
 
-graft_status graft_foreign_arg(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(arg)
 {
     GRAFT_SCOPED(env->scratch);
     const graft_blocks b = graft_blocks_of(&opaque->in[0], (int32_t)opaque->axis);
@@ -370,9 +370,8 @@ static void rank_first(const int64_t *keys, size_t size, size_t count, ranked *b
     }
 }
 
-graft_status graft_foreign_top(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(top)
 {
-    (void)out;
     GRAFT_SCOPED(env->scratch);
     const graft_blocks b = graft_blocks_of(&opaque->in[0], (int32_t)opaque->axis);
     const graft_shape *shape = &opaque->outs[opaque->made[0] != NULL ? 0 : 1];
@@ -418,9 +417,8 @@ bool graft_foreign_cumsum_shape(const graft_opaque *opaque, graft_shape *shape)
     return is_number(shape->dtype) && find_axis(opaque, &axis);
 }
 
-graft_status graft_foreign_cumsum(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(cumsum)
 {
-    (void)env;
     int64_t axis = 0;
     (void)find_axis(opaque, &axis); /* It was looked at. */
     const graft_blocks b = graft_blocks_of(&opaque->in[0], (int32_t)axis);
@@ -605,9 +603,8 @@ static float sum_products(const products *inner, const float *const *from)
     return (float)sum;
 }
 
-graft_status graft_foreign_einsum(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(einsum)
 {
-    (void)env;
     int32_t sizes[EINSUM_LABELS] = {0};
     uint8_t summed[EINSUM_LABELS];
     uint32_t count = 0;

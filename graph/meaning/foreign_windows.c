@@ -222,7 +222,7 @@ static void convolve_windows(graft_arena *scratch, const graft_opaque *opaque, c
     }
 }
 
-graft_status graft_foreign_conv(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(conv)
 {
     enum { WIDE = 16 };
     const graft_shape *x = &opaque->in[0];
@@ -290,7 +290,7 @@ void *graft_foreign_keep_conv_integer(graft_arena *arena, const graft_opaque *op
     return packed;
 }
 
-graft_status graft_foreign_conv_integer(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(conv_integer)
 {
     const graft_byte_conv c = byte_conv_of(opaque);
     const graft_byte_image image = {
@@ -442,7 +442,7 @@ static void transpose_group(graft_arena *scratch, const graft_opaque *opaque, co
     }
 }
 
-graft_status graft_foreign_transposed(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(transposed)
 {
     const size_t groups = (size_t)opaque->attrs[CONV_GROUPS];
     const size_t from = graft_axes_count(&opaque->in[0], 1, opaque->in[0].rank) / groups;
