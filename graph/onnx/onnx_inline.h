@@ -35,7 +35,7 @@ void graft_inlining_settle(graft_inlining *in, Onnx__GraphProto *graph);
 void graft_inlining_start(graft_inlining *in);
 /* Gives new names to what was renamed, wherever it stands in a graph: one inside that defines a
  * name once more means its own as before. */
-void graft_inlining_replace(const graft_inlining *in, Onnx__GraphProto *graph);
+void graft_inlining_replace(graft_inlining *in, Onnx__GraphProto *graph);
 void graft_inlining_rename(graft_inlining *in, const char *old, char *name);
 /* Gives a name that nothing else has, which begins with `within`, unless `old` has one. */
 void graft_inlining_rename_anew(graft_inlining *in, const char *within, const char *old);
