@@ -178,6 +178,15 @@ void *graft_arena_array(graft_arena *arena, size_t count, size_t element_bytes)
     return graft_arena_alloc(arena, bytes);
 }
 
+void *graft_arena_copy(graft_arena *arena, const void *from, size_t count, size_t element_bytes)
+{
+    void *copy = graft_arena_array(arena, count, element_bytes);
+    if (count > 0) {
+        memcpy(copy, from, count * element_bytes);
+    }
+    return copy;
+}
+
 void *graft_arena_grow(graft_arena *arena, void *array, uint32_t count, uint32_t *capacity,
                        uint32_t first, size_t element_bytes)
 {

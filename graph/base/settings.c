@@ -104,11 +104,7 @@ static graft_status check_keys_differ(reader *r, const graft_yaml *mapping)
 static graft_status close_collection(reader *r, uint32_t base, graft_yaml *node)
 {
     uint32_t count = r->stack_count - base;
-    graft_yaml *items = GRAFT_NEW(r->arena, graft_yaml, count);
-    if (count > 0) {
-        memcpy(items, r->stack + base, count * sizeof(*items));
-    }
-    node->items = items;
+    node->items = count == 0 ? NULL : GRAFT_COPY(r->arena, r->stack + base, count);
     node->count = count;
     r->stack_count = base;
     return node->kind == GRAFT_YAML_MAPPING ? check_keys_differ(r, node) : GRAFT_OK;

@@ -198,8 +198,7 @@ static graft_tensor add_weight(graft_apart *apart, const graft_shape *shape, con
 graft_tensor graft_apart_whole(graft_apart *apart, const int64_t *numbers, uint32_t count)
 {
     graft_shape shape = {.rank = 1, .dtype = GRAFT_DTYPE_I64, .dims = {(int32_t)count}};
-    int64_t *data = GRAFT_NEW(apart->reader->arena, int64_t, count);
-    memcpy(data, numbers, count * sizeof(data[0]));
+    int64_t *data = GRAFT_COPY(apart->reader->arena, numbers, count);
     return add_weight(apart, &shape, data);
 }
 
@@ -246,15 +245,12 @@ static uint32_t append_node(graft_onnx_reader *reader, Onnx__NodeProto *node)
     graft_onnx *onnx = reader->onnx;
     if (reader->own_graph == NULL) {
         const Onnx__GraphProto *given = onnx->proto->graph;
-        Onnx__ModelProto *model = GRAFT_NEW(reader->arena, Onnx__ModelProto, 1);
-        reader->own_graph = GRAFT_NEW(reader->arena, Onnx__GraphProto, 1);
-        *model = *onnx->proto;
-        *reader->own_graph = *given;
+        Onnx__ModelProto *model = GRAFT_COPY(reader->arena, onnx->proto, 1);
+        reader->own_graph = GRAFT_COPY(reader->arena, given, 1);
         model->graph = reader->own_graph;
         onnx->proto = model;
         reader->node_capacity = onnx->node_count;
-        reader->own_graph->node = GRAFT_NEW(reader->arena, Onnx__NodeProto *, given->n_node);
-        memcpy(reader->own_graph->node, given->node, given->n_node * sizeof(given->node[0]));
+        reader->own_graph->node = GRAFT_COPY(reader->arena, given->node, given->n_node);
     }
     uint32_t capacity = reader->node_capacity; /* Of both lists. */
     onnx->groups = graft_arena_grow(reader->arena, onnx->groups, onnx->node_count, &capacity, 16,

@@ -271,21 +271,18 @@ static graft_status carry_out_plan(graft_onnx_reader *reader, uint32_t index, gr
     uint32_t first = 0;
     GRAFT_PASS(spell_numbers(reader, plan, &first));
     graft_index *part_nodes = GRAFT_NEW(reader->env->scratch, graft_index, plan->part_count);
-    graft_onnx_part *parts = GRAFT_NEW(reader->arena, graft_onnx_part, plan->part_count);
-    graft_onnx_operand *outputs = GRAFT_NEW(reader->arena, graft_onnx_operand, node->n_output);
     keep_plan_weights(reader, plan);
     group->first_record = reader->record_count;
     group->part_count = plan->part_count;
     GRAFT_PASS(add_parts(reader, index, plan, first, part_nodes));
-    memcpy(parts, plan->parts, plan->part_count * sizeof(parts[0]));
-    memcpy(outputs, plan->outputs, node->n_output * sizeof(outputs[0]));
-    group->parts = parts;
-    group->outputs = outputs;
+    group->parts = GRAFT_COPY(reader->arena, plan->parts, plan->part_count);
+    group->outputs = GRAFT_COPY(reader->arena, plan->outputs, node->n_output);
     for (size_t k = 0; k < node->n_output; k++) {
         graft_onnx_entry *entry = graft_onnx_entry_named(reader->onnx, node->output[k]);
-        if (entry != NULL && outputs[k].kind == GRAFT_ONNX_OPERAND_PART) {
-            entry->value = graft_node_output(&reader->model->graph, part_nodes[outputs[k].index],
-                                             outputs[k].slot);
+        const graft_onnx_operand output = group->outputs[k];
+        if (entry != NULL && output.kind == GRAFT_ONNX_OPERAND_PART) {
+            entry->value =
+                graft_node_output(&reader->model->graph, part_nodes[output.index], output.slot);
         }
     }
     return GRAFT_OK;

@@ -681,8 +681,7 @@ const graft_model_weight *graft_onnx_fold_constant(graft_onnx_reader *reader,
     if (ready && (plan->refusal == NULL ? run_plan(&c, plan)
                   : row < ROW_COUNT     ? rows[row].run(&c)
                                         : run_moves(&c) || run_foreign(&c))) {
-        known = GRAFT_NEW(reader->arena, graft_model_weight, 1);
-        *known = c.out;
+        known = GRAFT_COPY(reader->arena, &c.out, 1);
         known->name = node->output[0];
         graft_onnx_entry *entry = graft_onnx_entry_named(reader->onnx, known->name);
         if (entry != NULL) {

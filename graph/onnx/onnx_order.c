@@ -3,7 +3,6 @@
 #include "graph/onnx/onnx.h"
 
 #include <assert.h>
-#include <string.h>
 
 /* -------------------------------------------------------------------------------- sorting */
 
@@ -192,11 +191,7 @@ graft_onnx_captured graft_onnx_find_captured(graft_arena *arena, graft_arena *sc
                        .seen = graft_names_new(scratch)};
     walk_subgraphs(&walk, node);
     found.undefined = walk.undefined;
-    if (walk.count > 0) {
-        uint32_t *entries = GRAFT_NEW(arena, uint32_t, walk.count);
-        memcpy(entries, walk.captured, walk.count * sizeof(entries[0]));
-        found.entries = entries;
-        found.count = walk.count;
-    }
+    found.entries = GRAFT_COPY(arena, walk.captured, walk.count);
+    found.count = walk.count;
     return found;
 }

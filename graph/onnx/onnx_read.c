@@ -836,9 +836,7 @@ graft_status graft_onnx_copy_message(graft_env *env, graft_arena *arena, const c
     GRAFT_PASS(graft_wire_copy(env, arena, file, &bare.base, &made));
     *copy = (Onnx__ModelProto *)made;
     const size_t count = from->graph->n_initializer;
-    (*copy)->graph->initializer = GRAFT_NEW(arena, Onnx__TensorProto *, count);
-    memcpy((*copy)->graph->initializer, from->graph->initializer,
-           count * sizeof(Onnx__TensorProto *));
+    (*copy)->graph->initializer = GRAFT_COPY(arena, from->graph->initializer, count);
     (*copy)->graph->n_initializer = count;
     return GRAFT_OK;
 }

@@ -204,13 +204,10 @@ static void hand(const cutting *c, graft_onnx_entry *entry, bool made)
 /* The type of an output of the file; its sizes may be of other data. */
 static Onnx__ValueInfoProto *bare_output(graft_arena *arena, const Onnx__ValueInfoProto *output)
 {
-    Onnx__ValueInfoProto *bare = GRAFT_NEW(arena, Onnx__ValueInfoProto, 1);
-    *bare = *output;
+    Onnx__ValueInfoProto *bare = GRAFT_COPY(arena, output, 1);
     if (output->type != NULL && output->type->tensor_type != NULL) {
-        bare->type = GRAFT_NEW(arena, Onnx__TypeProto, 1);
-        *bare->type = *output->type;
-        bare->type->tensor_type = GRAFT_NEW(arena, Onnx__TypeProto__Tensor, 1);
-        *bare->type->tensor_type = *output->type->tensor_type;
+        bare->type = GRAFT_COPY(arena, output->type, 1);
+        bare->type->tensor_type = GRAFT_COPY(arena, output->type->tensor_type, 1);
         bare->type->tensor_type->shape = NULL;
     }
     return bare;

@@ -452,8 +452,7 @@ void graft_onnx_store_external(graft_arena *arena, Onnx__GraphProto *graph, cons
         if (!goes_outside(graph->initializer[i])) {
             continue;
         }
-        Onnx__TensorProto *tensor = GRAFT_NEW(arena, Onnx__TensorProto, 1);
-        *tensor = *graph->initializer[i];
+        Onnx__TensorProto *tensor = GRAFT_COPY(arena, graph->initializer[i], 1);
         offset = align_offset(offset);
         size_t length = tensor->raw_data.len;
         memcpy(data + offset, tensor->raw_data.data, length);

@@ -243,11 +243,7 @@ static graft_status read_certificate(const reader *in, const certificate_message
                     read_fail(in, "its errors of rounding are cut off"));
     entry->cases = from->cases;
     entry->reason = graft_arena_strdup(in->arena, from->reason);
-    uint8_t *points = GRAFT_NEW(in->arena, uint8_t, from->cover_points.len);
-    if (from->cover_points.len > 0) {
-        memcpy(points, from->cover_points.data, from->cover_points.len);
-    }
-    entry->cover_points = points;
+    entry->cover_points = GRAFT_COPY(in->arena, from->cover_points.data, from->cover_points.len);
     entry->cover_bytes = from->cover_points.len;
     const char **axioms = GRAFT_NEW(in->arena, const char *, from->n_axioms);
     for (size_t i = 0; i < from->n_axioms; i++) {
