@@ -78,6 +78,8 @@ static void copy_run(const void *restrict from, int64_t step, size_t count, size
     switch (width) {
     case 1:
         COPY_RUN(uint8_t);
+    case 2:
+        COPY_RUN(uint16_t);
     case 4:
         COPY_RUN(uint32_t);
     default:
