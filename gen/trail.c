@@ -25,7 +25,7 @@ static void take_file(graft_gen_trail *trail, const graft_gen_space *space, cons
 {
     memcpy(&trail->told_count, data, sizeof trail->told_count);
     uint32_t told = trail->told_count;
-    uint8_t *fates = GRAFT_COPY(space->arena, uint8_t, data + sizeof told, told);
+    uint8_t *fates = GRAFT_COPY(space->arena, data + sizeof told, told);
     uint32_t *law_of = GRAFT_NEW(space->arena, uint32_t, told);
     for (uint32_t i = 0; i < told; i++) {
         law_of[i] = trail->law_count;

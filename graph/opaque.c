@@ -320,11 +320,10 @@ static graft_status run_gather(graft_env *env, const graft_opaque *opaque, const
         for (size_t i = 0; i < count; i++) {
             int64_t place = graft_whole_at(places, opaque->in[1].dtype, i);
             int64_t row = place + (place < 0 ? (int64_t)blocks.size : 0);
-            if (row < 0 || row >= (int64_t)blocks.size) {
-                return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                                  "place %" PRId64 " lies outside of a table of %zu rows", place,
-                                  blocks.size);
-            }
+            GRAFT_RETURN_IF(row < 0 || row >= (int64_t)blocks.size,
+                            GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                                       "place %" PRId64 " lies outside of a table of %zu rows",
+                                       place, blocks.size));
             memcpy(out + (outer * count + i) * bytes,
                    table + (outer * blocks.size + (size_t)row) * bytes, bytes);
         }

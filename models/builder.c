@@ -278,7 +278,7 @@ graft_build_value graft_build_tensor(graft_builder *builder, const char *name, u
 static graft_build_value add_ints(graft_builder *builder, const char *name, const int64_t *items,
                                   int64_t count, uint32_t rank)
 {
-    const int64_t *data = GRAFT_COPY(builder->arena, int64_t, items, (size_t)count);
+    const int64_t *data = GRAFT_COPY(builder->arena, items, (size_t)count);
     return (graft_build_value){
         .builder = builder,
         .name = add_initializer(builder, name, GRAFT_DTYPE_I64, &count, rank, data),

@@ -467,7 +467,7 @@ static void take_kept(pool *p)
         const uint8_t *answer =
             graft_kept_find(p->job.kept, p->job.label, &p->job.sent[i], &r->bytes);
         if (answer != NULL) {
-            r->answer = GRAFT_COPY(p->arena, uint8_t, answer, r->bytes);
+            r->answer = GRAFT_COPY(p->arena, answer, r->bytes);
             r->is_there = true;
             p->known++;
         }
@@ -578,7 +578,7 @@ static graft_status take_report(pool *p, uint32_t rank, const graft_buffer *mess
     p->rooms[rank]++;
     if (about.outcome == GRAFT_POOL_DONE) {
         result->bytes = message->size - sizeof about;
-        result->answer = GRAFT_COPY(p->arena, uint8_t, message->data + sizeof about, result->bytes);
+        result->answer = GRAFT_COPY(p->arena, message->data + sizeof about, result->bytes);
         GRAFT_PASS(keep_answer(p, about.item));
     }
     settle_item(p, about.item, (graft_pool_outcome)about.outcome);

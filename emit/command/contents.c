@@ -165,7 +165,7 @@ graft_status graft_plan_record(graft_env *env, graft_arena *arena, const graft_p
     GRAFT_PASS(graft_state_make(env, env->scratch, graph, &state));
     made.graph_hash = graft_state_hash(&state);
     GRAFT_PASS(replay(env, &state.graph, policy, &made, &made.result_hash));
-    made.steps = GRAFT_COPY(arena, graft_plan_step, plan->steps, plan->step_count);
+    made.steps = GRAFT_COPY(arena, plan->steps, plan->step_count);
     *plan = made;
     return GRAFT_OK;
 }
@@ -184,7 +184,7 @@ graft_status graft_policy_set_plans(graft_env *env, graft_arena *arena,
     if (count > UINT16_MAX) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%u plans are more than a policy can hold", count);
     }
-    graft_recorded_plan *sorted = GRAFT_COPY(arena, graft_recorded_plan, plans, count);
+    graft_recorded_plan *sorted = GRAFT_COPY(arena, plans, count);
     qsort(sorted, count, sizeof *sorted, compare_plans);
     for (uint32_t i = 1; i < count; i++) {
         if (sorted[i].graph_hash == sorted[i - 1].graph_hash) {

@@ -19,8 +19,7 @@ void graft_plan_pack(const graft_plan_found *found, graft_buffer *packed)
 void graft_plan_unpack(graft_arena *arena, const void *packed, graft_plan_found *found)
 {
     memcpy(found, packed, sizeof *found);
-    found->steps =
-        GRAFT_COPY(arena, graft_action, (const uint8_t *)packed + sizeof *found, found->step_count);
+    found->steps = GRAFT_COPY(arena, (const uint8_t *)packed + sizeof *found, found->step_count);
 }
 
 uint64_t graft_plans_rules(const graft_session *session)
@@ -123,7 +122,7 @@ graft_status graft_plans_keep(graft_env *env, graft_arena *arena, graft_plans *p
     }
     graft_known_plan kept = *plan;
     kept.device = graft_arena_strdup(arena, plan->device);
-    kept.steps = GRAFT_COPY(arena, graft_action, plan->steps, plan->step_count);
+    kept.steps = GRAFT_COPY(arena, plan->steps, plan->step_count);
     put_plan(arena, plans, &kept);
     return write_plans(env, plans, path);
 }

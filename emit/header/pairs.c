@@ -22,8 +22,8 @@ static shortener *open_shortener(graft_arena *arena, const graft_policy *policy)
     shortener *s = GRAFT_NEW(arena, shortener, 1);
     const uint32_t size = policy->rule_offsets[policy->rule_count];
     s->count = policy->rule_count;
-    s->bytes = GRAFT_COPY(arena, uint8_t, policy->rules, size);
-    s->offsets = GRAFT_COPY(arena, uint32_t, policy->rule_offsets, (size_t)s->count + 1);
+    s->bytes = GRAFT_COPY(arena, policy->rules, size);
+    s->offsets = GRAFT_COPY(arena, policy->rule_offsets, (size_t)s->count + 1);
     s->pairs = GRAFT_NEW(arena, uint8_t, GRAFT_PAIRS_BYTES);
     for (uint32_t value = 0; value < VALUES; value++) {
         s->pairs[2 * value] = (uint8_t)value;

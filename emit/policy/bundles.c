@@ -94,7 +94,7 @@ static graft_status add_bundle(graft_env *env, contest *c, const char *name, boo
     bundle *b = &GRAFT_PUSH(c->arena, c->bundles, c->bundle_count, c->bundle_capacity, 64);
     *b =
         (bundle){.name = name, .step_count = trial->step_count, .predicted_ns = ns, .first = first};
-    b->steps = GRAFT_COPY(c->arena, graft_action, trial->steps, trial->step_count);
+    b->steps = GRAFT_COPY(c->arena, trial->steps, trial->step_count);
     return GRAFT_OK;
 }
 
@@ -352,7 +352,7 @@ graft_status graft_bundles_search(graft_env *env, graft_session *session, graft_
                   : graft_arena_printf(arena, "%u of them faster and taken", c.taken_count));
     found->step_count = c.champion.step_count;
     found->cost_ns = c.champion.cost_ns;
-    found->steps = GRAFT_COPY(env->life, graft_action, c.champion.steps, c.champion.step_count);
+    found->steps = GRAFT_COPY(env->life, c.champion.steps, c.champion.step_count);
     GRAFT_PASS(graft_plan_replay(env, &session->environment, found->steps, found->step_count));
     found->seconds += (double)(graft_clock_ns() - start_ns) / 1e9;
     return GRAFT_OK;

@@ -133,7 +133,7 @@ static graft_status find_what_pays(following *f, uint32_t most, uint32_t *count)
     const double first_ns = environment->first_ns;
     double least_ns = first_ns * (1.0 - environment->options.least_gain);
     GRAFT_SCOPED(f->env->scratch);
-    uint8_t *best = GRAFT_COPY(f->env->scratch, uint8_t, f->skipped, bytes);
+    uint8_t *best = GRAFT_COPY(f->env->scratch, f->skipped, bytes);
     *count = 0;
     for (uint32_t round = 0; round < ROUNDS; round++) {
         GRAFT_PASS(take_rewrites(f, most));

@@ -322,7 +322,7 @@ static void take_rules(generalist *g, const graft_xfers *xfers)
 {
     graft_arena *arena = g->env->life;
     g->rule_count = xfers->count;
-    g->rules = GRAFT_COPY(arena, graft_rule, xfers->rules, xfers->count);
+    g->rules = GRAFT_COPY(arena, xfers->rules, xfers->count);
     g->names = GRAFT_NEW(arena, const char *, xfers->count);
     g->uses = GRAFT_NEW(arena, rule_use, xfers->count);
     for (uint32_t r = 0; r < xfers->count; r++) {

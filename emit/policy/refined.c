@@ -21,7 +21,7 @@ static graft_status open_policy(graft_env *env, const graft_session *session,
 static graft_tariff shuffle(graft_env *env, const graft_tariff *tariff, uint64_t seed)
 {
     graft_tariff shuffled = *tariff;
-    uint16_t *values = GRAFT_COPY(env->life, uint16_t, tariff->values, tariff->row_count);
+    uint16_t *values = GRAFT_COPY(env->life, tariff->values, tariff->row_count);
     graft_rng rng;
     graft_rng_seed(&rng, seed);
     for (uint32_t i = tariff->row_count; i > 1; i--) {

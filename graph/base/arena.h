@@ -57,9 +57,8 @@ size_t graft_arena_used_bytes(const graft_arena *arena);
 /* `count` zeroed elements of `type`; the multiplication is checked. */
 #define GRAFT_NEW(arena, type, count) ((type *)graft_arena_array((arena), (count), sizeof(type)))
 void *graft_arena_array(graft_arena *arena, size_t count, size_t element_bytes);
-/* A copy of `count` elements, which may be none. */
-#define GRAFT_COPY(arena, type, from, count)                                                       \
-    ((type *)graft_arena_copy((arena), (from), (count), sizeof(type)))
+/* `count` elements as those at `from`, which may be NULL for none. */
+#define GRAFT_COPY(arena, from, count) graft_arena_copy((arena), (from), (count), sizeof(*(from)))
 void *graft_arena_copy(graft_arena *arena, const void *from, size_t count, size_t element_bytes);
 /* `array` with room for one more element behind `count`. It moves when it doubles, beginning with
  * `first` elements. What it outgrows must not be used any more; the arena keeps it. */

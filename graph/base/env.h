@@ -73,7 +73,14 @@ void graft_env_clear(graft_env *env);
             return graft_passed;                                                                   \
     })
 
-/* The same with a frame. */
+/* Where a condition holds, gives back at once what says so: a failure, or a plan's refusal. */
+#define GRAFT_RETURN_IF(condition, failure)                                                        \
+    __extension__({                                                                                \
+        if (condition)                                                                             \
+            return (failure);                                                                      \
+    })
+
+/* As GRAFT_PASS, with a frame. */
 #define GRAFT_PASS_IN(env, call, ...)                                                              \
     __extension__({                                                                                \
         const graft_status graft_passed = (call);                                                  \

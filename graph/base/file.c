@@ -39,11 +39,10 @@ static graft_status fail_io(graft_env *env, const char *verb, const char *path)
 static graft_status check_kind(graft_env *env, const char *path, const struct stat *info)
 {
     const bool is_folder = S_ISDIR(info->st_mode);
-    if (is_folder || S_ISBLK(info->st_mode) ||
-        (S_ISCHR(info->st_mode) && major(info->st_rdev) == MEMORY_DEVICES)) {
-        return GRAFT_FAIL(env, GRAFT_IO, "%s: cannot read: is a %s", path,
-                          is_folder ? "folder" : "device");
-    }
+    GRAFT_RETURN_IF(is_folder || S_ISBLK(info->st_mode) ||
+                        (S_ISCHR(info->st_mode) && major(info->st_rdev) == MEMORY_DEVICES),
+                    GRAFT_FAIL(env, GRAFT_IO, "%s: cannot read: is a %s", path,
+                               is_folder ? "folder" : "device"));
     return GRAFT_OK;
 }
 
@@ -72,9 +71,8 @@ static graft_status read_stream(graft_env *env, const char *path, int file, graf
 {
     graft_status status = GRAFT_OK;
     uint8_t *chunk = malloc(STREAM_CHUNK_BYTES);
-    if (chunk == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "%s: no memory left to read it", path);
-    }
+    GRAFT_RETURN_IF(chunk == NULL,
+                    GRAFT_FAIL(env, GRAFT_NO_MEMORY, "%s: no memory left to read it", path));
     ssize_t got = 0;
     do {
         got = read_fully(file, chunk, STREAM_CHUNK_BYTES);
@@ -96,9 +94,7 @@ static graft_status read_regular(graft_env *env, const char *path, int file, siz
     content->capacity = expected + 1;
     content->data = graft_arena_alloc(content->arena, content->capacity);
     ssize_t got = read_fully(file, (uint8_t *)content->data, expected);
-    if (got < 0) {
-        return fail_io(env, "read", path);
-    }
+    GRAFT_RETURN_IF(got < 0, fail_io(env, "read", path));
     content->size = (size_t)got;
     return GRAFT_OK;
 }
@@ -106,9 +102,7 @@ static graft_status read_regular(graft_env *env, const char *path, int file, siz
 static graft_status read_content(graft_env *env, const char *path, int file, graft_buffer *content)
 {
     struct stat info;
-    if (fstat(file, &info) != 0) {
-        return fail_io(env, "examine", path);
-    }
+    GRAFT_RETURN_IF(fstat(file, &info) != 0, fail_io(env, "examine", path));
     GRAFT_PASS(check_kind(env, path, &info));
     if (S_ISREG(info.st_mode) && info.st_size > 0) {
         return read_regular(env, path, file, (size_t)info.st_size, content);
@@ -120,9 +114,7 @@ graft_status graft_file_read(graft_env *env, graft_arena *arena, const char *pat
                              size_t *size)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) {
-        return fail_io(env, "open", path);
-    }
+    GRAFT_RETURN_IF(file < 0, fail_io(env, "open", path));
     graft_mark mark = graft_arena_mark(arena);
     graft_buffer content = {.arena = arena};
     graft_status status = read_content(env, path, file, &content);
@@ -139,9 +131,7 @@ graft_status graft_file_read(graft_env *env, graft_arena *arena, const char *pat
 graft_status graft_file_check_readable(graft_env *env, const char *path)
 {
     struct stat info;
-    if (access(path, R_OK) != 0 || stat(path, &info) != 0) {
-        return fail_io(env, "open", path);
-    }
+    GRAFT_RETURN_IF(access(path, R_OK) != 0 || stat(path, &info) != 0, fail_io(env, "open", path));
     return check_kind(env, path, &info);
 }
 
@@ -251,9 +241,8 @@ graft_status graft_file_make_folders(graft_env *env, const char *path)
     char *copy = graft_arena_strdup(env->scratch, path);
     for (char *slash = strchr(copy + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        if (mkdir(copy, FOLDER_MODE) != 0 && errno != EEXIST) {
-            return fail_io(env, "create the folder", copy);
-        }
+        GRAFT_RETURN_IF(mkdir(copy, FOLDER_MODE) != 0 && errno != EEXIST,
+                        fail_io(env, "create the folder", copy));
         *slash = '/';
     }
     return GRAFT_OK;
@@ -285,9 +274,7 @@ static graft_status sync_folder(graft_env *env, const char *path)
 static graft_status write_in_place(graft_env *env, const char *path, const void *data, size_t size)
 {
     int file = open(path, O_WRONLY | O_CLOEXEC);
-    if (file < 0) {
-        return fail_io(env, "open", path);
-    }
+    GRAFT_RETURN_IF(file < 0, fail_io(env, "open", path));
     graft_status status = GRAFT_OK;
     if (!write_fully(file, data, size)) {
         status = fail_io(env, "write", path);
@@ -334,9 +321,7 @@ static graft_status replace_file(graft_env *env, const char *path, const struct 
     char *temporary = graft_arena_printf(env->scratch, "%s.partial", path);
     GRAFT_PASS(graft_file_make_folders(env, path));
     int file = open_temporary(temporary);
-    if (file < 0) {
-        return fail_io(env, "create", path);
-    }
+    GRAFT_RETURN_IF(file < 0, fail_io(env, "create", path));
     graft_status status = GRAFT_OK;
     if (old != NULL) {
         (void)fchmod(file, old->st_mode & 07777);
@@ -359,22 +344,17 @@ static graft_status replace_file(graft_env *env, const char *path, const struct 
 graft_status graft_file_write(graft_env *env, const char *path, const void *data, size_t size)
 {
     struct stat info;
-    if (path[0] == '\0') {
-        return GRAFT_FAIL(env, GRAFT_IO, "cannot write: the path is empty");
-    }
+    GRAFT_RETURN_IF(path[0] == '\0', GRAFT_FAIL(env, GRAFT_IO, "cannot write: the path is empty"));
     if (stat(path, &info) != 0) { /* Nothing there, or a link to nothing, which is replaced. */
         return replace_file(env, path, NULL, data, size);
     }
-    if (S_ISDIR(info.st_mode)) {
-        return GRAFT_FAIL(env, GRAFT_IO, "%s: cannot write: is a folder", path);
-    }
+    GRAFT_RETURN_IF(S_ISDIR(info.st_mode),
+                    GRAFT_FAIL(env, GRAFT_IO, "%s: cannot write: is a folder", path));
     if (!S_ISREG(info.st_mode)) {
         return write_in_place(env, path, data, size);
     }
     char *target = realpath(path, NULL); /* A link stays a link: what it names is replaced. */
-    if (target == NULL) {
-        return fail_io(env, "examine", path);
-    }
+    GRAFT_RETURN_IF(target == NULL, fail_io(env, "examine", path));
     graft_status status = replace_file(env, target, &info, data, size);
     free(target);
     return status;

@@ -118,12 +118,10 @@ static graft_status take_sizes(array_reader *r, graft_shape *shape)
     bool more = true;
     shape->rank = 0;
     while (more && !take_text(r, ")")) {
-        if (shape->rank == GRAFT_MAX_RANK) {
-            return refuse(r, GRAFT_UNSUPPORTED, "shape: more than 6 axes");
-        }
-        if (!take_size(r, &shape->dims[shape->rank++])) {
-            return refuse(r, GRAFT_BAD_INPUT, "shape: not a tuple of sizes");
-        }
+        GRAFT_RETURN_IF(shape->rank == GRAFT_MAX_RANK,
+                        refuse(r, GRAFT_UNSUPPORTED, "shape: more than 6 axes"));
+        GRAFT_RETURN_IF(!take_size(r, &shape->dims[shape->rank++]),
+                        refuse(r, GRAFT_BAD_INPUT, "shape: not a tuple of sizes"));
         more = take_text(r, ",");
     }
     return more || take_text(r, ")") ? GRAFT_OK : refuse(r, GRAFT_BAD_INPUT, "shape: not a tuple");
@@ -136,10 +134,8 @@ static graft_status read_header(array_reader *r, graft_shape *shape)
     while (more && !take_text(r, "}")) {
         if (!typed && take_text(r, "'descr':")) {
             typed = take_text(r, "'") && take_type(r, shape) && take_text(r, "'");
-            if (!typed) {
-                return refuse(r, GRAFT_UNSUPPORTED,
-                              "descr: none of <f4 <f2 <f8 |u1 |i1 <i4 <i8 |b1");
-            }
+            GRAFT_RETURN_IF(!typed, refuse(r, GRAFT_UNSUPPORTED,
+                                           "descr: none of <f4 <f2 <f8 |u1 |i1 <i4 <i8 |b1"));
         } else if (!ordered && take_text(r, "'fortran_order':")) {
             turned = take_text(r, "True");
             ordered = turned || take_text(r, "False");
@@ -168,9 +164,7 @@ static graft_status read_array(array_reader *r, const uint8_t *data, size_t size
     }
     head = data[6] == 1 ? MAGIC_BYTES + 2 : head;
     length = take_number(data + MAGIC_BYTES, data[6] == 1 ? 2 : 4);
-    if (length > size - head) {
-        return refuse(r, GRAFT_BAD_INPUT, "it ends within its header");
-    }
+    GRAFT_RETURN_IF(length > size - head, refuse(r, GRAFT_BAD_INPUT, "it ends within its header"));
     r->at = (const char *)data + head;
     r->end = r->at + length;
     GRAFT_PASS(read_header(r, &tensor->shape));
@@ -218,9 +212,8 @@ static graft_status read_entry(graft_env *env, graft_arena *arena, graft_bytes b
                                char **name, zip_entry *entry)
 {
     const uint8_t *from = bytes.data + *at;
-    if (bytes.size - *at < ENTRY_BYTES || take_number(from, 4) != entry_mark) {
-        return fail_zip(env, bytes, *at, "no entry of a ZIP directory");
-    }
+    GRAFT_RETURN_IF(bytes.size - *at < ENTRY_BYTES || take_number(from, 4) != entry_mark,
+                    fail_zip(env, bytes, *at, "no entry of a ZIP directory"));
     const size_t name_bytes = take_number(from + 28, 2);
     const size_t size =
         ENTRY_BYTES + name_bytes + take_number(from + 30, 2) + take_number(from + 32, 2);
@@ -241,14 +234,12 @@ static graft_status read_entry(graft_env *env, graft_arena *arena, graft_bytes b
     entry->data = bytes.data + first;
     *name = graft_arena_printf(arena, "%.*s", (int)name_bytes, (const char *)from + ENTRY_BYTES);
     const size_t length = strlen(*name);
-    if (length != name_bytes || length < 4 || strcmp(*name + length - 4, ".npy") != 0) {
-        return fail_zip(env, bytes, *at, "this entry of the ZIP directory is no .npy file");
-    }
-    if (((entry->method != STORED || entry->packed_size != entry->size) &&
-         entry->method != DEFLATED) ||
-        (from[8] & ENCRYPTED) != 0) {
-        return fail_zip(env, bytes, *at, "this entry is neither stored nor deflated");
-    }
+    GRAFT_RETURN_IF(length != name_bytes || length < 4 || strcmp(*name + length - 4, ".npy") != 0,
+                    fail_zip(env, bytes, *at, "this entry of the ZIP directory is no .npy file"));
+    GRAFT_RETURN_IF(((entry->method != STORED || entry->packed_size != entry->size) &&
+                     entry->method != DEFLATED) ||
+                        (from[8] & ENCRYPTED) != 0,
+                    fail_zip(env, bytes, *at, "this entry is neither stored nor deflated"));
     (*name)[length - 4] = '\0';
     *at += size;
     return GRAFT_OK;
@@ -280,9 +271,8 @@ static graft_status read_tensor(graft_env *env, graft_arena *arena, const char *
 {
     enum { PACKED_MOST = 1032 }; /* Deflate makes that many bytes of one at most. */
     array_reader r = {.env = env, .file = file, .name = tensor->name};
-    if (entry->size / PACKED_MOST > entry->packed_size) {
-        return refuse(&r, GRAFT_BAD_INPUT, "it is damaged");
-    }
+    GRAFT_RETURN_IF(entry->size / PACKED_MOST > entry->packed_size,
+                    refuse(&r, GRAFT_BAD_INPUT, "it is damaged"));
     GRAFT_SCOPED(env->scratch);
     uint8_t *data = graft_arena_alloc(env->scratch, entry->size);
     tensor->data = graft_arena_alloc(arena, entry->size);
@@ -297,9 +287,8 @@ graft_status graft_npz_parse(graft_env *env, graft_arena *arena, graft_bytes byt
     GRAFT_PASS(find_end(env, bytes, &end));
     const uint32_t entry_count = take_number(bytes.data + end + 10, 2);
     size_t at = take_number(bytes.data + end + 16, 4);
-    if (entry_count == UINT16_MAX || at > end) {
-        return fail_zip(env, bytes, end, "a ZIP64 directory, or one that lies nowhere");
-    }
+    GRAFT_RETURN_IF(entry_count == UINT16_MAX || at > end,
+                    fail_zip(env, bytes, end, "a ZIP64 directory, or one that lies nowhere"));
     graft_names *names = graft_names_new(arena);
     graft_run_tensor *found = GRAFT_NEW(arena, graft_run_tensor, entry_count);
     for (uint32_t i = 0; i < entry_count; i++) {
@@ -397,10 +386,9 @@ graft_status graft_npz_pack(graft_env *env, graft_arena *arena, const graft_run_
         }
         pack_tensor(arena, &tensors[i], &out, &directory);
     }
-    if (count >= UINT16_MAX || out.size + directory.size > UINT32_MAX) {
-        return GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "%s: more tensors or bytes than .npz holds",
-                          bytes->file);
-    }
+    GRAFT_RETURN_IF(count >= UINT16_MAX || out.size + directory.size > UINT32_MAX,
+                    GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "%s: more tensors or bytes than .npz holds",
+                               bytes->file));
     const size_t at = out.size;
     graft_buffer_append(&out, directory.data, directory.size);
     put_number(&out, end_mark, 4);

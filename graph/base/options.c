@@ -92,12 +92,11 @@ static graft_status parse_number(graft_env *env, const char *name, const char *t
     char *end = NULL;
     errno = 0;
     unsigned long long value = strtoull(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || errno != 0 || *end != '\0' || value < least ||
-        value > most) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                          "%s needs a number from %" PRIu64 " to %" PRIu64 ", has '%s'", name,
-                          least, most, text);
-    }
+    GRAFT_RETURN_IF(text[0] < '0' || text[0] > '9' || errno != 0 || *end != '\0' || value < least ||
+                        value > most,
+                    GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                               "%s needs a number from %" PRIu64 " to %" PRIu64 ", has '%s'", name,
+                               least, most, text));
     *number = value;
     return GRAFT_OK;
 }
@@ -150,9 +149,8 @@ static graft_status append_item(graft_env *env, const graft_option *option, cons
                                 uint32_t room, void *field)
 {
     graft_option_list *list = field;
-    if (list->count == option->most) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "'%s' is one too many", text);
-    }
+    GRAFT_RETURN_IF(list->count == option->most,
+                    GRAFT_FAIL(env, GRAFT_BAD_INPUT, "'%s' is one too many", text));
     if (list->items == NULL) {
         list->items = GRAFT_NEW(env->life, const char *, room);
     }
@@ -249,9 +247,8 @@ static graft_status check_value(graft_env *env, const char *command, const graft
     if (given && !is_flag && option->takes != GRAFT_TAKES_LIST) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: %s is given twice", command, option->name);
     }
-    if (!is_flag && option->takes != GRAFT_TAKES_NUMBER && value[0] == '\0') {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: %s is empty", command, option->name);
-    }
+    GRAFT_RETURN_IF(!is_flag && option->takes != GRAFT_TAKES_NUMBER && value[0] == '\0',
+                    GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: %s is empty", command, option->name));
     return GRAFT_OK;
 }
 
@@ -342,10 +339,9 @@ static graft_status check_output(graft_env *env, const graft_command *command,
     for (uint32_t i = 0; i < command->option_count; i++) {
         const graft_option *option = &command->options[i];
         const char *other = option == output ? NULL : path_of(option, choices);
-        if (other != NULL && graft_file_is_same(path, other)) {
-            return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: %s would take the place of %s, '%s'",
-                              command->name, output->name, option->name, other);
-        }
+        GRAFT_RETURN_IF(other != NULL && graft_file_is_same(path, other),
+                        GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: %s would take the place of %s, '%s'",
+                                   command->name, output->name, option->name, other));
     }
     return GRAFT_OK;
 }
@@ -392,9 +388,7 @@ static graft_status parse(graft_env *env, const graft_command *command, int argc
         const graft_option *option =
             is_word ? next_word(command, given)
                     : find_option(command->options, command->option_count, argv[i]);
-        if (option == NULL) {
-            return fail_unknown(env, command, argv[i]);
-        }
+        GRAFT_RETURN_IF(option == NULL, fail_unknown(env, command, argv[i]));
         if (!is_word) {
             GRAFT_PASS(find_value(env, command->name, option, argv, &i, &value));
         }
@@ -457,10 +451,9 @@ static graft_status take_size(graft_env *env, const char *option, uint32_t least
     char *name = graft_arena_strdup(env->life, whole);
     char *equals = strchr(name + (name[0] != '\0'), '=');
     uint64_t value = 0;
-    if (equals == NULL) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s needs NAME=N,NAME=N..., has '%s'", option,
-                          whole);
-    }
+    GRAFT_RETURN_IF(
+        equals == NULL,
+        GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s needs NAME=N,NAME=N..., has '%s'", option, whole));
     char *comma = strchr(equals, ',');
     *text += comma == NULL ? strlen(whole) : (size_t)(comma + 1 - name);
     if (comma != NULL) {

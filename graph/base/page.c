@@ -49,9 +49,8 @@ graft_status graft_page_write(graft_env *env, graft_page_kind kind, const char *
     const char *rest = templates[kind].text;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         const char *at = strstr(rest, parts[i].mark);
-        if (at == NULL) {
-            return GRAFT_FAIL(env, GRAFT_INTERNAL, "a page has no place for %s", parts[i].mark);
-        }
+        GRAFT_RETURN_IF(at == NULL, GRAFT_FAIL(env, GRAFT_INTERNAL, "a page has no place for %s",
+                                               parts[i].mark));
         graft_buffer_append(&page, rest, (size_t)(at - rest));
         if (parts[i].text == NULL) {
             append_data(&page, data);

@@ -55,13 +55,11 @@ graft_status graft_ranks_open(graft_env *env)
     GRAFT_PASS(graft_library_load(env, &mpi_library, &find));
     graft_ranks *ranks = GRAFT_NEW(env->life, graft_ranks, 1);
     ranks->calls = find();
-    if (ranks->calls->abi != GRAFT_RANKS_ABI) {
-        return GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "%s was built for another version of Graft",
-                          mpi_library.file);
-    }
-    if (!ranks->calls->open(&ranks->own, &ranks->count)) {
-        return GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "MPI does not start");
-    }
+    GRAFT_RETURN_IF(ranks->calls->abi != GRAFT_RANKS_ABI,
+                    GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "%s was built for another version of Graft",
+                               mpi_library.file));
+    GRAFT_RETURN_IF(!ranks->calls->open(&ranks->own, &ranks->count),
+                    GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "MPI does not start"));
     env->ranks = ranks;
     graft_log(env, 1, "%u ranks share the work", ranks->count);
     return compare_programs(env);
@@ -213,10 +211,9 @@ void graft_ranks_fill(const graft_env *env, void *array, uint32_t count, size_t 
 
 graft_status graft_ranks_send(graft_env *env, uint32_t to, const graft_buffer *message)
 {
-    if (message->size > INT_MAX) {
-        return GRAFT_FAIL(env, GRAFT_CAPACITY, "a message of %zu bytes between ranks",
-                          message->size);
-    }
+    GRAFT_RETURN_IF(
+        message->size > INT_MAX,
+        GRAFT_FAIL(env, GRAFT_CAPACITY, "a message of %zu bytes between ranks", message->size));
     env->ranks->calls->send(to, message->data, message->size);
     return GRAFT_OK;
 }

@@ -45,9 +45,8 @@ static graft_status fail_at(reader *r, const yaml_mark_t *mark, const char *what
 static graft_status fail_parse(reader *r)
 {
     const yaml_parser_t *p = &r->parser;
-    if (p->error == YAML_MEMORY_ERROR) {
-        return GRAFT_FAIL(r->env, GRAFT_NO_MEMORY, "%s: no memory left to parse it", r->file);
-    }
+    GRAFT_RETURN_IF(p->error == YAML_MEMORY_ERROR,
+                    GRAFT_FAIL(r->env, GRAFT_NO_MEMORY, "%s: no memory left to parse it", r->file));
     if (p->error == YAML_READER_ERROR) { /* Bytes that are not text have an offset, no line. */
         return GRAFT_FAIL(r->env, GRAFT_BAD_INPUT, "%s: byte %zu: not YAML: %s", r->file,
                           p->problem_offset, p->problem);
@@ -63,9 +62,7 @@ static graft_status next_event(reader *r)
         yaml_event_delete(&r->event);
         r->has_event = false;
     }
-    if (yaml_parser_parse(&r->parser, &r->event) == 0) {
-        return fail_parse(r);
-    }
+    GRAFT_RETURN_IF(yaml_parser_parse(&r->parser, &r->event) == 0, fail_parse(r));
     r->has_event = true;
     return GRAFT_OK;
 }
@@ -95,11 +92,10 @@ static graft_status check_keys_differ(reader *r, const graft_yaml *mapping)
     }
     qsort(sorted, mapping->count, sizeof(graft_yaml *), compare_keys);
     for (uint32_t i = 1; i < mapping->count; i++) {
-        if (strcmp(sorted[i - 1]->key, sorted[i]->key) == 0) {
-            return graft_yaml_fail(r->env, sorted[i],
-                                   "the key '%s' stands in line %" PRIu32 " already",
-                                   sorted[i]->key, sorted[i - 1]->line);
-        }
+        GRAFT_RETURN_IF(strcmp(sorted[i - 1]->key, sorted[i]->key) == 0,
+                        graft_yaml_fail(r->env, sorted[i],
+                                        "the key '%s' stands in line %" PRIu32 " already",
+                                        sorted[i]->key, sorted[i - 1]->line));
     }
     return GRAFT_OK;
 }
@@ -108,11 +104,7 @@ static graft_status check_keys_differ(reader *r, const graft_yaml *mapping)
 static graft_status close_collection(reader *r, uint32_t base, graft_yaml *node)
 {
     uint32_t count = r->stack_count - base;
-    graft_yaml *items = GRAFT_NEW(r->arena, graft_yaml, count);
-    if (count > 0) {
-        memcpy(items, r->stack + base, count * sizeof(*items));
-    }
-    node->items = items;
+    node->items = count == 0 ? NULL : GRAFT_COPY(r->arena, r->stack + base, count);
     node->count = count;
     r->stack_count = base;
     return node->kind == GRAFT_YAML_MAPPING ? check_keys_differ(r, node) : GRAFT_OK;
@@ -123,9 +115,8 @@ static graft_status copy_scalar(reader *r, const char **text)
 {
     const yaml_char_t *value = r->event.data.scalar.value;
     size_t length = r->event.data.scalar.length;
-    if (memchr(value, '\0', length) != NULL) {
-        return fail_at(r, &r->event.start_mark, "a text with a zero byte");
-    }
+    GRAFT_RETURN_IF(memchr(value, '\0', length) != NULL,
+                    fail_at(r, &r->event.start_mark, "a text with a zero byte"));
     char *copy = graft_arena_alloc(r->arena, length + 1);
     memcpy(copy, value, length);
     *text = copy;
@@ -134,12 +125,10 @@ static graft_status copy_scalar(reader *r, const char **text)
 
 static graft_status check_plain(reader *r, const yaml_char_t *anchor, const yaml_char_t *tag)
 {
-    if (anchor != NULL) {
-        return fail_at(r, &r->event.start_mark, "anchors ('&name') are not used here");
-    }
-    if (tag != NULL) {
-        return fail_at(r, &r->event.start_mark, "tags ('!name') are not used here");
-    }
+    GRAFT_RETURN_IF(anchor != NULL,
+                    fail_at(r, &r->event.start_mark, "anchors ('&name') are not used here"));
+    GRAFT_RETURN_IF(tag != NULL,
+                    fail_at(r, &r->event.start_mark, "tags ('!name') are not used here"));
     return GRAFT_OK;
 }
 
@@ -154,9 +143,8 @@ static graft_status read_members(reader *r, uint32_t depth)
         if (r->event.type == YAML_MAPPING_END_EVENT) {
             return GRAFT_OK;
         }
-        if (r->event.type != YAML_SCALAR_EVENT) {
-            return fail_at(r, &r->event.start_mark, "a key must be a text");
-        }
+        GRAFT_RETURN_IF(r->event.type != YAML_SCALAR_EVENT,
+                        fail_at(r, &r->event.start_mark, "a key must be a text"));
         GRAFT_PASS(check_plain(r, r->event.data.scalar.anchor, r->event.data.scalar.tag));
         uint32_t line = line_of(&r->event.start_mark);
         GRAFT_PASS(copy_scalar(r, &child.key));
@@ -185,9 +173,8 @@ static graft_status read_elements(reader *r, uint32_t depth)
 static graft_status read_collection(reader *r, uint32_t depth, graft_yaml *node)
 {
     uint32_t base = r->stack_count;
-    if (depth == NESTING_MOST) {
-        return fail_at(r, &r->event.start_mark, "nested deeper than 32");
-    }
+    GRAFT_RETURN_IF(depth == NESTING_MOST,
+                    fail_at(r, &r->event.start_mark, "nested deeper than 32"));
     if (node->kind == GRAFT_YAML_MAPPING) {
         GRAFT_PASS(
             check_plain(r, r->event.data.mapping_start.anchor, r->event.data.mapping_start.tag));
@@ -205,17 +192,15 @@ static graft_status read_node(reader *r, uint32_t depth, graft_yaml *node)
 {
     node->file = r->file;
     node->line = line_of(&r->event.start_mark);
-    if (++r->node_count > NODES_MOST) {
-        return fail_at(r, &r->event.start_mark, "more than 1048576 values");
-    }
+    GRAFT_RETURN_IF(++r->node_count > NODES_MOST,
+                    fail_at(r, &r->event.start_mark, "more than 1048576 values"));
     if (r->event.type == YAML_SCALAR_EVENT) {
         node->kind = GRAFT_YAML_SCALAR;
         GRAFT_PASS(check_plain(r, r->event.data.scalar.anchor, r->event.data.scalar.tag));
         return copy_scalar(r, &node->text);
     }
-    if (r->event.type == YAML_ALIAS_EVENT) {
-        return fail_at(r, &r->event.start_mark, "aliases ('*name') are not used here");
-    }
+    GRAFT_RETURN_IF(r->event.type == YAML_ALIAS_EVENT,
+                    fail_at(r, &r->event.start_mark, "aliases ('*name') are not used here"));
     bool mapping = r->event.type == YAML_MAPPING_START_EVENT;
     assert(mapping || r->event.type == YAML_SEQUENCE_START_EVENT);
     node->kind = mapping ? GRAFT_YAML_MAPPING : GRAFT_YAML_SEQUENCE;
@@ -227,9 +212,8 @@ static graft_status read_document(reader *r, graft_yaml *root)
     GRAFT_PASS(next_event(r));
     assert(r->event.type == YAML_STREAM_START_EVENT);
     GRAFT_PASS(next_event(r));
-    if (r->event.type == YAML_STREAM_END_EVENT) {
-        return fail_at(r, &r->event.start_mark, "nothing in it");
-    }
+    GRAFT_RETURN_IF(r->event.type == YAML_STREAM_END_EVENT,
+                    fail_at(r, &r->event.start_mark, "nothing in it"));
     GRAFT_PASS(next_event(r));
     GRAFT_PASS(read_node(r, 0, root));
     GRAFT_PASS(next_event(r));
@@ -247,9 +231,8 @@ graft_status graft_yaml_parse(graft_env *env, graft_arena *arena, const char *na
     reader r = {
         .env = env, .arena = arena, .scratch = arena == env->scratch ? env->unit : env->scratch};
     GRAFT_SCOPED(r.scratch);
-    if (yaml_parser_initialize(&r.parser) == 0) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "%s: no memory left to parse it", name);
-    }
+    GRAFT_RETURN_IF(yaml_parser_initialize(&r.parser) == 0,
+                    GRAFT_FAIL(env, GRAFT_NO_MEMORY, "%s: no memory left to parse it", name));
     yaml_parser_set_input_string(&r.parser, data, size);
     graft_mark mark = graft_arena_mark(arena);
     r.file = graft_arena_strdup(arena, name);
@@ -426,14 +409,12 @@ static bool is_among(const char *key, const char *const *allowed)
 
 graft_status graft_yaml_only(graft_env *env, const graft_yaml *mapping, const char *const *allowed)
 {
-    if (mapping->kind != GRAFT_YAML_MAPPING) {
-        return graft_yaml_fail(env, mapping, "a mapping is expected here");
-    }
+    GRAFT_RETURN_IF(mapping->kind != GRAFT_YAML_MAPPING,
+                    graft_yaml_fail(env, mapping, "a mapping is expected here"));
     for (uint32_t i = 0; i < mapping->count; i++) {
-        if (!is_among(mapping->items[i].key, allowed)) {
-            return graft_yaml_fail(env, &mapping->items[i], "unknown key '%s'",
-                                   mapping->items[i].key);
-        }
+        GRAFT_RETURN_IF(
+            !is_among(mapping->items[i].key, allowed),
+            graft_yaml_fail(env, &mapping->items[i], "unknown key '%s'", mapping->items[i].key));
     }
     return GRAFT_OK;
 }

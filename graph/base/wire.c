@@ -89,9 +89,8 @@ static graft_status check_packed(wire_walk *walk, const ProtobufCFieldDescriptor
         for (size_t i = 0; i < size && run < VARINT_MOST; i++) {
             run = (walk->data[start + i] & 0x80U) != 0 ? run + 1 : 0;
         }
-        if (!ends || run >= VARINT_MOST) {
-            return fail_field(walk, start, field, "holds a number that does not end");
-        }
+        GRAFT_RETURN_IF(!ends || run >= VARINT_MOST,
+                        fail_field(walk, start, field, "holds a number that does not end"));
     } else if (size % (type == WIRE_FIXED32 ? 4 : 8) != 0) {
         return fail_field(walk, start, field, "ends inside a number");
     }
@@ -124,18 +123,16 @@ static graft_status walk_bytes(wire_walk *walk, const ProtobufCFieldDescriptor *
     size_t start = walk->at;
     uint64_t size = 0;
     GRAFT_PASS(read_varint(walk, &size));
-    if (size > walk->end - walk->at) {
-        return fail_field(walk, start, field, "runs past the end (is the file cut off?)");
-    }
+    GRAFT_RETURN_IF(size > walk->end - walk->at,
+                    fail_field(walk, start, field, "runs past the end (is the file cut off?)"));
     if (field != NULL && field->type == PROTOBUF_C_TYPE_MESSAGE) {
         return walk->depth == GRAFT_WIRE_DEPTH
                    ? fail_field(walk, walk->at, field, "is nested too deep")
                    : walk_message(walk, field->descriptor, size);
     }
-    if (field != NULL && field->type == PROTOBUF_C_TYPE_STRING && size > 0 &&
-        memchr(walk->data + walk->at, 0, size) != NULL) {
-        return fail_field(walk, walk->at, field, "holds a zero byte");
-    }
+    GRAFT_RETURN_IF(field != NULL && field->type == PROTOBUF_C_TYPE_STRING && size > 0 &&
+                        memchr(walk->data + walk->at, 0, size) != NULL,
+                    fail_field(walk, walk->at, field, "holds a zero byte"));
     if (field != NULL && type_of_field(field) != WIRE_LENGTH) {
         return check_packed(walk, field, size);
     }
@@ -145,9 +142,8 @@ static graft_status walk_bytes(wire_walk *walk, const ProtobufCFieldDescriptor *
 
 static graft_status walk_fixed(wire_walk *walk, const ProtobufCFieldDescriptor *field, size_t size)
 {
-    if (size > walk->end - walk->at) {
-        return fail_field(walk, walk->at, field, "runs past the end (is the file cut off?)");
-    }
+    GRAFT_RETURN_IF(size > walk->end - walk->at,
+                    fail_field(walk, walk->at, field, "runs past the end (is the file cut off?)"));
     walk->at += size;
     return GRAFT_OK;
 }
@@ -160,9 +156,8 @@ static graft_status walk_field(wire_walk *walk)
     GRAFT_PASS(read_varint(walk, &tag));
     uint64_t number = tag >> WIRE_TYPE_BITS;
     uint32_t type = (uint32_t)tag & ((1U << WIRE_TYPE_BITS) - 1);
-    if (number == 0 || number > FIELD_MOST) {
-        return fail_at(walk, start, "an impossible field number");
-    }
+    GRAFT_RETURN_IF(number == 0 || number > FIELD_MOST,
+                    fail_at(walk, start, "an impossible field number"));
     const ProtobufCFieldDescriptor *field =
         protobuf_c_message_descriptor_get_field(walk->type, (unsigned)number);
     if (field != NULL && type != (uint32_t)type_of_field(field) &&

@@ -24,20 +24,18 @@ graft_status graft_float_opaque(graft_env *env, graft_arena *arena, const graft_
 {
     graft_opaque opaque;
     const void *in[GRAFT_OPAQUE_INPUTS_MOST] = {NULL};
-    if (!graft_opaque_find(model, graph, n, &opaque)) {
-        return GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
-                          "node %u is opaque: the reference executor cannot run it", n);
-    }
+    GRAFT_RETURN_IF(!graft_opaque_find(model, graph, n, &opaque),
+                    GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
+                               "node %u is opaque: the reference executor cannot run it", n));
     for (uint32_t k = 0; k < opaque.read_count; k++) {
         if (opaque.in[k].rank == GRAFT_RANK_UNKNOWN) {
             continue;
         }
         graft_index v = graft_node_input(graph, n, k);
         in[k] = values[v];
-        if (in[k] == NULL) {
-            return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                              "node %u (opaque) reads value %u, which has no data", n, v);
-        }
+        GRAFT_RETURN_IF(in[k] == NULL,
+                        GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                                   "node %u (opaque) reads value %u, which has no data", n, v));
     }
     void *out[GRAFT_OPAQUE_OUTPUTS_MOST] = {NULL};
     for (uint32_t k = 0; k < opaque.out_count; k++) {

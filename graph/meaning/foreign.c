@@ -2,6 +2,7 @@
 #include "graph/meaning/foreign_rows.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
@@ -32,32 +33,71 @@ static const foreign_row rows[] = {
 
 /* ----------------------------------------------------------------------------- finding */
 
-static bool has_known_attributes(const Onnx__NodeProto *node, const char *known)
-{
-    bool all = true;
-    for (size_t i = 0; i < node->n_attribute && all; i++) {
-        const Onnx__AttributeProto *attribute = node->attribute[i];
-        all = attribute->name != NULL && graft_onnx_lists(known, attribute->name) &&
-              attribute->ref_attr_name == NULL;
-    }
-    return all;
-}
-
-/* Rows of another domain begin with its name. */
 static uint32_t find_row(const Onnx__NodeProto *node)
 {
-    const char *domain = node->domain == NULL ? "" : node->domain;
-    const size_t length = strlen(domain);
     uint32_t i = 0;
-    for (; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const char *name = rows[i].op_type;
-        if (length == 0 ? strcmp(name, node->op_type) == 0
-                        : strncmp(name, domain, length) == 0 && name[length] == ':' &&
-                              strcmp(name + length + 1, node->op_type) == 0) {
-            break;
-        }
+    while (i < sizeof(rows) / sizeof(rows[0]) && !graft_onnx_is_named(node, rows[i].op_type)) {
+        i++;
     }
     return i;
+}
+
+/* The place of a text attribute among those that `words` has, each behind a '|'. */
+static bool read_choice(const Onnx__AttributeProto *given, const char *words, int32_t *place)
+{
+    *place = -1;
+    for (int32_t i = 0; *words == '|'; i++) {
+        const bool usual = *++words == '*';
+        words += usual ? 1 : 0;
+        const size_t length = strcspn(words, " |");
+        const bool is = given == NULL
+                            ? usual
+                            : given->s.len == length && memcmp(given->s.data, words, length) == 0;
+        *place = is ? i : *place;
+        words += length;
+    }
+    return *place >= 0;
+}
+
+/* An attribute as a row says (see foreign.def); false where it says what is not run. */
+static bool read_attribute(const Onnx__NodeProto *node, const char *name, const char *how,
+                           graft_opaque *opaque, int32_t *number)
+{
+    const int64_t absent = strtoll(how + 1, NULL, 10);
+    switch (*how) {
+    case '?':
+        *number = graft_onnx_int(node, name, absent) != 0;
+        return true;
+    case '#':
+        *number = (int32_t)graft_onnx_int(node, name, absent);
+        return *number == graft_onnx_int(node, name, absent);
+    case '~':
+        *number = graft_foreign_float(node, name, strtof(how + 1, NULL));
+        return true;
+    case '@':
+        return graft_foreign_read_axis(node, opaque, opaque->in[0].rank, absent);
+    default:
+        return read_choice(graft_onnx_attribute(node, name), how, number);
+    }
+}
+
+static bool read_attributes(const Onnx__NodeProto *node, const char *words, graft_opaque *opaque)
+{
+    int32_t *number = &opaque->attrs[1];
+    bool fits = true;
+    for (const char *at = words; *at != '\0' && fits; at += strspn(at, " ")) {
+        char name[40];
+        const size_t length = strcspn(at, GRAFT_ONNX_MARKS);
+        const char *how = at + length;
+        (void)snprintf(name, sizeof(name), "%.*s", (int)length, at);
+        if (*how != ' ' && *how != '\0') {
+            fits = read_attribute(node, name, how, opaque, number);
+            number += *how == '@' ? 0 : 1;
+        }
+        number += *at == '-' ? 1 : 0;
+        at += strcspn(at, " ");
+    }
+    return fits;
 }
 
 bool graft_foreign_find(const Onnx__NodeProto *node, graft_opaque *opaque)
@@ -68,7 +108,7 @@ bool graft_foreign_find(const Onnx__NodeProto *node, graft_opaque *opaque)
         return false;
     }
     const foreign_row *row = &rows[place];
-    bool given = has_known_attributes(node, row->attributes);
+    bool given = graft_onnx_has_only(node, row->attributes);
     for (uint32_t k = 0; k < row->least; k++) {
         given = given && graft_foreign_has(opaque, k);
     }
@@ -80,7 +120,7 @@ bool graft_foreign_find(const Onnx__NodeProto *node, graft_opaque *opaque)
     opaque->op = 0;
     opaque->attrs[0] = row->code;
     opaque->read_count = (uint32_t)node->n_input;
-    return given && row->read(node, opaque);
+    return given && read_attributes(node, row->attributes, opaque) && row->read(node, opaque);
 }
 
 bool graft_foreign_find_plain(const char *op_type, uint32_t inputs, graft_opaque *opaque)
@@ -168,12 +208,11 @@ graft_status graft_foreign_run(graft_env *env, const graft_opaque *opaque, const
         if (one.out.rank == GRAFT_RANK_UNKNOWN) {
             continue;
         }
-        if (!fits_numbers(opaque, in, one.which)) {
-            return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                              "the numbers that a node (%s) reads do not give the size of its "
-                              "result, or are such as implementations differ on",
-                              row->op_type);
-        }
+        GRAFT_RETURN_IF(!fits_numbers(opaque, in, one.which),
+                        GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                                   "the numbers that a node (%s) reads do not give the size of its "
+                                   "result, or are such as implementations differ on",
+                                   row->op_type));
         wanted[one.which] = out[one.which];
         if (!row->joint) {
             GRAFT_PASS(row->run(env, &one, out[one.which]));
@@ -202,20 +241,6 @@ int32_t graft_foreign_float(const Onnx__NodeProto *node, const char *name, float
 {
     const Onnx__AttributeProto *attribute = graft_onnx_attribute(node, name);
     return graft_bits_of_float(attribute == NULL ? absent : attribute->f);
-}
-
-int32_t graft_foreign_choice(const Onnx__NodeProto *node, const char *name,
-                             const char *const *choices, int32_t absent)
-{
-    if (graft_onnx_attribute(node, name) == NULL) {
-        return absent;
-    }
-    for (int32_t i = 0; choices[i] != NULL; i++) {
-        if (graft_onnx_says(node, name, choices[i], false)) {
-            return i;
-        }
-    }
-    return -1;
 }
 
 bool graft_foreign_has(const graft_opaque *opaque, uint32_t k)

@@ -124,7 +124,7 @@ static void rotate(const rotation *r, bool paired, const float *cos, const float
     memcpy(out + 2 * r->half, x + 2 * r->half, (r->columns - 2 * r->half) * sizeof(out[0]));
 }
 
-graft_status graft_foreign_rotary(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(rotary)
 {
     rotation r = {.batch = 0};
     const bool found = find_rotation(opaque, &r); /* It gave the shape. */
@@ -157,20 +157,13 @@ graft_status graft_foreign_rotary(graft_env *env, const graft_opaque *opaque, vo
 
 enum { SCATTER_CIRCULAR = 1 };
 
-bool graft_foreign_read_cache(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    static const char *const modes[] = {"linear", "circular", NULL};
-    opaque->attrs[SCATTER_CIRCULAR] = graft_foreign_choice(node, "mode", modes, 0);
-    return graft_foreign_read_axis(node, opaque, opaque->in[0].rank, -2) && opaque->axis > 0 &&
-           opaque->attrs[SCATTER_CIRCULAR] >= 0;
-}
-
 bool graft_foreign_cache_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     const graft_shape *places = &opaque->in[2];
     graft_shape update = opaque->in[1];
     *shape = opaque->in[0];
-    const bool fits = update.rank == shape->rank && update.dtype == shape->dtype &&
+    const bool fits = opaque->axis > 0 && update.rank == shape->rank &&
+                      update.dtype == shape->dtype &&
                       update.dims[opaque->axis] <= shape->dims[opaque->axis];
     update.dims[opaque->axis] = shape->dims[opaque->axis];
     return fits && graft_shape_equal(&update, shape) &&
@@ -179,7 +172,7 @@ bool graft_foreign_cache_shape(const graft_opaque *opaque, graft_shape *shape)
              (places->dtype == GRAFT_DTYPE_I64 || places->dtype == GRAFT_DTYPE_I32)));
 }
 
-graft_status graft_foreign_cache(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(cache)
 {
     const graft_blocks b = graft_blocks_of(&opaque->in[0], (int32_t)opaque->axis);
     const size_t count = (size_t)opaque->in[1].dims[opaque->axis];

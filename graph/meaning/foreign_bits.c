@@ -12,6 +12,7 @@
 /* ----------------------------------------------------------------------- MatMulNBits */
 
 enum { BITS_DEPTH = 1, BITS_COLUMNS, BITS_EACH, BITS_BLOCK, BITS_BIAS = 5, BITS_BLOCK_LEAST = 16 };
+enum { ROWS_GATHERED = 1, ROWS_QUANTISED }; /* Axes: 0 and 1. */
 
 static bool has_count(const graft_opaque *opaque, uint32_t k, uint32_t dtype, uint64_t count)
 {
@@ -24,18 +25,6 @@ static bool fits_bits(const graft_opaque *opaque)
     const int32_t block = opaque->attrs[BITS_BLOCK];
     return (each == 2 || each == 4 || each == 8) && block >= BITS_BLOCK_LEAST &&
            (block & (block - 1)) == 0;
-}
-
-bool graft_foreign_read_bits(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    static const char *const names[] = {"K", "N", "bits", "block_size"};
-    bool fits = true;
-    for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const int64_t number = graft_onnx_int(node, names[i], i == 2 ? 4 : 0);
-        opaque->attrs[BITS_DEPTH + i] = (int32_t)number;
-        fits = fits && number >= 1 && number <= INT32_MAX;
-    }
-    return fits && fits_bits(opaque);
 }
 
 /* Columns of packed numbers. */
@@ -93,12 +82,12 @@ static packed packed_of(const graft_opaque *opaque, uint32_t k, uint32_t s, int3
 bool graft_foreign_bits_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     const uint64_t columns = (uint64_t)opaque->attrs[BITS_COLUMNS];
-    const packed w = measure(opaque, opaque->attrs[BITS_DEPTH]);
     *shape = opaque->in[0];
-    if (shape->dtype != GRAFT_DTYPE_F32 || shape->rank < 1 ||
-        shape->dims[shape->rank - 1] != opaque->attrs[BITS_DEPTH]) {
+    if (!fits_bits(opaque) || opaque->attrs[BITS_COLUMNS] < 1 || shape->dtype != GRAFT_DTYPE_F32 ||
+        shape->rank < 1 || shape->dims[shape->rank - 1] != opaque->attrs[BITS_DEPTH]) {
         return false;
     }
+    const packed w = measure(opaque, opaque->attrs[BITS_DEPTH]);
     shape->dims[shape->rank - 1] = opaque->attrs[BITS_COLUMNS];
     return has_count(opaque, 1, GRAFT_DTYPE_U8, columns * w.blocks * w.bytes) &&
            has_count(opaque, 2, GRAFT_DTYPE_F32, columns * w.blocks) &&
@@ -224,7 +213,7 @@ static const float *fill_blocks(graft_arena *scratch, const float *x, size_t row
     return filled;
 }
 
-graft_status graft_foreign_bits(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(bits)
 {
     GRAFT_SCOPED(env->scratch);
     bits_product p = {
@@ -244,17 +233,6 @@ graft_status graft_foreign_bits(graft_env *env, const graft_opaque *opaque, void
 /* ----------------------------------------------------------------- GatherBlockQuantized */
 
 /* Rows of a matrix, packed and quantised along their length. */
-bool graft_foreign_read_rows(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    const int64_t axis = graft_onnx_int(node, "quantize_axis", 1);
-    const int64_t each = graft_onnx_int(node, "bits", 4);
-    const int64_t block = graft_onnx_int(node, "block_size", 128);
-    opaque->attrs[BITS_EACH] = (int32_t)each;
-    opaque->attrs[BITS_BLOCK] = (int32_t)block;
-    return graft_onnx_int(node, "gather_axis", 0) == 0 && (axis == 1 || axis == -1) &&
-           each == opaque->attrs[BITS_EACH] && block == opaque->attrs[BITS_BLOCK] &&
-           fits_bits(opaque);
-}
 
 static int32_t row_depth(const graft_opaque *opaque)
 {
@@ -264,7 +242,9 @@ static int32_t row_depth(const graft_opaque *opaque)
 bool graft_foreign_rows_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     const graft_shape *data = &opaque->in[0];
-    if (data->rank != 2 || data->dtype != GRAFT_DTYPE_U8 || data->dims[1] > INT32_MAX / 8) {
+    const int32_t along = opaque->attrs[ROWS_QUANTISED];
+    if (data->rank != 2 || data->dtype != GRAFT_DTYPE_U8 || data->dims[1] > INT32_MAX / 8 ||
+        opaque->attrs[ROWS_GATHERED] != 0 || (along != 1 && along != -1) || !fits_bits(opaque)) {
         return false;
     }
     const packed w = measure(opaque, row_depth(opaque));
@@ -281,7 +261,7 @@ bool graft_foreign_rows_shape(const graft_opaque *opaque, graft_shape *shape)
             has_count(opaque, 3, GRAFT_DTYPE_U8, rows * w.zero_bytes));
 }
 
-graft_status graft_foreign_rows(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(rows)
 {
     const size_t depth = (size_t)row_depth(opaque);
     const packed w = packed_of(opaque, 0, 2, row_depth(opaque));
@@ -290,11 +270,10 @@ graft_status graft_foreign_rows(graft_env *env, const graft_opaque *opaque, void
     for (uint32_t i = 0; i < (uint32_t)graft_count(&opaque->in[1]); i++, to += depth) {
         const int64_t place = graft_foreign_whole(opaque, 1, i);
         const int64_t row = place + (place < 0 ? rows : 0);
-        if (row < 0 || row >= rows) {
-            return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                              "place %" PRId64 " lies outside of a table of %" PRId64 " rows",
-                              place, rows);
-        }
+        GRAFT_RETURN_IF(row < 0 || row >= rows,
+                        GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                                   "place %" PRId64 " lies outside of a table of %" PRId64 " rows",
+                                   place, rows));
         const uint8_t *data = w.data + (size_t)row * (size_t)opaque->in[0].dims[1];
         for (size_t k = 0; k < depth; k++) {
             const size_t b = k / w.block;

@@ -130,9 +130,8 @@ static void quantise_some(const void *work, uint32_t part, uint32_t parts)
     quantise(c->x + own.from, (size_t)(own.to - own.from), c->scale, c->zero, c->out + own.from);
 }
 
-graft_status graft_foreign_dynamic(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(dynamic)
 {
-    (void)out;
     GRAFT_SCOPED(env->scratch);
     const int parts = opaque->threads > 1 ? opaque->threads : 1;
     change c = {.x = opaque->data[0],
@@ -259,7 +258,7 @@ void *graft_foreign_keep_matmul(graft_arena *arena, const graft_opaque *opaque)
 }
 
 /* With one second operand for all of the first ones these are one. */
-graft_status graft_foreign_matmul(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(matmul)
 {
     const graft_byte_panels *panels = opaque->kept;
     const graft_shape *shape = &opaque->out;
@@ -286,14 +285,6 @@ graft_status graft_foreign_matmul(graft_env *env, const graft_opaque *opaque, vo
 }
 
 enum { GEMM_TURN_A = 1, GEMM_TURN_B, GEMM_ALPHA };
-
-bool graft_foreign_read_gemm(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    opaque->attrs[GEMM_TURN_A] = graft_onnx_int(node, "transA", 0) != 0;
-    opaque->attrs[GEMM_TURN_B] = graft_onnx_int(node, "transB", 0) != 0;
-    opaque->attrs[GEMM_ALPHA] = graft_foreign_float(node, "alpha", 1.0F);
-    return true;
-}
 
 /* Without a scale for it the result is binary32. Zero points are one a matrix. */
 bool graft_foreign_gemm_shape(const graft_opaque *opaque, graft_shape *shape)
@@ -338,7 +329,7 @@ void *graft_foreign_keep_gemm(graft_arena *arena, const graft_opaque *opaque)
     return panels;
 }
 
-graft_status graft_foreign_gemm(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(gemm)
 {
     GRAFT_SCOPED(env->scratch);
     const size_t m = (size_t)opaque->out.dims[0];
@@ -431,9 +422,8 @@ static void combine_same(const graft_opaque *opaque, const byte_pair *p, uint8_t
     }
 }
 
-graft_status graft_foreign_bytes(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(bytes)
 {
-    (void)env;
     const byte_pair p = pair_of(opaque);
     const uint32_t rank = opaque->out.rank;
     const size_t count = graft_count(&opaque->out);
@@ -455,13 +445,7 @@ graft_status graft_foreign_bytes(graft_env *env, const graft_opaque *opaque, voi
     return GRAFT_OK;
 }
 
-enum { MAP_ALPHA = 1, MAP_PLACES_LAST = 1 };
-
-bool graft_foreign_read_map(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    opaque->attrs[MAP_ALPHA] = graft_foreign_float(node, "alpha", 0.01F);
-    return true;
-}
+enum { MAP_ALPHA = 1, MEAN_CHANNELS_LAST = 1 };
 
 /* The scales of what is read and made. */
 bool graft_foreign_map_shape(const graft_opaque *opaque, graft_shape *shape)
@@ -490,9 +474,8 @@ static float meant_by(const graft_opaque *opaque, uint32_t k, uint32_t i)
     return (float)(whole - zero_at(opaque, k + 2, 0)) * scale_at(opaque, k + 1);
 }
 
-graft_status graft_foreign_map(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(map)
 {
-    (void)env;
     const float alpha = graft_float_of_bits(opaque->attrs[MAP_ALPHA]);
     byte_table table;
     for (uint32_t i = 0; i < sizeof(table); i++) {
@@ -507,29 +490,22 @@ graft_status graft_foreign_map(graft_env *env, const graft_opaque *opaque, void 
     return GRAFT_OK;
 }
 
-bool graft_foreign_read_mean(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    opaque->attrs[MAP_PLACES_LAST] = graft_onnx_int(node, "channels_last", 0) == 0;
-    return opaque->in[0].rank >= 3;
-}
-
 bool graft_foreign_mean_shape(const graft_opaque *opaque, graft_shape *shape)
 {
-    const bool fits = graft_foreign_map_shape(opaque, shape);
-    const uint32_t first = opaque->attrs[MAP_PLACES_LAST] != 0 ? 2 : 1;
-    for (uint32_t i = first; i + 2 < shape->rank + first; i++) {
+    const bool fits = graft_foreign_map_shape(opaque, shape) && shape->rank >= 3;
+    const uint32_t first = opaque->attrs[MEAN_CHANNELS_LAST] != 0 ? 1 : 2;
+    for (uint32_t i = first; fits && i + 2 < shape->rank + first; i++) {
         shape->dims[i] = 1;
     }
     return fits;
 }
 
-graft_status graft_foreign_mean(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(mean)
 {
-    (void)env;
     const size_t count = graft_count(&opaque->out);
     const size_t terms = graft_count(&opaque->in[0]) / count;
-    const bool last = opaque->attrs[MAP_PLACES_LAST] != 0;
-    const size_t inner = last ? 1 : count / (size_t)opaque->out.dims[0];
+    const bool last = opaque->attrs[MEAN_CHANNELS_LAST] != 0;
+    const size_t inner = !last ? 1 : count / (size_t)opaque->out.dims[0];
     const float factor = scale_at(opaque, 1) / (scale_at(opaque, 3) * (float)terms);
     const uint8_t sign = opaque->in[0].dtype == GRAFT_DTYPE_I8 ? -INT8_MIN : 0;
     const int64_t zero = zero_at(opaque, 2, 0) + sign;
@@ -562,9 +538,8 @@ bool graft_foreign_join_shape(const graft_opaque *opaque, graft_shape *shape)
     return fits && has_scale(opaque, 0, shape->dtype);
 }
 
-graft_status graft_foreign_join(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(join)
 {
-    (void)env;
     const graft_blocks b = graft_blocks_of(&opaque->out, (int32_t)opaque->axis);
     size_t at = 0;
     for (uint32_t k = 2; k < opaque->read_count; k += 3) {
@@ -605,9 +580,8 @@ bool graft_foreign_part_shape(const graft_opaque *opaque, graft_shape *shape)
 }
 
 /* Exponentials by table: of how far a byte is below the largest. */
-graft_status graft_foreign_part(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(part)
 {
-    (void)env;
     graft_blocks b = graft_blocks_of(&opaque->out, (int32_t)opaque->axis);
     float table[256];
     if (opaque->attrs[PART_FLAT] != 0) {

@@ -9,7 +9,7 @@
 
 /* -------------------------------------------------------------------------------- resizing */
 
-enum { MODE_NEAREST, MODE_LINEAR, MODE_CUBIC };
+enum { MODE_NEAREST, MODE_LINEAR, MODE_CUBIC, MODE_BILINEAR, MODE_BICUBIC };
 enum {
     PLACE_HALF_PIXEL,
     PLACE_ASYMMETRIC,
@@ -25,48 +25,29 @@ enum {
     RESIZE_ROUND,
     RESIZE_INSIDE,
     RESIZE_CUBIC,
+    RESIZE_BLUR,
     RESIZE_SCALES,
-    RESIZE_SIZES,
-    RESIZE_BLUR
+    RESIZE_SIZES
 };
 enum { TAPS_MOST = 4 }; /* But of what is blurred. */
 
 bool graft_foreign_read_resize(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    static const char *const modes[] = {"nearest", "linear", "cubic", NULL};
-    static const char *const ways[] = {"half_pixel",           "asymmetric",
-                                       "align_corners",        "pytorch_half_pixel",
-                                       "tf_half_pixel_for_nn", NULL};
-    static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
-                                            "ceil", NULL};
-    static const char *const policies[] = {"stretch", NULL};
-    const bool plain = graft_foreign_choice(node, "keep_aspect_ratio_policy", policies, 0) == 0;
     const bool old = node->n_input == 2; /* Of opset 10: like Upsample, when it makes larger. */
-    opaque->attrs[RESIZE_MODE] = graft_foreign_choice(node, "mode", modes, MODE_NEAREST);
-    opaque->attrs[RESIZE_PLACE] =
-        graft_foreign_choice(node, "coordinate_transformation_mode", ways, PLACE_HALF_PIXEL);
-    opaque->attrs[RESIZE_ROUND] =
-        graft_foreign_choice(node, "nearest_mode", roundings, ROUND_DOWN_HALF);
-    opaque->attrs[RESIZE_INSIDE] = graft_onnx_int(node, "exclude_outside", 0) != 0;
-    opaque->attrs[RESIZE_CUBIC] = graft_foreign_float(node, "cubic_coeff_a", -0.75F);
     opaque->attrs[RESIZE_SCALES] = 2;
     opaque->attrs[RESIZE_SIZES] = 3;
-    opaque->attrs[RESIZE_BLUR] = graft_onnx_int(node, "antialias", 0) != 0;
-    return plain && !old && opaque->attrs[RESIZE_MODE] >= 0 && opaque->attrs[RESIZE_PLACE] >= 0 &&
-           opaque->attrs[RESIZE_ROUND] >= 0 && opaque->in[0].dtype == GRAFT_DTYPE_F32 &&
+    return !old && opaque->in[0].dtype == GRAFT_DTYPE_F32 &&
            graft_foreign_has(opaque, 2) != graft_foreign_has(opaque, 3);
 }
 
 bool graft_foreign_read_upsample(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    static const char *const modes[] = {"nearest", "linear", NULL};
-    opaque->attrs[RESIZE_MODE] = graft_foreign_choice(node, "mode", modes, MODE_NEAREST);
+    (void)node;
     opaque->attrs[RESIZE_PLACE] = PLACE_ASYMMETRIC;
     opaque->attrs[RESIZE_ROUND] = ROUND_FLOOR;
     opaque->attrs[RESIZE_SCALES] = 1;
     opaque->attrs[RESIZE_SIZES] = GRAFT_OPAQUE_INPUTS_MOST; /* None. */
-    opaque->attrs[RESIZE_BLUR] = 0;
-    return opaque->attrs[RESIZE_MODE] >= 0 && opaque->in[0].dtype == GRAFT_DTYPE_F32;
+    return opaque->in[0].dtype == GRAFT_DTYPE_F32;
 }
 
 /* How much larger an axis becomes; 0 when it is not known. */
@@ -308,7 +289,7 @@ static void resize_axis(graft_env *env, const graft_opaque *opaque, float scale,
 }
 
 /* Axis by axis from the last, so that most is done on long rows. */
-graft_status graft_foreign_resize(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(resize)
 {
     GRAFT_SCOPED(env->scratch);
     image of = {.shape = opaque->in[0], .data = opaque->data[0]};
@@ -333,18 +314,6 @@ graft_status graft_foreign_resize(graft_env *env, const graft_opaque *opaque, vo
 
 enum { GRID_MODE = 1, GRID_PADDING, GRID_CORNERS };
 enum { GRID_ZEROS, GRID_BORDER, GRID_REFLECTION };
-
-bool graft_foreign_read_grid(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    static const char *const modes[] = {"nearest",  "linear",  "cubic",
-                                        "bilinear", "bicubic", NULL}; /* Opset 16 has the last. */
-    static const char *const paddings[] = {"zeros", "border", "reflection", NULL};
-    const int32_t mode = graft_foreign_choice(node, "mode", modes, MODE_LINEAR);
-    opaque->attrs[GRID_MODE] = mode > MODE_CUBIC ? mode - MODE_CUBIC : mode;
-    opaque->attrs[GRID_PADDING] = graft_foreign_choice(node, "padding_mode", paddings, 0);
-    opaque->attrs[GRID_CORNERS] = graft_onnx_int(node, "align_corners", 0) != 0;
-    return mode >= 0 && opaque->attrs[GRID_PADDING] >= 0;
-}
 
 bool graft_foreign_grid_shape(const graft_opaque *opaque, graft_shape *shape)
 {
@@ -466,11 +435,11 @@ static void mix_cubic(const graft_opaque *opaque, const float place[2], const fl
     }
 }
 
-graft_status graft_foreign_grid(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(grid)
 {
-    (void)env;
-    const bool nearest = opaque->attrs[GRID_MODE] == MODE_NEAREST;
-    const bool cubic = opaque->attrs[GRID_MODE] == MODE_CUBIC;
+    const int32_t mode = opaque->attrs[GRID_MODE];
+    const bool nearest = mode == MODE_NEAREST;
+    const bool cubic = mode == MODE_CUBIC || mode == MODE_BICUBIC; /* Opset 16 has the latter. */
     const size_t plane = graft_axes_count(&opaque->in[0], 2, 4);
     const size_t places = graft_axes_count(&opaque->out, 2, 4);
     const size_t channels = (size_t)opaque->out.dims[1];
@@ -499,20 +468,10 @@ graft_status graft_foreign_grid(graft_env *env, const graft_opaque *opaque, void
 
 enum { LRN_SIZE = 1, LRN_ALPHA, LRN_BETA, LRN_BIAS, LRN_BLOCK = 1024 };
 
-bool graft_foreign_read_lrn(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    const int64_t size = graft_onnx_int(node, "size", 0);
-    opaque->attrs[LRN_SIZE] = size < 1 || size > INT32_MAX ? 0 : (int32_t)size;
-    opaque->attrs[LRN_ALPHA] = graft_foreign_float(node, "alpha", 1e-4F);
-    opaque->attrs[LRN_BETA] = graft_foreign_float(node, "beta", 0.75F);
-    opaque->attrs[LRN_BIAS] = graft_foreign_float(node, "bias", 1.0F);
-    return opaque->attrs[LRN_SIZE] > 0;
-}
-
 bool graft_foreign_lrn_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     *shape = opaque->in[0];
-    return shape->dtype == GRAFT_DTYPE_F32 && shape->rank >= 2;
+    return opaque->attrs[LRN_SIZE] > 0 && shape->dtype == GRAFT_DTYPE_F32 && shape->rank >= 2;
 }
 
 /* out = x / sums^beta; 0.75, which all networks have, without a power. */
@@ -550,9 +509,8 @@ static void normalise(const graft_opaque *opaque, const float *x, const int64_t 
     divide_by_power(x, sums, count, graft_float_of_bits(opaque->attrs[LRN_BETA]), out);
 }
 
-graft_status graft_foreign_lrn(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(lrn)
 {
-    (void)env;
     const int64_t channels = opaque->out.dims[1];
     const size_t step = graft_axes_count(&opaque->out, 2, opaque->out.rank);
     const int64_t before = (opaque->attrs[LRN_SIZE] - 1) / 2;

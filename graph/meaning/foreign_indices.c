@@ -28,22 +28,15 @@ static graft_status refuse_place(graft_env *env, size_t i)
 
 /* ------------------------------------------------------------------- reading attributes */
 
-enum { INDEX_BATCH = 1, INDEX_REDUCTION };
+/* Of a row that reads places; none has both. */
+enum { INDEX_BATCH = 1, INDEX_REDUCTION = 2 };
 
-static const int32_t reductions[] = {GRAFT_FOREIGN_NONE, GRAFT_FOREIGN_ADD, GRAFT_FOREIGN_MUL,
-                                     GRAFT_FOREIGN_MIN, GRAFT_FOREIGN_MAX};
-
-bool graft_foreign_read_index(const Onnx__NodeProto *node, graft_opaque *opaque)
+/* How updates are taken up. */
+static int32_t reduction_of(const graft_opaque *opaque)
 {
-    static const char *const names[] = {"none", "add", "mul", "min", "max", NULL};
-    const int64_t rank = opaque->in[0].rank;
-    const int64_t batch = graft_onnx_int(node, "batch_dims", 0);
-    const int32_t reduction = graft_foreign_choice(node, "reduction", names, 0);
-    const bool fits = graft_foreign_read_axis(node, opaque, rank, 0) && batch >= 0 &&
-                      batch < rank && reduction >= 0;
-    opaque->attrs[INDEX_BATCH] = fits ? (int32_t)batch : 0;
-    opaque->attrs[INDEX_REDUCTION] = fits ? reductions[reduction] : 0;
-    return fits;
+    static const int32_t reductions[] = {GRAFT_FOREIGN_NONE, GRAFT_FOREIGN_ADD, GRAFT_FOREIGN_MUL,
+                                         GRAFT_FOREIGN_MIN, GRAFT_FOREIGN_MAX};
+    return reductions[opaque->attrs[INDEX_REDUCTION]];
 }
 
 /* ------------------------------------------------------- GatherElements, ScatterElements */
@@ -131,15 +124,13 @@ static void copy_elements(const void *from, const element_rows *r, size_t width,
     }
 }
 
-graft_status graft_foreign_gather_elements(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(gather_elements)
 {
     GRAFT_SCOPED(env->scratch);
     const size_t width = graft_foreign_width(&opaque->out);
     const element_rows r = element_rows_of(env->scratch, &opaque->in[1]);
     for (size_t row = 0; row < r.rows; row++) {
-        if (!find_elements(opaque, row, &r)) {
-            return refuse_element(env, row, &r);
-        }
+        GRAFT_RETURN_IF(!find_elements(opaque, row, &r), refuse_element(env, row, &r));
         copy_elements(opaque->data[0], &r, width, (uint8_t *)out + row * r.columns * width);
     }
     return GRAFT_OK;
@@ -158,7 +149,7 @@ static void place_elements(const void *from, const element_rows *r, size_t width
 /* Whether updates are of the type, and how they are taken up can be run. */
 static bool takes_updates(const graft_opaque *opaque)
 {
-    const int32_t code = opaque->attrs[INDEX_REDUCTION];
+    const int32_t code = reduction_of(opaque);
     return opaque->in[2].dtype == opaque->in[0].dtype &&
            (code == GRAFT_FOREIGN_NONE || graft_foreign_can_merge(code, opaque->in[0].dtype));
 }
@@ -166,7 +157,7 @@ static bool takes_updates(const graft_opaque *opaque)
 /* `count` elements at `from` replace those at `to`, or are added to them and the like. */
 static void take_up(const graft_opaque *opaque, const void *from, size_t count, void *to)
 {
-    const int32_t code = opaque->attrs[INDEX_REDUCTION];
+    const int32_t code = reduction_of(opaque);
     if (code == GRAFT_FOREIGN_NONE) {
         memcpy(to, from, count * graft_foreign_width(&opaque->out));
     } else {
@@ -183,18 +174,16 @@ bool graft_foreign_scatter_elements_shape(const graft_opaque *opaque, graft_shap
            takes_updates(opaque);
 }
 
-graft_status graft_foreign_scatter_elements(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(scatter_elements)
 {
     GRAFT_SCOPED(env->scratch);
     const size_t width = graft_foreign_width(&opaque->out);
-    const bool merges = opaque->attrs[INDEX_REDUCTION] != GRAFT_FOREIGN_NONE;
+    const bool merges = reduction_of(opaque) != GRAFT_FOREIGN_NONE;
     const element_rows r = element_rows_of(env->scratch, &opaque->in[1]);
     memcpy(out, opaque->data[0], (size_t)graft_shape_bytes(&opaque->out));
     for (size_t row = 0; row < r.rows; row++) {
         const uint8_t *from = (const uint8_t *)opaque->data[2] + row * r.columns * width;
-        if (!find_elements(opaque, row, &r)) {
-            return refuse_element(env, row, &r);
-        }
+        GRAFT_RETURN_IF(!find_elements(opaque, row, &r), refuse_element(env, row, &r));
         if (!merges) {
             place_elements(from, &r, width, out);
         }
@@ -274,15 +263,13 @@ static row_counts rows_of(const graft_opaque *opaque)
         graft_axes_count(list, batch, list->rank - 1U), graft_axes_count(list, 0, list->rank - 1U)};
 }
 
-graft_status graft_foreign_gather_nd(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(gather_nd)
 {
     const row_counts r = rows_of(opaque);
     const size_t bytes = r.elements * graft_foreign_width(&opaque->out);
     for (size_t i = 0; i < r.all; i++) {
         const int64_t at = row_at(opaque, i, r.each);
-        if (at < 0) {
-            return refuse_place(env, i);
-        }
+        GRAFT_RETURN_IF(at < 0, refuse_place(env, i));
         memcpy((uint8_t *)out + i * bytes, (const uint8_t *)opaque->data[0] + (size_t)at * bytes,
                bytes);
     }
@@ -297,16 +284,14 @@ bool graft_foreign_scatter_nd_shape(const graft_opaque *opaque, graft_shape *sha
            graft_shape_equal(&updates, &opaque->in[2]) && takes_updates(opaque);
 }
 
-graft_status graft_foreign_scatter_nd(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(scatter_nd)
 {
     const row_counts r = rows_of(opaque);
     const size_t bytes = r.elements * graft_foreign_width(&opaque->out);
     memcpy(out, opaque->data[0], (size_t)graft_shape_bytes(&opaque->out));
     for (size_t i = 0; i < r.all; i++) {
         const int64_t at = row_at(opaque, i, r.each);
-        if (at < 0) {
-            return refuse_place(env, i);
-        }
+        GRAFT_RETURN_IF(at < 0, refuse_place(env, i));
         take_up(opaque, (const uint8_t *)opaque->data[2] + i * bytes, r.elements,
                 (uint8_t *)out + (size_t)at * bytes);
     }
@@ -349,9 +334,8 @@ bool graft_foreign_one_hot_shape(const graft_opaque *opaque, graft_shape *shape)
     return graft_foreign_size(shape, opaque->axis, number_at(opaque, 1, 0));
 }
 
-graft_status graft_foreign_one_hot(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(one_hot)
 {
-    (void)env;
     const graft_blocks b = graft_blocks_of(&opaque->out, (int32_t)opaque->axis);
     const size_t width = graft_foreign_width(&opaque->out);
     for (size_t i = 0; i < graft_count(&opaque->out); i++) {
@@ -367,21 +351,15 @@ graft_status graft_foreign_one_hot(graft_env *env, const graft_opaque *opaque, v
 
 /* ---------------------------------------------------------------------------------- Trilu */
 
-bool graft_foreign_read_trilu(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    opaque->attrs[1] = graft_onnx_int(node, "upper", 1) != 0;
-    return opaque->in[0].rank >= 2;
-}
-
 bool graft_foreign_trilu_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     *shape = opaque->in[0];
-    return !graft_foreign_has(opaque, 1) || graft_foreign_list(opaque, 1) == 1;
+    return shape->rank >= 2 &&
+           (!graft_foreign_has(opaque, 1) || graft_foreign_list(opaque, 1) == 1);
 }
 
-graft_status graft_foreign_trilu(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(trilu)
 {
-    (void)env;
     const int64_t columns = opaque->out.dims[opaque->out.rank - 1];
     const int64_t rows = opaque->out.dims[opaque->out.rank - 2];
     const size_t width = graft_foreign_width(&opaque->out);
@@ -404,28 +382,17 @@ graft_status graft_foreign_trilu(graft_env *env, const graft_opaque *opaque, voi
 
 /* -------------------------------------------------------------------------------- EyeLike */
 
-bool graft_foreign_read_eye(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    const int64_t k = graft_onnx_int(node, "k", 0);
-    const int64_t dtype = graft_onnx_int(node, "dtype", opaque->in[0].dtype);
-    opaque->attrs[1] = k < INT32_MIN || k > INT32_MAX ? 0 : (int32_t)k;
-    opaque->attrs[2] = dtype == GRAFT_DTYPE_F32 || dtype == GRAFT_DTYPE_I64 ||
-                               dtype == GRAFT_DTYPE_I32 || dtype == GRAFT_DTYPE_BOOL
-                           ? (int32_t)dtype
-                           : 0;
-    return opaque->in[0].rank == 2 && opaque->attrs[1] == k && opaque->attrs[2] != 0;
-}
-
 bool graft_foreign_eye_shape(const graft_opaque *opaque, graft_shape *shape)
 {
+    const int32_t dtype = opaque->attrs[2] == 0 ? opaque->in[0].dtype : opaque->attrs[2];
     *shape = opaque->in[0];
-    shape->dtype = (uint8_t)opaque->attrs[2];
-    return true;
+    shape->dtype = (uint8_t)dtype;
+    return shape->rank == 2 && (dtype == GRAFT_DTYPE_F32 || dtype == GRAFT_DTYPE_I64 ||
+                                dtype == GRAFT_DTYPE_I32 || dtype == GRAFT_DTYPE_BOOL);
 }
 
-graft_status graft_foreign_eye(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(eye)
 {
-    (void)env;
     const int64_t columns = opaque->out.dims[1];
     memset(out, 0, (size_t)graft_shape_bytes(&opaque->out));
     for (int64_t row = 0; row < opaque->out.dims[0]; row++) {
@@ -445,38 +412,34 @@ graft_status graft_foreign_eye(graft_env *env, const graft_opaque *opaque, void 
 
 /* ------------------------------------------------------------------------ ReverseSequence */
 
-bool graft_foreign_read_reverse(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    const int64_t batch = graft_onnx_int(node, "batch_axis", 1);
-    const int64_t time = graft_onnx_int(node, "time_axis", 0);
-    opaque->axis = time == 1; /* The other one is the batch. */
-    return opaque->in[0].rank >= 2 && (time == 0 || time == 1) && batch == 1 - time;
-}
+enum { REVERSE_BATCH = 1, REVERSE_TIME }; /* Axes, which are 0 and 1. */
 
 bool graft_foreign_reverse_shape(const graft_opaque *opaque, graft_shape *shape)
 {
+    const int32_t time = opaque->attrs[REVERSE_TIME];
     *shape = opaque->in[0];
-    return is_whole(&opaque->in[1]) && opaque->in[1].rank == 1 &&
-           opaque->in[1].dims[0] == shape->dims[1 - opaque->axis];
+    return shape->rank >= 2 && (time == 0 || time == 1) &&
+           opaque->attrs[REVERSE_BATCH] == 1 - time && is_whole(&opaque->in[1]) &&
+           opaque->in[1].rank == 1 && opaque->in[1].dims[0] == shape->dims[1 - time];
 }
 
-graft_status graft_foreign_reverse(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(reverse)
 {
     const int64_t sizes[2] = {opaque->out.dims[0], opaque->out.dims[1]};
-    const int64_t times = sizes[opaque->axis];
+    const int32_t along = opaque->attrs[REVERSE_TIME];
+    const int64_t times = sizes[along];
     const size_t bytes =
         (size_t)graft_shape_bytes(&opaque->out) / (size_t)sizes[0] / (size_t)sizes[1];
     for (int64_t i = 0; i < sizes[0] * sizes[1]; i++) {
         const int64_t at[2] = {i / sizes[1], i % sizes[1]};
-        const int64_t time = at[opaque->axis];
-        const int64_t batch = at[1 - opaque->axis];
+        const int64_t time = at[along];
+        const int64_t batch = at[1 - along];
         const int64_t length = graft_foreign_whole(opaque, 1, (uint32_t)batch);
-        if (length < 0 || length > times) {
-            return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "sequence %" PRId64 " is longer than its axis",
-                              batch);
-        }
+        GRAFT_RETURN_IF(length < 0 || length > times,
+                        GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                                   "sequence %" PRId64 " is longer than its axis", batch));
         const int64_t from = time < length ? length - 1 - time : time;
-        const int64_t place = opaque->axis == 0 ? from * sizes[1] + batch : batch * times + from;
+        const int64_t place = along == 0 ? from * sizes[1] + batch : batch * times + from;
         memcpy((uint8_t *)out + (size_t)i * bytes,
                (const uint8_t *)opaque->data[0] + (size_t)place * bytes, bytes);
     }
@@ -498,16 +461,14 @@ bool graft_foreign_features_shape(const graft_opaque *opaque, graft_shape *shape
                               (int64_t)graft_shape_elements(&opaque->in[1]));
 }
 
-graft_status graft_foreign_features(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(features)
 {
     const size_t width = graft_foreign_width(&opaque->out);
     const size_t count = (size_t)graft_shape_elements(&opaque->in[1]);
     const int64_t size = opaque->in[0].dims[opaque->in[0].rank - 1];
     for (size_t i = 0; i < graft_count(&opaque->out); i++) {
         const int64_t place = place_at(opaque, i % count, size);
-        if (place < 0) {
-            return refuse_place(env, i % count);
-        }
+        GRAFT_RETURN_IF(place < 0, refuse_place(env, i % count));
         memcpy((uint8_t *)out + i * width,
                (const uint8_t *)opaque->data[0] +
                    (i / count * (size_t)size + (size_t)place) * width,

@@ -48,7 +48,7 @@ static double determinant(double *x, size_t size)
     return product;
 }
 
-graft_status graft_foreign_det(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(det)
 {
     GRAFT_SCOPED(env->scratch);
     const size_t size = (size_t)opaque->in[0].dims[opaque->in[0].rank - 1U];

@@ -514,13 +514,13 @@ static graft_status run_spans(graft_env *env, const graft_opaque *opaque, void *
     return failed ? GRAFT_FAIL(env, GRAFT_BAD_INPUT, "a whole number is divided by 0") : GRAFT_OK;
 }
 
-graft_status graft_foreign_one(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(one)
 {
     return run_spans(env, opaque, out,
                      (loop){function_of_one(opaque->attrs[0], opaque->in[0].dtype), 1});
 }
 
-graft_status graft_foreign_two(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(two)
 {
     return run_spans(env, opaque, out, (loop){function_of_operands(opaque), 2});
 }
@@ -542,19 +542,6 @@ bool graft_foreign_read_mod(const Onnx__NodeProto *node, graft_opaque *opaque)
     return true;
 }
 
-bool graft_foreign_read_shrink(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    opaque->attrs[1] = graft_foreign_float(node, "lambd", 0.5F);
-    opaque->attrs[2] = graft_foreign_float(node, "bias", 0.0F);
-    return true;
-}
-
-bool graft_foreign_read_above(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    opaque->attrs[1] = graft_foreign_float(node, "alpha", 1.0F);
-    return true;
-}
-
 /* ---------------------------------------------------------------------------------- Clip */
 
 bool graft_foreign_clip_shape(const graft_opaque *opaque, graft_shape *shape)
@@ -570,9 +557,8 @@ bool graft_foreign_clip_shape(const graft_opaque *opaque, graft_shape *shape)
 }
 
 /* The upper bound comes last, and holds where the lower one is above it. */
-graft_status graft_foreign_clip(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(clip)
 {
-    (void)env;
     const void *from = opaque->data[0];
     span_function *const function = function_of_two(GRAFT_FOREIGN_MAX, opaque->in[0].dtype);
     for (uint32_t k = 1; k < 3; k++) {
@@ -594,7 +580,7 @@ graft_status graft_foreign_clip(graft_env *env, const graft_opaque *opaque, void
     return GRAFT_OK;
 }
 
-graft_status graft_foreign_where(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(where)
 {
     return run_spans(env, opaque, out,
                      (loop){function_of_width(graft_type_width(opaque->out.dtype)), 3});
@@ -636,9 +622,8 @@ bool graft_foreign_range_shape(const graft_opaque *opaque, graft_shape *shape)
            graft_foreign_size(shape, 0, (int64_t)count);
 }
 
-graft_status graft_foreign_range(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(range)
 {
-    (void)env;
     for (int32_t i = 0; i < opaque->out.dims[0]; i++) {
         if (opaque->out.dtype == GRAFT_DTYPE_F32) {
             ((float *)out)[i] = (float)bound_of(opaque, 0) + (float)i * (float)bound_of(opaque, 2);

@@ -78,6 +78,8 @@ static void copy_run(const void *restrict from, int64_t step, size_t count, size
     switch (width) {
     case 1:
         COPY_RUN(uint8_t);
+    case 2:
+        COPY_RUN(uint16_t);
     case 4:
         COPY_RUN(uint32_t);
     default:
@@ -133,7 +135,7 @@ bool graft_foreign_expand_shape(const graft_opaque *opaque, graft_shape *shape)
 }
 
 /* An axis goes around along itself: any number of times, or on one place. */
-graft_status graft_foreign_expand(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(expand)
 {
     const graft_shape *in = &opaque->in[0];
     const uint32_t missing = (uint32_t)opaque->out.rank - in->rank;
@@ -163,10 +165,7 @@ bool graft_foreign_tile_shape(const graft_opaque *opaque, graft_shape *shape)
     return fits;
 }
 
-graft_status graft_foreign_tile(graft_env *env, const graft_opaque *opaque, void *out)
-{
-    return graft_foreign_expand(env, opaque, out);
-}
+GRAFT_FOREIGN_RUNNER(tile) { return graft_foreign_expand(env, opaque, out); }
 
 /* ---------------------------------------------------------------------------------- Pad */
 
@@ -182,11 +181,9 @@ enum {
 
 bool graft_foreign_read_pad(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    static const char *const modes[] = {"constant", "reflect", "edge", "wrap", NULL};
     const Onnx__AttributeProto *pads = graft_onnx_attribute(node, "pads");
-    opaque->attrs[PAD_MODE] = graft_foreign_choice(node, "mode", modes, PAD_CONSTANT);
     opaque->attrs[PAD_VALUE] = graft_foreign_float(node, "value", 0.0F);
-    if (opaque->attrs[PAD_MODE] < 0 || (pads == NULL) != (node->n_input > 1)) {
+    if ((pads == NULL) != (node->n_input > 1)) {
         return false;
     }
     if (pads == NULL) {
@@ -273,7 +270,7 @@ static int64_t padded_index(int64_t index, int64_t size, int32_t mode)
     }
 }
 
-graft_status graft_foreign_pad(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(pad)
 {
     const graft_shape *from = &opaque->in[0];
     int64_t pads[2][GRAFT_MAX_RANK];
@@ -295,12 +292,6 @@ graft_status graft_foreign_pad(graft_env *env, const graft_opaque *opaque, void 
 }
 
 /* -------------------------------------------------------------------------------- Slice */
-
-bool graft_foreign_read_slice(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    (void)opaque;
-    return node->n_attribute == 0; /* Bounds are inputs since opset 10. */
-}
 
 /* What is taken of an axis. */
 typedef struct {
@@ -363,7 +354,7 @@ bool graft_foreign_slice_shape(const graft_opaque *opaque, graft_shape *shape)
     return fits;
 }
 
-graft_status graft_foreign_slice(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(slice)
 {
     taken axes[GRAFT_MAX_RANK] = {{0}};
     GRAFT_SCOPED(env->scratch);
@@ -404,7 +395,7 @@ bool graft_foreign_transpose_shape(const graft_opaque *opaque, graft_shape *shap
     return true;
 }
 
-graft_status graft_foreign_transpose(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(transpose)
 {
     GRAFT_SCOPED(env->scratch);
     places p = new_places(env->scratch, &opaque->out, opaque->data[0]);
@@ -415,15 +406,6 @@ graft_status graft_foreign_transpose(graft_env *env, const graft_opaque *opaque,
     }
     copy_places(&p, graft_foreign_width(&opaque->out), out);
     return GRAFT_OK;
-}
-
-bool graft_foreign_read_concat(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    bool given = graft_foreign_read_axis(node, opaque, opaque->in[0].rank, 1);
-    for (uint32_t k = 0; k < opaque->read_count; k++) {
-        given = given && graft_foreign_has(opaque, k);
-    }
-    return given;
 }
 
 bool graft_foreign_beside(const graft_opaque *opaque, uint32_t first, uint32_t by,
@@ -446,9 +428,8 @@ bool graft_foreign_concat_shape(const graft_opaque *opaque, graft_shape *shape)
     return graft_foreign_beside(opaque, 0, 1, shape);
 }
 
-graft_status graft_foreign_concat(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(concat)
 {
-    (void)env;
     const size_t rows = graft_axes_count(&opaque->out, 0, opaque->axis);
     const size_t width = (size_t)graft_shape_bytes(&opaque->out) / rows;
     size_t at = 0;
@@ -514,9 +495,8 @@ bool graft_foreign_split_shape(const graft_opaque *opaque, graft_shape *shape)
     return find_piece(opaque, &from, &size) && graft_foreign_size(shape, opaque->axis, size);
 }
 
-graft_status graft_foreign_split(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(split)
 {
-    (void)env;
     int64_t from = 0;
     int64_t size = 0;
     (void)find_piece(opaque, &from, &size); /* It gave the shape. */

@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { NET_HIDDEN = 1, NET_WAY, NET_GATES, NET_LINEAR, NET_RELU };
+enum { NET_GATES, NET_HIDDEN, NET_WAY, NET_LINEAR, NET_RELU };
 enum { NET_FORWARD, NET_BACKWARD, NET_BOTH };
 enum { NET_X, NET_W, NET_R, NET_B, NET_LENGTHS, NET_H, NET_C, NET_P, NET_SCALES };
 enum { RNN_GATES = 1, GRU_GATES = 3, LSTM_GATES = 4 };
@@ -40,33 +40,12 @@ static bool read_activations(const Onnx__NodeProto *node, graft_opaque *opaque)
 }
 
 /* Not with clip, a batch that comes first, coupled gates or peepholes. */
-static bool read_net(const Onnx__NodeProto *node, graft_opaque *opaque, int32_t gates)
+bool graft_foreign_read_net(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    static const char *const ways[] = {"forward", "reverse", "bidirectional", NULL};
-    const int64_t hidden = graft_onnx_int(node, "hidden_size", 0);
-    opaque->attrs[NET_HIDDEN] = hidden >= 1 && hidden <= INT32_MAX / 8 ? (int32_t)hidden : 0;
-    opaque->attrs[NET_WAY] = graft_foreign_choice(node, "direction", ways, NET_FORWARD);
-    opaque->attrs[NET_GATES] = gates;
-    opaque->attrs[NET_LINEAR] = graft_onnx_int(node, "linear_before_reset", 0) != 0;
-    return opaque->attrs[NET_HIDDEN] > 0 && opaque->attrs[NET_WAY] >= 0 &&
+    return opaque->attrs[NET_HIDDEN] >= 1 && opaque->attrs[NET_HIDDEN] <= INT32_MAX / 8 &&
            read_activations(node, opaque) && opaque->in[NET_X].rank == 3 &&
            graft_onnx_int(node, "layout", 0) == 0 && graft_onnx_int(node, "input_forget", 0) == 0 &&
            !graft_foreign_has(opaque, NET_P);
-}
-
-bool graft_foreign_read_lstm(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    return read_net(node, opaque, LSTM_GATES);
-}
-
-bool graft_foreign_read_gru(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    return read_net(node, opaque, GRU_GATES);
-}
-
-bool graft_foreign_read_rnn(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    return read_net(node, opaque, RNN_GATES);
 }
 
 static int32_t ways_of(const graft_opaque *opaque)
@@ -446,19 +425,17 @@ static graft_status check_lengths(graft_env *env, const graft_opaque *opaque)
          graft_foreign_has(opaque, NET_LENGTHS) && k < (uint32_t)opaque->in[NET_LENGTHS].dims[0];
          k++) {
         const int64_t length = graft_foreign_whole(opaque, NET_LENGTHS, k);
-        if (length < 0 || length > steps) {
-            return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                              "sequence %" PRIu32 " of a recurrent node has %" PRId64
-                              " steps, of %" PRId32,
-                              k, length, steps);
-        }
+        GRAFT_RETURN_IF(length < 0 || length > steps,
+                        GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                                   "sequence %" PRIu32 " of a recurrent node has %" PRId64
+                                   " steps, of %" PRId32,
+                                   k, length, steps));
     }
     return GRAFT_OK;
 }
 
-graft_status graft_foreign_net(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(net)
 {
-    (void)out;
     GRAFT_SCOPED(env->scratch);
     graft_arena *scratch = env->scratch;
     const size_t places = graft_axes_count(&opaque->in[NET_X], 0, 2);

@@ -9,37 +9,23 @@
 enum { REGION_HEIGHT = 1, REGION_WIDTH, REGION_SAMPLES, REGION_SCALE, REGION_HALF, REGION_MAX };
 enum { SAMPLES_MOST = 1 << 12 }; /* Along an axis of a part. */
 
-bool graft_foreign_read_region(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    static const char *const modes[] = {"avg", "max", NULL};
-    static const char *const places[] = {"output_half_pixel", "half_pixel", NULL};
-    static const char *const names[] = {"output_height", "output_width", "sampling_ratio"};
-    bool fits = true;
-    opaque->attrs[REGION_MAX] = graft_foreign_choice(node, "mode", modes, 0);
-    for (uint32_t i = 0; i < 3; i++) {
-        const int64_t least = i < 2 ? 1 : 0;
-        const int64_t number = graft_onnx_int(node, names[i], least);
-        fits = fits && number >= least && number <= SAMPLES_MOST;
-        opaque->attrs[REGION_HEIGHT + i] = (int32_t)number;
-    }
-    opaque->attrs[REGION_SCALE] = graft_foreign_float(node, "spatial_scale", 1.0F);
-    opaque->attrs[REGION_HALF] =
-        graft_foreign_choice(node, "coordinate_transformation_mode", places, -1);
-    return fits && opaque->attrs[REGION_HALF] >= 0 && opaque->attrs[REGION_MAX] >= 0;
-}
-
 bool graft_foreign_region_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     const graft_shape *x = &opaque->in[0];
     const graft_shape *regions = &opaque->in[1];
     const graft_shape *images = &opaque->in[2];
+    bool fits = true;
+    for (uint32_t i = REGION_HEIGHT; i <= REGION_SAMPLES; i++) {
+        fits = fits && opaque->attrs[i] >= (i == REGION_SAMPLES ? 0 : 1) &&
+               opaque->attrs[i] <= SAMPLES_MOST;
+    }
     *shape = (graft_shape){
         .rank = 4,
         .dtype = GRAFT_DTYPE_F32,
         .dims = {regions->dims[0], x->dims[1], opaque->attrs[REGION_HEIGHT],
                  opaque->attrs[REGION_WIDTH]}
     };
-    return x->rank == 4 && x->dtype == GRAFT_DTYPE_F32 && regions->rank == 2 &&
+    return fits && x->rank == 4 && x->dtype == GRAFT_DTYPE_F32 && regions->rank == 2 &&
            regions->dims[1] == 4 && regions->dtype == GRAFT_DTYPE_F32 && images->rank == 1 &&
            images->dims[0] == regions->dims[0] &&
            (images->dtype == GRAFT_DTYPE_I64 || images->dtype == GRAFT_DTYPE_I32) &&
@@ -164,7 +150,7 @@ static void run_region(const graft_opaque *opaque, const extent e[2], const floa
     }
 }
 
-graft_status graft_foreign_region(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(region)
 {
     const size_t image_size = graft_axes_count(&opaque->in[0], 1, 4);
     const size_t region_size = graft_axes_count(&opaque->out, 1, 4);

@@ -80,10 +80,6 @@ bool graft_foreign_read_axis(const Onnx__NodeProto *node, graft_opaque *opaque, 
                              int64_t absent);
 /* The bits of a binary32 number. */
 int32_t graft_foreign_float(const Onnx__NodeProto *node, const char *name, float absent);
-/* The place of a text attribute in a list that ends with NULL; `absent` when it is not given, -1
- * when it is not in the list. */
-int32_t graft_foreign_choice(const Onnx__NodeProto *node, const char *name,
-                             const char *const *choices, int32_t absent);
 /* Whether input `k` is given. */
 bool graft_foreign_has(const graft_opaque *opaque, uint32_t k);
 /* Number `i` of whole numbers or truth values. */
@@ -137,6 +133,12 @@ int32_t *graft_foreign_row_zeros(graft_arena *scratch, const graft_opaque *opaqu
 
 /* foreign_windows.c: a sum of products. */
 float graft_foreign_dot_real(const float *x, const float *w, int64_t count);
+
+/* A runner's head: its arguments are `env`, `opaque` and `out`. */
+#define GRAFT_FOREIGN_RUNNER(name)                                                                 \
+    graft_status graft_foreign_##name(__attribute__((unused)) graft_env *env,                      \
+                                      const graft_opaque *opaque,                                  \
+                                      __attribute__((unused)) void *out)
 
 /* What the rows name; `nothing` is without attributes, and keeps nothing. */
 #define FOREIGN(op_type, attributes, read, name, code, least, most, by_number, outputs, keep,      \

@@ -202,7 +202,7 @@ static void reduce_wholes(graft_arena *scratch, const graft_opaque *opaque, cons
     }
 }
 
-graft_status graft_foreign_reduce(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(reduce)
 {
     GRAFT_SCOPED(env->scratch);
     const graft_shape one = {.rank = 1, .dims = {1}};
@@ -220,7 +220,7 @@ graft_status graft_foreign_reduce(graft_env *env, const graft_opaque *opaque, vo
 
 /* ------------------------------------------------------- the largest, and the largest few */
 
-enum { ARG_KEEP = 1, ARG_LAST, TOP_COUNT = 1, TOP_SMALLEST };
+enum { ARG_KEEP = 1, ARG_LAST, TOP_COUNT = 1, TOP_LARGEST };
 
 /* Whole numbers that are ordered as `count` elements are, from `first` on and `step` apart; in the
  * opposite order where `flip` is -1, and not 0. */
@@ -238,13 +238,6 @@ static void read_keys(const graft_opaque *opaque, size_t first, size_t step, siz
     for (size_t i = 0; i < count; i++) {
         keys[i] = graft_foreign_whole(opaque, 0, (uint32_t)(first + i * step)) ^ flip;
     }
-}
-
-bool graft_foreign_read_arg(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    opaque->attrs[ARG_KEEP] = graft_onnx_int(node, "keepdims", 1) != 0;
-    opaque->attrs[ARG_LAST] = graft_onnx_int(node, "select_last_index", 0) != 0;
-    return graft_foreign_read_axis(node, opaque, opaque->in[0].rank, 0);
 }
 
 bool graft_foreign_arg_shape(const graft_opaque *opaque, graft_shape *shape)
@@ -295,7 +288,7 @@ static void find_largest_rows(const graft_opaque *opaque, size_t first, const gr
     }
 }
 
-graft_status graft_foreign_arg(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(arg)
 {
     GRAFT_SCOPED(env->scratch);
     const graft_blocks b = graft_blocks_of(&opaque->in[0], (int32_t)opaque->axis);
@@ -314,22 +307,14 @@ graft_status graft_foreign_arg(graft_env *env, const graft_opaque *opaque, void 
 }
 
 /* How many is an attribute up to opset 9. */
-bool graft_foreign_read_top(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    const int64_t count = graft_onnx_int(node, "k", -1);
-    opaque->attrs[TOP_COUNT] = count >= 1 && count <= INT32_MAX ? (int32_t)count : -1;
-    opaque->attrs[TOP_SMALLEST] = graft_onnx_int(node, "largest", 1) == 0;
-    return (count >= 1) == (node->n_input == 1) &&
-           graft_foreign_read_axis(node, opaque, opaque->in[0].rank, -1);
-}
-
 bool graft_foreign_top_shape(const graft_opaque *opaque, graft_shape *shape)
 {
     const bool listed = graft_foreign_has(opaque, 1);
-    const bool fits = !listed || graft_foreign_list(opaque, 1) == 1;
-    const int64_t count = !listed ? opaque->attrs[TOP_COUNT]
-                          : fits  ? graft_foreign_whole(opaque, 1, 0)
-                                  : -1;
+    const bool fits = listed ? graft_foreign_list(opaque, 1) == 1 && opaque->attrs[TOP_COUNT] < 1
+                             : opaque->attrs[TOP_COUNT] >= 1;
+    const int64_t count = !fits    ? -1
+                          : listed ? graft_foreign_whole(opaque, 1, 0)
+                                   : opaque->attrs[TOP_COUNT];
     *shape = opaque->in[0];
     shape->dtype = opaque->which == 1 ? (uint8_t)GRAFT_DTYPE_I64 : shape->dtype;
     return count <= shape->dims[opaque->axis] && graft_foreign_size(shape, opaque->axis, count) &&
@@ -385,9 +370,8 @@ static void rank_first(const int64_t *keys, size_t size, size_t count, ranked *b
     }
 }
 
-graft_status graft_foreign_top(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(top)
 {
-    (void)out;
     GRAFT_SCOPED(env->scratch);
     const graft_blocks b = graft_blocks_of(&opaque->in[0], (int32_t)opaque->axis);
     const graft_shape *shape = &opaque->outs[opaque->made[0] != NULL ? 0 : 1];
@@ -397,7 +381,7 @@ graft_status graft_foreign_top(graft_env *env, const graft_opaque *opaque, void 
     ranked *best = GRAFT_NEW(env->scratch, ranked, count);
     for (size_t i = 0; i < b.outer * b.inner; i++) {
         const size_t first = i / b.inner * b.size * b.inner + i % b.inner;
-        read_keys(opaque, first, b.inner, b.size, opaque->attrs[TOP_SMALLEST] != 0 ? -1 : 0, keys);
+        read_keys(opaque, first, b.inner, b.size, opaque->attrs[TOP_LARGEST] != 0 ? 0 : -1, keys);
         rank_first(keys, b.size, count, best);
         for (size_t k = 0; k < count; k++) {
             const size_t to = (i / b.inner * count + k) * b.inner + i % b.inner;
@@ -418,13 +402,6 @@ graft_status graft_foreign_top(graft_env *env, const graft_opaque *opaque, void 
 
 enum { CUMSUM_EXCLUSIVE = 1, CUMSUM_REVERSE };
 
-bool graft_foreign_read_cumsum(const Onnx__NodeProto *node, graft_opaque *opaque)
-{
-    opaque->attrs[CUMSUM_EXCLUSIVE] = graft_onnx_int(node, "exclusive", 0) != 0;
-    opaque->attrs[CUMSUM_REVERSE] = graft_onnx_int(node, "reverse", 0) != 0;
-    return true;
-}
-
 static bool find_axis(const graft_opaque *opaque, int64_t *axis)
 {
     const int64_t rank = opaque->in[0].rank;
@@ -440,9 +417,8 @@ bool graft_foreign_cumsum_shape(const graft_opaque *opaque, graft_shape *shape)
     return is_number(shape->dtype) && find_axis(opaque, &axis);
 }
 
-graft_status graft_foreign_cumsum(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(cumsum)
 {
-    (void)env;
     int64_t axis = 0;
     (void)find_axis(opaque, &axis); /* It was looked at. */
     const graft_blocks b = graft_blocks_of(&opaque->in[0], (int32_t)axis);
@@ -627,9 +603,8 @@ static float sum_products(const products *inner, const float *const *from)
     return (float)sum;
 }
 
-graft_status graft_foreign_einsum(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(einsum)
 {
-    (void)env;
     int32_t sizes[EINSUM_LABELS] = {0};
     uint8_t summed[EINSUM_LABELS];
     uint32_t count = 0;

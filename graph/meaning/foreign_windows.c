@@ -40,12 +40,12 @@ static bool read_axes(const Onnx__NodeProto *node, const char *name, uint32_t si
 
 bool graft_foreign_read_conv(const Onnx__NodeProto *node, graft_opaque *opaque)
 {
-    static const char *const pads[] = {"NOTSET", "VALID", NULL};
     const uint32_t rank = opaque->in[0].rank;
     const int64_t groups = graft_onnx_int(node, "group", 1);
     opaque->attrs[CONV_GROUPS] = groups >= 1 && groups <= INT32_MAX ? (int32_t)groups : 0;
     return (rank == 3 || rank == 4) && opaque->in[1].rank == rank && groups >= 1 &&
-           graft_foreign_choice(node, "auto_pad", pads, 0) >= 0 &&
+           (graft_onnx_says(node, "auto_pad", "NOTSET", true) ||
+            graft_onnx_says(node, "auto_pad", "VALID", false)) &&
            read_axes(node, "strides", 1, 1, rank - 2, opaque->attrs + CONV_STRIDE) &&
            read_axes(node, "dilations", 1, 1, rank - 2, opaque->attrs + CONV_DILATION) &&
            read_axes(node, "pads", 2, 0, rank - 2, opaque->attrs + CONV_BEFORE);
@@ -222,7 +222,7 @@ static void convolve_windows(graft_arena *scratch, const graft_opaque *opaque, c
     }
 }
 
-graft_status graft_foreign_conv(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(conv)
 {
     enum { WIDE = 16 };
     const graft_shape *x = &opaque->in[0];
@@ -290,7 +290,7 @@ void *graft_foreign_keep_conv_integer(graft_arena *arena, const graft_opaque *op
     return packed;
 }
 
-graft_status graft_foreign_conv_integer(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(conv_integer)
 {
     const graft_byte_conv c = byte_conv_of(opaque);
     const graft_byte_image image = {
@@ -442,7 +442,7 @@ static void transpose_group(graft_arena *scratch, const graft_opaque *opaque, co
     }
 }
 
-graft_status graft_foreign_transposed(graft_env *env, const graft_opaque *opaque, void *out)
+GRAFT_FOREIGN_RUNNER(transposed)
 {
     const size_t groups = (size_t)opaque->attrs[CONV_GROUPS];
     const size_t from = graft_axes_count(&opaque->in[0], 1, opaque->in[0].rank) / groups;

@@ -435,10 +435,10 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 static size_t find_row(const Onnx__NodeProto *node)
 {
     size_t i = 0;
-    while (i < ROWS && strcmp(text_or_empty(node->op_type), rows[i].op_type) != 0) {
+    while (i < ROWS && !graft_onnx_is_named(node, rows[i].op_type)) {
         i++;
     }
-    return graft_onnx_is_own_domain(node->domain) ? i : ROWS;
+    return i;
 }
 
 bool graft_found_is(const Onnx__NodeProto *node) { return find_row(node) < ROWS; }
@@ -448,10 +448,7 @@ bool graft_found_run(graft_arena *arena, const Onnx__NodeProto *node, const graf
 {
     const size_t row = find_row(node);
     const finding f = {arena, node, in, data, outs};
-    bool fits = row < ROWS && has(&f, 0) && node->n_output <= rows[row].outputs &&
-                graft_shape_elements(&in[0]) <= INT32_MAX;
-    for (size_t i = 0; i < node->n_attribute && fits; i++) {
-        fits = graft_onnx_lists(rows[row].attributes, text_or_empty(node->attribute[i]->name));
-    }
-    return fits && rows[row].find(&f);
+    return row < ROWS && has(&f, 0) && node->n_output <= rows[row].outputs &&
+           graft_shape_elements(&in[0]) <= INT32_MAX &&
+           graft_onnx_has_only(node, rows[row].attributes) && rows[row].find(&f);
 }

@@ -356,6 +356,8 @@ const graft_model_weight *graft_onnx_without_elements(graft_onnx_reader *reader,
  * what only ONNX' own library knows it takes that; rank unknown without it. */
 graft_shape graft_onnx_shape_of_none(graft_onnx_reader *reader, const Onnx__NodeProto *node,
                                      const graft_shape *in, size_t k);
+/* The numbers that Shape makes of a shape; the result is how many. */
+uint32_t graft_onnx_sizes(const Onnx__NodeProto *node, const graft_shape *of, int64_t *sizes);
 /* What Gather makes of places along an axis of the data; rank unknown where that cannot be. */
 graft_shape graft_onnx_gathered_shape(const graft_shape *data, const graft_shape *places,
                                       int64_t axis);
@@ -399,6 +401,11 @@ size_t graft_onnx_external_bytes(const Onnx__GraphProto *graph);
 
 /* ----------------------------------------------------------- onnx_order.c */
 
+/* Subgraph `i` of a node's attributes; NULL past the last. */
+Onnx__GraphProto *graft_onnx_subgraph(const Onnx__NodeProto *node, size_t i);
+/* Shows `visit` all names that a graph defines, but for those in its subgraphs. */
+void graft_onnx_definitions(const Onnx__GraphProto *graph,
+                            void (*visit)(void *context, char **name), void *context);
 /* Entries that the subgraphs of a node read from the main graph, each once. */
 typedef struct graft_onnx_captured {
     const uint32_t *entries; /* In `arena`. */
@@ -443,6 +450,7 @@ void graft_onnx_plan_moves(graft_onnx_reader *reader, const Onnx__NodeProto *nod
 /* A refused plan may go on: operands are then NONE, which is the result here, shapes scalars,
  * numbers their defaults. */
 graft_onnx_operand graft_plan_refuse(graft_onnx_plan *plan, const char *reason);
+void graft_plan_refuse_if(graft_onnx_plan *plan, bool refused, const char *reason);
 const Onnx__AttributeProto *graft_plan_attribute(const graft_onnx_plan *plan, const char *name);
 int64_t graft_plan_int(graft_onnx_plan *plan, const char *name, int64_t absent);
 float graft_plan_float(graft_onnx_plan *plan, const char *name, float absent);

@@ -17,18 +17,10 @@ static const apart_row rows[] = {
 #include "graph/onnx/onnx_apart.def"
 };
 
-/* Rows of another domain begin with its name. */
 static const apart_row *find_row(const Onnx__NodeProto *node)
 {
-    const char *op_type = text_or_empty(node->op_type);
-    const bool own = graft_onnx_is_own_domain(node->domain);
-    const char *domain = text_or_empty(node->domain);
-    const size_t length = strlen(domain);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const char *name = rows[i].op_type;
-        if (own ? strcmp(name, op_type) == 0
-                : strncmp(name, domain, length) == 0 && name[length] == ':' &&
-                      strcmp(name + length + 1, op_type) == 0) {
+        if (graft_onnx_is_named(node, rows[i].op_type)) {
             return &rows[i];
         }
     }
@@ -44,17 +36,12 @@ bool graft_onnx_comes_apart(const graft_onnx_reader *reader, const Onnx__NodePro
 
 void graft_apart_refuse(graft_apart *apart, const char *reason)
 {
-    apart->refusal = apart->refusal == NULL ? reason : apart->refusal;
+    graft_apart_refuse_if(apart, true, reason);
 }
 
-static bool has_known_attributes(const Onnx__NodeProto *node, const char *known)
+void graft_apart_refuse_if(graft_apart *apart, bool refused, const char *reason)
 {
-    bool all = true;
-    for (size_t i = 0; i < node->n_attribute && all; i++) {
-        all = graft_onnx_lists(known, text_or_empty(node->attribute[i]->name)) &&
-              text_or_empty(node->attribute[i]->ref_attr_name)[0] == '\0';
-    }
-    return all;
+    apart->refusal = refused && apart->refusal == NULL ? reason : apart->refusal;
 }
 
 /* The node's outputs are what the results are. */
@@ -83,15 +70,14 @@ graft_status graft_onnx_take_apart(graft_onnx_reader *reader, const Onnx__NodePr
                          .results = GRAFT_NEW(reader->env->scratch, graft_tensor, node->n_output),
                          .microsoft = !graft_onnx_is_own_domain(node->domain)};
     assert(row != NULL);
-    if (!has_known_attributes(node, row->attributes)) {
+    if (!graft_onnx_has_only(node, row->attributes)) {
         graft_apart_refuse(&apart, "an attribute that is not known");
     } else {
         row->take(&apart);
     }
     for (uint32_t k = 0; k < node->n_output; k++) {
-        if (graft_apart_is_read(&apart, k) && apart.results[k] == NULL) {
-            graft_apart_refuse(&apart, "an output that is not known");
-        }
+        graft_apart_refuse_if(&apart, graft_apart_is_read(&apart, k) && apart.results[k] == NULL,
+                              "an output that is not known");
     }
     if (apart.status == GRAFT_OK && apart.refusal == NULL) {
         name_results(&apart);
@@ -146,9 +132,8 @@ int64_t graft_apart_known(graft_apart *apart, uint32_t k, int64_t absent)
     graft_onnx_entry *entry = graft_onnx_input(apart->reader->onnx, apart->node, k);
     const graft_onnx_ints *ints =
         entry == NULL ? NULL : graft_onnx_ints_of_entry(apart->reader, entry);
-    if (entry != NULL && (ints == NULL || ints->count != 1)) {
-        graft_apart_refuse(apart, "numbers that are only known when the model runs");
-    }
+    graft_apart_refuse_if(apart, entry != NULL && (ints == NULL || ints->count != 1),
+                          "numbers that are only known when the model runs");
     return ints != NULL && ints->count == 1 ? ints->items[0] : absent;
 }
 
@@ -213,8 +198,7 @@ static graft_tensor add_weight(graft_apart *apart, const graft_shape *shape, con
 graft_tensor graft_apart_whole(graft_apart *apart, const int64_t *numbers, uint32_t count)
 {
     graft_shape shape = {.rank = 1, .dtype = GRAFT_DTYPE_I64, .dims = {(int32_t)count}};
-    int64_t *data = GRAFT_NEW(apart->reader->arena, int64_t, count);
-    memcpy(data, numbers, count * sizeof(data[0]));
+    int64_t *data = GRAFT_COPY(apart->reader->arena, numbers, count);
     return add_weight(apart, &shape, data);
 }
 
@@ -261,15 +245,12 @@ static uint32_t append_node(graft_onnx_reader *reader, Onnx__NodeProto *node)
     graft_onnx *onnx = reader->onnx;
     if (reader->own_graph == NULL) {
         const Onnx__GraphProto *given = onnx->proto->graph;
-        Onnx__ModelProto *model = GRAFT_NEW(reader->arena, Onnx__ModelProto, 1);
-        reader->own_graph = GRAFT_NEW(reader->arena, Onnx__GraphProto, 1);
-        *model = *onnx->proto;
-        *reader->own_graph = *given;
+        Onnx__ModelProto *model = GRAFT_COPY(reader->arena, onnx->proto, 1);
+        reader->own_graph = GRAFT_COPY(reader->arena, given, 1);
         model->graph = reader->own_graph;
         onnx->proto = model;
         reader->node_capacity = onnx->node_count;
-        reader->own_graph->node = GRAFT_NEW(reader->arena, Onnx__NodeProto *, given->n_node);
-        memcpy(reader->own_graph->node, given->node, given->n_node * sizeof(given->node[0]));
+        reader->own_graph->node = GRAFT_COPY(reader->arena, given->node, given->n_node);
     }
     uint32_t capacity = reader->node_capacity; /* Of both lists. */
     onnx->groups = graft_arena_grow(reader->arena, onnx->groups, onnx->node_count, &capacity, 16,

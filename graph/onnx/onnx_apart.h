@@ -32,6 +32,7 @@ GRAFT_MUST_USE graft_status graft_onnx_build_node(graft_onnx_reader *reader, uin
 
 /* As graft_plan_refuse: a refused node may go on, its tensors are then NULL and shapes of no rank. */
 void graft_apart_refuse(graft_apart *apart, const char *reason);
+void graft_apart_refuse_if(graft_apart *apart, bool refused, const char *reason);
 /* Input `k` of the node; NULL when it is not given or has no elements. */
 graft_tensor graft_apart_input(const graft_apart *apart, uint32_t k);
 graft_shape graft_apart_shape(const graft_apart *apart, graft_tensor x);

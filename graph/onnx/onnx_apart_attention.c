@@ -197,9 +197,8 @@ static graft_tensor attend(attention *a)
     const graft_shape products = graft_apart_shape(apart, scores);
     scores = a->bias == NULL ? scores : GRAFT_APART(apart, "Add", scores, a->bias);
     const graft_shape biased = graft_apart_shape(apart, scores);
-    if (!graft_shape_equal(&products, &biased)) {
-        graft_apart_refuse(apart, "a mask that does not fit the scores");
-    }
+    graft_apart_refuse_if(apart, !graft_shape_equal(&products, &biased),
+                          "a mask that does not fit the scores");
     graft_tensor shares = GRAFT_APART(apart, "Softmax axis=3", scores);
     const bool early = shows && a->mode == SHOWS_SHARES;
     shares = seen != NULL && early ? GRAFT_APART(apart, "Mul", shares, seen) : shares;
@@ -402,9 +401,8 @@ void graft_apart_multi_head_attention(graft_apart *apart)
     }
     const int64_t count = graft_onnx_int(apart->node, "num_heads", 0);
     read_heads(&a, x, count, count);
-    if (graft_apart_input(apart, LENGTH) != NULL) {
-        graft_apart_refuse(apart, "a past that shares its buffer");
-    }
+    graft_apart_refuse_if(apart, graft_apart_input(apart, LENGTH) != NULL,
+                          "a past that shares its buffer");
     if (apart->refusal != NULL) {
         return;
     }
@@ -483,9 +481,8 @@ void graft_apart_attention_of_input(graft_apart *apart)
                                     graft_apart_input(apart, SCORES)};
     const graft_tensor all = GRAFT_APART(apart, "MatMul", graft_apart_input(apart, INPUT),
                                          graft_apart_input(apart, WEIGHTS));
-    if (graft_apart_input(apart, LENGTH) != NULL) {
-        graft_apart_refuse(apart, "a past that shares its buffer");
-    }
+    graft_apart_refuse_if(apart, graft_apart_input(apart, LENGTH) != NULL,
+                          "a past that shares its buffer");
     attend_to_joined(&a, bias == NULL ? all : GRAFT_APART(apart, "Add", all, bias), others);
 }
 

@@ -138,9 +138,8 @@ static graft_tensor activate(graft_apart *apart, graft_tensor x, float first, fl
         x = GRAFT_APART(apart, "Max", x, graft_apart_number(apart, first));
         return GRAFT_APART(apart, "Min", x, graft_apart_number(apart, second));
     }
-    if (graft_onnx_attribute(node, "activation") != NULL) {
-        graft_apart_refuse(apart, "an activation that is not known");
-    }
+    graft_apart_refuse_if(apart, graft_onnx_attribute(node, "activation") != NULL,
+                          "an activation that is not known");
     return x;
 }
 
@@ -228,9 +227,8 @@ static void give_bytes(graft_apart *apart, graft_tensor y, uint32_t k)
 /* The mean of windows of what the bytes stand for. */
 void graft_apart_byte_pool(graft_apart *apart)
 {
-    if (graft_onnx_int(apart->node, "channels_last", 0) != 0) {
-        graft_apart_refuse(apart, "channels that come last");
-    }
+    graft_apart_refuse_if(apart, graft_onnx_int(apart->node, "channels_last", 0) != 0,
+                          "channels that come last");
     const graft_tensor x = numbers_at(apart, 0);
     give_bytes(apart,
                GRAFT_APART(apart,

@@ -213,9 +213,8 @@ void graft_apart_stft(graft_apart *apart)
 static void check_type(graft_apart *apart, const char *name)
 {
     const int64_t type = graft_onnx_int(apart->node, name, GRAFT_DTYPE_F32);
-    if (graft_onnx_dtype(apart->reader, type) != GRAFT_DTYPE_F32) {
-        graft_apart_refuse(apart, "a type that is not run");
-    }
+    graft_apart_refuse_if(apart, graft_onnx_dtype(apart->reader, type) != GRAFT_DTYPE_F32,
+                          "a type that is not run");
 }
 
 /* first - second cos(x) + third cos(2 x) */
@@ -309,9 +308,7 @@ static graft_tensor unpowered(graft_apart *apart, graft_tensor x, int64_t p)
 static int64_t read_power(graft_apart *apart)
 {
     const int64_t p = graft_onnx_int(apart->node, "p", 2);
-    if (p < 1 || p > 1 << 10) {
-        graft_apart_refuse(apart, "a power that is not known");
-    }
+    graft_apart_refuse_if(apart, p < 1 || p > 1 << 10, "a power that is not known");
     return p;
 }
 
@@ -323,9 +320,7 @@ void graft_apart_lp_norm(graft_apart *apart)
     const int64_t axis = graft_onnx_int(apart->node, "axis", -1);
     graft_tensor norm = graft_apart_reduced(apart, p == 1 ? "ReduceL1" : "ReduceL2", x, axis);
     norm = GRAFT_APART(apart, "Max", norm, graft_apart_number(apart, 0x1p-126F));
-    if (p > 2) {
-        graft_apart_refuse(apart, "a power that is not known");
-    }
+    graft_apart_refuse_if(apart, p > 2, "a power that is not known");
     graft_apart_result(apart, 0, GRAFT_APART(apart, "Div", x, norm));
 }
 

@@ -24,9 +24,7 @@ static graft_tensor table_of(graft_apart *apart, size_t *columns)
     const graft_shape shape = graft_apart_shape(apart, x);
     const bool fits = shape.rank == 2 && shape.dtype != GRAFT_DTYPE_F64;
     *columns = fits ? (size_t)shape.dims[1] : 0;
-    if (!fits) {
-        graft_apart_refuse(apart, "an input that is no table of numbers");
-    }
+    graft_apart_refuse_if(apart, !fits, "an input that is no table of numbers");
     return shape.dtype == GRAFT_DTYPE_F32 ? x : GRAFT_APART(apart, "Cast to=1", x);
 }
 

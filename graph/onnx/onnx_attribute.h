@@ -31,18 +31,41 @@ static inline const char *graft_onnx_sparse_name(const Onnx__SparseTensorProto *
     return sparse->values == NULL ? "" : text_or_empty(sparse->values->name);
 }
 
-/* Whether `word` is one of the words of `list`, which are separated by blanks. */
+/* A word of a list ends at a blank. One of a row of foreign.def says more behind its name. */
+#define GRAFT_ONNX_MARKS " ?#~@|"
+
+/* Whether `word` is one of the words of `list`. */
 static inline bool graft_onnx_lists(const char *list, const char *word)
 {
     const size_t size = strlen(text_or_empty(word));
     for (const char *at = list; size > 0 && *at != '\0'; at += strspn(at, " ")) {
-        const size_t here = strcspn(at, " ");
-        if (here == size && memcmp(at, word, size) == 0) {
+        if (strcspn(at, GRAFT_ONNX_MARKS) == size && memcmp(at, word, size) == 0) {
             return true;
         }
-        at += here;
+        at += strcspn(at, " ");
     }
     return false;
+}
+
+/* Whether a node is the operator that a table names: one of another domain than ONNX' own has the
+ * domain's name before a colon. */
+static inline bool graft_onnx_is_named(const Onnx__NodeProto *node, const char *name)
+{
+    const char *domain = graft_onnx_is_own_domain(node->domain) ? "" : node->domain;
+    const size_t length = strlen(domain);
+    return strncmp(name, domain, length) == 0 && (length == 0 || name[length] == ':') &&
+           graft_onnx_is(node, name + length + (length > 0 ? 1 : 0));
+}
+
+/* Whether all attributes of a node are in a list, and none refers to one of a function. */
+static inline bool graft_onnx_has_only(const Onnx__NodeProto *node, const char *known)
+{
+    bool all = true;
+    for (size_t i = 0; i < node->n_attribute && all; i++) {
+        all = graft_onnx_lists(known, node->attribute[i]->name) &&
+              text_or_empty(node->attribute[i]->ref_attr_name)[0] == '\0';
+    }
+    return all;
 }
 
 /* NULL when it is not given. */

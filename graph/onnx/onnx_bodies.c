@@ -134,8 +134,7 @@ static Onnx__TensorProto *tensor_of_entry(const rewriting *r, const graft_onnx_e
     const graft_onnx_ints *ints = r->model->is_open ? NULL : entry->ints;
     Onnx__TensorProto *tensor = NULL;
     if (entry->weight != GRAFT_NONE && r->model->weights[entry->weight].tensor != NULL) {
-        tensor = GRAFT_NEW(r->arena, Onnx__TensorProto, 1);
-        *tensor = *r->model->weights[entry->weight].tensor;
+        tensor = GRAFT_COPY(r->arena, r->model->weights[entry->weight].tensor, 1);
         tensor->name = graft_arena_strdup(r->arena, entry->name);
     } else if (entry->weight == GRAFT_NONE && ints != NULL && ints->dtype == GRAFT_DTYPE_I64) {
         const int64_t size = ints->count;

@@ -243,10 +243,9 @@ static graft_status add_parts(graft_onnx_reader *reader, uint32_t index, graft_o
                           value_of_operand(reader, plan, part->inputs[i], part_nodes, &inputs[i]),
                           "as an input of ONNX node %u", index);
         }
-        if (graft_graph_add_node(&reader->model->graph, part->op, part->attrs, inputs, record + p,
-                                 &part_nodes[p]) != GRAFT_OK) {
-            return fail_node(reader, index, "its plan does not fit the graph");
-        }
+        GRAFT_RETURN_IF(graft_graph_add_node(&reader->model->graph, part->op, part->attrs, inputs,
+                                             record + p, &part_nodes[p]) != GRAFT_OK,
+                        fail_node(reader, index, "its plan does not fit the graph"));
     }
     return GRAFT_OK;
 }
@@ -272,21 +271,18 @@ static graft_status carry_out_plan(graft_onnx_reader *reader, uint32_t index, gr
     uint32_t first = 0;
     GRAFT_PASS(spell_numbers(reader, plan, &first));
     graft_index *part_nodes = GRAFT_NEW(reader->env->scratch, graft_index, plan->part_count);
-    graft_onnx_part *parts = GRAFT_NEW(reader->arena, graft_onnx_part, plan->part_count);
-    graft_onnx_operand *outputs = GRAFT_NEW(reader->arena, graft_onnx_operand, node->n_output);
     keep_plan_weights(reader, plan);
     group->first_record = reader->record_count;
     group->part_count = plan->part_count;
     GRAFT_PASS(add_parts(reader, index, plan, first, part_nodes));
-    memcpy(parts, plan->parts, plan->part_count * sizeof(parts[0]));
-    memcpy(outputs, plan->outputs, node->n_output * sizeof(outputs[0]));
-    group->parts = parts;
-    group->outputs = outputs;
+    group->parts = GRAFT_COPY(reader->arena, plan->parts, plan->part_count);
+    group->outputs = GRAFT_COPY(reader->arena, plan->outputs, node->n_output);
     for (size_t k = 0; k < node->n_output; k++) {
         graft_onnx_entry *entry = graft_onnx_entry_named(reader->onnx, node->output[k]);
-        if (entry != NULL && outputs[k].kind == GRAFT_ONNX_OPERAND_PART) {
-            entry->value = graft_node_output(&reader->model->graph, part_nodes[outputs[k].index],
-                                             outputs[k].slot);
+        const graft_onnx_operand output = group->outputs[k];
+        if (entry != NULL && output.kind == GRAFT_ONNX_OPERAND_PART) {
+            entry->value =
+                graft_node_output(&reader->model->graph, part_nodes[output.index], output.slot);
         }
     }
     return GRAFT_OK;
@@ -400,9 +396,7 @@ static graft_status add_opaque(graft_onnx_reader *reader, uint32_t index,
     status =
         graft_graph_add_opaque(&reader->model->graph, group->first_record, inputs,
                                (uint16_t)input_count, shapes, (uint16_t)node->n_output, &added);
-    if (status != GRAFT_OK) {
-        return fail_node(reader, index, "does not fit the graph");
-    }
+    GRAFT_RETURN_IF(status != GRAFT_OK, fail_node(reader, index, "does not fit the graph"));
     for (uint32_t k = 0; k < node->n_output; k++) {
         const graft_shape shape = graft_onnx_shape_of_foreign(reader, node, k);
         told = told && graft_shape_equal(&shape, &shapes[k]);
@@ -667,11 +661,9 @@ static graft_status build_outputs(graft_onnx_reader *reader)
         const char *name = text_or_empty(names[i]);
         graft_onnx_entry *entry = graft_onnx_entry_named(reader->onnx, name);
         graft_index value = GRAFT_NONE;
-        if (entry == NULL) {
-            return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
-                              "%s: output %u is '%s', which nothing produces", model->file, i,
-                              name);
-        }
+        GRAFT_RETURN_IF(entry == NULL, GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
+                                                  "%s: output %u is '%s', which nothing produces",
+                                                  model->file, i, name));
         GRAFT_PASS(value_of_entry(reader, entry, &value));
         GRAFT_PASS_IN(reader->env, graft_graph_add_output(&model->graph, value),
                       "while adding the output '%s'", name);

@@ -325,24 +325,33 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most)
     return value < least ? least : value > most ? most : value;
 }
 
+uint32_t graft_onnx_sizes(const Onnx__NodeProto *node, const graft_shape *of, int64_t *sizes)
+{
+    const int64_t rank = of->rank;
+    int64_t start = graft_onnx_int(node, "start", 0);
+    int64_t end = graft_onnx_int(node, "end", rank);
+    start = clamp(start < 0 ? start + rank : start, 0, rank);
+    end = clamp(end < 0 ? end + rank : end, start, rank);
+    for (int64_t i = start; i < end; i++) {
+        sizes[i - start] = of->dims[i];
+    }
+    return (uint32_t)(end - start);
+}
+
 static bool run_shape(constant *c)
 {
+    int64_t sizes[GRAFT_MAX_RANK];
     graft_shape of;
     graft_shape list = {.rank = 1, .dtype = GRAFT_DTYPE_I64};
     if (!input_shape(c, &of)) {
         return false;
     }
-    const int64_t rank = of.rank;
-    int64_t start = graft_onnx_int(c->node, "start", 0);
-    int64_t end = graft_onnx_int(c->node, "end", rank);
-    start = clamp(start < 0 ? start + rank : start, 0, rank);
-    end = clamp(end < 0 ? end + rank : end, start, rank);
-    list.dims[0] = (int32_t)(end - start);
-    bool fine = start_result(c, &list);
-    for (int64_t i = start; i < end && fine; i++) {
-        fine = set_whole(c, (size_t)(i - start), of.dims[i]);
+    list.dims[0] = (int32_t)graft_onnx_sizes(c->node, &of, sizes);
+    if (!start_result(c, &list)) {
+        return false;
     }
-    return fine;
+    memcpy(c->data, sizes, c->out.data_bytes);
+    return true;
 }
 
 static bool run_size(constant *c)
@@ -672,8 +681,7 @@ const graft_model_weight *graft_onnx_fold_constant(graft_onnx_reader *reader,
     if (ready && (plan->refusal == NULL ? run_plan(&c, plan)
                   : row < ROW_COUNT     ? rows[row].run(&c)
                                         : run_moves(&c) || run_foreign(&c))) {
-        known = GRAFT_NEW(reader->arena, graft_model_weight, 1);
-        *known = c.out;
+        known = GRAFT_COPY(reader->arena, &c.out, 1);
         known->name = node->output[0];
         graft_onnx_entry *entry = graft_onnx_entry_named(reader->onnx, known->name);
         if (entry != NULL) {

@@ -22,20 +22,15 @@ static Onnx__ValueInfoProto *bind_declaration(graft_onnx_writer *writer, bool bi
     if (!bind || graft_onnx_declared_shape(info->type) == NULL) {
         return info;
     }
-    Onnx__ValueInfoProto *copy = GRAFT_NEW(arena, Onnx__ValueInfoProto, 1);
-    *copy = *info;
-    copy->type = GRAFT_NEW(arena, Onnx__TypeProto, 1);
-    *copy->type = *info->type;
-    copy->type->tensor_type = GRAFT_NEW(arena, Onnx__TypeProto__Tensor, 1);
-    *copy->type->tensor_type = *info->type->tensor_type;
-    Onnx__TensorShapeProto *shape = GRAFT_NEW(arena, Onnx__TensorShapeProto, 1);
-    *shape = *info->type->tensor_type->shape;
+    Onnx__ValueInfoProto *copy = GRAFT_COPY(arena, info, 1);
+    copy->type = GRAFT_COPY(arena, info->type, 1);
+    copy->type->tensor_type = GRAFT_COPY(arena, info->type->tensor_type, 1);
+    Onnx__TensorShapeProto *shape = GRAFT_COPY(arena, info->type->tensor_type->shape, 1);
     copy->type->tensor_type->shape = shape;
     Onnx__TensorShapeProto__Dimension **old = shape->dim;
     shape->dim = GRAFT_NEW(arena, Onnx__TensorShapeProto__Dimension *, shape->n_dim);
     for (size_t i = 0; i < shape->n_dim; i++) {
-        shape->dim[i] = GRAFT_NEW(arena, Onnx__TensorShapeProto__Dimension, 1);
-        *shape->dim[i] = *old[i];
+        shape->dim[i] = GRAFT_COPY(arena, old[i], 1);
         const char *name = graft_onnx_open_size(arena, info->name, shape, i);
         int64_t value = name == NULL ? 0 : bound_size(writer->model, name);
         if (value > 0) {

@@ -5,16 +5,22 @@
 
 #include <float.h>
 
-static graft_status fail_opset(const graft_onnx_emitter *e, const char *what, int64_t opset)
+/* Whether the model's opset lacks a form, which the status says then. */
+static bool lacks_opset(graft_onnx_emitter *e, const char *what, int64_t opset)
 {
-    return GRAFT_FAIL(e->writer->env, GRAFT_UNSUPPORTED,
-                      "%s: %s needs opset %d, the model has %d; convert it to a later opset first",
-                      e->writer->model->file, what, (int)opset, (int)e->writer->opset);
+    const bool lacks = e->writer->opset < opset;
+    if (lacks) {
+        e->status =
+            GRAFT_FAIL(e->writer->env, GRAFT_UNSUPPORTED,
+                       "%s: %s needs opset %d, the model has %d; convert it to a later opset first",
+                       e->writer->model->file, what, (int)opset, (int)e->writer->opset);
+    }
+    return lacks;
 }
 
 /* ---------------------------------------------------------------------------- elementwise */
 
-static graft_status emit_plain(const graft_onnx_emitter *e)
+static void emit_plain(graft_onnx_emitter *e)
 {
     const char *inputs[GRAFT_MAX_INPUTS];
     const char *output = out_name(e, 0);
@@ -23,11 +29,11 @@ static graft_status emit_plain(const graft_onnx_emitter *e)
     }
     (void)graft_onnx_push_node(e->writer, graft_op(e->node->op)->onnx, inputs, e->node->input_count,
                                &output, 1);
-    return GRAFT_OK;
 }
 
 /* The opsets that brought FUNCTION rows, and others that older ones cannot say. */
 static const uint8_t function_since[GRAFT_OP_COUNT] = {
+    [GRAFT_OP_erf] = OPSET_ERF,
     [GRAFT_OP_cumsum] = 11,
     [GRAFT_OP_less] = 9,
     [GRAFT_OP_equal_to] = 11,
@@ -45,11 +51,11 @@ static const uint8_t function_since[GRAFT_OP_COUNT] = {
 #define IS_GATED(op)  ((op) == GRAFT_OP_swish || (op) == GRAFT_OP_hard_swish)
 #define HAS_STEPS(op) (IS_GATED(op) || (op) == GRAFT_OP_gelu_tanh)
 
-static graft_status emit_function(const graft_onnx_emitter *e)
+static void emit_function(graft_onnx_emitter *e)
 {
     const graft_op_info *info = graft_op(e->node->op);
-    if (e->writer->opset < function_since[e->node->op]) {
-        return fail_opset(e, info->onnx, function_since[e->node->op]);
+    if (lacks_opset(e, info->onnx, function_since[e->node->op])) {
+        return;
     }
     Onnx__NodeProto *node = push1(e, info->onnx, in_name(e, 0), out_name(e, 0));
     for (uint32_t i = 0; i < info->attr_count; i++) {
@@ -59,47 +65,36 @@ static graft_status emit_function(const graft_onnx_emitter *e)
     if (e->node->op == GRAFT_OP_gelu_tanh) {
         graft_onnx_set_text(e->writer->arena, node, "approximate", "tanh");
     }
-    return GRAFT_OK;
 }
 
-static graft_status emit_erf(const graft_onnx_emitter *e)
+static void emit_remainder(graft_onnx_emitter *e)
 {
-    return e->writer->opset < OPSET_ERF ? fail_opset(e, "Erf", OPSET_ERF) : emit_plain(e);
-}
-
-static graft_status emit_remainder(const graft_onnx_emitter *e)
-{
-    if (e->writer->opset < OPSET_MOD) {
-        return fail_opset(e, "Mod", OPSET_MOD);
+    if (!lacks_opset(e, "Mod", OPSET_MOD)) {
+        graft_onnx_set_int(e->writer->arena,
+                           push2(e, "Mod", in_name(e, 0), in_name(e, 1), out_name(e, 0)), "fmod",
+                           1);
     }
-    Onnx__NodeProto *node = push2(e, "Mod", in_name(e, 0), in_name(e, 1), out_name(e, 0));
-    graft_onnx_set_int(e->writer->arena, node, "fmod", 1);
-    return GRAFT_OK;
 }
 
-static graft_status emit_max_min(const graft_onnx_emitter *e)
+static void emit_max_min(graft_onnx_emitter *e)
 {
     if (in_shape(e, 0)->dtype == GRAFT_DTYPE_BOOL) {
         (void)push2(e, e->node->op == GRAFT_OP_min ? "And" : "Or", in_name(e, 0), in_name(e, 1),
                     out_name(e, 0));
-        return GRAFT_OK;
+    } else if (graft_shape_equal(in_shape(e, 0), in_shape(e, 1)) ||
+               !lacks_opset(e, "Max or Min of unequal shapes", OPSET_BROADCAST_MAX)) {
+        emit_plain(e);
     }
-    if (e->writer->opset < OPSET_BROADCAST_MAX &&
-        !graft_shape_equal(in_shape(e, 0), in_shape(e, 1))) {
-        return fail_opset(e, "Max or Min of unequal shapes", OPSET_BROADCAST_MAX);
-    }
-    return emit_plain(e);
 }
 
-static graft_status emit_leaky_relu(const graft_onnx_emitter *e)
+static void emit_leaky_relu(graft_onnx_emitter *e)
 {
     Onnx__NodeProto *node = push1(e, "LeakyRelu", in_name(e, 0), out_name(e, 0));
     graft_onnx_set_float(e->writer->arena, node, "alpha",
                          graft_float_of_bits(e->node->attrs[GRAFT_ATTR_leaky_relu_slope]));
-    return GRAFT_OK;
 }
 
-static graft_status emit_quantise(const graft_onnx_emitter *e)
+static void emit_quantise(graft_onnx_emitter *e)
 {
     const graft_shape scalar = {.rank = 0, .dtype = GRAFT_DTYPE_F32};
     const int32_t *attrs = e->node->attrs;
@@ -110,7 +105,6 @@ static graft_status emit_quantise(const graft_onnx_emitter *e)
         in_name(e, 0), graft_onnx_push_floats(e->writer, "scale", &scale, &scalar),
         graft_onnx_push_byte(e->writer, "zero_point", type, attrs[GRAFT_ATTR_quantise_zero])};
     (void)graft_onnx_push_node(e->writer, graft_op(e->node->op)->onnx, inputs, 3, &output, 1);
-    return GRAFT_OK;
 }
 
 /* A bound at the end of the number range is the default and is left out. */
@@ -140,12 +134,11 @@ static void push_clip(const graft_onnx_emitter *e, const char *in, const char *o
     (void)graft_onnx_push_node(writer, "Clip", inputs, has_high ? 3 : has_low ? 2 : 1, &out, 1);
 }
 
-static graft_status emit_clip(const graft_onnx_emitter *e)
+static void emit_clip(graft_onnx_emitter *e)
 {
     push_clip(e, in_name(e, 0), out_name(e, 0),
               graft_float_of_bits(e->node->attrs[GRAFT_ATTR_clip_low]),
               graft_float_of_bits(e->node->attrs[GRAFT_ATTR_clip_high]));
-    return GRAFT_OK;
 }
 
 /* Where the last node before an activation writes to: the unit's output when there is none. */
@@ -155,27 +148,15 @@ static const char *before_activation(const graft_onnx_emitter *e, int32_t activa
                                         : graft_onnx_fresh_name(e->writer, out_name(e, 0));
 }
 
-static graft_status push_activation(const graft_onnx_emitter *e, int32_t activation, const char *in)
+static void push_activation(const graft_onnx_emitter *e, int32_t activation, const char *in)
 {
-    switch ((graft_activation)activation) {
-    case GRAFT_ACT_NONE:
-        return GRAFT_OK;
-    case GRAFT_ACT_RELU:
-        (void)push1(e, "Relu", in, out_name(e, 0));
-        return GRAFT_OK;
-    case GRAFT_ACT_RELU6:
+    static const char *const names[GRAFT_ACT_COUNT] = {
+        [GRAFT_ACT_RELU] = "Relu", [GRAFT_ACT_SIGMOID] = "Sigmoid", [GRAFT_ACT_TANH] = "Tanh"};
+    if (activation == GRAFT_ACT_RELU6) {
         push_clip(e, in, out_name(e, 0), 0.0F, 6.0F);
-        return GRAFT_OK;
-    case GRAFT_ACT_SIGMOID:
-        (void)push1(e, "Sigmoid", in, out_name(e, 0));
-        return GRAFT_OK;
-    case GRAFT_ACT_TANH:
-        (void)push1(e, "Tanh", in, out_name(e, 0));
-        return GRAFT_OK;
-    case GRAFT_ACT_COUNT:
-        break;
+    } else if (activation != GRAFT_ACT_NONE) {
+        (void)push1(e, names[activation], in, out_name(e, 0));
     }
-    return GRAFT_FAIL(e->writer->env, GRAFT_INTERNAL, "activation %d has no ONNX form", activation);
 }
 
 /* -------------------------------------------------------------------- convolution, matmul */
@@ -196,7 +177,7 @@ static void push_conv(const graft_onnx_emitter *e, uint32_t input_count, const c
     set_ints32(e, node, "strides", &attrs[GRAFT_ATTR_conv_stride_h], 2);
 }
 
-static graft_status emit_conv_transpose(const graft_onnx_emitter *e)
+static void emit_conv_transpose(graft_onnx_emitter *e)
 {
     const int32_t *attrs = e->node->attrs;
     Onnx__NodeProto *node = push2(e, "ConvTranspose", in_name(e, 0), in_name(e, 1), out_name(e, 0));
@@ -204,11 +185,10 @@ static graft_status emit_conv_transpose(const graft_onnx_emitter *e)
     set_ints32(e, node, "output_padding", &attrs[GRAFT_ATTR_conv_transpose_extra_h], 2);
     set_ints32(e, node, "pads", &attrs[GRAFT_ATTR_conv_transpose_pad_top], 4);
     set_ints32(e, node, "strides", &attrs[GRAFT_ATTR_conv_transpose_stride_h], 2);
-    return GRAFT_OK;
 }
 
 /* Maybe with a bias, an activation, and a tensor that is added before it. */
-static graft_status emit_conv(const graft_onnx_emitter *e)
+static void emit_conv(graft_onnx_emitter *e)
 {
     _Static_assert((int)GRAFT_ATTR_conv_bias_activation == (int)GRAFT_ATTR_conv_bias_add_activation,
                    "both have the same attributes");
@@ -222,7 +202,7 @@ static graft_status emit_conv(const graft_onnx_emitter *e)
     if (adds) {
         (void)push2(e, "Add", bare, in_name(e, 3), sum);
     }
-    return push_activation(e, activation, sum);
+    push_activation(e, activation, sum);
 }
 
 /* The weight of which the second factor of two matrices is the transpose, where the file holds it
@@ -257,17 +237,17 @@ static void push_gemm(const graft_onnx_emitter *e, const char *transposed, size_
     }
 }
 
-static graft_status emit_matmul(const graft_onnx_emitter *e)
+static void emit_matmul(graft_onnx_emitter *e)
 {
     const char *transposed = e->writer->opset < OPSET_GEMM_OF_TWO ? NULL : name_of_transposed(e);
     if (transposed == NULL) {
-        return emit_plain(e);
+        emit_plain(e);
+    } else {
+        push_gemm(e, transposed, 2, out_name(e, 0));
     }
-    push_gemm(e, transposed, 2, out_name(e, 0));
-    return GRAFT_OK;
 }
 
-static graft_status emit_matmul_bias(const graft_onnx_emitter *e)
+static void emit_matmul_bias(graft_onnx_emitter *e)
 {
     int32_t activation = e->node->attrs[GRAFT_ATTR_matmul_bias_activation];
     const char *sum = before_activation(e, activation);
@@ -278,11 +258,11 @@ static graft_status emit_matmul_bias(const graft_onnx_emitter *e)
         (void)push2(e, "MatMul", in_name(e, 0), in_name(e, 1), bare);
         (void)push2(e, "Add", bare, in_name(e, 2), sum);
     }
-    return push_activation(e, activation, sum);
+    push_activation(e, activation, sum);
 }
 
 /* Mean 0, variance 1 and epsilon 0 leave x scale + shift, exactly. */
-static graft_status emit_scale_shift(const graft_onnx_emitter *e)
+static void emit_scale_shift(graft_onnx_emitter *e)
 {
     graft_onnx_writer *writer = e->writer;
     const graft_shape list = {
@@ -300,7 +280,6 @@ static graft_status emit_scale_shift(const graft_onnx_emitter *e)
     Onnx__NodeProto *node = graft_onnx_push_node(writer, "BatchNormalization", inputs,
                                                  sizeof(inputs) / sizeof(inputs[0]), &output, 1);
     graft_onnx_set_float(writer->arena, node, "epsilon", 0.0F);
-    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------- pooling, reductions */
@@ -313,28 +292,26 @@ static void set_pool_window(const graft_onnx_emitter *e, Onnx__NodeProto *node)
     set_ints32(e, node, "strides", &attrs[GRAFT_ATTR_max_pool_stride_h], 2);
 }
 
-static graft_status emit_max_pool(const graft_onnx_emitter *e)
+static void emit_max_pool(graft_onnx_emitter *e)
 {
     const int32_t *dilation = &e->node->attrs[GRAFT_ATTR_max_pool_dilation_h];
     bool dilated = dilation[0] != 1 || dilation[1] != 1;
-    if (dilated && e->writer->opset < OPSET_DILATED_MAX_POOL) {
-        return fail_opset(e, "MaxPool with dilations", OPSET_DILATED_MAX_POOL);
+    if (dilated && lacks_opset(e, "MaxPool with dilations", OPSET_DILATED_MAX_POOL)) {
+        return;
     }
     Onnx__NodeProto *node = push1(e, "MaxPool", in_name(e, 0), out_name(e, 0));
     set_pool_window(e, node);
     if (dilated) {
         set_ints32(e, node, "dilations", dilation, 2);
     }
-    return GRAFT_OK;
 }
 
-static graft_status emit_avg_pool(const graft_onnx_emitter *e)
+static void emit_avg_pool(graft_onnx_emitter *e)
 {
     Onnx__NodeProto *node = push1(e, "AveragePool", in_name(e, 0), out_name(e, 0));
     set_pool_window(e, node);
     graft_onnx_set_int(e->writer->arena, node, "count_include_pad",
                        e->node->attrs[GRAFT_ATTR_avg_pool_count_pad]);
-    return GRAFT_OK;
 }
 
 /* Axes are an attribute before opset `since`, and an input from there on. */
@@ -361,7 +338,7 @@ static void push_reduction(const graft_onnx_emitter *e, const reduction *r, cons
 }
 
 /* All reductions have the same attributes. */
-static graft_status emit_reduce(const graft_onnx_emitter *e)
+static void emit_reduce(graft_onnx_emitter *e)
 {
     int64_t axes[GRAFT_MAX_RANK];
     uint32_t count = 0;
@@ -377,7 +354,6 @@ static graft_status emit_reduce(const graft_onnx_emitter *e)
                          .axis_count = count,
                          .keep = e->node->attrs[GRAFT_ATTR_reduce_mean_keep]};
     push_reduction(e, &r, in_name(e, 0), out_name(e, 0));
-    return GRAFT_OK;
 }
 
 /* Pushes a node with one output of a new name, which is the result. */
@@ -397,28 +373,29 @@ static const char *step2(const graft_onnx_emitter *e, const char *op_type, const
 }
 
 /* In the five steps in which exporters write it for older opsets. */
-static graft_status emit_gelu(const graft_onnx_emitter *e)
+static void emit_gelu(graft_onnx_emitter *e)
 {
     if (e->writer->opset >= OPSET_GELU) {
-        return emit_plain(e);
+        emit_plain(e);
+        return;
     }
-    if (e->writer->opset < OPSET_ERF) {
-        return fail_opset(e, "Erf", OPSET_ERF);
+    if (lacks_opset(e, "Erf", OPSET_ERF)) {
+        return;
     }
     const char *x = in_name(e, 0);
     const char *y = step2(e, "Div", x, push_scalar(e, "root", 1.41421354F));
     y = step2(e, "Add", step1(e, "Erf", y), push_scalar(e, "one", 1.0F));
     (void)push2(e, "Mul", step2(e, "Mul", x, y), push_scalar(e, "half", 0.5F), out_name(e, 0));
-    return GRAFT_OK;
 }
 
 /* By tanh, in the eight steps of which onnxruntime makes one kernel: with the half anywhere else,
  * or the cube as products, it does not. */
-static graft_status emit_gelu_tanh(const graft_onnx_emitter *e)
+static void emit_gelu_tanh(graft_onnx_emitter *e)
 {
     const char *x = in_name(e, 0);
     if (e->writer->opset >= function_since[GRAFT_OP_gelu_tanh]) {
-        return emit_function(e);
+        emit_function(e);
+        return;
     }
     const char *y = step2(e, "Pow", x, push_scalar(e, "exponent", 3.0F));
     y = step2(e, "Mul", y, push_scalar(e, "rate", 0.044715F));
@@ -427,7 +404,6 @@ static graft_status emit_gelu_tanh(const graft_onnx_emitter *e)
     y = step2(e, "Add", step1(e, "Tanh", y), push_scalar(e, "one", 1.0F));
     x = step2(e, "Mul", x, push_scalar(e, "half", 0.5F));
     (void)push2(e, "Mul", x, y, out_name(e, 0));
-    return GRAFT_OK;
 }
 
 /* x sigmoid(alpha x) and x hard_sigmoid(x / 6 + 1/2), the latter in parts before there was an operator
@@ -437,12 +413,13 @@ static bool is_gated_in_parts(const graft_onnx_writer *writer, const graft_node 
     return node->op == GRAFT_OP_swish || writer->opset < function_since[node->op];
 }
 
-static graft_status emit_gated(const graft_onnx_emitter *e)
+static void emit_gated(graft_onnx_emitter *e)
 {
     const char *x = in_name(e, 0);
     const char *gate = NULL;
     if (!is_gated_in_parts(e->writer, e->node)) {
-        return emit_function(e);
+        emit_function(e);
+        return;
     }
     if (e->node->op == GRAFT_OP_swish) {
         const float alpha = graft_float_of_bits(e->node->attrs[GRAFT_ATTR_swish_alpha]);
@@ -455,7 +432,6 @@ static graft_status emit_gated(const graft_onnx_emitter *e)
         graft_onnx_set_float(e->writer->arena, node, "beta", 0.5F);
     }
     (void)push2(e, "Mul", x, gate, out_name(e, 0));
-    return GRAFT_OK;
 }
 
 /* The mean over the last axis, which stays as 1. */
@@ -481,7 +457,7 @@ static const char *step_square(const graft_onnx_emitter *e, const char *x)
 }
 
 /* In the nine steps in which exporters write it for older opsets. */
-static graft_status emit_layer_norm(const graft_onnx_emitter *e)
+static void emit_layer_norm(graft_onnx_emitter *e)
 {
     float epsilon = graft_float_of_bits(e->node->attrs[GRAFT_ATTR_layer_norm_epsilon]);
     const char *inputs[3] = {in_name(e, 0), in_name(e, 1), in_name(e, 2)};
@@ -491,7 +467,7 @@ static graft_status emit_layer_norm(const graft_onnx_emitter *e)
             graft_onnx_push_node(e->writer, "LayerNormalization", inputs, 3, &output, 1);
         graft_onnx_set_int(e->writer->arena, node, "axis", -1);
         graft_onnx_set_float(e->writer->arena, node, "epsilon", epsilon);
-        return GRAFT_OK;
+        return;
     }
     const char *d = step2(e, "Sub", inputs[0], step_mean(e, inputs[0]));
     const char *variance = step_mean(e, step_square(e, d));
@@ -499,10 +475,9 @@ static graft_status emit_layer_norm(const graft_onnx_emitter *e)
         step1(e, "Sqrt", step2(e, "Add", variance, push_scalar(e, "epsilon", epsilon)));
     const char *normal = step2(e, "Div", d, deviation);
     (void)push2(e, "Add", step2(e, "Mul", normal, inputs[1]), inputs[2], out_name(e, 0));
-    return GRAFT_OK;
 }
 
-static graft_status emit_instance_norm(const graft_onnx_emitter *e)
+static void emit_instance_norm(graft_onnx_emitter *e)
 {
     const char *inputs[3] = {in_name(e, 0), in_name(e, 1), in_name(e, 2)};
     const char *output = out_name(e, 0);
@@ -511,13 +486,13 @@ static graft_status emit_instance_norm(const graft_onnx_emitter *e)
                                               e->node->input_count, &output, 1),
                          "epsilon",
                          graft_float_of_bits(e->node->attrs[GRAFT_ATTR_layer_norm_epsilon]));
-    return GRAFT_OK;
 }
 
-static graft_status emit_rms_norm(const graft_onnx_emitter *e)
+static void emit_rms_norm(graft_onnx_emitter *e)
 {
     if (e->writer->opset >= OPSET_RMS_NORM) {
-        return emit_instance_norm(e); /* Inputs and attributes are of the same kind. */
+        emit_instance_norm(e); /* Inputs and attributes are of the same kind. */
+        return;
     }
     const char *x = in_name(e, 0);
     float epsilon = graft_float_of_bits(e->node->attrs[GRAFT_ATTR_rms_norm_epsilon]);
@@ -525,12 +500,11 @@ static graft_status emit_rms_norm(const graft_onnx_emitter *e)
     const char *deviation =
         step1(e, "Sqrt", step2(e, "Add", squares, push_scalar(e, "epsilon", epsilon)));
     (void)push2(e, "Mul", step2(e, "Div", x, deviation), in_name(e, 1), out_name(e, 0));
-    return GRAFT_OK;
 }
 
 /* Up to opset 12 Softmax runs over all axes from its own on: where these are longer than 1, the
  * axis is moved to the end and back. */
-static graft_status emit_softmax(const graft_onnx_emitter *e)
+static void emit_softmax(graft_onnx_emitter *e)
 {
     const graft_shape *shape = in_shape(e, 0);
     uint32_t axis = (uint32_t)e->node->attrs[GRAFT_ATTR_softmax_axis];
@@ -544,7 +518,7 @@ static graft_status emit_softmax(const graft_onnx_emitter *e)
     const char *name = graft_op(e->node->op)->onnx; /* Or LogSoftmax. */
     if (plain || e->writer->opset >= OPSET_SOFTMAX_AXIS) {
         graft_onnx_set_int(arena, push1(e, name, in_name(e, 0), out_name(e, 0)), "axis", axis);
-        return GRAFT_OK;
+        return;
     }
     const char *swapped = graft_onnx_fresh_name(e->writer, out_name(e, 0));
     const char *soft = graft_onnx_fresh_name(e->writer, out_name(e, 0));
@@ -553,7 +527,6 @@ static graft_status emit_softmax(const graft_onnx_emitter *e)
     graft_onnx_set_int(arena, push1(e, name, swapped, soft), "axis", shape->rank - 1);
     graft_onnx_set_ints(arena, push1(e, "Transpose", soft, out_name(e, 0)), "perm", swap,
                         shape->rank);
-    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------------------ the table */
@@ -580,7 +553,6 @@ static graft_onnx_form *const emit_table[GRAFT_OP_COUNT] = {
     [GRAFT_OP_avg_pool] = emit_avg_pool,
     [GRAFT_OP_softmax] = emit_softmax,
     [GRAFT_OP_reduce_mean] = emit_reduce,
-    [GRAFT_OP_erf] = emit_erf,
     [GRAFT_OP_leaky_relu] = emit_leaky_relu,
     [GRAFT_OP_gelu] = emit_gelu,
     [GRAFT_OP_layer_norm] = emit_layer_norm,
@@ -590,6 +562,7 @@ static graft_onnx_form *const emit_table[GRAFT_OP_COUNT] = {
     [GRAFT_OP_rms_norm] = emit_rms_norm,
     [GRAFT_OP_instance_norm] = emit_instance_norm,
     [GRAFT_OP_cumsum] = graft_onnx_emit_cumsum,
+    [GRAFT_OP_erf] = emit_function,
     [GRAFT_OP_repeat] = graft_onnx_emit_repeat,
     [GRAFT_OP_conv_transpose] = emit_conv_transpose,
     [GRAFT_OP_pick] = graft_onnx_emit_pick,
@@ -605,9 +578,8 @@ static graft_onnx_form *const emit_table[GRAFT_OP_COUNT] = {
 
 bool graft_model_has_form(const graft_model *model, uint32_t op)
 {
-    bool erf = op == GRAFT_OP_erf || op == GRAFT_OP_gelu;
     bool extremum = op == GRAFT_OP_max || op == GRAFT_OP_min;
-    int64_t first = erf ? OPSET_ERF : extremum ? OPSET_BROADCAST_MAX : 1;
+    int64_t first = op == GRAFT_OP_gelu ? OPSET_ERF : extremum ? OPSET_BROADCAST_MAX : 1;
     if (!HAS_STEPS(op) && op < GRAFT_OP_COUNT && function_since[op] > first) {
         first = function_since[op];
     }
@@ -656,9 +628,9 @@ graft_status graft_onnx_emit_unit(graft_onnx_writer *writer, const graft_onnx_un
         .writer = writer, .n = unit->root, .node = &writer->graph->nodes[unit->root]};
     const graft_op_info *op = graft_op(e.node->op);
     graft_onnx_form *emit = op == NULL ? NULL : emit_table[e.node->op];
-    if (op == NULL || (emit == NULL && (op->attr_count > 0 || op->output_count != 1))) {
-        return GRAFT_FAIL(writer->env, GRAFT_INTERNAL, "%s: operator %u has no ONNX form",
-                          writer->model->file, e.node->op); /* As a fill, which is stored. */
-    }
-    return emit == NULL ? emit_plain(&e) : emit(&e);
+    GRAFT_RETURN_IF(op == NULL || (emit == NULL && (op->attr_count > 0 || op->output_count != 1)),
+                    GRAFT_FAIL(writer->env, GRAFT_INTERNAL, "%s: operator %u has no ONNX form",
+                               writer->model->file, e.node->op)); /* As a fill, which is stored. */
+    (emit == NULL ? emit_plain : emit)(&e);
+    return e.status;
 }

@@ -31,10 +31,11 @@ typedef struct graft_onnx_emitter {
     graft_onnx_writer *writer;
     graft_index n;
     const graft_node *node;
+    graft_status status;
 } graft_onnx_emitter;
 
-/* Writes the nodes of a unit. Fails as graft_onnx_emit_unit. */
-typedef graft_status graft_onnx_form(const graft_onnx_emitter *e);
+/* Writes the nodes of a unit. Its status says how that failed, as graft_onnx_emit_unit. */
+typedef void graft_onnx_form(graft_onnx_emitter *e);
 /* What moves elements (onnx_emit_moves.c). */
 graft_onnx_form graft_onnx_emit_transpose, graft_onnx_emit_reshape, graft_onnx_emit_concat,
     graft_onnx_emit_split, graft_onnx_emit_slice, graft_onnx_emit_pad, graft_onnx_emit_pick,

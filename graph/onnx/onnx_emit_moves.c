@@ -2,14 +2,13 @@
  * concats and of splits, and chains of slices and of pads, are one node each. */
 #include "graph/onnx/onnx_emit.h"
 
-graft_status graft_onnx_emit_transpose(const graft_onnx_emitter *e)
+void graft_onnx_emit_transpose(graft_onnx_emitter *e)
 {
     Onnx__NodeProto *node = push1(e, "Transpose", in_name(e, 0), out_name(e, 0));
     set_ints32(e, node, "perm", &e->node->attrs[GRAFT_ATTR_transpose_axis_0], in_shape(e, 0)->rank);
-    return GRAFT_OK;
 }
 
-graft_status graft_onnx_emit_reshape(const graft_onnx_emitter *e)
+void graft_onnx_emit_reshape(graft_onnx_emitter *e)
 {
     int64_t dims[GRAFT_MAX_RANK];
     uint32_t rank = 0;
@@ -19,7 +18,6 @@ graft_status graft_onnx_emit_reshape(const graft_onnx_emitter *e)
     }
     (void)push2(e, "Reshape", in_name(e, 0), graft_onnx_push_ints(e->writer, "shape", dims, rank),
                 out_name(e, 0));
-    return GRAFT_OK;
 }
 
 /* The node of the chain that makes input `k` of `n`; GRAFT_NONE when the chain ends there. */
@@ -75,7 +73,7 @@ static bool next_end(tree_walk *walk, place *end)
 }
 
 /* The operands of a tree of concats. */
-graft_status graft_onnx_emit_concat(const graft_onnx_emitter *e)
+void graft_onnx_emit_concat(graft_onnx_emitter *e)
 {
     graft_onnx_writer *writer = e->writer;
     tree_walk walk = start_walk(writer, e->n, absorbed_producer);
@@ -89,7 +87,6 @@ graft_status graft_onnx_emit_concat(const graft_onnx_emitter *e)
     graft_onnx_set_int(writer->arena,
                        graft_onnx_push_node(writer, "Concat", operands, count, &output, 1), "axis",
                        e->node->attrs[GRAFT_ATTR_concat_axis]);
-    return GRAFT_OK;
 }
 
 /* The split that cuts output `k` of `n` further; GRAFT_NONE when the output is an end. */
@@ -105,7 +102,7 @@ static graft_index absorbed_consumer(const graft_onnx_writer *writer, graft_inde
 }
 
 /* The ends of a tree of splits. */
-graft_status graft_onnx_emit_split(const graft_onnx_emitter *e)
+void graft_onnx_emit_split(graft_onnx_emitter *e)
 {
     graft_onnx_writer *writer = e->writer;
     tree_walk walk = start_walk(writer, e->n, absorbed_consumer);
@@ -129,7 +126,6 @@ graft_status graft_onnx_emit_split(const graft_onnx_emitter *e)
     if (!as_input) {
         graft_onnx_set_ints(writer->arena, node, "split", sizes, count);
     }
-    return GRAFT_OK;
 }
 
 /* A chain of slices or pads: its nodes, last first; the result is how many. At most one an axis. */
@@ -144,7 +140,7 @@ static uint32_t list_chain(const graft_onnx_emitter *e, graft_index *chain)
     return count;
 }
 
-graft_status graft_onnx_emit_slice(const graft_onnx_emitter *e)
+void graft_onnx_emit_slice(graft_onnx_emitter *e)
 {
     graft_onnx_writer *writer = e->writer;
     graft_index chain[GRAFT_MAX_RANK];
@@ -165,17 +161,16 @@ graft_status graft_onnx_emit_slice(const graft_onnx_emitter *e)
         graft_onnx_set_ints(writer->arena, node, "axes", axes, count);
         graft_onnx_set_ints(writer->arena, node, "ends", ends, count);
         graft_onnx_set_ints(writer->arena, node, "starts", starts, count);
-        return GRAFT_OK;
+        return;
     }
     const char *output = out_name(e, 0);
     const char *inputs[4] = {source, graft_onnx_push_ints(writer, "starts", starts, count),
                              graft_onnx_push_ints(writer, "ends", ends, count),
                              graft_onnx_push_ints(writer, "axes", axes, count)};
     (void)graft_onnx_push_node(writer, "Slice", inputs, 4, &output, 1);
-    return GRAFT_OK;
 }
 
-graft_status graft_onnx_emit_pad(const graft_onnx_emitter *e)
+void graft_onnx_emit_pad(graft_onnx_emitter *e)
 {
     graft_onnx_writer *writer = e->writer;
     graft_index chain[GRAFT_MAX_RANK];
@@ -196,13 +191,12 @@ graft_status graft_onnx_emit_pad(const graft_onnx_emitter *e)
         graft_onnx_set_text(writer->arena, node, "mode", "constant");
         graft_onnx_set_ints(writer->arena, node, "pads", pads, (size_t)2 * rank);
         graft_onnx_set_float(writer->arena, node, "value", value);
-        return GRAFT_OK;
+        return;
     }
     const char *inputs[3] = {source, graft_onnx_push_ints(writer, "pads", pads, (size_t)2 * rank),
                              push_scalar(e, "value", value)};
     Onnx__NodeProto *node = graft_onnx_push_node(writer, "Pad", inputs, 3, &output, 1);
     graft_onnx_set_text(writer->arena, node, "mode", "constant");
-    return GRAFT_OK;
 }
 
 /* A Slice by starts, ends, axes and steps of one number. */
@@ -217,22 +211,20 @@ static void push_stepped(const graft_onnx_emitter *e, const int64_t numbers[4])
     (void)graft_onnx_push_node(e->writer, "Slice", inputs, 5, &output, 1);
 }
 
-graft_status graft_onnx_emit_pick(const graft_onnx_emitter *e)
+void graft_onnx_emit_pick(graft_onnx_emitter *e)
 {
     const int32_t *attrs = e->node->attrs;
     push_stepped(e, (const int64_t[]){attrs[GRAFT_ATTR_pick_start], attrs[GRAFT_ATTR_pick_end],
                                       attrs[GRAFT_ATTR_pick_axis], attrs[GRAFT_ATTR_pick_step]});
-    return GRAFT_OK;
 }
 
 /* From the last element to before the first, whatever the size. */
-graft_status graft_onnx_emit_reverse(const graft_onnx_emitter *e)
+void graft_onnx_emit_reverse(graft_onnx_emitter *e)
 {
     push_stepped(e, (const int64_t[]){-1, INT64_MIN, e->node->attrs[GRAFT_ATTR_reverse_axis], -1});
-    return GRAFT_OK;
 }
 
-graft_status graft_onnx_emit_cumsum(const graft_onnx_emitter *e)
+void graft_onnx_emit_cumsum(graft_onnx_emitter *e)
 {
     const int64_t axis = e->node->attrs[GRAFT_ATTR_cumsum_axis];
     Onnx__NodeProto *node =
@@ -240,10 +232,9 @@ graft_status graft_onnx_emit_cumsum(const graft_onnx_emitter *e)
               out_name(e, 0));
     graft_onnx_set_int(e->writer->arena, node, "exclusive",
                        e->node->attrs[GRAFT_ATTR_cumsum_exclusive]);
-    return GRAFT_OK;
 }
 
-graft_status graft_onnx_emit_repeat(const graft_onnx_emitter *e)
+void graft_onnx_emit_repeat(graft_onnx_emitter *e)
 {
     const graft_shape list = {.rank = 1, .dtype = GRAFT_DTYPE_F32, .dims = {in_shape(e, 0)->rank}};
     const char *output = out_name(e, 0);
@@ -262,5 +253,4 @@ graft_status graft_onnx_emit_repeat(const graft_onnx_emitter *e)
     graft_onnx_set_text(arena, node, "coordinate_transformation_mode", "asymmetric");
     graft_onnx_set_text(arena, node, "mode", "nearest");
     graft_onnx_set_text(arena, node, "nearest_mode", "floor");
-    return GRAFT_OK;
 }

@@ -72,11 +72,10 @@ graft_status graft_onnx_freeze(graft_env *env, graft_arena *arena, const graft_o
     for (uint32_t i = 0; options != NULL && i < options->frozen_count; i++) {
         f.size = &options->frozen[i];
         f.count = 0;
-        if (proto->graph == NULL || freeze_graph(&f, proto->graph) == 0) {
-            return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                              "%s: has no open size '%s' among those of its inputs", source->file,
-                              f.size->name);
-        }
+        GRAFT_RETURN_IF(proto->graph == NULL || freeze_graph(&f, proto->graph) == 0,
+                        GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                                   "%s: has no open size '%s' among those of its inputs",
+                                   source->file, f.size->name));
         add_metadata(arena, proto, f.size);
         graft_log(env, 1, "%s: the size '%s' is fixed at %d, in what is written too", source->file,
                   f.size->name, f.size->value);

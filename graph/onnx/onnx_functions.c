@@ -195,10 +195,9 @@ static graft_status judge_functions(inliner *i)
         items = push_calls(i, &i->functions[f].body, items, &count, &capacity);
     }
     first[i->count] = count;
-    if (!graft_onnx_sort(i->env->scratch, i->count, first, items, order, &on_cycle)) {
-        return GRAFT_FAIL(i->env, GRAFT_BAD_INPUT, "%s: function '%s' calls itself",
-                          i->source->file, text_or_empty(i->functions[on_cycle].proto->name));
-    }
+    GRAFT_RETURN_IF(!graft_onnx_sort(i->env->scratch, i->count, first, items, order, &on_cycle),
+                    GRAFT_FAIL(i->env, GRAFT_BAD_INPUT, "%s: function '%s' calls itself",
+                               i->source->file, text_or_empty(i->functions[on_cycle].proto->name)));
     for (uint32_t k = 0; k < i->count; k++) {
         judge_function(i, &i->functions[order[k]]);
     }
@@ -282,7 +281,7 @@ static void rename_inside(inliner *i, const Onnx__NodeProto *call, const Onnx__F
 }
 
 static graft_status inline_call(inliner *i, Onnx__GraphProto *graph, const Onnx__NodeProto *call,
-                                const function *f, Onnx__NodeProto **nodes, size_t *count)
+                                const function *f)
 {
     ProtobufCMessage *copy = NULL;
     Onnx__GraphProto body;
@@ -301,7 +300,7 @@ static graft_status inline_call(inliner *i, Onnx__GraphProto *graph, const Onnx_
     const graft_graph_list graphs = graft_inlining_graphs(i->arena, &body);
     graft_inlining_start(&i->in);
     rename_inside(i, call, proto, &graphs);
-    graft_inlining_branch(&i->in, graph, call, &body, nodes, count);
+    graft_inlining_branch(&i->in, graph, call, &body);
     for (uint32_t g = 0; g < graphs.count; g++) {
         for (size_t n = 0; n < graphs.items[g]->n_node; n++) {
             GRAFT_PASS(bind_attributes(i, call, proto, graphs.items[g]->node[n]));
@@ -326,27 +325,16 @@ static const function *function_for(const inliner *i, const Onnx__NodeProto *nod
 
 static graft_status inline_in_graph(inliner *i, Onnx__GraphProto *graph)
 {
-    size_t room = graph->n_node;
-    for (size_t n = 0; n < graph->n_node; n++) {
-        const function *f = function_for(i, graph->node[n]);
-        room += f == NULL ? 0 : f->proto->n_node + f->proto->n_output;
-    }
-    if (room == graph->n_node) {
-        return GRAFT_OK;
-    }
-    Onnx__NodeProto **nodes = GRAFT_NEW(i->arena, Onnx__NodeProto *, room);
     graft_inlining_into(&i->in, graph);
-    size_t count = 0;
     for (size_t n = 0; n < graph->n_node; n++) {
         const function *f = function_for(i, graph->node[n]);
         if (f == NULL) {
-            nodes[count++] = graph->node[n];
+            graft_inlining_push(&i->in, graph->node[n]);
         } else {
-            GRAFT_PASS(inline_call(i, graph, graph->node[n], f, nodes, &count));
+            GRAFT_PASS(inline_call(i, graph, graph->node[n], f));
         }
     }
-    graph->node = nodes;
-    graph->n_node = count;
+    graft_inlining_settle(&i->in, graph);
     return GRAFT_OK;
 }
 

@@ -86,14 +86,15 @@ void graft_inlining_rename_anew(graft_inlining *in, const char *within, const ch
     graft_inlining_rename(in, old, name);
 }
 
-static void replace_name(const graft_inlining *in, char **name)
+static void replace_name(void *context, char **name)
 {
+    const graft_inlining *in = context;
     const uint32_t at =
         text_or_empty(*name)[0] == '\0' ? GRAFT_NONE : graft_names_find(in->renamed, *name);
     *name = at == GRAFT_NONE ? *name : in->names[at];
 }
 
-static void replace_infos(const graft_inlining *in, Onnx__ValueInfoProto **infos, size_t count)
+static void replace_infos(graft_inlining *in, Onnx__ValueInfoProto **infos, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         replace_name(in, &infos[i]->name);
@@ -105,47 +106,24 @@ static void push_graph(graft_arena *arena, graft_graph_list *list, Onnx__GraphPr
     GRAFT_PUSH(arena, list->items, list->count, list->capacity, 8) = graph;
 }
 
-static void push_graphs_of_node(graft_arena *arena, graft_graph_list *list,
-                                const Onnx__NodeProto *node)
-{
-    for (size_t a = 0; a < node->n_attribute; a++) {
-        if (node->attribute[a]->g != NULL) {
-            push_graph(arena, list, node->attribute[a]->g);
-        }
-        for (size_t g = 0; g < node->attribute[a]->n_graphs; g++) {
-            push_graph(arena, list, node->attribute[a]->graphs[g]);
-        }
-    }
-}
-
 graft_graph_list graft_inlining_graphs(graft_arena *arena, Onnx__GraphProto *graph)
 {
     graft_graph_list list = {.items = NULL};
     push_graph(arena, &list, graph);
     for (uint32_t g = 0; g < list.count; g++) {
         for (size_t i = 0; i < list.items[g]->n_node; i++) {
-            push_graphs_of_node(arena, &list, list.items[g]->node[i]);
+            const Onnx__NodeProto *node = list.items[g]->node[i];
+            for (size_t k = 0; (graph = graft_onnx_subgraph(node, k)) != NULL; k++) {
+                push_graph(arena, &list, graph);
+            }
         }
     }
     return list;
 }
 
-static void take_names(graft_names *taken, const Onnx__GraphProto *graph)
+static void take_name(void *taken, char **name)
 {
-    for (size_t i = 0; i < graph->n_input; i++) {
-        (void)graft_names_add(taken, text_or_empty(graph->input[i]->name), 0);
-    }
-    for (size_t i = 0; i < graph->n_initializer; i++) {
-        (void)graft_names_add(taken, text_or_empty(graph->initializer[i]->name), 0);
-    }
-    for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
-        (void)graft_names_add(taken, graft_onnx_sparse_name(graph->sparse_initializer[i]), 0);
-    }
-    for (size_t i = 0; i < graph->n_node; i++) {
-        for (size_t k = 0; k < graph->node[i]->n_output; k++) {
-            (void)graft_names_add(taken, text_or_empty(graph->node[i]->output[k]), 0);
-        }
-    }
+    (void)graft_names_add(taken, text_or_empty(*name), 0);
 }
 
 graft_inlining graft_inlining_new(graft_arena *arena, Onnx__GraphProto *graph)
@@ -153,17 +131,30 @@ graft_inlining graft_inlining_new(graft_arena *arena, Onnx__GraphProto *graph)
     graft_inlining in = {.arena = arena, .taken = graft_names_new(arena)};
     const graft_graph_list graphs = graft_inlining_graphs(arena, graph);
     for (uint32_t g = 0; g < graphs.count; g++) {
-        take_names(in.taken, graphs.items[g]);
+        graft_onnx_definitions(graphs.items[g], take_name, in.taken);
     }
     return in;
 }
 
 void graft_inlining_into(graft_inlining *in, const Onnx__GraphProto *graph)
 {
-    in->nodes = graft_names_new(in->arena);
+    in->called = graft_names_new(in->arena);
+    in->nodes = NULL;
+    in->node_count = in->node_capacity = 0;
     for (size_t i = 0; i < graph->n_node; i++) {
-        (void)graft_names_add(in->nodes, text_or_empty(graph->node[i]->name), 0);
+        (void)graft_names_add(in->called, text_or_empty(graph->node[i]->name), 0);
     }
+}
+
+void graft_inlining_push(graft_inlining *in, Onnx__NodeProto *node)
+{
+    GRAFT_PUSH(in->arena, in->nodes, in->node_count, in->node_capacity, 64) = node;
+}
+
+void graft_inlining_settle(graft_inlining *in, Onnx__GraphProto *graph)
+{
+    graph->node = in->nodes;
+    graph->n_node = in->node_count;
 }
 
 void graft_inlining_start(graft_inlining *in)
@@ -172,35 +163,19 @@ void graft_inlining_start(graft_inlining *in)
     in->count = 0;
 }
 
-static void replace_in_node(const graft_inlining *in, Onnx__NodeProto *node)
+static void replace_in_graph(graft_inlining *in, Onnx__GraphProto *graph)
 {
-    for (size_t k = 0; k < node->n_input; k++) {
-        replace_name(in, &node->input[k]);
-    }
-    for (size_t k = 0; k < node->n_output; k++) {
-        replace_name(in, &node->output[k]);
-    }
-}
-
-static void replace_in_graph(const graft_inlining *in, Onnx__GraphProto *graph)
-{
+    graft_onnx_definitions(graph, replace_name, in);
     for (size_t i = 0; i < graph->n_node; i++) {
-        replace_in_node(in, graph->node[i]);
-    }
-    for (size_t i = 0; i < graph->n_initializer; i++) {
-        replace_name(in, &graph->initializer[i]->name);
-    }
-    for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
-        if (graph->sparse_initializer[i]->values != NULL) {
-            replace_name(in, &graph->sparse_initializer[i]->values->name);
+        for (size_t k = 0; k < graph->node[i]->n_input; k++) {
+            replace_name(in, &graph->node[i]->input[k]);
         }
     }
-    replace_infos(in, graph->input, graph->n_input);
     replace_infos(in, graph->output, graph->n_output);
     replace_infos(in, graph->value_info, graph->n_value_info);
 }
 
-void graft_inlining_replace(const graft_inlining *in, Onnx__GraphProto *graph)
+void graft_inlining_replace(graft_inlining *in, Onnx__GraphProto *graph)
 {
     const graft_graph_list graphs = graft_inlining_graphs(in->arena, graph);
     for (uint32_t g = 0; g < graphs.count; g++) {
@@ -255,31 +230,30 @@ static void rename_all(graft_inlining *in, const Onnx__NodeProto *node,
     }
 }
 
-/* Runtimes refuse two nodes of one name. */
-static Onnx__NodeProto *name_apart(graft_inlining *in, const char *within, Onnx__NodeProto *node)
+/* Pushes a node under a name of its own: runtimes refuse two nodes of one. */
+static void push_apart(graft_inlining *in, const char *within, Onnx__NodeProto *node)
 {
     const char *old = text_or_empty(node->name);
-    for (uint32_t i = 1; old[0] != '\0' && !graft_names_add(in->nodes, node->name, 0); i++) {
+    for (uint32_t i = 1; old[0] != '\0' && !graft_names_add(in->called, node->name, 0); i++) {
         node->name = i == 1 ? graft_arena_printf(in->arena, "%s/%s", within, old)
                             : graft_arena_printf(in->arena, "%s/%s_%u", within, old, i);
     }
-    return node;
+    graft_inlining_push(in, node);
 }
 
 void graft_inlining_branch(graft_inlining *in, Onnx__GraphProto *graph, const Onnx__NodeProto *node,
-                           Onnx__GraphProto *branch, Onnx__NodeProto **nodes, size_t *count)
+                           Onnx__GraphProto *branch)
 {
     bool *named = GRAFT_NEW(in->arena, bool, branch->n_output);
     rename_all(in, node, branch, named);
     graft_inlining_replace(in, branch);
     for (size_t i = 0; i < branch->n_node; i++) {
-        nodes[(*count)++] = name_apart(in, node->output[0], branch->node[i]);
+        push_apart(in, node->output[0], branch->node[i]);
     }
     for (size_t k = 0; k < branch->n_output; k++) {
         if (!named[k] && node->output[k][0] != '\0') {
-            nodes[(*count)++] =
-                name_apart(in, node->output[0],
-                           make_identity(in->arena, branch->output[k]->name, node->output[k]));
+            push_apart(in, node->output[0],
+                       make_identity(in->arena, branch->output[k]->name, node->output[k]));
         }
     }
     if (branch->n_initializer > 0) {
@@ -302,19 +276,16 @@ uint32_t graft_onnx_inline(graft_arena *arena, Onnx__ModelProto *proto, const gr
     }
     graft_inlining in = graft_inlining_new(arena, graph);
     graft_inlining_into(&in, graph);
-    Onnx__NodeProto **nodes = GRAFT_NEW(arena, Onnx__NodeProto *, room);
-    size_t count = 0;
     for (size_t i = 0; i < graph->n_node; i++) {
         Onnx__NodeProto *node = graph->node[i];
         Onnx__GraphProto *branch = choose_branch(model, node);
         if (branch == NULL) {
-            nodes[count++] = node;
+            graft_inlining_push(&in, node);
         } else {
             graft_inlining_start(&in);
-            graft_inlining_branch(&in, graph, node, branch, nodes, &count);
+            graft_inlining_branch(&in, graph, node, branch);
         }
     }
-    graph->node = nodes;
-    graph->n_node = count;
+    graft_inlining_settle(&in, graph);
     return chosen;
 }

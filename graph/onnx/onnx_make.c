@@ -92,8 +92,7 @@ void graft_onnx_set_ints(graft_arena *arena, Onnx__NodeProto *node, const char *
     Onnx__AttributeProto *attribute =
         add_attribute(arena, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
     attribute->n_ints = count;
-    attribute->ints = GRAFT_NEW(arena, int64_t, count);
-    memcpy(attribute->ints, values, count * sizeof(values[0]));
+    attribute->ints = GRAFT_COPY(arena, values, count);
 }
 
 Onnx__StringStringEntryProto *graft_onnx_make_entry(graft_arena *arena, const char *key,

@@ -33,9 +33,8 @@ static graft_onnx_operand align_old_operand(graft_onnx_plan *plan, graft_onnx_op
     graft_shape big = graft_plan_shape(plan, a);
     graft_shape small = graft_plan_shape(plan, b);
     if (graft_plan_int(plan, "broadcast", 0) == 0) {
-        if (!graft_shape_equal(&big, &small)) {
-            graft_plan_refuse(plan, "unequal shapes without broadcast");
-        }
+        graft_plan_refuse_if(plan, !graft_shape_equal(&big, &small),
+                             "unequal shapes without broadcast");
         return b;
     }
     if (graft_plan_attribute(plan, "axis") == NULL || small.rank == 0) {
@@ -140,9 +139,8 @@ graft_onnx_operand graft_plan_where(graft_onnx_plan *plan)
 /* Of real numbers that of C's fmod, which has to be asked for. */
 graft_onnx_operand graft_plan_mod(graft_onnx_plan *plan)
 {
-    if (graft_onnx_int(plan->node, "fmod", 0) == 0) {
-        return graft_plan_refuse(plan, "a remainder of the sign of what divides");
-    }
+    GRAFT_RETURN_IF(graft_onnx_int(plan->node, "fmod", 0) == 0,
+                    graft_plan_refuse(plan, "a remainder of the sign of what divides"));
     graft_onnx_operand a = graft_plan_input(plan, 0);
     return graft_plan_add2(plan, plan->op, NULL, a, graft_plan_input(plan, 1));
 }
@@ -183,9 +181,7 @@ static float clip_bound(graft_onnx_plan *plan, const char *name, uint32_t k, flo
         }
         bound = data[0];
     }
-    if (isnan(bound)) {
-        graft_plan_refuse(plan, "a bound that is not a number");
-    }
+    graft_plan_refuse_if(plan, isnan(bound), "a bound that is not a number");
     return bound;
 }
 
@@ -212,9 +208,8 @@ static bool drops_nothing(const graft_onnx_plan *plan)
 /* At inference the identity. */
 graft_onnx_operand graft_plan_dropout(graft_onnx_plan *plan)
 {
-    if (plan->opset < 7 && graft_plan_int(plan, "is_test", 0) == 0) {
-        graft_plan_refuse(plan, "training mode");
-    }
+    graft_plan_refuse_if(plan, plan->opset < 7 && graft_plan_int(plan, "is_test", 0) == 0,
+                         "training mode");
     if (graft_plan_has_input(plan, 2) && !drops_nothing(plan)) {
         const graft_model_weight *weight = graft_onnx_weight_of_input(plan->reader, plan->node, 2);
         if (weight == NULL || weight->data_bytes != 1 || *(const uint8_t *)weight->data != 0) {
@@ -247,9 +242,8 @@ static graft_onnx_operand plan_computed_norm(graft_onnx_plan *plan, graft_onnx_o
     for (uint32_t k = 0; k < 4; k++) {
         in[k] = graft_plan_input(plan, k + 1);
         const graft_shape list = graft_plan_shape(plan, in[k]);
-        if (rank == 0 || list.rank != 1 || list.dims[0] != dims[0]) {
-            return graft_plan_refuse(plan, "parameters that are not one per channel");
-        }
+        GRAFT_RETURN_IF(rank == 0 || list.rank != 1 || list.dims[0] != dims[0],
+                        graft_plan_refuse(plan, "parameters that are not one per channel"));
     }
     const graft_onnx_operand epsilon =
         graft_plan_constant(plan, graft_plan_float(plan, "epsilon", 1e-5F), dims, 1);
@@ -268,9 +262,8 @@ graft_onnx_operand graft_plan_batch_norm(graft_onnx_plan *plan)
 {
     enum { SCALE = 0, BIAS = 1, MEAN = 2, VARIANCE = 3, PARAMETERS = 4 };
     for (size_t k = 1; k < plan->node->n_output; k++) {
-        if (plan->node->output[k][0] != '\0') {
-            graft_plan_refuse(plan, "more outputs, as in training");
-        }
+        graft_plan_refuse_if(plan, plan->node->output[k][0] != '\0',
+                             "more outputs, as in training");
     }
     if ((plan->opset < 7 && graft_plan_int(plan, "is_test", 0) == 0) ||
         graft_plan_int(plan, "training_mode", 0) != 0 || graft_plan_int(plan, "spatial", 1) != 1) {
@@ -288,22 +281,17 @@ graft_onnx_operand graft_plan_batch_norm(graft_onnx_plan *plan)
     for (uint32_t k = 0; k < PARAMETERS; k++) {
         uint64_t count = 0;
         parameters[k] = graft_plan_const_floats(plan, k + 1, &count);
-        if (count != channels) {
-            graft_plan_refuse(plan, "parameters that are not one per channel");
-        }
+        graft_plan_refuse_if(plan, count != channels, "parameters that are not one per channel");
     }
-    if (plan->refusal != NULL) {
-        return graft_plan_refuse(plan, plan->refusal);
-    }
+    GRAFT_RETURN_IF(plan->refusal != NULL, graft_plan_refuse(plan, plan->refusal));
     float *scale = GRAFT_NEW(plan->reader->arena, float, channels);
     float *shift = GRAFT_NEW(plan->reader->arena, float, channels);
     for (uint32_t c = 0; c < channels; c++) {
         double s = (double)parameters[SCALE][c] / sqrt((double)parameters[VARIANCE][c] + epsilon);
         scale[c] = (float)s;
         shift[c] = (float)((double)parameters[BIAS][c] - (double)parameters[MEAN][c] * s);
-        if (!isfinite(scale[c]) || !isfinite(shift[c])) {
-            graft_plan_refuse(plan, "parameters that give no finite scale and shift");
-        }
+        graft_plan_refuse_if(plan, !isfinite(scale[c]) || !isfinite(shift[c]),
+                             "parameters that give no finite scale and shift");
     }
     graft_onnx_operand inputs[3] = {x, graft_plan_weight(plan, scale, channels),
                                     graft_plan_weight(plan, shift, channels)};
@@ -342,9 +330,7 @@ graft_onnx_operand graft_plan_softmax(graft_onnx_plan *plan)
 {
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, x);
-    if (plan->refusal != NULL) {
-        return graft_plan_refuse(plan, plan->refusal);
-    }
+    GRAFT_RETURN_IF(plan->refusal != NULL, graft_plan_refuse(plan, plan->refusal));
     if (plan->opset < 13) {
         return plan_old_softmax(plan, x);
     }
@@ -424,10 +410,9 @@ graft_onnx_operand graft_plan_gemm(graft_onnx_plan *plan)
     graft_onnx_operand inputs[3] = {graft_plan_input(plan, 0), graft_plan_input(plan, 1)};
     float beta = graft_plan_float(plan, "beta", 1.0F);
     bool has_c = graft_plan_has_input(plan, 2) && beta != 0.0F;
-    if (graft_plan_shape(plan, inputs[0]).rank != 2 ||
-        graft_plan_shape(plan, inputs[1]).rank != 2) {
-        return graft_plan_refuse(plan, "a factor that is not a matrix");
-    }
+    GRAFT_RETURN_IF(graft_plan_shape(plan, inputs[0]).rank != 2 ||
+                        graft_plan_shape(plan, inputs[1]).rank != 2,
+                    graft_plan_refuse(plan, "a factor that is not a matrix"));
     apply_alpha(plan, graft_plan_float(plan, "alpha", 1.0F), &inputs[0], &inputs[1]);
     if (graft_plan_int(plan, "transA", 0) != 0) {
         inputs[0] = swap_axes(plan, inputs[0]);
@@ -459,9 +444,8 @@ graft_onnx_operand graft_plan_gemm(graft_onnx_plan *plan)
         graft_shape shape = graft_plan_shape(plan, bare);
         product = graft_plan_add2(plan, GRAFT_OP_add, NULL, bare, inputs[2]);
         graft_shape sum = graft_plan_shape(plan, product);
-        if (!graft_shape_equal(&shape, &sum)) {
-            graft_plan_refuse(plan, "a bias larger than the product");
-        }
+        graft_plan_refuse_if(plan, !graft_shape_equal(&shape, &sum),
+                             "a bias larger than the product");
     }
     return product;
 }

@@ -36,9 +36,8 @@ graft_onnx_operand graft_plan_negation(graft_onnx_plan *plan)
 graft_onnx_operand graft_plan_gelu(graft_onnx_plan *plan)
 {
     const bool none = graft_onnx_says(plan->node, "approximate", "none", true);
-    if (!none && !graft_onnx_says(plan->node, "approximate", "tanh", false)) {
-        graft_plan_refuse(plan, "an approximation that is not known");
-    }
+    graft_plan_refuse_if(plan, !none && !graft_onnx_says(plan->node, "approximate", "tanh", false),
+                         "an approximation that is not known");
     return graft_plan_add1(plan, none ? GRAFT_OP_gelu : GRAFT_OP_gelu_tanh, NULL,
                            graft_plan_input(plan, 0));
 }
@@ -81,11 +80,10 @@ graft_onnx_operand graft_plan_quantise(graft_onnx_plan *plan)
     const bool is_byte = (type == GRAFT_DTYPE_U8 || type == GRAFT_DTYPE_I8) &&
                          !graft_onnx_is_nibble_weight(plan->reader, plan->node, 2);
     graft_onnx_operand x = graft_plan_input(plan, 0);
-    if (plan->opset < 13 || !is_byte || graft_plan_is_const(plan, x) ||
-        !read_scale(plan, type, attrs)) {
-        return graft_plan_refuse(
-            plan, "weights, before opset 13, or other than 8 bits of one known scale");
-    }
+    GRAFT_RETURN_IF(plan->opset < 13 || !is_byte || graft_plan_is_const(plan, x) ||
+                        !read_scale(plan, type, attrs),
+                    graft_plan_refuse(
+                        plan, "weights, before opset 13, or other than 8 bits of one known scale"));
     return graft_plan_add1(plan, plan->op, attrs, x);
 }
 
@@ -152,9 +150,8 @@ graft_onnx_operand graft_plan_prelu(graft_onnx_plan *plan)
     below = graft_plan_add2(plan, GRAFT_OP_mul, NULL, below, slope);
     graft_shape before = graft_plan_shape(plan, x);
     graft_shape after = graft_plan_shape(plan, below);
-    if (!graft_shape_equal(&before, &after)) {
-        graft_plan_refuse(plan, "slopes that do not broadcast to the input");
-    }
+    graft_plan_refuse_if(plan, !graft_shape_equal(&before, &after),
+                         "slopes that do not broadcast to the input");
     graft_onnx_operand above = graft_plan_add1(plan, GRAFT_OP_relu, NULL, x);
     return graft_plan_add2(plan, GRAFT_OP_add, NULL, above, below);
 }
@@ -259,9 +256,8 @@ static void check_scales(graft_onnx_plan *plan, graft_onnx_operand x, uint32_t a
     for (uint32_t i = 0; fits && i < scales.rank; i++) {
         fits = scales.dims[i] == shape.dims[axis + i];
     }
-    if (!fits || graft_plan_int(plan, "stash_type", 1) != 1) {
-        graft_plan_refuse(plan, "scales that do not have the shape of what is normalised");
-    }
+    graft_plan_refuse_if(plan, !fits || graft_plan_int(plan, "stash_type", 1) != 1,
+                         "scales that do not have the shape of what is normalised");
 }
 
 /* Over several axes it is seen as over one. */
@@ -275,9 +271,7 @@ graft_onnx_operand graft_plan_layer_norm(graft_onnx_plan *plan)
     int32_t attrs[GRAFT_MAX_ATTRS] = {0};
     attrs[GRAFT_ATTR_layer_norm_epsilon] = graft_bits_of_float(epsilon);
     check_scales(plan, x, axis, scale);
-    if (plan->refusal != NULL) {
-        return graft_plan_refuse(plan, plan->refusal);
-    }
+    GRAFT_RETURN_IF(plan->refusal != NULL, graft_plan_refuse(plan, plan->refusal));
     graft_onnx_operand rows = join_axes(plan, x, axis);
     graft_onnx_operand vector = join_axes(plan, scale, 0);
     graft_shape joined = graft_plan_shape(plan, vector);
@@ -303,9 +297,7 @@ graft_onnx_operand graft_plan_rms_norm(graft_onnx_plan *plan)
     graft_shape shape = graft_plan_shape(plan, x);
     uint32_t axis = graft_plan_axis(plan, graft_plan_int(plan, "axis", -1), shape.rank);
     check_scales(plan, x, axis, scale);
-    if (plan->refusal != NULL) {
-        return graft_plan_refuse(plan, plan->refusal);
-    }
+    GRAFT_RETURN_IF(plan->refusal != NULL, graft_plan_refuse(plan, plan->refusal));
     const float epsilon = graft_plan_float(plan, "epsilon", 1e-5F);
     int32_t attrs[GRAFT_MAX_ATTRS] = {0};
     attrs[GRAFT_ATTR_rms_norm_epsilon] = graft_bits_of_float(epsilon);
@@ -328,9 +320,8 @@ graft_onnx_operand graft_plan_instance_norm(graft_onnx_plan *plan)
 
 bool graft_plan_comes_apart(graft_onnx_plan *plan)
 {
-    if (!graft_onnx_is_to_run(plan->reader)) {
-        graft_plan_refuse(plan, "an operator that stays whole where a model is written");
-    }
+    graft_plan_refuse_if(plan, !graft_onnx_is_to_run(plan->reader),
+                         "an operator that stays whole where a model is written");
     return plan->refusal == NULL;
 }
 
@@ -381,15 +372,11 @@ graft_onnx_operand graft_plan_mean_variance(graft_onnx_plan *plan)
     const int64_t *axes = graft_plan_ints(plan, "axes", &count);
     int32_t attrs[GRAFT_MAX_ATTRS] = {
         [GRAFT_ATTR_reduce_mean_axes] = 1 | 4 | 8, [GRAFT_ATTR_reduce_mean_keep] = 1};
-    if (axes == NULL && s.rank != 4) {
-        graft_plan_refuse(plan, "no axes of what is no image");
-    }
+    graft_plan_refuse_if(plan, axes == NULL && s.rank != 4, "no axes of what is no image");
     for (uint32_t i = 0; axes != NULL && i < count; i++) {
         attrs[0] = (i == 0 ? 0 : attrs[0]) | 1 << graft_plan_axis(plan, axes[i], s.rank);
     }
-    if (!graft_plan_comes_apart(plan)) {
-        return graft_plan_refuse(plan, plan->refusal);
-    }
+    GRAFT_RETURN_IF(!graft_plan_comes_apart(plan), graft_plan_refuse(plan, plan->refusal));
     const graft_onnx_operand mean = graft_plan_add1(plan, GRAFT_OP_reduce_mean, attrs, x);
     x = graft_plan_add2(plan, GRAFT_OP_sub, NULL, x, mean);
     graft_onnx_operand d = graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, x);
@@ -405,9 +392,8 @@ graft_onnx_operand graft_plan_celu(graft_onnx_plan *plan)
     const int32_t attrs[GRAFT_MAX_ATTRS] = {graft_bits_of_float(1.0F)};
     const float alpha = graft_plan_float(plan, "alpha", 1.0F);
     const graft_onnx_operand x = graft_plan_input(plan, 0);
-    if (!graft_plan_comes_apart(plan) || !(alpha > 0.0F)) {
-        return graft_plan_refuse(plan, "an alpha that is not above 0");
-    }
+    GRAFT_RETURN_IF(!graft_plan_comes_apart(plan) || !(alpha > 0.0F),
+                    graft_plan_refuse(plan, "an alpha that is not above 0"));
     const graft_onnx_operand factor = graft_plan_scalar(plan, alpha);
     graft_onnx_operand y = graft_plan_add2(plan, GRAFT_OP_div, NULL, x, factor);
     y = graft_plan_add1(plan, plan->op, attrs, y);

@@ -44,9 +44,7 @@ graft_onnx_operand graft_plan_concat(graft_onnx_plan *plan)
 {
     graft_onnx_operand all = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, all);
-    if (graft_plan_attribute(plan, "axis") == NULL) {
-        graft_plan_refuse(plan, "no axis");
-    }
+    graft_plan_refuse_if(plan, graft_plan_attribute(plan, "axis") == NULL, "no axis");
     int32_t axis = (int32_t)graft_plan_axis(plan, graft_plan_int(plan, "axis", 0), shape.rank);
     if (plan->node->n_input == 1) {
         all = graft_plan_add1(plan, GRAFT_OP_identity, NULL, all);
@@ -61,12 +59,9 @@ graft_onnx_operand graft_plan_concat(graft_onnx_plan *plan)
 static int64_t equal_share(graft_onnx_plan *plan, int64_t size, uint32_t count, uint32_t k)
 {
     bool uneven = plan->opset >= 18;
-    if (uneven && graft_plan_int(plan, "num_outputs", count) != count) {
-        graft_plan_refuse(plan, "num_outputs that is not the number of outputs");
-    }
-    if (!uneven && size % count != 0) {
-        graft_plan_refuse(plan, "parts that are not equal");
-    }
+    graft_plan_refuse_if(plan, uneven && graft_plan_int(plan, "num_outputs", count) != count,
+                         "num_outputs that is not the number of outputs");
+    graft_plan_refuse_if(plan, !uneven && size % count != 0, "parts that are not equal");
     int64_t share = (size + count - 1) / count;
     return k + 1 < count ? share : size - share * (count - 1);
 }
@@ -80,9 +75,8 @@ graft_onnx_operand graft_plan_split(graft_onnx_plan *plan)
     number_list sizes = read_list(plan, "split", 1, 13);
     uint32_t count = (uint32_t)plan->node->n_output;
     int64_t left = shape.dims[axis];
-    if (count == 0 || (sizes.given && sizes.count != count)) {
-        return graft_plan_refuse(plan, "not one size for each output");
-    }
+    GRAFT_RETURN_IF(count == 0 || (sizes.given && sizes.count != count),
+                    graft_plan_refuse(plan, "not one size for each output"));
     for (uint32_t k = 0; k < count && plan->refusal == NULL; k++) {
         int64_t size = sizes.given ? sizes.items[k] : equal_share(plan, shape.dims[axis], count, k);
         if (size < 1 || size > left || (k + 1 == count && size != left)) {
@@ -139,9 +133,8 @@ static graft_onnx_operand plan_stepped(graft_onnx_plan *plan, graft_onnx_operand
         range[i] = back ? 1 + bound_within(bounds[1 - i], size, -1, size - 1)
                         : bound_within(bounds[i], size, 0, size);
     }
-    if (step == 0 || step < -INT32_MAX || range[0] >= range[1]) {
-        return graft_plan_refuse(plan, "a slice that is empty");
-    }
+    GRAFT_RETURN_IF(step == 0 || step < -INT32_MAX || range[0] >= range[1],
+                    graft_plan_refuse(plan, "a slice that is empty"));
     if (!back) {
         return plan_cut(plan, x, axis, range, step);
     }
@@ -161,11 +154,10 @@ graft_onnx_operand graft_plan_slice(graft_onnx_plan *plan)
     number_list steps = read_list(plan, "", 4, 10);
     uint32_t seen = 0;
     uint32_t first_part = plan->part_count;
-    if (!starts.given || !ends.given || starts.count != ends.count ||
-        (axes.given && axes.count != starts.count) ||
-        (steps.given && steps.count != starts.count) || starts.count > shape.rank) {
-        return graft_plan_refuse(plan, "bounds that do not fit the axes");
-    }
+    GRAFT_RETURN_IF(!starts.given || !ends.given || starts.count != ends.count ||
+                        (axes.given && axes.count != starts.count) ||
+                        (steps.given && steps.count != starts.count) || starts.count > shape.rank,
+                    graft_plan_refuse(plan, "bounds that do not fit the axes"));
     for (uint32_t i = 0; i < starts.count && plan->refusal == NULL; i++) {
         uint32_t axis = graft_plan_axis(plan, axes.given ? axes.items[i] : i, shape.rank);
         const int64_t bounds[2] = {starts.items[i], ends.items[i]};
@@ -186,9 +178,7 @@ graft_onnx_operand graft_plan_cumsum(graft_onnx_plan *plan)
     const number_list axis = read_list(plan, "axis", 1, 0);
     const bool from_end = graft_plan_int(plan, "reverse", 0) != 0;
     int32_t attrs[2] = {0, graft_plan_int(plan, "exclusive", 0) != 0};
-    if (axis.count != 1) {
-        return graft_plan_refuse(plan, "an axis that is not known");
-    }
+    GRAFT_RETURN_IF(axis.count != 1, graft_plan_refuse(plan, "an axis that is not known"));
     attrs[GRAFT_ATTR_cumsum_axis] =
         (int32_t)graft_plan_axis(plan, axis.items[0], graft_plan_shape(plan, x).rank);
     const int32_t *turned = &attrs[GRAFT_ATTR_cumsum_axis]; /* A reverse has no other attribute. */
@@ -221,9 +211,8 @@ graft_onnx_operand graft_plan_resize(graft_onnx_plan *plan)
     uint64_t count = sizes.count;
     const float *scales =
         sized ? NULL : graft_plan_const_floats(plan, plan->opset < 11 ? 1 : 2, &count);
-    if (plan->refusal != NULL || count != shape.rank || !is_nearest_below(plan)) {
-        return graft_plan_refuse(plan, "another resizing than to the nearest");
-    }
+    GRAFT_RETURN_IF(plan->refusal != NULL || count != shape.rank || !is_nearest_below(plan),
+                    graft_plan_refuse(plan, "another resizing than to the nearest"));
     for (uint32_t i = 0; i < shape.rank && plan->refusal == NULL; i++) {
         const double times =
             sized ? (double)sizes.items[i] / (double)shape.dims[i] : (double)scales[i];
@@ -302,9 +291,8 @@ graft_onnx_operand graft_plan_transpose(graft_onnx_plan *plan)
     uint32_t count = 0;
     const int64_t *axes = graft_plan_ints(plan, "perm", &count);
     int32_t attrs[GRAFT_MAX_ATTRS] = {0};
-    if (axes != NULL && count != shape.rank) {
-        return graft_plan_refuse(plan, "a permutation of another number of axes");
-    }
+    GRAFT_RETURN_IF(axes != NULL && count != shape.rank,
+                    graft_plan_refuse(plan, "a permutation of another number of axes"));
     for (uint32_t i = 0; i < shape.rank; i++) {
         int64_t axis = axes == NULL ? shape.rank - 1 - (int64_t)i : axes[i];
         attrs[GRAFT_ATTR_transpose_axis_0 + i] = (int32_t)graft_plan_axis(plan, axis, shape.rank);
@@ -328,9 +316,8 @@ static graft_onnx_operand plan_blocks(graft_onnx_plan *plan, graft_onnx_operand 
 static int32_t read_blocks(graft_onnx_plan *plan, const graft_shape *s)
 {
     int64_t b = graft_plan_int(plan, "blocksize", 0);
-    if (s->rank != 4 || b < 1 || b > 1024) {
-        graft_plan_refuse(plan, "blocks that are not of an image");
-    }
+    graft_plan_refuse_if(plan, s->rank != 4 || b < 1 || b > 1024,
+                         "blocks that are not of an image");
     return plan->refusal == NULL ? (int32_t)b : 0;
 }
 
@@ -345,10 +332,9 @@ graft_onnx_operand graft_plan_depth_to_space(graft_onnx_plan *plan)
     graft_shape s = graft_plan_shape(plan, x);
     int32_t b = read_blocks(plan, &s);
     bool last = graft_onnx_says(plan->node, "mode", "CRD", false);
-    if (b == 0 || s.dims[1] % (b * b) != 0 ||
-        (!last && !graft_onnx_says(plan->node, "mode", "DCR", true))) {
-        return graft_plan_refuse(plan, "blocks that do not divide the channels");
-    }
+    GRAFT_RETURN_IF(b == 0 || s.dims[1] % (b * b) != 0 ||
+                        (!last && !graft_onnx_says(plan->node, "mode", "DCR", true)),
+                    graft_plan_refuse(plan, "blocks that do not divide the channels"));
     int32_t c = s.dims[1] / (b * b);
     const int32_t first[6] = {s.dims[0], b, b, c, s.dims[2], s.dims[3]};
     const int32_t behind[6] = {s.dims[0], c, b, b, s.dims[2], s.dims[3]};
@@ -368,10 +354,9 @@ graft_onnx_operand graft_plan_space_to_depth(graft_onnx_plan *plan)
     graft_shape s = graft_plan_shape(plan, x);
     int32_t b = read_blocks(plan, &s);
     bool last = graft_onnx_says(plan->node, "mode", "CRD", false);
-    if (b == 0 || s.dims[2] % b != 0 || s.dims[3] % b != 0 ||
-        (!last && !graft_onnx_says(plan->node, "mode", "DCR", true))) {
-        return graft_plan_refuse(plan, "blocks that do not divide the image");
-    }
+    GRAFT_RETURN_IF(b == 0 || s.dims[2] % b != 0 || s.dims[3] % b != 0 ||
+                        (!last && !graft_onnx_says(plan->node, "mode", "DCR", true)),
+                    graft_plan_refuse(plan, "blocks that do not divide the image"));
     const int32_t split[6] = {s.dims[0], s.dims[1], s.dims[2] / b, b, s.dims[3] / b, b};
     const int32_t joined[4] = {s.dims[0], graft_plan_int32(plan, (int64_t)b * b * s.dims[1]),
                                s.dims[2] / b, s.dims[3] / b};
@@ -417,9 +402,8 @@ graft_onnx_operand graft_plan_to_shape(graft_onnx_plan *plan)
     graft_shape shape = graft_plan_shape(plan, x);
     const graft_onnx_ints *target = graft_plan_const_ints(plan, 1);
     int32_t dims[GRAFT_MAX_RANK] = {0};
-    if (target->count > GRAFT_MAX_RANK || target->rank != 1) {
-        graft_plan_refuse(plan, "a target of more than 6 axes");
-    }
+    graft_plan_refuse_if(plan, target->count > GRAFT_MAX_RANK || target->rank != 1,
+                         "a target of more than 6 axes");
     if (plan->refusal == NULL) {
         resolve_target(plan, &shape, target, dims);
     }
@@ -449,9 +433,7 @@ static uint32_t read_axes(graft_onnx_plan *plan, const number_list *list, uint32
     uint32_t mask = 0;
     for (uint32_t i = 0; i < list->count; i++) {
         uint32_t bit = 1U << graft_plan_axis(plan, list->items[i], rank);
-        if ((mask & bit) != 0) {
-            graft_plan_refuse(plan, "an axis that is named twice");
-        }
+        graft_plan_refuse_if(plan, (mask & bit) != 0, "an axis that is named twice");
         mask |= bit;
     }
     return mask;
@@ -467,9 +449,7 @@ graft_onnx_operand graft_plan_squeeze(graft_onnx_plan *plan)
     uint32_t rank = 0;
     for (uint32_t i = 0; i < shape.rank; i++) {
         bool named = axes.given ? (mask >> i & 1U) != 0 : shape.dims[i] == 1;
-        if (named && shape.dims[i] != 1) {
-            graft_plan_refuse(plan, "an axis that is not 1");
-        }
+        graft_plan_refuse_if(plan, named && shape.dims[i] != 1, "an axis that is not 1");
         if (!named) {
             dims[rank++] = shape.dims[i];
         }
@@ -483,9 +463,8 @@ graft_onnx_operand graft_plan_unsqueeze(graft_onnx_plan *plan)
     graft_shape shape = graft_plan_shape(plan, x);
     number_list axes = read_list(plan, "axes", 1, 13);
     uint32_t rank = shape.rank + axes.count;
-    if (!axes.given || axes.count > GRAFT_MAX_RANK || rank > GRAFT_MAX_RANK) {
-        return graft_plan_refuse(plan, "a tensor of more than 6 axes");
-    }
+    GRAFT_RETURN_IF(!axes.given || axes.count > GRAFT_MAX_RANK || rank > GRAFT_MAX_RANK,
+                    graft_plan_refuse(plan, "a tensor of more than 6 axes"));
     uint32_t mask = read_axes(plan, &axes, rank);
     int32_t dims[GRAFT_MAX_RANK] = {0};
     uint32_t from = 0;
@@ -523,15 +502,12 @@ graft_onnx_operand graft_plan_fill(graft_onnx_plan *plan)
 {
     const graft_onnx_ints *sizes = graft_plan_const_ints(plan, 0);
     int32_t attrs[GRAFT_MAX_ATTRS] = {0};
-    if (sizes->count > GRAFT_MAX_RANK) {
-        return graft_plan_refuse(plan, "a tensor of more than 6 axes");
-    }
+    GRAFT_RETURN_IF(sizes->count > GRAFT_MAX_RANK,
+                    graft_plan_refuse(plan, "a tensor of more than 6 axes"));
     attrs[GRAFT_ATTR_fill_value] = read_fill_value(plan);
     for (uint32_t i = 0; i < sizes->count; i++) {
         attrs[GRAFT_ATTR_fill_dim_0 + i] = graft_plan_int32(plan, sizes->items[i]);
-        if (sizes->items[i] < 1) {
-            graft_plan_refuse(plan, "a tensor without elements");
-        }
+        graft_plan_refuse_if(plan, sizes->items[i] < 1, "a tensor without elements");
     }
     return graft_plan_add(plan, GRAFT_OP_fill, attrs, NULL);
 }
@@ -546,18 +522,14 @@ graft_onnx_operand graft_plan_gather(graft_onnx_plan *plan)
     graft_shape shape = graft_plan_shape(plan, x);
     const graft_onnx_ints *places = graft_plan_const_ints(plan, 1);
     uint32_t axis = graft_plan_axis(plan, graft_plan_int(plan, "axis", 0), shape.rank);
-    if (plan->refusal != NULL) {
-        return graft_plan_refuse(plan, plan->refusal);
-    }
+    GRAFT_RETURN_IF(plan->refusal != NULL, graft_plan_refuse(plan, plan->refusal));
     int64_t first = places->count == 0 ? -1 : places->items[0];
     first += first < 0 ? shape.dims[axis] : 0;
     bool in_order = places->count > 0 && first >= 0 && first < shape.dims[axis];
     for (uint32_t i = 1; in_order && i < places->count; i++) {
         in_order = places->items[i] == first + i && first + i < shape.dims[axis];
     }
-    if (!in_order) {
-        return graft_plan_refuse(plan, "places that are not behind one another");
-    }
+    GRAFT_RETURN_IF(!in_order, graft_plan_refuse(plan, "places that are not behind one another"));
     int32_t attrs[3];
     attrs[GRAFT_ATTR_slice_axis] = (int32_t)axis;
     attrs[GRAFT_ATTR_slice_start] = (int32_t)first;
@@ -578,14 +550,11 @@ graft_onnx_operand graft_plan_expand(graft_onnx_plan *plan)
     graft_onnx_operand x = graft_plan_input(plan, 0);
     const graft_onnx_ints *target = graft_plan_const_ints(plan, 1);
     int32_t dims[GRAFT_MAX_RANK] = {0};
-    if (target->count > GRAFT_MAX_RANK || target->rank != 1) {
-        return graft_plan_refuse(plan, "a target of more than 6 axes");
-    }
+    GRAFT_RETURN_IF(target->count > GRAFT_MAX_RANK || target->rank != 1,
+                    graft_plan_refuse(plan, "a target of more than 6 axes"));
     for (uint32_t i = 0; i < target->count; i++) {
         dims[i] = graft_plan_int32(plan, target->items[i]);
-        if (dims[i] < 1) {
-            graft_plan_refuse(plan, "a tensor without elements");
-        }
+        graft_plan_refuse_if(plan, dims[i] < 1, "a tensor without elements");
     }
     graft_onnx_operand ones = graft_plan_constant(plan, 1.0F, dims, target->count);
     return graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, ones);

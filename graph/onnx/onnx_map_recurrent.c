@@ -274,9 +274,7 @@ static void check_activations(net *n, const kind *of_kind)
         known = graft_onnx_is_text(&given->strings[i],
                                    of_kind->activations[i % of_kind->activation_count]);
     }
-    if (!known) {
-        graft_plan_refuse(n->plan, "activations other than the usual ones");
-    }
+    graft_plan_refuse_if(n->plan, !known, "activations other than the usual ones");
 }
 
 /* Every sequence takes all steps. */
@@ -288,9 +286,7 @@ static void check_lengths(net *n)
         for (uint32_t i = 0; full && i < lengths->count; i++) {
             full = lengths->items[i] == n->steps;
         }
-        if (!full) {
-            graft_plan_refuse(n->plan, "sequences of several lengths");
-        }
+        graft_plan_refuse_if(n->plan, !full, "sequences of several lengths");
     }
 }
 
@@ -319,13 +315,9 @@ static void check_shapes(net *n, const kind *of_kind)
         fits = fits && (!graft_plan_has_input(n->plan, k) ||
                         is_shaped(n, k, 3, states[n->batch_first ? 1 : 0]));
     }
-    if (!fits) {
-        graft_plan_refuse(n->plan, "shapes that do not fit");
-    }
+    graft_plan_refuse_if(n->plan, !fits, "shapes that do not fit");
     for (uint32_t k = of_kind->inputs; k < n->plan->node->n_input; k++) {
-        if (graft_plan_has_input(n->plan, k)) {
-            graft_plan_refuse(n->plan, "a peephole");
-        }
+        graft_plan_refuse_if(n->plan, graft_plan_has_input(n->plan, k), "a peephole");
     }
 }
 
@@ -345,24 +337,20 @@ graft_onnx_operand graft_plan_recurrent(graft_onnx_plan *plan)
     const kind *of_kind = &kinds[plan->op == 4 ? 0 : plan->op == 3 ? 1 : 2];
     const uint32_t most = plan->reader->options == NULL ? 0 : plan->reader->options->unroll;
     net n = {.plan = plan, .gates = of_kind->gates};
-    if (most == 0) {
-        return graft_plan_refuse(plan, "an operator that is not known");
-    }
+    GRAFT_RETURN_IF(most == 0, graft_plan_refuse(plan, "an operator that is not known"));
     const graft_shape x = graft_plan_shape(plan, graft_plan_input(plan, 0));
     const graft_shape r = graft_plan_shape(plan, graft_plan_input(plan, 2));
     n.batch_first = graft_plan_int(plan, "layout", 0) != 0;
     n.linear = graft_plan_int(plan, "linear_before_reset", 0) != 0;
-    if (plan->refusal != NULL || x.rank != 3 || r.rank != 3 ||
-        graft_plan_int(plan, "input_forget", 0) != 0 || plan->opset < 7) {
-        return graft_plan_refuse(plan, "a form that is not known");
-    }
+    GRAFT_RETURN_IF(plan->refusal != NULL || x.rank != 3 || r.rank != 3 ||
+                        graft_plan_int(plan, "input_forget", 0) != 0 || plan->opset < 7,
+                    graft_plan_refuse(plan, "a form that is not known"));
     n.steps = x.dims[n.batch_first ? 1 : 0];
     n.batch = x.dims[n.batch_first ? 0 : 1];
     n.features = x.dims[2];
     n.units = r.dims[2];
-    if ((uint32_t)n.steps > most) {
-        return graft_plan_refuse(plan, "more steps than are unrolled");
-    }
+    GRAFT_RETURN_IF((uint32_t)n.steps > most,
+                    graft_plan_refuse(plan, "more steps than are unrolled"));
     read_direction(&n);
     check_activations(&n, of_kind);
     check_lengths(&n);

@@ -38,11 +38,9 @@ static void read_axes(graft_onnx_plan *plan, const char *name, uint32_t sides, u
     uint32_t count = 0;
     const uint32_t axes = AXES - w->first;
     const int64_t *items = graft_plan_ints(plan, name, &count);
-    if (items != NULL && count != sides * axes) {
-        graft_plan_refuse(plan, sides == 2
-                                    ? "pads that are not two numbers an axis"
+    graft_plan_refuse_if(plan, items != NULL && count != sides * axes,
+                         sides == 2 ? "pads that are not two numbers an axis"
                                     : "a window that has not an axis for each of the image's");
-    }
     for (uint32_t i = 0; items != NULL && plan->refusal == NULL && i < axes; i++) {
         numbers[w->first + i] = graft_plan_int32(plan, items[side * axes + i]);
     }
@@ -184,13 +182,12 @@ graft_onnx_operand graft_plan_conv_transpose(graft_onnx_plan *plan)
     read_axes(plan, "kernel_shape", 1, 0, &w, w.kernel);
     read_axes(plan, "output_padding", 1, 0, &w, extra);
     read_window(plan, &x, &w);
-    if (filter.rank != 4 || w.kernel[HEIGHT] != filter.dims[2] ||
-        w.kernel[WIDTH] != filter.dims[3] || w.dilation[HEIGHT] != 1 || w.dilation[WIDTH] != 1 ||
-        graft_plan_int(plan, "group", 1) != 1 ||
-        (!graft_onnx_says(plan->node, "auto_pad", "NOTSET", true) &&
-         !graft_onnx_says(plan->node, "auto_pad", "VALID", false))) {
-        return graft_plan_refuse(plan, "groups, dilations or an auto_pad");
-    }
+    GRAFT_RETURN_IF(filter.rank != 4 || w.kernel[HEIGHT] != filter.dims[2] ||
+                        w.kernel[WIDTH] != filter.dims[3] || w.dilation[HEIGHT] != 1 ||
+                        w.dilation[WIDTH] != 1 || graft_plan_int(plan, "group", 1) != 1 ||
+                        (!graft_onnx_says(plan->node, "auto_pad", "NOTSET", true) &&
+                         !graft_onnx_says(plan->node, "auto_pad", "VALID", false)),
+                    graft_plan_refuse(plan, "groups, dilations or an auto_pad"));
     const int32_t attrs[GRAFT_MAX_ATTRS] = {w.stride[HEIGHT], w.stride[WIDTH], w.before[HEIGHT],
                                             w.before[WIDTH],  w.after[HEIGHT], w.after[WIDTH],
                                             extra[HEIGHT],    extra[WIDTH]};
@@ -238,9 +235,8 @@ static graft_onnx_operand convolve_volume(graft_onnx_plan *plan, graft_onnx_oper
     const graft_shape padded = graft_plan_shape(plan, x);
     const int64_t reach = window_reach(&w, DEPTH);
     const int64_t depths = (padded.dims[2] - reach) / w.stride[DEPTH] + 1;
-    if (padded.dims[2] < reach) {
-        return graft_plan_refuse(plan, "a window that is deeper than its input");
-    }
+    GRAFT_RETURN_IF(padded.dims[2] < reach,
+                    graft_plan_refuse(plan, "a window that is deeper than its input"));
     x = swap_depth(plan, x);
     graft_onnx_operand sum = x;
     for (int32_t k = 0; k < w.kernel[DEPTH] && plan->refusal == NULL; k++) {
@@ -352,9 +348,8 @@ static graft_onnx_operand pool_volume(graft_onnx_plan *plan, graft_onnx_operand 
 {
     const graft_shape s = graft_plan_shape(plan, x);
     window w = start_window(&s);
-    if (!read_volume(plan, &s, &w) || (plan->op == GRAFT_OP_avg_pool && is_dilated(&w))) {
-        return graft_plan_refuse(plan, "an average over a dilated window");
-    }
+    GRAFT_RETURN_IF(!read_volume(plan, &s, &w) || (plan->op == GRAFT_OP_avg_pool && is_dilated(&w)),
+                    graft_plan_refuse(plan, "an average over a dilated window"));
     const int32_t images[4] = {s.dims[0], graft_plan_int32(plan, (int64_t)s.dims[1] * s.dims[2]),
                                s.dims[3], s.dims[4]};
     x = pool_image(plan, graft_plan_reshape(plan, x, images, 4), &w, across);
@@ -388,9 +383,7 @@ graft_onnx_operand graft_plan_pool(graft_onnx_plan *plan)
     if (plan->refusal == NULL && graft_plan_int(plan, "ceil_mode", 0) != 0) {
         apply_ceil_mode(plan, &s, &w, mean && graft_plan_int(plan, "count_include_pad", 0) != 0);
     }
-    if (mean && is_dilated(&w)) {
-        graft_plan_refuse(plan, "an average over a dilated window");
-    }
+    graft_plan_refuse_if(plan, mean && is_dilated(&w), "an average over a dilated window");
     x = pool_image(plan, deep ? as_rows(plan, x) : as_image(plan, x), &w, deep ? along : across);
     return from_image(plan, x, &s);
 }

@@ -65,30 +65,15 @@ static graft_shape shape_of_gather(graft_onnx_reader *reader, const Onnx__NodePr
     return graft_onnx_gathered_shape(&data, &places, graft_onnx_int(node, "axis", 0));
 }
 
-/* The axes that Unsqueeze adds: an attribute up to opset 12, an input since. */
+/* As its planner says, of whatever type. */
 static graft_shape shape_of_unsqueeze(graft_onnx_reader *reader, const Onnx__NodeProto *node)
 {
-    graft_shape in = graft_onnx_shape_of_input(reader, node, 0);
-    graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, 1);
-    const graft_onnx_ints *ints = entry == NULL ? NULL : graft_onnx_ints_of_entry(reader, entry);
-    const Onnx__AttributeProto *attribute = graft_onnx_attribute(node, "axes");
-    const int64_t *axes = attribute != NULL ? attribute->ints : ints != NULL ? ints->items : NULL;
-    size_t count = attribute != NULL ? attribute->n_ints : ints != NULL ? ints->count : 0;
-    if (axes == NULL || in.rank > GRAFT_MAX_RANK || in.rank + count > GRAFT_MAX_RANK) {
-        return unknown_shape();
-    }
-    graft_shape shape = {.rank = (uint8_t)(in.rank + count), .dtype = in.dtype};
-    for (size_t i = 0; i < count; i++) {
-        int64_t axis = axes[i] + (axes[i] < 0 ? shape.rank : 0);
-        if (axis < 0 || axis >= shape.rank || shape.dims[axis] == 1) {
-            return unknown_shape();
-        }
-        shape.dims[axis] = 1; /* Marks the axis as added. */
-    }
-    uint32_t from = 0;
-    for (uint32_t i = 0; i < shape.rank; i++) {
-        shape.dims[i] = shape.dims[i] == 1 ? 1 : in.dims[from++];
-    }
+    const graft_shape in = graft_onnx_shape_of_input(reader, node, 0);
+    graft_onnx_plan plan;
+    graft_onnx_plan_moves(reader, node, &plan);
+    graft_shape shape =
+        plan.refusal == NULL ? graft_plan_shape(&plan, plan.outputs[0]) : unknown_shape();
+    shape.dtype = in.dtype;
     return shape;
 }
 
@@ -161,17 +146,21 @@ static bool describe_weight(const graft_model_weight *weight, graft_infer_tensor
     return true;
 }
 
+static void describe_shape(const graft_shape *shape, graft_infer_tensor *tensor)
+{
+    *tensor = (graft_infer_tensor){
+        .known = shape->rank <= GRAFT_MAX_RANK, .dtype = shape->dtype, .rank = shape->rank};
+    for (uint32_t i = 0; tensor->known && i < tensor->rank; i++) {
+        tensor->dims[i] = shape->dims[i];
+    }
+}
+
 /* What is known, and small or a list, is there as it is; it may have no elements. */
 static void describe_known(const graft_onnx_entry *entry, graft_infer_tensor *tensor)
 {
     const graft_model_weight *known = entry->known;
     const bool small = known->data_bytes <= DATA_MOST && !graft_half_is(known->shape.dtype);
-    *tensor = (graft_infer_tensor){.known = known->shape.rank <= GRAFT_MAX_RANK,
-                                   .dtype = known->shape.dtype,
-                                   .rank = known->shape.rank};
-    for (uint32_t i = 0; tensor->known && i < tensor->rank; i++) {
-        tensor->dims[i] = known->shape.dims[i];
-    }
+    describe_shape(&known->shape, tensor);
     if (small || entry->ints != NULL) {
         tensor->data = known->data;
         tensor->data_bytes = known->data_bytes;
@@ -190,14 +179,8 @@ static bool describe_entry(graft_onnx_reader *reader, graft_onnx_entry *entry,
         return describe_weight(&reader->weights[entry->weight], tensor);
     }
     const graft_shape shape = graft_onnx_shape_of_entry(reader, entry);
-    if (shape.rank > GRAFT_MAX_RANK || shape.dtype == 0) {
-        return false;
-    }
-    *tensor = (graft_infer_tensor){.known = true, .dtype = shape.dtype, .rank = shape.rank};
-    for (uint32_t i = 0; i < shape.rank; i++) {
-        tensor->dims[i] = shape.dims[i];
-    }
-    return true;
+    describe_shape(&shape, tensor);
+    return tensor->known && shape.dtype != 0;
 }
 
 static void infer(graft_onnx_reader *reader, const Onnx__NodeProto *node, size_t k,

@@ -3,7 +3,6 @@
 #include "graph/onnx/onnx.h"
 
 #include <assert.h>
-#include <string.h>
 
 /* -------------------------------------------------------------------------------- sorting */
 
@@ -67,6 +66,42 @@ bool graft_onnx_sort(graft_arena *scratch, uint32_t count, const uint32_t *first
     return sorted;
 }
 
+/* ------------------------------------------------------------------------------ subgraphs */
+
+Onnx__GraphProto *graft_onnx_subgraph(const Onnx__NodeProto *node, size_t i)
+{
+    for (size_t a = 0; a < node->n_attribute; a++) {
+        const Onnx__AttributeProto *attribute = node->attribute[a];
+        const size_t single = attribute->g != NULL;
+        if (i < single + attribute->n_graphs) {
+            return i < single ? attribute->g : attribute->graphs[i - single];
+        }
+        i -= single + attribute->n_graphs;
+    }
+    return NULL;
+}
+
+void graft_onnx_definitions(const Onnx__GraphProto *graph,
+                            void (*visit)(void *context, char **name), void *context)
+{
+    for (size_t i = 0; i < graph->n_input; i++) {
+        visit(context, &graph->input[i]->name);
+    }
+    for (size_t i = 0; i < graph->n_initializer; i++) {
+        visit(context, &graph->initializer[i]->name);
+    }
+    for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
+        if (graph->sparse_initializer[i]->values != NULL) {
+            visit(context, &graph->sparse_initializer[i]->values->name);
+        }
+    }
+    for (size_t i = 0; i < graph->n_node; i++) {
+        for (size_t k = 0; k < graph->node[i]->n_output; k++) {
+            visit(context, &graph->node[i]->output[k]);
+        }
+    }
+}
+
 /* ------------------------------------------------------------------------- captured names */
 
 typedef struct {
@@ -79,35 +114,24 @@ typedef struct {
     uint32_t count;
     uint32_t capacity;
     uint32_t depth;
+    bool leaves; /* The graph whose names are being counted. */
 } scope_walk;
 
-static void count_definition(scope_walk *walk, const char *name, bool enter)
+static void count_definition(void *context, char **name)
 {
-    if (name == NULL || name[0] == '\0') {
-        return;
+    scope_walk *walk = context;
+    if (text_or_empty(*name)[0] != '\0') {
+        uint32_t depth = graft_names_find(walk->defined, *name);
+        depth = depth == GRAFT_NONE ? 0 : depth;
+        graft_names_set(walk->defined, *name, walk->leaves ? depth - 1 : depth + 1);
+        (void)graft_names_add(walk->onnx->inner, *name, 0);
     }
-    uint32_t depth = graft_names_find(walk->defined, name);
-    depth = depth == GRAFT_NONE ? 0 : depth;
-    graft_names_set(walk->defined, name, enter ? depth + 1 : depth - 1);
-    (void)graft_names_add(walk->onnx->inner, name, 0);
 }
 
-static void count_definitions(scope_walk *walk, const Onnx__GraphProto *graph, bool enter)
+static void count_definitions(scope_walk *walk, const Onnx__GraphProto *graph, bool leaves)
 {
-    for (size_t i = 0; i < graph->n_input; i++) {
-        count_definition(walk, graph->input[i]->name, enter);
-    }
-    for (size_t i = 0; i < graph->n_initializer; i++) {
-        count_definition(walk, graph->initializer[i]->name, enter);
-    }
-    for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
-        count_definition(walk, graft_onnx_sparse_name(graph->sparse_initializer[i]), enter);
-    }
-    for (size_t i = 0; i < graph->n_node; i++) {
-        for (size_t k = 0; k < graph->node[i]->n_output; k++) {
-            count_definition(walk, graph->node[i]->output[k], enter);
-        }
-    }
+    walk->leaves = leaves;
+    graft_onnx_definitions(graph, count_definition, walk);
 }
 
 static void note_reading(scope_walk *walk, const char *name)
@@ -131,7 +155,7 @@ static void walk_graph(scope_walk *walk, const Onnx__GraphProto *graph)
 {
     walk->depth++;
     assert(walk->depth <= GRAFT_WIRE_DEPTH); /* Decoding allows fewer. */
-    count_definitions(walk, graph, true);
+    count_definitions(walk, graph, false);
     for (size_t i = 0; i < graph->n_node; i++) {
         for (size_t k = 0; k < graph->node[i]->n_input; k++) {
             note_reading(walk, graph->node[i]->input[k]);
@@ -141,36 +165,23 @@ static void walk_graph(scope_walk *walk, const Onnx__GraphProto *graph)
     for (size_t i = 0; i < graph->n_output; i++) {
         note_reading(walk, text_or_empty(graph->output[i]->name));
     }
-    count_definitions(walk, graph, false);
+    count_definitions(walk, graph, true);
     walk->depth--;
 }
 
 static void walk_subgraphs(scope_walk *walk, const Onnx__NodeProto *node)
 {
-    for (size_t a = 0; a < node->n_attribute; a++) {
-        if (node->attribute[a]->g != NULL) {
-            walk_graph(walk, node->attribute[a]->g);
-        }
-        for (size_t g = 0; g < node->attribute[a]->n_graphs; g++) {
-            walk_graph(walk, node->attribute[a]->graphs[g]);
-        }
+    const Onnx__GraphProto *graph = NULL;
+    for (size_t g = 0; (graph = graft_onnx_subgraph(node, g)) != NULL; g++) {
+        walk_graph(walk, graph);
     }
-}
-
-static bool has_subgraphs(const Onnx__NodeProto *node)
-{
-    bool has = false;
-    for (size_t a = 0; a < node->n_attribute; a++) {
-        has = has || node->attribute[a]->g != NULL || node->attribute[a]->n_graphs > 0;
-    }
-    return has;
 }
 
 graft_onnx_captured graft_onnx_find_captured(graft_arena *arena, graft_arena *scratch,
                                              const graft_onnx *onnx, const Onnx__NodeProto *node)
 {
     graft_onnx_captured found = {.count = 0};
-    if (!has_subgraphs(node)) {
+    if (graft_onnx_subgraph(node, 0) == NULL) {
         return found;
     }
     GRAFT_SCOPED(scratch);
@@ -180,11 +191,7 @@ graft_onnx_captured graft_onnx_find_captured(graft_arena *arena, graft_arena *sc
                        .seen = graft_names_new(scratch)};
     walk_subgraphs(&walk, node);
     found.undefined = walk.undefined;
-    if (walk.count > 0) {
-        uint32_t *entries = GRAFT_NEW(arena, uint32_t, walk.count);
-        memcpy(entries, walk.captured, walk.count * sizeof(entries[0]));
-        found.entries = entries;
-        found.count = walk.count;
-    }
+    found.entries = GRAFT_COPY(arena, walk.captured, walk.count);
+    found.count = walk.count;
     return found;
 }

@@ -21,9 +21,6 @@ typedef struct {
     const graft_model *model;
     graft_inlining in;
     Onnx__GraphProto *graph;
-    Onnx__NodeProto **nodes; /* Of the graph, when it is done. */
-    size_t count;
-    size_t capacity;
 } peeling;
 
 /* A Loop that is being peeled: what the next round begins with. */
@@ -36,15 +33,6 @@ typedef struct {
     size_t row_count;   /* ...so far. */
     int64_t at;         /* The round. */
 } loop;
-
-static void push(peeling *p, Onnx__NodeProto *node)
-{
-    uint32_t capacity = (uint32_t)p->capacity;
-    p->nodes = graft_arena_grow(p->in.arena, p->nodes, (uint32_t)p->count, &capacity, 64,
-                                sizeof p->nodes[0]);
-    p->capacity = capacity;
-    p->nodes[p->count++] = node;
-}
 
 static const graft_model_weight *known_input(const graft_model *model, const Onnx__NodeProto *node,
                                              size_t k)
@@ -156,18 +144,8 @@ static const char *add_row(peeling *p, const loop *l, const char *part, size_t k
     if (listed) {
         graft_onnx_set_ints(p->in.arena, node, "axes", &(int64_t){0}, 1);
     }
-    push(p, node);
+    graft_inlining_push(&p->in, node);
     return row;
-}
-
-/* In the graph's list of nodes, for a body. */
-static void make_room(peeling *p, size_t count)
-{
-    const size_t before = p->count;
-    while (p->count < before + count) {
-        push(p, NULL);
-    }
-    p->count = before;
 }
 
 /* Names are changed in a copy; weights, which may be large, share their data with it. */
@@ -206,8 +184,7 @@ static graft_status peel_round(peeling *p, loop *l)
     for (size_t k = 0; k <= l->state_count; k++) {
         graft_inlining_rename(&p->in, copy->input[1 + k]->name, graft_borrow(l->state[k]));
     }
-    make_room(p, copy->n_node + copy->n_output);
-    graft_inlining_branch(&p->in, p->graph, round, copy, p->nodes, &p->count);
+    graft_inlining_branch(&p->in, p->graph, round, copy);
     for (size_t k = 0; k <= l->state_count; k++) {
         l->state[k] = outputs[k];
     }
@@ -223,7 +200,8 @@ static graft_status peel_round(peeling *p, loop *l)
 static void push_identity(peeling *p, const char *from, const char *to)
 {
     if (to[0] != '\0') {
-        push(p, graft_onnx_make_node(p->in.arena, "Identity", &from, 1, &to, 1));
+        graft_inlining_push(&p->in,
+                            graft_onnx_make_node(p->in.arena, "Identity", &from, 1, &to, 1));
     }
 }
 
@@ -263,7 +241,7 @@ static void finish(peeling *p, loop *l, bool ended)
         Onnx__NodeProto *concat =
             graft_onnx_make_node(arena, "Concat", l->rows[row], l->row_count + 1, &outputs[k], 1);
         graft_onnx_set_int(arena, concat, "axis", 0);
-        push(p, concat);
+        graft_inlining_push(&p->in, concat);
         outputs[k] = behind;
     }
     if (!ended) {
@@ -276,7 +254,7 @@ static void finish(peeling *p, loop *l, bool ended)
         rest->attribute = graft_onnx_append(arena, NULL, 0, graft_onnx_attribute(node, "body"));
         rest->n_attribute = 1;
         graft_onnx_set_int(arena, rest, round_name, l->at);
-        push(p, rest);
+        graft_inlining_push(&p->in, rest);
     }
 }
 
@@ -293,14 +271,13 @@ static graft_status peel(peeling *p, Onnx__NodeProto *node)
     const bool always = goes_on(body);
     const int64_t left = !goes || most <= l.at ? 0 : most - l.at;
     const int64_t rounds = always || left == 0 ? left : 1;
-    if (rounds > ROUNDS_MOST || l.at + rounds > ROUNDS_MOST ||
-        p->count + (size_t)rounds * body->n_node > NODES_MOST) {
-        return GRAFT_FAIL(
-            p->env, GRAFT_CAPACITY,
-            "%s: node '%s' (Loop): its sizes change from round to round, and it makes "
-            "more than %d rounds or %d nodes",
-            p->source->file, text_or_empty(node->name), ROUNDS_MOST, NODES_MOST);
-    }
+    GRAFT_RETURN_IF(
+        rounds > ROUNDS_MOST || l.at + rounds > ROUNDS_MOST ||
+            p->in.node_count + (size_t)rounds * body->n_node > NODES_MOST,
+        GRAFT_FAIL(p->env, GRAFT_CAPACITY,
+                   "%s: node '%s' (Loop): its sizes change from round to round, and it makes "
+                   "more than %d rounds or %d nodes",
+                   p->source->file, text_or_empty(node->name), ROUNDS_MOST, NODES_MOST));
     l.state = GRAFT_NEW(arena, const char *, node->n_input);
     l.rows = GRAFT_NEW(arena, const char **, body->n_output);
     for (size_t k = 0; k < body->n_output; k++) {
@@ -344,7 +321,7 @@ graft_status graft_onnx_peel(graft_env *env, graft_arena *arena, const graft_onn
             is_ready(model, i) ? graft_onnx_attribute(graph->node[i], "body")->g : NULL;
         const size_t inputs = graph->node[i]->n_input;
         if (body == NULL) {
-            push(&p, graph->node[i]);
+            graft_inlining_push(&p.in, graph->node[i]);
         } else if (body->n_input != inputs || body->n_output != graph->node[i]->n_output + 1 ||
                    graph->node[i]->n_output < inputs - 2 || body->n_sparse_initializer > 0) {
             return GRAFT_FAIL(
@@ -356,7 +333,6 @@ graft_status graft_onnx_peel(graft_env *env, graft_arena *arena, const graft_onn
             GRAFT_PASS(peel(&p, graph->node[i]));
         }
     }
-    graph->node = p.nodes;
-    graph->n_node = p.count;
+    graft_inlining_settle(&p.in, graph);
     return GRAFT_OK;
 }

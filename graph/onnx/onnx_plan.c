@@ -20,13 +20,8 @@ static const plan_row plan_table[] = {
 
 static void check_attributes(graft_onnx_plan *plan, const char *allowed)
 {
-    for (size_t i = 0; i < plan->node->n_attribute; i++) {
-        const Onnx__AttributeProto *attribute = plan->node->attribute[i];
-        const char *name = attribute->name == NULL ? "" : attribute->name;
-        if (!graft_onnx_lists(allowed, name) || attribute->ref_attr_name != NULL) {
-            graft_plan_refuse(plan, "an attribute that is not known");
-        }
-    }
+    graft_plan_refuse_if(plan, !graft_onnx_has_only(plan->node, allowed),
+                         "an attribute that is not known");
 }
 
 /* The FUNCTION row of an ONNX operator: its attributes have the same names. */
@@ -119,10 +114,13 @@ void graft_onnx_plan_moves(graft_onnx_reader *reader, const Onnx__NodeProto *nod
 
 graft_onnx_operand graft_plan_refuse(graft_onnx_plan *plan, const char *reason)
 {
-    if (plan->refusal == NULL) {
-        plan->refusal = reason;
-    }
+    graft_plan_refuse_if(plan, true, reason);
     return (graft_onnx_operand){.kind = GRAFT_ONNX_OPERAND_NONE};
+}
+
+void graft_plan_refuse_if(graft_onnx_plan *plan, bool refused, const char *reason)
+{
+    plan->refusal = refused && plan->refusal == NULL ? reason : plan->refusal;
 }
 
 /* ----------------------------------------------------------------------------- attributes */
@@ -202,9 +200,7 @@ bool graft_plan_has_input(const graft_onnx_plan *plan, uint32_t k)
 void graft_plan_outputs_at_most(graft_onnx_plan *plan, uint32_t count)
 {
     for (uint32_t k = count; k < plan->node->n_output; k++) {
-        if (graft_plan_is_read(plan, k)) {
-            graft_plan_refuse(plan, "an output that is not known");
-        }
+        graft_plan_refuse_if(plan, graft_plan_is_read(plan, k), "an output that is not known");
     }
 }
 
@@ -232,13 +228,10 @@ enum { OPSET_BYTES = 13 };
 graft_onnx_operand graft_plan_input(graft_onnx_plan *plan, uint32_t k)
 {
     const graft_onnx_entry *entry = graft_onnx_input(plan->reader->onnx, plan->node, k);
-    if (entry == NULL) {
-        return graft_plan_refuse(plan, "an input is missing");
-    }
+    GRAFT_RETURN_IF(entry == NULL, graft_plan_refuse(plan, "an input is missing"));
     graft_shape shape = graft_onnx_shape_of_entry(plan->reader, entry);
-    if (shape.rank == GRAFT_RANK_UNKNOWN) {
-        return graft_plan_refuse(plan, "an input of unknown shape");
-    }
+    GRAFT_RETURN_IF(shape.rank == GRAFT_RANK_UNKNOWN,
+                    graft_plan_refuse(plan, "an input of unknown shape"));
     if (shape.dtype != plan->dtype && !plan->any_type) {
         return graft_plan_refuse(plan, graft_dtype_is_real(shape.dtype)
                                            ? "inputs of two element types"
@@ -313,9 +306,7 @@ const float *graft_plan_const_floats(graft_onnx_plan *plan, uint32_t k, uint64_t
     }
     if (entry == NULL || entry->weight == GRAFT_NONE) {
         const float *data = entry == NULL ? NULL : dequantised(plan, entry, count);
-        if (data == NULL) {
-            graft_plan_refuse(plan, "an input that is not a weight");
-        }
+        graft_plan_refuse_if(plan, data == NULL, "an input that is not a weight");
         return data;
     }
     const graft_model_weight *weight = &plan->reader->weights[entry->weight];
@@ -369,9 +360,7 @@ bool graft_plan_is_const(const graft_onnx_plan *plan, graft_onnx_operand operand
 graft_onnx_operand graft_plan_add(graft_onnx_plan *plan, uint32_t op, const int32_t *attrs,
                                   const graft_onnx_operand *inputs)
 {
-    if (plan->refusal != NULL) {
-        return graft_plan_refuse(plan, plan->refusal);
-    }
+    GRAFT_RETURN_IF(plan->refusal != NULL, graft_plan_refuse(plan, plan->refusal));
     const graft_op_info *info = graft_op(op);
     graft_onnx_part part = {.op = (uint8_t)op};
     graft_shape in[GRAFT_MAX_INPUTS];
@@ -414,9 +403,8 @@ graft_onnx_operand graft_plan_add2(graft_onnx_plan *plan, uint32_t op, const int
 graft_onnx_operand graft_plan_weight(graft_onnx_plan *plan, const float *data, uint32_t count)
 {
     enum { MOST = sizeof(plan->weights) / sizeof(plan->weights[0]) };
-    if (plan->refusal != NULL || plan->weight_count == MOST || count > INT32_MAX) {
-        return graft_plan_refuse(plan, "too many weights");
-    }
+    GRAFT_RETURN_IF(plan->refusal != NULL || plan->weight_count == MOST || count > INT32_MAX,
+                    graft_plan_refuse(plan, "too many weights"));
     graft_model_weight *weight = &plan->weights[plan->weight_count];
     *weight = (graft_model_weight){.data = data, .data_bytes = count * sizeof(data[0])};
     weight->shape = (graft_shape){.rank = 1, .dtype = plan->dtype};

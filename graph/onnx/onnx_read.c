@@ -34,10 +34,9 @@ static graft_status add_entry(graft_onnx_reader *reader, const char *name,
                               graft_onnx_entry_kind kind, size_t index, size_t slot)
 {
     graft_onnx *onnx = reader->onnx;
-    if (!graft_names_add(onnx->names, name, onnx->entry_count)) {
-        return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: the name '%s' is given twice",
-                          reader->model->file, name);
-    }
+    GRAFT_RETURN_IF(!graft_names_add(onnx->names, name, onnx->entry_count),
+                    GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: the name '%s' is given twice",
+                               reader->model->file, name));
     onnx->entries[onnx->entry_count++] = (graft_onnx_entry){.name = name,
                                                             .index = (uint32_t)index,
                                                             .slot = (uint32_t)slot,
@@ -69,10 +68,9 @@ static graft_status find_settable(graft_onnx_reader *reader, const Onnx__GraphPr
         if (graft_names_find(inputs, name) == GRAFT_NONE) {
             continue;
         }
-        if (!graft_names_add(onnx->settable, name, (uint32_t)i)) {
-            return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: the name '%s' is given twice",
-                              reader->model->file, name);
-        }
+        GRAFT_RETURN_IF(!graft_names_add(onnx->settable, name, (uint32_t)i),
+                        GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: the name '%s' is given twice",
+                                   reader->model->file, name));
         count++;
     }
     if (count > 0 && reader->sample <= 1) {
@@ -95,10 +93,9 @@ static graft_status name_initializers(graft_onnx_reader *reader, const Onnx__Gra
         const Onnx__TensorProto *tensor = graph->initializer[i];
         graft_model_weight weight = {.name = tensor->name};
         GRAFT_PASS(graft_onnx_weight_of_tensor(reader, tensor, "initializer", &weight));
-        if (text_or_empty(tensor->name)[0] == '\0') {
-            return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: initializer %zu has no name",
-                              reader->model->file, i);
-        }
+        GRAFT_RETURN_IF(text_or_empty(tensor->name)[0] == '\0',
+                        GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: initializer %zu has no name",
+                                   reader->model->file, i));
         if (is_settable(reader->onnx, tensor->name)) {
             continue;
         }
@@ -112,10 +109,9 @@ static graft_status name_initializers(graft_onnx_reader *reader, const Onnx__Gra
         graft_model_weight weight = {.name = name,
                                      .shape = {.rank = GRAFT_RANK_UNKNOWN},
                                      .sparse = graph->sparse_initializer[i]};
-        if (name[0] == '\0') {
-            return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
-                              "%s: sparse initializer %zu has no name", reader->model->file, i);
-        }
+        GRAFT_RETURN_IF(name[0] == '\0', GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
+                                                    "%s: sparse initializer %zu has no name",
+                                                    reader->model->file, i));
         if (is_settable(reader->onnx, name)) {
             continue;
         }
@@ -135,10 +131,8 @@ static graft_status name_inputs(graft_onnx_reader *reader, const Onnx__GraphProt
     model->inputs = reader->ports;
     for (size_t i = 0; i < graph->n_input; i++) {
         const char *name = text_or_empty(graph->input[i]->name);
-        if (name[0] == '\0') {
-            return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: input %zu has no name",
-                              model->file, i);
-        }
+        GRAFT_RETURN_IF(name[0] == '\0', GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
+                                                    "%s: input %zu has no name", model->file, i));
         if (graft_onnx_names_weight(reader->onnx, name)) {
             continue;
         }
@@ -153,12 +147,11 @@ static graft_status name_node_outputs(graft_onnx_reader *reader, const Onnx__Gra
 {
     for (size_t i = 0; i < graph->n_node; i++) {
         const Onnx__NodeProto *node = graph->node[i];
-        if (node->n_input > UINT16_MAX || node->n_output > UINT16_MAX) {
-            return GRAFT_FAIL(reader->env, GRAFT_UNSUPPORTED,
-                              "%s: node %zu '%s' (%s) has more than 65535 inputs or outputs",
-                              reader->model->file, i, text_or_empty(node->name),
-                              text_or_empty(node->op_type));
-        }
+        GRAFT_RETURN_IF(node->n_input > UINT16_MAX || node->n_output > UINT16_MAX,
+                        GRAFT_FAIL(reader->env, GRAFT_UNSUPPORTED,
+                                   "%s: node %zu '%s' (%s) has more than 65535 inputs or outputs",
+                                   reader->model->file, i, text_or_empty(node->name),
+                                   text_or_empty(node->op_type)));
         for (size_t k = 0; k < node->n_output; k++) {
             if (node->output[k][0] != '\0') {
                 GRAFT_PASS_IN(reader->env,
@@ -187,10 +180,9 @@ static graft_status name_everything(graft_onnx_reader *reader)
     for (size_t i = 0; i < graph->n_node; i++) {
         count += graph->node[i]->n_output;
     }
-    if (count > NAMES_MOST) {
-        return GRAFT_FAIL(reader->env, GRAFT_UNSUPPORTED, "%s: has more than %d names",
-                          reader->model->file, NAMES_MOST);
-    }
+    GRAFT_RETURN_IF(count > NAMES_MOST,
+                    GRAFT_FAIL(reader->env, GRAFT_UNSUPPORTED, "%s: has more than %d names",
+                               reader->model->file, NAMES_MOST));
     reader->onnx->entries = GRAFT_NEW(reader->arena, graft_onnx_entry, count);
     reader->entry_capacity = (uint32_t)count;
     reader->onnx->names = graft_names_new(reader->arena);
@@ -437,15 +429,13 @@ static graft_status check_options(graft_onnx_reader *reader)
 {
     for (uint32_t i = 0; reader->options != NULL && i < reader->options->size_count; i++) {
         const graft_model_size *size = &reader->options->sizes[i];
-        if (size->value < least_size(reader)) {
-            return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: size '%s' cannot be %d",
-                              reader->model->file, size->name, size->value);
-        }
-        if (find_size(reader, size->name) < 0) {
-            return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
-                              "%s: has no open size '%s' among those of its inputs",
-                              reader->model->file, size->name);
-        }
+        GRAFT_RETURN_IF(size->value < least_size(reader),
+                        GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: size '%s' cannot be %d",
+                                   reader->model->file, size->name, size->value));
+        GRAFT_RETURN_IF(find_size(reader, size->name) < 0,
+                        GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
+                                   "%s: has no open size '%s' among those of its inputs",
+                                   reader->model->file, size->name));
     }
     return GRAFT_OK;
 }
@@ -527,11 +517,10 @@ static graft_status bind_port(graft_onnx_reader *reader, const graft_onnx_entry 
     }
     *shape = (graft_shape){.rank = (uint8_t)declared->n_dim, .dtype = shape->dtype};
     for (uint32_t k = 0; k < shape->rank; k++) {
-        if (is_fixed(declared->dim[k]) && declared->dim[k]->dim_value > INT32_MAX) {
-            return GRAFT_FAIL(reader->env, GRAFT_UNSUPPORTED,
-                              "%s: input '%s': size %u is larger than 2^31 - 1",
-                              reader->model->file, entry->name, k);
-        }
+        GRAFT_RETURN_IF(is_fixed(declared->dim[k]) && declared->dim[k]->dim_value > INT32_MAX,
+                        GRAFT_FAIL(reader->env, GRAFT_UNSUPPORTED,
+                                   "%s: input '%s': size %u is larger than 2^31 - 1",
+                                   reader->model->file, entry->name, k));
         shape->dims[k] = bind_size(reader, entry->name, declared, k);
         if (shape->dims[k] < least_size(reader)) {
             return GRAFT_FAIL(reader->env, GRAFT_UNSUPPORTED,
@@ -624,16 +613,14 @@ static graft_status bind_inputs(graft_onnx_reader *reader)
 static graft_status check_message(graft_onnx_reader *reader)
 {
     const Onnx__ModelProto *proto = reader->onnx->proto;
-    if (proto->graph == NULL) {
-        return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: not an ONNX model: it has no graph",
-                          reader->model->file);
-    }
-    if (!proto->has_ir_version || (proto->ir_version >= IR_OPSETS && proto->n_opset_import == 0)) {
-        return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
-                          "%s: not a whole ONNX model: it has no %s (is the file cut off?)",
-                          reader->model->file,
-                          proto->has_ir_version ? "opset_import" : "ir_version");
-    }
+    GRAFT_RETURN_IF(proto->graph == NULL,
+                    GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
+                               "%s: not an ONNX model: it has no graph", reader->model->file));
+    GRAFT_RETURN_IF(
+        !proto->has_ir_version || (proto->ir_version >= IR_OPSETS && proto->n_opset_import == 0),
+        GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
+                   "%s: not a whole ONNX model: it has no %s (is the file cut off?)",
+                   reader->model->file, proto->has_ir_version ? "opset_import" : "ir_version"));
     reader->onnx->opset = 1;
     for (size_t i = 0; i < proto->n_opset_import; i++) {
         if (graft_onnx_is_own_domain(proto->opset_import[i]->domain)) {
@@ -849,9 +836,7 @@ graft_status graft_onnx_copy_message(graft_env *env, graft_arena *arena, const c
     GRAFT_PASS(graft_wire_copy(env, arena, file, &bare.base, &made));
     *copy = (Onnx__ModelProto *)made;
     const size_t count = from->graph->n_initializer;
-    (*copy)->graph->initializer = GRAFT_NEW(arena, Onnx__TensorProto *, count);
-    memcpy((*copy)->graph->initializer, from->graph->initializer,
-           count * sizeof(Onnx__TensorProto *));
+    (*copy)->graph->initializer = GRAFT_COPY(arena, from->graph->initializer, count);
     (*copy)->graph->n_initializer = count;
     return GRAFT_OK;
 }

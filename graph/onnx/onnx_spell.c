@@ -26,10 +26,8 @@ void graft_onnx_spell_tensor(graft_onnx_spelling *s, Onnx__TensorProto *tensor)
 void graft_onnx_spell_own(graft_onnx_spelling *s, const Onnx__NodeProto *node, const char *x,
                           const char *y)
 {
-    Onnx__NodeProto *copy = GRAFT_NEW(s->arena, Onnx__NodeProto, 1);
-    *copy = *node;
-    copy->input = GRAFT_NEW(s->arena, char *, node->n_input);
-    memcpy(copy->input, node->input, node->n_input * sizeof(copy->input[0]));
+    Onnx__NodeProto *copy = GRAFT_COPY(s->arena, node, 1);
+    copy->input = GRAFT_COPY(s->arena, node->input, node->n_input);
     copy->input[0] = graft_arena_strdup(s->arena, x);
     copy->output = GRAFT_NEW(s->arena, char *, 1);
     copy->output[0] = graft_arena_strdup(s->arena, y);
@@ -174,8 +172,7 @@ const char *graft_onnx_spell_ints(graft_onnx_spelling *s, const char *y, const c
 {
     const int64_t dims[1] = {(int64_t)count};
     const char *name = graft_onnx_spell_name(s, y, part);
-    int64_t *data = GRAFT_NEW(s->arena, int64_t, count);
-    memcpy(data, items, count * sizeof(items[0]));
+    int64_t *data = GRAFT_COPY(s->arena, items, count);
     graft_onnx_spell_tensor(
         s, graft_onnx_make_tensor(s->arena, name, GRAFT_DTYPE_I64, dims, rank, data));
     return name;

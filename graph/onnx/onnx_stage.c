@@ -34,10 +34,9 @@ graft_status graft_onnx_name_told(graft_onnx_reader *reader)
         known->shape = o->told[i].shape;
         known->data = o->told[i].data;
         known->data_bytes = (size_t)graft_shape_bytes(&known->shape);
-        if (!graft_names_add(onnx->names, known->name, onnx->entry_count)) {
-            return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: the name '%s' is given twice",
-                              reader->model->file, known->name);
-        }
+        GRAFT_RETURN_IF(!graft_names_add(onnx->names, known->name, onnx->entry_count),
+                        GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: the name '%s' is given twice",
+                                   reader->model->file, known->name));
         onnx->entries[onnx->entry_count++] = (graft_onnx_entry){.name = known->name,
                                                                 .kind = GRAFT_ONNX_TOLD,
                                                                 .value = GRAFT_NONE,
@@ -205,13 +204,10 @@ static void hand(const cutting *c, graft_onnx_entry *entry, bool made)
 /* The type of an output of the file; its sizes may be of other data. */
 static Onnx__ValueInfoProto *bare_output(graft_arena *arena, const Onnx__ValueInfoProto *output)
 {
-    Onnx__ValueInfoProto *bare = GRAFT_NEW(arena, Onnx__ValueInfoProto, 1);
-    *bare = *output;
+    Onnx__ValueInfoProto *bare = GRAFT_COPY(arena, output, 1);
     if (output->type != NULL && output->type->tensor_type != NULL) {
-        bare->type = GRAFT_NEW(arena, Onnx__TypeProto, 1);
-        *bare->type = *output->type;
-        bare->type->tensor_type = GRAFT_NEW(arena, Onnx__TypeProto__Tensor, 1);
-        *bare->type->tensor_type = *output->type->tensor_type;
+        bare->type = GRAFT_COPY(arena, output->type, 1);
+        bare->type->tensor_type = GRAFT_COPY(arena, output->type->tensor_type, 1);
         bare->type->tensor_type->shape = NULL;
     }
     return bare;

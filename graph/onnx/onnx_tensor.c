@@ -34,11 +34,10 @@ static graft_status parse_number(graft_env *env, const char *file, const Onnx__T
     const char *text = text_or_empty(entry->value);
     errno = 0;
     *number = strtoull(text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0' || text[0] == '-') {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                          "%s: tensor '%s': external data: %s is '%s', not a number", file,
-                          text_or_empty(tensor->name), entry->key, text);
-    }
+    GRAFT_RETURN_IF(errno != 0 || end == text || *end != '\0' || text[0] == '-',
+                    GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                               "%s: tensor '%s': external data: %s is '%s', not a number", file,
+                               text_or_empty(tensor->name), entry->key, text));
     return GRAFT_OK;
 }
 
@@ -72,12 +71,11 @@ static graft_status find_place(graft_env *env, const char *file, const Onnx__Ten
             GRAFT_PASS(parse_number(env, file, tensor, entry, &place->length));
         }
     }
-    if (!is_safe_location(place->location)) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                          "%s: tensor '%s': external data: location '%s' is not a file in the "
-                          "model's folder",
-                          file, text_or_empty(tensor->name), place->location);
-    }
+    GRAFT_RETURN_IF(!is_safe_location(place->location),
+                    GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                               "%s: tensor '%s': external data: location '%s' is not a file in the "
+                               "model's folder",
+                               file, text_or_empty(tensor->name), place->location));
     return GRAFT_OK;
 }
 
@@ -98,21 +96,19 @@ static graft_status read_place(graft_onnx_reader *reader, const char *path, int 
                                const external_place *place, Onnx__TensorProto *tensor)
 {
     struct stat info;
-    if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) {
-        return GRAFT_FAIL(reader->env, GRAFT_IO, "%s: is not a file that can be read", path);
-    }
+    GRAFT_RETURN_IF(fstat(file, &info) != 0 || !S_ISREG(info.st_mode),
+                    GRAFT_FAIL(reader->env, GRAFT_IO, "%s: is not a file that can be read", path));
     uint64_t size = (uint64_t)info.st_size;
     uint64_t length = place->length;
     if (length == UINT64_MAX && place->offset <= size) {
         length = size - place->offset;
     }
-    if (place->offset > size || length > size - place->offset) {
-        return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
-                          "%s: tensor '%s' lies at %" PRIu64 " to %" PRIu64
-                          " of '%s', which has %" PRIu64 " bytes",
-                          reader->model->file, text_or_empty(tensor->name), place->offset,
-                          place->offset + length, place->location, size);
-    }
+    GRAFT_RETURN_IF(place->offset > size || length > size - place->offset,
+                    GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
+                               "%s: tensor '%s' lies at %" PRIu64 " to %" PRIu64
+                               " of '%s', which has %" PRIu64 " bytes",
+                               reader->model->file, text_or_empty(tensor->name), place->offset,
+                               place->offset + length, place->location, size));
     uint8_t *data = graft_arena_alloc(reader->arena, length);
     if (!read_range(file, data, place->offset, length)) {
         return GRAFT_FAIL(reader->env, GRAFT_IO, "%s: cannot read: %s", path, strerror(errno));
@@ -321,9 +317,8 @@ static graft_status borrow_typed_list(graft_onnx_reader *reader, const Onnx__Ten
         items = 2 * elements;
         width /= 2;
     }
-    if (list.count != items) {
-        return fail_data(reader, tensor, what, list.count, "elements", items);
-    }
+    GRAFT_RETURN_IF(list.count != items,
+                    fail_data(reader, tensor, what, list.count, "elements", items));
     weight->data = list.item_bytes == width ? list.items : narrow_list(reader->arena, &list, width);
     weight->data_bytes = list.count * width;
     return GRAFT_OK;
@@ -364,9 +359,8 @@ static graft_status widen_nibbles(graft_onnx_reader *reader, const Onnx__TensorP
 {
     const bool is_signed = tensor->data_type == TYPE_I4;
     const size_t have = tensor->has_raw_data ? tensor->raw_data.len : tensor->n_int32_data;
-    if (have != (elements + 1) / 2) {
-        return fail_data(reader, tensor, what, have, "bytes", (elements + 1) / 2);
-    }
+    GRAFT_RETURN_IF(have != (elements + 1) / 2,
+                    fail_data(reader, tensor, what, have, "bytes", (elements + 1) / 2));
     uint8_t *wide = graft_arena_alloc(reader->arena, elements);
     for (uint64_t i = 0; i < elements; i++) {
         const uint32_t pair = tensor->has_raw_data ? tensor->raw_data.data[i / 2]
@@ -386,14 +380,12 @@ graft_status graft_onnx_weight_of_tensor(graft_onnx_reader *reader, const Onnx__
     uint64_t elements = 0;
     graft_model_weight made = {.name = tensor->name, .tensor = tensor};
     size_t width = graft_onnx_type_bytes(tensor->data_type);
-    if (!measure_tensor(tensor, &made.shape, &elements) || elements > SIZE_MAX / 16) {
-        return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: %s '%s' has impossible sizes",
-                          reader->model->file, what, text_or_empty(tensor->name));
-    }
+    GRAFT_RETURN_IF(!measure_tensor(tensor, &made.shape, &elements) || elements > SIZE_MAX / 16,
+                    GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: %s '%s' has impossible sizes",
+                               reader->model->file, what, text_or_empty(tensor->name)));
     if (tensor->data_type == TYPE_TEXT) {
-        if (tensor->n_string_data != elements) {
-            return fail_data(reader, tensor, what, tensor->n_string_data, "texts", elements);
-        }
+        GRAFT_RETURN_IF(tensor->n_string_data != elements,
+                        fail_data(reader, tensor, what, tensor->n_string_data, "texts", elements));
     } else if (graft_onnx_is_of_nibbles(tensor) && graft_onnx_is_to_run(reader)) {
         GRAFT_PASS(widen_nibbles(reader, tensor, what, elements, &made));
     } else if (tensor->has_raw_data && width > 0) {
@@ -460,8 +452,7 @@ void graft_onnx_store_external(graft_arena *arena, Onnx__GraphProto *graph, cons
         if (!goes_outside(graph->initializer[i])) {
             continue;
         }
-        Onnx__TensorProto *tensor = GRAFT_NEW(arena, Onnx__TensorProto, 1);
-        *tensor = *graph->initializer[i];
+        Onnx__TensorProto *tensor = GRAFT_COPY(arena, graph->initializer[i], 1);
         offset = align_offset(offset);
         size_t length = tensor->raw_data.len;
         memcpy(data + offset, tensor->raw_data.data, length);

@@ -178,16 +178,9 @@ static bool work_out_concat(const graft_onnx_known *k)
 static bool work_out_sizes(const graft_onnx_known *k)
 {
     const bool all = strcmp(k->node->op_type, "Size") == 0;
-    const int64_t rank = k->in[0].rank;
-    int64_t start = graft_onnx_int(k->node, "start", 0);
-    int64_t end = graft_onnx_int(k->node, "end", rank);
-    int64_t *sizes = GRAFT_NEW(k->reader->arena, int64_t, (size_t)rank + 1);
+    int64_t *sizes = GRAFT_NEW(k->reader->arena, int64_t, GRAFT_MAX_RANK); /* 0, of all of them. */
     graft_shape shape = {.rank = all ? 0 : 1, .dtype = GRAFT_DTYPE_I64};
-    start += start < 0 ? rank : 0;
-    end = end + (end < 0 ? rank : 0) < rank ? end + (end < 0 ? rank : 0) : rank;
-    for (int64_t i = start < 0 ? 0 : start; i < end && !all; i++) {
-        sizes[shape.dims[0]++] = k->in[0].dims[i];
-    }
+    shape.dims[0] = all ? 0 : (int32_t)graft_onnx_sizes(k->node, &k->in[0], sizes);
     set_known(k, 0, &shape, sizes);
     return true;
 }

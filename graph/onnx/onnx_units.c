@@ -769,11 +769,10 @@ graft_status graft_onnx_form_units(graft_onnx_writer *writer, uint32_t **order)
     uint32_t *items = GRAFT_NEW(writer->arena, uint32_t, first[count + 1]);
     walk_dependencies(writer, first, items);
     *order = GRAFT_NEW(writer->arena, uint32_t, count);
-    if (!graft_onnx_sort(writer->arena, count, first, items, *order, &on_cycle)) {
-        return GRAFT_FAIL(writer->env, GRAFT_INTERNAL,
-                          "%s: nodes of the graph to write wait for each other",
-                          writer->model->file);
-    }
+    GRAFT_RETURN_IF(!graft_onnx_sort(writer->arena, count, first, items, *order, &on_cycle),
+                    GRAFT_FAIL(writer->env, GRAFT_INTERNAL,
+                               "%s: nodes of the graph to write wait for each other",
+                               writer->model->file));
     drop_units(writer, *order);
     return GRAFT_OK;
 }

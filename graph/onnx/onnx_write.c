@@ -53,8 +53,7 @@ static void push_constant(graft_onnx_writer *writer, uint32_t weight, const char
     }
     const Onnx__NodeProto *node = onnx->proto->graph->node[entry->index];
     if (graft_onnx_is(node, "Constant")) {
-        Onnx__NodeProto *copy = GRAFT_NEW(writer->arena, Onnx__NodeProto, 1);
-        *copy = *node;
+        Onnx__NodeProto *copy = GRAFT_COPY(writer->arena, node, 1);
         copy->output = GRAFT_NEW(writer->arena, char *, 1);
         copy->output[0] = graft_borrow(name);
         push_proto(writer, copy);
@@ -208,8 +207,7 @@ const char *graft_onnx_push_floats(graft_onnx_writer *writer, const char *hint, 
                                    const graft_shape *shape)
 {
     const size_t count = (size_t)graft_shape_elements(shape);
-    float *copy = GRAFT_NEW(writer->arena, float, count);
-    memcpy(copy, data, count * sizeof(data[0]));
+    float *copy = GRAFT_COPY(writer->arena, data, count);
     return push_shared(writer, hint, make_weight(writer, hint, shape, copy));
 }
 
@@ -226,8 +224,7 @@ const char *graft_onnx_push_ints(graft_onnx_writer *writer, const char *hint, co
                                  size_t count)
 {
     int64_t size = (int64_t)count;
-    int64_t *copy = GRAFT_NEW(writer->arena, int64_t, count);
-    memcpy(copy, items, count * sizeof(items[0]));
+    int64_t *copy = GRAFT_COPY(writer->arena, items, count);
     return push_shared(
         writer, hint, graft_onnx_make_tensor(writer->arena, NULL, GRAFT_DTYPE_I64, &size, 1, copy));
 }
@@ -326,8 +323,7 @@ static void restore_captured(graft_onnx_writer *writer, uint32_t index)
 static void emit_original(graft_onnx_writer *writer, uint32_t index)
 {
     const Onnx__NodeProto *node = writer->model->onnx->proto->graph->node[index];
-    Onnx__NodeProto *copy = GRAFT_NEW(writer->arena, Onnx__NodeProto, 1);
-    *copy = *node;
+    Onnx__NodeProto *copy = GRAFT_COPY(writer->arena, node, 1);
     copy->input = GRAFT_NEW(writer->arena, char *, node->n_input);
     copy->output = GRAFT_NEW(writer->arena, char *, node->n_output);
     for (size_t k = 0; k < node->n_input; k++) {
@@ -428,13 +424,12 @@ static graft_status name_captured(graft_onnx_writer *writer)
             graft_index value =
                 value_instead(writer, graft_node_input(writer->graph, n, (uint32_t)first + k));
             bool known = !graft_names_add(readers, name, value);
-            if ((known && graft_names_find(readers, name) != value) ||
-                (!known && !give_name(writer, value, name) &&
-                 !is_output_name(writer, value, name) && !take_name(writer, name))) {
-                return GRAFT_FAIL(writer->env, GRAFT_INTERNAL,
-                                  "%s: subgraphs and others mean different values by '%s'",
-                                  writer->model->file, name);
-            }
+            GRAFT_RETURN_IF((known && graft_names_find(readers, name) != value) ||
+                                (!known && !give_name(writer, value, name) &&
+                                 !is_output_name(writer, value, name) && !take_name(writer, name)),
+                            GRAFT_FAIL(writer->env, GRAFT_INTERNAL,
+                                       "%s: subgraphs and others mean different values by '%s'",
+                                       writer->model->file, name));
         }
     }
     return GRAFT_OK;
@@ -625,8 +620,7 @@ static void keep_annotations(graft_onnx_writer *writer, Onnx__GraphProto *graph)
 static Onnx__TensorProto *rename_tensor(graft_onnx_writer *writer, const Onnx__TensorProto *tensor,
                                         const char *name)
 {
-    Onnx__TensorProto *copy = GRAFT_NEW(writer->arena, Onnx__TensorProto, 1);
-    *copy = *tensor;
+    Onnx__TensorProto *copy = GRAFT_COPY(writer->arena, tensor, 1);
     copy->name = graft_borrow(name);
     return copy;
 }
@@ -644,8 +638,7 @@ static Onnx__TensorProto *tensor_of_weight(graft_onnx_writer *writer,
 static Onnx__SparseTensorProto *sparse_of_weight(graft_onnx_writer *writer,
                                                  const graft_model_weight *weight, const char *name)
 {
-    Onnx__SparseTensorProto *copy = GRAFT_NEW(writer->arena, Onnx__SparseTensorProto, 1);
-    *copy = *weight->sparse;
+    Onnx__SparseTensorProto *copy = GRAFT_COPY(writer->arena, weight->sparse, 1);
     copy->values = rename_tensor(writer, weight->sparse->values, name);
     return copy;
 }
@@ -698,8 +691,7 @@ static void raise_opset(graft_onnx_writer *writer, Onnx__ModelProto *proto)
     for (size_t i = 0; i < proto->n_opset_import; i++) {
         proto->opset_import[i] = old[i];
         if (graft_onnx_is_own_domain(old[i]->domain)) {
-            proto->opset_import[i] = GRAFT_NEW(writer->arena, Onnx__OperatorSetIdProto, 1);
-            *proto->opset_import[i] = *old[i];
+            proto->opset_import[i] = GRAFT_COPY(writer->arena, old[i], 1);
             proto->opset_import[i]->has_version = 1;
             proto->opset_import[i]->version = writer->opset;
         }
@@ -810,14 +802,12 @@ static graft_status open_writer(graft_env *env, const graft_model *model, const 
     size_t bytes = graft_order_bytes(&graph->limits);
     *writer = (graft_onnx_writer){
         .env = env, .arena = env->scratch, .model = model, .graph = graph, .simplify = simplify};
-    if (model->is_apart) {
-        return GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "%s: it was read to be run, not to be written",
-                          model->file);
-    }
-    if (graph->output_count != model->output_count) {
-        return GRAFT_FAIL(env, GRAFT_INTERNAL, "%s: the graph has %u outputs, the model %u",
-                          model->file, graph->output_count, model->output_count);
-    }
+    GRAFT_RETURN_IF(model->is_apart,
+                    GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
+                               "%s: it was read to be run, not to be written", model->file));
+    GRAFT_RETURN_IF(graph->output_count != model->output_count,
+                    GRAFT_FAIL(env, GRAFT_INTERNAL, "%s: the graph has %u outputs, the model %u",
+                               model->file, graph->output_count, model->output_count));
     if (graft_order_build(&writer->order, graph, graft_arena_alloc(env->scratch, bytes), bytes) !=
         GRAFT_OK) {
         return GRAFT_FAIL(env, GRAFT_INTERNAL, "%s: the graph to write has a cycle", model->file);

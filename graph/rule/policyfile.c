@@ -203,9 +203,7 @@ static graft_status read_weights(const reader *in, const char *part,
         return refuse(in, part, "the number of weights is not that of its inputs and outputs");
     }
     for (size_t i = 0; i < count; i++) {
-        if (from[i] == INT8_MIN) {
-            return refuse(in, part, "a weight is out of range");
-        }
+        GRAFT_RETURN_IF(from[i] == INT8_MIN, refuse(in, part, "a weight is out of range"));
     }
     *weights = from;
     return GRAFT_OK;
@@ -217,9 +215,8 @@ static graft_status read_dense(const reader *in, const char *part, const dense_m
     if (from == NULL || from->inputs > GRAFT_DENSE_MAX_INPUTS || from->outputs > UINT16_MAX) {
         return refuse(in, part, "the layer is missing or too large");
     }
-    if (from->n_bias != from->outputs || from->n_scales != from->outputs) {
-        return refuse(in, part, "the number of biases or scales is not that of its outputs");
-    }
+    GRAFT_RETURN_IF(from->n_bias != from->outputs || from->n_scales != from->outputs,
+                    refuse(in, part, "the number of biases or scales is not that of its outputs"));
     *dense = (graft_dense){.inputs = (uint16_t)from->inputs, .outputs = (uint16_t)from->outputs};
     GRAFT_PASS(read_weights(in, part, &from->weights, (size_t)from->inputs * from->outputs,
                             &dense->weights));
@@ -264,9 +261,7 @@ static graft_status read_rules(const reader *in, const policy_message *from, gra
 
 static graft_status read_rounds(const reader *in, const policy_message *from, graft_policy *policy)
 {
-    if (from->n_rounds > UINT8_MAX) {
-        return refuse(in, "rounds", "there are too many");
-    }
+    GRAFT_RETURN_IF(from->n_rounds > UINT8_MAX, refuse(in, "rounds", "there are too many"));
     graft_policy_round *rounds = GRAFT_NEW(in->arena, graft_policy_round, from->n_rounds);
     for (size_t r = 0; r < from->n_rounds; r++) {
         GRAFT_PASS(
@@ -321,9 +316,8 @@ static graft_status narrow_ints(const reader *in, const int32_t *ints, size_t co
 {
     int16_t *to = GRAFT_NEW(in->arena, int16_t, count);
     for (size_t i = 0; i < count; i++) {
-        if (ints[i] < INT16_MIN || ints[i] > INT16_MAX) {
-            return refuse(in, "trees", "a number is out of range");
-        }
+        GRAFT_RETURN_IF(ints[i] < INT16_MIN || ints[i] > INT16_MAX,
+                        refuse(in, "trees", "a number is out of range"));
         to[i] = (int16_t)ints[i];
     }
     *narrow = to;
@@ -338,9 +332,7 @@ static graft_status split_trees(const reader *in, graft_tariff *tariff)
     uint8_t *tests = GRAFT_NEW(in->arena, uint8_t, 2 * count * GRAFT_TREE_TESTS);
     int16_t *bounds = GRAFT_NEW(in->arena, int16_t, 2 * count * GRAFT_TREE_TESTS);
     int16_t *leaves = GRAFT_NEW(in->arena, int16_t, 2 * count * GRAFT_TREE_LEAVES);
-    if (2 * count > UINT16_MAX) {
-        return refuse(in, "trees", "there are too many");
-    }
+    GRAFT_RETURN_IF(2 * count > UINT16_MAX, refuse(in, "trees", "there are too many"));
     for (size_t t = 0; t < 2 * count; t++) {
         const size_t from = t / 2;
         memcpy(&tests[t * GRAFT_TREE_TESTS], &tariff->tests[from * GRAFT_TREE_TESTS],
@@ -389,13 +381,11 @@ static graft_status read_roofs(const reader *in, const tariff_message *from, gra
         }
         return GRAFT_OK;
     }
-    if (from->n_roofs != ROOF_NUMBERS) {
-        return refuse(in, "roofs", "the number of them is another");
-    }
+    GRAFT_RETURN_IF(from->n_roofs != ROOF_NUMBERS,
+                    refuse(in, "roofs", "the number of them is another"));
     for (size_t i = 0; i < from->n_roofs; i++) {
-        if (from->roofs[i] < INT16_MIN || from->roofs[i] > INT16_MAX) {
-            return refuse(in, "roofs", "a number is out of range");
-        }
+        GRAFT_RETURN_IF(from->roofs[i] < INT16_MIN || from->roofs[i] > INT16_MAX,
+                        refuse(in, "roofs", "a number is out of range"));
     }
     memcpy(tariff->roofs, from->roofs, sizeof tariff->roofs);
     return GRAFT_OK;
@@ -405,26 +395,22 @@ static graft_status read_tariff(const reader *in, const tariff_message *from, gr
 {
     graft_tariff read = {
         .keys = from->keys, .row_count = (uint32_t)from->n_keys, .seed = from->seed};
-    if (from->version < TARIFF_OF_ONE_FOREST || from->version > TARIFF_VERSION ||
-        from->feature_hash != GRAFT_FEATURE_HASH) {
-        return refuse(in, "version", "the tariff was made for another version of the engine");
-    }
-    if (from->n_keys != from->n_values || from->n_keys > UINT32_MAX / 2) {
-        return refuse(in, "rows", "the number of values is not that of keys");
-    }
+    GRAFT_RETURN_IF(from->version < TARIFF_OF_ONE_FOREST || from->version > TARIFF_VERSION ||
+                        from->feature_hash != GRAFT_FEATURE_HASH,
+                    refuse(in, "version", "the tariff was made for another version of the engine"));
+    GRAFT_RETURN_IF(from->n_keys != from->n_values || from->n_keys > UINT32_MAX / 2,
+                    refuse(in, "rows", "the number of values is not that of keys"));
     uint16_t *values = GRAFT_NEW(in->arena, uint16_t, from->n_values);
     for (size_t i = 0; i < from->n_values; i++) {
-        if (from->values[i] > UINT16_MAX) {
-            return refuse(in, "rows", "a value is out of range");
-        }
+        GRAFT_RETURN_IF(from->values[i] > UINT16_MAX,
+                        refuse(in, "rows", "a value is out of range"));
         values[i] = (uint16_t)from->values[i];
     }
     read.values = values;
     GRAFT_PASS(read_trees(in, from, &read));
     GRAFT_PASS(read_roofs(in, from, &read));
-    if (graft_tariff_check(&read) != NULL) {
-        return refuse(in, "tariff", graft_tariff_check(&read));
-    }
+    GRAFT_RETURN_IF(graft_tariff_check(&read) != NULL,
+                    refuse(in, "tariff", graft_tariff_check(&read)));
     *tariff = read;
     return GRAFT_OK;
 }
@@ -442,9 +428,8 @@ static graft_status read_decider(const reader *in, const policy_message *from, g
 static graft_status read_names(const reader *in, const policy_message *from,
                                const char *const **rule_names)
 {
-    if (from->n_rule_names != from->n_rules) {
-        return refuse(in, "rules", "there are names for another number of them");
-    }
+    GRAFT_RETURN_IF(from->n_rule_names != from->n_rules,
+                    refuse(in, "rules", "there are names for another number of them"));
     *rule_names = (const char *const *)from->rule_names;
     return GRAFT_OK;
 }
@@ -464,10 +449,9 @@ static graft_status decode(graft_env *env, graft_arena *arena, graft_bytes bytes
                           "%s: a policy of version %u; this program reads version %d", in.file,
                           from->version, VERSION);
     }
-    if (from->abi < ABI_LEAST || from->abi > GRAFT_ABI ||
-        from->feature_hash != GRAFT_FEATURE_HASH) {
-        return refuse(&in, "features", "the policy was made for another version of the engine");
-    }
+    GRAFT_RETURN_IF(
+        from->abi < ABI_LEAST || from->abi > GRAFT_ABI || from->feature_hash != GRAFT_FEATURE_HASH,
+        refuse(&in, "features", "the policy was made for another version of the engine"));
     read.metadata = from->metadata;
     if (from->hidden > 0 && from->place == NULL) {
         return refuse(&in, "network", "it scores fixed places, which no program does any more");

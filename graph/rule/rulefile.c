@@ -129,23 +129,17 @@ static graft_status read_fail(const reader *in, const char *what)
 static graft_status read_node(const reader *in, const node_message *from, graft_pattern_node *to)
 {
     const graft_op_info *info = graft_op(from->op);
-    if (info == NULL) {
-        return read_fail(in, "an unknown operator");
-    }
-    if (from->n_inputs != info->input_count || from->n_attrs != info->attr_count) {
-        return read_fail(in, "a node's inputs or attributes are not those of its operator");
-    }
+    GRAFT_RETURN_IF(info == NULL, read_fail(in, "an unknown operator"));
+    GRAFT_RETURN_IF(from->n_inputs != info->input_count || from->n_attrs != info->attr_count,
+                    read_fail(in, "a node's inputs or attributes are not those of its operator"));
     to->op = (uint8_t)from->op;
     for (size_t i = 0; i < from->n_inputs; i++) {
-        if (from->inputs[i] > UINT8_MAX) {
-            return read_fail(in, "an operand is out of range");
-        }
+        GRAFT_RETURN_IF(from->inputs[i] > UINT8_MAX, read_fail(in, "an operand is out of range"));
         to->inputs[i] = (graft_operand)from->inputs[i];
     }
     for (size_t i = 0; i < from->n_attrs; i++) {
-        if ((uint32_t)from->attrs[i]->kind > GRAFT_TERM_CODE) {
-            return read_fail(in, "an attribute has an unknown kind");
-        }
+        GRAFT_RETURN_IF((uint32_t)from->attrs[i]->kind > GRAFT_TERM_CODE,
+                        read_fail(in, "an attribute has an unknown kind"));
         to->attrs[i] = (graft_term){from->attrs[i]->value, (uint8_t)from->attrs[i]->kind};
     }
     return GRAFT_OK;
@@ -162,9 +156,7 @@ static graft_status read_pattern(const reader *in, const pattern_message *from, 
         GRAFT_PASS(read_node(in, from->nodes[n], &to->nodes[n]));
     }
     for (uint32_t i = 0; i < output_count; i++) {
-        if (from->outputs[i] > UINT8_MAX) {
-            return read_fail(in, "an output is out of range");
-        }
+        GRAFT_RETURN_IF(from->outputs[i] > UINT8_MAX, read_fail(in, "an output is out of range"));
         to->outputs[i] = (graft_operand)from->outputs[i];
     }
     return GRAFT_OK;
@@ -172,11 +164,10 @@ static graft_status read_pattern(const reader *in, const pattern_message *from, 
 
 static graft_status read_rule(const reader *in, const rule_message *from, graft_rule *rule)
 {
-    if (from->vars > GRAFT_RULE_MAX_VARS || from->slots > GRAFT_RULE_MAX_SLOTS ||
-        from->code.len > GRAFT_RULE_MAX_CODE || from->condition > UINT8_MAX ||
-        from->source == NULL || from->source->n_outputs > GRAFT_RULE_MAX_OUTPUTS) {
-        return read_fail(in, "variables, slots, code or outputs are out of range");
-    }
+    GRAFT_RETURN_IF(from->vars > GRAFT_RULE_MAX_VARS || from->slots > GRAFT_RULE_MAX_SLOTS ||
+                        from->code.len > GRAFT_RULE_MAX_CODE || from->condition > UINT8_MAX ||
+                        from->source == NULL || from->source->n_outputs > GRAFT_RULE_MAX_OUTPUTS,
+                    read_fail(in, "variables, slots, code or outputs are out of range"));
     rule->var_count = (uint8_t)from->vars;
     rule->slot_count = (uint8_t)from->slots;
     rule->output_count = (uint8_t)from->source->n_outputs;
@@ -188,9 +179,7 @@ static graft_status read_rule(const reader *in, const rule_message *from, graft_
     GRAFT_PASS(read_pattern(in, from->source, &rule->source, rule->output_count));
     GRAFT_PASS(read_pattern(in, from->target, &rule->target, rule->output_count));
     const char *fault = graft_rule_check(rule);
-    if (fault != NULL) {
-        return read_fail(in, fault);
-    }
+    GRAFT_RETURN_IF(fault != NULL, read_fail(in, fault));
     if (graft_rule_id(rule) != from->id) {
         return read_fail(in, "its id is not that of its content: damaged, or changed after proof");
     }
@@ -251,9 +240,8 @@ static graft_status read_certificate(const reader *in, const certificate_message
         from->numeric < 1 || (uint32_t)from->numeric > GRAFT_NUMERIC_EXACT_INTEGER) {
         return read_fail(in, "no certificate, or an unknown proof level or numeric class");
     }
-    if (!is_of_one_piece(from)) {
-        return read_fail(in, "its certificate contradicts itself: damaged, or changed");
-    }
+    GRAFT_RETURN_IF(!is_of_one_piece(from),
+                    read_fail(in, "its certificate contradicts itself: damaged, or changed"));
     entry->proof =
         from->proof == GRAFT__RULES__PROOF__UNBOUNDED ? GRAFT_PROOF_UNBOUNDED : GRAFT_PROOF_BOUNDED;
     entry->numeric = (uint8_t)from->numeric;
@@ -261,16 +249,11 @@ static graft_status read_certificate(const reader *in, const certificate_message
     entry->points = from->points;
     entry->cover = from->cover;
     entry->resource_count = from->resource_count;
-    if (!read_rounding(from, &entry->rounding)) {
-        return read_fail(in, "its errors of rounding are cut off");
-    }
+    GRAFT_RETURN_IF(!read_rounding(from, &entry->rounding),
+                    read_fail(in, "its errors of rounding are cut off"));
     entry->cases = from->cases;
     entry->reason = graft_arena_strdup(in->arena, from->reason);
-    uint8_t *points = GRAFT_NEW(in->arena, uint8_t, from->cover_points.len);
-    if (from->cover_points.len > 0) {
-        memcpy(points, from->cover_points.data, from->cover_points.len);
-    }
-    entry->cover_points = points;
+    entry->cover_points = GRAFT_COPY(in->arena, from->cover_points.data, from->cover_points.len);
     entry->cover_bytes = from->cover_points.len;
     const char **axioms = GRAFT_NEW(in->arena, const char *, from->n_axioms);
     for (size_t i = 0; i < from->n_axioms; i++) {
@@ -283,9 +266,7 @@ static graft_status read_certificate(const reader *in, const certificate_message
 
 static graft_status read_entry(const reader *in, const rule_message *from, graft_rule_entry *entry)
 {
-    if (from->name[0] == '\0') {
-        return read_fail(in, "it has no name");
-    }
+    GRAFT_RETURN_IF(from->name[0] == '\0', read_fail(in, "it has no name"));
     GRAFT_PASS(read_rule(in, from, &entry->rule));
     GRAFT_PASS(read_certificate(in, from->certificate, entry));
     entry->id = from->id;
@@ -322,10 +303,9 @@ static graft_status read_set(graft_env *env, graft_arena *arena, const char *nam
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: rule file version %u, this program reads %d",
                           name, message->version, RULEFILE_VERSION);
     }
-    if (message->version > 1 && !message->whole) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: cut off behind %zu rules", name,
-                          message->n_rules);
-    }
+    GRAFT_RETURN_IF(
+        message->version > 1 && !message->whole,
+        GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: cut off behind %zu rules", name, message->n_rules));
     if (message->n_rules > RULE_COUNT_MOST) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: more than %d rules", name, RULE_COUNT_MOST);
     }
@@ -346,9 +326,8 @@ static graft_status parse_set(graft_env *env, graft_arena *arena, const char *na
                               const uint8_t *data, size_t size, graft_ruleset *set)
 {
     set_message *message = graft__rules__rule_set__unpack(NULL, size, data);
-    if (message == NULL) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: not a rule file, or cut off", name);
-    }
+    GRAFT_RETURN_IF(message == NULL,
+                    GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: not a rule file, or cut off", name));
     graft_status status = read_set(env, arena, name, message, set);
     graft__rules__rule_set__free_unpacked(message, NULL);
     return status;
@@ -462,10 +441,8 @@ graft_status graft_rulefile_write(graft_env *env, const char *path, const graft_
     message.rules = GRAFT_NEW(env->scratch, rule_message *, set->count);
     for (uint32_t i = 0; i < set->count; i++) {
         const char *fault = graft_rule_check(&set->entries[i].rule);
-        if (fault != NULL) {
-            return GRAFT_FAIL(env, GRAFT_INTERNAL, "%s: rule %s: %s", path, set->entries[i].name,
-                              fault);
-        }
+        GRAFT_RETURN_IF(fault != NULL, GRAFT_FAIL(env, GRAFT_INTERNAL, "%s: rule %s: %s", path,
+                                                  set->entries[i].name, fault));
         message.rules[i] = write_entry(env->scratch, &set->entries[i]);
     }
     return graft_wire_write(env, path, &message.base);

@@ -103,9 +103,8 @@ static graft_status parse_number(parser *p, long least, long most, long *value)
     skip_space(p);
     char *end = NULL;
     long number = strtol(p->at, &end, 10);
-    if (end == p->at || number < least || number > most) {
-        return parse_fail(p, "expected a whole number in range");
-    }
+    GRAFT_RETURN_IF(end == p->at || number < least || number > most,
+                    parse_fail(p, "expected a whole number in range"));
     p->at = end;
     *value = number;
     return GRAFT_OK;
@@ -119,12 +118,9 @@ static graft_status parse_float_bits(parser *p, long *bits)
     char *end = NULL;
     errno = 0;
     float number = strtof(p->at, &end);
-    if (end == p->at || isnan(number)) {
-        return parse_fail(p, "expected a decimal number");
-    }
-    if (errno == ERANGE && (number == 0.0F || isinf(number))) {
-        return parse_fail(p, "a decimal number is too large or too small for binary32");
-    }
+    GRAFT_RETURN_IF(end == p->at || isnan(number), parse_fail(p, "expected a decimal number"));
+    GRAFT_RETURN_IF(errno == ERANGE && (number == 0.0F || isinf(number)),
+                    parse_fail(p, "a decimal number is too large or too small for binary32"));
     p->at = end;
     *bits = graft_bits_of_float(number);
     return GRAFT_OK;
@@ -133,10 +129,9 @@ static graft_status parse_float_bits(parser *p, long *bits)
 static graft_status parse_var(parser *p, uint8_t *var)
 {
     skip_space(p);
-    if (*p->at < 'a' || *p->at >= 'a' + GRAFT_RULE_MAX_VARS || isalnum((unsigned char)p->at[1]) ||
-        p->at[1] == '_') {
-        return parse_fail(p, "expected a variable, a to h");
-    }
+    GRAFT_RETURN_IF(*p->at < 'a' || *p->at >= 'a' + GRAFT_RULE_MAX_VARS ||
+                        isalnum((unsigned char)p->at[1]) || p->at[1] == '_',
+                    parse_fail(p, "expected a variable, a to h"));
     *var = (uint8_t)(*p->at++ - 'a');
     p->vars |= 1u << *var;
     return GRAFT_OK;
@@ -146,9 +141,8 @@ static graft_status parse_var(parser *p, uint8_t *var)
 
 static graft_status emit(parser *p, uint32_t byte)
 {
-    if (p->rule->code_bytes == GRAFT_RULE_MAX_CODE) {
-        return parse_fail(p, "the rule has too much code");
-    }
+    GRAFT_RETURN_IF(p->rule->code_bytes == GRAFT_RULE_MAX_CODE,
+                    parse_fail(p, "the rule has too much code"));
     p->rule->code[p->rule->code_bytes++] = (uint8_t)byte;
     return GRAFT_OK;
 }
@@ -325,9 +319,7 @@ static graft_status parse_level(parser *p, uint32_t level)
 
 static graft_status parse_expression(parser *p)
 {
-    if (p->nesting == NESTING_MOST) {
-        return parse_fail(p, "nested too deeply");
-    }
+    GRAFT_RETURN_IF(p->nesting == NESTING_MOST, parse_fail(p, "nested too deeply"));
     p->nesting++;
     graft_status status = parse_level(p, 0);
     p->nesting--;
@@ -394,9 +386,7 @@ static graft_status parse_list(parser *p, graft_pattern_node *node, uint32_t fir
         if (i > first) {
             GRAFT_PASS(expect(p, ","));
         }
-        if (i == info->attr_count) {
-            return parse_fail(p, "too many values");
-        }
+        GRAFT_RETURN_IF(i == info->attr_count, parse_fail(p, "too many values"));
         GRAFT_PASS(parse_value(p, graft_op_attr(node->op, i)->kind, &node->attrs[i]));
         i++;
     }
@@ -421,9 +411,8 @@ static graft_status parse_attr(parser *p, graft_pattern_node *node, uint32_t *gi
             continue;
         }
         p->at += length;
-        if (!take(p, "=") || (list && !take(p, "["))) {
-            return parse_fail(p, list ? "expected '=['" : "expected '='");
-        }
+        GRAFT_RETURN_IF(!take(p, "=") || (list && !take(p, "[")),
+                        parse_fail(p, list ? "expected '=['" : "expected '='"));
         *given |= 1u << i;
         return list ? parse_list(p, node, i, given) : parse_value(p, attr->kind, &node->attrs[i]);
     }
@@ -439,9 +428,7 @@ static graft_status own_slots(parser *p, graft_pattern_node *node, uint32_t inde
         return GRAFT_OK;
     }
     for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
-        if (p->slot_end == SLOTS_MOST) {
-            return parse_fail(p, "the rule has too many slots");
-        }
+        GRAFT_RETURN_IF(p->slot_end == SLOTS_MOST, parse_fail(p, "the rule has too many slots"));
         node->attrs[i] = (graft_term){(int32_t)p->slot_end++, GRAFT_TERM_SLOT};
     }
     p->nodes[index] = *node;
@@ -462,9 +449,7 @@ static graft_status fill_attrs(parser *p, graft_pattern_node *node, uint32_t tag
         if ((given >> i & 1u) != 0) {
             continue;
         }
-        if (tag == 0) {
-            return parse_fail(p, "an attribute of the operator before is missing");
-        }
+        GRAFT_RETURN_IF(tag == 0, parse_fail(p, "an attribute of the operator before is missing"));
         if (find_slot(p, tag, graft_op_attr(node->op, i)->name, &slot) != GRAFT_OK) {
             return GRAFT_BAD_INPUT;
         }
@@ -523,9 +508,8 @@ static graft_status parse_arguments(parser *p, graft_pattern_node *node, uint32_
             GRAFT_PASS(parse_attr(p, node, given));
         }
     }
-    if (inputs < graft_op(node->op)->input_count) {
-        return parse_fail(p, "the operator before has too few operands");
-    }
+    GRAFT_RETURN_IF(inputs < graft_op(node->op)->input_count,
+                    parse_fail(p, "the operator before has too few operands"));
     return GRAFT_OK;
 }
 
@@ -560,9 +544,7 @@ static graft_status parse_application(parser *p, uint32_t op, graft_operand *ope
     long output = 0;
     memset(&node, 0, sizeof node);
     node.op = (uint8_t)op;
-    if (p->node_count == NODES_MOST) {
-        return parse_fail(p, "the side has too many operators");
-    }
+    GRAFT_RETURN_IF(p->node_count == NODES_MOST, parse_fail(p, "the side has too many operators"));
     uint32_t index = p->in_source ? p->node_count++ : 0;
     if (take(p, "#")) {
         GRAFT_PASS(parse_number(p, 1, TAGS_MOST - 1, &tag));
@@ -571,9 +553,8 @@ static graft_status parse_application(parser *p, uint32_t op, graft_operand *ope
     GRAFT_PASS(parse_arguments(p, &node, &given));
     GRAFT_PASS(fill_attrs(p, &node, (uint32_t)tag, given));
     if (!p->in_source) {
-        if (p->node_count == NODES_MOST) {
-            return parse_fail(p, "the side has too many operators");
-        }
+        GRAFT_RETURN_IF(p->node_count == NODES_MOST,
+                        parse_fail(p, "the side has too many operators"));
         index = p->node_count++;
     }
     index = place_node(p, &node, index);
@@ -590,9 +571,7 @@ static graft_status parse_term(parser *p, graft_operand *operand)
     char word[WORD_MOST];
     size_t length = peek_word(p, word);
     uint32_t op = length > 1 ? graft_op_named(word) : GRAFT_OP_NONE;
-    if (p->nesting == NESTING_MOST) {
-        return parse_fail(p, "nested too deeply");
-    }
+    GRAFT_RETURN_IF(p->nesting == NESTING_MOST, parse_fail(p, "nested too deeply"));
     p->nesting++;
     graft_status status = GRAFT_OK;
     if (length == 1) {
@@ -615,9 +594,7 @@ static graft_status parse_outputs(parser *p, graft_pattern *side, uint8_t *count
         return parse_term(p, &side->outputs[0]);
     }
     do {
-        if (*count == GRAFT_RULE_MAX_OUTPUTS) {
-            return parse_fail(p, "too many outputs");
-        }
+        GRAFT_RETURN_IF(*count == GRAFT_RULE_MAX_OUTPUTS, parse_fail(p, "too many outputs"));
         GRAFT_PASS(parse_term(p, &side->outputs[*count]));
         (*count)++;
     } while (take(p, ","));
@@ -628,9 +605,8 @@ static graft_status parse_side(parser *p, graft_pattern *side, uint8_t *count)
 {
     p->node_count = 0;
     GRAFT_PASS(parse_outputs(p, side, count));
-    if (p->node_count > GRAFT_RULE_MAX_NODES) {
-        return parse_fail(p, "the side has too many operators");
-    }
+    GRAFT_RETURN_IF(p->node_count > GRAFT_RULE_MAX_NODES,
+                    parse_fail(p, "the side has too many operators"));
     side->node_count = (uint8_t)p->node_count;
     memcpy(side->nodes, p->nodes, p->node_count * sizeof(p->nodes[0]));
     return GRAFT_OK;
@@ -685,21 +661,17 @@ static const char *part_at_fault(const graft_rule *rule, const char *source, con
  * the source in messages. */
 static graft_status finish_rule(parser *p, const char *source, uint32_t outputs, graft_rule *rule)
 {
-    if (outputs != p->rule->output_count) {
-        return parse_fail(p, "the sides have different numbers of outputs");
-    }
+    GRAFT_RETURN_IF(outputs != p->rule->output_count,
+                    parse_fail(p, "the sides have different numbers of outputs"));
     while ((p->vars >> p->rule->var_count & 1u) != 0) {
         p->rule->var_count++;
     }
     compress_slots(p);
-    if (p->rule->slot_count > GRAFT_RULE_MAX_SLOTS) {
-        return GRAFT_FAIL(p->env, GRAFT_BAD_INPUT, "%s: the rule has too many slots", source);
-    }
+    GRAFT_RETURN_IF(p->rule->slot_count > GRAFT_RULE_MAX_SLOTS,
+                    GRAFT_FAIL(p->env, GRAFT_BAD_INPUT, "%s: the rule has too many slots", source));
     const char *fault = graft_rule_check(p->rule);
-    if (fault != NULL) {
-        return GRAFT_FAIL(p->env, GRAFT_BAD_INPUT, "%s: %s",
-                          part_at_fault(p->rule, source, p->name), fault);
-    }
+    GRAFT_RETURN_IF(fault != NULL, GRAFT_FAIL(p->env, GRAFT_BAD_INPUT, "%s: %s",
+                                              part_at_fault(p->rule, source, p->name), fault));
     *rule = *p->rule;
     return GRAFT_OK;
 }

@@ -67,14 +67,13 @@ static graft_status read_operator(const reader *in, const operator_message *from
     to->parameter_count = (uint32_t)from->n_para;
     for (size_t i = 0; i < from->n_input; i++) {
         to->inputs[i] = (graft_taso_tensor){from->input[i]->opid, from->input[i]->tsid};
-        if (to->inputs[i].op >= (int64_t)place || to->inputs[i].output < 0 ||
-            to->inputs[i].output > UINT8_MAX) {
-            return GRAFT_FAIL(in->env, GRAFT_BAD_INPUT,
-                              "%s: rule %zu: %s %zu reads output %d of operator %d, which does not "
-                              "stand before it",
-                              in->file, in->rule, side, place, to->inputs[i].output,
-                              to->inputs[i].op);
-        }
+        GRAFT_RETURN_IF(
+            to->inputs[i].op >= (int64_t)place || to->inputs[i].output < 0 ||
+                to->inputs[i].output > UINT8_MAX,
+            GRAFT_FAIL(in->env, GRAFT_BAD_INPUT,
+                       "%s: rule %zu: %s %zu reads output %d of operator %d, which does not "
+                       "stand before it",
+                       in->file, in->rule, side, place, to->inputs[i].output, to->inputs[i].op));
     }
     for (size_t i = 0; i < from->n_para; i++) {
         to->keys[i] = from->para[i]->key;

@@ -178,10 +178,10 @@ CHECK_CASE(test_copies)
 {
     const uint16_t numbers[] = {1, 2, 3};
     graft_arena *arena = graft_arena_new(16);
-    const uint16_t *copy = GRAFT_COPY(arena, uint16_t, numbers, 3);
+    const uint16_t *copy = GRAFT_COPY(arena, numbers, 3);
     assert_ptr_not_equal(copy, numbers);
     assert_memory_equal(copy, numbers, sizeof numbers);
-    assert_non_null(GRAFT_COPY(arena, uint16_t, NULL, 0));
+    assert_non_null(GRAFT_COPY(arena, NULL, 0));
     graft_arena_free(arena);
 }
 

@@ -499,6 +499,23 @@ CHECK_CASE(test_shared)
     }
 }
 
+/* Elements of two bytes. */
+CHECK_CASE(test_short)
+{
+    static const int16_t from[] = {0, 1, 2, 3, 4, 5};
+    static const int16_t want[] = {0, 3, 1, 4, 2, 5};
+    int16_t got[6] = {0};
+    Onnx__ModelProto *proto = onnx_text_message(env->life, "input x 2 3; node Transpose x -> y");
+    proto->graph->input[0]->type->tensor_type->elem_type = GRAFT_DTYPE_I16;
+    graft_model *model = NULL;
+    graft_opaque opaque;
+    CHECK_OK(onnx_text_read(env, proto, NULL, &model));
+    assert_true(graft_opaque_find(model, &model->graph, 0, &opaque));
+    CHECK_OK(graft_opaque_run(env, &opaque, (const void *[GRAFT_OPAQUE_INPUTS_MOST]){from},
+                              (void *[GRAFT_OPAQUE_OUTPUTS_MOST]){got}));
+    assert_memory_equal(got, want, sizeof want);
+}
+
 /* The same with a weight for the input, which leaves nothing to run but weights. */
 CHECK_ROWS(test_constants, rows)
 {

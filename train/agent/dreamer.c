@@ -48,8 +48,7 @@ void graft_dreamer_open(graft_env *env, graft_candidates *agent, graft_observer 
     dreamer->best.moment = GRAFT_NEW(env->life, float, dreamer->best.size);
     dreamer->best.variance = GRAFT_NEW(env->life, float, dreamer->best.size);
     dreamer->best.value = GRAFT_NEW(env->life, float, dreamer->best.size);
-    dreamer->first =
-        GRAFT_COPY(env->life, float, agent->scorer.parameters.value, dreamer->best.size);
+    dreamer->first = GRAFT_COPY(env->life, agent->scorer.parameters.value, dreamer->best.size);
     dreamer->curve = GRAFT_NEW(env->life, float, curve_size(agent));
 }
 

@@ -342,10 +342,10 @@ static graft_scene take_scene(graft_arena *arena, const graft_dreamt *d)
 {
     const size_t count = d->count;
     return (graft_scene){.count = d->count,
-                         .latent = GRAFT_COPY(arena, float, d->latent, d->model->latent),
-                         .places = GRAFT_COPY(arena, float, d->places, count * d->model->width),
-                         .facts = GRAFT_COPY(arena, float, d->facts, count *GRAFT_FACT_COUNT),
-                         .priors = GRAFT_COPY(arena, float, d->priors, count)};
+                         .latent = GRAFT_COPY(arena, d->latent, d->model->latent),
+                         .places = GRAFT_COPY(arena, d->places, count * d->model->width),
+                         .facts = GRAFT_COPY(arena, d->facts, count * GRAFT_FACT_COUNT),
+                         .priors = GRAFT_COPY(arena, d->priors, count)};
 }
 
 graft_episode_kept graft_dreamt_play(graft_arena *arena, graft_arena *scratch,

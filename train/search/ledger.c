@@ -142,7 +142,7 @@ void graft_ledger_blur(graft_ledger *ledger, const graft_blur *blurs, uint32_t c
 graft_tariff graft_ledger_copy(graft_arena *arena, const graft_ledger *ledger)
 {
     graft_tariff copy = ledger->tariff;
-    copy.keys = GRAFT_COPY(arena, uint32_t, ledger->keys, ledger->row_count);
-    copy.values = GRAFT_COPY(arena, uint16_t, ledger->values, ledger->row_count);
+    copy.keys = GRAFT_COPY(arena, ledger->keys, ledger->row_count);
+    copy.values = GRAFT_COPY(arena, ledger->values, ledger->row_count);
     return copy;
 }

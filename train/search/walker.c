@@ -127,7 +127,7 @@ void graft_walker_keep(const graft_walker *walker, graft_arena *arena, graft_pla
         found->cost_ns = walker->cost_ns;
         found->at_rest = false;
         found->step_count = walker->step_count;
-        found->steps = GRAFT_COPY(arena, graft_action, walker->steps, walker->step_count);
+        found->steps = GRAFT_COPY(arena, walker->steps, walker->step_count);
     }
 }
 

@@ -22,7 +22,7 @@ void graft_leaning_open(graft_arena *arena, const graft_book *book, const graft_
                         graft_leaning_rows *rows)
 {
     *rows = (graft_leaning_rows){.measured = measured};
-    rows->guesses = GRAFT_COPY(arena, uint16_t, measured->values, measured->row_count);
+    rows->guesses = GRAFT_COPY(arena, measured->values, measured->row_count);
     rows->ops = GRAFT_NEW(arena, uint8_t, measured->row_count);
     rows->met = GRAFT_NEW(arena, uint64_t, measured->row_count);
     for (uint32_t i = 0; i < book->row_count; i++) {

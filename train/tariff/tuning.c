@@ -174,8 +174,8 @@ graft_status graft_tuning_search(graft_env *env, const graft_leaning_rows *rows,
     GRAFT_SCOPED(env->scratch);
     tuning t = {.rows = rows, .judge = judge, .options = options, .tariff = *tariff};
     graft_progress progress;
-    t.values = GRAFT_COPY(env->life, uint16_t, tariff->values, tariff->row_count);
-    t.trial = GRAFT_COPY(env->scratch, uint16_t, tariff->values, tariff->row_count);
+    t.values = GRAFT_COPY(env->life, tariff->values, tariff->row_count);
+    t.trial = GRAFT_COPY(env->scratch, tariff->values, tariff->row_count);
     t.changed = GRAFT_NEW(env->scratch, uint32_t, tariff->row_count);
     t.tariff.values = t.trial;
     GRAFT_PASS(judge_all(env, &t, t.parts, &t.sum));
