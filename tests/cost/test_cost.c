@@ -492,24 +492,19 @@ typedef struct {
     uint32_t dtype; /* Of the result. */
 } quantised_row;
 
+/* clang-format off */
 static const quantised_row quantised_rows[] = {
-    {"quantise() f32[7]@row -> row own",
-     {{{7}, 1, GRAFT_DTYPE_F32}},
-     0,                  GRAFT_OPAQUE_QUANTISE,
-     GRAFT_DTYPE_I8                                             },
-    {"dequantise() i32[7]@row -> row own",
-     {{{7}, 1, GRAFT_DTYPE_I32}},
-     0,                  GRAFT_OPAQUE_DEQUANTISE,
-     GRAFT_DTYPE_F32                                            },
-    {"quantised_conv(stride_h=1, stride_w=1, pad_top=0, pad_left=0, pad_bottom=0, pad_right=0, "
-     "dilation_h=1, dilation_w=1, groups=2) u8[1,4,6,5]@row i8[8,2,3,3]@row -> row own", {{{1, 4, 6, 5}, 4, GRAFT_DTYPE_U8}, {{8, 2, 3, 3}, 4, GRAFT_DTYPE_I8}},
-     2 * 8 * 12 * 2 * 9,
-     GRAFT_OPAQUE_QUANTISED_CONV,                 GRAFT_DTYPE_U8},
+    {"quantise() f32[7]@row -> row own", {{{7}, 1, GRAFT_DTYPE_F32}}, 0, GRAFT_OPAQUE_QUANTISE, GRAFT_DTYPE_I8},
+    {"dequantise() i32[7]@row -> row own", {{{7}, 1, GRAFT_DTYPE_I32}}, 0, GRAFT_OPAQUE_DEQUANTISE, GRAFT_DTYPE_F32},
+    {"quantised_conv(stride_h=1, stride_w=1, pad_top=0, pad_left=0, pad_bottom=0, pad_right=0, dilation_h=1, "
+     "dilation_w=1, groups=2) u8[1,4,6,5]@row i8[8,2,3,3]@row -> row own",
+     {{{1, 4, 6, 5}, 4, GRAFT_DTYPE_U8}, {{8, 2, 3, 3}, 4, GRAFT_DTYPE_I8}}, 2 * 8 * 12 * 2 * 9,
+     GRAFT_OPAQUE_QUANTISED_CONV, GRAFT_DTYPE_U8},
     {"quantised_matmul() i8[3,4]@row u8[4,5]@row -> row own",
-     {{{3, 4}, 2, GRAFT_DTYPE_I8}, {{4, 5}, 2, GRAFT_DTYPE_U8}},
-     2 * 3 * 4 * 5,
-     GRAFT_OPAQUE_QUANTISED_MATMUL,               GRAFT_DTYPE_I8},
+     {{{3, 4}, 2, GRAFT_DTYPE_I8}, {{4, 5}, 2, GRAFT_DTYPE_U8}}, 2 * 3 * 4 * 5, GRAFT_OPAQUE_QUANTISED_MATMUL,
+     GRAFT_DTYPE_I8},
 };
+/* clang-format on */
 
 /* What the signature of a quantised operator says, and how it is written. */
 static graft_signature check_quantised(graft_env *env, const quantised_row *row)

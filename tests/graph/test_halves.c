@@ -396,33 +396,29 @@ CHECK_CASE(test_weights_that_are_no_numbers)
 CHECK_CASE(test_weights_that_are_too_small)
 {
     enum { F16 = GRAFT_DTYPE_F16, BF16 = GRAFT_DTYPE_BF16, F32 = GRAFT_DTYPE_F32 };
+    /* clang-format off */
     static const struct {
         const char *text;
         uint8_t dtype;
         bool fits;
     } rows[] = {
-        {"weight a 2 = 1e-4 2e-4; weight b 2 = 1e-4 1e-4; node Mul a b -> p; node Mul x p -> y",
-         F16,                                                                                         false},
-        {"weight a 2 = 1e-4 2e-4; weight b 2 = 1e-4 1e-4; node Mul a b -> p; node Mul x p -> y",
-         BF16,                                                                                        true },
-        {"weight a 2 = 1e-4 1; weight b 2 = 1e-4 1; node Mul a b -> p; node Mul x p -> y",       F16,
-         true                                                                                              },
-        {"weight a 2 = 1e-4 1; weight b 2 = 1e-4 1; node Mul a b -> p; node Div x p -> y",       F16,
-         false                                                                                             },
-        {"weight a 1 = 3e-7; ints k = 1 1; node Reshape a k -> p; node Mul x p -> y",            F16, true },
-        {"weight a 2 2 = 1e-25 0 0 1e-25; weight b 2 2 = 1e-25 1e-25 0 0; node MatMul a b -> p;"
-         "node MatMul x p -> y",                                                        F32, false},
-        {"weight a 2 2 = 1e-25 0 0 1; weight b 2 2 = 1e-25 1e-25 0 1; node MatMul a b -> p;"
-         "node MatMul x p -> y",                                                        F32, true },
-        {"weight a 2 = 1e-20 1; weight b 2 = 1e-20 1; node Mul a b -> p; node Mul x p -> y",     F32,
-         true                                                                                              },
-        {"weight a 2 = 1e-20 1; weight b 2 = 1e-20 1; node Mul a b -> p; node Div x p -> y",     F32,
-         false                                                                                             },
-        {"weight a 2 = 1e-20 1; weight b 2 = 1e-20 1; node Mul a b -> p; ints k = 1 2;"
-         "node Reshape p k -> q; node Div x q -> y",                                    F32, false},
-        {"weight a 2 = 0 0; weight b 2 = 1 2; node Mul a b -> p; node Div x p -> y",             F32, true },
-        {"weight a 2 = 1 2; weight b 2 = 1 2; node Sub a b -> p; node Add x p -> y",             F32, true },
+        {"weight a 2 = 1e-4 2e-4; weight b 2 = 1e-4 1e-4; node Mul a b -> p; node Mul x p -> y", F16, false},
+        {"weight a 2 = 1e-4 2e-4; weight b 2 = 1e-4 1e-4; node Mul a b -> p; node Mul x p -> y", BF16, true},
+        {"weight a 2 = 1e-4 1; weight b 2 = 1e-4 1; node Mul a b -> p; node Mul x p -> y", F16, true},
+        {"weight a 2 = 1e-4 1; weight b 2 = 1e-4 1; node Mul a b -> p; node Div x p -> y", F16, false},
+        {"weight a 1 = 3e-7; ints k = 1 1; node Reshape a k -> p; node Mul x p -> y", F16, true},
+        {"weight a 2 2 = 1e-25 0 0 1e-25; weight b 2 2 = 1e-25 1e-25 0 0; node MatMul a b -> p;node MatMul x p -> y",
+         F32, false},
+        {"weight a 2 2 = 1e-25 0 0 1; weight b 2 2 = 1e-25 1e-25 0 1; node MatMul a b -> p;node MatMul x p -> y", F32,
+         true},
+        {"weight a 2 = 1e-20 1; weight b 2 = 1e-20 1; node Mul a b -> p; node Mul x p -> y", F32, true},
+        {"weight a 2 = 1e-20 1; weight b 2 = 1e-20 1; node Mul a b -> p; node Div x p -> y", F32, false},
+        {"weight a 2 = 1e-20 1; weight b 2 = 1e-20 1; node Mul a b -> p; ints k = 1 2;node Reshape p k -> q; "
+         "node Div x q -> y", F32, false},
+        {"weight a 2 = 0 0; weight b 2 = 1 2; node Mul a b -> p; node Div x p -> y", F32, true},
+        {"weight a 2 = 1 2; weight b 2 = 1 2; node Sub a b -> p; node Add x p -> y", F32, true},
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *text = graft_arena_printf(env->life, "input x 1 2; %s; output y", rows[i].text);
         Onnx__ModelProto *proto = NULL;
