@@ -143,9 +143,8 @@ static uint32_t count_engine(graft_env *env, graft_device *device, const char *n
 
 /* As was seen on an H200: engine 0 fuses a tanh that is not a number for large sums, and is asked
  * for a sigmoid, not for that; engine 1 may never end where a convolution has groups. */
-static void test_seen_faults(void **state)
+CHECK_CASE(test_seen_faults)
 {
-    graft_env *env = *state;
     graft_device *device = open_described(env, CUDA_F16);
     assert_true(count_engine(env, device, "bias, sigmoid", "cudnn:e0:") > 0);
     assert_int_equal(count_engine(env, device, "bias, tanh", "cudnn:e0:"), 0);
@@ -167,9 +166,8 @@ static void check_graphs(graft_env *env, graft_device *device, uint32_t type)
     }
 }
 
-static void test_graphs(void **state)
+CHECK_CASE(test_graphs)
 {
-    graft_env *env = *state;
     for (uint32_t type = 0; type < CUDA_TYPE_COUNT; type++) {
         graft_device *device = open_described(env, type);
         check_graphs(env, device, type);
@@ -180,9 +178,8 @@ static void test_graphs(void **state)
 /* In binary32 these are planned as convolutions, too. */
 static bool is_product(uint32_t op) { return op == GRAFT_OP_matmul || op == GRAFT_OP_matmul_bias; }
 
-static void test_plans(void **state)
+CHECK_CASE(test_plans)
 {
-    graft_env *env = *state;
     for (uint32_t type = 0; type < CUDA_TYPE_COUNT; type++) {
         graft_device *device = open_described(env, type);
         assert_false(cuda_device_present(device));
@@ -198,9 +195,8 @@ static void test_plans(void **state)
 }
 
 /* A kernel of a GPU that is not here cannot be bound, a name that is not offered not opened. */
-static void test_refusals(void **state)
+CHECK_CASE(test_refusals)
 {
-    graft_env *env = *state;
     const float *constants[GRAFT_MAX_INPUTS] = {NULL};
     float *outputs[GRAFT_MAX_OUTPUTS] = {NULL};
     graft_kernel *kernel = NULL;
@@ -219,9 +215,8 @@ static void test_refusals(void **state)
 }
 
 /* cuDNN's and CUDA's own words reach the message; what is not supported is no failure. */
-static void test_words(void **state)
+CHECK_CASE(test_words)
 {
-    graft_env *env = *state;
     check_failed(env, cuda_status(env, cudaErrorMemoryAllocation, "allocating x"), GRAFT_NO_MEMORY,
                  "CUDA: allocating x: out of memory");
     check_failed(env, cuda_status(env, cudaErrorIllegalAddress, "running y"), GRAFT_INTERNAL,
@@ -236,29 +231,8 @@ static void test_words(void **state)
     assert_string_equal(env->message, "");
 }
 
-static int run_all(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_graphs),   CHECK_TEST(test_seen_faults), CHECK_TEST(test_plans),
-        CHECK_TEST(test_refusals), CHECK_TEST(test_words),
-    };
-    return cmocka_run_group_tests_name("graphs", tests, NULL, NULL);
-}
-
 #else
 
-static void test_graphs(void **state)
-{
-    (void)state;
-    CHECK_SKIP("built without cuDNN: see the line that make ends with");
-}
-
-static int run_all(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_graphs)};
-    return cmocka_run_group_tests_name("graphs", tests, NULL, NULL);
-}
+CHECK_CASE(test_graphs) { CHECK_SKIP("built without cuDNN: see the line that make ends with"); }
 
 #endif
-
-int main(void) { return run_all(); }

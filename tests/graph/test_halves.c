@@ -369,7 +369,6 @@ CHECK_CASE(test_weights_that_do_not_fit)
     const graft_model *model = read_narrow(env, text, GRAFT_DTYPE_F16);
     check_failed(env, pack_anew(env, model, &proto), GRAFT_CAPACITY,
                  "test.onnx: the rewritten weight 'graft_mul_0' does not fit into float16");
-    graft_env_clear(env);
     uint8_t *data = NULL;
     size_t size = 0;
     CHECK_OK(graft_model_pack(env, env->life, model, &model->graph, &data, &size));
@@ -385,7 +384,6 @@ CHECK_CASE(test_weights_that_are_no_numbers)
     Onnx__ModelProto *proto = NULL;
     const graft_model *model = onnx_text_model(env, text);
     check_failed(env, pack_anew(env, model, &proto), GRAFT_CAPACITY, "does not fit into binary32");
-    graft_env_clear(env);
     uint8_t *data = NULL;
     size_t size = 0;
     CHECK_OK(graft_model_pack(env, env->life, model, &model->graph, &data, &size));
@@ -481,7 +479,6 @@ CHECK_CASE(test_forms_of_data)
         tensor->raw_data.len = 3;
         check_failed(env, onnx_text_read(env, proto, NULL, &model), GRAFT_BAD_INPUT,
                      "initializer 'w' has 3 bytes where its shape needs 4");
-        graft_env_clear(env);
         tensor->has_raw_data = 0;
         tensor->raw_data.len = 0;
         tensor->n_int32_data = 2;
@@ -494,7 +491,6 @@ CHECK_CASE(test_forms_of_data)
         tensor->n_int32_data = 1;
         check_failed(env, onnx_text_read(env, proto, NULL, &model), GRAFT_BAD_INPUT,
                      "has 1 elements where its shape needs 2");
-        graft_env_clear(env);
     }
 }
 
