@@ -150,11 +150,8 @@ CHECK_CASE(test_applied)
     graft_cost_total before;
     graft_cost_total after;
     double price = 0.0;
-    graft_graph *graph = build_graph(env->life);
-    graft_index x = build_input(graph, SHAPE(64, 64), 0);
-    x = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
-    x = build_node(graph, GRAFT_OP_tanh, NULL, x, 0, 0);
-    CHECK_OK(graft_graph_add_output(graph, x));
+    const graft_graph *graph =
+        build_text(env->life, "x = input 64 64; x = relu x; x = tanh x; out x").graph;
     graft_order order = build_order(env->life, graph);
     graft_cost *cost = check_cost_open(env, device, NULL);
     graft_cost_set_measuring(cost, &quick);

@@ -37,15 +37,10 @@ CHECK_CASE(test_one_layout)
         {GRAFT_LAYOUT_NHWC,    0, 2},
         {GRAFT_LAYOUT_BLOCKED, 3, 1}
     };
-    const int32_t attrs[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
-    graft_graph *graph = build_graph(env->life);
-    graft_index x = build_input(graph, SHAPE(1, 3, 8, 8), 0);
-    graft_index enter = build_weight(graph, SHAPE(32, 3, 3, 3), 0);
-    graft_index stay = build_weight(graph, SHAPE(32, 32, 3, 3), 1);
-    graft_index y = build_node(graph, GRAFT_OP_conv, attrs, x, enter, 0);
-    graft_index z = build_node(graph, GRAFT_OP_conv, attrs, y, stay, 0);
-    z = build_node(graph, GRAFT_OP_add, NULL, y, z, 0);
-    CHECK_OK(graft_graph_add_output(graph, z));
+    const graft_graph *graph =
+        build_text(env->life, "x = input 1 3 8 8; e = weight 32 3 3 3; s = weight 32 32 3 3;"
+                              "y = conv x e" PADDED "; z = conv y s" PADDED "; z = add y z; out z")
+            .graph;
     graft_order order = build_order(env->life, graph);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         graft_schedule schedule;
@@ -59,74 +54,43 @@ CHECK_CASE(test_one_layout)
     }
 }
 
-static graft_index add_node4(graft_graph *graph, uint32_t op, const int32_t *attrs,
-                             const graft_index *inputs)
-{
-    graft_index node = GRAFT_NONE;
-    CHECK_OK(graft_graph_add_node(graph, op, attrs, inputs, GRAFT_NONE, &node));
-    return graft_node_output(graph, node, 0);
-}
-
 /* ---------------------------------------------------------------- schedules */
 
 /* The image is converted once for both convolutions, the result back; the reshape behind the global
  * pool is free; const nodes leave no step. */
 CHECK_CASE(test_conversions)
 {
-    graft_graph *graph = build_graph(env->life);
-    graft_index x = build_input(graph, SHAPE(1, 8, 6, 6), 0);
-    graft_index w = build_weight(graph, SHAPE(8, 8, 3, 3), 0);
-    graft_index doubled = build_node(graph, GRAFT_OP_add, NULL, w, w, GRAFT_NONE);
-    graft_index a = build_conv(graph, x, w, 1);
-    graft_index b = build_conv(graph, x, doubled, 1);
-    graft_index sum = build_node(graph, GRAFT_OP_add, NULL, a, b, GRAFT_NONE);
-    graft_index mean = build_node(graph, GRAFT_OP_global_avg_pool, NULL, sum, 0, 0);
-    const int32_t flat[6] = {1, 8};
-    graft_index row = build_node(graph, GRAFT_OP_reshape, flat, mean, 0, 0);
-    CHECK_OK(graft_graph_add_output(graph, row));
-    graft_schedule s = schedule_of(env, graph);
+    built b = build_text(env->life, "x = input 1 8 6 6; w = weight 8 8 3 3; d = add w w;"
+                                    "a = conv x w" PADDED "; b = conv x d" PADDED "; s = add a b;"
+                                    "m = global_avg_pool s; r = reshape m : 1 8; out r");
+    graft_schedule s = schedule_of(env, b.graph);
     assert_int_equal(s.step_count, 5); /* One conversion, two convolutions, sum, pool. */
     assert_int_equal(count_steps(&s, GRAFT_COST_REORDER), 1);
-    assert_int_equal(s.regions[s.outputs[0]].value, mean); /* A view. */
+    assert_int_equal(s.regions[s.outputs[0]].value, b.at['m']); /* A view. */
 
-    CHECK_OK(graft_graph_add_output(graph, sum));
-    s = schedule_of(env, graph);
+    build_more(&b, "out s");
+    s = schedule_of(env, b.graph);
     assert_int_equal(count_steps(&s, GRAFT_COST_REORDER), 2); /* Given away row-major. */
 }
 
 /* A chain of three 400-byte tensors has two alive at a time, besides the input. */
 CHECK_CASE(test_peak)
 {
-    graft_graph *graph = build_graph(env->life);
-    graft_index x = build_input(graph, SHAPE(10, 10), 0);
-    for (int i = 0; i < 3; i++) {
-        x = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
-    }
-    CHECK_OK(graft_graph_add_output(graph, x));
-    assert_int_equal(schedule_of(env, graph).peak_bytes, 1200);
+    const built b =
+        build_text(env->life, "x = input 10 10; x = relu x; x = relu x; x = relu x; out x");
+    assert_int_equal(schedule_of(env, b.graph).peak_bytes, 1200);
 }
 
-/* Whether the residual relu(image) may be overwritten: when `later` an addition reads it again,
- * when `given` it is an output of the graph, when `twice` it is the image too. */
-static uint32_t residual_in_place(graft_env *env, bool later, bool given, bool twice)
+/* Whether the residual r = relu(image) of y may be overwritten; `image` is what the convolution
+ * reads, and `rest` ends the graph. */
+static uint32_t residual_in_place(graft_env *env, char image, const char *rest)
 {
-    graft_graph *graph = build_graph(env->life);
-    graft_index x = build_input(graph, SHAPE(1, 8, 6, 6), 0);
-    graft_index w = build_weight(graph, SHAPE(8, 8, 3, 3), 0);
-    graft_index bias = build_weight(graph, SHAPE(8), 1);
-    graft_index image = build_node(graph, GRAFT_OP_sigmoid, NULL, build_conv(graph, x, w, 1), 0, 0);
-    graft_index residual = build_node(graph, GRAFT_OP_relu, NULL, image, 0, 0);
-    const int32_t attrs[10] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-    const graft_index inputs[4] = {twice ? residual : image, w, bias, residual};
-    graft_index y = add_node4(graph, GRAFT_OP_conv_bias_add, attrs, inputs);
-    if (later) {
-        y = build_node(graph, GRAFT_OP_add, NULL, y, residual, 0);
-    }
-    CHECK_OK(graft_graph_add_output(graph, y));
-    if (given) {
-        CHECK_OK(graft_graph_add_output(graph, residual));
-    }
-    graft_schedule s = schedule_of(env, graph);
+    const built b = build_text(env->life,
+                               "x = input 1 8 6 6; w = weight 8 8 3 3; b = weight 8;"
+                               "i = conv x w" PADDED "; i = sigmoid i; r = relu i;"
+                               "y = conv_bias_add %c w b r" PADDED " 1; %s",
+                               image, rest);
+    graft_schedule s = schedule_of(env, b.graph);
     for (uint32_t i = 0; i < s.step_count; i++) {
         if (s.steps[i].signature.op == GRAFT_OP_conv_bias_add) {
             uint32_t out = graft_step_output(&s, &s.steps[i], 0);
@@ -141,10 +105,10 @@ static uint32_t residual_in_place(graft_env *env, bool later, bool given, bool t
 
 CHECK_CASE(test_in_place)
 {
-    assert_int_equal(residual_in_place(env, false, false, false), 1);
-    assert_int_equal(residual_in_place(env, true, false, false), 0);
-    assert_int_equal(residual_in_place(env, false, true, false), 0); /* Converted at the end. */
-    assert_int_equal(residual_in_place(env, false, false, true), 0);
+    assert_int_equal(residual_in_place(env, 'i', "out y"), 1);
+    assert_int_equal(residual_in_place(env, 'i', "y = add y r; out y"), 0);
+    assert_int_equal(residual_in_place(env, 'i', "out y r"), 0); /* Converted at the end. */
+    assert_int_equal(residual_in_place(env, 'r', "out y"), 0);
 }
 
 /* Random regions: none that live at the same step overlap, and the block is not larger than their
@@ -465,13 +429,8 @@ CHECK_CASE(test_measured_again)
 CHECK_CASE(test_opaque)
 {
     graft_cost_total total;
-    graft_graph *graph = build_graph(env->life);
-    graft_shape shape = SHAPE(100, 25);
-    graft_index x = build_input(graph, shape, 0);
-    const graft_index inputs[2] = {x, GRAFT_NONE};
-    graft_index node = GRAFT_NONE;
-    CHECK_OK(graft_graph_add_opaque(graph, 0, inputs, 2, &shape, 1, &node));
-    CHECK_OK(graft_graph_add_output(graph, graft_node_output(graph, node, 0)));
+    const graft_graph *graph =
+        build_text(env->life, "x = input 100 25; y = opaque x _; out y").graph;
     graft_order order = build_order(env->life, graph);
     graft_cost *cost = open_recorded(env, "Board 9", UINT32_MAX);
     CHECK_OK(graft_cost_graph(env, cost, graph, &order, &total));
@@ -514,24 +473,19 @@ typedef struct {
     uint32_t dtype; /* Of the result. */
 } quantised_row;
 
+/* clang-format off */
 static const quantised_row quantised_rows[] = {
-    {"quantise() f32[7]@row -> row own",
-     {{{7}, 1, GRAFT_DTYPE_F32}},
-     0,                  GRAFT_OPAQUE_QUANTISE,
-     GRAFT_DTYPE_I8                                             },
-    {"dequantise() i32[7]@row -> row own",
-     {{{7}, 1, GRAFT_DTYPE_I32}},
-     0,                  GRAFT_OPAQUE_DEQUANTISE,
-     GRAFT_DTYPE_F32                                            },
-    {"quantised_conv(stride_h=1, stride_w=1, pad_top=0, pad_left=0, pad_bottom=0, pad_right=0, "
-     "dilation_h=1, dilation_w=1, groups=2) u8[1,4,6,5]@row i8[8,2,3,3]@row -> row own", {{{1, 4, 6, 5}, 4, GRAFT_DTYPE_U8}, {{8, 2, 3, 3}, 4, GRAFT_DTYPE_I8}},
-     2 * 8 * 12 * 2 * 9,
-     GRAFT_OPAQUE_QUANTISED_CONV,                 GRAFT_DTYPE_U8},
+    {"quantise() f32[7]@row -> row own", {{{7}, 1, GRAFT_DTYPE_F32}}, 0, GRAFT_OPAQUE_QUANTISE, GRAFT_DTYPE_I8},
+    {"dequantise() i32[7]@row -> row own", {{{7}, 1, GRAFT_DTYPE_I32}}, 0, GRAFT_OPAQUE_DEQUANTISE, GRAFT_DTYPE_F32},
+    {"quantised_conv(stride_h=1, stride_w=1, pad_top=0, pad_left=0, pad_bottom=0, pad_right=0, dilation_h=1, "
+     "dilation_w=1, groups=2) u8[1,4,6,5]@row i8[8,2,3,3]@row -> row own",
+     {{{1, 4, 6, 5}, 4, GRAFT_DTYPE_U8}, {{8, 2, 3, 3}, 4, GRAFT_DTYPE_I8}}, 2 * 8 * 12 * 2 * 9,
+     GRAFT_OPAQUE_QUANTISED_CONV, GRAFT_DTYPE_U8},
     {"quantised_matmul() i8[3,4]@row u8[4,5]@row -> row own",
-     {{{3, 4}, 2, GRAFT_DTYPE_I8}, {{4, 5}, 2, GRAFT_DTYPE_U8}},
-     2 * 3 * 4 * 5,
-     GRAFT_OPAQUE_QUANTISED_MATMUL,               GRAFT_DTYPE_I8},
+     {{{3, 4}, 2, GRAFT_DTYPE_I8}, {{4, 5}, 2, GRAFT_DTYPE_U8}}, 2 * 3 * 4 * 5, GRAFT_OPAQUE_QUANTISED_MATMUL,
+     GRAFT_DTYPE_I8},
 };
+/* clang-format on */
 
 /* What the signature of a quantised operator says, and how it is written. */
 static graft_signature check_quantised(graft_env *env, const quantised_row *row)
@@ -582,14 +536,10 @@ CHECK_CASE(test_equal_nodes)
     graft_cost_total total;
     graft_cost_node by_node[64];
     double ns = 0.0;
-    graft_graph *graph = build_graph(env->life);
-    graft_index x = build_input(graph, SHAPE(10, 10), 0);
-    for (uint32_t i = 0; i < 3; i++) {
-        uint32_t op = i == 2 ? GRAFT_OP_tanh : GRAFT_OP_relu;
-        graft_index y = build_node(graph, op, NULL, x, 0, 0);
-        y = build_node(graph, GRAFT_OP_sigmoid, NULL, y, 0, 0);
-        CHECK_OK(graft_graph_add_output(graph, y));
-    }
+    const graft_graph *graph =
+        build_text(env->life, "x = input 10 10; a = relu x; a = sigmoid a; b = relu x;"
+                              "b = sigmoid b; c = tanh x; c = sigmoid c; out a b c")
+            .graph;
     graft_order order = build_order(env->life, graph);
     graft_cost *cost = open_recorded(env, "Board 9", UINT32_MAX);
     CHECK_OK(graft_cost_plan(env, cost, env->life, graph, &order, &schedule));

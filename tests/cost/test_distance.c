@@ -15,21 +15,15 @@
 static graft_graph *product_chain(graft_env *env, uint32_t layers, int32_t width, bool shared,
                                   bool spare)
 {
-    graft_graph *graph = build_graph(env->life);
-    graft_index x = build_input(graph, SHAPE(1, width), 0);
-    graft_index w = build_weight(graph, SHAPE(width, width), 0);
+    built b = build_text(env->life, "x = input 1 %d", width);
     for (uint32_t i = 0; i < layers; i++) {
-        if (i > 0 && !shared) {
-            w = build_weight(graph, SHAPE(width, width), i);
+        if (i == 0 || !shared) {
+            build_more(&b, "w = weight %d %d", width, width);
         }
-        x = build_node(graph, GRAFT_OP_matmul, NULL, x, w, GRAFT_NONE);
+        build_more(&b, "x = matmul x w");
     }
-    if (spare) {
-        graft_index large = build_weight(graph, SHAPE(4096, 4096), layers);
-        (void)build_node(graph, GRAFT_OP_relu, NULL, large, 0, 0);
-    }
-    CHECK_OK(graft_graph_add_output(graph, x));
-    return graph;
+    build_more(&b, spare ? "v = weight 4096 4096; r = relu v; out x" : "out x");
+    return b.graph;
 }
 
 CHECK_CASE(test_distance)
@@ -76,24 +70,18 @@ CHECK_CASE(test_distance)
  * not, and is as far away as both together, as is the first one when it is read behind it. */
 CHECK_CASE(test_hoisted)
 {
-    enum { STEPS = 8, WIDTH = 384 };
+    enum { STEPS = 8 };
     static const uint32_t others[2] = {GRAFT_DISTANCE_NEAR, GRAFT_DISTANCE_OWN};
     for (uint32_t hoisted = 0; hoisted < 2; hoisted++) {
-        graft_graph *graph = build_graph(env->life);
-        graft_index told = build_input(graph, SHAPE(1, WIDTH), 0);
-        graft_index x = build_input(graph, SHAPE(1, WIDTH), 1);
-        graft_index own = build_weight(graph, SHAPE(WIDTH, WIDTH), 0);
-        graft_index other = build_weight(graph, SHAPE(WIDTH, WIDTH), 1);
-        graft_index heard = GRAFT_NONE;
+        built b = build_text(env->life, "t = input 1 384; x = input 1 384; w = weight 384 384;"
+                                        "v = weight 384 384");
         uint32_t own_reads = 0;
         for (uint32_t i = 0; i < STEPS; i++) {
-            if (i == 0 || hoisted == 0) {
-                heard = build_node(graph, GRAFT_OP_matmul, NULL, told, other, GRAFT_NONE);
-            }
-            x = build_node(graph, GRAFT_OP_matmul, NULL, x, own, GRAFT_NONE);
-            x = build_node(graph, GRAFT_OP_add, NULL, x, heard, GRAFT_NONE);
+            build_more(&b, "%sx = matmul x w; x = add x h",
+                       i == 0 || hoisted == 0 ? "h = matmul t v; " : "");
         }
-        CHECK_OK(graft_graph_add_output(graph, x));
+        build_more(&b, "out x");
+        const graft_graph *graph = b.graph;
         graft_order order = build_order(env->life, graph);
         graft_distances distances;
         graft_schedule schedule;
@@ -119,20 +107,16 @@ CHECK_CASE(test_hoisted)
  */
 CHECK_CASE(test_turning)
 {
-    enum { GATES = 4, STEPS = 6, WIDTH = 256 };
+    enum { GATES = 4, STEPS = 6 };
     static const uint32_t want[GATES] = {GRAFT_DISTANCE_OWN, GRAFT_DISTANCE_OWN,
                                          GRAFT_DISTANCE_NEAR, GRAFT_DISTANCE_NEAR};
-    graft_graph *graph = build_graph(env->life);
-    graft_index x = build_input(graph, SHAPE(1, WIDTH), 0);
-    graft_index weights[GATES];
-    for (uint32_t gate = 0; gate < GATES; gate++) {
-        weights[gate] = build_weight(graph, SHAPE(WIDTH, WIDTH), gate);
+    built b = build_text(env->life, "x = input 1 256; a = weight 256 256; b = weight 256 256;"
+                                    "c = weight 256 256; d = weight 256 256");
+    for (int i = 0; i < STEPS * GATES; i++) {
+        build_more(&b, "x = matmul x %c", i / GATES % 2 == 0 ? 'a' + i % GATES : 'd' - i % GATES);
     }
-    for (uint32_t i = 0; i < STEPS * GATES; i++) {
-        uint32_t gate = i / GATES % 2 == 0 ? i % GATES : GATES - 1 - i % GATES;
-        x = build_node(graph, GRAFT_OP_matmul, NULL, x, weights[gate], GRAFT_NONE);
-    }
-    CHECK_OK(graft_graph_add_output(graph, x));
+    build_more(&b, "out x");
+    const graft_graph *graph = b.graph;
     graft_order order = build_order(env->life, graph);
     graft_distances distances;
     graft_distances_find(env->scratch, graph, &order, &distances);
@@ -146,12 +130,11 @@ CHECK_CASE(test_turning)
 CHECK_CASE(test_working)
 {
     for (int32_t side = 8; side <= 128; side += 120) {
-        graft_graph *graph = build_graph(env->life);
-        graft_index x = build_input(graph, SHAPE(1, 64, side, side), 0);
-        graft_index w = build_weight(graph, SHAPE(64, 64, 1, 1), 0);
-        graft_index y = build_conv(graph, x, w, 0);
-        y = build_node(graph, GRAFT_OP_relu, NULL, y, 0, 0);
-        CHECK_OK(graft_graph_add_output(graph, y));
+        const graft_graph *graph = build_text(env->life,
+                                              "x = input 1 64 %d %d; w = weight 64 64 1 1;"
+                                              "y = conv x w" UNPADDED "; y = relu y; out y",
+                                              side, side)
+                                       .graph;
         graft_order order = build_order(env->life, graph);
         graft_distances distances;
         graft_distances_find(env->scratch, graph, &order, &distances);

@@ -12,32 +12,38 @@
 
 #include <math.h>
 
-enum { BATCH = 2, HEADS = 3, ROWS = 5, COLUMNS = 7, HEAD = 4, VALUES = 32 };
+enum { VALUES = 32 };
 
-/* How an attention is written. */
-typedef enum { SCALE_NONE, SCALE_RIGHT, SCALE_LEFT, SCALE_DIVISOR } scale_way;
+/* How an attention is written: of queries q, keys k, values v and a mask m, whose heads are turned to
+ * the front or are there already. */
+#define ROWS_FIRST                                                                                 \
+    "q = input 2 5 3 4; k = input 2 7 3 4; v = input 2 7 3 5; m = input 2 1 1 7;"                  \
+    "q = transpose q : 0 2 1 3; k = transpose k : 0 2 3 1; s = matmul q k; "
+#define HEADS_FIRST                                                                                \
+    "q = input 2 3 5 4; k = input 2 3 4 7; v = input 2 3 7 5; m = input 2 1 1 7; s = matmul q k; "
+#define NUMBER  "n = weight 1; "
+#define WEIGHTS "x = add m x; w = softmax x : 3; "
+#define TURNED  "v = transpose v : 0 2 1 3; "
+#define RESULT  "y = matmul w v; out y"
+
 typedef struct {
     const char *name;
-    scale_way scale;
-    bool masked;
-    bool plain;  /* Heads are in front already. */
-    bool given;  /* The weights are an output of the graph. */
-    bool twice;  /* The scores are read twice. */
-    bool tensor; /* The scale is a tensor. */
-    int32_t axis;
+    const char *graph;
     uint32_t nodes; /* Of the group; 0: there is none. */
 } writing;
 
+/* clang-format off */
 static const writing rows[] = {
-    {"all",              SCALE_DIVISOR, true,  false, false, false, false, 3, 8},
-    {"no mask",          SCALE_RIGHT,   false, false, false, false, false, 3, 7},
-    {"no scale",         SCALE_NONE,    true,  false, false, false, false, 3, 7},
-    {"plain",            SCALE_LEFT,    true,  true,  false, false, false, 3, 5},
-    {"weights are seen", SCALE_RIGHT,   true,  false, true,  false, false, 3, 0},
-    {"read twice",       SCALE_RIGHT,   true,  false, false, true,  false, 3, 0},
-    {"scaled by many",   SCALE_RIGHT,   true,  false, false, false, true,  3, 0},
-    {"another axis",     SCALE_RIGHT,   true,  false, false, false, false, 2, 0},
+    {"all", ROWS_FIRST NUMBER "x = div s n; " WEIGHTS TURNED RESULT, 8},
+    {"no mask", ROWS_FIRST NUMBER "x = mul s n; w = softmax x : 3; " TURNED RESULT, 7},
+    {"no scale", ROWS_FIRST "x = add m s; w = softmax x : 3; " TURNED RESULT, 7},
+    {"plain", HEADS_FIRST NUMBER "x = mul n s; " WEIGHTS RESULT, 5},
+    {"weights are seen", ROWS_FIRST NUMBER "x = mul s n; " WEIGHTS "out w; " TURNED RESULT, 0},
+    {"read twice", ROWS_FIRST NUMBER "x = mul s n; " WEIGHTS "r = relu s; out r; " TURNED RESULT, 0},
+    {"scaled by many", ROWS_FIRST "n = weight 7; x = mul s n; " WEIGHTS TURNED RESULT, 0},
+    {"another axis", ROWS_FIRST NUMBER "x = mul s n; x = add m x; w = softmax x : 2; " TURNED RESULT, 0},
 };
+/* clang-format on */
 
 typedef struct {
     graft_graph *graph;
@@ -59,61 +65,15 @@ static const float *draw(graft_env *env, const graft_shape *shape, uint64_t seed
     return data;
 }
 
-static graft_index add_turned(graft_graph *graph, graft_index x, int32_t third, int32_t fourth,
-                              bool plain)
-{
-    const int32_t axes[6] = {0, 2, third, fourth, 0, 0};
-    return plain ? x : build_node(graph, GRAFT_OP_transpose, axes, x, 0, 0);
-}
-
-static graft_index add_scale(subject *t, const writing *w, graft_index x)
-{
-    graft_graph *graph = t->graph;
-    if (w->scale == SCALE_NONE) {
-        return x;
-    }
-    graft_index number = build_weight(graph, SHAPE(w->tensor ? COLUMNS : 1), 0);
-    return w->scale == SCALE_DIVISOR ? build_node(graph, GRAFT_OP_div, NULL, x, number, 0)
-           : w->scale == SCALE_LEFT  ? build_node(graph, GRAFT_OP_mul, NULL, number, x, 0)
-                                     : build_node(graph, GRAFT_OP_mul, NULL, x, number, 0);
-}
-
 static void write_graph(graft_env *env, const writing *w, subject *t)
 {
-    *t = (subject){.graph = build_graph(env->unit), .number = 1.75F};
-    graft_graph *graph = t->graph;
-    const graft_shape q =
-        w->plain ? SHAPE(BATCH, HEADS, ROWS, HEAD) : SHAPE(BATCH, ROWS, HEADS, HEAD);
-    const graft_shape k =
-        w->plain ? SHAPE(BATCH, HEADS, HEAD, COLUMNS) : SHAPE(BATCH, COLUMNS, HEADS, HEAD);
-    const graft_shape v =
-        w->plain ? SHAPE(BATCH, HEADS, COLUMNS, HEAD + 1) : SHAPE(BATCH, COLUMNS, HEADS, HEAD + 1);
-    graft_index queries = add_turned(graph, build_input(graph, q, 0), 1, 3, w->plain);
-    graft_index keys = add_turned(graph, build_input(graph, k, 1), 3, 1, w->plain);
-    graft_index x = build_node(graph, GRAFT_OP_matmul, NULL, queries, keys, 0);
-    graft_index scores = x;
-    x = add_scale(t, w, x);
-    if (w->masked) {
-        graft_index mask = build_input(graph, SHAPE(BATCH, 1, 1, COLUMNS), 3);
-        x = build_node(graph, GRAFT_OP_add, NULL, mask, x, 0);
-    }
-    x = build_node(graph, GRAFT_OP_softmax, &w->axis, x, 0, 0);
-    if (w->given) {
-        CHECK_OK(graft_graph_add_output(graph, x));
-    }
-    if (w->twice) {
-        graft_index other = build_node(graph, GRAFT_OP_relu, NULL, scores, 0, 0);
-        CHECK_OK(graft_graph_add_output(graph, other));
-    }
-    graft_index values = add_turned(graph, build_input(graph, v, 2), 1, 3, w->plain);
-    x = build_node(graph, GRAFT_OP_matmul, NULL, x, values, 0);
-    t->last = x;
-    CHECK_OK(graft_graph_add_output(graph, x));
+    const built b = build_text(env->unit, "%s", w->graph);
+    *t = (subject){.graph = b.graph, .last = b.at['y'], .number = 1.75F};
     t->weight = (graft_model_weight){.data = &t->number};
     t->model = (graft_model){.weight_count = 1, .weights = &t->weight};
-    for (graft_index i = 0; i < graph->value_end; i++) {
-        const graft_value *value = &graph->values[i];
-        bool is_number = value->kind == GRAFT_VALUE_WEIGHT && !w->tensor;
+    for (graft_index i = 0; i < b.graph->value_end; i++) {
+        const graft_value *value = &b.graph->values[i];
+        bool is_number = graft_shape_elements(&value->shape) == 1;
         t->values[i] = is_number                             ? &t->number
                        : value->kind != GRAFT_VALUE_COMPUTED ? draw(env, &value->shape, i)
                                                              : NULL;
@@ -250,19 +210,12 @@ CHECK_CASE(test_shares)
     graft_cost_total total;
     graft_cost_node by_node[VALUES];
     const float number = 8.0F;
-    const graft_shape heads = SHAPE(1, 197, 12, 64);
-    graft_graph *graph = build_graph(env->unit);
-    graft_index q = add_turned(graph, build_input(graph, heads, 0), 1, 3, false);
-    graft_index k = add_turned(graph, build_input(graph, heads, 1), 3, 1, false);
-    graft_index v = add_turned(graph, build_input(graph, heads, 2), 1, 3, false);
-    graft_index scale = build_weight(graph, SHAPE(1), 0);
-    const int32_t axis = 3;
-    graft_index x = build_node(graph, GRAFT_OP_matmul, NULL, q, k, 0);
-    graft_index first = graph->values[x].node;
-    x = build_node(graph, GRAFT_OP_div, NULL, x, scale, 0);
-    x = build_node(graph, GRAFT_OP_softmax, &axis, x, 0, 0);
-    x = build_node(graph, GRAFT_OP_matmul, NULL, x, v, 0);
-    CHECK_OK(graft_graph_add_output(graph, x));
+    const built b =
+        build_text(env->unit, "q = input 1 197 12 64; k = input 1 197 12 64; v = input 1 197 12 64;"
+                              "q = transpose q : 0 2 1 3; k = transpose k : 0 2 3 1;" TURNED NUMBER
+                              "s = matmul q k; x = div s n; w = softmax x : 3; " RESULT);
+    const graft_graph *graph = b.graph;
+    const graft_index first = graph->values[b.at['s']].node;
     const graft_order order = build_order(env->unit, graph);
     const graft_model_weight weight = {.data = &number};
     const graft_model model = {.weight_count = 1, .weights = &weight};
@@ -282,7 +235,7 @@ CHECK_CASE(test_shares)
 
 /* ---------------------------------------------------------------- shuffles */
 
-enum { GROUPS = 3, CHANNELS = 12, HIGH = 4, WIDE = 5 };
+enum { BATCH = 2, GROUPS = 3, CHANNELS = 12, HIGH = 4, WIDE = 5 };
 
 /* A convolution, Relu, and a shuffle of its channels before another convolution. */
 typedef struct {

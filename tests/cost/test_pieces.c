@@ -152,14 +152,12 @@ CHECK_CASE(test_pieces)
     };
     (void)snprintf(device.head.name, sizeof(device.head.name), "two bytes");
     (void)snprintf(device.head.library, sizeof(device.head.library), "like cuDNN");
-    graft_graph *graph = build_graph(env->unit);
-    graft_index x = build_input(graph, SHAPE(ROWS, COLUMNS), 0);
-    graft_index first = build_node(graph, GRAFT_OP_split, (const int32_t[2]){0, 1}, x, 0, 0);
-    graft_index second = graft_node_output(graph, graph->values[first].node, 1);
-    graft_index y = build_node(graph, GRAFT_OP_concat, (const int32_t[1]){0},
-                               build_node(graph, GRAFT_OP_relu, NULL, second, 0, 0),
-                               build_node(graph, GRAFT_OP_relu, NULL, first, 0, 0), 0);
-    CHECK_OK(graft_graph_add_output(graph, y));
+    const graft_graph *graph =
+        build_text(env->unit,
+                   "x = input %d %d; f s = split x : 0 1; s = relu s; f = relu f;"
+                   "y = concat s f; out y",
+                   ROWS, COLUMNS)
+            .graph;
     graft_cost *cost = NULL;
     graft_executor *executor = NULL;
     CHECK_OK(graft_cost_open(env, &device, NULL, &cost));

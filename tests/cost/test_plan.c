@@ -171,14 +171,13 @@ static void build_plan(graft_env *env, const graft_graph *graph, const graft_ord
 static double cost_schedule(graft_env *env, oracle *o, const graft_graph *graph,
                             const graft_order *order, const graft_assignment *assignment)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_schedule s;
     double sum = 0.0;
     graft_schedule_build_as(env->scratch, graph, order, assignment, &s);
     for (uint32_t i = 0; i < s.step_count; i++) {
         sum += ask(o, &s.steps[i].signature)->median_ns;
     }
-    graft_arena_release(env->scratch, mark);
     return sum;
 }
 
@@ -394,16 +393,15 @@ CHECK_CASE(test_memo)
     graft_plan_memo_free(memo);
 }
 
+#define CONVOLUTION "x = input 1 32 5 6; w = weight 32 32 3 3; y = conv x w" PADDED "; "
+
 /* What the source does not know is asked for, once the plan is of no use without it. */
 CHECK_CASE(test_missing)
 {
     graft_plan plan;
     oracle *o = GRAFT_NEW(env->life, oracle, 1);
     o->hides = true;
-    graft_graph *graph = build_graph(env->unit);
-    graft_index x = build_input(graph, SHAPE(1, 32, 5, 6), 0);
-    graft_index w = build_weight(graph, SHAPE(32, 32, 3, 3), 0);
-    CHECK_OK(graft_graph_add_output(graph, build_conv(graph, x, w, 1)));
+    const graft_graph *graph = build_text(env->unit, CONVOLUTION "out y").graph;
     graft_order order = build_order(env->unit, graph);
     build_plan(env, graph, &order, o, &plan);
     assert_true(plan.missing_count >= 4); /* Two convolutions, conversions in and out. */
@@ -442,12 +440,9 @@ CHECK_CASE(test_estimates)
     graft_plan plan;
     oracle *o = GRAFT_NEW(env->life, oracle, 1);
     graft_rng_seed(&o->rng, 35);
-    graft_graph *graph = build_graph(env->unit);
-    graft_index x = build_input(graph, SHAPE(1, 32, 5, 6), 0);
-    graft_index w = build_weight(graph, SHAPE(32, 32, 3, 3), 0);
-    graft_index y = build_conv(graph, x, w, 1);
-    graft_index node = graph->values[y].node;
-    CHECK_OK(graft_graph_add_output(graph, y));
+    const built b = build_text(env->unit, CONVOLUTION "out y");
+    const graft_graph *graph = b.graph;
+    const graft_index node = graph->values[b.at['y']].node;
     graft_order order = build_order(env->unit, graph);
     build_plan(env, graph, &order, o, &plan);
     for (uint32_t round = 0; round < 2; round++) {
@@ -471,15 +466,11 @@ CHECK_CASE(test_views_beside_estimates)
     graft_plan plan;
     oracle *o = GRAFT_NEW(env->life, oracle, 1);
     graft_rng_seed(&o->rng, 38);
-    graft_graph *graph = build_graph(env->unit);
-    graft_index x = build_input(graph, SHAPE(1, 32, 5, 6), 0);
-    graft_index w = build_weight(graph, SHAPE(32, 32, 3, 3), 0);
-    graft_index a = build_conv(graph, x, w, 1);
-    graft_index both =
-        build_node(graph, GRAFT_OP_concat, (const int32_t[1]){1}, a, build_conv(graph, a, w, 1), 0);
-    graft_index node = graph->values[both].node;
-    graft_index v = build_weight(graph, SHAPE(32, 64, 3, 3), 0);
-    CHECK_OK(graft_graph_add_output(graph, build_conv(graph, both, v, 1)));
+    const built b =
+        build_text(env->unit, CONVOLUTION "z = conv y w" PADDED "; b = concat y z : 1;"
+                                          "v = weight 32 64 3 3; c = conv b v" PADDED "; out c");
+    const graft_graph *graph = b.graph;
+    const graft_index node = graph->values[b.at['b']].node;
     graft_order order = build_order(env->unit, graph);
     build_plan(env, graph, &order, o, &plan);
     for (uint32_t round = 0; round < 2; round++) {

@@ -10,25 +10,24 @@ enum { GATES = 3, STEPS = 4, SIZE = 128 };
 static graft_graph *build_cell(graft_env *env, bool repeated, int32_t size,
                                graft_index products[STEPS][GATES])
 {
-    graft_graph *graph = build_graph_within(
-        env->life, (graft_limits){.nodes = 64, .values = 128, .edges = 256, .outputs = 1});
-    graft_index weights[GATES];
-    graft_index state = build_input(graph, SHAPE(1, size), 0);
+    built b = build_text(env->life, "s = input 1 %d", size);
     for (uint32_t step = 0; step < STEPS; step++) {
-        graft_index sum = GRAFT_NONE;
-        state = build_node(graph, GRAFT_OP_tanh, NULL, state, 0, 0);
+        build_more(&b, "x = tanh s");
         for (uint32_t gate = 0; gate < GATES; gate++) {
             if (step == 0 || !repeated) {
-                weights[gate] = build_weight(graph, SHAPE(size, size), 0);
+                build_more(&b, "%c = weight %d %d", 'a' + (int)gate, size, size);
             }
-            graft_index v = build_node(graph, GRAFT_OP_matmul, NULL, state, weights[gate], 0);
-            products[step][gate] = graph->values[v].node;
-            sum = gate == 0 ? v : build_node(graph, GRAFT_OP_add, NULL, sum, v, 0);
+            build_more(&b, "p = matmul x %c", 'a' + (int)gate);
+            products[step][gate] = b.graph->values[b.at['p']].node;
+            if (gate == 0) {
+                b.at['s'] = b.at['p'];
+            } else {
+                build_more(&b, "s = add s p");
+            }
         }
-        state = sum;
     }
-    CHECK_OK(graft_graph_add_output(graph, state));
-    return graph;
+    build_more(&b, "out s");
+    return b.graph;
 }
 
 CHECK_CASE(test_turning)
@@ -62,21 +61,18 @@ CHECK_CASE(test_turning)
 CHECK_CASE(test_hoisting)
 {
     for (int32_t rows = 1; rows <= SIZE; rows += SIZE - 1) {
-        graft_graph *graph = build_graph(env->life);
-        const graft_shape square = SHAPE(SIZE, SIZE);
-        graft_index told = build_input(graph, SHAPE(STEPS * rows, SIZE), 0);
-        graft_index state_value = build_input(graph, SHAPE(rows, SIZE), 1);
-        graft_index weights[2] = {build_weight(graph, square, 0), build_weight(graph, square, 1)};
         graft_index heard[STEPS];
+        built b = build_text(env->life,
+                             "t = input %d %d; s = input %d %d; v = weight %d %d;"
+                             "w = weight %d %d",
+                             STEPS * rows, SIZE, rows, SIZE, SIZE, SIZE, SIZE, SIZE);
         for (int32_t step = 0; step < STEPS; step++) {
-            const int32_t attrs[GRAFT_MAX_ATTRS] = {0, step * rows, (step + 1) * rows, 1};
-            graft_index x = build_node(graph, GRAFT_OP_slice, attrs, told, 0, 0);
-            graft_index y = build_node(graph, GRAFT_OP_matmul, NULL, x, weights[0], 0);
-            heard[step] = graph->values[y].node;
-            state_value = build_node(graph, GRAFT_OP_matmul, NULL, state_value, weights[1], 0);
-            state_value = build_node(graph, GRAFT_OP_add, NULL, state_value, y, 0);
+            build_more(&b, "x = slice t : 0 %d %d; y = matmul x v; s = matmul s w; s = add s y",
+                       step * rows, (step + 1) * rows);
+            heard[step] = b.graph->values[b.at['y']].node;
         }
-        CHECK_OK(graft_graph_add_output(graph, state_value));
+        build_more(&b, "out s");
+        graft_graph *graph = b.graph;
         const graft_order given = build_order(env->life, graph);
         const graft_order *order = &given;
         graft_recency_order(env->life, graph, &order);

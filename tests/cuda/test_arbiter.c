@@ -173,9 +173,8 @@ static void check_row(graft_env *env, size_t row)
 CHECK_CASE(test_results)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        graft_mark mark = graft_arena_mark(env->scratch);
+        GRAFT_SCOPED(env->scratch);
         check_row(env, i);
-        graft_arena_release(env->scratch, mark);
     }
 }
 

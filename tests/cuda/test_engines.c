@@ -260,7 +260,7 @@ static bool is_planned(const graft_signature *s)
 /* The operators of a model, channels last; const nodes do not run. */
 static void add_model(graft_env *env, const graft_zoo_entry *entry, signatures *all)
 {
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     graft_model *model = NULL;
     graft_order order;
     CHECK_OK(graft_zoo_open(env, env->unit, entry, true, &model));
@@ -281,7 +281,6 @@ static void add_model(graft_env *env, const graft_zoo_entry *entry, signatures *
             add_signature(all, &s);
         }
     }
-    graft_arena_release(env->unit, mark);
 }
 
 static void test_zoo(void **state)

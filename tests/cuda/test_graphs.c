@@ -22,69 +22,33 @@ typedef struct {
     bool precompiled; /* cuDNN plans it without a driver. */
 } row;
 
+/* clang-format off */
 static const row rows[] = {
-    {"pointwise",
-     GRAFT_OP_conv,                          {4, 4},
-     {{1, 64, 14, 14}, {32, 64, 1, 1}},
-     {1, 1, 0, 0, 0, 0, 1, 1, 1},
-     true                                                                                                                          },
-    {"3x3",
-     GRAFT_OP_conv,                          {4, 4},
-     {{1, 64, 28, 28}, {64, 64, 3, 3}},
-     {1, 1, 1, 1, 1, 1, 1, 1, 1},
-     true                                                                                                                          },
-    {"stem",
-     GRAFT_OP_conv_bias,                     {4, 4, 1},
-     {{1, 3, 64, 64}, {64, 3, 7, 7}, {64}},
-     {2, 2, 3, 3, 3, 3, 1, 1, 1, 1},
-     true                                                                                                                          },
-    {"uneven padding",
-     GRAFT_OP_conv,                          {4, 4},
-     {{1, 16, 13, 11}, {16, 16, 3, 3}},
-     {2, 1, 0, 2, 1, 0, 1, 1, 1},
-     false                                                                                                                         },
-    {"groups",
-     GRAFT_OP_conv,                          {4, 4},
-     {{1, 32, 14, 14}, {64, 8, 3, 3}},
-     {1, 1, 1, 1, 1, 1, 1, 1, 4},
-     true                                                                                                                          },
-    {"depthwise",
-     GRAFT_OP_conv_bias,                     {4, 4, 1},
-     {{1, 32, 14, 14}, {32, 1, 3, 3}, {32}},
-     {1, 1, 1, 1, 1, 1, 1, 1, 32, 1},
-     false                                                                                                                         },
-    {"bias, relu",
-     GRAFT_OP_conv_bias,                     {4, 4, 1},
-     {{1, 64, 28, 28}, {64, 64, 3, 3}, {64}},
-     {1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
-     true                                                                                                                          },
-    {"bias, relu6",
-     GRAFT_OP_conv_bias,                     {4, 4, 1},
-     {{1, 64, 28, 28}, {64, 64, 3, 3}, {64}},
-     {1, 1, 1, 1, 1, 1, 1, 1, 1, 2},
-     true                                                                                                                          },
-    {"bias, sigmoid",
-     GRAFT_OP_conv_bias,                     {4, 4, 1},
-     {{1, 64, 28, 28}, {64, 64, 3, 3}, {64}},
-     {1, 1, 1, 1, 1, 1, 1, 1, 1, 3},
-     true                                                                                                                          },
-    {"bias, tanh",
-     GRAFT_OP_conv_bias,                     {4, 4, 1},
-     {{1, 64, 28, 28}, {64, 64, 3, 3}, {64}},
-     {1, 1, 1, 1, 1, 1, 1, 1, 1, 4},
-     true                                                                                                                          },
-    {"matmul",         GRAFT_OP_matmul,      {3, 2},    {{1, 128, 768}, {768, 768}},          {0},                            false},
-    {"attention",      GRAFT_OP_matmul,      {4, 4},    {{1, 12, 128, 64}, {1, 12, 64, 128}}, {0},                            false},
-    {"linear",         GRAFT_OP_matmul_bias, {2, 2, 1}, {{4, 256}, {256, 104}, {104}},        {1},                            false},
-    {"max pool",       GRAFT_OP_max_pool,    {4},       {{1, 64, 28, 28}},                    {3, 3, 2, 2, 1, 1, 1, 1, 1, 1}, false},
-    {"mean pool",      GRAFT_OP_avg_pool,    {4},       {{1, 64, 28, 28}},                    {3, 3, 1, 1, 1, 1, 1, 1, 0},    false},
-    {"counted pool",   GRAFT_OP_avg_pool,    {4},       {{1, 64, 28, 28}},                    {3, 3, 1, 1, 1, 1, 1, 1, 1},    false},
-    {"layer norm",
-     GRAFT_OP_layer_norm,                    {3, 1, 1},
-     {{1, 128, 768}, {768}, {768}},
-     {0x3727c5ac},
-     false                                                                                                                         },
+    {"pointwise", GRAFT_OP_conv, {4, 4}, {{1, 64, 14, 14}, {32, 64, 1, 1}}, {1, 1, 0, 0, 0, 0, 1, 1, 1}, true},
+    {"3x3", GRAFT_OP_conv, {4, 4}, {{1, 64, 28, 28}, {64, 64, 3, 3}}, {1, 1, 1, 1, 1, 1, 1, 1, 1}, true},
+    {"stem", GRAFT_OP_conv_bias, {4, 4, 1}, {{1, 3, 64, 64}, {64, 3, 7, 7}, {64}}, {2, 2, 3, 3, 3, 3, 1, 1, 1, 1},
+     true},
+    {"uneven padding", GRAFT_OP_conv, {4, 4}, {{1, 16, 13, 11}, {16, 16, 3, 3}}, {2, 1, 0, 2, 1, 0, 1, 1, 1}, false},
+    {"groups", GRAFT_OP_conv, {4, 4}, {{1, 32, 14, 14}, {64, 8, 3, 3}}, {1, 1, 1, 1, 1, 1, 1, 1, 4}, true},
+    {"depthwise", GRAFT_OP_conv_bias, {4, 4, 1}, {{1, 32, 14, 14}, {32, 1, 3, 3}, {32}},
+     {1, 1, 1, 1, 1, 1, 1, 1, 32, 1}, false},
+    {"bias, relu", GRAFT_OP_conv_bias, {4, 4, 1}, {{1, 64, 28, 28}, {64, 64, 3, 3}, {64}},
+     {1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, true},
+    {"bias, relu6", GRAFT_OP_conv_bias, {4, 4, 1}, {{1, 64, 28, 28}, {64, 64, 3, 3}, {64}},
+     {1, 1, 1, 1, 1, 1, 1, 1, 1, 2}, true},
+    {"bias, sigmoid", GRAFT_OP_conv_bias, {4, 4, 1}, {{1, 64, 28, 28}, {64, 64, 3, 3}, {64}},
+     {1, 1, 1, 1, 1, 1, 1, 1, 1, 3}, true},
+    {"bias, tanh", GRAFT_OP_conv_bias, {4, 4, 1}, {{1, 64, 28, 28}, {64, 64, 3, 3}, {64}},
+     {1, 1, 1, 1, 1, 1, 1, 1, 1, 4}, true},
+    {"matmul", GRAFT_OP_matmul, {3, 2}, {{1, 128, 768}, {768, 768}}, {0}, false},
+    {"attention", GRAFT_OP_matmul, {4, 4}, {{1, 12, 128, 64}, {1, 12, 64, 128}}, {0}, false},
+    {"linear", GRAFT_OP_matmul_bias, {2, 2, 1}, {{4, 256}, {256, 104}, {104}}, {1}, false},
+    {"max pool", GRAFT_OP_max_pool, {4}, {{1, 64, 28, 28}}, {3, 3, 2, 2, 1, 1, 1, 1, 1, 1}, false},
+    {"mean pool", GRAFT_OP_avg_pool, {4}, {{1, 64, 28, 28}}, {3, 3, 1, 1, 1, 1, 1, 1, 0}, false},
+    {"counted pool", GRAFT_OP_avg_pool, {4}, {{1, 64, 28, 28}}, {3, 3, 1, 1, 1, 1, 1, 1, 1}, false},
+    {"layer norm", GRAFT_OP_layer_norm, {3, 1, 1}, {{1, 128, 768}, {768}, {768}}, {0x3727c5ac}, false},
 };
+/* clang-format on */
 
 static graft_device *open_described(graft_env *env, uint32_t type)
 {
@@ -179,9 +143,8 @@ static uint32_t count_engine(graft_env *env, graft_device *device, const char *n
 
 /* As was seen on an H200: engine 0 fuses a tanh that is not a number for large sums, and is asked
  * for a sigmoid, not for that; engine 1 may never end where a convolution has groups. */
-static void test_seen_faults(void **state)
+CHECK_CASE(test_seen_faults)
 {
-    graft_env *env = *state;
     graft_device *device = open_described(env, CUDA_F16);
     assert_true(count_engine(env, device, "bias, sigmoid", "cudnn:e0:") > 0);
     assert_int_equal(count_engine(env, device, "bias, tanh", "cudnn:e0:"), 0);
@@ -203,9 +166,8 @@ static void check_graphs(graft_env *env, graft_device *device, uint32_t type)
     }
 }
 
-static void test_graphs(void **state)
+CHECK_CASE(test_graphs)
 {
-    graft_env *env = *state;
     for (uint32_t type = 0; type < CUDA_TYPE_COUNT; type++) {
         graft_device *device = open_described(env, type);
         check_graphs(env, device, type);
@@ -216,9 +178,8 @@ static void test_graphs(void **state)
 /* In binary32 these are planned as convolutions, too. */
 static bool is_product(uint32_t op) { return op == GRAFT_OP_matmul || op == GRAFT_OP_matmul_bias; }
 
-static void test_plans(void **state)
+CHECK_CASE(test_plans)
 {
-    graft_env *env = *state;
     for (uint32_t type = 0; type < CUDA_TYPE_COUNT; type++) {
         graft_device *device = open_described(env, type);
         assert_false(cuda_device_present(device));
@@ -234,9 +195,8 @@ static void test_plans(void **state)
 }
 
 /* A kernel of a GPU that is not here cannot be bound, a name that is not offered not opened. */
-static void test_refusals(void **state)
+CHECK_CASE(test_refusals)
 {
-    graft_env *env = *state;
     const float *constants[GRAFT_MAX_INPUTS] = {NULL};
     float *outputs[GRAFT_MAX_OUTPUTS] = {NULL};
     graft_kernel *kernel = NULL;
@@ -255,9 +215,8 @@ static void test_refusals(void **state)
 }
 
 /* cuDNN's and CUDA's own words reach the message; what is not supported is no failure. */
-static void test_words(void **state)
+CHECK_CASE(test_words)
 {
-    graft_env *env = *state;
     check_failed(env, cuda_status(env, cudaErrorMemoryAllocation, "allocating x"), GRAFT_NO_MEMORY,
                  "CUDA: allocating x: out of memory");
     check_failed(env, cuda_status(env, cudaErrorIllegalAddress, "running y"), GRAFT_INTERNAL,
@@ -272,29 +231,8 @@ static void test_words(void **state)
     assert_string_equal(env->message, "");
 }
 
-static int run_all(void)
-{
-    const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_graphs),   CHECK_TEST(test_seen_faults), CHECK_TEST(test_plans),
-        CHECK_TEST(test_refusals), CHECK_TEST(test_words),
-    };
-    return cmocka_run_group_tests_name("graphs", tests, NULL, NULL);
-}
-
 #else
 
-static void test_graphs(void **state)
-{
-    (void)state;
-    CHECK_SKIP("built without cuDNN: see the line that make ends with");
-}
-
-static int run_all(void)
-{
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_graphs)};
-    return cmocka_run_group_tests_name("graphs", tests, NULL, NULL);
-}
+CHECK_CASE(test_graphs) { CHECK_SKIP("built without cuDNN: see the line that make ends with"); }
 
 #endif
-
-int main(void) { return run_all(); }

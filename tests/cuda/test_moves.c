@@ -96,14 +96,13 @@ static bool is_movement(const cuda_job *job)
 
 static void run_trial(trial *t)
 {
-    graft_mark mark = graft_arena_mark(t->env->scratch);
+    GRAFT_SCOPED(t->env->scratch);
     cuda_job job;
     CHECK_OK(graft_signature_outputs(&t->s, t->outputs));
     if (!cuda_job_of(&t->s, t->outputs, t->type, &job)) {
         fail_msg("operator %u has no job", t->s.op);
     }
     if (t->type > CUDA_TF32 && !is_movement(&job)) {
-        graft_arena_release(t->env->scratch, mark);
         return;
     }
     prepare(t);
@@ -116,7 +115,6 @@ static void run_trial(trial *t)
         host_threads_run(&job, in, t->out, t->written);
     }
     compare(t, is_movement(&job));
-    graft_arena_release(t->env->scratch, mark);
 }
 
 static graft_shape shape_of(const int32_t *dims, uint32_t rank)
@@ -148,7 +146,7 @@ CHECK_CASE(test_thin_products)
             shape_of((const int32_t[]){size[2]}, 1),
         };
         const int32_t attrs[GRAFT_MAX_ATTRS] = {fused ? GRAFT_ACT_TANH : 0};
-        graft_mark mark = graft_arena_mark(env->scratch);
+        GRAFT_SCOPED(env->scratch);
         cuda_job job;
         t.s = check_signature(env, fused ? GRAFT_OP_matmul_bias : GRAFT_OP_matmul, attrs, in, 0, 0);
         CHECK_OK(graft_signature_outputs(&t.s, t.outputs));
@@ -158,7 +156,6 @@ CHECK_CASE(test_thin_products)
         compute_wants(&t);
         host_threads_run(&job, t.in, t.out, NULL);
         compare(&t, false);
-        graft_arena_release(env->scratch, mark);
     }
 }
 
@@ -329,7 +326,7 @@ CHECK_CASE(test_reductions)
         const row *r = &reductions[i / 2].what;
         const graft_shape in[GRAFT_MAX_INPUTS] = {shape_of(r->a, r->rank)};
         int32_t attrs[GRAFT_MAX_ATTRS] = {0};
-        graft_mark mark = graft_arena_mark(t.env->scratch);
+        GRAFT_SCOPED(t.env->scratch);
         cuda_type type = i % 2 == 0 ? CUDA_F32 : CUDA_F16;
         cuda_job job;
         memcpy(attrs, r->attrs, sizeof(r->attrs));
@@ -343,7 +340,6 @@ CHECK_CASE(test_reductions)
         compute_wants(&t);
         host_threads_run(&job, t.in, t.out, t.written);
         compare(&t, false);
-        graft_arena_release(t.env->scratch, mark);
     }
 }
 

@@ -1,6 +1,6 @@
 """Decoders with a past that may be empty (test_decoders.sh).
 
-    decoders.py make FOLDER        models N.onnx, inputs N.K.in.npz and, by onnxruntime, N.K.want.npz; prints each N and K
+    decoders.py FOLDER     models N.onnx, inputs N.K.in.npz and, by onnxruntime, N.K.want.npz; prints each N and K
 """
 
 import sys
@@ -74,20 +74,6 @@ def inputs(model):
         yield fed
 
 
-def make(folder):
-    for name, (given, made, body) in MODELS.items():
-        model = onnx.parser.parse_model(HEAD % (given, made) + body)
-        for weight, data in WEIGHTS.get(name, {}).items():
-            model.graph.initializer.append(onnx.numpy_helper.from_array(data.astype("float32"), weight))
-        nodes = sorted(model.graph.node, key=lambda node: node.op_type != "Constant")
-        del model.graph.node[:]
-        model.graph.node.extend(nodes)
-        onnx.save(model, f"{folder}/{name}.onnx")
-        for k, fed in enumerate(inputs(model)):
-            np.savez(f"{folder}/{name}.{k}.in.npz", **fed)
-            np.savez(f"{folder}/{name}.{k}.want.npz", **nets.run(f"{folder}/{name}.onnx", fed, optimised=False))
-            print(name, k)
-
-
 if __name__ == "__main__":
-    {"make": make}[sys.argv[1]](*sys.argv[2:])
+    for name, (given, made, body) in MODELS.items():
+        nets.write_case(sys.argv[1], name, HEAD % (given, made) + body, WEIGHTS.get(name, {}), inputs)

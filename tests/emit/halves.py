@@ -19,7 +19,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import onnx
-from nets import model as make_model, run as run_model, value
+from nets import model as make_model, nodes_of, run as run_model, value
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
@@ -68,8 +68,8 @@ class Net:
     def feed(self, name, *shape, single=False):
         self.inputs.append(value(name, shape, TensorProto.FLOAT if single else self.kind))
 
-    def node(self, kind, inputs, output, **attributes):
-        self.nodes.append(helper.make_node(kind, inputs.split(), [output], **attributes))
+    def add(self, text):
+        self.nodes += nodes_of(text)
 
     def save(self, path, *outputs):
         ports = [value(name, shape, kind) for name, kind, shape in outputs]
@@ -84,9 +84,7 @@ def batch_normed(folder, name, scale, kind="float16"):
     net.weight("w", rng.uniform(-200, 200, (4, 3, 3, 3)))
     for k, values in {"s": [scale] * 4, "b": [0.5] * 4, "m": [0.25] * 4, "v": [1] * 4}.items():
         net.weight(k, values)
-    net.node("Conv", "x w", "c", kernel_shape=[3, 3])
-    net.node("BatchNormalization", "c s b m v", "n")
-    net.node("Relu", "n", "y")
+    net.add("c = Conv<kernel_shape = [3, 3]>(x, w) n = BatchNormalization(c, s, b, m, v) y = Relu(n)")
     net.save(folder / f"{name}.onnx", ("y", net.kind, (1, 4, 6, 6)))
     return net
 
@@ -94,9 +92,7 @@ def batch_normed(folder, name, scale, kind="float16"):
 def overflows(folder):
     """Batch normalisation that cannot be folded, before moves that undo each other."""
     net = batch_normed(folder, "overflows", 1000)
-    net.node("Transpose", "y", "t", perm=[0, 2, 3, 1])
-    net.node("Transpose", "t", "u", perm=[0, 3, 1, 2])
-    net.node("Concat", "u u", "z", axis=1)
+    net.add("t = Transpose<perm = [0, 2, 3, 1]>(y) u = Transpose<perm = [0, 3, 1, 2]>(t) z = Concat<axis = 1>(u, u)")
     net.save(folder / "overflows.onnx", ("z", net.kind, (1, 8, 6, 6)))
 
 
@@ -110,18 +106,10 @@ def mixed(folder):
         net.weight(f"b{name}", rng.normal(0, 0.2, 16))
     net.weight("scale", np.ones(16), single=True)
     net.weight("shift", np.zeros(16), single=True)
-    for name, at in (("a", "x"), ("b", "h")):
-        if name == "b":
-            net.node("Transpose", "ra", "t1", perm=[1, 0])
-            net.node("Transpose", "t1", "t2", perm=[1, 0])
-            net.node("Cast", "t2", "wide", to=TensorProto.FLOAT)
-            net.node("Transpose", "wide", "t3", perm=[1, 0])
-            net.node("Transpose", "t3", "t4", perm=[1, 0])
-            net.node("LayerNormalization", "t4 scale shift", "ln")
-            net.node("Cast", "ln", "h", to=net.kind)
-        net.node("MatMul", f"{at} w{name}", f"m{name}")
-        net.node("Add", f"m{name} b{name}", f"s{name}")
-        net.node("Relu", f"s{name}", f"r{name}")
+    net.add(f"""ma = MatMul(x, wa) sa = Add(ma, ba) ra = Relu(sa)
+        t1 = Transpose<perm = [1, 0]>(ra) t2 = Transpose<perm = [1, 0]>(t1) wide = Cast<to = {TensorProto.FLOAT}>(t2)
+        t3 = Transpose<perm = [1, 0]>(wide) t4 = Transpose<perm = [1, 0]>(t3) ln = LayerNormalization(t4, scale, shift)
+        h = Cast<to = {net.kind}>(ln) mb = MatMul(h, wb) sb = Add(mb, bb) rb = Relu(sb)""")
     net.save(folder / "mixed.onnx", ("rb", net.kind, (4, 16)))
 
 
@@ -133,14 +121,8 @@ def constants(folder):
     net.weight("third", np.linspace(0.1, 3.3, 8))
     net.weight("six", 6)
     net.weight("zero", 0)
-    net.node("Div", "one third", "inverse")
-    net.node("Neg", "inverse", "minus")
-    net.node("Mul", "x minus", "p")
-    net.node("Neg", "p", "n")
-    net.node("Abs", "n", "a")
-    net.node("HardSigmoid", "a", "h", alpha=0.2, beta=0.5)
-    net.node("Clip", "h zero six", "k")
-    net.node("Clip", "k zero six", "y")
+    net.add("""inverse = Div(one, third) minus = Neg(inverse) p = Mul(x, minus) n = Neg(p) a = Abs(n)
+        h = HardSigmoid<alpha = 0.2, beta = 0.5>(a) k = Clip(h, zero, six) y = Clip(k, zero, six)""")
     net.save(folder / "constants.onnx", ("y", net.kind, (2, 8)))
 
 
@@ -156,20 +138,9 @@ def parts(folder, name, kind):
     net.weights[-1] = helper.make_tensor("axes", TensorProto.INT64, [1], [2])
     net.weight("scale", np.linspace(0.5, 1.5, 16))
     net.weight("shift", np.linspace(-1, 1, 16))
-    net.node("Mul", "x half", "h")
-    net.node("Div", "x root", "d")
-    net.node("Erf", "d", "e")
-    net.node("Add", "one e", "p")
-    net.node("Mul", "h p", "g")
-    net.node("ReduceMean", "g axes", "m")
-    net.node("Sub", "g m", "c")
-    net.node("Pow", "c two", "q")
-    net.node("ReduceMean", "q axes", "v")
-    net.node("Add", "v epsilon", "w")
-    net.node("Sqrt", "w", "s")
-    net.node("Div", "c s", "n")
-    net.node("Mul", "n scale", "t")
-    net.node("Add", "t shift", "y")
+    net.add("""h = Mul(x, half) d = Div(x, root) e = Erf(d) p = Add(one, e) g = Mul(h, p) m = ReduceMean(g, axes)
+        c = Sub(g, m) q = Pow(c, two) v = ReduceMean(q, axes) w = Add(v, epsilon) s = Sqrt(w) n = Div(c, s)
+        t = Mul(n, scale) y = Add(t, shift)""")
     net.save(folder / f"{name}.onnx", ("y", net.kind, (2, 4, 16)))
 
 
@@ -181,17 +152,9 @@ def island(folder):
     for k in range(4):
         net.weight(f"w{k}", rng.normal(0, 0.2, (16, 16)))
     net.weight("epsilon", 1e-5, single=True)
-    net.node("MatMul", "x w0", "a")
-    net.node("MatMul", "a w1", "b")
-    net.node("Cast", "b", "wide", to=TensorProto.FLOAT)
-    net.node("Mul", "wide wide", "q")
-    net.node("ReduceMean", "q", "v", axes=[1])
-    net.node("Add", "v epsilon", "e")
-    net.node("Sqrt", "e", "s")
-    net.node("Div", "wide s", "n")
-    net.node("Cast", "n", "h", to=net.kind)
-    net.node("MatMul", "h w2", "c")
-    net.node("MatMul", "c w3", "y")
+    net.add(f"""a = MatMul(x, w0) b = MatMul(a, w1) wide = Cast<to = {TensorProto.FLOAT}>(b) q = Mul(wide, wide)
+        v = ReduceMean<axes = [1]>(q) e = Add(v, epsilon) s = Sqrt(e) n = Div(wide, s) h = Cast<to = {net.kind}>(n)
+        c = MatMul(h, w2) y = MatMul(c, w3)""")
     net.save(folder / "island.onnx", ("y", net.kind, (4, 16)))
 
 
@@ -202,11 +165,12 @@ def wrong_size(folder):
         net.feed("x", 2)
         net.weight("w", [1, 2])
         net.weights[0].raw_data = net.weights[0].raw_data[:3]
-        net.node("Add", "x w", "y")
+        net.add("y = Add(x, w)")
         net.save(folder / f"wrong-{name}.onnx", ("y", kind, (2,)))
 
 
 def small(folder):
+    folder = Path(folder)
     batch_normed(folder, "fits", 2)
     batch_normed(folder, "bfits", 1000, "bfloat16")
     overflows(folder)
@@ -271,6 +235,7 @@ def compare(before, after, tolerance, single=None):
     want, have = evaluate(before, inputs), evaluate(after, inputs)
     worst = max(apart(a, b) for a, b in zip(want, have))
     line = f"{len(old.graph.node)} -> {len(new.graph.node)} nodes, {worst:.2e} apart"
+    tolerance = float(tolerance)
     fault = not worst <= tolerance
     if single:
         exact = evaluate(single, {name: np.asarray(x, np.float32) if np.dtype(x.dtype).kind not in "iu" else x
@@ -296,21 +261,8 @@ def same(a, b, tolerance):
         return "other names or types"
     worst = max(apart(a[name], b[name]) for name in a)
     print(f"{worst:.2e} apart")
-    return None if worst <= tolerance else "too far"
-
-
-def main():
-    what, *rest = sys.argv[1:]
-    if what == "convert":
-        return convert(*rest)
-    if what == "small":
-        return small(Path(rest[0]))
-    if what == "compare":
-        return compare(rest[0], rest[1], float(rest[2]), *rest[3:])
-    if what == "run":
-        return run(*rest)
-    return same(rest[0], rest[1], float(rest[2]))
+    return None if worst <= float(tolerance) else "too far"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit({"convert": convert, "small": small, "compare": compare, "run": run, "same": same}[sys.argv[1]](*sys.argv[2:]))

@@ -74,31 +74,24 @@ def small(folder):
     twins(folder / "twins.onnx")
     rng = np.random.default_rng(3)
     weights = {f"w{i}": rng.standard_normal((8, 8, 3, 3)).astype(np.float32) / 9 for i in range(2)}
-    conv = {"pads": [1, 1, 1, 1]}
-    nodes = [helper.make_node("Conv", ["x", "w0"], ["a"], **conv), helper.make_node("Relu", ["a"], ["b"]),
-             helper.make_node(turn[0], ["b"], ["c"], **turn[1]), helper.make_node(back[0], ["c"], ["d"], **back[1]),
-             helper.make_node("Conv", ["d", "w1"], ["y"], **conv)]
+    nodes = nets.nodes_of("""a = Conv<pads = [1, 1, 1, 1]>(x, w0) b = Relu(a) c = Transpose<perm = [0, 2, 3, 1]>(b)
+        d = Transpose<perm = [0, 3, 1, 2]>(c) y = Conv<pads = [1, 1, 1, 1]>(d, w1)""")
     save(folder / "float.onnx", nodes, [("x", TensorProto.FLOAT, shape)], [("y", TensorProto.FLOAT, None)], weights)
     quantize_static(folder / "float.onnx", folder / "qlinear.onnx", Reader(shape), quant_format=QuantFormat.QOperator)
 
 
 def twins(path):
     """Two products that read the same, each by a Reshape and changes of its own."""
-    changes, nodes = ["s", "z"], []
+    nodes = nets.nodes_of("q = QuantizeLinear(x, s, z) d = DequantizeLinear(q, s, z)")
     for i in "ab":
-        nodes += [helper.make_node("Reshape", ["d", "shape"], [f"r{i}"]),
-                  helper.make_node("QuantizeLinear", [f"r{i}", *changes], [f"q{i}"]),
-                  helper.make_node("DequantizeLinear", [f"q{i}", *changes], [f"d{i}"]),
-                  helper.make_node("DequantizeLinear", [f"w{i}", "s", "wz"], [f"f{i}"]),
-                  helper.make_node("MatMul", [f"d{i}", f"f{i}"], [f"m{i}"]),
-                  helper.make_node("QuantizeLinear", [f"m{i}", *changes], [f"y{i}"])]
+        nodes += nets.nodes_of(f"""r{i} = Reshape(d, shape) q{i} = QuantizeLinear(r{i}, s, z)
+            d{i} = DequantizeLinear(q{i}, s, z) f{i} = DequantizeLinear(w{i}, s, wz) m{i} = MatMul(d{i}, f{i})
+            y{i} = QuantizeLinear(m{i}, s, z)""")
     rng = np.random.default_rng(3)
     constants = {f"w{i}": rng.integers(-127, 128, (48, 16)).astype(np.int8) for i in "ab"}
     constants |= {"s": np.array(0.05, np.float32), "z": np.array(3, np.uint8), "wz": np.array(0, np.int8),
                   "shape": np.array([2, 48], np.int64)}
-    first = [helper.make_node("QuantizeLinear", ["x", *changes], ["q"]),
-             helper.make_node("DequantizeLinear", ["q", *changes], ["d"])]
-    save(path, first + nodes, [("x", TensorProto.FLOAT, [2, 6, 8])], [(f"y{i}", TensorProto.UINT8, None) for i in "ab"],
+    save(path, nodes, [("x", TensorProto.FLOAT, [2, 6, 8])], [(f"y{i}", TensorProto.UINT8, None) for i in "ab"],
          constants)
 
 
@@ -295,8 +288,7 @@ def table(graft, folder):
     fed = {"x": rng.standard_normal((3, 8)).astype(np.float32)}
     constants = {"t": draw_bytes(rng, np.uint8, (5, 8)), "i": np.array([3, 0, 4]), "s": np.array(0.25, np.float32),
                  "z": np.array(127, np.uint8)}
-    nodes = [helper.make_node("Gather", ["t", "i"], ["r"]), helper.make_node("DequantizeLinear", ["r", "s", "z"], ["d"]),
-             helper.make_node("Add", ["x", "d"], ["y"])]
+    nodes = nets.nodes_of("r = Gather(t, i) d = DequantizeLinear(r, s, z) y = Add(x, d)")
     save(path, nodes, [("x", TensorProto.FLOAT, [3, 8])], [("y", TensorProto.FLOAT, [3, 8])], constants)
     (theirs,) = run(path, fed)
     return None if np.array_equal(execute(graft, path, fed)["y"], theirs) else "rows differ"
@@ -312,13 +304,11 @@ def tiles(graft, folder):
     nodes, x = [], "x"
     for i, (shape, group) in enumerate((((64, 64, 1, 1), 1), ((64, 1, 3, 3), 64))):
         constants[f"w{i}"] = rng.integers(-127, 127, shape).astype(np.int8)
-        reads = [f"q{i}", "ys" if i else "s", "z"]
-        nodes += [helper.make_node("QuantizeLinear", [x] + reads[1:], [f"q{i}"]),
-                  helper.make_node("DequantizeLinear", reads, [f"d{i}"]),
-                  helper.make_node("DequantizeLinear", [f"w{i}", "ws", "wz"], [f"f{i}"]),
-                  helper.make_node("Conv", [f"d{i}", f"f{i}"], [f"c{i}"], group=group, pads=[i] * 4)]
+        s = "ys" if i else "s"
+        nodes += nets.nodes_of(f"""q{i} = QuantizeLinear({x}, {s}, z) d{i} = DequantizeLinear(q{i}, {s}, z)
+            f{i} = DequantizeLinear(w{i}, ws, wz) c{i} = Conv<group = {group}, pads = {[i] * 4}>(d{i}, f{i})""")
         x = f"c{i}"
-    nodes.append(helper.make_node("QuantizeLinear", [x, "ys", "z"], ["y"]))
+    nodes += nets.nodes_of(f"y = QuantizeLinear({x}, ys, z)")
     save(path, nodes, [("x", TensorProto.FLOAT, [1, 64, 6, 6])], [("y", TensorProto.UINT8, [1, 64, 6, 6])], constants)
     (theirs,) = run(path, fed)
     apart = np.abs(execute(graft, path, fed)["y"].astype(int) - theirs)
@@ -384,16 +374,12 @@ def branches(path, shape):
     weights = {"w0": draw(16, shape[1], 3, 3), "w1": draw(16, 16, 1, 1), "w2": draw(16, 1, 3, 3), "w3": draw(32, 32, 3, 3),
                "b3": draw(32), "v": draw(32, 10), "scale": rng.uniform(0.5, 2, 16).astype(np.float32), "shift": draw(16),
                "mean": draw(16), "variance": rng.uniform(0.5, 2, 16).astype(np.float32)}
-    pad = {"pads": [1, 1, 1, 1]}
-    nodes = [helper.make_node("Conv", ["x", "w0"], ["a0"], strides=[2, 2], **pad),
-             helper.make_node("BatchNormalization", ["a0", "scale", "shift", "mean", "variance"], ["a1"]),
-             helper.make_node("Relu", ["a1"], ["a"]),
-             helper.make_node("MaxPool", ["a"], ["p"], kernel_shape=[3, 3], strides=[2, 2], **pad),
-             helper.make_node("Conv", ["p", "w1"], ["c"]), helper.make_node("Conv", ["p", "w2"], ["d"], group=16, **pad),
-             helper.make_node("LeakyRelu", ["d"], ["e"], alpha=0.1), helper.make_node("Concat", ["c", "e"], ["f"], axis=1),
-             helper.make_node("Conv", ["f", "w3", "b3"], ["g"], **pad), helper.make_node("Add", ["f", "g"], ["h"]),
-             helper.make_node("GlobalAveragePool", ["h"], ["m"]), helper.make_node("Flatten", ["m"], ["n"]),
-             helper.make_node("MatMul", ["n", "v"], ["y"])]
+    nodes = nets.nodes_of("""a0 = Conv<strides = [2, 2], pads = [1, 1, 1, 1]>(x, w0)
+        a1 = BatchNormalization(a0, scale, shift, mean, variance) a = Relu(a1)
+        p = MaxPool<kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]>(a)
+        c = Conv(p, w1) d = Conv<group = 16, pads = [1, 1, 1, 1]>(p, w2) e = LeakyRelu<alpha = 0.1>(d)
+        f = Concat<axis = 1>(c, e) g = Conv<pads = [1, 1, 1, 1]>(f, w3, b3) h = Add(f, g)
+        m = GlobalAveragePool(h) n = Flatten(m) y = MatMul(n, v)""")
     save(path, nodes, [("x", TensorProto.FLOAT, shape)], [("y", TensorProto.FLOAT, None)], weights)
 
 

@@ -3,7 +3,6 @@
     recurrent.py make FOLDER             all.onnx, its in.npz and, by onnxruntime, want.npz; whole*, likewise, of
                                          forms that run whole; long.npz, where a sequence is too long for it
     recurrent.py refused FOLDER          a file for each form that is refused: REASON.onnx
-    recurrent.py compare WANT HAVE.npz   names that outputs have, and the same numbers
     recurrent.py run MODEL IN OUT        onnxruntime's outputs
     recurrent.py device                  a device (docs/devices.md) that runs steps faster than whole nodes
 """
@@ -150,16 +149,6 @@ def refused(folder):
         onnx.save(net.model(), f"{folder}/{reason}.onnx")
 
 
-def compare(want, have):
-    want, have = np.load(want), np.load(have)
-    assert sorted(want.files) == sorted(have.files), have.files
-    for name in want.files:
-        assert want[name].shape == have[name].shape, (name, want[name].shape, have[name].shape)
-        apart = np.abs(want[name] - have[name]).max()
-        assert apart <= 1e-5, (name, apart)
-    print(len(want.files), "outputs agree")
-
-
 def device():
     def answer(question):
         if question["ask"] == "time":
@@ -174,7 +163,7 @@ def main():
     if what == "run":
         np.savez(rest[2], **nets.run(rest[0], dict(np.load(rest[1]))))
     else:
-        {"make": make, "refused": refused, "compare": compare, "device": device}[what](*rest)
+        {"make": make, "refused": refused, "device": device}[what](*rest)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ import sys
 import numpy as np
 import nets
 import onnx
-from onnx import helper
 
 ROWS, UNITS = 64, 256
 
@@ -26,16 +25,10 @@ def make(path, batch):
         "epsilon": np.float32(1e-5), "two": np.float32(2.0),
         "start": np.array([0]), "end": np.array([1]), "axis": np.array([1]),
     }
-    steps = ["MatMul x kernel > product", "Add product bias > sum", "ReduceMean sum > mean",
-             "Sub sum mean > apart", "Pow apart two > square", "ReduceMean square > variance",
-             "Add variance epsilon > positive", "Sqrt positive > deviation",
-             "Div apart deviation > normal", "Mul normal scale > scaled", "Add scaled shift > all",
-             "Slice all start end axis > y"]
-    nodes = []
-    for step in steps:
-        op, *names = step.split()
-        axes = {"axes": [-1]} if op == "ReduceMean" else {}
-        nodes.append(helper.make_node(op, names[:-2], names[-1:], **axes))
+    nodes = nets.nodes_of("""product = MatMul(x, kernel) sum = Add(product, bias) mean = ReduceMean<axes = [-1]>(sum)
+        apart = Sub(sum, mean) square = Pow(apart, two) variance = ReduceMean<axes = [-1]>(square)
+        positive = Add(variance, epsilon) deviation = Sqrt(positive) normal = Div(apart, deviation)
+        scaled = Mul(normal, scale) all = Add(scaled, shift) y = Slice(all, start, end, axis)""")
     batch = int(batch) if batch.isdigit() else batch
     ports = [nets.value("x", [batch, ROWS, UNITS])], [nets.value("y", [batch, 1, UNITS])]
     onnx.save(nets.model(nodes, *ports, weights, opset=13), path)

@@ -73,9 +73,8 @@ static const algorithm_row rows[] = {
     {"five taps", "input x 1 8 9 9; weight w 8 8 5 5; weight b 8; node Conv x w b -> y : pads=2,2,2,2", 1,
      BIT(WINOGRAD_6)},
     {"three by five", "input x 1 8 9 9; weight w 8 8 3 5; node Conv x w -> y : pads=1,2,1,2", 1, BIT(WINOGRAD_6)},
-    {"two alike, and one weight for both",
-     "input x 1 8 8 8; weight w 8 8 3 3; node Conv x w -> a : pads=1,1,1,1; node Relu a -> b; "
-     "node Conv b w -> y : pads=1,1,1,1", 2, BOTH},
+    {"two alike, and one weight for both", "input x 1 8 8 8; weight w 8 8 3 3; node Conv x w -> a : pads=1,1,1,1; "
+     "node Relu a -> b; node Conv b w -> y : pads=1,1,1,1", 2, BOTH},
     {"normalised over channels", "input x 2 7 3 4; node LRN x -> y : size=3 alpha=0.3 beta=0.75 bias=2.0", 1,
      BIT(POOL)},
     {"over an even number of them", "opset 8; input x 1 5 4 4; node LRN x -> y : size=4 alpha=0.5 beta=0.5", 1,
@@ -86,14 +85,12 @@ static const algorithm_row rows[] = {
     {"a sum that is normalised",
      "input x 2 3 8; weight g 8; weight b 8; node Relu x -> r; node Add x r -> a; node LayerNormalization a g b -> y",
      1, BIT(SUM)},
-    {"normalised in parts",
-     "opset 13; input x 1 6 4; weight g 4; node Relu x -> r; node Add r x -> a; node ReduceMean a -> m : axes=-1; "
-     "node Sub a m -> s; node Mul s g -> y", 1, BIT(SUM)},
+    {"normalised in parts", "opset 13; input x 1 6 4; weight g 4; node Relu x -> r; node Add r x -> a; "
+     "node ReduceMean a -> m : axes=-1; node Sub a m -> s; node Mul s g -> y", 1, BIT(SUM)},
     {"a bias that is normalised",
      "input x 2 3 8; weight g 8; weight b 8; node Add x b -> a; node LayerNormalization a g -> y", 0, 0},
-    {"a sum that is stretched",
-     "input x 1 3 8; weight g 8; node Relu x -> r; node ReduceMax r -> m : axes=1 keepdims=1; node Add r m -> a; "
-     "node LayerNormalization a g -> y", 0, 0},
+    {"a sum that is stretched", "input x 1 3 8; weight g 8; node Relu x -> r; "
+     "node ReduceMax r -> m : axes=1 keepdims=1; node Add r m -> a; node LayerNormalization a g -> y", 0, 0},
     {"a sum that is not normalised", "input x 2 3 8; node Relu x -> r; node Add x r -> y", 0, 0},
     {"groups", "input x 1 16 8 8; weight w 16 8 3 3; node Conv x w -> y : group=2", 0, 0},
     {"steps of two", "input x 1 8 8 8; weight w 8 8 3 3; node Conv x w -> y : strides=2,2", 0, 0},

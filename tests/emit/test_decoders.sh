@@ -4,11 +4,7 @@
 
 DB=$FOLDER/x.costs
 
-agrees() { # MODEL CASE
-    gives 0 "$GRAFT" --quiet --threads 1 run "$FOLDER/$1.onnx" --inputs "$FOLDER/$1.$2.in.npz" --outputs "$FOLDER/have.npz" \
-        --database "$DB" &&
-        "$python" tests/emit/stages.py compare "$FOLDER/$1.$2.want.npz" "$FOLDER/have.npz"
-}
+agrees() { runs_like "$FOLDER/$1.onnx" "$FOLDER/$1.$2.in.npz" "$FOLDER/$1.$2.want.npz"; } # MODEL CASE
 # Sizes of 0 that are said, and an operator that nobody knows of nothing.
 takes_sizes() {
     gives 0 "$GRAFT" --quiet run "$FOLDER/loop.onnx" --bench --rounds 3 --size p=0,s=4 --database "$DB" &&
@@ -23,20 +19,17 @@ names_the_node() {
             --database "$DB"
 }
 
-if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" -c 'import onnxruntime' 2> "$FOLDER/log"; then
-    "$python" tests/emit/decoders.py make "$FOLDER" > "$FOLDER/names"
-    while read -r name case; do
-        if [ "$name" = nothing ] && [ "${LIBONNX:-1}" = 0 ]; then
-            skip "agrees on $name, inputs $case" "tensors without elements need ONNX' own library"
-            continue
-        fi
-        check "agrees on $name, inputs $case" agrees "$name" "$case"
-    done < "$FOLDER/names"
-    check "takes sizes of 0" takes_sizes
-    check "names a node that needs elements" names_the_node
-    check "made all models" [ "$(wc -l < "$FOLDER/names")" = 16 ]
-else
-    skip "decoders with an empty past" "no onnxruntime here"
-fi
+need_runtime "decoders with an empty past"
+"$python" tests/emit/decoders.py "$FOLDER" > "$FOLDER/names"
+while read -r name case; do
+    if [ "$name" = nothing ] && [ "${LIBONNX:-1}" = 0 ]; then
+        skip "agrees on $name, inputs $case" "tensors without elements need ONNX' own library"
+        continue
+    fi
+    check "agrees on $name, inputs $case" agrees "$name" "$case"
+done < "$FOLDER/names"
+check "takes sizes of 0" takes_sizes
+check "names a node that needs elements" names_the_node
+check "made all models" [ "$(wc -l < "$FOLDER/names")" = 16 ]
 
 finish

@@ -91,27 +91,25 @@ refuses_header() {
             "$GRAFT" --quiet policy "$FOLDER/fits.onnx" --device $DEVICE --out "$FOLDER/policy"
 }
 
-if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" -c 'import onnxruntime' 2> "$FOLDER/log" &&
-    halves small "$FOLDER"; then
-    check "a residual net agrees, and is rewritten as in binary32" agrees resnet8
-    check "so is a separable one" agrees dscnn
-    check "so is a recurrent one, of bfloat16" twin nasrnn bfloat16
-    check "folds batch normalisation in float16" folds fits 0.005
-    check "folds batch normalisation in bfloat16" folds bfits 0.03
-    check "keeps to exact rules by a policy, too" exact_policy
-    check "refuses weights that overflow, and keeps the rest" refuses_overflow
-    check "rewrites both types of a mixed model" mixes
-    check "works out constants" constants
-    check "puts Gelu and layer normalisation together in float16" puts_together parts 0.005
-    check "puts Gelu and layer normalisation together in bfloat16" puts_together bparts 0.03
-    check "reads an island of binary32 with numbers" reads_islands
-    check "leaves whole what it cannot better" untouched
-    check "refuses data of a wrong size" refuses_data
-    check "compares outputs" checks fits
-    check "compares outputs of a mixed model" checks mixed
-    check "runs in binary32" runs
-    check "refuses a header" refuses_header
-else
-    skip "models of float16 and bfloat16" "no onnxruntime here"
-fi
+need_runtime "models of float16 and bfloat16"
+check "makes models" halves small "$FOLDER"
+check "a residual net agrees, and is rewritten as in binary32" agrees resnet8
+check "so is a separable one" agrees dscnn
+check "so is a recurrent one, of bfloat16" twin nasrnn bfloat16
+check "folds batch normalisation in float16" folds fits 0.005
+check "folds batch normalisation in bfloat16" folds bfits 0.03
+check "keeps to exact rules by a policy, too" exact_policy
+check "refuses weights that overflow, and keeps the rest" refuses_overflow
+check "rewrites both types of a mixed model" mixes
+check "works out constants" constants
+check "puts Gelu and layer normalisation together in float16" puts_together parts 0.005
+check "puts Gelu and layer normalisation together in bfloat16" puts_together bparts 0.03
+check "reads an island of binary32 with numbers" reads_islands
+check "leaves whole what it cannot better" untouched
+check "refuses data of a wrong size" refuses_data
+check "compares outputs" checks fits
+check "compares outputs of a mixed model" checks mixed
+check "runs in binary32" runs
+check "refuses a header" refuses_header
+
 finish

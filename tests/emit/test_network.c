@@ -286,9 +286,8 @@ CHECK_CASE(test_integers_equal_recomputation)
     for (uint32_t v = 0; v < VARIANTS; v++) {
         const policy_kit *kit = policy_kit_open(env, &variants[v]);
         for (uint32_t s = 0; s < kit->state_count; s++) {
-            graft_mark mark = graft_arena_mark(env->scratch);
+            GRAFT_SCOPED(env->scratch);
             compare_plain(env, kit, &kit->states[s]);
-            graft_arena_release(env->scratch, mark);
         }
     }
 }
@@ -299,7 +298,7 @@ static graft_ranges find_ranges(graft_env *env, const policy_kit *kit, float par
     graft_ranges ranges = {.first = 0.0F};
     const graft_scorer *scorer = &kit->agent.scorer;
     for (uint32_t s = 0; s < kit->state_count; s++) {
-        graft_mark mark = graft_arena_mark(env->scratch);
+        GRAFT_SCOPED(env->scratch);
         const graft_scene *scene = &kit->states[s].scene;
         const uint32_t *first = NULL;
         const uint32_t *rows = NULL;
@@ -309,7 +308,6 @@ static graft_ranges find_ranges(graft_env *env, const policy_kit *kit, float par
         graft_tape_bind(&tape, &scorer->parameters, NULL);
         const graft_scored scored = graft_scorer_look(scorer, &tape, &scene, 1, &first, &rows);
         graft_ranges_widen(&ranges, scorer, &scored);
-        graft_arena_release(env->scratch, mark);
     }
     float *numbers = (float *)&ranges;
     for (size_t i = 0; i < sizeof ranges / sizeof *numbers; i++) {
@@ -328,10 +326,9 @@ CHECK_CASE(test_clipping)
     CHECK_OK(graft_quantise(env, env->life, &kit->agent.scorer, &ranges, rows, &kit->policy));
     uint32_t changed = 0;
     for (uint32_t s = 0; s < kit->state_count; s++) {
-        graft_mark mark = graft_arena_mark(env->scratch);
+        GRAFT_SCOPED(env->scratch);
         compare_plain(env, kit, &kit->states[s]);
         changed += score(env, kit, kit->states[s].graph).logit % 2 != 0;
-        graft_arena_release(env->scratch, mark);
     }
     assert_true(changed > 0);
 }
@@ -346,7 +343,7 @@ CHECK_CASE(test_prior)
     kit->policy.score.weights = weights;
     kit->policy.score.bias = &bias;
     for (uint32_t s = 0; s < kit->state_count; s++) {
-        graft_mark mark = graft_arena_mark(env->scratch);
+        GRAFT_SCOPED(env->scratch);
         const graft_scores by_network = score(env, kit, kit->states[s].graph);
         const graft_policy network = kit->policy;
         kit->policy = kit->table;
@@ -355,7 +352,6 @@ CHECK_CASE(test_prior)
         assert_int_equal(by_network.rule, by_tariff.rule);
         assert_int_equal(by_network.location, by_tariff.location);
         taken += by_tariff.rule < KIT_RULES;
-        graft_arena_release(env->scratch, mark);
     }
     assert_true(taken > kit->state_count / 2);
 }
@@ -576,7 +572,7 @@ CHECK_CASE(test_ties)
     kit->policy.prior_slope = kit->policy.prior_reserve = 0;
     const graft_policy network = kit->policy;
     for (uint32_t i = 0; i < kit->state_count * KIT_RULES; i++) {
-        graft_mark mark = graft_arena_mark(env->scratch);
+        GRAFT_SCOPED(env->scratch);
         const graft_graph *graph = kit->states[i / KIT_RULES].graph;
         const uint8_t skipped = (uint8_t)((1u << i % KIT_RULES) - 1u); /* The first ones. */
         kit->policy = network;
@@ -589,7 +585,6 @@ CHECK_CASE(test_ties)
             assert_int_equal(by_network.location, by_tariff.location);
             taken++;
         }
-        graft_arena_release(env->scratch, mark);
     }
     assert_true(taken > 0);
     weights[0] = 0; /* Now NO-OP is equal, too. */
@@ -616,18 +611,12 @@ static graft_scores look(graft_env *env, const graft_policy *policy, const graft
 CHECK_CASE(test_unseen_members)
 {
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
-    graft_graph *graph = build_graph(env->life);
-    const graft_shape image = SHAPE(1, 2, 3, 3);
-    const graft_shape shapes[1] = {SHAPE(1)};
-    const graft_index x = build_weight(graph, image, 0);
-    const graft_index w = build_weight(graph, SHAPE(2, 2, 1, 1), 1);
-    const graft_index s = build_input(graph, SHAPE(2), 2);
-    const graft_index y = build_conv(graph, x, w, 0);
-    graft_index node = GRAFT_NONE;
-    CHECK_OK(graft_graph_add_output(graph, build_node(graph, GRAFT_OP_scale_shift, NULL, y, s, s)));
-    CHECK_OK(graft_graph_add_opaque(graph, 0, &s, 1, shapes, 1, &node));
+    const built b = build_text(env->life, "x = weight 1 2 3 3; w = weight 2 2 1 1; s = input 2;"
+                                          "y = conv x w" UNPADDED
+                                          "; y = scale_shift y s s; out y; o = opaque s");
+    const graft_graph *graph = b.graph;
     graft_form form;
-    graft_form_of_node(graph, node, &form);
+    graft_form_of_node(graph, graph->values[b.at['o']].node, &form);
     const uint32_t key = graft_tariff_key(0, graft_form_hash(&form));
     const uint16_t value = UINT16_MAX;
     const graft_tariff tariff = {.keys = &key,

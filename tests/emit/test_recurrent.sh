@@ -8,15 +8,11 @@ DEVICE=intel-xeon-6-167
 # Directions, layouts, states, biases, lengths, linear_before_reset: all of them in one model.
 runs() {
     "$python" tests/emit/recurrent.py make "$FOLDER" &&
-        gives 0 "$GRAFT" --quiet --threads 1 run "$FOLDER/all.onnx" --inputs "$FOLDER/in.npz" --outputs "$FOLDER/have.npz" \
-            --database "$DB" &&
-        "$python" tests/emit/recurrent.py compare "$FOLDER/want.npz" "$FOLDER/have.npz"
+        runs_like "$FOLDER/all.onnx" "$FOLDER/in.npz" "$FOLDER/want.npz"
 }
 # What does not come apart: sequences of several lengths, long ones, an RNN of Relu.
 runs_whole() {
-    gives 0 "$GRAFT" --quiet --threads 1 run "$FOLDER/whole.onnx" --inputs "$FOLDER/wholein.npz" --outputs "$FOLDER/have.npz" \
-        --database "$DB" &&
-        "$python" tests/emit/recurrent.py compare "$FOLDER/wholewant.npz" "$FOLDER/have.npz" &&
+    runs_like "$FOLDER/whole.onnx" "$FOLDER/wholein.npz" "$FOLDER/wholewant.npz" &&
         error_is 2 "sequence 1 of a recurrent node has 5 steps, of 4" "$GRAFT" --quiet --threads 1 run "$FOLDER/whole.onnx" \
             --inputs "$FOLDER/long.npz" --outputs "$FOLDER/have.npz" --database "$DB"
 }
@@ -31,7 +27,7 @@ optimizes() {
         [ "$(count LSTM "$FOLDER/out.onnx")" = 0 ] && [ "$(count GRU "$FOLDER/out.onnx")" = 0 ] &&
         "$python" tests/emit/recurrent.py run "$FOLDER/plain.onnx" "$FOLDER/plain.npz" "$FOLDER/want.npz" &&
         "$python" tests/emit/recurrent.py run "$FOLDER/out.onnx" "$FOLDER/plain.npz" "$FOLDER/have.npz" &&
-        "$python" tests/emit/recurrent.py compare "$FOLDER/want.npz" "$FOLDER/have.npz"
+        "$python" tests/support/nets.py compare "$FOLDER/want.npz" "$FOLDER/have.npz"
 }
 # Not asked for, or for fewer steps, they come back as they were.
 stays_whole() {
@@ -54,14 +50,11 @@ refuses_all() {
         error_is 2 "peephole.onnx: node 'n0' (LSTM) cannot be run: it is an operator that Graft does not know, or a form of one (a peephole); all of these in the model: LSTM" "$GRAFT" --quiet run "$FOLDER/peephole.onnx" --bench --database "$DB"
 }
 
-if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" -c 'import onnxruntime' 2> "$FOLDER/log"; then
-    check "runs by their steps" runs
-    check "runs whole" runs_whole
-    check "optimizes by their steps" optimizes
-    check "stays whole" stays_whole
-    check "refuses what does not come apart" refuses_all
-else
-    skip "recurrent nodes by their steps" "no onnxruntime here"
-fi
+need_runtime "recurrent nodes by their steps"
+check "runs by their steps" runs
+check "runs whole" runs_whole
+check "optimizes by their steps" optimizes
+check "stays whole" stays_whole
+check "refuses what does not come apart" refuses_all
 
 finish

@@ -34,13 +34,10 @@ keeps() {
         optimize two_products_alone --exact && ! grep -q 'recurrent cells' "$FOLDER/err"
 }
 
-if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" -c 'import onnxruntime' 2> "$FOLDER/log"; then
-    device nodes && "$python" tests/emit/rolled.py make "$FOLDER"
-    check "rolls nets in all forms" rolls
-    check "leaves what is none" leaves
-    check "keeps what is no faster" keeps
-else
-    skip "recurrent nets rolled" "no onnxruntime here"
-fi
+need_runtime "recurrent nets rolled"
+device nodes && "$python" tests/emit/rolled.py make "$FOLDER"
+check "rolls nets in all forms" rolls
+check "leaves what is none" leaves
+check "keeps what is no faster" keeps
 
 finish

@@ -192,21 +192,19 @@ names_the_node() {
 check "asks for inputs" asks_for_inputs
 check "times, on the inputs of a seed" benches
 check "lists its steps" lists_steps
-if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" -c 'import onnxruntime' 2> "$FOLDER/log"; then
-    check "agrees on a convolutional net" agrees resnet8
-    check "agrees with two threads" agrees dscnn --threads 2
-    check "agrees with a policy" agrees resnet8 --policy rules/policies/intel-xeon-6-167-avx512.graft
-    check "agrees on a recurrent net" agrees lstm
-    check "agrees on a transformer" agrees bert
-    check "agrees on functions in parts" agrees_on_parts
-    check "agrees on products by letters" agrees_on_einsum
-    check "agrees in opset 28" agrees_on_opset_28
-    check "says that numbers are of binary64" refuses_binary64
-    check "names what cannot be run" names_causes
-    check "names reasons" names_reasons
-    check "names the node that fails" names_the_node
-    check "agrees when tuned" agrees dscnn --tune --threads 1
-else
-    skip "agrees with onnxruntime" "no onnxruntime here"
-fi
+need_runtime "agrees with onnxruntime"
+check "agrees on a convolutional net" agrees resnet8
+check "agrees with two threads" agrees dscnn --threads 2
+check "agrees with a policy" agrees resnet8 --policy rules/policies/intel-xeon-6-167-avx512.graft
+check "agrees on a recurrent net" agrees lstm
+check "agrees on a transformer" agrees bert
+check "agrees on functions in parts" agrees_on_parts
+check "agrees on products by letters" agrees_on_einsum
+check "agrees in opset 28" agrees_on_opset_28
+check "says that numbers are of binary64" refuses_binary64
+check "names what cannot be run" names_causes
+check "names reasons" names_reasons
+check "names the node that fails" names_the_node
+check "agrees when tuned" agrees dscnn --tune --threads 1
+
 finish

@@ -179,38 +179,31 @@ CHECK_CASE(test_own)
 /* How often a runtime calls a kernel: once for each node of the file, but for what fuses. */
 CHECK_CASE(test_calls)
 {
+    /* clang-format off */
     static const struct {
         const char *name;
         const char *model;
         uint32_t calls;
     } models[] = {
-        {"each node is a call",
-         "input x 2 4; node Exp x -> a; node Sqrt a -> b; node Add a b -> y; output y",                        3},
-        {"a product takes more with it",
-         IMAGE "node Conv x w -> a; node Add a b -> c; node Relu c -> y",                                      3},
-        {"its bias and activation",             IMAGE "node Conv x w b -> a; node Relu a -> y",                1},
+        {"each node is a call", "input x 2 4; node Exp x -> a; node Sqrt a -> b; node Add a b -> y; output y", 3},
+        {"a product takes more with it", IMAGE "node Conv x w -> a; node Add a b -> c; node Relu c -> y", 3},
+        {"its bias and activation", IMAGE "node Conv x w b -> a; node Relu a -> y", 1},
         {"rows are images of one row",
-         "opset 13; input x 1 4 6; weight w 4 4 3; output y; node Conv x w -> a; node Relu a -> y",            1},
-        {"images of one row are not",
-         "opset 13; input x 1 4 6; weight w 4 4 1 3; ints s = 1 4 1 6; ints t = 1 4 4; output y;"
-         "node Reshape x s -> a; node Conv a w -> b; node Reshape b t -> y",                                   3},
-        {"an operator in many parts",           MATRIX SCALARS BELL "node Mul x f -> g; node Mul g half -> y",
-         1                                                                                                      },
-        {"a node that is read as many",         "opset 18; input x 2 4; node HardSwish x -> y; output y",
-         1                                                                                                      },
+         "opset 13; input x 1 4 6; weight w 4 4 3; output y; node Conv x w -> a; node Relu a -> y", 1},
+        {"images of one row are not", "opset 13; input x 1 4 6; weight w 4 4 1 3; ints s = 1 4 1 6; ints t = 1 4 4; "
+         "output y;node Reshape x s -> a; node Conv a w -> b; node Reshape b t -> y", 3},
+        {"an operator in many parts", MATRIX SCALARS BELL "node Mul x f -> g; node Mul g half -> y", 1},
+        {"a node that is read as many", "opset 18; input x 2 4; node HardSwish x -> y; output y", 1},
         {"a pad of two axes",
-         IMAGE
-         "ints p = 0 0 1 2 0 0 0 1; node Pad x p -> q; node Conv q w b -> a; node Relu a -> y",                1},
-        {"a pad alone",                         IMAGE "ints p = 0 0 1 2 0 0 0 1; node Pad x p -> y",           1},
-        {"nodes that compute the same",
-         MATRIX "node Exp x -> a; node Exp x -> c; node Add a c -> y",                                         2},
+         IMAGE "ints p = 0 0 1 2 0 0 0 1; node Pad x p -> q; node Conv q w b -> a; node Relu a -> y", 1},
+        {"a pad alone", IMAGE "ints p = 0 0 1 2 0 0 0 1; node Pad x p -> y", 1},
+        {"nodes that compute the same", MATRIX "node Exp x -> a; node Exp x -> c; node Add a c -> y", 2},
         {"what is known and what does nothing",
-         MATRIX
-         "weight u 8; weight v 8; node Add u v -> k; node Identity x -> i; node Add i k -> y",                 1},
-        {"changes to 8 bits and back",
-         "opset 13; input x 2 4; weight s = 0.5; node QuantizeLinear x s -> q;"
-         "node DequantizeLinear q s -> d; node Exp d -> y; output y",                                          1},
+         MATRIX "weight u 8; weight v 8; node Add u v -> k; node Identity x -> i; node Add i k -> y", 1},
+        {"changes to 8 bits and back", "opset 13; input x 2 4; weight s = 0.5; "
+         "node QuantizeLinear x s -> q;node DequantizeLinear q s -> d; node Exp d -> y; output y", 1},
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
         const graft_model *model = onnx_text_model(env, models[i].model);
         const graft_order first = build_order(env->unit, &model->graph);

@@ -14,14 +14,13 @@ static void import_rules(graft_env *env, const graft_taso_rule *rules, uint32_t 
 {
     for (uint32_t i = 0; i < count; i++) {
         graft_rule rule;
-        graft_mark mark = graft_arena_mark(env->unit);
+        GRAFT_SCOPED(env->unit);
         const char *why = graft_taso_import(env, env->unit, &rules[i], &rule);
         if (why == NULL) {
             assert(graft_rule_check(&rule) == NULL);
         } else {
             assert(why[0] != '\0');
         }
-        graft_arena_release(env->unit, mark);
     }
 }
 

@@ -94,43 +94,38 @@ typedef struct {
 
 CHECK_CASE(test_faults_name_the_line)
 {
+    /* clang-format off */
     static const fault faults[] = {
-        {"family: f\norder: 1\nset: []\n",                                "f.yaml:3: "                                                         },
-        {"order: 1\nsets: []\n",                                          "f.yaml:"                                                            },
-        {"family: f\nsets:\n  - set: s\n",                                "f.yaml:"                                                            },
-        {"family: f\norder: 1\nsets: []\n",                               "f.yaml:3: a family needs 'sets'"                                    },
-        {HEAD INPUTS,                                                     "f.yaml:4: a set needs 'operators'"                                  },
-        {HEAD OPS "      - {op: relu}\n",                                 "f.yaml:4: a set needs 'inputs' or 'weights'"                        },
-        {HEAD INPUTS OPS "      - {op: rely}\n",                          "f.yaml:9: no operator 'rely'"                                       },
-        {HEAD INPUTS OPS "      - {op: relu, slope: 1}\n",
-         "f.yaml:9: relu has no attribute 'slope'"                                                                                             },
-        {HEAD INPUTS OPS "      - relu\n",                                "f.yaml:9: an operator is a mapping"                                 },
-        {HEAD INPUTS OPS "      - {op: concat, axis: 6}\n",               "f.yaml:9: 6 is outside 0 to 5"                                      },
-        {HEAD INPUTS OPS "      - {op: concat, axis: A}\n",
-         "f.yaml:9: 'A' is neither a number nor a name in 'sizes'"                                                                             },
-        {HEAD INPUTS OPS "      - {op: clip, low: nan, high: 1}\n",
-         "f.yaml:9: a finite number is expected"                                                                                               },
-        {HEAD INPUTS OPS "      - {op: matmul_bias, activation: gelu}\n",
-         "f.yaml:9: an activation is none, relu"                                                                                               },
-        {HEAD INPUTS OPS "      - {op: add, roles: [weight]}\n",
-         "f.yaml:9: 'roles' is a list of 2 words"                                                                                              },
-        {HEAD INPUTS OPS "      - {op: relu, roles: [input]}\n",          "f.yaml:9: a role is activation"                                     },
-        {HEAD INPUTS OPS "      - {op: relu, rank: 9}\n",                 "f.yaml:9: "                                                         },
-        {HEAD "    inputs:\n      x: [0]\n" OPS "      - {op: relu}\n",   "f.yaml:7: 0 is outside"                                             },
-        {HEAD "    inputs:\n      x: 3\n" OPS "      - {op: relu}\n",
-         "f.yaml:7: a shape is a list"                                                                                                         },
-        {HEAD "    inputs: [x]\n" OPS "      - {op: relu}\n",             "f.yaml:6: 'inputs' is a mapping"                                    },
-        {HEAD "    sizes: {A: x}\n" INPUTS OPS "      - {op: relu}\n",    "f.yaml:6: "                                                         },
-        {HEAD "    depht: 3\n" INPUTS OPS "      - {op: relu}\n",         "f.yaml:6: "                                                         },
-        {HEAD INPUTS "    compounds:\n      c: {inputs: [a], outputs: [a]}\n" OPS
-                     "      - {op: relu}\n",                     "f.yaml:9: a compound needs 'steps'"                                 },
-        {HEAD INPUTS "    compounds:\n      c:\n        inputs: [a]\n        steps:\n"
-                     "          r: {op: relu, of: [b]}\n        outputs: [r]\n" OPS
-                     "      - {op: relu}\n",                     "f.yaml:12: an operand is the name of an input or of an earlier step"},
-        {HEAD INPUTS "    compounds:\n      c:\n        inputs: [a]\n        steps:\n"
-                     "          r: {op: add, of: [a]}\n        outputs: [r]\n" OPS
-                     "      - {op: relu}\n",                     "f.yaml:12: 'of' is a list of 2 operands of add"                     },
+        {"family: f\norder: 1\nset: []\n", "f.yaml:3: "},
+        {"order: 1\nsets: []\n", "f.yaml:"},
+        {"family: f\nsets:\n  - set: s\n", "f.yaml:"},
+        {"family: f\norder: 1\nsets: []\n", "f.yaml:3: a family needs 'sets'"},
+        {HEAD INPUTS, "f.yaml:4: a set needs 'operators'"},
+        {HEAD OPS "      - {op: relu}\n", "f.yaml:4: a set needs 'inputs' or 'weights'"},
+        {HEAD INPUTS OPS "      - {op: rely}\n", "f.yaml:9: no operator 'rely'"},
+        {HEAD INPUTS OPS "      - {op: relu, slope: 1}\n", "f.yaml:9: relu has no attribute 'slope'"},
+        {HEAD INPUTS OPS "      - relu\n", "f.yaml:9: an operator is a mapping"},
+        {HEAD INPUTS OPS "      - {op: concat, axis: 6}\n", "f.yaml:9: 6 is outside 0 to 5"},
+        {HEAD INPUTS OPS "      - {op: concat, axis: A}\n", "f.yaml:9: 'A' is neither a number nor a name in 'sizes'"},
+        {HEAD INPUTS OPS "      - {op: clip, low: nan, high: 1}\n", "f.yaml:9: a finite number is expected"},
+        {HEAD INPUTS OPS "      - {op: matmul_bias, activation: gelu}\n", "f.yaml:9: an activation is none, relu"},
+        {HEAD INPUTS OPS "      - {op: add, roles: [weight]}\n", "f.yaml:9: 'roles' is a list of 2 words"},
+        {HEAD INPUTS OPS "      - {op: relu, roles: [input]}\n", "f.yaml:9: a role is activation"},
+        {HEAD INPUTS OPS "      - {op: relu, rank: 9}\n", "f.yaml:9: "},
+        {HEAD "    inputs:\n      x: [0]\n" OPS "      - {op: relu}\n", "f.yaml:7: 0 is outside"},
+        {HEAD "    inputs:\n      x: 3\n" OPS "      - {op: relu}\n", "f.yaml:7: a shape is a list"},
+        {HEAD "    inputs: [x]\n" OPS "      - {op: relu}\n", "f.yaml:6: 'inputs' is a mapping"},
+        {HEAD "    sizes: {A: x}\n" INPUTS OPS "      - {op: relu}\n", "f.yaml:6: "},
+        {HEAD "    depht: 3\n" INPUTS OPS "      - {op: relu}\n", "f.yaml:6: "},
+        {HEAD INPUTS "    compounds:\n      c: {inputs: [a], outputs: [a]}\n" OPS "      - {op: relu}\n",
+         "f.yaml:9: a compound needs 'steps'"},
+        {HEAD INPUTS "    compounds:\n      c:\n        inputs: [a]\n        steps:\n          r: {op: relu, of: "
+         "[b]}\n        outputs: [r]\n" OPS "      - {op: relu}\n",
+         "f.yaml:12: an operand is the name of an input or of an earlier step"},
+        {HEAD INPUTS "    compounds:\n      c:\n        inputs: [a]\n        steps:\n          r: {op: add, of: "
+         "[a]}\n        outputs: [r]\n" OPS "      - {op: relu}\n", "f.yaml:12: 'of' is a list of 2 operands of add"},
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         graft_gen_family family;
         graft_status status = parse(env, faults[i].text, &family);

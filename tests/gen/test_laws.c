@@ -43,157 +43,118 @@ typedef struct {
     uint32_t steps;
 } law;
 
+/* clang-format off */
 static const law laws[] = {
-  /* Arithmetic. */
-    {"add associates",                          "5,7 5,7 5,7",                       "add(add(a, b), c) = add(a, add(b, c))",                 1},
-    {"mul associates",                          "5,7 5,7 5,7",                       "mul(mul(a, b), c) = mul(a, mul(b, c))",                 1},
-    {"mul distributes",                         "5,7 5,7 5,7",                       "mul(a, add(b, c)) = add(mul(a, b), mul(a, c))",         1},
-    {"a common factor",                         "5,7 5,7 5,7",                       "add(mul(a, b), mul(a, c)) = mul(a, add(b, c))",         1},
-    {"a vector factor",                         "5,7 5,7 7",                         "mul(c, add(a, b)) = add(mul(c, a), mul(c, b))",         1},
-    {"division distributes",                    "5,7 5,7 5,7",                       "div(add(a, b), c) = add(div(a, c), div(b, c))",         1},
-    {"add zero",                                "5,7",                               "add(a, " NONE ") = a",                                  1},
-    {"times one",                               "5,7",                               "mul(a, " ONE ") = a",                                   1},
-    {"identity",                                "5,7",                               "identity(a) = a",                                       1},
-    {"subtract what was added",                 "5,7 5,7",                           "sub(add(a, b), b) = a",                                 1},
- /* Order. */
-    {"relu of relu",                            "5,7",                               "relu(relu(a)) = relu(a)",                               1},
-    {"relu is a maximum",                       "5,7",                               "max(a, " NONE ") = relu(a)",                            1},
-    {"max absorbs min",                         "5,7 5,7",                           "max(a, min(a, b)) = a",                                 1},
-    {"min over max",                            "5,7 5,7 5,7",                       "min(a, max(b, c)) = max(min(a, b), min(a, c))",         1},
-    {"add over max",                            "5,7 5,7 5,7",                       "add(a, max(b, c)) = max(add(a, b), add(a, c))",         1},
-    {"clip of relu",                            "5,7",                               "clip(relu(a)" RELU6 ") = clip(a" RELU6 ")",             1},
-    {"relu of a sigmoid",                       "5,7",                               "relu(sigmoid(a)) = sigmoid(a)",                         1},
-    {"relu of a square",                        "5,7",                               "relu(mul(a, a)) = mul(a, a)",                           1},
- /* Functions. */
-    {"tanh is odd",                             "5,7",                               "tanh(sub(" NONE ", a)) = sub(" NONE ", tanh(a))",       1},
-    {"sigmoid of minus x",                      "5,7",                               "sigmoid(sub(" NONE ", a)) = sub(" ONE ", sigmoid(a))",  1},
- /* Matrices. */
-    {"matmul associates",                       "2,3 3,4 4,5",                       "matmul(matmul(a, b), c) = matmul(a, matmul(b, c))",     1},
-    {"matmul distributes left",                 "2,3 3,4 3,4",
-     "add(matmul(a, b), matmul(a, c)) = matmul(a, add(b, c))",                                                                                1},
-    {"matmul distributes right",                "2,3 2,3 3,4",
-     "add(matmul(a, c), matmul(b, c)) = matmul(add(a, b), c)",                                                                                1},
-    {"transpose twice",                         "2,3",                               "transpose(transpose(a, axis=[1, 0]), axis=[1, 0]) = a", 1},
-    {"transpose of a product",                  "2,3 3,4",
-     "transpose(matmul(a, b), axis=[1, 0]) = matmul(transpose(b, axis=[1, 0]), "
-     "transpose(a, axis=[1, 0]))",                                                                                                            1},
-    {"a scalar moves out",                      "2,3 3,4 -",                         "matmul(mul(c, a), b) = mul(c, matmul(a, b))",           1},
-    {"matmul takes a bias",                     "2,3 3,4w 4w",
-     "add(matmul(a, b), c) = matmul_bias(a, b, c" ACT("none") ")",                                                                            1},
-    {"matmul takes relu",                       "2,3 3,4w 4w",
-     "relu(matmul_bias(a, b, c" ACT("none") ")) = matmul_bias(a, b, c" ACT("relu") ")",                                                       1},
-    {"matmul takes tanh",                       "2,3 3,4w 4w",
-     "tanh(matmul_bias(a, b, c" ACT("none") ")) = matmul_bias(a, b, c" ACT("tanh") ")",                                                       1},
-    {"products that share a weight",            "2,4 4,5w 3,4",
-     "[matmul(a, b), matmul(c, b)] = [split(matmul(concat(a, c, axis=0), b), axis=0, at=2).0, "
-     "split(matmul(concat(a, c, axis=0), b), axis=0, at=2).1]",                                                                               1},
-    {"matmuls share an input",                  "2,4 4,5w 4,6w",
-     "[matmul(a, b), matmul(a, c)] = [split(matmul(a, concat(b, c, axis=1)), axis=1, at=5).0, "
-     "split(matmul(a, concat(b, c, axis=1)), axis=1, at=5).1]",                                                                               1},
-    {"biased matmuls share an input",           "2,4 4,5w 5w 4,6w 6w",
-     "[matmul_bias(a, b, c" ACT("none") "), matmul_bias(a, d, e" ACT(
-         "none") ")] = "
-                 "[split(matmul_bias(a, concat(b, d, axis=1), concat(c, e, axis=0)" ACT(
-                     "none") "), axis=1, "
-                             "at=5).0, split(matmul_bias(a, concat(b, d, axis=1), concat(c, e, "
-                             "axis=0)" ACT("none") "), "
-                                                   "axis=1, at=5).1]",                                                                        1},
-    {"blocks of a product",                     "2,3 2,4 3,5w 4,5w",
-     "add(matmul(a, c), matmul(b, d)) = matmul(concat(a, b, axis=1), concat(c, d, axis=0))",                                                  1},
- /* Moves. */
-    {"split of concat",                         "2,5 2,4",
-     "[split(concat(a, b, axis=1), axis=1, at=5).0, split(concat(a, b, axis=1), axis=1, at=5).1] = "
-     "[a, b]",                                                                                                                                1},
-    {"concat of split",                         "2,4",
-     "concat(split(a, axis=1, at=2).0, split(a, axis=1, at=2).1, axis=1) = a",                                                                1},
-    {"relu and concat",                         "2,3,2,5 2,4,2,5",
-     "concat(relu(a), relu(b), axis=1) = relu(concat(a, b, axis=1))",                                                                         1},
- /* Convolutions. */
-    {"convolution is linear in x",              "2,3,4,5 2,3,4,5 4,3,3,3w",
-     "add(conv(a, c" SAME3 "), conv(b, c" SAME3 ")) = conv(add(a, b), c" SAME3 ")",                                                           1},
-    {"convolution is linear in w",              "2,3,4,5 4,3,3,3w 4,3,3,3w",
-     "add(conv(a, b" HALF3 "), conv(a, c" HALF3 ")) = conv(a, add(b, c)" HALF3 ")",                                                           1},
-    {"convolution over channels",               "2,3,4,5 2,2,4,5 4,3,3,3w 4,2,3,3w",
-     "add(conv(a, c" SAME3 "), conv(b, d" SAME3
-     ")) = conv(concat(a, b, axis=1), concat(c, d, axis=1)" SAME3 ")",
-     1                                                                                                                                         },
-    {"fold a scale into a convolution",         "2,3,4,5 2,3,3,3w 2w 2w",
-     "scale_shift(conv(a, b" SAME3
-     "), c, d) = conv_bias(a, mul(b, reshape(c, dim=[2, 1, 1, 1])), d" SAME3 ACT("none") ")",
-     1                                                                                                                                         },
-    {"fold with stride 2",                      "2,3,4,5 2,3,3,3w 2w 2w",
-     "scale_shift(conv(a, b" HALF3
-     "), c, d) = conv_bias(a, mul(b, reshape(c, dim=[2, 1, 1, 1])), d" HALF3 ACT("none") ")",
-     1                                                                                                                                         },
-    {"fold with a bias",                        "2,3,4,5 2,3,3,3w 2w 2w 2w",
-     "scale_shift(conv_bias(a, b, c" SAME3 ACT(
-         "none") "), d, e) = conv_bias(a, mul(b, reshape(d, "
-                 "dim=[2, 1, 1, 1])), add(mul(c, d), e)" SAME3 ACT("none") ")",
-     1                                                                                                                                         },
-    {"fold a scale into a grouped convolution", "2,4,4,5 6,2,3,3w 6w 6w",
-     "scale_shift(conv(a, b" PAIR3
-     "), c, d) = conv_bias(a, mul(b, reshape(c, dim=[6, 1, 1, 1])), d" PAIR3 ACT("none") ")",
-     1                                                                                                                                         },
-    {"a scale of a scale",                      "2,3,2 3w 3w 3w 3w",
-     "scale_shift(scale_shift(a, b, c), d, e) = scale_shift(a, mul(b, d), add(mul(c, d), e))",                                                1},
-    {"convolution takes relu",                  "2,3,4,5 2,3,3,3w 2w",
-     "relu(conv_bias(a, b, c" SAME3 ACT("none") ")) = conv_bias(a, b, c" SAME3 ACT("relu") ")",                                               1},
-    {"convolution takes relu6",                 "2,3,4,5 2,3,3,3w 2w",
-     "clip(conv_bias(a, b, c" SAME3 ACT("none") ")" RELU6
-                                                ") = conv_bias(a, b, c" SAME3 ACT("relu6") ")",
-     1                                                                                                                                         },
-    {"convolution takes sigmoid",               "2,3,4,5 2,3,3,3w 2w",
-     "sigmoid(conv_bias(a, b, c" SAME3 ACT("none") ")) = conv_bias(a, b, c" SAME3 ACT(
-         "sigmoid") ")",
-     1                                                                                                                                         },
-    {"convolution takes tanh",                  "2,3,4,5 2,3,3,3w 2w",
-     "tanh(conv_bias(a, b, c" SAME3 ACT("none") ")) = conv_bias(a, b, c" SAME3 ACT("tanh") ")",                                               1},
-    {"convolution takes a residual",            "2,3,4,5 2,3,3,3w 2w 2,2,4,5",
-     "add(conv_bias(a, b, c" SAME3 ACT("none") "), d) = conv_bias_add(a, b, c, d" SAME3 ACT(
-         "none") ")",
-     1                                                                                                                                         },
-    {"convolution with residual takes relu",    "2,3,4,5 2,3,3,3w 2w 2,2,4,5",
-     "relu(conv_bias_add(a, b, c, d" SAME3 ACT("none") ")) = conv_bias_add(a, b, c, d" SAME3 ACT(
-         "relu") ")",
-     1                                                                                                                                         },
-    {"relu of a convolution without bias",      "2,3,4,5 2,3,3,3w",
-     "relu(conv(a, b" SAME3 ")) = conv_bias(a, b, " ZERO2 SAME3 ACT("relu") ")",                                                              2},
-    {"convolution takes a bias tensor",         "2,3,4,5 2,3,3,3w 2,1,1w",
-     "add(conv(a, b" SAME3 "), c) = conv_bias(a, b, reshape(c, dim=[2])" SAME3 ACT("none") ")",                                               2},
+    /* Arithmetic. */
+    {"add associates", "5,7 5,7 5,7", "add(add(a, b), c) = add(a, add(b, c))", 1},
+    {"mul associates", "5,7 5,7 5,7", "mul(mul(a, b), c) = mul(a, mul(b, c))", 1},
+    {"mul distributes", "5,7 5,7 5,7", "mul(a, add(b, c)) = add(mul(a, b), mul(a, c))", 1},
+    {"a common factor", "5,7 5,7 5,7", "add(mul(a, b), mul(a, c)) = mul(a, add(b, c))", 1},
+    {"a vector factor", "5,7 5,7 7", "mul(c, add(a, b)) = add(mul(c, a), mul(c, b))", 1},
+    {"division distributes", "5,7 5,7 5,7", "div(add(a, b), c) = add(div(a, c), div(b, c))", 1},
+    {"add zero", "5,7", "add(a, " NONE ") = a", 1},
+    {"times one", "5,7", "mul(a, " ONE ") = a", 1},
+    {"identity", "5,7", "identity(a) = a", 1},
+    {"subtract what was added", "5,7 5,7", "sub(add(a, b), b) = a", 1},
+    /* Order. */
+    {"relu of relu", "5,7", "relu(relu(a)) = relu(a)", 1},
+    {"relu is a maximum", "5,7", "max(a, " NONE ") = relu(a)", 1},
+    {"max absorbs min", "5,7 5,7", "max(a, min(a, b)) = a", 1},
+    {"min over max", "5,7 5,7 5,7", "min(a, max(b, c)) = max(min(a, b), min(a, c))", 1},
+    {"add over max", "5,7 5,7 5,7", "add(a, max(b, c)) = max(add(a, b), add(a, c))", 1},
+    {"clip of relu", "5,7", "clip(relu(a)" RELU6 ") = clip(a" RELU6 ")", 1},
+    {"relu of a sigmoid", "5,7", "relu(sigmoid(a)) = sigmoid(a)", 1},
+    {"relu of a square", "5,7", "relu(mul(a, a)) = mul(a, a)", 1},
+    /* Functions. */
+    {"tanh is odd", "5,7", "tanh(sub(" NONE ", a)) = sub(" NONE ", tanh(a))", 1},
+    {"sigmoid of minus x", "5,7", "sigmoid(sub(" NONE ", a)) = sub(" ONE ", sigmoid(a))", 1},
+    /* Matrices. */
+    {"matmul associates", "2,3 3,4 4,5", "matmul(matmul(a, b), c) = matmul(a, matmul(b, c))", 1},
+    {"matmul distributes left", "2,3 3,4 3,4", "add(matmul(a, b), matmul(a, c)) = matmul(a, add(b, c))", 1},
+    {"matmul distributes right", "2,3 2,3 3,4", "add(matmul(a, c), matmul(b, c)) = matmul(add(a, b), c)", 1},
+    {"transpose twice", "2,3", "transpose(transpose(a, axis=[1, 0]), axis=[1, 0]) = a", 1},
+    {"transpose of a product", "2,3 3,4",
+     "transpose(matmul(a, b), axis=[1, 0]) = matmul(transpose(b, axis=[1, 0]), transpose(a, axis=[1, 0]))", 1},
+    {"a scalar moves out", "2,3 3,4 -", "matmul(mul(c, a), b) = mul(c, matmul(a, b))", 1},
+    {"matmul takes a bias", "2,3 3,4w 4w", "add(matmul(a, b), c) = matmul_bias(a, b, c" ACT("none") ")", 1},
+    {"matmul takes relu", "2,3 3,4w 4w",
+     "relu(matmul_bias(a, b, c" ACT("none") ")) = matmul_bias(a, b, c" ACT("relu") ")", 1},
+    {"matmul takes tanh", "2,3 3,4w 4w",
+     "tanh(matmul_bias(a, b, c" ACT("none") ")) = matmul_bias(a, b, c" ACT("tanh") ")", 1},
+    {"products that share a weight", "2,4 4,5w 3,4", "[matmul(a, b), matmul(c, b)] = [split(matmul(concat(a, c, "
+     "axis=0), b), axis=0, at=2).0, split(matmul(concat(a, c, axis=0), b), axis=0, at=2).1]", 1},
+    {"matmuls share an input", "2,4 4,5w 4,6w", "[matmul(a, b), matmul(a, c)] = [split(matmul(a, concat(b, c, "
+     "axis=1)), axis=1, at=5).0, split(matmul(a, concat(b, c, axis=1)), axis=1, at=5).1]", 1},
+    {"biased matmuls share an input", "2,4 4,5w 5w 4,6w 6w", "[matmul_bias(a, b, c" ACT("none") "), matmul_bias(a, d, e"
+     ACT("none") ")] = [split(matmul_bias(a, concat(b, d, axis=1), concat(c, e, axis=0)" ACT("none")
+     "), axis=1, at=5).0, split(matmul_bias(a, concat(b, d, axis=1), concat(c, e, axis=0)" ACT("none")
+     "), axis=1, at=5).1]", 1},
+    {"blocks of a product", "2,3 2,4 3,5w 4,5w",
+     "add(matmul(a, c), matmul(b, d)) = matmul(concat(a, b, axis=1), concat(c, d, axis=0))", 1},
+    /* Moves. */
+    {"split of concat", "2,5 2,4",
+     "[split(concat(a, b, axis=1), axis=1, at=5).0, split(concat(a, b, axis=1), axis=1, at=5).1] = [a, b]", 1},
+    {"concat of split", "2,4", "concat(split(a, axis=1, at=2).0, split(a, axis=1, at=2).1, axis=1) = a", 1},
+    {"relu and concat", "2,3,2,5 2,4,2,5", "concat(relu(a), relu(b), axis=1) = relu(concat(a, b, axis=1))", 1},
+    /* Convolutions. */
+    {"convolution is linear in x", "2,3,4,5 2,3,4,5 4,3,3,3w",
+     "add(conv(a, c" SAME3 "), conv(b, c" SAME3 ")) = conv(add(a, b), c" SAME3 ")", 1},
+    {"convolution is linear in w", "2,3,4,5 4,3,3,3w 4,3,3,3w",
+     "add(conv(a, b" HALF3 "), conv(a, c" HALF3 ")) = conv(a, add(b, c)" HALF3 ")", 1},
+    {"convolution over channels", "2,3,4,5 2,2,4,5 4,3,3,3w 4,2,3,3w",
+     "add(conv(a, c" SAME3 "), conv(b, d" SAME3 ")) = conv(concat(a, b, axis=1), concat(c, d, axis=1)" SAME3 ")", 1},
+    {"fold a scale into a convolution", "2,3,4,5 2,3,3,3w 2w 2w", "scale_shift(conv(a, b" SAME3
+     "), c, d) = conv_bias(a, mul(b, reshape(c, dim=[2, 1, 1, 1])), d" SAME3 ACT("none") ")", 1},
+    {"fold with stride 2", "2,3,4,5 2,3,3,3w 2w 2w", "scale_shift(conv(a, b" HALF3 "), c, d) = conv_bias(a, mul(b, "
+     "reshape(c, dim=[2, 1, 1, 1])), d" HALF3 ACT("none") ")", 1},
+    {"fold with a bias", "2,3,4,5 2,3,3,3w 2w 2w 2w", "scale_shift(conv_bias(a, b, c" SAME3 ACT("none")
+     "), d, e) = conv_bias(a, mul(b, reshape(d, dim=[2, 1, 1, 1])), add(mul(c, d), e)" SAME3 ACT("none") ")", 1},
+    {"fold a scale into a grouped convolution", "2,4,4,5 6,2,3,3w 6w 6w", "scale_shift(conv(a, b" PAIR3
+     "), c, d) = conv_bias(a, mul(b, reshape(c, dim=[6, 1, 1, 1])), d" PAIR3 ACT("none") ")", 1},
+    {"a scale of a scale", "2,3,2 3w 3w 3w 3w",
+     "scale_shift(scale_shift(a, b, c), d, e) = scale_shift(a, mul(b, d), add(mul(c, d), e))", 1},
+    {"convolution takes relu", "2,3,4,5 2,3,3,3w 2w",
+     "relu(conv_bias(a, b, c" SAME3 ACT("none") ")) = conv_bias(a, b, c" SAME3 ACT("relu") ")", 1},
+    {"convolution takes relu6", "2,3,4,5 2,3,3,3w 2w",
+     "clip(conv_bias(a, b, c" SAME3 ACT("none") ")" RELU6 ") = conv_bias(a, b, c" SAME3 ACT("relu6") ")", 1},
+    {"convolution takes sigmoid", "2,3,4,5 2,3,3,3w 2w",
+     "sigmoid(conv_bias(a, b, c" SAME3 ACT("none") ")) = conv_bias(a, b, c" SAME3 ACT("sigmoid") ")", 1},
+    {"convolution takes tanh", "2,3,4,5 2,3,3,3w 2w",
+     "tanh(conv_bias(a, b, c" SAME3 ACT("none") ")) = conv_bias(a, b, c" SAME3 ACT("tanh") ")", 1},
+    {"convolution takes a residual", "2,3,4,5 2,3,3,3w 2w 2,2,4,5",
+     "add(conv_bias(a, b, c" SAME3 ACT("none") "), d) = conv_bias_add(a, b, c, d" SAME3 ACT("none") ")", 1},
+    {"convolution with residual takes relu", "2,3,4,5 2,3,3,3w 2w 2,2,4,5",
+     "relu(conv_bias_add(a, b, c, d" SAME3 ACT("none") ")) = conv_bias_add(a, b, c, d" SAME3 ACT("relu") ")", 1},
+    {"relu of a convolution without bias", "2,3,4,5 2,3,3,3w",
+     "relu(conv(a, b" SAME3 ")) = conv_bias(a, b, " ZERO2 SAME3 ACT("relu") ")", 2},
+    {"convolution takes a bias tensor", "2,3,4,5 2,3,3,3w 2,1,1w",
+     "add(conv(a, b" SAME3 "), c) = conv_bias(a, b, reshape(c, dim=[2])" SAME3 ACT("none") ")", 2},
     {"convolution takes a batched bias tensor", "2,3,4,5 2,3,3,3w 1,2,1,1w",
-     "add(conv(a, b" SAME3 "), c) = conv_bias(a, b, reshape(c, dim=[2])" SAME3 ACT("none") ")",                                               2},
-    {"convolutions that share a kernel",        "1,3,4,5 3,3,3,3w 2,3,4,5",
+     "add(conv(a, b" SAME3 "), c) = conv_bias(a, b, reshape(c, dim=[2])" SAME3 ACT("none") ")", 2},
+    {"convolutions that share a kernel", "1,3,4,5 3,3,3,3w 2,3,4,5",
      "[conv(a, b" SAME3 "), conv(c, b" SAME3 ")] = [split(conv(concat(a, c, axis=0), b" SAME3
-     "), axis=0, at=1).0, "
-     "split(conv(concat(a, c, axis=0), b" SAME3 "), axis=0, at=1).1]",
-     1                                                                                                                                         },
-    {"convolutions share an input",             "1,3,4,5 2,3,3,3w 4,3,3,3w",
+     "), axis=0, at=1).0, split(conv(concat(a, c, axis=0), b" SAME3 "), axis=0, at=1).1]", 1},
+    {"convolutions share an input", "1,3,4,5 2,3,3,3w 4,3,3,3w",
      "[conv(a, b" SAME3 "), conv(a, c" SAME3 ")] = [split(conv(a, concat(b, c, axis=0)" SAME3
-     "), axis=1, at=2).0, split(conv(a, concat(b, c, axis=0)" SAME3 "), axis=1, at=2).1]",
-     1                                                                                                                                         },
-    {"biased convolutions share an input",      "3,2,5,6 4,2,3,3w 4w 7,2,3,3w 7w",
-     "[conv_bias(a, b, c" SAME3 ACT("relu") "), conv_bias(a, d, e" SAME3 ACT(
-         "relu") ")] = [split(conv_bias(a, concat(b, d, axis=0), concat(c, e, axis=0)" SAME3
-         ACT("relu") "), axis=1, at=4).0, split(conv_bias(a, concat(b, d, axis=0), concat(c, e, "
-                     "axis=0)" SAME3 ACT("relu") "), axis=1, at=4).1]",
-     1                                                                                                                                         },
-    {"concat of convolutions",                  "1,3,4,5 2,3,3,3w 4,3,3,3w",
-     "concat(conv(a, b" SAME3 "), conv(a, c" SAME3 "), axis=1) = conv(a, concat(b, c, axis=0)" SAME3
-     ")",                                                                                                                                     1},
-    {"enlarge a kernel",                        "2,2,6,7 3,2,1,1w",
-     "conv(a, b" POINT ") = conv(a, pad(pad(b, axis=2, before=1, after=1, value=0), axis=3, "
-     "before=1, after=1, value=0)" SAME3 ")",
-     1                                                                                                                                         },
- /* Pools. */
-    {"relu and max_pool",                       "1,2,11,16",                         "max_pool(relu(a)" MAX3 ") = relu(max_pool(a" MAX3 "))", 1},
-    {"1x1 convolution and avg_pool",            "1,2,11,16 3,2,1,1w",
-     "avg_pool(conv(a, b" POINT ")" AVG2 ") = conv(avg_pool(a" AVG2 "), b" POINT ")",                                                         1},
-    {"max_pool and concat",                     "1,2,11,16 1,3,11,16",
-     "concat(max_pool(a" MAX3 "), max_pool(b" MAX3 "), axis=1) = max_pool(concat(a, b, axis=1)" MAX3
-     ")",                                                                                                                                     1},
-    {"global_avg_pool adds",                    "1,2,11,16 1,2,11,16",
-     "global_avg_pool(add(a, b)) = add(global_avg_pool(a), global_avg_pool(b))",                                                              1},
+     "), axis=1, at=2).0, split(conv(a, concat(b, c, axis=0)" SAME3 "), axis=1, at=2).1]", 1},
+    {"biased convolutions share an input", "3,2,5,6 4,2,3,3w 4w 7,2,3,3w 7w",
+     "[conv_bias(a, b, c" SAME3 ACT("relu") "), conv_bias(a, d, e" SAME3 ACT("relu") ")] = [split(conv_bias(a, "
+     "concat(b, d, axis=0), concat(c, e, axis=0)" SAME3 ACT("relu") "), axis=1, at=4).0, split(conv_bias(a, concat(b, "
+     "d, axis=0), concat(c, e, axis=0)" SAME3 ACT("relu") "), axis=1, at=4).1]", 1},
+    {"concat of convolutions", "1,3,4,5 2,3,3,3w 4,3,3,3w",
+     "concat(conv(a, b" SAME3 "), conv(a, c" SAME3 "), axis=1) = conv(a, concat(b, c, axis=0)" SAME3 ")", 1},
+    {"enlarge a kernel", "2,2,6,7 3,2,1,1w", "conv(a, b" POINT ") = conv(a, pad(pad(b, axis=2, before=1, after=1, "
+     "value=0), axis=3, before=1, after=1, value=0)" SAME3 ")", 1},
+    /* Pools. */
+    {"relu and max_pool", "1,2,11,16", "max_pool(relu(a)" MAX3 ") = relu(max_pool(a" MAX3 "))", 1},
+    {"1x1 convolution and avg_pool", "1,2,11,16 3,2,1,1w",
+     "avg_pool(conv(a, b" POINT ")" AVG2 ") = conv(avg_pool(a" AVG2 "), b" POINT ")", 1},
+    {"max_pool and concat", "1,2,11,16 1,3,11,16",
+     "concat(max_pool(a" MAX3 "), max_pool(b" MAX3 "), axis=1) = max_pool(concat(a, b, axis=1)" MAX3 ")", 1},
+    {"global_avg_pool adds", "1,2,11,16 1,2,11,16",
+     "global_avg_pool(add(a, b)) = add(global_avg_pool(a), global_avg_pool(b))", 1},
 };
+/* clang-format on */
 
 enum { LAW_COUNT = sizeof laws / sizeof laws[0] };
 

@@ -59,7 +59,7 @@ static void side_of_pattern(const graft_pattern *pattern, uint32_t output_count,
 static bool holds(graft_arena *scratch, const graft_candidate *candidate, uint64_t seed,
                   uint32_t sample_count)
 {
-    graft_mark mark = graft_arena_mark(scratch);
+    GRAFT_SCOPED(scratch);
     const graft_rule *rule = &candidate->rule;
     graft_gen_config *configs =
         GRAFT_NEW(scratch, graft_gen_config, (size_t)2 * GRAFT_RULE_MAX_NODES);
@@ -77,7 +77,6 @@ static bool holds(graft_arena *scratch, const graft_candidate *candidate, uint64
     graft_gen_checker checker = {.scratch = scratch};
     const graft_gen_fresh fresh = {seed, 0, sample_count};
     bool agree = graft_gen_law_holds(&checker, &law, &fresh, NULL);
-    graft_arena_release(scratch, mark);
     return agree;
 }
 

@@ -408,105 +408,6 @@ CHECK_CASE(test_flags_hold)
     }
 }
 
-/* ------------------------------------------------------------- fused forms */
-
-/* Runs the plain operator's case inside a fused one, then bias, residual and activation by hand. */
-static void check_fused(graft_rng *rng, uint32_t op, uint32_t plain, workspace *w)
-{
-    draw_case(rng, op, w);
-    run_field(w);
-    workspace *p = &w[1];
-    *p = *w;
-    uint32_t last = graft_op(op)->attr_count - 1u;
-    p->drawn.op = plain;
-    p->drawn.attrs[last] = 0;
-    run_field(p);
-    graft_field_state k = {0};
-    bool is_image = plain == GRAFT_OP_conv;
-    size_t inner = is_image ? graft_axes_count(w->drawn.out, 2, 4) : 1;
-    for (size_t i = 0; i < output_count(w, 0); i++) {
-        size_t channel = i / inner % (size_t)w->drawn.in[2].dims[0];
-        graft_field x = apply(&k, GRAFT_OP_add, p->field_out[0][i], w->field_in[2][channel]);
-        if (op == GRAFT_OP_conv_bias_add) {
-            x = apply(&k, GRAFT_OP_add, x, w->field_in[3][i]);
-        }
-        static const uint32_t functions[GRAFT_ACT_COUNT] = {
-            GRAFT_OP_identity, GRAFT_OP_relu, GRAFT_OP_relu, GRAFT_OP_sigmoid, GRAFT_OP_tanh};
-        x = apply(&k, functions[w->drawn.attrs[last]], x, x);
-        if (w->drawn.attrs[last] == GRAFT_ACT_RELU6) {
-            x = apply(&k, GRAFT_OP_min, x, graft_field_integer(6));
-        }
-        assert_true(x.residue == w->field_out[0][i].residue);
-    }
-}
-
-/* x/2 (1 + erf(x / r)), from plain operators. */
-static void check_gelu(graft_rng *rng, workspace *w)
-{
-    graft_field_state k = {0};
-    graft_field root = graft_field_float(graft_bits_of_float(1.41421354F));
-    graft_field half = graft_field_rational(1, 2);
-    draw_case(rng, GRAFT_OP_gelu, w);
-    run_field(w);
-    for (size_t i = 0; i < output_count(w, 0); i++) {
-        graft_field x = w->field_in[0][i];
-        graft_field y = apply(&k, GRAFT_OP_erf, apply(&k, GRAFT_OP_div, x, root), x);
-        y = apply(&k, GRAFT_OP_add, y, graft_field_integer(1));
-        y = apply(&k, GRAFT_OP_mul, apply(&k, GRAFT_OP_mul, x, y), half);
-        assert_true(y.residue == w->field_out[0][i].residue);
-    }
-}
-
-/* The sum of a row's elements, or of their squares' differences from `mean`, over their number. */
-static graft_field mean_of_row(const graft_field *row, size_t count, const graft_field *mean)
-{
-    graft_field_state k = {0};
-    graft_field total = graft_field_integer(0);
-    for (size_t i = 0; i < count; i++) {
-        graft_field x = row[i];
-        if (mean != NULL) {
-            x = apply(&k, GRAFT_OP_sub, x, *mean);
-            x = apply(&k, GRAFT_OP_mul, x, x);
-        }
-        total = apply(&k, GRAFT_OP_add, total, x);
-    }
-    return apply(&k, GRAFT_OP_div, total, graft_field_integer((int64_t)count));
-}
-
-static void check_layer_norm(graft_rng *rng, workspace *w)
-{
-    graft_field_state k = {0};
-    draw_case(rng, GRAFT_OP_layer_norm, w);
-    run_field(w);
-    size_t columns = (size_t)w->drawn.in[1].dims[0];
-    graft_field epsilon = graft_field_float(w->drawn.attrs[GRAFT_ATTR_layer_norm_epsilon]);
-    for (size_t i = 0; i < output_count(w, 0); i++) {
-        const graft_field *row = w->field_in[0] + i / columns * columns;
-        graft_field mean = mean_of_row(row, columns, NULL);
-        graft_field variance = mean_of_row(row, columns, &mean);
-        graft_field deviation =
-            apply(&k, GRAFT_OP_sqrt, apply(&k, GRAFT_OP_add, variance, epsilon), epsilon);
-        graft_field x = apply(&k, GRAFT_OP_sub, w->field_in[0][i], mean);
-        x = apply(&k, GRAFT_OP_div, x, deviation);
-        x = apply(&k, GRAFT_OP_mul, x, w->field_in[1][i % columns]);
-        x = apply(&k, GRAFT_OP_add, x, w->field_in[2][i % columns]);
-        assert_true(x.residue == w->field_out[0][i].residue);
-    }
-}
-
-CHECK_CASE(test_fused_forms)
-{
-    workspace *w = GRAFT_NEW(env->unit, workspace, 2);
-    graft_rng rng = check_rng(26);
-    for (uint32_t i = 0; i < 100; i++) {
-        check_fused(&rng, GRAFT_OP_conv_bias, GRAFT_OP_conv, w);
-        check_fused(&rng, GRAFT_OP_conv_bias_add, GRAFT_OP_conv, w);
-        check_fused(&rng, GRAFT_OP_matmul_bias, GRAFT_OP_matmul, w);
-        check_gelu(&rng, w);
-        check_layer_norm(&rng, w);
-    }
-}
-
 /* ------------------------------------------------------------ float values */
 
 static float apply_float(uint32_t op, float a, float b)
@@ -551,55 +452,14 @@ CHECK_CASE(test_softmax_is_stable)
 
 /* ------------------------------------------------------------------ graphs */
 
-/* relu(conv(x, w) s + t), the scale being the weight program s = a + a. */
-static graft_graph *build_small_graph(graft_env *env, graft_index ids[4])
-{
-    graft_graph *graph = build_graph(env->unit);
-    ids[0] = build_input(graph, SHAPE(1, 1, 3, 3), 0);
-    ids[1] = build_weight(graph, SHAPE(2, 1, 2, 2), 0);
-    ids[2] = build_weight(graph, SHAPE(2), 1);
-    ids[3] = build_weight(graph, SHAPE(2), 2);
-    graft_index scale = build_node(graph, GRAFT_OP_add, NULL, ids[2], ids[2], GRAFT_NONE);
-    graft_index y = build_conv(graph, ids[0], ids[1], 0);
-    y = build_node(graph, GRAFT_OP_scale_shift, NULL, y, scale, ids[3]);
-    y = build_node(graph, GRAFT_OP_relu, NULL, y, GRAFT_NONE, GRAFT_NONE);
-    CHECK_OK(graft_graph_add_output(graph, y));
-    return graph;
-}
-
-CHECK_CASE(test_graph_runs)
-{
-    graft_index ids[4];
-    graft_graph *graph = build_small_graph(env, ids);
-    graft_order order = build_order(env->unit, graph);
-    const float x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
-    const float w[] = {1, 0, 0, 1, 0, -1, 1, 0};
-    const float s[] = {0.5F, 2.0F};
-    const float t[] = {-7.0F, 1.0F};
-    const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
-    values[ids[0]] = x;
-    values[ids[1]] = w;
-    values[ids[2]] = s;
-    values[ids[3]] = t;
-    CHECK_OK(graft_float_model(env, env->unit, NULL, graph, &order, values));
-    /* Sums 6 8 12 14 and 2 2 2 2; scaled by 1 and 4, shifted by -7 and 1. */
-    const float want[] = {0, 1, 5, 7, 9, 9, 9, 9};
-    assert_memory_equal(values[graph->outputs[0]], want, sizeof want);
-}
-
 CHECK_CASE(test_graph_refusals)
 {
-    graft_index ids[4];
-    graft_graph *graph = build_small_graph(env, ids);
+    const graft_graph *graph = build_text(env->unit, "x = input 4; y = relu x; out y").graph;
     graft_order order = build_order(env->unit, graph);
     const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
     graft_status status = graft_float_model(env, env->unit, NULL, graph, &order, values);
     check_failed(env, status, GRAFT_BAD_INPUT, "which has no data");
-    graft_graph *other = build_graph(env->unit);
-    graft_shape shape = SHAPE(2);
-    graft_index node = GRAFT_NONE;
-    ids[0] = build_input(other, shape, 0);
-    CHECK_OK(graft_graph_add_opaque(other, 0, ids, 1, &shape, 1, &node));
+    const graft_graph *other = build_text(env->unit, "x = input 2; y = opaque x").graph;
     order = build_order(env->unit, other);
     status = graft_float_model(env, env->unit, NULL, other, &order, values);
     check_failed(env, status, GRAFT_UNSUPPORTED, "node 0 is opaque");

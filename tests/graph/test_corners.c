@@ -7,120 +7,41 @@
 
 #include <string.h>
 
-static graft_index opaque(graft_graph *graph, graft_index a, graft_index b, uint16_t outputs)
-{
-    const graft_index inputs[2] = {a, b};
-    const graft_shape shapes[3] = {SHAPE(4), SHAPE(4), SHAPE(4)};
-    graft_index node = GRAFT_NONE;
-    CHECK_OK(graft_graph_add_opaque(graph, 7, inputs, 2, shapes, outputs, &node));
-    return outputs > 0 ? graft_node_output(graph, node, 0) : GRAFT_NONE;
-}
-
-static void give(graft_graph *graph, graft_index value)
-{
-    CHECK_OK(graft_graph_add_output(graph, value));
-}
-
 /* -------------------------------------------------------------------- cases */
-
-/* y is of an opaque node that lacks an operand and dies. */
-static void forget_operand(graft_graph *graph)
-{
-    const graft_index x = build_input(graph, SHAPE(4), 0);
-    const graft_index y = opaque(graph, x, GRAFT_NONE, 3);
-    give(graph, build_node(graph, GRAFT_OP_add, NULL, x, y, 0));
-}
-
-static void give_variable(graft_graph *graph)
-{
-    const graft_index x = build_input(graph, SHAPE(4), 0);
-    give(graph, build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0));
-    give(graph, build_node(graph, GRAFT_OP_exp, NULL,
-                           build_node(graph, GRAFT_OP_sigmoid, NULL, x, 0, 0), 0, 0));
-}
-
-/* An output takes over a value that was a first output, while a node that reads that value is no
- * equal of the relu. */
-static void take_other_slot(graft_graph *graph)
-{
-    static const int32_t slice[] = {0, 1, 4};
-    const graft_index x = build_input(graph, SHAPE(4), 0);
-    const graft_index y = build_input(graph, SHAPE(1), 1);
-    const graft_index rest = build_node(graph, GRAFT_OP_slice, slice, x, 0, 0);
-    give(graph, build_node(graph, GRAFT_OP_relu, NULL, rest, 0, 0));
-    give(graph, build_node(graph, GRAFT_OP_tanh, NULL, y, 0, 0));
-}
-
-/* A node takes over two classes, or one. */
-static void join_splits(graft_graph *graph, uint32_t splits)
-{
-    static const int32_t attrs[] = {0, 2};
-    graft_index nodes[2];
-    for (uint32_t n = 0; n < splits; n++) {
-        const graft_index x = build_input(graph, SHAPE(4), n);
-        CHECK_OK(graft_graph_add_node(graph, GRAFT_OP_split, attrs, &x, n, &nodes[n]));
-    }
-    const graft_index first = graft_node_output(graph, nodes[0], 0);
-    const graft_index second = graft_node_output(graph, nodes[splits - 1], 1);
-    give(graph, build_node(graph, GRAFT_OP_relu, NULL, first, 0, 0));
-    give(graph, build_node(graph, GRAFT_OP_add, NULL, first, second, 0));
-}
-
-static void join_two(graft_graph *graph) { join_splits(graph, 2); }
-static void keep_one(graft_graph *graph) { join_splits(graph, 1); }
-
-/* An opaque node that lacks an operand lies before the tanh: looking for a cycle passes it. */
-static void pass_missing(graft_graph *graph)
-{
-    const graft_index x = build_input(graph, SHAPE(4), 0);
-    give(graph, build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0));
-    give(graph, build_node(graph, GRAFT_OP_tanh, NULL, opaque(graph, GRAFT_NONE, x, 1), 0, 0));
-}
-
-/* What is made is const: so is what reads it from then on. */
-static void become_const(graft_graph *graph)
-{
-    const graft_index x = build_input(graph, SHAPE(4), 0);
-    const graft_index w = build_weight(graph, SHAPE(4), 1);
-    const graft_index y = build_node(graph, GRAFT_OP_add, NULL, x, w, 0);
-    const graft_index z = build_node(graph, GRAFT_OP_tanh, NULL, y, 0, 0);
-    give(graph, build_node(graph, GRAFT_OP_exp, NULL, z, 0, 0));
-    give(graph, build_node(graph, GRAFT_OP_max, NULL, z, x, 0));
-    give(graph, opaque(graph, z, GRAFT_NONE, 1));
-}
-
-static void make_idle(graft_graph *graph)
-{
-    const graft_index x = build_input(graph, SHAPE(4), 0);
-    const graft_index y = build_node(graph, GRAFT_OP_sigmoid, NULL, x, 0, 0);
-    const graft_index z = build_node(graph, GRAFT_OP_relu, NULL, y, 0, 0);
-    give(graph, build_node(graph, GRAFT_OP_relu, NULL, z, 0, 0));
-}
 
 typedef struct {
     const char *name;
     const char *rule;
-    void (*build)(graft_graph *graph);
+    const char *graph;
     bool is_always; /* It leaves fewer nodes. */
     bool is_idle;   /* Its target has an exponential that nothing reads. */
 } corner;
 
 /* clang-format off */
 static const corner corners[] = {
-    {"forget operand", "add(a, b) = relu(a)", forget_operand, false, false},
-    {"give variable", "[relu(a), sigmoid(b)] = [tanh(a), b]", give_variable, true, false},
-    {"take other slot",
-     "[slice(a, axis=0, start=1, end=4), tanh(b)] = "
-     "[split(a, axis=0, at=1).1, relu(split(a, axis=0, at=1).0)]", take_other_slot, false, false},
-    {"join two",
-     "[split(a, axis=0, at=2).0, split(b, axis=0, at=2).1] = "
-     "[split(a, axis=0, at=2).0, split(a, axis=0, at=2).1]", join_two, true, false},
-    {"keep one",
-     "[split(a, axis=0, at=2).0, split(a, axis=0, at=2).1] = "
-     "[split(a, axis=0, at=2).0, split(a, axis=0, at=2).1]", keep_one, false, false},
-    {"pass missing", "[relu(a), tanh(b)] = [tanh(a), relu(b)]", pass_missing, false, false},
-    {"become const", "add(a, b) = relu(b)", become_const, false, false},
-    {"make idle", "relu(relu(a)) = a", make_idle, true, true},
+    /* The opaque node dies. */
+    {"forget operand", "add(a, b) = relu(a)", "x = input 4; o p q = opaque x _; y = add x o; out y", false, false},
+    {"give variable", "[relu(a), sigmoid(b)] = [tanh(a), b]",
+     "x = input 4; y = relu x; z = sigmoid x; z = exp z; out y z", true, false},
+    /* An output takes over a value that was a first output, while a node that reads that value is no equal of the
+     * relu. */
+    {"take other slot", "[slice(a, axis=0, start=1, end=4), tanh(b)] = "
+     "[split(a, axis=0, at=1).1, relu(split(a, axis=0, at=1).0)]",
+     "x = input 4; y = input 1; r = slice x : 0 1 4; r = relu r; t = tanh y; out r t", false, false},
+    /* A node takes over two classes, or one. */
+    {"join two", "[split(a, axis=0, at=2).0, split(b, axis=0, at=2).1] = "
+     "[split(a, axis=0, at=2).0, split(a, axis=0, at=2).1]",
+     "x = input 4; f g = split x : 0 2; y = input 4; h s = split y : 0 2; r = relu f; t = add f s; out r t", true, false},
+    {"keep one", "[split(a, axis=0, at=2).0, split(a, axis=0, at=2).1] = "
+     "[split(a, axis=0, at=2).0, split(a, axis=0, at=2).1]",
+     "x = input 4; f s = split x : 0 2; r = relu f; t = add f s; out r t", false, false},
+    /* The opaque node lies before the tanh: looking for a cycle passes it. */
+    {"pass missing", "[relu(a), tanh(b)] = [tanh(a), relu(b)]",
+     "x = input 4; y = relu x; o = opaque _ x; z = tanh o; out y z", false, false},
+    /* What is made is const: so is what reads it from then on. */
+    {"become const", "add(a, b) = relu(b)",
+     "x = input 4; w = weight 4; y = add x w; z = tanh y; e = exp z; m = max z x; o = opaque z _; out e m o", false, false},
+    {"make idle", "relu(relu(a)) = a", "x = input 4; y = sigmoid x; z = relu y; z = relu z; out z", true, true},
 };
 /* clang-format on */
 enum { BECOME_CONST = 6 };
@@ -170,9 +91,8 @@ CHECK_CASE(test_estimates_come_true)
         view v;
         graft_made made;
         graft_change change;
-        graft_graph *graph = build_graph(env->life);
+        graft_graph *graph = build_text(env->life, "%s", corners[i].graph).graph;
         const graft_rule rule = corner_rule(env, &corners[i]);
-        corners[i].build(graph);
         print_message("# %s\n", corners[i].name);
         assert_null(graft_rule_check(&rule));
         open_view(env, graph, &v);
@@ -196,9 +116,8 @@ CHECK_CASE(test_plan_refused)
     static const graft_apply_options none = {0};
     view v;
     graft_made made;
-    graft_graph *graph = build_graph(env->life);
+    graft_graph *graph = build_text(env->life, "%s", corners[BECOME_CONST].graph).graph;
     const graft_rule rule = corner_rule(env, &corners[BECOME_CONST]);
-    become_const(graph);
     memset(&made, 0x5a, sizeof made);
     const graft_made untouched = made;
     open_view(env, graph, &v);
@@ -224,9 +143,8 @@ CHECK_CASE(test_tags)
         uint32_t tags[64];
         graft_decision decision;
         graft_report report = {.decisions = &decision, .decision_limit = 1};
-        graft_graph *graph = build_graph(env->life);
+        graft_graph *graph = build_text(env->life, "%s", corners[i].graph).graph;
         const graft_rule rule = corner_rule(env, &corners[i]);
-        corners[i].build(graph);
         const uint32_t offsets[2] = {0, (uint32_t)graft_rule_pack(&rule, bytes, sizeof bytes)};
         const graft_policy policy = {.abi = GRAFT_ABI,
                                      .feature_hash = GRAFT_FEATURE_HASH,
@@ -269,38 +187,32 @@ CHECK_CASE(test_room)
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         graft_graph *graph = build_graph_within(env->life, limits[i]);
         graft_graph *copy = build_graph(env->life);
-        const graft_index x = build_input(graph, SHAPE(4), 0);
-        const graft_index y = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
+        built b = {.graph = graph};
         graft_index node = GRAFT_NONE;
-        assert_int_equal(graft_graph_add_node(graph, GRAFT_OP_relu, NULL, &y, GRAFT_NONE, &node),
-                         GRAFT_CAPACITY);
-        give(graph, y);
-        assert_int_equal(graft_graph_add_output(graph, y), GRAFT_CAPACITY);
+        build_more(&b, "x = input 4; y = relu x; out y");
+        assert_int_equal(
+            graft_graph_add_node(graph, GRAFT_OP_relu, NULL, &b.at['y'], GRAFT_NONE, &node),
+            GRAFT_CAPACITY);
+        assert_int_equal(graft_graph_add_output(graph, b.at['y']), GRAFT_CAPACITY);
         CHECK_OK(graft_graph_copy(copy, graph));
         build_check(env->life, graph);
     }
-    graft_graph *graph = build_graph_within(env->life, (graft_limits){4, 9, 6, 2});
-    const graft_index x = build_input(graph, SHAPE(4), 0);
+    built b = {.graph = build_graph_within(env->life, (graft_limits){4, 9, 6, 2})};
     graft_index idle = GRAFT_NONE;
-    CHECK_OK(graft_graph_add_opaque(graph, 0, NULL, 0, NULL, 0, &idle));
-    graft_index y = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
-    graft_index z = build_node(graph, GRAFT_OP_tanh, NULL, x, 0, 0);
-    give(graph, z);
-    graft_graph_redirect(graph, y, x); /* The relu dies, and its edges lie before others. */
-    graft_graph_remove_dead(graph);
-    assert_int_equal(graft_graph_node_count(graph), 1);
-    CHECK_OK(graft_graph_add_opaque(graph, 0, NULL, 0, NULL, 0, &idle));
-    y = build_node(graph, GRAFT_OP_exp, NULL, z, 0, 0);
-    z = build_node(graph, GRAFT_OP_exp, NULL, y, 0, 0);
-    give(graph, z);
-    build_check(env->life, graph);
+    build_more(&b, "x = input 4");
+    CHECK_OK(graft_graph_add_opaque(b.graph, 0, NULL, 0, NULL, 0, &idle));
+    build_more(&b, "y = relu x; z = tanh x; out z");
+    graft_graph_redirect(b.graph, b.at['y'], b.at['x']); /* The relu dies, before others' edges. */
+    graft_graph_remove_dead(b.graph);
+    assert_int_equal(graft_graph_node_count(b.graph), 1);
+    CHECK_OK(graft_graph_add_opaque(b.graph, 0, NULL, 0, NULL, 0, &idle));
+    build_more(&b, "y = exp z; z = exp y; out z");
+    build_check(env->life, b.graph);
 }
 
 CHECK_CASE(test_copies_that_do_not_fit)
 {
-    graft_graph *graph = build_graph(env->life);
-    const graft_index x = build_input(graph, SHAPE(4), 0);
-    give(graph, build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0));
+    const graft_graph *graph = build_text(env->life, "x = input 4; y = relu x; out y").graph;
     static const graft_limits limits[] = {
         {0, 9, 9, 9},
         {9, 1, 9, 9},

@@ -41,17 +41,11 @@ static graft_status apply_first(graft_env *env, graft_graph *graph, const graft_
 /* x -> conv(w) -> scale_shift(s, t) -> relu -> output. */
 static graft_graph *build_block(graft_env *env)
 {
-    graft_graph *graph = build_graph(env->life);
-    graft_index x = build_input(graph, SHAPE(1, 3, 8, 8), 0);
-    graft_index w = build_weight(graph, SHAPE(5, 3, 3, 3), 0);
-    graft_index s = build_weight(graph, SHAPE(5), 1);
-    graft_index t = build_weight(graph, SHAPE(5), 2);
-    graft_index y = build_conv(graph, x, w, 1);
-    y = build_node(graph, GRAFT_OP_scale_shift, NULL, y, s, t);
-    y = build_node(graph, GRAFT_OP_relu, NULL, y, 0, 0);
-    CHECK_OK(graft_graph_add_output(graph, y));
-    build_check(env->scratch, graph);
-    return graph;
+    const built b = build_text(env->life, "x = input 1 3 8 8; w = weight 5 3 3 3; s = weight 5;"
+                                          "t = weight 5; y = conv x w" PADDED
+                                          "; y = scale_shift y s t; y = relu y; out y");
+    build_check(env->scratch, b.graph);
+    return b.graph;
 }
 
 /* --------------------------------------------------------------- building */
@@ -77,18 +71,15 @@ CHECK_CASE(test_capacity_leaves_graph)
 CHECK_CASE(test_full_tables_reuse)
 {
     graft_graph *graph = build_graph_within(env->life, (graft_limits){3, 4, 6, 1});
-    graft_index x = build_input(graph, SHAPE(4), 0);
-    graft_index kept = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
-    graft_index dead = build_node(graph, GRAFT_OP_tanh, NULL, x, 0, 0);
-    graft_index last = build_node(graph, GRAFT_OP_sigmoid, NULL, kept, 0, 0);
+    built b = {.graph = graph};
     graft_index node = GRAFT_NONE;
-    CHECK_OK(graft_graph_add_output(graph, last));
-    assert_int_equal(graft_graph_add_node(graph, GRAFT_OP_relu, NULL, &last, 0, &node),
+    build_more(&b, "x = input 4; k = relu x; d = tanh x; l = sigmoid k; out l");
+    assert_int_equal(graft_graph_add_node(graph, GRAFT_OP_relu, NULL, &b.at['l'], 0, &node),
                      GRAFT_CAPACITY);
     graft_graph_remove_dead(graph);
-    CHECK_OK(graft_graph_add_node(graph, GRAFT_OP_relu, NULL, &last, 0, &node));
-    assert_int_equal(graft_node_output(graph, node, 0), dead);
-    assert_int_equal(graft_node_input(graph, graph->values[last].node, 0), kept);
+    CHECK_OK(graft_graph_add_node(graph, GRAFT_OP_relu, NULL, &b.at['l'], 0, &node));
+    assert_int_equal(graft_node_output(graph, node, 0), b.at['d']);
+    assert_int_equal(graft_node_input(graph, graph->values[b.at['l']].node, 0), b.at['k']);
     build_check(env->scratch, graph);
 }
 
@@ -192,18 +183,15 @@ CHECK_CASE(test_lowest_slots_are_taken)
 /* A table that is full of gaps is packed rather than refused. */
 CHECK_CASE(test_edges_are_compacted)
 {
-    graft_graph *graph = build_graph_within(env->life, (graft_limits){8, 10, 8, 2});
+    built b = {.graph = build_graph_within(env->life, (graft_limits){8, 10, 8, 2})};
     for (int round = 0; round < 3; round++) {
-        graft_graph_clear(graph);
-        graft_index x = build_input(graph, SHAPE(4), 0);
-        graft_index keep = build_node(graph, GRAFT_OP_tanh, NULL, x, 0, 0);
-        build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0); /* Dead: leaves a gap of two edges. */
-        graft_index sum = build_node(graph, GRAFT_OP_add, NULL, keep, x, 0);
-        CHECK_OK(graft_graph_add_output(graph, sum));
-        graft_graph_remove_dead(graph);
-        graph->outputs[0] = build_node(graph, GRAFT_OP_relu, NULL, sum, 0, 0);
-        build_check(env->scratch, graph);
-        assert_int_equal(graft_graph_node_count(graph), 3);
+        graft_graph_clear(b.graph); /* The dead node leaves a gap of two edges. */
+        build_more(&b, "x = input 4; k = tanh x; d = relu x; s = add k x; out s");
+        graft_graph_remove_dead(b.graph);
+        build_more(&b, "y = relu s");
+        b.graph->outputs[0] = b.at['y'];
+        build_check(env->scratch, b.graph);
+        assert_int_equal(graft_graph_node_count(b.graph), 3);
     }
 }
 
@@ -223,20 +211,15 @@ CHECK_CASE(test_order_puts_producers_first)
 
 CHECK_CASE(test_hash_ignores_ids_only)
 {
+    static const char *const texts[4] = {
+        "y = input 3 4; x = input 3 4; z = sub x y; z = relu z; out z",
+        "z = input 3 4; v = input 3 4; a = tanh z; b = relu a; z = sub v z; z = relu z; out z",
+        "x = input 3 4; y = input 3 4; z = sub x y; z = relu z; out z",
+        "y = input 3 4; x = input 3 4; z = sub x y; z = tanh z; out z"};
     uint64_t hashes[4];
     for (int variant = 0; variant < 4; variant++) {
-        graft_graph *graph = build_graph(env->life);
-        graft_index pad[2];
-        if (variant == 1) { /* Other ids, same meaning. */
-            pad[0] = build_weight(graph, SHAPE(2), 5);
-            pad[1] = build_node(graph, GRAFT_OP_relu, NULL, pad[0], 0, 0);
-            graft_graph_remove_dead(graph);
-        }
-        graft_index y = build_input(graph, SHAPE(3, 4), variant == 2 ? 1 : 0);
-        graft_index x = build_input(graph, SHAPE(3, 4), variant == 2 ? 0 : 1);
-        graft_index z = build_node(graph, GRAFT_OP_sub, NULL, x, y, 0);
-        z = build_node(graph, variant == 3 ? GRAFT_OP_tanh : GRAFT_OP_relu, NULL, z, 0, 0);
-        CHECK_OK(graft_graph_add_output(graph, z));
+        graft_graph *graph = build_text(env->life, "%s", texts[variant]).graph;
+        graft_graph_remove_dead(graph); /* The second one has other ids, and the same meaning. */
         hashes[variant] = build_hash(env->scratch, graph);
     }
     assert_true(hashes[0] == hashes[1]);
@@ -462,19 +445,15 @@ CHECK_CASE(test_weight_limit_refuses)
 /* split(x) = slice(x), slice(x), with nobody reading the second part. */
 CHECK_CASE(test_unread_output_leaves_nothing)
 {
-    graft_graph *graph = build_graph(env->life);
+    const built b = build_text(env->life, "x = input 8; f g = split x : 0 3; out f");
     graft_rule rule =
         rows_parse(env, "[split(a, axis=0, at=3).0, split(a, axis=0, at=3).1] = "
                         "[slice(a, axis=0, start=0, end=3), slice(a, axis=0, start=3, end=8)]");
-    const int32_t parts[2] = {0, 3};
-    graft_index x = build_input(graph, SHAPE(8), 0);
-    graft_index first = build_node(graph, GRAFT_OP_split, parts, x, 0, 0);
     graft_effect effect;
-    CHECK_OK(graft_graph_add_output(graph, first));
-    CHECK_OK(apply_first(env, graph, &rule, 0, &effect));
-    assert_int_equal(graft_graph_node_count(graph), 1);
+    CHECK_OK(apply_first(env, b.graph, &rule, 0, &effect));
+    assert_int_equal(graft_graph_node_count(b.graph), 1);
     assert_int_equal(effect.created_count, 2);
-    assert_int_equal(effect.created[0], graph->values[first].node);
+    assert_int_equal(effect.created[0], b.graph->values[b.at['f']].node);
     assert_int_equal(effect.created[1], GRAFT_NONE);
 }
 
@@ -486,12 +465,10 @@ CHECK_CASE(test_created_weights_are_counted)
         "sub(a, a) = fill(value=0.0, dim=[8])",
         "exp(a) = mul(add(a, fill(value=0.0, dim=[8])), fill(value=0.0, dim=[8]))"};
     for (uint32_t i = 0; i < 2; i++) {
-        graft_graph *graph = build_graph(env->life);
-        graft_index x = build_input(graph, SHAPE(8), 0);
-        graft_index y = build_node(graph, i == 0 ? GRAFT_OP_sub : GRAFT_OP_exp, NULL, x, x, 0);
+        graft_graph *graph =
+            build_text(env->life, "x = input 8; y = %s; out y", i == 0 ? "sub x x" : "exp x").graph;
         graft_effect effect;
         const graft_rule rule = rows_parse(env, texts[i]);
-        CHECK_OK(graft_graph_add_output(graph, y));
         assert_int_equal(apply_first(env, graph, &rule, 31, NULL), GRAFT_NO_MATCH);
         CHECK_OK(apply_first(env, graph, &rule, 32, &effect));
         assert_int_equal(effect.weight_bytes, 32);

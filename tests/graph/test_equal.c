@@ -12,40 +12,27 @@ typedef struct {
 
 /* clang-format off */
 static const equal_row rows[] = {
-    {"two of three",
-     "input x 2; node Relu x -> a; node Tanh x -> b; node Relu x -> c; node Sum a b c -> y; output y",
+    {"two of three", "input x 2; node Relu x -> a; node Tanh x -> b; node Relu x -> c; node Sum a b c -> y; output y",
      "a = relu(x)\nb = tanh(x)\n%4 = add(a, b)\ny = add(%4, a)\nout y"},
-    {"chains",
-     "input x 2; input z 2;"
-     "node Concat x z -> a : axis=0; node Relu a -> b; node Concat x z -> c : axis=0;"
-     "node Relu c -> d; node Add b d -> y; output y",
+    {"chains", "input x 2; input z 2;node Concat x z -> a : axis=0; node Relu a -> b; "
+     "node Concat x z -> c : axis=0;node Relu c -> d; node Add b d -> y; output y",
      "a = concat(x, z)\nb = relu(a)\ny = add(b, b)\nout y"},
     {"operands the other way round",
-     "input x 2; input z 2; node Add x z -> a; node Add z x -> b; node Mul a b -> y; output y",
+     "input x 2; input z 2; node Add x z -> a; node Add z x -> b; node Mul a b -> y; output y", NULL},
+    {"attributes", "input x 2 2; node Concat x x -> a : axis=0; node Concat x x -> b : axis=1; output a; output b",
      NULL},
-    {"attributes",
-     "input x 2 2; node Concat x x -> a : axis=0; node Concat x x -> b : axis=1; output a; output b",
-     NULL},
-    {"both results of a split",
-     "input x 4; node Split x -> a b : axis=0; node Split x -> c d : axis=0;"
-     "node Add a d -> y; node Add c b -> z; output y; output z",
+    {"both results of a split", "input x 4; node Split x -> a b : axis=0; "
+     "node Split x -> c d : axis=0;node Add a d -> y; node Add c b -> z; output y; output z",
      "a, b = split(x) 0 2\ny = add(a, b)\nout y y"},
-    {"outputs",
-     "input x 2; node Relu x -> a; node Relu x -> b; output b; output a",
-     "a = relu(x)\nout a a"},
-    {"sums of one weight",
-     "input x 2; weight w 2; node Relu w -> a; node Relu w -> b;"
-     "node Add x a -> c; node Mul x b -> d; output c; output d",
-     "a = relu(w)\nc = add(x, a)\nd = mul(x, a)\nout c d"},
+    {"outputs", "input x 2; node Relu x -> a; node Relu x -> b; output b; output a", "a = relu(x)\nout a a"},
+    {"sums of one weight", "input x 2; weight w 2; node Relu w -> a; node Relu w -> b;node Add x a -> c; "
+     "node Mul x b -> d; output c; output d", "a = relu(w)\nc = add(x, a)\nd = mul(x, a)\nout c d"},
     {"weights of equal elements",
-     "input x 2; weight v 2; weight w 2; node Add x v -> a; node Add x w -> b; output a; output b",
-     NULL},
+     "input x 2; weight v 2; weight w 2; node Add x v -> a; node Add x w -> b; output a; output b", NULL},
     {"operators that are not known",
-     "input x 2; node RandomNormalLike x -> a; node RandomNormalLike x -> b; output a; output b",
-     NULL},
+     "input x 2; node RandomNormalLike x -> a; node RandomNormalLike x -> b; output a; output b", NULL},
     {"what reads them",
-     "input x 2; info a 2; node RandomNormalLike x -> a; node Relu a -> b; node Relu a -> c; output b;"
-     "output c",
+     "input x 2; info a 2; node RandomNormalLike x -> a; node Relu a -> b; node Relu a -> c; output b;output c",
      "a = RandomNormalLike(x) opaque\nb = relu(a)\nout b b"},
 };
 /* clang-format on */

@@ -369,7 +369,6 @@ CHECK_CASE(test_weights_that_do_not_fit)
     const graft_model *model = read_narrow(env, text, GRAFT_DTYPE_F16);
     check_failed(env, pack_anew(env, model, &proto), GRAFT_CAPACITY,
                  "test.onnx: the rewritten weight 'graft_mul_0' does not fit into float16");
-    graft_env_clear(env);
     uint8_t *data = NULL;
     size_t size = 0;
     CHECK_OK(graft_model_pack(env, env->life, model, &model->graph, &data, &size));
@@ -385,7 +384,6 @@ CHECK_CASE(test_weights_that_are_no_numbers)
     Onnx__ModelProto *proto = NULL;
     const graft_model *model = onnx_text_model(env, text);
     check_failed(env, pack_anew(env, model, &proto), GRAFT_CAPACITY, "does not fit into binary32");
-    graft_env_clear(env);
     uint8_t *data = NULL;
     size_t size = 0;
     CHECK_OK(graft_model_pack(env, env->life, model, &model->graph, &data, &size));
@@ -396,33 +394,29 @@ CHECK_CASE(test_weights_that_are_no_numbers)
 CHECK_CASE(test_weights_that_are_too_small)
 {
     enum { F16 = GRAFT_DTYPE_F16, BF16 = GRAFT_DTYPE_BF16, F32 = GRAFT_DTYPE_F32 };
+    /* clang-format off */
     static const struct {
         const char *text;
         uint8_t dtype;
         bool fits;
     } rows[] = {
-        {"weight a 2 = 1e-4 2e-4; weight b 2 = 1e-4 1e-4; node Mul a b -> p; node Mul x p -> y",
-         F16,                                                                                         false},
-        {"weight a 2 = 1e-4 2e-4; weight b 2 = 1e-4 1e-4; node Mul a b -> p; node Mul x p -> y",
-         BF16,                                                                                        true },
-        {"weight a 2 = 1e-4 1; weight b 2 = 1e-4 1; node Mul a b -> p; node Mul x p -> y",       F16,
-         true                                                                                              },
-        {"weight a 2 = 1e-4 1; weight b 2 = 1e-4 1; node Mul a b -> p; node Div x p -> y",       F16,
-         false                                                                                             },
-        {"weight a 1 = 3e-7; ints k = 1 1; node Reshape a k -> p; node Mul x p -> y",            F16, true },
-        {"weight a 2 2 = 1e-25 0 0 1e-25; weight b 2 2 = 1e-25 1e-25 0 0; node MatMul a b -> p;"
-         "node MatMul x p -> y",                                                        F32, false},
-        {"weight a 2 2 = 1e-25 0 0 1; weight b 2 2 = 1e-25 1e-25 0 1; node MatMul a b -> p;"
-         "node MatMul x p -> y",                                                        F32, true },
-        {"weight a 2 = 1e-20 1; weight b 2 = 1e-20 1; node Mul a b -> p; node Mul x p -> y",     F32,
-         true                                                                                              },
-        {"weight a 2 = 1e-20 1; weight b 2 = 1e-20 1; node Mul a b -> p; node Div x p -> y",     F32,
-         false                                                                                             },
-        {"weight a 2 = 1e-20 1; weight b 2 = 1e-20 1; node Mul a b -> p; ints k = 1 2;"
-         "node Reshape p k -> q; node Div x q -> y",                                    F32, false},
-        {"weight a 2 = 0 0; weight b 2 = 1 2; node Mul a b -> p; node Div x p -> y",             F32, true },
-        {"weight a 2 = 1 2; weight b 2 = 1 2; node Sub a b -> p; node Add x p -> y",             F32, true },
+        {"weight a 2 = 1e-4 2e-4; weight b 2 = 1e-4 1e-4; node Mul a b -> p; node Mul x p -> y", F16, false},
+        {"weight a 2 = 1e-4 2e-4; weight b 2 = 1e-4 1e-4; node Mul a b -> p; node Mul x p -> y", BF16, true},
+        {"weight a 2 = 1e-4 1; weight b 2 = 1e-4 1; node Mul a b -> p; node Mul x p -> y", F16, true},
+        {"weight a 2 = 1e-4 1; weight b 2 = 1e-4 1; node Mul a b -> p; node Div x p -> y", F16, false},
+        {"weight a 1 = 3e-7; ints k = 1 1; node Reshape a k -> p; node Mul x p -> y", F16, true},
+        {"weight a 2 2 = 1e-25 0 0 1e-25; weight b 2 2 = 1e-25 1e-25 0 0; node MatMul a b -> p;node MatMul x p -> y",
+         F32, false},
+        {"weight a 2 2 = 1e-25 0 0 1; weight b 2 2 = 1e-25 1e-25 0 1; node MatMul a b -> p;node MatMul x p -> y", F32,
+         true},
+        {"weight a 2 = 1e-20 1; weight b 2 = 1e-20 1; node Mul a b -> p; node Mul x p -> y", F32, true},
+        {"weight a 2 = 1e-20 1; weight b 2 = 1e-20 1; node Mul a b -> p; node Div x p -> y", F32, false},
+        {"weight a 2 = 1e-20 1; weight b 2 = 1e-20 1; node Mul a b -> p; ints k = 1 2;node Reshape p k -> q; "
+         "node Div x q -> y", F32, false},
+        {"weight a 2 = 0 0; weight b 2 = 1 2; node Mul a b -> p; node Div x p -> y", F32, true},
+        {"weight a 2 = 1 2; weight b 2 = 1 2; node Sub a b -> p; node Add x p -> y", F32, true},
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *text = graft_arena_printf(env->life, "input x 1 2; %s; output y", rows[i].text);
         Onnx__ModelProto *proto = NULL;
@@ -485,7 +479,6 @@ CHECK_CASE(test_forms_of_data)
         tensor->raw_data.len = 3;
         check_failed(env, onnx_text_read(env, proto, NULL, &model), GRAFT_BAD_INPUT,
                      "initializer 'w' has 3 bytes where its shape needs 4");
-        graft_env_clear(env);
         tensor->has_raw_data = 0;
         tensor->raw_data.len = 0;
         tensor->n_int32_data = 2;
@@ -498,7 +491,6 @@ CHECK_CASE(test_forms_of_data)
         tensor->n_int32_data = 1;
         check_failed(env, onnx_text_read(env, proto, NULL, &model), GRAFT_BAD_INPUT,
                      "has 1 elements where its shape needs 2");
-        graft_env_clear(env);
     }
 }
 

@@ -176,7 +176,7 @@ CHECK_CASE(test_numbers_read_back)
         if (!isfinite(value)) {
             continue;
         }
-        graft_mark mark = graft_arena_mark(env->scratch);
+        GRAFT_SCOPED(env->scratch);
         graft_json json;
         graft_json_begin(&json, env->scratch);
         graft_json_number(&json, "x", value);
@@ -184,7 +184,6 @@ CHECK_CASE(test_numbers_read_back)
         double back = strtod(line + strlen("{\"x\": "), NULL);
         assert_memory_equal(&back, &value, sizeof(value));
         free(line);
-        graft_arena_release(env->scratch, mark);
     }
 }
 

@@ -15,9 +15,9 @@ static const read_row rows[] = {
     /* ------------------------------------------------------------------- conv and pools */
     {"conv without attributes", "input x 1 3 5 6; weight w 2 3 3 3; node Conv x w -> y",
      "y = conv(x, w) 1 1 0 0 0 0 1 1 1"},
-    {"conv with everything",
-     "input x 1 4 9 8; weight w 6 2 3 2; weight b 6; node Conv x w b -> y : strides=2,3 pads=1,2,3,4 dilations=2,1 "
-     "group=2 kernel_shape=3,2", "y = conv_bias(x, w, b) 2 3 1 2 3 4 2 1 2"},
+    {"conv with everything", "input x 1 4 9 8; weight w 6 2 3 2; weight b 6; "
+     "node Conv x w b -> y : strides=2,3 pads=1,2,3,4 dilations=2,1 group=2 kernel_shape=3,2",
+     "y = conv_bias(x, w, b) 2 3 1 2 3 4 2 1 2"},
     {"conv padded to the same size, odd pad behind",
      "input x 1 1 7 8; weight w 1 1 2 3; node Conv x w -> y : auto_pad=SAME_UPPER strides=2,1",
      "y = conv(x, w) 2 1 0 1 1 1 1 1 1"},
@@ -50,12 +50,11 @@ static const read_row rows[] = {
     {"average pool that counts padding",
      "input x 1 1 4 4; node AveragePool x -> y : kernel_shape=2,2 pads=1,1,0,0 count_include_pad=1",
      "y = avg_pool(x) 2 2 1 1 1 1 0 0 1"},
-    {"average pool that rounds up and counts padding",
-     "input x 1 1 5 5; node AveragePool x -> y : kernel_shape=2,2 strides=2,2 pads=0,0,0,0 ceil_mode=1 "
-     "count_include_pad=1", "y = AveragePool(x) opaque"},
-    {"average pool along the first of three axes",
-     "input x 1 2 4 3 2; node AveragePool x -> y : kernel_shape=3,1,1 pads=1,0,0,1,0,0 strides=2,1,1 "
-     "count_include_pad=1", "%1 = reshape(x) 1 2 4 6\n%2 = avg_pool(%1) 3 1 2 1 1 0 1 0 1\ny = reshape(%2) 1 2 2 3 2"},
+    {"average pool that rounds up and counts padding", "input x 1 1 5 5; node AveragePool x -> y : kernel_shape=2,2 "
+     "strides=2,2 pads=0,0,0,0 ceil_mode=1 count_include_pad=1", "y = AveragePool(x) opaque"},
+    {"average pool along the first of three axes", "input x 1 2 4 3 2; node AveragePool x -> y : kernel_shape=3,1,1 "
+     "pads=1,0,0,1,0,0 strides=2,1,1 count_include_pad=1",
+     "%1 = reshape(x) 1 2 4 6\n%2 = avg_pool(%1) 3 1 2 1 1 0 1 0 1\ny = reshape(%2) 1 2 2 3 2"},
     {"average pool along more of them", "input x 1 2 4 3 2; node AveragePool x -> y : kernel_shape=3,1,2",
      "y = AveragePool(x) opaque"},
     {"max pool padded along more of them",
@@ -65,8 +64,8 @@ static const read_row rows[] = {
     {"gemm as frameworks write it", "input x 1 3; weight w 2 3; weight b 2; node Gemm x w b -> y : transB=1",
      "%2 = transpose(w) 1\ny = matmul_bias(x, %2, b)"},
     {"gemm with factors", "input x 1 3; weight w 3 2; weight b 1 2; node Gemm x w b -> y : alpha=0.5 beta=2.0",
-     "%1 = fill() 0.5\n%3 = mul(w, %1)\n%4 = fill() 2\n%6 = mul(b, %4)\n%7 = reshape(%6) 2\n"
-     "y = matmul_bias(x, %3, %7)"},
+     "%1 = fill() 0.5\n%3 = mul(w, %1)\n%4 = fill() 2\n%6 = mul(b, %4)\n%7 = reshape(%6) 2\ny = matmul_bias(x, %3, %7)"
+     },
     {"gemm with a bias for each row", "input x 2 3; weight w 3 2; weight b 2 1; node Gemm x w b -> y",
      "%2 = matmul(x, w)\ny = add(%2, b)"},
     {"gemm without bias, first factor transposed", "opset 11; input x 3 2; weight w 3 4; node Gemm x w -> y : transA=1",
@@ -107,19 +106,16 @@ static const read_row rows[] = {
      "y = identity(x)\nz = relu(y)\nout z"},
     {"dropout in training", "input x 2; bools t = 1; node Dropout x _ t -> y", "y = Dropout(x, _, t) opaque"},
     /* -------------------------------------------------------------------- normalisation */
-    {"batch normalisation",
-     "input x 1 2 3; weight s 2 = 2 4; weight b 2 = 1 1; weight m 2 = 3 5; weight v 2 = 4 16; "
+    {"batch normalisation", "input x 1 2 3; weight s 2 = 2 4; weight b 2 = 1 1; weight m 2 = 3 5; weight v 2 = 4 16; "
      "node BatchNormalization x s b m v -> y : epsilon=0.0", "y = scale_shift(x, %1, %2)"},
-    {"batch normalisation in training",
-     "opset 14; input x 1 2 3; weight s 2; weight b 2; weight m 2; weight v 2; "
+    {"batch normalisation in training", "opset 14; input x 1 2 3; weight s 2; weight b 2; weight m 2; weight v 2; "
      "node BatchNormalization x s b m v -> y mm vv : training_mode=1",
      "y, mm, vv = BatchNormalization(x, s, b, m, v) opaque"},
     {"batch normalisation by a tensor",
      "input x 1 2 3; input s 2; weight b 2; weight m 2; weight v 2; node BatchNormalization x s b m v -> y",
      "y = BatchNormalization(x, s, b, m, v) opaque"},
-    {"batch normalisation by an identity of weights",
-     "input x 1 2; weight s 2; weight b 2; weight m 2; weight v 2; node Identity b -> bb; "
-     "node BatchNormalization x s bb m v -> y", "bb = identity(b)\ny = scale_shift(x, %3, %4)"},
+    {"batch normalisation by an identity of weights", "input x 1 2; weight s 2; weight b 2; weight m 2; weight v 2; "
+     "node Identity b -> bb; node BatchNormalization x s bb m v -> y", "bb = identity(b)\ny = scale_shift(x, %3, %4)"},
     {"softmax", "input x 2 3 4; node Softmax x -> y", "y = softmax(x) 2"},
     {"old softmax on the last axis", "opset 11; input x 2 3; node Softmax x -> y", "y = softmax(x) 1"},
     {"old softmax, one wide axis", "opset 11; input x 2 3 1 1; node Softmax x -> y", "y = softmax(x) 1"},
@@ -149,8 +145,8 @@ static const read_row rows[] = {
      "y = layer_norm(x, s, b) 0.5"},
     {"layer normalisation over two axes, without a bias",
      "opset 17; input x 2 3 4; weight s 3 4; node LayerNormalization x s -> y : axis=1 epsilon=0.5",
-     "%1 = reshape(x) 2 12\n%3 = reshape(s) 12\n%4 = fill() 0 12\n%5 = layer_norm(%1, %3, %4) 0.5\n"
-     "y = reshape(%5) 2 3 4"},
+     "%1 = reshape(x) 2 12\n%3 = reshape(s) 12\n%4 = fill() 0 12\n%5 = layer_norm(%1, %3, %4) 0.5\ny = reshape(%5) 2 "
+     "3 4"},
     {"layer normalisation with scales that repeat",
      "opset 17; input x 2 3; weight s 1; node LayerNormalization x s -> y", "y = LayerNormalization(x, s) opaque"},
     {"sum by input", "input x 2 3; ints a = 1; node ReduceSum x a -> y : keepdims=0", "y = reduce_sum(x) 2"},
@@ -188,10 +184,8 @@ static const read_row rows[] = {
     {"slice backwards from before the first",
      "input x 4; ints s = -9; ints e = -99; ints a = 0; ints t = -1; node Slice x s e a t -> y",
      "y = Slice(x, s, e, a, t) opaque"},
-    {"comparisons",
-     "opset 13; input x 2; input z 2; node Less x z -> a; node Greater x z -> b; node Equal x z -> c; "
-     "output a; output b; output c",
-     "a = less(x, z)\nb = less(z, x)\nc = equal_to(x, z)\nout a b c"},
+    {"comparisons", "opset 13; input x 2; input z 2; node Less x z -> a; node Greater x z -> b; node Equal x z -> c; "
+     "output a; output b; output c", "a = less(x, z)\nb = less(z, x)\nc = equal_to(x, z)\nout a b c"},
     {"booleans",
      "opset 13; input x 2; input z 2; node Less x z -> a; node Not a -> b; node And a b -> c; node Or c b -> y",
      "a = less(x, z)\nb = logical_not(a)\nc = min(a, b)\ny = max(c, b)"},
@@ -210,9 +204,9 @@ static const read_row rows[] = {
      "y = cumsum(x) 1 1"},
     {"sums from the end", "opset 13; input x 2 3; ints a = -1; node CumSum x a -> y : reverse=1",
      "%1 = reverse(x) 1\n%2 = cumsum(%1) 1\ny = reverse(%2) 1"},
-    {"a transposed convolution",
-     "input x 1 2 3 3; weight w 2 4 3 3; weight b 4; node ConvTranspose x w b -> y : strides=2,2 pads=1,1,1,1 "
-     "output_padding=1,1", "%2 = conv_transpose(x, w) 2 2 1 1 1 1 1 1\n%4 = reshape(b) 4 1 1\ny = add(%2, %4)"},
+    {"a transposed convolution", "input x 1 2 3 3; weight w 2 4 3 3; weight b 4; "
+     "node ConvTranspose x w b -> y : strides=2,2 pads=1,1,1,1 output_padding=1,1",
+     "%2 = conv_transpose(x, w) 2 2 1 1 1 1 1 1\n%4 = reshape(b) 4 1 1\ny = add(%2, %4)"},
     {"a transposed convolution of groups", "input x 1 2 3 3; weight w 2 2 3 3; node ConvTranspose x w -> y : group=2",
      "y = ConvTranspose(x, w) opaque"},
     {"instance normalisation",
@@ -258,13 +252,11 @@ static const read_row rows[] = {
     {"an optional input that is not given", "input x 2; node Magic _ x -> y", "y = Magic(_, x) opaque"},
     {"nodes out of order", "input x 2; node Exp b -> y; node Sqrt a -> b; node Relu x -> a",
      "a = relu(x)\nb = sqrt(a)\ny = exp(b)"},
-    {"what subgraphs read",
-     "input x 2; input c; weight w 2; graph t; node Add a w -> r; output r; end; graph e; node Relu a -> s; "
-     "output s; end; node Exp x -> a; node If c -> y : then_branch=@t else_branch=@e",
+    {"what subgraphs read", "input x 2; input c; weight w 2; graph t; node Add a w -> r; output r; end; graph e; "
+     "node Relu a -> s; output s; end; node Exp x -> a; node If c -> y : then_branch=@t else_branch=@e",
      "a = exp(x)\ny = If(c, a, w) opaque"},
-    {"subgraph names that hide outer ones",
-     "input x 2; input c; graph t; node Relu x -> h; node Exp h -> r; output r; end; "
-     "node If c -> y : then_branch=@t else_branch=@t; node Relu x -> h; node Add h y -> z; output z",
+    {"subgraph names that hide outer ones", "input x 2; input c; graph t; node Relu x -> h; node Exp h -> r; "
+     "output r; end; node If c -> y : then_branch=@t else_branch=@t; node Relu x -> h; node Add h y -> z; output z",
      "y = If(c, x) opaque\nh = relu(x)\nz = Add(h, y) opaque\nout z"},
     {"a name that one branch hides and the other reads from outside",
      "input x 2; input c; graph t; node Relu x -> h; output h; end; graph e; node Exp h -> r; output r; end; "

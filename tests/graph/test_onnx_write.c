@@ -31,8 +31,8 @@ static const write_row generated[] = {
      "b: 2\ngraft_transpose_0: 3 2\nGemm x graft_transpose_0 b -> y"},
     {"batch normalisation",
      "input x 1 2; weight s 2; weight b 2; weight m 2; weight v 2; node BatchNormalization x s b m v -> y",
-     "graft_weight_0: 2\ngraft_weight_1: 2\ngraft_zeros_2: 2\ngraft_ones_3: 2\n"
-     "BatchNormalization x graft_weight_0 graft_weight_1 graft_zeros_2 graft_ones_3 -> y : epsilon=0"},
+     "graft_weight_0: 2\ngraft_weight_1: 2\ngraft_zeros_2: 2\ngraft_ones_3: 2\nBatchNormalization x graft_weight_0 "
+     "graft_weight_1 graft_zeros_2 graft_ones_3 -> y : epsilon=0"},
     {"clip by inputs", "opset 11; input x 2; weight h = 6; node Clip x _ h -> y",
      "graft_high_0:\nClip x _ graft_high_0 -> y"},
     {"clip by attributes", "opset 10; input x 2; node Clip x -> y : min=-1.0", "Clip x -> y : min=-1"},
@@ -41,20 +41,20 @@ static const write_row generated[] = {
     {"leaky relu", "input x 2; node LeakyRelu x -> y : alpha=0.25", "LeakyRelu x -> y : alpha=0.25"},
     {"softmax inside", "opset 13; input x 2 3 4; node Softmax x -> y : axis=1", "Softmax x -> y : axis=1"},
     {"old softmax over two axes", "opset 11; input x 2 3 4; node Softmax x -> y",
-     "graft_shape_1: 2\ngraft_shape_3: 3\nReshape x graft_shape_1 -> graft_reshape_0\n"
-     "Softmax graft_reshape_0 -> graft_softmax_2 : axis=1\nReshape graft_softmax_2 graft_shape_3 -> y"},
+     "graft_shape_1: 2\ngraft_shape_3: 3\nReshape x graft_shape_1 -> graft_reshape_0\nSoftmax graft_reshape_0 -> "
+     "graft_softmax_2 : axis=1\nReshape graft_softmax_2 graft_shape_3 -> y"},
     {"mean by attribute", "input x 2 3 4; node ReduceMean x -> y : axes=0,2 keepdims=0",
      "ReduceMean x -> y : axes=0,2 keepdims=0"},
     {"sum by attribute", "opset 12; input x 2 3; node ReduceSum x -> y : axes=1,",
      "ReduceSum x -> y : axes=1 keepdims=1"},
     {"gelu in its parts", "opset 13; input x 2; node Gelu x -> y",
-     "graft_root_0:\ngraft_one_2:\ngraft_half_5:\nDiv x graft_root_0 -> graft_y_1\nErf graft_y_1 -> graft_y_3\n"
-     "Add graft_y_3 graft_one_2 -> graft_y_4\nMul x graft_y_4 -> graft_y_6\nMul graft_y_6 graft_half_5 -> y"},
+     "graft_root_0:\ngraft_one_2:\ngraft_half_5:\nDiv x graft_root_0 -> graft_y_1\nErf graft_y_1 -> graft_y_3\nAdd "
+     "graft_y_3 graft_one_2 -> graft_y_4\nMul x graft_y_4 -> graft_y_6\nMul graft_y_6 graft_half_5 -> y"},
     {"gelu by tanh in its parts", "opset 13; input x 2; node Gelu x -> y : approximate=tanh",
-     "graft_exponent_0:\ngraft_rate_2:\ngraft_root_5:\ngraft_one_7:\ngraft_half_10:\n"
-     "Pow x graft_exponent_0 -> graft_y_1\nMul graft_y_1 graft_rate_2 -> graft_y_3\nAdd x graft_y_3 -> graft_y_4\n"
-     "Mul graft_y_4 graft_root_5 -> graft_y_6\nTanh graft_y_6 -> graft_y_8\nAdd graft_y_8 graft_one_7 -> graft_y_9\n"
-     "Mul x graft_half_10 -> graft_y_11\nMul graft_y_11 graft_y_9 -> y"},
+     "graft_exponent_0:\ngraft_rate_2:\ngraft_root_5:\ngraft_one_7:\ngraft_half_10:\nPow x graft_exponent_0 -> "
+     "graft_y_1\nMul graft_y_1 graft_rate_2 -> graft_y_3\nAdd x graft_y_3 -> graft_y_4\nMul graft_y_4 graft_root_5 "
+     "-> graft_y_6\nTanh graft_y_6 -> graft_y_8\nAdd graft_y_8 graft_one_7 -> graft_y_9\nMul x graft_half_10 -> "
+     "graft_y_11\nMul graft_y_11 graft_y_9 -> y"},
     {"swish", "opset 24; input x 2; node Swish x -> y : alpha=0.5",
      "graft_alpha_0:\nMul x graft_alpha_0 -> graft_y_1\nSigmoid graft_y_1 -> graft_y_2\nMul x graft_y_2 -> y"},
     {"hard swish before there was one", "opset 13; input x 2; node HardSwish x -> y",
@@ -65,18 +65,16 @@ static const write_row generated[] = {
      "alpha=2\nGelu graft_elu_1 -> y : approximate=tanh"},
     {"a slice with steps",
      "opset 13; input x 4; ints s = 1; ints e = 4; ints a = 0; ints t = 2; node Slice x s e a t -> y",
-     "graft_starts_0: 1\ngraft_ends_1: 1\ngraft_axes_2: 1\ngraft_steps_3: 1\n"
-     "Slice x graft_starts_0 graft_ends_1 graft_axes_2 graft_steps_3 -> y"},
+     "graft_starts_0: 1\ngraft_ends_1: 1\ngraft_axes_2: 1\ngraft_steps_3: 1\nSlice x graft_starts_0 graft_ends_1 "
+     "graft_axes_2 graft_steps_3 -> y"},
     {"an axis turned around",
      "opset 13; input x 4; ints s = 3; ints e = -9; ints a = 0; ints t = -1; node Slice x s e a t -> y",
-     "graft_starts_0: 1\ngraft_ends_1: 1\ngraft_axes_2: 1\n"
-     "Slice x graft_starts_0 graft_ends_1 graft_axes_2 graft_starts_0 -> y"},
-    {"booleans",
-     "opset 13; input x 2; input z 2; node Greater x z -> a; node Equal x z -> b; node Or a b -> c; node Not c -> d; "
-     "node And c d -> e; node Where e x z -> y",
-     "Less z x -> graft_less_0\nEqual x z -> graft_equal_to_1\nOr graft_less_0 graft_equal_to_1 -> graft_max_2\n"
-     "Not graft_max_2 -> graft_logical_not_3\nAnd graft_max_2 graft_logical_not_3 -> graft_min_4\n"
-     "Where graft_min_4 x z -> y"},
+     "graft_starts_0: 1\ngraft_ends_1: 1\ngraft_axes_2: 1\nSlice x graft_starts_0 graft_ends_1 graft_axes_2 "
+     "graft_starts_0 -> y"},
+    {"booleans", "opset 13; input x 2; input z 2; node Greater x z -> a; node Equal x z -> b; node Or a b -> c; "
+     "node Not c -> d; node And c d -> e; node Where e x z -> y", "Less z x -> graft_less_0\nEqual x z -> "
+     "graft_equal_to_1\nOr graft_less_0 graft_equal_to_1 -> graft_max_2\nNot graft_max_2 -> graft_logical_not_3\nAnd "
+     "graft_max_2 graft_logical_not_3 -> graft_min_4\nWhere graft_min_4 x z -> y"},
     {"sums along an axis", "opset 13; input x 2 3; ints a = 1; node CumSum x a -> y : exclusive=1",
      "graft_axis_0: 1\nCumSum x graft_axis_0 -> y : exclusive=1"},
     {"elements repeated", "opset 13; input x 1 1 2 2; weight k 4 = 1 1 1 2; node Resize x _ k -> y : mode=nearest",
@@ -95,32 +93,30 @@ static const write_row generated[] = {
      "s: 3\nRMSNormalization x s -> y : epsilon=0.5"},
     {"root of the mean square in its parts",
      "opset 17; input x 2 3; weight s 3; node RMSNormalization x s -> y : epsilon=0.5",
-     "s: 3\ngraft_exponent_0:\ngraft_epsilon_3:\nPow x graft_exponent_0 -> graft_y_1\n"
-     "ReduceMean graft_y_1 -> graft_y_2 : axes=1 keepdims=1\nAdd graft_y_2 graft_epsilon_3 -> graft_y_4\n"
-     "Sqrt graft_y_4 -> graft_y_5\nDiv x graft_y_5 -> graft_y_6\nMul graft_y_6 s -> y"},
+     "s: 3\ngraft_exponent_0:\ngraft_epsilon_3:\nPow x graft_exponent_0 -> graft_y_1\nReduceMean graft_y_1 -> "
+     "graft_y_2 : axes=1 keepdims=1\nAdd graft_y_2 graft_epsilon_3 -> graft_y_4\nSqrt graft_y_4 -> graft_y_5\nDiv x "
+     "graft_y_5 -> graft_y_6\nMul graft_y_6 s -> y"},
     {"root of the mean square in its parts, axes by input",
      "opset 18; input x 2 3; weight s 3; node RMSNormalization x s -> y : epsilon=0.5",
-     "s: 3\ngraft_exponent_0:\ngraft_axes_3: 1\ngraft_epsilon_4:\nPow x graft_exponent_0 -> graft_y_1\n"
-     "ReduceMean graft_y_1 graft_axes_3 -> graft_y_2 : keepdims=1\nAdd graft_y_2 graft_epsilon_4 -> graft_y_5\n"
-     "Sqrt graft_y_5 -> graft_y_6\nDiv x graft_y_6 -> graft_y_7\nMul graft_y_7 s -> y"},
+     "s: 3\ngraft_exponent_0:\ngraft_axes_3: 1\ngraft_epsilon_4:\nPow x graft_exponent_0 -> graft_y_1\nReduceMean "
+     "graft_y_1 graft_axes_3 -> graft_y_2 : keepdims=1\nAdd graft_y_2 graft_epsilon_4 -> graft_y_5\nSqrt graft_y_5 "
+     "-> graft_y_6\nDiv x graft_y_6 -> graft_y_7\nMul graft_y_7 s -> y"},
     {"layer normalisation",
      "opset 17; input x 2 3; weight s 3; weight b 3; node LayerNormalization x s b -> y : epsilon=0.5",
      "s: 3\nb: 3\nLayerNormalization x s b -> y : axis=-1 epsilon=0.5"},
     {"layer normalisation in its parts",
      "opset 13; input x 2 3; weight s 3; weight b 3; node LayerNormalization x s b -> y : epsilon=0.5",
-     "s: 3\nb: 3\ngraft_exponent_2:\ngraft_epsilon_5:\nReduceMean x -> graft_y_0 : axes=1 keepdims=1\n"
-     "Sub x graft_y_0 -> graft_y_1\nPow graft_y_1 graft_exponent_2 -> graft_y_3\n"
-     "ReduceMean graft_y_3 -> graft_y_4 : axes=1 keepdims=1\nAdd graft_y_4 graft_epsilon_5 -> graft_y_6\n"
-     "Sqrt graft_y_6 -> graft_y_7\nDiv graft_y_1 graft_y_7 -> graft_y_8\nMul graft_y_8 s -> graft_y_9\n"
-     "Add graft_y_9 b -> y"},
+     "s: 3\nb: 3\ngraft_exponent_2:\ngraft_epsilon_5:\nReduceMean x -> graft_y_0 : axes=1 keepdims=1\nSub x "
+     "graft_y_0 -> graft_y_1\nPow graft_y_1 graft_exponent_2 -> graft_y_3\nReduceMean graft_y_3 -> graft_y_4 : "
+     "axes=1 keepdims=1\nAdd graft_y_4 graft_epsilon_5 -> graft_y_6\nSqrt graft_y_6 -> graft_y_7\nDiv graft_y_1 "
+     "graft_y_7 -> graft_y_8\nMul graft_y_8 s -> graft_y_9\nAdd graft_y_9 b -> y"},
     {"largest by attribute", "input x 2 3; node ReduceMax x -> y : axes=0,", "ReduceMax x -> y : axes=0 keepdims=1"},
     {"mean by input", "opset 18; input x 2 3; ints a = 1; node ReduceMean x a -> y",
      "graft_axes_0: 1\nReduceMean x graft_axes_0 -> y : keepdims=1"},
     {"concat of four", "input a 2 1; input b 2 2; input c 2 3; input d 2 1; node Concat a b c d -> y : axis=1",
      "Concat a b c d -> y : axis=1"},
-    {"concat whose first half is read twice",
-     "input a 1; input b 1; input c 1; output y; output z; node Concat a b -> t : axis=0; "
-     "node Concat t c -> y : axis=0; node Relu t -> z",
+    {"concat whose first half is read twice", "input a 1; input b 1; input c 1; output y; output z; "
+     "node Concat a b -> t : axis=0; node Concat t c -> y : axis=0; node Relu t -> z",
      "Concat a b -> graft_concat_0 : axis=0\nConcat graft_concat_0 c -> y : axis=0\nRelu graft_concat_0 -> z\nout y z"},
     {"split in three", "opset 12; input x 6; node Split x -> a b c : split=1,2,3; output a; output b; output c",
      "Split x -> a b c : axis=0 split=1,2,3\nout a b c"},
@@ -140,24 +136,22 @@ static const write_row generated[] = {
      "MaxPool x -> y : kernel_shape=3,3 pads=0,0,0,0 strides=1,1 dilations=2,1"},
     {"average pool", "input x 1 1 6 6; node AveragePool x -> y : kernel_shape=3,3 count_include_pad=1",
      "AveragePool x -> y : kernel_shape=3,3 pads=0,0,0,0 strides=1,1 count_include_pad=1"},
-    {"plain ones",
-     "input x 1 2 3 3; node Relu x -> a; node Sigmoid a -> b; node Tanh b -> c; node Exp c -> d; node Sqrt d -> e; "
-     "node Erf e -> f; node Sub f x -> g; node Mul g x -> h; node Div h x -> i; node Max i x -> j; "
-     "node Min j x -> k; node GlobalAveragePool k -> l; node Identity l -> y",
-     "Relu x -> graft_relu_0\nSigmoid graft_relu_0 -> graft_sigmoid_1\nTanh graft_sigmoid_1 -> graft_tanh_2\n"
-     "Exp graft_tanh_2 -> graft_exp_3\nSqrt graft_exp_3 -> graft_sqrt_4\nErf graft_sqrt_4 -> graft_erf_5\n"
-     "Sub graft_erf_5 x -> graft_sub_6\nMul graft_sub_6 x -> graft_mul_7\nDiv graft_mul_7 x -> graft_div_8\n"
-     "Max graft_div_8 x -> graft_max_9\nMin graft_max_9 x -> graft_min_10\n"
-     "GlobalAveragePool graft_min_10 -> graft_global_avg_pool_11\nIdentity graft_global_avg_pool_11 -> y"},
+    {"plain ones", "input x 1 2 3 3; node Relu x -> a; node Sigmoid a -> b; node Tanh b -> c; node Exp c -> d; "
+     "node Sqrt d -> e; node Erf e -> f; node Sub f x -> g; node Mul g x -> h; node Div h x -> i; node Max i x -> j; "
+     "node Min j x -> k; node GlobalAveragePool k -> l; node Identity l -> y", "Relu x -> graft_relu_0\nSigmoid "
+     "graft_relu_0 -> graft_sigmoid_1\nTanh graft_sigmoid_1 -> graft_tanh_2\nExp graft_tanh_2 -> graft_exp_3\nSqrt "
+     "graft_exp_3 -> graft_sqrt_4\nErf graft_sqrt_4 -> graft_erf_5\nSub graft_erf_5 x -> graft_sub_6\nMul "
+     "graft_sub_6 x -> graft_mul_7\nDiv graft_mul_7 x -> graft_div_8\nMax graft_div_8 x -> graft_max_9\nMin "
+     "graft_max_9 x -> graft_min_10\nGlobalAveragePool graft_min_10 -> graft_global_avg_pool_11\nIdentity "
+     "graft_global_avg_pool_11 -> y"},
     {"weights alone are computed", "input x 2; weight w 1 2; node Exp w -> e; node Squeeze e -> f; node Add x f -> y",
      "graft_reshape_0: 2\nAdd x graft_reshape_0 -> y"},
     {"a constant output", "input x 2; weight w 2; node Exp w -> y; node Relu x -> z; output y; output z",
      "graft_exp_0: 2\nRelu x -> z\nIdentity graft_exp_0 -> y\nout y z"},
     {"beside an opaque node", "input x 2; node Relu x -> a; node Magic a _ -> b; node Relu b -> y; info b 2",
      "Relu x -> graft_relu_0\nMagic graft_relu_0 _ -> b\nRelu b -> y"},
-    {"weights of 8 bits stay what they are",
-     "input x 2; weight w 2; weight s = 0.5; node QuantizeLinear w s -> q; node DequantizeLinear q s -> d; "
-     "node Exp d -> e; node Add x e -> y; output y; output e",
+    {"weights of 8 bits stay what they are", "input x 2; weight w 2; weight s = 0.5; node QuantizeLinear w s -> q; "
+     "node DequantizeLinear q s -> d; node Exp d -> e; node Add x e -> y; output y; output e",
      "w: 2\ns:\nQuantizeLinear w s -> q\nDequantizeLinear q s -> d\nExp d -> e\nAdd x e -> y\nout y e"},
     {"before opset 7", "opset 6; ir 3; input x 2 3; input b 3; weight b 3; node Add x b -> y : broadcast=1",
      "b: 3\nAdd x b -> y"},
@@ -167,14 +161,12 @@ static const write_row generated[] = {
 /* Fused by rules, and taken apart again where ONNX has no single operator. */
 /* clang-format off */
 static const write_row fused[] = {
-    {"conv, normalisation, sum, relu",
-     "input x 1 2 4 4; weight w 2 2 1 1; weight s 2; weight b 2; weight m 2; weight v 2; node Conv x w -> a; "
-     "node BatchNormalization a s b m v -> c; node Add c x -> d; node Relu d -> y",
+    {"conv, normalisation, sum, relu", "input x 1 2 4 4; weight w 2 2 1 1; weight s 2; weight b 2; weight m 2; "
+     "weight v 2; node Conv x w -> a; node BatchNormalization a s b m v -> c; node Add c x -> d; node Relu d -> y",
      "graft_weight_3: 2\ngraft_mul_2: 2 2 1 1\nConv x graft_mul_2 graft_weight_3 -> graft_y_0 : dilations=1,1 "
      "group=1 kernel_shape=1,1 pads=0,0,0,0 strides=1,1\nAdd graft_y_0 x -> graft_y_1\nRelu graft_y_1 -> y"},
-    {"conv and clip to 6",
-     "input x 1 1 4 4; weight w 1 1 1 1; weight b 1; weight l = 0; weight h = 6; node Conv x w b -> a; "
-     "node Clip a l h -> y",
+    {"conv and clip to 6", "input x 1 1 4 4; weight w 1 1 1 1; weight b 1; weight l = 0; weight h = 6; "
+     "node Conv x w b -> a; node Clip a l h -> y",
      "w: 1 1 1 1\nb: 1\ngraft_low_1:\ngraft_high_2:\nConv x w b -> graft_y_0 : dilations=1,1 group=1 "
      "kernel_shape=1,1 pads=0,0,0,0 strides=1,1\nClip graft_y_0 graft_low_1 graft_high_2 -> y"},
     {"gemm and relu", "input x 1 3; weight w 3 2; weight b 2; node Gemm x w b -> a; node Relu a -> y",
@@ -184,9 +176,9 @@ static const write_row fused[] = {
      "input x 2; node Relu x -> a; node Identity a -> y; node Identity a -> z; output a; output y; output z",
      "Relu x -> a\nIdentity a -> y\nIdentity a -> z\nout a y z"},
     {"identity between input and output", "input x 2; node Identity x -> y", "Identity x -> y"},
-    {"identity of what a subgraph reads",
-     "input x 2; input c; node Relu x -> a; node Identity a -> b; graph t; node Exp b -> r; output r; end; "
-     "node If c -> y : then_branch=@t else_branch=@t", "Relu x -> b\nIf c -> y : then_branch=@t else_branch=@t"},
+    {"identity of what a subgraph reads", "input x 2; input c; node Relu x -> a; node Identity a -> b; graph t; "
+     "node Exp b -> r; output r; end; node If c -> y : then_branch=@t else_branch=@t",
+     "Relu x -> b\nIf c -> y : then_branch=@t else_branch=@t"},
     {"identity of an input that a subgraph reads",
      "input x 2; input c; node Identity x -> b; graph t; node Exp b -> r; output r; end; "
      "node If c -> y : then_branch=@t else_branch=@t; node If c -> z : then_branch=@t else_branch=@t; output y; "
@@ -194,11 +186,10 @@ static const write_row fused[] = {
      "Identity x -> b\nIf c -> y : then_branch=@t else_branch=@t\nIf c -> z : then_branch=@t else_branch=@t\nout y z"},
     {"identity of an input that a subgraph reads and that is an output",
      "input x 2; input c; node Identity x -> b; graph t; node Exp b -> r; output r; end; "
-     "node If c -> y : then_branch=@t else_branch=@t; node If c -> z : then_branch=@t else_branch=@t; output y; output b; "
-     "output z",
-     "Identity x -> b\nIf c -> y : then_branch=@t else_branch=@t\nIf c -> z : then_branch=@t else_branch=@t\nout y b z"},
-    {"what stays is the original node",
-     "input x 2 6; node Identity x -> i; ints s = 3 -1; node Reshape i s -> a; "
+     "node If c -> y : then_branch=@t else_branch=@t; node If c -> z : then_branch=@t else_branch=@t; output y; "
+     "output b; output z", "Identity x -> b\nIf c -> y : then_branch=@t else_branch=@t\nIf c -> z : then_branch=@t "
+     "else_branch=@t\nout y b z"},
+    {"what stays is the original node", "input x 2 6; node Identity x -> i; ints s = 3 -1; node Reshape i s -> a; "
      "node Split a -> b c : axis=0 split=1,2; opset 12; output b; output c",
      "s: 2\nReshape x s -> a\nSplit a -> b c : axis=0 split=1,2\nout b c"},
     {"a target that was computed is stored",

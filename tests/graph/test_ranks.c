@@ -22,7 +22,7 @@ CHECK_CASE(test_gathered_stays)
     size_t parts[3];
     env->ranks = &two;
     for (size_t size = 8; size <= (size_t)1 << 20; size *= 8) {
-        graft_mark mark = graft_arena_mark(env->scratch);
+        GRAFT_SCOPED(env->scratch);
         graft_buffer sent = {.data = GRAFT_NEW(env->scratch, char, size), .size = size};
         graft_buffer received = {.arena = env->scratch};
         memset(sent.data, 'a', size);
@@ -34,7 +34,6 @@ CHECK_CASE(test_gathered_stays)
         assert_int_equal(parts[2], 2 * size);
         assert_memory_equal(received.data, sent.data, size);
         assert_memory_equal(received.data + size, sent.data, size);
-        graft_arena_release(env->scratch, mark);
     }
     env->ranks = NULL;
 }

@@ -35,14 +35,12 @@ CHECK_CASE(test_endless_limits)
 
 CHECK_CASE(test_small_buffers)
 {
-    graft_graph *graph = build_graph(env->life);
+    graft_graph *graph = build_text(env->life, "x = input 4; y = input 4").graph;
     const graft_limits less = {64, 1, 64, 1};
     graft_graph *narrow = build_graph_within(env->life, less);
     const size_t bytes = graft_order_bytes(&graph->limits);
     void *memory = graft_arena_alloc(env->life, bytes);
     graft_order order;
-    (void)build_input(graph, SHAPE(4), 0);
-    (void)build_input(graph, SHAPE(4), 1);
     assert_int_equal(graft_order_build(&order, graph, memory, bytes - 1), GRAFT_NO_MEMORY);
     assert_int_equal(graft_order_build(&order, graph, NULL, bytes), GRAFT_NO_MEMORY);
     assert_string_equal(graft_graph_check(graph, memory, 0), "the workspace is too small");
@@ -56,13 +54,10 @@ CHECK_CASE(test_estimator_limits)
 {
     static const graft_tariff tariff = {.row_count = 0};
     const graft_limits small = {2, 2, 2, 1};
-    graft_graph *graph = build_graph(env->life);
+    graft_graph *graph =
+        build_text(env->life, "x = input 4; x = relu x; x = relu x; x = relu x; x = relu x").graph;
     graft_estimator estimator = build_estimator(env->life, &tariff, &small);
     graft_estimated estimated;
-    graft_index x = build_input(graph, SHAPE(4), 0);
-    for (uint32_t i = 0; i < 4; i++) {
-        x = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
-    }
     graft_order order = build_order(env->life, graph);
     const bool same[4] = {false};
     assert_int_equal(graft_estimate(&estimator, graph, &order, &estimated), GRAFT_CAPACITY);
@@ -85,9 +80,7 @@ CHECK_CASE(test_estimator_limits)
 
 CHECK_CASE(test_costs)
 {
-    graft_graph *graph = build_graph(env->life);
-    const graft_index x = build_input(graph, SHAPE(4), 0);
-    (void)build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
+    graft_graph *graph = build_text(env->life, "x = input 4; y = relu x").graph;
     graft_form form;
     graft_form_of_node(graph, 0, &form);
     const uint32_t key = graft_tariff_key(7, graft_form_hash(&form));
@@ -110,10 +103,7 @@ CHECK_CASE(test_costs)
 /* The forms of an exponential and a root that a target makes are those of nodes of a graph. */
 static void check_forms(graft_env *env, const graft_graph *graph, const graft_made *made)
 {
-    graft_graph *other = build_graph(env->life);
-    const graft_index x = build_input(other, SHAPE(4), 0);
-    const graft_index y = build_node(other, GRAFT_OP_exp, NULL, x, 0, 0);
-    (void)build_node(other, GRAFT_OP_sqrt, NULL, y, 0, 0);
+    graft_graph *other = build_text(env->life, "x = input 4; y = exp x; z = sqrt y").graph;
     for (uint32_t n = 0; n < 2; n++) {
         graft_form forms[2];
         graft_form_of_node(other, (graft_index)n, &forms[0]);
@@ -140,9 +130,7 @@ CHECK_CASE(test_idle_target)
     rule.source.outputs[0] = NODE(0, 0);
     rule.target.outputs[0] = NODE(2, 0);
     assert_null(graft_rule_check(&rule));
-    graft_graph *graph = build_graph(env->life);
-    const graft_index x = build_input(graph, SHAPE(4), 0);
-    CHECK_OK(graft_graph_add_output(graph, build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0)));
+    graft_graph *graph = build_text(env->life, "x = input 4; y = relu x; out y").graph;
     graft_order order = build_order(env->life, graph);
     graft_estimator estimator = build_estimator(env->life, &tariff, &graph->limits);
     graft_estimated estimated;
@@ -162,7 +150,6 @@ CHECK_CASE(test_idle_target)
 static void refuse_attribute(graft_env *env, const uint8_t *code, size_t code_bytes)
 {
     static const graft_apply_options options = {0};
-    static const int32_t attrs[] = {0, 50000, 0, 0};
     graft_rule rule;
     memset(&rule, 0, sizeof rule);
     rule.var_count = rule.output_count = rule.slot_count = 1;
@@ -175,9 +162,7 @@ static void refuse_attribute(graft_env *env, const uint8_t *code, size_t code_by
     rule.target.nodes[0].attrs[GRAFT_ATTR_pad_before].kind = GRAFT_TERM_CODE;
     rule.source.outputs[0] = rule.target.outputs[0] = NODE(0, 0);
     assert_null(graft_rule_check(&rule));
-    graft_graph *graph = build_graph(env->life);
-    const graft_index x = build_input(graph, SHAPE(4), 0);
-    CHECK_OK(graft_graph_add_output(graph, build_node(graph, GRAFT_OP_pad, attrs, x, 0, 0)));
+    graft_graph *graph = build_text(env->life, "x = input 4; y = pad x : 0 50000; out y").graph;
     graft_order order = build_order(env->life, graph);
     const graft_match match = build_match(graph, &rule, &order);
     assert_int_equal(
@@ -359,11 +344,9 @@ CHECK_CASE(test_damaged_graphs)
         {"the graph has a cycle",                                            cycle           },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        graft_graph *graph = build_graph(env->life);
-        const graft_index x = build_input(graph, SHAPE(4), 0);
-        const graft_index y = build_input(graph, SHAPE(4), 1);
+        graft_graph *graph =
+            build_text(env->life, "x = input 4; y = input 4; z = add x y; out z").graph;
         const size_t bytes = graft_order_bytes(&graph->limits);
-        CHECK_OK(graft_graph_add_output(graph, build_node(graph, GRAFT_OP_add, NULL, x, y, 0)));
         void *memory = graft_arena_alloc(env->life, bytes);
         assert_null(graft_graph_check(graph, memory, bytes));
         cases[i].damage(graph);

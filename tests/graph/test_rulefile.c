@@ -38,7 +38,7 @@ static graft_ruleset make_set(graft_env *env)
 static bool is_read(graft_env *env, const graft_ruleset *set, const char *path, const uint8_t *data,
                     size_t size)
 {
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     graft_ruleset found = {.count = 0};
     FILE *file = fopen(path, "wb"); /* Not graft_file_write, which waits for the disk. */
     assert_non_null(file);
@@ -59,7 +59,6 @@ static bool is_read(graft_env *env, const graft_ruleset *set, const char *path, 
                     set->entries[k].numeric == GRAFT_NUMERIC_EXACT);
     }
     graft_env_clear(env);
-    graft_arena_release(env->unit, mark);
     return read;
 }
 

@@ -7,15 +7,9 @@
 #include "graph/rule/rulewords.h"
 #include "tests/support/check.h"
 #include "tests/support/known_rules.h"
+#include "tests/support/rows.h"
 
 #include <string.h>
-
-static graft_rule parse(graft_env *env, const char *text)
-{
-    graft_rule rule;
-    CHECK_OK(graft_rule_parse(env, "rule", text, &rule));
-    return rule;
-}
 
 /* Rules with two operators that are alike cannot be written: a term that occurs twice is one. */
 CHECK_CASE(test_print_and_parse)
@@ -40,7 +34,7 @@ CHECK_CASE(test_floats_in_code)
 {
     const char *text = "relu(clip#1(a)) = clip(a, low=fmax(#1.low, 0.5), high=#1.high) where "
                        "fle(-1.25, #1.high) and fle(#1.low, inf)";
-    graft_rule rule = parse(env, text);
+    graft_rule rule = rows_parse(env, text);
     uint32_t count = 0;
     assert_string_equal(graft_rule_print_line(env->unit, &rule), text);
     const char *const *parts = graft_rule_words_where(env->unit, &rule, &count);
@@ -55,7 +49,7 @@ CHECK_CASE(test_short_lists)
     static const char *const lists[] = {"[2]", "[2, 3]", "[]"};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         graft_rule rule =
-            parse(env, graft_arena_printf(env->unit, "mul(a, fill#1(dim=%s)) = a", lists[i]));
+            rows_parse(env, graft_arena_printf(env->unit, "mul(a, fill#1(dim=%s)) = a", lists[i]));
         assert_int_equal(rule.slot_count, 1); /* The number. */
         assert_int_equal(rule.source.nodes[1].attrs[GRAFT_ATTR_fill_dim_5].kind, GRAFT_TERM_CONST);
     }
@@ -73,7 +67,7 @@ CHECK_CASE(test_grouping)
                                         "rank(a) = 1 or rank(a) = 2 and dim(a,0) = 1"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         const char *text = graft_arena_printf(env->unit, "relu(a) = abs(a) where %s", parts[i]);
-        graft_rule rule = parse(env, text);
+        graft_rule rule = rows_parse(env, text);
         assert_string_equal(graft_rule_print_line(env->unit, &rule), text);
     }
 }
@@ -85,7 +79,7 @@ CHECK_CASE(test_repeated_terms)
     const char *deep = "sigmoid(tanh(relu(exp(add(a, b)))))";
     const char *text =
         graft_arena_printf(env->unit, "add(%s, %s) = add(%s, %s)", deep, deep, deep, deep);
-    rule = parse(env, text);
+    rule = rows_parse(env, text);
     assert_int_equal(rule.source.node_count, 6);
     assert_int_equal(rule.target.node_count, 6);
     assert_string_equal(graft_rule_print_line(env->unit, &rule), text);
@@ -109,8 +103,9 @@ CHECK_CASE(test_parts)
     };
     graft_rule rule;
     CHECK_OK(graft_rule_parse_parts(env, &parts, &rule, NULL));
-    graft_rule whole = parse(env, "matmul(add(a, b), c) = add(matmul(a, c), matmul(b, c)) where "
-                                  "same_shape(a, b) and rank(c) = 2");
+    graft_rule whole =
+        rows_parse(env, "matmul(add(a, b), c) = add(matmul(a, c), matmul(b, c)) where "
+                        "same_shape(a, b) and rank(c) = 2");
     assert_true(graft_rule_id(&rule) == graft_rule_id(&whole));
     parts.where_count = 0;
     CHECK_OK(graft_rule_parse_parts(env, &parts, &rule, NULL));
@@ -180,10 +175,10 @@ CHECK_CASE(test_words)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         uint32_t count = 0;
-        graft_rule rule = parse(env, graft_arena_printf(env->unit,
-                                                        "conv#1(a, b) = conv#1(a, b) "
-                                                        "where (%s) and rank(b) = 4",
-                                                        rows[i].where));
+        graft_rule rule = rows_parse(env, graft_arena_printf(env->unit,
+                                                             "conv#1(a, b) = conv#1(a, b) "
+                                                             "where (%s) and rank(b) = 4",
+                                                             rows[i].where));
         const char *const *parts = graft_rule_words_where(env->unit, &rule, &count);
         assert_int_equal(count, 2);
         assert_string_equal(parts[0], rows[i].words);
@@ -194,12 +189,13 @@ CHECK_CASE(test_words)
 /* An expression that is said several times is one expression of the rule. */
 CHECK_CASE(test_repeated)
 {
-    graft_rule once = parse(env, "relu(a) = split(a, axis=0, at=dim(a,0) - 1).0");
-    graft_rule twice =
-        parse(env, "[relu(a), gelu(a)] = [split(a, axis=0, at=dim(a,0) - 1).0, split(a, axis=0, "
-                   "at=dim(a,0) - 1).1]");
-    graft_rule apart = parse(env, "relu(a) = split(split(a, axis=0, at=dim(a,0) - 1).0, axis=1, "
-                                  "at=dim(a,0) - 1).0");
+    graft_rule once = rows_parse(env, "relu(a) = split(a, axis=0, at=dim(a,0) - 1).0");
+    graft_rule twice = rows_parse(
+        env, "[relu(a), gelu(a)] = [split(a, axis=0, at=dim(a,0) - 1).0, split(a, axis=0, "
+             "at=dim(a,0) - 1).1]");
+    graft_rule apart =
+        rows_parse(env, "relu(a) = split(split(a, axis=0, at=dim(a,0) - 1).0, axis=1, "
+                        "at=dim(a,0) - 1).0");
     assert_true(once.code_bytes > 0);
     assert_int_equal(twice.target.node_count, 1);
     assert_int_equal(twice.code_bytes, once.code_bytes);
@@ -210,8 +206,9 @@ CHECK_CASE(test_repeated)
 CHECK_CASE(test_steps)
 {
     graft_buffer out = {.arena = env->unit};
-    graft_rule rule = parse(env, "[split#1(relu(a), axis=1).1, relu(a)] = "
-                                 "[slice(relu(a), axis=1, start=#1.at, end=dim(a,1)), relu(a)]");
+    graft_rule rule =
+        rows_parse(env, "[split#1(relu(a), axis=1).1, relu(a)] = "
+                        "[slice(relu(a), axis=1, start=#1.at, end=dim(a,1)), relu(a)]");
     graft_rule_words_steps(&out, &rule, true);
     graft_rule_words_steps(&out, &rule, false);
     assert_string_equal(out.data, "    s1 = relu(a)\n"
@@ -253,10 +250,8 @@ CHECK_CASE(test_pictures)
 
 static bool rounds(graft_env *env, const char *text, uint32_t dtype, const char *wanted)
 {
-    graft_rule rule;
-    graft_rule other;
-    CHECK_OK(graft_rule_parse(env, "rule", text, &rule));
-    CHECK_OK(graft_rule_parse(env, "rule", wanted, &other));
+    graft_rule rule = rows_parse(env, text);
+    const graft_rule other = rows_parse(env, wanted);
     const bool changed = graft_rule_round(&rule, dtype);
     assert_true(graft_rule_id(&rule) == graft_rule_id(&other));
     return changed;

@@ -71,23 +71,20 @@ says_where() {
             "$GRAFT" --quiet optimize "$FOLDER/twice.onnx" "$FOLDER/out.onnx" --simplify
 }
 
-if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" -c 'import onnxruntime' 2> "$FOLDER/log" &&
-    see make "$FOLDER"; then
-    check "are simplified" simplifies
-    check "of a decoder are rewritten" recorded decoder Transpose 18
-    check "of a scan are rewritten" recorded scan Gemm 4
-    check "of a loop are rewritten" recorded loop Gemm 2
-    check "are spoken of" says_so
-    check "do not make the file grow" does_not_grow
-    check "of the conformance cases compute the same" conforms
-    check "inside of one another" is_nested
-    check "run" runs
-    check "are part of what is checked" is_checked
-    check "are run by a check, whatever decides it" is_entered
-    check "whose sizes depend on data run" runs_in_stages
-    check "with faults are named" says_where
-else
-    skip "bodies of If, Loop and Scan" "no onnxruntime here"
-fi
+need_runtime "bodies of If, Loop and Scan"
+check "makes models" see make "$FOLDER"
+check "are simplified" simplifies
+check "of a decoder are rewritten" recorded decoder Transpose 18
+check "of a scan are rewritten" recorded scan Gemm 4
+check "of a loop are rewritten" recorded loop Gemm 2
+check "are spoken of" says_so
+check "do not make the file grow" does_not_grow
+check "of the conformance cases compute the same" conforms
+check "inside of one another" is_nested
+check "run" runs
+check "are part of what is checked" is_checked
+check "are run by a check, whatever decides it" is_entered
+check "whose sizes depend on data run" runs_in_stages
+check "with faults are named" says_where
 
 finish

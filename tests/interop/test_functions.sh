@@ -13,13 +13,10 @@ runs() {
         see ran "$FOLDER/plain.onnx" "$FOLDER/in.npz" "$FOLDER/found.npz"
 }
 
-if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" -c 'import onnxruntime' 2> "$FOLDER/log" &&
-    see make "$FOLDER/model.onnx" "$FOLDER/plain.onnx" "$FOLDER/in.npz"; then
-    check "come back as their bodies" optimized
-    check "also where nothing is priced" optimized --simplify
-    check "run" runs
-else
-    skip "functions of a file" "no onnxruntime here"
-fi
+need_runtime "functions of a file"
+check "makes models" see make "$FOLDER/model.onnx" "$FOLDER/plain.onnx" "$FOLDER/in.npz"
+check "come back as their bodies" optimized
+check "also where nothing is priced" optimized --simplify
+check "run" runs
 
 finish

@@ -12,10 +12,7 @@ computes_the_same() {
     return 1
 }
 
-if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" -c 'import onnxruntime' 2> "$FOLDER/log"; then
-    check "random graphs compute the same in onnxruntime" computes_the_same
-else
-    skip "random graphs in onnxruntime" "no onnxruntime here"
-fi
+need_runtime "random graphs in onnxruntime"
+check "random graphs compute the same in onnxruntime" computes_the_same
 
 finish

@@ -16,14 +16,11 @@ becomes_constant() {
         grep -q AssertionError "$FOLDER/log"
 }
 
-if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" -c 'import onnxruntime' 2> "$FOLDER/log" &&
-    "$python" tests/interop/settable.py make "$FOLDER/model.onnx"; then
-    check "stays one that can be set" stays
-    check "also where nothing is priced" stays --simplify
-    check "is a constant where that is said" becomes_constant
-    check "also where nothing is priced" becomes_constant --simplify
-else
-    skip "initializers that can be set" "no onnxruntime here"
-fi
+need_runtime "initializers that can be set"
+check "makes models" "$python" tests/interop/settable.py make "$FOLDER/model.onnx"
+check "stays one that can be set" stays
+check "also where nothing is priced" stays --simplify
+check "is a constant where that is said" becomes_constant
+check "also where nothing is priced" becomes_constant --simplify
 
 finish

@@ -9,6 +9,7 @@
 
 #define CONV_ATTRS 2, 1, 1, 1, 1, 1, 1, 1, 1
 
+/* clang-format off */
 static const struct {
     const char *name;
     uint32_t op;
@@ -17,32 +18,20 @@ static const struct {
     uint32_t const_mask;
     const char *kinds; /* ONNX operators of the file, sorted. */
 } rows[] = {
-    {"relu",                           GRAFT_OP_relu,  {0},                          {{{2, 3, 4, 5, 6, 7}, 6, GRAFT_DTYPE_F32}}, 0, "Relu "              },
-    {"add, broadcast",
-     GRAFT_OP_add,                                     {0},
-     {{{4, 5}, 2, GRAFT_DTYPE_F32}, {{5}, 1, GRAFT_DTYPE_F32}},
-     2,                                                                                                                             "Add "               },
-    {"matmul of a weight by an input",
-     GRAFT_OP_matmul,                                  {0},
-     {{{4, 5}, 2, GRAFT_DTYPE_F32}, {{5, 6}, 2, GRAFT_DTYPE_F32}},
-     1,                                                                                                                             "MatMul "            },
-    {"conv",
-     GRAFT_OP_conv,                                    {CONV_ATTRS},
-     {{{1, 3, 8, 8}, 4, GRAFT_DTYPE_F32}, {{4, 3, 3, 3}, 4, GRAFT_DTYPE_F32}},
-     2,                                                                                                                             "Conv "              },
-    {"conv, bias, residual, relu",
-     GRAFT_OP_conv_bias_add,                           {CONV_ATTRS, GRAFT_ACT_RELU},
-     {{{1, 3, 8, 8}, 4, GRAFT_DTYPE_F32},
-      {{4, 3, 3, 3}, 4, GRAFT_DTYPE_F32},
-      {{4}, 1, GRAFT_DTYPE_F32},
-      {{1, 4, 4, 8}, 4, GRAFT_DTYPE_F32}},
-     6,                                                                                                                             "Add Conv Relu "     },
-    {"split",                          GRAFT_OP_split, {1, 3},                       {{{2, 8}, 2, GRAFT_DTYPE_F32}},             0, "Split "             },
-    {"layer_norm",
-     GRAFT_OP_layer_norm,                              {0x3727c5ac},
-     {{{2, 8}, 2, GRAFT_DTYPE_F32}, {{8}, 1, GRAFT_DTYPE_F32}, {{8}, 1, GRAFT_DTYPE_F32}},
-     6,                                                                                                                             "LayerNormalization "},
+    {"relu", GRAFT_OP_relu, {0}, {{{2, 3, 4, 5, 6, 7}, 6, GRAFT_DTYPE_F32}}, 0, "Relu "},
+    {"add, broadcast", GRAFT_OP_add, {0}, {{{4, 5}, 2, GRAFT_DTYPE_F32}, {{5}, 1, GRAFT_DTYPE_F32}}, 2, "Add "},
+    {"matmul of a weight by an input", GRAFT_OP_matmul, {0},
+     {{{4, 5}, 2, GRAFT_DTYPE_F32}, {{5, 6}, 2, GRAFT_DTYPE_F32}}, 1, "MatMul "},
+    {"conv", GRAFT_OP_conv, {CONV_ATTRS}, {{{1, 3, 8, 8}, 4, GRAFT_DTYPE_F32}, {{4, 3, 3, 3}, 4, GRAFT_DTYPE_F32}}, 2,
+     "Conv "},
+    {"conv, bias, residual, relu", GRAFT_OP_conv_bias_add, {CONV_ATTRS, GRAFT_ACT_RELU}, {{{1, 3, 8, 8},
+     4, GRAFT_DTYPE_F32}, {{4, 3, 3, 3}, 4, GRAFT_DTYPE_F32}, {{4}, 1, GRAFT_DTYPE_F32}, {{1, 4, 4, 8},
+     4, GRAFT_DTYPE_F32}}, 6, "Add Conv Relu "},
+    {"split", GRAFT_OP_split, {1, 3}, {{{2, 8}, 2, GRAFT_DTYPE_F32}}, 0, "Split "},
+    {"layer_norm", GRAFT_OP_layer_norm, {0x3727c5ac},
+     {{{2, 8}, 2, GRAFT_DTYPE_F32}, {{8}, 1, GRAFT_DTYPE_F32}, {{8}, 1, GRAFT_DTYPE_F32}}, 6, "LayerNormalization "},
 };
+/* clang-format on */
 
 static void check_ports(const graft_model *model, const graft_operator *of, const char *kinds)
 {

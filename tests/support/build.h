@@ -18,8 +18,33 @@ graft_index build_weight(graft_graph *graph, graft_shape shape, graft_index sour
 /* A node with one output; returns that value. `attrs` may be NULL. */
 graft_index build_node(graft_graph *graph, uint32_t op, const int32_t *attrs, graft_index a,
                        graft_index b, graft_index c);
-/* A 3x3 or other convolution, stride 1, padded by `pad` on every side. */
-graft_index build_conv(graft_graph *graph, graft_index x, graft_index w, int32_t pad);
+
+/* A graph written as text, and its values by their names, which are letters; one that is given again
+ * means the last. Statements are separated by ';':
+ *
+ *      x = input 1 3 8 8             binary32; without sizes a scalar
+ *      w = weight 5 3 3 3            sources are numbered as they come, weights apart from inputs
+ *      y = conv x w : 1 1 0 0 0 0 1 1 1        operands, and attributes, of which the rest are 0; a
+ *      a b = split y : 1 2                     number with a point is a float
+ *      o = opaque y _                an operator that nobody knows; results have an operand's shape
+ *      out y a
+ *
+ * The text is a format, as printf takes it. */
+typedef struct built {
+    graft_graph *graph;
+    graft_index at['z' + 1];
+} built;
+/* In a graph of build_graph's; in one that there is, whose names are those of before. */
+__attribute__((format(printf, 2, 3))) built build_text(graft_arena *arena, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void build_more(built *b, const char *format, ...);
+/* Attributes of a convolution: stride 1, padded by 1 on every side or not at all. */
+#define PADDED   " : 1 1 1 1 1 1 1 1 1"
+#define UNPADDED " : 1 1 0 0 0 0 1 1 1"
+/* What RULE_FOLD_SCALE, RULE_FUSE_RELU and RULE_DROP_IDENTITY make one node of, on an image y of three
+ * channels. */
+#define BUILD_BLOCK                                                                                \
+    "w = weight 3 3 3 3; s = weight 3; t = weight 3; y = conv y w" PADDED                          \
+    "; y = scale_shift y s t; y = relu y; y = identity y; "
 
 /* The order of `graph`, in `arena`; its hash; that nothing is wrong with it. */
 graft_order build_order(graft_arena *arena, const graft_graph *graph);

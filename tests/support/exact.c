@@ -78,7 +78,7 @@ static const float *const *draw_inputs(graft_env *env, const graft_instance *ins
 int exact_compare(graft_env *env, const graft_instance *instance, exact_inputs kind, uint64_t seed,
                   uint32_t dtype)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const float *left[GRAFT_RULE_MAX_OUTPUTS] = {0};
     const float *right[GRAFT_RULE_MAX_OUTPUTS] = {0};
     const float *const *vars = draw_inputs(env, instance, kind, seed, dtype);
@@ -95,7 +95,6 @@ int exact_compare(graft_env *env, const graft_instance *instance, exact_inputs k
             differs = exact_same_bits(left[o][i], right[o][i]) ? -1 : (int)o;
         }
     }
-    graft_arena_release(env->scratch, mark);
     return differs;
 }
 
@@ -178,7 +177,7 @@ void exact_try_corpus(graft_env *env, const corpus_file *file, uint32_t first, u
     uint32_t exact = 0;
     uint32_t samples = 0;
     for (uint32_t i = 0; i < rules.count; i++) {
-        graft_mark mark = graft_arena_mark(env->unit);
+        GRAFT_SCOPED(env->unit);
         if (is_proved_exact(env, &rules.rules[i])) {
             if (file->kind != CORPUS_TRUE) {
                 fail_msg("%s: false, and proved exact", rules.named[i].name);
@@ -187,7 +186,6 @@ void exact_try_corpus(graft_env *env, const corpus_file *file, uint32_t first, u
             samples += try_rule(env, &r, CORPUS_POINTS);
             exact++;
         }
-        graft_arena_release(env->unit, mark);
     }
     print_message("# %s: %u of %u exact, %u samples\n", file->path, exact, rules.count, samples);
 }

@@ -68,7 +68,7 @@ graft_signature check_signature(graft_env *env, uint32_t op, const int32_t *attr
     graft_layout_choice choices[GRAFT_LAYOUT_COUNT];
     const graft_layout_choice *choice = choices;
     graft_index node = 0;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     size_t bytes = graft_graph_bytes(&limits);
     CHECK_OK(graft_graph_init(&graph, &limits, graft_arena_alloc(env->scratch, bytes), bytes));
     for (uint32_t k = 0; k < graft_op(op)->input_count; k++) {
@@ -85,7 +85,6 @@ graft_signature check_signature(graft_env *env, uint32_t op, const int32_t *attr
         choice = &choices[count - 1];
     }
     graft_signature_of_node(&graph, node, choice, false, &s);
-    graft_arena_release(env->scratch, mark);
     return s;
 }
 
@@ -260,7 +259,7 @@ static void run_trial(graft_env *env, graft_device *device, const graft_signatur
 uint32_t check_kernels(graft_env *env, graft_device *device, graft_rng *rng,
                        const graft_signature *s)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    const graft_mark mark = graft_arena_mark(env->scratch);
     graft_kernel_name names[GRAFT_KERNEL_MOST];
     uint32_t count = 0;
     trial t;
@@ -268,9 +267,8 @@ uint32_t check_kernels(graft_env *env, graft_device *device, graft_rng *rng,
     prepare_trial(env, rng, s, &t);
     for (uint32_t i = 0; i < count; i++) {
         float *out[GRAFT_MAX_OUTPUTS];
-        graft_mark kernel_mark = graft_arena_mark(env->scratch);
+        GRAFT_SCOPED(env->scratch);
         run_trial(env, device, s, &t, names[i].text, out);
-        graft_arena_release(env->scratch, kernel_mark);
     }
     graft_arena_release(env->scratch, mark);
     return count;
@@ -286,7 +284,7 @@ static bool is_ours(const char *name)
 uint32_t check_kernels_shared(graft_env *env, graft_device *one, graft_device *several,
                               graft_rng *rng, const graft_signature *s)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     graft_kernel_name names[GRAFT_KERNEL_MOST];
     uint32_t count = 0;
     uint32_t ours = 0;
@@ -304,7 +302,6 @@ uint32_t check_kernels_shared(graft_env *env, graft_device *one, graft_device *s
             ours++;
         }
     }
-    graft_arena_release(env->scratch, mark);
     return ours;
 }
 

@@ -13,7 +13,7 @@ int32_t proposal_between(graft_rng *rng, int32_t least, int32_t most)
 
 bool proposal_once_in(graft_rng *rng, uint32_t times) { return graft_rng_below(rng, times) == 0; }
 
-void proposal_shuffle(graft_rng *rng, int32_t *items, uint32_t count)
+static void shuffle(graft_rng *rng, int32_t *items, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         uint32_t j = i + graft_rng_below(rng, count - i);
@@ -394,7 +394,7 @@ static void propose_transpose(graft_rng *rng, proposal *p)
     for (int32_t i = 0; i < p->in[0].rank; i++) {
         axes[i] = i;
     }
-    proposal_shuffle(rng, axes, p->in[0].rank);
+    shuffle(rng, axes, p->in[0].rank);
     for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
         put_attr(p, i, axes[i]);
     }
@@ -412,7 +412,7 @@ static void propose_reshape(graft_rng *rng, proposal *p)
     memcpy(dims, p->in[0].dims, sizeof dims);
     switch (graft_rng_below(rng, 4)) {
     case 0:
-        proposal_shuffle(rng, dims, rank);
+        shuffle(rng, dims, rank);
         break;
     case 1:
         for (uint32_t i = 1; i < rank; i++) {
@@ -426,7 +426,7 @@ static void propose_reshape(graft_rng *rng, proposal *p)
             for (uint32_t i = rank; i < (fill ? IMAGE_RANK : rank + 1); i++) {
                 dims[i] = 1;
             }
-            proposal_shuffle(rng, dims, fill ? IMAGE_RANK : rank + 1);
+            shuffle(rng, dims, fill ? IMAGE_RANK : rank + 1);
         }
         break;
     default:

@@ -25,4 +25,3 @@ enum { PROPOSAL_ELEMENTS = 192 };
 int32_t proposal_between(graft_rng *rng, int32_t least, int32_t most);
 /* True once in `times`. */
 bool proposal_once_in(graft_rng *rng, uint32_t times);
-void proposal_shuffle(graft_rng *rng, int32_t *items, uint32_t count);

@@ -109,7 +109,7 @@ static graft_graph *shrink_once(graft_arena *arena, const graft_graph *graph,
 static void report_failure(runner *r, const application_state *state, const char *fault)
 {
     graft_env *env = r->env;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     const graft_graph *graph = state->graph;
     const graft_graph *smaller = graph;
     while (smaller != NULL) {
@@ -124,7 +124,6 @@ static void report_failure(runner *r, const application_state *state, const char
         graft_rule_print_line(env->scratch, r->rule), last != NULL ? "the smallest graph: " : "",
         last != NULL ? last : "it does not fail again; the graph as it was:",
         graft_arena_printf(env->scratch, "\n%s", rebuild_print(env->scratch, graph)));
-    graft_arena_release(env->scratch, mark);
 }
 
 /* --------------------------------------------------------------- rewriting */

@@ -69,6 +69,23 @@ await() {
     done
 }
 
+# need_runtime NAME: `python` is one that has onnx and onnxruntime; where there is none, skips the
+# case of that name and ends the script.
+need_runtime() {
+    python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") &&
+        "$python" -c 'import onnxruntime' 2> "$FOLDER/log" && return
+    skip "$1" "no onnxruntime here"
+    finish
+    exit
+}
+
+# runs_like MODEL IN.npz WANT.npz: `graft run` makes of these inputs what is wanted.
+runs_like() {
+    gives 0 "$GRAFT" --quiet --threads 1 run "$1" --inputs "$2" --outputs "$FOLDER/have.npz" \
+        --database "$FOLDER/x.costs" &&
+        "$python" tests/support/nets.py compare "$3" "$FOLDER/have.npz"
+}
+
 finish() {
     echo "1..$tap_count"
     [ "$tap_failed" = 0 ]

@@ -433,7 +433,7 @@ witness witness_find(graft_env *env, const graft_rule *rule, const witness_optio
     witness w = {.found = false};
     graft_rng rng = check_rng(options->seed);
     for (uint32_t i = 0; i < options->attempts && !w.found && w.compared < options->enough; i++) {
-        graft_mark mark = graft_arena_mark(env->scratch);
+        GRAFT_SCOPED(env->scratch);
         place p = {.rule = rule, .rng = &rng, .within = options->within};
         if (draw_place(env->scratch, &p)) {
             if (!proposal_once_in(&rng, 3)) {
@@ -446,7 +446,6 @@ witness witness_find(graft_env *env, const graft_rule *rule, const witness_optio
                 try_place(env->scratch, &p, options->seed + i, &w);
             }
         }
-        graft_arena_release(env->scratch, mark);
     }
     return w;
 }

@@ -53,18 +53,11 @@ typedef struct {
 static fixture *open_fixture(graft_env *env)
 {
     fixture *f = GRAFT_NEW(env->life, fixture, 1);
-    graft_graph *graph = build_graph(env->life);
-    graft_index y = build_input(graph, SHAPE(1, 3, 6, 6), 0);
-    for (graft_index b = 0; b < BLOCKS; b++) {
-        graft_index w = build_weight(graph, SHAPE(3, 3, 3, 3), 3 * b);
-        graft_index s = build_weight(graph, SHAPE(3), 3 * b + 1);
-        graft_index t = build_weight(graph, SHAPE(3), 3 * b + 2);
-        y = build_conv(graph, y, w, 1);
-        y = build_node(graph, GRAFT_OP_scale_shift, NULL, y, s, t);
-        y = build_node(graph, GRAFT_OP_relu, NULL, y, 0, 0);
-        y = build_node(graph, GRAFT_OP_identity, NULL, y, 0, 0);
+    built b = build_text(env->life, "y = input 1 3 6 6");
+    for (uint32_t i = 0; i < BLOCKS; i++) {
+        build_more(&b, BUILD_BLOCK);
     }
-    CHECK_OK(graft_graph_add_output(graph, y));
+    build_more(&b, "out y");
     f->rules[0] = rows_parse(env, RULE_FOLD_SCALE);
     f->rules[1] = rows_parse(env, RULE_FUSE_RELU);
     f->rules[2] = rows_parse(env, RULE_DROP_IDENTITY);
@@ -75,7 +68,7 @@ static fixture *open_fixture(graft_env *env)
         .step_limit = 40,
         .apply.weight_bytes_limit = 1 << 20
     };
-    CHECK_OK(graft_environment_open(env, env->life, graph, &f->xfers, &options, &f->environment));
+    CHECK_OK(graft_environment_open(env, env->life, b.graph, &f->xfers, &options, &f->environment));
     return f;
 }
 

@@ -102,13 +102,12 @@ static void check_count(walker *w)
 {
     const graft_graph *graph = &w->state.graph;
     const graft_order *order = &w->state.order;
-    graft_mark mark = graft_arena_mark(w->env->scratch);
+    GRAFT_SCOPED(w->env->scratch);
     graft_equal_merge(w->env->scratch, &graph, &order);
     if (w->now.nodes != graft_graph_active_count(graph)) {
         fail_msg("%s: %u different nodes, merged %u", w->model, w->now.nodes,
                  graft_graph_active_count(graph));
     }
-    graft_arena_release(w->env->scratch, mark);
 }
 
 static void check_renewed(walker *w)
@@ -272,16 +271,11 @@ CHECK_CASE(test_random_graphs)
  * further away. */
 static graft_graph *build_products(graft_env *env, bool far)
 {
-    graft_graph *graph = build_graph(env->unit);
-    const graft_shape square = SHAPE(725, 725);
-    const graft_index weights[] = {build_weight(graph, square, 0), build_weight(graph, square, 1)};
-    const graft_index x = build_input(graph, SHAPE(1, 725), 0);
-    const graft_index made = build_node(graph, GRAFT_OP_relu, NULL, weights[far ? 1 : 0], 0, 0);
-    const graft_index y = build_node(graph, GRAFT_OP_matmul, NULL, x, weights[0], 0);
-    const graft_index z = build_node(graph, GRAFT_OP_matmul, NULL, y, made, 0);
-    const graft_index last = build_node(graph, GRAFT_OP_matmul, NULL, z, weights[1], 0);
-    CHECK_OK(graft_graph_add_output(graph, last));
-    return graph;
+    return build_text(env->unit,
+                      "v = weight 725 725; w = weight 725 725; x = input 1 725; m = relu %c;"
+                      "y = matmul x v; z = matmul y m; l = matmul z w; out l",
+                      far ? 'w' : 'v')
+        .graph;
 }
 
 /* A node that has not changed has another price when its weight is made otherwise. */

@@ -176,7 +176,7 @@ typedef struct {
 /* Integers small enough that every order of summation gives the same float. */
 static void check_product(graft_env *env, const product_row *row)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_SCOPED(env->scratch);
     float *a = GRAFT_NEW(env->scratch, float, (size_t)row->rows * row->inner);
     float *b = GRAFT_NEW(env->scratch, float, (size_t)row->inner * row->cols);
     float *out = GRAFT_NEW(env->scratch, float, (size_t)row->rows * row->cols);
@@ -207,7 +207,6 @@ static void check_product(graft_env *env, const product_row *row)
             assert_true(out[i * p + j] == want);
         }
     }
-    graft_arena_release(env->scratch, mark);
 }
 
 CHECK_CASE(test_products)

@@ -158,21 +158,11 @@ static void open_for(graft_env *env, graft_rule rule, const graft_graph *graph, 
 /* x u and x v, where v depends on one or the other of two values. */
 static graft_graph *build_products(graft_env *env, bool cycle)
 {
-    graft_graph *graph = build_graph(env->unit);
-    const graft_shape square = SHAPE(3, 3);
-    graft_index x = build_input(graph, square, 0);
-    graft_index y = build_input(graph, square, 1);
-    graft_index u = build_weight(graph, square, 0);
-    graft_index a = build_node(graph, GRAFT_OP_matmul, NULL, x, u, 0);
-    graft_index from_a = build_node(graph, GRAFT_OP_relu, NULL, a, 0, 0);
-    graft_index from_y = build_node(graph, GRAFT_OP_relu, NULL, y, 0, 0);
-    graft_index v = build_node(graph, GRAFT_OP_add, NULL, y, cycle ? from_a : from_y, 0);
-    graft_index b = build_node(graph, GRAFT_OP_matmul, NULL, x, v, 0);
-    graft_index outputs[] = {b, from_a, from_y};
-    for (size_t i = 0; i < 3; i++) {
-        CHECK_OK(graft_graph_add_output(graph, outputs[i]));
-    }
-    return graph;
+    return build_text(env->unit,
+                      "x = input 3 3; y = input 3 3; u = weight 3 3; a = matmul x u; f = relu a;"
+                      "g = relu y; v = add y %c; b = matmul x v; out b f g",
+                      cycle ? 'f' : 'g')
+        .graph;
 }
 
 /* Neither product changes, but a path between them comes and goes. */
@@ -187,23 +177,14 @@ CHECK_CASE(test_paths)
     assert_int_equal(count_in(env, &f, apart), 2);
 }
 
-static graft_graph *build_pair(graft_env *env, uint32_t op)
-{
-    graft_graph *graph = build_graph(env->unit);
-    for (graft_index i = 0; i < 2; i++) {
-        graft_index x = build_input(graph, SHAPE(4), i);
-        graft_index y = build_node(graph, i == 0 ? GRAFT_OP_relu : op, NULL, x, 0, 0);
-        CHECK_OK(graft_graph_add_output(graph, y));
-    }
-    return graph;
-}
+#define PAIR(op) "x = input 4; a = relu x; y = input 4; b = " op " y; out a b"
 
 /* Nothing leads from the one operator to the other. */
 CHECK_CASE(test_no_link)
 {
     fixture f;
-    const graft_graph *without = build_pair(env, GRAFT_OP_exp);
-    const graft_graph *with = build_pair(env, GRAFT_OP_tanh);
+    const graft_graph *without = build_text(env->unit, PAIR("exp")).graph;
+    const graft_graph *with = build_text(env->unit, PAIR("tanh")).graph;
     open_for(env, rows_parse(env, "[relu(a), tanh(b)] = [relu(a), tanh(b)]"), without,
              without->limits, &f);
     assert_int_equal(count_in(env, &f, without), 0);
@@ -218,14 +199,12 @@ CHECK_CASE(test_room)
     const graft_limits limits = {12, 30, 60, 8};
     graft_graph *graphs[2];
     for (uint32_t i = 0; i < 2; i++) {
-        graphs[i] = build_graph_within(env->unit, limits);
-        graft_index x = build_input(graphs[i], SHAPE(4), 0);
-        CHECK_OK(
-            graft_graph_add_output(graphs[i], build_node(graphs[i], GRAFT_OP_relu, NULL, x, 0, 0)));
+        built b = {.graph = graphs[i] = build_graph_within(env->unit, limits)};
+        build_more(&b, "x = input 4; y = relu x; out y");
         for (uint32_t n = 0; n < (i == 0 ? 4 : 10); n++) {
-            x = build_node(graphs[i], GRAFT_OP_tanh, NULL, x, 0, 0);
+            build_more(&b, "x = tanh x");
         }
-        CHECK_OK(graft_graph_add_output(graphs[i], x));
+        build_more(&b, "out x");
     }
     open_for(env, rows_parse(env, "relu(a) = relu(relu(a))"), graphs[0], limits, &f);
     assert_int_equal(count_in(env, &f, graphs[0]), 1);

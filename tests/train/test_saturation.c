@@ -46,23 +46,17 @@ static bool are_equal(const graft_egraph *g, graft_index a, graft_index b)
 CHECK_CASE(test_equal_operands_make_equal_results)
 {
     const graft_xfers xfers = index_rules(env, (const char *[]){RULE_DROP_IDENTITY}, 1);
-    graft_graph *graph = build_graph(env->life);
     const graft_environment e = {.xfers = &xfers, .options = {.apply = apply}};
     graft_egraph g;
-    graft_index x = build_input(graph, SHAPE(2, 3), 0);
-    graft_index a = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
-    graft_index b = build_node(graph, GRAFT_OP_identity, NULL, x, 0, 0);
-    b = build_node(graph, GRAFT_OP_relu, NULL, b, 0, 0);
-    graft_index ta = build_node(graph, GRAFT_OP_tanh, NULL, a, 0, 0);
-    graft_index tb = build_node(graph, GRAFT_OP_tanh, NULL, b, 0, 0);
-    CHECK_OK(graft_graph_add_output(graph, ta));
-    CHECK_OK(graft_graph_add_output(graph, tb));
-    CHECK_OK(graft_egraph_open(env, env->life, graph, &e, NODES, &g));
-    assert_false(are_equal(&g, a, b));
+    const built b = build_text(env->life, "x = input 2 3; a = relu x; b = identity x; b = relu b;"
+                                          "s = tanh a; t = tanh b; out s t");
+    const graft_index *at = b.at;
+    CHECK_OK(graft_egraph_open(env, env->life, b.graph, &e, NODES, &g));
+    assert_false(are_equal(&g, at['a'], at['b']));
     run_round(env, &g);
-    assert_true(are_equal(&g, a, b));
-    assert_true(are_equal(&g, ta, tb));
-    assert_false(are_equal(&g, a, ta));
+    assert_true(are_equal(&g, at['a'], at['b']));
+    assert_true(are_equal(&g, at['s'], at['t']));
+    assert_false(are_equal(&g, at['a'], at['s']));
     assert_int_equal(g.step_count, 1);
     run_round(env, &g); /* Nothing new. */
     assert_int_equal(g.step_count, 1);
@@ -74,17 +68,13 @@ CHECK_CASE(test_patterns_match_classes)
 {
     const graft_xfers xfers =
         index_rules(env, (const char *[]){"sub(mul(a, b), mul(a, b)) = mul(sub(a, a), b)"}, 1);
-    graft_graph *graph = build_graph(env->life);
     const graft_environment e = {.xfers = &xfers, .options = {.apply = apply}};
     graft_egraph g;
-    graft_index x = build_input(graph, SHAPE(2, 3), 0);
-    graft_index y = build_input(graph, SHAPE(2, 3), 1);
-    graft_index xy = build_node(graph, GRAFT_OP_mul, NULL, x, y, 0);
-    graft_index yx = build_node(graph, GRAFT_OP_mul, NULL, y, x, 0);
-    graft_index zero = build_node(graph, GRAFT_OP_sub, NULL, xy, yx, 0);
-    CHECK_OK(graft_graph_add_output(graph, zero));
-    CHECK_OK(graft_egraph_open(env, env->life, graph, &e, NODES, &g));
-    assert_true(are_equal(&g, xy, yx));
+    const built b = build_text(env->life, "x = input 2 3; y = input 2 3; p = mul x y; q = mul y x;"
+                                          "z = sub p q; out z");
+    const graft_index x = b.at['x'];
+    CHECK_OK(graft_egraph_open(env, env->life, b.graph, &e, NODES, &g));
+    assert_true(are_equal(&g, b.at['p'], b.at['q']));
     run_round(env, &g);
     assert_int_equal(g.step_count, 2); /* Either operand is a. */
     const graft_node like = {.op = GRAFT_OP_sub, .input_count = 2, .output_count = 1};
@@ -149,20 +139,10 @@ CHECK_CASE(test_extraction_goes_over_a_hill)
 {
     const char *const texts[] = {RULE_FOLD_SCALE, RULE_FUSE_RELU, RULE_DROP_IDENTITY};
     const graft_xfers xfers = index_rules(env, texts, 3);
-    graft_graph *graph = build_graph(env->life);
     graft_environment environment;
     graft_plan_found found;
-    graft_index y = build_input(graph, SHAPE(1, 3, 6, 6), 0);
-    for (graft_index b = 0; b < 2; b++) {
-        y = build_conv(graph, y, build_weight(graph, SHAPE(3, 3, 3, 3), 3 * b), 1);
-        y = build_node(graph, GRAFT_OP_scale_shift, NULL, y,
-                       build_weight(graph, SHAPE(3), 3 * b + 1),
-                       build_weight(graph, SHAPE(3), 3 * b + 2));
-        y = build_node(graph, GRAFT_OP_relu, NULL, y, 0, 0);
-        y = build_node(graph, GRAFT_OP_identity, NULL, y, 0, 0);
-    }
-    CHECK_OK(graft_graph_add_output(graph, y));
-    search(env, graph, &xfers, &environment, &found);
+    const built b = build_text(env->life, "y = input 1 3 6 6; " BUILD_BLOCK BUILD_BLOCK "out y");
+    search(env, b.graph, &xfers, &environment, &found);
     assert_true(environment.first_ns == 2 * 80.0);
     assert_true(found.cost_ns == 2 * 20.0);
     assert_int_equal(found.step_count, 2 * 3);
@@ -172,15 +152,13 @@ CHECK_CASE(test_extraction_goes_over_a_hill)
 CHECK_CASE(test_products_of_one_input_are_merged)
 {
     const graft_xfers xfers = index_rules(env, (const char *[]){RULE_MERGE_MATMUL}, 1);
-    graft_graph *graph = build_graph(env->life);
     graft_environment environment;
     graft_plan_found found;
-    graft_index x = build_input(graph, SHAPE(2, 3), 0);
-    for (graft_index i = 0; i < 4; i++) {
-        graft_index w = build_weight(graph, SHAPE(3, 2), i);
-        CHECK_OK(graft_graph_add_output(graph, build_node(graph, GRAFT_OP_matmul, NULL, x, w, 0)));
+    built b = build_text(env->life, "x = input 2 3");
+    for (uint32_t i = 0; i < 4; i++) {
+        build_more(&b, "w = weight 3 2; y = matmul x w; out y");
     }
-    search(env, graph, &xfers, &environment, &found);
+    search(env, b.graph, &xfers, &environment, &found);
     assert_true(environment.first_ns == 4 * 100.0);
     assert_true(found.cost_ns == 100.0 + 3);
     assert_int_equal(found.step_count, 3);

@@ -373,18 +373,6 @@ CHECK_CASE(test_still)
     assert_int_equal(is_still(GRAFT_OP_add, 0, 4), 0);
 }
 
-/* A product that reads a weight of `width` columns and rows; another one that nothing reads. */
-static graft_graph *build_product(graft_arena *arena, int32_t width)
-{
-    graft_graph *graph = build_graph(arena);
-    const graft_index x = build_input(graph, SHAPE(1, width), 0);
-    const graft_index w = build_weight(graph, SHAPE(width, width), 0);
-    (void)build_weight(graph, SHAPE(8192, 8192), 1);
-    const graft_index y = build_node(graph, GRAFT_OP_matmul, NULL, x, w, 0);
-    CHECK_OK(graft_graph_add_output(graph, y));
-    return graph;
-}
-
 /* Weights that are read once lie as far away as all are large, and what a node costs is guessed by
  * that. */
 CHECK_CASE(test_reach)
@@ -402,7 +390,12 @@ CHECK_CASE(test_reach)
     const graft_tariff tariff = {
         .tests = tests, .bounds = bounds, .leaves = leaves, .tree_count = 1};
     for (uint32_t i = 0; i < sizeof reaches; i++) {
-        graft_graph *graph = build_product(env->unit, widths[i]);
+        const graft_graph *graph = /* v is one that nothing reads. */
+            build_text(
+                env->unit,
+                "x = input 1 %d; w = weight %d %d; v = weight 8192 8192; y = matmul x w; out y",
+                widths[i], widths[i], widths[i])
+                .graph;
         const graft_order order = build_order(env->unit, graph);
         int16_t inputs[GRAFT_TARIFF_INPUTS];
         graft_estimated estimated;
@@ -420,17 +413,14 @@ CHECK_CASE(test_reach)
  * as large. */
 static graft_graph *build_loop(graft_arena *arena, int32_t width, uint32_t weight_count)
 {
-    graft_graph *graph = build_graph_within(arena, (graft_limits){64, 64, 128, 1});
-    const graft_shape square = SHAPE(width, width);
-    const graft_index weights[2] = {build_weight(graph, square, 0), build_weight(graph, square, 1)};
-    const graft_index once = build_weight(graph, SHAPE(width, 4 * width), 2);
-    graft_index x = build_input(graph, SHAPE(1, width), 0);
+    built b =
+        build_text(arena, "v = weight %d %d; w = weight %d %d; o = weight %d %d; x = input 1 %d",
+                   width, width, width, width, width, 4 * width, width);
     for (uint32_t i = 0; i < 3 * weight_count; i++) {
-        x = build_node(graph, GRAFT_OP_matmul, NULL, x, weights[i % weight_count], 0);
+        build_more(&b, "x = matmul x %c", i % weight_count == 0 ? 'v' : 'w');
     }
-    x = build_node(graph, GRAFT_OP_matmul, NULL, x, once, 0);
-    CHECK_OK(graft_graph_add_output(graph, x));
-    return graph;
+    build_more(&b, "x = matmul x o; out x");
+    return b.graph;
 }
 
 /* A weight that is read again lies as far away as all that is read in between, one that is read

@@ -17,7 +17,7 @@ CHECK_CASE(test_committed_rules)
     uint32_t refuted = 0;
     graft_sweep_open(sweeper);
     for (uint32_t i = 0; i < set.count; i++) {
-        graft_mark mark = graft_arena_mark(env->unit);
+        GRAFT_SCOPED(env->unit);
         const graft_rule *rule = &set.entries[i].rule;
         const graft_domain_options options = {
             .points = POINTS, .attempts = POINTS * 300, .seed = 9};
@@ -38,7 +38,6 @@ CHECK_CASE(test_committed_rules)
                           graft_point_print(env->unit, rule, &result.counterexample.point));
             refuted++;
         }
-        graft_arena_release(env->unit, mark);
     }
     assert_int_equal(refuted, 0);
 }

@@ -36,50 +36,45 @@ static const char *const lie_names[HINTER_COUNT] = {
     "first",   "ones",     "itself", "possible", "unasked",  "unrelated",
     "renamed", "compound", "places", "thirds",   "no groups"};
 
+/* clang-format off */
 static const struct {
     const char *text;
     bool holds;
 } cases[] = {
-    {"add(a, b) = add(b, a)",                                                                  true },
-    {"matmul(add(a, b), c) = add(matmul(a, c), matmul(b, c)) where same_shape(a, b)",          true },
-    {"matmul(a, matmul(b, c)) = matmul(matmul(a, b), c)",                                      true },
-    {"matmul(concat#1(a, b), concat#2(c, d)) = add(matmul(a, c), matmul(b, d)) "
-     "where rank(a) = 2 and #1.axis = 1 and #2.axis = 0",                                 true },
-    {"matmul(a, b) = matmul(b, a)",                                                            false},
-    {"reduce_sum(add(a, b), axes=1, keep=1) = add(reduce_sum(a, axes=1, keep=1), "
-     "reduce_sum(b, axes=1, keep=1)) where rank(a) = 1 and rank(b) = 1",                  false},
-    {"reduce_sum(slice(a, axis=0, start=0, end=2), axes=1, keep=1) = "
-     "reduce_sum(slice(a, axis=0, start=1, end=3), axes=1, keep=1) where rank(a) = 1",    false},
-    {"reduce_max(slice(a, axis=0, start=0, end=2), axes=1, keep=1) = "
-     "reduce_max(slice(a, axis=0, start=1, end=3), axes=1, keep=1) where rank(a) = 1",    false},
-    {"reduce_sum(a, axes=1, keep=0) = reduce_sum(a, axes=2, keep=0) where rank(a) = 2",        false},
-    {"mul(matmul(a, b), matmul(a, b)) = matmul(mul(a, a), mul(b, b)) where rank(a) = 2 and rank(b) "
-     "= 2",                                                                               false},
-    {"reduce_max(repeat(a, axis=0, times=2), axes=1, keep=1) = reduce_max(a, axes=1, keep=1)",
-     true                                                                                           },
-    {"reduce_sum(repeat(a, axis=0, times=2), axes=1, keep=1) = reduce_sum(a, axes=1, keep=1)",
-     false                                                                                          },
-    {"repeat(slice(a, axis=0, start=0, end=2), axis=0, times=2) = "
-     "slice(repeat(a, axis=0, times=2), axis=0, start=2, end=6)",                         false},
-    {"repeat(slice(a, axis=0, start=0, end=2), axis=0, times=3) = "
-     "slice(repeat(a, axis=0, times=3), axis=0, start=1, end=7)",                         false},
-    {"matmul(reverse(a, axis=1), b) = matmul(a, reverse(b, axis=0)) where rank(a) = 2 and rank(b) "
-     "= "
-     "2",                                                                                 true },
-    {"matmul(reverse(a, axis=1), b) = matmul(a, b) where rank(a) = 2 and rank(b) = 2",         false},
-    {"div(a, b) = mul(a, div(b, b))",                                                          false},
-    {"cumsum(a, axis=0, exclusive=1) = sub(cumsum(a, axis=0, exclusive=0), a)",                true },
-    {"cumsum(a, axis=0, exclusive=0) = pad(slice(a, axis=0, start=0, end=1), axis=0, "
-     "before=dim(a,0) - 1, after=0, value=0)",                                            false},
-    {"reduce_max(pad(relu(a), axis=0, before=1, after=1, value=0), axes=1, keep=1) = "
-     "reduce_max(relu(a), axes=1, keep=1)",                                               true },
-    {"reduce_max(pad#1(a, axis=0, value=0), axes=1, keep=1) = "
-     "relu(reduce_max(a, axes=1, keep=1))",                                               false},
-    {"slice(reduce_sum(pad(add(a, fill(value=0, dim=[1, 1])), axis=0, before=1, after=0, value=0), "
-     "axes=2, keep=1), axis=0, start=1, end=2) = "
-     "slice(reduce_sum(pad(add(a, fill(value=0, dim=[1, 1])), axis=0, before=1, after=0, value=0), "
-     "axes=2, keep=1), axis=0, start=0, end=1) where rank(a) = 1",                        false},
+    {"add(a, b) = add(b, a)", true},
+    {"matmul(add(a, b), c) = add(matmul(a, c), matmul(b, c)) where same_shape(a, b)", true},
+    {"matmul(a, matmul(b, c)) = matmul(matmul(a, b), c)", true},
+    {"matmul(concat#1(a, b), concat#2(c, d)) = add(matmul(a, c), matmul(b, d)) where rank(a) = 2 and #1.axis = 1 and "
+     "#2.axis = 0", true},
+    {"matmul(a, b) = matmul(b, a)", false},
+    {"reduce_sum(add(a, b), axes=1, keep=1) = add(reduce_sum(a, axes=1, keep=1), reduce_sum(b, axes=1, keep=1)) where "
+     "rank(a) = 1 and rank(b) = 1", false},
+    {"reduce_sum(slice(a, axis=0, start=0, end=2), axes=1, keep=1) = reduce_sum(slice(a, axis=0, start=1, end=3), "
+     "axes=1, keep=1) where rank(a) = 1", false},
+    {"reduce_max(slice(a, axis=0, start=0, end=2), axes=1, keep=1) = reduce_max(slice(a, axis=0, start=1, end=3), "
+     "axes=1, keep=1) where rank(a) = 1", false},
+    {"reduce_sum(a, axes=1, keep=0) = reduce_sum(a, axes=2, keep=0) where rank(a) = 2", false},
+    {"mul(matmul(a, b), matmul(a, b)) = matmul(mul(a, a), mul(b, b)) where rank(a) = 2 and rank(b) = 2", false},
+    {"reduce_max(repeat(a, axis=0, times=2), axes=1, keep=1) = reduce_max(a, axes=1, keep=1)", true},
+    {"reduce_sum(repeat(a, axis=0, times=2), axes=1, keep=1) = reduce_sum(a, axes=1, keep=1)", false},
+    {"repeat(slice(a, axis=0, start=0, end=2), axis=0, times=2) = slice(repeat(a, axis=0, times=2), axis=0, start=2, "
+     "end=6)", false},
+    {"repeat(slice(a, axis=0, start=0, end=2), axis=0, times=3) = slice(repeat(a, axis=0, times=3), axis=0, start=1, "
+     "end=7)", false},
+    {"matmul(reverse(a, axis=1), b) = matmul(a, reverse(b, axis=0)) where rank(a) = 2 and rank(b) = 2", true},
+    {"matmul(reverse(a, axis=1), b) = matmul(a, b) where rank(a) = 2 and rank(b) = 2", false},
+    {"div(a, b) = mul(a, div(b, b))", false},
+    {"cumsum(a, axis=0, exclusive=1) = sub(cumsum(a, axis=0, exclusive=0), a)", true},
+    {"cumsum(a, axis=0, exclusive=0) = pad(slice(a, axis=0, start=0, end=1), axis=0, before=dim(a,0) - 1, after=0, "
+     "value=0)", false},
+    {"reduce_max(pad(relu(a), axis=0, before=1, after=1, value=0), axes=1, keep=1) = reduce_max(relu(a), axes=1, "
+     "keep=1)", true},
+    {"reduce_max(pad#1(a, axis=0, value=0), axes=1, keep=1) = relu(reduce_max(a, axes=1, keep=1))", false},
+    {"slice(reduce_sum(pad(add(a, fill(value=0, dim=[1, 1])), axis=0, before=1, after=0, value=0), axes=2, keep=1), "
+     "axis=0, start=1, end=2) = slice(reduce_sum(pad(add(a, fill(value=0, dim=[1, 1])), axis=0, before=1, after=0, "
+     "value=0), axes=2, keep=1), axis=0, start=0, end=1) where rank(a) = 1", false},
 };
+/* clang-format on */
 
 typedef struct {
     graft_sym_hints hints; /* First. */

@@ -91,7 +91,7 @@ CHECK_CASE(test_claims)
         graft_rng rng;
         graft_rng_derive(&rng, 11, op);
         for (uint32_t i = 0; i < DRAWINGS; i++) {
-            graft_mark mark = graft_arena_mark(env->unit);
+            GRAFT_SCOPED(env->unit);
             check_case drawn;
             graft_shape out[GRAFT_MAX_OUTPUTS];
             check_case_draw(&rng, op, &drawn);
@@ -108,7 +108,6 @@ CHECK_CASE(test_claims)
                          accepted ? "accepts" : "refuses");
             }
             refused += !accepted;
-            graft_arena_release(env->unit, mark);
         }
     }
     assert_true(refused > 1000);

@@ -30,9 +30,8 @@ static bool is_refuted(graft_env *env, const graft_sweeper *sweeper, const graft
 {
     graft_check check;
     graft_check_options options = graft_check_defaults();
-    graft_mark mark = graft_arena_mark(env->unit);
+    GRAFT_SCOPED(env->unit);
     graft_check_sweep(&(graft_checking){env, sweeper, &options, rule, NULL}, &check);
-    graft_arena_release(env->unit, mark);
     return check.outcome == GRAFT_CHECK_REFUTED;
 }
 

@@ -91,7 +91,7 @@ CHECK_CASE(test_reverses)
     graft_sweep_open(sweeper);
     for (uint32_t i = 0; i < known.count; i++) {
         graft_rule reversed;
-        graft_mark mark = graft_arena_mark(env->unit);
+        GRAFT_SCOPED(env->unit);
         if (graft_rule_reverse(&known.rules[i], &reversed) == NULL) {
             assert_null(graft_rule_check(&reversed));
             graft_domain domain = find_points(env, &known.rules[i]);
@@ -108,7 +108,6 @@ CHECK_CASE(test_reverses)
                             isnan(found.target));
             }
         }
-        graft_arena_release(env->unit, mark);
     }
     assert_true(reversed_count > known.count / 2);
 }

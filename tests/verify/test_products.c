@@ -16,34 +16,26 @@ typedef struct {
 } case_of;
 
 /* group is of an output, the number of outputs, the number of groups. */
+/* clang-format off */
 static const case_of cases[] = {
-    {"(<= (* x f) (- (* b f) f))",                                                {"(<= 0 x)", "(< x b)", "(<= 0 f)"},                true },
-    {"(< (* x f) (- (* b f) f))",                                                 {"(<= 0 x)", "(< x b)", "(<= 0 f)"},                false},
-    {"(<= 0 (- (* x f) (* s f)))",                                                {"(<= 0 (- x s))", "(<= 0 f)"},                     true },
-    {"(<= 0 (- (* x f s) (* b f s)))",
-     {"(<= b x)", "(<= 0 f)", "(<= 0 s)", "(<= 0 (* f s))"},
-     true                                                                                                                                  },
-    {"(< (* f (group q b g)) (* f g))",                                           {"(and (<= 0 q) (< q b))", "(<= 1 f)", "(<= 1 g)"}, true },
-    {"(= (group q b g) q)",                                                       {"(and (<= 0 q) (< q b))", "(= b g)"},              true },
-    {"(= (group q (* 2 b) 2) 1)",                                                 {"(and (<= 0 q) (< q (* 2 b)))", "(<= b q)"},       true },
-    {"(= (group q (* 2 b) 2) 1)",                                                 {"(and (<= 0 q) (< q (* 2 b)))", "(<= (- b 1) q)"}, false},
-    {"(= (group q (* 3 b) 3) 1)",
-     {"(and (<= 0 q) (< q (* 3 b)))", "(<= b q)", "(< q (* 2 b))"},
-     true                                                                                                                                  },
+    {"(<= (* x f) (- (* b f) f))", {"(<= 0 x)", "(< x b)", "(<= 0 f)"}, true},
+    {"(< (* x f) (- (* b f) f))", {"(<= 0 x)", "(< x b)", "(<= 0 f)"}, false},
+    {"(<= 0 (- (* x f) (* s f)))", {"(<= 0 (- x s))", "(<= 0 f)"}, true},
+    {"(<= 0 (- (* x f s) (* b f s)))", {"(<= b x)", "(<= 0 f)", "(<= 0 s)", "(<= 0 (* f s))"}, true},
+    {"(< (* f (group q b g)) (* f g))", {"(and (<= 0 q) (< q b))", "(<= 1 f)", "(<= 1 g)"}, true},
+    {"(= (group q b g) q)", {"(and (<= 0 q) (< q b))", "(= b g)"}, true},
+    {"(= (group q (* 2 b) 2) 1)", {"(and (<= 0 q) (< q (* 2 b)))", "(<= b q)"}, true},
+    {"(= (group q (* 2 b) 2) 1)", {"(and (<= 0 q) (< q (* 2 b)))", "(<= (- b 1) q)"}, false},
+    {"(= (group q (* 3 b) 3) 1)", {"(and (<= 0 q) (< q (* 3 b)))", "(<= b q)", "(< q (* 2 b))"}, true},
     {"(<= (* f g) (* f (group q (* 2 b) (* 2 g))))",
-     {"(and (<= 0 q) (< q (* 2 b)))", "(<= b q)", "(<= 0 f)", "(<= 1 g)"},
-     true                                                                                                                                  },
-    {"(< (group q (* 2 b) (* 2 g)) g)",
-     {"(and (<= 0 q) (< q (* 2 b)))", "(not (<= b q))", "(<= 1 g)"},
-     true                                                                                                                                  },
-    {"(< (group q (* 2 b) (* 2 g)) g)",                                           {"(and (<= 0 q) (< q (* 2 b)))", "(< q (* 2 b))"},  false},
+     {"(and (<= 0 q) (< q (* 2 b)))", "(<= b q)", "(<= 0 f)", "(<= 1 g)"}, true},
+    {"(< (group q (* 2 b) (* 2 g)) g)", {"(and (<= 0 q) (< q (* 2 b)))", "(not (<= b q))", "(<= 1 g)"}, true},
+    {"(< (group q (* 2 b) (* 2 g)) g)", {"(and (<= 0 q) (< q (* 2 b)))", "(< q (* 2 b))"}, false},
     {"(= (* f (group q (* 2 b) (* 2 g))) (+ (* f g) (* f (group (- q b) b g))))",
-     {"(and (<= 0 q) (< q (* 2 b)))", "(<= b q)", "(<= 1 g)"},
-     true                                                                                                                                  },
-    {"(= (group q (* 2 b) (* 2 g)) (group q b g))",
-     {"(and (<= 0 q) (< q b))", "(<= 1 b)", "(<= 1 g)"},
-     true                                                                                                                                  },
+     {"(and (<= 0 q) (< q (* 2 b)))", "(<= b q)", "(<= 1 g)"}, true},
+    {"(= (group q (* 2 b) (* 2 g)) (group q b g))", {"(and (<= 0 q) (< q b))", "(<= 1 b)", "(<= 1 g)"}, true},
 };
+/* clang-format on */
 
 enum { SYMBOLS = 7, DRAWS = 400, TEXT_BYTES = 1024 };
 static const char *const names[SYMBOLS] = {"x", "f", "b", "s", "g", "q", "r"};

@@ -5,10 +5,10 @@
 #include "verify/export/theorem.h"
 
 #include "graph/meaning/algebra_real.h"
-#include "graph/rule/ruleparse.h"
 #include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 #include "tests/support/corpus.h"
+#include "tests/support/rows.h"
 #include "verify/sweep/domain.h"
 
 #include <math.h>
@@ -150,11 +150,10 @@ static graft_status count_case(graft_env *env, void *context, const graft_theore
 
 static tally ask_rule(graft_env *env, const graft_rule *rule, tally how)
 {
-    graft_mark mark = graft_arena_mark(env->life);
+    GRAFT_SCOPED(env->life);
     if (graft_theorem_write(env, rule, NULL, count_case, &how) != GRAFT_OK) {
         graft_env_clear(env); /* Enough was seen, or a case has no reading. */
     }
-    graft_arena_release(env->life, mark);
     return how;
 }
 
@@ -209,19 +208,11 @@ static const struct {
      "add(reduce_sum(a, axes=1, keep=1), reduce_sum(a, axes=1, keep=1))"},
 };
 
-static void parse(graft_env *env, const char *text, graft_rule *rule)
-{
-    if (graft_rule_parse(env, "rule", text, rule) != GRAFT_OK) {
-        fail_msg("%s: %s", text, env->message);
-    }
-}
-
 CHECK_CASE(test_true_rules)
 {
     uint32_t failed = 0;
     for (size_t i = 0; i < sizeof proved / sizeof proved[0]; i++) {
-        graft_rule rule;
-        parse(env, proved[i].text, &rule);
+        const graft_rule rule = rows_parse(env, proved[i].text);
         tally t =
             ask_rule(env, &rule, (tally){.most = 4, .look_for_these = true, .limit = 4000000});
         bool fits = t.cases > 0 && (t.proved < t.cases) == proved[i].laws && t.vacuous < t.cases;
@@ -237,8 +228,7 @@ CHECK_CASE(test_true_rules)
 CHECK_CASE(test_false_rules)
 {
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        graft_rule rule;
-        parse(env, wrong[i].text, &rule);
+        const graft_rule rule = rows_parse(env, wrong[i].text);
         tally t = ask_rule(env, &rule, (tally){.until_open = true, .most = 100, .limit = 300000});
         if (t.cases == 0 || t.proved == t.cases) {
             fail_msg("%s: all of %u cases are unsat", wrong[i].text, t.cases);
@@ -281,9 +271,8 @@ CHECK_CASE(test_sample)
         {"relu(reduce_max#1(a)) = reduce_max#1(relu(a)) where rank(a) = 2", 6                  },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        graft_rule rule;
         sample s = {.written = 0};
-        parse(env, rows[i].text, &rule);
+        const graft_rule rule = rows_parse(env, rows[i].text);
         CHECK_OK(graft_theorem_write(env, &rule, NULL, note_number, &s));
         assert_int_equal(s.written, rows[i].written);
         assert_int_equal(s.last, s.count - 1);
@@ -586,7 +575,7 @@ static uint32_t read_points(graft_env *env, const graft_rule *rule, const graft_
         const double *outputs[GRAFT_RULE_MAX_OUTPUTS] = {0};
         const double *vars[GRAFT_RULE_MAX_VARS];
         r.point = &domain->points[p];
-        graft_mark mark = graft_arena_mark(env->life);
+        GRAFT_SCOPED(env->life);
         for (uint32_t v = 0; v < rule->var_count; v++) {
             r.vars[v] = GRAFT_NEW(env->life, double, ELEMENTS_MOST);
             vars[v] = r.vars[v];
@@ -600,7 +589,6 @@ static uint32_t read_points(graft_env *env, const graft_rule *rule, const graft_
         if (graft_theorem_write(env, rule, NULL, compare_case, &r) != GRAFT_OK) {
             graft_env_clear(env); /* The case was found. */
         }
-        graft_arena_release(env->life, mark);
     }
     return r.tried;
 }
@@ -608,10 +596,9 @@ static uint32_t read_points(graft_env *env, const graft_rule *rule, const graft_
 CHECK_CASE(test_reading)
 {
     for (size_t i = 0; i < sizeof readings / sizeof readings[0]; i++) {
-        graft_rule rule;
+        const graft_rule rule = rows_parse(env, readings[i]);
         const graft_domain_options options = {
             .points = 24, .attempts = 20000, .seed = 11, .work = 400};
-        parse(env, readings[i], &rule);
         const graft_domain domain = graft_domain_find(env, env->unit, &rule, &options);
         if (read_points(env, &rule, &domain) == 0) {
             fail_msg("%s: no instance of an exported case", readings[i]);
