@@ -415,7 +415,8 @@ bool graft_signature_of_opaque(const graft_opaque *opaque, graft_signature *sign
     for (uint32_t k = 0; k < signature->input_count; k++) {
         copy_shape(&signature->inputs[k], &opaque->in[3 * k]); /* Between scales, zero points. */
     }
-    return true;
+    /* Forms that the real operator lacks, as a convolution over one axis, have no price. */
+    return graft_signature_outputs(signature, (graft_shape[GRAFT_MAX_OUTPUTS]){0}) == GRAFT_OK;
 }
 
 bool graft_signature_equal(const graft_signature *a, const graft_signature *b)

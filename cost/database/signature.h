@@ -118,7 +118,8 @@ void graft_signature_of_attention(const graft_graph *graph,
                                   const graft_index inputs[GRAFT_MAX_INPUTS], float scale,
                                   uint32_t turned, graft_signature *signature);
 
-/* Of an opaque node, GRAFT_DISTANCE_OWN. False when it is not a quantised operator. */
+/* Of an opaque node, GRAFT_DISTANCE_OWN. False when it is no quantised operator of a form that has a
+ * cost. */
 bool graft_signature_of_opaque(const graft_opaque *opaque, graft_signature *signature);
 bool graft_signature_is_quantised(const graft_signature *signature);
 /* Whether it is a group of nodes on integers, and the type of its result. */

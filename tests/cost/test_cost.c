@@ -515,6 +515,11 @@ CHECK_CASE(test_quantised_signatures)
 {
     const graft_measure_options quick = {.rounds = 5, .batch_ns = 20000, .quiet = true};
     const graft_opaque gather = {.kind = GRAFT_OPAQUE_GATHER};
+    const graft_opaque one_axis = {
+        .kind = GRAFT_OPAQUE_QUANTISED_CONV,
+        .attrs = {1,  1, 0, 0, 0, 0, 1, 1, 1},
+        .in = {{{1, 1, 4}, 3, GRAFT_DTYPE_U8}, [3] = {{1, 1, 2}, 3, GRAFT_DTYPE_U8}}
+    };
     graft_device *device = check_device_open(env);
     graft_signature none;
     graft_cost *cost = check_cost_open(env, device, NULL);
@@ -527,6 +532,7 @@ CHECK_CASE(test_quantised_signatures)
         assert_true(entry.median_ns > 0.0);
     }
     assert_false(graft_signature_of_opaque(&gather, &none));
+    assert_false(graft_signature_of_opaque(&one_axis, &none));
 }
 
 /* Equal nodes are paid for once, whoever asks; others are not shared. */
