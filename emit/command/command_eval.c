@@ -78,7 +78,7 @@ static graft_status keep_plan(eval_run *run, const found_cell *found, const char
     plan.model = found->cell.model;
     plan.device = device;
     plan.search = found->cell.method;
-    plan.steps = GRAFT_COPY(run->all.env->life, steps, plan.step_count);
+    plan.steps = GRAFT_COPY(run->all.env->life, (const graft_action *)steps, plan.step_count);
     return graft_plans_keep(run->all.env, run->all.env->life, &run->all.plans, &plan,
                             run->all.plans_path);
 }

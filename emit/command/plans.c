@@ -18,8 +18,9 @@ void graft_plan_pack(const graft_plan_found *found, graft_buffer *packed)
 
 void graft_plan_unpack(graft_arena *arena, const void *packed, graft_plan_found *found)
 {
+    const void *steps = (const uint8_t *)packed + sizeof *found;
     memcpy(found, packed, sizeof *found);
-    found->steps = GRAFT_COPY(arena, (const uint8_t *)packed + sizeof *found, found->step_count);
+    found->steps = GRAFT_COPY(arena, (const graft_action *)steps, found->step_count);
 }
 
 uint64_t graft_plans_rules(const graft_session *session)

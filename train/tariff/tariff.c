@@ -143,7 +143,8 @@ void graft_book_add(graft_book *book, const void *packed, size_t bytes)
         graft_book_row row;
         memcpy(&row, at, sizeof row);
         at += sizeof row;
-        row.inputs = GRAFT_COPY(book->arena, at, GRAFT_TARIFF_INPUTS);
+        row.inputs =
+            GRAFT_COPY(book->arena, (const int16_t *)(const void *)at, GRAFT_TARIFF_INPUTS);
         *obtain_row(book, row.hash, row.model) = row;
     }
 }
