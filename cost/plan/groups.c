@@ -281,6 +281,11 @@ uint32_t graft_group_layout(const graft_group *group, uint32_t k)
     return group->last ? GRAFT_LAYOUT_NHWC : group->signature.in_layouts[k];
 }
 
+uint32_t graft_group_result(const graft_group *group)
+{
+    return group->last ? GRAFT_LAYOUT_NHWC : group->signature.out_layouts[0];
+}
+
 /* ---------------------------------------------------------------- reference */
 
 typedef struct {

@@ -65,8 +65,9 @@ void graft_groups_find_shuffles(graft_arena *arena, const graft_graph *graph,
 /* Adds one, of nodes that are in none. */
 void graft_group_add(graft_arena *arena, const graft_graph *graph, const graft_group *group,
                      graft_groups *groups);
-/* The layout that operand `k` is read in. */
+/* The layouts that operand `k` is read in, and that the result is written in. */
 uint32_t graft_group_layout(const graft_group *group, uint32_t k);
+uint32_t graft_group_result(const graft_group *group);
 /* The group of a node; NULL: it is in none. */
 const graft_group *graft_group_of(const graft_groups *groups, graft_index node);
 

@@ -256,9 +256,7 @@ static void list_group(planner *p, graft_index node, const graft_group *group)
     node_plan *plan = &p->nodes[node];
     bool measured = false;
     plan->count = 1;
-    graft_layout_uniform(p->graph, node,
-                         group->last ? GRAFT_LAYOUT_NHWC : group->signature.out_layouts[0],
-                         &plan->choices[0]);
+    graft_layout_uniform(p->graph, node, graft_group_result(group), &plan->choices[0]);
     plan->ns[0] = node == group->nodes[0] ? cost_of(p, &group->signature, &measured) : 0.0;
 }
 

@@ -230,8 +230,7 @@ static void add_group(builder *b, graft_index node, const graft_group *group)
         read_region(b, step, k, obtain_input(b, group, k));
     }
     b->schedule->operands[step->first + count] =
-        add_region(b, output, GRAFT_REGION_PLANNED,
-                   group->last ? GRAFT_LAYOUT_NHWC : group->signature.out_layouts[0]);
+        add_region(b, output, GRAFT_REGION_PLANNED, graft_group_result(group));
     b->schedule->step_count++;
 }
 

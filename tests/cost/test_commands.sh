@@ -145,10 +145,23 @@ survives_kills() {
     done
     timeout 300 "$GRAFT" cost merge "$FOLDER/other.costs" "$OWN"
 }
+# A database that comes with Graft is of one device, and is read where that is meant: a damaged one
+# harms nobody else.
+reads_what_is_meant() {
+    for file in rules/costs/*.costs; do
+        [ "$(sed -n 's/^{"device":"\([^"]*\)".*/\1/p' "$file" | uniq | wc -l)" = 1 ] || { echo "$file"; return 1; }
+    done
+    mkdir -p "$FOLDER/data/rules/costs" && cp rules/costs/cortex-m4.costs "$FOLDER/data/rules/costs" &&
+        head -n 3 rules/costs/h200-fp16.costs > "$FOLDER/data/rules/costs/cut.costs" &&
+        GRAFT_DATA=$FOLDER/data gives 0 "$GRAFT" --quiet measure dscnn_int8 --device Cortex-M4F &&
+        GRAFT_DATA=$FOLDER/data error_is 2 "cut.costs: the cost database is cut off" \
+            "$GRAFT" --quiet measure dscnn --device h200-fp16
+}
 
 check "measures" measures
 check "plots" plots
 check "reads a recorded device" reads_a_recorded_device
+check "reads the databases that are meant" reads_what_is_meant
 check "estimates what it lacks" estimates_what_it_lacks
 check "refuses an unknown device" refuses_an_unknown_device
 check "names the nearest recorded device" names_the_nearest
